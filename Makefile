@@ -1,0 +1,58 @@
+# make        builds bin/callreel
+# make demo   records a small server with one planted slow request, and shows it
+# make test   everything: installs what is missing, go vet, all tests
+# make bench  callreel, its peers and the limit in one run, with ratios
+# make lint   gofmt, go vet, staticcheck
+# make cross  builds for the other systems
+# make fuzz   each fuzz target for FUZZTIME
+
+GO         ?= go
+FUZZTIME   ?= 10s
+PKG        ?= ./...
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# The version is put in by the linker, so that the binary depends on nothing
+# of the machine that built it.
+LDFLAGS = -s -w -X main.version=$(VERSION)
+
+export CGO_ENABLED = 0
+
+.PHONY: all callreel demo test bench fuzz lint cross clean
+all: callreel
+
+# Go knows what is out of date.
+callreel:
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/callreel ./cmd/callreel
+
+demo:
+	@scripts/need demo
+	@GO="$(GO)" VERSION="$(VERSION)" demo/run
+
+# The packages that trace live processes are timed against each other's load
+# when they run at once, so the machine is given one package at a time.
+test:
+	@scripts/need test
+	$(GO) vet $(PKG)
+	$(GO) test -p 1 -timeout 12m $(TESTFLAGS) $(PKG)
+
+bench: callreel
+	@scripts/need bench
+	$(GO) run ./bench $(BENCHFLAGS)
+
+fuzz:
+	@scripts/fuzz $(FUZZTIME)
+
+lint:
+	@unformatted=$$(find . -name '*.go' -not -path './.git/*' -print0 | xargs -0 gofmt -l) && \
+		if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet $(PKG)
+	$(GO) run $(STATICCHECK) $(PKG)
+
+cross:
+	GOOS=linux GOARCH=amd64 $(GO) build $(PKG)
+	GOOS=linux GOARCH=arm64 $(GO) build $(PKG)
+	GOOS=darwin GOARCH=arm64 $(GO) build $(PKG)
+
+clean:
+	rm -rf bin demo/out

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// config is what the flags say, and where things are.
+type config struct {
+	rounds   int
+	calls    int64  // of leaf in one measurement
+	requests int    // GETs in one measurement
+	callreel string // path of the binary
+	ring     string // for --ring; "" leaves callreel's default
+	source   string // bench/target
+	dir      string // for everything that is made, removed at the end
+}
+
+// A part measures some of the rows. It returns rows for what it could not
+// measure, too.
+type part struct {
+	name string
+	run  func(context.Context, config) []row
+}
+
+var parts = []part{
+	{"leaf", measureLeaf},
+	{"peers", measurePeers},
+	{"redis", measureRedis},
+	{"stops", measureStops},
+	{"drain", measureDrain},
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	var c config
+	flag.IntVar(&c.rounds, "rounds", 5, "rounds; figures are their medians")
+	flag.Int64Var(&c.calls, "calls", 1_000_000, "calls of leaf in one measurement")
+	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
+	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
+	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
+	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain")
+	flag.Parse()
+	if c.rounds < 1 || c.calls < 1000 || c.requests < 1000 || flag.NArg() > 0 {
+		return fmt.Errorf("rounds must be positive, calls and requests at least 1000, and no arguments given")
+	}
+	if c.callreel, err = filepath.Abs(c.callreel); err != nil {
+		return err
+	}
+	if c.source, err = filepath.Abs("bench/target"); err != nil {
+		return err
+	}
+	if _, err := os.Stat(c.source); err != nil {
+		return fmt.Errorf("run from the module's root: %w", err)
+	}
+	if c.dir, err = os.MkdirTemp("", "callreel-bench-"); err != nil {
+		return err
+	}
+	defer func() {
+		if removeErr := os.RemoveAll(c.dir); err == nil {
+			err = removeErr
+		}
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	var rows []row
+	for _, p := range parts {
+		if *only != "" && !strings.Contains(","+*only+",", ","+p.name+",") {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s …\n", p.name)
+		rows = append(rows, p.run(ctx, c)...)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return printTable(os.Stdout, describeMachine(), rows)
+}

@@ -1,0 +1,256 @@
+package cfi
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// maxDamage bounds the list of damaged records; what is beyond is only counted.
+const maxDamage = 1000
+
+// errTruncated is what is wrong with a record that ends too early.
+var errTruncated = errors.New("record ends too early")
+
+// ParseEHFrame reads an .eh_frame section that is loaded at the link address addr
+// (LSB Core 5.0 §10.6.1). Zero lengths, which end the section for some readers, are
+// passed over: linkers leave them in the middle. The error is for options that make
+// no sense; damage inside is reported by Table.Err.
+func ParseEHFrame(data []byte, addr uint64, opt Options) (*Table, error) {
+	return parse(data, addr, opt, true)
+}
+
+// ParseDebugFrame reads a .debug_frame section (DWARF 5 §6.4.1). Its address only
+// matters for pc-relative pointers, which it does not use, so addr may be 0.
+func ParseDebugFrame(data []byte, addr uint64, opt Options) (*Table, error) {
+	return parse(data, addr, opt, false)
+}
+
+func parse(data []byte, addr uint64, opt Options, eh bool) (*Table, error) {
+	src, err := newSource(data, addr, opt)
+	if err != nil {
+		return nil, err
+	}
+	if src.eh, src.part = eh, ".debug_frame"; eh {
+		src.part = ".eh_frame"
+	}
+	t := &Table{source: src}
+	p := parser{Table: t, cies: make(map[uint64]*CIE)}
+	p.records()
+	t.sortFDEs()
+	return t, nil
+}
+
+// newSource checks the options and fills in their defaults.
+func newSource(data []byte, addr uint64, opt Options) (source, error) {
+	if opt.ByteOrder == nil {
+		opt.ByteOrder = binary.LittleEndian
+	}
+	switch opt.AddrSize {
+	case 0:
+		opt.AddrSize = 8
+	case 4, 8:
+	default:
+		return source{}, fmt.Errorf("cfi: %s: address size %d, want 4 or 8", opt.Name, opt.AddrSize)
+	}
+	return source{
+		data: data, addr: addr, order: opt.ByteOrder, name: opt.Name,
+		bases: bases{section: addr, text: opt.TextAddr, data: opt.DataAddr, size: opt.AddrSize},
+	}, nil
+}
+
+// sortFDEs sorts the FDEs and prepares Find for overlapping ones.
+func (t *Table) sortFDEs() {
+	byStart := func(a, b FDE) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Offset, b.Offset))
+	}
+	if !slices.IsSortedFunc(t.fdes, byStart) {
+		slices.SortFunc(t.fdes, byStart)
+	}
+	overlap := false
+	end := uint64(0)
+	for k := range t.fdes {
+		overlap = overlap || t.fdes[k].Start < end
+		end = max(end, t.fdes[k].End)
+	}
+	if !overlap {
+		return
+	}
+	t.maxEnds = make([]uint64, len(t.fdes))
+	end = 0
+	for k := range t.fdes {
+		end = max(end, t.fdes[k].End)
+		t.maxEnds[k] = end
+	}
+}
+
+// parser reads the records of a section into a table.
+type parser struct {
+	*Table
+	cies map[uint64]*CIE // by offset
+	last *CIE            // the CIE that was used last, nearly always the right one
+}
+
+// record is the frame of a CIE or an FDE.
+type record struct {
+	offset uint64 // of its length
+	idAt   uint64 // of the CIE ID or pointer
+	id     uint64
+	body   cursor // behind the ID, ending with the record
+	isCIE  bool
+}
+
+// records reads the CIEs, since an FDE may come before its own, and then the FDEs.
+// A CIE counts only where a record begins: were FDEs to name any offset, each could
+// have a CIE as long as the section.
+func (p *parser) records() {
+	var m Machine
+	count := 0
+	p.eachRecord(p.damaged, func(r *record) error {
+		if !r.isCIE {
+			count++
+			return nil
+		}
+		cie, err := p.source.cie(r)
+		if err != nil {
+			return err
+		}
+		m.initialRow(cie)
+		p.cies[r.offset] = cie
+		return nil
+	})
+	p.fdes = make([]FDE, 0, count)
+	known := func(uint64, error) {} // the first round reported the bad frames
+	p.eachRecord(known, func(r *record) error {
+		if r.isCIE {
+			return nil
+		}
+		return p.fde(r)
+	})
+}
+
+// eachRecord goes through the section. Without a good length there is no way to the
+// next record, so that ends it. It hands frames that are damaged to bad, and those
+// whose contents visit refuses to the list of damage.
+func (p *parser) eachRecord(bad func(uint64, error), visit func(*record) error) {
+	for at := uint64(0); at < uint64(len(p.source.data)); {
+		r, next, err := p.source.record(at)
+		if err != nil {
+			bad(at, err)
+		} else if next > at+4 {
+			if err := visit(&r); err != nil {
+				p.damaged(at, err)
+			}
+		}
+		if next == 0 {
+			return
+		}
+		at = next
+	}
+}
+
+func (p *parser) damaged(offset uint64, err error) {
+	p.lost++
+	if len(p.damage) < maxDamage {
+		p.damage = append(p.damage, Damage{offset, err})
+	}
+}
+
+// record reads the frame at an offset. next is the offset of the following record,
+// 0 when it cannot be known; a zero length has no body and next = at+4.
+func (s *source) record(at uint64) (r record, next uint64, err error) {
+	c := cursor{data: s.data, at: int(at), order: s.order}
+	r.offset = at
+	short, ok := c.u32()
+	if !ok {
+		return r, 0, errTruncated
+	}
+	if short == 0 {
+		return r, at + 4, nil
+	}
+	length, idSize := uint64(short), 4
+	switch {
+	case short == math.MaxUint32: // 64-bit DWARF (DWARF 5 §7.4)
+		if length, ok = c.u64(); !ok {
+			return r, 0, errTruncated
+		}
+		if !s.eh {
+			idSize = 8 // in .eh_frame it has 4 bytes always
+		}
+	case short >= 0xfffffff0:
+		return r, 0, fmt.Errorf("reserved length %#x", short)
+	}
+	if length > uint64(c.left()) {
+		return r, 0, fmt.Errorf("length %#x reaches beyond the section's end (%#x)", length, len(s.data))
+	}
+	next = uint64(c.at) + length
+	c.data = c.data[:next]
+	r.idAt = uint64(c.at)
+	if r.id, ok = c.word(idSize); !ok {
+		return r, next, errTruncated
+	}
+	switch {
+	case s.eh:
+		r.isCIE = r.id == 0
+	case idSize == 4:
+		r.isCIE = r.id == math.MaxUint32
+	default:
+		r.isCIE = r.id == math.MaxUint64
+	}
+	r.body = c
+	return r, next, nil
+}
+
+// fde reads an FDE behind its CIE pointer.
+func (p *parser) fde(r *record) error {
+	at := r.id
+	if p.source.eh { // the pointer is the distance back from itself
+		if r.id > r.idAt {
+			return fmt.Errorf("CIE pointer %#x leads before the section", r.id)
+		}
+		at = r.idAt - r.id
+	}
+	cie := p.last
+	if cie == nil || cie.Offset != at {
+		if cie = p.cies[at]; cie == nil {
+			return fmt.Errorf("no readable CIE at %#x", at)
+		}
+		p.last = cie
+	}
+	f := FDE{CIE: cie, Offset: r.offset}
+	c, b := &r.body, p.source.bases
+	b.size = cie.addrSize
+	var ok bool
+	if f.Start, ok = c.pointer(cie.fdeEncoding, &b); !ok {
+		return fmt.Errorf("cannot read the start address: %w", errTruncated)
+	}
+	// The length has the format of the address, but is relative to nothing.
+	length, ok := c.pointerValue(cie.fdeEncoding&formatMask, cie.addrSize)
+	if !ok {
+		return fmt.Errorf("cannot read the length of code: %w", errTruncated)
+	}
+	if length > truncate(math.MaxUint64, cie.addrSize)-f.Start {
+		return fmt.Errorf("code of %#x bytes at %#x wraps around the address space", length, f.Start)
+	}
+	f.End = f.Start + length
+	b.function = f.Start
+	if cie.sized {
+		size, ok := c.uleb()
+		aug, fits := c.bytes(size)
+		if !ok || !fits {
+			return fmt.Errorf("augmentation: %w", errTruncated)
+		}
+		if cie.lsdaEncoding != encOmit && len(aug) > 0 {
+			a := cursor{data: c.data[:c.at], at: c.at - len(aug), order: c.order}
+			if f.LSDA, ok = a.pointer(cie.lsdaEncoding, &b); !ok {
+				return fmt.Errorf("LSDA pointer: %w", errTruncated)
+			}
+		}
+	}
+	f.program = span{uint64(c.at), uint64(len(c.data))}
+	p.fdes = append(p.fdes, f)
+	return nil
+}

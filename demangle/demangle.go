@@ -1,0 +1,64 @@
+package demangle
+
+import (
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+const (
+	// maxInput bounds the names that are looked at, in bytes. The longest of LLVM
+	// and of large template-heavy programs are a tenth of it. The library's time
+	// grows with the square of a name's nesting: at this length the worst names
+	// took 0.6 s, at 64 KiB 10 s.
+	maxInput = 16 << 10
+
+	// maxOutputLog2 bounds what is made of a name: 2^18 bytes. Substitutions let
+	// a short name stand for one of exponential length.
+	maxOutputLog2 = 18
+)
+
+// Name returns the full form of a mangled name, with parameters and template
+// arguments: "ns::f<int>(char const*)". A name that is not mangled, that is damaged,
+// that is longer than 16 KiB or stands for more than 256 KiB is returned unchanged.
+func Name(s string) string { return filter(s) }
+
+// Short returns the name without parameters, template arguments and the suffixes of
+// clones: "ns::f". Like Name it returns what it does not know unchanged; what it
+// leaves out is not looked at and may be damaged.
+func Short(s string) string {
+	name := filter(s, demangle.NoParams, demangle.NoTemplateParams, demangle.NoEnclosingParams)
+	if strings.HasPrefix(s, "_R") && name != s {
+		name = strings.ReplaceAll(name, "::<>", "") // what stays of Rust's type arguments
+	}
+	return name
+}
+
+// filter runs the demangler. Should that panic, on a name that nobody thought of,
+// the name is returned as it is: it came from outside and must do no harm.
+func filter(s string, options ...demangle.Option) (name string) {
+	if len(s) > maxInput || !mangled(s) {
+		return s
+	}
+	defer func() {
+		if recover() != nil {
+			name = s
+		}
+	}()
+	name, err := demangle.ToString(s, append(options, demangle.MaxLength(maxOutputLog2))...)
+	if err != nil || name == "" || len(name) >= 1<<maxOutputLog2 {
+		return s
+	}
+	return name
+}
+
+// mangled says whether a name begins like a mangled one; that spares the others,
+// all of C, the demangler's work.
+func mangled(s string) bool {
+	for _, prefix := range [...]string{"_Z", "_R", "___Z", "_GLOBAL_", "__alloc_token_"} {
+		if strings.HasPrefix(s, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package realtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// A Capability is one thing that a test needs and a machine may lack.
+type Capability string
+
+// The capabilities that tests ask for. The string is what a skip message names.
+const (
+	GCC         Capability = "gcc"             // C compiler, x86-64 Linux output
+	GXX         Capability = "g++"             // C++ compiler with its run-time library
+	Musl        Capability = "musl-gcc"        // C compiler against musl
+	Binutils    Capability = "as and ld"       // GNU assembler and linker that know i386
+	Objdump     Capability = "objdump"         // GNU disassembler
+	GDB         Capability = "gdb"             // debugger
+	RedisTools  Capability = "redis-server"    // with redis-benchmark
+	WebServer   Capability = "nginx"           // web server
+	ApacheBench Capability = "ab"              // HTTP load
+	Python3     Capability = "python3"         // the distribution's CPython
+	LivePtrace  Capability = "ptrace on Linux" // permission to trace one's own children
+	I386        Capability = "i386 programs"   // a kernel that runs 32-bit x86
+)
+
+// ErrMissing is wrapped by the error of [Capability.Find] when the machine
+// lacks the capability.
+var ErrMissing = errors.New("capability missing")
+
+// Find returns the path of the program behind c, or an error that wraps
+// [ErrMissing]. Capabilities that are no program return an empty path.
+func (c Capability) Find() (string, error) {
+	switch c {
+	case LivePtrace:
+		return "", canTrace()
+	case I386:
+		return "", canRunI386()
+	case Python3:
+		return findPython()
+	case Binutils:
+		return findFirst(c, "ld")
+	case WebServer:
+		// Debian keeps it in sbin, which is not on every user's PATH.
+		return findFirst(c, "nginx", "/usr/sbin/nginx")
+	}
+	return findFirst(c, string(c))
+}
+
+// Need returns when the machine has every one of caps. Otherwise it skips the
+// test with a message that names the missing ones, or fails it when CI is set.
+func Need(t testing.TB, caps ...Capability) {
+	t.Helper()
+	for _, c := range caps {
+		if _, err := c.Find(); err != nil {
+			lack(t, err)
+		}
+	}
+}
+
+// lack ends the test because of err: a skip for people, a failure in CI, where
+// a skip would hide that a whole target is no longer tested.
+func lack(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("realtest: %v (CI must have it; scripts/need test installs it)", err)
+	}
+	t.Skipf("realtest: %v (scripts/need test installs it)", err)
+}
+
+// tool returns the path of the program behind c, or ends the test.
+func tool(t testing.TB, c Capability) string {
+	t.Helper()
+	path, err := c.Find()
+	if err != nil {
+		lack(t, err)
+	}
+	return path
+}
+
+func findFirst(c Capability, names ...string) (string, error) {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", ErrMissing, c)
+}
+
+// findPython prefers the distribution's interpreter: version managers put shell
+// scripts named python3 on the PATH, and a test would then trace a shell.
+func findPython() (string, error) {
+	for _, path := range []string{"/usr/bin/python3", "/usr/local/bin/python3"} {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real, nil
+		}
+	}
+	path, err := findFirst(Python3, "python3")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(path, "-c", "import sys; print(sys.executable, end='')").Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s: %w", ErrMissing, Python3, err)
+	}
+	return filepath.EvalSymlinks(string(out))
+}
+
+func canRunI386() error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("%w: %s: needs linux/amd64, this is %s/%s", ErrMissing, I386, runtime.GOOS, runtime.GOARCH)
+	}
+	return runsI386()
+}

@@ -1,0 +1,91 @@
+package realtest
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// ownThread makes the kernel end the child when the thread that started it is
+// gone, so that a test binary that is killed leaves nothing running.
+func ownThread(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// canTrace proves the permission instead of guessing it from capabilities,
+// Yama and seccomp: it starts a child that asks to be traced.
+func canTrace() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// The child stops at its first instruction, so what it runs never runs.
+	cmd := exec.Command("/proc/self/exe")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrMissing, LivePtrace, err)
+	}
+	killErr := cmd.Process.Kill()
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(cmd.Process.Pid, &status, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || status.Exited() || status.Signaled() {
+			break
+		}
+	}
+	return errors.Join(killErr, cmd.Process.Release())
+}
+
+// runsI386 runs the smallest i386 program, exit(0): whether a kernel emulates
+// i386 depends on its build, its command line and the container's seccomp.
+func runsI386() error {
+	dir, err := os.MkdirTemp("", "callreel-i386-")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "exit0")
+	err = os.WriteFile(path, exit0I386(), 0o700)
+	if err == nil {
+		if err = exec.Command(path).Run(); err != nil {
+			err = fmt.Errorf("%w: %s: %w", ErrMissing, I386, err)
+		}
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// exit0I386 is an ELF32 file of one segment that calls exit(0).
+func exit0I386() []byte {
+	const base, headers = 0x08048000, 52 + 32
+	code := []byte{
+		0x31, 0xdb, // xor %ebx,%ebx
+		0x31, 0xc0, // xor %eax,%eax
+		0x40,       // inc %eax
+		0xcd, 0x80, // int $0x80
+	}
+	var b bytes.Buffer
+	put := func(v any) { _ = binary.Write(&b, binary.LittleEndian, v) } // a bytes.Buffer takes every write
+	header := elf.Header32{
+		Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_386), Version: uint32(elf.EV_CURRENT),
+		Entry: base + headers, Phoff: 52, Ehsize: 52, Phentsize: 32, Phnum: 1,
+	}
+	copy(header.Ident[:], elf.ELFMAG)
+	header.Ident[elf.EI_CLASS] = byte(elf.ELFCLASS32)
+	header.Ident[elf.EI_DATA] = byte(elf.ELFDATA2LSB)
+	header.Ident[elf.EI_VERSION] = byte(elf.EV_CURRENT)
+	put(header)
+	size := uint32(headers + len(code))
+	put(elf.Prog32{
+		Type: uint32(elf.PT_LOAD), Vaddr: base, Paddr: base, Filesz: size, Memsz: size,
+		Flags: uint32(elf.PF_R | elf.PF_X), Align: 0x1000,
+	})
+	put(code)
+	return b.Bytes()
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package realtest
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+)
+
+func ownThread(*exec.Cmd) {}
+
+func canTrace() error {
+	return fmt.Errorf("%w: %s: this is %s", ErrMissing, LivePtrace, runtime.GOOS)
+}
+
+func runsI386() error {
+	return fmt.Errorf("%w: %s: this is %s", ErrMissing, I386, runtime.GOOS)
+}

@@ -1,0 +1,214 @@
+package amd64
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Asm appends x86-64 machine code that will run at a known address. It knows just the instructions that stubs
+// are made of; each method encodes one of them (Intel SDM vol. 2, chapters 3–5).
+//
+// Errors (a displacement out of ±2 GiB, an unplaced label) are kept and given by Finish, so that straight-line code
+// stays readable. The zero Asm is not usable: call NewAsm.
+type Asm struct {
+	base   uint64
+	buf    []byte
+	labels []int // offset of each label, -1 while unplaced
+	fixups []asmFixup
+	err    error
+}
+
+// Label names a place in the code of one Asm.
+type Label int
+
+type asmFixup struct {
+	at    int // offset of the rel32 field
+	label Label
+}
+
+// Cond is a condition code as the low four bits of Jcc and SETcc encode it (Intel SDM vol. 2 appendix B.1.4.7).
+type Cond uint8
+
+// The condition codes that stubs use.
+const (
+	CondO  Cond = 0x0
+	CondB  Cond = 0x2
+	CondAE Cond = 0x3
+	CondE  Cond = 0x4
+	CondNE Cond = 0x5
+	CondBE Cond = 0x6
+	CondA  Cond = 0x7
+	CondS  Cond = 0x8
+	CondNS Cond = 0x9
+)
+
+// Mem is a memory operand: [Base + Index*Scale + Disp], or an absolute address reached RIP-relatively.
+type Mem struct {
+	Base  Reg
+	Index Reg
+	Scale uint8 // 0 for no index, else 1, 2, 4 or 8
+	Disp  int32
+	Addr  uint64 // the address, when RIP is set
+	RIP   bool
+	FS    bool // an absolute displacement in the FS segment; Base and Index are not used
+}
+
+// At is [base+disp].
+func At(base Reg, disp int32) Mem { return Mem{Base: base, Disp: disp} }
+
+// AtIndex is [base+index*scale+disp].
+func AtIndex(base, index Reg, scale uint8, disp int32) Mem {
+	return Mem{Base: base, Index: index, Scale: scale, Disp: disp}
+}
+
+// AtAddr is the RIP-relative operand for an absolute address.
+func AtAddr(addr uint64) Mem { return Mem{RIP: true, Addr: addr} }
+
+// AtFS is fs:[disp].
+func AtFS(disp int32) Mem { return Mem{FS: true, Disp: disp} }
+
+// ErrAsmRange is in the chain of Finish's error when a target or an operand is out of reach of 32 bits.
+var ErrAsmRange = errors.New("out of reach of a 32-bit displacement")
+
+// NewAsm returns an assembler for code that will stand at base. It appends to buf, whose length must be 0.
+func NewAsm(base uint64, buf []byte) *Asm { return &Asm{base: base, buf: buf[:0]} }
+
+// PC is the address of the next byte.
+func (a *Asm) PC() uint64 { return a.base + uint64(len(a.buf)) }
+
+// Len is the number of bytes so far.
+func (a *Asm) Len() int { return len(a.buf) }
+
+// Finish resolves labels and returns the code.
+func (a *Asm) Finish() ([]byte, error) {
+	for _, f := range a.fixups {
+		to := a.labels[f.label]
+		if to < 0 {
+			return nil, fmt.Errorf("amd64: label %d used at %#x was never placed", f.label, a.base+uint64(f.at))
+		}
+		binary.LittleEndian.PutUint32(a.buf[f.at:], uint32(int32(to-(f.at+4))))
+	}
+	a.fixups = a.fixups[:0]
+	return a.buf, a.err
+}
+
+// NewLabel makes a label to be placed later.
+func (a *Asm) NewLabel() Label {
+	a.labels = append(a.labels, -1)
+	return Label(len(a.labels) - 1)
+}
+
+// Place puts the label here.
+func (a *Asm) Place(l Label) { a.labels[l] = len(a.buf) }
+
+// Raw appends bytes as they are.
+func (a *Asm) Raw(b ...byte) { a.buf = append(a.buf, b...) }
+
+// Align fills with int3 up to a multiple of n, a power of two.
+func (a *Asm) Align(n uint64) {
+	for a.PC()&(n-1) != 0 {
+		a.buf = append(a.buf, 0xCC)
+	}
+}
+
+func (a *Asm) imm32(v uint32) { a.buf = binary.LittleEndian.AppendUint32(a.buf, v) }
+
+// rel32 appends the displacement from the end of an instruction (tail bytes of immediate follow the field) to addr.
+func (a *Asm) rel32(addr uint64, tail int) {
+	d := int64(addr) - int64(a.PC()+4+uint64(tail))
+	if d < math.MinInt32 || d > math.MaxInt32 {
+		if a.err == nil {
+			a.err = fmt.Errorf("amd64: from %#x to %#x: %w", a.PC(), addr, ErrAsmRange)
+		}
+		d = 0
+	}
+	a.imm32(uint32(int32(d)))
+}
+
+// modrm appends the ModRM byte, SIB and displacement of a memory operand. tail is the size of an immediate that follows.
+func (a *Asm) modrm(reg uint8, m Mem, tail int) {
+	reg = reg & 7 << 3
+	switch {
+	case m.RIP:
+		a.Raw(reg | 5)
+		a.rel32(m.Addr, tail)
+		return
+	case m.FS:
+		a.Raw(reg|4, 0x25) // no base, no index, disp32
+		a.imm32(uint32(m.Disp))
+		return
+	}
+	mod := byte(0x80)
+	short := m.Disp >= -128 && m.Disp <= 127
+	switch {
+	case m.Disp == 0 && m.Base&7 != RBP: // rbp and r13 have no form without displacement
+		mod = 0
+	case short:
+		mod = 0x40
+	}
+	if m.Scale != 0 || m.Base&7 == RSP { // rsp and r12 as a base need a SIB byte
+		sib := byte(m.Base & 7)
+		if m.Scale == 0 {
+			sib |= 4 << 3
+		} else {
+			sib |= byte(m.Index&7)<<3 | [9]byte{1: 0, 2: 1 << 6, 4: 2 << 6, 8: 3 << 6}[m.Scale]
+		}
+		a.Raw(mod|reg|4, sib)
+	} else {
+		a.Raw(mod | reg | byte(m.Base&7))
+	}
+	switch mod {
+	case 0x40:
+		a.Raw(byte(m.Disp))
+	case 0x80:
+		a.imm32(uint32(m.Disp))
+	}
+}
+
+// op appends prefixes, opcode and memory operand of an instruction with a register and a memory operand.
+func (a *Asm) op(wide bool, reg uint8, m Mem, tail int, opcode ...byte) {
+	if m.FS {
+		a.Raw(0x64)
+	}
+	rex := byte(0)
+	if wide {
+		rex |= 0x48
+	}
+	if reg >= 8 {
+		rex |= 0x44
+	}
+	if !m.RIP && !m.FS {
+		if m.Base >= 8 {
+			rex |= 0x41
+		}
+		if m.Scale != 0 && m.Index >= 8 {
+			rex |= 0x42
+		}
+	}
+	if rex != 0 {
+		a.Raw(rex)
+	}
+	a.Raw(opcode...)
+	a.modrm(reg, m, tail)
+}
+
+// rr appends a register-to-register instruction: reg is the ModRM reg field, rm the r/m field.
+func (a *Asm) rr(wide bool, reg, rm Reg, opcode ...byte) {
+	rex := byte(0)
+	if wide {
+		rex |= 0x48
+	}
+	if reg >= 8 {
+		rex |= 0x44
+	}
+	if rm >= 8 {
+		rex |= 0x41
+	}
+	if rex != 0 {
+		a.Raw(rex)
+	}
+	a.Raw(opcode...)
+	a.Raw(0xC0 | byte(reg&7)<<3 | byte(rm&7))
+}

@@ -1,0 +1,199 @@
+package amd64
+
+// Load64 is mov r64, m64.
+func (a *Asm) Load64(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x8B) }
+
+// Load32 is mov r32, m32; the upper half becomes zero.
+func (a *Asm) Load32(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x8B) }
+
+// Store64 is mov m64, r64.
+func (a *Asm) Store64(m Mem, src Reg) { a.op(true, uint8(src), m, 0, 0x89) }
+
+// Store32 is mov m32, r32.
+func (a *Asm) Store32(m Mem, src Reg) { a.op(false, uint8(src), m, 0, 0x89) }
+
+// Store32Imm is mov m32, imm32.
+func (a *Asm) Store32Imm(m Mem, v uint32) {
+	a.op(false, 0, m, 4, 0xC7)
+	a.imm32(v)
+}
+
+// Store64Imm is mov m64, imm32 sign-extended.
+func (a *Asm) Store64Imm(m Mem, v int32) {
+	a.op(true, 0, m, 4, 0xC7)
+	a.imm32(uint32(v))
+}
+
+// Lea is lea r64, m. It leaves the flags alone.
+func (a *Asm) Lea(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x8D) }
+
+// Mov is mov r64, r64.
+func (a *Asm) Mov(dst, src Reg) { a.rr(true, src, dst, 0x89) }
+
+// Mov32 is mov r32, r32; the upper half becomes zero.
+func (a *Asm) Mov32(dst, src Reg) { a.rr(false, src, dst, 0x89) }
+
+// MovImm32 is mov r32, imm32; the upper half becomes zero.
+func (a *Asm) MovImm32(dst Reg, v uint32) {
+	if dst >= 8 {
+		a.Raw(0x41)
+	}
+	a.Raw(0xB8 | byte(dst&7))
+	a.imm32(v)
+}
+
+// MovImm64 is movabs r64, imm64.
+func (a *Asm) MovImm64(dst Reg, v uint64) {
+	rex := byte(0x48)
+	if dst >= 8 {
+		rex |= 1
+	}
+	a.Raw(rex, 0xB8|byte(dst&7))
+	a.imm32(uint32(v))
+	a.imm32(uint32(v >> 32))
+}
+
+// Xadd64 is xadd m64, r64 without LOCK: one instruction, so a signal handler of the same thread sees it done or not begun.
+func (a *Asm) Xadd64(m Mem, r Reg) { a.op(true, uint8(r), m, 0, 0x0F, 0xC1) }
+
+// LockXadd64 is lock xadd m64, r64.
+func (a *Asm) LockXadd64(m Mem, r Reg) { a.Raw(0xF0); a.Xadd64(m, r) }
+
+// LockCmpxchg64 is lock cmpxchg m64, r64: if RAX equals the memory, r64 is stored and ZF set.
+func (a *Asm) LockCmpxchg64(m Mem, r Reg) {
+	a.Raw(0xF0)
+	a.op(true, uint8(r), m, 0, 0x0F, 0xB1)
+}
+
+// AddMem is add r64, m64.
+func (a *Asm) AddMem(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x03) }
+
+// AddToMem is add m64, r64.
+func (a *Asm) AddToMem(m Mem, src Reg) { a.op(true, uint8(src), m, 0, 0x01) }
+
+// IncMem is inc m64.
+func (a *Asm) IncMem(m Mem) { a.op(true, 0, m, 0, 0xFF) }
+
+// Add is add r64, r64.
+func (a *Asm) Add(dst, src Reg) { a.rr(true, src, dst, 0x01) }
+
+// Sub is sub r64, r64.
+func (a *Asm) Sub(dst, src Reg) { a.rr(true, src, dst, 0x29) }
+
+// Or is or r64, r64.
+func (a *Asm) Or(dst, src Reg) { a.rr(true, src, dst, 0x09) }
+
+// And32Imm is and r32, imm32.
+func (a *Asm) And32Imm(dst Reg, v uint32) {
+	a.rr(false, 4, dst, 0x81)
+	a.imm32(v)
+}
+
+// ShlImm is shl r64, n.
+func (a *Asm) ShlImm(dst Reg, n uint8) {
+	a.rr(true, 4, dst, 0xC1)
+	a.Raw(n)
+}
+
+// Shl32Imm is shl r32, n; the upper half becomes zero.
+func (a *Asm) Shl32Imm(dst Reg, n uint8) {
+	a.rr(false, 4, dst, 0xC1)
+	a.Raw(n)
+}
+
+// Cmp is cmp r64, r64.
+func (a *Asm) Cmp(x, y Reg) { a.rr(true, y, x, 0x39) }
+
+// CmpMem is cmp r64, m64.
+func (a *Asm) CmpMem(x Reg, m Mem) { a.op(true, uint8(x), m, 0, 0x3B) }
+
+// CmpMem32Imm8 is cmp m32, imm8 sign-extended.
+func (a *Asm) CmpMem32Imm8(m Mem, v int8) {
+	a.op(false, 7, m, 1, 0x83)
+	a.Raw(byte(v))
+}
+
+// CmpMem64Imm8 is cmp m64, imm8 sign-extended.
+func (a *Asm) CmpMem64Imm8(m Mem, v int8) {
+	a.op(true, 7, m, 1, 0x83)
+	a.Raw(byte(v))
+}
+
+// Test is test r64, r64.
+func (a *Asm) Test(x, y Reg) { a.rr(true, y, x, 0x85) }
+
+// TestALImm is test r8, imm8 for one of al, cl, dl, bl.
+func (a *Asm) TestALImm(r Reg, v uint8) { a.Raw(0xF6, 0xC0|byte(r&3), v) }
+
+// Jcc is a conditional jump to a label, always in the rel32 form.
+func (a *Asm) Jcc(c Cond, l Label) {
+	a.Raw(0x0F, 0x80|byte(c))
+	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.imm32(0)
+}
+
+// Jmp is a jump to a label, always in the rel32 form.
+func (a *Asm) Jmp(l Label) {
+	a.Raw(0xE9)
+	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.imm32(0)
+}
+
+// JmpTo is jmp rel32 to an address.
+func (a *Asm) JmpTo(addr uint64) { a.Raw(0xE9); a.rel32(addr, 0) }
+
+// JccTo is jcc rel32 to an address.
+func (a *Asm) JccTo(c Cond, addr uint64) { a.Raw(0x0F, 0x80|byte(c)); a.rel32(addr, 0) }
+
+// CallTo is call rel32 to an address.
+func (a *Asm) CallTo(addr uint64) { a.Raw(0xE8); a.rel32(addr, 0) }
+
+// Call is call rel32 to a label.
+func (a *Asm) Call(l Label) {
+	a.Raw(0xE8)
+	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.imm32(0)
+}
+
+// Ret is a near return.
+func (a *Asm) Ret() { a.Raw(0xC3) }
+
+// Push is push r64.
+func (a *Asm) Push(r Reg) {
+	if r >= 8 {
+		a.Raw(0x41)
+	}
+	a.Raw(0x50 | byte(r&7))
+}
+
+// Pop is pop r64.
+func (a *Asm) Pop(r Reg) {
+	if r >= 8 {
+		a.Raw(0x41)
+	}
+	a.Raw(0x58 | byte(r&7))
+}
+
+// Rdtsc reads the time-stamp counter into EDX:EAX.
+func (a *Asm) Rdtsc() { a.Raw(0x0F, 0x31) }
+
+// Lahf loads SF, ZF, AF, PF and CF into AH.
+func (a *Asm) Lahf() { a.Raw(0x9F) }
+
+// Sahf stores AH into SF, ZF, AF, PF and CF.
+func (a *Asm) Sahf() { a.Raw(0x9E) }
+
+// SetOAL is seto al.
+func (a *Asm) SetOAL() { a.Raw(0x0F, 0x90, 0xC0) }
+
+// AddALImm is add al, imm8. With AL from SetOAL and 0x7F it sets OF again.
+func (a *Asm) AddALImm(v uint8) { a.Raw(0x04, v) }
+
+// Syscall enters the kernel; RCX and R11 are clobbered.
+func (a *Asm) Syscall() { a.Raw(0x0F, 0x05) }
+
+// Pause is the spin-wait hint.
+func (a *Asm) Pause() { a.Raw(0xF3, 0x90) }
+
+// Cld clears the direction flag.
+func (a *Asm) Cld() { a.Raw(0xFC) }

@@ -1,0 +1,162 @@
+package object
+
+import (
+	"debug/elf"
+	"fmt"
+)
+
+// elfFile is what only an ELF file has: its dynamic table, and the readers that
+// go by it.
+type elfFile struct {
+	*Image
+	dynamic []dynEntry
+}
+
+// dynEntry is one entry of the dynamic table (gABI, chapter 5, Dynamic Section).
+type dynEntry struct {
+	tag   elf.DynTag
+	value uint64
+}
+
+// Tags that debug/elf has no name for (gABI, chapter 5, relative relocations).
+const (
+	dtRELRSZ  = elf.DynTag(35)
+	dtRELR    = elf.DynTag(36)
+	dtRELRENT = elf.DynTag(37)
+)
+
+// readDynamic reads the dynamic table. A separate debug file keeps the program
+// header but not the bytes; it has no dynamic table.
+func (e *elfFile) readDynamic() error {
+	raw, err := e.dynamicBytes()
+	if err != nil {
+		return err
+	}
+	word := e.Class.AddrSize()
+	for ; len(raw) >= 2*word; raw = raw[2*word:] {
+		tag := elf.DynTag(e.word(raw))
+		if tag == elf.DT_NULL {
+			break
+		}
+		e.dynamic = append(e.dynamic, dynEntry{tag, e.word(raw[word:])})
+	}
+	return nil
+}
+
+func (e *elfFile) dynamicBytes() ([]byte, error) {
+	for k := range e.sections {
+		s := &e.sections[k]
+		switch elf.SectionType(s.Type) {
+		case elf.SHT_DYNAMIC:
+			return e.sectionBytes(s)
+		case elf.SHT_NOBITS:
+			if s.Name == ".dynamic" {
+				return nil, nil
+			}
+		}
+	}
+	for _, s := range e.segments {
+		if s.Type != SegmentDynamic {
+			continue
+		}
+		raw, ok := e.slice(s.Off, s.FileSize)
+		if !ok {
+			return nil, e.errorf("dynamic table at %#x: %#x bytes reach beyond the end of the file (%#x)", s.Off, s.FileSize, len(e.data))
+		}
+		return raw, nil
+	}
+	return nil, nil
+}
+
+// dyn returns the value of the first entry with that tag.
+func (e *elfFile) dyn(tag elf.DynTag) (uint64, bool) {
+	for _, d := range e.dynamic {
+		if d.tag == tag {
+			return d.value, true
+		}
+	}
+	return 0, false
+}
+
+// word reads an address-sized number; b is long enough.
+func (i *Image) word(b []byte) uint64 {
+	if i.Class == Class32 {
+		return uint64(i.ByteOrder.Uint32(b))
+	}
+	return i.ByteOrder.Uint64(b)
+}
+
+// dynTable returns the bytes that an address and a size in the dynamic table
+// denote. Both tags missing means an empty table.
+func (e *elfFile) dynTable(addrTag, sizeTag elf.DynTag) (addr uint64, data []byte, err error) {
+	addr, ok := e.dyn(addrTag)
+	if !ok {
+		return 0, nil, nil
+	}
+	size, _ := e.dyn(sizeTag)
+	if size == 0 {
+		return addr, nil, nil
+	}
+	data, err = e.ReadAddr(addr, size)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w (the dynamic table's %v)", err, addrTag)
+	}
+	return addr, data, nil
+}
+
+// dynStrings returns the string table that the dynamic table names.
+func (e *elfFile) dynStrings() (*stringTable, error) {
+	_, raw, err := e.dynTable(elf.DT_STRTAB, elf.DT_STRSZ)
+	if err != nil {
+		return nil, err
+	}
+	return newStrings(raw), nil
+}
+
+// dynNames returns the names of all entries with that tag. Names outside the
+// table are passed over: the dynamic loader would refuse such a file.
+func (e *elfFile) dynNames(tag elf.DynTag) []string {
+	var names []string
+	var table *stringTable
+	for _, d := range e.dynamic {
+		if d.tag != tag {
+			continue
+		}
+		if table == nil {
+			var err error
+			if table, err = e.dynStrings(); err != nil {
+				return nil
+			}
+		}
+		if name, ok := table.at(uint32(d.value)); ok && d.value == uint64(uint32(d.value)) && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Dependencies lists the libraries that the image needs (DT_NEEDED), in order.
+func (i *Image) Dependencies() []string { return i.elf.dynNames(elf.DT_NEEDED) }
+
+// SoName is the name that the image gives itself as a library (DT_SONAME), or "".
+func (i *Image) SoName() string {
+	if names := i.elf.dynNames(elf.DT_SONAME); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// Interp is the path of the program interpreter (the dynamic loader), "" when the
+// image asks for none: a static program or a library.
+func (i *Image) Interp() string {
+	for _, s := range i.segments {
+		if s.Type != SegmentInterp {
+			continue
+		}
+		if raw, ok := i.slice(s.Off, s.FileSize); ok {
+			path, _ := newStrings(raw).at(0)
+			return path
+		}
+	}
+	return ""
+}

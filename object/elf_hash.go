@@ -1,0 +1,104 @@
+package object
+
+import (
+	"debug/elf"
+	"fmt"
+)
+
+// segmentTable finds .dynsym through the dynamic table, as the loader does.
+func (e *elfFile) segmentTable() (*symbolTable, error) {
+	addr, ok := e.dyn(elf.DT_SYMTAB)
+	if !ok {
+		return nil, nil
+	}
+	size := uint64(symbolSize64)
+	if e.Class == Class32 {
+		size = symbolSize32
+	}
+	if given, ok := e.dyn(elf.DT_SYMENT); ok && given != size {
+		return nil, e.errorf("dynamic table: symbol entry size %d, want %d", given, size)
+	}
+	strs, err := e.dynStrings()
+	if err != nil {
+		return nil, err
+	}
+	count, err := e.dynSymbolCount(addr, size)
+	if err != nil {
+		return nil, err
+	}
+	// count has 32 bits at most, so the product cannot wrap.
+	raw, err := e.ReadAddr(addr, count*size)
+	if err != nil {
+		return nil, err
+	}
+	return &symbolTable{
+		source:   Dynsym,
+		where:    fmt.Sprintf("object: %s: dynamic symbols at address %#x", e.name, addr),
+		entries:  raw,
+		entSize:  size,
+		strings:  strs,
+		versions: e.segmentVersions(count, strs),
+	}, nil
+}
+
+// dynSymbolCount learns the number of dynamic symbols, which the dynamic table
+// does not state, from a hash table, or else from the custom that the string table
+// follows the symbols.
+func (e *elfFile) dynSymbolCount(symtab, size uint64) (uint64, error) {
+	if addr, ok := e.dyn(elf.DT_HASH); ok {
+		// nbucket, nchain: there is one chain entry a symbol (gABI, chapter 5).
+		raw, err := e.ReadAddr(addr, 8)
+		if err != nil {
+			return 0, err
+		}
+		return uint64(e.ByteOrder.Uint32(raw[4:])), nil
+	}
+	if addr, ok := e.dyn(elf.DT_GNU_HASH); ok {
+		return e.gnuHashCount(addr)
+	}
+	if strs, ok := e.dyn(elf.DT_STRTAB); ok && strs > symtab {
+		return min((strs-symtab)/size, 1<<32-1), nil
+	}
+	return 0, e.errorf("dynamic table: no hash table tells how many symbols there are")
+}
+
+// gnuHashCount counts the symbols of a GNU hash table: four words (number of
+// buckets, first hashed symbol, words of the Bloom filter, shift), the filter, the
+// buckets, and a hash for each hashed symbol whose lowest bit ends a chain.
+func (e *elfFile) gnuHashCount(addr uint64) (uint64, error) {
+	damaged := func(what string) error {
+		return e.errorf("GNU hash table at address %#x: %s", addr, what)
+	}
+	raw, ok := e.fromAddr(addr)
+	if !ok || len(raw) < 16 {
+		return 0, damaged("not in the file")
+	}
+	o := e.ByteOrder
+	buckets, first := uint64(o.Uint32(raw)), uint64(o.Uint32(raw[4:]))
+	filter := uint64(o.Uint32(raw[8:])) * uint64(e.Class.AddrSize())
+	raw = raw[16:]
+	if filter+4*buckets > uint64(len(raw)) {
+		return 0, damaged("filter and buckets reach beyond the segment")
+	}
+	last := uint64(0)
+	for b := raw[filter:][:4*buckets]; len(b) > 0; b = b[4:] {
+		last = max(last, uint64(o.Uint32(b)))
+	}
+	if last == 0 {
+		return first, nil // nothing is hashed: all symbols are undefined ones
+	}
+	if last < first {
+		return 0, damaged("a bucket names a symbol that is not hashed")
+	}
+	// The chain of the highest bucket is the last; its end is the table's end.
+	chains := raw[filter+4*buckets:]
+	for ; ; last++ {
+		at := 4 * (last - first)
+		if at+4 > uint64(len(chains)) {
+			return 0, damaged("last chain has no end")
+		}
+		if o.Uint32(chains[at:])&1 != 0 {
+			return last + 1, nil
+		}
+	}
+}

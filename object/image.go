@@ -1,0 +1,174 @@
+package object
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrUnknownFormat is wrapped by the error of Open and Parse when the bytes are
+// of no format that this package reads.
+var ErrUnknownFormat = errors.New("not an ELF file")
+
+// ErrNotMapped is wrapped by the errors of lookups by address when no loadable
+// segment holds file bytes for the whole range.
+var ErrNotMapped = errors.New("address not backed by the file")
+
+// Format is the container format of an image.
+type Format uint8
+
+// The formats that can be read.
+const (
+	ELF Format = iota + 1
+)
+
+// String returns the usual name of the format.
+func (f Format) String() string {
+	switch f {
+	case ELF:
+		return "ELF"
+	}
+	return fmt.Sprintf("format %d", uint8(f))
+}
+
+// Class is the width of an image's addresses in bits, 32 or 64.
+type Class uint8
+
+// The two classes.
+const (
+	Class32 Class = 32
+	Class64 Class = 64
+)
+
+// AddrSize is the size of an address in bytes, 4 or 8.
+func (c Class) AddrSize() int { return int(c) / 8 }
+
+// Arch is an instruction set. Its value is the ELF machine number (System V gABI,
+// chapter 4, e_machine), for other formats too, so an architecture without a
+// constant here keeps its number.
+type Arch uint16
+
+// The architectures with a name.
+const (
+	I386  = Arch(elf.EM_386)
+	ARM   = Arch(elf.EM_ARM)
+	AMD64 = Arch(elf.EM_X86_64)
+	ARM64 = Arch(elf.EM_AARCH64)
+)
+
+// String returns Go's name of the architecture, or "machine N" for others.
+func (a Arch) String() string {
+	switch a {
+	case I386:
+		return "386"
+	case ARM:
+		return "arm"
+	case AMD64:
+		return "amd64"
+	case ARM64:
+		return "arm64"
+	}
+	return fmt.Sprintf("machine %d", uint16(a))
+}
+
+// Type says what an image is for.
+type Type uint8
+
+// The types. A position-independent executable is Shared, as its header says;
+// Interp tells it from a library.
+const (
+	OtherType Type = iota
+	Executable
+	Shared
+	Relocatable
+	Core
+)
+
+// String returns the type in a word.
+func (t Type) String() string {
+	switch t {
+	case Executable:
+		return "executable"
+	case Shared:
+		return "shared"
+	case Relocatable:
+		return "relocatable"
+	case Core:
+		return "core"
+	}
+	return "other"
+}
+
+// An Image is one ELF file, on disk or in memory. Its methods may be called from
+// several goroutines at once, except Close.
+type Image struct {
+	Format    Format
+	Class     Class
+	ByteOrder binary.ByteOrder
+	Arch      Arch
+	Type      Type
+
+	name     string
+	data     []byte
+	unmap    func() error
+	entry    uint64
+	segments []Segment
+	sections []Section
+	loads    []Segment // the loadable segments sorted by address
+	placed   []int     // indices of the loaded sections sorted by address
+	elf      elfFile
+
+	symbols struct {
+		once sync.Once
+		list []Symbol
+		err  error
+	}
+}
+
+// Parse reads the headers of an image that is in memory. The image keeps data,
+// which must not change while it is in use. The name only appears in errors and
+// as Name. Section and segment contents are checked when they are asked for.
+func Parse(name string, data []byte) (*Image, error) {
+	i := &Image{name: name, data: data}
+	if err := i.parseELF(); err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// Name is the path or name that the image was opened under.
+func (i *Image) Name() string { return i.name }
+
+// Entry is the link address of the first instruction, 0 when there is none.
+func (i *Image) Entry() uint64 { return i.entry }
+
+// Data is the whole file, aliasing the mapping. It is nil after Close.
+func (i *Image) Data() []byte { return i.data }
+
+// Segments lists the segments in file order. The slice belongs to the image.
+func (i *Image) Segments() []Segment { return i.segments }
+
+// Sections lists the sections in file order; the index is what Symbol.Section and
+// Section.Link refer to. The slice belongs to the image.
+func (i *Image) Sections() []Section { return i.sections }
+
+// ID is the build ID in lower-case hexadecimal, "" when the image has none.
+func (i *Image) ID() string { return hex.EncodeToString(i.BuildID()) }
+
+// errorf makes an error that starts with the package and the file.
+func (i *Image) errorf(format string, args ...any) error {
+	return fmt.Errorf("object: %s: "+format, append([]any{i.name}, args...)...)
+}
+
+// slice returns the file's bytes [off, off+size). No sum of off and size is
+// formed, so that none can wrap.
+func (i *Image) slice(off, size uint64) ([]byte, bool) {
+	n := uint64(len(i.data))
+	if off > n || size > n-off {
+		return nil, false
+	}
+	return i.data[off : off+size : off+size], true
+}

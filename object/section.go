@@ -1,0 +1,126 @@
+package object
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// A Section is one section header. Addresses are link addresses (0 for sections
+// that are not loaded), Size is the size in memory and FileSize the bytes held by
+// the file, which is 0 for .bss and smaller than the contents for a compressed
+// section. Type and Flags have the format's own values (gABI, chapter 4, sh_type
+// and sh_flags).
+type Section struct {
+	Name     string
+	Type     uint32
+	Flags    uint64
+	Addr     uint64
+	Size     uint64
+	Off      uint64
+	FileSize uint64
+	Link     uint32
+	Info     uint32
+	EntSize  uint64
+	Align    uint64
+}
+
+// Alloc says whether the section is part of the loaded image.
+func (s *Section) Alloc() bool { return s.Flags&uint64(elf.SHF_ALLOC) != 0 }
+
+// Executable says whether the section holds instructions.
+func (s *Section) Executable() bool { return s.Flags&uint64(elf.SHF_EXECINSTR) != 0 }
+
+// Writable says whether the section is writable at run time.
+func (s *Section) Writable() bool { return s.Flags&uint64(elf.SHF_WRITE) != 0 }
+
+// Contains says whether a loaded section covers the link address.
+func (s *Section) Contains(addr uint64) bool {
+	return s.Alloc() && addr >= s.Addr && addr-s.Addr < s.Size
+}
+
+// Section returns the first section of that name, nil when there is none. Asked
+// for .debug_x it also finds .zdebug_x, the older name of a compressed one.
+func (i *Image) Section(name string) *Section {
+	if s := i.sectionNamed(name); s != nil {
+		return s
+	}
+	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
+		return i.sectionNamed(".zdebug_" + rest)
+	}
+	return nil
+}
+
+func (i *Image) sectionNamed(name string) *Section {
+	for k := range i.sections {
+		if i.sections[k].Name == name {
+			return &i.sections[k]
+		}
+	}
+	return nil
+}
+
+// SectionAt returns the loaded section that covers the link address, nil when
+// none does. Thread-local .tbss, which takes no addresses, is passed over.
+func (i *Image) SectionAt(addr uint64) *Section {
+	if k := i.sectionIndexAt(addr); k > 0 {
+		return &i.sections[k]
+	}
+	return nil
+}
+
+// sectionIndexAt returns 0, the index of no section, when none covers addr.
+func (i *Image) sectionIndexAt(addr uint64) int {
+	n := sort.Search(len(i.placed), func(n int) bool { return i.sections[i.placed[n]].Addr > addr }) - 1
+	if n < 0 || !i.sections[i.placed[n]].Contains(addr) {
+		return 0
+	}
+	return i.placed[n]
+}
+
+// indexSections fills the table that sectionIndexAt searches.
+func (i *Image) indexSections() {
+	for k := range i.sections {
+		s := &i.sections[k]
+		if s.Alloc() && s.Size > 0 && (s.Flags&uint64(elf.SHF_TLS) == 0 || s.FileSize > 0) {
+			i.placed = append(i.placed, k)
+		}
+	}
+	slices.SortStableFunc(i.placed, func(a, b int) int { return cmp.Compare(i.sections[a].Addr, i.sections[b].Addr) })
+}
+
+// SectionData returns a section's contents: a slice of the mapping, or a copy
+// inflated from a section compressed with zlib or zstd (gABI, SHF_COMPRESSED; or
+// the older .zdebug_ form). It is empty for .bss.
+func (i *Image) SectionData(s *Section) ([]byte, error) {
+	raw, err := i.sectionBytes(s)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Flags&uint64(elf.SHF_COMPRESSED) != 0:
+		raw, err = i.inflateSection(raw)
+	case strings.HasPrefix(s.Name, ".zdebug_"):
+		raw, err = inflateZdebug(raw)
+	}
+	if err != nil {
+		return nil, i.sectionErrorf(s, "%w", err)
+	}
+	return raw, nil
+}
+
+// sectionBytes returns the bytes that the file holds of the section.
+func (i *Image) sectionBytes(s *Section) ([]byte, error) {
+	b, ok := i.slice(s.Off, s.FileSize)
+	if !ok {
+		return nil, i.sectionErrorf(s, "%#x bytes reach beyond the end of the file (%#x)", s.FileSize, len(i.data))
+	}
+	return b, nil
+}
+
+// sectionErrorf makes an error that names the file, the section and its offset.
+func (i *Image) sectionErrorf(s *Section, format string, args ...any) error {
+	return i.errorf("section %s at %#x: "+format, append([]any{s.Name, s.Off}, args...)...)
+}

@@ -1,0 +1,100 @@
+package object
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+	"sort"
+)
+
+// Perm is the access that a segment's pages are mapped with.
+type Perm uint8
+
+// The permissions, with ELF's values of PF_X, PF_W and PF_R.
+const (
+	PermX Perm = 1 << iota
+	PermW
+	PermR
+)
+
+// String returns the permissions as in a list of maps: "r-x".
+func (p Perm) String() string {
+	s := []byte("---")
+	for k, bit := range [...]Perm{PermR, PermW, PermX} {
+		if p&bit != 0 {
+			s[k] = "rwx"[k]
+		}
+	}
+	return string(s)
+}
+
+// SegmentType is what a segment is for, with ELF's numbers (gABI, chapter 5, p_type).
+type SegmentType uint32
+
+// The segment types that this package and its callers act on.
+const (
+	SegmentLoad     = SegmentType(elf.PT_LOAD)
+	SegmentDynamic  = SegmentType(elf.PT_DYNAMIC)
+	SegmentInterp   = SegmentType(elf.PT_INTERP)
+	SegmentNote     = SegmentType(elf.PT_NOTE)
+	SegmentTLS      = SegmentType(elf.PT_TLS)
+	SegmentEHFrame  = SegmentType(elf.PT_GNU_EH_FRAME)
+	SegmentGNUStack = SegmentType(elf.PT_GNU_STACK)
+	SegmentRelro    = SegmentType(elf.PT_GNU_RELRO)
+)
+
+// String returns ELF's name of the type.
+func (t SegmentType) String() string { return elf.ProgType(t).String() }
+
+// A Segment is one program header. Addresses are link addresses; sizes and
+// offsets are bytes and are not checked against the file.
+type Segment struct {
+	Type     SegmentType
+	Perm     Perm
+	Addr     uint64
+	MemSize  uint64
+	Off      uint64
+	FileSize uint64
+	Align    uint64
+}
+
+// indexLoads fills the table that lookups by address search.
+func (i *Image) indexLoads() {
+	for _, s := range i.segments {
+		if s.Type == SegmentLoad {
+			i.loads = append(i.loads, s)
+		}
+	}
+	slices.SortStableFunc(i.loads, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+}
+
+// ReadAddr returns n bytes of the file as they are loaded at a link address,
+// before relocation. They must lie in one loadable segment and be backed by the
+// file: zero-filled memory (.bss) is not. The slice aliases the mapping.
+func (i *Image) ReadAddr(addr, n uint64) ([]byte, error) {
+	rest, ok := i.fromAddr(addr)
+	if !ok || n > uint64(len(rest)) {
+		return nil, i.errorf("address %#x, %d bytes: %w", addr, n, ErrNotMapped)
+	}
+	return rest[:n:n], nil
+}
+
+// fromAddr returns the file's bytes from a link address to the end of its segment.
+func (i *Image) fromAddr(addr uint64) ([]byte, bool) {
+	k := sort.Search(len(i.loads), func(k int) bool { return i.loads[k].Addr > addr }) - 1
+	if k < 0 {
+		return nil, false
+	}
+	s := &i.loads[k]
+	at := addr - s.Addr
+	if at >= s.FileSize || at >= s.MemSize {
+		return nil, false
+	}
+	// A truncated file still gives what it holds of the segment.
+	n := uint64(len(i.data))
+	if s.Off >= n || at >= n-s.Off {
+		return nil, false
+	}
+	size := min(s.FileSize-at, n-s.Off-at)
+	return i.slice(s.Off+at, size)
+}

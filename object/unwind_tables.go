@@ -1,0 +1,118 @@
+package object
+
+import (
+	"debug/elf"
+	"math"
+)
+
+// EHFrame returns the image's .eh_frame and its link address; nothing and no
+// error when it has none. Without section headers it is found through the
+// PT_GNU_EH_FRAME segment, and then ends before its terminating zero length.
+func (i *Image) EHFrame() (data []byte, addr uint64, err error) {
+	if s := i.filledSection(".eh_frame"); s != nil {
+		data, err = i.SectionData(s)
+		return data, s.Addr, err
+	}
+	if len(i.sections) > 0 {
+		return nil, 0, nil
+	}
+	hdr, hdrAddr, err := i.EHFrameHdr()
+	if err != nil || hdr == nil {
+		return nil, 0, err
+	}
+	addr, ok := i.ehFramePointer(hdr, hdrAddr)
+	if !ok {
+		return nil, 0, i.errorf(".eh_frame_hdr at address %#x: cannot read its pointer to .eh_frame", hdrAddr)
+	}
+	rest, ok := i.fromAddr(addr)
+	if !ok {
+		return nil, 0, i.errorf(".eh_frame_hdr at address %#x: .eh_frame at %#x: %w", hdrAddr, addr, ErrNotMapped)
+	}
+	return rest[:i.recordsEnd(rest)], addr, nil
+}
+
+// EHFrameHdr returns .eh_frame_hdr, the sorted table of functions (LSB Core 5.0
+// §10.6.2), and its link address; nothing and no error when there is none.
+func (i *Image) EHFrameHdr() (data []byte, addr uint64, err error) {
+	if s := i.filledSection(".eh_frame_hdr"); s != nil {
+		data, err = i.SectionData(s)
+		return data, s.Addr, err
+	}
+	if len(i.sections) > 0 {
+		return nil, 0, nil
+	}
+	for _, s := range i.segments {
+		if s.Type == SegmentEHFrame {
+			data, err = i.ReadAddr(s.Addr, s.FileSize)
+			return data, s.Addr, err
+		}
+	}
+	return nil, 0, nil
+}
+
+// filledSection returns the section unless it is missing or, as in a separate
+// debug file, holds no bytes.
+func (i *Image) filledSection(name string) *Section {
+	s := i.sectionNamed(name)
+	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS {
+		return nil
+	}
+	return s
+}
+
+// ehFramePointer reads eh_frame_ptr from the header. Only the encodings that
+// linkers write there are known: 4 or 8 bytes, absolute, relative to their own
+// place or to the header (LSB Core 5.0 §10.5.1).
+func (i *Image) ehFramePointer(hdr []byte, addr uint64) (uint64, bool) {
+	const at = 4 // after version and three encodings
+	if len(hdr) < at+8 || hdr[0] != 1 {
+		return 0, false
+	}
+	var value uint64
+	switch hdr[1] & 0x0f {
+	case 0x00: // absptr
+		value = i.word(hdr[at:])
+	case 0x03: // udata4
+		value = uint64(i.ByteOrder.Uint32(hdr[at:]))
+	case 0x0b: // sdata4
+		value = uint64(int32(i.ByteOrder.Uint32(hdr[at:])))
+	case 0x04, 0x0c: // udata8, sdata8
+		value = i.ByteOrder.Uint64(hdr[at:])
+	default:
+		return 0, false
+	}
+	switch hdr[1] & 0xf0 {
+	case 0x00: // absolute
+	case 0x10: // pcrel
+		value += addr + at
+	case 0x30: // datarel
+		value += addr
+	default:
+		return 0, false
+	}
+	if i.Class == Class32 {
+		value = uint64(uint32(value))
+	}
+	return value, true
+}
+
+// recordsEnd follows the lengths of CFI records to the terminator, to a length
+// that does not fit, or to the end of b.
+func (i *Image) recordsEnd(b []byte) uint64 {
+	at, end := uint64(0), uint64(len(b))
+	for end-at >= 4 {
+		n := uint64(i.ByteOrder.Uint32(b[at:]))
+		head := uint64(4)
+		if n == math.MaxUint32 { // 64-bit DWARF
+			if end-at < 12 {
+				return at
+			}
+			n, head = i.ByteOrder.Uint64(b[at+4:]), 12
+		}
+		if n == 0 || n > end-at-head {
+			return at
+		}
+		at += head + n
+	}
+	return at
+}

@@ -1,0 +1,19 @@
+package process
+
+import "os"
+
+// A Command is a program for Launch to start.
+type Command struct {
+	Path string   // looked up in PATH when it holds no slash
+	Args []string // the arguments, Args[0] being the program's name for itself; empty means {Path}
+	Env  []string // "NAME=value"; nil means our own
+	Dir  string   // working directory; empty means our own
+	// Stdin, Stdout and Stderr are the command's; nil means the null device.
+	Stdin, Stdout, Stderr *os.File
+}
+
+// An ExitStatus is how a launched program ended.
+type ExitStatus struct {
+	Code   int // what it gave to exit, if Signal is 0
+	Signal int // what killed it, or 0
+}

@@ -1,0 +1,171 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// gadgets are the addresses of the instructions that remote system calls use.
+type gadgets struct {
+	syscall      uint64
+	restorer     uint64
+	restorerCode []byte // what stands at restorer
+	popRAX       uint64 // serves where there is no restorer
+	store        uint64
+	tail         store
+}
+
+// complete says whether nothing better is to be looked for.
+func (g *gadgets) complete() bool { return g.syscall != 0 && g.restorer != 0 && g.store != 0 }
+
+// usable says whether it will do.
+func (g *gadgets) usable() bool {
+	return g.syscall != 0 && g.store != 0 && (g.restorer != 0 || g.popRAX != 0)
+}
+
+// sigreturn returns the words on the stack that lead to rt_sigreturn; the frame
+// follows them.
+func (g *gadgets) sigreturn() []uint64 {
+	if g.restorer != 0 {
+		return []uint64{g.restorer}
+	}
+	return []uint64{g.popRAX, unix.SYS_RT_SIGRETURN, g.syscall}
+}
+
+// sigreturnIP is the instruction pointer that seccomp filters see.
+func (g *gadgets) sigreturnIP() uint64 {
+	if g.restorer != 0 {
+		return g.restorer + uint64(len(g.restorerCode))
+	}
+	return g.syscall + 2
+}
+
+// intact reads the instructions again: the recorder may have patched one.
+func (g *gadgets) intact(p *Process) bool {
+	if !g.usable() || !p.holds(g.syscall, syscallRet) || !p.holds(g.store, g.tail.code) {
+		return false
+	}
+	if g.restorer != 0 {
+		return p.holds(g.restorer, g.restorerCode)
+	}
+	return p.holds(g.popRAX, popRAX)
+}
+
+func (p *Process) holds(addr uint64, code []byte) bool {
+	buf := make([]byte, len(code))
+	_, err := p.ReadAt(buf, addr)
+	return err == nil && bytes.Equal(buf, code)
+}
+
+// PrepareSyscalls looks for the instructions that a remote system call needs,
+// so that a later Stop need not. ErrNoGadget names what is missing.
+func (p *Process) PrepareSyscalls() error {
+	_, err := p.findGadgets()
+	return err
+}
+
+// findGadgets returns what is there even when something is missing.
+func (p *Process) findGadgets() (*gadgets, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gadgets != nil && p.gadgets.intact(p) {
+		return p.gadgets, nil
+	}
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	g := &gadgets{}
+	for _, m := range byPreference(maps) {
+		if g.complete() {
+			break
+		}
+		// A mapping that cannot be read merely holds nothing for us.
+		_ = g.search(p, m)
+	}
+	if g.usable() {
+		p.gadgets = g
+		return g, nil
+	}
+	var missing []string
+	for name, addr := range map[string]uint64{
+		"syscall; ret": g.syscall, "a signal restorer or pop %rax; ret": g.restorer + g.popRAX, "mov %rax to memory; ret": g.store,
+	} {
+		if addr == 0 {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
+	return g, fmt.Errorf("process %d: %w: %s", p.pid, ErrNoGadget, strings.Join(missing, ", "))
+}
+
+// byPreference returns the code mappings in the order in which to search them:
+// first those that nobody patches, the vdso and the loader, then the C library,
+// then the rest. Code in anonymous memory may vanish and is left out.
+func byPreference(maps []Mapping) []Mapping {
+	rank := func(m Mapping) int {
+		base := m.Path[strings.LastIndexByte(m.Path, '/')+1:]
+		switch {
+		case m.Special == "[vdso]":
+			return 0
+		case strings.HasPrefix(base, "ld-"):
+			return 1
+		case strings.HasPrefix(base, "libc.") || strings.HasPrefix(base, "libc-"):
+			return 2
+		}
+		return 3
+	}
+	var out []Mapping
+	for _, m := range maps {
+		if m.Perm&PermExec != 0 && m.Perm&PermWrite == 0 && (m.Path != "" && m.Inode != 0 || m.Special == "[vdso]") {
+			out = append(out, m)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Mapping) int { return rank(a) - rank(b) })
+	return out
+}
+
+// search looks through one mapping in pieces that overlap by the longest gadget.
+func (g *gadgets) search(p *Process, m Mapping) error {
+	const piece, overlap = 256 << 10, 64
+	buf := make([]byte, min(piece, m.Size()))
+	for addr := m.Start; addr < m.End && !g.complete(); {
+		part := buf[:min(uint64(len(buf)), m.End-addr)]
+		if _, err := p.ReadAt(part, addr); err != nil {
+			return err
+		}
+		g.scan(part, addr)
+		if addr+uint64(len(part)) >= m.End {
+			break
+		}
+		addr += uint64(len(part)) - overlap
+	}
+	return nil
+}
+
+func (g *gadgets) scan(code []byte, addr uint64) {
+	if g.syscall == 0 {
+		if i := scanSyscall(code); i >= 0 {
+			g.syscall = addr + uint64(i)
+		}
+	}
+	if g.restorer == 0 {
+		if i, n := scanRestorer(code); i >= 0 {
+			g.restorer, g.restorerCode = addr+uint64(i), bytes.Clone(code[i:i+n])
+		}
+	}
+	if g.popRAX == 0 {
+		if i := scanPopRAX(code); i >= 0 {
+			g.popRAX = addr + uint64(i)
+		}
+	}
+	if g.store == 0 {
+		if i, s := scanStore(code); i >= 0 {
+			g.store, g.tail = addr+uint64(i), s
+		}
+	}
+}

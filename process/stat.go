@@ -1,0 +1,131 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A ThreadInfo is what /proc says about one thread.
+type ThreadInfo struct {
+	TID       int    // as seen from here
+	NSTID     int    // as the target sees it, in its innermost PID namespace
+	Name      string // at most 15 bytes, not necessarily unique
+	State     byte   // R, S, D, T, t, Z, X, I
+	StartTime uint64 // clock ticks since boot
+	Worker    bool   // a kernel worker (io_uring, vhost) that runs no user code and cannot be stopped
+}
+
+// Status holds the fields of /proc/PID/status (or of one thread's) that decide
+// how a target can be treated.
+type Status struct {
+	Name       string
+	TGID       int
+	TracerPID  int   // 0 when none
+	NSPIDs     []int // outermost namespace first
+	UIDs       [4]int
+	VMLock     uint64 // locked memory, bytes
+	SigBlocked uint64 // signal n is bit n-1
+	SigCaught  uint64
+	NoNewPrivs bool
+	Seccomp    int // 0 none, 1 strict, 2 filter
+	// ThreadFeatures has "shstk" while a user shadow stack is on.
+	ThreadFeatures string
+}
+
+const (
+	flagKernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
+	flagIOWorker     = 0x00000010 // PF_IO_WORKER
+	flagUserWorker   = 0x00004000 // PF_USER_WORKER
+)
+
+type stat struct {
+	name      string
+	state     byte
+	flags     uint64
+	startTime uint64
+}
+
+var errStat = errors.New("malformed stat")
+
+// parseStat reads a /proc/PID/stat line (proc_pid_stat(5)). The name may hold
+// spaces and parentheses, so the last ')' ends it.
+func parseStat(text []byte) (stat, error) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return stat{}, fmt.Errorf("%w: no name", errStat)
+	}
+	fields := bytes.Fields(text[end+1:])
+	if len(fields) < 20 || len(fields[0]) != 1 {
+		return stat{}, fmt.Errorf("%w: %d fields", errStat, len(fields))
+	}
+	// fields[0] is field 3 of the manual page.
+	flags, err1 := strconv.ParseUint(string(fields[9-3]), 10, 64)
+	start, err2 := strconv.ParseUint(string(fields[22-3]), 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return stat{}, fmt.Errorf("%w: %w", errStat, err)
+	}
+	return stat{string(text[open+1 : end]), fields[0][0], flags, start}, nil
+}
+
+// ParseStatus reads the text of a /proc/PID/status file (proc_pid_status(5)).
+// Lines it doesn't know are passed over.
+func ParseStatus(text []byte) (Status, error) {
+	var s Status
+	for line := range bytes.Lines(text) {
+		key, value, ok := strings.Cut(string(bytes.TrimRight(line, "\n")), ":")
+		if !ok {
+			continue
+		}
+		if err := s.set(key, strings.TrimSpace(value)); err != nil {
+			return Status{}, fmt.Errorf("status: %s: %w", key, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Status) set(key, value string) (err error) {
+	switch key {
+	case "Name":
+		s.Name = value
+	case "Tgid":
+		s.TGID, err = strconv.Atoi(value)
+	case "TracerPid":
+		s.TracerPID, err = strconv.Atoi(value)
+	case "NSpid":
+		s.NSPIDs, err = atois(strings.Fields(value))
+	case "Uid":
+		var uids []int
+		uids, err = atois(strings.Fields(value))
+		copy(s.UIDs[:], uids)
+	case "VmLck":
+		var kb uint64
+		kb, err = strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 54)
+		s.VMLock = kb << 10
+	case "SigBlk":
+		s.SigBlocked, err = strconv.ParseUint(value, 16, 64)
+	case "SigCgt":
+		s.SigCaught, err = strconv.ParseUint(value, 16, 64)
+	case "NoNewPrivs":
+		s.NoNewPrivs = value == "1"
+	case "Seccomp":
+		s.Seccomp, err = strconv.Atoi(value)
+	case "x86_Thread_features":
+		s.ThreadFeatures = value
+	}
+	return err
+}
+
+func atois(words []string) ([]int, error) {
+	out := make([]int, len(words))
+	for i, w := range words {
+		n, err := strconv.Atoi(w)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = n
+	}
+	return out, nil
+}

@@ -1,0 +1,267 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Stopped is a process all of whose threads stand still. It is valid only
+// inside the function given to Stop or Launch, and only on that function's
+// goroutine.
+type Stopped struct {
+	Since time.Time // when the first thread was told to stop
+
+	p        *Process
+	opts     StopOptions
+	ctx      context.Context
+	threads  []*Thread
+	byTID    map[int]*Thread
+	execed   bool
+	leftover bool      // something only the tracer's end can let go
+	maps     []Mapping // as they were when first needed in this stop
+	release  bool
+}
+
+// Stop stops every thread of the process, those born meanwhile too, runs fn,
+// and lets all go, also when fn panics or the timeout strikes. The time from
+// the first order to stop until the last thread was let go is returned.
+//
+// fn runs on a goroutine of its own, tied to one OS thread; the Stopped must
+// not leave it. A process stopped by SIGSTOP can be stopped in this sense too
+// and is left as it was. Signals that arrive meanwhile are delivered once the
+// threads go on. System calls in progress are restarted; those that the kernel
+// would end with EINTR though no signal came (epoll_wait and its like) start
+// over with their full timeout.
+//
+// The errors are fn's own, ctx's, ErrStopTimeout, ErrTraced, ErrNotPermitted,
+// ErrNoProcess and ErrExec.
+func (p *Process) Stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (time.Duration, error) {
+	p.stopping.Lock()
+	defer p.stopping.Unlock()
+	var took time.Duration
+	err := onTracerThread(func() (bool, error) {
+		s := newStopped(p, opts, ctx)
+		err := func() error {
+			defer s.letGo(&took)
+			if err := s.stopAll(); err != nil {
+				return err
+			}
+			return fn(s)
+		}()
+		return !s.leftover, err
+	})
+	return took, err
+}
+
+func newStopped(p *Process, opts StopOptions, ctx context.Context) *Stopped {
+	return &Stopped{p: p, opts: opts, ctx: ctx, byTID: map[int]*Thread{}, Since: time.Now()}
+}
+
+// onTracerThread runs fn on an OS thread that nothing else uses meanwhile:
+// ptrace belongs to a thread. When fn says that the thread can't be used again,
+// it ends, and the kernel lets go of whatever it still traced: that works even
+// for threads that cannot be stopped. A panic goes on in the caller.
+func onTracerThread(fn func() (reusable bool, err error)) error {
+	type outcome struct {
+		err      error
+		panicked any
+		finished bool
+	}
+	done := make(chan outcome, 1)
+	ended := make(chan struct{})
+	var start func()
+	start = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// Go cannot end its main thread. Holding on to it here makes the
+			// next goroutine take another one.
+			go start()
+			<-ended
+			runtime.UnlockOSThread()
+			return
+		}
+		var o outcome
+		reusable := false
+		defer func() {
+			if !o.finished {
+				o.panicked = recover()
+			}
+			if reusable {
+				runtime.UnlockOSThread()
+			}
+			close(ended)
+			done <- o
+		}()
+		reusable, o.err = fn()
+		o.finished = true
+	}
+	go start()
+	o := <-done
+	switch {
+	case o.panicked != nil:
+		panic(o.panicked)
+	case !o.finished: // runtime.Goexit, as by testing.T.FailNow
+		runtime.Goexit()
+	}
+	return o.err
+}
+
+// stopAll seizes and stops threads until a look at the list shows no new one.
+func (s *Stopped) stopAll() error {
+	deadline := time.Now().Add(s.opts.timeout())
+	for {
+		fresh, err := s.seizeNew(deadline)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(s.threads); i++ { // settle may add threads
+			t := s.threads[i]
+			if t.stopped || t.ended {
+				continue
+			}
+			if err := s.settle(t, deadline); err != nil {
+				return err
+			}
+		}
+		if s.execed {
+			return fmt.Errorf("process %d: %w while it was being stopped; try again", s.p.pid, ErrExec)
+		}
+		if !fresh {
+			break
+		}
+	}
+	s.threads = slices.DeleteFunc(s.threads, func(t *Thread) bool { return t.ended })
+	if len(s.threads) == 0 {
+		return fmt.Errorf("process %d: %w: it ended while it was being stopped", s.p.pid, ErrNoProcess)
+	}
+	for _, t := range s.threads {
+		if err := t.keepRestartable(); err != nil {
+			return err
+		}
+	}
+	s.rememberRestarts()
+	return nil
+}
+
+// seizeNew seizes all threads not yet known and tells them to stop. It says
+// whether there were any.
+func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
+	tids, err := taskIDs(s.p.pid)
+	if err != nil {
+		return false, err
+	}
+	fresh := false
+	for _, tid := range tids {
+		if t := s.byTID[tid]; t != nil {
+			continue
+		}
+		if err := s.ctx.Err(); err != nil {
+			return false, fmt.Errorf("process %d: stop: %w", s.p.pid, err)
+		}
+		if time.Now().After(deadline) {
+			return false, s.timeoutError(tid)
+		}
+		seized, err := s.seizeOne(tid)
+		if err != nil {
+			return false, err
+		}
+		fresh = fresh || seized
+	}
+	return fresh, nil
+}
+
+func (s *Stopped) seizeOne(tid int) (bool, error) {
+	err := seize(tid, attachOptions)
+	if err == nil {
+		s.add(tid)
+		// The only failure is that the thread has ended, and settle sees that.
+		_ = interrupt(tid)
+		return true, nil
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return false, nil
+	}
+	status, statusErr := readStatus(s.p.pid, tid)
+	if statusErr != nil {
+		return false, nil // it has ended meanwhile
+	}
+	switch {
+	case status.TracerPID == unix.Gettid():
+		// Born to a seized thread, so the kernel has seized and stopped it.
+		s.add(tid)
+		return true, nil
+	case status.TracerPID != 0:
+		return false, checkTracer(s.p.pid, status)
+	}
+	if st, err := readStat(s.p.pid, tid); err != nil || st.state == 'Z' || st.state == 'X' ||
+		st.flags&(flagIOWorker|flagUserWorker) != 0 {
+		return false, nil // ended, or runs in the kernel only
+	}
+	if errors.Is(err, unix.EPERM) {
+		return false, notPermitted(s.p.pid, status, err)
+	}
+	return false, fmt.Errorf("process %d: seize thread %d: %w", s.p.pid, tid, err)
+}
+
+func (s *Stopped) add(tid int) *Thread {
+	t := &Thread{TID: tid, s: s}
+	s.threads = append(s.threads, t)
+	s.byTID[tid] = t
+	return t
+}
+
+// Process returns the process that is stopped.
+func (s *Stopped) Process() *Process { return s.p }
+
+// Threads returns the threads that stand still. The leader is not among them
+// when it has ended before the others.
+func (s *Stopped) Threads() []*Thread { return slices.Clone(s.threads) }
+
+// Thread returns the thread with that ID as seen from here, or nil.
+func (s *Stopped) Thread(tid int) *Thread {
+	if t := s.byTID[tid]; t != nil && t.stopped {
+		return t
+	}
+	return nil
+}
+
+// letGo detaches every thread. What cannot be detached, since it never stopped
+// or since its exit status is another's to read, is left to the tracer's end.
+func (s *Stopped) letGo(took *time.Duration) {
+	s.release = true
+	for _, t := range s.threads {
+		t.letGo()
+	}
+	*took = time.Since(s.Since)
+}
+
+func (t *Thread) letGo() {
+	switch {
+	case t.ended:
+	case !t.stopped:
+		t.s.leftover = true
+	default:
+		if detach(t.TID, 0) != nil {
+			// It was killed, and may not be ready to be reaped yet.
+			t.ended, t.s.leftover = true, true
+		}
+		t.stopped = false
+	}
+}
+
+// markEnded notes that a thread was killed. The leader's exit status may be
+// ours to wait for as its parent too, so it isn't consumed here.
+func (t *Thread) markEnded() {
+	t.stopped, t.ended = false, true
+	if t.TID == t.s.p.pid {
+		t.s.leftover = true
+		return
+	}
+	reap(t.TID)
+}

@@ -1,0 +1,33 @@
+package process
+
+import "time"
+
+// StopOptions says how Process.Stop goes about it.
+type StopOptions struct {
+	// Timeout bounds the wait for all threads to stop, and each later wait for
+	// a single one. 0 means DefaultStopTimeout.
+	Timeout time.Duration
+
+	// AnyStack lets a remote system call run on a thread whose stack pointer is
+	// not in a C library's thread stack: on coroutine and goroutine stacks, and
+	// on alternate signal stacks. The call's frames take about as much room
+	// below the stack pointer as the delivery of a signal; code that puts
+	// signals on an alternate stack (Go does) may not have it. Such threads
+	// are left out by default.
+	AnyStack bool
+
+	// UnsafeSyscall allows remote system calls by bare register changes where
+	// the kill-safe way lacks its instructions (ErrNoGadget). If the caller is
+	// killed during such a call, the target is left with foreign registers.
+	UnsafeSyscall bool
+}
+
+// DefaultStopTimeout is how long Stop waits for threads by default.
+const DefaultStopTimeout = 2 * time.Second
+
+func (o StopOptions) timeout() time.Duration {
+	if o.Timeout <= 0 {
+		return DefaultStopTimeout
+	}
+	return o.Timeout
+}

@@ -1,0 +1,167 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// need skips a test whose tool is absent, except in CI, which must have it.
+func need(t testing.TB, capability string, have bool) {
+	t.Helper()
+	if have {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("CI lacks %s", capability)
+	}
+	t.Skipf("this machine lacks %s", capability)
+}
+
+func have(tool string) bool {
+	_, err := exec.LookPath(tool)
+	return err == nil
+}
+
+var built struct {
+	sync.Mutex
+	dir   string
+	paths map[string]string
+}
+
+// build compiles a source in testdata once for all tests.
+func build(t testing.TB, source, compiler string, flags ...string) string {
+	t.Helper()
+	need(t, compiler, have(compiler))
+	built.Lock()
+	defer built.Unlock()
+	key := source + compiler + strings.Join(flags, " ")
+	if path := built.paths[key]; path != "" {
+		return path
+	}
+	if built.dir == "" {
+		dir, err := os.MkdirTemp("", "process-test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.dir, built.paths = dir, map[string]string{}
+	}
+	out := filepath.Join(built.dir, fmt.Sprintf("%s%d", strings.TrimSuffix(source, ".c"), len(built.paths)))
+	args := append([]string{"-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", out, filepath.Join("testdata", source)}, flags...)
+	if text, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", compiler, args, err, text)
+	}
+	built.paths[key] = out
+	return out
+}
+
+// A target is a running test program that prints "ready" first.
+type target struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  *bufio.Reader
+	stderr bytes.Buffer
+	ended  bool
+}
+
+func startTarget(t testing.TB, path string, args ...string) *target {
+	t.Helper()
+	g := &target{t: t, cmd: exec.Command(path, args...)}
+	g.cmd.Stderr = &g.stderr
+	var err error
+	if g.stdin, err = g.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := g.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.lines = bufio.NewReader(out)
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !g.ended {
+			_ = g.cmd.Process.Kill()
+			_ = g.cmd.Wait()
+		}
+	})
+	if line := g.line(); line != "ready" {
+		t.Fatalf("%s said %q first (stderr %s)", path, line, &g.stderr)
+	}
+	return g
+}
+
+func (g *target) pid() int { return g.cmd.Process.Pid }
+
+func (g *target) line() string {
+	line, _ := g.lines.ReadString('\n')
+	return strings.TrimSuffix(line, "\n")
+}
+
+func (g *target) ask(request string) string {
+	g.t.Helper()
+	if _, err := io.WriteString(g.stdin, request+"\n"); err != nil {
+		g.t.Fatal(err)
+	}
+	return g.line()
+}
+
+// finish tells the target to end and returns all it still has to say. A target
+// that does not end well fails the test.
+func (g *target) finish() string {
+	g.t.Helper()
+	_, _ = io.WriteString(g.stdin, "\n")
+	_ = g.stdin.Close()
+	timer := time.AfterFunc(10*time.Second, func() { _ = g.cmd.Process.Kill() })
+	defer timer.Stop()
+	text, _ := io.ReadAll(g.lines)
+	err := g.cmd.Wait()
+	g.ended = true
+	if err != nil {
+		g.t.Fatalf("target ended with %v: %s%s", err, text, &g.stderr)
+	}
+	return string(text)
+}
+
+func openTarget(t testing.TB, g *target) *Process {
+	t.Helper()
+	p, err := Open(g.pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+func stop(t testing.TB, p *Process, fn func(*Stopped) error) time.Duration {
+	t.Helper()
+	took, err := p.Stop(context.Background(), StopOptions{Timeout: 10 * time.Second}, fn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return took
+}
+
+func doNothing(*Stopped) error { return nil }
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv("PROCESS_TEST_ROLE"); role != "" {
+		os.Exit(playRole(role, os.Args[1:]))
+	}
+	code := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}

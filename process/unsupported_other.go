@@ -1,0 +1,170 @@
+//go:build !(linux && amd64)
+
+package process
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// A Process is a live process. There are none here: Open gives ErrUnsupported.
+type Process struct{}
+
+// A Stopped is a process whose threads stand still.
+type Stopped struct {
+	Since time.Time // when the first thread was told to stop
+}
+
+// A Thread is one thread of a stopped process.
+type Thread struct {
+	TID int
+}
+
+// A Launched is a program that Launch has started.
+type Launched struct {
+	Process *Process
+}
+
+// Regs are a thread's general registers (struct user_regs_struct of Linux x86-64).
+type Regs struct {
+	R15, R14, R13, R12, Rbp, Rbx, R11, R10, R9, R8    uint64
+	Rax, Rcx, Rdx, Rsi, Rdi, Orig_rax, Rip, Cs        uint64 //nolint:revive // as golang.org/x/sys names them
+	Eflags, Rsp, Ss, Fs_base, Gs_base, Ds, Es, Fs, Gs uint64 //nolint:revive // as golang.org/x/sys names them
+}
+
+// A Vec is one piece of memory for ReadVec.
+type Vec struct {
+	Addr uint64
+	Buf  []byte
+}
+
+// Open returns ErrUnsupported.
+func Open(int) (*Process, error) { return nil, ErrUnsupported }
+
+// Launch returns ErrUnsupported.
+func Launch(context.Context, Command, StopOptions, func(*Stopped) error) (*Launched, error) {
+	return nil, ErrUnsupported
+}
+
+// Close does nothing.
+func (*Process) Close() error { return nil }
+
+// Pid returns 0.
+func (*Process) Pid() int { return 0 }
+
+// StartTime returns 0.
+func (*Process) StartTime() uint64 { return 0 }
+
+// Alive returns false.
+func (*Process) Alive() bool { return false }
+
+// Exe returns ErrUnsupported.
+func (*Process) Exe() (string, bool, error) { return "", false, ErrUnsupported }
+
+// ExeFile returns ErrUnsupported.
+func (*Process) ExeFile(Mapping) (string, error) { return "", ErrUnsupported }
+
+// Comm returns an empty name.
+func (*Process) Comm() string { return "" }
+
+// Cmdline returns ErrUnsupported.
+func (*Process) Cmdline() ([]string, error) { return nil, ErrUnsupported }
+
+// Maps returns ErrUnsupported.
+func (*Process) Maps() ([]Mapping, error) { return nil, ErrUnsupported }
+
+// Auxv returns ErrUnsupported.
+func (*Process) Auxv() (Auxv, error) { return Auxv{}, ErrUnsupported }
+
+// Status returns ErrUnsupported.
+func (*Process) Status() (Status, error) { return Status{}, ErrUnsupported }
+
+// ThreadStatus returns ErrUnsupported.
+func (*Process) ThreadStatus(int) (Status, error) { return Status{}, ErrUnsupported }
+
+// Threads returns ErrUnsupported.
+func (*Process) Threads() ([]ThreadInfo, error) { return nil, ErrUnsupported }
+
+// ReadAt returns ErrUnsupported.
+func (*Process) ReadAt([]byte, uint64) (int, error) { return 0, ErrUnsupported }
+
+// WriteAt returns ErrUnsupported.
+func (*Process) WriteAt([]byte, uint64) (int, error) { return 0, ErrUnsupported }
+
+// ReadVec returns ErrUnsupported.
+func (*Process) ReadVec([]Vec) (int, error) { return 0, ErrUnsupported }
+
+// PrepareSyscalls returns ErrUnsupported.
+func (*Process) PrepareSyscalls() error { return ErrUnsupported }
+
+// Stop returns ErrUnsupported.
+func (*Process) Stop(context.Context, StopOptions, func(*Stopped) error) (time.Duration, error) {
+	return 0, ErrUnsupported
+}
+
+// Process returns nil.
+func (*Stopped) Process() *Process { return nil }
+
+// Threads returns nil.
+func (*Stopped) Threads() []*Thread { return nil }
+
+// Thread returns nil.
+func (*Stopped) Thread(int) *Thread { return nil }
+
+// Syscall returns ErrUnsupported.
+func (*Stopped) Syscall(uintptr, ...uint64) (uint64, error) { return 0, ErrUnsupported }
+
+// SyscallBatch returns ErrUnsupported.
+func (*Stopped) SyscallBatch([]Call) ([]SyscallResult, error) { return nil, ErrUnsupported }
+
+// TIDOffset returns ErrUnsupported.
+func (*Stopped) TIDOffset() (int32, error) { return 0, ErrUnsupported }
+
+// Info returns ErrUnsupported.
+func (*Thread) Info() (ThreadInfo, error) { return ThreadInfo{}, ErrUnsupported }
+
+// GroupStopped returns false.
+func (*Thread) GroupStopped() bool { return false }
+
+// Regs returns ErrUnsupported.
+func (*Thread) Regs() (*Regs, error) { return nil, ErrUnsupported }
+
+// SetRegs returns ErrUnsupported.
+func (*Thread) SetRegs(*Regs) error { return ErrUnsupported }
+
+// FSBase returns ErrUnsupported.
+func (*Thread) FSBase() (uint64, error) { return 0, ErrUnsupported }
+
+// InSyscall returns ErrUnsupported.
+func (*Thread) InSyscall() (uint64, bool, error) { return 0, false, ErrUnsupported }
+
+// XState returns ErrUnsupported.
+func (*Thread) XState() ([]byte, error) { return nil, ErrUnsupported }
+
+// SetXState returns ErrUnsupported.
+func (*Thread) SetXState([]byte) error { return ErrUnsupported }
+
+// SigMask returns ErrUnsupported.
+func (*Thread) SigMask() (uint64, error) { return 0, ErrUnsupported }
+
+// SetSigMask returns ErrUnsupported.
+func (*Thread) SetSigMask(uint64) error { return ErrUnsupported }
+
+// Step returns ErrUnsupported.
+func (*Thread) Step(int, func(*Regs) bool) (bool, error) { return false, ErrUnsupported }
+
+// Nudge returns ErrUnsupported.
+func (*Thread) Nudge(int, func(*Regs) bool) (bool, error) { return false, ErrUnsupported }
+
+// SeccompAllows returns ErrUnsupported.
+func (*Thread) SeccompAllows(uintptr, ...uint64) (bool, error) { return false, ErrUnsupported }
+
+// Wait returns ErrUnsupported.
+func (*Launched) Wait() (ExitStatus, error) { return ExitStatus{}, ErrUnsupported }
+
+// Pid returns 0.
+func (*Launched) Pid() int { return 0 }
+
+// Signal returns ErrUnsupported.
+func (*Launched) Signal(os.Signal) error { return ErrUnsupported }

@@ -1,0 +1,146 @@
+package recorder
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+const pageSize = 4096
+
+// arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
+type arena struct {
+	images []*image
+	fns    []probe.Selected
+	lo, hi uint64 // addresses its images occupy
+	base   uint64
+	size   uint64 // of the code, whole pages
+	code   *probe.Code
+}
+
+func (a *arena) gate() uint64 { return a.base + a.size }
+func (a *arena) end() uint64  { return a.base + a.size + pageSize }
+
+// reach is how far an arena may be from the far end of its images: what 32 bits address, less some room.
+const reach = 1<<31 - 1<<20
+
+// groupImages puts images that one arena can serve together.
+func groupImages(images []*image) []*arena {
+	slices.SortFunc(images, func(a, b *image) int { return cmp.Compare(a.lo, b.lo) })
+	var arenas []*arena
+	for _, im := range images {
+		if n := len(arenas); n > 0 && im.hi-arenas[n-1].lo < reach/2 {
+			a := arenas[n-1]
+			a.images = append(a.images, im)
+			a.hi = max(a.hi, im.hi)
+			continue
+		}
+		arenas = append(arenas, &arena{images: []*image{im}, lo: im.lo, hi: im.hi})
+	}
+	return arenas
+}
+
+// place chooses an address for the arena in the gaps of the maps: within reach, as near as can be, not where the heap
+// or the stack grows. taken are arenas that were placed before.
+func (a *arena) place(maps []process.Mapping, taken []*arena) error {
+	const (
+		lowest = 1 << 16
+		guard  = 1 << 16 // between the arena and what is there
+		growth = 1 << 30 // that a heap above or a stack below may want
+	)
+	need := a.size + pageSize
+	from := uint64(lowest)
+	if a.hi > reach+lowest {
+		from = a.hi - reach
+	}
+	to := a.lo + reach
+	type gap struct {
+		start, end uint64
+		heapBelow  bool
+		stackAbove bool
+	}
+	var gaps []gap
+	at, heap := uint64(lowest), false
+	occupied := slices.Clone(maps)
+	for _, t := range taken {
+		occupied = append(occupied, process.Mapping{Start: t.base, End: t.end()})
+	}
+	slices.SortFunc(occupied, func(x, y process.Mapping) int { return cmp.Compare(x.Start, y.Start) })
+	for _, m := range occupied {
+		if m.Start > at {
+			gaps = append(gaps, gap{at, m.Start, heap, m.Special == "[stack]"})
+		}
+		at, heap = max(at, m.End), m.Special == "[heap]"
+	}
+	gaps = append(gaps, gap{at, 1<<47 - pageSize, heap, false})
+	best, bestDist := uint64(0), ^uint64(0)
+	for _, g := range gaps {
+		start, end := g.start+guard, g.end-min(g.end, guard)
+		if g.heapBelow {
+			start += growth
+		}
+		if g.stackAbove {
+			end -= min(end, growth)
+		}
+		start, end = max(start, from), min(end, to)
+		if start >= end || end-start < need {
+			continue
+		}
+		// Below the images: the top of the gap; above: its bottom.
+		cand := (end - need) &^ (pageSize - 1)
+		if start > a.hi {
+			cand = (start + pageSize - 1) &^ (pageSize - 1)
+			if g.heapBelow { // leave the heap all the room that reach allows
+				cand = (end - need) &^ (pageSize - 1)
+			}
+		}
+		if cand < start || cand+need > end {
+			continue
+		}
+		dist := a.lo - cand
+		if cand > a.lo {
+			dist = cand - a.lo
+		}
+		if g.heapBelow || g.stackAbove {
+			dist += growth
+		}
+		if dist < bestDist {
+			best, bestDist = cand, dist
+		}
+	}
+	if best == 0 {
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", ErrRefused, need, a.images[0].path, a.lo)
+	}
+	a.base = best
+	return nil
+}
+
+// measure finds out how large the code will be, by making it for a place that is not the final one.
+func (a *arena) measure(rt probe.Runtime) error {
+	base := (a.hi + 1<<20) &^ (pageSize - 1)
+	rt.Gate = base - pageSize
+	rt.Ring = base
+	code, err := probe.Compile(base, rt, a.fns)
+	if err != nil {
+		return err
+	}
+	a.size = (uint64(len(code.Bytes)) + pageSize - 1) &^ (pageSize - 1)
+	return nil
+}
+
+// compile makes the code for the place chosen.
+func (a *arena) compile(rt probe.Runtime) error {
+	rt.Gate = a.gate()
+	code, err := probe.Compile(a.base, rt, a.fns)
+	if err != nil {
+		return err
+	}
+	if uint64(len(code.Bytes)) > a.size {
+		return fmt.Errorf("callreel: stubs of %d bytes where %d were expected", len(code.Bytes), a.size)
+	}
+	a.code = code
+	return nil
+}

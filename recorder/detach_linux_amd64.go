@@ -1,0 +1,300 @@
+package recorder
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// undoing is what one detach did.
+type undoing struct {
+	stopped time.Duration
+	foreign int    // patches that somebody else had changed, left alone
+	left    string // why arenas stay mapped, empty if they don't
+	gone    bool   // the process has ended or replaced its program: there was nothing to undo
+}
+
+// undo restores the text of a process and unmaps what was mapped in it. Before it the gates are closed. The order is
+// what makes it safe against our death at any instant and against threads inside stubs: sites first, so that no thread
+// enters a stub again; then threads are let out of the stubs; then the islands, which lead there; then memory that
+// nobody can come back to.
+func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize uint64) (undoing, error) {
+	var u undoing
+	islands, sites := split(r.patches)
+	pages, foreign, err := restorePages(p, sites)
+	if err != nil {
+		if !p.Alive() {
+			u.gone = true
+			return u, nil
+		}
+		return u, err
+	}
+	u.foreign = foreign
+	hops := make(map[uint64]bool, len(islands))
+	for _, i := range islands {
+		hops[i.Addr] = true
+	}
+	u.stopped, err = p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error {
+		maps, err := p.Maps()
+		if err != nil {
+			return err
+		}
+		if m := ringMapping(maps); m == nil || m.Start != ringAt {
+			return process.ErrExec
+		}
+		if err := writePages(p, pages, newSide); err != nil {
+			return err
+		}
+		inside := func(pc uint64) bool { return r.inArena(pc) || hops[pc] }
+		stuck, err := letOut(st, inside)
+		if err != nil {
+			return err
+		}
+		frames, err := interruptedPCs(st, maps, inside)
+		if err != nil {
+			return err
+		}
+		switch {
+		case stuck != 0:
+			u.left = fmt.Sprintf("thread %d did not leave a stub", stuck)
+		case len(frames) > 0:
+			u.left = fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid)
+		}
+		if u.left != "" {
+			return nil // the islands stay, too: they are in padding, where nothing else comes
+		}
+		back, _, err := restorePages(p, islands)
+		if err != nil {
+			return err
+		}
+		if err := writePages(p, back, newSide); err != nil {
+			return err
+		}
+		return unmap(st, r, ringAt, ringSize)
+	})
+	if errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+		u.gone = true
+		return u, nil
+	}
+	return u, err
+}
+
+// letOut lets threads run on until they are out of the arenas, and returns one that didn't get out.
+func letOut(st *process.Stopped, inside func(pc uint64) bool) (stuck int, err error) {
+	const tries = 1000 // of some microseconds
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			return 0, err
+		}
+		if !inside(regs.Rip) {
+			continue
+		}
+		out, err := t.Nudge(tries, func(r *process.Regs) bool { return !inside(r.Rip) })
+		if err != nil && !errors.Is(err, process.ErrReleased) {
+			return 0, err
+		}
+		if !out && err == nil {
+			stuck = t.TID
+		}
+	}
+	return stuck, nil
+}
+
+// unmap takes the arenas and the ring memory out of the process.
+func unmap(st *process.Stopped, r *recovery, ringAt, ringSize uint64) error {
+	var calls []process.Call
+	for _, a := range append(r.arenas, span{ringAt, ringSize}) {
+		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
+	}
+	for len(calls) > 0 {
+		n := min(len(calls), process.MaxBatch)
+		res, err := st.SyscallBatch(calls[:n])
+		if err != nil {
+			return err
+		}
+		for _, x := range res {
+			if x.Errno != 0 {
+				return fmt.Errorf("callreel: unmapping: %w", x.Errno)
+			}
+		}
+		calls = calls[n:]
+	}
+	return nil
+}
+
+// detach ends a session's hold.
+func (s *session) detach(ctx context.Context) (undoing, error) {
+	if !s.p.Alive() {
+		return undoing{gone: true}, nil
+	}
+	if err := s.gate(0); err != nil && !s.p.Alive() {
+		return undoing{gone: true}, nil
+	}
+	return undo(ctx, s.p, s.recovery(), s.rt.Ring, s.size)
+}
+
+func (s *session) recovery() *recovery {
+	r := &recovery{patches: s.patches}
+	if !s.patched {
+		r.patches = nil
+	}
+	for _, a := range s.arenas {
+		r.arenas = append(r.arenas, span{a.base, a.size + pageSize})
+	}
+	return r
+}
+
+// Detached is what Detach found and did.
+type Detached struct {
+	Sites        int // restored
+	TextVerified bool
+	Stopped      time.Duration
+	Left         string // why arenas stay mapped, empty if they don't
+}
+
+// left is what a recorder has left in a process.
+type left struct {
+	base, size uint64
+	recorder   int
+	alive      bool // the recorder is at work
+	inherited  bool // by fork, from a process that was recorded
+	recovery   *recovery
+}
+
+// findLeft looks for the ring memory of a recorder, nil when there is none.
+func findLeft(p *process.Process) (*left, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	m := ringMapping(maps)
+	if m == nil {
+		return nil, nil
+	}
+	end := m.Start
+	for i := range maps { // protections may have split it
+		if maps[i].Path == m.Path && maps[i].Inode == m.Inode && maps[i].Start == end {
+			end = maps[i].End
+		}
+	}
+	var hdr [ring.NextOff]byte
+	if _, err := p.ReadAt(hdr[:4096], m.Start); err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	l := &left{base: m.Start, size: end - m.Start, recorder: int(le.Uint32(hdr[ring.HdrRecorderPID:]))}
+	if le.Uint64(hdr[ring.HdrMagic:]) != ring.Magic {
+		// A recorder that died before it had written anything: no text is changed.
+		l.recovery = &recovery{}
+		return l, nil
+	}
+	if v := le.Uint32(hdr[ring.HdrVersion:]); v != ring.Version {
+		return nil, fmt.Errorf("callreel: process %d: a recorder of another version (layout %d, not %d) has left its probes; detach with that version", p.Pid(), v, ring.Version)
+	}
+	if start, err := startTimeOf(strconv.Itoa(l.recorder)); err == nil && start == le.Uint64(hdr[ring.HdrRecorderStart:]) {
+		l.alive = true
+	}
+	l.inherited = int(le.Uint32(hdr[ring.HdrTargetPID:])) != p.Pid()
+	off, size := le.Uint64(hdr[ring.HdrRecoveryOff:]), le.Uint64(hdr[ring.HdrRecoverySize:])
+	if off > l.size || size > l.size-off {
+		return nil, fmt.Errorf("callreel: process %d: the recovery record at %#x lies outside the ring memory", p.Pid(), off)
+	}
+	buf := make([]byte, size)
+	if _, err := p.ReadAt(buf, l.base+off); err != nil {
+		return nil, err
+	}
+	l.recovery, err = parseRecovery(buf)
+	if errors.Is(err, errNoRecovery) {
+		l.recovery, err = &recovery{}, nil // it died before it changed text
+	}
+	if err != nil {
+		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
+	}
+	return l, nil
+}
+
+// Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
+// when the recorder is alive.
+func Detach(ctx context.Context, pid int) (*Detached, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	l, err := findLeft(p)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrNotRecorded)
+	}
+	if l.alive && !l.inherited {
+		return nil, fmt.Errorf("callreel: process %d: %w by process %d: end that one with SIGINT", pid, ErrRecorded, l.recorder)
+	}
+	if err := p.PrepareSyscalls(); err != nil {
+		return nil, err
+	}
+	return l.remove(ctx, p)
+}
+
+// remove undoes what was left and verifies the text.
+func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
+	var zero [8]byte
+	for _, a := range l.recovery.arenas {
+		// The gate is in the last page.
+		if _, err := p.WriteAt(zero[:], a.base+a.size-pageSize); err != nil {
+			return nil, err
+		}
+	}
+	u, err := undo(ctx, p, l.recovery, l.base, l.size)
+	if err != nil {
+		return nil, err
+	}
+	d := &Detached{Sites: len(l.recovery.patches) - u.foreign, Stopped: u.stopped, Left: u.left}
+	if u.gone {
+		d.TextVerified = true
+		return d, nil
+	}
+	d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+	return d, err
+}
+
+// verifyPatches compares the text of every image that was patched with its file.
+func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return false, err
+	}
+	type file struct{ dev, inode uint64 }
+	seen := map[file]bool{}
+	for i := range patches {
+		m := mappingAt(maps, patches[i].Addr)
+		if m == nil || seen[file{m.Dev, m.Inode}] {
+			continue
+		}
+		seen[file{m.Dev, m.Inode}] = true
+		im, err := openImage(p, *m, maps)
+		if err != nil {
+			return false, err
+		}
+		if im == nil {
+			continue
+		}
+		ok, err := im.verifyText(p)
+		im.close()
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}

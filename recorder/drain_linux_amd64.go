@@ -1,0 +1,214 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// How often things are done while recording.
+const (
+	// restInterval lets events gather between rounds: at 30 M events/s some 1 MB, well below the ring.
+	restInterval = time.Millisecond
+	// idleInterval is the rest when the last rounds found nothing.
+	idleInterval = 5 * time.Millisecond
+	// flushInterval bounds what is lost of the reel if we are killed.
+	flushInterval = 200 * time.Millisecond
+	// tasksInterval is how soon a thread's end is noticed, or its name.
+	tasksInterval = 20 * time.Millisecond
+	// renameInterval is how often names of threads that are long known are read again.
+	renameInterval = time.Second
+	clockInterval  = time.Second
+)
+
+// drain is the recording's loop.
+type drain struct {
+	r       *recording
+	drainer *ring.Drainer
+	started time.Time
+	known   map[int]*known // by the thread ID as the target sees it
+	sameNS  bool
+	last    struct{ flush, tasks, rename, clock time.Time }
+}
+
+// known is a thread of the recording.
+type known struct {
+	*reel.ThreadWriter
+	tid   int // as seen from here
+	name  string
+	fresh int // readings of the name still to be made soon: threads are named just after they start
+}
+
+func (r *recording) newDrain() *drain {
+	d := &drain{r: r, started: time.Now(), known: map[int]*known{}}
+	st, err := r.s.p.Status()
+	d.sameNS = err == nil && len(st.NSPIDs) <= 1
+	d.drainer = ring.NewDrainer(r.s.memory, d.open)
+	return d
+}
+
+// open starts a thread's part of the reel.
+func (d *drain) open(nstid int, name string) (ring.Sink, error) {
+	k := &known{tid: nstid, name: name, fresh: 8}
+	if !d.sameNS {
+		k.tid = d.outerTID(nstid)
+	}
+	start, err := startTimeOf(strconv.Itoa(d.r.s.p.Pid()) + "/task/" + strconv.Itoa(k.tid))
+	if err != nil {
+		start = 0 // it has ended already
+	}
+	k.ThreadWriter, err = d.r.w.Thread(reel.Thread{TID: k.tid, Process: d.r.s.p.Pid(), StartTime: start, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	d.known[nstid] = k
+	return k, nil
+}
+
+// outerTID translates a thread ID from the target's PID namespace.
+func (d *drain) outerTID(nstid int) int {
+	threads, err := d.r.s.p.Threads()
+	if err == nil {
+		for _, t := range threads {
+			if t.NSTID == nstid {
+				return t.TID
+			}
+		}
+	}
+	return nstid
+}
+
+// loop drains until the context ends, the process does, or the reel can't be written.
+func (d *drain) loop(ctx context.Context) error {
+	full := ring.ChunkEvents * d.r.set.Chunks / 8
+	idle := 0
+	for {
+		n, err := d.drainer.Round()
+		if err != nil {
+			return err
+		}
+		if err := d.housekeeping(); err != nil {
+			if errors.Is(err, process.ErrNoProcess) {
+				return nil
+			}
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		rest := restInterval
+		switch {
+		case n >= full:
+			continue
+		case n == 0:
+			if idle++; idle > 20 {
+				rest = idleInterval
+			}
+		default:
+			idle = 0
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(rest):
+		}
+	}
+}
+
+// housekeeping does what is due.
+func (d *drain) housekeeping() error {
+	now := time.Now()
+	due := func(last *time.Time, every time.Duration) bool {
+		if now.Sub(*last) < every {
+			return false
+		}
+		*last = now
+		return true
+	}
+	if due(&d.last.tasks, tasksInterval) {
+		if err := d.tasks(due(&d.last.rename, renameInterval)); err != nil {
+			return err
+		}
+	}
+	if due(&d.last.clock, clockInterval) {
+		if err := d.r.w.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
+			return err
+		}
+	}
+	if due(&d.last.flush, flushInterval) {
+		if err := d.r.w.Flush(); err != nil {
+			return err
+		}
+		d.progress(now)
+	}
+	return nil
+}
+
+func (d *drain) progress(now time.Time) {
+	if d.r.opt.Progress == nil {
+		return
+	}
+	t := d.drainer.Totals()
+	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.w.Stats().Bytes, Threads: t.Threads})
+}
+
+// tasks looks which threads there still are, ends the others' parts and reads names.
+func (d *drain) tasks(all bool) error {
+	dir := "/proc/" + strconv.Itoa(d.r.s.p.Pid()) + "/task"
+	entries, err := os.ReadDir(dir)
+	if err != nil || !d.r.s.p.Alive() {
+		return process.ErrNoProcess
+	}
+	live := make(map[int]bool, len(entries))
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			live[tid] = true
+		}
+	}
+	for nstid, k := range d.known {
+		if !live[k.tid] {
+			if err := d.drainer.End(nstid); err != nil {
+				return err
+			}
+			delete(d.known, nstid)
+			continue
+		}
+		if k.fresh > 0 || all {
+			k.fresh = max(0, k.fresh-1)
+			if err := d.rename(k, filepath.Join(dir, strconv.Itoa(k.tid), "comm")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *drain) rename(k *known, path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil // it has just ended; the next look will see that
+	}
+	name := strings.TrimSuffix(string(b), "\n")
+	if name == k.name {
+		return nil
+	}
+	k.name = name
+	return k.Rename(name)
+}
+
+// finish drains what is left when nobody writes any more.
+func (d *drain) finish() error {
+	err := d.drainer.Finish()
+	if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
+		err = e
+	}
+	d.progress(time.Now())
+	return err
+}

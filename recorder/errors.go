@@ -1,0 +1,38 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of failure that callers act on; the errors returned wrap them.
+var (
+	// ErrUnsupported: this machine can't run live verbs.
+	ErrUnsupported = errors.New("recording needs linux/amd64")
+	// ErrRecorded: another recorder is at work on the process.
+	ErrRecorded = errors.New("already being recorded")
+	// ErrLeftBehind: probes of a recorder that died are still in the process.
+	ErrLeftBehind = errors.New("a recorder that died has left its probes")
+	// ErrNothing: no function of the process was chosen that can be probed.
+	ErrNothing = errors.New("no function to record")
+	// ErrNotRecorded: detach found nothing to remove.
+	ErrNotRecorded = errors.New("not being recorded")
+	// ErrRefused: recording could harm the process.
+	ErrRefused = errors.New("refused")
+	// ErrText: the process's text isn't what the file says, and isn't ours.
+	ErrText = errors.New("text differs from the file")
+)
+
+// NoMatchError is a glob that matches nothing. Flag is the option it was given with.
+type NoMatchError struct {
+	Flag, Glob string
+	Near       []string // names that are like it
+}
+
+func (e *NoMatchError) Error() string {
+	if len(e.Near) == 0 {
+		return fmt.Sprintf("%s %s matches nothing", e.Flag, e.Glob)
+	}
+	return fmt.Sprintf("%s %s matches nothing; near it are %s", e.Flag, e.Glob, strings.Join(e.Near, ", "))
+}

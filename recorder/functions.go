@@ -1,0 +1,73 @@
+package recorder
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// Function is one function of a process or file and how it would be probed.
+type Function struct {
+	Name    string
+	Module  string
+	Address uint64 // link address for a file, load address for a process
+	Size    uint64
+	Tier    string // empty if it isn't probed
+	Reason  string // why not
+}
+
+// FunctionsOf lists the functions of an ELF file on disk, on any machine.
+func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error) {
+	o, err := object.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	module := filepath.Base(path)
+	im, err := probe.NewImage(o, module)
+	if err != nil {
+		return nil, err
+	}
+	im.Loader = isLoader(o)
+	planned, err := im.Plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ch := newChooser(&c)
+	var out []Function
+	if ch.module(module) {
+		for i := range planned {
+			f := &planned[i]
+			if ch.function(f.Names(), f.Size) {
+				out = append(out, listed(f, module, 0))
+			}
+		}
+	}
+	return out, ch.unmatched()
+}
+
+func listed(f *probe.Function, module string, slide uint64) Function {
+	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: string(f.Tier), Reason: string(f.Reason)}
+}
+
+// isLoader says whether an image is the dynamic loader: it defines the loader's state.
+func isLoader(o *object.Image) bool {
+	if o.Interp() != "" || o.Type != object.Shared {
+		return false
+	}
+	syms, err := o.Symbols()
+	if err != nil {
+		return false
+	}
+	for i := range syms {
+		switch syms[i].Name {
+		case "_rtld_global": // glibc's; musl's loader is the C library itself, and is probed as such
+			if syms[i].Defined() {
+				return true
+			}
+		}
+	}
+	return false
+}

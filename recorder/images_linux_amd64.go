@@ -1,0 +1,246 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// image is an image of the process that may be probed.
+type image struct {
+	path   string // as the process sees it
+	module string
+	object *object.Image
+	probe  *probe.Image
+	plan   []probe.Function
+	slide  uint64
+	lo, hi uint64 // addresses it occupies
+	text   []process.Mapping
+	// differed are the addresses of text that wasn't the file's when we came.
+	differed map[uint64]bool
+}
+
+func (im *image) close() { im.object.Close() }
+
+// findImages opens every ELF file that has executable pages mapped, and plans those whose module is chosen.
+func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	var images []*image
+	fail := func(err error) ([]*image, error) {
+		for _, im := range images {
+			im.close()
+		}
+		return nil, err
+	}
+	type file struct{ dev, inode uint64 }
+	seen := map[file]bool{}
+	for _, m := range maps {
+		if m.Inode == 0 || m.Perm&process.PermExec == 0 || m.Perm&process.PermShared != 0 || m.Path == "" {
+			continue
+		}
+		key := file{m.Dev, m.Inode}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if !ch.module(filepath.Base(m.Path)) {
+			continue
+		}
+		im, err := openImage(p, m, maps)
+		if err != nil {
+			return fail(err)
+		}
+		if im == nil {
+			continue
+		}
+		images = append(images, im)
+		if im.plan, err = im.probe.Plan(ctx); err != nil {
+			return fail(fmt.Errorf("callreel: %s: %w", im.path, err))
+		}
+		if err := im.compareText(p); err != nil {
+			return fail(err)
+		}
+	}
+	return images, nil
+}
+
+// openImage opens the file behind an executable mapping; nil if it isn't amd64 ELF (a JIT's cache file, say).
+func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*image, error) {
+	path, err := p.ExeFile(m)
+	if err != nil {
+		return nil, err
+	}
+	o, err := object.Open(path)
+	if err != nil {
+		return nil, nil
+	}
+	im := &image{path: m.Path, module: filepath.Base(m.Path), object: o}
+	im.slide, err = slideOf(o, m)
+	if err == nil {
+		im.probe, err = probe.NewImage(o, im.module)
+	}
+	if err != nil {
+		o.Close()
+		return nil, fmt.Errorf("callreel: %s: %w", m.Path, err)
+	}
+	im.probe.Loader = isLoader(o)
+	for _, x := range maps {
+		if x.Dev == m.Dev && x.Inode == m.Inode {
+			if im.lo == 0 {
+				im.lo = x.Start
+			}
+			im.hi = max(im.hi, x.End)
+			if x.Perm&process.PermExec != 0 {
+				im.text = append(im.text, x)
+			}
+		}
+	}
+	for _, s := range o.Segments() { // .bss reaches beyond the file's pages
+		if s.Type == object.SegmentLoad {
+			im.hi = max(im.hi, s.Addr+s.MemSize+im.slide)
+		}
+	}
+	return im, nil
+}
+
+// slideOf is load address minus link address, from the segment that the mapping shows.
+func slideOf(o *object.Image, m process.Mapping) (uint64, error) {
+	const page = 4096
+	for _, s := range o.Segments() {
+		if s.Type != object.SegmentLoad || s.Perm&object.PermX == 0 {
+			continue
+		}
+		if off := s.Off &^ (page - 1); m.Offset >= off && m.Offset < s.Off+s.FileSize {
+			return m.Start - m.Offset - (s.Addr - s.Off), nil
+		}
+	}
+	return 0, fmt.Errorf("no segment is mapped at %#x from file offset %#x", m.Start, m.Offset)
+}
+
+// compareText refuses functions whose code in memory isn't the file's: a debugger's breakpoint, another tool's patch.
+func (im *image) compareText(p *process.Process) error {
+	buf := make([]byte, 0)
+	for i := range im.plan {
+		if f := &im.plan[i]; f.Tier != probe.TierNone && !im.mapped(f) {
+			f.Tier, f.Reason, f.Sites = probe.TierNone, probe.ReasonUnmapped, nil
+		}
+	}
+	for _, m := range im.text {
+		size := int(m.Size())
+		if cap(buf) < size {
+			buf = make([]byte, size)
+		}
+		buf = buf[:size]
+		if _, err := p.ReadAt(buf, m.Start); err != nil {
+			return err
+		}
+		link := m.Start - im.slide
+		file, err := im.fileBytes(link, uint64(size))
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(buf[:len(file)], file) {
+			continue
+		}
+		im.refuseDiffering(link, buf[:len(file)], file)
+		if im.differed == nil {
+			im.differed = map[uint64]bool{}
+		}
+		for i := range file {
+			if buf[i] != file[i] {
+				im.differed[m.Start+uint64(i)] = true
+			}
+		}
+	}
+	return nil
+}
+
+// fileBytes returns what the file has for a mapped range, which at its end may be less.
+func (im *image) fileBytes(link, size uint64) ([]byte, error) {
+	for _, s := range im.object.Segments() {
+		if s.Type != object.SegmentLoad || s.Perm&object.PermX == 0 {
+			continue
+		}
+		if link+size <= s.Addr || link >= s.Addr+s.FileSize {
+			continue
+		}
+		// The mapping begins on the page of the segment's first byte.
+		off := s.Off - (s.Addr - link)
+		if link > s.Addr {
+			off = s.Off + (link - s.Addr)
+		}
+		data := im.object.Data()
+		if off > uint64(len(data)) {
+			return nil, fmt.Errorf("callreel: %s: the text at %#x is beyond the end of the file", im.path, link)
+		}
+		return data[off:min(off+size, uint64(len(data)))], nil
+	}
+	return nil, fmt.Errorf("callreel: %s: no segment for the text at %#x", im.path, link)
+}
+
+func (im *image) mapped(f *probe.Function) bool {
+	for _, m := range im.text {
+		if a := f.Addr + im.slide; a >= m.Start && a < m.End {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseDiffering refuses the functions that have a site in bytes that differ.
+func (im *image) refuseDiffering(link uint64, mem, file []byte) {
+	for i := range im.plan {
+		f := &im.plan[i]
+		for k := range f.Sites {
+			s := &f.Sites[k]
+			if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
+				f.Tier, f.Reason, f.At, f.Sites = probe.TierNone, probe.ReasonText, s.Addr, nil
+				break
+			}
+		}
+	}
+}
+
+func differs(link uint64, mem, file []byte, from, to uint64) bool {
+	if from < link || from-link >= uint64(len(file)) {
+		return false
+	}
+	a, b := from-link, min(to-link, uint64(len(file)))
+	return !bytes.Equal(mem[a:b], file[a:b])
+}
+
+// FunctionsOfProcess lists the functions of a running process, which is not stopped.
+func FunctionsOfProcess(ctx context.Context, pid int, c Choice) ([]Function, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	ch := newChooser(&c)
+	images, err := findImages(ctx, p, ch)
+	if err != nil {
+		return nil, err
+	}
+	var out []Function
+	for _, im := range images {
+		for i := range im.plan {
+			if f := &im.plan[i]; ch.function(f.Names(), f.Size) {
+				l := listed(f, im.module, im.slide)
+				// The names alias the file, which is about to be closed.
+				l.Name = strings.Clone(l.Name)
+				out = append(out, l)
+			}
+		}
+		im.close()
+	}
+	return out, ch.unmatched()
+}

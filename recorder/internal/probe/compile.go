@@ -1,0 +1,329 @@
+package probe
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/callreel/callreel/isa/amd64"
+)
+
+// Selected is a planned function that is to be probed, with its ID in the reel.
+type Selected struct {
+	*Function
+	Image *Image
+	ID    uint32
+	Slide uint64 // load address minus link address
+}
+
+// Patch is bytes of the target that change. Addresses are the target's.
+type Patch struct {
+	Addr     uint64
+	Old, New []byte
+	Island   bool // in padding: to be written before, and restored after, the sites that jump to it
+}
+
+// Pair says that an instruction of the original text and one in a stub are the same.
+type Pair struct{ Text, Stub uint64 }
+
+// Code is what the arena of some images holds, and what changes in their text to lead there.
+type Code struct {
+	Base    uint64
+	Bytes   []byte
+	Patches []Patch  // islands first, then sites, each in the order of their addresses
+	ToStub  []Pair   // from instructions that were moved to their copies, sorted by Text
+	windows []span64 // sorted; the bytes of text that no thread may stand inside
+}
+
+type span64 struct{ start, end uint64 }
+
+// InlineLimit is up to how many probes have their event code inline. It is faster by a call and a return (some 1 ns),
+// and 70 bytes longer at each site: with many probes it is the caches that count.
+const InlineLimit = 256
+
+// Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
+// result's size does not depend on base.
+func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
+	code := &Code{Base: base}
+	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+len(fns)*160)), rt: &rt}
+	rt.Slow = c.emitSlow()
+	rt.Shared = [2]uint64{}
+	if len(fns) > InlineLimit {
+		shared := [2]uint64{}
+		for i := range shared {
+			c.Align(64)
+			shared[i] = c.PC()
+			c.shared(i == 1)
+		}
+		rt.Shared = shared
+	}
+	for i := range fns {
+		if err := code.function(c, &fns[i]); err != nil {
+			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
+		}
+	}
+	var err error
+	if code.Bytes, err = c.Finish(); err != nil {
+		return nil, fmt.Errorf("callreel: stubs: %w", err)
+	}
+	code.sort()
+	return code, nil
+}
+
+func (code *Code) sort() {
+	byAddr := func(a, b Patch) int {
+		if a.Island != b.Island {
+			if a.Island {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Addr, b.Addr)
+	}
+	slices.SortFunc(code.Patches, byAddr)
+	slices.SortFunc(code.ToStub, func(a, b Pair) int { return cmp.Compare(a.Text, b.Text) })
+	slices.SortFunc(code.windows, func(a, b span64) int { return cmp.Compare(a.start, b.start) })
+}
+
+// stub is a function's stubs being made.
+type stub struct {
+	*coder
+	code *Code
+	fn   *Selected
+	body uint64 // behind the entry event, where jumps back to the entry go
+}
+
+// function emits the stubs of one function. The entry's comes first: jumps back to the entry need its address.
+func (code *Code) function(c *coder, fn *Selected) error {
+	s := &stub{coder: c, code: code, fn: fn}
+	for _, entry := range []bool{true, false} {
+		for i := range fn.Sites {
+			site := &fn.Sites[i]
+			if (site.Role == RoleEntry) != entry {
+				continue
+			}
+			c.Align(16)
+			at := c.PC()
+			var err error
+			if site.Kind == SiteBranch {
+				at, err = s.branch(site, at)
+			} else {
+				err = s.window(site)
+			}
+			if err != nil {
+				return err
+			}
+			c.flush()
+			if err := code.patch(fn, site, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// branch emits the stub of a branch whose displacement is changed, and returns where it is to lead.
+func (s *stub) branch(site *Site, at uint64) (uint64, error) {
+	m := &site.Moved[0]
+	to, _ := m.Inst.Target(m.Addr)
+	to += s.fn.Slide
+	switch {
+	case m.Loop:
+		if s.body == 0 {
+			return 0, fmt.Errorf("jump to the entry at %#x has nowhere to go", m.Addr)
+		}
+		return s.body, nil
+	case site.Role == RoleEntry:
+		s.event(s.fn.ID, false, site.SPDelta)
+	default:
+		s.event(s.fn.ID, true, 0)
+	}
+	s.JmpTo(to)
+	return at, nil
+}
+
+// window emits the stub of a window: the entry event if it is the entry, the moved instructions, the way back.
+func (s *stub) window(site *Site) error {
+	if site.Role == RoleEntry {
+		s.event(s.fn.ID, false, 0)
+		s.body = s.PC()
+	}
+	for i := range site.Moved {
+		m := &site.Moved[i]
+		s.code.ToStub = append(s.code.ToStub, Pair{m.Addr + s.fn.Slide, s.PC()})
+		if err := s.move(m); err != nil {
+			return err
+		}
+	}
+	if last := &site.Moved[len(site.Moved)-1]; !last.Inst.Ends() {
+		s.JmpTo(site.End() + s.fn.Slide)
+	}
+	s.code.windows = append(s.code.windows, span64{site.Addr + s.fn.Slide, site.End() + s.fn.Slide})
+	return nil
+}
+
+// move emits a moved instruction, with the exit event before it if it leaves the function.
+func (s *stub) move(m *Moved) error {
+	to, direct := m.Inst.Target(m.Addr)
+	to += s.fn.Slide
+	if m.Loop {
+		if s.body == 0 {
+			return fmt.Errorf("jump to the entry at %#x has nowhere to go", m.Addr)
+		}
+		to = s.body
+	}
+	switch m.Inst.Kind {
+	case amd64.Return, amd64.IndirectJump, amd64.Jump:
+		if m.Exit {
+			s.event(s.fn.ID, true, 0)
+		}
+		if direct {
+			s.JmpTo(to)
+			return nil
+		}
+		return s.copy(m)
+	case amd64.CondJump:
+		cond := amd64.Cond(m.Inst.Opcode & 15)
+		if !m.Exit {
+			s.JccTo(cond, to)
+			return nil
+		}
+		s.Jcc(cond, s.leaving(to))
+		return nil
+	case amd64.ShortLoop:
+		// The same instruction over a jump: its displacement has but 8 bits.
+		raw, err := s.original(m)
+		if err != nil {
+			return err
+		}
+		s.Raw(raw[:len(raw)-1]...)
+		s.Raw(2, 0xEB, nearJump)
+		if m.Exit {
+			s.Jmp(s.leaving(to))
+		} else {
+			s.JmpTo(to)
+		}
+		return nil
+	}
+	return s.copy(m)
+}
+
+// leaving puts off the code of a conditional exit that is taken.
+func (s *stub) leaving(to uint64) amd64.Label {
+	l := s.NewLabel()
+	id := s.fn.ID
+	s.cold = append(s.cold, func() {
+		s.Place(l)
+		s.event(id, true, 0)
+		s.JmpTo(to)
+	})
+	return l
+}
+
+// original returns the bytes of a moved instruction.
+func (s *stub) original(m *Moved) ([]byte, error) {
+	t := s.fn.Image.textAt(m.Addr)
+	if t == nil || m.Addr+uint64(m.Inst.Len) > t.end {
+		return nil, fmt.Errorf("instruction at %#x is outside the text", m.Addr)
+	}
+	return t.data[m.Addr-t.start:][:m.Inst.Len], nil
+}
+
+// copy emits an instruction as it is, with a RIP-relative operand made to name the same address from here.
+func (s *stub) copy(m *Moved) error {
+	raw, err := s.original(m)
+	if err != nil {
+		return err
+	}
+	if !m.Inst.RIPRelative {
+		s.Raw(raw...)
+		return nil
+	}
+	operand, _ := m.Inst.MemTarget(m.Addr)
+	d := int64(operand+s.fn.Slide) - int64(s.PC()+uint64(len(raw)))
+	if d < math.MinInt32 || d > math.MaxInt32 {
+		return fmt.Errorf("operand of the instruction at %#x: %w", m.Addr, amd64.ErrAsmRange)
+	}
+	var moved [amd64.MaxLen]byte
+	copy(moved[:], raw)
+	binary.LittleEndian.PutUint32(moved[m.Inst.DispOff:], uint32(int32(d)))
+	s.Raw(moved[:len(raw)]...)
+	return nil
+}
+
+// patch notes what changes in the text so that the site leads to the stub at stub.
+func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
+	addr, n := site.Patch()
+	p, err := fn.oldBytes(addr, n)
+	if err != nil {
+		return err
+	}
+	from := p.Addr
+	to := stub
+	if site.Island != 0 {
+		island, err := fn.oldBytes(site.Island, nearJump)
+		if err != nil {
+			return err
+		}
+		if err := jumpBytes(&island, stub); err != nil {
+			return err
+		}
+		island.Island = true
+		code.Patches = append(code.Patches, island)
+		p.New = []byte{0xEB, byte(int64(island.Addr) - int64(from+shortJump))}
+		code.Patches = append(code.Patches, p)
+		return nil
+	}
+	if site.Kind == SiteWindow {
+		err = jumpBytes(&p, to)
+	} else {
+		// The displacement counts from the end of the branch.
+		end := site.End() + fn.Slide
+		p.New = make([]byte, 4)
+		err = putRel32(p.New, int64(to)-int64(end))
+	}
+	code.Patches = append(code.Patches, p)
+	return err
+}
+
+// oldBytes starts a patch with what the file has there.
+func (fn *Selected) oldBytes(addr uint64, n int) (Patch, error) {
+	t := fn.Image.textAt(addr)
+	if t == nil || addr+uint64(n) > t.end {
+		return Patch{}, fmt.Errorf("site at %#x is outside the text", addr)
+	}
+	return Patch{Addr: addr + fn.Slide, Old: t.data[addr-t.start:][:n:n]}, nil
+}
+
+func jumpBytes(p *Patch, to uint64) error {
+	p.New = []byte{0xE9, 0, 0, 0, 0}
+	return putRel32(p.New[1:], int64(to)-int64(p.Addr+nearJump))
+}
+
+func putRel32(b []byte, d int64) error {
+	if d < math.MinInt32 || d > math.MaxInt32 {
+		return fmt.Errorf("stub: %w", amd64.ErrAsmRange)
+	}
+	binary.LittleEndian.PutUint32(b, uint32(int32(d)))
+	return nil
+}
+
+// Inside says whether pc lies inside a window behind its first byte: no thread may be there when the text changes.
+func (code *Code) Inside(pc uint64) bool {
+	i, found := slices.BinarySearchFunc(code.windows, pc, func(w span64, a uint64) int { return cmp.Compare(w.start, a) })
+	if found {
+		return false
+	}
+	return i > 0 && pc < code.windows[i-1].end
+}
+
+// StubFor returns the copy of a moved instruction.
+func (code *Code) StubFor(pc uint64) (uint64, bool) {
+	i, found := slices.BinarySearchFunc(code.ToStub, pc, func(p Pair, a uint64) int { return cmp.Compare(p.Text, a) })
+	if !found {
+		return 0, false
+	}
+	return code.ToStub[i].Stub, true
+}

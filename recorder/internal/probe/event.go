@@ -1,0 +1,183 @@
+package probe
+
+import (
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// Clock says which events carry the time.
+type Clock uint8
+
+// The clock modes of `record --clock`.
+const (
+	ClockFull Clock = iota
+	ClockExit
+	ClockNone
+)
+
+// reads says whether an event of the kind carries the time.
+func (c Clock) reads(exit bool) bool { return c == ClockFull || c == ClockExit && exit }
+
+// Runtime is what stub code is told about the process it will run in. All addresses are the target's.
+type Runtime struct {
+	// TIDOffset is where, from the FS base, the C library keeps the thread's kernel ID.
+	TIDOffset int32
+	// Gate is the address of the 8-byte gate word in the arena's data page, within ±2 GiB of the code: the address of
+	// the slots while recording, 0 while not. The page is MADV_WIPEONFORK, so that a forked child finds 0.
+	Gate uint64
+	// Ring is where the ring memory is mapped.
+	Ring uint64
+	// Clock says which events read the time-stamp counter.
+	Clock Clock
+	// Lossless makes the slow path wait for a chunk while the recorder is alive.
+	Lossless bool
+	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
+	Slow   uint64
+	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
+}
+
+// Event code keeps what it clobbers below the stack pointer S, where at an entry, a return or a tail jump nothing is live
+// (System V AMD64 ABI §3.2.2: the red zone is the callee's, which hasn't begun or is over) and where signal frames don't
+// reach, since the kernel skips 128 bytes. [S-8] is left for the return address of a call out of the stub, [S-16] for
+// that of a call by the shared routine.
+const (
+	saveRAX   = -24
+	saveRCX   = -32
+	saveRDX   = -40
+	saveFlags = -48
+	saveWord  = -56
+)
+
+// word is the event's last word.
+func word(id uint32, exit bool) uint32 {
+	w := id << 1
+	if exit {
+		w |= 1
+	}
+	return w
+}
+
+// coder is an assembler with parts that are seldom run, put behind the rest by flush.
+type coder struct {
+	*amd64.Asm
+	rt   *Runtime
+	cold []func()
+}
+
+// flush emits the cold parts that were put off, those that they put off themselves included.
+func (c *coder) flush() {
+	for len(c.cold) > 0 {
+		next := c.cold
+		c.cold = nil
+		for _, emit := range next {
+			emit()
+		}
+	}
+}
+
+// event appends code that writes one event and leaves every register and flag as it was. The stack pointer here is
+// spDelta bytes below its value at the function's entry.
+func (c *coder) event(id uint32, exit bool, spDelta int32) {
+	if shared := c.rt.Shared[btoi(exit)]; shared != 0 && spDelta == 0 {
+		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+		c.MovImm32(amd64.RAX, word(id, exit))
+		c.CallTo(shared)
+		return
+	}
+	off, slow := c.NewLabel(), c.NewLabel()
+	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+	c.saveFlags(0)
+	c.claim(off, slow)
+	if spDelta == 0 {
+		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RSP)
+	} else {
+		c.Lea(amd64.RAX, amd64.At(amd64.RSP, spDelta))
+		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
+	}
+	c.time(exit)
+	c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), word(id, exit))
+	c.Place(off)
+	c.restore(0)
+	c.cold = append(c.cold, func() {
+		c.Place(slow)
+		c.MovImm32(amd64.RCX, word(id, exit))
+		c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
+		c.CallTo(c.rt.Slow)
+		c.Jmp(off)
+	})
+}
+
+// shared appends the event routine that stubs call with the event's word in EAX and RAX saved, S being 8 above the stack
+// pointer. It is for processes with many probes, where it is the caches that count.
+func (c *coder) shared(exit bool) {
+	off, slow := c.NewLabel(), c.NewLabel()
+	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
+	c.saveFlags(8)
+	c.claim(off, slow)
+	c.Lea(amd64.RAX, amd64.At(amd64.RSP, 8))
+	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
+	c.time(exit)
+	c.Load32(amd64.RAX, amd64.At(amd64.RSP, saveWord+8))
+	c.Store32(amd64.At(amd64.RCX, ring.EventWord), amd64.RAX)
+	c.Place(off)
+	c.restore(8)
+	c.Ret()
+	c.Place(slow)
+	c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
+	c.Lea(amd64.RDX, amd64.At(amd64.RSP, 8))
+	c.CallTo(c.rt.Slow)
+	c.Jmp(off)
+}
+
+// saveFlags appends the saving of RCX, RDX and the flags; RAX is clobbered. S is above bytes higher than RSP.
+func (c *coder) saveFlags(above int32) {
+	c.Lahf()
+	c.SetOAL()
+	c.Store64(amd64.At(amd64.RSP, saveRCX+above), amd64.RCX)
+	c.Store64(amd64.At(amd64.RSP, saveRDX+above), amd64.RDX)
+	c.Store64(amd64.At(amd64.RSP, saveFlags+above), amd64.RAX)
+}
+
+// restore appends the way back: flags, then registers.
+func (c *coder) restore(above int32) {
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveFlags+above))
+	c.Load64(amd64.RDX, amd64.At(amd64.RSP, saveRDX+above))
+	c.Load64(amd64.RCX, amd64.At(amd64.RSP, saveRCX+above))
+	c.AddALImm(0x7F) // AL is OF: 1+0x7F overflows, 0+0x7F doesn't
+	c.Sahf()
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX+above))
+}
+
+// claim appends the claim of 16 bytes: RCX becomes the event's address, RDX the slots and RAX 8×TID. It jumps to off
+// when the gate is closed, to slow when the chunk has no room. The XADD is one instruction, so a signal handler that
+// runs stubs of its own comes wholly before or wholly after it and gets 16 bytes of its own.
+func (c *coder) claim(off, slow amd64.Label) {
+	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+	c.Test(amd64.RDX, amd64.RDX)
+	c.Jcc(amd64.CondE, off)
+	c.Shl32Imm(amd64.RAX, 3)
+	c.MovImm32(amd64.RCX, ring.EventSize)
+	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
+	c.Test(amd64.RCX, amd64.RCX)
+	c.Jcc(amd64.CondNS, slow)
+	c.AddMem(amd64.RCX, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotEnd))
+}
+
+// time appends the store of the time-stamp counter into the event at RCX, if the event has one. RAX and RDX are
+// clobbered.
+func (c *coder) time(exit bool) {
+	if !c.rt.Clock.reads(exit) {
+		return
+	}
+	c.Rdtsc()
+	c.Store32(amd64.At(amd64.RCX, ring.EventTime), amd64.RAX)
+	c.Store32(amd64.At(amd64.RCX, ring.EventTime+4), amd64.RDX)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

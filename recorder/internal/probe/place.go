@@ -1,0 +1,396 @@
+package probe
+
+import (
+	"github.com/callreel/callreel/isa/amd64"
+)
+
+// maxMoved bounds the instructions of one window.
+const maxMoved = 24
+
+// isTarget says whether control may come to addr other than from before it.
+func (p *planner) isTarget(addr uint64) bool {
+	t := p.im.textAt(addr)
+	return t != nil && t.isTarget(addr)
+}
+
+// targetInside says whether control may come to a byte of [from, to) behind the first.
+func (p *planner) targetInside(from, to uint64) bool {
+	t := p.im.textAt(from)
+	for a := from + 1; a < to && a < t.end; a++ {
+		if t.isTarget(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// movable says whether the instruction can run in the stub. Calls can't: their return address must be the true one.
+func (i *inst) movable() bool {
+	switch i.Kind {
+	case amd64.Call, amd64.IndirectCall, amd64.Syscall, amd64.FarBranch, amd64.XBegin, amd64.Breakpoint:
+		return false
+	}
+	// An address computed with 32 bits can't be moved with its RIP-relative operand.
+	return !(i.RIPRelative && i.Prefixes&amd64.Addr67 != 0)
+}
+
+// entry places the entry site: the first whole instructions (behind endbr64, which indirect branch tracking wants
+// first) that make room for a jump, or a direct call among them.
+func (p *planner) entry() refusal {
+	s := p.spans[0]
+	k := s.from
+	if p.insts[k].IsEndbr64() && k+1 < s.to {
+		k++
+	}
+	start := p.insts[k].addr
+	if call, ok := p.entryCall(k, s.to); ok {
+		if p.hasLoop() {
+			return refusal{ReasonLoop, start}
+		}
+		return p.add(call)
+	}
+	w, why := p.grow(k, k, s, false)
+	if why == ReasonNone && w.room(p) >= nearJump && !crossesPage(start, nearJump) {
+		return p.add(p.window(w, RoleEntry))
+	}
+	if p.im.islands && w.size(p) >= shortJump && !crossesPage(start, shortJump) {
+		if site := p.window(w, RoleEntry); p.takeIsland(&site) {
+			return p.add(site)
+		}
+	}
+	switch {
+	case why != ReasonNone:
+		return refusal{why, start}
+	case w.room(p) < nearJump:
+		return refusal{ReasonEntryShort, start}
+	}
+	return refusal{ReasonPage, start}
+}
+
+func (p *planner) hasLoop() bool {
+	for i := range p.insts {
+		if p.insts[i].role == roleLoop {
+			return true
+		}
+	}
+	return false
+}
+
+// entryCall finds a direct call within the first bytes that a jump would need. Changing where it leads costs nothing
+// and leaves its return address the true one.
+func (p *planner) entryCall(k, end int) (Site, bool) {
+	pushed := int32(0)
+	start := p.insts[k].addr
+	for i := k; i < end && p.insts[i].addr-start < nearJump; i++ {
+		in := &p.insts[i]
+		if i > k && p.targetInside(p.insts[i-1].addr, in.addr+1) {
+			return Site{}, false
+		}
+		if in.Kind == amd64.Call && in.RelSize == 4 {
+			if crossesPage(in.addr+uint64(in.RelOff), 4) || p.targetInside(in.addr, in.end()) {
+				return Site{}, false
+			}
+			return Site{Kind: SiteBranch, Role: RoleEntry, Addr: in.addr, Size: in.Len, SPDelta: pushed + 8,
+				Moved: []Moved{{Addr: in.addr, Inst: in.Inst}}}, true
+		}
+		d, known := in.StackDelta()
+		if in.Kind != amd64.Other || !known {
+			return Site{}, false
+		}
+		pushed -= int32(d)
+	}
+	return Site{}, false
+}
+
+// run is a candidate window: insts[lo:hi] and pad bytes of padding behind them.
+type run struct {
+	lo, hi int
+	pad    int
+}
+
+func (w run) size(p *planner) int {
+	if w.hi <= w.lo {
+		return 0
+	}
+	return int(p.insts[w.hi-1].end() - p.insts[w.lo].addr)
+}
+func (w run) room(p *planner) int { return w.size(p) + w.pad }
+
+// grow makes a window that holds insts[k] and at least five bytes, reaching back only down to insts[floor] and only if
+// back is set, and forward within the span. Between instructions it takes over, control must come only from the one
+// before. The reason says why it stopped with less.
+func (p *planner) grow(k, floor int, s span, back bool) (run, Reason) {
+	w := run{lo: k, hi: k}
+	why := ReasonExitShort
+	if !back {
+		why = ReasonEntryShort
+	}
+	if !p.insts[k].movable() {
+		return w, reasonFor(&p.insts[k])
+	}
+	w.hi = k + 1
+	forward := func() bool {
+		last := &p.insts[w.hi-1]
+		if last.Ends() {
+			w.pad = p.padding(last.end(), nearJump-w.size(p))
+			return false
+		}
+		if w.hi >= s.to || w.hi-w.lo >= maxMoved {
+			return false
+		}
+		next := &p.insts[w.hi]
+		if p.targetInside(last.addr, next.addr+1) {
+			if !back {
+				why = ReasonEntryTarget
+			}
+			return false
+		}
+		if !next.movable() {
+			if !back {
+				why = reasonFor(next)
+			}
+			return false
+		}
+		if next.covered {
+			return false
+		}
+		w.hi++
+		return true
+	}
+	backward := func() bool {
+		if !back || w.lo <= floor || w.hi-w.lo >= maxMoved {
+			return false
+		}
+		prev := &p.insts[w.lo-1]
+		if prev.Ends() || !prev.movable() || prev.covered || p.targetInside(prev.addr, p.insts[w.lo].addr+1) {
+			return false
+		}
+		w.lo--
+		return true
+	}
+	// What follows an exit that always leaves is padding at best, and free; else reach back before reaching on.
+	if p.insts[k].Ends() {
+		forward()
+	}
+	for w.room(p) < nearJump || crossesPage(p.insts[w.lo].addr, nearJump) {
+		if backward() {
+			w.pad = min(w.pad, max(0, nearJump-w.size(p)))
+			continue
+		}
+		if w.room(p) >= nearJump || w.pad > 0 || !forward() {
+			break
+		}
+	}
+	if w.room(p) < nearJump && !p.insts[w.hi-1].Ends() {
+		forward()
+	}
+	if p.targetInside(p.insts[w.lo].addr, p.insts[w.hi-1].end()) {
+		return run{lo: k, hi: k}, why
+	}
+	if w.room(p) >= nearJump {
+		return w, ReasonNone
+	}
+	return w, why
+}
+
+// reasonFor says why an instruction can't be moved.
+func reasonFor(i *inst) Reason {
+	if i.Kind == amd64.Call || i.Kind == amd64.IndirectCall {
+		return ReasonCall
+	}
+	return ReasonInstruction
+}
+
+// padding counts the bytes of padding at addr, up to want, that nothing else needs.
+func (p *planner) padding(addr uint64, want int) int {
+	t := p.im.textAt(addr)
+	n := 0
+	for n < want && t != nil && addr < t.end {
+		if k := p.im.chunkAt(addr); k >= 0 && !p.im.inFunction(p.f, addr) {
+			break
+		}
+		in, err := amd64.Decode(t.data[addr-t.start:])
+		if err != nil || !in.IsPadding() {
+			break
+		}
+		for b := uint64(0); b < uint64(in.Len) && n < want; b++ {
+			if addr+b >= t.end || t.isTarget(addr+b) || t.isClaimed(addr+b) {
+				return n
+			}
+			n++
+		}
+		addr += uint64(in.Len)
+	}
+	return n
+}
+
+// window makes the site of a run.
+func (p *planner) window(w run, role Role) Site {
+	s := Site{Kind: SiteWindow, Role: role, Addr: p.insts[w.lo].addr, Size: uint8(w.room(p))}
+	for i := w.lo; i < w.hi; i++ {
+		s.Moved = append(s.Moved, p.moved(i))
+	}
+	return s
+}
+
+func (p *planner) moved(i int) Moved {
+	in := &p.insts[i]
+	return Moved{Addr: in.addr, Inst: in.Inst, Exit: in.role == roleExit, Loop: in.role == roleLoop}
+}
+
+// add takes a site over.
+func (p *planner) add(s Site) refusal {
+	for i := range p.insts {
+		if a := p.insts[i].addr; a >= s.Addr && a < s.End() {
+			p.insts[i].covered = true
+		}
+	}
+	p.im.textAt(s.Addr).claim(s.Addr, s.End())
+	p.sites = append(p.sites, s)
+	return refusal{}
+}
+
+// unclaim gives back what add and takeIsland took.
+func (p *planner) unclaim() {
+	release := func(addr, end uint64) {
+		t := p.im.textAt(addr)
+		for ; addr < end; addr++ {
+			t.claimed.remove(addr - t.start)
+		}
+	}
+	for i := range p.sites {
+		s := &p.sites[i]
+		release(s.Addr, s.End())
+		if s.Island != 0 {
+			release(s.Island, s.Island+nearJump)
+		}
+	}
+}
+
+// exits places a site for every exit, and for every jump back to the entry, that none covers yet: first those that
+// need room, then the branches that have it in themselves.
+func (p *planner) exits() refusal {
+	for _, inPlace := range []bool{false, true} {
+		for _, s := range p.spans {
+			for k := s.from; k < s.to; k++ {
+				in := &p.insts[k]
+				if in.role == rolePlain || in.covered || p.inPlace(in) != inPlace {
+					continue
+				}
+				if r := p.exit(k, s, inPlace); r.why != ReasonNone {
+					return r
+				}
+			}
+		}
+	}
+	return refusal{}
+}
+
+// inPlace says whether an exit is a branch whose displacement can be changed where it stands.
+func (p *planner) inPlace(in *inst) bool {
+	return (in.Kind == amd64.Jump || in.Kind == amd64.CondJump) && in.RelSize == 4 &&
+		!crossesPage(in.addr+uint64(in.RelOff), 4) && !p.targetInside(in.addr, in.end())
+}
+
+func (p *planner) exit(k int, s span, inPlace bool) refusal {
+	in := &p.insts[k]
+	role := RoleExit
+	short := ReasonExitShort
+	if in.role == roleLoop {
+		role, short = RoleLoop, ReasonLoop
+	}
+	if inPlace {
+		return p.add(Site{Kind: SiteBranch, Role: role, Addr: in.addr, Size: in.Len, Moved: []Moved{p.moved(k)}})
+	}
+	w, why := p.grow(k, s.from, s, true)
+	if why == ReasonNone && !crossesPage(p.insts[w.lo].addr, nearJump) {
+		return p.add(p.window(w, role))
+	}
+	if p.extend(w, s) {
+		return refusal{}
+	}
+	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
+		if site := p.window(w, role); p.takeIsland(&site) {
+			return p.add(site)
+		}
+	}
+	if why == ReasonNone {
+		return refusal{ReasonPage, in.addr}
+	}
+	if why == ReasonInstruction {
+		return refusal{why, in.addr}
+	}
+	return refusal{short, in.addr}
+}
+
+// extend lets a window that ends where the run begins take the run in, if control only comes to it from there.
+func (p *planner) extend(w run, s span) bool {
+	if w.hi <= w.lo || w.lo == s.from || p.isTarget(p.insts[w.lo].addr) || p.insts[w.lo-1].Ends() {
+		return false
+	}
+	for i := range p.sites {
+		site := &p.sites[i]
+		if site.Kind != SiteWindow || site.End() != p.insts[w.lo].addr || len(site.Moved)+w.hi-w.lo > 2*maxMoved {
+			continue
+		}
+		for k := w.lo; k < w.hi; k++ {
+			site.Moved = append(site.Moved, p.moved(k))
+			p.insts[k].covered = true
+		}
+		p.im.textAt(site.Addr).claim(site.End(), site.End()+uint64(w.size(p)))
+		site.Size += uint8(w.size(p))
+		return true
+	}
+	return false
+}
+
+// takeIsland finds five bytes of padding between functions in reach of a two-byte jump at the site.
+func (p *planner) takeIsland(s *Site) bool {
+	t := p.im.textAt(s.Addr)
+	from := s.Addr + shortJump
+	lo := max(t.start, from-min(from, 128))
+	hi := min(t.end-min(t.end, nearJump), from+127)
+	for a := lo; a <= hi; a++ {
+		if p.im.isIsland(t, a) && !(a < s.End() && a+nearJump > s.Addr) {
+			s.Island = a
+			t.claim(a, a+nearJump)
+			return true
+		}
+	}
+	return false
+}
+
+// isIsland says whether five bytes at addr are padding that control never comes to: it lies between chunks, behind one
+// that ends in an instruction that doesn't fall through.
+func (im *Image) isIsland(t *text, addr uint64) bool {
+	if crossesPage(addr, nearJump) || !t.free(addr, addr+nearJump) {
+		return false
+	}
+	k := im.chunkBefore(addr)
+	if k < 0 || !im.chunks[k].closed || im.chunks[k].end < t.start {
+		return false
+	}
+	at := im.chunks[k].end
+	if at > addr {
+		return false
+	}
+	for at < addr+nearJump {
+		if im.chunkAt(at) >= 0 {
+			return false
+		}
+		in, err := amd64.Decode(t.data[at-t.start:])
+		if err != nil || !in.IsPadding() {
+			return false
+		}
+		for b := at; b < at+uint64(in.Len) && b < t.end; b++ {
+			if t.isTarget(b) {
+				return false
+			}
+		}
+		at += uint64(in.Len)
+		if at-im.chunks[k].end > 256 {
+			return false
+		}
+	}
+	return true
+}

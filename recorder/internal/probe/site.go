@@ -1,0 +1,88 @@
+package probe
+
+import "github.com/callreel/callreel/isa/amd64"
+
+// SiteKind says what is written at a site.
+type SiteKind uint8
+
+// The kinds of sites.
+const (
+	// SiteWindow is whole instructions that are moved into the stub; a jump stands in their place.
+	SiteWindow SiteKind = iota
+	// SiteBranch is a direct branch (jmp, jcc or call with a 32-bit displacement) whose displacement is changed.
+	SiteBranch
+)
+
+// Role says which event a site's stub writes besides those of exits that were moved with it.
+type Role uint8
+
+// The roles.
+const (
+	RoleExit  Role = iota // none at its start; exits inside it
+	RoleEntry             // the entry event first
+	RoleLoop              // none: it only leads a jump past the entry event
+)
+
+// Site is one patched place of a function.
+type Site struct {
+	Kind  SiteKind
+	Role  Role
+	Addr  uint64 // link address of the first byte of the window, or of the branch instruction
+	Size  uint8  // bytes of the window, the padding taken with it included; or of the branch
+	Moved []Moved
+	// Island is the address of five bytes of padding that hold the jump to the stub, when the window itself has only
+	// room for a two-byte jump to them; else 0.
+	Island uint64
+	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
+	SPDelta int32
+}
+
+// Moved is an instruction that runs in the stub instead.
+type Moved struct {
+	Addr uint64
+	Inst amd64.Inst
+	Exit bool // leaves the function: an exit event is written before it (for a jcc: if it is taken)
+	Loop bool // jumps back to the function's entry, which must not count as a call: it is led past the entry event
+}
+
+// End is the address behind the site.
+func (s *Site) End() uint64 { return s.Addr + uint64(s.Size) }
+
+// Patch returns the address of the bytes that change at the site itself and how many they are.
+func (s *Site) Patch() (addr uint64, n int) {
+	switch {
+	case s.Kind == SiteBranch:
+		return s.Addr + uint64(s.Moved[0].Inst.RelOff), 4
+	case s.Island != 0:
+		return s.Addr, shortJump
+	}
+	return s.Addr, nearJump
+}
+
+// Sizes of the jumps that are written (Intel SDM vol. 2, JMP).
+const (
+	nearJump  = 5 // E9 rel32
+	shortJump = 2 // EB rel8
+)
+
+// pageSize is the granularity at which a write to another process is atomic against the death of the writer.
+const pageSize = 4096
+
+// crossesPage says whether n bytes at addr lie on two pages. Load addresses are whole pages away from link addresses,
+// so link addresses tell.
+func crossesPage(addr uint64, n int) bool { return addr%pageSize+uint64(n) > pageSize }
+
+// Function is one function and how it will be probed.
+type Function struct {
+	Name    string   // the best name, image+0x… without a symbol
+	Aliases []string // other names of the same address
+	Addr    uint64   // link address
+	Size    uint64   // bytes, all parts together
+	Tier    Tier
+	Reason  Reason
+	At      uint64 // where the reason was met, 0 if it isn't a place
+	Sites   []Site
+}
+
+// Names are the function's names, the best first.
+func (f *Function) Names() []string { return append([]string{f.Name}, f.Aliases...) }

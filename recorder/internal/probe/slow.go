@@ -1,0 +1,342 @@
+package probe
+
+import (
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// System calls that the slow path makes (arch/x86/entry/syscalls/syscall_64.tbl).
+const (
+	sysRtSigprocmask = 14
+	sysNanosleep     = 35
+	sysPrctl         = 157
+	prGetName        = 16
+	sigBlock         = 0
+	sigSetmask       = 2
+	modeDropping     = 1
+)
+
+// SlowSyscalls are the numbers of the system calls that code in the arena makes, for a check against seccomp filters.
+func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, sysPrctl} }
+
+// slowPath is the code that runs when a thread's chunk is full, or when it has none, or while it drops: once in some
+// 4,000 events. It is called with ECX the event's word, RDX the stack pointer at the function's entry and EAX 8×TID, and
+// may clobber RAX, RCX, RDX and flags, which the stub has saved.
+//
+// While the slot changes all signals are blocked, so handlers in this thread never see it half changed; the slot
+// belongs to this thread alone, so nothing else does. A signal that came between the failed claim and the blocking may
+// have changed the chunk: the claim is therefore tried again first.
+//
+// Registers inside: RBX word, RBP entry SP, R8 slot, R9 ring, R12 limit of waiting (unused without lossless).
+type slowPath struct {
+	*coder
+	entryDrop, out, block, claim, write, unblock  amd64.Label
+	acquire, install, exitSpare, isDead, register amd64.Label
+	mask, nap                                     amd64.Label
+}
+
+// emitSlow appends the slow path and returns its address.
+func (c *coder) emitSlow() uint64 {
+	c.Align(16)
+	maskAt := c.PC()
+	c.Raw(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF) // all signals
+	napAt := c.PC()
+	c.Raw(0, 0, 0, 0, 0, 0, 0, 0)          // 0 s
+	c.Raw(0xA0, 0x86, 0x01, 0, 0, 0, 0, 0) // 100,000 ns
+	c.Align(64)
+	addr := c.PC()
+	s := &slowPath{coder: c}
+	for _, l := range []*amd64.Label{&s.entryDrop, &s.out, &s.block, &s.claim, &s.write, &s.unblock, &s.acquire, &s.install, &s.exitSpare, &s.register} {
+		*l = c.NewLabel()
+	}
+	s.prologue()
+	s.quickDrop()
+	s.blockSignals(maskAt)
+	s.tryClaim()
+	s.registerThread()
+	s.acquireChunk(napAt)
+	s.installChunk()
+	s.spareExit()
+	s.unblockSignals()
+	s.dropEntry()
+	s.epilogue()
+	return addr
+}
+
+// saved are the registers kept by prologue, in the order they are pushed.
+var saved = []amd64.Reg{amd64.RBX, amd64.RBP, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12}
+
+func (s *slowPath) slot(off int32) amd64.Mem { return amd64.At(amd64.R8, off) }
+func (s *slowPath) hdr(off int32) amd64.Mem  { return amd64.At(amd64.R9, off) }
+
+func (s *slowPath) prologue() {
+	s.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	for _, r := range saved {
+		s.Push(r)
+	}
+	s.Mov32(amd64.RBX, amd64.RCX)
+	s.Mov(amd64.RBP, amd64.RDX)
+	s.Load64(amd64.RDX, amd64.AtAddr(s.rt.Gate))
+	s.Test(amd64.RDX, amd64.RDX)
+	s.Jcc(amd64.CondE, s.out)
+	s.Lea(amd64.R8, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, 0))
+	s.Lea(amd64.R9, amd64.At(amd64.RDX, -ring.SlotsOff))
+}
+
+func (s *slowPath) epilogue() {
+	s.Place(s.out)
+	for i := len(saved) - 1; i >= 0; i-- {
+		s.Pop(saved[i])
+	}
+	s.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	s.Ret()
+}
+
+// quickDrop leaves early, with no system call, while the pool is empty and this thread drops.
+func (s *slowPath) quickDrop() {
+	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
+	s.Jcc(amd64.CondE, s.block)
+	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
+	s.Jcc(amd64.CondNE, s.block)
+	s.TestALImm(amd64.RBX, 1)
+	s.Jcc(amd64.CondE, s.entryDrop)
+	// An exit at or below the mark belongs to an entry that was dropped.
+	s.CmpMem(amd64.RBP, s.slot(ring.SlotMark))
+	s.Jcc(amd64.CondBE, s.out)
+}
+
+// blockSignals also makes room on the stack for the old mask.
+func (s *slowPath) blockSignals(maskAt uint64) {
+	s.Place(s.block)
+	s.Lea(amd64.RSP, amd64.At(amd64.RSP, -16))
+	s.MovImm32(amd64.RAX, sysRtSigprocmask)
+	s.MovImm32(amd64.RDI, sigBlock)
+	s.Lea(amd64.RSI, amd64.AtAddr(maskAt))
+	s.Mov(amd64.RDX, amd64.RSP)
+	s.MovImm32(amd64.R10, 8)
+	s.Syscall()
+}
+
+// tryClaim claims 16 bytes and writes the event; without room it goes on to acquire.
+func (s *slowPath) tryClaim() {
+	s.Place(s.claim)
+	s.MovImm32(amd64.RCX, ring.EventSize)
+	s.Xadd64(s.slot(ring.SlotLeft), amd64.RCX)
+	s.Test(amd64.RCX, amd64.RCX)
+	s.Jcc(amd64.CondNS, s.register)
+	s.AddMem(amd64.RCX, s.slot(ring.SlotEnd))
+	s.Place(s.write)
+	s.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RBP)
+	switch s.rt.Clock {
+	case ClockFull:
+		s.time(true)
+	case ClockExit:
+		entry := s.NewLabel()
+		s.TestALImm(amd64.RBX, 1)
+		s.Jcc(amd64.CondE, entry)
+		s.time(true)
+		s.Place(entry)
+	}
+	s.Store32(amd64.At(amd64.RCX, ring.EventWord), amd64.RBX)
+	s.Jmp(s.unblock)
+}
+
+// registerThread puts a thread that is seen for the first time into the registry. An exit does not count: its call was
+// entered before recording began. The name is asked for here since a short-lived thread may be gone before the
+// recorder looks.
+func (s *slowPath) registerThread() {
+	s.Place(s.register)
+	s.Store64Imm(s.slot(ring.SlotLeft), 0)
+	s.CmpMem32Imm8(s.slot(ring.SlotRegistered), 0)
+	s.Jcc(amd64.CondNE, s.acquire)
+	s.TestALImm(amd64.RBX, 1)
+	s.Jcc(amd64.CondNE, s.unblock)
+	s.Store32Imm(s.slot(ring.SlotRegistered), 1)
+	s.MovImm32(amd64.RCX, 1)
+	s.LockXadd64(s.hdr(ring.HdrRegistered), amd64.RCX)
+	s.And32Imm(amd64.RCX, ring.RegistrySize-1)
+	s.Shl32Imm(amd64.RCX, 5)
+	s.Lea(amd64.R12, amd64.AtIndex(amd64.R9, amd64.RCX, 1, ring.RegistryOff))
+	s.MovImm32(amd64.RAX, sysPrctl)
+	s.MovImm32(amd64.RDI, prGetName)
+	s.Lea(amd64.RSI, amd64.At(amd64.R12, ring.RegName))
+	s.Syscall()
+	s.Mov(amd64.RAX, amd64.R8)
+	s.Sub(amd64.RAX, amd64.R9)
+	s.Lea(amd64.RAX, amd64.At(amd64.RAX, -ring.SlotsOff))
+	s.Raw(0x48, 0xC1, 0xE8, 0x06) // shr rax, 6: the slot's index is the thread ID
+	s.Store32(amd64.At(amd64.R12, ring.RegTID), amd64.RAX)
+}
+
+// pop takes a chunk off the stack whose head is at off: EDX becomes its index+1, or none is taken. R9 is the ring. The
+// tag in the head's upper half counts pops, so a head that was popped and pushed back in between doesn't pass (ABA).
+func (s *slowPath) pop(off int32, none amd64.Label) {
+	retry := s.NewLabel()
+	s.Place(retry)
+	s.Load64(amd64.RAX, s.hdr(off))
+	s.Mov32(amd64.RDX, amd64.RAX)
+	s.Test(amd64.RDX, amd64.RDX)
+	s.Jcc(amd64.CondE, none)
+	s.Load32(amd64.RCX, amd64.AtIndex(amd64.R9, amd64.RDX, 4, ring.NextOff-4))
+	s.Mov(amd64.RSI, amd64.RAX)
+	s.Raw(0x48, 0xC1, 0xEE, 0x20) // shr rsi, 32
+	s.Lea(amd64.RSI, amd64.At(amd64.RSI, 1))
+	s.ShlImm(amd64.RSI, 32)
+	s.Or(amd64.RSI, amd64.RCX)
+	s.LockCmpxchg64(s.hdr(off), amd64.RSI)
+	s.Jcc(amd64.CondNE, retry)
+}
+
+// acquireChunk gets room: a chunk of the pool for anything, the thread's spare room or a chunk of the reserve for the
+// exit of an accepted call, else nothing.
+func (s *slowPath) acquireChunk(napAt uint64) {
+	none, noSpare, drop := s.NewLabel(), s.NewLabel(), s.NewLabel()
+	s.Place(s.acquire)
+	s.CmpMem64Imm8(s.slot(ring.SlotSpare), 0)
+	s.Jcc(amd64.CondE, noSpare)
+	// The thread was down to exits. With chunks in the pool again what is left of its spare is its chunk.
+	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
+	s.Jcc(amd64.CondE, none)
+	s.Load64(amd64.RAX, s.slot(ring.SlotSpare))
+	s.Store64Imm(s.slot(ring.SlotSpare), 0)
+	s.Store64Imm(s.slot(ring.SlotMark), 0)
+	s.Store32Imm(s.slot(ring.SlotMode), 0)
+	s.Store64(s.slot(ring.SlotLeft), amd64.RAX)
+	s.Jmp(s.claim)
+
+	s.Place(noSpare)
+	s.pop(ring.HdrPool, none)
+	s.MovImm64(amd64.RSI, ^uint64(ring.ChunkSize-ring.ChunkHeader)+1)
+	s.Store32Imm(s.slot(ring.SlotMode), 0)
+	s.Store64Imm(s.slot(ring.SlotMark), 0)
+	s.Lea(amd64.R12, s.slot(ring.SlotLeft))
+	s.Jmp(s.install)
+
+	s.Place(none)
+	if s.rt.Lossless {
+		s.wait(napAt, drop)
+	}
+	s.Place(drop)
+	s.TestALImm(amd64.RBX, 1)
+	s.Jcc(amd64.CondNE, s.exitSpare)
+	// Signals go back to what they were before the drop is counted, in code shared with the quick way.
+	s.restoreMask()
+	s.Jmp(s.entryDrop)
+}
+
+// wait sleeps 100 µs with the old signal mask and starts again, unless the recorder has been silent for too long.
+func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
+	s.heartbeat(ring.HdrWaitLimit)
+	s.Jcc(amd64.CondA, dead)
+	s.restoreMask()
+	s.MovImm32(amd64.RAX, sysNanosleep)
+	s.Lea(amd64.RDI, amd64.AtAddr(napAt))
+	s.MovImm32(amd64.RSI, 0)
+	s.Syscall()
+	// Recording may have ended meanwhile.
+	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
+	s.Jcc(amd64.CondE, s.out)
+	s.Jmp(s.block)
+}
+
+// heartbeat compares the recorder's silence with a limit: "above" means dead. RAX and RDX are clobbered. A counter
+// read on another core may lag by a few ticks: the difference is then negative, and compared as a signed number.
+func (s *slowPath) heartbeat(limit int32) {
+	s.Rdtsc()
+	s.ShlImm(amd64.RDX, 32)
+	s.Or(amd64.RAX, amd64.RDX)
+	s.Load64(amd64.RDX, s.hdr(ring.HdrHeartbeat))
+	ok := s.NewLabel()
+	s.Sub(amd64.RAX, amd64.RDX)
+	s.Jcc(amd64.CondNS, ok)
+	s.MovImm32(amd64.RAX, 0)
+	s.Place(ok)
+	s.CmpMem(amd64.RAX, s.hdr(limit))
+}
+
+// installChunk makes chunk EDX (index+1) the thread's own. R12 is where its room is noted, SlotLeft or SlotSpare, RSI
+// minus its size.
+func (s *slowPath) installChunk() {
+	s.Place(s.install)
+	first, linked := s.NewLabel(), s.NewLabel()
+	s.Mov32(amd64.RDI, amd64.RDX)
+	s.ShlImm(amd64.RDI, ring.ChunkShift)
+	s.Lea(amd64.RDI, amd64.AtIndex(amd64.R9, amd64.RDI, 1, ring.ChunksOff)) // the chunk's end
+	s.Load32(amd64.RAX, s.slot(ring.SlotChunk))
+	s.Store64(s.slot(ring.SlotEnd), amd64.RDI)
+	s.Store32(s.slot(ring.SlotChunk), amd64.RDX)
+	s.Store64(amd64.At(amd64.R12, 0), amd64.RSI)
+	s.Test(amd64.RAX, amd64.RAX)
+	s.Jcc(amd64.CondE, first)
+	s.ShlImm(amd64.RAX, ring.ChunkShift)
+	s.Lea(amd64.RAX, amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize))
+	s.Store32(amd64.At(amd64.RAX, ring.ChunkNext), amd64.RDX)
+	s.Jmp(linked)
+	s.Place(first)
+	s.Store32(s.slot(ring.SlotFirst), amd64.RDX)
+	s.Place(linked)
+	s.TestALImm(amd64.RBX, 1)
+	s.Jcc(amd64.CondE, s.claim)
+	s.CmpMem64Imm8(s.slot(ring.SlotSpare), 0)
+	s.Jcc(amd64.CondE, s.claim)
+	s.Jmp(s.exitSpare)
+}
+
+// spareExit writes the exit of an accepted call into the thread's spare room, which it takes from the reserve.
+func (s *slowPath) spareExit() {
+	take, lost, sure := s.NewLabel(), s.NewLabel(), s.NewLabel()
+	s.Place(s.exitSpare)
+	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
+	s.Jcc(amd64.CondE, sure)
+	s.CmpMem(amd64.RBP, s.slot(ring.SlotMark))
+	s.Jcc(amd64.CondBE, s.unblock)
+	s.Place(sure)
+	s.Store32Imm(s.slot(ring.SlotMode), modeDropping)
+	s.Load64(amd64.RCX, s.slot(ring.SlotSpare))
+	s.Test(amd64.RCX, amd64.RCX)
+	s.Jcc(amd64.CondE, take)
+	s.Lea(amd64.RAX, amd64.At(amd64.RCX, ring.EventSize))
+	s.Store64(s.slot(ring.SlotSpare), amd64.RAX)
+	s.AddMem(amd64.RCX, s.slot(ring.SlotEnd))
+	s.Jmp(s.write)
+	s.Place(take)
+	s.pop(ring.HdrReserve, lost)
+	s.MovImm64(amd64.RSI, ^uint64(ring.ChunkSize-ring.ChunkHeader)+1)
+	s.Lea(amd64.R12, s.slot(ring.SlotSpare))
+	s.Jmp(s.install)
+	s.Place(lost)
+	s.IncMem(s.slot(ring.SlotLostExits))
+	s.Place(s.unblock)
+}
+
+// restoreMask undoes blockSignals.
+func (s *slowPath) restoreMask() {
+	s.MovImm32(amd64.RAX, sysRtSigprocmask)
+	s.MovImm32(amd64.RDI, sigSetmask)
+	s.Mov(amd64.RSI, amd64.RSP)
+	s.MovImm32(amd64.RDX, 0)
+	s.MovImm32(amd64.R10, 8)
+	s.Syscall()
+	s.Lea(amd64.RSP, amd64.At(amd64.RSP, 16))
+}
+
+func (s *slowPath) unblockSignals() {
+	s.restoreMask()
+	s.Jmp(s.out)
+}
+
+// dropEntry counts an entry that is dropped and closes the gate when the recorder is dead. The mark may only rise; a
+// handler that comes between its reading and writing runs deeper in the stack, so its own mark is lower.
+func (s *slowPath) dropEntry() {
+	marked := s.NewLabel()
+	s.Place(s.entryDrop)
+	s.Store32Imm(s.slot(ring.SlotMode), modeDropping)
+	s.IncMem(s.slot(ring.SlotDropped))
+	s.CmpMem(amd64.RBP, s.slot(ring.SlotMark))
+	s.Jcc(amd64.CondBE, marked)
+	s.Store64(s.slot(ring.SlotMark), amd64.RBP)
+	s.Place(marked)
+	s.heartbeat(ring.HdrCloseLimit)
+	s.Jcc(amd64.CondBE, s.out)
+	s.Store64Imm(amd64.AtAddr(s.rt.Gate), 0)
+}

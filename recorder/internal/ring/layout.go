@@ -1,0 +1,99 @@
+package ring
+
+// Magic stands at the start of the memory, "callreel" in little-endian bytes.
+const Magic = 0x6c6565726c6c6163
+
+// Version is the layout's; a recorder that meets another leaves it alone.
+const Version = 1
+
+// MappingName is what /proc/PID/maps shows for the memory.
+const MappingName = "/memfd:callreel"
+
+// MemfdName is the name given to memfd_create.
+const MemfdName = "callreel"
+
+// Offsets of the header's fields from the start of the memory. Fields that the target's threads change stand on
+// cache lines of their own.
+const (
+	HdrMagic         = 0   // u64
+	HdrVersion       = 8   // u32
+	HdrRecorderPID   = 12  // u32, as the recorder's own namespace counts
+	HdrRecorderStart = 16  // u64, start time in clock ticks since boot, tells a reused pid
+	HdrBase          = 24  // u64, address of the mapping in the target
+	HdrSize          = 32  // u64, bytes mapped
+	HdrRecoveryOff   = 40  // u64, where the recovery record begins
+	HdrRecoverySize  = 48  // u64, its size in bytes
+	HdrTargetPID     = 56  // u32, the process that is recorded; a forked child inherits the mapping, not the recording
+	HdrHeartbeat     = 64  // u64, TSC of the recorder's last round
+	HdrWaitLimit     = 72  // u64, ticks of the recorder's silence after which nothing waits for it any more
+	HdrCloseLimit    = 80  // u64, ticks of its silence after which a dropping thread closes the gate
+	HdrPool          = 128 // u64, head of the stack of free chunks: tag<<32 | index+1
+	HdrReserve       = 192 // u64, the same for chunks kept for the exits of accepted calls
+	HdrRegistered    = 256 // u64, how many threads have registered
+)
+
+// Offsets of the parts.
+const (
+	// NextOff is an array of u32: for each chunk on a stack the one below it, index+1.
+	NextOff = 0x10000
+	// MaxChunks bounds NextOff's array.
+	MaxChunks = (RegistryOff - NextOff) / 4
+	// RegistryOff is the ring of threads that wrote for the first time, in that order.
+	RegistryOff   = 0x200000
+	RegistrySize  = 1 << 16 // entries, a power of two
+	RegistryEntry = 32      // bytes
+	// SlotsOff is one slot for each thread ID there can be. Only the pages in use exist.
+	SlotsOff = 0x400000
+	SlotSize = 64
+	// MaxTID is one above the highest thread ID: PID_MAX_LIMIT of 64-bit Linux.
+	MaxTID = 1 << 22
+	// ChunksOff is where the chunks begin.
+	ChunksOff = SlotsOff + MaxTID*SlotSize
+)
+
+// A registry entry: the name as of the first event, then the thread ID, which is stored last.
+const (
+	RegTID  = 0 // u32, 0 while the entry is not complete
+	RegName = 8 // 16 bytes, as prctl(PR_GET_NAME) gives
+)
+
+// A slot. All fields are written by its own thread only, but for the recorder's reset after the thread's death.
+const (
+	SlotLeft       = 0  // i64, minus the bytes left in the chunk; ≥ 0 sends the stub to the slow path
+	SlotEnd        = 8  // u64, address of the chunk's end
+	SlotChunk      = 16 // u32, current chunk, index+1
+	SlotMode       = 20 // u32, 1 while entries are dropped
+	SlotMark       = 24 // u64, highest SP of an entry that was dropped in this mode
+	SlotSpare      = 32 // i64, what SlotLeft would be, while only exits are accepted
+	SlotDropped    = 40 // u64, entries dropped
+	SlotLostExits  = 48 // u64, exits of accepted calls lost since even the reserve was empty
+	SlotFirst      = 56 // u32, the thread's first chunk, index+1
+	SlotRegistered = 60 // u32, 1 once the thread stands in the registry
+)
+
+// A chunk: a header, then events.
+const (
+	ChunkSize   = 64 << 10
+	ChunkShift  = 16
+	ChunkNext   = 0 // u32, the thread's next chunk, index+1, once this one is full
+	ChunkTID    = 4 // u32
+	ChunkHeader = 64
+	// ChunkEvents is how many events a chunk holds.
+	ChunkEvents = (ChunkSize - ChunkHeader) / EventSize
+)
+
+// An event, the memory form of reel.Event.
+const (
+	EventSize = 16
+	EventTime = 0  // u64, TSC
+	EventSP   = 8  // u32, low half of the stack pointer at the function's entry
+	EventWord = 12 // u32, function ID<<1, plus 1 for an exit; stored last
+)
+
+// Size is the bytes of memory for that many chunks and a recovery record of that many bytes, in whole pages.
+func Size(chunks int, recovery uint64) uint64 {
+	return RecoveryOffset(chunks) + (recovery+0xFFF)&^0xFFF
+}
+
+// RecoveryOffset is where the recovery record stands behind that many chunks.
+func RecoveryOffset(chunks int) uint64 { return ChunksOff + uint64(chunks)*ChunkSize }

@@ -1,0 +1,152 @@
+package ring
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// The ring's event and the reel's are the same bytes; a change of either must not go unnoticed.
+var (
+	_ [EventSize]byte = [unsafe.Sizeof(reel.Event{})]byte{}
+	_ [EventTime]byte = [unsafe.Offsetof(reel.Event{}.Time)]byte{}
+	_ [EventSP]byte   = [unsafe.Offsetof(reel.Event{}.SP)]byte{}
+	_ [EventWord]byte = [unsafe.Offsetof(reel.Event{}.Word)]byte{}
+)
+
+// How long the recorder may be silent: see HdrWaitLimit and HdrCloseLimit. A recorder writes its heartbeat every few
+// milliseconds; a machine under heavy load may keep it from running for a second.
+const (
+	waitLimit  = 2 * time.Second
+	closeLimit = 30 * time.Second
+)
+
+// Memory is the recorder's mapping of the ring memory.
+type Memory struct {
+	mem      []byte
+	chunks   int
+	reserved int // chunks 0 to reserved-1 belong to the reserve
+}
+
+// Setup says how fresh memory is to be laid out.
+type Setup struct {
+	Base           uint64 // address in the target
+	Chunks         int
+	Recovery       uint64 // bytes of the recovery record
+	RecorderPID    int
+	RecorderStart  uint64 // clock ticks since boot
+	TargetPID      int
+	TicksPerSecond uint64
+}
+
+// Map maps the memory behind a file descriptor of a memfd that already has its size.
+func Map(fd int, size uint64) (*Memory, error) {
+	if size < ChunksOff+ChunkSize || size > 1<<40 {
+		return nil, fmt.Errorf("callreel: ring memory of %d bytes", size)
+	}
+	mem, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("callreel: mapping %d bytes of ring memory: %w", size, err)
+	}
+	return &Memory{mem: mem}, nil
+}
+
+// Close unmaps the memory.
+func (m *Memory) Close() error {
+	if m.mem == nil {
+		return nil
+	}
+	mem := m.mem
+	m.mem = nil
+	return unix.Munmap(mem)
+}
+
+// ErrTooSmall is returned for a ring size of fewer chunks than recording can work with.
+var ErrTooSmall = errors.New("callreel: the ring needs at least 512K")
+
+// MinChunks is how many chunks there must be.
+const MinChunks = 8
+
+// Init writes the header and puts every chunk on a stack. A quarter of them is kept for exits of accepted calls.
+func (m *Memory) Init(s Setup) error {
+	if s.Chunks < MinChunks {
+		return ErrTooSmall
+	}
+	if s.Chunks > MaxChunks || Size(s.Chunks, s.Recovery) > uint64(len(m.mem)) {
+		return fmt.Errorf("callreel: %d chunks don't fit the ring memory", s.Chunks)
+	}
+	m.chunks, m.reserved = s.Chunks, s.Chunks/4
+	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(m.mem[off:], v) }
+	binary.LittleEndian.PutUint32(m.mem[HdrVersion:], Version)
+	binary.LittleEndian.PutUint32(m.mem[HdrRecorderPID:], uint32(s.RecorderPID))
+	put(HdrRecorderStart, s.RecorderStart)
+	binary.LittleEndian.PutUint32(m.mem[HdrTargetPID:], uint32(s.TargetPID))
+	put(HdrBase, s.Base)
+	put(HdrSize, Size(s.Chunks, s.Recovery))
+	put(HdrRecoveryOff, RecoveryOffset(s.Chunks))
+	put(HdrRecoverySize, s.Recovery)
+	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
+	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
+	m.Beat()
+	for i := s.Chunks - 1; i >= 0; i-- {
+		m.free(uint32(i))
+	}
+	put(HdrMagic, Magic)
+	return nil
+}
+
+// Recovery is the space of the recovery record.
+func (m *Memory) Recovery() []byte {
+	off := binary.LittleEndian.Uint64(m.mem[HdrRecoveryOff:])
+	size := binary.LittleEndian.Uint64(m.mem[HdrRecoverySize:])
+	return m.mem[off : off+size]
+}
+
+// Populate makes the kernel give the chunks their pages now and on the recorder's account, so that the target neither
+// waits for nor is charged with them.
+func (m *Memory) Populate() error {
+	const madvPopulateWrite = 23 // Linux 5.14; an older kernel says EINVAL, and then pages come on first use
+	err := unix.Madvise(m.mem[ChunksOff:ChunksOff+m.chunks*ChunkSize], madvPopulateWrite)
+	if err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("callreel: %d MiB of ring memory: %w", m.chunks*ChunkSize>>20, err)
+	}
+	return nil
+}
+
+// Beat tells the target's threads that the recorder is alive.
+func (m *Memory) Beat() { atomic.StoreUint64(m.u64(HdrHeartbeat), Ticks()) }
+
+func (m *Memory) u64(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&m.mem[off])) }
+func (m *Memory) u32(off uint64) *uint32 { return (*uint32)(unsafe.Pointer(&m.mem[off])) }
+
+// chunk is the offset of chunk i; callers have checked i.
+func (m *Memory) chunk(i uint32) uint64 { return ChunksOff + uint64(i)<<ChunkShift }
+
+// events is the memory of chunk i's events.
+func (m *Memory) events(i uint32) []reel.Event {
+	return unsafe.Slice((*reel.Event)(unsafe.Pointer(&m.mem[m.chunk(i)+ChunkHeader])), ChunkEvents)
+}
+
+// free pushes chunk i, whose events are all zero, back on its stack. Only the recorder pushes; the target's threads pop
+// at the same time. The last one freed is the next one used, so that a few chunks stay in the caches.
+func (m *Memory) free(i uint32) {
+	head := m.u64(HdrPool)
+	if int(i) < m.reserved {
+		head = m.u64(HdrReserve)
+	}
+	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkNext), 0)
+	for {
+		old := atomic.LoadUint64(head)
+		atomic.StoreUint32(m.u32(NextOff+4*uint64(i)), uint32(old))
+		if atomic.CompareAndSwapUint64(head, old, (old>>32+1)<<32|uint64(i+1)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package recorder
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/demangle"
+)
+
+// Choice says which functions to take. The globs are those of path.Match, where * also takes slashes and colons; names match as
+// the symbol table has them, demangled in full, and demangled without parameters.
+type Choice struct {
+	Modules   []string // base names of files; empty for all
+	Functions []string // empty for all
+	Exclude   []string
+	MinSize   uint64 // bytes
+}
+
+// glob matches a name, * taking any characters.
+func glob(pattern, name string) bool {
+	// path.Match stops * at slashes; a byte that no name holds stands in for them.
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
+	return err == nil && ok
+}
+
+// namesOf are all the spellings a glob may match.
+func namesOf(names []string) []string {
+	all := slices.Clone(names)
+	for _, n := range names {
+		if d := demangle.Name(n); d != n {
+			all = append(all, d)
+			if s := demangle.Short(n); s != d {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// chooser applies a Choice and remembers which globs have matched.
+type chooser struct {
+	c                   *Choice
+	modHit, fnHit, xHit []bool
+	sample              []string // names seen, for suggestions
+	modules             []string
+}
+
+func newChooser(c *Choice) *chooser {
+	return &chooser{c: c, modHit: make([]bool, len(c.Modules)), fnHit: make([]bool, len(c.Functions)), xHit: make([]bool, len(c.Exclude))}
+}
+
+// module says whether a module is chosen.
+func (ch *chooser) module(name string) bool {
+	ch.modules = append(ch.modules, name)
+	return anyGlob(ch.c.Modules, ch.modHit, []string{name}) || len(ch.c.Modules) == 0
+}
+
+// function says whether a function of a chosen module is.
+func (ch *chooser) function(names []string, size uint64) bool {
+	if len(ch.c.Functions) > 0 || len(ch.c.Exclude) > 0 {
+		names = namesOf(names)
+		ch.sample = append(ch.sample, names...)
+	}
+	in := anyGlob(ch.c.Functions, ch.fnHit, names) || len(ch.c.Functions) == 0
+	out := anyGlob(ch.c.Exclude, ch.xHit, names)
+	return in && !out && size >= ch.c.MinSize
+}
+
+func anyGlob(globs []string, hit []bool, names []string) bool {
+	found := false
+	for i, g := range globs {
+		for _, n := range names {
+			if n == g || glob(g, n) {
+				hit[i], found = true, true
+				break
+			}
+		}
+	}
+	return found
+}
+
+// unmatched returns an error for the first glob that matched nothing.
+func (ch *chooser) unmatched() error {
+	for _, k := range []struct {
+		flag  string
+		globs []string
+		hit   []bool
+		names []string
+	}{
+		{"-m", ch.c.Modules, ch.modHit, ch.modules},
+		{"-f", ch.c.Functions, ch.fnHit, ch.sample},
+		{"-x", ch.c.Exclude, ch.xHit, ch.sample},
+	} {
+		for i, g := range k.globs {
+			if !k.hit[i] {
+				return &NoMatchError{Flag: k.flag, Glob: g, Near: near(g, k.names)}
+			}
+		}
+	}
+	return nil
+}
+
+// near returns up to five names that are like the glob: that hold its letters as a part, then those with the least
+// edit distance.
+func near(pattern string, names []string) []string {
+	want := strings.ToLower(strings.Trim(pattern, "*?"))
+	type scored struct {
+		name string
+		cost int
+	}
+	best := map[string]int{}
+	for _, n := range names {
+		l := strings.ToLower(n)
+		cost := len(n)
+		switch {
+		case want != "" && strings.Contains(l, want):
+			cost = len(l) - len(want)
+		default:
+			limit := 1 + len(want)/3
+			d := editDistance(want, l, limit)
+			if d > limit {
+				continue
+			}
+			cost = 1000 + d
+		}
+		best[n] = cost
+	}
+	var list []scored
+	for n, c := range best {
+		list = append(list, scored{n, c})
+	}
+	slices.SortFunc(list, func(a, b scored) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.name, b.name)) })
+	var out []string
+	for _, s := range list[:min(5, len(list))] {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// editDistance is Levenshtein's, or limit+1 once it is sure to be more than limit.
+func editDistance(a, b string, limit int) int {
+	if d := len(a) - len(b); d > limit || -d > limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		least := row[0]
+		for j := 1; j <= len(b); j++ {
+			next := min(row[j]+1, row[j-1]+1)
+			if a[i-1] == b[j-1] {
+				next = min(next, diag)
+			} else {
+				next = min(next, diag+1)
+			}
+			diag, row[j] = row[j], next
+			least = min(least, next)
+		}
+		if least > limit {
+			return limit + 1
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,72 @@
+package recorder
+
+import (
+	"time"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// Options say what to record, and how.
+type Options struct {
+	// PID is the process to attach to; 0 with Command.
+	PID int
+	// Command is a program to start and record from its entry point on, with its arguments.
+	Command []string
+
+	Choice Choice
+
+	// Output is the reel's path; Force replaces one that is there.
+	Output string
+	Force  bool
+	// Duration ends the recording; 0 leaves that to the context, or to the process's end.
+	Duration time.Duration
+	// RingSize is how much memory all threads' events may wait in, in bytes; 0 is DefaultRingSize.
+	RingSize uint64
+	// Clock says which events carry the time.
+	Clock reel.ClockMode
+	// Lossless lets the target wait for room instead of dropping calls.
+	Lossless bool
+
+	// Tool names the program and its version for the reel.
+	Tool string
+	// Notice is told what the user should know as it happens; nil if nobody wants to.
+	Notice func(format string, args ...any)
+	// Progress is called some times a second while recording; nil if nobody wants to.
+	Progress func(Progress)
+}
+
+// DefaultRingSize holds 4 M events: a tenth of a second of the busiest program.
+const DefaultRingSize = 64 << 20
+
+// Progress is how a recording stands.
+type Progress struct {
+	Elapsed time.Duration
+	Calls   uint64
+	Dropped uint64
+	Bytes   int64
+	Threads int
+}
+
+// Result is what a recording came to.
+type Result struct {
+	Seen    int            // functions chosen
+	Traced  int            // of them probed
+	Refused map[string]int // the others, by reason
+
+	Calls     uint64 // entries recorded
+	Events    uint64
+	Dropped   uint64 // entries not recorded for want of room
+	LostExits uint64 // exits of recorded calls that were lost, which takes more open calls than the reserve has room for
+	Torn      uint64 // events a thread had begun when it died
+	Bytes     int64  // of the reel
+	Threads   int
+
+	AttachStop   time.Duration // that the target stood still
+	DetachStop   time.Duration
+	TextVerified bool   // after detaching the text is the files', byte for byte; true for a process that has ended
+	Ended        bool   // the process ended, or replaced its program, before the recording did
+	Left         string // why memory of ours stays mapped in the target, empty if it doesn't
+
+	// ExitCode is the command's own, or 128+signal.
+	ExitCode int
+}

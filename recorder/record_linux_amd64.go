@@ -1,0 +1,322 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// recording is one call of Record.
+type recording struct {
+	opt    Options
+	s      *session
+	w      *reel.Writer
+	set    ring.Setup
+	clock  calibration
+	result Result
+	images map[*image]reel.ImageID
+}
+
+// Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
+// comes with the Result: what was drained is in the reel.
+func Record(ctx context.Context, opt Options) (*Result, error) {
+	if len(opt.Command) > 0 {
+		return recordCommand(ctx, opt)
+	}
+	r := &recording{opt: opt, clock: startCalibration()}
+	s, err := openSession(opt.PID)
+	if err != nil {
+		return nil, err
+	}
+	r.s = s
+	defer s.close()
+	if err := r.clearLeft(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.choose(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.create(); err != nil {
+		return nil, err
+	}
+	if err := r.attach(ctx); err != nil {
+		return nil, errors.Join(err, r.abandon())
+	}
+	return r.run(ctx)
+}
+
+// clearLeft removes what a dead recorder has left.
+func (r *recording) clearLeft(ctx context.Context) error {
+	l, err := findLeft(r.s.p)
+	if err != nil || l == nil {
+		return err
+	}
+	pid := r.s.p.Pid()
+	if l.alive && !l.inherited {
+		return fmt.Errorf("callreel: process %d: %w by process %d", pid, ErrRecorded, l.recorder)
+	}
+	d, err := l.remove(ctx, r.s.p)
+	if err != nil {
+		return err
+	}
+	if d.Left != "" {
+		return fmt.Errorf("callreel: process %d: %w that can't be removed yet: %s; try again later", pid, ErrLeftBehind, d.Left)
+	}
+	r.notice("removed the probes that a recorder (process %d) had left", l.recorder)
+	return nil
+}
+
+func (r *recording) notice(format string, args ...any) {
+	if r.opt.Notice != nil {
+		r.opt.Notice(format, args...)
+	}
+}
+
+// choose plans the process's images and groups what is chosen into arenas.
+func (r *recording) choose(ctx context.Context) error {
+	ch := newChooser(&r.opt.Choice)
+	images, err := findImages(ctx, r.s.p, ch)
+	if err != nil {
+		return err
+	}
+	r.s.images = images
+	r.result.Refused = map[string]int{}
+	chosen := map[*image][]probe.Selected{}
+	id := uint32(1)
+	var with []*image
+	for _, im := range images {
+		for i := range im.plan {
+			f := &im.plan[i]
+			if !ch.function(f.Names(), f.Size) {
+				continue
+			}
+			r.result.Seen++
+			if f.Tier == probe.TierNone {
+				r.result.Refused[string(f.Reason)]++
+				continue
+			}
+			if len(chosen[im]) == 0 {
+				with = append(with, im)
+			}
+			chosen[im] = append(chosen[im], probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
+			id++
+		}
+	}
+	r.result.Traced = int(id - 1)
+	if err := ch.unmatched(); err != nil {
+		return err
+	}
+	if r.result.Traced == 0 {
+		return fmt.Errorf("callreel: process %d: %w: of %d chosen each is refused; see callreel functions -p %d", r.s.p.Pid(), ErrNothing, r.result.Seen, r.s.p.Pid())
+	}
+	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless}
+	r.s.arenas = groupImages(with)
+	for _, a := range r.s.arenas {
+		for _, im := range a.images {
+			a.fns = append(a.fns, chosen[im]...)
+		}
+		if err := a.measure(r.s.rt); err != nil {
+			return err
+		}
+	}
+	return r.setup()
+}
+
+// setup sizes the ring memory.
+func (r *recording) setup() error {
+	size := r.opt.RingSize
+	if size == 0 {
+		size = DefaultRingSize
+	}
+	chunks := size / ring.ChunkSize
+	if chunks < ring.MinChunks {
+		return ring.ErrTooSmall
+	}
+	if chunks > ring.MaxChunks {
+		return fmt.Errorf("callreel: a ring of %d bytes is more than %d", size, uint64(ring.MaxChunks)*ring.ChunkSize)
+	}
+	patches := 0
+	for _, a := range r.s.arenas {
+		for i := range a.fns {
+			for k := range a.fns[i].Sites {
+				patches++
+				if a.fns[i].Sites[k].Island != 0 {
+					patches++
+				}
+			}
+		}
+	}
+	start, err := startTimeOf("self")
+	if err != nil {
+		return fmt.Errorf("callreel: %w", err)
+	}
+	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), patches),
+		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
+	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
+	return nil
+}
+
+// create makes the reel, with the tables of images and functions.
+func (r *recording) create() error {
+	r.set.TicksPerSecond = r.clock.finish()
+	p := r.s.p
+	exe, _, err := p.Exe()
+	if err != nil {
+		return err
+	}
+	command, err := p.Cmdline()
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	tick, now := ring.Ticks(), time.Now().UnixNano()
+	r.w, err = reel.Create(r.opt.Output, reel.Header{
+		StartUnixNS: now, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
+		Clock: reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: tick, BaseUnixNS: now},
+	}, reel.Options{Force: r.opt.Force})
+	if err != nil {
+		return err
+	}
+	r.images = map[*image]reel.ImageID{}
+	for _, a := range r.s.arenas {
+		for _, im := range a.images {
+			id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
+			if err != nil {
+				return errors.Join(err, r.abandon())
+			}
+			r.images[im] = id
+		}
+	}
+	if err := r.addFunctions(); err != nil {
+		return errors.Join(err, r.abandon())
+	}
+	return nil
+}
+
+// addFunctions writes the function table in the order of the IDs.
+func (r *recording) addFunctions() error {
+	table := make([]reel.Function, r.result.Traced)
+	for _, a := range r.s.arenas {
+		byProbe := map[*probe.Image]reel.ImageID{}
+		for _, im := range a.images {
+			byProbe[im.probe] = r.images[im]
+		}
+		for i := range a.fns {
+			f := &a.fns[i]
+			table[f.ID-1] = reel.Function{Name: f.Name, Image: byProbe[f.Image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
+		}
+	}
+	first, err := r.w.AddFunctions(table)
+	if err == nil && first != 1 {
+		err = fmt.Errorf("callreel: the reel's first function is %d", first)
+	}
+	return err
+}
+
+// abandon removes the reel of a recording that never began.
+func (r *recording) abandon() error {
+	if r.w == nil {
+		return nil
+	}
+	err := r.w.Close()
+	if e := os.Remove(r.opt.Output); err == nil {
+		err = e
+	}
+	return err
+}
+
+// attach places the probes in the running process.
+func (r *recording) attach(ctx context.Context) error {
+	if err := r.s.makeRoom(ctx); err != nil {
+		return err
+	}
+	islands, all, err := r.s.prepare(r.set)
+	if err == nil {
+		err = r.s.switchOn(ctx, islands, all)
+	}
+	if err != nil {
+		_, e := r.s.detach(context.WithoutCancel(ctx))
+		return errors.Join(err, e)
+	}
+	return nil
+}
+
+// run drains until the end, detaches and sums up.
+func (r *recording) run(ctx context.Context) (*Result, error) {
+	if r.opt.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.opt.Duration)
+		defer cancel()
+	}
+	d := r.newDrain()
+	err := d.loop(ctx)
+	// What follows must be done whatever has ended the recording.
+	u, derr := r.s.detach(context.WithoutCancel(ctx))
+	if derr != nil {
+		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.p.Pid()))
+	}
+	if ferr := d.finish(); err == nil {
+		err = ferr
+	}
+	r.result.AttachStop, r.result.DetachStop = r.s.stopped, u.stopped
+	r.result.Ended, r.result.Left = u.gone, u.left
+	if derr == nil {
+		ok, verr := r.verify(u)
+		r.result.TextVerified = ok
+		err = errors.Join(err, verr)
+	}
+	if cerr := r.w.Close(); err == nil {
+		err = cerr
+	}
+	if fi, serr := os.Stat(r.opt.Output); serr == nil {
+		r.result.Bytes = fi.Size()
+	}
+	t := d.drainer.Totals()
+	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
+	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
+	return &r.result, err
+}
+
+// verify compares the text with the files.
+func (r *recording) verify(u undoing) (bool, error) {
+	if u.gone {
+		return true, nil
+	}
+	for _, im := range r.s.images {
+		ok, err := im.verifyText(r.s.p)
+		if err != nil && !r.s.p.Alive() {
+			return true, nil
+		}
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// DefaultOutput is the reel's name where none is given: that of the program and the process.
+func DefaultOutput(pid int, command []string) string {
+	if len(command) > 0 {
+		return filepath.Base(command[0]) + ".reel"
+	}
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	base := strings.Map(func(c rune) rune {
+		if c == '/' || c < ' ' || c == 0x7F {
+			return '_'
+		}
+		return c
+	}, strings.TrimSpace(string(name)))
+	if err != nil || base == "" {
+		base = "callreel"
+	}
+	return base + "-" + strconv.Itoa(pid) + ".reel"
+}

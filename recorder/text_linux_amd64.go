@@ -1,0 +1,183 @@
+package recorder
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// page is one page of text before and after.
+type page struct {
+	addr     uint64
+	old, new []byte
+}
+
+// memory is the live process's memory, what text changes need of it.
+type memory interface {
+	ReadAt(buf []byte, addr uint64) (int, error)
+	WriteAt(buf []byte, addr uint64) (int, error)
+}
+
+// preparePages reads the pages that the patches lie on and applies them to copies. No patch of a site crosses a page,
+// so each write of a page does whole sites, or none if we are killed before it. It fails when the bytes there aren't
+// the patches' old ones.
+func preparePages(mem memory, patches []probe.Patch) ([]page, error) {
+	sorted := slices.Clone(patches)
+	slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
+	var pages []page
+	for i := range sorted {
+		p := &sorted[i]
+		addr := p.Addr &^ (pageSize - 1)
+		if p.Addr-addr+uint64(len(p.New)) > pageSize {
+			return nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
+		}
+		if n := len(pages); n == 0 || pages[n-1].addr != addr {
+			pages = append(pages, page{addr: addr})
+		}
+	}
+	buf := make([]byte, 2*pageSize*len(pages))
+	for i := range pages {
+		pages[i].old = buf[2*i*pageSize:][:pageSize:pageSize]
+		pages[i].new = buf[(2*i+1)*pageSize:][:pageSize:pageSize]
+	}
+	if err := readPages(mem, pages); err != nil {
+		return nil, err
+	}
+	k := 0
+	for i := range pages {
+		copy(pages[i].new, pages[i].old)
+		for ; k < len(sorted) && sorted[k].Addr-pages[i].addr < pageSize; k++ {
+			p := &sorted[k]
+			at := pages[i].new[p.Addr-pages[i].addr:][:len(p.New)]
+			if !bytes.Equal(at, p.Old) {
+				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old)
+			}
+			copy(at, p.New)
+		}
+	}
+	return pages, nil
+}
+
+// runs calls f with each run of pages that follow one another.
+func runs(pages []page, f func(run []page) error) error {
+	for len(pages) > 0 {
+		n := 1
+		for n < len(pages) && pages[n].addr == pages[n-1].addr+pageSize {
+			n++
+		}
+		if err := f(pages[:n]); err != nil {
+			return err
+		}
+		pages = pages[n:]
+	}
+	return nil
+}
+
+func readPages(mem memory, pages []page) error {
+	var buf []byte
+	return runs(pages, func(run []page) error {
+		buf = slices.Grow(buf[:0], len(run)*pageSize)[:len(run)*pageSize]
+		if _, err := mem.ReadAt(buf, run[0].addr); err != nil {
+			return err
+		}
+		for i := range run {
+			copy(run[i].old, buf[i*pageSize:])
+		}
+		return nil
+	})
+}
+
+// writePages writes one side of the pages. Runs go in one call: the kernel copies them page by page.
+func writePages(mem memory, pages []page, side func(*page) []byte) error {
+	var buf []byte
+	return runs(pages, func(run []page) error {
+		buf = buf[:0]
+		for i := range run {
+			buf = append(buf, side(&run[i])...)
+		}
+		_, err := mem.WriteAt(buf, run[0].addr)
+		return err
+	})
+}
+
+func newSide(p *page) []byte { return p.new }
+func oldSide(p *page) []byte { return p.old }
+
+// restorePages makes the pages that undo the patches, from what is in memory now. Bytes that are neither a patch's new
+// ones nor its old ones were changed by somebody else; they are left and counted.
+func restorePages(mem memory, patches []probe.Patch) (pages []page, foreign int, err error) {
+	sorted := slices.Clone(patches)
+	slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i := range sorted {
+		addr := sorted[i].Addr &^ (pageSize - 1)
+		if n := len(pages); n == 0 || pages[n-1].addr != addr {
+			pages = append(pages, page{addr: addr, old: make([]byte, pageSize), new: make([]byte, pageSize)})
+		}
+	}
+	if err := readPages(mem, pages); err != nil {
+		return nil, 0, err
+	}
+	k := 0
+	keep := pages[:0]
+	for _, pg := range pages {
+		copy(pg.new, pg.old)
+		for ; k < len(sorted) && sorted[k].Addr-pg.addr < pageSize; k++ {
+			p := &sorted[k]
+			if p.Addr-pg.addr+uint64(len(p.New)) > pageSize {
+				foreign++ // no recorder wrote this
+				continue
+			}
+			at := pg.new[p.Addr-pg.addr:][:len(p.New)]
+			switch {
+			case bytes.Equal(at, p.New):
+				copy(at, p.Old)
+			case !bytes.Equal(at, p.Old):
+				foreign++
+			}
+		}
+		if !bytes.Equal(pg.new, pg.old) {
+			keep = append(keep, pg)
+		}
+	}
+	return keep, foreign, nil
+}
+
+// split separates islands from sites.
+func split(patches []probe.Patch) (islands, sites []probe.Patch) {
+	for _, p := range patches {
+		if p.Island {
+			islands = append(islands, p)
+		} else {
+			sites = append(sites, p)
+		}
+	}
+	return islands, sites
+}
+
+// verifyText says whether the executable pages of the images are, byte for byte, what their files say, but for what
+// differed before we came.
+func (im *image) verifyText(p *process.Process) (bool, error) {
+	for _, m := range im.text {
+		buf := make([]byte, m.Size())
+		if _, err := p.ReadAt(buf, m.Start); err != nil {
+			return false, err
+		}
+		file, err := im.fileBytes(m.Start-im.slide, m.Size())
+		if err != nil {
+			return false, err
+		}
+		if bytes.Equal(buf[:len(file)], file) {
+			continue
+		}
+		for i := range file {
+			if buf[i] != file[i] && !im.differed[m.Start+uint64(i)] {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}

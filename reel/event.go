@@ -1,0 +1,35 @@
+package reel
+
+// MaxID is the largest function ID: IDs run from 1 to MaxID, so that an ID
+// and the exit bit fit into one 32-bit word.
+const MaxID = 1 << 30
+
+// EventSize is the size of an [Event] in memory, in bytes. Rings hold events
+// in this very layout.
+const EventSize = 16
+
+// Event is one entry into, or exit from, a function. Stubs write it as three
+// stores of 8, 4 and 4 bytes, so the order and size of the fields are fixed.
+type Event struct {
+	// Time is the time-stamp counter, in ticks; 0 where no clock was read.
+	Time uint64
+	// SP is the low 32 bits of the stack pointer before the function's first
+	// instruction, which is its value again before the last one (the address of
+	// the return address). Entry and exit of one call have the same SP.
+	SP uint32
+	// Word is the function's ID shifted left by one; the lowest bit is 1 for
+	// an exit.
+	Word uint32
+}
+
+// Entry returns the event of entering the function id.
+func Entry(time uint64, sp, id uint32) Event { return Event{Time: time, SP: sp, Word: id << 1} }
+
+// Exit returns the event of leaving the function id.
+func Exit(time uint64, sp, id uint32) Event { return Event{Time: time, SP: sp, Word: id<<1 | 1} }
+
+// ID is the function's ID: its place in the reel's function table, from 1.
+func (e Event) ID() uint32 { return e.Word >> 1 }
+
+// IsExit reports whether the event is an exit; otherwise it is an entry.
+func (e Event) IsExit() bool { return e.Word&1 != 0 }

@@ -1,0 +1,90 @@
+package reel
+
+import (
+	"fmt"
+	"sort"
+)
+
+// functionTable holds the functions by ID. IDs are consecutive from 1, in one
+// block, unless a chunk of functions is lost; then there is a block for each
+// stretch.
+type functionTable struct {
+	blocks []functionBlock
+	count  int
+}
+
+type functionBlock struct {
+	first uint32 // ID
+	base  int    // how many functions the blocks before hold
+	list  []Function
+}
+
+func (t *functionTable) add(first uint32, list []Function) error {
+	next := uint32(1)
+	if n := len(t.blocks); n > 0 {
+		last := &t.blocks[n-1]
+		next = last.first + uint32(len(last.list))
+	}
+	if first < next || uint64(first)+uint64(len(list)) > MaxID+1 {
+		return fmt.Errorf("function %d follows function %d", first, next-1)
+	}
+	if len(t.blocks) > 0 && first == next {
+		last := &t.blocks[len(t.blocks)-1]
+		last.list = append(last.list, list...)
+	} else {
+		t.blocks = append(t.blocks, functionBlock{first: first, base: t.count, list: list})
+	}
+	t.count += len(list)
+	return nil
+}
+
+// index returns the function's place among all functions, from 0, or -1 if the
+// ID is not in the table.
+func (t *functionTable) index(id uint32) int {
+	if len(t.blocks) == 0 {
+		return -1
+	}
+	b := &t.blocks[0]
+	if len(t.blocks) > 1 {
+		i := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].first > id })
+		if i == 0 {
+			return -1
+		}
+		b = &t.blocks[i-1]
+	}
+	if i := id - b.first; i < uint32(len(b.list)) {
+		return b.base + int(i)
+	}
+	return -1
+}
+
+// Function returns the function with the ID, and false if the reel does not
+// describe it.
+func (f *File) Function(id uint32) (Function, bool) {
+	t := &f.functions
+	i := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].first > id })
+	if i == 0 {
+		return Function{}, false
+	}
+	b := &t.blocks[i-1]
+	if n := id - b.first; n < uint32(len(b.list)) {
+		return b.list[n], true
+	}
+	return Function{}, false
+}
+
+// FunctionCount is how many functions the table holds.
+func (f *File) FunctionCount() int { return f.functions.count }
+
+// Functions calls yield with each function and its ID, in order, until it
+// returns false. It is an iter.Seq2.
+func (f *File) Functions(yield func(id uint32, fn Function) bool) {
+	for i := range f.functions.blocks {
+		b := &f.functions.blocks[i]
+		for j := range b.list {
+			if !yield(b.first+uint32(j), b.list[j]) {
+				return
+			}
+		}
+	}
+}

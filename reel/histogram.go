@@ -1,0 +1,87 @@
+package reel
+
+import "math/bits"
+
+// histogram counts durations in log-linear buckets: each power of two is cut
+// into histogramSteps equal parts, and values below histogramSteps have a
+// bucket each. A bucket's middle is off by at most 1/128 of any value in it, so
+// percentiles are right to 0.8 %.
+type histogram struct {
+	// rows has one row for each power of two, made when it is first hit:
+	// most functions fill a handful.
+	rows [65 - histogramBits]*[histogramSteps]uint64
+}
+
+const (
+	histogramBits  = 6
+	histogramSteps = 1 << histogramBits
+)
+
+func (h *histogram) add(v uint64) {
+	row := max(bits.Len64(v), histogramBits) - histogramBits
+	r := h.rows[row]
+	if r == nil {
+		r = new([histogramSteps]uint64)
+		h.rows[row] = r
+	}
+	// Above row 0 the leading one is implied: it is bit 6 of the shifted value.
+	r[v>>max(row-1, 0)%histogramSteps]++
+}
+
+func (h *histogram) merge(o *histogram) {
+	for i, row := range o.rows {
+		if row == nil {
+			continue
+		}
+		if h.rows[i] == nil {
+			h.rows[i] = new([histogramSteps]uint64)
+		}
+		for j, n := range row {
+			h.rows[i][j] += n
+		}
+	}
+}
+
+// percentile is the middle of the bucket of the value that at least percent of
+// 100 values do not exceed (nearest rank), or 0 if there are none.
+func (h *histogram) percentile(percent uint64) uint64 {
+	hi, lo := bits.Mul64(h.total(), percent)
+	rank, rest := bits.Div64(hi, lo, 100)
+	if rest > 0 {
+		rank++
+	}
+	seen := uint64(0)
+	for i, row := range h.rows {
+		if row == nil {
+			continue
+		}
+		for j, n := range row {
+			seen += n
+			if n > 0 && seen >= rank {
+				return bucketMiddle(i, uint64(j))
+			}
+		}
+	}
+	return 0
+}
+
+// total is how many values were added.
+func (h *histogram) total() (n uint64) {
+	for _, row := range h.rows {
+		if row == nil {
+			continue
+		}
+		for _, k := range row {
+			n += k
+		}
+	}
+	return n
+}
+
+func bucketMiddle(row int, step uint64) uint64 {
+	if row == 0 {
+		return step
+	}
+	width := uint64(1) << (row - 1)
+	return (histogramSteps+step)*width + width/2
+}

@@ -1,0 +1,38 @@
+//go:build unix
+
+package reel
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"syscall"
+)
+
+// mapFile maps the file into memory, read-only, as long as it is now.
+func mapFile(path string) (data []byte, unmap func([]byte) error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	unmap = func([]byte) error { return nil }
+	switch size := info.Size(); {
+	case !info.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("%s: not a regular file", path)
+	case size == 0:
+		return nil, unmap, nil
+	case size > math.MaxInt:
+		return nil, nil, fmt.Errorf("%s: %d bytes do not fit into this machine's address space", path, size)
+	default:
+		data, err = syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: mapping %d bytes: %w", path, size, err)
+		}
+		return data, syscall.Munmap, nil
+	}
+}

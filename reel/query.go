@@ -1,0 +1,152 @@
+package reel
+
+import "fmt"
+
+// Name is the file's name, as given to Open or Parse.
+func (f *File) Name() string { return f.name }
+
+// Header describes the recording.
+func (f *File) Header() Header { return f.header }
+
+// Closed reports whether the reel was closed and its index could be read. One
+// that was not closed is still being written, or its recorder was killed.
+func (f *File) Closed() bool { return f.closed }
+
+// Images are the images in order of their IDs: the image i is at i-1. The
+// caller must not change them.
+func (f *File) Images() []Image { return f.images }
+
+// Image returns the image with the ID.
+func (f *File) Image(id ImageID) (Image, bool) {
+	if id == 0 || uint64(id) > uint64(len(f.images)) {
+		return Image{}, false
+	}
+	return f.images[id-1], true
+}
+
+// Threads are the threads in order of their appearance.
+func (f *File) Threads() []Thread {
+	list := make([]Thread, len(f.threads))
+	for i := range f.threads {
+		list[i] = f.threads[i].Thread
+	}
+	return list
+}
+
+// Chunks are the chunks of events of the thread with the key, in order. The
+// caller must not change them.
+func (f *File) Chunks(thread uint32) []Chunk {
+	i, ok := f.byKey[thread]
+	if !ok {
+		return nil
+	}
+	return f.threads[i].chunks
+}
+
+// Events is how many events the reel holds, as its chunks say.
+func (f *File) Events() uint64 { return f.events }
+
+// Size is the size of the file in bytes.
+func (f *File) Size() int64 { return int64(len(f.data)) }
+
+// Drops are the drops of all threads, each thread's in order.
+func (f *File) Drops() []Drop { return f.drops }
+
+// Clock converts ticks to time.
+func (f *File) Clock() *TickClock { return f.ticks }
+
+// FirstTick is when the recording started, in ticks: the header's base tick, or
+// the earliest event's where that is not given.
+func (f *File) FirstTick() uint64 {
+	first := f.header.Clock.BaseTick
+	if first != 0 {
+		return first
+	}
+	for i := range f.threads {
+		for _, c := range f.threads[i].chunks {
+			if c.First != 0 && (first == 0 || c.First < first) {
+				first = c.First
+			}
+		}
+	}
+	return first
+}
+
+// LastTick is the end of the recording, in ticks: the latest event or clock
+// pair.
+func (f *File) LastTick() uint64 { return f.lastTick }
+
+// Damage is what could not be read, by offset. Chunks of events are checked
+// when they are decoded, so the list may grow until all have been, or until
+// Verify has been called.
+func (f *File) Damage() []Damage { return f.damage.sorted() }
+
+// Verify checks the checksums of all chunks of events; what is wrong is added
+// to Damage.
+func (f *File) Verify() {
+	for i := range f.threads {
+		for _, c := range f.threads[i].chunks {
+			_ = guardFaults(func() error { return f.checked(c, func([]byte) error { return nil }) })
+		}
+	}
+}
+
+// Decode reads a chunk of this file into buf, from its start, and returns the
+// slice, grown if need be; to avoid that give buf a capacity of c.Events. An
+// error says that the chunk is damaged; it is listed in Damage too. The events
+// returned with an error precede the damage.
+func (f *File) Decode(c Chunk, buf []Event) ([]Event, error) {
+	buf = buf[:0]
+	d := f.decoders.Get().(*decoder)
+	defer f.decoders.Put(d)
+	err := guardFaults(func() error {
+		return f.checked(c, func(payload []byte) (err error) {
+			buf, err = d.decode(buf, payload, c.Events, c.mode)
+			return err
+		})
+	})
+	return buf, err
+}
+
+// checked calls read with the chunk's payload if its checksum is right, and
+// logs damage.
+func (f *File) checked(c Chunk, read func(payload []byte) error) error {
+	if c.Offset < 0 || c.Bytes < 0 || c.Offset+frameSize+int64(c.Bytes) > int64(len(f.data)) {
+		return fmt.Errorf("reel: %s: chunk at offset %d is not of this file", f.name, c.Offset)
+	}
+	e := indexEntry{offset: c.Offset, frame: frame{
+		kind: KindEvents, mode: c.mode, length: uint32(c.Bytes), thread: c.Thread,
+		count: uint32(c.Events), seq: c.Seq, first: c.First, last: c.Last, sum: c.sum,
+	}}
+	payload, err := f.payload(&e)
+	if err == nil {
+		err = read(payload)
+	}
+	if err == nil {
+		return nil
+	}
+	f.damage.add(Damage{
+		Offset: c.Offset, Len: frameSize + int64(c.Bytes), Events: uint64(c.Events),
+		What: fmt.Sprintf("%d events of thread %d: %v", c.Events, c.Thread, err),
+	})
+	return fmt.Errorf("reel: %s: chunk of events at offset %d: %w", f.name, c.Offset, err)
+}
+
+// ReadThread decodes the thread's events in order and calls yield with each
+// batch, until it returns false. The batch is valid during the call only. lost
+// says that events are missing between the batch before and this one, because
+// their chunk is damaged.
+func (f *File) ReadThread(thread uint32, yield func(events []Event, lost bool) bool) {
+	var buf []Event
+	next, lost := uint32(0), false
+	for _, c := range f.Chunks(thread) {
+		lost = lost || c.Seq != next
+		next = c.Seq + 1
+		var err error
+		buf, err = f.Decode(c, buf)
+		if len(buf) > 0 && !yield(buf, lost) {
+			return
+		}
+		lost = err != nil || lost && len(buf) == 0
+	}
+}

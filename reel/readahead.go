@@ -1,0 +1,46 @@
+package reel
+
+// readAheadBatches is how many batches are decoded before they are asked for.
+const readAheadBatches = 3
+
+// readAhead is ReadThread with the decoding done on another goroutine.
+func (f *File) readAhead(thread uint32, yield func(events []Event, lost bool) bool) {
+	type batch struct {
+		events []Event
+		lost   bool
+	}
+	full := make(chan batch, readAheadBatches)
+	free := make(chan []Event, readAheadBatches)
+	for range readAheadBatches {
+		free <- nil
+	}
+	stop := make(chan struct{})
+	go func() {
+		defer close(full)
+		next, lost := uint32(0), false
+		for _, c := range f.Chunks(thread) {
+			var buf []Event
+			select {
+			case buf = <-free:
+			case <-stop:
+				return
+			}
+			lost = lost || c.Seq != next
+			next = c.Seq + 1
+			buf, err := f.Decode(c, buf)
+			full <- batch{buf, lost && len(buf) > 0}
+			lost = err != nil || lost && len(buf) == 0
+		}
+	}()
+	defer func() {
+		close(stop)
+		for range full { // until the goroutine is done
+		}
+	}()
+	for b := range full {
+		if len(b.events) > 0 && !yield(b.events, b.lost) {
+			return
+		}
+		free <- b.events
+	}
+}

@@ -1,0 +1,178 @@
+package reel
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// SummaryOptions say what [Summarize] lists.
+type SummaryOptions struct {
+	// Match chooses the functions that are listed, by their name as recorded or
+	// as Name gives it; nil lists all. It does not change the numbers.
+	Match func(name string) bool
+	// Name turns a recorded name into the one shown, for example demangled; nil
+	// shows it as recorded.
+	Name func(name string) string
+	// Workers is how many goroutines read; 0 means one for each processor.
+	Workers int
+}
+
+// Summary is what a recording sums up to. Times are in nanoseconds.
+type Summary struct {
+	// Functions lists those that were called, by Total, longest first.
+	Functions []FunctionSummary
+	// Threads lists all threads, in order of appearance.
+	Threads []ThreadSummary
+	// Calls counts entries, Events what could be read.
+	Calls, Events uint64
+	// DroppedEntries and DroppedExits count what the rings had no room for.
+	DroppedEntries, DroppedExits uint64
+	// UnmatchedExits counts exits of calls whose entry was not recorded: those
+	// open when recording began, and dropped ones.
+	UnmatchedExits uint64
+	// TooDeep counts entries that were ignored since too many calls were open.
+	TooDeep uint64
+	// Duration is from the first to the last tick of the recording.
+	Duration uint64
+	// Damage is what could not be read.
+	Damage []Damage
+}
+
+// FunctionSummary sums up the calls of one function. Times are in nanoseconds.
+type FunctionSummary struct {
+	ID     uint32
+	Name   string
+	Module string // base name of its image's file
+	// Calls counts entries.
+	Calls uint64
+	// Total is the time in the function, calls that it made included. Where it
+	// calls itself, directly or through others, only the outermost call counts.
+	Total uint64
+	// Self is Total without the calls that it made, of all its calls.
+	Self uint64
+	// P50 and P99 are percentiles of the durations of complete calls (nearest
+	// rank), right to 0.8 %.
+	P50, P99 uint64
+	// Max is the longest call, unfinished ones included.
+	Max uint64
+	// Unfinished counts calls that were open when the recording ended; the time
+	// until then is in Total, Self and Max.
+	Unfinished uint64
+	// Implicit counts calls whose end was concluded from the stack pointer:
+	// left by an exception or longjmp, or across lost events. Their time counts
+	// in all but the percentiles.
+	Implicit uint64
+}
+
+// ThreadSummary sums up one thread.
+type ThreadSummary struct {
+	Thread
+	// Calls counts entries.
+	Calls uint64
+	// Dropped counts events that its ring had no room for.
+	Dropped uint64
+	// UnmatchedExits counts exits without an entry.
+	UnmatchedExits uint64
+}
+
+// Summarize reads all events and sums them up. Damage does not make it fail: it
+// is in the Summary.
+func Summarize(f *File, opt SummaryOptions) *Summary {
+	workers := opt.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	s := &Summary{Threads: make([]ThreadSummary, len(f.threads))}
+	tallies := tallyThreads(f, s, workers)
+	for _, d := range f.drops {
+		s.DroppedEntries += d.Entries
+		s.DroppedExits += d.Exits
+		s.Threads[f.byKey[d.Thread]].Dropped += d.Entries + d.Exits
+	}
+	for i := range s.Threads {
+		s.Calls += s.Threads[i].Calls
+		s.UnmatchedExits += s.Threads[i].UnmatchedExits
+	}
+	total := tallies[0]
+	for _, t := range tallies {
+		s.Events += t.events
+		s.TooDeep += t.tooDeep
+		if t != total {
+			total.merge(t)
+		}
+	}
+	s.Functions = listFunctions(f, total, opt)
+	first, last := f.FirstTick(), f.LastTick()
+	s.Duration = f.ticks.Nanoseconds(last - min(first, last))
+	s.Damage = f.Damage()
+	return s
+}
+
+// tallyThreads reads the threads on several goroutines, the busiest first, and
+// fills in their summaries. There is at least one tally.
+func tallyThreads(f *File, s *Summary, workers int) []*tally {
+	order := make([]int, len(f.threads))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.threads[b].events, f.threads[a].events) })
+	// A lone thread leaves a processor idle, which can decode ahead.
+	ahead := workers > 1 && len(order) < workers
+	next := make(chan int)
+	tallies := make([]*tally, max(1, min(workers, len(order))))
+	var wg sync.WaitGroup
+	for i := range tallies {
+		t := newTally(f)
+		tallies[i] = t
+		wg.Go(func() {
+			for thread := range next {
+				s.Threads[thread] = t.readThread(thread, ahead)
+			}
+		})
+	}
+	for _, thread := range order {
+		next <- thread
+	}
+	close(next)
+	wg.Wait()
+	return tallies
+}
+
+func listFunctions(f *File, t *tally, opt SummaryOptions) []FunctionSummary {
+	var list []FunctionSummary
+	for i := range t.stats {
+		st := &t.stats[i]
+		if st.calls == 0 {
+			continue
+		}
+		fs := FunctionSummary{
+			ID: t.id(i), Calls: st.calls, Unfinished: st.unfinished, Implicit: st.implicit,
+			Total: f.ticks.Nanoseconds(st.total), Self: f.ticks.Nanoseconds(st.self), Max: f.ticks.Nanoseconds(st.max),
+		}
+		fn, known := f.Function(fs.ID)
+		fs.Name = fn.Name
+		if !known {
+			fs.Name = fmt.Sprintf("function #%d", fs.ID)
+		}
+		if opt.Name != nil {
+			fs.Name = opt.Name(fs.Name)
+		}
+		if opt.Match != nil && !opt.Match(fs.Name) && !opt.Match(fn.Name) {
+			continue
+		}
+		if m, ok := f.Image(fn.Image); ok {
+			fs.Module = path.Base(m.Path)
+		}
+		if h := st.durations; h != nil {
+			fs.P50 = min(fs.Max, f.ticks.Nanoseconds(h.percentile(50)))
+			fs.P99 = min(fs.Max, f.ticks.Nanoseconds(h.percentile(99)))
+		}
+		list = append(list, fs)
+	}
+	slices.SortStableFunc(list, func(a, b FunctionSummary) int { return cmp.Compare(b.Total, a.Total) })
+	return list
+}

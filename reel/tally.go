@@ -1,0 +1,145 @@
+package reel
+
+// tally sums up threads, one after the other.
+type tally struct {
+	f       *File
+	pairer  Pairer
+	stats   []functionTally // those of the table, then the unknown ones
+	known   int
+	unknown map[uint32]int // ID to index in stats
+	ids     []uint32       // of the unknown ones
+	events  uint64
+	tooDeep uint64
+}
+
+// functionTally sums up a function; times are in ticks.
+type functionTally struct {
+	calls      uint64
+	total      uint64
+	self       uint64
+	max        uint64
+	durations  *histogram
+	active     uint32 // calls open now, in the thread being read
+	unfinished uint64
+	implicit   uint64
+}
+
+// maxUnknown bounds how many functions that the table does not have are told
+// apart; the rest count as function 0.
+const maxUnknown = 1 << 16
+
+func newTally(f *File) *tally {
+	n := f.functions.count
+	return &tally{f: f, stats: make([]functionTally, n), known: n, unknown: make(map[uint32]int)}
+}
+
+// at returns the function's tally.
+func (t *tally) at(id uint32) *functionTally {
+	i := t.f.functions.index(id)
+	if i < 0 {
+		i = t.unknownIndex(id)
+	}
+	return &t.stats[i]
+}
+
+func (t *tally) unknownIndex(id uint32) int {
+	i, ok := t.unknown[id]
+	if ok {
+		return i
+	}
+	if len(t.ids) >= maxUnknown && id != 0 {
+		return t.unknownIndex(0)
+	}
+	i = len(t.stats)
+	t.unknown[id] = i
+	t.ids = append(t.ids, id)
+	t.stats = append(t.stats, functionTally{})
+	return i
+}
+
+// id is the ID of the function whose tally is at index i.
+func (t *tally) id(i int) uint32 {
+	if i >= t.known {
+		return t.ids[i-t.known]
+	}
+	blocks := t.f.functions.blocks
+	j := len(blocks) - 1
+	for blocks[j].base > i {
+		j--
+	}
+	return blocks[j].first + uint32(i-blocks[j].base)
+}
+
+// readThread adds the events of the thread at index to the tally.
+func (t *tally) readThread(index int, ahead bool) ThreadSummary {
+	thread := &t.f.threads[index]
+	t.pairer.Calls, t.pairer.Unmatched, t.pairer.TooDeep = 0, 0, 0
+	t.pairer.OnEntry, t.pairer.OnCall = t.enter, t.leave
+	t.pairer.SetTime(t.f.FirstTick())
+	read := t.f.ReadThread
+	if ahead {
+		read = t.f.readAhead
+	}
+	read(thread.Key, func(events []Event, lost bool) bool {
+		if lost {
+			t.pairer.Lost()
+		}
+		t.events += uint64(len(events))
+		t.pairer.Push(events)
+		return true
+	})
+	t.pairer.Finish(t.f.LastTick())
+	t.tooDeep += t.pairer.TooDeep
+	return ThreadSummary{Thread: thread.Thread, Calls: t.pairer.Calls, UnmatchedExits: t.pairer.Unmatched}
+}
+
+func (t *tally) enter(c *Call) {
+	st := t.at(c.Func)
+	st.calls++
+	st.active++
+}
+
+func (t *tally) leave(c *Call) {
+	st := t.at(c.Func)
+	st.active--
+	d := c.Duration()
+	if st.active == 0 {
+		st.total += d
+	}
+	st.self += c.Self()
+	st.max = max(st.max, d)
+	switch {
+	case c.Flags == 0:
+		if st.durations == nil {
+			st.durations = new(histogram)
+		}
+		st.durations.add(d)
+	case c.Flags&Unfinished != 0:
+		st.unfinished++
+	default:
+		st.implicit++
+	}
+}
+
+// merge adds another tally of the same file.
+func (t *tally) merge(o *tally) {
+	for i := range o.stats {
+		from := &o.stats[i]
+		if from.calls == 0 {
+			continue
+		}
+		to := t.at(o.id(i))
+		to.calls += from.calls
+		to.total += from.total
+		to.self += from.self
+		to.max = max(to.max, from.max)
+		to.unfinished += from.unfinished
+		to.implicit += from.implicit
+		switch {
+		case to.durations == nil:
+			to.durations = from.durations
+		case from.durations != nil:
+			to.durations.merge(from.durations)
+		}
+	}
+}

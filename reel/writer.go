@@ -1,0 +1,244 @@
+package reel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+)
+
+// Options say how [Create] makes the file.
+type Options struct {
+	// Force replaces a file that exists. Without it Create fails with an error
+	// that wraps fs.ErrExist.
+	Force bool
+}
+
+// WriterStats says how much a Writer has taken and written.
+type WriterStats struct {
+	Bytes  int64  // in the file
+	Events uint64 // appended, those not yet in the file included
+}
+
+// Writer writes a reel. Its methods, and those of its ThreadWriters, may be
+// called from several goroutines at once.
+//
+// After an error from the file (a full disk, for example) the Writer takes
+// nothing more and returns that error from every method; what was written
+// before stays readable.
+type Writer struct {
+	name string
+	mode ClockMode
+
+	appended atomic.Uint64 // events
+
+	// poolMu guards idle: encoders that no thread holds an open chunk in.
+	poolMu sync.Mutex
+	idle   []*encoder
+
+	// tableMu orders what is given numbers; it is taken before mu.
+	tableMu   sync.Mutex
+	images    ImageID
+	functions uint32
+	threads   []*ThreadWriter
+
+	// mu guards the file.
+	mu     sync.Mutex
+	file   file
+	offset int64
+	index  []indexEntry
+	err    error
+	closed bool
+}
+
+// file is what a Writer needs of the file it writes.
+type file interface {
+	io.WriteCloser
+	Truncate(size int64) error
+}
+
+var errClosed = errors.New("the reel is closed")
+
+// Create makes the file and writes the header, so that a valid reel exists from
+// this moment on. The caller must Close the Writer.
+func Create(path string, h Header, opt Options) (*Writer, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if opt.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("reel: %w; choose another name, or overwrite it with --force", err)
+		}
+		return nil, fmt.Errorf("reel: %w", err)
+	}
+	return newWriter(path, f, h)
+}
+
+func newWriter(name string, f file, h Header) (*Writer, error) {
+	w := &Writer{name: name, mode: h.Clock.Mode, file: f}
+	err := w.put(frame{kind: KindHeader, mode: w.mode, count: 1}, appendHeader(make([]byte, frameSize), &h))
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// AddImage adds an image and returns its ID.
+func (w *Writer) AddImage(m Image) (ImageID, error) {
+	w.tableMu.Lock()
+	defer w.tableMu.Unlock()
+	id := w.images + 1
+	b := appendUvarint(make([]byte, frameSize), uint64(id))
+	if err := w.put(frame{kind: KindImages, count: 1}, appendImage(b, &m)); err != nil {
+		return 0, err
+	}
+	w.images = id
+	return id, nil
+}
+
+// AddFunctions adds functions to the table and returns the ID of the first; the
+// others follow it one by one. It may be called again while events are being
+// appended, but before the first event that uses the new IDs.
+func (w *Writer) AddFunctions(functions []Function) (firstID uint32, err error) {
+	w.tableMu.Lock()
+	defer w.tableMu.Unlock()
+	firstID = w.functions + 1
+	if uint64(w.functions)+uint64(len(functions)) > MaxID {
+		return 0, fmt.Errorf("reel: %s: more than %d functions", w.name, MaxID)
+	}
+	for len(functions) > 0 {
+		b := appendUvarint(make([]byte, frameSize, frameSize+1<<16), uint64(w.functions+1))
+		n := 0
+		for n < len(functions) && len(b) < metaBytes {
+			b = appendFunction(b, &functions[n])
+			n++
+		}
+		if err := w.put(frame{kind: KindFunctions, count: uint32(n)}, b); err != nil {
+			return 0, err
+		}
+		w.functions += uint32(n)
+		functions = functions[n:]
+	}
+	return firstID, nil
+}
+
+// ClockPair records one instant on both clocks. Two or more make the conversion
+// of ticks exact between them; one when recording starts and one when it ends
+// are worth having, and one every few seconds between.
+func (w *Writer) ClockPair(tick uint64, unixNS int64) error {
+	b := appendClockPair(make([]byte, frameSize, frameSize+20), ClockPair{tick, unixNS})
+	return w.put(frame{kind: KindClock, count: 1, first: tick, last: tick}, b)
+}
+
+// Thread adds a thread. The same TID may be added again: it is another thread
+// then, with a key of its own.
+func (w *Writer) Thread(t Thread) (*ThreadWriter, error) {
+	w.tableMu.Lock()
+	defer w.tableMu.Unlock()
+	t.Key = uint32(len(w.threads) + 1)
+	tw := &ThreadWriter{w: w, thread: t}
+	if err := tw.describe(); err != nil {
+		return nil, err
+	}
+	w.threads = append(w.threads, tw)
+	return tw, nil
+}
+
+// Flush writes everything appended so far to the file, so that it survives the
+// end of this process, however sudden. It does not wait for the disk.
+func (w *Writer) Flush() error {
+	w.tableMu.Lock()
+	threads := w.threads
+	w.tableMu.Unlock()
+	for _, tw := range threads {
+		if err := tw.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stats returns the counts up to now.
+func (w *Writer) Stats() WriterStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return WriterStats{Bytes: w.offset, Events: w.appended.Load()}
+}
+
+// Close flushes, writes the index and closes the file. After an error the index
+// is left out; the reel is then read by scanning it.
+func (w *Writer) Close() error {
+	flushErr := w.Flush()
+	w.tableMu.Lock()
+	defer w.tableMu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	if flushErr == nil {
+		b := appendIndex(make([]byte, frameSize), w.index, w.offset)
+		flushErr = w.putLocked(frame{kind: KindIndex, count: uint32(len(w.index))}, b)
+	}
+	w.closed = true
+	w.err = fmt.Errorf("reel: %s: %w", w.name, errClosed)
+	if err := w.file.Close(); err != nil && flushErr == nil {
+		flushErr = fmt.Errorf("reel: %w", err)
+	}
+	return flushErr
+}
+
+// put writes a chunk: b is frameSize bytes of room for the frame and then the
+// payload.
+func (w *Writer) put(f frame, b []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.putLocked(f, b)
+}
+
+func (w *Writer) putLocked(f frame, b []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	f.put(b, b[frameSize:])
+	if _, err := w.file.Write(b); err != nil {
+		// Half a chunk is of no use to a reader, and what it takes may be just
+		// the room that is missing. If it cannot be cut off, readers skip it.
+		cut := w.file.Truncate(w.offset)
+		w.err = fmt.Errorf("reel: writing %d bytes (%v) at offset %d: %w; what was written before can be read", len(b), f.kind, w.offset, err)
+		if cut != nil {
+			w.err = fmt.Errorf("%w (cutting off the incomplete chunk: %v)", w.err, cut)
+		}
+		return w.err
+	}
+	w.index = append(w.index, indexEntry{frame: f, offset: w.offset})
+	w.offset += int64(len(b))
+	return nil
+}
+
+// takeEncoder returns an encoder ready for a new chunk.
+func (w *Writer) takeEncoder() *encoder {
+	w.poolMu.Lock()
+	var e *encoder
+	if n := len(w.idle); n > 0 {
+		e = w.idle[n-1]
+		w.idle = w.idle[:n-1]
+	}
+	w.poolMu.Unlock()
+	if e == nil {
+		e = new(encoder)
+	}
+	e.reset()
+	return e
+}
+
+func (w *Writer) returnEncoder(e *encoder) {
+	w.poolMu.Lock()
+	w.idle = append(w.idle, e)
+	w.poolMu.Unlock()
+}
