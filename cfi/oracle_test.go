@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,9 +28,9 @@ func need(t testing.TB, capability string, err error) {
 }
 
 // library returns the path of a shared library that gcc would link.
-func library(t testing.TB, name string, flags ...string) string {
+func library(t testing.TB, name string) string {
 	t.Helper()
-	out, err := exec.Command("gcc", append(flags, "-print-file-name="+name)...).Output()
+	out, err := exec.Command("gcc", "-print-file-name="+name).Output()
 	need(t, "gcc", err)
 	path := strings.TrimSpace(string(out))
 	_, err = os.Stat(path)
@@ -323,6 +324,14 @@ func compareWithReadelf(t *testing.T, path, section string, table *Table, names 
 	t.Logf("%d FDEs, %d rows", fdes, rows)
 }
 
+// branches has early returns, which make the compiler remember and restore states,
+// and frames of unknown size.
+const branches = `
+int g(int, char *);
+int f(int n) { char s[n]; return n ? f(s[0]) + g(n - 1, s) : 0; }
+int h(int n, int m) { if (n == m) return 1; if (g(n, 0) && g(m, 0)) return n; return h(m, n) * g(f(n), 0) + g(m + n, 0); }
+`
+
 func TestEveryRowAsReadelfPrintsIt(t *testing.T) {
 	amd64, i386 := namesOf(amd64Names), namesOf(i386Names)
 	for _, name := range []string{"libc.so.6", "libcrypto.so.3", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1"} {
@@ -331,13 +340,21 @@ func TestEveryRowAsReadelfPrintsIt(t *testing.T) {
 			compareWithReadelf(t, path, ".eh_frame", section(t, path, ".eh_frame"), amd64)
 		})
 	}
-	t.Run("libc.so.6 for i386", func(t *testing.T) {
-		path := library(t, "libc.so.6", "-m32")
+	// Large programs, where they happen to be installed.
+	for _, path := range []string{"/usr/bin/python3", "/usr/bin/node"} {
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			compareWithReadelf(t, path, ".eh_frame", section(t, path, ".eh_frame"), amd64)
+		})
+	}
+	t.Run("i386", func(t *testing.T) {
+		path := compile(t, branches, "-m32", "-O2", "-fPIC", "-shared", "-nostdlib")
 		compareWithReadelf(t, path, ".eh_frame", section(t, path, ".eh_frame"), i386)
 	})
 	t.Run(".debug_frame", func(t *testing.T) {
-		const source = `int f(int n) { char s[n]; return n ? f(s[0]) + f(n - 1) : 0; } int main(int n, char **v) { return f(n); }`
-		path := compile(t, source, "-g", "-O1", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+		path := compile(t, branches, "-shared", "-nostdlib", "-fPIC", "-g", "-O1", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
 		compareWithReadelf(t, path, ".debug_frame", section(t, path, ".debug_frame"), amd64)
 	})
 }

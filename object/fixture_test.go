@@ -135,8 +135,7 @@ func library(t testing.TB, name string) string {
 	return path
 }
 
-// forEachImage runs a test on the fixtures, on libraries, and on large programs
-// where they happen to be installed.
+// forEachImage runs a test on the fixtures and the libraries.
 func forEachImage(t *testing.T, test func(t *testing.T, path string, i *Image)) {
 	for _, build := range builds {
 		t.Run(build.name, func(t *testing.T) {
@@ -150,9 +149,14 @@ func forEachImage(t *testing.T, test func(t *testing.T, path string, i *Image)) 
 			test(t, path, open(t, path))
 		})
 	}
+}
+
+// forLargePrograms runs a test on programs that happen to be installed: extra
+// samples, on which nothing depends.
+func forLargePrograms(t *testing.T, test func(t *testing.T, path string, i *Image)) {
 	for _, path := range []string{"/usr/bin/python3", "/usr/bin/node"} {
 		if _, err := os.Stat(path); err != nil {
-			continue // an extra sample; nothing depends on it
+			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) { test(t, path, open(t, path)) })
 	}

@@ -198,7 +198,7 @@ func asReadelf(s *Symbol) string {
 }
 
 func TestSymbolsAsReadelfListsThem(t *testing.T) {
-	forEachImage(t, func(t *testing.T, path string, i *Image) {
+	test := func(t *testing.T, path string, i *Image) {
 		want := readelfSymbols(t, path)
 		list, err := i.Symbols()
 		if err != nil {
@@ -233,7 +233,9 @@ func TestSymbolsAsReadelfListsThem(t *testing.T) {
 		if len(want) == 0 {
 			t.Error("nothing was compared")
 		}
-	})
+	}
+	forEachImage(t, test)
+	forLargePrograms(t, test)
 }
 
 var relocLine = regexp.MustCompile(`^([0-9a-f]{8,16})  ([0-9a-f]{8,16}) (R_\S+) *(.*)$`)

@@ -121,7 +121,9 @@ func (p *chainPlan) build() (*chain, error) {
 			c.Args[c.DataArg] = l.data[i]
 		}
 		f := p.link(c)
-		f.setBase(p.gadgets.tail.base, l.cells+8*uint64(i)-uint64(int64(p.gadgets.tail.disp)))
+		cell := l.cells + 8*uint64(i)
+		_, tail := p.gadgets.result(cell)
+		f.setBase(tail.base, cell-uint64(int64(tail.disp)))
 		states = append(states, f)
 	}
 	states = append(states, p.link(sleep))
@@ -136,9 +138,12 @@ func (p *chainPlan) build() (*chain, error) {
 	rest.vector = l.vector
 	for i := range states {
 		if i < len(p.calls) {
-			links = le.AppendUint64(links, p.gadgets.store)
-			for range p.gadgets.tail.pop / 8 {
-				links = le.AppendUint64(links, p.cookie)
+			words, tail := p.gadgets.result(l.cells + 8*uint64(i))
+			for range tail.pop / 8 {
+				words = append(words, p.cookie)
+			}
+			for _, word := range words {
+				links = le.AppendUint64(links, word)
 			}
 		}
 		for _, word := range p.gadgets.sigreturn() {
@@ -170,7 +175,8 @@ func (p *chainPlan) build() (*chain, error) {
 func (p *chainPlan) linkSize(i int) int {
 	size := 8*len(p.gadgets.sigreturn()) + ucSize
 	if i < len(p.calls) {
-		size += 8 + p.gadgets.tail.pop
+		words, tail := p.gadgets.result(0)
+		size += 8*len(words) + tail.pop
 	}
 	return size
 }

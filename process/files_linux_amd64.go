@@ -16,18 +16,19 @@ func (p *Process) ExeFile(m Mapping) (string, error) {
 	if m.Inode == 0 {
 		return "", fmt.Errorf("process %d: mapping %x-%x %s: %w: no file is behind it", p.pid, m.Start, m.End, m.Special, ErrFileGone)
 	}
+	view := p.view()
 	// map_files leads to what is mapped, whatever its name, but following it
 	// takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
-	direct := procPath(p.pid, fmt.Sprintf("map_files/%x-%x", m.Start, m.End))
+	direct := procPath(view, fmt.Sprintf("map_files/%x-%x", m.Start, m.End))
 	if canRead(direct) {
 		return direct, nil
 	}
 	if !m.Deleted && filepath.IsAbs(m.Path) {
-		if path := procPath(p.pid, "root") + m.Path; sameFile(path, m) && canRead(path) {
+		if path := procPath(view, "root") + m.Path; sameFile(path, m) && canRead(path) {
 			return path, nil
 		}
 	}
-	if path := procPath(p.pid, "exe"); sameFile(path, m) && canRead(path) {
+	if path := procPath(view, "exe"); sameFile(path, m) && canRead(path) {
 		return path, nil
 	}
 	return "", fmt.Errorf("process %d: %s: %w: it was replaced or removed; with CAP_CHECKPOINT_RESTORE (root) it can be read through map_files",

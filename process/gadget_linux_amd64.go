@@ -17,6 +17,9 @@ type gadgets struct {
 	popRAX       uint64 // serves where there is no restorer
 	store        uint64
 	tail         store
+	popRDI       uint64 // serves with rdiStore where there is no store
+	rdiStore     uint64
+	rdiTail      store
 }
 
 // complete says whether nothing better is to be looked for.
@@ -24,7 +27,18 @@ func (g *gadgets) complete() bool { return g.syscall != 0 && g.restorer != 0 && 
 
 // usable says whether it will do.
 func (g *gadgets) usable() bool {
-	return g.syscall != 0 && g.store != 0 && (g.restorer != 0 || g.popRAX != 0)
+	return g.syscall != 0 && g.canStore() && (g.restorer != 0 || g.popRAX != 0)
+}
+
+func (g *gadgets) canStore() bool { return g.store != 0 || g.popRDI != 0 && g.rdiStore != 0 }
+
+// result returns the words on the stack that bring rax to the cell, and the
+// store they lead to, whose base must point there unless it is rdi.
+func (g *gadgets) result(cell uint64) ([]uint64, store) {
+	if g.store != 0 {
+		return []uint64{g.store}, g.tail
+	}
+	return []uint64{g.popRDI, cell - uint64(int64(g.rdiTail.disp)), g.rdiStore}, g.rdiTail
 }
 
 // sigreturn returns the words on the stack that lead to rt_sigreturn; the frame
@@ -46,7 +60,11 @@ func (g *gadgets) sigreturnIP() uint64 {
 
 // intact reads the instructions again: the recorder may have patched one.
 func (g *gadgets) intact(p *Process) bool {
-	if !g.usable() || !p.holds(g.syscall, syscallRet) || !p.holds(g.store, g.tail.code) {
+	if !g.usable() || !p.holds(g.syscall, syscallRet) {
+		return false
+	}
+	if g.store != 0 && !p.holds(g.store, g.tail.code) ||
+		g.store == 0 && !(p.holds(g.rdiStore, g.rdiTail.code) && p.holds(g.popRDI, popRDI)) {
 		return false
 	}
 	if g.restorer != 0 {
@@ -92,14 +110,15 @@ func (p *Process) findGadgets() (*gadgets, error) {
 		return g, nil
 	}
 	var missing []string
-	for name, addr := range map[string]uint64{
-		"syscall; ret": g.syscall, "a signal restorer or pop %rax; ret": g.restorer + g.popRAX, "mov %rax to memory; ret": g.store,
-	} {
-		if addr == 0 {
-			missing = append(missing, name)
-		}
+	if g.syscall == 0 {
+		missing = append(missing, "syscall; ret")
 	}
-	slices.Sort(missing)
+	if g.restorer == 0 && g.popRAX == 0 {
+		missing = append(missing, "a signal restorer or pop %rax; ret")
+	}
+	if !g.canStore() {
+		missing = append(missing, "mov %rax to memory; ret")
+	}
 	return g, fmt.Errorf("process %d: %w: %s", p.pid, ErrNoGadget, strings.Join(missing, ", "))
 }
 
@@ -148,24 +167,29 @@ func (g *gadgets) search(p *Process, m Mapping) error {
 }
 
 func (g *gadgets) scan(code []byte, addr uint64) {
-	if g.syscall == 0 {
-		if i := scanSyscall(code); i >= 0 {
-			g.syscall = addr + uint64(i)
+	find := func(at *uint64, offset int) bool {
+		if *at != 0 || offset < 0 {
+			return false
 		}
+		*at = addr + uint64(offset)
+		return true
 	}
-	if g.restorer == 0 {
-		if i, n := scanRestorer(code); i >= 0 {
-			g.restorer, g.restorerCode = addr+uint64(i), bytes.Clone(code[i:i+n])
-		}
-	}
-	if g.popRAX == 0 {
-		if i := scanPopRAX(code); i >= 0 {
-			g.popRAX = addr + uint64(i)
-		}
+	find(&g.syscall, bytes.Index(code, syscallRet))
+	find(&g.popRAX, bytes.Index(code, popRAX))
+	find(&g.popRDI, bytes.Index(code, popRDI))
+	if i, n := scanRestorer(code); find(&g.restorer, i) {
+		g.restorerCode = bytes.Clone(code[i : i+n])
 	}
 	if g.store == 0 {
-		if i, s := scanStore(code); i >= 0 {
-			g.store, g.tail = addr+uint64(i), s
+		i, s := scanStore(code, func(r baseRegister) bool { return r != regRDI })
+		if find(&g.store, i) {
+			g.tail = s
+		}
+	}
+	if g.rdiStore == 0 {
+		i, s := scanStore(code, func(r baseRegister) bool { return r == regRDI })
+		if find(&g.rdiStore, i) {
+			g.rdiTail = s
 		}
 	}
 }

@@ -12,6 +12,7 @@ var (
 	// A static program that handles no signal has no restorer. Then this takes
 	// the 15 from the stack and "syscall; ret" does the rest.
 	popRAX = []byte{0x58, 0xc3} // pop %rax; ret
+	popRDI = []byte{0x5f, 0xc3} // pop %rdi; ret
 )
 
 // A baseRegister is a register that the kernel and the system-call arguments
@@ -25,6 +26,9 @@ const (
 	regR13 baseRegister = 13
 	regR14 baseRegister = 14
 	regR15 baseRegister = 15
+
+	// regRDI holds an argument, so it is loaded between call and store.
+	regRDI baseRegister = 7
 )
 
 // A store is a function's tail that puts rax into memory and returns: it brings
@@ -39,9 +43,6 @@ type store struct {
 // maxStoreTail bounds the bytes between the store and its ret.
 const maxStoreTail = 48
 
-// scanSyscall returns the offset of the first "syscall; ret", or -1.
-func scanSyscall(code []byte) int { return bytes.Index(code, syscallRet) }
-
 // scanRestorer returns the offset and length of the first signal restorer, or -1.
 func scanRestorer(code []byte) (offset, length int) {
 	if i := bytes.Index(code, restorerLong); i >= 0 {
@@ -50,11 +51,8 @@ func scanRestorer(code []byte) (offset, length int) {
 	return bytes.Index(code, restorerShort), len(restorerShort)
 }
 
-// scanPopRAX returns the offset of the first "pop %rax; ret", or -1.
-func scanPopRAX(code []byte) int { return bytes.Index(code, popRAX) }
-
-// scanStore returns the offset of the first store, or -1.
-func scanStore(code []byte) (int, store) {
+// scanStore returns the offset of the first store whose base is wanted, or -1.
+func scanStore(code []byte, wanted func(baseRegister) bool) (int, store) {
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(code[at:], 0x89)
 		if i < 0 {
@@ -64,7 +62,7 @@ func scanStore(code []byte) (int, store) {
 		if at == 0 {
 			continue
 		}
-		if s, ok := decodeStore(code[at-1:]); ok {
+		if s, ok := decodeStore(code[at-1:]); ok && wanted(s.base) {
 			return at - 1, s
 		}
 	}
@@ -79,7 +77,7 @@ func decodeStore(code []byte) (store, bool) {
 	s := store{base: baseRegister(code[2]&7 | code[0]&1<<3)}
 	n := 3
 	switch s.base {
-	case regRBX, regRBP, regR13, regR14, regR15:
+	case regRBX, regRBP, regRDI, regR13, regR14, regR15:
 	case regR12:
 		if code[3] != 0x24 { // an SIB byte without index
 			return store{}, false

@@ -98,6 +98,9 @@ func (p *Process) readVecBatch(vecs []Vec) (int, error) {
 		return len(vecs), nil
 	}
 	got, err := unix.ProcessVMReadv(p.pid, local, remote, 0)
+	if errors.Is(err, unix.ESRCH) {
+		got, err = unix.ProcessVMReadv(p.view(), local, remote, 0)
+	}
 	if err != nil && !errors.Is(err, unix.EFAULT) {
 		return 0, p.memoryError("read", 0, vecs[0].Addr, err)
 	}

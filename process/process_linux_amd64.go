@@ -65,7 +65,7 @@ func open(pid int, ours bool) (*Process, error) {
 	if st.flags&flagKernelThread != 0 {
 		return nil, fmt.Errorf("process %d (%s): %w", pid, st.name, ErrKernelThread)
 	}
-	if (st.state == 'Z' || st.state == 'X') && !hasLiveThread(pid) {
+	if (st.state == 'Z' || st.state == 'X') && liveThread(pid) == 0 {
 		return nil, fmt.Errorf("process %d (%s): %w", pid, st.name, ErrZombie)
 	}
 	if !ours {
@@ -85,17 +85,18 @@ func open(pid int, ours bool) (*Process, error) {
 	return p, nil
 }
 
-func hasLiveThread(pid int) bool {
+// liveThread returns a thread that has not ended, 0 if there is none.
+func liveThread(pid int) int {
 	tids, err := taskIDs(pid)
 	if err != nil {
-		return false
+		return 0
 	}
 	for _, tid := range tids {
 		if st, err := readStat(pid, tid); err == nil && st.state != 'Z' && st.state != 'X' {
-			return true
+			return tid
 		}
 	}
-	return false
+	return 0
 }
 
 func checkTracer(pid int, s Status) error {
@@ -117,7 +118,7 @@ func (p *Process) openFiles(s Status) error {
 		return fmt.Errorf("process %d: pidfd: %w", p.pid, err)
 	}
 	// The kernel checks this open as it checks an attach (PTRACE_MODE_ATTACH).
-	p.mem, err = os.OpenFile(procPath(p.pid, "mem"), os.O_RDWR, 0)
+	p.mem, err = os.OpenFile(p.path("mem"), os.O_RDWR, 0)
 	switch {
 	case err == nil:
 		return nil
@@ -132,7 +133,7 @@ func (p *Process) openFiles(s Status) error {
 // checkArch looks at the program's ELF header, for an x86-64 kernel also runs
 // i386 and x32 programs.
 func (p *Process) checkArch() error {
-	f, err := os.Open(procPath(p.pid, "exe"))
+	f, err := os.Open(p.path("exe"))
 	if err != nil {
 		return fmt.Errorf("process %d: open program: %w", p.pid, err)
 	}
@@ -192,13 +193,13 @@ func (p *Process) Alive() bool {
 		}
 	}
 	st, err := readStat(p.pid, p.pid)
-	return err == nil && st.startTime == p.start && (st.state != 'Z' || hasLiveThread(p.pid))
+	return err == nil && st.startTime == p.start && (st.state != 'Z' || liveThread(p.pid) != 0)
 }
 
 // Exe returns the program's path as the process sees it, and whether that name
 // has been removed or replaced since.
 func (p *Process) Exe() (path string, deleted bool, err error) {
-	path, err = os.Readlink(procPath(p.pid, "exe"))
+	path, err = os.Readlink(p.path("exe"))
 	if err != nil {
 		return "", false, p.gone(err)
 	}
@@ -219,7 +220,7 @@ func comm(pid int) string {
 
 // Cmdline returns the command and its arguments.
 func (p *Process) Cmdline() ([]string, error) {
-	text, err := os.ReadFile(procPath(p.pid, "cmdline"))
+	text, err := os.ReadFile(p.path("cmdline"))
 	if err != nil {
 		return nil, p.gone(err)
 	}
@@ -231,7 +232,7 @@ func (p *Process) Cmdline() ([]string, error) {
 
 // Maps returns the process's mappings in ascending order.
 func (p *Process) Maps() ([]Mapping, error) {
-	text, err := os.ReadFile(procPath(p.pid, "maps"))
+	text, err := os.ReadFile(p.path("maps"))
 	if err != nil {
 		return nil, p.gone(err)
 	}
@@ -247,7 +248,7 @@ func (p *Process) Maps() ([]Mapping, error) {
 
 // Auxv returns the auxiliary vector that the kernel gave the program.
 func (p *Process) Auxv() (Auxv, error) {
-	data, err := os.ReadFile(procPath(p.pid, "auxv"))
+	data, err := os.ReadFile(p.path("auxv"))
 	if err != nil {
 		return Auxv{}, p.gone(err)
 	}
@@ -298,6 +299,21 @@ func (p *Process) threadInfo(tid int) (ThreadInfo, error) {
 		}
 	}
 	return info, nil
+}
+
+// path names a /proc file of the process. Once the leader has ended, and the
+// others go on, only theirs show the program and its memory.
+func (p *Process) path(name string) string { return procPath(p.view(), name) }
+
+// view returns the ID of a thread that has not ended: the leader if it can be.
+func (p *Process) view() int {
+	if st, err := readStat(p.pid, p.pid); err != nil || st.state != 'Z' {
+		return p.pid
+	}
+	if tid := liveThread(p.pid); tid != 0 {
+		return tid
+	}
+	return p.pid
 }
 
 // gone turns the errors that /proc gives for an ended process into ErrNoProcess.

@@ -36,9 +36,6 @@ func playRole(role string, args []string) int {
 			return nil
 		},
 	}[role]
-	if work == nil {
-		work = extraRoles[role]
-	}
 	fmt.Println("ready")
 	for {
 		if _, err := p.Stop(context.Background(), options, work); err != nil {
@@ -83,5 +80,3 @@ func killRole(g *target) {
 	_ = g.cmd.Wait()
 	g.ended = true
 }
-
-var extraRoles = map[string]func(*Stopped) error{}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -164,4 +165,28 @@ func TestMain(m *testing.M) {
 		os.RemoveAll(built.dir)
 	}
 	os.Exit(code)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+
+// buildWithLibrary builds a program that needs the shared library lib.
+func buildWithLibrary(t testing.TB, dir, lib string) string {
+	t.Helper()
+	source := filepath.Join(dir, "lib.c")
+	if err := os.WriteFile(source, []byte("int gone(void) { return 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	main := filepath.Join(dir, "main.c")
+	if err := os.WriteFile(main, []byte("int gone(void);\nint main(void) { return gone(); }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "main")
+	for _, args := range [][]string{{"-shared", "-fPIC", "-o", lib, source}, {"-o", out, main, lib}} {
+		if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc %v: %v\n%s", args, err, text)
+		}
+	}
+	return out
 }

@@ -3,8 +3,83 @@ package recorder
 import (
 	"context"
 	"errors"
+	"os"
+	"syscall"
+
+	"github.com/callreel/callreel/process"
 )
 
+// recordCommand starts a program and records it from its entry point on. While everything is prepared the program
+// stands there: it has not begun yet, so nobody waits for it.
 func recordCommand(ctx context.Context, opt Options) (*Result, error) {
-	return nil, errors.New("TODO")
+	r := &recording{opt: opt, clock: startCalibration()}
+	begun := false
+	l, err := process.Launch(ctx, process.Command{
+		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}, process.StopOptions{}, func(st *process.Stopped) error {
+		r.s = &session{p: st.Process(), fd: -1}
+		if err := r.atEntry(ctx, st); err != nil {
+			return errors.Join(err, r.abandon())
+		}
+		begun = true
+		return nil
+	})
+	if r.s != nil {
+		defer r.s.close()
+	}
+	if err != nil && !begun {
+		return nil, err
+	}
+	res, err := r.run(ctx)
+	if ctx.Err() != nil {
+		// The recording was told to end, and so is what was started for it.
+		if sig := endingSignal(ctx); sig != 0 {
+			_ = l.Signal(sig) // it may have ended by itself
+		}
+	}
+	status, werr := l.Wait()
+	res.ExitCode = status.Code
+	if status.Signal != 0 {
+		res.ExitCode = 128 + status.Signal
+	}
+	return res, errors.Join(err, werr)
+}
+
+// atEntry does everything up to the first event, in a process that stands at its entry point.
+func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
+	if err := r.s.p.PrepareSyscalls(); err != nil {
+		return err
+	}
+	if err := r.choose(ctx); err != nil {
+		return err
+	}
+	if err := r.create(); err != nil {
+		return err
+	}
+	if err := r.s.roomIn(st); err != nil {
+		return err
+	}
+	islands, all, err := r.s.prepare(r.set)
+	if err != nil {
+		return err
+	}
+	return r.s.onIn(st, islands, all)
+}
+
+// SignalCause is a context's cause that names the signal which has ended it: a command that was started for recording
+// is sent the same.
+type SignalCause interface {
+	error
+	Signal() os.Signal
+}
+
+// endingSignal is the signal that has ended ctx, 0 if it was none.
+func endingSignal(ctx context.Context) syscall.Signal {
+	var c SignalCause
+	if errors.As(context.Cause(ctx), &c) {
+		if s, ok := c.Signal().(syscall.Signal); ok {
+			return s
+		}
+	}
+	return 0
 }

@@ -41,6 +41,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image,
 		}
 		return nil, err
 	}
+	exe, own := ownNames(p)
 	type file struct{ dev, inode uint64 }
 	seen := map[file]bool{}
 	for _, m := range maps {
@@ -52,7 +53,11 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image,
 			continue
 		}
 		seen[key] = true
-		if !ch.module(filepath.Base(m.Path)) {
+		names := []string{filepath.Base(m.Path)}
+		if m.Path == exe {
+			names = append(names, own...)
+		}
+		if !ch.module(names...) {
 			continue
 		}
 		im, err := openImage(p, m, maps)
@@ -71,6 +76,21 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image,
 		}
 	}
 	return images, nil
+}
+
+// ownNames returns the program's path and what else it is called by: a program started through a symbolic link, as
+// Debian's redis-server is, is known to its users by the link's name.
+func ownNames(p *process.Process) (exe string, names []string) {
+	exe, _, err := p.Exe()
+	if err != nil {
+		return "", nil
+	}
+	if args, err := p.Cmdline(); err == nil && len(args) > 0 {
+		if word := strings.Fields(args[0]); len(word) > 0 {
+			names = append(names, strings.TrimLeft(filepath.Base(word[0]), "-"))
+		}
+	}
+	return exe, append(names, p.Comm())
 }
 
 // openImage opens the file behind an executable mapping; nil if it isn't amd64 ELF (a JIT's cache file, say).

@@ -51,10 +51,10 @@ func newChooser(c *Choice) *chooser {
 	return &chooser{c: c, modHit: make([]bool, len(c.Modules)), fnHit: make([]bool, len(c.Functions)), xHit: make([]bool, len(c.Exclude))}
 }
 
-// module says whether a module is chosen.
-func (ch *chooser) module(name string) bool {
-	ch.modules = append(ch.modules, name)
-	return anyGlob(ch.c.Modules, ch.modHit, []string{name}) || len(ch.c.Modules) == 0
+// module says whether a module is chosen by one of its names.
+func (ch *chooser) module(names ...string) bool {
+	ch.modules = append(ch.modules, names...)
+	return anyGlob(ch.c.Modules, ch.modHit, names) || len(ch.c.Modules) == 0
 }
 
 // function says whether a function of a chosen module is.

@@ -68,6 +68,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		{"no structure", randomEvents(rng, 50_000), 27},
 		{"one event", program[:1], 40},
 		{"time runs backward", []Event{Entry(100, 64, 1), Exit(40, 64, 1), Entry(90, 64, 1), Exit(1, 64, 1)}, 12},
+		{"time steps by 2^62", []Event{Entry(100, 64, 1), Exit(140, 64, 1), Entry(180, 64, 1), Exit(180|1<<62, 64, 1), Entry(260, 64, 1), Exit(260|1<<63, 64, 1), Entry(300, 64, 1)}, 27},
 		{"extremes", []Event{{}, {^uint64(0), ^uint32(0), ^uint32(0)}, {}, {1 << 63, 1 << 31, 1 << 31}, {1<<63 - 1, 0, 1}, {0, 0, 1}, {0, 0, 1}}, 40},
 	}
 	for _, test := range tests {

@@ -110,7 +110,8 @@ func (e *encoder) encode(events []Event, mode ClockMode) {
 				now = last
 			}
 			delta := now - last
-			if v := zigzag(delta-uint64(s.delta)) << 1; v < 1<<14 {
+			if z := zigzag(delta - uint64(s.delta)); z < 1<<13 {
+				v := z << 1
 				s.delta, last = uint32(delta), now
 				size := 1 + (1<<7-1-v)>>63
 				code := (v<<1 | 1) << ((size - 1) & 1)

@@ -16,6 +16,10 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &e):
 		return e.code
+	case errors.Is(err, process.ErrCommandNotFound):
+		return 127 // as shells have it
+	case errors.Is(err, process.ErrCommandNotExecutable):
+		return 126
 	case errors.As(err, &noMatch), strings.HasPrefix(err.Error(), "unknown command"), errors.Is(err, fs.ErrExist):
 		return exitUsage
 	}

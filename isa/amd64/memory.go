@@ -31,6 +31,8 @@ func (i Inst) MayFault() bool {
 		switch op := i.Opcode; op {
 		case 0xF7: // maskmovq, maskmovdqu
 			return true
+		case 0xA6, 0xA7: // VIA PadLock works on memory at rsi and rdi
+			return i.Encoding == Legacy
 		case 0x00, 0x01: // the system groups: too many to tell apart but for those with no operand in user code
 			return i.Encoding == Legacy && !i.userSystem()
 		case 0x06, 0x08, 0x09, 0x20, 0x21, 0x22, 0x23, 0x30, 0x32, 0x33, 0x37:

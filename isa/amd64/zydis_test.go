@@ -135,7 +135,10 @@ func maybeNewer(i Inst) bool {
 
 // noOperands reports whether Zydis lists operands that are not used: hints, ud0 and ud1, and AMD's dropped profiling, which writes no register.
 func noOperands(i Inst) bool {
-	hint := i.Map == Map0F && (i.Opcode == 0x0D || i.Opcode >= 0x18 && i.Opcode <= 0x1F) && !(i.Opcode == 0x1E && i.group() == 1)
+	hint := i.Map == Map0F && (i.Opcode == 0x0D || i.Opcode >= 0x18 && i.Opcode <= 0x1F)
+	if i.Opcode == 0x1E && i.Mod == 3 && i.group() == 1 && i.Prefixes&RepF3 != 0 {
+		return false // rdssp
+	}
 	return i.Encoding == Legacy && hint || i.Kind == Undefined || i.Encoding == XOP && i.Opcode == 0x12
 }
 

@@ -1,0 +1,44 @@
+//go:build !(linux && amd64)
+
+package recorder
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Detached is what Detach found and did.
+type Detached struct {
+	Sites        int // restored
+	TextVerified bool
+	Stopped      time.Duration
+	Left         string // why arenas stay mapped, empty if they don't
+}
+
+// SignalCause is a context's cause that names the signal which has ended it: a command that was started for recording
+// is sent the same.
+type SignalCause interface {
+	error
+	Signal() os.Signal
+}
+
+// Record returns ErrUnsupported.
+func Record(context.Context, Options) (*Result, error) { return nil, ErrUnsupported }
+
+// Detach returns ErrUnsupported.
+func Detach(context.Context, int) (*Detached, error) { return nil, ErrUnsupported }
+
+// FunctionsOfProcess returns ErrUnsupported.
+func FunctionsOfProcess(context.Context, int, Choice) ([]Function, error) {
+	return nil, ErrUnsupported
+}
+
+// DefaultOutput is the reel's name where none is given.
+func DefaultOutput(_ int, command []string) string {
+	if len(command) > 0 {
+		return filepath.Base(command[0]) + ".reel"
+	}
+	return "callreel.reel"
+}
