@@ -39,16 +39,22 @@ func (s *Stopped) candidates() []*Thread {
 		}
 		return 0
 	}
-	out := slices.DeleteFunc(slices.Clone(s.threads), func(t *Thread) bool { return !t.stopped })
+	out := s.Threads()
 	slices.SortStableFunc(out, func(a, b *Thread) int { return rank(a) - rank(b) })
 	return out
 }
+
+// userCS is the code segment of 64-bit programs (__USER_CS).
+const userCS = 0x33
 
 // ownsStack says whether the memory from base up to the stack pointer is unused
 // stack: in the main thread's stack, or in a mapping that holds both the stack
 // pointer and, above it, the thread pointer. C libraries keep a thread's control
 // block at the top of its stack; goroutines and coroutines are elsewhere.
 func (t *Thread) ownsStack(regs Regs, base uint64) error {
+	if regs.Cs != userCS {
+		return errors.New("it runs 32-bit code")
+	}
 	maps, err := t.s.mapsOnce()
 	if err != nil {
 		return err

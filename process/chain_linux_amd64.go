@@ -65,7 +65,6 @@ var sleepCalls = []sleepCall{
 	{number: 230, timeArg: 2, args: [6]uint64{0: 1}},                           // clock_nanosleep(CLOCK_MONOTONIC, 0, ts, 0)
 	{number: 35, timeArg: 0},                                                   // nanosleep(ts, 0)
 	{number: 7, timeArg: -1, args: [6]uint64{2: sleepNanoseconds / 1_000_000}}, // poll(0, 0, ms)
-	{number: 232, timeArg: -1, args: [6]uint64{0: ^uint64(0), 3: 1}},           // epoll_wait(-1, …): fails at once
 }
 
 func (c sleepCall) call(ts uint64) Call {

@@ -39,6 +39,9 @@ func (s *Stopped) Syscall(number uintptr, args ...uint64) (uint64, error) {
 // thread had left of a timeout is lost, it starts over with the whole; threads
 // for which that is not so are preferred.
 //
+// Should we be held up for a quarter of a second in the middle, that thread has
+// gone on by itself for a moment: rely on no registers read before.
+//
 // The errors, with nothing done, are ErrSeccomp, ErrNoSafeThread and
 // ErrNoGadget. After any other error the calls may have been made in part.
 func (s *Stopped) SyscallBatch(calls []Call) ([]SyscallResult, error) {
@@ -314,8 +317,12 @@ func (r *run) stop() error {
 		return r.restore()
 	}
 	// It has restored itself, because it was faulted back above or since we were
-	// held up for longer than its sleep. Then it has run on a little.
-	return t.keepRestartable()
+	// held up for longer than its sleep. Then it has run on a little, and may
+	// even have made other threads.
+	if err := t.keepRestartable(); err != nil {
+		return err
+	}
+	return t.s.settleAll(deadline)
 }
 
 // inChain says whether the thread is still within the chain.

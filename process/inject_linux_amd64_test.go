@@ -13,6 +13,7 @@ import (
 )
 
 func TestInjectionOnEveryThreadGoesUnnoticed(t *testing.T) {
+	t.Parallel()
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
 	states := map[string]int{}
@@ -75,6 +76,7 @@ func injectOnEach(s *Stopped, states map[string]int) error {
 func TestSyscallReturnsWhatTheKernelSays(t *testing.T) {
 	for _, state := range []string{"read", "nanosleep", "poll", "pause", "spin"} {
 		t.Run(state, func(t *testing.T) {
+			t.Parallel()
 			g := startTarget(t, build(t, "states.c", "gcc"), state)
 			p := openTarget(t, g)
 			time.Sleep(20 * time.Millisecond)
@@ -174,6 +176,7 @@ func TestBatchesThatCannotBeMadeAreRefused(t *testing.T) {
 }
 
 func TestUnsafeSyscallLeavesTheThreadAsItWas(t *testing.T) {
+	t.Parallel()
 	for _, state := range []string{"read", "nanosleep", "spin"} {
 		g := startTarget(t, build(t, "states.c", "gcc"), state)
 		p := openTarget(t, g)

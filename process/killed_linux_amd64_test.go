@@ -17,7 +17,7 @@ func TestTargetSurvivesTheTracersDeathAtAnyInstant(t *testing.T) {
 	for _, c := range []struct {
 		role  string
 		kills int
-	}{{"inject-each", 200}, {"inject", 100}, {"stop", 50}, {"nudge", 50}} {
+	}{{"inject-each", 200}, {"inject", 50}, {"stop", 30}, {"nudge", 30}} {
 		t.Run(c.role, func(t *testing.T) {
 			t.Parallel()
 			g := startTarget(t, build(t, "selfcheck.c", "gcc"))

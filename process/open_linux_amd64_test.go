@@ -281,8 +281,8 @@ func TestMemoryErrorsNameTheAddress(t *testing.T) {
 	}
 	buf := make([]byte, 8192)
 	n, err := p.ReadAt(buf, last.End-4096)
-	if n != 4096 || !errors.Is(err, ErrNoMapping) || !strings.Contains(err.Error(), hex(last.End)) {
-		t.Errorf("read over the end: %d, %v; want 4096 and %s", n, err, hex(last.End))
+	if n != 4096 || !errors.Is(err, ErrNoMapping) || !strings.Contains(err.Error(), hexAddr(last.End)) {
+		t.Errorf("read over the end: %d, %v; want 4096 and %s", n, err, hexAddr(last.End))
 	}
 	if n, err := p.ReadVec([]Vec{{last.Start, buf[:8]}, {last.End, buf[:8]}, {last.Start, buf[:8]}}); n != 1 || !errors.Is(err, ErrNoMapping) {
 		t.Errorf("vectored read over the end: %d, %v", n, err)

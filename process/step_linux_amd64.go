@@ -40,13 +40,14 @@ func (t *Thread) runBriefly(d time.Duration) error {
 		sleep(d)
 	}
 	_ = interrupt(t.TID)
-	if err := t.s.settle(t, time.Now().Add(t.s.opts.timeout())); err != nil {
+	// All, for the thread may have made others.
+	if err := t.s.settleAll(time.Now().Add(t.s.opts.timeout())); err != nil {
 		return err
 	}
 	if t.ended {
 		return t.fail("run", unix.ESRCH)
 	}
-	return t.keepRestartable()
+	return nil
 }
 
 var (

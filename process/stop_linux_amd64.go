@@ -73,6 +73,7 @@ func onTracerThread(fn func() (reusable bool, err error)) error {
 		panicked any
 		finished bool
 	}
+	var tracer int
 	done := make(chan outcome, 1)
 	ended := make(chan struct{})
 	var start func()
@@ -86,6 +87,7 @@ func onTracerThread(fn func() (reusable bool, err error)) error {
 			runtime.UnlockOSThread()
 			return
 		}
+		tracer = unix.Gettid()
 		var o outcome
 		reusable := false
 		defer func() {
@@ -94,6 +96,7 @@ func onTracerThread(fn func() (reusable bool, err error)) error {
 			}
 			if reusable {
 				runtime.UnlockOSThread()
+				tracer = 0
 			}
 			close(ended)
 			done <- o
@@ -103,6 +106,7 @@ func onTracerThread(fn func() (reusable bool, err error)) error {
 	}
 	go start()
 	o := <-done
+	awaitEnd(tracer)
 	switch {
 	case o.panicked != nil:
 		panic(o.panicked)
@@ -110,6 +114,14 @@ func onTracerThread(fn func() (reusable bool, err error)) error {
 		runtime.Goexit()
 	}
 	return o.err
+}
+
+// awaitEnd waits until a thread of ours, if any is named, has let go of what it
+// traced; that takes it microseconds.
+func awaitEnd(tid int) {
+	for tries := 0; tid != 0 && tries < 1000 && unix.Tgkill(unix.Getpid(), tid, 0) == nil; tries++ {
+		pause(tries)
+	}
 }
 
 // stopAll seizes and stops threads until a look at the list shows no new one.
@@ -120,14 +132,8 @@ func (s *Stopped) stopAll() error {
 		if err != nil {
 			return err
 		}
-		for i := 0; i < len(s.threads); i++ { // settle may add threads
-			t := s.threads[i]
-			if t.stopped || t.ended {
-				continue
-			}
-			if err := s.settle(t, deadline); err != nil {
-				return err
-			}
+		if err := s.settleAll(deadline); err != nil {
+			return err
 		}
 		if s.execed {
 			return fmt.Errorf("process %d: %w while it was being stopped; try again", s.p.pid, ErrExec)
@@ -140,12 +146,28 @@ func (s *Stopped) stopAll() error {
 	if len(s.threads) == 0 {
 		return fmt.Errorf("process %d: %w: it ended while it was being stopped", s.p.pid, ErrNoProcess)
 	}
-	for _, t := range s.threads {
+	s.rememberRestarts()
+	return nil
+}
+
+// settleAll waits for every thread that is on its way to its stop, those born
+// meanwhile too.
+func (s *Stopped) settleAll(deadline time.Time) error {
+	for i := 0; i < len(s.threads); i++ { // settle may add threads
+		t := s.threads[i]
+		if t.stopped || t.ended {
+			continue
+		}
+		if err := s.settle(t, deadline); err != nil {
+			return err
+		}
+		if t.ended {
+			continue
+		}
 		if err := t.keepRestartable(); err != nil {
 			return err
 		}
 	}
-	s.rememberRestarts()
 	return nil
 }
 
@@ -158,7 +180,7 @@ func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
 	}
 	fresh := false
 	for _, tid := range tids {
-		if t := s.byTID[tid]; t != nil {
+		if t := s.byTID[tid]; t != nil && !t.ended {
 			continue
 		}
 		if err := s.ctx.Err(); err != nil {
@@ -221,7 +243,9 @@ func (s *Stopped) Process() *Process { return s.p }
 
 // Threads returns the threads that stand still. The leader is not among them
 // when it has ended before the others.
-func (s *Stopped) Threads() []*Thread { return slices.Clone(s.threads) }
+func (s *Stopped) Threads() []*Thread {
+	return slices.DeleteFunc(slices.Clone(s.threads), func(t *Thread) bool { return !t.stopped })
+}
 
 // Thread returns the thread with that ID as seen from here, or nil.
 func (s *Stopped) Thread(tid int) *Thread {

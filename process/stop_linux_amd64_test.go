@@ -12,6 +12,7 @@ import (
 )
 
 func TestHundredStopsOfSixteenBusyThreadsGoUnnoticed(t *testing.T) {
+	t.Parallel()
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
 	var longest time.Duration
@@ -136,6 +137,7 @@ func TestProcessWhoseLeaderHasEndedIsStopped(t *testing.T) {
 }
 
 func TestThreadThatCannotStopIsNamedAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	g := startTarget(t, build(t, "states.c", "gcc"), "vfork")
 	p := openTarget(t, g)
 	waitForState(t, g.pid(), 'D')

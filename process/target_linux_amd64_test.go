@@ -110,14 +110,6 @@ func (g *target) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-func (g *target) ask(request string) string {
-	g.t.Helper()
-	if _, err := io.WriteString(g.stdin, request+"\n"); err != nil {
-		g.t.Fatal(err)
-	}
-	return g.line()
-}
-
 // finish tells the target to end and returns all it still has to say. A target
 // that does not end well fails the test.
 func (g *target) finish() string {
@@ -169,7 +161,7 @@ func TestMain(m *testing.M) {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+func hexAddr(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
 // buildWithLibrary builds a program that needs the shared library lib.
 func buildWithLibrary(t testing.TB, dir, lib string) string {

@@ -19,10 +19,7 @@ const tidWindow = 0x1000
 func (s *Stopped) TIDOffset() (int32, error) {
 	var candidates map[int32]bool
 	looked := 0
-	for _, t := range s.threads {
-		if !t.stopped {
-			continue
-		}
+	for _, t := range s.Threads() {
 		found, ok, err := t.tidOffsets()
 		if err != nil {
 			return 0, err

@@ -203,11 +203,14 @@ func (d *drain) rename(k *known, path string) error {
 	return k.Rename(name)
 }
 
-// finish drains what is left when nobody writes any more.
-func (d *drain) finish() error {
+// finish drains what is left when nobody writes any more. A process that ended by itself did so a little before now, so
+// now is not the end of its unfinished calls.
+func (d *drain) finish(ended bool) error {
 	err := d.drainer.Finish()
-	if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
-		err = e
+	if !ended {
+		if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
+			err = e
+		}
 	}
 	d.progress(time.Now())
 	return err

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -22,6 +25,7 @@ type recording struct {
 	w      *reel.Writer
 	set    ring.Setup
 	clock  calibration
+	base   reel.Clock // as of create or, when that comes after attaching, before it
 	result Result
 	images map[*image]reel.ImageID
 }
@@ -45,13 +49,45 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 	if err := r.choose(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.create(); err != nil {
+	if err := r.checkOutput(); err != nil {
 		return nil, err
 	}
+	r.startClock()
 	if err := r.attach(ctx); err != nil {
-		return nil, errors.Join(err, r.abandon())
+		if ctx.Err() != nil {
+			err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", opt.PID, err)
+		}
+		return nil, err
+	}
+	// Who waits for the reel to appear may count on recording being on from then.
+	if err := r.create(); err != nil {
+		_, derr := r.s.detach(context.WithoutCancel(ctx))
+		return nil, errors.Join(err, derr)
 	}
 	return r.run(ctx)
+}
+
+// checkOutput finds out, before the process is touched, whether the reel could be made.
+func (r *recording) checkOutput() error {
+	_, err := os.Lstat(r.opt.Output)
+	switch {
+	case err == nil && !r.opt.Force:
+		return fmt.Errorf("callreel: %s: %w; choose another name with -o, or replace it with --force", r.opt.Output, fs.ErrExist)
+	case err == nil:
+		err = unix.Access(r.opt.Output, unix.W_OK)
+	case errors.Is(err, fs.ErrNotExist):
+		err = unix.Access(filepath.Dir(r.opt.Output), unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("callreel: the reel can't be made: %s: %w", r.opt.Output, err)
+	}
+	return nil
+}
+
+// startClock fixes what the reel's times count from; it must be before the first event.
+func (r *recording) startClock() {
+	r.set.TicksPerSecond = r.clock.finish()
+	r.base = reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: ring.Ticks(), BaseUnixNS: time.Now().UnixNano()}
 }
 
 // clearLeft removes what a dead recorder has left.
@@ -167,7 +203,9 @@ func (r *recording) setup() error {
 
 // create makes the reel, with the tables of images and functions.
 func (r *recording) create() error {
-	r.set.TicksPerSecond = r.clock.finish()
+	if r.base.TicksPerSecond == 0 {
+		r.startClock()
+	}
 	p := r.s.p
 	exe, _, err := p.Exe()
 	if err != nil {
@@ -178,10 +216,9 @@ func (r *recording) create() error {
 		return err
 	}
 	host, _ := os.Hostname()
-	tick, now := ring.Ticks(), time.Now().UnixNano()
 	r.w, err = reel.Create(r.opt.Output, reel.Header{
-		StartUnixNS: now, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
-		Clock: reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: tick, BaseUnixNS: now},
+		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
+		Clock: r.base,
 	}, reel.Options{Force: r.opt.Force})
 	if err != nil {
 		return err
@@ -264,7 +301,7 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	if derr != nil {
 		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.p.Pid()))
 	}
-	if ferr := d.finish(); err == nil {
+	if ferr := d.finish(u.gone); err == nil {
 		err = ferr
 	}
 	r.result.AttachStop, r.result.DetachStop = r.s.stopped, u.stopped

@@ -1,7 +1,11 @@
+//go:build unix
+
 package reel
 
 import (
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -14,8 +18,20 @@ func (s *sink) Write(b []byte) (int, error) { s.bytes += len(b); return len(b), 
 func (s *sink) Truncate(int64) error        { return nil }
 func (s *sink) Close() error                { return nil }
 
-func reportEvents(b *testing.B, events, bytes int) {
-	b.ReportMetric(float64(b.N)*float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+// cpuTime is the time that this process has spent on processors. On a machine
+// that others use too it tells more than the clock on the wall.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func reportEvents(b *testing.B, events, bytes int, start time.Duration) {
+	n := float64(b.N) * float64(events) / 1e6
+	b.ReportMetric(n/b.Elapsed().Seconds(), "Mevents/s")
+	b.ReportMetric(n/(cpuTime()-start).Seconds(), "Mevents/cpu-s")
 	if bytes > 0 {
 		b.ReportMetric(float64(bytes)/float64(b.N)/float64(events), "B/event")
 	}
@@ -36,6 +52,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
+	start := cpuTime()
 	for b.Loop() {
 		for rest := events; len(rest) > 0; {
 			n := min(8192, len(rest))
@@ -45,7 +62,7 @@ func BenchmarkAppend(b *testing.B) {
 			rest = rest[n:]
 		}
 	}
-	reportEvents(b, len(events), out.bytes)
+	reportEvents(b, len(events), out.bytes, start)
 }
 
 // BenchmarkAppendToFile is the same with a file.
@@ -53,10 +70,11 @@ func BenchmarkAppendToFile(b *testing.B) {
 	events := benchEvents(b, 8<<20)
 	name := filepath.Join(b.TempDir(), "bench.reel")
 	var bytes int64
+	start := cpuTime()
 	for b.Loop() {
 		bytes = writeReel(b, name, [][]Event{events})
 	}
-	reportEvents(b, len(events), int(bytes)*b.N)
+	reportEvents(b, len(events), int(bytes)*b.N, start)
 }
 
 // BenchmarkSummarize reads a reel of one and of two threads.
@@ -79,12 +97,13 @@ func BenchmarkSummarize(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer f.Close()
+			start := cpuTime()
 			for b.Loop() {
 				if s := Summarize(f, SummaryOptions{Workers: bench.workers}); s.Events != uint64(len(events)) {
 					b.Fatalf("%d of %d events read", s.Events, len(events))
 				}
 			}
-			reportEvents(b, len(events), 0)
+			reportEvents(b, len(events), 0, start)
 		})
 	}
 }
@@ -119,4 +138,40 @@ func writeReel(tb testing.TB, name string, threads [][]Event) int64 {
 		tb.Fatal(err)
 	}
 	return w.Stats().Bytes
+}
+
+func BenchmarkEncode(b *testing.B) {
+	events := benchEvents(b, 4<<20)
+	var e encoder
+	size := 0
+	start := cpuTime()
+	for b.Loop() {
+		size = 0
+		encodeAll(&e, events, ClockFull, func(p []byte, _ int) { size += len(p) })
+	}
+	reportEvents(b, len(events), size*b.N, start)
+}
+
+func BenchmarkDecode(b *testing.B) {
+	events := benchEvents(b, 4<<20)
+	type chunk struct {
+		payload []byte
+		count   int
+	}
+	var chunks []chunk
+	encodeAll(new(encoder), events, ClockFull, func(p []byte, n int) {
+		chunks = append(chunks, chunk{slices.Clone(p), n})
+	})
+	var d decoder
+	var out []Event
+	start := cpuTime()
+	for b.Loop() {
+		for _, c := range chunks {
+			var err error
+			if out, err = d.decode(out[:0], c.payload, c.count, ClockFull); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	reportEvents(b, len(events), 0, start)
 }

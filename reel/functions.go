@@ -41,19 +41,13 @@ func (t *functionTable) add(first uint32, list []Function) error {
 // index returns the function's place among all functions, from 0, or -1 if the
 // ID is not in the table.
 func (t *functionTable) index(id uint32) int {
-	if len(t.blocks) == 0 {
+	i := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].first > id })
+	if i == 0 {
 		return -1
 	}
-	b := &t.blocks[0]
-	if len(t.blocks) > 1 {
-		i := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].first > id })
-		if i == 0 {
-			return -1
-		}
-		b = &t.blocks[i-1]
-	}
-	if i := id - b.first; i < uint32(len(b.list)) {
-		return b.base + int(i)
+	b := &t.blocks[i-1]
+	if n := id - b.first; n < uint32(len(b.list)) {
+		return b.base + int(n)
 	}
 	return -1
 }
@@ -62,15 +56,12 @@ func (t *functionTable) index(id uint32) int {
 // describe it.
 func (f *File) Function(id uint32) (Function, bool) {
 	t := &f.functions
-	i := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].first > id })
-	if i == 0 {
+	i := t.index(id)
+	if i < 0 {
 		return Function{}, false
 	}
-	b := &t.blocks[i-1]
-	if n := id - b.first; n < uint32(len(b.list)) {
-		return b.list[n], true
-	}
-	return Function{}, false
+	b := sort.Search(len(t.blocks), func(j int) bool { return t.blocks[j].base > i }) - 1
+	return t.blocks[b].list[i-t.blocks[b].base], true
 }
 
 // FunctionCount is how many functions the table holds.

@@ -263,4 +263,3 @@ func FuzzPair(f *testing.F) {
 		}
 	})
 }
-

@@ -138,15 +138,27 @@ func (f *File) checked(c Chunk, read func(payload []byte) error) error {
 // their chunk is damaged.
 func (f *File) ReadThread(thread uint32, yield func(events []Event, lost bool) bool) {
 	var buf []Event
+	f.decodeThread(thread, func() ([]Event, bool) { return buf, true }, func(events []Event, lost bool) bool {
+		buf = events
+		return len(events) == 0 || yield(events, lost)
+	})
+}
+
+// decodeThread decodes each chunk of the thread into a slice that buffer gives,
+// until that or yield returns false. Of a damaged chunk nothing may be left.
+func (f *File) decodeThread(thread uint32, buffer func() ([]Event, bool), yield func(events []Event, lost bool) bool) {
 	next, lost := uint32(0), false
 	for _, c := range f.Chunks(thread) {
-		lost = lost || c.Seq != next
-		next = c.Seq + 1
-		var err error
-		buf, err = f.Decode(c, buf)
-		if len(buf) > 0 && !yield(buf, lost) {
+		buf, ok := buffer()
+		if !ok {
 			return
 		}
-		lost = err != nil || lost && len(buf) == 0
+		lost = lost || c.Seq != next
+		next = c.Seq + 1
+		events, err := f.Decode(c, buf)
+		if !yield(events, lost) {
+			return
+		}
+		lost = err != nil || lost && len(events) == 0
 	}
 }

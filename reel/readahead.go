@@ -17,20 +17,17 @@ func (f *File) readAhead(thread uint32, yield func(events []Event, lost bool) bo
 	stop := make(chan struct{})
 	go func() {
 		defer close(full)
-		next, lost := uint32(0), false
-		for _, c := range f.Chunks(thread) {
-			var buf []Event
+		f.decodeThread(thread, func() ([]Event, bool) {
 			select {
-			case buf = <-free:
+			case buf := <-free:
+				return buf, true
 			case <-stop:
-				return
+				return nil, false
 			}
-			lost = lost || c.Seq != next
-			next = c.Seq + 1
-			buf, err := f.Decode(c, buf)
-			full <- batch{buf, lost && len(buf) > 0}
-			lost = err != nil || lost && len(buf) == 0
-		}
+		}, func(events []Event, lost bool) bool {
+			full <- batch{events, lost}
+			return true
+		})
 	}()
 	defer func() {
 		close(stop)

@@ -6,6 +6,8 @@ type tally struct {
 	pairer  Pairer
 	stats   []functionTally // those of the table, then the unknown ones
 	known   int
+	first   uint32         // IDs of the table's first block, nearly always its
+	block   uint32         // only one: stats starts with them
 	unknown map[uint32]int // ID to index in stats
 	ids     []uint32       // of the unknown ones
 	events  uint64
@@ -30,11 +32,23 @@ const maxUnknown = 1 << 16
 
 func newTally(f *File) *tally {
 	n := f.functions.count
-	return &tally{f: f, stats: make([]functionTally, n), known: n, unknown: make(map[uint32]int)}
+	t := &tally{f: f, stats: make([]functionTally, n), known: n, unknown: make(map[uint32]int)}
+	if len(f.functions.blocks) > 0 {
+		b := &f.functions.blocks[0]
+		t.first, t.block = b.first, uint32(len(b.list))
+	}
+	return t
 }
 
 // at returns the function's tally.
 func (t *tally) at(id uint32) *functionTally {
+	if i := id - t.first; i < t.block {
+		return &t.stats[i]
+	}
+	return t.atSlowly(id)
+}
+
+func (t *tally) atSlowly(id uint32) *functionTally {
 	i := t.f.functions.index(id)
 	if i < 0 {
 		i = t.unknownIndex(id)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,22 +14,31 @@ func newDetach() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "detach -p PID",
 		Short: "Remove what a recorder that died has left in a process",
-		Args:  cobra.NoArgs,
+		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs on
+correctly; it only carries probes that record nothing.`,
+		Example: `  callreel detach -p 1234`,
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if pid <= 0 {
+			if err := checkPID(c, pid); err != nil {
+				return err
+			}
+			if pid == 0 {
 				return usageError("callreel detach: give -p PID")
 			}
-			d, err := recorder.Detach(c.Context(), pid)
+			ctx, stop := untilSignal(c.Context())
+			defer stop()
+			d, err := recorder.Detach(ctx, pid)
 			if err != nil {
 				return err
 			}
+			w := c.OutOrStdout()
 			if asJSON {
-				err = json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{
+				err = writeJSON(w, map[string]any{
 					"sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left})
 			} else {
-				_, err = fmt.Fprintf(c.OutOrStdout(), "restored %d sites; text verified: %v; stopped %.1f ms\n", d.Sites, d.TextVerified, milliseconds(d.Stopped))
+				_, err = fmt.Fprintf(w, "restored %s; text verified: %v; stopped %.1f ms\n", things(uint64(d.Sites), "site"), d.TextVerified, milliseconds(d.Stopped))
 				if d.Left != "" {
-					fmt.Fprintf(c.OutOrStdout(), "stubs stay mapped, unused: %s\n", d.Left)
+					fmt.Fprintf(w, "stubs stay mapped, unused: %s\n", d.Left)
 				}
 			}
 			if err == nil && !d.TextVerified {
@@ -39,7 +47,7 @@ func newDetach() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().IntVarP(&pid, "pid", "p", 0, "the process")
+	addPID(c.Flags(), &pid, "the process, by its `PID`")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }

@@ -2,12 +2,44 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder"
 )
+
+// Exit codes, as DESIGN.md promises them.
+const (
+	exitDone         = 0
+	exitFailed       = 1
+	exitUsage        = 2
+	exitNotPermitted = 3
+	// Of a command that could not be started, as shells have them.
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// exitError ends the program with a code of its own. Its err may be nil when all has been said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is an error of the command line.
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
 
 // exitCode maps errors to the exit codes that scripts rely on.
 func exitCode(err error) int {
@@ -16,12 +48,12 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &e):
 		return e.code
-	case errors.Is(err, process.ErrCommandNotFound):
-		return 127 // as shells have it
-	case errors.Is(err, process.ErrCommandNotExecutable):
-		return 126
-	case errors.As(err, &noMatch), strings.HasPrefix(err.Error(), "unknown command"), errors.Is(err, fs.ErrExist):
+	case errors.As(err, &noMatch), errors.Is(err, fs.ErrExist):
 		return exitUsage
+	case errors.Is(err, process.ErrCommandNotFound):
+		return exitNotFound
+	case errors.Is(err, process.ErrCommandNotExecutable):
+		return exitNotExecutable
 	}
 	for _, not := range []error{
 		process.ErrUnsupported, process.ErrNotPermitted, process.ErrTraced, process.ErrForeignArch, process.ErrSelf,
@@ -36,11 +68,15 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// message is the error as the user sees it, with the program's name before it once.
+// message is the error as the user sees it: with the program's name before it once, and safe for a terminal, since
+// errors quote names from files and processes.
 func message(err error) string {
-	s := err.Error()
-	if !strings.HasPrefix(s, "callreel") {
-		s = "callreel: " + s
+	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
 	}
-	return s
+	if !strings.HasPrefix(lines[0], "callreel") {
+		lines[0] = "callreel: " + lines[0]
+	}
+	return strings.Join(lines, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/callreel/callreel/recorder"
@@ -18,17 +19,44 @@ type choiceFlags struct {
 }
 
 func (f *choiceFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVarP(&f.modules, "module", "m", nil, "only this module: base name of its file, a glob (repeatable)")
-	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name, a glob (repeatable)")
-	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name, a glob (repeatable)")
-	fl.Var(&f.minSize, "min-size", "no functions smaller than this many bytes")
+	fl.StringArrayVarP(&f.modules, "module", "m", nil, "only this `MODULE`: base name of its file, a glob (repeatable)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
+	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name: a `GLOB` (repeatable)")
+	fl.Var(&f.minSize, "min-size", "no functions smaller than `BYTES`")
 }
 
 func (f *choiceFlags) choice() recorder.Choice {
 	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize)}
 }
 
-// size is a flag in bytes that takes K, M and G.
+// addPID adds -p.
+func addPID(fl *pflag.FlagSet, pid *int, usage string) { fl.IntVarP(pid, "pid", "p", 0, usage) }
+
+// checkPID refuses what -p can't be.
+func checkPID(c *cobra.Command, pid int) error {
+	if c.Flags().Changed("pid") && (pid <= 0 || pid > math.MaxInt32) {
+		return usageError("%s: -p %d: not a process ID", c.CommandPath(), pid)
+	}
+	return nil
+}
+
+// oneFile asks for one argument, in words.
+func oneFile(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError("%s: give one FILE; see %s --help", c.CommandPath(), c.CommandPath())
+	}
+	return nil
+}
+
+// noArguments refuses arguments, in words.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("%s: %q: no argument is expected; see %s --help", c.CommandPath(), args[0], c.CommandPath())
+	}
+	return nil
+}
+
+// size is a flag in bytes that takes K, M and G, powers of 1024.
 type size uint64
 
 func (s *size) String() string {
@@ -40,48 +68,19 @@ func (s *size) String() string {
 
 func (s *size) Type() string { return "SIZE" }
 
+// Set reads a number with one of K, M, G or none behind it; "B" and "iB" may follow the letter.
 func (s *size) Set(text string) error {
-	digits := strings.TrimRight(text, "bBiI")
-	shift := 0
-	if n := len(digits); n > 0 {
-		switch digits[n-1] {
-		case 'k', 'K':
-			shift = 10
-		case 'm', 'M':
-			shift = 20
-		case 'g', 'G':
-			shift = 30
-		}
-		if shift > 0 {
-			digits = digits[:n-1]
-		}
-	}
-	v, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || v > math.MaxInt64>>shift {
+	number := strings.TrimRight(text, "KkMmGgBbi")
+	shift, known := map[string]uint{
+		"": 0, "b": 0,
+		"k": 10, "kb": 10, "kib": 10,
+		"m": 20, "mb": 20, "mib": 20,
+		"g": 30, "gb": 30, "gib": 30,
+	}[strings.ToLower(text[len(number):])]
+	v, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || !known || v > math.MaxInt64>>shift {
 		return fmt.Errorf("%q is not a size: a number, with K, M or G behind it", text)
 	}
 	*s = size(v << shift)
 	return nil
-}
-
-// count writes a number with thousands separated.
-func count(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// bytesText writes a size for people.
-func bytesText(n int64) string {
-	switch {
-	case n >= 10<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 10<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 10<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

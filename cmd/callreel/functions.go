@@ -2,10 +2,11 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +21,20 @@ func newFunctions() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "functions -p PID | FILE",
 		Short: "List functions and how each would be probed, or why it would not",
+		Long: `Functions lists every function of a process, or of an ELF file, with its address, its size, and the tier that its
+probe would have or the reason why it gets none. Nothing is stopped or changed.`,
 		Example: `  callreel functions -p 1234 -m redis-server
   callreel functions /usr/bin/redis-server --json`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if (pid > 0) == (len(args) > 0) {
-				return usageError("callreel functions: give either -p PID or FILE")
+		Args: func(c *cobra.Command, args []string) error {
+			if err := checkPID(c, pid); err != nil {
+				return err
 			}
+			if (pid > 0) == (len(args) > 0) || len(args) > 1 {
+				return usageError("callreel functions: give either -p PID or one FILE; see callreel functions --help")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
 			var list []recorder.Function
 			var err error
 			if pid > 0 {
@@ -44,36 +52,34 @@ func newFunctions() *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.IntVarP(&pid, "pid", "p", 0, "the process to look at; it is not stopped")
+	addPID(fl, &pid, "the process to look at, by its `PID`")
 	choice.add(fl)
 	fl.BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }
 
+// listedFunction is a function as --json has it; the keys are promised.
+type listedFunction struct {
+	Name    string `json:"name"`
+	Module  string `json:"module"`
+	Address string `json:"address"`
+	Size    uint64 `json:"size"`
+	Tier    string `json:"tier"`
+	Reason  string `json:"reason"`
+}
+
 // functionsJSON streams the list.
 func functionsJSON(w io.Writer, list []recorder.Function) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprint(b, `{"functions":[`)
-	for i := range list {
+	b.WriteByte('{')
+	err := jsonList(b, "functions", len(list), func(i int) any {
 		f := &list[i]
-		line, err := json.Marshal(struct {
-			Name    string `json:"name"`
-			Module  string `json:"module"`
-			Address string `json:"address"`
-			Size    uint64 `json:"size"`
-			Tier    string `json:"tier"`
-			Reason  string `json:"reason"`
-		}{f.Name, f.Module, fmt.Sprintf("%#x", f.Address), f.Size, f.Tier, f.Reason})
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte('\n')
-		b.Write(line)
+		return listedFunction{f.Name, f.Module, fmt.Sprintf("%#x", f.Address), f.Size, f.Tier, f.Reason}
+	})
+	if err != nil {
+		return err
 	}
-	fmt.Fprint(b, "\n]}\n")
+	b.WriteString("\n}\n")
 	return b.Flush()
 }
 
@@ -93,11 +99,9 @@ func functionsText(w io.Writer, list []recorder.Function) error {
 		fmt.Fprintf(b, "%#016x %7d  %-24s %s!%s\n", f.Address, f.Size, how, printable(f.Module), printable(demangle.Name(f.Name)))
 	}
 	fmt.Fprintf(b, "%d of %d functions can be traced (%.1f %%)\n", traced, len(list), 100*float64(traced)/float64(max(1, len(list))))
-	names := make([]string, 0, len(reasons))
-	for r := range reasons {
-		names = append(names, r)
-	}
-	sort.Slice(names, func(i, j int) bool { return reasons[names[i]] > reasons[names[j]] })
+	names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	})
 	for _, r := range names {
 		fmt.Fprintf(b, "%7d  %s\n", reasons[r], r)
 	}

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/callreel/callreel/recorder"
 	"github.com/callreel/callreel/reel"
@@ -37,30 +36,49 @@ func newRecord() *cobra.Command {
 		Long: `Record attaches to the process (or starts CMD) and writes the entry and exit of every chosen function to a reel,
 until Ctrl-C, the end of -d, or the end of the process. Then it detaches and verifies that the text is as it was.
 
-A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.`,
+A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
+
+With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
   callreel record -o ls.reel -- ls -l`,
+		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
 	}
 	fl := c.Flags()
-	fl.IntVarP(&f.pid, "pid", "p", 0, "the process to attach to")
+	fl.SetInterspersed(false) // what follows CMD is CMD's
+	addPID(fl, &f.pid, "the process to attach to, by its `PID`")
 	f.choice.add(fl)
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
-	fl.StringVarP(&f.output, "output", "o", "", "the reel to write (default NAME-PID.reel, or CMD.reel)")
+	fl.StringVarP(&f.output, "output", "o", "", "the reel to write, a `FILE` (default NAME-PID.reel, or CMD.reel)")
 	fl.BoolVar(&f.force, "force", false, "replace a reel that is there")
-	fl.Var(&f.ring, "ring", "memory for events that wait to be written, for all threads (default 64M)")
-	fl.StringVar(&f.clock, "clock", "full", "which events carry the time: full, exit or none")
+	fl.Var(&f.ring, "ring", "memory for events that wait to be written, of all threads (default 64M)")
+	fl.StringVar(&f.clock, "clock", "full", "which events carry the time, a `MODE`: full, exit or none")
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
-	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this file (for CMD, whose stdout is its own)")
+	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	return c
 }
 
-func (f *recordFlags) run(c *cobra.Command, args []string) error {
-	if (f.pid > 0) == (len(args) > 0) {
-		return usageError("callreel record: give either -p PID or -- CMD")
+// arguments asks for a process or a command, not both.
+func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
+	if err := checkPID(c, f.pid); err != nil {
+		return err
 	}
+	switch {
+	case f.pid > 0 && len(args) > 0:
+		return usageError("callreel record: give either -p PID or -- CMD, not both")
+	case f.pid == 0 && len(args) == 0:
+		return usageError("callreel record: give -p PID or -- CMD; see callreel record --help")
+	case len(args) > 0 && c.ArgsLenAtDash() < 0:
+		return usageError("callreel record: put -- before the command: callreel record [FLAGS] -- %s", strings.Join(args, " "))
+	case f.duration < 0:
+		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
+	}
+	return nil
+}
+
+func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	clock, err := reel.ParseClockMode(f.clock)
 	if err != nil {
 		return usageError("callreel record: --clock %s: use full, exit or none", f.clock)
@@ -68,27 +86,38 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	if f.output == "" {
 		f.output = recorder.DefaultOutput(f.pid, args)
 	}
-	status := newStatus(os.Stderr)
-	result, err := recorder.Record(c.Context(), recorder.Options{
+	ctx, stop := untilSignal(c.Context())
+	defer stop()
+	status := newStatus(c.ErrOrStderr())
+	if len(args) > 0 {
+		status.quiet() // the command writes to the same terminal
+	}
+	result, err := recorder.Record(ctx, recorder.Options{
 		PID: f.pid, Command: args, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless,
 		Tool:   "callreel " + version,
-		Notice: status.notice, Progress: status.progress,
+		Notice: status.notice, Progress: status.recording,
 	})
 	status.clear()
 	if result == nil {
 		return err
 	}
-	if werr := f.write(c.OutOrStdout(), result, len(args) > 0); err == nil {
+	if werr := f.write(c, result, len(args) > 0); err == nil {
 		err = werr
 	}
 	if err == nil && !result.TextVerified {
 		err = errors.New("callreel: the text is not what the files say; somebody else has changed it while recording")
 	}
-	if err == nil && result.ExitCode != 0 {
-		return &exitError{code: result.ExitCode}
+	if result.ExitCode != 0 {
+		return &exitError{result.ExitCode, err}
 	}
 	return err
+}
+
+// recording shows how a recording stands.
+func (s *status) recording(p recorder.Progress) {
+	s.show("%5.1fs  %s calls  %s dropped  %s  %s   Ctrl-C ends", p.Elapsed.Seconds(), count(p.Calls), count(p.Dropped),
+		things(uint64(p.Threads), "thread"), bytesText(p.Bytes))
 }
 
 // summary is what --json and --summary write; the keys are promised.
@@ -115,82 +144,66 @@ type summary struct {
 	ExitCode     *int    `json:"exit_code,omitempty"`
 }
 
-func (f *recordFlags) write(stdout io.Writer, r *recorder.Result, command bool) error {
-	var s summary
+func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
+	s := &summary{
+		Calls: r.Calls, Events: r.Events, Dropped: r.Dropped, LostExits: r.LostExits, Torn: r.Torn,
+		Bytes: r.Bytes, Threads: r.Threads,
+		AttachStopMS: milliseconds(r.AttachStop), DetachStopMS: milliseconds(r.DetachStop),
+		TextVerified: r.TextVerified, Ended: r.Ended, Left: r.Left, File: f.output,
+	}
 	s.Functions.Seen, s.Functions.Traced, s.Functions.Compiled = r.Seen, r.Traced, r.Traced
 	s.Functions.Refused = r.Refused
-	s.Calls, s.Events, s.Dropped, s.LostExits, s.Torn = r.Calls, r.Events, r.Dropped, r.LostExits, r.Torn
-	s.Bytes, s.Threads = r.Bytes, r.Threads
-	s.AttachStopMS, s.DetachStopMS = milliseconds(r.AttachStop), milliseconds(r.DetachStop)
-	s.TextVerified, s.Ended, s.Left, s.File = r.TextVerified, r.Ended, r.Left, f.output
+	if s.Functions.Refused == nil {
+		s.Functions.Refused = map[string]int{}
+	}
 	if command {
 		s.ExitCode = &r.ExitCode
 	}
+	return s
+}
+
+// write writes the summary where the flags want it.
+func (f *recordFlags) write(c *cobra.Command, r *recorder.Result, command bool) error {
+	s := f.summarize(r, command)
 	if f.summary != "" {
-		b, err := json.MarshalIndent(&s, "", "  ")
+		text, err := jsonText(s)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.summary, append(b, '\n'), 0o644); err != nil {
-			return fmt.Errorf("callreel: %w", err)
+		if err := os.WriteFile(f.summary, append(text, '\n'), 0o644); err != nil {
+			return fmt.Errorf("callreel: writing the summary: %w", err)
 		}
 	}
-	if f.json {
-		return json.NewEncoder(stdout).Encode(&s)
-	}
-	if f.summary == "" {
-		f.say(os.Stderr, r)
+	switch {
+	case f.json:
+		return writeJSON(c.OutOrStdout(), s)
+	case command && f.summary == "":
+		return f.say(c.ErrOrStderr(), r, command) // stdout is the command's
+	case f.summary == "":
+		return f.say(c.OutOrStdout(), r, command)
 	}
 	return nil
 }
 
-// say writes the summary for people; to stderr, since stdout may be the command's.
-func (f *recordFlags) say(w io.Writer, r *recorder.Result) {
-	fmt.Fprintf(w, "%s: %s calls in %d threads, %s", f.output, count(r.Calls), r.Threads, bytesText(r.Bytes))
-	if r.Events > 0 {
-		fmt.Fprintf(w, " (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))
+// say writes the summary for people.
+func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
+	const enough = 100_000 // events, for the tables of functions and images not to count
+	text := fmt.Sprintf("%s: %s in %s, %s", printable(f.output), things(r.Calls, "call"), things(uint64(r.Threads), "thread"), bytesText(r.Bytes))
+	if r.Events >= enough {
+		text += fmt.Sprintf(" (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))
 	}
-	fmt.Fprintf(w, ", %s dropped\n", count(r.Dropped))
-	fmt.Fprintf(w, "%d of %d functions traced; stopped %.1f ms to attach", r.Traced, r.Seen, milliseconds(r.AttachStop))
+	text += fmt.Sprintf(", %s dropped\n%s of %s traced", count(r.Dropped), count(uint64(r.Traced)), things(uint64(r.Seen), "function"))
+	if !command {
+		text += fmt.Sprintf("; stopped %.1f ms to attach", milliseconds(r.AttachStop))
+	}
 	if r.Ended {
-		fmt.Fprintf(w, "; the process has ended\n")
+		text += "; the process has ended\n"
 	} else {
-		fmt.Fprintf(w, ", %.1f ms to detach; text verified: %v\n", milliseconds(r.DetachStop), r.TextVerified)
+		text += fmt.Sprintf("; stopped %.1f ms to detach; text verified: %v\n", milliseconds(r.DetachStop), r.TextVerified)
 	}
 	if r.Left != "" {
-		fmt.Fprintf(w, "stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", r.Left)
+		text += fmt.Sprintf("stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", printable(r.Left))
 	}
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// status is the line of progress on a terminal; elsewhere only notices are written.
-type status struct {
-	w    *os.File
-	tty  bool
-	open bool
-}
-
-func newStatus(w *os.File) *status {
-	return &status{w: w, tty: term.IsTerminal(int(w.Fd()))}
-}
-
-func (s *status) notice(format string, args ...any) {
-	s.clear()
-	fmt.Fprintf(s.w, "callreel: "+format+"\n", args...)
-}
-
-func (s *status) progress(p recorder.Progress) {
-	if !s.tty {
-		return
-	}
-	s.open = true
-	fmt.Fprintf(s.w, "\r\x1b[K%5.1fs  %s calls  %s dropped  %d threads  %s   Ctrl-C ends", p.Elapsed.Seconds(), count(p.Calls), count(p.Dropped), p.Threads, bytesText(p.Bytes))
-}
-
-func (s *status) clear() {
-	if s.open {
-		fmt.Fprint(s.w, "\r\x1b[K")
-		s.open = false
-	}
+	_, err := io.WriteString(w, text)
+	return err
 }

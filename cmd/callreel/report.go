@@ -3,13 +3,9 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"path"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,55 +13,68 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
+// reportFlags are the flags of report.
+type reportFlags struct {
+	sort      string
+	limit     int
+	functions []string
+	json      bool
+}
+
 func newReport() *cobra.Command {
-	var sortBy string
-	var limit int
-	var functions []string
-	var asJSON bool
+	f := &reportFlags{}
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Sum up a reel: calls and times of each function, threads, drops",
-		Args:  exactFile("report"),
-		RunE: func(c *cobra.Command, args []string) error {
-			key, ok := sortKeys[sortBy]
-			if !ok {
-				return usageError("callreel report: --sort %s: use calls, total, self or max", sortBy)
-			}
-			f, err := reel.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			sum := reel.Summarize(f, reel.SummaryOptions{Match: matchAny(functions), Name: demangle.Name})
-			slices.SortStableFunc(sum.Functions, func(a, b reel.FunctionSummary) int { return cmp.Compare(key(&b), key(&a)) })
-			if len(functions) > 0 && len(sum.Functions) == 0 {
-				return usageError("callreel report: -f %s matches no function of %s", strings.Join(functions, ", "), args[0])
-			}
-			if limit > 0 && len(sum.Functions) > limit {
-				sum.Functions = sum.Functions[:limit]
-			}
-			if asJSON {
-				return reportJSON(c.OutOrStdout(), sum)
-			}
-			return reportText(c.OutOrStdout(), sum)
-		},
+		Long: `Report writes a line for each function that was called: its calls, the time in it with the calls it made (total) and
+without them (self), and of its calls the median (p50), the 99th percentile (p99) and the longest (max).
+
+A damaged reel is read up to the damage and beyond it; what was lost is said.`,
+		Example: `  callreel report slow.reel --sort max --limit 20
+  callreel report slow.reel -f '*Command' --json`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.OutOrStdout(), args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&sortBy, "sort", "total", "order: calls, total, self or max")
-	fl.IntVar(&limit, "limit", 0, "only so many functions (default all)")
-	fl.StringArrayVarP(&functions, "function", "f", nil, "only functions of this name, a glob (repeatable)")
-	fl.BoolVar(&asJSON, "json", false, "write JSON")
+	fl.StringVar(&f.sort, "sort", "total", "the order, by this `KEY`: calls, total, self or max")
+	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
+	fl.BoolVar(&f.json, "json", false, "write JSON")
 	return c
 }
 
-// exactFile asks for one argument, in words.
-func exactFile(verb string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageError("callreel %s: give one FILE", verb)
-		}
-		return nil
+func (f *reportFlags) run(w io.Writer, path string) error {
+	key, ok := sortKeys[f.sort]
+	if !ok {
+		return usageError("callreel report: --sort %s: use calls, total, self or max", f.sort)
 	}
+	if f.limit < 0 {
+		return usageError("callreel report: --limit %d: use 0 for all, or a number above it", f.limit)
+	}
+	file, err := reel.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	options := reel.SummaryOptions{Name: demangle.Name}
+	wanted := newGlobs(f.functions)
+	if len(f.functions) > 0 {
+		options.Match = func(name string) bool { return wanted.match(name) || wanted.match(demangle.Short(name)) }
+	}
+	sum := reel.Summarize(file, options)
+	if err := wanted.unmatched("-f"); err != nil {
+		return fmt.Errorf("callreel report: %s: %w", path, err)
+	}
+	slices.SortStableFunc(sum.Functions, func(a, b reel.FunctionSummary) int { return cmp.Compare(key(&b), key(&a)) })
+	shown := sum.Functions
+	if f.limit > 0 {
+		shown = shown[:min(f.limit, len(shown))]
+	}
+	r := report{sum, shown, file.Closed()}
+	if f.json {
+		return r.json(w)
+	}
+	return r.text(w)
 }
 
 var sortKeys = map[string]func(*reel.FunctionSummary) uint64{
@@ -75,25 +84,14 @@ var sortKeys = map[string]func(*reel.FunctionSummary) uint64{
 	"max":   func(f *reel.FunctionSummary) uint64 { return f.Max },
 }
 
-// matchAny makes a filter of globs; nil without any.
-func matchAny(globs []string) func(string) bool {
-	if len(globs) == 0 {
-		return nil
-	}
-	clean := func(s string) string { return strings.ReplaceAll(s, "/", "\x01") } // path.Match stops * at slashes
-	return func(name string) bool {
-		for _, g := range globs {
-			if g == name {
-				return true
-			}
-			if ok, err := path.Match(clean(g), clean(name)); err == nil && ok {
-				return true
-			}
-		}
-		return false
-	}
+// report is what is written.
+type report struct {
+	*reel.Summary
+	shown  []reel.FunctionSummary
+	closed bool // the reel is whole: its recorder has ended it
 }
 
+// functionJSON is a function as --json has it; the keys are promised.
 type functionJSON struct {
 	Name       string `json:"name"`
 	Module     string `json:"module"`
@@ -107,51 +105,37 @@ type functionJSON struct {
 	Implicit   uint64 `json:"implicit,omitempty"`
 }
 
+// threadJSON is a thread as --json has it; the keys are promised.
 type threadJSON struct {
-	TID   int    `json:"tid"`
-	Name  string `json:"name"`
-	Calls uint64 `json:"calls"`
+	TID     int    `json:"tid"`
+	Name    string `json:"name"`
+	Calls   uint64 `json:"calls"`
+	Dropped uint64 `json:"dropped_events,omitempty"`
 }
 
-// reportJSON streams the report; `damaged` is there only for a damaged reel.
-func reportJSON(w io.Writer, s *reel.Summary) error {
+// json streams the report; "damaged" is there only for a damaged reel.
+func (r *report) json(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	list := func(key string, n int, item func(i int) any) error {
-		fmt.Fprintf(b, "%q:[", key)
-		for i := range n {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			line, err := json.Marshal(item(i))
-			if err != nil {
-				return err
-			}
-			b.WriteByte('\n')
-			b.Write(line)
-		}
-		b.WriteString("]")
-		return nil
-	}
 	b.WriteString("{")
-	err := list("functions", len(s.Functions), func(i int) any {
-		f := &s.Functions[i]
+	err := jsonList(b, "functions", len(r.shown), func(i int) any {
+		f := &r.shown[i]
 		return functionJSON{f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit}
 	})
 	if err != nil {
 		return err
 	}
 	b.WriteString(",\n")
-	if err := list("threads", len(s.Threads), func(i int) any {
-		t := &s.Threads[i]
-		return threadJSON{t.TID, t.Name, t.Calls}
+	if err := jsonList(b, "threads", len(r.Threads), func(i int) any {
+		t := &r.Threads[i]
+		return threadJSON{t.TID, t.Name, t.Calls, t.Dropped}
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d",
-		s.Calls, s.Events, s.DroppedEntries, s.DroppedExits, s.UnmatchedExits, s.Duration)
-	if len(s.Damage) > 0 {
+	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d,\"closed\":%v",
+		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
+	if len(r.Damage) > 0 {
 		b.WriteString(",\n")
-		if err := list("damaged", len(s.Damage), func(i int) any { return s.Damage[i].String() }); err != nil {
+		if err := jsonList(b, "damaged", len(r.Damage), func(i int) any { return r.Damage[i].String() }); err != nil {
 			return err
 		}
 	}
@@ -159,42 +143,45 @@ func reportJSON(w io.Writer, s *reel.Summary) error {
 	return b.Flush()
 }
 
-func reportText(w io.Writer, s *reel.Summary) error {
+// text writes the report for people.
+func (r *report) text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s\n", "calls", "total", "self", "p50", "p99", "max", "function")
-	for i := range s.Functions {
-		f := &s.Functions[i]
-		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(f.Calls), span(f.Total), span(f.Self), span(f.P50), span(f.P99), span(f.Max), printable(f.Module), printable(f.Name))
+	for i := range r.shown {
+		f := &r.shown[i]
+		p50, p99 := span(f.P50), span(f.P99)
+		if f.Calls == f.Unfinished+f.Implicit { // no call was seen whole
+			p50, p99 = "-", "-"
+		}
+		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(f.Calls), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
 		if f.Unfinished > 0 {
 			fmt.Fprintf(b, "  (%d unfinished)", f.Unfinished)
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "\n%s calls in %s; %s dropped", count(s.Calls), span(s.Duration), count(s.DroppedEntries))
-	if s.UnmatchedExits > 0 {
-		fmt.Fprintf(b, "; %s returns of calls that began before the recording, or were dropped", count(s.UnmatchedExits))
+	if n := len(r.Functions) - len(r.shown); n > 0 {
+		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
 	}
-	b.WriteString("\n\nthreads\n")
-	for i := range s.Threads {
-		t := &s.Threads[i]
+	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(r.Duration), count(r.DroppedEntries))
+	if r.UnmatchedExits > 0 {
+		fmt.Fprintf(b, "; %s of calls that began before the recording, or were dropped", things(r.UnmatchedExits, "return"))
+	}
+	b.WriteString("\n")
+	if r.Calls == 0 {
+		b.WriteString("No call was recorded: no thread entered a traced function. A call that began before the recording isn't seen.\n")
+	}
+	if len(r.Threads) > 0 {
+		b.WriteString("\nthreads\n")
+	}
+	for i := range r.Threads {
+		t := &r.Threads[i]
 		fmt.Fprintf(b, "%12s calls  %7d %s\n", count(t.Calls), t.TID, printable(t.Name))
 	}
-	for _, d := range s.Damage {
+	if !r.closed {
+		b.WriteString("\nThe reel was not ended by its recorder: that is still at work, or was killed.\n")
+	}
+	for _, d := range r.Damage {
 		fmt.Fprintf(b, "damaged: %s\n", printable(d.String()))
 	}
 	return b.Flush()
-}
-
-// span writes a time with three or four digits and a unit.
-func span(ns uint64) string {
-	d := time.Duration(ns)
-	switch {
-	case ns < 1000:
-		return fmt.Sprintf("%d ns", ns)
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.2f us", float64(ns)/1e3)
-	case d < time.Second:
-		return fmt.Sprintf("%.2f ms", float64(ns)/1e6)
-	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
 }

@@ -14,6 +14,14 @@ type signalCause struct{ sig os.Signal }
 func (c signalCause) Error() string     { return fmt.Sprintf("ended by signal: %v", c.sig) }
 func (c signalCause) Signal() os.Signal { return c.sig }
 
+// interrupted says what exit code a signal that has ended a verb stands for, as shells have it.
+func (c signalCause) exitCode() int {
+	if s, ok := c.sig.(syscall.Signal); ok {
+		return 128 + int(s)
+	}
+	return exitFailed
+}
+
 // untilSignal returns a context that SIGINT or SIGTERM ends. A second one has its default effect again: it ends the
 // program at once, which is safe at any instant.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -1,18 +1,67 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
-// printable makes a name from a file safe for a terminal: control characters are escaped.
+// printable makes text that came from outside safe for a terminal: control characters, invisible ones that reorder
+// what is around them, and bytes that are not UTF-8 are escaped.
 func printable(s string) string {
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			q := strconv.QuoteToGraphic(s)
-			return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
-		}
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	q := strconv.QuoteToGraphic(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}
+
+// count writes a number with thousands separated.
+func count(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
 	return s
 }
+
+// things writes a number and its noun: "1 thread", "2 threads".
+func things(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return count(n) + " " + noun + "s"
+}
+
+// bytesText writes a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n >= 10<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 10<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 10<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// span writes a time with three or four digits and a unit.
+func span(ns uint64) string {
+	d := time.Duration(ns)
+	switch {
+	case ns < 1000:
+		return fmt.Sprintf("%d ns", ns)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f us", float64(ns)/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.2f ms", float64(ns)/1e6)
+	}
+	return fmt.Sprintf("%.3f s", float64(ns)/1e9)
+}
+
+// milliseconds is how JSON gives the time of stops.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

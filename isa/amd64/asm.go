@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Asm appends x86-64 machine code that will run at a known address. It knows just the instructions that stubs
 // are made of; each method encodes one of them (Intel SDM vol. 2, chapters 3–5).
 //
-// Errors (a displacement out of ±2 GiB, an unplaced label) are kept and given by Finish, so that straight-line code
-// stays readable. The zero Asm is not usable: call NewAsm.
+// Errors (a displacement out of ±2 GiB, an unplaced label, an operand that has no encoding) are kept and given by Finish,
+// so that straight-line code stays readable. The zero Asm is not usable: call NewAsm.
 type Asm struct {
 	base   uint64
 	buf    []byte
@@ -119,9 +120,7 @@ func (a *Asm) imm32(v uint32) { a.buf = binary.LittleEndian.AppendUint32(a.buf, 
 func (a *Asm) rel32(addr uint64, tail int) {
 	d := int64(addr) - int64(a.PC()+4+uint64(tail))
 	if d < math.MinInt32 || d > math.MaxInt32 {
-		if a.err == nil {
-			a.err = fmt.Errorf("amd64: from %#x to %#x: %w", a.PC(), addr, ErrAsmRange)
-		}
+		a.fail(fmt.Errorf("amd64: from %#x to %#x: %w", a.PC(), addr, ErrAsmRange))
 		d = 0
 	}
 	a.imm32(uint32(int32(d)))
@@ -149,13 +148,7 @@ func (a *Asm) modrm(reg uint8, m Mem, tail int) {
 		mod = 0x40
 	}
 	if m.Scale != 0 || m.Base&7 == RSP { // rsp and r12 as a base need a SIB byte
-		sib := byte(m.Base & 7)
-		if m.Scale == 0 {
-			sib |= 4 << 3
-		} else {
-			sib |= byte(m.Index&7)<<3 | [9]byte{1: 0, 2: 1 << 6, 4: 2 << 6, 8: 3 << 6}[m.Scale]
-		}
-		a.Raw(mod|reg|4, sib)
+		a.Raw(mod|reg|4, a.sib(m))
 	} else {
 		a.Raw(mod | reg | byte(m.Base&7))
 	}
@@ -164,6 +157,27 @@ func (a *Asm) modrm(reg uint8, m Mem, tail int) {
 		a.Raw(byte(m.Disp))
 	case 0x80:
 		a.imm32(uint32(m.Disp))
+	}
+}
+
+// sib is the SIB byte of an operand with an index, or with a base that has no form without one.
+func (a *Asm) sib(m Mem) byte {
+	base := byte(m.Base & 7)
+	switch {
+	case m.Scale == 0:
+		return 4<<3 | base
+	case m.Index == RSP: // its number stands for no index
+		a.fail(fmt.Errorf("amd64: at %#x: rsp can't be an index", a.PC()))
+	case m.Scale != 1 && m.Scale != 2 && m.Scale != 4 && m.Scale != 8:
+		a.fail(fmt.Errorf("amd64: at %#x: an index can't be scaled by %d", a.PC(), m.Scale))
+	}
+	return byte(bits.TrailingZeros8(m.Scale))<<6 | byte(m.Index&7)<<3 | base
+}
+
+// fail keeps the first error for Finish.
+func (a *Asm) fail(err error) {
+	if a.err == nil {
+		a.err = err
 	}
 }
 

@@ -1,5 +1,7 @@
 package amd64
 
+import "fmt"
+
 // Load64 is mov r64, m64.
 func (a *Asm) Load64(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x8B) }
 
@@ -95,6 +97,12 @@ func (a *Asm) ShlImm(dst Reg, n uint8) {
 	a.Raw(n)
 }
 
+// ShrImm is shr r64, n.
+func (a *Asm) ShrImm(dst Reg, n uint8) {
+	a.rr(true, 5, dst, 0xC1)
+	a.Raw(n)
+}
+
 // Shl32Imm is shl r32, n; the upper half becomes zero.
 func (a *Asm) Shl32Imm(dst Reg, n uint8) {
 	a.rr(false, 4, dst, 0xC1)
@@ -123,7 +131,12 @@ func (a *Asm) CmpMem64Imm8(m Mem, v int8) {
 func (a *Asm) Test(x, y Reg) { a.rr(true, y, x, 0x85) }
 
 // TestALImm is test r8, imm8 for one of al, cl, dl, bl.
-func (a *Asm) TestALImm(r Reg, v uint8) { a.Raw(0xF6, 0xC0|byte(r&3), v) }
+func (a *Asm) TestALImm(r Reg, v uint8) {
+	if r > RBX {
+		a.fail(fmt.Errorf("amd64: at %#x: test of the low byte of %s isn't known here", a.PC(), r))
+	}
+	a.Raw(0xF6, 0xC0|byte(r&3), v)
+}
 
 // Jcc is a conditional jump to a label, always in the rel32 form.
 func (a *Asm) Jcc(c Cond, l Label) {

@@ -34,7 +34,8 @@ func DecodeTo(inst *Inst, code []byte) error {
 	return nil
 }
 
-// decodeShort decodes near the end of the bytes. If what was decided was decided with bytes that are not there, then the instruction is cut off.
+// decodeShort decodes near the end of the bytes. If what was decided was decided with bytes that are not there, then
+// the instruction is cut off.
 func (i *Inst) decodeShort(code []byte) error {
 	var padded [window]byte
 	copy(padded[:], code)
@@ -138,7 +139,8 @@ func (i *Inst) prefix(b byte) {
 	}
 }
 
-// mandatoryPrefix returns the prefix that selects among the instructions of one opcode, numbered as pp. F2 and F3 go before 66.
+// mandatoryPrefix returns the prefix that selects among the instructions of one opcode, numbered as pp. F2 and F3 go
+// before 66.
 func (i *Inst) mandatoryPrefix() uint8 {
 	switch {
 	case i.Prefixes&(Opsize66|RepF3|RepneF2) == 0:

@@ -29,6 +29,21 @@ func BenchmarkDecode(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/inst")
 	})
+	b.Run("ours by value", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			for at := 0; at < len(text); {
+				i, err := Decode(text[at:])
+				if err != nil {
+					at++
+					continue
+				}
+				at += int(i.Len)
+				n++
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/inst")
+	})
 	b.Run("x86asm", func(b *testing.B) {
 		n := 0
 		for b.Loop() {

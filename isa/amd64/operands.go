@@ -18,7 +18,8 @@ var addressings = [32]addressing{
 	4, 4, 4, 4, addressingSIB | 4, 4, 4, 4,
 }
 
-// operands reads what follows the opcode, n being the offset of it, and settles length and kind. It returns as decode does.
+// operands reads what follows the opcode, n being the offset of it, and settles length and kind. It returns as decode
+// does.
 //
 // This and address are where the time goes. Displacement and immediate are read without asking for their sizes,
 // since a branch that the processor guesses wrong costs more than both.

@@ -18,26 +18,26 @@ const (
 	shapeOpReg                           // the low three bits of the opcode are a register
 )
 
-// What ends an instruction; z is 2 bytes with the prefix 66 and 4 without, as in Intel SDM vol. 2 appendix A.2. The low three bits are
-// shapeTailSize.
+// What ends an instruction; z is 2 bytes with the prefix 66 and 4 without, as in Intel SDM vol. 2 appendix A.2. The
+// low three bits are shapeTailSize, those above number the nature.
 const (
-	tailNone  shape = 0<<3 | 0
-	tailByte  shape = 0<<3 | 1 // signed
-	tail32    shape = 0<<3 | 4 // signed
+	tailNone  shape = 0
+	tailByte  shape = 1        // signed
+	tail32    shape = 4        // signed
 	tailRel8  shape = 1<<3 | 1 // a branch displacement
 	tailRel32 shape = 1<<3 | 4 // a branch displacement; 66 does not shorten it (see the package comment)
 	tailZ     shape = 2<<3 | 4 // 2 or 4 bytes, signed
 
-	// Size or value of these need more: see special.
+	// Size or value of these depend on more than the prefix 66: see special.
 
-	tailV     shape = 3<<3 | 4  // 2, 4, or with REX.W 8 bytes, signed
-	tailUByte shape = 4<<3 | 1  // unsigned: ports and interrupt numbers
-	tailWord  shape = 5<<3 | 2  // unsigned
-	tailEnter shape = 6<<3 | 3  // 2 bytes and 1
-	tailMoffs shape = 7<<3 | 0  // an address: 8 bytes, with the prefix 67 only 4
-	tailTest8 shape = 8<<3 | 1  // none unless ModRM.reg is 0 or 1
-	tailTestZ shape = 9<<3 | 4  // 2 or 4 bytes, none unless ModRM.reg is 0 or 1
-	tailSSE4a shape = 10<<3 | 0 // 2 single bytes with 66 or F2
+	tailV     shape = 3<<3 | 4 // 2, 4, or with REX.W 8 bytes, signed
+	tailUByte shape = 4<<3 | 1 // unsigned: ports and interrupt numbers
+	tailWord  shape = 5<<3 | 2 // unsigned
+	tailEnter shape = 6<<3 | 3 // 2 bytes and 1
+	tailMoffs shape = 7 << 3   // an address: 8 bytes, with the prefix 67 only 4
+	tailTest8 shape = 8<<3 | 1 // none unless ModRM.reg is 0 or 1
+	tailTestZ shape = 9<<3 | 4 // 2 or 4 bytes, none unless ModRM.reg is 0 or 1
+	tailSSE4a shape = 10 << 3  // 2 single bytes with 66 or F2
 )
 
 // Two-letter names keep the tables below in the form of the manuals' opcode maps.

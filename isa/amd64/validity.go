@@ -4,8 +4,10 @@ package amd64
 // sixteen opcodes, a hexadecimal digit is one of them, from left (x0) to right (xF). In the digit 1 stands for no
 // prefix, 2 for 66, 4 for F3 and 8 for F2; f is an opcode for which the prefixes have no such meaning, 0 is none.
 //
-// The legacy maps are Intel SDM vol. 2 appendix A tables, with AMD's additions. VEX covers AVX, AVX2, FMA, FMA4, BMI, AVX-VNNI,
-// AVX-IFMA, AVX-NE-CONVERT, CMPccXADD, SHA512, SM3, SM4 and AMX; EVEX covers AVX-512 up to FP16. XOP is AMD64 APM vol. 6.
+// The legacy maps are Intel SDM vol. 2 appendix A tables, with AMD's additions. VEX covers AVX, AVX2, FMA,
+// FMA4, BMI, AVX-VNNI, AVX-IFMA, AVX-NE-CONVERT, CMPccXADD, SHA512, SM3, SM4 and AMX; EVEX covers AVX-512 up to FP16.
+// XOP is AMD64 APM vol. 6. VEX.L, W and vvvv are not looked at, nor what EVEX has in their stead: they say nothing
+// about length or operands, and a newer processor may give them a meaning.
 type opcodePrefixes [16]uint64
 
 // pp numbers the mandatory prefixes as the pp field of VEX does (Intel SDM vol. 2 §2.3.6.1).

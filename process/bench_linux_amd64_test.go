@@ -1,0 +1,80 @@
+package process
+
+import (
+	"context"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func BenchmarkStop(b *testing.B) {
+	g := startTarget(b, build(b, "idle.c", "gcc"), "16")
+	p, err := Open(g.pid())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	b.Run("17 idle threads", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.Stop(context.Background(), StopOptions{}, doNothing); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("and a system call", func(b *testing.B) {
+		for b.Loop() {
+			_, err := p.Stop(context.Background(), StopOptions{}, func(s *Stopped) error {
+				_, err := s.Syscall(unix.SYS_GETPID)
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("and eight in a batch", func(b *testing.B) {
+		calls := make([]Call, MaxBatch)
+		for i := range calls {
+			calls[i].Number = unix.SYS_GETPID
+		}
+		for b.Loop() {
+			_, err := p.Stop(context.Background(), StopOptions{}, func(s *Stopped) error {
+				_, err := s.SyscallBatch(calls)
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	g.finish()
+}
+
+func BenchmarkPrepareSyscalls(b *testing.B) {
+	g := startTarget(b, build(b, "idle.c", "gcc"))
+	for b.Loop() {
+		p, err := Open(g.pid())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := p.PrepareSyscalls(); err != nil {
+			b.Fatal(err)
+		}
+		p.Close()
+	}
+	g.finish()
+}
+
+func BenchmarkMaps(b *testing.B) {
+	text := []byte{}
+	for range 2000 {
+		text = append(text, "7f0123456000-7f0123457000 r-xp 00001000 fd:01 123456                     /usr/lib/x86_64-linux-gnu/libc.so.6\n"...)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseMaps(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

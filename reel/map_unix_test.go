@@ -1,0 +1,22 @@
+//go:build unix
+
+package reel
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestFileCutShortWhileOpenIsAnErrorNotACrash(t *testing.T) {
+	w, name := create(t, testHeader)
+	tw := addThread(t, w, Thread{TID: 1})
+	must(t, tw.Append(newProgram(1, 50).run(200_000)))
+	must(t, w.Close())
+	f := open(t, name)
+	must(t, os.Truncate(name, 100))
+	_, err := f.Decode(f.Chunks(1)[0], nil)
+	if err == nil || !strings.Contains(err.Error(), "became shorter") {
+		t.Errorf("decoding from a file that was cut short: %v", err)
+	}
+}
