@@ -10,8 +10,8 @@ import (
 )
 
 // writeOutput makes the file at path from what write writes. A file that is there is replaced only with force, and only
-// once all is written; after a failure there is no new file. What isn't a regular file (a pipe, a device) is written to.
-func writeOutput(path string, force bool, write func(io.Writer) error) (err error) {
+// once all is written; after a failure no new file is left. What isn't a regular file (a pipe, a device) is written to.
+func writeOutput(path string, force bool, write func(io.Writer) error) error {
 	old, err := os.Lstat(path)
 	if err == nil && old.Mode()&fs.ModeSymlink != 0 {
 		if old, err = os.Stat(path); err == nil {
@@ -20,6 +20,7 @@ func writeOutput(path string, force bool, write func(io.Writer) error) (err erro
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		return createOutput(path, write)
 	case err != nil:
 		return fmt.Errorf("callreel: %w", err)
 	case old.IsDir():
@@ -29,37 +30,43 @@ func writeOutput(path string, force bool, write func(io.Writer) error) (err erro
 	case !force:
 		return usageError("callreel: %s: %w; --force replaces it", path, fs.ErrExist)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	return replaceOutput(path, old.Mode().Perm(), write)
+}
+
+// createOutput makes a file that was not there.
+func createOutput(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("callreel: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(temporary.Name())
-		}
-	}()
-	err = write(temporary)
-	if err == nil {
-		err = temporary.Chmod(modeLike(old))
-	}
-	if cerr := temporary.Close(); err == nil {
+	err = write(f)
+	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(path))
 	}
-	if !force {
-		// Unlike a renamed file, a linked one never replaces another, one that came meanwhile.
-		if err = os.Link(temporary.Name(), path); err == nil {
-			return os.Remove(temporary.Name())
-		}
-		if errors.Is(err, fs.ErrExist) {
-			return usageError("callreel: %s: %w; --force replaces it", path, fs.ErrExist)
-		}
-		// There are file systems without links.
-	}
-	if err = os.Rename(temporary.Name(), path); err != nil {
+	return nil
+}
+
+// replaceOutput puts a file in the place of one that was there.
+func replaceOutput(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
 		return fmt.Errorf("callreel: %w", err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }
@@ -75,12 +82,4 @@ func writeInto(path string, write func(io.Writer) error) error {
 		err = cerr
 	}
 	return err
-}
-
-// modeLike is the mode for a file in the place of old, which may be nil.
-func modeLike(old fs.FileInfo) fs.FileMode {
-	if old == nil {
-		return 0o644
-	}
-	return old.Mode().Perm()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,9 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	})
 	status.clear()
 	if result == nil {
+		if ctx.Err() != nil { // nothing was recorded yet
+			return context.Cause(ctx)
+		}
 		return err
 	}
 	if werr := f.write(c, result, len(args) > 0); err == nil {

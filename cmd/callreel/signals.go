@@ -11,10 +11,10 @@ import (
 // signalCause is the cause of a context that a signal has ended; it is a recorder.SignalCause.
 type signalCause struct{ sig os.Signal }
 
-func (c signalCause) Error() string     { return fmt.Sprintf("ended by signal: %v", c.sig) }
+func (c signalCause) Error() string     { return fmt.Sprintf("ended by a signal: %v", c.sig) }
 func (c signalCause) Signal() os.Signal { return c.sig }
 
-// interrupted says what exit code a signal that has ended a verb stands for, as shells have it.
+// exitCode is the one that shells give to what a signal has ended.
 func (c signalCause) exitCode() int {
 	if s, ok := c.sig.(syscall.Signal); ok {
 		return 128 + int(s)

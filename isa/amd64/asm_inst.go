@@ -138,6 +138,12 @@ func (a *Asm) TestALImm(r Reg, v uint8) {
 	a.Raw(0xF6, 0xC0|byte(r&3), v)
 }
 
+// TestMem32Imm is test m32, imm32.
+func (a *Asm) TestMem32Imm(m Mem, v uint32) {
+	a.op(false, 0, m, 4, 0xF7)
+	a.imm32(v)
+}
+
 // Jcc is a conditional jump to a label, always in the rel32 form.
 func (a *Asm) Jcc(c Cond, l Label) {
 	a.Raw(0x0F, 0x80|byte(c))

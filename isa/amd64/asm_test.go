@@ -109,6 +109,7 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem(r, m) }, "cmp %r,QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem32Imm8(m, -1) }, "cmp DWORD PTR %m,0xffffffff"},
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem64Imm8(m, 5) }, "cmp QWORD PTR %m,0x5"},
+	{func(a *Asm, r Reg, m Mem) { a.TestMem32Imm(m, 1<<30) }, "test DWORD PTR %m,0x40000000"},
 }
 
 // regInstructions are the methods with two registers or one; %r and %e stand for the first, %s and %t for the second.
@@ -154,7 +155,7 @@ var bareInstructions = []struct {
 	{func(a *Asm) { a.Align(1) }, ""},
 	{func(a *Asm) { a.JmpTo(asmBase) }, "jmp 0x555500001000"},
 	{func(a *Asm) { a.JmpTo(asmBase + 0x7FFF_0000) }, "jmp 0x55557fff1000"},
-	{func(a *Asm) { a.CallTo(asmBase - 0x7FFF_0000) }, "call 0x5554d5561000"},
+	{func(a *Asm) { a.CallTo(asmBase - 0x7FFF_0000) }, "call 0x555480011000"},
 }
 
 func asmCases() []asmCase {

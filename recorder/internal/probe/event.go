@@ -149,19 +149,31 @@ func (c *coder) restore(above int32) {
 }
 
 // claim appends the claim of 16 bytes: RCX becomes the event's address, RDX the slots and RAX 8×TID. It jumps to off
-// when the gate is closed, to slow when the chunk has no room. The XADD is one instruction, so a signal handler that
-// runs stubs of its own comes wholly before or wholly after it and gets 16 bytes of its own.
+// when the gate is closed, to slow when the chunk has no room. The XADD is one instruction and gives address and room at
+// once, so a signal handler that runs stubs of its own, and may even change the chunk, comes wholly before or wholly after.
 func (c *coder) claim(off, slow amd64.Label) {
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, off)
 	c.Shl32Imm(amd64.RAX, 3)
-	c.MovImm32(amd64.RCX, ring.EventSize)
-	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
+	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
+}
+
+// take appends the taking of one event out of the claim word at m: RCX becomes its address. It jumps to none when there
+// is no room.
+func (c *coder) take(m amd64.Mem, none amd64.Label) {
+	c.MovImm64(amd64.RCX, ring.Claim)
+	c.Xadd64(m, amd64.RCX)
 	c.Test(amd64.RCX, amd64.RCX)
-	c.Jcc(amd64.CondNS, slow)
-	c.AddMem(amd64.RCX, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotEnd))
+	c.Jcc(amd64.CondNS, none)
+	c.addressOf(amd64.RCX)
+}
+
+// addressOf appends the reduction of a claim word to the address in it.
+func (c *coder) addressOf(r amd64.Reg) {
+	c.ShlImm(r, 64-ring.ClaimShift)
+	c.ShrImm(r, 64-ring.ClaimShift)
 }
 
 // time appends the store of the time-stamp counter into the event at RCX, if the event has one. RAX and RDX are

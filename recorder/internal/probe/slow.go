@@ -98,6 +98,8 @@ func (s *slowPath) quickDrop() {
 	s.Jcc(amd64.CondE, s.block)
 	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
 	s.Jcc(amd64.CondNE, s.block)
+	s.TestMem32Imm(s.slot(ring.SlotLeft+4), ring.NearlyRoom)
+	s.Jcc(amd64.CondNE, s.block)
 	s.TestALImm(amd64.RBX, 1)
 	s.Jcc(amd64.CondE, s.entryDrop)
 	// An exit at or below the mark belongs to an entry that was dropped.
@@ -120,11 +122,7 @@ func (s *slowPath) blockSignals(maskAt uint64) {
 // tryClaim claims 16 bytes and writes the event; without room it goes on to acquire.
 func (s *slowPath) tryClaim() {
 	s.Place(s.claim)
-	s.MovImm32(amd64.RCX, ring.EventSize)
-	s.Xadd64(s.slot(ring.SlotLeft), amd64.RCX)
-	s.Test(amd64.RCX, amd64.RCX)
-	s.Jcc(amd64.CondNS, s.register)
-	s.AddMem(amd64.RCX, s.slot(ring.SlotEnd))
+	s.take(s.slot(ring.SlotLeft), s.register)
 	s.Place(s.write)
 	s.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RBP)
 	switch s.rt.Clock {
@@ -164,7 +162,7 @@ func (s *slowPath) registerThread() {
 	s.Mov(amd64.RAX, amd64.R8)
 	s.Sub(amd64.RAX, amd64.R9)
 	s.Lea(amd64.RAX, amd64.At(amd64.RAX, -ring.SlotsOff))
-	s.Raw(0x48, 0xC1, 0xE8, 0x06) // shr rax, 6: the slot's index is the thread ID
+	s.ShrImm(amd64.RAX, 6) // the slot's index is the thread ID
 	s.Store32(amd64.At(amd64.R12, ring.RegTID), amd64.RAX)
 }
 
@@ -179,7 +177,7 @@ func (s *slowPath) pop(off int32, none amd64.Label) {
 	s.Jcc(amd64.CondE, none)
 	s.Load32(amd64.RCX, amd64.AtIndex(amd64.R9, amd64.RDX, 4, ring.NextOff-4))
 	s.Mov(amd64.RSI, amd64.RAX)
-	s.Raw(0x48, 0xC1, 0xEE, 0x20) // shr rsi, 32
+	s.ShrImm(amd64.RSI, 32)
 	s.Lea(amd64.RSI, amd64.At(amd64.RSI, 1))
 	s.ShlImm(amd64.RSI, 32)
 	s.Or(amd64.RSI, amd64.RCX)
@@ -206,7 +204,6 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 
 	s.Place(noSpare)
 	s.pop(ring.HdrPool, none)
-	s.MovImm64(amd64.RSI, ^uint64(ring.ChunkSize-ring.ChunkHeader)+1)
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
 	s.Lea(amd64.R12, s.slot(ring.SlotLeft))
@@ -219,9 +216,20 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Place(drop)
 	s.TestALImm(amd64.RBX, 1)
 	s.Jcc(amd64.CondNE, s.exitSpare)
+	s.startDropping()
 	// Signals go back to what they were before the drop is counted, in code shared with the quick way.
 	s.restoreMask()
 	s.Jmp(s.entryDrop)
+}
+
+// startDropping begins a time of dropping, with no entry dropped yet; no signal may come between its instructions.
+func (s *slowPath) startDropping() {
+	already := s.NewLabel()
+	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
+	s.Jcc(amd64.CondNE, already)
+	s.Store64Imm(s.slot(ring.SlotMark), 0)
+	s.Store32Imm(s.slot(ring.SlotMode), modeDropping)
+	s.Place(already)
 }
 
 // wait sleeps 100 µs with the old signal mask and starts again, unless the recorder has been silent for too long.
@@ -254,16 +262,16 @@ func (s *slowPath) heartbeat(limit int32) {
 	s.CmpMem(amd64.RAX, s.hdr(limit))
 }
 
-// installChunk makes chunk EDX (index+1) the thread's own. R12 is where its room is noted, SlotLeft or SlotSpare, RSI
-// minus its size.
+// installChunk makes chunk EDX (index+1) the thread's own. R12 is where its claim word goes, SlotLeft or SlotSpare.
 func (s *slowPath) installChunk() {
 	s.Place(s.install)
 	first, linked := s.NewLabel(), s.NewLabel()
 	s.Mov32(amd64.RDI, amd64.RDX)
 	s.ShlImm(amd64.RDI, ring.ChunkShift)
-	s.Lea(amd64.RDI, amd64.AtIndex(amd64.R9, amd64.RDI, 1, ring.ChunksOff)) // the chunk's end
+	s.Lea(amd64.RDI, amd64.AtIndex(amd64.R9, amd64.RDI, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkHeader))
+	s.MovImm64(amd64.RSI, ring.FullRoom)
+	s.Or(amd64.RSI, amd64.RDI)
 	s.Load32(amd64.RAX, s.slot(ring.SlotChunk))
-	s.Store64(s.slot(ring.SlotEnd), amd64.RDI)
 	s.Store32(s.slot(ring.SlotChunk), amd64.RDX)
 	s.Store64(amd64.At(amd64.R12, 0), amd64.RSI)
 	s.Test(amd64.RAX, amd64.RAX)
@@ -291,17 +299,12 @@ func (s *slowPath) spareExit() {
 	s.CmpMem(amd64.RBP, s.slot(ring.SlotMark))
 	s.Jcc(amd64.CondBE, s.unblock)
 	s.Place(sure)
-	s.Store32Imm(s.slot(ring.SlotMode), modeDropping)
-	s.Load64(amd64.RCX, s.slot(ring.SlotSpare))
-	s.Test(amd64.RCX, amd64.RCX)
-	s.Jcc(amd64.CondE, take)
-	s.Lea(amd64.RAX, amd64.At(amd64.RCX, ring.EventSize))
-	s.Store64(s.slot(ring.SlotSpare), amd64.RAX)
-	s.AddMem(amd64.RCX, s.slot(ring.SlotEnd))
+	s.startDropping()
+	s.take(s.slot(ring.SlotSpare), take)
 	s.Jmp(s.write)
 	s.Place(take)
+	s.Store64Imm(s.slot(ring.SlotSpare), 0)
 	s.pop(ring.HdrReserve, lost)
-	s.MovImm64(amd64.RSI, ^uint64(ring.ChunkSize-ring.ChunkHeader)+1)
 	s.Lea(amd64.R12, s.slot(ring.SlotSpare))
 	s.Jmp(s.install)
 	s.Place(lost)
@@ -325,12 +328,12 @@ func (s *slowPath) unblockSignals() {
 	s.Jmp(s.out)
 }
 
-// dropEntry counts an entry that is dropped and closes the gate when the recorder is dead. The mark may only rise; a
-// handler that comes between its reading and writing runs deeper in the stack, so its own mark is lower.
+// dropEntry counts an entry that is dropped and closes the gate when the recorder is dead. Signals are not blocked. The
+// mark may only rise; a handler that comes between its reading and writing runs deeper in the stack, so its own mark is
+// lower. If the handler ended the dropping, the mark means nothing until startDropping sets it back.
 func (s *slowPath) dropEntry() {
 	marked := s.NewLabel()
 	s.Place(s.entryDrop)
-	s.Store32Imm(s.slot(ring.SlotMode), modeDropping)
 	s.IncMem(s.slot(ring.SlotDropped))
 	s.CmpMem(amd64.RBP, s.slot(ring.SlotMark))
 	s.Jcc(amd64.CondBE, marked)

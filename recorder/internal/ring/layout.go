@@ -59,16 +59,29 @@ const (
 
 // A slot. All fields are written by its own thread only, but for the recorder's reset after the thread's death.
 const (
-	SlotLeft       = 0  // i64, minus the bytes left in the chunk; ≥ 0 sends the stub to the slow path
-	SlotEnd        = 8  // u64, address of the chunk's end
+	SlotLeft       = 0  // u64, the claim word (see Claim): what is left of the chunk
 	SlotChunk      = 16 // u32, current chunk, index+1
 	SlotMode       = 20 // u32, 1 while entries are dropped
 	SlotMark       = 24 // u64, highest SP of an entry that was dropped in this mode
-	SlotSpare      = 32 // i64, what SlotLeft would be, while only exits are accepted
+	SlotSpare      = 32 // u64, the claim word of the thread's spare room, while only exits are accepted; 0 without any
 	SlotDropped    = 40 // u64, entries dropped
 	SlotLostExits  = 48 // u64, exits of accepted calls lost since even the reserve was empty
 	SlotFirst      = 56 // u32, the thread's first chunk, index+1
 	SlotRegistered = 60 // u32, 1 once the thread stands in the registry
+)
+
+// A claim word says in one word, so that one XADD of Claim takes an event out of it and tells where that is, how many
+// events still fit, negated, in its upper 16 bits, and in the lower 48 the address of the next one in the target. One
+// word, because a signal handler that changes the chunk may come between any two instructions. While it is not negative
+// there is no room; the failed claims that it then counts are set back by the slow path before they could reach the
+// sign (see NearlyRoom).
+const (
+	Claim      = 1<<ClaimShift | EventSize
+	ClaimShift = 48
+	// NearlyRoom is set in the upper half of a claim word that has counted 2^14 or more failed claims.
+	NearlyRoom = 1 << 30
+	// FullRoom is the upper 16 bits of the claim word of an empty chunk, in place.
+	FullRoom = (1<<16 - ChunkEvents) << ClaimShift
 )
 
 // A chunk: a header, then events.
