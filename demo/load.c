@@ -1,3 +1,6 @@
+// For cc, not for the go command, which takes a .c file in a package for cgo:
+//go:build ignore
+
 /*
  * load PORT SECONDS: asks the demo's server for pages on three connections for
  * SECONDS, at a few thousand requests a second, and prints how long they took.

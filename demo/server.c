@@ -1,3 +1,6 @@
+// For cc, not for the go command, which takes a .c file in a package for cgo:
+//go:build ignore
+
 /*
  * A small web server that callreel's demo records: threads, a cache of rendered
  * pages, templates, run-length compression. One request in it is slow, for a

@@ -254,10 +254,10 @@ func TestChromeSurvivesHostileNames(t *testing.T) {
 // TestChromeAgreesWithTheReport holds call counts and outermost times of a longer
 // run against reel.Summarize.
 func TestChromeAgreesWithTheReport(t *testing.T) {
-	events := manyCalls(40_000)
+	events := manyCalls(12_000)
 	f := record(t, reel.ClockFull, manyNames(), func(w *reel.Writer) {
 		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, events...)
-		appendTo(t, w, reel.Thread{TID: 2, Name: "u"}, events[:10_000]...)
+		appendTo(t, w, reel.Thread{TID: 2, Name: "u"}, events[:3_000]...)
 	})
 	calls, total := map[string]uint64{}, map[string]float64{}
 	open := map[string][]float64{}
@@ -301,7 +301,7 @@ func (p *brokenPipe) Write(b []byte) (int, error) {
 
 func TestChromeStopsOnErrorAndCancel(t *testing.T) {
 	f := record(t, reel.ClockFull, manyNames(), func(w *reel.Writer) {
-		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, manyCalls(300_000)...)
+		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, manyCalls(150_000)...)
 	})
 	if err := Chrome(context.Background(), f, &brokenPipe{room: 1 << 20}, ChromeOptions{}); !errors.Is(err, io.ErrClosedPipe) || !strings.Contains(err.Error(), f.Name()) {
 		t.Errorf("writing into a broken pipe: %v", err)

@@ -23,6 +23,7 @@ type session struct {
 	fd     int // of the ring memory, -1 when there is none
 	size   uint64
 
+	restorers []uint64 // see findRestorers
 	patches   []probe.Patch
 	patched   bool
 	stopped   time.Duration // that the process stood still for attaching
@@ -229,6 +230,11 @@ func (s *session) prepare(set ring.Setup) (islands, all []page, err error) {
 		rec.arenas = append(rec.arenas, span{a.base, a.size + pageSize})
 	}
 	rec.patches = s.patches
+	maps, err := s.p.Maps()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.restorers = findRestorers(s.p, maps)
 	if s.memory, err = ring.Map(s.fd, s.size); err != nil {
 		return nil, nil, err
 	}
@@ -321,7 +327,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping) error 
 			return err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, func(pc uint64) bool { return inside(pc) != nil })
+	frames, err := interruptedPCs(st, maps, s.restorers, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,65 +29,108 @@ type undoing struct {
 // enters a stub again; then threads are let out of the stubs; then the islands, which lead there; then memory that
 // nobody can come back to.
 func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize uint64) (undoing, error) {
-	var u undoing
-	islands, sites := split(r.patches)
-	pages, foreign, err := restorePages(p, sites)
+	w, err := prepareUndo(p, r)
 	if err != nil {
 		if !p.Alive() {
-			u.gone = true
-			return u, nil
+			return undoing{gone: true}, nil
 		}
-		return u, err
+		return undoing{}, err
 	}
-	u.foreign = foreign
-	hops := make(map[uint64]bool, len(islands))
-	for _, i := range islands {
-		hops[i.Addr] = true
+	w.ring = span{ringAt, ringSize}
+	u := undoing{foreign: w.foreign}
+	// A handler returns soon, as a rule, and then nothing of ours is left.
+	for try := 0; ; try++ {
+		d, serr := p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) (err error) {
+			u.left, err = w.in(st)
+			return err
+		})
+		u.stopped += d
+		if err = serr; err != nil || u.left == "" || try >= leftRetries {
+			break
+		}
+		time.Sleep(time.Millisecond << min(try, 6))
 	}
-	u.stopped, err = p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error {
-		maps, err := p.Maps()
-		if err != nil {
-			return err
-		}
-		if m := ringMapping(maps); m == nil || m.Start != ringAt {
-			return process.ErrExec
-		}
-		if err := writePages(p, pages, newSide); err != nil {
-			return err
-		}
-		inside := func(pc uint64) bool { return r.inArena(pc) || hops[pc] }
-		stuck, err := letOut(st, inside)
-		if err != nil {
-			return err
-		}
-		frames, err := interruptedPCs(st, maps, inside)
-		if err != nil {
-			return err
-		}
-		switch {
-		case stuck != 0:
-			u.left = fmt.Sprintf("thread %d did not leave a stub", stuck)
-		case len(frames) > 0:
-			u.left = fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid)
-		}
-		if u.left != "" {
-			return nil // the islands stay, too: they are in padding, where nothing else comes
-		}
-		back, _, err := restorePages(p, islands)
-		if err != nil {
-			return err
-		}
-		if err := writePages(p, back, newSide); err != nil {
-			return err
-		}
-		return unmap(st, r, ringAt, ringSize)
-	})
 	if errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
 		u.gone = true
 		return u, nil
 	}
 	return u, err
 }
+
+// undoWork is what undo has to do while the process stands, made ready before.
+type undoWork struct {
+	p         *process.Process
+	r         *recovery
+	ring      span
+	islands   []probe.Patch
+	hops      map[uint64]bool // addresses of the islands
+	pages     []page          // with the sites restored
+	foreign   int
+	restorers []uint64
+}
+
+func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
+	w := &undoWork{p: p, r: r, hops: map[uint64]bool{}}
+	islands, sites := split(r.patches)
+	w.islands = islands
+	for _, i := range islands {
+		w.hops[i.Addr] = true
+	}
+	var err error
+	if w.pages, w.foreign, err = restorePages(p, sites); err != nil {
+		return nil, err
+	}
+	maps, err := p.Maps()
+	w.restorers = findRestorers(p, maps)
+	return w, err
+}
+
+// in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
+// done again.
+func (w *undoWork) in(st *process.Stopped) (left string, err error) {
+	maps, err := w.p.Maps()
+	if err != nil {
+		return "", err
+	}
+	if m := ringMapping(maps); m == nil || m.Start != w.ring.base {
+		return "", process.ErrExec
+	}
+	if err := writePages(w.p, w.pages, newSide); err != nil {
+		return "", err
+	}
+	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
+	stuck, err := letOut(st, inside)
+	if err != nil {
+		return "", err
+	}
+	frames, err := interruptedPCs(st, maps, w.restorers, inside)
+	if err != nil {
+		return "", err
+	}
+	onIsland := false
+	switch {
+	case stuck != 0:
+		left = fmt.Sprintf("thread %d did not leave a stub", stuck)
+		onIsland = true // for all we know
+	case len(frames) > 0:
+		left = fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid)
+		onIsland = slices.ContainsFunc(frames, func(f interrupted) bool { return w.hops[f.pc] })
+	}
+	if onIsland {
+		return left, nil // islands are in padding, where nothing else comes
+	}
+	text, _, err := restorePages(w.p, w.islands)
+	if err != nil {
+		return left, err
+	}
+	if err := writePages(w.p, text, newSide); err != nil || left != "" {
+		return left, err
+	}
+	return "", unmap(st, w.r, w.ring.base, w.ring.size)
+}
+
+// leftRetries is how often threads are looked at again that can come back into a stub: for half a second in all.
+const leftRetries = 12
 
 // letOut lets threads run on until they are out of the arenas, and returns one that didn't get out.
 func letOut(st *process.Stopped, inside func(pc uint64) bool) (stuck int, err error) {

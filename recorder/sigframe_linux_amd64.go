@@ -3,20 +3,24 @@ package recorder
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/callreel/callreel/process"
 )
 
 // Code that a signal handler returns to: mov $15,%rax (or %eax); syscall (rt_sigreturn).
-var restorers = [][]byte{
+var restorerCode = [][]byte{
 	{0x48, 0xC7, 0xC0, 0x0F, 0, 0, 0, 0x0F, 0x05},
 	{0xB8, 0x0F, 0, 0, 0, 0x0F, 0x05},
 }
 
-// ripInFrame is where, from the start of struct rt_sigframe, the interrupted RIP stands: the return address (8), then in
-// struct ucontext flags, link and stack (40) and 16 registers before it (arch/x86/include/asm/sigframe.h, uapi
-// sigcontext.h).
-const ripInFrame = 8 + 40 + 16*8
+// Where, from the start of struct rt_sigframe, the interrupted registers stand: behind the return address (8) and, in
+// struct ucontext, flags, link and stack (40), R8 to R15 and eight more come RSP and RIP (arch/x86/include/asm/sigframe.h,
+// uapi sigcontext.h).
+const (
+	rspInFrame = 8 + 40 + 15*8
+	ripInFrame = rspInFrame + 8
+)
 
 // interrupted is a place on a stack that holds the PC a signal handler will return to.
 type interrupted struct {
@@ -26,11 +30,46 @@ type interrupted struct {
 	tid int
 }
 
+// findRestorers returns the addresses that handlers return to, by which their frames are known. It reads all text, so it is
+// done before the process is stopped: the C library that has installed the handlers is there by then.
+func findRestorers(p *process.Process, maps []process.Mapping) []uint64 {
+	const overlap = 8 // the longer code, less a byte
+	var found []uint64
+	buf := make([]byte, 1<<20)
+	for i := range maps {
+		m := &maps[i]
+		if m.Perm&process.PermExec == 0 || m.Inode == 0 {
+			continue
+		}
+		for at := m.Start; at < m.End; at += uint64(len(buf)) - overlap {
+			n, _ := p.ReadAt(buf[:min(uint64(len(buf)), m.End-at)], at)
+			for _, code := range restorerCode {
+				for from := 0; ; from++ {
+					k := bytes.Index(buf[from:n], code)
+					if k < 0 {
+						break
+					}
+					from += k
+					found = append(found, at+uint64(from))
+				}
+			}
+			if n < len(buf) {
+				break
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// maxStacks bounds the stacks that are looked through for one thread: handlers on alternate stacks can't be nested
+// deeper than there are signals.
+const maxStacks = 64
+
 // interruptedPCs finds the frames of running signal handlers whose interrupted PC satisfies want. It looks through the
-// part in use of each thread's stack for such a PC, and holds what it finds against the frame's form, so that a stale
-// word on the stack doesn't count.
-func interruptedPCs(s *process.Stopped, maps []process.Mapping, want func(pc uint64) bool) ([]interrupted, error) {
-	p := s.Process()
+// part in use of each thread's stack for frames, and from a frame goes on to the stack that was interrupted, when that
+// is another one (sigaltstack).
+func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, want func(pc uint64) bool) ([]interrupted, error) {
 	var found []interrupted
 	var buf []byte
 	for _, t := range s.Threads() {
@@ -38,46 +77,47 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, want func(pc uin
 		if err != nil {
 			return nil, err
 		}
-		lo := regs.Rsp &^ 7
-		m := mappingAt(maps, lo)
-		if m == nil {
-			continue
-		}
-		size := min(m.End-lo, 8<<20) // a stack's default limit: frames of handlers are near the top
-		if uint64(cap(buf)) < size {
-			buf = make([]byte, size)
-		}
-		buf = buf[:size]
-		n, err := p.ReadAt(buf, lo)
-		if err != nil && n == 0 {
-			continue
-		}
-		for off := ripInFrame; off+8 <= n; off += 8 {
-			pc := binary.LittleEndian.Uint64(buf[off:])
-			if pc < 4096 || !want(pc) {
+		stacks := []uint64{regs.Rsp}
+		seen := map[uint64]bool{} // starts of mappings
+		for i := 0; i < len(stacks) && i < maxStacks; i++ {
+			lo := stacks[i] &^ 7
+			m := mappingAt(maps, lo)
+			if m == nil || seen[m.Start] {
 				continue
 			}
-			if ret := binary.LittleEndian.Uint64(buf[off-ripInFrame:]); isRestorer(p, maps, ret) {
-				found = append(found, interrupted{at: lo + uint64(off), pc: pc, tid: t.TID})
+			seen[m.Start] = true
+			size := min(m.End-lo, 8<<20) // a stack's default limit: frames of handlers are near the top
+			if uint64(cap(buf)) < size {
+				buf = make([]byte, size)
 			}
+			n, _ := s.Process().ReadAt(buf[:size], lo)
+			framesOn(buf[:n], restorers, func(off int, pc, sp uint64) {
+				if want(pc) {
+					found = append(found, interrupted{at: lo + uint64(off+ripInFrame), pc: pc, tid: t.TID})
+				}
+				stacks = append(stacks, sp)
+			})
 		}
 	}
 	return found, nil
 }
 
-func isRestorer(p *process.Process, maps []process.Mapping, addr uint64) bool {
-	m := mappingAt(maps, addr)
-	if m == nil || m.Perm&process.PermExec == 0 {
-		return false
+// framesOn calls f with each signal frame's offset on a stack and the PC and SP it holds.
+func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) {
+	le := binary.LittleEndian
+	if len(restorers) == 0 {
+		return
 	}
-	var code [9]byte
-	n, _ := p.ReadAt(code[:], addr)
-	for _, r := range restorers {
-		if n >= len(r) && bytes.Equal(code[:len(r)], r) {
-			return true
+	lo, hi := restorers[0], restorers[len(restorers)-1]
+	for off := 0; off+ripInFrame+8 <= len(stack); off += 8 {
+		ret := le.Uint64(stack[off:])
+		if ret < lo || ret > hi {
+			continue
+		}
+		if _, is := slices.BinarySearch(restorers, ret); is {
+			f(off, le.Uint64(stack[off+ripInFrame:]), le.Uint64(stack[off+rspInFrame:]))
 		}
 	}
-	return false
 }
 
 func mappingAt(maps []process.Mapping, addr uint64) *process.Mapping {

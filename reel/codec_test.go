@@ -50,7 +50,7 @@ func withoutClock(events []Event, mode ClockMode) []Event {
 
 func TestCodecRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	program := newProgram(3, 300).run(400_000)
+	program := newProgram(3, 300).run(200_000)
 	recursion := make([]Event, 0, 20_000)
 	for i := range 10_000 {
 		recursion = append(recursion, Entry(uint64(1000+i), uint32(1<<30-i*48), 9))

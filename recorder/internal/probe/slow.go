@@ -79,6 +79,8 @@ func (s *slowPath) prologue() {
 	s.Load64(amd64.RDX, amd64.AtAddr(s.rt.Gate))
 	s.Test(amd64.RDX, amd64.RDX)
 	s.Jcc(amd64.CondE, s.out)
+	s.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
+	s.Jcc(amd64.CondE, s.out)
 	s.Lea(amd64.R8, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, 0))
 	s.Lea(amd64.R9, amd64.At(amd64.RDX, -ring.SlotsOff))
 }

@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder"
+)
+
+// Process checks whether a process can be recorded. It is neither stopped nor changed. Functions is nil where the
+// process can't be looked at.
+func Process(ctx context.Context, pid int) ([]Check, *Functions) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return []Check{no("process", "", "%v", err)}, nil
+	}
+	defer p.Close()
+	checks := []Check{ok("process", "%s", describe(p)), left(p), threads(p), kernelCalls(p), limits(pid)}
+	count, functions := functionsOf(ctx, pid)
+	return append(checks, count), functions
+}
+
+// describe says who the process is.
+func describe(p *process.Process) string {
+	text := fmt.Sprintf("%d (%s)", p.Pid(), p.Comm())
+	if s, err := p.Status(); err == nil {
+		text += fmt.Sprintf(" of user %d", s.UIDs[1])
+		if n := len(s.NSPIDs); n > 1 {
+			text += fmt.Sprintf(", %d in its container", s.NSPIDs[n-1])
+		}
+	}
+	return text
+}
+
+// left looks for what a recorder has in the process: its memory carries our name.
+func left(p *process.Process) Check {
+	const name = "recorder"
+	maps, err := p.Maps()
+	if err != nil {
+		return no(name, "", "%v", err)
+	}
+	for _, m := range maps {
+		if m.Path == "/memfd:callreel" {
+			return warning(name, fmt.Sprintf("wait for its end; if it has died, callreel detach -p %d", p.Pid()), "a recorder is at work on it, or has died there")
+		}
+	}
+	return ok(name, "none is at work on it")
+}
+
+// threads looks for what forbids making system calls in the process.
+func threads(p *process.Process) Check {
+	const name = "threads"
+	list, err := p.Threads()
+	if err != nil {
+		return no(name, "", "%v", err)
+	}
+	filtered, shadowed := 0, 0
+	for _, t := range list {
+		s, err := p.ThreadStatus(t.TID)
+		if err != nil {
+			continue // it has ended
+		}
+		switch {
+		case s.Seccomp == 1:
+			return no(name, "", "thread %d is in strict seccomp mode, which kills it on any system call that setting up needs", t.TID)
+		case s.Seccomp != 0:
+			filtered++
+		}
+		if slices.Contains(strings.Fields(s.ThreadFeatures), "shstk") {
+			shadowed++
+		}
+	}
+	switch {
+	case shadowed == len(list):
+		return no(name, "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off", "all %d run on a shadow stack", len(list))
+	case filtered > 0 && seccomp().State != OK:
+		c := seccomp()
+		return no(name, c.Do, "%d of %d have a seccomp filter: %s", filtered, len(list), c.What)
+	case filtered > 0:
+		return warning(name, "", "%d of %d have a seccomp filter, which is read when recording begins: it is refused if the filter forbids what that needs", filtered, len(list))
+	}
+	return ok(name, "%d, without seccomp filters or shadow stacks", len(list))
+}
+
+// kernelCalls looks for the instructions that setting up needs.
+func kernelCalls(p *process.Process) Check {
+	const name = "system calls"
+	if err := p.PrepareSyscalls(); err != nil {
+		return no(name, "", "%v", err)
+	}
+	return ok(name, "can be made in it")
+}
+
+// limits looks at the room for rings and stubs.
+func limits(pid int) Check {
+	const name = "address space"
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return warning(name, "", "its limit can't be read: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, "Max address space"); found {
+			if f := strings.Fields(value); len(f) > 0 && f[0] != "unlimited" {
+				return warning(name, fmt.Sprintf("prlimit --pid %d --as=unlimited, or a smaller --ring, if recording finds no room", pid), "limited to %s bytes", f[0])
+			}
+		}
+	}
+	return ok(name, "not limited")
+}
+
+func functionsOf(ctx context.Context, pid int) (Check, *Functions) {
+	const name = "functions"
+	list, err := recorder.FunctionsOfProcess(ctx, pid, recorder.Choice{})
+	if err != nil {
+		return no(name, "", "%v", err), nil
+	}
+	f := &Functions{Seen: len(list), Refused: map[string]int{}}
+	most := ""
+	for i := range list {
+		if list[i].Tier != "" {
+			f.Traced++
+			continue
+		}
+		reason := list[i].Reason
+		f.Refused[reason]++
+		if n := f.Refused[reason]; n > f.Refused[most] || n == f.Refused[most] && reason < most {
+			most = reason
+		}
+	}
+	see := fmt.Sprintf("callreel functions -p %d says why for each", pid)
+	switch {
+	case f.Seen == 0:
+		return no(name, "", "none was found in its files"), f
+	case f.Traced == 0:
+		return no(name, see, "none of %d can be traced, most of them for this reason: %s", f.Seen, most), f
+	}
+	return ok(name, "%d of %d can be traced (%.1f %%)", f.Traced, f.Seen, 100*float64(f.Traced)/float64(f.Seen)), f
+}
