@@ -10,8 +10,8 @@
 //     the tracer dies is then still delivered: consuming the stop would lose it.
 //   - System-call stops and single steps are not used on an attached process.
 //     The kernel turns both into a SIGTRAP for the target when the tracer dies
-//     before it has waited for the stop. (Thread.Step is the one exception, and
-//     says so.)
+//     before it has waited for the stop. (Thread.Step and
+//     StopOptions.UnsafeSyscall are the exceptions, and say so.)
 //   - Remote system calls run as a chain of signal frames on the thread's own
 //     stack that ends in the thread's own registers: once started it restores
 //     everything by itself, whether anyone is still watching or not.

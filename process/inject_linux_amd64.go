@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -147,7 +146,7 @@ func (t *Thread) prepare(g *gadgets, calls []Call, sleep sleepCall) (*run, error
 	}
 	plan := chainPlan{
 		stack: regs.Rsp, calls: calls, rest: frameOf(rest, mask), vector: inFrame, sleep: sleep,
-		cookie: rand.Uint64() | 1, gadgets: g,
+		cookie: newCookie(), gadgets: g,
 	}
 	c, err := plan.build()
 	if err != nil {
@@ -331,13 +330,8 @@ func (r *run) inChain() bool {
 	if err != nil || regs.Rsp < r.chain.base || regs.Rsp > r.chain.end {
 		return false
 	}
-	cookies := 0
-	for _, v := range [...]uint64{regs.R12, regs.R13, regs.R14, regs.R15} {
-		if v == r.chain.cookie {
-			cookies++
-		}
-	}
-	return cookies >= 3 // one of them may be the store's base register
+	cookie, ok := cookieIn(regs)
+	return ok && cookie == r.chain.cookie
 }
 
 func (r *run) restore() error {

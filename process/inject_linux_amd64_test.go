@@ -17,7 +17,7 @@ func TestInjectionOnEveryThreadGoesUnnoticed(t *testing.T) {
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
 	states := map[string]int{}
-	for range 20 {
+	for range 10 {
 		stop(t, p, func(s *Stopped) error { return injectOnEach(s, states) })
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -17,7 +17,7 @@ func TestTargetSurvivesTheTracersDeathAtAnyInstant(t *testing.T) {
 	for _, c := range []struct {
 		role  string
 		kills int
-	}{{"inject-each", 200}, {"inject", 50}, {"stop", 30}, {"nudge", 30}} {
+	}{{"inject-each", 200}, {"inject", 25}, {"stop", 25}, {"nudge", 25}} {
 		t.Run(c.role, func(t *testing.T) {
 			t.Parallel()
 			g := startTarget(t, build(t, "selfcheck.c", "gcc"))

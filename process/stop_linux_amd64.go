@@ -146,6 +146,11 @@ func (s *Stopped) stopAll() error {
 	if len(s.threads) == 0 {
 		return fmt.Errorf("process %d: %w: it ended while it was being stopped", s.p.pid, ErrNoProcess)
 	}
+	for _, t := range s.Threads() {
+		if err := t.finishOrphan(); err != nil {
+			return err
+		}
+	}
 	s.rememberRestarts()
 	return nil
 }

@@ -16,10 +16,9 @@ import (
 
 // How often things are done while recording.
 const (
-	// restInterval lets events gather between rounds: at 30 M events/s some 1 MB, well below the ring.
-	restInterval = time.Millisecond
-	// idleInterval is the rest when the last rounds found nothing.
-	idleInterval = 5 * time.Millisecond
+	// maxRest lets events gather between rounds, since each waking costs some 10 µs. minRest is for small rings.
+	maxRest = 10 * time.Millisecond
+	minRest = 200 * time.Microsecond
 	// flushInterval bounds what is lost of the reel if we are killed.
 	flushInterval = 200 * time.Millisecond
 	// tasksInterval is how soon a thread's end is noticed, or its name.
@@ -88,8 +87,9 @@ func (d *drain) outerTID(nstid int) int {
 
 // loop drains until the context ends, the process does, or the reel can't be written.
 func (d *drain) loop(ctx context.Context) error {
-	full := ring.ChunkEvents * d.r.set.Chunks / 8
-	idle := 0
+	longest := d.longestRest()
+	fill := ring.ChunkEvents * d.r.set.Chunks / 8 // how much may gather between rounds
+	last := time.Now()
 	for {
 		n, err := d.drainer.Round()
 		if err != nil {
@@ -104,22 +104,28 @@ func (d *drain) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		rest := restInterval
-		switch {
-		case n >= full:
+		now := time.Now()
+		elapsed := now.Sub(last)
+		last = now
+		rest := longest
+		if n > 0 {
+			rest = min(rest, elapsed*time.Duration(fill)/time.Duration(n))
+		}
+		if n >= fill {
 			continue
-		case n == 0:
-			if idle++; idle > 20 {
-				rest = idleInterval
-			}
-		default:
-			idle = 0
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(rest):
+		case <-time.After(max(rest, minRest)):
 		}
 	}
+}
+
+// longestRest is how long the ring surely lasts when the target suddenly calls as much as a core can.
+func (d *drain) longestRest() time.Duration {
+	const fastest = 40e6 // events a second and core, with nothing but calls
+	events := float64(ring.ChunkEvents * d.r.set.Chunks / 4)
+	return min(maxRest, time.Duration(events/fastest*float64(time.Second)))
 }
 
 // housekeeping does what is due.

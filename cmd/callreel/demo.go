@@ -32,6 +32,7 @@ everything that it has started. The folder with the recording stays.`,
 		Example: `  callreel demo`,
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			given := dir != ""
 			dir, err := demoFolder(dir, force)
 			if err != nil {
 				return err
@@ -43,6 +44,9 @@ everything that it has started. The folder with the recording stays.`,
 			defer stop()
 			s := &demoShow{dir: dir, reel: filepath.Join(dir, demoReel), in: c.InOrStdin(), out: c.OutOrStdout(), err: c.ErrOrStderr()}
 			err = s.run(ctx)
+			if err != nil && !given {
+				err = errors.Join(err, os.RemoveAll(dir))
+			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 func newDetach() *cobra.Command {
-	var pid int
+	var pid processID
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "detach -p PID",
@@ -19,15 +19,12 @@ correctly; it only carries probes that record nothing.`,
 		Example: `  callreel detach -p 1234`,
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkPID(c, pid); err != nil {
-				return err
-			}
 			if pid == 0 {
 				return usageError("callreel detach: give -p PID")
 			}
 			ctx, stop := untilSignal(c.Context())
 			defer stop()
-			d, err := recorder.Detach(ctx, pid)
+			d, err := recorder.Detach(ctx, int(pid))
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var pid int
+	var pid processID
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor [-p PID]",
@@ -23,13 +23,10 @@ that process can be recorded; it is neither stopped nor changed. The exit code i
   callreel doctor -p 1234 --json`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkPID(c, pid); err != nil {
-				return err
-			}
 			var d diagnosis
 			if pid > 0 {
-				d.PID = pid
-				d.Checks, d.Functions = doctor.Process(c.Context(), pid)
+				d.PID = int(pid)
+				d.Checks, d.Functions = doctor.Process(c.Context(), int(pid))
 			} else {
 				self, err := os.Executable()
 				if err != nil {

@@ -29,16 +29,30 @@ func (f *choiceFlags) choice() recorder.Choice {
 	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize)}
 }
 
-// addPID adds -p.
-func addPID(fl *pflag.FlagSet, pid *int, usage string) { fl.IntVarP(pid, "pid", "p", 0, usage) }
+// processID is a flag that takes the ID of a process; 0 is none given.
+type processID int
 
-// checkPID refuses what -p can't be.
-func checkPID(c *cobra.Command, pid int) error {
-	if c.Flags().Changed("pid") && (pid <= 0 || pid > math.MaxInt32) {
-		return usageError("%s: -p %d: not a process ID", c.CommandPath(), pid)
+func (p *processID) String() string {
+	if *p == 0 {
+		return ""
 	}
+	return strconv.Itoa(int(*p))
+}
+
+func (p *processID) Type() string { return "PID" }
+
+// Set reads a decimal number above 0.
+func (p *processID) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q is not a process ID", text)
+	}
+	*p = processID(n)
 	return nil
 }
+
+// addPID adds -p.
+func addPID(fl *pflag.FlagSet, pid *processID, usage string) { fl.VarP(pid, "pid", "p", usage) }
 
 // oneFile asks for one argument, in words.
 func oneFile(c *cobra.Command, args []string) error {

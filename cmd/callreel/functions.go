@@ -15,7 +15,7 @@ import (
 )
 
 func newFunctions() *cobra.Command {
-	var pid int
+	var pid processID
 	var choice choiceFlags
 	var asJSON bool
 	c := &cobra.Command{
@@ -25,10 +25,7 @@ func newFunctions() *cobra.Command {
 probe would have or the reason why it gets none. Nothing is stopped or changed.`,
 		Example: `  callreel functions -p 1234 -m redis-server
   callreel functions /usr/bin/redis-server --json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if err := checkPID(c, pid); err != nil {
-				return err
-			}
+		Args: func(_ *cobra.Command, args []string) error {
 			if (pid > 0) == (len(args) > 0) || len(args) > 1 {
 				return usageError("callreel functions: give either -p PID or one FILE; see callreel functions --help")
 			}
@@ -38,7 +35,7 @@ probe would have or the reason why it gets none. Nothing is stopped or changed.`
 			var list []recorder.Function
 			var err error
 			if pid > 0 {
-				list, err = recorder.FunctionsOfProcess(c.Context(), pid, choice.choice())
+				list, err = recorder.FunctionsOfProcess(c.Context(), int(pid), choice.choice())
 			} else {
 				list, err = recorder.FunctionsOf(c.Context(), args[0], choice.choice())
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -38,21 +39,30 @@ func (g *globs) match(name string) bool {
 
 // unmatched is an error for the first pattern that has matched nothing; flag is how it was given.
 func (g *globs) unmatched(flag string) error {
-	const most = 5
 	for i, p := range g.patterns {
-		if g.hit[i] {
-			continue
+		if !g.hit[i] {
+			return &recorder.NoMatchError{Flag: flag, Glob: p, Near: near(p, g.missed)}
 		}
-		letters := strings.ToLower(strings.Trim(p, "*?"))
-		var near []string
-		for _, name := range g.missed {
-			if letters != "" && strings.Contains(strings.ToLower(name), letters) {
-				near = append(near, name)
+	}
+	return nil
+}
+
+// near returns up to five of the names that hold the pattern's letters, or as many of its first letters as any does.
+func near(pattern string, names []string) []string {
+	const most, fewest = 5, 3
+	letters := strings.ToLower(strings.Trim(pattern, "*?"))
+	for n := len(letters); n >= fewest; n-- {
+		var list []string
+		for _, name := range names {
+			if strings.Contains(strings.ToLower(name), letters[:n]) {
+				list = append(list, name)
 			}
 		}
-		slices.SortFunc(near, func(a, b string) int { return len(a) - len(b) })
-		near = slices.Compact(near)
-		return &recorder.NoMatchError{Flag: flag, Glob: p, Near: near[:min(most, len(near))]}
+		if len(list) > 0 {
+			slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+			list = slices.Compact(list)
+			return list[:min(most, len(list))]
+		}
 	}
 	return nil
 }

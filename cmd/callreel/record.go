@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 // recordFlags are the flags of record.
 type recordFlags struct {
-	pid      int
+	pid      processID
 	choice   choiceFlags
 	duration time.Duration
 	output   string
@@ -63,9 +64,6 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 
 // arguments asks for a process or a command, not both.
 func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
-	if err := checkPID(c, f.pid); err != nil {
-		return err
-	}
 	switch {
 	case f.pid > 0 && len(args) > 0:
 		return usageError("callreel record: give either -p PID or -- CMD, not both")
@@ -85,7 +83,11 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --clock %s: use full, exit or none", f.clock)
 	}
 	if f.output == "" {
-		f.output = recorder.DefaultOutput(f.pid, args)
+		f.output = recorder.DefaultOutput(int(f.pid), args)
+	}
+	// The recorder sees to that, too, but late: after long planning, or when a command stands at its entry.
+	if old, err := os.Stat(f.output); err == nil && old.Mode().IsRegular() && !f.force {
+		return usageError("callreel record: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
 	}
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
@@ -94,7 +96,7 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 		status.quiet() // the command writes to the same terminal
 	}
 	result, err := recorder.Record(ctx, recorder.Options{
-		PID: f.pid, Command: args, Choice: f.choice.choice(),
+		PID: int(f.pid), Command: args, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless,
 		Tool:   "callreel " + version,
 		Notice: status.notice, Progress: status.recording,
@@ -197,13 +199,14 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 		text += fmt.Sprintf(" (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))
 	}
 	text += fmt.Sprintf(", %s dropped\n%s of %s traced", count(r.Dropped), count(uint64(r.Traced)), things(uint64(r.Seen), "function"))
-	if !command {
-		text += fmt.Sprintf("; stopped %.1f ms to attach", milliseconds(r.AttachStop))
-	}
-	if r.Ended {
+	switch {
+	case r.Ended && command:
 		text += "; the process has ended\n"
-	} else {
-		text += fmt.Sprintf("; stopped %.1f ms to detach; text verified: %v\n", milliseconds(r.DetachStop), r.TextVerified)
+	case r.Ended:
+		text += fmt.Sprintf("; stopped %.1f ms to attach; the process has ended\n", milliseconds(r.AttachStop))
+	default:
+		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
+			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
 	}
 	if r.Left != "" {
 		text += fmt.Sprintf("stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", printable(r.Left))

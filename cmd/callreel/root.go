@@ -33,11 +33,12 @@ detaches leaving the process byte for byte as it was. Nothing is recompiled.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported here.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel report slow.reel --sort max --limit 20`,
-		SilenceErrors:         true,
-		SilenceUsage:          true,
-		DisableFlagsInUseLine: true,
-		Version:               version,
-		Args:                  cobra.ArbitraryArgs,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		DisableFlagsInUseLine:      true,
+		SuggestionsMinimumDistance: 2,
+		Version:                    version,
+		Args:                       cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownVerb(c, args[0])

@@ -39,9 +39,9 @@ func things(n uint64, noun string) string {
 // bytesText writes a size for people.
 func bytesText(n int64) string {
 	switch {
-	case n >= 10<<30:
+	case n >= 1<<30:
 		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 10<<20:
+	case n >= 1<<20:
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	case n >= 10<<10:
 		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))

@@ -428,6 +428,9 @@ type expect struct {
 	lost    bool // exits of accepted calls may be lost: even the reserve was used up
 }
 
+// slot is the offset of the first thread's slot in the ring memory.
+func (d *driver) slot() int { return ring.SlotsOff + d.cmd.Process.Pid*ring.SlotSize }
+
 // finish drains everything and checks that it adds up to the calls made.
 func (d *driver) finish(want expect) {
 	d.t.Helper()
@@ -450,7 +453,9 @@ func (d *driver) finish(want expect) {
 		if s.unknown != 0 {
 			d.t.Errorf("%s: %d events of functions that there are not", s.name, s.unknown)
 		}
-		if missing := s.abandoned + uint64(len(s.open)); missing != s.lost {
+		// Exits of calls that were dropped in an earlier time of dropping look like any other; they may be written, or lost.
+		missing := s.abandoned + uint64(len(s.open))
+		if missing > s.lost || s.lost-missing+s.unmatched > s.dropped {
 			d.t.Errorf("%s: %d accepted entries have no exit, %d are counted as lost", s.name, missing, s.lost)
 		}
 		if s.lost != 0 && !want.lost {

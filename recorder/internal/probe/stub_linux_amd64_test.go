@@ -44,6 +44,7 @@ func TestStubsKeepEveryRegister(t *testing.T) {
 func TestEveryCallIsRecorded(t *testing.T) {
 	for name, s := range templates {
 		t.Run(name, func(t *testing.T) {
+			s.chunks = 128 // room for all, however seldom this machine lets the drainer run
 			d := startDriver(t, s)
 			d.doDraining("calls %d", 200000)
 			d.finish(expect{clock: s.clock})
@@ -164,6 +165,7 @@ func TestExitsAreLostOnlyWithTheReserve(t *testing.T) {
 	}
 	d.do("calls 100000")
 	d.mem.setHeader(ring.HdrReserve, 0)
+	d.mem.setHeader(d.slot()+ring.SlotSpare, 0)
 	for range 3 {
 		d.do("leave")
 	}
@@ -181,8 +183,9 @@ func TestTheSpareRoomBecomesTheChunkOnceThePoolIsFilled(t *testing.T) {
 	d.do("leave") // takes a chunk of the reserve
 	d.round()
 	d.do("calls 100")
-	if room := d.number("room"); room != ring.ChunkEvents-1-200 {
-		t.Errorf("room for %d events, want %d in the spare chunk", room, ring.ChunkEvents-1-200)
+	const exits = 1 + 13 // of the second call, and of those that were open when the pool ran empty
+	if room := d.number("room"); room > ring.ChunkEvents-200-1 || room < ring.ChunkEvents-200-exits {
+		t.Errorf("room for %d events, want %d less some exits in the spare chunk", room, ring.ChunkEvents-200)
 	}
 	d.do("leave")
 	d.finish(expect{drops: true})
@@ -218,6 +221,7 @@ func TestAWaitEndsWithTheRecording(t *testing.T) {
 	if d.drainer.Totals().Events != 0 {
 		t.Fatal("drained already")
 	}
+	d.mem.setHeader(ring.HdrCloseLimit, 1<<63-1)
 	d.mem.setHeader(ring.HdrHeartbeat, 1) // it is waiting, and still believes that there is a recorder
 	d.mem.setHeader(ring.HdrWaitLimit, 1)
 	if a := d.answer(); a != "ok" {

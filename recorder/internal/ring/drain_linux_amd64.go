@@ -2,6 +2,7 @@ package ring
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,13 +17,17 @@ type Sink interface {
 }
 
 // Drainer moves events out of the rings. It is used by one goroutine.
+//
+// The target can write anything into the memory, and nothing that it writes is believed: indexes are checked, a chunk
+// has one owner at a time, and every loop is bounded.
 type Drainer struct {
 	m       *Memory
 	open    func(tid int, name string) (Sink, error)
 	threads map[int]*thread
 	order   []*thread
 	seen    uint64 // registrations read
-	torn    []tornChunk
+	held    []bool // by chunk: a thread's events are being read from it, or it is torn
+	torn    []*tornChunk
 	totals  Totals
 }
 
@@ -30,7 +35,7 @@ type Drainer struct {
 type Totals struct {
 	Events, Entries uint64
 	Dropped         uint64 // entries
-	LostExits       uint64 // of accepted calls
+	LostExits       uint64 // exits of accepted calls; of calls that were dropped, at worst
 	Torn            uint64 // events that were begun and not ended: the thread died, or a signal handler jumped out
 	Threads         int
 }
@@ -38,28 +43,33 @@ type Totals struct {
 type thread struct {
 	tid       int
 	sink      Sink
-	chunk     uint32 // index+1
-	pos       int
+	chunk     uint32     // index+1
+	pos       int        // of the next event in it
+	torn      *tornChunk // the chunk's holes, nil when it has none
+	holeSince time.Time
 	dropped   uint64
 	lost      uint64
-	holeSince time.Time
-	holed     bool // the chunk was left with a hole in it
 }
 
-// tornChunk is a chunk with an event that its thread may still write: it can't be used again until then.
+// tornChunk is a chunk with events that its thread may still write: it can't be used again until then.
 type tornChunk struct {
-	tid  int
-	idx  uint32
-	hole int
+	tid   int
+	idx   uint32
+	holes []int
+	left  bool // the thread has gone on to another chunk
 }
 
-// holePatience is how long a thread may take from claiming an event to writing it, once it has moved on to the next
-// chunk, which only a signal handler in between does.
-const holePatience = 100 * time.Millisecond
+const (
+	// holePatience is how long a thread may take from claiming an event to writing it, once it has claimed another,
+	// which only a signal handler in between does.
+	holePatience = 100 * time.Millisecond
+	// maxRun is how many chunks of one thread are drained before the others have their turn: some 15 ms of work.
+	maxRun = 256
+)
 
 // NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event.
 func NewDrainer(m *Memory, open func(tid int, name string) (Sink, error)) *Drainer {
-	return &Drainer{m: m, open: open, threads: map[int]*thread{}}
+	return &Drainer{m: m, open: open, threads: map[int]*thread{}, held: make([]bool, m.chunks)}
 }
 
 // Totals returns the counts so far.
@@ -88,7 +98,7 @@ func (d *Drainer) Round() (int, error) {
 		if err != nil {
 			return n, err
 		}
-		if i%64 == 63 {
+		if i%64 == 63 || k > ChunkEvents {
 			d.m.Beat()
 		}
 	}
@@ -98,7 +108,11 @@ func (d *Drainer) Round() (int, error) {
 
 // meet opens the threads that have registered since.
 func (d *Drainer) meet() error {
-	for n := atomic.LoadUint64(d.m.u64(HdrRegistered)); d.seen < n; d.seen++ {
+	n := atomic.LoadUint64(d.m.u64(HdrRegistered))
+	if n-d.seen > RegistrySize {
+		d.seen = n - RegistrySize // the ring of names has gone round: what was there before is written over
+	}
+	for ; d.seen != n; d.seen++ {
 		at := RegistryOff + d.seen%RegistrySize*RegistryEntry
 		tid := int(atomic.LoadUint32(d.m.u32(at + RegTID)))
 		if tid == 0 {
@@ -124,79 +138,106 @@ func (t *thread) slot() uint64 { return SlotsOff + uint64(t.tid)*SlotSize }
 
 // drain takes what the thread has written. With final set the thread writes no more, and holes are passed over at once.
 func (d *Drainer) drain(t *thread, final bool) (int, error) {
+	if t.chunk == 0 && !d.follow(t, t.slot()+SlotFirst) {
+		return 0, d.drops(t)
+	}
+	most := maxRun
+	if final {
+		most = d.m.chunks + 1
+	}
 	total := 0
-	for {
-		if t.chunk == 0 {
-			t.chunk = d.valid(atomic.LoadUint32(d.m.u32(t.slot() + SlotFirst)))
-			if t.chunk == 0 {
-				break
-			}
+	for range most {
+		n, err := d.take(t)
+		total += n
+		if err != nil {
+			return total, err
 		}
-		idx := t.chunk - 1
-		events := d.m.events(idx)
-		end := t.pos
-		for end < len(events) && atomic.LoadUint32(&events[end].Word) != 0 {
-			end++
-		}
-		if end > t.pos {
-			run := events[t.pos:end]
-			if err := t.sink.Append(run); err != nil {
-				return total, err
-			}
-			d.count(run)
-			clear(run)
-			total += len(run)
-			t.pos = end
-			t.holeSince = time.Time{}
-		}
-		next := d.valid(atomic.LoadUint32(d.m.u32(d.m.chunk(idx) + ChunkNext)))
-		if t.pos < len(events) {
-			if !d.passHole(t, events, next != 0, final) {
+		next := d.m.chunk(t.chunk-1) + ChunkNext
+		moved := atomic.LoadUint32(d.m.u32(next)) != 0
+		if t.pos < ChunkEvents {
+			if !d.passHole(t, moved, final) {
 				break
 			}
 			continue
 		}
-		if next == 0 {
+		left, torn := t.chunk-1, t.torn
+		if !moved || !d.follow(t, next) {
 			break
 		}
-		d.leave(t, idx)
-		t.chunk, t.pos = next, 0
+		if torn != nil {
+			torn.left = true
+		} else {
+			d.free(left)
+		}
 	}
 	return total, d.drops(t)
 }
 
-// valid turns an index+1 read from shared memory into 0 if there is no such chunk.
-func (d *Drainer) valid(i uint32) uint32 {
-	if int(i) > d.m.chunks {
-		return 0
+// follow makes the chunk whose index+1 stands at off the thread's own, if there is such a chunk and nobody else reads
+// from it.
+func (d *Drainer) follow(t *thread, off uint64) bool {
+	i := atomic.LoadUint32(d.m.u32(off))
+	if i == 0 || uint64(i) > uint64(len(d.held)) || d.held[i-1] {
+		return false
 	}
-	return i
+	d.held[i-1] = true
+	t.chunk, t.pos, t.torn, t.holeSince = i, 0, nil, time.Time{}
+	return true
 }
 
-// leave frees the chunk the thread has left, unless an event in it may still be written.
-func (d *Drainer) leave(t *thread, idx uint32) {
-	if t.holed {
-		t.holed = false
-		return
-	}
-	d.m.free(idx)
+// free gives a chunk back whose events are all zero.
+func (d *Drainer) free(i uint32) {
+	d.held[i] = false
+	d.m.free(i)
 }
 
-// count adds to the totals.
-func (d *Drainer) count(run []reel.Event) {
-	entries := uint64(0)
-	for i := range run {
-		entries += uint64(^run[i].Word & 1)
+// take hands the complete events from the thread's position on to the sink, and clears them.
+func (d *Drainer) take(t *thread) (int, error) {
+	events := d.m.events(t.chunk - 1)[t.pos:]
+	n, entries := 0, uint64(0)
+	for n < len(events) {
+		w := atomic.LoadUint32(&events[n].Word)
+		if w == 0 {
+			break
+		}
+		entries += uint64(^w & 1)
+		n++
 	}
-	d.totals.Events += uint64(len(run))
+	if n == 0 {
+		return 0, nil
+	}
+	run := events[:n]
+	if err := t.sink.Append(run); err != nil {
+		return 0, err
+	}
+	clear(run)
+	d.totals.Events += uint64(n)
 	d.totals.Entries += entries
+	t.pos += n
+	t.holeSince = time.Time{}
+	return n, nil
 }
 
-// passHole moves past an event that was claimed and not written, when it is time to. moved says that the thread has
-// gone on to another chunk.
-func (d *Drainer) passHole(t *thread, events []reel.Event, moved, final bool) bool {
+// claimed is how many events of its chunk the thread had claimed a moment ago.
+func (d *Drainer) claimed(t *thread) int {
+	word := atomic.LoadUint64(d.m.u64(t.slot() + SlotSpare))
+	if word == 0 {
+		word = atomic.LoadUint64(d.m.u64(t.slot() + SlotLeft))
+	}
+	left := -int(int64(word) >> ClaimShift)
+	return ChunkEvents - max(0, min(left, ChunkEvents))
+}
+
+// passHole moves past events that were claimed and not written, when it is time to. moved says that the thread has gone
+// on to another chunk.
+func (d *Drainer) passHole(t *thread, moved, final bool) bool {
+	end := ChunkEvents
 	if !final {
 		if !moved {
+			end = d.claimed(t)
+		}
+		if end <= t.pos+1 && !moved {
+			t.holeSince = time.Time{} // nothing is missing, or what is has only just been begun
 			return false
 		}
 		if t.holeSince.IsZero() {
@@ -206,18 +247,18 @@ func (d *Drainer) passHole(t *thread, events []reel.Event, moved, final bool) bo
 			return false
 		}
 	}
+	events := d.m.events(t.chunk - 1)
 	at := t.pos
-	for at < len(events) && atomic.LoadUint32(&events[at].Word) == 0 {
+	for at < end && atomic.LoadUint32(&events[at].Word) == 0 {
 		at++
 	}
-	if at == len(events) && !moved {
-		return false // just the end of what was written
+	if at == end && !moved {
+		return false // there is nothing behind it
 	}
 	for hole := t.pos; hole < at; hole++ {
 		d.totals.Torn++
 		if !final {
-			d.torn = append(d.torn, tornChunk{t.tid, t.chunk - 1, hole})
-			t.holed = true
+			d.tear(t, hole)
 		}
 	}
 	t.pos = at
@@ -225,49 +266,43 @@ func (d *Drainer) passHole(t *thread, events []reel.Event, moved, final bool) bo
 	return true
 }
 
+// tear notes that the thread may still write the event at hole.
+func (d *Drainer) tear(t *thread, hole int) {
+	if t.torn == nil {
+		t.torn = &tornChunk{tid: t.tid, idx: t.chunk - 1}
+		d.torn = append(d.torn, t.torn)
+	}
+	t.torn.holes = append(t.torn.holes, hole)
+}
+
 // releaseTorn frees chunks whose late events have come. Such an event is out of order by now, so it is thrown away; it
 // stays counted as torn.
 func (d *Drainer) releaseTorn() {
-	if len(d.torn) == 0 {
-		return
-	}
-	keep := d.torn[:0]
-	held := map[uint32]int{}
-	for _, c := range d.torn {
-		if ev := &d.m.events(c.idx)[c.hole]; atomic.LoadUint32(&ev.Word) != 0 {
-			*ev = reel.Event{}
-			held[c.idx] += 0
-			continue
-		}
-		held[c.idx]++
-		keep = append(keep, c)
-	}
-	for idx, n := range held {
-		if n == 0 && !d.inUse(idx) {
-			d.m.free(idx)
-		}
-	}
-	d.torn = keep
-}
-
-// inUse says whether a thread still reads from the chunk.
-func (d *Drainer) inUse(idx uint32) bool {
-	for _, t := range d.order {
-		if t.chunk == idx+1 {
-			t.holed = false // it is whole again, so leave will free it
+	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
+		events := d.m.events(c.idx)
+		c.holes = slices.DeleteFunc(c.holes, func(hole int) bool {
+			if atomic.LoadUint32(&events[hole].Word) == 0 {
+				return false
+			}
+			events[hole] = reel.Event{}
 			return true
+		})
+		if len(c.holes) > 0 || !c.left {
+			return false
 		}
-	}
-	return false
+		d.free(c.idx)
+		return true
+	})
 }
 
 // drops passes on what the thread counted as dropped.
 func (d *Drainer) drops(t *thread) error {
 	dropped := atomic.LoadUint64(d.m.u64(t.slot() + SlotDropped))
 	lost := atomic.LoadUint64(d.m.u64(t.slot() + SlotLostExits))
-	if dropped == t.dropped && lost == t.lost {
+	if dropped <= t.dropped && lost <= t.lost {
 		return nil
 	}
+	dropped, lost = max(dropped, t.dropped), max(lost, t.lost)
 	entries, exits := dropped-t.dropped, lost-t.lost
 	t.dropped, t.lost = dropped, lost
 	d.totals.Dropped += entries
@@ -284,24 +319,20 @@ func (d *Drainer) End(tid int) error {
 	}
 	_, err := d.drain(t, true)
 	delete(d.threads, tid)
-	for i, o := range d.order {
-		if o == t {
-			d.order = append(d.order[:i], d.order[i+1:]...)
-			break
-		}
-	}
-	keep := d.torn[:0]
-	for _, c := range d.torn {
+	d.order = slices.DeleteFunc(d.order, func(o *thread) bool { return o == t })
+	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
 		if c.tid != tid {
-			keep = append(keep, c)
-		} else if c.idx+1 != t.chunk {
-			d.m.free(c.idx)
+			return false
 		}
-	}
-	d.torn = keep
+		if c.left {
+			clear(d.m.events(c.idx))
+			d.free(c.idx)
+		}
+		return true
+	})
 	if t.chunk != 0 {
 		clear(d.m.events(t.chunk - 1))
-		d.m.free(t.chunk - 1)
+		d.free(t.chunk - 1)
 	}
 	clear(d.m.mem[t.slot() : t.slot()+SlotSize])
 	return err

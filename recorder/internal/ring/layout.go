@@ -65,7 +65,7 @@ const (
 	SlotMark       = 24 // u64, highest SP of an entry that was dropped in this mode
 	SlotSpare      = 32 // u64, the claim word of the thread's spare room, while only exits are accepted; 0 without any
 	SlotDropped    = 40 // u64, entries dropped
-	SlotLostExits  = 48 // u64, exits of accepted calls lost since even the reserve was empty
+	SlotLostExits  = 48 // u64, exits lost since even the reserve was empty: of accepted calls, or of some dropped long before
 	SlotFirst      = 56 // u32, the thread's first chunk, index+1
 	SlotRegistered = 60 // u32, 1 once the thread stands in the registry
 )

@@ -32,6 +32,7 @@ const (
 type Memory struct {
 	mem      []byte
 	chunks   int
+	recovery uint64 // bytes of the recovery record
 	reserved int // chunks 0 to reserved-1 belong to the reserve
 }
 
@@ -82,7 +83,7 @@ func (m *Memory) Init(s Setup) error {
 	if s.Chunks > MaxChunks || Size(s.Chunks, s.Recovery) > uint64(len(m.mem)) {
 		return fmt.Errorf("callreel: %d chunks don't fit the ring memory", s.Chunks)
 	}
-	m.chunks, m.reserved = s.Chunks, s.Chunks/4
+	m.chunks, m.reserved, m.recovery = s.Chunks, s.Chunks/4, s.Recovery
 	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(m.mem[off:], v) }
 	binary.LittleEndian.PutUint32(m.mem[HdrVersion:], Version)
 	binary.LittleEndian.PutUint32(m.mem[HdrRecorderPID:], uint32(s.RecorderPID))
@@ -104,9 +105,8 @@ func (m *Memory) Init(s Setup) error {
 
 // Recovery is the space of the recovery record.
 func (m *Memory) Recovery() []byte {
-	off := binary.LittleEndian.Uint64(m.mem[HdrRecoveryOff:])
-	size := binary.LittleEndian.Uint64(m.mem[HdrRecoverySize:])
-	return m.mem[off : off+size]
+	off := RecoveryOffset(m.chunks)
+	return m.mem[off : off+m.recovery]
 }
 
 // Populate makes the kernel give the chunks their pages now and on the recorder's account, so that the target neither

@@ -113,9 +113,9 @@ __attribute__((constructor)) static void selfpatch(void)
     must(madvise((void *)selfpatch_gate, 4096, MADV_WIPEONFORK) == 0, "selfpatch: madvise");
     map(p->ring, p->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, RING_FD);
     apply((struct patch *)(code + p->code_size), p->patches);
+    *selfpatch_gate = p->gate_value;
     munmap(file, size);
     close(fd);
-    *selfpatch_gate = p->gate_value;
 
     if (every != NULL) {
         struct sigaction sa = {.sa_handler = storm, .sa_flags = SA_RESTART};

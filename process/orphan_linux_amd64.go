@@ -1,0 +1,69 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// chainMark is the upper half of the numbers that stand in r12 to r15 while a
+// thread is in a chain. It tells a later tracer that one is at work.
+const chainMark = 0xca11_3ee1
+
+func newCookie() uint64 { return chainMark<<32 | uint64(rand.Uint32()) }
+
+// cookieIn returns the number that marks a thread in a chain. One of the
+// registers may be the base of a store.
+func cookieIn(r Regs) (cookie uint64, ok bool) {
+	marked := [...]uint64{r.R12, r.R13, r.R14, r.R15}
+	for _, v := range marked[:2] {
+		count := 0
+		for _, w := range marked {
+			if w == v {
+				count++
+			}
+		}
+		if count >= len(marked)-1 && v>>32 == chainMark {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+var errOrphan = errors.New("a remote system call of a tracer that died does not end")
+
+// finishOrphan runs a thread out of the chain that a tracer has left it in when
+// it was killed: until then its own registers are hidden in a frame. The sleep
+// at the chain's end is cut short.
+func (t *Thread) finishOrphan() error {
+	const tries = 200
+	for i := range tries {
+		regs, err := t.Regs()
+		if err != nil {
+			return err
+		}
+		if _, ok := cookieIn(*regs); !ok {
+			return nil
+		}
+		if restartCode(*regs) != 0 && isSleep(regs.Orig_rax) {
+			regs.Orig_rax, regs.Rax = ^uint64(0), 0
+			if err := t.SetRegs(regs); err != nil {
+				return err
+			}
+		}
+		if err := t.runBriefly(min(time.Duration(i)*time.Microsecond, 50*time.Microsecond)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("process %d: thread %d: %w", t.s.p.pid, t.TID, errOrphan)
+}
+
+func isSleep(number uint64) bool {
+	for _, c := range sleepCalls {
+		if uint64(c.number) == number {
+			return true
+		}
+	}
+	return false
+}
