@@ -13,6 +13,9 @@ import (
 // stands there: it has not begun yet, so nobody waits for it.
 func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	r := &recording{opt: opt, clock: startCalibration()}
+	if err := r.checkOutput(); err != nil {
+		return nil, err
+	}
 	begun := false
 	l, err := process.Launch(ctx, process.Command{
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -53,9 +56,7 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := r.choose(ctx); err != nil {
 		return err
 	}
-	if err := r.create(); err != nil {
-		return err
-	}
+	r.startClock()
 	if err := r.s.roomIn(st); err != nil {
 		return err
 	}
@@ -63,7 +64,10 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
-	return r.s.onIn(st, islands, all)
+	if err := r.s.onIn(st, islands, all); err != nil {
+		return err
+	}
+	return r.create()
 }
 
 // SignalCause is a context's cause that names the signal which has ended it: a command that was started for recording

@@ -31,7 +31,7 @@ type undoing struct {
 func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize uint64) (undoing, error) {
 	w, err := prepareUndo(p, r)
 	if err != nil {
-		if !p.Alive() {
+		if !p.Alive() || errors.Is(err, process.ErrExec) {
 			return undoing{gone: true}, nil
 		}
 		return undoing{}, err

@@ -172,6 +172,10 @@ func (d *drain) tasks(all bool) error {
 	if err != nil || !d.r.s.p.Alive() {
 		return process.ErrNoProcess
 	}
+	var word [8]byte
+	if _, err := d.r.s.p.ReadAt(word[:], d.r.s.rt.Ring); errors.Is(err, process.ErrExec) {
+		return process.ErrNoProcess // with its program the probes are gone
+	}
 	live := make(map[int]bool, len(entries))
 	for _, e := range entries {
 		if tid, err := strconv.Atoi(e.Name()); err == nil {

@@ -35,6 +35,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 	if err != nil {
 		return nil, err
 	}
+	refuseGo(o, planned)
 	ch := newChooser(&c)
 	var out []Function
 	if ch.module(module) {
@@ -70,4 +71,17 @@ func isLoader(o *object.Image) bool {
 		}
 	}
 	return false
+}
+
+// refuseGo refuses the functions of a Go program. Its runtime goes by PCs: it makes a panic of a fault only where the PC is
+// Go code, and moves stacks.
+func refuseGo(o *object.Image, planned []probe.Function) {
+	if o.Section(".gopclntab") == nil && o.Section(".data.rel.ro.gopclntab") == nil && o.Section(".go.buildinfo") == nil {
+		return
+	}
+	for i := range planned {
+		if f := &planned[i]; f.Tier != probe.TierNone {
+			f.Tier, f.Reason, f.Sites = probe.TierNone, probe.ReasonGo, nil
+		}
+	}
 }

@@ -3,8 +3,10 @@ package recorder
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/callreel/callreel/object"
@@ -71,6 +73,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image,
 		if im.plan, err = im.probe.Plan(ctx); err != nil {
 			return fail(fmt.Errorf("callreel: %s: %w", im.path, err))
 		}
+		refuseGo(im.object, im.plan)
 		if err := im.compareText(p); err != nil {
 			return fail(err)
 		}
@@ -104,7 +107,13 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 		return nil, nil
 	}
 	im := &image{path: m.Path, module: filepath.Base(m.Path), object: o}
-	im.slide, err = slideOf(o, m)
+	var own []process.Mapping // of the file
+	for _, x := range maps {
+		if x.Dev == m.Dev && x.Inode == m.Inode {
+			own = append(own, x)
+		}
+	}
+	im.slide, err = slideOf(o, own)
 	if err == nil {
 		im.probe, err = probe.NewImage(o, im.module)
 	}
@@ -113,15 +122,16 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 		return nil, fmt.Errorf("callreel: %s: %w", m.Path, err)
 	}
 	im.probe.Loader = isLoader(o)
-	for _, x := range maps {
-		if x.Dev == m.Dev && x.Inode == m.Inode {
-			if im.lo == 0 {
-				im.lo = x.Start
-			}
-			im.hi = max(im.hi, x.End)
-			if x.Perm&process.PermExec != 0 {
-				im.text = append(im.text, x)
-			}
+	for _, x := range own {
+		if !slices.Contains(slides(o, x), im.slide) {
+			continue // another copy
+		}
+		if im.lo == 0 {
+			im.lo = x.Start
+		}
+		im.hi = max(im.hi, x.End)
+		if x.Perm&process.PermExec != 0 {
+			im.text = append(im.text, x)
 		}
 	}
 	for _, s := range o.Segments() { // .bss reaches beyond the file's pages
@@ -132,18 +142,34 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 	return im, nil
 }
 
-// slideOf is load address minus link address, from the segment that the mapping shows.
-func slideOf(o *object.Image, m process.Mapping) (uint64, error) {
-	const page = 4096
-	for _, s := range o.Segments() {
-		if s.Type != object.SegmentLoad || s.Perm&object.PermX == 0 {
-			continue
-		}
-		if off := s.Off &^ (page - 1); m.Offset >= off && m.Offset < s.Off+s.FileSize {
-			return m.Start - m.Offset - (s.Addr - s.Off), nil
+// slideOf is load address minus link address. Parts of a file may be mapped more than once: V8 maps a copy of its builtins
+// near its heap, and some programs map their own file to read it. The image is where most of the file is.
+func slideOf(o *object.Image, own []process.Mapping) (uint64, error) {
+	size := map[uint64]uint64{}
+	var most, slide uint64
+	for _, m := range own {
+		for _, s := range slides(o, m) {
+			size[s] += m.Size()
+			if size[s] > most {
+				most, slide = size[s], s
+			}
 		}
 	}
-	return 0, fmt.Errorf("no segment is mapped at %#x from file offset %#x", m.Start, m.Offset)
+	if most == 0 {
+		return 0, errors.New("no segment is mapped")
+	}
+	return slide, nil
+}
+
+// slides returns what the slide may be going by one mapping: segments may share a page of the file.
+func slides(o *object.Image, m process.Mapping) []uint64 {
+	var all []uint64
+	for _, s := range o.Segments() {
+		if s.Type == object.SegmentLoad && m.Offset >= s.Off&^(pageSize-1) && m.Offset < s.Off+s.FileSize {
+			all = append(all, m.Start-m.Offset-(s.Addr-s.Off))
+		}
+	}
+	return all
 }
 
 // compareText refuses functions whose code in memory isn't the file's: a debugger's breakpoint, another tool's patch.

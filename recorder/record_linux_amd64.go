@@ -25,7 +25,7 @@ type recording struct {
 	w      *reel.Writer
 	set    ring.Setup
 	clock  calibration
-	base   reel.Clock // as of create or, when that comes after attaching, before it
+	base   reel.Clock // see startClock
 	result Result
 	images map[*image]reel.ImageID
 }
@@ -152,7 +152,8 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	if r.result.Traced == 0 {
-		return fmt.Errorf("callreel: process %d: %w: of %d chosen each is refused; see callreel functions -p %d", r.s.p.Pid(), ErrNothing, r.result.Seen, r.s.p.Pid())
+		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
+			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless}
 	r.s.arenas = groupImages(with)
@@ -165,6 +166,17 @@ func (r *recording) choose(ctx context.Context) error {
 		}
 	}
 	return r.setup()
+}
+
+// commonest names the reason that refused most functions, and how many.
+func commonest(refused map[string]int) string {
+	reason, most := "none was seen", 0
+	for why, n := range refused {
+		if n > most || n == most && why < reason {
+			reason, most = why, n
+		}
+	}
+	return fmt.Sprintf("%s: %d", reason, most)
 }
 
 // setup sizes the ring memory.
@@ -203,9 +215,6 @@ func (r *recording) setup() error {
 
 // create makes the reel, with the tables of images and functions.
 func (r *recording) create() error {
-	if r.base.TicksPerSecond == 0 {
-		r.startClock()
-	}
 	p := r.s.p
 	exe, _, err := p.Exe()
 	if err != nil {

@@ -95,6 +95,7 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		status.quiet() // the command writes to the same terminal
 	}
+	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless,

@@ -45,9 +45,10 @@ func (s *status) show(format string, args ...any) {
 	}
 	s.drawn = time.Now()
 	text := []rune(printable(fmt.Sprintf(format, args...)))
-	// A line that wraps could not be cleared.
-	if width, _, err := term.GetSize(int(s.tty.Fd())); err == nil && width > 0 && len(text) >= width {
-		text = text[:width-1]
+	// A line that wraps, by itself or with the ^C that terminals show, could not be cleared.
+	const spare = 3
+	if width, _, err := term.GetSize(int(s.tty.Fd())); err == nil && width > spare && len(text) > width-spare {
+		text = text[:width-spare]
 	}
 	s.open = true
 	fmt.Fprintf(s.tty, "\r%s\x1b[K", string(text))

@@ -49,15 +49,14 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// span writes a time with three or four digits and a unit.
+// span writes a time in nanoseconds with three or four digits and a unit.
 func span(ns uint64) string {
-	d := time.Duration(ns)
 	switch {
-	case ns < 1000:
+	case ns < 1e3:
 		return fmt.Sprintf("%d ns", ns)
-	case d < time.Millisecond:
+	case ns < 1e6:
 		return fmt.Sprintf("%.2f us", float64(ns)/1e3)
-	case d < time.Second:
+	case ns < 1e9:
 		return fmt.Sprintf("%.2f ms", float64(ns)/1e6)
 	}
 	return fmt.Sprintf("%.3f s", float64(ns)/1e9)

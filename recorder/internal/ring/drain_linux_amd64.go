@@ -143,10 +143,10 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 	}
 	most := maxRun
 	if final {
-		most = d.m.chunks + 1
+		most = d.m.chunks
 	}
 	total := 0
-	for range most {
+	for most > 0 {
 		n, err := d.take(t)
 		total += n
 		if err != nil {
@@ -164,6 +164,7 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 		if !moved || !d.follow(t, next) {
 			break
 		}
+		most--
 		if torn != nil {
 			torn.left = true
 		} else {

@@ -33,7 +33,7 @@ type Memory struct {
 	mem      []byte
 	chunks   int
 	recovery uint64 // bytes of the recovery record
-	reserved int // chunks 0 to reserved-1 belong to the reserve
+	reserved int    // chunks 0 to reserved-1 belong to the reserve
 }
 
 // Setup says how fresh memory is to be laid out.
@@ -131,7 +131,8 @@ func (m *Memory) chunk(i uint32) uint64 { return ChunksOff + uint64(i)<<ChunkShi
 
 // events is the memory of chunk i's events.
 func (m *Memory) events(i uint32) []reel.Event {
-	return unsafe.Slice((*reel.Event)(unsafe.Pointer(&m.mem[m.chunk(i)+ChunkHeader])), ChunkEvents)
+	b := m.mem[m.chunk(i)+ChunkHeader:][:ChunkEvents*EventSize]
+	return unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(b))), ChunkEvents)
 }
 
 // free pushes chunk i, whose events are all zero, back on its stack. Only the recorder pushes; the target's threads pop

@@ -2,24 +2,27 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder"
 )
 
-// Process checks whether a process can be recorded. It is neither stopped nor changed. Functions is nil where the
-// process can't be looked at.
+// Process checks whether a process can be recorded. Like a recording it stops the process, for about a millisecond; it
+// changes nothing. Functions is nil where the process can't be looked at.
 func Process(ctx context.Context, pid int) ([]Check, *Functions) {
 	p, err := process.Open(pid)
 	if err != nil {
 		return []Check{no("process", "", "%v", err)}, nil
 	}
 	defer p.Close()
-	checks := []Check{ok("process", "%s", describe(p)), left(p), threads(p), kernelCalls(p), limits(pid)}
+	checks := []Check{ok("process", "%s", describe(p)), left(p), threads(p), kernelCalls(p), standing(ctx, p), limits(pid)}
 	count, functions := functionsOf(ctx, pid)
 	return append(checks, count), functions
 }
@@ -78,12 +81,46 @@ func threads(p *process.Process) Check {
 	case shadowed == len(list):
 		return no(name, "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off", "all %d run on a shadow stack", len(list))
 	case filtered > 0 && seccomp().State != OK:
-		c := seccomp()
-		return no(name, c.Do, "%d of %d have a seccomp filter: %s", filtered, len(list), c.What)
+		return no(name, seccomp().Do, "%d of %d have a seccomp filter: %s", filtered, len(list), seccomp().What)
 	case filtered > 0:
-		return warning(name, "", "%d of %d have a seccomp filter, which is read when recording begins: it is refused if the filter forbids what that needs", filtered, len(list))
+		return ok(name, "%d of %d have a seccomp filter, which is looked at below", filtered, len(list))
 	}
 	return ok(name, "%d, without seccomp filters or shadow stacks", len(list))
+}
+
+// wanted are the system calls that the recorder makes in a process, and that stubs make.
+var wanted = []uintptr{
+	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MEMFD_CREATE, unix.SYS_CLOSE, unix.SYS_PRCTL,
+	unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_NANOSLEEP,
+}
+
+// standing looks at what only a process that stands shows.
+func standing(ctx context.Context, p *process.Process) Check {
+	const name = "stopping"
+	stopped, err := p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error {
+		if _, err := st.TIDOffset(); err != nil {
+			return err
+		}
+		for _, t := range st.Threads() {
+			for _, call := range wanted {
+				allowed, err := t.SeccompAllows(call)
+				if err != nil {
+					return err
+				}
+				if !allowed {
+					return &process.SeccompError{TID: t.TID, Number: uint64(call), Why: "recording needs it"}
+				}
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, process.ErrNoThreadID):
+		return no(name, "", "%v; programs without a C library's threads, as static Go ones, can't be recorded", err)
+	case err != nil:
+		return no(name, "", "%v", err)
+	}
+	return ok(name, "stood for %.1f ms; the threads tell their IDs, and their filters allow what is needed", stopped.Seconds()*1e3)
 }
 
 // kernelCalls looks for the instructions that setting up needs.
@@ -92,7 +129,7 @@ func kernelCalls(p *process.Process) Check {
 	if err := p.PrepareSyscalls(); err != nil {
 		return no(name, "", "%v", err)
 	}
-	return ok(name, "can be made in it")
+	return ok(name, "the instructions to make some in it are there")
 }
 
 // limits looks at the room for rings and stubs.

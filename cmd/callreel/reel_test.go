@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// write makes a file and returns its path.
+func write(t *testing.T, dir, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeReel writes a reel whose only thread calls each of the functions once, one inside the other: the first for 1 µs
+// more than the second, and so on, the last for 1 µs. Ticks are nanoseconds.
+func makeReel(t *testing.T, thread string, functions ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.reel")
+	w, err := reel.Create(path, reel.Header{
+		PID: 4242, Command: []string{"/bin/prog"}, Exe: "/bin/prog", Tool: "callreel test",
+		Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1000, BaseUnixNS: 1_700_000_000_000_000_000},
+	}, reel.Options{})
+	must(t, err)
+	image, err := w.AddImage(reel.Image{Path: "/bin/prog", ID: "c0ffee", Arch: "amd64"})
+	must(t, err)
+	table := make([]reel.Function, len(functions))
+	for i, name := range functions {
+		table[i] = reel.Function{Name: name, Image: image, Addr: uint64(i) * 64, Size: 64, Tier: reel.TierExitSite}
+	}
+	if len(table) > 0 {
+		_, err = w.AddFunctions(table)
+		must(t, err)
+	}
+	if thread != "" {
+		tw, err := w.Thread(reel.Thread{TID: 77, Process: 4242, Name: thread})
+		must(t, err)
+		events := make([]reel.Event, 2*len(functions))
+		for i := range functions {
+			id, sp := uint32(i+1), uint32(0x10000-64*i)
+			events[i] = reel.Entry(2000, sp, id)
+			events[len(events)-1-i] = reel.Exit(2000+1000*uint64(len(functions)-i), sp, id)
+		}
+		must(t, tw.Append(events))
+	}
+	must(t, w.Close())
+	return path
+}
+
+// emptyReel is one in which nothing was recorded.
+func emptyReel(t *testing.T) string {
+	t.Helper()
+	return makeReel(t, "")
+}
+
+// damage returns a copy of the reel that what has changed.
+func damage(t *testing.T, path string, what func([]byte) []byte) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return write(t, t.TempDir(), "damaged.reel", what(data))
+}
+
+// cutEvents ends a reel in the middle of its events, which makeReel writes last before the index.
+func cutEvents(t *testing.T, path string) string {
+	t.Helper()
+	f, err := reel.Open(path)
+	must(t, err)
+	defer f.Close()
+	chunk := f.Chunks(f.Threads()[0].Key)[0]
+	return damage(t, path, func(b []byte) []byte { return b[:chunk.Offset+48+int64(chunk.Bytes)/2] }) // 48: the chunk's frame
+}

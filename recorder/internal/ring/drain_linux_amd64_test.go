@@ -1,0 +1,333 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/reel"
+)
+
+func TestEventsComeOutAsTheyWentIn(t *testing.T) {
+	m := newMemory(t, 16)
+	d, all := collect(m)
+	p := &producer{m, 77}
+	p.register("worker")
+	made := 0
+	for _, burst := range []int{0, 1, 5, ChunkEvents - 6, 1, 1, 3 * ChunkEvents, 12} {
+		for range burst {
+			if !p.event(reel.Entry(uint64(made), uint32(made*3), uint32(made+1))) {
+				t.Fatal("the pool is empty")
+			}
+			made++
+		}
+		if n := mustRound(t, d); n != burst {
+			t.Errorf("%d events drained, want %d", n, burst)
+		}
+	}
+	if err := d.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	c := (*all)[0]
+	if c.tid != 77 || c.name != "worker" || len(c.events) != made {
+		t.Fatalf("thread %d, %q: %d events, want %d", c.tid, c.name, len(c.events), made)
+	}
+	for i, e := range c.events {
+		if e != reel.Entry(uint64(i), uint32(i*3), uint32(i+1)) {
+			t.Fatalf("event %d is %+v", i, e)
+		}
+	}
+	if sum := d.Totals(); sum.Events != uint64(made) || sum.Entries != uint64(made) || sum.Torn != 0 || sum.Threads != 1 {
+		t.Errorf("totals %+v", sum)
+	}
+	if n := inPool(t, m); n != 16 {
+		t.Errorf("%d of 16 chunks are free", n)
+	}
+}
+
+func TestAThreadIDIsUsedAgain(t *testing.T) {
+	m := newMemory(t, 8)
+	d, all := collect(m)
+	for life := range 300 {
+		p := &producer{m, 5}
+		p.register(fmt.Sprint("life ", life))
+		for k := range life {
+			p.event(reel.Exit(1, uint32(k), 1))
+		}
+		if life%2 == 0 {
+			mustRound(t, d)
+		} else if err := d.meet(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.End(5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for life, c := range *all {
+		if c.name != fmt.Sprint("life ", life) || len(c.events) != life {
+			t.Fatalf("life %d is %q with %d events", life, c.name, len(c.events))
+		}
+	}
+	if n := inPool(t, m); n != 8 || len(*all) != 300 {
+		t.Errorf("%d of 8 chunks are free, %d threads", n, len(*all))
+	}
+}
+
+func TestTheRegistryGoesRound(t *testing.T) {
+	m := newMemory(t, 8)
+	d, all := collect(m)
+	const lives = 3*RegistrySize + 10
+	for n := range lives {
+		p := &producer{m, 1 + n%1000}
+		p.register("x")
+		if n%1000 == 999 {
+			if err := d.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := d.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if len(*all) != lives {
+		t.Errorf("%d threads met, want %d", len(*all), lives)
+	}
+	// More at once than the registry holds: some are lost, yet later ones are met.
+	for n := range 2 * RegistrySize {
+		(&producer{m, 1 + n}).register("y")
+	}
+	mustRound(t, d)
+	(&producer{m, MaxTID - 1}).register("last")
+	mustRound(t, d)
+	if c := (*all)[len(*all)-1]; c.tid != MaxTID-1 || c.name != "last" {
+		t.Errorf("the last thread met is %d, %q", c.tid, c.name)
+	}
+}
+
+func TestAnEventThatIsNotWrittenYetIsWaitedFor(t *testing.T) {
+	m := newMemory(t, 8)
+	d, all := collect(m)
+	p := &producer{m, 9}
+	p.register("x")
+	p.event(reel.Entry(1, 1, 1))
+	late, err := p.claim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.event(reel.Entry(3, 3, 3)) // a signal handler's
+	if n := mustRound(t, d); n != 1 {
+		t.Errorf("%d events drained, want 1", n)
+	}
+	put(late, reel.Entry(2, 2, 2))
+	if n := mustRound(t, d); n != 2 {
+		t.Errorf("%d events drained, want 2", n)
+	}
+	for i, e := range (*all)[0].events {
+		if e.ID() != uint32(i+1) {
+			t.Errorf("event %d is %+v", i, e)
+		}
+	}
+}
+
+func TestAnEventThatIsNeverWrittenIsPassedOver(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		behind int // events behind the hole
+		moved  bool
+	}{
+		{"in the chunk that is being written", 3, false},
+		{"in one that has been left", ChunkEvents + 3, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMemory(t, 8)
+			d, all := collect(m)
+			p := &producer{m, 9}
+			p.register("x")
+			p.event(reel.Entry(1, 1, 1))
+			late, err := p.claim()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range c.behind {
+				p.event(reel.Entry(2, 2, 2))
+			}
+			mustRound(t, d)
+			if n := len((*all)[0].events); n != 1 {
+				t.Fatalf("%d events before its patience is over", n)
+			}
+			time.Sleep(holePatience + 10*time.Millisecond)
+			mustRound(t, d)
+			if n := len((*all)[0].events); n != 1+c.behind {
+				t.Errorf("%d events, want %d", n, 1+c.behind)
+			}
+			if n := d.Totals().Torn; n != 1 {
+				t.Errorf("%d events torn", n)
+			}
+			if n := inPool(t, m); c.moved && n != 6 || !c.moved && n != 7 {
+				t.Errorf("%d of 8 chunks are free: one with a hole must not be", n)
+			}
+			// It comes after all: too late to be recorded, but the chunk can be used again.
+			put(late, reel.Entry(9, 9, 9))
+			mustRound(t, d)
+			for range 2 * ChunkEvents {
+				p.event(reel.Entry(2, 2, 2))
+			}
+			mustRound(t, d)
+			if n := inPool(t, m); n != 7 {
+				t.Errorf("%d of 8 chunks are free, want all but one", n)
+			}
+			for _, e := range (*all)[0].events {
+				if e.ID() == 9 {
+					t.Error("an event out of order was recorded")
+				}
+			}
+		})
+	}
+}
+
+func TestSeveralHolesOfAThreadThatDies(t *testing.T) {
+	for _, wait := range []bool{false, true} {
+		m := newMemory(t, 8)
+		d, all := collect(m)
+		p := &producer{m, 9}
+		p.register("x")
+		var late []*reel.Event
+		for i := range 2*ChunkEvents + 100 {
+			if i%1000 == 7 || i%1000 == 8 || i%1000 == 200 {
+				at, err := p.claim()
+				if err != nil {
+					t.Fatal(err)
+				}
+				late = append(late, at)
+				continue
+			}
+			p.event(reel.Entry(2, 2, 2))
+		}
+		if wait { // holes are noted before the death
+			for range 20 {
+				mustRound(t, d)
+				time.Sleep(holePatience / 5)
+			}
+			put(late[0], reel.Entry(3, 3, 3)) // behind the drainer's back
+		}
+		if err := d.meet(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.End(9); err != nil {
+			t.Fatal(err)
+		}
+		if n := len((*all)[0].events); n != 2*ChunkEvents+100-len(late) {
+			t.Errorf("%d events, want %d", n, 2*ChunkEvents+100-len(late))
+		}
+		if n := d.Totals().Torn; n != uint64(len(late)) {
+			t.Errorf("%d events torn, want %d", n, len(late))
+		}
+		if n := inPool(t, m); n != 8 {
+			t.Errorf("%d of 8 chunks are free", n)
+		}
+	}
+}
+
+func TestDropsAreHandedOnOnce(t *testing.T) {
+	m := newMemory(t, MinChunks)
+	d, all := collect(m)
+	p := &producer{m, 3}
+	p.register("x")
+	const made = 100000
+	for range made {
+		p.event(reel.Entry(1, 1, 1))
+	}
+	mustRound(t, d)
+	mustRound(t, d)
+	c := (*all)[0]
+	if sum := d.Totals(); c.dropped == 0 || c.dropped+uint64(len(c.events)) != made || sum.Dropped != c.dropped {
+		t.Errorf("%d recorded, %d dropped, totals %+v", len(c.events), c.dropped, sum)
+	}
+}
+
+func TestASinkThatFailsLosesNothingYet(t *testing.T) {
+	m := newMemory(t, MinChunks)
+	d, all := collect(m)
+	p := &producer{m, 3}
+	p.register("x")
+	p.event(reel.Entry(1, 1, 1))
+	if err := d.meet(); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("disk full")
+	(*all)[0].fail = full
+	if _, err := d.Round(); !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+	(*all)[0].fail = nil
+	if n := mustRound(t, d); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// Several producers, threads that end and begin, and the drainer at once.
+func TestManyProducersLoseNothing(t *testing.T) {
+	const threads, lives, calls = 4, 5, 100000
+	m := newMemory(t, 64)
+	d, all := collect(m)
+	ended := make(chan int, threads)
+	next := make([]chan bool, threads)
+	var wg sync.WaitGroup
+	var made [threads]uint64
+	for k := range threads {
+		next[k] = make(chan bool, 1)
+		wg.Go(func() {
+			for life := range lives {
+				p := &producer{m, 100 + k}
+				p.register(fmt.Sprint("thread ", k, " life ", life))
+				for i := range uint32(calls) {
+					p.event(reel.Entry(uint64(i)+1, i, i+1))
+					made[k]++
+				}
+				ended <- 100 + k
+				<-next[k]
+			}
+		})
+	}
+	for left := threads * lives; left > 0; {
+		mustRound(t, d)
+		select {
+		case tid := <-ended:
+			mustRound(t, d)
+			if err := d.End(tid); err != nil {
+				t.Fatal(err)
+			}
+			next[tid-100] <- true
+			left--
+		default:
+		}
+	}
+	wg.Wait()
+	if err := d.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	total, dropped := uint64(0), uint64(0)
+	for _, c := range *all {
+		total += uint64(len(c.events))
+		dropped += c.dropped
+		last := uint32(0)
+		for _, e := range c.events {
+			if e.ID() <= last || e.SP != e.ID()-1 || e.Time != uint64(e.ID()) {
+				t.Fatalf("%s: %+v behind ID %d", c.name, e, last)
+			}
+			last = e.ID()
+		}
+	}
+	want := uint64(0)
+	for _, n := range made {
+		want += n
+	}
+	if sum := d.Totals(); total+dropped != want || sum.Events != total || sum.Torn != 0 {
+		t.Errorf("%d events and %d dropped of %d made; totals %+v", total, dropped, want, sum)
+	}
+	if n := inPool(t, m); n != 64 {
+		t.Errorf("%d of 64 chunks are free", n)
+	}
+}

@@ -1,0 +1,195 @@
+package ring
+
+import (
+	"errors"
+	"math"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// need skips a test for want of something on this machine; in CI that is a failure.
+func need(t testing.TB, what string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s: %v", what, err)
+	}
+	t.Skipf("needs %s: %v", what, err)
+}
+
+// testBase is where producers believe the memory to be mapped.
+const testBase = 0x7000_0000_0000
+
+func newMemory(t testing.TB, chunks int) *Memory {
+	t.Helper()
+	const recovery = 5000
+	fd, err := unix.MemfdCreate(MemfdName, unix.MFD_CLOEXEC)
+	need(t, "memfd_create", err)
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, int64(Size(chunks, recovery))); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Map(fd, Size(chunks, recovery))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	if err := m.Init(Setup{Base: testBase, Chunks: chunks, Recovery: recovery, TicksPerSecond: 1e9}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// producer imitates the code in the target for one thread, in the same steps.
+type producer struct {
+	m   *Memory
+	tid int
+}
+
+var errEmpty = errors.New("the pool is empty")
+
+func (p *producer) slot(field uint64) uint64 { return SlotsOff + uint64(p.tid)*SlotSize + field }
+
+// register enters the thread into the registry.
+func (p *producer) register(name string) {
+	n := atomic.AddUint64(p.m.u64(HdrRegistered), 1) - 1
+	at := RegistryOff + n%RegistrySize*RegistryEntry
+	copy(p.m.mem[at+RegName:at+RegName+16], name)
+	atomic.StoreUint32(p.m.u32(p.slot(SlotRegistered)), 1)
+	atomic.StoreUint32(p.m.u32(at+RegTID), uint32(p.tid))
+}
+
+// pop takes a chunk off a stack.
+func (p *producer) pop(off uint64) (index1 uint32, ok bool) {
+	for {
+		head := atomic.LoadUint64(p.m.u64(off))
+		if uint32(head) == 0 {
+			return 0, false
+		}
+		below := atomic.LoadUint32(p.m.u32(NextOff - 4 + 4*uint64(uint32(head))))
+		if atomic.CompareAndSwapUint64(p.m.u64(off), head, (head>>32+1)<<32|uint64(below)) {
+			return uint32(head), true
+		}
+	}
+}
+
+// claim takes an event's place, and a new chunk when need be.
+func (p *producer) claim() (*reel.Event, error) {
+	word := atomic.AddUint64(p.m.u64(p.slot(SlotLeft)), Claim) - Claim
+	if int64(word) >= 0 {
+		i, ok := p.pop(HdrPool)
+		if !ok {
+			atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), 0)
+			return nil, errEmpty
+		}
+		p.install(i)
+		word = atomic.AddUint64(p.m.u64(p.slot(SlotLeft)), Claim) - Claim
+	}
+	off := word<<(64-ClaimShift)>>(64-ClaimShift) - testBase
+	return &p.m.events(uint32((off - ChunksOff) >> ChunkShift))[(off-ChunksOff)%ChunkSize/EventSize-ChunkHeader/EventSize], nil
+}
+
+// install makes a chunk the thread's own.
+func (p *producer) install(index1 uint32) {
+	first := testBase + p.m.chunk(index1-1) + ChunkHeader
+	before := atomic.SwapUint32(p.m.u32(p.slot(SlotChunk)), index1)
+	atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), FullRoom|first)
+	link := p.slot(SlotFirst)
+	if before != 0 {
+		link = p.m.chunk(before-1) + ChunkNext
+	}
+	atomic.StoreUint32(p.m.u32(link), index1)
+}
+
+// put writes an event into its place, the word last.
+func put(at *reel.Event, e reel.Event) {
+	at.Time, at.SP = e.Time, e.SP
+	atomic.StoreUint32(&at.Word, e.Word)
+}
+
+// event claims and writes one, or counts it as dropped.
+func (p *producer) event(e reel.Event) bool {
+	at, err := p.claim()
+	if err != nil {
+		if !e.IsExit() {
+			atomic.AddUint64(p.m.u64(p.slot(SlotDropped)), 1)
+		}
+		return false
+	}
+	put(at, e)
+	return true
+}
+
+// collector is a sink that keeps everything.
+type collector struct {
+	tid     int
+	name    string
+	events  []reel.Event
+	dropped uint64
+	lost    uint64
+	fail    error
+}
+
+func (c *collector) Append(events []reel.Event) error {
+	if c.fail != nil {
+		return c.fail
+	}
+	c.events = append(c.events, events...)
+	return nil
+}
+
+func (c *collector) Dropped(entries, exits, tick uint64) error {
+	if entries == 0 && exits == 0 || entries > math.MaxInt64 || exits > math.MaxInt64 {
+		return errors.New("a drop of nothing, or of less")
+	}
+	c.dropped += entries
+	c.lost += exits
+	return nil
+}
+
+// collect drains a memory into collectors.
+func collect(m *Memory) (*Drainer, *[]*collector) {
+	var all []*collector
+	d := NewDrainer(m, func(tid int, name string) (Sink, error) {
+		c := &collector{tid: tid, name: name}
+		all = append(all, c)
+		return c, nil
+	})
+	return d, &all
+}
+
+func mustRound(t testing.TB, d *Drainer) int {
+	t.Helper()
+	n, err := d.Round()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// inPool counts the chunks on the stacks and fails when one is there twice or holds something.
+func inPool(t testing.TB, m *Memory) int {
+	t.Helper()
+	seen := map[uint32]bool{}
+	for _, head := range []uint64{HdrPool, HdrReserve} {
+		for i := uint32(atomic.LoadUint64(m.u64(head))); i != 0; i = atomic.LoadUint32(m.u32(NextOff - 4 + 4*uint64(i))) {
+			if seen[i] {
+				t.Fatalf("chunk %d is free twice", i-1)
+			}
+			seen[i] = true
+			for k, e := range m.events(i - 1) {
+				if e != (reel.Event{}) {
+					t.Fatalf("free chunk %d has an event at %d: %+v", i-1, k, e)
+				}
+			}
+		}
+	}
+	return len(seen)
+}
