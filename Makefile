@@ -34,7 +34,7 @@ demo:
 test:
 	@scripts/need test
 	$(GO) vet $(PKG)
-	$(GO) test -p 1 -timeout 12m $(TESTFLAGS) $(PKG)
+	$(GO) test -p 1 -timeout 30m $(TESTFLAGS) $(PKG)
 
 bench: callreel
 	@scripts/need bench

@@ -73,9 +73,16 @@ func (s *session) close() {
 // makeRoom maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
 // and writing of stubs, is done between them while the process runs.
 func (s *session) makeRoom(ctx context.Context) error {
-	d, err := s.p.Stop(ctx, process.StopOptions{}, s.roomIn)
-	s.stopped += d
-	return err
+	for try := 0; ; try++ {
+		d, err := s.p.Stop(ctx, process.StopOptions{}, s.roomIn)
+		s.stopped += d
+		// The threads that could do it may be on an alternate signal stack, say, at this moment.
+		if errors.Is(err, process.ErrNoSafeThread) && try < stopRetries {
+			time.Sleep(time.Millisecond << min(try, 5))
+			continue
+		}
+		return err
+	}
 }
 
 // roomIn does makeRoom's work in a process that stands.
@@ -137,6 +144,10 @@ func (s *session) mapAll(st *process.Stopped) (err error) {
 	defer func() {
 		if err == nil {
 			return
+		}
+		if s.fd >= 0 {
+			unix.Close(s.fd)
+			s.fd = -1
 		}
 		for _, c := range undo {
 			if _, e := st.SyscallBatch([]process.Call{c}); e != nil {

@@ -126,7 +126,12 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err := writePages(w.p, text, newSide); err != nil || left != "" {
 		return left, err
 	}
-	return "", unmap(st, w.r, w.ring.base, w.ring.size)
+	if err := unmap(st, w.r, w.ring.base, w.ring.size); errors.Is(err, process.ErrNoSafeThread) {
+		return err.Error(), nil
+	} else if err != nil {
+		return "", err
+	}
+	return "", nil
 }
 
 // leftRetries is how often threads are looked at again that can come back into a stub: for half a second in all.

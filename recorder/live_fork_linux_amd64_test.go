@@ -21,7 +21,7 @@ func TestChildrenOfARecordedProcessAreUnharmed(t *testing.T) {
 	r := realtest.StartRecording(t, pidFlag(p)...)
 	time.Sleep(500 * time.Millisecond)
 	stop(t, r)
-	cycles(t, 20, p.Pid())
+	cycles(t, 12, p.Pid(), "")
 	if counts := p.Finish(); counts["children"] == 0 {
 		t.Error("no children")
 	}
@@ -142,7 +142,7 @@ func TestAnInheritingChildCanBeRecorded(t *testing.T) {
 func TestRedisSavesInTheBackgroundWhileRecorded(t *testing.T) {
 	needLive(t, realtest.RedisTools)
 	s := realtest.Redis(t)
-	load := underLoad(t, func(ctx context.Context) (int64, error) { return s.Load(ctx, 2) })
+	load := underLoad(t, func(ctx context.Context) (int64, error) { return s.Load(ctx, 1) })
 	r := realtest.StartRecording(t, pidFlag(s)...)
 	for range 3 {
 		if _, err := s.Do("BGSAVE"); err != nil {

@@ -107,11 +107,17 @@ func cycle(t testing.TB, pid int, args ...string) summary {
 }
 
 // cycles attaches and detaches n times and returns how many calls were recorded.
-func cycles(t testing.TB, n, pid int, args ...string) (calls int64) {
+// Everything is recorded every other time, and only the modules that match own
+// between, unless that is empty.
+func cycles(t testing.TB, n, pid int, own string, args ...string) (calls int64) {
 	t.Helper()
 	var attach, detach []float64
-	for range n {
-		s := cycle(t, pid, args...)
+	for i := range n {
+		flags := args
+		if own != "" && i%2 == 1 {
+			flags = append([]string{"-m", own}, args...)
+		}
+		s := cycle(t, pid, flags...)
 		calls += s.Calls
 		attach, detach = append(attach, s.AttachStopMS), append(detach, s.DetachStopMS)
 	}

@@ -15,10 +15,13 @@ type chunk struct {
 	start, end uint64
 	names      []string // best first; none for a range that only CFI knows
 	hasFDE     bool
+	cold       bool   // its name says that it is a part
 	inner      bool   // CFI says that the stack frame isn't fresh at the start: a part
 	overlap    bool   // another symbol's range overlaps it
-	labels     uint32 // data or a jump table holds an address inside it
+	guessed    bool   // nothing says where it ends
+	labels     uint32 // data holds an address inside it: 1
 	linkage    bool
+	zone       bool // what another function keeps below the stack pointer may be alive at its start
 
 	owner int32 // index of the chunk that is the function's entry part; itself until joined
 
@@ -27,16 +30,15 @@ type chunk struct {
 
 // sweep is what the linear sweep of a chunk found.
 type sweep struct {
-	badAt     uint64 // address of bytes that aren't an instruction, 0 for none
-	far       bool   // has far branches
-	jumpsOut  []jump // direct jumps that leave the chunk
-	indirect  []uint64
-	bases     []uint64 // RIP-relative addresses outside code: possible jump table bases
-	selfEntry bool     // a jump to the chunk's own start
-	closed    bool     // the last instruction doesn't fall through
+	swept    uint64   // end of what was swept
+	badAt    uint64   // address of bytes that aren't an instruction, 0 for none
+	far      bool     // has far branches
+	jumpsOut []uint64 // where direct jumps that leave the chunk go, sorted
+	bases    []uint64 // RIP-relative addresses of data: possible jump table bases
+	data     []uint64 // addresses of code that instructions read or write
+	closed   bool     // the last instruction doesn't fall through
+	redZone  bool     // it uses memory below the stack pointer
 }
-
-type jump struct{ from, to uint64 }
 
 // coldName is what gcc and clang call the cold part of a function.
 var coldName = regexp.MustCompile(`^(.*?)\.cold(\.\d+)?$`)
@@ -54,7 +56,15 @@ func (im *Image) findChunks() error {
 	byStart := map[uint64]*sized{}
 	for i := range syms {
 		s := &syms[i]
-		if !s.IsFunc() || s.Name == "" || im.textAt(s.Addr) == nil || im.isLinkage(s.Addr) {
+		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
+			continue
+		}
+		if s.Kind == object.Object {
+			im.textData = append(im.textData, s.Addr)
+			continue
+		}
+		im.markTarget(s.Addr) // a label without a type may be an entry, too
+		if !s.IsFunc() || s.Name == "" || im.isLinkage(s.Addr) {
 			continue
 		}
 		e := byStart[s.Addr]
@@ -66,7 +76,9 @@ func (im *Image) findChunks() error {
 		e.names = append(e.names, candidate{s.Name, s.Binding, s.Dynamic})
 	}
 	for start, e := range byStart {
-		im.chunks = append(im.chunks, chunk{start: start, end: e.end, names: bestNames(e.names)})
+		names := bestNames(e.names)
+		cold := strings.Contains(names[0], ".cold") && coldName.MatchString(names[0])
+		im.chunks = append(im.chunks, chunk{start: start, end: e.end, names: names, cold: cold})
 	}
 	slices.SortFunc(im.chunks, func(a, b chunk) int { return cmp.Compare(a.start, b.start) })
 	im.addFDEs()
@@ -123,6 +135,7 @@ func (im *Image) addFDEs() {
 	for i := range fdes {
 		f := &fdes[i]
 		t := im.textAt(f.Start)
+		im.markTarget(f.Start)
 		if t == nil || f.End > t.end || f.End <= f.Start || im.isLinkage(f.Start) {
 			continue
 		}
@@ -141,6 +154,7 @@ func (im *Image) addFDEs() {
 				c.end = f.End
 			}
 		case k > 0 && f.Start < named[k-1].end:
+		case len(extra) > 0 && extra[len(extra)-1].start == f.Start:
 		default:
 			extra = append(extra, chunk{start: f.Start, end: f.End, hasFDE: true, inner: inner})
 		}
@@ -165,7 +179,7 @@ func (im *Image) settleEnds() {
 			limit = im.chunks[i+1].start
 		}
 		if c.end == c.start {
-			c.end = limit
+			c.end, c.guessed = limit, true
 		}
 		c.end = min(c.end, t.end)
 		if c.start < reach {
@@ -184,31 +198,4 @@ func (im *Image) name(c *chunk) string {
 		return c.names[0]
 	}
 	return fmt.Sprintf("%s+%#x", im.Module, c.start)
-}
-
-// chunkAt returns the index of the chunk that holds addr, -1 when none does. Of chunks that overlap it is the one
-// that starts last.
-func (im *Image) chunkAt(addr uint64) int {
-	i, found := slices.BinarySearchFunc(im.chunks, addr, func(c chunk, a uint64) int { return cmp.Compare(c.start, a) })
-	if !found {
-		i--
-	}
-	for ; i >= 0; i-- {
-		if addr < im.chunks[i].end {
-			return i
-		}
-		if !im.chunks[i].overlap {
-			break
-		}
-	}
-	return -1
-}
-
-// chunkBefore returns the index of the last chunk that starts at or before addr, -1 when there is none.
-func (im *Image) chunkBefore(addr uint64) int {
-	i, found := slices.BinarySearchFunc(im.chunks, addr, func(c chunk, a uint64) int { return cmp.Compare(c.start, a) })
-	if !found {
-		i--
-	}
-	return i
 }

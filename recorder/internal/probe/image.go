@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"math/bits"
 	"sort"
 	"sync/atomic"
 
@@ -19,11 +18,13 @@ type Image struct {
 	// Loader says that this is the dynamic loader, which is left alone.
 	Loader bool
 
-	texts   []text
-	linkage []object.Range // PLT sections and crt code
-	chunks  []chunk        // sorted by start, not overlapping
-	loads   []object.Segment
-	islands bool // windows may use padding elsewhere
+	texts    []text
+	linkage  []object.Range // PLT sections and crt code; merged
+	loads    []object.Range // what the file has of loaded segments; merged
+	chunks   []chunk        // sorted by start
+	pieces   []piece        // the chunks without overlaps
+	textData []uint64       // addresses of code that are known to be data
+	islands  bool           // windows may use padding elsewhere
 }
 
 // text is a run of executable bytes.
@@ -42,12 +43,6 @@ func newBitset(n uint64) bitset    { return make(bitset, (n+31)/32) }
 func (b bitset) add(i uint64)      { atomic.OrUint32(&b[i/32], 1<<(i%32)) }
 func (b bitset) has(i uint64) bool { return b[i/32]>>(i%32)&1 != 0 }
 func (b bitset) remove(i uint64)   { atomic.AndUint32(&b[i/32], ^uint32(1<<(i%32))) }
-func (b bitset) count() (n int) {
-	for _, w := range b {
-		n += bits.OnesCount32(w)
-	}
-	return n
-}
 
 // NewImage prepares an image. The object must stay open while the Image is in use.
 func NewImage(o *object.Image, module string) (*Image, error) {
@@ -59,10 +54,11 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 		return nil, err
 	}
 	for _, s := range o.Segments() {
-		if s.Type == object.SegmentLoad {
-			im.loads = append(im.loads, s)
+		if s.Type == object.SegmentLoad && s.FileSize <= ^uint64(0)-s.Addr {
+			im.loads = append(im.loads, object.Range{Start: s.Addr, End: s.Addr + s.FileSize})
 		}
 	}
+	im.loads = merged(im.loads)
 	data, addr, err := o.EHFrame()
 	if err != nil {
 		return nil, err
@@ -80,6 +76,7 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 			im.linkage = append(im.linkage, object.Range{Name: name, Start: s.Addr, End: s.Addr + s.Size})
 		}
 	}
+	im.linkage = merged(im.linkage)
 	return im, nil
 }
 
@@ -133,14 +130,7 @@ func (im *Image) textAt(addr uint64) *text {
 }
 
 // isLinkage says whether addr is in linkage code.
-func (im *Image) isLinkage(addr uint64) bool {
-	for _, r := range im.linkage {
-		if addr >= r.Start && addr < r.End {
-			return true
-		}
-	}
-	return false
-}
+func (im *Image) isLinkage(addr uint64) bool { return contains(im.linkage, addr) }
 
 // markTarget notes that control may come to addr.
 func (im *Image) markTarget(addr uint64) {
@@ -156,14 +146,4 @@ func (t *text) claim(addr, end uint64) {
 	for ; addr < end; addr++ {
 		t.claimed.add(addr - t.start)
 	}
-}
-
-// free says whether no byte of the range is claimed yet.
-func (t *text) free(addr, end uint64) bool {
-	for ; addr < end; addr++ {
-		if t.isClaimed(addr) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,22 +1,18 @@
 package probe
 
-import (
-	"encoding/binary"
-	"sync/atomic"
-
-	"github.com/callreel/callreel/object"
-)
+import "slices"
 
 // function is an entry chunk with the parts that were joined to it.
 type function struct {
-	entry int   // index of the entry chunk
-	parts []int // indexes of all chunks, the entry's first
-	why   Reason
+	entry  int      // index of the entry chunk
+	parts  []int    // indexes of all chunks, the entry's first
+	tables []uint64 // addresses of jump tables that its code refers to, sorted
+	why    Reason
 }
 
 // isPart says whether a chunk can't be a function of its own.
 func (c *chunk) isPart() bool {
-	return c.inner || len(c.names) > 0 && coldName.MatchString(c.names[0])
+	return c.inner || c.cold
 }
 
 // join groups chunks into functions. Parts belong to whom jumps into them and to whom they jump back into; the name
@@ -37,28 +33,32 @@ func (im *Image) join() []function {
 	}
 	for i := range im.chunks {
 		c := &im.chunks[i]
-		for _, j := range c.jumpsOut {
-			k := im.chunkAt(j.to)
+		for _, to := range c.jumpsOut {
+			k := im.chunkAt(to)
 			if k < 0 || k == i {
 				continue
 			}
 			d := &im.chunks[k]
 			switch {
-			case d.isPart(), c.isPart() && j.to != d.start:
+			case d.isPart(), c.isPart() && to != d.start:
 				union(i, k)
-			case j.to != d.start && len(c.names) == 0 && d.jumpsTo(c.start):
+			case to != d.start && len(c.names) == 0 && d.jumpsTo(c.start):
 				// Cold code with a fresh frame that has lost its name: each jumps to the other, and back into the middle.
 				c.inner = true
 				union(i, k)
 			}
 		}
 	}
+	im.findSharedZones()
 	groups := map[int32][]int{}
 	for i := range im.chunks {
 		r := find(int32(i))
 		groups[r] = append(groups[r], i)
 	}
 	im.adoptByName(groups)
+	for i := range im.chunks {
+		im.chunks[i].owner = find(int32(i))
+	}
 	var fns []function
 	for i := range im.chunks {
 		if members := groups[int32(i)]; members != nil {
@@ -69,12 +69,38 @@ func (im *Image) join() []function {
 }
 
 func (c *chunk) jumpsTo(addr uint64) bool {
-	for _, j := range c.jumpsOut {
-		if j.to == addr {
-			return true
+	_, found := slices.BinarySearch(c.jumpsOut, addr)
+	return found
+}
+
+// findSharedZones finds chunks that control may come to, or leave, with something alive below the stack pointer, where
+// event code would write over it: leaf code that jumps into code which isn't known to be of the same function, or runs
+// into it, and both use that memory.
+func (im *Image) findSharedZones() {
+	for i := range im.chunks {
+		c := &im.chunks[i]
+		if !c.redZone {
+			continue
+		}
+		for _, to := range c.jumpsOut {
+			k := im.chunkAt(to)
+			if k < 0 {
+				c.zone = c.zone || im.textAt(to) != nil && !im.isLinkage(to)
+				continue
+			}
+			d := &im.chunks[k]
+			if d.owner == c.owner || !d.redZone {
+				continue
+			}
+			if to != d.start || len(d.names) == 0 {
+				c.zone = true
+				d.zone = d.zone || to == d.start
+			}
+		}
+		if i+1 < len(im.chunks) && !c.closed && im.chunks[i+1].start == c.end && im.chunks[i+1].redZone {
+			im.chunks[i+1].zone = true
 		}
 	}
-	return false
 }
 
 // adoptByName gives groups of parts only to the function that their name tells, when there is just one such.
@@ -141,79 +167,7 @@ func (im *Image) split(members []int) []function {
 	}
 	var fns []function
 	for _, e := range entries {
-		fns = append(fns, function{entry: e, parts: append([]int{e}, parts...), why: ReasonShared})
+		fns = append(fns, function{entry: e, parts: []int{e}, why: ReasonShared})
 	}
 	return fns
-}
-
-// markData marks what data says about code addresses: relocations, words of an image that isn't relocated, the entry
-// point.
-func (im *Image) markData() error {
-	im.markTaken(im.Object.Entry())
-	err := im.Object.RelativeTargets(func(_, to uint64) { im.markTaken(to) })
-	if err != nil || im.Object.Type != object.Executable {
-		return err
-	}
-	for _, s := range im.loads {
-		if s.Perm&object.PermX != 0 && len(im.Object.Sections()) > 0 {
-			continue
-		}
-		data, err := im.Object.ReadAddr(s.Addr, s.FileSize)
-		if err != nil {
-			return err
-		}
-		for off := int(-s.Addr & 7); off+8 <= len(data); off += 8 {
-			im.markTaken(binary.LittleEndian.Uint64(data[off:]))
-		}
-	}
-	return nil
-}
-
-// markTaken marks an address of code that data holds. Inside a function it is a label: the target of an indirect jump.
-func (im *Image) markTaken(addr uint64) {
-	t := im.textAt(addr)
-	if t == nil {
-		return
-	}
-	t.targets.add(addr - t.start)
-	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr {
-		atomic.StoreUint32(&im.chunks[k].labels, 1)
-	}
-}
-
-// maxTable bounds the entries of one jump table.
-const maxTable = 1 << 16
-
-// markTables reads at every data address that the function's code refers to a table of 32-bit offsets from its own
-// start, for as long as they lead into the function. What isn't a table gives at worst a target too many.
-func (im *Image) markTables(f *function) {
-	for _, p := range f.parts {
-		for _, base := range im.chunks[p].bases {
-			im.markTable(f, base)
-		}
-	}
-}
-
-func (im *Image) markTable(f *function, base uint64) {
-	for i := uint64(0); i < maxTable; i++ {
-		b, err := im.Object.ReadAddr(base+4*i, 4)
-		if err != nil {
-			return
-		}
-		to := base + uint64(int64(int32(binary.LittleEndian.Uint32(b))))
-		if !im.inFunction(f, to) || to == base {
-			return
-		}
-		im.markTaken(to)
-	}
-}
-
-// inFunction says whether addr is inside one of the function's parts.
-func (im *Image) inFunction(f *function, addr uint64) bool {
-	for _, p := range f.parts {
-		if c := &im.chunks[p]; addr >= c.start && addr < c.end {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"math"
+
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -43,19 +45,19 @@ func (p *planner) entry() refusal {
 		k++
 	}
 	start := p.insts[k].addr
-	if call, ok := p.entryCall(k, s.to); ok {
+	if call, at, ok := p.entryCall(k, s.to); ok {
 		if p.hasLoop() {
 			return refusal{ReasonLoop, start}
 		}
-		return p.add(call)
+		return p.add(call, at, at+1)
 	}
 	w, why := p.grow(k, k, s, false)
 	if why == ReasonNone && w.room(p) >= nearJump && !crossesPage(start, nearJump) {
-		return p.add(p.window(w, RoleEntry))
+		return p.add(p.window(w, RoleEntry), w.lo, w.hi)
 	}
 	if p.im.islands && w.size(p) >= shortJump && !crossesPage(start, shortJump) {
 		if site := p.window(w, RoleEntry); p.takeIsland(&site) {
-			return p.add(site)
+			return p.add(site, w.lo, w.hi)
 		}
 	}
 	switch {
@@ -78,28 +80,28 @@ func (p *planner) hasLoop() bool {
 
 // entryCall finds a direct call within the first bytes that a jump would need. Changing where it leads costs nothing
 // and leaves its return address the true one.
-func (p *planner) entryCall(k, end int) (Site, bool) {
+func (p *planner) entryCall(k, end int) (site Site, at int, ok bool) {
 	pushed := int32(0)
 	start := p.insts[k].addr
 	for i := k; i < end && p.insts[i].addr-start < nearJump; i++ {
 		in := &p.insts[i]
 		if i > k && p.targetInside(p.insts[i-1].addr, in.addr+1) {
-			return Site{}, false
+			return Site{}, 0, false
 		}
 		if in.Kind == amd64.Call && in.RelSize == 4 {
 			if crossesPage(in.addr+uint64(in.RelOff), 4) || p.targetInside(in.addr, in.end()) {
-				return Site{}, false
+				return Site{}, 0, false
 			}
 			return Site{Kind: SiteBranch, Role: RoleEntry, Addr: in.addr, Size: in.Len, SPDelta: pushed + 8,
-				Moved: []Moved{{Addr: in.addr, Inst: in.Inst}}}, true
+				Moved: []Moved{{Addr: in.addr, Inst: in.Inst}}}, i, true
 		}
 		d, known := in.StackDelta()
 		if in.Kind != amd64.Other || !known {
-			return Site{}, false
+			return Site{}, 0, false
 		}
 		pushed -= int32(d)
 	}
-	return Site{}, false
+	return Site{}, 0, false
 }
 
 // run is a candidate window: insts[lo:hi] and pad bytes of padding behind them.
@@ -238,14 +240,18 @@ func (p *planner) moved(i int) Moved {
 	return Moved{Addr: in.addr, Inst: in.Inst, Exit: in.role == roleExit, Loop: in.role == roleLoop}
 }
 
-// add takes a site over.
-func (p *planner) add(s Site) refusal {
-	for i := range p.insts {
-		if a := p.insts[i].addr; a >= s.Addr && a < s.End() {
-			p.insts[i].covered = true
-		}
+// add takes a site over, with insts[lo:hi].
+func (p *planner) add(s Site, lo, hi int) refusal {
+	for i := lo; i < hi; i++ {
+		p.insts[i].covered = true
 	}
 	p.im.textAt(s.Addr).claim(s.Addr, s.End())
+	if s.Kind == SiteWindow {
+		if p.ends == nil {
+			p.ends = map[uint64]int{}
+		}
+		p.ends[s.End()] = len(p.sites)
+	}
 	p.sites = append(p.sites, s)
 	return refusal{}
 }
@@ -300,18 +306,18 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 		role, short = RoleLoop, ReasonLoop
 	}
 	if inPlace {
-		return p.add(Site{Kind: SiteBranch, Role: role, Addr: in.addr, Size: in.Len, Moved: []Moved{p.moved(k)}})
+		return p.add(Site{Kind: SiteBranch, Role: role, Addr: in.addr, Size: in.Len, Moved: []Moved{p.moved(k)}}, k, k+1)
 	}
 	w, why := p.grow(k, s.from, s, true)
 	if why == ReasonNone && !crossesPage(p.insts[w.lo].addr, nearJump) {
-		return p.add(p.window(w, role))
+		return p.add(p.window(w, role), w.lo, w.hi)
 	}
 	if p.extend(w, s) {
 		return refusal{}
 	}
 	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
 		if site := p.window(w, role); p.takeIsland(&site) {
-			return p.add(site)
+			return p.add(site, w.lo, w.hi)
 		}
 	}
 	if why == ReasonNone {
@@ -328,30 +334,46 @@ func (p *planner) extend(w run, s span) bool {
 	if w.hi <= w.lo || w.lo == s.from || p.isTarget(p.insts[w.lo].addr) || p.insts[w.lo-1].Ends() {
 		return false
 	}
-	for i := range p.sites {
-		site := &p.sites[i]
-		if site.Kind != SiteWindow || site.End() != p.insts[w.lo].addr || len(site.Moved)+w.hi-w.lo > 2*maxMoved {
-			continue
-		}
-		for k := w.lo; k < w.hi; k++ {
-			site.Moved = append(site.Moved, p.moved(k))
-			p.insts[k].covered = true
-		}
-		p.im.textAt(site.Addr).claim(site.End(), site.End()+uint64(w.size(p)))
-		site.Size += uint8(w.size(p))
-		return true
+	i, ok := p.ends[p.insts[w.lo].addr]
+	if !ok {
+		return false
 	}
-	return false
+	site := &p.sites[i]
+	size := int(site.Size) + w.size(p)
+	if len(site.Moved)+w.hi-w.lo > 2*maxMoved || size > math.MaxUint8 {
+		return false
+	}
+	for k := w.lo; k < w.hi; k++ {
+		site.Moved = append(site.Moved, p.moved(k))
+		p.insts[k].covered = true
+	}
+	p.im.textAt(site.Addr).claim(site.End(), site.Addr+uint64(size))
+	delete(p.ends, site.End())
+	site.Size = uint8(size)
+	p.ends[site.End()] = i
+	return true
 }
+
+// maxPadding is how far behind a function an island may be: alignment is seldom more.
+const maxPadding = 256
 
 // takeIsland finds five bytes of padding between functions in reach of a two-byte jump at the site.
 func (p *planner) takeIsland(s *Site) bool {
-	t := p.im.textAt(s.Addr)
+	im, t := p.im, p.im.textAt(s.Addr)
 	from := s.Addr + shortJump
 	lo := max(t.start, from-min(from, 128))
-	hi := min(t.end-min(t.end, nearJump), from+127)
-	for a := lo; a <= hi; a++ {
-		if p.im.isIsland(t, a) && !(a < s.End() && a+nearJump > s.Addr) {
+	hi := from + 127
+	// Each gap behind a piece is looked at, from the first that can reach lo.
+	for i := im.pieceAfter(lo - min(lo, maxPadding)); i < len(im.pieces) && im.pieces[i].end <= hi; i++ {
+		gap := span64{im.pieces[i].end, t.end}
+		if i+1 < len(im.pieces) {
+			gap.end = min(gap.end, im.pieces[i+1].start)
+		}
+		c := &im.chunks[im.pieces[i].chunk]
+		if gap.start < t.start || gap.end < gap.start+nearJump || !c.closed || c.end != gap.start {
+			continue
+		}
+		if a, ok := im.island(t, gap, lo, hi, s); ok {
 			s.Island = a
 			t.claim(a, a+nearJump)
 			return true
@@ -360,37 +382,32 @@ func (p *planner) takeIsland(s *Site) bool {
 	return false
 }
 
-// isIsland says whether five bytes at addr are padding that control never comes to: it lies between chunks, behind one
-// that ends in an instruction that doesn't fall through.
-func (im *Image) isIsland(t *text, addr uint64) bool {
-	if crossesPage(addr, nearJump) || !t.free(addr, addr+nearJump) {
-		return false
-	}
-	k := im.chunkBefore(addr)
-	if k < 0 || !im.chunks[k].closed || im.chunks[k].end < t.start {
-		return false
-	}
-	at := im.chunks[k].end
-	if at > addr {
-		return false
-	}
-	for at < addr+nearJump {
-		if im.chunkAt(at) >= 0 {
-			return false
-		}
-		in, err := amd64.Decode(t.data[at-t.start:])
+// island finds five bytes from lo to hi in a gap behind code that doesn't fall through: padding that control never comes
+// to and nothing else uses.
+func (im *Image) island(t *text, gap span64, lo, hi uint64, s *Site) (uint64, bool) {
+	free := gap.start // from here on nothing is claimed
+	end := min(gap.end, gap.start+maxPadding)
+	for at := gap.start; at < end; {
+		in, err := amd64.Decode(t.data[at-t.start : gap.end-t.start])
 		if err != nil || !in.IsPadding() {
-			return false
+			return 0, false
 		}
-		for b := at; b < at+uint64(in.Len) && b < t.end; b++ {
-			if t.isTarget(b) {
-				return false
+		next := at + uint64(in.Len)
+		for ; at < next; at++ {
+			if t.isTarget(at) {
+				return 0, false
+			}
+			if t.isClaimed(at) || at >= s.Addr && at < s.End() {
+				free = at + 1
+				continue
+			}
+			if at+1 < nearJump {
+				continue
+			}
+			if a := at + 1 - nearJump; a >= free && a >= lo && a <= hi && !crossesPage(a, nearJump) {
+				return a, true
 			}
 		}
-		at += uint64(in.Len)
-		if at-im.chunks[k].end > 256 {
-			return false
-		}
 	}
-	return true
+	return 0, false
 }

@@ -14,7 +14,12 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 		return nil, err
 	}
 	im.sweepAll()
+	im.cutPieces()
+	im.refuseData()
 	if err := im.markData(); err != nil {
+		return nil, err
+	}
+	if err := im.markLandingPads(); err != nil {
 		return nil, err
 	}
 	fns := im.join()

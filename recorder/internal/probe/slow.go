@@ -30,9 +30,8 @@ func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, s
 // Registers inside: RBX word, RBP entry SP, R8 slot, R9 ring, R12 limit of waiting (unused without lossless).
 type slowPath struct {
 	*coder
-	entryDrop, out, block, claim, write, unblock  amd64.Label
-	acquire, install, exitSpare, isDead, register amd64.Label
-	mask, nap                                     amd64.Label
+	entryDrop, out, block, claim, write, unblock amd64.Label
+	acquire, install, exitSpare, register        amd64.Label
 }
 
 // emitSlow appends the slow path and returns its address.
@@ -56,7 +55,7 @@ func (c *coder) emitSlow() uint64 {
 	s.registerThread()
 	s.acquireChunk(napAt)
 	s.installChunk()
-	s.spareExit()
+	s.spareExit(napAt)
 	s.unblockSignals()
 	s.dropEntry()
 	s.epilogue()
@@ -293,8 +292,8 @@ func (s *slowPath) installChunk() {
 }
 
 // spareExit writes the exit of an accepted call into the thread's spare room, which it takes from the reserve.
-func (s *slowPath) spareExit() {
-	take, lost, sure := s.NewLabel(), s.NewLabel(), s.NewLabel()
+func (s *slowPath) spareExit(napAt uint64) {
+	take, lost, dead, sure := s.NewLabel(), s.NewLabel(), s.NewLabel(), s.NewLabel()
 	s.Place(s.exitSpare)
 	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
 	s.Jcc(amd64.CondE, sure)
@@ -310,6 +309,8 @@ func (s *slowPath) spareExit() {
 	s.Lea(amd64.R12, s.slot(ring.SlotSpare))
 	s.Jmp(s.install)
 	s.Place(lost)
+	s.wait(napAt, dead) // an accepted entry gets its exit as long as there is a recorder to make room
+	s.Place(dead)
 	s.IncMem(s.slot(ring.SlotLostExits))
 	s.Place(s.unblock)
 }

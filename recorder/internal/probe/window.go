@@ -3,7 +3,6 @@ package probe
 import (
 	"slices"
 
-	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -20,6 +19,8 @@ type planner struct {
 	insts []inst // all parts, in the order of f.parts
 	spans []span
 	sites []Site
+	ends  map[uint64]int   // windows by their end: indexes of sites
+	preds map[uint64][]int // direct jumps by their target: indexes of insts; nil until asked for
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -57,6 +58,8 @@ func (p *planner) plan(f *function) Function {
 		out.Size += im.chunks[i].end - im.chunks[i].start
 	}
 	p.f, p.insts, p.spans, p.sites = f, p.insts[:0], p.spans[:0], nil
+	clear(p.ends)
+	p.preds = nil
 	if r := p.run(); r.why != ReasonNone {
 		p.unclaim()
 		out.Reason, out.At = r.why, r.at
@@ -103,6 +106,8 @@ func (p *planner) refuseEarly() refusal {
 			return refusal{ReasonEntryShort, c.start}
 		case c.isSignalReturn(p.im):
 			return refusal{ReasonSignalReturn, c.start}
+		case c.zone:
+			return refusal{ReasonShared, c.start}
 		}
 	}
 	return refusal{}
@@ -142,7 +147,7 @@ func (p *planner) classify() refusal {
 	if p.insts[0].IsEndbr64() {
 		behind = p.insts[0].end()
 	}
-	for si, s := range p.spans {
+	for _, s := range p.spans {
 		for k := s.from; k < s.to; k++ {
 			in := &p.insts[k]
 			switch in.Kind {
@@ -159,16 +164,22 @@ func (p *planner) classify() refusal {
 					return refusal{ReasonUndecodable, in.addr}
 				}
 			case amd64.IndirectJump:
-				leaves, ok := p.leaves(si, k)
+				leaves, ok := p.leaves(k)
 				if !ok {
 					return refusal{ReasonJump, in.addr}
 				}
 				if leaves {
+					if in.HasMem && in.Base == int8(amd64.RSP) && in.Disp < 0 {
+						return refusal{ReasonInstruction, in.addr} // the event would write over the operand
+					}
 					in.role = roleExit
 				}
 			}
 		}
 		// Control must not run out of a part into what follows.
+		if at, ok := p.unreached(s); !ok {
+			return refusal{ReasonJump, at}
+		}
 		if last := &p.insts[s.to-1]; !last.Ends() && last.Kind != amd64.Call && last.Kind != amd64.IndirectCall && !last.IsPadding() {
 			if k := p.im.chunkAt(s.end); k >= 0 && p.im.chunks[k].start == s.end && !p.im.inFunction(p.f, s.end) {
 				return refusal{ReasonShared, last.addr}
@@ -176,6 +187,23 @@ func (p *planner) classify() refusal {
 		}
 	}
 	return refusal{}
+}
+
+// unreached returns where there is code that nothing is known to lead to: it is reached in some unknown way, or it is
+// data. What compilers put behind a call or a jump that never comes back is neither.
+func (p *planner) unreached(s span) (at uint64, ok bool) {
+	comes := true
+	for k := s.from; k < s.to; k++ {
+		in := &p.insts[k]
+		comes = comes || p.isTarget(in.addr)
+		if !comes && !in.IsPadding() && in.Kind != amd64.Undefined && in.Kind != amd64.Halt {
+			return in.addr, false
+		}
+		if in.Ends() && in.Kind != amd64.Halt { // a loop around hlt has its jump behind
+			comes = false
+		}
+	}
+	return 0, true
 }
 
 // onInstruction says whether the linear sweep has an instruction at addr.
@@ -189,72 +217,4 @@ func (im *Image) onInstruction(addr uint64) bool {
 func (im *Image) behindLock(addr uint64) bool {
 	t := im.textAt(addr)
 	return t != nil && addr > t.start && t.data[addr-1-t.start] == 0xF0 && t.starts.has(addr-1-t.start)
-}
-
-// leaves says whether an indirect jump leaves the function (a tail call through a pointer) or is internal (a switch, a
-// computed goto). Where the stack frame isn't gone it is internal; where it is, or isn't known, the way the target was
-// computed tells. An internal one is only known well enough when labels inside the function were found.
-func (p *planner) leaves(si, k int) (leaves, ok bool) {
-	in := &p.insts[k]
-	known, gone := p.frameGone(in.addr)
-	labels := false
-	for _, i := range p.f.parts {
-		labels = labels || p.im.chunks[i].labels != 0
-	}
-	if known && !gone {
-		return false, labels
-	}
-	if p.looksLikeSwitch(p.spans[si].from, k) {
-		return false, labels
-	}
-	if !known && labels {
-		return false, false
-	}
-	return true, true
-}
-
-// frameGone says what CFI knows: whether the CFA at addr is rsp+8.
-func (p *planner) frameGone(addr uint64) (known, gone bool) {
-	if p.im.CFI == nil {
-		return false, false
-	}
-	f, ok := p.im.CFI.Find(addr)
-	if !ok {
-		return false, false
-	}
-	row, err := f.RowAt(addr)
-	if err != nil {
-		return false, false
-	}
-	return true, row.CFA.Kind == cfi.RegOffset && row.CFA.Reg == dwarfRSP && row.CFA.Offset == 8
-}
-
-// looksLikeSwitch looks how the target of an indirect jump is made: by adding to a table's base, or by an indexed load.
-func (p *planner) looksLikeSwitch(from, k int) bool {
-	in := &p.insts[k]
-	if in.Notrack {
-		return true
-	}
-	if in.HasMem {
-		return in.Index != amd64.NoReg && in.Base == amd64.NoReg
-	}
-	const lookBack = 12
-	target := amd64.Reg(in.RM)
-	for j := k - 1; j >= from && j >= k-lookBack; j-- {
-		d := &p.insts[j]
-		if d.GPRWritten()&target.Mask() == 0 {
-			continue
-		}
-		if d.Map != amd64.MapPrimary {
-			return false
-		}
-		switch d.Opcode {
-		case 0x01, 0x03: // add
-			return true
-		case 0x8B: // mov from an indexed table of addresses
-			return d.HasMem && d.Index != amd64.NoReg && d.Scale == 8 && d.Base == amd64.NoReg
-		}
-		return false
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -102,8 +103,7 @@ func (d *Drainer) Round() (int, error) {
 			d.m.Beat()
 		}
 	}
-	d.releaseTorn()
-	return n, nil
+	return n, d.releaseTorn()
 }
 
 // meet opens the threads that have registered since.
@@ -208,7 +208,7 @@ func (d *Drainer) take(t *thread) (int, error) {
 		return 0, nil
 	}
 	run := events[:n]
-	if err := t.sink.Append(run); err != nil {
+	if err := d.appendWithLate(t, run); err != nil {
 		return 0, err
 	}
 	clear(run)
@@ -276,24 +276,81 @@ func (d *Drainer) tear(t *thread, hole int) {
 	t.torn.holes = append(t.torn.holes, hole)
 }
 
-// releaseTorn frees chunks whose late events have come. Such an event is out of order by now, so it is thrown away; it
-// stays counted as torn.
-func (d *Drainer) releaseTorn() {
-	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
+// appendWithLate hands a run on, and with it the events that were passed over as holes and have come since. The thread
+// wrote such an event before those of the run that follow it in time, and stores become visible in order, so it is here
+// by now. Without a clock it goes before the run: what it was interrupted by has been handed on already, but for what
+// is in the run.
+func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
+	for _, e := range d.late(t.tid) {
+		k := 0
+		for e.Time != 0 && k < len(run) && run[k].Time <= e.Time {
+			k++
+		}
+		if k > 0 {
+			if err := t.sink.Append(run[:k]); err != nil {
+				return err
+			}
+			run = run[k:]
+		}
+		if err := d.appendLate(t, e); err != nil {
+			return err
+		}
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	return t.sink.Append(run)
+}
+
+func (d *Drainer) appendLate(t *thread, e reel.Event) error {
+	d.totals.Torn--
+	d.totals.Events++
+	if !e.IsExit() {
+		d.totals.Entries++
+	}
+	return t.sink.Append([]reel.Event{e})
+}
+
+// late takes the events of a thread that have come into holes.
+func (d *Drainer) late(tid int) []reel.Event {
+	var come []reel.Event
+	for _, c := range d.torn {
+		if c.tid != tid {
+			continue
+		}
 		events := d.m.events(c.idx)
 		c.holes = slices.DeleteFunc(c.holes, func(hole int) bool {
 			if atomic.LoadUint32(&events[hole].Word) == 0 {
 				return false
 			}
+			come = append(come, events[hole])
 			events[hole] = reel.Event{}
 			return true
 		})
+	}
+	return come
+}
+
+// releaseTorn frees chunks that the thread has left and that have no holes any more, and hands on what came last.
+func (d *Drainer) releaseTorn() error {
+	if len(d.torn) == 0 {
+		return nil
+	}
+	for _, t := range d.order {
+		for _, e := range d.late(t.tid) {
+			if err := d.appendLate(t, e); err != nil {
+				return err
+			}
+		}
+	}
+	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
 		if len(c.holes) > 0 || !c.left {
 			return false
 		}
 		d.free(c.idx)
 		return true
 	})
+	return nil
 }
 
 // drops passes on what the thread counted as dropped.
@@ -319,6 +376,9 @@ func (d *Drainer) End(tid int) error {
 		return nil
 	}
 	_, err := d.drain(t, true)
+	for _, e := range d.late(tid) {
+		err = errors.Join(err, d.appendLate(t, e))
+	}
 	delete(d.threads, tid)
 	d.order = slices.DeleteFunc(d.order, func(o *thread) bool { return o == t })
 	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {

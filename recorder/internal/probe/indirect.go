@@ -1,0 +1,280 @@
+package probe
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/isa/amd64"
+)
+
+// made is how the target of an indirect jump is made; several of them where control comes in several ways.
+type made uint8
+
+const (
+	madePointer made = 1 << iota // given to the function, returned by a call, or loaded from within something
+	madeLoaded                   // loaded from an array or from where a pointer leads: a label's address, perhaps
+	madeSwitch                   // loaded from an array of addresses in this function
+	madeOffset                   // an offset added to the address of its table
+	madeByTable                  // with madeOffset: the table is known, in each of the ways
+	madeLabel                    // the address of code that the instructions name
+	madeOther                    // computed in some other way
+)
+
+// leaves says whether an indirect jump leaves the function (a tail call through a pointer) or is internal (a switch, a
+// computed goto); ok is false when that, or where an internal one goes, isn't known. Where the stack frame isn't gone it
+// is internal; where it is, or isn't known, the way the target was made tells.
+//
+// Labels whose addresses stand in data whole were all found, by relocations or word by word. A table of offsets must
+// have been found for this very jump.
+func (p *planner) leaves(k int) (leaves, ok bool) {
+	known, gone := p.frameGone(p.insts[k].addr)
+	how := p.targetOf(k)
+	labels := p.hasLabels()
+	switch {
+	case how&madeOther != 0:
+		return false, false
+	case how&madeOffset != 0:
+		return false, how&madeByTable != 0
+	case how == madeLabel:
+		return false, true
+	case known && !gone, how == madeSwitch:
+		return false, labels
+	}
+	// A tail call, unless the pointer may be that of a label.
+	return true, !labels || known && how&madeLoaded == 0
+}
+
+// hasLabels says whether data holds addresses inside the function.
+func (p *planner) hasLabels() bool {
+	for _, i := range p.f.parts {
+		if p.im.chunks[i].labels != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// frameGone says what CFI knows: whether the CFA at addr is rsp+8.
+func (p *planner) frameGone(addr uint64) (known, gone bool) {
+	if p.im.CFI == nil {
+		return false, false
+	}
+	f, ok := p.im.CFI.Find(addr)
+	if !ok {
+		return false, false
+	}
+	row, err := f.RowAt(addr)
+	if err != nil {
+		return false, false
+	}
+	return true, row.CFA.Kind == cfi.RegOffset && row.CFA.Reg == dwarfRSP && row.CFA.Offset == 8
+}
+
+// maxTraced is how many instructions are looked at for those that made a jump's target.
+const maxTraced = 512
+
+// targetOf looks how the target of the indirect jump insts[k] is made, back along all the ways by which control comes to
+// it. Where the search ends with nothing found, the target came as an argument.
+func (p *planner) targetOf(k int) made {
+	in := &p.insts[k]
+	if in.HasMem {
+		return p.loadedBy(in)
+	}
+	tr := tracer{p: p, seen: map[int]bool{}}
+	tr.add(k, amd64.Reg(in.RM))
+	return tr.run()
+}
+
+// tracer follows a register's value back to the instructions that made it.
+type tracer struct {
+	p     *planner
+	seen  map[int]bool
+	todo  []traced
+	found made
+	bad   bool // an offset was added to a table that isn't known
+}
+
+// traced is a register whose value before insts[k] is asked for.
+type traced struct {
+	k   int
+	reg amd64.Reg
+}
+
+// add asks for the value of a register before insts[k], in each instruction that control comes from.
+func (tr *tracer) add(k int, reg amd64.Reg) {
+	p := tr.p
+	for _, j := range p.jumpsTo(p.insts[k].addr) {
+		tr.todo = append(tr.todo, traced{j, reg})
+	}
+	if k > 0 && p.insts[k-1].end() == p.insts[k].addr && !p.insts[k-1].Ends() {
+		tr.todo = append(tr.todo, traced{k - 1, reg})
+	}
+}
+
+func (tr *tracer) run() made {
+	for len(tr.todo) > 0 && len(tr.seen) < maxTraced {
+		next := tr.todo[len(tr.todo)-1]
+		tr.todo = tr.todo[:len(tr.todo)-1]
+		if key := next.k<<4 | int(next.reg); !tr.seen[key] {
+			tr.seen[key] = true
+			tr.visit(next.k, next.reg)
+		}
+	}
+	switch {
+	case tr.found == 0:
+		return madePointer
+	case tr.found&madeOffset != 0 && !tr.bad:
+		return tr.found | madeByTable
+	}
+	return tr.found
+}
+
+// visit looks whether insts[k] makes the register's value.
+func (tr *tracer) visit(k int, reg amd64.Reg) {
+	d := &tr.p.insts[k]
+	switch {
+	case d.Kind == amd64.Call || d.Kind == amd64.IndirectCall:
+		if callerSaved&reg.Mask() != 0 {
+			tr.found |= madePointer // what the call returned
+			return
+		}
+	case d.GPRWritten()&reg.Mask() != 0:
+		if source, ok := copiedFrom(d, reg); ok {
+			tr.add(k, source)
+			return
+		}
+		how, added := tr.p.madeBy(d, reg)
+		tr.found |= how
+		if how == madeOffset && !tr.p.hasTable(k, added) {
+			tr.bad = true
+		}
+		return
+	}
+	tr.add(k, reg)
+}
+
+// callerSaved are the registers that a call may change (System V AMD64 ABI §3.2.1).
+const callerSaved = uint16(1<<amd64.RAX | 1<<amd64.RCX | 1<<amd64.RDX | 1<<amd64.RSI | 1<<amd64.RDI | 1<<amd64.R8 | 1<<amd64.R9 | 1<<amd64.R10 | 1<<amd64.R11)
+
+// jumpsTo returns the function's direct jumps to addr.
+func (p *planner) jumpsTo(addr uint64) []int {
+	if p.preds == nil {
+		p.preds = map[uint64][]int{}
+		for k := range p.insts {
+			in := &p.insts[k]
+			if to, ok := in.Target(in.addr); ok && in.Kind != amd64.Call {
+				p.preds[to] = append(p.preds[to], k)
+			}
+		}
+	}
+	return p.preds[addr]
+}
+
+// copiedFrom returns the register that the instruction copies into reg.
+func copiedFrom(d *inst, reg amd64.Reg) (amd64.Reg, bool) {
+	if d.Encoding != amd64.Legacy || d.Map != amd64.MapPrimary || d.HasMem || d.REX&amd64.RexW == 0 {
+		return 0, false
+	}
+	switch {
+	case d.Opcode == 0x8B && amd64.Reg(d.Reg) == reg:
+		return amd64.Reg(d.RM), true
+	case d.Opcode == 0x89 && amd64.Reg(d.RM) == reg:
+		return amd64.Reg(d.Reg), true
+	}
+	return 0, false
+}
+
+// madeBy says what an instruction that writes the target's register makes of it, and for madeOffset which registers it
+// adds.
+func (p *planner) madeBy(d *inst, reg amd64.Reg) (how made, added uint16) {
+	if d.Encoding != amd64.Legacy || d.Map != amd64.MapPrimary {
+		return madeOther, 0
+	}
+	switch op := d.Opcode; op {
+	case 0x01, 0x03: // add
+		if !d.HasMem {
+			return madeOffset, 1<<(d.Reg&15) | 1<<(d.RM&15)
+		}
+	case 0x8B: // mov
+		return p.loadedBy(d), 0
+	case 0x8D: // lea
+		to, ok := d.MemTarget(d.addr)
+		switch {
+		case ok && p.im.inFunction(p.f, to):
+			return madeLabel, 0
+		case ok:
+			return madePointer, 0
+		case d.Index != amd64.NoReg && d.Base != amd64.NoReg && d.Scale == 1 && d.Disp == 0:
+			return madeOffset, 1<<uint(d.Base) | 1<<uint(d.Index)
+		}
+	case 0x33: // xor with the thread's secret undoes how C libraries hide pointers
+		if d.HasMem && d.Prefixes&amd64.SegFS != 0 {
+			return madePointer, 0
+		}
+	default:
+		if op>>3 == 0x58>>3 || op == 0x8F { // pop
+			return madePointer, 0
+		}
+	}
+	return madeOther, 0
+}
+
+// loadedBy says what an instruction loads: from an array at a fixed address that holds labels of this function, from some
+// other array, or a pointer from within something.
+func (p *planner) loadedBy(d *inst) made {
+	switch {
+	case d.Index == amd64.NoReg && (d.Disp != 0 || d.RIPRelative):
+		return madePointer
+	case d.Index == amd64.NoReg || d.Base != amd64.NoReg || d.Disp <= 0:
+		return madeLoaded
+	}
+	const looked = 4 // words; the first may belong to an index that there is not
+	b, err := p.im.Object.ReadAddr(uint64(d.Disp), 8*looked)
+	if err != nil {
+		return madeLoaded
+	}
+	for ; len(b) > 0; b = b[8:] {
+		if to := binary.LittleEndian.Uint64(b); p.im.inFunction(p.f, to) && to != p.insts[0].addr {
+			return madeSwitch
+		}
+	}
+	return madePointer
+}
+
+// hasTable says whether the table of offsets that a jump goes by was found. insts[k] adds its address, in one of regs, to
+// the offset.
+func (p *planner) hasTable(k int, regs uint16) bool {
+	const near = 64
+	for reg := amd64.RAX; reg <= amd64.R15; reg++ {
+		if regs&reg.Mask() == 0 {
+			continue
+		}
+		for j := k - 1; j >= max(0, k-near); j-- {
+			d := &p.insts[j]
+			if d.GPRWritten()&reg.Mask() == 0 {
+				continue
+			}
+			if base, ok := d.MemTarget(d.addr); ok && isLea(&d.Inst) {
+				return p.isTable(base)
+			}
+			break
+		}
+	}
+	// The address was computed long before, outside of a loop.
+	for j := range p.insts {
+		d := &p.insts[j]
+		if isLea(&d.Inst) && regs&(1<<(d.Reg&15)) != 0 {
+			if base, ok := d.MemTarget(d.addr); ok && p.isTable(base) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isTable says whether a table of offsets from base was found.
+func (p *planner) isTable(base uint64) bool {
+	_, found := slices.BinarySearch(p.f.tables, base)
+	return found
+}

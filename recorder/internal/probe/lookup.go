@@ -1,0 +1,82 @@
+package probe
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callreel/callreel/object"
+)
+
+// piece is a range of code and the chunk that it belongs to. Pieces don't overlap; where chunks do, a piece is of the
+// one that starts last.
+type piece struct {
+	start, end uint64
+	chunk      int
+}
+
+// cutPieces makes the table that chunkAt searches.
+func (im *Image) cutPieces() {
+	var open []int // chunks that have begun; those on top started last
+	pos := uint64(0)
+	advance := func(to uint64) {
+		for len(open) > 0 && pos < to {
+			top := open[len(open)-1]
+			end := im.chunks[top].end
+			if end <= pos {
+				open = open[:len(open)-1]
+				continue
+			}
+			end = min(end, to)
+			im.pieces = append(im.pieces, piece{pos, end, top})
+			pos = end
+		}
+		pos = to
+	}
+	im.pieces = make([]piece, 0, len(im.chunks))
+	for i := range im.chunks {
+		advance(im.chunks[i].start)
+		open = append(open, i)
+	}
+	advance(^uint64(0))
+}
+
+// pieceAfter returns the index of the first piece that ends behind addr; it may begin behind it, too.
+func (im *Image) pieceAfter(addr uint64) int {
+	i, found := slices.BinarySearchFunc(im.pieces, addr, func(p piece, a uint64) int { return cmp.Compare(p.end, a) })
+	if found {
+		i++
+	}
+	return i
+}
+
+// chunkAt returns the index of the chunk that holds addr, -1 when none does. Of chunks that overlap it is the one that
+// starts last.
+func (im *Image) chunkAt(addr uint64) int {
+	if i := im.pieceAfter(addr); i < len(im.pieces) && im.pieces[i].start <= addr {
+		return im.pieces[i].chunk
+	}
+	return -1
+}
+
+// merged sorts ranges and joins those that touch, so that contains can search them.
+func merged(ranges []object.Range) []object.Range {
+	slices.SortFunc(ranges, func(a, b object.Range) int { return cmp.Compare(a.Start, b.Start) })
+	var out []object.Range
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.Start <= out[n-1].End {
+			out[n-1].End = max(out[n-1].End, r.End)
+		} else if r.End > r.Start {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// contains says whether one of the merged ranges holds addr.
+func contains(ranges []object.Range, addr uint64) bool {
+	i, found := slices.BinarySearchFunc(ranges, addr, func(r object.Range, a uint64) int { return cmp.Compare(r.End, a) })
+	if found {
+		i++
+	}
+	return i < len(ranges) && ranges[i].Start <= addr
+}

@@ -1,0 +1,141 @@
+package probe
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/object"
+)
+
+// markData marks what data says about code addresses: relocations, words of an image that isn't relocated, the entry
+// point.
+func (im *Image) markData() error {
+	im.markTaken(im.Object.Entry())
+	err := im.Object.RelativeTargets(func(_, to uint64) { im.markTaken(to) })
+	if err != nil || im.Object.Type != object.Executable {
+		return err
+	}
+	for _, s := range im.loads {
+		data, err := im.Object.ReadAddr(s.Start, s.End-s.Start)
+		if err != nil {
+			return err
+		}
+		for off := int(-s.Start & 7); off+8 <= len(data); off += 8 {
+			im.markTaken(binary.LittleEndian.Uint64(data[off:]))
+		}
+	}
+	return nil
+}
+
+// markTaken marks an address of code that data holds. Inside a function it is a label: the target of an indirect jump.
+func (im *Image) markTaken(addr uint64) {
+	t := im.textAt(addr)
+	if t == nil {
+		return
+	}
+	t.targets.add(addr - t.start)
+	// In an image that isn't relocated many a number looks like an address, but seldom like that of an instruction.
+	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr && t.starts.has(addr-t.start) {
+		atomic.StoreUint32(&im.chunks[k].labels, 1)
+	}
+}
+
+// refuseData notes the chunks in which there is data: symbols say so, or instructions read or write there.
+func (im *Image) refuseData() {
+	refuse := func(addr uint64) {
+		if k := im.chunkAt(addr); k >= 0 && im.chunks[k].badAt == 0 && !im.isImmediate(addr) {
+			im.chunks[k].badAt = addr
+		}
+	}
+	for _, addr := range im.textData {
+		refuse(addr)
+	}
+	for i := range im.chunks {
+		for _, addr := range im.chunks[i].data {
+			refuse(addr)
+		}
+	}
+}
+
+// isImmediate says whether addr is that of the 8-byte immediate of an instruction. V8 loads constants from there when the
+// same one is wanted again. It is marked as a target, which keeps the instruction where it is.
+func (im *Image) isImmediate(addr uint64) bool {
+	t := im.textAt(addr)
+	for off := addr - t.start; addr-t.start-off < amd64.MaxLen; off-- {
+		if t.starts.has(off) {
+			in, err := amd64.Decode(t.data[off:])
+			return err == nil && in.ImmSize == 8 && uint64(in.ImmOff) == addr-t.start-off
+		}
+		if off == 0 {
+			break
+		}
+	}
+	return false
+}
+
+// markTables reads, at every data address that the function's code refers to, a table of 32-bit offsets from its own
+// start for as long as they lead into the function; and the same as offsets from each label whose address the code
+// computes, for computed gotos. What isn't a table gives at worst a target too many.
+func (im *Image) markTables(f *function) {
+	if f.why != ReasonNone {
+		return
+	}
+	// Compilers make tables of at most some entries for each case; this is to bound what a made-up image can cost.
+	budget := 4096
+	var labels []uint64
+	for _, p := range f.parts {
+		c := &im.chunks[p]
+		budget += 16 * int(c.end-c.start)
+		for _, at := range c.bases {
+			if im.inFunction(f, at) && at != im.chunks[f.entry].start {
+				labels = append(labels, at)
+			}
+		}
+	}
+	for _, p := range f.parts {
+		for _, at := range im.chunks[p].bases {
+			budget -= im.markTable(f, at, at, budget)
+			for _, l := range labels {
+				budget -= 1 + im.markTable(f, at, l, budget)
+			}
+			if budget <= 0 {
+				f.why = ReasonJump
+				return
+			}
+		}
+	}
+	slices.Sort(f.tables)
+}
+
+// markTable marks the targets of the table at addr, offsets from origin, and returns how many there are, at most that many.
+// Cold parts that were not found to be the function's count, too, and what may be one: code without a name.
+func (im *Image) markTable(f *function, addr, origin uint64, most int) (n int) {
+	for n < most {
+		b, err := im.Object.ReadAddr(addr+4*uint64(n), 4)
+		if err != nil {
+			break
+		}
+		to := origin + uint64(int64(int32(binary.LittleEndian.Uint32(b))))
+		k := im.chunkAt(to)
+		if to == addr || k < 0 {
+			break
+		}
+		if c := &im.chunks[k]; c.owner != im.chunks[f.entry].owner && !c.isPart() && (len(c.names) > 0 || to != c.start) {
+			break
+		}
+		im.markTarget(to)
+		n++
+	}
+	if n > 0 {
+		f.tables = append(f.tables, origin)
+	}
+	return n
+}
+
+// inFunction says whether addr is inside one of the function's parts.
+func (im *Image) inFunction(f *function, addr uint64) bool {
+	k := im.chunkAt(addr)
+	return k >= 0 && im.chunks[k].owner == im.chunks[f.entry].owner
+}
