@@ -198,9 +198,22 @@ func TestAnotherTracerIsNamed(t *testing.T) {
 	attached, release, gone := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		runtime.LockOSThread() // a tracer is a thread; this one ends with the goroutine, which lets go
+		// A tracer is a thread. Its end would let go too, but the main thread never ends before the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		attached <- unix.PtraceSeize(p.Pid())
 		<-release
+		if err := unix.PtraceInterrupt(p.Pid()); err != nil {
+			t.Errorf("interrupt: %v", err)
+			return
+		}
+		var ws unix.WaitStatus
+		if _, err := unix.Wait4(p.Pid(), &ws, unix.WALL, nil); err != nil {
+			t.Errorf("wait: %v", err)
+		}
+		if err := unix.PtraceDetach(p.Pid()); err != nil {
+			t.Errorf("detach: %v", err)
+		}
 	}()
 	if err := <-attached; err != nil {
 		t.Fatal(err)
