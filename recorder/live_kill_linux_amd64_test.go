@@ -91,7 +91,7 @@ func killedAfter(t *testing.T, p *realtest.Proc, delay time.Duration, flags []st
 	if code == 0 {
 		outcome = "done before it was killed"
 	}
-	if _, err := os.Stat(file); err == nil {
+	if info, err := os.Stat(file); err == nil && info.Size() > 0 { // an empty one has just been made
 		if code != 0 {
 			outcome = "killed while recording"
 		}

@@ -43,19 +43,6 @@ const (
 	pageBytes = 4096
 )
 
-// buildC compiles and links a program with gcc, at fixed addresses.
-func buildC(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	need(t, "gcc", err)
-	out := filepath.Join(t.TempDir(), name)
-	args = append([]string{"-O2", "-no-pie", "-pthread", "-o", out}, args...)
-	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc %s: %v\n%s", strings.Join(args, " "), err, msg)
-	}
-	return out
-}
-
 var driverProgram struct {
 	once sync.Once
 	path string

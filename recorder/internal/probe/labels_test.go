@@ -1,0 +1,93 @@
+package probe
+
+import (
+	"debug/elf"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// compilerLabel is a label that a compiler has put where it wants to jump.
+var compilerLabel = regexp.MustCompile(`^\.L\d+$|^\.LBB\d+_\d+$|^\.L(BB|tmp)?\d+$`)
+
+// The compiler says where its labels are; the plan is made of a copy that doesn't tell.
+func TestNoLabelLiesInsideASite(t *testing.T) {
+	objcopy, err := exec.LookPath("objcopy")
+	need(t, "objcopy", err)
+	labels := 0
+	for _, compiler := range []string{"gcc", "clang-19"} {
+		path, err := exec.LookPath(compiler)
+		if err != nil && compiler != "gcc" {
+			continue // one compiler is enough for a machine
+		}
+		need(t, compiler, err)
+		for _, flags := range []string{
+			"-O0 -no-pie", "-O1 -fPIE -pie", "-O2 -fPIE -pie", "-O2 -no-pie", "-O3 -fPIE -pie", "-Os -no-pie", "-Os -fPIE -pie",
+			"-O2 -no-pie -Wl,-z,noseparate-code", "-O2 -fPIE -pie -fomit-frame-pointer -fcf-protection", "-O2 -fPIE -pie -fno-asynchronous-unwind-tables",
+		} {
+			t.Run(compiler+" "+flags, func(t *testing.T) {
+				dir := t.TempDir()
+				full, bare := filepath.Join(dir, "full"), filepath.Join(dir, "bare")
+				args := append(strings.Fields(flags), "-w", "-Wa,-L", "-Wl,--discard-none", "-o", full, "testdata/labels.c")
+				if compiler != "gcc" {
+					args = append(args, "-fno-integrated-as")
+				}
+				if msg, err := exec.Command(path, args...).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, msg)
+				}
+				if msg, err := exec.Command(objcopy, "--strip-all", "--wildcard", full, bare).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, msg)
+				}
+				labels += checkLabels(t, full, bare)
+				// With names, but without the labels.
+				if msg, err := exec.Command(objcopy, "--wildcard", "--strip-symbol=.L*", full, bare).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, msg)
+				}
+				labels += checkLabels(t, full, bare)
+			})
+		}
+	}
+	if labels < 1000 {
+		t.Errorf("only %d labels were seen", labels)
+	}
+}
+
+// checkLabels plans bare and returns how many labels full has.
+func checkLabels(t *testing.T, full, bare string) (n int) {
+	t.Helper()
+	file, err := elf.Open(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := openTestImage(t, bare)
+	fns := planImage(t, im)
+	inside := map[uint64]uint64{}
+	traced := 0
+	for i := range fns {
+		if fns[i].Tier != TierNone {
+			traced++
+		}
+		for _, s := range fns[i].Sites {
+			for a := s.Addr + 1; a < s.End(); a++ {
+				inside[a] = s.Addr
+			}
+		}
+	}
+	for _, s := range symbols {
+		if compilerLabel.MatchString(s.Name) && im.textAt(s.Value) != nil {
+			n++
+			if site, ok := inside[s.Value]; ok {
+				t.Errorf("%s: the label %s at %#x is inside the site at %#x", filepath.Base(bare), s.Name, s.Value, site)
+			}
+		}
+	}
+	t.Logf("%d labels, %d of %d functions traced: %v", n, traced, len(fns), shares(fns))
+	return n
+}
