@@ -28,7 +28,6 @@ type session struct {
 	patches   []probe.Patch
 	patched   bool
 	stopped   time.Duration // that the process stood still for attaching
-	arenaLeft string        // why arenas were left mapped at detach
 }
 
 // stopRetries is how often a stop is tried that found a thread where it must not be.

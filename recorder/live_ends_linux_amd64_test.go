@@ -49,6 +49,22 @@ func TestRecordingsEndCleanly(t *testing.T) {
 	p.Finish()
 }
 
+// timeout(1) sends its signal twice, and terminals may; the two come at once,
+// or nearly.
+func TestASignalSentTwiceEndsARecordingCleanly(t *testing.T) {
+	needLive(t)
+	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	for i := range 8 {
+		r := realtest.StartRecording(t, append(pidFlag(p), "-f", "counted_*")...)
+		r.Signal(os.Interrupt)
+		time.Sleep(time.Duration(i) * 500 * time.Microsecond)
+		_ = unix.Kill(r.Pid(), unix.SIGINT) // it may be done already
+		ended(t, r)
+		wantUntouched(t, p.Pid())
+	}
+	p.Finish()
+}
+
 // A signal that comes while callreel still plans or attaches ends it too, and
 // the process is as it was.
 func TestASignalBeforeRecordingIsOnEndsCleanly(t *testing.T) {

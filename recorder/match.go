@@ -113,7 +113,7 @@ func near(pattern string, names []string) []string {
 	best := map[string]int{}
 	for _, n := range names {
 		l := strings.ToLower(n)
-		cost := len(n)
+		var cost int
 		switch {
 		case want != "" && strings.Contains(l, want):
 			cost = len(l) - len(want)

@@ -105,7 +105,6 @@ func writePages(mem memory, pages []page, side func(*page) []byte) error {
 }
 
 func newSide(p *page) []byte { return p.new }
-func oldSide(p *page) []byte { return p.old }
 
 // restorePages makes the pages that undo the patches, from what is in memory now. Bytes that are neither a patch's new
 // ones nor its old ones were changed by somebody else; they are left and counted.

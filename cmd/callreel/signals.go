@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // signalCause is the cause of a context that a signal has ended; it is a recorder.SignalCause.
@@ -22,8 +23,12 @@ func (c signalCause) exitCode() int {
 	return exitFailed
 }
 
-// untilSignal returns a context that SIGINT or SIGTERM ends. A second one has its default effect again: it ends the
-// program at once, which is safe at any instant.
+// twiceAtOnce is how long after a signal another one is taken for the same: timeout(1) sends two, one to the process and
+// one to its group, and so do terminals where a wrapper such as sudo passes its own on.
+const twiceAtOnce = time.Second
+
+// untilSignal returns a context that SIGINT or SIGTERM ends. One that comes later has its default effect again: it ends
+// the program at once, which is safe at any instant.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
@@ -31,7 +36,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case s := <-ch:
-			signal.Stop(ch)
+			time.AfterFunc(twiceAtOnce, func() { signal.Stop(ch) })
 			cancel(signalCause{s})
 		case <-ctx.Done():
 			signal.Stop(ch)

@@ -213,7 +213,12 @@ func (p *planner) madeBy(d *inst, reg amd64.Reg) (how made, added uint16) {
 			return madePointer, 0
 		}
 	default:
-		if op>>3 == 0x58>>3 || op == 0x8F { // pop
+		switch {
+		case op>>3 == 0x58>>3 || op == 0x8F: // pop
+			return madePointer, 0
+		case op>>3 == 0xB8>>3 && p.im.inFunction(p.f, uint64(d.Imm)): // mov of an immediate
+			return madeLabel, 0
+		case op>>3 == 0xB8>>3:
 			return madePointer, 0
 		}
 	}

@@ -31,13 +31,13 @@ type program struct {
 // it did before. What they check is said in their sources.
 func TestProgramsRunAsBeforeWithAllSitesPatched(t *testing.T) {
 	for name, p := range map[string]program{
-		"state":          {sources: []string{"state.c", "state.S", "shapes.S"}, args: []string{"2", "300"}, stdin: "\n\n"},
-		"state in storm": {sources: []string{"state.c", "state.S", "shapes.S"}, args: []string{"2", "300"}, stdin: "\n\n", storm: true},
-		"abi":            {sources: []string{"abi.c", "abi_control.c", "abi_signal.c"}, args: []string{"100"}, stdin: "\n\n"},
-		"abi in storm":   {sources: []string{"abi.c", "abi_control.c", "abi_signal.c"}, args: []string{"100"}, stdin: "\n\n", storm: true},
+		"state":          {sources: []string{"state.c", "state.S", "shapes.S"}, args: []string{"2", "100"}, stdin: "\n\n"},
+		"state in storm": {sources: []string{"state.c", "state.S", "shapes.S"}, args: []string{"2", "100"}, stdin: "\n\n", storm: true},
+		"abi":            {sources: []string{"abi.c", "abi_control.c", "abi_signal.c"}, args: []string{"30"}, stdin: "\n\n"},
+		"abi in storm":   {sources: []string{"abi.c", "abi_control.c", "abi_signal.c"}, args: []string{"30"}, stdin: "\n\n", storm: true},
 		"threads":        {sources: []string{"threads.c"}, args: []string{"fixed", "8", "3000"}, stdin: "\n\n"},
 		"churn":          {sources: []string{"threads.c"}, args: []string{"churn", "4"}, runs: 500 * time.Millisecond},
-		"fork":           {sources: []string{"fork.c"}, args: []string{"20"}, stdin: "\n\n"},
+		"fork":           {sources: []string{"fork.c"}, runs: 500 * time.Millisecond},
 		"cxx":            {sources: []string{"cxx.cc"}, args: []string{"2"}, runs: 500 * time.Millisecond},
 	} {
 		for _, shared := range []bool{false, true} {
@@ -201,6 +201,7 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 		if _, err := r.drainer.Round(); err != nil {
 			t.Fatal(err)
 		}
+		r.endThreads(t, cmd.Process.Pid)
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
@@ -210,6 +211,19 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 	}
 	r.output = stdout.String()
 	return r
+}
+
+// endThreads gives back the rings of threads that have ended.
+func (r *patchedRun) endThreads(t *testing.T, pid int) {
+	t.Helper()
+	for _, tid := range slices.Collect(r.drainer.Threads) {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", pid, tid)); err == nil {
+			continue
+		}
+		if err := r.drainer.End(tid); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // counted is what threads.c prints of the calls that it made.
