@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -165,6 +166,8 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 		start := time.Now()
+		wd := time.AfterFunc(4*time.Second, func() { os.WriteFile("/tmp/h/slow.bin", data, 0o600); fh, _ := os.Create("/tmp/h/slow.txt"); pprof.Lookup("goroutine").WriteTo(fh, 2); fh.Close() })
+		defer wd.Stop()
 		fns, im, err := planBytes(data)
 		if d := time.Since(start); d > 5*time.Second {
 			t.Fatalf("planning %d bytes took %v", len(data), d)
@@ -209,6 +212,7 @@ func TestHostileImagesTakeBoundedTime(t *testing.T) {
 		"one function of short exits":        {repeat(0x7F, 0x80, 0x90), every(0, 3*n, 1)},
 		"one function of indirect jumps":     {repeat(0x48, 0x01, 0xC8, 0xFF, 0xE0), every(0, 5*n, 1)},
 		"indirect jumps to one place":        {repeat(0xFF, 0xE0, 0xEB, 0xFC), every(0, 4*n, 1)},
+		"tables found at the end":            {tableJumps(n), every(0, uint64(7*n+9), 1)},
 		"operands over the whole image":      {repeat(0x48, 0x8D, 0x05, 0, 0, 0, 0), every(0, 7*n, 1)},
 		"operands in many functions":         {repeat(0x48, 0x8D, 0x05, 0xF0, 0xFF, 0xFF, 0xFF, 0xC3), every(8, 8, n)},
 		"functions that jump into the first": {jumpsTo(n, 2), every(5, 5, n)},
@@ -239,6 +243,14 @@ func jumpsTo(n, offset int) []byte {
 		code = binary.LittleEndian.AppendUint32(code, uint32(int32(offset-5*(i+1))))
 	}
 	return code
+}
+
+// tableJumps is n indirect jumps by a table whose address is loaded behind them all; it is the code itself.
+func tableJumps(n int) []byte {
+	code := bytes.Repeat([]byte{0x48, 0x01, 0xD0, 0x3E, 0xFF, 0xE0, 0x90}, n)
+	code = append(code, 0x48, 0x8D, 0x15)
+	code = binary.LittleEndian.AppendUint32(code, 0)
+	return append(code, 0, 0, 0, 0, 0xC3, 0xC3)
 }
 
 func coldParts(n int) []tinySymbol {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -55,6 +56,12 @@ func (p *planner) hasLabels() bool {
 	return false
 }
 
+// frameRow says of a range of code whether the stack frame is gone.
+type frameRow struct {
+	span64
+	gone bool
+}
+
 // frameGone says what CFI knows: whether the CFA at addr is rsp+8.
 func (p *planner) frameGone(addr uint64) (known, gone bool) {
 	if p.im.CFI == nil {
@@ -64,15 +71,33 @@ func (p *planner) frameGone(addr uint64) (known, gone bool) {
 	if !ok {
 		return false, false
 	}
-	row, err := f.RowAt(addr)
-	if err != nil {
+	if f != p.fde { // all rows at once: a function may have many indirect jumps
+		p.fde, p.rows = f, p.rows[:0]
+		err := p.machine.Rows(f, func(r *cfi.Row) bool {
+			gone := r.CFA.Kind == cfi.RegOffset && r.CFA.Reg == dwarfRSP && r.CFA.Offset == 8
+			p.rows = append(p.rows, frameRow{span64{r.Start, r.End}, gone})
+			return true
+		})
+		if err != nil {
+			p.rows = p.rows[:0]
+		}
+	}
+	i, found := slices.BinarySearchFunc(p.rows, addr, func(r frameRow, a uint64) int { return cmp.Compare(r.end, a) })
+	if found {
+		i++
+	}
+	if i == len(p.rows) || p.rows[i].start > addr {
 		return false, false
 	}
-	return true, row.CFA.Kind == cfi.RegOffset && row.CFA.Reg == dwarfRSP && row.CFA.Offset == 8
+	return true, p.rows[i].gone
 }
 
-// maxTraced is how many instructions are looked at for those that made a jump's target.
-const maxTraced = 512
+// How many instructions are looked at for those that made a jump's target: for one jump, and for all of a function as
+// many as it has instructions and some more. What takes longer isn't known.
+const (
+	maxTraced   = 512
+	spareTraces = 1 << 16
+)
 
 // targetOf looks how the target of the indirect jump insts[k] is made, back along all the ways by which control comes to
 // it. Where the search ends with nothing found, the target came as an argument.
@@ -104,7 +129,8 @@ type traced struct {
 // add asks for the value of a register before insts[k], in each instruction that control comes from.
 func (tr *tracer) add(k int, reg amd64.Reg) {
 	p := tr.p
-	for _, j := range p.jumpsTo(p.insts[k].addr) {
+	jumps := p.jumpsTo(p.insts[k].addr)
+	for _, j := range jumps[:min(len(jumps), maxTraced)] {
 		tr.todo = append(tr.todo, traced{j, reg})
 	}
 	if k > 0 && p.insts[k-1].end() == p.insts[k].addr && !p.insts[k-1].Ends() {
@@ -120,6 +146,9 @@ func (tr *tracer) run() made {
 			tr.seen[key] = true
 			tr.visit(next.k, next.reg)
 		}
+	}
+	if tr.p.traces += len(tr.seen); tr.p.traces > spareTraces+len(tr.p.insts) {
+		return madeOther
 	}
 	switch {
 	case tr.found == 0:
@@ -267,15 +296,21 @@ func (p *planner) hasTable(k int, regs uint16) bool {
 		}
 	}
 	// The address was computed long before, outside of a loop.
-	for j := range p.insts {
-		d := &p.insts[j]
-		if isLea(&d.Inst) && regs&(1<<(d.Reg&15)) != 0 {
-			if base, ok := d.MemTarget(d.addr); ok && p.isTable(base) {
-				return true
+	return regs&p.tableRegs() != 0
+}
+
+// tableRegs are the registers into which the function loads addresses of tables that were found.
+func (p *planner) tableRegs() uint16 {
+	if !p.tabled {
+		p.tabled, p.tables = true, 0
+		for j := range p.insts {
+			d := &p.insts[j]
+			if base, ok := d.MemTarget(d.addr); ok && isLea(&d.Inst) && p.isTable(base) {
+				p.tables |= 1 << (d.Reg & 15)
 			}
 		}
 	}
-	return false
+	return p.tables
 }
 
 // isTable says whether a table of offsets from base was found.

@@ -3,6 +3,7 @@ package probe
 import (
 	"slices"
 
+	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -21,6 +22,13 @@ type planner struct {
 	sites []Site
 	ends  map[uint64]int   // windows by their end: indexes of sites
 	preds map[uint64][]int // direct jumps by their target: indexes of insts; nil until asked for
+
+	machine cfi.Machine
+	fde     *cfi.FDE   // whose rows were asked for last
+	rows    []frameRow // of fde
+	traces  int        // instructions looked at for what made the targets of indirect jumps
+	tables  uint16     // see tableRegs
+	tabled  bool       // tables is made
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -59,7 +67,7 @@ func (p *planner) plan(f *function) Function {
 	}
 	p.f, p.insts, p.spans, p.sites = f, p.insts[:0], p.spans[:0], nil
 	clear(p.ends)
-	p.preds = nil
+	p.preds, p.tabled, p.traces = nil, false, 0
 	if r := p.run(); r.why != ReasonNone {
 		p.unclaim()
 		out.Reason, out.At = r.why, r.at
