@@ -35,7 +35,8 @@ var errOrphan = errors.New("a remote system call of a tracer that died does not 
 
 // finishOrphan runs a thread out of the chain that a tracer has left it in when
 // it was killed: until then its own registers are hidden in a frame. The sleep
-// at the chain's end is cut short.
+// at the chain's end is cut short. Out of it, the thread may end before it is
+// stopped again; that is no error.
 func (t *Thread) finishOrphan() error {
 	const tries = 200
 	for i := range tries {
@@ -52,7 +53,9 @@ func (t *Thread) finishOrphan() error {
 				return err
 			}
 		}
-		if err := t.runBriefly(min(time.Duration(i)*time.Microsecond, 50*time.Microsecond)); err != nil {
+		if err := t.runBriefly(min(time.Duration(i)*time.Microsecond, 50*time.Microsecond)); t.ended {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

@@ -142,14 +142,19 @@ func (s *Stopped) stopAll() error {
 			break
 		}
 	}
+	for i := 0; i < len(s.threads); i++ { // an orphan may make others
+		if t := s.threads[i]; t.stopped {
+			if err := t.finishOrphan(); err != nil {
+				return err
+			}
+		}
+	}
 	s.threads = slices.DeleteFunc(s.threads, func(t *Thread) bool { return t.ended })
 	if len(s.threads) == 0 {
 		return fmt.Errorf("process %d: %w: it ended while it was being stopped", s.p.pid, ErrNoProcess)
 	}
-	for _, t := range s.Threads() {
-		if err := t.finishOrphan(); err != nil {
-			return err
-		}
+	if s.execed {
+		return fmt.Errorf("process %d: %w while it was being stopped; try again", s.p.pid, ErrExec)
 	}
 	s.rememberRestarts()
 	return nil

@@ -3,13 +3,11 @@ package recorder_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/internal/realtest"
 )
@@ -193,39 +191,25 @@ func TestSeccompIsRespected(t *testing.T) {
 
 // Only one tracer can hold a process. The message names it.
 func TestAnotherTracerIsNamed(t *testing.T) {
-	needLive(t)
+	needLive(t, realtest.GDB)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
-	attached, release, gone := make(chan error), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		// A tracer is a thread. Its end would let go too, but the main thread never ends before the process.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		attached <- unix.PtraceSeize(p.Pid())
-		<-release
-		if err := unix.PtraceInterrupt(p.Pid()); err != nil {
-			t.Errorf("interrupt: %v", err)
-			return
-		}
-		var ws unix.WaitStatus
-		if _, err := unix.Wait4(p.Pid(), &ws, unix.WALL, nil); err != nil {
-			t.Errorf("wait: %v", err)
-		}
-		if err := unix.PtraceDetach(p.Pid()); err != nil {
-			t.Errorf("detach: %v", err)
-		}
-	}()
-	if err := <-attached; err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.ReadFile("/proc/self/comm")
+	gdb := exec.Command("gdb", "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", strconv.Itoa(p.Pid()),
+		"-ex", "shell echo ready; read line")
+	stdin, err := gdb.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, p.Pid(), 3, []string{"already traced", strings.TrimSpace(string(self))})
-	close(release)
-	<-gone
-	eventually(t, "let go", func() bool { return statusField(t, p.Pid(), "TracerPid") == "0" })
+	if err := gdb.Start(); err != nil {
+		t.Fatal(err)
+	}
+	traced := func() bool { return statusField(t, p.Pid(), "TracerPid") != "0" }
+	eventually(t, "traced", traced)
+	refuse(t, p.Pid(), 3, []string{"already traced", "gdb"})
+	// The shell reads to the end of its input, then gdb lets go.
+	if err := errors.Join(stdin.Close(), gdb.Wait()); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "let go", func() bool { return !traced() })
 	wantUntouched(t, p.Pid())
 	cycle(t, p.Pid())
 	p.Finish()

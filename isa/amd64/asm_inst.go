@@ -103,6 +103,12 @@ func (a *Asm) ShrImm(dst Reg, n uint8) {
 	a.Raw(n)
 }
 
+// SarImm is sar r64, n.
+func (a *Asm) SarImm(dst Reg, n uint8) {
+	a.rr(true, 7, dst, 0xC1)
+	a.Raw(n)
+}
+
 // Shl32Imm is shl r32, n; the upper half becomes zero.
 func (a *Asm) Shl32Imm(dst Reg, n uint8) {
 	a.rr(false, 4, dst, 0xC1)

@@ -129,6 +129,7 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.And32Imm(r, 0xFFFF) }, "and %e,0xffff"},
 	{func(a *Asm, r, s Reg) { a.ShlImm(r, 32) }, "shl %r,0x20"},
 	{func(a *Asm, r, s Reg) { a.ShrImm(r, 48) }, "shr %r,0x30"},
+	{func(a *Asm, r, s Reg) { a.SarImm(r, 48) }, "sar %r,0x30"},
 	{func(a *Asm, r, s Reg) { a.Shl32Imm(r, 3) }, "shl %e,0x3"},
 	{func(a *Asm, r, s Reg) { a.Push(r) }, "push %r"},
 	{func(a *Asm, r, s Reg) { a.Pop(r) }, "pop %r"},

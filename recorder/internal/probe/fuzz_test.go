@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -166,13 +165,6 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 		start := time.Now()
-		wd := time.AfterFunc(4*time.Second, func() {
-			os.WriteFile("/tmp/h/slow.bin", data, 0o600)
-			fh, _ := os.Create("/tmp/h/slow.txt")
-			pprof.Lookup("goroutine").WriteTo(fh, 2)
-			fh.Close()
-		})
-		defer wd.Stop()
 		fns, im, err := planBytes(data)
 		if d := time.Since(start); d > 5*time.Second {
 			t.Fatalf("planning %d bytes took %v", len(data), d)

@@ -27,7 +27,7 @@ func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, s
 // belongs to this thread alone, so nothing else does. A signal that came between the failed claim and the blocking may
 // have changed the chunk: the claim is therefore tried again first.
 //
-// Registers inside: RBX word, RBP entry SP, R8 slot, R9 ring, R12 limit of waiting (unused without lossless).
+// Registers inside: RBX word, RBP entry SP, R8 slot, R9 ring, R13 how often it has waited.
 type slowPath struct {
 	*coder
 	entryDrop, out, block, claim, write, unblock amd64.Label
@@ -63,7 +63,7 @@ func (c *coder) emitSlow() uint64 {
 }
 
 // saved are the registers kept by prologue, in the order they are pushed.
-var saved = []amd64.Reg{amd64.RBX, amd64.RBP, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12}
+var saved = []amd64.Reg{amd64.RBX, amd64.RBP, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
 
 func (s *slowPath) slot(off int32) amd64.Mem { return amd64.At(amd64.R8, off) }
 func (s *slowPath) hdr(off int32) amd64.Mem  { return amd64.At(amd64.R9, off) }
@@ -82,6 +82,7 @@ func (s *slowPath) prologue() {
 	s.Jcc(amd64.CondE, s.out)
 	s.Lea(amd64.R8, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, 0))
 	s.Lea(amd64.R9, amd64.At(amd64.RDX, -ring.SlotsOff))
+	s.MovImm32(amd64.R13, 0)
 }
 
 func (s *slowPath) epilogue() {
@@ -93,7 +94,7 @@ func (s *slowPath) epilogue() {
 	s.Ret()
 }
 
-// quickDrop leaves early, with no system call, while the pool is empty and this thread drops.
+// quickDrop leaves early, with no system call, while the pool is empty, the thread's own chunk isn't drained and it drops.
 func (s *slowPath) quickDrop() {
 	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
 	s.Jcc(amd64.CondE, s.block)
@@ -101,6 +102,7 @@ func (s *slowPath) quickDrop() {
 	s.Jcc(amd64.CondNE, s.block)
 	s.TestMem32Imm(s.slot(ring.SlotLeft+4), ring.NearlyRoom)
 	s.Jcc(amd64.CondNE, s.block)
+	s.drained(s.block)
 	s.TestALImm(amd64.RBX, 1)
 	s.Jcc(amd64.CondE, s.entryDrop)
 	// An exit at or below the mark belongs to an entry that was dropped.
@@ -186,16 +188,39 @@ func (s *slowPath) pop(off int32, none amd64.Label) {
 	s.Jcc(amd64.CondNE, retry)
 }
 
+// drained jumps to yes when the recorder has taken all that the thread has written. RAX is then its chunk, as an offset
+// from that of chunk -1.
+func (s *slowPath) drained(yes amd64.Label) {
+	no := s.NewLabel()
+	s.Load32(amd64.RAX, s.slot(ring.SlotChunk))
+	s.Test(amd64.RAX, amd64.RAX)
+	s.Jcc(amd64.CondE, no)
+	s.ShlImm(amd64.RAX, ring.ChunkShift)
+	s.Load32(amd64.RCX, amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkDrained))
+	// A full chunk, or spare room, which is 0 without any: see Claim.
+	s.Load64(amd64.RDX, s.slot(ring.SlotSpare))
+	s.SarImm(amd64.RDX, ring.ClaimShift)
+	s.Lea(amd64.RDX, amd64.At(amd64.RDX, ring.ChunkEvents))
+	s.Cmp(amd64.RCX, amd64.RDX)
+	s.Jcc(amd64.CondE, yes)
+	s.Place(no)
+}
+
 // acquireChunk gets room: a chunk of the pool for anything, the thread's spare room or a chunk of the reserve for the
-// exit of an accepted call, else nothing.
+// exit of an accepted call, else nothing. When all chunks are other threads', the thread's own will do again once it is
+// drained; otherwise threads that hold all of them would wait for each other.
 func (s *slowPath) acquireChunk(napAt uint64) {
 	none, noSpare, drop := s.NewLabel(), s.NewLabel(), s.NewLabel()
+	goOn, empty, again := s.NewLabel(), s.NewLabel(), s.NewLabel()
 	s.Place(s.acquire)
 	s.CmpMem64Imm8(s.slot(ring.SlotSpare), 0)
 	s.Jcc(amd64.CondE, noSpare)
 	// The thread was down to exits. With chunks in the pool again what is left of its spare is its chunk.
 	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
-	s.Jcc(amd64.CondE, none)
+	s.Jcc(amd64.CondNE, goOn)
+	s.drained(goOn)
+	s.Jmp(none)
+	s.Place(goOn)
 	s.Load64(amd64.RAX, s.slot(ring.SlotSpare))
 	s.Store64Imm(s.slot(ring.SlotSpare), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
@@ -204,12 +229,24 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Jmp(s.claim)
 
 	s.Place(noSpare)
-	s.pop(ring.HdrPool, none)
+	s.pop(ring.HdrPool, empty)
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
 	s.Lea(amd64.R12, s.slot(ring.SlotLeft))
 	s.Jmp(s.install)
 
+	s.Place(again)
+	s.Store32Imm(amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkDrained), 0)
+	s.Lea(amd64.RAX, amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkHeader))
+	s.MovImm64(amd64.RSI, ring.FullRoom)
+	s.Or(amd64.RSI, amd64.RAX)
+	s.Store32Imm(s.slot(ring.SlotMode), 0)
+	s.Store64Imm(s.slot(ring.SlotMark), 0)
+	s.Store64(s.slot(ring.SlotLeft), amd64.RSI)
+	s.Jmp(s.claim)
+
+	s.Place(empty)
+	s.drained(again)
 	s.Place(none)
 	if s.rt.Lossless {
 		s.wait(napAt, drop)
@@ -233,8 +270,24 @@ func (s *slowPath) startDropping() {
 	s.Place(already)
 }
 
+// How often a thread waits, 100 to 160 µs each time: some 3 s if it has no chunk, since then there may never be one for
+// it, and 15 s if it only has to wait until the recorder has drained its own.
+const (
+	maxNapsWithout = 20_000
+	maxNaps        = 100_000
+)
+
 // wait sleeps 100 µs with the old signal mask and starts again, unless the recorder has been silent for too long.
 func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
+	has := s.NewLabel()
+	s.MovImm32(amd64.RAX, maxNaps)
+	s.CmpMem32Imm8(s.slot(ring.SlotChunk), 0)
+	s.Jcc(amd64.CondNE, has)
+	s.MovImm32(amd64.RAX, maxNapsWithout)
+	s.Place(has)
+	s.Lea(amd64.R13, amd64.At(amd64.R13, 1))
+	s.Cmp(amd64.R13, amd64.RAX)
+	s.Jcc(amd64.CondA, dead)
 	s.heartbeat(ring.HdrWaitLimit)
 	s.Jcc(amd64.CondA, dead)
 	s.restoreMask()

@@ -50,6 +50,7 @@ type thread struct {
 	holeSince time.Time
 	dropped   uint64
 	lost      uint64
+	holed     bool // events of its chunk were passed over
 }
 
 // tornChunk is a chunk with events that its thread may still write: it can't be used again until then.
@@ -160,6 +161,10 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 			}
 			continue
 		}
+		if d.startedOver(t) {
+			most--
+			continue
+		}
 		left, torn := t.chunk-1, t.torn
 		if !moved || !d.follow(t, next) {
 			break
@@ -182,7 +187,17 @@ func (d *Drainer) follow(t *thread, off uint64) bool {
 		return false
 	}
 	d.held[i-1] = true
-	t.chunk, t.pos, t.torn, t.holeSince = i, 0, nil, time.Time{}
+	t.chunk, t.pos, t.torn, t.holed, t.holeSince = i, 0, nil, false, time.Time{}
+	return true
+}
+
+// startedOver notices that the thread has begun its full and drained chunk again, for want of another. Whether it has
+// moved on to another must have been looked at before: it may have done both.
+func (d *Drainer) startedOver(t *thread) bool {
+	if t.holed || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained)) == ChunkEvents {
+		return false
+	}
+	t.pos, t.holeSince = 0, time.Time{}
 	return true
 }
 
@@ -216,6 +231,9 @@ func (d *Drainer) take(t *thread) (int, error) {
 	d.totals.Entries += entries
 	t.pos += n
 	t.holeSince = time.Time{}
+	if !t.holed { // with a hole in it, it can't be started over
+		atomic.StoreUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained), uint32(t.pos))
+	}
 	return n, nil
 }
 
@@ -256,6 +274,7 @@ func (d *Drainer) passHole(t *thread, moved, final bool) bool {
 	if at == end && !moved {
 		return false // there is nothing behind it
 	}
+	t.holed = t.holed || at > t.pos
 	for hole := t.pos; hole < at; hole++ {
 		d.totals.Torn++
 		if !final {

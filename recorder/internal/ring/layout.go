@@ -86,11 +86,14 @@ const (
 
 // A chunk: a header, then events.
 const (
-	ChunkSize   = 64 << 10
-	ChunkShift  = 16
-	ChunkNext   = 0 // u32, the thread's next chunk, index+1, once this one is full
-	ChunkTID    = 4 // u32
-	ChunkHeader = 64
+	ChunkSize  = 64 << 10
+	ChunkShift = 16
+	ChunkNext  = 0 // u32, the thread's next chunk, index+1, once this one is full
+	ChunkTID   = 4 // u32
+	// ChunkDrained is how many of its events the recorder has taken, u32. A thread that gets no other chunk may start a
+	// full one over once all are taken, and sets this back to 0 then: that is how the recorder knows.
+	ChunkDrained = 8
+	ChunkHeader  = 64
 	// ChunkEvents is how many events a chunk holds.
 	ChunkEvents = (ChunkSize - ChunkHeader) / EventSize
 )

@@ -143,6 +143,7 @@ func (m *Memory) free(i uint32) {
 		head = m.u64(HdrReserve)
 	}
 	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkNext), 0)
+	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkDrained), 0)
 	for {
 		old := atomic.LoadUint64(head)
 		atomic.StoreUint32(m.u32(NextOff+4*uint64(i)), uint32(old))

@@ -116,6 +116,9 @@ __attribute__((constructor)) static void selfpatch(void)
     *selfpatch_gate = p->gate_value;
     munmap(file, size);
     close(fd);
+    /* Programs that this one starts are not recorded. */
+    unsetenv("SELFPATCH");
+    close(RING_FD);
 
     if (every != NULL) {
         struct sigaction sa = {.sa_handler = storm, .sa_flags = SA_RESTART};
