@@ -57,7 +57,7 @@ func TestRecordJSONHasThePromisedKeysAndNoProgress(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
 	target := realtest.Start(t, realtest.Build(t, "count"), "1000", "100")
 	file := filepath.Join(t.TempDir(), "count.reel")
-	r := realtest.MustCallreel(t, "record", "-p", strconv.Itoa(target.Pid()), "-m", "count", "-d", "300ms", "-o", file, "--json")
+	r := realtest.MustCallreel(t, "record", "-p", strconv.Itoa(target.Pid()), "-m", "count-*", "-d", "300ms", "-o", file, "--json")
 	if r.Stderr != "" {
 		t.Errorf("without a terminal there is something on stderr: %q", r.Stderr)
 	}
