@@ -42,7 +42,7 @@ func (p *Process) transfer(buf []byte, addr uint64, verb string, move func([]byt
 
 func (p *Process) memoryError(verb string, size int, addr uint64, err error) error {
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, unix.ESRCH):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ESRCH):
 		// The memory that was opened has lost its last thread.
 		if p.Alive() {
 			return fmt.Errorf("process %d: %s at %#x: %w", p.pid, verb, addr, ErrExec)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
@@ -47,7 +48,7 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	if err := r.choose(ctx); err != nil {
-		return nil, err
+		return nil, r.hasEnded(err)
 	}
 	if err := r.checkOutput(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", opt.PID, err)
 		}
-		return nil, err
+		return nil, r.hasEnded(err)
 	}
 	// Who waits for the reel to appear may count on recording being on from then.
 	if err := r.create(); err != nil {
@@ -65,6 +66,14 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 		return nil, errors.Join(err, derr)
 	}
 	return r.run(ctx)
+}
+
+// hasEnded says so, when an error is but that the process ended before recording was on.
+func (r *recording) hasEnded(err error) error {
+	if errors.Is(err, process.ErrNoProcess) {
+		return fmt.Errorf("callreel: process %d ended before recording was on, so there is no reel: %w", r.opt.PID, err)
+	}
+	return err
 }
 
 // checkOutput finds out, before the process is touched, whether the reel could be made.
