@@ -68,14 +68,16 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 	for _, t := range taken {
 		occupied = append(occupied, process.Mapping{Start: t.base, End: t.end()})
 	}
+	// Without address randomisation the gap above the stack reaches beyond what user space may map.
+	const top = 1<<47 - pageSize
 	slices.SortFunc(occupied, func(x, y process.Mapping) int { return cmp.Compare(x.Start, y.Start) })
 	for _, m := range occupied {
-		if m.Start > at {
-			gaps = append(gaps, gap{at, m.Start, heap, m.Special == "[stack]"})
+		if end := min(m.Start, top); end > at {
+			gaps = append(gaps, gap{at, end, heap, m.Special == "[stack]"})
 		}
 		at, heap = max(at, m.End), m.Special == "[heap]"
 	}
-	gaps = append(gaps, gap{at, 1<<47 - pageSize, heap, false})
+	gaps = append(gaps, gap{at, max(at, top), heap, false})
 	best, bestDist := uint64(0), ^uint64(0)
 	for _, g := range gaps {
 		start, end := g.start+guard, g.end-min(g.end, guard)

@@ -57,10 +57,10 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 		return err
 	}
 	r.startClock()
-	if err := r.s.roomIn(st); err != nil {
+	if err := r.s.roomIn(st, r.set); err != nil {
 		return err
 	}
-	islands, all, err := r.s.prepare(r.set)
+	islands, all, err := r.s.prepare()
 	if err != nil {
 		return err
 	}

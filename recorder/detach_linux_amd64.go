@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,15 +27,18 @@ type undoing struct {
 // what makes it safe against our death at any instant and against threads inside stubs: sites first, so that no thread
 // enters a stub again; then threads are let out of the stubs; then the islands, which lead there; then memory that
 // nobody can come back to.
-func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize uint64) (undoing, error) {
+func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize uint64, loose func(addr uint64) bool) (undoing, error) {
 	w, err := prepareUndo(p, r)
+	for try := 0; errors.Is(err, process.ErrNoMapping) && try < leftRetries; try++ { // a library went just then
+		w, err = prepareUndo(p, r)
+	}
 	if err != nil {
-		if !p.Alive() || errors.Is(err, process.ErrExec) {
+		if !p.Alive() || errors.Is(err, process.ErrExec) || errors.Is(err, process.ErrNoProcess) {
 			return undoing{gone: true}, nil
 		}
 		return undoing{}, err
 	}
-	w.ring = span{ringAt, ringSize}
+	w.ring, w.loose = span{ringAt, ringSize}, loose
 	u := undoing{foreign: w.foreign}
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
@@ -62,6 +64,9 @@ type undoWork struct {
 	p         *process.Process
 	r         *recovery
 	ring      span
+	maps      []process.Mapping // as they were before pages was read
+	loose     func(addr uint64) bool
+	sites     []probe.Patch
 	islands   []probe.Patch
 	hops      map[uint64]bool // addresses of the islands
 	pages     []page          // with the sites restored
@@ -72,17 +77,19 @@ type undoWork struct {
 func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	w := &undoWork{p: p, r: r, hops: map[uint64]bool{}}
 	islands, sites := split(r.patches)
-	w.islands = islands
+	w.islands, w.sites = islands, sites
 	for _, i := range islands {
 		w.hops[i.Addr] = true
 	}
 	var err error
-	if w.pages, w.foreign, err = restorePages(p, sites); err != nil {
+	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
-	maps, err := p.Maps()
-	w.restorers = findRestorers(p, maps)
-	return w, err
+	if w.pages, w.foreign, err = restorePages(p, w.maps, sites); err != nil {
+		return nil, err
+	}
+	w.restorers = findRestorers(p, w.maps)
+	return w, nil
 }
 
 // in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
@@ -95,7 +102,18 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if m := ringMapping(maps); m == nil || m.Start != w.ring.base {
 		return "", process.ErrExec
 	}
-	if err := writePages(w.p, w.pages, newSide); err != nil {
+	// A library may have been unloaded since the pages were read, and another one be in its place.
+	pages := sameMemory(w.pages, w.maps, maps)
+	other, err := changed(w.p, pages, maps, w.loose)
+	if err != nil {
+		return "", err
+	}
+	if len(other) > 0 || len(pages) < len(w.pages) {
+		if pages, w.foreign, err = restorePages(w.p, maps, w.sites); err != nil {
+			return "", err
+		}
+	}
+	if err := writePages(w.p, pages, newSide); err != nil {
 		return "", err
 	}
 	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
@@ -119,7 +137,7 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if onIsland {
 		return left, nil // islands are in padding, where nothing else comes
 	}
-	text, _, err := restorePages(w.p, w.islands)
+	text, _, err := restorePages(w.p, maps, w.islands)
 	if err != nil {
 		return left, err
 	}
@@ -189,7 +207,7 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	if err := s.gate(0); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
-	return undo(ctx, s.p, s.recovery(), s.rt.Ring, s.size)
+	return undo(ctx, s.p, s.recovery(), s.rt.Ring, s.size, s.loose)
 }
 
 func (s *session) recovery() *recovery {
@@ -250,9 +268,7 @@ func findLeft(p *process.Process) (*left, error) {
 	if v := le.Uint32(hdr[ring.HdrVersion:]); v != ring.Version {
 		return nil, fmt.Errorf("callreel: process %d: a recorder of another version (layout %d, not %d) has left its probes; detach with that version", p.Pid(), v, ring.Version)
 	}
-	if start, err := startTimeOf(strconv.Itoa(l.recorder)); err == nil && start == le.Uint64(hdr[ring.HdrRecorderStart:]) {
-		l.alive = true
-	}
+	l.alive = recorderLives(l.recorder, le.Uint64(hdr[ring.HdrRecorderStart:]))
 	l.inherited = int(le.Uint32(hdr[ring.HdrTargetPID:])) != p.Pid()
 	off, size := le.Uint64(hdr[ring.HdrRecoveryOff:]), le.Uint64(hdr[ring.HdrRecoverySize:])
 	if off > l.size || size > l.size-off {
@@ -296,8 +312,24 @@ func Detach(ctx context.Context, pid int) (*Detached, error) {
 	return l.remove(ctx, p)
 }
 
+// isArena says whether an arena is mapped there: code without a file, and behind it one page of data.
+func isArena(maps []process.Mapping, a span) bool {
+	if a.size <= pageSize || a.base+a.size < a.base {
+		return false
+	}
+	code, gate := mappingAt(maps, a.base), mappingAt(maps, a.base+a.size-pageSize)
+	return code != nil && gate != nil && code.Inode == 0 && gate.Inode == 0 && code.Start == a.base &&
+		code.End >= a.base+a.size-pageSize && code.Perm == process.PermRead|process.PermExec && gate.Perm == process.PermRead|process.PermWrite
+}
+
 // remove undoes what was left and verifies the text.
 func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	// A recorder that died in mapping its arenas may not have got all of them, and then others have mapped there.
+	l.recovery.arenas = slices.DeleteFunc(l.recovery.arenas, func(a span) bool { return !isArena(maps, a) })
 	var zero [8]byte
 	for _, a := range l.recovery.arenas {
 		// The gate is in the last page.
@@ -305,7 +337,7 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 			return nil, err
 		}
 	}
-	u, err := undo(ctx, p, l.recovery, l.base, l.size)
+	u, err := undo(ctx, p, l.recovery, l.base, l.size, func(uint64) bool { return true })
 	if err != nil {
 		return nil, err
 	}

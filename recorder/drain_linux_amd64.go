@@ -95,6 +95,11 @@ func (d *drain) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if silent := time.Since(last); silent > longSilence {
+			if err := d.reopen(silent); err != nil {
+				return err
+			}
+		}
 		if err := d.housekeeping(); err != nil {
 			if errors.Is(err, process.ErrNoProcess) {
 				return nil
@@ -119,6 +124,29 @@ func (d *drain) loop(ctx context.Context) error {
 		case <-time.After(max(rest, minRest)):
 		}
 	}
+}
+
+// longSilence is after how much of it threads may have closed the gate: somewhat less than ring.HdrCloseLimit says.
+const longSilence = 20 * time.Second
+
+// reopen opens gates that the target's threads have closed, since we were stopped for so long, by Ctrl-Z or SIGSTOP.
+func (d *drain) reopen(silent time.Duration) error {
+	s := d.r.s
+	var word [8]byte
+	for _, a := range s.arenas {
+		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
+			return nil // it has ended, which housekeeping notices
+		}
+		if word != [8]byte{} {
+			continue
+		}
+		d.r.notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))
+		if err := s.gate(s.rt.Ring + ring.SlotsOff); err != nil && s.p.Alive() {
+			return err
+		}
+		return nil
+	}
+	return nil
 }
 
 // longestRest is how long the ring surely lasts when the target suddenly calls as much as a core can.

@@ -24,6 +24,7 @@ type image struct {
 	slide  uint64
 	lo, hi uint64 // addresses it occupies
 	text   []process.Mapping
+	loose  bool // it may be unloaded
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
 }
@@ -78,7 +79,46 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image,
 			return fail(err)
 		}
 	}
+	markLoose(images, exe)
 	return images, nil
+}
+
+// loose says whether the image at addr may be unloaded while the process runs: it isn't the program, nor one of the
+// libraries that the program needs, nor one that they need.
+func (s *session) loose(addr uint64) bool {
+	for _, im := range s.images {
+		if addr >= im.lo && addr < im.hi {
+			return im.loose
+		}
+	}
+	return true
+}
+
+// markLoose finds the images that may be unloaded.
+func markLoose(images []*image, exe string) {
+	byName := map[string]*image{}
+	var reached []*image
+	for _, im := range images {
+		im.loose = true
+		if name := im.object.SoName(); name != "" {
+			byName[name] = im
+		}
+		byName[im.module] = im
+		if im.path == exe {
+			im.loose = false
+			reached = append(reached, im)
+		}
+	}
+	for len(reached) > 0 {
+		im := reached[0]
+		reached = reached[1:]
+		for _, name := range im.object.Dependencies() {
+			if d := byName[name]; d != nil && d.loose {
+				d.loose = false
+				reached = append(reached, d)
+			}
+		}
+	}
 }
 
 // ownNames returns the program's path and what else it is called by: a program started through a symbolic link, as

@@ -193,6 +193,9 @@ func (r *recording) setup() error {
 	size := r.opt.RingSize
 	if size == 0 {
 		size = DefaultRingSize
+		if quarter := availableMemory() / 4; size > quarter {
+			size = max(quarter, ring.MinChunks*ring.ChunkSize)
+		}
 	}
 	chunks := size / ring.ChunkSize
 	if chunks < ring.MinChunks {
@@ -200,6 +203,10 @@ func (r *recording) setup() error {
 	}
 	if chunks > ring.MaxChunks {
 		return fmt.Errorf("callreel: a ring of %d bytes is more than %d", size, uint64(ring.MaxChunks)*ring.ChunkSize)
+	}
+	if available := availableMemory(); size > available/2 {
+		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
+			ErrRefused, size>>20, available>>20)
 	}
 	patches := 0
 	for _, a := range r.s.arenas {
@@ -291,10 +298,10 @@ func (r *recording) abandon() error {
 
 // attach places the probes in the running process.
 func (r *recording) attach(ctx context.Context) error {
-	if err := r.s.makeRoom(ctx); err != nil {
+	if err := r.s.makeRoom(ctx, r.set); err != nil {
 		return err
 	}
-	islands, all, err := r.s.prepare(r.set)
+	islands, all, err := r.s.prepare()
 	if err == nil {
 		err = r.s.switchOn(ctx, islands, all)
 	}
@@ -337,8 +344,26 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	t := d.drainer.Totals()
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
+	if err != nil {
+		r.countWritten()
+	}
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
 	return &r.result, err
+}
+
+// countWritten corrects the counts when the reel has ended before the recording, for want of room on disk, say: they are
+// of what can be read.
+func (r *recording) countWritten() {
+	f, err := reel.Open(r.opt.Output)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	s := reel.Summarize(f, reel.SummaryOptions{})
+	if s.Events < r.result.Events {
+		r.notice("%d calls that were made before the end are not in the reel", r.result.Calls-min(s.Calls, r.result.Calls))
+		r.result.Calls, r.result.Events = s.Calls, s.Events
+	}
 }
 
 // verify compares the text with the files.
@@ -348,7 +373,10 @@ func (r *recording) verify(u undoing) (bool, error) {
 	}
 	for _, im := range r.s.images {
 		ok, err := im.verifyText(r.s.p)
-		if err != nil && !r.s.p.Alive() {
+		for try := 0; im.loose && (!ok || err != nil) && try < 3; try++ { // a library came or went while it was read
+			ok, err = im.verifyText(r.s.p)
+		}
+		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.p.Alive() {
 			return true, nil
 		}
 		if err != nil || !ok {

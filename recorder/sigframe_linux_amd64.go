@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"sort"
 
 	"github.com/callreel/callreel/process"
 )
@@ -121,10 +122,9 @@ func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) 
 }
 
 func mappingAt(maps []process.Mapping, addr uint64) *process.Mapping {
-	for i := range maps {
-		if maps[i].Contains(addr) {
-			return &maps[i]
-		}
+	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
+	if i == len(maps) || !maps[i].Contains(addr) {
+		return nil
 	}
-	return nil
+	return &maps[i]
 }

@@ -106,10 +106,59 @@ func writePages(mem memory, pages []page, side func(*page) []byte) error {
 
 func newSide(p *page) []byte { return p.new }
 
+// sameMemory leaves out the pages that are not, in the maps of now, what they were in the maps of before: a library was
+// unloaded since, and something else may have taken its place.
+func sameMemory(pages []page, before, now []process.Mapping) []page {
+	return slices.DeleteFunc(slices.Clone(pages), func(p page) bool { return !sameMapping(before, now, p.addr) })
+}
+
+// changed lists the mappings of pages whose bytes are no longer those that were read, by their starts. Only the pages of
+// images that may be unloaded are looked at: a library can go and come back, or one like it, at the same place.
+func changed(mem memory, pages []page, maps []process.Mapping, loose func(addr uint64) bool) (map[uint64]bool, error) {
+	var again []page
+	for _, p := range pages {
+		if loose(p.addr) {
+			again = append(again, page{addr: p.addr, old: make([]byte, pageSize), new: p.old})
+		}
+	}
+	if err := readPages(mem, again); err != nil {
+		return nil, err
+	}
+	found := map[uint64]bool{}
+	for i := range again {
+		if m := mappingAt(maps, again[i].addr); m != nil && !bytes.Equal(again[i].old, again[i].new) {
+			found[m.Start] = true
+		}
+	}
+	return found, nil
+}
+
+// without leaves out the pages of those mappings.
+func without(pages []page, maps []process.Mapping, starts map[uint64]bool) []page {
+	if len(starts) == 0 {
+		return pages
+	}
+	return slices.DeleteFunc(pages, func(p page) bool {
+		m := mappingAt(maps, p.addr)
+		return m == nil || starts[m.Start]
+	})
+}
+
+// sameMapping says whether the same place of the same file is mapped at addr in both.
+func sameMapping(before, now []process.Mapping, addr uint64) bool {
+	a, b := mappingAt(before, addr), mappingAt(now, addr)
+	return a != nil && b != nil && a.Dev == b.Dev && a.Inode == b.Inode && a.Path == b.Path && a.Special == b.Special &&
+		a.Offset-a.Start == b.Offset-b.Start
+}
+
 // restorePages makes the pages that undo the patches, from what is in memory now. Bytes that are neither a patch's new
-// ones nor its old ones were changed by somebody else; they are left and counted.
-func restorePages(mem memory, patches []probe.Patch) (pages []page, foreign int, err error) {
-	sorted := slices.Clone(patches)
+// ones nor its old ones were changed by somebody else; they are left and counted. Patches where no code is mapped any
+// more went with their library.
+func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pages []page, foreign int, err error) {
+	sorted := slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
+		m := mappingAt(maps, p.Addr)
+		return m == nil || m.Perm&process.PermExec == 0
+	})
 	slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i := range sorted {
 		addr := sorted[i].Addr &^ (pageSize - 1)
@@ -159,8 +208,17 @@ func split(patches []probe.Patch) (islands, sites []probe.Patch) {
 
 // verifyText says whether the executable pages of the images are, byte for byte, what their files say, but for what
 // differed before we came.
+//
+// An image that isn't where it was any more has taken what was done to it along.
 func (im *image) verifyText(p *process.Process) (bool, error) {
+	now, err := p.Maps()
+	if err != nil {
+		return false, err
+	}
 	for _, m := range im.text {
+		if !sameMapping(im.text, now, m.Start) {
+			continue
+		}
 		buf := make([]byte, m.Size())
 		if _, err := p.ReadAt(buf, m.Start); err != nil {
 			return false, err

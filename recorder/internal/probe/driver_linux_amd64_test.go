@@ -126,7 +126,7 @@ func newTestMemory(t testing.TB, chunks int) *testMemory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Munmap(m.raw) })
-	err = m.Init(ring.Setup{Base: testRing, Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9})
+	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9})
 	if err != nil {
 		t.Fatal(err)
 	}

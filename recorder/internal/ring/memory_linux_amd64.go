@@ -38,7 +38,6 @@ type Memory struct {
 
 // Setup says how fresh memory is to be laid out.
 type Setup struct {
-	Base           uint64 // address in the target
 	Chunks         int
 	Recovery       uint64 // bytes of the recovery record
 	RecorderPID    int
@@ -89,19 +88,35 @@ func (m *Memory) Init(s Setup) error {
 	binary.LittleEndian.PutUint32(m.mem[HdrRecorderPID:], uint32(s.RecorderPID))
 	put(HdrRecorderStart, s.RecorderStart)
 	binary.LittleEndian.PutUint32(m.mem[HdrTargetPID:], uint32(s.TargetPID))
-	put(HdrBase, s.Base)
 	put(HdrSize, Size(s.Chunks, s.Recovery))
 	put(HdrRecoveryOff, RecoveryOffset(s.Chunks))
 	put(HdrRecoverySize, s.Recovery)
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
 	m.Beat()
-	for i := s.Chunks - 1; i >= 0; i-- {
-		m.free(uint32(i))
-	}
+	m.freeAll()
 	put(HdrMagic, Magic)
 	return nil
 }
+
+// freeAll puts every chunk of fresh memory on its stack, without touching the chunks.
+func (m *Memory) freeAll() {
+	push := func(head uint64, from, to int) {
+		for i := from; i < to; i++ {
+			below := uint32(0)
+			if i+1 < to {
+				below = uint32(i + 2)
+			}
+			atomic.StoreUint32(m.u32(NextOff+4*uint64(i)), below)
+		}
+		atomic.StoreUint64(m.u64(head), 1<<32|uint64(from+1))
+	}
+	push(HdrReserve, 0, m.reserved)
+	push(HdrPool, m.reserved, m.chunks)
+}
+
+// SetBase writes where the target has mapped the memory.
+func (m *Memory) SetBase(addr uint64) { binary.LittleEndian.PutUint64(m.mem[HdrBase:], addr) }
 
 // Recovery is the space of the recovery record.
 func (m *Memory) Recovery() []byte {

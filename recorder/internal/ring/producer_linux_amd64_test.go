@@ -41,7 +41,7 @@ func newMemory(t testing.TB, chunks int) *Memory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	if err := m.Init(Setup{Base: testBase, Chunks: chunks, Recovery: recovery, TicksPerSecond: 1e9}); err != nil {
+	if err := m.Init(Setup{Chunks: chunks, Recovery: recovery, TicksPerSecond: 1e9}); err != nil {
 		t.Fatal(err)
 	}
 	return m

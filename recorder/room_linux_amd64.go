@@ -1,0 +1,282 @@
+package recorder
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// makeRoom maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
+// and writing of stubs, is done between them while the process runs.
+func (s *session) makeRoom(ctx context.Context, set ring.Setup) error {
+	for try := 0; ; try++ {
+		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.roomIn(st, set) })
+		s.stopped += d
+		// The threads that could do it may be on an alternate signal stack, say, at this moment.
+		if errors.Is(err, process.ErrNoSafeThread) && try < stopRetries {
+			time.Sleep(time.Millisecond << min(try, 5))
+			continue
+		}
+		return err
+	}
+}
+
+// roomIn does makeRoom's work in a process that stands.
+func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	if m := ringMapping(maps); m != nil {
+		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), ErrRecorded)
+	}
+	if err := checkSeccomp(st); err != nil {
+		return err
+	}
+	if s.rt.TIDOffset, err = st.TIDOffset(); err != nil {
+		return err
+	}
+	for i, a := range s.arenas {
+		if err := a.place(maps, s.arenas[:i]); err != nil {
+			return err
+		}
+	}
+	if err := s.checkClock(st); err != nil {
+		return err
+	}
+	return s.mapAll(st, set)
+}
+
+// checkClock makes sure that code in the arena may read the time-stamp counter: a process can give that up (PR_SET_TSC),
+// and is killed then for trying.
+func (s *session) checkClock(st *process.Stopped) error {
+	const prTSCSigsegv = 2
+	mode := make([]byte, 4)
+	res, err := st.SyscallBatch([]process.Call{{Number: unix.SYS_PRCTL, Args: [6]uint64{unix.PR_GET_TSC}, Data: mode, DataArg: 1}})
+	if err != nil {
+		return err
+	}
+	if res[0].Errno == 0 && binary.LittleEndian.Uint32(mode) == prTSCSigsegv {
+		return fmt.Errorf("callreel: process %d: %w: it has forbidden itself to read the time-stamp counter (PR_SET_TSC), which probes do", s.p.Pid(), ErrRefused)
+	}
+	return nil
+}
+
+// checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
+func checkSeccomp(st *process.Stopped) error {
+	for _, t := range st.Threads() {
+		status, err := st.Process().ThreadStatus(t.TID)
+		if err != nil || status.Seccomp == 0 {
+			continue
+		}
+		for _, nr := range probe.SlowSyscalls() {
+			ok, err := t.SeccompAllows(uintptr(nr))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return &process.SeccompError{TID: t.TID, Number: nr, Why: "stubs need it when a ring is full"}
+			}
+		}
+	}
+	return nil
+}
+
+// mapAll maps the arenas first, so that nothing else takes their places, then the ring memory. That carries the
+// recorder's identity and the arenas' places before it is mapped: whoever finds it in a process can tell whether its
+// recorder lives.
+func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
+	var undo []process.Call
+	defer func() {
+		if err == nil {
+			return
+		}
+		s.closeMemory()
+		for _, c := range undo {
+			if _, e := st.SyscallBatch([]process.Call{c}); e != nil {
+				err = errors.Join(err, fmt.Errorf("undoing: %w", e))
+			}
+		}
+	}()
+	fd, err := s.memfd(st)
+	if err != nil {
+		return err
+	}
+	closing := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}}
+	undo = append(undo, closing)
+	if err := s.initMemory(st, fd, set); err != nil {
+		return err
+	}
+	for _, a := range s.arenas {
+		mapped, err := s.mapArena(st, a)
+		undo = append(undo, mapped...)
+		if err != nil {
+			return err
+		}
+	}
+	if s.rt.Ring, err = s.mapRing(st, closing); err != nil {
+		return err
+	}
+	undo = undo[1:] // it is closed
+	s.memory.SetBase(s.rt.Ring)
+	return nil
+}
+
+// memfd makes the target open a memfd, and returns its number there.
+func (s *session) memfd(st *process.Stopped) (uint64, error) {
+	const (
+		cloexec = 1
+		noexec  = 8 // MFD_NOEXEC_SEAL, Linux 6.3: quiets a warning there
+	)
+	var r process.SyscallResult
+	for _, flags := range []uint64{cloexec | noexec, cloexec} {
+		res, err := st.SyscallBatch([]process.Call{{Number: unix.SYS_MEMFD_CREATE, Args: [6]uint64{0, flags}, Data: []byte(ring.MemfdName + "\x00"), DataArg: 0}})
+		if err != nil {
+			return 0, err
+		}
+		if r = res[0]; r.Errno != unix.EINVAL {
+			break
+		}
+	}
+	if r.Errno != 0 {
+		return 0, fmt.Errorf("callreel: process %d: %w: memfd_create: %w", s.p.Pid(), ErrRefused, r.Errno)
+	}
+	return r.Value, nil
+}
+
+// initMemory opens the target's memfd from here and lays the ring memory out.
+func (s *session) initMemory(st *process.Stopped, fd uint64, set ring.Setup) (err error) {
+	// By a thread that is there: the main thread may have ended.
+	path := fmt.Sprintf("/proc/%d/task/%d/fd/%d", s.p.Pid(), st.Threads()[0].TID, fd)
+	if s.fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("callreel: opening the ring memory: %s: %w", path, err)
+	}
+	if err := unix.Ftruncate(s.fd, int64(s.size)); err != nil {
+		return fmt.Errorf("callreel: ring memory of %d bytes: %w", s.size, err)
+	}
+	if s.memory, err = ring.Map(s.fd, s.size); err != nil {
+		return err
+	}
+	s.chunks = set.Chunks
+	if err := s.memory.Init(set); err != nil {
+		return err
+	}
+	rec := recovery{arenas: s.arenaSpans()}
+	return rec.put(s.memory.Recovery())
+}
+
+// arenaSpans are the arenas with their gates.
+func (s *session) arenaSpans() []span {
+	var all []span
+	for _, a := range s.arenas {
+		all = append(all, span{a.base, a.size + pageSize})
+	}
+	return all
+}
+
+// mapArena maps an arena and its gate at their places, and returns what takes away again what it has mapped.
+func (s *session) mapArena(st *process.Stopped, a *arena) (undo []process.Call, err error) {
+	const (
+		fixed      = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+		wipeOnFork = 18 // MADV_WIPEONFORK
+		prSetVMA   = 0x53564d41
+		prVMAName  = 0
+		noFile     = ^uint64(0)
+	)
+	calls := []process.Call{
+		{Number: unix.SYS_MMAP, Args: [6]uint64{a.base, a.size, unix.PROT_READ | unix.PROT_EXEC, fixed, noFile}},
+		{Number: unix.SYS_MMAP, Args: [6]uint64{a.gate(), pageSize, unix.PROT_READ | unix.PROT_WRITE, fixed, noFile}},
+		{Number: unix.SYS_MADVISE, Args: [6]uint64{a.gate(), pageSize, wipeOnFork}},
+		{Number: unix.SYS_PRCTL, Args: [6]uint64{prSetVMA, prVMAName, a.base, a.size, 0}, Data: []byte("callreel\x00"), DataArg: 4},
+	}
+	res, err := st.SyscallBatch(calls)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range res[:2] {
+		if r.Errno == 0 {
+			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{r.Value, calls[i].Args[1]}})
+		}
+	}
+	for i, r := range res[:3] {
+		if r.Errno != 0 {
+			return undo, fmt.Errorf("callreel: process %d: %w: arena of %d bytes at %#x, step %d: %w", s.p.Pid(), ErrRefused, a.size, a.base, i, r.Errno)
+		}
+		if i < 2 && r.Value != calls[i].Args[0] { // a kernel before 4.17 takes FIXED_NOREPLACE for a hint
+			return undo, fmt.Errorf("callreel: process %d: %w: the kernel mapped %#x instead of %#x", s.p.Pid(), ErrRefused, r.Value, calls[i].Args[0])
+		}
+	}
+	return undo, nil
+}
+
+// mapRing maps the ring memory and closes its descriptor. A process that locks its memory (mlockall) would have all of
+// it filled and locked at once; there it is mapped without access first, and unlocked before that changes.
+func (s *session) mapRing(st *process.Stopped, closing process.Call) (uint64, error) {
+	const readWrite = unix.PROT_READ | unix.PROT_WRITE
+	fd, locks := closing.Args[0], s.locksMemory()
+	prot := uint64(readWrite)
+	if locks {
+		prot = unix.PROT_NONE
+	}
+	res, err := st.SyscallBatch([]process.Call{
+		{Number: unix.SYS_MMAP, Args: [6]uint64{0, s.size, prot, unix.MAP_SHARED | unix.MAP_NORESERVE, fd}},
+		closing,
+	})
+	if err != nil {
+		return 0, err
+	}
+	if e := res[0].Errno; e != 0 {
+		return 0, fmt.Errorf("callreel: process %d: %w: mapping %d MiB of address space for rings: %w (an address-space limit or locked memory, see ulimit -v and -l)",
+			s.p.Pid(), ErrRefused, s.size>>20, e)
+	}
+	at := res[0].Value
+	calls := []process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{at, s.size, unix.MADV_DONTDUMP}}}
+	if locks {
+		calls = append(calls,
+			process.Call{Number: unix.SYS_MUNLOCK, Args: [6]uint64{at, s.size}},
+			process.Call{Number: unix.SYS_MPROTECT, Args: [6]uint64{at, s.size, readWrite}})
+	}
+	res, err = st.SyscallBatch(calls)
+	if err == nil && locks && (res[1].Errno != 0 || res[2].Errno != 0) {
+		err = fmt.Errorf("callreel: process %d: %w: it locks its memory, and the ring memory can't be left out: %v, %v", s.p.Pid(), ErrRefused, res[1].Errno, res[2].Errno)
+	}
+	if err != nil {
+		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{at, s.size}}})
+		return 0, errors.Join(err, e)
+	}
+	return at, nil
+}
+
+// locksMemory says whether the process has locked memory, and so may have asked for all that it will map to be locked.
+func (s *session) locksMemory() bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(s.p.Pid()) + "/status")
+	if err != nil {
+		return false
+	}
+	_, rest, found := strings.Cut(string(text), "\nVmLck:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return found && strings.TrimSpace(line) != "0 kB"
+}
+
+// closeMemory lets go of the ring memory on our side.
+func (s *session) closeMemory() {
+	if s.memory != nil {
+		s.memory.Close()
+		s.memory = nil
+	}
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+		s.fd = -1
+	}
+}
