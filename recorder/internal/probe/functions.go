@@ -21,6 +21,7 @@ type chunk struct {
 	guessed    bool   // nothing says where it ends
 	labels     uint32 // data holds an address inside it: 1
 	linkage    bool
+	cancels    bool // see markCancellation
 	zone       bool // what another function keeps below the stack pointer may be alive at its start
 
 	owner int32 // index of the chunk that is the function's entry part; itself until joined

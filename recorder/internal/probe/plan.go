@@ -16,6 +16,7 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 	im.sweepAll()
 	im.cutPieces()
 	im.refuseData()
+	im.markCancellation()
 	if err := im.markData(); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,9 @@ const (
 	ReasonInstruction Reason = "unmovable-instruction"
 	// ReasonSignalReturn: code that unwinders and kernels know by its bytes.
 	ReasonSignalReturn Reason = "signal-return"
+	// ReasonCancellation: an exception may start at any of its instructions (pthread_cancel), and code in the arena has
+	// no unwind information.
+	ReasonCancellation Reason = "cancellation"
 	// ReasonLinkage: linkage code (PLT, crt), not a function of the program.
 	ReasonLinkage Reason = "linkage"
 	// ReasonLoader: the dynamic loader, which runs while thread-local storage is being set up.

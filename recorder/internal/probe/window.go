@@ -114,6 +114,8 @@ func (p *planner) refuseEarly() refusal {
 			return refusal{ReasonEntryShort, c.start}
 		case c.isSignalReturn(p.im):
 			return refusal{ReasonSignalReturn, c.start}
+		case c.cancels:
+			return refusal{ReasonCancellation, c.start}
 		case c.zone:
 			return refusal{ReasonShared, c.start}
 		}
