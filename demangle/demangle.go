@@ -19,14 +19,31 @@ const (
 )
 
 // Name returns the full form of a mangled name, with parameters and template
-// arguments: "ns::f<int>(char const*)". A name that is not mangled, that is damaged,
-// that is longer than 16 KiB or stands for more than 256 KiB is returned unchanged.
-func Name(s string) string { return filter(s) }
+// arguments: "ns::f<int>(char const*)"; for Swift it is what the Swift tools print
+// without sugar for types: "app.Cart.add(_: app.Item) -> ()". A name that is not
+// mangled, that is damaged, that is longer than 16 KiB or stands for more than
+// 256 KiB is returned unchanged, and so are Objective-C's.
+func Name(s string) string {
+	if swiftMangled(s) {
+		return swiftName(s, false)
+	}
+	return filter(s)
+}
 
 // Short returns the name without parameters, template arguments and the suffixes of
 // clones: "ns::f". Like Name it returns what it does not know unchanged; what it
 // leaves out is not looked at and may be damaged.
+//
+// Of Swift's names it leaves out the types of declarations, generic parameters,
+// arguments and requirements, the modules of extensions, the discriminators of
+// private declarations, suffixes, and the attributes that only say how a function
+// came to be: specialized, merged, a partial function after an await. Modules and
+// the labels of parameters stay, for they tell functions apart:
+// "app.Cart.add(_:count:)", "closure #1 in app.run()", "type metadata for app.Cart".
 func Short(s string) string {
+	if swiftMangled(s) {
+		return swiftName(s, true)
+	}
 	name := filter(s, demangle.NoParams, demangle.NoTemplateParams, demangle.NoEnclosingParams)
 	if strings.HasPrefix(s, "_R") && name != s {
 		name = strings.ReplaceAll(name, "::<>", "") // what stays of Rust's type arguments
