@@ -21,3 +21,23 @@ func (i *Image) GnuDebugLink() (name string, crc uint32, ok bool) {
 	}
 	return string(raw[:end]), i.ByteOrder.Uint32(raw[at:]), true
 }
+
+// GnuDebugAltLink returns the path and the ID of the file that .gnu_debugaltlink
+// names: the common part that dwz took out of several debug files; false when the
+// image names none. The path comes from the file and must not be trusted. The ID
+// aliases the mapping.
+func (i *Image) GnuDebugAltLink() (path string, id []byte, ok bool) {
+	s := i.Section(".gnu_debugaltlink")
+	if s == nil {
+		return "", nil, false
+	}
+	raw, err := i.SectionData(s)
+	if err != nil {
+		return "", nil, false
+	}
+	end := bytes.IndexByte(raw, 0)
+	if end <= 0 || len(raw)-end-1 > maxBuildID {
+		return "", nil, false
+	}
+	return string(raw[:end]), raw[end+1:], true
+}

@@ -1,4 +1,4 @@
-// Package object reads native images (ELF now, Mach-O to come): their ID, segments, sections, symbols, relocations and unwind tables.
+// Package object reads native images, ELF and Mach-O: their ID, segments, sections, symbols, relocations, unwind tables and companions.
 //
 // Every byte of an image is untrusted. Offsets and sizes are checked with
 // overflow-safe arithmetic before they are used or memory is taken, loops are
@@ -8,4 +8,9 @@
 // An Image keeps the whole file mapped (see Open). Byte slices that its methods
 // return alias that mapping and must not be used after Close; strings and
 // inflated sections are copies and stay valid.
+//
+// A fat Mach-O file is opened for one architecture or by ID (see OpenArch, OpenID).
+// Debug information that is in other files - separate debug files, dSYM bundles, the
+// common part that dwz takes out, split units, object files - is found by a
+// DebugSearch.
 package object

@@ -135,11 +135,21 @@ func (e *elfFile) dynNames(tag elf.DynTag) []string {
 	return names
 }
 
-// Dependencies lists the libraries that the image needs (DT_NEEDED), in order.
-func (i *Image) Dependencies() []string { return i.elf.dynNames(elf.DT_NEEDED) }
+// Dependencies lists the libraries that the image needs (DT_NEEDED; LC_LOAD_DYLIB
+// and its kin), in order.
+func (i *Image) Dependencies() []string {
+	if i.Format == MachO {
+		return i.mach.dependencies()
+	}
+	return i.elf.dynNames(elf.DT_NEEDED)
+}
 
-// SoName is the name that the image gives itself as a library (DT_SONAME), or "".
+// SoName is the name that the image gives itself as a library (DT_SONAME,
+// LC_ID_DYLIB), or "".
 func (i *Image) SoName() string {
+	if i.Format == MachO {
+		return i.mach.firstName(lcIDDylib)
+	}
 	if names := i.elf.dynNames(elf.DT_SONAME); len(names) > 0 {
 		return names[0]
 	}
@@ -149,6 +159,9 @@ func (i *Image) SoName() string {
 // Interp is the path of the program interpreter (the dynamic loader), "" when the
 // image asks for none: a static program or a library.
 func (i *Image) Interp() string {
+	if i.Format == MachO {
+		return i.mach.firstName(lcLoadDylinker)
+	}
 	for _, s := range i.segments {
 		if s.Type != SegmentInterp {
 			continue

@@ -56,7 +56,6 @@ func (i *Image) parseELF() error {
 	}
 	i.indexLoads()
 	i.indexSections()
-	i.elf = elfFile{Image: i}
 	return i.elf.readDynamic()
 }
 

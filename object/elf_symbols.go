@@ -169,6 +169,10 @@ func (e *elfFile) symbol(t *symbolTable, k int, s *Symbol) (keep bool, err error
 		s.Version = v
 	}
 	s.Addr, s.Size = raw.value, raw.size
+	// ELF for the ARM Architecture §5.5.3: bit 0 of a function's value tells the encoding.
+	if e.Arch == ARM && (s.Kind == Func || s.Kind == IFunc) && s.Addr&1 != 0 {
+		s.Addr, s.Thumb = s.Addr&^1, true
+	}
 	s.Binding = Binding(raw.info >> 4)
 	s.Section = uint32(raw.section)
 	if elf.SectionIndex(raw.section) == elf.SHN_XINDEX && len(t.indices) >= 4*(k+1) {

@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 )
 
 // ErrUnknownFormat is wrapped by the error of Open and Parse when the bytes are
 // of no format that this package reads.
-var ErrUnknownFormat = errors.New("not an ELF file")
+var ErrUnknownFormat = errors.New("neither an ELF nor a Mach-O file")
 
 // ErrNotMapped is wrapped by the errors of lookups by address when no loadable
 // segment holds file bytes for the whole range.
@@ -23,6 +24,7 @@ type Format uint8
 // The formats that can be read.
 const (
 	ELF Format = iota + 1
+	MachO
 )
 
 // String returns the usual name of the format.
@@ -30,6 +32,8 @@ func (f Format) String() string {
 	switch f {
 	case ELF:
 		return "ELF"
+	case MachO:
+		return "Mach-O"
 	}
 	return fmt.Sprintf("format %d", uint8(f))
 }
@@ -57,6 +61,8 @@ const (
 	ARM   = Arch(elf.EM_ARM)
 	AMD64 = Arch(elf.EM_X86_64)
 	ARM64 = Arch(elf.EM_AARCH64)
+	PPC   = Arch(elf.EM_PPC)
+	PPC64 = Arch(elf.EM_PPC64)
 )
 
 // String returns Go's name of the architecture, or "machine N" for others.
@@ -70,6 +76,10 @@ func (a Arch) String() string {
 		return "amd64"
 	case ARM64:
 		return "arm64"
+	case PPC:
+		return "ppc"
+	case PPC64:
+		return "ppc64"
 	}
 	return fmt.Sprintf("machine %d", uint16(a))
 }
@@ -77,14 +87,16 @@ func (a Arch) String() string {
 // Type says what an image is for.
 type Type uint8
 
-// The types. A position-independent executable is Shared, as its header says;
+// The types. A position-independent ELF executable is Shared, as its header says;
 // Interp tells it from a library.
 const (
 	OtherType Type = iota
 	Executable
 	Shared
-	Relocatable
+	Relocatable // an object file
 	Core
+	Bundle         // a Mach-O plug-in or kernel extension
+	DebugCompanion // the Mach-O file in a dSYM bundle: debug information without the code
 )
 
 // String returns the type in a word.
@@ -98,11 +110,15 @@ func (t Type) String() string {
 		return "relocatable"
 	case Core:
 		return "core"
+	case Bundle:
+		return "bundle"
+	case DebugCompanion:
+		return "dSYM"
 	}
 	return "other"
 }
 
-// An Image is one ELF file, on disk or in memory. Its methods may be called from
+// An Image is one ELF or Mach-O file, on disk or in memory. Its methods may be called from
 // several goroutines at once, except Close.
 type Image struct {
 	Format    Format
@@ -112,6 +128,8 @@ type Image struct {
 	Type      Type
 
 	name     string
+	path     string      // where Open found the file, "" for Parse
+	file     os.FileInfo // nil for Parse
 	data     []byte
 	unmap    func() error
 	entry    uint64
@@ -120,6 +138,7 @@ type Image struct {
 	loads    []Segment // the loadable segments sorted by address
 	placed   []int     // indices of the loaded sections sorted by address
 	elf      elfFile
+	mach     machFile
 
 	symbols struct {
 		once sync.Once
@@ -130,13 +149,28 @@ type Image struct {
 
 // Parse reads the headers of an image that is in memory. The image keeps data,
 // which must not change while it is in use. The name only appears in errors and
-// as Name. Section and segment contents are checked when they are asked for.
+// as Name. Section and segment contents are checked when they are asked for. A fat
+// file of several architectures is refused with a FatError; see ParseArch.
 func Parse(name string, data []byte) (*Image, error) {
 	i := &Image{name: name, data: data}
-	if err := i.parseELF(); err != nil {
+	if isFat(data) {
+		if err := i.selectOnlySlice(); err != nil {
+			return nil, err
+		}
+	}
+	if err := i.parse(); err != nil {
 		return nil, err
 	}
 	return i, nil
+}
+
+// parse reads the headers of a file of one architecture.
+func (i *Image) parse() error {
+	i.elf, i.mach = elfFile{Image: i}, machFile{Image: i}
+	if isMachO(i.data) {
+		return i.parseMachO()
+	}
+	return i.parseELF()
 }
 
 // Name is the path or name that the image was opened under.
@@ -145,7 +179,8 @@ func (i *Image) Name() string { return i.name }
 // Entry is the link address of the first instruction, 0 when there is none.
 func (i *Image) Entry() uint64 { return i.entry }
 
-// Data is the whole file, aliasing the mapping. It is nil after Close.
+// Data is the whole file, or one slice of a fat file, aliasing the mapping. It is
+// nil after Close.
 func (i *Image) Data() []byte { return i.data }
 
 // Segments lists the segments in file order. The slice belongs to the image.
@@ -155,8 +190,19 @@ func (i *Image) Segments() []Segment { return i.segments }
 // Section.Link refer to. The slice belongs to the image.
 func (i *Image) Sections() []Section { return i.sections }
 
-// ID is the build ID in lower-case hexadecimal, "" when the image has none.
+// ID is the build ID or the UUID in lower-case hexadecimal without dashes, "" when
+// the image has none.
 func (i *Image) ID() string { return hex.EncodeToString(i.BuildID()) }
+
+// ArchName is the name by which the image's architecture is asked for: Apple's for
+// Mach-O, which tells arm64e from arm64 and x86_64h from x86_64, and Arch.String
+// for ELF.
+func (i *Image) ArchName() string {
+	if i.Format == MachO {
+		return machArchName(i.mach.cpu, i.mach.cpuSubtype)
+	}
+	return i.Arch.String()
+}
 
 // errorf makes an error that starts with the package and the file.
 func (i *Image) errorf(format string, args ...any) error {

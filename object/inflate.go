@@ -9,8 +9,9 @@ import (
 	"io"
 	"math"
 
-	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/callreel/callreel/object/internal/inflate"
 )
 
 const (
@@ -72,12 +73,7 @@ func inflateZlib(packed []byte, size uint64) ([]byte, error) {
 	if err := checkInflatedSize(packed, size, maxDeflateRatio); err != nil {
 		return nil, err
 	}
-	r, err := zlib.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("zlib: %w", err)
-	}
-	defer r.Close()
-	out, err := readExactly(r, size, len(packed))
+	out, err := inflate.Zlib(packed, int(size))
 	if err != nil {
 		return nil, fmt.Errorf("zlib: %w", err)
 	}

@@ -7,6 +7,9 @@ import (
 	"os"
 )
 
+// openNonblock is nothing where files have no such flag.
+const openNonblock = 0
+
 // mapFile reads the first size bytes of f; there is nothing to unmap.
 func mapFile(f *os.File, size int) (data []byte, unmap func() error, err error) {
 	data = make([]byte, size)
@@ -15,3 +18,6 @@ func mapFile(f *os.File, size int) (data []byte, unmap func() error, err error) 
 	}
 	return data, nil, nil
 }
+
+// dropPages does nothing where the file was read, not mapped.
+func dropPages([]byte) {}

@@ -13,9 +13,12 @@ const maxBuildID = 256
 // (.gnu.build.attributes), behind the build ID.
 const maxNotes = 1 << 20
 
-// BuildID returns the build ID from the GNU note, nil when the image has none.
-// The slice aliases the mapping.
+// BuildID returns the build ID from the GNU note, or the UUID of a Mach-O file, nil
+// when the image has none. The slice aliases the mapping.
 func (i *Image) BuildID() []byte {
+	if i.Format == MachO {
+		return i.mach.uuid
+	}
 	// Sections first: in a separate debug file the program headers still have
 	// the offsets of the file that it was split from.
 	left := maxNotes

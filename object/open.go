@@ -13,43 +13,103 @@ import (
 // answers an access behind the new end with SIGBUS, which no reader can turn into
 // an error. Replacing the file by renaming another one over it, as package
 // managers and linkers do, is safe.
-func Open(path string) (*Image, error) {
-	// Stat comes first because opening a FIFO would block until it has a writer.
-	info, err := os.Stat(path)
+//
+// A fat file of one architecture is opened as that; for several the error is a
+// FatError that lists them, and OpenArch opens one.
+func Open(path string) (*Image, error) { return OpenArch(path, "") }
+
+// OpenArch is Open for one architecture, "" for the only one; see ParseArch.
+func OpenArch(path, arch string) (*Image, error) {
+	m, err := mapPath(path)
 	if err != nil {
-		return nil, fmt.Errorf("object: %w", err)
+		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("object: %s: not a regular file (%s)", path, info.Mode().Type())
-	}
-	f, err := os.Open(path)
+	i, err := ParseArch(path, m.data, arch)
 	if err != nil {
-		return nil, fmt.Errorf("object: %w", err)
+		m.release()
+		return nil, err
+	}
+	i.unmap, i.path, i.file = m.unmap, path, m.info
+	return i, nil
+}
+
+// Slices lists the architectures of a fat file; none, and no error, for any other.
+func Slices(path string) ([]Slice, error) {
+	m, err := mapPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.release()
+	return ParseSlices(path, m.data)
+}
+
+// mapping is a file's contents.
+type mapping struct {
+	data  []byte
+	unmap func() error // nil when there is nothing to unmap
+	info  os.FileInfo
+}
+
+// release drops a mapping that no image has taken over; unmapping what was mapped
+// cannot fail in a way that matters then.
+func (m *mapping) release() {
+	if m.unmap != nil {
+		_ = m.unmap()
+	}
+}
+
+// mapPath maps a regular file.
+func mapPath(path string) (*mapping, error) {
+	f, info, err := openRegular(path)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, fmt.Errorf("object: %w", err)
-	}
 	size := info.Size()
 	if size > math.MaxInt {
 		return nil, fmt.Errorf("object: %s: %d bytes do not fit into this system's address space", path, size)
 	}
 	if size == 0 {
-		return Parse(path, nil) // an empty mapping is refused by the kernel with a less telling word
+		return &mapping{info: info}, nil // the kernel refuses an empty mapping
 	}
 	data, unmap, err := mapFile(f, int(size))
 	if err != nil {
 		return nil, fmt.Errorf("object: %s: mapping %d bytes: %w", path, size, err)
 	}
-	i, err := Parse(path, data)
-	if err != nil {
-		if unmap != nil {
-			unmap()
-		}
-		return nil, err
+	return &mapping{data, unmap, info}, nil
+}
+
+// openRegular opens a regular file for reading and refuses everything else. The
+// path is asked first, because opening some devices has effects, and then the open
+// file, because the path may have come to mean another; that open does not wait for
+// the writer of a FIFO.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err == nil {
+		err = wantRegular(path, info)
 	}
-	i.unmap = unmap
-	return i, nil
+	if err != nil {
+		return nil, nil, fmt.Errorf("object: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("object: %w", err)
+	}
+	if info, err = f.Stat(); err == nil {
+		err = wantRegular(path, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("object: %w", err)
+	}
+	return f, info, nil
+}
+
+func wantRegular(path string, info os.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file (%s)", path, info.Mode().Type())
+	}
+	return nil
 }
 
 // Close unmaps the file. Slices that alias it must not be used afterwards; names

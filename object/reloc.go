@@ -1,6 +1,9 @@
 package object
 
-import "debug/elf"
+import (
+	"debug/elf"
+	"errors"
+)
 
 // A Reloc is one dynamic relocation: what the loader writes into memory.
 type Reloc struct {
@@ -55,8 +58,12 @@ func (i *Image) semantics() (relocSemantics, bool) {
 // table by table, until yield returns false. The compact RELR form is yielded as
 // one relative relocation a place. On damage it returns an error after what came
 // before; other tables are still visited. Relocatable files have no dynamic
-// relocations.
+// relocations. Those of Mach-O files are not read: the error wraps
+// errors.ErrUnsupported.
 func (i *Image) DynamicRelocations(yield func(Reloc) bool) error {
+	if i.Format == MachO {
+		return i.errorf("dynamic relocations of Mach-O: %w", errors.ErrUnsupported)
+	}
 	return i.elf.visitRelocations(yield)
 }
 

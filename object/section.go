@@ -6,15 +6,19 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unsafe"
 )
 
-// A Section is one section header. Addresses are link addresses (0 for sections
-// that are not loaded), Size is the size in memory and FileSize the bytes held by
-// the file, which is 0 for .bss and smaller than the contents for a compressed
-// section. Type and Flags have the format's own values (gABI, chapter 4, sh_type
-// and sh_flags).
+// A Section is one section header. Addresses are link addresses (0 for ELF
+// sections that are not loaded), Size is the size in memory and FileSize the bytes
+// held by the file, which is 0 for .bss and smaller than the contents for a
+// compressed section. Type and Flags have ELF's values (gABI, chapter 4, sh_type
+// and sh_flags), for Mach-O too: Type is SHT_PROGBITS, or SHT_NOBITS for what the
+// file does not hold, and Flags tell loaded, writable, executable and thread-local
+// sections.
 type Section struct {
-	Name     string
+	Name     string // as the file has it: ".debug_info", "__debug_info"
+	Segment  string // "__DWARF"; "" in ELF files
 	Type     uint32
 	Flags    uint64
 	Addr     uint64
@@ -36,30 +40,12 @@ func (s *Section) Executable() bool { return s.Flags&uint64(elf.SHF_EXECINSTR) !
 // Writable says whether the section is writable at run time.
 func (s *Section) Writable() bool { return s.Flags&uint64(elf.SHF_WRITE) != 0 }
 
+// threadLocal says whether the section is the template of thread-local data.
+func (s *Section) threadLocal() bool { return s.Flags&uint64(elf.SHF_TLS) != 0 }
+
 // Contains says whether a loaded section covers the link address.
 func (s *Section) Contains(addr uint64) bool {
 	return s.Alloc() && addr >= s.Addr && addr-s.Addr < s.Size
-}
-
-// Section returns the first section of that name, nil when there is none. Asked
-// for .debug_x it also finds .zdebug_x, the older name of a compressed one.
-func (i *Image) Section(name string) *Section {
-	if s := i.sectionNamed(name); s != nil {
-		return s
-	}
-	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
-		return i.sectionNamed(".zdebug_" + rest)
-	}
-	return nil
-}
-
-func (i *Image) sectionNamed(name string) *Section {
-	for k := range i.sections {
-		if i.sections[k].Name == name {
-			return &i.sections[k]
-		}
-	}
-	return nil
 }
 
 // SectionAt returns the loaded section that covers the link address, nil when
@@ -84,7 +70,8 @@ func (i *Image) sectionIndexAt(addr uint64) int {
 func (i *Image) indexSections() {
 	for k := range i.sections {
 		s := &i.sections[k]
-		if s.Alloc() && s.Size > 0 && (s.Flags&uint64(elf.SHF_TLS) == 0 || s.FileSize > 0) {
+		// ELF's .tbss takes no addresses, Mach-O's __thread_bss does.
+		if s.Alloc() && s.Size > 0 && (!s.threadLocal() || s.FileSize > 0 || i.Format == MachO) {
 			i.placed = append(i.placed, k)
 		}
 	}
@@ -93,22 +80,41 @@ func (i *Image) indexSections() {
 
 // SectionData returns a section's contents: a slice of the mapping, or a copy
 // inflated from a section compressed with zlib or zstd (gABI, SHF_COMPRESSED; or
-// the older .zdebug_ form). It is empty for .bss.
+// the older .zdebug_ form, which is __zdebug_ in Mach-O files). It is empty for .bss.
 func (i *Image) SectionData(s *Section) ([]byte, error) {
-	raw, err := i.sectionBytes(s)
+	packed, err := i.sectionBytes(s)
 	if err != nil {
 		return nil, err
 	}
+	raw := packed
 	switch {
 	case s.Flags&uint64(elf.SHF_COMPRESSED) != 0:
-		raw, err = i.inflateSection(raw)
-	case strings.HasPrefix(s.Name, ".zdebug_"):
-		raw, err = inflateZdebug(raw)
+		raw, err = i.inflateSection(packed)
+	case strings.HasPrefix(s.Name, ".zdebug_"), i.Format == MachO && strings.HasPrefix(s.Name, "__zdebug_"):
+		raw, err = inflateZdebug(packed)
+	default:
+		return raw, nil
 	}
 	if err != nil {
 		return nil, i.sectionErrorf(s, "%w", err)
 	}
+	i.Release(packed)
 	return raw, nil
+}
+
+// Release tells the system that a part of the mapping, such as a section that has
+// been worked through, is not needed for now: pages of a mapped file count as the
+// program's memory until then. It may still be read, and is then fetched again. What
+// is not a part of the mapping is left alone.
+func (i *Image) Release(part []byte) {
+	if i.unmap == nil || len(part) == 0 || len(i.data) == 0 {
+		return
+	}
+	start, at := uintptr(unsafe.Pointer(&i.data[0])), uintptr(unsafe.Pointer(&part[0]))
+	if at < start || at-start >= uintptr(len(i.data)) || uintptr(len(part)) > uintptr(len(i.data))-(at-start) {
+		return
+	}
+	dropPages(part)
 }
 
 // sectionBytes returns the bytes that the file holds of the section.

@@ -33,6 +33,7 @@ type SegmentType uint32
 
 // The segment types that this package and its callers act on.
 const (
+	SegmentNull     = SegmentType(elf.PT_NULL)
 	SegmentLoad     = SegmentType(elf.PT_LOAD)
 	SegmentDynamic  = SegmentType(elf.PT_DYNAMIC)
 	SegmentInterp   = SegmentType(elf.PT_INTERP)
@@ -46,16 +47,19 @@ const (
 // String returns ELF's name of the type.
 func (t SegmentType) String() string { return elf.ProgType(t).String() }
 
-// A Segment is one program header. Addresses are link addresses; sizes and
-// offsets are bytes and are not checked against the file.
+// A Segment is one program header of an ELF file or one segment of a Mach-O file.
+// Addresses are link addresses; sizes and offsets are bytes and are not checked
+// against the file. Mach-O segments are SegmentLoad, but for __DWARF, which is no
+// part of the program and is SegmentNull.
 type Segment struct {
+	Name     string // "__TEXT"; "" in ELF files and in Mach-O object files
 	Type     SegmentType
 	Perm     Perm
 	Addr     uint64
 	MemSize  uint64
 	Off      uint64
 	FileSize uint64
-	Align    uint64
+	Align    uint64 // 0 in Mach-O files, which state none
 }
 
 // indexLoads fills the table that lookups by address search.
@@ -66,6 +70,30 @@ func (i *Image) indexLoads() {
 		}
 	}
 	slices.SortStableFunc(i.loads, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+}
+
+// minPageSize is the smallest page of the systems whose images are read. Linkers
+// place segments so that larger pages work too.
+const minPageSize = 4096
+
+// BaseAddr is the link address that belongs to the place where the image is said
+// to be loaded, so that slide = load address - BaseAddr. For ELF it is the page of
+// the first loadable segment in the table, for Mach-O the address of __TEXT, which
+// holds the header. It is 0 for relocatable files.
+//
+// The table is to be in the order of addresses (gABI, chapter 5, PT_LOAD), and
+// loaders take the first for the lowest. Linux' own vmlinux is not: behind its text
+// it has a segment at address 0, a template of per-CPU data.
+func (i *Image) BaseAddr() uint64 {
+	if i.Format == MachO {
+		return i.mach.baseAddr()
+	}
+	for k := range i.segments {
+		if s := &i.segments[k]; s.Type == SegmentLoad {
+			return s.Addr &^ (minPageSize - 1)
+		}
+	}
+	return 0
 }
 
 // ReadAddr returns n bytes of the file as they are loaded at a link address,

@@ -66,7 +66,7 @@ type Source uint8
 
 // The sources.
 const (
-	Symtab       Source = iota // .symtab
+	Symtab       Source = iota // .symtab, or LC_SYMTAB of Mach-O
 	Dynsym                     // .dynsym
 	GnuDebugdata               // the .symtab inside the compressed .gnu_debugdata
 )
@@ -93,15 +93,16 @@ const (
 
 // A Symbol is one name in an image.
 type Symbol struct {
-	Name    string // without the version
+	Name    string // without the version; of Mach-O the raw one, with the leading underscore that C names get
 	Version string // "GLIBC_2.17", or "" when there is none
-	Addr    uint64 // link address; in a relocatable file, the offset in the section
+	Addr    uint64 // link address; in a relocatable ELF file, the offset in the section
 	Size    uint64 // bytes, 0 when unknown
 	Section uint32 // index into Sections, or SectionUndef, SectionAbs, SectionCommon
 	Kind    Kind
 	Binding Binding
 	Source  Source
-	Dynamic bool // in .dynsym, hence visible to other images
+	Dynamic bool // visible to other images: in .dynsym, or external in a Mach-O file
+	Thumb   bool // ARM code in the Thumb encoding; Addr is even then
 }
 
 // Defined says whether this image, rather than another one, holds what is named.
@@ -113,14 +114,20 @@ func (s *Symbol) IsFunc() bool { return (s.Kind == Func || s.Kind == IFunc) && s
 // Symbols returns all named symbols of .symtab and .dynsym and the functions of
 // .gnu_debugdata, in this order. A symbol in several tables (same name, same
 // address, or the same undefined name) is returned once, with Dynamic set when
-// .dynsym has it and the first table as its Source.
+// .dynsym has it and the first table as its Source. Of a Mach-O file they are the
+// symbols of LC_SYMTAB in its order, without the debugger's own (STABS); none has a
+// size but a common one (see FunctionSymbols).
 //
 // The slice is made once, belongs to the image and must not be changed; names stay
 // valid after Close. When a table is damaged the error says so, and the symbols of
 // the other tables are returned beside it.
 func (i *Image) Symbols() ([]Symbol, error) {
 	i.symbols.once.Do(func() {
-		i.symbols.list, i.symbols.err = i.elf.readSymbols()
+		if i.Format == MachO {
+			i.symbols.list, i.symbols.err = i.mach.readSymbols()
+		} else {
+			i.symbols.list, i.symbols.err = i.elf.readSymbols()
+		}
 	})
 	return i.symbols.list, i.symbols.err
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// EHFrame returns the image's .eh_frame and its link address; nothing and no
-// error when it has none. Without section headers it is found through the
+// EHFrame returns the image's .eh_frame (__TEXT,__eh_frame of Mach-O) and its link
+// address; nothing and no error when it has none. Without section headers it is found through the
 // PT_GNU_EH_FRAME segment, and then ends before its terminating zero length.
 func (i *Image) EHFrame() (data []byte, addr uint64, err error) {
 	if s := i.filledSection(".eh_frame"); s != nil {
@@ -50,10 +50,26 @@ func (i *Image) EHFrameHdr() (data []byte, addr uint64, err error) {
 	return nil, 0, nil
 }
 
+// UnwindInfo returns the compact unwind table of a Mach-O image
+// (__TEXT,__unwind_info; mach-o/compact_unwind_encoding.h) and its link address;
+// nothing and no error when it has none. Offsets to functions in it count from
+// BaseAddr.
+func (i *Image) UnwindInfo() (data []byte, addr uint64, err error) {
+	if i.Format != MachO {
+		return nil, 0, nil
+	}
+	s := i.sectionIn(segmentText, "__unwind_info")
+	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS {
+		return nil, 0, nil
+	}
+	data, err = i.SectionData(s)
+	return data, s.Addr, err
+}
+
 // filledSection returns the section unless it is missing or, as in a separate
 // debug file, holds no bytes.
 func (i *Image) filledSection(name string) *Section {
-	s := i.sectionNamed(name)
+	s := i.Section(name)
 	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -15,18 +16,34 @@ type Capability string
 
 // The capabilities that tests ask for. The string is what a skip message names.
 const (
-	GCC         Capability = "gcc"             // C compiler, x86-64 Linux output
-	GXX         Capability = "g++"             // C++ compiler with its run-time library
-	Musl        Capability = "musl-gcc"        // C compiler against musl
-	Binutils    Capability = "as and ld"       // GNU assembler and linker that know i386
-	Objdump     Capability = "objdump"         // GNU disassembler
-	GDB         Capability = "gdb"             // debugger
-	RedisTools  Capability = "redis-server"    // with redis-benchmark
-	WebServer   Capability = "nginx"           // web server
-	ApacheBench Capability = "ab"              // HTTP load
-	Python3     Capability = "python3"         // the distribution's CPython
-	LivePtrace  Capability = "ptrace on Linux" // permission to trace one's own children
-	I386        Capability = "i386 programs"   // a kernel that runs 32-bit x86
+	GCC         Capability = "gcc"                // C compiler, x86-64 Linux output
+	GXX         Capability = "g++"                // C++ compiler with its run-time library
+	Musl        Capability = "musl-gcc"           // C compiler against musl
+	Binutils    Capability = "as and ld"          // GNU assembler and linker that know i386
+	Clang       Capability = "clang-19"           // LLVM's C and C++ compiler, for many targets
+	LLVMDwp     Capability = "llvm-dwp-19"        // LLVM's packager of split DWARF
+	LD64        Capability = "ld64.lld-19"        // LLVM's linker of Mach-O
+	Dsymutil    Capability = "dsymutil-19"        // LLVM's linker of Mach-O debug information
+	Symbolizer  Capability = "llvm-symbolizer-19" // LLVM's symbolizer
+	Dwz         Capability = "dwz"                // DWARF optimizer
+	Objcopy     Capability = "objcopy"            // GNU objcopy
+	LLVMObjcopy Capability = "llvm-objcopy-19"    // LLVM's objcopy, for Mach-O too
+	LLVMObjdump Capability = "llvm-objdump-19"    // LLVM's disassembler, for Mach-O too
+	LLVMNm      Capability = "llvm-nm-19"         // LLVM's lister of symbols
+	LLVMLipo    Capability = "llvm-lipo-19"       // LLVM's maker of fat Mach-O files
+	LLVMAr      Capability = "llvm-ar-19"         // LLVM's archiver, for Mach-O too
+	Dwarfdump   Capability = "llvm-dwarfdump-19"  // LLVM's printer of DWARF
+	GoTool      Capability = "go"                 // Go's own toolchain, for every target
+	Rustc       Capability = "rustc"              // Rust compiler
+	Objdump     Capability = "objdump"            // GNU disassembler
+	GDB         Capability = "gdb"                // debugger
+	RedisTools  Capability = "redis-server"       // with redis-benchmark
+	WebServer   Capability = "nginx"              // web server
+	ApacheBench Capability = "ab"                 // HTTP load
+	Python3     Capability = "python3"            // the distribution's CPython
+	LivePtrace  Capability = "ptrace on Linux"    // permission to trace one's own children
+	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
+	Multilib    Capability = "gcc -m32"           // C compiler and C library for i386
 )
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
@@ -41,6 +58,8 @@ func (c Capability) Find() (string, error) {
 		return "", canTrace()
 	case I386:
 		return "", canRunI386()
+	case Multilib:
+		return findMultilib()
 	case Python3:
 		return findPython()
 	case Binutils:
@@ -116,4 +135,17 @@ func canRunI386() error {
 		return fmt.Errorf("%w: %s: needs linux/amd64, this is %s/%s", ErrMissing, I386, runtime.GOOS, runtime.GOARCH)
 	}
 	return runsI386()
+}
+
+// findMultilib asks gcc for a file of the 32-bit C library: it answers with a path only when there is one.
+func findMultilib() (string, error) {
+	path, err := findFirst(Multilib, "gcc")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(path, "-m32", "-print-file-name=crt1.o").Output()
+	if err != nil || !filepath.IsAbs(strings.TrimSpace(string(out))) {
+		return "", fmt.Errorf("%w: %s", ErrMissing, Multilib)
+	}
+	return path, nil
 }
