@@ -62,11 +62,33 @@ func filter(s string, options ...demangle.Option) (name string) {
 			name = s
 		}
 	}()
-	name, err := demangle.ToString(s, append(options, demangle.MaxLength(maxOutputLog2))...)
+	name, err := demangle.ToString(s, append(options, demangle.LLVMStyle, demangle.MaxLength(maxOutputLog2))...)
 	if err != nil || name == "" || len(name) >= 1<<maxOutputLog2 {
 		return s
 	}
-	return name
+	// LLVM writes the arguments right behind an operator's name.
+	if strings.Contains(name, "operator<") {
+		name = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<").Replace(name)
+	}
+	return joinSuffixes(name)
+}
+
+// joinSuffixes writes the suffixes of clones as LLVM does, all in one pair of
+// parentheses: "f() (.part.0.cold)" for "f() (.part.0) (.cold)".
+func joinSuffixes(name string) string {
+	const open, between = " (.", ") (."
+	end := len(name)
+	for strings.HasSuffix(name[:end], ")") {
+		k := strings.LastIndex(name[:end], open)
+		if k < 0 || strings.ContainsAny(name[k+len(open):end-1], "() ") {
+			break
+		}
+		end = k
+	}
+	if end == len(name) || end == 0 {
+		return name
+	}
+	return name[:end] + strings.ReplaceAll(name[end:], between, ".")
 }
 
 // mangled says whether a name begins like a mangled one; that spares the others,
