@@ -2,7 +2,9 @@ package process
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,6 +49,50 @@ func BenchmarkStop(b *testing.B) {
 			}
 		}
 	})
+	g.finish()
+}
+
+// What a stop does with many threads: all of it counts, the look before it and the
+// standing itself ("stood").
+func BenchmarkStopOfManyThreads(b *testing.B) {
+	g := startTarget(b, build(b, "idle.c", "gcc"), "2000")
+	p, err := Open(g.pid())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	for name, work := range map[string]func(*Stopped) error{
+		"nothing": doNothing,
+		"ThreadID": func(s *Stopped) error {
+			_, err := s.TIDOffset()
+			return err
+		},
+		"a system call": func(s *Stopped) error {
+			_, err := s.Syscall(unix.SYS_GETPID)
+			return err
+		},
+		"seccomp of each": func(s *Stopped) error {
+			for _, t := range s.Threads() {
+				if _, err := t.SeccompMode(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var stood []time.Duration
+			for b.Loop() {
+				took, err := p.Stop(context.Background(), StopOptions{Timeout: time.Minute}, work)
+				if err != nil {
+					b.Fatal(err)
+				}
+				stood = append(stood, took)
+			}
+			slices.Sort(stood)
+			b.ReportMetric(float64(stood[len(stood)/2].Nanoseconds()), "stood-ns/op")
+		})
+	}
 	g.finish()
 }
 

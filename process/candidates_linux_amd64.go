@@ -21,27 +21,34 @@ func unfit(t *Thread, why error) error {
 // that runs its own code, worst one whose interrupted call would lose the rest
 // of a timeout.
 func (s *Stopped) candidates() []*Thread {
-	rank := func(t *Thread) int {
-		regs, err := t.Regs()
-		if err != nil {
-			return 9
+	var ranks [6][]*Thread
+	for _, t := range s.threads {
+		if t.stopped {
+			r := t.rank()
+			ranks[r] = append(ranks[r], t)
 		}
-		switch restartCode(*regs) {
-		case restartSys, restartNoIntr:
-			return 2
-		case restartNoHand:
-			return 3
-		case restartByBlock:
-			return 4
-		}
-		if inSyscall(*regs) {
-			return 1
-		}
-		return 0
 	}
-	out := s.Threads()
-	slices.SortStableFunc(out, func(a, b *Thread) int { return rank(a) - rank(b) })
-	return out
+	return slices.Concat(ranks[:]...)
+}
+
+// rank says how fit a thread is, 0 to 5, the best being 0.
+func (t *Thread) rank() int {
+	regs, err := t.Regs()
+	if err != nil {
+		return 5
+	}
+	switch restartCode(*regs) {
+	case restartSys, restartNoIntr:
+		return 2
+	case restartNoHand:
+		return 3
+	case restartByBlock:
+		return 4
+	}
+	if inSyscall(*regs) {
+		return 1
+	}
+	return 0
 }
 
 // userCS is the code segment of 64-bit programs (__USER_CS).

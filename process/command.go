@@ -1,6 +1,9 @@
 package process
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
 
 // A Command is a program for Launch to start.
 type Command struct {
@@ -8,6 +11,9 @@ type Command struct {
 	Args []string // the arguments, Args[0] being the program's name for itself; empty means {Path}
 	Env  []string // "NAME=value"; nil means our own
 	Dir  string   // working directory; empty means our own
+	// Ignored are the signals that the command begins with ignoring. Others have their
+	// default effect, except those that we ignore ourselves.
+	Ignored []syscall.Signal
 	// Stdin, Stdout and Stderr are the command's; nil means the null device.
 	Stdin, Stdout, Stderr *os.File
 }

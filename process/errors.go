@@ -30,6 +30,9 @@ var (
 	ErrThreadGroup = errors.New("a thread, not a process")
 	// ErrStopTimeout: a thread did not stop in time. See StopTimeoutError.
 	ErrStopTimeout = errors.New("thread does not stop")
+	// ErrMemoryShared: another process runs in the same memory, where stopping this
+	// one does not stop it.
+	ErrMemoryShared = errors.New("its memory is shared with another process")
 	// ErrExec: the process replaced its program while it was being stopped;
 	// nothing known about its memory holds any more.
 	ErrExec = errors.New("process has replaced its program")
@@ -84,7 +87,7 @@ func (e *StopTimeoutError) Error() string {
 	if e.Syscall >= 0 {
 		fmt.Fprintf(&b, ", in system call %s", syscallName(uint64(e.Syscall)))
 	}
-	b.WriteString("; the process was let go unchanged, try again when it is idle")
+	b.WriteString("; all its threads run on, try again later")
 	return b.String()
 }
 

@@ -108,19 +108,38 @@ func (t *Thread) makeCalls(g *gadgets, calls []Call) ([]SyscallResult, error) {
 	if err != nil {
 		return nil, unfit(t, err)
 	}
+	if _, err := t.s.p.ReadAt(run.below, run.chain.base); err != nil {
+		return nil, unfit(t, err)
+	}
 	if _, err := t.s.p.WriteAt(run.chain.bytes, run.chain.base); err != nil {
 		return nil, unfit(t, err)
 	}
-	return run.do(calls)
+	results, err := run.do(calls)
+	return results, errors.Join(err, run.clear())
 }
 
 // A run is one chain on its way through a thread, and what the thread was before.
 type run struct {
-	t      *Thread
-	chain  *chain
-	back   Regs
-	vector []byte
-	mask   uint64
+	t        *Thread
+	chain    *chain
+	back     Regs
+	vector   []byte
+	mask     uint64
+	below    []byte // what was in the chain's place
+	restored bool   // by us, and the thread has not run since
+}
+
+// clear puts back what was in the chain's place. As a rule that is nobody's, but
+// coroutines may have their stacks there. Where the thread has restored itself it has
+// run on, and may use the place.
+func (r *run) clear() error {
+	if !r.restored || !r.t.stopped {
+		return nil
+	}
+	if _, err := r.t.s.p.WriteAt(r.below, r.chain.base); err != nil {
+		return r.t.fail("restore what was below its stack", err)
+	}
+	return nil
 }
 
 func (t *Thread) prepare(g *gadgets, calls []Call, sleep sleepCall) (*run, error) {
@@ -155,7 +174,7 @@ func (t *Thread) prepare(g *gadgets, calls []Call, sleep sleepCall) (*run, error
 	if err := t.ownsStack(*regs, c.base); err != nil {
 		return nil, err
 	}
-	return &run{t: t, chain: c, back: back, vector: vector, mask: mask}, nil
+	return &run{t: t, chain: c, back: back, vector: vector, mask: mask, below: make([]byte, len(c.bytes))}, nil
 }
 
 func frameOf(r Regs, mask uint64) frameState {
@@ -346,5 +365,6 @@ func (r *run) restore() error {
 		return t.fail("restore registers", err)
 	}
 	t.regs, t.haveRegs = r.back, t.stopped
+	r.restored = t.stopped
 	return nil
 }

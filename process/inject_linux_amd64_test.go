@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -71,6 +72,53 @@ func injectOnEach(s *Stopped, states map[string]int) error {
 		states[name]++
 	}
 	return nil
+}
+
+// The chain's frames reach into the stacks of coroutines that lie below.
+func TestInjectionLeavesNeighbouringStacksAlone(t *testing.T) {
+	t.Parallel()
+	g := startTarget(t, build(t, "coroutines.c", "gcc", "-fno-stack-protector"))
+	p := openTarget(t, g)
+	reached := 0
+	for range 60 {
+		stop(t, p, func(s *Stopped) error {
+			thread := s.Threads()[0]
+			regs, err := thread.Regs()
+			if err != nil {
+				return err
+			}
+			before, after := make([]byte, 32<<10), make([]byte, 32<<10)
+			at := regs.Rsp - redZone - uint64(len(before))
+			if _, err := p.ReadAt(before, at); err != nil {
+				return err
+			}
+			calls := make([]Call, MaxBatch)
+			for i := range calls {
+				calls[i] = Call{Number: unix.SYS_GETRLIMIT, Data: make([]byte, MaxCallData), DataArg: 1}
+			}
+			if _, err := s.SyscallBatch(calls); err != nil {
+				return err
+			}
+			if _, err := p.ReadAt(after, at); err != nil {
+				return err
+			}
+			if now, err := thread.Regs(); err != nil || *now != *regs {
+				return err // held up, it has run on
+			}
+			reached++
+			if !bytes.Equal(before, after) {
+				t.Error("memory below the stack was changed")
+			}
+			return nil
+		})
+		time.Sleep(time.Millisecond)
+	}
+	if reached == 0 {
+		t.Error("never compared")
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
 }
 
 func TestSyscallReturnsWhatTheKernelSays(t *testing.T) {

@@ -44,7 +44,7 @@ func Launch(ctx context.Context, cmd Command, opts StopOptions, fn func(*Stopped
 			return true, err
 		}
 		l = &Launched{child: child}
-		return l.run(ctx, opts, fn)
+		return l.run(ctx, cmd.Ignored, opts, fn)
 	})
 	if l != nil && err != nil && !errors.Is(err, ErrEnded) {
 		// What was not handed over does not go on half prepared.
@@ -127,8 +127,8 @@ func start(path string, cmd Command) (*os.Process, error) {
 }
 
 // run leads the child from its exec to the stop at which fn is called.
-func (l *Launched) run(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (bool, error) {
-	t, err := l.takeOver(ctx, opts)
+func (l *Launched) run(ctx context.Context, ignored []syscall.Signal, opts StopOptions, fn func(*Stopped) error) (bool, error) {
+	t, err := l.takeOver(ctx, ignored, opts)
 	if err != nil {
 		return false, err
 	}
@@ -151,7 +151,7 @@ func (l *Launched) run(ctx context.Context, opts StopOptions, fn func(*Stopped) 
 // takeOver turns the child, stopped at its exec in the old way that
 // PTRACE_TRACEME brings about, into a seized thread: detached for a moment, it
 // spins where it stands.
-func (l *Launched) takeOver(ctx context.Context, opts StopOptions) (*Thread, error) {
+func (l *Launched) takeOver(ctx context.Context, ignored []syscall.Signal, opts StopOptions) (*Thread, error) {
 	pid := l.child.Pid
 	var status unix.WaitStatus
 	for {
@@ -198,7 +198,7 @@ func (l *Launched) takeOver(ctx context.Context, opts StopOptions) (*Thread, err
 	if err := undo(); err != nil {
 		return nil, err
 	}
-	return t, t.clearDeathSignal()
+	return t, t.settleSignals(ignored)
 }
 
 // overwrite changes a few bytes of the target and returns how to undo it.
@@ -214,30 +214,6 @@ func (p *Process) overwrite(addr uint64, code []byte) (undo func() error, err er
 		_, err := p.WriteAt(old, addr)
 		return err
 	}, nil
-}
-
-// clearDeathSignal has the child, which dies with us anyway until it is handed
-// over, call prctl(PR_SET_PDEATHSIG, 0) on bytes of its own code.
-func (t *Thread) clearDeathSignal() error {
-	regs, err := t.Regs()
-	if err != nil {
-		return err
-	}
-	undo, err := t.s.p.overwrite(regs.Rip, syscallRet)
-	if err != nil {
-		return err
-	}
-	_, err = t.unsafeCall(regs.Rip, *regs, Call{Number: unix.SYS_PRCTL, Args: [6]uint64{unix.PR_SET_PDEATHSIG}})
-	if err != nil {
-		return err
-	}
-	if err := undo(); err != nil {
-		return err
-	}
-	if err := t.settleFromTrap(); err != nil {
-		return err
-	}
-	return t.SetRegs(regs)
 }
 
 // settleFromTrap leads from a trap of the launch's own to an event stop.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,6 +151,37 @@ func TestLaunchedProgramTakesSignalsAndStops(t *testing.T) {
 	}
 	if status, err := l.Wait(); err != nil || status.Signal != int(unix.SIGUSR1) {
 		t.Errorf("%+v, %v", status, err)
+	}
+}
+
+func TestLaunchedProgramIgnoresWhatItIsTold(t *testing.T) {
+	path := build(t, "hello.c", "gcc")
+	for _, c := range []struct {
+		ignored []syscall.Signal
+		want    uint64
+	}{
+		{nil, 0},
+		{[]syscall.Signal{unix.SIGINT, unix.SIGQUIT}, 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1)},
+		{[]syscall.Signal{unix.SIGPIPE, unix.SIGHUP}, 1<<(unix.SIGPIPE-1) | 1<<(unix.SIGHUP-1)},
+	} {
+		l, err := Launch(context.Background(), Command{Path: path, Args: []string{path, "4"}, Ignored: c.ignored}, StopOptions{}, func(s *Stopped) error {
+			status, err := s.Process().Status()
+			const theirs = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGPIPE-1)
+			if got := status.SigIgnored & theirs; got != c.want {
+				t.Errorf("%v: ignored %#x, want %#x", c.ignored, got, c.want)
+			}
+			return errors.Join(err, checkText(t, s.Process()))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, err := l.Wait(); err != nil || status.Code != 4 {
+			t.Errorf("%v: %+v, %v", c.ignored, status, err)
+		}
+	}
+	_, err := Launch(context.Background(), Command{Path: path, Ignored: []syscall.Signal{unix.SIGKILL}}, StopOptions{}, doNothing)
+	if !errors.Is(err, unix.EINVAL) {
+		t.Errorf("ignoring SIGKILL: %v", err)
 	}
 }
 

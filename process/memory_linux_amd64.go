@@ -44,7 +44,7 @@ func (p *Process) memoryError(verb string, size int, addr uint64, err error) err
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ESRCH):
 		// The memory that was opened has lost its last thread.
-		if p.Alive() {
+		if _, mapsErr := p.Maps(); mapsErr == nil {
 			return fmt.Errorf("process %d: %s at %#x: %w", p.pid, verb, addr, ErrExec)
 		}
 		return fmt.Errorf("process %d: %s at %#x: %w", p.pid, verb, addr, ErrNoProcess)

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -28,6 +26,7 @@ type Process struct {
 
 	stopping  sync.Mutex            // held by Stop
 	restarted map[int]restartedCall // by thread, as the last stop left them
+	sharing   sharing
 
 	mu      sync.Mutex
 	gadgets *gadgets // found so far; checked before each use
@@ -118,7 +117,7 @@ func (p *Process) openFiles(s Status) error {
 		return fmt.Errorf("process %d: pidfd: %w", p.pid, err)
 	}
 	// The kernel checks this open as it checks an attach (PTRACE_MODE_ATTACH).
-	p.mem, err = os.OpenFile(p.path("mem"), os.O_RDWR, 0)
+	p.mem, err = p.openFile("mem", os.O_RDWR)
 	switch {
 	case err == nil:
 		return nil
@@ -133,8 +132,11 @@ func (p *Process) openFiles(s Status) error {
 // checkArch looks at the program's ELF header, for an x86-64 kernel also runs
 // i386 and x32 programs.
 func (p *Process) checkArch() error {
-	f, err := os.Open(p.path("exe"))
-	if err != nil {
+	f, err := p.openFile("exe", os.O_RDONLY)
+	switch {
+	case err != nil && !p.Alive():
+		return fmt.Errorf("process %d: %w: it ended just now", p.pid, ErrNoProcess)
+	case err != nil:
 		return fmt.Errorf("process %d: open program: %w", p.pid, err)
 	}
 	defer f.Close()
@@ -196,6 +198,27 @@ func (p *Process) Alive() bool {
 	return err == nil && st.startTime == p.start && (st.state != 'Z' || liveThread(p.pid) != 0)
 }
 
+// ending says, after a pause, whether a process that has no memory is to be looked at
+// again: between a thread's giving it up and its end is a moment, in which Alive still
+// says yes and path still leads to a leader that has ended.
+func (p *Process) ending(tries int) bool {
+	if tries >= 1000 || !p.Alive() {
+		return false
+	}
+	pause(tries)
+	return true
+}
+
+// openFile opens one of the process's files in /proc that go with its memory.
+func (p *Process) openFile(name string, flags int) (*os.File, error) {
+	for tries := 0; ; tries++ {
+		f, err := os.OpenFile(p.path(name), flags, 0)
+		if gone := errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH); !gone || !p.ending(tries) {
+			return f, err
+		}
+	}
+}
+
 // Exe returns the program's path as the process sees it, and whether that name
 // has been removed or replaced since.
 func (p *Process) Exe() (path string, deleted bool, err error) {
@@ -232,18 +255,22 @@ func (p *Process) Cmdline() ([]string, error) {
 
 // Maps returns the process's mappings in ascending order.
 func (p *Process) Maps() ([]Mapping, error) {
-	text, err := os.ReadFile(p.path("maps"))
-	if err != nil {
-		return nil, p.gone(err)
+	for tries := 0; ; tries++ {
+		text, err := os.ReadFile(p.path("maps"))
+		if err != nil {
+			return nil, p.gone(err)
+		}
+		maps, err := ParseMaps(text)
+		if err != nil {
+			return nil, fmt.Errorf("process %d: %w", p.pid, err)
+		}
+		if len(maps) > 0 {
+			return maps, nil
+		}
+		if !p.ending(tries) {
+			return nil, fmt.Errorf("process %d: %w: it has no memory left", p.pid, ErrNoProcess)
+		}
 	}
-	maps, err := ParseMaps(text)
-	if err != nil {
-		return nil, fmt.Errorf("process %d: %w", p.pid, err)
-	}
-	if len(maps) == 0 {
-		return nil, fmt.Errorf("process %d: %w: it has no memory left", p.pid, ErrNoProcess)
-	}
-	return maps, nil
 }
 
 // Auxv returns the auxiliary vector that the kernel gave the program.
@@ -287,7 +314,7 @@ func (p *Process) threadInfo(tid int) (ThreadInfo, error) {
 	}
 	info := ThreadInfo{
 		TID: tid, NSTID: tid, Name: st.name, State: st.state, StartTime: st.startTime,
-		Worker: st.flags&(flagIOWorker|flagUserWorker) != 0,
+		Worker: st.worker(),
 	}
 	if !p.sameNS {
 		s, err := readStatus(p.pid, tid)
@@ -314,69 +341,4 @@ func (p *Process) view() int {
 		return tid
 	}
 	return p.pid
-}
-
-// gone turns the errors that /proc gives for an ended process into ErrNoProcess.
-func (p *Process) gone(err error) error { return goneError(p.pid, err) }
-
-func goneError(pid int, err error) error {
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
-	}
-	return fmt.Errorf("process %d: %w", pid, err)
-}
-
-func procPath(pid int, name string) string {
-	return "/proc/" + strconv.Itoa(pid) + "/" + name
-}
-
-func taskPath(pid, tid int, name string) string {
-	return procPath(pid, filepath.Join("task", strconv.Itoa(tid), name))
-}
-
-func readStat(pid, tid int) (stat, error) {
-	text, err := os.ReadFile(taskPath(pid, tid, "stat"))
-	if err != nil {
-		return stat{}, goneError(pid, err)
-	}
-	st, err := parseStat(text)
-	if err != nil {
-		return stat{}, fmt.Errorf("process %d: thread %d: %w", pid, tid, err)
-	}
-	return st, nil
-}
-
-func readStatus(pid, tid int) (Status, error) {
-	// A thread's ID opens /proc/TID too, but only the leader's has a task folder
-	// under its own number for certain, so the plain file is the first choice.
-	name := procPath(pid, "status")
-	if tid != pid {
-		name = taskPath(pid, tid, "status")
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return Status{}, goneError(pid, err)
-	}
-	s, err := ParseStatus(text)
-	if err != nil {
-		return Status{}, fmt.Errorf("process %d: thread %d: %w", pid, tid, err)
-	}
-	return s, nil
-}
-
-func taskIDs(pid int) ([]int, error) {
-	dir, err := os.Open(procPath(pid, "task"))
-	if err != nil {
-		return nil, goneError(pid, err)
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, goneError(pid, err)
-	}
-	tids, err := atois(names)
-	if err != nil {
-		return nil, fmt.Errorf("process %d: task folder: %w", pid, err)
-	}
-	return tids, nil
 }

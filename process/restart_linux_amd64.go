@@ -3,6 +3,9 @@ package process
 import (
 	"encoding/binary"
 	"errors"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,12 +36,21 @@ func restartCode(r Regs) int64 {
 // endsWithEINTR are calls that the kernel ends with EINTR, instead of
 // restarting them, when a thread is merely stopped (signal(7), "Interruption of
 // system calls and library functions by stop signals"), and that have done
-// nothing when they do. Socket calls do so when a timeout is set.
+// nothing when they do. Socket calls do so when a timeout is set (SO_RCVTIMEO,
+// SO_SNDTIMEO). So does connect(2), but it has begun to connect then.
 var endsWithEINTR = map[uint64]bool{
 	unix.SYS_EPOLL_WAIT: true, unix.SYS_EPOLL_PWAIT: true, unix.SYS_EPOLL_PWAIT2: true,
 	unix.SYS_SEMOP: true, unix.SYS_SEMTIMEDOP: true, unix.SYS_RT_SIGTIMEDWAIT: true,
 	unix.SYS_IO_GETEVENTS: true, unix.SYS_IO_PGETEVENTS: true, unix.SYS_IO_URING_ENTER: true,
-	unix.SYS_RECVFROM: true, unix.SYS_RECVMSG: true, unix.SYS_ACCEPT: true, unix.SYS_ACCEPT4: true,
+	unix.SYS_RECVFROM: true, unix.SYS_RECVMSG: true, unix.SYS_RECVMMSG: true,
+	unix.SYS_SENDTO: true, unix.SYS_SENDMSG: true, unix.SYS_SENDMMSG: true,
+	unix.SYS_ACCEPT: true, unix.SYS_ACCEPT4: true,
+}
+
+// endsWithEINTROnSockets are calls for which the same holds when their first argument
+// is a socket; of other files nobody knows what they have done.
+var endsWithEINTROnSockets = map[uint64]bool{
+	unix.SYS_READ: true, unix.SYS_READV: true, unix.SYS_WRITE: true, unix.SYS_WRITEV: true,
 }
 
 // keepRestartable turns an EINTR that our stop has caused into "restart unless
@@ -49,11 +61,19 @@ func (t *Thread) keepRestartable() error {
 	if err != nil {
 		return err
 	}
-	if !inSyscall(*regs) || regs.Rax != negative(int64(unix.EINTR)) || !endsWithEINTR[regs.Orig_rax] {
+	if !inSyscall(*regs) || regs.Rax != negative(int64(unix.EINTR)) {
+		return nil
+	}
+	if !endsWithEINTR[regs.Orig_rax] && !(endsWithEINTROnSockets[regs.Orig_rax] && t.isSocket(regs.Rdi)) {
 		return nil
 	}
 	regs.Rax = negative(restartNoHand)
 	return t.SetRegs(regs)
+}
+
+func (t *Thread) isSocket(fd uint64) bool {
+	link, err := os.Readlink(taskPath(t.s.p.pid, t.TID, "fd/"+strconv.Itoa(int(int32(fd)))))
+	return err == nil && strings.HasPrefix(link, "socket:")
 }
 
 // resumable returns the registers to put back after a remote system call, and
@@ -122,7 +142,13 @@ func (s *Stopped) rememberRestarts() {
 	now := map[int]restartedCall{}
 	for _, t := range s.threads {
 		r := t.regs
-		if !t.haveRegs || restartCode(r) != restartByBlock {
+		if !t.haveRegs {
+			if before, ok := s.p.restarted[t.TID]; ok {
+				now[t.TID] = before // it has not stopped
+			}
+			continue
+		}
+		if restartCode(r) != restartByBlock {
 			continue
 		}
 		if r.Orig_rax != unix.SYS_RESTART_SYSCALL {

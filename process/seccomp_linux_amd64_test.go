@@ -40,6 +40,10 @@ func TestSeccompFiltersAreReadAndObeyed(t *testing.T) {
 				if !errors.Is(err, c.getpid) {
 					t.Errorf("getpid: %v, want %v", err, c.getpid)
 				}
+				status, statusErr := p.Status()
+				if mode, err := s.Threads()[0].SeccompMode(); errors.Join(err, statusErr) != nil || mode != status.Seccomp {
+					t.Errorf("mode %d, want %d, %v", mode, status.Seccomp, errors.Join(err, statusErr))
+				}
 				allowed, err := s.Threads()[0].SeccompAllows(unix.SYS_MEMFD_CREATE)
 				if c.state != "strict" && c.state != "no-sigreturn" && (err != nil || allowed != (c.memfd == nil)) {
 					t.Errorf("memfd_create allowed: %v, %v", allowed, err)

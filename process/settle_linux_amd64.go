@@ -93,15 +93,33 @@ func (s *Stopped) await(t *Thread, deadline time.Time, judge func(report) (bool,
 			continue
 		}
 		if tries&15 == 15 {
-			if err := s.ctx.Err(); err != nil {
-				return fmt.Errorf("process %d: stop: %w", s.p.pid, err)
-			}
-			if time.Now().After(deadline) {
-				return s.timeoutError(t.TID)
+			if over, err := s.overdue(t, deadline); err != nil || over {
+				return err
 			}
 		}
 		pause(tries)
 	}
+}
+
+// overdue says whether waiting for t is over since it has ended unseen, and returns
+// an error when it has lasted long enough.
+func (s *Stopped) overdue(t *Thread, deadline time.Time) (over bool, err error) {
+	if err := s.ctx.Err(); err != nil {
+		return false, fmt.Errorf("process %d: stop: %w", s.p.pid, err)
+	}
+	st, err := readStat(s.p.pid, t.TID)
+	if err == nil && st.ended() {
+		// As long as other threads live, the end of the leader is not reported.
+		if r, ok, err := peek(t.TID); err != nil || ok && r.exited {
+			return false, nil // await sees it next
+		}
+		t.stopped, t.ended, s.leftover = false, true, true
+		return true, nil
+	}
+	if time.Now().After(deadline) || s.patience.spent(st.state) {
+		return false, s.timeoutError(t.TID)
+	}
+	return false, nil
 }
 
 // pause gives the processor to others for as long as a wait has lasted so far

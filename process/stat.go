@@ -28,9 +28,12 @@ type Status struct {
 	UIDs       [4]int
 	VMLock     uint64 // locked memory, bytes
 	SigBlocked uint64 // signal n is bit n-1
+	SigIgnored uint64
 	SigCaught  uint64
 	NoNewPrivs bool
 	Seccomp    int // 0 none, 1 strict, 2 filter
+	// Switches is how often the thread has left the processor, of its own will or not.
+	Switches uint64
 	// ThreadFeatures has "shstk" while a user shadow stack is on.
 	ThreadFeatures string
 }
@@ -47,6 +50,12 @@ type stat struct {
 	flags     uint64
 	startTime uint64
 }
+
+// ended says whether the thread will never run again.
+func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' }
+
+// worker says whether it is a thread of the kernel's own, see ThreadInfo.Worker.
+func (s stat) worker() bool { return s.flags&(flagIOWorker|flagUserWorker) != 0 }
 
 var errStat = errors.New("malformed stat")
 
@@ -106,8 +115,14 @@ func (s *Status) set(key, value string) (err error) {
 		s.VMLock = kb << 10
 	case "SigBlk":
 		s.SigBlocked, err = strconv.ParseUint(value, 16, 64)
+	case "SigIgn":
+		s.SigIgnored, err = strconv.ParseUint(value, 16, 64)
 	case "SigCgt":
 		s.SigCaught, err = strconv.ParseUint(value, 16, 64)
+	case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
+		var n uint64
+		n, err = strconv.ParseUint(value, 10, 64)
+		s.Switches += n
 	case "NoNewPrivs":
 		s.NoNewPrivs = value == "1"
 	case "Seccomp":

@@ -22,6 +22,9 @@ type Stopped struct {
 	ctx      context.Context
 	threads  []*Thread
 	byTID    map[int]*Thread
+	tried    map[int]bool     // threads that seizeNew has met
+	sighted  map[int]sighting // threads as they were before the stop
+	patience *patience        // while the threads are being stopped by Stop
 	execed   bool
 	leftover bool      // something only the tracer's end can let go
 	maps     []Mapping // as they were when first needed in this stop
@@ -30,7 +33,13 @@ type Stopped struct {
 
 // Stop stops every thread of the process, those born meanwhile too, runs fn,
 // and lets all go, also when fn panics or the timeout strikes. The time from
-// the first order to stop until the last thread was let go is returned.
+// the first order to stop until the last thread was let go is returned. Threads
+// that the kernel has made for its own work (ThreadInfo.Worker) are left alone.
+//
+// A thread that sleeps uninterruptibly, as in vfork(2), cannot stop: it is waited
+// for while all run. One that does not stop soon after the others has all let go,
+// and the attempt is repeated, so that the process never stands for long in vain.
+// The time returned is the sum over all attempts. fn runs once, when all stand.
 //
 // fn runs on a goroutine of its own, tied to one OS thread; the Stopped must
 // not leave it. A process stopped by SIGSTOP can be stopped in this sense too
@@ -40,27 +49,15 @@ type Stopped struct {
 // over with their full timeout.
 //
 // The errors are fn's own, ctx's, ErrStopTimeout, ErrTraced, ErrNotPermitted,
-// ErrNoProcess and ErrExec.
+// ErrNoProcess, ErrExec and ErrMemoryShared.
 func (p *Process) Stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (time.Duration, error) {
 	p.stopping.Lock()
 	defer p.stopping.Unlock()
-	var took time.Duration
-	err := onTracerThread(func() (bool, error) {
-		s := newStopped(p, opts, ctx)
-		err := func() error {
-			defer s.letGo(&took)
-			if err := s.stopAll(); err != nil {
-				return err
-			}
-			return fn(s)
-		}()
-		return !s.leftover, err
-	})
-	return took, err
+	return p.stop(ctx, opts, fn)
 }
 
 func newStopped(p *Process, opts StopOptions, ctx context.Context) *Stopped {
-	return &Stopped{p: p, opts: opts, ctx: ctx, byTID: map[int]*Thread{}, Since: time.Now()}
+	return &Stopped{p: p, opts: opts, ctx: ctx, byTID: map[int]*Thread{}, tried: map[int]bool{}, Since: time.Now()}
 }
 
 // onTracerThread runs fn on an OS thread that nothing else uses meanwhile:
@@ -125,8 +122,8 @@ func awaitEnd(tid int) {
 }
 
 // stopAll seizes and stops threads until a look at the list shows no new one.
-func (s *Stopped) stopAll() error {
-	deadline := time.Now().Add(s.opts.timeout())
+func (s *Stopped) stopAll(deadline time.Time) error {
+	defer func() { s.patience = nil }()
 	for {
 		fresh, err := s.seizeNew(deadline)
 		if err != nil {
@@ -156,6 +153,9 @@ func (s *Stopped) stopAll() error {
 	if s.execed {
 		return fmt.Errorf("process %d: %w while it was being stopped; try again", s.p.pid, ErrExec)
 	}
+	if err := s.checkUnshared(); err != nil {
+		return err
+	}
 	s.rememberRestarts()
 	return nil
 }
@@ -171,6 +171,7 @@ func (s *Stopped) settleAll(deadline time.Time) error {
 		if err := s.settle(t, deadline); err != nil {
 			return err
 		}
+		s.patience.renew()
 		if t.ended {
 			continue
 		}
@@ -181,16 +182,17 @@ func (s *Stopped) settleAll(deadline time.Time) error {
 	return nil
 }
 
-// seizeNew seizes all threads not yet known and tells them to stop. It says
-// whether there were any.
+// seizeNew seizes all threads not yet known and then tells them to stop, in two
+// rounds, since they run on while others are seized. It says whether there were any.
 func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
 	tids, err := taskIDs(s.p.pid)
 	if err != nil {
 		return false, err
 	}
-	fresh := false
+	first, fresh := len(s.threads) == 0, false
+	var orders []int
 	for _, tid := range tids {
-		if t := s.byTID[tid]; t != nil && !t.ended {
+		if t := s.byTID[tid]; t != nil && !t.ended || s.sighted[tid].worker {
 			continue
 		}
 		if err := s.ctx.Err(); err != nil {
@@ -203,17 +205,38 @@ func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		fresh = fresh || seized
+		if seized {
+			orders = append(orders, tid)
+		}
+		// One that has ended since the list was made may have made others before.
+		if !s.tried[tid] || s.byTID[tid] != nil && !s.byTID[tid].ended {
+			s.tried[tid], fresh = true, true
+		}
+	}
+	s.patience.renew()
+	if first {
+		s.Since = time.Now()
+	}
+	for _, tid := range orders {
+		// The only failure is that the thread has ended, and settle sees that.
+		_ = interrupt(tid)
 	}
 	return fresh, nil
 }
 
+// seizeOne adds a thread if it can be stopped, and says whether it is still to be
+// told to.
 func (s *Stopped) seizeOne(tid int) (bool, error) {
+	if _, before := s.sighted[tid]; !before || s.byTID[tid] != nil {
+		st, err := readStat(s.p.pid, tid)
+		// A thread that has ended stays in the list until somebody has waited for it.
+		if err != nil || st.ended() || st.worker() {
+			return false, nil
+		}
+	}
 	err := seize(tid, attachOptions)
 	if err == nil {
 		s.add(tid)
-		// The only failure is that the thread has ended, and settle sees that.
-		_ = interrupt(tid)
 		return true, nil
 	}
 	if errors.Is(err, unix.ESRCH) {
@@ -227,12 +250,11 @@ func (s *Stopped) seizeOne(tid int) (bool, error) {
 	case status.TracerPID == unix.Gettid():
 		// Born to a seized thread, so the kernel has seized and stopped it.
 		s.add(tid)
-		return true, nil
+		return false, nil
 	case status.TracerPID != 0:
 		return false, checkTracer(s.p.pid, status)
 	}
-	if st, err := readStat(s.p.pid, tid); err != nil || st.state == 'Z' || st.state == 'X' ||
-		st.flags&(flagIOWorker|flagUserWorker) != 0 {
+	if st, err := readStat(s.p.pid, tid); err != nil || st.ended() || st.worker() {
 		return false, nil // ended, or runs in the kernel only
 	}
 	if errors.Is(err, unix.EPERM) {

@@ -4,8 +4,9 @@ import "time"
 
 // StopOptions says how Process.Stop goes about it.
 type StopOptions struct {
-	// Timeout bounds the wait for all threads to stop, and each later wait for
-	// a single one. 0 means DefaultStopTimeout.
+	// Timeout bounds the wait for all threads to stop, in which most of the time
+	// the process runs, and each later wait for a single thread. 0 means
+	// DefaultStopTimeout.
 	Timeout time.Duration
 
 	// AnyStack lets a remote system call run on a thread whose stack pointer is
@@ -22,8 +23,12 @@ type StopOptions struct {
 	UnsafeSyscall bool
 }
 
-// DefaultStopTimeout is how long Stop waits for threads by default.
-const DefaultStopTimeout = 2 * time.Second
+// How long Stop waits for threads: by default, and as a value for callers who must
+// not give up lightly since they take out what they have left in the process.
+const (
+	DefaultStopTimeout = 5 * time.Second
+	PatientStopTimeout = 10 * time.Second
+)
 
 func (o StopOptions) timeout() time.Duration {
 	if o.Timeout <= 0 {

@@ -86,6 +86,9 @@ func (*Process) ThreadStatus(int) (Status, error) { return Status{}, ErrUnsuppor
 // Threads returns ErrUnsupported.
 func (*Process) Threads() ([]ThreadInfo, error) { return nil, ErrUnsupported }
 
+// MemoryShared returns ErrUnsupported.
+func (*Process) MemoryShared() (int, string, error) { return 0, "", ErrUnsupported }
+
 // ReadAt returns ErrUnsupported.
 func (*Process) ReadAt([]byte, uint64) (int, error) { return 0, ErrUnsupported }
 
@@ -159,6 +162,9 @@ func (*Thread) Nudge(int, func(*Regs) bool) (bool, error) { return false, ErrUns
 
 // SeccompAllows returns ErrUnsupported.
 func (*Thread) SeccompAllows(uintptr, ...uint64) (bool, error) { return false, ErrUnsupported }
+
+// SeccompMode returns ErrUnsupported.
+func (*Thread) SeccompMode() (int, error) { return 0, ErrUnsupported }
 
 // Wait returns ErrUnsupported.
 func (*Launched) Wait() (ExitStatus, error) { return ExitStatus{}, ErrUnsupported }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/process"
 )
 
@@ -19,6 +21,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	begun := false
 	l, err := process.Launch(ctx, process.Command{
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Ignored: opt.Ignored,
 	}, process.StopOptions{}, func(st *process.Stopped) error {
 		r.s = &session{p: st.Process(), fd: -1}
 		if err := r.atEntry(ctx, st); err != nil {
@@ -36,7 +39,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	res, err := r.run(ctx)
 	if ctx.Err() != nil {
 		// The recording was told to end, and so is what was started for it.
-		if sig := endingSignal(ctx); sig != 0 {
+		if sig := endingSignal(ctx); sig != 0 && !fromTerminal(sig, l.Pid()) {
 			_ = l.Signal(sig) // it may have ended by itself
 		}
 	}
@@ -86,4 +89,20 @@ func endingSignal(ctx context.Context) syscall.Signal {
 		}
 	}
 	return 0
+}
+
+// fromTerminal says whether the command has got a signal of ours from the terminal already: Ctrl-C and Ctrl-\ go to all
+// processes of the foreground group. Programs count them, and many end at once at the second.
+func fromTerminal(sig syscall.Signal, command int) bool {
+	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
+		return false
+	}
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false // there is none
+	}
+	defer unix.Close(tty)
+	foreground, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	group, gerr := unix.Getpgid(command)
+	return err == nil && gerr == nil && foreground == unix.Getpgrp() && foreground == group
 }

@@ -42,7 +42,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize
 	u := undoing{foreign: w.foreign}
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
-		d, serr := p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) (err error) {
+		d, serr := p.Stop(ctx, process.StopOptions{Timeout: process.PatientStopTimeout}, func(st *process.Stopped) (err error) {
 			u.left, err = w.in(st)
 			return err
 		})

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/callreel/callreel/reel"
@@ -12,6 +13,8 @@ type Options struct {
 	PID int
 	// Command is a program to start and record from its entry point on, with its arguments.
 	Command []string
+	// Ignored are the signals that the command is started to ignore. All others have their default effect in it.
+	Ignored []syscall.Signal
 
 	Choice Choice
 

@@ -76,8 +76,7 @@ func (s *session) checkClock(st *process.Stopped) error {
 // checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
 func checkSeccomp(st *process.Stopped) error {
 	for _, t := range st.Threads() {
-		status, err := st.Process().ThreadStatus(t.TID)
-		if err != nil || status.Seccomp == 0 {
+		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
 		for _, nr := range probe.SlowSyscalls() {

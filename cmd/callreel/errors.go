@@ -61,7 +61,7 @@ func exitCode(err error) int {
 	for _, not := range []error{
 		process.ErrUnsupported, process.ErrNotPermitted, process.ErrTraced, process.ErrForeignArch, process.ErrSelf,
 		process.ErrKernelThread, process.ErrSeccomp, process.ErrNoThreadID, process.ErrNoGadget, process.ErrNoSafeThread,
-		process.ErrStopTimeout, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
+		process.ErrStopTimeout, process.ErrMemoryShared, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
 		recorder.ErrLeftBehind, recorder.ErrNothing, fs.ErrPermission,
 	} {
 		if errors.Is(err, not) {

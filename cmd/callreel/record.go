@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,10 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	if old, err := os.Stat(f.output); err == nil && old.Mode().IsRegular() && !f.force {
 		return usageError("callreel record: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
 	}
+	var ignored []syscall.Signal
+	if len(args) > 0 {
+		ignored = ignoredAtStart()
+	}
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
 	status := newStatus(c.ErrOrStderr())
@@ -97,7 +102,7 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	}
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
-		PID: int(f.pid), Command: args, Choice: f.choice.choice(),
+		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless,
 		Tool:   "callreel " + version,
 		Notice: status.notice, Progress: status.recording,

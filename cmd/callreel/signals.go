@@ -27,12 +27,21 @@ func (c signalCause) exitCode() int {
 // one to its group, and so do terminals where a wrapper such as sudo passes its own on.
 const twiceAtOnce = time.Second
 
-// untilSignal returns a context that SIGINT or SIGTERM ends. One that comes later has its default effect again: it ends
-// the program at once, which is safe at any instant.
+// untilSignal returns a context that SIGINT, SIGTERM, SIGQUIT or SIGHUP ends, unless nohup or a shell's background job has
+// the last two ignored. One that comes later has its default effect again: it ends the program at once, which is safe at
+// any instant.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	// Scripts end recordings that they have put in the background by SIGINT, though sh lets those ignore it.
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ending = append(ending, syscall.SIGHUP)
+	}
+	if !signal.Ignored(os.Interrupt) {
+		ending = append(ending, syscall.SIGQUIT)
+	}
+	signal.Notify(ch, ending...)
 	go func() {
 		select {
 		case s := <-ch:

@@ -15,9 +15,11 @@ static void *idle(void *arg) {
 
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 0;
-    pthread_t t[64];
-    if (n > 64 || pipe(waiting)) return 1;
-    for (int i = 0; i < n; i++) pthread_create(&t[i], 0, idle, 0);
+    enum { most = 4096 };
+    static pthread_t t[most];
+    if (n > most || pipe(waiting)) return 1;
+    for (int i = 0; i < n; i++)
+        if (pthread_create(&t[i], 0, idle, 0)) return 4;
     usleep(20000);
     puts("ready");
     fflush(stdout);

@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     sigaction(SIGUSR1, &act, 0);
     if (!strcmp(state, "leaderless")) {
         pthread_t t;
-        pthread_create(&t, 0, leaderless, 0);
+        if (pthread_create(&t, 0, leaderless, 0)) return 4;
         pthread_exit(0);
     }
     if (!strcmp(state, "memfd-kills") && filter(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS)) return 3;

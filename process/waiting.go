@@ -1,0 +1,8 @@
+package process
+
+// Waiting is what is known of the registers of a thread that waits in the kernel.
+type Waiting struct {
+	PC, SP    uint64
+	InSyscall bool      // else it waits for a page, say, and Args are not known
+	Args      [6]uint64 // of the system call: rdi, rsi, rdx, r10, r8, r9
+}
