@@ -13,12 +13,15 @@ const maxRemembered = 64
 
 var (
 	errRemembered  = fmt.Errorf("more than %d remembered states", maxRemembered)
-	errUnbalanced  = errors.New("restore_state without a remembered state")
 	errTooManyRegs = fmt.Errorf("more than %d registers have rules", maxRegs)
 	errNoRegOffset = errors.New("changes a CFA that is not a register and an offset")
 	errBackward    = errors.New("goes back or beyond the address space")
 	errInCIE       = errors.New("has no meaning in a CIE")
 )
+
+// ErrUnbalanced is wrapped by the error for a program that restores a state without
+// having remembered one.
+var ErrUnbalanced = errors.New("restore_state without a remembered state")
 
 // A Machine runs FDEs' programs and keeps its memory from one to the next. The
 // zero value is ready. It must not be used by several goroutines at once.
@@ -26,6 +29,7 @@ type Machine struct {
 	row        Row
 	remembered []remembered
 	regs       []RegRule // of the remembered states, one after the other
+	irregular  bool
 }
 
 // remembered is what DW_CFA_remember_state keeps beside the registers.
@@ -82,6 +86,15 @@ func (m *Machine) endRow(loc uint64, yield func(*Row) bool) bool {
 	m.row.Start = loc
 	return true
 }
+
+// Remembered is the number of states that the program that was run last has
+// remembered and not restored.
+func (m *Machine) Remembered() int { return len(m.remembered) }
+
+// Irregular says whether the program that was run last defines a register for a CFA
+// that is an expression, which DWARF 5 §6.4.2.2 does not allow. Most unwinders put the
+// offset with it that was there before the expression, as the rows do; some refuse.
+func (m *Machine) Irregular() bool { return m.irregular }
 
 // RowAt returns the row that holds pc. It is valid until the machine is used again.
 func (m *Machine) RowAt(f *FDE, pc uint64) (*Row, error) {
@@ -201,6 +214,7 @@ func (m *Machine) reset(cie *CIE) {
 	m.row.Regs = regs
 	m.remembered = m.remembered[:0]
 	m.regs = m.regs[:0]
+	m.irregular = false
 }
 
 // apply carries out an instruction other than an advance.
@@ -236,6 +250,9 @@ func (m *Machine) apply(cie *CIE, in *instruction) error {
 	case opRestore, opRestoreExtended:
 		rule = cie.initial.Reg(in.reg)
 	default:
+		if in.op == opDefCFARegister && m.row.CFA.Kind == ValExpression {
+			m.irregular = true
+		}
 		return in.applyCFA(cie, &m.row.CFA)
 	}
 	if !m.row.set(in.reg, rule) {
@@ -250,12 +267,16 @@ func (in *instruction) applyCFA(cie *CIE, cfa *Rule) error {
 	case opDefCFA, opDefCFASF:
 		*cfa = Rule{Kind: RegOffset, Reg: uint16(in.reg), Offset: in.off}
 	case opDefCFAExpression:
+		last := cfa.Offset
 		*cfa = cie.expression(ValExpression, in.block)
+		cfa.Offset = last // for the case below; it is no part of the rule
 	case opDefCFARegister:
-		if cfa.Kind != RegOffset {
+		if cfa.Kind == Unspecified {
 			return errNoRegOffset
 		}
-		cfa.Reg = uint16(in.reg)
+		// The standard wants a register and an offset here. libgcrypt has an
+		// expression before, and unwinders take the offset before that.
+		*cfa = Rule{Kind: RegOffset, Reg: uint16(in.reg), Offset: cfa.Offset}
 	case opDefCFAOffset, opDefCFAOffsetSF:
 		if cfa.Kind != RegOffset {
 			return errNoRegOffset
@@ -282,7 +303,7 @@ func (m *Machine) remember() error {
 func (m *Machine) restore() error {
 	top := len(m.remembered) - 1
 	if top < 0 {
-		return errUnbalanced
+		return ErrUnbalanced
 	}
 	state := &m.remembered[top]
 	m.row.CFA, m.row.RASigned = state.cfa, state.raSigned

@@ -38,10 +38,15 @@ func parse(data []byte, addr uint64, opt Options, eh bool) (*Table, error) {
 		src.part = ".eh_frame"
 	}
 	t := &Table{source: src}
-	p := parser{Table: t, cies: make(map[uint64]*CIE)}
+	t.read()
+	return t, nil
+}
+
+// read reads all records.
+func (t *Table) read() {
+	p := parser{source: &t.source, contents: &t.contents, cies: make(map[uint64]*CIE)}
 	p.records()
 	t.sortFDEs()
-	return t, nil
 }
 
 // newSource checks the options and fills in their defaults.
@@ -63,7 +68,7 @@ func newSource(data []byte, addr uint64, opt Options) (source, error) {
 }
 
 // sortFDEs sorts the FDEs and prepares Find for overlapping ones.
-func (t *Table) sortFDEs() {
+func (t *contents) sortFDEs() {
 	byStart := func(a, b FDE) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Offset, b.Offset))
 	}
@@ -89,9 +94,10 @@ func (t *Table) sortFDEs() {
 
 // parser reads the records of a section into a table.
 type parser struct {
-	*Table
-	cies map[uint64]*CIE // by offset
-	last *CIE            // the CIE that was used last, nearly always the right one
+	*contents
+	source *source
+	cies   map[uint64]*CIE // by offset
+	last   *CIE            // the CIE that was used last, nearly always the right one
 }
 
 // record is the frame of a CIE or an FDE.
@@ -206,12 +212,9 @@ func (s *source) record(at uint64) (r record, next uint64, err error) {
 
 // fde reads an FDE behind its CIE pointer.
 func (p *parser) fde(r *record) error {
-	at := r.id
-	if p.source.eh { // the pointer is the distance back from itself
-		if r.id > r.idAt {
-			return fmt.Errorf("CIE pointer %#x leads before the section", r.id)
-		}
-		at = r.idAt - r.id
+	at, err := p.source.cieOffset(r)
+	if err != nil {
+		return err
 	}
 	cie := p.last
 	if cie == nil || cie.Offset != at {
@@ -220,8 +223,30 @@ func (p *parser) fde(r *record) error {
 		}
 		p.last = cie
 	}
-	f := FDE{CIE: cie, Offset: r.offset}
-	c, b := &r.body, p.source.bases
+	p.fdes = append(p.fdes, FDE{CIE: cie, Offset: r.offset})
+	f := &p.fdes[len(p.fdes)-1]
+	if err := p.source.fde(r, f); err != nil {
+		p.fdes = p.fdes[:len(p.fdes)-1]
+		return err
+	}
+	return nil
+}
+
+// cieOffset returns where the CIE of an FDE is.
+func (s *source) cieOffset(r *record) (uint64, error) {
+	if !s.eh {
+		return r.id, nil
+	}
+	if r.id > r.idAt { // the pointer is the distance back from itself
+		return 0, fmt.Errorf("CIE pointer %#x leads before the section", r.id)
+	}
+	return r.idAt - r.id, nil
+}
+
+// fde reads what stands behind the CIE pointer into f, whose CIE is known.
+func (s *source) fde(r *record, f *FDE) error {
+	cie := f.CIE
+	c, b := &r.body, s.bases
 	b.size = cie.addrSize
 	var ok bool
 	if f.Start, ok = c.pointer(cie.fdeEncoding, &b); !ok {
@@ -238,19 +263,26 @@ func (p *parser) fde(r *record) error {
 	f.End = f.Start + length
 	b.function = f.Start
 	if cie.sized {
-		size, ok := c.uleb()
-		aug, fits := c.bytes(size)
-		if !ok || !fits {
-			return fmt.Errorf("augmentation: %w", errTruncated)
-		}
-		if cie.lsdaEncoding != encOmit && len(aug) > 0 {
-			a := cursor{data: c.data[:c.at], at: c.at - len(aug), order: c.order}
-			if f.LSDA, ok = a.pointer(cie.lsdaEncoding, &b); !ok {
-				return fmt.Errorf("LSDA pointer: %w", errTruncated)
-			}
+		if err := f.augmentation(c, &b); err != nil {
+			return err
 		}
 	}
 	f.program = span{uint64(c.at), uint64(len(c.data))}
-	p.fdes = append(p.fdes, f)
+	return nil
+}
+
+// augmentation reads the augmentation data, of which the LSDA pointer is known.
+func (f *FDE) augmentation(c *cursor, b *bases) error {
+	size, ok := c.uleb()
+	aug, fits := c.bytes(size)
+	if !ok || !fits {
+		return fmt.Errorf("augmentation: %w", errTruncated)
+	}
+	if enc := f.CIE.lsdaEncoding; enc != encOmit && len(aug) > 0 {
+		a := cursor{data: c.data[:c.at], at: c.at - len(aug), order: c.order}
+		if f.LSDA, ok = a.pointer(enc, b); !ok {
+			return fmt.Errorf("LSDA pointer: %w", errTruncated)
+		}
+	}
 	return nil
 }

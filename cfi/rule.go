@@ -38,7 +38,7 @@ const (
 type Rule struct {
 	Kind   RuleKind
 	Reg    uint16 // DWARF number of a register, for Register and RegOffset
-	Offset int64  // bytes, for Offset, ValOffset and RegOffset
+	Offset int64  // bytes, for Offset, ValOffset and RegOffset; means nothing for the others
 	Expr   []byte // a DWARF expression, for Expression and ValExpression; aliases the section
 
 	bigEndian, short bool // how numbers in Expr are written: byte order; addresses of 4 bytes

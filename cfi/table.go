@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sort"
+	"sync"
 )
 
 // Options says how to read a section of call frame information.
@@ -19,11 +20,27 @@ type Options struct {
 // bytes, which must stay as they are while it is in use. Methods may be called from
 // several goroutines at once.
 type Table struct {
+	source source
+	index  *searchTable // of OpenEHFrame, else nil
+	once   sync.Once    // with index: reading all records
+	cache  cache        // what was read one by one
+	contents
+}
+
+// contents is what reading a whole section gives.
+type contents struct {
 	fdes    []FDE
 	maxEnds []uint64 // for overlapping FDEs: the greatest End up to each; else nil
 	damage  []Damage
 	lost    int
-	source  source
+}
+
+// all returns the contents, which a table of OpenEHFrame reads when it first has to.
+func (t *Table) all() *contents {
+	if t.index != nil {
+		t.once.Do(t.read)
+	}
+	return &t.contents
 }
 
 // source is the section that CIEs and FDEs were read from.
@@ -92,19 +109,26 @@ type Damage struct {
 
 // FDEs lists the FDEs sorted by Start, and by Offset where that is equal. The
 // slice belongs to the table.
-func (t *Table) FDEs() []FDE { return t.fdes }
+func (t *Table) FDEs() []FDE { return t.all().fdes }
 
 // Damage lists the records that could not be read, the first thousand of them.
-func (t *Table) Damage() []Damage { return t.damage }
+func (t *Table) Damage() []Damage { return t.all().damage }
 
 // Err is nil when all records could be read, else an error that tells the number
 // of lost ones and the first.
 func (t *Table) Err() error {
-	if t.lost == 0 {
+	r := t.all()
+	if r.lost == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %d damaged records, the first at %#x: %w", t.source.where(), t.lost, t.damage[0].Offset, t.damage[0].Err)
+	return fmt.Errorf("%s: %d damaged records, the first at %#x: %w", t.source.where(), r.lost, r.damage[0].Offset, r.damage[0].Err)
 }
+
+// Section is the name of the section that was read: ".eh_frame" or ".debug_frame".
+func (t *Table) Section() string { return t.source.part }
+
+// Addr is the link address of the section.
+func (t *Table) Addr() uint64 { return t.source.addr }
 
 // where names file and section for errors.
 func (s *source) where() string {
@@ -117,12 +141,19 @@ func (s *source) where() string {
 // Find returns the FDE that describes the code at pc. Where FDEs overlap it is the
 // one that starts last. The FDE belongs to the table.
 func (t *Table) Find(pc uint64) (*FDE, bool) {
-	k := sort.Search(len(t.fdes), func(k int) bool { return t.fdes[k].Start > pc }) - 1
+	if t.index != nil {
+		return t.index.find(t, pc)
+	}
+	return t.contents.find(pc)
+}
+
+func (r *contents) find(pc uint64) (*FDE, bool) {
+	k := sort.Search(len(r.fdes), func(k int) bool { return r.fdes[k].Start > pc }) - 1
 	for ; k >= 0; k-- {
-		if pc < t.fdes[k].End {
-			return &t.fdes[k], true
+		if pc < r.fdes[k].End {
+			return &r.fdes[k], true
 		}
-		if t.maxEnds == nil || t.maxEnds[k] <= pc {
+		if r.maxEnds == nil || r.maxEnds[k] <= pc {
 			break
 		}
 	}

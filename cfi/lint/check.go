@@ -1,0 +1,236 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/isa/amd64"
+)
+
+// checker holds one function against its rows. It keeps its memory from one function to the next.
+type checker struct {
+	read func(addr, n uint64) ([]byte, error)
+	rets tally
+}
+
+// check returns the findings of a function, whose parts are in the order of their addresses.
+func (k *checker) check(f *function) []Finding {
+	for i := range f.parts {
+		f.parts[i].nodes = make([]int32, len(f.parts[i].code))
+	}
+	before := k.decode(f)
+	w := flow{function: f, proving: true}
+	var clashes []Finding
+	k.prove(&w)
+	before = k.predecessors(f, before)
+	k.followRows(&w, &clashes)
+	before = k.predecessors(f, before)
+	if w.exhausted() {
+		return nil
+	}
+	return append(k.compare(&w, before), clashes...)
+}
+
+// decode explores the function from where calls enter it.
+func (k *checker) decode(f *function) []int32 {
+	for i := range f.parts {
+		p := &f.parts[i]
+		for _, at := range p.entries() {
+			f.explore(at)
+		}
+	}
+	f.bad = false
+	f.link(0)
+	before := k.predecessors(f, nil)
+	k.tables(f, before)
+	if len(f.nodes) > 0 {
+		f.pads()
+	}
+	return before
+}
+
+// entries lists the addresses at which calls enter a part.
+func (p *part) entries() []uint64 {
+	if !p.abiEntry {
+		return nil
+	}
+	list := []uint64{p.start}
+	if p.plt {
+		const entrySize = 16 // of the PLT that has a first entry of its own
+		for at := p.start + entrySize; at < p.end; at += entrySize {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// predecessors tells for each node the one that control comes from without a branch. It appends to what is known.
+func (k *checker) predecessors(f *function, before []int32) []int32 {
+	from := len(before)
+	for len(before) < len(f.nodes) {
+		before = append(before, -1)
+	}
+	for id := from; id < len(f.nodes); id++ {
+		if next := f.nodes[id].next; next >= 0 {
+			before[next] = int32(id)
+		}
+	}
+	return before
+}
+
+// tables follows jumps through tables, those included that are only reached so.
+func (k *checker) tables(f *function, before []int32) {
+	left := maxTable + 16*len(f.nodes) // entries of all tables
+	for id := 0; id < len(f.nodes); id++ {
+		if f.nodes[id].inst.Kind != amd64.IndirectJump || f.parts[f.nodes[id].part].plt {
+			continue
+		}
+		if id >= len(before) {
+			before = k.predecessors(f, before)
+		}
+		targets := f.tableTargets(int32(id), before, k.read)
+		if left -= len(targets); left < 0 {
+			return
+		}
+		from := len(f.nodes)
+		for _, at := range targets {
+			if to := f.explore(at); to >= 0 {
+				f.nodes[id].table = append(f.nodes[id].table, to)
+			}
+		}
+		f.link(from)
+	}
+}
+
+// prove follows the states that calls enter with.
+func (k *checker) prove(w *flow) {
+	for i := range w.parts {
+		p := &w.parts[i]
+		for n, at := range p.entries() {
+			id := w.nodeAt(at)
+			if id < 0 {
+				continue
+			}
+			s := onEntry()
+			if p.plt && n == 0 { // the others jump to the first with a word on the stack
+				s.regs[rsp].off = -16
+			}
+			w.seed(id, s)
+		}
+	}
+	w.run()
+}
+
+// followRows takes the rows of code that was not reached for granted where it begins, and follows it from there.
+func (k *checker) followRows(w *flow, clashes *[]Finding) {
+	w.proving, w.effects.fromRows = false, true
+	w.gaps(func(i int, at uint64) {
+		p := &w.parts[i]
+		r := p.rowAt(at)
+		from := len(w.nodes)
+		w.bad = false
+		id := w.explore(at)
+		w.link(from)
+		if id < 0 || r == nil || r.RA().Kind == cfi.Undefined {
+			return
+		}
+		if w.bad {
+			return // data, or what follows a call that does not return
+		}
+		s := stateOf(r)
+		if !s.regs[rsp].framed() && r.CFA.Kind != cfi.RegOffset {
+			return
+		}
+		w.clash = func(from, to int32, s *state) {
+			a, b := s.regs[rsp], w.nodes[to].state.regs[rsp]
+			if a.kind == onStack && b.kind == onStack && a.off != b.off && len(*clashes) < maxClashes {
+				*clashes = append(*clashes, clash(r, at, a.off-b.off))
+			}
+			w.clash = nil
+		}
+		w.seed(id, s)
+		w.run()
+	})
+}
+
+// maxClashes bounds the findings of this kind for one function.
+const maxClashes = 100
+
+// clash makes the finding that a row gives another CFA than the code that control goes on to.
+func clash(r *row, at uint64, delta int64) Finding {
+	says := r.CFA
+	truth := says
+	truth.Offset += delta
+	f := Finding{Kind: WrongCFA, Address: at, Says: "cfa=" + says.Format(names), Truth: "cfa=" + truth.Format(names)}
+	if says.Kind == cfi.RegOffset {
+		f.Directive = ".cfi_def_cfa_offset " + itoa(truth.Offset)
+	}
+	return f
+}
+
+// compare holds every instruction's row against its state.
+func (k *checker) compare(w *flow, before []int32) []Finding {
+	c := comparison{function: w.function, before: before, escaped: w.effects.escaped, switches: w.effects.switches}
+	s := &w.scratch
+	for id := range w.nodes {
+		if w.nodes[id].state == nil {
+			continue
+		}
+		s.copyFrom(w.nodes[id].state)
+		for at := int32(id); ; {
+			c.node(at, s)
+			n := &w.nodes[at]
+			w.effects.step(s, &n.inst, n.addr, at)
+			next := n.next
+			if next < 0 || w.nodes[next].leader || w.cut(n) {
+				break
+			}
+			w.equalize(n, at, s)
+			at = next
+		}
+	}
+	k.rets.right += c.rets.right
+	k.rets.late += c.rets.late
+	return c.findings()
+}
+
+// after is the directive where that for the error before, nil for none, is given too: adjustments add up.
+func (i *issue) after(before *issue) string {
+	if before != nil && strings.HasPrefix(i.directive, adjust) {
+		return adjust + itoa(before.delta-i.delta)
+	}
+	return i.directive
+}
+
+// findings makes one finding of each run of instructions with the same error.
+func (c *comparison) findings() []Finding {
+	some := false
+	for i := range c.marks {
+		some = some || c.marks[i].wrong != 0
+	}
+	if !some {
+		return nil
+	}
+	slices.SortFunc(c.marks, func(a, b mark) int { return cmp.Compare(a.addr, b.addr) })
+	var list []Finding
+	var open [bits]*issue
+	for i := range c.marks {
+		m := &c.marks[i]
+		for bit := range open {
+			issue := m.issue(bit)
+			switch {
+			case m.right>>bit&1 != 0:
+				open[bit] = nil
+			case issue == nil:
+			case open[bit] == nil || open[bit].delta != issue.delta || open[bit].kind != issue.kind:
+				list = append(list, Finding{Kind: issue.kind, Address: m.addr, Says: issue.says, Truth: issue.truth, Directive: issue.after(open[bit])})
+				fallthrough
+			default:
+				open[bit] = issue
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,178 @@
+package lint
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/callreel/callreel/isa/amd64"
+)
+
+// part is the code of one FDE.
+type part struct {
+	start, end uint64
+	code       []byte
+	rows       []row
+	nodes      []int32 // by offset: the node of the instruction there plus one, 0 for none
+	fde        int     // in the table
+	abiEntry   bool    // entered by calls
+	plt        bool
+	sites      []callSite // by start
+}
+
+// node is one instruction of a function.
+type node struct {
+	inst   amd64.Inst
+	addr   uint64
+	part   int32
+	next   int32 // the node that control goes on to, or -1
+	target int32 // the node that a branch leads to within the function, or -1
+	table  []int32
+	pad    int32 // the node that an exception thrown by the call goes on at, or -1
+	leader bool  // control comes to it from elsewhere than the one before
+	state  *state
+	proven bool // its state comes from the function's entry and not from a row
+	queued bool
+	visits int32
+}
+
+// function is parts that jump into each other, in the order of their addresses and without overlap, and their
+// instructions.
+type function struct {
+	parts []part
+	nodes []node
+	bad   bool // what was decoded last is no code, or runs out of the FDE
+}
+
+// partAt returns the part that holds an address, or -1.
+func (f *function) partAt(addr uint64) int {
+	k := sort.Search(len(f.parts), func(k int) bool { return f.parts[k].end > addr })
+	if k == len(f.parts) || addr < f.parts[k].start {
+		return -1
+	}
+	return k
+}
+
+// nodeAt returns the node of the instruction at an address, or -1.
+func (f *function) nodeAt(addr uint64) int32 {
+	k := f.partAt(addr)
+	if k < 0 {
+		return -1
+	}
+	p := &f.parts[k]
+	return p.nodes[addr-p.start] - 1
+}
+
+// explore decodes what can be reached from an address and returns its node, or -1 when it is outside of the function.
+func (f *function) explore(addr uint64) int32 {
+	todo := []uint64{addr}
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		todo = f.line(at, todo)
+	}
+	n := f.nodeAt(addr)
+	if n >= 0 {
+		f.nodes[n].leader = true
+	}
+	return n
+}
+
+// line decodes instructions one after the other from an address on, up to one that ends the line or is known, and adds
+// to todo where the branches among them lead.
+func (f *function) line(addr uint64, todo []uint64) []uint64 {
+	k := f.partAt(addr)
+	if k < 0 {
+		return todo
+	}
+	p := &f.parts[k]
+	last := int32(-1)
+	for {
+		off := addr - p.start
+		if off >= uint64(len(p.code)) {
+			f.bad = true
+			return todo
+		}
+		if known := p.nodes[off]; known != 0 {
+			if last >= 0 {
+				f.nodes[last].next = known - 1
+			}
+			f.nodes[known-1].leader = true
+			return todo
+		}
+		id := int32(len(f.nodes))
+		f.nodes = append(f.nodes, node{addr: addr, part: int32(k), next: -1, target: -1, pad: -1, leader: last < 0})
+		n := &f.nodes[id]
+		if amd64.DecodeTo(&n.inst, p.code[off:]) != nil {
+			f.nodes = f.nodes[:id]
+			f.bad = true
+			return todo
+		}
+		p.nodes[off] = id + 1
+		if last >= 0 {
+			f.nodes[last].next = id
+		}
+		if to, ok := n.inst.Target(addr); ok && n.inst.Kind != amd64.Call {
+			todo = append(todo, to)
+		}
+		if ends(n, p) {
+			return todo
+		}
+		last, addr = id, addr+uint64(n.inst.Len)
+	}
+}
+
+// ends says whether control never goes on behind a node. An entry of the PLT goes on behind its jump: the slot that the
+// jump goes by leads there until it is resolved.
+func ends(n *node, p *part) bool {
+	if n.inst.Kind == amd64.Breakpoint {
+		return true
+	}
+	return n.inst.Ends() && !(p.plt && n.inst.Kind == amd64.IndirectJump)
+}
+
+// link finds the nodes that branches lead to, once all are decoded. It may be called again when there are more.
+func (f *function) link(from int) {
+	for k := from; k < len(f.nodes); k++ {
+		n := &f.nodes[k]
+		if to, ok := n.inst.Target(n.addr); ok && n.inst.Kind != amd64.Call {
+			if n.target = f.nodeAt(to); n.target >= 0 {
+				f.nodes[n.target].leader = true
+			}
+		}
+	}
+}
+
+// gaps calls yield with the first address of each run of bytes that were not decoded and are not padding, until nothing
+// is left. What yield decodes is no gap afterwards.
+func (f *function) gaps(yield func(part int, addr uint64)) {
+	for k := range f.parts {
+		p := &f.parts[k]
+		for off := uint64(0); off < uint64(len(p.code)); {
+			if id := p.nodes[off]; id != 0 {
+				off += uint64(f.nodes[id-1].inst.Len)
+				continue
+			}
+			var in amd64.Inst
+			if amd64.DecodeTo(&in, p.code[off:]) != nil {
+				off++
+				continue
+			}
+			if !in.IsPadding() {
+				yield(k, p.start+off)
+			}
+			if p.nodes[off] == 0 { // padding, or no code
+				off += uint64(in.Len)
+			}
+		}
+	}
+}
+
+// sortParts puts the parts in the order of their addresses.
+func (f *function) sortParts() {
+	slices.SortFunc(f.parts, func(a, b part) int {
+		if a.start < b.start {
+			return -1
+		}
+		return 1
+	})
+}

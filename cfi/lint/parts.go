@@ -1,0 +1,196 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/object"
+)
+
+// functions puts the FDEs together that jump into each other: the hot and cold parts of a function, and code that is
+// shared. Each comes back with its code and rows.
+func (l *linter) functions() []*function {
+	parts := make([]part, len(l.fdes))
+	called := l.exported()
+	owner := make([]int32, len(l.fdes))
+	type jump struct {
+		from int
+		to   uint64
+	}
+	var jumps []jump
+	var reach uint64
+	for k := range l.fdes {
+		owner[k] = int32(k)
+		p := &parts[k]
+		// Code is followed once, however many FDEs describe it.
+		if l.fdes[k].Start < reach || !l.load(k, p) {
+			continue
+		}
+		reach = p.end
+		sweep(p, func(in *amd64.Inst, to uint64) {
+			if in.Kind == amd64.Call {
+				called = append(called, to)
+			} else if to < p.start || to >= p.end {
+				jumps = append(jumps, jump{k, to})
+			}
+		})
+	}
+	slices.Sort(called)
+	for k := range parts {
+		l.enter(&parts[k], called)
+	}
+	for _, j := range jumps {
+		f, ok := l.table.Find(j.to)
+		if !ok {
+			continue
+		}
+		to := l.indexOf(f)
+		if p := &parts[to]; p.code != nil && !l.inPLT(p.start) && (f.Start != j.to || !p.abiEntry) {
+			union(owner, int32(j.from), int32(to))
+		}
+	}
+	return group(parts, owner)
+}
+
+// indexOf returns the index of one of the table's FDEs.
+func (l *linter) indexOf(f *cfi.FDE) int {
+	k, _ := slices.BinarySearchFunc(l.fdes, f, func(a cfi.FDE, b *cfi.FDE) int {
+		switch {
+		case a.Start < b.Start || a.Start == b.Start && a.Offset < b.Offset:
+			return -1
+		case a.Offset == b.Offset:
+			return 0
+		}
+		return 1
+	})
+	return k
+}
+
+// load fills in a part; false when it has no code or no rows, or is a signal handler's frame, whose truth is made by the
+// kernel.
+func (l *linter) load(k int, p *part) bool {
+	f := &l.fdes[k]
+	if f.CIE.SignalFrame || f.Start >= f.End || len(l.rows[k]) == 0 || !l.executable(f.Start) {
+		return false
+	}
+	code, err := l.im.ReadAddr(f.Start, f.End-f.Start)
+	if err != nil {
+		return false
+	}
+	*p = part{start: f.Start, end: f.End, code: code, rows: l.rows[k], fde: k}
+	if f.LSDA != 0 {
+		p.sites = callSites(f.LSDA, f.Start, l.im.ReadAddr, &l.lsdaLeft)
+	}
+	return true
+}
+
+// enter decides whether calls enter a part at its start: its first row says so, or a call leads there, or its symbol is
+// for other images to call.
+func (l *linter) enter(p *part, called []uint64) {
+	if p.code == nil {
+		return
+	}
+	if r := l.pltAt(p.start); r != nil && r.Name == ".plt" {
+		p.plt, p.abiEntry = true, true
+		return
+	}
+	first := &p.rows[0]
+	_, found := slices.BinarySearch(called, p.start)
+	p.abiEntry = found || first.Start == p.start && first.entersByCall() && !(p.code[0] == nop && l.fdes[p.fde].LSDA != 0)
+}
+
+// pltAt returns the section of jump stubs that holds an address. A jump there is a tail call.
+func (l *linter) pltAt(addr uint64) *object.Range {
+	for k := range l.plts {
+		if r := &l.plts[k]; addr >= r.Start && addr < r.End {
+			return r
+		}
+	}
+	return nil
+}
+
+func (l *linter) inPLT(addr uint64) bool { return l.pltAt(addr) != nil }
+
+// nop stands before a landing pad that would begin a part of a function: its offset would be 0, which means none.
+const nop = 0x90
+
+// exported lists the addresses of functions that other images may call.
+func (l *linter) exported() []uint64 {
+	var list []uint64
+	for k := range l.symbols {
+		if s := &l.symbols[k]; s.Dynamic && s.Binding != object.Local {
+			list = append(list, s.Addr)
+		}
+	}
+	return list
+}
+
+// sweep calls yield for the direct calls and jumps in a part, decoded one after the other.
+func sweep(p *part, yield func(in *amd64.Inst, to uint64)) {
+	var in amd64.Inst
+	for off := 0; off < len(p.code); {
+		if amd64.DecodeTo(&in, p.code[off:]) != nil {
+			off++
+			continue
+		}
+		addr := p.start + uint64(off)
+		if to, ok := in.Target(addr); ok {
+			yield(&in, to)
+		}
+		off += int(in.Len)
+	}
+}
+
+// union joins two sets of FDEs.
+func union(owner []int32, a, b int32) {
+	a, b = find(owner, a), find(owner, b)
+	if a != b {
+		owner[max(a, b)] = min(a, b)
+	}
+}
+
+// find returns the first FDE of a set, and shortens the way to it.
+func find(owner []int32, k int32) int32 {
+	for owner[k] != k {
+		owner[k] = owner[owner[k]]
+		k = owner[k]
+	}
+	return k
+}
+
+// group makes a function of each set.
+func group(parts []part, owner []int32) []*function {
+	functions := make(map[int32]*function, len(parts))
+	var list []*function
+	for k := range parts {
+		if parts[k].code == nil {
+			continue
+		}
+		first := find(owner, int32(k))
+		f := functions[first]
+		if f == nil {
+			f = &function{}
+			functions[first] = f
+			list = append(list, f)
+		}
+		f.parts = append(f.parts, parts[k])
+	}
+	for _, f := range list {
+		f.sortParts()
+	}
+	return list
+}
+
+// sweepAll calls yield with the start of each instruction in a part, decoded one after the other.
+func sweepAll(p *part, yield func(addr uint64)) {
+	var in amd64.Inst
+	for off := 0; off < len(p.code); {
+		if amd64.DecodeTo(&in, p.code[off:]) != nil {
+			off++
+			continue
+		}
+		yield(p.start + uint64(off))
+		off += int(in.Len)
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/cfi/lint"
+	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/object"
+)
+
+func newCFILint() *cobra.Command {
+	var asJSON bool
+	var format, arch string
+	c := &cobra.Command{
+		Use:   "lint FILE",
+		Short: "Hold call frame information against the code; exit code 1 on findings",
+		Long: `Lint follows the x86-64 code of every function over all its paths and compares where the frame and the saved registers
+are with what the call frame information says: at every instruction and at every return. It also reports functions
+without call frame information, FDEs that overlap or describe no code, and a wrong .eh_frame_hdr. Nothing is run.
+
+Of other architectures only the tables are checked.`,
+		Example: `  callreel cfi lint libcrypto.so.3
+  callreel cfi lint libcrypto.so.3 --format sarif`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("callreel cfi lint: give one FILE; see callreel cfi lint --help")
+			}
+			if asJSON {
+				format = "json"
+			}
+			switch format {
+			case "text", "json", "sarif":
+				return nil
+			}
+			return usageError("callreel cfi lint: there is no format %q; there are text, json and sarif", format)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			im, err := object.OpenArch(args[0], arch)
+			if err != nil {
+				return err
+			}
+			defer im.Close()
+			result, err := lint.Check(im)
+			if err != nil {
+				return err
+			}
+			if err := writeLint(c.OutOrStdout(), args[0], format, result); err != nil {
+				return err
+			}
+			if len(result.Findings) > 0 {
+				return &exitError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+	fl := c.Flags()
+	fl.BoolVar(&asJSON, "json", false, "write JSON, as --format json")
+	fl.StringVar(&format, "format", "text", "the format: text, json or sarif")
+	fl.StringVar(&arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+	return c
+}
+
+// lintFinding is a finding as --json has it; the keys are promised.
+type lintFinding struct {
+	Kind      lint.Kind `json:"kind"`
+	Function  string    `json:"function"`
+	Address   string    `json:"address"`
+	Says      string    `json:"says"`
+	Truth     string    `json:"truth"`
+	Directive string    `json:"directive"`
+}
+
+func writeLint(w io.Writer, path, format string, result *lint.Result) error {
+	b := bufio.NewWriter(w)
+	var err error
+	switch format {
+	case "json":
+		err = lintJSON(b, path, result)
+	case "sarif":
+		err = lint.WriteSARIF(b, path, version, result.Findings, demangle.Name)
+	default:
+		lintText(b, path, result)
+	}
+	if err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// lintJSON streams the findings behind what was read.
+func lintJSON(b *bufio.Writer, path string, result *lint.Result) error {
+	name, err := jsonText(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "{\"file\":%s,\"section\":%q,\"fdes\":%d,\"code_followed\":%t,\"synchronous\":%t,\n",
+		name, result.Section, result.FDEs, result.CodeFollowed, result.Synchronous)
+	err = jsonList(b, "findings", len(result.Findings), func(k int) any {
+		f := &result.Findings[k]
+		return lintFinding{f.Kind, f.Function, address(f.Address), f.Says, f.Truth, f.Directive}
+	})
+	b.WriteString("\n}\n")
+	return err
+}
+
+// lintText writes a line for each finding, in the manner of compilers.
+func lintText(b *bufio.Writer, path string, result *lint.Result) {
+	for k := range result.Findings {
+		f := &result.Findings[k]
+		fmt.Fprintf(b, "%s:%#x: %s", printable(path), f.Address, f.Kind)
+		if f.Function != "" {
+			fmt.Fprintf(b, " in %s", printable(demangle.Name(f.Function)))
+		}
+		fmt.Fprintf(b, ": says %s, truth is %s", printable(f.Says), printable(f.Truth))
+		if f.Directive != "" {
+			fmt.Fprintf(b, "; mend with %s", f.Directive)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "%s: %s in %s of %s", printable(path), things(uint64(len(result.Findings)), "finding"), things(uint64(result.FDEs), "FDE"), result.Section)
+	if result.Synchronous {
+		b.WriteString("; epilogues are left out throughout: the tables are exact at calls only")
+	}
+	if !result.CodeFollowed {
+		b.WriteString("; the code was not followed, since it is not x86-64")
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,2 @@
+// Package arm64 names the registers of AArch64 and their DWARF numbers.
+package arm64

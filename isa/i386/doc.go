@@ -1,0 +1,2 @@
+// Package i386 names the registers of 32-bit x86 and their DWARF numbers.
+package i386
