@@ -33,6 +33,8 @@ func recipeOf(target string) recipe {
 		r.sources = []string{"abi.c", "abi_control.c", "abi_signal.c"}
 	case "cxx":
 		r.by, r.sources = GXX, []string{"cxx.cc"}
+	case "deep":
+		r.by, r.sources, r.libs = GXX, []string{"deep.cc"}, nil
 	case "tiny32":
 		// Neither a 32-bit compiler nor its headers: the assembler and the
 		// linker of x86-64 make i386 programs by themselves.

@@ -38,6 +38,7 @@ const (
 	Objdump     Capability = "objdump"            // GNU disassembler
 	GDB         Capability = "gdb"                // debugger
 	RedisTools  Capability = "redis-server"       // with redis-benchmark
+	OpenSSL     Capability = "openssl"            // command-line tool of the TLS library
 	WebServer   Capability = "nginx"              // web server
 	ApacheBench Capability = "ab"                 // HTTP load
 	Python3     Capability = "python3"            // the distribution's CPython

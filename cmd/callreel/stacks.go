@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/sampler"
+)
+
+func newStacks() *cobra.Command {
+	var pid processID
+	var core string
+	var asJSON, raw bool
+	c := &cobra.Command{
+		Use:   "stacks -p PID | --core FILE",
+		Short: "Show where every thread of a process is right now, or was in a core file",
+		Long: `Stacks shows the stack of every thread, innermost call first. A running process is not stopped as a whole: one thread
+after the other stands still for some tens of microseconds. A stack whose outermost call was not reached says why.
+
+With --raw nothing is named: callreel symbolize can do that elsewhere from --json.`,
+		Example: `  callreel stacks -p 1234
+  callreel stacks --core core.1234 --json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if (pid > 0) == (core != "") {
+				return usageError("callreel stacks: give either -p PID or --core FILE; see callreel stacks --help")
+			}
+			return noArguments(c, args)
+		},
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			names := newStackNames(ctx)
+			defer func() { err = errors.Join(err, names.Close()) }()
+			o := sampler.Options{NoNames: raw, Symbolizer: names}
+			capture, err := takeStacks(ctx, int(pid), core, o)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, capture.Close()) }()
+			for _, p := range capture.Problems {
+				c.PrintErrln(message(p))
+			}
+			if asJSON {
+				return stacksJSON(c.OutOrStdout(), capture)
+			}
+			return stacksText(c.OutOrStdout(), capture)
+		},
+	}
+	fl := c.Flags()
+	addPID(fl, &pid, "the process to look at, by its `PID`")
+	fl.StringVar(&core, "core", "", "a core `FILE` instead of a process")
+	fl.BoolVar(&asJSON, "json", false, "write JSON")
+	fl.BoolVar(&raw, "raw", false, "addresses only")
+	return c
+}
+
+func takeStacks(ctx context.Context, pid int, core string, o sampler.Options) (*sampler.Capture, error) {
+	if core != "" {
+		return sampler.Core(ctx, core, o)
+	}
+	return sampler.Stacks(ctx, pid, o)
+}

@@ -1,0 +1,11 @@
+// Package sampler takes the stacks of all threads of a process, live or from a core
+// file, and names what is on them.
+//
+// A live thread is stopped for as long as it takes to read its registers and, with
+// one system call, the part of its stack that is in use; it is walked while it runs
+// on. What lies elsewhere, as the stack that a signal handler on an alternate stack
+// has interrupted, is read later, and frames found so say it.
+//
+// Everything read from the target, its files and cores is untrusted. Stacks never
+// pass for whole when they are not: each has the reason why its walk ended.
+package sampler

@@ -1,0 +1,105 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/symbols"
+)
+
+// MapNames is a Symbolizer over symbol maps: with files, lines and inlined calls where
+// an image has debug information or its map is in the store, and by symbol tables for
+// the others. It must be closed.
+type MapNames struct {
+	ctx    context.Context
+	finder *symbols.Finder
+	maps   map[*Image]*symbols.Map // nil where there is none
+	frames []symbols.Frame
+	calls  []Call
+	tables TableNames
+}
+
+// NewMapNames makes a MapNames that finds and makes maps with a finder. ctx ends the
+// making of maps; symbol tables have to do then.
+func NewMapNames(ctx context.Context, finder *symbols.Finder) *MapNames {
+	return &MapNames{ctx: ctx, finder: finder, maps: map[*Image]*symbols.Map{}}
+}
+
+// Close closes the maps. Names that were given stay valid.
+func (n *MapNames) Close() error {
+	var errs []error
+	for _, m := range n.maps {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	clear(n.maps)
+	return errors.Join(errs...)
+}
+
+// Calls implements Symbolizer.
+func (n *MapNames) Calls(im *Image, link uint64) []Call {
+	m, known := n.maps[im]
+	if !known {
+		m = n.open(im)
+		n.maps[im] = m
+	}
+	if m == nil {
+		return n.tables.Calls(im, link)
+	}
+	n.frames, _ = m.Lookup(link, n.frames[:0])
+	if len(n.frames) == 0 {
+		return n.tables.Calls(im, link)
+	}
+	n.calls = n.calls[:0]
+	for k := range n.frames {
+		f := &n.frames[k]
+		n.calls = append(n.calls, Call{
+			Function: strings.Clone(f.Function()), Linkage: strings.Clone(f.Linkage), // they may alias the map
+			File: strings.Clone(f.File()), Line: f.Line, Inlined: f.Inlined,
+		})
+	}
+	return n.calls
+}
+
+// open returns the map of an image, nil when nothing better than its symbol tables is
+// at hand. Maps of symbol tables alone would only take time to make.
+func (n *MapNames) open(im *Image) *symbols.Map {
+	file := im.File()
+	if file == nil {
+		return nil
+	}
+	if n.finder.Store != nil && file.ID() != "" {
+		if m, err := n.finder.Store.Get(file.ID()); err == nil {
+			return m
+		}
+	}
+	if !n.hasDebug(file) {
+		return nil
+	}
+	w := symbols.Wanted{ID: file.ID(), Path: im.Path}
+	if im.Deleted || w.ID == "" { // what is at the path now may be anything
+		w.Path = file.Name()
+	}
+	m, err := n.finder.Find(n.ctx, w)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// hasDebug says whether debug information of the image is on this machine.
+func (n *MapNames) hasDebug(file *object.Image) bool {
+	if file.Section(".debug_info") != nil {
+		return true
+	}
+	search := object.DebugSearch{Dirs: n.finder.DebugDirs}
+	debug, err := search.Debug(file)
+	if err != nil {
+		return false
+	}
+	_ = debug.Close() // only looked for
+	return true
+}

@@ -1,0 +1,271 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/unwind"
+)
+
+// What is read of a stack while its thread stands still. Where a stack's end is not
+// known, as in a heap that coroutines live in, it is a guess that holds most of them.
+const (
+	maxStack     = 1 << 20
+	unknownStack = 128 << 10
+)
+
+// Stacks takes the stack of every thread of a running process, which must be closed.
+// Each thread is stopped by itself, for tens of microseconds. Threads that end
+// meanwhile are listed with an End that says so; one that does not stop within a second,
+// since it is blocked in the kernel, is walked as far as the kernel tells where it is.
+//
+// The errors are those of process.Open and process.Process.EachThread.
+func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close() // only read from
+	// Memory that is there before a thread stands still costs it nothing.
+	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096)}
+	clear(l.buf)
+	if err := l.refresh(); err != nil {
+		return nil, err
+	}
+	infos, err := p.Threads()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.take(ctx, infos); err != nil {
+		return nil, errors.Join(err, l.space.close())
+	}
+	c := &Capture{
+		PID: pid, Name: p.Comm(), Arch: unwind.AMD64.String(), Images: l.space.images, Threads: l.threads, space: l.space,
+	}
+	for _, im := range c.Images {
+		im.ready() // once the process is gone, so is the way to its files
+	}
+	c.Problems = l.space.problems()
+	return c, nil
+}
+
+// live is one process whose stacks are taken.
+type live struct {
+	p       *process.Process
+	o       Options
+	space   *space
+	walker  *unwind.Walker
+	threads []Thread
+
+	mainStackEnd uint64
+
+	buf      []byte
+	regs     process.Regs
+	from     uint64 // address of the stack that was read
+	stack    []byte
+	frames   []unwind.Frame
+	outdated bool // the maps were read anew for a walk that failed
+}
+
+// refresh reads what is mapped where.
+func (l *live) refresh() error {
+	maps, err := l.p.Maps()
+	if err != nil {
+		return err
+	}
+	regions := make([]region, len(maps))
+	for k, m := range maps {
+		regions[k] = region{
+			start: m.Start, end: m.End, offset: m.Offset, path: m.Path, special: m.Special, deleted: m.Deleted,
+			exec: m.Perm&process.PermExec != 0, write: m.Perm&process.PermWrite != 0, dev: m.Dev, inode: m.Inode,
+		}
+		if m.Special == "[stack]" {
+			l.mainStackEnd = m.End
+		}
+	}
+	l.space = newSpace(regions, l.open, l.space)
+	if l.walker == nil {
+		l.walker = l.o.walker(unwind.AMD64, l.space)
+	} else {
+		l.walker.SetImages(l.space.mapped)
+	}
+	return nil
+}
+
+// open opens an image's file: by a way that leads to the very file that is mapped, else
+// from memory.
+func (l *live) open(im *Image) (*object.Image, error) {
+	r := im.regions[0]
+	if r.special != "" {
+		return imageFromMemory(im, memory{l.p})
+	}
+	path, err := l.p.ExeFile(process.Mapping{
+		Start: r.start, End: r.end, Offset: r.offset, Inode: r.inode, Dev: r.dev, Path: r.path, Deleted: r.deleted,
+	})
+	if err == nil {
+		var file *object.Image
+		if file, err = object.Open(path); err == nil {
+			return file, nil
+		}
+	}
+	if file, memoryErr := imageFromMemory(im, memory{l.p}); memoryErr == nil {
+		return file, nil
+	}
+	return nil, err
+}
+
+// take stops and walks the threads.
+func (l *live) take(ctx context.Context, infos []process.ThreadInfo) error {
+	var tids []int
+	place := map[int]int{}
+	for _, info := range infos {
+		t := Thread{TID: info.TID, Name: info.Name, State: stateName(info.State)}
+		switch {
+		case info.Worker:
+			continue // runs in the kernel only
+		case info.State == 'Z' || info.State == 'X':
+			t.End = unwind.End{Reason: unwind.ThreadGone}
+		default:
+			tids = append(tids, info.TID)
+		}
+		place[info.TID] = len(l.threads)
+		l.threads = append(l.threads, t)
+	}
+	var stopped error
+	return l.p.EachThread(ctx, process.StopOptions{Timeout: time.Second}, tids,
+		func(t *process.Thread, err error) error {
+			if stopped = err; err == nil {
+				stopped = l.read(t)
+			}
+			return nil
+		},
+		func(tid int, stood time.Duration) {
+			t := &l.threads[place[tid]]
+			if t.Stood = stood; stopped == nil {
+				l.walk(t)
+				return
+			}
+			t.End = unwind.End{Reason: unwind.ThreadGone}
+			if errors.Is(stopped, process.ErrStopTimeout) {
+				l.unstopped(t)
+			}
+		})
+}
+
+// unstopped walks a thread that does not stop since it waits in the kernel, from the
+// registers that are known of it. All of its frames are late.
+func (l *live) unstopped(t *Thread) {
+	t.End = unwind.End{Reason: unwind.NotStopped}
+	waiting, err := l.p.WaitingAt(t.TID)
+	if err != nil {
+		return
+	}
+	snapshot := unwind.Snapshot{Memory: memory{l.p}}
+	snapshot.Regs.PC = waiting.PC
+	snapshot.Regs.Set(unwind.AMD64RSP, waiting.SP)
+	if waiting.InSyscall { // the C library's vfork keeps its return address in rdi
+		for k, reg := range [...]int{unwind.AMD64RDI, unwind.AMD64RSI, unwind.AMD64RDX, unwind.AMD64R8 + 2, unwind.AMD64R8, unwind.AMD64R8 + 1} {
+			snapshot.Regs.Set(reg, waiting.Args[k])
+		}
+	}
+	l.frames, t.End = l.walker.Walk(&snapshot, l.frames[:0])
+	for k := range l.frames {
+		l.frames[k].Flags |= unwind.Late
+	}
+	t.Frames = l.space.frames(l.frames, &l.o)
+}
+
+// read reads all that is wanted of a thread while it stands still.
+func (l *live) read(t *process.Thread) error {
+	regs, err := t.Regs()
+	if err != nil {
+		return err
+	}
+	l.regs = *regs
+	l.from = regs.Rsp - min(regs.Rsp, unwind.AMD64.RedZone())
+	size := l.stackSize(regs.Rsp, regs.Fs_base)
+	if uint64(cap(l.buf)) < size {
+		l.buf = make([]byte, size)
+	}
+	l.stack = l.buf[:size]
+	l.stack = l.stack[:l.p.ReadUpTo(l.stack, l.from)]
+	return nil
+}
+
+// stackSize is how much to read from the red zone on: to the end of the mapping, but
+// not beyond the thread's control block, which C libraries keep on top of its stack.
+func (l *live) stackSize(sp, tls uint64) uint64 {
+	m, ok := l.space.mapped.Mapping(sp)
+	if !ok {
+		return unknownStack
+	}
+	const controlBlock = 4096 // glibc's has 2,304 bytes
+	red := sp - l.from
+	size := m.End - sp
+	if tls > sp && tls < m.End {
+		size = min(size, tls-sp+controlBlock)
+	} else if size > unknownStack && m.End != l.mainStackEnd {
+		size = unknownStack
+	}
+	return min(size, maxStack) + red
+}
+
+// walk walks what was read. When that fails since something was mapped after the maps
+// were read, they are read again.
+func (l *live) walk(t *Thread) {
+	snapshot := unwind.Snapshot{Regs: registers(&l.regs), Stack: l.stack, Addr: l.from, Memory: memory{l.p}}
+	l.frames, t.End = l.walker.Walk(&snapshot, l.frames[:0])
+	if !t.End.Complete() && l.changed() {
+		l.frames, t.End = l.walker.Walk(&snapshot, l.frames[:0])
+	}
+	t.Frames = l.space.frames(l.frames, &l.o)
+}
+
+// changed reads the maps again, once, and says whether they differ.
+func (l *live) changed() bool {
+	if l.outdated {
+		return false
+	}
+	l.outdated = true
+	before := l.space.regions
+	if l.refresh() != nil {
+		return false
+	}
+	if len(before) != len(l.space.regions) {
+		return true
+	}
+	for k := range before {
+		if before[k] != l.space.regions[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// memory is a live process as unwind sees it.
+type memory struct{ p *process.Process }
+
+// ReadMemory implements unwind.Memory.
+func (m memory) ReadMemory(addr uint64, buf []byte) (int, error) {
+	n := m.p.ReadUpTo(buf, addr)
+	if n < len(buf) {
+		return n, fmt.Errorf("%w: at %#x", process.ErrNoMapping, addr+uint64(n))
+	}
+	return n, nil
+}
+
+// registers turns ptrace's registers into DWARF's.
+func registers(r *process.Regs) unwind.Registers {
+	var out unwind.Registers
+	for k, v := range [...]uint64{
+		r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, r.Rsp, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15,
+	} {
+		out.Set(k, v)
+	}
+	out.PC = r.Rip
+	return out
+}
