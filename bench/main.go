@@ -20,6 +20,7 @@ type config struct {
 	ring     string // for --ring; "" leaves callreel's default
 	source   string // bench/target
 	dir      string // for everything that is made, removed at the end
+	input    string // part of the names of symbol inputs to measure
 }
 
 // A part measures some of the rows. It returns rows for what it could not
@@ -35,6 +36,7 @@ var parts = []part{
 	{"redis", measureRedis},
 	{"stops", measureStops},
 	{"drain", measureDrain},
+	{"symbols", measureSymbols},
 }
 
 func main() {
@@ -51,8 +53,17 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain")
+	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain, symbols")
+	flag.StringVar(&c.input, "input", "", "of symbols, only inputs whose names have this in them")
+	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")
 	flag.Parse()
+	if *usage != "" && flag.NArg() > 0 {
+		code, err := runMeasured(*usage, flag.Args())
+		if code != 0 && err == nil {
+			os.Exit(code)
+		}
+		return err
+	}
 	if c.rounds < 1 || c.calls < 1000 || c.requests < 1000 || flag.NArg() > 0 {
 		return fmt.Errorf("rounds must be positive, calls and requests at least 1000, and no arguments given")
 	}

@@ -125,7 +125,7 @@ func TestHelpListsEachVerbInTheOrderOfUse(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", a.code, a.stderr)
 	}
 	at := 0
-	for _, verb := range []string{"record", "functions", "report", "export", "detach", "demangle", "doctor", "demo"} {
+	for _, verb := range []string{"record", "functions", "report", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
 		i := strings.Index(a.stdout[at:], "\n  "+verb+" ")
 		if i < 0 {
 			t.Fatalf("%s is missing, or out of order, in\n%s", verb, a.stdout)

@@ -1,0 +1,2 @@
+// Package imagetree finds the images below a folder, and which of them belong together.
+package imagetree

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newSymbols() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "symbols VERB",
+		Short: "Compile symbol maps from DWARF, and ask them for addresses",
+		Long: `Symbols compiles the DWARF and the symbol tables of an image into a symbol map, a small file that answers any
+address at once with its function, file, line and everything that was inlined there.`,
+		Example: `  callreel symbols build /usr/lib/debug/vmlinux
+  callreel symbols lookup vmlinux.symmap ffffffff81000110`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("callreel symbols: there is no verb %q, only build, lookup and info", args[0])
+			}
+			c.SetOut(c.ErrOrStderr())
+			_ = c.Help() // to stderr, of whose failure nobody can be told
+			return &exitError{code: exitUsage}
+		},
+	}
+	c.Flags().BoolP("help", "h", false, "help for symbols")
+	c.AddCommand(newSymbolsBuild(), newSymbolsLookup(), newSymbolsInfo())
+	for _, verb := range c.Commands() {
+		verb.DisableFlagsInUseLine = true
+	}
+	return c
+}
+
+// addArch adds --arch.
+func addArch(c *cobra.Command, arch *string) {
+	c.Flags().StringVar(arch, "arch", "", "of a fat Mach-O file, this `ARCH`: arm64, arm64e, x86_64 …")
+}
+
+// addDebugDirs adds --debug-dir.
+func addDebugDirs(c *cobra.Command, dirs *[]string) {
+	c.Flags().StringArrayVar(dirs, "debug-dir", nil, "look for separate debug files below `DIR`, too (repeatable)")
+}
+
+// base is the last element of a path without its slashes at the end.
+func base(path string) string {
+	path = strings.TrimRight(path, "/")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}

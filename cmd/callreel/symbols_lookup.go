@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/symbols"
+)
+
+func newSymbolsLookup() *cobra.Command {
+	var arch string
+	var debugDirs []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "lookup [--arch ARCH] MAP | FILE [ADDR…]",
+		Short: "Say what is at addresses of an image",
+		Long: `Lookup answers link addresses, given as arguments or one a line on stdin, in hexadecimal with or without 0x: the
+function, its file and line, and all that was inlined there. Of relocatable files they are offsets in .text. An address
+is taken as it is: of a return address, ask for the one before it.
+
+Of an ELF or Mach-O FILE it compiles the map in memory; a MAP is open at once.`,
+		Example: `  callreel symbols lookup redis.symmap 0x4a31f0 4a3200
+  cut -f2 addresses.tsv | callreel symbols lookup redis.symmap --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("callreel symbols lookup: give a MAP or a FILE; see callreel symbols lookup --help")
+			}
+			for _, text := range args[1:] {
+				if _, ok := parseAddress([]byte(text)); !ok {
+					return usageError("callreel symbols lookup: %q is not a hexadecimal address", text)
+				}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			m, err := openMap(c.Context(), newStatus(c.ErrOrStderr()), args[0], arch, debugDirs)
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			var in io.Reader = c.InOrStdin()
+			if len(args) > 1 {
+				in = strings.NewReader(strings.Join(args[1:], "\n") + "\n")
+			}
+			return newLookup(m, c.OutOrStdout(), asJSON).lines(in)
+		},
+	}
+	addArch(c, &arch)
+	addDebugDirs(c, &debugDirs)
+	c.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line")
+	return c
+}
+
+// openMap opens a symbol map, or compiles that of an image in memory.
+func openMap(ctx context.Context, status *status, path, arch string, debugDirs []string) (*symbols.Map, error) {
+	if is, err := isMap(path); err != nil {
+		return nil, fmt.Errorf("callreel: %w", err)
+	} else if is {
+		return symbols.Open(path)
+	}
+	im, err := openImage(path, arch)
+	if err != nil {
+		return nil, err
+	}
+	defer im.Close()
+	bar := newProgress(status)
+	var b bytes.Buffer
+	stats, err := buildMap(ctx, im, nil, &b, debugDirs, func(done, total int64) { bar.bytes(base(path), done, total) },
+		func(err error) { status.notice("%v", err) })
+	bar.clear()
+	if err != nil {
+		return nil, err
+	}
+	status.problems(stats)
+	return symbols.Parse(path, b.Bytes())
+}
+
+// isMap says whether a file is a symbol map.
+func isMap(path string) (bool, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false, err // opening a FIFO would wait; what it is comes out later
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	start := make([]byte, 64)
+	n, err := io.ReadFull(f, start)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return symbols.IsMap(start[:n]), nil
+}
+
+// parseAddress reads a hexadecimal number with or without 0x.
+func parseAddress(text []byte) (uint64, bool) {
+	text = bytes.TrimSpace(text)
+	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
+		text = text[2:]
+	}
+	if len(text) == 0 || len(text) > 16 {
+		return 0, false
+	}
+	var v uint64
+	for _, c := range text {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		v = v<<4 | uint64(c)
+	}
+	return v, true
+}
+
+// lookup answers addresses.
+type lookup struct {
+	m      *symbols.Map
+	w      *bufio.Writer
+	json   bool
+	frames []symbols.Frame
+	line   []byte
+	names  map[string]string // what is written for a linkage name
+	kept   int               // bytes of names
+	wrong  int               // lines that are no address
+}
+
+func newLookup(m *symbols.Map, w io.Writer, asJSON bool) *lookup {
+	return &lookup{m: m, w: bufio.NewWriterSize(w, 64<<10), json: asJSON, names: map[string]string{}}
+}
+
+// maxKept bounds the names that are kept, in bytes. They are what takes the time: looking an
+// address up costs a tenth of demangling its function. A million C++ names have 200 MB.
+const maxKept = 128 << 20
+
+// lines answers an address a line. What has come is answered before more is waited for, so
+// that a program can talk to it.
+func (l *lookup) lines(r io.Reader) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	inside := false // a line that is too long to be an address
+	for {
+		text, err := in.ReadSlice('\n')
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if !full {
+			if inside {
+				text = []byte("…")
+			}
+			if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 {
+				if err := l.answer(trimmed); err != nil {
+					return err
+				}
+			}
+		}
+		inside = full
+		if err != nil && !full {
+			if ferr := l.w.Flush(); ferr != nil || !errors.Is(err, io.EOF) {
+				return errors.Join(ferr, err)
+			}
+			break
+		}
+		if in.Buffered() == 0 {
+			if err := l.w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if l.wrong > 0 {
+		return fmt.Errorf("symbols lookup: %s on stdin that are no hexadecimal address", things(uint64(l.wrong), "line"))
+	}
+	return nil
+}
+
+// answer writes what is at one address.
+func (l *lookup) answer(text []byte) error {
+	addr, ok := parseAddress(text)
+	reason := "not an address"
+	l.frames = l.frames[:0]
+	if ok {
+		var why symbols.Reason
+		l.frames, why = l.m.Lookup(addr, l.frames)
+		reason = why.String()
+	} else {
+		l.wrong++
+	}
+	l.line = l.line[:0]
+	switch {
+	case l.json && ok:
+		l.jsonLine(strconv.AppendUint([]byte("0x"), addr, 16), reason)
+	case l.json:
+		l.jsonLine(text[:min(len(text), 64)], reason)
+	case ok:
+		l.textLine(addr, reason)
+	default:
+		l.line = fmt.Appendf(l.line, "%s: ?? %s\n", printable(string(text[:min(len(text), 64)])), reason)
+	}
+	_, err := l.w.Write(l.line)
+	return err
+}
+
+// textLine is the human form, a line for each function.
+func (l *lookup) textLine(addr uint64, reason string) {
+	l.line = fmt.Appendf(l.line, "%#x: ", addr)
+	if len(l.frames) == 0 {
+		l.line = append(append(append(l.line, "?? "...), reason...), '\n')
+		return
+	}
+	for k := range l.frames {
+		f := &l.frames[k]
+		if k > 0 {
+			l.line = append(l.line, " (inlined by) "...)
+		}
+		l.line = append(l.line, l.name(f.Linkage, func() string { return printable(f.Function()) })...)
+		l.line = append(l.line, " at "...)
+		l.place(f)
+		l.line = append(l.line, '\n')
+	}
+}
+
+// place appends the file and the line, with ?? for what is not known.
+func (l *lookup) place(f *symbols.Frame) {
+	file := f.File()
+	if file == "" {
+		l.line = append(l.line, "??:?"...)
+		return
+	}
+	l.line = append(append(l.line, printable(file)...), ':')
+	if f.Line == 0 {
+		l.line = append(l.line, '?')
+		return
+	}
+	l.line = strconv.AppendUint(l.line, uint64(f.Line), 10)
+}
+
+// name returns what make makes of a linkage name, and remembers it.
+func (l *lookup) name(linkage string, make func() string) string {
+	if text, ok := l.names[linkage]; ok {
+		return text
+	}
+	text := make()
+	if l.kept += len(linkage) + len(text); l.kept > maxKept {
+		clear(l.names)
+		l.kept = len(linkage) + len(text)
+	}
+	l.names[strings.Clone(linkage)] = text
+	return text
+}
+
+// jsonLine is one object. It is put together by hand: encoding/json would take most of the
+// time of an answer.
+func (l *lookup) jsonLine(address []byte, reason string) {
+	l.line = append(l.line, `{"address":`...)
+	l.line = append(l.line, quoted(string(address))...)
+	l.line = append(l.line, `,"frames":[`...)
+	for k := range l.frames {
+		f := &l.frames[k]
+		if k > 0 {
+			l.line = append(l.line, ',')
+		}
+		l.line = append(l.line, l.name(f.Linkage, func() string {
+			return `{"function":` + quoted(f.Function()) + `,"linkage_name":` + quoted(f.Linkage) + `,"file":`
+		})...)
+		l.line = appendQuoted(l.line, f.File())
+		l.line = append(l.line, `,"line":`...)
+		l.line = strconv.AppendUint(l.line, uint64(f.Line), 10)
+		l.line = append(l.line, `,"inlined":`...)
+		l.line = append(strconv.AppendBool(l.line, f.Inlined), '}')
+	}
+	l.line = append(l.line, ']')
+	if len(l.frames) == 0 {
+		l.line = append(append(l.line, `,"reason":`...), quoted(reason)...)
+	}
+	l.line = append(l.line, '}', '\n')
+}
+
+// quoted is a string as JSON.
+func quoted(s string) string { return string(appendQuoted(nil, s)) }
+
+// appendQuoted appends a string as JSON.
+func appendQuoted(b []byte, s string) []byte {
+	for k := range len(s) {
+		if c := s[k]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			text, err := jsonText(s)
+			if err != nil { // of a string there is none
+				text = []byte(`""`)
+			}
+			return append(b, text...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
+}

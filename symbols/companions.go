@@ -1,0 +1,64 @@
+package symbols
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/object"
+)
+
+// companions are the files that a search found, to be closed after the build.
+type companions []io.Closer
+
+// Close closes them.
+func (c companions) Close() error {
+	var errs []error
+	for _, f := range c {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// searchCompanions fills in the options that are not given. What is not found is
+// left out: the build tells what it lacks.
+func searchCompanions(im *object.Image, opts *BuildOptions) companions {
+	var found companions
+	search := &object.DebugSearch{Dirs: opts.DebugDirs}
+	holder := im
+	if opts.Debug == nil && im.Section(".debug_info") == nil {
+		if debug, err := search.Debug(im); err == nil {
+			opts.Debug = debug
+			found = append(found, debug)
+		}
+	}
+	if opts.Debug != nil {
+		holder = opts.Debug
+	}
+	if opts.Alt == nil {
+		if alt, err := search.Alt(holder); err == nil && alt != nil {
+			opts.Alt = alt
+			found = append(found, alt)
+		}
+	}
+	if opts.Split == nil && im.Format == object.ELF {
+		split := search.Split(im, holder)
+		opts.Split = split.Open
+		found = append(found, split)
+	}
+	return found
+}
+
+// debugPaths lists where debug folders have the debug file of an ID.
+func debugPaths(dirs []string, id string) []string {
+	if len(id) <= 2 || len(id) > maxIDSize || strings.Trim(id, "0123456789abcdef") != "" {
+		return nil
+	}
+	var paths []string
+	for _, dir := range append(slices.Clip(dirs), object.SystemDebugDir) {
+		paths = append(paths, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))
+	}
+	return paths
+}

@@ -1,0 +1,73 @@
+package symbolize
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// heldThread is a thread that came before the images.
+type heldThread struct {
+	tid    json.RawMessage
+	name   string
+	frames []heldFrame
+	extra  []member
+}
+
+type heldFrame struct {
+	Frame
+	extra []member
+}
+
+// holder keeps one thread.
+type holder struct {
+	t    *heldThread
+	held *int // frames and threads held of all captures
+}
+
+func (h *holder) take() error {
+	if *h.held++; *h.held > maxHeld {
+		return fmt.Errorf("more than %d frames of one thread, or before \"images\"; put images first", maxHeld)
+	}
+	return nil
+}
+
+func (h *holder) thread(tid json.RawMessage, name string) error {
+	h.t.tid, h.t.name = tid, name
+	return h.take()
+}
+
+func (h *holder) frame(f *Frame, extra []member) error {
+	h.t.frames = append(h.t.frames, heldFrame{*f, extra})
+	return h.take()
+}
+
+func (h *holder) endThread(extra []member) error {
+	h.t.extra = slices.DeleteFunc(extra, h.t.head)
+	return nil
+}
+
+// head takes a member that belongs before the frames and stood behind them.
+func (h *heldThread) head(m member) bool {
+	switch {
+	case m.key == "tid" && h.tid == nil:
+		h.tid = m.value
+		return true
+	case m.key == "name" && h.name == "":
+		return json.Unmarshal(m.value, &h.name) == nil
+	}
+	return false
+}
+
+// replay hands the thread on.
+func (h *heldThread) replay(to threadReceiver) error {
+	if err := to.thread(h.tid, h.name); err != nil {
+		return err
+	}
+	for k := range h.frames {
+		if err := to.frame(&h.frames[k].Frame, h.frames[k].extra); err != nil {
+			return err
+		}
+	}
+	return to.endThread(h.extra)
+}

@@ -1,0 +1,278 @@
+package symbolize
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// JSON reads captures as JSON from r, names their frames, and writes the same captures to w
+// with what was found. Keys that mean nothing here are kept.
+//
+// Of an image it knows id, path, arch, load, size and file_offset, of a thread tid and name,
+// of a frame address, kind ("signal" or "interrupted") and interrupted (true); see Kind. An
+// address is a whole number or "0x…", and always written as "0x…". A frame may be its address
+// alone. Frames get image, offset (from the load address), inline (innermost first) and, where
+// that is empty, reason.
+func JSON(ctx context.Context, r io.Reader, w io.Writer, source Source) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	err := readJSON(r, &jsonWriter{ctx: ctx, w: b, s: New(source)}, false)
+	if ferr := b.Flush(); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+// jsonWriter writes captures as JSON as they come.
+type jsonWriter struct {
+	ctx  context.Context
+	w    *bufio.Writer
+	s    *Symbolizer
+	walk Walk
+
+	members int // written of the capture
+	threads int
+	frames  int
+}
+
+func (j *jsonWriter) begin() error {
+	j.members, j.threads = 0, -1
+	// Images of the capture before mean nothing to this one.
+	return j.s.SetImages(nil)
+}
+
+// key starts a member of the capture.
+func (j *jsonWriter) key(name string) {
+	j.endThreads()
+	separator := "{"
+	if j.members > 0 {
+		separator = ","
+	}
+	j.members++
+	fmt.Fprintf(j.w, "%s%q:", separator, name)
+}
+
+func (j *jsonWriter) member(m member) error {
+	j.endThreads()
+	if j.members == 0 {
+		j.w.WriteByte('{')
+	}
+	j.members++
+	return j.write(j.members == 1, m)
+}
+
+// write writes members of an object with a comma before each but its first.
+func (j *jsonWriter) write(first bool, list ...member) error {
+	for k, m := range list {
+		if !first || k > 0 {
+			j.w.WriteByte(',')
+		}
+		if err := j.value(m.key); err != nil {
+			return err
+		}
+		j.w.WriteByte(':')
+		if err := j.value(m.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value writes any value, with all control characters escaped.
+func (j *jsonWriter) value(v any) error {
+	text, err := jsonText(v)
+	if err != nil {
+		return err
+	}
+	_, err = j.w.Write(text)
+	return err
+}
+
+// jsonImage is an image as it is written.
+type jsonImage struct {
+	ID     string `json:"id"`
+	Load   string `json:"load"`
+	Size   uint64 `json:"size"`
+	Path   string `json:"path"`
+	Arch   string `json:"arch,omitempty"`
+	Offset string `json:"file_offset,omitempty"`
+}
+
+func (j *jsonWriter) images(list []*Image, extra [][]member) error {
+	if err := j.s.SetImages(list); err != nil {
+		return err
+	}
+	j.key("images")
+	j.w.WriteByte('[')
+	for k, im := range list {
+		if k > 0 {
+			j.w.WriteByte(',')
+		}
+		j.w.WriteByte('\n')
+		out := jsonImage{ID: im.ID, Load: hex(im.Load), Size: im.Size, Path: im.Path, Arch: im.Arch}
+		if im.Offset != 0 {
+			out.Offset = hex(im.Offset)
+		}
+		var rest []member
+		if k < len(extra) {
+			rest = extra[k]
+		}
+		if err := j.extended(out, rest); err != nil {
+			return err
+		}
+	}
+	j.w.WriteByte(']')
+	return nil
+}
+
+// extended writes a struct and further members as one object.
+func (j *jsonWriter) extended(v any, rest []member) error {
+	text, err := jsonText(v)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		_, err = j.w.Write(text)
+		return err
+	}
+	j.w.Write(text[:len(text)-1])
+	if err := j.write(false, rest...); err != nil {
+		return err
+	}
+	return j.w.WriteByte('}')
+}
+
+func (j *jsonWriter) thread(tid json.RawMessage, name string) error {
+	if j.threads < 0 {
+		j.key("threads")
+		j.w.WriteByte('[')
+		j.threads = 0
+	}
+	if j.threads > 0 {
+		j.w.WriteByte(',')
+	}
+	j.threads++
+	j.frames = 0
+	j.walk = Walk{}
+	j.w.WriteString("\n{")
+	if tid != nil {
+		if err := j.write(true, member{"tid", tid}); err != nil {
+			return err
+		}
+		j.w.WriteByte(',')
+	}
+	if name != "" {
+		j.w.WriteString(`"name":`)
+		if err := j.value(name); err != nil {
+			return err
+		}
+		j.w.WriteByte(',')
+	}
+	_, err := j.w.WriteString(`"frames":[`)
+	return err
+}
+
+// jsonFrame is a frame as it is written.
+type jsonFrame struct {
+	Address string     `json:"address"`
+	Image   string     `json:"image,omitempty"`
+	Offset  string     `json:"offset,omitempty"`
+	Inline  []jsonCall `json:"inline"`
+	Reason  string     `json:"reason,omitempty"`
+}
+
+// jsonCall is one function as it is written; `symbols lookup` has the same keys.
+type jsonCall struct {
+	Function string `json:"function"`
+	Linkage  string `json:"linkage_name"`
+	File     string `json:"file"`
+	Line     uint32 `json:"line"`
+	Inlined  bool   `json:"inlined"`
+}
+
+func (j *jsonWriter) frame(f *Frame, extra []member) error {
+	if err := j.ctx.Err(); err != nil {
+		return context.Cause(j.ctx)
+	}
+	var n Named
+	j.s.Next(j.ctx, &j.walk, f, &n)
+	if j.frames > 0 {
+		j.w.WriteByte(',')
+	}
+	j.frames++
+	j.w.WriteByte('\n')
+	return j.extended(frameJSON(&n), extra)
+}
+
+func frameJSON(n *Named) jsonFrame {
+	out := jsonFrame{Address: hex(n.Address), Inline: make([]jsonCall, len(n.Calls)), Reason: n.Reason}
+	if n.Image != nil {
+		if out.Image = n.Image.Path; out.Image == "" {
+			out.Image = n.Image.ID
+		}
+		out.Offset = hex(n.Offset)
+	}
+	for k, c := range n.Calls {
+		out.Inline[k] = jsonCall(c)
+	}
+	return out
+}
+
+func (j *jsonWriter) endThread(extra []member) error {
+	j.w.WriteByte(']')
+	if err := j.write(false, extra...); err != nil {
+		return err
+	}
+	return j.w.WriteByte('}')
+}
+
+// endThreads closes the list of threads, if it is open.
+func (j *jsonWriter) endThreads() {
+	if j.threads >= 0 {
+		j.w.WriteByte(']')
+		j.threads = -1
+	}
+}
+
+func (j *jsonWriter) end() error {
+	j.endThreads()
+	if j.members == 0 {
+		j.w.WriteByte('{')
+	}
+	_, err := j.w.WriteString("\n}\n")
+	if err != nil {
+		return err
+	}
+	return j.w.Flush()
+}
+
+// jsonText is v as JSON on one line, with all control characters escaped: encoding/json
+// leaves DEL and those from U+0080 to U+009F, which some terminals obey.
+func jsonText(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // C++ names are full of < and &
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	isControl := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
+	if bytes.IndexFunc(text, isControl) < 0 {
+		return text, nil
+	}
+	escaped := make([]byte, 0, len(text)+16)
+	for len(text) > 0 { // outside strings there are none
+		r, n := utf8.DecodeRune(text)
+		if isControl(r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		} else {
+			escaped = append(escaped, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return escaped, nil
+}
