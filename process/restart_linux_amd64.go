@@ -61,6 +61,9 @@ func (t *Thread) keepRestartable() error {
 	if err != nil {
 		return err
 	}
+	if restartCode(*regs) == restartByBlock {
+		return t.avoidRestartSyscall(regs)
+	}
 	if !inSyscall(*regs) || regs.Rax != negative(int64(unix.EINTR)) {
 		return nil
 	}
@@ -68,6 +71,30 @@ func (t *Thread) keepRestartable() error {
 		return nil
 	}
 	regs.Rax = negative(restartNoHand)
+	return t.SetRegs(regs)
+}
+
+// avoidRestartSyscall makes a call with a timeout start over where a seccomp filter
+// forbids restart_syscall, by which the kernel would go on with the rest of it: it is
+// for the stop alone that the thread would be killed there. Where the filter has come
+// since and forbids the call itself, it ends with EINTR.
+func (t *Thread) avoidRestartSyscall(regs *Regs) error {
+	_, err := ptracePointer(unix.PTRACE_SECCOMP_GET_FILTER, t.TID, 0, nil)
+	if errors.Is(err, unix.EINVAL) {
+		return nil // no filter; and in strict mode nothing has a timeout
+	}
+	if allowed, err := t.SeccompAllows(unix.SYS_RESTART_SYSCALL); err == nil && allowed {
+		return nil
+	}
+	number, err := t.callInProgress(*regs)
+	if err != nil {
+		return nil // as the kernel has it
+	}
+	regs.Orig_rax, regs.Rax = number, negative(restartNoHand)
+	allowed, err := t.SeccompAllows(uintptr(number), regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9)
+	if err == nil && !allowed {
+		regs.Rax = negative(int64(unix.EINTR))
+	}
 	return t.SetRegs(regs)
 }
 

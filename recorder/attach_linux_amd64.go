@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +25,12 @@ type session struct {
 	size   uint64
 	chunks int // of the pool
 
-	maps      []process.Mapping // as they were before the sites' pages were read
-	restorers []uint64          // see findRestorers
-	patches   []probe.Patch
-	patched   bool
-	stopped   time.Duration // that the process stood still for attaching
+	maps       []process.Mapping // as they were before the sites' pages were read
+	restorers  []uint64          // see findRestorers
+	patches    []probe.Patch
+	patched    bool
+	guardTries int           // see guardRetries
+	stopped    time.Duration // that the process stood still for attaching
 }
 
 // stopRetries is how often a stop is tried that found a thread where it must not be.
@@ -67,8 +69,14 @@ func (s *session) close() {
 
 // prepare makes the stubs and writes them, and everything else that doesn't need the process to stand.
 func (s *session) prepare() (islands, all []page, err error) {
+	for i, a := range s.arenas {
+		s.rt.Gates[i] = a.gate()
+	}
 	for _, a := range s.arenas {
 		if err := a.compile(s.rt); err != nil {
+			return nil, nil, err
+		}
+		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
 			return nil, nil, err
 		}
 		if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
@@ -76,10 +84,6 @@ func (s *session) prepare() (islands, all []page, err error) {
 		}
 		s.patches = append(s.patches, a.code.Patches...)
 	}
-	if s.maps, err = s.p.Maps(); err != nil {
-		return nil, nil, err
-	}
-	s.restorers = findRestorers(s.p, s.maps)
 	if err := s.memory.Populate(); err != nil {
 		return nil, nil, err
 	}
@@ -87,11 +91,33 @@ func (s *session) prepare() (islands, all []page, err error) {
 	if err := rec.put(s.memory.Recovery()); err != nil {
 		return nil, nil, err
 	}
-	island, _ := split(s.patches)
+	for try := 0; ; try++ {
+		islands, all, err = s.prepareText()
+		if (errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)) && try < leftRetries {
+			time.Sleep(time.Millisecond) // a library went just then
+			continue
+		}
+		s.restorers = findRestorers(s.p, s.maps)
+		return islands, all, err
+	}
+}
+
+// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out.
+func (s *session) prepareText() (islands, all []page, err error) {
+	if s.maps, err = s.p.Maps(); err != nil {
+		return nil, nil, err
+	}
+	patches := s.patches
+	for _, im := range s.images {
+		if im.loose && slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, s.maps, m.Start) }) {
+			patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return p.Addr >= im.lo && p.Addr < im.hi })
+		}
+	}
+	island, _ := split(patches)
 	if islands, err = preparePages(s.p, island); err != nil {
 		return nil, nil, err
 	}
-	all, err = preparePages(s.p, s.patches)
+	all, err = preparePages(s.p, patches)
 	return islands, all, err
 }
 
@@ -103,7 +129,8 @@ func (s *session) switchOn(ctx context.Context, islands, all []page) error {
 	for try := 0; ; try++ {
 		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, islands, all) })
 		s.stopped += d
-		if errors.Is(err, errInTheWay) && try < stopRetries {
+		// Another recorder may be looking at the process, only to be turned away.
+		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
@@ -127,8 +154,11 @@ func (s *session) onIn(st *process.Stopped, islands, all []page) error {
 		return err
 	}
 	islands, all = without(islands, maps, other), without(all, maps, other)
+	if err := checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
+		return err
+	}
 	s.mapChunks(st)
-	if err := s.clearSites(st, maps); err != nil {
+	if err := s.clearSites(st, maps, all); err != nil {
 		return err
 	}
 	s.patched = true
@@ -154,9 +184,20 @@ func (s *session) mapChunks(st *process.Stopped) {
 }
 
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
-// had come by the site; and the same for PCs that signal handlers will return to.
-func (s *session) clearSites(st *process.Stopped, maps []process.Mapping) error {
+// had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
+// where sites are not written, another library's code may stand.
+func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page) error {
+	written := map[uint64]bool{} // starts of mappings
+	for i := range pages {
+		if m := mappingAt(maps, pages[i].addr); m != nil {
+			written[m.Start] = true
+		}
+	}
 	inside := func(pc uint64) *probe.Code {
+		m := mappingAt(maps, pc)
+		if m == nil || !written[m.Start] {
+			return nil
+		}
 		for _, a := range s.arenas {
 			if a.code.Inside(pc) {
 				return a.code
@@ -168,6 +209,10 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping) error 
 		regs, err := t.Regs()
 		if err != nil {
 			return err
+		}
+		if s.insideGuarded(regs) && s.guardTries < guardRetries {
+			s.guardTries++
+			return fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
 		}
 		code := inside(regs.Rip)
 		if code == nil {
@@ -200,6 +245,27 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping) error 
 		}
 	}
 	return nil
+}
+
+// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be. It is there for some
+// nanoseconds; but a thread may do nothing else than call syscall.
+const guardRetries = 8
+
+// insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
+// to restrict its system calls with nobody to notice. One that stands in a system call has made it.
+func (s *session) insideGuarded(regs *process.Regs) bool {
+	if int64(regs.Orig_rax) >= 0 {
+		return false
+	}
+	for _, a := range s.arenas {
+		for i := range a.fns {
+			f := &a.fns[i]
+			if at := f.Addr + f.Slide; f.Guard != probe.GuardNone && regs.Rip > at && regs.Rip-at < f.Size {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // gate opens all gates with the address of the slots, or closes them with 0.

@@ -47,7 +47,10 @@ func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize
 			return err
 		})
 		u.stopped += d
-		if err = serr; err != nil || u.left == "" || try >= leftRetries {
+		err = serr
+		// Another recorder may be looking at the process, only to be turned away.
+		again := err == nil && u.left != "" && !w.forbidden || errors.Is(err, process.ErrTraced)
+		if !again || try >= leftRetries {
 			break
 		}
 		time.Sleep(time.Millisecond << min(try, 6))
@@ -71,6 +74,7 @@ type undoWork struct {
 	hops      map[uint64]bool // addresses of the islands
 	pages     []page          // with the sites restored
 	foreign   int
+	forbidden bool // the process's seccomp filters don't let memory be unmapped
 	restorers []uint64
 }
 
@@ -144,7 +148,11 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err := writePages(w.p, text, newSide); err != nil || left != "" {
 		return left, err
 	}
-	if err := unmap(st, w.r, w.ring.base, w.ring.size); errors.Is(err, process.ErrNoSafeThread) {
+	err = unmap(st, w.r, w.ring.base, w.ring.size)
+	if errors.Is(err, process.ErrSeccomp) {
+		w.forbidden = true
+	}
+	if w.forbidden || errors.Is(err, process.ErrNoSafeThread) {
 		return err.Error(), nil
 	} else if err != nil {
 		return "", err
@@ -347,6 +355,10 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 		return d, nil
 	}
 	d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < leftRetries; try++ {
+		time.Sleep(time.Millisecond) // a library came or went while it was read
+		d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+	}
 	return d, err
 }
 
@@ -360,8 +372,8 @@ func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
 	seen := map[file]bool{}
 	for i := range patches {
 		m := mappingAt(maps, patches[i].Addr)
-		if m == nil || seen[file{m.Dev, m.Inode}] {
-			continue
+		if m == nil || m.Inode == 0 || m.Perm&process.PermExec == 0 || seen[file{m.Dev, m.Inode}] {
+			continue // its library has gone
 		}
 		seen[file{m.Dev, m.Inode}] = true
 		im, err := openImage(p, *m, maps)

@@ -95,7 +95,7 @@ func (d *drain) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if silent := time.Since(last); silent > longSilence {
+		if silent := time.Since(last); silent > longSilence && !d.r.s.memory.Sandboxed() {
 			if err := d.reopen(silent); err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func (d *drain) loop(ctx context.Context) error {
 			}
 			return err
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || d.r.s.memory.Sandboxed() {
 			return nil
 		}
 		now := time.Now()
@@ -143,6 +143,9 @@ func (d *drain) reopen(silent time.Duration) error {
 		d.r.notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))
 		if err := s.gate(s.rt.Ring + ring.SlotsOff); err != nil && s.p.Alive() {
 			return err
+		}
+		if s.memory.Sandboxed() { // just then
+			return s.gate(0)
 		}
 		return nil
 	}

@@ -81,7 +81,7 @@ func refuseGo(o *object.Image, planned []probe.Function) {
 	}
 	for i := range planned {
 		if f := &planned[i]; f.Tier != probe.TierNone {
-			f.Tier, f.Reason, f.Sites = probe.TierNone, probe.ReasonGo, nil
+			f.Refuse(probe.ReasonGo, 0)
 		}
 	}
 }

@@ -25,14 +25,17 @@ type image struct {
 	lo, hi uint64 // addresses it occupies
 	text   []process.Mapping
 	loose  bool // it may be unloaded
+	// unchosen says that none of its functions is traced: it is there for its guards.
+	unchosen bool
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
 }
 
 func (im *image) close() { im.object.Close() }
 
-// findImages opens every ELF file that has executable pages mapped, and plans those whose module is chosen.
-func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image, error) {
+// findImages opens every ELF file that has executable pages mapped, and plans those whose module is chosen; with guards also
+// those that define a function to be guarded.
+func findImages(ctx context.Context, p *process.Process, ch *chooser, guards bool) ([]*image, error) {
 	maps, err := p.Maps()
 	if err != nil {
 		return nil, err
@@ -60,27 +63,59 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser) ([]*image,
 		if m.Path == exe {
 			names = append(names, own...)
 		}
-		if !ch.module(names...) {
+		chosen := ch.module(names...)
+		if !chosen && !(guards && hasGuards(p, m)) {
 			continue
 		}
-		im, err := openImage(p, m, maps)
-		if err != nil {
+		im, err := planned(ctx, p, m, maps)
+		if err != nil && (chosen || ctx.Err() != nil) {
 			return fail(err)
 		}
-		if im == nil {
+		if err != nil || im == nil {
 			continue
 		}
+		im.unchosen = !chosen
 		images = append(images, im)
-		if im.plan, err = im.probe.Plan(ctx); err != nil {
-			return fail(fmt.Errorf("callreel: %s: %w", im.path, err))
-		}
-		refuseGo(im.object, im.plan)
-		if err := im.compareText(p); err != nil {
-			return fail(err)
-		}
 	}
 	markLoose(images, exe)
 	return images, nil
+}
+
+// planned opens the file behind an executable mapping and plans it; nil if it can't be probed at all.
+func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*image, error) {
+	im, err := openImage(p, m, maps)
+	if err != nil || im == nil {
+		return nil, err
+	}
+	if im.plan, err = im.probe.Plan(ctx); err != nil {
+		im.close()
+		return nil, fmt.Errorf("callreel: %s: %w", im.path, err)
+	}
+	refuseGo(im.object, im.plan)
+	if err := im.compareText(p); err != nil {
+		im.close()
+		if errors.Is(err, process.ErrNoMapping) { // a library has gone meanwhile
+			err = nil
+		}
+		return nil, err
+	}
+	return im, nil
+}
+
+// hasGuards says whether the file behind a mapping defines functions to be guarded. One that can't be read has none that
+// could be.
+func hasGuards(p *process.Process, m process.Mapping) bool {
+	path, err := p.ExeFile(m)
+	if err != nil {
+		return false
+	}
+	o, err := object.Open(path)
+	if err != nil {
+		return false
+	}
+	defer o.Close()
+	has, err := probe.HasGuards(o)
+	return err == nil && has
 }
 
 // loose says whether the image at addr may be unloaded while the process runs: it isn't the program, nor one of the
@@ -216,8 +251,8 @@ func slides(o *object.Image, m process.Mapping) []uint64 {
 func (im *image) compareText(p *process.Process) error {
 	buf := make([]byte, 0)
 	for i := range im.plan {
-		if f := &im.plan[i]; f.Tier != probe.TierNone && !im.mapped(f) {
-			f.Tier, f.Reason, f.Sites = probe.TierNone, probe.ReasonUnmapped, nil
+		if f := &im.plan[i]; probed(f) && !im.mapped(f) {
+			f.Refuse(probe.ReasonUnmapped, 0)
 		}
 	}
 	for _, m := range im.text {
@@ -273,6 +308,9 @@ func (im *image) fileBytes(link, size uint64) ([]byte, error) {
 	return nil, fmt.Errorf("callreel: %s: no segment for the text at %#x", im.path, link)
 }
 
+// probed says whether anything is to be written for a function.
+func probed(f *probe.Function) bool { return f.Tier != probe.TierNone || len(f.GuardSites()) > 0 }
+
 func (im *image) mapped(f *probe.Function) bool {
 	for _, m := range im.text {
 		if a := f.Addr + im.slide; a >= m.Start && a < m.End {
@@ -286,10 +324,9 @@ func (im *image) mapped(f *probe.Function) bool {
 func (im *image) refuseDiffering(link uint64, mem, file []byte) {
 	for i := range im.plan {
 		f := &im.plan[i]
-		for k := range f.Sites {
-			s := &f.Sites[k]
+		for _, s := range slices.Concat(f.Sites, f.GuardSites()) {
 			if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
-				f.Tier, f.Reason, f.At, f.Sites = probe.TierNone, probe.ReasonText, s.Addr, nil
+				f.Refuse(probe.ReasonText, s.Addr)
 				break
 			}
 		}
@@ -312,7 +349,7 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) ([]Function, err
 	}
 	defer p.Close()
 	ch := newChooser(&c)
-	images, err := findImages(ctx, p, ch)
+	images, err := findImages(ctx, p, ch, false)
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,7 @@ type Result struct {
 	DetachStop   time.Duration
 	TextVerified bool   // after detaching the text is the files', byte for byte; true for a process that has ended
 	Ended        bool   // the process ended, or replaced its program, before the recording did
+	Sandboxed    bool   // recording ended as the process began to restrict its own system calls (seccomp)
 	Left         string // why memory of ours stays mapped in the target, empty if it doesn't
 
 	// ExitCode is the command's own, or 128+signal.

@@ -129,31 +129,34 @@ func (r *recording) notice(format string, args ...any) {
 // choose plans the process's images and groups what is chosen into arenas.
 func (r *recording) choose(ctx context.Context) error {
 	ch := newChooser(&r.opt.Choice)
-	images, err := findImages(ctx, r.s.p, ch)
+	images, err := findImages(ctx, r.s.p, ch, true)
 	if err != nil {
 		return err
 	}
 	r.s.images = images
 	r.result.Refused = map[string]int{}
-	chosen := map[*image][]probe.Selected{}
+	chosen, guards := map[*image][]probe.Selected{}, map[*image][]probe.Selected{}
 	id := uint32(1)
 	var with []*image
 	for _, im := range images {
 		for i := range im.plan {
 			f := &im.plan[i]
-			if !ch.function(f.Names(), f.Size) {
+			if im.unchosen || !ch.function(f.Names(), f.Size) {
+				guards[im] = append(guards[im], guardOf(im, f)...)
 				continue
 			}
 			r.result.Seen++
 			if f.Tier == probe.TierNone {
 				r.result.Refused[string(f.Reason)]++
+				guards[im] = append(guards[im], guardOf(im, f)...)
 				continue
-			}
-			if len(chosen[im]) == 0 {
-				with = append(with, im)
 			}
 			chosen[im] = append(chosen[im], probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
 			id++
+		}
+		im.unchosen = len(chosen[im]) == 0
+		if !im.unchosen || len(guards[im]) > 0 {
+			with = append(with, im)
 		}
 	}
 	r.result.Traced = int(id - 1)
@@ -166,15 +169,24 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless}
 	r.s.arenas = groupImages(with)
+	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
 		for _, im := range a.images {
-			a.fns = append(a.fns, chosen[im]...)
+			a.fns = append(append(a.fns, chosen[im]...), guards[im]...)
 		}
 		if err := a.measure(r.s.rt); err != nil {
 			return err
 		}
 	}
 	return r.setup()
+}
+
+// guardOf is the guard of a function that is not traced, if it is one.
+func guardOf(im *image, f *probe.Function) []probe.Selected {
+	if len(f.GuardSites()) == 0 {
+		return nil
+	}
+	return []probe.Selected{{Function: f, Image: im.probe, Slide: im.slide}}
 }
 
 // commonest names the reason that refused most functions, and how many.
@@ -211,9 +223,9 @@ func (r *recording) setup() error {
 	patches := 0
 	for _, a := range r.s.arenas {
 		for i := range a.fns {
-			for k := range a.fns[i].Sites {
+			for _, site := range a.fns[i].Patched() {
 				patches++
-				if a.fns[i].Sites[k].Island != 0 {
+				if site.Island != 0 {
 					patches++
 				}
 			}
@@ -251,6 +263,9 @@ func (r *recording) create() error {
 	r.images = map[*image]reel.ImageID{}
 	for _, a := range r.s.arenas {
 		for _, im := range a.images {
+			if im.unchosen {
+				continue
+			}
 			id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
 			if err != nil {
 				return errors.Join(err, r.abandon())
@@ -274,6 +289,9 @@ func (r *recording) addFunctions() error {
 		}
 		for i := range a.fns {
 			f := &a.fns[i]
+			if f.ID == 0 {
+				continue
+			}
 			table[f.ID-1] = reel.Function{Name: f.Name, Image: byProbe[f.Image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 		}
 	}
@@ -306,7 +324,10 @@ func (r *recording) attach(ctx context.Context) error {
 		err = r.s.switchOn(ctx, islands, all)
 	}
 	if err != nil {
-		_, e := r.s.detach(context.WithoutCancel(ctx))
+		u, e := r.s.detach(context.WithoutCancel(ctx))
+		if u.left != "" {
+			r.notice("memory of callreel's stays mapped in the process, unused: %s", u.left)
+		}
 		return errors.Join(err, e)
 	}
 	return nil
@@ -325,6 +346,10 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	u, derr := r.s.detach(context.WithoutCancel(ctx))
 	if derr != nil {
 		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.p.Pid()))
+	}
+	if r.s.memory.Sandboxed() {
+		r.result.Sandboxed = true
+		r.notice("the process restricts its own system calls from here on (seccomp): recording has ended")
 	}
 	if ferr := d.finish(u.gone); err == nil {
 		err = ferr
@@ -373,7 +398,8 @@ func (r *recording) verify(u undoing) (bool, error) {
 	}
 	for _, im := range r.s.images {
 		ok, err := im.verifyText(r.s.p)
-		for try := 0; im.loose && (!ok || err != nil) && try < 3; try++ { // a library came or went while it was read
+		for try := 0; im.loose && (!ok || err != nil) && r.s.p.Alive() && try < leftRetries; try++ {
+			time.Sleep(time.Millisecond) // a library came or went while it was read
 			ok, err = im.verifyText(r.s.p)
 		}
 		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.p.Alive() {

@@ -151,6 +151,7 @@ type summary struct {
 	DetachStopMS float64 `json:"detach_stop_ms"`
 	TextVerified bool    `json:"text_verified"`
 	Ended        bool    `json:"ended"`
+	Sandboxed    bool    `json:"sandboxed,omitempty"`
 	Left         string  `json:"left,omitempty"`
 	File         string  `json:"file"`
 	ExitCode     *int    `json:"exit_code,omitempty"`
@@ -161,7 +162,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 		Calls: r.Calls, Events: r.Events, Dropped: r.Dropped, LostExits: r.LostExits, Torn: r.Torn,
 		Bytes: r.Bytes, Threads: r.Threads,
 		AttachStopMS: milliseconds(r.AttachStop), DetachStopMS: milliseconds(r.DetachStop),
-		TextVerified: r.TextVerified, Ended: r.Ended, Left: r.Left, File: f.output,
+		TextVerified: r.TextVerified, Ended: r.Ended, Sandboxed: r.Sandboxed, Left: r.Left, File: f.output,
 	}
 	s.Functions.Seen, s.Functions.Traced, s.Functions.Compiled = r.Seen, r.Traced, r.Traced
 	s.Functions.Refused = r.Refused

@@ -41,6 +41,7 @@ func TestTargetsHoldUntraced(t *testing.T) {
 		{name: "seccomp kills", target: "seccomp", args: []string{"kill"}, some: "ok"},
 		{name: "seccomp strict", target: "seccomp", args: []string{"strict"}, some: "ok"},
 		{name: "seccomp fails calls", target: "seccomp", args: []string{"errno"}, some: "ok"},
+		{name: "sandboxes itself", target: "sandbox", args: []string{"threads"}, some: "ok"},
 		{name: "seccomp allows", target: "seccomp", args: []string{"allow"}, some: "ok"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

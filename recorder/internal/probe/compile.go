@@ -10,12 +10,21 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// Selected is a planned function that is to be probed, with its ID in the reel.
+// Selected is a planned function that is to be probed, with its ID in the reel. ID 0 is for a function that is only
+// guarded, see Guard: it writes no events.
 type Selected struct {
 	*Function
 	Image *Image
 	ID    uint32
 	Slide uint64 // load address minus link address
+}
+
+// Patched are the sites that are written for it.
+func (fn *Selected) Patched() []Site {
+	if fn.ID == 0 {
+		return fn.GuardSites()
+	}
+	return fn.Sites
 }
 
 // Patch is bytes of the target that change. Addresses are the target's.
@@ -49,6 +58,9 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	code := &Code{Base: base}
 	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+len(fns)*160)), rt: &rt}
 	rt.Slow = c.emitSlow()
+	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
+		rt.guard = c.emitGuard(rt.nap)
+	}
 	rt.Shared = [2]uint64{}
 	if len(fns) > InlineLimit {
 		shared := [2]uint64{}
@@ -98,9 +110,10 @@ type stub struct {
 // function emits the stubs of one function. The entry's comes first: jumps back to the entry need its address.
 func (code *Code) function(c *coder, fn *Selected) error {
 	s := &stub{coder: c, code: code, fn: fn}
+	sites := fn.Patched()
 	for _, entry := range []bool{true, false} {
-		for i := range fn.Sites {
-			site := &fn.Sites[i]
+		for i := range sites {
+			site := &sites[i]
 			if (site.Role == RoleEntry) != entry {
 				continue
 			}
@@ -136,19 +149,28 @@ func (s *stub) branch(site *Site, at uint64) (uint64, error) {
 		}
 		return s.body, nil
 	case site.Role == RoleEntry:
-		s.event(s.fn.ID, false, site.SPDelta)
+		s.event(false, site.SPDelta)
+		s.guard(s.fn.Guard)
 	default:
-		s.event(s.fn.ID, true, 0)
+		s.event(true, 0)
 	}
 	s.JmpTo(to)
 	return at, nil
 }
 
+// event emits the function's event, if it is traced.
+func (s *stub) event(exit bool, spDelta int32) {
+	if s.fn.ID != 0 {
+		s.coder.event(s.fn.ID, exit, spDelta)
+	}
+}
+
 // window emits the stub of a window: the entry event if it is the entry, the moved instructions, the way back.
 func (s *stub) window(site *Site) error {
 	if site.Role == RoleEntry {
-		s.event(s.fn.ID, false, 0)
+		s.event(false, 0)
 		s.body = s.PC()
+		s.guard(s.fn.Guard)
 	}
 	for i := range site.Moved {
 		m := &site.Moved[i]
@@ -177,7 +199,7 @@ func (s *stub) move(m *Moved) error {
 	switch m.Inst.Kind {
 	case amd64.Return, amd64.IndirectJump, amd64.Jump:
 		if m.Exit {
-			s.event(s.fn.ID, true, 0)
+			s.event(true, 0)
 		}
 		if direct {
 			s.JmpTo(to)
@@ -213,10 +235,9 @@ func (s *stub) move(m *Moved) error {
 // leaving puts off the code of a conditional exit that is taken.
 func (s *stub) leaving(to uint64) amd64.Label {
 	l := s.NewLabel()
-	id := s.fn.ID
 	s.cold = append(s.cold, func() {
 		s.Place(l)
-		s.event(id, true, 0)
+		s.event(true, 0)
 		s.JmpTo(to)
 	})
 	return l

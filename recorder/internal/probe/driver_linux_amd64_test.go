@@ -22,18 +22,6 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// need skips a test for want of something on this machine; in CI that is a failure.
-func need(t testing.TB, what string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("needs %s: %v", what, err)
-}
-
 const targetsDir = "../../../testdata/targets/"
 
 // Where things stand in programs that patch themselves: linked to low fixed addresses, so within reach of the arena.
@@ -235,6 +223,7 @@ type stubSetup struct {
 	chunks   int
 	ids      int
 	spDelta  bool // entries whose stack pointer has moved already
+	guard    Guard
 }
 
 // driver is a running child with event code.
@@ -256,6 +245,8 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Slow = c.emitSlow()
+	rt.Gates = []uint64{gate, gate + otherGate}
+	rt.guard = c.emitGuard(rt.nap)
 	if s.shared {
 		shared := [2]uint64{}
 		for i := range shared {
@@ -277,6 +268,9 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, -delta))
 			}
 			c.event(id, exit, delta)
+			if !exit {
+				c.guard(s.guard)
+			}
 			if delta != 0 {
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, delta))
 			}
@@ -290,6 +284,9 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	}
 	return code, funcs
 }
+
+// otherGate is where, behind the gate, the driver keeps a word that stands for another arena's.
+const otherGate = 8 * 64
 
 func startDriver(t *testing.T, s stubSetup) *driver {
 	t.Helper()

@@ -34,6 +34,10 @@ type Runtime struct {
 	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
 	Slow   uint64
 	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
+	// Gates are the gate words of all arenas of the process, which a guard closes; guard is its address, once emitted.
+	Gates []uint64
+	guard uint64
+	nap   uint64 // where the time of a nap stands
 }
 
 // Event code keeps what it clobbers below the stack pointer S, where at an entry, a return or a tail jump nothing is live

@@ -103,11 +103,17 @@ const (
 // it. Where the search ends with nothing found, the target came as an argument.
 func (p *planner) targetOf(k int) made {
 	in := &p.insts[k]
-	if in.HasMem {
+	reg := amd64.Reg(in.RM)
+	switch {
+	case in.thunk.is && !in.thunk.known:
+		return madeOther
+	case in.thunk.is:
+		reg = in.thunk.reg
+	case in.HasMem:
 		return p.loadedBy(in)
 	}
 	tr := tracer{p: p, seen: map[int]bool{}}
-	tr.add(k, amd64.Reg(in.RM))
+	tr.add(k, reg)
 	return tr.run()
 }
 

@@ -15,6 +15,7 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 	}
 	im.sweepAll()
 	im.cutPieces()
+	im.markThunks()
 	im.refuseData()
 	im.markCancellation()
 	if err := im.markData(); err != nil {
@@ -44,6 +45,11 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 			if again := p.plan(&fns[i]); again.Tier != TierNone {
 				out[i] = again
 			}
+		}
+	}
+	for i := range out {
+		if f := &out[i]; f.Tier == TierNone && f.Guard != GuardNone {
+			f.guardSite = p.guard(&fns[i])
 		}
 	}
 	slices.SortFunc(out, func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) })

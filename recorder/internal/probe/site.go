@@ -82,6 +82,30 @@ type Function struct {
 	Reason  Reason
 	At      uint64 // where the reason was met, 0 if it isn't a place
 	Sites   []Site
+	Guard   Guard // what its arguments may ask for
+
+	guardSite *Site // the entry's, of a function without a tier
+}
+
+// GuardSites are what it takes to look at the function's arguments: its entry's site, none when it can't be had.
+func (f *Function) GuardSites() []Site {
+	switch {
+	case f.Guard == GuardNone:
+	case f.Tier == TierNone && f.guardSite != nil:
+		return []Site{*f.guardSite}
+	default:
+		for i := range f.Sites {
+			if f.Sites[i].Role == RoleEntry {
+				return f.Sites[i : i+1]
+			}
+		}
+	}
+	return nil
+}
+
+// Refuse takes all sites away from the function. at is where the reason was met, 0 if it isn't a place.
+func (f *Function) Refuse(why Reason, at uint64) {
+	f.Tier, f.Reason, f.At, f.Sites, f.guardSite = TierNone, why, at, nil, nil
 }
 
 // Names are the function's names, the best first.

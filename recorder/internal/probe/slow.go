@@ -27,11 +27,15 @@ func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, s
 // belongs to this thread alone, so nothing else does. A signal that came between the failed claim and the blocking may
 // have changed the chunk: the claim is therefore tried again first.
 //
+// System calls are made only while the thread is counted in HdrInSlow and has seen the gate open since: a guard closes
+// the gates and waits for those that are counted, see guard.go. Where that is seen to be closed after a nap, signals are
+// as they were, and nothing but the registers is left to put back.
+//
 // Registers inside: RBX word, RBP entry SP, R8 slot, R9 ring, R13 how often it has waited.
 type slowPath struct {
 	*coder
-	entryDrop, out, block, claim, write, unblock amd64.Label
-	acquire, install, exitSpare, register        amd64.Label
+	entryDrop, out, leave, block, claim, write, unblock amd64.Label
+	again, acquire, install, exitSpare, register        amd64.Label
 }
 
 // emitSlow appends the slow path and returns its address.
@@ -40,16 +44,18 @@ func (c *coder) emitSlow() uint64 {
 	maskAt := c.PC()
 	c.Raw(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF) // all signals
 	napAt := c.PC()
+	c.rt.nap = napAt
 	c.Raw(0, 0, 0, 0, 0, 0, 0, 0)          // 0 s
 	c.Raw(0xA0, 0x86, 0x01, 0, 0, 0, 0, 0) // 100,000 ns
 	c.Align(64)
 	addr := c.PC()
 	s := &slowPath{coder: c}
-	for _, l := range []*amd64.Label{&s.entryDrop, &s.out, &s.block, &s.claim, &s.write, &s.unblock, &s.acquire, &s.install, &s.exitSpare, &s.register} {
+	for _, l := range []*amd64.Label{&s.entryDrop, &s.out, &s.leave, &s.again, &s.block, &s.claim, &s.write, &s.unblock, &s.acquire, &s.install, &s.exitSpare, &s.register} {
 		*l = c.NewLabel()
 	}
 	s.prologue()
 	s.quickDrop()
+	s.enter()
 	s.blockSignals(maskAt)
 	s.tryClaim()
 	s.registerThread()
@@ -86,6 +92,8 @@ func (s *slowPath) prologue() {
 }
 
 func (s *slowPath) epilogue() {
+	s.Place(s.leave)
+	s.count(-1)
 	s.Place(s.out)
 	for i := len(saved) - 1; i >= 0; i-- {
 		s.Pop(saved[i])
@@ -110,9 +118,26 @@ func (s *slowPath) quickDrop() {
 	s.Jcc(amd64.CondBE, s.out)
 }
 
+// enter counts the thread, and goes on only with the gate open. The locked addition stands before the look at the gate
+// as the guard's closing stands before its look at the count: one of the two sees the other.
+func (s *slowPath) enter() {
+	s.Place(s.block)
+	s.count(1)
+	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
+	s.Jcc(amd64.CondE, s.leave)
+}
+
+// count adds to HdrInSlow and the thread's own part of it. RCX is clobbered.
+func (s *slowPath) count(n int64) {
+	s.MovImm64(amd64.RCX, uint64(n))
+	s.LockXadd64(s.hdr(ring.HdrInSlow), amd64.RCX)
+	s.MovImm64(amd64.RCX, uint64(n))
+	s.Xadd64(s.slot(ring.SlotInSlow), amd64.RCX)
+}
+
 // blockSignals also makes room on the stack for the old mask.
 func (s *slowPath) blockSignals(maskAt uint64) {
-	s.Place(s.block)
+	s.Place(s.again)
 	s.Lea(amd64.RSP, amd64.At(amd64.RSP, -16))
 	s.MovImm32(amd64.RAX, sysRtSigprocmask)
 	s.MovImm32(amd64.RDI, sigBlock)
@@ -257,6 +282,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.startDropping()
 	// Signals go back to what they were before the drop is counted, in code shared with the quick way.
 	s.restoreMask()
+	s.count(-1)
 	s.Jmp(s.entryDrop)
 }
 
@@ -295,10 +321,10 @@ func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
 	s.Lea(amd64.RDI, amd64.AtAddr(napAt))
 	s.MovImm32(amd64.RSI, 0)
 	s.Syscall()
-	// Recording may have ended meanwhile.
+	// Recording may have ended meanwhile, or system calls be forbidden.
 	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
-	s.Jcc(amd64.CondE, s.out)
-	s.Jmp(s.block)
+	s.Jcc(amd64.CondE, s.leave)
+	s.Jmp(s.again)
 }
 
 // heartbeat compares the recorder's silence with a limit: "above" means dead. RAX and RDX are clobbered. A counter
@@ -381,7 +407,7 @@ func (s *slowPath) restoreMask() {
 
 func (s *slowPath) unblockSignals() {
 	s.restoreMask()
-	s.Jmp(s.out)
+	s.Jmp(s.leave)
 }
 
 // dropEntry counts an entry that is dropped and closes the gate when the recorder is dead. Signals are not blocked. The

@@ -41,7 +41,8 @@ type inst struct {
 	addr uint64
 	amd64.Inst
 	role    instRole
-	covered bool // a site takes it over
+	covered bool  // a site takes it over
+	thunk   thunk // that it jumps to, if it does
 }
 
 type instRole uint8
@@ -65,9 +66,8 @@ func (p *planner) plan(f *function) Function {
 	for _, i := range f.parts {
 		out.Size += im.chunks[i].end - im.chunks[i].start
 	}
-	p.f, p.insts, p.spans, p.sites = f, p.insts[:0], p.spans[:0], nil
-	clear(p.ends)
-	p.preds, p.tabled, p.traces = nil, false, 0
+	out.Guard = guardOf(c.names)
+	p.begin(f)
 	if r := p.run(); r.why != ReasonNone {
 		p.unclaim()
 		out.Reason, out.At = r.why, r.at
@@ -77,7 +77,22 @@ func (p *planner) plan(f *function) Function {
 	return out
 }
 
+// begin makes the planner ready for another function.
+func (p *planner) begin(f *function) {
+	p.f, p.insts, p.spans, p.sites = f, p.insts[:0], p.spans[:0], nil
+	clear(p.ends)
+	p.preds, p.tabled, p.traces = nil, false, 0
+}
+
 func (p *planner) run() refusal {
+	if r := p.enter(); r.why != ReasonNone {
+		return r
+	}
+	return p.exits()
+}
+
+// enter places the entry site, and finds what else there must be sites for.
+func (p *planner) enter() refusal {
 	if r := p.refuseEarly(); r.why != ReasonNone {
 		return r
 	}
@@ -85,10 +100,7 @@ func (p *planner) run() refusal {
 	if r := p.classify(); r.why != ReasonNone {
 		return r
 	}
-	if r := p.entry(); r.why != ReasonNone {
-		return r
-	}
-	return p.exits()
+	return p.entry()
 }
 
 // refuseEarly finds what speaks against the function as a whole.
@@ -162,27 +174,30 @@ func (p *planner) classify() refusal {
 			in := &p.insts[k]
 			switch in.Kind {
 			case amd64.Return:
-				in.role = roleExit
+				if k == s.from || !replacesReturn(&p.insts[k-1].Inst) {
+					in.role = roleExit
+				} else if r := p.thunkInLine(k, s); r.why != ReasonNone {
+					return r
+				}
 			case amd64.Jump, amd64.CondJump, amd64.ShortLoop:
 				to, _ := in.Target(in.addr)
 				switch {
 				case to == entry || to == behind:
 					in.role = roleLoop
 				case !p.im.inFunction(p.f, to):
+					if in.thunk = p.im.thunkAt(to); in.thunk.is {
+						if r := p.indirect(in, k); r.why != ReasonNone {
+							return r
+						}
+						break
+					}
 					in.role = roleExit
 				case !p.im.onInstruction(to) && !p.im.behindLock(to):
 					return refusal{ReasonUndecodable, in.addr}
 				}
 			case amd64.IndirectJump:
-				leaves, ok := p.leaves(k)
-				if !ok {
-					return refusal{ReasonJump, in.addr}
-				}
-				if leaves {
-					if in.HasMem && in.Base == int8(amd64.RSP) && in.Disp < 0 {
-						return refusal{ReasonInstruction, in.addr} // the event would write over the operand
-					}
-					in.role = roleExit
+				if r := p.indirect(in, k); r.why != ReasonNone {
+					return r
 				}
 			}
 		}
@@ -195,6 +210,20 @@ func (p *planner) classify() refusal {
 				return refusal{ReasonShared, last.addr}
 			}
 		}
+	}
+	return refusal{}
+}
+
+// indirect finds out whether an indirect jump is an exit.
+func (p *planner) indirect(in *inst, k int) refusal {
+	leaves, ok := p.leaves(k)
+	switch {
+	case !ok:
+		return refusal{ReasonJump, in.addr}
+	case leaves && in.HasMem && in.Base == int8(amd64.RSP) && in.Disp < 0:
+		return refusal{ReasonInstruction, in.addr} // the event would write over the operand
+	case leaves:
+		in.role = roleExit
 	}
 	return refusal{}
 }

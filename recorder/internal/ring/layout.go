@@ -30,6 +30,8 @@ const (
 	HdrPool          = 128 // u64, head of the stack of free chunks: tag<<32 | index+1
 	HdrReserve       = 192 // u64, the same for chunks kept for the exits of accepted calls
 	HdrRegistered    = 256 // u64, how many threads have registered
+	HdrInSlow        = 320 // u64, how many threads are where code in the arenas makes system calls
+	HdrSandboxed     = 384 // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
 )
 
 // Offsets of the parts.
@@ -60,6 +62,7 @@ const (
 // A slot. All fields are written by its own thread only, but for the recorder's reset after the thread's death.
 const (
 	SlotLeft       = 0  // u64, the claim word (see Claim): what is left of the chunk
+	SlotInSlow     = 8  // u64, its part of HdrInSlow: more than 1 when signal handlers have come in between
 	SlotChunk      = 16 // u32, current chunk, index+1
 	SlotMode       = 20 // u32, 1 while entries are dropped
 	SlotMark       = 24 // u64, highest SP of an entry that was dropped in this mode

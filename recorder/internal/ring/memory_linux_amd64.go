@@ -138,6 +138,9 @@ func (m *Memory) Populate() error {
 // Beat tells the target's threads that the recorder is alive.
 func (m *Memory) Beat() { atomic.StoreUint64(m.u64(HdrHeartbeat), Ticks()) }
 
+// Sandboxed says whether the target has closed its gates for good, since it was about to restrict its own system calls.
+func (m *Memory) Sandboxed() bool { return atomic.LoadUint64(m.u64(HdrSandboxed)) != 0 }
+
 func (m *Memory) u64(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&m.mem[off])) }
 func (m *Memory) u32(off uint64) *uint32 { return (*uint32)(unsafe.Pointer(&m.mem[off])) }
 

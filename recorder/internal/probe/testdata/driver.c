@@ -10,7 +10,8 @@
  *   one K        stops (int3), then one call; SIGUSR1 makes K calls
  *   state N      N times for each code: all registers hold patterns and are compared
  *   thread NAME N  a thread of that name makes N calls and ends
- *   gate V       sets the gate
+ *   gate V       sets the gate, and the word that stands for another arena's
+ *   pin DI SI DX CX  from now on these registers hold these values in "state"
  *   fork N       a child makes N calls
  *   storm US     a signal each US µs, whose handler makes calls; 0 ends it
  *   crowd T N    T threads make N calls each
@@ -44,6 +45,9 @@ static int ids;
 static uint64_t gate_open;
 static atomic_uint_fast64_t made;
 static volatile int handler_calls = 3;
+static volatile uint64_t *other_gate;
+static uint64_t pinned[4];
+static int is_pinned;
 
 static void answer(const char *format, long v)
 {
@@ -134,6 +138,8 @@ static void fill_state(struct regs *r, uint64_t *seed)
     for (size_t i = 0; i < sizeof *r / 8; i++)
         ((uint64_t *)r)[i] = next_random(seed);
     r->flags = (r->flags & FLAG_BITS) | 0x202;
+    if (is_pinned)
+        r->gpr[RDI] = pinned[0], r->gpr[RSI] = pinned[1], r->gpr[RDX] = pinned[2], r->gpr[RCX] = pinned[3];
     struct fx *fx = &r->fx;
     memset(fx->rest, 0, sizeof fx->rest);
     fx->fcw = (fx->fcw & 0x0f00) | 0x037f;
@@ -267,7 +273,9 @@ static void interpret(int depth)
             pthread_create(&t, NULL, named_main, &n);
             pthread_join(t, NULL);
         } else if (sscanf(line, "gate %ld", &a) == 1)
-            *selfpatch_gate = a ? gate_open : 0;
+            *selfpatch_gate = *other_gate = a ? gate_open : 0;
+        else if (sscanf(line, "pin %lx %lx %lx %lx", pinned, pinned + 1, pinned + 2, pinned + 3) == 4)
+            is_pinned = 1;
         else if (sscanf(line, "fork %ld", &a) == 1) {
             child(a);
             continue;
@@ -282,7 +290,7 @@ static void interpret(int depth)
             answer("%ld", room());
             continue;
         } else if (strcmp(line, "isopen\n") == 0) {
-            answer("%ld", *selfpatch_gate != 0);
+            answer("%ld", (*selfpatch_gate != 0) + (*other_gate != 0));
             continue;
         } else {
             answer("unknown command", 0);
@@ -296,6 +304,7 @@ int main(int argc, char **argv)
 {
     signal(SIGUSR1, handler);
     gate_open = *selfpatch_gate;
+    other_gate = selfpatch_gate + 64;
     for (int i = 1; i < argc && i <= 256; i++)
         codes[i - 1] = (code *)strtoul(argv[i], NULL, 16);
     ids = (argc - 1) / 2;

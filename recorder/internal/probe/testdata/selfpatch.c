@@ -113,6 +113,7 @@ __attribute__((constructor)) static void selfpatch(void)
     must(madvise((void *)selfpatch_gate, 4096, MADV_WIPEONFORK) == 0, "selfpatch: madvise");
     map(p->ring, p->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, RING_FD);
     apply((struct patch *)(code + p->code_size), p->patches);
+    selfpatch_gate[1] = p->ring; /* probe.GateOwn */
     *selfpatch_gate = p->gate_value;
     munmap(file, size);
     close(fd);

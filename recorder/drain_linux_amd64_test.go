@@ -1,0 +1,128 @@
+package recorder
+
+import (
+	"encoding/binary"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// A recorder that stood still for so long that the target's threads have closed
+// the gates opens them again, and tells its user.
+func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	cmd := exec.Command("cat")
+	target := realtest.StartCommand(t, cmd)
+	p, pages := heapOf(t, target)
+	var said []string
+	d := &drain{r: &recording{opt: Options{Notice: func(format string, args ...any) { said = append(said, format) }},
+		s: &session{p: p, fd: -1, memory: ringMemory(t), arenas: []*arena{{base: pages[0]}, {base: pages[1]}}}}}
+	d.r.s.rt.Ring = 0x7000_0000_0000
+	open := d.r.s.rt.Ring + ring.SlotsOff
+	gates := func() (words [2]uint64) {
+		t.Helper()
+		for i, a := range d.r.s.arenas {
+			var word [8]byte
+			if _, err := p.ReadAt(word[:], a.gate()); err != nil {
+				t.Fatal(err)
+			}
+			words[i] = binary.LittleEndian.Uint64(word[:])
+		}
+		return words
+	}
+	for _, c := range []struct {
+		name   string
+		before [2]uint64
+		notice bool
+	}{
+		{"both closed", [2]uint64{0, 0}, true},
+		{"one closed", [2]uint64{open, 0}, true},
+		{"none closed", [2]uint64{open, open}, false},
+	} {
+		for i, a := range d.r.s.arenas {
+			if err := d.r.s.writeWord(a.gate(), c.before[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said = nil
+		if err := d.reopen(33 * time.Second); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := gates(); got != [2]uint64{open, open} {
+			t.Errorf("%s: the gates are %#x, want %#x", c.name, got, open)
+		}
+		if got := len(said) == 1 && strings.Contains(said[0], "stood still"); got != c.notice || len(said) > 1 {
+			t.Errorf("%s: the user was told %q", c.name, said)
+		}
+	}
+	// A target that has ended is not this function's business.
+	target.Wait()
+	if err := d.reopen(33 * time.Second); err != nil {
+		t.Errorf("the target has ended: %v", err)
+	}
+}
+
+// ringMemory makes ring memory, which no target has mapped.
+func ringMemory(t *testing.T) *ring.Memory {
+	t.Helper()
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	size := ring.Size(ring.MinChunks, pageSize)
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ring.Map(fd, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	set := ring.Setup{Chunks: ring.MinChunks, Recovery: pageSize, RecorderPID: 1, TargetPID: 1, TicksPerSecond: 3e9}
+	if err := m.Init(set); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// heapOf opens a process and returns two pages of its heap that it does not use.
+func heapOf(t *testing.T, target *realtest.Proc) (*process.Process, [2]uint64) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(time.Millisecond) {
+		p, err := process.Open(target.Pid())
+		if err != nil {
+			continue // it is only being started
+		}
+		maps, err := p.Maps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range maps {
+			if m.Special == "[heap]" && m.Size() >= 3*pageSize {
+				t.Cleanup(func() {
+					if err := p.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return p, [2]uint64{m.End - 2*pageSize, m.End - pageSize}
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the target has no heap")
+	return nil, [2]uint64{}
+}

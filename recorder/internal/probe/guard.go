@@ -1,0 +1,229 @@
+package probe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// Guard says which of a C library's functions it is by which a process restricts its own system calls (seccomp(2)). From
+// then on those of the slow path could be its death, so the stub of the function's entry looks at the arguments first.
+type Guard uint8
+
+// The kinds of guards, after the functions.
+const (
+	GuardNone    Guard = iota
+	GuardPrctl         // prctl(option, mode, filter)
+	GuardSyscall       // syscall(number, …) of either of the others
+	GuardSeccomp       // seccomp(operation, flags, filter), where a C library has it
+)
+
+// guardOf says what a function of these names is guarded for.
+func guardOf(names []string) Guard {
+	for _, name := range names {
+		name, _, _ = strings.Cut(name, "@") // its version
+		switch name {
+		case "prctl", "__prctl":
+			return GuardPrctl
+		case "syscall":
+			return GuardSyscall
+		case "seccomp":
+			return GuardSeccomp
+		}
+	}
+	return GuardNone
+}
+
+// HasGuards says whether the image defines a function that is to be guarded.
+func HasGuards(o *object.Image) (bool, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	for i := range syms {
+		s := &syms[i]
+		if s.Defined() && s.IsFunc() && guardOf([]string{s.Name}) != GuardNone {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// guard places the entry site of a function that has no tier, for a look at its arguments; nil when that can't be done
+// either.
+func (p *planner) guard(f *function) *Site {
+	p.begin(f)
+	if r := p.enter(); r.why != ReasonNone {
+		p.unclaim()
+		return nil
+	}
+	return &p.sites[0]
+}
+
+// GateOwn is where, behind the gate word in the same page, the address of the ring memory stands: in the process that is
+// recorded, its gate open or closed, but not in its forked children, which may do as they like.
+const GateOwn = 8
+
+// The calls that matter (linux/prctl.h, linux/seccomp.h, arch/x86/entry/syscalls/syscall_64.tbl).
+const (
+	sysSeccomp    = 317
+	prSetSeccomp  = 22
+	modeStrict    = 1 // of prctl's modes
+	modeFilter    = 2
+	seccompStrict = 0 // of seccomp's operations
+	seccompFilter = 1
+)
+
+// guard appends the look at a function's arguments, at its entry. Registers and flags are kept as by an event.
+func (c *coder) guard(g Guard) {
+	if g == GuardNone {
+		return
+	}
+	off, hit := c.NewLabel(), c.NewLabel()
+	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+	c.Lahf()
+	c.SetOAL()
+	c.Store64(amd64.At(amd64.RSP, saveFlags), amd64.RAX)
+	switch g {
+	case GuardPrctl:
+		c.cmp32(amd64.RDI, prSetSeccomp)
+		c.Jcc(amd64.CondNE, off)
+		c.restricts(amd64.RSI, amd64.RDX, modeStrict, modeFilter, hit, off)
+	case GuardSeccomp:
+		c.restricts(amd64.RDI, amd64.RDX, seccompStrict, seccompFilter, hit, off)
+	case GuardSyscall:
+		prctl := c.NewLabel()
+		c.cmp32(amd64.RDI, sysSeccomp)
+		c.Jcc(amd64.CondNE, prctl)
+		c.restricts(amd64.RSI, amd64.RCX, seccompStrict, seccompFilter, hit, off)
+		c.Place(prctl)
+		c.cmp32(amd64.RDI, sysPrctl)
+		c.Jcc(amd64.CondNE, off)
+		c.cmp32(amd64.RSI, prSetSeccomp)
+		c.Jcc(amd64.CondNE, off)
+		c.restricts(amd64.RDX, amd64.RCX, modeStrict, modeFilter, hit, off)
+	}
+	c.Place(off)
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveFlags))
+	c.AddALImm(0x7F) // see restore
+	c.Sahf()
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
+	c.cold = append(c.cold, func() {
+		c.Place(hit)
+		c.CallTo(c.rt.guard)
+		c.Jmp(off)
+	})
+}
+
+// restricts appends a jump to hit when the mode is the strict one, or the other with a filter, else to off. Without a filter
+// the kernel says EFAULT: that is how programs find out whether it knows seccomp.
+func (c *coder) restricts(mode, filter amd64.Reg, strict, filters uint32, hit, off amd64.Label) {
+	c.cmp32(mode, strict)
+	c.Jcc(amd64.CondE, hit)
+	c.cmp32(mode, filters)
+	c.Jcc(amd64.CondNE, off)
+	c.Test(filter, filter)
+	c.Jcc(amd64.CondNE, hit)
+	c.Jmp(off)
+}
+
+// cmp32 compares the low half of one of the first eight registers with a number: an int has no more (System V AMD64 ABI
+// §3.2.3), and of a system call's number the kernel takes no more.
+func (c *coder) cmp32(r amd64.Reg, v uint32) {
+	c.Raw(0x81, 0xF8|byte(r&7), byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
+}
+
+// patience bounds how long a guard waits, to some seconds: a thread that a signal handler has taken out of the slow path for
+// good (longjmp) stays counted. A look costs one of it, a nap many.
+const (
+	patience  = 1 << 26
+	napsWorth = 1 << 12
+)
+
+// guardPath is what a guard does. It says so in the ring's header, closes all gates, and waits until no other thread is where
+// code in the arenas makes system calls, so that none is met there by a filter that is set for all threads
+// (SECCOMP_FILTER_FLAG_TSYNC).
+//
+// The first to come naps meanwhile, and is counted like those it waits for. Whoever comes then, another thread or a signal
+// handler above the first, waits without system calls, and so does the first from then on: it can't know whether the filter
+// of the other is there already.
+//
+// Registers inside: R8 slot, R9 ring, R12 0 for the first, R13 what is left of its patience.
+type guardPath struct {
+	*slowPath
+	wait, spin, done, out amd64.Label
+}
+
+// emitGuard appends what a guard does, and returns its address. napAt is that of the time of a nap. RAX and flags are
+// clobbered.
+func (c *coder) emitGuard(napAt uint64) uint64 {
+	g := &guardPath{slowPath: &slowPath{coder: c}}
+	for _, l := range []*amd64.Label{&g.wait, &g.spin, &g.done, &g.out} {
+		*l = c.NewLabel()
+	}
+	c.Align(16)
+	addr := c.PC()
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	kept := []amd64.Reg{amd64.RCX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R11, amd64.R12, amd64.R13}
+	for _, r := range kept {
+		c.Push(r)
+	}
+	g.closeGates()
+	g.waitForOthers(napAt)
+	c.Place(g.out)
+	for _, r := range slices.Backward(kept) {
+		c.Pop(r)
+	}
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	c.Ret()
+	return addr
+}
+
+// closeGates also counts the first to come.
+func (g *guardPath) closeGates() {
+	g.Load64(amd64.R9, amd64.AtAddr(g.rt.Gate+GateOwn))
+	g.Test(amd64.R9, amd64.R9)
+	g.Jcc(amd64.CondE, g.out)
+	g.Load32(amd64.RAX, amd64.AtFS(g.rt.TIDOffset))
+	g.Shl32Imm(amd64.RAX, 3)
+	g.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RAX, 8, ring.SlotsOff))
+	g.MovImm32(amd64.R12, 1)
+	g.LockXadd64(g.hdr(ring.HdrSandboxed), amd64.R12)
+	for _, gate := range g.rt.Gates {
+		g.MovImm64(amd64.RAX, gate) // arenas may be far from one another
+		g.Store64Imm(amd64.At(amd64.RAX, 0), 0)
+	}
+	g.MovImm32(amd64.R13, patience)
+	g.Test(amd64.R12, amd64.R12)
+	g.Jcc(amd64.CondNE, g.wait)
+	g.count(1)
+}
+
+func (g *guardPath) waitForOthers(napAt uint64) {
+	g.Place(g.wait)
+	g.MovImm32(amd64.RCX, 0)
+	g.LockXadd64(g.hdr(ring.HdrInSlow), amd64.RCX) // a load that isn't done before the gates are closed
+	g.CmpMem(amd64.RCX, g.slot(ring.SlotInSlow))
+	g.Jcc(amd64.CondBE, g.done)
+	g.Lea(amd64.R13, amd64.At(amd64.R13, -1))
+	g.Test(amd64.R13, amd64.R13)
+	g.Jcc(amd64.CondS, g.done)
+	g.CmpMem64Imm8(g.hdr(ring.HdrSandboxed), 1)
+	g.Jcc(amd64.CondNE, g.spin)
+	g.Lea(amd64.R13, amd64.At(amd64.R13, -napsWorth))
+	g.MovImm32(amd64.RAX, sysNanosleep)
+	g.Lea(amd64.RDI, amd64.AtAddr(napAt))
+	g.MovImm32(amd64.RSI, 0)
+	g.Syscall()
+	g.Jmp(g.wait)
+	g.Place(g.spin)
+	g.Pause()
+	g.Jmp(g.wait)
+	g.Place(g.done)
+	g.Test(amd64.R12, amd64.R12)
+	g.Jcc(amd64.CondNE, g.out)
+	g.count(-1)
+}
