@@ -1,6 +1,6 @@
 package arm
 
-import "strconv"
+import "github.com/callreel/callreel/isa"
 
 // The DWARF numbers that unwinders act on (DWARF for the Arm Architecture §4.1).
 const (
@@ -15,59 +15,21 @@ const (
 	D8  = 264
 )
 
-const maxDWARF = 328 // one more than the highest number with a name
-
-var banks = [...]bank{
-	{0, 12, "r", 0}, {13, 13, "sp", 0}, {14, 14, "lr", 0}, {15, 15, "pc", 0},
-	{64, 95, "s", 0}, {96, 103, "f", 0}, {104, 111, "wcgr", 0}, {112, 127, "wr", 0},
-	{128, 128, "spsr", 0}, {129, 129, "spsr_fiq", 0}, {130, 130, "spsr_irq", 0}, {131, 131, "spsr_abt", 0},
-	{132, 132, "spsr_und", 0}, {133, 133, "spsr_svc", 0}, {143, 143, "ra_auth_code", 0},
-	{192, 199, "wc", 0}, {256, 287, "d", 0}, {320, 320, "tpidruro", 0}, {321, 321, "tpidrurw", 0},
-	{322, 322, "tpidpr", 0}, {323, 323, "htpidpr", 0},
+var names = isa.Names{
+	Count: 328,
+	Banks: []isa.Bank{
+		{First: 0, Last: 12, Name: "r"}, {First: 13, Last: 13, Name: "sp"}, {First: 14, Last: 14, Name: "lr"}, {First: 15, Last: 15, Name: "pc"},
+		{First: 64, Last: 95, Name: "s"}, {First: 96, Last: 103, Name: "f"}, {First: 104, Last: 111, Name: "wcgr"}, {First: 112, Last: 127, Name: "wr"},
+		{First: 128, Last: 128, Name: "spsr"}, {First: 129, Last: 129, Name: "spsr_fiq"}, {First: 130, Last: 130, Name: "spsr_irq"}, {First: 131, Last: 131, Name: "spsr_abt"},
+		{First: 132, Last: 132, Name: "spsr_und"}, {First: 133, Last: 133, Name: "spsr_svc"}, {First: 143, Last: 143, Name: "ra_auth_code"},
+		{First: 192, Last: 199, Name: "wc"}, {First: 256, Last: 287, Name: "d"}, {First: 320, Last: 320, Name: "tpidruro"}, {First: 321, Last: 321, Name: "tpidrurw"},
+		{First: 322, Last: 322, Name: "tpidpr"}, {First: 323, Last: 323, Name: "htpidpr"},
+	},
+	Aliases: []isa.Alias{{Name: "fp", Number: R11}, {Name: "ra", Number: LR}, {Name: "ip", Number: 12}},
 }
 
-var aliases = [...]alias{{"fp", R11}, {"ra", LR}, {"ip", 12}}
+// DWARFName returns the lower-case name of DWARF register n, "dwarf" and the number where the ABI has none.
+func DWARFName(n int) string { return names.Name(n) }
 
-// DWARFName returns the lower-case name of DWARF register n. A number that the ABI leaves open gives "dwarf" and the
-// number, so that the name is never empty.
-func DWARFName(n int) string {
-	for _, b := range banks {
-		if n < b.first || n > b.last {
-			continue
-		}
-		if b.first == b.last {
-			return b.name
-		}
-		return b.name + strconv.Itoa(n-b.first+b.start)
-	}
-	return "dwarf" + strconv.Itoa(n)
-}
-
-// DWARFNumber returns the DWARF number of a register by its lower-case name: one that DWARFName gives, or another that
-// is in use for it.
-func DWARFNumber(name string) (int, bool) {
-	for _, a := range aliases {
-		if a.name == name {
-			return a.number, true
-		}
-	}
-	for n := range maxDWARF {
-		if DWARFName(n) == name {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
-// bank is a run of DWARF numbers whose names are a word and a counter; the word alone where it is one register.
-type bank struct {
-	first, last int
-	name        string
-	start       int // the counter at first
-}
-
-// alias is another name of a register.
-type alias struct {
-	name   string
-	number int
-}
+// DWARFNumber returns the DWARF number of a register by one of its lower-case names.
+func DWARFNumber(name string) (int, bool) { return names.Number(name) }

@@ -1,6 +1,6 @@
 package arm64
 
-import "strconv"
+import "github.com/callreel/callreel/isa"
 
 // The DWARF numbers that unwinders act on (DWARF for the Arm 64-bit Architecture §4.1).
 const (
@@ -17,57 +17,19 @@ const (
 	V8          = 72
 )
 
-const maxDWARF = 128 // one more than the highest number with a name
-
-var banks = [...]bank{
-	{0, 30, "x", 0}, {31, 31, "sp", 0}, {32, 32, "pc", 0}, {33, 33, "elr_mode", 0}, {34, 34, "ra_sign_state", 0},
-	{35, 35, "tpidrro_el0", 0}, {36, 36, "tpidr_el0", 0}, {37, 37, "tpidr_el1", 0}, {38, 38, "tpidr_el2", 0},
-	{39, 39, "tpidr_el3", 0}, {46, 46, "vg", 0}, {47, 47, "ffr", 0},
-	{48, 63, "p", 0}, {64, 95, "v", 0}, {96, 127, "z", 0},
+var names = isa.Names{
+	Count: 128,
+	Banks: []isa.Bank{
+		{First: 0, Last: 30, Name: "x"}, {First: 31, Last: 31, Name: "sp"}, {First: 32, Last: 32, Name: "pc"}, {First: 33, Last: 33, Name: "elr_mode"}, {First: 34, Last: 34, Name: "ra_sign_state"},
+		{First: 35, Last: 35, Name: "tpidrro_el0"}, {First: 36, Last: 36, Name: "tpidr_el0"}, {First: 37, Last: 37, Name: "tpidr_el1"}, {First: 38, Last: 38, Name: "tpidr_el2"},
+		{First: 39, Last: 39, Name: "tpidr_el3"}, {First: 46, Last: 46, Name: "vg"}, {First: 47, Last: 47, Name: "ffr"},
+		{First: 48, Last: 63, Name: "p"}, {First: 64, Last: 95, Name: "v"}, {First: 96, Last: 127, Name: "z"},
+	},
+	Aliases: []isa.Alias{{Name: "fp", Number: FP}, {Name: "lr", Number: LR}, {Name: "ra", Number: LR}},
 }
 
-var aliases = [...]alias{{"fp", FP}, {"lr", LR}, {"ra", LR}}
+// DWARFName returns the lower-case name of DWARF register n, "dwarf" and the number where the ABI has none.
+func DWARFName(n int) string { return names.Name(n) }
 
-// DWARFName returns the lower-case name of DWARF register n. A number that the ABI leaves open gives "dwarf" and the
-// number, so that the name is never empty.
-func DWARFName(n int) string {
-	for _, b := range banks {
-		if n < b.first || n > b.last {
-			continue
-		}
-		if b.first == b.last {
-			return b.name
-		}
-		return b.name + strconv.Itoa(n-b.first+b.start)
-	}
-	return "dwarf" + strconv.Itoa(n)
-}
-
-// DWARFNumber returns the DWARF number of a register by its lower-case name: one that DWARFName gives, or another that
-// is in use for it.
-func DWARFNumber(name string) (int, bool) {
-	for _, a := range aliases {
-		if a.name == name {
-			return a.number, true
-		}
-	}
-	for n := range maxDWARF {
-		if DWARFName(n) == name {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
-// bank is a run of DWARF numbers whose names are a word and a counter; the word alone where it is one register.
-type bank struct {
-	first, last int
-	name        string
-	start       int // the counter at first
-}
-
-// alias is another name of a register.
-type alias struct {
-	name   string
-	number int
-}
+// DWARFNumber returns the DWARF number of a register by one of its lower-case names.
+func DWARFNumber(name string) (int, bool) { return names.Number(name) }

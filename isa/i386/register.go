@@ -1,6 +1,6 @@
 package i386
 
-import "strconv"
+import "github.com/callreel/callreel/isa"
 
 // The DWARF numbers that unwinders act on (System V i386 ABI §2.5, table 2.14). Apple exchanges ESP and EBP in
 // __eh_frame of i386; that is not followed here.
@@ -14,60 +14,22 @@ const (
 	EIP = 8 // the column of the return address
 )
 
-const maxDWARF = 96 // one more than the highest number with a name
-
-var banks = [...]bank{
-	{0, 0, "eax", 0}, {1, 1, "ecx", 0}, {2, 2, "edx", 0}, {3, 3, "ebx", 0},
-	{4, 4, "esp", 0}, {5, 5, "ebp", 0}, {6, 6, "esi", 0}, {7, 7, "edi", 0},
-	{8, 8, "eip", 0}, {9, 9, "eflags", 0},
-	{11, 18, "st", 0}, {21, 28, "xmm", 0}, {29, 36, "mm", 0},
-	{37, 37, "fcw", 0}, {38, 38, "fsw", 0}, {39, 39, "mxcsr", 0},
-	{40, 40, "es", 0}, {41, 41, "cs", 0}, {42, 42, "ss", 0}, {43, 43, "ds", 0}, {44, 44, "fs", 0}, {45, 45, "gs", 0},
-	{48, 48, "tr", 0}, {49, 49, "ldtr", 0}, {93, 93, "fs.base", 0}, {94, 94, "gs.base", 0},
+var names = isa.Names{
+	Count: 96,
+	Banks: []isa.Bank{
+		{First: 0, Last: 0, Name: "eax"}, {First: 1, Last: 1, Name: "ecx"}, {First: 2, Last: 2, Name: "edx"}, {First: 3, Last: 3, Name: "ebx"},
+		{First: 4, Last: 4, Name: "esp"}, {First: 5, Last: 5, Name: "ebp"}, {First: 6, Last: 6, Name: "esi"}, {First: 7, Last: 7, Name: "edi"},
+		{First: 8, Last: 8, Name: "eip"}, {First: 9, Last: 9, Name: "eflags"},
+		{First: 11, Last: 18, Name: "st"}, {First: 21, Last: 28, Name: "xmm"}, {First: 29, Last: 36, Name: "mm"},
+		{First: 37, Last: 37, Name: "fcw"}, {First: 38, Last: 38, Name: "fsw"}, {First: 39, Last: 39, Name: "mxcsr"},
+		{First: 40, Last: 40, Name: "es"}, {First: 41, Last: 41, Name: "cs"}, {First: 42, Last: 42, Name: "ss"}, {First: 43, Last: 43, Name: "ds"}, {First: 44, Last: 44, Name: "fs"}, {First: 45, Last: 45, Name: "gs"},
+		{First: 48, Last: 48, Name: "tr"}, {First: 49, Last: 49, Name: "ldtr"}, {First: 93, Last: 93, Name: "fs.base"}, {First: 94, Last: 94, Name: "gs.base"},
+	},
+	Aliases: []isa.Alias{{Name: "ra", Number: EIP}},
 }
 
-var aliases = [...]alias{{"ra", EIP}}
+// DWARFName returns the lower-case name of DWARF register n, "dwarf" and the number where the ABI has none.
+func DWARFName(n int) string { return names.Name(n) }
 
-// DWARFName returns the lower-case name of DWARF register n. A number that the ABI leaves open gives "dwarf" and the
-// number, so that the name is never empty.
-func DWARFName(n int) string {
-	for _, b := range banks {
-		if n < b.first || n > b.last {
-			continue
-		}
-		if b.first == b.last {
-			return b.name
-		}
-		return b.name + strconv.Itoa(n-b.first+b.start)
-	}
-	return "dwarf" + strconv.Itoa(n)
-}
-
-// DWARFNumber returns the DWARF number of a register by its lower-case name: one that DWARFName gives, or another that
-// is in use for it.
-func DWARFNumber(name string) (int, bool) {
-	for _, a := range aliases {
-		if a.name == name {
-			return a.number, true
-		}
-	}
-	for n := range maxDWARF {
-		if DWARFName(n) == name {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
-// bank is a run of DWARF numbers whose names are a word and a counter; the word alone where it is one register.
-type bank struct {
-	first, last int
-	name        string
-	start       int // the counter at first
-}
-
-// alias is another name of a register.
-type alias struct {
-	name   string
-	number int
-}
+// DWARFNumber returns the DWARF number of a register by one of its lower-case names.
+func DWARFNumber(name string) (int, bool) { return names.Number(name) }
