@@ -198,18 +198,6 @@ func TestCoreOfHandlersAndCoroutinesIsAsGDBSeesIt(t *testing.T) {
 	}
 }
 
-func TestI386CoreIsAsGDBSeesIt(t *testing.T) {
-	realtest.Need(t, realtest.Multilib, realtest.I386, realtest.GDB)
-	for _, mode := range []string{"handler", "altstack", "nested", "null", "threads"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			path := realtest.Build(t, "handlers", "-m32")
-			core := gdbCore(t, start(t, path, mode))
-			compare(t, coreOf(t, core), gdbStacks(t, path, core), false)
-		})
-	}
-}
-
 // compareLive holds the stacks of the waiting process against those of its core.
 func compareLive(t *testing.T, core *sampler.Capture, pid int) {
 	t.Helper()

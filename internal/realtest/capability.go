@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 )
 
@@ -44,7 +43,6 @@ const (
 	Python3     Capability = "python3"            // the distribution's CPython
 	LivePtrace  Capability = "ptrace on Linux"    // permission to trace one's own children
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
-	Multilib    Capability = "gcc -m32"           // C compiler and C library for i386
 )
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
@@ -59,8 +57,6 @@ func (c Capability) Find() (string, error) {
 		return "", canTrace()
 	case I386:
 		return "", canRunI386()
-	case Multilib:
-		return findMultilib()
 	case Python3:
 		return findPython()
 	case Binutils:
@@ -136,17 +132,4 @@ func canRunI386() error {
 		return fmt.Errorf("%w: %s: needs linux/amd64, this is %s/%s", ErrMissing, I386, runtime.GOOS, runtime.GOARCH)
 	}
 	return runsI386()
-}
-
-// findMultilib asks gcc for a file of the 32-bit C library: it answers with a path only when there is one.
-func findMultilib() (string, error) {
-	path, err := findFirst(Multilib, "gcc")
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command(path, "-m32", "-print-file-name=crt1.o").Output()
-	if err != nil || !filepath.IsAbs(strings.TrimSpace(string(out))) {
-		return "", fmt.Errorf("%w: %s", ErrMissing, Multilib)
-	}
-	return path, nil
 }
