@@ -107,7 +107,7 @@ func (d *drain) loop(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() != nil || d.r.s.memory.Sandboxed() {
-			return nil
+			return d.lastNames()
 		}
 		now := time.Now()
 		elapsed := now.Sub(last)
@@ -227,6 +227,14 @@ func (d *drain) tasks(all bool) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// lastNames reads the names of threads that have named themselves since the last look.
+func (d *drain) lastNames() error {
+	if err := d.tasks(true); !errors.Is(err, process.ErrNoProcess) {
+		return err
 	}
 	return nil
 }

@@ -214,10 +214,10 @@ func TestShortLivedThreadsAreRecordedWhole(t *testing.T) {
 // With everything recorded a thread's first event comes before it has a name.
 func TestThreadsThatNameThemselvesLateAreFoundUnderTheirNames(t *testing.T) {
 	needLive(t)
-	p := realtest.Start(t, realtest.Build(t, "threads"), "fixed", "4", "1000000")
+	p := realtest.Start(t, realtest.Build(t, "threads"), "late", "4")
 	r := realtest.StartRecording(t, append(pidFlag(p), "-m", "threads*", "-x", "counted_[abc]")...)
 	p.Go()
-	p.WaitLine("counted ")
+	p.WaitLine("named")
 	stop(t, r)
 	p.Finish()
 	names := map[string]bool{}

@@ -8,6 +8,8 @@
  *   fixed THREADS ROUNDS  every thread makes ROUNDS rounds and ends. They start
  *                         when a line comes on stdin; "counted" is printed at
  *                         their end, and the process stays until stdin ends.
+ *   late THREADS          as steady, but they start when a line comes on stdin,
+ *                         and "named" is printed when all have named themselves
  *
  * A round calls counted_a 4 times, counted_b 3 times, counted_c once and
  * counted_d once. Of these, counted_d calls counted_a and counted_b once each.
@@ -24,7 +26,7 @@ struct counts {
 };
 
 static atomic_uint_fast64_t total_a, total_b, total_c, total_d, threads_born;
-static atomic_int stop;
+static atomic_int stop, named;
 static uint64_t rounds_each; /* 0: until stop */
 
 TRACED uint64_t counted_a(uint64_t x)
@@ -101,6 +103,7 @@ static void *thread_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "work-%llu", (unsigned long long)(id % 1000000000));
     pthread_setname_np(pthread_self(), name);
+    atomic_fetch_add(&named, 1);
     for (uint64_t i = 0; rounds ? i < rounds : !atomic_load_explicit(&stop, memory_order_relaxed); i++)
         one_round(id << 32 | i, &n);
     atomic_fetch_add(&total_a, n.a);
@@ -134,7 +137,10 @@ int main(int argc, char **argv)
     if (threads < 1 || threads > 256)
         threads = 4;
 
-    if (strcmp(mode, "fixed") == 0) {
+    if (strcmp(mode, "late") == 0) {
+        target_ready();
+        target_wait_line();
+    } else if (strcmp(mode, "fixed") == 0) {
         rounds_each = argc > 3 ? strtoull(argv[3], NULL, 10) : 100000;
         target_ready();
         target_wait_line();
@@ -143,7 +149,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < threads; i++)
         t[i] = born();
-    if (strcmp(mode, "fixed") != 0)
+    if (strcmp(mode, "steady") == 0 || strcmp(mode, "churn") == 0)
         target_ready();
     if (strcmp(mode, "churn") == 0) {
         for (int i = 0; !target_told_to_stop(); i = (i + 1) % threads) {
@@ -151,6 +157,13 @@ int main(int argc, char **argv)
             t[i] = born();
         }
     } else if (strcmp(mode, "steady") == 0) {
+        target_wait_line();
+        atomic_store(&stop, 1);
+    } else if (strcmp(mode, "late") == 0) {
+        while (atomic_load(&named) < threads)
+            usleep(1000);
+        puts("named");
+        fflush(stdout);
         target_wait_line();
         atomic_store(&stop, 1);
     }
