@@ -1,3 +1,3 @@
-// Package export writes reels in the formats that other tools read. Exports are
-// streamed: their memory does not grow with the trace.
+// Package export writes reels, and the stacks of a sampler, in the formats that other
+// tools read. Exports of reels are streamed: their memory does not grow with the trace.
 package export

@@ -14,6 +14,10 @@ type Command struct {
 	// Ignored are the signals that the command begins with ignoring. Others have their
 	// default effect, except those that we ignore ourselves.
 	Ignored []syscall.Signal
+	// AtExec has Launch stop the program at its first instruction, where not even its
+	// loader has run. Nothing may be done to it there but to look at it; any program
+	// can be started so.
+	AtExec bool
 	// Stdin, Stdout and Stderr are the command's; nil means the null device.
 	Stdin, Stdout, Stderr *os.File
 }

@@ -11,12 +11,13 @@
 //   - System-call stops and single steps are not used on an attached process.
 //     The kernel turns both into a SIGTRAP for the target when the tracer dies
 //     before it has waited for the stop. (Thread.Step and
-//     StopOptions.UnsafeSyscall are the exceptions, and say so.)
+//     StopOptions.UnsafeSyscall are the exceptions, and say so; Trace is for
+//     commands of our own.)
 //   - Remote system calls run as a chain of signal frames on the thread's own
 //     stack that ends in the thread's own registers: once started it restores
 //     everything by itself, whether anyone is still watching or not.
 //   - PTRACE_O_EXITKILL is used only on a command that Launch has started and
-//     not handed over yet.
+//     not handed over yet, and on one that Trace runs to its end.
 //
 // Live processes need linux/amd64. Elsewhere everything that needs one returns
 // ErrUnsupported; the readers of /proc text and of seccomp filters work

@@ -33,18 +33,23 @@ type Launched struct {
 // ErrForeignArch, ErrEnded (the *Launched is given then, for Wait) and
 // ErrNotReady for static programs without a C library.
 func Launch(ctx context.Context, cmd Command, opts StopOptions, fn func(*Stopped) error) (*Launched, error) {
+	return launchFrom(ctx, isMainThread, cmd, opts, fn)
+}
+
+// launchFrom is Launch from a thread that is not unfit.
+func launchFrom(ctx context.Context, unfit func() bool, cmd Command, opts StopOptions, fn func(*Stopped) error) (*Launched, error) {
 	path, err := lookUp(cmd.Path)
 	if err != nil {
 		return nil, err
 	}
 	var l *Launched
-	err = onTracerThread(func() (bool, error) {
+	err = onThread(unfit, func() (bool, error) {
 		child, err := start(path, cmd)
 		if err != nil {
 			return true, err
 		}
 		l = &Launched{child: child}
-		return l.run(ctx, cmd.Ignored, opts, fn)
+		return l.run(ctx, cmd, opts, fn)
 	})
 	if l != nil && err != nil && !errors.Is(err, ErrEnded) {
 		// What was not handed over does not go on half prepared.
@@ -127,8 +132,8 @@ func start(path string, cmd Command) (*os.Process, error) {
 }
 
 // run leads the child from its exec to the stop at which fn is called.
-func (l *Launched) run(ctx context.Context, ignored []syscall.Signal, opts StopOptions, fn func(*Stopped) error) (bool, error) {
-	t, err := l.takeOver(ctx, ignored, opts)
+func (l *Launched) run(ctx context.Context, cmd Command, opts StopOptions, fn func(*Stopped) error) (bool, error) {
+	t, err := l.takeOver(ctx, cmd.Ignored, opts)
 	if err != nil {
 		return false, err
 	}
@@ -136,8 +141,10 @@ func (l *Launched) run(ctx context.Context, ignored []syscall.Signal, opts StopO
 	err = func() error {
 		var took time.Duration
 		defer s.letGo(&took)
-		if err := l.toReadiness(t); err != nil {
-			return err
+		if !cmd.AtExec {
+			if err := l.toReadiness(t); err != nil {
+				return err
+			}
 		}
 		if err := setOptions(t.TID, attachOptions); err != nil {
 			return t.fail("set options", err)

@@ -64,7 +64,13 @@ func newStopped(p *Process, opts StopOptions, ctx context.Context) *Stopped {
 // ptrace belongs to a thread. When fn says that the thread can't be used again,
 // it ends, and the kernel lets go of whatever it still traced: that works even
 // for threads that cannot be stopped. A panic goes on in the caller.
-func onTracerThread(fn func() (reusable bool, err error)) error {
+func onTracerThread(fn func() (reusable bool, err error)) error { return onThread(isMainThread, fn) }
+
+// isMainThread says whether it is the process's main thread, which Go cannot end.
+func isMainThread() bool { return unix.Gettid() == unix.Getpid() }
+
+// onThread is onTracerThread on a thread that is not unfit.
+func onThread(unfit func() bool, fn func() (reusable bool, err error)) error {
 	type outcome struct {
 		err      error
 		panicked any
@@ -76,9 +82,8 @@ func onTracerThread(fn func() (reusable bool, err error)) error {
 	var start func()
 	start = func() {
 		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			// Go cannot end its main thread. Holding on to it here makes the
-			// next goroutine take another one.
+		if unfit() {
+			// Holding on to it here makes the next goroutine take another one.
 			go start()
 			<-ended
 			runtime.UnlockOSThread()

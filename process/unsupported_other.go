@@ -5,6 +5,7 @@ package process
 import (
 	"context"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -46,6 +47,9 @@ func Open(int) (*Process, error) { return nil, ErrUnsupported }
 func Launch(context.Context, Command, StopOptions, func(*Stopped) error) (*Launched, error) {
 	return nil, ErrUnsupported
 }
+
+// FromTerminal returns false.
+func FromTerminal(syscall.Signal, int) bool { return false }
 
 // Close does nothing.
 func (*Process) Close() error { return nil }
@@ -174,3 +178,11 @@ func (*Launched) Pid() int { return 0 }
 
 // Signal returns ErrUnsupported.
 func (*Launched) Signal(os.Signal) error { return ErrUnsupported }
+
+// A Tracing is a command that runs under our eyes.
+type Tracing struct{}
+
+// Trace returns ErrUnsupported.
+func Trace(context.Context, Command, func(*Tracing) error) (ExitStatus, error) {
+	return ExitStatus{}, ErrUnsupported
+}

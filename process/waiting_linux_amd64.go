@@ -43,6 +43,11 @@ func parseWaiting(text string) (Waiting, error) {
 		values = append(values, v)
 	}
 	if w.InSyscall = len(values) == 8; w.InSyscall {
+		number, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil {
+			return Waiting{}, fmt.Errorf("system call: %w", err)
+		}
+		w.Number = number
 		copy(w.Args[:], values)
 	}
 	w.SP, w.PC = values[len(values)-2], values[len(values)-1]

@@ -6,8 +6,6 @@ import (
 	"os"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/process"
 )
 
@@ -39,7 +37,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	res, err := r.run(ctx)
 	if ctx.Err() != nil {
 		// The recording was told to end, and so is what was started for it.
-		if sig := endingSignal(ctx); sig != 0 && !fromTerminal(sig, l.Pid()) {
+		if sig := endingSignal(ctx); sig != 0 && !process.FromTerminal(sig, l.Pid()) {
 			_ = l.Signal(sig) // it may have ended by itself
 		}
 	}
@@ -89,20 +87,4 @@ func endingSignal(ctx context.Context) syscall.Signal {
 		}
 	}
 	return 0
-}
-
-// fromTerminal says whether the command has got a signal of ours from the terminal already: Ctrl-C and Ctrl-\ go to all
-// processes of the foreground group. Programs count them, and many end at once at the second.
-func fromTerminal(sig syscall.Signal, command int) bool {
-	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
-		return false
-	}
-	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return false // there is none
-	}
-	defer unix.Close(tty)
-	foreground, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
-	group, gerr := unix.Getpgid(command)
-	return err == nil && gerr == nil && foreground == unix.Getpgrp() && foreground == group
 }

@@ -6,6 +6,9 @@
 // on. What lies elsewhere, as the stack that a signal handler on an alternate stack
 // has interrupted, is read later, and frames found so say it.
 //
+// Sample takes stacks at a rate: of threads that run by the kernel's clock, which copies
+// registers and a piece of the stack, and of all threads by stopping them.
+//
 // Everything read from the target, its files and cores is untrusted. Stacks never
 // pass for whole when they are not: each has the reason why its walk ended.
 package sampler

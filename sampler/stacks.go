@@ -164,6 +164,12 @@ func (l *live) unstopped(t *Thread) {
 	if err != nil {
 		return
 	}
+	t.End = l.walkWaiting(&waiting)
+	t.Frames = l.space.frames(l.frames, &l.o)
+}
+
+// walkWaiting walks a thread that waits in the kernel, without stopping it.
+func (l *live) walkWaiting(waiting *process.Waiting) (end unwind.End) {
 	snapshot := unwind.Snapshot{Memory: memory{l.p}}
 	snapshot.Regs.PC = waiting.PC
 	snapshot.Regs.Set(unwind.AMD64RSP, waiting.SP)
@@ -172,11 +178,11 @@ func (l *live) unstopped(t *Thread) {
 			snapshot.Regs.Set(reg, waiting.Args[k])
 		}
 	}
-	l.frames, t.End = l.walker.Walk(&snapshot, l.frames[:0])
+	l.frames, end = l.walker.Walk(&snapshot, l.frames[:0])
 	for k := range l.frames {
 		l.frames[k].Flags |= unwind.Late
 	}
-	t.Frames = l.space.frames(l.frames, &l.o)
+	return end
 }
 
 // read reads all that is wanted of a thread while it stands still.

@@ -13,21 +13,21 @@ import (
 
 func newCFI() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "cfi dump|eval|lint FILE",
-		Short: "Show call frame information, and hold it against the code",
+		Use:   "cfi dump|eval|lint FILE, cfi step -- CMD",
+		Short: "Show call frame information, and hold it against the code and its calls",
 		Long: `CFI reads the call frame information of an ELF or Mach-O file: .eh_frame, .debug_frame, __eh_frame and compact
 unwind information. Debuggers, profilers and exceptions walk stacks by it.`,
 		Example: `  callreel cfi lint ./libfast.so
   callreel cfi eval ./libfast.so 0x1136`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("callreel cfi: there is no %q; there are dump, eval and lint", args[0])
+				return usageError("callreel cfi: there is no %q; there are dump, eval, lint and step", args[0])
 			}
-			return usageError("callreel cfi: say dump, eval or lint; see callreel cfi --help")
+			return usageError("callreel cfi: say dump, eval, lint or step; see callreel cfi --help")
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	c.AddCommand(newCFIDump(), newCFIEval(), newCFILint())
+	c.AddCommand(newCFIDump(), newCFIEval(), newCFILint(), newCFIStep())
 	for _, sub := range c.Commands() {
 		sub.DisableFlagsInUseLine = true
 	}

@@ -110,16 +110,7 @@ func lintJSON(b *bufio.Writer, path string, result *lint.Result) error {
 // lintText writes a line for each finding, in the manner of compilers.
 func lintText(b *bufio.Writer, path string, result *lint.Result) {
 	for k := range result.Findings {
-		f := &result.Findings[k]
-		fmt.Fprintf(b, "%s:%#x: %s", printable(path), f.Address, f.Kind)
-		if f.Function != "" {
-			fmt.Fprintf(b, " in %s", printable(demangle.Name(f.Function)))
-		}
-		fmt.Fprintf(b, ": says %s, truth is %s", printable(f.Says), printable(f.Truth))
-		if f.Directive != "" {
-			fmt.Fprintf(b, "; mend with %s", f.Directive)
-		}
-		b.WriteByte('\n')
+		findingText(b, path, &result.Findings[k])
 	}
 	fmt.Fprintf(b, "%s: %s in %s of %s", printable(path), things(uint64(len(result.Findings)), "finding"), things(uint64(result.FDEs), "FDE"), result.Section)
 	if result.Synchronous {

@@ -42,6 +42,7 @@ const (
 	ApacheBench Capability = "ab"                 // HTTP load
 	Python3     Capability = "python3"            // the distribution's CPython
 	LivePtrace  Capability = "ptrace on Linux"    // permission to trace one's own children
+	PerfEvents  Capability = "perf events"        // the kernel's software clock for one's own children
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
 )
 
@@ -55,6 +56,8 @@ func (c Capability) Find() (string, error) {
 	switch c {
 	case LivePtrace:
 		return "", canTrace()
+	case PerfEvents:
+		return "", canSample()
 	case I386:
 		return "", canRunI386()
 	case Python3:

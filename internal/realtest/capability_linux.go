@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ownThread makes the kernel end the child when the thread that started it is
@@ -88,4 +90,17 @@ func exit0I386() []byte {
 	})
 	put(code)
 	return b.Bytes()
+}
+
+// canSample proves the permission by an event of this process's own.
+func canSample() error {
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: unix.PERF_ATTR_SIZE_VER5,
+		Bits: unix.PerfBitDisabled | unix.PerfBitExcludeKernel,
+	}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrMissing, PerfEvents, err)
+	}
+	return unix.Close(fd)
 }

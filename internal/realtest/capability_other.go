@@ -17,3 +17,7 @@ func canTrace() error {
 func runsI386() error {
 	return fmt.Errorf("%w: %s: this is %s", ErrMissing, I386, runtime.GOOS)
 }
+
+func canSample() error {
+	return fmt.Errorf("%w: %s: this is %s", ErrMissing, PerfEvents, runtime.GOOS)
+}

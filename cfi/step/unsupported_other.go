@@ -1,0 +1,8 @@
+//go:build !(linux && amd64)
+
+package step
+
+import "context"
+
+// Run returns ErrUnsupported.
+func Run(context.Context, Options) (*Result, error) { return nil, ErrUnsupported }

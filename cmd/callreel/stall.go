@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/sampler"
+)
+
+// threadID is a flag that takes the ID of a thread, or main, which is 0.
+type threadID int
+
+func (t *threadID) String() string {
+	if *t == 0 {
+		return "main"
+	}
+	return strconv.Itoa(int(*t))
+}
+
+func (t *threadID) Type() string { return "TID" }
+
+// Set reads main or a decimal number above 0.
+func (t *threadID) Set(text string) error {
+	if text == "main" {
+		*t = 0
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q is neither main nor a thread ID", text)
+	}
+	*t = threadID(n)
+	return nil
+}
+
+// stallFlags are the flags of stall.
+type stallFlags struct {
+	pid      processID
+	over     time.Duration
+	thread   threadID
+	duration time.Duration
+	json     bool
+}
+
+func newStall() *cobra.Command {
+	f := &stallFlags{}
+	c := &cobra.Command{
+		Use:   "stall -p PID [--over DUR]",
+		Short: "Show what a thread was doing whenever it stood still",
+		Long: `Stall watches a thread from outside and reports each time in which it did not return to its wait, as an event loop
+does to epoll_wait, for longer than --over: when, for how long, what kept it, and the heaviest stack with how many
+samples shared each of its calls. It runs until Ctrl-C, the end of -d, or the end of the process.
+
+A thread that rests in its wait is no stall; one that is blocked on a disk, a lock or the network elsewhere is. The
+wait is learned while watching. The thread is not stopped as long as it gets on.`,
+		Example: `  callreel stall -p 1234 --over 200ms
+  callreel stall -p 1234 --thread 1240 -d 1h --json > stalls.jsonl`,
+		Args: f.arguments,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	fl := c.Flags()
+	addPID(fl, &f.pid, "the process to watch, by its `PID`")
+	fl.DurationVar(&f.over, "over", 200*time.Millisecond, "the shortest stall to report, at least 10ms")
+	fl.Var(&f.thread, "thread", "the thread to watch: main or its `TID`")
+	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
+	fl.BoolVar(&f.json, "json", false, "write JSON, one object a line for each stall")
+	return c
+}
+
+// arguments asks for a process and for times that make sense.
+func (f *stallFlags) arguments(c *cobra.Command, args []string) error {
+	switch {
+	case f.pid == 0:
+		return usageError("callreel stall: give -p PID; see callreel stall --help")
+	case f.over < sampler.MinOver:
+		return usageError("callreel stall: --over %v: %w", f.over, sampler.ErrOver)
+	case f.duration < 0:
+		return usageError("callreel stall: -d %v: a watch can't end before it begins", f.duration)
+	}
+	return noArguments(c, args)
+}
+
+func (f *stallFlags) run(c *cobra.Command) (err error) {
+	ctx, stop := untilSignal(c.Context())
+	defer stop()
+	names := newStackNames(ctx)
+	defer func() { err = errors.Join(err, names.Close()) }()
+	return sampler.Stalls(ctx, int(f.pid), sampler.StallOptions{
+		Options: sampler.Options{Symbolizer: names}, TID: int(f.thread), Over: f.over, For: f.duration,
+		Notice: func(text string) { c.PrintErrln(message(errors.New(text))) },
+	}, func(s *sampler.Stall) error {
+		if f.json {
+			return stallJSON(c.OutOrStdout(), s)
+		}
+		return stallText(c.OutOrStdout(), s)
+	})
+}

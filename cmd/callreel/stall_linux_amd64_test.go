@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
+)
+
+// watchStalls starts callreel stall, with a store of its own.
+func watchStalls(t *testing.T, pid int, args ...string) *realtest.Proc {
+	t.Helper()
+	cmd := exec.Command(realtest.CallreelPath(t), append([]string{"stall", "-p", pidText(pid), "--json"}, args...)...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
+	return realtest.StartCommand(t, cmd)
+}
+
+// stallsOf decodes what a watch has reported so far.
+func stallsOf(t *testing.T, watch *realtest.Proc) []stallObject {
+	t.Helper()
+	var out []stallObject
+	for _, line := range watch.Stdout() {
+		out = append(out, decode[stallObject](t, line))
+	}
+	return out
+}
+
+// hasFrame says whether a function is in a stall's stack, shared by all samples or not.
+func hasFrame(s *stallObject, function string) bool {
+	for _, f := range s.Stack {
+		if strings.HasPrefix(f.Function, function) {
+			return true
+		}
+	}
+	return false
+}
+
+// provoke makes a stall again and again until one is reported that is as wanted: the
+// first may come before the thread's wait is known.
+func provoke(t *testing.T, watch *realtest.Proc, again func(), want func(*stallObject) bool) *stallObject {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
+		again()
+		for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			stalls := stallsOf(t, watch)
+			for k := range stalls {
+				if want(&stalls[k]) {
+					return &stalls[k]
+				}
+			}
+		}
+		if !watch.Alive() {
+			break
+		}
+	}
+	t.Fatalf("no such stall is reported:\n%s\n%s", strings.Join(watch.Stdout(), "\n"), watch.Stderr())
+	return nil
+}
+
+// endWatch ends it as Ctrl-C does.
+func endWatch(t *testing.T, watch *realtest.Proc) {
+	t.Helper()
+	watch.Signal(os.Interrupt)
+	if code := watch.Wait(); code != exitDone || watch.Stderr() != "" {
+		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	}
+}
+
+func TestStallNamesWhatKeptAThread(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	target := realtest.Build(t, "stall")
+	for mode, state := range map[string]string{
+		"lock": "lock", "condition": "lock", "pipe": "pipe", "socket": "network", "sleep": "sleep", "child": "child", "compute": "running",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := realtest.Start(t, target, mode)
+			watch := watchStalls(t, p.Pid(), "--over", "100ms")
+			began := time.Now()
+			s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
+				return s.State == state && hasFrame(s, "kept_by")
+			})
+			if s.TID != p.Pid() || s.DurationNS < int64(100*time.Millisecond) || s.Samples == 0 || s.StartNS < began.Add(-time.Minute).UnixNano() {
+				t.Errorf("%+v", s)
+			}
+			outermost := s.Stack[len(s.Stack)-1]
+			if !hasFrame(s, "main") || outermost.Samples+s.Partial != s.Samples || s.Stack[0].Samples > outermost.Samples {
+				t.Errorf("%+v", s)
+			}
+			endWatch(t, watch)
+			p.Finish() // it has come to no harm
+		})
+	}
+}
+
+func TestStallWatchesTheThreadThatWasAskedFor(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	p := realtest.Start(t, realtest.Build(t, "stall"), "worker")
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.Pid()))
+	must(t, err)
+	worker := 0
+	for _, task := range tasks {
+		if tid, err := strconv.Atoi(filepath.Base(task)); err == nil && tid != p.Pid() {
+			worker = tid
+		}
+	}
+	watch := watchStalls(t, p.Pid(), "--over", "100ms", "--thread", strconv.Itoa(worker))
+	main := watchStalls(t, p.Pid(), "--over", "2s", "--thread", "main")
+	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "work") })
+	if s.TID != worker || s.State != "running" || hasFrame(s, "main") {
+		t.Errorf("%+v", s)
+	}
+	endWatch(t, watch)
+	endWatch(t, main)
+	if got := stallsOf(t, main); len(got) > 0 {
+		t.Errorf("the main thread rests in poll, but: %+v", got)
+	}
+	p.Finish()
+	if r := realtest.Callreel(t, "stall", "-p", pidText(os.Getpid()), "--thread", "1"); r.Code != exitFailed || !strings.Contains(r.Stderr, "thread 1") {
+		t.Errorf("another process's thread: code %d, %q", r.Code, r.Stderr)
+	}
+}
+
+func TestThreadThatRestsIsNoStall(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	target := realtest.Build(t, "stall")
+	for _, mode := range []string{"reader", "lock"} {
+		p := realtest.Start(t, target, mode)
+		r := realtest.MustCallreel(t, "stall", "-p", pidText(p.Pid()), "--over", "300ms", "-d", "1500ms")
+		if r.Stdout != "" || r.Stderr != "" {
+			t.Errorf("%s: stdout %q, stderr %q", mode, r.Stdout, r.Stderr)
+		}
+		p.Finish()
+	}
+}
+
+func TestStallEndsWithTheProcess(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	p := realtest.Start(t, realtest.Build(t, "stall"), "reader")
+	watch := watchStalls(t, p.Pid())
+	p.Finish()
+	if code := watch.Wait(); code != exitDone && code != exitFailed { // it may not have begun
+		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	}
+}
+
+func TestStallThatGoesOnIsReportedAtTheEnd(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	p := realtest.StartCommand(t, exec.Command("sh", "-c", "while :; do :; done"))
+	watch := watchStalls(t, p.Pid(), "--over", "100ms", "-d", "1s")
+	if code := watch.Wait(); code != exitDone {
+		t.Fatalf("code %d, stderr %q", code, watch.Stderr())
+	}
+	got := stallsOf(t, watch)
+	if len(got) != 1 || !got[0].Ongoing || got[0].Samples == 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStallOfRedisNamesWhatItDoes(t *testing.T) {
+	realtest.Need(t, realtest.RedisTools, realtest.LivePtrace)
+	s := realtest.Redis(t, "--enable-debug-command", "yes", "--lua-time-limit", "400")
+	watch := watchStalls(t, s.Pid(), "--over", "100ms")
+	do := func(words ...string) func() {
+		return func() {
+			if _, err := s.Do(words...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	provoke(t, watch, do("DEBUG", "SLEEP", "0.3"), func(s *stallObject) bool { return s.State == "sleep" && hasFrame(s, "debugCommand") })
+	do("DEBUG", "POPULATE", "300000", "key", "100")()
+	provoke(t, watch, do("SAVE"), func(s *stallObject) bool {
+		return hasFrame(s, "rdbSaveRio") && hasFrame(s, "rdbSave") && hasFrame(s, "saveCommand")
+	})
+	provoke(t, watch, func() { endlessScript(t, s) }, func(s *stallObject) bool {
+		return hasFrame(s, "luaCallFunction") && hasFrame(s, "lua_pcall") && hasFrame(s, "evalGenericCommand")
+	})
+	endWatch(t, watch)
+}
+
+// endlessScript runs a script until it is so slow that redis lets it be killed.
+func endlessScript(t *testing.T, s *realtest.RedisServer) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Do("EVAL", "while true do end", "0")
+		ended <- err
+	}()
+	for {
+		select {
+		case err := <-ended:
+			if err == nil || !strings.Contains(err.Error(), "SCRIPT KILL") {
+				t.Errorf("the script was not killed: %v", err)
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+			_, _ = s.Do("SCRIPT", "KILL") // an error before the script runs, and once it has ended
+		}
+	}
+}
+
+func TestIdleAndEvenlyBusyRedisIsNoStall(t *testing.T) {
+	realtest.Need(t, realtest.RedisTools, realtest.LivePtrace)
+	s := realtest.Redis(t)
+	watch := watchStalls(t, s.Pid(), "--over", "600ms")
+	time.Sleep(700 * time.Millisecond)
+	ctx, stop := context.WithTimeout(context.Background(), 1500*time.Millisecond)
+	defer stop()
+	if _, err := s.Bench(ctx, "-t", "set,get", "-n", "100000000", "-P", "50", "-q"); err != nil {
+		t.Error(err)
+	}
+	endWatch(t, watch)
+	for _, stall := range stallsOf(t, watch) {
+		if stall.State != "starved" { // the machine's doing, and true
+			t.Errorf("%+v", stall)
+		}
+	}
+}
+
+// takeBreakpoints takes all that the processor has for a thread.
+func takeBreakpoints(t *testing.T, pid int) {
+	t.Helper()
+	p, err := process.Open(pid)
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Close()) })
+	for range 16 {
+		w, err := p.Passage(pid, 0x1000)
+		if err != nil {
+			return
+		}
+		t.Cleanup(func() { must(t, w.Close()) })
+	}
+	t.Skip("this machine has more than 16 breakpoints")
+}
+
+func TestStallWithoutBreakpointsSaysSoAndMakesDo(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	p := realtest.Start(t, realtest.Build(t, "stall"), "lock")
+	takeBreakpoints(t, p.Pid())
+	watch := watchStalls(t, p.Pid(), "--over", "100ms")
+	provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return s.State == "lock" && hasFrame(s, "kept_by") })
+	watch.Signal(os.Interrupt)
+	if code := watch.Wait(); code != exitDone || strings.Count(watch.Stderr(), "counts as getting on") != 1 {
+		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	}
+	p.Finish()
+}
+
+const sleepingGo = `package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+func main() {
+	fmt.Println("ready")
+	go func() {
+		for {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	io.Copy(io.Discard, os.Stdin)
+	fmt.Println("go n=0 ok")
+}
+`
+
+func TestGoThreadThatHasNoGoroutineIsNoStall(t *testing.T) {
+	realtest.Need(t, realtest.GoTool, realtest.LivePtrace)
+	dir := t.TempDir()
+	source := write(t, dir, "main.go", []byte(sleepingGo))
+	program := filepath.Join(dir, "program")
+	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	p := realtest.Start(t, program)
+	r := realtest.MustCallreel(t, "stall", "-p", pidText(p.Pid()), "--over", "400ms", "-d", "2s")
+	if r.Stdout != "" {
+		t.Errorf("%s", r.Stdout)
+	}
+	p.Finish()
+}

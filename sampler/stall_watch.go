@@ -1,0 +1,355 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/unwind"
+)
+
+// How often a thread is looked at.
+const (
+	// A short time between samples is worth its cost in short stalls only.
+	sampleEvery     = 10 * time.Millisecond
+	sampleLong      = 20 * time.Millisecond
+	longStall       = time.Second
+	looksInOver     = 4 // while the thread gets on
+	retryBreakpoint = 10 * time.Second
+)
+
+// stallWatch watches one thread.
+type stallWatch struct {
+	p      *process.Process
+	o      StallOptions
+	report func(*Stall) error
+	stacks *stallStacks
+	habits habits
+
+	passage      *process.Passage // armed on the way out of the usual wait
+	nextPassage  time.Time        // no breakpoint is asked for before
+	noticed      bool
+	before       process.Activity
+	beforeTime   time.Time
+	beforeUsual  bool      // it was at its usual wait
+	progress     time.Time // since when it has not been seen to get on
+	open         *openStall
+	lastSample   sample
+	lastAt       process.Waiting // where lastSample was taken, if the thread waited
+	lastBlocked  uint64
+	sampleIsLast bool
+	stopped      bool // the thread, in this look
+}
+
+// openStall is what may become a Stall.
+type openStall struct {
+	tree    *callTree
+	states  map[StallState]int
+	samples int
+	partial int
+}
+
+// sample is one look at a thread that stands.
+type sample struct {
+	frames   []Frame
+	blockage blockage
+	complete bool
+}
+
+func newStallWatch(p *process.Process, o StallOptions, stacks *stallStacks, report func(*Stall) error) *stallWatch {
+	now := time.Now()
+	return &stallWatch{p: p, o: o, report: report, stacks: stacks, habits: habits{begun: now}, progress: now}
+}
+
+// run looks at the thread until it or ctx ends.
+func (w *stallWatch) run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return w.finish(time.Now(), true)
+		case <-timer.C:
+		}
+		a, err := w.p.Activity(w.o.TID)
+		now := time.Now()
+		if err == nil && a.Ended() {
+			err = process.ErrNoProcess
+		}
+		if err == nil {
+			err = w.look(ctx, now, a)
+		}
+		if errors.Is(err, process.ErrNoProcess) {
+			return w.finish(now, false)
+		}
+		if err != nil {
+			return errors.Join(err, w.finish(now, true))
+		}
+		timer.Reset(w.pause(now))
+	}
+}
+
+func (w *stallWatch) pause(now time.Time) time.Duration {
+	switch {
+	case w.open == nil:
+		return w.o.Over / looksInOver
+	case now.Sub(w.progress) > longStall:
+		return sampleLong
+	}
+	return min(sampleEvery, w.o.Over/looksInOver)
+}
+
+// look decides whether the thread has got on since the last look.
+func (w *stallWatch) look(ctx context.Context, now time.Time, a process.Activity) error {
+	if w.before.StackStart != 0 && a.StackStart != w.before.StackStart {
+		if err := w.newProgram(now); err != nil {
+			return err
+		}
+	}
+	passed, err := w.passed()
+	if err != nil {
+		return err
+	}
+	usual := w.habits.usual != nil && w.habits.usual.holds(&a, w.p)
+	moved := passed || usual
+	if moved {
+		w.habits.last = now
+	} else if w.passage == nil {
+		// Without a way to know whether it came by its wait, a system call that waited or
+		// read something has to do.
+		moved = a.Blocked != w.before.Blocked || a.Reads != w.before.Reads
+	}
+	if !usual && a.Waiting != nil && a.Waiting.InSyscall {
+		became, err := w.meet(ctx, now, &a)
+		if err != nil {
+			return err
+		}
+		moved, usual = moved || became, became
+	}
+	if moved {
+		err = w.gotOn(now, &a, usual)
+	} else {
+		err = w.stands(ctx, now, &a)
+	}
+	w.before, w.beforeTime, w.beforeUsual = a, now, usual
+	if w.stopped {
+		// A stop of ours counts as a wait of the thread's.
+		if after, err := w.p.Activity(w.o.TID); err == nil {
+			w.before.Blocked = after.Blocked
+		}
+		w.stopped = false
+	}
+	return errors.Join(err, w.arm(now))
+}
+
+// newProgram forgets what was known of the program that execve has replaced.
+func (w *stallWatch) newProgram(now time.Time) error {
+	err := errors.Join(w.finish(now, false), w.disarm())
+	w.habits = habits{begun: now}
+	w.progress, w.sampleIsLast = now, false
+	return errors.Join(err, w.stacks.refresh())
+}
+
+// passed says whether the thread has come by its usual wait since the last look.
+func (w *stallWatch) passed() (bool, error) {
+	if w.passage == nil || !w.passage.Seen() {
+		return false, nil
+	}
+	return true, w.disarm()
+}
+
+func (w *stallWatch) disarm() error {
+	if w.passage == nil {
+		return nil
+	}
+	err := w.passage.Close()
+	w.passage = nil
+	return err
+}
+
+// arm sees to it that the thread's coming by its usual wait is noticed.
+func (w *stallWatch) arm(now time.Time) error {
+	usual := w.habits.usual
+	if w.passage != nil || usual == nil || usual.back == 0 || now.Before(w.nextPassage) {
+		return nil
+	}
+	passage, err := w.p.Passage(w.o.TID, usual.back)
+	if err == nil {
+		w.passage = passage
+		return nil
+	}
+	w.nextPassage = now.Add(retryBreakpoint)
+	if !w.noticed && w.o.Notice != nil && !errors.Is(err, process.ErrReleased) {
+		w.noticed = true
+		w.o.Notice(fmt.Sprintf("%v; until then any system call that waits or reads counts as getting on", err))
+	}
+	return nil
+}
+
+// meet looks at where a thread waits that is not its usual wait, and says whether it
+// is from now on, or whether the thread has nothing to do.
+func (w *stallWatch) meet(ctx context.Context, now time.Time, a *process.Activity) (bool, error) {
+	s, still := w.takeWaiting(a)
+	if !still || s.blockage.rest == neverRest {
+		return false, nil
+	}
+	if s.blockage.rest == idleRest {
+		return true, nil
+	}
+	if !s.complete {
+		var err error
+		if s, err = w.take(ctx, a); err != nil {
+			return false, err
+		}
+	}
+	if len(s.frames) == 0 || len(w.stacks.frames) == 0 || w.stacks.frames[0].SP != a.Waiting.SP {
+		return false, nil
+	}
+	p := place{number: a.Waiting.Number, sp: a.Waiting.SP, pc: a.Waiting.PC, rest: s.blockage.rest}
+	p.back, p.slot = w.stacks.callerOf()
+	if !w.habits.meet(p, a.Blocked, now) {
+		return false, nil
+	}
+	return true, w.disarm()
+}
+
+// gotOn ends a stall, if there was one.
+func (w *stallWatch) gotOn(now time.Time, a *process.Activity, usual bool) error {
+	err := w.finish(now, false)
+	w.progress = now
+	if w.beforeUsual && !usual && a.Blocked == w.before.Blocked {
+		// It has left its wait since, and not waited again: it was awake for as long as
+		// it ran, and waited to.
+		awake := a.CPU - w.before.CPU + a.Queued - w.before.Queued
+		if woke := now.Add(-awake); awake > 0 && woke.After(w.beforeTime) {
+			w.progress = woke
+		}
+	}
+	return errors.Join(err, w.stacks.renew())
+}
+
+// stands takes a sample of a thread that may stall.
+func (w *stallWatch) stands(ctx context.Context, now time.Time, a *process.Activity) error {
+	if now.Sub(w.progress) < w.o.Over/2 {
+		return nil
+	}
+	s, err := w.take(ctx, a)
+	if err != nil {
+		return err
+	}
+	if w.wakesUp() {
+		return w.gotOn(now, a, false)
+	}
+	if w.open == nil {
+		w.open = &openStall{tree: newCallTree(), states: map[StallState]int{}}
+	}
+	w.open.samples++
+	w.open.states[s.blockage.state]++
+	w.open.tree.add(s.frames)
+	if !s.complete {
+		w.open.partial++
+	}
+	return w.stacks.renew()
+}
+
+// wakesUp says that the thread, whose stack was just taken, has not left its usual wait
+// yet: it is about to, and had nothing to do before.
+func (w *stallWatch) wakesUp() bool {
+	const syscallSize = 2 // of the instruction that a call to be repeated goes back to
+	usual := w.habits.usual
+	if !w.stopped || usual == nil || len(w.stacks.frames) == 0 {
+		return false
+	}
+	f := &w.stacks.frames[0]
+	return f.SP == usual.sp && (f.PC == usual.pc || f.PC == usual.pc-syscallSize)
+}
+
+// take takes a stack: without stopping the thread where it waits, and not again when it
+// still does.
+func (w *stallWatch) take(ctx context.Context, a *process.Activity) (*sample, error) {
+	if a.Waiting != nil {
+		if s, still := w.takeWaiting(a); still && (s.complete || a.State != 'S') {
+			return s, nil
+		}
+	}
+	if a.State == 't' {
+		w.sampleIsLast = false
+		w.lastSample = sample{blockage: blockage{StallStopped, neverRest}}
+		return &w.lastSample, nil
+	}
+	w.stopped = true
+	end, err := w.stacks.stopped(ctx, w.o.TID)
+	switch {
+	case err == nil:
+		return w.keep(a, end), nil
+	case errors.Is(err, process.ErrTraced):
+		w.lastSample = sample{blockage: blockage{StallStopped, neverRest}}
+	case errors.Is(err, process.ErrStopTimeout):
+		w.lastSample = sample{blockage: blockage{StallDisk, neverRest}}
+	case errors.Is(err, process.ErrReleased), errors.Is(err, process.ErrNoProcess), errors.Is(err, process.ErrExec), ctx.Err() != nil:
+		w.lastSample = sample{blockage: w.blockage(a, nil)} // the next look sees what is there
+	default:
+		return nil, err
+	}
+	w.sampleIsLast = false
+	return &w.lastSample, nil
+}
+
+// takeWaiting walks a thread where it waits. It says whether the thread has waited there
+// all the time: what was read is of no use otherwise.
+func (w *stallWatch) takeWaiting(a *process.Activity) (s *sample, still bool) {
+	if w.sampleIsLast && w.lastAt == *a.Waiting && w.lastBlocked == a.Blocked {
+		return &w.lastSample, true
+	}
+	end := w.stacks.waiting(a.Waiting)
+	after, err := w.p.Activity(w.o.TID)
+	if err != nil || after.Waiting == nil || *after.Waiting != *a.Waiting || after.Blocked != a.Blocked {
+		w.sampleIsLast = false
+		return nil, false
+	}
+	return w.keep(a, end), true
+}
+
+// keep makes a sample of the stack that was just walked.
+func (w *stallWatch) keep(a *process.Activity, end unwind.End) *sample {
+	frames := w.stacks.space.frames(w.stacks.frames, &w.stacks.o)
+	w.lastSample = sample{frames: frames, blockage: w.blockage(a, frames), complete: end.Complete()}
+	w.sampleIsLast = a.Waiting != nil
+	if w.sampleIsLast {
+		w.lastAt, w.lastBlocked = *a.Waiting, a.Blocked
+	}
+	return &w.lastSample
+}
+
+func (w *stallWatch) blockage(a *process.Activity, frames []Frame) blockage {
+	if a.State != 'R' && (a.Waiting != nil || a.State == 'T' || a.State == 't') {
+		return blockageOf(a, w.p, frames)
+	}
+	const starved = 4 // what a thread gets on a machine that is merely busy is no reason
+	if a.Queued-w.before.Queued > starved*(a.CPU-w.before.CPU) {
+		return blockage{StallStarved, neverRest}
+	}
+	return blockage{StallRunning, neverRest}
+}
+
+// finish reports the stall that was under way, if it was long enough.
+func (w *stallWatch) finish(now time.Time, ongoing bool) error {
+	open := w.open
+	w.open = nil
+	if open == nil || now.Sub(w.progress) < w.o.Over {
+		return nil
+	}
+	s := &Stall{
+		TID: w.o.TID, Name: w.before.Name, Start: w.progress, Duration: now.Sub(w.progress),
+		Samples: open.samples, Partial: open.partial, Stack: open.tree.heaviest(), Ongoing: ongoing,
+	}
+	most := 0
+	for state, n := range open.states {
+		if n > most || n == most && state < s.State {
+			s.State, most = state, n
+		}
+	}
+	return w.report(s)
+}
