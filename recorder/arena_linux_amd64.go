@@ -19,6 +19,7 @@ type arena struct {
 	base   uint64
 	size   uint64 // of the code, whole pages
 	code   *probe.Code
+	mem    []byte // of the code, shared with the target; nil when probes are made all at once
 }
 
 func (a *arena) gate() uint64 { return a.base + a.size }
@@ -131,6 +132,22 @@ func (a *arena) measure(rt probe.Runtime) error {
 	}
 	a.size = (uint64(len(code.Bytes)) + pageSize - 1) &^ (pageSize - 1)
 	return nil
+}
+
+// bound is measure without the work: room enough, of which pages are used only as far as the code goes.
+func (a *arena) bound() {
+	const (
+		routines = 1 << 16
+		site     = 64 + 224 // alignment, the way there and back, an event
+		moved    = 32 + 224 // an instruction, the event of an exit
+	)
+	size := uint64(routines)
+	for i := range a.fns {
+		for _, s := range a.fns[i].Patched() {
+			size += site + uint64(len(s.Moved))*moved
+		}
+	}
+	a.size = (size + pageSize - 1) &^ (pageSize - 1)
 }
 
 // compile makes the code for the place chosen.

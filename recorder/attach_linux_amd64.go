@@ -79,7 +79,9 @@ func (s *session) prepare() (islands, all []page, err error) {
 		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
 			return nil, nil, err
 		}
-		if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
+		if a.mem != nil {
+			copy(a.mem, a.code.Bytes)
+		} else if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
 			return nil, nil, err
 		}
 		s.patches = append(s.patches, a.code.Patches...)

@@ -215,6 +215,7 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	if err := s.gate(0); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
+	s.memory.WakeMade() // whoever waits for a probe sees the gate closed
 	return undo(ctx, s.p, s.recovery(), s.rt.Ring, s.size, s.loose)
 }
 
@@ -320,13 +321,13 @@ func Detach(ctx context.Context, pid int) (*Detached, error) {
 	return l.remove(ctx, p)
 }
 
-// isArena says whether an arena is mapped there: code without a file, and behind it one page of data.
+// isArena says whether an arena is mapped there: code without a file or from a recorder's, and behind it one page of data.
 func isArena(maps []process.Mapping, a span) bool {
 	if a.size <= pageSize || a.base+a.size < a.base {
 		return false
 	}
 	code, gate := mappingAt(maps, a.base), mappingAt(maps, a.base+a.size-pageSize)
-	return code != nil && gate != nil && code.Inode == 0 && gate.Inode == 0 && code.Start == a.base &&
+	return code != nil && gate != nil && (code.Inode == 0 || code.Path == codeMapping) && gate.Inode == 0 && code.Start == a.base &&
 		code.End >= a.base+a.size-pageSize && code.Perm == process.PermRead|process.PermExec && gate.Perm == process.PermRead|process.PermWrite
 }
 

@@ -41,7 +41,8 @@ type drain struct {
 // known is a thread of the recording.
 type known struct {
 	*reel.ThreadWriter
-	tid   int // as seen from here
+	names *lateNames // nil if all functions are in the reel's table already
+	tid   int        // as seen from here
 	name  string
 	fresh int // readings of the name still to be made soon: threads are named just after they start
 }
@@ -56,7 +57,7 @@ func (r *recording) newDrain() *drain {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid int, name string) (ring.Sink, error) {
-	k := &known{tid: nstid, name: name, fresh: 8}
+	k := &known{tid: nstid, name: name, fresh: 8, names: d.r.names}
 	if !d.sameNS {
 		k.tid = d.outerTID(nstid)
 	}

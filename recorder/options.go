@@ -27,6 +27,8 @@ type Options struct {
 	RingSize uint64
 	// Clock says which events carry the time.
 	Clock reel.ClockMode
+	// Lazy says whether probes are made when a function is first called.
+	Lazy Laziness
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool
 
@@ -37,6 +39,19 @@ type Options struct {
 	// Progress is called some times a second while recording; nil if nobody wants to.
 	Progress func(Progress)
 }
+
+// Laziness says when probes are made.
+type Laziness uint8
+
+// When probes are made.
+const (
+	LazyAuto Laziness = iota // on the first call, if more than LazyLimit functions are chosen
+	Lazy                     // on the first call of each function
+	Eager                    // all at once
+)
+
+// LazyLimit is up to how many functions get their probes at once by default.
+const LazyLimit = 4096
 
 // DefaultRingSize holds 4 M events: a tenth of a second of the busiest program.
 const DefaultRingSize = 64 << 20
@@ -54,6 +69,7 @@ type Progress struct {
 type Result struct {
 	Seen    int            // functions chosen
 	Traced  int            // of them probed
+	Made    int            // of them called at least once, so that their probe was made; all of them with Eager
 	Refused map[string]int // the others, by reason
 
 	Calls     uint64 // entries recorded

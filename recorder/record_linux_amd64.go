@@ -29,6 +29,7 @@ type recording struct {
 	base   reel.Clock // see startClock
 	result Result
 	images map[*image]reel.ImageID
+	names  *lateNames // nil if all functions are in the reel's table from the beginning
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -167,18 +168,28 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
-	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless}
+	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy()}
 	r.s.arenas = groupImages(with)
 	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
 		for _, im := range a.images {
 			a.fns = append(append(a.fns, chosen[im]...), guards[im]...)
 		}
-		if err := a.measure(r.s.rt); err != nil {
+		if r.s.rt.Lazy {
+			a.bound()
+		} else if err := a.measure(r.s.rt); err != nil {
 			return err
 		}
 	}
 	return r.setup()
+}
+
+// lazy says whether probes are made on the first call.
+func (r *recording) lazy() bool {
+	if r.result.Traced >= ring.MaxFunctions {
+		return false
+	}
+	return r.opt.Lazy == Lazy || r.opt.Lazy == LazyAuto && r.result.Traced > LazyLimit
 }
 
 // guardOf is the guard of a function that is not traced, if it is one.
@@ -273,6 +284,10 @@ func (r *recording) create() error {
 			r.images[im] = id
 		}
 	}
+	if r.s.rt.Lazy {
+		r.lateNames()
+		return nil
+	}
 	if err := r.addFunctions(); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -283,16 +298,10 @@ func (r *recording) create() error {
 func (r *recording) addFunctions() error {
 	table := make([]reel.Function, r.result.Traced)
 	for _, a := range r.s.arenas {
-		byProbe := map[*probe.Image]reel.ImageID{}
-		for _, im := range a.images {
-			byProbe[im.probe] = r.images[im]
-		}
 		for i := range a.fns {
-			f := &a.fns[i]
-			if f.ID == 0 {
-				continue
+			if f := &a.fns[i]; f.ID != 0 {
+				table[f.ID-1] = r.describe(a, f)
 			}
-			table[f.ID-1] = reel.Function{Name: f.Name, Image: byProbe[f.Image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 		}
 	}
 	first, err := r.w.AddFunctions(table)
@@ -300,6 +309,17 @@ func (r *recording) addFunctions() error {
 		err = fmt.Errorf("callreel: the reel's first function is %d", first)
 	}
 	return err
+}
+
+// describe is what the reel's table says of a function.
+func (r *recording) describe(a *arena, f *probe.Selected) reel.Function {
+	image := reel.ImageID(0)
+	for _, im := range a.images {
+		if im.probe == f.Image {
+			image = r.images[im]
+		}
+	}
+	return reel.Function{Name: f.Name, Image: image, Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 }
 
 // abandon removes the reel of a recording that never began.
@@ -341,7 +361,9 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 		defer cancel()
 	}
 	d := r.newDrain()
+	making := r.s.makeProbes()
 	err := d.loop(ctx)
+	making.end()
 	// What follows must be done whatever has ended the recording.
 	u, derr := r.s.detach(context.WithoutCancel(ctx))
 	if derr != nil {
@@ -353,6 +375,10 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	if ferr := d.finish(u.gone); err == nil {
 		err = ferr
+	}
+	r.result.Made = r.result.Traced
+	if r.s.rt.Lazy {
+		r.result.Made = making.made
 	}
 	r.result.AttachStop, r.result.DetachStop = r.s.stopped, u.stopped
 	r.result.Ended, r.result.Left = u.gone, u.left

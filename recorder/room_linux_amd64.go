@@ -79,7 +79,7 @@ func checkSeccomp(st *process.Stopped) error {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		for _, nr := range probe.SlowSyscalls() {
+		for _, nr := range append(probe.SlowSyscalls(), probe.LazySyscalls()...) {
 			ok, err := t.SeccompAllows(uintptr(nr))
 			if err != nil {
 				return err
@@ -108,7 +108,7 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 			}
 		}
 	}()
-	fd, err := s.memfd(st)
+	fd, err := s.memfd(st, ring.MemfdName, noExecMemfd)
 	if err != nil {
 		return err
 	}
@@ -117,12 +117,28 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if err := s.initMemory(st, fd, set); err != nil {
 		return err
 	}
+	code := noFile
+	if s.rt.Lazy {
+		if code, err = s.memfd(st, codeName, execMemfd); err != nil {
+			return err
+		}
+		closeCode := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{code}}
+		defer func() {
+			_, e := st.SyscallBatch([]process.Call{closeCode})
+			err = errors.Join(err, e)
+		}()
+		if err := s.shareCode(st, code); err != nil {
+			return err
+		}
+	}
+	at := uint64(0)
 	for _, a := range s.arenas {
-		mapped, err := s.mapArena(st, a)
+		mapped, err := s.mapArena(st, a, code, at)
 		undo = append(undo, mapped...)
 		if err != nil {
 			return err
 		}
+		at += a.size
 	}
 	if s.rt.Ring, err = s.mapRing(st, closing); err != nil {
 		return err
@@ -132,15 +148,21 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	return nil
 }
 
+// Flags of memfd_create(2) since Linux 6.3, which quiet a warning there.
+const (
+	noExecMemfd = 8
+	execMemfd   = 16
+)
+
+// noFile is the descriptor of a mapping without a file.
+const noFile = ^uint64(0)
+
 // memfd makes the target open a memfd, and returns its number there.
-func (s *session) memfd(st *process.Stopped) (uint64, error) {
-	const (
-		cloexec = 1
-		noexec  = 8 // MFD_NOEXEC_SEAL, Linux 6.3: quiets a warning there
-	)
+func (s *session) memfd(st *process.Stopped, name string, flag uint64) (uint64, error) {
+	const cloexec = 1
 	var r process.SyscallResult
-	for _, flags := range []uint64{cloexec | noexec, cloexec} {
-		res, err := st.SyscallBatch([]process.Call{{Number: unix.SYS_MEMFD_CREATE, Args: [6]uint64{0, flags}, Data: []byte(ring.MemfdName + "\x00"), DataArg: 0}})
+	for _, flags := range []uint64{cloexec | flag, cloexec} {
+		res, err := st.SyscallBatch([]process.Call{{Number: unix.SYS_MEMFD_CREATE, Args: [6]uint64{0, flags}, Data: []byte(name + "\x00"), DataArg: 0}})
 		if err != nil {
 			return 0, err
 		}
@@ -154,12 +176,21 @@ func (s *session) memfd(st *process.Stopped) (uint64, error) {
 	return r.Value, nil
 }
 
-// initMemory opens the target's memfd from here and lays the ring memory out.
-func (s *session) initMemory(st *process.Stopped, fd uint64, set ring.Setup) (err error) {
+// openMemfd opens a memfd of the target's from here.
+func (s *session) openMemfd(st *process.Stopped, fd uint64) (int, error) {
 	// By a thread that is there: the main thread may have ended.
 	path := fmt.Sprintf("/proc/%d/task/%d/fd/%d", s.p.Pid(), st.Threads()[0].TID, fd)
-	if s.fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
-		return fmt.Errorf("callreel: opening the ring memory: %s: %w", path, err)
+	own, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("callreel: opening the ring memory: %s: %w", path, err)
+	}
+	return own, nil
+}
+
+// initMemory opens the target's memfd from here and lays the ring memory out.
+func (s *session) initMemory(st *process.Stopped, fd uint64, set ring.Setup) (err error) {
+	if s.fd, err = s.openMemfd(st, fd); err != nil {
+		return err
 	}
 	if err := unix.Ftruncate(s.fd, int64(s.size)); err != nil {
 		return fmt.Errorf("callreel: ring memory of %d bytes: %w", s.size, err)
@@ -185,16 +216,21 @@ func (s *session) arenaSpans() []span {
 }
 
 // mapArena maps an arena and its gate at their places, and returns what takes away again what it has mapped.
-func (s *session) mapArena(st *process.Stopped, a *arena) (undo []process.Call, err error) {
+// Its code is in the file fd at that offset, if there is one.
+func (s *session) mapArena(st *process.Stopped, a *arena, fd, off uint64) (undo []process.Call, err error) {
 	const (
 		fixed      = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+		shared     = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
 		wipeOnFork = 18 // MADV_WIPEONFORK
 		prSetVMA   = 0x53564d41
 		prVMAName  = 0
-		noFile     = ^uint64(0)
 	)
+	flags := uint64(fixed)
+	if fd != noFile {
+		flags = shared
+	}
 	calls := []process.Call{
-		{Number: unix.SYS_MMAP, Args: [6]uint64{a.base, a.size, unix.PROT_READ | unix.PROT_EXEC, fixed, noFile}},
+		{Number: unix.SYS_MMAP, Args: [6]uint64{a.base, a.size, unix.PROT_READ | unix.PROT_EXEC, flags, fd, off}},
 		{Number: unix.SYS_MMAP, Args: [6]uint64{a.gate(), pageSize, unix.PROT_READ | unix.PROT_WRITE, fixed, noFile}},
 		{Number: unix.SYS_MADVISE, Args: [6]uint64{a.gate(), pageSize, wipeOnFork}},
 		{Number: unix.SYS_PRCTL, Args: [6]uint64{prSetVMA, prVMAName, a.base, a.size, 0}, Data: []byte("callreel\x00"), DataArg: 4},
@@ -273,6 +309,12 @@ func (s *session) closeMemory() {
 	if s.memory != nil {
 		s.memory.Close()
 		s.memory = nil
+	}
+	for _, a := range s.arenas {
+		if a.mem != nil {
+			_ = unix.Munmap(a.mem) // it is ours and mapped, so it can't fail
+			a.mem = nil
+		}
 	}
 	if s.fd >= 0 {
 		unix.Close(s.fd)

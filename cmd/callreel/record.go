@@ -27,6 +27,8 @@ type recordFlags struct {
 	ring     size
 	clock    string
 	lossless bool
+	lazy     bool
+	eager    bool
 	json     bool
 	summary  string
 }
@@ -58,6 +60,8 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.Var(&f.ring, "ring", "memory for events that wait to be written, of all threads (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events carry the time, a `MODE`: full, exit or none")
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
+	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
+	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	return c
@@ -72,6 +76,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: give -p PID or -- CMD; see callreel record --help")
 	case len(args) > 0 && c.ArgsLenAtDash() < 0:
 		return usageError("callreel record: put -- before the command: callreel record [FLAGS] -- %s", strings.Join(args, " "))
+	case f.lazy && f.eager:
+		return usageError("callreel record: give either --lazy or --eager, not both")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -103,7 +109,7 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
-		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless,
+		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(),
 		Tool:   "callreel " + version,
 		Notice: status.notice, Progress: status.recording,
 	})
@@ -124,6 +130,16 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 		return &exitError{result.ExitCode, err}
 	}
 	return err
+}
+
+func (f *recordFlags) laziness() recorder.Laziness {
+	switch {
+	case f.lazy:
+		return recorder.Lazy
+	case f.eager:
+		return recorder.Eager
+	}
+	return recorder.LazyAuto
 }
 
 // recording shows how a recording stands.
@@ -164,7 +180,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 		AttachStopMS: milliseconds(r.AttachStop), DetachStopMS: milliseconds(r.DetachStop),
 		TextVerified: r.TextVerified, Ended: r.Ended, Sandboxed: r.Sandboxed, Left: r.Left, File: f.output,
 	}
-	s.Functions.Seen, s.Functions.Traced, s.Functions.Compiled = r.Seen, r.Traced, r.Traced
+	s.Functions.Seen, s.Functions.Traced, s.Functions.Compiled = r.Seen, r.Traced, r.Made
 	s.Functions.Refused = r.Refused
 	if s.Functions.Refused == nil {
 		s.Functions.Refused = map[string]int{}

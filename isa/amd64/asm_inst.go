@@ -67,6 +67,15 @@ func (a *Asm) LockCmpxchg64(m Mem, r Reg) {
 	a.op(true, uint8(r), m, 0, 0x0F, 0xB1)
 }
 
+// BtMem is bt m64, r64: the bit of that number, counted from m and of any size, becomes CF.
+func (a *Asm) BtMem(m Mem, r Reg) { a.op(true, uint8(r), m, 0, 0x0F, 0xA3) }
+
+// LockBtsMem is lock bts m64, r64: as BtMem, and the bit is set.
+func (a *Asm) LockBtsMem(m Mem, r Reg) {
+	a.Raw(0xF0)
+	a.op(true, uint8(r), m, 0, 0x0F, 0xAB)
+}
+
 // AddMem is add r64, m64.
 func (a *Asm) AddMem(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x03) }
 

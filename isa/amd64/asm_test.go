@@ -102,6 +102,8 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.Store64Imm(m, -2) }, "mov QWORD PTR %m,0xfffffffffffffffe"},
 	{func(a *Asm, r Reg, m Mem) { a.Xadd64(m, r) }, "xadd QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockXadd64(m, r) }, "lock xadd QWORD PTR %m,%r"},
+	{func(a *Asm, r Reg, m Mem) { a.BtMem(m, r) }, "bt QWORD PTR %m,%r"},
+	{func(a *Asm, r Reg, m Mem) { a.LockBtsMem(m, r) }, "lock bts QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockCmpxchg64(m, r) }, "lock cmpxchg QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.AddMem(r, m) }, "add %r,QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.AddToMem(m, r) }, "add QWORD PTR %m,%r"},

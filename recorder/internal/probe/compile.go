@@ -42,6 +42,7 @@ type Code struct {
 	Base    uint64
 	Bytes   []byte
 	Patches []Patch  // islands first, then sites, each in the order of their addresses
+	Slots   []Slot   // of functions whose probes are made on the first call
 	ToStub  []Pair   // from instructions that were moved to their copies, sorted by Text
 	windows []span64 // sorted; the bytes of text that no thread may stand inside
 }
@@ -67,9 +68,12 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 		for i := range shared {
 			c.Align(64)
 			shared[i] = c.PC()
-			c.shared(i == 1)
+			c.shared(i == 1, 0)
 		}
 		rt.Shared = shared
+	}
+	if rt.Lazy {
+		c.emitLazy(fns)
 	}
 	for i := range fns {
 		if err := code.function(c, &fns[i]); err != nil {
@@ -80,6 +84,7 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	if code.Bytes, err = c.Finish(); err != nil {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
+	code.settle(c.slots)
 	code.sort()
 	return code, nil
 }
@@ -118,6 +123,9 @@ func (code *Code) function(c *coder, fn *Selected) error {
 				continue
 			}
 			c.Align(16)
+			if c.rt.Lazy && entry && fn.ID != 0 {
+				c.slotStart()
+			}
 			at := c.PC()
 			var err error
 			if site.Kind == SiteBranch {

@@ -252,7 +252,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 		for i := range shared {
 			c.Align(64)
 			shared[i] = c.PC()
-			c.shared(i == 1)
+			c.shared(i == 1, 0)
 		}
 		rt.Shared = shared
 	}

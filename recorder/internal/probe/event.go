@@ -38,6 +38,11 @@ type Runtime struct {
 	Gates []uint64
 	guard uint64
 	nap   uint64 // where the time of a nap stands
+	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines of slots with a shared
+	// event routine and of inline ones, entries the shared event routines of entries by SPDelta.
+	Lazy    bool
+	generic [2]uint64
+	entries map[int32]uint64
 }
 
 // Event code keeps what it clobbers below the stack pointer S, where at an entry, a return or a tail jump nothing is live
@@ -64,8 +69,9 @@ func word(id uint32, exit bool) uint32 {
 // coder is an assembler with parts that are seldom run, put behind the rest by flush.
 type coder struct {
 	*amd64.Asm
-	rt   *Runtime
-	cold []func()
+	rt    *Runtime
+	cold  []func()
+	slots []entrySlot
 }
 
 // flush emits the cold parts that were put off, those that they put off themselves included.
@@ -82,13 +88,21 @@ func (c *coder) flush() {
 // event appends code that writes one event and leaves every register and flag as it was. The stack pointer here is
 // spDelta bytes below its value at the function's entry.
 func (c *coder) event(id uint32, exit bool, spDelta int32) {
-	if shared := c.rt.Shared[btoi(exit)]; shared != 0 && spDelta == 0 {
+	shared := c.rt.Shared[btoi(exit)]
+	if shared != 0 && c.rt.Lazy && !exit {
+		c.sharedSlot(id, spDelta)
+		return
+	}
+	if shared != 0 && spDelta == 0 {
 		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 		c.MovImm32(amd64.RAX, word(id, exit))
 		c.CallTo(shared)
 		return
 	}
-	off, slow := c.NewLabel(), c.NewLabel()
+	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	if c.rt.Lazy && !exit {
+		c.inlineSlot(id, done)
+	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
 	c.claim(off, slow)
@@ -102,6 +116,7 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), word(id, exit))
 	c.Place(off)
 	c.restore(0)
+	c.Place(done)
 	c.cold = append(c.cold, func() {
 		c.Place(slow)
 		c.MovImm32(amd64.RCX, word(id, exit))
@@ -112,13 +127,14 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 }
 
 // shared appends the event routine that stubs call with the event's word in EAX and RAX saved, S being 8 above the stack
-// pointer. It is for processes with many probes, where it is the caches that count.
-func (c *coder) shared(exit bool) {
+// pointer, and the stack pointer at the function's entry spDelta above that. It is for processes with many probes, where it
+// is the caches that count.
+func (c *coder) shared(exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
 	c.claim(off, slow)
-	c.Lea(amd64.RAX, amd64.At(amd64.RSP, 8))
+	c.Lea(amd64.RAX, amd64.At(amd64.RSP, 8+spDelta))
 	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
 	c.time(exit)
 	c.Load32(amd64.RAX, amd64.At(amd64.RSP, saveWord+8))
@@ -128,7 +144,7 @@ func (c *coder) shared(exit bool) {
 	c.Ret()
 	c.Place(slow)
 	c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
-	c.Lea(amd64.RDX, amd64.At(amd64.RSP, 8))
+	c.Lea(amd64.RDX, amd64.At(amd64.RSP, 8+spDelta))
 	c.CallTo(c.rt.Slow)
 	c.Jmp(off)
 }

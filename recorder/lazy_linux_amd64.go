@@ -1,0 +1,213 @@
+package recorder
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// codeName is the name of the memory of arenas in which probes are made on the first call, and codeMapping what
+// /proc/PID/maps shows for it. It is mapped for reading and executing in the target, and for writing only in the recorder: an
+// exchange of eight aligned bytes there is one for the target's threads as well, which no write by ptrace or /proc promises.
+const (
+	codeName    = "callreel-code"
+	codeMapping = "/memfd:" + codeName
+)
+
+// shareCode sizes the file of the arenas' code, which is the target's descriptor fd, and maps it here.
+func (s *session) shareCode(st *process.Stopped, fd uint64) error {
+	own, err := s.openMemfd(st, fd)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(own)
+	size := uint64(0)
+	for _, a := range s.arenas {
+		size += a.size
+	}
+	if err := unix.Ftruncate(own, int64(size)); err != nil {
+		return fmt.Errorf("callreel: memory for stubs, %d bytes: %w", size, err)
+	}
+	at := int64(0)
+	for _, a := range s.arenas {
+		if a.mem, err = unix.Mmap(own, at, int(a.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+			return fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.size, err)
+		}
+		at += int64(a.size)
+	}
+	return nil
+}
+
+// compiler makes probes when they are asked for.
+type compiler struct {
+	memory *ring.Memory
+	slots  []lazySlot // by function ID
+	made   int
+	stop   atomic.Bool
+	done   chan struct{}
+}
+
+// lazySlot is where to make a function's probe; where is nil once it is made, and for functions without.
+type lazySlot struct {
+	where *uint64
+	word  uint64
+}
+
+// makeProbes begins to make probes; nothing is done for a session in which all exist.
+func (s *session) makeProbes() *compiler {
+	c := &compiler{memory: s.memory, done: make(chan struct{})}
+	if !s.rt.Lazy {
+		close(c.done)
+		return c
+	}
+	most := uint32(0)
+	for _, a := range s.arenas {
+		for _, slot := range a.code.Slots {
+			most = max(most, slot.ID)
+		}
+	}
+	c.slots = make([]lazySlot, most+1)
+	for _, a := range s.arenas {
+		for _, slot := range a.code.Slots {
+			c.slots[slot.ID] = lazySlot{(*uint64)(unsafe.Pointer(&a.mem[slot.At-a.base])), slot.Word}
+		}
+	}
+	go c.run()
+	return c
+}
+
+// How long the compiler waits to be asked, and, so that a target that asks for nothing cannot keep it busy, how long after
+// such asking.
+const (
+	askedWait = 100 * time.Millisecond
+	idleRest  = time.Millisecond
+)
+
+// run makes probes until end is called.
+func (c *compiler) run() {
+	defer close(c.done)
+	// Where the kernel doesn't tell of our death the target finds out by our silence, somewhat later.
+	_ = c.memory.Compiling()
+	hurry()
+	idle := 0
+	for !c.stop.Load() {
+		seen := c.memory.Asked()
+		n := 0
+		c.memory.TakeAsked(func(id uint32) {
+			if int(id) < len(c.slots) && c.slots[id].where != nil {
+				c.make(id)
+				n++
+			}
+		})
+		if n > 0 {
+			c.made += n
+			c.memory.WakeMade()
+			idle = 0
+			continue
+		}
+		if idle++; idle > 16 {
+			time.Sleep(idleRest)
+		}
+		if c.memory.Asked() == seen {
+			c.memory.WaitAsked(seen, askedWait)
+		}
+	}
+}
+
+// make exchanges the words that make the function's slot its probe, and says so.
+func (c *compiler) make(id uint32) {
+	s := &c.slots[id]
+	atomic.StoreUint64(s.where, s.word)
+	c.memory.SetMade(id)
+	s.where = nil
+}
+
+// end ends the making of probes.
+func (c *compiler) end() {
+	c.stop.Store(true)
+	if c.slots != nil {
+		c.memory.WakeAsked()
+	}
+	<-c.done
+}
+
+// hurry lets the calling thread run as soon as it is woken, since a thread of the target's waits for it: what it does takes
+// microseconds. Without the permission it is only a thread like others.
+func hurry() {
+	const resetOnFork = 1
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: 1}
+	_ = unix.SchedSetAttr(0, &attr, 0)
+}
+
+// lateNames puts functions into the reel's table when their first event comes, so that the reel of a large program has only
+// those in it that were called. The target's events name functions by the order in which they were chosen.
+type lateNames struct {
+	r     *recording
+	count uint32   // of functions in the reel's table
+	ids   []uint32 // the reel's, by the target's; 0 for none yet
+	at    []place
+	fresh []reel.Function
+}
+
+// place is where a function is described.
+type place struct{ arena, index uint32 }
+
+func (r *recording) lateNames() {
+	n := &lateNames{r: r, ids: make([]uint32, r.result.Traced+1), at: make([]place, r.result.Traced+1)}
+	for i, a := range r.s.arenas {
+		for k := range a.fns {
+			n.at[a.fns[k].ID] = place{uint32(i), uint32(k)}
+		}
+	}
+	r.names = n
+}
+
+// translate gives events the reel's function IDs. Events of functions that there are not are left as they are: what reads
+// reels says that it doesn't know them.
+func (n *lateNames) translate(events []reel.Event) error {
+	next := n.count + 1
+	n.fresh = n.fresh[:0]
+	for i := range events {
+		e := &events[i]
+		id := e.Word >> 1
+		if id == 0 || uint64(id) >= uint64(len(n.ids)) {
+			continue
+		}
+		if n.ids[id] == 0 {
+			n.ids[id] = next + uint32(len(n.fresh))
+			n.fresh = append(n.fresh, n.function(id))
+		}
+		e.Word = n.ids[id]<<1 | e.Word&1
+	}
+	if len(n.fresh) == 0 {
+		return nil
+	}
+	first, err := n.r.w.AddFunctions(n.fresh)
+	if err == nil && first != next {
+		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", first, next)
+	}
+	n.count += uint32(len(n.fresh))
+	return err
+}
+
+func (n *lateNames) function(id uint32) reel.Function {
+	a := n.r.s.arenas[n.at[id].arena]
+	return n.r.describe(a, &a.fns[n.at[id].index])
+}
+
+// Append puts a thread's events into the reel.
+func (k *known) Append(events []reel.Event) error {
+	if k.names != nil {
+		if err := k.names.translate(events); err != nil {
+			return err
+		}
+	}
+	return k.ThreadWriter.Append(events)
+}
