@@ -99,8 +99,30 @@ func (s *session) prepare() (islands, all []page, err error) {
 			time.Sleep(time.Millisecond) // a library went just then
 			continue
 		}
+		if err == nil {
+			s.own(all)
+		}
 		s.restorers = findRestorers(s.p, s.maps)
 		return islands, all, err
+	}
+}
+
+// own makes the kernel give the process its own copies of the pages that are going to be written, since that takes most of
+// the writing and the process would stand meanwhile: one byte of each page is written as it is. That is done only where
+// nothing else can have been mapped since the page was read, and with a byte that is going to change anyway. It
+// isn't needed, so nothing comes of its failing.
+func (s *session) own(pages []page) {
+	for i := range pages {
+		p := &pages[i]
+		if s.loose(p.addr) {
+			continue
+		}
+		for k := range p.old {
+			if p.old[k] != p.new[k] {
+				_, _ = s.p.WriteAt(p.old[k:k+1], p.addr+uint64(k))
+				break
+			}
+		}
 	}
 }
 
@@ -173,8 +195,9 @@ func (s *session) onIn(st *process.Stopped, islands, all []page) error {
 	return s.gate(s.rt.Ring + ring.SlotsOff)
 }
 
-// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile: some 2 ms.
-const maxMapped = 64 << 20
+// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile: 16 MiB are some 2 ms. The
+// chunk that was freed last is used next, so with a recorder that keeps up few more are ever used.
+const maxMapped = 16 << 20
 
 // mapChunks makes the target's page tables ready for the chunks, whose pages exist already: otherwise its threads take
 // a page fault for every 256 events at first, which is a fifth of a call's cost. Reading maps 16 pages a fault, and

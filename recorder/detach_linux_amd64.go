@@ -328,7 +328,7 @@ func isArena(maps []process.Mapping, a span) bool {
 	}
 	code, gate := mappingAt(maps, a.base), mappingAt(maps, a.base+a.size-pageSize)
 	return code != nil && gate != nil && (code.Inode == 0 || code.Path == codeMapping) && gate.Inode == 0 && code.Start == a.base &&
-		code.End >= a.base+a.size-pageSize && code.Perm == process.PermRead|process.PermExec && gate.Perm == process.PermRead|process.PermWrite
+		code.End >= a.base+a.size-pageSize && code.Perm&^process.PermShared == process.PermRead|process.PermExec && gate.Perm == process.PermRead|process.PermWrite
 }
 
 // remove undoes what was left and verifies the text.

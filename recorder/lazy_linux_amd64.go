@@ -83,11 +83,12 @@ func (s *session) makeProbes() *compiler {
 	return c
 }
 
-// How long the compiler waits to be asked, and, so that a target that asks for nothing cannot keep it busy, how long after
-// such asking.
+// How long the compiler waits to be asked, and how long it rests, so that a target cannot keep it busy, after having been
+// asked for nothing that often.
 const (
 	askedWait = 100 * time.Millisecond
-	idleRest  = time.Millisecond
+	vainRest  = time.Millisecond
+	maxVain   = 16
 )
 
 // run makes probes until end is called.
@@ -96,7 +97,7 @@ func (c *compiler) run() {
 	// Where the kernel doesn't tell of our death the target finds out by our silence, somewhat later.
 	_ = c.memory.Compiling()
 	hurry()
-	idle := 0
+	vain, before := 0, c.memory.Asked()
 	for !c.stop.Load() {
 		seen := c.memory.Asked()
 		n := 0
@@ -109,15 +110,16 @@ func (c *compiler) run() {
 		if n > 0 {
 			c.made += n
 			c.memory.WakeMade()
-			idle = 0
+			vain, before = 0, seen
 			continue
 		}
-		if idle++; idle > 16 {
-			time.Sleep(idleRest)
+		if seen == before {
+			vain = 0
+		} else if vain++; vain > maxVain {
+			time.Sleep(vainRest)
 		}
-		if c.memory.Asked() == seen {
-			c.memory.WaitAsked(seen, askedWait)
-		}
+		before = seen
+		c.memory.WaitAsked(seen, askedWait)
 	}
 }
 
