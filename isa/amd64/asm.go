@@ -104,6 +104,9 @@ func (a *Asm) NewLabel() Label {
 // Place puts the label here.
 func (a *Asm) Place(l Label) { a.labels[l] = len(a.buf) }
 
+// Placed is the address of a label that has been placed.
+func (a *Asm) Placed(l Label) uint64 { return a.base + uint64(a.labels[l]) }
+
 // Raw appends bytes as they are.
 func (a *Asm) Raw(b ...byte) { a.buf = append(a.buf, b...) }
 

@@ -110,20 +110,23 @@ type stub struct {
 	code *Code
 	fn   *Selected
 	body uint64 // behind the entry event, where jumps back to the entry go
+	// copies are of moved instructions that jumps lead to, by the instructions' link addresses.
+	copies map[uint64]amd64.Label
 }
 
-// function emits the stubs of one function. The entry's comes first: jumps back to the entry need its address.
+// function emits the stubs of one function.
 func (code *Code) function(c *coder, fn *Selected) error {
 	s := &stub{coder: c, code: code, fn: fn}
 	sites := fn.Patched()
-	for _, entry := range []bool{true, false} {
+	s.findCopies(sites)
+	for turn := range 3 {
 		for i := range sites {
 			site := &sites[i]
-			if (site.Role == RoleEntry) != entry {
+			if site.turn() != turn {
 				continue
 			}
 			c.Align(16)
-			if c.rt.Lazy && entry && fn.ID != 0 {
+			if c.rt.Lazy && site.Role == RoleEntry && fn.ID != 0 {
 				c.slotStart()
 			}
 			at := c.PC()
@@ -137,6 +140,9 @@ func (code *Code) function(c *coder, fn *Selected) error {
 				return err
 			}
 			c.flush()
+			if site.Kind == SiteCopy {
+				continue
+			}
 			if err := code.patch(fn, site, at); err != nil {
 				return err
 			}
@@ -145,12 +151,30 @@ func (code *Code) function(c *coder, fn *Selected) error {
 	return nil
 }
 
+// turn says when a site's stub is made. The entry's comes first: jumps back to the entry need its address. Branches come last,
+// since they may lead to copies.
+func (s *Site) turn() int {
+	switch {
+	case s.Role == RoleEntry:
+		return 0
+	case s.Kind != SiteBranch:
+		return 1
+	}
+	return 2
+}
+
 // branch emits the stub of a branch whose displacement is changed, and returns where it is to lead.
 func (s *stub) branch(site *Site, at uint64) (uint64, error) {
 	m := &site.Moved[0]
 	to, _ := m.Inst.Target(m.Addr)
 	to += s.fn.Slide
 	switch {
+	case site.Role != RoleEntry && !m.Exit && !m.Loop: // one that is led to a copy
+		l, ok := s.copies[to-s.fn.Slide]
+		if !ok {
+			return 0, fmt.Errorf("jump at %#x has nowhere to go", m.Addr)
+		}
+		return s.Placed(l), nil
 	case m.Loop:
 		if s.body == 0 {
 			return 0, fmt.Errorf("jump to the entry at %#x has nowhere to go", m.Addr)
@@ -183,12 +207,18 @@ func (s *stub) window(site *Site) error {
 	for i := range site.Moved {
 		m := &site.Moved[i]
 		s.code.ToStub = append(s.code.ToStub, Pair{m.Addr + s.fn.Slide, s.PC()})
+		if m.Target {
+			s.Place(s.copies[m.Addr])
+		}
 		if err := s.move(m); err != nil {
 			return err
 		}
 	}
 	if last := &site.Moved[len(site.Moved)-1]; !last.Inst.Ends() {
 		s.JmpTo(site.End() + s.fn.Slide)
+	}
+	if site.Kind == SiteCopy {
+		return nil
 	}
 	s.code.windows = append(s.code.windows, span64{site.Addr + s.fn.Slide, site.End() + s.fn.Slide})
 	return nil
@@ -204,10 +234,15 @@ func (s *stub) move(m *Moved) error {
 		}
 		to = s.body
 	}
+	copied, led := s.target(m)
 	switch m.Inst.Kind {
 	case amd64.Return, amd64.IndirectJump, amd64.Jump:
 		if m.Exit {
 			s.event(true, 0)
+		}
+		if led {
+			s.Jmp(copied)
+			return nil
 		}
 		if direct {
 			s.JmpTo(to)
@@ -216,6 +251,10 @@ func (s *stub) move(m *Moved) error {
 		return s.copy(m)
 	case amd64.CondJump:
 		cond := amd64.Cond(m.Inst.Opcode & 15)
+		if led {
+			s.Jcc(cond, copied)
+			return nil
+		}
 		if !m.Exit {
 			s.JccTo(cond, to)
 			return nil
@@ -230,7 +269,9 @@ func (s *stub) move(m *Moved) error {
 		}
 		s.Raw(raw[:len(raw)-1]...)
 		s.Raw(2, 0xEB, nearJump)
-		if m.Exit {
+		if led {
+			s.Jmp(copied)
+		} else if m.Exit {
 			s.Jmp(s.leaving(to))
 		} else {
 			s.JmpTo(to)

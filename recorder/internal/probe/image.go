@@ -33,6 +33,7 @@ type text struct {
 	data       []byte
 	starts     bitset // an instruction of the linear sweep begins here
 	targets    bitset // control may come here other than from the instruction before
+	taken      bitset // of these, those that aren't known by direct jumps inside one chunk alone
 	claimed    bitset // taken by a site or an island
 }
 
@@ -91,7 +92,7 @@ func (im *Image) findTexts() error {
 			return err
 		}
 		im.texts = append(im.texts, text{start: addr, end: addr + size, data: data,
-			starts: newBitset(size), targets: newBitset(size), claimed: newBitset(size)})
+			starts: newBitset(size), targets: newBitset(size), taken: newBitset(size), claimed: newBitset(size)})
 		return nil
 	}
 	for i := range im.Object.Sections() {
@@ -135,8 +136,13 @@ func (im *Image) isLinkage(addr uint64) bool { return contains(im.linkage, addr)
 // markTarget notes that control may come to addr.
 func (im *Image) markTarget(addr uint64) {
 	if t := im.textAt(addr); t != nil {
-		t.targets.add(addr - t.start)
+		t.take(addr)
 	}
+}
+
+func (t *text) take(addr uint64) {
+	t.targets.add(addr - t.start)
+	t.taken.add(addr - t.start)
 }
 
 func (t *text) isTarget(addr uint64) bool  { return t.targets.has(addr - t.start) }

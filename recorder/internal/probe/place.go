@@ -320,6 +320,9 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 			return p.add(site, w.lo, w.hi)
 		}
 	}
+	if p.im.islands && p.absorb(k, s, role, maxRedirects) {
+		return refusal{}
+	}
 	if why == ReasonNone {
 		return refusal{ReasonPage, in.addr}
 	}

@@ -11,6 +11,9 @@ const (
 	SiteWindow SiteKind = iota
 	// SiteBranch is a direct branch (jmp, jcc or call with a 32-bit displacement) whose displacement is changed.
 	SiteBranch
+	// SiteCopy is whole instructions that control comes to by jumps alone, which are all led to the copy in the stub.
+	// Nothing is written.
+	SiteCopy
 )
 
 // Role says which event a site's stub writes besides those of exits that were moved with it.
@@ -39,10 +42,11 @@ type Site struct {
 
 // Moved is an instruction that runs in the stub instead.
 type Moved struct {
-	Addr uint64
-	Inst amd64.Inst
-	Exit bool // leaves the function: an exit event is written before it (for a jcc: if it is taken)
-	Loop bool // jumps back to the function's entry, which must not count as a call: it is led past the entry event
+	Addr   uint64
+	Inst   amd64.Inst
+	Exit   bool // leaves the function: an exit event is written before it (for a jcc: if it is taken)
+	Target bool // jumps lead to it, which are led to its copy
+	Loop   bool // jumps back to the function's entry, which must not count as a call: it is led past the entry event
 }
 
 // End is the address behind the site.

@@ -121,9 +121,12 @@ func (im *Image) sweepGap(r object.Range) {
 // note takes from an instruction where it may lead. c is nil in gaps.
 func (im *Image) note(t *text, pc uint64, in *amd64.Inst, c *chunk) {
 	if to, ok := in.Target(pc); ok {
-		if to >= t.start && to < t.end {
+		switch {
+		case c != nil && in.Kind != amd64.Call && to >= c.start && to < c.end:
 			t.targets.add(to - t.start)
-		} else {
+		case to >= t.start && to < t.end:
+			t.take(to)
+		default:
 			im.markTarget(to)
 		}
 		if c != nil && in.Kind != amd64.Call && (to < c.start || to >= c.end) {

@@ -35,7 +35,7 @@ func (im *Image) markTaken(addr uint64) {
 	if t == nil {
 		return
 	}
-	t.targets.add(addr - t.start)
+	t.take(addr)
 	// In an image that isn't relocated many a number looks like an address, but seldom like that of an instruction.
 	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr && t.starts.has(addr-t.start) {
 		atomic.StoreUint32(&im.chunks[k].labels, 1)

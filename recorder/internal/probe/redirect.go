@@ -1,0 +1,185 @@
+package probe
+
+import "github.com/callreel/callreel/isa/amd64"
+
+// Where jumps lead into what would make a window, it can be had all the same if every one of those jumps is led to the
+// instruction's copy in the stub instead. That takes knowing them all: the instruction must be known for a target only by
+// direct jumps of the same function's same part. Jumps that have 32 bits of displacement are led elsewhere where they stand,
+// others get a window of their own, or are in one.
+
+// isTaken says whether control may come to addr other than from before it and by direct jumps of its own part.
+func (p *planner) isTaken(addr uint64) bool {
+	t := p.im.textAt(addr)
+	return t != nil && t.taken.has(addr-t.start)
+}
+
+// maxRedirects is how many windows may each be there for the sake of the one before.
+const maxRedirects = 8
+
+// absorb places a window over an exit that has no room between the targets around it; or, where control comes to the exit
+// by jumps alone, no window but its copy.
+func (p *planner) absorb(k int, s span, role Role, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	if w, ok := p.growOver(k, s); ok && p.leadAll(SiteWindow, w, s, role, depth) {
+		return true
+	}
+	w, ok := p.jumpedTo(k, s)
+	return ok && p.leadAll(SiteCopy, w, s, role, depth)
+}
+
+// leadAll places a site over a run, and leads all jumps into it to the copies.
+func (p *planner) leadAll(kind SiteKind, w run, s span, role Role, depth int) bool {
+	mark := len(p.sites)
+	site := p.window(w, role)
+	site.Kind = kind
+	p.add(site, w.lo, w.hi)
+	first := w.lo
+	if kind == SiteWindow {
+		first++ // jumps to it meet the window
+	}
+	for i := first; i < w.hi; i++ {
+		if !p.isTarget(p.insts[i].addr) {
+			continue
+		}
+		if !p.redirect(i, s, depth-1) {
+			p.undo(mark)
+			return false
+		}
+		p.sites[mark].Moved[i-w.lo].Target = true
+	}
+	return true
+}
+
+// jumpedTo makes a run that ends with instruction k and that control comes to by jumps only.
+func (p *planner) jumpedTo(k int, s span) (run, bool) {
+	w := run{lo: k, hi: k + 1}
+	for {
+		in := &p.insts[w.lo]
+		if !in.movable() || in.covered || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
+			return w, false
+		}
+		if p.insts[w.lo-1].Ends() {
+			return w, true
+		}
+		w.lo--
+	}
+}
+
+// splits says whether control may come to the instruction's middle.
+func (p *planner) splits(in *inst) bool { return p.targetInside(in.addr, in.end()) }
+
+// growOver makes a window over instruction k that may have targets inside, as few as can be.
+func (p *planner) growOver(k int, s span) (run, bool) {
+	w := run{lo: k, hi: k + 1}
+	if !p.insts[k].movable() {
+		return w, false
+	}
+	// Targets that no instruction begins at can't be led anywhere.
+	takes := func(i int) bool {
+		in := &p.insts[i]
+		return in.movable() && !in.covered && !p.splits(in)
+	}
+	if !takes(k) {
+		return w, false
+	}
+	for w.size(p) < nearJump || crossesPage(p.insts[w.lo].addr, nearJump) {
+		if last := &p.insts[w.hi-1]; last.Ends() {
+			w.pad = p.padding(last.end(), nearJump-w.size(p))
+			if w.room(p) >= nearJump && !crossesPage(p.insts[w.lo].addr, nearJump) {
+				return w, true
+			}
+			w.pad = 0
+		}
+		switch {
+		case w.hi-w.lo >= maxMoved:
+			return w, false
+		case w.lo > s.from && takes(w.lo-1) && !p.insts[w.lo-1].Ends() && !p.isTaken(p.insts[w.lo].addr):
+			w.lo--
+		case w.hi < s.to && takes(w.hi) && !p.isTaken(p.insts[w.hi].addr):
+			w.hi++
+		default:
+			return w, false
+		}
+	}
+	return w, true
+}
+
+// redirect sees to it that every jump to instruction i is led to its copy.
+func (p *planner) redirect(i int, s span, depth int) bool {
+	for _, k := range p.jumpsTo(p.insts[i].addr) {
+		in := &p.insts[k]
+		switch {
+		case k < s.from || k >= s.to:
+			return false
+		case in.covered:
+			if !p.isMoved(in.addr) {
+				return false
+			}
+		case p.inPlace(in):
+			p.add(Site{Kind: SiteBranch, Role: RoleExit, Addr: in.addr, Size: in.Len, Moved: []Moved{p.moved(k)}}, k, k+1)
+		default:
+			w, why := p.grow(k, s.from, s, true)
+			if why == ReasonNone && w.room(p) >= nearJump && !crossesPage(p.insts[w.lo].addr, nearJump) {
+				p.add(p.window(w, RoleExit), w.lo, w.hi)
+			} else if !p.absorb(k, s, RoleExit, depth) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isMoved says whether the instruction at addr runs in a stub.
+func (p *planner) isMoved(addr uint64) bool {
+	for i := range p.sites {
+		if s := &p.sites[i]; s.Kind != SiteBranch && addr >= s.Addr && addr < s.End() {
+			return true
+		}
+	}
+	return false
+}
+
+// undo takes back the sites from the one with that index on.
+func (p *planner) undo(from int) {
+	for i := range p.insts {
+		in := &p.insts[i]
+		for k := from; in.covered && k < len(p.sites); k++ {
+			if s := &p.sites[k]; in.addr >= s.Addr && in.addr < s.End() {
+				in.covered = false
+			}
+		}
+	}
+	all := p.sites
+	p.sites = all[from:]
+	p.unclaim()
+	for i := range p.sites {
+		delete(p.ends, p.sites[i].End())
+	}
+	p.sites = all[:from]
+}
+
+// target is the address that a direct jump is to lead to in the stub: that of the copy, if the instruction there was moved.
+func (s *stub) target(m *Moved) (amd64.Label, bool) {
+	to, ok := m.Inst.Target(m.Addr)
+	if !ok || m.Exit || m.Loop {
+		return 0, false
+	}
+	l, ok := s.copies[to]
+	return l, ok
+}
+
+// findCopies makes a label for every moved instruction that jumps lead to.
+func (s *stub) findCopies(sites []Site) {
+	for i := range sites {
+		for k := range sites[i].Moved {
+			if m := &sites[i].Moved[k]; m.Target {
+				if s.copies == nil {
+					s.copies = map[uint64]amd64.Label{}
+				}
+				s.copies[m.Addr] = s.NewLabel()
+			}
+		}
+	}
+}
