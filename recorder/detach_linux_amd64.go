@@ -71,19 +71,25 @@ type undoWork struct {
 	loose     func(addr uint64) bool
 	sites     []probe.Patch
 	islands   []probe.Patch
-	hops      map[uint64]bool // addresses of the islands
-	pages     []page          // with the sites restored
+	hops      map[uint64]bool   // addresses of the islands
+	hosted    map[uint64]uint64 // where hosted islands lead, by their addresses
+	pages     []page            // with the sites restored
 	foreign   int
 	forbidden bool // the process's seccomp filters don't let memory be unmapped
 	restorers []uint64
 }
 
 func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
-	w := &undoWork{p: p, r: r, hops: map[uint64]bool{}}
+	w := &undoWork{p: p, r: r, hops: map[uint64]bool{}, hosted: map[uint64]uint64{}}
 	islands, sites := split(r.patches)
 	w.islands, w.sites = islands, sites
 	for _, i := range islands {
 		w.hops[i.Addr] = true
+	}
+	for i := range sites {
+		if s := &sites[i]; s.Hosted && len(s.New) == 5 {
+			w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New[1:]))))
+		}
 	}
 	var err error
 	if w.maps, err = p.Maps(); err != nil {
@@ -116,6 +122,9 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		if pages, w.foreign, err = restorePages(w.p, maps, w.sites); err != nil {
 			return "", err
 		}
+	}
+	if left, err := w.leaveHosted(st, maps); err != nil || left != "" {
+		return left, err
 	}
 	if err := writePages(w.p, pages, newSide); err != nil {
 		return "", err
@@ -156,6 +165,43 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		return err.Error(), nil
 	} else if err != nil {
 		return "", err
+	}
+	return "", nil
+}
+
+// leaveHosted moves threads that stand on a hosted island to where it leads, and PCs likewise that signal handlers will return
+// to: once the text is restored there may be the middle of an instruction.
+func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (left string, err error) {
+	if len(w.hosted) == 0 {
+		return "", nil
+	}
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			return "", err
+		}
+		to, on := w.hosted[regs.Rip]
+		if !on {
+			continue
+		}
+		if _, in, err := t.InSyscall(); err != nil || in {
+			return fmt.Sprintf("thread %d is on its way out of a system call", t.TID), err
+		}
+		regs.Rip = to
+		if err := t.SetRegs(regs); err != nil {
+			return "", err
+		}
+	}
+	frames, err := interruptedPCs(st, maps, w.restorers, func(pc uint64) bool { return w.hosted[pc] != 0 })
+	if err != nil {
+		return "", err
+	}
+	for _, f := range frames {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], w.hosted[f.pc])
+		if _, err := w.p.WriteAt(b[:], f.at); err != nil {
+			return "", err
+		}
 	}
 	return "", nil
 }

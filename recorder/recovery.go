@@ -13,7 +13,7 @@ import (
 // the first byte of text changes.
 //
 // Layout, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
-// then per arena base, size of its code (u64 each); then per patch address u64, length u8, island u8, six bytes of
+// then per arena base, size of its code (u64 each); then per patch address u64, length u8, kind u8 (0, patchIsland or patchHosted), six bytes of
 // zero, old bytes [8], new bytes [8].
 type recovery struct {
 	arenas  []span
@@ -29,6 +29,8 @@ const (
 	recoveryArena   = 16
 	recoveryPatch   = 32
 	maxPatchLen     = 8
+	patchIsland     = 1
+	patchHosted     = 2
 )
 
 // recoverySize is the size of a record.
@@ -56,8 +58,11 @@ func (r *recovery) put(buf []byte) error {
 		clear(e)
 		le.PutUint64(e, p.Addr)
 		e[8] = byte(len(p.New))
-		if p.Island {
-			e[9] = 1
+		switch {
+		case p.Island:
+			e[9] = patchIsland
+		case p.Hosted:
+			e[9] = patchHosted
 		}
 		copy(e[16:24], p.Old)
 		copy(e[24:32], p.New)
@@ -102,7 +107,7 @@ func parseRecovery(buf []byte) (*recovery, error) {
 		if n == 0 || n > maxPatchLen {
 			return nil, fmt.Errorf("recovery record has a patch of %d bytes", n)
 		}
-		r.patches = append(r.patches, probe.Patch{Addr: le.Uint64(e), Island: e[9] != 0,
+		r.patches = append(r.patches, probe.Patch{Addr: le.Uint64(e), Island: e[9] == patchIsland, Hosted: e[9] == patchHosted,
 			Old: append([]byte(nil), e[16:16+n]...), New: append([]byte(nil), e[24:24+n]...)})
 		at += recoveryPatch
 	}

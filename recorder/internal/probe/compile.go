@@ -32,6 +32,7 @@ type Patch struct {
 	Addr     uint64
 	Old, New []byte
 	Island   bool // in padding: to be written before, and restored after, the sites that jump to it
+	Hosted   bool // behind the jump of a window: only another site's jump leads here
 }
 
 // Pair says that an instruction of the original text and one in a stub are the same.
@@ -340,7 +341,7 @@ func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
 		if err := jumpBytes(&island, stub); err != nil {
 			return err
 		}
-		island.Island = true
+		island.Island, island.Hosted = !site.Hosted, site.Hosted
 		code.Patches = append(code.Patches, island)
 		p.New = []byte{0xEB, byte(int64(island.Addr) - int64(from+shortJump))}
 		code.Patches = append(code.Patches, p)

@@ -19,7 +19,8 @@ var largeImages = flag.Bool("large", false, "hold plans of gdb and node against 
 // listing is what objdump says of an image's code, apart from our own decoder.
 type listing struct {
 	insts   map[uint64]listed
-	targets []uint64 // of direct jumps and calls, sorted
+	targets []uint64            // of direct jumps and calls, sorted
+	sources map[uint64][]uint64 // of these, by their targets
 }
 
 type listed struct {
@@ -27,6 +28,7 @@ type listed struct {
 	kind    listedKind
 	target  uint64
 	padding bool
+	ends    bool // a return or a jump that is always taken
 }
 
 type listedKind uint8
@@ -52,7 +54,7 @@ func list(t testing.TB, path string) *listing {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	l := &listing{insts: map[uint64]listed{}}
+	l := &listing{insts: map[uint64]listed{}, sources: map[uint64][]uint64{}}
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 1<<16), 1<<20)
 	for lines.Scan() {
@@ -106,8 +108,10 @@ func (l *listing) add(line string) {
 	if (in.kind == listedJump || in.kind == listedCall) && !indirect && len(words) > 1 {
 		if in.target, err = strconv.ParseUint(strings.TrimPrefix(words[1], "0x"), 16, 64); err == nil {
 			l.targets = append(l.targets, in.target)
+			l.sources[in.target] = append(l.sources[in.target], addr)
 		}
 	}
+	in.ends = in.kind == listedReturn || name == "jmp"
 	l.insts[addr] = in
 }
 
@@ -204,6 +208,9 @@ func (c *checker) function(f *Function) {
 			entries++
 		}
 	}
+	for i := range f.Sites {
+		c.led(f, &f.Sites[i], covered)
+	}
 	if f.Tier == TierNone {
 		if f.Reason == ReasonNone || len(f.Sites) != 0 {
 			c.errorf(f, "refused with %d sites, reason %q", len(f.Sites), f.Reason)
@@ -235,7 +242,7 @@ func (c *checker) site(f *Function, s *Site) {
 			c.errorf(f, "site %#x: %#x is no instruction of %d bytes for objdump", s.Addr, m.Addr, m.Inst.Len)
 			return
 		}
-		if s.Kind == SiteWindow && in.kind == listedCall {
+		if s.Kind != SiteBranch && in.kind == listedCall {
 			c.errorf(f, "site %#x moves the call at %#x", s.Addr, m.Addr)
 		}
 		at += uint64(in.size)
@@ -248,8 +255,9 @@ func (c *checker) site(f *Function, s *Site) {
 		}
 		at += uint64(in.size)
 	}
-	if to, ok := c.list.targetIn(s.Addr+1, s.End()); ok {
-		c.errorf(f, "site %#x to %#x: a branch leads to %#x", s.Addr, s.End(), to)
+	c.taken = append(c.taken, span64{s.Addr, s.End()})
+	if s.Kind == SiteCopy {
+		return
 	}
 	addr, n := s.Patch()
 	if addr < s.Addr || addr+uint64(n) > s.End() {
@@ -258,9 +266,58 @@ func (c *checker) site(f *Function, s *Site) {
 	if addr/pageSize != (addr+uint64(n)-1)/pageSize {
 		c.errorf(f, "the patch at %#x crosses a page", addr)
 	}
-	c.taken = append(c.taken, span64{s.Addr, s.End()})
-	if s.Island != 0 {
+	if s.Hosted {
+		c.hosted(f, s)
+	} else if s.Island != 0 {
 		c.island(f, s)
+	}
+}
+
+// led checks that every branch into a site is in a site itself, and knows where to.
+func (c *checker) led(f *Function, s *Site, covered map[uint64]*Moved) {
+	from := s.Addr + 1
+	if s.Kind == SiteCopy {
+		from--
+		before := s.Addr - 1
+		for _, ok := c.list.insts[before]; !ok && s.Addr-before < 15; _, ok = c.list.insts[before] {
+			before--
+		}
+		if in := c.list.insts[before]; !in.ends || before+uint64(in.size) != s.Addr {
+			c.errorf(f, "the copied run at %#x can be fallen into", s.Addr)
+		}
+	}
+	for to, ok := c.list.targetIn(from, s.End()); ok; to, ok = c.list.targetIn(to+1, s.End()) {
+		if m := covered[to]; m == nil || !m.Target {
+			c.errorf(f, "site %#x to %#x: a branch leads to %#x, which has no copy of its own", s.Addr, s.End(), to)
+		}
+		for _, source := range c.list.sources[to] {
+			if m := covered[source]; m == nil || m.Exit || m.Loop {
+				c.errorf(f, "site %#x to %#x: the branch at %#x leads to %#x", s.Addr, s.End(), source, to)
+			}
+		}
+	}
+}
+
+// hosted checks that an island lies behind the jump of another window of the function, where nothing else is.
+func (c *checker) hosted(f *Function, s *Site) {
+	hosts := 0
+	for i := range f.Sites {
+		h := &f.Sites[i]
+		if h.Kind == SiteWindow && h.Island == 0 && h.Addr+nearJump == s.Island && h.Size >= 2*nearJump {
+			hosts++
+		}
+		if h != s && h.Island == s.Island {
+			c.errorf(f, "two islands at %#x", s.Island)
+		}
+	}
+	if hosts != 1 {
+		c.errorf(f, "%d windows for the island at %#x", hosts, s.Island)
+	}
+	if d := int64(s.Island) - int64(s.Addr+shortJump); d < -128 || d > 127 {
+		c.errorf(f, "the island at %#x is out of the reach of %#x", s.Island, s.Addr)
+	}
+	if s.Island/pageSize != (s.Island+nearJump-1)/pageSize {
+		c.errorf(f, "the island at %#x crosses a page", s.Island)
 	}
 }
 

@@ -267,7 +267,7 @@ func (p *planner) unclaim() {
 	for i := range p.sites {
 		s := &p.sites[i]
 		release(s.Addr, s.End())
-		if s.Island != 0 {
+		if s.Island != 0 && !s.Hosted {
 			release(s.Island, s.Island+nearJump)
 		}
 	}
@@ -322,6 +322,11 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 	}
 	if p.im.islands && p.absorb(k, s, role, maxRedirects) {
 		return refusal{}
+	}
+	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
+		if site := p.window(w, role); p.host(&site) {
+			return p.add(site, w.lo, w.hi)
+		}
 	}
 	if why == ReasonNone {
 		return refusal{ReasonPage, in.addr}

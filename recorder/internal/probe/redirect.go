@@ -1,6 +1,10 @@
 package probe
 
-import "github.com/callreel/callreel/isa/amd64"
+import (
+	"math"
+
+	"github.com/callreel/callreel/isa/amd64"
+)
 
 // Where jumps lead into what would make a window, it can be had all the same if every one of those jumps is led to the
 // instruction's copy in the stub instead. That takes knowing them all: the instruction must be known for a target only by
@@ -22,11 +26,43 @@ func (p *planner) absorb(k int, s span, role Role, depth int) bool {
 	if depth == 0 {
 		return false
 	}
+	if p.join(k, s, depth) {
+		return true
+	}
 	if w, ok := p.growOver(k, s); ok && p.leadAll(SiteWindow, w, s, role, depth) {
 		return true
 	}
 	w, ok := p.jumpedTo(k, s)
 	return ok && p.leadAll(SiteCopy, w, s, role, depth)
+}
+
+// join lets the window that ends before instruction k take that in.
+func (p *planner) join(k int, s span, depth int) bool {
+	in := &p.insts[k]
+	at, ok := p.ends[in.addr]
+	if !ok || k == s.from || p.insts[k-1].Ends() || !in.movable() || p.isTaken(in.addr) || p.splits(in) {
+		return false
+	}
+	site := &p.sites[at]
+	if len(site.Moved) >= 2*maxMoved || int(site.Size)+int(in.Len) > math.MaxUint8 {
+		return false
+	}
+	mark := len(p.sites)
+	in.covered = true // no other window is to take it
+	if !p.redirect(k, s, depth-1) {
+		in.covered = false
+		p.undo(mark)
+		return false
+	}
+	site = &p.sites[at]
+	m := p.moved(k)
+	m.Target = p.isTarget(in.addr)
+	site.Moved = append(site.Moved, m)
+	delete(p.ends, in.addr)
+	site.Size += in.Len
+	p.ends[site.End()] = at
+	p.im.textAt(in.addr).claim(in.addr, in.end())
+	return true
 }
 
 // leadAll places a site over a run, and leads all jumps into it to the copies.

@@ -71,7 +71,7 @@ func TestSitesOfEveryShape(t *testing.T) {
 		"shape_into_middle":       "entry(1)",
 		"shape_endbr":             "entry(1)",
 		"shape_loop":              "entry exit",
-		"shape_loop_jmp":          "exit-too-short",
+		"shape_loop_jmp":          "entry exit",
 		"shape_jrcxz_first":       "entry(1) exit",
 		"shape_call_first":        "entry-branch exit",
 		"shape_call_second":       "entry-branch exit",

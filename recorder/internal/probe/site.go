@@ -36,6 +36,9 @@ type Site struct {
 	// Island is the address of five bytes of padding that hold the jump to the stub, when the window itself has only
 	// room for a two-byte jump to them; else 0.
 	Island uint64
+	// Hosted says that the island is in another window, behind its jump.
+	Hosted bool
+	hosts  bool // another site's island
 	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
 	SPDelta int32
 }
