@@ -44,7 +44,8 @@ func (p *planner) join(k int, s span, depth int) bool {
 		return false
 	}
 	site := &p.sites[at]
-	if len(site.Moved) >= 2*maxMoved || int(site.Size)+int(in.Len) > math.MaxUint8 {
+	last := &site.Moved[len(site.Moved)-1]
+	if last.Addr+uint64(last.Inst.Len) != in.addr || len(site.Moved) >= 2*maxMoved || int(site.Size)+int(in.Len) > math.MaxUint8 {
 		return false
 	}
 	mark := len(p.sites)
@@ -93,7 +94,7 @@ func (p *planner) jumpedTo(k int, s span) (run, bool) {
 	w := run{lo: k, hi: k + 1}
 	for {
 		in := &p.insts[w.lo]
-		if !in.movable() || in.covered || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
+		if !in.movable() || p.isUsed(in) || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
 			return w, false
 		}
 		if p.insts[w.lo-1].Ends() {
@@ -101,6 +102,20 @@ func (p *planner) jumpedTo(k int, s span) (run, bool) {
 		}
 		w.lo--
 	}
+}
+
+// isUsed says whether a site has the instruction, or, of padding, a part of it.
+func (p *planner) isUsed(in *inst) bool {
+	if in.covered {
+		return true
+	}
+	t := p.im.textAt(in.addr)
+	for a := in.addr; a < in.end(); a++ {
+		if t.isClaimed(a) {
+			return true
+		}
+	}
+	return false
 }
 
 // splits says whether control may come to the instruction's middle.
@@ -115,7 +130,7 @@ func (p *planner) growOver(k int, s span) (run, bool) {
 	// Targets that no instruction begins at can't be led anywhere.
 	takes := func(i int) bool {
 		in := &p.insts[i]
-		return in.movable() && !in.covered && !p.splits(in)
+		return in.movable() && !p.isUsed(in) && !p.splits(in)
 	}
 	if !takes(k) {
 		return w, false
