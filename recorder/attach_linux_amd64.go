@@ -68,7 +68,7 @@ func (s *session) close() {
 }
 
 // prepare makes the stubs and writes them, and everything else that doesn't need the process to stand.
-func (s *session) prepare() (islands, all []page, err error) {
+func (s *session) prepare() (layers [][]page, all []page, err error) {
 	for i, a := range s.arenas {
 		s.rt.Gates[i] = a.gate()
 	}
@@ -94,7 +94,7 @@ func (s *session) prepare() (islands, all []page, err error) {
 		return nil, nil, err
 	}
 	for try := 0; ; try++ {
-		islands, all, err = s.prepareText()
+		layers, all, err = s.prepareText()
 		if (errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)) && try < leftRetries {
 			time.Sleep(time.Millisecond) // a library went just then
 			continue
@@ -103,7 +103,7 @@ func (s *session) prepare() (islands, all []page, err error) {
 			s.own(all)
 		}
 		s.restorers = findRestorers(s.p, s.maps)
-		return islands, all, err
+		return layers, all, err
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *session) own(pages []page) {
 }
 
 // prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out.
-func (s *session) prepareText() (islands, all []page, err error) {
+func (s *session) prepareText() (layers [][]page, all []page, err error) {
 	if s.maps, err = s.p.Maps(); err != nil {
 		return nil, nil, err
 	}
@@ -137,21 +137,20 @@ func (s *session) prepareText() (islands, all []page, err error) {
 			patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return p.Addr >= im.lo && p.Addr < im.hi })
 		}
 	}
-	island, _ := split(patches)
-	if islands, err = preparePages(s.p, island); err != nil {
+	if layers, err = prepareLayers(s.p, patches); err != nil {
 		return nil, nil, err
 	}
 	all, err = preparePages(s.p, patches)
-	return islands, all, err
+	return layers, all, err
 }
 
 // errInTheWay: a thread stood inside a site.
 var errInTheWay = errors.New("a thread stands inside a site")
 
 // switchOn writes the sites while the process stands, and opens the gate.
-func (s *session) switchOn(ctx context.Context, islands, all []page) error {
+func (s *session) switchOn(ctx context.Context, layers [][]page, all []page) error {
 	for try := 0; ; try++ {
-		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, islands, all) })
+		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, layers, all) })
 		s.stopped += d
 		// Another recorder may be looking at the process, only to be turned away.
 		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
@@ -163,7 +162,7 @@ func (s *session) switchOn(ctx context.Context, islands, all []page) error {
 }
 
 // onIn does switchOn's work in a process that stands.
-func (s *session) onIn(st *process.Stopped, islands, all []page) error {
+func (s *session) onIn(st *process.Stopped, layers [][]page, all []page) error {
 	maps, err := s.p.Maps()
 	if err != nil {
 		return err
@@ -172,12 +171,12 @@ func (s *session) onIn(st *process.Stopped, islands, all []page) error {
 		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
-	islands, all = sameMemory(islands, s.maps, maps), sameMemory(all, s.maps, maps)
+	all = sameMemory(all, s.maps, maps)
 	other, err := changed(s.p, all, maps, s.loose)
 	if err != nil {
 		return err
 	}
-	islands, all = without(islands, maps, other), without(all, maps, other)
+	all = without(all, maps, other)
 	if err := checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
 		return err
 	}
@@ -186,11 +185,10 @@ func (s *session) onIn(st *process.Stopped, islands, all []page) error {
 		return err
 	}
 	s.patched = true
-	if err := writePages(s.p, islands, newSide); err != nil {
-		return err
-	}
-	if err := writePages(s.p, all, newSide); err != nil {
-		return err
+	for _, layer := range layers {
+		if err := writePages(s.p, without(sameMemory(layer, s.maps, maps), maps, other), newSide); err != nil {
+			return err
+		}
 	}
 	return s.gate(s.rt.Ring + ring.SlotsOff)
 }

@@ -61,11 +61,11 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := r.s.roomIn(st, r.set); err != nil {
 		return err
 	}
-	islands, all, err := r.s.prepare()
+	layers, all, err := r.s.prepare()
 	if err != nil {
 		return err
 	}
-	if err := r.s.onIn(st, islands, all); err != nil {
+	if err := r.s.onIn(st, layers, all); err != nil {
 		return err
 	}
 	return r.create()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	mapkeys "maps"
 	"slices"
 	"time"
 
@@ -126,6 +127,9 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if left, err := w.leaveHosted(st, maps); err != nil || left != "" {
 		return left, err
 	}
+	if err := w.restoreUpper(maps); err != nil {
+		return "", err
+	}
 	if err := writePages(w.p, pages, newSide); err != nil {
 		return "", err
 	}
@@ -167,6 +171,26 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		return "", err
 	}
 	return "", nil
+}
+
+// restoreUpper restores the sites of higher levels, the highest first, before the others.
+func (w *undoWork) restoreUpper(maps []process.Mapping) error {
+	byLevel := map[uint8][]probe.Patch{}
+	for _, s := range w.sites {
+		if s.Level > 1 {
+			byLevel[s.Level] = append(byLevel[s.Level], s)
+		}
+	}
+	for _, level := range slices.Backward(slices.Sorted(mapkeys.Keys(byLevel))) {
+		pages, _, err := restorePages(w.p, maps, byLevel[level])
+		if err != nil {
+			return err
+		}
+		if err := writePages(w.p, pages, newSide); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leaveHosted moves threads that stand on a hosted island to where it leads, and PCs likewise that signal handlers will return

@@ -339,9 +339,9 @@ func (r *recording) attach(ctx context.Context) error {
 	if err := r.s.makeRoom(ctx, r.set); err != nil {
 		return err
 	}
-	islands, all, err := r.s.prepare()
+	layers, all, err := r.s.prepare()
 	if err == nil {
-		err = r.s.switchOn(ctx, islands, all)
+		err = r.s.switchOn(ctx, layers, all)
 	}
 	if err != nil {
 		u, e := r.s.detach(context.WithoutCancel(ctx))

@@ -13,7 +13,7 @@ import (
 // the first byte of text changes.
 //
 // Layout, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
-// then per arena base, size of its code (u64 each); then per patch address u64, length u8, kind u8 (0, patchIsland or patchHosted), six bytes of
+// then per arena base, size of its code (u64 each); then per patch address u64, length u8, kind u8 (0, patchIsland or patchHosted), level u8, five bytes of
 // zero, old bytes [8], new bytes [8].
 type recovery struct {
 	arenas  []span
@@ -24,7 +24,7 @@ type span struct{ base, size uint64 }
 
 const (
 	recoveryMagic   = 0x79726576_6f636572 // "recovery"
-	recoveryVersion = 1
+	recoveryVersion = 2
 	recoveryHeader  = 24
 	recoveryArena   = 16
 	recoveryPatch   = 32
@@ -64,6 +64,7 @@ func (r *recovery) put(buf []byte) error {
 		case p.Hosted:
 			e[9] = patchHosted
 		}
+		e[10] = p.Level
 		copy(e[16:24], p.Old)
 		copy(e[24:32], p.New)
 		at += recoveryPatch
@@ -107,7 +108,7 @@ func parseRecovery(buf []byte) (*recovery, error) {
 		if n == 0 || n > maxPatchLen {
 			return nil, fmt.Errorf("recovery record has a patch of %d bytes", n)
 		}
-		r.patches = append(r.patches, probe.Patch{Addr: le.Uint64(e), Island: e[9] == patchIsland, Hosted: e[9] == patchHosted,
+		r.patches = append(r.patches, probe.Patch{Addr: le.Uint64(e), Island: e[9] == patchIsland, Hosted: e[9] == patchHosted, Level: e[10],
 			Old: append([]byte(nil), e[16:16+n]...), New: append([]byte(nil), e[24:24+n]...)})
 		at += recoveryPatch
 	}

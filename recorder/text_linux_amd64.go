@@ -62,6 +62,35 @@ func preparePages(mem memory, patches []probe.Patch) ([]page, error) {
 	return pages, nil
 }
 
+// layers are the pages to be written one after the other, so that at every moment, should the writing end there, all that is
+// written leads to, and relies on, what is written already: first islands, then most sites, then those of higher levels.
+func prepareLayers(mem memory, patches []probe.Patch) (layers [][]page, err error) {
+	most := uint8(1)
+	for i := range patches {
+		most = max(most, patches[i].Level)
+	}
+	for level := range most + 1 {
+		on := map[uint64]bool{} // pages with patches of the level
+		for i := range patches {
+			if patches[i].Level == level {
+				on[patches[i].Addr&^(pageSize-1)] = true
+			}
+		}
+		var some []probe.Patch
+		for i := range patches {
+			if p := &patches[i]; p.Level <= level && on[p.Addr&^(pageSize-1)] {
+				some = append(some, *p)
+			}
+		}
+		pages, err := preparePages(mem, some)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, pages)
+	}
+	return layers, nil
+}
+
 // runs calls f with each run of pages that follow one another.
 func runs(pages []page, f func(run []page) error) error {
 	for len(pages) > 0 {

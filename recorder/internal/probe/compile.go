@@ -33,6 +33,9 @@ type Patch struct {
 	Old, New []byte
 	Island   bool // in padding: to be written before, and restored after, the sites that jump to it
 	Hosted   bool // behind the jump of a window: only another site's jump leads here
+	// Level orders the writing: what has a higher one leads to, or relies on, what has a lower one. Islands in padding have 0,
+	// most sites 1. Text is restored the other way round.
+	Level uint8
 }
 
 // Pair says that an instruction of the original text and one in a stub are the same.
@@ -332,6 +335,7 @@ func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
 		return err
 	}
 	from := p.Addr
+	p.Level = max(1, site.Level)
 	to := stub
 	if site.Island != 0 {
 		island, err := fn.oldBytes(site.Island, nearJump)
@@ -342,6 +346,9 @@ func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
 			return err
 		}
 		island.Island, island.Hosted = !site.Hosted, site.Hosted
+		if site.Hosted {
+			island.Level = site.Level - 1
+		}
 		code.Patches = append(code.Patches, island)
 		p.New = []byte{0xEB, byte(int64(island.Addr) - int64(from+shortJump))}
 		code.Patches = append(code.Patches, p)

@@ -193,7 +193,7 @@ func (c *checker) errorf(f *Function, format string, args ...any) {
 }
 
 func (c *checker) function(f *Function) {
-	covered := map[uint64]*Moved{}
+	covered, sites := map[uint64]*Moved{}, map[uint64]*Site{}
 	entries := 0
 	for i := range f.Sites {
 		s := &f.Sites[i]
@@ -202,14 +202,14 @@ func (c *checker) function(f *Function) {
 			if covered[s.Moved[k].Addr] != nil {
 				c.errorf(f, "%#x is taken twice", s.Moved[k].Addr)
 			}
-			covered[s.Moved[k].Addr] = &s.Moved[k]
+			covered[s.Moved[k].Addr], sites[s.Moved[k].Addr] = &s.Moved[k], s
 		}
 		if s.Role == RoleEntry {
 			entries++
 		}
 	}
 	for i := range f.Sites {
-		c.led(f, &f.Sites[i], covered)
+		c.led(f, &f.Sites[i], covered, sites)
 	}
 	if f.Tier == TierNone {
 		if f.Reason == ReasonNone || len(f.Sites) != 0 {
@@ -273,8 +273,8 @@ func (c *checker) site(f *Function, s *Site) {
 	}
 }
 
-// led checks that every branch into a site is in a site itself, and knows where to.
-func (c *checker) led(f *Function, s *Site, covered map[uint64]*Moved) {
+// led checks that every branch into a site is in a site itself, which knows where to and is written before.
+func (c *checker) led(f *Function, s *Site, covered map[uint64]*Moved, sites map[uint64]*Site) {
 	from := s.Addr + 1
 	if s.Kind == SiteCopy {
 		from--
@@ -293,6 +293,8 @@ func (c *checker) led(f *Function, s *Site, covered map[uint64]*Moved) {
 		for _, source := range c.list.sources[to] {
 			if m := covered[source]; m == nil || m.Exit || m.Loop {
 				c.errorf(f, "site %#x to %#x: the branch at %#x leads to %#x", s.Addr, s.End(), source, to)
+			} else if from := sites[source]; from != s && from.Level >= s.Level && s.Kind == SiteWindow {
+				c.errorf(f, "site %#x is of level %d, and led to from %#x of level %d", s.Addr, s.Level, from.Addr, from.Level)
 			}
 		}
 	}
@@ -305,6 +307,9 @@ func (c *checker) hosted(f *Function, s *Site) {
 		h := &f.Sites[i]
 		if h.Kind == SiteWindow && h.Island == 0 && h.Addr+nearJump == s.Island && h.Size >= 2*nearJump {
 			hosts++
+			if max(1, h.Level)+2 > s.Level {
+				c.errorf(f, "site %#x is of level %d, its host %#x of level %d", s.Addr, s.Level, h.Addr, h.Level)
+			}
 		}
 		if h != s && h.Island == s.Island {
 			c.errorf(f, "two islands at %#x", s.Island)

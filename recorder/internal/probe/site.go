@@ -39,6 +39,8 @@ type Site struct {
 	// Hosted says that the island is in another window, behind its jump.
 	Hosted bool
 	hosts  bool // another site's island
+	// Level says after which others the site may be written: those of lower levels. 0 is 1, see levels.
+	Level uint8
 	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
 	SPDelta int32
 }

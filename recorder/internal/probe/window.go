@@ -73,6 +73,11 @@ func (p *planner) plan(f *function) Function {
 		out.Reason, out.At = r.why, r.at
 		return out
 	}
+	if !p.levels() {
+		p.unclaim()
+		out.Reason, out.At = ReasonExitShort, c.start
+		return out
+	}
 	out.Tier, out.Sites = TierExitSite, p.sites
 	return out
 }
