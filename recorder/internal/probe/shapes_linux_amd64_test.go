@@ -42,7 +42,7 @@ func TestSitesOfEveryShape(t *testing.T) {
 		"shape_rep_ret":           "entry(1)",
 		"shape_bnd_ret":           "entry(1)",
 		"shape_rets":              "entry(1) exit exit",
-		"shape_target_ret":        "exit-too-short",
+		"shape_target_ret":        "entry(1)",
 		"shape_target_1":          "entry exit-island",
 		"shape_target_2":          "entry exit-island",
 		"shape_target_3":          "entry exit-island",
