@@ -50,7 +50,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 }
 
 func listed(f *probe.Function, module string, slide uint64) Function {
-	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: string(f.Tier), Reason: string(f.Reason)}
+	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: f.Tier.String(), Reason: f.Reason.String()}
 }
 
 // isLoader says whether an image is the dynamic loader: it defines the loader's state.

@@ -28,7 +28,6 @@ const (
 	recoveryHeader  = 24
 	recoveryArena   = 16
 	recoveryPatch   = 32
-	maxPatchLen     = 8
 )
 
 // recoverySize is the size of a record.
@@ -49,18 +48,15 @@ func (r *recovery) put(buf []byte) error {
 		at += recoveryArena
 	}
 	for _, p := range r.patches {
-		if len(p.Old) != len(p.New) || len(p.New) > maxPatchLen {
-			return fmt.Errorf("callreel: patch of %d and %d bytes at %#x", len(p.Old), len(p.New), p.Addr)
-		}
 		e := buf[at : at+recoveryPatch]
 		clear(e)
 		le.PutUint64(e, p.Addr)
-		e[8] = byte(len(p.New))
+		e[8] = byte(len(p.New()))
 		if p.Island {
 			e[9] = 1
 		}
-		copy(e[16:24], p.Old)
-		copy(e[24:32], p.New)
+		copy(e[16:24], p.Old())
+		copy(e[24:32], p.New())
 		at += recoveryPatch
 	}
 	le.PutUint32(buf[12:], recoveryVersion)
@@ -99,11 +95,10 @@ func parseRecovery(buf []byte) (*recovery, error) {
 	for range np {
 		e := buf[at : at+recoveryPatch]
 		n := int(e[8])
-		if n == 0 || n > maxPatchLen {
+		if n == 0 || n > probe.MaxPatch {
 			return nil, fmt.Errorf("recovery record has a patch of %d bytes", n)
 		}
-		r.patches = append(r.patches, probe.Patch{Addr: le.Uint64(e), Island: e[9] != 0,
-			Old: append([]byte(nil), e[16:16+n]...), New: append([]byte(nil), e[24:24+n]...)})
+		r.patches = append(r.patches, probe.NewPatch(le.Uint64(e), e[16:16+n], e[24:24+n], e[9] != 0))
 		at += recoveryPatch
 	}
 	return r, nil

@@ -17,11 +17,13 @@ func (im *Image) markCancellation() {
 	seen := map[int]int{}
 	for i := range im.chunks {
 		c := &im.chunks[i]
-		if !slices.ContainsFunc(c.names, func(name string) bool { return slices.Contains(cancellationPoints, name) }) {
-			continue
-		}
-		for _, to := range im.calledAroundSyscall(c) {
-			seen[to]++
+		for name := range im.allNames(c) {
+			if slices.Contains(cancellationPoints, name) {
+				for _, to := range im.calledAroundSyscall(c) {
+					seen[to]++
+				}
+				break
+			}
 		}
 	}
 	for i, n := range seen {

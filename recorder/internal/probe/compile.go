@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -27,23 +26,18 @@ func (fn *Selected) Patched() []Site {
 	return fn.Sites
 }
 
-// Patch is bytes of the target that change. Addresses are the target's.
-type Patch struct {
-	Addr     uint64
-	Old, New []byte
-	Island   bool // in padding: to be written before, and restored after, the sites that jump to it
-}
-
-// Pair says that an instruction of the original text and one in a stub are the same.
-type Pair struct{ Text, Stub uint64 }
-
 // Code is what the arena of some images holds, and what changes in their text to lead there.
 type Code struct {
 	Base    uint64
 	Bytes   []byte
-	Patches []Patch  // islands first, then sites, each in the order of their addresses
-	ToStub  []Pair   // from instructions that were moved to their copies, sorted by Text
-	windows []span64 // sorted; the bytes of text that no thread may stand inside
+	Patches []Patch // islands first, then sites, each in the order of their addresses
+
+	fns   []Selected
+	stubs []uint32 // offsets in Bytes where each function's stubs begin
+	sites []Patch  // those of Patches that are no islands
+	rt    Runtime
+
+	asked, answer uint64 // see StubFor
 }
 
 type span64 struct{ start, end uint64 }
@@ -53,9 +47,9 @@ type span64 struct{ start, end uint64 }
 const InlineLimit = 256
 
 // Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
-// result's size does not depend on base.
+// result's size does not depend on base. It keeps fns, whose images must stay open while it is in use.
 func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
-	code := &Code{Base: base}
+	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
 	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+len(fns)*160)), rt: &rt}
 	rt.Slow = c.emitSlow()
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
@@ -71,8 +65,14 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 		}
 		rt.Shared = shared
 	}
+	sites := 0
 	for i := range fns {
-		if err := code.function(c, &fns[i]); err != nil {
+		sites += len(fns[i].Sites)
+	}
+	code.Patches = make([]Patch, 0, sites+sites/16)
+	for i := range fns {
+		code.stubs[i] = uint32(c.Len())
+		if err := code.function(c, i); err != nil {
 			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
 		}
 	}
@@ -80,23 +80,9 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	if code.Bytes, err = c.Finish(); err != nil {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
+	code.rt = rt
 	code.sort()
 	return code, nil
-}
-
-func (code *Code) sort() {
-	byAddr := func(a, b Patch) int {
-		if a.Island != b.Island {
-			if a.Island {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.Addr, b.Addr)
-	}
-	slices.SortFunc(code.Patches, byAddr)
-	slices.SortFunc(code.ToStub, func(a, b Pair) int { return cmp.Compare(a.Text, b.Text) })
-	slices.SortFunc(code.windows, func(a, b span64) int { return cmp.Compare(a.start, b.start) })
 }
 
 // stub is a function's stubs being made.
@@ -108,7 +94,8 @@ type stub struct {
 }
 
 // function emits the stubs of one function. The entry's comes first: jumps back to the entry need its address.
-func (code *Code) function(c *coder, fn *Selected) error {
+func (code *Code) function(c *coder, index int) error {
+	fn := &code.fns[index]
 	s := &stub{coder: c, code: code, fn: fn}
 	sites := fn.Patched()
 	for _, entry := range []bool{true, false} {
@@ -116,6 +103,10 @@ func (code *Code) function(c *coder, fn *Selected) error {
 			site := &sites[i]
 			if (site.Role == RoleEntry) != entry {
 				continue
+			}
+			c.moved = fn.Image.Moved(site, c.moved[:0])
+			if len(c.moved) != int(site.Count) || site.Count == 0 {
+				return fmt.Errorf("site at %#x: its instructions can't be read again", site.Addr)
 			}
 			c.Align(16)
 			at := c.PC()
@@ -129,7 +120,7 @@ func (code *Code) function(c *coder, fn *Selected) error {
 				return err
 			}
 			c.flush()
-			if err := code.patch(fn, site, at); err != nil {
+			if err := code.patch(index, site, at); err != nil {
 				return err
 			}
 		}
@@ -139,7 +130,7 @@ func (code *Code) function(c *coder, fn *Selected) error {
 
 // branch emits the stub of a branch whose displacement is changed, and returns where it is to lead.
 func (s *stub) branch(site *Site, at uint64) (uint64, error) {
-	m := &site.Moved[0]
+	m := &s.moved[0]
 	to, _ := m.Inst.Target(m.Addr)
 	to += s.fn.Slide
 	switch {
@@ -172,17 +163,18 @@ func (s *stub) window(site *Site) error {
 		s.body = s.PC()
 		s.guard(s.fn.Guard)
 	}
-	for i := range site.Moved {
-		m := &site.Moved[i]
-		s.code.ToStub = append(s.code.ToStub, Pair{m.Addr + s.fn.Slide, s.PC()})
+	for i := range s.moved {
+		m := &s.moved[i]
+		if m.Addr+s.fn.Slide == s.code.asked {
+			s.code.answer = s.PC()
+		}
 		if err := s.move(m); err != nil {
 			return err
 		}
 	}
-	if last := &site.Moved[len(site.Moved)-1]; !last.Inst.Ends() {
+	if last := &s.moved[len(s.moved)-1]; !last.Inst.Ends() {
 		s.JmpTo(site.End() + s.fn.Slide)
 	}
-	s.code.windows = append(s.code.windows, span64{site.Addr + s.fn.Slide, site.End() + s.fn.Slide})
 	return nil
 }
 
@@ -272,79 +264,4 @@ func (s *stub) copy(m *Moved) error {
 	binary.LittleEndian.PutUint32(moved[m.Inst.DispOff:], uint32(int32(d)))
 	s.Raw(moved[:len(raw)]...)
 	return nil
-}
-
-// patch notes what changes in the text so that the site leads to the stub at stub.
-func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
-	addr, n := site.Patch()
-	p, err := fn.oldBytes(addr, n)
-	if err != nil {
-		return err
-	}
-	from := p.Addr
-	to := stub
-	if site.Island != 0 {
-		island, err := fn.oldBytes(site.Island, nearJump)
-		if err != nil {
-			return err
-		}
-		if err := jumpBytes(&island, stub); err != nil {
-			return err
-		}
-		island.Island = true
-		code.Patches = append(code.Patches, island)
-		p.New = []byte{0xEB, byte(int64(island.Addr) - int64(from+shortJump))}
-		code.Patches = append(code.Patches, p)
-		return nil
-	}
-	if site.Kind == SiteWindow {
-		err = jumpBytes(&p, to)
-	} else {
-		// The displacement counts from the end of the branch.
-		end := site.End() + fn.Slide
-		p.New = make([]byte, 4)
-		err = putRel32(p.New, int64(to)-int64(end))
-	}
-	code.Patches = append(code.Patches, p)
-	return err
-}
-
-// oldBytes starts a patch with what the file has there.
-func (fn *Selected) oldBytes(addr uint64, n int) (Patch, error) {
-	t := fn.Image.textAt(addr)
-	if t == nil || addr+uint64(n) > t.end {
-		return Patch{}, fmt.Errorf("site at %#x is outside the text", addr)
-	}
-	return Patch{Addr: addr + fn.Slide, Old: t.data[addr-t.start:][:n:n]}, nil
-}
-
-func jumpBytes(p *Patch, to uint64) error {
-	p.New = []byte{0xE9, 0, 0, 0, 0}
-	return putRel32(p.New[1:], int64(to)-int64(p.Addr+nearJump))
-}
-
-func putRel32(b []byte, d int64) error {
-	if d < math.MinInt32 || d > math.MaxInt32 {
-		return fmt.Errorf("stub: %w", amd64.ErrAsmRange)
-	}
-	binary.LittleEndian.PutUint32(b, uint32(int32(d)))
-	return nil
-}
-
-// Inside says whether pc lies inside a window behind its first byte: no thread may be there when the text changes.
-func (code *Code) Inside(pc uint64) bool {
-	i, found := slices.BinarySearchFunc(code.windows, pc, func(w span64, a uint64) int { return cmp.Compare(w.start, a) })
-	if found {
-		return false
-	}
-	return i > 0 && pc < code.windows[i-1].end
-}
-
-// StubFor returns the copy of a moved instruction.
-func (code *Code) StubFor(pc uint64) (uint64, bool) {
-	i, found := slices.BinarySearchFunc(code.ToStub, pc, func(p Pair, a uint64) int { return cmp.Compare(p.Text, a) })
-	if !found {
-		return 0, false
-	}
-	return code.ToStub[i].Stub, true
 }

@@ -64,8 +64,9 @@ func word(id uint32, exit bool) uint32 {
 // coder is an assembler with parts that are seldom run, put behind the rest by flush.
 type coder struct {
 	*amd64.Asm
-	rt   *Runtime
-	cold []func()
+	rt    *Runtime
+	cold  []func()
+	moved []Moved // of the site at work
 }
 
 // flush emits the cold parts that were put off, those that they put off themselves included.

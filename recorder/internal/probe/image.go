@@ -12,19 +12,32 @@ import (
 // Image is an image being planned. All addresses are link addresses.
 type Image struct {
 	Object *object.Image
-	CFI    *cfi.Table // nil when the image has none
 	// Module is the image's base name, for functions without one of their own.
 	Module string
 	// Loader says that this is the dynamic loader, which is left alone.
 	Loader bool
 
-	texts    []text
-	linkage  []object.Range // PLT sections and crt code; merged
-	loads    []object.Range // what the file has of loaded segments; merged
-	chunks   []chunk        // sorted by start
-	pieces   []piece        // the chunks without overlaps
-	textData []uint64       // addresses of code that are known to be data
-	islands  bool           // windows may use padding elsewhere
+	texts []text
+	*planning
+}
+
+// planning is what is known of an image while it is planned; Plan drops it. There may be a million functions, so the tables
+// of them hold no pointers, which the garbage collector would have to follow.
+type planning struct {
+	cfi     *cfi.Table     // nil when the image has none
+	linkage []object.Range // PLT sections and crt code; merged
+	loads   []object.Range // what the file has of loaded segments; merged
+
+	symbols []object.Symbol
+	names   []uint32 // indexes into symbols, by address, the best of each first
+	chunks  []chunk  // sorted by start
+	swept   []sweep  // of each batch of chunks
+	pieces  []piece  // the chunks without overlaps
+	parts   []int32  // indexes into chunks: those of each function together
+	tables  []lists  // of each batch of functions: the jump tables that each refers to, sorted
+	pads    []padTable
+	data    []uint64 // addresses of code that symbols say are data
+	islands bool     // windows may use padding elsewhere
 }
 
 // text is a run of executable bytes.
@@ -40,16 +53,43 @@ type text struct {
 type bitset []uint32
 
 func newBitset(n uint64) bitset    { return make(bitset, (n+31)/32) }
-func (b bitset) add(i uint64)      { atomic.OrUint32(&b[i/32], 1<<(i%32)) }
 func (b bitset) has(i uint64) bool { return b[i/32]>>(i%32)&1 != 0 }
-func (b bitset) remove(i uint64)   { atomic.AndUint32(&b[i/32], ^uint32(1<<(i%32))) }
+
+func (b bitset) add(i uint64) {
+	// Most are there already, and reading is cheap.
+	if w, bit := &b[i/32], uint32(1)<<(i%32); atomic.LoadUint32(w)&bit == 0 {
+		atomic.OrUint32(w, bit)
+	}
+}
+
+// addRange adds what is from from up to, and without, to.
+func (b bitset) addRange(from, to uint64) {
+	for ; from < to; from = from&^31 + 32 {
+		atomic.OrUint32(&b[from/32], wordRange(from, to))
+	}
+}
+
+func (b bitset) removeRange(from, to uint64) {
+	for ; from < to; from = from&^31 + 32 {
+		atomic.AndUint32(&b[from/32], ^wordRange(from, to))
+	}
+}
+
+// wordRange is the bits from from up to to that are in from's word.
+func wordRange(from, to uint64) uint32 {
+	all := ^uint32(0) << (from % 32)
+	if end := from&^31 + 32; to < end {
+		all &= ^uint32(0) >> (end - to)
+	}
+	return all
+}
 
 // NewImage prepares an image. The object must stay open while the Image is in use.
 func NewImage(o *object.Image, module string) (*Image, error) {
 	if o.Format != object.ELF || o.Arch != object.AMD64 || o.Class != object.Class64 {
 		return nil, fmt.Errorf("callreel: %s: %s code can't be probed, only amd64 ELF", o.Name(), o.Arch)
 	}
-	im := &Image{Object: o, Module: module}
+	im := &Image{Object: o, Module: module, planning: &planning{}}
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}
@@ -59,16 +99,8 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 		}
 	}
 	im.loads = merged(im.loads)
-	data, addr, err := o.EHFrame()
-	if err != nil {
+	if err := im.openCFI(); err != nil {
 		return nil, err
-	}
-	if len(data) > 0 {
-		// A damaged table is still worth what it gives: its FDEs only add to what is known.
-		im.CFI, err = cfi.ParseEHFrame(data, addr, cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
-		if err != nil && im.CFI == nil {
-			return nil, err
-		}
 	}
 	im.linkage = append(im.linkage, o.PLTRanges()...)
 	for _, name := range []string{".init", ".fini"} {
@@ -78,6 +110,28 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	}
 	im.linkage = merged(im.linkage)
 	return im, nil
+}
+
+// openCFI opens the table of .eh_frame. A damaged one is still worth what it gives: its FDEs only add to what is known.
+func (im *Image) openCFI() error {
+	o := im.Object
+	data, addr, err := o.EHFrame()
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	hdr, hdrAddr, _ := o.EHFrameHdr() // to find FDEs by, if it is there and whole
+	im.cfi, err = cfi.OpenEHFrame(cfi.Section{Data: hdr, Addr: hdrAddr}, cfi.Section{Data: data, Addr: addr},
+		cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
+	return err
+}
+
+// forget drops what only planning needs.
+func (im *Image) forget() {
+	im.planning = nil
+	for i := range im.texts {
+		t := &im.texts[i]
+		t.starts, t.targets, t.claimed = nil, nil, nil
+	}
 }
 
 // findTexts takes the executable sections, or the executable segments of an image without section headers.
@@ -142,8 +196,5 @@ func (im *Image) markTarget(addr uint64) {
 func (t *text) isTarget(addr uint64) bool  { return t.targets.has(addr - t.start) }
 func (t *text) isClaimed(addr uint64) bool { return t.claimed.has(addr - t.start) }
 
-func (t *text) claim(addr, end uint64) {
-	for ; addr < end; addr++ {
-		t.claimed.add(addr - t.start)
-	}
-}
+func (t *text) claim(addr, end uint64)   { t.claimed.addRange(addr-t.start, end-t.start) }
+func (t *text) unclaim(addr, end uint64) { t.claimed.removeRange(addr-t.start, end-t.start) }

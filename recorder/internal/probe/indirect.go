@@ -48,7 +48,7 @@ func (p *planner) leaves(k int) (leaves, ok bool) {
 
 // hasLabels says whether data holds addresses inside the function.
 func (p *planner) hasLabels() bool {
-	for _, i := range p.f.parts {
+	for _, i := range p.im.partsOf(p.f) {
 		if p.im.chunks[i].labels != 0 {
 			return true
 		}
@@ -64,10 +64,10 @@ type frameRow struct {
 
 // frameGone says what CFI knows: whether the CFA at addr is rsp+8.
 func (p *planner) frameGone(addr uint64) (known, gone bool) {
-	if p.im.CFI == nil {
+	if p.im.cfi == nil {
 		return false, false
 	}
-	f, ok := p.im.CFI.Find(addr)
+	f, ok := p.im.cfi.Find(addr)
 	if !ok {
 		return false, false
 	}
@@ -321,6 +321,6 @@ func (p *planner) tableRegs() uint16 {
 
 // isTable says whether a table of offsets from base was found.
 func (p *planner) isTable(base uint64) bool {
-	_, found := slices.BinarySearch(p.f.tables, base)
+	_, found := slices.BinarySearch(p.offsets, base)
 	return found
 }

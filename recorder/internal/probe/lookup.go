@@ -11,7 +11,7 @@ import (
 // one that starts last.
 type piece struct {
 	start, end uint64
-	chunk      int
+	chunk      int32
 }
 
 // cutPieces makes the table that chunkAt searches.
@@ -27,7 +27,7 @@ func (im *Image) cutPieces() {
 				continue
 			}
 			end = min(end, to)
-			im.pieces = append(im.pieces, piece{pos, end, top})
+			im.pieces = append(im.pieces, piece{pos, end, int32(top)})
 			pos = end
 		}
 		pos = to
@@ -53,7 +53,7 @@ func (im *Image) pieceAfter(addr uint64) int {
 // starts last.
 func (im *Image) chunkAt(addr uint64) int {
 	if i := im.pieceAfter(addr); i < len(im.pieces) && im.pieces[i].start <= addr {
-		return im.pieces[i].chunk
+		return int(im.pieces[i].chunk)
 	}
 	return -1
 }

@@ -10,39 +10,89 @@ import (
 	"github.com/callreel/callreel/object"
 )
 
-// each runs f for 0 to n-1 on all cores.
-func each(n int, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if workers <= 1 {
-		for i := range n {
-			f(i)
-		}
-		return
-	}
-	const batch = 64
+// batchSize is how many items a worker takes at a time.
+const batchSize = 64
+
+// batches is how many batches n items make.
+func batches(n int) int { return (n + batchSize - 1) / batchSize }
+
+// each runs work on all cores: each worker makes a function of its own, which is called for batch after batch, from from up
+// to to.
+func each(n int, worker func() func(from, to int)) {
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for {
-				from := int(next.Add(batch)) - batch
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+batch, n); i++ {
-					f(i)
-				}
+	work := func() {
+		f := worker()
+		for {
+			from := int(next.Add(batchSize)) - batchSize
+			if from >= n {
+				return
 			}
-		})
+			f(from, min(from+batchSize, n))
+		}
 	}
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), batches(n)) - 1 {
+		wg.Go(work)
+	}
+	work()
 	wg.Wait()
 }
 
+// lists are lists of numbers, one for each item of a batch.
+type lists struct {
+	all  []uint64
+	ends [batchSize]uint32
+}
+
+// put sets the list of item i. The batch's items are to come in their order.
+func (l *lists) put(i int, list []uint64) {
+	l.all = append(l.all, list...)
+	l.ends[i%batchSize] = uint32(len(l.all))
+}
+
+// of returns the list of item i.
+func (l *lists) of(i int) []uint64 {
+	from := uint32(0)
+	if i %= batchSize; i > 0 {
+		from = l.ends[i-1]
+	}
+	return l.all[from:l.ends[i]]
+}
+
+// sweep is what the linear sweep of a batch of chunks found, for each chunk.
+type sweep struct {
+	jumpsOut lists // where direct jumps that leave the chunk go, sorted
+	bases    lists // RIP-relative addresses of data, sorted: possible jump table bases
+	data     lists // addresses of code that instructions read or write
+}
+
+// jumpsOut is where direct jumps go that leave the chunk, sorted.
+func (im *Image) jumpsOut(chunk int) []uint64 { return im.swept[chunk/batchSize].jumpsOut.of(chunk) }
+
+// bases are the RIP-relative addresses of data in the chunk, sorted.
+func (im *Image) bases(chunk int) []uint64 { return im.swept[chunk/batchSize].bases.of(chunk) }
+
 // sweepAll decodes every byte of code once: functions, and what lies between them, whose branches count as well.
 func (im *Image) sweepAll() {
-	each(len(im.chunks), im.sweepChunk)
+	im.swept = make([]sweep, batches(len(im.chunks)))
+	each(len(im.chunks), func() func(from, to int) {
+		s := sweeper{im: im}
+		return func(from, to int) {
+			for i := from; i < to; i++ {
+				s.sweepChunk(i)
+				s.keep(i)
+			}
+		}
+	})
 	gaps := im.gaps()
-	each(len(gaps), func(i int) { im.sweepGap(gaps[i]) })
+	each(len(gaps), func() func(from, to int) {
+		s := sweeper{im: im}
+		return func(from, to int) {
+			for _, gap := range gaps[from:to] {
+				s.sweepGap(gap)
+			}
+		}
+	})
 }
 
 // gaps are the ranges of code that no chunk's sweep covers.
@@ -56,7 +106,7 @@ func (im *Image) gaps() []object.Range {
 			if c := &im.chunks[k]; c.start > at {
 				gaps = append(gaps, object.Range{Start: at, End: c.start})
 			}
-			at = max(at, im.chunks[k].swept)
+			at = max(at, im.sweptEnd(k))
 		}
 		if at < t.end {
 			gaps = append(gaps, object.Range{Start: at, End: t.end})
@@ -65,25 +115,42 @@ func (im *Image) gaps() []object.Range {
 	return gaps
 }
 
-// sweepChunk decodes a chunk from its start. Of chunks that overlap each is swept up to the next, so that no byte is
-// swept twice; the rest is a gap. Where nothing says how long a function is, it goes on to the first instruction that
-// doesn't fall through and that no jump inside has led beyond: what follows may be data.
-func (im *Image) sweepChunk(i int) {
+// sweptEnd is where the sweep of a chunk ends. Of chunks that overlap each is swept up to the next, so that no byte is swept
+// twice; the rest is a gap.
+func (im *Image) sweptEnd(i int) uint64 {
 	c := &im.chunks[i]
-	t := im.textAt(c.start)
-	c.swept = c.end
 	if c.overlap && i+1 < len(im.chunks) {
-		c.swept = min(c.end, im.chunks[i+1].start)
+		return min(c.end, im.chunks[i+1].start)
 	}
+	return c.end
+}
+
+// sweeper sweeps one chunk or gap at a time.
+type sweeper struct {
+	im *Image
+	t  *text
+	c  *chunk // nil in a gap
+
+	jumpsOut, bases, data []uint64 // of the chunk, as in sweep
+}
+
+// sweepChunk decodes a chunk from its start. Where nothing says how long a function is, it goes on to the first instruction
+// that doesn't fall through and that no jump inside has led beyond: what follows may be data.
+func (s *sweeper) sweepChunk(i int) {
+	c := &s.im.chunks[i]
+	t := s.im.textAt(c.start)
+	s.c, s.t = c, t
+	s.jumpsOut, s.bases, s.data = s.jumpsOut[:0], s.bases[:0], s.data[:0]
+	end := s.im.sweptEnd(i)
 	reach := c.start
-	for pc := c.start; pc < c.swept; {
-		in, err := amd64.Decode(t.data[pc-t.start : c.swept-t.start])
-		if err != nil {
+	var in amd64.Inst
+	for pc := c.start; pc < end; {
+		if amd64.DecodeTo(&in, t.data[pc-t.start:end-t.start]) != nil {
 			c.badAt = pc
 			break
 		}
 		t.starts.add(pc - t.start)
-		im.note(t, pc, &in, c)
+		s.note(pc, &in)
 		c.closed = in.Ends() || in.Kind == amd64.Call
 		to, direct := in.Target(pc)
 		pc += uint64(in.Len)
@@ -94,47 +161,55 @@ func (im *Image) sweepChunk(i int) {
 			reach = max(reach, to)
 		}
 		if in.Ends() && pc > reach {
-			c.end, c.swept = pc, pc
+			c.end = pc
 			break
 		}
 	}
-	slices.Sort(c.jumpsOut)
-	c.jumpsOut = slices.Compact(c.jumpsOut)
-	slices.Sort(c.bases)
-	c.bases = slices.Compact(c.bases)
+}
+
+// keep takes what was found in chunk i over.
+func (s *sweeper) keep(i int) {
+	slices.Sort(s.jumpsOut)
+	slices.Sort(s.bases)
+	found := &s.im.swept[i/batchSize]
+	found.jumpsOut.put(i, slices.Compact(s.jumpsOut))
+	found.bases.put(i, slices.Compact(s.bases))
+	found.data.put(i, s.data)
 }
 
 // sweepGap decodes code that nothing names, going on at the next byte where it is none.
-func (im *Image) sweepGap(r object.Range) {
-	t := im.textAt(r.Start)
+func (s *sweeper) sweepGap(r object.Range) {
+	t := s.im.textAt(r.Start)
+	s.c, s.t = nil, t
+	var in amd64.Inst
 	for pc := r.Start; pc < r.End; {
-		in, err := amd64.Decode(t.data[pc-t.start : r.End-t.start])
-		if err != nil {
+		if amd64.DecodeTo(&in, t.data[pc-t.start:r.End-t.start]) != nil {
 			pc++
 			continue
 		}
-		im.note(t, pc, &in, nil)
+		s.note(pc, &in)
 		pc += uint64(in.Len)
 	}
 }
 
-// note takes from an instruction where it may lead. c is nil in gaps.
-func (im *Image) note(t *text, pc uint64, in *amd64.Inst, c *chunk) {
+// note takes from an instruction where it may lead.
+func (s *sweeper) note(pc uint64, in *amd64.Inst) {
+	c := s.c
 	if to, ok := in.Target(pc); ok {
-		if to >= t.start && to < t.end {
-			t.targets.add(to - t.start)
+		if to >= s.t.start && to < s.t.end {
+			s.t.targets.add(to - s.t.start)
 		} else {
-			im.markTarget(to)
+			s.im.markTarget(to)
 		}
 		if c != nil && in.Kind != amd64.Call && (to < c.start || to >= c.end) {
-			c.jumpsOut = append(c.jumpsOut, to)
+			s.jumpsOut = append(s.jumpsOut, to)
 		}
 	}
 	if at, ok := in.MemTarget(pc); ok {
-		im.noteOperand(at, in, c)
+		s.noteOperand(at, in)
 	}
-	if im.Object.Type == object.Executable {
-		im.noteAbsolute(in, c)
+	if s.im.Object.Type == object.Executable {
+		s.noteAbsolute(in)
 	}
 	if c == nil {
 		return
@@ -149,25 +224,25 @@ func (im *Image) note(t *text, pc uint64, in *amd64.Inst, c *chunk) {
 }
 
 // noteAbsolute notes addresses in an instruction of an image that isn't relocated.
-func (im *Image) noteAbsolute(in *amd64.Inst, c *chunk) {
+func (s *sweeper) noteAbsolute(in *amd64.Inst) {
 	if in.ImmSize >= 4 && in.Imm > 0 {
-		im.markTarget(uint64(in.Imm))
+		s.im.markTarget(uint64(in.Imm))
 	}
 	if in.HasMem && in.DispSize == 4 && !in.RIPRelative && in.Base == amd64.NoReg && in.Disp > 0 {
-		im.noteOperand(uint64(in.Disp), in, c)
+		s.noteOperand(uint64(in.Disp), in)
 	}
 }
 
 // noteOperand notes an address that code refers to: code, or data that may be a jump table.
-func (im *Image) noteOperand(at uint64, in *amd64.Inst, c *chunk) {
-	if im.textAt(at) != nil {
-		im.markTarget(at)
-		if c != nil && !isLea(in) && !in.IsNop() {
-			c.data = append(c.data, at)
+func (s *sweeper) noteOperand(at uint64, in *amd64.Inst) {
+	if s.im.textAt(at) != nil {
+		s.im.markTarget(at)
+		if s.c != nil && !isLea(in) && !in.IsNop() {
+			s.data = append(s.data, at)
 		}
 	}
-	if c != nil && contains(im.loads, at) {
-		c.bases = append(c.bases, at)
+	if s.c != nil && contains(s.im.loads, at) {
+		s.bases = append(s.bases, at)
 	}
 }
 
