@@ -17,13 +17,11 @@ func (im *Image) markCancellation() {
 	seen := map[int]int{}
 	for i := range im.chunks {
 		c := &im.chunks[i]
-		for name := range im.allNames(c) {
-			if slices.Contains(cancellationPoints, name) {
-				for _, to := range im.calledAroundSyscall(c) {
-					seen[to]++
-				}
-				break
-			}
+		if !c.waits {
+			continue
+		}
+		for _, to := range im.calledAroundSyscall(c) {
+			seen[to]++
 		}
 	}
 	for i, n := range seen {

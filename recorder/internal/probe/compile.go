@@ -50,7 +50,15 @@ const InlineLimit = 256
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use.
 func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
-	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+len(fns)*160)), rt: &rt}
+	sites := 0
+	for i := range fns {
+		sites += len(fns[i].Sites)
+	}
+	room := 48 // bytes that a site's stub has, about
+	if len(fns) <= InlineLimit {
+		room = 128
+	}
+	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+sites*room)), rt: &rt}
 	rt.Slow = c.emitSlow()
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
 		rt.guard = c.emitGuard(rt.nap)
@@ -65,14 +73,11 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 		}
 		rt.Shared = shared
 	}
-	sites := 0
-	for i := range fns {
-		sites += len(fns[i].Sites)
-	}
 	code.Patches = make([]Patch, 0, sites+sites/16)
+	s := &stub{coder: c, code: code}
 	for i := range fns {
 		code.stubs[i] = uint32(c.Len())
-		if err := code.function(c, i); err != nil {
+		if err := s.function(i); err != nil {
 			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
 		}
 	}
@@ -94,9 +99,9 @@ type stub struct {
 }
 
 // function emits the stubs of one function. The entry's comes first: jumps back to the entry need its address.
-func (code *Code) function(c *coder, index int) error {
-	fn := &code.fns[index]
-	s := &stub{coder: c, code: code, fn: fn}
+func (s *stub) function(index int) error {
+	c, code, fn := s.coder, s.code, &s.code.fns[index]
+	s.fn, s.body = fn, 0
 	sites := fn.Patched()
 	for _, entry := range []bool{true, false} {
 		for i := range sites {
@@ -125,6 +130,7 @@ func (code *Code) function(c *coder, index int) error {
 			}
 		}
 	}
+	c.Resolve()
 	return nil
 }
 

@@ -19,7 +19,10 @@ type chunk struct {
 	owner      int32  // index of the chunk that is the function's entry part; itself until joined
 	labels     uint32 // data holds an address inside it: 1
 
+	guard   Guard
 	cold    bool // its name says that it is a part
+	thunk   bool // its name says that it is one, see thunkAt
+	waits   bool // its name says that it is one of cancellationPoints
 	inner   bool // CFI says that the stack frame isn't fresh at the start: a part
 	overlap bool // another symbol's range overlaps it
 	guessed bool // nothing says where it ends
@@ -52,13 +55,10 @@ func (im *Image) findChunks() error {
 		im.names[i] = s.index
 		n := len(im.chunks)
 		if n == 0 || im.chunks[n-1].start != s.addr {
-			_, cold := coldBase(im.symbols[s.index].Name)
-			im.chunks = append(im.chunks, chunk{start: s.addr, end: s.addr, names: names{from: uint32(i)}, cold: cold})
+			im.chunks = append(im.chunks, chunk{start: s.addr, end: s.addr, names: names{from: uint32(i)}})
 			n++
 		}
-		c := &im.chunks[n-1]
-		c.names.n++
-		c.end = max(c.end, s.addr+im.symbols[s.index].Size)
+		im.chunks[n-1].add(&im.symbols[s.index])
 	}
 	im.addFDEs()
 	im.settleEnds()
@@ -70,11 +70,32 @@ func (im *Image) findChunks() error {
 	return nil
 }
 
+// add takes a symbol's size and name over, the best name first.
+func (c *chunk) add(s *object.Symbol) {
+	c.end = max(c.end, s.Addr+s.Size)
+	if c.names.n == 0 {
+		_, c.cold = coldBase(s.Name)
+	}
+	c.names.n++
+	c.thunk = c.thunk || isThunkName(s.Name)
+	c.waits = c.waits || slices.Contains(cancellationPoints, s.Name)
+	if c.guard == GuardNone {
+		c.guard = guardOf(s.Name)
+	}
+}
+
 // findSymbols returns the symbols of functions, sorted by address and then the best name first.
 func (im *Image) findSymbols() (named []symbol, err error) {
 	if im.symbols, err = im.Object.Symbols(); err != nil {
 		return nil, err
 	}
+	n := 0
+	for i := range im.symbols {
+		if im.symbols[i].IsFunc() {
+			n++
+		}
+	}
+	named = make([]symbol, 0, n)
 	for i := range im.symbols {
 		s := &im.symbols[i]
 		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
@@ -129,7 +150,8 @@ type frame struct {
 }
 
 // findFrames reads all FDEs of code, sorted by their start, and notes the tables of landing pads that they name.
-func (im *Image) findFrames() (frames []frame) {
+func (im *Image) findFrames() []frame {
+	frames := make([]frame, 0, len(im.chunks)) // as many, as a rule
 	im.cfi.VisitFDEs(func(f *cfi.FDE) bool {
 		if f.LSDA != 0 {
 			im.pads = append(im.pads, padTable{f.Start, f.LSDA})

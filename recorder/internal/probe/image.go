@@ -176,9 +176,17 @@ func (im *Image) findTexts() error {
 
 // textAt returns the run of code that holds addr, nil when none does.
 func (im *Image) textAt(addr uint64) *text {
-	i := sort.Search(len(im.texts), func(i int) bool { return im.texts[i].end > addr })
-	if i < len(im.texts) && im.texts[i].start <= addr {
-		return &im.texts[i]
+	lo, hi := 0, len(im.texts)
+	for lo < hi { // this is called for each instruction or so: sort.Search takes twice as long
+		t := &im.texts[(lo+hi)/2]
+		switch {
+		case addr < t.start:
+			hi = (lo + hi) / 2
+		case addr >= t.end:
+			lo = (lo+hi)/2 + 1
+		default:
+			return t
+		}
 	}
 	return nil
 }

@@ -42,11 +42,15 @@ func (im *Image) cutPieces() {
 
 // pieceAfter returns the index of the first piece that ends behind addr; it may begin behind it, too.
 func (im *Image) pieceAfter(addr uint64) int {
-	i, found := slices.BinarySearchFunc(im.pieces, addr, func(p piece, a uint64) int { return cmp.Compare(p.end, a) })
-	if found {
-		i++
+	lo, hi := 0, len(im.pieces)
+	for lo < hi {
+		if mid := (lo + hi) / 2; im.pieces[mid].end > addr {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
 	}
-	return i
+	return lo
 }
 
 // chunkAt returns the index of the chunk that holds addr, -1 when none does. Of chunks that overlap it is the one that

@@ -142,7 +142,7 @@ func (code *Code) StubFor(pc uint64) (uint64, bool) {
 	}
 	again := &Code{fns: code.fns, asked: pc}
 	c := &coder{Asm: amd64.NewAsm(code.Base+uint64(code.stubs[fn]), nil), rt: &code.rt}
-	if err := again.function(c, fn); err != nil {
+	if err := (&stub{coder: c, code: again}).function(fn); err != nil {
 		return 0, false
 	}
 	return again.answer, again.answer != 0

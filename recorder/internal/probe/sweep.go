@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
@@ -81,38 +82,22 @@ func (im *Image) sweepAll() {
 			for i := from; i < to; i++ {
 				s.sweepChunk(i)
 				s.keep(i)
+				s.sweepGaps(i)
 			}
 		}
 	})
-	gaps := im.gaps()
-	each(len(gaps), func() func(from, to int) {
-		s := sweeper{im: im}
-		return func(from, to int) {
-			for _, gap := range gaps[from:to] {
-				s.sweepGap(gap)
-			}
-		}
-	})
-}
-
-// gaps are the ranges of code that no chunk's sweep covers.
-func (im *Image) gaps() []object.Range {
-	var gaps []object.Range
-	k := 0
+	s := sweeper{im: im}
 	for i := range im.texts {
-		t := &im.texts[i]
-		at := t.start
-		for ; k < len(im.chunks) && im.chunks[k].start < t.end; k++ {
-			if c := &im.chunks[k]; c.start > at {
-				gaps = append(gaps, object.Range{Start: at, End: c.start})
-			}
-			at = max(at, im.sweptEnd(k))
-		}
-		if at < t.end {
-			gaps = append(gaps, object.Range{Start: at, End: t.end})
+		if t := &im.texts[i]; im.chunkAfter(t.start) == im.chunkAfter(t.end) {
+			s.sweepGap(t, t.start, t.end)
 		}
 	}
-	return gaps
+}
+
+// chunkAfter returns the index of the first chunk that starts at addr or behind it.
+func (im *Image) chunkAfter(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(im.chunks, addr, func(c chunk, a uint64) int { return cmp.Compare(c.start, a) })
+	return i
 }
 
 // sweptEnd is where the sweep of a chunk ends. Of chunks that overlap each is swept up to the next, so that no byte is swept
@@ -177,13 +162,24 @@ func (s *sweeper) keep(i int) {
 	found.data.put(i, s.data)
 }
 
+// sweepGaps sweeps what lies between chunk i and the next, and before the first of a text.
+func (s *sweeper) sweepGaps(i int) {
+	t, end := s.t, s.t.end
+	if i == 0 || s.im.chunks[i-1].start < t.start {
+		s.sweepGap(t, t.start, s.im.chunks[i].start)
+	}
+	if i+1 < len(s.im.chunks) {
+		end = min(end, s.im.chunks[i+1].start)
+	}
+	s.sweepGap(t, s.im.sweptEnd(i), end)
+}
+
 // sweepGap decodes code that nothing names, going on at the next byte where it is none.
-func (s *sweeper) sweepGap(r object.Range) {
-	t := s.im.textAt(r.Start)
+func (s *sweeper) sweepGap(t *text, pc, end uint64) {
 	s.c, s.t = nil, t
 	var in amd64.Inst
-	for pc := r.Start; pc < r.End; {
-		if amd64.DecodeTo(&in, t.data[pc-t.start:r.End-t.start]) != nil {
+	for pc < end {
+		if amd64.DecodeTo(&in, t.data[pc-t.start:end-t.start]) != nil {
 			pc++
 			continue
 		}

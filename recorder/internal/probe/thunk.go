@@ -31,20 +31,15 @@ func (im *Image) thunkAt(addr uint64) thunk {
 	if ok && replacesReturn(put) {
 		return thunk{true, true, amd64.Reg(put.Reg)}
 	}
-	if k := im.chunkAt(addr); k < 0 || im.chunks[k].start != addr || !im.hasThunkName(&im.chunks[k]) {
+	if k := im.chunkAt(addr); k < 0 || im.chunks[k].start != addr || !im.chunks[k].thunk {
 		return thunk{} // one that drops the call's return address is for returns
 	}
 	reg, ok := t.fencedJump(addr)
 	return thunk{true, ok, reg}
 }
 
-func (im *Image) hasThunkName(c *chunk) bool {
-	for name := range im.allNames(c) {
-		if slices.ContainsFunc(thunkNames, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			return true
-		}
-	}
-	return false
+func isThunkName(name string) bool {
+	return slices.ContainsFunc(thunkNames, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // retpoline recognises a thunk by its shape: a call, behind it a loop that only speculation comes to, and where the call leads

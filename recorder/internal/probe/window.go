@@ -62,18 +62,13 @@ func (i *inst) end() uint64 { return i.addr + uint64(i.Len) }
 // describe makes what is told of a function, planned or not.
 func (im *Image) describe(f *function) Function {
 	c := im.entryOf(f)
-	out := Function{Name: im.name(c), Addr: c.start}
+	out := Function{Name: im.name(c), Addr: c.start, Guard: c.guard}
 	if c.names.n > 1 {
 		names := slices.Collect(im.allNames(c))
 		out.names = &names
 	}
 	for _, i := range im.partsOf(f) {
 		out.Size += im.chunks[i].end - im.chunks[i].start
-	}
-	for name := range im.allNames(c) {
-		if out.Guard = guardOf(name); out.Guard != GuardNone {
-			break
-		}
 	}
 	return out
 }
