@@ -58,19 +58,13 @@ func isLoader(o *object.Image) bool {
 	if o.Interp() != "" || o.Type != object.Shared {
 		return false
 	}
-	syms, err := o.Symbols()
-	if err != nil {
-		return false
-	}
-	for i := range syms {
-		switch syms[i].Name {
-		case "_rtld_global": // glibc's; musl's loader is the C library itself, and is probed as such
-			if syms[i].Defined() {
-				return true
-			}
-		}
-	}
-	return false
+	loader := false
+	err := o.VisitSymbols(func(s *object.Symbol) bool {
+		// glibc's; musl's loader is the C library itself, and is probed as such.
+		loader = s.Name == "_rtld_global" && s.Defined()
+		return !loader
+	})
+	return loader && err == nil
 }
 
 // refuseGo refuses the functions of a Go program. Its runtime goes by PCs: it makes a panic of a fault only where the PC is

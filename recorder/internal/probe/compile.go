@@ -50,9 +50,13 @@ const InlineLimit = 256
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use.
 func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
-	sites := 0
+	sites, islands := 0, 0
 	for i := range fns {
-		sites += len(fns[i].Sites)
+		patched := fns[i].Patched()
+		sites += len(patched)
+		for k := range patched {
+			islands += btoi(patched[k].Island != 0)
+		}
 	}
 	room := 48 // bytes that a site's stub has, about
 	if len(fns) <= InlineLimit {
@@ -73,7 +77,7 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 		}
 		rt.Shared = shared
 	}
-	code.Patches = make([]Patch, 0, sites+sites/16)
+	code.Patches = make([]Patch, 0, sites+islands)
 	s := &stub{coder: c, code: code}
 	for i := range fns {
 		code.stubs[i] = uint32(c.Len())

@@ -2,13 +2,10 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/object"
 )
 
 // chunk is one contiguous range of code that symbols or FDEs give: a function or a part of one.
@@ -37,28 +34,20 @@ type chunk struct {
 // names are those of one address: a range of planning.names.
 type names struct{ from, n uint32 }
 
-// symbol is one that names code.
-type symbol struct {
-	addr  uint64
-	index uint32 // into planning.symbols
-}
-
 // findChunks collects the ranges that symbols and CFI name.
 func (im *Image) findChunks() error {
-	named, err := im.findSymbols()
-	if err != nil {
+	if err := im.findSymbols(); err != nil {
 		return err
 	}
-	im.chunks = make([]chunk, 0, len(named))
-	im.names = make([]uint32, len(named))
-	for i, s := range named {
-		im.names[i] = s.index
+	im.chunks = make([]chunk, 0, len(im.names))
+	for i, index := range im.names {
+		s := im.symbols.at(index)
 		n := len(im.chunks)
 		if n == 0 || im.chunks[n-1].start != s.addr {
 			im.chunks = append(im.chunks, chunk{start: s.addr, end: s.addr, names: names{from: uint32(i)}})
 			n++
 		}
-		im.chunks[n-1].add(&im.symbols[s.index])
+		im.chunks[n-1].add(s)
 	}
 	im.addFDEs()
 	im.settleEnds()
@@ -71,74 +60,27 @@ func (im *Image) findChunks() error {
 }
 
 // add takes a symbol's size and name over, the best name first.
-func (c *chunk) add(s *object.Symbol) {
-	c.end = max(c.end, s.Addr+s.Size)
+func (c *chunk) add(s *symbol) {
+	c.end = max(c.end, s.addr+s.size)
 	if c.names.n == 0 {
-		_, c.cold = coldBase(s.Name)
+		_, c.cold = coldBase(s.name)
 	}
 	c.names.n++
-	c.thunk = c.thunk || isThunkName(s.Name)
-	c.waits = c.waits || slices.Contains(cancellationPoints, s.Name)
+	c.thunk = c.thunk || isThunkName(s.name)
+	c.waits = c.waits || slices.Contains(cancellationPoints, s.name)
 	if c.guard == GuardNone {
-		c.guard = guardOf(s.Name)
+		c.guard = guardOf(s.name)
 	}
-}
-
-// findSymbols returns the symbols of functions, sorted by address and then the best name first.
-func (im *Image) findSymbols() (named []symbol, err error) {
-	if im.symbols, err = im.Object.Symbols(); err != nil {
-		return nil, err
-	}
-	n := 0
-	for i := range im.symbols {
-		if im.symbols[i].IsFunc() {
-			n++
-		}
-	}
-	named = make([]symbol, 0, n)
-	for i := range im.symbols {
-		s := &im.symbols[i]
-		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
-			continue
-		}
-		if s.Kind == object.Object {
-			im.data = append(im.data, s.Addr)
-			continue
-		}
-		im.markTarget(s.Addr) // a label without a type may be an entry, too
-		if s.IsFunc() && s.Name != "" && !im.isLinkage(s.Addr) {
-			named = append(named, symbol{s.Addr, uint32(i)})
-		}
-	}
-	slices.SortFunc(named, func(a, b symbol) int {
-		if a.addr != b.addr {
-			return cmp.Compare(a.addr, b.addr)
-		}
-		return betterName(&im.symbols[a.index], &im.symbols[b.index])
-	})
-	return named, nil
-}
-
-// betterName orders the names of one address: those that other images link to first, then global ones, then those with
-// fewer leading underscores, then the shorter.
-func betterName(a, b *object.Symbol) int {
-	rank := func(s *object.Symbol) int {
-		r := strings.IndexFunc(s.Name, func(r rune) bool { return r != '_' }) * 4
-		if s.Binding == object.Local {
-			r += 2
-		}
-		if !s.Dynamic {
-			r++
-		}
-		return r
-	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 }
 
 // coldBase returns the name of the function whose cold part gcc and clang call so: name.cold, or name.cold.1.
 func coldBase(name string) (string, bool) {
-	if rest := strings.TrimRight(name, "0123456789"); len(rest) < len(name) && strings.HasSuffix(rest, ".") {
-		name = rest[:len(rest)-1]
+	n := len(name)
+	for n > 0 && name[n-1] >= '0' && name[n-1] <= '9' {
+		n--
+	}
+	if n > 0 && n < len(name) && name[n-1] == '.' {
+		name = name[:n-1]
 	}
 	return strings.CutSuffix(name, ".cold")
 }
@@ -232,25 +174,6 @@ func (im *Image) settleEnds() {
 		}
 		if c.end > reach {
 			reach, reachOf = c.end, i
-		}
-	}
-}
-
-// name is what the chunk is called, image+0x… when it has no symbol.
-func (im *Image) name(c *chunk) string {
-	if c.names.n > 0 {
-		return im.symbols[im.names[c.names.from]].Name
-	}
-	return fmt.Sprintf("%s+%#x", im.Module, c.start)
-}
-
-// allNames are the names that symbols give the chunk, the best first.
-func (im *Image) allNames(c *chunk) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, s := range im.names[c.names.from:][:c.names.n] {
-			if !yield(im.symbols[s].Name) {
-				return
-			}
 		}
 	}
 }

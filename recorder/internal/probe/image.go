@@ -28,7 +28,7 @@ type planning struct {
 	linkage []object.Range // PLT sections and crt code; merged
 	loads   []object.Range // what the file has of loaded segments; merged
 
-	symbols []object.Symbol
+	symbols symbols
 	names   []uint32 // indexes into symbols, by address, the best of each first
 	chunks  []chunk  // sorted by start
 	swept   []sweep  // of each batch of chunks

@@ -6,8 +6,11 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// maxMoved bounds the instructions of one window.
-const maxMoved = 24
+// maxMoved bounds the instructions of one window, and maxExtended those of one that a run was added to.
+const (
+	maxMoved    = 24
+	maxExtended = 32
+)
 
 // isTarget says whether control may come to addr other than from before it.
 func (p *planner) isTarget(addr uint64) bool {
@@ -328,7 +331,7 @@ func (p *planner) extend(w run, s span) bool {
 	}
 	site := &p.sites[before.window-1]
 	size := int(site.Size) + w.size(p)
-	if int(site.Count)+w.hi-w.lo > 2*maxMoved || size > math.MaxUint8 {
+	if int(site.Count)+w.hi-w.lo > maxExtended || size > math.MaxUint8 {
 		return false
 	}
 	for k := w.lo; k < w.hi; k++ {

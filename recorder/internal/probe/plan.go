@@ -52,7 +52,10 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 	}
 	for i := range out {
 		if f := &out[i]; f.Tier == TierNone && f.Guard != GuardNone {
-			f.guardSite = p.guard(i)
+			if f.more == nil {
+				f.more = &more{}
+			}
+			f.more.guardSite = p.guard(i)
 		}
 	}
 	byAddr := func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) }

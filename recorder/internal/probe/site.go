@@ -29,7 +29,7 @@ type Site struct {
 	Role Role
 	Addr uint64 // link address of the first byte of the window, or of the branch instruction
 	Size uint8  // bytes of the window, the padding taken with it included; or of the branch
-	// Count is how many instructions from Addr on run in the stub instead, see Image.Moved: at most 64.
+	// Count is how many instructions from Addr on run in the stub instead, see Image.Moved: at most 32.
 	Count uint8
 	// Island is the address of five bytes of padding that hold the jump to the stub, when the window itself has only
 	// room for a two-byte jump to them; else 0.
@@ -37,7 +37,7 @@ type Site struct {
 	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
 	SPDelta int32
 
-	exits, loops uint64 // bit i tells of the instruction i
+	exits, loops uint32 // bit i tells of the instruction i
 }
 
 // Moved is an instruction that runs in the stub instead.
@@ -112,16 +112,23 @@ type Function struct {
 	Reason Reason
 	Guard  Guard // what its arguments may ask for
 
-	names     *[]string // all, the best first; nil when there is just one
-	guardSite *Site     // the entry's, of a function without a tier
+	more *more // nil for most
+}
+
+// more is what few functions have.
+type more struct {
+	names     []string // all, the best first; none when there is just one
+	guardSite []Site   // the entry's, of a function without a tier
 }
 
 // GuardSites are what it takes to look at the function's arguments: its entry's site, none when it can't be had.
 func (f *Function) GuardSites() []Site {
 	switch {
 	case f.Guard == GuardNone:
-	case f.Tier == TierNone && f.guardSite != nil:
-		return []Site{*f.guardSite}
+	case f.Tier == TierNone:
+		if f.more != nil {
+			return f.more.guardSite
+		}
 	default:
 		for i := range f.Sites {
 			if f.Sites[i].Role == RoleEntry {
@@ -134,13 +141,16 @@ func (f *Function) GuardSites() []Site {
 
 // Refuse takes all sites away from the function. at is where the reason was met, 0 if it isn't a place.
 func (f *Function) Refuse(why Reason, at uint64) {
-	f.Tier, f.Reason, f.At, f.Sites, f.guardSite = TierNone, why, at, nil, nil
+	f.Tier, f.Reason, f.At, f.Sites = TierNone, why, at, nil
+	if f.more != nil {
+		f.more.guardSite = nil
+	}
 }
 
 // Names are the function's names, the best first.
 func (f *Function) Names() []string {
-	if f.names != nil {
-		return *f.names
+	if f.more != nil && len(f.more.names) > 0 {
+		return f.more.names
 	}
 	return []string{f.Name}
 }

@@ -64,8 +64,7 @@ func (im *Image) describe(f *function) Function {
 	c := im.entryOf(f)
 	out := Function{Name: im.name(c), Addr: c.start, Guard: c.guard}
 	if c.names.n > 1 {
-		names := slices.Collect(im.allNames(c))
-		out.names = &names
+		out.more = &more{names: slices.Collect(im.allNames(c))}
 	}
 	for _, i := range im.partsOf(f) {
 		out.Size += im.chunks[i].end - im.chunks[i].start
