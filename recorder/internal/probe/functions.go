@@ -2,8 +2,10 @@ package probe
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/callreel/callreel/cfi"
 )
@@ -34,22 +36,29 @@ type chunk struct {
 // names are those of one address: a range of planning.names.
 type names struct{ from, n uint32 }
 
+// namesOf are the names that symbols give the chunk, the best first.
+func (im *Image) namesOf(c *chunk) []string { return im.names[c.names.from:][:c.names.n:c.names.n] }
+
+// name is what the chunk is called, image+0x… when it has no symbol.
+func (im *Image) name(c *chunk) string {
+	if c.names.n > 0 {
+		return im.names[c.names.from]
+	}
+	return fmt.Sprintf("%s+%#x", im.Module, c.start)
+}
+
 // findChunks collects the ranges that symbols and CFI name.
 func (im *Image) findChunks() error {
-	if err := im.findSymbols(); err != nil {
+	named, err := im.findSymbols()
+	if err != nil {
 		return err
 	}
-	im.chunks = make([]chunk, 0, len(im.names))
-	for i, index := range im.names {
-		s := im.symbols.at(index)
-		n := len(im.chunks)
-		if n == 0 || im.chunks[n-1].start != s.addr {
-			im.chunks = append(im.chunks, chunk{start: s.addr, end: s.addr, names: names{from: uint32(i)}})
-			n++
-		}
-		im.chunks[n-1].add(s)
-	}
-	im.addFDEs()
+	var frames []frame
+	var wg sync.WaitGroup
+	wg.Go(func() { frames = im.findFrames(named.n) })
+	im.chunksOf(named)
+	wg.Wait()
+	im.addFrames(frames)
 	im.settleEnds()
 	for i := range im.chunks {
 		c := &im.chunks[i]
@@ -59,18 +68,24 @@ func (im *Image) findChunks() error {
 	return nil
 }
 
-// add takes a symbol's size and name over, the best name first.
-func (c *chunk) add(s *symbol) {
-	c.end = max(c.end, s.addr+s.size)
-	if c.names.n == 0 {
-		_, c.cold = coldBase(s.name)
-	}
-	c.names.n++
-	c.thunk = c.thunk || isThunkName(s.name)
-	c.waits = c.waits || slices.Contains(cancellationPoints, s.name)
-	if c.guard == GuardNone {
-		c.guard = guardOf(s.name)
-	}
+// chunksOf makes the chunks that symbols name.
+func (im *Image) chunksOf(named *symbols) {
+	im.chunks = make([]chunk, 0, named.n)
+	im.names = make([]string, 0, named.n)
+	named.eachAddress(func(list []*symbol) {
+		c := chunk{start: list[0].addr, end: list[0].addr, names: names{uint32(len(im.names)), uint32(len(list))}}
+		c.cold = list[0].cold
+		for _, s := range list {
+			im.names = append(im.names, s.name)
+			c.end = max(c.end, s.addr+s.size)
+			c.thunk = c.thunk || s.thunk
+			c.waits = c.waits || s.waits
+			if c.guard == GuardNone {
+				c.guard = s.guard
+			}
+		}
+		im.chunks = append(im.chunks, c)
+	})
 }
 
 // coldBase returns the name of the function whose cold part gcc and clang call so: name.cold, or name.cold.1.
@@ -91,9 +106,13 @@ type frame struct {
 	inner      bool // the stack frame isn't fresh at its start
 }
 
-// findFrames reads all FDEs of code, sorted by their start, and notes the tables of landing pads that they name.
-func (im *Image) findFrames() []frame {
-	frames := make([]frame, 0, len(im.chunks)) // as many, as a rule
+// findFrames reads all FDEs of code, about so many, sorted by their start, and notes the tables of landing pads that they
+// name.
+func (im *Image) findFrames(about int) []frame {
+	if im.cfi == nil {
+		return nil
+	}
+	frames := make([]frame, 0, about)
 	im.cfi.VisitFDEs(func(f *cfi.FDE) bool {
 		if f.LSDA != 0 {
 			im.pads = append(im.pads, padTable{f.Start, f.LSDA})
@@ -117,16 +136,13 @@ func (im *Image) findFrames() []frame {
 	return frames
 }
 
-// addFDEs adds the ranges that only CFI knows and notes what CFI says about the others. An FDE that begins inside a
+// addFrames adds the ranges that only CFI knows and notes what CFI says about the others. An FDE that begins inside a
 // symbol's range is that function's: hand-written assembly cuts FDEs as it likes.
-func (im *Image) addFDEs() {
-	if im.cfi == nil {
-		return
-	}
+func (im *Image) addFrames(frames []frame) {
 	named := im.chunks
 	var extra []chunk
 	k := 0
-	for _, f := range im.findFrames() {
+	for _, f := range frames {
 		for k < len(named) && named[k].start < f.start {
 			k++
 		}

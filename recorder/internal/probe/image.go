@@ -3,9 +3,9 @@ package probe
 import (
 	"fmt"
 	"sort"
-	"sync/atomic"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
@@ -28,8 +28,7 @@ type planning struct {
 	linkage []object.Range // PLT sections and crt code; merged
 	loads   []object.Range // what the file has of loaded segments; merged
 
-	symbols symbols
-	names   []uint32 // indexes into symbols, by address, the best of each first
+	names   []string // by address, the best of each first
 	chunks  []chunk  // sorted by start
 	swept   []sweep  // of each batch of chunks
 	pieces  []piece  // the chunks without overlaps
@@ -44,44 +43,10 @@ type planning struct {
 type text struct {
 	start, end uint64
 	data       []byte
-	starts     bitset // an instruction of the linear sweep begins here
-	targets    bitset // control may come here other than from the instruction before
-	claimed    bitset // taken by a site or an island
-}
-
-// bitset is a set of offsets that several goroutines may add to.
-type bitset []uint32
-
-func newBitset(n uint64) bitset    { return make(bitset, (n+31)/32) }
-func (b bitset) has(i uint64) bool { return b[i/32]>>(i%32)&1 != 0 }
-
-func (b bitset) add(i uint64) {
-	// Most are there already, and reading is cheap.
-	if w, bit := &b[i/32], uint32(1)<<(i%32); atomic.LoadUint32(w)&bit == 0 {
-		atomic.OrUint32(w, bit)
-	}
-}
-
-// addRange adds what is from from up to, and without, to.
-func (b bitset) addRange(from, to uint64) {
-	for ; from < to; from = from&^31 + 32 {
-		atomic.OrUint32(&b[from/32], wordRange(from, to))
-	}
-}
-
-func (b bitset) removeRange(from, to uint64) {
-	for ; from < to; from = from&^31 + 32 {
-		atomic.AndUint32(&b[from/32], ^wordRange(from, to))
-	}
-}
-
-// wordRange is the bits from from up to to that are in from's word.
-func wordRange(from, to uint64) uint32 {
-	all := ^uint32(0) << (from % 32)
-	if end := from&^31 + 32; to < end {
-		all &= ^uint32(0) >> (end - to)
-	}
-	return all
+	starts     bitset   // an instruction of the linear sweep begins here
+	targets    bitset   // control may come here other than from the instruction before
+	claimed    bitset   // taken by a site or an island
+	pieces     []uint32 // index of the first of planning.pieces that ends behind start, start+indexStep …
 }
 
 // NewImage prepares an image. The object must stay open while the Image is in use.
@@ -130,7 +95,7 @@ func (im *Image) forget() {
 	im.planning = nil
 	for i := range im.texts {
 		t := &im.texts[i]
-		t.starts, t.targets, t.claimed = nil, nil, nil
+		t.starts, t.targets, t.claimed, t.pieces = nil, nil, nil, nil
 	}
 }
 
@@ -199,6 +164,12 @@ func (im *Image) markTarget(addr uint64) {
 	if t := im.textAt(addr); t != nil {
 		t.targets.add(addr - t.start)
 	}
+}
+
+// decode decodes the instruction at pc, which is to end at end or before.
+func (t *text) decode(in *amd64.Inst, pc, end uint64) bool {
+	// With the bytes behind the end at hand the decoder has less to check.
+	return amd64.DecodeTo(in, t.data[pc-t.start:]) == nil && pc+uint64(in.Len) <= end
 }
 
 func (t *text) isTarget(addr uint64) bool  { return t.targets.has(addr - t.start) }

@@ -128,7 +128,7 @@ func (im *Image) adoptByName() {
 	}
 	for i := range im.chunks {
 		if c := &im.chunks[i]; !c.isPart() {
-			for name := range im.allNames(c) {
+			for _, name := range im.namesOf(c) {
 				switch parent, asked := parents[name]; {
 				case asked && parent == none:
 					parents[name] = i

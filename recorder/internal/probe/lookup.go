@@ -38,11 +38,37 @@ func (im *Image) cutPieces() {
 		open = append(open, i)
 	}
 	advance(^uint64(0))
+	im.indexPieces()
+}
+
+// indexStep is for how many bytes of code there is an entry of text.pieces.
+const indexStep = 512
+
+// indexPieces makes the tables by which pieceAfter finds most pieces at once.
+func (im *Image) indexPieces() {
+	k := uint32(0)
+	for i := range im.texts {
+		t := &im.texts[i]
+		t.pieces = make([]uint32, (t.end-t.start)/indexStep+1)
+		for j := range t.pieces {
+			for int(k) < len(im.pieces) && im.pieces[k].end <= t.start+uint64(j)*indexStep {
+				k++
+			}
+			t.pieces[j] = k
+		}
+	}
 }
 
 // pieceAfter returns the index of the first piece that ends behind addr; it may begin behind it, too.
 func (im *Image) pieceAfter(addr uint64) int {
 	lo, hi := 0, len(im.pieces)
+	if t := im.textAt(addr); t != nil {
+		j := (addr - t.start) / indexStep
+		lo = int(t.pieces[j])
+		if j+1 < uint64(len(t.pieces)) {
+			hi = int(t.pieces[j+1])
+		}
+	}
 	for lo < hi {
 		if mid := (lo + hi) / 2; im.pieces[mid].end > addr {
 			hi = mid

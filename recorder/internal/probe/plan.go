@@ -9,6 +9,11 @@ import (
 // Plan decides for every function of the image how it can be probed. The functions come in the order of their
 // addresses. Plan is to be called once.
 func (im *Image) Plan(ctx context.Context) ([]Function, error) {
+	defer im.forget()
+	return im.plan(ctx)
+}
+
+func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	if err := im.findChunks(); err != nil {
 		return nil, err
 	}
@@ -62,6 +67,5 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 	if !slices.IsSortedFunc(out, byAddr) {
 		slices.SortFunc(out, byAddr)
 	}
-	im.forget()
 	return out, ctx.Err()
 }

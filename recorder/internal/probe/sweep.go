@@ -2,63 +2,11 @@ package probe
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
-
-// batchSize is how many items a worker takes at a time.
-const batchSize = 64
-
-// batches is how many batches n items make.
-func batches(n int) int { return (n + batchSize - 1) / batchSize }
-
-// each runs work on all cores: each worker makes a function of its own, which is called for batch after batch, from from up
-// to to.
-func each(n int, worker func() func(from, to int)) {
-	var next atomic.Int64
-	work := func() {
-		f := worker()
-		for {
-			from := int(next.Add(batchSize)) - batchSize
-			if from >= n {
-				return
-			}
-			f(from, min(from+batchSize, n))
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), batches(n)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-}
-
-// lists are lists of numbers, one for each item of a batch.
-type lists struct {
-	all  []uint64
-	ends [batchSize]uint32
-}
-
-// put sets the list of item i. The batch's items are to come in their order.
-func (l *lists) put(i int, list []uint64) {
-	l.all = append(l.all, list...)
-	l.ends[i%batchSize] = uint32(len(l.all))
-}
-
-// of returns the list of item i.
-func (l *lists) of(i int) []uint64 {
-	from := uint32(0)
-	if i %= batchSize; i > 0 {
-		from = l.ends[i-1]
-	}
-	return l.all[from:l.ends[i]]
-}
 
 // sweep is what the linear sweep of a batch of chunks found, for each chunk.
 type sweep struct {
@@ -128,13 +76,15 @@ func (s *sweeper) sweepChunk(i int) {
 	s.jumpsOut, s.bases, s.data = s.jumpsOut[:0], s.bases[:0], s.data[:0]
 	end := s.im.sweptEnd(i)
 	reach := c.start
+	starts := adder{set: t.starts}
+	defer starts.flush()
 	var in amd64.Inst
 	for pc := c.start; pc < end; {
-		if amd64.DecodeTo(&in, t.data[pc-t.start:end-t.start]) != nil {
+		if !t.decode(&in, pc, end) {
 			c.badAt = pc
 			break
 		}
-		t.starts.add(pc - t.start)
+		starts.add(pc - t.start)
 		s.note(pc, &in)
 		c.closed = in.Ends() || in.Kind == amd64.Call
 		to, direct := in.Target(pc)
@@ -179,7 +129,7 @@ func (s *sweeper) sweepGap(t *text, pc, end uint64) {
 	s.c, s.t = nil, t
 	var in amd64.Inst
 	for pc < end {
-		if amd64.DecodeTo(&in, t.data[pc-t.start:end-t.start]) != nil {
+		if !t.decode(&in, pc, end) {
 			pc++
 			continue
 		}

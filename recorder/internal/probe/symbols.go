@@ -2,8 +2,6 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -17,6 +15,10 @@ type symbol struct {
 	size    uint64 // 0 when unknown
 	local   bool
 	dynamic bool // other images link to it
+	guard   Guard
+	cold    bool // the name says that it is a part
+	thunk   bool // the name says that it is one, see thunkAt
+	waits   bool // it is one of cancellationPoints
 }
 
 // symbols is a list of them in blocks, since it is not known how long it will be.
@@ -31,14 +33,15 @@ func (l *symbols) add(s symbol) {
 	if l.n%symbolBlock == 0 {
 		l.blocks = append(l.blocks, make([]symbol, symbolBlock))
 	}
-	*l.at(uint32(l.n)) = s
+	*l.at(l.n) = s
 	l.n++
 }
 
-func (l *symbols) at(i uint32) *symbol { return &l.blocks[i/symbolBlock][i%symbolBlock] }
+func (l *symbols) at(i int) *symbol { return &l.blocks[i/symbolBlock][i%symbolBlock] }
 
-// findSymbols finds the symbols of functions, and sorts them by address and then the best name first.
-func (im *Image) findSymbols() error {
+// findSymbols finds the symbols of functions.
+func (im *Image) findSymbols() (*symbols, error) {
+	found := &symbols{}
 	err := im.Object.VisitSymbols(func(s *object.Symbol) bool {
 		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
 			return true
@@ -49,26 +52,24 @@ func (im *Image) findSymbols() error {
 		}
 		im.markTarget(s.Addr) // a label without a type may be an entry, too
 		if s.IsFunc() && s.Name != "" && !im.isLinkage(s.Addr) {
-			im.symbols.add(symbol{s.Name, s.Addr, s.Size, s.Binding == object.Local, s.Dynamic})
+			_, cold := coldBase(s.Name)
+			found.add(symbol{name: s.Name, addr: s.Addr, size: s.Size, local: s.Binding == object.Local, dynamic: s.Dynamic,
+				guard: guardOf(s.Name), cold: cold, thunk: isThunkName(s.Name), waits: slices.Contains(cancellationPoints, s.Name)})
 		}
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	im.nameAddresses()
-	return nil
+	return found, err
 }
 
-// nameAddresses makes the lists of names.
-func (im *Image) nameAddresses() {
+// eachAddress calls visit for the symbols of each address, in the order of addresses. The best name comes first.
+func (l *symbols) eachAddress(visit func(list []*symbol)) {
 	type placed struct {
 		addr  uint64
-		index uint32
+		index int
 	}
-	all := make([]placed, im.symbols.n)
+	all := make([]placed, l.n)
 	for i := range all {
-		all[i] = placed{im.symbols.at(uint32(i)).addr, uint32(i)}
+		all[i] = placed{l.at(i).addr, i}
 	}
 	slices.SortFunc(all, func(a, b placed) int {
 		if a.addr != b.addr {
@@ -76,36 +77,35 @@ func (im *Image) nameAddresses() {
 		}
 		return cmp.Compare(a.index, b.index)
 	})
-	im.names = make([]uint32, 0, len(all))
+	var list []*symbol
 	for from, to := 0, 0; from < len(all); from = to {
-		first := len(im.names)
+		list = list[:0]
 		for ; to < len(all) && all[to].addr == all[from].addr; to++ {
-			im.names = append(im.names, all[to].index)
+			list = append(list, l.at(all[to].index))
 		}
-		im.names = im.names[:first+len(im.sortNames(im.names[first:]))]
+		if len(list) > 1 {
+			visit(sortNames(list))
+		} else {
+			visit(list)
+		}
 	}
 }
 
 // sortNames sorts the symbols of one address, the best name first. Of those of one name, from several tables, the first is
 // kept and told what the others know better.
-func (im *Image) sortNames(list []uint32) []uint32 {
-	if len(list) == 1 {
-		return list
-	}
-	slices.SortFunc(list, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(im.symbols.at(a).name, im.symbols.at(b).name), cmp.Compare(a, b))
-	})
+func sortNames(list []*symbol) []*symbol {
+	slices.SortStableFunc(list, func(a, b *symbol) int { return cmp.Compare(a.name, b.name) })
 	once := list[:1]
-	for _, index := range list[1:] {
-		s, first := im.symbols.at(index), im.symbols.at(once[len(once)-1])
+	for _, s := range list[1:] {
+		first := once[len(once)-1]
 		if s.name != first.name {
-			once = append(once, index)
+			once = append(once, s)
 			continue
 		}
 		first.dynamic = first.dynamic || s.dynamic
 		first.size = cmp.Or(first.size, s.size)
 	}
-	slices.SortFunc(once, func(a, b uint32) int { return betterName(im.symbols.at(a), im.symbols.at(b)) })
+	slices.SortFunc(once, betterName)
 	return once
 }
 
@@ -123,23 +123,4 @@ func betterName(a, b *symbol) int {
 		return r
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
-}
-
-// name is what the chunk is called, image+0x… when it has no symbol.
-func (im *Image) name(c *chunk) string {
-	if c.names.n > 0 {
-		return im.symbols.at(im.names[c.names.from]).name
-	}
-	return fmt.Sprintf("%s+%#x", im.Module, c.start)
-}
-
-// allNames are the names that symbols give the chunk, the best first.
-func (im *Image) allNames(c *chunk) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, s := range im.names[c.names.from:][:c.names.n] {
-			if !yield(im.symbols.at(s).name) {
-				return
-			}
-		}
-	}
 }

@@ -64,7 +64,7 @@ func (im *Image) describe(f *function) Function {
 	c := im.entryOf(f)
 	out := Function{Name: im.name(c), Addr: c.start, Guard: c.guard}
 	if c.names.n > 1 {
-		out.more = &more{names: slices.Collect(im.allNames(c))}
+		out.more = &more{names: im.namesOf(c)}
 	}
 	for _, i := range im.partsOf(f) {
 		out.Size += im.chunks[i].end - im.chunks[i].start
@@ -160,7 +160,7 @@ func (p *planner) decode() {
 		for pc := c.start; pc < c.end; {
 			p.insts = append(p.insts, inst{addr: pc})
 			in := &p.insts[len(p.insts)-1]
-			if amd64.DecodeTo(&in.Inst, t.data[pc-t.start:c.end-t.start]) != nil {
+			if !t.decode(&in.Inst, pc, c.end) {
 				p.insts = p.insts[:len(p.insts)-1]
 				break // refuseEarly has seen to it
 			}
