@@ -16,8 +16,8 @@ type chunk struct {
 	badAt      uint64 // address of bytes that aren't an instruction, 0 for none
 	names      names  // none for a range that only CFI knows
 	owner      int32  // index of the chunk that is the function's entry part; itself until joined
-	labels     uint32 // data holds an address inside it: 1
 
+	labels  bool // data holds an address inside it
 	guard   Guard
 	cold    bool // its name says that it is a part
 	thunk   bool // its name says that it is one, see thunkAt

@@ -104,9 +104,16 @@ func merged(ranges []object.Range) []object.Range {
 
 // contains says whether one of the merged ranges holds addr.
 func contains(ranges []object.Range, addr uint64) bool {
-	i, found := slices.BinarySearchFunc(ranges, addr, func(r object.Range, a uint64) int { return cmp.Compare(r.End, a) })
-	if found {
-		i++
+	lo, hi := 0, len(ranges)
+	for lo < hi {
+		switch mid := (lo + hi) / 2; {
+		case addr < ranges[mid].Start:
+			hi = mid
+		case addr >= ranges[mid].End:
+			lo = mid + 1
+		default:
+			return true
+		}
 	}
-	return i < len(ranges) && ranges[i].Start <= addr
+	return false
 }

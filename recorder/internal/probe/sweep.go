@@ -87,12 +87,12 @@ func (s *sweeper) sweepChunk(i int) {
 		starts.add(pc - t.start)
 		s.note(pc, &in)
 		c.closed = in.Ends() || in.Kind == amd64.Call
-		to, direct := in.Target(pc)
+		at := pc
 		pc += uint64(in.Len)
 		if !c.guessed {
 			continue
 		}
-		if direct && in.Kind != amd64.Call && to < c.end {
+		if to, direct := in.Target(at); direct && in.Kind != amd64.Call && to < c.end {
 			reach = max(reach, to)
 		}
 		if in.Ends() && pc > reach {

@@ -3,7 +3,6 @@ package probe
 import (
 	"encoding/binary"
 	"slices"
-	"sync/atomic"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
@@ -37,8 +36,11 @@ func (im *Image) markTaken(addr uint64) {
 	}
 	t.targets.add(addr - t.start)
 	// In an image that isn't relocated many a number looks like an address, but seldom like that of an instruction.
-	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr && t.starts.has(addr-t.start) {
-		atomic.StoreUint32(&im.chunks[k].labels, 1)
+	if !t.starts.has(addr - t.start) {
+		return
+	}
+	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr {
+		im.chunks[k].labels = true
 	}
 }
 
