@@ -5,13 +5,13 @@ import "sync/atomic"
 // bitset is a set of offsets that several goroutines may add to.
 type bitset []uint32
 
-func newBitset(n uint64) bitset    { return make(bitset, (n+31)/32) }
-func (b bitset) has(i uint64) bool { return b[i/32]>>(i%32)&1 != 0 }
+func newBitset(n uint64) bitset { return make(bitset, (n+31)/32) }
+
+func (b bitset) has(i uint64) bool { return atomic.LoadUint32(&b[i/32])>>(i%32)&1 != 0 }
 
 func (b bitset) add(i uint64) {
-	// Most are there already, and reading is cheap.
-	if w, bit := &b[i/32], uint32(1)<<(i%32); atomic.LoadUint32(w)&bit == 0 {
-		atomic.OrUint32(w, bit)
+	if !b.has(i) { // most are there already, and reading is cheap
+		atomic.OrUint32(&b[i/32], 1<<(i%32))
 	}
 }
 
