@@ -2,8 +2,8 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -44,7 +44,7 @@ func (im *Image) name(c *chunk) string {
 	if c.names.n > 0 {
 		return im.names[c.names.from]
 	}
-	return fmt.Sprintf("%s+%#x", im.Module, c.start)
+	return im.Module + "+0x" + strconv.FormatUint(c.start, 16)
 }
 
 // findChunks collects the ranges that symbols and CFI name.

@@ -21,8 +21,8 @@ type planner struct {
 	insts []inst // all parts, in the order of partsOf
 	spans []span
 	sites []Site
-	slab  slab             // what the sites of all functions are kept in
-	preds map[uint64][]int // direct jumps by their target: indexes of insts; nil until asked for
+	slab  slab   // what the sites of all functions are kept in
+	jumps []jump // the function's direct jumps, sorted by their target once they are asked for
 
 	offsets []uint64 // addresses of the jump tables that the function's code refers to, sorted
 
@@ -32,6 +32,8 @@ type planner struct {
 	traces  int        // instructions looked at for what made the targets of indirect jumps
 	tables  uint16     // see tableRegs
 	tabled  bool       // tables is made
+	sorted  bool       // jumps is made
+	tracer  tracer
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -88,7 +90,7 @@ func (p *planner) plan(i int, out *Function) {
 func (p *planner) begin(i int) {
 	p.f, p.insts, p.spans, p.sites = &p.fns[i], p.insts[:0], p.spans[:0], p.sites[:0]
 	p.offsets = p.im.tables[i/batchSize].of(i)
-	p.preds, p.tabled, p.traces = nil, false, 0
+	p.sorted, p.tabled, p.traces = false, false, 0
 }
 
 func (p *planner) run() refusal {
