@@ -22,8 +22,9 @@ type Section struct {
 // OpenEHFrame makes a table that finds FDEs by the search table of .eh_frame_hdr
 // and reads only those that are asked for, so that a large image costs nothing to
 // open. FDEs, Damage and Err read the whole section when one of them is first
-// called. Without a search table of entries of one size (LSB Core 5.0 §10.6.2),
-// or when the header cannot be read or belongs to another section, it is ParseEHFrame.
+// called; VisitFDEs reads it each time and keeps nothing. Without a search table of
+// entries of one size (LSB Core 5.0 §10.6.2), or when the header cannot be read or
+// belongs to another section, it is ParseEHFrame.
 //
 // Find trusts the order of the header: an FDE that it leaves out is not found.
 func OpenEHFrame(hdr, frame Section, opt Options) (*Table, error) {
@@ -68,7 +69,8 @@ func (c *cache) fde(s *source, offset uint64) (*FDE, error) {
 	if offset >= uint64(len(s.data)) || offset > math.MaxInt {
 		return nil, errTruncated
 	}
-	r, next, err := s.record(offset)
+	var r record
+	next, err := s.record(offset, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,8 @@ func (c *cache) cie(s *source, at uint64) (*CIE, error) {
 	if at >= uint64(len(s.data)) {
 		return nil, errTruncated
 	}
-	r, next, err := s.record(at)
+	var r record
+	next, err := s.record(at, &r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package cfi
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"testing"
 
@@ -62,6 +64,24 @@ func TestOpenedTableFindsWhatAParsedOneFinds(t *testing.T) {
 			})
 		}
 		group.Wait()
+		for _, table := range []*Table{whole, lazy} {
+			var visited []FDE
+			table.VisitFDEs(func(f *FDE) bool {
+				visited = append(visited, *f)
+				return true
+			})
+			slices.SortFunc(visited, func(a, b FDE) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Offset, b.Offset)) })
+			if !slices.EqualFunc(visited, whole.FDEs(), func(a, b FDE) bool {
+				return a.Start == b.Start && a.End == b.End && a.Offset == b.Offset && a.LSDA == b.LSDA && a.CIE.Offset == b.CIE.Offset
+			}) {
+				t.Errorf("%s: %d FDEs are visited, want %d", name, len(visited), len(whole.FDEs()))
+			}
+			first := 0
+			table.VisitFDEs(func(*FDE) bool { first++; return first < 3 })
+			if first != 3 {
+				t.Errorf("%s: %d FDEs are visited, want to stop behind 3", name, first)
+			}
+		}
 		if len(lazy.FDEs()) != len(whole.FDEs()) || lazy.Err() != nil {
 			t.Errorf("%s: %d FDEs, want %d; %v", name, len(lazy.FDEs()), len(whole.FDEs()), lazy.Err())
 		}

@@ -45,8 +45,29 @@ func parse(data []byte, addr uint64, opt Options, eh bool) (*Table, error) {
 // read reads all records.
 func (t *Table) read() {
 	p := parser{source: &t.source, contents: &t.contents, cies: make(map[uint64]*CIE)}
-	p.records()
+	p.fdes = make([]FDE, 0, p.readCIEs())
+	p.visitFDEs(func(f *FDE) bool {
+		p.fdes = append(p.fdes, *f)
+		return true
+	})
 	t.sortFDEs()
+}
+
+// VisitFDEs calls visit for the FDEs that can be read, in no particular order, until
+// it returns false. A table of OpenEHFrame keeps none of them, so that those of a
+// large image take no memory; an FDE is visit's until it returns.
+func (t *Table) VisitFDEs(visit func(*FDE) bool) {
+	if t.index == nil {
+		for k := range t.fdes {
+			if !visit(&t.fdes[k]) {
+				return
+			}
+		}
+		return
+	}
+	p := parser{source: &t.source, contents: &contents{}, cies: make(map[uint64]*CIE)}
+	p.readCIEs()
+	p.visitFDEs(visit)
 }
 
 // newSource checks the options and fills in their defaults.
@@ -109,49 +130,58 @@ type record struct {
 	isCIE  bool
 }
 
-// records reads the CIEs, since an FDE may come before its own, and then the FDEs.
+// readCIEs reads the CIEs, since an FDE may come before its own, and counts the FDEs.
 // A CIE counts only where a record begins: were FDEs to name any offset, each could
 // have a CIE as long as the section.
-func (p *parser) records() {
+func (p *parser) readCIEs() (fdes int) {
 	var m Machine
-	count := 0
-	p.eachRecord(p.damaged, func(r *record) error {
+	p.eachRecord(p.damaged, func(r *record) (bool, error) {
 		if !r.isCIE {
-			count++
-			return nil
+			fdes++
+			return true, nil
 		}
 		cie, err := p.source.cie(r)
 		if err != nil {
-			return err
+			return true, err
 		}
 		m.initialRow(cie)
 		p.cies[r.offset] = cie
-		return nil
+		return true, nil
 	})
-	p.fdes = make([]FDE, 0, count)
-	known := func(uint64, error) {} // the first round reported the bad frames
-	p.eachRecord(known, func(r *record) error {
+	return fdes
+}
+
+// visitFDEs reads the FDEs, whose CIEs are known. All are read into the same variable.
+func (p *parser) visitFDEs(visit func(*FDE) bool) {
+	known := func(uint64, error) {} // the round before reported the bad frames
+	var f FDE
+	p.eachRecord(known, func(r *record) (bool, error) {
 		if r.isCIE {
-			return nil
+			return true, nil
 		}
-		return p.fde(r)
+		if err := p.fde(r, &f); err != nil {
+			return true, err
+		}
+		return visit(&f), nil
 	})
 }
 
-// eachRecord goes through the section. Without a good length there is no way to the
-// next record, so that ends it. It hands frames that are damaged to bad, and those
-// whose contents visit refuses to the list of damage.
-func (p *parser) eachRecord(bad func(uint64, error), visit func(*record) error) {
+// eachRecord goes through the section until visit returns false. Without a good
+// length there is no way to the next record, so that ends it. It hands frames that
+// are damaged to bad, and those whose contents visit refuses to the list of damage.
+func (p *parser) eachRecord(bad func(uint64, error), visit func(*record) (bool, error)) {
+	var r record
 	for at := uint64(0); at < uint64(len(p.source.data)); {
-		r, next, err := p.source.record(at)
+		next, err := p.source.record(at, &r)
+		more := true
 		if err != nil {
 			bad(at, err)
 		} else if next > at+4 {
-			if err := visit(&r); err != nil {
+			if more, err = visit(&r); err != nil {
 				p.damaged(at, err)
 			}
 		}
-		if next == 0 {
+		if next == 0 || !more {
 			return
 		}
 		at = next
@@ -165,38 +195,38 @@ func (p *parser) damaged(offset uint64, err error) {
 	}
 }
 
-// record reads the frame at an offset. next is the offset of the following record,
-// 0 when it cannot be known; a zero length has no body and next = at+4.
-func (s *source) record(at uint64) (r record, next uint64, err error) {
+// record reads the frame at an offset into r. next is the offset of the following
+// record, 0 when it cannot be known; a zero length has no body and next = at+4.
+func (s *source) record(at uint64, r *record) (next uint64, err error) {
 	c := cursor{data: s.data, at: int(at), order: s.order}
-	r.offset = at
+	*r = record{offset: at}
 	short, ok := c.u32()
 	if !ok {
-		return r, 0, errTruncated
+		return 0, errTruncated
 	}
 	if short == 0 {
-		return r, at + 4, nil
+		return at + 4, nil
 	}
 	length, idSize := uint64(short), 4
 	switch {
 	case short == math.MaxUint32: // 64-bit DWARF (DWARF 5 §7.4)
 		if length, ok = c.u64(); !ok {
-			return r, 0, errTruncated
+			return 0, errTruncated
 		}
 		if !s.eh {
 			idSize = 8 // in .eh_frame it has 4 bytes always
 		}
 	case short >= 0xfffffff0:
-		return r, 0, fmt.Errorf("reserved length %#x", short)
+		return 0, fmt.Errorf("reserved length %#x", short)
 	}
 	if length > uint64(c.left()) {
-		return r, 0, fmt.Errorf("length %#x reaches beyond the section's end (%#x)", length, len(s.data))
+		return 0, fmt.Errorf("length %#x reaches beyond the section's end (%#x)", length, len(s.data))
 	}
 	next = uint64(c.at) + length
 	c.data = c.data[:next]
 	r.idAt = uint64(c.at)
 	if r.id, ok = c.word(idSize); !ok {
-		return r, next, errTruncated
+		return next, errTruncated
 	}
 	switch {
 	case s.eh:
@@ -207,29 +237,24 @@ func (s *source) record(at uint64) (r record, next uint64, err error) {
 		r.isCIE = r.id == math.MaxUint64
 	}
 	r.body = c
-	return r, next, nil
+	return next, nil
 }
 
-// fde reads an FDE behind its CIE pointer.
-func (p *parser) fde(r *record) error {
+// fde reads an FDE behind its CIE pointer into f.
+func (p *parser) fde(r *record, f *FDE) error {
 	at, err := p.source.cieOffset(r)
 	if err != nil {
 		return err
 	}
-	cie := p.last
-	if cie == nil || cie.Offset != at {
-		if cie = p.cies[at]; cie == nil {
+	if p.last == nil || p.last.Offset != at {
+		cie := p.cies[at]
+		if cie == nil {
 			return fmt.Errorf("no readable CIE at %#x", at)
 		}
 		p.last = cie
 	}
-	p.fdes = append(p.fdes, FDE{CIE: cie, Offset: r.offset})
-	f := &p.fdes[len(p.fdes)-1]
-	if err := p.source.fde(r, f); err != nil {
-		p.fdes = p.fdes[:len(p.fdes)-1]
-		return err
-	}
-	return nil
+	*f = FDE{CIE: p.last, Offset: r.offset}
+	return p.source.fde(r, f)
 }
 
 // cieOffset returns where the CIE of an FDE is.

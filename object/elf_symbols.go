@@ -25,7 +25,21 @@ type symbolTable struct {
 
 // readSymbols reads and merges all tables.
 func (e *elfFile) readSymbols() ([]Symbol, error) {
-	var tables []*symbolTable
+	tables, err := e.symbolTables()
+	count := 0
+	for _, t := range tables {
+		count += len(t.entries) / int(t.entSize)
+	}
+	m := newSymbolMerger(count)
+	err = errors.Join(err, e.visitSymbols(tables, func(s *Symbol) bool {
+		m.add(s)
+		return true
+	}))
+	return m.list, err
+}
+
+// symbolTables finds .symtab and .dynsym; the error is about one that can't be read.
+func (e *elfFile) symbolTables() (tables []*symbolTable, err error) {
 	var errs []error
 	for _, find := range []func() (*symbolTable, error){e.staticTable, e.dynamicTable} {
 		t, err := find()
@@ -35,20 +49,20 @@ func (e *elfFile) readSymbols() ([]Symbol, error) {
 			tables = append(tables, t)
 		}
 	}
-	count := 0
+	return tables, errors.Join(errs...)
+}
+
+// visitSymbols visits the symbols of the tables, and the functions of .gnu_debugdata.
+func (e *elfFile) visitSymbols(tables []*symbolTable, visit func(*Symbol) bool) error {
+	var errs []error
 	for _, t := range tables {
-		count += len(t.entries) / int(t.entSize)
-	}
-	m := newSymbolMerger(count)
-	for _, t := range tables {
-		if err := e.addTable(m, t); err != nil {
-			errs = append(errs, err)
+		more, err := e.visitEntries(t, visit)
+		errs = append(errs, err)
+		if !more {
+			return errors.Join(errs...)
 		}
 	}
-	if err := e.addDebugdata(m); err != nil {
-		errs = append(errs, err)
-	}
-	return m.list, errors.Join(errs...)
+	return errors.Join(append(errs, e.visitDebugdata(visit))...)
 }
 
 // staticTable finds .symtab.
@@ -124,29 +138,29 @@ func (e *elfFile) linkedStrings(s *Section) (*stringTable, error) {
 	return newStrings(raw), nil
 }
 
-// addTable decodes a table's entries into the merger. It goes on after a damaged
-// entry and reports the first.
-func (e *elfFile) addTable(m *symbolMerger, t *symbolTable) error {
-	var first error
+// visitEntries decodes a table's entries, all into the same variable, until visit
+// returns false. It goes on after a damaged entry and reports the first.
+func (e *elfFile) visitEntries(t *symbolTable, visit func(*Symbol) bool) (more bool, err error) {
 	bad := 0
 	var s Symbol
 	count := len(t.entries) / int(t.entSize)
-	for k := 1; k < count; k++ { // entry 0 is empty by definition
-		keep, err := e.symbol(t, k, &s)
-		if err != nil {
-			if bad++; first == nil {
-				first = err
+	more = true
+	for k := 1; k < count && more; k++ { // entry 0 is empty by definition
+		keep, damage := e.symbol(t, k, &s)
+		if damage != nil {
+			if bad++; err == nil {
+				err = damage
 			}
 			continue
 		}
 		if keep {
-			m.add(&s)
+			more = visit(&s)
 		}
 	}
 	if bad > 1 {
-		return errors.Join(first, e.errorf("and %d more damaged entries of %s", bad-1, t.source))
+		err = errors.Join(err, e.errorf("and %d more damaged entries of %s", bad-1, t.source))
 	}
-	return first
+	return more, err
 }
 
 // symbol decodes entry k into s; keep is false for what Symbols leaves out.

@@ -17,10 +17,10 @@ const (
 	maxDictionary = 64 << 20
 )
 
-// addDebugdata adds the functions of .gnu_debugdata ("mini debug info"): an ELF
+// visitDebugdata visits the functions of .gnu_debugdata ("mini debug info"): an ELF
 // file compressed with xz whose .symtab names what .dynsym does not. Its section
 // indices are its own, so they are replaced by those of this image.
-func (e *elfFile) addDebugdata(m *symbolMerger) error {
+func (e *elfFile) visitDebugdata(visit func(*Symbol) bool) error {
 	s := e.filledSection(".gnu_debugdata")
 	if s == nil {
 		return nil
@@ -41,19 +41,16 @@ func (e *elfFile) addDebugdata(m *symbolMerger) error {
 	if t == nil || err != nil {
 		return err
 	}
-	found := newSymbolMerger(len(t.entries) / int(t.entSize))
-	err = inner.elf.addTable(found, t)
-	for k := range found.list {
-		sym := &found.list[k]
+	_, err = inner.elf.visitEntries(t, func(sym *Symbol) bool {
 		if !sym.IsFunc() {
-			continue
+			return true
 		}
 		if at := e.sectionIndexAt(sym.Addr); at > 0 {
 			sym.Section = uint32(at)
 		}
 		sym.Source = GnuDebugdata
-		m.add(sym)
-	}
+		return visit(sym)
+	})
 	return err
 }
 

@@ -1,6 +1,9 @@
 package object
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Kind is what a symbol names, with ELF's numbers (gABI, chapter 4, st_info).
 type Kind uint8
@@ -110,6 +113,24 @@ func (s *Symbol) Defined() bool { return s.Section != SectionUndef }
 
 // IsFunc says whether the symbol names code that this image holds.
 func (s *Symbol) IsFunc() bool { return (s.Kind == Func || s.Kind == IFunc) && s.Defined() }
+
+// VisitSymbols calls visit for the symbols that Symbols returns, in its order, until
+// it returns false; but of ELF files for one that is in several tables as often as it
+// is there. It keeps nothing, so that those of a large image take no memory; a symbol
+// is visit's until it returns. The error is that of Symbols.
+func (i *Image) VisitSymbols(visit func(*Symbol) bool) error {
+	if i.Format == MachO {
+		list, err := i.Symbols()
+		for k := range list {
+			if s := list[k]; !visit(&s) {
+				break
+			}
+		}
+		return err
+	}
+	tables, err := i.elf.symbolTables()
+	return errors.Join(err, i.elf.visitSymbols(tables, visit))
+}
 
 // Symbols returns all named symbols of .symtab and .dynsym and the functions of
 // .gnu_debugdata, in this order. A symbol in several tables (same name, same

@@ -144,7 +144,7 @@ func (a *arena) bound() {
 	size := uint64(routines)
 	for i := range a.fns {
 		for _, s := range a.fns[i].Patched() {
-			size += site + uint64(len(s.Moved))*moved
+			size += site + uint64(s.Count)*moved
 		}
 	}
 	a.size = (size + pageSize - 1) &^ (pageSize - 1)

@@ -88,8 +88,8 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 		w.hops[i.Addr] = true
 	}
 	for i := range sites {
-		if s := &sites[i]; s.Hosted && len(s.New) == 5 {
-			w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New[1:]))))
+		if s := &sites[i]; s.Hosted && len(s.New()) == 5 {
+			w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
 		}
 	}
 	var err error

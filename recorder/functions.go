@@ -50,7 +50,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 }
 
 func listed(f *probe.Function, module string, slide uint64) Function {
-	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: string(f.Tier), Reason: string(f.Reason)}
+	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: f.Tier.String(), Reason: f.Reason.String()}
 }
 
 // isLoader says whether an image is the dynamic loader: it defines the loader's state.
@@ -58,19 +58,13 @@ func isLoader(o *object.Image) bool {
 	if o.Interp() != "" || o.Type != object.Shared {
 		return false
 	}
-	syms, err := o.Symbols()
-	if err != nil {
-		return false
-	}
-	for i := range syms {
-		switch syms[i].Name {
-		case "_rtld_global": // glibc's; musl's loader is the C library itself, and is probed as such
-			if syms[i].Defined() {
-				return true
-			}
-		}
-	}
-	return false
+	loader := false
+	err := o.VisitSymbols(func(s *object.Symbol) bool {
+		// glibc's; musl's loader is the C library itself, and is probed as such.
+		loader = s.Name == "_rtld_global" && s.Defined()
+		return !loader
+	})
+	return loader && err == nil
 }
 
 // refuseGo refuses the functions of a Go program. Its runtime goes by PCs: it makes a panic of a fault only where the PC is

@@ -148,7 +148,7 @@ func (r *recording) choose(ctx context.Context) error {
 			}
 			r.result.Seen++
 			if f.Tier == probe.TierNone {
-				r.result.Refused[string(f.Reason)]++
+				r.result.Refused[f.Reason.String()]++
 				guards[im] = append(guards[im], guardOf(im, f)...)
 				continue
 			}

@@ -28,7 +28,6 @@ const (
 	recoveryHeader  = 24
 	recoveryArena   = 16
 	recoveryPatch   = 32
-	maxPatchLen     = 8
 	patchIsland     = 1
 	patchHosted     = 2
 )
@@ -51,13 +50,10 @@ func (r *recovery) put(buf []byte) error {
 		at += recoveryArena
 	}
 	for _, p := range r.patches {
-		if len(p.Old) != len(p.New) || len(p.New) > maxPatchLen {
-			return fmt.Errorf("callreel: patch of %d and %d bytes at %#x", len(p.Old), len(p.New), p.Addr)
-		}
 		e := buf[at : at+recoveryPatch]
 		clear(e)
 		le.PutUint64(e, p.Addr)
-		e[8] = byte(len(p.New))
+		e[8] = byte(len(p.New()))
 		switch {
 		case p.Island:
 			e[9] = patchIsland
@@ -65,8 +61,8 @@ func (r *recovery) put(buf []byte) error {
 			e[9] = patchHosted
 		}
 		e[10] = p.Level
-		copy(e[16:24], p.Old)
-		copy(e[24:32], p.New)
+		copy(e[16:24], p.Old())
+		copy(e[24:32], p.New())
 		at += recoveryPatch
 	}
 	le.PutUint32(buf[12:], recoveryVersion)
@@ -105,11 +101,12 @@ func parseRecovery(buf []byte) (*recovery, error) {
 	for range np {
 		e := buf[at : at+recoveryPatch]
 		n := int(e[8])
-		if n == 0 || n > maxPatchLen {
+		if n == 0 || n > probe.MaxPatch {
 			return nil, fmt.Errorf("recovery record has a patch of %d bytes", n)
 		}
-		r.patches = append(r.patches, probe.Patch{Addr: le.Uint64(e), Island: e[9] == patchIsland, Hosted: e[9] == patchHosted, Level: e[10],
-			Old: append([]byte(nil), e[16:16+n]...), New: append([]byte(nil), e[24:24+n]...)})
+		p := probe.NewPatch(le.Uint64(e), e[16:16+n], e[24:24+n])
+		p.Island, p.Hosted, p.Level = e[9] == patchIsland, e[9] == patchHosted, e[10]
+		r.patches = append(r.patches, p)
 		at += recoveryPatch
 	}
 	return r, nil

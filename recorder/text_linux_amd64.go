@@ -32,7 +32,7 @@ func preparePages(mem memory, patches []probe.Patch) ([]page, error) {
 	for i := range sorted {
 		p := &sorted[i]
 		addr := p.Addr &^ (pageSize - 1)
-		if p.Addr-addr+uint64(len(p.New)) > pageSize {
+		if p.Addr-addr+uint64(len(p.New())) > pageSize {
 			return nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
 		}
 		if n := len(pages); n == 0 || pages[n-1].addr != addr {
@@ -52,11 +52,11 @@ func preparePages(mem memory, patches []probe.Patch) ([]page, error) {
 		copy(pages[i].new, pages[i].old)
 		for ; k < len(sorted) && sorted[k].Addr-pages[i].addr < pageSize; k++ {
 			p := &sorted[k]
-			at := pages[i].new[p.Addr-pages[i].addr:][:len(p.New)]
-			if !bytes.Equal(at, p.Old) {
-				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old)
+			at := pages[i].new[p.Addr-pages[i].addr:][:len(p.New())]
+			if !bytes.Equal(at, p.Old()) {
+				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
 			}
-			copy(at, p.New)
+			copy(at, p.New())
 		}
 	}
 	return pages, nil
@@ -204,15 +204,15 @@ func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pa
 		copy(pg.new, pg.old)
 		for ; k < len(sorted) && sorted[k].Addr-pg.addr < pageSize; k++ {
 			p := &sorted[k]
-			if p.Addr-pg.addr+uint64(len(p.New)) > pageSize {
+			if p.Addr-pg.addr+uint64(len(p.New())) > pageSize {
 				foreign++ // no recorder wrote this
 				continue
 			}
-			at := pg.new[p.Addr-pg.addr:][:len(p.New)]
+			at := pg.new[p.Addr-pg.addr:][:len(p.New())]
 			switch {
-			case bytes.Equal(at, p.New):
-				copy(at, p.Old)
-			case !bytes.Equal(at, p.Old):
+			case bytes.Equal(at, p.New()):
+				copy(at, p.Old())
+			case !bytes.Equal(at, p.Old()):
 				foreign++
 			}
 		}

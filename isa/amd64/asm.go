@@ -84,15 +84,21 @@ func (a *Asm) Len() int { return len(a.buf) }
 
 // Finish resolves labels and returns the code.
 func (a *Asm) Finish() ([]byte, error) {
+	a.Resolve()
+	return a.buf, a.err
+}
+
+// Resolve resolves all labels so far and forgets them: they must have been placed, and are not to be used any more.
+func (a *Asm) Resolve() {
 	for _, f := range a.fixups {
 		to := a.labels[f.label]
 		if to < 0 {
-			return nil, fmt.Errorf("amd64: label %d used at %#x was never placed", f.label, a.base+uint64(f.at))
+			a.fail(fmt.Errorf("amd64: label %d used at %#x was never placed", f.label, a.base+uint64(f.at)))
+			break
 		}
 		binary.LittleEndian.PutUint32(a.buf[f.at:], uint32(int32(to-(f.at+4))))
 	}
-	a.fixups = a.fixups[:0]
-	return a.buf, a.err
+	a.fixups, a.labels = a.fixups[:0], a.labels[:0]
 }
 
 // NewLabel makes a label to be placed later.

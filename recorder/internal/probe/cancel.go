@@ -17,7 +17,7 @@ func (im *Image) markCancellation() {
 	seen := map[int]int{}
 	for i := range im.chunks {
 		c := &im.chunks[i]
-		if !slices.ContainsFunc(c.names, func(name string) bool { return slices.Contains(cancellationPoints, name) }) {
+		if !c.waits {
 			continue
 		}
 		for _, to := range im.calledAroundSyscall(c) {

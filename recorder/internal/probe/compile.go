@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -27,28 +26,19 @@ func (fn *Selected) Patched() []Site {
 	return fn.Sites
 }
 
-// Patch is bytes of the target that change. Addresses are the target's.
-type Patch struct {
-	Addr     uint64
-	Old, New []byte
-	Island   bool // in padding: to be written before, and restored after, the sites that jump to it
-	Hosted   bool // behind the jump of a window: only another site's jump leads here
-	// Level orders the writing: what has a higher one leads to, or relies on, what has a lower one. Islands in padding have 0,
-	// most sites 1. Text is restored the other way round.
-	Level uint8
-}
-
-// Pair says that an instruction of the original text and one in a stub are the same.
-type Pair struct{ Text, Stub uint64 }
-
 // Code is what the arena of some images holds, and what changes in their text to lead there.
 type Code struct {
 	Base    uint64
 	Bytes   []byte
-	Patches []Patch  // islands first, then sites, each in the order of their addresses
-	Slots   []Slot   // of functions whose probes are made on the first call
-	ToStub  []Pair   // from instructions that were moved to their copies, sorted by Text
-	windows []span64 // sorted; the bytes of text that no thread may stand inside
+	Patches []Patch // islands first, then sites, each in the order of their addresses
+	Slots   []Slot  // of functions whose probes are made on the first call
+
+	fns   []Selected
+	stubs []uint32 // offsets in Bytes where each function's stubs begin
+	sites []Patch  // those of Patches that are no islands
+	rt    Runtime
+
+	asked, answer uint64 // see StubFor
 }
 
 type span64 struct{ start, end uint64 }
@@ -58,10 +48,22 @@ type span64 struct{ start, end uint64 }
 const InlineLimit = 256
 
 // Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
-// result's size does not depend on base.
+// result's size does not depend on base. It keeps fns, whose images must stay open while it is in use.
 func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
-	code := &Code{Base: base}
-	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+len(fns)*160)), rt: &rt}
+	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
+	sites, islands := 0, 0
+	for i := range fns {
+		patched := fns[i].Patched()
+		sites += len(patched)
+		for k := range patched {
+			islands += btoi(patched[k].Island != 0)
+		}
+	}
+	room := 48 // bytes that a site's stub has, about
+	if len(fns) <= InlineLimit {
+		room = 128
+	}
+	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+sites*room)), rt: &rt}
 	rt.Slow = c.emitSlow()
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
 		rt.guard = c.emitGuard(rt.nap)
@@ -79,8 +81,11 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	if rt.Lazy {
 		c.emitLazy(fns)
 	}
+	code.Patches = make([]Patch, 0, sites+islands)
+	s := &stub{coder: c, code: code}
 	for i := range fns {
-		if err := code.function(c, &fns[i]); err != nil {
+		code.stubs[i] = uint32(c.Len())
+		if err := s.function(i); err != nil {
 			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
 		}
 	}
@@ -88,24 +93,10 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	if code.Bytes, err = c.Finish(); err != nil {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
+	code.rt = rt
 	code.settle(c.slots)
 	code.sort()
 	return code, nil
-}
-
-func (code *Code) sort() {
-	byAddr := func(a, b Patch) int {
-		if a.Island != b.Island {
-			if a.Island {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.Addr, b.Addr)
-	}
-	slices.SortFunc(code.Patches, byAddr)
-	slices.SortFunc(code.ToStub, func(a, b Pair) int { return cmp.Compare(a.Text, b.Text) })
-	slices.SortFunc(code.windows, func(a, b span64) int { return cmp.Compare(a.start, b.start) })
 }
 
 // stub is a function's stubs being made.
@@ -119,8 +110,9 @@ type stub struct {
 }
 
 // function emits the stubs of one function.
-func (code *Code) function(c *coder, fn *Selected) error {
-	s := &stub{coder: c, code: code, fn: fn}
+func (s *stub) function(index int) error {
+	c, code, fn := s.coder, s.code, &s.code.fns[index]
+	s.fn, s.body = fn, 0
 	sites := fn.Patched()
 	s.findCopies(sites)
 	for turn := range 3 {
@@ -128,6 +120,10 @@ func (code *Code) function(c *coder, fn *Selected) error {
 			site := &sites[i]
 			if site.turn() != turn {
 				continue
+			}
+			c.moved = fn.Image.Moved(site, c.moved[:0])
+			if len(c.moved) != int(site.Count) || site.Count == 0 {
+				return fmt.Errorf("site at %#x: its instructions can't be read again", site.Addr)
 			}
 			c.Align(16)
 			if c.rt.Lazy && site.Role == RoleEntry && fn.ID != 0 {
@@ -147,11 +143,12 @@ func (code *Code) function(c *coder, fn *Selected) error {
 			if site.Kind == SiteCopy {
 				continue
 			}
-			if err := code.patch(fn, site, at); err != nil {
+			if err := code.patch(index, site, at); err != nil {
 				return err
 			}
 		}
 	}
+	c.Resolve()
 	return nil
 }
 
@@ -169,7 +166,7 @@ func (s *Site) turn() int {
 
 // branch emits the stub of a branch whose displacement is changed, and returns where it is to lead.
 func (s *stub) branch(site *Site, at uint64) (uint64, error) {
-	m := &site.Moved[0]
+	m := &s.moved[0]
 	to, _ := m.Inst.Target(m.Addr)
 	to += s.fn.Slide
 	switch {
@@ -208,9 +205,11 @@ func (s *stub) window(site *Site) error {
 		s.body = s.PC()
 		s.guard(s.fn.Guard)
 	}
-	for i := range site.Moved {
-		m := &site.Moved[i]
-		s.code.ToStub = append(s.code.ToStub, Pair{m.Addr + s.fn.Slide, s.PC()})
+	for i := range s.moved {
+		m := &s.moved[i]
+		if m.Addr+s.fn.Slide == s.code.asked {
+			s.code.answer = s.PC()
+		}
 		if m.Target {
 			s.Place(s.copies[m.Addr])
 		}
@@ -218,13 +217,9 @@ func (s *stub) window(site *Site) error {
 			return err
 		}
 	}
-	if last := &site.Moved[len(site.Moved)-1]; !last.Inst.Ends() {
+	if last := &s.moved[len(s.moved)-1]; !last.Inst.Ends() {
 		s.JmpTo(site.End() + s.fn.Slide)
 	}
-	if site.Kind == SiteCopy {
-		return nil
-	}
-	s.code.windows = append(s.code.windows, span64{site.Addr + s.fn.Slide, site.End() + s.fn.Slide})
 	return nil
 }
 
@@ -325,83 +320,4 @@ func (s *stub) copy(m *Moved) error {
 	binary.LittleEndian.PutUint32(moved[m.Inst.DispOff:], uint32(int32(d)))
 	s.Raw(moved[:len(raw)]...)
 	return nil
-}
-
-// patch notes what changes in the text so that the site leads to the stub at stub.
-func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
-	addr, n := site.Patch()
-	p, err := fn.oldBytes(addr, n)
-	if err != nil {
-		return err
-	}
-	from := p.Addr
-	p.Level = max(1, site.Level)
-	to := stub
-	if site.Island != 0 {
-		island, err := fn.oldBytes(site.Island, nearJump)
-		if err != nil {
-			return err
-		}
-		if err := jumpBytes(&island, stub); err != nil {
-			return err
-		}
-		island.Island, island.Hosted = !site.Hosted, site.Hosted
-		if site.Hosted {
-			island.Level = site.Level - 1
-		}
-		code.Patches = append(code.Patches, island)
-		p.New = []byte{0xEB, byte(int64(island.Addr) - int64(from+shortJump))}
-		code.Patches = append(code.Patches, p)
-		return nil
-	}
-	if site.Kind == SiteWindow {
-		err = jumpBytes(&p, to)
-	} else {
-		// The displacement counts from the end of the branch.
-		end := site.End() + fn.Slide
-		p.New = make([]byte, 4)
-		err = putRel32(p.New, int64(to)-int64(end))
-	}
-	code.Patches = append(code.Patches, p)
-	return err
-}
-
-// oldBytes starts a patch with what the file has there.
-func (fn *Selected) oldBytes(addr uint64, n int) (Patch, error) {
-	t := fn.Image.textAt(addr)
-	if t == nil || addr+uint64(n) > t.end {
-		return Patch{}, fmt.Errorf("site at %#x is outside the text", addr)
-	}
-	return Patch{Addr: addr + fn.Slide, Old: t.data[addr-t.start:][:n:n]}, nil
-}
-
-func jumpBytes(p *Patch, to uint64) error {
-	p.New = []byte{0xE9, 0, 0, 0, 0}
-	return putRel32(p.New[1:], int64(to)-int64(p.Addr+nearJump))
-}
-
-func putRel32(b []byte, d int64) error {
-	if d < math.MinInt32 || d > math.MaxInt32 {
-		return fmt.Errorf("stub: %w", amd64.ErrAsmRange)
-	}
-	binary.LittleEndian.PutUint32(b, uint32(int32(d)))
-	return nil
-}
-
-// Inside says whether pc lies inside a window behind its first byte: no thread may be there when the text changes.
-func (code *Code) Inside(pc uint64) bool {
-	i, found := slices.BinarySearchFunc(code.windows, pc, func(w span64, a uint64) int { return cmp.Compare(w.start, a) })
-	if found {
-		return false
-	}
-	return i > 0 && pc < code.windows[i-1].end
-}
-
-// StubFor returns the copy of a moved instruction.
-func (code *Code) StubFor(pc uint64) (uint64, bool) {
-	i, found := slices.BinarySearchFunc(code.ToStub, pc, func(p Pair, a uint64) int { return cmp.Compare(p.Text, a) })
-	if !found {
-		return 0, false
-	}
-	return code.ToStub[i].Stub, true
 }

@@ -140,7 +140,7 @@ func selfPatchFile(t testing.TB, code []byte, patches []Patch, mem *testMemory) 
 	for _, p := range patches {
 		b = binary.LittleEndian.AppendUint64(b, p.Addr)
 		var tail [8]byte
-		tail[0] = byte(copy(tail[1:], p.New))
+		tail[0] = byte(copy(tail[1:], p.New()))
 		b = append(b, tail[:]...)
 	}
 	name := filepath.Join(t.TempDir(), "plan")

@@ -72,6 +72,7 @@ type coder struct {
 	rt    *Runtime
 	cold  []func()
 	slots []entrySlot
+	moved []Moved // of the site at work
 }
 
 // flush emits the cold parts that were put off, those that they put off themselves included.

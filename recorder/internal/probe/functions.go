@@ -2,87 +2,63 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
-	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/cfi"
 )
 
 // chunk is one contiguous range of code that symbols or FDEs give: a function or a part of one.
 type chunk struct {
 	start, end uint64
-	names      []string // best first; none for a range that only CFI knows
-	hasFDE     bool
-	cold       bool   // its name says that it is a part
-	inner      bool   // CFI says that the stack frame isn't fresh at the start: a part
-	overlap    bool   // another symbol's range overlaps it
-	guessed    bool   // nothing says where it ends
-	labels     uint32 // data holds an address inside it: 1
-	linkage    bool
-	cancels    bool // see markCancellation
-	zone       bool // what another function keeps below the stack pointer may be alive at its start
+	badAt      uint64 // address of bytes that aren't an instruction, 0 for none
+	names      names  // none for a range that only CFI knows
+	owner      int32  // index of the chunk that is the function's entry part; itself until joined
 
-	owner int32 // index of the chunk that is the function's entry part; itself until joined
-
-	sweep
+	labels  bool // data holds an address inside it
+	guard   Guard
+	cold    bool // its name says that it is a part
+	thunk   bool // its name says that it is one, see thunkAt
+	waits   bool // its name says that it is one of cancellationPoints
+	inner   bool // CFI says that the stack frame isn't fresh at the start: a part
+	overlap bool // another symbol's range overlaps it
+	guessed bool // nothing says where it ends
+	linkage bool
+	cancels bool // see markCancellation
+	zone    bool // what another function keeps below the stack pointer may be alive at its start
+	far     bool // has far branches
+	closed  bool // the last instruction doesn't fall through
+	redZone bool // it uses memory below the stack pointer
 }
 
-// sweep is what the linear sweep of a chunk found.
-type sweep struct {
-	swept    uint64   // end of what was swept
-	badAt    uint64   // address of bytes that aren't an instruction, 0 for none
-	far      bool     // has far branches
-	jumpsOut []uint64 // where direct jumps that leave the chunk go, sorted
-	bases    []uint64 // RIP-relative addresses of data: possible jump table bases
-	data     []uint64 // addresses of code that instructions read or write
-	closed   bool     // the last instruction doesn't fall through
-	redZone  bool     // it uses memory below the stack pointer
-}
+// names are those of one address: a range of planning.names.
+type names struct{ from, n uint32 }
 
-// coldName is what gcc and clang call the cold part of a function.
-var coldName = regexp.MustCompile(`^(.*?)\.cold(\.\d+)?$`)
+// namesOf are the names that symbols give the chunk, the best first.
+func (im *Image) namesOf(c *chunk) []string { return im.names[c.names.from:][:c.names.n:c.names.n] }
+
+// name is what the chunk is called, image+0x… when it has no symbol.
+func (im *Image) name(c *chunk) string {
+	if c.names.n > 0 {
+		return im.names[c.names.from]
+	}
+	return im.Module + "+0x" + strconv.FormatUint(c.start, 16)
+}
 
 // findChunks collects the ranges that symbols and CFI name.
 func (im *Image) findChunks() error {
-	syms, err := im.Object.Symbols()
+	named, err := im.findSymbols()
 	if err != nil {
 		return err
 	}
-	type sized struct {
-		end   uint64
-		names []candidate
-	}
-	byStart := map[uint64]*sized{}
-	for i := range syms {
-		s := &syms[i]
-		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
-			continue
-		}
-		if s.Kind == object.Object {
-			im.textData = append(im.textData, s.Addr)
-			continue
-		}
-		im.markTarget(s.Addr) // a label without a type may be an entry, too
-		if !s.IsFunc() || s.Name == "" || im.isLinkage(s.Addr) {
-			continue
-		}
-		e := byStart[s.Addr]
-		if e == nil {
-			e = &sized{}
-			byStart[s.Addr] = e
-		}
-		e.end = max(e.end, s.Addr+s.Size)
-		e.names = append(e.names, candidate{s.Name, s.Binding, s.Dynamic})
-	}
-	for start, e := range byStart {
-		names := bestNames(e.names)
-		cold := strings.Contains(names[0], ".cold") && coldName.MatchString(names[0])
-		im.chunks = append(im.chunks, chunk{start: start, end: e.end, names: names, cold: cold})
-	}
-	slices.SortFunc(im.chunks, func(a, b chunk) int { return cmp.Compare(a.start, b.start) })
-	im.addFDEs()
+	var frames []frame
+	var wg sync.WaitGroup
+	wg.Go(func() { frames = im.findFrames(named.n) })
+	im.chunksOf(named)
+	wg.Wait()
+	im.addFrames(frames)
 	im.settleEnds()
 	for i := range im.chunks {
 		c := &im.chunks[i]
@@ -92,76 +68,101 @@ func (im *Image) findChunks() error {
 	return nil
 }
 
-type candidate struct {
-	name    string
-	binding object.Binding
-	dynamic bool
-}
-
-// bestNames orders the names of one address: those that other images link to first, then global ones, then those
-// with fewer leading underscores, then the shorter.
-func bestNames(c []candidate) []string {
-	rank := func(x candidate) int {
-		r := strings.IndexFunc(x.name, func(r rune) bool { return r != '_' }) * 4
-		if x.binding == object.Local {
-			r += 2
+// chunksOf makes the chunks that symbols name.
+func (im *Image) chunksOf(named *symbols) {
+	im.chunks = make([]chunk, 0, named.n)
+	im.names = make([]string, 0, named.n)
+	named.eachAddress(func(list []*symbol) {
+		c := chunk{start: list[0].addr, end: list[0].addr, names: names{uint32(len(im.names)), uint32(len(list))}}
+		c.cold = list[0].cold
+		for _, s := range list {
+			im.names = append(im.names, s.name)
+			c.end = max(c.end, s.addr+s.size)
+			c.thunk = c.thunk || s.thunk
+			c.waits = c.waits || s.waits
+			if c.guard == GuardNone {
+				c.guard = s.guard
+			}
 		}
-		if !x.dynamic {
-			r++
-		}
-		return r
-	}
-	slices.SortFunc(c, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
+		im.chunks = append(im.chunks, c)
 	})
-	var names []string
-	for _, x := range c {
-		if !slices.Contains(names, x.name) {
-			names = append(names, x.name)
-		}
-	}
-	return names
 }
 
-// addFDEs adds the ranges that only CFI knows and notes what CFI says about the others. An FDE that begins inside a
-// symbol's range is that function's: hand-written assembly cuts FDEs as it likes.
-func (im *Image) addFDEs() {
-	if im.CFI == nil {
-		return
+// coldBase returns the name of the function whose cold part gcc and clang call so: name.cold, or name.cold.1.
+func coldBase(name string) (string, bool) {
+	n := len(name)
+	for n > 0 && name[n-1] >= '0' && name[n-1] <= '9' {
+		n--
 	}
-	fdes := im.CFI.FDEs()
-	named := im.chunks
-	var extra []chunk
-	k := 0
-	for i := range fdes {
-		f := &fdes[i]
+	if n > 0 && n < len(name) && name[n-1] == '.' {
+		name = name[:n-1]
+	}
+	return strings.CutSuffix(name, ".cold")
+}
+
+// frame is what an FDE says about a range of code.
+type frame struct {
+	start, end uint64
+	inner      bool // the stack frame isn't fresh at its start
+}
+
+// findFrames reads all FDEs of code, about so many, sorted by their start, and notes the tables of landing pads that they
+// name.
+func (im *Image) findFrames(about int) []frame {
+	if im.cfi == nil {
+		return nil
+	}
+	frames := make([]frame, 0, about)
+	im.cfi.VisitFDEs(func(f *cfi.FDE) bool {
+		if f.LSDA != 0 {
+			im.pads = append(im.pads, padTable{f.Start, f.LSDA})
+		}
 		t := im.textAt(f.Start)
 		im.markTarget(f.Start)
 		if t == nil || f.End > t.end || f.End <= f.Start || im.isLinkage(f.Start) {
-			continue
+			return true
 		}
 		inner := false
 		if reg, off, ok := f.InitialCFA(); ok {
 			inner = !f.CIE.SignalFrame && (reg != dwarfRSP || off != 8)
 		}
-		for k < len(named) && named[k].start < f.Start {
+		frames = append(frames, frame{f.Start, f.End, inner})
+		return true
+	})
+	byStart := func(a, b frame) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(frames, byStart) {
+		slices.SortStableFunc(frames, byStart)
+	}
+	return frames
+}
+
+// addFrames adds the ranges that only CFI knows and notes what CFI says about the others. An FDE that begins inside a
+// symbol's range is that function's: hand-written assembly cuts FDEs as it likes.
+func (im *Image) addFrames(frames []frame) {
+	named := im.chunks
+	var extra []chunk
+	k := 0
+	for _, f := range frames {
+		for k < len(named) && named[k].start < f.start {
 			k++
 		}
 		switch {
-		case k < len(named) && named[k].start == f.Start:
+		case k < len(named) && named[k].start == f.start:
 			c := &named[k]
-			c.hasFDE, c.inner = true, inner
+			c.inner = f.inner
 			if c.end == c.start {
-				c.end = f.End
+				c.end = f.end
 			}
-		case k > 0 && f.Start < named[k-1].end:
-		case len(extra) > 0 && extra[len(extra)-1].start == f.Start:
+		case k > 0 && f.start < named[k-1].end:
+		case len(extra) > 0 && extra[len(extra)-1].start == f.start:
 		default:
-			extra = append(extra, chunk{start: f.Start, end: f.End, hasFDE: true, inner: inner})
+			extra = append(extra, chunk{start: f.start, end: f.end, inner: f.inner})
 		}
 	}
-	im.chunks = append(im.chunks, extra...)
-	slices.SortStableFunc(im.chunks, func(a, b chunk) int { return cmp.Compare(a.start, b.start) })
+	if len(extra) > 0 {
+		im.chunks = append(im.chunks, extra...)
+		slices.SortStableFunc(im.chunks, func(a, b chunk) int { return cmp.Compare(a.start, b.start) })
+	}
 }
 
 // dwarfRSP is the stack pointer's DWARF number (System V AMD64 ABI figure 3.36).
@@ -191,12 +192,4 @@ func (im *Image) settleEnds() {
 			reach, reachOf = c.end, i
 		}
 	}
-}
-
-// name is what the chunk is called, image+0x… when it has no symbol.
-func (im *Image) name(c *chunk) string {
-	if len(c.names) > 0 {
-		return c.names[0]
-	}
-	return fmt.Sprintf("%s+%#x", im.Module, c.start)
 }

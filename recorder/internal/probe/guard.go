@@ -21,46 +21,39 @@ const (
 	GuardSeccomp       // seccomp(operation, flags, filter), where a C library has it
 )
 
-// guardOf says what a function of these names is guarded for.
-func guardOf(names []string) Guard {
-	for _, name := range names {
-		name, _, _ = strings.Cut(name, "@") // its version
-		switch name {
-		case "prctl", "__prctl":
-			return GuardPrctl
-		case "syscall":
-			return GuardSyscall
-		case "seccomp":
-			return GuardSeccomp
-		}
+// guardOf says what a function of this name is guarded for.
+func guardOf(name string) Guard {
+	name, _, _ = strings.Cut(name, "@") // its version
+	switch name {
+	case "prctl", "__prctl":
+		return GuardPrctl
+	case "syscall":
+		return GuardSyscall
+	case "seccomp":
+		return GuardSeccomp
 	}
 	return GuardNone
 }
 
 // HasGuards says whether the image defines a function that is to be guarded.
 func HasGuards(o *object.Image) (bool, error) {
-	syms, err := o.Symbols()
-	if err != nil {
-		return false, err
-	}
-	for i := range syms {
-		s := &syms[i]
-		if s.Defined() && s.IsFunc() && guardOf([]string{s.Name}) != GuardNone {
-			return true, nil
-		}
-	}
-	return false, nil
+	found := false
+	err := o.VisitSymbols(func(s *object.Symbol) bool {
+		found = s.IsFunc() && guardOf(s.Name) != GuardNone
+		return !found
+	})
+	return found, err
 }
 
-// guard places the entry site of a function that has no tier, for a look at its arguments; nil when that can't be done
+// guard places the entry site of a function that has no tier, for a look at its arguments; none when that can't be done
 // either.
-func (p *planner) guard(f *function) *Site {
-	p.begin(f)
+func (p *planner) guard(i int) []Site {
+	p.begin(i)
 	if r := p.enter(); r.why != ReasonNone {
 		p.unclaim()
 		return nil
 	}
-	return &p.sites[0]
+	return slices.Clone(p.sites[:1])
 }
 
 // GateOwn is where, behind the gate word in the same page, the address of the ring memory stands: in the process that is

@@ -1,5 +1,10 @@
 package probe
 
+import (
+	"cmp"
+	"slices"
+)
+
 // host finds a place for an island where there is no padding in reach: a second jump in a window of the same function that is
 // there for this only. The bytes behind a window's first jump are not reached any more.
 func (p *planner) host(s *Site) bool {
@@ -58,18 +63,18 @@ func (p *planner) enlarge(w, s *Site) bool {
 		for k < sp.to && p.insts[k].addr < w.End() {
 			k++
 		}
-		last := w.Moved[len(w.Moved)-1]
-		if k == sp.to || last.Inst.Ends() || last.Addr+uint64(last.Inst.Len) != w.End() || p.isTarget(w.End()) {
+		last := &p.insts[p.indexOf(w.Addr)+int(w.Count)-1]
+		if k == sp.to || last.Ends() || last.end() != w.End() || p.isTarget(w.End()) {
 			return false
 		}
 		more, ok := p.plainRun(k, sp, s, 2*nearJump-int(w.Size))
-		if !ok || len(w.Moved)+more.hi-more.lo > 2*maxMoved {
+		if !ok || int(w.Count)+more.hi-more.lo > maxExtended {
 			return false
 		}
 		size := int(w.Size) + more.size(p)
-		delete(p.ends, w.End())
+		last.window = 0
 		for i := more.lo; i < more.hi; i++ {
-			w.Moved = append(w.Moved, p.moved(i))
+			w.take(&p.insts[i])
 			p.insts[i].covered = true
 		}
 		p.im.textAt(w.Addr).claim(w.End(), w.Addr+uint64(size))
@@ -94,4 +99,15 @@ func (p *planner) plainRun(k int, sp span, s *Site, size int) (run, bool) {
 		w.hi++
 	}
 	return w, true
+}
+
+// indexOf is the index of the instruction at addr, which there is.
+func (p *planner) indexOf(addr uint64) int {
+	for _, sp := range p.spans {
+		if sp.from < sp.to && addr >= p.insts[sp.from].addr && addr < sp.end {
+			k, _ := slices.BinarySearchFunc(p.insts[sp.from:sp.to], addr, func(in inst, a uint64) int { return cmp.Compare(in.addr, a) })
+			return sp.from + k
+		}
+	}
+	return 0
 }

@@ -3,54 +3,59 @@ package probe
 import (
 	"fmt"
 	"sort"
-	"sync/atomic"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
 // Image is an image being planned. All addresses are link addresses.
 type Image struct {
 	Object *object.Image
-	CFI    *cfi.Table // nil when the image has none
 	// Module is the image's base name, for functions without one of their own.
 	Module string
 	// Loader says that this is the dynamic loader, which is left alone.
 	Loader bool
 
-	texts    []text
-	linkage  []object.Range // PLT sections and crt code; merged
-	loads    []object.Range // what the file has of loaded segments; merged
-	chunks   []chunk        // sorted by start
-	pieces   []piece        // the chunks without overlaps
-	textData []uint64       // addresses of code that are known to be data
-	islands  bool           // windows may use padding elsewhere
+	texts []text
+	*planning
+}
+
+// planning is what is known of an image while it is planned; Plan drops it. There may be a million functions, so the tables
+// of them hold no pointers, which the garbage collector would have to follow.
+type planning struct {
+	cfi     *cfi.Table     // nil when the image has none
+	linkage []object.Range // PLT sections and crt code; merged
+	loads   []object.Range // what the file has of loaded segments; merged
+
+	names   []string // by address, the best of each first
+	chunks  []chunk  // sorted by start
+	swept   []sweep  // of each batch of chunks
+	pieces  []piece  // the chunks without overlaps
+	parts   []int32  // indexes into chunks: those of each function together
+	tables  []lists  // of each batch of functions: the jump tables that each refers to, sorted
+	pads    []padTable
+	data    []uint64 // addresses of code that symbols say are data
+	islands bool     // windows may use padding elsewhere
 }
 
 // text is a run of executable bytes.
 type text struct {
 	start, end uint64
 	data       []byte
-	starts     bitset // an instruction of the linear sweep begins here
-	targets    bitset // control may come here other than from the instruction before
-	taken      bitset // of these, those that aren't known by direct jumps inside one chunk alone
-	claimed    bitset // taken by a site or an island
+	starts     bitset   // an instruction of the linear sweep begins here
+	targets    bitset   // control may come here other than from the instruction before
+	taken      bitset   // of these, those that aren't known by direct jumps inside one chunk alone
+	claimed    bitset   // taken by a site or an island
+	pieces     []uint32 // index of the first of planning.pieces that ends behind start, start+indexStep …
 }
-
-// bitset is a set of offsets that several goroutines may add to.
-type bitset []uint32
-
-func newBitset(n uint64) bitset    { return make(bitset, (n+31)/32) }
-func (b bitset) add(i uint64)      { atomic.OrUint32(&b[i/32], 1<<(i%32)) }
-func (b bitset) has(i uint64) bool { return b[i/32]>>(i%32)&1 != 0 }
-func (b bitset) remove(i uint64)   { atomic.AndUint32(&b[i/32], ^uint32(1<<(i%32))) }
 
 // NewImage prepares an image. The object must stay open while the Image is in use.
 func NewImage(o *object.Image, module string) (*Image, error) {
 	if o.Format != object.ELF || o.Arch != object.AMD64 || o.Class != object.Class64 {
 		return nil, fmt.Errorf("callreel: %s: %s code can't be probed, only amd64 ELF", o.Name(), o.Arch)
 	}
-	im := &Image{Object: o, Module: module}
+	im := &Image{Object: o, Module: module, planning: &planning{}}
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}
@@ -60,16 +65,8 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 		}
 	}
 	im.loads = merged(im.loads)
-	data, addr, err := o.EHFrame()
-	if err != nil {
+	if err := im.openCFI(); err != nil {
 		return nil, err
-	}
-	if len(data) > 0 {
-		// A damaged table is still worth what it gives: its FDEs only add to what is known.
-		im.CFI, err = cfi.ParseEHFrame(data, addr, cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
-		if err != nil && im.CFI == nil {
-			return nil, err
-		}
 	}
 	im.linkage = append(im.linkage, o.PLTRanges()...)
 	for _, name := range []string{".init", ".fini"} {
@@ -79,6 +76,28 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	}
 	im.linkage = merged(im.linkage)
 	return im, nil
+}
+
+// openCFI opens the table of .eh_frame. A damaged one is still worth what it gives: its FDEs only add to what is known.
+func (im *Image) openCFI() error {
+	o := im.Object
+	data, addr, err := o.EHFrame()
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	hdr, hdrAddr, _ := o.EHFrameHdr() // to find FDEs by, if it is there and whole
+	im.cfi, err = cfi.OpenEHFrame(cfi.Section{Data: hdr, Addr: hdrAddr}, cfi.Section{Data: data, Addr: addr},
+		cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
+	return err
+}
+
+// forget drops what only planning needs.
+func (im *Image) forget() {
+	im.planning = nil
+	for i := range im.texts {
+		t := &im.texts[i]
+		t.starts, t.targets, t.taken, t.claimed, t.pieces = nil, nil, nil, nil, nil
+	}
 }
 
 // findTexts takes the executable sections, or the executable segments of an image without section headers.
@@ -123,9 +142,17 @@ func (im *Image) findTexts() error {
 
 // textAt returns the run of code that holds addr, nil when none does.
 func (im *Image) textAt(addr uint64) *text {
-	i := sort.Search(len(im.texts), func(i int) bool { return im.texts[i].end > addr })
-	if i < len(im.texts) && im.texts[i].start <= addr {
-		return &im.texts[i]
+	lo, hi := 0, len(im.texts)
+	for lo < hi { // this is called for each instruction or so: sort.Search takes twice as long
+		t := &im.texts[(lo+hi)/2]
+		switch {
+		case addr < t.start:
+			hi = (lo + hi) / 2
+		case addr >= t.end:
+			lo = (lo+hi)/2 + 1
+		default:
+			return t
+		}
 	}
 	return nil
 }
@@ -145,11 +172,14 @@ func (t *text) take(addr uint64) {
 	t.taken.add(addr - t.start)
 }
 
+// decode decodes the instruction at pc, which is to end at end or before.
+func (t *text) decode(in *amd64.Inst, pc, end uint64) bool {
+	// With the bytes behind the end at hand the decoder has less to check.
+	return amd64.DecodeTo(in, t.data[pc-t.start:]) == nil && pc+uint64(in.Len) <= end
+}
+
 func (t *text) isTarget(addr uint64) bool  { return t.targets.has(addr - t.start) }
 func (t *text) isClaimed(addr uint64) bool { return t.claimed.has(addr - t.start) }
 
-func (t *text) claim(addr, end uint64) {
-	for ; addr < end; addr++ {
-		t.claimed.add(addr - t.start)
-	}
-}
+func (t *text) claim(addr, end uint64)   { t.claimed.addRange(addr-t.start, end-t.start) }
+func (t *text) unclaim(addr, end uint64) { t.claimed.removeRange(addr-t.start, end-t.start) }

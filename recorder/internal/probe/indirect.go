@@ -48,8 +48,8 @@ func (p *planner) leaves(k int) (leaves, ok bool) {
 
 // hasLabels says whether data holds addresses inside the function.
 func (p *planner) hasLabels() bool {
-	for _, i := range p.f.parts {
-		if p.im.chunks[i].labels != 0 {
+	for _, i := range p.im.partsOf(p.f) {
+		if p.im.chunks[i].labels {
 			return true
 		}
 	}
@@ -64,10 +64,10 @@ type frameRow struct {
 
 // frameGone says what CFI knows: whether the CFA at addr is rsp+8.
 func (p *planner) frameGone(addr uint64) (known, gone bool) {
-	if p.im.CFI == nil {
+	if p.im.cfi == nil {
 		return false, false
 	}
-	f, ok := p.im.CFI.Find(addr)
+	f, ok := p.im.cfi.Find(addr)
 	if !ok {
 		return false, false
 	}
@@ -112,12 +112,13 @@ func (p *planner) targetOf(k int) made {
 	case in.HasMem:
 		return p.loadedBy(in)
 	}
-	tr := tracer{p: p, seen: map[int]bool{}}
+	tr := &p.tracer
+	tr.begin(p)
 	tr.add(k, reg)
 	return tr.run()
 }
 
-// tracer follows a register's value back to the instructions that made it.
+// tracer follows a register's value back to the instructions that made it. Its buffers are reused.
 type tracer struct {
 	p     *planner
 	seen  map[int]bool
@@ -132,12 +133,21 @@ type traced struct {
 	reg amd64.Reg
 }
 
+// begin makes the tracer ready for another jump.
+func (tr *tracer) begin(p *planner) {
+	if tr.seen == nil {
+		tr.seen = map[int]bool{}
+	}
+	clear(tr.seen)
+	tr.p, tr.todo, tr.found, tr.bad = p, tr.todo[:0], 0, false
+}
+
 // add asks for the value of a register before insts[k], in each instruction that control comes from.
 func (tr *tracer) add(k int, reg amd64.Reg) {
 	p := tr.p
 	jumps := p.jumpsTo(p.insts[k].addr)
 	for _, j := range jumps[:min(len(jumps), maxTraced)] {
-		tr.todo = append(tr.todo, traced{j, reg})
+		tr.todo = append(tr.todo, traced{j.k, reg})
 	}
 	if k > 0 && p.insts[k-1].end() == p.insts[k].addr && !p.insts[k-1].Ends() {
 		tr.todo = append(tr.todo, traced{k - 1, reg})
@@ -192,18 +202,28 @@ func (tr *tracer) visit(k int, reg amd64.Reg) {
 // callerSaved are the registers that a call may change (System V AMD64 ABI §3.2.1).
 const callerSaved = uint16(1<<amd64.RAX | 1<<amd64.RCX | 1<<amd64.RDX | 1<<amd64.RSI | 1<<amd64.RDI | 1<<amd64.R8 | 1<<amd64.R9 | 1<<amd64.R10 | 1<<amd64.R11)
 
+// jump is a direct jump of the function, insts[k].
+type jump struct {
+	to uint64
+	k  int
+}
+
 // jumpsTo returns the function's direct jumps to addr.
-func (p *planner) jumpsTo(addr uint64) []int {
-	if p.preds == nil {
-		p.preds = map[uint64][]int{}
+func (p *planner) jumpsTo(addr uint64) []jump {
+	if !p.sorted {
+		p.sorted, p.jumps = true, p.jumps[:0]
 		for k := range p.insts {
 			in := &p.insts[k]
 			if to, ok := in.Target(in.addr); ok && in.Kind != amd64.Call {
-				p.preds[to] = append(p.preds[to], k)
+				p.jumps = append(p.jumps, jump{to, k})
 			}
 		}
+		slices.SortFunc(p.jumps, func(a, b jump) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.k, b.k)) })
 	}
-	return p.preds[addr]
+	byTarget := func(j jump, to uint64) int { return cmp.Compare(j.to, to) }
+	from, _ := slices.BinarySearchFunc(p.jumps, addr, byTarget)
+	n, _ := slices.BinarySearchFunc(p.jumps[from:], addr+1, byTarget)
+	return p.jumps[from:][:n]
 }
 
 // copiedFrom returns the register that the instruction copies into reg.
@@ -321,6 +341,6 @@ func (p *planner) tableRegs() uint16 {
 
 // isTable says whether a table of offsets from base was found.
 func (p *planner) isTable(base uint64) bool {
-	_, found := slices.BinarySearch(p.f.tables, base)
+	_, found := slices.BinarySearch(p.offsets, base)
 	return found
 }

@@ -2,13 +2,16 @@ package probe
 
 import "slices"
 
-// function is an entry chunk with the parts that were joined to it.
+// function is an entry chunk with the parts that were joined to it: a range of planning.parts, the entry first.
 type function struct {
-	entry  int      // index of the entry chunk
-	parts  []int    // indexes of all chunks, the entry's first
-	tables []uint64 // addresses of jump tables that its code refers to, sorted
-	why    Reason
+	from, n int32
+	why     Reason
 }
+
+// partsOf are the indexes of a function's chunks, the entry's first.
+func (im *Image) partsOf(f *function) []int32 { return im.parts[f.from:][:f.n] }
+
+func (im *Image) entryOf(f *function) *chunk { return &im.chunks[im.parts[f.from]] }
 
 // isPart says whether a chunk can't be a function of its own.
 func (c *chunk) isPart() bool {
@@ -18,22 +21,9 @@ func (c *chunk) isPart() bool {
 // join groups chunks into functions. Parts belong to whom jumps into them and to whom they jump back into; the name
 // decides only where no jump does. A group with two functions in it is a body that they share.
 func (im *Image) join() []function {
-	find := func(i int32) int32 {
-		for im.chunks[i].owner != i {
-			im.chunks[i].owner = im.chunks[im.chunks[i].owner].owner
-			i = im.chunks[i].owner
-		}
-		return i
-	}
-	union := func(a, b int) {
-		ra, rb := find(int32(a)), find(int32(b))
-		if ra != rb {
-			im.chunks[max(ra, rb)].owner = min(ra, rb)
-		}
-	}
 	for i := range im.chunks {
 		c := &im.chunks[i]
-		for _, to := range c.jumpsOut {
+		for _, to := range im.jumpsOut(i) {
 			k := im.chunkAt(to)
 			if k < 0 || k == i {
 				continue
@@ -41,35 +31,43 @@ func (im *Image) join() []function {
 			d := &im.chunks[k]
 			switch {
 			case d.isPart(), c.isPart() && to != d.start:
-				union(i, k)
-			case to != d.start && len(c.names) == 0 && d.jumpsTo(c.start):
+				im.unite(i, k)
+			case to != d.start && c.names.n == 0 && im.jumps(k, c.start):
 				// Cold code with a fresh frame that has lost its name: each jumps to the other, and back into the middle.
 				c.inner = true
-				union(i, k)
+				im.unite(i, k)
 			}
 		}
 	}
 	im.findSharedZones()
-	groups := map[int32][]int{}
+	im.adoptByName()
 	for i := range im.chunks {
-		r := find(int32(i))
-		groups[r] = append(groups[r], i)
+		im.chunks[i].owner = im.group(i)
 	}
-	im.adoptByName(groups)
-	for i := range im.chunks {
-		im.chunks[i].owner = find(int32(i))
-	}
-	var fns []function
-	for i := range im.chunks {
-		if members := groups[int32(i)]; members != nil {
-			fns = append(fns, im.split(members)...)
-		}
-	}
-	return fns
+	return im.split()
 }
 
-func (c *chunk) jumpsTo(addr uint64) bool {
-	_, found := slices.BinarySearch(c.jumpsOut, addr)
+// group returns the chunk that stands for the group of chunk i: the first, or the one that has adopted it.
+func (im *Image) group(i int) int32 {
+	for {
+		owner := im.chunks[i].owner
+		if owner == int32(i) {
+			return owner
+		}
+		im.chunks[i].owner = im.chunks[owner].owner
+		i = int(im.chunks[i].owner)
+	}
+}
+
+// unite makes one group of those of two chunks.
+func (im *Image) unite(a, b int) {
+	ra, rb := im.group(a), im.group(b)
+	im.chunks[max(ra, rb)].owner = min(ra, rb)
+}
+
+// jumps says whether a chunk jumps to an address outside.
+func (im *Image) jumps(chunk int, to uint64) bool {
+	_, found := slices.BinarySearch(im.jumpsOut(chunk), to)
 	return found
 }
 
@@ -82,7 +80,7 @@ func (im *Image) findSharedZones() {
 		if !c.redZone {
 			continue
 		}
-		for _, to := range c.jumpsOut {
+		for _, to := range im.jumpsOut(i) {
 			k := im.chunkAt(to)
 			if k < 0 {
 				c.zone = c.zone || im.textAt(to) != nil && !im.isLinkage(to)
@@ -92,7 +90,7 @@ func (im *Image) findSharedZones() {
 			if d.owner == c.owner || !d.redZone {
 				continue
 			}
-			if to != d.start || len(d.names) == 0 {
+			if to != d.start || d.names.n == 0 {
 				c.zone = true
 				d.zone = d.zone || to == d.start
 			}
@@ -104,70 +102,104 @@ func (im *Image) findSharedZones() {
 }
 
 // adoptByName gives groups of parts only to the function that their name tells, when there is just one such.
-func (im *Image) adoptByName(groups map[int32][]int) {
-	byName := map[string]int{}
+func (im *Image) adoptByName() {
+	whole := make([]bool, len(im.chunks)) // the groups that have a function
 	for i := range im.chunks {
 		if !im.chunks[i].isPart() {
-			for _, n := range im.chunks[i].names {
-				if _, twice := byName[n]; twice {
-					byName[n] = -1
-				} else {
-					byName[n] = i
+			whole[im.group(i)] = true
+		}
+	}
+	const none, several = -1, -2
+	parents := map[string]int{} // by the names that are asked for
+	base := func(i int) (name string, ok bool) {
+		c := &im.chunks[i]
+		if c.names.n == 0 || !c.cold || whole[im.group(i)] {
+			return "", false
+		}
+		return coldBase(im.name(c))
+	}
+	for i := range im.chunks {
+		if name, ok := base(i); ok {
+			parents[name] = none
+		}
+	}
+	if len(parents) == 0 {
+		return
+	}
+	for i := range im.chunks {
+		if c := &im.chunks[i]; !c.isPart() {
+			for _, name := range im.namesOf(c) {
+				switch parent, asked := parents[name]; {
+				case asked && parent == none:
+					parents[name] = i
+				case asked:
+					parents[name] = several
 				}
 			}
 		}
 	}
-	for root, members := range groups {
-		parent := -1
-		for _, m := range members {
-			c := &im.chunks[m]
-			if !c.isPart() {
-				parent = -1
-				break
-			}
-			if len(c.names) > 0 {
-				if s := coldName.FindStringSubmatch(c.names[0]); s != nil {
-					if p, ok := byName[s[1]]; ok {
-						parent = p
-					}
-				}
-			}
+	adopted := map[int32]int{}
+	for i := range im.chunks {
+		if name, ok := base(i); ok && parents[name] != none {
+			adopted[im.group(i)] = parents[name]
 		}
-		if parent < 0 {
-			continue
+	}
+	for group, parent := range adopted {
+		if parent >= 0 {
+			im.chunks[group].owner = im.group(parent)
 		}
-		to := im.chunks[parent].owner
-		for im.chunks[to].owner != to {
-			to = im.chunks[to].owner
-		}
-		if to == root || groups[to] == nil {
-			continue
-		}
-		groups[to] = append(groups[to], members...)
-		im.chunks[root].owner = to
-		delete(groups, root)
 	}
 }
 
-// split makes the functions of a group: one, or several that share a body, or a part without a function.
-func (im *Image) split(members []int) []function {
-	var entries, parts []int
-	for _, m := range members {
-		if im.chunks[m].isPart() {
-			parts = append(parts, m)
-		} else {
-			entries = append(entries, m)
+// split makes functions of the groups: of each one, or several that share a body, or a part without a function.
+func (im *Image) split() []function {
+	ends := make([]int32, len(im.chunks)) // of each group in parts
+	for i := range im.chunks {
+		ends[im.chunks[i].owner]++
+	}
+	n, groups := int32(0), 0
+	for i := range ends {
+		if ends[i] > 0 {
+			groups++
+		}
+		ends[i], n = n, n+ends[i]
+	}
+	im.parts = make([]int32, len(im.chunks))
+	add := func(part bool) {
+		for i := range im.chunks {
+			if c := &im.chunks[i]; c.isPart() == part {
+				im.parts[ends[c.owner]] = int32(i)
+				ends[c.owner]++
+			}
 		}
 	}
-	switch len(entries) {
-	case 0:
-		return []function{{entry: members[0], parts: members, why: ReasonOrphan}}
-	case 1:
-		return []function{{entry: entries[0], parts: append(entries, parts...)}}
+	add(false) // the entries first
+	add(true)
+	fns := make([]function, 0, groups)
+	from := int32(0)
+	for i := range im.chunks {
+		if im.chunks[i].owner == int32(i) {
+			fns = im.functionsOf(fns, from, ends[i])
+			from = ends[i]
+		}
 	}
-	var fns []function
-	for _, e := range entries {
-		fns = append(fns, function{entry: e, parts: []int{e}, why: ReasonShared})
+	return fns
+}
+
+// functionsOf appends the functions of the group whose parts are from from up to to.
+func (im *Image) functionsOf(fns []function, from, to int32) []function {
+	entries := int32(0)
+	for from+entries < to && !im.chunks[im.parts[from+entries]].isPart() {
+		entries++
+	}
+	switch entries {
+	case 0:
+		return append(fns, function{from: from, n: to - from, why: ReasonOrphan})
+	case 1:
+		return append(fns, function{from: from, n: to - from})
+	}
+	for k := range entries {
+		fns = append(fns, function{from: from + k, n: 1, why: ReasonShared})
 	}
 	return fns
 }

@@ -104,7 +104,7 @@ func checkLabels(t *testing.T, full, bare string, tables map[string]bool) (n int
 			traced++
 		}
 		for _, s := range fns[i].Sites {
-			for _, m := range s.Moved {
+			for _, m := range im.Moved(&s, nil) {
 				led[m.Addr] = led[m.Addr] || m.Target
 			}
 			for a := s.Addr + 1; a < s.End(); a++ {

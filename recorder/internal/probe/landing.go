@@ -3,8 +3,6 @@ package probe
 import (
 	"encoding/binary"
 	"errors"
-
-	"github.com/callreel/callreel/cfi"
 )
 
 // Pointer encodings of the tables that unwinders read (LSB Core 5.0 §10.5.1, DW_EH_PE).
@@ -27,19 +25,12 @@ var errTooMuch = errors.New("callreel: the tables of landing pads are larger tha
 // markLandingPads marks where exceptions go on: the unwinder jumps there, no instruction does. They stand in the call-site
 // tables of the language-specific data that CFI names (.gcc_except_table; Itanium C++ ABI, Exception Handling Tables).
 func (im *Image) markLandingPads() error {
-	if im.CFI == nil {
-		return nil
-	}
 	left := 1 << 20
 	for _, t := range im.loads {
 		left += int(min(t.End-t.Start, 1<<32))
 	}
-	fdes := im.CFI.FDEs()
-	for i := range fdes {
-		if fdes[i].LSDA == 0 {
-			continue
-		}
-		left -= im.markPads(&fdes[i])
+	for _, t := range im.pads {
+		left -= im.markPads(t)
 		if left < 0 {
 			return errTooMuch
 		}
@@ -47,10 +38,16 @@ func (im *Image) markLandingPads() error {
 	return nil
 }
 
-// markPads marks the landing pads of one FDE and returns how many bytes it has read. What can't be read gives none.
-func (im *Image) markPads(f *cfi.FDE) (read int) {
-	r := lsda{im: im, at: f.LSDA}
-	start := f.Start
+// padTable is a table of landing pads.
+type padTable struct {
+	start uint64 // of the code that its FDE describes
+	lsda  uint64 // where it is
+}
+
+// markPads marks the landing pads of one table and returns how many bytes it has read. What can't be read gives none.
+func (im *Image) markPads(f padTable) (read int) {
+	r := lsda{im: im, at: f.lsda}
+	start := f.start
 	if enc := r.u8(); enc != encOmit {
 		start = r.pointer(enc)
 	}
@@ -61,7 +58,7 @@ func (im *Image) markPads(f *cfi.FDE) (read int) {
 	size := r.uleb()
 	end := r.at + size
 	if r.failed || end < r.at {
-		return int(r.at - f.LSDA)
+		return int(r.at - f.lsda)
 	}
 	for r.at < end && !r.failed {
 		r.pointer(enc & encFormat) // from
@@ -72,7 +69,7 @@ func (im *Image) markPads(f *cfi.FDE) (read int) {
 			im.markTarget(start + pad)
 		}
 	}
-	return int(r.at - f.LSDA)
+	return int(r.at - f.lsda)
 }
 
 // lsda reads on through memory; after a failure it gives zeros.

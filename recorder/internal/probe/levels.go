@@ -1,5 +1,10 @@
 package probe
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // levels gives each site the level at which it may be written, so that text is right between any two writes: a recorder may be
 // killed there. A window with targets inside comes after the sites that lead the jumps to its copies; a jump to a hosted
 // island after the island, and that after the jump of the window that hosts it. It says whether there is such an order.
@@ -7,18 +12,17 @@ func (p *planner) levels() bool {
 	needed := false
 	for i := range p.sites {
 		s := &p.sites[i]
-		needed = needed || s.Hosted
-		for k := range s.Moved {
-			needed = needed || s.Moved[k].Target
-		}
+		needed = needed || s.Hosted || s.targets != 0
 	}
 	if !needed {
 		return true
 	}
-	at := map[uint64]int{} // sites by their instructions
+	p.siteOf = slices.Grow(p.siteOf[:0], len(p.insts))[:len(p.insts)]
+	clear(p.siteOf)
 	for i := range p.sites {
-		for k := range p.sites[i].Moved {
-			at[p.sites[i].Moved[k].Addr] = i
+		from := p.indexOf(p.sites[i].Addr)
+		for k := range int(p.sites[i].Count) {
+			p.siteOf[from+k] = int32(i + 1)
 		}
 	}
 	const visiting = 1 << 7
@@ -40,17 +44,17 @@ func (p *planner) levels() bool {
 			least = max(least, p.sites[k].Level+steps)
 			return true
 		}
-		if s.Hosted && !after(at[p.hostOf(s)], 2) {
+		if s.Hosted && !after(int(p.siteOf[p.indexOf(p.hostOf(s))])-1, 2) {
 			return false
 		}
-		for k := range s.Moved {
-			m := &s.Moved[k]
-			if !m.Target || s.Kind != SiteWindow {
-				continue
-			}
-			for _, j := range p.jumpsTo(m.Addr) {
-				source, ok := at[p.insts[j].addr]
-				if !ok || !after(source, 1) {
+		if s.Kind != SiteWindow {
+			s.Level = least
+			return true
+		}
+		first := p.indexOf(s.Addr)
+		for targets := s.targets; targets != 0; targets &= targets - 1 {
+			for _, j := range p.jumpsTo(p.insts[first+bits.TrailingZeros64(targets)].addr) {
+				if source := p.siteOf[j.k]; source == 0 || !after(int(source)-1, 1) {
 					return false
 				}
 			}

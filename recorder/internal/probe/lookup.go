@@ -11,7 +11,7 @@ import (
 // one that starts last.
 type piece struct {
 	start, end uint64
-	chunk      int
+	chunk      int32
 }
 
 // cutPieces makes the table that chunkAt searches.
@@ -27,7 +27,7 @@ func (im *Image) cutPieces() {
 				continue
 			}
 			end = min(end, to)
-			im.pieces = append(im.pieces, piece{pos, end, top})
+			im.pieces = append(im.pieces, piece{pos, end, int32(top)})
 			pos = end
 		}
 		pos = to
@@ -38,22 +38,52 @@ func (im *Image) cutPieces() {
 		open = append(open, i)
 	}
 	advance(^uint64(0))
+	im.indexPieces()
+}
+
+// indexStep is for how many bytes of code there is an entry of text.pieces.
+const indexStep = 512
+
+// indexPieces makes the tables by which pieceAfter finds most pieces at once.
+func (im *Image) indexPieces() {
+	k := uint32(0)
+	for i := range im.texts {
+		t := &im.texts[i]
+		t.pieces = make([]uint32, (t.end-t.start)/indexStep+1)
+		for j := range t.pieces {
+			for int(k) < len(im.pieces) && im.pieces[k].end <= t.start+uint64(j)*indexStep {
+				k++
+			}
+			t.pieces[j] = k
+		}
+	}
 }
 
 // pieceAfter returns the index of the first piece that ends behind addr; it may begin behind it, too.
 func (im *Image) pieceAfter(addr uint64) int {
-	i, found := slices.BinarySearchFunc(im.pieces, addr, func(p piece, a uint64) int { return cmp.Compare(p.end, a) })
-	if found {
-		i++
+	lo, hi := 0, len(im.pieces)
+	if t := im.textAt(addr); t != nil {
+		j := (addr - t.start) / indexStep
+		lo = int(t.pieces[j])
+		if j+1 < uint64(len(t.pieces)) {
+			hi = int(t.pieces[j+1])
+		}
 	}
-	return i
+	for lo < hi {
+		if mid := (lo + hi) / 2; im.pieces[mid].end > addr {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
 }
 
 // chunkAt returns the index of the chunk that holds addr, -1 when none does. Of chunks that overlap it is the one that
 // starts last.
 func (im *Image) chunkAt(addr uint64) int {
 	if i := im.pieceAfter(addr); i < len(im.pieces) && im.pieces[i].start <= addr {
-		return im.pieces[i].chunk
+		return int(im.pieces[i].chunk)
 	}
 	return -1
 }
@@ -74,9 +104,16 @@ func merged(ranges []object.Range) []object.Range {
 
 // contains says whether one of the merged ranges holds addr.
 func contains(ranges []object.Range, addr uint64) bool {
-	i, found := slices.BinarySearchFunc(ranges, addr, func(r object.Range, a uint64) int { return cmp.Compare(r.End, a) })
-	if found {
-		i++
+	lo, hi := 0, len(ranges)
+	for lo < hi {
+		switch mid := (lo + hi) / 2; {
+		case addr < ranges[mid].Start:
+			hi = mid
+		case addr >= ranges[mid].End:
+			lo = mid + 1
+		default:
+			return true
+		}
 	}
-	return i < len(ranges) && ranges[i].Start <= addr
+	return false
 }

@@ -6,8 +6,11 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// maxMoved bounds the instructions of one window.
-const maxMoved = 24
+// maxMoved bounds the instructions of one window, and maxExtended those of one that a run was added to.
+const (
+	maxMoved    = 24
+	maxExtended = 2 * maxMoved
+)
 
 // isTarget says whether control may come to addr other than from before it.
 func (p *planner) isTarget(addr uint64) bool {
@@ -92,8 +95,7 @@ func (p *planner) entryCall(k, end int) (site Site, at int, ok bool) {
 			if crossesPage(in.addr+uint64(in.RelOff), 4) || p.targetInside(in.addr, in.end()) {
 				return Site{}, 0, false
 			}
-			return Site{Kind: SiteBranch, Role: RoleEntry, Addr: in.addr, Size: in.Len, SPDelta: pushed + 8,
-				Moved: []Moved{{Addr: in.addr, Inst: in.Inst}}}, i, true
+			return Site{Kind: SiteBranch, Role: RoleEntry, Addr: in.addr, Size: in.Len, Count: 1, SPDelta: pushed + 8}, i, true
 		}
 		d, known := in.StackDelta()
 		if in.Kind != amd64.Other || !known {
@@ -230,14 +232,17 @@ func (p *planner) padding(addr uint64, want int) int {
 func (p *planner) window(w run, role Role) Site {
 	s := Site{Kind: SiteWindow, Role: role, Addr: p.insts[w.lo].addr, Size: uint8(w.room(p))}
 	for i := w.lo; i < w.hi; i++ {
-		s.Moved = append(s.Moved, p.moved(i))
+		s.take(&p.insts[i])
 	}
 	return s
 }
 
-func (p *planner) moved(i int) Moved {
-	in := &p.insts[i]
-	return Moved{Addr: in.addr, Inst: in.Inst, Exit: in.role == roleExit, Loop: in.role == roleLoop}
+// branch makes the site of a branch whose displacement is changed.
+func (p *planner) branch(k int, role Role) Site {
+	in := &p.insts[k]
+	s := Site{Kind: SiteBranch, Role: role, Addr: in.addr, Size: in.Len}
+	s.take(in)
+	return s
 }
 
 // add takes a site over, with insts[lo:hi].
@@ -246,29 +251,21 @@ func (p *planner) add(s Site, lo, hi int) refusal {
 		p.insts[i].covered = true
 	}
 	p.im.textAt(s.Addr).claim(s.Addr, s.End())
-	if s.Kind == SiteWindow {
-		if p.ends == nil {
-			p.ends = map[uint64]int{}
-		}
-		p.ends[s.End()] = len(p.sites)
-	}
 	p.sites = append(p.sites, s)
+	if last := &p.insts[hi-1]; s.Kind == SiteWindow && last.end() == s.End() {
+		last.window = int32(len(p.sites))
+	}
 	return refusal{}
 }
 
 // unclaim gives back what add and takeIsland took.
 func (p *planner) unclaim() {
-	release := func(addr, end uint64) {
-		t := p.im.textAt(addr)
-		for ; addr < end; addr++ {
-			t.claimed.remove(addr - t.start)
-		}
-	}
 	for i := range p.sites {
 		s := &p.sites[i]
-		release(s.Addr, s.End())
+		t := p.im.textAt(s.Addr)
+		t.unclaim(s.Addr, s.End())
 		if s.Island != 0 && !s.Hosted {
-			release(s.Island, s.Island+nearJump)
+			t.unclaim(s.Island, s.Island+nearJump)
 		}
 	}
 }
@@ -306,7 +303,7 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 		role, short = RoleLoop, ReasonLoop
 	}
 	if inPlace {
-		return p.add(Site{Kind: SiteBranch, Role: role, Addr: in.addr, Size: in.Len, Moved: []Moved{p.moved(k)}}, k, k+1)
+		return p.add(p.branch(k, role), k, k+1)
 	}
 	w, why := p.grow(k, s.from, s, true)
 	if why == ReasonNone && !crossesPage(p.insts[w.lo].addr, nearJump) {
@@ -342,23 +339,22 @@ func (p *planner) extend(w run, s span) bool {
 	if w.hi <= w.lo || w.lo == s.from || p.isTarget(p.insts[w.lo].addr) || p.insts[w.lo-1].Ends() {
 		return false
 	}
-	i, ok := p.ends[p.insts[w.lo].addr]
-	if !ok {
+	before := &p.insts[w.lo-1]
+	if before.window == 0 {
 		return false
 	}
-	site := &p.sites[i]
+	site := &p.sites[before.window-1]
 	size := int(site.Size) + w.size(p)
-	if len(site.Moved)+w.hi-w.lo > 2*maxMoved || size > math.MaxUint8 {
+	if int(site.Count)+w.hi-w.lo > maxExtended || size > math.MaxUint8 {
 		return false
 	}
 	for k := w.lo; k < w.hi; k++ {
-		site.Moved = append(site.Moved, p.moved(k))
+		site.take(&p.insts[k])
 		p.insts[k].covered = true
 	}
 	p.im.textAt(site.Addr).claim(site.End(), site.Addr+uint64(size))
-	delete(p.ends, site.End())
 	site.Size = uint8(size)
-	p.ends[site.End()] = i
+	p.insts[w.hi-1].window, before.window = before.window, 0
 	return true
 }
 

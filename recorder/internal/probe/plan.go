@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 )
 
 // Plan decides for every function of the image how it can be probed. The functions come in the order of their
 // addresses. Plan is to be called once.
 func (im *Image) Plan(ctx context.Context) ([]Function, error) {
+	defer im.forget()
+	return im.plan(ctx)
+}
+
+func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	if err := im.findChunks(); err != nil {
 		return nil, err
 	}
@@ -25,33 +29,43 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 		return nil, err
 	}
 	fns := im.join()
-	each(len(fns), func(i int) { im.markTables(&fns[i]) })
+	im.markTables(fns)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	out := make([]Function, len(fns))
-	pool := sync.Pool{New: func() any { return &planner{im: im} }}
-	each(len(fns), func(i int) {
-		p := pool.Get().(*planner)
-		out[i] = p.plan(&fns[i])
-		pool.Put(p)
+	each(len(fns), func() func(from, to int) {
+		p := &planner{im: im, fns: fns}
+		return func(from, to int) {
+			for i := from; i < to; i++ {
+				out[i] = im.describe(&fns[i])
+				p.plan(i, &out[i])
+			}
+		}
 	})
 	// Islands are shared between neighbours, so they are given out in one fixed order, to those that need them.
 	im.islands = true
-	p := &planner{im: im}
+	p := &planner{im: im, fns: fns}
 	for i := range out {
 		switch out[i].Reason {
 		case ReasonEntryShort, ReasonExitShort, ReasonPage, ReasonEntryTarget, ReasonLoop, ReasonCall:
-			if again := p.plan(&fns[i]); again.Tier != TierNone {
+			again := out[i]
+			if p.plan(i, &again); again.Tier != TierNone {
 				out[i] = again
 			}
 		}
 	}
 	for i := range out {
 		if f := &out[i]; f.Tier == TierNone && f.Guard != GuardNone {
-			f.guardSite = p.guard(&fns[i])
+			if f.more == nil {
+				f.more = &more{}
+			}
+			f.more.guardSite = p.guard(i)
 		}
 	}
-	slices.SortFunc(out, func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) })
+	byAddr := func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) }
+	if !slices.IsSortedFunc(out, byAddr) {
+		slices.SortFunc(out, byAddr)
+	}
 	return out, ctx.Err()
 }

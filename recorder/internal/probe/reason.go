@@ -1,59 +1,91 @@
 package probe
 
-// Tier is how a probe sees the exits of a function; see DESIGN.md's words. The empty tier is a function that isn't probed.
-type Tier string
+// Tier is how a probe sees the exits of a function; see DESIGN.md's words. The zero tier is a function that isn't probed.
+type Tier uint8
 
 // The tiers.
 const (
-	TierNone     Tier = ""
-	TierExitSite Tier = "exit-site"
+	TierNone Tier = iota
+	TierExitSite
 )
 
-// Reason is why a function is not probed. The values are what `callreel functions` and the JSON show.
-type Reason string
+var tierNames = [...]string{TierNone: "", TierExitSite: "exit-site"}
+
+// String returns what `callreel functions` and the JSON show: nothing for TierNone.
+func (t Tier) String() string { return tierNames[t] }
+
+// Reason is why a function is not probed.
+type Reason uint8
 
 // The reasons.
 const (
-	ReasonNone Reason = ""
+	ReasonNone Reason = iota
 	// ReasonEntryShort: fewer than five bytes can be taken over at the entry.
-	ReasonEntryShort Reason = "entry-too-short"
+	ReasonEntryShort
 	// ReasonExitShort: a return or tail jump has no room for a jump, since a branch target or another function is too near.
-	ReasonExitShort Reason = "exit-too-short"
+	ReasonExitShort
 	// ReasonEntryTarget: a branch leads into the bytes that the entry's jump would overwrite.
-	ReasonEntryTarget Reason = "branch-into-entry"
+	ReasonEntryTarget
 	// ReasonCall: a call stands where a jump would have to be, and its return address must stay the true one.
-	ReasonCall Reason = "call-at-entry"
+	ReasonCall
 	// ReasonPage: the jump would cross a page boundary, and no write of two pages is atomic if callreel dies in it.
-	ReasonPage Reason = "page-boundary"
+	ReasonPage
 	// ReasonJump: an indirect jump inside the function whose targets aren't known.
-	ReasonJump Reason = "unresolved-jump"
+	ReasonJump
 	// ReasonLoop: a jump back to the entry from inside the function has no room to be led past the entry event.
-	ReasonLoop Reason = "loop-to-entry"
+	ReasonLoop
 	// ReasonUndecodable: bytes in the function are no instructions of this architecture.
-	ReasonUndecodable Reason = "undecodable"
+	ReasonUndecodable
 	// ReasonShared: part of the body belongs to several functions, so an exit there can't say whose it is.
-	ReasonShared Reason = "shared-body"
+	ReasonShared
 	// ReasonOverlap: the range overlaps another function's.
-	ReasonOverlap Reason = "overlaps"
+	ReasonOverlap
 	// ReasonOrphan: a part (cold code) whose function isn't known.
-	ReasonOrphan Reason = "orphan-part"
+	ReasonOrphan
 	// ReasonInstruction: an instruction that can't be moved (system call, far return, transaction) at a site.
-	ReasonInstruction Reason = "unmovable-instruction"
+	ReasonInstruction
 	// ReasonSignalReturn: code that unwinders and kernels know by its bytes.
-	ReasonSignalReturn Reason = "signal-return"
+	ReasonSignalReturn
 	// ReasonCancellation: an exception may start at any of its instructions (pthread_cancel), and code in the arena has
 	// no unwind information.
-	ReasonCancellation Reason = "cancellation"
+	ReasonCancellation
 	// ReasonLinkage: linkage code (PLT, crt), not a function of the program.
-	ReasonLinkage Reason = "linkage"
+	ReasonLinkage
 	// ReasonLoader: the dynamic loader, which runs while thread-local storage is being set up.
-	ReasonLoader Reason = "dynamic-loader"
+	ReasonLoader
 	// ReasonText: the code in memory isn't the file's: somebody else has patched it.
-	ReasonText Reason = "text-differs"
+	ReasonText
 	// ReasonUnmapped: the function's bytes aren't in an executable segment.
-	ReasonUnmapped Reason = "not-executable"
+	ReasonUnmapped
 	// ReasonReach: no free address range lies within 2 GiB of the image.
-	ReasonReach Reason = "no-arena-in-reach"
+	ReasonReach
 	// ReasonGo: the Go runtime's stacks and recovery need more care than this tier gives.
-	ReasonGo Reason = "go-runtime"
+	ReasonGo
 )
+
+var reasonNames = [...]string{
+	ReasonNone:         "",
+	ReasonEntryShort:   "entry-too-short",
+	ReasonExitShort:    "exit-too-short",
+	ReasonEntryTarget:  "branch-into-entry",
+	ReasonCall:         "call-at-entry",
+	ReasonPage:         "page-boundary",
+	ReasonJump:         "unresolved-jump",
+	ReasonLoop:         "loop-to-entry",
+	ReasonUndecodable:  "undecodable",
+	ReasonShared:       "shared-body",
+	ReasonOverlap:      "overlaps",
+	ReasonOrphan:       "orphan-part",
+	ReasonInstruction:  "unmovable-instruction",
+	ReasonSignalReturn: "signal-return",
+	ReasonCancellation: "cancellation",
+	ReasonLinkage:      "linkage",
+	ReasonLoader:       "dynamic-loader",
+	ReasonText:         "text-differs",
+	ReasonUnmapped:     "not-executable",
+	ReasonReach:        "no-arena-in-reach",
+	ReasonGo:           "go-runtime",
+}
+
+// String returns what `callreel functions` and the JSON show: nothing for ReasonNone.
+func (r Reason) String() string { return reasonNames[r] }

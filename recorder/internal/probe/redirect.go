@@ -39,13 +39,12 @@ func (p *planner) absorb(k int, s span, role Role, depth int) bool {
 // join lets the window that ends before instruction k take that in.
 func (p *planner) join(k int, s span, depth int) bool {
 	in := &p.insts[k]
-	at, ok := p.ends[in.addr]
-	if !ok || k == s.from || p.insts[k-1].Ends() || !in.movable() || p.isTaken(in.addr) || p.splits(in) {
+	if k == s.from || p.insts[k-1].window == 0 || p.insts[k-1].Ends() || !in.movable() || p.isTaken(in.addr) || p.splits(in) {
 		return false
 	}
-	site := &p.sites[at]
-	last := &site.Moved[len(site.Moved)-1]
-	if last.Addr+uint64(last.Inst.Len) != in.addr || len(site.Moved) >= 2*maxMoved || int(site.Size)+int(in.Len) > math.MaxUint8 {
+	before := &p.insts[k-1]
+	at := before.window - 1
+	if site := &p.sites[at]; site.Count >= maxExtended || int(site.Size)+int(in.Len) > math.MaxUint8 {
 		return false
 	}
 	mark := len(p.sites)
@@ -55,13 +54,13 @@ func (p *planner) join(k int, s span, depth int) bool {
 		p.undo(mark)
 		return false
 	}
-	site = &p.sites[at]
-	m := p.moved(k)
-	m.Target = p.isTarget(in.addr)
-	site.Moved = append(site.Moved, m)
-	delete(p.ends, in.addr)
+	site := &p.sites[at]
+	if p.isTarget(in.addr) {
+		site.targets |= 1 << site.Count
+	}
+	site.take(in)
 	site.Size += in.Len
-	p.ends[site.End()] = at
+	before.window, in.window = 0, at+1
 	p.im.textAt(in.addr).claim(in.addr, in.end())
 	return true
 }
@@ -84,7 +83,7 @@ func (p *planner) leadAll(kind SiteKind, w run, s span, role Role, depth int) bo
 			p.undo(mark)
 			return false
 		}
-		p.sites[mark].Moved[i-w.lo].Target = true
+		p.sites[mark].targets |= 1 << (i - w.lo)
 	}
 	return true
 }
@@ -159,7 +158,8 @@ func (p *planner) growOver(k int, s span) (run, bool) {
 
 // redirect sees to it that every jump to instruction i is led to its copy.
 func (p *planner) redirect(i int, s span, depth int) bool {
-	for _, k := range p.jumpsTo(p.insts[i].addr) {
+	for _, j := range p.jumpsTo(p.insts[i].addr) {
+		k := j.k
 		in := &p.insts[k]
 		switch {
 		case k < s.from || k >= s.to:
@@ -169,7 +169,7 @@ func (p *planner) redirect(i int, s span, depth int) bool {
 				return false
 			}
 		case p.inPlace(in):
-			p.add(Site{Kind: SiteBranch, Role: RoleExit, Addr: in.addr, Size: in.Len, Moved: []Moved{p.moved(k)}}, k, k+1)
+			p.add(p.branch(k, RoleExit), k, k+1)
 		default:
 			w, why := p.grow(k, s.from, s, true)
 			if why == ReasonNone && w.room(p) >= nearJump && !crossesPage(p.insts[w.lo].addr, nearJump) {
@@ -194,6 +194,9 @@ func (p *planner) isMoved(addr uint64) bool {
 
 // undo takes back the sites from the one with that index on.
 func (p *planner) undo(from int) {
+	if from == len(p.sites) {
+		return
+	}
 	for i := range p.insts {
 		in := &p.insts[i]
 		for k := from; in.covered && k < len(p.sites); k++ {
@@ -201,13 +204,13 @@ func (p *planner) undo(from int) {
 				in.covered = false
 			}
 		}
+		if int(in.window) > from {
+			in.window = 0
+		}
 	}
 	all := p.sites
 	p.sites = all[from:]
 	p.unclaim()
-	for i := range p.sites {
-		delete(p.ends, p.sites[i].End())
-	}
 	p.sites = all[:from]
 }
 
@@ -223,9 +226,14 @@ func (s *stub) target(m *Moved) (amd64.Label, bool) {
 
 // findCopies makes a label for every moved instruction that jumps lead to.
 func (s *stub) findCopies(sites []Site) {
+	clear(s.copies)
 	for i := range sites {
-		for k := range sites[i].Moved {
-			if m := &sites[i].Moved[k]; m.Target {
+		if sites[i].targets == 0 {
+			continue
+		}
+		s.moved = s.fn.Image.Moved(&sites[i], s.moved[:0])
+		for k := range s.moved {
+			if m := &s.moved[k]; m.Target {
 				if s.copies == nil {
 					s.copies = map[uint64]amd64.Label{}
 				}

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // sitesOf tells a function's sites in a few words, in the order in which they were placed.
-func sitesOf(f *Function) string {
+func sitesOf(im *Image, f *Function) string {
 	if f.Tier == TierNone {
-		return string(f.Reason)
+		return f.Reason.String()
 	}
 	var words []string
 	for i := range f.Sites {
@@ -24,7 +25,7 @@ func sitesOf(f *Function) string {
 			word += "-island"
 		}
 		exits := 0
-		for _, m := range s.Moved {
+		for _, m := range im.Moved(s, nil) {
 			exits += btoi(m.Exit)
 		}
 		if s.Role != RoleExit && exits == 1 || s.Role == RoleExit && exits != 1 {
@@ -102,7 +103,8 @@ func TestSitesOfEveryShape(t *testing.T) {
 	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}
-	plan := planImage(t, openTestImage(t, out))
+	im := openTestImage(t, out)
+	plan := planImage(t, im)
 	seen := 0
 	for i := range plan {
 		f := &plan[i]
@@ -111,11 +113,11 @@ func TestSitesOfEveryShape(t *testing.T) {
 			continue
 		}
 		seen++
-		if got := sitesOf(f); got != w {
+		if got := sitesOf(im, f); got != w {
 			t.Errorf("%s: %s, want %s", f.Name, got, w)
 		}
-		if f.Name == "shape_alias" && (len(f.Aliases) != 1 || f.Aliases[0] != "shape_aliased") {
-			t.Errorf("shape_alias is also called %q", f.Aliases)
+		if f.Name == "shape_alias" && !slices.Equal(f.Names(), []string{"shape_alias", "shape_aliased"}) {
+			t.Errorf("shape_alias is called %q", f.Names())
 		}
 	}
 	if seen != len(want) {
@@ -201,8 +203,8 @@ f:	leaq 1(%rdi), %rax
 	.if 0`, "entry(1)"}, // and no site in what may be data
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := planAssembly(t, c.code)
-			if got := sitesOf(f); got != c.want {
+			im, f := planAssembly(t, c.code)
+			if got := sitesOf(im, f); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
@@ -210,7 +212,7 @@ f:	leaq 1(%rdi), %rax
 }
 
 // planAssembly plans the function f of a shared library.
-func planAssembly(t *testing.T, code string) *Function {
+func planAssembly(t *testing.T, code string) (*Image, *Function) {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	need(t, "gcc", err)
@@ -227,12 +229,13 @@ func planAssembly(t *testing.T, code string) *Function {
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}
-	plan := planImage(t, openTestImage(t, out))
+	im := openTestImage(t, out)
+	plan := planImage(t, im)
 	for i := range plan {
 		if plan[i].Name == "f" {
-			return &plan[i]
+			return im, &plan[i]
 		}
 	}
 	t.Fatal("there is no f")
-	return nil
+	return nil, nil
 }

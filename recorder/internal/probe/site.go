@@ -28,21 +28,25 @@ const (
 
 // Site is one patched place of a function.
 type Site struct {
-	Kind  SiteKind
-	Role  Role
-	Addr  uint64 // link address of the first byte of the window, or of the branch instruction
-	Size  uint8  // bytes of the window, the padding taken with it included; or of the branch
-	Moved []Moved
+	Addr uint64 // link address of the first byte of the window, or of the branch instruction
 	// Island is the address of five bytes of padding that hold the jump to the stub, when the window itself has only
 	// room for a two-byte jump to them; else 0.
 	Island uint64
+
+	exits, loops, targets uint64 // bit i tells of the instruction i
+
+	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
+	SPDelta int32
+	Kind    SiteKind
+	Role    Role
+	Size    uint8 // bytes of the window, the padding taken with it included; or of the branch
+	// Count is how many instructions from Addr on run in the stub instead, see Image.Moved: at most maxExtended.
+	Count uint8
+	// Level says after which others the site may be written: those of lower levels. 0 is 1, see levels.
+	Level uint8
 	// Hosted says that the island is in another window, behind its jump.
 	Hosted bool
 	hosts  bool // another site's island
-	// Level says after which others the site may be written: those of lower levels. 0 is 1, see levels.
-	Level uint8
-	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
-	SPDelta int32
 }
 
 // Moved is an instruction that runs in the stub instead.
@@ -54,6 +58,32 @@ type Moved struct {
 	Loop   bool // jumps back to the function's entry, which must not count as a call: it is led past the entry event
 }
 
+// take adds an instruction, the site's last so far.
+func (s *Site) take(in *inst) {
+	if in.role == roleExit {
+		s.exits |= 1 << s.Count
+	}
+	if in.role == roleLoop {
+		s.loops |= 1 << s.Count
+	}
+	s.Count++
+}
+
+// Moved appends the instructions to list that run in the site's stub.
+func (im *Image) Moved(s *Site, list []Moved) []Moved {
+	t := im.textAt(s.Addr)
+	addr := s.Addr
+	for i := range s.Count {
+		in, err := amd64.Decode(t.data[addr-t.start:])
+		if err != nil {
+			break // it was decoded before
+		}
+		list = append(list, Moved{Addr: addr, Inst: in, Exit: s.exits>>i&1 != 0, Target: s.targets>>i&1 != 0, Loop: s.loops>>i&1 != 0})
+		addr += uint64(in.Len)
+	}
+	return list
+}
+
 // End is the address behind the site.
 func (s *Site) End() uint64 { return s.Addr + uint64(s.Size) }
 
@@ -61,7 +91,7 @@ func (s *Site) End() uint64 { return s.Addr + uint64(s.Size) }
 func (s *Site) Patch() (addr uint64, n int) {
 	switch {
 	case s.Kind == SiteBranch:
-		return s.Addr + uint64(s.Moved[0].Inst.RelOff), 4
+		return s.End() - 4, 4
 	case s.Island != 0:
 		return s.Addr, shortJump
 	}
@@ -83,25 +113,32 @@ func crossesPage(addr uint64, n int) bool { return addr%pageSize+uint64(n) > pag
 
 // Function is one function and how it will be probed.
 type Function struct {
-	Name    string   // the best name, image+0x… without a symbol
-	Aliases []string // other names of the same address
-	Addr    uint64   // link address
-	Size    uint64   // bytes, all parts together
-	Tier    Tier
-	Reason  Reason
-	At      uint64 // where the reason was met, 0 if it isn't a place
-	Sites   []Site
-	Guard   Guard // what its arguments may ask for
+	Name   string // the best name, image+0x… without a symbol
+	Addr   uint64 // link address
+	Size   uint64 // bytes, all parts together
+	At     uint64 // where the reason was met, 0 if it isn't a place
+	Sites  []Site
+	Tier   Tier
+	Reason Reason
+	Guard  Guard // what its arguments may ask for
 
-	guardSite *Site // the entry's, of a function without a tier
+	more *more // nil for most
+}
+
+// more is what few functions have.
+type more struct {
+	names     []string // all, the best first; none when there is just one
+	guardSite []Site   // the entry's, of a function without a tier
 }
 
 // GuardSites are what it takes to look at the function's arguments: its entry's site, none when it can't be had.
 func (f *Function) GuardSites() []Site {
 	switch {
 	case f.Guard == GuardNone:
-	case f.Tier == TierNone && f.guardSite != nil:
-		return []Site{*f.guardSite}
+	case f.Tier == TierNone:
+		if f.more != nil {
+			return f.more.guardSite
+		}
 	default:
 		for i := range f.Sites {
 			if f.Sites[i].Role == RoleEntry {
@@ -114,8 +151,16 @@ func (f *Function) GuardSites() []Site {
 
 // Refuse takes all sites away from the function. at is where the reason was met, 0 if it isn't a place.
 func (f *Function) Refuse(why Reason, at uint64) {
-	f.Tier, f.Reason, f.At, f.Sites, f.guardSite = TierNone, why, at, nil, nil
+	f.Tier, f.Reason, f.At, f.Sites = TierNone, why, at, nil
+	if f.more != nil {
+		f.more.guardSite = nil
+	}
 }
 
 // Names are the function's names, the best first.
-func (f *Function) Names() []string { return append([]string{f.Name}, f.Aliases...) }
+func (f *Function) Names() []string {
+	if f.more != nil && len(f.more.names) > 0 {
+		return f.more.names
+	}
+	return []string{f.Name}
+}

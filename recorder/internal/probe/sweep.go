@@ -1,143 +1,164 @@
 package probe
 
 import (
-	"runtime"
+	"cmp"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
-// each runs f for 0 to n-1 on all cores.
-func each(n int, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if workers <= 1 {
-		for i := range n {
-			f(i)
-		}
-		return
-	}
-	const batch = 64
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for {
-				from := int(next.Add(batch)) - batch
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+batch, n); i++ {
-					f(i)
-				}
-			}
-		})
-	}
-	wg.Wait()
+// sweep is what the linear sweep of a batch of chunks found, for each chunk.
+type sweep struct {
+	jumpsOut lists // where direct jumps that leave the chunk go, sorted
+	bases    lists // RIP-relative addresses of data, sorted: possible jump table bases
+	data     lists // addresses of code that instructions read or write
 }
+
+// jumpsOut is where direct jumps go that leave the chunk, sorted.
+func (im *Image) jumpsOut(chunk int) []uint64 { return im.swept[chunk/batchSize].jumpsOut.of(chunk) }
+
+// bases are the RIP-relative addresses of data in the chunk, sorted.
+func (im *Image) bases(chunk int) []uint64 { return im.swept[chunk/batchSize].bases.of(chunk) }
 
 // sweepAll decodes every byte of code once: functions, and what lies between them, whose branches count as well.
 func (im *Image) sweepAll() {
-	each(len(im.chunks), im.sweepChunk)
-	gaps := im.gaps()
-	each(len(gaps), func(i int) { im.sweepGap(gaps[i]) })
-}
-
-// gaps are the ranges of code that no chunk's sweep covers.
-func (im *Image) gaps() []object.Range {
-	var gaps []object.Range
-	k := 0
-	for i := range im.texts {
-		t := &im.texts[i]
-		at := t.start
-		for ; k < len(im.chunks) && im.chunks[k].start < t.end; k++ {
-			if c := &im.chunks[k]; c.start > at {
-				gaps = append(gaps, object.Range{Start: at, End: c.start})
+	im.swept = make([]sweep, batches(len(im.chunks)))
+	each(len(im.chunks), func() func(from, to int) {
+		s := sweeper{im: im}
+		return func(from, to int) {
+			for i := from; i < to; i++ {
+				s.sweepChunk(i)
+				s.keep(i)
+				s.sweepGaps(i)
 			}
-			at = max(at, im.chunks[k].swept)
 		}
-		if at < t.end {
-			gaps = append(gaps, object.Range{Start: at, End: t.end})
+	})
+	s := sweeper{im: im}
+	for i := range im.texts {
+		if t := &im.texts[i]; im.chunkAfter(t.start) == im.chunkAfter(t.end) {
+			s.sweepGap(t, t.start, t.end)
 		}
 	}
-	return gaps
 }
 
-// sweepChunk decodes a chunk from its start. Of chunks that overlap each is swept up to the next, so that no byte is
-// swept twice; the rest is a gap. Where nothing says how long a function is, it goes on to the first instruction that
-// doesn't fall through and that no jump inside has led beyond: what follows may be data.
-func (im *Image) sweepChunk(i int) {
+// chunkAfter returns the index of the first chunk that starts at addr or behind it.
+func (im *Image) chunkAfter(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(im.chunks, addr, func(c chunk, a uint64) int { return cmp.Compare(c.start, a) })
+	return i
+}
+
+// sweptEnd is where the sweep of a chunk ends. Of chunks that overlap each is swept up to the next, so that no byte is swept
+// twice; the rest is a gap.
+func (im *Image) sweptEnd(i int) uint64 {
 	c := &im.chunks[i]
-	t := im.textAt(c.start)
-	c.swept = c.end
 	if c.overlap && i+1 < len(im.chunks) {
-		c.swept = min(c.end, im.chunks[i+1].start)
+		return min(c.end, im.chunks[i+1].start)
 	}
+	return c.end
+}
+
+// sweeper sweeps one chunk or gap at a time.
+type sweeper struct {
+	im *Image
+	t  *text
+	c  *chunk // nil in a gap
+
+	jumpsOut, bases, data []uint64 // of the chunk, as in sweep
+}
+
+// sweepChunk decodes a chunk from its start. Where nothing says how long a function is, it goes on to the first instruction
+// that doesn't fall through and that no jump inside has led beyond: what follows may be data.
+func (s *sweeper) sweepChunk(i int) {
+	c := &s.im.chunks[i]
+	t := s.im.textAt(c.start)
+	s.c, s.t = c, t
+	s.jumpsOut, s.bases, s.data = s.jumpsOut[:0], s.bases[:0], s.data[:0]
+	end := s.im.sweptEnd(i)
 	reach := c.start
-	for pc := c.start; pc < c.swept; {
-		in, err := amd64.Decode(t.data[pc-t.start : c.swept-t.start])
-		if err != nil {
+	starts := adder{set: t.starts}
+	defer starts.flush()
+	var in amd64.Inst
+	for pc := c.start; pc < end; {
+		if !t.decode(&in, pc, end) {
 			c.badAt = pc
 			break
 		}
-		t.starts.add(pc - t.start)
-		im.note(t, pc, &in, c)
+		starts.add(pc - t.start)
+		s.note(pc, &in)
 		c.closed = in.Ends() || in.Kind == amd64.Call
-		to, direct := in.Target(pc)
+		at := pc
 		pc += uint64(in.Len)
 		if !c.guessed {
 			continue
 		}
-		if direct && in.Kind != amd64.Call && to < c.end {
+		if to, direct := in.Target(at); direct && in.Kind != amd64.Call && to < c.end {
 			reach = max(reach, to)
 		}
 		if in.Ends() && pc > reach {
-			c.end, c.swept = pc, pc
+			c.end = pc
 			break
 		}
 	}
-	slices.Sort(c.jumpsOut)
-	c.jumpsOut = slices.Compact(c.jumpsOut)
-	slices.Sort(c.bases)
-	c.bases = slices.Compact(c.bases)
+}
+
+// keep takes what was found in chunk i over.
+func (s *sweeper) keep(i int) {
+	slices.Sort(s.jumpsOut)
+	slices.Sort(s.bases)
+	found := &s.im.swept[i/batchSize]
+	found.jumpsOut.put(i, slices.Compact(s.jumpsOut))
+	found.bases.put(i, slices.Compact(s.bases))
+	found.data.put(i, s.data)
+}
+
+// sweepGaps sweeps what lies between chunk i and the next, and before the first of a text.
+func (s *sweeper) sweepGaps(i int) {
+	t, end := s.t, s.t.end
+	if i == 0 || s.im.chunks[i-1].start < t.start {
+		s.sweepGap(t, t.start, s.im.chunks[i].start)
+	}
+	if i+1 < len(s.im.chunks) {
+		end = min(end, s.im.chunks[i+1].start)
+	}
+	s.sweepGap(t, s.im.sweptEnd(i), end)
 }
 
 // sweepGap decodes code that nothing names, going on at the next byte where it is none.
-func (im *Image) sweepGap(r object.Range) {
-	t := im.textAt(r.Start)
-	for pc := r.Start; pc < r.End; {
-		in, err := amd64.Decode(t.data[pc-t.start : r.End-t.start])
-		if err != nil {
+func (s *sweeper) sweepGap(t *text, pc, end uint64) {
+	s.c, s.t = nil, t
+	var in amd64.Inst
+	for pc < end {
+		if !t.decode(&in, pc, end) {
 			pc++
 			continue
 		}
-		im.note(t, pc, &in, nil)
+		s.note(pc, &in)
 		pc += uint64(in.Len)
 	}
 }
 
-// note takes from an instruction where it may lead. c is nil in gaps.
-func (im *Image) note(t *text, pc uint64, in *amd64.Inst, c *chunk) {
+// note takes from an instruction where it may lead.
+func (s *sweeper) note(pc uint64, in *amd64.Inst) {
+	c := s.c
 	if to, ok := in.Target(pc); ok {
 		switch {
 		case c != nil && in.Kind != amd64.Call && to >= c.start && to < c.end:
-			t.targets.add(to - t.start)
-		case to >= t.start && to < t.end:
-			t.take(to)
+			s.t.targets.add(to - s.t.start)
+		case to >= s.t.start && to < s.t.end:
+			s.t.take(to)
 		default:
-			im.markTarget(to)
+			s.im.markTarget(to)
 		}
 		if c != nil && in.Kind != amd64.Call && (to < c.start || to >= c.end) {
-			c.jumpsOut = append(c.jumpsOut, to)
+			s.jumpsOut = append(s.jumpsOut, to)
 		}
 	}
 	if at, ok := in.MemTarget(pc); ok {
-		im.noteOperand(at, in, c)
+		s.noteOperand(at, in)
 	}
-	if im.Object.Type == object.Executable {
-		im.noteAbsolute(in, c)
+	if s.im.Object.Type == object.Executable {
+		s.noteAbsolute(in)
 	}
 	if c == nil {
 		return
@@ -152,25 +173,25 @@ func (im *Image) note(t *text, pc uint64, in *amd64.Inst, c *chunk) {
 }
 
 // noteAbsolute notes addresses in an instruction of an image that isn't relocated.
-func (im *Image) noteAbsolute(in *amd64.Inst, c *chunk) {
+func (s *sweeper) noteAbsolute(in *amd64.Inst) {
 	if in.ImmSize >= 4 && in.Imm > 0 {
-		im.markTarget(uint64(in.Imm))
+		s.im.markTarget(uint64(in.Imm))
 	}
 	if in.HasMem && in.DispSize == 4 && !in.RIPRelative && in.Base == amd64.NoReg && in.Disp > 0 {
-		im.noteOperand(uint64(in.Disp), in, c)
+		s.noteOperand(uint64(in.Disp), in)
 	}
 }
 
 // noteOperand notes an address that code refers to: code, or data that may be a jump table.
-func (im *Image) noteOperand(at uint64, in *amd64.Inst, c *chunk) {
-	if im.textAt(at) != nil {
-		im.markTarget(at)
-		if c != nil && !isLea(in) && !in.IsNop() {
-			c.data = append(c.data, at)
+func (s *sweeper) noteOperand(at uint64, in *amd64.Inst) {
+	if s.im.textAt(at) != nil {
+		s.im.markTarget(at)
+		if s.c != nil && !isLea(in) && !in.IsNop() {
+			s.data = append(s.data, at)
 		}
 	}
-	if c != nil && contains(im.loads, at) {
-		c.bases = append(c.bases, at)
+	if s.c != nil && contains(s.im.loads, at) {
+		s.bases = append(s.bases, at)
 	}
 }
 

@@ -3,7 +3,6 @@ package probe
 import (
 	"encoding/binary"
 	"slices"
-	"sync/atomic"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
@@ -37,8 +36,11 @@ func (im *Image) markTaken(addr uint64) {
 	}
 	t.take(addr)
 	// In an image that isn't relocated many a number looks like an address, but seldom like that of an instruction.
-	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr && t.starts.has(addr-t.start) {
-		atomic.StoreUint32(&im.chunks[k].labels, 1)
+	if !t.starts.has(addr - t.start) {
+		return
+	}
+	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr {
+		im.chunks[k].labels = true
 	}
 }
 
@@ -49,11 +51,11 @@ func (im *Image) refuseData() {
 			im.chunks[k].badAt = addr
 		}
 	}
-	for _, addr := range im.textData {
+	for _, addr := range im.data {
 		refuse(addr)
 	}
-	for i := range im.chunks {
-		for _, addr := range im.chunks[i].data {
+	for i := range im.swept {
+		for _, addr := range im.swept[i].data.all {
 			refuse(addr)
 		}
 	}
@@ -75,30 +77,39 @@ func (im *Image) isImmediate(addr uint64) bool {
 	return false
 }
 
-// markTables reads, at every data address that the function's code refers to, a table of 32-bit offsets from its own
-// start for as long as they lead into the function; and the same as offsets from each label whose address the code
-// computes, for computed gotos. What isn't a table gives at worst a target too many.
-func (im *Image) markTables(f *function) {
+// tableReader reads the jump tables of one function at a time.
+type tableReader struct {
+	im     *Image
+	f      *function
+	labels []uint64 // inside the function, whose addresses its code computes
+	tables []uint64 // that were found
+}
+
+// mark reads, at every data address that the function's code refers to, a table of 32-bit offsets from its own start for as
+// long as they lead into the function; and the same as offsets from each label whose address the code computes, for computed
+// gotos. What isn't a table gives at worst a target too many.
+func (r *tableReader) mark(f *function) {
+	im := r.im
+	r.f, r.labels, r.tables = f, r.labels[:0], r.tables[:0]
 	if f.why != ReasonNone {
 		return
 	}
 	// Compilers make tables of at most some entries for each case; this is to bound what a made-up image can cost.
 	budget := 4096
-	var labels []uint64
-	for _, p := range f.parts {
+	for _, p := range im.partsOf(f) {
 		c := &im.chunks[p]
 		budget += 16 * int(c.end-c.start)
-		for _, at := range c.bases {
-			if im.inFunction(f, at) && at != im.chunks[f.entry].start {
-				labels = append(labels, at)
+		for _, at := range im.bases(int(p)) {
+			if im.inFunction(f, at) && at != im.entryOf(f).start {
+				r.labels = append(r.labels, at)
 			}
 		}
 	}
-	for _, p := range f.parts {
-		for _, at := range im.chunks[p].bases {
-			budget -= im.markTable(f, at, at, budget)
-			for _, l := range labels {
-				budget -= 1 + im.markTable(f, at, l, budget)
+	for _, p := range im.partsOf(f) {
+		for _, at := range im.bases(int(p)) {
+			budget -= r.markTable(at, at, budget)
+			for _, l := range r.labels {
+				budget -= 1 + r.markTable(at, l, budget)
 			}
 			if budget <= 0 {
 				f.why = ReasonJump
@@ -106,12 +117,14 @@ func (im *Image) markTables(f *function) {
 			}
 		}
 	}
-	slices.Sort(f.tables)
+	slices.Sort(r.tables)
 }
 
 // markTable marks the targets of the table at addr, offsets from origin, and returns how many there are, at most that many.
 // Cold parts that were not found to be the function's count, too, and what may be one: code without a name.
-func (im *Image) markTable(f *function, addr, origin uint64, most int) (n int) {
+func (r *tableReader) markTable(addr, origin uint64, most int) (n int) {
+	im := r.im
+	owner := im.entryOf(r.f).owner
 	for n < most {
 		b, err := im.Object.ReadAddr(addr+4*uint64(n), 4)
 		if err != nil {
@@ -122,20 +135,38 @@ func (im *Image) markTable(f *function, addr, origin uint64, most int) (n int) {
 		if to == addr || k < 0 {
 			break
 		}
-		if c := &im.chunks[k]; c.owner != im.chunks[f.entry].owner && !c.isPart() && (len(c.names) > 0 || to != c.start) {
+		if c := &im.chunks[k]; c.owner != owner && !c.isPart() && (c.names.n > 0 || to != c.start) {
 			break
 		}
 		im.markTarget(to)
 		n++
 	}
 	if n > 0 {
-		f.tables = append(f.tables, origin)
+		r.tables = append(r.tables, origin)
 	}
 	return n
 }
 
+// markTables reads the jump tables of all functions.
+func (im *Image) markTables(fns []function) {
+	im.tables = make([]lists, batches(len(fns)))
+	each(len(fns), func() func(from, to int) {
+		r := tableReader{im: im}
+		return func(from, to int) {
+			for i := from; i < to; i++ {
+				r.mark(&fns[i])
+				im.tables[i/batchSize].put(i, r.tables)
+			}
+		}
+	})
+}
+
 // inFunction says whether addr is inside one of the function's parts.
 func (im *Image) inFunction(f *function, addr uint64) bool {
+	entry := im.entryOf(f)
+	if !entry.overlap && addr >= entry.start && addr < entry.end {
+		return true
+	}
 	k := im.chunkAt(addr)
-	return k >= 0 && im.chunks[k].owner == im.chunks[f.entry].owner
+	return k >= 0 && im.chunks[k].owner == entry.owner
 }

@@ -31,8 +31,7 @@ func (im *Image) thunkAt(addr uint64) thunk {
 	if ok && replacesReturn(put) {
 		return thunk{true, true, amd64.Reg(put.Reg)}
 	}
-	k := im.chunkAt(addr)
-	if k < 0 || im.chunks[k].start != addr || !slices.ContainsFunc(im.chunks[k].names, isThunkName) {
+	if k := im.chunkAt(addr); k < 0 || im.chunks[k].start != addr || !im.chunks[k].thunk {
 		return thunk{} // one that drops the call's return address is for returns
 	}
 	reg, ok := t.fencedJump(addr)
@@ -47,7 +46,7 @@ func isThunkName(name string) bool {
 // an instruction that puts something else in its return address's place, to which the return behind it then jumps. That
 // instruction is the answer.
 func (t *text) retpoline(addr uint64) (*amd64.Inst, bool) {
-	call, ok := t.decode(addr)
+	call, ok := t.instAt(addr)
 	if !ok || call.Kind != amd64.Call {
 		return nil, false
 	}
@@ -55,18 +54,18 @@ func (t *text) retpoline(addr uint64) (*amd64.Inst, bool) {
 	if to <= addr || to-addr > thunkReach {
 		return nil, false
 	}
-	put, ok := t.decode(to)
+	put, ok := t.instAt(to)
 	if !ok || !replacesReturn(&put) && !dropsReturn(&put) {
 		return nil, false
 	}
-	ret, ok := t.decode(to + uint64(put.Len))
+	ret, ok := t.instAt(to + uint64(put.Len))
 	return &put, ok && ret.Kind == amd64.Return
 }
 
 // fencedJump recognises what stands in a thunk's place on processors that don't need it: an indirect jump behind a fence.
 func (t *text) fencedJump(addr uint64) (amd64.Reg, bool) {
 	for range 3 {
-		in, ok := t.decode(addr)
+		in, ok := t.instAt(addr)
 		switch {
 		case !ok:
 			return 0, false
@@ -80,12 +79,9 @@ func (t *text) fencedJump(addr uint64) (amd64.Reg, bool) {
 	return 0, false
 }
 
-func (t *text) decode(addr uint64) (amd64.Inst, bool) {
-	if addr < t.start || addr >= t.end {
-		return amd64.Inst{}, false
-	}
-	in, err := amd64.Decode(t.data[addr-t.start:])
-	return in, err == nil
+func (t *text) instAt(addr uint64) (in amd64.Inst, ok bool) {
+	ok = addr >= t.start && addr < t.end && t.decode(&in, addr, t.end)
+	return in, ok
 }
 
 // replacesReturn says whether an instruction puts a register in the return address's place: mov %reg,(%rsp).
@@ -131,13 +127,17 @@ func dropsReturn(in *amd64.Inst) bool {
 
 // markThunks notes the chunks that are thunks, those for returns included (-mfunction-return=thunk): they are linkage.
 func (im *Image) markThunks() {
-	for i := range im.chunks {
-		c := &im.chunks[i]
-		if c.end-c.start > thunkReach {
-			continue
+	each(len(im.chunks), func() func(from, to int) {
+		return func(from, to int) {
+			for i := from; i < to; i++ {
+				c := &im.chunks[i]
+				if c.end-c.start > thunkReach {
+					continue
+				}
+				if _, ok := im.textAt(c.start).retpoline(c.start); ok || im.thunkAt(c.start).is {
+					c.linkage = true
+				}
+			}
 		}
-		if _, ok := im.textAt(c.start).retpoline(c.start); ok || im.thunkAt(c.start).is {
-			c.linkage = true
-		}
-	}
+	})
 }

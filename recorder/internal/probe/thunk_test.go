@@ -19,7 +19,8 @@ func retpolines(t *testing.T, strip bool, compiler string, flags ...string) map[
 		t.Fatalf("%v\n%s", err, msg)
 	}
 	names := map[uint64]string{}
-	fns := planImage(t, openTestImage(t, full))
+	im := openTestImage(t, full)
+	fns := planImage(t, im)
 	for i := range fns {
 		names[fns[i].Addr] = fns[i].Name
 	}
@@ -29,14 +30,15 @@ func retpolines(t *testing.T, strip bool, compiler string, flags ...string) map[
 		if msg, err := exec.Command(objcopy, "--strip-all", full).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, msg)
 		}
-		fns = planImage(t, openTestImage(t, full))
+		im = openTestImage(t, full)
+		fns = planImage(t, im)
 	}
 	how := map[string]string{}
 	for i := range fns {
 		f := &fns[i]
-		how[names[f.Addr]] = string(f.Tier) + string(f.Reason)
+		how[names[f.Addr]] = f.Tier.String() + f.Reason.String()
 		for _, s := range f.Sites {
-			for _, m := range s.Moved {
+			for _, m := range im.Moved(&s, nil) {
 				if m.Exit {
 					how[names[f.Addr]] += " " + "exit"
 				}
@@ -80,7 +82,7 @@ func TestAJumpByAThunkIsAnIndirectJump(t *testing.T) {
 			for name, how := range got {
 				if strings.Contains(name, "thunk") || strings.Contains(name, "retpoline") {
 					thunks++
-					if how != string(ReasonLinkage) {
+					if how != ReasonLinkage.String() {
 						t.Errorf("%s: %q", name, how)
 					}
 				}

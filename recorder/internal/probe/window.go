@@ -16,12 +16,15 @@ type refusal struct {
 // planner plans one function at a time; its buffers are reused.
 type planner struct {
 	im    *Image
+	fns   []function
 	f     *function
-	insts []inst // all parts, in the order of f.parts
+	insts []inst // all parts, in the order of partsOf
 	spans []span
 	sites []Site
-	ends  map[uint64]int   // windows by their end: indexes of sites
-	preds map[uint64][]int // direct jumps by their target: indexes of insts; nil until asked for
+	slab  slab   // what the sites of all functions are kept in
+	jumps []jump // the function's direct jumps, sorted by their target once they are asked for
+
+	offsets []uint64 // addresses of the jump tables that the function's code refers to, sorted
 
 	machine cfi.Machine
 	fde     *cfi.FDE   // whose rows were asked for last
@@ -29,6 +32,9 @@ type planner struct {
 	traces  int        // instructions looked at for what made the targets of indirect jumps
 	tables  uint16     // see tableRegs
 	tabled  bool       // tables is made
+	sorted  bool       // jumps is made
+	siteOf  []int32    // by instruction, the index of its site plus 1, else 0, see levels
+	tracer  tracer
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -43,6 +49,7 @@ type inst struct {
 	role    instRole
 	covered bool  // a site takes it over
 	thunk   thunk // that it jumps to, if it does
+	window  int32 // index of the site of the window that ends here, plus 1; else 0
 }
 
 type instRole uint8
@@ -55,38 +62,41 @@ const (
 
 func (i *inst) end() uint64 { return i.addr + uint64(i.Len) }
 
-// plan fills in the tier or the refusal of f.
-func (p *planner) plan(f *function) Function {
-	im := p.im
-	c := &im.chunks[f.entry]
-	out := Function{Name: im.name(c), Addr: c.start}
-	if len(c.names) > 1 {
-		out.Aliases = c.names[1:]
+// describe makes what is told of a function, planned or not.
+func (im *Image) describe(f *function) Function {
+	c := im.entryOf(f)
+	out := Function{Name: im.name(c), Addr: c.start, Guard: c.guard}
+	if c.names.n > 1 {
+		out.more = &more{names: im.namesOf(c)}
 	}
-	for _, i := range f.parts {
+	for _, i := range im.partsOf(f) {
 		out.Size += im.chunks[i].end - im.chunks[i].start
 	}
-	out.Guard = guardOf(c.names)
-	p.begin(f)
-	if r := p.run(); r.why != ReasonNone {
-		p.unclaim()
-		out.Reason, out.At = r.why, r.at
-		return out
-	}
-	if !p.levels() {
-		p.unclaim()
-		out.Reason, out.At = ReasonExitShort, c.start
-		return out
-	}
-	out.Tier, out.Sites = TierExitSite, p.sites
 	return out
 }
 
+// plan fills in the tier of function i, or why it has none.
+func (p *planner) plan(i int, out *Function) {
+	p.begin(i)
+	if r := p.run(); r.why != ReasonNone {
+		p.unclaim()
+		out.Reason, out.At = r.why, r.at
+		return
+	}
+	if !p.levels() {
+		p.unclaim()
+		out.Reason, out.At = ReasonExitShort, p.im.entryOf(p.f).start
+		return
+	}
+	out.Tier, out.Reason, out.At = TierExitSite, ReasonNone, 0
+	out.Sites = p.slab.keep(p.sites)
+}
+
 // begin makes the planner ready for another function.
-func (p *planner) begin(f *function) {
-	p.f, p.insts, p.spans, p.sites = f, p.insts[:0], p.spans[:0], nil
-	clear(p.ends)
-	p.preds, p.tabled, p.traces = nil, false, 0
+func (p *planner) begin(i int) {
+	p.f, p.insts, p.spans, p.sites = &p.fns[i], p.insts[:0], p.spans[:0], p.sites[:0]
+	p.offsets = p.im.tables[i/batchSize].of(i)
+	p.sorted, p.tabled, p.traces = false, false, 0
 }
 
 func (p *planner) run() refusal {
@@ -116,7 +126,7 @@ func (p *planner) refuseEarly() refusal {
 	if p.im.Loader {
 		return refusal{ReasonLoader, 0}
 	}
-	for _, i := range p.f.parts {
+	for _, i := range p.im.partsOf(p.f) {
 		c := &p.im.chunks[i]
 		switch {
 		case c.linkage:
@@ -151,16 +161,17 @@ func (c *chunk) isSignalReturn(im *Image) bool {
 
 // decode gathers the instructions of all parts.
 func (p *planner) decode() {
-	for _, i := range p.f.parts {
+	for _, i := range p.im.partsOf(p.f) {
 		c := &p.im.chunks[i]
 		t := p.im.textAt(c.start)
 		s := span{from: len(p.insts), end: c.end}
 		for pc := c.start; pc < c.end; {
-			in, err := amd64.Decode(t.data[pc-t.start : c.end-t.start])
-			if err != nil {
+			p.insts = append(p.insts, inst{addr: pc})
+			in := &p.insts[len(p.insts)-1]
+			if !t.decode(&in.Inst, pc, c.end) {
+				p.insts = p.insts[:len(p.insts)-1]
 				break // refuseEarly has seen to it
 			}
-			p.insts = append(p.insts, inst{addr: pc, Inst: in})
 			pc += uint64(in.Len)
 		}
 		s.to = len(p.insts)

@@ -1,0 +1,63 @@
+package probe
+
+import (
+	"testing"
+
+	"github.com/callreel/callreel/isa/amd64"
+)
+
+// A thread that stands inside a window is led to the copy of the instruction it stands at, and to nothing else.
+func TestACopyIsFoundForEachMovedInstruction(t *testing.T) {
+	const slide, base = 0x7000_0000, 0x6000_0000
+	im := realImage(t, "libc")
+	fns := planImage(t, im)
+	var selected []Selected
+	for i := range fns {
+		if fns[i].Tier != TierNone {
+			selected = append(selected, Selected{Function: &fns[i], Image: im, ID: uint32(i + 1), Slide: slide})
+		}
+	}
+	code, err := Compile(base, Runtime{Gate: base - pageSize, Ring: 1 << 40}, selected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies := 0
+	for i := range selected {
+		for k := range selected[i].Sites {
+			s := &selected[i].Sites[k]
+			moved := map[uint64]Moved{}
+			if s.Kind == SiteWindow {
+				for _, m := range im.Moved(s, nil) {
+					moved[m.Addr] = m
+				}
+			}
+			for a := s.Addr; a < s.End(); a++ {
+				if inside := code.Inside(a + slide); inside != (s.Kind == SiteWindow && a != s.Addr) {
+					t.Errorf("%s: %#x is inside the site at %#x: %v", selected[i].Name, a, s.Addr, inside)
+				}
+				m, want := moved[a]
+				to, ok := code.StubFor(a + slide)
+				if ok != want {
+					t.Errorf("%s: %#x has a copy at %#x: %v", selected[i].Name, a, to, ok)
+				}
+				if !ok || !want {
+					continue
+				}
+				copies++
+				if to < base || to >= base+uint64(len(code.Bytes)) {
+					t.Fatalf("%s: the copy of %#x at %#x is outside of the arena", selected[i].Name, a, to)
+				}
+				in, err := amd64.Decode(code.Bytes[to-base:])
+				if err != nil {
+					t.Fatalf("%s: the copy of %#x: %v", selected[i].Name, a, err)
+				}
+				if m.Inst.Kind == amd64.Other && (in.Len != m.Inst.Len || in.Opcode != m.Inst.Opcode || in.Kind != amd64.Other) {
+					t.Errorf("%s: the copy of %#x is another instruction", selected[i].Name, a)
+				}
+			}
+		}
+	}
+	if copies < 1000 {
+		t.Errorf("only %d copies", copies)
+	}
+}

@@ -1,0 +1,126 @@
+package probe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/object"
+)
+
+// symbol is a name of code.
+type symbol struct {
+	name    string
+	addr    uint64
+	size    uint64 // 0 when unknown
+	local   bool
+	dynamic bool // other images link to it
+	guard   Guard
+	cold    bool // the name says that it is a part
+	thunk   bool // the name says that it is one, see thunkAt
+	waits   bool // it is one of cancellationPoints
+}
+
+// symbols is a list of them in blocks, since it is not known how long it will be.
+type symbols struct {
+	blocks [][]symbol
+	n      int
+}
+
+const symbolBlock = 4096
+
+func (l *symbols) add(s symbol) {
+	if l.n%symbolBlock == 0 {
+		l.blocks = append(l.blocks, make([]symbol, symbolBlock))
+	}
+	*l.at(l.n) = s
+	l.n++
+}
+
+func (l *symbols) at(i int) *symbol { return &l.blocks[i/symbolBlock][i%symbolBlock] }
+
+// findSymbols finds the symbols of functions.
+func (im *Image) findSymbols() (*symbols, error) {
+	found := &symbols{}
+	err := im.Object.VisitSymbols(func(s *object.Symbol) bool {
+		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
+			return true
+		}
+		if s.Kind == object.Object {
+			im.data = append(im.data, s.Addr)
+			return true
+		}
+		im.markTarget(s.Addr) // a label without a type may be an entry, too
+		if s.IsFunc() && s.Name != "" && !im.isLinkage(s.Addr) {
+			_, cold := coldBase(s.Name)
+			found.add(symbol{name: s.Name, addr: s.Addr, size: s.Size, local: s.Binding == object.Local, dynamic: s.Dynamic,
+				guard: guardOf(s.Name), cold: cold, thunk: isThunkName(s.Name), waits: slices.Contains(cancellationPoints, s.Name)})
+		}
+		return true
+	})
+	return found, err
+}
+
+// eachAddress calls visit for the symbols of each address, in the order of addresses. The best name comes first.
+func (l *symbols) eachAddress(visit func(list []*symbol)) {
+	type placed struct {
+		addr  uint64
+		index int
+	}
+	all := make([]placed, l.n)
+	for i := range all {
+		all[i] = placed{l.at(i).addr, i}
+	}
+	slices.SortFunc(all, func(a, b placed) int {
+		if a.addr != b.addr {
+			return cmp.Compare(a.addr, b.addr)
+		}
+		return cmp.Compare(a.index, b.index)
+	})
+	var list []*symbol
+	for from, to := 0, 0; from < len(all); from = to {
+		list = list[:0]
+		for ; to < len(all) && all[to].addr == all[from].addr; to++ {
+			list = append(list, l.at(all[to].index))
+		}
+		if len(list) > 1 {
+			visit(sortNames(list))
+		} else {
+			visit(list)
+		}
+	}
+}
+
+// sortNames sorts the symbols of one address, the best name first. Of those of one name, from several tables, the first is
+// kept and told what the others know better.
+func sortNames(list []*symbol) []*symbol {
+	slices.SortStableFunc(list, func(a, b *symbol) int { return cmp.Compare(a.name, b.name) })
+	once := list[:1]
+	for _, s := range list[1:] {
+		first := once[len(once)-1]
+		if s.name != first.name {
+			once = append(once, s)
+			continue
+		}
+		first.dynamic = first.dynamic || s.dynamic
+		first.size = cmp.Or(first.size, s.size)
+	}
+	slices.SortFunc(once, betterName)
+	return once
+}
+
+// betterName orders the names of one address: those that other images link to first, then global ones, then those with
+// fewer leading underscores, then the shorter.
+func betterName(a, b *symbol) int {
+	rank := func(s *symbol) int {
+		r := strings.IndexFunc(s.name, func(r rune) bool { return r != '_' }) * 4
+		if s.local {
+			r += 2
+		}
+		if !s.dynamic {
+			r++
+		}
+		return r
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
+}
