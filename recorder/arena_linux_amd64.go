@@ -121,39 +121,14 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 	return nil
 }
 
-// measure finds out how large the code will be, by making it for a place that is not the final one.
-func (a *arena) measure(rt probe.Runtime) error {
-	base := (a.hi + 1<<20) &^ (pageSize - 1)
-	rt.Gate = base - pageSize
-	rt.Ring = base
-	code, err := probe.Compile(base, rt, a.fns)
-	if err != nil {
-		return err
-	}
-	a.size = (uint64(len(code.Bytes)) + pageSize - 1) &^ (pageSize - 1)
-	return nil
-}
-
-// bound is measure without the work: room enough, of which pages are used only as far as the code goes.
-func (a *arena) bound() {
-	const (
-		routines = 1 << 16
-		site     = 64 + 224 // alignment, the way there and back, an event
-		moved    = 32 + 224 // an instruction, the event of an exit
-	)
-	size := uint64(routines)
-	for i := range a.fns {
-		for _, s := range a.fns[i].Patched() {
-			size += site + uint64(s.Count)*moved
-		}
-	}
-	a.size = (size + pageSize - 1) &^ (pageSize - 1)
-}
+// bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
+// put into.
+func (a *arena) bound() { a.size = (probe.Bound(a.fns) + pageSize - 1) &^ (pageSize - 1) }
 
 // compile makes the code for the place chosen.
 func (a *arena) compile(rt probe.Runtime) error {
 	rt.Gate = a.gate()
-	code, err := probe.Compile(a.base, rt, a.fns)
+	code, err := probe.Compile(a.base, rt, a.fns, a.mem)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type session struct {
 	p      *process.Process
 	images []*image
 	arenas []*arena
+	ranges []idRange // sorted by first
 	rt     probe.Runtime
 	memory *ring.Memory
 	fd     int // of the ring memory, -1 when there is none
@@ -79,12 +80,17 @@ func (s *session) prepare() (layers [][]page, all []page, err error) {
 		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
 			return nil, nil, err
 		}
-		if a.mem != nil {
-			copy(a.mem, a.code.Bytes)
-		} else if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
-			return nil, nil, err
+		if a.mem == nil { // else it is there already
+			if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
+				return nil, nil, err
+			}
 		}
-		s.patches = append(s.patches, a.code.Patches...)
+		a.code.Bytes = nil
+		if s.patches == nil {
+			s.patches = slices.Clip(a.code.Patches)
+		} else {
+			s.patches = append(s.patches, a.code.Patches...)
+		}
 	}
 	if err := s.memory.Populate(); err != nil {
 		return nil, nil, err
@@ -102,7 +108,7 @@ func (s *session) prepare() (layers [][]page, all []page, err error) {
 		if err == nil {
 			s.own(all)
 		}
-		s.restorers = findRestorers(s.p, s.maps)
+		s.restorers = findRestorers(s.p, s.maps, rec.inArena)
 		return layers, all, err
 	}
 }
@@ -137,11 +143,7 @@ func (s *session) prepareText() (layers [][]page, all []page, err error) {
 			patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return p.Addr >= im.lo && p.Addr < im.hi })
 		}
 	}
-	if layers, err = prepareLayers(s.p, patches); err != nil {
-		return nil, nil, err
-	}
-	all, err = preparePages(s.p, patches)
-	return layers, all, err
+	return prepareLayers(s.p, patches)
 }
 
 // errInTheWay: a thread stood inside a site.

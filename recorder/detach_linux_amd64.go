@@ -99,7 +99,7 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	if w.pages, w.foreign, err = restorePages(p, w.maps, sites); err != nil {
 		return nil, err
 	}
-	w.restorers = findRestorers(p, w.maps)
+	w.restorers = findRestorers(p, w.maps, r.inArena)
 	return w, nil
 }
 

@@ -27,6 +27,10 @@ type image struct {
 	loose  bool // it may be unloaded
 	// unchosen says that none of its functions is traced: it is there for its guards.
 	unchosen bool
+	// traced are its functions that are recorded, their IDs from first on, until an arena has them; guarded are those that
+	// are only guarded.
+	traced, guarded []probe.Selected
+	first           uint32
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
 }
@@ -249,30 +253,29 @@ func slides(o *object.Image, m process.Mapping) []uint64 {
 
 // compareText refuses functions whose code in memory isn't the file's: a debugger's breakpoint, another tool's patch.
 func (im *image) compareText(p *process.Process) error {
-	buf := make([]byte, 0)
 	for i := range im.plan {
 		if f := &im.plan[i]; probed(f) && !im.mapped(f) {
 			f.Refuse(probe.ReasonUnmapped, 0)
 		}
 	}
 	for _, m := range im.text {
-		size := int(m.Size())
-		if cap(buf) < size {
-			buf = make([]byte, size)
-		}
-		buf = buf[:size]
-		if _, err := p.ReadAt(buf, m.Start); err != nil {
-			return err
-		}
 		link := m.Start - im.slide
-		file, err := im.fileBytes(link, uint64(size))
+		file, err := im.fileBytes(link, m.Size())
 		if err != nil {
 			return err
 		}
-		if bytes.Equal(buf[:len(file)], file) {
+		same, err := holds(p, m.Start, file)
+		if err != nil {
+			return err
+		}
+		if same {
 			continue
 		}
-		im.refuseDiffering(link, buf[:len(file)], file)
+		buf := make([]byte, len(file))
+		if _, err := p.ReadAt(buf, m.Start); err != nil {
+			return err
+		}
+		im.refuseDiffering(link, buf, file)
 		if im.differed == nil {
 			im.differed = map[uint64]bool{}
 		}
@@ -283,6 +286,22 @@ func (im *image) compareText(p *process.Process) error {
 		}
 	}
 	return nil
+}
+
+// holds says whether that is what the process has at addr.
+func holds(p *process.Process, addr uint64, want []byte) (bool, error) {
+	buf := make([]byte, min(len(want), 1<<20))
+	for len(want) > 0 {
+		buf = buf[:min(len(want), len(buf))]
+		if _, err := p.ReadAt(buf, addr); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(buf, want[:len(buf)]) {
+			return false, nil
+		}
+		addr, want = addr+uint64(len(buf)), want[len(buf):]
+	}
+	return true, nil
 }
 
 // fileBytes returns what the file has for a mapped range, which at its end may be less.

@@ -47,38 +47,22 @@ func (s *session) shareCode(st *process.Stopped, fd uint64) error {
 
 // compiler makes probes when they are asked for.
 type compiler struct {
+	s      *session
 	memory *ring.Memory
-	slots  []lazySlot // by function ID
+	known  []uint64 // a bit for each function whose probe is made; nil when there is nothing to make
 	made   int
 	stop   atomic.Bool
 	done   chan struct{}
 }
 
-// lazySlot is where to make a function's probe; where is nil once it is made, and for functions without.
-type lazySlot struct {
-	where *uint64
-	word  uint64
-}
-
 // makeProbes begins to make probes; nothing is done for a session in which all exist.
 func (s *session) makeProbes() *compiler {
-	c := &compiler{memory: s.memory, done: make(chan struct{})}
+	c := &compiler{s: s, memory: s.memory, done: make(chan struct{})}
 	if !s.rt.Lazy {
 		close(c.done)
 		return c
 	}
-	most := uint32(0)
-	for _, a := range s.arenas {
-		for _, slot := range a.code.Slots {
-			most = max(most, slot.ID)
-		}
-	}
-	c.slots = make([]lazySlot, most+1)
-	for _, a := range s.arenas {
-		for _, slot := range a.code.Slots {
-			c.slots[slot.ID] = lazySlot{(*uint64)(unsafe.Pointer(&a.mem[slot.At-a.base])), slot.Word}
-		}
-	}
+	c.known = make([]uint64, ring.MaxFunctions/64)
 	go c.run()
 	return c
 }
@@ -102,8 +86,7 @@ func (c *compiler) run() {
 		seen := c.memory.Asked()
 		n := 0
 		c.memory.TakeAsked(func(id uint32) {
-			if int(id) < len(c.slots) && c.slots[id].where != nil {
-				c.make(id)
+			if c.make(id) {
 				n++
 			}
 		})
@@ -123,18 +106,26 @@ func (c *compiler) run() {
 	}
 }
 
-// make exchanges the words that make the function's slot its probe, and says so.
-func (c *compiler) make(id uint32) {
-	s := &c.slots[id]
-	atomic.StoreUint64(s.where, s.word)
+// make exchanges the words that make the function's slot its probe, and says so. It says whether there was anything to make: the
+// target may ask for whatever it likes.
+func (c *compiler) make(id uint32) bool {
+	if id >= ring.MaxFunctions || c.known[id/64]>>(id%64)&1 != 0 {
+		return false
+	}
+	slot, a := c.s.slotOf(id)
+	if slot == nil {
+		return false
+	}
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
 	c.memory.SetMade(id)
-	s.where = nil
+	c.known[id/64] |= 1 << (id % 64)
+	return true
 }
 
 // end ends the making of probes.
 func (c *compiler) end() {
 	c.stop.Store(true)
-	if c.slots != nil {
+	if c.known != nil {
 		c.memory.WakeAsked()
 	}
 	<-c.done
@@ -154,21 +145,11 @@ type lateNames struct {
 	r     *recording
 	count uint32   // of functions in the reel's table
 	ids   []uint32 // the reel's, by the target's; 0 for none yet
-	at    []place
 	fresh []reel.Function
 }
 
-// place is where a function is described.
-type place struct{ arena, index uint32 }
-
 func (r *recording) lateNames() {
-	n := &lateNames{r: r, ids: make([]uint32, r.result.Traced+1), at: make([]place, r.result.Traced+1)}
-	for i, a := range r.s.arenas {
-		for k := range a.fns {
-			n.at[a.fns[k].ID] = place{uint32(i), uint32(k)}
-		}
-	}
-	r.names = n
+	r.names = &lateNames{r: r, ids: make([]uint32, r.result.Traced+1)}
 }
 
 // translate gives events the reel's function IDs. Events of functions that there are not are left as they are: what reads
@@ -184,7 +165,8 @@ func (n *lateNames) translate(events []reel.Event) error {
 		}
 		if n.ids[id] == 0 {
 			n.ids[id] = next + uint32(len(n.fresh))
-			n.fresh = append(n.fresh, n.function(id))
+			g, k := n.r.s.find(id)
+			n.fresh = append(n.fresh, n.r.describe(g, k))
 		}
 		e.Word = n.ids[id]<<1 | e.Word&1
 	}
@@ -197,11 +179,6 @@ func (n *lateNames) translate(events []reel.Event) error {
 	}
 	n.count += uint32(len(n.fresh))
 	return err
-}
-
-func (n *lateNames) function(id uint32) reel.Function {
-	a := n.r.s.arenas[n.at[id].arena]
-	return n.r.describe(a, &a.fns[n.at[id].index])
 }
 
 // Append puts a thread's events into the reel.

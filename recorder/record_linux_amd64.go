@@ -1,12 +1,14 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -136,27 +138,30 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.s.images = images
 	r.result.Refused = map[string]int{}
-	chosen, guards := map[*image][]probe.Selected{}, map[*image][]probe.Selected{}
 	id := uint32(1)
 	var with []*image
 	for _, im := range images {
+		im.first = id
+		if !im.unchosen {
+			im.traced = make([]probe.Selected, 0, len(im.plan))
+		}
 		for i := range im.plan {
 			f := &im.plan[i]
 			if im.unchosen || !ch.function(f.Names(), f.Size) {
-				guards[im] = append(guards[im], guardOf(im, f)...)
+				im.guarded = append(im.guarded, guardOf(im, f)...)
 				continue
 			}
 			r.result.Seen++
 			if f.Tier == probe.TierNone {
 				r.result.Refused[f.Reason.String()]++
-				guards[im] = append(guards[im], guardOf(im, f)...)
+				im.guarded = append(im.guarded, guardOf(im, f)...)
 				continue
 			}
-			chosen[im] = append(chosen[im], probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
+			im.traced = append(im.traced, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
 			id++
 		}
-		im.unchosen = len(chosen[im]) == 0
-		if !im.unchosen || len(guards[im]) > 0 {
+		im.unchosen = len(im.traced) == 0
+		if !im.unchosen || len(im.guarded) > 0 {
 			with = append(with, im)
 		}
 	}
@@ -172,15 +177,10 @@ func (r *recording) choose(ctx context.Context) error {
 	r.s.arenas = groupImages(with)
 	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
-		for _, im := range a.images {
-			a.fns = append(append(a.fns, chosen[im]...), guards[im]...)
-		}
-		if r.s.rt.Lazy {
-			a.bound()
-		} else if err := a.measure(r.s.rt); err != nil {
-			return err
-		}
+		r.s.ranges = append(r.s.ranges, a.take()...)
+		a.bound()
 	}
+	slices.SortFunc(r.s.ranges, func(a, b idRange) int { return cmp.Compare(a.first, b.first) })
 	return r.setup()
 }
 
@@ -296,12 +296,11 @@ func (r *recording) create() error {
 
 // addFunctions writes the function table in the order of the IDs.
 func (r *recording) addFunctions() error {
-	table := make([]reel.Function, r.result.Traced)
-	for _, a := range r.s.arenas {
-		for i := range a.fns {
-			if f := &a.fns[i]; f.ID != 0 {
-				table[f.ID-1] = r.describe(a, f)
-			}
+	table := make([]reel.Function, 0, r.result.Traced)
+	for i := range r.s.ranges {
+		g := &r.s.ranges[i]
+		for k := range g.count {
+			table = append(table, r.describe(g, k))
 		}
 	}
 	first, err := r.w.AddFunctions(table)
@@ -311,15 +310,10 @@ func (r *recording) addFunctions() error {
 	return err
 }
 
-// describe is what the reel's table says of a function.
-func (r *recording) describe(a *arena, f *probe.Selected) reel.Function {
-	image := reel.ImageID(0)
-	for _, im := range a.images {
-		if im.probe == f.Image {
-			image = r.images[im]
-		}
-	}
-	return reel.Function{Name: f.Name, Image: image, Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
+// describe is what the reel's table says of a range's k-th function.
+func (r *recording) describe(g *idRange, k uint32) reel.Function {
+	f := &g.arena.fns[g.at+int(k)]
+	return reel.Function{Name: f.Name, Image: r.images[g.image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 }
 
 // abandon removes the reel of a recording that never began.

@@ -13,8 +13,8 @@ import (
 // the first byte of text changes.
 //
 // Layout, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
-// then per arena base, size of its code (u64 each); then per patch address u64, length u8, kind u8 (0, patchIsland or patchHosted), level u8, five bytes of
-// zero, old bytes [8], new bytes [8].
+// then per arena base, size of its code (u64 each); then per patch address u64, old bytes [5], new bytes [5], length u8, kind u8 (0, patchIsland or patchHosted),
+// level u8, three bytes of zero.
 type recovery struct {
 	arenas  []span
 	patches []probe.Patch
@@ -24,10 +24,10 @@ type span struct{ base, size uint64 }
 
 const (
 	recoveryMagic   = 0x79726576_6f636572 // "recovery"
-	recoveryVersion = 2
+	recoveryVersion = 3
 	recoveryHeader  = 24
 	recoveryArena   = 16
-	recoveryPatch   = 32
+	recoveryPatch   = 24
 	patchIsland     = 1
 	patchHosted     = 2
 )
@@ -49,20 +49,21 @@ func (r *recovery) put(buf []byte) error {
 		le.PutUint64(buf[at+8:], a.size)
 		at += recoveryArena
 	}
-	for _, p := range r.patches {
+	for i := range r.patches {
+		p := &r.patches[i]
 		e := buf[at : at+recoveryPatch]
 		clear(e)
 		le.PutUint64(e, p.Addr)
-		e[8] = byte(len(p.New()))
+		e[18] = byte(len(p.New()))
 		switch {
 		case p.Island:
-			e[9] = patchIsland
+			e[19] = patchIsland
 		case p.Hosted:
-			e[9] = patchHosted
+			e[19] = patchHosted
 		}
-		e[10] = p.Level
-		copy(e[16:24], p.Old())
-		copy(e[24:32], p.New())
+		e[20] = p.Level
+		copy(e[8:13], p.Old())
+		copy(e[13:18], p.New())
 		at += recoveryPatch
 	}
 	le.PutUint32(buf[12:], recoveryVersion)
@@ -100,12 +101,12 @@ func parseRecovery(buf []byte) (*recovery, error) {
 	}
 	for range np {
 		e := buf[at : at+recoveryPatch]
-		n := int(e[8])
+		n := int(e[18])
 		if n == 0 || n > probe.MaxPatch {
 			return nil, fmt.Errorf("recovery record has a patch of %d bytes", n)
 		}
-		p := probe.NewPatch(le.Uint64(e), e[16:16+n], e[24:24+n])
-		p.Island, p.Hosted, p.Level = e[9] == patchIsland, e[9] == patchHosted, e[10]
+		p := probe.NewPatch(le.Uint64(e), e[8:8+n], e[13:13+n])
+		p.Island, p.Hosted, p.Level = e[19] == patchIsland, e[19] == patchHosted, e[20]
 		r.patches = append(r.patches, p)
 		at += recoveryPatch
 	}

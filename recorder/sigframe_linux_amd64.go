@@ -32,14 +32,15 @@ type interrupted struct {
 }
 
 // findRestorers returns the addresses that handlers return to, by which their frames are known. It reads all text, so it is
-// done before the process is stopped: the C library that has installed the handlers is there by then.
-func findRestorers(p *process.Process, maps []process.Mapping) []uint64 {
+// done before the process is stopped: the C library that has installed the handlers is there by then. Arenas are left out: reading
+// the memory of a memfd that nothing was written to would allocate it.
+func findRestorers(p *process.Process, maps []process.Mapping, inArena func(addr uint64) bool) []uint64 {
 	const overlap = 8 // the longer code, less a byte
 	var found []uint64
 	buf := make([]byte, 1<<20)
 	for i := range maps {
 		m := &maps[i]
-		if m.Perm&process.PermExec == 0 || m.Inode == 0 {
+		if m.Perm&process.PermExec == 0 || m.Inode == 0 || inArena(m.Start) {
 			continue
 		}
 		for at := m.Start; at < m.End; at += uint64(len(buf)) - overlap {

@@ -22,73 +22,118 @@ type memory interface {
 	WriteAt(buf []byte, addr uint64) (int, error)
 }
 
-// preparePages reads the pages that the patches lie on and applies them to copies. No patch of a site crosses a page,
-// so each write of a page does whole sites, or none if we are killed before it. It fails when the bytes there aren't
-// the patches' old ones.
-func preparePages(mem memory, patches []probe.Patch) ([]page, error) {
-	sorted := slices.Clone(patches)
-	slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
+// byAddress returns the patches in the order of their addresses, the slice itself if they are. They are few runs in order, as
+// a rule: the islands and the sites of each arena.
+func byAddress(patches []probe.Patch) []probe.Patch {
+	const few = 16
+	var runs [][]probe.Patch
+	for from, i := 0, 1; i <= len(patches); i++ {
+		if i == len(patches) || patches[i].Addr < patches[i-1].Addr {
+			runs = append(runs, patches[from:i])
+			from = i
+		}
+	}
+	if len(runs) <= 1 {
+		return patches
+	}
+	if len(runs) > few {
+		sorted := slices.Clone(patches)
+		slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
+		return sorted
+	}
+	sorted := make([]probe.Patch, 0, len(patches))
+	for len(runs) > 0 {
+		least := 0
+		for i := range runs {
+			if runs[i][0].Addr < runs[least][0].Addr {
+				least = i
+			}
+		}
+		sorted = append(sorted, runs[least][0])
+		if runs[least] = runs[least][1:]; len(runs[least]) == 0 {
+			runs = slices.Delete(runs, least, least+1)
+		}
+	}
+	return sorted
+}
+
+// pagesOf makes the pages that patches in the order of their addresses lie on.
+func pagesOf(sorted []probe.Patch) []page {
 	var pages []page
 	for i := range sorted {
-		p := &sorted[i]
-		addr := p.Addr &^ (pageSize - 1)
-		if p.Addr-addr+uint64(len(p.New())) > pageSize {
-			return nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
-		}
+		addr := sorted[i].Addr &^ (pageSize - 1)
 		if n := len(pages); n == 0 || pages[n-1].addr != addr {
 			pages = append(pages, page{addr: addr})
 		}
 	}
-	buf := make([]byte, 2*pageSize*len(pages))
+	// Side by side, so that runs of them are read and written without being copied, see joined.
+	size := pageSize * len(pages)
+	buf := make([]byte, 2*size)
 	for i := range pages {
-		pages[i].old = buf[2*i*pageSize:][:pageSize:pageSize]
-		pages[i].new = buf[(2*i+1)*pageSize:][:pageSize:pageSize]
+		pages[i].old = buf[i*pageSize : (i+1)*pageSize]
+		pages[i].new = buf[size+i*pageSize : size+(i+1)*pageSize]
 	}
-	if err := readPages(mem, pages); err != nil {
-		return nil, err
-	}
-	k := 0
-	for i := range pages {
-		copy(pages[i].new, pages[i].old)
-		for ; k < len(sorted) && sorted[k].Addr-pages[i].addr < pageSize; k++ {
-			p := &sorted[k]
-			at := pages[i].new[p.Addr-pages[i].addr:][:len(p.New())]
-			if !bytes.Equal(at, p.Old()) {
-				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
-			}
-			copy(at, p.New())
-		}
-	}
-	return pages, nil
+	return pages
 }
 
-// layers are the pages to be written one after the other, so that at every moment, should the writing end there, all that is
+// crosses says whether the patch isn't all on one page.
+func crosses(p *probe.Patch) bool { return p.Addr%pageSize+uint64(len(p.New())) > pageSize }
+
+// prepareLayers reads the pages that the patches lie on and applies them to copies. No patch of a site crosses a page, so
+// each write of a page does whole sites, or none if we are killed before it. It fails when the bytes there aren't the
+// patches' old ones.
+//
+// The layers are the pages to be written one after the other, so that at every moment, should the writing end there, all that is
 // written leads to, and relies on, what is written already: first islands, then most sites, then those of higher levels.
-func prepareLayers(mem memory, patches []probe.Patch) (layers [][]page, err error) {
-	most := uint8(1)
-	for i := range patches {
-		most = max(most, patches[i].Level)
+// all are the pages as they are in the end.
+func prepareLayers(mem memory, patches []probe.Patch) (layers [][]page, all []page, err error) {
+	sorted := byAddress(patches)
+	all = pagesOf(sorted)
+	if err := readPages(mem, all); err != nil {
+		return nil, nil, err
 	}
-	for level := range most + 1 {
-		on := map[uint64]bool{} // pages with patches of the level
-		for i := range patches {
-			if patches[i].Level == level {
-				on[patches[i].Addr&^(pageSize-1)] = true
+	for i := range all {
+		pg := &all[i]
+		n := 0
+		for ; n < len(sorted) && sorted[n].Addr-pg.addr < pageSize; n++ {
+			p := &sorted[n]
+			if crosses(p) {
+				return nil, nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
+			}
+			if at := pg.old[p.Addr-pg.addr:][:len(p.Old())]; !bytes.Equal(at, p.Old()) {
+				return nil, nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
 			}
 		}
-		var some []probe.Patch
+		layers = pg.layer(layers, sorted[:n])
+		sorted = sorted[n:]
+	}
+	return layers, all, nil
+}
+
+// layer applies the patches to the page, level by level, and adds what it is then to the layers.
+func (pg *page) layer(layers [][]page, patches []probe.Patch) [][]page {
+	copy(pg.new, pg.old)
+	for level, left := uint8(0), len(patches); left > 0; level++ {
+		before := left
 		for i := range patches {
-			if p := &patches[i]; p.Level <= level && on[p.Addr&^(pageSize-1)] {
-				some = append(some, *p)
+			if p := &patches[i]; p.Level == level {
+				copy(pg.new[p.Addr-pg.addr:], p.New())
+				left--
 			}
 		}
-		pages, err := preparePages(mem, some)
-		if err != nil {
-			return nil, err
+		if left == before {
+			continue
 		}
-		layers = append(layers, pages)
+		for len(layers) <= int(level) {
+			layers = append(layers, nil)
+		}
+		after := pg.new
+		if left > 0 {
+			after = slices.Clone(after)
+		}
+		layers[level] = append(layers[level], page{addr: pg.addr, old: pg.old, new: after})
 	}
-	return layers, nil
+	return layers
 }
 
 // runs calls f with each run of pages that follow one another.
@@ -106,9 +151,28 @@ func runs(pages []page, f func(run []page) error) error {
 	return nil
 }
 
+// joined returns one side of a run of pages, if its bytes are side by side in memory, else nil.
+func joined(run []page, side func(*page) []byte) []byte {
+	all := side(&run[0])
+	if cap(all) < len(run)*pageSize {
+		return nil
+	}
+	all = all[:len(run)*pageSize]
+	for i := range run {
+		if &all[i*pageSize] != &side(&run[i])[0] {
+			return nil
+		}
+	}
+	return all
+}
+
 func readPages(mem memory, pages []page) error {
 	var buf []byte
 	return runs(pages, func(run []page) error {
+		if all := joined(run, oldSide); all != nil {
+			_, err := mem.ReadAt(all, run[0].addr)
+			return err
+		}
 		buf = slices.Grow(buf[:0], len(run)*pageSize)[:len(run)*pageSize]
 		if _, err := mem.ReadAt(buf, run[0].addr); err != nil {
 			return err
@@ -124,15 +188,20 @@ func readPages(mem memory, pages []page) error {
 func writePages(mem memory, pages []page, side func(*page) []byte) error {
 	var buf []byte
 	return runs(pages, func(run []page) error {
-		buf = buf[:0]
-		for i := range run {
-			buf = append(buf, side(&run[i])...)
+		all := joined(run, side)
+		if all == nil {
+			buf = buf[:0]
+			for i := range run {
+				buf = append(buf, side(&run[i])...)
+			}
+			all = buf
 		}
-		_, err := mem.WriteAt(buf, run[0].addr)
+		_, err := mem.WriteAt(all, run[0].addr)
 		return err
 	})
 }
 
+func oldSide(p *page) []byte { return p.old }
 func newSide(p *page) []byte { return p.new }
 
 // sameMemory leaves out the pages that are not, in the maps of now, what they were in the maps of before: a library was
@@ -188,13 +257,8 @@ func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pa
 		m := mappingAt(maps, p.Addr)
 		return m == nil || m.Perm&process.PermExec == 0
 	})
-	slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
-	for i := range sorted {
-		addr := sorted[i].Addr &^ (pageSize - 1)
-		if n := len(pages); n == 0 || pages[n-1].addr != addr {
-			pages = append(pages, page{addr: addr, old: make([]byte, pageSize), new: make([]byte, pageSize)})
-		}
-	}
+	sorted = byAddress(sorted)
+	pages = pagesOf(sorted)
 	if err := readPages(mem, pages); err != nil {
 		return nil, 0, err
 	}
@@ -204,7 +268,7 @@ func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pa
 		copy(pg.new, pg.old)
 		for ; k < len(sorted) && sorted[k].Addr-pg.addr < pageSize; k++ {
 			p := &sorted[k]
-			if p.Addr-pg.addr+uint64(len(p.New())) > pageSize {
+			if crosses(p) {
 				foreign++ // no recorder wrote this
 				continue
 			}
@@ -248,16 +312,20 @@ func (im *image) verifyText(p *process.Process) (bool, error) {
 		if !sameMapping(im.text, now, m.Start) {
 			continue
 		}
-		buf := make([]byte, m.Size())
-		if _, err := p.ReadAt(buf, m.Start); err != nil {
-			return false, err
-		}
 		file, err := im.fileBytes(m.Start-im.slide, m.Size())
 		if err != nil {
 			return false, err
 		}
-		if bytes.Equal(buf[:len(file)], file) {
+		same, err := holds(p, m.Start, file)
+		if err != nil {
+			return false, err
+		}
+		if same {
 			continue
+		}
+		buf := make([]byte, len(file))
+		if _, err := p.ReadAt(buf, m.Start); err != nil {
+			return false, err
 		}
 		for i := range file {
 			if buf[i] != file[i] && !im.differed[m.Start+uint64(i)] {

@@ -48,8 +48,9 @@ type span64 struct{ start, end uint64 }
 const InlineLimit = 256
 
 // Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
-// result's size does not depend on base. It keeps fns, whose images must stay open while it is in use.
-func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
+// result's size does not depend on base. It keeps fns, whose images must stay open while it is in use. The code is put into buf
+// if it has room, else elsewhere; buf may be nil.
+func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error) {
 	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
 	sites, islands := 0, 0
 	for i := range fns {
@@ -63,7 +64,10 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	if len(fns) <= InlineLimit {
 		room = 128
 	}
-	c := &coder{Asm: amd64.NewAsm(base, make([]byte, 0, 4096+sites*room)), rt: &rt}
+	if buf == nil {
+		buf = make([]byte, 0, 4096+sites*room)
+	}
+	c := &coder{Asm: amd64.NewAsm(base, buf[:0]), rt: &rt}
 	rt.Slow = c.emitSlow()
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
 		rt.guard = c.emitGuard(rt.nap)
@@ -80,6 +84,7 @@ func Compile(base uint64, rt Runtime, fns []Selected) (*Code, error) {
 	}
 	if rt.Lazy {
 		c.emitLazy(fns)
+		c.slots = make([]entrySlot, 0, len(fns))
 	}
 	code.Patches = make([]Patch, 0, sites+islands)
 	s := &stub{coder: c, code: code}

@@ -131,7 +131,7 @@ func checkPlan(t *testing.T, fns []Function, im *Image) {
 			selected = append(selected, Selected{Function: f, Image: im, ID: uint32(i + 1)})
 		}
 	}
-	code, err := Compile(0x100000, Runtime{Gate: 0x200000, Ring: 1 << 40}, selected)
+	code, err := Compile(0x100000, Runtime{Gate: 0x200000, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		return // operands that lead nowhere near
 	}

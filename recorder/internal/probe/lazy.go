@@ -22,16 +22,16 @@ import (
 // Slot is the entry of a function whose probe is made on its first call.
 type Slot struct {
 	ID   uint32
-	At   uint64 // a multiple of 8
+	At   uint32 // offset in the code, a multiple of 8
 	Word uint64 // what is to stand there then
 }
 
-// entrySlot is a slot being made. One of routine and ask is 0.
+// entrySlot is a slot being made.
 type entrySlot struct {
 	id      uint32
-	start   uint64
-	routine uint64 // that the call is to lead to then
-	ask     uint64 // where the jump leads that is there until then
+	start   uint32 // offset in the code
+	ask     uint32 // where the jump leads that is there until then; 0 where it is a call that is changed
+	spDelta int32  // of the event routine that the call is to lead to then
 }
 
 // callEnd is where, from the slot's start, the call of an event routine ends: RAX is saved, the word goes to EAX.
@@ -47,7 +47,7 @@ func (c *coder) slotStart() {
 
 // sharedSlot appends an entry's event by a shared routine.
 func (c *coder) sharedSlot(id uint32, spDelta int32) {
-	c.slots = append(c.slots, entrySlot{id: id, start: c.PC(), routine: c.rt.entries[spDelta]})
+	c.slots = append(c.slots, entrySlot{id: id, start: uint32(c.Len()), spDelta: spDelta})
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.MovImm32(amd64.RAX, word(id, false))
 	c.CallTo(c.rt.generic[0])
@@ -57,9 +57,9 @@ func (c *coder) sharedSlot(id uint32, spDelta int32) {
 // done is where the event ends.
 func (c *coder) inlineSlot(id uint32, done amd64.Label) {
 	k, start := len(c.slots), c.PC()
-	c.slots = append(c.slots, entrySlot{id: id, start: start})
+	c.slots = append(c.slots, entrySlot{id: id, start: uint32(c.Len())})
 	c.cold = append(c.cold, func() {
-		c.slots[k].ask = c.PC()
+		c.slots[k].ask = uint32(c.Len())
 		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 		c.MovImm32(amd64.RAX, word(id, false))
 		c.CallTo(c.rt.generic[1])
@@ -71,22 +71,22 @@ func (c *coder) inlineSlot(id uint32, done amd64.Label) {
 // settle turns the slots in finished code into what they are before the probes are made.
 func (code *Code) settle(slots []entrySlot) {
 	le := binary.LittleEndian
+	code.Slots = make([]Slot, 0, len(slots))
 	for _, s := range slots {
-		at := s.start - code.Base
-		if s.routine != 0 {
+		at := s.start
+		if s.ask == 0 {
 			at += callEnd - 8 // the word that ends with the call
 		}
 		w := code.Bytes[at:][:8]
-		if s.routine != 0 {
-			was := [8]byte(w)
-			le.PutUint32(w[4:], uint32(s.routine-(s.start+callEnd)))
-			code.Slots = append(code.Slots, Slot{s.id, code.Base + at, le.Uint64(w)})
-			copy(w, was[:])
-			continue
+		made := le.Uint64(w)
+		if s.ask == 0 {
+			routine := code.rt.entries[s.spDelta] - code.Base
+			made = made&(1<<32-1) | uint64(uint32(routine)-(s.start+callEnd))<<32
+		} else {
+			w[0] = 0xE9
+			le.PutUint32(w[1:], s.ask-(s.start+nearJump))
 		}
-		code.Slots = append(code.Slots, Slot{s.id, code.Base + at, le.Uint64(w)})
-		w[0] = 0xE9
-		le.PutUint32(w[1:], uint32(s.ask-(s.start+nearJump)))
+		code.Slots = append(code.Slots, Slot{s.id, at, made})
 	}
 }
 

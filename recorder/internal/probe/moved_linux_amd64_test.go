@@ -152,12 +152,12 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 		r.names[id] = f.Name
 	}
 	rt := Runtime{TIDOffset: tidOffsetOf(t, path), Gate: testArena + 1<<24, Ring: testRing, Lossless: true}
-	first, err := Compile(testArena, rt, fns)
+	first, err := Compile(testArena, rt, fns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rt.Gate = gateFor(first.Bytes)
-	code, err := Compile(testArena, rt, fns)
+	code, err := Compile(testArena, rt, fns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

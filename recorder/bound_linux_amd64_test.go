@@ -1,0 +1,73 @@
+package recorder
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// An arena's size is fixed before its code is made.
+func TestArenasHaveRoomForTheirCode(t *testing.T) {
+	for _, path := range realLibraries(t) {
+		name := filepath.Base(path)
+		o, err := object.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		im, err := probe.NewImage(o, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := im.Plan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const slide = 0x555500000000
+		var all []probe.Selected
+		for i := range plan {
+			if plan[i].Tier != probe.TierNone {
+				all = append(all, probe.Selected{Function: &plan[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
+			}
+		}
+		for _, n := range []int{1, 16, probe.InlineLimit, probe.InlineLimit + 1, len(all)} {
+			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
+				for _, lazy := range []bool{false, true} {
+					a := &arena{fns: all[from : from+n], base: slide + 1<<28}
+					a.bound()
+					if err := a.compile(probe.Runtime{Ring: 1 << 40, Lazy: lazy, Gates: []uint64{a.gate()}}); err != nil {
+						t.Fatalf("%s, %d functions from %s on: %v", name, n, all[from].Name, err)
+					}
+					if n == len(all) {
+						t.Logf("%s, lazy %v: %d bytes, room for %d", name, lazy, len(a.code.Bytes), a.size)
+						if a.size > 4*uint64(len(a.code.Bytes)) {
+							t.Errorf("%s, lazy %v: %d bytes in room for %d", name, lazy, len(a.code.Bytes), a.size)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// realLibraries are libraries that are on most machines.
+func realLibraries(t *testing.T) []string {
+	var found []string
+	for _, name := range []string{"libc.so.6", "libstdc++.so.6"} {
+		for _, dir := range []string{"/lib/x86_64-linux-gnu/", "/lib64/", "/usr/lib/"} {
+			if path, err := filepath.EvalSymlinks(dir + name); err == nil {
+				found = append(found, path)
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		realtest.Need(t, realtest.GXX)
+		t.Fatal(os.ErrNotExist)
+	}
+	return found
+}

@@ -1,0 +1,64 @@
+package recorder
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// idRange is where the functions of one image are that are recorded. Their IDs follow one another.
+type idRange struct {
+	first, count uint32
+	image        *image
+	arena        *arena
+	at           int // index of the first in arena.fns
+	slot         int // and in its code's Slots, of which each has one when probes are made on the first call
+}
+
+// take takes over the functions of the arena's images.
+func (a *arena) take() []idRange {
+	n, slot := 0, 0
+	for _, im := range a.images {
+		n += len(im.traced) + len(im.guarded)
+	}
+	var ranges []idRange
+	for _, im := range a.images {
+		if len(im.traced) > 0 {
+			ranges = append(ranges, idRange{im.first, uint32(len(im.traced)), im, a, len(a.fns), slot})
+			slot += len(im.traced)
+		}
+		if len(a.fns) == 0 && cap(im.traced) >= n {
+			a.fns = im.traced
+		} else {
+			a.fns = append(slices.Grow(a.fns, n-len(a.fns)), im.traced...)
+		}
+		a.fns = append(a.fns, im.guarded...)
+		im.traced, im.guarded = nil, nil
+	}
+	return ranges
+}
+
+// find returns the range that has an ID, and the ID's index in it; nil if none has.
+func (s *session) find(id uint32) (g *idRange, k uint32) {
+	i, found := slices.BinarySearchFunc(s.ranges, id, func(g idRange, id uint32) int { return cmp.Compare(g.first, id) })
+	if !found {
+		i--
+	}
+	if i < 0 || id-s.ranges[i].first >= s.ranges[i].count {
+		return nil, 0
+	}
+	return &s.ranges[i], id - s.ranges[i].first
+}
+
+// slotOf returns the slot of the function with that ID, and its arena; nil if there is none.
+func (s *session) slotOf(id uint32) (*probe.Slot, *arena) {
+	g, k := s.find(id)
+	if g == nil {
+		return nil, nil
+	}
+	if i := g.slot + int(k); i < len(g.arena.code.Slots) && g.arena.code.Slots[i].ID == id {
+		return &g.arena.code.Slots[i], g.arena
+	}
+	return nil, nil
+}
