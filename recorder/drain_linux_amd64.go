@@ -51,7 +51,17 @@ func (r *recording) newDrain() *drain {
 	st, err := r.s.p.Status()
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
 	d.drainer = ring.NewDrainer(r.s.memory, d.open)
+	d.drainer.Ran = d.ran
 	return d
+}
+
+// ran is how much processor time a thread has used, by its ID in the target's namespace.
+func (d *drain) ran(nstid int) (time.Duration, bool) {
+	k := d.known[nstid]
+	if k == nil {
+		return 0, false
+	}
+	return process.ThreadRan(d.r.s.p.Pid(), k.tid)
 }
 
 // open starts a thread's part of the reel.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -305,6 +306,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 		d.threads = append(d.threads, k)
 		return k, nil
 	})
+	d.drainer.Ran = func(tid int) (time.Duration, bool) { return process.ThreadRan(d.cmd.Process.Pid, tid) }
 	var args []string
 	for _, f := range funcs {
 		args = append(args, fmt.Sprintf("%x", f))

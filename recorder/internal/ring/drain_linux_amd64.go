@@ -22,6 +22,9 @@ type Sink interface {
 // The target can write anything into the memory, and nothing that it writes is believed: indexes are checked, a chunk
 // has one owner at a time, and every loop is bounded.
 type Drainer struct {
+	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
+	Ran func(tid int) (time.Duration, bool)
+
 	m       *Memory
 	open    func(tid int, name string) (Sink, error)
 	threads map[int]*thread
@@ -48,6 +51,7 @@ type thread struct {
 	pos       int        // of the next event in it
 	torn      *tornChunk // the chunk's holes, nil when it has none
 	holeSince time.Time
+	holeRan   time.Duration // what the thread had run by then, -1 when that isn't known
 	dropped   uint64
 	lost      uint64
 	holed     bool // events of its chunk were passed over
@@ -63,8 +67,10 @@ type tornChunk struct {
 
 const (
 	// holePatience is how long a thread may take from claiming an event to writing it, once it has claimed another,
-	// which only a signal handler in between does.
+	// which only a signal handler in between does. It is the thread's own time where that is known: on a busy machine a
+	// handler may have to wait for a processor for longer. For one that waits for something else there is mostPatience.
 	holePatience = 100 * time.Millisecond
+	mostPatience = 10 * time.Second
 	// maxRun is how many chunks of one thread are drained before the others have their turn: some 15 ms of work.
 	maxRun = 256
 )
@@ -260,9 +266,9 @@ func (d *Drainer) passHole(t *thread, moved, final bool) bool {
 			return false
 		}
 		if t.holeSince.IsZero() {
-			t.holeSince = time.Now()
+			t.holeSince, t.holeRan = time.Now(), d.ran(t)
 		}
-		if time.Since(t.holeSince) < holePatience {
+		if !d.longAgo(t) {
 			return false
 		}
 	}
@@ -284,6 +290,26 @@ func (d *Drainer) passHole(t *thread, moved, final bool) bool {
 	t.pos = at
 	t.holeSince = time.Time{}
 	return true
+}
+
+// ran is how long the thread has run so far, -1 when that isn't known.
+func (d *Drainer) ran(t *thread) time.Duration {
+	if d.Ran != nil {
+		if ran, ok := d.Ran(t.tid); ok {
+			return ran
+		}
+	}
+	return -1
+}
+
+// longAgo says whether the thread has had time enough to fill its hole.
+func (d *Drainer) longAgo(t *thread) bool {
+	since := time.Since(t.holeSince)
+	if since < holePatience || since >= mostPatience || t.holeRan < 0 {
+		return since >= holePatience
+	}
+	now := d.ran(t)
+	return now < 0 || now-t.holeRan >= holePatience
 }
 
 // tear notes that the thread may still write the event at hole.
