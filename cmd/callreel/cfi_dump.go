@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/internal/safejson"
 )
 
 func newCFIDump() *cobra.Command {
-	var asJSON bool
-	var arch string
+	var l cfiLookup
 	c := &cobra.Command{
 		Use:   "dump FILE [ADDR…]",
 		Short: "Print the rows of all FDEs, or of those that describe link addresses",
@@ -27,25 +27,19 @@ nothing describes is said so, and makes the exit code 1.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			list, err := addresses(args[1:])
-			if err != nil {
-				return err
-			}
-			f, err := openCFI(args[0], arch)
+			f, list, err := l.open(args)
 			if err != nil {
 				return err
 			}
 			defer f.image.Close()
-			d := dumper{f: f, w: bufio.NewWriter(c.OutOrStdout()), json: asJSON}
+			d := dumper{f: f, w: bufio.NewWriter(c.OutOrStdout()), json: l.json}
 			if err := d.dump(list); err != nil {
 				return err
 			}
 			return d.w.Flush()
 		},
 	}
-	fl := c.Flags()
-	fl.BoolVar(&asJSON, "json", false, "write JSON, one object a range of code")
-	fl.StringVar(&arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+	l.add(c, "write JSON, one object a range of code")
 	return c
 }
 
@@ -163,7 +157,7 @@ func (d *dumper) writeJSON(section string, start, end uint64, rows func(func(*cf
 	count := 0
 	damage := rows(func(r *cfi.Row) bool {
 		var text []byte
-		if text, failed = jsonText(dumpedRow{address(r.Start), d.f.textOf(r)}); failed != nil {
+		if text, failed = safejson.Marshal(dumpedRow{address(r.Start), d.f.textOf(r)}); failed != nil {
 			return false
 		}
 		if count++; count > 1 {
@@ -177,7 +171,7 @@ func (d *dumper) writeJSON(section string, start, end uint64, rows func(func(*cf
 	}
 	d.w.WriteByte(']')
 	if damage != nil {
-		text, err := jsonText(damage.Error())
+		text, err := safejson.Marshal(damage.Error())
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/callreel/callreel/cfi/lint"
 	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/object"
 )
 
@@ -96,7 +97,7 @@ func writeLint(w io.Writer, path, format string, result *lint.Result) error {
 
 // lintJSON streams the findings behind what was read.
 func lintJSON(b *bufio.Writer, path string, result *lint.Result) error {
-	name, err := jsonText(path)
+	name, err := safejson.Marshal(path)
 	if err != nil {
 		return err
 	}

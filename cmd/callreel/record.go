@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/recorder"
 	"github.com/callreel/callreel/reel"
 )
@@ -179,7 +180,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 func (f *recordFlags) write(c *cobra.Command, r *recorder.Result, command bool) error {
 	s := f.summarize(r, command)
 	if f.summary != "" {
-		text, err := jsonText(s)
+		text, err := safejson.Marshal(s)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/export"
+	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/sampler"
 	"github.com/callreel/callreel/unwind"
 )
@@ -129,7 +130,7 @@ func (f *sampleFlags) write(c *cobra.Command, s *sampleSummary, command bool, co
 		s.ExitCode = &code
 	}
 	if f.summary != "" {
-		text, err := jsonText(s)
+		text, err := safejson.Marshal(s)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/sampler"
 	"github.com/callreel/callreel/unwind"
 )
@@ -46,7 +47,7 @@ type (
 
 func stacksJSON(w io.Writer, c *sampler.Capture) error {
 	b := bufio.NewWriter(w)
-	name, err := jsonText(c.Name)
+	name, err := safejson.Marshal(c.Name)
 	if err != nil {
 		return err
 	}
