@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/callreel/callreel/internal/safejson"
 )
@@ -16,6 +17,21 @@ func writeJSON(w io.Writer, v any) error {
 	}
 	_, err = w.Write(append(text, '\n'))
 	return err
+}
+
+// writeSummary writes v to the file that --summary names, if any.
+func writeSummary(path string, v any) error {
+	if path == "" {
+		return nil
+	}
+	text, err := safejson.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("callreel: writing the summary: %w", err)
+	}
+	return nil
 }
 
 // jsonList streams a key and its list, an item a line.

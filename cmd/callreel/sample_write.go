@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/export"
-	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/sampler"
 	"github.com/callreel/callreel/unwind"
 )
@@ -129,14 +127,8 @@ func (f *sampleFlags) write(c *cobra.Command, s *sampleSummary, command bool, co
 	if command {
 		s.ExitCode = &code
 	}
-	if f.summary != "" {
-		text, err := safejson.Marshal(s)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.summary, append(text, '\n'), 0o644); err != nil {
-			return fmt.Errorf("callreel: writing the summary: %w", err)
-		}
+	if err := writeSummary(f.summary, s); err != nil {
+		return err
 	}
 	switch {
 	case f.json:
