@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -13,11 +11,7 @@ import (
 )
 
 // leafTarget is bench/target/leaf.c, running and waiting for orders.
-type leafTarget struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
+type leafTarget struct{ *conversation }
 
 // buildLeaf compiles bench/target/leaf.c and returns the binary's path.
 func buildLeaf(ctx context.Context, c config, name, compiler string, flags ...string) (string, error) {
@@ -34,32 +28,23 @@ func startLeaf(ctx context.Context, c config) (*leafTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &leafTarget{cmd: exec.CommandContext(ctx, path)}
-	if t.in, err = t.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	stdout, err := t.cmd.StdoutPipe()
+	t, err := converse(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	t.out = bufio.NewReader(stdout)
-	return t, t.cmd.Start()
+	return &leafTarget{t}, nil
 }
 
 // measure returns the nanoseconds of thread CPU time of one call.
 func (t *leafTarget) measure(mode string, calls int64) (float64, error) {
-	if _, err := fmt.Fprintf(t.in, "%s %d\n", mode, calls); err != nil {
-		return 0, fmt.Errorf("leaf target: %w", err)
+	if err := t.say(fmt.Sprintf("%s %d", mode, calls)); err != nil {
+		return 0, err
 	}
-	line, err := t.out.ReadString('\n')
+	line, err := t.hear()
 	if err != nil {
-		return 0, fmt.Errorf("leaf target: %w", err)
+		return 0, err
 	}
 	return strconv.ParseFloat(strings.TrimSpace(line), 64)
-}
-
-func (t *leafTarget) end() error {
-	return errors.Join(t.in.Close(), t.cmd.Wait())
 }
 
 // A clockCost is what a traced call costs with one setting of --clock.

@@ -48,9 +48,6 @@ func openSession(pid int) (*session, error) {
 	if err == nil && st.Seccomp == 1 {
 		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, ErrRefused)
 	}
-	if err == nil {
-		err = p.PrepareSyscalls()
-	}
 	if err != nil {
 		s.close()
 		return nil, err
@@ -100,9 +97,9 @@ func (s *session) prepare() (layers [][]page, all []page, err error) {
 		return nil, nil, err
 	}
 	for try := 0; ; try++ {
-		layers, all, err = s.prepareText()
-		if (errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)) && try < leftRetries {
-			time.Sleep(time.Millisecond) // a library went just then
+		layers, all, err = s.prepareText(try >= leftRetries)
+		if libraryWent(err) && try < leftRetries {
+			time.Sleep(time.Millisecond)
 			continue
 		}
 		if err == nil {
@@ -132,18 +129,37 @@ func (s *session) own(pages []page) {
 	}
 }
 
-// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out.
-func (s *session) prepareText() (layers [][]page, all []page, err error) {
+// libraryWent says whether an error is what comes of a library's going while its text is read.
+func libraryWent(err error) bool {
+	return errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)
+}
+
+// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out; at the
+// last try also those that may be unloaded and can't be read as they were planned: another may be in their place.
+func (s *session) prepareText(last bool) (layers [][]page, all []page, err error) {
 	if s.maps, err = s.p.Maps(); err != nil {
 		return nil, nil, err
 	}
 	patches := s.patches
 	for _, im := range s.images {
-		if im.loose && slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, s.maps, m.Start) }) {
-			patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return p.Addr >= im.lo && p.Addr < im.hi })
+		if !im.loose {
+			continue
+		}
+		away := slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, s.maps, m.Start) })
+		if !away && last {
+			_, _, err := prepareLayers(s.p, patchesOf(patches, im, true))
+			away = libraryWent(err)
+		}
+		if away {
+			patches = patchesOf(patches, im, false)
 		}
 	}
 	return prepareLayers(s.p, patches)
+}
+
+// patchesOf returns those patches that are in the image, or those that are not.
+func patchesOf(patches []probe.Patch, im *image, in bool) []probe.Patch {
+	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return (p.Addr >= im.lo && p.Addr < im.hi) != in })
 }
 
 // errInTheWay: a thread stood inside a site.

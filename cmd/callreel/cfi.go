@@ -99,3 +99,24 @@ func (f *cfiFile) textOf(r *cfi.Row) rowText {
 	}
 	return t
 }
+
+// cfiLookup is what the verbs that look addresses up in a file have in common.
+type cfiLookup struct {
+	json bool
+	arch string
+}
+
+func (l *cfiLookup) add(c *cobra.Command, jsonUsage string) {
+	c.Flags().BoolVar(&l.json, "json", false, jsonUsage)
+	c.Flags().StringVar(&l.arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+}
+
+// open opens the file that args begin with, and reads the addresses behind it.
+func (l *cfiLookup) open(args []string) (*cfiFile, []uint64, error) {
+	list, err := addresses(args[1:])
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := openCFI(args[0], l.arch)
+	return f, list, err
+}

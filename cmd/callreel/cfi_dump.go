@@ -2,21 +2,23 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/internal/safejson"
 )
 
 func newCFIDump() *cobra.Command {
-	var asJSON bool
-	var arch string
+	var l cfiLookup
 	c := &cobra.Command{
 		Use:   "dump FILE [ADDR…]",
 		Short: "Print the rows of all FDEs, or of those that describe link addresses",
 		Long: `Dump prints for each range of code where the caller's frame is (the CFA) and where its registers are: rsp+16 is a
-value, [cfa-16] what stands at an address. Compact unwind information of Mach-O has one row a function.`,
+value, [cfa-16] what stands at an address. Compact unwind information of Mach-O has one row a function. An address that
+nothing describes is said so, and makes the exit code 1.`,
 		Example: "  callreel cfi dump /usr/lib/x86_64-linux-gnu/libc.so.6 0x26554",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 {
@@ -25,25 +27,19 @@ value, [cfa-16] what stands at an address. Compact unwind information of Mach-O 
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			list, err := addresses(args[1:])
-			if err != nil {
-				return err
-			}
-			f, err := openCFI(args[0], arch)
+			f, list, err := l.open(args)
 			if err != nil {
 				return err
 			}
 			defer f.image.Close()
-			d := dumper{f: f, w: bufio.NewWriter(c.OutOrStdout()), json: asJSON}
+			d := dumper{f: f, w: bufio.NewWriter(c.OutOrStdout()), json: l.json}
 			if err := d.dump(list); err != nil {
 				return err
 			}
 			return d.w.Flush()
 		},
 	}
-	fl := c.Flags()
-	fl.BoolVar(&asJSON, "json", false, "write JSON, one object a range of code")
-	fl.StringVar(&arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+	l.add(c, "write JSON, one object a range of code")
 	return c
 }
 
@@ -63,13 +59,15 @@ type dumpedRow struct {
 
 // dump writes all rows, or those of the code around addresses.
 func (d *dumper) dump(list []uint64) error {
+	described := make([]bool, len(list))
 	wanted := func(start, end uint64) bool {
-		for _, at := range list {
+		any := len(list) == 0
+		for k, at := range list {
 			if at >= start && at < end {
-				return true
+				described[k], any = true, true
 			}
 		}
-		return len(list) == 0
+		return any
 	}
 	for _, t := range d.f.info.Tables() {
 		for k := range t.FDEs() {
@@ -85,20 +83,36 @@ func (d *dumper) dump(list []uint64) error {
 			}
 		}
 	}
-	if d.f.info.Compact == nil {
-		return nil
-	}
-	var failed error
-	err := d.f.info.Compact.Entries(func(e cfi.CompactEntry) bool {
-		if wanted(e.Start, e.End) {
-			failed = d.compact(&e)
+	if d.f.info.Compact != nil {
+		var failed error
+		err := d.f.info.Compact.Entries(func(e cfi.CompactEntry) bool {
+			if wanted(e.Start, e.End) {
+				failed = d.compact(&e)
+			}
+			return failed == nil
+		})
+		if err = cmp.Or(failed, err); err != nil {
+			return err
 		}
-		return failed == nil
-	})
-	if failed != nil {
-		return failed
 	}
-	return err
+	return d.missing(list, described)
+}
+
+// missing says which addresses nothing describes, and makes the verb fail if there are any.
+func (d *dumper) missing(list []uint64, described []bool) error {
+	var err error
+	for k, at := range list {
+		if described[k] {
+			continue
+		}
+		err = &exitError{code: exitFailed}
+		if d.json {
+			fmt.Fprintf(d.w, `{"section":"","start":"%#x","end":"%#x","rows":[],"reason":%q}`+"\n", at, at, cfi.ErrNotDescribed)
+		} else {
+			fmt.Fprintf(d.w, "%#x: %s\n", at, cfi.ErrNotDescribed)
+		}
+	}
+	return cmp.Or(d.w.Flush(), err)
 }
 
 // fde writes the rows of an FDE. They are written as they come: a damaged program can make very many.
@@ -143,7 +157,7 @@ func (d *dumper) writeJSON(section string, start, end uint64, rows func(func(*cf
 	count := 0
 	damage := rows(func(r *cfi.Row) bool {
 		var text []byte
-		if text, failed = jsonText(dumpedRow{address(r.Start), d.f.textOf(r)}); failed != nil {
+		if text, failed = safejson.Marshal(dumpedRow{address(r.Start), d.f.textOf(r)}); failed != nil {
 			return false
 		}
 		if count++; count > 1 {
@@ -157,7 +171,7 @@ func (d *dumper) writeJSON(section string, start, end uint64, rows func(func(*cf
 	}
 	d.w.WriteByte(']')
 	if damage != nil {
-		text, err := jsonText(damage.Error())
+		text, err := safejson.Marshal(damage.Error())
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,7 @@ import (
 )
 
 func newCFIEval() *cobra.Command {
-	var asJSON bool
-	var arch string
+	var l cfiLookup
 	c := &cobra.Command{
 		Use:   "eval FILE ADDR…",
 		Short: "Print the CFA and every register's rule at link addresses",
@@ -26,21 +25,15 @@ func newCFIEval() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			list, err := addresses(args[1:])
-			if err != nil {
-				return err
-			}
-			f, err := openCFI(args[0], arch)
+			f, list, err := l.open(args)
 			if err != nil {
 				return err
 			}
 			defer f.image.Close()
-			return f.eval(c.OutOrStdout(), list, asJSON)
+			return f.eval(c.OutOrStdout(), list, l.json)
 		},
 	}
-	fl := c.Flags()
-	fl.BoolVar(&asJSON, "json", false, "write JSON, one object an address")
-	fl.StringVar(&arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+	l.add(c, "write JSON, one object an address")
 	return c
 }
 

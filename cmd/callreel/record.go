@@ -194,14 +194,8 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 // write writes the summary where the flags want it.
 func (f *recordFlags) write(c *cobra.Command, r *recorder.Result, command bool) error {
 	s := f.summarize(r, command)
-	if f.summary != "" {
-		text, err := jsonText(s)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.summary, append(text, '\n'), 0o644); err != nil {
-			return fmt.Errorf("callreel: writing the summary: %w", err)
-		}
+	if err := writeSummary(f.summary, s); err != nil {
+		return err
 	}
 	switch {
 	case f.json:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"syscall"
 	"time"
 
@@ -93,6 +92,8 @@ type sampleSummary struct {
 	UserOnly   bool    `json:"user_only"`  // time in the kernel is missing
 	OwnCPU     float64 `json:"own_cpu_ms"` // all of it, with what names took
 	Sampling   float64 `json:"sampling_cpu_ms"`
+	CPU        float64 `json:"process_cpu_ms"` // of the process itself, meanwhile
+	Unseen     float64 `json:"unseen_cpu_ms"`  // of it, what no sample stands for
 	Duration   float64 `json:"duration_ms"`
 	Bytes      int64   `json:"bytes"`
 	Ended      bool    `json:"ended"`
@@ -104,7 +105,7 @@ func (f *sampleFlags) summarize(p *sampler.Profile, written int64) *sampleSummar
 	s := &sampleSummary{
 		Samples: p.Samples, Lost: p.Lost, Incomplete: p.Incomplete, Throttled: p.Throttled, Threads: p.Threads,
 		Stacks: len(p.Stacks), Rate: p.Rate, Mode: "cpu", UserOnly: p.UserOnly, OwnCPU: ownCPUMilliseconds(),
-		Sampling: milliseconds(p.OwnCPU), Duration: milliseconds(p.Duration), Bytes: written, Ended: p.Ended, File: f.output,
+		CPU: milliseconds(p.CPU), Unseen: milliseconds(p.Unseen), Sampling: milliseconds(p.OwnCPU), Duration: milliseconds(p.Duration), Bytes: written, Ended: p.Ended, File: f.output,
 	}
 	if p.Wall {
 		s.Mode = "wall"
@@ -126,14 +127,8 @@ func (f *sampleFlags) write(c *cobra.Command, s *sampleSummary, command bool, co
 	if command {
 		s.ExitCode = &code
 	}
-	if f.summary != "" {
-		text, err := jsonText(s)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.summary, append(text, '\n'), 0o644); err != nil {
-			return fmt.Errorf("callreel: writing the summary: %w", err)
-		}
+	if err := writeSummary(f.summary, s); err != nil {
+		return err
 	}
 	switch {
 	case f.json:

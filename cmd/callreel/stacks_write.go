@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/sampler"
 	"github.com/callreel/callreel/unwind"
 )
@@ -46,7 +47,7 @@ type (
 
 func stacksJSON(w io.Writer, c *sampler.Capture) error {
 	b := bufio.NewWriter(w)
-	name, err := jsonText(c.Name)
+	name, err := safejson.Marshal(c.Name)
 	if err != nil {
 		return err
 	}
@@ -151,6 +152,14 @@ func frameText(b *bufio.Writer, number int, f *sampler.Frame) {
 	}
 	if f.Image != nil && !f.Inlined {
 		fmt.Fprintf(b, " (%s+%#x)", printable(f.Image.Name()), f.Offset)
+	}
+	switch f.By {
+	case unwind.ByCode:
+		b.WriteString(" [by code]")
+	case unwind.ByFramePointer:
+		b.WriteString(" [by frame pointer]")
+	case unwind.ByLeaf:
+		b.WriteString(" [by top of stack]")
 	}
 	if f.Flags.Has(unwind.Late) {
 		b.WriteString(" [read late]")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callreel/callreel/internal/safejson"
 	"github.com/callreel/callreel/symbols"
 )
 
@@ -292,7 +293,7 @@ func quoted(s string) string { return string(appendQuoted(nil, s)) }
 func appendQuoted(b []byte, s string) []byte {
 	for k := range len(s) {
 		if c := s[k]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			text, err := jsonText(s)
+			text, err := safejson.Marshal(s)
 			if err != nil { // of a string there is none
 				text = []byte(`""`)
 			}

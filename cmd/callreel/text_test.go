@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/callreel/callreel/internal/safejson"
 )
 
 func TestSizesTakeLetters(t *testing.T) {
@@ -92,7 +94,7 @@ func FuzzJSONTextIsValidAndSafe(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		text, err := jsonText(struct{ Name string }{s})
+		text, err := safejson.Marshal(struct{ Name string }{s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,7 +86,7 @@ func build(cc, target string, r recipe, flags []string) (string, error) {
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
-	return out, publish(out, func(temp string) error {
+	return out, publish(out, os.Link, func(temp string) error {
 		cmd := exec.Command(cc, slices.Concat(args, []string{"-o", temp}, sources, r.libs)...)
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, said)
@@ -94,9 +95,11 @@ func build(cc, target string, r recipe, flags []string) (string, error) {
 	})
 }
 
-// publish lets several test binaries make the same file at once: each makes its
-// own and renames it, so that nobody ever runs a half-written one.
-func publish(out string, make func(temp string) error) error {
+// publish lets several tests make the same file at once: each makes its own and
+// puts it in place, by os.Rename or by os.Link, so that nobody ever runs a
+// half-written one. By os.Link the first stays: a process that runs it already
+// must not find its file deleted.
+func publish(out string, place func(temp, out string) error, make func(temp string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(out), filepath.Base(out)+".*.tmp")
 	if err != nil {
 		return err
@@ -111,7 +114,14 @@ func publish(out string, make func(temp string) error) error {
 	if err := os.Chmod(temp, 0o755); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
-	return os.Rename(temp, out)
+	err = place(temp, out)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	if e := os.Remove(temp); err == nil && !errors.Is(e, fs.ErrNotExist) {
+		err = e
+	}
+	return err
 }
 
 // buildKey hashes what decides the bytes of a binary. Every file of the folder

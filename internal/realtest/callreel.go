@@ -28,7 +28,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	out := filepath.Join(cache, "callreel")
-	return out, publish(out, func(temp string) error {
+	return out, publish(out, os.Rename, func(temp string) error {
 		cmd := exec.Command("go", "build", "-o", temp, "./cmd/callreel")
 		cmd.Dir = Root()
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

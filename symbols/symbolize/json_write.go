@@ -2,12 +2,12 @@ package symbolize
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"unicode/utf8"
+
+	"github.com/callreel/callreel/internal/safejson"
 )
 
 // JSON reads captures as JSON from r, names their frames, and writes the same captures to w
@@ -84,7 +84,7 @@ func (j *jsonWriter) write(first bool, list ...member) error {
 
 // value writes any value, with all control characters escaped.
 func (j *jsonWriter) value(v any) error {
-	text, err := jsonText(v)
+	text, err := safejson.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (j *jsonWriter) images(list []*Image, extra [][]member) error {
 
 // extended writes a struct and further members as one object.
 func (j *jsonWriter) extended(v any, rest []member) error {
-	text, err := jsonText(v)
+	text, err := safejson.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -248,31 +248,4 @@ func (j *jsonWriter) end() error {
 		return err
 	}
 	return j.w.Flush()
-}
-
-// jsonText is v as JSON on one line, with all control characters escaped: encoding/json
-// leaves DEL and those from U+0080 to U+009F, which some terminals obey.
-func jsonText(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // C++ names are full of < and &
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	isControl := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
-	if bytes.IndexFunc(text, isControl) < 0 {
-		return text, nil
-	}
-	escaped := make([]byte, 0, len(text)+16)
-	for len(text) > 0 { // outside strings there are none
-		r, n := utf8.DecodeRune(text)
-		if isControl(r) {
-			escaped = fmt.Appendf(escaped, `\u%04x`, r)
-		} else {
-			escaped = append(escaped, text[:n]...)
-		}
-		text = text[n:]
-	}
-	return escaped, nil
 }

@@ -4,7 +4,7 @@
  *
  *   swap    loads one and the other in turn, until stdin ends. They are of the
  *           same shape, so one comes to stand where the other was.
- *   unload  calls the first, unloads it for good when a line comes on stdin,
+ *   unload  calls the first, and once more when a line comes on stdin; unloads it,
  *           prints "unloaded" and waits for the end of stdin
  *   replace the same, but then the second is loaded, called and must stand where
  *           the first was: "unloaded" is printed when it does
@@ -78,6 +78,7 @@ int main(int argc, char **argv)
     if (strcmp(mode, "swap") != 0) {
         char *base = l.base;
         target_wait_line();
+        use(&l); /* with whoever looks on now */
         CHECK(dlclose(l.handle) == 0);
         if (strcmp(mode, "replace") == 0) {
             l = load(argv[3], 2);

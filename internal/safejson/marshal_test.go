@@ -1,0 +1,29 @@
+package safejson
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestControlCharactersAreEscaped(t *testing.T) {
+	for _, text := range []string{"", "plain <a&b>", "\x1b[31m", "del \x7f", "csi \u009b31m", "é 漢 \U0001F600", "bad \xff\x9b"} {
+		got, err := Marshal(map[string]string{"k": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range string(got) {
+			if r < ' ' || r >= 0x7F && r <= 0x9F {
+				t.Errorf("%q: %q holds %U", text, got, r)
+			}
+		}
+		plain, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want string
+		var back map[string]string
+		if json.Unmarshal(plain, &want) != nil || json.Unmarshal(got, &back) != nil || back["k"] != want {
+			t.Errorf("%q: %s is read as %q", text, got, back["k"])
+		}
+	}
+}
