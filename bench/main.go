@@ -37,6 +37,9 @@ var parts = []part{
 	{"stops", measureStops},
 	{"drain", measureDrain},
 	{"symbols", measureSymbols},
+	{"stacks", measureStacks},
+	{"sample", measureSample},
+	{"lint", measureLint},
 }
 
 func main() {
@@ -53,7 +56,7 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain, symbols")
+	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain, symbols, stacks, sample, lint")
 	flag.StringVar(&c.input, "input", "", "of symbols, only inputs whose names have this in them")
 	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")
 	flag.Parse()

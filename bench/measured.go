@@ -35,10 +35,7 @@ func runMeasured(file string, args []string) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := cmd.Run()
-	if exit := new(exec.ExitError); errors.As(err, &exit) {
-		return exit.ExitCode(), nil
-	}
-	if err != nil {
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		return 1, err
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
@@ -56,13 +53,16 @@ func runMeasured(file string, args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	return 0, os.WriteFile(file, text, 0o600)
+	return cmd.ProcessState.ExitCode(), os.WriteFile(file, text, 0o600)
 }
 
-// readUsed reads what runMeasured has written.
+// readUsed reads what runMeasured has written, once.
 func readUsed(file string) (u used, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
+		return u, err
+	}
+	if err := os.Remove(file); err != nil { // lest it is taken for another command's
 		return u, err
 	}
 	if err := json.Unmarshal(text, &u); err != nil {

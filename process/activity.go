@@ -70,3 +70,26 @@ func parseCounter(text []byte, key string) (uint64, error) {
 	}
 	return 0, fmt.Errorf("%w: there is no %s", errActivity, key)
 }
+
+// StartsOver says whether a stop, as Process.EachThread makes it, would have the thread
+// wait for its whole timeout again: these calls are begun anew, and the kernel does not
+// keep what was left. A thread that is stopped oftener than that waits for ever. Timeouts
+// of sockets (SO_RCVTIMEO) are not known of here.
+func (w *Waiting) StartsOver() bool {
+	const extendedArgument = 1 << 3 // IORING_ENTER_EXT_ARG, which may hold a timeout
+	switch w.Syscall() {
+	case "epoll_wait", "epoll_pwait":
+		return int32(w.Args[3]) > 0
+	case "epoll_pwait2", "semtimedop":
+		return w.Args[3] != 0
+	case "rt_sigtimedwait":
+		return w.Args[2] != 0
+	case "io_getevents", "io_pgetevents", "recvmmsg":
+		return w.Args[4] != 0
+	case "io_uring_enter":
+		return w.Args[3]&extendedArgument != 0
+	case "connect": // it has begun to, and would say so
+		return true
+	}
+	return false
+}

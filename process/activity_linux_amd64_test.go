@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // eventually gives a thread time to get somewhere.
@@ -56,12 +58,23 @@ func TestActivityOfAThreadThatWaitsSaysForWhat(t *testing.T) {
 	if a, err := p.Activity(g.pid()); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("after its end: %+v, %v", a, err)
 	}
+	if cpu, err := p.CPU(); !errors.Is(err, ErrNoProcess) {
+		t.Errorf("after its end: %v, %v", cpu, err)
+	}
 }
 
 func TestActivityShowsThatAThreadRuns(t *testing.T) {
 	g := startTarget(t, "/bin/sh", "-c", "echo ready; while :; do :; done")
 	p := openTarget(t, g)
 	before := activityOf(t, p, g.pid())
+	cpu, err := p.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process has run", func() bool {
+		now, err := p.CPU()
+		return err == nil && now > cpu
+	})
 	eventually(t, "it has run", func() bool {
 		after := activityOf(t, p, g.pid())
 		return after.CPU > before.CPU || after.Blocked > before.Blocked
@@ -69,29 +82,28 @@ func TestActivityShowsThatAThreadRuns(t *testing.T) {
 }
 
 func TestPassageIsSeenOnce(t *testing.T) {
+	realtest.Need(t, realtest.Breakpoints)
 	g := startTarget(t, build(t, "idle.c", "gcc"), "0")
 	p := openTarget(t, g)
 	eventually(t, "it reads", func() bool { a := activityOf(t, p, g.pid()); return a.Waiting != nil && a.Waiting.Syscall() == "read" })
-	back := activityOf(t, p, g.pid()).Waiting.PC
-	w, err := p.Passage(g.pid(), back)
-	if errors.Is(err, ErrNotPermitted) {
-		t.Skip(err)
-	}
+	at := activityOf(t, p, g.pid()).Waiting
+	back, sp := at.PC, at.SP
+	w, err := p.Passage(g.pid(), back, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(20 * time.Millisecond)
-	if w.Seen() {
+	if len(w.Seen()) > 0 {
 		t.Error("it waits, but is said to have come back")
 	}
 	g.finish() // it is unharmed by the breakpoint, which it runs over
-	if !w.Seen() {
-		t.Error("it has come back from its wait unseen")
+	if sps := w.Seen(); len(sps) != 1 || sps[0] != sp && sps[0] != 0 {
+		t.Errorf("it has come back from its wait with its stack at %#x; seen: %#x", sp, sps)
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	if w, err := p.Passage(g.pid(), back); !errors.Is(err, ErrReleased) {
+	if w, err := p.Passage(g.pid(), back, 1); !errors.Is(err, ErrReleased) {
 		t.Errorf("of a thread that has ended: %v, %v", w, err)
 	}
 }

@@ -39,6 +39,41 @@ func TestDamagedActivityIsAnError(t *testing.T) {
 	}
 }
 
+func TestWaitsThatAStopWouldMakeLongerAreKnown(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		number  uint64
+		at      int // of the argument
+		timeout uint64
+		want    bool
+	}{
+		{"epoll_wait", 232, 3, 100, true},
+		{"epoll_wait that only looks", 232, 3, 0, false},
+		{"epoll_wait without end", 232, 3, 1<<64 - 1, false},
+		{"epoll_wait without end, of 32 bits", 232, 3, 1<<32 - 1, false},
+		{"epoll_pwait2", 441, 3, 0x7000, true},
+		{"epoll_pwait2 without end", 441, 3, 0, false},
+		{"rt_sigtimedwait", 128, 2, 0x7000, true},
+		{"recvmmsg", 299, 4, 0x7000, true},
+		{"io_uring_enter", 426, 3, 1 | 8, true},
+		{"io_uring_enter without end", 426, 3, 1, false},
+		{"connect", 42, 0, 3, true},
+		{"poll goes on with the rest", 7, 2, 100, false},
+		{"so does clock_nanosleep", 230, 2, 0x7000, false},
+		{"futex", 202, 3, 0x7000, false},
+	} {
+		w := Waiting{InSyscall: true, Number: c.number}
+		w.Args[c.at] = c.timeout
+		if got := w.StartsOver(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		w.InSyscall = false
+		if w.StartsOver() {
+			t.Errorf("%s: a wait for a page", c.name)
+		}
+	}
+}
+
 func FuzzActivity(f *testing.F) {
 	f.Add([]byte("1 (a) S 1 1 1 0 -1 4 1 0 0 0 1 2 3 4 20 0 1 0 5 6 7 8 9 10 140722"), []byte("voluntary_ctxt_switches:\t17\n"), []byte("85097 63845 1\n"))
 	f.Fuzz(func(t *testing.T, stat, counters, schedstat []byte) {

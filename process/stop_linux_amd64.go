@@ -103,6 +103,7 @@ func onThread(unfit func() bool, fn func() (reusable bool, err error)) error {
 			close(ended)
 			done <- o
 		}()
+		defer quietStops()()
 		reusable, o.err = fn()
 		o.finished = true
 	}

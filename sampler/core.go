@@ -40,6 +40,7 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 	}
 	w := o.walker(f.Arch, m.space)
 	var frames []unwind.Frame
+	left := maxFrames
 	for k := range f.Threads {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -54,6 +55,7 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 			}
 		}
 		frames, t.End = w.Walk(&snapshot, frames[:0])
+		frames, t.End = within(&left, frames, t.End)
 		t.Frames = m.space.frames(frames, &o)
 		c.Threads = append(c.Threads, t)
 	}

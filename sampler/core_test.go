@@ -83,6 +83,41 @@ func TestDamagedCoreGivesStacksWithinItsBounds(t *testing.T) {
 	}
 }
 
+// A call to nowhere has left its return address on a stack that the file no longer has.
+func TestStackThatIsCutOffIsSaidToBeUnreadable(t *testing.T) {
+	data := hostileCore()
+	const pc = 64 + 3*56 + 20 + 112 + 8*16 // behind headers and the note's name
+	binary.LittleEndian.PutUint64(data[pc:], 0)
+	f, err := corefile.Parse("core", data[:len(data)-512])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := coreStacks(context.Background(), f, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if th := &c.Threads[0]; th.Frames[0].Address != 0 || th.End.Reason != unwind.Unreadable || len(c.Problems) == 0 {
+		t.Errorf("%+v, problems %v", th, c.Problems)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFramesOfACaptureAreBounded(t *testing.T) {
+	left := 100
+	walked := make([]unwind.Frame, 70)
+	for _, want := range []struct {
+		frames int
+		reason unwind.Reason
+	}{{70, unwind.Complete}, {64, unwind.TooDeep}, {64, unwind.TooDeep}} {
+		got, end := within(&left, walked, unwind.End{})
+		if len(got) != want.frames || end.Reason != want.reason {
+			t.Errorf("%d frames, %v; want %+v", len(got), end, want)
+		}
+	}
+}
+
 // stacksOfCore takes what stacks there are.
 func stacksOfCore(t *testing.T, data []byte) {
 	f, err := corefile.Parse("core", data)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/symbols"
 )
@@ -15,16 +16,27 @@ import (
 type MapNames struct {
 	ctx    context.Context
 	finder *symbols.Finder
-	maps   map[*Image]*symbols.Map // nil where there is none
+	maps   map[*Image]*imageNames // nil where there is none
 	frames []symbols.Frame
 	calls  []Call
 	tables TableNames
 }
 
+// imageNames is the map of one image.
+type imageNames struct {
+	*symbols.Map
+	definitions *definitionNames
+}
+
+// Close closes the map.
+func (n *imageNames) Close() error {
+	return errors.Join(n.Map.Close(), n.definitions.close())
+}
+
 // NewMapNames makes a MapNames that finds and makes maps with a finder. ctx ends the
 // making of maps; symbol tables have to do then.
 func NewMapNames(ctx context.Context, finder *symbols.Finder) *MapNames {
-	return &MapNames{ctx: ctx, finder: finder, maps: map[*Image]*symbols.Map{}}
+	return &MapNames{ctx: ctx, finder: finder, maps: map[*Image]*imageNames{}}
 }
 
 // Close closes the maps. Names that were given stay valid.
@@ -43,7 +55,9 @@ func (n *MapNames) Close() error {
 func (n *MapNames) Calls(im *Image, link uint64) []Call {
 	m, known := n.maps[im]
 	if !known {
-		m = n.open(im)
+		if found := n.open(im); found != nil {
+			m = &imageNames{found, newDefinitionNames(im.File(), n.finder.DebugDirs)}
+		}
 		n.maps[im] = m
 	}
 	if m == nil {
@@ -56,8 +70,14 @@ func (n *MapNames) Calls(im *Image, link uint64) []Call {
 	n.calls = n.calls[:0]
 	for k := range n.frames {
 		f := &n.frames[k]
+		function := strings.Clone(f.Function()) // it may alias the map
+		if !f.Inlined {
+			if name := m.definitions.name(n.ctx, link, f.FunctionStart, f.Linkage); name != f.Linkage {
+				function = demangle.Name(name)
+			}
+		}
 		n.calls = append(n.calls, Call{
-			Function: strings.Clone(f.Function()), Linkage: strings.Clone(f.Linkage), // they may alias the map
+			Function: function, Linkage: strings.Clone(f.Linkage),
 			File: strings.Clone(f.File()), Line: f.Line, Inlined: f.Inlined,
 		})
 	}
@@ -84,6 +104,10 @@ func (n *MapNames) open(im *Image) *symbols.Map {
 		w.Path = file.Name()
 	}
 	m, err := n.finder.Find(n.ctx, w)
+	if err != nil && w.Path != file.Name() { // the process may see other files than we do
+		w.Path = file.Name()
+		m, err = n.finder.Find(n.ctx, w)
+	}
 	if err != nil {
 		return nil
 	}

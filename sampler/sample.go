@@ -22,8 +22,9 @@ type SampleOptions struct {
 	Rate int
 	// Duration ends it; 0 means the end of the process, or of the context.
 	Duration time.Duration
-	// Wall samples all threads, whether they run or wait, by stopping one after the
-	// other. Processes that the process starts are not looked at then.
+	// Wall samples all threads, whether they run or wait: those that run by stopping one
+	// after the other, those that wait mostly without (see process.Waiting.StartsOver).
+	// Processes that the process starts are not looked at then.
 	Wall bool
 	// StackSize is how many bytes of a stack are kept of a sample at most, up to
 	// MaxStackSize; 0 means 32 KiB, less where the kernel lets us lock little memory.
@@ -75,7 +76,12 @@ type Profile struct {
 	// see.
 	UserOnly bool
 	OwnCPU   time.Duration // that we have used, user and system, without what names take
-	Ended    bool          // the process has ended
+	// CPU is the processor time that the process itself has used meanwhile, as far as it is
+	// known; it is not once the process has ended. Unseen is what samples do not stand for:
+	// a thread is sampled each time that it has run for so long, so that many threads which
+	// run for less each are not seen.
+	CPU, Unseen time.Duration
+	Ended       bool // the process has ended
 
 	Stacks    []ProfileStack
 	Locations []Location

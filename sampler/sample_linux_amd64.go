@@ -12,7 +12,6 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/sampler/internal/perf"
-	"github.com/callreel/callreel/unwind"
 )
 
 // Sample takes stacks at a rate until the process ends, the time is over, or ctx ends,
@@ -47,6 +46,9 @@ func Sample(ctx context.Context, o SampleOptions) (*Profile, error) {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.Threads, p.OwnCPU = len(s.tids), ownCPU()-begun
+	if !p.Wall {
+		p.Unseen = max(p.CPU-time.Duration(s.own+p.Lost)*time.Second/time.Duration(p.Rate), 0)
+	}
 	p.Problems = append(p.Problems, s.files.problems...)
 	return p, nil
 }
@@ -68,6 +70,9 @@ type sampling struct {
 	files   *sampledFiles
 	p       *process.Process
 	tids    map[uint32]struct{} // that were seen in samples
+
+	used time.Duration // processor time of the process when we began
+	own  uint64        // samples of the process itself, not of those that it has started
 
 	events    *perf.Events // nil with Wall
 	processes map[uint32]*sampledProcess
@@ -98,6 +103,7 @@ func (s *sampling) begin(ctx context.Context) (err error) {
 // clock opens events for all threads, or decides to do without.
 func (s *sampling) clock() error {
 	s.profile.Begun = time.Now()
+	s.used, _ = s.p.CPU() // it has not ended, or that will be seen
 	if !s.profile.Wall {
 		if s.opt.Rate == 0 {
 			s.opt.Rate = DefaultRate
@@ -212,6 +218,9 @@ func (s *sampling) run(ctx context.Context) error {
 }
 
 func (s *sampling) progress() {
+	if used, err := s.p.CPU(); err == nil {
+		s.profile.CPU = used - s.used
+	}
 	if now := time.Now(); s.opt.Progress != nil && now.Sub(s.told) >= shown {
 		s.told = now
 		s.opt.Progress(Progress{
@@ -241,6 +250,9 @@ func (s *sampling) record(r *perf.Record) {
 	switch r.Type {
 	case perf.Sample:
 		s.profile.Samples++
+		if int(r.PID) == s.p.Pid() {
+			s.own++
+		}
 		s.tids[r.TID] = struct{}{}
 		p := s.process(r.PID)
 		p.used = s.profile.Samples
@@ -302,86 +314,4 @@ func (s *sampling) process(pid uint32) *sampledProcess {
 func isFile(path string, inode uint64) bool {
 	var st syscall.Stat_t
 	return syscall.Stat(path, &st) == nil && st.Ino == inode
-}
-
-// wall samples all threads by stopping them.
-func (s *sampling) wall(ctx context.Context) error {
-	l := &live{p: s.p, o: Options{NoNames: true, MaxFrames: s.opt.MaxFrames}, buf: make([]byte, unknownStack+4096)}
-	if err := l.refresh(); err != nil {
-		return err
-	}
-	defer func() {
-		s.profile.closers = append(s.profile.closers, l.space.close)
-		s.profile.Problems = append(s.profile.Problems, l.space.problems()...)
-	}()
-	clock := time.NewTicker(time.Second / time.Duration(s.opt.Rate))
-	defer clock.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-clock.C:
-		}
-		switch err := s.round(ctx, l); {
-		case !s.p.Alive():
-			s.profile.Ended = true
-			return nil
-		case errors.Is(err, process.ErrExec):
-			// The old program's memory is what is open.
-			p, err := process.Open(s.p.Pid())
-			if err != nil {
-				return err
-			}
-			s.profile.closers = append(s.profile.closers, p.Close, l.space.close)
-			s.p, l.p, l.space, l.walker = p, p, nil, nil
-			if err := l.refresh(); err != nil {
-				return err
-			}
-		case err != nil && ctx.Err() == nil:
-			return err
-		}
-		s.progress()
-	}
-}
-
-// round takes the stack of each thread once.
-func (s *sampling) round(ctx context.Context, l *live) error {
-	infos, err := s.p.Threads()
-	if err != nil {
-		return err
-	}
-	l.threads, l.outdated = l.threads[:0], false
-	if err := l.take(ctx, infos); err != nil {
-		return err
-	}
-	name := s.p.Comm()
-	for k := range l.threads {
-		t := &l.threads[k]
-		if len(t.Frames) == 0 { // it has ended
-			continue
-		}
-		s.profile.Samples++
-		s.tids[uint32(t.TID)] = struct{}{}
-		s.table.count(s.table.find(name, false, t.End.Reason, s.wallFrames(t)))
-	}
-	return nil
-}
-
-// wallFrames are a thread's frames as locations.
-func (s *sampling) wallFrames(t *Thread) []int32 {
-	ids := s.table.ids[:0]
-	for k := range t.Frames {
-		f := &t.Frames[k]
-		addr := codeAddr(&unwind.Frame{PC: f.Address, Flags: f.Flags})
-		link := addr
-		if f.Image != nil && f.Image.ready() {
-			link -= f.Image.Slide()
-		}
-		ids = append(ids, s.table.location(f.Image, link, addr))
-		if s.table.full() {
-			break
-		}
-	}
-	s.table.ids = ids
-	return ids
 }

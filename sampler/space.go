@@ -13,6 +13,23 @@ type space struct {
 	regions []region // sorted, disjoint
 	images  []*Image
 	mapped  unwind.Map
+	jit     *jitNames // nil where there is no process
+}
+
+// codeMap is what is mapped where, as a walk sees it: a file that is no image, as one that
+// a JIT compiler writes its code into, is not behind any code.
+type codeMap struct{ unwind.Map }
+
+// code returns the space as a walk sees it.
+func (s *space) code() codeMap { return codeMap{s.mapped} }
+
+// Mapping implements unwind.Images.
+func (c codeMap) Mapping(addr uint64) (unwind.Mapping, bool) {
+	m, ok := c.Map.Mapping(addr)
+	if im, isImage := m.Image.(*Image); isImage && m.Exec && !im.ready() {
+		m.Image = nil
+	}
+	return m, ok
 }
 
 // newSpace groups regions into images. A loader maps one file in several pieces with
@@ -81,6 +98,7 @@ func (s *space) takeOver(old *space) {
 			s.mapped[k].Image = same[im]
 		}
 	}
+	s.jit = old.jit
 	for _, im := range known {
 		s.images = append(s.images, im) // to be closed with the rest; a frame may have it
 	}
@@ -88,6 +106,7 @@ func (s *space) takeOver(old *space) {
 
 func (s *space) close() error {
 	var errs []error
+	s.jit.close()
 	for _, im := range s.images {
 		errs = append(errs, im.close())
 	}
@@ -111,6 +130,9 @@ func (s *space) problems() []error {
 		if im.err != nil {
 			out = append(out, fmt.Errorf("%s: %w", im.Path, im.err))
 		}
+	}
+	if err := s.jit.problem(); err != nil {
+		out = append(out, err)
 	}
 	return out
 }

@@ -20,8 +20,9 @@ const (
 
 // Stacks takes the stack of every thread of a running process, which must be closed.
 // Each thread is stopped by itself, for tens of microseconds. Threads that end
-// meanwhile are listed with an End that says so; one that does not stop within a second,
-// since it is blocked in the kernel, is walked as far as the kernel tells where it is.
+// meanwhile are listed with an End that says so; one that does not stop within a second
+// and is blocked in the kernel, or within ten, is walked as far as the kernel tells where
+// it is.
 //
 // The errors are those of process.Open and process.Process.EachThread.
 func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
@@ -31,7 +32,7 @@ func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
 	}
 	defer p.Close() // only read from
 	// Memory that is there before a thread stands still costs it nothing.
-	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096)}
+	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096), left: maxFrames}
 	clear(l.buf)
 	if err := l.refresh(); err != nil {
 		return nil, err
@@ -69,6 +70,7 @@ type live struct {
 	stack    []byte
 	frames   []unwind.Frame
 	outdated bool // the maps were read anew for a walk that failed
+	left     int  // frames that may still be kept
 }
 
 // refresh reads what is mapped where.
@@ -88,10 +90,13 @@ func (l *live) refresh() error {
 		}
 	}
 	l.space = newSpace(regions, l.open, l.space)
+	if l.space.jit == nil {
+		l.space.jit = &jitNames{p: l.p}
+	}
 	if l.walker == nil {
 		l.walker = l.o.walker(unwind.AMD64, l.space)
 	} else {
-		l.walker.SetImages(l.space.mapped)
+		l.walker.SetImages(l.space.code())
 	}
 	return nil
 }
@@ -135,8 +140,38 @@ func (l *live) take(ctx context.Context, infos []process.ThreadInfo) error {
 		place[info.TID] = len(l.threads)
 		l.threads = append(l.threads, t)
 	}
+	late, err := l.inTurn(ctx, stopTimeout, tids, place)
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	// On a busy machine a thread may need long to be let run, and so to stop. Only one
+	// that the kernel does not wake is not waited for.
+	tids = tids[:0]
+	for tid, blocked := range l.blocked(late) {
+		if t := &l.threads[place[tid]]; blocked {
+			l.unstopped(t)
+		} else {
+			tids = append(tids, tid)
+		}
+	}
+	late, err = l.inTurn(ctx, lateTimeout, tids, place)
+	for _, tid := range late {
+		l.unstopped(&l.threads[place[tid]])
+	}
+	return err
+}
+
+// How long a thread may take to stop, at first and at last.
+const (
+	stopTimeout = time.Second
+	lateTimeout = 10 * time.Second
+)
+
+// inTurn stops and walks one thread after the other, and returns those that did not stop in
+// time.
+func (l *live) inTurn(ctx context.Context, timeout time.Duration, tids []int, place map[int]int) (late []int, err error) {
 	var stopped error
-	return l.p.EachThread(ctx, process.StopOptions{Timeout: time.Second}, tids,
+	err = l.p.EachThread(ctx, process.StopOptions{Timeout: timeout}, tids,
 		func(t *process.Thread, err error) error {
 			if stopped = err; err == nil {
 				stopped = l.read(t)
@@ -145,15 +180,34 @@ func (l *live) take(ctx context.Context, infos []process.ThreadInfo) error {
 		},
 		func(tid int, stood time.Duration) {
 			t := &l.threads[place[tid]]
-			if t.Stood = stood; stopped == nil {
+			t.Stood, t.End = stood, unwind.End{Reason: unwind.ThreadGone}
+			switch {
+			case stopped == nil:
 				l.walk(t)
-				return
-			}
-			t.End = unwind.End{Reason: unwind.ThreadGone}
-			if errors.Is(stopped, process.ErrStopTimeout) {
-				l.unstopped(t)
+			case errors.Is(stopped, process.ErrStopTimeout):
+				t.End.Reason = unwind.NotStopped
+				late = append(late, tid)
 			}
 		})
+	return late, err
+}
+
+// blocked says which of some threads wait in the kernel for something that no signal ends.
+func (l *live) blocked(tids []int) map[int]bool {
+	states := map[int]bool{}
+	for _, tid := range tids {
+		states[tid] = false
+	}
+	infos, err := l.p.Threads()
+	if err != nil {
+		return states
+	}
+	for _, info := range infos {
+		if _, ok := states[info.TID]; ok {
+			states[info.TID] = info.State == 'D'
+		}
+	}
+	return states
 }
 
 // unstopped walks a thread that does not stop since it waits in the kernel, from the
@@ -164,7 +218,7 @@ func (l *live) unstopped(t *Thread) {
 	if err != nil {
 		return
 	}
-	t.End = l.walkWaiting(&waiting)
+	l.frames, t.End = within(&l.left, l.frames, l.walkWaiting(&waiting))
 	t.Frames = l.space.frames(l.frames, &l.o)
 }
 
@@ -228,6 +282,7 @@ func (l *live) walk(t *Thread) {
 	if !t.End.Complete() && l.changed() {
 		l.frames, t.End = l.walker.Walk(&snapshot, l.frames[:0])
 	}
+	l.frames, t.End = within(&l.left, l.frames, t.End)
 	t.Frames = l.space.frames(l.frames, &l.o)
 }
 

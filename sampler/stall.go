@@ -17,6 +17,10 @@ const MinOver = 10 * time.Millisecond
 // ErrOver is wrapped by Stalls' error when less than MinOver was asked for.
 var ErrOver = errors.New("the shortest stall that can be watched for is " + MinOver.String())
 
+// ErrThreadEnded is wrapped by Stalls' error when the thread has ended, but others of the
+// process run on.
+var ErrThreadEnded = errors.New("the thread has ended, but others of the process run on: choose one of them")
+
 // StallOptions says what Stalls watches for.
 type StallOptions struct {
 	Options
@@ -66,12 +70,13 @@ type StallFrame struct {
 // learned while watching. The thread is left alone as long as it returns there: its
 // counters are read, and its coming by is noticed by a hardware breakpoint that is hit
 // at most four times in Over. After half of Over without, its stack is taken every 10 to
-// 20 ms until it goes on.
+// 20 ms until it goes on. While it waits it is stopped for that once at most, and not at all
+// where a stop would prolong the wait: such a stack may not be whole.
 //
 // Stalls ends without an error when the thread or the process ends, or ctx does; a stall
 // under way is reported then, too. An error of report ends it and is returned. The other
-// errors are those of process.Open, process.Process.EachThread, and ErrOver. Memory is
-// bounded, however long it watches.
+// errors are those of process.Open, process.Process.EachThread, ErrOver and
+// ErrThreadEnded. Memory is bounded, however long it watches.
 func Stalls(ctx context.Context, pid int, o StallOptions, report func(*Stall) error) (err error) {
 	if o.Over < MinOver {
 		return fmt.Errorf("%w, not %v", ErrOver, o.Over)
@@ -87,7 +92,11 @@ func Stalls(ctx context.Context, pid int, o StallOptions, report func(*Stall) er
 	if o.MaxFrames == 0 {
 		o.MaxFrames = maxStallFrames
 	}
-	if _, err := p.Activity(o.TID); err != nil {
+	a, err := p.Activity(o.TID)
+	if err == nil && a.Ended() && p.Alive() {
+		err = ErrThreadEnded
+	}
+	if err != nil {
 		return fmt.Errorf("thread %d: %w", o.TID, err)
 	}
 	stacks := &stallStacks{live: live{p: p, o: o.Options, buf: make([]byte, unknownStack+4096)}}

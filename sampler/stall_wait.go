@@ -27,6 +27,7 @@ type place struct {
 	back           uint64 // return address behind which the C library called on the thread's behalf; 0 if not known
 	slot           uint64 // where on the stack that address is
 	rest           rest
+	inside         bool // what waits was called by the function that waits at the usual place
 	visits         int
 	blocked        uint64 // Activity.Blocked of the last visit
 }
@@ -38,6 +39,9 @@ const restartSyscall = "restart_syscall"
 // holds says whether a thread waits there now.
 func (p *place) holds(a *process.Activity, f files) bool {
 	at := a.Waiting
+	if a.State == 'T' || a.State == 't' {
+		return false // it cannot leave, whatever comes
+	}
 	if at == nil || !at.InSyscall || at.SP != p.sp || at.PC != p.pc || at.Number != p.number && at.Syscall() != restartSyscall {
 		return false
 	}
@@ -51,6 +55,11 @@ func (p *place) holds(a *process.Activity, f files) bool {
 // same says whether two are one place.
 func (p *place) same(o *place) bool {
 	return p.number == o.number && p.sp == o.sp && p.pc == o.pc && p.back == o.back
+}
+
+// sameCall says whether both wait by the same call in the code, however deep.
+func (p *place) sameCall(o *place) bool {
+	return p.back != 0 && p.back == o.back && p.number == o.number && p.pc == o.pc
 }
 
 // shallower says that fewer calls are under way there than at another place.
@@ -76,6 +85,7 @@ func (h *habits) meet(p place, blocked uint64, now time.Time) bool {
 		h.places = append(h.places, p)
 	}
 	known := &h.places[k]
+	known.inside = p.inside
 	if known.visits == 0 || known.blocked != blocked {
 		known.visits++
 		known.blocked = blocked
@@ -86,6 +96,12 @@ func (h *habits) meet(p place, blocked uint64, now time.Time) bool {
 	usual := *known
 	h.usual, h.places, h.last = &usual, h.places[:0], now
 	return true
+}
+
+// move tells that the usual wait is now reached by fewer calls: interpreters leave out
+// some of their own as they learn.
+func (h *habits) move(p place, now time.Time) {
+	h.usual, h.places, h.last = &p, h.places[:0], now
 }
 
 func (h *habits) leastVisited() int {
@@ -103,12 +119,12 @@ func (h *habits) leastVisited() int {
 // called by the loop.
 func (h *habits) becomesUsual(p *place, now time.Time) bool {
 	switch {
-	case p.rest == neverRest:
+	case p.rest == neverRest || p.inside && p.sameCall(h.usual): // a turn of the loop in a handler
 		return false
 	case h.usual == nil:
 		return p.rest == eventRest || p.visits >= 2 || now.Sub(h.begun) < learnTime
 	case p.rest > h.usual.rest:
-		return p.shallower(h.usual) || p.visits >= 3
+		return p.shallower(h.usual) || p.visits >= 3 && !p.inside
 	case p.rest == h.usual.rest && p.shallower(h.usual):
 		return p.visits >= 2
 	}
@@ -116,8 +132,9 @@ func (h *habits) becomesUsual(p *place, now time.Time) bool {
 }
 
 // callerOf finds the return address that leads out of the C library, and of what else
-// many waits have in common, in a stack that was just walked: its PC and its place.
-func (s *stallStacks) callerOf() (back, slot uint64) {
+// many waits have in common, in a stack that was just walked: its PC and its place. Both
+// are 0 where it was not walked so far.
+func (s *stallStacks) callerOf(complete bool) (back, slot uint64) {
 	const near = 8
 	if len(s.frames) < 2 {
 		return 0, 0
@@ -128,22 +145,44 @@ func (s *stallStacks) callerOf() (back, slot uint64) {
 			return s.frames[k].PC, s.frames[k].SP - 8
 		}
 	}
+	if !complete && len(s.frames) < near {
+		return 0, 0
+	}
 	// All in one file: a static program, or one that makes its system calls itself.
 	for k := 1; k < len(s.frames) && k < near; k++ {
-		if !strings.Contains(strings.ToLower(s.name(k)), "syscall") {
+		if !strings.Contains(strings.ToLower(s.name(s.frames[k].CodeAddr())), "syscall") {
 			return s.frames[k].PC, s.frames[k].SP - 8
 		}
 	}
 	return s.frames[1].PC, s.frames[1].SP - 8
 }
 
-// name is that of the function of a walked frame by the symbol tables.
-func (s *stallStacks) name(k int) string {
-	im := s.space.image(s.frames[k].CodeAddr())
+// underWay says whether the function that calls for a wait is at work, in a call other than
+// that: its frame has a return address where that of the wait would be.
+func (s *stallStacks) underWay(p *place) bool {
+	const near = 16 << 10 // where functions have no names
+	var word [8]byte
+	if s.p.ReadUpTo(word[:], p.slot) != len(word) {
+		return false
+	}
+	to := binary.LittleEndian.Uint64(word[:])
+	im := s.space.image(to)
+	if im == nil || im != s.space.image(p.back) {
+		return false
+	}
+	if name := s.name(p.back - 1); name != "" {
+		return strings.TrimSuffix(name, ".cold") == strings.TrimSuffix(s.name(to-1), ".cold")
+	}
+	return max(to, p.back)-min(to, p.back) < near
+}
+
+// name is that of the function at an address by the symbol tables.
+func (s *stallStacks) name(addr uint64) string {
+	im := s.space.image(addr)
 	if im == nil {
 		return ""
 	}
-	if calls := new(TableNames).Calls(im, s.frames[k].CodeAddr()-im.Slide()); len(calls) > 0 {
+	if calls := new(TableNames).Calls(im, addr-im.Slide()); len(calls) > 0 {
 		return calls[0].Linkage
 	}
 	return ""

@@ -3,6 +3,8 @@ package sampler
 import (
 	"testing"
 	"time"
+
+	"github.com/callreel/callreel/process"
 )
 
 // A visit is one step of a thread's life: a wait, at a time, that becomes the usual one
@@ -19,6 +21,9 @@ func TestUsualWaitIsTheOneThatAThreadComesToRestIn(t *testing.T) {
 	read := place{number: 0, sp: 0x7f00, slot: inner, back: 2, rest: maybeRest}
 	poll := place{number: 7, sp: 0x7f00, slot: inner, back: 3, rest: eventRest}
 	lock := place{number: 202, sp: 0x8f00, slot: outer, back: 4, rest: neverRest}
+	handled := place{number: 232, sp: 0x7f00, slot: inner, back: 6, rest: eventRest, inside: true}
+	again := loop
+	again.sp, again.slot, again.inside = 0x7f00, inner, true
 	const soon, late = time.Second, time.Minute
 	for name, life := range map[string][]visit{
 		"an event loop at once, whenever":                        {{loop, late, true}},
@@ -29,6 +34,8 @@ func TestUsualWaitIsTheOneThatAThreadComesToRestIn(t *testing.T) {
 		"an outer loop takes the place of an inner one":          {{poll, soon, true}, {loop, soon, false}, {loop, soon, true}},
 		"a handler's wait is none, however often":                {{loop, soon, true}, {read, soon, false}, {read, soon, false}, {read, soon, false}, {read, soon, false}, {read, soon, false}, {read, soon, false}},
 		"an inner loop is none, unless the outer is not seen":    {{loop, soon, true}, {poll, soon, false}, {poll, soon, false}, {poll, soon, false}, {poll, soon, false}, {poll, late, true}},
+		"a handler's wait is none, though made for loops":        {{place{number: 0, slot: outer, back: 2, rest: maybeRest}, soon, true}, {handled, soon, false}, {handled, soon, false}, {handled, soon, false}, {handled, soon, false}},
+		"a turn of the loop in a handler is none, ever":          {{loop, soon, true}, {again, late, false}, {again, late, false}, {again, late, false}, {again, late, false}, {again, late, false}, {again, late, false}},
 		"a worker that begins to serve by an inner loop is seen": {{read, soon, true}, {place{number: 7, slot: inner - 64, back: 5, rest: eventRest}, soon, false}, {place{number: 7, slot: inner - 64, back: 5, rest: eventRest}, soon, false}, {place{number: 7, slot: inner - 64, back: 5, rest: eventRest}, soon, true}},
 	} {
 		begun := time.Now()
@@ -37,6 +44,41 @@ func TestUsualWaitIsTheOneThatAThreadComesToRestIn(t *testing.T) {
 			if got := h.meet(v.at, uint64(k), begun.Add(v.after)); got != v.becomes {
 				t.Errorf("%s: visit %d: becomes the usual wait: %v", name, k, got)
 			}
+		}
+	}
+}
+
+func TestSameCallIsKnownWhateverItsDepth(t *testing.T) {
+	p := place{number: 230, pc: 1, sp: 0x8f00, back: 2, slot: 0x9000}
+	for _, c := range []struct {
+		change func(*place)
+		want   bool
+	}{
+		{func(o *place) { o.sp, o.slot = 0x8e00, 0x8f00 }, true},
+		{func(o *place) { o.number++ }, false},
+		{func(o *place) { o.pc++ }, false},
+		{func(o *place) { o.back++ }, false},
+	} {
+		o := p
+		c.change(&o)
+		if p.sameCall(&o) != c.want {
+			t.Errorf("%+v and %+v: not %v", p, o, c.want)
+		}
+	}
+	if unknown := (place{number: 230, pc: 1}); unknown.sameCall(&unknown) {
+		t.Error("callers that are not known are the same")
+	}
+}
+
+func TestThreadThatCannotRunIsNotAtRest(t *testing.T) {
+	p := place{number: 232, sp: 1, pc: 2}
+	a := process.Activity{State: 'S', Waiting: &process.Waiting{InSyscall: true, Number: 232, SP: 1, PC: 2}}
+	if !p.holds(&a, nil) {
+		t.Error("it waits there")
+	}
+	for _, state := range []byte{'T', 't'} {
+		if a.State = state; p.holds(&a, nil) {
+			t.Errorf("%c: it is stopped there", state)
 		}
 	}
 }

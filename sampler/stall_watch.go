@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/unwind"
 )
 
 // How often a thread is looked at.
@@ -18,6 +18,10 @@ const (
 	longStall       = time.Second
 	looksInOver     = 4 // while the thread gets on
 	retryBreakpoint = 10 * time.Second
+	// Where a loop inside of a handler comes by the same place as the usual wait, and more
+	// often, this many passages are looked at before the breakpoint lets itself go.
+	nestedPassages = 8
+	lastLook       = 2 * time.Second // that the last look may take
 )
 
 // stallWatch watches one thread.
@@ -30,9 +34,11 @@ type stallWatch struct {
 
 	passage      *process.Passage // armed on the way out of the usual wait
 	nextPassage  time.Time        // no breakpoint is asked for before
+	nested       bool             // all that the last passage saw was a loop inside of a handler
 	noticed      bool
 	before       process.Activity
 	beforeTime   time.Time
+	lookTime     time.Time // of the present look
 	beforeUsual  bool      // it was at its usual wait
 	progress     time.Time // since when it has not been seen to get on
 	open         *openStall
@@ -40,7 +46,7 @@ type stallWatch struct {
 	lastAt       process.Waiting // where lastSample was taken, if the thread waited
 	lastBlocked  uint64
 	sampleIsLast bool
-	stopped      bool // the thread, in this look
+	stopped      bool // we have stopped the thread in this look
 }
 
 // openStall is what may become a Stall.
@@ -49,13 +55,6 @@ type openStall struct {
 	states  map[StallState]int
 	samples int
 	partial int
-}
-
-// sample is one look at a thread that stands.
-type sample struct {
-	frames   []Frame
-	blockage blockage
-	complete bool
 }
 
 func newStallWatch(p *process.Process, o StallOptions, stacks *stallStacks, report func(*Stall) error) *stallWatch {
@@ -70,25 +69,43 @@ func (w *stallWatch) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return w.finish(time.Now(), true)
+			return w.last(ctx)
 		case <-timer.C:
 		}
-		a, err := w.p.Activity(w.o.TID)
 		now := time.Now()
-		if err == nil && a.Ended() {
-			err = process.ErrNoProcess
-		}
-		if err == nil {
-			err = w.look(ctx, now, a)
-		}
-		if errors.Is(err, process.ErrNoProcess) {
+		switch err := w.step(ctx); {
+		case errors.Is(err, process.ErrNoProcess):
 			return w.finish(now, false)
-		}
-		if err != nil {
+		case err != nil:
 			return errors.Join(err, w.finish(now, true))
 		}
 		timer.Reset(w.pause(now))
 	}
+}
+
+// step looks at the thread once. The error is ErrNoProcess when it has ended.
+func (w *stallWatch) step(ctx context.Context) error {
+	a, err := w.p.Activity(w.o.TID)
+	if err != nil {
+		return err
+	}
+	if a.Ended() {
+		return process.ErrNoProcess
+	}
+	return w.look(ctx, time.Now(), a)
+}
+
+// last ends the watch. Where we had no processor a stall may not have been seen yet.
+func (w *stallWatch) last(ctx context.Context) error {
+	var err error
+	if w.open == nil && time.Since(w.progress) >= w.o.Over {
+		more, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+		defer cancel()
+		if err = w.step(more); errors.Is(err, process.ErrNoProcess) {
+			return w.finish(time.Now(), false)
+		}
+	}
+	return errors.Join(err, w.finish(time.Now(), true))
 }
 
 func (w *stallWatch) pause(now time.Time) time.Duration {
@@ -108,6 +125,8 @@ func (w *stallWatch) look(ctx context.Context, now time.Time, a process.Activity
 			return err
 		}
 	}
+	w.lookTime = now
+	blind := w.passage == nil
 	passed, err := w.passed()
 	if err != nil {
 		return err
@@ -116,7 +135,7 @@ func (w *stallWatch) look(ctx context.Context, now time.Time, a process.Activity
 	moved := passed || usual
 	if moved {
 		w.habits.last = now
-	} else if w.passage == nil {
+	} else if blind {
 		// Without a way to know whether it came by its wait, a system call that waited or
 		// read something has to do.
 		moved = a.Blocked != w.before.Blocked || a.Reads != w.before.Reads
@@ -154,10 +173,18 @@ func (w *stallWatch) newProgram(now time.Time) error {
 
 // passed says whether the thread has come by its usual wait since the last look.
 func (w *stallWatch) passed() (bool, error) {
-	if w.passage == nil || !w.passage.Seen() {
+	if w.passage == nil {
 		return false, nil
 	}
-	return true, w.disarm()
+	seen := w.passage.Seen()
+	if len(seen) == 0 {
+		return false, nil
+	}
+	usual := w.habits.usual
+	by := slices.ContainsFunc(seen, func(sp uint64) bool { return sp == 0 || sp-8 >= usual.slot })
+	by = by || !w.stacks.underWay(usual)
+	w.nested = !by
+	return by, w.disarm()
 }
 
 func (w *stallWatch) disarm() error {
@@ -175,7 +202,11 @@ func (w *stallWatch) arm(now time.Time) error {
 	if w.passage != nil || usual == nil || usual.back == 0 || now.Before(w.nextPassage) {
 		return nil
 	}
-	passage, err := w.p.Passage(w.o.TID, usual.back)
+	times := 1
+	if w.nested {
+		times = nestedPassages
+	}
+	passage, err := w.p.Passage(w.o.TID, usual.back, times)
 	if err == nil {
 		w.passage = passage
 		return nil
@@ -183,7 +214,7 @@ func (w *stallWatch) arm(now time.Time) error {
 	w.nextPassage = now.Add(retryBreakpoint)
 	if !w.noticed && w.o.Notice != nil && !errors.Is(err, process.ErrReleased) {
 		w.noticed = true
-		w.o.Notice(fmt.Sprintf("%v; until then any system call that waits or reads counts as getting on", err))
+		w.o.Notice(fmt.Sprintf("%v; meanwhile any system call that waits or reads counts as getting on", err))
 	}
 	return nil
 }
@@ -198,17 +229,24 @@ func (w *stallWatch) meet(ctx context.Context, now time.Time, a *process.Activit
 	if s.blockage.rest == idleRest {
 		return true, nil
 	}
-	if !s.complete {
+	p := place{number: a.Waiting.Number, sp: a.Waiting.SP, pc: a.Waiting.PC, rest: s.blockage.rest}
+	if p.back, p.slot = w.stacks.callerOf(s.complete); p.back == 0 && !s.complete {
 		var err error
 		if s, err = w.take(ctx, a); err != nil {
 			return false, err
 		}
+		p.back, p.slot = w.stacks.callerOf(s.complete)
 	}
 	if len(s.frames) == 0 || len(w.stacks.frames) == 0 || w.stacks.frames[0].SP != a.Waiting.SP {
 		return false, nil
 	}
-	p := place{number: a.Waiting.Number, sp: a.Waiting.SP, pc: a.Waiting.PC, rest: s.blockage.rest}
-	p.back, p.slot = w.stacks.callerOf()
+	if u := w.habits.usual; u != nil {
+		p.inside = p.slot < u.slot && w.stacks.underWay(u)
+		if p.sameCall(u) && p.slot >= u.slot {
+			w.habits.move(p, now)
+			return true, w.disarm()
+		}
+	}
 	if !w.habits.meet(p, a.Blocked, now) {
 		return false, nil
 	}
@@ -264,74 +302,6 @@ func (w *stallWatch) wakesUp() bool {
 	}
 	f := &w.stacks.frames[0]
 	return f.SP == usual.sp && (f.PC == usual.pc || f.PC == usual.pc-syscallSize)
-}
-
-// take takes a stack: without stopping the thread where it waits, and not again when it
-// still does.
-func (w *stallWatch) take(ctx context.Context, a *process.Activity) (*sample, error) {
-	if a.Waiting != nil {
-		if s, still := w.takeWaiting(a); still && (s.complete || a.State != 'S') {
-			return s, nil
-		}
-	}
-	if a.State == 't' {
-		w.sampleIsLast = false
-		w.lastSample = sample{blockage: blockage{StallStopped, neverRest}}
-		return &w.lastSample, nil
-	}
-	w.stopped = true
-	end, err := w.stacks.stopped(ctx, w.o.TID)
-	switch {
-	case err == nil:
-		return w.keep(a, end), nil
-	case errors.Is(err, process.ErrTraced):
-		w.lastSample = sample{blockage: blockage{StallStopped, neverRest}}
-	case errors.Is(err, process.ErrStopTimeout):
-		w.lastSample = sample{blockage: blockage{StallDisk, neverRest}}
-	case errors.Is(err, process.ErrReleased), errors.Is(err, process.ErrNoProcess), errors.Is(err, process.ErrExec), ctx.Err() != nil:
-		w.lastSample = sample{blockage: w.blockage(a, nil)} // the next look sees what is there
-	default:
-		return nil, err
-	}
-	w.sampleIsLast = false
-	return &w.lastSample, nil
-}
-
-// takeWaiting walks a thread where it waits. It says whether the thread has waited there
-// all the time: what was read is of no use otherwise.
-func (w *stallWatch) takeWaiting(a *process.Activity) (s *sample, still bool) {
-	if w.sampleIsLast && w.lastAt == *a.Waiting && w.lastBlocked == a.Blocked {
-		return &w.lastSample, true
-	}
-	end := w.stacks.waiting(a.Waiting)
-	after, err := w.p.Activity(w.o.TID)
-	if err != nil || after.Waiting == nil || *after.Waiting != *a.Waiting || after.Blocked != a.Blocked {
-		w.sampleIsLast = false
-		return nil, false
-	}
-	return w.keep(a, end), true
-}
-
-// keep makes a sample of the stack that was just walked.
-func (w *stallWatch) keep(a *process.Activity, end unwind.End) *sample {
-	frames := w.stacks.space.frames(w.stacks.frames, &w.stacks.o)
-	w.lastSample = sample{frames: frames, blockage: w.blockage(a, frames), complete: end.Complete()}
-	w.sampleIsLast = a.Waiting != nil
-	if w.sampleIsLast {
-		w.lastAt, w.lastBlocked = *a.Waiting, a.Blocked
-	}
-	return &w.lastSample
-}
-
-func (w *stallWatch) blockage(a *process.Activity, frames []Frame) blockage {
-	if a.State != 'R' && (a.Waiting != nil || a.State == 'T' || a.State == 't') {
-		return blockageOf(a, w.p, frames)
-	}
-	const starved = 4 // what a thread gets on a machine that is merely busy is no reason
-	if a.Queued-w.before.Queued > starved*(a.CPU-w.before.CPU) {
-		return blockage{StallStarved, neverRest}
-	}
-	return blockage{StallRunning, neverRest}
 }
 
 // finish reports the stall that was under way, if it was long enough.

@@ -19,7 +19,22 @@ type Options struct {
 }
 
 func (o *Options) walker(arch *unwind.Arch, s *space) *unwind.Walker {
-	return unwind.NewWalker(arch, s.mapped, unwind.Options{MaxFrames: o.MaxFrames, Original: o.Original})
+	return unwind.NewWalker(arch, s.code(), unwind.Options{MaxFrames: o.MaxFrames, Original: o.Original})
+}
+
+// maxFrames bounds the frames of all threads of a capture: some hundred megabytes. A
+// hostile process may give each of its threads a stack that never ends.
+const maxFrames = 1 << 21
+
+// within cuts a walk that would go beyond the bound of its capture.
+func within(left *int, walked []unwind.Frame, end unwind.End) ([]unwind.Frame, unwind.End) {
+	const least = 64 // of each thread
+	if room := max(*left, least); len(walked) > room {
+		walked = walked[:room]
+		end = unwind.End{Reason: unwind.TooDeep, Addr: walked[room-1].SP}
+	}
+	*left -= len(walked)
+	return walked, end
 }
 
 // frames makes a thread's frames of a walk's.
@@ -29,19 +44,36 @@ func (s *space) frames(walked []unwind.Frame, o *Options) []Frame {
 		symbolizer = new(TableNames)
 	}
 	out := make([]Frame, 0, len(walked))
+	named := map[unwind.Frame][2]int{} // by what decides on names: where they are in out
 	for k := range walked {
 		w := &walked[k]
 		f := Frame{Address: w.PC, SP: w.SP, By: w.By, Flags: w.Flags}
+		key := unwind.Frame{PC: w.PC, Flags: w.Flags & (unwind.Exact | unwind.SignalFrame)}
+		if was, ok := named[key]; ok { // a recursion
+			for _, f := range out[was[0]:was[1]] {
+				f.SP, f.By, f.Flags = w.SP, w.By, w.Flags
+				out = append(out, f)
+			}
+			continue
+		}
 		// A signal trampoline is found by its first byte, which the handler returns to.
 		at := w.CodeAddr()
 		if w.Has(unwind.SignalFrame) {
 			at = w.PC
 		}
-		if f.Image = s.image(at); f.Image == nil {
+		f.Image = s.image(at)
+		if f.Image != nil {
+			f.Offset = f.Address - f.Image.Load
+		}
+		if f.Image == nil || !f.Image.ready() {
+			if !o.NoNames {
+				f.Function = s.jit.find(at)
+				f.Linkage = f.Function
+			}
+			named[key] = [2]int{len(out), len(out) + 1}
 			out = append(out, f)
 			continue
 		}
-		f.Offset = f.Address - f.Image.Load
 		if o.NoNames {
 			out = append(out, f)
 			continue
@@ -54,6 +86,7 @@ func (s *space) frames(walked []unwind.Frame, o *Options) []Frame {
 		if len(out) == before {
 			out = append(out, f)
 		}
+		named[key] = [2]int{before, len(out)}
 	}
 	return slices.Clip(out)
 }

@@ -33,6 +33,7 @@ func (w *Walker) advance(frames []Frame, next *Registers, by Rule) ([]Frame, End
 	if end, ok := w.outward(callee, sp, by); !ok {
 		return frames, end, false
 	}
+	k.adrift = exact && !w.inStack(sp)
 	if changed || next.known&^(1<<w.arch.sp|1<<w.arch.fp) != 0 {
 		k.regs, k.regsAt = *next, len(frames)
 	}
@@ -63,8 +64,12 @@ func (w *Walker) outward(callee *Frame, sp uint64, by Rule) (End, bool) {
 	to, ok2 := w.images.Mapping(sp - 1)
 	if !ok2 || !to.Write {
 		if to, ok2 = w.images.Mapping(sp); !ok2 || !to.Write {
-			return End{Reason: NoStack, Addr: sp}, false
+			// What a signal is about may be a stack that has overflowed.
+			return End{Reason: NoStack, Addr: sp}, callee.Has(SignalFrame)
 		}
+	}
+	if k.adrift {
+		return End{Reason: NotOutward, Addr: sp}, sp > k.sp
 	}
 	if ok1 && from.Start == to.Start {
 		// A leaf has no frame where the return address is in a register: on arm64,

@@ -53,11 +53,14 @@ const (
 	plain                        // a fast walk may come here
 )
 
-// The cache has one slot for an address; 8,192 hold all addresses in the stacks of a
-// program of some hundred threads, in a quarter of a megabyte.
+// 8,192 slots hold all addresses in the stacks of a program of some hundred threads, in a
+// quarter of a megabyte. An address has four to choose from: with one only, a stack of 70
+// frames would have two that drive each other out in one of four processes, and finding
+// a rule anew takes as long as walking through hundreds of known ones.
 const (
 	cacheBits = 13
 	cacheMask = 1<<cacheBits - 1
+	cacheWays = 4
 )
 
 type cache [1 << cacheBits]entry
@@ -72,9 +75,33 @@ func keyOf(pc uint64, exact bool) uint64 {
 	return pc
 }
 
-// slotOf spreads keys by Fibonacci hashing: return addresses differ in middle bits.
-func slotOf(key uint64) uint32 {
-	return uint32(key * 0x9e3779b97f4a7c15 >> (64 - cacheBits))
+// slotsOf returns the first of the slots that a key has, spreading keys by Fibonacci
+// hashing: return addresses differ in middle bits.
+func slotsOf(key uint64) uint32 {
+	return uint32(key*0x9e3779b97f4a7c15>>(64-cacheBits)) &^ (cacheWays - 1)
+}
+
+// slot returns the slot that holds a key, false when none does.
+func (c *cache) slot(key uint64) (uint32, bool) {
+	first := slotsOf(key)
+	for k := first; k < first+cacheWays; k++ {
+		if e := &c[k&cacheMask]; e.key == key && e.kind != kindNone {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// room returns a slot for a key that has none yet: a free one, else one of another key, not
+// always the same.
+func (c *cache) room(key uint64) uint32 {
+	first := slotsOf(key)
+	for k := first; k < first+cacheWays; k++ {
+		if c[k&cacheMask].kind == kindNone {
+			return k
+		}
+	}
+	return first + uint32(key%cacheWays)
 }
 
 // maxRows bounds the rows that are kept; when there are more, all that is known is

@@ -127,15 +127,14 @@ func (w *Walker) simple(e *entry, row *cfi.Row) bool {
 func fits(off int64) bool { return off >= math.MinInt32 && off <= math.MaxInt32 && off&7 == 0 }
 
 // compileCode finds the rule of code without CFI. What the instructions say goes
-// before the frame pointer, which such code need not keep, but for return addresses
-// in a JIT compiler's code: that keeps one for its own walks, and following its
-// code through calls leads astray.
+// before the frame pointer, which such code need not keep: PostgreSQL's compiled queries
+// do not, and HotSpot's code only where asked. In a JIT compiler's code calls may take
+// arguments off the stack (V8's do), which leads those astray who follow it; then no
+// return address is found.
 func (w *Walker) compileCode(e *entry, pc uint64, exact bool) {
 	e.traits |= guess
-	if e.traits&jit == 0 || exact {
-		if w.compileFollowed(e, pc) {
-			return
-		}
+	if w.compileFollowed(e, pc) && (e.traits&jit == 0 || exact || e.kind == kindSP) {
+		return
 	}
 	w.framePointerEntry(e)
 }
@@ -143,7 +142,7 @@ func (w *Walker) compileCode(e *entry, pc uint64, exact bool) {
 // framePointerEntry makes the entry of a frame record: the caller's frame pointer and
 // behind it the return address.
 func (w *Walker) framePointerEntry(e *entry) {
-	e.kind, e.by = kindNoRule, ByFramePointer
+	e.kind, e.by, e.cfaOff, e.fpOff = kindNoRule, ByFramePointer, 0, 0
 	if w.arch.lr < 0 && w.arch.wordSize == 8 {
 		e.kind, e.cfaOff, e.fpOff = kindFP, 16, -16
 	}

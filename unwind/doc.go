@@ -7,7 +7,8 @@
 // _init, hand-written assembly), the frame pointer, or the return address on top of
 // the stack. Whatever the rule, each step is checked: the stack pointer moves
 // outward in a mapped stack and keeps its alignment, and the return address lies in
-// code; what was guessed rather than read from CFI must also follow a call.
+// code; what was guessed rather than read from CFI must also follow a call, or lead to
+// another frame record in code that no file is behind, where interpreters live.
 //
 // A Walker keeps what it has found out about an address, so that a later walk
 // through it costs nanoseconds. It sees memory and images through the interfaces

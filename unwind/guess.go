@@ -7,7 +7,7 @@ func (w *Walker) stepGuess(frames []Frame, why End) ([]Frame, End, bool) {
 	frame := &frames[len(frames)-1]
 	e := w.walk.entry
 	exact := frame.Has(Exact)
-	if w.arch.decodable && (e.traits&jit == 0 || exact) {
+	if w.arch.decodable && (e.traits&jit == 0 || exact || e.by == ByCode) {
 		if more, end, ok := w.try(frames, w.byFollowing, ByCode); ok || end.Complete() {
 			return more, end, ok
 		}
@@ -43,6 +43,9 @@ func (w *Walker) stepLeaf(frames []Frame) ([]Frame, End, bool) {
 	if more, _, ok := w.try(frames, w.byLeaf, ByLeaf); ok {
 		return more, End{}, true
 	}
+	if _, ok := w.reader.word(w.walk.sp); !ok && w.arch.lr < 0 {
+		return frames, End{Reason: Unreadable, Addr: w.walk.sp}, false
+	}
 	return frames, End{Reason: NoCFI, Addr: frames[len(frames)-1].PC}, false
 }
 
@@ -74,11 +77,25 @@ func (w *Walker) try(frames []Frame, guess func(*Registers) (Registers, End, boo
 		}
 		return frames, no, false
 	}
-	if w.cache[w.find(next.PC, false)].traits&afterCall == 0 {
+	if traits := w.cache[w.find(next.PC, false)].traits; traits&afterCall == 0 &&
+		!(by != ByLeaf && traits&w.walk.entry.traits&jit != 0 && w.chained(&next)) {
 		return frames, no, false
 	}
 	more, _, ok := w.advance(frames, &next, by)
 	return more, no, ok
+}
+
+// chained says whether a caller's frame pointer leads further out on the same stack.
+// Interpreters such as HotSpot's have callers return to places that follow no call.
+func (w *Walker) chained(next *Registers) bool {
+	fp, ok1 := next.Get(w.arch.fp)
+	sp, ok2 := next.Get(w.arch.sp)
+	if !ok1 || !ok2 || fp < sp || fp&(w.arch.wordSize-1) != 0 {
+		return false
+	}
+	from, ok1 := w.images.Mapping(sp)
+	to, ok2 := w.images.Mapping(fp)
+	return ok1 && ok2 && from.Start == to.Start && from.Write
 }
 
 // byFollowing computes the caller's registers from the instructions ahead.

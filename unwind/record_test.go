@@ -88,16 +88,45 @@ func oneOf(r unwind.Reason, list []unwind.Reason) bool {
 	return false
 }
 
-func TestGuessedReturnAddressMustFollowACall(t *testing.T) {
-	p, s := jitStack(link, func(k int) uint64 {
-		if k == 5 {
-			return returnTo(k) + 1
-		}
-		return returnTo(k)
-	})
-	w := unwind.NewWalker(unwind.AMD64, p.images(), unwind.Options{})
-	if frames, end := w.Walk(&s, nil); len(frames) != 6 || end.Reason != unwind.NoCFI {
-		t.Errorf("%d frames, %v", len(frames), end)
+// Where an interpreter is returned to need not follow a call, if another frame record
+// follows.
+func TestGuessedReturnAddressMustFollowACallOrLeadToAnotherRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		link   uint64 // in the record with the return address that follows no call
+		frames int
+		reason unwind.Reason
+	}{
+		"leads on":        {link(5), 10, unwind.Complete},
+		"leads inward":    {fuzzStack + 64, 6, unwind.NoCFI},
+		"leads elsewhere": {fuzzOther, 6, unwind.NoCFI},
+		"is misaligned":   {link(5) + 4, 6, unwind.NoCFI},
+		"is none":         {0, 6, unwind.NoCFI},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, s := jitStack(func(k int) uint64 {
+				switch k {
+				case 5:
+					return c.link
+				case 9:
+					return 0
+				}
+				return link(k)
+			}, func(k int) uint64 {
+				switch k {
+				case 5:
+					return returnTo(k) + 1
+				case 9:
+					return 0
+				}
+				return returnTo(k)
+			})
+			w := unwind.NewWalker(unwind.AMD64, p.images(), unwind.Options{})
+			for round := range 2 { // the second goes by what the first has found out
+				if frames, end := w.Walk(&s, nil); len(frames) != c.frames || end.Reason != c.reason {
+					t.Errorf("round %d: %d frames, %v; want %d, %v", round, len(frames), end, c.frames, c.reason)
+				}
+			}
+		})
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // DefaultMaxFrames bounds a walk by default. A recursion that overflows a stack of
-// 8 MB has some 170,000 frames, of which these tell enough.
-const DefaultMaxFrames = 1 << 16
+// 8 MB has some 170,000 frames.
+const DefaultMaxFrames = 1 << 18
 
 // Options says how a Walker goes about it. The zero value is usable.
 type Options struct {
@@ -50,6 +50,7 @@ type Walker struct {
 type walk struct {
 	sp, fp  uint64 // of the last frame
 	fpKnown bool
+	adrift  bool   // sp is in no stack: the code was about to overflow it, or has lost it
 	slot    uint32 // of the last frame's entry
 	entry   entry  // a copy of it: compiling another may take its slot
 
@@ -104,7 +105,10 @@ func (w *Walker) Walk(s *Snapshot, frames []Frame) ([]Frame, End) {
 			}
 			return frames, End{Reason: TooDeep, Addr: w.walk.sp}
 		}
-		frames, end, ok = w.step(frames)
+		adrift := w.walk.adrift
+		if frames, end, ok = w.step(frames); !ok && adrift && !end.Complete() {
+			end = End{Reason: NoStack, Addr: w.walk.sp}
+		}
 	}
 	return frames, end
 }
@@ -120,13 +124,18 @@ func (w *Walker) begin(s *Snapshot, frames []Frame) ([]Frame, End, bool) {
 	w.reader.enter(k.sp)
 	w.enterEntry(k.regs.PC, true)
 	frames = append(frames, Frame{PC: k.regs.PC, SP: k.sp, By: ByRegisters, Flags: Exact | k.entry.flags})
-	if m, ok := w.images.Mapping(k.sp); !ok || !m.Write {
-		// A stack pointer at the very end of a stack holds nothing, but is right.
-		if m, ok = w.images.Mapping(k.sp - 1); !ok || !m.Write {
-			return frames, End{Reason: NoStack, Addr: k.sp}, false
-		}
-	}
+	k.adrift = !w.inStack(k.sp)
 	return frames, End{}, true
+}
+
+// inStack says whether a stack pointer is where a stack can be. At the very end of one it
+// holds nothing, but is right.
+func (w *Walker) inStack(sp uint64) bool {
+	m, ok := w.images.Mapping(sp)
+	if !ok || !m.Write {
+		m, ok = w.images.Mapping(sp - 1)
+	}
+	return ok && m.Write
 }
 
 // original asks whether the code that the registers are in stands for other code.
@@ -146,10 +155,11 @@ func (w *Walker) original(r *Registers) bool {
 // find returns the slot of an address's entry, which is made when there is none.
 func (w *Walker) find(pc uint64, exact bool) uint32 {
 	key := keyOf(pc, exact)
-	slot := slotOf(key)
-	if e := &w.cache[slot]; e.key != key || e.kind == kindNone {
+	slot, known := w.cache.slot(key)
+	if !known {
 		made := w.compile(pc, exact) // may forget all entries
 		made.finish()
+		slot = w.cache.room(key)
 		w.cache[slot] = made
 	}
 	return slot
@@ -211,10 +221,11 @@ func (w *Walker) fast(frames []Frame, limit int) []Frame {
 		next := e.next
 		n := &cache[next&cacheMask]
 		if n.key != ra {
-			next = slotOf(ra)
-			if n = &cache[next&cacheMask]; n.key != ra {
+			var known bool
+			if next, known = cache.slot(ra); !known {
 				break
 			}
+			n = &cache[next&cacheMask]
 			e.next = next
 		}
 		if e.need&^n.traits != 0 {

@@ -13,6 +13,10 @@ import (
 type checker struct {
 	read func(addr, n uint64) ([]byte, error)
 	rets tally
+	// described says whether an address has call frame information, or is no code. Nil knows nothing.
+	described func(addr uint64) bool
+
+	evaluator cfi.Evaluator
 }
 
 // check returns the findings of a function, whose parts are in the order of their addresses.
@@ -21,6 +25,7 @@ func (k *checker) check(f *function) []Finding {
 		f.parts[i].nodes = make([]int32, len(f.parts[i].code))
 	}
 	before := k.decode(f)
+	ends := k.boundaries(f)
 	w := flow{function: f, proving: true}
 	var clashes []Finding
 	k.prove(&w)
@@ -30,7 +35,7 @@ func (k *checker) check(f *function) []Finding {
 	if w.exhausted() {
 		return nil
 	}
-	return append(k.compare(&w, before), clashes...)
+	return slices.Concat(k.compare(&w, before), clashes, ends)
 }
 
 // decode explores the function from where calls enter it.
@@ -57,11 +62,30 @@ func (p *part) entries() []uint64 {
 		return nil
 	}
 	list := []uint64{p.start}
+	if p.stubs {
+		return append(list, p.behindJumps()...)
+	}
 	if p.plt {
-		const entrySize = 16 // of the PLT that has a first entry of its own
-		for at := p.start + entrySize; at < p.end; at += entrySize {
+		for at := p.start + pltEntry; at < p.end; at += pltEntry {
 			list = append(list, at)
 		}
+	}
+	return list
+}
+
+// behindJumps lists where code begins behind an indirect jump and padding.
+func (p *part) behindJumps() (list []uint64) {
+	var in amd64.Inst
+	jumped := false
+	for off := 0; off < len(p.code); off += int(in.Len) {
+		if amd64.DecodeTo(&in, p.code[off:]) != nil {
+			return list
+		}
+		if jumped && !in.IsPadding() {
+			list = append(list, p.start+uint64(off))
+			jumped = false
+		}
+		jumped = jumped || in.Kind == amd64.IndirectJump
 	}
 	return list
 }
@@ -133,11 +157,12 @@ func (k *checker) followRows(w *flow, clashes *[]Finding) {
 		w.bad = false
 		id := w.explore(at)
 		w.link(from)
-		if id < 0 || r == nil || r.RA().Kind == cfi.Undefined {
-			return
-		}
-		if w.bad {
+		if id < 0 || r == nil || w.bad {
 			return // data, or what follows a call that does not return
+		}
+		if r.RA().Kind == cfi.Undefined {
+			*clashes = append(*clashes, w.outermostReturns(from)...)
+			return
 		}
 		s := stateOf(r)
 		if !s.regs[rsp].framed() && r.CFA.Kind != cfi.RegOffset {
@@ -155,6 +180,17 @@ func (k *checker) followRows(w *flow, clashes *[]Finding) {
 	})
 }
 
+// outermostReturns reports returns of code that is said to have no caller, among the nodes from one on.
+func (w *flow) outermostReturns(from int) (list []Finding) {
+	for id := from; id < len(w.nodes) && len(list) < maxClashes; id++ {
+		n := &w.nodes[id]
+		if r := w.parts[n.part].rowAt(n.addr); n.inst.Kind == amd64.Return && r != nil && r.RA().Kind == cfi.Undefined {
+			list = append(list, Finding{Kind: WrongRA, Address: n.addr, Says: "ra=undefined", Truth: "the code returns"})
+		}
+	}
+	return list
+}
+
 // maxClashes bounds the findings of this kind for one function.
 const maxClashes = 100
 
@@ -163,7 +199,7 @@ func clash(r *row, at uint64, delta int64) Finding {
 	says := r.CFA
 	truth := says
 	truth.Offset += delta
-	f := Finding{Kind: WrongCFA, Address: at, Says: "cfa=" + says.Format(names), Truth: "cfa=" + truth.Format(names)}
+	f := Finding{Kind: WrongCFA, Address: at, Says: cfaText(&says, names), Truth: "cfa=" + truth.Format(names)}
 	if says.Kind == cfi.RegOffset {
 		f.Directive = ".cfi_def_cfa_offset " + itoa(truth.Offset)
 	}
@@ -172,7 +208,7 @@ func clash(r *row, at uint64, delta int64) Finding {
 
 // compare holds every instruction's row against its state.
 func (k *checker) compare(w *flow, before []int32) []Finding {
-	c := comparison{function: w.function, before: before, escaped: w.effects.escaped, switches: w.effects.switches}
+	c := comparison{function: w.function, before: before, effects: &w.effects, escaped: w.effects.escaped, switches: w.effects.switches, evaluator: &k.evaluator}
 	s := &w.scratch
 	for id := range w.nodes {
 		if w.nodes[id].state == nil {

@@ -12,10 +12,11 @@ type part struct {
 	start, end uint64
 	code       []byte
 	rows       []row
-	nodes      []int32 // by offset: the node of the instruction there plus one, 0 for none
-	fde        int     // in the table
-	abiEntry   bool    // entered by calls
-	plt        bool
+	nodes      []int32    // by offset: the node of the instruction there plus one, 0 for none
+	fde        int        // in the table
+	abiEntry   bool       // entered by calls
+	plt        bool       // a PLT whose entries jump to its first one
+	stubs      bool       // a PLT of jumps only
 	sites      []callSite // by start
 }
 
@@ -38,10 +39,14 @@ type node struct {
 // function is parts that jump into each other, in the order of their addresses and without overlap, and their
 // instructions.
 type function struct {
-	parts []part
-	nodes []node
-	bad   bool // what was decoded last is no code, or runs out of the FDE
+	parts  []part
+	nodes  []node
+	bad    bool     // what was decoded last is no code, or runs out of the FDE
+	broken []uint64 // where no instruction was found, the first maxBroken
 }
+
+// maxBroken bounds how many places of a function are looked at again.
+const maxBroken = 16
 
 // partAt returns the part that holds an address, or -1.
 func (f *function) partAt(addr uint64) int {
@@ -89,7 +94,8 @@ func (f *function) line(addr uint64, todo []uint64) []uint64 {
 	for {
 		off := addr - p.start
 		if off >= uint64(len(p.code)) {
-			f.bad = true
+			// A call at the end does not return.
+			f.bad = f.bad || last < 0 || !f.nodes[last].calls()
 			return todo
 		}
 		if known := p.nodes[off]; known != 0 {
@@ -105,6 +111,9 @@ func (f *function) line(addr uint64, todo []uint64) []uint64 {
 		if amd64.DecodeTo(&n.inst, p.code[off:]) != nil {
 			f.nodes = f.nodes[:id]
 			f.bad = true
+			if len(f.broken) < maxBroken {
+				f.broken = append(f.broken, addr)
+			}
 			return todo
 		}
 		p.nodes[off] = id + 1
@@ -121,13 +130,18 @@ func (f *function) line(addr uint64, todo []uint64) []uint64 {
 	}
 }
 
+func (n *node) calls() bool { return n.inst.Kind == amd64.Call || n.inst.Kind == amd64.IndirectCall }
+
+// pltEntry is the size of an entry of a PLT that has a first entry of its own.
+const pltEntry = 16
+
 // ends says whether control never goes on behind a node. An entry of the PLT goes on behind its jump: the slot that the
-// jump goes by leads there until it is resolved.
+// jump goes by leads there until it is resolved. The first entry, to which the others jump, does not.
 func ends(n *node, p *part) bool {
 	if n.inst.Kind == amd64.Breakpoint {
 		return true
 	}
-	return n.inst.Ends() && !(p.plt && n.inst.Kind == amd64.IndirectJump)
+	return n.inst.Ends() && !(p.plt && n.addr >= p.start+pltEntry && n.inst.Kind == amd64.IndirectJump)
 }
 
 // link finds the nodes that branches lead to, once all are decoded. It may be called again when there are more.
@@ -143,13 +157,26 @@ func (f *function) link(from int) {
 }
 
 // gaps calls yield with the first address of each run of bytes that were not decoded and are not padding, until nothing
-// is left. What yield decodes is no gap afterwards.
+// is left. What yield decodes is no gap afterwards. What begins where instructions have data, such as tables between the code,
+// is left out.
 func (f *function) gaps(yield func(part int, addr uint64)) {
+	data, known := map[uint64]bool{}, 0
 	for k := range f.parts {
 		p := &f.parts[k]
 		for off := uint64(0); off < uint64(len(p.code)); {
 			if id := p.nodes[off]; id != 0 {
 				off += uint64(f.nodes[id-1].inst.Len)
+				continue
+			}
+			for ; known < len(f.nodes); known++ {
+				if n := &f.nodes[known]; n.inst.RIPRelative {
+					data[n.addr+uint64(n.inst.Len)+uint64(int64(n.inst.Disp))] = true
+				}
+			}
+			if data[p.start+off] {
+				for off < uint64(len(p.code)) && p.nodes[off] == 0 {
+					off++
+				}
 				continue
 			}
 			var in amd64.Inst

@@ -35,10 +35,13 @@ type mark struct {
 type comparison struct {
 	*function
 	before   []int32 // the node that control comes from without a branch, or -1
+	effects  *effects
 	escaped  uint32
 	switches bool
-	marks    []mark
-	rets     tally
+	// evaluator computes expressions.
+	evaluator *cfi.Evaluator
+	marks     []mark
+	rets      tally
 }
 
 // tally counts the returns of functions with a frame by whether the row there is right.
@@ -49,10 +52,17 @@ func (c *comparison) node(id int32, s *state) {
 	n := &c.nodes[id]
 	p := &c.parts[n.part]
 	r := p.rowAt(n.addr)
-	if r == nil || r.RA().Kind == cfi.Undefined {
-		return // an outermost frame has no caller whose registers could be asked for
+	if r == nil {
+		return
 	}
 	m := mark{addr: n.addr}
+	if r.RA().Kind == cfi.Undefined { // an outermost frame has no caller whose registers could be asked for
+		if n.inst.Kind == amd64.Return && s.at(place{fromCFA, -8}).holds(returnAddress) && s.regs[rsp] == (value{kind: onStack, off: -8}) {
+			m.set(bitRA, &issue{kind: WrongRA, says: "ra=undefined", truth: "ra=[cfa-8]", directive: ".cfi_offset rip, -8"})
+			c.marks = append(c.marks, m)
+		}
+		return
+	}
 	c.split(p, n, r, &m)
 	known := c.cfa(id, s, r, &m)
 	if m.wrong>>bitCFA&1 == 0 && (known || !c.switches) {
@@ -107,6 +117,16 @@ func names(reg uint32) string { return amd64.DWARFName(int(reg)) }
 func (c *comparison) cfa(id int32, s *state, r *row, m *mark) (known bool) {
 	n := &c.nodes[id]
 	v, ok := s.cfaOf(&r.CFA, n.addr)
+	if r.CFA.Kind == cfi.ValExpression && !(ok && v.kind == onStack) && !c.switches {
+		switch c.try(s, n.addr, &r.CFA, false, value{kind: onStack}) {
+		case right:
+			m.right |= 1 << bitCFA
+			return true
+		case wrong:
+			m.set(bitCFA, c.wrongCFA(id, s, r, 1<<41))
+			return false
+		}
+	}
 	switch {
 	case ok && v.kind == onStack && v.off == 0:
 		m.right |= 1 << bitCFA
@@ -114,12 +134,26 @@ func (c *comparison) cfa(id int32, s *state, r *row, m *mark) (known bool) {
 	case ok && v.kind == onStack:
 		m.set(bitCFA, c.wrongCFA(id, s, r, v.off))
 	case c.switches:
+	case ok && v.kind == anchored && r.CFA.Kind == cfi.RegOffset && c.varies(v.id):
+		m.set(bitCFA, c.wrongCFA(id, s, r, 1<<42+int64(v.id)))
 	case ok && v.kind == constant, ok && v.kind == unknown && v.may == 0, c.badRegister(s, r):
 		m.set(bitCFA, c.wrongCFA(id, s, r, 1<<40+int64(r.CFA.Reg)))
 	case c.atReturn(id, s, r):
 		m.set(bitCFA, c.wrongCFA(id, s, r, r.CFA.Offset-8))
 	}
 	return false
+}
+
+// varies says whether what an anchor stands for is at another distance from the CFA from call to call. A stack pointer that
+// is aligned to 16 bytes may always have been so; and calls that touch the pages of a large frame keep its size in a register.
+func (c *comparison) varies(anchor int32) bool {
+	const stackAlignment = 16 // System V AMD64 ABI §3.2.2
+	in := &c.nodes[anchor].inst
+	if in.Opcode == 0x81 || in.Opcode == 0x83 {
+		return in.Imm < -stackAlignment
+	}
+	before := c.before[anchor]
+	return (in.Opcode == 0x29 || in.Opcode == 0x2B) && before >= 0 && c.nodes[before].inst.Kind == amd64.Other // sub, by what is not known
 }
 
 // badRegister says whether the CFA is relative to a register that cannot lead to the frame: one that holds what it held
@@ -157,7 +191,7 @@ func shrinks(in *amd64.Inst) bool {
 
 // wrongCFA makes the issue of a CFA that is off by delta.
 func (c *comparison) wrongCFA(id int32, s *state, r *row, delta int64) *issue {
-	i := &issue{kind: WrongCFA, delta: delta, says: "cfa=" + r.CFA.Format(names), truth: "another value"}
+	i := &issue{kind: WrongCFA, delta: delta, says: cfaText(&r.CFA, names), truth: "another value"}
 	n := &c.nodes[id]
 	reg, off, ok := s.trueCFA(r)
 	if !ok && n.inst.Kind == amd64.Return {
@@ -171,6 +205,14 @@ func (c *comparison) wrongCFA(id int32, s *state, r *row, delta int64) *issue {
 		i.kind = WrongEpilogue
 	}
 	return i
+}
+
+// cfaText writes a CFA's rule.
+func cfaText(rule *cfi.Rule, names cfi.NameFunc) string {
+	if rule.Kind == cfi.Unspecified {
+		return "no cfa"
+	}
+	return "cfa=" + rule.Format(names)
 }
 
 // trueCFA returns a register and what to add to it for the CFA: the row's own register if that leads there, then the
@@ -201,7 +243,7 @@ func (c *comparison) cfaDirective(n *node, r *row, reg amd64.Reg, off int64) str
 	switch {
 	case !same:
 		return fmt.Sprintf(".cfi_def_cfa %s, %d", reg, off)
-	case n.addr > p.start && c.beginsAnew(n) && p.hadRow(n.addr, reg, off):
+	case n.addr > p.start && off > r.CFA.Offset && c.beginsAnew(n) && p.hadRow(n.addr, reg, off):
 		return ".cfi_restore_state" // of one remembered before the epilogue
 	case r.Start < n.addr:
 		return adjust + itoa(off-r.CFA.Offset)

@@ -144,6 +144,7 @@ bad:	ret`,
 		"return-address: ra=[cfa-16]; ra=[cfa-8]; .cfi_offset rip, -8"},
 	{"expression_off_by_eight", `
 	mov %rsp, %rax
+	.cfi_def_cfa_register %rax
 	and $-64, %rsp
 	push %rax
 	.cfi_escape 0x0f, 0x05, 0x77, 0x00, 0x06, 0x23, 0x10
@@ -223,6 +224,117 @@ bad:	pop %rbx
 	.cfi_adjust_cfa_offset -8
 	ret`,
 		"register: xmm6=[cfa-16]; rbx is saved there; .cfi_offset rbx, -16"},
+	{"vector_saved_nowhere", `
+	sub $24, %rsp
+	.cfi_adjust_cfa_offset 24
+	.cfi_offset %xmm6, -32
+bad:	add $24, %rsp
+	.cfi_adjust_cfa_offset -24
+	.cfi_restore %xmm6
+	ret`,
+		"register: xmm6=[cfa-32]; the function does not write there; .cfi_same_value xmm6"},
+	{"argument_said_to_be_kept", `
+	.cfi_same_value %rdi
+	xor %edi, %edi
+bad:	ret`,
+		"register: rdi=same; rdi is lost; .cfi_undefined rdi"},
+	{"said_to_be_lost", `
+	.cfi_undefined %rbx
+bad:	ret`,
+		"register: rbx=undefined; rbx=same; .cfi_same_value rbx"},
+	{"no_caller_to_return_to", `
+	.cfi_undefined %rip
+	xor %eax, %eax
+bad:	ret`,
+		"return-address: ra=undefined; "},
+	{"expression_of_an_argument", `
+bad:	.cfi_escape 0x0f, 0x09, 0x77, 0x08, 0x72, 0x00, 0x31, 0x1a, 0x33, 0x24, 0x22
+	nop
+	.cfi_def_cfa %rsp, 8
+	ret`,
+		"cfa: cfa=expr("},
+	{"expression_with_a_branch", `
+bad:	.cfi_escape 0x0f, 0x08, 0x77, 0x10, 0x31, 0x28, 0x01, 0x00, 0x96, 0x96
+	nop
+	.cfi_def_cfa %rsp, 8
+	ret`,
+		"cfa: cfa=expr("},
+	{"register_at_a_computed_place", `
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_escape 0x10, 0x03, 0x05, 0x11, 0x70, 0x22, 0x23, 0x08
+bad:	xor %ebx, %ebx
+	call ext
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret`,
+		"register: rbx=[expr("},
+	{"pushed_flags", `
+	pushfq
+bad:	popfq
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rsp+16; .cfi_adjust_cfa_offset 8"},
+	{"pushed_memory", `
+	pushq (%rdi)
+bad:	popq (%rsi)
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rsp+16; .cfi_adjust_cfa_offset 8"},
+	{"moved_by_lea", `
+	lea -40(%rsp), %rsp
+bad:	call ext
+	lea 40(%rsp), %rsp
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rsp+48; .cfi_adjust_cfa_offset 40"},
+	{"entered", `
+	enter $16, $0
+bad:	call ext
+	leave
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rsp+32; .cfi_adjust_cfa_offset 24"},
+	{"exchanged", `
+	mov %rsp, %rcx
+	sub $32, %rsp
+	.cfi_adjust_cfa_offset 32
+	xchg %rsp, %rcx
+bad:	nop
+	xchg %rcx, %rsp
+	add $32, %rsp
+	.cfi_adjust_cfa_offset -32
+	ret`,
+		"cfa: cfa=rsp+40; cfa=rsp+8; .cfi_adjust_cfa_offset -32"},
+	{"aligned_without_a_frame_register", `
+	mov %rsp, %rax
+	sub $40, %rsp
+	.cfi_adjust_cfa_offset 40
+	and $-32, %rsp
+bad:	mov %rax, (%rsp)
+	mov %rax, %rsp
+	.cfi_def_cfa_offset 8
+	ret`,
+		"cfa: cfa=rsp+48; cfa=rax+8; .cfi_def_cfa rax, 8"},
+	{"room_of_any_size", `
+	mov %rsp, %rax
+	sub %rdi, %rsp
+bad:	movb $0, (%rsp)
+	mov %rax, %rsp
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rax+8; .cfi_def_cfa rax, 8"},
+	{"saved_below_the_stack_pointer", `
+	mov %rbx, -8(%rsp)
+	mov %rdi, %rbx
+bad:	mov (%rbx), %rax
+	mov -8(%rsp), %rbx
+	ret`,
+		"register: rbx=same; rbx=[cfa-16]; .cfi_offset rbx, -16"},
+	{"tail_jump_with_a_frame", `
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbx, -16
+	call ext
+	pop %rbx
+bad:	jmp ext`,
+		"epilogue: cfa=rsp+16; cfa=rsp+8; .cfi_adjust_cfa_offset -8"},
 }
 
 // assemble wraps each function in what the assembler needs, and a label for where its error shows.
@@ -384,6 +496,23 @@ var unusual = []deliberate{
 	add $32768, %rsp
 	.cfi_def_cfa_offset 8
 	ret`, ""},
+	{"table_between_the_code", `
+	lea 1f(%rip), %r11
+	movslq (%r11,%rdi,4), %rax
+	add %r11, %rax
+	jmp *%rax
+1:	.byte 0x3c, 0x00, 0x00, 0x00, 0x5e, 0x00, 0x00, 0x00
+2:	mov (%rsi), %eax
+	ret`, ""},
+	{"frame_probed_by_a_call", `
+	mov $8184, %eax
+	call ext
+	sub %rax, %rsp
+	.cfi_adjust_cfa_offset 8184
+	call ext
+	add $8184, %rsp
+	.cfi_adjust_cfa_offset -8184
+	ret`, ""},
 	{"saved_in_a_vector", `
 	movq %rbx, %xmm15
 	xor %ebx, %ebx
@@ -396,6 +525,56 @@ var unusual = []deliberate{
 	and $-16, %rsp
 	call ext
 	hlt`, ""},
+	{"container_that_moves_to_the_heap", `
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbx, -16
+	sub $64, %rsp
+	.cfi_adjust_cfa_offset 64
+	lea 16(%rsp), %rax
+	mov %rax, (%rsp)
+	mov %rsp, %rdi
+	call ext
+	mov (%rsp), %rax
+	xor %ebx, %ebx
+	mov %rbx, 48(%rax)
+	nop
+	add $64, %rsp
+	.cfi_adjust_cfa_offset -64
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret`, ""},
+	{"pushed_arguments_of_a_call_that_throws", `
+	.cfi_personality 0x1b, ext
+	.cfi_lsda 0x1b, 8f
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbx, -16
+	push %rdi
+	.cfi_adjust_cfa_offset 8
+	push %rsi
+	.cfi_adjust_cfa_offset 8
+	.cfi_escape 0x2e, 0x10
+6:	call ext
+7:	add $16, %rsp
+	.cfi_adjust_cfa_offset -16
+	.cfi_escape 0x2e, 0x00
+	pop %rbx
+	.cfi_remember_state
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.cfi_restore_state
+5:	mov %rax, %rdi
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	ret
+	.section .gcc_except_table, "a", @progbits
+8:	.byte 0xff, 0xff, 0x01, 4f - 3f
+3:	.uleb128 6b - pushed_arguments_of_a_call_that_throws, 7b - 6b, 5b - pushed_arguments_of_a_call_that_throws, 0
+4:	.text`, ""},
 	{"signal_frame", `
 	.cfi_signal_frame
 	.cfi_def_cfa %rsp, 160
@@ -403,9 +582,24 @@ var unusual = []deliberate{
 	syscall`, ""},
 }
 
+// alignedWithin is a function that other code than calls enters, with a word more on the stack, and that was aligned within
+// its FDE.
+const alignedWithin = `
+	.cfi_startproc
+	xchg %ax, %ax
+	.cfi_def_cfa_offset 16
+	sub $16, %rsp
+	.cfi_adjust_cfa_offset 16
+	call ext
+	add $24, %rsp
+	.cfi_def_cfa_offset 8
+	ret
+	.cfi_endproc
+`
+
 func TestUnusualCodeHasNoFindings(t *testing.T) {
 	realtest.Need(t, realtest.GCC)
-	for _, f := range checkFile(t, assemble(t, unusual, "")).Findings {
+	for _, f := range checkFile(t, assemble(t, unusual, alignedWithin)).Findings {
 		t.Errorf("%+v", f)
 	}
 }

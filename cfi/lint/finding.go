@@ -14,7 +14,7 @@ const (
 	WrongRegister Kind = "register"       // a register that calls keep is not where the row says
 	WrongRA       Kind = "return-address" // the return address is not where the row says
 	WrongEpilogue Kind = "epilogue"       // as cfa and register, where the rows leave the whole epilogue out
-	SplitInsn     Kind = "row-boundary"   // a row begins within an instruction
+	SplitInsn     Kind = "row-boundary"   // a row or an FDE ends within an instruction
 	Unbalanced    Kind = "unbalanced"     // remember_state and restore_state are no pairs
 	Damaged       Kind = "damaged"        // a record or program cannot be read
 	OutsideRow    Kind = "row-outside"    // rows go on behind the end of the FDE's code
@@ -31,7 +31,7 @@ func Kinds() []KindText {
 		{WrongRegister, "A callee-saved register is not where the row says."},
 		{WrongRA, "The return address is not where the row says."},
 		{WrongEpilogue, "The rows do not follow the stack pointer through an epilogue."},
-		{SplitInsn, "A row begins within an instruction."},
+		{SplitInsn, "A row or an FDE ends within an instruction."},
 		{Unbalanced, "remember_state and restore_state are no pairs."},
 		{Damaged, "A record or its program cannot be read."},
 		{OutsideRow, "Rows go on behind the end of the FDE's code."},
@@ -51,7 +51,7 @@ type KindText struct {
 // A Finding is one error of the call frame information, found by reading the code or by running it.
 type Finding struct {
 	Kind      Kind
-	Function  string // the symbol that covers the address, as the file has it; "" where there is none
+	Function  string // the symbol that covers the address, as the file has it, else where its FDE begins: "0x1dd420"; "" for neither
 	Address   uint64 // link address of the first instruction at which it shows
 	Says      string // what the call frame information says there: "cfa=rsp+168"
 	Truth     string // what is the case: "cfa=rsp+8"

@@ -13,8 +13,12 @@ type flow struct {
 	todo    []int32
 	proving bool // states come from entries; else from rows
 	scratch state
+	landing state
 	clash   func(from, to int32, s *state)
 	work    int // instructions followed
+
+	into   map[int32][]int32 // what entrants found
+	intoOf int               // among so many nodes
 }
 
 // exhausted says whether a function was followed for longer than compilers' code needs, by far. Nothing is known of it then.
@@ -30,6 +34,9 @@ func (w *flow) seed(id int32, s *state) {
 // merge brings a state to a node. Where a state from a row meets one from an entry, the latter stays.
 func (w *flow) merge(from, id int32, s *state) {
 	n := &w.nodes[id]
+	if from >= 0 && w.astray(from, id, s) {
+		return
+	}
 	switch {
 	case n.state == nil:
 		n.state, n.proven = s.clone(), w.proving
@@ -81,7 +88,7 @@ func (w *flow) follow(id int32) {
 			w.merge(id, to, s)
 		}
 		if n.pad >= 0 {
-			w.merge(id, n.pad, s)
+			w.land(id, s)
 		}
 		next := n.next
 		if next < 0 || w.cut(n) {
@@ -94,6 +101,18 @@ func (w *flow) follow(id int32) {
 		}
 		id = next
 	}
+}
+
+// land carries the state behind a call to where an exception that it throws goes on: unwinders take the arguments off the
+// stack that were pushed for the call.
+func (w *flow) land(id int32, s *state) {
+	n := &w.nodes[id]
+	if r := w.parts[n.part].rowAt(n.addr); r != nil && r.ArgsSize != 0 {
+		w.landing.copyFrom(s)
+		w.landing.regs[rsp] = s.regs[rsp].add(int64(r.ArgsSize))
+		s = &w.landing
+	}
+	w.merge(id, n.pad, s)
 }
 
 // equalize uses what a loop ends with: behind "cmp rsp, reg; jne" the stack pointer is that register. Loops that touch

@@ -105,7 +105,7 @@ type linter struct {
 	im      *object.Image
 	table   *cfi.Table
 	fdes    []cfi.FDE
-	rows    [][]row // by FDE; nil where the program cannot be read
+	first   []row // by FDE: its first row, an empty one where the program cannot be read; all rows at once take much memory
 	symbols []object.Symbol
 	plts    []object.Range
 	compact *cfi.CompactTable // of Mach-O, else nil
@@ -131,7 +131,8 @@ func newLinter(im *object.Image, table *cfi.Table) *linter {
 
 func (l *linter) add(f Finding) { l.result.Findings = append(l.result.Findings, f) }
 
-// functionAt returns the name of the function that covers an address, "" where there is none.
+// functionAt returns the name of the function that covers an address: where no symbol has one, the address at which the FDE
+// begins, as cfi step names functions; "" where there is none.
 func (l *linter) functionAt(addr uint64) string {
 	k := sort.Search(len(l.symbols), func(k int) bool { return l.symbols[k].Addr > addr }) - 1
 	const near = 16 // symbols with the same start, or inside one another
@@ -139,6 +140,9 @@ func (l *linter) functionAt(addr uint64) string {
 		if s := &l.symbols[k]; addr-s.Addr < s.Size {
 			return s.Name
 		}
+	}
+	if f, ok := l.table.Find(addr); ok {
+		return fmt.Sprintf("%#x", f.Start)
 	}
 	return ""
 }
@@ -152,13 +156,15 @@ func (l *linter) code() {
 	var rets tally
 	for range min(runtime.GOMAXPROCS(0), len(functions)) {
 		group.Go(func() {
-			k := checker{read: l.im.ReadAddr}
+			k := checker{read: l.im.ReadAddr, described: func(addr uint64) bool { return !l.executable(addr) || l.described(addr) }}
+			var m cfi.Machine
 			var list []Finding
 			for {
 				n := int(next.Add(1)) - 1
 				if n >= len(functions) {
 					break
 				}
+				l.fill(&m, functions[n])
 				list = append(list, k.check(functions[n])...)
 				functions[n] = nil
 			}
@@ -178,6 +184,14 @@ func (l *linter) code() {
 			}
 		}
 		l.result.Findings = kept
+	}
+}
+
+// fill gives the parts of a function their rows. That they can be read, and how many they are, is known from before.
+func (l *linter) fill(m *cfi.Machine, f *function) {
+	for k := range f.parts {
+		_, left := budget(l.im)
+		f.parts[k].rows, _ = rowsOf(m, &l.fdes[f.parts[k].fde], &left)
 	}
 }
 

@@ -37,6 +37,7 @@ func (e *effects) loadFrom(at value, n int64) value {
 		if v.kind == never {
 			return value{may: mayStack}
 		}
+		v.hearsay = v.framed()
 		return v
 	case at.framed():
 		return value{}
@@ -52,11 +53,52 @@ func (e *effects) store(at, v value, n int64) {
 		e.escape(v)
 		return
 	}
+	e.touch(placeOf(at), n)
+	if at.hearsay {
+		e.escape(v)
+		e.s.blur(placeOf(at), n, v.maybe())
+		return
+	}
 	if n == 8 {
 		e.s.put(placeOf(at), v)
 		return
 	}
-	e.s.spoil(placeOf(at), n, value{may: v.maybe()})
+	// A piece of a register's slot is written on paths only that cannot be taken, such as an unrolled loop that is longer than its
+	// array.
+	e.s.blur(placeOf(at), n, v.maybe())
+}
+
+// maxTouched bounds the places that are remembered to have been written.
+const maxTouched = 1 << 10
+
+// touch notes that something was written to a place. It errs towards more.
+func (e *effects) touch(p place, n int64) {
+	for k := range e.touched {
+		if t := &e.touched[k]; t.at.anchor == p.anchor && p.off <= t.at.off+t.n && p.off+n >= t.at.off {
+			end := max(t.at.off+t.n, p.off+n)
+			t.at.off = min(t.at.off, p.off)
+			t.n = end - t.at.off
+			return
+		}
+	}
+	if len(e.touched) < maxTouched {
+		e.touched = append(e.touched, extent{p, n})
+	} else {
+		e.touchedAll = true
+	}
+}
+
+// untouched says whether no instruction of the function writes to 8 bytes of the frame.
+func (e *effects) untouched(p place) bool {
+	if e.touchedAll {
+		return false
+	}
+	for _, t := range e.touched {
+		if t.at.anchor != p.anchor || p.off < t.at.off+t.n && p.off+8 > t.at.off {
+			return false
+		}
+	}
+	return true
 }
 
 // escape notes that a value goes to where it cannot be followed.
@@ -88,6 +130,7 @@ func (e *effects) generic() {
 		at := e.address()
 		if writes, size := writesMemory(in); writes {
 			if at.framed() {
+				e.touch(placeOf(at), size)
 				e.s.spoil(placeOf(at), size, top) // sizes err towards more
 			}
 			e.escapeRead(read)
@@ -229,7 +272,7 @@ func primaryStore(in *amd64.Inst) (bool, int64) {
 	case op >= 0x86 && op <= 0x89, op == 0x8C, op == 0x8F, op == 0xC0, op == 0xC1, op == 0xC6, op == 0xC7, op >= 0xD0 && op <= 0xD3:
 		return true, 8
 	case op >= 0xD8 && op <= 0xDF:
-		return op&1 != 0 && group >= 1, floatSize(op, group)
+		return uint64(floatStores)>>(8*(op-0xD8)+group)&1 != 0, floatSize(op, group)
 	case op == 0xF6 || op == 0xF7:
 		return group == 2 || group == 3, 8
 	case op == 0xFE || op == 0xFF:
@@ -259,6 +302,10 @@ func store0F(in *amd64.Inst) (bool, int64) {
 	}
 	return false, 0
 }
+
+// floatStores has a bit for each x87 instruction that writes to memory: 8 for each opcode from 0xD8 on, by the reg field
+// (Intel SDM vol. 2 appendix A.5).
+const floatStores = 0b11001100<<8 | 0b10001110<<24 | 0b11001110<<40 | 0b11001110<<56
 
 // floatSize returns the bytes that an x87 instruction stores (Intel SDM vol. 2 appendix A.5), too many for loads.
 func floatSize(op, group uint8) int64 {

@@ -25,6 +25,7 @@ type mutants struct {
 	addr      uint64
 	functions []*function
 	owner     map[int]*function // by FDE
+	rows      [][]row           // by FDE
 	checker   checker
 	clean     map[*function]string // findings without a change
 }
@@ -53,9 +54,12 @@ func newMutants(t testing.TB, path string) *mutants {
 	}
 	m.l.readRows()
 	m.functions = m.l.functions()
+	m.rows = make([][]row, len(m.l.fdes))
+	var machine cfi.Machine
 	for _, f := range m.functions {
+		m.l.fill(&machine, f)
 		for k := range f.parts {
-			m.owner[f.parts[k].fde] = f
+			m.owner[f.parts[k].fde], m.rows[f.parts[k].fde] = f, f.parts[k].rows
 		}
 	}
 	return m
@@ -104,7 +108,7 @@ func (m *mutants) try(t testing.TB, fde int, at uint64, b byte) (outcome, []row)
 	var machine cfi.Machine
 	left := 1 << 20
 	rows, err := rowsOf(&machine, changed, &left)
-	before := m.l.rows[fde]
+	before := m.rows[fde]
 	if err != nil || machine.Remembered() > 0 || len(rows) > 0 && rows[len(rows)-1].End > f.End {
 		return caught, rows
 	}
@@ -237,7 +241,7 @@ func (m *mutants) classOf(fde int, rows []row) string {
 	f := m.owner[fde]
 	k := slices.IndexFunc(f.parts, func(p part) bool { return p.fde == fde })
 	was, is := f.parts[k], f.parts[k]
-	was.rows, is.rows = m.l.rows[fde], rows
+	was.rows, is.rows = m.rows[fde], rows
 	kinds := map[string]bool{}
 	sweepAll(&was, func(addr uint64) {
 		x, y := was.rowAt(addr), is.rowAt(addr)

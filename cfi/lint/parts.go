@@ -71,14 +71,14 @@ func (l *linter) indexOf(f *cfi.FDE) int {
 // kernel.
 func (l *linter) load(k int, p *part) bool {
 	f := &l.fdes[k]
-	if f.CIE.SignalFrame || f.Start >= f.End || len(l.rows[k]) == 0 || !l.executable(f.Start) {
+	if f.CIE.SignalFrame || f.Start >= f.End || l.first[k].End == l.first[k].Start || !l.executable(f.Start) {
 		return false
 	}
 	code, err := l.im.ReadAddr(f.Start, f.End-f.Start)
 	if err != nil {
 		return false
 	}
-	*p = part{start: f.Start, end: f.End, code: code, rows: l.rows[k], fde: k}
+	*p = part{start: f.Start, end: f.End, code: code, fde: k}
 	if f.LSDA != 0 {
 		p.sites = callSites(f.LSDA, f.Start, l.im.ReadAddr, &l.lsdaLeft)
 	}
@@ -91,13 +91,28 @@ func (l *linter) enter(p *part, called []uint64) {
 	if p.code == nil {
 		return
 	}
-	if r := l.pltAt(p.start); r != nil && r.Name == ".plt" {
-		p.plt, p.abiEntry = true, true
+	if r := l.pltAt(p.start); r != nil && l.im.Format == object.ELF {
+		p.plt, p.stubs, p.abiEntry = r.Name == ".plt", r.Name != ".plt", true
 		return
 	}
-	first := &p.rows[0]
+	first := &l.first[p.fde]
 	_, found := slices.BinarySearch(called, p.start)
-	p.abiEntry = found || first.Start == p.start && first.entersByCall() && !(p.code[0] == nop && l.fdes[p.fde].LSDA != 0)
+	p.abiEntry = found || first.Start == p.start && first.entersByCall() && !l.beginsBehindPadding(p, first)
+}
+
+// beginsBehindPadding says whether an FDE begins with padding that belongs to nothing: a nop stands before a landing pad that
+// would begin a part of a function, since its offset would be 0, which means none; and before a function that was aligned
+// within its FDE another row begins.
+func (l *linter) beginsBehindPadding(p *part, first *row) bool {
+	if p.code[0] == nop && l.fdes[p.fde].LSDA != 0 {
+		return true
+	}
+	var in amd64.Inst
+	off := uint64(0)
+	for off < uint64(len(p.code)) && amd64.DecodeTo(&in, p.code[off:]) == nil && in.IsPadding() {
+		off += uint64(in.Len)
+	}
+	return off > 0 && first.End == p.start+off && off < uint64(len(p.code))
 }
 
 // pltAt returns the section of jump stubs that holds an address. A jump there is a tail call.
@@ -112,7 +127,6 @@ func (l *linter) pltAt(addr uint64) *object.Range {
 
 func (l *linter) inPLT(addr uint64) bool { return l.pltAt(addr) != nil }
 
-// nop stands before a landing pad that would begin a part of a function: its offset would be 0, which means none.
 const nop = 0x90
 
 // exported lists the addresses of functions that other images may call.

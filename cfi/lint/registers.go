@@ -70,10 +70,15 @@ func (c *comparison) judge(n *node, s *state, bit int, rule *cfi.Rule, known boo
 		if bit == bitRA {
 			return wrong // the column has no register that could be the same
 		}
-		if calleeSaved>>bit&1 == 0 {
+		if calleeSaved>>bit&1 == 0 && rule.Kind == cfi.Unspecified {
 			return notKnown
 		}
 		v = s.regs[bit]
+	case cfi.Undefined:
+		if bit != bitRA && calleeSaved>>bit&1 != 0 && s.regs[bit].holds(id) {
+			return wrong
+		}
+		return notKnown
 	case cfi.Offset:
 		if !known {
 			return notKnown
@@ -87,16 +92,14 @@ func (c *comparison) judge(n *node, s *state, bit int, rule *cfi.Rule, known boo
 		v = s.regs[reg]
 	case cfi.Expression:
 		at, ok := s.evaluate(rule.Expr, n.addr, value{kind: onStack})
-		switch {
-		case !ok || !at.framed():
-			return notKnown
-		default:
-			v = s.at(placeOf(at))
+		if !ok || !at.framed() {
+			return c.try(s, n.addr, rule, true, value{kind: entry, id: id})
 		}
+		v = s.at(placeOf(at))
 	case cfi.ValExpression:
 		var ok bool
 		if v, ok = s.evaluate(rule.Expr, n.addr, value{kind: onStack}); !ok {
-			return notKnown
+			return c.try(s, n.addr, rule, true, value{kind: entry, id: id})
 		}
 	case cfi.ValOffset:
 		v = value{kind: onStack, off: rule.Offset}
@@ -134,7 +137,7 @@ func (c *comparison) stackPointer(n *node, s *state, rule *cfi.Rule, m *mark) {
 			v = x
 		}
 	}
-	if v == (value{kind: onStack}) {
+	if v.kind == onStack && v.off == 0 {
 		m.right |= 1 << rsp
 		return
 	}
@@ -143,24 +146,29 @@ func (c *comparison) stackPointer(n *node, s *state, rule *cfi.Rule, m *mark) {
 	}
 }
 
-// other checks a rule of a register that is not followed: it is wrong when the place holds another one.
+// other checks a rule of a register that is not followed: it is wrong when the place holds another one, and when the
+// function never writes there.
 func (c *comparison) other(s *state, rule *cfi.RegRule, known bool, m *mark) {
 	if rule.Kind != cfi.Offset || !known {
 		return
 	}
-	v := s.at(place{fromCFA, rule.Offset})
-	if v.kind != entry {
+	at := place{fromCFA, rule.Offset}
+	v := s.at(at)
+	name := names(rule.Reg)
+	i := &issue{kind: WrongRegister, delta: int64(rule.Reg), says: name + "=" + rule.Format(names)}
+	switch {
+	case v.kind == entry:
+		holder := "ra"
+		if v.id < returnAddress {
+			holder = amd64.Reg(v.id).String()
+		}
+		i.truth, i.directive = fmt.Sprintf("%s is saved there", holder), fmt.Sprintf(".cfi_offset %s, %d", holder, rule.Offset)
+	case c.effects.untouched(at):
+		i.truth, i.directive = "the function does not write there", ".cfi_same_value "+name
+	default:
 		return
 	}
-	holder := "ra"
-	if v.id < returnAddress {
-		holder = amd64.Reg(v.id).String()
-	}
-	name := names(rule.Reg)
-	m.set(bitOther, &issue{
-		kind: WrongRegister, delta: int64(rule.Reg), says: name + "=" + rule.Format(names),
-		truth: fmt.Sprintf("%s is saved there", holder), directive: fmt.Sprintf(".cfi_offset %s, %d", holder, rule.Offset),
-	})
+	m.set(bitOther, i)
 }
 
 // describe says what a rule says, where the value on entry is, and the directive that would say so.

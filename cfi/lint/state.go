@@ -104,6 +104,16 @@ func (s *state) spoil(p place, n int64, v value) {
 	}
 }
 
+// blur is a write of n bytes of which it is not certain that it goes to this place.
+func (s *state) blur(p place, n int64, v may) {
+	for k := range s.slots {
+		at := s.slots[k].at
+		if at.anchor == p.anchor && at.off < p.off+n && at.off+8 > p.off {
+			s.slots[k].val = value{may: s.slots[k].val.maybe() | v}
+		}
+	}
+}
+
 // forget takes away all that refers to an anchor, which is to stand for another place from now on.
 func (s *state) forget(anchor int32) {
 	for r := range s.regs {

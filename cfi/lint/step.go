@@ -13,8 +13,17 @@ type effects struct {
 	// whether the stack pointer was loaded from elsewhere, as what switches stacks does.
 	escaped  uint32
 	switches bool
+	// What was written of the frame, with other things between, and whether there was more.
+	touched    []extent
+	touchedAll bool
 	// fromRows says that states come from rows: what is not known in them then is not what is on its way elsewhere.
 	fromRows bool
+}
+
+// extent is n bytes of the own frame.
+type extent struct {
+	at place
+	n  int64
 }
 
 // The bits of e.escaped for values of which it is not known whose they are.
@@ -142,6 +151,9 @@ func (e *effects) set(r int, v value) {
 	if amd64.Reg(r) == rsp && !v.framed() && v.maybe()&mayOwn == 0 {
 		e.switches = true
 		v = top
+	}
+	if amd64.Reg(r) == rsp {
+		v.hearsay = false
 	}
 	e.s.regs[r] = v
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
 // readRows runs all programs and reports those that cannot be run.
 func (l *linter) readRows() {
 	var m cfi.Machine
-	l.rows = make([][]row, len(l.fdes))
+	l.first = make([]row, len(l.fdes))
 	for k := range l.fdes {
 		f := &l.fdes[k]
 		rows, err := rowsOf(&m, f, &l.rulesLeft)
@@ -41,7 +42,9 @@ func (l *linter) readRows() {
 		if bad := l.badExpression(rows); err == nil && bad != nil {
 			l.add(*bad)
 		}
-		l.rows[k] = rows
+		if len(rows) > 0 {
+			l.first[k] = rows[0]
+		}
 	}
 	for _, d := range l.table.Damage() {
 		l.add(Finding{Kind: Damaged, Address: l.table.Addr() + d.Offset, Says: fmt.Sprintf("record at %#x of %s", d.Offset, l.table.Section()), Truth: d.Err.Error()})
@@ -72,7 +75,7 @@ func (l *linter) tryExpression(rule *cfi.Rule, withCFA bool) error {
 	}
 	in := cfi.EvalInput{
 		HasCFA: withCFA, AddrSize: l.im.Class.AddrSize(), ByteOrder: l.im.ByteOrder,
-		Reg:  func(uint32) (uint64, bool) { return 1, true },
+		Reg:  func(n uint32) (uint64, bool) { return 1, l.holdsAddresses(n) },
 		Read: func(_ uint64, b []byte) error { clear(b); return nil },
 	}
 	_, err := l.evaluator.Eval(rule.Expr, &in)
@@ -80,6 +83,12 @@ func (l *linter) tryExpression(rule *cfi.Rule, withCFA bool) error {
 		return nil
 	}
 	return err
+}
+
+// holdsAddresses says whether a register is one that unwinders keep. libgcc's ends the program when it is asked for another.
+func (l *linter) holdsAddresses(n uint32) bool {
+	const fsBase, gsBase = 58, 59 // System V AMD64 ABI, figure 3.36
+	return l.im.Arch != object.AMD64 || n <= amd64.DWARFReturnAddress || n == fsBase || n == gsBase
 }
 
 // endOf returns where the rows of an FDE end.
@@ -94,6 +103,8 @@ func endOf(rows []row, f *cfi.FDE) uint64 {
 func (l *linter) structure(hdr cfi.Section) {
 	l.overlaps()
 	l.places()
+	l.entryPoint()
+	l.linkage()
 	l.uncovered()
 	if hdr.Data != nil {
 		l.header(hdr)
@@ -148,6 +159,23 @@ func (l *linter) executable(addr uint64) bool {
 		}
 	}
 	return false
+}
+
+// linkage reports PLTs that an FDE describes in part only: linkers describe all of one, or nothing.
+func (l *linter) linkage() {
+	for k := range l.plts {
+		r := &l.plts[k]
+		f, ok := l.table.Find(r.Start)
+		if !ok || f.End >= r.End {
+			continue
+		}
+		if _, ok := l.table.Find(f.End); !ok {
+			l.add(Finding{
+				Kind: NoCFI, Address: f.End, Says: fmt.Sprintf("an FDE for %#x..%#x", f.Start, f.End),
+				Truth: fmt.Sprintf("%s reaches up to %#x", r.Name, r.End), Directive: ".cfi_startproc",
+			})
+		}
+	}
 }
 
 // described says whether an FDE or compact unwind information describes an address.

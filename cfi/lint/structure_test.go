@@ -76,8 +76,17 @@ func TestErrorsOfTablesAreFound(t *testing.T) {
 			add32(file[hdr.Off+8:], -1)
 		}, []Kind{WrongHeader}, "no entry"},
 		{"overlapping FDEs", func(file []byte, frame, _ *object.Section) {
-			add32(lengthOf(file, frame, 0), 20)
+			add32(lengthOf(file, frame, 0), 18)
 		}, []Kind{Overlap}, "FDEs for"},
+		{"FDE that ends within padding", func(file []byte, frame, _ *object.Section) {
+			add32(lengthOf(file, frame, 0), 1)
+		}, []Kind{SplitInsn}, "an FDE for"},
+		{"FDE that ends within an instruction", func(file []byte, frame, _ *object.Section) {
+			add32(lengthOf(file, frame, 1), -1)
+		}, []Kind{SplitInsn}, "an FDE for"},
+		{"FDE that ends before the code does", func(file []byte, frame, _ *object.Section) {
+			add32(lengthOf(file, frame, 2), -1)
+		}, []Kind{NoCFI}, "an FDE for"},
 		{"FDE of no code", func(file []byte, frame, _ *object.Section) {
 			add32(lengthOf(file, frame, 2), 1<<20)
 		}, []Kind{OutsideCode}, "an FDE for"},

@@ -35,8 +35,11 @@ const returnAddress = 16
 type value struct {
 	kind kind
 	may  may
-	id   int32
-	off  int64
+	// hearsay says of an address that it was read from memory. What has a pointer to that memory, such as a container that
+	// moves from the frame to the heap, may have changed it: stores through the address may go elsewhere.
+	hearsay bool
+	id      int32
+	off     int64
 }
 
 var top = value{may: mayAll}
@@ -69,6 +72,11 @@ func (v value) framed() bool { return v.kind == onStack || v.kind == anchored }
 func join(a, b value) value {
 	if a == b {
 		return a
+	}
+	if a.hearsay != b.hearsay {
+		if a.hearsay, b.hearsay = true, true; a == b {
+			return a
+		}
 	}
 	return value{may: a.maybe() | b.maybe()}
 }

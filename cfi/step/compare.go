@@ -82,6 +82,9 @@ func (c *comparison) compare(row *cfi.Row, slide uint64, m *mark) {
 	call := c.call
 	cfa, ok := c.computeCFA()
 	if !ok || cfa != call.cfa {
+		if elsewhere(row.Reg(dwarfRSP).Kind) {
+			return
+		}
 		c.mark.set(bitCFA, c.wrongCFA(cfa))
 		return // what is relative to it would be wrong again
 	}
@@ -93,6 +96,12 @@ func (c *comparison) compare(row *cfi.Row, slide uint64, m *mark) {
 	if rule := row.Reg(dwarfRSP); rule.Kind != cfi.Unspecified {
 		c.hold(dwarfRSP, &rule, call.cfa)
 	}
+}
+
+// elsewhere says whether a rule of the stack pointer takes it from somewhere else than the CFA. Rows with such a rule and another
+// CFA describe the frame that is about to be installed, as those of longjmp and setcontext do.
+func elsewhere(k cfi.RuleKind) bool {
+	return k == cfi.Register || k == cfi.Offset || k == cfi.Expression || k == cfi.ValExpression
 }
 
 // hold compares what one rule gives with the truth.

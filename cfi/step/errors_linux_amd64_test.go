@@ -28,6 +28,15 @@ var wrongs = []wrong{
 		.cfi_adjust_cfa_offset -8
 		.cfi_restore %rbx
 		ret`, nil},
+	{"the frame that is about to be installed", `
+		lea 64(%rsp), %rdi
+		lea 72(%rsp), %r8
+		.cfi_remember_state
+		.cfi_def_cfa %rdi, 0
+		.cfi_register %rsp, %r8
+	here:	nop
+		.cfi_restore_state
+		ret`, nil},
 	{"a push without an adjustment", `
 		push %rdi
 	here:	nop

@@ -139,7 +139,8 @@ func (e *engine) handlerEntered(t *thread) bool {
 		rip     = rsp + 8   // of the program counter
 		size    = context + rip + 8
 	)
-	if t.regs.pc == t.before.pc || t.raw.Rdx != t.regs.sp()+context || t.raw.Rdi != uint64(t.signal) {
+	// The program counter may be the same: a handler can be interrupted where it begins, by another signal that it handles.
+	if t.regs.sp() == t.before.sp() || t.raw.Rdx != t.regs.sp()+context || t.raw.Rdi != uint64(t.signal) {
 		return false
 	}
 	var b [size]byte

@@ -113,6 +113,11 @@ func (im *image) nameAt(addr uint64) string {
 	if s := im.symbolAt(addr); s != nil {
 		return s.Name
 	}
+	if im.info != nil && im.info.EHFrame != nil {
+		if f, ok := im.info.EHFrame.Find(addr); ok {
+			return fmt.Sprintf("%#x", f.Start) // as choose names it
+		}
+	}
 	return ""
 }
 

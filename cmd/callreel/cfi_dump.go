@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ func newCFIDump() *cobra.Command {
 		Use:   "dump FILE [ADDR…]",
 		Short: "Print the rows of all FDEs, or of those that describe link addresses",
 		Long: `Dump prints for each range of code where the caller's frame is (the CFA) and where its registers are: rsp+16 is a
-value, [cfa-16] what stands at an address. Compact unwind information of Mach-O has one row a function.`,
+value, [cfa-16] what stands at an address. Compact unwind information of Mach-O has one row a function. An address that
+nothing describes is said so, and makes the exit code 1.`,
 		Example: "  callreel cfi dump /usr/lib/x86_64-linux-gnu/libc.so.6 0x26554",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 {
@@ -63,13 +65,15 @@ type dumpedRow struct {
 
 // dump writes all rows, or those of the code around addresses.
 func (d *dumper) dump(list []uint64) error {
+	described := make([]bool, len(list))
 	wanted := func(start, end uint64) bool {
-		for _, at := range list {
+		any := len(list) == 0
+		for k, at := range list {
 			if at >= start && at < end {
-				return true
+				described[k], any = true, true
 			}
 		}
-		return len(list) == 0
+		return any
 	}
 	for _, t := range d.f.info.Tables() {
 		for k := range t.FDEs() {
@@ -85,20 +89,36 @@ func (d *dumper) dump(list []uint64) error {
 			}
 		}
 	}
-	if d.f.info.Compact == nil {
-		return nil
-	}
-	var failed error
-	err := d.f.info.Compact.Entries(func(e cfi.CompactEntry) bool {
-		if wanted(e.Start, e.End) {
-			failed = d.compact(&e)
+	if d.f.info.Compact != nil {
+		var failed error
+		err := d.f.info.Compact.Entries(func(e cfi.CompactEntry) bool {
+			if wanted(e.Start, e.End) {
+				failed = d.compact(&e)
+			}
+			return failed == nil
+		})
+		if err = cmp.Or(failed, err); err != nil {
+			return err
 		}
-		return failed == nil
-	})
-	if failed != nil {
-		return failed
 	}
-	return err
+	return d.missing(list, described)
+}
+
+// missing says which addresses nothing describes, and makes the verb fail if there are any.
+func (d *dumper) missing(list []uint64, described []bool) error {
+	var err error
+	for k, at := range list {
+		if described[k] {
+			continue
+		}
+		err = &exitError{code: exitFailed}
+		if d.json {
+			fmt.Fprintf(d.w, `{"section":"","start":"%#x","end":"%#x","rows":[],"reason":%q}`+"\n", at, at, cfi.ErrNotDescribed)
+		} else {
+			fmt.Fprintf(d.w, "%#x: %s\n", at, cfi.ErrNotDescribed)
+		}
+	}
+	return cmp.Or(d.w.Flush(), err)
 }
 
 // fde writes the rows of an FDE. They are written as they come: a damaged program can make very many.

@@ -21,8 +21,11 @@ func newCFILint() *cobra.Command {
 		Long: `Lint follows the x86-64 code of every function over all its paths and compares where the frame and the saved registers
 are with what the call frame information says: at every instruction and at every return. It also reports functions
 without call frame information, FDEs that overlap or describe no code, and a wrong .eh_frame_hdr. Nothing is run.
+A function without a symbol is named by the address at which its FDE begins. Addresses are those of the file.
 
-Of other architectures only the tables are checked.`,
+Of other architectures only the tables are checked.
+
+Exit code 0 means no findings, 1 findings or a file that cannot be read.`,
 		Example: `  callreel cfi lint libcrypto.so.3
   callreel cfi lint libcrypto.so.3 --format sarif`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -28,15 +28,18 @@ type cfiStepFlags struct {
 func newCFIStep() *cobra.Command {
 	f := &cfiStepFlags{}
 	c := &cobra.Command{
-		Use:   "step -f GLOB -- CMD [ARG…]",
+		Use:   "step [-m MODULE] [-f GLOB] -- CMD [ARG…]",
 		Short: "Run a command and hold call frame information against its calls; exit code 1 on findings",
 		Long: `Step runs CMD and carries out the chosen functions instruction by instruction. At each it compares where the call frame
 information says that the frame, the return address and the registers that calls keep are with where they are: noted
 when the function was called. What these functions call runs at full speed, unless it is chosen, too.
 
-Functions that only call frame information tells of are named by their address in the file, such as 0x1dd420.
+Without -m and -f all functions of all images are chosen. Functions that only call frame information tells of are named by
+their address in the file, such as 0x1dd420.
 
-The output of CMD is its own: what was found goes to stderr, or as JSON to stdout behind it (--json) or to --summary.`,
+The output of CMD is its own: what was found goes to stderr, or as JSON to stdout behind it (--json) or to --summary.
+
+Exit code 0 means no findings, 1 findings or a failure; the code that CMD ended with is in the output.`,
 		Example: `  callreel cfi step -f parse -- ./program input
   callreel cfi step -m libcrypto.so.3 -f 'ChaCha20*' --summary steps.json -- openssl speed -seconds 1 chacha20`,
 		Args: f.arguments,

@@ -146,6 +146,10 @@ func TestCFIDumpWritesTheRowsOfAnAddressOrAll(t *testing.T) {
 	if a.code != exitDone || a.stdout != want {
 		t.Errorf("code %d, %q, want %q", a.code, a.stdout, want)
 	}
+	a = callreel("", "cfi", "dump", path, address(start+2), "0x1")
+	if a.code != exitFailed || a.stdout != want+"0x1: not described by call frame information\n" {
+		t.Errorf("code %d, %q", a.code, a.stdout)
+	}
 	a = callreel("", "cfi", "dump", "--json", path)
 	lines := strings.Split(strings.TrimSpace(a.stdout), "\n")
 	if a.code != exitDone || len(lines) != 2 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,9 +38,12 @@ func newSample() *cobra.Command {
 		Long: `Sample takes the stack of each thread that runs so many times a second, until Ctrl-C, the end of -d, or the end of
 the process, and writes how often each stack was seen. New threads and processes are followed. The process is not
 stopped and needs no frame pointers: the kernel copies registers and a piece of the stack, which are walked by call
-frame information.
+frame information. A thread is sampled each time that it has run for a period on a processor: a higher -r sees threads
+that run for less.
 
-With --wall all threads are sampled, whether they run or wait; each is stopped for some tens of microseconds.
+With --wall all threads of the process are sampled, whether they run or wait. Those that run are stopped for some tens
+of microseconds each; those that wait are looked at where they are, and stopped at most once in a wait. Where the
+kernel permits no perf events this is done without --wall, too, and said.
 
 Formats:
   pprof    for go tool pprof
@@ -104,6 +108,11 @@ func (f *sampleFlags) run(c *cobra.Command, args []string) (err error) {
 	if old, err := os.Stat(f.output); err == nil && f.output != "-" && old.Mode().IsRegular() && !f.force {
 		return usageError("callreel sample: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
 	}
+	if dir := filepath.Dir(f.output); f.output != "-" {
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("callreel sample: -o %s: %w", f.output, err) // now, not when all is done
+		}
+	}
 	o := sampler.SampleOptions{
 		PID: int(f.pid), Command: args, Rate: f.rate, Duration: f.duration, Wall: f.wall, StackSize: int(f.stack),
 	}
@@ -146,12 +155,26 @@ func (f *sampleFlags) finish(c *cobra.Command, p *sampler.Profile, status *statu
 	if p.Throttled > 0 {
 		status.notice("the kernel has held the clock %s: -r asks for too much of it", things(p.Throttled, "time"))
 	}
+	if text := unseen(p); text != "" {
+		status.notice("%s", text)
+	}
 	stacks, err := f.stacks(c.Context(), p)
 	if err != nil {
 		return nil, err
 	}
 	written, err := f.export(c, stacks)
 	return f.summarize(p, written), err
+}
+
+// unseen says that a profile stands for less than half of what the process has done.
+func unseen(p *sampler.Profile) string {
+	const some = 10 // periods; less may be chance
+	period := time.Second / time.Duration(p.Rate)
+	if p.UserOnly || p.Unseen <= some*period || 2*p.Unseen <= p.CPU {
+		return ""
+	}
+	return fmt.Sprintf("the process has used %s of processor time, of which samples stand for %s: threads that run for less than %s each are not seen, a higher -r shows more of them",
+		span(uint64(p.CPU)), span(uint64(p.CPU-p.Unseen)), span(uint64(period)))
 }
 
 // sampling shows how sampling stands.

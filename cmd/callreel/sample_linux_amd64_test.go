@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
 )
 
 // foldedCounts adds up the samples of a folded file's lines that hold each of the names.
@@ -67,12 +69,40 @@ func TestSampleOfACommandGivesItsCodeAndAProfile(t *testing.T) {
 	}
 }
 
+// waitUntil waits for something that a running callreel brings about.
+func waitUntil(t *testing.T, p *realtest.Proc, what string, there func() bool) {
+	t.Helper()
+	for start := time.Now(); !there(); time.Sleep(5 * time.Millisecond) {
+		if !p.Alive() || time.Since(start) > time.Minute {
+			t.Fatalf("never: %s\n%s", what, p.Stderr())
+		}
+	}
+}
+
+// hasPerfEvents says whether a process has an event, and what it writes to, open.
+func hasPerfEvents(pid int) bool {
+	maps, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/maps")
+	return err == nil && bytes.Contains(maps, []byte("[perf_event]"))
+}
+
+// processorTime is how long a process's main thread has run.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	p, err := process.Open(pid)
+	must(t, err)
+	a, err := p.Activity(pid)
+	must(t, errors.Join(err, p.Close()))
+	return a.CPU
+}
+
 func TestInterruptEndsSampleCleanly(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace, realtest.PerfEvents)
 	target := realtest.Start(t, realtest.Build(t, "shares"))
 	path := filepath.Join(t.TempDir(), "p.folded")
 	p := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "sample", "-p", pidText(target.Pid()), "-r", "499", "--format", "folded", "-o", path, "--json"))
-	time.Sleep(time.Second)
+	waitUntil(t, p, "events are open", func() bool { return hasPerfEvents(p.Pid()) })
+	began := processorTime(t, target.Pid())
+	waitUntil(t, p, "the target has worked", func() bool { return processorTime(t, target.Pid()) > began+300*time.Millisecond })
 	p.Signal(os.Interrupt)
 	if code := p.Wait(); code != exitDone {
 		t.Fatalf("code %d\n%s", code, p.Stderr())
@@ -89,10 +119,14 @@ func TestInterruptOfSampleReachesTheCommand(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.PerfEvents)
 	path := filepath.Join(t.TempDir(), "p.folded")
 	p := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "sample", "--format", "folded", "-o", path, "--", "sleep", "50"))
-	for start := time.Now(); len(realtest.Children(p.Pid())) == 0 && time.Since(start) < 20*time.Second; {
-		time.Sleep(5 * time.Millisecond)
-	}
-	time.Sleep(300 * time.Millisecond)
+	waitUntil(t, p, "the command sleeps", func() bool {
+		children := realtest.Children(p.Pid())
+		if len(children) == 0 {
+			return false
+		}
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(children[0]) + "/syscall")
+		return err == nil && strings.HasPrefix(string(text), strconv.Itoa(syscall.SYS_CLOCK_NANOSLEEP)+" ")
+	})
 	p.Signal(syscall.SIGTERM)
 	if code := p.Wait(); code != 128+int(syscall.SIGTERM) {
 		t.Errorf("code %d\n%s", code, p.Stderr())

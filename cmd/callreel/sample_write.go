@@ -93,6 +93,8 @@ type sampleSummary struct {
 	UserOnly   bool    `json:"user_only"`  // time in the kernel is missing
 	OwnCPU     float64 `json:"own_cpu_ms"` // all of it, with what names took
 	Sampling   float64 `json:"sampling_cpu_ms"`
+	CPU        float64 `json:"process_cpu_ms"` // of the process itself, meanwhile
+	Unseen     float64 `json:"unseen_cpu_ms"`  // of it, what no sample stands for
 	Duration   float64 `json:"duration_ms"`
 	Bytes      int64   `json:"bytes"`
 	Ended      bool    `json:"ended"`
@@ -104,7 +106,7 @@ func (f *sampleFlags) summarize(p *sampler.Profile, written int64) *sampleSummar
 	s := &sampleSummary{
 		Samples: p.Samples, Lost: p.Lost, Incomplete: p.Incomplete, Throttled: p.Throttled, Threads: p.Threads,
 		Stacks: len(p.Stacks), Rate: p.Rate, Mode: "cpu", UserOnly: p.UserOnly, OwnCPU: ownCPUMilliseconds(),
-		Sampling: milliseconds(p.OwnCPU), Duration: milliseconds(p.Duration), Bytes: written, Ended: p.Ended, File: f.output,
+		CPU: milliseconds(p.CPU), Unseen: milliseconds(p.Unseen), Sampling: milliseconds(p.OwnCPU), Duration: milliseconds(p.Duration), Bytes: written, Ended: p.Ended, File: f.output,
 	}
 	if p.Wall {
 		s.Mode = "wall"

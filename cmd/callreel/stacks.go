@@ -20,6 +20,9 @@ func newStacks() *cobra.Command {
 		Short: "Show where every thread of a process is right now, or was in a core file",
 		Long: `Stacks shows the stack of every thread, innermost call first. A running process is not stopped as a whole: one thread
 after the other stands still for some tens of microseconds. A stack whose outermost call was not reached says why.
+[by code], [by frame pointer] and [by top of stack] mark calls that no call frame information leads to, as in a JIT
+compiler's code: one may be missing before them. [read late] marks those whose part of the stack was read after the
+thread ran on. Code of JIT compilers has the names of /tmp/perf-PID.map, where there is one (node --perf-basic-prof).
 
 With --raw nothing is named: callreel symbolize can do that elsewhere from --json.`,
 		Example: `  callreel stacks -p 1234

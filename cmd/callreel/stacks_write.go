@@ -152,6 +152,14 @@ func frameText(b *bufio.Writer, number int, f *sampler.Frame) {
 	if f.Image != nil && !f.Inlined {
 		fmt.Fprintf(b, " (%s+%#x)", printable(f.Image.Name()), f.Offset)
 	}
+	switch f.By {
+	case unwind.ByCode:
+		b.WriteString(" [by code]")
+	case unwind.ByFramePointer:
+		b.WriteString(" [by frame pointer]")
+	case unwind.ByLeaf:
+		b.WriteString(" [by top of stack]")
+	}
 	if f.Flags.Has(unwind.Late) {
 		b.WriteString(" [read late]")
 	}

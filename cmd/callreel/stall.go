@@ -56,7 +56,13 @@ does to epoll_wait, for longer than --over: when, for how long, what kept it, an
 samples shared each of its calls. It runs until Ctrl-C, the end of -d, or the end of the process.
 
 A thread that rests in its wait is no stall; one that is blocked on a disk, a lock or the network elsewhere is. The
-wait is learned while watching. The thread is not stopped as long as it gets on.`,
+wait is learned while watching. The thread is not stopped as long as it gets on; when it does not, it is stopped for
+some tens of microseconds every 10 to 20 ms while it runs, and while it waits at most once, and only where that does
+not prolong the wait.
+
+What kept a thread is one of running, starved (others had the processors), disk, lock, network, pipe, sleep, child,
+events (one of several things, elsewhere than usual), stopped (by a signal or a debugger) and blocked (in another
+system call).`,
 		Example: `  callreel stall -p 1234 --over 200ms
   callreel stall -p 1234 --thread 1240 -d 1h --json > stalls.jsonl`,
 		Args: f.arguments,

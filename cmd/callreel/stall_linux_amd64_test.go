@@ -70,16 +70,29 @@ func provoke(t *testing.T, watch *realtest.Proc, again func(), want func(*stallO
 func endWatch(t *testing.T, watch *realtest.Proc) {
 	t.Helper()
 	watch.Signal(os.Interrupt)
-	if code := watch.Wait(); code != exitDone || watch.Stderr() != "" {
+	if code := watch.Wait(); code != exitDone || !saysNothing(watch.Stderr()) {
 		t.Errorf("code %d, stderr %q", code, watch.Stderr())
 	}
 }
+
+// saysNothing allows for what is said on machines without breakpoints.
+func saysNothing(stderr string) bool {
+	if _, err := realtest.Breakpoints.Find(); err != nil {
+		return strings.Count(stderr, "\n") <= 1 && (stderr == "" || strings.Contains(stderr, "counts as getting on"))
+	}
+	return stderr == ""
+}
+
+// byOthers says whether the machine is to blame for a stall, as when ten programs share
+// two processors. It is reported with reason.
+func byOthers(s *stallObject) bool { return s.State == "starved" }
 
 func TestStallNamesWhatKeptAThread(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	target := realtest.Build(t, "stall")
 	for mode, state := range map[string]string{
 		"lock": "lock", "condition": "lock", "pipe": "pipe", "socket": "network", "sleep": "sleep", "child": "child", "compute": "running",
+		"timer": "events",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +100,7 @@ func TestStallNamesWhatKeptAThread(t *testing.T) {
 			watch := watchStalls(t, p.Pid(), "--over", "100ms")
 			began := time.Now()
 			s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
-				return s.State == state && hasFrame(s, "kept_by")
+				return (s.State == state || state == "running" && byOthers(s)) && hasFrame(s, "kept_by")
 			})
 			if s.TID != p.Pid() || s.DurationNS < int64(100*time.Millisecond) || s.Samples == 0 || s.StartNS < began.Add(-time.Minute).UnixNano() {
 				t.Errorf("%+v", s)
@@ -116,14 +129,12 @@ func TestStallWatchesTheThreadThatWasAskedFor(t *testing.T) {
 	watch := watchStalls(t, p.Pid(), "--over", "100ms", "--thread", strconv.Itoa(worker))
 	main := watchStalls(t, p.Pid(), "--over", "2s", "--thread", "main")
 	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "work") })
-	if s.TID != worker || s.State != "running" || hasFrame(s, "main") {
+	if s.TID != worker || s.State != "running" && !byOthers(s) || hasFrame(s, "main") {
 		t.Errorf("%+v", s)
 	}
 	endWatch(t, watch)
 	endWatch(t, main)
-	if got := stallsOf(t, main); len(got) > 0 {
-		t.Errorf("the main thread rests in poll, but: %+v", got)
-	}
+	checkRests(t, main)
 	p.Finish()
 	if r := realtest.Callreel(t, "stall", "-p", pidText(os.Getpid()), "--thread", "1"); r.Code != exitFailed || !strings.Contains(r.Stderr, "thread 1") {
 		t.Errorf("another process's thread: code %d, %q", r.Code, r.Stderr)
@@ -135,27 +146,92 @@ func TestThreadThatRestsIsNoStall(t *testing.T) {
 	target := realtest.Build(t, "stall")
 	for _, mode := range []string{"reader", "lock"} {
 		p := realtest.Start(t, target, mode)
-		r := realtest.MustCallreel(t, "stall", "-p", pidText(p.Pid()), "--over", "300ms", "-d", "1500ms")
-		if r.Stdout != "" || r.Stderr != "" {
-			t.Errorf("%s: stdout %q, stderr %q", mode, r.Stdout, r.Stderr)
+		watch := watchStalls(t, p.Pid(), "--over", "300ms", "-d", "1500ms")
+		if code := watch.Wait(); code != exitDone || !saysNothing(watch.Stderr()) {
+			t.Errorf("%s: code %d, stderr %q", mode, code, watch.Stderr())
 		}
+		checkRests(t, watch)
 		p.Finish()
 	}
 }
 
-func TestStallEndsWithTheProcess(t *testing.T) {
+// checkRests wants a thread that only rested to have had no stall of its own.
+func checkRests(t *testing.T, watch *realtest.Proc) {
+	t.Helper()
+	for _, s := range stallsOf(t, watch) {
+		if !byOthers(&s) {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestLoopInsideOfAHandlerIsNotTheUsualWait(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace, realtest.Breakpoints)
+	p := realtest.Start(t, realtest.Build(t, "stall"), "nested")
+	watch := watchStalls(t, p.Pid(), "--over", "200ms")
+	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "kept_by") })
+	if s.DurationNS < int64(200*time.Millisecond) {
+		t.Errorf("%+v", s)
+	}
+	endWatch(t, watch)
+	p.Finish()
+}
+
+// A stop would make epoll_wait begin its timeout anew, each time.
+func TestStallDoesNotProlongWhatAThreadWaitsFor(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	p := realtest.Start(t, realtest.Build(t, "stall", "-O0"), "timer") // rbp is needed for the walk
+	watch := watchStalls(t, p.Pid(), "--over", "100ms")
+	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
+		return s.State == "events" && hasFrame(s, "kept_by")
+	})
+	if s.Ongoing || s.Samples == 0 {
+		t.Errorf("%+v", s)
+	}
+	endWatch(t, watch)
+	p.Finish()
+}
+
+func TestProcessThatIsStoppedIsAStall(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "reader")
-	watch := watchStalls(t, p.Pid())
+	watch := watchStalls(t, p.Pid(), "--over", "100ms")
+	provoke(t, watch, func() {
+		p.Signal(syscall.SIGSTOP)
+		time.Sleep(300 * time.Millisecond)
+		p.Signal(syscall.SIGCONT)
+	}, func(s *stallObject) bool { return s.State == "stopped" && hasFrame(s, "turn") })
+	endWatch(t, watch)
 	p.Finish()
-	if code := watch.Wait(); code != exitDone && code != exitFailed { // it may not have begun
+}
+
+func TestStallEndsWithTheProcess(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	p := realtest.Start(t, realtest.Build(t, "stall"), "sleep")
+	watch := watchStalls(t, p.Pid(), "--over", "100ms")
+	provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(*stallObject) bool { return true }) // it has begun
+	p.Finish()
+	if code := watch.Wait(); code != exitDone || !saysNothing(watch.Stderr()) {
 		t.Errorf("code %d, stderr %q", code, watch.Stderr())
 	}
 }
 
+func TestThreadThatHasEndedIsNotWatched(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	p := realtest.Start(t, realtest.Build(t, "stall"), "leaderless")
+	waitUntil(t, p, "the main thread ends", func() bool {
+		text, err := os.ReadFile("/proc/" + pidText(p.Pid()) + "/status")
+		return err == nil && strings.Contains(string(text), "State:\tZ")
+	})
+	if r := realtest.Callreel(t, "stall", "-p", pidText(p.Pid()), "-d", "1s"); r.Code != exitFailed || !strings.Contains(r.Stderr, "has ended") {
+		t.Errorf("code %d, stdout %q, stderr %q", r.Code, r.Stdout, r.Stderr)
+	}
+	p.Finish()
+}
+
 func TestStallThatGoesOnIsReportedAtTheEnd(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
-	p := realtest.StartCommand(t, exec.Command("sh", "-c", "while :; do :; done"))
+	p := realtest.Start(t, "/bin/sh", "-c", "echo ready; while :; do :; done")
 	watch := watchStalls(t, p.Pid(), "--over", "100ms", "-d", "1s")
 	if code := watch.Wait(); code != exitDone {
 		t.Fatalf("code %d, stderr %q", code, watch.Stderr())
@@ -178,8 +254,12 @@ func TestStallOfRedisNamesWhatItDoes(t *testing.T) {
 		}
 	}
 	provoke(t, watch, do("DEBUG", "SLEEP", "0.3"), func(s *stallObject) bool { return s.State == "sleep" && hasFrame(s, "debugCommand") })
-	do("DEBUG", "POPULATE", "300000", "key", "100")()
-	provoke(t, watch, do("SAVE"), func(s *stallObject) bool {
+	keys := 100_000
+	provoke(t, watch, func() {
+		keys *= 2 // until it takes long enough
+		do("DEBUG", "POPULATE", strconv.Itoa(min(keys, 3_000_000)), "key", "100")()
+		do("SAVE")()
+	}, func(s *stallObject) bool {
 		return hasFrame(s, "rdbSaveRio") && hasFrame(s, "rdbSave") && hasFrame(s, "saveCommand")
 	})
 	provoke(t, watch, func() { endlessScript(t, s) }, func(s *stallObject) bool {
@@ -220,11 +300,7 @@ func TestIdleAndEvenlyBusyRedisIsNoStall(t *testing.T) {
 		t.Error(err)
 	}
 	endWatch(t, watch)
-	for _, stall := range stallsOf(t, watch) {
-		if stall.State != "starved" { // the machine's doing, and true
-			t.Errorf("%+v", stall)
-		}
-	}
+	checkRests(t, watch)
 }
 
 // takeBreakpoints takes all that the processor has for a thread.
@@ -234,7 +310,7 @@ func takeBreakpoints(t *testing.T, pid int) {
 	must(t, err)
 	t.Cleanup(func() { must(t, p.Close()) })
 	for range 16 {
-		w, err := p.Passage(pid, 0x1000)
+		w, err := p.Passage(pid, 0x1000, 1)
 		if err != nil {
 			return
 		}
@@ -286,9 +362,10 @@ func TestGoThreadThatHasNoGoroutineIsNoStall(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	p := realtest.Start(t, program)
-	r := realtest.MustCallreel(t, "stall", "-p", pidText(p.Pid()), "--over", "400ms", "-d", "2s")
-	if r.Stdout != "" {
-		t.Errorf("%s", r.Stdout)
+	watch := watchStalls(t, p.Pid(), "--over", "400ms", "-d", "2s")
+	if code := watch.Wait(); code != exitDone {
+		t.Errorf("code %d, stderr %q", code, watch.Stderr())
 	}
+	checkRests(t, watch)
 	p.Finish()
 }

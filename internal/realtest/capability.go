@@ -43,6 +43,7 @@ const (
 	Python3     Capability = "python3"            // the distribution's CPython
 	LivePtrace  Capability = "ptrace on Linux"    // permission to trace one's own children
 	PerfEvents  Capability = "perf events"        // the kernel's software clock for one's own children
+	Breakpoints Capability = "perf breakpoints"   // the processor's breakpoints for one's own children
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
 )
 
@@ -58,6 +59,8 @@ func (c Capability) Find() (string, error) {
 		return "", canTrace()
 	case PerfEvents:
 		return "", canSample()
+	case Breakpoints:
+		return "", canBreak()
 	case I386:
 		return "", canRunI386()
 	case Python3:

@@ -92,15 +92,22 @@ func exit0I386() []byte {
 	return b.Bytes()
 }
 
-// canSample proves the permission by an event of this process's own.
+// canSample and canBreak prove the permission by an event of this process's own.
 func canSample() error {
-	attr := unix.PerfEventAttr{
-		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: unix.PERF_ATTR_SIZE_VER5,
-		Bits: unix.PerfBitDisabled | unix.PerfBitExcludeKernel,
-	}
+	return canHave(PerfEvents, unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK})
+}
+
+func canBreak() error {
+	const execute = 4 // HW_BREAKPOINT_X, of which the length is that of a long
+	return canHave(Breakpoints, unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: execute, Ext1: 0x1000, Ext2: 8})
+}
+
+func canHave(c Capability, attr unix.PerfEventAttr) error {
+	attr.Size = unix.PERF_ATTR_SIZE_VER5
+	attr.Bits = unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv
 	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrMissing, PerfEvents, err)
+		return fmt.Errorf("%w: %s: %w", ErrMissing, c, err)
 	}
 	return unix.Close(fd)
 }

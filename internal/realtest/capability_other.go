@@ -18,6 +18,10 @@ func runsI386() error {
 	return fmt.Errorf("%w: %s: this is %s", ErrMissing, I386, runtime.GOOS)
 }
 
+func canBreak() error {
+	return fmt.Errorf("%w: %s: this is %s", ErrMissing, Breakpoints, runtime.GOOS)
+}
+
 func canSample() error {
 	return fmt.Errorf("%w: %s: this is %s", ErrMissing, PerfEvents, runtime.GOOS)
 }

@@ -1,0 +1,77 @@
+/*
+ * names: prints "ready" and waits for a line on stdin below functions whose names are not
+ * plain: a definition with aliases, a part that the compiler has split off, and assembly
+ * without types and sizes.
+ */
+#include "target.h"
+
+volatile int sink;
+
+TRACED void names_wait(void)
+{
+    target_ready();
+    target_wait_line();
+    puts("names done=1 ok");
+    fflush(stdout);
+    _exit(0);
+}
+
+__asm__(".text\n"
+        ".globl plain_assembly\n"
+        "plain_assembly:\n"
+        "	.cfi_startproc\n"
+        "	subq $8, %rsp\n"
+        "	.cfi_adjust_cfa_offset 8\n"
+        "	call local_assembly\n"
+        "	addq $8, %rsp\n"
+        "	.cfi_adjust_cfa_offset -8\n"
+        "	ret\n"
+        "	.cfi_endproc\n"
+        "local_assembly:\n"
+        "	.cfi_startproc\n"
+        "	pushq %rbx\n"
+        "	.cfi_adjust_cfa_offset 8\n"
+        "	call names_wait\n"
+        "	popq %rbx\n"
+        "	.cfi_adjust_cfa_offset -8\n"
+        "	ret\n"
+        "	.cfi_endproc\n"
+        ".globl typed_assembly\n"
+        ".type typed_assembly, @function\n"
+        "typed_assembly:\n"
+        "	.cfi_startproc\n"
+        "	subq $8, %rsp\n"
+        "	.cfi_adjust_cfa_offset 8\n"
+        ".globl label_inside\n"
+        "label_inside:\n"
+        "	call plain_assembly\n"
+        "	addq $8, %rsp\n"
+        "	.cfi_adjust_cfa_offset -8\n"
+        "	ret\n"
+        "	.cfi_endproc\n"
+        ".size typed_assembly, .-typed_assembly\n");
+
+void typed_assembly(void);
+
+static __attribute__((noinline, noclone)) int zz_definition(int x)
+{
+    typed_assembly();
+    return x + sink;
+}
+
+int alias(int x) __attribute__((alias("zz_definition")));
+int _inner_alias(int x) __attribute__((alias("zz_definition")));
+
+/* Called with one constant only, which gcc makes a variant of it for. */
+static __attribute__((noinline)) int varied(int x, int constant)
+{
+    return alias(x + constant) + sink;
+}
+
+TRACED int call_varied(int x) { return varied(x, 7) + varied(x + 1, 7) + 1; }
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    return call_varied(argc) + sink;
+}
