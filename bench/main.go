@@ -59,6 +59,7 @@ func run() (err error) {
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
 	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain, symbols, stacks, sample, lint")
 	flag.StringVar(&c.input, "input", "", "of symbols and programs, only those whose names have this in them")
+	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
@@ -94,6 +95,9 @@ func run() (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
+	if *table {
+		return programTable(ctx, c, os.Stdout)
+	}
 	if *soaking > 0 {
 		return runSoak(ctx, c, *soaking, *seed)
 	}

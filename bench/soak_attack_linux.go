@@ -9,11 +9,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/internal/realtest"
 )
@@ -70,7 +71,7 @@ func (a *attacker) attack(ctx context.Context) error {
 	if a.chance(3) {
 		delay /= 8
 	}
-	file := filepath.Join(a.c.dir, fmt.Sprintf("soak-%d.reel", a.pid))
+	file := reelOf(a.c, a.pid)
 	_ = os.Remove(file) // it may not be there
 	args := append([]string{"record", "--json", "-o", file, "-p", strconv.Itoa(a.pid)}, flags...)
 	a.history = append(a.history, fmt.Sprintf("%s after %v: callreel %s", how, delay.Round(time.Millisecond), strings.Join(args, " ")))
@@ -183,22 +184,25 @@ func (a *attacker) detach() error {
 }
 
 // untouched returns an error if the process isn't as it was.
-func (a *attacker) untouched() error {
-	err := realtest.TextAsFile(a.pid)
+func (a *attacker) untouched() error { return leftAlone(a.pid) }
+
+// leftAlone returns an error if a process isn't as if it had never been recorded.
+func leftAlone(pid int) error {
+	err := realtest.TextAsFile(pid)
 	for tries := 0; err != nil && tries < 5; tries++ { // a library may go while it is looked at
-		err = realtest.TextAsFile(a.pid)
+		err = realtest.TextAsFile(pid)
 	}
 	if err != nil {
 		return err
 	}
-	left, err := realtest.LeftIn(a.pid)
+	left, err := realtest.LeftIn(pid)
 	if err != nil {
 		return err
 	}
 	if len(left) > 0 {
 		return fmt.Errorf("there is still %+v", left)
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return err
 	}
@@ -289,4 +293,14 @@ func (r *soakRun) by(sig syscall.Signal) bool {
 
 func (r *soakRun) failed(format string, args ...any) error {
 	return fmt.Errorf("callreel %s: %s: %s", r.cmd.Args[1], fmt.Sprintf(format, args...), strings.TrimSpace(r.stderr.String()))
+}
+
+// processCPU returns the processor time of a process, its threads that have ended included (clock_getcpuclockid(3)).
+func processCPU(pid int) (time.Duration, error) {
+	const group = 2 // CPUCLOCK_SCHED of all threads
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|group, &t); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
 }

@@ -47,9 +47,6 @@ func openSession(pid int) (*session, error) {
 	if err == nil && st.Seccomp == 1 {
 		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, ErrRefused)
 	}
-	if err == nil {
-		err = p.PrepareSyscalls()
-	}
 	if err != nil {
 		s.close()
 		return nil, err

@@ -385,9 +385,6 @@ func Detach(ctx context.Context, pid int) (*Detached, error) {
 	if l.alive && !l.inherited {
 		return nil, fmt.Errorf("callreel: process %d: %w by process %d: end that one with SIGINT", pid, ErrRecorded, l.recorder)
 	}
-	if err := p.PrepareSyscalls(); err != nil {
-		return nil, err
-	}
 	return l.remove(ctx, p)
 }
 
@@ -403,6 +400,11 @@ func isArena(maps []process.Mapping, a span) bool {
 
 // remove undoes what was left and verifies the text.
 func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
+	// In a static program sites may stand on all instructions that would do. They are looked for again when the text is
+	// restored.
+	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.recovery.patches) > 0) {
+		return nil, err
+	}
 	maps, err := p.Maps()
 	if err != nil {
 		return nil, err

@@ -207,3 +207,24 @@ func TestALosslessTargetDoesNotWaitForADeadRecorder(t *testing.T) {
 		})
 	}
 }
+
+// In a small static program there may be no instruction left that cleaning up
+// needs, when all functions are probed.
+func TestAStaticTargetOutlivesItsRecorder(t *testing.T) {
+	needLive(t, realtest.Musl)
+	for _, target := range []string{"threads", "abi", "count"} {
+		p := realtest.Start(t, realtest.Build(t, target, "cc=musl-gcc", "-static"))
+		for _, again := range []bool{false, true} {
+			r := realtest.StartRecording(t, pidFlag(p)...)
+			r.Signal(os.Kill)
+			r.Wait()
+			if again {
+				stop(t, realtest.StartRecording(t, pidFlag(p)...))
+			} else {
+				realtest.MustCallreel(t, append([]string{"detach"}, pidFlag(p)...)...)
+			}
+			wantUntouched(t, p.Pid())
+		}
+		p.Finish()
+	}
+}

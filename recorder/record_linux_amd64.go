@@ -48,6 +48,10 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 	if err := r.clearLeft(ctx); err != nil {
 		return nil, err
 	}
+	// Not before: sites that are left may stand on the last instructions that would do.
+	if err := s.p.PrepareSyscalls(); err != nil {
+		return nil, err
+	}
 	if err := r.choose(ctx); err != nil {
 		return nil, r.hasEnded(err)
 	}

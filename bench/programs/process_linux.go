@@ -10,7 +10,11 @@ func asUser(cmd *exec.Cmd, uid, gid uint32) {
 	attr(cmd).Credential = &syscall.Credential{Uid: uid, Gid: gid}
 }
 
-func dieWithUs(cmd *exec.Cmd) { attr(cmd).Setpgid = true }
+// dieWithUs leaves nothing behind if this process is killed. The group is its own, so that Ctrl-C in a terminal is ours alone.
+func dieWithUs(cmd *exec.Cmd) {
+	attr(cmd).Setpgid = true
+	attr(cmd).Pdeathsig = syscall.SIGKILL
+}
 
 func attr(cmd *exec.Cmd) *syscall.SysProcAttr {
 	if cmd.SysProcAttr == nil {

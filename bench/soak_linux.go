@@ -47,7 +47,6 @@ func runSoak(ctx context.Context, c config, d time.Duration, seed uint64) error 
 		}
 	}
 	fmt.Printf("seed %d, %v, %d programs\n", seed, d, len(there))
-	end := time.Now().Add(d)
 	next := make(chan int) // numbers of lives
 	var all sync.WaitGroup
 	for range min(soakers, len(there)) {
@@ -57,8 +56,15 @@ func runSoak(ctx context.Context, c config, d time.Duration, seed uint64) error 
 			}
 		})
 	}
-	for n := 0; time.Now().Before(end) && ctx.Err() == nil && len(there) > 0; n++ {
-		next <- n
+	over := time.After(d)
+	for n, more := 0, len(there) > 0; more; n++ {
+		select {
+		case next <- n:
+		case <-over:
+			more = false
+		case <-ctx.Done():
+			more = false
+		}
 	}
 	close(next)
 	all.Wait()
@@ -160,7 +166,7 @@ func (a *attacker) live(ctx context.Context, p programs.Program, long time.Durat
 		err = errors.New("it doesn't answer any more")
 	}
 	if err == nil {
-		err = a.untouched()
+		err = a.detach() // from a recorder that was killed last
 	}
 	if err != nil {
 		i.Kill()
