@@ -33,7 +33,9 @@ type attacker struct {
 func (a *attacker) chance(n int) bool { return a.random.IntN(n) == 0 }
 
 // upTo is a random time.
-func (a *attacker) upTo(d time.Duration) time.Duration { return time.Duration(a.random.Int64N(int64(d))) }
+func (a *attacker) upTo(d time.Duration) time.Duration {
+	return time.Duration(a.random.Int64N(int64(d)))
+}
 
 // flags are what a recorder is told.
 func (a *attacker) flags() (flags []string) {
@@ -64,20 +66,21 @@ func (a *attacker) flags() (flags []string) {
 func (a *attacker) attack(ctx context.Context) error {
 	flags := a.flags()
 	if a.chance(2) {
-		flags = append(flags, "-d", (20 * time.Millisecond + a.upTo(600*time.Millisecond)).Round(time.Millisecond).String())
+		flags = append(flags, "-d", (20*time.Millisecond + a.upTo(600*time.Millisecond)).Round(time.Millisecond).String())
 	}
 	how := []string{"end", "end", "kill", "kill", "kill", "kill and go", "kill detach", "stand"}[a.random.IntN(8)]
-	delay := a.upTo(3 * time.Second)
-	if a.chance(3) {
-		delay /= 8
-	}
+	delay := a.upTo(time.Second)
+	begun := a.chance(3) // while it attaches, else when it records
 	file := reelOf(a.c, a.pid)
 	_ = os.Remove(file) // it may not be there
 	args := append([]string{"record", "--json", "-o", file, "-p", strconv.Itoa(a.pid)}, flags...)
-	a.history = append(a.history, fmt.Sprintf("%s after %v: callreel %s", how, delay.Round(time.Millisecond), strings.Join(args, " ")))
+	a.history = append(a.history, fmt.Sprintf("%s %v after its %s: callreel %s", how, delay.Round(time.Millisecond), map[bool]string{true: "start", false: "reel"}[begun], strings.Join(args, " ")))
 	r, err := a.start(args...)
 	if err != nil {
 		return err
+	}
+	if !begun {
+		r.records(ctx, file)
 	}
 	r.pause(ctx, delay)
 	switch how {
@@ -104,10 +107,10 @@ func (a *attacker) attack(ctx context.Context) error {
 	switch {
 	case r.killed() && how == "kill and go":
 		// What comes next has to cope.
-		a.told.outcomes["killed"]++
+		a.tell("killed", on)
 		return nil
 	case r.killed() && how == "kill detach":
-		a.told.outcomes["killed, and its detach killed"]++
+		a.tell("killed, and its detach killed", on)
 		d, err := a.start("detach", "-p", strconv.Itoa(a.pid))
 		if err != nil {
 			return err
@@ -119,10 +122,18 @@ func (a *attacker) attack(ctx context.Context) error {
 		}
 		return a.detach()
 	case r.killed():
-		a.told.outcomes["killed, then detached"]++
+		a.tell("killed, then detached", on)
 		return a.detach()
 	}
 	return a.ended(r, on)
+}
+
+// tell counts how a recorder was killed.
+func (a *attacker) tell(how string, on bool) {
+	if !on {
+		how += " before it recorded"
+	}
+	a.told.outcomes[how]++
 }
 
 // ended judges a recorder that ended in its own way.
@@ -131,7 +142,7 @@ func (a *attacker) ended(r *soakRun, on bool) error {
 	// Before it is about to handle it, Ctrl-C ends it like any program.
 	if !on && (code == 1 || code == 128+int(syscall.SIGINT) || r.by(syscall.SIGINT)) {
 		a.told.outcomes["interrupted early"]++
-		return a.untouched()
+		return a.detach() // from one before, that this one was about to clean up after
 	}
 	if code != 0 {
 		return r.failed("exit code %d", code)
@@ -260,6 +271,20 @@ func (r *soakRun) pause(ctx context.Context, d time.Duration) {
 	case <-r.ended:
 	case <-ctx.Done():
 	case <-time.After(d):
+	}
+}
+
+// records waits until the run records, which the reel tells.
+func (r *soakRun) records(ctx context.Context, file string) {
+	for ctx.Err() == nil {
+		select {
+		case <-r.ended:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+			return
+		}
 	}
 }
 
