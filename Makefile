@@ -2,12 +2,15 @@
 # make demo   records a small server with one planted slow request, and shows it
 # make test   everything: installs what is missing, go vet, all tests
 # make bench  callreel, its peers and the limit in one run, with ratios
+# make programs  records many real programs at work, and prints a table of them
+# make soak   recorders come, go and die in all of them for SOAK, while they work; looks for harm
 # make lint   gofmt, go vet, staticcheck
 # make cross  builds for the other systems
 # make fuzz   each fuzz target for FUZZTIME
 
 GO         ?= go
 FUZZTIME   ?= 10s
+SOAK       ?= 30m
 PKG        ?= ./...
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -18,7 +21,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo test bench fuzz lint cross clean
+.PHONY: all callreel demo test bench programs soak fuzz lint cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -39,6 +42,14 @@ test:
 bench: callreel
 	@scripts/need bench
 	$(GO) run ./bench $(BENCHFLAGS)
+
+programs: callreel
+	@scripts/need programs
+	$(GO) run ./bench -programs $(BENCHFLAGS)
+
+soak: callreel
+	@scripts/need programs
+	$(GO) run ./bench -soak $(SOAK) $(BENCHFLAGS)
 
 fuzz:
 	@scripts/fuzz $(FUZZTIME)

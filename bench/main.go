@@ -20,7 +20,8 @@ type config struct {
 	ring     string // for --ring; "" leaves callreel's default
 	source   string // bench/target
 	dir      string // for everything that is made, removed at the end
-	input    string // part of the names of symbol inputs to measure
+	input    string // part of the names of symbol inputs, or programs, to measure
+	keep     bool   // programs that were harmed are not ended
 }
 
 // A part measures some of the rows. It returns rows for what it could not
@@ -57,7 +58,11 @@ func run() (err error) {
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
 	only := flag.String("only", "", "comma-separated parts: leaf, peers, redis, stops, drain, symbols, stacks, sample, lint")
-	flag.StringVar(&c.input, "input", "", "of symbols, only inputs whose names have this in them")
+	flag.StringVar(&c.input, "input", "", "of symbols and programs, only those whose names have this in them")
+	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
+	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
+	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
+	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
 	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")
 	flag.Parse()
 	if *usage != "" && flag.NArg() > 0 {
@@ -90,6 +95,12 @@ func run() (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
+	if *table {
+		return programTable(ctx, c, os.Stdout)
+	}
+	if *soaking > 0 {
+		return runSoak(ctx, c, *soaking, *seed)
+	}
 	var rows []row
 	for _, p := range parts {
 		if *only != "" && !strings.Contains(","+*only+",", ","+p.name+",") {

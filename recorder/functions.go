@@ -35,6 +35,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 	if err != nil {
 		return nil, err
 	}
+	debugNames(o, module, planned)
 	refuseGo(o, planned)
 	ch := newChooser(&c)
 	var out []Function

@@ -95,6 +95,7 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 		im.close()
 		return nil, fmt.Errorf("callreel: %s: %w", im.path, err)
 	}
+	debugNames(im.object, im.module, im.plan)
 	refuseGo(im.object, im.plan)
 	if err := im.compareText(p); err != nil {
 		im.close()

@@ -5,23 +5,31 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/callreel/callreel/process"
 )
 
-// jitNames names code that no file is behind by the map that the process's JIT compiler
-// keeps of it, /tmp/perf-PID.map as the process sees it. It is in a folder that anybody
-// may write to, so that nothing is believed but what the process's own user or root has
-// written.
+// jitNames names code that no file is behind by what the process's JIT compiler writes
+// down of it: a map, /tmp/perf-PID.map as the process sees it, or a jitdump file, which it
+// maps for that one can find it. They are in folders that anybody may write to, so that
+// nothing is believed but what the process's own user or root has written.
 type jitNames struct {
-	p      *process.Process
+	p    *process.Process
+	next time.Time // when to look for more
+	list jitFile
+	text jitMap
+	dump jitFile
+	code jitDump
+}
+
+// jitFile is a file that grows while it is read.
+type jitFile struct {
 	file   *os.File
 	opened os.FileInfo
 	read   int64
-	names  jitMap
-	next   time.Time // when to look for more
-	err    error     // why there are no names, or not all; nil where there is no file
+	err    error // why there are no names, or not all; nil where there is no file
 }
 
 var (
@@ -43,13 +51,21 @@ func (j *jitNames) find(addr uint64) string {
 		const share = 20
 		j.next = now.Add(max(time.Second, share*time.Since(now)))
 	}
-	return j.names.find(addr)
+	return j.known(addr)
+}
+
+// known is find with what was read.
+func (j *jitNames) known(addr uint64) string {
+	if name := j.code.find(addr); name != "" {
+		return name
+	}
+	return j.text.find(addr)
 }
 
 func (j *jitNames) close() {
-	if j != nil && j.file != nil {
-		_ = j.file.Close() // only read from
-		j.file = nil
+	if j != nil {
+		j.list.close()
+		j.dump.close()
 	}
 }
 
@@ -58,50 +74,106 @@ func (j *jitNames) problem() error {
 	if j == nil {
 		return nil
 	}
-	return j.err
+	return errors.Join(j.list.err, j.dump.err)
 }
 
-// refresh reads what was written since the last time.
+// refresh reads what was written since the last time. Of a process that has ended it is
+// the rest of the files that are open.
 func (j *jitNames) refresh() {
-	status, err := j.p.Status()
-	if err != nil {
-		return // it has ended, and what was read has to do
+	if status, err := j.p.Status(); err == nil {
+		inner := j.p.Pid()
+		if n := len(status.NSPIDs); n > 0 {
+			inner = status.NSPIDs[n-1]
+		}
+		trusted := func(info os.FileInfo) error {
+			return trustJITMap(info, status.UIDs[1], startedAt(j.p.StartTime()))
+		}
+		if j.list.open(j.p, fmt.Sprintf("tmp/perf-%d.map", inner), trusted) {
+			j.text = jitMap{}
+		}
+		if name := j.mappedDump(); name != "" && j.dump.open(j.p, name, trusted) {
+			j.code = jitDump{}
+		}
 	}
-	inner := j.p.Pid()
-	if n := len(status.NSPIDs); n > 0 {
-		inner = status.NSPIDs[n-1]
-	}
-	name := fmt.Sprintf("tmp/perf-%d.map", inner)
-	file, err := openBelowRoot(j.p.Pid(), name)
+	j.list.more(maxJITMap, func(r io.ReaderAt, size int64) error {
+		text, err := io.ReadAll(io.NewSectionReader(r, j.list.read, size-j.list.read))
+		j.list.read += int64(len(text))
+		j.text.add(text)
+		return err
+	})
+	j.dump.more(maxJITDump, j.code.add)
+}
+
+// maxJITDump bounds the part of a jitdump file that is read. The code is in it, of which
+// nothing is kept.
+const maxJITDump = 4 << 30
+
+// mappedDump returns the path of the process's jitdump file, below its root folder, "" when
+// it has none mapped.
+func (j *jitNames) mappedDump() string {
+	maps, err := j.p.Maps()
 	if err != nil {
-		return // there is none, as mostly
+		return ""
+	}
+	for k := range maps {
+		if maps[k].Inode != 0 && isJITDump(maps[k].Path) {
+			return strings.TrimPrefix(maps[k].Path, "/")
+		}
+	}
+	return ""
+}
+
+// isJITDump says whether a file has the name of a jitdump file. It is mapped for executing,
+// but there is no code in it.
+func isJITDump(path string) bool {
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	return strings.HasPrefix(base, "jit-") && strings.HasSuffix(base, ".dump")
+}
+
+// open opens the file, and says whether it is another one than before.
+func (f *jitFile) open(p *process.Process, name string, trusted func(os.FileInfo) error) (another bool) {
+	file, err := openBelowRoot(p.Pid(), name)
+	if err != nil {
+		return false // there is none, as mostly
 	}
 	info, err := file.Stat()
 	if err == nil {
-		err = trustJITMap(info, status.UIDs[1], startedAt(j.p.StartTime()))
+		err = trusted(info)
 	}
 	if err != nil {
 		_ = file.Close() // nothing was read
-		j.err = fmt.Errorf("/%s: %w", name, err)
+		f.err = fmt.Errorf("/%s: %w", name, err)
+		return false
+	}
+	if f.file != nil && os.SameFile(info, f.opened) && info.Size() >= f.read {
+		_ = file.Close() // the same is open
+		return false
+	}
+	f.close()
+	*f = jitFile{file: file, opened: info}
+	return true
+}
+
+// more lets the rest of the file be read, up to a size.
+func (f *jitFile) more(most int64, read func(io.ReaderAt, int64) error) {
+	if f.file == nil {
 		return
 	}
-	if j.file == nil || !os.SameFile(info, j.opened) || info.Size() < j.read {
-		j.close()
-		j.names, j.read = jitMap{}, 0
-	} else {
-		_ = file.Close() // the same is open
-		file = j.file
+	info, err := f.file.Stat()
+	if err == nil {
+		err = read(f.file, min(info.Size(), most))
 	}
-	j.file, j.opened, j.err = file, info, nil
-	if info.Size() > maxJITMap {
-		j.err = fmt.Errorf("/%s: %d bytes, want at most %d: %w", name, info.Size(), maxJITMap, errJITSize)
+	if err == nil && info.Size() > most {
+		err = fmt.Errorf("%d bytes, want at most %d: %w", info.Size(), most, errJITSize)
 	}
-	if n := min(info.Size(), maxJITMap) - j.read; n > 0 {
-		text, err := io.ReadAll(io.NewSectionReader(file, j.read, n))
-		j.read += int64(len(text))
-		j.names.add(text)
-		if err != nil {
-			j.err = fmt.Errorf("/%s: %w", name, err)
-		}
+	if err != nil {
+		f.err = fmt.Errorf("%s: %w", f.file.Name(), err)
+	}
+}
+
+func (f *jitFile) close() {
+	if f.file != nil {
+		_ = f.file.Close() // only read from
+		f.file = nil
 	}
 }

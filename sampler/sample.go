@@ -108,6 +108,7 @@ type Location struct {
 	Address uint64
 	Image   *Image // nil when no file is behind the code
 	Link    uint64 // link address in Image, for a Symbolizer
+	Name    string // that the process's JIT compiler gives the code; "" for all other code
 }
 
 // Close closes the files of the images. What was named stays valid.

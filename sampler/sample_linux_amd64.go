@@ -33,6 +33,7 @@ func Sample(ctx context.Context, o SampleOptions) (*Profile, error) {
 	defer s.end()
 	if err == nil {
 		err = s.run(ctx)
+		s.end()
 	}
 	p := s.profile
 	if p.command != nil && ctx.Err() != nil {
@@ -178,7 +179,7 @@ func (s *sampling) end() {
 		_ = s.closeEvents() // nothing is lost by it
 	}
 	for _, p := range s.processes {
-		p.close()
+		p.close(s.table)
 	}
 }
 
@@ -237,7 +238,7 @@ func (s *sampling) drain() error {
 	for _, pid := range s.ending {
 		// Until now other processors' rings may have held samples of it.
 		if p := s.processes[pid]; p != nil {
-			p.close()
+			p.close(s.table)
 			delete(s.processes, pid)
 		}
 	}
@@ -266,7 +267,7 @@ func (s *sampling) record(r *perf.Record) {
 	case perf.Comm:
 		if r.Exec {
 			p := s.process(r.PID)
-			p.executed()
+			p.executed(s.table)
 			p.renamed(string(r.Name))
 		} else if r.PID == r.TID {
 			s.process(r.PID).renamed(string(r.Name))
@@ -300,7 +301,7 @@ func (s *sampling) process(pid uint32) *sampledProcess {
 				oldest = p
 			}
 		}
-		oldest.close()
+		oldest.close(s.table)
 		delete(s.processes, oldest.pid)
 	}
 	p := &sampledProcess{files: s.files, pid: pid, name: "?", known: map[string]int32{}, used: s.profile.Samples}

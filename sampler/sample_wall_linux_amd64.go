@@ -39,6 +39,7 @@ func (s *sampling) wall(ctx context.Context) error {
 		return err
 	}
 	defer func() {
+		s.table.name(w.l.space.jit)
 		s.profile.closers = append(s.profile.closers, w.l.space.close)
 		s.profile.Problems = append(s.profile.Problems, w.l.space.problems()...)
 	}()
@@ -76,6 +77,7 @@ func (w *wallSampling) reopen() error {
 	if err != nil {
 		return err
 	}
+	w.table.name(w.l.space.jit)
 	w.profile.closers = append(w.profile.closers, p.Close, w.l.space.close)
 	w.p, w.l.p, w.l.space, w.l.walker = p, p, nil, nil
 	clear(w.waiting)
@@ -189,11 +191,11 @@ func (w *wallSampling) frames(frames []Frame) []int32 {
 	for k := range frames {
 		f := &frames[k]
 		addr := codeAddr(&unwind.Frame{PC: f.Address, Flags: f.Flags})
-		link := addr
-		if f.Image != nil && f.Image.ready() {
-			link -= f.Image.Slide()
+		if f.Image == nil || !f.Image.ready() {
+			ids = append(ids, t.made(w.l.space.jit, f.Image, addr))
+		} else {
+			ids = append(ids, t.location(f.Image, addr-f.Image.Slide(), addr))
 		}
-		ids = append(ids, t.location(f.Image, link, addr))
 		if t.full() {
 			break
 		}

@@ -24,6 +24,7 @@ type sampledProcess struct {
 	told   []region
 	stale  bool // something was mapped since
 	space  *space
+	jit    *jitNames // nil before a sample was in code without an image
 	images sampledImages
 	memory sampledMemory
 	walker *unwind.Walker
@@ -45,7 +46,15 @@ func (s *sampledProcess) look() {
 }
 
 // close lets go of the process. Its files stay open for names.
-func (s *sampledProcess) close() {
+func (s *sampledProcess) close(t *stackTable) {
+	if s.jit != nil {
+		t.name(s.jit)
+		s.jit.close()
+		if err := s.jit.problem(); err != nil {
+			s.files.problems = append(s.files.problems, err)
+		}
+		s.jit = nil
+	}
 	if s.p != nil && !s.lent {
 		_ = s.p.Close() // only read from
 	}
@@ -64,8 +73,8 @@ func (s *sampledProcess) adopt(p *process.Process) {
 }
 
 // executed forgets all: the process runs a new program.
-func (s *sampledProcess) executed() {
-	s.close() // what is open leads to the old program's memory
+func (s *sampledProcess) executed(t *stackTable) {
+	s.close(t) // what is open leads to the old program's memory
 	s.base, s.told, s.space, s.walker = nil, nil, nil, nil
 	clear(s.known)
 	s.look()
@@ -232,7 +241,10 @@ func (s *sampledProcess) resolve(r *perf.Record, end unwind.End, t *stackTable) 
 		addr := codeAddr(&frames[k])
 		im := s.space.image(addr)
 		if im == nil || !im.ready() {
-			t.ids = append(t.ids, t.location(s.files.first(im), addr, addr))
+			if s.jit == nil {
+				s.jit = &jitNames{p: s.p}
+			}
+			t.ids = append(t.ids, t.made(s.jit, s.files.first(im), addr))
 			continue
 		}
 		first := s.files.first(im)

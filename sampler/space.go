@@ -43,7 +43,7 @@ func newSpace(regions []region, open func(*Image) (*object.Image, error), old *s
 	for k := range regions {
 		r := &regions[k]
 		m := unwind.Mapping{Start: r.start, End: r.end, Exec: r.exec, Write: r.write}
-		if r.hasFile() {
+		if r.hasFile() && !isJITDump(r.path) {
 			if current == nil || !r.sameFile(last) || r.offset < last.offset {
 				current = &Image{Path: r.path, Load: r.start, Offset: r.offset, Deleted: r.deleted, open: open}
 				if r.path == "" {

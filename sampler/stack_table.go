@@ -22,20 +22,22 @@ type stackTable struct {
 	frames    int // of all stacks
 	key       []byte
 	ids       []int32
+	unnamed   map[int32]*jitNames // locations in code that a JIT compiler may name yet
 }
 
 type locationKey struct {
 	image *Image
-	link  uint64 // the address where there is no image
+	link  uint64    // the address where there is no image
+	jit   *jitNames // of the process, where there is no image
 }
 
 func newStackTable(p *Profile) *stackTable {
-	return &stackTable{profile: p, index: map[string]int32{}, locations: map[locationKey]int32{}}
+	return &stackTable{profile: p, index: map[string]int32{}, locations: map[locationKey]int32{}, unnamed: map[int32]*jitNames{}}
 }
 
 // location returns the index of a place in code.
 func (t *stackTable) location(im *Image, link, addr uint64) int32 {
-	key := locationKey{im, link}
+	key := locationKey{image: im, link: link}
 	id, known := t.locations[key]
 	if !known {
 		id = int32(len(t.profile.Locations))
@@ -43,6 +45,43 @@ func (t *stackTable) location(im *Image, link, addr uint64) int32 {
 		t.profile.Locations = append(t.profile.Locations, Location{Address: addr, Image: im, Link: link})
 	}
 	return id
+}
+
+// made returns the index of a place in code that a process made itself. Its compiler may
+// write down the name a little later than the code runs.
+func (t *stackTable) made(jit *jitNames, im *Image, addr uint64) int32 {
+	key := locationKey{im, addr, jit}
+	id, known := t.locations[key]
+	if !known {
+		id = int32(len(t.profile.Locations))
+		t.locations[key] = id
+		t.profile.Locations = append(t.profile.Locations, Location{Address: addr, Image: im, Link: addr, Name: jit.find(addr)})
+		if t.profile.Locations[id].Name == "" {
+			t.unnamed[id] = jit
+		}
+	}
+	return id
+}
+
+// name gives names to the places in a process's code that have none, as far as they are
+// known now.
+func (t *stackTable) name(jit *jitNames) {
+	if jit == nil || jit.p == nil {
+		return
+	}
+	fresh := false
+	for id, of := range t.unnamed {
+		if of != jit {
+			continue
+		}
+		if !fresh {
+			fresh = true
+			jit.refresh()
+		}
+		l := &t.profile.Locations[id]
+		l.Name = jit.known(l.Address)
+		delete(t.unnamed, id)
+	}
 }
 
 // full says that stacks which are not known yet have to be cut short.

@@ -34,6 +34,9 @@ func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *expo
 		l := &p.Locations[k]
 		to := &out.Locations[k]
 		to.Address, to.Image = l.Address, -1
+		if l.Name != "" && !f.raw {
+			to.Calls = append(to.Calls, export.StackCall{Function: l.Name, Linkage: l.Name})
+		}
 		if l.Image == nil {
 			continue
 		}
@@ -45,7 +48,7 @@ func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *expo
 				Path: l.Image.Path, ID: l.Image.ID(), Start: l.Image.Load, End: l.Image.Load + l.Image.Size, Offset: l.Image.Offset,
 			})
 		}
-		if to.Image = at; f.raw {
+		if to.Image = at; f.raw || l.Name != "" {
 			continue
 		}
 		for _, c := range names.Calls(l.Image, l.Link) {

@@ -36,6 +36,9 @@ const (
 	Rustc       Capability = "rustc"              // Rust compiler
 	Objdump     Capability = "objdump"            // GNU disassembler
 	GDB         Capability = "gdb"                // debugger
+	Node        Capability = "node"               // Node.js, whose compiler writes down what it makes
+	Mono        Capability = "mono"               // runtime and JIT compiler of .NET programs
+	MonoC       Capability = "mcs"                // Mono's C# compiler
 	RedisTools  Capability = "redis-server"       // with redis-benchmark
 	OpenSSL     Capability = "openssl"            // command-line tool of the TLS library
 	WebServer   Capability = "nginx"              // web server
