@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,8 +13,9 @@ import (
 // installed. It names only: what a function's code is has been decided by the image itself.
 func debugNames(im *object.Image, module string, plan []probe.Function) {
 	unnamed := map[uint64]int{}
+	prefix := module + "+0x"
 	for i := range plan {
-		if f := &plan[i]; f.Name == fmt.Sprintf("%s+%#x", module, f.Addr) {
+		if f := &plan[i]; strings.HasPrefix(f.Name, prefix) {
 			unnamed[f.Addr] = i
 		}
 	}
@@ -27,28 +27,29 @@ func debugNames(im *object.Image, module string, plan []probe.Function) {
 		return // there is none, as mostly
 	}
 	defer debug.Close()
-	symbols, err := debug.Symbols()
+	names := map[int][]object.Symbol{}
+	err = debug.VisitSymbols(func(s *object.Symbol) bool {
+		if i, ok := unnamed[s.Addr]; ok && s.Defined() && s.IsFunc() && s.Name != "" {
+			kept := *s
+			kept.Name = strings.Clone(s.Name)
+			names[i] = append(names[i], kept)
+		}
+		return true
+	})
 	if err != nil {
 		return // names are not needed
 	}
-	names := map[int][]*object.Symbol{}
-	for k := range symbols {
-		s := &symbols[k]
-		if i, ok := unnamed[s.Addr]; ok && s.Defined() && s.IsFunc() && s.Name != "" {
-			names[i] = append(names[i], s)
-		}
-	}
 	for i, all := range names {
-		slices.SortFunc(all, func(a, b *object.Symbol) int {
-			return cmp.Or(cmp.Compare(nameRank(a), nameRank(b)), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+		slices.SortFunc(all, func(a, b object.Symbol) int {
+			return cmp.Or(cmp.Compare(nameRank(&a), nameRank(&b)), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 		})
-		f := &plan[i]
-		f.Name = all[0].Name
-		for _, s := range all[1:] {
-			if s.Name != f.Name && !slices.Contains(f.Aliases, s.Name) {
-				f.Aliases = append(f.Aliases, s.Name)
+		var known []string
+		for _, s := range all {
+			if !slices.Contains(known, s.Name) {
+				known = append(known, s.Name)
 			}
 		}
+		plan[i].SetNames(known)
 	}
 }
 

@@ -164,3 +164,14 @@ func (f *Function) Names() []string {
 	}
 	return []string{f.Name}
 }
+
+// SetNames gives the function other names, the best first; there must be one.
+func (f *Function) SetNames(names []string) {
+	f.Name = names[0]
+	if f.more == nil && len(names) > 1 {
+		f.more = new(more)
+	}
+	if f.more != nil {
+		f.more.names = names
+	}
+}
