@@ -21,6 +21,7 @@ type chunk struct {
 	guessed    bool   // nothing says where it ends
 	labels     uint32 // data holds an address inside it: 1
 	linkage    bool
+	assembly   bool // of a Go program, and not made by the Go compiler
 	cancels    bool // see markCancellation
 	zone       bool // what another function keeps below the stack pointer may be alive at its start
 
@@ -46,6 +47,10 @@ var coldName = regexp.MustCompile(`^(.*?)\.cold(\.\d+)?$`)
 
 // findChunks collects the ranges that symbols and CFI name.
 func (im *Image) findChunks() error {
+	if im.Go != nil && im.Go.Unsupported == nil {
+		im.findGoChunks()
+		return nil
+	}
 	syms, err := im.Object.Symbols()
 	if err != nil {
 		return err

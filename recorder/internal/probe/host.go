@@ -88,7 +88,7 @@ func (p *planner) plainRun(k int, sp span, s *Site, size int) (run, bool) {
 		}
 		in := &p.insts[w.hi]
 		inside := in.addr >= s.Addr && in.addr < s.End()
-		if inside || p.isUsed(in) || !in.movable() || in.role != rolePlain || in.Ends() || p.splits(in) || w.hi > w.lo && p.isTarget(in.addr) {
+		if inside || p.isUsed(in) || !p.movable(in) || in.role != rolePlain || in.Ends() || p.splits(in) || w.hi > w.lo && p.isTarget(in.addr) {
 			return w, false
 		}
 		w.hi++

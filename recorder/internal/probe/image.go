@@ -17,6 +17,8 @@ type Image struct {
 	Module string
 	// Loader says that this is the dynamic loader, which is left alone.
 	Loader bool
+	// Go is what is known of a Go program; nil if it is none.
+	Go *GoImage
 
 	texts    []text
 	linkage  []object.Range // PLT sections and crt code; merged
@@ -54,6 +56,7 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}
+	im.Go = readGo(o)
 	for _, s := range o.Segments() {
 		if s.Type == object.SegmentLoad && s.FileSize <= ^uint64(0)-s.Addr {
 			im.loads = append(im.loads, object.Range{Start: s.Addr, End: s.Addr + s.FileSize})

@@ -54,6 +54,8 @@ const (
 	ReasonUnmapped Reason = "not-executable"
 	// ReasonReach: no free address range lies within 2 GiB of the image.
 	ReasonReach Reason = "no-arena-in-reach"
+	// ReasonAssembly: a Go program's function that the Go compiler hasn't made: it may use registers as it likes.
+	ReasonAssembly Reason = "assembly"
 	// ReasonGo: the Go runtime's stacks and recovery need more care than this tier gives.
 	ReasonGo Reason = "go-runtime"
 )

@@ -40,7 +40,7 @@ func (p *planner) absorb(k int, s span, role Role, depth int) bool {
 func (p *planner) join(k int, s span, depth int) bool {
 	in := &p.insts[k]
 	at, ok := p.ends[in.addr]
-	if !ok || k == s.from || p.insts[k-1].Ends() || !in.movable() || p.isTaken(in.addr) || p.splits(in) {
+	if !ok || k == s.from || p.insts[k-1].Ends() || !p.movable(in) || p.isTaken(in.addr) || p.splits(in) {
 		return false
 	}
 	site := &p.sites[at]
@@ -94,7 +94,7 @@ func (p *planner) jumpedTo(k int, s span) (run, bool) {
 	w := run{lo: k, hi: k + 1}
 	for {
 		in := &p.insts[w.lo]
-		if !in.movable() || p.isUsed(in) || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
+		if !p.movable(in) || p.isUsed(in) || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
 			return w, false
 		}
 		if p.insts[w.lo-1].Ends() {
@@ -124,13 +124,13 @@ func (p *planner) splits(in *inst) bool { return p.targetInside(in.addr, in.end(
 // growOver makes a window over instruction k that may have targets inside, as few as can be.
 func (p *planner) growOver(k int, s span) (run, bool) {
 	w := run{lo: k, hi: k + 1}
-	if !p.insts[k].movable() {
+	if !p.movable(&p.insts[k]) {
 		return w, false
 	}
 	// Targets that no instruction begins at can't be led anywhere.
 	takes := func(i int) bool {
 		in := &p.insts[i]
-		return in.movable() && !p.isUsed(in) && !p.splits(in)
+		return p.movable(in) && !p.isUsed(in) && !p.splits(in)
 	}
 	if !takes(k) {
 		return w, false

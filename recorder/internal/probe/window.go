@@ -29,6 +29,7 @@ type planner struct {
 	traces  int        // instructions looked at for what made the targets of indirect jumps
 	tables  uint16     // see tableRegs
 	tabled  bool       // tables is made
+	first   int        // index of the instruction before which the entry's event is due
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -66,7 +67,9 @@ func (p *planner) plan(f *function) Function {
 	for _, i := range f.parts {
 		out.Size += im.chunks[i].end - im.chunks[i].start
 	}
-	out.Guard = guardOf(c.names)
+	if im.Go == nil {
+		out.Guard = guardOf(c.names)
+	}
 	p.begin(f)
 	if r := p.run(); r.why != ReasonNone {
 		p.unclaim()
@@ -133,6 +136,8 @@ func (p *planner) refuseEarly() refusal {
 			return refusal{ReasonSignalReturn, c.start}
 		case c.cancels:
 			return refusal{ReasonCancellation, c.start}
+		case c.assembly:
+			return refusal{ReasonAssembly, c.start}
 		case c.zone:
 			return refusal{ReasonShared, c.start}
 		}
@@ -170,7 +175,11 @@ func (p *planner) decode() {
 
 // classify finds the exits and the jumps back to the entry.
 func (p *planner) classify() refusal {
-	entry, behind := p.insts[0].addr, p.insts[0].addr
+	p.first = 0
+	if p.im.Go != nil {
+		p.first = p.stackCheck()
+	}
+	entry, behind := p.insts[p.first].addr, p.insts[p.first].addr
 	if p.insts[0].IsEndbr64() {
 		behind = p.insts[0].end()
 	}
@@ -221,6 +230,9 @@ func (p *planner) classify() refusal {
 
 // indirect finds out whether an indirect jump is an exit.
 func (p *planner) indirect(in *inst, k int) refusal {
+	if p.im.Go != nil {
+		return p.goIndirect(in)
+	}
 	leaves, ok := p.leaves(k)
 	switch {
 	case !ok:
