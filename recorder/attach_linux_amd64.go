@@ -16,14 +16,16 @@ import (
 
 // session is one recording's hold on a process.
 type session struct {
-	p      *process.Process
-	images []*image
-	arenas []*arena
-	rt     probe.Runtime
-	memory *ring.Memory
-	fd     int // of the ring memory, -1 when there is none
-	size   uint64
-	chunks int // of the pool
+	p        *process.Process
+	images   []*image
+	arenas   []*arena
+	rt       probe.Runtime
+	memory   *ring.Memory
+	fd       int // of the ring memory, -1 when there is none
+	size     uint64
+	chunks   int            // of the pool
+	golang   *probe.GoImage // the program, if it is one in Go
+	goStacks uint64         // where in the ring memory the stacks for its threads begin
 
 	maps       []process.Mapping // as they were before the sites' pages were read
 	restorers  []uint64          // see findRestorers
@@ -254,7 +256,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 			return err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, s.restorers, func(pc uint64) bool { return inside(pc) != nil })
+	frames, err := interruptedPCs(st, maps, s.restorers, s.golang != nil, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return err
 	}

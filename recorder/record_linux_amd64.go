@@ -169,6 +169,9 @@ func (r *recording) choose(ctx context.Context) error {
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy()}
+	if err := r.prepareGo(with); err != nil {
+		return err
+	}
 	r.s.arenas = groupImages(with)
 	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
@@ -249,6 +252,11 @@ func (r *recording) setup() error {
 	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), patches),
 		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
 	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
+	if r.s.golang != nil {
+		r.s.goStacks = r.s.size
+		r.s.size += ring.GoStacksSize
+		r.set.Go = true
+	}
 	return nil
 }
 

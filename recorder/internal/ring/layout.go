@@ -24,6 +24,7 @@ const (
 	HdrRecoveryOff   = 40  // u64, where the recovery record begins
 	HdrRecoverySize  = 48  // u64, its size in bytes
 	HdrTargetPID     = 56  // u32, the process that is recorded; a forked child inherits the mapping, not the recording
+	HdrGo            = 60  // u32, 1 for a Go program
 	HdrHeartbeat     = 64  // u64, TSC of the recorder's last round
 	HdrWaitLimit     = 72  // u64, ticks of the recorder's silence after which nothing waits for it any more
 	HdrCloseLimit    = 80  // u64, ticks of its silence after which a dropping thread closes the gate
