@@ -25,6 +25,7 @@ type session struct {
 	size     uint64
 	chunks   int            // of the pool
 	golang   *probe.GoImage // the program, if it is one in Go
+	async    *asyncFrame    // of a Go program
 	goStacks uint64         // where in the ring memory the stacks for its threads begin
 
 	maps       []process.Mapping // as they were before the sites' pages were read
@@ -90,6 +91,11 @@ func (s *session) prepare() (layers [][]page, all []page, err error) {
 	}
 	if err := s.memory.Populate(); err != nil {
 		return nil, nil, err
+	}
+	if s.golang != nil {
+		if err := s.prepareGo(); err != nil {
+			return nil, nil, err
+		}
 	}
 	rec := recovery{arenas: s.arenaSpans(), patches: s.patches}
 	if err := rec.put(s.memory.Recovery()); err != nil {
@@ -229,6 +235,11 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 			}
 		}
 		return nil
+	}
+	if s.async != nil {
+		if err := s.preempted(st, maps, func(pc uint64) bool { return inside(pc) != nil }); err != nil {
+			return err
+		}
 	}
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()

@@ -10,8 +10,8 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// prepareGo looks whether a Go program is to be recorded, and notes what its stubs need.
-func (r *recording) prepareGo(with []*image) error {
+// goOptions looks whether a Go program is to be recorded, and notes what its stubs need.
+func (r *recording) goOptions(with []*image) error {
 	for _, im := range with {
 		g := im.probe.Go
 		if g == nil {
@@ -101,5 +101,19 @@ func (s *session) checkGo(st *process.Stopped) error {
 		}
 	}
 	s.rt.TIDOffset = probe.GoProcID
+	return nil
+}
+
+// prepareGo finds what it takes to look at goroutines.
+func (s *session) prepareGo() error {
+	o := s.arenas[0].images[0].object
+	f, err := findAsyncFrame(o, s.golang)
+	if err != nil {
+		return err
+	}
+	if err := s.findAllgs(o, f); err != nil && !errors.Is(err, errNoAllgs) {
+		return err
+	}
+	s.async = f
 	return nil
 }

@@ -169,7 +169,7 @@ func (r *recording) choose(ctx context.Context) error {
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy()}
-	if err := r.prepareGo(with); err != nil {
+	if err := r.goOptions(with); err != nil {
 		return err
 	}
 	r.s.arenas = groupImages(with)
