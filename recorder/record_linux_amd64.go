@@ -274,7 +274,7 @@ func (r *recording) create() error {
 	host, _ := os.Hostname()
 	r.w, err = reel.Create(r.opt.Output, reel.Header{
 		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
-		Clock: r.base,
+		Clock: r.base, Goroutines: r.s.golang != nil,
 	}, reel.Options{Force: r.opt.Force})
 	if err != nil {
 		return err
