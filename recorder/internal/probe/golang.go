@@ -238,9 +238,10 @@ func (p *planner) movable(in *inst) bool {
 }
 
 // mayPanic says whether a Go function's instruction may fault, where the runtime makes a panic of that by the PC. From a PC that
-// isn't Go code it can only do so when the return address is on top of the stack: it takes the fault for one of the caller's then.
+// isn't Go code it can only do so when the return address is on top of the stack: it takes the fault for one of the caller's then
+// (runtime/signal_unix.go, shouldPushSigpanic).
 func (p *planner) mayPanic(in *inst) bool {
-	if !in.MayFault() {
+	if p.frameless || !in.MayFault() {
 		return false
 	}
 	if in.HasMem && in.Index == amd64.NoReg {
@@ -249,6 +250,17 @@ func (p *planner) mayPanic(in *inst) bool {
 			return in.Disp < 0 && in.Base == int8(amd64.RSP)
 		}
 		if in.RIPRelative {
+			return false
+		}
+	}
+	return true
+}
+
+// isFrameless says whether the return address is on top of the stack in all of the function.
+func (p *planner) isFrameless() bool {
+	for k := range p.insts {
+		in := &p.insts[k]
+		if d, known := in.StackDelta(); in.Kind != amd64.Return && (!known || d != 0 || in.Kind == amd64.Call || in.Kind == amd64.IndirectCall) {
 			return false
 		}
 	}

@@ -22,6 +22,7 @@ func (p *planner) host(s *Site) bool {
 			}
 			if w, ok := p.plainRun(k, sp, s, 2*nearJump); ok {
 				p.add(p.window(w, RoleExit), w.lo, w.hi)
+				p.sites[len(p.sites)-1].hosts = true
 				s.Island, s.Hosted = at+nearJump, true
 				return true
 			}

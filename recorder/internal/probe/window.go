@@ -23,13 +23,14 @@ type planner struct {
 	ends  map[uint64]int   // windows by their end: indexes of sites
 	preds map[uint64][]int // direct jumps by their target: indexes of insts; nil until asked for
 
-	machine cfi.Machine
-	fde     *cfi.FDE   // whose rows were asked for last
-	rows    []frameRow // of fde
-	traces  int        // instructions looked at for what made the targets of indirect jumps
-	tables  uint16     // see tableRegs
-	tabled  bool       // tables is made
-	first   int        // index of the instruction before which the entry's event is due
+	machine   cfi.Machine
+	fde       *cfi.FDE   // whose rows were asked for last
+	rows      []frameRow // of fde
+	traces    int        // instructions looked at for what made the targets of indirect jumps
+	tables    uint16     // see tableRegs
+	tabled    bool       // tables is made
+	frameless bool       // a Go function without a frame
+	first     int        // index of the instruction before which the entry's event is due
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -177,7 +178,7 @@ func (p *planner) decode() {
 func (p *planner) classify() refusal {
 	p.first = 0
 	if p.im.Go != nil {
-		p.first = p.stackCheck()
+		p.first, p.frameless = p.stackCheck(), p.isFrameless()
 	}
 	entry, behind := p.insts[p.first].addr, p.insts[p.first].addr
 	if p.insts[0].IsEndbr64() {
