@@ -23,10 +23,11 @@ type session struct {
 	memory   *ring.Memory
 	fd       int // of the ring memory, -1 when there is none
 	size     uint64
-	chunks   int            // of the pool
-	golang   *probe.GoImage // the program, if it is one in Go
-	async    *asyncFrame    // of a Go program
-	goStacks uint64         // where in the ring memory the stacks for its threads begin
+	chunks   int             // of the pool
+	golang   *probe.GoImage  // the program, if it is one in Go
+	async    *asyncFrame     // of a Go program
+	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
+	goStacks uint64          // where in the ring memory the stacks for its threads begin
 
 	maps       []process.Mapping // as they were before the sites' pages were read
 	restorers  []uint64          // see findRestorers
@@ -145,6 +146,9 @@ func (s *session) prepareText() (layers [][]page, all []page, err error) {
 			patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return p.Addr >= im.lo && p.Addr < im.hi })
 		}
 	}
+	if len(s.leftOut) > 0 {
+		patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return s.leftOut[p.ID] })
+	}
 	if layers, err = prepareLayers(s.p, patches); err != nil {
 		return nil, nil, err
 	}
@@ -160,6 +164,16 @@ func (s *session) switchOn(ctx context.Context, layers [][]page, all []page) err
 	for try := 0; ; try++ {
 		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, layers, all) })
 		s.stopped += d
+		// Goroutines may not run again for long: functions that they are to go on in are left out.
+		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < stopRetries {
+			for _, id := range pe.ids {
+				s.leftOut[id] = true
+			}
+			if layers, all, err = s.prepareText(); err != nil {
+				return err
+			}
+			continue
+		}
 		// Another recorder may be looking at the process, only to be turned away.
 		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
@@ -230,7 +244,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 			return nil
 		}
 		for _, a := range s.arenas {
-			if a.code.Inside(pc) {
+			if id, in := a.code.InsideOf(pc); in && !s.leftOut[id] {
 				return a.code
 			}
 		}

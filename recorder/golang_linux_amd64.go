@@ -104,6 +104,17 @@ func (s *session) checkGo(st *process.Stopped) error {
 	return nil
 }
 
+// countLeftOut corrects the counts of functions for those that were left out.
+func (r *recording) countLeftOut() {
+	n := len(r.s.leftOut)
+	if n == 0 {
+		return
+	}
+	r.result.Traced -= n
+	r.result.Refused[string(probe.ReasonPreempted)] += n
+	r.notice("%d functions are not recorded, since goroutines were preempted just where their probes would be", n)
+}
+
 // prepareGo finds what it takes to look at goroutines.
 func (s *session) prepareGo() error {
 	o := s.arenas[0].images[0].object
@@ -114,6 +125,6 @@ func (s *session) prepareGo() error {
 	if err := s.findAllgs(o, f); err != nil && !errors.Is(err, errNoAllgs) {
 		return err
 	}
-	s.async = f
+	s.async, s.leftOut = f, map[uint32]bool{}
 	return nil
 }

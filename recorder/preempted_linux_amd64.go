@@ -178,6 +178,7 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 		return err
 	}
 	var buf []byte
+	pe := &preemptedError{pid: s.p.Pid()}
 	for ; len(ptrs) > 0; ptrs = ptrs[8:] {
 		at := binary.LittleEndian.Uint64(ptrs)
 		delete(current, at)
@@ -188,9 +189,17 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 		if g.status == gIdle || g.status == gDead || g.hi == 0 {
 			continue
 		}
-		if buf, err = s.preemptedAt(&g, f, buf, inside); err != nil {
+		buf, err = s.preemptedAt(&g, f, buf, func(pc uint64) {
+			if inside(pc) {
+				pe.add(g.id, pc, s.arenas)
+			}
+		})
+		if err != nil {
 			return err
 		}
+	}
+	if len(pe.ids) > 0 {
+		return pe
 	}
 	if len(current) > 0 { // a goroutine that runs isn't among them: it is being made
 		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), errInTheWay)
@@ -198,12 +207,33 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 	return nil
 }
 
+// preemptedError says in which functions goroutines are to go on inside a site.
+type preemptedError struct {
+	pid       int
+	goroutine uint64 // one of them
+	pc        uint64
+	ids       []uint32
+}
+
+func (e *preemptedError) Error() string {
+	return fmt.Sprintf("callreel: process %d: goroutine %d was preempted at %#x, inside a site, and so others: %d functions in all", e.pid, e.goroutine, e.pc, len(e.ids))
+}
+
+func (e *preemptedError) add(goroutine, pc uint64, arenas []*arena) {
+	e.goroutine, e.pc = goroutine, pc
+	for _, a := range arenas {
+		if id, in := a.code.InsideOf(pc); in && !slices.Contains(e.ids, id) {
+			e.ids = append(e.ids, id)
+		}
+	}
+}
+
 // asyncDepth is how far above a goroutine's stack pointer the frame of asyncPreempt begins at most: only a few small ones are below.
 const asyncDepth = 4096
 
 // preemptedAt looks at one goroutine. Of one that runs the stack pointer isn't known here, so its whole stack is looked through; what it
-// has left there is met as well, and at worst the stop is tried again in vain.
-func (s *session) preemptedAt(g *goroutine, f *asyncFrame, buf []byte, inside func(pc uint64) bool) ([]byte, error) {
+// has left there is met as well, and at worst a function is left out in vain.
+func (s *session) preemptedAt(g *goroutine, f *asyncFrame, buf []byte, found func(pc uint64)) ([]byte, error) {
 	const mostStack = 16 << 20
 	from, to := g.sp, min(g.hi, g.sp+asyncDepth)
 	if g.status == gRunning || g.status == gSyscall {
@@ -219,11 +249,8 @@ func (s *session) preemptedAt(g *goroutine, f *asyncFrame, buf []byte, inside fu
 	}
 	le := binary.LittleEndian
 	for off := -from & 7; off+f.above+8 <= uint64(len(buf)); off += 8 {
-		if le.Uint64(buf[off:]) != f.ret {
-			continue
-		}
-		if pc := le.Uint64(buf[off+f.above:]); inside(pc) {
-			return buf, fmt.Errorf("callreel: process %d: goroutine %d was preempted at %#x: %w", s.p.Pid(), g.id, pc, errInTheWay)
+		if le.Uint64(buf[off:]) == f.ret {
+			found(le.Uint64(buf[off+f.above:]))
 		}
 	}
 	return buf, nil

@@ -368,6 +368,7 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.opt.Duration)
 		defer cancel()
 	}
+	r.countLeftOut()
 	d := r.newDrain()
 	making := r.s.makeProbes()
 	err := d.loop(ctx)

@@ -36,6 +36,8 @@ type Patch struct {
 	// Level orders the writing: what has a higher one leads to, or relies on, what has a lower one. Islands in padding have 0,
 	// most sites 1. Text is restored the other way round.
 	Level uint8
+	// ID is the function's, 0 when that isn't known.
+	ID uint32
 }
 
 // Pair says that an instruction of the original text and one in a stub are the same.
@@ -48,10 +50,16 @@ type Code struct {
 	Patches []Patch  // islands first, then sites, each in the order of their addresses
 	Slots   []Slot   // of functions whose probes are made on the first call
 	ToStub  []Pair   // from instructions that were moved to their copies, sorted by Text
-	windows []span64 // sorted; the bytes of text that no thread may stand inside
+	windows []window // sorted; the bytes of text that no thread may stand inside
 }
 
 type span64 struct{ start, end uint64 }
+
+// window is the bytes of a site and whose it is.
+type window struct {
+	span64
+	id uint32
+}
 
 // InlineLimit is up to how many probes have their event code inline. It is faster by a call and a return (some 1 ns),
 // and 70 bytes longer at each site: with many probes it is the caches that count.
@@ -110,7 +118,7 @@ func (code *Code) sort() {
 	}
 	slices.SortFunc(code.Patches, byAddr)
 	slices.SortFunc(code.ToStub, func(a, b Pair) int { return cmp.Compare(a.Text, b.Text) })
-	slices.SortFunc(code.windows, func(a, b span64) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(code.windows, func(a, b window) int { return cmp.Compare(a.start, b.start) })
 }
 
 // stub is a function's stubs being made.
@@ -229,7 +237,7 @@ func (s *stub) window(site *Site) error {
 	if site.Kind == SiteCopy {
 		return nil
 	}
-	s.code.windows = append(s.code.windows, span64{site.Addr + s.fn.Slide, site.End() + s.fn.Slide})
+	s.code.windows = append(s.code.windows, window{span64{site.Addr + s.fn.Slide, site.End() + s.fn.Slide}, s.fn.ID})
 	return nil
 }
 
@@ -340,7 +348,7 @@ func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
 		return err
 	}
 	from := p.Addr
-	p.Level = max(1, site.Level)
+	p.Level, p.ID = max(1, site.Level), fn.ID
 	to := stub
 	if site.Island != 0 {
 		island, err := fn.oldBytes(site.Island, nearJump)
@@ -350,7 +358,7 @@ func (code *Code) patch(fn *Selected, site *Site, stub uint64) error {
 		if err := jumpBytes(&island, stub); err != nil {
 			return err
 		}
-		island.Island, island.Hosted = !site.Hosted, site.Hosted
+		island.Island, island.Hosted, island.ID = !site.Hosted, site.Hosted, fn.ID
 		if site.Hosted {
 			island.Level = site.Level - 1
 		}
@@ -395,11 +403,17 @@ func putRel32(b []byte, d int64) error {
 
 // Inside says whether pc lies inside a window behind its first byte: no thread may be there when the text changes.
 func (code *Code) Inside(pc uint64) bool {
-	i, found := slices.BinarySearchFunc(code.windows, pc, func(w span64, a uint64) int { return cmp.Compare(w.start, a) })
-	if found {
-		return false
+	_, inside := code.InsideOf(pc)
+	return inside
+}
+
+// InsideOf is Inside, and says in which function's window.
+func (code *Code) InsideOf(pc uint64) (id uint32, inside bool) {
+	i, found := slices.BinarySearchFunc(code.windows, pc, func(w window, a uint64) int { return cmp.Compare(w.start, a) })
+	if found || i == 0 || pc >= code.windows[i-1].end {
+		return 0, false
 	}
-	return i > 0 && pc < code.windows[i-1].end
+	return code.windows[i-1].id, true
 }
 
 // StubFor returns the copy of a moved instruction.

@@ -56,6 +56,8 @@ const (
 	ReasonReach Reason = "no-arena-in-reach"
 	// ReasonAssembly: a Go program's function that the Go compiler hasn't made: it may use registers as it likes.
 	ReasonAssembly Reason = "assembly"
+	// ReasonPreempted: a goroutine is to go on inside a site, where it was preempted.
+	ReasonPreempted Reason = "preempted-inside"
 	// ReasonGo: the Go runtime's stacks and recovery need more care than this tier gives.
 	ReasonGo Reason = "go-runtime"
 )
