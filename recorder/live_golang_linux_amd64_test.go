@@ -49,7 +49,7 @@ func TestGoCallsAreCountedExactly(t *testing.T) {
 		{name: "stripped", build: []string{"-ldflags=-s -w"}, flags: goCounted},
 		{name: "all functions", all: true},
 		{name: "small ring", flags: slices.Concat(goCounted, []string{"--ring", "512K"})},
-		{name: "lossless", flags: slices.Concat(goCounted, []string{"--ring", "512K", "--lossless"})},
+		{name: "lossless", flags: slices.Concat(goCounted, []string{"--ring", "4M", "--lossless"})}, // more chunks than threads
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := realtest.Start(t, goTarget(t, c.build...), "rounds", "30")
@@ -173,9 +173,9 @@ func TestGoProgramLivesThroughRecordings(t *testing.T) {
 // A Go program that is started for recording is recorded from its first function on.
 func TestGoCommandIsRecorded(t *testing.T) {
 	needLive(t)
-	file := filepath.Join(t.TempDir(), "gofmt.reel")
-	tool, err := realtest.GoTool.Find()
+	file := filepath.Join(t.TempDir(), "go.reel")
 	realtest.Need(t, realtest.GoTool)
+	tool, err := realtest.GoTool.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,8 @@ func TestGoCommandIsRecorded(t *testing.T) {
 	if res.Code != 0 || !strings.Contains(res.Stdout, "go version") {
 		t.Fatalf("code %d: %s%s", res.Code, res.Stdout, res.Stderr)
 	}
-	if rep := reportOf(t, file); rep.Report.Calls("main.main") != 1 || rep.Report.Calls("runtime.main") != 1 || rep.Unmatched != 0 {
+	// The first thread has no ID until runtime.minit gives it one, whose exit is then the first event.
+	if rep := reportOf(t, file); rep.Report.Calls("main.main") != 1 || rep.Report.Calls("runtime.main") != 1 || rep.Unmatched > 1 {
 		t.Errorf("main.main %d, runtime.main %d, %d exits without entry", rep.Report.Calls("main.main"), rep.Report.Calls("runtime.main"), rep.Unmatched)
 	}
 }
