@@ -147,9 +147,9 @@ func wantEndsOfGoCalls(t *testing.T, file string, rep report, made realtest.Coun
 // A Go program under load is recorded and let go many times, and nothing breaks.
 func TestGoProgramLivesThroughRecordings(t *testing.T) {
 	needLive(t)
-	cycles := 20
+	cycles := 10
 	if testing.Short() {
-		cycles = 5
+		cycles = 3
 	}
 	p := realtest.Start(t, goTarget(t), "steady")
 	for i := range cycles {
