@@ -40,6 +40,9 @@ type ChromeOptions struct {
 // so. Calls that were open at the end are ended there, and an instant event
 // tells how many.
 func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt ChromeOptions) error {
+	if f.Header().Goroutines {
+		return fmt.Errorf("export: %s: calls of goroutines can't be drawn yet, see callreel report", f.Name())
+	}
 	c := &chrome{f: f, ctx: ctx, w: bufio.NewWriterSize(w, 1<<18), opt: opt, names: make(map[uint32]chromeName), used: make(map[int]bool)}
 	c.base = f.Clock().UnixNS(f.FirstTick())
 	c.untimed = f.Header().Clock.Mode == reel.ClockNone

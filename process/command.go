@@ -18,6 +18,9 @@ type Command struct {
 	// loader has run. Nothing may be done to it there but to look at it; any program
 	// can be started so.
 	AtExec bool
+	// GoAtEntry has Launch stop a static Go program at its entry point, where it has no
+	// thread pointer yet and TIDOffset finds none. Otherwise it can't be launched.
+	GoAtEntry bool
 	// Stdin, Stdout and Stderr are the command's; nil means the null device.
 	Stdin, Stdout, Stderr *os.File
 }

@@ -142,7 +142,7 @@ func (l *Launched) run(ctx context.Context, cmd Command, opts StopOptions, fn fu
 		var took time.Duration
 		defer s.letGo(&took)
 		if !cmd.AtExec {
-			if err := l.toReadiness(t); err != nil {
+			if err := l.toReadiness(t, cmd.GoAtEntry); err != nil {
 				return err
 			}
 		}
@@ -238,8 +238,8 @@ func (t *Thread) settleFromTrap() error {
 	return nil
 }
 
-// toReadiness runs the program to its entry point, and further if it is static.
-func (l *Launched) toReadiness(t *Thread) error {
+// toReadiness runs the program to its entry point, and further if it is static. atEntry is Command.GoAtEntry.
+func (l *Launched) toReadiness(t *Thread, atEntry bool) error {
 	auxv, err := l.Process.Auxv()
 	if err != nil {
 		return err
@@ -251,6 +251,9 @@ func (l *Launched) toReadiness(t *Thread) error {
 		return nil // the loader has set the thread up
 	}
 	if static, err := l.isGo(); err == nil && static {
+		if atEntry {
+			return nil
+		}
 		return fmt.Errorf("process %d: %w: it is a static Go program", t.TID, ErrNotReady)
 	}
 	return t.runToThreadID()

@@ -16,15 +16,19 @@ import (
 
 // session is one recording's hold on a process.
 type session struct {
-	p      *process.Process
-	images []*image
-	arenas []*arena
-	ranges []idRange // sorted by first
-	rt     probe.Runtime
-	memory *ring.Memory
-	fd     int // of the ring memory, -1 when there is none
-	size   uint64
-	chunks int // of the pool
+	p        *process.Process
+	images   []*image
+	arenas   []*arena
+	ranges   []idRange // sorted by first
+	rt       probe.Runtime
+	memory   *ring.Memory
+	fd       int // of the ring memory, -1 when there is none
+	size     uint64
+	chunks   int             // of the pool
+	golang   *probe.GoImage  // the program, if it is one in Go
+	async    *asyncFrame     // of a Go program
+	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
+	goStacks uint64          // where in the ring memory the stacks for its threads begin
 
 	maps       []process.Mapping // as they were before the sites' pages were read
 	restorers  []uint64          // see findRestorers
@@ -92,6 +96,11 @@ func (s *session) prepare() (layers [][]page, all []page, err error) {
 	if err := s.memory.Populate(); err != nil {
 		return nil, nil, err
 	}
+	if s.golang != nil {
+		if err := s.prepareGo(); err != nil {
+			return nil, nil, err
+		}
+	}
 	rec := recovery{arenas: s.arenaSpans(), patches: s.patches}
 	if err := rec.put(s.memory.Recovery()); err != nil {
 		return nil, nil, err
@@ -154,6 +163,9 @@ func (s *session) prepareText(last bool) (layers [][]page, all []page, err error
 			patches = patchesOf(patches, im, false)
 		}
 	}
+	if len(s.leftOut) > 0 {
+		patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return s.leftOut[p.ID] })
+	}
 	return prepareLayers(s.p, patches)
 }
 
@@ -170,6 +182,16 @@ func (s *session) switchOn(ctx context.Context, layers [][]page, all []page) err
 	for try := 0; ; try++ {
 		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, layers, all) })
 		s.stopped += d
+		// Goroutines may not run again for long: functions that they are to go on in are left out.
+		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < stopRetries {
+			for _, id := range pe.ids {
+				s.leftOut[id] = true
+			}
+			if layers, all, err = s.prepareText(false); err != nil {
+				return err
+			}
+			continue
+		}
 		// Another recorder may be looking at the process, only to be turned away.
 		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
@@ -240,11 +262,16 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 			return nil
 		}
 		for _, a := range s.arenas {
-			if a.code.Inside(pc) {
+			if id, in := a.code.InsideOf(pc); in && !s.leftOut[id] {
 				return a.code
 			}
 		}
 		return nil
+	}
+	if s.async != nil {
+		if err := s.preempted(st, maps, func(pc uint64) bool { return inside(pc) != nil }); err != nil {
+			return err
+		}
 	}
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
@@ -272,7 +299,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 			return err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, s.restorers, func(pc uint64) bool { return inside(pc) != nil })
+	frames, err := interruptedPCs(st, maps, s.restorers, s.golang != nil, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return err
 	}

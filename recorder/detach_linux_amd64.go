@@ -138,7 +138,7 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err != nil {
 		return "", err
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
 	if err != nil {
 		return "", err
 	}
@@ -216,7 +216,7 @@ func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (lef
 			return "", err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, func(pc uint64) bool { return w.hosted[pc] != 0 })
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, func(pc uint64) bool { return w.hosted[pc] != 0 })
 	if err != nil {
 		return "", err
 	}
@@ -290,7 +290,7 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 }
 
 func (s *session) recovery() *recovery {
-	r := &recovery{patches: s.patches}
+	r := &recovery{patches: s.patches, golang: s.golang != nil}
 	if !s.patched {
 		r.patches = nil
 	}
@@ -364,6 +364,7 @@ func findLeft(p *process.Process) (*left, error) {
 	if err != nil {
 		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
 	}
+	l.recovery.golang = le.Uint32(hdr[ring.HdrGo:]) != 0
 	return l, nil
 }
 

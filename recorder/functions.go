@@ -36,7 +36,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 		return nil, err
 	}
 	debugNames(o, module, planned)
-	refuseGo(o, planned)
+	refuseGo(im.Go, planned, c.Go)
 	ch := newChooser(&c)
 	var out []Function
 	if ch.module(module) {
@@ -68,10 +68,9 @@ func isLoader(o *object.Image) bool {
 	return loader && err == nil
 }
 
-// refuseGo refuses the functions of a Go program. Its runtime goes by PCs: it makes a panic of a fault only where the PC is
-// Go code, and moves stacks.
-func refuseGo(o *object.Image, planned []probe.Function) {
-	if o.Section(".gopclntab") == nil && o.Section(".data.rel.ro.gopclntab") == nil && o.Section(".go.buildinfo") == nil {
+// refuseGo refuses the functions of a Go program that can't be probed, or isn't to be.
+func refuseGo(g *probe.GoImage, planned []probe.Function, wanted bool) {
+	if g == nil || wanted && g.Unsupported == nil {
 		return
 	}
 	for i := range planned {

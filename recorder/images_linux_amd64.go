@@ -71,7 +71,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 		if !chosen && !(guards && hasGuards(p, m)) {
 			continue
 		}
-		im, err := planned(ctx, p, m, maps)
+		im, err := planned(ctx, p, m, maps, ch)
 		if err != nil && (chosen || ctx.Err() != nil) {
 			return fail(err)
 		}
@@ -86,7 +86,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 }
 
 // planned opens the file behind an executable mapping and plans it; nil if it can't be probed at all.
-func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*image, error) {
+func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping, ch *chooser) (*image, error) {
 	im, err := openImage(p, m, maps)
 	if err != nil || im == nil {
 		return nil, err
@@ -96,7 +96,7 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 		return nil, fmt.Errorf("callreel: %s: %w", im.path, err)
 	}
 	debugNames(im.object, im.module, im.plan)
-	refuseGo(im.object, im.plan)
+	refuseGo(im.probe.Go, im.plan, ch.c.Go)
 	if err := im.compareText(p); err != nil {
 		im.close()
 		if errors.Is(err, process.ErrNoMapping) { // a library has gone meanwhile

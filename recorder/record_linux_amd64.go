@@ -178,6 +178,9 @@ func (r *recording) choose(ctx context.Context) error {
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy()}
+	if err := r.goOptions(with); err != nil {
+		return err
+	}
 	r.s.arenas = groupImages(with)
 	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
@@ -253,6 +256,11 @@ func (r *recording) setup() error {
 	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), patches),
 		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
 	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
+	if r.s.golang != nil {
+		r.s.goStacks = r.s.size
+		r.s.size += ring.GoStacksSize
+		r.set.Go = true
+	}
 	return nil
 }
 
@@ -270,7 +278,7 @@ func (r *recording) create() error {
 	host, _ := os.Hostname()
 	r.w, err = reel.Create(r.opt.Output, reel.Header{
 		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
-		Clock: r.base,
+		Clock: r.base, Goroutines: r.s.golang != nil,
 	}, reel.Options{Force: r.opt.Force})
 	if err != nil {
 		return err
@@ -358,6 +366,7 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.opt.Duration)
 		defer cancel()
 	}
+	r.countLeftOut()
 	d := r.newDrain()
 	making := r.s.makeProbes()
 	err := d.loop(ctx)

@@ -18,6 +18,7 @@ import (
 type recovery struct {
 	arenas  []span
 	patches []probe.Patch
+	golang  bool // it is a Go program: not in the record, but in the ring memory's header
 }
 
 type span struct{ base, size uint64 }

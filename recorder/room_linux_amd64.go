@@ -44,7 +44,12 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if err := checkSeccomp(st); err != nil {
 		return err
 	}
-	if s.rt.TIDOffset, err = st.TIDOffset(); err != nil {
+	if s.golang != nil {
+		err = s.checkGo(st)
+	} else {
+		s.rt.TIDOffset, err = st.TIDOffset()
+	}
+	if err != nil {
 		return err
 	}
 	for i, a := range s.arenas {
@@ -144,6 +149,9 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 		return err
 	}
 	undo = undo[1:] // it is closed
+	if s.golang != nil {
+		s.rt.Go.Stacks = s.rt.Ring + s.goStacks
+	}
 	s.memory.SetBase(s.rt.Ring)
 	return nil
 }

@@ -70,8 +70,9 @@ const maxStacks = 64
 
 // interruptedPCs finds the frames of running signal handlers whose interrupted PC satisfies want. It looks through the
 // part in use of each thread's stack for frames, and from a frame goes on to the stack that was interrupted, when that
-// is another one (sigaltstack).
-func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, want func(pc uint64) bool) ([]interrupted, error) {
+// is another one (sigaltstack). In a Go program handlers run on stacks that the runtime knows, and other memory of its heap is full of
+// what once were stacks.
+func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, golang bool, want func(pc uint64) bool) ([]interrupted, error) {
 	var found []interrupted
 	var buf []byte
 	for _, t := range s.Threads() {
@@ -79,7 +80,17 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 		if err != nil {
 			return nil, err
 		}
-		stacks := []uint64{regs.Rsp}
+		stacks, limit := []uint64{regs.Rsp}, uint64(8<<20) // a stack's default limit: frames of handlers are near the top
+		if golang {
+			gt, ok, err := goThreadOf(s.Process(), t)
+			if err != nil {
+				return nil, err
+			}
+			if !ok || regs.Rsp < gt.sigLo || regs.Rsp >= gt.sigHi {
+				continue
+			}
+			limit = gt.sigHi - regs.Rsp&^7
+		}
 		seen := map[uint64]bool{} // starts of mappings
 		for i := 0; i < len(stacks) && i < maxStacks; i++ {
 			lo := stacks[i] &^ 7
@@ -88,7 +99,7 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 				continue
 			}
 			seen[m.Start] = true
-			size := min(m.End-lo, 8<<20) // a stack's default limit: frames of handlers are near the top
+			size := min(m.End-lo, limit)
 			if uint64(cap(buf)) < size {
 				buf = make([]byte, size)
 			}
@@ -97,7 +108,9 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 				if want(pc) {
 					found = append(found, interrupted{at: lo + uint64(off+ripInFrame), pc: pc, tid: t.TID})
 				}
-				stacks = append(stacks, sp)
+				if !golang {
+					stacks = append(stacks, sp)
+				}
 			})
 		}
 	}

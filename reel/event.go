@@ -33,3 +33,25 @@ func (e Event) ID() uint32 { return e.Word >> 1 }
 
 // IsExit reports whether the event is an exit; otherwise it is an entry.
 func (e Event) IsExit() bool { return e.Word&1 != 0 }
+
+// A thread that runs goroutines says so by an event between the others: the events that follow are those of the goroutine named, up to
+// the next such event; what comes before the first is of the thread's own stack, which is called goroutine 0. Goroutines go from thread
+// to thread, so only their events of all threads together, in the order of the times of these events, are calls: see
+// [File.ReadGoroutines].
+//
+// Such an event has the lower 32 bits of the goroutine's ID for SP and SwitchWord, with the upper bits of the ID from bit 1 on, for
+// Word. No function has so high an ID.
+const (
+	SwitchWord = 0xC0000001
+	switchMask = 0xC0000001
+)
+
+// Goroutine returns the ID of the goroutine whose events follow, if the event says so.
+func (e Event) Goroutine() (id uint64, ok bool) {
+	return uint64(e.Word&^switchMask)>>1<<32 | uint64(e.SP), e.Word&switchMask == SwitchWord
+}
+
+// Switch returns the event that names the goroutine whose events follow.
+func Switch(time, goroutine uint64) Event {
+	return Event{Time: time, SP: uint32(goroutine), Word: SwitchWord | uint32(goroutine>>32)<<1&^uint32(switchMask)}
+}

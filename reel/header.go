@@ -71,6 +71,8 @@ type Header struct {
 	// Host is the machine's name, Arch its architecture as Go spells it.
 	Host string
 	Arch string
+	// Goroutines says that the threads' events are those of goroutines, see [File.ReadGoroutines].
+	Goroutines bool
 	// Tool names the writer and its version, for example "callreel 0.1".
 	Tool string
 }
@@ -89,6 +91,7 @@ const (
 	tagHost
 	tagArch
 	tagTool
+	tagGoroutines
 )
 
 func appendHeader(b []byte, h *Header) []byte {
@@ -105,6 +108,9 @@ func appendHeader(b []byte, h *Header) []byte {
 	b = appendTaggedString(b, tagExe, h.Exe)
 	b = appendTaggedString(b, tagHost, h.Host)
 	b = appendTaggedString(b, tagArch, h.Arch)
+	if h.Goroutines {
+		b = appendTagged(b, tagGoroutines, 1)
+	}
 	return appendTaggedString(b, tagTool, h.Tool)
 }
 
@@ -137,6 +143,8 @@ func parseHeader(payload []byte) (Header, error) {
 			h.Host = string(v)
 		case tagArch:
 			h.Arch = string(v)
+		case tagGoroutines:
+			h.Goroutines = v.number() != 0
 		case tagTool:
 			h.Tool = string(v)
 		}

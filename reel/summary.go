@@ -27,6 +27,9 @@ type Summary struct {
 	Functions []FunctionSummary
 	// Threads lists all threads, in order of appearance.
 	Threads []ThreadSummary
+	// Goroutines lists the goroutines of a Go program, and what ran on its threads' own stacks, by Calls,
+	// most first.
+	Goroutines []GoroutineSummary
 	// Calls counts entries, Events what could be read.
 	Calls, Events uint64
 	// DroppedEntries and DroppedExits count what the rings had no room for.
@@ -87,7 +90,12 @@ func Summarize(f *File, opt SummaryOptions) *Summary {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	s := &Summary{Threads: make([]ThreadSummary, len(f.threads))}
-	tallies := tallyThreads(f, s, workers)
+	var tallies []*tally
+	if f.header.Goroutines {
+		tallies = []*tally{tallyGoroutines(f, s)}
+	} else {
+		tallies = tallyThreads(f, s, workers)
+	}
 	for _, d := range f.drops {
 		s.DroppedEntries += d.Entries
 		s.DroppedExits += d.Exits

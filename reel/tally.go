@@ -116,8 +116,13 @@ func (t *tally) enter(c *Call) {
 func (t *tally) leave(c *Call) {
 	st := t.at(c.Func)
 	st.active--
+	t.end(st, c, st.active == 0)
+}
+
+// end adds a call that has ended; outermost says that no other call of the function is open around it.
+func (t *tally) end(st *functionTally, c *Call, outermost bool) {
 	d := c.Duration()
-	if st.active == 0 {
+	if outermost {
 		st.total += d
 	}
 	st.self += c.Self()

@@ -113,6 +113,15 @@ type threadJSON struct {
 	Dropped uint64 `json:"dropped_events,omitempty"`
 }
 
+// goroutineJSON is a goroutine of a Go program; the keys are promised. ID 0 is what ran on the own stack of the thread.
+type goroutineJSON struct {
+	ID        uint64 `json:"id"`
+	TID       int    `json:"tid"`
+	Calls     uint64 `json:"calls"`
+	Runs      uint64 `json:"runs"`
+	Unmatched uint64 `json:"unmatched_exits,omitempty"`
+}
+
 // json streams the report; "damaged" is there only for a damaged reel.
 func (r *report) json(w io.Writer) error {
 	b := bufio.NewWriter(w)
@@ -130,6 +139,15 @@ func (r *report) json(w io.Writer) error {
 		return threadJSON{t.TID, t.Name, t.Calls, t.Dropped}
 	}); err != nil {
 		return err
+	}
+	if len(r.Goroutines) > 0 {
+		b.WriteString(",\n")
+		if err := jsonList(b, "goroutines", len(r.Goroutines), func(i int) any {
+			g := &r.Goroutines[i]
+			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits}
+		}); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d,\"closed\":%v",
 		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
@@ -177,6 +195,7 @@ func (r *report) text(w io.Writer) error {
 		t := &r.Threads[i]
 		fmt.Fprintf(b, "%12s calls  %7d %s\n", count(t.Calls), t.TID, printable(t.Name))
 	}
+	r.goroutines(b)
 	if !r.closed {
 		b.WriteString("\nThe reel was not ended by its recorder: that is still at work, or was killed.\n")
 	}
@@ -184,4 +203,36 @@ func (r *report) text(w io.Writer) error {
 		fmt.Fprintf(b, "damaged: %s\n", printable(d.String()))
 	}
 	return b.Flush()
+}
+
+// tid is the ID of the thread with that key.
+func (r *report) tid(key uint32) int {
+	for i := range r.Threads {
+		if r.Threads[i].Key == key {
+			return r.Threads[i].TID
+		}
+	}
+	return 0
+}
+
+// shownGoroutines is how many goroutines are listed: a program may have had millions.
+const shownGoroutines = 20
+
+// goroutines writes the busiest goroutines.
+func (r *report) goroutines(b *bufio.Writer) {
+	if len(r.Goroutines) == 0 {
+		return
+	}
+	b.WriteString("\ngoroutines\n")
+	for i := range r.Goroutines[:min(len(r.Goroutines), shownGoroutines)] {
+		g := &r.Goroutines[i]
+		name := fmt.Sprint(g.ID)
+		if g.ID == 0 {
+			name = fmt.Sprintf("the own stack of thread %d", r.tid(g.Thread))
+		}
+		fmt.Fprintf(b, "%12s calls  %7s runs  %s\n", count(g.Calls), count(g.Runs), name)
+	}
+	if n := len(r.Goroutines) - shownGoroutines; n > 0 {
+		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other goroutine"))
+	}
 }

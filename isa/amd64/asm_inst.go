@@ -234,3 +234,24 @@ func (a *Asm) Prefetchw(m Mem) { a.op(false, 1, m, 0, 0x0F, 0x0D) }
 
 // Cld clears the direction flag.
 func (a *Asm) Cld() { a.Raw(0xFC) }
+
+// SubMem appends sub dst, [m].
+func (a *Asm) SubMem(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x2B) }
+
+// Xchg appends xchg x, y.
+func (a *Asm) Xchg(x, y Reg) { a.rr(true, x, y, 0x87) }
+
+// LeaLabel appends lea dst, [l].
+func (a *Asm) LeaLabel(dst Reg, l Label) {
+	a.Raw(0x48|byte(dst>>3)<<2, 0x8D, byte(dst&7)<<3|5)
+	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.imm32(0)
+}
+
+// JmpReg appends jmp r.
+func (a *Asm) JmpReg(r Reg) {
+	if r >= 8 {
+		a.Raw(0x41)
+	}
+	a.Raw(0xFF, 0xE0|byte(r&7))
+}

@@ -106,6 +106,7 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.LockBtsMem(m, r) }, "lock bts QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockCmpxchg64(m, r) }, "lock cmpxchg QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.AddMem(r, m) }, "add %r,QWORD PTR %m"},
+	{func(a *Asm, r Reg, m Mem) { a.SubMem(r, m) }, "sub %r,QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.AddToMem(m, r) }, "add QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.IncMem(m) }, "inc QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem(r, m) }, "cmp %r,QWORD PTR %m"},
@@ -135,6 +136,8 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.Shl32Imm(r, 3) }, "shl %e,0x3"},
 	{func(a *Asm, r, s Reg) { a.Push(r) }, "push %r"},
 	{func(a *Asm, r, s Reg) { a.Pop(r) }, "pop %r"},
+	{func(a *Asm, r, s Reg) { a.JmpReg(r) }, "jmp %r"},
+	{func(a *Asm, r, s Reg) { a.Xchg(r, s) }, "xchg %s,%r"},
 }
 
 // bareInstructions have no operand to choose.

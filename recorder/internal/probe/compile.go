@@ -72,8 +72,13 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
 		rt.guard = c.emitGuard(rt.nap)
 	}
+	if rt.Go != nil {
+		own := *rt.Go
+		rt.Go = &own
+		c.emitGoSlow()
+	}
 	rt.Shared = [2]uint64{}
-	if len(fns) > InlineLimit {
+	if len(fns) > InlineLimit && rt.Go == nil {
 		shared := [2]uint64{}
 		for i := range shared {
 			c.Align(64)

@@ -38,6 +38,8 @@ type Runtime struct {
 	Gates []uint64
 	guard uint64
 	nap   uint64 // where the time of a nap stands
+	// Go is set if the process is a Go program, whose stubs are of another kind.
+	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines of slots with a shared
 	// event routine and of inline ones, entries the shared event routines of entries by SPDelta.
 	Lazy    bool
@@ -89,6 +91,10 @@ func (c *coder) flush() {
 // event appends code that writes one event and leaves every register and flag as it was. The stack pointer here is
 // spDelta bytes below its value at the function's entry.
 func (c *coder) event(id uint32, exit bool, spDelta int32) {
+	if c.rt.Go != nil {
+		c.goEvent(id, exit, spDelta)
+		return
+	}
 	shared := c.rt.Shared[btoi(exit)]
 	if shared != 0 && c.rt.Lazy && !exit {
 		c.sharedSlot(id, spDelta)

@@ -17,20 +17,21 @@ type chunk struct {
 	names      names  // none for a range that only CFI knows
 	owner      int32  // index of the chunk that is the function's entry part; itself until joined
 
-	labels  bool // data holds an address inside it
-	guard   Guard
-	cold    bool // its name says that it is a part
-	thunk   bool // its name says that it is one, see thunkAt
-	waits   bool // its name says that it is one of cancellationPoints
-	inner   bool // CFI says that the stack frame isn't fresh at the start: a part
-	overlap bool // another symbol's range overlaps it
-	guessed bool // nothing says where it ends
-	linkage bool
-	cancels bool // see markCancellation
-	zone    bool // what another function keeps below the stack pointer may be alive at its start
-	far     bool // has far branches
-	closed  bool // the last instruction doesn't fall through
-	redZone bool // it uses memory below the stack pointer
+	labels   bool // data holds an address inside it
+	guard    Guard
+	cold     bool // its name says that it is a part
+	thunk    bool // its name says that it is one, see thunkAt
+	waits    bool // its name says that it is one of cancellationPoints
+	inner    bool // CFI says that the stack frame isn't fresh at the start: a part
+	overlap  bool // another symbol's range overlaps it
+	guessed  bool // nothing says where it ends
+	linkage  bool
+	assembly bool // of a Go program, and not made by the Go compiler
+	cancels  bool // see markCancellation
+	zone     bool // what another function keeps below the stack pointer may be alive at its start
+	far      bool // has far branches
+	closed   bool // the last instruction doesn't fall through
+	redZone  bool // it uses memory below the stack pointer
 }
 
 // names are those of one address: a range of planning.names.
@@ -49,6 +50,10 @@ func (im *Image) name(c *chunk) string {
 
 // findChunks collects the ranges that symbols and CFI name.
 func (im *Image) findChunks() error {
+	if im.Go != nil && im.Go.Unsupported == nil {
+		im.findGoChunks()
+		return nil
+	}
 	named, err := im.findSymbols()
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ func (p *planner) host(s *Site) bool {
 			}
 			if w, ok := p.plainRun(k, sp, s, 2*nearJump); ok {
 				p.add(p.window(w, RoleExit), w.lo, w.hi)
+				p.sites[len(p.sites)-1].hosts = true
 				s.Island, s.Hosted = at+nearJump, true
 				return true
 			}
@@ -93,7 +94,7 @@ func (p *planner) plainRun(k int, sp span, s *Site, size int) (run, bool) {
 		}
 		in := &p.insts[w.hi]
 		inside := in.addr >= s.Addr && in.addr < s.End()
-		if inside || p.isUsed(in) || !in.movable() || in.role != rolePlain || in.Ends() || p.splits(in) || w.hi > w.lo && p.isTarget(in.addr) {
+		if inside || p.isUsed(in) || !p.movable(in) || in.role != rolePlain || in.Ends() || p.splits(in) || w.hi > w.lo && p.isTarget(in.addr) {
 			return w, false
 		}
 		w.hi++

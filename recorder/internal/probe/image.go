@@ -16,6 +16,8 @@ type Image struct {
 	Module string
 	// Loader says that this is the dynamic loader, which is left alone.
 	Loader bool
+	// Go is what is known of a Go program; nil if it is none.
+	Go *GoImage
 
 	texts []text
 	*planning
@@ -59,6 +61,7 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}
+	im.Go = readGo(o)
 	for _, s := range o.Segments() {
 		if s.Type == object.SegmentLoad && s.FileSize <= ^uint64(0)-s.Addr {
 			im.loads = append(im.loads, object.Range{Start: s.Addr, End: s.Addr + s.FileSize})

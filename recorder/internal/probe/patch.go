@@ -24,6 +24,7 @@ type Patch struct {
 	// Level orders the writing: what has a higher one leads to, or relies on, what has a lower one. Islands in padding have 0,
 	// most sites 1. Text is restored the other way round.
 	Level uint8
+	ID    uint32 // the function's, 0 for one that is only guarded
 }
 
 // NewPatch makes a patch of as many old bytes as new ones, at most MaxPatch.
@@ -79,7 +80,7 @@ func (code *Code) oldBytes(fn int, addr uint64, n int) (Patch, error) {
 	if t == nil || addr+uint64(n) > t.end {
 		return Patch{}, fmt.Errorf("site at %#x is outside the text", addr)
 	}
-	p := Patch{Addr: addr + f.Slide, fn: uint32(fn), size: uint8(n)}
+	p := Patch{Addr: addr + f.Slide, ID: f.ID, fn: uint32(fn), size: uint8(n)}
 	copy(p.old[:n], t.data[addr-t.start:])
 	return p, nil
 }
@@ -137,8 +138,17 @@ func (code *Code) windowAt(pc uint64) (fn int, site *Site) {
 
 // Inside says whether pc lies inside a window behind its first byte: no thread may be there when the text changes.
 func (code *Code) Inside(pc uint64) bool {
+	_, inside := code.InsideOf(pc)
+	return inside
+}
+
+// InsideOf is Inside, and says in which function's window.
+func (code *Code) InsideOf(pc uint64) (id uint32, inside bool) {
 	fn, site := code.windowAt(pc)
-	return site != nil && pc != site.Addr+code.fns[fn].Slide
+	if site == nil || pc == site.Addr+code.fns[fn].Slide {
+		return 0, false
+	}
+	return code.fns[fn].ID, true
 }
 
 // StubFor returns the copy of a moved instruction. Few are ever asked for, so the function's stubs are made once more to

@@ -43,7 +43,7 @@ func (i *inst) movable() bool {
 // first) that make room for a jump, or a direct call among them.
 func (p *planner) entry() refusal {
 	s := p.spans[0]
-	k := s.from
+	k := p.first
 	if p.insts[k].IsEndbr64() && k+1 < s.to {
 		k++
 	}
@@ -129,7 +129,7 @@ func (p *planner) grow(k, floor int, s span, back bool) (run, Reason) {
 	if !back {
 		why = ReasonEntryShort
 	}
-	if !p.insts[k].movable() {
+	if !p.movable(&p.insts[k]) {
 		return w, reasonFor(&p.insts[k])
 	}
 	w.hi = k + 1
@@ -149,7 +149,7 @@ func (p *planner) grow(k, floor int, s span, back bool) (run, Reason) {
 			}
 			return false
 		}
-		if !next.movable() {
+		if !p.movable(next) {
 			if !back {
 				why = reasonFor(next)
 			}
@@ -166,7 +166,7 @@ func (p *planner) grow(k, floor int, s span, back bool) (run, Reason) {
 			return false
 		}
 		prev := &p.insts[w.lo-1]
-		if prev.Ends() || !prev.movable() || prev.covered || p.targetInside(prev.addr, p.insts[w.lo].addr+1) {
+		if prev.Ends() || !p.movable(prev) || prev.covered || p.targetInside(prev.addr, p.insts[w.lo].addr+1) {
 			return false
 		}
 		w.lo--

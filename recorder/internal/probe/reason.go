@@ -59,6 +59,10 @@ const (
 	ReasonUnmapped
 	// ReasonReach: no free address range lies within 2 GiB of the image.
 	ReasonReach
+	// ReasonAssembly: a Go program's function that the Go compiler hasn't made: it may use registers as it likes.
+	ReasonAssembly
+	// ReasonPreempted: a goroutine is to go on inside a site, where it was preempted.
+	ReasonPreempted
 	// ReasonGo: the Go runtime's stacks and recovery need more care than this tier gives.
 	ReasonGo
 )
@@ -84,6 +88,8 @@ var reasonNames = [...]string{
 	ReasonText:         "text-differs",
 	ReasonUnmapped:     "not-executable",
 	ReasonReach:        "no-arena-in-reach",
+	ReasonAssembly:     "assembly",
+	ReasonPreempted:    "preempted-inside",
 	ReasonGo:           "go-runtime",
 }
 

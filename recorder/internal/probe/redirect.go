@@ -39,7 +39,7 @@ func (p *planner) absorb(k int, s span, role Role, depth int) bool {
 // join lets the window that ends before instruction k take that in.
 func (p *planner) join(k int, s span, depth int) bool {
 	in := &p.insts[k]
-	if k == s.from || p.insts[k-1].window == 0 || p.insts[k-1].Ends() || !in.movable() || p.isTaken(in.addr) || p.splits(in) {
+	if k == s.from || p.insts[k-1].window == 0 || p.insts[k-1].Ends() || !p.movable(in) || p.isTaken(in.addr) || p.splits(in) {
 		return false
 	}
 	before := &p.insts[k-1]
@@ -93,7 +93,7 @@ func (p *planner) jumpedTo(k int, s span) (run, bool) {
 	w := run{lo: k, hi: k + 1}
 	for {
 		in := &p.insts[w.lo]
-		if !in.movable() || p.isUsed(in) || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
+		if !p.movable(in) || p.isUsed(in) || p.isTaken(in.addr) || p.splits(in) || w.lo == s.from || w.hi-w.lo > maxMoved {
 			return w, false
 		}
 		if p.insts[w.lo-1].Ends() {
@@ -123,13 +123,13 @@ func (p *planner) splits(in *inst) bool { return p.targetInside(in.addr, in.end(
 // growOver makes a window over instruction k that may have targets inside, as few as can be.
 func (p *planner) growOver(k int, s span) (run, bool) {
 	w := run{lo: k, hi: k + 1}
-	if !p.insts[k].movable() {
+	if !p.movable(&p.insts[k]) {
 		return w, false
 	}
 	// Targets that no instruction begins at can't be led anywhere.
 	takes := func(i int) bool {
 		in := &p.insts[i]
-		return in.movable() && !p.isUsed(in) && !p.splits(in)
+		return p.movable(in) && !p.isUsed(in) && !p.splits(in)
 	}
 	if !takes(k) {
 		return w, false

@@ -138,6 +138,9 @@ func (s *slowPath) count(n int64) {
 // blockSignals also makes room on the stack for the old mask.
 func (s *slowPath) blockSignals(maskAt uint64) {
 	s.Place(s.again)
+	if s.rt.Go != nil {
+		return // handlers don't come here, see goevent.go
+	}
 	s.Lea(amd64.RSP, amd64.At(amd64.RSP, -16))
 	s.MovImm32(amd64.RAX, sysRtSigprocmask)
 	s.MovImm32(amd64.RDI, sigBlock)
@@ -175,18 +178,22 @@ func (s *slowPath) registerThread() {
 	s.Store64Imm(s.slot(ring.SlotLeft), 0)
 	s.CmpMem32Imm8(s.slot(ring.SlotRegistered), 0)
 	s.Jcc(amd64.CondNE, s.acquire)
-	s.TestALImm(amd64.RBX, 1)
-	s.Jcc(amd64.CondNE, s.unblock)
+	if s.rt.Go == nil { // a goroutine's exit may be of a call on another thread
+		s.TestALImm(amd64.RBX, 1)
+		s.Jcc(amd64.CondNE, s.unblock)
+	}
 	s.Store32Imm(s.slot(ring.SlotRegistered), 1)
 	s.MovImm32(amd64.RCX, 1)
 	s.LockXadd64(s.hdr(ring.HdrRegistered), amd64.RCX)
 	s.And32Imm(amd64.RCX, ring.RegistrySize-1)
 	s.Shl32Imm(amd64.RCX, 5)
 	s.Lea(amd64.R12, amd64.AtIndex(amd64.R9, amd64.RCX, 1, ring.RegistryOff))
-	s.MovImm32(amd64.RAX, sysPrctl)
-	s.MovImm32(amd64.RDI, prGetName)
-	s.Lea(amd64.RSI, amd64.At(amd64.R12, ring.RegName))
-	s.Syscall()
+	if s.rt.Go == nil { // whose threads have no names of their own
+		s.MovImm32(amd64.RAX, sysPrctl)
+		s.MovImm32(amd64.RDI, prGetName)
+		s.Lea(amd64.RSI, amd64.At(amd64.R12, ring.RegName))
+		s.Syscall()
+	}
 	s.Mov(amd64.RAX, amd64.R8)
 	s.Sub(amd64.RAX, amd64.R9)
 	s.Lea(amd64.RAX, amd64.At(amd64.RAX, -ring.SlotsOff))
@@ -396,6 +403,9 @@ func (s *slowPath) spareExit(napAt uint64) {
 
 // restoreMask undoes blockSignals.
 func (s *slowPath) restoreMask() {
+	if s.rt.Go != nil {
+		return
+	}
 	s.MovImm32(amd64.RAX, sysRtSigprocmask)
 	s.MovImm32(amd64.RDI, sigSetmask)
 	s.Mov(amd64.RSI, amd64.RSP)

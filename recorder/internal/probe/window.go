@@ -35,6 +35,9 @@ type planner struct {
 	sorted  bool       // jumps is made
 	siteOf  []int32    // by instruction, the index of its site plus 1, else 0, see levels
 	tracer  tracer
+
+	frameless bool // a Go function without a frame
+	first     int  // index of the instruction before which the entry's event is due
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -71,6 +74,9 @@ func (im *Image) describe(f *function) Function {
 	}
 	for _, i := range im.partsOf(f) {
 		out.Size += im.chunks[i].end - im.chunks[i].start
+	}
+	if im.Go != nil {
+		out.Guard = GuardNone
 	}
 	return out
 }
@@ -143,6 +149,8 @@ func (p *planner) refuseEarly() refusal {
 			return refusal{ReasonSignalReturn, c.start}
 		case c.cancels:
 			return refusal{ReasonCancellation, c.start}
+		case c.assembly:
+			return refusal{ReasonAssembly, c.start}
 		case c.zone:
 			return refusal{ReasonShared, c.start}
 		}
@@ -181,7 +189,11 @@ func (p *planner) decode() {
 
 // classify finds the exits and the jumps back to the entry.
 func (p *planner) classify() refusal {
-	entry, behind := p.insts[0].addr, p.insts[0].addr
+	p.first = 0
+	if p.im.Go != nil {
+		p.first, p.frameless = p.stackCheck(), p.isFrameless()
+	}
+	entry, behind := p.insts[p.first].addr, p.insts[p.first].addr
 	if p.insts[0].IsEndbr64() {
 		behind = p.insts[0].end()
 	}
@@ -232,6 +244,9 @@ func (p *planner) classify() refusal {
 
 // indirect finds out whether an indirect jump is an exit.
 func (p *planner) indirect(in *inst, k int) refusal {
+	if p.im.Go != nil {
+		return p.goIndirect(in)
+	}
 	leaves, ok := p.leaves(k)
 	switch {
 	case !ok:

@@ -441,6 +441,7 @@ func (d *Drainer) End(tid int) error {
 		d.free(t.chunk - 1)
 	}
 	clear(d.m.mem[t.slot() : t.slot()+SlotSize])
+	atomic.StoreUint64(d.m.u64(GoKeysOff+8*uint64(t.tid)), 0)
 	return err
 }
 

@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 2
+const Version = 3
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -24,6 +24,7 @@ const (
 	HdrRecoveryOff   = 40  // u64, where the recovery record begins
 	HdrRecoverySize  = 48  // u64, its size in bytes
 	HdrTargetPID     = 56  // u32, the process that is recorded; a forked child inherits the mapping, not the recording
+	HdrGo            = 60  // u32, 1 for a Go program
 	HdrHeartbeat     = 64  // u64, TSC of the recorder's last round
 	HdrWaitLimit     = 72  // u64, ticks of the recorder's silence after which nothing waits for it any more
 	HdrCloseLimit    = 80  // u64, ticks of its silence after which a dropping thread closes the gate
@@ -64,8 +65,11 @@ const (
 	SlotSize = 64
 	// MaxTID is one above the highest thread ID: PID_MAX_LIMIT of 64-bit Linux.
 	MaxTID = 1 << 22
+	// GoKeysOff has, for each thread ID there can be, the ID of the goroutine whose events the thread wrote last, u64; 0 is what
+	// runs on the thread's own stack. Only Go programs have that.
+	GoKeysOff = SlotsOff + MaxTID*SlotSize
 	// ChunksOff is where the chunks begin.
-	ChunksOff = SlotsOff + MaxTID*SlotSize
+	ChunksOff = GoKeysOff + MaxTID*8
 )
 
 // A registry entry: the name as of the first event, then the thread ID, which is stored last.
@@ -122,6 +126,13 @@ const (
 	EventTime = 0  // u64, TSC
 	EventSP   = 8  // u32, low half of the stack pointer at the function's entry
 	EventWord = 12 // u32, function ID<<1, plus 1 for an exit; stored last
+)
+
+// Behind all else, in a Go program, is a stack for each thread ID there can be, on which the slow path runs: goroutines' have no room.
+const (
+	GoStackShift = 9
+	GoStackSize  = 1 << GoStackShift
+	GoStacksSize = MaxTID * GoStackSize
 )
 
 // Size is the bytes of memory for that many chunks and a recovery record of that many bytes, in whole pages.

@@ -43,6 +43,7 @@ type Setup struct {
 	RecorderPID    int
 	RecorderStart  uint64 // clock ticks since boot
 	TargetPID      int
+	Go             bool // the target is a Go program
 	TicksPerSecond uint64
 }
 
@@ -88,7 +89,10 @@ func (m *Memory) Init(s Setup) error {
 	binary.LittleEndian.PutUint32(m.mem[HdrRecorderPID:], uint32(s.RecorderPID))
 	put(HdrRecorderStart, s.RecorderStart)
 	binary.LittleEndian.PutUint32(m.mem[HdrTargetPID:], uint32(s.TargetPID))
-	put(HdrSize, Size(s.Chunks, s.Recovery))
+	if s.Go {
+		binary.LittleEndian.PutUint32(m.mem[HdrGo:], 1)
+	}
+	put(HdrSize, uint64(len(m.mem)))
 	put(HdrRecoveryOff, RecoveryOffset(s.Chunks))
 	put(HdrRecoverySize, s.Recovery)
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))

@@ -1,0 +1,283 @@
+package probe
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/object"
+)
+
+// A Go program's functions stand in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
+// by PCs, moves stacks and gives a function little room below the stack pointer, so its stubs are of their own kind: see goevent.go.
+
+// GoImage is what is known of a Go program.
+type GoImage struct {
+	Version string // as go1.26.1
+	// GoID is where goid stands in the runtime's struct g.
+	GoID int32
+	// AsyncPreempt is the range of runtime.asyncPreempt, on whose frames PCs stand at which goroutines were preempted.
+	AsyncPreempt object.Range
+	// Unsupported is why its functions can't be probed, nil if they can.
+	Unsupported error
+
+	funcs []goFunc
+}
+
+// goFunc is one function of a pclntab.
+type goFunc struct {
+	start, end uint64
+	name       string
+	assembly   bool
+	// resumes is where a function goes on that has recovered from a panic, 0 if it doesn't.
+	resumes uint64
+}
+
+// errGo is in the chain of GoImage.Unsupported.
+var errGo = errors.New("callreel: Go program")
+
+// readGo returns what is known of a Go program, nil if the image is none.
+func readGo(o *object.Image) *GoImage {
+	tab := o.Section(".gopclntab")
+	if tab == nil {
+		if o.Section(".data.rel.ro.gopclntab") == nil && o.Section(".go.buildinfo") == nil {
+			return nil
+		}
+		return &GoImage{Unsupported: fmt.Errorf("%w: it isn't linked statically at a fixed address", errGo)}
+	}
+	g := &GoImage{}
+	if err := g.read(o, tab); err != nil {
+		g.funcs, g.Unsupported = nil, fmt.Errorf("%w: %w", errGo, err)
+	}
+	return g
+}
+
+func (g *GoImage) read(o *object.Image, tab *object.Section) error {
+	info, err := buildinfo.Read(bytes.NewReader(o.Data()))
+	if err != nil {
+		return err
+	}
+	g.Version = info.GoVersion
+	if g.GoID, err = goidOffset(info.GoVersion); err != nil {
+		return err
+	}
+	if o.Type != object.Executable || o.Interp() != "" {
+		return errors.New("it isn't linked statically at a fixed address")
+	}
+	text := o.Section(".text")
+	if text == nil {
+		return errors.New("it has no section .text")
+	}
+	data, err := o.ReadAddr(tab.Addr, tab.Size)
+	if err != nil {
+		return err
+	}
+	t := pclntab{data: data, text: text.Addr, size: text.Size}
+	if g.funcs, err = t.functions(); err != nil {
+		return fmt.Errorf("section .gopclntab: %w", err)
+	}
+	for i := range g.funcs {
+		f := &g.funcs[i]
+		switch {
+		case f.name == "runtime.asyncPreempt" || f.name == "runtime.asyncPreempt.abi0":
+			g.AsyncPreempt = object.Range{Name: f.name, Start: f.start, End: f.end}
+		case strings.HasPrefix(f.name, "runtime/cgo.") || strings.HasPrefix(f.name, "runtime/race."):
+			return errors.New("it has C code in it (cgo)")
+		}
+	}
+	if g.AsyncPreempt.Start == 0 {
+		return errors.New("it has no runtime.asyncPreempt")
+	}
+	return nil
+}
+
+// goidOffset is the offset of goid in struct g (runtime/runtime2.go) of a version.
+func goidOffset(version string) (int32, error) {
+	rest, ok := strings.CutPrefix(version, "go1.")
+	n := 0
+	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+		n++
+	}
+	minor, err := strconv.Atoi(rest[:n])
+	switch {
+	case !ok || err != nil || strings.Contains(version, "X:"):
+		return 0, fmt.Errorf("its version %.40q isn't known", version)
+	case minor < 22:
+		return 0, fmt.Errorf("it was built by %.40s, and what is older than go1.22 isn't known", version)
+	case minor == 22, minor == 25, minor == 26:
+		return 152, nil
+	case minor == 23, minor == 24: // syscallbp has come, and gobuf.ret has not gone yet
+		return 160, nil
+	}
+	return 0, fmt.Errorf("it was built by %.40s, and what is newer than go1.26 isn't known", version)
+}
+
+// pclntab is the table being read. Everything in it is checked against its size.
+type pclntab struct {
+	data       []byte
+	text, size uint64 // of the section .text
+}
+
+// Go 1.20 and later (internal/abi/symtab.go); the layout is runtime/symtab.go's pcHeader, functab and _func.
+const (
+	pclnMagic    = 0xFFFFFFF1
+	pclnHeader   = 72
+	funcFixed    = 44
+	funcFlagAsm  = 1 << 2
+	offNameOff   = 4
+	offDeferRet  = 12
+	offFlag      = 41
+	maxGoFunc    = 1 << 24
+	maxGoNameLen = 1 << 16
+)
+
+var errPclntab = errors.New("it is damaged")
+
+func (t *pclntab) functions() ([]goFunc, error) {
+	d, le := t.data, binary.LittleEndian
+	if len(d) < pclnHeader || le.Uint32(d) != pclnMagic || d[6] != 1 || d[7] != 8 {
+		return nil, errors.New("its format isn't that of Go 1.20 and later")
+	}
+	n := le.Uint64(d[8:])
+	names, tab := le.Uint64(d[32:]), le.Uint64(d[64:])
+	size := uint64(len(d))
+	if n > maxGoFunc || names > size || tab > size || (size-tab)/8 < n+1 {
+		return nil, errPclntab
+	}
+	if start := le.Uint64(d[24:]); start != 0 && start != t.text {
+		return nil, fmt.Errorf("its text begins at %#x, the section at %#x", start, t.text)
+	}
+	list := make([]goFunc, 0, n)
+	for i := range n {
+		at := d[tab+8*i:]
+		start, end := uint64(le.Uint32(at)), uint64(le.Uint32(at[8:]))
+		f := tab + uint64(le.Uint32(at[4:]))
+		if start > end || end > t.size || f > size || size-f < funcFixed || uint64(le.Uint32(d[f:])) != start {
+			return nil, fmt.Errorf("function %d: %w", i, errPclntab)
+		}
+		name := names + uint64(le.Uint32(d[f+offNameOff:]))
+		if name >= size {
+			return nil, fmt.Errorf("function %d: %w", i, errPclntab)
+		}
+		s := d[name:min(size, name+maxGoNameLen)]
+		stop := bytes.IndexByte(s, 0)
+		if stop < 0 {
+			return nil, fmt.Errorf("function %d: %w", i, errPclntab)
+		}
+		fn := goFunc{start: t.text + start, end: t.text + end, name: string(s[:stop]), assembly: d[f+offFlag]&funcFlagAsm != 0}
+		if r := le.Uint32(d[f+offDeferRet:]); r != 0 {
+			fn.resumes = fn.start + uint64(r)
+		}
+		list = append(list, fn)
+	}
+	return list, nil
+}
+
+// findGoChunks makes the chunks of a Go program.
+func (im *Image) findGoChunks() {
+	for i := range im.Go.funcs {
+		f := &im.Go.funcs[i]
+		t := im.textAt(f.start)
+		if t == nil || f.end > t.end || f.end == f.start {
+			continue
+		}
+		if f.resumes != 0 {
+			im.markTarget(f.resumes)
+		}
+		im.markTarget(f.start)
+		im.chunks = append(im.chunks, chunk{start: f.start, end: t.withoutPadding(f.start, f.end),
+			names: names{uint32(len(im.names)), 1}, assembly: f.assembly})
+		im.names = append(im.names, f.name)
+	}
+	for i := range im.chunks {
+		im.chunks[i].owner = int32(i)
+	}
+}
+
+// withoutPadding returns where what fills up a function begins.
+func (t *text) withoutPadding(start, end uint64) uint64 {
+	last := end
+	for pc := start; pc < end; {
+		in, err := amd64.Decode(t.data[pc-t.start : end-t.start])
+		if err != nil {
+			return end
+		}
+		pc += uint64(in.Len)
+		if in.Kind != amd64.Breakpoint {
+			last = pc
+		}
+	}
+	return last
+}
+
+// stackCheck returns the index of the first instruction behind the check whether the stack is large enough
+// (cmd/internal/obj/x86, stacksplit), 0 if the function has none. Those that grow the stack come to the check once more.
+func (p *planner) stackCheck() int {
+	const most = 7
+	s := p.spans[0]
+	for k := s.from; k+1 < s.to && k < s.from+most; k++ {
+		in, next := &p.insts[k], &p.insts[k+1]
+		if in.Map == amd64.MapPrimary && in.Opcode == 0x3B && in.HasMem && in.Base == int8(amd64.R14) && in.Index == amd64.NoReg &&
+			(in.Disp == 16 || in.Disp == 24) && (in.Reg == uint8(amd64.RSP) || in.Reg == uint8(amd64.R12)) &&
+			next.Kind == amd64.CondJump && next.Opcode&15 == uint8(amd64.CondBE) && k+2 < s.to {
+			return k + 2
+		}
+		if in.Ends() || in.Kind == amd64.Call || in.Kind == amd64.IndirectCall || in.GPRWritten()&^(amd64.R12.Mask()|amd64.R14.Mask()) != 0 {
+			return 0
+		}
+	}
+	return 0
+}
+
+// movable says whether the instruction can run in the stub.
+func (p *planner) movable(in *inst) bool {
+	return in.movable() && (p.im.Go == nil || !p.mayPanic(in))
+}
+
+// mayPanic says whether a Go function's instruction may fault, where the runtime makes a panic of that by the PC. From a PC that
+// isn't Go code it can only do so when the return address is on top of the stack: it takes the fault for one of the caller's then
+// (runtime/signal_unix.go, shouldPushSigpanic).
+func (p *planner) mayPanic(in *inst) bool {
+	if p.frameless || !in.MayFault() {
+		return false
+	}
+	if in.HasMem && in.Index == amd64.NoReg {
+		switch in.Base {
+		case int8(amd64.RSP), int8(amd64.RBP), int8(amd64.R14): // the frame and g are there
+			return in.Disp < 0 && in.Base == int8(amd64.RSP)
+		}
+		if in.RIPRelative {
+			return false
+		}
+	}
+	return true
+}
+
+// isFrameless says whether the return address is on top of the stack in all of the function.
+func (p *planner) isFrameless() bool {
+	for k := range p.insts {
+		in := &p.insts[k]
+		if d, known := in.StackDelta(); in.Kind != amd64.Return && (!known || d != 0 || in.Kind == amd64.Call || in.Kind == amd64.IndirectCall) {
+			return false
+		}
+	}
+	return true
+}
+
+// goIndirect finds out whether an indirect jump of a Go function is an exit. There are but two kinds: those by a table of a
+// switch, whose words are found in data, and tail calls.
+func (p *planner) goIndirect(in *inst) refusal {
+	if in.HasMem && in.Index != amd64.NoReg {
+		return refusal{}
+	}
+	if in.HasMem && in.Base == int8(amd64.RSP) || in.GPRRead()&(goScratch|amd64.RSP.Mask()) != 0 {
+		return refusal{ReasonInstruction, in.addr}
+	}
+	in.role = roleExit
+	return refusal{}
+}
