@@ -285,7 +285,6 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	if err := s.gate(0); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
-	s.memory.WakeMade() // whoever waits for a probe sees the gate closed
 	return undo(ctx, s.p, s.recovery(), s.rt.Ring, s.size, s.loose)
 }
 

@@ -32,6 +32,7 @@ const (
 type drain struct {
 	r       *recording
 	drainer *ring.Drainer
+	making  *compiler
 	started time.Time
 	known   map[int]*known // by the thread ID as the target sees it
 	sameNS  bool
@@ -48,7 +49,7 @@ type known struct {
 }
 
 func (r *recording) newDrain() *drain {
-	d := &drain{r: r, started: time.Now(), known: map[int]*known{}}
+	d := &drain{r: r, started: time.Now(), known: map[int]*known{}, making: r.s.makeProbes()}
 	st, err := r.s.p.Status()
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
 	d.drainer = ring.NewDrainer(r.s.memory, d.open)
@@ -102,6 +103,7 @@ func (d *drain) loop(ctx context.Context) error {
 	fill := ring.ChunkEvents * d.r.set.Chunks / 8 // how much may gather between rounds
 	last := time.Now()
 	for {
+		d.making.round()
 		n, err := d.drainer.Round()
 		if err != nil {
 			return err

@@ -2,14 +2,13 @@ package recorder
 
 import (
 	"fmt"
+	"math/bits"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -45,98 +44,52 @@ func (s *session) shareCode(st *process.Stopped, fd uint64) error {
 	return nil
 }
 
-// compiler makes probes when they are asked for.
+// compiler makes probes when they are asked for. No thread waits for that, so it is done in the rounds of the drain.
 type compiler struct {
-	s      *session
-	memory *ring.Memory
-	known  []uint64 // a bit for each function whose probe is made; nil when there is nothing to make
-	made   int
-	stop   atomic.Bool
-	done   chan struct{}
+	s     *session
+	known []uint64 // a bit for each function whose probe is made; nil when there is nothing to make
+	seen  uint64   // how often probes had been asked for
+	made  int
 }
 
 // makeProbes begins to make probes; nothing is done for a session in which all exist.
 func (s *session) makeProbes() *compiler {
-	c := &compiler{s: s, memory: s.memory, done: make(chan struct{})}
-	if !s.rt.Lazy {
-		close(c.done)
-		return c
+	c := &compiler{s: s}
+	if s.rt.Lazy {
+		last := uint32(0)
+		for _, g := range s.ranges {
+			last = max(last, g.first+g.count-1)
+		}
+		c.known = make([]uint64, last/64+1)
 	}
-	c.known = make([]uint64, ring.MaxFunctions/64)
-	go c.run()
 	return c
 }
 
-// How long the compiler waits to be asked, and how long it rests, so that a target cannot keep it busy, after having been
-// asked for nothing that often.
-const (
-	askedWait = 100 * time.Millisecond
-	vainRest  = time.Millisecond
-	maxVain   = 16
-)
+// round makes the probes that have been asked for since the last.
+func (c *compiler) round() {
+	if c.known == nil {
+		return
+	}
+	if asked := c.s.memory.Asked(); asked != c.seen {
+		c.seen = asked
+		c.all()
+	}
+}
 
-// run makes probes until end is called.
-func (c *compiler) run() {
-	defer close(c.done)
-	// Where the kernel doesn't tell of our death the target finds out by our silence, somewhat later.
-	_ = c.memory.Compiling()
-	hurry()
-	vain, before := 0, c.memory.Asked()
-	for !c.stop.Load() {
-		seen := c.memory.Asked()
-		n := 0
-		c.memory.TakeAsked(func(id uint32) {
-			if c.make(id) {
-				n++
+// all makes all probes that have been asked for. The target may have asked for whatever it likes.
+func (c *compiler) all() {
+	for i, known := range c.known {
+		asked := c.s.memory.AskedWord(i) &^ known
+		for set := asked; set != 0; set &= set - 1 {
+			slot, a := c.s.slotOf(uint32(64*i + bits.TrailingZeros64(set)))
+			if slot == nil {
+				continue
 			}
-		})
-		if n > 0 {
-			c.made += n
-			c.memory.WakeMade()
-			vain, before = 0, seen
-			continue
+			atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
+			c.made++
 		}
-		if seen == before {
-			vain = 0
-		} else if vain++; vain > maxVain {
-			time.Sleep(vainRest)
-		}
-		before = seen
-		c.memory.WaitAsked(seen, askedWait)
+		c.known[i] |= asked
 	}
-}
-
-// make exchanges the words that make the function's slot its probe, and says so. It says whether there was anything to make: the
-// target may ask for whatever it likes.
-func (c *compiler) make(id uint32) bool {
-	if id >= ring.MaxFunctions || c.known[id/64]>>(id%64)&1 != 0 {
-		return false
-	}
-	slot, a := c.s.slotOf(id)
-	if slot == nil {
-		return false
-	}
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
-	c.memory.SetMade(id)
-	c.known[id/64] |= 1 << (id % 64)
-	return true
-}
-
-// end ends the making of probes.
-func (c *compiler) end() {
-	c.stop.Store(true)
-	if c.known != nil {
-		c.memory.WakeAsked()
-	}
-	<-c.done
-}
-
-// hurry lets the calling thread run as soon as it is woken, since a thread of the target's waits for it: what it does takes
-// microseconds. Without the permission it is only a thread like others.
-func hurry() {
-	const resetOnFork = 1
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: 1}
-	_ = unix.SchedSetAttr(0, &attr, 0)
 }
 
 // lateNames puts functions into the reel's table when their first event comes, so that the reel of a large program has only

@@ -368,9 +368,7 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	r.countLeftOut()
 	d := r.newDrain()
-	making := r.s.makeProbes()
 	err := d.loop(ctx)
-	making.end()
 	// What follows must be done whatever has ended the recording.
 	u, derr := r.s.detach(context.WithoutCancel(ctx))
 	if derr != nil {
@@ -385,7 +383,8 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	r.result.Made = r.result.Traced
 	if r.s.rt.Lazy {
-		r.result.Made = making.made
+		d.making.all() // of threads that were killed while they asked, too
+		r.result.Made = d.making.made
 	}
 	r.result.AttachStop, r.result.DetachStop = r.s.stopped, u.stopped
 	r.result.Ended, r.result.Left = u.gone, u.left

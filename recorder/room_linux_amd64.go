@@ -84,7 +84,7 @@ func checkSeccomp(st *process.Stopped) error {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		for _, nr := range append(probe.SlowSyscalls(), probe.LazySyscalls()...) {
+		for _, nr := range probe.SlowSyscalls() {
 			ok, err := t.SeccompAllows(uintptr(nr))
 			if err != nil {
 				return err

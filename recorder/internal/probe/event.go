@@ -40,11 +40,10 @@ type Runtime struct {
 	nap   uint64 // where the time of a nap stands
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
-	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines of slots with a shared
-	// event routine and of inline ones, entries the shared event routines of entries by SPDelta.
-	Lazy    bool
-	generic [2]uint64
-	entries map[int32]uint64
+	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines
+	// behind them, both by SPDelta.
+	Lazy             bool
+	generic, entries map[int32]uint64
 }
 
 // Event code keeps what it clobbers below the stack pointer S, where at an entry, a return or a tail jump nothing is live
@@ -108,7 +107,7 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	}
 	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	if c.rt.Lazy && !exit {
-		c.inlineSlot(id, done)
+		c.inlineSlot(id, spDelta, done)
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)

@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 3
+const Version = 4
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -33,14 +33,8 @@ const (
 	HdrRegistered    = 256 // u64, how many threads have registered
 	HdrInSlow        = 320 // u64, how many threads are where code in the arenas makes system calls
 	HdrSandboxed     = 384 // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
-	HdrAsked         = 448 // u32, a futex: how often a thread has asked for a probe that isn't made yet
-	HdrMade          = 512 // u32, a futex: how often probes were made since, or everybody is to look at the gate again
-	HdrCompiler      = 576 // u32, the thread that makes probes, as its own namespace counts; the kernel adds CompilerDied
-	HdrAskedGroups   = 640 // 512 bytes, a bit for each group of functions of which one is asked for, see AskedOff
+	HdrAsked         = 448 // u64, how often a thread has asked for a probe that isn't made yet
 )
-
-// CompilerDied is set in HdrCompiler when the thread is gone (FUTEX_OWNER_DIED of linux/futex.h, by its robust list).
-const CompilerDied = 1 << 30
 
 // Offsets of the parts.
 const (
@@ -52,14 +46,11 @@ const (
 	RegistryOff   = 0x200000
 	RegistrySize  = 1 << 16 // entries, a power of two
 	RegistryEntry = 32      // bytes
-	// AskedOff and MadeOff have a bit for each function: threads set it to ask for its probe, the recorder when that is
-	// made. Only the pages in use exist, here and of the slots.
+	// AskedOff has a bit for each function, which threads set to ask for its probe. Only the pages in use exist, here and of
+	// the slots.
 	AskedOff = 0x400000
-	MadeOff  = 0x600000
-	// MaxFunctions is one above the highest function ID that has such bits.
-	MaxFunctions = (MadeOff - AskedOff) * 8
-	// AskedGroupShift: 1<<12 functions are a group.
-	AskedGroupShift = 12
+	// MaxFunctions is one above the highest function ID that has such a bit.
+	MaxFunctions = (SlotsOff - AskedOff) * 8
 	// SlotsOff is one slot for each thread ID there can be.
 	SlotsOff = 0x800000
 	SlotSize = 64
