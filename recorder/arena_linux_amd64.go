@@ -163,3 +163,14 @@ func (a *arena) compile(rt probe.Runtime) error {
 	a.code = code
 	return nil
 }
+
+// share gives each image the patches of its own text.
+func (a *arena) share() {
+	for _, im := range a.images {
+		im.arena = a
+	}
+	for _, p := range a.code.Patches {
+		i := max(0, slices.IndexFunc(a.images, func(im *image) bool { return mappingAt(im.text, p.Addr) != nil }))
+		a.images[i].patches = append(a.images[i].patches, p)
+	}
+}

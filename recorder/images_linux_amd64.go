@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,27 +26,37 @@ type image struct {
 	lo, hi uint64 // addresses it occupies
 	text   []process.Mapping
 	loose  bool // it may be unloaded
+	gone   bool // it has been
+	// attempts are how often it was tried to probe it again after it had gone; file and arena are for that.
+	attempts int
+	file     os.FileInfo
+	arena    *arena
 	// unchosen says that none of its functions is traced: it is there for its guards.
 	unchosen bool
+	// patches are its sites, once the code they lead to is made.
+	patches []probe.Patch
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
+}
+
+// isIn says whether its text is where it was when it was opened.
+func (im *image) isIn(maps []process.Mapping) bool {
+	return !slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, maps, m.Start) })
 }
 
 func (im *image) close() { im.object.Close() }
 
 // findImages opens every ELF file that has executable pages mapped, and plans those whose module is chosen; with guards also
-// those that define a function to be guarded.
-func findImages(ctx context.Context, p *process.Process, ch *chooser, guards bool) ([]*image, error) {
-	maps, err := p.Maps()
-	if err != nil {
-		return nil, err
+// those that define a function to be guarded. maps is where it has looked.
+func findImages(ctx context.Context, p *process.Process, ch *chooser, guards bool) (images []*image, maps []process.Mapping, err error) {
+	if maps, err = p.Maps(); err != nil {
+		return nil, nil, err
 	}
-	var images []*image
-	fail := func(err error) ([]*image, error) {
+	fail := func(err error) ([]*image, []process.Mapping, error) {
 		for _, im := range images {
 			im.close()
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	exe, own := ownNames(p)
 	type file struct{ dev, inode uint64 }
@@ -78,7 +89,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 		images = append(images, im)
 	}
 	markLoose(images, exe)
-	return images, nil
+	return images, maps, nil
 }
 
 // planned opens the file behind an executable mapping and plans it; nil if it can't be probed at all.
@@ -182,7 +193,8 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 		return nil, nil
 	}
 	im := &image{path: m.Path, module: filepath.Base(m.Path), object: o}
-	var own []process.Mapping // of the file
+	im.file, _ = os.Stat(path) // without it, it can't be known again, and is planned anew
+	var own []process.Mapping  // of the file
 	for _, x := range maps {
 		if x.Dev == m.Dev && x.Inode == m.Inode {
 			own = append(own, x)
@@ -349,7 +361,7 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) ([]Function, err
 	}
 	defer p.Close()
 	ch := newChooser(&c)
-	images, err := findImages(ctx, p, ch, false)
+	images, _, err := findImages(ctx, p, ch, false)
 	if err != nil {
 		return nil, err
 	}

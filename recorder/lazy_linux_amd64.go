@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -22,21 +23,21 @@ const (
 )
 
 // shareCode sizes the file of the arenas' code, which is the target's descriptor fd, and maps it here.
-func (s *session) shareCode(st *process.Stopped, fd uint64) error {
+func (s *session) shareCode(st *process.Stopped, fd uint64, arenas []*arena) error {
 	own, err := s.openMemfd(st, fd)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(own)
 	size := uint64(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		size += a.size
 	}
 	if err := unix.Ftruncate(own, int64(size)); err != nil {
 		return fmt.Errorf("callreel: memory for stubs, %d bytes: %w", size, err)
 	}
 	at := int64(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		if a.mem, err = unix.Mmap(own, at, int(a.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 			return fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.size, err)
 		}
@@ -47,7 +48,8 @@ func (s *session) shareCode(st *process.Stopped, fd uint64) error {
 
 // compiler makes probes when they are asked for.
 type compiler struct {
-	memory *ring.Memory
+	memory *ring.Memory // nil if there are none to be made
+	mu     sync.Mutex
 	slots  []lazySlot // by function ID
 	made   int
 	stop   atomic.Bool
@@ -62,25 +64,38 @@ type lazySlot struct {
 
 // makeProbes begins to make probes; nothing is done for a session in which all exist.
 func (s *session) makeProbes() *compiler {
-	c := &compiler{memory: s.memory, done: make(chan struct{})}
+	c := &compiler{done: make(chan struct{})}
 	if !s.rt.Lazy {
 		close(c.done)
 		return c
 	}
+	c.memory = s.memory
+	c.add(s.arenas)
+	go c.run()
+	return c
+}
+
+// add lets probes of arenas be made. For those that come later it is to be called before their gates are opened.
+func (c *compiler) add(arenas []*arena) {
+	if c.memory == nil { // all probes exist
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	most := uint32(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		for _, slot := range a.code.Slots {
 			most = max(most, slot.ID)
 		}
 	}
-	c.slots = make([]lazySlot, most+1)
-	for _, a := range s.arenas {
+	if n := int(most) + 1; n > len(c.slots) {
+		c.slots = append(c.slots, make([]lazySlot, n-len(c.slots))...)
+	}
+	for _, a := range arenas {
 		for _, slot := range a.code.Slots {
 			c.slots[slot.ID] = lazySlot{(*uint64)(unsafe.Pointer(&a.mem[slot.At-a.base])), slot.Word}
 		}
 	}
-	go c.run()
-	return c
 }
 
 // How long the compiler waits to be asked, and how long it rests, so that a target cannot keep it busy, after having been
@@ -101,12 +116,14 @@ func (c *compiler) run() {
 	for !c.stop.Load() {
 		seen := c.memory.Asked()
 		n := 0
+		c.mu.Lock()
 		c.memory.TakeAsked(func(id uint32) {
 			if int(id) < len(c.slots) && c.slots[id].where != nil {
 				c.make(id)
 				n++
 			}
 		})
+		c.mu.Unlock()
 		if n > 0 {
 			c.made += n
 			c.memory.WakeMade()
@@ -134,7 +151,7 @@ func (c *compiler) make(id uint32) {
 // end ends the making of probes.
 func (c *compiler) end() {
 	c.stop.Store(true)
-	if c.slots != nil {
+	if c.memory != nil {
 		c.memory.WakeAsked()
 	}
 	<-c.done
@@ -152,28 +169,42 @@ func hurry() {
 // those in it that were called. The target's events name functions by the order in which they were chosen.
 type lateNames struct {
 	r     *recording
-	count uint32   // of functions in the reel's table
-	ids   []uint32 // the reel's, by the target's; 0 for none yet
-	at    []place
+	count uint32 // of functions in the reel's table
 	fresh []reel.Function
+
+	mu     sync.Mutex // guards what follows
+	ids    []uint32   // the reel's, by the target's; 0 for none yet
+	at     []place
+	arenas []*arena
 }
 
 // place is where a function is described.
 type place struct{ arena, index uint32 }
 
 func (r *recording) lateNames() {
-	n := &lateNames{r: r, ids: make([]uint32, r.result.Traced+1), at: make([]place, r.result.Traced+1)}
-	for i, a := range r.s.arenas {
+	r.names = &lateNames{r: r}
+	r.names.add(r.s.arenas, r.nextID)
+}
+
+// add adds the functions of arenas, whose IDs end before next.
+func (n *lateNames) add(arenas []*arena, next uint32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
+	n.at = append(n.at, make([]place, int(next)-len(n.at))...)
+	for _, a := range arenas {
 		for k := range a.fns {
-			n.at[a.fns[k].ID] = place{uint32(i), uint32(k)}
+			n.at[a.fns[k].ID] = place{uint32(len(n.arenas)), uint32(k)}
 		}
+		n.arenas = append(n.arenas, a)
 	}
-	r.names = n
 }
 
 // translate gives events the reel's function IDs. Events of functions that there are not are left as they are: what reads
 // reels says that it doesn't know them.
 func (n *lateNames) translate(events []reel.Event) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	next := n.count + 1
 	n.fresh = n.fresh[:0]
 	for i := range events {
@@ -200,7 +231,7 @@ func (n *lateNames) translate(events []reel.Event) error {
 }
 
 func (n *lateNames) function(id uint32) reel.Function {
-	a := n.r.s.arenas[n.at[id].arena]
+	a := n.arenas[n.at[id].arena]
 	return n.r.describe(a, &a.fns[n.at[id].index])
 }
 

@@ -34,7 +34,8 @@ type Options struct {
 
 	// Tool names the program and its version for the reel.
 	Tool string
-	// Notice is told what the user should know as it happens; nil if nobody wants to.
+	// Notice is told what the user should know as it happens; nil if nobody wants to. It and Progress are called by
+	// several goroutines, but one at a time.
 	Notice func(format string, args ...any)
 	// Progress is called some times a second while recording; nil if nobody wants to.
 	Progress func(Progress)
@@ -79,6 +80,8 @@ type Result struct {
 	Torn      uint64 // events a thread had begun when it died
 	Bytes     int64  // of the reel
 	Threads   int
+
+	Libraries Libraries // that came and went while recording
 
 	AttachStop   time.Duration // that the target stood still
 	DetachStop   time.Duration

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,8 +29,11 @@ type recording struct {
 	clock  calibration
 	base   reel.Clock // see startClock
 	result Result
+	nextID uint32 // of functions
 	images map[*image]reel.ImageID
-	names  *lateNames // nil if all functions are in the reel's table from the beginning
+	// noticeMu lets one notice, or word of progress, out at a time.
+	noticeMu sync.Mutex
+	names    *lateNames // nil if all functions are in the reel's table from the beginning
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -122,6 +126,8 @@ func (r *recording) clearLeft(ctx context.Context) error {
 }
 
 func (r *recording) notice(format string, args ...any) {
+	r.noticeMu.Lock()
+	defer r.noticeMu.Unlock()
 	if r.opt.Notice != nil {
 		r.opt.Notice(format, args...)
 	}
@@ -130,37 +136,25 @@ func (r *recording) notice(format string, args ...any) {
 // choose plans the process's images and groups what is chosen into arenas.
 func (r *recording) choose(ctx context.Context) error {
 	ch := newChooser(&r.opt.Choice)
-	images, err := findImages(ctx, r.s.p, ch, true)
+	images, maps, err := findImages(ctx, r.s.p, ch, true)
 	if err != nil {
 		return err
 	}
+	r.s.found = maps
 	r.s.images = images
 	r.result.Refused = map[string]int{}
-	chosen, guards := map[*image][]probe.Selected{}, map[*image][]probe.Selected{}
-	id := uint32(1)
+	chosen := map[*image][]probe.Selected{}
+	r.nextID = 1
 	var with []*image
 	for _, im := range images {
-		for i := range im.plan {
-			f := &im.plan[i]
-			if im.unchosen || !ch.function(f.Names(), f.Size) {
-				guards[im] = append(guards[im], guardOf(im, f)...)
-				continue
-			}
-			r.result.Seen++
-			if f.Tier == probe.TierNone {
-				r.result.Refused[string(f.Reason)]++
-				guards[im] = append(guards[im], guardOf(im, f)...)
-				continue
-			}
-			chosen[im] = append(chosen[im], probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
-			id++
-		}
-		im.unchosen = len(chosen[im]) == 0
-		if !im.unchosen || len(guards[im]) > 0 {
+		var n picked
+		chosen[im], n = pick(im, ch, r.nextID)
+		r.nextID += uint32(n.traced)
+		r.count(n)
+		if len(chosen[im]) > 0 {
 			with = append(with, im)
 		}
 	}
-	r.result.Traced = int(id - 1)
 	if err := ch.unmatched(); err != nil {
 		return err
 	}
@@ -170,10 +164,9 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy()}
 	r.s.arenas = groupImages(with)
-	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
 		for _, im := range a.images {
-			a.fns = append(append(a.fns, chosen[im]...), guards[im]...)
+			a.fns = append(a.fns, chosen[im]...)
 		}
 		if r.s.rt.Lazy {
 			a.bound()
@@ -182,6 +175,44 @@ func (r *recording) choose(ctx context.Context) error {
 		}
 	}
 	return r.setup()
+}
+
+// picked counts what pick has done.
+type picked struct {
+	seen, traced int
+	refused      map[string]int
+}
+
+// pick takes the functions of an image that are chosen, with IDs from id on, and behind them those to be guarded.
+func pick(im *image, ch *chooser, id uint32) (all []probe.Selected, n picked) {
+	var guards []probe.Selected
+	n.refused = map[string]int{}
+	for i := range im.plan {
+		f := &im.plan[i]
+		if im.unchosen || !ch.function(f.Names(), f.Size) {
+			guards = append(guards, guardOf(im, f)...)
+			continue
+		}
+		n.seen++
+		if f.Tier == probe.TierNone {
+			n.refused[string(f.Reason)]++
+			guards = append(guards, guardOf(im, f)...)
+			continue
+		}
+		all = append(all, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
+		id++
+		n.traced++
+	}
+	im.unchosen = n.traced == 0
+	return append(all, guards...), n
+}
+
+func (r *recording) count(n picked) {
+	r.result.Seen += n.seen
+	r.result.Traced += n.traced
+	for why, k := range n.refused {
+		r.result.Refused[why] += k
+	}
 }
 
 // lazy says whether probes are made on the first call.
@@ -246,7 +277,7 @@ func (r *recording) setup() error {
 	if err != nil {
 		return fmt.Errorf("callreel: %w", err)
 	}
-	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), patches),
+	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery,
 		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
 	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
 	return nil
@@ -277,42 +308,54 @@ func (r *recording) create() error {
 			if im.unchosen {
 				continue
 			}
-			id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
-			if err != nil {
+			if err := r.addImage(im); err != nil {
 				return errors.Join(err, r.abandon())
 			}
-			r.images[im] = id
 		}
 	}
 	if r.s.rt.Lazy {
 		r.lateNames()
 		return nil
 	}
-	if err := r.addFunctions(); err != nil {
+	if err := r.addFunctions(r.s.arenas, 1, r.nextID); err != nil {
 		return errors.Join(err, r.abandon())
 	}
 	return nil
 }
 
-// addFunctions writes the function table in the order of the IDs.
-func (r *recording) addFunctions() error {
-	table := make([]reel.Function, r.result.Traced)
-	for _, a := range r.s.arenas {
+// addImage adds an image to the reel.
+func (r *recording) addImage(im *image) error {
+	id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
+	if err != nil {
+		return err
+	}
+	r.s.mu.Lock()
+	r.images[im] = id
+	r.s.mu.Unlock()
+	return nil
+}
+
+// addFunctions writes the functions of arenas, with IDs from first to before next, into the reel's table, in the order of the IDs.
+func (r *recording) addFunctions(arenas []*arena, first, next uint32) error {
+	table := make([]reel.Function, next-first)
+	for _, a := range arenas {
 		for i := range a.fns {
 			if f := &a.fns[i]; f.ID != 0 {
-				table[f.ID-1] = r.describe(a, f)
+				table[f.ID-first] = r.describe(a, f)
 			}
 		}
 	}
-	first, err := r.w.AddFunctions(table)
-	if err == nil && first != 1 {
-		err = fmt.Errorf("callreel: the reel's first function is %d", first)
+	got, err := r.w.AddFunctions(table)
+	if err == nil && got != first {
+		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", got, first)
 	}
 	return err
 }
 
 // describe is what the reel's table says of a function.
 func (r *recording) describe(a *arena, f *probe.Selected) reel.Function {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	image := reel.ImageID(0)
 	for _, im := range a.images {
 		if im.probe == f.Image {
@@ -339,9 +382,12 @@ func (r *recording) attach(ctx context.Context) error {
 	if err := r.s.makeRoom(ctx, r.set); err != nil {
 		return err
 	}
-	layers, all, err := r.s.prepare()
+	c := r.s.everything()
+	err := r.s.prepare(c)
 	if err == nil {
-		err = r.s.switchOn(ctx, layers, all)
+		var d time.Duration
+		d, err = r.s.switchOn(ctx, c)
+		r.s.stopped += d
 	}
 	if err != nil {
 		u, e := r.s.detach(context.WithoutCancel(ctx))
@@ -362,7 +408,9 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	d := r.newDrain()
 	making := r.s.makeProbes()
+	libraries := r.watchLibraries(ctx, making)
 	err := d.loop(ctx)
+	r.result.Libraries = libraries.end()
 	making.end()
 	// What follows must be done whatever has ended the recording.
 	u, derr := r.s.detach(context.WithoutCancel(ctx))
