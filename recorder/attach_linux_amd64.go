@@ -110,7 +110,7 @@ func (s *session) prepare(c *change) error {
 	}
 	s.patched = true
 	for try := 0; ; try++ {
-		err := s.prepareText(c)
+		err := s.prepareText(c, try > 0)
 		if (errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)) && try < leftRetries {
 			time.Sleep(time.Millisecond) // a library went just then
 			continue
@@ -156,16 +156,23 @@ func (s *session) own(pages []page) {
 	}
 }
 
-// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out.
-func (s *session) prepareText(c *change) (err error) {
+// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out, and
+// with closely those that are there again or still, but not with the text that they had.
+func (s *session) prepareText(c *change, closely bool) (err error) {
 	if c.maps, err = s.p.Maps(); err != nil {
 		return err
 	}
 	var patches []probe.Patch
 	for _, im := range c.images {
-		if !im.loose || im.isIn(c.maps) {
-			patches = append(patches, im.patches...)
+		if im.loose && !im.isIn(c.maps) {
+			continue
 		}
+		if im.loose && closely {
+			if _, err := preparePages(s.p, im.patches); errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping) {
+				continue
+			}
+		}
+		patches = append(patches, im.patches...)
 	}
 	if c.layers, err = prepareLayers(s.p, patches); err != nil {
 		return err
