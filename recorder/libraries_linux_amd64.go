@@ -17,19 +17,21 @@ import (
 const (
 	// loadInterval is how soon the loader's list is looked at again: some microseconds each time.
 	loadInterval = 10 * time.Millisecond
-	// mapsInterval is how soon the mappings are looked at though the list has not changed: there are other lists
+	// mapsInterval is how soon, at the soonest, the mappings are looked at though the list has not changed: there are other lists
 	// (dlmopen), and code that is mapped by other means.
 	mapsInterval = time.Second
 	// restTimes is how many times as long as the last looking took nothing is done then, and standTimes as long as
 	// the process stood still for it.
 	restTimes  = 20
 	standTimes = 50
+	mapsTimes  = 200 // the same for reading the mappings though nothing seems to have changed
 )
 
 // Bounds of what libraries that come may take.
 const (
 	maxLateFunctions = 1 << 20
 	maxAttempts      = 3 // at one image
+	maxMarks         = 8 // looked at at a time
 )
 
 // Libraries is what came and went while recording.
@@ -51,12 +53,14 @@ type libraries struct {
 	choose *chooser
 	// seen are the mappings of files that are not recorded.
 	seen map[mapped]bool
-	// marks are a site of each image that may go, and is there.
+	// marks are a site of each image that may go, and is there, of which some are looked at each time.
 	marks  []process.Vec
 	marked [][]byte // what stands there
+	turn   int
 	took   Libraries
-	last   time.Time // that the mappings were looked at
-	most   uint32    // function ID
+	last   time.Time     // that the mappings were looked at
+	every  time.Duration // see mapsInterval
+	most   uint32        // function ID
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -73,6 +77,7 @@ func nameOf(m *process.Mapping) mapped { return mapped{m.Start, m.Offset, m.Dev,
 func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libraries {
 	l := &libraries{r: r, s: r.s, making: making, choose: newChooser(&r.opt.Choice), seen: map[mapped]bool{}, done: make(chan struct{})}
 	l.list = newLinkMap(r.s.p)
+	l.last, l.every = time.Now(), mapsInterval
 	l.most = min(r.nextID+maxLateFunctions, reel.MaxID)
 	if r.s.rt.Lazy {
 		l.most = min(l.most, ring.MaxFunctions-1)
@@ -116,17 +121,19 @@ func (l *libraries) run(ctx context.Context) {
 
 // look finds out whether anything has changed, and follows it.
 func (l *libraries) look(ctx context.Context) error {
-	if time.Since(l.last) < mapsInterval && !l.changed() {
+	if time.Since(l.last) < l.every && !l.changed() {
 		return nil
 	}
 	if l.list != nil {
 		l.list.follow()
 	}
+	start := time.Now()
 	maps, err := l.s.p.Maps()
 	if err != nil {
 		return err
 	}
 	l.last = time.Now()
+	l.every = max(mapsInterval, mapsTimes*l.last.Sub(start))
 	if err := l.forget(maps); err != nil {
 		return err
 	}
@@ -141,10 +148,15 @@ func (l *libraries) changed() bool {
 	if l.list != nil && l.list.changed() {
 		return true
 	}
-	if n, _ := l.s.p.ReadVec(l.marks); n < len(l.marks) {
+	if l.turn >= len(l.marks) {
+		l.turn = 0
+	}
+	from, to := l.turn, min(l.turn+maxMarks, len(l.marks))
+	l.turn = to
+	if n, _ := l.s.p.ReadVec(l.marks[from:to]); n < to-from {
 		return true
 	}
-	for i := range l.marks {
+	for i := from; i < to; i++ {
 		if string(l.marks[i].Buf) != string(l.marked[i]) {
 			return true
 		}
@@ -335,9 +347,7 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		a.fns, n = pick(im, l.choose, id)
 		l.choose.sample = nil
 		if len(a.fns) == 0 || id+uint32(n.traced) > l.most {
-			for _, t := range im.text {
-				l.seen[nameOf(&t)] = true
-			}
+			l.pass(im)
 			im.close()
 			if len(a.fns) > 0 {
 				l.r.notice("%s is not recorded: too many functions were loaded", im.path)
@@ -354,14 +364,13 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 	}
 	if err := l.makeRoom(ctx, c); err != nil {
 		for _, a := range c.fresh {
-			for _, t := range a.images[0].text {
-				l.seen[nameOf(&t)] = true
-			}
+			l.pass(a.images[0])
 			a.images[0].close()
 		}
 		return err
 	}
 	if err := l.introduce(c, id); err != nil {
+		l.failed(c)
 		return err
 	}
 	s := l.s
@@ -397,7 +406,16 @@ func (l *libraries) stood(d time.Duration) {
 func (l *libraries) failed(c *change) {
 	for _, im := range c.images {
 		im.gone = true
-		im.attempts++
+		if im.attempts++; len(im.patches) == 0 {
+			l.pass(im)
+		}
+	}
+}
+
+// pass leaves an image alone for as long as it is where it is.
+func (l *libraries) pass(im *image) {
+	for i := range im.text {
+		l.seen[nameOf(&im.text[i])] = true
 	}
 }
 

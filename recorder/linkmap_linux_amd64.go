@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/callreel/callreel/process"
 )
 
 // linkMap watches the list of libraries that the dynamic loader keeps for debuggers (struct r_debug and link_map of <link.h>,
-// which glibc and musl have), from outside and without a stop: all of it is read in one system call, and compared with
+// which glibc and musl have), from outside and without a stop: its end is read in one system call, and compared with
 // what it was. It is the target's memory, so it is only taken as a hint to look at the mappings.
+//
+// Loaders add at the end, so the last entries tell of everything that has come. What has gone is not looked for here: see marks.
 type linkMap struct {
 	p     *process.Process
 	debug uint64        // address of r_debug
-	vecs  []process.Vec // r_debug and each link_map, to read into
+	vecs  []process.Vec // r_debug and the last link_maps, to read into
 	was   [][]byte      // what they were
 }
 
@@ -25,6 +28,8 @@ const (
 	debugState = 24
 	linkSize   = 40
 	linkNext   = 24
+	// lastLinks are how many of them are compared.
+	lastLinks = 4
 	// maxLinks bounds a list that may be damaged.
 	maxLinks = 1 << 14
 )
@@ -121,11 +126,15 @@ func (l *linkMap) follow() {
 	if head == nil {
 		return
 	}
-	for at := le.Uint64(head[debugMap:]); at != 0 && len(l.vecs) < maxLinks; {
+	n := 0
+	for at := le.Uint64(head[debugMap:]); at != 0 && n < maxLinks; n++ {
 		node := read(at, linkSize)
 		if node == nil {
 			break
 		}
 		at = le.Uint64(node[linkNext:])
+		if len(l.vecs) > 1+lastLinks {
+			l.vecs, l.was = slices.Delete(l.vecs, 1, 2), slices.Delete(l.was, 1, 2)
+		}
 	}
 }

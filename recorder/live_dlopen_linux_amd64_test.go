@@ -2,7 +2,7 @@ package recorder_test
 
 import (
 	"math/rand/v2"
-	"slices"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -142,15 +142,25 @@ func TestRecordersOfChangingLibrariesAreKilled(t *testing.T) {
 	needLive(t)
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := loading(t, "churn")
-		outcomes := map[string]int{}
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		t.Logf("seed %d", seed)
-		for range kills {
-			delay := 100*time.Millisecond + time.Duration(random.Int64N(int64(700*time.Millisecond)))
-			outcomes[killedAfter(t, p, delay, slices.Concat(pidFlag(p), []string{mode, "-m", "l*-*"}))]++
+		for i := range kills {
+			r := realtest.StartRecording(t, append(pidFlag(p), mode, "-m", "l*-*")...)
+			time.Sleep(time.Duration(random.Int64N(int64(200 * time.Millisecond))))
+			r.Signal(os.Kill)
+			r.Wait()
+			d := realtest.Callreel(t, append([]string{"detach"}, pidFlag(p)...)...)
+			if d.Code != 0 || !strings.Contains(d.Stdout, "text verified: true") {
+				t.Fatalf("%s, round %d: detach: code %d: %s%s", mode, i, d.Code, d.Stdout, d.Stderr)
+			}
+			if !p.Alive() {
+				t.Fatalf("%s, round %d: the target has ended: %s", mode, i, p.Stderr())
+			}
+			if left, err := leftIn(p.Pid()); err != nil || len(left) > 0 {
+				t.Fatalf("%s, round %d: left %+v, %v", mode, i, left, err)
+			}
 		}
-		t.Logf("%s: %v", mode, outcomes)
 		if counts := p.Finish(); counts["loads"] == 0 {
 			t.Errorf("%v", counts)
 		}
