@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,8 +179,23 @@ func (s *session) prepareText(c *change, closely bool) (err error) {
 	if c.layers, err = prepareLayers(s.p, patches); err != nil {
 		return err
 	}
-	c.all, err = preparePages(s.p, patches)
-	return err
+	if c.all, err = preparePages(s.p, patches); err != nil {
+		return err
+	}
+	return sameRead(c.layers, c.all)
+}
+
+// sameRead makes sure that the layers' pages were read from the same memory as all: what is looked at in the stop is all.
+func sameRead(layers [][]page, all []page) error {
+	for _, layer := range layers {
+		for i := range layer {
+			k, found := slices.BinarySearchFunc(all, layer[i].addr, func(p page, addr uint64) int { return cmp.Compare(p.addr, addr) })
+			if !found || !bytes.Equal(all[k].old, layer[i].old) {
+				return fmt.Errorf("callreel: %w: the page at %#x changes", ErrText, layer[i].addr)
+			}
+		}
+	}
+	return nil
 }
 
 // errInTheWay: a thread stood inside a site.

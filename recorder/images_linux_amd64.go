@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
@@ -193,8 +194,16 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 		return nil, nil
 	}
 	im := &image{path: m.Path, module: filepath.Base(m.Path), object: o}
-	im.file, _ = os.Stat(path) // without it, it can't be known again, and is planned anew
-	var own []process.Mapping  // of the file
+	im.file = o.FileInfo()
+	if st, ok := im.file.Sys().(*syscall.Stat_t); !ok || st.Ino != m.Inode {
+		// The way to the file leads by the mapping's address, where another library may be by now; or it is one of the file
+		// systems where stat says otherwise.
+		if now, err := p.Maps(); err != nil || !sameMapping(maps, now, m.Start) {
+			o.Close()
+			return nil, err
+		}
+	}
+	var own []process.Mapping // of the file
 	for _, x := range maps {
 		if x.Dev == m.Dev && x.Inode == m.Inode {
 			own = append(own, x)

@@ -326,7 +326,7 @@ func (im *image) isBack(p *process.Process, m *process.Mapping, maps []process.M
 		return false
 	}
 	is, err := os.Stat(path)
-	if err != nil || im.file == nil || !os.SameFile(is, im.file) || !is.ModTime().Equal(im.file.ModTime()) || is.Size() != im.file.Size() {
+	if err != nil || !os.SameFile(is, im.file) || !is.ModTime().Equal(im.file.ModTime()) || is.Size() != im.file.Size() {
 		return false
 	}
 	same, err := im.verifyText(p)

@@ -74,35 +74,33 @@ func TestLibrariesThatOthersNeedAreRecorded(t *testing.T) {
 import sys
 print("ready", flush=True)
 sys.stdin.readline()
-import _lzma, _hashlib, _bz2
+import _lzma, _bz2
 print("loaded", flush=True)
-end = False
-n = 0
 import select
+n = 0
 while not select.select([sys.stdin], [], [], 0)[0]:
     n += 1
     _lzma.LZMACompressor().compress(b"x" * 200)
     _bz2.BZ2Compressor().compress(b"x" * 200)
-    _hashlib.new("sha256", b"x").hexdigest()
 print("python rounds=%d ok" % n, flush=True)
 `
 	p := realtest.Python(t, script)
-	r := realtest.StartRecording(t, append(pidFlag(p), "-m", "l*")...)
+	r := realtest.StartRecording(t, append(pidFlag(p), "-m", "lib[clb][.zb]*")...) // libc, and what comes: liblzma, libbz2
 	p.Go()
 	p.WaitLine("loaded")
 	eventually(t, "recorded", func() bool {
 		found := map[string]bool{}
 		for _, f := range realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", r.File).Stdout).Functions {
-			for _, name := range []string{"lzma_code", "BZ2_bzCompressInit", "EVP_DigestUpdate"} {
+			for _, name := range []string{"lzma_code", "BZ2_bzCompressInit"} {
 				found[name] = found[name] || f.Name == name && f.Calls > 0
 			}
 		}
-		return len(found) == 3 && found["lzma_code"] && found["BZ2_bzCompressInit"] && found["EVP_DigestUpdate"]
+		return found["lzma_code"] && found["BZ2_bzCompressInit"]
 	})
 	s := stop(t, r)
 	wantUntouched(t, p.Pid())
 	t.Logf("%+v", s.Libraries)
-	if s.Libraries.Loaded < 3 {
+	if s.Libraries.Loaded < 2 {
 		t.Errorf("%+v", s.Libraries)
 	}
 	p.Finish()
@@ -121,8 +119,10 @@ func TestLibrariesComeAndGoWhileRecorded(t *testing.T) {
 				} else {
 					time.Sleep(3 * time.Second) // each library is there for a moment only
 				}
-				s := stop(t, r)
-				wantUntouched(t, p.Pid())
+				s := stop(t, r) // the text is verified
+				if left, err := leftIn(p.Pid()); err != nil || len(left) > 0 {
+					t.Errorf("left %+v, %v", left, err)
+				}
 				counts := p.Finish()
 				t.Logf("%d rounds, %+v", counts["loads"], s.Libraries)
 				if target == "churn" && s.Libraries.Loaded == 0 {
