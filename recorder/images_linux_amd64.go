@@ -186,6 +186,11 @@ func ownNames(p *process.Process) (exe string, names []string) {
 // openImage opens the file behind an executable mapping; nil if it isn't amd64 ELF (a JIT's cache file, say).
 func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*image, error) {
 	path, err := p.ExeFile(m)
+	if errors.Is(err, process.ErrFileGone) {
+		if now, e := p.Maps(); e == nil && !sameMapping(maps, now, m.Start) {
+			return nil, nil // a library has gone meanwhile
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
