@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -22,21 +23,21 @@ const (
 )
 
 // shareCode sizes the file of the arenas' code, which is the target's descriptor fd, and maps it here.
-func (s *session) shareCode(st *process.Stopped, fd uint64) error {
+func (s *session) shareCode(st *process.Stopped, fd uint64, arenas []*arena) error {
 	own, err := s.openMemfd(st, fd)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(own)
 	size := uint64(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		size += a.size
 	}
 	if err := unix.Ftruncate(own, int64(size)); err != nil {
 		return fmt.Errorf("callreel: memory for stubs, %d bytes: %w", size, err)
 	}
 	at := int64(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		if a.mem, err = unix.Mmap(own, at, int(a.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 			return fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.size, err)
 		}
@@ -47,9 +48,10 @@ func (s *session) shareCode(st *process.Stopped, fd uint64) error {
 
 // compiler makes probes when they are asked for.
 type compiler struct {
-	s      *session
 	memory *ring.Memory
-	known  []uint64 // a bit for each function whose probe is made; nil when there is nothing to make
+	mu     sync.Mutex // guards ranges
+	ranges []idRange  // whose arenas have their code
+	known  []uint64   // a bit for each function whose probe is made; nil when there is nothing to make
 	made   int
 	stop   atomic.Bool
 	done   chan struct{}
@@ -57,14 +59,23 @@ type compiler struct {
 
 // makeProbes begins to make probes; nothing is done for a session in which all exist.
 func (s *session) makeProbes() *compiler {
-	c := &compiler{s: s, memory: s.memory, done: make(chan struct{})}
+	c := &compiler{memory: s.memory, done: make(chan struct{})}
 	if !s.rt.Lazy {
 		close(c.done)
 		return c
 	}
 	c.known = make([]uint64, ring.MaxFunctions/64)
+	c.add(s.ranges)
 	go c.run()
 	return c
+}
+
+// add lets probes of functions be made, whose IDs are higher than those of all before. For libraries that come later it is to be
+// called before their gates are opened.
+func (c *compiler) add(ranges []idRange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ranges = append(c.ranges, ranges...)
 }
 
 // How long the compiler waits to be asked, and how long it rests, so that a target cannot keep it busy, after having been
@@ -85,11 +96,13 @@ func (c *compiler) run() {
 	for !c.stop.Load() {
 		seen := c.memory.Asked()
 		n := 0
+		c.mu.Lock()
 		c.memory.TakeAsked(func(id uint32) {
 			if c.make(id) {
 				n++
 			}
 		})
+		c.mu.Unlock()
 		if n > 0 {
 			c.made += n
 			c.memory.WakeMade()
@@ -112,7 +125,7 @@ func (c *compiler) make(id uint32) bool {
 	if id >= ring.MaxFunctions || c.known[id/64]>>(id%64)&1 != 0 {
 		return false
 	}
-	slot, a := c.s.slotOf(id)
+	slot, a := slotOf(c.ranges, id)
 	if slot == nil {
 		return false
 	}
@@ -143,18 +156,32 @@ func hurry() {
 // those in it that were called. The target's events name functions by the order in which they were chosen.
 type lateNames struct {
 	r     *recording
-	count uint32   // of functions in the reel's table
-	ids   []uint32 // the reel's, by the target's; 0 for none yet
+	count uint32 // of functions in the reel's table
 	fresh []reel.Function
+
+	mu     sync.Mutex // guards what follows
+	ids    []uint32   // the reel's, by the target's; 0 for none yet
+	ranges []idRange
 }
 
 func (r *recording) lateNames() {
-	r.names = &lateNames{r: r, ids: make([]uint32, r.result.Traced+1)}
+	r.names = &lateNames{r: r}
+	r.names.add(r.s.ranges, r.nextID)
+}
+
+// add adds the functions of ranges, whose IDs end before next.
+func (n *lateNames) add(ranges []idRange, next uint32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
+	n.ranges = append(n.ranges, ranges...)
 }
 
 // translate gives events the reel's function IDs. Events of functions that there are not are left as they are: what reads
 // reels says that it doesn't know them.
 func (n *lateNames) translate(events []reel.Event) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	next := n.count + 1
 	n.fresh = n.fresh[:0]
 	for i := range events {
@@ -164,8 +191,11 @@ func (n *lateNames) translate(events []reel.Event) error {
 			continue
 		}
 		if n.ids[id] == 0 {
+			g, k := find(n.ranges, id)
+			if g == nil {
+				continue
+			}
 			n.ids[id] = next + uint32(len(n.fresh))
-			g, k := n.r.s.find(id)
 			n.fresh = append(n.fresh, n.r.describe(g, k))
 		}
 		e.Word = n.ids[id]<<1 | e.Word&1
