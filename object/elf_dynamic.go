@@ -144,6 +144,19 @@ func (i *Image) Dependencies() []string {
 	return i.elf.dynNames(elf.DT_NEEDED)
 }
 
+// HasTextRelocations says whether the dynamic loader changes the image's code (DT_TEXTREL, DF_TEXTREL).
+func (i *Image) HasTextRelocations() bool {
+	if i.Format != ELF {
+		return false
+	}
+	for _, d := range i.elf.dynamic {
+		if d.tag == elf.DT_TEXTREL || d.tag == elf.DT_FLAGS && elf.DynFlag(d.value)&elf.DF_TEXTREL != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // SoName is the name that the image gives itself as a library (DT_SONAME,
 // LC_ID_DYLIB), or "".
 func (i *Image) SoName() string {

@@ -33,6 +33,9 @@ func OpenArch(path, arch string) (*Image, error) {
 	return i, nil
 }
 
+// FileInfo describes the file that was opened, as it was then; nil for an image that was not opened as a file.
+func (i *Image) FileInfo() os.FileInfo { return i.file }
+
 // Slices lists the architectures of a fat file; none, and no error, for any other.
 func Slices(path string) ([]Slice, error) {
 	m, err := mapPath(path)

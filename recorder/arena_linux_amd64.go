@@ -138,3 +138,25 @@ func (a *arena) compile(rt probe.Runtime) error {
 	a.code = code
 	return nil
 }
+
+// share tells each image its arena, and the patches of its own text: in the code's list islands come first, then sites, each in the
+// order of their addresses.
+func (a *arena) share() {
+	all := a.code.Patches
+	first := slices.IndexFunc(all, func(p probe.Patch) bool { return !p.Island })
+	if first < 0 {
+		first = len(all)
+	}
+	for _, im := range a.images {
+		im.arena = a
+		im.islands, im.sites = within(all[:first], im.lo, im.hi), within(all[first:], im.lo, im.hi)
+	}
+}
+
+// within is what lies from lo to before hi of patches in the order of their addresses.
+func within(patches []probe.Patch, lo, hi uint64) []probe.Patch {
+	byAddr := func(p probe.Patch, a uint64) int { return cmp.Compare(p.Addr, a) }
+	from, _ := slices.BinarySearchFunc(patches, lo, byAddr)
+	to, _ := slices.BinarySearchFunc(patches, hi, byAddr)
+	return slices.Clip(patches[from:to])
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,16 +31,38 @@ type session struct {
 	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
 	goStacks uint64          // where in the ring memory the stacks for its threads begin
 
-	maps       []process.Mapping // as they were before the sites' pages were read
+	journal    journal
+	found      []process.Mapping // in which images were looked for
 	restorers  []uint64          // see findRestorers
-	patches    []probe.Patch
-	patched    bool
-	guardTries int           // see guardRetries
-	stopped    time.Duration // that the process stood still for attaching
+	searched   []process.Mapping // in which they were looked for
+	patched    bool              // the journal says of sites that may have been written
+	running    bool              // recording is on
+	guardTries int               // see guardRetries
+	stopped    time.Duration     // that the process stood still for attaching
+
+	// mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
+	mu sync.Mutex
+}
+
+// change is sites that are to be written in one stop.
+type change struct {
+	arenas []*arena  // where they lead
+	fresh  []*arena  // of these, those whose code isn't made yet
+	ranges []idRange // of these
+	images []*image
+
+	maps   []process.Mapping // as they were before the sites' pages were read
+	layers [][]page
+	all    []page
 }
 
 // stopRetries is how often a stop is tried that found a thread where it must not be.
 const stopRetries = 20
+
+// everything is the change by which recording begins.
+func (s *session) everything() *change {
+	return &change{arenas: s.arenas, fresh: s.arenas, images: s.images}
+}
 
 // openSession checks that recording can begin at all.
 func openSession(pid int) (*session, error) {
@@ -70,53 +93,62 @@ func (s *session) close() {
 }
 
 // prepare makes the stubs and writes them, and everything else that doesn't need the process to stand.
-func (s *session) prepare() (layers [][]page, all []page, err error) {
-	for i, a := range s.arenas {
-		s.rt.Gates[i] = a.gate()
-	}
-	for _, a := range s.arenas {
+func (s *session) prepare(c *change) error {
+	for _, a := range c.fresh {
 		if err := a.compile(s.rt); err != nil {
-			return nil, nil, err
+			return err
 		}
 		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
-			return nil, nil, err
+			return err
 		}
 		if a.mem == nil { // else it is there already
 			if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
-				return nil, nil, err
+				return err
 			}
 		}
 		a.code.Bytes = nil
-		if s.patches == nil {
-			s.patches = slices.Clip(a.code.Patches)
-		} else {
-			s.patches = append(s.patches, a.code.Patches...)
+		if err := s.journal.add(&recovery{patches: a.code.Patches}); err != nil {
+			return err
 		}
+		a.share()
 	}
-	if err := s.memory.Populate(); err != nil {
-		return nil, nil, err
-	}
-	if s.golang != nil {
-		if err := s.prepareGo(); err != nil {
-			return nil, nil, err
+	s.patched = true
+	if !s.running {
+		if err := s.memory.Populate(); err != nil {
+			return err
 		}
-	}
-	rec := recovery{arenas: s.arenaSpans(), patches: s.patches}
-	if err := rec.put(s.memory.Recovery()); err != nil {
-		return nil, nil, err
+		if s.golang != nil {
+			if err := s.prepareGo(); err != nil {
+				return err
+			}
+		}
 	}
 	for try := 0; ; try++ {
-		layers, all, err = s.prepareText(try >= leftRetries)
+		err := s.prepareText(c, try >= leftRetries)
 		if libraryWent(err) && try < leftRetries {
 			time.Sleep(time.Millisecond)
 			continue
 		}
 		if err == nil {
-			s.own(all)
+			s.own(c.all)
 		}
-		s.restorers = findRestorers(s.p, s.maps, rec.inArena)
-		return layers, all, err
+		s.findRestorers(c.maps)
+		return err
 	}
+}
+
+// findRestorers looks for them where they have not been looked for before.
+func (s *session) findRestorers(maps []process.Mapping) {
+	var fresh []process.Mapping
+	for _, m := range maps {
+		if !sameMapping(s.searched, maps, m.Start) {
+			fresh = append(fresh, m)
+		}
+	}
+	s.searched = maps
+	s.restorers = append(s.restorers, findRestorers(s.p, fresh, (&recovery{arenas: spansOf(s.arenas)}).inArena)...)
+	slices.Sort(s.restorers)
+	s.restorers = slices.Compact(s.restorers)
 }
 
 // own makes the kernel give the process its own copies of the pages that are going to be written, since that takes most of
@@ -145,50 +177,60 @@ func libraryWent(err error) bool {
 
 // prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out; at the
 // last try also those that may be unloaded and can't be read as they were planned: another may be in their place.
-func (s *session) prepareText(last bool) (layers [][]page, all []page, err error) {
-	if s.maps, err = s.p.Maps(); err != nil {
-		return nil, nil, err
+func (s *session) prepareText(c *change, last bool) (err error) {
+	if c.maps, err = s.p.Maps(); err != nil {
+		return err
 	}
-	patches := s.patches
-	for _, im := range s.images {
-		if !im.loose {
+	var patches []probe.Patch
+	for i, a := range c.arenas {
+		if slices.Contains(c.arenas[:i], a) {
 			continue
 		}
-		away := slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, s.maps, m.Start) })
-		if !away && last {
-			_, _, err := prepareLayers(s.p, patchesOf(patches, im, true))
-			away = libraryWent(err)
+		var there []*image
+		for _, im := range a.images {
+			if !slices.Contains(c.images, im) || im.loose && !im.isIn(c.maps) {
+				continue
+			}
+			if im.loose && last {
+				if _, _, err := prepareLayers(s.p, im.patches()); libraryWent(err) {
+					continue
+				}
+			}
+			there = append(there, im)
 		}
-		if away {
-			patches = patchesOf(patches, im, false)
+		switch {
+		case len(there) == len(a.images) && patches == nil:
+			patches = slices.Clip(a.code.Patches) // most programs need but one arena
+		case len(there) == len(a.images):
+			patches = append(patches, a.code.Patches...)
+		default:
+			for _, im := range there {
+				patches = append(patches, im.patches()...)
+			}
 		}
 	}
 	if len(s.leftOut) > 0 {
 		patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return s.leftOut[p.ID] })
 	}
-	return prepareLayers(s.p, patches)
-}
-
-// patchesOf returns those patches that are in the image, or those that are not.
-func patchesOf(patches []probe.Patch, im *image, in bool) []probe.Patch {
-	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return (p.Addr >= im.lo && p.Addr < im.hi) != in })
+	c.layers, c.all, err = prepareLayers(s.p, patches)
+	return err
 }
 
 // errInTheWay: a thread stood inside a site.
 var errInTheWay = errors.New("a thread stands inside a site")
 
 // switchOn writes the sites while the process stands, and opens the gate.
-func (s *session) switchOn(ctx context.Context, layers [][]page, all []page) error {
+func (s *session) switchOn(ctx context.Context, c *change) (stopped time.Duration, err error) {
 	for try := 0; ; try++ {
-		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, layers, all) })
-		s.stopped += d
+		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, c) })
+		stopped += d
 		// Goroutines may not run again for long: functions that they are to go on in are left out.
 		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < stopRetries {
 			for _, id := range pe.ids {
 				s.leftOut[id] = true
 			}
-			if layers, all, err = s.prepareText(false); err != nil {
-				return err
+			if err := s.prepareText(c, false); err != nil {
+				return stopped, err
 			}
 			continue
 		}
@@ -197,12 +239,12 @@ func (s *session) switchOn(ctx context.Context, layers [][]page, all []page) err
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
-		return err
+		return stopped, err
 	}
 }
 
 // onIn does switchOn's work in a process that stands.
-func (s *session) onIn(st *process.Stopped, layers [][]page, all []page) error {
+func (s *session) onIn(st *process.Stopped, c *change) error {
 	maps, err := s.p.Maps()
 	if err != nil {
 		return err
@@ -210,8 +252,11 @@ func (s *session) onIn(st *process.Stopped, layers [][]page, all []page) error {
 	if m := ringMapping(maps); m == nil || m.Start != s.rt.Ring {
 		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
 	}
+	if s.memory.Sandboxed() { // a guard may have gone through the list of gates already
+		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.p.Pid(), ErrRefused)
+	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
-	all = sameMemory(all, s.maps, maps)
+	all := sameMemory(c.all, c.maps, maps)
 	other, err := changed(s.p, all, maps, s.loose)
 	if err != nil {
 		return err
@@ -220,17 +265,19 @@ func (s *session) onIn(st *process.Stopped, layers [][]page, all []page) error {
 	if err := checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
 		return err
 	}
-	s.mapChunks(st)
-	if err := s.clearSites(st, maps, all); err != nil {
+	if !s.running {
+		s.mapChunks(st)
+	}
+	if err := s.clearSites(st, maps, all, c.arenas); err != nil {
 		return err
 	}
-	s.patched = true
-	for _, layer := range layers {
-		if err := writePages(s.p, without(sameMemory(layer, s.maps, maps), maps, other), newSide); err != nil {
+	for _, layer := range c.layers {
+		if err := writePages(s.p, without(sameMemory(layer, c.maps, maps), maps, other), newSide); err != nil {
 			return err
 		}
 	}
-	return s.gate(s.rt.Ring + ring.SlotsOff)
+	s.running = true
+	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
 }
 
 // maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile: 16 MiB are some 2 ms. The
@@ -249,7 +296,7 @@ func (s *session) mapChunks(st *process.Stopped) {
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
 // had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
 // where sites are not written, another library's code may stand.
-func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page) error {
+func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page, arenas []*arena) error {
 	written := map[uint64]bool{} // starts of mappings
 	for i := range pages {
 		if m := mappingAt(maps, pages[i].addr); m != nil {
@@ -261,7 +308,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 		if m == nil || !written[m.Start] {
 			return nil
 		}
-		for _, a := range s.arenas {
+		for _, a := range arenas {
 			if id, in := a.code.InsideOf(pc); in && !s.leftOut[id] {
 				return a.code
 			}
@@ -278,7 +325,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 		if err != nil {
 			return err
 		}
-		if s.insideGuarded(regs) && s.guardTries < guardRetries {
+		if insideGuarded(regs, arenas) && s.guardTries < guardRetries {
 			s.guardTries++
 			return fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
 		}
@@ -321,11 +368,11 @@ const guardRetries = 8
 
 // insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
 // to restrict its system calls with nobody to notice. One that stands in a system call has made it.
-func (s *session) insideGuarded(regs *process.Regs) bool {
+func insideGuarded(regs *process.Regs, arenas []*arena) bool {
 	if int64(regs.Orig_rax) >= 0 {
 		return false
 	}
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		for i := range a.fns {
 			f := &a.fns[i]
 			if at := f.Addr + f.Slide; f.Guard != probe.GuardNone && regs.Rip > at && regs.Rip-at < f.Size {
@@ -338,7 +385,13 @@ func (s *session) insideGuarded(regs *process.Regs) bool {
 
 // gate opens all gates with the address of the slots, or closes them with 0.
 func (s *session) gate(v uint64) error {
-	for _, a := range s.arenas {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gates(s.arenas, v)
+}
+
+func (s *session) gates(arenas []*arena, v uint64) error {
+	for _, a := range arenas {
 		if err := s.writeWord(a.gate(), v); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 				for _, lazy := range []bool{false, true} {
 					a := &arena{fns: all[from : from+n], base: slide + 1<<28}
 					a.bound()
-					if err := a.compile(probe.Runtime{Ring: 1 << 40, Lazy: lazy, Gates: []uint64{a.gate()}}); err != nil {
+					if err := a.compile(probe.Runtime{Ring: 1 << 40, Lazy: lazy}); err != nil {
 						t.Fatalf("%s, %d functions from %s on: %v", name, n, all[from].Name, err)
 					}
 					if n == len(all) {

@@ -61,11 +61,11 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := r.s.roomIn(st, r.set); err != nil {
 		return err
 	}
-	layers, all, err := r.s.prepare()
-	if err != nil {
+	c := r.s.everything()
+	if err := r.s.prepare(c); err != nil {
 		return err
 	}
-	if err := r.s.onIn(st, layers, all); err != nil {
+	if err := r.s.onIn(st, c); err != nil {
 		return err
 	}
 	return r.create()

@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -81,26 +83,68 @@ type undoWork struct {
 }
 
 func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
-	w := &undoWork{p: p, r: r, hops: map[uint64]bool{}, hosted: map[uint64]uint64{}}
-	islands, sites := split(r.patches)
-	w.islands, w.sites = islands, sites
-	for _, i := range islands {
-		w.hops[i.Addr] = true
-	}
-	for i := range sites {
-		if s := &sites[i]; s.Hosted && len(s.New()) == 5 {
-			w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
-		}
-	}
+	w := &undoWork{p: p, r: r}
+	w.islands, w.sites = split(r.patches)
 	var err error
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
-	if w.pages, w.foreign, err = restorePages(p, w.maps, sites); err != nil {
+	if w.pages, w.foreign, err = restorePages(p, w.maps, w.sites); err != nil {
 		return nil, err
 	}
 	w.restorers = findRestorers(p, w.maps, r.inArena)
 	return w, nil
+}
+
+// findIslands finds out which islands are there. Where a library was may be code of another by now.
+func (w *undoWork) findIslands(maps []process.Mapping) error {
+	w.hops, w.hosted = map[uint64]bool{}, map[uint64]uint64{}
+	there, err := w.there(maps, w.islands)
+	for _, i := range there {
+		w.hops[i.Addr] = true
+	}
+	if err != nil {
+		return err
+	}
+	var hosted []probe.Patch
+	for i := range w.sites {
+		if s := &w.sites[i]; s.Hosted && len(s.New()) == 5 {
+			hosted = append(hosted, *s)
+		}
+	}
+	hosted, err = w.there(maps, hosted)
+	for i := range hosted {
+		s := &hosted[i]
+		w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
+	}
+	return err
+}
+
+// there leaves out patches of libraries that may have gone, where they are not in place.
+func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe.Patch, error) {
+	at := map[uint64]*page{}
+	var pages []page
+	for i := range patches {
+		addr := patches[i].Addr &^ (pageSize - 1)
+		if m := mappingAt(maps, addr); at[addr] == nil && w.loose(addr) && m != nil && m.Perm&process.PermExec != 0 {
+			at[addr] = &page{}
+			pages = append(pages, page{addr: addr, old: make([]byte, pageSize)})
+		}
+	}
+	slices.SortFunc(pages, func(a, b page) int { return cmp.Compare(a.addr, b.addr) })
+	if err := readPages(w.p, pages); err != nil {
+		return nil, err
+	}
+	for i := range pages {
+		at[pages[i].addr] = &pages[i]
+	}
+	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
+		if !w.loose(p.Addr) {
+			return false
+		}
+		pg, off := at[p.Addr&^(pageSize-1)], p.Addr&(pageSize-1)
+		return pg == nil || crosses(&p) || !bytes.Equal(pg.old[off:][:len(p.New())], p.New())
+	}), nil
 }
 
 // in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
@@ -123,6 +167,9 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		if pages, w.foreign, err = restorePages(w.p, maps, w.sites); err != nil {
 			return "", err
 		}
+	}
+	if err := w.findIslands(maps); err != nil {
+		return "", err
 	}
 	if left, err := w.leaveHosted(st, maps); err != nil || left != "" {
 		return left, err
@@ -289,12 +336,18 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 }
 
 func (s *session) recovery() *recovery {
-	r := &recovery{patches: s.patches, golang: s.golang != nil}
+	r := &recovery{arenas: spansOf(s.arenas), golang: s.golang != nil}
 	if !s.patched {
-		r.patches = nil
+		return r
 	}
 	for _, a := range s.arenas {
-		r.arenas = append(r.arenas, span{a.base, a.size + pageSize})
+		switch {
+		case a.code == nil: // it came to nothing
+		case r.patches == nil:
+			r.patches = slices.Clip(a.code.Patches)
+		default:
+			r.patches = append(r.patches, a.code.Patches...)
+		}
 	}
 	return r
 }
@@ -350,16 +403,13 @@ func findLeft(p *process.Process) (*left, error) {
 	l.inherited = int(le.Uint32(hdr[ring.HdrTargetPID:])) != p.Pid()
 	off, size := le.Uint64(hdr[ring.HdrRecoveryOff:]), le.Uint64(hdr[ring.HdrRecoverySize:])
 	if off > l.size || size > l.size-off {
-		return nil, fmt.Errorf("callreel: process %d: the recovery record at %#x lies outside the ring memory", p.Pid(), off)
+		return nil, fmt.Errorf("callreel: process %d: the recovery records at %#x lie outside the ring memory", p.Pid(), off)
 	}
-	buf := make([]byte, size)
-	if _, err := p.ReadAt(buf, l.base+off); err != nil {
-		return nil, err
-	}
-	l.recovery, err = parseRecovery(buf)
-	if errors.Is(err, errNoRecovery) {
-		l.recovery, err = &recovery{}, nil // it died before it changed text
-	}
+	// None at all: it died before it changed text.
+	l.recovery, err = readRecovery(size, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.base+off+at)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,7 +147,10 @@ const longSilence = 20 * time.Second
 func (d *drain) reopen(silent time.Duration) error {
 	s := d.r.s
 	var word [8]byte
-	for _, a := range s.arenas {
+	s.mu.Lock()
+	arenas := slices.Clone(s.arenas)
+	s.mu.Unlock()
+	for _, a := range arenas {
 		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
 			return nil // it has ended, which housekeeping notices
 		}
@@ -206,6 +210,8 @@ func (d *drain) progress(now time.Time) {
 		return
 	}
 	t := d.drainer.Totals()
+	d.r.noticeMu.Lock()
+	defer d.r.noticeMu.Unlock()
 	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.w.Stats().Bytes, Threads: t.Threads})
 }
 

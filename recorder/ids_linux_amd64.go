@@ -39,21 +39,21 @@ func (a *arena) take() []idRange {
 	return ranges
 }
 
-// find returns the range that has an ID, and the ID's index in it; nil if none has.
-func (s *session) find(id uint32) (g *idRange, k uint32) {
-	i, found := slices.BinarySearchFunc(s.ranges, id, func(g idRange, id uint32) int { return cmp.Compare(g.first, id) })
+// find returns which of ranges in the order of their IDs has an ID, and the ID's index in it; nil if none has.
+func find(ranges []idRange, id uint32) (g *idRange, k uint32) {
+	i, found := slices.BinarySearchFunc(ranges, id, func(g idRange, id uint32) int { return cmp.Compare(g.first, id) })
 	if !found {
 		i--
 	}
-	if i < 0 || id-s.ranges[i].first >= s.ranges[i].count {
+	if i < 0 || id-ranges[i].first >= ranges[i].count {
 		return nil, 0
 	}
-	return &s.ranges[i], id - s.ranges[i].first
+	return &ranges[i], id - ranges[i].first
 }
 
 // slotOf returns the slot of the function with that ID, and its arena; nil if there is none.
-func (s *session) slotOf(id uint32) (*probe.Slot, *arena) {
-	g, k := s.find(id)
+func slotOf(ranges []idRange, id uint32) (*probe.Slot, *arena) {
+	g, k := find(ranges, id)
 	if g == nil {
 		return nil, nil
 	}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
@@ -25,31 +27,44 @@ type image struct {
 	lo, hi uint64 // addresses it occupies
 	text   []process.Mapping
 	loose  bool // it may be unloaded
+	gone   bool // it has been
+	// attempts are how often it was tried to probe it again after it had gone; file and arena are for that.
+	attempts int
+	file     os.FileInfo
+	arena    *arena
 	// unchosen says that none of its functions is traced: it is there for its guards.
 	unchosen bool
 	// traced are its functions that are recorded, their IDs from first on, until an arena has them; guarded are those that
 	// are only guarded.
 	traced, guarded []probe.Selected
 	first           uint32
+	// islands and sites are its patches, once the code that they lead to is made.
+	islands, sites []probe.Patch
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
 }
 
+// isIn says whether its text is where it was when it was opened.
+func (im *image) isIn(maps []process.Mapping) bool {
+	return !slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, maps, m.Start) })
+}
+
+// patches are all its patches, islands first.
+func (im *image) patches() []probe.Patch { return slices.Concat(im.islands, im.sites) }
+
 func (im *image) close() { im.object.Close() }
 
 // findImages opens every ELF file that has executable pages mapped, and plans those whose module is chosen; with guards also
-// those that define a function to be guarded.
-func findImages(ctx context.Context, p *process.Process, ch *chooser, guards bool) ([]*image, error) {
-	maps, err := p.Maps()
-	if err != nil {
-		return nil, err
+// those that define a function to be guarded. maps is where it has looked.
+func findImages(ctx context.Context, p *process.Process, ch *chooser, guards bool) (images []*image, maps []process.Mapping, err error) {
+	if maps, err = p.Maps(); err != nil {
+		return nil, nil, err
 	}
-	var images []*image
-	fail := func(err error) ([]*image, error) {
+	fail := func(err error) ([]*image, []process.Mapping, error) {
 		for _, im := range images {
 			im.close()
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	exe, own := ownNames(p)
 	type file struct{ dev, inode uint64 }
@@ -82,7 +97,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 		images = append(images, im)
 	}
 	markLoose(images, exe)
-	return images, nil
+	return images, maps, nil
 }
 
 // planned opens the file behind an executable mapping and plans it; nil if it can't be probed at all.
@@ -179,6 +194,11 @@ func ownNames(p *process.Process) (exe string, names []string) {
 // openImage opens the file behind an executable mapping; nil if it isn't amd64 ELF (a JIT's cache file, say).
 func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*image, error) {
 	path, err := p.ExeFile(m)
+	if errors.Is(err, process.ErrFileGone) {
+		if now, e := p.Maps(); e == nil && !sameMapping(maps, now, m.Start) {
+			return nil, nil // a library has gone meanwhile
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +207,15 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 		return nil, nil
 	}
 	im := &image{path: m.Path, module: filepath.Base(m.Path), object: o}
+	im.file = o.FileInfo()
+	if st, ok := im.file.Sys().(*syscall.Stat_t); !ok || st.Ino != m.Inode {
+		// The way to the file leads by the mapping's address, where another library may be by now; or it is one of the file
+		// systems where stat says otherwise.
+		if now, err := p.Maps(); err != nil || !sameMapping(maps, now, m.Start) {
+			o.Close()
+			return nil, err
+		}
+	}
 	var own []process.Mapping // of the file
 	for _, x := range maps {
 		if x.Dev == m.Dev && x.Inode == m.Inode {
@@ -369,7 +398,7 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) ([]Function, err
 	}
 	defer p.Close()
 	ch := newChooser(&c)
-	images, err := findImages(ctx, p, ch, false)
+	images, _, err := findImages(ctx, p, ch, false)
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,14 @@ package recorder
 import (
 	"fmt"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -21,21 +23,21 @@ const (
 )
 
 // shareCode sizes the file of the arenas' code, which is the target's descriptor fd, and maps it here.
-func (s *session) shareCode(st *process.Stopped, fd uint64) error {
+func (s *session) shareCode(st *process.Stopped, fd uint64, arenas []*arena) error {
 	own, err := s.openMemfd(st, fd)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(own)
 	size := uint64(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		size += a.size
 	}
 	if err := unix.Ftruncate(own, int64(size)); err != nil {
 		return fmt.Errorf("callreel: memory for stubs, %d bytes: %w", size, err)
 	}
 	at := int64(0)
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		if a.mem, err = unix.Mmap(own, at, int(a.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 			return fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.size, err)
 		}
@@ -46,31 +48,39 @@ func (s *session) shareCode(st *process.Stopped, fd uint64) error {
 
 // compiler makes probes when they are asked for. No thread waits for that, so it is done in the rounds of the drain.
 type compiler struct {
-	s     *session
-	known []uint64 // a bit for each function whose probe is made; nil when there is nothing to make
-	seen  uint64   // how often probes had been asked for
-	made  int
+	memory *ring.Memory
+	mu     sync.Mutex // guards what follows
+	ranges []idRange  // whose arenas have their code
+	known  []uint64   // a bit for each function whose probe is made; empty when there is nothing to make
+	seen   uint64     // how often probes had been asked for
+	made   int
 }
 
 // makeProbes begins to make probes; nothing is done for a session in which all exist.
 func (s *session) makeProbes() *compiler {
-	c := &compiler{s: s}
+	c := &compiler{memory: s.memory}
 	if s.rt.Lazy {
-		last := uint32(0)
-		for _, g := range s.ranges {
-			last = max(last, g.first+g.count-1)
-		}
-		c.known = make([]uint64, last/64+1)
+		c.add(s.ranges)
 	}
 	return c
 }
 
+// add lets probes of functions be made, whose IDs are higher than those of all before. For libraries that come later it is to be
+// called before their gates are opened.
+func (c *compiler) add(ranges []idRange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ranges = append(c.ranges, ranges...)
+	for i := range ranges {
+		last := ranges[i].first + ranges[i].count - 1
+		c.known = append(c.known, make([]uint64, max(int(last/64)+1-len(c.known), 0))...)
+	}
+}
+
 // round makes the probes that have been asked for since the last.
 func (c *compiler) round() {
-	if c.known == nil {
-		return
-	}
-	if asked := c.s.memory.Asked(); asked != c.seen {
+	// Before the bits are looked at, which are set before it changes.
+	if asked := c.memory.Asked(); asked != c.seen {
 		c.seen = asked
 		c.all()
 	}
@@ -78,17 +88,18 @@ func (c *compiler) round() {
 
 // all makes all probes that have been asked for. The target may have asked for whatever it likes.
 func (c *compiler) all() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i, known := range c.known {
-		asked := c.s.memory.AskedWord(i) &^ known
-		for set := asked; set != 0; set &= set - 1 {
-			slot, a := c.s.slotOf(uint32(64*i + bits.TrailingZeros64(set)))
+		for set := c.memory.AskedWord(i) &^ known; set != 0; set &= set - 1 {
+			slot, a := slotOf(c.ranges, uint32(64*i+bits.TrailingZeros64(set)))
 			if slot == nil {
 				continue
 			}
 			atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
+			c.known[i] |= set & -set
 			c.made++
 		}
-		c.known[i] |= asked
 	}
 }
 
@@ -96,18 +107,32 @@ func (c *compiler) all() {
 // those in it that were called. The target's events name functions by the order in which they were chosen.
 type lateNames struct {
 	r     *recording
-	count uint32   // of functions in the reel's table
-	ids   []uint32 // the reel's, by the target's; 0 for none yet
+	count uint32 // of functions in the reel's table
 	fresh []reel.Function
+
+	mu     sync.Mutex // guards what follows
+	ids    []uint32   // the reel's, by the target's; 0 for none yet
+	ranges []idRange
 }
 
 func (r *recording) lateNames() {
-	r.names = &lateNames{r: r, ids: make([]uint32, r.result.Traced+1)}
+	r.names = &lateNames{r: r}
+	r.names.add(r.s.ranges, r.nextID)
+}
+
+// add adds the functions of ranges, whose IDs end before next.
+func (n *lateNames) add(ranges []idRange, next uint32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
+	n.ranges = append(n.ranges, ranges...)
 }
 
 // translate gives events the reel's function IDs. Events of functions that there are not are left as they are: what reads
 // reels says that it doesn't know them.
 func (n *lateNames) translate(events []reel.Event) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	next := n.count + 1
 	n.fresh = n.fresh[:0]
 	for i := range events {
@@ -117,8 +142,11 @@ func (n *lateNames) translate(events []reel.Event) error {
 			continue
 		}
 		if n.ids[id] == 0 {
+			g, k := find(n.ranges, id)
+			if g == nil {
+				continue
+			}
 			n.ids[id] = next + uint32(len(n.fresh))
-			g, k := n.r.s.find(id)
 			n.fresh = append(n.fresh, n.r.describe(g, k))
 		}
 		e.Word = n.ids[id]<<1 | e.Word&1

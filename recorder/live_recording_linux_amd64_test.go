@@ -18,6 +18,12 @@ type summary struct {
 	Torn      int64  `json:"torn_events"`
 	Ended     bool   `json:"ended"`
 	Left      string `json:"left"`
+	Libraries struct {
+		Loaded    int     `json:"loaded"`
+		Unloaded  int     `json:"unloaded"`
+		Stops     int     `json:"stops"`
+		LongestMS float64 `json:"longest_stop_ms"`
+	} `json:"libraries"`
 }
 
 // report is all that `report --json` says.

@@ -34,7 +34,8 @@ type Options struct {
 
 	// Tool names the program and its version for the reel.
 	Tool string
-	// Notice is told what the user should know as it happens; nil if nobody wants to.
+	// Notice is told what the user should know as it happens; nil if nobody wants to. It and Progress are called by
+	// several goroutines, but one at a time.
 	Notice func(format string, args ...any)
 	// Progress is called some times a second while recording; nil if nobody wants to.
 	Progress func(Progress)
@@ -80,6 +81,8 @@ type Result struct {
 	Bytes     int64  // of the reel
 	Threads   int
 
+	Libraries Libraries // that came and went while recording
+
 	AttachStop   time.Duration // that the target stood still
 	DetachStop   time.Duration
 	TextVerified bool   // after detaching the text is the files', byte for byte; true for a process that has ended
@@ -89,4 +92,13 @@ type Result struct {
 
 	// ExitCode is the command's own, or 128+signal.
 	ExitCode int
+}
+
+// Libraries is what came and went while recording.
+type Libraries struct {
+	Loaded   int // times that a library's functions were probed
+	Unloaded int // times that a probed library was found gone
+	Stops    int // that this took
+	// Stopped is how long the process stood still for all of it, Longest the longest stop.
+	Stopped, Longest time.Duration
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,8 +31,11 @@ type recording struct {
 	clock  calibration
 	base   reel.Clock // see startClock
 	result Result
+	nextID uint32 // of functions
 	images map[*image]reel.ImageID
-	names  *lateNames // nil if all functions are in the reel's table from the beginning
+	// noticeMu lets one notice, or word of progress, out at a time.
+	noticeMu sync.Mutex
+	names    *lateNames // nil if all functions are in the reel's table from the beginning
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -128,6 +132,8 @@ func (r *recording) clearLeft(ctx context.Context) error {
 }
 
 func (r *recording) notice(format string, args ...any) {
+	r.noticeMu.Lock()
+	defer r.noticeMu.Unlock()
 	if r.opt.Notice != nil {
 		r.opt.Notice(format, args...)
 	}
@@ -136,40 +142,23 @@ func (r *recording) notice(format string, args ...any) {
 // choose plans the process's images and groups what is chosen into arenas.
 func (r *recording) choose(ctx context.Context) error {
 	ch := newChooser(&r.opt.Choice)
-	images, err := findImages(ctx, r.s.p, ch, true)
+	images, maps, err := findImages(ctx, r.s.p, ch, true)
 	if err != nil {
 		return err
 	}
+	r.s.found = maps
 	r.s.images = images
 	r.result.Refused = map[string]int{}
-	id := uint32(1)
+	r.nextID = 1
 	var with []*image
 	for _, im := range images {
-		im.first = id
-		if !im.unchosen {
-			im.traced = make([]probe.Selected, 0, len(im.plan))
-		}
-		for i := range im.plan {
-			f := &im.plan[i]
-			if im.unchosen || !ch.function(f.Names(), f.Size) {
-				im.guarded = append(im.guarded, guardOf(im, f)...)
-				continue
-			}
-			r.result.Seen++
-			if f.Tier == probe.TierNone {
-				r.result.Refused[f.Reason.String()]++
-				im.guarded = append(im.guarded, guardOf(im, f)...)
-				continue
-			}
-			im.traced = append(im.traced, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
-			id++
-		}
-		im.unchosen = len(im.traced) == 0
-		if !im.unchosen || len(im.guarded) > 0 {
+		n := im.pick(ch, r.nextID)
+		r.nextID += uint32(n.traced)
+		r.count(n)
+		if len(im.traced)+len(im.guarded) > 0 {
 			with = append(with, im)
 		}
 	}
-	r.result.Traced = int(id - 1)
 	if err := ch.unmatched(); err != nil {
 		return err
 	}
@@ -182,13 +171,53 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.s.arenas = groupImages(with)
-	r.s.rt.Gates = make([]uint64, len(r.s.arenas))
 	for _, a := range r.s.arenas {
 		r.s.ranges = append(r.s.ranges, a.take()...)
 		a.bound()
 	}
 	slices.SortFunc(r.s.ranges, func(a, b idRange) int { return cmp.Compare(a.first, b.first) })
 	return r.setup()
+}
+
+// picked counts what pick has done.
+type picked struct {
+	seen, traced int
+	refused      map[string]int
+}
+
+// pick takes the functions that are chosen, with IDs from id on, and those to be guarded.
+func (im *image) pick(ch *chooser, id uint32) picked {
+	n := picked{refused: map[string]int{}}
+	im.first = id
+	if !im.unchosen {
+		im.traced = make([]probe.Selected, 0, len(im.plan))
+	}
+	for i := range im.plan {
+		f := &im.plan[i]
+		if im.unchosen || !ch.function(f.Names(), f.Size) {
+			im.guarded = append(im.guarded, guardOf(im, f)...)
+			continue
+		}
+		n.seen++
+		if f.Tier == probe.TierNone {
+			n.refused[f.Reason.String()]++
+			im.guarded = append(im.guarded, guardOf(im, f)...)
+			continue
+		}
+		im.traced = append(im.traced, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
+		id++
+	}
+	n.traced = len(im.traced)
+	im.unchosen = n.traced == 0
+	return n
+}
+
+func (r *recording) count(n picked) {
+	r.result.Seen += n.seen
+	r.result.Traced += n.traced
+	for why, k := range n.refused {
+		r.result.Refused[why] += k
+	}
 }
 
 // lazy says whether probes are made on the first call.
@@ -253,7 +282,7 @@ func (r *recording) setup() error {
 	if err != nil {
 		return fmt.Errorf("callreel: %w", err)
 	}
-	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), patches),
+	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery,
 		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
 	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
 	if r.s.golang != nil {
@@ -289,35 +318,45 @@ func (r *recording) create() error {
 			if im.unchosen {
 				continue
 			}
-			id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
-			if err != nil {
+			if err := r.addImage(im); err != nil {
 				return errors.Join(err, r.abandon())
 			}
-			r.images[im] = id
 		}
 	}
 	if r.s.rt.Lazy {
 		r.lateNames()
 		return nil
 	}
-	if err := r.addFunctions(); err != nil {
+	if err := r.addFunctions(r.s.ranges, 1); err != nil {
 		return errors.Join(err, r.abandon())
 	}
 	return nil
 }
 
-// addFunctions writes the function table in the order of the IDs.
-func (r *recording) addFunctions() error {
-	table := make([]reel.Function, 0, r.result.Traced)
-	for i := range r.s.ranges {
-		g := &r.s.ranges[i]
+// addImage adds an image to the reel.
+func (r *recording) addImage(im *image) error {
+	id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
+	if err != nil {
+		return err
+	}
+	r.s.mu.Lock()
+	r.images[im] = id
+	r.s.mu.Unlock()
+	return nil
+}
+
+// addFunctions writes the functions of ranges, with IDs from first on, into the reel's table, in the order of the IDs.
+func (r *recording) addFunctions(ranges []idRange, first uint32) error {
+	var table []reel.Function
+	for i := range ranges {
+		g := &ranges[i]
 		for k := range g.count {
 			table = append(table, r.describe(g, k))
 		}
 	}
-	first, err := r.w.AddFunctions(table)
-	if err == nil && first != 1 {
-		err = fmt.Errorf("callreel: the reel's first function is %d", first)
+	got, err := r.w.AddFunctions(table)
+	if err == nil && got != first {
+		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", got, first)
 	}
 	return err
 }
@@ -325,6 +364,8 @@ func (r *recording) addFunctions() error {
 // describe is what the reel's table says of a range's k-th function.
 func (r *recording) describe(g *idRange, k uint32) reel.Function {
 	f := &g.arena.fns[g.at+int(k)]
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	return reel.Function{Name: f.Name, Image: r.images[g.image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 }
 
@@ -345,9 +386,12 @@ func (r *recording) attach(ctx context.Context) error {
 	if err := r.s.makeRoom(ctx, r.set); err != nil {
 		return err
 	}
-	layers, all, err := r.s.prepare()
+	c := r.s.everything()
+	err := r.s.prepare(c)
 	if err == nil {
-		err = r.s.switchOn(ctx, layers, all)
+		var d time.Duration
+		d, err = r.s.switchOn(ctx, c)
+		r.s.stopped += d
 	}
 	if err != nil {
 		u, e := r.s.detach(context.WithoutCancel(ctx))
@@ -368,7 +412,9 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	r.countLeftOut()
 	d := r.newDrain()
+	libraries := r.watchLibraries(ctx, d.making)
 	err := d.loop(ctx)
+	r.result.Libraries = libraries.end()
 	// What follows must be done whatever has ended the recording.
 	u, derr := r.s.detach(context.WithoutCancel(ctx))
 	if derr != nil {

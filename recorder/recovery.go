@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// recovery is what it takes to undo a recording without the recorder that made it. It stands in the ring memory before
-// the first byte of text changes.
+// recovery is what it takes to undo a recording without the recorder that made it: a list of records in the ring memory. What is
+// to be mapped, and what is to be changed, is added before the first byte of it is, and never taken back. A record of a library that
+// has gone, or gone and come back as it was, does no harm: only bytes that are exactly the new ones are ever restored. And forked children
+// read the same list: one may still have the library.
 //
-// Layout, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
-// then per arena base, size of its code (u64 each); then per patch address u64, old bytes [5], new bytes [5], length u8, kind u8 (0, patchIsland or patchHosted),
-// level u8, three bytes of zero.
+// Layout of a record, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
+// then per arena base, size of its code (u64 each); then per patch address u64, old bytes [5], new bytes [5], length u8, kind u8
+// (0, patchIsland or patchHosted), level u8, three bytes of zero. The next record follows. The magic is stored last.
 type recovery struct {
 	arenas  []span
 	patches []probe.Patch
@@ -38,11 +42,33 @@ func recoverySize(arenas, patches int) uint64 {
 	return recoveryHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch
 }
 
-// put writes the record; buf must be large enough.
-func (r *recovery) put(buf []byte) error {
-	if uint64(len(buf)) < recoverySize(len(r.arenas), len(r.patches)) {
-		return fmt.Errorf("callreel: recovery record of %d patches doesn't fit %d bytes", len(r.patches), len(buf))
+// errRecoveryFull: there is no room for another record.
+var errRecoveryFull = errors.New("callreel: no room is left to note what would have to be undone")
+
+// journal adds records to a space that is all zero.
+type journal struct {
+	space []byte // its address is a multiple of 8
+	used  uint64
+}
+
+// add writes a record.
+func (j *journal) add(r *recovery) error {
+	size := recoverySize(len(r.arenas), len(r.patches))
+	if uint64(len(j.space))-j.used < size {
+		return fmt.Errorf("%w (%d patches)", errRecoveryFull, len(r.patches))
 	}
+	buf := j.space[j.used:][:size]
+	if err := r.put(buf); err != nil {
+		return err
+	}
+	j.used += size
+	// Whoever looks while we are killed sees a whole record, or none.
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(unsafe.SliceData(buf))), recoveryMagic)
+	return nil
+}
+
+// put writes all of a record but its magic; buf has its size.
+func (r *recovery) put(buf []byte) error {
 	le := binary.LittleEndian
 	at := recoveryHeader
 	for _, a := range r.arenas {
@@ -71,23 +97,64 @@ func (r *recovery) put(buf []byte) error {
 	le.PutUint32(buf[16:], uint32(len(r.arenas)))
 	le.PutUint32(buf[20:], uint32(len(r.patches)))
 	le.PutUint32(buf[8:], crc32.Checksum(buf[12:at], crc32.MakeTable(crc32.Castagnoli)))
-	le.PutUint64(buf, recoveryMagic)
 	return nil
 }
 
 var errNoRecovery = errors.New("no recovery record")
 
+// readRecovery reads the records in a space of that many bytes, of which read gives pieces, and puts them together. Only what
+// holds records is read: reading the rest would give it pages.
+func readRecovery(size uint64, read func(buf []byte, off uint64) error) (*recovery, error) {
+	all := &recovery{}
+	head := make([]byte, recoveryHeader)
+	for off := uint64(0); off+recoveryHeader <= size; {
+		if err := read(head, off); err != nil {
+			return nil, err
+		}
+		need, err := recordSize(head)
+		if errors.Is(err, errNoRecovery) {
+			break
+		}
+		if err == nil && need > size-off {
+			err = fmt.Errorf("recovery record at offset %d says that it has %d bytes, more than there are", off, need)
+		}
+		if err != nil {
+			return nil, err
+		}
+		buf := make([]byte, need)
+		if err := read(buf, off); err != nil {
+			return nil, err
+		}
+		r, err := parseRecovery(buf)
+		if err != nil {
+			return nil, err
+		}
+		all.arenas, all.patches = append(all.arenas, r.arenas...), append(all.patches, r.patches...)
+		off += need
+	}
+	return all, nil
+}
+
+// recordSize is the size of the record that begins with head.
+func recordSize(head []byte) (uint64, error) {
+	le := binary.LittleEndian
+	if len(head) < recoveryHeader || le.Uint64(head) != recoveryMagic {
+		return 0, errNoRecovery
+	}
+	if v := le.Uint32(head[12:]); v != recoveryVersion {
+		return 0, fmt.Errorf("recovery record of version %d, this callreel knows %d", v, recoveryVersion)
+	}
+	return recoverySize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:]))), nil
+}
+
 // parseRecovery reads a record that a target had in its memory, so nothing in it is trusted.
 func parseRecovery(buf []byte) (*recovery, error) {
+	size, err := recordSize(buf)
+	if err != nil {
+		return nil, err
+	}
 	le := binary.LittleEndian
-	if len(buf) < recoveryHeader || le.Uint64(buf) != recoveryMagic {
-		return nil, errNoRecovery
-	}
-	if v := le.Uint32(buf[12:]); v != recoveryVersion {
-		return nil, fmt.Errorf("recovery record of version %d, this callreel knows %d", v, recoveryVersion)
-	}
 	na, np := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:]))
-	size := recoverySize(na, np)
 	if size > uint64(len(buf)) {
 		return nil, fmt.Errorf("recovery record says %d arenas and %d patches, more than its %d bytes hold", na, np, len(buf))
 	}
@@ -123,3 +190,6 @@ func (r *recovery) inArena(addr uint64) bool {
 	}
 	return false
 }
+
+// lateRecovery is room for the records of libraries that come while recording, 2 M patches. Only the pages in use exist.
+const lateRecovery = 64 << 20

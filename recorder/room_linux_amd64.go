@@ -52,15 +52,22 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if err != nil {
 		return err
 	}
-	for i, a := range s.arenas {
-		if err := a.place(maps, s.arenas[:i]); err != nil {
-			return err
-		}
+	if err := placeAll(s.arenas, maps); err != nil {
+		return err
 	}
 	if err := s.checkClock(st); err != nil {
 		return err
 	}
 	return s.mapAll(st, set)
+}
+
+func placeAll(arenas []*arena, maps []process.Mapping) error {
+	for i, a := range arenas {
+		if err := a.place(maps, arenas[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkClock makes sure that code in the arena may read the time-stamp counter: a process can give that up (PR_SET_TSC),
@@ -122,28 +129,10 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if err := s.initMemory(st, fd, set); err != nil {
 		return err
 	}
-	code := noFile
-	if s.rt.Lazy {
-		if code, err = s.memfd(st, codeName, execMemfd); err != nil {
-			return err
-		}
-		closeCode := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{code}}
-		defer func() {
-			_, e := st.SyscallBatch([]process.Call{closeCode})
-			err = errors.Join(err, e)
-		}()
-		if err := s.shareCode(st, code); err != nil {
-			return err
-		}
-	}
-	at := uint64(0)
-	for _, a := range s.arenas {
-		mapped, err := s.mapArena(st, a, code, at)
-		undo = append(undo, mapped...)
-		if err != nil {
-			return err
-		}
-		at += a.size
+	mapped, err := s.mapArenas(st, s.arenas)
+	undo = append(undo, mapped...)
+	if err != nil {
+		return err
 	}
 	if s.rt.Ring, err = s.mapRing(st, closing); err != nil {
 		return err
@@ -153,7 +142,45 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 		s.rt.Go.Stacks = s.rt.Ring + s.goStacks
 	}
 	s.memory.SetBase(s.rt.Ring)
-	return nil
+	return s.listGates(s.arenas)
+}
+
+// listGates tells guards which gates there are.
+func (s *session) listGates(arenas []*arena) error {
+	var gates []uint64
+	for _, a := range arenas {
+		gates = append(gates, a.gate())
+	}
+	return s.memory.SetGates(gates)
+}
+
+// mapArenas maps arenas, with room for the code of their stubs in one file if probes are made on the first call. It returns what
+// takes away again what it has mapped.
+func (s *session) mapArenas(st *process.Stopped, arenas []*arena) (undo []process.Call, err error) {
+	code := noFile
+	if s.rt.Lazy {
+		if code, err = s.memfd(st, codeName, execMemfd); err != nil {
+			return nil, err
+		}
+		closeCode := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{code}}
+		defer func() {
+			_, e := st.SyscallBatch([]process.Call{closeCode})
+			err = errors.Join(err, e)
+		}()
+		if err := s.shareCode(st, code, arenas); err != nil {
+			return nil, err
+		}
+	}
+	at := uint64(0)
+	for _, a := range arenas {
+		mapped, err := s.mapArena(st, a, code, at)
+		undo = append(undo, mapped...)
+		if err != nil {
+			return undo, err
+		}
+		at += a.size
+	}
+	return undo, nil
 }
 
 // Flags of memfd_create(2) since Linux 6.3, which quiet a warning there.
@@ -210,14 +237,14 @@ func (s *session) initMemory(st *process.Stopped, fd uint64, set ring.Setup) (er
 	if err := s.memory.Init(set); err != nil {
 		return err
 	}
-	rec := recovery{arenas: s.arenaSpans()}
-	return rec.put(s.memory.Recovery())
+	s.journal = journal{space: s.memory.Recovery()}
+	return s.journal.add(&recovery{arenas: spansOf(s.arenas)})
 }
 
-// arenaSpans are the arenas with their gates.
-func (s *session) arenaSpans() []span {
+// spansOf are arenas with their gates.
+func spansOf(arenas []*arena) []span {
 	var all []span
-	for _, a := range s.arenas {
+	for _, a := range arenas {
 		all = append(all, span{a.base, a.size + pageSize})
 	}
 	return all

@@ -171,6 +171,17 @@ type summary struct {
 	Left         string  `json:"left,omitempty"`
 	File         string  `json:"file"`
 	ExitCode     *int    `json:"exit_code,omitempty"`
+	// Libraries is there when libraries came or went while recording.
+	Libraries *librariesSummary `json:"libraries,omitempty"`
+}
+
+// librariesSummary is what came and went while recording.
+type librariesSummary struct {
+	Loaded        int     `json:"loaded"`
+	Unloaded      int     `json:"unloaded"`
+	Stops         int     `json:"stops"`
+	StopMS        float64 `json:"stop_ms"`
+	LongestStopMS float64 `json:"longest_stop_ms"`
 }
 
 func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
@@ -184,6 +195,9 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	s.Functions.Refused = r.Refused
 	if s.Functions.Refused == nil {
 		s.Functions.Refused = map[string]int{}
+	}
+	if l := r.Libraries; l != (recorder.Libraries{}) {
+		s.Libraries = &librariesSummary{l.Loaded, l.Unloaded, l.Stops, milliseconds(l.Stopped), milliseconds(l.Longest)}
 	}
 	if command {
 		s.ExitCode = &r.ExitCode
@@ -224,6 +238,13 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	default:
 		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
 			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
+	}
+	if l := r.Libraries; l.Loaded > 0 || l.Unloaded > 0 {
+		text += fmt.Sprintf("libraries: %d loaded meanwhile, %d unloaded", l.Loaded, l.Unloaded)
+		if l.Stops > 0 {
+			text += fmt.Sprintf("; stopped %.1f ms at most for it", milliseconds(l.Longest))
+		}
+		text += "\n"
 	}
 	if r.Left != "" {
 		text += fmt.Sprintf("stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", printable(r.Left))

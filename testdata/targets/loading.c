@@ -10,11 +10,18 @@
  *           the first was: "unloaded" is printed when it does
  *   data    the same, but memory of its own takes the first's place, and must
  *           keep what it holds
+ *   late    loads the first only when a line comes on stdin, prints "loaded" when
+ *           it has called it, and goes on calling it. At the next line it unloads
+ *           it and prints "unloaded", and so on.
+ *   churn   four threads: three call functions of the program all the time, one
+ *           loads and unloads both libraries as "swap" does, each for long enough
+ *           to be noticed
  */
 #define _GNU_SOURCE
 #include "target.h"
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -59,10 +66,79 @@ static void check_data(const unsigned char *p)
     usleep(200);
 }
 
+TRACED int steady_work(int x)
+{
+    return x * 3 + 1;
+}
+
+static void *work(void *told)
+{
+    uint64_t n = 0;
+    while (!*(volatile int *)told)
+        for (int i = 0; i < 1000; i++, n++)
+            CHECK(steady_work(i) == i * 3 + 1);
+    return NULL;
+}
+
+/* Waits for a line on stdin, and says whether one came. */
+static int next_line(void)
+{
+    char c;
+    while (read(0, &c, 1) == 1)
+        if (c == '\n')
+            return 1;
+    return 0;
+}
+
+static int late(char **argv)
+{
+    target_ready();
+    while (next_line()) {
+        struct library l = load(argv[2], 1);
+        use(&l);
+        puts("loaded");
+        fflush(stdout);
+        while (!target_told_to_stop())
+            use(&l);
+        if (!next_line())
+            break;
+        CHECK(dlclose(l.handle) == 0);
+        puts("unloaded");
+        fflush(stdout);
+    }
+    printf("loading calls=%llu loads=%llu ok\n", (unsigned long long)calls, (unsigned long long)loads);
+    return 0;
+}
+
+static int churn(char **argv)
+{
+    enum { WORKERS = 3 };
+    pthread_t t[WORKERS];
+    int told = 0;
+    for (int i = 0; i < WORKERS; i++)
+        CHECK(pthread_create(&t[i], NULL, work, &told) == 0);
+    target_ready();
+    for (int which = 1; !target_told_to_stop(); which = 3 - which) {
+        struct library l = load(argv[1 + which], which);
+        for (uint64_t k = 0; k < 10 * (loads % 10); k++)
+            use(&l);
+        CHECK(dlclose(l.handle) == 0);
+    }
+    *(volatile int *)&told = 1;
+    for (int i = 0; i < WORKERS; i++)
+        CHECK(pthread_join(t[i], NULL) == 0);
+    printf("loading calls=%llu loads=%llu ok\n", (unsigned long long)calls, (unsigned long long)loads);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 4);
     const char *mode = argv[1];
+    if (strcmp(mode, "late") == 0)
+        return late(argv);
+    if (strcmp(mode, "churn") == 0)
+        return churn(argv);
     struct library l = load(argv[2], 1);
 
     use(&l);

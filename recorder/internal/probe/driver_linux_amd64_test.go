@@ -246,7 +246,6 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Slow = c.emitSlow()
-	rt.Gates = []uint64{gate, gate + otherGate}
 	rt.guard = c.emitGuard(rt.nap)
 	if s.shared {
 		shared := [2]uint64{}
@@ -301,6 +300,9 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
 	d := &driver{t: t, mem: newTestMemory(t, s.chunks), code: code, entries: funcs}
+	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
+		t.Fatal(err)
+	}
 	d.drainer = ring.NewDrainer(d.mem.Memory, func(tid int, name string) (ring.Sink, error) {
 		k := &tally{maxID: uint32(s.ids), name: name}
 		d.threads = append(d.threads, k)

@@ -34,10 +34,8 @@ type Runtime struct {
 	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
 	Slow   uint64
 	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
-	// Gates are the gate words of all arenas of the process, which a guard closes; guard is its address, once emitted.
-	Gates []uint64
-	guard uint64
-	nap   uint64 // where the time of a nap stands
+	guard  uint64    // the address of what guards do, once emitted
+	nap    uint64    // where the time of a nap stands
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines

@@ -185,10 +185,16 @@ func (g *guardPath) closeGates() {
 	g.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RAX, 8, ring.SlotsOff))
 	g.MovImm32(amd64.R12, 1)
 	g.LockXadd64(g.hdr(ring.HdrSandboxed), amd64.R12)
-	for _, gate := range g.rt.Gates {
-		g.MovImm64(amd64.RAX, gate) // arenas may be far from one another
-		g.Store64Imm(amd64.At(amd64.RAX, 0), 0)
-	}
+	next, closed := g.NewLabel(), g.NewLabel()
+	g.Lea(amd64.RCX, g.hdr(ring.HdrGates))
+	g.Place(next)
+	g.Load64(amd64.RAX, amd64.At(amd64.RCX, 0))
+	g.Test(amd64.RAX, amd64.RAX)
+	g.Jcc(amd64.CondE, closed)
+	g.Store64Imm(amd64.At(amd64.RAX, 0), 0)
+	g.Lea(amd64.RCX, amd64.At(amd64.RCX, 8))
+	g.Jmp(next)
+	g.Place(closed)
 	g.MovImm32(amd64.R13, patience)
 	g.Test(amd64.R12, amd64.R12)
 	g.Jcc(amd64.CondNE, g.wait)

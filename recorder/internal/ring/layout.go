@@ -21,8 +21,8 @@ const (
 	HdrRecorderStart = 16  // u64, start time in clock ticks since boot, tells a reused pid
 	HdrBase          = 24  // u64, address of the mapping in the target
 	HdrSize          = 32  // u64, bytes mapped
-	HdrRecoveryOff   = 40  // u64, where the recovery record begins
-	HdrRecoverySize  = 48  // u64, its size in bytes
+	HdrRecoveryOff   = 40  // u64, where the recovery records begin
+	HdrRecoverySize  = 48  // u64, the bytes there are for them
 	HdrTargetPID     = 56  // u32, the process that is recorded; a forked child inherits the mapping, not the recording
 	HdrGo            = 60  // u32, 1 for a Go program
 	HdrHeartbeat     = 64  // u64, TSC of the recorder's last round
@@ -34,6 +34,10 @@ const (
 	HdrInSlow        = 320 // u64, how many threads are where code in the arenas makes system calls
 	HdrSandboxed     = 384 // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
 	HdrAsked         = 448 // u64, how often a thread has asked for a probe that isn't made yet
+	// HdrGates is an array of u64 that ends with a 0: the gates of all arenas, which a guard closes. Arenas can be added.
+	HdrGates = 0x1000
+	// MaxGates bounds it.
+	MaxGates = (NextOff-HdrGates)/8 - 1
 )
 
 // Offsets of the parts.
@@ -126,10 +130,10 @@ const (
 	GoStacksSize = MaxTID * GoStackSize
 )
 
-// Size is the bytes of memory for that many chunks and a recovery record of that many bytes, in whole pages.
+// Size is the bytes of memory for that many chunks and recovery records of that many bytes, in whole pages.
 func Size(chunks int, recovery uint64) uint64 {
 	return RecoveryOffset(chunks) + (recovery+0xFFF)&^0xFFF
 }
 
-// RecoveryOffset is where the recovery record stands behind that many chunks.
+// RecoveryOffset is where the recovery records stand behind that many chunks.
 func RecoveryOffset(chunks int) uint64 { return ChunksOff + uint64(chunks)*ChunkSize }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -32,14 +33,14 @@ const (
 type Memory struct {
 	mem      []byte
 	chunks   int
-	recovery uint64 // bytes of the recovery record
+	recovery uint64 // bytes for recovery records
 	reserved int    // chunks 0 to reserved-1 belong to the reserve
 }
 
 // Setup says how fresh memory is to be laid out.
 type Setup struct {
 	Chunks         int
-	Recovery       uint64 // bytes of the recovery record
+	Recovery       uint64 // bytes for recovery records
 	RecorderPID    int
 	RecorderStart  uint64 // clock ticks since boot
 	TargetPID      int
@@ -122,7 +123,21 @@ func (m *Memory) freeAll() {
 // SetBase writes where the target has mapped the memory.
 func (m *Memory) SetBase(addr uint64) { binary.LittleEndian.PutUint64(m.mem[HdrBase:], addr) }
 
-// Recovery is the space of the recovery record.
+// ErrGates is returned for more arenas than a guard can close the gates of.
+var ErrGates = errors.New("callreel: too many arenas")
+
+// SetGates writes the list of gates. It may get longer while the target runs, but what stood in it stays.
+func (m *Memory) SetGates(gates []uint64) error {
+	if len(gates) > MaxGates {
+		return ErrGates
+	}
+	for i, g := range slices.Backward(gates) { // so that it always ends with a 0
+		atomic.StoreUint64(m.u64(HdrGates+8*uint64(i)), g)
+	}
+	return nil
+}
+
+// Recovery is the space of the recovery records. Only the pages in use exist.
 func (m *Memory) Recovery() []byte {
 	off := RecoveryOffset(m.chunks)
 	return m.mem[off : off+m.recovery]

@@ -1,0 +1,497 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// How often libraries are looked for.
+const (
+	// loadInterval is how soon the loader's list is looked at again: some microseconds each time.
+	loadInterval = 10 * time.Millisecond
+	// mapsInterval is how soon, at the soonest, the mappings are looked at though the list has not changed: there are other lists
+	// (dlmopen), and code that is mapped by other means.
+	mapsInterval = time.Second
+	// restTimes is how many times as long as the last looking took nothing is done then, and standTimes as long as
+	// the process stood still for it.
+	restTimes  = 20
+	standTimes = 50
+	mapsTimes  = 200 // the same for reading the mappings though nothing seems to have changed
+)
+
+// Bounds of what libraries that come may take.
+const (
+	maxLateFunctions = 1 << 20
+	maxAttempts      = 3 // at one image
+	maxMarks         = 8 // looked at at a time
+)
+
+// libraries probes libraries that are loaded while recording, and forgets those that are unloaded. While it runs it alone
+// changes which images and arenas the session has.
+type libraries struct {
+	r      *recording
+	s      *session
+	making *compiler
+	list   *linkMap // nil if there is none
+	choose *chooser
+	// seen are the mappings of files that are not recorded.
+	seen map[mapped]bool
+	// marks are a site of each image that may go, and is there, of which some are looked at each time.
+	marks  []process.Vec
+	marked [][]byte // what stands there
+	turn   int
+	took   Libraries
+	last   time.Time     // that the mappings were looked at
+	every  time.Duration // see mapsInterval
+	most   uint32        // function ID
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// mapped names a mapping of a file.
+type mapped struct {
+	start, offset, dev, inode uint64
+	path                      string
+}
+
+func nameOf(m *process.Mapping) mapped { return mapped{m.Start, m.Offset, m.Dev, m.Inode, m.Path} }
+
+// watchLibraries begins to look for libraries.
+func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libraries {
+	l := &libraries{r: r, s: r.s, making: making, choose: newChooser(&r.opt.Choice), seen: map[mapped]bool{}, done: make(chan struct{})}
+	l.list = newLinkMap(r.s.p)
+	l.last, l.every = time.Now(), mapsInterval
+	l.most = min(r.nextID+maxLateFunctions, reel.MaxID)
+	if r.s.rt.Lazy {
+		l.most = min(l.most, ring.MaxFunctions-1)
+	}
+	for i := range r.s.found {
+		if m := &r.s.found[i]; isCode(m) && l.imageAt(m) == nil {
+			l.seen[nameOf(m)] = true
+		}
+	}
+	ctx, l.cancel = context.WithCancel(ctx)
+	go l.run(ctx)
+	return l
+}
+
+// end ends the looking, and waits for that.
+func (l *libraries) end() Libraries {
+	l.cancel()
+	<-l.done
+	return l.took
+}
+
+func (l *libraries) run(ctx context.Context) {
+	defer close(l.done)
+	rest := loadInterval
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(rest):
+		}
+		if l.s.memory.Sandboxed() {
+			return
+		}
+		start, stopped := time.Now(), l.took.Stopped
+		if err := l.look(ctx); err != nil {
+			return // the process or the recording has ended
+		}
+		rest = max(loadInterval, restTimes*time.Since(start), standTimes*(l.took.Stopped-stopped))
+	}
+}
+
+// look finds out whether anything has changed, and follows it.
+func (l *libraries) look(ctx context.Context) error {
+	if time.Since(l.last) < l.every && !l.changed() {
+		return nil
+	}
+	if l.list != nil {
+		l.list.follow()
+	}
+	start := time.Now()
+	maps, err := l.s.p.Maps()
+	if err != nil {
+		return err
+	}
+	l.last = time.Now()
+	l.every = max(mapsInterval, mapsTimes*l.last.Sub(start))
+	if err := l.forget(maps); err != nil {
+		return err
+	}
+	err = l.add(ctx, maps)
+	l.mark()
+	return err
+}
+
+// changed says whether the loader's list has changed, or a site is not what it was: a library may have gone and another
+// come, at the same place and with the same entry in the list.
+func (l *libraries) changed() bool {
+	if l.list != nil && l.list.changed() {
+		return true
+	}
+	if l.turn >= len(l.marks) {
+		l.turn = 0
+	}
+	from, to := l.turn, min(l.turn+maxMarks, len(l.marks))
+	l.turn = to
+	if n, _ := l.s.p.ReadVec(l.marks[from:to]); n < to-from {
+		return true
+	}
+	for i := from; i < to; i++ {
+		if string(l.marks[i].Buf) != string(l.marked[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark chooses the sites to look at.
+func (l *libraries) mark() {
+	l.marks, l.marked = l.marks[:0], l.marked[:0]
+	for _, im := range l.s.images {
+		if im.loose && !im.gone && len(im.sites) > 0 {
+			p := &im.sites[len(im.sites)-1]
+			l.marks = append(l.marks, process.Vec{Addr: p.Addr, Buf: make([]byte, len(p.New()))})
+			l.marked = append(l.marked, p.New())
+		}
+	}
+}
+
+// forget notes which images are gone: their sites with them. Where one site is left the image is still taken for there,
+// though somebody else may have changed others.
+func (l *libraries) forget(maps []process.Mapping) error {
+	for _, im := range l.s.images {
+		if !im.loose || im.gone || len(im.sites) == 0 {
+			continue
+		}
+		there := false
+		if im.isIn(maps) {
+			var err error
+			if there, err = im.hasSites(l.s.p); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+				return err
+			}
+		}
+		if !there {
+			im.gone = true
+			l.took.Unloaded++
+		}
+	}
+	return nil
+}
+
+// hasSites says whether any of its sites is in place.
+func (im *image) hasSites(p *process.Process) (bool, error) {
+	var buf [probe.MaxPatch]byte
+	for _, site := range slices.Backward(im.sites) {
+		b := buf[:len(site.New())]
+		if _, err := p.ReadAt(b, site.Addr); err != nil {
+			return false, err
+		}
+		if string(b) == string(site.New()) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func isCode(m *process.Mapping) bool {
+	return m.Inode != 0 && m.Perm&process.PermExec != 0 && m.Perm&process.PermShared == 0 && m.Path != ""
+}
+
+// imageAt is the image that a mapping belongs to, one that is gone not counted.
+func (l *libraries) imageAt(m *process.Mapping) *image {
+	for _, im := range l.s.images {
+		if im.gone {
+			continue
+		}
+		for i := range im.text {
+			if nameOf(&im.text[i]) == nameOf(m) {
+				return im
+			}
+		}
+	}
+	return nil
+}
+
+// add probes what has come.
+func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
+	now := map[mapped]bool{}
+	var c change
+	for i := range maps {
+		m := &maps[i]
+		if !isCode(m) || l.imageAt(m) != nil {
+			continue
+		}
+		name := nameOf(m)
+		if now[name] = true; l.seen[name] {
+			continue
+		}
+		im, err := l.open(ctx, m, maps, c.images)
+		if err != nil && (ctx.Err() != nil || errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec)) {
+			return err
+		}
+		if err != nil {
+			l.r.notice("a library that was loaded is not recorded: %v", err)
+		}
+		if im == nil {
+			l.seen[name] = true
+			continue
+		}
+		if !slices.Contains(c.images, im) {
+			c.images = append(c.images, im)
+		}
+	}
+	for name := range l.seen {
+		if !now[name] {
+			delete(l.seen, name)
+		}
+	}
+	if len(c.images) == 0 {
+		return nil
+	}
+	err := l.attach(ctx, &c)
+	if err == nil || ctx.Err() == nil && l.s.p.Alive() && !errors.Is(err, process.ErrExec) {
+		if err != nil {
+			l.r.notice("a library that was loaded is not recorded: %v", err)
+		}
+		return nil
+	}
+	return err
+}
+
+// open is the image behind a mapping, if it is to be recorded: one of those that are going to be, one that was here before, or
+// one that is planned now.
+func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process.Mapping, coming []*image) (*image, error) {
+	for _, im := range slices.Concat(coming, l.s.images) {
+		if im.gone || len(im.text) == 0 || im.text[0].Dev != m.Dev || im.text[0].Inode != m.Inode {
+			continue
+		}
+		if slices.ContainsFunc(im.text, func(t process.Mapping) bool { return nameOf(&t) == nameOf(m) }) {
+			return im, nil // another part of it
+		}
+		return nil, nil // another copy
+	}
+	for _, im := range l.s.images {
+		if !im.gone || len(im.sites) == 0 || !im.isBack(l.s.p, m, maps) {
+			continue
+		}
+		if im.attempts >= maxAttempts {
+			return nil, nil
+		}
+		return im, nil
+	}
+	chosen := l.choose.module(m.Path[lastSlash(m.Path)+1:])
+	l.choose.modules, l.choose.sample = nil, nil // they are for messages only
+	if !chosen && !hasGuards(l.s.p, *m) {
+		return nil, nil
+	}
+	im, err := planned(ctx, l.s.p, *m, maps, l.choose)
+	if err != nil || im == nil {
+		return nil, err
+	}
+	im.loose, im.unchosen = true, !chosen
+	if im.probe.Loader || im.object.HasTextRelocations() {
+		im.close()
+		return nil, nil
+	}
+	return im, nil
+}
+
+// isBack says whether an image that was gone is mapped again, byte for byte where it was.
+func (im *image) isBack(p *process.Process, m *process.Mapping, maps []process.Mapping) bool {
+	if im.path != m.Path || !slices.ContainsFunc(im.text, func(t process.Mapping) bool { return nameOf(&t) == nameOf(m) }) || !im.isIn(maps) {
+		return false
+	}
+	path, err := p.ExeFile(*m)
+	if err != nil {
+		return false
+	}
+	is, err := os.Stat(path)
+	if err != nil || !os.SameFile(is, im.file) || !is.ModTime().Equal(im.file.ModTime()) || is.Size() != im.file.Size() {
+		return false
+	}
+	same, err := im.verifyText(p)
+	return err == nil && same
+}
+
+// attach probes images as it is done when recording begins. Those that were here before have their stubs already.
+func (l *libraries) attach(ctx context.Context, c *change) error {
+	fresh := map[*arena]picked{}
+	id := l.r.nextID
+	c.images = slices.DeleteFunc(c.images, func(im *image) bool {
+		if im.arena != nil {
+			c.arenas = append(c.arenas, im.arena)
+			return false
+		}
+		a := &arena{images: []*image{im}, lo: im.lo, hi: im.hi}
+		n := im.pick(l.choose, id)
+		l.choose.sample = nil
+		ranges := a.take()
+		if len(a.fns) == 0 || id+uint32(n.traced) > l.most {
+			l.pass(im)
+			im.close()
+			if len(a.fns) > 0 {
+				l.r.notice("%s is not recorded: too many functions were loaded", im.path)
+			}
+			return true
+		}
+		id += uint32(n.traced)
+		c.fresh, c.arenas, c.ranges = append(c.fresh, a), append(c.arenas, a), append(c.ranges, ranges...)
+		im.arena, fresh[a] = a, n
+		return false
+	})
+	if len(c.images) == 0 {
+		return nil
+	}
+	if err := l.makeRoom(ctx, c); err != nil {
+		for _, a := range c.fresh {
+			l.pass(a.images[0])
+			a.images[0].close()
+		}
+		return err
+	}
+	if err := l.introduce(c, id); err != nil {
+		l.failed(c)
+		return err
+	}
+	s := l.s
+	if err := s.prepare(c); err != nil {
+		l.failed(c)
+		return err
+	}
+	l.making.add(c.ranges)
+	d, err := s.switchOn(ctx, c)
+	l.stood(d)
+	if err != nil {
+		l.failed(c)
+		return err
+	}
+	for _, im := range c.images {
+		im.gone, im.attempts = false, 0
+	}
+	for _, n := range fresh {
+		l.r.count(n)
+	}
+	l.took.Loaded += len(c.images)
+	return nil
+}
+
+// stood counts a stop.
+func (l *libraries) stood(d time.Duration) {
+	l.took.Stops++
+	l.took.Stopped += d
+	l.took.Longest = max(l.took.Longest, d)
+}
+
+// failed lets it be tried again, some times.
+func (l *libraries) failed(c *change) {
+	for _, im := range c.images {
+		im.gone = true
+		if im.attempts++; len(im.sites) == 0 {
+			l.pass(im)
+		}
+	}
+}
+
+// pass leaves an image alone for as long as it is where it is.
+func (l *libraries) pass(im *image) {
+	for i := range im.text {
+		l.seen[nameOf(&im.text[i])] = true
+	}
+}
+
+// makeRoom maps the arenas, after it has noted where.
+func (l *libraries) makeRoom(ctx context.Context, c *change) error {
+	if len(c.fresh) == 0 {
+		return nil
+	}
+	for _, a := range c.fresh {
+		a.bound()
+	}
+	for try := 0; ; try++ {
+		d, err := l.s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.s.moreRoomIn(st, c.fresh) })
+		l.stood(d)
+		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
+			time.Sleep(time.Millisecond << min(try, 5))
+			continue
+		}
+		return err
+	}
+}
+
+// moreRoomIn maps more arenas in a process that stands.
+func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	if m := ringMapping(maps); m == nil || m.Start != s.rt.Ring {
+		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
+	}
+	if len(s.arenas)+len(fresh) > ring.MaxGates {
+		return ring.ErrGates
+	}
+	if err := checkSeccomp(st); err != nil {
+		return err
+	}
+	if err := placeAll(fresh, maps); err != nil {
+		return err
+	}
+	if err := s.journal.add(&recovery{arenas: spansOf(fresh)}); err != nil {
+		return err
+	}
+	undo, err := s.mapArenas(st, fresh)
+	if err != nil {
+		for _, c := range undo {
+			if _, e := st.SyscallBatch([]process.Call{c}); e != nil {
+				err = errors.Join(err, fmt.Errorf("undoing: %w", e))
+			}
+		}
+		return err
+	}
+	s.mu.Lock()
+	s.arenas = append(s.arenas, fresh...)
+	s.mu.Unlock()
+	return s.listGates(s.arenas)
+}
+
+// introduce lets everybody know of the images and their functions, whose IDs end before next, before the first event of theirs.
+func (l *libraries) introduce(c *change, next uint32) error {
+	for _, a := range c.fresh {
+		im := a.images[0]
+		im.gone = true // until its sites are written
+		l.s.images = append(l.s.images, im)
+		if !im.unchosen {
+			if err := l.r.addImage(im); err != nil {
+				return err
+			}
+		}
+	}
+	if l.r.names != nil {
+		l.r.names.add(c.ranges, next)
+	} else if err := l.r.addFunctions(c.ranges, l.r.nextID); err != nil {
+		return err
+	}
+	l.r.nextID = next
+	return nil
+}
+
+func lastSlash(path string) int {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '/' {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,128 @@
+package recorder
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// recordsOf are records of all shapes.
+func recordsOf() []recovery {
+	return []recovery{
+		{arenas: []span{{0x7000_0000, 0x5000}, {0x1_0000_0000, 0x2000}}},
+		{patches: []probe.Patch{
+			patchOf(0x401000, []byte{1, 2, 3, 4, 5}, []byte{0xE9, 1, 2, 3, 4}, probe.Patch{Level: 1}),
+			patchOf(0x401009, []byte{1, 2}, []byte{0xEB, 3}, probe.Patch{Level: 2}),
+			patchOf(0x401020, []byte{0xCC, 0xCC, 0xCC, 0xCC, 0xCC}, []byte{0xE9, 4, 3, 2, 1}, probe.Patch{Island: true}),
+			patchOf(0x401030, []byte{9, 9, 9, 9, 9}, []byte{0xE9, 9, 3, 2, 1}, probe.Patch{Hosted: true, Level: 1}),
+		}},
+		{},
+		{arenas: []span{{0x9000_0000, 0x3000}}},
+	}
+}
+
+// patchOf is a patch of the kind and level that like has.
+func patchOf(addr uint64, old, new []byte, like probe.Patch) probe.Patch {
+	p := probe.NewPatch(addr, old, new)
+	p.Island, p.Hosted, p.Level = like.Island, like.Hosted, like.Level
+	return p
+}
+
+func readAll(space []byte) (*recovery, error) {
+	return readRecovery(uint64(len(space)), func(buf []byte, off uint64) error {
+		copy(buf, space[off:])
+		return nil
+	})
+}
+
+// What is read is what was written so far, after each record.
+func TestTheJournalIsReadAsItWasWritten(t *testing.T) {
+	j := journal{space: make([]byte, 4096)}
+	var want recovery
+	for i, r := range recordsOf() {
+		if err := j.add(&r); err != nil {
+			t.Fatal(err)
+		}
+		want.arenas, want.patches = append(want.arenas, r.arenas...), append(want.patches, r.patches...)
+		got, err := readAll(j.space)
+		if err != nil {
+			t.Fatalf("after record %d: %v", i, err)
+		}
+		if !reflect.DeepEqual(*got, want) {
+			t.Errorf("after record %d: %+v, want %+v", i, *got, want)
+		}
+	}
+}
+
+// A recorder that dies while it adds a record has written all of it but the
+// magic, or any part of that: the records before are whole.
+func TestARecordThatIsBeingWrittenIsNotThereYet(t *testing.T) {
+	records := recordsOf()
+	j := journal{space: make([]byte, 4096)}
+	for i := range records {
+		before := bytes.Clone(j.space)
+		want, err := readAll(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := j.used
+		if err := j.add(&records[i]); err != nil {
+			t.Fatal(err)
+		}
+		for end := from + 8; end <= j.used; end++ { // what stands behind the magic, which comes last
+			torn := bytes.Clone(before)
+			copy(torn[from+8:end], j.space[from+8:end])
+			got, err := readAll(torn)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("record %d, %d bytes of it: %+v, %v", i, end-from, got, err)
+			}
+		}
+	}
+}
+
+func TestAFullJournalSaysSo(t *testing.T) {
+	records := recordsOf()
+	j := journal{space: make([]byte, recoverySize(0, 4)+8)}
+	if err := j.add(&records[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.add(&records[0]); err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("%v", err)
+	}
+	if got, err := readAll(j.space); err != nil || len(got.patches) != 4 || len(got.arenas) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The target can write anything there.
+func FuzzReadRecovery(f *testing.F) {
+	j := journal{space: make([]byte, 1024)}
+	for _, r := range recordsOf() {
+		if err := j.add(&r); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(bytes.Clone(j.space))
+	f.Add(bytes.Clone(j.space[:100]))
+	f.Fuzz(func(t *testing.T, space []byte) {
+		r, err := readAll(space)
+		if err == nil && (len(r.arenas)*recoveryArena > len(space) || len(r.patches)*recoveryPatch > len(space)) {
+			t.Errorf("%d bytes hold %d arenas and %d patches", len(space), len(r.arenas), len(r.patches))
+		}
+		for _, p := range recoveryPatches(r) {
+			if len(p.New()) == 0 || len(p.New()) > probe.MaxPatch || len(p.New()) != len(p.Old()) {
+				t.Errorf("a patch of %d and %d bytes", len(p.Old()), len(p.New()))
+			}
+		}
+	})
+}
+
+func recoveryPatches(r *recovery) []probe.Patch {
+	if r == nil {
+		return nil
+	}
+	return r.patches
+}
