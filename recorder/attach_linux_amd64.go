@@ -94,6 +94,9 @@ func (s *session) close() {
 
 // prepare makes the stubs and writes them, and everything else that doesn't need the process to stand.
 func (s *session) prepare(c *change) error {
+	if len(s.arenas) > 0 {
+		s.rt.Anchor = s.arenas[0].gate()
+	}
 	for _, a := range c.fresh {
 		if err := a.compile(s.rt); err != nil {
 			return err
@@ -114,6 +117,7 @@ func (s *session) prepare(c *change) error {
 	}
 	s.patched = true
 	if !s.running {
+		s.memory.SetFollow(s.rt.Follow)
 		if err := s.memory.Populate(); err != nil {
 			return err
 		}
@@ -262,7 +266,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		return err
 	}
 	all = without(all, maps, other)
-	if err := checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
+	if err := s.checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
 		return err
 	}
 	if !s.running {
@@ -375,7 +379,7 @@ func insideGuarded(regs *process.Regs, arenas []*arena) bool {
 	for _, a := range arenas {
 		for i := range a.fns {
 			f := &a.fns[i]
-			if at := f.Addr + f.Slide; f.Guard != probe.GuardNone && regs.Rip > at && regs.Rip-at < f.Size {
+			if at := f.Addr + f.Slide; f.Guard != probe.GuardNone && f.Guard != probe.GuardExec && regs.Rip > at && regs.Rip-at < f.Size {
 				return true
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // recordCommand starts a program and records it from its entry point on. While everything is prepared the program
 // stands there: it has not begun yet, so nobody waits for it.
 func recordCommand(ctx context.Context, opt Options) (*Result, error) {
-	r := &recording{opt: opt, clock: startCalibration()}
+	r := newRecording(opt)
 	if err := r.checkOutput(); err != nil {
 		return nil, err
 	}

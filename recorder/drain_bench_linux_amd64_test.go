@@ -152,7 +152,7 @@ func BenchmarkDrain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d := ring.NewDrainer(memory, func(tid int, name string) (ring.Sink, error) {
+	d := ring.NewDrainer(memory, func(tid, _ int, name string) (ring.Sink, error) {
 		return w.Thread(reel.Thread{TID: tid, Process: 1, Name: name})
 	})
 	var all []*benchThread

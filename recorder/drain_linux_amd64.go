@@ -37,6 +37,7 @@ type drain struct {
 	started time.Time
 	known   map[int]*known // by the thread ID as the target sees it
 	sameNS  bool
+	family  *family // nil if children aren't followed
 	last    struct{ flush, tasks, rename, clock time.Time }
 }
 
@@ -44,6 +45,7 @@ type drain struct {
 type known struct {
 	*reel.ThreadWriter
 	names *lateNames // nil if all functions are in the reel's table already
+	pid   int        // of its process
 	tid   int        // as seen from here
 	name  string
 	fresh int // readings of the name still to be made soon: threads are named just after they start
@@ -55,6 +57,9 @@ func (r *recording) newDrain() *drain {
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
 	d.drainer = ring.NewDrainer(r.s.memory, d.open)
 	d.drainer.Ran = d.ran
+	if r.tree != nil {
+		d.family = d.newFamily()
+	}
 	return d
 }
 
@@ -64,20 +69,23 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 	if k == nil {
 		return 0, false
 	}
-	return process.ThreadRan(d.r.s.p.Pid(), k.tid)
+	return process.ThreadRan(k.pid, k.tid)
 }
 
 // open starts a thread's part of the reel.
-func (d *drain) open(nstid int, name string) (ring.Sink, error) {
-	k := &known{tid: nstid, name: name, fresh: 8, names: d.r.names}
-	if !d.sameNS {
-		k.tid = d.outerTID(nstid)
+func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: 8, names: d.r.names}
+	if d.family != nil {
+		k.pid = d.family.processOf(nspid)
 	}
-	start, err := startTimeOf(strconv.Itoa(d.r.s.p.Pid()) + "/task/" + strconv.Itoa(k.tid))
+	if !d.sameNS {
+		k.tid = d.outerTID(k.pid, nstid)
+	}
+	start, err := startTimeOf(strconv.Itoa(k.pid) + "/task/" + strconv.Itoa(k.tid))
 	if err != nil {
 		start = 0 // it has ended already
 	}
-	k.ThreadWriter, err = d.r.w.Thread(reel.Thread{TID: k.tid, Process: d.r.s.p.Pid(), StartTime: start, Name: name})
+	k.ThreadWriter, err = d.r.w.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +94,14 @@ func (d *drain) open(nstid int, name string) (ring.Sink, error) {
 }
 
 // outerTID translates a thread ID from the target's PID namespace.
-func (d *drain) outerTID(nstid int) int {
-	threads, err := d.r.s.p.Threads()
+func (d *drain) outerTID(pid, nstid int) int {
+	p := d.r.s.p
+	if pid != p.Pid() {
+		if p = d.family.members[pid].p; p == nil {
+			return nstid
+		}
+	}
+	threads, err := p.Threads()
 	if err == nil {
 		for _, t := range threads {
 			if t.NSTID == nstid {
@@ -217,23 +231,22 @@ func (d *drain) progress(now time.Time) {
 
 // tasks looks which threads there still are, ends the others' parts and reads names.
 func (d *drain) tasks(all bool) error {
-	dir := "/proc/" + strconv.Itoa(d.r.s.p.Pid()) + "/task"
-	entries, err := os.ReadDir(dir)
-	if err != nil || !d.r.s.p.Alive() {
+	own := d.r.s.p.Pid()
+	live := map[int]map[int]bool{own: d.firstTasks()}
+	if d.family != nil {
+		if !d.family.look(live[own] != nil) {
+			return process.ErrNoProcess
+		}
+	} else if live[own] == nil {
 		return process.ErrNoProcess
 	}
-	var word [8]byte
-	if _, err := d.r.s.p.ReadAt(word[:], d.r.s.rt.Ring); errors.Is(err, process.ErrExec) {
-		return process.ErrNoProcess // with its program the probes are gone
-	}
-	live := make(map[int]bool, len(entries))
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			live[tid] = true
-		}
-	}
 	for nstid, k := range d.known {
-		if !live[k.tid] {
+		threads, seen := live[k.pid]
+		if !seen {
+			threads = d.family.threadsOf(k.pid)
+			live[k.pid] = threads
+		}
+		if !threads[k.tid] {
 			if err := d.drainer.End(nstid); err != nil {
 				return err
 			}
@@ -242,12 +255,26 @@ func (d *drain) tasks(all bool) error {
 		}
 		if k.fresh > 0 || all {
 			k.fresh = max(0, k.fresh-1)
-			if err := d.rename(k, filepath.Join(dir, strconv.Itoa(k.tid), "comm")); err != nil {
+			if err := d.rename(k, filepath.Join("/proc", strconv.Itoa(k.pid), "task", strconv.Itoa(k.tid), "comm")); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// firstTasks lists the threads of the process that recording began with, nil when it has ended or replaced its program: with that
+// the probes are gone.
+func (d *drain) firstTasks() map[int]bool {
+	live := tasksOf(d.r.s.p.Pid())
+	if live == nil || !d.r.s.p.Alive() {
+		return nil
+	}
+	var word [8]byte
+	if _, err := d.r.s.p.ReadAt(word[:], d.r.s.rt.Ring); errors.Is(err, process.ErrExec) {
+		return nil
+	}
+	return live
 }
 
 // lastNames reads the names of threads that have named themselves since the last look.

@@ -25,7 +25,10 @@ func (r *recording) goOptions(with []*image) error {
 		}
 		r.s.golang = g
 		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}
-		r.s.rt.Lazy = false
+		r.s.rt.Lazy, r.s.rt.Follow = false, false
+	}
+	if r.isSub() && (r.s.golang != nil) != (r.tree.root.s.golang != nil) {
+		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.p.Pid(), ErrRefused)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type image struct {
 	lo, hi uint64 // addresses it occupies
 	text   []process.Mapping
 	loose  bool // it may be unloaded
+	kept   bool // its file stays open, see planCache
 	gone   bool // it has been
 	// attempts are how often it was tried to probe it again after it had gone; file and arena are for that.
 	attempts int
@@ -52,7 +53,11 @@ func (im *image) isIn(maps []process.Mapping) bool {
 // patches are all its patches, islands first.
 func (im *image) patches() []probe.Patch { return slices.Concat(im.islands, im.sites) }
 
-func (im *image) close() { im.object.Close() }
+func (im *image) close() {
+	if !im.kept {
+		im.object.Close()
+	}
+}
 
 // findImages opens every ELF file that has executable pages mapped, and plans those whose module is chosen; with guards also
 // those that define a function to be guarded. maps is where it has looked.
@@ -83,7 +88,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 			names = append(names, own...)
 		}
 		chosen := ch.module(names...)
-		if !chosen && !(guards && hasGuards(p, m)) {
+		if !chosen && !(guards && hasGuards(p, m, ch.follow)) {
 			continue
 		}
 		im, err := planned(ctx, p, m, maps, ch)
@@ -106,12 +111,23 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 	if err != nil || im == nil {
 		return nil, err
 	}
-	if im.plan, err = im.probe.Plan(ctx); err != nil {
-		im.close()
-		return nil, fmt.Errorf("callreel: %s: %w", im.path, err)
+	plan := func() error {
+		if im.plan, err = im.probe.Plan(ctx); err != nil {
+			return fmt.Errorf("callreel: %s: %w", im.path, err)
+		}
+		debugNames(im.object, im.module, im.plan)
+		refuseGo(im.probe.Go, im.plan, ch.c.Go)
+		return nil
 	}
-	debugNames(im.object, im.module, im.plan)
-	refuseGo(im.probe.Go, im.plan, ch.c.Go)
+	if ch.plans != nil {
+		err = ch.plans.of(keyOf(m, im.file), im, plan)
+	} else {
+		err = plan()
+	}
+	if err != nil {
+		im.close()
+		return nil, err
+	}
 	if err := im.compareText(p); err != nil {
 		im.close()
 		if errors.Is(err, process.ErrNoMapping) { // a library has gone meanwhile
@@ -124,7 +140,7 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 
 // hasGuards says whether the file behind a mapping defines functions to be guarded. One that can't be read has none that
 // could be.
-func hasGuards(p *process.Process, m process.Mapping) bool {
+func hasGuards(p *process.Process, m process.Mapping, exec bool) bool {
 	path, err := p.ExeFile(m)
 	if err != nil {
 		return false
@@ -134,7 +150,7 @@ func hasGuards(p *process.Process, m process.Mapping) bool {
 		return false
 	}
 	defer o.Close()
-	has, err := probe.HasGuards(o)
+	has, err := probe.HasGuards(o, exec)
 	return err == nil && has
 }
 

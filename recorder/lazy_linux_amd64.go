@@ -106,9 +106,9 @@ func (c *compiler) all() {
 // lateNames puts functions into the reel's table when their first event comes, so that the reel of a large program has only
 // those in it that were called. The target's events name functions by the order in which they were chosen.
 type lateNames struct {
-	r     *recording
-	count uint32 // of functions in the reel's table
-	fresh []reel.Function
+	r        *recording
+	fresh    []reel.Function
+	freshIDs []uint32 // the target's
 
 	mu     sync.Mutex // guards what follows
 	ids    []uint32   // the reel's, by the target's; 0 for none yet
@@ -133,34 +133,45 @@ func (n *lateNames) add(ranges []idRange, next uint32) {
 func (n *lateNames) translate(events []reel.Event) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	next := n.count + 1
-	n.fresh = n.fresh[:0]
+	if err := n.introduce(events); err != nil {
+		return err
+	}
 	for i := range events {
 		e := &events[i]
-		id := e.Word >> 1
-		if id == 0 || uint64(id) >= uint64(len(n.ids)) {
+		if id := e.Word >> 1; uint64(id) < uint64(len(n.ids)) && n.ids[id] != 0 {
+			e.Word = n.ids[id]<<1 | e.Word&1
+		}
+	}
+	return nil
+}
+
+// introduce puts the functions of events into the reel's table that are not in it.
+func (n *lateNames) introduce(events []reel.Event) error {
+	n.fresh, n.freshIDs = n.fresh[:0], n.freshIDs[:0]
+	for i := range events {
+		id := events[i].Word >> 1
+		if uint64(id) >= uint64(len(n.ids)) || n.ids[id] != 0 {
 			continue
 		}
-		if n.ids[id] == 0 {
-			g, k := find(n.ranges, id)
-			if g == nil {
-				continue
-			}
-			n.ids[id] = next + uint32(len(n.fresh))
-			n.fresh = append(n.fresh, n.r.describe(g, k))
+		g, k := find(n.ranges, id)
+		if g == nil {
+			continue
 		}
-		e.Word = n.ids[id]<<1 | e.Word&1
+		n.ids[id] = pendingID
+		n.fresh, n.freshIDs = append(n.fresh, n.r.describe(g, k)), append(n.freshIDs, id)
 	}
 	if len(n.fresh) == 0 {
 		return nil
 	}
 	first, err := n.r.w.AddFunctions(n.fresh)
-	if err == nil && first != next {
-		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", first, next)
+	for i, id := range n.freshIDs {
+		n.ids[id] = first + uint32(i)
 	}
-	n.count += uint32(len(n.fresh))
 	return err
 }
+
+// pendingID stands for an ID that the reel has not given yet.
+const pendingID = ^uint32(0)
 
 // Append puts a thread's events into the reel.
 func (k *known) Append(events []reel.Event) error {

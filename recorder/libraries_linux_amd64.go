@@ -67,7 +67,7 @@ func nameOf(m *process.Mapping) mapped { return mapped{m.Start, m.Offset, m.Dev,
 
 // watchLibraries begins to look for libraries.
 func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libraries {
-	l := &libraries{r: r, s: r.s, making: making, choose: newChooser(&r.opt.Choice), seen: map[mapped]bool{}, done: make(chan struct{})}
+	l := &libraries{r: r, s: r.s, making: making, choose: r.newChooser(), seen: map[mapped]bool{}, done: make(chan struct{})}
 	l.list = newLinkMap(r.s.p)
 	l.last, l.every = time.Now(), mapsInterval
 	l.most = min(r.nextID+maxLateFunctions, reel.MaxID)
@@ -293,7 +293,7 @@ func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process
 	}
 	chosen := l.choose.module(m.Path[lastSlash(m.Path)+1:])
 	l.choose.modules, l.choose.sample = nil, nil // they are for messages only
-	if !chosen && !hasGuards(l.s.p, *m) {
+	if !chosen && !hasGuards(l.s.p, *m, l.choose.follow) {
 		return nil, nil
 	}
 	im, err := planned(ctx, l.s.p, *m, maps, l.choose)
@@ -442,7 +442,7 @@ func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
 	if len(s.arenas)+len(fresh) > ring.MaxGates {
 		return ring.ErrGates
 	}
-	if err := checkSeccomp(st); err != nil {
+	if err := s.checkSeccomp(st); err != nil {
 		return err
 	}
 	if err := placeAll(fresh, maps); err != nil {

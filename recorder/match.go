@@ -47,6 +47,8 @@ type chooser struct {
 	modHit, fnHit, xHit []bool
 	sample              []string // names seen, for suggestions
 	modules             []string
+	follow              bool       // what replaces programs is guarded, too
+	plans               *planCache // nil to plan each file anew
 }
 
 func newChooser(c *Choice) *chooser {

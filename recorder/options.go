@@ -29,6 +29,8 @@ type Options struct {
 	Clock reel.ClockMode
 	// Lazy says whether probes are made when a function is first called.
 	Lazy Laziness
+	// Follow records forked children, and the programs that processes are replaced by, as well.
+	Follow bool
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool
 
@@ -82,6 +84,7 @@ type Result struct {
 	Threads   int
 
 	Libraries Libraries // that came and went while recording
+	Processes Processes // that were followed
 
 	AttachStop   time.Duration // that the target stood still
 	DetachStop   time.Duration
@@ -101,4 +104,12 @@ type Libraries struct {
 	Stops    int // that this took
 	// Stopped is how long the process stood still for all of it, Longest the longest stop.
 	Stopped, Longest time.Duration
+}
+
+// Processes is what came of processes that were followed.
+type Processes struct {
+	Forked     int // children that were recorded with their parent's program
+	Executed   int // programs that were recorded from their entry point on
+	Late       int // programs that were recorded some time after they had begun
+	Unrecorded int // programs that could not be recorded
 }

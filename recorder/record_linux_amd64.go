@@ -32,9 +32,12 @@ type recording struct {
 	base   reel.Clock // see startClock
 	result Result
 	nextID uint32 // of functions
-	images map[*image]reel.ImageID
+	// unmatched says which globs have matched nothing.
+	unmatched error
+	images    map[*image]reel.ImageID
 	// noticeMu lets one notice, or word of progress, out at a time.
 	noticeMu sync.Mutex
+	tree     *tree      // nil if children aren't followed
 	names    *lateNames // nil if all functions are in the reel's table from the beginning
 }
 
@@ -44,7 +47,7 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 	if len(opt.Command) > 0 {
 		return recordCommand(ctx, opt)
 	}
-	r := &recording{opt: opt, clock: startCalibration()}
+	r := newRecording(opt)
 	s, err := openSession(opt.PID)
 	if err != nil {
 		return nil, err
@@ -77,6 +80,22 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 		return nil, errors.Join(err, derr)
 	}
 	return r.run(ctx)
+}
+
+func newRecording(opt Options) *recording {
+	r := &recording{opt: opt, clock: startCalibration()}
+	if opt.Follow {
+		r.tree = newTree(r)
+	}
+	return r
+}
+
+func (r *recording) newChooser() *chooser {
+	ch := newChooser(&r.opt.Choice)
+	if r.tree != nil {
+		ch.follow, ch.plans = true, &r.tree.plans
+	}
+	return ch
 }
 
 // hasEnded says so, when an error is but that the process ended before recording was on.
@@ -141,7 +160,7 @@ func (r *recording) notice(format string, args ...any) {
 
 // choose plans the process's images and groups what is chosen into arenas.
 func (r *recording) choose(ctx context.Context) error {
-	ch := newChooser(&r.opt.Choice)
+	ch := r.newChooser()
 	images, maps, err := findImages(ctx, r.s.p, ch, true)
 	if err != nil {
 		return err
@@ -159,14 +178,17 @@ func (r *recording) choose(ctx context.Context) error {
 			with = append(with, im)
 		}
 	}
-	if err := ch.unmatched(); err != nil {
-		return err
+	// Where children are followed, what is chosen may be in the program of one that is yet to come.
+	r.unmatched = ch.unmatched()
+	follows := r.tree != nil && len(with) > 0
+	if r.unmatched != nil && !follows {
+		return r.unmatched
 	}
-	if r.result.Traced == 0 {
+	if r.result.Traced == 0 && !follows {
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
-	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy()}
+	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
@@ -195,13 +217,13 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 	for i := range im.plan {
 		f := &im.plan[i]
 		if im.unchosen || !ch.function(f.Names(), f.Size) {
-			im.guarded = append(im.guarded, guardOf(im, f)...)
+			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
 			continue
 		}
 		n.seen++
 		if f.Tier == probe.TierNone {
 			n.refused[f.Reason.String()]++
-			im.guarded = append(im.guarded, guardOf(im, f)...)
+			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
 			continue
 		}
 		im.traced = append(im.traced, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
@@ -229,8 +251,8 @@ func (r *recording) lazy() bool {
 }
 
 // guardOf is the guard of a function that is not traced, if it is one.
-func guardOf(im *image, f *probe.Function) []probe.Selected {
-	if len(f.GuardSites()) == 0 {
+func (ch *chooser) guardOf(im *image, f *probe.Function) []probe.Selected {
+	if len(f.GuardSites()) == 0 || f.Guard == probe.GuardExec && !ch.follow {
 		return nil
 	}
 	return []probe.Selected{{Function: f, Image: im.probe, Slide: im.slide}}
@@ -295,6 +317,9 @@ func (r *recording) setup() error {
 
 // create makes the reel, with the tables of images and functions.
 func (r *recording) create() error {
+	if r.isSub() {
+		return r.introduce()
+	}
 	p := r.s.p
 	exe, _, err := p.Exe()
 	if err != nil {
@@ -312,6 +337,11 @@ func (r *recording) create() error {
 	if err != nil {
 		return err
 	}
+	return r.introduce()
+}
+
+// introduce writes the images, and the functions if they aren't to be written when their first events come.
+func (r *recording) introduce() error {
 	r.images = map[*image]reel.ImageID{}
 	for _, a := range r.s.arenas {
 		for _, im := range a.images {
@@ -323,7 +353,7 @@ func (r *recording) create() error {
 			}
 		}
 	}
-	if r.s.rt.Lazy {
+	if r.s.rt.Lazy || r.tree != nil {
 		r.lateNames()
 		return nil
 	}
@@ -410,12 +440,37 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.opt.Duration)
 		defer cancel()
 	}
+	if r.tree != nil {
+		r.tree.start(ctx)
+	}
+	err := r.session(ctx)
+	if r.tree != nil {
+		err = errors.Join(err, r.tree.wait())
+		if r.result.Seen == 0 && err == nil {
+			err = r.unmatched
+		}
+	}
+	if cerr := r.w.Close(); err == nil {
+		err = cerr
+	}
+	if fi, serr := os.Stat(r.opt.Output); serr == nil {
+		r.result.Bytes = fi.Size()
+	}
+	if err != nil {
+		r.countWritten()
+	}
+	return &r.result, err
+}
+
+// session drains until the end of the process, or of ctx, and detaches.
+func (r *recording) session(ctx context.Context) error {
 	r.countLeftOut()
 	d := r.newDrain()
 	libraries := r.watchLibraries(ctx, d.making)
 	err := d.loop(ctx)
 	r.result.Libraries = libraries.end()
 	// What follows must be done whatever has ended the recording.
+	r.s.memory.SetFollow(false)
 	u, derr := r.s.detach(context.WithoutCancel(ctx))
 	if derr != nil {
 		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.p.Pid()))
@@ -423,6 +478,12 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	if r.s.memory.Sandboxed() {
 		r.result.Sandboxed = true
 		r.notice("the process restricts its own system calls from here on (seccomp): recording has ended")
+	}
+	r.result.TextVerified = true
+	if d.family != nil {
+		if e := d.family.detach(context.WithoutCancel(ctx)); e != nil {
+			err = errors.Join(err, fmt.Errorf("detaching from children: %w", e))
+		}
 	}
 	if ferr := d.finish(u.gone); err == nil {
 		err = ferr
@@ -434,24 +495,17 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	r.result.AttachStop, r.result.DetachStop = r.s.stopped, u.stopped
 	r.result.Ended, r.result.Left = u.gone, u.left
-	if derr == nil {
+	if derr != nil {
+		r.result.TextVerified = false
+	} else {
 		ok, verr := r.verify(u)
-		r.result.TextVerified = ok
+		r.result.TextVerified = ok && r.result.TextVerified
 		err = errors.Join(err, verr)
-	}
-	if cerr := r.w.Close(); err == nil {
-		err = cerr
-	}
-	if fi, serr := os.Stat(r.opt.Output); serr == nil {
-		r.result.Bytes = fi.Size()
 	}
 	t := d.drainer.Totals()
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
-	if err != nil {
-		r.countWritten()
-	}
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
-	return &r.result, err
+	return err
 }
 
 // countWritten corrects the counts when the reel has ended before the recording, for want of room on disk, say: they are

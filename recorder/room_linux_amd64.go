@@ -41,7 +41,7 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if m := ringMapping(maps); m != nil {
 		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), ErrRecorded)
 	}
-	if err := checkSeccomp(st); err != nil {
+	if err := s.checkSeccomp(st); err != nil {
 		return err
 	}
 	if s.golang != nil {
@@ -86,12 +86,16 @@ func (s *session) checkClock(st *process.Stopped) error {
 }
 
 // checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
-func checkSeccomp(st *process.Stopped) error {
+func (s *session) checkSeccomp(st *process.Stopped) error {
 	for _, t := range st.Threads() {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		for _, nr := range probe.SlowSyscalls() {
+		calls := probe.SlowSyscalls()
+		if s.rt.Follow {
+			calls = append(calls, probe.FollowSyscalls()...)
+		}
+		for _, nr := range calls {
 			ok, err := t.SeccompAllows(uintptr(nr))
 			if err != nil {
 				return err

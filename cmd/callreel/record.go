@@ -29,6 +29,7 @@ type recordFlags struct {
 	lossless bool
 	lazy     bool
 	eager    bool
+	follow   bool
 	json     bool
 	summary  string
 }
@@ -62,6 +63,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
+	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	return c
@@ -109,7 +111,7 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
-		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(),
+		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Tool:   "callreel " + version,
 		Notice: status.notice, Progress: status.recording,
 	})
@@ -171,8 +173,18 @@ type summary struct {
 	Left         string  `json:"left,omitempty"`
 	File         string  `json:"file"`
 	ExitCode     *int    `json:"exit_code,omitempty"`
+	// Processes is there with --follow.
+	Processes *processesSummary `json:"processes,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
+}
+
+// processesSummary is what came of the processes that were followed.
+type processesSummary struct {
+	Forked     int `json:"forked"`
+	Executed   int `json:"executed"`
+	Late       int `json:"late"`
+	Unrecorded int `json:"unrecorded"`
 }
 
 // librariesSummary is what came and went while recording.
@@ -195,6 +207,10 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	s.Functions.Refused = r.Refused
 	if s.Functions.Refused == nil {
 		s.Functions.Refused = map[string]int{}
+	}
+	if f.follow {
+		p := r.Processes
+		s.Processes = &processesSummary{p.Forked, p.Executed, p.Late, p.Unrecorded}
 	}
 	if l := r.Libraries; l != (recorder.Libraries{}) {
 		s.Libraries = &librariesSummary{l.Loaded, l.Unloaded, l.Stops, milliseconds(l.Stopped), milliseconds(l.Longest)}

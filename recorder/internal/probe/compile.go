@@ -72,6 +72,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
 		rt.guard = c.emitGuard(rt.nap)
 	}
+	if rt.Follow {
+		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
+	}
 	if rt.Go != nil {
 		own := *rt.Go
 		rt.Go = &own
@@ -84,6 +87,7 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 			c.Align(64)
 			shared[i] = c.PC()
 			c.shared(i == 1, 0)
+			c.flush()
 		}
 		rt.Shared = shared
 	}

@@ -303,7 +303,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
 	}
-	d.drainer = ring.NewDrainer(d.mem.Memory, func(tid int, name string) (ring.Sink, error) {
+	d.drainer = ring.NewDrainer(d.mem.Memory, func(tid, _ int, name string) (ring.Sink, error) {
 		k := &tally{maxID: uint32(s.ids), name: name}
 		d.threads = append(d.threads, k)
 		return k, nil

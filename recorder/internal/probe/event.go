@@ -36,6 +36,11 @@ type Runtime struct {
 	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
 	guard  uint64    // the address of what guards do, once emitted
 	nap    uint64    // where the time of a nap stands
+	// Follow lets forked children be recorded, see follow.go; Anchor is the gate of the first arena. follow and exec are the
+	// addresses of what opens a gate, and of what is done before the program is replaced, once emitted.
+	Follow       bool
+	Anchor       uint64
+	follow, exec uint64
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines
@@ -176,10 +181,11 @@ func (c *coder) restore(above int32) {
 // when the gate is closed, to slow when the chunk has no room. The XADD is one instruction and gives address and room at
 // once, so a signal handler that runs stubs of its own, and may even change the chunk, comes wholly before or wholly after.
 func (c *coder) claim(off, slow amd64.Label) {
+	closed := c.whenClosed(c.PC(), off)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
 	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, off)
+	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }

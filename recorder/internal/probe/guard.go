@@ -19,6 +19,7 @@ const (
 	GuardPrctl         // prctl(option, mode, filter)
 	GuardSyscall       // syscall(number, …) of either of the others
 	GuardSeccomp       // seccomp(operation, flags, filter), where a C library has it
+	GuardExec          // replaces the program; of those that are followed, see exec.go
 )
 
 // guardOf says what a function of this name is guarded for.
@@ -32,14 +33,21 @@ func guardOf(name string) Guard {
 	case "seccomp":
 		return GuardSeccomp
 	}
+	if isExec(name) {
+		return GuardExec
+	}
 	return GuardNone
 }
 
-// HasGuards says whether the image defines a function that is to be guarded.
-func HasGuards(o *object.Image) (bool, error) {
+// HasGuards says whether the image defines a function that is to be guarded; exec counts those by which programs are replaced.
+func HasGuards(o *object.Image, exec bool) (bool, error) {
 	found := false
 	err := o.VisitSymbols(func(s *object.Symbol) bool {
-		found = s.IsFunc() && guardOf(s.Name) != GuardNone
+		g := GuardNone
+		if s.IsFunc() {
+			g = guardOf(s.Name)
+		}
+		found = g != GuardNone && (exec || g != GuardExec)
 		return !found
 	})
 	return found, err
@@ -56,10 +64,6 @@ func (p *planner) guard(i int) []Site {
 	return slices.Clone(p.sites[:1])
 }
 
-// GateOwn is where, behind the gate word in the same page, the address of the ring memory stands: in the process that is
-// recorded, its gate open or closed, but not in its forked children, which may do as they like.
-const GateOwn = 8
-
 // The calls that matter (linux/prctl.h, linux/seccomp.h, arch/x86/entry/syscalls/syscall_64.tbl).
 const (
 	sysSeccomp    = 317
@@ -72,7 +76,10 @@ const (
 
 // guard appends the look at a function's arguments, at its entry. Registers and flags are kept as by an event.
 func (c *coder) guard(g Guard) {
-	if g == GuardNone {
+	if g == GuardExec && c.rt.Follow {
+		c.execGuard()
+	}
+	if g == GuardNone || g == GuardExec {
 		return
 	}
 	off, hit := c.NewLabel(), c.NewLabel()
@@ -177,16 +184,25 @@ func (c *coder) emitGuard(napAt uint64) uint64 {
 
 // closeGates also counts the first to come.
 func (g *guardPath) closeGates() {
+	next, closed, child := g.NewLabel(), g.NewLabel(), g.NewLabel()
 	g.Load64(amd64.R9, amd64.AtAddr(g.rt.Gate+GateOwn))
-	g.Test(amd64.R9, amd64.R9)
-	g.Jcc(amd64.CondE, g.out)
-	g.Load32(amd64.RAX, amd64.AtFS(g.rt.TIDOffset))
-	g.Shl32Imm(amd64.RAX, 3)
-	g.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RAX, 8, ring.SlotsOff))
+	if g.rt.Follow {
+		g.MovImm32(amd64.RAX, gateNever)
+		g.Cmp(amd64.R9, amd64.RAX)
+		g.Jcc(amd64.CondBE, child)
+	} else {
+		g.Test(amd64.R9, amd64.R9)
+		g.Jcc(amd64.CondE, g.out)
+	}
+	g.slotOfThread()
 	g.MovImm32(amd64.R12, 1)
 	g.LockXadd64(g.hdr(ring.HdrSandboxed), amd64.R12)
-	next, closed := g.NewLabel(), g.NewLabel()
 	g.Lea(amd64.RCX, g.hdr(ring.HdrGates))
+	if g.rt.Follow {
+		g.Jmp(next)
+		g.Place(child)
+		g.closeOpened()
+	}
 	g.Place(next)
 	g.Load64(amd64.RAX, amd64.At(amd64.RCX, 0))
 	g.Test(amd64.RAX, amd64.RAX)
@@ -199,6 +215,13 @@ func (g *guardPath) closeGates() {
 	g.Test(amd64.R12, amd64.R12)
 	g.Jcc(amd64.CondNE, g.wait)
 	g.count(1)
+}
+
+// slotOfThread sets R8.
+func (g *guardPath) slotOfThread() {
+	g.Load32(amd64.RAX, amd64.AtFS(g.rt.TIDOffset))
+	g.Shl32Imm(amd64.RAX, 3)
+	g.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RAX, 8, ring.SlotsOff))
 }
 
 func (g *guardPath) waitForOthers(napAt uint64) {

@@ -139,7 +139,7 @@ func TestSlowPathsThatEndInEveryWayAreNoLongerCounted(t *testing.T) {
 // The C library's own, as they stand on this machine.
 func TestGuardsOfTheCLibraryHaveAnEntrySite(t *testing.T) {
 	im := realImage(t, "libc")
-	if has, err := HasGuards(im.Object); err != nil || !has {
+	if has, err := HasGuards(im.Object, false); err != nil || !has {
 		t.Errorf("%v, %v", has, err)
 	}
 	found := map[Guard]string{}
@@ -156,7 +156,7 @@ func TestGuardsOfTheCLibraryHaveAnEntrySite(t *testing.T) {
 	if found[GuardPrctl] == "" || found[GuardSyscall] == "" {
 		t.Errorf("found %v", found)
 	}
-	if has, err := HasGuards(realImage(t, "libcrypto").Object); err != nil || has {
+	if has, err := HasGuards(realImage(t, "libcrypto").Object, false); err != nil || has {
 		t.Errorf("libcrypto: %v, %v", has, err)
 	}
 }

@@ -107,6 +107,7 @@ func (c *coder) emitLazy(fns []Selected) {
 				c.shared(false, site.SPDelta)
 			}
 			c.rt.generic[site.SPDelta] = c.emitGeneric(c.rt.entries[site.SPDelta])
+			c.flush()
 		}
 	}
 }
@@ -124,10 +125,11 @@ func (c *coder) emitGeneric(routine uint64) uint64 {
 	bit := amd64.At(amd64.RDX, ring.AskedOff-ring.SlotsOff)
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
+	closed := c.whenClosed(c.PC(), asked)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
 	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, asked)
+	c.Jcc(amd64.CondE, closed)
 	c.ShrImm(amd64.RCX, 1)
 	c.BtMem(bit, amd64.RCX)
 	c.Jcc(amd64.CondB, asked)

@@ -165,7 +165,7 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 		t.Fatalf("%d bytes of code for one place of the gate, %d for another", len(first.Bytes), len(code.Bytes))
 	}
 	mem := newTestMemory(t, 256)
-	r.drainer = ring.NewDrainer(mem.Memory, func(tid int, name string) (ring.Sink, error) { return countSink{r.calls}, nil })
+	r.drainer = ring.NewDrainer(mem.Memory, func(tid, _ int, name string) (ring.Sink, error) { return countSink{r.calls}, nil })
 
 	cmd := exec.Command(path, p.args...)
 	cmd.Env = []string{"SELFPATCH=" + selfPatchFile(t, code.Bytes, code.Patches, mem)}

@@ -152,8 +152,8 @@ func (f *Function) GuardSites() []Site {
 // Refuse takes all sites away from the function. at is where the reason was met, 0 if it isn't a place.
 func (f *Function) Refuse(why Reason, at uint64) {
 	f.Tier, f.Reason, f.At, f.Sites = TierNone, why, at, nil
-	if f.more != nil {
-		f.more.guardSite = nil
+	if f.more != nil && f.more.guardSite != nil {
+		f.more = &more{names: f.more.names} // the old one may be a copy's as well
 	}
 }
 

@@ -194,6 +194,11 @@ func (s *slowPath) registerThread() {
 		s.Lea(amd64.RSI, amd64.At(amd64.R12, ring.RegName))
 		s.Syscall()
 	}
+	if s.rt.Follow {
+		s.MovImm32(amd64.RAX, sysGetpid)
+		s.Syscall()
+		s.Store32(amd64.At(amd64.R12, ring.RegPID), amd64.RAX)
+	}
 	s.Mov(amd64.RAX, amd64.R8)
 	s.Sub(amd64.RAX, amd64.R9)
 	s.Lea(amd64.RAX, amd64.At(amd64.RAX, -ring.SlotsOff))

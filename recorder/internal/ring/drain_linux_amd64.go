@@ -26,7 +26,7 @@ type Drainer struct {
 	Ran func(tid int) (time.Duration, bool)
 
 	m       *Memory
-	open    func(tid int, name string) (Sink, error)
+	open    func(tid, pid int, name string) (Sink, error)
 	threads map[int]*thread
 	order   []*thread
 	seen    uint64 // registrations read
@@ -75,8 +75,9 @@ const (
 	maxRun = 256
 )
 
-// NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event.
-func NewDrainer(m *Memory, open func(tid int, name string) (Sink, error)) *Drainer {
+// NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event, and with its
+// process where forked children are followed, else 0; both IDs are as the target's namespace counts.
+func NewDrainer(m *Memory, open func(tid, pid int, name string) (Sink, error)) *Drainer {
 	return &Drainer{m: m, open: open, threads: map[int]*thread{}, held: make([]bool, m.chunks)}
 }
 
@@ -127,7 +128,7 @@ func (d *Drainer) meet() error {
 		}
 		name, _, _ := bytes.Cut(d.m.mem[at+RegName:at+RegName+16], []byte{0})
 		if d.threads[tid] == nil && tid < MaxTID {
-			sink, err := d.open(tid, string(name))
+			sink, err := d.open(tid, int(atomic.LoadUint32(d.m.u32(at+RegPID))), string(name))
 			if err != nil {
 				return err
 			}

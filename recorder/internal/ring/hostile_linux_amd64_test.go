@@ -104,7 +104,7 @@ func FuzzDrain(f *testing.F) {
 		const chunks = 8
 		m := newMemory(t, chunks)
 		events := 0
-		d := NewDrainer(m, func(tid int, name string) (Sink, error) { return limited{&events}, nil })
+		d := NewDrainer(m, func(tid, _ int, name string) (Sink, error) { return limited{&events}, nil })
 		r := rand.New(rand.NewPCG(seed, 1))
 		interesting := []uint64{0, 1, 2, 7, 8, 9, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1, FullRoom, Claim}
 		for i, b := range script[:min(len(script), 64)] {

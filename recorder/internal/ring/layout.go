@@ -33,11 +33,30 @@ const (
 	HdrRegistered    = 256 // u64, how many threads have registered
 	HdrInSlow        = 320 // u64, how many threads are where code in the arenas makes system calls
 	HdrSandboxed     = 384 // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
+	HdrFollow        = 512 // u64, 1 while forked children may open their gates; FollowSandboxed
+	HdrExecs         = 576 // u64, how often a thread has asked to be watched while it replaces its program
 	HdrAsked         = 448 // u64, how often a thread has asked for a probe that isn't made yet
+	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.
+	ExecsOff  = 0x800
+	ExecSlots = 64 // a power of two
+	ExecShift = 4  // log2 of an entry's bytes
 	// HdrGates is an array of u64 that ends with a 0: the gates of all arenas, which a guard closes. Arenas can be added.
 	HdrGates = 0x1000
 	// MaxGates bounds it.
 	MaxGates = (NextOff-HdrGates)/8 - 1
+)
+
+// FollowSandboxed stands in HdrFollow when a child has restricted its own system calls: no child opens its gates from then on.
+const FollowSandboxed = 2
+
+// An entry of a thread that is about to replace its program, all u32: thread and process, as the target's namespace counts, and
+// a state, which the thread makes ExecAsked and the recorder ExecGo; the thread, or the recorder, makes it 0 again.
+const (
+	ExecTID   = 0
+	ExecPID   = 4
+	ExecState = 8
+	ExecAsked = 1
+	ExecGo    = 2
 )
 
 // Offsets of the parts.
@@ -70,6 +89,7 @@ const (
 // A registry entry: the name as of the first event, then the thread ID, which is stored last.
 const (
 	RegTID  = 0 // u32, 0 while the entry is not complete
+	RegPID  = 4 // u32, the process, where forked children are followed
 	RegName = 8 // 16 bytes, as prctl(PR_GET_NAME) gives
 )
 

@@ -157,7 +157,7 @@ func (c *collector) Dropped(entries, exits, tick uint64) error {
 // collect drains a memory into collectors.
 func collect(m *Memory) (*Drainer, *[]*collector) {
 	var all []*collector
-	d := NewDrainer(m, func(tid int, name string) (Sink, error) {
+	d := NewDrainer(m, func(tid, _ int, name string) (Sink, error) {
 		c := &collector{tid: tid, name: name}
 		all = append(all, c)
 		return c, nil

@@ -1,0 +1,103 @@
+package probe
+
+import (
+	"slices"
+
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// Where children are followed, the program that a process is replaced by is recorded as well. So a thread that is about to call
+// execve(2) asks the recorder first to be watched, and waits until it is, or until it is clear that nobody will. It may be one in
+// the child of vfork(2), with its parent's thread descriptor, of which nothing is used here.
+
+// isExec says whether the function of this name is one by which a C library's programs are replaced.
+func isExec(name string) bool {
+	switch name {
+	case "execve", "__execve", "execveat", "fexecve":
+		return true
+	}
+	return false
+}
+
+// maxExecNaps bounds the waiting, to some seconds.
+const maxExecNaps = 20000
+
+// execGuard appends the asking, at the function's entry. Registers and flags are kept.
+func (c *coder) execGuard() {
+	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+	c.Lahf()
+	c.SetOAL()
+	c.Store64(amd64.At(amd64.RSP, saveFlags), amd64.RAX)
+	c.CallTo(c.rt.exec)
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveFlags))
+	c.AddALImm(0x7F) // see restore
+	c.Sahf()
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
+}
+
+// emitExec appends the asking and waiting, and returns its address. RAX and flags are clobbered. napAt is that of the time of a nap.
+//
+// Registers inside: R8 entry, R9 ring, R12 thread, R13 what is left of its patience.
+func (c *coder) emitExec(napAt uint64) uint64 {
+	c.Align(64)
+	addr := c.PC()
+	e := &slowPath{coder: c}
+	wait, done, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
+	for _, r := range kept {
+		c.Push(r)
+	}
+	c.MovImm64(amd64.R9, c.rt.Ring)
+	c.CmpMem64Imm8(e.hdr(ring.HdrFollow), followOn)
+	c.Jcc(amd64.CondNE, out)
+	c.CmpMem64Imm8(e.hdr(ring.HdrSandboxed), 0)
+	c.Jcc(amd64.CondNE, out)
+	c.MovImm32(amd64.RAX, sysGettid)
+	c.Syscall()
+	c.Mov(amd64.R12, amd64.RAX)
+	c.MovImm32(amd64.RAX, sysGetpid)
+	c.Syscall()
+	c.Mov(amd64.R13, amd64.RAX)
+	c.MovImm32(amd64.RCX, 1)
+	c.LockXadd64(e.hdr(ring.HdrExecs), amd64.RCX)
+	c.And32Imm(amd64.RCX, ring.ExecSlots-1)
+	c.Shl32Imm(amd64.RCX, ring.ExecShift)
+	c.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RCX, 1, ring.ExecsOff))
+	c.CmpMem32Imm8(amd64.At(amd64.R8, ring.ExecState), 0)
+	c.Jcc(amd64.CondNE, out) // so many at once
+	c.Store32(amd64.At(amd64.R8, ring.ExecTID), amd64.R12)
+	c.Store32(amd64.At(amd64.R8, ring.ExecPID), amd64.R13)
+	c.Store32Imm(amd64.At(amd64.R8, ring.ExecState), ring.ExecAsked)
+	c.Lea(amd64.RDI, e.hdr(ring.HdrExecs))
+	c.MovImm32(amd64.RSI, futexWake)
+	c.MovImm32(amd64.RDX, 1)
+	c.MovImm32(amd64.RAX, sysFutex)
+	c.Syscall()
+	c.MovImm32(amd64.R13, maxExecNaps)
+	c.Place(wait)
+	c.CmpMem32Imm8(amd64.At(amd64.R8, ring.ExecState), ring.ExecAsked)
+	c.Jcc(amd64.CondNE, done)
+	c.CmpMem64Imm8(e.hdr(ring.HdrFollow), followOn)
+	c.Jcc(amd64.CondNE, done)
+	e.heartbeat(ring.HdrWaitLimit)
+	c.Jcc(amd64.CondA, done)
+	c.Lea(amd64.R13, amd64.At(amd64.R13, -1))
+	c.Test(amd64.R13, amd64.R13)
+	c.Jcc(amd64.CondS, done)
+	c.MovImm32(amd64.RAX, sysNanosleep)
+	c.Lea(amd64.RDI, amd64.AtAddr(napAt))
+	c.MovImm32(amd64.RSI, 0)
+	c.Syscall()
+	c.Jmp(wait)
+	c.Place(done)
+	c.Store32Imm(amd64.At(amd64.R8, ring.ExecState), 0)
+	c.Place(out)
+	for _, r := range slices.Backward(kept) {
+		c.Pop(r)
+	}
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	c.Ret()
+	return addr
+}

@@ -1,0 +1,135 @@
+package probe
+
+import (
+	"slices"
+
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// A forked child has the text with its probes, the arenas and the ring memory, which it shares with its parent; but the pages of
+// the gates are zero in it (MADV_WIPEONFORK). Where children are followed, the first event of each arena opens that arena's
+// gate there, and is written: so a child is recorded from its first call on, with nobody to stop it or to come too late.
+//
+// It is only opened once the C library's descriptor has the child's own thread ID, which the kernel or the library puts there
+// behind the fork: two processes that wrote into one slot would lose each other's events. A process made by a bare system call never
+// has it; its gate stays closed.
+//
+// A child opens the gates of the arenas whose code it runs, one by one, since the list in the ring memory may name arenas by now
+// that were mapped in its parent only. Which these are stands behind the first arena's gate, for its guards.
+
+// What stands behind the gate word, in the same page.
+const (
+	// GateOwn is where the address of the ring memory stands, its gate open or closed: in the process that recording began
+	// with. In its forked children it is 0, then one of those below.
+	GateOwn = 8
+	// gateStrange counts events that came before the child's own thread ID.
+	gateStrange = 16
+	// gateOpened counts the gates that a child has opened, in the page of Runtime.Anchor; their addresses follow, and a 0.
+	gateOpened = 24
+	gateList   = 32
+)
+
+// Values of GateOwn in a child: it has opened the gate, or gives it up.
+const (
+	gateChild = 1
+	gateNever = 2
+)
+
+const (
+	maxOpened  = 500 // gates that gateList has room for
+	maxStrange = 256
+)
+
+// Values of ring.HdrFollow, besides 0 for not.
+const followOn = 1
+
+// Numbers of further system calls (arch/x86/entry/syscalls/syscall_64.tbl).
+const (
+	sysGetpid = 39
+	sysGettid = 186
+	sysFutex  = 202
+	futexWake = 1
+)
+
+// FollowSyscalls are the numbers of the system calls that code in the arena makes where children are followed, besides
+// SlowSyscalls.
+func FollowSyscalls() []uint64 { return []uint64{sysGetpid, sysGettid, sysFutex} }
+
+// whenClosed returns where code goes that finds the gate closed, with RAX, RCX, RDX and the flags saved: to off, or, where
+// children are followed, to the opening of a child's gate, and from there to again.
+func (c *coder) whenClosed(again uint64, off amd64.Label) amd64.Label {
+	if !c.rt.Follow {
+		return off
+	}
+	l := c.NewLabel()
+	c.cold = append(c.cold, func() {
+		c.Place(l)
+		c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate+GateOwn), 0)
+		c.Jcc(amd64.CondNE, off)
+		c.CallTo(c.rt.follow)
+		c.Test(amd64.RAX, amd64.RAX)
+		c.Jcc(amd64.CondE, off)
+		c.JmpTo(again)
+	})
+	return l
+}
+
+// emitFollow appends the opening of the arena's gate in a forked child, and returns its address. RAX becomes 1 if it is open,
+// else 0; RCX, RDX and the flags are clobbered.
+func (c *coder) emitFollow() uint64 {
+	c.Align(64)
+	addr := c.PC()
+	no, strange, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	kept := []amd64.Reg{amd64.RSI, amd64.RDI, amd64.R9, amd64.R11}
+	for _, r := range kept {
+		c.Push(r)
+	}
+	c.MovImm64(amd64.R9, c.rt.Ring)
+	c.CmpMem64Imm8(amd64.At(amd64.R9, ring.HdrFollow), followOn)
+	c.Jcc(amd64.CondNE, no)
+	c.MovImm32(amd64.RAX, sysGettid)
+	c.Syscall()
+	c.Load32(amd64.RCX, amd64.AtFS(c.rt.TIDOffset))
+	c.Cmp(amd64.RAX, amd64.RCX)
+	c.Jcc(amd64.CondNE, strange)
+	c.MovImm64(amd64.RDI, c.rt.Anchor)
+	c.MovImm32(amd64.RCX, 1)
+	c.LockXadd64(amd64.At(amd64.RDI, gateOpened), amd64.RCX)
+	c.MovImm32(amd64.RAX, maxOpened)
+	c.Cmp(amd64.RCX, amd64.RAX)
+	c.Jcc(amd64.CondAE, no)
+	c.MovImm64(amd64.RSI, c.rt.Gate)
+	c.Store64(amd64.AtIndex(amd64.RDI, amd64.RCX, 8, gateList), amd64.RSI)
+	c.Store64Imm(amd64.AtAddr(c.rt.Gate+GateOwn), gateChild)
+	c.Lea(amd64.RDX, amd64.At(amd64.R9, ring.SlotsOff))
+	c.Store64(amd64.AtAddr(c.rt.Gate), amd64.RDX)
+	c.MovImm32(amd64.RAX, 1)
+	c.Jmp(out)
+	c.Place(strange)
+	c.IncMem(amd64.AtAddr(c.rt.Gate + gateStrange))
+	c.MovImm32(amd64.RAX, maxStrange)
+	c.CmpMem(amd64.RAX, amd64.AtAddr(c.rt.Gate+gateStrange))
+	c.Jcc(amd64.CondA, no)
+	c.Store64Imm(amd64.AtAddr(c.rt.Gate+GateOwn), gateNever)
+	c.Place(no)
+	c.MovImm32(amd64.RAX, 0)
+	c.Place(out)
+	for _, r := range slices.Backward(kept) {
+		c.Pop(r)
+	}
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	c.Ret()
+	return addr
+}
+
+// closeOpened closes the gates of a child that restricts its own system calls, and lets no child open any from then on: its own
+// children are restricted as well. Recording goes on elsewhere.
+func (g *guardPath) closeOpened() {
+	g.MovImm64(amd64.R9, g.rt.Ring)
+	g.Store64Imm(g.hdr(ring.HdrFollow), ring.FollowSandboxed)
+	g.slotOfThread()
+	g.MovImm32(amd64.R12, 1) // it waits without system calls
+	g.MovImm64(amd64.RCX, g.rt.Anchor+gateList)
+}

@@ -1,0 +1,76 @@
+package recorder
+
+import (
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// planCache keeps the plans of files, for the programs of a tree: most share their libraries, and many are started again and
+// again.
+type planCache struct {
+	mu    sync.Mutex
+	plans map[planKey]*plan
+}
+
+// planKey names a file as it is.
+type planKey struct {
+	dev, inode  uint64
+	size, mtime int64
+}
+
+// plan is a file's; it isn't changed any more.
+type plan struct {
+	once   sync.Once
+	object *object.Image
+	probe  *probe.Image
+	plan   []probe.Function
+	err    error
+}
+
+func keyOf(m process.Mapping, fi os.FileInfo) planKey {
+	return planKey{m.Dev, m.Inode, fi.Size(), fi.ModTime().UnixNano()}
+}
+
+// of returns the plan of im's file, which it makes if there is none, and lets im use it.
+func (c *planCache) of(key planKey, im *image, do func() error) error {
+	c.mu.Lock()
+	if c.plans == nil {
+		c.plans = map[planKey]*plan{}
+	}
+	p := c.plans[key]
+	if p == nil {
+		p = &plan{}
+		c.plans[key] = p
+	}
+	c.mu.Unlock()
+	p.once.Do(func() {
+		if p.err = do(); p.err == nil {
+			p.object, p.probe, p.plan = im.object, im.probe, slices.Clone(im.plan)
+		}
+	})
+	if p.err != nil {
+		return p.err
+	}
+	if im.object != p.object {
+		im.object.Close()
+	}
+	im.object, im.probe, im.plan, im.kept = p.object, p.probe, slices.Clone(p.plan), true
+	return nil
+}
+
+// close closes the files.
+func (c *planCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.plans {
+		if p.object != nil {
+			p.object.Close()
+		}
+	}
+	c.plans = nil
+}

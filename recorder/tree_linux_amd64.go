@@ -1,0 +1,257 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callreel/callreel/process"
+)
+
+// tree is all recordings that go into one reel: that of the process it began with, and those of the programs that processes below it
+// were replaced by. Each has rings of its own, and IDs of functions that are made the reel's when events come, see lateNames.
+type tree struct {
+	root  *recording
+	ctx   context.Context
+	plans planCache
+
+	mu     sync.Mutex // guards what follows
+	at     map[int]*recording
+	coming map[int]int  // processes that are being taken in, or watched for that
+	passed map[int]bool // those that can't be
+	failed int
+	took   Processes
+	subs   []*recording // that have ended
+	err    error
+	ended  bool
+
+	wg sync.WaitGroup
+}
+
+func newTree(root *recording) *tree {
+	return &tree{root: root, at: map[int]*recording{}, coming: map[int]int{}, passed: map[int]bool{}}
+}
+
+// start begins with the first process, which is being recorded.
+func (t *tree) start(ctx context.Context) {
+	t.ctx = ctx
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at[t.root.s.p.Pid()] = t.root
+}
+
+func (t *tree) count(f func(p *Processes)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(&t.took)
+}
+
+// replaced says that a process has left its recording: it has ended, or runs another program by now.
+func (t *tree) replaced(pid int) {
+	t.mu.Lock()
+	delete(t.at, pid)
+	t.mu.Unlock()
+	t.late(pid)
+}
+
+// late takes a process in that runs a program nobody has waited for.
+func (t *tree) late(pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended || t.ctx.Err() != nil || t.at[pid] != nil || t.coming[pid] > 0 || t.passed[pid] || !isRunning(pid) {
+		return
+	}
+	t.coming[pid]++
+	t.wg.Go(func() {
+		defer t.came(pid)
+		if err := t.attach(pid); err != nil {
+			t.pass(pid, err)
+		}
+	})
+}
+
+func (t *tree) came(pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.coming[pid]--; t.coming[pid] == 0 {
+		delete(t.coming, pid)
+	}
+}
+
+// pass leaves a process alone. What becomes of its children is another matter.
+func (t *tree) pass(pid int, err error) {
+	t.mu.Lock()
+	if t.passed[pid] = true; isRunning(pid) {
+		t.failed++
+	}
+	notice := t.failed <= 5 && isRunning(pid) && t.ctx.Err() == nil && !errors.Is(err, process.ErrNoProcess)
+	t.mu.Unlock()
+	if notice {
+		t.root.notice("a program that was started is not recorded: %v", err)
+	}
+}
+
+// attach records a running process, as Record does, until it ends. A program that has only just begun isn't ready for that.
+func (t *tree) attach(pid int) error {
+	const (
+		tries = 40
+		pause = 5 * time.Millisecond
+	)
+	for try := 0; ; try++ {
+		r := t.recording(pid)
+		err := r.attachTo(t.ctx, pid)
+		if err == nil {
+			t.count(func(p *Processes) { p.Late++ })
+			t.run(pid, r)
+			return nil
+		}
+		if r.s != nil {
+			r.s.close()
+		}
+		if try == tries || t.ctx.Err() != nil || !isRunning(pid) || errors.Is(err, ErrRefused) || errors.Is(err, process.ErrForeignArch) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// subRing is how much memory the rings of a program have that was started, by default: there may be many at once.
+const subRing = 8 << 20
+
+// recording is one of a program that a process was replaced by.
+func (t *tree) recording(pid int) *recording {
+	r := &recording{opt: t.root.opt, tree: t, w: t.root.w, base: t.root.base}
+	r.set.TicksPerSecond = t.root.set.TicksPerSecond
+	r.opt.PID, r.opt.Command, r.opt.Progress = pid, nil, nil
+	r.opt.Notice = t.root.notice
+	if r.opt.RingSize == 0 {
+		r.opt.RingSize = subRing
+	}
+	return r
+}
+
+// attachTo is what Record does up to the first event.
+func (r *recording) attachTo(ctx context.Context, pid int) error {
+	s, err := openSession(pid)
+	if err != nil {
+		return err
+	}
+	r.s = s
+	if err := r.clearLeft(ctx); err != nil {
+		return err
+	}
+	if err := s.p.PrepareSyscalls(); err != nil {
+		return err
+	}
+	if err := r.choose(ctx); err != nil {
+		return err
+	}
+	if err := r.attach(ctx); err != nil {
+		return err
+	}
+	if err := r.create(); err != nil {
+		_, derr := s.detach(context.WithoutCancel(ctx))
+		return errors.Join(err, derr)
+	}
+	return nil
+}
+
+// run drains a recording that is on, to its end.
+func (t *tree) run(pid int, r *recording) {
+	t.mu.Lock()
+	t.at[pid] = r
+	t.mu.Unlock()
+	err := r.session(t.ctx)
+	r.s.close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at[pid] == r {
+		delete(t.at, pid)
+	}
+	t.subs = append(t.subs, r)
+	t.err = errors.Join(t.err, err)
+}
+
+// wait waits until all recordings but the first have ended, and adds what they came to to its result.
+func (t *tree) wait() error {
+	t.wg.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	sum := &t.root.result
+	for _, r := range t.subs {
+		s := &r.result
+		sum.Seen, sum.Traced, sum.Made = sum.Seen+s.Seen, sum.Traced+s.Traced, sum.Made+s.Made
+		for why, n := range s.Refused {
+			sum.Refused[why] += n
+		}
+		sum.Calls, sum.Events, sum.Dropped = sum.Calls+s.Calls, sum.Events+s.Events, sum.Dropped+s.Dropped
+		sum.LostExits, sum.Torn, sum.Threads = sum.LostExits+s.LostExits, sum.Torn+s.Torn, sum.Threads+s.Threads
+		sum.TextVerified = sum.TextVerified && s.TextVerified
+		sum.Left = strings.TrimPrefix(sum.Left+"; "+s.Left, "; ")
+		sum.Left = strings.TrimSuffix(sum.Left, "; ")
+	}
+	t.took.Unrecorded = t.failed
+	sum.Processes = t.took
+	t.plans.close()
+	return t.err
+}
+
+// lookBelow takes in the children of a process that have nothing of a recorder's.
+func (t *tree) lookBelow(pid int) {
+	for _, child := range childrenOf(pid) {
+		t.mu.Lock()
+		known, passed := t.at[child] != nil || t.coming[child] > 0, t.passed[child]
+		t.mu.Unlock()
+		switch {
+		case known:
+		case passed:
+			t.lookBelow(child)
+		case !hasRings(child):
+			t.late(child)
+		}
+	}
+}
+
+// hasRings says whether a process has a recorder's rings mapped: as a forked child has, or one that shares its parent's memory.
+func hasRings(pid int) bool {
+	p, err := process.Open(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	maps, err := p.Maps()
+	return err == nil && ringMapping(maps) != nil
+}
+
+// childrenOf lists a process's children, of all its threads.
+func childrenOf(pid int) []int {
+	var all []int
+	for tid := range tasksOf(pid) {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/children")
+		if err != nil {
+			continue
+		}
+		for _, f := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// isRunning says whether there is such a process that has not ended.
+func isRunning(pid int) bool {
+	_, dead := endOf(strconv.Itoa(pid))
+	return !dead
+}
+
+// isSub says whether it is one of a program that a process of the tree was replaced by.
+func (r *recording) isSub() bool { return r.tree != nil && r.tree.root != r }
