@@ -57,6 +57,8 @@ var (
 	// ErrNotReady: a launched program never reached the point at which its
 	// thread state is set up, as with Go programs.
 	ErrNotReady = errors.New("program never set up its thread ID")
+	// ErrNoExec: a thread that was about to replace its program did not, or not in time.
+	ErrNoExec = errors.New("thread has not replaced its program")
 	// ErrEnded: a launched program ended before it was ready.
 	ErrEnded = errors.New("program ended before its entry point")
 	// ErrCommandNotFound: there is no such command (the shell's code 127).

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -142,12 +141,12 @@ func (l *Launched) run(ctx context.Context, cmd Command, opts StopOptions, fn fu
 		var took time.Duration
 		defer s.letGo(&took)
 		if !cmd.AtExec {
-			if err := l.toReadiness(t, cmd.GoAtEntry); err != nil {
+			if err := t.toReadiness(cmd.GoAtEntry); err != nil {
 				return err
 			}
 		}
-		if err := setOptions(t.TID, attachOptions); err != nil {
-			return t.fail("set options", err)
+		if err := t.gatherThreads(); err != nil {
+			return err
 		}
 		s.Since = time.Now()
 		return fn(s)
@@ -192,8 +191,7 @@ func (l *Launched) takeOver(ctx context.Context, ignored []syscall.Signal, opts 
 	if err := detach(pid, 0); err != nil {
 		return nil, fmt.Errorf("process %d: detach: %w", pid, err)
 	}
-	const launchOptions = attachOptions | unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESYSGOOD
-	if err := seize(pid, launchOptions); err != nil {
+	if err := seize(pid, passageOptions|unix.PTRACE_O_EXITKILL); err != nil {
 		return nil, fmt.Errorf("process %d: seize: %w", pid, err)
 	}
 	s := newStopped(p, opts, ctx)
@@ -221,166 +219,4 @@ func (p *Process) overwrite(addr uint64, code []byte) (undo func() error, err er
 		_, err := p.WriteAt(old, addr)
 		return err
 	}, nil
-}
-
-// settleFromTrap leads from a trap of the launch's own to an event stop.
-func (t *Thread) settleFromTrap() error {
-	t.stopped = false
-	if err := t.s.sendOn(t, report{event: -1}); err != nil {
-		return err
-	}
-	if err := t.s.settle(t, time.Now().Add(t.s.opts.timeout())); err != nil {
-		return err
-	}
-	if t.ended {
-		return fmt.Errorf("process %d: %w", t.TID, ErrEnded)
-	}
-	return nil
-}
-
-// toReadiness runs the program to its entry point, and further if it is static. atEntry is Command.GoAtEntry.
-func (l *Launched) toReadiness(t *Thread, atEntry bool) error {
-	auxv, err := l.Process.Auxv()
-	if err != nil {
-		return err
-	}
-	if err := t.runTo(auxv.Entry); err != nil {
-		return err
-	}
-	if auxv.Base != 0 {
-		return nil // the loader has set the thread up
-	}
-	if static, err := l.isGo(); err == nil && static {
-		if atEntry {
-			return nil
-		}
-		return fmt.Errorf("process %d: %w: it is a static Go program", t.TID, ErrNotReady)
-	}
-	return t.runToThreadID()
-}
-
-// isGo says whether the program has Go's build information.
-func (l *Launched) isGo() (bool, error) {
-	f, err := elf.Open(procPath(l.child.Pid, "exe"))
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	return f.Section(".go.buildinfo") != nil || f.Section(".note.go.buildid") != nil, nil
-}
-
-// runTo runs the program's only thread to addr by a breakpoint.
-func (t *Thread) runTo(addr uint64) error {
-	undo, err := t.s.p.overwrite(addr, []byte{0xcc})
-	if err != nil {
-		return err
-	}
-	t.stopped = false
-	if err := resume(t.TID, 0); err != nil {
-		return t.fail("continue", err)
-	}
-	err = t.awaitOwn(func(r report) (bool, int, error) {
-		if r.event != 0 || r.signal != int(unix.SIGTRAP) {
-			return false, r.signal, nil
-		}
-		regs, err := getRegs(t.TID)
-		if err != nil {
-			return false, 0, t.fail("read registers", err)
-		}
-		return regs.Rip == addr+1, r.signal, nil
-	}, unix.PTRACE_CONT)
-	if err != nil {
-		return err
-	}
-	if err := undo(); err != nil {
-		return err
-	}
-	regs, err := t.Regs()
-	if err != nil {
-		return err
-	}
-	if err := t.settleFromTrap(); err != nil {
-		return err
-	}
-	regs.Rip, regs.Orig_rax = addr, ^uint64(0)
-	return t.SetRegs(regs)
-}
-
-// awaitOwn waits until judge accepts a stop; until then the thread goes on by
-// request with the signal that judge returns.
-func (t *Thread) awaitOwn(judge func(report) (ok bool, signal int, err error), request int) error {
-	err := t.s.await(t, time.Now().Add(t.s.opts.timeout()), func(r report) (bool, error) {
-		ok, signal, err := judge(r)
-		if ok || err != nil {
-			return ok, err
-		}
-		if r.event != 0 || signal > 64 {
-			signal = 0
-		}
-		if err := ptrace(request, t.TID, 0, uintptr(signal)); err != nil && !errors.Is(err, unix.ESRCH) {
-			return false, t.fail("continue", err)
-		}
-		return false, nil
-	})
-	if err == nil && t.ended {
-		return fmt.Errorf("process %d: %w", t.TID, ErrEnded)
-	}
-	return err
-}
-
-// maxStartupCalls bounds how many system calls a static program makes before
-// it asks for its thread ID. glibc's and musl's make fewer than ten.
-const maxStartupCalls = 200
-
-// runToThreadID runs a static program until set_tid_address(2) has returned.
-func (t *Thread) runToThreadID() error {
-	stops, ready := 0, false
-	t.stopped = false
-	if err := ptrace(unix.PTRACE_SYSCALL, t.TID, 0, 0); err != nil {
-		return t.fail("continue", err)
-	}
-	err := t.awaitOwn(func(r report) (bool, int, error) {
-		if r.event != 0 || r.signal != sysStop {
-			return false, r.signal, nil
-		}
-		stops++
-		regs, err := getRegs(t.TID)
-		if err != nil {
-			return false, 0, t.fail("read registers", err)
-		}
-		switch regs.Orig_rax {
-		case unix.SYS_SET_TID_ADDRESS:
-			ready = int64(regs.Rax) > 0 // -ENOSYS at the entry, the ID at the exit
-		case unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP:
-			return true, 0, nil
-		}
-		return ready || stops > 2*maxStartupCalls, 0, nil
-	}, unix.PTRACE_SYSCALL)
-	if err != nil {
-		return err
-	}
-	if !ready {
-		return fmt.Errorf("process %d: %w", t.TID, ErrNotReady)
-	}
-	if err := t.settleFromTrap(); err != nil {
-		return err
-	}
-	return t.runToStoredID()
-}
-
-// maxStoreSteps is how many instructions a C library may need to store the ID
-// that set_tid_address has returned.
-const maxStoreSteps = 64
-
-// runToStoredID steps until the ID stands where TIDOffset finds it. A library
-// that stores it elsewhere or not at all is ready as it is.
-func (t *Thread) runToStoredID() error {
-	_, err := t.Step(maxStoreSteps, func(*Regs) bool {
-		_, err := t.s.TIDOffset()
-		return err == nil
-	})
-	if errors.Is(err, errStepSyscall) {
-		return nil
-	}
-	return err
 }

@@ -143,6 +143,16 @@ func peek(tid int) (r report, ok bool, err error) {
 	return report{signal: int(info.status & 0xff), event: int(info.status >> 8)}, true, nil
 }
 
+// takeExec consumes the report of an exec. As long as nobody has, the kernel takes no order for a thread
+// that got the leader's ID by it. There is no signal to lose.
+func takeExec(tid int) {
+	for {
+		if err := unix.Waitid(unix.P_PID, tid, nil, unix.WSTOPPED|unix.WNOHANG|unix.WALL, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // reap takes an ended thread off the kernel's hands.
 func reap(tid int) {
 	for {

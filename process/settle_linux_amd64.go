@@ -41,6 +41,7 @@ func (s *Stopped) sendOn(t *Thread, r report) error {
 		}
 	case unix.PTRACE_EVENT_EXEC:
 		s.execed = true
+		takeExec(t.TID)
 	}
 	_ = interrupt(t.TID)
 	if err := resume(t.TID, signal); err != nil && !errors.Is(err, unix.ESRCH) {

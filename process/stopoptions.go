@@ -21,6 +21,9 @@ type StopOptions struct {
 	// the kill-safe way lacks its instructions (ErrNoGadget). If the caller is
 	// killed during such a call, the target is left with foreign registers.
 	UnsafeSyscall bool
+
+	// GoAtEntry is Command.GoAtEntry for AwaitExec; Stop has no use for it.
+	GoAtEntry bool
 }
 
 // How long Stop waits for threads: by default, and as a value for callers who must

@@ -48,6 +48,11 @@ func Launch(context.Context, Command, StopOptions, func(*Stopped) error) (*Launc
 	return nil, ErrUnsupported
 }
 
+// AwaitExec returns ErrUnsupported.
+func AwaitExec(context.Context, int, int, time.Duration, StopOptions, func(), func(*Stopped) error) error {
+	return ErrUnsupported
+}
+
 // FromTerminal returns false.
 func FromTerminal(syscall.Signal, int) bool { return false }
 
