@@ -89,7 +89,9 @@ func (s *session) close() {
 	}
 	s.images = nil
 	s.closeMemory()
-	s.p.Close()
+	if s.p != nil {
+		s.p.Close()
+	}
 }
 
 // prepare makes the stubs and writes them, and everything else that doesn't need the process to stand.

@@ -23,6 +23,7 @@ type family struct {
 	members map[int]*member // by process ID as seen from here; the first is not among them
 	looked  time.Time       // for children and for holders of the rings
 	held    bool            // somebody else had them then
+	told    bool            // that following has ended
 	left    bool            // the first process has ended, or replaced its program
 }
 
@@ -80,7 +81,7 @@ func (f *family) meet(pid int) *member {
 func (f *family) look(firstLives bool) bool {
 	if !firstLives && !f.left {
 		f.left = true
-		f.tree.replaced(f.d.r.s.p.Pid())
+		f.tree.replaced(f.d.r.s.p.Pid(), f.d.r)
 	}
 	some := firstLives
 	for pid, m := range f.members {
@@ -93,7 +94,11 @@ func (f *family) look(firstLives bool) bool {
 		}
 		m.gone = true
 		m.p.Close()
-		f.tree.replaced(pid)
+		f.tree.replaced(pid, f.d.r)
+	}
+	if !f.told && f.d.r.s.memory.FollowEnded() {
+		f.told = true
+		f.d.r.notice("a forked child restricts its own system calls (seccomp): children that have called nothing yet are not recorded any more")
 	}
 	now := time.Now()
 	every := childrenInterval

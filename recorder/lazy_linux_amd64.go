@@ -163,11 +163,29 @@ func (n *lateNames) introduce(events []reel.Event) error {
 	if len(n.fresh) == 0 {
 		return nil
 	}
+	if n.r.tree != nil {
+		err := n.r.tree.tables.functions(n.fresh, func(i int, id uint32) { n.ids[n.freshIDs[i]] = id })
+		if err != nil { // which ends the recording
+			n.forget()
+		}
+		return err
+	}
 	first, err := n.r.w.AddFunctions(n.fresh)
+	if err != nil {
+		n.forget()
+		return err
+	}
 	for i, id := range n.freshIDs {
 		n.ids[id] = first + uint32(i)
 	}
-	return err
+	return nil
+}
+
+// forget leaves the functions without a number that introduce was at.
+func (n *lateNames) forget() {
+	for _, id := range n.freshIDs {
+		n.ids[id] = 0
+	}
 }
 
 // pendingID stands for an ID that the reel has not given yet.

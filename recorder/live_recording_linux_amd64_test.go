@@ -18,6 +18,12 @@ type summary struct {
 	Torn      int64  `json:"torn_events"`
 	Ended     bool   `json:"ended"`
 	Left      string `json:"left"`
+	Processes struct {
+		Forked     int `json:"forked"`
+		Executed   int `json:"executed"`
+		Late       int `json:"late"`
+		Unrecorded int `json:"unrecorded"`
+	} `json:"processes"`
 	Libraries struct {
 		Loaded    int     `json:"loaded"`
 		Unloaded  int     `json:"unloaded"`

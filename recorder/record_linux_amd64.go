@@ -181,6 +181,9 @@ func (r *recording) choose(ctx context.Context) error {
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
 	r.unmatched = ch.unmatched()
 	follows := r.tree != nil && len(with) > 0
+	if r.isSub() && !follows {
+		return errNotWanted
+	}
 	if r.unmatched != nil && !follows {
 		return r.unmatched
 	}
@@ -337,6 +340,9 @@ func (r *recording) create() error {
 	if err != nil {
 		return err
 	}
+	if r.tree != nil {
+		r.tree.tables.w = r.w
+	}
 	return r.introduce()
 }
 
@@ -365,7 +371,14 @@ func (r *recording) introduce() error {
 
 // addImage adds an image to the reel.
 func (r *recording) addImage(im *image) error {
-	id, err := r.w.AddImage(reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi})
+	about := reel.Image{Path: im.path, ID: im.object.ID(), Arch: "amd64", Slide: im.slide, Base: im.lo, End: im.hi}
+	var id reel.ImageID
+	var err error
+	if r.tree != nil {
+		id, err = r.tree.tables.image(about, im.file)
+	} else {
+		id, err = r.w.AddImage(about)
+	}
 	if err != nil {
 		return err
 	}
@@ -467,8 +480,16 @@ func (r *recording) session(ctx context.Context) error {
 	r.countLeftOut()
 	d := r.newDrain()
 	libraries := r.watchLibraries(ctx, d.making)
+	var watched *execs
+	if d.family != nil {
+		watched = d.family.watchExecs(ctx)
+	}
 	err := d.loop(ctx)
 	r.result.Libraries = libraries.end()
+	if watched != nil {
+		r.s.memory.SetFollow(false)
+		watched.end()
+	}
 	// What follows must be done whatever has ended the recording.
 	r.s.memory.SetFollow(false)
 	u, derr := r.s.detach(context.WithoutCancel(ctx))

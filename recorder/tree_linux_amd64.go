@@ -11,19 +11,21 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/reel"
 )
 
 // tree is all recordings that go into one reel: that of the process it began with, and those of the programs that processes below it
 // were replaced by. Each has rings of its own, and IDs of functions that are made the reel's when events come, see lateNames.
 type tree struct {
-	root  *recording
-	ctx   context.Context
-	plans planCache
+	root   *recording
+	ctx    context.Context
+	plans  planCache
+	tables tables
 
 	mu     sync.Mutex // guards what follows
 	at     map[int]*recording
-	coming map[int]int  // processes that are being taken in, or watched for that
-	passed map[int]bool // those that can't be
+	coming map[int]int    // processes that are being taken in, or watched for that
+	passed map[int]string // the programs of those that can't be
 	failed int
 	took   Processes
 	subs   []*recording // that have ended
@@ -34,7 +36,7 @@ type tree struct {
 }
 
 func newTree(root *recording) *tree {
-	return &tree{root: root, at: map[int]*recording{}, coming: map[int]int{}, passed: map[int]bool{}}
+	return &tree{root: root, tables: tables{images: map[imageKey]reel.ImageID{}, known: map[functionKey]uint32{}}, at: map[int]*recording{}, coming: map[int]int{}, passed: map[int]string{}}
 }
 
 // start begins with the first process, which is being recorded.
@@ -52,9 +54,11 @@ func (t *tree) count(f func(p *Processes)) {
 }
 
 // replaced says that a process has left its recording: it has ended, or runs another program by now.
-func (t *tree) replaced(pid int) {
+func (t *tree) replaced(pid int, r *recording) {
 	t.mu.Lock()
-	delete(t.at, pid)
+	if t.at[pid] == r {
+		delete(t.at, pid)
+	}
 	t.mu.Unlock()
 	t.late(pid)
 }
@@ -63,7 +67,7 @@ func (t *tree) replaced(pid int) {
 func (t *tree) late(pid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.ctx.Err() != nil || t.at[pid] != nil || t.coming[pid] > 0 || t.passed[pid] || !isRunning(pid) {
+	if t.ended || t.ctx.Err() != nil || t.at[pid] != nil || t.coming[pid] > 0 || t.hasPassed(pid) || !isRunning(pid) {
 		return
 	}
 	t.coming[pid]++
@@ -73,6 +77,20 @@ func (t *tree) late(pid int) {
 			t.pass(pid, err)
 		}
 	})
+}
+
+// expect says that somebody sees to a process, until came is called.
+func (t *tree) expect(pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.coming[pid]++
+}
+
+// enter says whose recording a process is in.
+func (t *tree) enter(pid int, r *recording) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at[pid] = r
 }
 
 func (t *tree) came(pid int) {
@@ -85,11 +103,14 @@ func (t *tree) came(pid int) {
 
 // pass leaves a process alone. What becomes of its children is another matter.
 func (t *tree) pass(pid int, err error) {
+	const most = 5
 	t.mu.Lock()
-	if t.passed[pid] = true; isRunning(pid) {
+	t.passed[pid] = programOf(pid)
+	notice := false
+	if isRunning(pid) && t.ctx.Err() == nil && !errors.Is(err, errNotWanted) && !errors.Is(err, process.ErrNoProcess) {
 		t.failed++
+		notice = t.failed <= most
 	}
-	notice := t.failed <= 5 && isRunning(pid) && t.ctx.Err() == nil && !errors.Is(err, process.ErrNoProcess)
 	t.mu.Unlock()
 	if notice {
 		t.root.notice("a program that was started is not recorded: %v", err)
@@ -113,7 +134,7 @@ func (t *tree) attach(pid int) error {
 		if r.s != nil {
 			r.s.close()
 		}
-		if try == tries || t.ctx.Err() != nil || !isRunning(pid) || errors.Is(err, ErrRefused) || errors.Is(err, process.ErrForeignArch) {
+		if try == tries || t.ctx.Err() != nil || !isRunning(pid) || errors.Is(err, ErrRefused) || errors.Is(err, errNotWanted) || errors.Is(err, process.ErrForeignArch) {
 			return err
 		}
 		time.Sleep(pause)
@@ -163,9 +184,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 
 // run drains a recording that is on, to its end.
 func (t *tree) run(pid int, r *recording) {
-	t.mu.Lock()
-	t.at[pid] = r
-	t.mu.Unlock()
+	t.enter(pid, r)
 	err := r.session(t.ctx)
 	r.s.close()
 	t.mu.Lock()
@@ -206,7 +225,7 @@ func (t *tree) wait() error {
 func (t *tree) lookBelow(pid int) {
 	for _, child := range childrenOf(pid) {
 		t.mu.Lock()
-		known, passed := t.at[child] != nil || t.coming[child] > 0, t.passed[child]
+		known, passed := t.at[child] != nil || t.coming[child] > 0, t.hasPassed(child)
 		t.mu.Unlock()
 		switch {
 		case known:
@@ -227,6 +246,22 @@ func hasRings(pid int) bool {
 	defer p.Close()
 	maps, err := p.Maps()
 	return err == nil && ringMapping(maps) != nil
+}
+
+// errNotWanted: nothing of a program is chosen, nor can it be followed to what is.
+var errNotWanted = errors.New("nothing of it is chosen")
+
+// hasPassed says whether a process's program can't be recorded. It may have another by now.
+func (t *tree) hasPassed(pid int) bool {
+	program, found := t.passed[pid]
+	return found && program == programOf(pid)
+}
+
+// programOf names a process and its program.
+func programOf(pid int) string {
+	start, _ := startTimeOf(strconv.Itoa(pid)) // 0 for one that has ended
+	exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	return strconv.FormatUint(start, 10) + " " + exe
 }
 
 // childrenOf lists a process's children, of all its threads.

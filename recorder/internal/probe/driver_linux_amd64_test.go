@@ -225,6 +225,7 @@ type stubSetup struct {
 	ids      int
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
+	follow   bool
 }
 
 // driver is a running child with event code.
@@ -243,16 +244,20 @@ type driver struct {
 // eventCode makes a function for the entry and one for the exit of each ID.
 func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, funcs []uint64) {
 	t.Helper()
-	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless}
+	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Slow = c.emitSlow()
 	rt.guard = c.emitGuard(rt.nap)
+	if s.follow {
+		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
+	}
 	if s.shared {
 		shared := [2]uint64{}
 		for i := range shared {
 			c.Align(64)
 			shared[i] = c.PC()
 			c.shared(i == 1, 0)
+			c.flush()
 		}
 		rt.Shared = shared
 	}

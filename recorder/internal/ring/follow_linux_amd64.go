@@ -48,5 +48,5 @@ func (m *Memory) LetExec(i int) {
 
 // FreeExec frees entry i, whose thread has gone.
 func (m *Memory) FreeExec(i int) {
-	atomic.StoreUint32(m.u32(uint64(ExecsOff+i<<ExecShift)+ExecState), 0)
+	atomic.CompareAndSwapUint32(m.u32(uint64(ExecsOff+i<<ExecShift)+ExecState), ExecGo, 0)
 }

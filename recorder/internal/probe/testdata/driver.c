@@ -11,6 +11,7 @@
  *   state N      N times for each code: all registers hold patterns and are compared
  *   thread NAME N  a thread of that name makes N calls and ends
  *   gate V       sets the gate, and the word that stands for another arena's
+ *   wipe         makes the gate's page zero, as it is in a forked child
  *   pin DI SI DX CX  from now on these registers hold these values in "state"
  *   fork N       a child makes N calls
  *   storm US     a signal each US µs, whose handler makes calls; 0 ends it
@@ -274,6 +275,8 @@ static void interpret(int depth)
             pthread_join(t, NULL);
         } else if (sscanf(line, "gate %ld", &a) == 1)
             *selfpatch_gate = *other_gate = a ? gate_open : 0;
+        else if (strcmp(line, "wipe\n") == 0)
+            memset((void *)selfpatch_gate, 0, 4096);
         else if (sscanf(line, "pin %lx %lx %lx %lx", pinned, pinned + 1, pinned + 2, pinned + 3) == 4)
             is_pinned = 1;
         else if (sscanf(line, "fork %ld", &a) == 1) {
