@@ -38,7 +38,9 @@ type ChromeOptions struct {
 //
 // Where events were dropped, or lost in a damaged file, an instant event says
 // so. Calls that were open at the end are ended there, and an instant event
-// tells how many.
+// tells how many. The "E" event of a call that was not seen to return has an
+// argument "end": "implicit" if it was left by an exception or longjmp (see
+// [reel.Implicit]), "unfinished" if it was open.
 func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt ChromeOptions) error {
 	if f.Header().Goroutines {
 		return fmt.Errorf("export: %s: calls of goroutines can't be drawn yet, see callreel report", f.Name())

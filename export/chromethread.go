@@ -106,8 +106,24 @@ func (t *chromeThread) end(call *reel.Call) {
 	b := append(t.buf[:0], `{"ph":"E`...)
 	b = append(b, lane.lane...)
 	b = t.appendTime(b, lane, call.End)
-	t.buf = append(b, t.chrome.name(call.Func).end...)
+	b = append(b, t.chrome.name(call.Func).end...)
+	if how := endOf(call.Flags); how != "" {
+		b = append(b[:len(b)-1], `,"args":{"end":"`...)
+		b = append(append(b, how...), `"}}`...)
+	}
+	t.buf = b
 	t.event()
+}
+
+// endOf says how a call ended that was not seen to return, in the words of report --json.
+func endOf(flags reel.CallFlags) string {
+	switch {
+	case flags&reel.Unfinished != 0:
+		return "unfinished"
+	case flags&reel.Implicit != 0:
+		return "implicit"
+	}
+	return ""
 }
 
 // appendTime appends the time of the lane's next event.

@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -13,22 +14,25 @@ import (
 // library's own functions recorded and without, and whenever probes are made.
 func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 	needLive(t, realtest.GXX)
-	const times = 300
 	left := map[string]int64{ // calls that did not return, for each time
-		"left_by_throw": 2, "thrown_through": 1, "caught_in": 0, "rethrown_from": 1,
-		"left_by_foreign": 1, "foreign_caught_in": 0, "left_by_force": 1, "force_passed_on": 1,
+		"left_by_throw": 3, "thrown_through": 1, "caught_in": 0, "rethrown_from": 1,
+		"left_by_foreign": 1, "foreign_caught_in": 0, "left_for_future": 1, "future_asked_in": 0,
+		"left_by_force": 1, "force_passed_on": 1, "left_by_cancel": 1, "cancel_passed_on": 1,
 		"left_by_longjmp": 1, "longjmp_came_to": 0, "returns": 0,
 	}
 	target := realtest.Build(t, "throws")
-	for _, mode := range [][]string{
-		{"--eager", "-m", "throws*"},
-		{"--lazy", "-m", "throws*"},
-		{"--eager"},
-		{"--lazy"},
-		{"--lazy", "-m", "libstdc++*", "-m", "libgcc_s*", "-m", "throws*"},
+	for _, c := range []struct {
+		times, threads int64
+		flags          []string
+	}{
+		{300, 1, []string{"--eager", "-m", "throws*"}},
+		{300, 1, []string{"--lazy", "-m", "throws*"}},
+		{60, 8, []string{"--eager"}},
+		{60, 8, []string{"--lazy"}},
+		{60, 8, []string{"--lazy", "-m", "libstdc++*", "-m", "libgcc_s*", "-m", "throws*"}},
 	} {
-		p := realtest.Start(t, target, strconv.Itoa(times))
-		r := realtest.StartRecording(t, append(append(pidFlag(p), "--lossless"), mode...)...)
+		p := realtest.Start(t, target, strconv.FormatInt(c.times, 10), strconv.FormatInt(c.threads, 10))
+		r := realtest.StartRecording(t, append(append(pidFlag(p), "--lossless"), c.flags...)...)
 		wantProbed(t, p.Pid())
 		p.Go()
 		p.WaitLine("counted")
@@ -36,19 +40,39 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 		wantUntouched(t, p.Pid())
 		p.Finish()
 		if s.Dropped != 0 || s.Torn != 0 {
-			t.Errorf("%v: %d calls dropped, %d events torn", mode, s.Dropped, s.Torn)
+			t.Errorf("%v: %d calls dropped, %d events torn", c.flags, s.Dropped, s.Torn)
 		}
 		rep, ends := reportOf(t, r.File), unfinishedOf(t, r.File)
-		if len(mode) > 1 && rep.Unmatched != 0 { // or those of calls from before, such as the read of the line
-			t.Errorf("%v: %d exits of no call", mode, rep.Unmatched)
+		if len(c.flags) > 1 && rep.Unmatched != 0 { // or those of calls from before, such as the read of the line
+			t.Errorf("%v: %d exits of no call", c.flags, rep.Unmatched)
 		}
 		for name, n := range left {
-			calls := max(1, n) * times
+			n *= c.times * c.threads
+			calls := max(n, c.times*c.threads)
 			if got := rep.Report.Calls(name); got != calls {
-				t.Errorf("%v: %d calls of %s, the program made %d", mode, got, name, calls)
+				t.Errorf("%v: %d calls of %s, the program made %d", c.flags, got, name, calls)
 			}
-			if got := ends.of(name); got != n*times {
-				t.Errorf("%v: %d calls of %s had no end of their own, want %d", mode, got, name, n*times)
+			if got := ends.of(name); got != n {
+				t.Errorf("%v: %d calls of %s had no end of their own, want %d", c.flags, got, name, n)
+			}
+		}
+	}
+}
+
+// An exception out of a destructor while another one unwinds ends in the terminate handler, recorded or not.
+func TestTheTerminateHandlerIsCalledAsWithoutARecorder(t *testing.T) {
+	needLive(t, realtest.GXX)
+	target := realtest.Build(t, "throws")
+	for _, mode := range []string{"--eager", "--lazy"} {
+		file := filepath.Join(t.TempDir(), "terminated.reel")
+		got := realtest.Callreel(t, "record", mode, "--lossless", "-o", file, "--", target, "terminate")
+		if got.Code != 3 || got.Stdout != "terminated\n" {
+			t.Errorf("%s: code %d, stdout %q\n%s", mode, got.Code, got.Stdout, got.Stderr)
+		}
+		rep, ends := reportOf(t, file), unfinishedOf(t, file)
+		for name, want := range map[string][2]int64{"left_by_throw": {2, 2}, "terminate_handler": {1, 1}, "left_to_terminate": {1, 1}} {
+			if calls, left := rep.Report.Calls(name), ends.of(name); calls != want[0] || left != want[1] {
+				t.Errorf("%s: %d calls of %s, %d without an end; want %v", mode, calls, name, left, want)
 			}
 		}
 	}

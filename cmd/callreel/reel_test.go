@@ -29,6 +29,26 @@ func must(t *testing.T, err error) {
 // more than the second, and so on, the last for 1 µs. Ticks are nanoseconds.
 func makeReel(t *testing.T, thread string, functions ...string) string {
 	t.Helper()
+	if thread == "" {
+		return makeReelOf(t, functions, nil)
+	}
+	events := make([]reel.Event, 2*len(functions))
+	for i := range functions {
+		id, sp := uint32(i+1), uint32(0x10000-64*i)
+		events[i] = reel.Entry(2000, sp, id)
+		events[len(events)-1-i] = reel.Exit(2000+1000*uint64(len(functions)-i), sp, id)
+	}
+	return makeReelIn(t, thread, functions, events)
+}
+
+// makeReelOf writes a reel of one thread with the events given; without any it has no thread.
+func makeReelOf(t *testing.T, functions []string, events []reel.Event) string {
+	t.Helper()
+	return makeReelIn(t, "main", functions, events)
+}
+
+func makeReelIn(t *testing.T, thread string, functions []string, events []reel.Event) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.reel")
 	w, err := reel.Create(path, reel.Header{
 		PID: 4242, Command: []string{"/bin/prog"}, Exe: "/bin/prog", Tool: "callreel test",
@@ -45,15 +65,9 @@ func makeReel(t *testing.T, thread string, functions ...string) string {
 		_, err = w.AddFunctions(table)
 		must(t, err)
 	}
-	if thread != "" {
+	if events != nil {
 		tw, err := w.Thread(reel.Thread{TID: 77, Process: 4242, Name: thread})
 		must(t, err)
-		events := make([]reel.Event, 2*len(functions))
-		for i := range functions {
-			id, sp := uint32(i+1), uint32(0x10000-64*i)
-			events[i] = reel.Entry(2000, sp, id)
-			events[len(events)-1-i] = reel.Exit(2000+1000*uint64(len(functions)-i), sp, id)
-		}
 		must(t, tw.Append(events))
 	}
 	must(t, w.Close())

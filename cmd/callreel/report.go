@@ -27,7 +27,8 @@ func newReport() *cobra.Command {
 		Use:   "report FILE",
 		Short: "Sum up a reel: calls and times of each function, threads, drops",
 		Long: `Report writes a line for each function that was called: its calls, the time in it with the calls it made (total) and
-without them (self), and of its calls the median (p50), the 99th percentile (p99) and the longest (max).
+without them (self), and of its calls the median (p50), the 99th percentile (p99) and the longest (max). Calls that an exception or
+longjmp left are counted behind the name ("left without returning", in JSON "implicit"), as are those that were open at the end.
 
 A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
@@ -172,10 +173,7 @@ func (r *report) text(w io.Writer) error {
 			p50, p99 = "-", "-"
 		}
 		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(f.Calls), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
-		if f.Unfinished > 0 {
-			fmt.Fprintf(b, "  (%d unfinished)", f.Unfinished)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(b, "%s\n", notReturned(f.Implicit, f.Unfinished))
 	}
 	if n := len(r.Functions) - len(r.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
@@ -203,6 +201,19 @@ func (r *report) text(w io.Writer) error {
 		fmt.Fprintf(b, "damaged: %s\n", printable(d.String()))
 	}
 	return b.Flush()
+}
+
+// notReturned says how many calls of a function were not seen to return, and why.
+func notReturned(left, unfinished uint64) string {
+	switch {
+	case left > 0 && unfinished > 0:
+		return fmt.Sprintf("  (%s left without returning, %s unfinished)", count(left), count(unfinished))
+	case left > 0:
+		return fmt.Sprintf("  (%s left without returning)", count(left))
+	case unfinished > 0:
+		return fmt.Sprintf("  (%s unfinished)", count(unfinished))
+	}
+	return ""
 }
 
 // tid is the ID of the thread with that key.

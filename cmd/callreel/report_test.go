@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/reel"
 )
 
 // promisedReport has the keys of report --json: those that CLI.md promises, and those that stand beside them.
@@ -61,6 +63,24 @@ func TestReportOfAnEmptyReelIsValid(t *testing.T) {
 	a = callreel("", "report", emptyReel(t))
 	if a.code != exitDone || !strings.Contains(a.stdout, "No call was recorded") {
 		t.Errorf("code %d: %s", a.code, a.stdout)
+	}
+}
+
+func TestReportTellsCallsThatWereLeftFromThoseThatReturn(t *testing.T) {
+	path := makeReelOf(t, []string{"catches", "throws"}, []reel.Event{
+		reel.Entry(2000, 0x10000, 1), reel.Entry(2100, 0xff00, 2), reel.Exit(2200, 0xff00, 2),
+		reel.Entry(2300, 0xff00, 2), reel.Exit(2400, 0x10000, 1), // thrown through
+		reel.Entry(2500, 0x10000, 1),
+	})
+	r := decode[promisedReport](t, callreel("", "report", path, "--json", "--sort", "calls").stdout)
+	for i, want := range []functionJSON{{Name: "catches", Calls: 2, Unfinished: 1}, {Name: "throws", Calls: 2, Implicit: 1}} {
+		if f := r.Functions[i]; f.Name != want.Name || f.Calls != want.Calls || f.Unfinished != want.Unfinished || f.Implicit != want.Implicit {
+			t.Errorf("%+v, want %+v", f, want)
+		}
+	}
+	text := callreel("", "report", path).stdout
+	if !strings.Contains(text, "prog!throws  (1 left without returning)\n") || !strings.Contains(text, "prog!catches  (1 unfinished)\n") {
+		t.Errorf("the text doesn't say which calls were left:\n%s", text)
 	}
 }
 

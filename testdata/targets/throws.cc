@@ -1,28 +1,38 @@
 /*
- * throws TIMES: one thread, on a line on stdin, leaves frames in every way but
- * by returning, TIMES times each: by an exception that is caught above, that is
- * caught and thrown again, that another language has thrown (a foreign class),
- * by forced unwinding (pthread_exit in a thread of its own), and by longjmp.
+ * throws TIMES [THREADS]: on a line on stdin, THREADS threads (1) at once leave
+ * frames in every way but by returning, TIMES times each: by an exception that is
+ * caught above, that is caught and thrown again, that another language has thrown
+ * (a foreign class), that comes through a future, by forced unwinding
+ * (pthread_exit and pthread_cancel, each in a thread of its own), and by longjmp.
  * Every frame's object must be destroyed, but those that longjmp leaves. It
  * prints "counted" then, and stays until stdin ends.
+ *
+ * throws terminate: an exception leaves a destructor while another one unwinds,
+ * and the terminate handler ends the program with code 3.
  */
+#include <atomic>
 #include <csetjmp>
 #include <cstdint>
 #include <cstring>
 #include <cxxabi.h>
+#include <exception>
+#include <future>
 #include <pthread.h>
+#include <sched.h>
 #include <stdexcept>
+#include <thread>
 #include <unwind.h>
+#include <vector>
 
 #include "target.h"
 
 namespace {
 
-volatile int64_t destroyed, forced, cleaned;
-jmp_buf out;
+std::atomic<int64_t> destroyed, forced, cleaned;
+thread_local jmp_buf out;
 
 struct Counted {
-    ~Counted() { destroyed = destroyed + 1; }
+    ~Counted() { destroyed++; }
 };
 
 /* An exception of a class that C++ doesn't know. */
@@ -34,10 +44,15 @@ struct Foreign {
 void clean(_Unwind_Reason_Code, _Unwind_Exception *e)
 {
     CHECK(reinterpret_cast<Foreign *>(e)->value == 7);
-    cleaned = cleaned + 1;
+    cleaned++;
 }
 
-Foreign foreign;
+thread_local Foreign foreign;
+
+/* Has another exception thrown while it is destroyed. */
+struct Throwing {
+    ~Throwing() noexcept(false);
+};
 
 } // namespace
 
@@ -110,8 +125,38 @@ TRACED int force_passed_on(int n)
     try {
         return left_by_force(n);
     } catch (abi::__forced_unwind &) {
-        forced = forced + 1;
+        forced++;
         throw;
+    }
+}
+
+TRACED int left_by_cancel(int n, std::atomic<bool> *entered)
+{
+    Counted here;
+    *entered = true;
+    for (;;)
+        pause();
+    return n;
+}
+
+TRACED int cancel_passed_on(int n, std::atomic<bool> *entered)
+{
+    Counted here;
+    return left_by_cancel(n, entered) + 1;
+}
+
+TRACED int left_for_future(int n)
+{
+    return left_by_throw(n) + 1;
+}
+
+TRACED int future_asked_in(int n)
+{
+    auto f = std::async(std::launch::async, left_for_future, n);
+    try {
+        return f.get();
+    } catch (const std::runtime_error &) {
+        return n + 1;
     }
 }
 
@@ -135,19 +180,42 @@ TRACED int returns(int n)
     return n * 3;
 }
 
+TRACED void left_to_terminate()
+{
+    Throwing here;
+    left_by_throw(1);
+}
+
+TRACED void terminate_handler()
+{
+    puts("terminated");
+    fflush(stdout);
+    _exit(3);
+}
+
 } // extern "C"
 
-static void *thread(void *)
+Throwing::~Throwing() noexcept(false)
+{
+    left_by_throw(2);
+}
+
+namespace {
+
+void *exiting(void *)
 {
     force_passed_on(1);
     return nullptr;
 }
 
-int main(int argc, char **argv)
+void *cancelled(void *entered)
 {
-    int times = argc > 1 ? atoi(argv[1]) : 1000;
-    target_ready();
-    target_wait_line();
+    cancel_passed_on(1, static_cast<std::atomic<bool> *>(entered));
+    return nullptr;
+}
+
+void leave_frames(int times)
+{
     for (int i = 0; i < times; i++) {
         CHECK(caught_in(i) == i + 1);
         try {
@@ -156,17 +224,47 @@ int main(int argc, char **argv)
         } catch (const std::runtime_error &) {
         }
         CHECK(foreign_caught_in(i) == i + 1);
+        CHECK(future_asked_in(i) == i + 1);
         pthread_t t;
-        CHECK(pthread_create(&t, nullptr, thread, nullptr) == 0 && pthread_join(t, nullptr) == 0);
+        CHECK(pthread_create(&t, nullptr, exiting, nullptr) == 0 && pthread_join(t, nullptr) == 0);
+        void *result;
+        std::atomic<bool> entered{false};
+        CHECK(pthread_create(&t, nullptr, cancelled, &entered) == 0);
+        while (!entered)
+            sched_yield();
+        CHECK(pthread_cancel(t) == 0 && pthread_join(t, &result) == 0 && result == PTHREAD_CANCELED);
         CHECK(longjmp_came_to(i) == i + 1);
         CHECK(returns(i) == i * 3);
     }
-    CHECK(destroyed == 5LL * times);
-    CHECK(cleaned == times);
-    CHECK(forced == times);
-    printf("counted throws=%d ok\n", times);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "terminate") == 0) {
+        std::set_terminate(terminate_handler);
+        try {
+            left_to_terminate();
+        } catch (...) {
+        }
+        return 0;
+    }
+    int times = argc > 1 ? atoi(argv[1]) : 1000, threads = argc > 2 ? atoi(argv[2]) : 1;
+    target_ready();
+    target_wait_line();
+    std::vector<std::thread> all;
+    for (int i = 0; i < threads; i++)
+        all.emplace_back(leave_frames, times);
+    for (auto &t : all)
+        t.join();
+    int64_t each = (int64_t)times * threads;
+    CHECK(destroyed == 8 * each);
+    CHECK(cleaned == each);
+    CHECK(forced == each);
+    printf("counted throws=%lld ok\n", (long long)each);
     fflush(stdout);
     target_wait_line();
-    printf("throws throws=%d ok\n", times);
+    printf("throws throws=%lld ok\n", (long long)each);
     return 0;
 }
