@@ -63,7 +63,7 @@ func (p *Process) inTurn(ctx context.Context, opts StopOptions, tids []int, fn f
 // oneThread stops a thread, hands it to fn and lets it go.
 func (s *Stopped) oneThread(tid int, fn func(*Thread, error) error) (took time.Duration, err error) {
 	// The child of a thread that is being stopped is none of ours, unlike in Stop.
-	if err := seize(tid, unix.PTRACE_O_TRACEEXEC); err != nil {
+	if err := s.seizeAgain(tid, unix.PTRACE_O_TRACEEXEC); err != nil {
 		if err = s.notSeized(tid, err); errors.Is(err, ErrReleased) {
 			return 0, fn(&Thread{TID: tid, s: s}, err)
 		}

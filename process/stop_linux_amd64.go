@@ -240,7 +240,7 @@ func (s *Stopped) seizeOne(tid int) (bool, error) {
 			return false, nil
 		}
 	}
-	err := seize(tid, attachOptions)
+	err := s.seizeAgain(tid, attachOptions)
 	if err == nil {
 		s.add(tid)
 		return true, nil
@@ -267,6 +267,20 @@ func (s *Stopped) seizeOne(tid int) (bool, error) {
 		return false, notPermitted(s.p.pid, status, err)
 	}
 	return false, fmt.Errorf("process %d: seize thread %d: %w", s.p.pid, tid, err)
+}
+
+// seizeAgain seizes a thread. The kernel says EPERM of one that is traced, and its tracer may have gone when it is looked for.
+func (s *Stopped) seizeAgain(tid, options int) error {
+	const tries = 5
+	for try := 0; ; try++ {
+		err := seize(tid, options)
+		if !errors.Is(err, unix.EPERM) || try == tries {
+			return err
+		}
+		if status, e := readStatus(s.p.pid, tid); e != nil || status.TracerPID != 0 {
+			return err
+		}
+	}
 }
 
 func (s *Stopped) add(tid int) *Thread {
