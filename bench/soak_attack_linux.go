@@ -59,7 +59,7 @@ func (a *attacker) flags() []string {
 	if a.chance(5) {
 		flags = append(flags, "--ring", "1M")
 	}
-	if a.chance(5) {
+	if a.chance(5) && !a.program.Timed {
 		flags = append(flags, "--clock", []string{"exit", "none"}[a.random.IntN(2)])
 	}
 	return flags
