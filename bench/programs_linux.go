@@ -22,15 +22,33 @@ import (
 
 // programRow is what recording does to a program.
 type programRow struct {
-	name      string
-	functions int
-	traced    int
-	refused   map[string]int
-	all       summary // of a recording of all images
-	cost      float64 // processor time of a portion of work, of that untraced
-	dropped   string
-	attached  int
-	err       error // why it wasn't measured, or how it was harmed
+	name string
+	imageShare
+	images   []imageShare // where they are more than one
+	all      summary      // of a recording of all images
+	cost     float64      // processor time of a portion of work, of that untraced
+	dropped  string
+	attached int
+	err      error // why it wasn't measured, or how it was harmed
+}
+
+// imageShare is how much of an image, or some, is traced.
+type imageShare struct {
+	module            string
+	functions, traced int
+	refused           map[string]int
+}
+
+func (s *imageShare) count(tier, reason string) {
+	s.functions++
+	if tier != "" {
+		s.traced++
+		return
+	}
+	if s.refused == nil {
+		s.refused = map[string]int{}
+	}
+	s.refused[reason]++
 }
 
 // programTable measures every program, and prints the table of the README.
@@ -74,6 +92,9 @@ func printPrograms(w io.Writer, rows []programRow) error {
 		line(r.name, thousands(r.functions), share(r.traced, r.functions), reasons(r.refused),
 			fmt.Sprintf("%s of %s", share(r.all.Functions.Traced, r.all.Functions.Seen), thousands(r.all.Functions.Seen)),
 			fmt.Sprintf("× %.2f, %s", r.cost, r.dropped), fmt.Sprintf("%d times", r.attached))
+		for _, im := range r.images {
+			line("– "+im.module, thousands(im.functions), share(im.traced, im.functions), reasons(im.refused), "", "", "")
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -122,7 +143,7 @@ func thousands(n int) string {
 
 // measureProgram records a program at work in turn with leaving it alone.
 func measureProgram(ctx context.Context, c config, p programs.Program) (row programRow) {
-	row = programRow{name: p.Name, functions: 1}
+	row = programRow{name: p.Name, imageShare: imageShare{functions: 1}}
 	i, err := p.Start(ctx, c.dir)
 	if err != nil {
 		row.err = err
@@ -139,7 +160,7 @@ func measureProgram(ctx context.Context, c config, p programs.Program) (row prog
 	if row.err = m.warm(); row.err != nil {
 		return row
 	}
-	if row.functions, row.traced, row.refused, row.err = functionsOf(ctx, c, i.PID, p.Images); row.err != nil {
+	if row.imageShare, row.images, row.err = functionsOf(ctx, c, i.PID, p); row.err != nil {
 		return row
 	}
 	var plain, recorded []float64
@@ -149,7 +170,7 @@ func measureProgram(ctx context.Context, c config, p programs.Program) (row prog
 		plain = append(plain, cpu)
 		var r *recording
 		if err == nil {
-			r, err = startRecording(ctx, c, i.PID)
+			r, err = startRecording(ctx, c, i.PID, p.Flags...)
 		}
 		if err != nil {
 			row.err = err
@@ -223,15 +244,16 @@ func (m *programMeasure) round() (float64, error) {
 	return (after - before).Seconds(), err
 }
 
-// functionsOf counts the functions of some images of a process.
-func functionsOf(ctx context.Context, c config, pid int, images []string) (all, traced int, refused map[string]int, err error) {
-	args := []string{"functions", "--json", "-p", strconv.Itoa(pid)}
-	for _, image := range images {
+// functionsOf counts the functions of the images that a program is, together and, where there are several, each.
+func functionsOf(ctx context.Context, c config, pid int, p programs.Program) (all imageShare, images []imageShare, err error) {
+	args := append([]string{"functions", "--json", "-p", strconv.Itoa(pid)}, p.Flags...)
+	for _, image := range p.Images {
 		args = append(args, "-m", image)
 	}
+	all.functions = 1 // for the row of a program that failed here
 	out, err := exec.CommandContext(ctx, c.callreel, args...).Output()
 	if err != nil {
-		return 1, 0, nil, fmt.Errorf("callreel functions: %w", err)
+		return all, nil, fmt.Errorf("callreel functions: %w", err)
 	}
 	var list struct {
 		Functions []struct {
@@ -241,17 +263,22 @@ func functionsOf(ctx context.Context, c config, pid int, images []string) (all, 
 		} `json:"functions"`
 	}
 	if err := json.Unmarshal(out, &list); err != nil {
-		return 1, 0, nil, fmt.Errorf("callreel functions: %w", err)
+		return all, nil, fmt.Errorf("callreel functions: %w", err)
 	}
-	refused = map[string]int{}
+	all.functions = 0
 	for _, f := range list.Functions {
-		if f.Tier != "" {
-			traced++
-		} else {
-			refused[f.Reason]++
+		all.count(f.Tier, f.Reason)
+		k := slices.IndexFunc(images, func(im imageShare) bool { return im.module == f.Module })
+		if k < 0 {
+			k = len(images)
+			images = append(images, imageShare{module: f.Module})
 		}
+		images[k].count(f.Tier, f.Reason)
 	}
-	return len(list.Functions), traced, refused, nil
+	if len(images) == 1 {
+		images = nil
+	}
+	return all, images, nil
 }
 
 // reelOf is where an attacker's reels go.

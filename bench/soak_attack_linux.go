@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/callreel/callreel/bench/programs"
 	"github.com/callreel/callreel/internal/realtest"
 )
 
@@ -23,7 +25,7 @@ import (
 type attacker struct {
 	c       config
 	random  *rand.Rand
-	images  []string
+	program programs.Program
 	pid     int
 	told    *soaked
 	history []string
@@ -38,7 +40,8 @@ func (a *attacker) upTo(d time.Duration) time.Duration {
 }
 
 // flags are what a recorder is told.
-func (a *attacker) flags() (flags []string) {
+func (a *attacker) flags() []string {
+	flags := slices.Clone(a.program.Flags)
 	switch a.random.IntN(3) {
 	case 0:
 		flags = append(flags, "--lazy")
@@ -46,7 +49,7 @@ func (a *attacker) flags() (flags []string) {
 		flags = append(flags, "--eager")
 	}
 	if a.chance(3) {
-		for _, image := range a.images {
+		for _, image := range a.program.Images {
 			flags = append(flags, "-m", image)
 		}
 	}
@@ -56,7 +59,7 @@ func (a *attacker) flags() (flags []string) {
 	if a.chance(5) {
 		flags = append(flags, "--ring", "1M")
 	}
-	if a.chance(5) {
+	if a.chance(5) && !a.program.Timed {
 		flags = append(flags, "--clock", []string{"exit", "none"}[a.random.IntN(2)])
 	}
 	return flags

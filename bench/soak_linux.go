@@ -87,7 +87,7 @@ func (s *soak) sum(there []programs.Program) error {
 // life is that of one instance of a program, from its start to its end.
 func (s *soak) life(ctx context.Context, n int, p programs.Program) {
 	random := rand.New(rand.NewPCG(s.seed, uint64(n)))
-	a := &attacker{c: s.c, random: random, images: p.Images, told: &soaked{outcomes: map[string]int{}}}
+	a := &attacker{c: s.c, random: random, program: p, told: &soaked{outcomes: map[string]int{}}}
 	started := time.Now()
 	err := a.live(ctx, p, time.Duration(10+random.IntN(15))*time.Second)
 	s.mu.Lock()

@@ -48,8 +48,9 @@ const (
 	// address nor an error number.
 	cellEmpty = 0x8000_5ca1_ab1e_0000
 	// sleepNanoseconds is how long the tracer has to stop the thread, and how
-	// long a thread whose tracer died stays away.
-	sleepNanoseconds = 250_000_000
+	// long a thread whose tracer died stays away. On a busy machine the tracer
+	// may not get to run for some hundred milliseconds.
+	sleepNanoseconds = 500_000_000
 )
 
 // A sleepCall is a way to sleep. Filters may forbid some.

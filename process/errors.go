@@ -51,6 +51,10 @@ var (
 	// ErrNoGadget: the instructions that a kill-safe remote system call needs
 	// were not found in the target's code.
 	ErrNoGadget = errors.New("no instructions for a kill-safe system call found")
+	// ErrLate: the thread that made system calls for us was not stopped in time
+	// behind them, and has run on. The calls have been made, but what they
+	// returned is unknown: the thread may have written over it.
+	ErrLate = errors.New("results of remote system calls are lost, the thread was held up for too long")
 	// ErrReleased: a Stopped or Thread was used after the process was let go,
 	// or the thread has ended.
 	ErrReleased = errors.New("thread is no longer stopped")

@@ -38,8 +38,9 @@ func (s *Stopped) Syscall(number uintptr, args ...uint64) (uint64, error) {
 // thread had left of a timeout is lost, it starts over with the whole; threads
 // for which that is not so are preferred.
 //
-// Should we be held up for a quarter of a second in the middle, that thread has
-// gone on by itself for a moment: rely on no registers read before.
+// Should we be held up for half a second in the middle, that thread has gone on
+// by itself for a moment: rely on no registers read before. The results are lost
+// then, ErrLate says so; all calls have been made.
 //
 // The errors, with nothing done, are ErrSeccomp, ErrNoSafeThread and
 // ErrNoGadget. After any other error the calls may have been made in part.
@@ -222,6 +223,9 @@ func (r *run) do(calls []Call) ([]SyscallResult, error) {
 	}
 	if waitErr != nil {
 		return nil, waitErr
+	}
+	if !r.restored && !t.ended {
+		return nil, fmt.Errorf("process %d: thread %d: %w", t.s.p.pid, t.TID, ErrLate)
 	}
 	results := make([]SyscallResult, len(calls))
 	for i := range results {

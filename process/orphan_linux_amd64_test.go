@@ -41,7 +41,7 @@ func TestAbandonedCallEndsByItself(t *testing.T) {
 				if again {
 					stop(t, p, func(s *Stopped) error { return checkOwnState(t, s) })
 				} else {
-					time.Sleep(2 * sleepNanoseconds)
+					awaitOwnMask(t, p)
 				}
 				if _, err := p.ReadAt(make([]byte, 4096), addr); err != nil {
 					t.Errorf("the call was not made: %v", err)
@@ -54,6 +54,20 @@ func TestAbandonedCallEndsByItself(t *testing.T) {
 					t.Errorf("target: %s", text)
 				}
 			})
+		}
+	}
+}
+
+// awaitOwnMask waits until the only thread has put itself back.
+func awaitOwnMask(t *testing.T, p *Process) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+		status, err := p.Status()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status.SigBlocked == 0 {
+			return
 		}
 	}
 }

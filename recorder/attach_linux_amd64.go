@@ -251,6 +251,9 @@ func (s *session) switchOn(ctx context.Context, c *change) (stopped time.Duratio
 
 // onIn does switchOn's work in a process that stands.
 func (s *session) onIn(st *process.Stopped, c *change) error {
+	if !s.running {
+		s.mapChunks(st) // first, since a thread may run on for a moment behind it, see process.ErrLate
+	}
 	maps, err := s.p.Maps()
 	if err != nil {
 		return err
@@ -270,9 +273,6 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	all = without(all, maps, other)
 	if err := s.checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
 		return err
-	}
-	if !s.running {
-		s.mapChunks(st)
 	}
 	if err := s.clearSites(st, maps, all, c.arenas); err != nil {
 		return err

@@ -305,13 +305,16 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool) (stuck int, err er
 // unmap takes the arenas and the ring memory out of the process.
 func unmap(st *process.Stopped, r *recovery, ringAt, ringSize uint64) error {
 	var calls []process.Call
+	late := false
 	for _, a := range append(r.arenas, span{ringAt, ringSize}) {
 		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
 	}
 	for len(calls) > 0 {
 		n := min(len(calls), process.MaxBatch)
 		res, err := st.SyscallBatch(calls[:n])
-		if err != nil {
+		if errors.Is(err, process.ErrLate) {
+			late = true // unmapped all the same, as a rule
+		} else if err != nil {
 			return err
 		}
 		for _, x := range res {
@@ -321,7 +324,14 @@ func unmap(st *process.Stopped, r *recovery, ringAt, ringSize uint64) error {
 		}
 		calls = calls[n:]
 	}
-	return nil
+	if !late {
+		return nil
+	}
+	maps, err := st.Process().Maps()
+	if m := ringMapping(maps); m != nil && m.Start == ringAt {
+		return fmt.Errorf("callreel: unmapping: %w", process.ErrLate)
+	}
+	return err
 }
 
 // detach ends a session's hold.

@@ -422,7 +422,7 @@ func (l *libraries) makeRoom(ctx context.Context, c *change) error {
 	for try := 0; ; try++ {
 		d, err := l.s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.s.moreRoomIn(st, c.fresh) })
 		l.stood(d)
-		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
+		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced) || errors.Is(err, process.ErrLate)) && try < stopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
@@ -453,12 +453,7 @@ func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
 	}
 	undo, err := s.mapArenas(st, fresh)
 	if err != nil {
-		for _, c := range undo {
-			if _, e := st.SyscallBatch([]process.Call{c}); e != nil {
-				err = errors.Join(err, fmt.Errorf("undoing: %w", e))
-			}
-		}
-		return err
+		return s.undoRoom(st, fresh, undo, err)
 	}
 	s.mu.Lock()
 	s.arenas = append(s.arenas, fresh...)

@@ -24,7 +24,7 @@ func (s *session) makeRoom(ctx context.Context, set ring.Setup) error {
 		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.roomIn(st, set) })
 		s.stopped += d
 		// The threads that could do it may be on an alternate signal stack, say, at this moment.
-		if errors.Is(err, process.ErrNoSafeThread) && try < stopRetries {
+		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrLate)) && try < stopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
@@ -118,11 +118,7 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 			return
 		}
 		s.closeMemory()
-		for _, c := range undo {
-			if _, e := st.SyscallBatch([]process.Call{c}); e != nil {
-				err = errors.Join(err, fmt.Errorf("undoing: %w", e))
-			}
-		}
+		err = s.undoRoom(st, s.arenas, undo, err)
 	}()
 	fd, err := s.memfd(st, ring.MemfdName, noExecMemfd)
 	if err != nil {

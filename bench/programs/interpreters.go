@@ -19,7 +19,7 @@ func (p *place) write(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(p.dir, name)
+	path := filepath.Join(p.dir, filepath.Base(name))
 	return path, os.WriteFile(path, data, 0o644)
 }
 
@@ -81,6 +81,21 @@ func compiled(name, from string, flags ...string) func(context.Context, *place) 
 		}
 		return converse(ctx, "go\n", out)
 	}
+}
+
+// startGo is a static program, as Go makes them without cgo.
+func startGo(ctx context.Context, p *place) (*Instance, error) {
+	path, err := p.write("gowork/work.go")
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.once("go-work", func(out string) error {
+		return p.make(ctx, "/usr/bin/env", "CGO_ENABLED=0", "GOFLAGS=", "GO111MODULE=off", p.found[0], "build", "-o", out, path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return converse(ctx, "go\n", out)
 }
 
 func startJava(ctx context.Context, p *place) (*Instance, error) {

@@ -12,6 +12,8 @@ import (
 type Program struct {
 	Name   string
 	Images []string // globs, as callreel's -m takes them, of the images that the program is
+	Flags  []string // that callreel needs for it
+	Timed  bool     // it can't be recorded with a --clock that leaves times out
 	// needs are commands on the PATH, or files, of each of which the first that is there is taken.
 	needs [][]string
 	start func(context.Context, *place) (*Instance, error)
@@ -26,20 +28,21 @@ type place struct {
 // All returns the programs, whether they are on this machine or not.
 func All() []Program {
 	return []Program{
-		{"redis", []string{"redis-*"}, need("redis-server"), startRedis},
-		{"python3", []string{"python3*"}, [][]string{{"/usr/bin/python3.11", "/usr/bin/python3", "/usr/local/bin/python3"}}, startPython},
-		{"postgres", []string{"postgres"}, [][]string{{"/usr/lib/postgresql/15/bin/postgres", "postgres"}, {"psql"}}, startPostgres},
-		{"git", []string{"git"}, need("git"), startGit},
-		{"gdb", []string{"gdb"}, need("gdb", "g++"), startGDB},
-		{"bash", []string{"bash"}, need("bash"), script("work.sh")},
-		{"node", []string{"node*"}, need("node"), script("work.js")},
-		{"OpenJDK", []string{"libjvm.so"}, need("java", "javac"), startJava},
-		{"perl", []string{"perl*"}, [][]string{{"/usr/bin/perl", "perl"}}, script("work.pl")},
-		{"nginx", []string{"nginx"}, [][]string{{"nginx", "/usr/sbin/nginx"}}, startNginx},
-		{"Rust", []string{"rust"}, need("rustc"), compiled("rust", "work.rs", "-O", "-o")},
-		{"C++ that throws", []string{"throw", "libstdc++.so.6*", "libgcc_s.so.1"}, need("g++"), compiled("throw", "throw.cc", "-O2", "-g", "-std=c++17", "-pthread", "-o")},
-		{"static musl", []string{"musl"}, need("musl-gcc"), compiled("musl", "work.c", "-O2", "-static", "-pthread", "-lm", "-o")},
-		{"Mono", []string{"mono*"}, [][]string{{"mono"}, {"mcs", "mono-mcs"}}, startMono},
+		{Name: "redis", Images: []string{"redis-*"}, needs: need("redis-server"), start: startRedis},
+		{Name: "python3", Images: []string{"python3*"}, needs: [][]string{{"/usr/bin/python3.11", "/usr/bin/python3", "/usr/local/bin/python3"}}, start: startPython},
+		{Name: "postgres", Images: []string{"postgres"}, needs: [][]string{{"/usr/lib/postgresql/15/bin/postgres", "postgres"}, {"psql"}}, start: startPostgres},
+		{Name: "git", Images: []string{"git"}, needs: need("git"), start: startGit},
+		{Name: "gdb", Images: []string{"gdb"}, needs: need("gdb", "g++"), start: startGDB},
+		{Name: "bash", Images: []string{"bash"}, needs: need("bash"), start: script("work.sh")},
+		{Name: "node", Images: []string{"node*"}, needs: need("node"), start: script("work.js")},
+		{Name: "OpenJDK", Images: []string{"libjvm.so"}, needs: need("java", "javac"), start: startJava},
+		{Name: "perl", Images: []string{"perl*"}, needs: [][]string{{"/usr/bin/perl", "perl"}}, start: script("work.pl")},
+		{Name: "nginx", Images: []string{"nginx"}, needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: startNginx},
+		{Name: "Rust", Images: []string{"rust"}, needs: need("rustc"), start: compiled("rust", "work.rs", "-O", "-o")},
+		{Name: "Go", Images: []string{"go-work"}, Flags: []string{"--go"}, Timed: true, needs: need("go"), start: startGo},
+		{Name: "C++ that throws", Images: []string{"throw", "libstdc++.so.6*", "libgcc_s.so.1"}, needs: need("g++"), start: compiled("throw", "throw.cc", "-O2", "-g", "-std=c++17", "-pthread", "-o")},
+		{Name: "static musl", Images: []string{"musl"}, needs: need("musl-gcc"), start: compiled("musl", "work.c", "-O2", "-static", "-pthread", "-lm", "-o")},
+		{Name: "Mono", Images: []string{"mono*"}, needs: [][]string{{"mono"}, {"mcs", "mono-mcs"}}, start: startMono},
 	}
 }
 

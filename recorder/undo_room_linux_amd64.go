@@ -1,0 +1,73 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// undoRoom takes away what was mapped for arenas, and opened, when not all of it could be, and returns why that was. undo does it,
+// unless what has become of some calls is unknown: then it is looked for.
+func (s *session) undoRoom(st *process.Stopped, arenas []*arena, undo []process.Call, why error) error {
+	for _, a := range arenas {
+		if a.mem != nil {
+			_ = unix.Munmap(a.mem) // it is ours and mapped, so it can't fail
+			a.mem = nil
+		}
+	}
+	if errors.Is(why, process.ErrLate) {
+		var err error
+		if undo, err = s.remains(arenas); err != nil {
+			why = errors.Join(why, err)
+		}
+	}
+	for _, c := range undo {
+		if _, err := st.SyscallBatch([]process.Call{c}); err != nil && !errors.Is(err, process.ErrLate) { // then it was made
+			why = errors.Join(why, fmt.Errorf("undoing: %w", err))
+		}
+	}
+	return why
+}
+
+// remains finds arenas, ring memory that isn't in use yet and descriptors of ours in the process, and returns what takes them away.
+// Places and names tell; the process has run on meanwhile, and may have mapped and opened whatever it likes.
+func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range spansOf(arenas) {
+		if isArena(maps, a) {
+			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
+		}
+	}
+	for i := range maps {
+		if m := &maps[i]; m.Path == ring.MappingName && s.memory == nil {
+			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{m.Start, m.Size()}})
+		}
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", s.p.Pid())
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		return undo, fmt.Errorf("callreel: %w", err)
+	}
+	for _, f := range open {
+		name, err := os.Readlink(dir + "/" + f.Name())
+		if err != nil {
+			continue // closed meanwhile
+		}
+		name = strings.TrimSuffix(name, " (deleted)")
+		var fd uint64
+		if _, err := fmt.Sscan(f.Name(), &fd); err != nil || name != ring.MappingName && name != codeMapping {
+			continue
+		}
+		undo = append(undo, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}})
+	}
+	return undo, nil
+}

@@ -1,0 +1,105 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// What was mapped and opened is found again without knowing what the calls have returned.
+func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	cmd := exec.Command("/bin/cat") // which ends with its input
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(in, "x")
+	_, err2 := out.Read(make([]byte, 1)) // then it has started
+	p, err3 := process.Open(cmd.Process.Pid)
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, lazy := range []bool{false, true} {
+		before := mappedAndOpen(t, p)
+		s := &session{p: p, fd: -1, arenas: []*arena{{size: 3 * pageSize}, {size: 5 * pageSize}}, rt: probe.Runtime{Lazy: lazy}}
+		maps, err := p.Maps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range s.arenas {
+			a.base = maps[0].Start - uint64(64+64*i)*pageSize
+		}
+		set := ring.Setup{Chunks: 16, Recovery: 4 * pageSize, RecorderPID: os.Getpid(), TargetPID: p.Pid()}
+		s.size = ring.Size(set.Chunks, set.Recovery)
+		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
+			if err := s.mapAll(st, set); err != nil {
+				return err
+			}
+			if now := mappedAndOpen(t, p); now == before {
+				t.Errorf("nothing was mapped:\n%s", now)
+			}
+			s.closeMemory()
+			if _, err := s.memfd(st, ring.MemfdName, noExecMemfd); err != nil { // one that was not closed yet
+				return err
+			}
+			return s.undoRoom(st, s.arenas, nil, fmt.Errorf("held up: %w", process.ErrLate))
+		})
+		if !errors.Is(err, process.ErrLate) {
+			t.Fatal(err)
+		}
+		if now := mappedAndOpen(t, p); now != before {
+			t.Errorf("lazy %v: before\n%safter\n%s", lazy, before, now)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// mappedAndOpen lists a process's mappings and descriptors.
+func mappedAndOpen(t *testing.T, p *process.Process) string {
+	t.Helper()
+	var b strings.Builder
+	maps, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range maps {
+		fmt.Fprintf(&b, "%x-%x %v %s%s\n", m.Start, m.End, m.Perm, m.Path, m.Special)
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", p.Pid())
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range open {
+		name, err := os.Readlink(dir + "/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %s\n", f.Name(), name)
+	}
+	return b.String()
+}
