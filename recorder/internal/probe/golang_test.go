@@ -73,8 +73,8 @@ func TestPclntabAgreesWithSymbols(t *testing.T) {
 	}
 }
 
-// What stands in a Go function's sites: nothing is moved that may fault with a frame on the stack, and no entry stands before the check
-// whether the stack is large enough.
+// What stands in a Go function's sites: nothing is moved that may fault with a frame on the stack, no entry stands before the check
+// whether the stack is large enough, and control never comes to where the runtime has no entry for the PC, or that of another place.
 func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
 	im := goTool(t)
 	fns := planImage(t, im)
@@ -87,6 +87,9 @@ func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
 			framed++
 		}
 		for _, s := range f.Sites {
+			if s.Island != 0 {
+				t.Errorf("%s: an island at %#x", f.Name, s.Island)
+			}
 			if check && s.Role == RoleEntry && s.Addr < f.Addr+6 {
 				t.Errorf("%s: entry at +%#x", f.Name, s.Addr-f.Addr)
 			}

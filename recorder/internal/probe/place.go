@@ -317,7 +317,7 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 			return p.add(site, w.lo, w.hi)
 		}
 	}
-	if p.im.islands && p.absorb(k, s, role, maxRedirects) {
+	if p.im.again && p.absorb(k, s, role, maxRedirects) {
 		return refusal{}
 	}
 	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
