@@ -20,7 +20,7 @@ func Bound(fns []Selected) uint64 {
 			s := &sites[k]
 			exits := uint64(bits.OnesCount64(s.exits))
 			size += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
-			if len(fns) <= InlineLimit {
+			if len(fns) <= InlineLimit || f.Image.Go != nil {
 				size += inline * (1 + exits)
 			}
 			if s.SPDelta != 0 {

@@ -137,6 +137,28 @@ func returnOnTop(t *testing.T, im *Image, f *Function, s *Site, moved []Moved) {
 	}
 }
 
+// The room for an arena is fixed before its code is made; events of Go functions are inline, however many there are.
+func TestGoStubsHaveRoom(t *testing.T) {
+	im := goTool(t)
+	fns := planImage(t, im)
+	var all []Selected
+	for i := range fns {
+		if fns[i].Tier != TierNone {
+			all = append(all, Selected{Function: &fns[i], Image: im, ID: uint32(len(all) + 1)})
+		}
+	}
+	const base = 1 << 28
+	for _, n := range []int{1, InlineLimit, len(all)} {
+		code, err := Compile(base, Runtime{Gate: base - 4096, Ring: 1 << 40, Go: &GoRuntime{GoID: im.Go.GoID}}, all[:n], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if room := Bound(all[:n]); uint64(len(code.Bytes)) > room {
+			t.Errorf("%d functions: %d bytes in room for %d", n, len(code.Bytes), room)
+		}
+	}
+}
+
 func TestGoIDIsKnownByVersion(t *testing.T) {
 	for version, want := range map[string]int32{"go1.22": 152, "go1.23.4": 160, "go1.24rc1": 160, "go1.25.1": 152, "go1.26-devel": 152} {
 		if got, err := goidOffset(version); err != nil || got != want {
