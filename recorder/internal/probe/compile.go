@@ -214,14 +214,18 @@ func (s *stub) event(exit bool, spDelta int32) {
 
 // window emits the stub of a window: the entry event if it is the entry, the moved instructions, the way back.
 func (s *stub) window(site *Site) error {
-	if site.Role == RoleEntry {
+	enter := func() {
 		s.event(false, 0)
 		s.body = s.PC()
 		s.guard(s.fn.Guard)
 	}
+	site.swap(s.moved)
 	for i := range s.moved {
+		if site.Role == RoleEntry && i == int(site.before) {
+			enter()
+		}
 		m := &s.moved[i]
-		if m.Addr+s.fn.Slide == s.code.asked {
+		if m.Addr+s.fn.Slide == s.code.asked && site.swapped == 0 { // nowhere else have the same instructions been run by then
 			s.code.answer = s.PC()
 		}
 		if m.Target {
@@ -230,6 +234,9 @@ func (s *stub) window(site *Site) error {
 		if err := s.move(m); err != nil {
 			return err
 		}
+	}
+	if site.Role == RoleEntry && int(site.before) == len(s.moved) {
+		enter()
 	}
 	if last := &s.moved[len(s.moved)-1]; !last.Inst.Ends() {
 		s.JmpTo(site.End() + s.fn.Slide)

@@ -26,7 +26,8 @@ type GoImage struct {
 	// Unsupported is why its functions can't be probed, nil if they can.
 	Unsupported error
 
-	funcs []goFunc
+	funcs       []goFunc
+	deferReturn uint64 // address of that function, 0 if there is none
 }
 
 // goFunc is one function of a pclntab.
@@ -178,6 +179,10 @@ func (t *pclntab) functions() ([]goFunc, error) {
 	return list, nil
 }
 
+// deferReturn is what a function calls that goes on behind a panic which it has recovered from. It may have several places for that,
+// of which its entry in pclntab names one; nothing in the code leads there.
+const deferReturn = "runtime.deferreturn"
+
 // findGoChunks makes the chunks of a Go program.
 func (im *Image) findGoChunks() {
 	for i := range im.Go.funcs {
@@ -190,6 +195,9 @@ func (im *Image) findGoChunks() {
 			im.markTarget(f.resumes)
 		}
 		im.markTarget(f.start)
+		if f.name == deferReturn {
+			im.Go.deferReturn = f.start
+		}
 		im.chunks = append(im.chunks, chunk{start: f.start, end: t.withoutPadding(f.start, f.end),
 			names: names{uint32(len(im.names)), 1}, assembly: f.assembly})
 		im.names = append(im.names, f.name)

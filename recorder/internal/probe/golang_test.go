@@ -73,12 +73,12 @@ func TestPclntabAgreesWithSymbols(t *testing.T) {
 	}
 }
 
-// What stands in a Go function's sites: nothing is moved that may fault with a frame on the stack, and no entry stands before the check
-// whether the stack is large enough.
+// What stands in a Go function's sites: nothing is moved that may fault with a frame on the stack, no entry stands before the check
+// whether the stack is large enough, and control never comes to where the runtime has no entry for the PC, or that of another place.
 func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
 	im := goTool(t)
 	fns := planImage(t, im)
-	framed := 0
+	framed, behind, swapped := 0, 0, 0
 	for i := range fns {
 		f := &fns[i]
 		text := im.textAt(f.Addr)
@@ -87,19 +87,75 @@ func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
 			framed++
 		}
 		for _, s := range f.Sites {
-			if check && s.Role == RoleEntry && s.Addr < f.Addr+6 {
+			if s.Island != 0 {
+				t.Errorf("%s: an island at %#x", f.Name, s.Island)
+			}
+			moved := im.Moved(&s, nil)
+			s.swap(moved)
+			if s.before != 0 {
+				behind++
+				if last := moved[s.before-1]; s.Addr != f.Addr || last.Inst.Kind != amd64.CondJump || last.Addr < f.Addr+4 {
+					t.Errorf("%s: the event is due behind +%#x", f.Name, last.Addr-f.Addr)
+				}
+			} else if check && s.Role == RoleEntry && s.Addr < f.Addr+6 {
 				t.Errorf("%s: entry at +%#x", f.Name, s.Addr-f.Addr)
 			}
-			for _, m := range im.Moved(&s, nil) {
-				own := m.Inst.Base == int8(amd64.RSP) || m.Inst.Base == int8(amd64.RBP) || m.Inst.Base == int8(amd64.R14) || m.Inst.RIPRelative
-				if check && m.Inst.MayFault() && !own {
+			if s.swapped != 0 {
+				swapped++
+				returnOnTop(t, im, f, &s, moved)
+				continue
+			}
+			for _, m := range moved {
+				if check && mayFaultElsewhere(&m.Inst) {
 					t.Errorf("%s: +%#x is moved and may fault", f.Name, m.Addr-f.Addr)
 				}
 			}
 		}
 	}
-	if framed < 1000 {
-		t.Errorf("only %d functions with a check", framed)
+	if framed < 1000 || behind < 10 || swapped < 10 {
+		t.Errorf("only %d functions with a check, %d events behind it, %d instructions that have changed places", framed, behind, swapped)
+	}
+}
+
+func mayFaultElsewhere(in *amd64.Inst) bool {
+	own := in.Base == int8(amd64.RSP) || in.Base == int8(amd64.RBP) || in.Base == int8(amd64.R14) || in.RIPRelative
+	return in.MayFault() && !own
+}
+
+// returnOnTop checks that what may fault runs where the return address is on top of the stack: at the function's start with nothing
+// pushed, or just before the return.
+func returnOnTop(t *testing.T, im *Image, f *Function, s *Site, moved []Moved) {
+	for i, m := range moved {
+		if !mayFaultElsewhere(&m.Inst) {
+			continue
+		}
+		first := i == 0 && s.Addr == f.Addr
+		last := i == len(moved)-2 && moved[i+1].Inst.Kind == amd64.Return
+		if !first && !last {
+			t.Errorf("%s: +%#x is moved, and runs with a frame on the stack", f.Name, m.Addr-f.Addr)
+		}
+	}
+}
+
+// The room for an arena is fixed before its code is made; events of Go functions are inline, however many there are.
+func TestGoStubsHaveRoom(t *testing.T) {
+	im := goTool(t)
+	fns := planImage(t, im)
+	var all []Selected
+	for i := range fns {
+		if fns[i].Tier != TierNone {
+			all = append(all, Selected{Function: &fns[i], Image: im, ID: uint32(len(all) + 1)})
+		}
+	}
+	const base = 1 << 28
+	for _, n := range []int{1, InlineLimit, len(all)} {
+		code, err := Compile(base, Runtime{Gate: base - 4096, Ring: 1 << 40, Go: &GoRuntime{GoID: im.Go.GoID}}, all[:n], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if room := Bound(all[:n]); uint64(len(code.Bytes)) > room {
+			t.Errorf("%d functions: %d bytes in room for %d", n, len(code.Bytes), room)
+		}
 	}
 }
 

@@ -38,7 +38,8 @@ type planning struct {
 	tables  []lists  // of each batch of functions: the jump tables that each refers to, sorted
 	pads    []padTable
 	data    []uint64 // addresses of code that symbols say are data
-	islands bool     // windows may use padding elsewhere
+	again   bool     // functions that had no room are looked at once more: windows may have targets inside
+	islands bool     // and may be as short as a jump to an island
 }
 
 // text is a run of executable bytes.

@@ -29,10 +29,14 @@ func (p *planner) targetInside(from, to uint64) bool {
 	return false
 }
 
-// movable says whether the instruction can run in the stub. Calls can't: their return address must be the true one.
+// movable says whether the instruction can run in the stub. Calls can't: their return address must be the true one. An endbr64 stays
+// where it is, wherever in the function: something may come to it that indirect branch tracking watches, such as longjmp.
 func (i *inst) movable() bool {
 	switch i.Kind {
 	case amd64.Call, amd64.IndirectCall, amd64.Syscall, amd64.FarBranch, amd64.XBegin, amd64.Breakpoint:
+		return false
+	}
+	if i.IsEndbr64() {
 		return false
 	}
 	// An address computed with 32 bits can't be moved with its RIP-relative operand.
@@ -62,6 +66,12 @@ func (p *planner) entry() refusal {
 		if site := p.window(w, RoleEntry); p.takeIsland(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
+	}
+	if site, w, ok := p.beforeFrame(k, s); ok {
+		return p.add(site, w.lo, w.hi)
+	}
+	if site, w, ok := p.atStackCheck(); ok {
+		return p.add(site, w.lo, w.hi)
 	}
 	switch {
 	case why != ReasonNone:
@@ -312,12 +322,15 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 	if p.extend(w, s) {
 		return refusal{}
 	}
+	if site, w, ok := p.behindFrame(k, s); ok {
+		return p.add(site, w.lo, w.hi)
+	}
 	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
 		if site := p.window(w, role); p.takeIsland(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
 	}
-	if p.im.islands && p.absorb(k, s, role, maxRedirects) {
+	if p.im.again && p.absorb(k, s, role, maxRedirects) {
 		return refusal{}
 	}
 	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {

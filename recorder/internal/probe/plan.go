@@ -43,12 +43,13 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 			}
 		}
 	})
-	// Islands are shared between neighbours, so they are given out in one fixed order, to those that need them.
-	im.islands = true
+	// Islands are shared between neighbours, so they are given out in one fixed order, to those that need them. A Go program has none:
+	// its runtime looks up every PC at which a signal comes, and stops the program when it finds no entry for it, as in padding.
+	im.again, im.islands = true, im.Go == nil
 	p := &planner{im: im, fns: fns}
 	for i := range out {
 		switch out[i].Reason {
-		case ReasonEntryShort, ReasonExitShort, ReasonPage, ReasonEntryTarget, ReasonLoop, ReasonCall:
+		case ReasonEntryShort, ReasonExitShort, ReasonPage, ReasonEntryTarget, ReasonLoop, ReasonCall, ReasonInstruction:
 			again := out[i]
 			if p.plan(i, &again); again.Tier != TierNone {
 				out[i] = again

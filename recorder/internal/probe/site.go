@@ -47,6 +47,10 @@ type Site struct {
 	// Hosted says that the island is in another window, behind its jump.
 	Hosted bool
 	hosts  bool // another site's island
+
+	before    uint8 // how many of the instructions run before the entry's event
+	swapped   uint8 // the index of one that runs elsewhere, plus 1, see gofault.go; else 0
+	swappedTo uint8 // and there
 }
 
 // Moved is an instruction that runs in the stub instead.
