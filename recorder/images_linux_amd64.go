@@ -120,7 +120,7 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 		return nil
 	}
 	if ch.plans != nil {
-		err = ch.plans.of(keyOf(m, im.file), im, plan)
+		err = im.planOnce(ch.plans, keyOf(m, im.file), plan)
 	} else {
 		err = plan()
 	}
@@ -136,6 +136,25 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 		return nil, err
 	}
 	return im, nil
+}
+
+// planOnce lets the image use the plan of its file, which plan makes if there is none.
+func (im *image) planOnce(c *planCache, key planKey, make func() error) error {
+	p, err := c.of(key, func(p *plan) error {
+		err := make()
+		if err == nil {
+			p.object, p.probe, p.plan = im.object, im.probe, slices.Clone(im.plan)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if im.object != p.object {
+		im.object.Close()
+	}
+	im.object, im.probe, im.plan, im.kept = p.object, p.probe, slices.Clone(p.plan), true
+	return nil
 }
 
 // hasGuards says whether the file behind a mapping defines functions to be guarded. One that can't be read has none that

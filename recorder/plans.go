@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/callreel/callreel/object"
@@ -36,8 +35,8 @@ func keyOf(m process.Mapping, fi os.FileInfo) planKey {
 	return planKey{m.Dev, m.Inode, fi.Size(), fi.ModTime().UnixNano()}
 }
 
-// of returns the plan of im's file, which it makes if there is none, and lets im use it.
-func (c *planCache) of(key planKey, im *image, do func() error) error {
+// of returns the plan of a file, which do fills in if there is none.
+func (c *planCache) of(key planKey, do func(*plan) error) (*plan, error) {
 	c.mu.Lock()
 	if c.plans == nil {
 		c.plans = map[planKey]*plan{}
@@ -48,19 +47,8 @@ func (c *planCache) of(key planKey, im *image, do func() error) error {
 		c.plans[key] = p
 	}
 	c.mu.Unlock()
-	p.once.Do(func() {
-		if p.err = do(); p.err == nil {
-			p.object, p.probe, p.plan = im.object, im.probe, slices.Clone(im.plan)
-		}
-	})
-	if p.err != nil {
-		return p.err
-	}
-	if im.object != p.object {
-		im.object.Close()
-	}
-	im.object, im.probe, im.plan, im.kept = p.object, p.probe, slices.Clone(p.plan), true
-	return nil
+	p.once.Do(func() { p.err = do(p) })
+	return p, p.err
 }
 
 // close closes the files.
