@@ -339,6 +339,10 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	if !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
+	var word [8]byte
+	if _, err := s.p.ReadAt(word[:], s.rt.Ring); errors.Is(err, process.ErrExec) {
+		return undoing{gone: true}, nil // what it runs now may be another's to record
+	}
 	if err := s.gate(0); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}

@@ -124,6 +124,9 @@ func (l *libraries) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if m := ringMapping(maps); m == nil || m.Start != l.s.rt.Ring {
+		return process.ErrExec
+	}
 	l.last = time.Now()
 	l.every = max(mapsInterval, mapsTimes*l.last.Sub(start))
 	if err := l.forget(maps); err != nil {

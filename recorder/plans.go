@@ -22,13 +22,13 @@ type planKey struct {
 	size, mtime int64
 }
 
-// plan is a file's; it isn't changed any more.
+// plan is a file's; once it is made it isn't changed any more.
 type plan struct {
-	once   sync.Once
+	mu     sync.Mutex
+	made   bool
 	object *object.Image
 	probe  *probe.Image
 	plan   []probe.Function
-	err    error
 }
 
 func keyOf(m process.Mapping, fi os.FileInfo) planKey {
@@ -47,8 +47,16 @@ func (c *planCache) of(key planKey, do func(*plan) error) (*plan, error) {
 		c.plans[key] = p
 	}
 	c.mu.Unlock()
-	p.once.Do(func() { p.err = do(p) })
-	return p, p.err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made {
+		return p, nil
+	}
+	if err := do(p); err != nil {
+		return nil, err // others try for themselves: it may be that only this one was told to end
+	}
+	p.made = true
+	return p, nil
 }
 
 // close closes the files.
@@ -56,7 +64,7 @@ func (c *planCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.plans {
-		if p.object != nil {
+		if p.made {
 			p.object.Close()
 		}
 	}

@@ -125,6 +125,10 @@ func (r *recording) checkOutput() error {
 
 // startClock fixes what the reel's times count from; it must be before the first event.
 func (r *recording) startClock() {
+	if r.isSub() { // the reel has begun
+		r.set.TicksPerSecond, r.base = r.tree.root.set.TicksPerSecond, r.tree.root.base
+		return
+	}
 	r.set.TicksPerSecond = r.clock.finish()
 	r.base = reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: ring.Ticks(), BaseUnixNS: time.Now().UnixNano()}
 }

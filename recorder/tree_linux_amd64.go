@@ -146,8 +146,7 @@ const subRing = 8 << 20
 
 // recording is one of a program that a process was replaced by.
 func (t *tree) recording(pid int) *recording {
-	r := &recording{opt: t.root.opt, tree: t, w: t.root.w, base: t.root.base}
-	r.set.TicksPerSecond = t.root.set.TicksPerSecond
+	r := &recording{opt: t.root.opt, tree: t, w: t.root.w}
 	r.opt.PID, r.opt.Command, r.opt.Progress = pid, nil, nil
 	r.opt.Notice = t.root.notice
 	if r.opt.RingSize == 0 {
@@ -172,6 +171,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 	if err := r.choose(ctx); err != nil {
 		return err
 	}
+	r.startClock()
 	if err := r.attach(ctx); err != nil {
 		return err
 	}
