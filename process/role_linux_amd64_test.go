@@ -14,6 +14,9 @@ import (
 // playRole is what the test binary does when a test has started it as another
 // process: one that traces a target, to be killed in the middle of it.
 func playRole(role string, args []string) int {
+	if role == "await-exec" {
+		return playAwaitExec(args)
+	}
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -66,13 +69,13 @@ func nudgeEach(s *Stopped) error {
 }
 
 // startRole starts the test binary as another process in that role.
-func startRole(t testing.TB, role string, pid int) *target {
+func startRole(t testing.TB, role string, pid int, more ...string) *target {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startTarget(t, "env", "PROCESS_TEST_ROLE="+role, exe, strconv.Itoa(pid))
+	return startTarget(t, "env", append([]string{"PROCESS_TEST_ROLE=" + role, exe, strconv.Itoa(pid)}, more...)...)
 }
 
 func killRole(g *target) {
