@@ -96,7 +96,7 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 		return nil, fmt.Errorf("callreel: %s: %w", im.path, err)
 	}
 	debugNames(im.object, im.module, im.plan)
-	refuseGo(im.probe.Go, im.plan, ch.c.Go)
+	refuseGo(im.probe.Go, im.plan)
 	if err := im.compareText(p); err != nil {
 		im.close()
 		if errors.Is(err, process.ErrNoMapping) { // a library has gone meanwhile

@@ -138,6 +138,9 @@ func buildKey(cc, folder string, words []string) (string, error) {
 		return "", err
 	}
 	for _, entry := range names {
+		if entry.IsDir() { // a Go program's
+			continue
+		}
 		f, err := os.Open(filepath.Join(folder, entry.Name()))
 		if err != nil {
 			return "", err

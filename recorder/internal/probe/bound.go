@@ -11,6 +11,7 @@ func Bound(fns []Selected) uint64 {
 		site     = 48  // alignment, the entry event's call, the way back
 		longer   = 8   // than the original is a jump in the stub
 		exit     = 40  // an exit event's call, and the jump to where the exit leads
+		golang   = 224 // an event in a Go program, which is always inline
 	)
 	size := uint64(routines)
 	for i := range fns {
@@ -20,7 +21,10 @@ func Bound(fns []Selected) uint64 {
 			s := &sites[k]
 			exits := uint64(bits.OnesCount64(s.exits))
 			size += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
-			if len(fns) <= InlineLimit {
+			switch {
+			case fns[i].Image.Go != nil:
+				size += golang * (1 + exits)
+			case len(fns) <= InlineLimit:
 				size += inline * (1 + exits)
 			}
 			if s.SPDelta != 0 {

@@ -210,23 +210,38 @@ func (s *stub) event(exit bool, spDelta int32) {
 
 // window emits the stub of a window: the entry event if it is the entry, the moved instructions, the way back.
 func (s *stub) window(site *Site) error {
+	if site.checked || site.hoisted {
+		if err := s.goWindow(site); err != nil {
+			return err
+		}
+		return s.back(site)
+	}
 	if site.Role == RoleEntry {
 		s.event(false, 0)
 		s.body = s.PC()
 		s.guard(s.fn.Guard)
 	}
 	for i := range s.moved {
-		m := &s.moved[i]
-		if m.Addr+s.fn.Slide == s.code.asked {
-			s.code.answer = s.PC()
-		}
-		if m.Target {
-			s.Place(s.copies[m.Addr])
-		}
-		if err := s.move(m); err != nil {
+		if err := s.moveAt(&s.moved[i]); err != nil {
 			return err
 		}
 	}
+	return s.back(site)
+}
+
+// moveAt is move for an instruction that threads and jumps may be led to.
+func (s *stub) moveAt(m *Moved) error {
+	if m.Addr+s.fn.Slide == s.code.asked {
+		s.code.answer = s.PC()
+	}
+	if m.Target {
+		s.Place(s.copies[m.Addr])
+	}
+	return s.move(m)
+}
+
+// back leads from a window's stub to what follows the window.
+func (s *stub) back(site *Site) error {
 	if last := &s.moved[len(s.moved)-1]; !last.Inst.Ends() {
 		s.JmpTo(site.End() + s.fn.Slide)
 	}

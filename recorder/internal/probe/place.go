@@ -48,7 +48,8 @@ func (p *planner) entry() refusal {
 		k++
 	}
 	start := p.insts[k].addr
-	if call, at, ok := p.entryCall(k, s.to); ok {
+	// What is dead at the entry of a function in assembly need not be at a call.
+	if call, at, ok := p.entryCall(k, s.to); ok && !p.im.entryOf(p.f).assembly {
 		if p.hasLoop() {
 			return refusal{ReasonLoop, start}
 		}
@@ -62,6 +63,9 @@ func (p *planner) entry() refusal {
 		if site := p.window(w, RoleEntry); p.takeIsland(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
+	}
+	if p.im.Go != nil && p.goEntry(s) {
+		return refusal{}
 	}
 	switch {
 	case why != ReasonNone:

@@ -47,6 +47,8 @@ type Site struct {
 	// Hosted says that the island is in another window, behind its jump.
 	Hosted bool
 	hosts  bool // another site's island
+
+	checked, hoisted bool // how a Go function's entry is, see goentry.go
 }
 
 // Moved is an instruction that runs in the stub instead.
