@@ -19,7 +19,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	begun := false
 	l, err := process.Launch(ctx, process.Command{
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Ignored: opt.Ignored, GoAtEntry: opt.Choice.Go,
+		Ignored: opt.Ignored, GoAtEntry: true,
 	}, process.StopOptions{}, func(st *process.Stopped) error {
 		r.s = &session{p: st.Process(), fd: -1}
 		if err := r.atEntry(ctx, st); err != nil {

@@ -36,7 +36,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 		return nil, err
 	}
 	debugNames(o, module, planned)
-	refuseGo(im.Go, planned, c.Go)
+	refuseGo(im.Go, planned)
 	ch := newChooser(&c)
 	var out []Function
 	if ch.module(module) {
@@ -68,14 +68,26 @@ func isLoader(o *object.Image) bool {
 	return loader && err == nil
 }
 
-// refuseGo refuses the functions of a Go program that can't be probed, or isn't to be.
-func refuseGo(g *probe.GoImage, planned []probe.Function, wanted bool) {
-	if g == nil || wanted && g.Unsupported == nil {
+// GoProgram says whether an ELF file is a Go program, and if so why it can't be recorded, nil if it can.
+func GoProgram(path string) (golang bool, why error) {
+	o, err := object.Open(path)
+	if err != nil {
+		return false, nil
+	}
+	defer o.Close()
+	g := probe.ReadGo(o)
+	if g == nil {
+		return false, nil
+	}
+	return true, g.Unsupported
+}
+
+// refuseGo refuses the functions of a Go program that can't be probed.
+func refuseGo(g *probe.GoImage, planned []probe.Function) {
+	if g == nil || g.Unsupported == nil {
 		return
 	}
 	for i := range planned {
-		if f := &planned[i]; f.Tier != probe.TierNone {
-			f.Refuse(probe.ReasonGo, 0)
-		}
+		planned[i].Refuse(g.Reason, 0)
 	}
 }

@@ -121,11 +121,11 @@ func (r *recording) countLeftOut() {
 // prepareGo finds what it takes to look at goroutines.
 func (s *session) prepareGo() error {
 	o := s.arenas[0].images[0].object
-	f, err := findAsyncFrame(o, s.golang)
+	f, err := findAsyncFrame(o, s.golang, s.arenas[0].images[0].slide)
 	if err != nil {
 		return err
 	}
-	if err := s.findAllgs(o, f); err != nil && !errors.Is(err, errNoAllgs) {
+	if err := s.findAllgs(o, f, s.arenas[0].images[0].slide); err != nil && !errors.Is(err, errNoAllgs) {
 		return err
 	}
 	s.async, s.leftOut = f, map[uint32]bool{}

@@ -116,7 +116,7 @@ func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []
 			return fmt.Errorf("callreel: %s: %w", im.path, err)
 		}
 		debugNames(im.object, im.module, im.plan)
-		refuseGo(im.probe.Go, im.plan, ch.c.Go)
+		refuseGo(im.probe.Go, im.plan)
 		return nil
 	}
 	if ch.plans != nil {

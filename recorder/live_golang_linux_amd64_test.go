@@ -47,13 +47,14 @@ func TestGoCallsAreCountedExactly(t *testing.T) {
 	}{
 		{name: "counted functions", flags: goCounted},
 		{name: "stripped", build: []string{"-ldflags=-s -w"}, flags: goCounted},
+		{name: "position-independent", build: []string{"-buildmode=pie"}, flags: goCounted},
 		{name: "all functions", all: true},
 		{name: "small ring", flags: slices.Concat(goCounted, []string{"--ring", "512K"})},
 		{name: "lossless", flags: slices.Concat(goCounted, []string{"--ring", "4M", "--lossless"})}, // more chunks than threads
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := realtest.Start(t, goTarget(t, c.build...), "rounds", "30")
-			r := realtest.StartRecording(t, slices.Concat(pidFlag(p), []string{"--go"}, c.flags)...)
+			r := realtest.StartRecording(t, slices.Concat(pidFlag(p), c.flags)...)
 			p.Go()
 			p.WaitLine("counted ")
 			s := stop(t, r)
@@ -155,7 +156,7 @@ func TestGoProgramLivesThroughRecordings(t *testing.T) {
 	for i := range cycles {
 		d := time.Duration(1+rand.IntN(200)) * time.Millisecond
 		file := filepath.Join(t.TempDir(), "cycle.reel")
-		res := realtest.Callreel(t, "record", "--go", "--json", "-d", d.String(), "-o", file, "-p", strconv.Itoa(p.Pid()))
+		res := realtest.Callreel(t, "record", "--json", "-d", d.String(), "-o", file, "-p", strconv.Itoa(p.Pid()))
 		if res.Code != 0 {
 			t.Fatalf("cycle %d: code %d: %s", i, res.Code, res.Stderr)
 		}
@@ -179,7 +180,7 @@ func TestGoCommandIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := realtest.Callreel(t, "record", "--go", "-o", file, "--", tool, "version")
+	res := realtest.Callreel(t, "record", "-o", file, "--", tool, "version")
 	if res.Code != 0 || !strings.Contains(res.Stdout, "go version") {
 		t.Fatalf("code %d: %s%s", res.Code, res.Stdout, res.Stderr)
 	}
@@ -189,12 +190,42 @@ func TestGoCommandIsRecorded(t *testing.T) {
 	}
 }
 
-// Without --go, Go programs are refused with the reason.
-func TestGoProgramsAreRefused(t *testing.T) {
+// A Go program with C code in it is refused with the reason.
+func TestCgoProgramIsRefused(t *testing.T) {
 	needLive(t)
-	p := realtest.Start(t, goTarget(t), "rounds", "1")
-	res := realtest.Callreel(t, "record", "-d", "10ms", "-o", filepath.Join(t.TempDir(), "no.reel"), "-p", strconv.Itoa(p.Pid()))
-	if res.Code == 0 || !strings.Contains(res.Stderr, "go-runtime") {
+	realtest.Need(t, realtest.GoTool)
+	tool, err := realtest.GoTool.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	const text = `package main
+
+// int three(void) { return 3; }
+import "C"
+import ("fmt"; "io"; "os")
+
+func main() { fmt.Println("ready"); io.Copy(io.Discard, os.Stdin); fmt.Printf("calls three=%d ok\n", C.three()) }
+`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command(tool, "build", "-o", program, source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GO111MODULE=off")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	p := realtest.Start(t, program)
+	res := realtest.Callreel(t, "record", "-m", "program", "-d", "10ms", "-o", filepath.Join(dir, "no.reel"), "-p", strconv.Itoa(p.Pid()))
+	if res.Code != 3 || !strings.Contains(res.Stderr, "CGO_ENABLED=0") {
 		t.Errorf("code %d: %s", res.Code, res.Stderr)
+	}
+	list := realtest.MustCallreel(t, "functions", program)
+	if !strings.Contains(list.Stdout, "- cgo ") || strings.Contains(list.Stdout, "exit-site") {
+		t.Errorf("functions: %.2000s", list.Stdout)
+	}
+	if c := p.Finish(); c["three"] != 3 {
+		t.Errorf("%v", c)
 	}
 }

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
 )
@@ -166,81 +163,4 @@ func TestANodeServerAnswersRightWhileRecorded(t *testing.T) {
 		t.Error("no calls")
 	}
 	t.Logf("%d of %d functions traced, %d calls", s.Functions.Traced, s.Functions.Seen, s.Calls)
-}
-
-const goProgram = `
-package main
-
-import ("fmt"; "io"; "os"; "runtime"; "sync")
-
-//go:noinline
-func grow(n int) int { var a [64]int; a[n%64] = n; if n == 0 { return 0 }; return grow(n-1) + a[n%64] }
-
-func work(i int) (r int) {
-	defer func() { if e := recover(); e != nil { r = e.(int) } }()
-	s := grow(1000 + i%100)
-	panic(s)
-}
-
-func main() {
-	fmt.Println("ready")
-	done := make(chan bool)
-	go func() { io.Copy(io.Discard, os.Stdin); close(done) }()
-	for rounds := 0; ; rounds++ {
-		select {
-		case <-done:
-			fmt.Printf("go rounds=%d ok\n", rounds)
-			return
-		default:
-		}
-		var wg sync.WaitGroup
-		for g := range 8 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				n := 1000 + g
-				if got := work(g); got != n*(n+1)/2 { fmt.Println("wrong", got); os.Exit(1) }
-			}()
-		}
-		wg.Wait()
-		if rounds%50 == 0 { runtime.GC() }
-	}
-}
-`
-
-// A Go program keeps its stacks and panics in ways of its own: it is refused
-// with a reason, or recorded without harm.
-func TestAGoProgramIsRefusedOrUnharmed(t *testing.T) {
-	needLive(t)
-	dir := t.TempDir()
-	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(goProgram), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.Command(lookFor(t, "go"), "build", "-o", binary, source)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	p := realtest.Start(t, binary)
-	for range 3 {
-		file := filepath.Join(t.TempDir(), "go.reel")
-		r := realtest.Callreel(t, append([]string{"record", "--json", "-d", "300ms", "-o", file}, pidFlag(p)...)...)
-		switch r.Code {
-		case 0:
-			t.Logf("recorded: %s", r.Stdout)
-		case 3:
-			t.Logf("refused: %s", r.Stderr)
-			if !strings.Contains(r.Stderr, "go-runtime") {
-				t.Errorf("the reason does not name Go: %s", r.Stderr)
-			}
-		default:
-			t.Errorf("code %d\n%s", r.Code, r.Stderr)
-		}
-		wantUntouched(t, p.Pid())
-	}
-	time.Sleep(50 * time.Millisecond)
-	if counts := p.Finish(); counts["rounds"] == 0 {
-		t.Errorf("%v", counts)
-	}
 }

@@ -16,8 +16,6 @@ type Choice struct {
 	Functions []string // empty for all
 	Exclude   []string
 	MinSize   uint64 // bytes
-	// Go takes Go programs, too, which is being tried.
-	Go bool
 }
 
 // glob matches a name, * taking any characters.

@@ -26,7 +26,7 @@ type asyncFrame struct {
 }
 
 // findAsyncFrame reads asyncPreempt's code: up to its first call it only pushes.
-func findAsyncFrame(o *object.Image, g *probe.GoImage) (*asyncFrame, error) {
+func findAsyncFrame(o *object.Image, g *probe.GoImage, slide uint64) (*asyncFrame, error) {
 	f := &asyncFrame{code: g.AsyncPreempt, goidAt: uint64(g.GoID), above: 8}
 	code, err := o.ReadAddr(f.code.Start, f.code.End-f.code.Start)
 	if err != nil {
@@ -39,7 +39,8 @@ func findAsyncFrame(o *object.Image, g *probe.GoImage) (*asyncFrame, error) {
 		}
 		pc += uint64(in.Len)
 		if in.Kind == amd64.Call {
-			f.ret = pc
+			f.ret = pc + slide
+			f.code.Start, f.code.End = f.code.Start+slide, f.code.End+slide
 			return f, nil
 		}
 		d, known := in.StackDelta()
@@ -58,17 +59,17 @@ var errNoAllgs = errors.New("the runtime's list of goroutines isn't found")
 
 // findAllgs looks through the program's data for runtime.allgs: a slice of pointers to g, of which the first is goroutine 1. A
 // program that has not come so far has none, and no goroutine either.
-func (s *session) findAllgs(o *object.Image, f *asyncFrame) error {
+func (s *session) findAllgs(o *object.Image, f *asyncFrame, slide uint64) error {
 	const most = 256 << 20
 	for _, seg := range o.Segments() {
 		if seg.Type != object.SegmentLoad || seg.Perm&object.PermW == 0 || seg.MemSize > most {
 			continue
 		}
 		data := make([]byte, seg.MemSize)
-		n := s.p.ReadUpTo(data, seg.Addr)
+		n := s.p.ReadUpTo(data, seg.Addr+slide)
 		for off := -seg.Addr & 7; off+24 <= uint64(n); off += 8 {
 			if list, ok := sliceOf(data[off:]); ok && s.isAllgs(list, f) {
-				f.allgs = seg.Addr + off
+				f.allgs = seg.Addr + slide + off
 				return nil
 			}
 		}

@@ -192,6 +192,11 @@ func (r *recording) choose(ctx context.Context) error {
 		return r.unmatched
 	}
 	if r.result.Traced == 0 && !follows {
+		for _, im := range images {
+			if g := im.probe.Go; g != nil && g.Unsupported != nil {
+				return fmt.Errorf("callreel: process %d: %w: %w", r.s.p.Pid(), ErrRefused, g.Unsupported)
+			}
+		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}

@@ -16,7 +16,6 @@ import (
 type choiceFlags struct {
 	modules, functions, exclude []string
 	minSize                     size
-	golang                      bool
 }
 
 func (f *choiceFlags) add(fl *pflag.FlagSet) {
@@ -24,11 +23,10 @@ func (f *choiceFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
 	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name: a `GLOB` (repeatable)")
 	fl.Var(&f.minSize, "min-size", "no functions smaller than `BYTES`")
-	fl.BoolVar(&f.golang, "go", false, "Go programs, too: static ones by Go 1.22 to 1.26, on trial")
 }
 
 func (f *choiceFlags) choice() recorder.Choice {
-	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize), Go: f.golang}
+	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize)}
 }
 
 // processID is a flag that takes the ID of a process; 0 is none given.

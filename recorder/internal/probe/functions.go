@@ -27,6 +27,7 @@ type chunk struct {
 	guessed  bool // nothing says where it ends
 	linkage  bool
 	assembly bool // of a Go program, and not made by the Go compiler
+	plain    bool // that can be probed nonetheless, see takeAssembly
 	cancels  bool // see markCancellation
 	zone     bool // what another function keeps below the stack pointer may be alive at its start
 	far      bool // has far branches

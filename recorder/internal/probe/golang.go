@@ -23,8 +23,9 @@ type GoImage struct {
 	GoID int32
 	// AsyncPreempt is the range of runtime.asyncPreempt, on whose frames PCs stand at which goroutines were preempted.
 	AsyncPreempt object.Range
-	// Unsupported is why its functions can't be probed, nil if they can.
+	// Unsupported is why its functions can't be probed, nil if they can, and Reason is that in a word.
 	Unsupported error
+	Reason      Reason
 
 	funcs       []goFunc
 	deferReturn uint64 // address of that function, 0 if there is none
@@ -42,20 +43,36 @@ type goFunc struct {
 // errGo is in the chain of GoImage.Unsupported.
 var errGo = errors.New("callreel: Go program")
 
-// readGo returns what is known of a Go program, nil if the image is none.
-func readGo(o *object.Image) *GoImage {
-	tab := o.Section(".gopclntab")
-	if tab == nil {
-		if o.Section(".data.rel.ro.gopclntab") == nil && o.Section(".go.buildinfo") == nil {
-			return nil
-		}
-		return &GoImage{Unsupported: fmt.Errorf("%w: it isn't linked statically at a fixed address", errGo)}
+// goRefusal is a reason with its explanation.
+type goRefusal struct {
+	Reason
+	text string
+}
+
+func (r *goRefusal) Error() string { return r.text }
+
+// ReadGo returns what is known of a Go program, nil if the image is none. It refers to the image's bytes.
+func ReadGo(o *object.Image) *GoImage {
+	tab := pclntabSection(o)
+	if tab == nil && o.Section(".go.buildinfo") == nil {
+		return nil
 	}
 	g := &GoImage{}
 	if err := g.read(o, tab); err != nil {
-		g.funcs, g.Unsupported = nil, fmt.Errorf("%w: %w", errGo, err)
+		g.funcs, g.Unsupported, g.Reason = nil, fmt.Errorf("%w: %w", errGo, err), ReasonGo
+		if r := (*goRefusal)(nil); errors.As(err, &r) {
+			g.Reason = r.Reason
+		}
 	}
 	return g
+}
+
+// pclntabSection is where the table stands; position-independent programs had it among what is relocated, up to go1.25.
+func pclntabSection(o *object.Image) *object.Section {
+	if tab := o.Section(".gopclntab"); tab != nil {
+		return tab
+	}
+	return o.Section(".data.rel.ro.gopclntab")
 }
 
 func (g *GoImage) read(o *object.Image, tab *object.Section) error {
@@ -65,14 +82,18 @@ func (g *GoImage) read(o *object.Image, tab *object.Section) error {
 	}
 	g.Version = info.GoVersion
 	if g.GoID, err = goidOffset(info.GoVersion); err != nil {
-		return err
+		return &goRefusal{ReasonGoVersion, err.Error()}
 	}
-	if o.Type != object.Executable || o.Interp() != "" {
-		return errors.New("it isn't linked statically at a fixed address")
+	// A position-independent program has a loader, but needs no library. Threads' storage is the runtime's own there, too.
+	if o.Type != object.Executable && o.Interp() == "" {
+		return errors.New("it is no program, but a library or a plugin")
+	}
+	if libraries := o.Dependencies(); len(libraries) > 0 {
+		return &goRefusal{ReasonCgo, fmt.Sprintf("it is linked with C code (%s); build it with CGO_ENABLED=0", libraries[0])}
 	}
 	text := o.Section(".text")
-	if text == nil {
-		return errors.New("it has no section .text")
+	if text == nil || tab == nil {
+		return errors.New("it has no section .text, or no .gopclntab")
 	}
 	data, err := o.ReadAddr(tab.Addr, tab.Size)
 	if err != nil {
@@ -80,7 +101,7 @@ func (g *GoImage) read(o *object.Image, tab *object.Section) error {
 	}
 	t := pclntab{data: data, text: text.Addr, size: text.Size}
 	if g.funcs, err = t.functions(); err != nil {
-		return fmt.Errorf("section .gopclntab: %w", err)
+		return fmt.Errorf("section %s: %w", tab.Name, err)
 	}
 	for i := range g.funcs {
 		f := &g.funcs[i]
@@ -88,7 +109,7 @@ func (g *GoImage) read(o *object.Image, tab *object.Section) error {
 		case f.name == "runtime.asyncPreempt" || f.name == "runtime.asyncPreempt.abi0":
 			g.AsyncPreempt = object.Range{Name: f.name, Start: f.start, End: f.end}
 		case strings.HasPrefix(f.name, "runtime/cgo.") || strings.HasPrefix(f.name, "runtime/race."):
-			return errors.New("it has C code in it (cgo)")
+			return &goRefusal{ReasonCgo, "it has C code in it; build it with CGO_ENABLED=0"}
 		}
 	}
 	if g.AsyncPreempt.Start == 0 {
@@ -225,14 +246,13 @@ func (t *text) withoutPadding(start, end uint64) uint64 {
 
 // stackCheck returns the index of the first instruction behind the check whether the stack is large enough
 // (cmd/internal/obj/x86, stacksplit), 0 if the function has none. Those that grow the stack come to the check once more.
-func (p *planner) stackCheck() int {
+func stackCheck(insts []inst) int {
 	const most = 7
-	s := p.spans[0]
-	for k := s.from; k+1 < s.to && k < s.from+most; k++ {
-		in, next := &p.insts[k], &p.insts[k+1]
+	for k := 0; k+1 < len(insts) && k < most; k++ {
+		in, next := &insts[k], &insts[k+1]
 		if in.Map == amd64.MapPrimary && in.Opcode == 0x3B && in.HasMem && in.Base == int8(amd64.R14) && in.Index == amd64.NoReg &&
 			(in.Disp == 16 || in.Disp == 24) && (in.Reg == uint8(amd64.RSP) || in.Reg == uint8(amd64.R12)) &&
-			next.Kind == amd64.CondJump && next.Opcode&15 == uint8(amd64.CondBE) && k+2 < s.to {
+			next.Kind == amd64.CondJump && next.Opcode&15 == uint8(amd64.CondBE) && k+2 < len(insts) {
 			return k + 2
 		}
 		if in.Ends() || in.Kind == amd64.Call || in.Kind == amd64.IndirectCall || in.GPRWritten()&^(amd64.R12.Mask()|amd64.R14.Mask()) != 0 {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,21 +30,74 @@ func goTool(t testing.TB) *Image {
 	return im
 }
 
-// Of a Go program at least 95 % of the functions are traced, and more of what the compiler has made.
+// goProgram builds a small Go program without C code, and plans it.
+func goProgram(t *testing.T, text string, flags ...string) (*Image, []Function) {
+	t.Helper()
+	tool, err := exec.LookPath("go")
+	need(t, "go", err)
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", program, source})...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	im := openTestImage(t, program)
+	if im.Go == nil || im.Go.Unsupported != nil {
+		t.Fatalf("it isn't taken for a Go program that can be probed: %+v", im.Go)
+	}
+	return im, planImage(t, im)
+}
+
+const helloProgram = "package main\nimport \"fmt\"\nfunc main() { fmt.Println(\"hello\") }\n"
+
+// Of a Go program at least 95 % of the functions are traced, of a small one, which is mostly runtime, too, stripped and
+// position-independent or not.
 func TestGoProgramsAreTraced(t *testing.T) {
-	fns := planImage(t, goTool(t))
-	traced, assembly := 0, 0
-	for i := range fns {
-		switch {
-		case fns[i].Tier != TierNone:
-			traced++
-		case fns[i].Reason == ReasonAssembly:
-			assembly++
+	check := func(t *testing.T, fns []Function) {
+		reasons := map[Reason]int{}
+		for i := range fns {
+			reasons[fns[i].Reason]++
+		}
+		t.Logf("%d of %d traced, the others: %v", reasons[ReasonNone], len(fns), reasons)
+		if len(fns) < 1000 || 100*reasons[ReasonNone] < 95*len(fns) {
+			t.Errorf("%d of %d functions are traced", reasons[ReasonNone], len(fns))
 		}
 	}
-	t.Logf("%d of %d traced, %d from assembly files", traced, len(fns), assembly)
-	if len(fns) < 1000 || 100*traced < 95*len(fns) {
-		t.Errorf("%d of %d functions are traced", traced, len(fns))
+	t.Run("go", func(t *testing.T) { check(t, planImage(t, goTool(t))) })
+	for name, flags := range map[string][]string{"static": nil, "stripped": {"-ldflags=-s -w"}, "pie": {"-buildmode=pie"}} {
+		t.Run(name, func(t *testing.T) {
+			_, fns := goProgram(t, helloProgram, flags...)
+			check(t, fns)
+		})
+	}
+}
+
+// Functions of the runtime that change stacks, begin or end threads, or are called by conventions of their own are left alone.
+func TestGoRuntimeAssemblyIsLeftAlone(t *testing.T) {
+	fns := planImage(t, goTool(t))
+	tier := map[string]Tier{}
+	for i := range fns {
+		tier[fns[i].Name] = max(tier[fns[i].Name], fns[i].Tier)
+	}
+	alone := []string{"runtime.rt0_go", "runtime.mstart", "runtime.gogo", "gogo", "runtime.mcall", "runtime.systemstack_switch",
+		"runtime.morestack", "runtime.morestack_noctxt", "runtime.goexit", "runtime.sigtramp", "runtime.clone", "runtime.settls",
+		"runtime.asyncPreempt", "runtime.exitThread", "runtime.gcWriteBarrier1", "gcWriteBarrier", "runtime.spillArgs",
+		"runtime.unspillArgs", "syscall.rawVforkSyscall", "callRet", "p256SubInternal"}
+	for _, name := range alone {
+		if got, there := tier[name]; got != TierNone {
+			t.Errorf("%s is traced", name)
+		} else if !there {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for _, name := range []string{"runtime.memmove", "runtime.futex", "cmpbody", "runtime.call64", "time.now", "crypto/internal/fips140/sha256.blockSHANI"} {
+		if tier[name] == TierNone {
+			t.Errorf("%s isn't traced", name)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}
-	im.Go = readGo(o)
+	im.Go = ReadGo(o)
 	for _, s := range o.Segments() {
 		if s.Type == object.SegmentLoad && s.FileSize <= ^uint64(0)-s.Addr {
 			im.loads = append(im.loads, object.Range{Start: s.Addr, End: s.Addr + s.FileSize})

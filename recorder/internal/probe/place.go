@@ -52,7 +52,8 @@ func (p *planner) entry() refusal {
 		k++
 	}
 	start := p.insts[k].addr
-	if call, at, ok := p.entryCall(k, s.to); ok {
+	// What is dead at the entry of a function in assembly need not be at a call.
+	if call, at, ok := p.entryCall(k, s.to); ok && !p.im.entryOf(p.f).assembly {
 		if p.hasLoop() {
 			return refusal{ReasonLoop, start}
 		}

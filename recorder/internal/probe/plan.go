@@ -19,6 +19,9 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	}
 	im.sweepAll()
 	im.cutPieces()
+	if im.Go != nil {
+		im.takeAssembly()
+	}
 	im.markThunks()
 	im.refuseData()
 	im.markCancellation()

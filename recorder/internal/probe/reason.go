@@ -63,8 +63,12 @@ const (
 	ReasonAssembly
 	// ReasonPreempted: a goroutine is to go on inside a site, where it was preempted.
 	ReasonPreempted
-	// ReasonGo: the Go runtime's stacks and recovery need more care than this tier gives.
+	// ReasonGo: a Go program that isn't as expected: the Go runtime's stacks and recovery need care.
 	ReasonGo
+	// ReasonGoVersion: a Go program made by a version whose runtime isn't known.
+	ReasonGoVersion
+	// ReasonCgo: a Go program with C code in it, whose threads and stacks are not the Go runtime's alone.
+	ReasonCgo
 )
 
 var reasonNames = [...]string{
@@ -91,6 +95,8 @@ var reasonNames = [...]string{
 	ReasonAssembly:     "assembly",
 	ReasonPreempted:    "preempted-inside",
 	ReasonGo:           "go-runtime",
+	ReasonGoVersion:    "go-version",
+	ReasonCgo:          "cgo",
 }
 
 // String returns what `callreel functions` and the JSON show: nothing for ReasonNone.

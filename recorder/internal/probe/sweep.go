@@ -86,7 +86,7 @@ func (s *sweeper) sweepChunk(i int) {
 		}
 		starts.add(pc - t.start)
 		s.note(pc, &in)
-		c.closed = in.Ends() || in.Kind == amd64.Call
+		c.closed = in.Ends() || in.Kind == amd64.Call || c.closed && in.IsNop()
 		at := pc
 		pc += uint64(in.Len)
 		if !c.guessed {

@@ -149,7 +149,7 @@ func (p *planner) refuseEarly() refusal {
 			return refusal{ReasonSignalReturn, c.start}
 		case c.cancels:
 			return refusal{ReasonCancellation, c.start}
-		case c.assembly:
+		case c.assembly && !c.plain:
 			return refusal{ReasonAssembly, c.start}
 		case c.zone:
 			return refusal{ReasonShared, c.start}
@@ -191,7 +191,7 @@ func (p *planner) decode() {
 func (p *planner) classify() refusal {
 	p.first = 0
 	if p.im.Go != nil {
-		p.first, p.frameless = p.stackCheck(), p.isFrameless()
+		p.first, p.frameless = stackCheck(p.insts[p.spans[0].from:p.spans[0].to]), p.isFrameless()
 	}
 	entry, behind := p.insts[p.first].addr, p.insts[p.first].addr
 	if p.insts[0].IsEndbr64() {

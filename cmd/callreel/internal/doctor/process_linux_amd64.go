@@ -97,9 +97,15 @@ var wanted = []uintptr{
 // standing looks at what only a process that stands shows.
 func standing(ctx context.Context, p *process.Process) Check {
 	const name = "stopping"
+	golang, why := recorder.GoProgram(fmt.Sprintf("/proc/%d/exe", p.Pid()))
+	if why != nil {
+		return no(name, "", "%v", why)
+	}
 	stopped, err := p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error {
-		if _, err := st.TIDOffset(); err != nil {
-			return err
+		if !golang { // its runtime tells them otherwise
+			if _, err := st.TIDOffset(); err != nil {
+				return err
+			}
 		}
 		for _, t := range st.Threads() {
 			for _, call := range wanted {
@@ -116,7 +122,7 @@ func standing(ctx context.Context, p *process.Process) Check {
 	})
 	switch {
 	case errors.Is(err, process.ErrNoThreadID):
-		return no(name, "", "%v; programs without a C library's threads, as static Go ones, can't be recorded", err)
+		return no(name, "", "%v; programs without a C library's threads can't be recorded, but for Go's", err)
 	case err != nil:
 		return no(name, "", "%v", err)
 	}
