@@ -155,33 +155,6 @@ func (t *tree) recording(pid int) *recording {
 	return r
 }
 
-// attachTo is what Record does up to the first event.
-func (r *recording) attachTo(ctx context.Context, pid int) error {
-	s, err := openSession(pid)
-	if err != nil {
-		return err
-	}
-	r.s = s
-	if err := r.clearLeft(ctx); err != nil {
-		return err
-	}
-	if err := s.p.PrepareSyscalls(); err != nil {
-		return err
-	}
-	if err := r.choose(ctx); err != nil {
-		return err
-	}
-	r.startClock()
-	if err := r.attach(ctx); err != nil {
-		return err
-	}
-	if err := r.create(); err != nil {
-		_, derr := s.detach(context.WithoutCancel(ctx))
-		return errors.Join(err, derr)
-	}
-	return nil
-}
-
 // run drains a recording that is on, to its end.
 func (t *tree) run(pid int, r *recording) {
 	t.enter(pid, r)

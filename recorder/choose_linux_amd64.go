@@ -1,0 +1,177 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// choose plans the process's images and groups what is chosen into arenas.
+func (r *recording) choose(ctx context.Context) error {
+	ch := r.newChooser()
+	images, maps, err := findImages(ctx, r.s.p, ch, true)
+	if err != nil {
+		return err
+	}
+	r.s.found = maps
+	r.s.images = images
+	r.result.Refused = map[string]int{}
+	r.nextID = 1
+	var with []*image
+	for _, im := range images {
+		n := im.pick(ch, r.nextID)
+		r.nextID += uint32(n.traced)
+		r.count(n)
+		if len(im.traced)+len(im.guarded) > 0 {
+			with = append(with, im)
+		}
+	}
+	// Where children are followed, what is chosen may be in the program of one that is yet to come.
+	r.unmatched = ch.unmatched()
+	follows := r.tree != nil && len(with) > 0
+	if r.isSub() && !follows {
+		return errNotWanted
+	}
+	if r.unmatched != nil && !follows {
+		return r.unmatched
+	}
+	if r.result.Traced == 0 && !follows {
+		for _, im := range images {
+			if g := im.probe.Go; g != nil && g.Unsupported != nil {
+				return fmt.Errorf("callreel: process %d: %w: %w", r.s.p.Pid(), ErrRefused, g.Unsupported)
+			}
+		}
+		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
+			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
+	}
+	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil}
+	if err := r.goOptions(with); err != nil {
+		return err
+	}
+	r.s.arenas = groupImages(with)
+	for _, a := range r.s.arenas {
+		r.s.ranges = append(r.s.ranges, a.take()...)
+		a.bound()
+	}
+	slices.SortFunc(r.s.ranges, func(a, b idRange) int { return cmp.Compare(a.first, b.first) })
+	return r.setup()
+}
+
+// picked counts what pick has done.
+type picked struct {
+	seen, traced int
+	refused      map[string]int
+}
+
+// pick takes the functions that are chosen, with IDs from id on, and those to be guarded.
+func (im *image) pick(ch *chooser, id uint32) picked {
+	n := picked{refused: map[string]int{}}
+	im.first = id
+	if !im.unchosen {
+		im.traced = make([]probe.Selected, 0, len(im.plan))
+	}
+	for i := range im.plan {
+		f := &im.plan[i]
+		if im.unchosen || !ch.function(f.Names(), f.Size) {
+			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
+			continue
+		}
+		n.seen++
+		if f.Tier == probe.TierNone {
+			n.refused[f.Reason.String()]++
+			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
+			continue
+		}
+		im.traced = append(im.traced, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
+		id++
+	}
+	n.traced = len(im.traced)
+	im.unchosen = n.traced == 0
+	return n
+}
+
+func (r *recording) count(n picked) {
+	r.result.Seen += n.seen
+	r.result.Traced += n.traced
+	for why, k := range n.refused {
+		r.result.Refused[why] += k
+	}
+}
+
+// lazy says whether probes are made on the first call.
+func (r *recording) lazy() bool {
+	if r.result.Traced >= ring.MaxFunctions {
+		return false
+	}
+	return r.opt.Lazy == Lazy || r.opt.Lazy == LazyAuto && r.result.Traced > LazyLimit
+}
+
+// guardOf is the guard of a function that is not traced, if it is one.
+func (ch *chooser) guardOf(im *image, f *probe.Function) []probe.Selected {
+	if len(f.GuardSites()) == 0 || f.Guard == probe.GuardExec && !ch.follow {
+		return nil
+	}
+	return []probe.Selected{{Function: f, Image: im.probe, Slide: im.slide}}
+}
+
+// commonest names the reason that refused most functions, and how many.
+func commonest(refused map[string]int) string {
+	reason, most := "none was seen", 0
+	for why, n := range refused {
+		if n > most || n == most && why < reason {
+			reason, most = why, n
+		}
+	}
+	return fmt.Sprintf("%s: %d", reason, most)
+}
+
+// setup sizes the ring memory.
+func (r *recording) setup() error {
+	size := r.opt.RingSize
+	if size == 0 {
+		size = DefaultRingSize
+		if quarter := availableMemory() / 4; size > quarter {
+			size = max(quarter, ring.MinChunks*ring.ChunkSize)
+		}
+	}
+	chunks := size / ring.ChunkSize
+	if chunks < ring.MinChunks {
+		return ring.ErrTooSmall
+	}
+	if chunks > ring.MaxChunks {
+		return fmt.Errorf("callreel: a ring of %d bytes is more than %d", size, uint64(ring.MaxChunks)*ring.ChunkSize)
+	}
+	if available := availableMemory(); size > available/2 {
+		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
+			ErrRefused, size>>20, available>>20)
+	}
+	patches := 0
+	for _, a := range r.s.arenas {
+		for i := range a.fns {
+			for _, site := range a.fns[i].Patched() {
+				patches++
+				if site.Island != 0 {
+					patches++
+				}
+			}
+		}
+	}
+	start, err := startTimeOf("self")
+	if err != nil {
+		return fmt.Errorf("callreel: %w", err)
+	}
+	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery,
+		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
+	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
+	if r.s.golang != nil {
+		r.s.goStacks = r.s.size
+		r.s.size += ring.GoStacksSize
+		r.set.Go = true
+	}
+	return nil
+}
