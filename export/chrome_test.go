@@ -179,7 +179,7 @@ func TestChromeEndsUnwoundAndOpenCalls(t *testing.T) {
 	check(t, lines(export(t, f, ChromeOptions{})), []string{
 		"M 0 process_name 0 [name:prog]", "M 1 thread_name 0 [name:t]",
 		"B 1 a 0.01", "B 1 b 0.02", "B 1 c 0.03", "E 1 c 0.04 [end:implicit]", "E 1 b 0.041 [end:implicit]", "B 1 b 0.042",
-		"E 1 b 0.043 [end:unfinished]", "E 1 a 0.044 [end:unfinished]", "i 1 calls open when the recording ended 0.045 [calls:2]",
+		"E 1 b 0.043 [end:unfinished]", "E 1 a 0.044 [end:unfinished]", "i 1 calls open when the thread or the recording ended 0.045 [calls:2]",
 	})
 }
 

@@ -66,10 +66,10 @@ func (c *chrome) thread(thread reel.Thread) {
 	for _, d := range drops {
 		t.dropped(d)
 	}
-	t.pairer.Finish(c.f.LastTick())
+	t.pairer.Finish(c.f.EndOf(&thread))
 	for i := range t.lanes {
 		if n := t.lanes[i].open; n > 0 {
-			t.instantIn(i, "calls open when the recording ended", t.now, `"calls":`+strconv.FormatUint(n, 10))
+			t.instantIn(i, "calls open when the thread or the recording ended", t.now, `"calls":`+strconv.FormatUint(n, 10))
 		}
 	}
 }

@@ -247,7 +247,7 @@ func (d *drain) tasks(all bool) error {
 			live[k.pid] = threads
 		}
 		if !threads[k.tid] {
-			if err := d.drainer.End(nstid); err != nil {
+			if err := errors.Join(d.drainer.End(nstid), k.End(ring.Ticks())); err != nil {
 				return err
 			}
 			delete(d.known, nstid)
@@ -302,6 +302,11 @@ func (d *drain) rename(k *known, path string) error {
 // now is not the end of its unfinished calls.
 func (d *drain) finish(ended bool) error {
 	err := d.drainer.Finish()
+	if d.family != nil && ended { // the recordings of other processes may go on
+		for _, k := range d.known {
+			err = errors.Join(err, k.End(ring.Ticks()))
+		}
+	}
 	if !ended {
 		if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
 			err = e

@@ -4,7 +4,7 @@ package reel
 type CallFlags uint8
 
 const (
-	// Unfinished: the call was open when the recording ended; End is that time.
+	// Unfinished: the call was open when the thread or the recording ended; End is that time.
 	Unfinished CallFlags = 1 << iota
 	// Implicit: no exit was recorded; End is the time of the event whose stack
 	// pointer shows that the call was over (an exception, a longjmp, an exit

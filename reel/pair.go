@@ -215,7 +215,7 @@ func (p *Pairer) leave(s *callStack, flags CallFlags) {
 // that is open now is marked.
 func (p *Pairer) Lost() { p.losses++ }
 
-// Finish ends the calls that are still open, at the tick when the recording
+// Finish ends the calls that are still open, at the tick when the thread or the recording
 // ended, as Unfinished. The Pairer is then as new, but for its counts.
 func (p *Pairer) Finish(tick uint64) {
 	p.now = max(p.now, tick)

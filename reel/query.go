@@ -76,6 +76,14 @@ func (f *File) FirstTick() uint64 {
 // pair.
 func (f *File) LastTick() uint64 { return f.lastTick }
 
+// EndOf is when a thread's open calls are taken to end, in ticks: with the thread, or with the recording.
+func (f *File) EndOf(t *Thread) uint64 {
+	if t.EndTick == 0 {
+		return f.lastTick
+	}
+	return min(t.EndTick, f.lastTick)
+}
+
 // Damage is what could not be read, by offset. Chunks of events are checked
 // when they are decoded, so the list may grow until all have been, or until
 // Verify has been called.

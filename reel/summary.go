@@ -62,7 +62,7 @@ type FunctionSummary struct {
 	P50, P99 uint64
 	// Max is the longest call, unfinished ones included.
 	Max uint64
-	// Unfinished counts calls that were open when the recording ended; the time
+	// Unfinished counts calls that were open when their thread or the recording ended; the time
 	// until then is in Total, Self and Max.
 	Unfinished uint64
 	// Implicit counts calls whose end was concluded from the stack pointer:

@@ -69,6 +69,8 @@ type Thread struct {
 	StartTime uint64
 	// Name is the thread's name, the last one if it changed.
 	Name string
+	// EndTick is about when the thread ended, or replaced its program, in ticks; 0 if it was there to the recording's end.
+	EndTick uint64
 }
 
 // ClockPair is one instant on both clocks.
@@ -144,13 +146,20 @@ func appendThread(b []byte, t *Thread) []byte {
 	b = appendUvarint(b, uint64(t.TID))
 	b = appendUvarint(b, uint64(t.Process))
 	b = appendUvarint(b, t.StartTime)
-	return appendString(b, t.Name)
+	b = appendString(b, t.Name)
+	if t.EndTick != 0 {
+		b = appendUvarint(b, t.EndTick)
+	}
+	return b
 }
 
 func parseThread(payload []byte, key uint32) (Thread, error) {
 	d := fields{b: payload}
 	t := Thread{Key: key, TID: int(d.uint32()), Process: int(d.uint32()), StartTime: d.uvarint()}
 	t.Name = d.string()
+	if d.more() {
+		t.EndTick = d.uvarint()
+	}
 	return t, d.err
 }
 

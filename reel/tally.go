@@ -102,7 +102,7 @@ func (t *tally) readThread(index int, ahead bool) ThreadSummary {
 		t.pairer.Push(events)
 		return true
 	})
-	t.pairer.Finish(t.f.LastTick())
+	t.pairer.Finish(t.f.EndOf(&thread.Thread))
 	t.tooDeep += t.pairer.TooDeep
 	return ThreadSummary{Thread: thread.Thread, Calls: t.pairer.Calls, UnmatchedExits: t.pairer.Unmatched}
 }

@@ -31,6 +31,17 @@ func (t *ThreadWriter) Rename(name string) error {
 	return t.describe()
 }
 
+// End records that the thread has ended, or runs another program, about at that tick. Events may still be appended.
+func (t *ThreadWriter) End(tick uint64) error {
+	if t.w.mode == ClockNone {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.thread.EndTick = tick
+	return t.describe()
+}
+
 func (t *ThreadWriter) describe() error {
 	b := appendThread(make([]byte, frameSize, frameSize+64), &t.thread)
 	return t.w.put(frame{kind: KindThread, count: 1, thread: t.thread.Key}, b)

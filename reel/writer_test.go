@@ -261,3 +261,39 @@ func TestFullDiskLeavesAReadableReel(t *testing.T) {
 		}
 	}
 }
+
+// A thread that ended takes its open calls with it; one that says that it ended after the recording doesn't.
+func TestOpenCallsEndWithTheirThread(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ends.reel")
+	w, err := Create(path, Header{Clock: Clock{TicksPerSecond: 1e9, BaseTick: 1000}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	im, err := w.AddImage(Image{Path: "/bin/a"})
+	must(err)
+	id, err := w.AddFunctions([]Function{{Name: "f", Image: im}})
+	must(err)
+	for _, end := range []uint64{0, 3000, 1 << 60} {
+		th, err := w.Thread(Thread{TID: 7, Process: 7, Name: "t"})
+		must(err)
+		must(th.Append([]Event{{Time: 2000, SP: 100, Word: id << 1}}))
+		if end != 0 {
+			must(th.End(end))
+		}
+	}
+	must(w.ClockPair(9000, 1))
+	must(w.Close())
+	f, err := Open(path)
+	must(err)
+	defer f.Close()
+	s := Summarize(f, SummaryOptions{})
+	if len(s.Functions) != 1 || s.Functions[0].Unfinished != 3 || s.Functions[0].Total != 7000+1000+7000 {
+		t.Errorf("%+v", s.Functions)
+	}
+}
