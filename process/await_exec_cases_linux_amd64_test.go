@@ -51,7 +51,7 @@ func TestStopSignalsHoldAnExecThatIsAwaited(t *testing.T) {
 		}()
 	}, func(s *Stopped) error {
 		called = true
-		e.signal(unix.SIGTSTP)
+		e.signal(unix.SIGSTOP)
 		return inject(s)
 	})
 	<-held

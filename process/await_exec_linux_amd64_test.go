@@ -177,3 +177,27 @@ func TestProgramsThatCannotBeRecordedAreLetGo(t *testing.T) {
 		}
 	}
 }
+
+func TestGoProgramIsAwaitedAtItsEntry(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	e := startExecer(t, "plain", buildGo(t))
+	options := execOptions
+	options.GoAtEntry = true
+	err := AwaitExec(context.Background(), e.process, e.thread, longPatience, options, e.leave, func(s *Stopped) error {
+		defer s.Process().Close()
+		regs, err := s.Threads()[0].Regs()
+		if err != nil {
+			return err
+		}
+		if auxv, err := s.Process().Auxv(); err != nil || regs.Rip != auxv.Entry {
+			t.Errorf("stands at %#x, entry is %#x, %v", regs.Rip, auxv.Entry, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if text := e.finish(); text != "ready\nok\n" {
+		t.Errorf("%q", text)
+	}
+}

@@ -12,7 +12,9 @@
 //     The kernel turns both into a SIGTRAP for the target when the tracer dies
 //     before it has waited for the stop. (Thread.Step and
 //     StopOptions.UnsafeSyscall are the exceptions, and say so; Trace is for
-//     commands of our own.)
+//     commands of our own.) With PTRACE_O_TRACESYSGOOD it does so for steps and
+//     breakpoints only: the way from an exec to the program's entry point
+//     (AwaitExec, Launch) is made of system-call stops.
 //   - Remote system calls run as a chain of signal frames on the thread's own
 //     stack that ends in the thread's own registers: once started it restores
 //     everything by itself, whether anyone is still watching or not.
