@@ -139,6 +139,9 @@ func (a *attacker) tell(how string, on bool) {
 	a.told.outcomes[how]++
 }
 
+// exitUnsupported is callreel's code for what isn't permitted or doesn't work here.
+const exitUnsupported = 3
+
 // ended judges a recorder that ended in its own way.
 func (a *attacker) ended(r *soakRun, on bool) error {
 	code := r.cmd.ProcessState.ExitCode()
@@ -146,6 +149,10 @@ func (a *attacker) ended(r *soakRun, on bool) error {
 	if !on && (code == 1 || code == 128+int(syscall.SIGINT) || r.by(syscall.SIGINT)) {
 		a.told.outcomes["interrupted early"]++
 		return a.detach() // from one before, that this one was about to clean up after
+	}
+	if !on && code == exitUnsupported && strings.Contains(r.stderr.String(), "try again later") {
+		a.told.outcomes["refused for the moment"]++ // a thread didn't get to run, and so to stop, in time
+		return a.detach()
 	}
 	if code != 0 {
 		return r.failed("exit code %d", code)

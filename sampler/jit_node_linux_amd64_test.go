@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,7 +46,8 @@ func sampledNode(t *testing.T, node, flag, rounds string) bool {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(node, flag, script, rounds)
-	cmd.Dir = dir // where the jitdump file goes
+	cmd.Dir = dir                                                      // where the jitdump file goes
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it spins for ever
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
