@@ -3,6 +3,8 @@ package probe
 import (
 	"cmp"
 	"slices"
+
+	"github.com/callreel/callreel/isa/amd64"
 )
 
 // host finds a place for an island where there is no padding in reach: a second jump in a window of the same function that is
@@ -10,6 +12,7 @@ import (
 func (p *planner) host(s *Site) bool {
 	from := s.Addr + shortJump
 	lo, hi := from-min(from, 128), from+127
+	lo = max(lo, p.im.textAt(s.Addr).start+nearJump)
 	if p.hostThere(s, lo, hi) {
 		return true
 	}
@@ -33,7 +36,59 @@ func (p *planner) host(s *Site) bool {
 			}
 		}
 	}
+	return p.hostAbroad(s, lo, hi)
+}
+
+// hostAbroad makes such a window in another function: that one is understood, so every way to its instructions is known. It runs a few
+// of its instructions in the stub then, which changes nothing for it, whether it is traced or not: they can't fault.
+func (p *planner) hostAbroad(s *Site, lo, hi uint64) bool {
+	im, t := p.im, p.im.textAt(s.Addr)
+	for i := im.pieceAfter(lo-nearJump); i < len(im.pieces) && im.pieces[i].start < min(hi, t.end); i++ {
+		at := &im.pieces[i]
+		c := &im.chunks[at.chunk]
+		if !im.understood[c.owner] || at.start != c.start || at.end != c.end || im.inFunction(p.f, c.start) {
+			continue
+		}
+		if w, ok := p.runAbroad(t, c, lo, hi); ok {
+			w.hosts = true
+			t.claim(w.Addr, w.End())
+			p.sites = append(p.sites, w)
+			s.Island, s.Hosted = w.Addr+nearJump, true
+			return true
+		}
+	}
 	return false
+}
+
+// runAbroad finds instructions of a chunk that have room for two jumps, the second between lo and hi, and no part in how control goes.
+func (p *planner) runAbroad(t *text, c *chunk, lo, hi uint64) (Site, bool) {
+	var in amd64.Inst
+	w := Site{Kind: SiteWindow, Role: RoleExit}
+	pc := max(c.start, lo-nearJump) // lo is that far into the text
+	for pc < c.end && !t.starts.has(pc-t.start) {
+		pc++
+	}
+	for ; pc < c.end && w.Size < 2*nearJump; pc += uint64(in.Len) {
+		if !t.decode(&in, pc, c.end) {
+			return w, false
+		}
+		one := inst{addr: pc, Inst: in}
+		if in.Kind != amd64.Other || in.MayFault() || in.IsPadding() || !p.movable(&one) || p.isUsed(&one) || p.splits(&one) {
+			w.Size, w.Count = 0, 0
+			continue
+		}
+		if w.Size == 0 || p.isTarget(pc) {
+			w.Addr, w.Size, w.Count = pc, 0, 0
+		}
+		if at := w.Addr + nearJump; w.Size == 0 && (at < lo || crossesPage(w.Addr, nearJump) || crossesPage(at, nearJump)) {
+			continue
+		} else if at > hi {
+			return w, false
+		}
+		w.Size += in.Len
+		w.Count++
+	}
+	return w, w.Size >= 2*nearJump
 }
 
 // hostThere takes room behind the jump of a window that there is already, which may get larger for it.
@@ -64,7 +119,8 @@ func (p *planner) enlarge(w, s *Site) bool {
 		for k < sp.to && p.insts[k].addr < w.End() {
 			k++
 		}
-		last := &p.insts[p.indexOf(w.Addr)+int(w.Count)-1]
+		first, _ := p.indexOf(w.Addr)
+		last := &p.insts[first+int(w.Count)-1]
 		if k == sp.to || last.Ends() || last.end() != w.End() || p.isTarget(w.End()) {
 			return false
 		}
@@ -102,13 +158,13 @@ func (p *planner) plainRun(k int, sp span, s *Site, size int) (run, bool) {
 	return w, true
 }
 
-// indexOf is the index of the instruction at addr, which there is.
-func (p *planner) indexOf(addr uint64) int {
+// indexOf is the index of the instruction at addr, if that is one of the function's.
+func (p *planner) indexOf(addr uint64) (k int, own bool) {
 	for _, sp := range p.spans {
 		if sp.from < sp.to && addr >= p.insts[sp.from].addr && addr < sp.end {
 			k, _ := slices.BinarySearchFunc(p.insts[sp.from:sp.to], addr, func(in inst, a uint64) int { return cmp.Compare(in.addr, a) })
-			return sp.from + k
+			return sp.from + k, true
 		}
 	}
-	return 0
+	return 0, false
 }

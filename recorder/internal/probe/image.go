@@ -30,16 +30,17 @@ type planning struct {
 	linkage []object.Range // PLT sections and crt code; merged
 	loads   []object.Range // what the file has of loaded segments; merged
 
-	names   []string // by address, the best of each first
-	chunks  []chunk  // sorted by start
-	swept   []sweep  // of each batch of chunks
-	pieces  []piece  // the chunks without overlaps
-	parts   []int32  // indexes into chunks: those of each function together
-	tables  []lists  // of each batch of functions: the jump tables that each refers to, sorted
-	pads    []padTable
-	data    []uint64 // addresses of code that symbols say are data
-	again   bool     // functions that had no room are looked at once more: windows may have targets inside
-	islands bool     // and may be as short as a jump to an island
+	names      []string // by address, the best of each first
+	chunks     []chunk  // sorted by start
+	swept      []sweep  // of each batch of chunks
+	pieces     []piece  // the chunks without overlaps
+	parts      []int32  // indexes into chunks: those of each function together
+	tables     []lists  // of each batch of functions: the jump tables that each refers to, sorted
+	pads       []padTable
+	data       []uint64 // addresses of code that symbols say are data
+	understood []bool   // by owner: the functions that could be planned at once
+	again      bool     // functions that had no room are looked at once more: windows may have targets inside
+	islands    bool     // and may be as short as a jump to an island
 }
 
 // text is a run of executable bytes.

@@ -20,7 +20,10 @@ func (p *planner) levels() bool {
 	p.siteOf = slices.Grow(p.siteOf[:0], len(p.insts))[:len(p.insts)]
 	clear(p.siteOf)
 	for i := range p.sites {
-		from := p.indexOf(p.sites[i].Addr)
+		from, own := p.indexOf(p.sites[i].Addr)
+		if !own {
+			continue // it is there to host, and nothing of this function's leads into it
+		}
 		for k := range int(p.sites[i].Count) {
 			p.siteOf[from+k] = int32(i + 1)
 		}
@@ -44,14 +47,14 @@ func (p *planner) levels() bool {
 			least = max(least, p.sites[k].Level+steps)
 			return true
 		}
-		if s.Hosted && !after(int(p.siteOf[p.indexOf(p.hostOf(s))])-1, 2) {
+		if s.Hosted && !after(p.hostOf(s), 2) {
 			return false
 		}
 		if s.Kind != SiteWindow {
 			s.Level = least
 			return true
 		}
-		first := p.indexOf(s.Addr)
+		first, _ := p.indexOf(s.Addr)
 		for targets := s.targets; targets != 0; targets &= targets - 1 {
 			for _, j := range p.jumpsTo(p.insts[first+bits.TrailingZeros64(targets)].addr) {
 				if source := p.siteOf[j.k]; source == 0 || !after(int(source)-1, 1) {
@@ -70,5 +73,7 @@ func (p *planner) levels() bool {
 	return true
 }
 
-// hostOf is the address of the window that hosts a site's island.
-func (p *planner) hostOf(s *Site) uint64 { return s.Island - nearJump }
+// hostOf is the index of the site that hosts a site's island.
+func (p *planner) hostOf(s *Site) int {
+	return slices.IndexFunc(p.sites, func(h Site) bool { return h.Kind == SiteWindow && h.Addr == s.Island-nearJump })
+}

@@ -68,6 +68,12 @@ func (p *planner) entry() refusal {
 			return p.add(site, w.lo, w.hi)
 		}
 	}
+	// A guard's site must do by itself.
+	if p.im.islands && p.im.entryOf(p.f).guard == GuardNone && w.size(p) >= shortJump && !crossesPage(start, shortJump) {
+		if site := p.window(w, RoleEntry); p.host(&site) {
+			return p.add(site, w.lo, w.hi)
+		}
+	}
 	if site, w, ok := p.beforeFrame(k, s); ok {
 		return p.add(site, w.lo, w.hi)
 	}

@@ -49,6 +49,10 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	// Islands are shared between neighbours, so they are given out in one fixed order, to those that need them. A Go program has none:
 	// its runtime looks up every PC at which a signal comes, and stops the program when it finds no entry for it, as in padding.
 	im.again, im.islands = true, im.Go == nil
+	im.understood = make([]bool, len(im.chunks))
+	for i := range out {
+		im.understood[im.entryOf(&fns[i]).owner] = out[i].Tier != TierNone
+	}
 	p := &planner{im: im, fns: fns}
 	for i := range out {
 		switch out[i].Reason {

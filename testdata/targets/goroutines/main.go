@@ -40,10 +40,26 @@ func deep(n int, x uint64) uint64 {
 //go:noinline
 func thrower(n int, p *int) int {
 	throwers.Add(1)
-	if n == 0 {
+	switch {
+	case n == 0 && throwers.Load()%3 == 0:
+		return element(nil, n)
+	case n == 0 && throwers.Load()%3 == 1:
+		return setElement(nil, n)
+	case n == 0:
 		return load(p)
 	}
 	return thrower(n-1, p) + 1
+}
+
+// element and setElement fault beside the making and the end of a frame.
+//
+//go:noinline
+func element(list *[]int, i int) int { return (*list)[i] }
+
+//go:noinline
+func setElement(list *[4]int, i int) int {
+	list[i] = i
+	return 0
 }
 
 // load faults in a function without a frame.
