@@ -32,7 +32,8 @@ type ChromeOptions struct {
 //
 // A lane ("tid") is one stack of one thread: a thread's signal stack or
 // coroutines, and a thread that had the ID of an earlier one, get lanes with
-// numbers beyond the kernel's thread IDs. Times are microseconds since the
+// numbers beyond the kernel's thread IDs, and so do goroutines, each of which has
+// one, whatever the threads it ran on. Times are microseconds since the
 // recording started, with three decimals. Without a clock every event takes one
 // microsecond: only the order means something.
 //
@@ -42,16 +43,17 @@ type ChromeOptions struct {
 // argument "end": "implicit" if it was left by an exception or longjmp (see
 // [reel.Implicit]), "unfinished" if it was open.
 func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt ChromeOptions) error {
-	if f.Header().Goroutines {
-		return fmt.Errorf("export: %s: calls of goroutines can't be drawn yet, see callreel report", f.Name())
-	}
 	c := &chrome{f: f, ctx: ctx, w: bufio.NewWriterSize(w, 1<<18), opt: opt, names: make(map[uint32]chromeName), used: make(map[int]bool)}
 	c.base = f.Clock().UnixNS(f.FirstTick())
 	c.untimed = f.Header().Clock.Mode == reel.ClockNone
 	c.raw(`{"traceEvents":[`)
 	c.processes()
-	for _, t := range f.Threads() {
-		c.thread(t)
+	if f.Header().Goroutines {
+		c.goroutines()
+	} else {
+		for _, t := range f.Threads() {
+			c.thread(t)
+		}
 	}
 	c.raw("\n],\n")
 	c.trailer()

@@ -41,11 +41,16 @@ type chromeFile struct {
 // record writes a reel with fill and opens it. Ticks are nanoseconds from 1000.
 func record(tb testing.TB, mode reel.ClockMode, names []string, fill func(w *reel.Writer)) *reel.File {
 	tb.Helper()
+	return recordAs(tb, reel.Header{Clock: reel.Clock{Mode: mode}}, names, fill)
+}
+
+// recordAs is record with what else the header says.
+func recordAs(tb testing.TB, h reel.Header, names []string, fill func(w *reel.Writer)) *reel.File {
+	tb.Helper()
 	name := filepath.Join(tb.TempDir(), "test.reel")
-	w, err := reel.Create(name, reel.Header{
-		PID: 77, Exe: "/usr/bin/prog", Host: "here", Tool: "callreel test",
-		Clock: reel.Clock{Mode: mode, TicksPerSecond: 1e9, BaseTick: 1000, BaseUnixNS: 1_700_000_000_000_000_000},
-	}, reel.Options{})
+	h.PID, h.Exe, h.Host, h.Tool = 77, "/usr/bin/prog", "here", "callreel test"
+	h.Clock.TicksPerSecond, h.Clock.BaseTick, h.Clock.BaseUnixNS = 1e9, 1000, 1_700_000_000_000_000_000
+	w, err := reel.Create(name, h, reel.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

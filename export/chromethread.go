@@ -17,6 +17,7 @@ type chromeThread struct {
 	pairer reel.Pairer
 	now    uint64 // tick of the last call that began or ended
 	steps  int64  // events written, which is the time without a clock
+	depth  int    // open calls, those that are too deep left out
 }
 
 // chromeLane is where one stack of the thread is drawn.
@@ -29,13 +30,7 @@ type chromeLane struct {
 
 // thread writes all events of a thread.
 func (c *chrome) thread(thread reel.Thread) {
-	t := &chromeThread{chrome: c, thread: thread, name: thread.Name}
-	if t.name == "" {
-		t.name = "thread"
-	}
-	t.pairer.OnEntry, t.pairer.OnCall = t.begin, t.end
-	t.now = c.f.FirstTick()
-	t.pairer.SetTime(t.now)
+	t := c.newThread(thread)
 	var drops []reel.Drop
 	for _, d := range c.f.Drops() {
 		if d.Thread == thread.Key {
@@ -66,7 +61,23 @@ func (c *chrome) thread(thread reel.Thread) {
 	for _, d := range drops {
 		t.dropped(d)
 	}
-	t.pairer.Finish(c.f.EndOf(&thread))
+	t.finish()
+}
+
+func (c *chrome) newThread(thread reel.Thread) *chromeThread {
+	t := &chromeThread{chrome: c, thread: thread, name: thread.Name}
+	if t.name == "" {
+		t.name = "thread"
+	}
+	t.pairer.OnEntry, t.pairer.OnCall = t.begin, t.end
+	t.now = c.f.FirstTick()
+	t.pairer.SetTime(t.now)
+	return t
+}
+
+// finish ends the calls that are open.
+func (t *chromeThread) finish() {
+	t.pairer.Finish(t.f.EndOf(&t.thread))
 	for i := range t.lanes {
 		if n := t.lanes[i].open; n > 0 {
 			t.instantIn(i, "calls open when the thread or the recording ended", t.now, `"calls":`+strconv.FormatUint(n, 10))
@@ -90,6 +101,7 @@ func (t *chromeThread) dropped(d reel.Drop) {
 }
 
 func (t *chromeThread) begin(call *reel.Call) {
+	t.depth++
 	lane := t.lane(call.Stack)
 	b := append(t.buf[:0], `{"ph":"B`...)
 	b = append(b, lane.lane...)
@@ -99,6 +111,7 @@ func (t *chromeThread) begin(call *reel.Call) {
 }
 
 func (t *chromeThread) end(call *reel.Call) {
+	t.depth--
 	lane := t.lane(call.Stack)
 	if call.Flags&reel.Unfinished != 0 {
 		lane.open++
