@@ -25,6 +25,10 @@ var runtimeAssembly = strings.Fields(`
 // localAssembly are functions without a package to their name that others jump to.
 var localAssembly = []string{"cmpbody", "countbody", "memeqbody", "indexbody", "indexbytebody", "aeshashbody"}
 
+// isTableAssembly says whether the name is that of a function whose address stands in a table, by which only assembly calls it
+// (internal/runtime/gc/scan of go1.25 and later).
+func isTableAssembly(name string) bool { return strings.HasPrefix(name, "expandAVX512_") }
+
 // isPlainAssembly says whether the name is that of a function in assembly that may be called by Go code in the usual way only. A child
 // of vfork returns from rawVforkSyscall before its parent does.
 func isPlainAssembly(name string) bool {
@@ -33,7 +37,7 @@ func isPlainAssembly(name string) bool {
 		return slices.Contains(runtimeAssembly, rest) || call && digits != "" && strings.Trim(digits, "0123456789") == ""
 	}
 	if !strings.Contains(name, ".") {
-		return slices.Contains(localAssembly, name)
+		return slices.Contains(localAssembly, name) || isTableAssembly(name)
 	}
 	return name != "syscall.rawVforkSyscall" && !strings.HasPrefix(name, "runtime/")
 }
@@ -66,6 +70,7 @@ type assemblyFunc struct {
 	live  []goLive // before each instruction
 	exit  goLive   // what its callers have there when it returns
 	wild  bool     // it goes where isn't known
+	table bool     // see isTableAssembly
 }
 
 // assembly is all of it that a program has.
@@ -73,6 +78,7 @@ type assembly struct {
 	im    *Image
 	fns   []*assemblyFunc // sorted by start
 	again bool            // something became live
+	table goLive          // what is live behind calls by tables: those that take the address at an index
 }
 
 // takeAssembly finds the functions in assembly that can be probed like those of the Go compiler.
@@ -80,7 +86,7 @@ func (im *Image) takeAssembly() {
 	a := &assembly{im: im}
 	for i := range im.chunks {
 		if c := &im.chunks[i]; c.assembly && c.badAt == 0 {
-			f := &assemblyFunc{chunk: i, insts: im.instsOf(c)}
+			f := &assemblyFunc{chunk: i, insts: im.instsOf(c), table: isTableAssembly(im.name(c))}
 			f.live = make([]goLive, len(f.insts)+1)
 			f.live[len(f.insts)] = liveAll // nothing should run out of it
 			a.fns = append(a.fns, f)
@@ -89,6 +95,10 @@ func (im *Image) takeAssembly() {
 	for a.again = true; a.again; { // live only ever grows
 		a.again = false
 		for _, f := range a.fns {
+			if f.table && a.table&^f.exit != 0 {
+				f.exit |= a.table
+				a.again = true
+			}
 			a.flow(f)
 		}
 	}
@@ -169,6 +179,11 @@ func (a *assembly) flow(f *assemblyFunc) {
 			if direct { // nobody relies on a callee's writing them
 				a.returnsTo(to, live)
 				live |= a.liveAt(to)
+			}
+		case amd64.IndirectCall:
+			if in.HasMem && in.Index != amd64.NoReg && live&^a.table != 0 {
+				a.table |= live
+				a.again = true
 			}
 		case amd64.Jump, amd64.CondJump, amd64.ShortLoop:
 			live |= a.liveAt(to)
