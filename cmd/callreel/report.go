@@ -26,9 +26,10 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Sum up a reel: calls and times of each function, threads, drops",
-		Long: `Report writes a line for each function that was called: its calls, the time in it with the calls it made (total) and
-without them (self), and of its calls the median (p50), the 99th percentile (p99) and the longest (max). Calls that an exception or
-longjmp left are counted behind the name ("left without returning", in JSON "implicit"), as are those that were open at the end.
+		Long: `Report writes a line for each function that was called: its calls, the time in it with the calls
+it made (total) and without them (self), and of its calls the median (p50), the 99th percentile (p99)
+and the longest (max). Calls that an exception or longjmp left are counted behind the name ("left
+without returning", in JSON "implicit"), as are those that were open at the end.
 
 A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
@@ -109,6 +110,7 @@ type functionJSON struct {
 // threadJSON is a thread as --json has it; the keys are promised.
 type threadJSON struct {
 	TID     int    `json:"tid"`
+	PID     int    `json:"pid,omitempty"`
 	Name    string `json:"name"`
 	Calls   uint64 `json:"calls"`
 	Dropped uint64 `json:"dropped_events,omitempty"`
@@ -137,7 +139,7 @@ func (r *report) json(w io.Writer) error {
 	b.WriteString(",\n")
 	if err := jsonList(b, "threads", len(r.Threads), func(i int) any {
 		t := &r.Threads[i]
-		return threadJSON{t.TID, t.Name, t.Calls, t.Dropped}
+		return threadJSON{t.TID, t.Process, t.Name, t.Calls, t.Dropped}
 	}); err != nil {
 		return err
 	}
@@ -191,7 +193,11 @@ func (r *report) text(w io.Writer) error {
 	}
 	for i := range r.Threads {
 		t := &r.Threads[i]
-		fmt.Fprintf(b, "%12s calls  %7d %s\n", count(t.Calls), t.TID, printable(t.Name))
+		of := ""
+		if t.Process != r.Threads[0].Process { // of another process than the first, which --follow has taken in
+			of = fmt.Sprintf(" of process %d", t.Process)
+		}
+		fmt.Fprintf(b, "%12s calls  %7d %s%s\n", count(t.Calls), t.TID, printable(t.Name), of)
 	}
 	r.goroutines(b)
 	if !r.closed {

@@ -34,7 +34,7 @@ func TestReportJSONHasThePromisedKeys(t *testing.T) {
 	if r.Functions[0] != outer {
 		t.Errorf("outer is %+v, want %+v", r.Functions[0], outer)
 	}
-	if r.Threads[0] != (threadJSON{TID: 77, Name: "main", Calls: 2}) {
+	if r.Threads[0] != (threadJSON{TID: 77, PID: 4242, Name: "main", Calls: 2}) {
 		t.Errorf("the thread is %+v", r.Threads[0])
 	}
 	var raw struct {
