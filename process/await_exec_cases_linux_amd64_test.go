@@ -139,6 +139,17 @@ func TestManyExecsAreAwaitedAtOnce(t *testing.T) {
 	}
 }
 
+func TestExecWithQuietSignalsBlockedIsAwaited(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	e := startExecer(t, "blocked", build(t, "arrives.c", "gcc"))
+	if err := e.await(func(s *Stopped) error { return checkLaunched(t, s, false) }); err != nil {
+		t.Error(err)
+	}
+	if text := e.finish(); text != "signal 23 is blocked\nsignal 28 is blocked\narrived - 1\nok\n" {
+		t.Errorf("%q", text)
+	}
+}
+
 func TestForeignProgramIsLetGo(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	realtest.Need(t, realtest.I386)

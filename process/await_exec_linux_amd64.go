@@ -98,7 +98,7 @@ func (s *Stopped) awaitExec(tid int, patience time.Duration, ready func()) error
 		r.signal = int(unix.SIGSTOP)
 	}
 	t.stopped = false
-	if err := t.pass(r); err != nil {
+	if err := t.pass(unix.PTRACE_SYSCALL, r); err != nil {
 		return err
 	}
 	ready()
@@ -175,25 +175,25 @@ func tracedByUs(tid int) bool {
 // passTowardsExec lets a thread run on from what it reported, unless its exec has failed or must not be watched.
 func (t *Thread) passTowardsExec(r report) error {
 	if r.event != 0 || r.signal != sysStop {
-		return t.pass(r)
+		return t.pass(unix.PTRACE_SYSCALL, r)
 	}
 	regs, err := getRegs(t.TID)
 	if err != nil && !errors.Is(err, unix.ESRCH) {
 		return t.fail("read registers", err)
 	}
 	if err != nil || regs.Orig_rax != unix.SYS_EXECVE && regs.Orig_rax != unix.SYS_EXECVEAT {
-		return t.pass(r)
+		return t.pass(unix.PTRACE_SYSCALL, r)
 	}
 	if regs.Rax == negative(int64(unix.ENOSYS)) { // at its entry
 		if err := t.keepsPrivileges(&regs); err != nil {
 			t.stopped = true
 			return err
 		}
-		return t.pass(r)
+		return t.pass(unix.PTRACE_SYSCALL, r)
 	}
 	if code := -int64(regs.Rax); code > 0 && code < restartSys {
 		t.stopped = true
 		return fmt.Errorf("process %d: thread %d: %w: %w", t.s.p.pid, t.TID, ErrNoExec, unix.Errno(code))
 	}
-	return t.pass(r)
+	return t.pass(unix.PTRACE_SYSCALL, r)
 }

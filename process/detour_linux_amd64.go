@@ -15,8 +15,8 @@ import (
 // Breakpoints, of both kinds, and single steps are no means to get there: if we die the SIGTRAP
 // ends the program. The loader takes the entry point's address from the auxiliary vector on the
 // stack (AT_ENTRY). We let that name code which we have put behind the loader's own, into
-// the rest of its last page: it calls close(-1), and jumps to the entry point. If we die, that
-// happens unseen.
+// the rest of its last page: it sends its thread a signal that does nothing by default, but that
+// tracers are told of, and jumps to the entry point. If we die, that happens unseen.
 type detour struct {
 	p     *Process
 	code  uint64 // where the detour is
@@ -26,41 +26,78 @@ type detour struct {
 	old   []byte // what was at code
 }
 
-// detourCode is followed by the address of the entry point. By the ABI (System V AMD64 §3.4.1)
-// programs rely on rsp, rbp and rdx only.
-var detourCode = []byte{
-	0xf3, 0x0f, 0x1e, 0xfa, // endbr64
-	0xb8, unix.SYS_CLOSE, 0, 0, 0, // mov $SYS_close, %eax
-	0xbf, 0xff, 0xff, 0xff, 0xff, // mov $-1, %edi
-	0x0f, 0x05, // syscall
-	0xff, 0x25, 0, 0, 0, 0, // jmp *0(%rip)
+// A detourCall is a detour's system call, and how we are told of it.
+type detourCall struct {
+	number, arg0, arg1 uint32
+	request            int // by which the thread runs there
+	stop               int // the signal of the stop that tells
 }
 
-const (
-	detourAfterCall = 16
-	noFile          = 0xffff_ffff // close's argument
-)
+// bytes returns the detour's code, and the offset of what follows the call. By the ABI
+// (System V AMD64 §3.4.1) programs rely on rsp, rbp and rdx only.
+func (c detourCall) bytes(entry uint64) (code []byte, after int) {
+	le := binary.LittleEndian
+	code = append(code, 0xf3, 0x0f, 0x1e, 0xfa)          // endbr64
+	code = le.AppendUint32(append(code, 0xb8), c.number) // mov $number, %eax
+	code = le.AppendUint32(append(code, 0xbf), c.arg0)   // mov $arg0, %edi
+	code = le.AppendUint32(append(code, 0xbe), c.arg1)   // mov $arg1, %esi
+	code = append(code, 0x0f, 0x05)                      // syscall
+	after = len(code)
+	code = append(code, 0xff, 0x25, 0, 0, 0, 0) // jmp *0(%rip)
+	return le.AppendUint64(code, entry), after
+}
+
+// quietSignals do nothing by default. A tracer is told of them nevertheless.
+var quietSignals = []unix.Signal{unix.SIGWINCH, unix.SIGURG}
+
+// detourCall chooses a call that the thread may make: it sends a signal that is not blocked, or does
+// nothing; then each system call of the loader has to be looked at.
+func (t *Thread) detourCall() (detourCall, error) {
+	mask, err := t.SigMask()
+	if err != nil {
+		return detourCall{}, err
+	}
+	info, err := t.Info()
+	if err != nil {
+		return detourCall{}, err
+	}
+	var calls []detourCall
+	for _, sig := range quietSignals {
+		if mask&(1<<(sig-1)) == 0 {
+			calls = append(calls, detourCall{unix.SYS_TKILL, uint32(info.NSTID), uint32(sig), unix.PTRACE_CONT, int(sig)})
+		}
+	}
+	const noFile = 0xffff_ffff
+	calls = append(calls, detourCall{unix.SYS_CLOSE, noFile, 0, unix.PTRACE_SYSCALL, sysStop})
+	for _, c := range calls {
+		if allowed, err := t.SeccompAllows(uintptr(c.number), uint64(c.arg0), uint64(c.arg1)); err != nil {
+			return detourCall{}, err
+		} else if allowed {
+			return c, nil
+		}
+	}
+	return detourCall{}, t.seccompError(unix.SYS_CLOSE, "the way to the entry point takes it")
+}
 
 // runToEntry runs a program with a loader from its first instruction to its entry point.
 func (t *Thread) runToEntry(auxv Auxv) error {
-	if allowed, err := t.SeccompAllows(unix.SYS_CLOSE, noFile); err != nil {
+	c, err := t.detourCall()
+	if err != nil {
 		return err
-	} else if !allowed {
-		return t.seccompError(unix.SYS_CLOSE, "the way to the entry point takes it")
 	}
 	regs, err := t.Regs()
 	if err != nil {
 		return err
 	}
-	d, err := t.s.p.layDetour(regs.Rsp, auxv)
+	d, err := t.s.p.layDetour(c, regs.Rsp, auxv)
 	if err != nil {
 		return err
 	}
 	// From here on the detour must stay until the program is through: the loader may know of it.
-	if err := t.runBySyscalls(func(r *Regs) bool { return r.Rip == d.call }); err != nil {
+	if err := t.run(c.request, func(r report, at *Regs) bool { return r.signal == c.stop && at.Rip == d.call }); err != nil {
 		return err
 	}
-	if err := t.settleFromTrap(); err != nil {
+	if err := t.settleFromTrap(); err != nil { // without the signal
 		return err
 	}
 	if regs, err = t.Regs(); err != nil {
@@ -77,17 +114,17 @@ func (t *Thread) runToEntry(auxv Auxv) error {
 }
 
 // layDetour makes the detour of a program whose loader has not begun; sp is its stack pointer.
-func (p *Process) layDetour(sp uint64, auxv Auxv) (*detour, error) {
+func (p *Process) layDetour(c detourCall, sp uint64, auxv Auxv) (*detour, error) {
 	slot, err := p.entrySlot(sp, auxv.Entry)
 	if err != nil {
 		return nil, err
 	}
-	code := binary.LittleEndian.AppendUint64(append([]byte{}, detourCode...), auxv.Entry)
+	code, after := c.bytes(auxv.Entry)
 	at, err := p.spareCode(auxv, uint64(len(code)))
 	if err != nil {
 		return nil, err
 	}
-	d := &detour{p: p, code: at, call: at + detourAfterCall, slot: slot, entry: auxv.Entry, old: make([]byte, len(code))}
+	d := &detour{p: p, code: at, call: at + uint64(after), slot: slot, entry: auxv.Entry, old: make([]byte, len(code))}
 	if _, err := p.ReadAt(d.old, at); err != nil {
 		return nil, err
 	}

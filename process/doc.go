@@ -14,7 +14,7 @@
 //     StopOptions.UnsafeSyscall are the exceptions, and say so; Trace is for
 //     commands of our own.) With PTRACE_O_TRACESYSGOOD it does so for steps and
 //     breakpoints only: the way from an exec to the program's entry point
-//     (AwaitExec, Launch) is made of system-call stops.
+//     (AwaitExec, Launch) has stops for system calls and harmless signals only.
 //   - Remote system calls run as a chain of signal frames on the thread's own
 //     stack that ends in the thread's own registers: once started it restores
 //     everything by itself, whether anyone is still watching or not.

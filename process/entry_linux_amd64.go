@@ -120,27 +120,28 @@ func (t *Thread) settleFromTrap() error {
 	return nil
 }
 
-// runBySyscalls lets a thread run from one system-call stop to the next until judge accepts one.
-func (t *Thread) runBySyscalls(judge func(*Regs) bool) error {
+// run lets a thread run, by PTRACE_CONT or PTRACE_SYSCALL, until judge accepts one of its signal-delivery
+// or system-call stops.
+func (t *Thread) run(request int, judge func(report, *Regs) bool) error {
 	t.stopped = false
-	if err := t.pass(report{event: -1}); err != nil {
+	if err := t.pass(request, report{event: -1}); err != nil {
 		return err
 	}
 	err := t.s.await(t, time.Now().Add(t.s.opts.timeout()), func(r report) (bool, error) {
-		switch {
-		case r.event == unix.PTRACE_EVENT_EXEC:
+		switch r.event {
+		case unix.PTRACE_EVENT_EXEC:
 			takeExec(t.TID)
 			return false, errNewProgram
-		case r.event == 0 && r.signal == sysStop:
+		case 0:
 			regs, err := getRegs(t.TID)
 			if err != nil && !errors.Is(err, unix.ESRCH) {
 				return false, t.fail("read registers", err)
 			}
-			if err == nil && judge(&regs) {
+			if err == nil && judge(r, &regs) {
 				return true, nil
 			}
 		}
-		return false, t.pass(r)
+		return false, t.pass(request, r)
 	})
 	if err == nil && t.ended {
 		return fmt.Errorf("process %d: %w", t.TID, ErrEnded)
@@ -148,10 +149,10 @@ func (t *Thread) runBySyscalls(judge func(*Regs) bool) error {
 	return err
 }
 
-// pass lets a thread run from what it reported to its next system-call stop, with the signal that
-// it stopped for; if it was stopped by one such as SIGSTOP it stays so until SIGCONT.
-func (t *Thread) pass(r report) error {
-	request, signal := unix.PTRACE_SYSCALL, 0
+// pass lets a thread run on from what it reported, with the signal that it stopped for; if it was
+// stopped by one such as SIGSTOP it stays so until SIGCONT.
+func (t *Thread) pass(request int, r report) error {
+	signal := 0
 	switch {
 	case r.event == unix.PTRACE_EVENT_STOP && r.signal != int(unix.SIGTRAP):
 		request = unix.PTRACE_LISTEN

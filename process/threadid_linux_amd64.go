@@ -15,7 +15,10 @@ const maxStartupCalls = 200
 // the C library has stored the ID.
 func (t *Thread) runToThreadID() error {
 	stops, ready := 0, false
-	err := t.runBySyscalls(func(regs *Regs) bool {
+	err := t.run(unix.PTRACE_SYSCALL, func(r report, regs *Regs) bool {
+		if r.signal != sysStop {
+			return false
+		}
 		stops++
 		switch regs.Orig_rax {
 		case unix.SYS_SET_TID_ADDRESS:

@@ -75,6 +75,13 @@ int main(int argc, char **argv) {
     }
     await_go();
     if (!strcmp(mode, "never")) pause();
+    if (!strcmp(mode, "blocked")) {
+        sigset_t quiet;
+        sigemptyset(&quiet);
+        sigaddset(&quiet, SIGURG);
+        sigaddset(&quiet, SIGWINCH);
+        sigprocmask(SIG_BLOCK, &quiet, 0);
+    }
     if (!strcmp(mode, "memory")) {
         int fd = open(command[0], O_RDONLY | O_CLOEXEC);
         char *none[] = {0};
