@@ -170,7 +170,7 @@ func measureProgram(ctx context.Context, c config, p programs.Program) (row prog
 		plain = append(plain, cpu)
 		var r *recording
 		if err == nil {
-			r, err = startRecording(ctx, c, i.PID, p.Flags...)
+			r, err = startRecording(ctx, c, i.PID)
 		}
 		if err != nil {
 			row.err = err
@@ -246,7 +246,7 @@ func (m *programMeasure) round() (float64, error) {
 
 // functionsOf counts the functions of the images that a program is, together and, where there are several, each.
 func functionsOf(ctx context.Context, c config, pid int, p programs.Program) (all imageShare, images []imageShare, err error) {
-	args := append([]string{"functions", "--json", "-p", strconv.Itoa(pid)}, p.Flags...)
+	args := []string{"functions", "--json", "-p", strconv.Itoa(pid)}
 	for _, image := range p.Images {
 		args = append(args, "-m", image)
 	}

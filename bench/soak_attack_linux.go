@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,8 +39,7 @@ func (a *attacker) upTo(d time.Duration) time.Duration {
 }
 
 // flags are what a recorder is told.
-func (a *attacker) flags() []string {
-	flags := slices.Clone(a.program.Flags)
+func (a *attacker) flags() (flags []string) {
 	switch a.random.IntN(3) {
 	case 0:
 		flags = append(flags, "--lazy")

@@ -12,7 +12,6 @@ import (
 type Program struct {
 	Name   string
 	Images []string // globs, as callreel's -m takes them, of the images that the program is
-	Flags  []string // that callreel needs for it
 	Timed  bool     // it can't be recorded with a --clock that leaves times out
 	// needs are commands on the PATH, or files, of each of which the first that is there is taken.
 	needs [][]string
@@ -39,7 +38,7 @@ func All() []Program {
 		{Name: "perl", Images: []string{"perl*"}, needs: [][]string{{"/usr/bin/perl", "perl"}}, start: script("work.pl")},
 		{Name: "nginx", Images: []string{"nginx"}, needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: startNginx},
 		{Name: "Rust", Images: []string{"rust"}, needs: need("rustc"), start: compiled("rust", "work.rs", "-O", "-o")},
-		{Name: "Go", Images: []string{"go-work"}, Flags: []string{"--go"}, Timed: true, needs: need("go"), start: startGo},
+		{Name: "Go", Images: []string{"go-work"}, Timed: true, needs: need("go"), start: startGo},
 		{Name: "C++ that throws", Images: []string{"throw", "libstdc++.so.6*", "libgcc_s.so.1"}, needs: need("g++"), start: compiled("throw", "throw.cc", "-O2", "-g", "-std=c++17", "-pthread", "-o")},
 		{Name: "static musl", Images: []string{"musl"}, needs: need("musl-gcc"), start: compiled("musl", "work.c", "-O2", "-static", "-pthread", "-lm", "-o")},
 		{Name: "Mono", Images: []string{"mono*"}, needs: [][]string{{"mono"}, {"mcs", "mono-mcs"}}, start: startMono},
