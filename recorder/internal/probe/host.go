@@ -43,7 +43,7 @@ func (p *planner) host(s *Site) bool {
 // of its instructions in the stub then, which changes nothing for it, whether it is traced or not: they can't fault.
 func (p *planner) hostAbroad(s *Site, lo, hi uint64) bool {
 	im, t := p.im, p.im.textAt(s.Addr)
-	for i := im.pieceAfter(lo-nearJump); i < len(im.pieces) && im.pieces[i].start < min(hi, t.end); i++ {
+	for i := im.pieceAfter(lo - nearJump); i < len(im.pieces) && im.pieces[i].start < min(hi, t.end); i++ {
 		at := &im.pieces[i]
 		c := &im.chunks[at.chunk]
 		if !im.understood[c.owner] || at.start != c.start || at.end != c.end || im.inFunction(p.f, c.start) {
