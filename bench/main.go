@@ -20,7 +20,7 @@ type config struct {
 	ring     string // for --ring; "" leaves callreel's default
 	source   string // bench/target
 	dir      string // for everything that is made, removed at the end
-	input    string // part of the names of symbol inputs, or programs, to measure
+	input    string // part of the names of what is to be measured, of some parts
 	keep     bool   // programs that were harmed are not ended
 }
 
@@ -38,6 +38,7 @@ var parts = []part{
 	{"peers", measurePeers},
 	{"redis", measureRedis},
 	{"stops", measureStops},
+	{"lazy", measureLazy},
 	{"drain", measureDrain},
 	{"symbols", measureSymbols},
 	{"stacks", measureStacks},
@@ -59,8 +60,8 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, throws, golang, peers, redis, stops, drain, symbols, stacks, sample, lint")
-	flag.StringVar(&c.input, "input", "", "of symbols and programs, only those whose names have this in them")
+	only := flag.String("only", "", "comma-separated parts: leaf, throws, golang, peers, redis, stops, lazy, drain, symbols, stacks, sample, lint")
+	flag.StringVar(&c.input, "input", "", "of symbols, lazy (steady, first, node, million) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
