@@ -33,7 +33,7 @@ func goTarget(t *testing.T, flags ...string) string {
 	return out
 }
 
-var goCounted = []string{"-f", "main.leaf", "-f", "main.deep", "-f", "main.thrower", "-f", "main.catcher", "-f", "main.spin", "-f", "main.marked"}
+var goCounted = []string{"-f", "main.leaf", "-f", "main.deep", "-f", "main.thrower", "-f", "main.catcher", "-f", "main.spin", "-f", "main.marked", "-f", "main.keeps"}
 
 // Calls recorded and calls dropped are the calls made, though stacks grow, panics are recovered from, goroutines are preempted and go
 // from thread to thread; each goroutine's calls are its own.
@@ -187,6 +187,39 @@ func TestGoCommandIsRecorded(t *testing.T) {
 	// The first thread has no ID until runtime.minit gives it one, whose exit is then the first event.
 	if rep := reportOf(t, file); rep.Report.Calls("main.main") != 1 || rep.Report.Calls("runtime.main") != 1 || rep.Unmatched > 1 {
 		t.Errorf("main.main %d, runtime.main %d, %d exits without entry", rep.Report.Calls("main.main"), rep.Report.Calls("runtime.main"), rep.Unmatched)
+	}
+}
+
+// Recording a Go program again is possible at once when its recorder was killed.
+func TestGoProgramIsRecordedAgainAfterAKill(t *testing.T) {
+	needLive(t)
+	p := realtest.Start(t, goTarget(t), "steady")
+	for range 2 {
+		r := realtest.StartRecording(t, pidFlag(p)...)
+		r.Signal(os.Kill)
+		r.Wait()
+		if err := textAsFile(p.Pid()); err == nil {
+			t.Fatal("nothing was left: this test tests nothing")
+		}
+		again := realtest.StartRecording(t, pidFlag(p)...)
+		time.Sleep(50 * time.Millisecond)
+		if s := stop(t, again); s.Calls == 0 || s.Left != "" {
+			t.Errorf("%+v", s)
+		}
+		wantUntouched(t, p.Pid())
+	}
+	p.Finish()
+}
+
+// Assembly that is called by Go code only is traced; what leaves registers, or the flags, alone for other assembly that relies on it isn't.
+func TestGoAssemblyThatKeepsRegistersIsLeftAlone(t *testing.T) {
+	list := realtest.MustCallreel(t, "functions", "-f", "main.keeps", "-f", "main.doubles", "-f", "main.nothing", goTarget(t)).Stdout
+	for name, want := range map[string]string{"keeps": "exit-site", "doubles": "- assembly", "nothing": "- assembly"} {
+		if !slices.ContainsFunc(strings.Split(list, "\n"), func(line string) bool {
+			return strings.HasSuffix(line, "!main."+name) && strings.Contains(line, want)
+		}) {
+			t.Errorf("main.%s should be %s:\n%s", name, want, list)
+		}
 	}
 }
 

@@ -54,8 +54,7 @@ func goProgram(t *testing.T, text string, flags ...string) (*Image, []Function) 
 
 const helloProgram = "package main\nimport \"fmt\"\nfunc main() { fmt.Println(\"hello\") }\n"
 
-// Of a Go program at least 95 % of the functions are traced, of a small one, which is mostly runtime, too, stripped and
-// position-independent or not.
+// Of a Go program at least 95 % of the functions are traced, of a small one, which is mostly runtime, too, stripped or not.
 func TestGoProgramsAreTraced(t *testing.T) {
 	check := func(t *testing.T, fns []Function) {
 		reasons := map[Reason]int{}
@@ -68,7 +67,7 @@ func TestGoProgramsAreTraced(t *testing.T) {
 		}
 	}
 	t.Run("go", func(t *testing.T) { check(t, planImage(t, goTool(t))) })
-	for name, flags := range map[string][]string{"static": nil, "stripped": {"-ldflags=-s -w"}, "pie": {"-buildmode=pie"}} {
+	for name, flags := range map[string][]string{"static": nil, "stripped": {"-ldflags=-s -w"}} {
 		t.Run(name, func(t *testing.T) {
 			_, fns := goProgram(t, helloProgram, flags...)
 			check(t, fns)

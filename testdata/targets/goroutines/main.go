@@ -4,7 +4,7 @@
 //	goroutines steady     rounds from the beginning until stdin ends
 //
 // A round grows stacks, panics at a nil pointer and recovers, spins until it is preempted, prints tracebacks and collects garbage, on
-// goroutines that go from thread to thread; all the while a CPU profile is taken. A few goroutines call marked a known number of times
+// goroutines that go from thread to thread, and calls assembly; all the while a CPU profile is taken. A few goroutines call marked a known number of times
 // and print "goroutine ID calls".
 package main
 
@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 )
 
-var leaves, deeps, throwers, catchers, spins, marks atomic.Int64
+var leaves, deeps, throwers, catchers, spins, marks, keepings atomic.Int64
 
 //go:noinline
 func leaf(x uint64) uint64 { leaves.Add(1); return x*3 + 1 }
@@ -117,8 +117,8 @@ func main() {
 		fmt.Println("counted", leaves.Load())
 		in.ReadString('\n')
 	}
-	fmt.Printf("calls main.leaf=%d main.deep=%d main.thrower=%d main.catcher=%d main.spin=%d main.marked=%d ok\n",
-		leaves.Load(), deeps.Load(), throwers.Load(), catchers.Load(), spins.Load(), marks.Load())
+	fmt.Printf("calls main.leaf=%d main.deep=%d main.thrower=%d main.catcher=%d main.spin=%d main.marked=%d main.keeps=%d ok\n",
+		leaves.Load(), deeps.Load(), throwers.Load(), catchers.Load(), spins.Load(), marks.Load(), keepings.Load())
 }
 
 func fail(what any) {
@@ -138,6 +138,9 @@ func round() {
 			}
 			runtime.Gosched()
 			leaf(1)
+			if !keepAll() {
+				fail("keeps")
+			}
 		})
 	}
 	for range 6 {
