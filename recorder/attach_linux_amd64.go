@@ -277,6 +277,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		}
 	}
 	s.running = true
+	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
 	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
 }
 
