@@ -11,6 +11,7 @@ func Bound(fns []Selected) uint64 {
 		site     = 48  // alignment, the entry event's call, the way back
 		longer   = 8   // than the original is a jump in the stub
 		exit     = 40  // an exit event's call, and the jump to where the exit leads
+		row      = unwindRowSize
 	)
 	size := uint64(routines)
 	for i := range fns {
@@ -20,6 +21,7 @@ func Bound(fns []Selected) uint64 {
 			s := &sites[k]
 			exits := uint64(bits.OnesCount64(s.exits))
 			size += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
+			size += row * (4 + uint64(s.Count) + 3*exits) // of unwind information
 			if len(fns) <= InlineLimit {
 				size += inline * (1 + exits)
 			}

@@ -58,7 +58,9 @@ func (c *coder) sharedSlot(id uint32, spDelta int32) {
 func (c *coder) inlineSlot(id uint32, done amd64.Label) {
 	k, start := len(c.slots), c.PC()
 	c.slots = append(c.slots, entrySlot{id: id, start: uint32(c.Len())})
+	later := c.later()
 	c.cold = append(c.cold, func() {
+		later()
 		c.slots[k].ask = uint32(c.Len())
 		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 		c.MovImm32(amd64.RAX, word(id, false))
@@ -93,6 +95,8 @@ func (code *Code) settle(slots []entrySlot) {
 // emitLazy appends the generic trampoline, and the shared event routines of entries.
 func (c *coder) emitLazy(fns []Selected) {
 	ask := c.emitAsk()
+	c.beginRoutine() // all of them: they keep the stack pointer where it is
+	defer c.endRoutine()
 	c.rt.generic[0] = c.emitGeneric(ask, -callEnd)
 	c.rt.generic[1] = c.emitGeneric(ask, nearJump)
 	if c.rt.Shared[0] == 0 {
@@ -194,10 +198,11 @@ func (c *coder) emitAsk() uint64 {
 	c.MovImm32(amd64.RAX, 0)
 	c.Place(a.end)
 	for _, r := range slices.Backward(saved) {
-		c.Pop(r)
+		c.giveBack(r)
 	}
-	c.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	c.drop(-64)
 	c.Ret()
+	c.endRoutine()
 	return addr
 }
 
