@@ -117,6 +117,9 @@ func (s *session) prepare(c *change) error {
 		}
 		a.share()
 	}
+	if err := s.listFrames(); err != nil {
+		return err
+	}
 	s.patched = true
 	if !s.running {
 		s.memory.SetFollow(s.rt.Follow)
@@ -283,6 +286,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		}
 	}
 	s.running = true
+	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
 	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
 }
 
@@ -356,6 +360,11 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 	if err != nil {
 		return err
 	}
+	if len(frames) > 0 && s.guardTries < guardRetries {
+		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
+		s.guardTries++
+		return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
+	}
 	for _, f := range frames {
 		to, ok := inside(f.pc).StubFor(f.pc)
 		if !ok {
@@ -368,8 +377,8 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 	return nil
 }
 
-// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be. It is there for some
-// nanoseconds; but a thread may do nothing else than call syscall.
+// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be, or has a signal handler above a
+// site. It is there for some nanoseconds; but a thread may do nothing else than call syscall.
 const guardRetries = 8
 
 // insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
@@ -381,7 +390,7 @@ func insideGuarded(regs *process.Regs, arenas []*arena) bool {
 	for _, a := range arenas {
 		for i := range a.fns {
 			f := &a.fns[i]
-			if at := f.Addr + f.Slide; f.Guard != probe.GuardNone && f.Guard != probe.GuardExec && regs.Rip > at && regs.Rip-at < f.Size {
+			if at := f.Addr + f.Slide; f.Guard.Restricts() && regs.Rip > at && regs.Rip-at < f.Size {
 				return true
 			}
 		}

@@ -45,6 +45,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize
 	u := undoing{foreign: w.foreign}
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
+		w.last = try >= leftRetries
 		d, serr := p.Stop(ctx, process.StopOptions{Timeout: process.PatientStopTimeout}, func(st *process.Stopped) (err error) {
 			u.left, err = w.in(st)
 			return err
@@ -80,11 +81,14 @@ type undoWork struct {
 	foreign   int
 	forbidden bool // the process's seccomp filters don't let memory be unmapped
 	restorers []uint64
+	late      []probe.Patch // sites that are restored last, see splitLate
+	last      bool          // it is the last try
 }
 
 func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	w := &undoWork{p: p, r: r}
 	w.islands, w.sites = split(r.patches)
+	w.sites, w.late = splitLate(p, r, w.sites)
 	var err error
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
@@ -186,6 +190,17 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		return "", err
 	}
 	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
+	if err != nil {
+		return "", err
+	}
+	if len(frames) > 0 && len(w.late) > 0 && !w.last {
+		// An unwinder may be at work there.
+		return fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid), nil
+	}
+	found, _, err := restorePages(w.p, maps, w.late)
+	if err == nil {
+		err = writePages(w.p, found, newSide)
+	}
 	if err != nil {
 		return "", err
 	}

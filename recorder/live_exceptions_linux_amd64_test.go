@@ -1,9 +1,11 @@
 package recorder_test
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
 )
@@ -59,6 +61,49 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 	}
 }
 
+// With the C++ library recorded too, a call that an exception leaves ends where that is caught, and exports mark it.
+func TestCallsEndWhereTheirExceptionIsCaught(t *testing.T) {
+	needLive(t, realtest.GXX)
+	p := realtest.Start(t, realtest.Build(t, "throws"), "1", "1")
+	r := realtest.StartRecording(t, append(pidFlag(p), "--lossless", "--eager", "-m", "throws*", "-m", "libstdc++*")...)
+	p.Go()
+	p.WaitLine("counted")
+	stop(t, r)
+	p.Finish()
+	type event struct {
+		Ph, Name string
+		TID      int
+		Args     struct{ End string }
+	}
+	trace := realtest.Decode[struct{ TraceEvents []event }](t, realtest.MustCallreel(t, "export", r.File, "--format", "chrome", "-o", "-").Stdout)
+	left := 0
+	for i, e := range trace.TraceEvents {
+		switch e.Name {
+		case "left_by_throw", "thrown_through", "rethrown_from", "left_by_foreign", "left_for_future":
+		default:
+			continue
+		}
+		if e.Ph != "E" {
+			continue
+		}
+		left++
+		if e.Args.End != "implicit" {
+			t.Errorf("%s ended, marked %q", e.Name, e.Args.End)
+		}
+		for _, next := range trace.TraceEvents[i+1:] {
+			if next.Ph == "B" && next.TID == e.TID {
+				if next.Name != "__cxa_begin_catch" {
+					t.Errorf("behind the end of %s is a call of %s", e.Name, next.Name)
+				}
+				break
+			}
+		}
+	}
+	if left != 7 {
+		t.Errorf("%d calls were left by an exception, want 7", left)
+	}
+}
+
 // An exception out of a destructor while another one unwinds ends in the terminate handler, recorded or not.
 func TestTheTerminateHandlerIsCalledAsWithoutARecorder(t *testing.T) {
 	needLive(t, realtest.GXX)
@@ -78,17 +123,23 @@ func TestTheTerminateHandlerIsCalledAsWithoutARecorder(t *testing.T) {
 	}
 }
 
-// Recorders come and go a hundred times while exceptions are thrown all the
-// time, through functions that are recorded and by such.
+// Recorders come, go and are killed while eight threads throw all the time, through functions that are recorded and by such.
+// CALLREEL_CYCLES says how often.
 func TestRecordersDetachWhileExceptionsAreThrown(t *testing.T) {
 	needLive(t, realtest.GXX)
 	for _, mode := range []string{"--eager", "--lazy"} {
-		p := realtest.Start(t, realtest.Build(t, "cxx"), "3")
-		if cycles(t, 50, p.Pid(), "", mode, "-m", "cxx*", "-m", "libstdc++*", "-m", "libgcc_s*") == 0 {
-			t.Errorf("%s: no call recorded", mode)
+		p := realtest.Start(t, realtest.Build(t, "cxx"), "8")
+		var calls int64
+		for range repeats(t, 2) {
+			calls += cycles(t, 2, p.Pid(), "", mode, "-m", "cxx*", "-m", "libstdc++*", "-m", "libgcc_s*")
+			calls += cycles(t, 1, p.Pid(), "", mode)
+			r := realtest.StartRecording(t, append(pidFlag(p), mode)...)
+			r.Signal(os.Kill) // the next recorder removes what is left
+			r.Wait()
 		}
-		if counts := p.Finish(); counts["thrown"] == 0 || counts["thrown"] != counts["caught"] {
-			t.Errorf("%s: %v", mode, counts)
+		cycle(t, p.Pid(), mode)
+		if counts := p.Finish(); calls == 0 || counts["thrown"] == 0 || counts["thrown"] != counts["caught"] {
+			t.Errorf("%s: %d calls recorded, %v", mode, calls, counts)
 		}
 	}
 }
@@ -105,4 +156,45 @@ func TestRecordersDetachWhileThreadsAreCancelled(t *testing.T) {
 			t.Errorf("%s: %v", mode, counts)
 		}
 	}
+}
+
+// Unwinders start from wherever a signal has come, in stubs as elsewhere: exceptions that handlers throw are caught where they are
+// without a recorder, handlers see whole stacks, and whoever is cancelled destroys what its frames hold.
+func TestUnwindersStartFromStubs(t *testing.T) {
+	needLive(t, realtest.GXX)
+	target := realtest.Build(t, "faults", "-fnon-call-exceptions")
+	for _, mode := range []string{"--eager", "--lazy"} {
+		p := realtest.Start(t, target)
+		r := realtest.StartRecording(t, append(pidFlag(p), "-m", "faults*", mode)...)
+		time.Sleep(300 * time.Millisecond)
+		r.Signal(os.Kill) // the program has to get along alone
+		r.Wait()
+		time.Sleep(100 * time.Millisecond)
+		realtest.MustCallreel(t, append([]string{"detach"}, pidFlag(p)...)...)
+		if cycles(t, repeats(t, 2), p.Pid(), "faults*", mode) == 0 {
+			t.Errorf("%s: no call recorded", mode)
+		}
+		counts := p.Finish()
+		if counts["caught"] == 0 || counts["walks"] == 0 || counts["cancelled"] == 0 || counts["kept"] != 0 {
+			t.Errorf("%s: %v", mode, counts)
+		}
+		// On an island, a jump in padding, an unwinder still has nothing to go by.
+		if counts["cut"]*100 > counts["walks"] {
+			t.Errorf("%s: %d of %d walks did not come to the end", mode, counts["cut"], counts["walks"])
+		}
+	}
+}
+
+// repeats is n, or what CALLREEL_CYCLES in the environment says.
+func repeats(t *testing.T, n int) int {
+	t.Helper()
+	more := os.Getenv("CALLREEL_CYCLES")
+	if more == "" {
+		return n
+	}
+	n, err := strconv.Atoi(more)
+	if err != nil || n < 1 {
+		t.Fatalf("CALLREEL_CYCLES is %q, which is no number of cycles", more)
+	}
+	return n
 }

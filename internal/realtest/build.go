@@ -32,8 +32,10 @@ func recipeOf(target string) recipe {
 		r.sources = []string{"state.c", "state.S", "shapes.S"}
 	case "abi":
 		r.sources = []string{"abi.c", "abi_control.c", "abi_signal.c"}
-	case "cxx", "cancel", "throws":
+	case "cxx", "cancel", "throws", "faults":
 		r.by, r.sources = GXX, []string{target + ".cc"}
+	case "panics":
+		r = recipe{by: Rustc, sources: []string{"panics.rs"}, flags: []string{"-O", "-g"}}
 	case "deep":
 		r.by, r.sources, r.libs = GXX, []string{"deep.cc"}, nil
 	case "tiny32":

@@ -12,6 +12,7 @@ func Bound(fns []Selected) uint64 {
 		longer   = 8   // than the original is a jump in the stub
 		exit     = 40  // an exit event's call, and the jump to where the exit leads
 		golang   = 224 // an event in a Go program, which is always inline
+		row      = unwindRowSize
 	)
 	size := uint64(routines)
 	for i := range fns {
@@ -21,6 +22,7 @@ func Bound(fns []Selected) uint64 {
 			s := &sites[k]
 			exits := uint64(bits.OnesCount64(s.exits))
 			size += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
+			size += row * (4 + uint64(s.Count) + 3*exits) // of unwind information
 			switch {
 			case fns[i].Image.Go != nil:
 				size += golang * (1 + exits)

@@ -32,6 +32,9 @@ type Code struct {
 	Bytes   []byte
 	Patches []Patch // islands first, then sites, each in the order of their addresses
 	Slots   []Slot  // of functions whose probes are made on the first call
+	// FrameList is the offset in Bytes of the list of arenas whose unwind information is to be found, see MaxFrames; 0 if there
+	// is none. It is at a multiple of 16.
+	FrameList uint32
 
 	fns   []Selected
 	stubs []uint32 // offsets in Bytes where each function's stubs begin
@@ -67,9 +70,14 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	if buf == nil {
 		buf = make([]byte, 0, 4096+sites*room)
 	}
-	c := &coder{Asm: amd64.NewAsm(base, buf[:0]), rt: &rt}
+	c := &coder{Asm: amd64.NewAsm(base, buf[:0]), rt: &rt, base: base}
+	c.beginFrames()
+	if c.frames != nil && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard == GuardFrames }) {
+		rt.frameList = c.emitFrameList()
+		code.FrameList = uint32(rt.frameList - base)
+	}
 	rt.Slow = c.emitSlow()
-	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard != GuardNone }) {
+	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Restricts() }) {
 		rt.guard = c.emitGuard(rt.nap)
 	}
 	if rt.Follow {
@@ -86,8 +94,10 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		for i := range shared {
 			c.Align(64)
 			shared[i] = c.PC()
+			c.beginRoutine()
 			c.shared(i == 1, 0)
 			c.flush()
+			c.endRoutine()
 		}
 		rt.Shared = shared
 	}
@@ -95,6 +105,7 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		c.emitLazy(fns)
 		c.slots = make([]entrySlot, 0, len(fns))
 	}
+	stubs := c.PC()
 	code.Patches = make([]Patch, 0, sites+islands)
 	s := &stub{coder: c, code: code}
 	for i := range fns {
@@ -103,10 +114,15 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
 		}
 	}
+	head := c.endFrames(stubs)
+	if len(head) > FramesHead {
+		return nil, fmt.Errorf("callreel: stubs: unwind information of %d bytes where there is room for %d", len(head), FramesHead)
+	}
 	var err error
 	if code.Bytes, err = c.Finish(); err != nil {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
+	copy(code.Bytes, head)
 	code.rt = rt
 	code.settle(c.slots)
 	code.sort()
@@ -144,6 +160,7 @@ func (s *stub) function(index int) error {
 				c.slotStart()
 			}
 			at := c.PC()
+			c.stands(site.Addr + fn.Slide)
 			var err error
 			if site.Kind == SiteBranch {
 				at, err = s.branch(site, at)
@@ -196,8 +213,11 @@ func (s *stub) branch(site *Site, at uint64) (uint64, error) {
 		}
 		return s.body, nil
 	case site.Role == RoleEntry:
+		if m.Inst.Kind == amd64.Call { // which is over: this is what it calls, at its beginning
+			s.stands(to)
+		}
 		s.event(false, site.SPDelta)
-		s.guard(s.fn.Guard)
+		s.guardEntry()
 	default:
 		s.event(true, 0)
 	}
@@ -212,12 +232,25 @@ func (s *stub) event(exit bool, spDelta int32) {
 	}
 }
 
+// guardEntry emits what a guarded function's entry has to look at.
+func (s *stub) guardEntry() {
+	switch {
+	case s.fn.Guard != GuardFrames:
+		s.guard(s.fn.Guard)
+	case s.rt.frameList != 0:
+		if s.frames != nil {
+			s.frames.guard = s.moved[0].Addr + s.fn.Slide
+		}
+		s.findFrames(func() { s.event(true, 0) })
+	}
+}
+
 // window emits the stub of a window: the entry event if it is the entry, the moved instructions, the way back.
 func (s *stub) window(site *Site) error {
 	enter := func() {
 		s.event(false, 0)
 		s.body = s.PC()
-		s.guard(s.fn.Guard)
+		s.guardEntry()
 	}
 	site.swap(s.moved)
 	for i := range s.moved {
@@ -225,6 +258,7 @@ func (s *stub) window(site *Site) error {
 			enter()
 		}
 		m := &s.moved[i]
+		s.copied(m.Addr + s.fn.Slide)
 		if m.Addr+s.fn.Slide == s.code.asked && site.swapped == 0 { // nowhere else have the same instructions been run by then
 			s.code.answer = s.PC()
 		}
@@ -239,6 +273,7 @@ func (s *stub) window(site *Site) error {
 		enter()
 	}
 	if last := &s.moved[len(s.moved)-1]; !last.Inst.Ends() {
+		s.copied(site.End() + s.fn.Slide)
 		s.JmpTo(site.End() + s.fn.Slide)
 	}
 	return nil
@@ -258,6 +293,7 @@ func (s *stub) move(m *Moved) error {
 	switch m.Inst.Kind {
 	case amd64.Return, amd64.IndirectJump, amd64.Jump:
 		if m.Exit {
+			s.stands(m.Addr + s.fn.Slide)
 			s.event(true, 0)
 		}
 		if led {
@@ -279,7 +315,7 @@ func (s *stub) move(m *Moved) error {
 			s.JccTo(cond, to)
 			return nil
 		}
-		s.Jcc(cond, s.leaving(to))
+		s.Jcc(cond, s.leaving(m, to))
 		return nil
 	case amd64.ShortLoop:
 		// The same instruction over a jump: its displacement has but 8 bits.
@@ -292,7 +328,7 @@ func (s *stub) move(m *Moved) error {
 		if led {
 			s.Jmp(copied)
 		} else if m.Exit {
-			s.Jmp(s.leaving(to))
+			s.Jmp(s.leaving(m, to))
 		} else {
 			s.JmpTo(to)
 		}
@@ -302,9 +338,10 @@ func (s *stub) move(m *Moved) error {
 }
 
 // leaving puts off the code of a conditional exit that is taken.
-func (s *stub) leaving(to uint64) amd64.Label {
-	l := s.NewLabel()
+func (s *stub) leaving(m *Moved, to uint64) amd64.Label {
+	l, from := s.NewLabel(), m.Addr+s.fn.Slide
 	s.cold = append(s.cold, func() {
+		s.stands(from)
 		s.Place(l)
 		s.event(true, 0)
 		s.JmpTo(to)

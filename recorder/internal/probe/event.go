@@ -41,6 +41,8 @@ type Runtime struct {
 	Follow       bool
 	Anchor       uint64
 	follow, exec uint64
+	// frameList is the address of the list of arenas whose unwind information is to be found, once emitted.
+	frameList uint64
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines
@@ -73,10 +75,12 @@ func word(id uint32, exit bool) uint32 {
 // coder is an assembler with parts that are seldom run, put behind the rest by flush.
 type coder struct {
 	*amd64.Asm
-	rt    *Runtime
-	cold  []func()
-	slots []entrySlot
-	moved []Moved // of the site at work
+	rt     *Runtime
+	base   uint64
+	cold   []func()
+	slots  []entrySlot
+	moved  []Moved // of the site at work
+	frames *unwinding
 }
 
 // flush emits the cold parts that were put off, those that they put off themselves included.
@@ -126,7 +130,9 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	c.Place(off)
 	c.restore(0)
 	c.Place(done)
+	later := c.later()
 	c.cold = append(c.cold, func() {
+		later()
 		c.Place(slow)
 		c.MovImm32(amd64.RCX, word(id, exit))
 		c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))

@@ -44,10 +44,11 @@ func (c *coder) emitExec(napAt uint64) uint64 {
 	addr := c.PC()
 	e := &slowPath{coder: c}
 	wait, done, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	c.beginRoutine()
+	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
 	for _, r := range kept {
-		c.Push(r)
+		c.keep(r)
 	}
 	c.MovImm64(amd64.R9, c.rt.Ring)
 	c.CmpMem64Imm8(e.hdr(ring.HdrFollow), followOn)
@@ -95,9 +96,10 @@ func (c *coder) emitExec(napAt uint64) uint64 {
 	c.Store32Imm(amd64.At(amd64.R8, ring.ExecState), 0)
 	c.Place(out)
 	for _, r := range slices.Backward(kept) {
-		c.Pop(r)
+		c.giveBack(r)
 	}
-	c.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	c.drop(-64)
 	c.Ret()
+	c.endRoutine()
 	return addr
 }

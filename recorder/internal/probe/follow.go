@@ -63,7 +63,9 @@ func (c *coder) whenClosed(again uint64, off amd64.Label) amd64.Label {
 		return off
 	}
 	l := c.NewLabel()
+	later := c.later()
 	c.cold = append(c.cold, func() {
+		later()
 		c.Place(l)
 		c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate+GateOwn), 0)
 		c.Jcc(amd64.CondNE, off)
@@ -81,10 +83,11 @@ func (c *coder) emitFollow() uint64 {
 	c.Align(64)
 	addr := c.PC()
 	no, strange, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	c.beginRoutine()
+	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RSI, amd64.RDI, amd64.R9, amd64.R11}
 	for _, r := range kept {
-		c.Push(r)
+		c.keep(r)
 	}
 	c.MovImm64(amd64.R9, c.rt.Ring)
 	c.CmpMem64Imm8(amd64.At(amd64.R9, ring.HdrFollow), followOn)
@@ -117,10 +120,11 @@ func (c *coder) emitFollow() uint64 {
 	c.MovImm32(amd64.RAX, 0)
 	c.Place(out)
 	for _, r := range slices.Backward(kept) {
-		c.Pop(r)
+		c.giveBack(r)
 	}
-	c.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	c.drop(-64)
 	c.Ret()
+	c.endRoutine()
 	return addr
 }
 

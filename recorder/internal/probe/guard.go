@@ -10,7 +10,8 @@ import (
 )
 
 // Guard says which of a C library's functions it is by which a process restricts its own system calls (seccomp(2)). From
-// then on those of the slow path could be its death, so the stub of the function's entry looks at the arguments first.
+// then on those of the slow path could be its death, so the stub of the function's entry looks at the arguments first. One is for
+// something else, see GuardFrames.
 type Guard uint8
 
 // The kinds of guards, after the functions.
@@ -32,6 +33,8 @@ func guardOf(name string) Guard {
 		return GuardSyscall
 	case "seccomp":
 		return GuardSeccomp
+	case "_dl_find_object":
+		return GuardFrames
 	}
 	if isExec(name) {
 		return GuardExec
@@ -111,7 +114,9 @@ func (c *coder) guard(g Guard) {
 	c.AddALImm(0x7F) // see restore
 	c.Sahf()
 	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
+	later := c.later()
 	c.cold = append(c.cold, func() {
+		later()
 		c.Place(hit)
 		c.CallTo(c.rt.guard)
 		c.Jmp(off)

@@ -59,7 +59,9 @@ func (c *coder) sharedSlot(id uint32, spDelta int32) {
 func (c *coder) inlineSlot(id uint32, spDelta int32, done amd64.Label) {
 	k := len(c.slots)
 	c.slots = append(c.slots, entrySlot{id: id, start: uint32(c.Len())})
+	later := c.later()
 	c.cold = append(c.cold, func() {
+		later()
 		c.slots[k].ask = uint32(c.Len())
 		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 		c.MovImm32(amd64.RAX, word(id, false))
@@ -92,6 +94,8 @@ func (code *Code) settle(slots []entrySlot) {
 
 // emitLazy appends the generic trampolines, and the event routines that slots lead to.
 func (c *coder) emitLazy(fns []Selected) {
+	c.beginRoutine() // all of them: they keep the stack pointer where it is
+	defer c.endRoutine()
 	c.rt.generic, c.rt.entries = map[int32]uint64{}, map[int32]uint64{}
 	if c.rt.Shared[0] != 0 {
 		c.rt.entries[0] = c.rt.Shared[0]

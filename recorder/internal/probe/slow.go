@@ -75,9 +75,10 @@ func (s *slowPath) slot(off int32) amd64.Mem { return amd64.At(amd64.R8, off) }
 func (s *slowPath) hdr(off int32) amd64.Mem  { return amd64.At(amd64.R9, off) }
 
 func (s *slowPath) prologue() {
-	s.Lea(amd64.RSP, amd64.At(amd64.RSP, -64)) // past what the stub saved, see event.go
+	s.beginRoutine()
+	s.drop(64) // past what the stub saved, see event.go
 	for _, r := range saved {
-		s.Push(r)
+		s.keep(r)
 	}
 	s.Mov32(amd64.RBX, amd64.RCX)
 	s.Mov(amd64.RBP, amd64.RDX)
@@ -96,10 +97,11 @@ func (s *slowPath) epilogue() {
 	s.count(-1)
 	s.Place(s.out)
 	for i := len(saved) - 1; i >= 0; i-- {
-		s.Pop(saved[i])
+		s.giveBack(saved[i])
 	}
-	s.Lea(amd64.RSP, amd64.At(amd64.RSP, 64))
+	s.drop(-64)
 	s.Ret()
+	s.endRoutine()
 }
 
 // quickDrop leaves early, with no system call, while the pool is empty, the thread's own chunk isn't drained and it drops.
@@ -135,13 +137,16 @@ func (s *slowPath) count(n int64) {
 	s.Xadd64(s.slot(ring.SlotInSlow), amd64.RCX)
 }
 
+// maskRoom is room on the stack for the old mask.
+const maskRoom = 16
+
 // blockSignals also makes room on the stack for the old mask.
 func (s *slowPath) blockSignals(maskAt uint64) {
 	s.Place(s.again)
 	if s.rt.Go != nil {
 		return // handlers don't come here, see goevent.go
 	}
-	s.Lea(amd64.RSP, amd64.At(amd64.RSP, -16))
+	s.drop(maskRoom)
 	s.MovImm32(amd64.RAX, sysRtSigprocmask)
 	s.MovImm32(amd64.RDI, sigBlock)
 	s.Lea(amd64.RSI, amd64.AtAddr(maskAt))
@@ -296,6 +301,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.restoreMask()
 	s.count(-1)
 	s.Jmp(s.entryDrop)
+	s.blocked()
 }
 
 // startDropping begins a time of dropping, with no entry dropped yet; no signal may come between its instructions.
@@ -337,6 +343,7 @@ func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
 	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
 	s.Jcc(amd64.CondE, s.leave)
 	s.Jmp(s.again)
+	s.blocked()
 }
 
 // heartbeat compares the recorder's silence with a limit: "above" means dead. RAX and RDX are clobbered. A counter
@@ -406,6 +413,13 @@ func (s *slowPath) spareExit(napAt uint64) {
 	s.Place(s.unblock)
 }
 
+// blocked notes, behind code that has restored the mask and gone elsewhere, that it isn't restored in what follows.
+func (s *slowPath) blocked() {
+	if s.frames != nil {
+		s.below(s.frames.depth + maskRoom)
+	}
+}
+
 // restoreMask undoes blockSignals.
 func (s *slowPath) restoreMask() {
 	if s.rt.Go != nil {
@@ -417,7 +431,7 @@ func (s *slowPath) restoreMask() {
 	s.MovImm32(amd64.RDX, 0)
 	s.MovImm32(amd64.R10, 8)
 	s.Syscall()
-	s.Lea(amd64.RSP, amd64.At(amd64.RSP, 16))
+	s.drop(-maskRoom)
 }
 
 func (s *slowPath) unblockSignals() {

@@ -1,0 +1,76 @@
+package recorder
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// listFrames tells the stub of _dl_find_object, wherever there is one, of all arenas. The list may get longer while the target runs:
+// an entry's address is written last.
+func (s *session) listFrames() error {
+	for _, a := range s.arenas {
+		if a.code == nil || a.code.FrameList == 0 {
+			continue
+		}
+		at := uint64(a.code.FrameList)
+		for _, other := range s.arenas[:min(len(s.arenas), probe.MaxFrames)] {
+			if other.base == 0 {
+				continue // not mapped
+			}
+			if err := s.writeCode(a, at+8, other.size); err != nil {
+				return err
+			}
+			if err := s.writeCode(a, at, other.base); err != nil {
+				return err
+			}
+			at += probe.FrameEntry
+		}
+	}
+	return nil
+}
+
+// writeCode writes a word of an arena's code, at a multiple of 8.
+func (s *session) writeCode(a *arena, off, v uint64) error {
+	if a.mem != nil {
+		atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[off])), v)
+		return nil
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	_, err := s.p.WriteAt(b[:], a.base+off)
+	return err
+}
+
+// splitLate takes out of sites those by which the unwind information of stubs is found. They are restored last: an exception or a
+// cancellation may be on its way from a PC in a stub.
+func splitLate(p *process.Process, r *recovery, sites []probe.Patch) (early, late []probe.Patch) {
+	if r.golang {
+		return sites, nil
+	}
+	var guards []uint64
+	for _, a := range r.arenas {
+		var head [probe.FramesHead]byte
+		if _, err := p.ReadAt(head[:], a.base); err != nil {
+			continue // it isn't there: its recorder died before it had mapped it
+		}
+		if at := probe.FramesGuard(&head); at != 0 {
+			guards = append(guards, at)
+		}
+	}
+	for i := range sites {
+		s := &sites[i]
+		// What stands on an island, or below another site, is restored with all others.
+		if slices.Contains(guards, s.Addr) && len(s.New()) == 5 && s.Level <= 1 && !s.Hosted {
+			late = append(late, *s)
+		}
+	}
+	if len(late) == 0 {
+		return sites, nil
+	}
+	return slices.DeleteFunc(slices.Clone(sites), func(s probe.Patch) bool { return slices.Contains(late, s) }), late
+}

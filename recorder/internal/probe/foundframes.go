@@ -1,0 +1,73 @@
+package probe
+
+import "github.com/callreel/callreel/isa/amd64"
+
+// libgcc's unwinder asks the C library's _dl_find_object (glibc 2.35, GCC 12) for the unwind information of every PC. In the stub of that
+// function's entry, PCs in arenas are looked for first, and then the arena's own is the answer. So nothing is registered
+// with the unwinder, which would take its locks, run its code in a thread of our choice, and slow down every exception from then on;
+// and once the site is restored nothing is left.
+
+// GuardFrames is of _dl_find_object: PCs in arenas are found by it.
+const GuardFrames Guard = GuardExec + 1
+
+// Restricts says whether it is of a function by which a process restricts its own system calls.
+func (g Guard) Restricts() bool { return g != GuardNone && g != GuardExec && g != GuardFrames }
+
+// MaxFrames is how many arenas unwinders can be told of.
+const MaxFrames = 64
+
+// FrameEntry is the size of an entry of the list of arenas: address and size, 8 bytes each; one of address 0 ends it.
+const FrameEntry = 16
+
+// Offsets in struct dl_find_object (dlfcn.h): flags, start and end, the link map, .eh_frame_hdr.
+const (
+	foundFlags = 8 * iota
+	foundStart
+	foundEnd
+	foundMap
+	foundFrames
+)
+
+// emitFrameList appends the list, empty, and returns its address.
+func (c *coder) emitFrameList() uint64 {
+	c.Align(FrameEntry)
+	at := c.PC()
+	c.Raw(make([]byte, (MaxFrames+1)*FrameEntry)...)
+	return at
+}
+
+// findFrames appends the look through the list for the PC in RDI, at _dl_find_object's entry; RSI is where the answer goes. The link map
+// is null: there is no object. leave appends the function's exit event.
+func (c *coder) findFrames(leave func()) {
+	next, miss, hit := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+	c.saveFlags(0)
+	c.Lea(amd64.RCX, amd64.AtAddr(c.rt.frameList))
+	c.Place(next)
+	c.Load64(amd64.RAX, amd64.At(amd64.RCX, 0))
+	c.Test(amd64.RAX, amd64.RAX)
+	c.Jcc(amd64.CondE, miss)
+	c.Mov(amd64.RDX, amd64.RDI)
+	c.Sub(amd64.RDX, amd64.RAX)
+	c.CmpMem(amd64.RDX, amd64.At(amd64.RCX, 8))
+	c.Jcc(amd64.CondB, hit)
+	c.Lea(amd64.RCX, amd64.At(amd64.RCX, FrameEntry))
+	c.Jmp(next)
+	c.Place(miss)
+	c.restore(0)
+	later := c.later()
+	c.cold = append(c.cold, func() {
+		later()
+		c.Place(hit)
+		c.Store64Imm(amd64.At(amd64.RSI, foundFlags), 0)
+		c.Store64(amd64.At(amd64.RSI, foundStart), amd64.RAX)
+		c.Store64(amd64.At(amd64.RSI, foundFrames), amd64.RAX)
+		c.Store64Imm(amd64.At(amd64.RSI, foundMap), 0)
+		c.Load64(amd64.RDX, amd64.At(amd64.RCX, 8))
+		c.Lea(amd64.RDX, amd64.AtIndex(amd64.RDX, amd64.RAX, 1, 0))
+		c.Store64(amd64.At(amd64.RSI, foundEnd), amd64.RDX)
+		leave()
+		c.MovImm32(amd64.RAX, 0)
+		c.Ret()
+	})
+}
