@@ -71,6 +71,9 @@ func (g *chromeGoroutines) run(id uint64, thread uint32, events []reel.Event, lo
 		g.open[id] = t
 	}
 	t.pairer.Push(events)
+	if g.f.Ends(events) {
+		t.pairer.Left()
+	}
 	if t.depth == 0 {
 		t.pairer.Finish(0) // as new
 		delete(g.open, id)

@@ -31,6 +31,7 @@ type File struct {
 	ticks     *TickClock
 	lastTick  uint64
 	events    uint64
+	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
 
 	decoders sync.Pool
 	damage   damageLog
@@ -126,6 +127,9 @@ func (f *File) load() error {
 		}
 	}
 	f.checkOrder()
+	if f.header.Goroutines {
+		f.goexit = f.findGoexit()
+	}
 	if f.header.Clock.Mode != ClockNone && f.header.Clock.BaseUnixNS != 0 {
 		f.clocks = append(f.clocks, ClockPair{f.header.Clock.BaseTick, f.header.Clock.BaseUnixNS})
 	}

@@ -35,6 +35,25 @@ func (f *File) ReadGoroutines(yield func(goroutine uint64, thread uint32, events
 	}
 }
 
+// Ends says whether the events of a goroutine are its last: it is in the function by which goroutines end, which never returns.
+func (f *File) Ends(events []Event) bool {
+	e := &events[len(events)-1]
+	return f.goexit != 0 && e.Word == f.goexit<<1
+}
+
+// findGoexit finds that function.
+func (f *File) findGoexit() uint32 {
+	for i := range f.functions.blocks {
+		b := &f.functions.blocks[i]
+		for k := range b.list {
+			if b.list[k].Name == "runtime.goexit1" {
+				return b.first + uint32(k)
+			}
+		}
+	}
+	return 0
+}
+
 // runCursor reads the events of one thread, run by run of a goroutine.
 type runCursor struct {
 	f         *File
@@ -190,6 +209,9 @@ func (t *goroutineTally) add(id uint64, thread uint32, events []Event, lost bool
 	sum.UnmatchedExits += unmatched
 	of.Calls += calls
 	of.UnmatchedExits += unmatched
+	if t.f.Ends(events) {
+		p.Left()
+	}
 	if p.open == 0 {
 		t.close(key, p)
 	}

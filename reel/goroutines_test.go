@@ -20,6 +20,43 @@ func TestSwitchNamesAnyGoroutine(t *testing.T) {
 	}
 }
 
+// A goroutine that has ended has no open calls, though the last of them never returns.
+func TestGoroutinesThatHaveEndedHaveNoOpenCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "go.reel")
+	w, err := Create(path, Header{Goroutines: true, Clock: Clock{BaseTick: 1}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.AddFunctions([]Function{{Name: "main.work"}, {Name: "runtime.goexit1"}}); err != nil {
+		t.Fatal(err)
+	}
+	tw, err := w.Thread(Thread{TID: 1, Process: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tw.Append([]Event{Switch(10, 7), Entry(11, 500, 1), Exit(12, 500, 1), Entry(13, 500, 2), Switch(20, 8), Entry(21, 500, 1), Exit(99, 500, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := Summarize(f, SummaryOptions{})
+	for _, fn := range s.Functions {
+		switch {
+		case fn.Unfinished != 0, fn.Name == "main.work" && fn.Calls != 2, fn.Name == "runtime.goexit1" && (fn.Calls != 1 || fn.Implicit != 1 || fn.Total != 0):
+			t.Errorf("%+v", fn)
+		}
+	}
+	if len(s.Functions) != 2 {
+		t.Errorf("%+v", s.Functions)
+	}
+}
+
 // Two goroutines that change places between two threads, and what runs on the threads' own stacks.
 func TestGoroutinesArePairedAcrossThreads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "go.reel")

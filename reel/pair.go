@@ -215,6 +215,17 @@ func (p *Pairer) leave(s *callStack, flags CallFlags) {
 // that is open now is marked.
 func (p *Pairer) Lost() { p.losses++ }
 
+// Left ends the calls that are open, now, as Implicit: there will be no more of
+// them.
+func (p *Pairer) Left() {
+	for i := range p.stacks {
+		p.cur = i
+		for s := &p.stacks[i]; len(s.calls) > 0; {
+			p.leave(s, Implicit)
+		}
+	}
+}
+
 // Finish ends the calls that are still open, at the tick when the thread or the recording
 // ended, as Unfinished. The Pairer is then as new, but for its counts.
 func (p *Pairer) Finish(tick uint64) {
