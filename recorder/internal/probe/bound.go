@@ -7,7 +7,7 @@ import "math/bits"
 func Bound(fns []Selected) uint64 {
 	const (
 		routines = 1 << 16
-		inline   = 224 // an event, or a look at arguments, where it isn't the call of a routine
+		inline   = 232 // an event, or a look at arguments, where it isn't the call of a routine
 		site     = 48  // alignment, the entry event's call, the way back
 		longer   = 8   // than the original is a jump in the stub
 		exit     = 40  // an exit event's call, and the jump to where the exit leads
@@ -22,7 +22,7 @@ func Bound(fns []Selected) uint64 {
 			s := &sites[k]
 			exits := uint64(bits.OnesCount64(s.exits))
 			size += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
-			size += row * (4 + uint64(s.Count) + 3*exits) // of unwind information
+			size += row * (2 + uint64(s.Count) + 2*exits) // of unwind information
 			switch {
 			case fns[i].Image.Go != nil:
 				size += golang * (1 + exits)
