@@ -29,6 +29,6 @@ func TestChromeGivesEachGoroutineALane(t *testing.T) {
 		"E 4194306 b 0.036", "E 4194306 a 0.037",
 		"B 4194305 a 0.041",
 		"i 5 events dropped: the ring was full 0.045 [entries:2 exits:2]",
-		"E 4194305 a 0.042", "i 4194305 calls open when the recording ended 0.043 [calls:1]",
+		"E 4194305 a 0.042 [end:unfinished]", "i 4194305 calls open when the thread or the recording ended 0.043 [calls:1]",
 	})
 }
