@@ -3,6 +3,7 @@ package reel
 import (
 	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 )
 
@@ -23,7 +24,7 @@ func (f *File) ReadGoroutines(yield func(goroutine uint64, thread uint32, events
 	heap.Init(&h)
 	for len(h) > 0 {
 		c := h[0]
-		more, ok := c.run(yield)
+		more, ok := c.run(h.second(), yield)
 		switch {
 		case !ok:
 			return
@@ -91,11 +92,13 @@ func (c *runCursor) fill() bool {
 	return true
 }
 
-// run passes on the events up to the next that names a goroutine. more says that there are others behind, at c.start.
-func (c *runCursor) run(yield func(goroutine uint64, thread uint32, events []Event, lost bool) bool) (more, ok bool) {
+// run passes on the events up to the next that names a goroutine, but none that is later than limit: a goroutine may have been on another
+// thread in between, and have come back to this one with nobody else's events before its own. more says that there are others
+// behind, at c.start.
+func (c *runCursor) run(limit uint64, yield func(goroutine uint64, thread uint32, events []Event, lost bool) bool) (more, ok bool) {
 	for c.fill() {
 		n := 0
-		for n < len(c.events) && c.events[n].Word&switchMask != SwitchWord {
+		for n < len(c.events) && c.events[n].Word&switchMask != SwitchWord && c.events[n].Time <= limit {
 			n++
 		}
 		if n > 0 && c.known {
@@ -105,6 +108,10 @@ func (c *runCursor) run(yield func(goroutine uint64, thread uint32, events []Eve
 			c.lost = false
 		}
 		c.events = c.events[n:]
+		if len(c.events) > 0 && c.events[0].Word&switchMask != SwitchWord {
+			c.start = c.events[0].Time
+			return true, true
+		}
 		if len(c.events) > 0 {
 			c.goroutine, _ = c.events[0].Goroutine()
 			c.known, c.start = true, c.events[0].Time
@@ -117,6 +124,15 @@ func (c *runCursor) run(yield func(goroutine uint64, thread uint32, events []Eve
 
 // runHeap has the thread first whose next run began first.
 type runHeap []*runCursor
+
+// second is when the next run of the other threads begins.
+func (h runHeap) second() uint64 {
+	at := uint64(math.MaxUint64)
+	for i := 1; i < len(h) && i < 3; i++ {
+		at = min(at, h[i].start)
+	}
+	return at
+}
 
 func (h runHeap) Len() int           { return len(h) }
 func (h runHeap) Less(i, j int) bool { return h[i].start < h[j].start }
@@ -155,11 +171,12 @@ type goroutineTally struct {
 	open map[goroutineKey]*Pairer // of those that have open calls
 	free []*Pairer
 	sums map[goroutineKey]*GoroutineSummary
+	last map[uint32]goroutineKey // by thread
 }
 
 // tallyGoroutines adds all events of the reel to the tally, and to the summary what is of threads and of goroutines.
 func tallyGoroutines(f *File, s *Summary) *tally {
-	t := goroutineTally{tally: newTally(f), open: map[goroutineKey]*Pairer{}, sums: map[goroutineKey]*GoroutineSummary{}}
+	t := goroutineTally{tally: newTally(f), open: map[goroutineKey]*Pairer{}, sums: map[goroutineKey]*GoroutineSummary{}, last: map[uint32]goroutineKey{}}
 	for i := range f.threads {
 		s.Threads[i].Thread = f.threads[i].Thread
 	}
@@ -200,7 +217,10 @@ func (t *goroutineTally) add(id uint64, thread uint32, events []Event, lost bool
 		}
 	}
 	sum.Thread = thread
-	sum.Runs++
+	if t.last[thread] != key {
+		t.last[thread] = key
+		sum.Runs++
+	}
 	calls, unmatched := p.Calls, p.Unmatched
 	t.events += uint64(len(events))
 	p.Push(events)

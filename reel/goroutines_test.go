@@ -117,3 +117,51 @@ func TestGoroutinesArePairedAcrossThreads(t *testing.T) {
 		t.Errorf("%+v, want %+v", s.Goroutines, wantIDs)
 	}
 }
+
+// A goroutine that comes back to a thread on which nobody else's calls were recorded meanwhile is not named there again.
+func TestGoroutinesThatComeBackAreReadInOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "back.reel")
+	w, err := Create(path, Header{Goroutines: true, Clock: Clock{BaseTick: 1}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.AddFunctions([]Function{{Name: "main.outer"}, {Name: "main.inner"}}); err != nil {
+		t.Fatal(err)
+	}
+	for tid, events := range [][]Event{
+		{Switch(10, 7), Entry(11, 500, 1), Entry(12, 400, 2), Exit(40, 500, 1), Entry(41, 500, 1), Exit(60, 500, 1)},
+		{Switch(15, 8), Entry(16, 500, 1), Exit(17, 500, 1), Switch(20, 7), Exit(21, 400, 2), Entry(22, 400, 2), Exit(23, 400, 2), Switch(50, 8), Entry(51, 500, 1), Exit(52, 500, 1)},
+	} {
+		tw, err := w.Thread(Thread{TID: tid + 1, Process: 1})
+		if err == nil {
+			err = tw.Append(events)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := Summarize(f, SummaryOptions{})
+	calls := map[string]uint64{}
+	for _, fn := range s.Functions {
+		calls[fn.Name] = fn.Calls
+		if fn.Unfinished != 0 || fn.Implicit != 0 {
+			t.Errorf("%+v", fn)
+		}
+	}
+	if calls["main.outer"] != 4 || calls["main.inner"] != 2 {
+		t.Errorf("%v", calls)
+	}
+	for _, g := range s.Goroutines {
+		if g.UnmatchedExits != 0 || g.Runs != 2 {
+			t.Errorf("%+v", g)
+		}
+	}
+}
