@@ -74,7 +74,6 @@ func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) 
 // attempt stops all threads, runs fn and lets all go.
 func (s *Stopped) attempt(end time.Time, fn func(*Stopped) error) (took time.Duration, ran bool, err error) {
 	err = onTracerThread(func() (bool, error) {
-		defer urgent()()
 		err := func() error {
 			s.Since = time.Now()
 			defer s.letGo(&took)
