@@ -163,8 +163,11 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 	if !user {
 		return nil
 	}
-	if f.allgs == 0 {
-		return fmt.Errorf("callreel: process %d: %w: %w", s.p.Pid(), ErrRefused, errNoAllgs)
+	if f.allgs == 0 { // the list may have been being made longer when it was looked for
+		im := s.arenas[0].images[0]
+		if err := s.findAllgs(im.object, f, im.slide); err != nil {
+			return fmt.Errorf("callreel: process %d: %w: %w", s.p.Pid(), ErrRefused, err)
+		}
 	}
 	var b [24]byte
 	if _, err := s.p.ReadAt(b[:], f.allgs); err != nil {
