@@ -7,7 +7,7 @@ import (
 
 // What is visited are the symbols of Symbols, in its order; one in several tables is visited in each.
 func TestVisitedSymbolsAreThoseOfSymbols(t *testing.T) {
-	for _, path := range []string{library(t, "libc.so.6"), library(t, "libgcc_s.so.1"), "/proc/self/exe"} {
+	for _, path := range []string{library(t, "libc.so.6"), library(t, "libgcc_s.so.1"), library(t, "libm.so.6")} {
 		i := open(t, path)
 		want, err := i.Symbols()
 		if err != nil {

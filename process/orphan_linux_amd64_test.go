@@ -41,6 +41,7 @@ func TestAbandonedCallEndsByItself(t *testing.T) {
 				if again {
 					stop(t, p, func(s *Stopped) error { return checkOwnState(t, s) })
 				} else {
+					awaitCall(p, addr) // the thread may have to wait for a processor before it begins
 					awaitOwnMask(t, p)
 				}
 				if _, err := p.ReadAt(make([]byte, 4096), addr); err != nil {
@@ -54,6 +55,15 @@ func TestAbandonedCallEndsByItself(t *testing.T) {
 					t.Errorf("target: %s", text)
 				}
 			})
+		}
+	}
+}
+
+// awaitCall waits until the memory that is to be mapped is there.
+func awaitCall(p *Process, addr uint64) {
+	for start := time.Now(); time.Since(start) < 20*time.Second; time.Sleep(time.Millisecond) {
+		if _, err := p.ReadAt(make([]byte, 8), addr); err == nil {
+			return
 		}
 	}
 }
