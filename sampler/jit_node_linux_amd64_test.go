@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,15 +49,21 @@ func sampledNode(t *testing.T, node, flag, rounds string) bool {
 	cmd := exec.Command(node, flag, script, rounds)
 	cmd.Dir = dir                                                      // where the jitdump file goes
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it spins for ever
-	if err := cmd.Start(); err != nil {
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // the kernel kills it with the thread that started it
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // it may be killed
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
 	pid := cmd.Process.Pid
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // it may be killed
-	}()
 	defer func() {
 		_ = cmd.Process.Kill() // it may have ended
 		<-ended
