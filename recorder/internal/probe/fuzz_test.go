@@ -114,16 +114,37 @@ func checkPlan(t *testing.T, fns []Function, im *Image) {
 			}
 		}
 	}
+	hosts := map[uint64]bool{} // islands behind the jumps of windows
+	for i := range fns {
+		for _, s := range fns[i].Sites {
+			if s.Hosted {
+				if hosts[s.Island] {
+					t.Fatalf("%#x is two sites' island", s.Island)
+				}
+				hosts[s.Island] = true
+			}
+		}
+	}
+	hosting := 0
 	var selected []Selected
 	for i := range fns {
 		f := &fns[i]
 		for k := range f.Sites {
 			s := &f.Sites[k]
+			if s.hosts {
+				hosting++
+			}
 			if s.Kind == SiteCopy {
 				continue // nothing is written there
 			}
 			take(s.Addr, s.End())
-			if s.Island != 0 {
+			switch {
+			case s.hosts:
+				if !hosts[s.Addr+nearJump] || s.Size < 2*nearJump {
+					t.Fatalf("site %#x of %d bytes hosts an island that nobody has", s.Addr, s.Size)
+				}
+			case s.Hosted:
+			case s.Island != 0:
 				take(s.Island, s.Island+nearJump)
 			}
 			if at, n := s.Patch(); at < s.Addr || at+uint64(n) > s.End() || crossesPage(at, n) {
@@ -133,6 +154,9 @@ func checkPlan(t *testing.T, fns []Function, im *Image) {
 		if f.Tier != TierNone {
 			selected = append(selected, Selected{Function: f, Image: im, ID: uint32(i + 1)})
 		}
+	}
+	if hosting != len(hosts) {
+		t.Fatalf("%d sites host islands, %d islands are hosted", hosting, len(hosts))
 	}
 	code, err := Compile(0x100000, Runtime{Gate: 0x200000, Ring: 1 << 40}, selected, nil)
 	if err != nil {
