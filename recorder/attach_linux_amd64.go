@@ -290,9 +290,9 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
 }
 
-// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile: 16 MiB are some 2 ms. The
-// chunk that was freed last is used next, so with a recorder that keeps up few more are ever used.
-const maxMapped = 16 << 20
+// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile: 64 MiB are some 8 ms. With less, a
+// program that calls at full speed pays for the rest in its first million calls: 10 ns for each.
+const maxMapped = 64 << 20
 
 // mapChunks makes the target's page tables ready for the chunks, whose pages exist already: otherwise its threads take
 // a page fault for every 256 events at first, which is a fifth of a call's cost. Reading maps 16 pages a fault, and
