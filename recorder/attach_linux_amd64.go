@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -360,10 +362,11 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 	if err != nil {
 		return err
 	}
-	if len(frames) > 0 && s.guardTries < guardRetries {
+	if len(frames) > 0 && (s.guardTries < handlerRetries || hasUnwinder(maps)) {
 		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
 		s.guardTries++
-		return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
+		return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x, from which an exception may be on its way; try again later: %w",
+			s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
 	}
 	for _, f := range frames {
 		to, ok := inside(f.pc).StubFor(f.pc)
@@ -377,9 +380,21 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 	return nil
 }
 
-// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be, or has a signal handler above a
-// site. It is there for some nanoseconds; but a thread may do nothing else than call syscall.
-const guardRetries = 8
+// hasUnwinder says whether a process has a library mapped that unwinds for exceptions.
+func hasUnwinder(maps []process.Mapping) bool {
+	return slices.ContainsFunc(maps, func(m process.Mapping) bool {
+		name := filepath.Base(m.Path)
+		return strings.HasPrefix(name, "libgcc_s.") || strings.HasPrefix(name, "libunwind.")
+	})
+}
+
+// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be. It is there for some
+// nanoseconds; but a thread may do nothing else than call syscall. handlerRetries is the same for a signal handler above a site, for
+// half a second in all: one that takes longer isn't about to throw.
+const (
+	guardRetries   = 8
+	handlerRetries = stopRetries - 2
+)
 
 // insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
 // to restrict its system calls with nobody to notice. One that stands in a system call has made it.

@@ -55,9 +55,11 @@ TRACED int passes_on(const volatile int *p, int by)
     return by == 0 ? divide(7, by) + 1 : load(p) + 1;
 }
 
+/* With a pause, or there would never be a moment at which no handler is at work. */
 void fault()
 {
     while (!stop) {
+        usleep(200);
         CHECK(catches_itself(nullptr) == -SIGSEGV);
         for (int by = 0; by < 2; by++) {
             try {
