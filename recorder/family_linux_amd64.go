@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"slices"
@@ -57,10 +58,20 @@ func (f *family) processOf(nspid int) int {
 	if !f.d.sameNS {
 		pid = inNamespaceOf(own, nspid)
 	}
-	if pid != own && f.members[pid] == nil {
+	if m := f.members[pid]; pid != own && (m == nil || m.gone && f.isAnother(pid)) {
 		f.meet(pid)
 	}
 	return pid
+}
+
+// isAnother says whether a process with the ID of one that has gone is of the family: IDs are used again.
+func (f *family) isAnother(pid int) bool {
+	p, err := process.Open(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	return f.d.holds(p)
 }
 
 // meet takes a process in.
@@ -124,7 +135,7 @@ func (d *drain) holds(p *process.Process) bool {
 	}
 	var word [8]byte
 	_, err := p.ReadAt(word[:], d.r.s.rt.Ring)
-	return err == nil && word == [8]byte{'c', 'a', 'l', 'l', 'r', 'e', 'e', 'l'}
+	return err == nil && binary.LittleEndian.Uint64(word[:]) == ring.Magic
 }
 
 // children looks for children with programs that are nobody's recording: they were replaced by a bare system call.
