@@ -8,6 +8,8 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // page is one page of text before and after.
@@ -68,7 +70,7 @@ func pagesOf(sorted []probe.Patch) []page {
 	}
 	// Side by side, so that runs of them are read and written without being copied, see joined.
 	size := pageSize * len(pages)
-	buf := make([]byte, 2*size)
+	buf := hugepage.Make[byte](2 * size)
 	for i := range pages {
 		pages[i].old = buf[i*pageSize : (i+1)*pageSize]
 		pages[i].new = buf[size+i*pageSize : size+(i+1)*pageSize]

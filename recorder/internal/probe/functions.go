@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/callreel/callreel/cfi"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // chunk is one contiguous range of code that symbols or FDEs give: a function or a part of one.
@@ -55,15 +57,17 @@ func (im *Image) findChunks() error {
 		im.findGoChunks()
 		return nil
 	}
+	var frames []frame
+	var wg sync.WaitGroup
+	wg.Go(func() { frames = im.findFrames() })
 	named, err := im.findSymbols()
+	if err == nil {
+		im.chunksOf(named)
+	}
+	wg.Wait()
 	if err != nil {
 		return err
 	}
-	var frames []frame
-	var wg sync.WaitGroup
-	wg.Go(func() { frames = im.findFrames(named.n) })
-	im.chunksOf(named)
-	wg.Wait()
 	im.addFrames(frames)
 	im.settleEnds()
 	for i := range im.chunks {
@@ -76,8 +80,7 @@ func (im *Image) findChunks() error {
 
 // chunksOf makes the chunks that symbols name.
 func (im *Image) chunksOf(named *symbols) {
-	im.chunks = make([]chunk, 0, named.n)
-	im.names = make([]string, 0, named.n)
+	im.chunks, im.names = hugepage.Make[chunk](named.n)[:0], hugepage.Make[string](named.n)[:0]
 	named.eachAddress(func(list []*symbol) {
 		c := chunk{start: list[0].addr, end: list[0].addr, names: names{uint32(len(im.names)), uint32(len(list))}}
 		c.cold = list[0].cold
@@ -112,13 +115,12 @@ type frame struct {
 	inner      bool // the stack frame isn't fresh at its start
 }
 
-// findFrames reads all FDEs of code, about so many, sorted by their start, and notes the tables of landing pads that they
-// name.
-func (im *Image) findFrames(about int) []frame {
+// findFrames reads all FDEs of code, sorted by their start, and notes the tables of landing pads that they name.
+func (im *Image) findFrames() []frame {
 	if im.cfi == nil {
 		return nil
 	}
-	frames := make([]frame, 0, about)
+	var frames []frame
 	im.cfi.VisitFDEs(func(f *cfi.FDE) bool {
 		if f.LSDA != 0 {
 			im.pads = append(im.pads, padTable{f.Start, f.LSDA})
@@ -132,7 +134,7 @@ func (im *Image) findFrames(about int) []frame {
 		if reg, off, ok := f.InitialCFA(); ok {
 			inner = !f.CIE.SignalFrame && (reg != dwarfRSP || off != 8)
 		}
-		frames = append(frames, frame{f.Start, f.End, inner})
+		frames = append(hugepage.Grow(frames, 1), frame{f.Start, f.End, inner})
 		return true
 	})
 	byStart := func(a, b frame) int { return cmp.Compare(a.start, b.start) }

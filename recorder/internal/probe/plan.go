@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // Plan decides for every function of the image how it can be probed. The functions come in the order of their
@@ -36,9 +38,9 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]Function, len(fns))
+	out := hugepage.Make[Function](len(fns))
 	each(len(fns), func() func(from, to int) {
-		p := &planner{im: im, fns: fns}
+		p := &planner{im: im, fns: fns, slab: newSlab(len(fns))}
 		return func(from, to int) {
 			for i := from; i < to; i++ {
 				out[i] = im.describe(&fns[i])

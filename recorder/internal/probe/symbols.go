@@ -2,10 +2,13 @@ package probe
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/callreel/callreel/object"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // symbol is a name of code.
@@ -21,23 +24,27 @@ type symbol struct {
 	waits   bool // it is one of cancellationPoints
 }
 
-// symbols is a list of them in blocks, since it is not known how long it will be.
+// symbols is a list of them in blocks, since it is not known how long it will be. Block i has 2^i times as many as the first.
 type symbols struct {
 	blocks [][]symbol
 	n      int
 }
 
-const symbolBlock = 4096
+const symbolBlock = 1 << 12
 
 func (l *symbols) add(s symbol) {
-	if l.n%symbolBlock == 0 {
-		l.blocks = append(l.blocks, make([]symbol, symbolBlock))
+	if l.n == symbolBlock<<len(l.blocks)-symbolBlock {
+		l.blocks = append(l.blocks, hugepage.Make[symbol](symbolBlock<<len(l.blocks)))
 	}
 	*l.at(l.n) = s
 	l.n++
 }
 
-func (l *symbols) at(i int) *symbol { return &l.blocks[i/symbolBlock][i%symbolBlock] }
+func (l *symbols) at(i int) *symbol {
+	i += symbolBlock
+	block := bits.Len(uint(i)/symbolBlock) - 1
+	return &l.blocks[block][i-symbolBlock<<block]
+}
 
 // findSymbols finds the symbols of functions.
 func (im *Image) findSymbols() (*symbols, error) {
@@ -63,20 +70,11 @@ func (im *Image) findSymbols() (*symbols, error) {
 
 // eachAddress calls visit for the symbols of each address, in the order of addresses. The best name comes first.
 func (l *symbols) eachAddress(visit func(list []*symbol)) {
-	type placed struct {
-		addr  uint64
-		index int
+	all := make([]placed, 0, l.n)
+	for i := range l.n {
+		all = append(all, placed{l.at(i).addr, i})
 	}
-	all := make([]placed, l.n)
-	for i := range all {
-		all[i] = placed{l.at(i).addr, i}
-	}
-	slices.SortFunc(all, func(a, b placed) int {
-		if a.addr != b.addr {
-			return cmp.Compare(a.addr, b.addr)
-		}
-		return cmp.Compare(a.index, b.index)
-	})
+	all = byPlace(all)
 	var list []*symbol
 	for from, to := 0, 0; from < len(all); from = to {
 		list = list[:0]
@@ -89,6 +87,42 @@ func (l *symbols) eachAddress(visit func(list []*symbol)) {
 			visit(list)
 		}
 	}
+}
+
+// placed is a symbol's address, and its index.
+type placed struct {
+	addr  uint64
+	index int
+}
+
+// byPlace sorts by address, keeping the order of those of one address. It uses the slice given, and may return another. It goes digit by
+// digit: a million take a fifth of the time of comparing them.
+func byPlace(all []placed) []placed {
+	const digit = 11
+	differ, first := uint64(0), uint64(0)
+	for i := range all {
+		if i == 0 {
+			first = all[i].addr
+		}
+		differ |= all[i].addr ^ first
+	}
+	other := make([]placed, len(all))
+	for shift := 0; shift < 64 && differ>>shift != 0; shift += digit {
+		var at [1<<digit + 1]int // where the next with that digit goes
+		for i := range all {
+			at[all[i].addr>>shift%(1<<digit)+1]++
+		}
+		for i := range 1 << digit {
+			at[i+1] += at[i]
+		}
+		for _, p := range all {
+			to := &at[p.addr>>shift%(1<<digit)]
+			other[*to] = p
+			*to++
+		}
+		all, other = other, all
+	}
+	return all
 }
 
 // sortNames sorts the symbols of one address, the best name first. Of those of one name, from several tables, the first is
