@@ -50,9 +50,6 @@ func (im *image) isIn(maps []process.Mapping) bool {
 	return !slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, maps, m.Start) })
 }
 
-// patches are all its patches, islands first.
-func (im *image) patches() []probe.Patch { return slices.Concat(im.islands, im.sites) }
-
 func (im *image) close() {
 	if !im.kept {
 		im.object.Close()

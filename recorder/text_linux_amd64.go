@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,49 +23,15 @@ type memory interface {
 	WriteAt(buf []byte, addr uint64) (int, error)
 }
 
-// byAddress returns the patches in the order of their addresses, the slice itself if they are. They are few runs in order, as
-// a rule: the islands and the sites of each arena.
-func byAddress(patches []probe.Patch) []probe.Patch {
-	const few = 16
-	var runs [][]probe.Patch
-	for from, i := 0, 1; i <= len(patches); i++ {
-		if i == len(patches) || patches[i].Addr < patches[i-1].Addr {
-			runs = append(runs, patches[from:i])
-			from = i
-		}
-	}
-	if len(runs) <= 1 {
-		return patches
-	}
-	if len(runs) > few {
-		sorted := slices.Clone(patches)
-		slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
-		return sorted
-	}
-	sorted := make([]probe.Patch, 0, len(patches))
-	for len(runs) > 0 {
-		least := 0
-		for i := range runs {
-			if runs[i][0].Addr < runs[least][0].Addr {
-				least = i
-			}
-		}
-		sorted = append(sorted, runs[least][0])
-		if runs[least] = runs[least][1:]; len(runs[least]) == 0 {
-			runs = slices.Delete(runs, least, least+1)
-		}
-	}
-	return sorted
-}
-
-// pagesOf makes the pages that patches in the order of their addresses lie on.
-func pagesOf(sorted []probe.Patch) []page {
+// pagesOf makes the pages that the patches of runs lie on.
+func pagesOf(runs [][]probe.Patch) []page {
 	var pages []page
-	for i := range sorted {
-		addr := sorted[i].Addr &^ (pageSize - 1)
-		if n := len(pages); n == 0 || pages[n-1].addr != addr {
-			pages = append(pages, page{addr: addr})
+	for next := pageByPage(runs); ; {
+		patches := next.page()
+		if patches == nil {
+			break
 		}
+		pages = append(pages, page{addr: patches[0].Addr &^ (pageSize - 1)})
 	}
 	// Side by side, so that runs of them are read and written without being copied, see joined.
 	size := pageSize * len(pages)
@@ -88,17 +53,20 @@ func crosses(p *probe.Patch) bool { return p.Addr%pageSize+uint64(len(p.New())) 
 // The layers are the pages to be written one after the other, so that at every moment, should the writing end there, all that is
 // written leads to, and relies on, what is written already: first islands, then most sites, then those of higher levels.
 // all are the pages as they are in the end.
-func prepareLayers(mem memory, patches []probe.Patch) (layers [][]page, all []page, err error) {
-	sorted := byAddress(patches)
-	all = pagesOf(sorted)
+func prepareLayers(mem memory, patches ...[]probe.Patch) (layers [][]page, all []page, err error) {
+	var runs [][]probe.Patch
+	for _, list := range patches {
+		runs = append(runs, inRuns(list)...)
+	}
+	all = pagesOf(runs)
 	if err := readPages(mem, all); err != nil {
 		return nil, nil, err
 	}
+	next := pageByPage(runs)
 	for i := range all {
-		pg := &all[i]
-		n := 0
-		for ; n < len(sorted) && sorted[n].Addr-pg.addr < pageSize; n++ {
-			p := &sorted[n]
+		pg, patches := &all[i], next.page()
+		for k := range patches {
+			p := &patches[k]
 			if crosses(p) {
 				return nil, nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
 			}
@@ -106,8 +74,7 @@ func prepareLayers(mem memory, patches []probe.Patch) (layers [][]page, all []pa
 				return nil, nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
 			}
 		}
-		layers = pg.layer(layers, sorted[:n])
-		sorted = sorted[n:]
+		layers = pg.layer(layers, patches)
 	}
 	return layers, all, nil
 }
@@ -260,7 +227,7 @@ func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pa
 		return m == nil || m.Perm&process.PermExec == 0
 	})
 	sorted = byAddress(sorted)
-	pages = pagesOf(sorted)
+	pages = pagesOf([][]probe.Patch{sorted})
 	if err := readPages(mem, pages); err != nil {
 		return nil, 0, err
 	}
