@@ -139,22 +139,29 @@ func (s *session) makeStubs(c *change) error {
 
 // prepareSites notes what is going to be written, and makes the pages of text for that.
 func (s *session) prepareSites(c *change) error {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
 	var noted error
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		s.findRestorers(maps)
 		for _, a := range c.fresh {
 			noted = errors.Join(noted, s.journal.add(&recovery{patches: a.code.Patches}))
 		}
 	})
-	err := s.prepareTextOnce(c)
+	err = s.prepareTextOnce(c)
 	wg.Wait()
 	if err := errors.Join(noted, err); err != nil {
 		return err
 	}
 	s.patched = true
-	wg.Go(func() { s.own(c.all) })
-	s.findRestorers(c.maps)
+	half := len(c.all) / 2
+	wg.Go(func() { s.own(c.all[:half]) })
+	s.own(c.all[half:])
 	wg.Wait()
+	s.findRestorers(c.maps) // in what has come meanwhile
 	return nil
 }
 

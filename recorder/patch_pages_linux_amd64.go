@@ -55,6 +55,14 @@ func pageByPage(runs [][]probe.Patch) *patchPages {
 	return &patchPages{runs: slices.Clone(runs)}
 }
 
+// skip goes on to the page at addr.
+func (n *patchPages) skip(addr uint64) {
+	for i, run := range n.runs {
+		k, _ := slices.BinarySearchFunc(run, addr, func(p probe.Patch, a uint64) int { return cmp.Compare(p.Addr, a) })
+		n.runs[i] = run[k:]
+	}
+}
+
 // page returns the patches that begin on the next page, in the order of their addresses, nil when there is none any more. They are
 // to be used before the next call.
 func (n *patchPages) page() []probe.Patch {

@@ -2,8 +2,11 @@ package recorder
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
@@ -59,24 +62,55 @@ func prepareLayers(mem memory, patches ...[]probe.Patch) (layers [][]page, all [
 		runs = append(runs, inRuns(list)...)
 	}
 	all = pagesOf(runs)
-	if err := readPages(mem, all); err != nil {
+	cores := max(1, min(runtime.GOMAXPROCS(0), len(all)/leastPages))
+	parts, errs := make([][][]page, cores), make([]error, cores)
+	var wg sync.WaitGroup
+	for i := range cores {
+		pages := all[i*len(all)/cores : (i+1)*len(all)/cores]
+		wg.Go(func() { parts[i], errs[i] = layersOf(mem, pages, runs) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
+	for _, part := range parts {
+		for level, pages := range part {
+			if level == len(layers) {
+				layers = append(layers, nil)
+			}
+			layers[level] = append(layers[level], pages...)
+		}
+	}
+	return layers, all, nil
+}
+
+// leastPages is for how many pages it is worth while to use another core.
+const leastPages = 512
+
+// layersOf is prepareLayers for some of all pages that runs are on, in their order.
+func layersOf(mem memory, pages []page, runs [][]probe.Patch) (layers [][]page, err error) {
+	if len(pages) == 0 {
+		return nil, nil
+	}
+	if err := readPages(mem, pages); err != nil {
+		return nil, err
+	}
 	next := pageByPage(runs)
-	for i := range all {
-		pg, patches := &all[i], next.page()
+	next.skip(pages[0].addr)
+	for i := range pages {
+		pg, patches := &pages[i], next.page()
 		for k := range patches {
 			p := &patches[k]
 			if crosses(p) {
-				return nil, nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
+				return nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
 			}
 			if at := pg.old[p.Addr-pg.addr:][:len(p.Old())]; !bytes.Equal(at, p.Old()) {
-				return nil, nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
+				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
 			}
 		}
 		layers = pg.layer(layers, patches)
 	}
-	return layers, all, nil
+	return layers, nil
 }
 
 // layer applies the patches to the page, level by level, and adds what it is then to the layers.

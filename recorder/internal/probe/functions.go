@@ -2,6 +2,7 @@ package probe
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,6 @@ type chunk struct {
 	names      names  // none for a range that only CFI knows
 	owner      int32  // index of the chunk that is the function's entry part; itself until joined
 
-	labels   bool // data holds an address inside it
 	guard    Guard
 	cold     bool // its name says that it is a part
 	thunk    bool // its name says that it is one, see thunkAt
@@ -80,12 +80,35 @@ func (im *Image) findChunks() error {
 
 // chunksOf makes the chunks that symbols name.
 func (im *Image) chunksOf(named *symbols) {
-	im.chunks, im.names = hugepage.Make[chunk](named.n)[:0], hugepage.Make[string](named.n)[:0]
-	named.eachAddress(func(list []*symbol) {
-		c := chunk{start: list[0].addr, end: list[0].addr, names: names{uint32(len(im.names)), uint32(len(list))}}
+	all := named.inPlace()
+	chunks := hugepage.Make[chunk](len(all))
+	im.names = hugepage.Make[string](len(all))
+	n := max(1, min(runtime.GOMAXPROCS(0), len(all)/leastPart))
+	parts := make([][]chunk, n)
+	var wg sync.WaitGroup
+	for i, to := 0, 0; i < n; i++ {
+		from := to
+		to = max(from, (i+1)*len(all)/n)
+		for to > 0 && to < len(all) && all[to].addr == all[to-1].addr {
+			to++
+		}
+		wg.Go(func() { parts[i] = im.chunksOfPart(chunks[from:from:to], named, all[from:to], uint32(from)) })
+	}
+	wg.Wait()
+	im.chunks = chunks[:0]
+	for _, part := range parts {
+		im.chunks = append(im.chunks, part...)
+	}
+}
+
+// chunksOfPart appends the chunks that some of the symbols name. Their names are put into those of the image, from first on.
+func (im *Image) chunksOfPart(chunks []chunk, named *symbols, all []placed, first uint32) []chunk {
+	named.eachAddress(all, func(list []*symbol) {
+		c := chunk{start: list[0].addr, end: list[0].addr, names: names{first, uint32(len(list))}}
 		c.cold = list[0].cold
 		for _, s := range list {
-			im.names = append(im.names, s.name)
+			im.names[first] = s.name
+			first++
 			c.end = max(c.end, s.addr+s.size)
 			c.thunk = c.thunk || s.thunk
 			c.waits = c.waits || s.waits
@@ -93,8 +116,9 @@ func (im *Image) chunksOf(named *symbols) {
 				c.guard = s.guard
 			}
 		}
-		im.chunks = append(im.chunks, c)
+		chunks = append(chunks, c)
 	})
+	return chunks
 }
 
 // coldBase returns the name of the function whose cold part gcc and clang call so: name.cold, or name.cold.1.

@@ -38,6 +38,7 @@ type planning struct {
 	tables     []lists  // of each batch of functions: the jump tables that each refers to, sorted
 	pads       []padTable
 	data       []uint64 // addresses of code that symbols say are data
+	labelled   bitset   // indexes of chunks inside which data holds an address
 	understood []bool   // by owner: the functions that could be planned at once
 	again      bool     // functions that had no room are looked at once more: windows may have targets inside
 	islands    bool     // and may be as short as a jump to an island
@@ -115,8 +116,9 @@ func (im *Image) findTexts() error {
 		if err != nil {
 			return err
 		}
+		sets := newBitsets(size)
 		im.texts = append(im.texts, text{start: addr, end: addr + size, data: data,
-			starts: newBitset(size), targets: newBitset(size), taken: newBitset(size), claimed: newBitset(size)})
+			starts: sets[0], targets: sets[1], taken: sets[2], claimed: sets[3]})
 		return nil
 	}
 	for i := range im.Object.Sections() {

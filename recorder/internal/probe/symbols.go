@@ -68,13 +68,17 @@ func (im *Image) findSymbols() (*symbols, error) {
 	return found, err
 }
 
-// eachAddress calls visit for the symbols of each address, in the order of addresses. The best name comes first.
-func (l *symbols) eachAddress(visit func(list []*symbol)) {
-	all := make([]placed, 0, l.n)
+// inPlace is where the symbols are, in the order of their addresses.
+func (l *symbols) inPlace() []placed {
+	all := hugepage.Make[placed](l.n)[:0]
 	for i := range l.n {
 		all = append(all, placed{l.at(i).addr, i})
 	}
-	all = byPlace(all)
+	return byPlace(all)
+}
+
+// eachAddress calls visit for the symbols of each address, which come in the order of addresses. The best name comes first.
+func (l *symbols) eachAddress(all []placed, visit func(list []*symbol)) {
 	var list []*symbol
 	for from, to := 0, 0; from < len(all); from = to {
 		list = list[:0]
@@ -106,7 +110,7 @@ func byPlace(all []placed) []placed {
 		}
 		differ |= all[i].addr ^ first
 	}
-	other := make([]placed, len(all))
+	other := hugepage.Make[placed](len(all))
 	for shift := 0; shift < 64 && differ>>shift != 0; shift += digit {
 		var at [1<<digit + 1]int // where the next with that digit goes
 		for i := range all {
