@@ -73,9 +73,21 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 			f.more.guardSite = p.guard(i)
 		}
 	}
-	byAddr := func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) }
-	if !slices.IsSortedFunc(out, byAddr) {
-		slices.SortFunc(out, byAddr)
+	return inOrder(out), ctx.Err()
+}
+
+// inOrder returns the functions in the order of their addresses.
+func inOrder(fns []Function) []Function {
+	if slices.IsSortedFunc(fns, func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) }) {
+		return fns
 	}
-	return out, ctx.Err()
+	all := make([]placed, len(fns))
+	for i := range fns {
+		all[i] = placed{fns[i].Addr, i}
+	}
+	ordered := hugepage.Make[Function](len(fns))
+	for i, p := range byPlace(all) {
+		ordered[i] = fns[p.index]
+	}
+	return ordered
 }

@@ -93,7 +93,7 @@ func (l *symbols) eachAddress(all []placed, visit func(list []*symbol)) {
 	}
 }
 
-// placed is a symbol's address, and its index.
+// placed is the address of a symbol, or of a function, and its index.
 type placed struct {
 	addr  uint64
 	index int

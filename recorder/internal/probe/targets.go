@@ -19,6 +19,10 @@ func (im *Image) markData() error {
 	if err := im.markRelocated(); err != nil || im.Object.Type != object.Executable {
 		return err
 	}
+	if len(im.texts) == 0 {
+		return nil
+	}
+	least, most := im.texts[0].start, im.texts[len(im.texts)-1].end
 	for _, s := range im.loads {
 		data, err := im.Object.ReadAddr(s.Start, s.End-s.Start)
 		if err != nil {
@@ -28,7 +32,9 @@ func (im *Image) markData() error {
 		each(len(data)/8, func() func(from, to int) {
 			return func(from, to int) {
 				for i := from; i < to; i++ {
-					im.markTaken(binary.LittleEndian.Uint64(data[8*i:]))
+					if word := binary.LittleEndian.Uint64(data[8*i:]); word-least < most-least {
+						im.markTaken(word)
+					}
 				}
 			}
 		})
