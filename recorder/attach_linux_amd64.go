@@ -315,7 +315,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		return err
 	}
 	for _, layer := range c.layers {
-		if err := writePages(s.p, without(sameMemory(layer, c.maps, maps), maps, other), newSide); err != nil {
+		if err := writeLayer(s.p, without(sameMemory(layer, c.maps, maps), maps, other)); err != nil {
 			return err
 		}
 	}

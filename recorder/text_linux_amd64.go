@@ -36,7 +36,7 @@ func pagesOf(runs [][]probe.Patch) []page {
 		}
 		pages = append(pages, page{addr: patches[0].Addr &^ (pageSize - 1)})
 	}
-	// Side by side, so that runs of them are read and written without being copied, see joined.
+	// Side by side, so that many are read and written by one call, see stretches.
 	size := pageSize * len(pages)
 	buf := hugepage.Make[byte](2 * size)
 	for i := range pages {
@@ -139,14 +139,16 @@ func (pg *page) layer(layers [][]page, patches []probe.Patch) [][]page {
 	return layers
 }
 
-// runs calls f with each run of pages that follow one another.
-func runs(pages []page, f func(run []page) error) error {
+// stretches calls move with one side of the pages, with all at once that follow one another, both there and in our memory.
+func stretches(pages []page, side func(*page) []byte, move func(buf []byte, addr uint64) (int, error)) error {
 	for len(pages) > 0 {
+		all := side(&pages[0])
+		all = all[:cap(all)]
 		n := 1
-		for n < len(pages) && pages[n].addr == pages[n-1].addr+pageSize {
+		for n < len(pages) && pages[n].addr == pages[n-1].addr+pageSize && len(all) > n*pageSize && &all[n*pageSize] == &side(&pages[n])[0] {
 			n++
 		}
-		if err := f(pages[:n]); err != nil {
+		if _, err := move(all[:n*pageSize], pages[0].addr); err != nil {
 			return err
 		}
 		pages = pages[n:]
@@ -154,54 +156,23 @@ func runs(pages []page, f func(run []page) error) error {
 	return nil
 }
 
-// joined returns one side of a run of pages, if its bytes are side by side in memory, else nil.
-func joined(run []page, side func(*page) []byte) []byte {
-	all := side(&run[0])
-	if cap(all) < len(run)*pageSize {
-		return nil
-	}
-	all = all[:len(run)*pageSize]
-	for i := range run {
-		if &all[i*pageSize] != &side(&run[i])[0] {
-			return nil
-		}
-	}
-	return all
-}
+func readPages(mem memory, pages []page) error { return stretches(pages, oldSide, mem.ReadAt) }
 
-func readPages(mem memory, pages []page) error {
-	var buf []byte
-	return runs(pages, func(run []page) error {
-		if all := joined(run, oldSide); all != nil {
-			_, err := mem.ReadAt(all, run[0].addr)
-			return err
-		}
-		buf = slices.Grow(buf[:0], len(run)*pageSize)[:len(run)*pageSize]
-		if _, err := mem.ReadAt(buf, run[0].addr); err != nil {
-			return err
-		}
-		for i := range run {
-			copy(run[i].old, buf[i*pageSize:])
-		}
-		return nil
-	})
-}
-
-// writePages writes one side of the pages. Runs go in one call: the kernel copies them page by page.
+// writePages writes one side of the pages. The kernel copies them page by page.
 func writePages(mem memory, pages []page, side func(*page) []byte) error {
-	var buf []byte
-	return runs(pages, func(run []page) error {
-		all := joined(run, side)
-		if all == nil {
-			buf = buf[:0]
-			for i := range run {
-				buf = append(buf, side(&run[i])...)
-			}
-			all = buf
-		}
-		_, err := mem.WriteAt(all, run[0].addr)
-		return err
-	})
+	return stretches(pages, side, mem.WriteAt)
+}
+
+// writeLayer writes the new side of many pages, on all cores: the process stands meanwhile. None depends on another.
+func writeLayer(mem memory, pages []page) error {
+	cores := max(1, min(runtime.GOMAXPROCS(0), len(pages)/leastPages))
+	errs := make([]error, cores)
+	var wg sync.WaitGroup
+	for i := range cores {
+		wg.Go(func() { errs[i] = writePages(mem, pages[i*len(pages)/cores:(i+1)*len(pages)/cores], newSide) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func oldSide(p *page) []byte { return p.old }
@@ -219,8 +190,12 @@ func changed(mem memory, pages []page, maps []process.Mapping, loose func(addr u
 	var again []page
 	for _, p := range pages {
 		if loose(p.addr) {
-			again = append(again, page{addr: p.addr, old: make([]byte, pageSize), new: p.old})
+			again = append(again, page{addr: p.addr, new: p.old})
 		}
+	}
+	buf := make([]byte, len(again)*pageSize)
+	for i := range again {
+		again[i].old = buf[i*pageSize:][:pageSize]
 	}
 	if err := readPages(mem, again); err != nil {
 		return nil, err

@@ -132,6 +132,10 @@ func byPlace(all []placed) []placed {
 // sortNames sorts the symbols of one address, the best name first. Of those of one name, from several tables, the first is
 // kept and told what the others know better.
 func sortNames(list []*symbol) []*symbol {
+	if len(list) == 2 && list[0].name == list[1].name { // in both tables, as most
+		list[0].also(list[1])
+		return list[:1]
+	}
 	slices.SortStableFunc(list, func(a, b *symbol) int { return cmp.Compare(a.name, b.name) })
 	once := list[:1]
 	for _, s := range list[1:] {
@@ -140,11 +144,16 @@ func sortNames(list []*symbol) []*symbol {
 			once = append(once, s)
 			continue
 		}
-		first.dynamic = first.dynamic || s.dynamic
-		first.size = cmp.Or(first.size, s.size)
+		first.also(s)
 	}
 	slices.SortFunc(once, betterName)
 	return once
+}
+
+// also tells a symbol what another table knows better.
+func (s *symbol) also(other *symbol) {
+	s.dynamic = s.dynamic || other.dynamic
+	s.size = cmp.Or(s.size, other.size)
 }
 
 // betterName orders the names of one address: those that other images link to first, then global ones, then those with
