@@ -34,7 +34,6 @@ func (c *coder) emitStubs(code *Code, given int) error {
 	}
 	code.Patches, code.Slots = hugepage.Make[Patch](patches), hugepage.Make[Slot](slots)
 	patches, slots = 0, 0
-	var wg sync.WaitGroup
 	for i, p := range parts {
 		own := &Code{Base: code.Base, fns: code.fns, stubs: code.stubs}
 		own.Patches = code.Patches[patches : patches : patches+p.most.patches]
@@ -51,12 +50,12 @@ func (c *coder) emitStubs(code *Code, given int) error {
 		if c.frames != nil {
 			p.frames.rows = hugepage.Make[unwindRow](int(p.most.rows))[:0]
 		}
-		if i < len(parts)-1 {
-			wg.Go(p.emit)
-		} else {
-			p.emit()
-		}
 	}
+	var wg sync.WaitGroup
+	for _, p := range parts[1:] {
+		wg.Go(p.emit)
+	}
+	parts[0].emit()
 	wg.Wait()
 	return c.join(code, parts)
 }
