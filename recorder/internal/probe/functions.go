@@ -116,6 +116,7 @@ func (im *Image) chunksOfPart(chunks []chunk, named *symbols, all []placed, firs
 				c.guard = s.guard
 			}
 		}
+		im.markTarget(c.start)
 		chunks = append(chunks, c)
 	})
 	return chunks

@@ -57,12 +57,13 @@ func (im *Image) findSymbols() (*symbols, error) {
 			im.data = append(im.data, s.Addr)
 			return true
 		}
-		im.markTarget(s.Addr) // a label without a type may be an entry, too
-		if s.IsFunc() && s.Name != "" && !im.isLinkage(s.Addr) {
+		if s.IsFunc() && s.Name != "" && !im.isLinkage(s.Addr) { // which is marked in its order, see chunksOfPart
 			_, cold := coldBase(s.Name)
 			found.add(symbol{name: s.Name, addr: s.Addr, size: s.Size, local: s.Binding == object.Local, dynamic: s.Dynamic,
 				guard: guardOf(s.Name), cold: cold, thunk: isThunkName(s.Name), waits: slices.Contains(cancellationPoints, s.Name)})
+			return true
 		}
+		im.markTarget(s.Addr) // a label without a type may be an entry, too
 		return true
 	})
 	return found, err
