@@ -21,8 +21,9 @@ type planner struct {
 	insts []inst // all parts, in the order of partsOf
 	spans []span
 	sites []Site
-	slab  slab   // what the sites of all functions are kept in
-	jumps []jump // the function's direct jumps, sorted by their target once they are asked for
+	pad   amd64.Inst // of padding, the one at work
+	slab  slab       // what the sites of all functions are kept in
+	jumps []jump     // the function's direct jumps, sorted by their target once they are asked for
 
 	offsets []uint64 // addresses of the jump tables that the function's code refers to, sorted
 
