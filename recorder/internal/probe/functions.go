@@ -145,7 +145,7 @@ func (im *Image) findFrames() []frame {
 	if im.cfi == nil {
 		return nil
 	}
-	var frames []frame
+	frames := hugepage.Make[frame](im.fdes)[:0]
 	im.cfi.VisitFDEs(func(f *cfi.FDE) bool {
 		if f.LSDA != 0 {
 			im.pads = append(im.pads, padTable{f.Start, f.LSDA})

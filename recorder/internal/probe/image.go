@@ -27,6 +27,7 @@ type Image struct {
 // of them hold no pointers, which the garbage collector would have to follow.
 type planning struct {
 	cfi     *cfi.Table     // nil when the image has none
+	fdes    int            // that it has at most, if they are as compilers make them
 	linkage []object.Range // PLT sections and crt code; merged
 	loads   []object.Range // what the file has of loaded segments; merged
 
@@ -91,6 +92,8 @@ func (im *Image) openCFI() error {
 	if err != nil || len(data) == 0 {
 		return err
 	}
+	const smallest = 24
+	im.fdes = len(data) / smallest
 	hdr, hdrAddr, _ := o.EHFrameHdr() // to find FDEs by, if it is there and whole
 	im.cfi, err = cfi.OpenEHFrame(cfi.Section{Data: hdr, Addr: hdrAddr}, cfi.Section{Data: data, Addr: addr},
 		cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
