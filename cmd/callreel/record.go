@@ -114,7 +114,7 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
-		Tool:   "callreel " + version,
+		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: status.recording,
 	})
 	status.clear()
