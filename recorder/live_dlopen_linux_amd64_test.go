@@ -35,6 +35,7 @@ func allRecorded(t *testing.T, file string) int64 {
 // A library that is loaded while recording is recorded; unloaded it is
 // forgotten, and recorded again when it comes back.
 func TestALibraryThatIsLoadedLaterIsRecorded(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	for _, mode := range []string{"--eager", "--lazy"} {
 		t.Run(mode, func(t *testing.T) {
@@ -108,6 +109,7 @@ print("python rounds=%d ok" % n, flush=True)
 
 // Libraries are loaded and unloaded by the hundred, under load.
 func TestLibrariesComeAndGoWhileRecorded(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	for _, target := range []string{"swap", "churn"} {
 		for _, mode := range []string{"--eager", "--lazy"} {
@@ -132,6 +134,7 @@ func TestLibrariesComeAndGoWhileRecorded(t *testing.T) {
 
 // And their recorder may be killed at any instant.
 func TestRecordersOfChangingLibrariesAreKilled(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := loading(t, "churn")

@@ -15,6 +15,7 @@ import (
 // ends are told from those of calls that return. It is so with the run-time
 // library's own functions recorded and without, and whenever probes are made.
 func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.GXX)
 	left := map[string]int64{ // calls that did not return, for each time
 		"left_by_throw": 3, "thrown_through": 1, "caught_in": 0, "rethrown_from": 1,
@@ -126,6 +127,7 @@ func TestTheTerminateHandlerIsCalledAsWithoutARecorder(t *testing.T) {
 // Recorders come, go and are killed while eight threads throw all the time, through functions that are recorded and by such.
 // CALLREEL_CYCLES says how often.
 func TestRecordersDetachWhileExceptionsAreThrown(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.GXX)
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := realtest.Start(t, realtest.Build(t, "cxx"), "8")
@@ -146,6 +148,7 @@ func TestRecordersDetachWhileExceptionsAreThrown(t *testing.T) {
 
 // And while threads are cancelled.
 func TestRecordersDetachWhileThreadsAreCancelled(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.GXX)
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := realtest.Start(t, realtest.Build(t, "cancel"))
@@ -161,6 +164,7 @@ func TestRecordersDetachWhileThreadsAreCancelled(t *testing.T) {
 // Unwinders start from wherever a signal has come, in stubs as elsewhere: exceptions that handlers throw are caught where they are
 // without a recorder, handlers see whole stacks, and whoever is cancelled destroys what its frames hold.
 func TestUnwindersStartFromStubs(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.GXX)
 	target := realtest.Build(t, "faults", "-fnon-call-exceptions")
 	for _, mode := range []string{"--eager", "--lazy"} {

@@ -38,6 +38,7 @@ var goCounted = []string{"-f", "main.leaf", "-f", "main.deep", "-f", "main.throw
 // Calls recorded and calls dropped are the calls made, though stacks grow, panics are recovered from, goroutines are preempted and go
 // from thread to thread; each goroutine's calls are its own.
 func TestGoCallsAreCountedExactly(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	for _, c := range []struct {
 		name  string
@@ -147,6 +148,7 @@ func wantEndsOfGoCalls(t *testing.T, file string, rep report, made realtest.Coun
 
 // A Go program under load is recorded and let go many times, and nothing breaks.
 func TestGoProgramLivesThroughRecordings(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	cycles := 10
 	if testing.Short() {

@@ -21,6 +21,7 @@ const kills = 20
 // Whenever callreel is killed, the target goes on and is right, the reel can be
 // read, and detach removes what was left.
 func TestATargetOutlivesItsRecorder(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	t.Run("threads", func(t *testing.T) {
 		p := realtest.Start(t, realtest.Build(t, "threads"), "churn", "3")

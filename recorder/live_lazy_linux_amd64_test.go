@@ -112,6 +112,7 @@ func TestFirstCallsOutliveTheRecorder(t *testing.T) {
 
 // Recorders come and go while first calls are made all the time.
 func TestLazyRecordersOfATargetUnderLoad(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	t.Run("abi", func(t *testing.T) {
 		p := realtest.Start(t, realtest.Build(t, "abi"))

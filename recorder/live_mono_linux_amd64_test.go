@@ -33,6 +33,7 @@ static class HelloWorld
 // Mono makes a method's code when it is called for the first time: its trampoline compiles, and patches the call. How often
 // that happens is what gdb counts, however often a method is called; which methods are compiled is what Mono tells.
 func TestMonosTrampolinesAreCountedAsByGDB(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.Mono, realtest.MonoC, realtest.GDB)
 	dir := t.TempDir()
 	source, exe := filepath.Join(dir, "HelloWorld.cs"), filepath.Join(dir, "HelloWorld.exe")

@@ -27,6 +27,7 @@ func lookFor(t testing.TB, name string) string {
 // Programs that nothing here was made for, at work while everything in them is
 // recorded for a second and then attached to and detached from some times.
 func TestOtherProgramsAreUnharmed(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	for _, c := range []struct {
 		name, program string

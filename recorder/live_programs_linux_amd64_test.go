@@ -14,6 +14,7 @@ import (
 const times = 50
 
 func TestThreadsAreAttachedToAndDetachedFromFiftyTimes(t *testing.T) {
+	t.Parallel()
 	needLive(t)
 	for _, mode := range []string{"steady", "churn"} {
 		t.Run(mode, func(t *testing.T) {
@@ -29,6 +30,7 @@ func TestThreadsAreAttachedToAndDetachedFromFiftyTimes(t *testing.T) {
 }
 
 func TestPythonIsAttachedToAndDetachedFromFiftyTimes(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.Python3)
 	p := realtest.Python(t, realtest.PythonWork)
 	if calls := cycles(t, times, p.Pid(), "python3*"); calls == 0 {
@@ -40,6 +42,7 @@ func TestPythonIsAttachedToAndDetachedFromFiftyTimes(t *testing.T) {
 }
 
 func TestRedisIsAttachedToAndDetachedFromFiftyTimes(t *testing.T) {
+	t.Parallel()
 	needLive(t, realtest.RedisTools)
 	s := realtest.Redis(t)
 	load := underLoad(t, func(ctx context.Context) (int64, error) { return s.Load(ctx, 1) })
