@@ -27,6 +27,8 @@ type builder struct {
 	count func(events int)
 	ids   *segmentIDs
 	opt   Options
+	// growing: more may be appended to the reel.
+	growing bool
 	// before is what a growing reel was; what of it may be kept is in old.
 	before *snapshot
 
@@ -134,11 +136,16 @@ func (b *builder) lane(id uint32, th *reel.Thread, old *lane) *laneBuilder {
 	if lb.chunks == nil {
 		lb.chunks = []reel.Chunk{}
 	}
-	l.weight = 0
-	for i := range chunks {
-		l.weight += uint64(min(chunks[i].Events, chunks[i].Bytes))
-	}
+	l.weight = eventsOf(chunks)
 	return lb
+}
+
+// eventsOf is how many events chunks say that they hold, if that can be.
+func eventsOf(chunks []reel.Chunk) (n uint64) {
+	for i := range chunks {
+		n += uint64(min(chunks[i].Events, chunks[i].Bytes))
+	}
+	return n
 }
 
 // chunkReader decodes chunks, perhaps ahead.

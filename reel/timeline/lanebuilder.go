@@ -56,7 +56,7 @@ func (lb *laneBuilder) build(ctx context.Context, ahead bool) error {
 	err := r.each(ctx, next, ahead, func(i int, d decodedChunk) error {
 		i += first
 		if lb.seg.chunks == 0 {
-			lb.last = len(ends) == 1 && !lb.b.s.f.Closed()
+			lb.last = len(ends) == 1 && lb.b.growing
 			if lb.last {
 				lb.l.resume = &resumePoint{lb.p.pairer.State(nil), lb.calls + lb.p.pairer.Calls, len(lb.l.gaps), next, lb.taken}
 			}
@@ -239,8 +239,7 @@ func (lb *laneBuilder) finish() {
 		end = lb.p.ordinal
 	}
 	l.open = false
-	growing := !lb.b.s.f.Closed()
-	lb.last = growing
+	lb.last = lb.b.growing
 	st := lb.p.pairer.State(nil)
 	for stack := range st.Stacks {
 		inside := uint64(0)
@@ -273,7 +272,7 @@ func (lb *laneBuilder) finish() {
 		last = max(last, c.rel(end))
 	}
 	l.End = c.toNS(last)
-	if !growing {
+	if !lb.b.growing {
 		l.resume = nil
 	}
 }

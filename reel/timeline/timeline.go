@@ -41,10 +41,11 @@ type snapshot struct {
 // Open opens the timeline of a reel, by the index in it or by making one in
 // memory. The File must stay open as long as the Timeline is used.
 func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
-	if opt.segment == 0 {
-		opt.segment, opt.small = segmentEvents, smallSegment
+	t := newTimeline(opt)
+	if s, err := t.stored(f); err == nil && s != nil {
+		t.live.Store(s)
+		return t, nil
 	}
-	t := &Timeline{opt: opt, cache: newCache(opt.Cache)}
 	s, err := t.index(ctx, f, nil)
 	if err != nil {
 		return nil, err
@@ -53,10 +54,24 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	return t, nil
 }
 
+func newTimeline(opt Options) *Timeline {
+	if opt.segment == 0 {
+		opt.segment, opt.small = segmentEvents, smallSegment
+	}
+	return &Timeline{opt: opt, cache: newCache(opt.Cache)}
+}
+
+func (t *Timeline) newSnapshot(f *reel.File) *snapshot {
+	return &snapshot{
+		generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache,
+		workers: new(sync.Pool), summarizers: new(sync.Pool),
+	}
+}
+
 // index indexes what of a reel is not in old.
 func (t *Timeline) index(ctx context.Context, f *reel.File, old *snapshot) (*snapshot, error) {
-	s := &snapshot{generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache, workers: new(sync.Pool), summarizers: new(sync.Pool)}
-	b := &builder{s: s, old: old, before: old, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	s := t.newSnapshot(f)
+	b := &builder{s: s, old: old, before: old, growing: !f.Closed(), drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
 	return s, b.build(ctx)
 }
 
@@ -64,6 +79,12 @@ func (t *Timeline) index(ctx context.Context, f *reel.File, old *snapshot) (*sna
 func (b *builder) build(ctx context.Context) error {
 	s, f := b.s, b.s.f
 	s.end = s.clock.rel(f.LastTick())
+	if s.clock.untimed {
+		s.end = 0
+		for _, th := range f.Threads() {
+			s.end = max(s.end, eventsOf(f.Chunks(th.Key)))
+		}
+	}
 	before := uint64(0)
 	if b.old != nil {
 		s.workers, s.summarizers = b.old.workers, b.old.summarizers
@@ -72,9 +93,6 @@ func (b *builder) build(ctx context.Context) error {
 		before = b.old.f.Events()
 	} else {
 		s.done = newColumns(s.end)
-	}
-	if s.clock.untimed {
-		s.end = 0
 	}
 	if f.Header().Goroutines {
 		before = 0
