@@ -192,37 +192,44 @@ func (t *callTree) pruned(limit int) []treeNode {
 		parent := t.nodes[i+1].parent
 		children[parent] = append(children[parent], int32(i+1))
 	}
-	var out []treeNode
-	type visit struct{ node, parent int32 }
-	todo := []visit{{0, -1}}
-	for len(todo) > 0 {
+	out := []treeNode{}
+	for todo := t.below(nil, children[0], -1, smallest); len(todo) > 0; {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		at := v.parent
+		out = append(out, v.treeNode)
 		if v.node != 0 {
-			n := t.nodes[v.node]
-			n.parent = v.parent
-			at = int32(len(out))
-			out = append(out, n)
-		}
-		list := children[v.node]
-		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(t.nodes[a].total, t.nodes[b].total) })
-		others := treeNode{parent: at}
-		for _, c := range list { // the last of the list is taken up first
-			n := &t.nodes[c]
-			if n.function == 0 || n.total < smallest {
-				others.calls += n.calls
-				others.total += n.total
-				others.self += n.total
-				continue
-			}
-			todo = append(todo, visit{c, at})
-		}
-		if others.calls > 0 || others.total > 0 {
-			out = append(out, others)
+			todo = t.below(todo, children[v.node], int32(len(out)-1), smallest)
 		}
 	}
 	return out
+}
+
+// treeVisit is a node that is still to be listed.
+type treeVisit struct {
+	treeNode
+	node int32 // 0 for those that are merged
+}
+
+// below adds what a node calls to what is to be listed; the longest comes last, for the last is taken up first.
+func (t *callTree) below(todo []treeVisit, children []int32, parent int32, smallest uint64) []treeVisit {
+	start := len(todo)
+	others := treeNode{parent: parent}
+	for _, c := range children {
+		n := t.nodes[c]
+		if n.function == 0 || n.total < smallest {
+			others.calls += n.calls
+			others.total += n.total
+			others.self += n.total
+			continue
+		}
+		n.parent = parent
+		todo = append(todo, treeVisit{n, c})
+	}
+	if others.calls > 0 || others.total > 0 {
+		todo = append(todo, treeVisit{others, 0})
+	}
+	slices.SortStableFunc(todo[start:], func(a, b treeVisit) int { return cmp.Compare(a.total, b.total) })
+	return todo
 }
 
 func treeJSON(f *reel.File, nodes []treeNode) []treeNodeJSON {
