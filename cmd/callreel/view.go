@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -55,7 +54,9 @@ To look at a reel on another machine, forward the port to the same port here: ss
 			if _, err := fmt.Fprintln(c.OutOrStdout(), server.URL()); err != nil {
 				return errors.Join(err, server.Close())
 			}
-			return errors.Join(f.show(ctx, status, server), server.Close())
+			forget := f.browse(status, server)
+			defer forget()
+			return errors.Join(server.Serve(ctx), server.Close())
 		},
 	}
 	fl := c.Flags()
@@ -89,14 +90,14 @@ func (f *pageFlags) warn(status *status, server *viewer.Server) {
 	}
 }
 
-// show serves the page until ctx ends, and opens the browser.
-func (f *pageFlags) show(ctx context.Context, status *status, server *viewer.Server) error {
-	if !f.noOpen {
-		forget, err := openBrowser(server.URL())
-		defer forget()
-		if err != nil {
-			status.notice("the browser was not opened (%v); open the address there", err)
-		}
+// browse opens the browser; forget is to be called at the end.
+func (f *pageFlags) browse(status *status, server *viewer.Server) (forget func()) {
+	if f.noOpen {
+		return func() {}
 	}
-	return server.Serve(ctx)
+	forget, err := openBrowser(server.URL())
+	if err != nil {
+		status.notice("the browser was not opened: %v", err)
+	}
+	return forget
 }
