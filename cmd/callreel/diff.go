@@ -48,7 +48,7 @@ Behind it stand the mean time of its own a call, the median, the 99th percentile
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.sort, "sort", "slower", "the order, by what has grown most of this `KEY`: slower, total, self, p50, p99 or max")
+	fl.StringVar(&f.sort, "sort", "slower", "the order, by growth of this `KEY`: slower, total, self, p50, p99 or max")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write JSON")

@@ -23,9 +23,10 @@ func newView() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "view FILE [FILE2]",
 		Short: "Show a reel in the browser: timeline, search, flame graph, functions",
-		Long: `View serves a page that shows the reel, prints its address on stdout, and opens it in the browser. The page asks for just
-what the screen can show, so that a reel may be of any size. It is served until Ctrl-C, to whoever knows the address, of
-this machine only. With two reels the page says what became slower from the first to the second, as callreel diff does.
+		Long: `View serves a page that shows the reel, prints its address on stdout, and opens it in the browser. The page asks for
+just what the screen can show, so that a reel may be of any size. It is served until Ctrl-C, on this machine only, to
+whoever knows the address. With two reels the page says what became slower from the first to the second, too, as
+callreel diff does.
 
 A reel that is still being written is followed to its end.
 
