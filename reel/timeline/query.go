@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -174,57 +173,35 @@ func compare(a, b uint64) int {
 	return 0
 }
 
-func (t *Timeline) Replay(ctx context.Context, lanes []uint32, from, to uint64, v Visitor) error {
+// Replay gives the calls of a lane that overlap a range, with their true times
+// in ticks (see reel.Call), inner ones before those that made them, until it
+// returns false. The Call is valid during the call only.
+func (t *Timeline) Replay(ctx context.Context, lane uint32, from, to uint64, yield func(*reel.Call) bool) error {
 	s := t.live.Load()
-	if lanes == nil {
-		for i := range s.lanes {
-			lanes = append(lanes, uint32(i))
-		}
+	if uint64(lane) >= uint64(len(s.lanes)) {
+		return ctx.Err()
 	}
+	l := s.lanes[lane]
 	a, b := s.clock.toTicks(from), s.clock.toTicks(to)
-	if to > s.end {
-		b = 1 << 63
+	var list []reel.Call
+	for st, rows := range l.stacks {
+		for depth, row := range rows {
+			for _, c := range row {
+				if c.start < b && (c.end > a || c.start >= a) {
+					list = append(list, reel.Call{Func: c.fn, Depth: depth, Stack: st, Start: c.start + s.clock.first, End: c.end + s.clock.first, Inside: c.inside, Flags: c.flags})
+				}
+			}
+		}
 	}
-	for _, lane := range lanes {
-		l := s.lanes[lane]
-		var list []*reel.Call
-		for st, rows := range l.stacks {
-			for depth, row := range rows {
-				for _, c := range row {
-					if c.start < b && (c.end > a || c.start >= a) {
-						list = append(list, &reel.Call{Func: c.fn, Depth: depth, Stack: st, Start: c.start + s.clock.first, End: c.end + s.clock.first, Inside: c.inside, Flags: c.flags})
-					}
-				}
-			}
+	slices.SortStableFunc(list, func(a, b reel.Call) int {
+		if a.End != b.End {
+			return compare(a.End, b.End)
 		}
-		slices.SortStableFunc(list, func(a, b *reel.Call) int {
-			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.Depth, b.Depth))
-		})
-		open := map[int][]*reel.Call{}
-		leave := func(c *reel.Call) bool {
-			o := open[c.Stack]
-			for len(o) > c.Depth {
-				if !v.Leave(lane, o[len(o)-1]) {
-					return false
-				}
-				o = o[:len(o)-1]
-			}
-			open[c.Stack] = o
-			return true
-		}
-		for _, c := range list {
-			if !leave(c) {
-				return nil
-			}
-			e := *c
-			e.End = 0
-			v.Enter(lane, &e)
-			open[c.Stack] = append(open[c.Stack], c)
-		}
-		for st := range open {
-			if !leave(&reel.Call{Stack: st}) {
-				return nil
-			}
+		return b.Depth - a.Depth
+	})
+	for i := range list {
+		if !yield(&list[i]) {
+			break
 		}
 	}
 	return ctx.Err()
