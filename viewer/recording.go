@@ -139,7 +139,7 @@ func (r *recording) follow(ctx context.Context) {
 			size, grown = info.Size(), time.Now()
 			if changed, err := r.timeline.Refresh(ctx); err == nil && changed {
 				r.live.Store(true)
-				r.whole.forget()
+				r.whole.set(nil, false)
 				r.server.events.send("grown", r.grown())
 			}
 			last = last || r.timeline.File().Closed()

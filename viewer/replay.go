@@ -110,7 +110,7 @@ func (a *analysis) work(ctx context.Context, lanes []uint32, c collector) error 
 		p := &a.pieces[i]
 		c.begin(p)
 		calls := uint64(0)
-		err := a.timeline.Replay(ctx, lanes, p.from, p.to, timeline.Visitor{
+		err := a.timeline.Visit(ctx, lanes, p.from, p.to, timeline.Visitor{
 			Enter: c.enter,
 			Leave: func(lane uint32, call *reel.Call) bool {
 				c.leave(lane, call)
