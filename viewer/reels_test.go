@@ -93,6 +93,28 @@ func TestTruncatedReelIsShownWithWhatWasLost(t *testing.T) {
 	}
 }
 
+func TestCallSaysHowManyCallsItMade(t *testing.T) {
+	path := madeReel(t, []string{"outer", "inner", "leaf"}, func(w *reel.Writer) {
+		var events []reel.Event
+		for i := range uint64(3) { // one right after the other, with 0, 1 and 2 calls of inner
+			at := 2000 + 100*i
+			events = append(events, reel.Entry(at, 0x10000, 1))
+			for k := range i {
+				events = append(events, reel.Entry(at+20*k, 0xff00, 2), reel.Entry(at+20*k, 0xfe00, 3), reel.Exit(at+20*k+10, 0xfe00, 3), reel.Exit(at+20*k+10, 0xff00, 2))
+			}
+			events = append(events, reel.Exit(at+100, 0x10000, 1))
+		}
+		thread(t, w, "main", events...)
+	})
+	c := serveReels(t, path)
+	for i := range 3 {
+		got := ask[callJSON](c, fmt.Sprintf("call?lane=0&row=0&at=%d", 1000+100*i))
+		if got.StartNS != uint64(1000+100*i) || got.Callees == nil || *got.Callees != i {
+			t.Errorf("call %d: %+v", i, got)
+		}
+	}
+}
+
 func TestDroppedStretchesAreGaps(t *testing.T) {
 	path := madeReel(t, []string{"work"}, func(w *reel.Writer) {
 		tw := thread(t, w, "main", reel.Entry(2000, 0x10000, 1), reel.Exit(3000, 0x10000, 1))
