@@ -16,10 +16,6 @@ import (
 // one chunk: what can be decoded in about 2 ms.
 const segmentEvents = 1 << 17
 
-// sink takes the fine blocks of segments and returns the number of the chunk
-// that each is in.
-type sink func(lane uint32, block []byte) (chunk int32, err error)
-
 // segmentIDs numbers segments, for the cache.
 type segmentIDs struct{ atomic.Uint64 }
 
@@ -28,10 +24,13 @@ type builder struct {
 	s     *snapshot
 	old   *snapshot // what is indexed already, or nil
 	drops map[uint32][]reel.Drop
-	sink  sink
 	count func(events int)
 	ids   *segmentIDs
 	opt   Options
+	// growing: more may be appended to the reel.
+	growing bool
+	// before is what a growing reel was; what of it may be kept is in old.
+	before *snapshot
 
 	mu sync.Mutex // guards s.done
 }
@@ -128,9 +127,7 @@ func (b *builder) lane(id uint32, th *reel.Thread, old *lane) *laneBuilder {
 	}
 	lb.l = l
 	l.Lane = Lane{ID: id, Thread: th.Key, TID: th.TID, Process: th.Process, Name: th.Name, Calls: l.Calls, Rows: l.Rows, Start: l.Start, End: l.End}
-	for _, d := range lb.drops {
-		l.Dropped += d.Entries + d.Exits
-	}
+	l.Dropped = dropped(lb.drops)
 	if old != nil && old.chunks == len(chunks) && old.drops == len(lb.drops) && !old.open {
 		return lb
 	}
@@ -139,11 +136,16 @@ func (b *builder) lane(id uint32, th *reel.Thread, old *lane) *laneBuilder {
 	if lb.chunks == nil {
 		lb.chunks = []reel.Chunk{}
 	}
-	l.weight = 0
-	for i := range chunks {
-		l.weight += uint64(min(chunks[i].Events, chunks[i].Bytes))
-	}
+	l.weight = eventsOf(chunks)
 	return lb
+}
+
+// eventsOf is how many events chunks say that they hold, if that can be.
+func eventsOf(chunks []reel.Chunk) (n uint64) {
+	for i := range chunks {
+		n += uint64(min(chunks[i].Events, chunks[i].Bytes))
+	}
+	return n
 }
 
 // chunkReader decodes chunks, perhaps ahead.

@@ -32,12 +32,16 @@ func newCache(limit int64) *cache {
 	return &cache{limit: limit, entries: map[uint64]*list.Element{}, order: list.New()}
 }
 
-// has says whether the value is there, or will be soon.
-func (c *cache) has(key uint64) bool {
+// peek returns the value if it is there.
+func (c *cache) peek(key uint64) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.entries[key]
-	return ok
+	e, ok := c.entries[key]
+	if !ok {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).value // nil while it is being made
 }
 
 // get returns the value for the key, which make makes if it isn't there: once,

@@ -53,10 +53,42 @@ func (s *snapshot) load(l *lane, i int) *decoded {
 	if seg.chunks == 0 {
 		return s.loadWindow(l, seg)
 	}
-	return s.cache.get(seg.id, func() (any, int64) {
+	return s.cache.get(seg.callsKey(), func() (any, int64) {
 		d := s.decode(l, seg)
 		return d, d.bytes()
 	}).(*decoded)
+}
+
+// Two things of a segment may be in the cache.
+func (seg *segment) callsKey() uint64 { return seg.id << 1 }
+func (seg *segment) fineKey() uint64  { return seg.id<<1 | 1 }
+
+// fine are all levels of a segment, and what gaps turned out to be in it.
+type fine struct {
+	levels []byte
+	gaps   []gap
+}
+
+// loadFine makes the levels of a segment if need be.
+func (s *snapshot) loadFine(l *lane, i int) *fine {
+	seg := &l.segments[i]
+	return s.cache.get(seg.fineKey(), func() (any, int64) {
+		d, _ := s.cache.peek(seg.callsKey()).(*decoded)
+		if d == nil {
+			if seg.chunks == 0 {
+				d = s.loadWindow(l, seg)
+			} else {
+				d = s.decode(l, seg)
+			}
+		}
+		z, _ := s.summarizers.Get().(*summarizer)
+		if z == nil {
+			z = &summarizer{}
+		}
+		defer s.summarizers.Put(z)
+		f := &fine{levels: z.fineLevels(seg, d.calls, d.rows), gaps: d.gaps}
+		return f, int64(len(f.levels)) + 200
+	}).(*fine)
 }
 
 func (d *decoded) bytes() int64 { return int64(len(d.calls))*callBytes + int64(len(d.rows))*12 + 200 }

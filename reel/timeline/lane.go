@@ -31,8 +31,7 @@ type segment struct {
 	chunks     uint32 // how many chunks it has; 0 in a window
 	events     uint32
 	firstSpan  uint32 // index of the first span that began in it
-	coarse     []byte // functions and summaries; see block.go
-	fine       fineBlock
+	summary    []byte // see summary.go
 
 	// What was open before its first event.
 	current uint8
@@ -46,13 +45,6 @@ type stackTop struct {
 	home uint32
 	left uint64
 	top  int32 // span that is the innermost open call, or -1
-}
-
-// fineBlock are summaries of a segment that are read when they are needed:
-// data, or a chunk of the reel.
-type fineBlock struct {
-	data  []byte
-	chunk int32 // index of the chunk of blocks, from 1; 0 is none
 }
 
 // span is a call that is open at the end of the segment in which it began.

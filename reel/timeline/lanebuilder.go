@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -31,11 +32,15 @@ type laneBuilder struct {
 	done *columns
 
 	seg     segment
+	bytes   int    // of its chunks
 	taken   uint64 // events before the next
 	drop    int    // next of drops
 	counted bool   // events' numbers are what Drop.After counts
 	calls   uint64 // before the Pairer began to count
 	last    bool   // the segment is the lane's last and may still grow
+
+	lastTick uint64 // of its last event, of goroutines
+	inWindow bool
 
 	lost     uint64 // events of damaged chunks, just before the next event
 	lostFrom uint64 // tick
@@ -51,19 +56,20 @@ func (lb *laneBuilder) build(ctx context.Context, ahead bool) error {
 	err := r.each(ctx, next, ahead, func(i int, d decodedChunk) error {
 		i += first
 		if lb.seg.chunks == 0 {
-			lb.last = len(ends) == 1 && !lb.b.s.f.Closed()
+			lb.last = len(ends) == 1 && lb.b.growing
 			if lb.last {
 				lb.l.resume = &resumePoint{lb.p.pairer.State(nil), lb.calls + lb.p.pairer.Calls, len(lb.l.gaps), next, lb.taken}
 			}
 			lb.seg.chunk = uint32(i)
 		}
 		lb.seg.chunks++
+		lb.bytes += lb.chunks[i].Bytes
 		next = lb.chunks[i].Seq + 1
 		lb.take(d)
 		lb.b.count(len(d.events) + d.lost)
 		if i+1 == ends[0] {
 			ends = ends[1:]
-			return lb.endSegment()
+			lb.endSegment()
 		}
 		return nil
 	})
@@ -186,7 +192,7 @@ func (lb *laneBuilder) busy(start, end uint64) {
 
 // endSegment makes spans of what is open, packs the rest, and begins the next
 // segment.
-func (lb *laneBuilder) endSegment() error {
+func (lb *laneBuilder) endSegment() {
 	l, p := lb.l, lb.p
 	st := p.pairer.State(p.known())
 	for stack := range st.Stacks {
@@ -218,21 +224,11 @@ func (lb *laneBuilder) endSegment() error {
 			lb.busy(c.start, c.end)
 		}
 	}
-	coarse, fine := lb.z.blocks(&lb.seg, lb.z.sorted, rows)
-	lb.seg.coarse = append([]byte(nil), coarse...)
-	if len(fine) > 0 && lb.b.sink == nil {
-		lb.seg.fine.data = append([]byte(nil), fine...)
-	} else if len(fine) > 0 {
-		chunk, err := lb.b.sink(l.ID, fine)
-		if err != nil {
-			return err
-		}
-		lb.seg.fine.chunk = chunk
-	}
+	lb.seg.summary = slices.Clone(lb.z.summary(&lb.seg, lb.z.sorted, rows, lb.bytes))
+	lb.bytes = 0
 	l.segments = append(l.segments, lb.seg)
 	p.calls = p.calls[:0]
 	lb.beginSegment(st)
-	return nil
 }
 
 // finish ends the spans that are open at the end, and sums up the lane.
@@ -243,8 +239,7 @@ func (lb *laneBuilder) finish() {
 		end = lb.p.ordinal
 	}
 	l.open = false
-	growing := !lb.b.s.f.Closed()
-	lb.last = growing
+	lb.last = lb.b.growing
 	st := lb.p.pairer.State(nil)
 	for stack := range st.Stacks {
 		inside := uint64(0)
@@ -277,7 +272,7 @@ func (lb *laneBuilder) finish() {
 		last = max(last, c.rel(end))
 	}
 	l.End = c.toNS(last)
-	if !growing {
+	if !lb.b.growing {
 		l.resume = nil
 	}
 }

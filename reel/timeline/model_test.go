@@ -158,11 +158,17 @@ type testReel struct {
 
 func newTestReel(t testing.TB, seed uint64, rate uint64, mode reel.ClockMode, threads ...[]reel.Event) *testReel {
 	t.Helper()
+	return newReelOf(t, seed, reel.Header{Clock: reel.Clock{Mode: mode, TicksPerSecond: rate, BaseTick: 1000}}, threads...)
+}
+
+func newReelOf(t testing.TB, seed uint64, h reel.Header, threads ...[]reel.Event) *testReel {
+	t.Helper()
 	r := &testReel{name: filepath.Join(t.TempDir(), "test.reel"), rng: rand.New(rand.NewPCG(seed, 7)), events: threads, at: make([]int, len(threads))}
 	var err error
-	r.w, err = reel.Create(r.name, reel.Header{Clock: reel.Clock{Mode: mode, TicksPerSecond: rate, BaseTick: 1000}}, reel.Options{})
+	r.w, err = reel.Create(r.name, h, reel.Options{})
 	must(t, err)
 	functions := make([]reel.Function, 80)
+	functions[79].Name = "runtime.goexit1"
 	_, err = r.w.AddFunctions(functions)
 	must(t, err)
 	for i := range threads {

@@ -119,7 +119,7 @@ func (x *search) wants(fn uint32) bool {
 // wanted says whether a call of a wanted function begins in a segment.
 func (x *search) wanted(seg *segment) bool {
 	is := false
-	err := eachFunction(seg.coarse, func(fn, _ uint32) bool {
+	err := eachFunction(seg.summary, func(fn, _ uint32) bool {
 		is = x.wants(fn)
 		return !is
 	})

@@ -102,6 +102,9 @@ func (t *Timeline) Overview(ctx context.Context, width int) (*Overview, error) {
 		// A column's time goes to the columns of the answer in proportion.
 		a := float64(uint64(i)<<c.shift) / float64(end) * float64(width)
 		b := min(float64(width), float64((uint64(i)+1)<<c.shift)/float64(end)*float64(width))
+		if a >= float64(width) {
+			break
+		}
 		for k := int(a); k < width && float64(k) < b; k++ {
 			part := min(b, float64(k+1)) - max(a, float64(k))
 			o.Busy[k] += uint64(float64(s.clock.toNS(busy)) * part / (b - a))

@@ -5,13 +5,11 @@ import (
 	"slices"
 )
 
-// summarizer makes the blocks of segments. It is one worker's.
+// summarizer makes the summaries of segments. It is one worker's.
 type summarizer struct {
 	sorted  []call
-	fine    level
-	other   [2]level
+	levels  []level
 	small   int
-	coarse  []byte
 	packed  []byte
 	rows    []byte
 	counts  []uint32 // calls by function, of those in the table
@@ -19,7 +17,7 @@ type summarizer struct {
 	touched []uint32
 }
 
-// begun are the functions whose calls began in the segment.
+// count notes that a call of the function began in the segment.
 func (z *summarizer) count(fn uint32) {
 	if int(fn) >= len(z.counts) {
 		if z.more == nil {
@@ -55,45 +53,63 @@ func (z *summarizer) appendFunctions(b []byte) []byte {
 	return b
 }
 
-// smallSegment is how many calls are decoded so quickly that summaries of them
-// aren't worth their room.
-const smallSegment = 1 << 10
+const (
+	// smallSegment is how many calls are decoded so quickly that summaries of
+	// them aren't worth their room.
+	smallSegment = 1 << 10
+	// maxShare is the part of a segment's bytes that its summaries may take, as
+	// one in so many. The coarsest may take more.
+	maxShare = 20
+	// minRatio is how many calls a bar must stand for on average.
+	minRatio = 2
+)
 
-// blocks packs the calls of a segment; fine may be empty. What it returns is
-// valid until the next call.
-func (z *summarizer) blocks(seg *segment, calls []call, rows []rowRange) (coarse, fine []byte) {
-	z.coarse, z.packed = z.coarse[:0], z.packed[:0]
+// summary packs what the index keeps of a segment of so many bytes: functions,
+// and levels, the coarse ones first, as far as there is room. It is valid until
+// the next call.
+func (z *summarizer) summary(seg *segment, calls []call, rows []rowRange, bytes int) []byte {
+	z.packed = z.packed[:0]
 	if len(calls) > z.small {
-		z.levels(seg, calls, rows)
+		z.merge(seg, calls, rows)
+		for i := len(z.levels) - 1; i >= 0; i-- {
+			l := &z.levels[i]
+			n := len(z.packed)
+			if len(l.bars) > len(calls)/minRatio {
+				break
+			}
+			z.packed, z.rows = appendLevel(z.packed, l, seg.start, z.rows)
+			if len(z.packed) > bytes/maxShare && n > 0 {
+				z.packed = z.packed[:n]
+				break
+			}
+		}
 	}
-	z.coarse = z.appendFunctions(append(z.coarse, 0))
-	return z.coarse, z.packed
+	return z.appendFunctions(append(z.packed, 0))
 }
 
-// levels packs the levels.
-func (z *summarizer) levels(seg *segment, calls []call, rows []rowRange) {
-	duration := seg.end - seg.start
-	grain := finestGrain(duration, fineShift)
-	last := finestGrain(duration, coarsestShift)
-	split := finestGrain(duration, coarseShift)
-	levelOf(&z.fine, grain, calls, rows)
-	src := &z.fine
-	for i := 0; ; i++ {
-		// A summary that is about as large as what it sums up is of no use.
-		switch {
-		case grain < split && len(src.bars) <= len(calls)/minRatio:
-			z.packed, z.rows = appendLevel(z.packed, src, seg.start, z.rows)
-		case grain >= split && len(src.bars) <= len(calls)/2:
-			z.coarse, z.rows = appendLevel(z.coarse, src, seg.start, z.rows)
-		}
-		if grain+levelStep > last {
-			return
-		}
+// fineLevels packs all levels of a segment, for the cache.
+func (z *summarizer) fineLevels(seg *segment, calls []call, rows []rowRange) []byte {
+	z.merge(seg, calls, rows)
+	var b []byte
+	for i := range z.levels {
+		b, z.rows = appendLevel(b, &z.levels[i], seg.start, z.rows)
+	}
+	return append(b, 0)
+}
+
+// merge makes the levels, the finest first.
+func (z *summarizer) merge(seg *segment, calls []call, rows []rowRange) {
+	grain := finestGrain(seg.end-seg.start, fineShift)
+	last := finestGrain(seg.end-seg.start, coarseShift)
+	if z.levels == nil {
+		z.levels = make([]level, (fineShift-coarseShift)/levelStep+1)
+	}
+	z.levels = z.levels[:cap(z.levels)]
+	levelOf(&z.levels[0], grain, calls, rows)
+	n := 1
+	for ; n < len(z.levels) && grain+levelStep <= last; n++ {
 		grain += levelStep
-		coarser(&z.other[i%2], src, grain)
-		src = &z.other[i%2]
+		coarser(&z.levels[n], &z.levels[n-1], grain)
 	}
+	z.levels = z.levels[:n]
 }
-
-// minRatio is how many calls a bar of a fine level must stand for on average.
-const minRatio = 6

@@ -22,23 +22,30 @@ type Timeline struct {
 
 // snapshot is a reel as far as it had come. It does not change.
 type snapshot struct {
-	f       *reel.File
-	clock   clock
-	lanes   []*lane
-	done    *columns // calls at depth 0
-	end     uint64   // ticks from the start
-	cache   *cache
-	workers *sync.Pool // of *worker
-	indexed bool       // by the index in the reel
+	generation  uint32 // tells windows apart in the cache
+	f           *reel.File
+	clock       clock
+	lanes       []*lane
+	done        *columns // calls at depth 0
+	end         uint64   // ticks from the start
+	cache       *cache
+	workers     *sync.Pool // of *worker
+	summarizers *sync.Pool // of *summarizer
+	indexed     bool       // by the index in the reel
+
+	// Of a reel of goroutines:
+	windows []window
+	laneOf  map[laneKey]*lane
 }
 
 // Open opens the timeline of a reel, by the index in it or by making one in
 // memory. The File must stay open as long as the Timeline is used.
 func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
-	if opt.segment == 0 {
-		opt.segment, opt.small = segmentEvents, smallSegment
+	t := newTimeline(opt)
+	if s, err := t.stored(f); err == nil && s != nil {
+		t.live.Store(s)
+		return t, nil
 	}
-	t := &Timeline{opt: opt, cache: newCache(opt.Cache)}
 	s, err := t.index(ctx, f, nil)
 	if err != nil {
 		return nil, err
@@ -47,10 +54,24 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	return t, nil
 }
 
+func newTimeline(opt Options) *Timeline {
+	if opt.segment == 0 {
+		opt.segment, opt.small = segmentEvents, smallSegment
+	}
+	return &Timeline{opt: opt, cache: newCache(opt.Cache)}
+}
+
+func (t *Timeline) newSnapshot(f *reel.File) *snapshot {
+	return &snapshot{
+		generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache,
+		workers: new(sync.Pool), summarizers: new(sync.Pool),
+	}
+}
+
 // index indexes what of a reel is not in old.
 func (t *Timeline) index(ctx context.Context, f *reel.File, old *snapshot) (*snapshot, error) {
-	s := &snapshot{f: f, clock: newClock(f), cache: t.cache, workers: new(sync.Pool)}
-	b := &builder{s: s, old: old, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	s := t.newSnapshot(f)
+	b := &builder{s: s, old: old, before: old, growing: !f.Closed(), drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
 	return s, b.build(ctx)
 }
 
@@ -58,20 +79,31 @@ func (t *Timeline) index(ctx context.Context, f *reel.File, old *snapshot) (*sna
 func (b *builder) build(ctx context.Context) error {
 	s, f := b.s, b.s.f
 	s.end = s.clock.rel(f.LastTick())
+	if s.clock.untimed {
+		s.end = 0
+		for _, th := range f.Threads() {
+			s.end = max(s.end, eventsOf(f.Chunks(th.Key)))
+		}
+	}
 	before := uint64(0)
 	if b.old != nil {
-		s.workers = b.old.workers
+		s.workers, s.summarizers = b.old.workers, b.old.summarizers
 		s.done = b.old.done.clone()
 		s.done.widen(s.end)
 		before = b.old.f.Events()
 	} else {
 		s.done = newColumns(s.end)
 	}
-	if s.clock.untimed {
-		s.end = 0
+	if f.Header().Goroutines {
+		before = 0
 	}
 	b.count = counter(b.opt.Progress, before, f.Events())
-	if err := b.buildThreads(ctx, b.opt.Workers); err != nil {
+	index := b.buildThreads
+	if f.Header().Goroutines {
+		s.done, b.old = newColumns(s.end), nil
+		index = b.buildGoroutines
+	}
+	if err := index(ctx, b.opt.Workers); err != nil {
 		return err
 	}
 	for _, l := range s.lanes {
@@ -124,7 +156,7 @@ func (t *Timeline) Calls() []uint64 {
 	})
 	for _, l := range s.lanes {
 		for i := range l.segments {
-			_ = eachFunction(l.segments[i].coarse, func(fn, calls uint32) bool {
+			_ = eachFunction(l.segments[i].summary, func(fn, calls uint32) bool {
 				if int(fn) < len(counts) {
 					counts[fn] += uint64(calls)
 				}

@@ -11,7 +11,7 @@ import (
 func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 	s := t.live.Load()
 	v := s.newView(q)
-	if err := v.loadAll(ctx, t.workers()); err != nil {
+	if err := v.loadAll(ctx, t.workers(), q.Quick); err != nil {
 		return nil, err
 	}
 	tasks := v.tasks()
@@ -21,7 +21,10 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 			out[i] = v.rows(&tasks[i])
 		}
 	})
-	answer := &View{}
+	answer := &View{Pixels: 1}
+	if v.coarsest > v.grain {
+		answer.Coarse, answer.Pixels = true, 1<<(v.coarsest-v.grain)
+	}
 	for _, rows := range out {
 		answer.Rows = append(answer.Rows, rows...)
 	}
@@ -62,6 +65,7 @@ type view struct {
 	// into the range is made of all its calls.
 	low, high uint64
 	grain     uint
+	coarsest  uint // of the levels that are too coarse, if any
 	lanes     []viewLane
 }
 
@@ -77,6 +81,7 @@ type viewLane struct {
 type part struct {
 	level   []byte
 	decoded *decoded
+	gaps    []gap // that came to light since the reel was indexed
 }
 
 func (s *snapshot) newView(q Query) *view {
@@ -120,40 +125,88 @@ func clip(first, count, rows int) (from, to int) {
 	return first, first + min(count, rows-first)
 }
 
-// loadAll finds for each segment a level, and decodes where none is fine enough.
-func (v *view) loadAll(ctx context.Context, workers int) error {
-	type want struct{ lane, part int }
-	var decode []want
+// quickly is how many segments may be decoded for an answer at once.
+const quickly = 6
+
+// loadAll finds for each segment a level that is fine enough, or its calls. What
+// isn't there is made, unless the query is for what there is.
+func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
+	type want struct {
+		x    *viewLane
+		part int
+	}
+	var wanted []want
 	for i := range v.lanes {
 		x := &v.lanes[i]
 		for k := range x.parts {
-			seg := &x.l.segments[x.segFirst+k]
-			if x.parts[k].level = v.s.levelFor(seg, v.grain); x.parts[k].level == nil {
-				decode = append(decode, want{i, k})
+			if !v.ready(x, k) {
+				wanted = append(wanted, want{x, k})
 			}
 		}
 	}
-	parallel(workers, len(decode), func(i int) {
-		if ctx.Err() != nil {
-			return
+	if quick && len(wanted) > quickly {
+		rest := wanted[:0]
+		for _, w := range wanted {
+			if !v.makeDo(w.x, w.part) {
+				rest = append(rest, w)
+			}
 		}
-		x := &v.lanes[decode[i].lane]
-		x.parts[decode[i].part].decoded = v.s.load(x.l, x.segFirst+decode[i].part)
+		wanted = rest
+	}
+	parallel(workers, len(wanted), func(i int) {
+		if ctx.Err() == nil {
+			v.load(wanted[i].x, wanted[i].part)
+		}
 	})
 	return ctx.Err()
 }
 
-// levelFor finds a level of a segment for a grain, nil if its calls must be
-// decoded.
-func (s *snapshot) levelFor(seg *segment, grain uint) []byte {
-	body, err := pickLevel(seg.coarse, grain)
-	if body == nil && err == nil && seg.hasFine() && grain >= finestGrain(seg.end-seg.start, fineShift) && !s.cache.has(seg.id) {
-		body, err = pickLevel(s.fineBlock(seg), grain)
+// ready takes what there is of a segment if it is fine enough.
+func (v *view) ready(x *viewLane, k int) bool {
+	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
+	if level, _, err := pickLevel(seg.summary, v.grain); err == nil && level != nil {
+		p.level = level
+		return true
 	}
-	if err != nil {
-		return nil
+	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
+		if level, _, err := pickLevel(f.levels, v.grain); err == nil && level != nil {
+			p.level, p.gaps = level, f.gaps
+			return true
+		}
 	}
-	return body
+	return false
+}
+
+// load makes what ready did not find.
+func (v *view) load(x *viewLane, k int) {
+	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
+	if v.grain >= finestGrain(seg.end-seg.start, fineShift) {
+		f := v.s.loadFine(x.l, x.segFirst+k)
+		p.level, _, _ = pickLevel(f.levels, v.grain)
+		p.gaps = f.gaps
+	}
+	if p.level == nil {
+		p.decoded = v.s.load(x.l, x.segFirst+k)
+		p.gaps = p.decoded.gaps
+	}
+}
+
+// makeDo takes the finest level that there is, though it is too coarse.
+func (v *view) makeDo(x *viewLane, k int) bool {
+	seg := &x.l.segments[x.segFirst+k]
+	var level []byte
+	var grain uint
+	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
+		level, grain = finestLevel(f.levels)
+	} else if d, _ := v.s.cache.peek(seg.callsKey()).(*decoded); d == nil {
+		level, grain = finestLevel(seg.summary)
+	}
+	if level == nil {
+		return false
+	}
+	x.parts[k].level = level
+	v.coarsest = max(v.coarsest, grain)
+	return true
 }
 
 // task is some rows of a lane.
@@ -289,9 +342,7 @@ func (s *snapshot) laneGaps(x *viewLane, v *view) []Gap {
 	known := len(x.l.gaps)
 	var late []gap
 	for i := range x.parts {
-		if d := x.parts[i].decoded; d != nil && len(d.gaps) > 0 {
-			late = append(late, d.gaps...)
-		}
+		late = append(late, x.parts[i].gaps...)
 	}
 	if len(late) == 0 {
 		return gaps

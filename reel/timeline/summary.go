@@ -8,8 +8,8 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// A block holds summaries of one segment: levels, each the rows of the segment
-// merged at a grain. It is made of uvarints:
+// A summary of one segment holds levels, each the rows of the segment merged at
+// a grain, and the functions called. It is made of uvarints:
 //
 //	level    grain+1 (0: no more levels), length in bytes of what follows; its rows
 //	row      step<<1 (row of the same stack, step+1 deeper) or
@@ -20,18 +20,15 @@ import (
 //	         duration; if calls > 1, duration minus busy;
 //	         flags; function
 //
-// The coarse block has behind its levels the functions called: how many, and
-// for each its ID minus the ID before and how many calls of it began in the
-// segment.
+// Then come how many functions were called, and for each its ID minus the ID
+// before and how many calls of it began in the segment.
 const (
 	// levelStep is the ratio of grains of successive levels, as a power of two.
 	levelStep = 2
 	// fineShift and coarseShift say what part of a segment's duration the finest
-	// grain of its fine and coarse levels is, as powers of two, rounded down;
-	// coarsestShift where they end.
-	fineShift     = 10
-	coarseShift   = 6
-	coarsestShift = 2
+	// and the coarsest grain are, as powers of two, rounded down.
+	fineShift   = 10
+	coarseShift = 2
 )
 
 // maxGrain keeps shifts by a grain and cellShift below 64.
@@ -194,25 +191,45 @@ func (w *wire) bytes() []byte {
 	return v
 }
 
-// pickLevel finds in the levels of a block the one with the largest grain that
-// is at most grain; nil if there is none.
-func pickLevel(block []byte, grain uint) (body []byte, err error) {
-	w := wire{b: block}
-	best := uint64(0)
-	for len(w.b) > 0 {
+// pickLevel finds in a summary the level with the largest grain that is at most
+// grain; nil if there is none.
+func pickLevel(summary []byte, most uint) (rows []byte, grain uint, err error) {
+	err = eachLevel(summary, func(g uint, body []byte) {
+		if g <= most && (rows == nil || g > grain) {
+			rows, grain = body, g
+		}
+	})
+	return rows, grain, err
+}
+
+// finestLevel finds the level with the smallest grain; nil if there is none.
+func finestLevel(summary []byte) (rows []byte, grain uint) {
+	err := eachLevel(summary, func(g uint, body []byte) {
+		if rows == nil || g < grain {
+			rows, grain = body, g
+		}
+	})
+	if err != nil {
+		return nil, 0
+	}
+	return rows, grain
+}
+
+func eachLevel(summary []byte, do func(grain uint, rows []byte)) error {
+	w := wire{b: summary}
+	for {
 		g := w.atMost(maxGrain + 1)
 		if g == 0 {
 			break
 		}
-		rows := w.bytes()
-		if g-1 <= uint64(grain) && g > best {
-			best, body = g, rows
+		if body := w.bytes(); !w.bad {
+			do(uint(g-1), body)
 		}
 	}
 	if w.bad {
-		return nil, errBlock
+		return errBlock
 	}
-	return body, nil
+	return nil
 }
 
 // rowReader goes through the rows of a level.
@@ -295,8 +312,8 @@ func (r *barReader) next(b *bar) (ok bool) {
 
 // eachFunction goes through the functions called in a segment and how many calls
 // of each began in it, in order of their IDs, until yield returns false.
-func eachFunction(coarse []byte, yield func(fn, calls uint32) bool) error {
-	w := wire{b: coarse}
+func eachFunction(summary []byte, yield func(fn, calls uint32) bool) error {
+	w := wire{b: summary}
 	for !w.bad && w.atMost(maxGrain+1) != 0 {
 		w.bytes()
 	}
