@@ -165,9 +165,6 @@ func (a *analysis) cut(s span, workers int) {
 	a.total = events / 2
 	slices.SortFunc(list, func(x, y stretch) int { return cmp.Compare(x.at, y.at) })
 	each := max(events/uint64(workers*piecesPerWorker), pieceEvents)
-	if f.Header().Goroutines { // a replay of them begins at the beginning
-		each = events + 1
-	}
 	rest, seen := whole, uint64(0)
 	for _, c := range list {
 		if seen += c.events; seen < each {

@@ -24,8 +24,8 @@ type Visitor struct {
 // to (exclusive), if only for an instant; to is to the end if it is
 // math.MaxUint64. Enter and Leave nest in each stack of each lane. Threads come
 // one after the other, goroutines in the order in which they ran. Several
-// ranges may be visited at once; where one begins costs no more than decoding a
-// segment of each lane, but all before it in a Go program.
+// ranges may be visited at once; wherever one begins, that takes no more than
+// decoding a segment of each lane, or a window.
 func (t *Timeline) Visit(ctx context.Context, lanes []uint32, from, to uint64, v Visitor) error {
 	s := t.live.Load()
 	x := &visit{ctx: ctx, s: s, from: s.clock.toTicks(from), to: math.MaxUint64, v: v}
@@ -78,13 +78,11 @@ type visit struct {
 	from, to uint64 // ticks from the start
 	v        Visitor
 	stopped  bool
-	entered  int // calls that are still to be left
 }
 
 func (x *visit) over() bool { return x.stopped || x.ctx.Err() != nil }
 
 func (x *visit) leave(lane uint32, c *reel.Call) {
-	x.entered--
 	if !x.stopped {
 		x.stopped = !x.v.Leave(lane, c)
 	}
@@ -93,13 +91,10 @@ func (x *visit) leave(lane uint32, c *reel.Call) {
 // laneVisit is the replay of a lane.
 type laneVisit struct {
 	*visit
-	lane   uint32
-	pairer *reel.Pairer
-	push   func([]reel.Event) // to the pairer
-	begun  bool               // the range has
-	past   bool               // the range's end is
-	// known, if set, puts in what the index knows of a call.
-	known func(*reel.Call)
+	lane  *lane
+	p     *pairing
+	begun bool // the range has
+	past  bool // the range's end is
 }
 
 // take gives the next events to the pairer, up to where the range begins and
@@ -107,7 +102,7 @@ type laneVisit struct {
 func (l *laneVisit) take(events []reel.Event, until func(events []reel.Event, at uint64) int) {
 	if !l.begun {
 		n := until(events, l.from)
-		l.push(events[:n])
+		l.p.push(events[:n])
 		if events = events[n:]; len(events) == 0 {
 			return
 		}
@@ -115,94 +110,101 @@ func (l *laneVisit) take(events []reel.Event, until func(events []reel.Event, at
 	}
 	if !l.past && l.to != math.MaxUint64 {
 		n := until(events, l.to)
-		l.push(events[:n])
+		l.p.push(events[:n])
 		events = events[n:]
 		l.past = len(events) > 0
 	}
-	l.push(events)
+	l.p.push(events)
 }
 
-// untilTime counts the events before a time.
-func (x *visit) untilTime(events []reel.Event, at uint64) int {
-	for i := range events {
-		if t := events[i].Time; t != 0 && x.s.clock.rel(t) >= at {
-			return i
+// untilTime returns what counts the events before a time.
+func (x *visit) untilTime(w *worker) func(events []reel.Event, at uint64) int {
+	if x.s.clock.untimed { // push will give events their numbers
+		return func(events []reel.Event, at uint64) int {
+			return int(min(uint64(len(events)), max(at, w.p.ordinal+1)-w.p.ordinal-1))
 		}
 	}
-	return len(events)
+	return func(events []reel.Event, at uint64) int {
+		for i := range events {
+			if t := events[i].Time; t != 0 && x.s.clock.rel(t) >= at {
+				return i
+			}
+		}
+		return len(events)
+	}
 }
 
 // begin tells of what is open where the range begins.
 func (l *laneVisit) begin() {
 	l.begun = true
-	for stack, st := range l.pairer.State(nil).Stacks {
+	for stack, st := range l.p.pairer.State(nil).Stacks {
 		for depth, o := range st.Open {
 			c := reel.Call{Func: o.Func, Depth: depth, Stack: stack, SP: o.SP, Start: o.Start}
 			if o.Lost {
 				c.Flags = reel.AcrossLoss
+			}
+			if sp := l.span(stack, depth); sp != nil {
+				c = l.spanEntered(sp)
 			}
 			l.enter(&c)
 		}
 	}
 }
 
+// span is the span that is open at a depth of a stack; nil if that is a call of
+// the segment.
+func (l *laneVisit) span(stack, depth int) *span {
+	if stack < len(l.p.open) && depth < len(l.p.open[stack]) {
+		return &l.lane.spans[l.p.open[stack][depth]]
+	}
+	return nil
+}
+
 func (l *laneVisit) enter(c *reel.Call) {
 	if l.begun && !l.past {
-		l.entered++
-		l.v.Enter(l.lane, c)
+		l.v.Enter(l.lane.ID, c)
 	}
 }
 
 // end takes the end of a call: of one that was told of, if it ends in the range
 // or began before its end.
 func (l *laneVisit) end(c *reel.Call) {
-	if l.known != nil {
-		l.known(c)
+	if sp := l.span(c.Stack, c.Depth); sp != nil { // the pairing doesn't know its beginning
+		*c = l.spanCall(sp)
+		l.p.open[c.Stack] = l.p.open[c.Stack][:c.Depth]
 	}
 	if l.begun && l.s.clock.rel(c.Start) < l.to {
-		l.leave(l.lane, c)
+		l.leave(l.lane.ID, c)
 	}
 }
 
 // thread replays a thread's lane.
 func (x *visit) thread(l *lane) {
 	first := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].end >= x.from })
-	if first == len(l.segments) {
-		x.openAtEnd(l)
-		return
-	}
-	w := x.s.takeWorker()
-	defer x.s.workers.Put(w)
-	seg := &l.segments[first]
-	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
-	v := &laneVisit{visit: x, lane: l.ID, pairer: &w.p.pairer, push: w.p.push}
-	v.known = func(c *reel.Call) {
-		if c.Stack < len(w.p.open) && c.Depth < len(w.p.open[c.Stack]) {
-			k := w.p.open[c.Stack][c.Depth]
-			w.p.open[c.Stack] = w.p.open[c.Stack][:c.Depth]
-			*c = x.spanCall(&l.spans[k])
-		}
-	}
-	w.p.pairer.OnEntry, w.p.pairer.OnCall = v.enter, v.end
-	defer func() { w.p.pairer.OnEntry, w.p.pairer.OnCall = nil, w.p.end }()
-	until := x.untilTime
-	if x.s.clock.untimed { // push will give events their numbers
-		until = func(events []reel.Event, at uint64) int {
-			return int(min(uint64(len(events)), max(at, w.p.ordinal+1)-w.p.ordinal-1))
-		}
-	}
+	v := &laneVisit{visit: x, lane: l}
 	i := first
-	for ; i < len(l.segments) && !v.past; i++ {
-		w.p.open = l.openSpans(&l.segments[i])
-		x.chunks(l, &l.segments[i], w, func(events []reel.Event) { v.take(events, until) })
-		if x.over() {
-			return
+	if first < len(l.segments) {
+		w := x.s.takeWorker()
+		defer x.s.workers.Put(w)
+		seg := &l.segments[first]
+		w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+		defer v.attach(w)()
+		for ; i < len(l.segments) && !v.past; i++ {
+			w.p.open = l.openSpans(&l.segments[i])
+			x.chunks(l, &l.segments[i], w, func(events []reel.Event) { v.take(events, x.untilTime(w)) })
+			if x.over() {
+				return
+			}
 		}
 	}
-	if !v.begun {
-		v.begin()
-	}
-	x.rest(l, i)
+	x.rest(l, i, v.begun)
+}
+
+// attach makes a worker's pairing tell of its calls; detach ends that.
+func (l *laneVisit) attach(w *worker) (detach func()) {
+	l.p = w.p
+	w.p.pairer.OnEntry, w.p.pairer.OnCall = l.enter, l.end
+	return func() { w.p.pairer.OnEntry, w.p.pairer.OnCall = nil, w.p.end }
 }
 
 // chunks gives the events of a segment's chunks.
@@ -221,27 +223,44 @@ func (x *visit) chunks(l *lane, seg *segment, w *worker, take func([]reel.Event)
 	}
 }
 
-// rest leaves the calls that are open where the segment next begins: their ends
-// are known.
-func (x *visit) rest(l *lane, next int) {
-	if next == len(l.segments) {
-		for _, k := range l.openAtEnd() {
-			x.leaveSpan(l, k)
+// rest leaves the calls that are open where the segment next of a lane begins,
+// or at its end: their own ends are known. If the range has not begun for the
+// lane so far, they are entered first.
+func (x *visit) rest(l *lane, next int, begun bool) {
+	list := l.openBefore(next)
+	for i := len(list) - 1; i >= 0 && !begun; i-- {
+		if sp := &l.spans[list[i]]; x.has(sp) {
+			c := x.spanEntered(sp)
+			x.v.Enter(l.ID, &c)
 		}
-		return
 	}
-	for _, top := range l.segments[next].stacks {
-		for k := top.top; k >= 0; k = l.spans[k].around {
-			x.leaveSpan(l, k)
+	for _, k := range list {
+		if sp := &l.spans[k]; x.has(sp) && !x.over() {
+			c := x.spanCall(sp)
+			x.leave(l.ID, &c)
 		}
 	}
 }
 
-func (x *visit) leaveSpan(l *lane, k int32) {
-	if sp := &l.spans[k]; sp.start < x.to && !x.over() {
-		c := x.spanCall(sp)
-		x.leave(l.ID, &c)
+// has says whether a span is open in the range.
+func (x *visit) has(sp *span) bool { return sp.start < x.to && (sp.end > x.from || sp.start >= x.from) }
+
+// openBefore are the spans that are open where a segment begins, or at the end
+// of all, inner ones first.
+func (l *lane) openBefore(segment int) []int32 {
+	if len(l.segments) == 0 {
+		return nil
 	}
+	if segment == len(l.segments) {
+		return l.openAtEnd()
+	}
+	var list []int32
+	for _, top := range l.segments[segment].stacks {
+		for k := top.top; k >= 0; k = l.spans[k].around {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 func (x *visit) spanCall(sp *span) reel.Call {
@@ -249,24 +268,9 @@ func (x *visit) spanCall(sp *span) reel.Call {
 	return reel.Call{Func: sp.fn, Depth: int(sp.depth), Stack: int(sp.stack), SP: sp.sp, Start: sp.start + first, End: sp.end + first, Inside: sp.inside, Flags: sp.flags}
 }
 
-// openAtEnd gives the calls that no event ended, of a lane whose last event is
-// before the range.
-func (x *visit) openAtEnd(l *lane) {
-	if len(l.segments) == 0 {
-		return
-	}
-	list := l.openAtEnd()
-	for i := len(list) - 1; i >= 0; i-- {
-		if sp := &l.spans[list[i]]; sp.end > x.from {
-			c := x.spanCall(sp)
-			c.End, c.Inside, c.Flags = 0, 0, 0
-			x.entered++
-			x.v.Enter(l.ID, &c)
-		}
-	}
-	for _, k := range list {
-		if l.spans[k].end > x.from {
-			x.leaveSpan(l, k)
-		}
-	}
+// spanEntered is a span as it is entered.
+func (x *visit) spanEntered(sp *span) reel.Call {
+	c := x.spanCall(sp)
+	c.End, c.Inside, c.Flags = 0, 0, c.Flags&reel.AcrossLoss
+	return c
 }

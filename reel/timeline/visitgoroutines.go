@@ -1,92 +1,110 @@
 package timeline
 
-import "github.com/callreel/callreel/reel"
+import (
+	"sort"
 
-// goroutineVisits are the replays of a Go program's lanes, which share threads.
-type goroutineVisits struct {
+	"github.com/callreel/callreel/reel"
+)
+
+// goroutineVisit replays the lanes of a Go program, window by window.
+type goroutineVisit struct {
 	*visit
-	lanes  map[goroutineLane]uint32
-	wanted map[uint32]bool // nil for all
-	open   map[uint32]*laneVisit
-	free   []*laneVisit
+	wanted  map[uint32]bool // nil for all
+	visits  map[uint32]*laneVisit
+	workers map[uint32]*worker // of the lanes that are in the window
+	detach  []func()
 }
 
-// goroutineLane is what a lane is of: a goroutine, or the own stack of a thread.
-type goroutineLane struct {
-	goroutine uint64
-	thread    uint32 // for 0
-}
-
-// goroutines replays lanes of goroutines as reel.Summarize does, from the
-// reel's beginning, and on behind the range until no call of it is open.
+// goroutines replays lanes of goroutines.
 func (x *visit) goroutines(lanes []uint32) {
-	g := &goroutineVisits{visit: x, lanes: map[goroutineLane]uint32{}, open: map[uint32]*laneVisit{}}
+	g := &goroutineVisit{visit: x, visits: map[uint32]*laneVisit{}, workers: map[uint32]*worker{}}
 	if lanes != nil {
 		g.wanted = map[uint32]bool{}
 		for _, lane := range lanes {
 			g.wanted[lane] = true
 		}
 	}
-	for _, l := range x.s.lanes {
-		key := goroutineLane{goroutine: l.Goroutine}
-		if l.Goroutine == 0 {
-			key.thread = l.Thread
-		}
-		g.lanes[key] = l.ID
+	first, next := g.windows()
+	for i := first; i < next && !x.over(); i++ {
+		g.window(i)
 	}
-	x.s.f.ReadGoroutines(func(id uint64, thread uint32, events []reel.Event, lost bool) bool {
+	for _, l := range x.s.lanes {
+		if g.wants(l) && !x.over() {
+			v := g.visits[l.ID]
+			x.rest(l, l.firstIn(max(first, next)), v != nil && v.begun)
+		}
+	}
+}
+
+func (g *goroutineVisit) wants(l *lane) bool { return g.wanted == nil || g.wanted[l.ID] }
+
+// firstIn is the lane's first segment in a window or behind it.
+func (l *lane) firstIn(window int) int {
+	return sort.Search(len(l.segments), func(k int) bool { return int(l.segments[k].chunk) >= window })
+}
+
+// windows are those in which the lanes have events in the range, next exclusive;
+// if there are none, next is no more than first.
+func (g *goroutineVisit) windows() (first, next int) {
+	first = len(g.s.windows)
+	for _, l := range g.s.lanes {
+		if !g.wants(l) {
+			continue
+		}
+		if k := sort.Search(len(l.segments), func(k int) bool { return l.segments[k].end >= g.from }); k < len(l.segments) {
+			first = min(first, int(l.segments[k].chunk))
+		}
+		if k := sort.Search(len(l.segments), func(k int) bool { return l.segments[k].start >= g.to }); k > 0 {
+			next = max(next, int(l.segments[k-1].chunk)+1)
+		}
+	}
+	return first, next
+}
+
+// window replays a window.
+func (g *goroutineVisit) window(i int) {
+	win := &g.s.windows[i]
+	events := 0
+	g.s.f.Goroutines(win.marks).Read(func(id uint64, thread uint32, list []reel.Event, lost bool) bool {
 		if lost { // those of whom events are missing aren't known
-			for _, l := range g.open {
-				l.pairer.Lost()
+			for _, w := range g.workers {
+				w.p.pairer.Lost()
 			}
 		}
-		key := goroutineLane{goroutine: id}
-		if id == 0 {
-			key.thread = thread
+		events += len(list)
+		if l := g.s.laneOf[keyOfRun(id, thread)]; l != nil && g.wants(l) {
+			g.take(l, i, list)
 		}
-		if lane, ok := g.lanes[key]; ok && (g.wanted == nil || g.wanted[lane]) {
-			g.take(lane, events)
-		}
-		return !x.over() && (x.s.clock.rel(events[0].Time) < x.to || x.entered > 0)
+		return events < win.events && !g.over()
 	})
-	for lane, l := range g.open {
-		if x.over() {
-			return
-		}
-		if !l.begun {
-			l.begin()
-		}
-		l.pairer.Finish(x.s.f.LastTick())
-		delete(g.open, lane)
+	for _, detach := range g.detach {
+		detach()
+	}
+	g.detach = g.detach[:0]
+	for lane, w := range g.workers {
+		g.s.workers.Put(w)
+		delete(g.workers, lane)
 	}
 }
 
-func (g *goroutineVisits) take(lane uint32, events []reel.Event) {
-	l := g.open[lane]
-	if l == nil {
-		l = g.visitFor(lane, events[0].Time)
+// take takes the next events of a lane in a window.
+func (g *goroutineVisit) take(l *lane, window int, events []reel.Event) {
+	v, w := g.visits[l.ID], g.workers[l.ID]
+	if v == nil {
+		v = &laneVisit{visit: g.visit, lane: l}
+		g.visits[l.ID] = v
 	}
-	l.take(events, g.untilTime)
-	if g.s.f.Ends(events) {
-		l.pairer.Left()
+	if w == nil {
+		k := l.firstIn(window)
+		if k == len(l.segments) || int(l.segments[k].chunk) != window {
+			return // the reel has grown since
+		}
+		seg := &l.segments[k]
+		w = g.s.takeWorker()
+		w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+		g.workers[l.ID] = w
+		g.detach = append(g.detach, v.attach(w))
 	}
-	if l.pairer.Open() == 0 {
-		l.pairer.Finish(0) // as new
-		delete(g.open, lane)
-		g.free = append(g.free, l)
-	}
-}
-
-// visitFor gives a replay for a lane without open calls.
-func (g *goroutineVisits) visitFor(lane uint32, now uint64) *laneVisit {
-	l := &laneVisit{visit: g.visit, pairer: &reel.Pairer{}}
-	if n := len(g.free); n > 0 {
-		l, g.free = g.free[n-1], g.free[:n-1]
-	} else {
-		l.pairer.OnEntry, l.pairer.OnCall, l.push = l.enter, l.end, l.pairer.Push
-	}
-	l.lane, l.begun, l.past = lane, false, false
-	l.pairer.SetTime(now)
-	g.open[lane] = l
-	return l
+	v.take(events, g.untilTime(w))
+	w.p.ranOut(g.s.f.Ends(events))
 }
