@@ -11,7 +11,7 @@ import (
 // The index in a reel is one chunk, of uvarints:
 //
 //	version, cellShift; what it was made from (see source)
-//	end of the recording; the overview: shift, maxColumns numbers
+//	end of the recording; the overview: shift; columns, the time in each
 //	windows: how many; events and marks of each
 //	lanes: how many; see appendLane
 //
@@ -74,7 +74,12 @@ func (s *snapshot) appendTo(b []byte) []byte {
 	c := s.done.clone()
 	c.flatten()
 	put(s.end, uint64(c.shift))
-	put(c.busy...)
+	used := len(c.busy)
+	for used > 0 && c.busy[used-1] == 0 {
+		used--
+	}
+	put(uint64(used))
+	put(c.busy[:used]...)
 	put(uint64(len(s.windows)))
 	for i := range s.windows {
 		w := &s.windows[i]

@@ -342,6 +342,9 @@ func (s *snapshot) laneGaps(x *viewLane, v *view) []Gap {
 	known := len(x.l.gaps)
 	var late []gap
 	for i := range x.parts {
+		if !s.indexed {
+			break // what is damaged was found when the reel was indexed
+		}
 		late = append(late, x.parts[i].gaps...)
 	}
 	if len(late) == 0 {
