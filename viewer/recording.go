@@ -56,7 +56,10 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
-		r.timeline, r.err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+		r.err = guarded(func() (err error) {
+			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+			return err
+		})
 		if r.err == nil {
 			r.progress.Store(progressWhole)
 		}
@@ -68,7 +71,7 @@ func (r *recording) start() {
 	})
 	r.work.Go(func() {
 		if tl, err := r.wait(ctx); err == nil && r.first.Closed() {
-			_ = tl.Warm(ctx) // without it some pictures take longer
+			_ = guarded(func() error { return tl.Warm(ctx) }) // without it some pictures take longer
 		}
 	})
 	r.work.Go(func() { r.sources.run(ctx) })
@@ -142,7 +145,12 @@ func (r *recording) follow(ctx context.Context) {
 		}
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size {
 			size, grown = info.Size(), time.Now()
-			if changed, err := r.timeline.Refresh(ctx); err == nil && changed {
+			changed := false
+			err := guarded(func() (err error) {
+				changed, err = r.timeline.Refresh(ctx)
+				return err
+			})
+			if err == nil && changed {
 				r.live.Store(true)
 				r.whole.set(nil, false)
 				r.server.events.send("grown", r.grown())

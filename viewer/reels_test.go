@@ -93,6 +93,29 @@ func TestTruncatedReelIsShownWithWhatWasLost(t *testing.T) {
 	}
 }
 
+func TestReelThatIsCutShortMeanwhileEndsNothing(t *testing.T) {
+	path := madeReel(t, []string{"work"}, func(w *reel.Writer) {
+		var events []reel.Event
+		for at := uint64(2000); at < 6_000_000; at += 10 {
+			events = append(events, reel.Entry(at, 0x10000, 1), reel.Exit(at+5, 0x10000, 1))
+		}
+		thread(t, w, "main", events...)
+	})
+	c := serveReels(t, path)
+	info := until(c, "info", func(i infoAnswer) bool { return i.Build.Progress == 1 }).Reels[0]
+	must(t, os.Truncate(path, 1))
+	for _, request := range []string{
+		"info", "lanes", "names?ids=1", "overview", fmt.Sprintf("view?from=5000&to=%d&width=1000&lanes=0:0:1", info.DurationNS), "view?from=5000&to=5100&width=1000&lanes=0:0:1",
+		"functions", "functions?from=5000&to=6000", "tree", "calls?f=1", "call?lane=0&row=0&at=3000000", "first?f=1", "find?q=w", "speedscope",
+	} {
+		// Whatever they answer, the server does.
+		if a, body := c.do("/"+c.token+"/api/"+request, nil); a.StatusCode != 200 && (a.StatusCode != 500 || !json.Valid(body)) {
+			t.Errorf("%s: %s: %.200s", request, a.Status, body)
+		}
+	}
+	ask[infoAnswer](c, "info")
+}
+
 func TestCallSaysHowManyCallsItMade(t *testing.T) {
 	path := madeReel(t, []string{"outer", "inner", "leaf"}, func(w *reel.Writer) {
 		var events []reel.Event
