@@ -18,6 +18,8 @@ type Shape struct {
 	Threads int
 	Depth   int // how deep the stacks get, again and again
 	Seed    uint64
+	// Last, if set, is called before the reel is closed.
+	Last func(w *reel.Writer) error
 }
 
 // Functions is how many functions the program has.
@@ -37,6 +39,9 @@ func Write(path string, s Shape) error {
 		return err
 	}
 	err = fill(w, s)
+	if s.Last != nil && err == nil {
+		err = s.Last(w)
+	}
 	return errors.Join(err, w.Close())
 }
 

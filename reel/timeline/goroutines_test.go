@@ -74,6 +74,8 @@ func newGoroutineModel(f *reel.File, lanes []Lane) *model {
 	type open struct {
 		l *modelLane
 		p *reel.Pairer
+
+		last uint64
 	}
 	by := map[laneKey]*open{}
 	for _, l := range lanes {
@@ -82,7 +84,6 @@ func newGoroutineModel(f *reel.File, lanes []Lane) *model {
 		by[keyOfRun(l.Goroutine, l.Thread)] = x
 		m.lanes = append(m.lanes, x.l)
 	}
-	count := map[*open]int{}
 	f.ReadGoroutines(func(g uint64, thread uint32, events []reel.Event, lost bool) bool {
 		if lost {
 			for _, x := range by {
@@ -94,11 +95,14 @@ func newGoroutineModel(f *reel.File, lanes []Lane) *model {
 			x.p.Finish(0)
 			x.p.SetTime(events[0].Time)
 		}
+		for i := range events { // no time in a lane is before another
+			events[i].Time = max(events[i].Time, x.last)
+			x.last = events[i].Time
+		}
 		x.p.Push(events)
 		if f.Ends(events) {
 			x.p.Left()
 		}
-		count[x] += len(events)
 		return true
 	})
 	for _, x := range by {

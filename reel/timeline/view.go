@@ -28,8 +28,13 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 	for _, rows := range out {
 		answer.Rows = append(answer.Rows, rows...)
 	}
+	told := map[*lane]bool{}
 	for i := range v.lanes {
 		x := &v.lanes[i]
+		if told[x.l] {
+			continue
+		}
+		told[x.l] = true
 		if gaps := s.laneGaps(x, v); len(gaps) > 0 {
 			answer.Gaps = append(answer.Gaps, LaneGaps{x.l.ID, gaps})
 		}
@@ -125,8 +130,9 @@ func clip(first, count, rows int) (from, to int) {
 	return first, first + min(count, rows-first)
 }
 
-// quickly is how many segments may be decoded for an answer at once.
-const quickly = 6
+// quickly is how many segments may be decoded for an answer at once: so many
+// take two processors some 20 ms.
+const quickly = 12
 
 // loadAll finds for each segment a level that is fine enough, or its calls. What
 // isn't there is made, unless the query is for what there is.
@@ -136,15 +142,17 @@ func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
 		part int
 	}
 	var wanted []want
+	distinct := map[*segment]bool{}
 	for i := range v.lanes {
 		x := &v.lanes[i]
 		for k := range x.parts {
 			if !v.ready(x, k) {
 				wanted = append(wanted, want{x, k})
+				distinct[&x.l.segments[x.segFirst+k]] = true
 			}
 		}
 	}
-	if quick && len(wanted) > quickly {
+	if quick && len(distinct) > quickly {
 		rest := wanted[:0]
 		for _, w := range wanted {
 			if !v.makeDo(w.x, w.part) {
