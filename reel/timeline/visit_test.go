@@ -70,6 +70,7 @@ func checkVisits(t *testing.T, tl *Timeline, m *model, rng *rand.Rand) {
 			}
 		}
 		checkVisit(t, tl, m, lanes, from, to)
+		checkVisitFunction(t, tl, m, lanes, uint32(1+rng.IntN(45)), from, to)
 		if t.Failed() {
 			t.Fatalf("from %d to %d of %d, lanes %v", from, to, tl.Duration(), lanes)
 		}
@@ -133,12 +134,8 @@ func checkVisit(t *testing.T, tl *Timeline, m *model, lanes []uint32, from, to u
 			}
 		}
 	}
-	order := func(x, y visited) int {
-		return cmp.Or(cmp.Compare(x.lane, y.lane), cmp.Compare(x.Stack, y.Stack), cmp.Compare(x.Depth, y.Depth), cmp.Compare(x.Start, y.Start),
-			cmp.Compare(x.End, y.End), cmp.Compare(x.Func, y.Func), cmp.Compare(x.Inside, y.Inside))
-	}
-	slices.SortFunc(got, order)
-	slices.SortFunc(want, order)
+	slices.SortFunc(got, visitOrder)
+	slices.SortFunc(want, visitOrder)
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {
 			t.Fatalf("call %d: %+v, want %+v", i, got[i], want[i])
@@ -147,6 +144,47 @@ func checkVisit(t *testing.T, tl *Timeline, m *model, lanes []uint32, from, to u
 	if len(got) != len(want) {
 		t.Fatalf("%d calls, want %d", len(got), len(want))
 	}
+}
+
+// checkVisitFunction looks whether the calls are those of the model.
+func checkVisitFunction(t *testing.T, tl *Timeline, m *model, lanes []uint32, fn uint32, from, to uint64) {
+	t.Helper()
+	a, b := m.clock.toTicks(from), uint64(math.MaxUint64)
+	if to != math.MaxUint64 {
+		b = m.clock.toTicks(to)
+	}
+	var got, want []visited
+	must(t, tl.VisitFunction(t.Context(), lanes, fn, from, to, func(lane uint32, c *reel.Call) bool {
+		x := visited{lane, *c}
+		x.Start, x.End, x.SP = m.clock.rel(c.Start), m.clock.rel(c.End), 0
+		if x.End > a || x.Start >= a {
+			got = append(got, x)
+		}
+		return true
+	}))
+	for lane, l := range m.lanes {
+		if lanes != nil && !slices.Contains(lanes, uint32(lane)) {
+			continue
+		}
+		for _, row := range l.rows {
+			for _, c := range row {
+				if c.Func == fn && c.Start < b && (c.End > a || c.Start >= a) {
+					c.SP = 0
+					want = append(want, visited{uint32(lane), c})
+				}
+			}
+		}
+	}
+	slices.SortFunc(got, visitOrder)
+	slices.SortFunc(want, visitOrder)
+	if !slices.Equal(got, want) {
+		t.Errorf("function %d: %d calls, want %d", fn, len(got), len(want))
+	}
+}
+
+func visitOrder(x, y visited) int {
+	return cmp.Or(cmp.Compare(x.lane, y.lane), cmp.Compare(x.Stack, y.Stack), cmp.Compare(x.Depth, y.Depth), cmp.Compare(x.Start, y.Start),
+		cmp.Compare(x.End, y.End), cmp.Compare(x.Func, y.Func), cmp.Compare(x.Inside, y.Inside))
 }
 
 func TestVisitEndsWhenItIsToldTo(t *testing.T) {
