@@ -173,6 +173,11 @@ func (g *goroutineBuilder) take(id uint64, thread uint32, events []reel.Event, l
 // they are its last.
 func (p *pairing) pushRun(events []reel.Event, ends bool) {
 	p.push(events)
+	p.ranOut(ends)
+}
+
+// ranOut takes the end of such a go.
+func (p *pairing) ranOut(ends bool) {
 	if ends {
 		p.pairer.Left()
 	}
