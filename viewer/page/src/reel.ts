@@ -1,0 +1,37 @@
+// One opened recording: its requests, names, lanes.
+
+import { Api, Names } from "./api";
+import { title } from "./layout";
+import type { Call, Info, Lane, ReelInfo } from "./types";
+import type { Place } from "./urlstate";
+import type { Span } from "./viewport";
+
+export class Reel {
+  readonly api: Api;
+  readonly names: Names;
+  info: ReelInfo;
+  lanes: Lane[] = [];
+
+  constructor(info: Info, readonly index: number, namesArrived: () => void) {
+    this.info = info.reels[index];
+    this.api = new Api(info, index);
+    this.names = new Names(this.api, namesArrived);
+  }
+
+  async load() {
+    this.lanes = await this.api.json<Lane[]>("lanes");
+  }
+
+  bounds(): Span {
+    return { from: 0, to: Math.max(1, this.info.duration_ns) };
+  }
+
+  laneTitle(id: number): string {
+    const lane = this.lanes.find((l) => l.id === id);
+    return lane ? `${title(lane)} (${lane.kind === "goroutine" ? "goroutine " + lane.goroutine : lane.tid})` : `lane ${id}`;
+  }
+
+  call(p: Place, signal?: AbortSignal): Promise<Call | null> {
+    return this.api.json<Call | null>("call", { lane: p.lane, row: p.row, at: Math.floor(p.at) }, signal);
+  }
+}
