@@ -12,7 +12,7 @@ import { sorted, title } from "./layout";
 import type { Owner } from "./lanestab";
 import { shown } from "./names";
 import type { Reel } from "./reel";
-import { Timeline } from "./timeline";
+import { Timeline, type Bar } from "./timeline";
 import { Tree } from "./tree";
 import type { Call, FunctionRow, TreeNode } from "./types";
 import type { Scope, ViewState } from "./urlstate";
@@ -46,7 +46,7 @@ export class Analysis {
     this.tree = new Tree(() => {});
     this.ordered = new Timeline(reel.api, reel.names, owner.scheme, () => this.span(owner.state), {
       moved: () => {},
-      selected: (p) => p && this.openCall(p.lane, p.row, p.at),
+      selected: (bar, at) => bar && this.openCall(bar, at),
       ranged: () => {},
       lane: () => {},
       hovered: () => {},
@@ -70,9 +70,9 @@ export class Analysis {
     return n && (this.owner.state.colors === "image" ? "image " + (n.module ?? "") : n.name);
   }
 
-  private openCall(lane: number, row: number, at: number) {
+  private openCall(bar: Bar, at: number) {
     this.reel
-      .call({ lane, row, at })
+      .callIn(bar, at)
       .then((c) => c && this.jump(c))
       .catch((err) => this.owner.failed(err));
   }
@@ -142,6 +142,7 @@ export class Analysis {
     };
     this.element.dataset.state = "loading";
     this.note.textContent = "counting…";
+    if (kind === "functions") this.table.wait();
     const done = (text: string) => {
       this.element.dataset.state = "still";
       this.note.textContent = `${duration(length(span))} · ${text}`;

@@ -60,6 +60,7 @@ export interface Scheme {
   stripe: Bytes; // every other lane
   idle: Bytes; // before a thread's first event and after its last
   rule: Bytes; // between lanes
+  below: Bytes; // the last lane
   gapText: [string, string];
   gap: [Bytes, Bytes];
   text: string; // on bars
@@ -78,6 +79,7 @@ const light: Scheme = {
   stripe: bytes([248, 249, 251]),
   idle: bytes([238, 240, 243]),
   rule: bytes([223, 227, 233]),
+  below: bytes([246, 247, 249]),
   gapText: ["#fff4e0", "#7a4500"],
   gap: [bytes([250, 224, 178]), bytes([193, 120, 23])],
   text: "#17202b",
@@ -96,6 +98,7 @@ const dark: Scheme = {
   stripe: bytes([25, 29, 35]),
   idle: bytes([15, 17, 21]),
   rule: bytes([43, 49, 58]),
+  below: bytes([17, 20, 24]),
   gapText: ["#3a2a0e", "#ffd08a"],
   gap: [bytes([72, 52, 20]), bytes([214, 148, 50])],
   text: "#f3f5f8",
@@ -117,8 +120,8 @@ export function shade(key: string, s: Scheme): Shade {
   const h = hash(key);
   // 36 hues are as many as can be told apart; lightness tells some more.
   const hue = (h % 36) * 10 + 4;
-  const chroma = key === "" ? 0 : s.dark ? 0.085 : 0.075;
+  const chroma = key === "" ? 0 : s.dark ? 0.09 : 0.088;
   const step = ((h >>> 8) % 3) * 0.03;
-  const full = bytes(oklch((s.dark ? 0.43 : 0.79) + step, chroma, hue));
+  const full = bytes(oklch((s.dark ? 0.43 : 0.785) + step, chroma, hue));
   return { full, tint: mix(full, s.ground, s.dark ? 0.5 : 0.45), dim: mix(full, s.ground, 0.22) };
 }

@@ -29,7 +29,7 @@ export class Compare {
       (reel, i) =>
         new Timeline(reel.api, reel.names, owner.scheme, () => reel.bounds(), {
           moved: () => {},
-          selected: (p) => p && reel.call(p).then((c) => c && owner.open(i, c)).catch(owner.failed),
+          selected: (bar, at) => bar && reel.callIn(bar, at).then((c) => c && owner.open(i, c), owner.failed),
           ranged: () => {},
           lane: () => {},
           hovered: () => {},

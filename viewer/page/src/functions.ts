@@ -170,6 +170,7 @@ export class FunctionDetail {
     if (bucket) Object.assign(query, { min: Math.floor(bucket.from_ns), max: Math.ceil(bucket.to_ns) });
     this.callsTitle.textContent = bucket ? `Calls of ${duration(bucket.from_ns)} to ${duration(bucket.to_ns)}` : "Longest calls";
     const stop = this.stop!;
+    this.calls.wait();
     this.api()
       .json<{ calls: Call[] | null; total: number }>("calls", query, stop.signal)
       .then(({ calls, total }) => {

@@ -88,13 +88,10 @@ export class Input {
   private click(e: PointerEvent) {
     const bar = this.t.barAt(e.offsetX, e.offsetY);
     if (!bar) {
-      this.t.listener.selected(null);
+      this.t.listener.selected(null, 0);
       return;
     }
-    // In a merged bar it is the call under the pointer, however narrow.
-    const pointed = Math.min(Math.max(this.t.timeAt(e.offsetX), bar.start), bar.start + bar.duration);
-    const at = Math.floor(bar.calls > 1 ? pointed : bar.start + bar.duration / 2);
-    this.t.listener.selected({ lane: bar.lane, row: bar.row, at });
+    this.t.listener.selected(bar, this.t.timeAt(e.offsetX));
   }
 
   private leave() {

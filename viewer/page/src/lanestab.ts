@@ -9,7 +9,7 @@ import { FunctionDetail, functionTable, matcher } from "./functions";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
 import type { Reel } from "./reel";
-import { Timeline } from "./timeline";
+import { Timeline, type Bar } from "./timeline";
 import type { Call, FunctionRow, Overview as OverviewData } from "./types";
 import { heights, type Place, type ViewState } from "./urlstate";
 import { length, type Span } from "./viewport";
@@ -55,7 +55,7 @@ export class LanesTab {
         this.overview?.draw();
         owner.moved();
       },
-      selected: (p) => owner.change({ selected: p }, true),
+      selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null }, true)),
       ranged: (r) => owner.change({ range: r && { from: Math.floor(r.from), to: Math.ceil(r.to) } }, true),
       lane: (l) => owner.openLane(l),
       hovered: () => {},
@@ -69,7 +69,7 @@ export class LanesTab {
       show: (w, smoothly) => t.show(w, smoothly),
     });
     this.sortBy = select("Order of lanes", Object.entries(sorts).map(([k, s]) => [k, s.title]), "activity", (v) => owner.change({ sort: v }, false));
-    this.colorBy = select("Colours", [["function", "colour: function"], ["image", "colour: image"]], "function", (v) => owner.change({ colors: v as "function" | "image" }, false));
+    this.colorBy = select("Colours", [["function", "by function"], ["image", "by image"]], "function", (v) => owner.change({ colors: v as "function" | "image" }, false));
     t.corner.append(this.sortBy, this.colorBy);
     this.detail = new FunctionDetail(
       () => reel.api,
@@ -134,12 +134,14 @@ export class LanesTab {
     const t = this.timeline;
     this.sortBy.value = sorts[s.sort] ? s.sort : "activity";
     this.colorBy.value = s.colors;
-    if (fromURL || t.rowHeight !== s.height || this.appliedSort !== s.sort) t.setRows(s.height, fromURL ? s.collapsed : t.closed, s.sort);
+    if (fromURL || this.fitting === 0) this.fitting = this.fittingHeight();
+    const height = s.height || this.fitting;
+    if (fromURL || t.rowHeight !== height || this.appliedSort !== s.sort) t.setRows(height, fromURL ? s.collapsed : t.closed, s.sort);
     this.appliedSort = s.sort;
     if (fromURL) {
       t.show(s.window ?? this.reel.bounds(), false);
       // The height of the lanes is known after the layout.
-      requestAnimationFrame(() => (t.top = s.scroll * s.height));
+      requestAnimationFrame(() => (t.top = s.scroll * height));
     }
     t.range = s.range;
     t.recolor();
@@ -149,6 +151,14 @@ export class LanesTab {
     this.choosePanel();
   }
   private appliedSort = "activity";
+  private fitting = 0;
+
+  // Rows are higher where all of them have room on the screen.
+  private fittingHeight(): number {
+    const room = this.timeline.scroller.clientHeight;
+    const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
+    return [22, 20].find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? 16;
+  }
 
   private applySelection(p: Place | null) {
     const t = this.timeline;
@@ -171,6 +181,17 @@ export class LanesTab {
         else this.owner.say("no call there");
       })
       .catch((err) => stop.signal.aborted || this.owner.failed(err));
+  }
+
+  private selectBar(bar: Bar, at: number) {
+    this.reel
+      .callIn(bar, at)
+      .then((c) => {
+        if (!c) return this.owner.say("no call there");
+        this.setCall(c);
+        this.owner.change({ selected: placeOf(c, c.lane) }, true);
+      })
+      .catch((err) => this.owner.failed(err));
   }
 
   /** setCall shows a call that is known already. */
@@ -254,13 +275,12 @@ export class LanesTab {
     this.shows = "range";
     const stop = (this.ranging = new AbortController());
     replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(r.from)} …`));
-    this.rangeTable.element.dataset.state = "loading";
+    this.rangeTable.wait();
     this.reel.api
       .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all" }, stop.signal)
       .then(({ functions }) => {
         const rows = functions ?? [];
         this.rangeTable.set(rows);
-        this.rangeTable.element.dataset.state = "still";
         const calls = rows.reduce((n, f) => n + f.calls, 0);
         replace(
           this.rangeTitle,
@@ -307,7 +327,7 @@ export class LanesTab {
       return;
     }
     const bar = this.timeline.neighbour({ lane: c.lane, row: c.row, from: c.start_ns, to: c.start_ns + c.duration_ns }, to);
-    if (bar) this.selectAndReveal({ lane: bar.lane, row: bar.row, at: bar.calls > 1 ? Math.ceil(bar.start) : Math.floor(bar.start + bar.duration / 2) });
+    if (bar) this.revealBar(bar);
     else this.owner.say("no further call is near");
   }
 
@@ -317,7 +337,14 @@ export class LanesTab {
       this.owner.say("no call is shown");
       return;
     }
-    this.selectAndReveal({ lane: bar.lane, row: bar.row, at: bar.calls > 1 ? Math.ceil(bar.start) : Math.floor(bar.start + bar.duration / 2) });
+    this.revealBar(bar);
+  }
+
+  private revealBar(bar: Bar) {
+    this.reel
+      .callIn(bar, bar.start)
+      .then((c) => c && this.jump(c))
+      .catch((err) => this.owner.failed(err));
   }
 
   longest() {
@@ -330,7 +357,8 @@ export class LanesTab {
   }
 
   rows(by: number) {
-    const i = heights.indexOf(this.timeline.rowHeight) + by;
+    const now = this.timeline.rowHeight;
+    const i = heights.findIndex((h) => h >= now) + by;
     if (i >= 0 && i < heights.length) this.owner.change({ height: heights[i] }, false);
   }
 

@@ -27,6 +27,9 @@ export interface Scene {
   hovered: { lane: number; row: number; start: number; end: number } | null;
 }
 
+// Narrower bars have no text, in CSS pixels.
+const labelWidth = 26;
+
 export class Painter {
   readonly raster = new Raster();
   private image: ImageData | null = null;
@@ -45,7 +48,7 @@ export class Painter {
     const pixels = new Uint32Array(this.image.data.buffer);
     const ratio = canvas.height / s.height;
     this.raster.begin(pixels, canvas.width, s.window);
-    pixels.fill(s.scheme.ground);
+    pixels.fill(s.scheme.below);
     for (const slot of s.layout.between(s.top, s.top + s.height)) this.lane(s, slot, ratio);
     ctx.putImageData(this.image, 0, 0);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -71,7 +74,7 @@ export class Painter {
     this.raster.fill(y(slot.top), y(slot.top + slot.height), ground);
     const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
-    const least = s.layout.row >= 12 ? 26 * ratio : Infinity;
+    const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.window);
     for (let row = first; row < end; row++) {
       const pieces: Piece[] = [];
@@ -91,6 +94,7 @@ export class Painter {
     }
     for (const g of gapsOf(answers, slot.lane.id, s.window)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
     if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);
+    if (slot.index === s.layout.slots.length - 1) this.raster.rule(y(slot.top + slot.height), s.scheme.rule);
   }
 
   private texts(ctx: CanvasRenderingContext2D, s: Scene, ratio: number) {
@@ -105,6 +109,7 @@ export class Painter {
     const middle = (s.layout.row - 1) / 2 + 0.5;
     let style = "";
     for (const l of this.raster.labels) {
+      if (l.x1 - l.x0 < labelWidth * ratio * (l.calls > 1 ? 2.5 : 1)) continue;
       const text = this.text(ctx, s, l, (l.x1 - l.x0) / ratio - 7);
       if (!text) continue;
       const want = l.match ? s.scheme.text : s.scheme.faint;

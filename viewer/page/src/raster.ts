@@ -139,7 +139,20 @@ export class Raster {
         // Bars that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
         this.stroke(this.line, 0, x0, x1 - x0 > 3 ? x1 - 1 : x1, hit ? shade.full : shade.dim);
       }
-      if (x1 - x0 >= least) this.labels.push({ x0, x1, y, func: func[i], calls: calls[i], match: hit });
+      this.label(x0, x1, y, func[i], calls[i], hit, least);
+    }
+  }
+
+  // Merged bars that touch and are mostly of one function have one label.
+  private label(x0: number, x1: number, y: number, func: number, calls: number, match: boolean, least: number) {
+    const last = this.labels[this.labels.length - 1];
+    const run = calls > 1 && last !== undefined && last.calls > 1 && last.y === y && last.func === func && x0 - last.x1 <= 1 && x0 >= last.x0;
+    if (run) {
+      last.x1 = x1;
+      last.calls += calls;
+    } else {
+      if (last !== undefined && last.x1 - last.x0 < least) this.labels.pop();
+      this.labels.push({ x0, x1, y, func, calls, match });
     }
   }
 

@@ -4,6 +4,7 @@ import { Api, Names } from "./api";
 import { title } from "./layout";
 import type { Call, Info, Lane, ReelInfo } from "./types";
 import type { Place } from "./urlstate";
+import type { Bar } from "./timeline";
 import type { Span } from "./viewport";
 
 export class Reel {
@@ -29,6 +30,14 @@ export class Reel {
   laneTitle(id: number): string {
     const lane = this.lanes.find((l) => l.id === id);
     return lane ? `${title(lane)} (${lane.kind === "goroutine" ? "goroutine " + lane.goroutine : lane.tid})` : `lane ${id}`;
+  }
+
+  /** callIn is the call that a bar shows: of a merged one the call at the instant, however narrow, else the first. */
+  async callIn(bar: Bar, at: number): Promise<Call | null> {
+    const place = { lane: bar.lane, row: bar.row };
+    if (bar.calls === 1) return this.call({ ...place, at: bar.start + bar.duration / 2 });
+    const pointed = await this.call({ ...place, at: Math.min(Math.max(at, bar.start), bar.start + bar.duration) });
+    return pointed ?? this.call({ ...place, at: Math.ceil(bar.start) });
   }
 
   call(p: Place, signal?: AbortSignal): Promise<Call | null> {

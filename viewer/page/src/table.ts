@@ -41,7 +41,7 @@ export class Table<R> {
     this.scroller.addEventListener("scroll", () => this.draw());
     this.scroller.addEventListener("keydown", (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(this.scroller);
-    const widths = columns.map((c) => (c.wide ? "minmax(160px, 1fr)" : `${c.width ?? 84}px`)).join(" ");
+    const widths = columns.map((c) => (c.wide ? "minmax(160px, 860px)" : `${c.width ?? 84}px`)).join(" ");
     this.scroller.style.setProperty("--columns", widths);
     this.heading();
   }
@@ -57,9 +57,16 @@ export class Table<R> {
   }
 
   set(rows: R[]) {
+    this.element.dataset.state = "still";
     this.all = rows;
     this.current = -1;
     this.refresh();
+  }
+
+  /** wait says that rows are on their way. */
+  wait() {
+    this.set([]);
+    this.element.dataset.state = "loading";
   }
 
   filter(accept: (r: R) => boolean) {
@@ -106,7 +113,7 @@ export class Table<R> {
     const view = this.scroller.clientHeight;
     if (view === 0) return;
     if (this.rows.length === 0) {
-      this.body.replaceChildren(el("div", { class: "table-empty" }, this.empty));
+      this.body.replaceChildren(el("div", { class: "table-empty" }, this.element.dataset.state === "loading" ? "counting…" : this.empty));
       return;
     }
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / rowHeight) - 4);

@@ -13,7 +13,6 @@ import { count } from "./format";
 import { paintRuler, rulerHeight } from "./ruler";
 import { Source } from "./source";
 import type { Lane } from "./types";
-import type { Place } from "./urlstate";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
 export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
@@ -32,7 +31,7 @@ export interface Bar {
 /** What a timeline tells its owner. */
 export interface Listener {
   moved(): void; // window, scroll or rows
-  selected(place: Place | null): void;
+  selected(bar: Bar | null, at: number): void;
   ranged(range: Span | null): void;
   lane(lane: number): void;
   hovered(bar: Bar | null): void;

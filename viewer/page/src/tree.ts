@@ -24,7 +24,7 @@ export class Tree {
       ...["Function", "Total", "Share", "Self", "Calls", "A call"].map((t, i) => el("div", { role: "columnheader", class: i === 0 ? "wide" : "" }, el("span", {}, t))),
     );
     this.scroller = el("div", { class: "table-scroll", tabindex: 0, role: "treegrid", "aria-label": "Call tree" }, head, this.body);
-    this.scroller.style.setProperty("--columns", "minmax(200px, 1fr) 84px 84px 84px 96px 84px");
+    this.scroller.style.setProperty("--columns", "minmax(200px, 900px) 84px 84px 84px 96px 84px");
     this.element = el("div", { class: "table tree" }, this.scroller);
     this.scroller.addEventListener("scroll", () => this.draw());
     this.scroller.addEventListener("keydown", (e) => this.key(e));

@@ -22,7 +22,7 @@ export interface ViewState {
   selected: Place | null;
   find: string;
   scroll: number; // rows from the top
-  height: number; // of a row, CSS pixels
+  height: number; // of a row, CSS pixels; 0: as suits
   collapsed: number[]; // lanes
   sort: string; // of lanes
   colors: "function" | "image";
@@ -33,7 +33,7 @@ export interface ViewState {
   follow: boolean;
 }
 
-export const heights = [3, 6, 12, 16, 20];
+export const heights = [3, 6, 12, 16, 20, 22];
 
 export function initial(): ViewState {
   return {
@@ -44,7 +44,7 @@ export function initial(): ViewState {
     selected: null,
     find: "",
     scroll: 0,
-    height: 16,
+    height: 0,
     collapsed: [],
     sort: "activity",
     colors: "function",
