@@ -151,6 +151,7 @@ export class FunctionDetail {
       return button;
     });
     const last = buckets[buckets.length - 1];
+    this.histogram.style.maxWidth = `${Math.max(260, buckets.length * 40)}px`;
     replace(
       this.histogram,
       el("div", { class: "buckets" }, ...bars),

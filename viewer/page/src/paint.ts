@@ -126,8 +126,12 @@ export class Painter {
     if (!text) return "";
     const width = this.width(ctx, text);
     if (width <= room) return text;
-    const keep = Math.floor((text.length * room) / width) - 1;
-    return keep < 2 ? "" : text.slice(0, keep) + "…";
+    // By the average width of its characters first, which may be too long by a few.
+    for (let keep = Math.floor((text.length * room) / width) - 1; keep >= 2; keep -= 1 + (keep >> 4)) {
+      const short = text.slice(0, keep) + "…";
+      if (this.width(ctx, short) <= room) return short;
+    }
+    return "";
   }
 
   private width(ctx: CanvasRenderingContext2D, text: string): number {
