@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/internal/safejson"
@@ -63,6 +64,17 @@ func (b *broadcast) leave(c chan message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.listeners, c)
+}
+
+// rarely says now and then that something is to be told again.
+type rarely struct{ last atomic.Int64 }
+
+// tellAgain is how often pages are told of progress.
+const tellAgain = 100 * time.Millisecond
+
+func (r *rarely) again() bool {
+	now, last := time.Now().UnixNano(), r.last.Load()
+	return now-last >= int64(tellAgain) && r.last.CompareAndSwap(last, now)
 }
 
 // streamEvery is how often a silent stream has a sign of life, by which the end of the connection is noticed.

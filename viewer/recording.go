@@ -26,6 +26,7 @@ type recording struct {
 	timeline *timeline.Timeline
 	err      error
 	progress atomic.Uint64 // of building the index, in millionths
+	told     rarely        // of that
 
 	live   atomic.Bool   // is being written
 	finish chan struct{} // closed when this process has written its end
@@ -70,13 +71,11 @@ func (r *recording) start() {
 
 // indexing tells how far the index is.
 func (r *recording) indexing(done, total uint64) {
-	if total == 0 {
+	if total == 0 || r.isOver() { // pages are told of what grows later in another way
 		return
 	}
-	share := min(uint64(float64(done)/float64(total)*progressWhole), progressWhole-1)
-	// Workers may report out of order, and a page is told of each hundredth only.
-	const step = progressWhole / 100
-	if old := r.progress.Swap(share); share/step != old/step {
+	r.progress.Store(min(uint64(float64(done)/float64(total)*progressWhole), progressWhole-1))
+	if r.told.again() {
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: done, Total: total})
 	}
 }

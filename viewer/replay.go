@@ -64,6 +64,7 @@ type analysis struct {
 	total     uint64 // calls, about
 	done      atomic.Uint64
 	next      atomic.Int64
+	told      rarely
 }
 
 // analyze gives all calls of the span to collectors, of which each processor makes one. Only one analysis runs at a time.
@@ -131,7 +132,7 @@ func (a *analysis) work(ctx context.Context, lanes []uint32, c collector) error 
 
 // tell says to the page that has asked how far the analysis is.
 func (a *analysis) tell(calls uint64) {
-	if done := a.done.Add(calls); a.ticket != "" {
+	if done := a.done.Add(calls); a.ticket != "" && a.told.again() {
 		a.recording.server.events.send("analysis", analysisEvent{a.ticket, min(done, a.total), a.total})
 	}
 }

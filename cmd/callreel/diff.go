@@ -48,7 +48,7 @@ Behind it stand the mean time of its own a call, the median, the 99th percentile
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.sort, "sort", "slower", "the order, by what has grown most of this `KEY`: slower, total, self, p50, p99 or max")
+	fl.StringVar(&f.sort, "sort", "slower", "the order, by growth of this `KEY`: slower, total, self, p50, p99 or max")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
@@ -148,8 +148,8 @@ func (d *diff) text(w io.Writer) error {
 		c := &d.shown[i]
 		fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s!%s\n", signedSpan(c.Slower),
 			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.Self / max(1, f.Calls)) }),
-			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.P50) }),
-			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.P99) }),
+			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P50 })),
+			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P99 })),
 			fromTo(c, func(f *reel.FunctionSummary) string { return count(f.Calls) }), printable(c.Module), printable(c.Name))
 	}
 	if n := len(d.all) - len(d.shown); n > 0 {
@@ -171,6 +171,16 @@ func fromTo(c *reel.FunctionChange, text func(*reel.FunctionSummary) string) str
 		return text(f)
 	}
 	return of(c.A) + " > " + of(c.B)
+}
+
+// ofWhole writes a time that only calls that were seen whole have.
+func ofWhole(of func(*reel.FunctionSummary) uint64) func(*reel.FunctionSummary) string {
+	return func(f *reel.FunctionSummary) string {
+		if f.Calls == f.Unfinished+f.Implicit {
+			return "-"
+		}
+		return span(of(f))
+	}
 }
 
 // signedSpan writes a difference of times.

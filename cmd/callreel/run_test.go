@@ -96,6 +96,15 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"report", reel, "--sort", "size"}, "calls, total, self or max"},
 		{[]string{"report", reel, "--limit", "-1"}, "--limit -1"},
 		{[]string{"report", reel, "-f", "wibble"}, "-f wibble matches nothing"},
+		{[]string{"record", "--no-open", "-p", "1"}, "goes with --view"},
+		{[]string{"view"}, "one FILE, or two"},
+		{[]string{"view", "a", "b", "c"}, "one FILE, or two"},
+		{[]string{"view", reel, "--address", "example.com"}, "is not an IP address"},
+		{[]string{"view", reel, "--port", "65536"}, "callreel view --help"},
+		{[]string{"diff", reel}, "two FILEs"},
+		{[]string{"diff", reel, reel, "--sort", "size"}, "slower, total, self"},
+		{[]string{"diff", reel, reel, "--limit", "-1"}, "--limit -1"},
+		{[]string{"diff", reel, reel, "-f", "wibble"}, "-f wibble matches nothing"},
 		{[]string{"export"}, "one FILE"},
 		{[]string{"export", reel, "-o", "x"}, "there is: chrome"},
 		{[]string{"export", reel, "--format", "wibble", "-o", "x"}, "only: chrome"},
@@ -125,7 +134,7 @@ func TestHelpListsEachVerbInTheOrderOfUse(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", a.code, a.stderr)
 	}
 	at := 0
-	for _, verb := range []string{"record", "functions", "report", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
+	for _, verb := range []string{"record", "functions", "report", "view", "diff", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
 		i := strings.Index(a.stdout[at:], "\n  "+verb+" ")
 		if i < 0 {
 			t.Fatalf("%s is missing, or out of order, in\n%s", verb, a.stdout)
@@ -167,7 +176,7 @@ func TestVersionIsPrinted(t *testing.T) {
 func TestFileThatCannotBeReadEndsWithCode1AndItsName(t *testing.T) {
 	dir := t.TempDir()
 	empty, other := write(t, dir, "empty", nil), write(t, dir, "other", []byte("hello\n"))
-	for _, verb := range [][]string{{"report"}, {"report", "--json"}, {"export", "--format", "chrome", "-o", filepath.Join(dir, "out")}, {"functions"}} {
+	for _, verb := range [][]string{{"report"}, {"report", "--json"}, {"view", "--no-open"}, {"diff", emptyReel(t)}, {"export", "--format", "chrome", "-o", filepath.Join(dir, "out")}, {"functions"}} {
 		for _, file := range []string{filepath.Join(dir, "missing"), empty, other, dir} {
 			a := callreel("", append(verb, file)...)
 			if a.code != exitFailed || a.stdout != "" || !strings.Contains(a.stderr, file) {

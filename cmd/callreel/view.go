@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -24,9 +23,10 @@ func newView() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "view FILE [FILE2]",
 		Short: "Show a reel in the browser: timeline, search, flame graph, functions",
-		Long: `View serves a page that shows the reel, prints its address on stdout, and opens it in the browser. The page asks for just
-what the screen can show, so that a reel may be of any size. It is served until Ctrl-C, to whoever knows the address, of
-this machine only. With two reels the page says what became slower from the first to the second, as callreel diff does.
+		Long: `View serves a page that shows the reel, prints its address on stdout, and opens it in the browser. The page asks for
+just what the screen can show, so that a reel may be of any size. It is served until Ctrl-C, on this machine only, to
+whoever knows the address. With two reels the page says what became slower from the first to the second, too, as
+callreel diff does.
 
 A reel that is still being written is followed to its end.
 
@@ -55,7 +55,9 @@ To look at a reel on another machine, forward the port to the same port here: ss
 			if _, err := fmt.Fprintln(c.OutOrStdout(), server.URL()); err != nil {
 				return errors.Join(err, server.Close())
 			}
-			return errors.Join(f.show(ctx, status, server), server.Close())
+			forget := f.browse(status, server)
+			defer forget()
+			return errors.Join(server.Serve(ctx), server.Close())
 		},
 	}
 	fl := c.Flags()
@@ -89,14 +91,14 @@ func (f *pageFlags) warn(status *status, server *viewer.Server) {
 	}
 }
 
-// show serves the page until ctx ends, and opens the browser.
-func (f *pageFlags) show(ctx context.Context, status *status, server *viewer.Server) error {
-	if !f.noOpen {
-		forget, err := openBrowser(server.URL())
-		defer forget()
-		if err != nil {
-			status.notice("the browser was not opened (%v); open the address there", err)
-		}
+// browse opens the browser; forget is to be called at the end.
+func (f *pageFlags) browse(status *status, server *viewer.Server) (forget func()) {
+	if f.noOpen {
+		return func() {}
 	}
-	return server.Serve(ctx)
+	forget, err := openBrowser(server.URL())
+	if err != nil {
+		status.notice("the browser was not opened: %v", err)
+	}
+	return forget
 }
