@@ -63,6 +63,12 @@ export class Names {
     return n;
   }
 
+  /** again asks once more for what may be known by now. */
+  again(func: number) {
+    this.asked.delete(func);
+    this.ask(func);
+  }
+
   private ask(func: number) {
     if (this.asked.has(func)) return;
     this.asked.add(func);

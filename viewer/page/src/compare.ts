@@ -96,7 +96,7 @@ export class Compare {
 
 async function longest(reel: Reel, r: DiffRow): Promise<Call | null> {
   // Names can hold * and ?; as a glob such a name finds itself, too.
-  const found = await reel.api.json<Found>("find", { q: r.name, limit: 20000 });
+  const found = await reel.api.json<Found>("find", { q: r.name, limit: 5000 });
   const f = (found.functions ?? []).find((f) => f.name === r.name && f.module === r.module);
   if (!f) return null;
   const { calls } = await reel.api.json<{ calls: Call[] | null }>("calls", { f: f.id, sort: "longest", limit: 1 });

@@ -71,17 +71,20 @@ export class Find {
       return;
     }
     const stop = (this.stop = new AbortController());
-    for (const reel of this.reels) {
-      reel.api
-        .json<Found>("find", { q, limit: 20000 }, stop.signal)
-        .then((f) => {
-          this.owner.matched(reel.index, new Set((f.functions ?? []).map((m) => m.id)));
-          if (reel === this.tab().reel) {
-            this.status.textContent = f.matches === 0 ? "no match" : `${plural(f.matches, "function")}, ${count(f.calls)} calls`;
-            this.element.dataset.state = "still";
-          }
-        })
-        .catch((err) => stop.signal.aborted || this.owner.failed(err));
+    for (const reel of this.reels) void this.ask(reel, q, stop.signal);
+  }
+
+  // All matches are counted; what is marked is the first so many functions.
+  private async ask(reel: Reel, q: string, signal: AbortSignal) {
+    try {
+      const f = await reel.api.json<Found>("find", { q, limit: 5000 }, signal);
+      this.owner.matched(reel.index, new Set((f.functions ?? []).map((m) => m.id)));
+      if (f.pending) setTimeout(() => signal.aborted || void this.ask(reel, q, signal), 400);
+      if (reel !== this.tab().reel) return;
+      this.status.textContent = f.matches === 0 ? "no match" : `${plural(f.matches, "function")}, ${f.pending ? "counting…" : `${count(f.calls)} calls`}`;
+      if (!f.pending) this.element.dataset.state = "still";
+    } catch (err) {
+      if (!signal.aborted) this.owner.failed(err);
     }
   }
 
@@ -113,13 +116,13 @@ export class Find {
   }
 
   private async step(tab: LanesTab, q: string, direction: 1 | -1, signal: AbortSignal): Promise<Call | null> {
-    const api = tab.reel.api;
+    const reel = tab.reel;
     const c = tab.call;
     const w = tab.timeline.target;
     const at = c ? { lane: c.lane, row: c.row, at: c.start_ns } : { lane: 0, row: 0, at: Math.max(0, Math.floor(direction > 0 ? w.from : w.to)) };
-    const found = await api.json<Call | null>("next", { q, ...at, dir: direction }, signal);
+    const found = await reel.whole("next", { q, ...at, dir: direction }, signal);
     if (found) return found;
-    if (direction > 0) return api.json<Call | null>("first", { q }, signal);
-    return api.json<Call | null>("next", { q, lane: 0, row: 0, at: Math.ceil(tab.reel.bounds().to), dir: -1 }, signal);
+    if (direction > 0) return reel.whole("first", { q }, signal);
+    return reel.whole("next", { q, lane: 0, row: 0, at: Math.ceil(tab.reel.bounds().to), dir: -1 }, signal);
   }
 }

@@ -221,7 +221,9 @@ export class LanesTab {
   showCallFacts() {
     const c = this.call;
     if (!c) return;
-    showCall(this.facts, c, this.reel.names.get(c.func), this.reel.laneTitle(c.lane), {
+    const name = this.reel.names.get(c.func);
+    if (name?.pending) setTimeout(() => this.call === c && this.reel.names.again(c.func), 700);
+    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), {
       select: (p) => this.selectAndReveal(p),
       fit: () => this.fitSelected(),
       find: (name) => this.owner.findName(name),

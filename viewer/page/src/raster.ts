@@ -161,10 +161,10 @@ export class Raster {
     if (y >= 0 && y < this.height) this.pixels.fill(color, y * this.width, (y + 1) * this.width);
   }
 
-  /** hatch paints a stretch of time as lost; what was painted there shows through. */
+  /** hatch paints a stretch of time as lost, wide enough to be seen; what was painted there shows through. */
   hatch(y0: number, y1: number, span: Span, ground: Uint32Array, [paper, stripe]: [Bytes, Bytes]) {
     const x0 = this.column(span.from);
-    const x1 = Math.min(this.width, Math.max(this.column(span.to), x0 + 2));
+    const x1 = Math.min(this.width, Math.max(this.column(span.to), x0 + 6));
     for (let y = Math.max(0, y0); y < Math.min(this.height, y1); y++) {
       const line = y * this.width;
       for (let x = x0; x < x1; x++) {

@@ -41,6 +41,13 @@ export class Reel {
   }
 
   call(p: Place, signal?: AbortSignal): Promise<Call | null> {
-    return this.api.json<Call | null>("call", { lane: p.lane, row: p.row, at: Math.floor(p.at) }, signal);
+    return this.whole("call", { lane: p.lane, row: p.row, at: Math.floor(p.at) }, signal);
+  }
+
+  /** whole asks for one call, which comes with its callers. */
+  async whole(path: "call" | "next" | "first", params: Record<string, string | number>, signal?: AbortSignal): Promise<Call | null> {
+    const c = await this.api.json<Call | null>(path, params, signal);
+    if (c) c.callers ??= [];
+    return c;
   }
 }

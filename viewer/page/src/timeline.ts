@@ -348,7 +348,9 @@ export class Timeline {
   }
 
   draw() {
-    if (this.frame === 0) this.frame = requestAnimationFrame((t) => this.tick(t));
+    if (this.frame !== 0) return;
+    this.canvas.dataset.state = "moving";
+    this.frame = requestAnimationFrame((t) => this.tick(t));
   }
 
   private tick(now: number) {

@@ -43,6 +43,7 @@ export interface FunctionName {
   address?: string;
   file?: string;
   line?: number;
+  pending?: boolean; // where it is in the source may be known later
 }
 
 export interface Caller {
@@ -99,6 +100,7 @@ export interface Found {
   functions: { id: number; name: string; module: string; calls: number }[] | null;
   matches: number;
   calls: number;
+  pending?: boolean; // calls are not counted yet
 }
 
 type Side = Omit<FunctionRow, "func" | "name" | "module">;
