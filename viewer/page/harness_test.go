@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long a state is waited for; on a machine at work everything takes longer.
-const patience = 15 * time.Second
+const patience = 2 * time.Minute
 
 // browser is one for all tests, started by the first that needs it.
 var browser = sync.OnceValues(func() (context.Context, error) {
@@ -151,7 +151,7 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 // until waits until an expression is true.
 func (p *tab) until(expression string) {
 	p.Helper()
-	if _, err := chromedp.Run(p.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience))); err != nil {
+	if _, err := chromedp.Run(p.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
 		p.Fatalf("waiting for %s: %v; the page shows:\n%.1500s", expression, err, eval[string](p, "document.body.innerText"))
 	}
 }

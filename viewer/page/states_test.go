@@ -207,7 +207,6 @@ func TestKeyboardAloneIsEnough(t *testing.T) {
 
 	// From call to call.
 	p.do(chromedp.Focus(chromedp.CSS("canvas.lanes")))
-	p.press("wwww")
 	p.still()
 	p.press(kb.Enter)
 	outer := p.selected()

@@ -16,6 +16,8 @@ export function length(s: Span): number {
 export function clamp(s: Span, bounds: Span): Span {
   const whole = Math.max(length(bounds), shortest);
   const len = Math.min(Math.max(length(s), shortest), whole);
+  // Rounding may have taken a little of it.
+  if (len >= whole * (1 - 1e-9)) return { from: bounds.from, to: bounds.from + whole };
   const middle = (s.from + s.to) / 2;
   let from = length(s) === len ? s.from : middle - len / 2;
   from = Math.min(Math.max(from, bounds.from), bounds.from + whole - len);
