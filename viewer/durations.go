@@ -45,11 +45,12 @@ type durationCollector struct {
 	incomplete [buckets]uint64 // of calls
 }
 
+func (c *durationCollector) only() uint32             { return c.function }
 func (c *durationCollector) begin(p *piece)           { c.piece = p }
 func (c *durationCollector) enter(uint32, *reel.Call) {}
 
 func (c *durationCollector) leave(_ uint32, call *reel.Call) {
-	if call.Func != c.function || !c.piece.counts(call) {
+	if !c.piece.counts(call) {
 		return
 	}
 	i := bucketOf(c.clock.Nanoseconds(call.Duration()))
@@ -173,11 +174,12 @@ type callCollector struct {
 	total    uint64
 }
 
+func (c *callCollector) only() uint32             { return c.function }
 func (c *callCollector) begin(p *piece)           { c.piece = p }
 func (c *callCollector) enter(uint32, *reel.Call) {}
 
 func (c *callCollector) leave(lane uint32, call *reel.Call) {
-	if call.Func != c.function || !c.piece.counts(call) {
+	if !c.piece.counts(call) {
 		return
 	}
 	if c.low > 0 || c.high != math.MaxUint64 {

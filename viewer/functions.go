@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/reel"
@@ -77,71 +76,32 @@ func (r *recording) summarize(ctx context.Context, s span, ticket string) ([]ree
 type wholeTally struct {
 	mu        sync.Mutex
 	functions []reel.FunctionSummary
-	calls     map[uint32]uint64 // by ID
-	made      time.Time         // zero when there is none
-	stale     bool              // the recording has grown since
-	making    bool              // in the background
+	current   bool // they are there, and the recording hasn't grown since they were begun
 }
 
-func (w *wholeTally) forget() {
+func (w *wholeTally) set(list []reel.FunctionSummary, current bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stale = true
+	w.functions, w.current = list, current
 }
 
-func (w *wholeTally) get() (list []reel.FunctionSummary, calls map[uint32]uint64, current bool) {
+func (w *wholeTally) get() (list []reel.FunctionSummary, current bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.functions, w.calls, !w.made.IsZero() && !w.stale
-}
-
-func (w *wholeTally) keep(list []reel.FunctionSummary) {
-	calls := make(map[uint32]uint64, len(list))
-	for i := range list {
-		calls[list[i].ID] = list[i].Calls
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.functions, w.calls, w.made = list, calls, time.Now()
-}
-
-// countEvery is how often the calls of a recording that grows are counted anew for api/find.
-const countEvery = 5 * time.Second
-
-// counted returns the calls of each function as far as they are known, and sees to it that they become known. current says
-// whether they are all.
-func (r *recording) counted() (calls map[uint32]uint64, current bool) {
-	_, calls, current = r.whole.get()
-	w := &r.whole
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if current || w.making || time.Since(w.made) < countEvery {
-		return calls, current
-	}
-	w.making = true
-	r.work.Go(func() {
-		_, _ = r.allFunctions(r.server.ctx, "") // without counts there are names
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.making = false
-	})
-	return calls, current
+	return w.functions, w.current
 }
 
 // allFunctions sums up the whole recording, once.
 func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.FunctionSummary, error) {
-	if list, _, current := r.whole.get(); current {
+	if list, current := r.whole.get(); current {
 		return list, nil
 	}
-	r.whole.mu.Lock()
-	r.whole.stale = false // growth from now on makes it so again
-	r.whole.mu.Unlock()
+	of := r.File()
 	list, err := r.summarize(ctx, span{0, math.MaxUint64, nil}, ticket)
-	if err != nil {
-		return nil, err
+	if err == nil && r.File() == of { // else it has grown meanwhile
+		r.whole.set(list, true)
 	}
-	r.whole.keep(list)
-	return list, nil
+	return list, err
 }
 
 // functionJSON is a function as api/functions has it.

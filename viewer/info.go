@@ -167,6 +167,8 @@ type callJSON struct {
 	Stack      int          `json:"stack,omitempty"`
 	Flags      []string     `json:"flags"`
 	Callers    []callerJSON `json:"callers,omitempty"` // outermost first
+	// Callees is how many calls it made itself, as far as that is quickly counted: absent otherwise.
+	Callees *int `json:"callees,omitempty"`
 }
 
 type callerJSON struct {
@@ -190,14 +192,14 @@ func flagNames(flags reel.CallFlags) []string {
 	return list
 }
 
-// call writes a call that was found, or null.
-func (r *recording) call(w http.ResponseWriter, f *reel.File, c *timeline.Found, found bool) error {
+// call writes a call that was found, or null. callees is nil where it isn't known.
+func (r *recording) call(w http.ResponseWriter, f *reel.File, c *timeline.Found, callees *int, found bool) error {
 	if !found {
 		return writeJSON(w, nil)
 	}
 	j := callJSON{
 		Lane: c.Lane, Row: c.Row, Func: c.Func, StartNS: c.Start, DurationNS: c.Duration, SelfNS: c.Self, Depth: c.Depth, Stack: c.Stack,
-		Flags: flagNames(c.Flags), Callers: []callerJSON{},
+		Flags: flagNames(c.Flags), Callers: []callerJSON{}, Callees: callees,
 	}
 	j.Name, j.Module = nameOf(f, c.Func)
 	for _, o := range c.Callers {

@@ -1,9 +1,11 @@
 package viewer
 
 import (
+	"context"
 	"math"
 	"net/http"
 
+	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
 )
 
@@ -21,7 +23,43 @@ func (r *recording) callAt(w http.ResponseWriter, q *query) error {
 	if err != nil {
 		return err
 	}
-	return r.call(w, tl.File(), &c, found)
+	var callees *int
+	if found {
+		if callees, err = countCallees(q.ctx, tl, &c); err != nil {
+			return err
+		}
+	}
+	return r.call(w, tl.File(), &c, callees, found)
+}
+
+// maxInside is after how many calls counting those that one has made is given up: it should not be noticed.
+const maxInside = 1 << 18
+
+// countCallees counts the calls that a call made itself; nil if that takes long, as in a Go program.
+func countCallees(ctx context.Context, tl *timeline.Timeline, c *timeline.Found) (*int, error) {
+	if tl.File().Header().Goroutines {
+		return nil, nil
+	}
+	n, seen, inside := 0, 0, false
+	err := tl.Visit(ctx, []uint32{c.Lane}, c.Start, c.Start+c.Duration+1, timeline.Visitor{
+		Enter: func(_ uint32, k *reel.Call) {
+			seen++
+			switch {
+			case k.Stack != c.Stack:
+			case k.Depth == c.Depth && k.Func == c.Func && tl.NS(k.Start) == c.Start: // the last of them, if there are several
+				n, inside = 0, true
+			case k.Depth <= c.Depth:
+				inside = false
+			case k.Depth == c.Depth+1 && inside:
+				n++
+			}
+		},
+		Leave: func(uint32, *reel.Call) bool { return seen <= maxInside },
+	})
+	if err != nil || seen > maxInside {
+		return nil, err
+	}
+	return &n, nil
 }
 
 // nextCall is api/next: the next call of a function, or of those that a text finds, after a call or, with dir=-1, before it.
@@ -61,5 +99,5 @@ func (r *recording) search(w http.ResponseWriter, q *query, from timeline.Positi
 	if err != nil {
 		return err
 	}
-	return r.call(w, tl.File(), &c, found)
+	return r.call(w, tl.File(), &c, nil, found)
 }

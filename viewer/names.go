@@ -12,6 +12,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/timeline"
 )
 
 // names knows the functions of a recording by their names.
@@ -21,6 +22,7 @@ type names struct {
 	mu    sync.Mutex
 	of    *reel.File // whose functions are in the list
 	list  []named
+	calls []uint64                   // by ID
 	globs map[string]map[uint32]bool // what some texts have matched
 }
 
@@ -77,8 +79,19 @@ func (n *names) upToDate() []named {
 		}
 		return true
 	})
-	n.of = f
+	n.of, n.calls = f, nil
 	return n.list
+}
+
+// counted returns how often each function was called, by its ID.
+func (n *names) counted(tl *timeline.Timeline) []uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.upToDate()
+	if n.calls == nil {
+		n.calls = tl.Calls()
+	}
+	return n.calls
 }
 
 // matching returns the IDs of the functions that a text finds.
@@ -174,10 +187,10 @@ func (r *recording) namesOf(w http.ResponseWriter, q *query) error {
 
 // foundJSON is a function as api/find has it.
 type foundJSON struct {
-	ID     uint32  `json:"id"`
-	Name   string  `json:"name"`
-	Module string  `json:"module"`
-	Calls  *uint64 `json:"calls,omitempty"` // absent while it isn't known
+	ID     uint32 `json:"id"`
+	Name   string `json:"name"`
+	Module string `json:"module"`
+	Calls  uint64 `json:"calls"`
 }
 
 // Limits of api/find.
@@ -186,48 +199,34 @@ const (
 	mostFound    = 5000
 )
 
-// find is api/find: the functions that a text finds, by their calls. Functions without calls are left out once calls are known.
+// find is api/find: the functions that were called and that a text finds, by their calls.
 func (r *recording) find(w http.ResponseWriter, q *query) error {
 	text, limit := q.text("q"), q.integer("limit", defaultFound, 0, mostFound)
 	if q.err != nil {
 		return q.err
 	}
-	if _, err := r.wait(q.ctx); err != nil {
+	tl, err := r.wait(q.ctx)
+	if err != nil {
 		return err
 	}
-	calls, current := r.counted()
+	calls := r.names.counted(tl)
+	found := r.names.matching(text)
 	answer := struct {
 		Functions []foundJSON `json:"functions"`
 		Matches   int         `json:"matches"`
 		Calls     uint64      `json:"calls"`
-		Pending   bool        `json:"pending,omitempty"`
-	}{Functions: []foundJSON{}, Pending: !current}
-	found := r.names.matching(text)
+	}{Functions: []foundJSON{}}
 	var list []foundJSON
 	for _, n := range r.names.all() {
-		if !found[n.id] {
-			continue
+		if found[n.id] && int(n.id) < len(calls) && calls[n.id] > 0 {
+			answer.Calls += calls[n.id]
+			list = append(list, foundJSON{n.id, n.name, n.module, calls[n.id]})
 		}
-		entry := foundJSON{ID: n.id, Name: n.name, Module: n.module}
-		if k, known := calls[n.id]; known {
-			entry.Calls = &k
-			answer.Calls += k
-		} else if current {
-			continue
-		}
-		list = append(list, entry)
 	}
 	answer.Matches = len(list)
 	slices.SortStableFunc(list, func(a, b foundJSON) int {
-		return cmp.Or(cmp.Compare(countOf(b.Calls), countOf(a.Calls)), cmp.Compare(len(a.Name), len(b.Name)))
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(len(a.Name), len(b.Name)))
 	})
 	answer.Functions = append(answer.Functions, list[:min(limit, len(list))]...)
 	return writeJSON(w, answer)
-}
-
-func countOf(n *uint64) uint64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -26,7 +26,7 @@ const (
 	maxWidth  = 1 << 14  // pixels
 	maxLanes  = 4096     // in one request
 	maxRows   = 4096     // in one request
-	maxBars   = 2 << 20  // pixels in all rows: 72 MB
+	maxBars   = 4 << 20  // pixels in all rows: 150 MB if each had a bar
 	maxNames  = 4096     // IDs in one request
 	maxGlob   = 1024     // bytes of a text to find
 	maxTicket = 32

@@ -56,7 +56,10 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
-		r.timeline, r.err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+		r.err = guarded(func() (err error) {
+			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+			return err
+		})
 		if r.err == nil {
 			r.progress.Store(progressWhole)
 		}
@@ -64,6 +67,11 @@ func (r *recording) start() {
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil && !r.first.Closed() {
 			r.follow(ctx)
+		}
+	})
+	r.work.Go(func() {
+		if tl, err := r.wait(ctx); err == nil && r.first.Closed() {
+			_ = guarded(func() error { return tl.Warm(ctx) }) // without it some pictures take longer
 		}
 	})
 	r.work.Go(func() { r.sources.run(ctx) })
@@ -137,9 +145,14 @@ func (r *recording) follow(ctx context.Context) {
 		}
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size {
 			size, grown = info.Size(), time.Now()
-			if changed, err := r.timeline.Refresh(ctx); err == nil && changed {
+			changed := false
+			err := guarded(func() (err error) {
+				changed, err = r.timeline.Refresh(ctx)
+				return err
+			})
+			if err == nil && changed {
 				r.live.Store(true)
-				r.whole.forget()
+				r.whole.set(nil, false)
 				r.server.events.send("grown", r.grown())
 			}
 			last = last || r.timeline.File().Closed()

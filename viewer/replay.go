@@ -45,6 +45,12 @@ type collector interface {
 	leave(lane uint32, c *reel.Call)
 }
 
+// ofFunction is a collector that wants the calls of one function only, and only their ends.
+type ofFunction interface {
+	collector
+	only() uint32
+}
+
 // How a span is cut: work for both ends of the list of processors, but no piece so small that finding its beginning, which
 // takes about a chunk of each lane, would be most of the work.
 const (
@@ -86,7 +92,7 @@ func (r *recording) analyze(ctx context.Context, tl *timeline.Timeline, s span, 
 	for i := range collectors {
 		collectors[i] = fresh()
 		wg.Go(func() {
-			if errs[i] = a.work(ctx, s.lanes, collectors[i]); errs[i] != nil {
+			if errs[i] = guarded(func() error { return a.work(ctx, s.lanes, collectors[i]) }); errs[i] != nil {
 				cancel()
 			}
 		})
@@ -110,17 +116,20 @@ func (a *analysis) work(ctx context.Context, lanes []uint32, c collector) error 
 		p := &a.pieces[i]
 		c.begin(p)
 		calls := uint64(0)
-		err := a.timeline.Replay(ctx, lanes, p.from, p.to, timeline.Visitor{
-			Enter: c.enter,
-			Leave: func(lane uint32, call *reel.Call) bool {
-				c.leave(lane, call)
-				if calls++; calls%tellEvery == 0 {
-					a.tell(tellEvery)
-					return ctx.Err() == nil
-				}
-				return true
-			},
-		})
+		leave := func(lane uint32, call *reel.Call) bool {
+			c.leave(lane, call)
+			if calls++; calls%tellEvery == 0 {
+				a.tell(tellEvery)
+				return ctx.Err() == nil
+			}
+			return true
+		}
+		var err error
+		if one, ok := c.(ofFunction); ok {
+			err = a.timeline.VisitFunction(ctx, lanes, one.only(), p.from, p.to, leave)
+		} else {
+			err = a.timeline.Visit(ctx, lanes, p.from, p.to, timeline.Visitor{Enter: c.enter, Leave: leave})
+		}
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -77,7 +77,7 @@ func (s *speedscopeWriter) text(text string) {
 func (s *speedscopeWriter) lane(q *query, l *timeline.Lane) error {
 	for stack, last := 0, 0; stack <= last && !s.cut; stack++ {
 		s.begun, s.open, s.events, s.last = false, s.open[:0], 0, s.from
-		err := s.tl.Replay(q.ctx, []uint32{l.ID}, s.from, s.to, timeline.Visitor{
+		err := s.tl.Visit(q.ctx, []uint32{l.ID}, s.from, s.to, timeline.Visitor{
 			Enter: func(_ uint32, c *reel.Call) {
 				last = max(last, c.Stack)
 				if c.Stack == stack {

@@ -20,7 +20,8 @@ const viewMagic = 0x57564c43
 //	u32 func[bars], u32 calls[bars], u32 flags[bars]               each padded to 8 bytes
 //	f64 gapStart[gaps], f64 gapEnd[gaps], f64 gapEvents[gaps]
 //
-// Gaps are those of the lane, and stand in its first block.
+// Gaps are those of the lane, and stand in its first block. With quick=1 the answer comes at once, from what summaries there are;
+// where a finer one is to be had without it, the header Callreel-Pixels says up to how many pixels wide merged calls may be.
 func (r *recording) view(w http.ResponseWriter, q *query) error {
 	tl, err := r.wait(q.ctx)
 	if err != nil {
@@ -28,16 +29,19 @@ func (r *recording) view(w http.ResponseWriter, q *query) error {
 	}
 	from, to := q.interval()
 	width := q.integer("width", 1, 1, maxWidth)
-	rows := q.rows(len(tl.Lanes()), width)
+	rows, quick := q.rows(len(tl.Lanes()), width), q.choice("quick", "0", "1") == "1"
 	if q.err != nil {
 		return q.err
 	}
 	duration := tl.Duration()
-	v, err := tl.View(q.ctx, timeline.Query{From: min(from, duration), To: min(to, duration+1), Width: width, Lanes: rows})
+	v, err := tl.View(q.ctx, timeline.Query{From: min(from, duration), To: min(to, duration+1), Width: width, Lanes: rows, Quick: quick})
 	if err != nil {
 		return err
 	}
 	body := encodeView(v)
+	if v.Coarse {
+		w.Header().Set("Callreel-Pixels", strconv.Itoa(v.Pixels))
+	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, err = w.Write(body)

@@ -167,6 +167,10 @@ func (f *recordFlags) laziness() recorder.Laziness {
 
 // recording shows how a recording stands.
 func (s *status) recording(p recorder.Progress) {
+	if p.Indexing > 0 {
+		s.show("indexing the reel: %d %%   Ctrl-C leaves that to view", p.Indexed*100/p.Indexing)
+		return
+	}
 	s.show("%5.1fs  %s calls  %s dropped  %s  %s   Ctrl-C ends", p.Elapsed.Seconds(), count(p.Calls), count(p.Dropped),
 		things(uint64(p.Threads), "thread"), bytesText(p.Bytes))
 }

@@ -10,8 +10,11 @@ type Options struct {
 	Progress func(done, total uint64)
 	// Workers is how many goroutines index; 0 means one for each processor.
 	Workers int
-	// Cache is how many bytes decoded calls may take; 0 means 256 MiB.
+	// Cache is how many bytes decoded calls may take; 0 means 384 MiB.
 	Cache int64
+
+	segment int // events of a segment
+	small   int // calls of a segment without summaries
 }
 
 // Lane is one lane of the timeline.
@@ -47,6 +50,10 @@ type Query struct {
 	From, To uint64
 	Width    int
 	Lanes    []LaneRows
+	// Quick asks for an answer at once: where summaries would first have to be
+	// made, that takes what there is, and View.Coarse says so. The same query
+	// without Quick gives the finer picture, and makes the summaries.
+	Quick bool
 }
 
 // Bar is a call, or several that are each narrower than a pixel.
@@ -95,6 +102,9 @@ type LaneGaps struct {
 type View struct {
 	Rows []Row      // as asked for, those without bars left out
 	Gaps []LaneGaps // of the lanes asked for that have any
+	// Coarse says that bars may be merged from calls up to Pixels pixels wide.
+	Coarse bool
+	Pixels int
 }
 
 // Overview is the whole recording in columns of equal width.

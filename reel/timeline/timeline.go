@@ -1,9 +1,9 @@
 package timeline
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/callreel/callreel/reel"
@@ -12,36 +12,41 @@ import (
 // Timeline is an indexed reel. Its methods may be called by several goroutines
 // at once.
 type Timeline struct {
-	opt  Options
-	live atomic.Pointer[snapshot]
+	opt   Options
+	ids   segmentIDs
+	cache *cache
+	live  atomic.Pointer[snapshot]
+
+	refresh sync.Mutex
 }
 
-// snapshot is a reel as far as it had come.
+// snapshot is a reel as far as it had come. It does not change.
 type snapshot struct {
-	f     *reel.File
-	clock clock
-	lanes []*lane
-	end   uint64
+	generation  uint32 // tells windows apart in the cache
+	f           *reel.File
+	clock       clock
+	lanes       []*lane
+	done        *columns // calls at depth 0
+	end         uint64   // ticks from the start
+	cache       *cache
+	workers     *sync.Pool // of *worker
+	summarizers *sync.Pool // of *summarizer
+	indexed     bool       // by the index in the reel
+
+	// Of a reel of goroutines:
+	windows []window
+	laneOf  map[laneKey]*lane
 }
 
-type call struct {
-	start, end, inside uint64
-	fn                 uint32
-	flags              reel.CallFlags
-}
-
-type lane struct {
-	Lane
-	stacks [][][]call // by stack and depth
-	rows   [][]call
-	gaps   []Gap
-}
-
-// Open opens the timeline of a reel, by its index or by making one in memory.
-// The File must stay open as long as the Timeline is used.
+// Open opens the timeline of a reel, by the index in it or by making one in
+// memory. The File must stay open as long as the Timeline is used.
 func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
-	t := &Timeline{opt: opt}
-	s, err := build(ctx, f, opt)
+	t := newTimeline(opt)
+	if s, err := t.stored(f); err == nil && s != nil {
+		t.live.Store(s)
+		return t, nil
+	}
+	s, err := t.index(ctx, f, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -49,137 +54,81 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	return t, nil
 }
 
-func build(ctx context.Context, f *reel.File, opt Options) (*snapshot, error) {
-	s := &snapshot{f: f, clock: newClock(f)}
-	threads := map[uint32]reel.Thread{}
-	for _, th := range f.Threads() {
-		threads[th.Key] = th
+func newTimeline(opt Options) *Timeline {
+	if opt.segment == 0 {
+		opt.segment, opt.small = segmentEvents, smallSegment
 	}
-	type key struct {
-		thread    uint32
-		goroutine uint64
-	}
-	byKey := map[key]*lane{}
-	pairers := map[*lane]*reel.Pairer{}
-	ordinals := map[*lane]uint64{}
-	laneOf := func(thread uint32, g uint64, now uint64) *lane {
-		k := key{thread, g}
-		if g != 0 {
-			k.thread = 0
-		}
-		l := byKey[k]
-		if l == nil {
-			th := threads[thread]
-			l = &lane{Lane: Lane{ID: uint32(len(s.lanes)), Thread: thread, Goroutine: g, TID: th.TID, Process: th.Process, Name: th.Name}}
-			l.Start = s.clock.toNS(s.clock.rel(now))
-			byKey[k] = l
-			s.lanes = append(s.lanes, l)
-			p := &reel.Pairer{OnCall: l.add(s)}
-			p.SetTime(now)
-			pairers[l] = p
-		}
-		return l
-	}
-	var done uint64
-	take := func(l *lane, events []reel.Event, lost bool) bool {
-		if lost {
-			pairers[l].Lost()
-		}
-		if s.clock.untimed {
-			for i := range events {
-				ordinals[l]++
-				events[i].Time = ordinals[l]
-			}
-		}
-		pairers[l].Push(events)
-		done += uint64(len(events))
-		if opt.Progress != nil {
-			opt.Progress(done, f.Events())
-		}
-		return ctx.Err() == nil
-	}
-	if f.Header().Goroutines {
-		for _, th := range f.Threads() {
-			laneOf(th.Key, 0, f.FirstTick())
-		}
-		f.ReadGoroutines(func(g uint64, thread uint32, events []reel.Event, lost bool) bool {
-			l := laneOf(thread, g, events[0].Time)
-			l.Thread = thread
-			if lost {
-				for _, p := range pairers {
-					p.Lost()
-				}
-			}
-			ok := take(l, events, false)
-			if f.Ends(events) {
-				pairers[l].Left()
-			}
-			return ok
-		})
-	} else {
-		for _, th := range f.Threads() {
-			l := laneOf(th.Key, 0, f.FirstTick())
-			first := true
-			f.ReadThread(th.Key, func(events []reel.Event, lost bool) bool {
-				if first {
-					l.Start, first = s.clock.toNS(s.clock.rel(events[0].Time)), false
-				}
-				return take(l, events, lost)
-			})
-		}
-	}
-	for _, l := range s.lanes {
-		p := pairers[l]
-		th := threads[l.Thread]
-		end := f.LastTick()
-		if l.Goroutine == 0 {
-			end = f.EndOf(&th)
-		}
-		if s.clock.untimed {
-			end = ordinals[l]
-		}
-		p.Finish(end)
-		l.Calls = p.Calls
-		for _, st := range l.stacks {
-			l.rows = append(l.rows, st...)
-		}
-		l.Rows = len(l.rows)
-		for _, row := range l.rows {
-			slices.SortStableFunc(row, func(a, b call) int { return cmp.Compare(a.start, b.start) })
-			for _, c := range row {
-				l.End = max(l.End, s.clock.toNS(c.end))
-			}
-		}
-		s.end = max(s.end, l.End)
-	}
-	s.end = max(s.end, s.clock.toNS(s.clock.rel(f.LastTick())))
-	for _, d := range f.Drops() {
-		for _, l := range s.lanes {
-			if l.Thread == d.Thread && l.Goroutine == 0 {
-				at := s.clock.toNS(s.clock.rel(d.Tick))
-				l.Dropped += d.Entries + d.Exits
-				l.gaps = append(l.gaps, Gap{Start: at, End: at + 1, Events: d.Entries + d.Exits})
-			}
-		}
-	}
-	return s, ctx.Err()
+	return &Timeline{opt: opt, cache: newCache(opt.Cache)}
 }
 
-func (l *lane) add(s *snapshot) func(*reel.Call) {
-	return func(c *reel.Call) {
-		for len(l.stacks) <= c.Stack {
-			l.stacks = append(l.stacks, nil)
-		}
-		rows := &l.stacks[c.Stack]
-		for len(*rows) <= c.Depth {
-			*rows = append(*rows, nil)
-		}
-		(*rows)[c.Depth] = append((*rows)[c.Depth], call{s.clock.rel(c.Start), s.clock.rel(c.End), c.Inside, c.Func, c.Flags})
+func (t *Timeline) newSnapshot(f *reel.File) *snapshot {
+	return &snapshot{
+		generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache,
+		workers: new(sync.Pool), summarizers: new(sync.Pool),
 	}
+}
+
+// index indexes what of a reel is not in old.
+func (t *Timeline) index(ctx context.Context, f *reel.File, old *snapshot) (*snapshot, error) {
+	s := t.newSnapshot(f)
+	b := &builder{s: s, old: old, before: old, growing: !f.Closed(), drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	return s, b.build(ctx)
+}
+
+// build indexes the reel.
+func (b *builder) build(ctx context.Context) error {
+	s, f := b.s, b.s.f
+	s.end = s.clock.rel(f.LastTick())
+	if s.clock.untimed {
+		s.end = 0
+		for _, th := range f.Threads() {
+			s.end = max(s.end, eventsOf(f.Chunks(th.Key)))
+		}
+	}
+	before := uint64(0)
+	if b.old != nil {
+		s.workers, s.summarizers = b.old.workers, b.old.summarizers
+		s.done = b.old.done.clone()
+		s.done.widen(s.end)
+		before = b.old.f.Events()
+	} else {
+		s.done = newColumns(s.end)
+	}
+	if f.Header().Goroutines {
+		before = 0
+	}
+	b.count = counter(b.opt.Progress, before, f.Events())
+	index := b.buildThreads
+	if f.Header().Goroutines {
+		s.done, b.old = newColumns(s.end), nil
+		index = b.buildGoroutines
+	}
+	if err := index(ctx, b.opt.Workers); err != nil {
+		return err
+	}
+	for _, l := range s.lanes {
+		if n := len(l.segments); n > 0 {
+			s.end = max(s.end, l.segments[n-1].end)
+		}
+		if n := len(l.gaps); n > 0 {
+			s.end = max(s.end, l.gaps[n-1].end)
+		}
+	}
+	return nil
+}
+
+func (t *Timeline) workers() int {
+	if t.opt.Workers > 0 {
+		return t.opt.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // File is the reel as of the last Refresh.
 func (t *Timeline) File() *reel.File { return t.live.Load().f }
+
+// Indexed reports whether the reel had an index that could be used.
+func (t *Timeline) Indexed() bool { return t.live.Load().indexed }
 
 // Lanes are the lanes, in order of their appearance. The caller owns the slice.
 func (t *Timeline) Lanes() []Lane {
@@ -192,12 +141,41 @@ func (t *Timeline) Lanes() []Lane {
 }
 
 // Duration is the length of the recording.
-func (t *Timeline) Duration() uint64 { return t.live.Load().end }
+func (t *Timeline) Duration() uint64 {
+	s := t.live.Load()
+	return s.clock.toNS(s.end)
+}
+
+// Calls counts the calls of each function, by ID, as far as IDs are in the reel's table.
+func (t *Timeline) Calls() []uint64 {
+	s := t.live.Load()
+	counts := make([]uint64, 0)
+	s.f.Functions(func(id uint32, _ reel.Function) bool {
+		counts = append(counts, make([]uint64, int(id)+1-len(counts))...)
+		return true
+	})
+	for _, l := range s.lanes {
+		for i := range l.segments {
+			_ = eachFunction(l.segments[i].summary, func(fn, calls uint32) bool {
+				if int(fn) < len(counts) {
+					counts[fn] += uint64(calls)
+				}
+				return true
+			})
+		}
+	}
+	return counts
+}
 
 // Refresh takes in what was appended to the reel since, and says whether there
-// was anything. Answers after it are of the longer reel; see File.
+// was anything. It opens the file again; answers after it are those of File.
 func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
+	t.refresh.Lock()
+	defer t.refresh.Unlock()
 	old := t.live.Load()
+	if old.f.Closed() {
+		return false, nil
+	}
 	f, err := reel.Open(old.f.Name())
 	if err != nil {
 		return false, err
@@ -205,10 +183,12 @@ func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
 	if f.Size() == old.f.Size() {
 		return false, f.Close()
 	}
-	s, err := build(ctx, f, t.opt)
+	s, err := t.index(ctx, f, old)
 	if err != nil {
 		return false, err
 	}
+	// Whoever uses it may do so as long as they like.
+	runtime.SetFinalizer(f, func(f *reel.File) { f.Close() })
 	t.live.Store(s)
 	return true, nil
 }
