@@ -48,6 +48,7 @@ const (
 	PerfEvents  Capability = "perf events"        // the kernel's software clock for one's own children
 	Breakpoints Capability = "perf breakpoints"   // the processor's breakpoints for one's own children
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
+	Chromium    Capability = "chromium"           // web browser
 )
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
