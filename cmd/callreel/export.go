@@ -19,7 +19,7 @@ import (
 // exportFormats write a reel in another format, by the name that --format has for it.
 var exportFormats = map[string]func(context.Context, *reel.File, io.Writer) error{
 	"chrome": func(ctx context.Context, f *reel.File, w io.Writer) error {
-		return export.Chrome(ctx, f, w, export.ChromeOptions{Name: demangle.Name})
+		return export.Chrome(ctx, f, w, export.Options{Name: demangle.Name})
 	},
 }
 

@@ -1,0 +1,57 @@
+package export
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callreel/callreel/reel"
+)
+
+const (
+	// maxNames bounds how many names are kept ready: a hostile reel can name functions by the billion.
+	maxNames = 1 << 18
+	// maxName is how long a name may be, in bytes: viewers choke on longer ones, and some formats repeat it with each call. C++ has names
+	// of some thousand.
+	maxName = 8 << 10
+)
+
+// functionName is what the function is called, and the base name of its image's
+// file, which is empty where none is known. Both may hold any bytes.
+func (w *walk) functionName(id uint32) (name, module string) {
+	fn, known := w.f.Function(id)
+	name = fn.Name
+	if !known || name == "" {
+		name = fmt.Sprintf("function #%d", id)
+	}
+	if w.opt.Name != nil {
+		name = w.opt.Name(name)
+	}
+	if len(name) > maxName {
+		name = fmt.Sprintf("%s… #%d", cut(name, maxName), id) // its ID keeps it apart from others that begin alike
+	}
+	return name, w.module(fn.Image)
+}
+
+func (w *walk) module(id reel.ImageID) string {
+	m, ok := w.f.Image(id)
+	if !ok || m.Path == "" {
+		return ""
+	}
+	return cut(path.Base(m.Path), maxName)
+}
+
+// cut shortens a text to at most n bytes, at a character's end.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// validText is a text for formats that have Unicode only.
+func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
