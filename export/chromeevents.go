@@ -146,27 +146,25 @@ func (c *chrome) run(l *lane, r goroutineRun, back *goroutineRun) {
 
 // counters writes the counters that have changed.
 func (c *chrome) counters(r rate) {
-	one := func(name, series string, value uint64) {
+	one := func(name string, value uint64) {
 		b := append(c.buf[:0], `{"ph":"C","name":"`...)
 		b = append(b, name...)
 		b = appendLane(b, c.f.Header().PID, 0)
 		b = append(b, `,"ts":`...)
 		b = appendMicros(b, r.at)
-		b = append(b, `,"args":{"`...)
-		b = append(b, series...)
-		b = append(b, `":`...)
+		b = append(b, `,"args":{"value":`...)
 		b = strconv.AppendUint(b, value, 10)
 		c.buf = append(b, `}}`...)
 		c.event()
 	}
 	if r.perSecond != nil {
-		one("calls per second", "calls", *r.perSecond)
+		one("calls per second", *r.perSecond)
 	}
 	if r.open != nil {
-		one("open calls", "calls", uint64(max(*r.open, 0)))
+		one("open calls", uint64(max(*r.open, 0)))
 	}
 	if r.dropped != nil {
-		one("events dropped", "events", *r.dropped)
+		one("events dropped", *r.dropped)
 	}
 }
 

@@ -15,6 +15,8 @@ const (
 	// maxName is how long a name may be, in bytes: viewers choke on longer ones, and some formats repeat it with each call. C++ has names
 	// of some thousand.
 	maxName = 8 << 10
+	// otherFunctions stands for those beyond maxNames that the reel does not describe.
+	otherFunctions = "[other functions]"
 )
 
 // functionName is what the function is called, and the base name of its image's
