@@ -15,6 +15,8 @@ import (
 // file-format-schema.json), "evented": a profile for each lane, which is a stack of a
 // thread or a goroutine, with times in nanoseconds since the recording started.
 // Without a clock each event takes one unit: only the order means something.
+// As speedscope does not show calls that take no time, an event that falls on the
+// nanosecond of the one before is written one nanosecond later.
 //
 // The format has neither instants nor arguments. How many events were dropped, and
 // how many calls were open at the end or left without returning, stands in the
@@ -22,6 +24,7 @@ import (
 // kept in a temporary file, a fifth as large as the result, until their turn comes.
 func Speedscope(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	s := &speedscope{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), frames: make(map[uint32]int)}
+	s.gap = 1
 	s.spool.dir = opt.TempDir
 	s.raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[`)
 	s.all(s, false)

