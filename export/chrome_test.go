@@ -262,7 +262,7 @@ func TestChromeSurvivesHostileNames(t *testing.T) {
 		}
 	}
 	want := slices.Clone(names)
-	want[2], want[5] = "bad \ufffd\ufffd utf8 \ufffd", "function #6"
+	want[1], want[2], want[5] = "\ufffd\x01\n\t\x7f", "bad \ufffd\ufffd utf8 \ufffd", "function #6"
 	check(t, got, append(want, "function #4000"))
 }
 

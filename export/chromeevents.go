@@ -84,7 +84,7 @@ func (c *chrome) note(l *lane, at int64, n note) {
 	b := append(c.buf[:0], `{"ph":"i`...)
 	b = append(b, lane...)
 	b = appendMicros(b, at)
-	b = append(b, `,"s":"t","name":`...)
+	b = append(b, `,"s":"t","cat":"callreel","name":`...)
 	b = appendJSON(b, n.kind.String())
 	b = append(b, `,"args":{`...)
 	switch n.kind {

@@ -150,7 +150,7 @@ func checkLanes(t *testing.T, trace catapultTrace, sum *reel.Summary) {
 		name := strings.TrimSuffix(th.Name, ", stack 2")
 		for _, c := range th.Slices {
 			switch c.category {
-			case "":
+			case "callreel":
 			case "goroutine":
 				runs++
 			default:

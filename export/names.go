@@ -55,5 +55,17 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// validText is a text for formats that have Unicode only.
-func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+// validText is a text for formats that have Unicode only. Each byte that isn't
+// becomes U+FFFD, as in JSON; so does NUL, where trace_processor ends texts and
+// confuses those behind.
+func validText(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r == 0 {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}

@@ -60,7 +60,7 @@ func seenByCatapult(trace catapultTrace) *seen {
 	s := newSeen()
 	for _, th := range trace.Threads {
 		for _, c := range th.Slices {
-			if c.category != "" && c.category != "goroutine" {
+			if c.category != "callreel" && c.category != "goroutine" {
 				s.call(c.depth, c.name, c.duration*1000)
 			}
 		}
@@ -70,7 +70,7 @@ func seenByCatapult(trace catapultTrace) *seen {
 }
 
 // perfettoCalls asks for the calls: tracks, and depths without instants, which stand between them.
-const perfettoCalls = `select track_id, depth, name, dur from slice where category not in ('callreel', 'goroutine') order by track_id, id`
+const perfettoCalls = `select track_id, depth, name, dur from slice where coalesce(category, '') not in ('callreel', 'goroutine') order by track_id, id`
 
 func seenByTraceProcessor(rows [][]any) *seen {
 	s := newSeen()
