@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/callreel/callreel/reel"
@@ -19,7 +21,7 @@ type part struct {
 
 func (p *part) Close() error { p.closed = true; return nil }
 
-// exportSplit writes the reel in files of a size, each of which must hold by itself.
+// exportSplit writes the reel in files of a size, each of which must hold by itself; every fifth is shown to Chrome's trace viewer.
 func exportSplit(t *testing.T, f *reel.File, size int64) []chromeFile {
 	t.Helper()
 	var parts []*part
@@ -34,7 +36,8 @@ func exportSplit(t *testing.T, f *reel.File, size int64) []chromeFile {
 		t.Fatal(err)
 	}
 	var files []chromeFile
-	for _, p := range parts {
+	var names []string
+	for n, p := range parts {
 		if !p.closed || int64(p.Len()) > size {
 			t.Errorf("a part has %d bytes, closed: %v", p.Len(), p.closed)
 		}
@@ -44,6 +47,27 @@ func exportSplit(t *testing.T, f *reel.File, size int64) []chromeFile {
 		}
 		checkNesting(t, file)
 		files = append(files, file)
+		name := filepath.Join(t.TempDir(), "part.json")
+		if err := os.WriteFile(name, p.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if n%5 == 0 {
+			names = append(names, name)
+		}
+	}
+	for n, trace := range catapult(t, names...) {
+		calls, _ := callTimes(files[5*n])
+		s := seenByCatapult(trace)
+		for _, e := range files[5*n].Events {
+			if e.Ph == "B" && e.Args["continued"] != nil {
+				calls[e.Name]++
+			}
+		}
+		for name, want := range calls {
+			if s.calls[name] != int64(want) || len(trace.Warnings) > 0 {
+				t.Errorf("Chrome's trace viewer finds %d of %d calls of %s in part %d and warns: %q", s.calls[name], want, name, 5*n+1, trace.Warnings)
+			}
+		}
 	}
 	return files
 }
