@@ -333,14 +333,45 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 			return err
 		}
 	}
+	// Nothing is moved before it is certain that the sites will be written now: a thread that is let go in a stub may throw there, and
+	// nothing leads unwinders to the stub's information yet.
+	moves, err := s.threadMoves(st, arenas, inside)
+	if err != nil {
+		return err
+	}
+	frames, err := s.frameMoves(st, maps, inside)
+	if err != nil {
+		return err
+	}
+	for _, m := range moves {
+		if err := m.t.SetRegs(m.regs); err != nil {
+			return err
+		}
+	}
+	for _, f := range frames {
+		if err := s.writeWord(f.at, f.pc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move is a thread that is to go on elsewhere.
+type move struct {
+	t    *process.Thread
+	regs *process.Regs
+}
+
+// threadMoves returns where threads inside sites are to go on.
+func (s *session) threadMoves(st *process.Stopped, arenas []*arena, inside func(pc uint64) *probe.Code) (moves []move, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if insideGuarded(regs, arenas) && s.guardTries < guardRetries {
 			s.guardTries++
-			return fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
 		}
 		code := inside(regs.Rip)
 		if code == nil {
@@ -348,44 +379,56 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 		}
 		to, ok := code.StubFor(regs.Rip)
 		if !ok {
-			return fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
 		}
 		if _, in, err := t.InSyscall(); err != nil || in {
 			// A restart would take two bytes off the new PC. No site holds a system call, so this is only a stop on its way.
-			return fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
 		}
-		regs.Rip = to
-		if err := t.SetRegs(regs); err != nil {
-			return err
-		}
+		moved := *regs
+		moved.Rip = to
+		moves = append(moves, move{t, &moved})
 	}
-	frames, err := interruptedPCs(st, maps, s.restorers, s.golang != nil, func(pc uint64) bool { return inside(pc) != nil })
-	if err != nil {
-		return err
-	}
-	if len(frames) > 0 && (s.handTries < handlerRetries || hasUnwinder(maps)) {
-		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
-		s.handTries++
-		return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x, from which an exception may be on its way; try again later: %w",
-			s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
-	}
-	for _, f := range frames {
-		to, ok := inside(f.pc).StubFor(f.pc)
-		if !ok {
-			return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), f.tid, f.pc, errInTheWay)
-		}
-		if err := s.writeWord(f.at, to); err != nil {
-			return err
-		}
-	}
-	return nil
+	return moves, nil
 }
 
-// hasUnwinder says whether a process has a library mapped that unwinds for exceptions.
-func hasUnwinder(maps []process.Mapping) bool {
-	return slices.ContainsFunc(maps, func(m process.Mapping) bool {
+// frameMoves returns where signal handlers are to return to that would return into sites.
+func (s *session) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *probe.Code) ([]interrupted, error) {
+	frames, err := interruptedPCs(st, maps, s.restorers, s.golang != nil, func(pc uint64) bool { return inside(pc) != nil })
+	if err != nil {
+		return nil, err
+	}
+	if len(frames) > 0 && (s.handTries < handlerRetries || s.hasUnwinder(maps)) {
+		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
+		s.handTries++
+		return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x, from which an exception may be on its way; try again later: %w",
+			s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
+	}
+	for i := range frames {
+		f := &frames[i]
+		to, ok := inside(f.pc).StubFor(f.pc)
+		if !ok {
+			return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), f.tid, f.pc, errInTheWay)
+		}
+		f.pc = to
+	}
+	return frames, nil
+}
+
+// hasUnwinder says whether a process has code mapped that unwinds for exceptions: a library, or a static program's own.
+func (s *session) hasUnwinder(maps []process.Mapping) bool {
+	files := map[string]bool{}
+	for _, m := range maps {
 		name := filepath.Base(m.Path)
-		return strings.HasPrefix(name, "libgcc_s.") || strings.HasPrefix(name, "libunwind.")
+		if strings.HasPrefix(name, "libgcc_s.") || strings.HasPrefix(name, "libunwind.") {
+			return true
+		}
+		if m.Perm&process.PermExec != 0 && m.Inode != 0 {
+			files[m.Path] = true
+		}
+	}
+	return len(files) == 1 && slices.ContainsFunc(s.images, func(im *image) bool {
+		return files[im.path] && im.object != nil && im.object.Section(".gcc_except_table") != nil
 	})
 }
 
