@@ -38,6 +38,7 @@ type chromeFile struct {
 	Events []chromeEvent  `json:"traceEvents"`
 	Unit   string         `json:"displayTimeUnit"`
 	Other  map[string]any `json:"otherData"`
+	text   []byte
 }
 
 // record writes a reel with fill and opens it. Ticks are nanoseconds from 1000.

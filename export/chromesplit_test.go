@@ -21,8 +21,8 @@ type part struct {
 
 func (p *part) Close() error { p.closed = true; return nil }
 
-// exportSplit writes the reel in files of a size, each of which must hold by itself; every fifth is shown to Chrome's trace viewer.
-func exportSplit(t *testing.T, f *reel.File, size int64) []chromeFile {
+// splitParts writes the reel in files of a size, each of which must hold by itself.
+func splitParts(t *testing.T, f *reel.File, size int64) []chromeFile {
 	t.Helper()
 	var parts []*part
 	err := ChromeSplit(context.Background(), f, size, func(n int) (io.WriteCloser, error) {
@@ -36,23 +36,28 @@ func exportSplit(t *testing.T, f *reel.File, size int64) []chromeFile {
 		t.Fatal(err)
 	}
 	var files []chromeFile
-	var names []string
-	for n, p := range parts {
+	for _, p := range parts {
 		if !p.closed || int64(p.Len()) > size {
 			t.Errorf("a part has %d bytes, closed: %v", p.Len(), p.closed)
 		}
-		var file chromeFile
+		file := chromeFile{text: p.Bytes()}
 		if err := json.Unmarshal(p.Bytes(), &file); err != nil {
 			t.Fatal(err)
 		}
 		checkNesting(t, file)
 		files = append(files, file)
-		name := filepath.Join(t.TempDir(), "part.json")
-		if err := os.WriteFile(name, p.Bytes(), 0o644); err != nil {
+	}
+	return files
+}
+
+// checkParts shows every fifth file to Chrome's trace viewer.
+func checkParts(t *testing.T, files []chromeFile) {
+	t.Helper()
+	var names []string
+	for n := 0; n < len(files); n += 5 {
+		names = append(names, filepath.Join(t.TempDir(), "part.json"))
+		if err := os.WriteFile(names[len(names)-1], files[n].text, 0o644); err != nil {
 			t.Fatal(err)
-		}
-		if n%5 == 0 {
-			names = append(names, name)
 		}
 	}
 	for n, trace := range catapult(t, names...) {
@@ -69,7 +74,6 @@ func exportSplit(t *testing.T, f *reel.File, size int64) []chromeFile {
 			}
 		}
 	}
-	return files
 }
 
 // callTimes sums up calls and their times by name over files; a call that goes on in the next file counts once.
@@ -97,10 +101,11 @@ func TestChromeSplitGivesFilesThatHoldByThemselvesAndTogetherAreTheWhole(t *test
 		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, manyCalls(12_000)...)
 		appendTo(t, w, reel.Thread{TID: 2, Name: "u"}, manyCalls(8_000)...)
 	})
-	files := exportSplit(t, f, 100<<10)
+	files := splitParts(t, f, 100<<10)
 	if len(files) < 10 {
 		t.Fatalf("%d files", len(files))
 	}
+	checkParts(t, files)
 	calls, ns := callTimes(files...)
 	wantCalls, wantNS := callTimes(export(t, f, Options{}))
 	if !maps.Equal(calls, wantCalls) {

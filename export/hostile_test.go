@@ -58,67 +58,85 @@ func hostile(t *testing.T) *reel.File {
 }
 
 func TestHostileReelsGiveFilesThatReadersTakeWhole(t *testing.T) {
-	for _, mode := range []reel.ClockMode{reel.ClockFull, reel.ClockNone} {
-		t.Run(mode.String(), func(t *testing.T) {
-			f := hostile(t)
-			if mode == reel.ClockNone {
-				f = withoutClock(t, f)
-			}
-			out := map[string][]string{}
-			for ext := range exporters {
-				out[ext] = []string{exportTo(t, f, ext, Options{})}
-			}
-			w := &walk{f: f}
-			want, folded := map[string]int64{}, map[string]int64{}
-			for _, fn := range reel.Summarize(f, reel.SummaryOptions{}).Functions {
-				name, _ := w.functionName(fn.ID)
-				want[validText(name)] += int64(fn.Calls)
-				folded[foldable(name)] += int64(fn.Calls)
-			}
-			if len(want) != len(hostileNames())+1 {
-				t.Fatalf("%d functions: %q", len(want), slices.Collect(maps.Keys(want)))
-			}
-			trace := catapult(t, out["json"]...)[0]
-			rows := traceProcessor(t, out["pftrace"], perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`,
-				`select name, count(*) from slice where category = 'callreel' group by name order by name`,
-				`select extract_arg(arg_set_id, 'debug.end') as ended from slice where ended is not null order by 1`, `select name from process where pid > 0`)[0]
-			profiles := speedscopeImport(t, slices.Concat(out["speedscope"], out["pb.gz"], out["folded"])...)
-			if len(trace.Warnings) > 0 || len(rows[1]) > 0 {
-				t.Errorf("Chrome's trace viewer warns: %q, trace_processor: %v", trace.Warnings, rows[1])
-			}
-			for reader, s := range map[string]*seen{
-				"catapult": seenByCatapult(trace), "trace_processor": seenByTraceProcessor(rows[0]), "speedscope": seenBySpeedscope(profiles[0]),
-				"pprof": seenByPProf(t, out["pb.gz"][0]),
-			} {
-				if !maps.Equal(s.calls, want) {
-					t.Errorf("%s: %s", reader, differences(s.calls, want))
-				}
-			}
-			calls := Options{Calls: true}
-			if s := seenInFolded(t, exportTo(t, f, "folded", calls), false); !maps.Equal(s.calls, folded) {
-				t.Errorf("folded: %s", differences(s.calls, folded))
-			}
-			if got, want := fmt.Sprint(rows[2]), "[[calls open when the thread or the recording ended 2] [events dropped: the ring was full 1] [to stack 2 1]]"; got != want {
-				t.Errorf("trace_processor finds instants %s, want %s", got, want)
-			}
-			if got, want := fmt.Sprint(rows[3]), "[[implicit] [implicit] [unfinished] [unfinished]]"; got != want {
-				t.Errorf("trace_processor finds ends %s, want %s", got, want)
-			}
-			titles := ""
-			for _, p := range profiles[0].Profiles {
-				titles += p.Name + "; "
-			}
-			for _, want := range []string{", 13 events dropped", ", 1 calls open at the end, 2 calls left without returning; "} {
-				if !strings.Contains(titles, want) {
-					t.Errorf("speedscope's profiles are %q; none has %q", titles, want)
-				}
-			}
-			p := parsePProf(t, out["pb.gz"][0])
-			if !slices.ContainsFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, "7 calls dropped") }) {
-				t.Errorf("pprof's comments are %q", p.Comments)
-			}
-		})
+	withClock := hostile(t)
+	reels := []*reel.File{withClock, withoutClock(t, withClock)}
+	out := map[string][]string{}
+	for _, f := range reels {
+		for ext := range exporters {
+			out[ext] = append(out[ext], exportTo(t, f, ext, Options{}))
+		}
+		out["few names"] = append(out["few names"], exportFewNames(t, f))
+		out["folded calls"] = append(out["folded calls"], exportTo(t, f, "folded", Options{Calls: true}))
 	}
+	traces := catapult(t, out["json"]...)
+	rows := traceProcessor(t, slices.Concat(out["pftrace"], out["few names"]), perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`,
+		`select name, count(*) from slice where category = 'callreel' group by name order by name`,
+		`select extract_arg(arg_set_id, 'debug.end') as ended from slice where ended is not null order by 1`)
+	profiles := speedscopeImport(t, slices.Concat(out["speedscope"], out["pb.gz"], out["folded"])...)
+	for k, f := range reels {
+		mode := f.Header().Clock.Mode
+		want, folded := map[string]int64{}, map[string]int64{}
+		for _, fn := range reel.Summarize(f, reel.SummaryOptions{}).Functions {
+			name, _ := (&walk{f: f}).functionName(fn.ID)
+			want[validText(name)] += int64(fn.Calls)
+			folded[foldable(name)] += int64(fn.Calls)
+		}
+		if len(want) != len(hostileNames())+1 {
+			t.Fatalf("clock %v: %d functions: %q", mode, len(want), slices.Collect(maps.Keys(want)))
+		}
+		if len(traces[k].Warnings) > 0 || len(rows[k][1]) > 0 {
+			t.Errorf("clock %v: Chrome's trace viewer warns: %q, trace_processor: %v", mode, traces[k].Warnings, rows[k][1])
+		}
+		if got, want := fmt.Sprint(rows[k+len(reels)]), fmt.Sprint(rows[k]); got != want {
+			t.Errorf("clock %v: with few names at a time trace_processor finds\n%s\nwant\n%s", mode, got, want)
+		}
+		for reader, s := range map[string]*seen{
+			"catapult": seenByCatapult(traces[k]), "trace_processor": seenByTraceProcessor(rows[k][0]), "speedscope": seenBySpeedscope(profiles[k]),
+			"pprof": seenByPProf(t, out["pb.gz"][k]),
+		} {
+			if !maps.Equal(s.calls, want) {
+				t.Errorf("clock %v, %s: %s", mode, reader, differences(s.calls, want))
+			}
+		}
+		if s := seenInFolded(t, out["folded calls"][k], false); !maps.Equal(s.calls, folded) {
+			t.Errorf("clock %v, folded: %s", mode, differences(s.calls, folded))
+		}
+		if got, want := fmt.Sprint(rows[k][2]), "[[calls open when the thread or the recording ended 2] [events dropped: the ring was full 1] [to stack 2 1]]"; got != want {
+			t.Errorf("clock %v: trace_processor finds instants %s, want %s", mode, got, want)
+		}
+		if got, want := fmt.Sprint(rows[k][3]), "[[implicit] [implicit] [unfinished] [unfinished]]"; got != want {
+			t.Errorf("clock %v: trace_processor finds ends %s, want %s", mode, got, want)
+		}
+		titles := ""
+		for _, p := range profiles[k].Profiles {
+			titles += p.Name + "; "
+		}
+		for _, want := range []string{", 13 events dropped", ", 1 call open at the end, 2 calls left without returning; "} {
+			if !strings.Contains(titles, want) {
+				t.Errorf("clock %v: speedscope's profiles are %q; none has %q", mode, titles, want)
+			}
+		}
+		p := parsePProf(t, out["pb.gz"][k])
+		if !slices.ContainsFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, "7 calls dropped") }) {
+			t.Errorf("clock %v: pprof's comments are %q", mode, p.Comments)
+		}
+	}
+}
+
+// exportFewNames writes a Perfetto trace in which the state of a sequence is cleared after each two names.
+func exportFewNames(t *testing.T, f *reel.File) string {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "few.pftrace"))
+	if err == nil {
+		defer out.Close()
+		p := newPerfetto(t.Context(), f, out, Options{})
+		p.names = 2
+		err = p.export()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Name()
 }
 
 // withoutClock is a copy of a reel that has no times.

@@ -31,11 +31,19 @@ import (
 // interned, times are differences. When a sequence has too many names for the
 // memory its state is cleared and begins anew.
 func Perfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
+	return newPerfetto(ctx, f, w, opt).export()
+}
+
+func newPerfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) *perfetto {
 	p := &perfetto{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), processTrack: make(map[int]uint64)}
 	p.rates = newRates(f)
 	if p.base > 0 && p.base < math.MaxInt64/2 { // else a clock that was never right
 		p.zero = uint64(p.base)
 	}
+	return p
+}
+
+func (p *perfetto) export() error {
 	p.head()
 	p.all(p, false)
 	p.counters()
@@ -43,7 +51,7 @@ func Perfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) error
 		p.err = p.w.Flush()
 	}
 	if p.err != nil {
-		return fmt.Errorf("export: %s to perfetto: %w", f.Name(), p.err)
+		return fmt.Errorf("export: %s to perfetto: %w", p.f.Name(), p.err)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (p *perfetto) name(id uint32) perfettoName {
 	if ok {
 		return n
 	}
-	if len(p.seq.names) >= maxNames {
+	if len(p.seq.names) >= p.names {
 		clear(p.seq.names)
 		clear(p.seq.cats)
 		p.startState(false)

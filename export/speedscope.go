@@ -120,11 +120,14 @@ func (d *speedscopeLane) title() string {
 		name = fmt.Sprintf("%s (%d)", name, d.tid)
 	}
 	for _, n := range []struct {
-		count uint64
-		what  string
-	}{{d.dropped, "events dropped"}, {d.open, "calls open at the end"}, {d.implicit, "calls left without returning"}} {
-		if n.count > 0 {
-			name += fmt.Sprintf(", %d %s", n.count, n.what)
+		count     uint64
+		what, how string
+	}{{d.dropped, "event", "dropped"}, {d.open, "call", "open at the end"}, {d.implicit, "call", "left without returning"}} {
+		switch {
+		case n.count == 1:
+			name += ", 1 " + n.what + " " + n.how
+		case n.count > 1:
+			name += fmt.Sprintf(", %d %ss %s", n.count, n.what, n.how)
 		}
 	}
 	return name

@@ -95,12 +95,13 @@ type walk struct {
 	untimed bool
 	used    map[int]bool // lane numbers given
 	next    int          // lane number to try next
+	names   int          // how many are kept ready: maxNames
 }
 
 func newWalk(ctx context.Context, f *reel.File, opt Options) *walk {
 	return &walk{
 		f: f, ctx: ctx, opt: opt, base: f.Clock().UnixNS(f.FirstTick()),
-		untimed: f.Header().Clock.Mode == reel.ClockNone, used: make(map[int]bool),
+		untimed: f.Header().Clock.Mode == reel.ClockNone, used: make(map[int]bool), names: maxNames,
 	}
 }
 
