@@ -39,7 +39,7 @@ func recordGoroutines(t *testing.T) *reel.File {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	p := realtest.Start(t, out, "rounds", "1")
-	r := realtest.StartRecording(t, "-p", strconv.Itoa(p.Pid()), "-f", "main.*", "-f", "runtime.goexit1", "-f", "runtime.schedule", "--lossless")
+	r := realtest.StartRecording(t, "-p", strconv.Itoa(p.Pid()), "-f", "main.*", "-f", "runtime.goexit1", "-f", "runtime.newproc1", "--lossless")
 	p.Go()
 	p.WaitLine("counted ")
 	r.Stop()

