@@ -44,6 +44,17 @@ func (w *walk) module(id reel.ImageID) string {
 	return cut(path.Base(m.Path), maxName)
 }
 
+// line is where a function is in its source.
+func (w *walk) line(id uint32) (file string, line uint32) {
+	fn, known := w.f.Function(id)
+	m, ok := w.f.Image(fn.Image)
+	if w.opt.Line == nil || !known || !ok {
+		return "", 0
+	}
+	file, line = w.opt.Line(m, fn)
+	return cut(file, maxName), line
+}
+
 // cut shortens a text to at most n bytes, at a character's end.
 func cut(s string, n int) string {
 	if len(s) <= n {

@@ -149,13 +149,15 @@ func (p *pprofCalls) place(id uint32) uint64 {
 	fn, _ := p.tree.f.Function(id)
 	m, _ := p.tree.f.Image(fn.Image)
 	mapping := p.mapping(fn.Image)
-	function := p.function(StackCall{Function: name, Linkage: cut(fn.Name, maxName)})
+	file, line := p.tree.line(id)
+	function := p.function(StackCall{Function: name, Linkage: cut(fn.Name, maxName), File: file})
 	b := p.message[:0]
 	b.number(locationID, n)
 	b.number(locationMapping, mapping)
 	b.number(locationAddress, fn.Addr+m.Slide)
 	p.inner = p.inner[:0]
 	p.inner.number(lineFunction, function)
+	p.inner.number(lineLine, uint64(line))
 	b.bytes(locationLine, p.inner)
 	p.message = b
 	p.out.bytes(profileLocation, b)

@@ -253,8 +253,15 @@ func (s *speedscope) foot() {
 			b = append(b, ',')
 		}
 		b = appendJSON(append(b, "\n{\"name\":"...), name)
-		if module != "" {
-			b = appendJSON(append(b, `,"file":`...), module)
+		file, line := s.line(id)
+		if file == "" {
+			file = module
+		}
+		if file != "" {
+			b = appendJSON(append(b, `,"file":`...), file)
+		}
+		if line != 0 {
+			b = strconv.AppendUint(append(b, `,"line":`...), uint64(line), 10)
 		}
 		s.raw(string(append(b, '}')))
 		s.buf = b

@@ -34,7 +34,7 @@ type exportFlags struct {
 	format, output string
 	weight         string
 	split          size
-	force          bool
+	force, lines   bool
 }
 
 func newExport() *cobra.Command {
@@ -68,6 +68,7 @@ with all threads for a stretch of time.`,
 	fl.StringVarP(&f.output, "output", "o", "", "the file to write, `OUT`; - is stdout")
 	fl.BoolVarP(&f.force, "force", "f", false, "replace a file that is there")
 	fl.Var(&f.split, "split", "chrome: several files of about this `SIZE` in bytes, at least 64K; K, M and G are known")
+	fl.BoolVar(&f.lines, "lines", false, "pprof, speedscope: source files and lines, where this machine has the images' symbols")
 	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number is, time (nanoseconds) or calls")
 	return c
 }
@@ -89,6 +90,8 @@ func (f *exportFlags) run(c *cobra.Command, path string) error {
 		return usageError("callreel export: --split %d: use at least 64K", f.split)
 	case f.weight != "time" && f.weight != "calls":
 		return usageError("callreel export: --weight %s: use time or calls", f.weight)
+	case f.lines && f.format != "pprof" && f.format != "speedscope":
+		return usageError("callreel export: --lines is for --format pprof and speedscope only")
 	case c.Flags().Changed("weight") && f.format != "folded":
 		return usageError("callreel export: --weight is for --format folded only; pprof has both")
 	}
@@ -108,6 +111,11 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	defer stop()
 	status := newStatus(c.ErrOrStderr())
 	options := export.Options{Name: demangle.Name, Calls: f.weight == "calls"}
+	if f.lines {
+		lines := newSourceLines(ctx, status)
+		defer lines.close()
+		options.Line = lines.of
+	}
 	written := int64(0)
 	counted := func(w io.Writer) io.Writer {
 		return &counter{Writer: w, n: &written, after: func(n int64) { status.show("%s written   Ctrl-C ends", bytesText(n)) }}

@@ -108,6 +108,7 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--split", "0"}, "at least 64K"},
 		{[]string{"export", reel, "--format", "folded", "-o", "x", "--weight", "size"}, "time or calls"},
 		{[]string{"export", reel, "--format", "pprof", "-o", "x", "--weight", "calls"}, "pprof has both"},
+		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--lines"}, "pprof and speedscope only"},
 		{[]string{"detach"}, "-p PID"},
 		{[]string{"detach", "7"}, "no argument is expected"},
 		{[]string{"doctor", "7"}, "no argument is expected"},
