@@ -106,30 +106,32 @@ func TestReadersSeeWhatTheReportSays(t *testing.T) {
 		out["folded calls"] = append(out["folded calls"], exportTo(t, f, "folded", calls))
 	}
 	traces := catapult(t, out["json"]...)
-	rows := traceProcessor(t, out["pftrace"], perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`)
-	profiles := speedscopeImport(t, slices.Concat(out["speedscope"], out["pb.gz"], out["folded"])...)
+	rows := traceProcessor(t, slices.Concat(out["pftrace"], out["json"]), perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`)
+	profiles := speedscopeImport(t, slices.Concat(out["speedscope"], out["json"], out["pb.gz"], out["folded"])...)
 	for k, f := range files {
 		name := []string{"threads", "goroutines"}[k]
 		sum := reel.Summarize(f, reel.SummaryOptions{Name: demangle.Name})
 		if sum.Calls < 1000 || sum.DroppedEntries > 0 || len(sum.Damage) > 0 {
 			t.Fatalf("%s: %d calls, %d dropped, damage %v", name, sum.Calls, sum.DroppedEntries, sum.Damage)
 		}
-		if len(traces[k].Warnings) > 0 || len(rows[k][1]) > 0 {
+		if len(traces[k].Warnings) > 0 || len(rows[k][1])+len(rows[k+len(files)][1]) > 0 {
 			t.Errorf("%s: Chrome's trace viewer warns: %q, trace_processor: %v", name, traces[k].Warnings, rows[k][1])
 		}
 		checkLanes(t, traces[k], sum)
-		for _, p := range profiles[len(files):] { // these two formats it has as times of stacks only
+		for _, p := range profiles[2*len(files):] { // these two formats it has as times of stacks only
 			if len(p.Profiles) != 1 || p.Profiles[0].Total <= 0 {
 				t.Errorf("%s: speedscope reads of another format %d profiles", name, len(p.Profiles))
 			}
 		}
 		byReader := map[string]*seen{
-			"catapult":        seenByCatapult(traces[k]),
-			"trace_processor": seenByTraceProcessor(rows[k][0]),
-			"speedscope":      seenBySpeedscope(profiles[k]),
-			"pprof":           seenByPProf(t, out["pb.gz"][k]),
-			"folded":          seenInFolded(t, out["folded"][k], true),
-			"folded calls":    seenInFolded(t, out["folded calls"][k], false),
+			"catapult":                seenByCatapult(traces[k]),
+			"trace_processor":         seenByTraceProcessor(rows[k][0]),
+			"speedscope":              seenBySpeedscope(profiles[k]),
+			"trace_processor, chrome": seenByTraceProcessor(rows[k+len(files)][0]),
+			"speedscope, chrome":      seenBySpeedscope(profiles[k+len(files)]),
+			"pprof":                   seenByPProf(t, out["pb.gz"][k]),
+			"folded":                  seenInFolded(t, out["folded"][k], true),
+			"folded calls":            seenInFolded(t, out["folded calls"][k], false),
 		}
 		for reader, s := range byReader {
 			s.checkReport(t, name+", "+reader, sum)

@@ -89,8 +89,15 @@ func seenByTraceProcessor(rows [][]any) *seen {
 func seenBySpeedscope(file speedscopeFile) *seen {
 	s := newSeen()
 	for _, p := range file.Profiles {
+		unit := 1.0
+		if p.Unit == "microseconds" {
+			unit = 1000
+		}
 		for _, c := range p.Calls {
-			s.call(c.depth, c.name, c.duration)
+			if strings.Contains(p.Name, ": goroutines") {
+				break // of Chrome's JSON, no calls
+			}
+			s.call(c.depth, c.name, c.duration*unit)
 		}
 		s.close(0)
 	}
