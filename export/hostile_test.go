@@ -69,10 +69,10 @@ func TestHostileReelsGiveFilesThatReadersTakeWhole(t *testing.T) {
 		out["folded calls"] = append(out["folded calls"], exportTo(t, f, "folded", Options{Calls: true}))
 	}
 	traces := catapult(t, out["json"]...)
-	rows := traceProcessor(t, slices.Concat(out["pftrace"], out["few names"]), perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`,
+	rows := traceProcessor(t, slices.Concat(out["pftrace"], out["few names"], out["json"]), perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`,
 		`select name, count(*) from slice where category = 'callreel' group by name order by name`,
 		`select extract_arg(arg_set_id, 'debug.end') as ended from slice where ended is not null order by 1`)
-	profiles := speedscopeImport(t, slices.Concat(out["speedscope"], out["pb.gz"], out["folded"])...)
+	profiles := speedscopeImport(t, slices.Concat(out["speedscope"], out["json"], out["pb.gz"], out["folded"])...)
 	for k, f := range reels {
 		mode := f.Header().Clock.Mode
 		want, folded := map[string]int64{}, map[string]int64{}
@@ -92,7 +92,7 @@ func TestHostileReelsGiveFilesThatReadersTakeWhole(t *testing.T) {
 		}
 		for reader, s := range map[string]*seen{
 			"catapult": seenByCatapult(traces[k]), "trace_processor": seenByTraceProcessor(rows[k][0]), "speedscope": seenBySpeedscope(profiles[k]),
-			"pprof": seenByPProf(t, out["pb.gz"][k]),
+			"pprof": seenByPProf(t, out["pb.gz"][k]), "trace_processor, chrome": seenByTraceProcessor(rows[k+2*len(reels)][0]), "speedscope, chrome": seenBySpeedscope(profiles[k+len(reels)]),
 		} {
 			if !maps.Equal(s.calls, want) {
 				t.Errorf("clock %v, %s: %s", mode, reader, differences(s.calls, want))

@@ -19,7 +19,7 @@ import (
 // runReader runs one of the scripts of testdata/readers, which print JSON.
 func runReader(t *testing.T, into any, script string, args ...string) {
 	t.Helper()
-	realtest.Need(t, realtest.Node, realtest.NPMReaders, realtest.TraceViewer)
+	realtest.Need(t, realtest.Node)
 	node, err := realtest.Node.Find()
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +41,7 @@ func runReader(t *testing.T, into any, script string, args ...string) {
 // traceProcessor asks Perfetto's trace_processor about files: of each, each query has a list of rows.
 func traceProcessor(t *testing.T, files []string, queries ...string) [][][][]any {
 	t.Helper()
+	realtest.Need(t, realtest.NPMReaders)
 	var answers [][][][]any
 	runReader(t, &answers, "trace_processor.mjs", slices.Concat(files, []string{"--"}, queries)...)
 	return answers
@@ -108,6 +109,7 @@ func (c *speedscopeCall) UnmarshalJSON(b []byte) error {
 
 func speedscopeImport(t *testing.T, files ...string) []speedscopeFile {
 	t.Helper()
+	realtest.Need(t, realtest.NPMReaders)
 	var answers []speedscopeFile
 	runReader(t, &answers, "speedscope.mjs", files...)
 	return answers
