@@ -72,11 +72,3 @@ func (p *Pairer) SetState(st PairerState) {
 
 // Open is how many calls are open.
 func (p *Pairer) Open() int { return p.open }
-
-// OpenAt is how many calls are open on a stack.
-func (p *Pairer) OpenAt(stack int) int {
-	if stack >= len(p.stacks) {
-		return 0
-	}
-	return len(p.stacks[stack].calls)
-}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/callreel/callreel/reel"
@@ -244,4 +245,34 @@ func TestDamageAnywhereIsSurvived(t *testing.T) {
 		must(t, err)
 		queries(t, tl)
 	}
+}
+
+func TestQueriesGoOnWhileTheReelGrows(t *testing.T) {
+	r := newTestReel(t, 1, 1e9, reel.ClockFull, someThreads(1, 3000)...)
+	r.write(t, 300)
+	_, tl := openTest(t, r.name, small())
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					queries(t, tl)
+				}
+			}
+		})
+	}
+	for more := true; more; {
+		more = r.write(t, 400)
+		if _, err := tl.Refresh(t.Context()); err != nil {
+			t.Error(err)
+		}
+		runtime.GC() // closes the files that are no longer used
+	}
+	close(done)
+	wg.Wait()
+	must(t, r.w.Close())
 }
