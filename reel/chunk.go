@@ -9,7 +9,7 @@ import (
 // ChunkKind says what a chunk's payload holds.
 type ChunkKind uint8
 
-// The kinds of format version 1. Readers skip kinds that they do not know.
+// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline came later.
 const (
 	KindHeader    ChunkKind = 1 // the Header
 	KindImages    ChunkKind = 2 // Images, in order of their IDs

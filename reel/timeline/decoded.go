@@ -54,7 +54,7 @@ func (s *snapshot) load(l *lane, i int) *decoded {
 		return s.loadWindow(l, seg)
 	}
 	return s.cache.get(seg.callsKey(), func() (any, int64) {
-		d := s.decode(l, seg)
+		d := s.decode(l, seg, nil)
 		return d, d.bytes()
 	}).(*decoded)
 }
@@ -73,19 +73,20 @@ type fine struct {
 func (s *snapshot) loadFine(l *lane, i int) *fine {
 	seg := &l.segments[i]
 	return s.cache.get(seg.fineKey(), func() (any, int64) {
-		d, _ := s.cache.peek(seg.callsKey()).(*decoded)
-		if d == nil {
-			if seg.chunks == 0 {
-				d = s.loadWindow(l, seg)
-			} else {
-				d = s.decode(l, seg)
-			}
-		}
 		z, _ := s.summarizers.Get().(*summarizer)
 		if z == nil {
 			z = &summarizer{}
 		}
 		defer s.summarizers.Put(z)
+		d, _ := s.cache.peek(seg.callsKey()).(*decoded)
+		if d == nil {
+			if seg.chunks == 0 {
+				d = s.loadWindow(l, seg)
+			} else {
+				d = s.decode(l, seg, z.sorted)
+				z.sorted = d.calls
+			}
+		}
 		f := &fine{levels: z.fineLevels(seg, d.calls, d.rows), gaps: d.gaps}
 		return f, int64(len(f.levels)) + 200
 	}).(*fine)
@@ -93,7 +94,8 @@ func (s *snapshot) loadFine(l *lane, i int) *fine {
 
 func (d *decoded) bytes() int64 { return int64(len(d.calls))*callBytes + int64(len(d.rows))*12 + 200 }
 
-func (s *snapshot) decode(l *lane, seg *segment) *decoded {
+// decode returns the calls of a segment, in dst if they fit.
+func (s *snapshot) decode(l *lane, seg *segment, dst []call) *decoded {
 	w := s.takeWorker()
 	defer s.workers.Put(w)
 	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
@@ -101,7 +103,7 @@ func (s *snapshot) decode(l *lane, seg *segment) *decoded {
 	s.pushChunks(l, seg, w, func(lost uint64, at uint64) {
 		d.gaps = append(d.gaps, gap{at, seg.end, lost})
 	})
-	d.calls, d.rows = byRow(w.p.calls, nil)
+	d.calls, d.rows = byRow(w.p.calls, dst)
 	return d
 }
 

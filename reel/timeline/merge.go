@@ -70,5 +70,42 @@ func (m *merger) join(last, b *bar) {
 	}
 }
 
+// addCalls takes the next calls of the row, as add does: most of the time of
+// indexing is spent here.
+func (m *merger) addCalls(calls []call) {
+	wide, cell := uint64(1)<<m.grain, m.grain+cellShift
+	out, lead := m.out, m.lead
+	var last *bar // takes more
+	if m.open {
+		last = &out[len(out)-1]
+	}
+	for i := range calls {
+		c := &calls[i]
+		busy := c.end - c.start
+		if busy >= wide {
+			out, last = append(out, c.bar()), nil
+			continue
+		}
+		if last == nil || last.start>>cell != c.start>>cell || c.start-min(last.end, c.start) >= wide {
+			out = append(out, c.bar())
+			last, lead = &out[len(out)-1], busy
+			continue
+		}
+		last.end = max(last.end, c.end)
+		last.busy += busy
+		last.flags |= c.flags()
+		last.calls += min(1, math.MaxUint32-last.calls)
+		switch {
+		case last.fn == c.fn:
+			lead += busy
+		case lead >= busy:
+			lead -= busy
+		default:
+			last.fn, lead = c.fn, busy-lead
+		}
+	}
+	m.out, m.lead, m.open = out, lead, last != nil
+}
+
 // next makes the merger ready for another row; what it has is kept.
 func (m *merger) next() { m.open = false }

@@ -58,10 +58,7 @@ func levelOf(dst *level, grain uint, calls []call, rows []rowRange) {
 	for _, r := range rows {
 		from := uint32(len(m.out))
 		m.next()
-		for i := r.from; i < r.to; i++ {
-			b := calls[i].bar()
-			m.add(&b)
-		}
+		m.addCalls(calls[r.from:r.to])
 		dst.rows = append(dst.rows, levelRow{r.key, from, uint32(len(m.out))})
 	}
 	dst.bars = m.out

@@ -267,10 +267,8 @@ func (v *view) rows(t *task) []Row {
 			for i, k := range keys {
 				calls := part.decoded.row(k)
 				from := sort.Search(len(calls), func(i int) bool { return calls[i].end >= v.low })
-				for c := from; c < len(calls) && calls[c].start < v.high; c++ {
-					b := calls[c].bar()
-					mergers[i].add(&b)
-				}
+				to := from + sort.Search(len(calls)-from, func(i int) bool { return calls[from+i].start >= v.high })
+				mergers[i].addCalls(calls[from:to])
 			}
 		} else {
 			v.mergeLevel(part.level, l.segments[x.segFirst+p].start, spans, mergers)
