@@ -123,17 +123,19 @@ func (r *recording) File() *reel.File {
 }
 
 // How a reel that grows is followed: looked at that often, and taken for abandoned when it hasn't grown for so long. A
-// recorder writes at least five times a second when there are calls.
+// recorder writes at least five times a second when there are calls. Between two looks passes a multiple of the time that the
+// first took, for the processors are the recorded program's.
 const (
 	followEvery = 500 * time.Millisecond
 	followQuiet = 10 * time.Second
+	followRest  = 10
 )
 
 // follow keeps up with a reel that is being written, by this process or another one, until it is closed.
 func (r *recording) follow(ctx context.Context) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	size, grown := r.first.Size(), time.Now()
+	size, grown, next := r.first.Size(), time.Now(), time.Now()
 	ours := r.live.Load()
 	for last := false; !last; {
 		select {
@@ -143,7 +145,7 @@ func (r *recording) follow(ctx context.Context) {
 			last = true
 		case <-tick.C:
 		}
-		if info, err := os.Stat(r.path); err == nil && info.Size() != size {
+		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
 			size, grown = info.Size(), time.Now()
 			changed := false
 			err := guarded(func() (err error) {
@@ -155,9 +157,10 @@ func (r *recording) follow(ctx context.Context) {
 				r.whole.set(nil, false)
 				r.server.events.send("grown", r.grown())
 			}
+			next = time.Now().Add(followRest * time.Since(grown))
 			last = last || r.timeline.File().Closed()
 		}
-		if !ours && time.Since(grown) > followQuiet {
+		if !ours && time.Since(grown) > followQuiet && time.Now().After(next) {
 			r.live.Store(false)
 		}
 	}

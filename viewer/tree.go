@@ -15,24 +15,19 @@ type treeNode struct {
 	parent      int32
 	calls       uint64
 	total, self uint64 // ticks
-	recent      int32  // the child that was called last: mostly the next one, too
+	recent      int32  // the child that was called last: often the next one, too
 }
 
 // callTree sums up calls by their paths. Node 0 is the root: no call, but what makes the outermost ones.
 type callTree struct {
 	nodes []treeNode
-	index map[treeKey]int32
+	paths *paths
 	depth int // calls deeper than that count as their callers' own time
-}
-
-type treeKey struct {
-	parent   int32
-	function uint32
 }
 
 // Limits of call trees. A recursive program may have as many paths as calls.
 const (
-	maxTreeNodes     = 1 << 20 // of 48 bytes, and as much in the index
+	maxTreeNodes     = 1 << 19 // of 40 bytes, with 24 to 48 bytes to find them by
 	defaultTreeDepth = 256
 	defaultTreeLimit = 5000
 	mostTreeLimit    = 50_000
@@ -43,7 +38,7 @@ const (
 const othersName = "(others)"
 
 func newCallTree(depth int) *callTree {
-	return &callTree{nodes: []treeNode{{parent: -1}}, index: map[treeKey]int32{}, depth: depth}
+	return &callTree{nodes: []treeNode{{parent: -1}}, paths: newPaths(), depth: depth}
 }
 
 // child returns the node of a function below a path. When there is no more room, calls of functions that are new to a path go
@@ -52,10 +47,10 @@ func (t *callTree) child(parent int32, function uint32) int32 {
 	if recent := t.nodes[parent].recent; recent != 0 && t.nodes[recent].function == function {
 		return recent
 	}
-	key := treeKey{parent, function}
-	i, known := t.index[key]
+	slot := t.paths.find(parent, function)
+	i := slot.node
 	switch {
-	case known:
+	case i != 0:
 	case function == 0 && parent != 0 && t.nodes[parent].function == 0:
 		i = parent // others are not told apart any further
 	case len(t.nodes) >= maxTreeNodes && function != 0:
@@ -63,7 +58,7 @@ func (t *callTree) child(parent int32, function uint32) int32 {
 	default:
 		i = int32(len(t.nodes))
 		t.nodes = append(t.nodes, treeNode{function: function, parent: parent})
-		t.index[key] = i
+		t.paths.add(slot, parent, function, i)
 	}
 	t.nodes[parent].recent = i
 	return i
@@ -185,7 +180,7 @@ func (t *callTree) pruned(limit int) []treeNode {
 	smallest := uint64(float64(all) * smallestShare)
 	if len(totals) > limit {
 		slices.Sort(totals)
-		smallest = max(smallest, totals[len(totals)-limit])
+		smallest = max(smallest, totals[len(totals)-limit-1]+1) // of equal ones all or none
 	}
 	children := make([][]int32, len(t.nodes))
 	for i := range t.nodes[1:] {
