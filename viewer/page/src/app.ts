@@ -339,7 +339,8 @@ export class App implements Owner {
   private toEnd(before: number) {
     const t = this.tab().timeline;
     const end = this.tab().reel.bounds().to;
-    const shows = length(t.target) >= before * 0.999 ? Math.min(end, 10e9) : length(t.target);
+    const { from } = this.tab().reel.bounds();
+    const shows = length(t.target) >= (before - from) * 0.999 ? Math.min(end - from, 10e9) : length(t.target);
     this.following = true;
     t.show({ from: end - shows, to: end });
     this.following = false;

@@ -1,7 +1,7 @@
 // The column of lanes' names. Only those on the screen are elements.
 
 import { el } from "./dom";
-import { plural } from "./format";
+import { count, plural } from "./format";
 import { number, title, type Slot } from "./layout";
 import { shown } from "./names";
 
@@ -63,7 +63,7 @@ export class LaneList {
         "button",
         { class: "lane-name", title: `${shown(title(s.lane))}\n${facts(s)}\nclick: its flame graph, tree and functions`, onclick: () => this.chosen(id) },
         el("span", { class: "name" }, name),
-        el("span", { class: "lane-number" }, `${number(s.lane)}${s.lane.kind === "stack" ? " (own stack)" : ""} · ${plural(s.lane.calls, "call")}`),
+        el("span", { class: "lane-number" }, s.lane.kind === "stack" ? `${number(s.lane)}, own stack · ${count(s.lane.calls)}` : `${number(s.lane)} · ${plural(s.lane.calls, "call")}`),
       ),
     );
     const root = el("div", { class: "lane", role: "listitem", "data-lane": id }, head);

@@ -19,7 +19,7 @@ export interface Stretch {
 }
 
 export const padding = 4; // above and below a lane's rows
-const least = 26; // a lane's name needs that much
+const least = 38; // a lane's name needs that much
 
 export class Layout {
   readonly slots: Slot[] = [];

@@ -11,9 +11,7 @@ const invisible =
 export function visible(name: string): string {
   return name.replace(invisible, (c) => {
     const code = c.codePointAt(0)!;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    return `‹${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+    return `‹${code.toString(16).toUpperCase().padStart(code < 0x100 ? 2 : 4, "0")}›`;
   });
 }
 

@@ -96,14 +96,17 @@ export class Overview {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, this.width, height);
     const busy = this.data.busy ?? [];
-    const step = this.x(this.dataTo) / Math.max(1, busy.length);
+    const step = this.dataTo / Math.max(1, busy.length);
     const most = busy.reduce((m, b) => Math.max(m, b), 1e-9);
     ctx.fillStyle = s.busy;
-    busy.forEach((b, i) => {
+    for (let x = 0; x < this.width; x += 1 / ratio) {
+      let b = 0;
+      const end = Math.min(busy.length, Math.max(Math.ceil(this.at(x + 1 / ratio) / step), 1));
+      for (let i = Math.max(0, Math.floor(this.at(x) / step)); i < end; i++) b = Math.max(b, busy[i]);
       // What is there at all can be seen.
       const h = b > 0 ? Math.max(1.5, (b / most) * (height - 8)) : 0;
-      ctx.fillRect(i * step, height - h, Math.max(step, 1 / ratio), h);
-    });
+      ctx.fillRect(x, height - h, 1 / ratio, h);
+    }
     ctx.fillStyle = s.gapText[1];
     for (const [from, to] of this.data.gaps ?? []) ctx.fillRect(this.x(from), 0, Math.max(1.5, this.x(to) - this.x(from)), 4);
     const range = this.shown.range();

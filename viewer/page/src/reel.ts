@@ -12,6 +12,8 @@ export class Reel {
   readonly names: Names;
   info: ReelInfo;
   lanes: Lane[] = [];
+  // Before its first call a recording has nothing to show: that is getting ready.
+  private first = 0;
 
   constructor(info: Info, readonly index: number, namesArrived: () => void) {
     this.info = info.reels[index];
@@ -21,10 +23,12 @@ export class Reel {
 
   async load() {
     this.lanes = await this.api.json<Lane[]>("lanes");
+    const first = this.lanes.reduce((t, l) => (l.calls > 0 ? Math.min(t, l.start_ns) : t), Infinity);
+    this.first = first > this.info.duration_ns * 0.02 && first < this.info.duration_ns ? Math.floor(first) : 0;
   }
 
   bounds(): Span {
-    return { from: 0, to: Math.max(1, this.info.duration_ns) };
+    return { from: this.first, to: Math.max(this.first + 1, this.info.duration_ns) };
   }
 
   laneTitle(id: number): string {

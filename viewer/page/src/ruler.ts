@@ -42,7 +42,7 @@ export function paintRuler(ctx: CanvasRenderingContext2D, width: number, w: Span
   ctx.fillStyle = s.faint;
   for (const t of at) {
     const text = relative ? `+${duration(t - base)}` : instant(t, step);
-    ctx.fillText(text, x(t) + 4, relative ? rulerHeight - 9 : rulerHeight - 14);
+    ctx.fillText(text, x(t) + 4, rulerHeight - 10);
   }
   if (range) paintRange(ctx, x(range.from), x(range.to), duration(length(range)), width, left, s);
 }

@@ -61,7 +61,7 @@ test("a hash of nonsense leaves what is usual", () => {
 });
 
 test("what can't be seen in names is made visible", () => {
-  assert.equal(visible("a\u202eb\u0000\u007f\u2066"), "a‹202E›b␀␡‹2066›");
+  assert.equal(visible("a\u202eb\u0000\u007f\u2066"), "a‹202E›b‹00›‹7F›‹2066›");
   assert.equal(visible("\ud800x"), "‹D800›x");
   assert.equal(visible("\u{e0041}"), "‹E0041›");
   assert.equal(visible("été 名前 🎞"), "été 名前 🎞");
