@@ -97,8 +97,25 @@ func (s *session) close() {
 	}
 }
 
-// prepare makes the stubs and writes them, and everything else that doesn't need the process to stand.
+// prepare makes the stubs and writes them, and everything else that doesn't need the process to stand. What doesn't depend on each
+// other is done at the same time.
 func (s *session) prepare(c *change) error {
+	var populated error
+	var wg sync.WaitGroup
+	if !s.running {
+		s.memory.SetFollow(s.rt.Follow)
+		wg.Go(func() { populated = s.memory.Populate() })
+	}
+	err := s.makeStubs(c)
+	if err == nil {
+		err = s.prepareSites(c)
+	}
+	wg.Wait()
+	return errors.Join(err, populated)
+}
+
+// makeStubs makes the stubs of fresh arenas, and writes them.
+func (s *session) makeStubs(c *change) error {
 	if len(s.arenas) > 0 {
 		s.rt.Anchor = s.arenas[0].gate()
 	}
@@ -115,37 +132,52 @@ func (s *session) prepare(c *change) error {
 			}
 		}
 		a.code.Bytes = nil
-		if err := s.journal.add(&recovery{patches: a.code.Patches}); err != nil {
-			return err
-		}
 		a.share()
 	}
-	if err := s.listFrames(); err != nil {
+	return s.listFrames()
+}
+
+// prepareSites notes what is going to be written, and makes the pages of text for that.
+func (s *session) prepareSites(c *change) error {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	var noted error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.findRestorers(maps)
+		for _, a := range c.fresh {
+			noted = errors.Join(noted, s.journal.add(&recovery{patches: a.code.Patches}))
+		}
+	})
+	err = s.prepareTextOnce(c)
+	wg.Wait()
+	if err := errors.Join(noted, err); err != nil {
 		return err
 	}
 	s.patched = true
-	if !s.running {
-		s.memory.SetFollow(s.rt.Follow)
-		if err := s.memory.Populate(); err != nil {
+	half := len(c.all) / 2
+	wg.Go(func() { s.own(c.all[:half]) })
+	s.own(c.all[half:])
+	wg.Wait()
+	s.findRestorers(c.maps) // in what has come meanwhile
+	return nil
+}
+
+// prepareTextOnce is prepareText until no library has gone meanwhile.
+func (s *session) prepareTextOnce(c *change) error {
+	if !s.running && s.golang != nil {
+		if err := s.prepareGo(); err != nil {
 			return err
-		}
-		if s.golang != nil {
-			if err := s.prepareGo(); err != nil {
-				return err
-			}
 		}
 	}
 	for try := 0; ; try++ {
 		err := s.prepareText(c, try >= leftRetries)
-		if libraryWent(err) && try < leftRetries {
-			time.Sleep(time.Millisecond)
-			continue
+		if !libraryWent(err) || try >= leftRetries {
+			return err
 		}
-		if err == nil {
-			s.own(c.all)
-		}
-		s.findRestorers(c.maps)
-		return err
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -193,7 +225,7 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 	if c.maps, err = s.p.Maps(); err != nil {
 		return err
 	}
-	var patches []probe.Patch
+	var patches [][]probe.Patch
 	for i, a := range c.arenas {
 		if slices.Contains(c.arenas[:i], a) {
 			continue
@@ -204,27 +236,26 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 				continue
 			}
 			if im.loose && last {
-				if _, _, err := prepareLayers(s.p, im.patches()); libraryWent(err) {
+				if _, _, err := prepareLayers(s.p, im.islands, im.sites); libraryWent(err) {
 					continue
 				}
 			}
 			there = append(there, im)
 		}
-		switch {
-		case len(there) == len(a.images) && patches == nil:
-			patches = slices.Clip(a.code.Patches) // most programs need but one arena
-		case len(there) == len(a.images):
-			patches = append(patches, a.code.Patches...)
-		default:
-			for _, im := range there {
-				patches = append(patches, im.patches()...)
-			}
+		if len(there) == len(a.images) {
+			patches = append(patches, a.code.Patches)
+			continue
+		}
+		for _, im := range there {
+			patches = append(patches, im.islands, im.sites)
 		}
 	}
 	if len(s.leftOut) > 0 {
-		patches = slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool { return s.leftOut[p.ID] })
+		for i, list := range patches {
+			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.leftOut[p.ID] })
+		}
 	}
-	c.layers, c.all, err = prepareLayers(s.p, patches)
+	c.layers, c.all, err = prepareLayers(s.p, patches...)
 	return err
 }
 
@@ -284,7 +315,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		return err
 	}
 	for _, layer := range c.layers {
-		if err := writePages(s.p, without(sameMemory(layer, c.maps, maps), maps, other), newSide); err != nil {
+		if err := writeLayer(s.p, without(sameMemory(layer, c.maps, maps), maps, other)); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // choose plans the process's images and groups what is chosen into arenas.
@@ -73,7 +75,7 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 	n := picked{refused: map[string]int{}}
 	im.first = id
 	if !im.unchosen {
-		im.traced = make([]probe.Selected, 0, len(im.plan))
+		im.traced = hugepage.Make[probe.Selected](len(im.plan))[:0]
 	}
 	for i := range im.plan {
 		f := &im.plan[i]

@@ -2,13 +2,17 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/callreel/callreel/object"
@@ -50,9 +54,6 @@ func (im *image) isIn(maps []process.Mapping) bool {
 	return !slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, maps, m.Start) })
 }
 
-// patches are all its patches, islands first.
-func (im *image) patches() []probe.Patch { return slices.Concat(im.islands, im.sites) }
-
 func (im *image) close() {
 	if !im.kept {
 		im.object.Close()
@@ -65,13 +66,52 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 	if maps, err = p.Maps(); err != nil {
 		return nil, nil, err
 	}
-	fail := func(err error) ([]*image, []process.Mapping, error) {
+	exe, own := ownNames(p)
+	found := candidates(maps, exe, own, ch)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(found)) {
+		wg.Go(func() { // while one is at what one core must do, another can be planned
+			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
+				c := &found[i]
+				if c.chosen || guards && hasGuards(p, c.m, ch.follow) {
+					c.image, c.err = planned(ctx, p, c.m, maps, ch)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range found {
+		c := &found[i]
+		if c.err != nil && (c.chosen || ctx.Err() != nil) {
+			err = cmp.Or(err, c.err)
+		}
+		if c.err != nil || c.image == nil {
+			continue
+		}
+		c.image.unchosen = !c.chosen
+		images = append(images, c.image)
+	}
+	if err != nil {
 		for _, im := range images {
 			im.close()
 		}
 		return nil, nil, err
 	}
-	exe, own := ownNames(p)
+	markLoose(images, exe)
+	return images, maps, nil
+}
+
+// candidate is a file with executable pages that may be an image to be probed.
+type candidate struct {
+	m      process.Mapping // the first of them
+	chosen bool
+	image  *image
+	err    error
+}
+
+// candidates are all such files, once each, in the order of their mappings.
+func candidates(maps []process.Mapping, exe string, own []string, ch *chooser) (found []candidate) {
 	type file struct{ dev, inode uint64 }
 	seen := map[file]bool{}
 	for _, m := range maps {
@@ -87,22 +127,9 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 		if m.Path == exe {
 			names = append(names, own...)
 		}
-		chosen := ch.module(names...)
-		if !chosen && !(guards && hasGuards(p, m, ch.follow)) {
-			continue
-		}
-		im, err := planned(ctx, p, m, maps, ch)
-		if err != nil && (chosen || ctx.Err() != nil) {
-			return fail(err)
-		}
-		if err != nil || im == nil {
-			continue
-		}
-		im.unchosen = !chosen
-		images = append(images, im)
+		found = append(found, candidate{m: m, chosen: ch.module(names...)})
 	}
-	markLoose(images, exe)
-	return images, maps, nil
+	return found
 }
 
 // planned opens the file behind an executable mapping and plans it; nil if it can't be probed at all.

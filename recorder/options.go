@@ -36,6 +36,8 @@ type Options struct {
 
 	// Tool names the program and its version for the reel.
 	Tool string
+	// Started is called once, when recording is on; nil if nobody wants to know.
+	Started func()
 	// Notice is told what the user should know as it happens; nil if nobody wants to. It and Progress are called by
 	// several goroutines, but one at a time.
 	Notice func(format string, args ...any)

@@ -307,6 +307,9 @@ func (r *recording) attach(ctx context.Context) error {
 
 // run drains until the end, detaches and sums up.
 func (r *recording) run(ctx context.Context) (*Result, error) {
+	if r.opt.Started != nil {
+		r.opt.Started()
+	}
 	if r.opt.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.opt.Duration)

@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -25,20 +26,42 @@ func layeredPatches(base uint64) []probe.Patch {
 	}
 }
 
+// manyLayeredPatches are layeredPatches over and over, as an arena has them: so many that all cores prepare them.
+func manyLayeredPatches(base uint64, times int) []probe.Patch {
+	var islands, sites []probe.Patch
+	for i := range uint64(times) {
+		for _, p := range layeredPatches(base + i*5*pageSize) {
+			if p.Island {
+				islands = append(islands, p)
+			} else {
+				sites = append(sites, p)
+			}
+		}
+	}
+	return append(islands, sites...)
+}
+
 // At every moment what is written is all patches of lower levels, and none of higher ones, whatever page they are on.
 func TestTextIsWrittenLevelByLevel(t *testing.T) {
-	mem, now, base := mapPages(t, 5)
-	patches := layeredPatches(base)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	for _, times := range []int{1, 3 * leastPages / 4} {
+		writeByLevels(t, times)
+	}
+}
+
+func writeByLevels(t *testing.T, times int) {
+	mem, now, base := mapPages(t, 5*times)
+	patches := manyLayeredPatches(base, times)
 	layers, all, err := prepareLayers(mem, patches)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 4 || len(layers) != 4 {
-		t.Fatalf("%d pages in %d layers, want 4 in 4", len(all), len(layers))
+	if len(all) != 4*times || len(layers) != 4 {
+		t.Fatalf("%d pages in %d layers, want %d in 4", len(all), len(layers), 4*times)
 	}
 	want := make([]byte, len(now))
 	for level, layer := range layers {
-		if err := writePages(mem, layer, newSide); err != nil {
+		if err := writeLayer(mem, layer); err != nil {
 			t.Fatal(err)
 		}
 		for i := range patches {

@@ -2,12 +2,16 @@ package recorder
 
 import (
 	"bytes"
-	"cmp"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // page is one page of text before and after.
@@ -22,53 +26,19 @@ type memory interface {
 	WriteAt(buf []byte, addr uint64) (int, error)
 }
 
-// byAddress returns the patches in the order of their addresses, the slice itself if they are. They are few runs in order, as
-// a rule: the islands and the sites of each arena.
-func byAddress(patches []probe.Patch) []probe.Patch {
-	const few = 16
-	var runs [][]probe.Patch
-	for from, i := 0, 1; i <= len(patches); i++ {
-		if i == len(patches) || patches[i].Addr < patches[i-1].Addr {
-			runs = append(runs, patches[from:i])
-			from = i
-		}
-	}
-	if len(runs) <= 1 {
-		return patches
-	}
-	if len(runs) > few {
-		sorted := slices.Clone(patches)
-		slices.SortFunc(sorted, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
-		return sorted
-	}
-	sorted := make([]probe.Patch, 0, len(patches))
-	for len(runs) > 0 {
-		least := 0
-		for i := range runs {
-			if runs[i][0].Addr < runs[least][0].Addr {
-				least = i
-			}
-		}
-		sorted = append(sorted, runs[least][0])
-		if runs[least] = runs[least][1:]; len(runs[least]) == 0 {
-			runs = slices.Delete(runs, least, least+1)
-		}
-	}
-	return sorted
-}
-
-// pagesOf makes the pages that patches in the order of their addresses lie on.
-func pagesOf(sorted []probe.Patch) []page {
+// pagesOf makes the pages that the patches of runs lie on.
+func pagesOf(runs [][]probe.Patch) []page {
 	var pages []page
-	for i := range sorted {
-		addr := sorted[i].Addr &^ (pageSize - 1)
-		if n := len(pages); n == 0 || pages[n-1].addr != addr {
-			pages = append(pages, page{addr: addr})
+	for next := pageByPage(runs); ; {
+		patches := next.page()
+		if patches == nil {
+			break
 		}
+		pages = append(pages, page{addr: patches[0].Addr &^ (pageSize - 1)})
 	}
-	// Side by side, so that runs of them are read and written without being copied, see joined.
+	// Side by side, so that many are read and written by one call, see stretches.
 	size := pageSize * len(pages)
-	buf := make([]byte, 2*size)
+	buf := hugepage.Make[byte](2 * size)
 	for i := range pages {
 		pages[i].old = buf[i*pageSize : (i+1)*pageSize]
 		pages[i].new = buf[size+i*pageSize : size+(i+1)*pageSize]
@@ -86,28 +56,61 @@ func crosses(p *probe.Patch) bool { return p.Addr%pageSize+uint64(len(p.New())) 
 // The layers are the pages to be written one after the other, so that at every moment, should the writing end there, all that is
 // written leads to, and relies on, what is written already: first islands, then most sites, then those of higher levels.
 // all are the pages as they are in the end.
-func prepareLayers(mem memory, patches []probe.Patch) (layers [][]page, all []page, err error) {
-	sorted := byAddress(patches)
-	all = pagesOf(sorted)
-	if err := readPages(mem, all); err != nil {
+func prepareLayers(mem memory, patches ...[]probe.Patch) (layers [][]page, all []page, err error) {
+	var runs [][]probe.Patch
+	for _, list := range patches {
+		runs = append(runs, inRuns(list)...)
+	}
+	all = pagesOf(runs)
+	cores := max(1, min(runtime.GOMAXPROCS(0), len(all)/leastPages))
+	parts, errs := make([][][]page, cores), make([]error, cores)
+	var wg sync.WaitGroup
+	for i := range cores {
+		pages := all[i*len(all)/cores : (i+1)*len(all)/cores]
+		wg.Go(func() { parts[i], errs[i] = layersOf(mem, pages, runs) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	for i := range all {
-		pg := &all[i]
-		n := 0
-		for ; n < len(sorted) && sorted[n].Addr-pg.addr < pageSize; n++ {
-			p := &sorted[n]
-			if crosses(p) {
-				return nil, nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
+	for _, part := range parts {
+		for level, pages := range part {
+			if level == len(layers) {
+				layers = append(layers, nil)
 			}
-			if at := pg.old[p.Addr-pg.addr:][:len(p.Old())]; !bytes.Equal(at, p.Old()) {
-				return nil, nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
-			}
+			layers[level] = append(layers[level], pages...)
 		}
-		layers = pg.layer(layers, sorted[:n])
-		sorted = sorted[n:]
 	}
 	return layers, all, nil
+}
+
+// leastPages is for how many pages it is worth while to use another core.
+const leastPages = 512
+
+// layersOf is prepareLayers for some of all pages that runs are on, in their order.
+func layersOf(mem memory, pages []page, runs [][]probe.Patch) (layers [][]page, err error) {
+	if len(pages) == 0 {
+		return nil, nil
+	}
+	if err := readPages(mem, pages); err != nil {
+		return nil, err
+	}
+	next := pageByPage(runs)
+	next.skip(pages[0].addr)
+	for i := range pages {
+		pg, patches := &pages[i], next.page()
+		for k := range patches {
+			p := &patches[k]
+			if crosses(p) {
+				return nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", ErrRefused, p.Addr)
+			}
+			if at := pg.old[p.Addr-pg.addr:][:len(p.Old())]; !bytes.Equal(at, p.Old()) {
+				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", ErrText, p.Addr, at, p.Old())
+			}
+		}
+		layers = pg.layer(layers, patches)
+	}
+	return layers, nil
 }
 
 // layer applies the patches to the page, level by level, and adds what it is then to the layers.
@@ -136,14 +139,16 @@ func (pg *page) layer(layers [][]page, patches []probe.Patch) [][]page {
 	return layers
 }
 
-// runs calls f with each run of pages that follow one another.
-func runs(pages []page, f func(run []page) error) error {
+// stretches calls move with one side of the pages, with all at once that follow one another, both there and in our memory.
+func stretches(pages []page, side func(*page) []byte, move func(buf []byte, addr uint64) (int, error)) error {
 	for len(pages) > 0 {
+		all := side(&pages[0])
+		all = all[:cap(all)]
 		n := 1
-		for n < len(pages) && pages[n].addr == pages[n-1].addr+pageSize {
+		for n < len(pages) && pages[n].addr == pages[n-1].addr+pageSize && len(all) > n*pageSize && &all[n*pageSize] == &side(&pages[n])[0] {
 			n++
 		}
-		if err := f(pages[:n]); err != nil {
+		if _, err := move(all[:n*pageSize], pages[0].addr); err != nil {
 			return err
 		}
 		pages = pages[n:]
@@ -151,54 +156,23 @@ func runs(pages []page, f func(run []page) error) error {
 	return nil
 }
 
-// joined returns one side of a run of pages, if its bytes are side by side in memory, else nil.
-func joined(run []page, side func(*page) []byte) []byte {
-	all := side(&run[0])
-	if cap(all) < len(run)*pageSize {
-		return nil
-	}
-	all = all[:len(run)*pageSize]
-	for i := range run {
-		if &all[i*pageSize] != &side(&run[i])[0] {
-			return nil
-		}
-	}
-	return all
-}
+func readPages(mem memory, pages []page) error { return stretches(pages, oldSide, mem.ReadAt) }
 
-func readPages(mem memory, pages []page) error {
-	var buf []byte
-	return runs(pages, func(run []page) error {
-		if all := joined(run, oldSide); all != nil {
-			_, err := mem.ReadAt(all, run[0].addr)
-			return err
-		}
-		buf = slices.Grow(buf[:0], len(run)*pageSize)[:len(run)*pageSize]
-		if _, err := mem.ReadAt(buf, run[0].addr); err != nil {
-			return err
-		}
-		for i := range run {
-			copy(run[i].old, buf[i*pageSize:])
-		}
-		return nil
-	})
-}
-
-// writePages writes one side of the pages. Runs go in one call: the kernel copies them page by page.
+// writePages writes one side of the pages. The kernel copies them page by page.
 func writePages(mem memory, pages []page, side func(*page) []byte) error {
-	var buf []byte
-	return runs(pages, func(run []page) error {
-		all := joined(run, side)
-		if all == nil {
-			buf = buf[:0]
-			for i := range run {
-				buf = append(buf, side(&run[i])...)
-			}
-			all = buf
-		}
-		_, err := mem.WriteAt(all, run[0].addr)
-		return err
-	})
+	return stretches(pages, side, mem.WriteAt)
+}
+
+// writeLayer writes the new side of many pages, on all cores: the process stands meanwhile. None depends on another.
+func writeLayer(mem memory, pages []page) error {
+	cores := max(1, min(runtime.GOMAXPROCS(0), len(pages)/leastPages))
+	errs := make([]error, cores)
+	var wg sync.WaitGroup
+	for i := range cores {
+		wg.Go(func() { errs[i] = writePages(mem, pages[i*len(pages)/cores:(i+1)*len(pages)/cores], newSide) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func oldSide(p *page) []byte { return p.old }
@@ -216,8 +190,12 @@ func changed(mem memory, pages []page, maps []process.Mapping, loose func(addr u
 	var again []page
 	for _, p := range pages {
 		if loose(p.addr) {
-			again = append(again, page{addr: p.addr, old: make([]byte, pageSize), new: p.old})
+			again = append(again, page{addr: p.addr, new: p.old})
 		}
+	}
+	buf := make([]byte, len(again)*pageSize)
+	for i := range again {
+		again[i].old = buf[i*pageSize:][:pageSize]
 	}
 	if err := readPages(mem, again); err != nil {
 		return nil, err
@@ -258,7 +236,7 @@ func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pa
 		return m == nil || m.Perm&process.PermExec == 0
 	})
 	sorted = byAddress(sorted)
-	pages = pagesOf(sorted)
+	pages = pagesOf([][]probe.Patch{sorted})
 	if err := readPages(mem, pages); err != nil {
 		return nil, 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -108,12 +109,13 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		status.quiet() // the command writes to the same terminal
 	}
+	collect := collectLater()
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
-		Tool:   "callreel " + version,
-		Notice: status.notice, Progress: status.recording,
+		Tool:    "callreel " + version,
+		Started: collect, Notice: status.notice, Progress: status.recording,
 	})
 	status.clear()
 	if result == nil {
@@ -132,6 +134,18 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 		return &exitError{result.ExitCode, err}
 	}
 	return err
+}
+
+// collectLater makes the garbage collector run but seldom until collect is called. Nearly all that a recording's preparation allocates is
+// kept until it is over, and a program with a million functions takes a fifth less time without six rounds of marking it. While it records
+// callreel allocates so little that it would keep for minutes what only planning needs, so that is given back then.
+func collectLater() (collect func()) {
+	const percent = 800
+	before := debug.SetGCPercent(percent)
+	return func() {
+		debug.SetGCPercent(before)
+		go debug.FreeOSMemory()
+	}
 }
 
 func (f *recordFlags) laziness() recorder.Laziness {

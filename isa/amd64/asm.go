@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Asm appends x86-64 machine code that will run at a known address. It knows just the instructions that stubs
@@ -81,6 +82,23 @@ func (a *Asm) PC() uint64 { return a.base + uint64(len(a.buf)) }
 
 // Len is the number of bytes so far.
 func (a *Asm) Len() int { return len(a.buf) }
+
+// Base is the address of the first byte.
+func (a *Asm) Base() uint64 { return a.base }
+
+// Since is the code from offset off on. It may be changed until more is appended.
+func (a *Asm) Since(off int) []byte { return a.buf[off:] }
+
+// Extend appends n bytes as they are in the buffer, and returns them to be filled in. They may be until more is appended.
+func (a *Asm) Extend(n int) []byte {
+	from := len(a.buf)
+	a.buf = slices.Grow(a.buf, n)[:from+n]
+	return a.buf[from:]
+}
+
+// Room is what the buffer has from one offset up to another, both behind the code so far, for another Asm; Extend takes over what that has
+// made. The buffer that NewAsm was given must reach so far.
+func (a *Asm) Room(from, to int) []byte { return a.buf[from:from:to] }
 
 // Finish resolves labels and returns the code.
 func (a *Asm) Finish() ([]byte, error) {

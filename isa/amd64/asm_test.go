@@ -414,3 +414,25 @@ func TestAsmRefusesWhatHasNoEncoding(t *testing.T) {
 		}
 	}
 }
+
+// Code that another Asm has made in the buffer is taken over as it is.
+func TestCodeIsMadeInPiecesOfABuffer(t *testing.T) {
+	const base = 0x1000
+	a := NewAsm(base, make([]byte, 0, 64))
+	a.Raw(1, 2)
+	b := NewAsm(base+8, a.Room(8, 12))
+	b.Raw(3, 4)
+	if b.Base() != base+8 || b.PC() != base+10 {
+		t.Errorf("from %#x to %#x", b.Base(), b.PC())
+	}
+	clear(a.Extend(6))
+	if added := a.Extend(2); !bytes.Equal(added, []byte{3, 4}) {
+		t.Errorf("extended by %v", added)
+	}
+	b.Raw(5, 6, 7) // more than it had room for
+	a.Extend(100)[99] = 8
+	code, err := a.Finish()
+	if err != nil || len(code) != 110 || code[109] != 8 || !bytes.Equal(a.Since(0)[:10], []byte{1, 2, 0, 0, 0, 0, 0, 0, 3, 4}) {
+		t.Errorf("%v, %v", code, err)
+	}
+}

@@ -217,7 +217,8 @@ func TestMayFault(t *testing.T) {
 		{"50", "push", false}, {"58", "pop", false}, {"c9", "leave", false}, {"c3", "ret", false}, {"e8 00 00 00 00", "call", false}, {"01 c8", "add", false},
 		{"f7 e1", "mul", false}, {"0f 05", "syscall", false}, {"0f 31", "rdtsc", false}, {"0f 01 d0", "xgetbv", false}, {"0f 01 d8", "vmrun", true}, {"fa", "cli", true},
 	} {
-		if got := mustDecode(t, c.code).MayFault(); got != c.want {
+		in := mustDecode(t, c.code)
+		if got := in.MayFault(); got != c.want {
 			t.Errorf("%s (%s): %v", c.name, c.code, got)
 		}
 	}

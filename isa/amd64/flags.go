@@ -2,7 +2,7 @@ package amd64
 
 // FlagsRead reports whether the instruction reads any of CF, PF, AF, ZF, SF and OF. It errs towards true: what hands
 // all flags to the kernel or to a signal handler (syscall, int, int3, ud2) counts as reading them.
-func (i Inst) FlagsRead() bool {
+func (i *Inst) FlagsRead() bool {
 	switch i.Kind {
 	case CondJump, Syscall, Breakpoint, Undefined:
 		return true
@@ -45,7 +45,7 @@ func (i *Inst) flagsReadPrimary() bool {
 // FlagsWritten reports whether the instruction certainly overwrites all of CF, PF, AF, ZF, SF and OF, or leaves them
 // undefined, and reads none of them: whatever they were before is lost. It errs towards false: inc keeps CF, and a
 // shift by cl or by zero may keep them all.
-func (i Inst) FlagsWritten() bool {
+func (i *Inst) FlagsWritten() bool {
 	switch i.Encoding {
 	case Legacy:
 		switch i.Map {

@@ -80,7 +80,7 @@ func (i *Inst) flow0F() Kind {
 }
 
 // Target returns where a direct branch (jmp, jcc, call, loop, jrcxz, xbegin) at address pc goes; false for all else.
-func (i Inst) Target(pc uint64) (uint64, bool) {
+func (i *Inst) Target(pc uint64) (uint64, bool) {
 	if i.RelSize == 0 {
 		return 0, false
 	}
@@ -89,7 +89,7 @@ func (i Inst) Target(pc uint64) (uint64, bool) {
 
 // MemTarget returns the address of the RIP-relative operand of an instruction at address pc; false if it has none. A
 // segment base is not added.
-func (i Inst) MemTarget(pc uint64) (uint64, bool) {
+func (i *Inst) MemTarget(pc uint64) (uint64, bool) {
 	if !i.RIPRelative {
 		return 0, false
 	}
@@ -102,7 +102,7 @@ func (i Inst) MemTarget(pc uint64) (uint64, bool) {
 
 // Ends reports whether control never goes on to the next instruction: jmp, ret, far jmp and ret and the returns of
 // kernels, ud0 to ud2, and hlt, which no user program survives. A call that never returns is not known here.
-func (i Inst) Ends() bool {
+func (i *Inst) Ends() bool {
 	switch i.Kind {
 	case Jump, IndirectJump, Return, Undefined, Halt:
 		return true
@@ -113,14 +113,14 @@ func (i Inst) Ends() bool {
 }
 
 // IsEndbr64 reports whether the instruction is endbr64, where an indirect branch may land (Intel SDM vol. 1 §17.3).
-func (i Inst) IsEndbr64() bool {
+func (i *Inst) IsEndbr64() bool {
 	return i.Encoding == Legacy && i.Map == Map0F && i.Opcode == 0x1E && i.Prefixes&RepF3 != 0 &&
 		i.Mod == 3 && i.group() == 7 && i.RM&7 == 2
 }
 
 // IsNop reports whether the instruction is one of those with which compilers and assemblers fill: nop (90), the
 // multi-byte nop (0F 1F /0), and a 64-bit mov or lea of a register to itself. pause and endbr64 are not.
-func (i Inst) IsNop() bool {
+func (i *Inst) IsNop() bool {
 	if i.Encoding != Legacy {
 		return false
 	}
@@ -140,6 +140,6 @@ func (i Inst) IsNop() bool {
 }
 
 // IsPadding reports whether the instruction is what stands between functions: a nop or int3.
-func (i Inst) IsPadding() bool {
+func (i *Inst) IsPadding() bool {
 	return i.IsNop() || i.Kind == Breakpoint && i.Opcode == 0xCC
 }

@@ -5,7 +5,7 @@ package amd64
 // undefined or privileged. Pushes, pops, calls and returns do not count, nor do operands in the thread's own stack (RSP and a
 // displacement of at least −128, the red zone). lea, nop and prefetch access nothing. Floating-point exceptions,
 // which are masked unless a program asks for them, are left out.
-func (i Inst) MayFault() bool {
+func (i *Inst) MayFault() bool {
 	switch i.Kind {
 	case Undefined, Breakpoint, Halt:
 		return true
@@ -79,4 +79,4 @@ func (i *Inst) userSystem() bool {
 }
 
 // WritesReg reports whether the instruction itself may write r; it errs towards true as [Inst.GPRWritten] does.
-func (i Inst) WritesReg(r Reg) bool { return i.GPRWritten()&r.Mask() != 0 }
+func (i *Inst) WritesReg(r Reg) bool { return i.GPRWritten()&r.Mask() != 0 }

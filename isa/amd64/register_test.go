@@ -34,7 +34,7 @@ func TestRegBeyondTheLast(t *testing.T) {
 	if r.String() != "reg(16)" || r.DWARF() != -1 || r.Mask() != 0 {
 		t.Errorf("%q, DWARF number %d, mask %#x", r, r.DWARF(), r.Mask())
 	}
-	if mustDecode(t, "90").WritesReg(r) {
+	if nop := mustDecode(t, "90"); nop.WritesReg(r) {
 		t.Error("nop writes a register that there is not")
 	}
 }

@@ -3,7 +3,7 @@ package amd64
 // StackDelta returns by how many bytes the instruction moves RSP, and whether that is known. It is known and zero
 // where RSP is not written, and for a near call, as seen after the callee's return. It is not known where RSP is
 // loaded, computed or aligned (leave, enter, mov, pop rsp, and rsp …) and for far branches.
-func (i Inst) StackDelta() (delta int, known bool) {
+func (i *Inst) StackDelta() (delta int, known bool) {
 	switch i.Kind {
 	case Call, IndirectCall:
 		return 0, true

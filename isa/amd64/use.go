@@ -51,7 +51,7 @@ func implied(mask uint16) use { return use{read: mask, written: mask} }
 
 // GPRWritten returns the general registers that the instruction itself may write, as a mask of [Reg.Mask] bits. It
 // errs towards too many: a write that is conditional or of a part of the register is in the mask. What a callee does is not.
-func (i Inst) GPRWritten() uint16 {
+func (i *Inst) GPRWritten() uint16 {
 	u := i.use()
 	m := u.written
 	if u.roles&writeReg != 0 {
@@ -72,7 +72,7 @@ func (i Inst) GPRWritten() uint16 {
 // GPRRead returns the general registers on whose old value the instruction depends, those of addresses included, as
 // a mask of [Reg.Mask] bits. It errs towards too many. A register that is written only in part (8 and 16 bits) or
 // only sometimes (cmov, rep movs) counts as read too, so that "live before = live after without written, with read" holds.
-func (i Inst) GPRRead() uint16 {
+func (i *Inst) GPRRead() uint16 {
 	u := i.use()
 	m := u.read
 	partial := u.roles&whole == 0 && i.word()

@@ -1,11 +1,23 @@
 package probe
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
+)
 
 // bitset is a set of offsets that several goroutines may add to.
 type bitset []uint32
 
-func newBitset(n uint64) bitset { return make(bitset, (n+31)/32) }
+// newBitsets makes four sets of offsets below n, side by side.
+func newBitsets(n uint64) (sets [4]bitset) {
+	size := (n + 31) / 32
+	all := hugepage.Make[uint32](int(size) * len(sets))
+	for i := range sets {
+		sets[i], all = all[:size:size], all[size:]
+	}
+	return sets
+}
 
 func (b bitset) has(i uint64) bool { return atomic.LoadUint32(&b[i/32])>>(i%32)&1 != 0 }
 

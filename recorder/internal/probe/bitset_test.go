@@ -8,7 +8,7 @@ import (
 func TestRangesOfABitset(t *testing.T) {
 	const size = 200
 	r := rand.New(rand.NewPCG(1, 1))
-	set, want := newBitset(size), [size]bool{}
+	set, want := newBitsets(size)[0], [size]bool{}
 	for range 2000 {
 		from := r.Uint64N(size)
 		to := from + r.Uint64N(size-from)
@@ -30,7 +30,7 @@ func TestRangesOfABitset(t *testing.T) {
 }
 
 func TestAnAdderAddsWhatItIsGiven(t *testing.T) {
-	set := newBitset(200)
+	set := newBitsets(200)[0]
 	set.add(35) // of somebody else
 	a := adder{set: set}
 	want := map[uint64]bool{35: true}

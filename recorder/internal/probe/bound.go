@@ -5,37 +5,49 @@ import "math/bits"
 // Bound is how many bytes the code of these functions has at most, see Compile: three to four times what it has in fact, but
 // known without making it.
 func Bound(fns []Selected) uint64 {
+	const routines = 1 << 16
+	b := boundStubs(fns, len(fns) <= InlineLimit)
+	return routines + b.code + b.rows*unwindRowSize
+}
+
+// bounds is what the stubs of some functions have at most.
+type bounds struct {
+	code    uint64 // bytes
+	rows    uint64 // of unwind information
+	patches int
+}
+
+// boundStubs finds the bounds. inlined says whether events are inline in all stubs.
+func boundStubs(fns []Selected, inlined bool) (b bounds) {
 	const (
-		routines = 1 << 16
-		inline   = 232 // an event, or a look at arguments, where it isn't the call of a routine
-		site     = 48  // alignment, the entry event's call, the way back
-		longer   = 8   // than the original is a jump in the stub
-		exit     = 40  // an exit event's call, and the jump to where the exit leads
-		golang   = 224 // an event in a Go program, which is always inline
-		row      = unwindRowSize
+		inline = 232 // an event, or a look at arguments, where it isn't the call of a routine
+		site   = 48  // alignment, the entry event's call, the way back
+		longer = 8   // than the original is a jump in the stub
+		exit   = 40  // an exit event's call, and the jump to where the exit leads
+		golang = 224 // an event in a Go program, which is always inline
 	)
-	size := uint64(routines)
 	for i := range fns {
 		f := &fns[i]
 		sites := f.Patched()
 		for k := range sites {
 			s := &sites[k]
+			b.patches += 1 + btoi(s.Island != 0)
 			exits := uint64(bits.OnesCount64(s.exits))
-			size += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
-			size += row * (2 + uint64(s.Count) + 2*exits) // of unwind information
+			b.code += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
+			b.rows += 2 + uint64(s.Count) + 2*exits
 			switch {
-			case fns[i].Image.Go != nil:
-				size += golang * (1 + exits)
-			case len(fns) <= InlineLimit:
-				size += inline * (1 + exits)
+			case f.Image.Go != nil:
+				b.code += golang * (1 + exits)
+			case inlined:
+				b.code += inline * (1 + exits)
 			}
 			if s.SPDelta != 0 {
-				size += inline
+				b.code += inline
 			}
 			if s.Role == RoleEntry && f.Guard != GuardNone {
-				size += inline
+				b.code += inline
 			}
 		}
 	}
-	return size
+	return b
 }

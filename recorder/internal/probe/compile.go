@@ -55,19 +55,16 @@ const InlineLimit = 256
 // if it has room, else elsewhere; buf may be nil.
 func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error) {
 	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
-	sites, islands := 0, 0
-	for i := range fns {
-		patched := fns[i].Patched()
-		sites += len(patched)
-		for k := range patched {
-			islands += btoi(patched[k].Island != 0)
-		}
-	}
+	given := cap(buf)
 	room := 48 // bytes that a site's stub has, about
 	if len(fns) <= InlineLimit {
 		room = 128
 	}
 	if buf == nil {
+		sites := 0
+		for i := range fns {
+			sites += len(fns[i].Patched())
+		}
 		buf = make([]byte, 0, 4096+sites*room)
 	}
 	c := &coder{Asm: amd64.NewAsm(base, buf[:0]), rt: &rt, base: base}
@@ -103,16 +100,11 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	}
 	if rt.Lazy {
 		c.emitLazy(fns)
-		c.slots = make([]entrySlot, 0, len(fns))
 	}
 	stubs := c.PC()
-	code.Patches = make([]Patch, 0, sites+islands)
-	s := &stub{coder: c, code: code}
-	for i := range fns {
-		code.stubs[i] = uint32(c.Len())
-		if err := s.function(i); err != nil {
-			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
-		}
+	code.rt = rt
+	if err := c.emitStubs(code, given); err != nil {
+		return nil, err
 	}
 	head := c.endFrames(stubs)
 	if len(head) > FramesHead {
@@ -123,8 +115,6 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
 	copy(code.Bytes, head)
-	code.rt = rt
-	code.settle(c.slots)
 	code.sort()
 	return code, nil
 }
@@ -180,6 +170,7 @@ func (s *stub) function(index int) error {
 		}
 	}
 	c.Resolve()
+	c.settle(code)
 	return nil
 }
 

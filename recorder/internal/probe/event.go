@@ -83,6 +83,9 @@ type coder struct {
 	frames *unwinding
 }
 
+// offset is where in the arena's code the next byte stands.
+func (c *coder) offset() uint32 { return uint32(c.PC() - c.base) }
+
 // flush emits the cold parts that were put off, those that they put off themselves included.
 func (c *coder) flush() {
 	for len(c.cold) > 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/callreel/callreel/isa/amd64"
 )
@@ -28,6 +29,7 @@ const (
 // unwinding gathers the unwind information of an arena's code.
 type unwinding struct {
 	rows   []unwindRow
+	tables [][]unwindRow // those of the stubs, in their order
 	ranges []unwindRange
 	open   *unwindRange // of the routine being made
 	at     uint64       // where its last instruction stands
@@ -72,7 +74,7 @@ func (c *coder) row(addr uint64, isCopy bool) {
 	if c.frames == nil {
 		return
 	}
-	off := uint64(c.Len())
+	off := uint64(c.offset())
 	v := addr - frameBase(c.base)
 	r := unwindRow{off: uint32(off) << 1}
 	if isCopy {
@@ -109,7 +111,7 @@ func (c *coder) later() func() {
 	}
 	r := c.frames.rows[len(c.frames.rows)-1]
 	return func() {
-		r.off = uint32(c.Len())<<1 | r.off&1
+		r.off = c.offset()<<1 | r.off&1
 		c.put(r)
 	}
 }
@@ -180,18 +182,15 @@ func (c *coder) endFrames(stubs uint64) []byte {
 		c.frames.ranges = append(c.frames.ranges, unwindRange{start: stubs, end: end})
 	}
 	c.Align(8)
-	table := c.PC()
+	table, rows := c.PC(), c.emitRows()
 	le := binary.LittleEndian
-	for _, r := range c.frames.rows {
-		c.Raw(byte(r.off), byte(r.off>>8), byte(r.off>>16), byte(r.off>>24), byte(r.from), byte(r.from>>8), byte(r.from>>16), byte(r.from>>24))
-	}
 	w := ehWriter{base: c.base}
 	w.header(len(c.frames.ranges))
 	plain, signal := w.cie("zR"), w.cie("zRS")
 	for i, r := range c.frames.ranges {
 		at := len(w.buf)
 		if r.program == nil {
-			w.fde(signal, r, stubProgram(c.base, table, len(c.frames.rows)))
+			w.fde(signal, r, stubProgram(c.base, table, rows))
 		} else {
 			w.fde(plain, r, r.program)
 		}
@@ -203,6 +202,26 @@ func (c *coder) endFrames(stubs uint64) []byte {
 		w.buf = le.AppendUint64(append(w.buf, make([]byte, guardAt-len(w.buf))...), c.frames.guard)
 	}
 	return w.buf
+}
+
+// emitRows appends the table, and returns how many rows it has.
+func (c *coder) emitRows() (n int) {
+	for _, rows := range c.frames.tables {
+		n += len(rows)
+	}
+	table := c.Extend(unwindRowSize * n)
+	var wg sync.WaitGroup
+	for _, rows := range c.frames.tables {
+		to := table[:unwindRowSize*len(rows)]
+		table = table[len(to):]
+		wg.Go(func() {
+			for i, r := range rows {
+				binary.LittleEndian.PutUint64(to[unwindRowSize*i:], uint64(r.from)<<32|uint64(r.off))
+			}
+		})
+	}
+	wg.Wait()
+	return n
 }
 
 // FramesGuard returns the address of the site by which the unwind information of stubs is found, 0 if there is none in this arena. head

@@ -18,9 +18,15 @@ type compiled struct {
 // compileFrames makes the code of functions of a library, and reads its unwind information.
 func compileFrames(t *testing.T, rt Runtime, fns []Selected) *compiled {
 	t.Helper()
+	return compileFramesTo(t, rt, fns, nil)
+}
+
+// compileFramesTo is compileFrames to a buffer.
+func compileFramesTo(t *testing.T, rt Runtime, fns []Selected, buf []byte) *compiled {
+	t.Helper()
 	const base = 0x6000_0000
 	rt.Gate, rt.Ring = base-pageSize, 1<<40
-	code, err := Compile(base, rt, fns, nil)
+	code, err := Compile(base, rt, fns, buf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,15 @@ package probe
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/callreel/callreel/cfi"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // chunk is one contiguous range of code that symbols or FDEs give: a function or a part of one.
@@ -17,7 +20,6 @@ type chunk struct {
 	names      names  // none for a range that only CFI knows
 	owner      int32  // index of the chunk that is the function's entry part; itself until joined
 
-	labels   bool // data holds an address inside it
 	guard    Guard
 	cold     bool // its name says that it is a part
 	thunk    bool // its name says that it is one, see thunkAt
@@ -55,15 +57,17 @@ func (im *Image) findChunks() error {
 		im.findGoChunks()
 		return nil
 	}
+	var frames []frame
+	var wg sync.WaitGroup
+	wg.Go(func() { frames = im.findFrames() })
 	named, err := im.findSymbols()
+	if err == nil {
+		im.chunksOf(named)
+	}
+	wg.Wait()
 	if err != nil {
 		return err
 	}
-	var frames []frame
-	var wg sync.WaitGroup
-	wg.Go(func() { frames = im.findFrames(named.n) })
-	im.chunksOf(named)
-	wg.Wait()
 	im.addFrames(frames)
 	im.settleEnds()
 	for i := range im.chunks {
@@ -76,13 +80,35 @@ func (im *Image) findChunks() error {
 
 // chunksOf makes the chunks that symbols name.
 func (im *Image) chunksOf(named *symbols) {
-	im.chunks = make([]chunk, 0, named.n)
-	im.names = make([]string, 0, named.n)
-	named.eachAddress(func(list []*symbol) {
-		c := chunk{start: list[0].addr, end: list[0].addr, names: names{uint32(len(im.names)), uint32(len(list))}}
+	all := named.inPlace()
+	chunks := hugepage.Make[chunk](len(all))
+	im.names = hugepage.Make[string](len(all))
+	n := max(1, min(runtime.GOMAXPROCS(0), len(all)/leastPart))
+	parts := make([][]chunk, n)
+	var wg sync.WaitGroup
+	for i, to := 0, 0; i < n; i++ {
+		from := to
+		to = max(from, (i+1)*len(all)/n)
+		for to > 0 && to < len(all) && all[to].addr == all[to-1].addr {
+			to++
+		}
+		wg.Go(func() { parts[i] = im.chunksOfPart(chunks[from:from:to], named, all[from:to], uint32(from)) })
+	}
+	wg.Wait()
+	im.chunks = chunks[:0]
+	for _, part := range parts {
+		im.chunks = append(im.chunks, part...)
+	}
+}
+
+// chunksOfPart appends the chunks that some of the symbols name. Their names are put into those of the image, from first on.
+func (im *Image) chunksOfPart(chunks []chunk, named *symbols, all []placed, first uint32) []chunk {
+	named.eachAddress(all, func(list []*symbol) {
+		c := chunk{start: list[0].addr, end: list[0].addr, names: names{first, uint32(len(list))}}
 		c.cold = list[0].cold
 		for _, s := range list {
-			im.names = append(im.names, s.name)
+			im.names[first] = s.name
+			first++
 			c.end = max(c.end, s.addr+s.size)
 			c.thunk = c.thunk || s.thunk
 			c.waits = c.waits || s.waits
@@ -90,8 +116,10 @@ func (im *Image) chunksOf(named *symbols) {
 				c.guard = s.guard
 			}
 		}
-		im.chunks = append(im.chunks, c)
+		im.markTarget(c.start)
+		chunks = append(chunks, c)
 	})
+	return chunks
 }
 
 // coldBase returns the name of the function whose cold part gcc and clang call so: name.cold, or name.cold.1.
@@ -112,13 +140,12 @@ type frame struct {
 	inner      bool // the stack frame isn't fresh at its start
 }
 
-// findFrames reads all FDEs of code, about so many, sorted by their start, and notes the tables of landing pads that they
-// name.
-func (im *Image) findFrames(about int) []frame {
+// findFrames reads all FDEs of code, sorted by their start, and notes the tables of landing pads that they name.
+func (im *Image) findFrames() []frame {
 	if im.cfi == nil {
 		return nil
 	}
-	frames := make([]frame, 0, about)
+	frames := hugepage.Make[frame](im.fdes)[:0]
 	im.cfi.VisitFDEs(func(f *cfi.FDE) bool {
 		if f.LSDA != 0 {
 			im.pads = append(im.pads, padTable{f.Start, f.LSDA})
@@ -132,7 +159,7 @@ func (im *Image) findFrames(about int) []frame {
 		if reg, off, ok := f.InitialCFA(); ok {
 			inner = !f.CIE.SignalFrame && (reg != dwarfRSP || off != 8)
 		}
-		frames = append(frames, frame{f.Start, f.End, inner})
+		frames = append(hugepage.Grow(frames, 1), frame{f.Start, f.End, inner})
 		return true
 	})
 	byStart := func(a, b frame) int { return cmp.Compare(a.start, b.start) }

@@ -27,6 +27,7 @@ type Image struct {
 // of them hold no pointers, which the garbage collector would have to follow.
 type planning struct {
 	cfi     *cfi.Table     // nil when the image has none
+	fdes    int            // that it has at most, if they are as compilers make them
 	linkage []object.Range // PLT sections and crt code; merged
 	loads   []object.Range // what the file has of loaded segments; merged
 
@@ -38,6 +39,7 @@ type planning struct {
 	tables     []lists  // of each batch of functions: the jump tables that each refers to, sorted
 	pads       []padTable
 	data       []uint64 // addresses of code that symbols say are data
+	labelled   bitset   // indexes of chunks inside which data holds an address
 	understood []bool   // by owner: the functions that could be planned at once
 	again      bool     // functions that had no room are looked at once more: windows may have targets inside
 	islands    bool     // and may be as short as a jump to an island
@@ -90,6 +92,8 @@ func (im *Image) openCFI() error {
 	if err != nil || len(data) == 0 {
 		return err
 	}
+	const smallest = 24
+	im.fdes = len(data) / smallest
 	hdr, hdrAddr, _ := o.EHFrameHdr() // to find FDEs by, if it is there and whole
 	im.cfi, err = cfi.OpenEHFrame(cfi.Section{Data: hdr, Addr: hdrAddr}, cfi.Section{Data: data, Addr: addr},
 		cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
@@ -115,8 +119,9 @@ func (im *Image) findTexts() error {
 		if err != nil {
 			return err
 		}
+		sets := newBitsets(size)
 		im.texts = append(im.texts, text{start: addr, end: addr + size, data: data,
-			starts: newBitset(size), targets: newBitset(size), taken: newBitset(size), claimed: newBitset(size)})
+			starts: sets[0], targets: sets[1], taken: sets[2], claimed: sets[3]})
 		return nil
 	}
 	for i := range im.Object.Sections() {

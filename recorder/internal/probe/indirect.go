@@ -49,7 +49,7 @@ func (p *planner) leaves(k int) (leaves, ok bool) {
 // hasLabels says whether data holds addresses inside the function.
 func (p *planner) hasLabels() bool {
 	for _, i := range p.im.partsOf(p.f) {
-		if p.im.chunks[i].labels {
+		if p.im.labelled.has(uint64(i)) {
 			return true
 		}
 	}

@@ -1,6 +1,10 @@
 package probe
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
+)
 
 // function is an entry chunk with the parts that were joined to it: a range of planning.parts, the entry first.
 type function struct {
@@ -164,7 +168,7 @@ func (im *Image) split() []function {
 		}
 		ends[i], n = n, n+ends[i]
 	}
-	im.parts = make([]int32, len(im.chunks))
+	im.parts = hugepage.Make[int32](len(im.chunks))
 	add := func(part bool) {
 		for i := range im.chunks {
 			if c := &im.chunks[i]; c.isPart() == part {
@@ -175,7 +179,7 @@ func (im *Image) split() []function {
 	}
 	add(false) // the entries first
 	add(true)
-	fns := make([]function, 0, groups)
+	fns := hugepage.Make[function](groups)[:0]
 	from := int32(0)
 	for i := range im.chunks {
 		if im.chunks[i].owner == int32(i) {

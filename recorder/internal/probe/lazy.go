@@ -48,7 +48,7 @@ func (c *coder) slotStart() {
 
 // sharedSlot appends an entry's event by a shared routine.
 func (c *coder) sharedSlot(id uint32, spDelta int32) {
-	c.slots = append(c.slots, entrySlot{id: id, start: uint32(c.Len()), spDelta: spDelta})
+	c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), spDelta: spDelta})
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.MovImm32(amd64.RAX, word(id, false))
 	c.CallTo(c.rt.generic[spDelta])
@@ -58,11 +58,11 @@ func (c *coder) sharedSlot(id uint32, spDelta int32) {
 // done is where the event ends.
 func (c *coder) inlineSlot(id uint32, spDelta int32, done amd64.Label) {
 	k := len(c.slots)
-	c.slots = append(c.slots, entrySlot{id: id, start: uint32(c.Len())})
+	c.slots = append(c.slots, entrySlot{id: id, start: c.offset()})
 	later := c.later()
 	c.cold = append(c.cold, func() {
 		later()
-		c.slots[k].ask = uint32(c.Len())
+		c.slots[k].ask = c.offset()
 		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 		c.MovImm32(amd64.RAX, word(id, false))
 		c.CallTo(c.rt.generic[spDelta])
@@ -70,19 +70,18 @@ func (c *coder) inlineSlot(id uint32, spDelta int32, done amd64.Label) {
 	})
 }
 
-// settle turns the slots in finished code into what they are before the probes are made.
-func (code *Code) settle(slots []entrySlot) {
+// settle turns the slots in a function's stubs, whose labels are resolved, into what they are before the probes are made.
+func (c *coder) settle(code *Code) {
 	le := binary.LittleEndian
-	code.Slots = make([]Slot, 0, len(slots))
-	for _, s := range slots {
+	for _, s := range c.slots {
 		at := s.start
 		if s.ask == 0 {
 			at += callEnd - 8 // the word that ends with the call
 		}
-		w := code.Bytes[at:][:8]
+		w := c.Since(int(uint64(at) - (c.Base() - c.base)))[:8]
 		made := le.Uint64(w)
 		if s.ask == 0 {
-			routine := code.rt.entries[s.spDelta] - code.Base
+			routine := c.rt.entries[s.spDelta] - c.base
 			made = made&(1<<32-1) | uint64(uint32(routine)-(s.start+callEnd))<<32
 		} else {
 			w[0] = 0xE9
@@ -90,6 +89,7 @@ func (code *Code) settle(slots []entrySlot) {
 		}
 		code.Slots = append(code.Slots, Slot{s.id, at, made})
 	}
+	c.slots = c.slots[:0]
 }
 
 // emitLazy appends the generic trampolines, and the event routines that slots lead to.

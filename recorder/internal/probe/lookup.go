@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/object"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // piece is a range of code and the chunk that it belongs to. Pieces don't overlap; where chunks do, a piece is of the
@@ -32,7 +34,7 @@ func (im *Image) cutPieces() {
 		}
 		pos = to
 	}
-	im.pieces = make([]piece, 0, len(im.chunks))
+	im.pieces = hugepage.Make[piece](len(im.chunks))[:0]
 	for i := range im.chunks {
 		advance(im.chunks[i].start)
 		open = append(open, i)

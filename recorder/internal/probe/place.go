@@ -230,8 +230,8 @@ func (p *planner) padding(addr uint64, want int) int {
 		if k := p.im.chunkAt(addr); k >= 0 && !p.im.inFunction(p.f, addr) {
 			break
 		}
-		in, err := amd64.Decode(t.data[addr-t.start:])
-		if err != nil || !in.IsPadding() {
+		in := &p.pad
+		if amd64.DecodeTo(in, t.data[addr-t.start:]) != nil || !in.IsPadding() {
 			break
 		}
 		for b := uint64(0); b < uint64(in.Len) && n < want; b++ {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // Plan decides for every function of the image how it can be probed. The functions come in the order of their
@@ -36,9 +38,9 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]Function, len(fns))
+	out := hugepage.Make[Function](len(fns))
 	each(len(fns), func() func(from, to int) {
-		p := &planner{im: im, fns: fns}
+		p := &planner{im: im, fns: fns, slab: newSlab(len(fns))}
 		return func(from, to int) {
 			for i := from; i < to; i++ {
 				out[i] = im.describe(&fns[i])
@@ -71,9 +73,21 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 			f.more.guardSite = p.guard(i)
 		}
 	}
-	byAddr := func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) }
-	if !slices.IsSortedFunc(out, byAddr) {
-		slices.SortFunc(out, byAddr)
+	return inOrder(out), ctx.Err()
+}
+
+// inOrder returns the functions in the order of their addresses.
+func inOrder(fns []Function) []Function {
+	if slices.IsSortedFunc(fns, func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) }) {
+		return fns
 	}
-	return out, ctx.Err()
+	all := make([]placed, len(fns))
+	for i := range fns {
+		all[i] = placed{fns[i].Addr, i}
+	}
+	ordered := hugepage.Make[Function](len(fns))
+	for i, p := range byPlace(all) {
+		ordered[i] = fns[p.index]
+	}
+	return ordered
 }

@@ -1,6 +1,10 @@
 package probe
 
-import "github.com/callreel/callreel/isa/amd64"
+import (
+	"slices"
+
+	"github.com/callreel/callreel/isa/amd64"
+)
 
 // SiteKind says what is written at a site.
 type SiteKind uint8
@@ -78,12 +82,14 @@ func (im *Image) Moved(s *Site, list []Moved) []Moved {
 	t := im.textAt(s.Addr)
 	addr := s.Addr
 	for i := range s.Count {
-		in, err := amd64.Decode(t.data[addr-t.start:])
-		if err != nil {
-			break // it was decoded before
+		n := len(list)
+		list = slices.Grow(list, 1)[:n+1]
+		m := &list[n]
+		if amd64.DecodeTo(&m.Inst, t.data[addr-t.start:]) != nil {
+			return list[:n] // it was decoded before
 		}
-		list = append(list, Moved{Addr: addr, Inst: in, Exit: s.exits>>i&1 != 0, Target: s.targets>>i&1 != 0, Loop: s.loops>>i&1 != 0})
-		addr += uint64(in.Len)
+		m.Addr, m.Exit, m.Target, m.Loop = addr, s.exits>>i&1 != 0, s.targets>>i&1 != 0, s.loops>>i&1 != 0
+		addr += uint64(m.Inst.Len)
 	}
 	return list
 }

@@ -1,17 +1,30 @@
 package probe
 
+import "github.com/callreel/callreel/recorder/internal/hugepage"
+
 // slab keeps the sites of many functions in few allocations.
-type slab struct{ free []Site }
+type slab struct {
+	free []Site
+	room int // of an allocation
+}
+
+// newSlab makes one of several for so many functions.
+func newSlab(fns int) slab {
+	const few, large = 1 << 15, 1 << 18
+	if fns < few {
+		return slab{room: 1024}
+	}
+	return slab{room: large}
+}
 
 // keep returns a copy of the sites, nil for none.
 func (s *slab) keep(sites []Site) []Site {
-	const room = 1024
 	n := len(sites)
 	if n == 0 {
 		return nil
 	}
 	if len(s.free) < n {
-		s.free = make([]Site, max(room, n))
+		s.free = hugepage.Make[Site](max(s.room, n))
 	}
 	kept := s.free[:n:n]
 	s.free = s.free[n:]

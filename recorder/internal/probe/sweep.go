@@ -6,6 +6,8 @@ import (
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // sweep is what the linear sweep of a batch of chunks found, for each chunk.
@@ -23,7 +25,7 @@ func (im *Image) bases(chunk int) []uint64 { return im.swept[chunk/batchSize].ba
 
 // sweepAll decodes every byte of code once: functions, and what lies between them, whose branches count as well.
 func (im *Image) sweepAll() {
-	im.swept = make([]sweep, batches(len(im.chunks)))
+	im.swept = hugepage.Make[sweep](batches(len(im.chunks)))
 	each(len(im.chunks), func() func(from, to int) {
 		s := sweeper{im: im}
 		return func(from, to int) {

@@ -29,7 +29,7 @@ func TestSymbolsOfEachAddress(t *testing.T) {
 		l.add(s)
 	}
 	var at []uint64
-	l.eachAddress(func(list []*symbol) {
+	l.eachAddress(l.inPlace(), func(list []*symbol) {
 		if at = append(at, list[0].addr); list[0].addr != 10 {
 			return
 		}

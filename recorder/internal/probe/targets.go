@@ -3,29 +3,70 @@ package probe
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
+
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // markData marks what data says about code addresses: relocations, words of an image that isn't relocated, the entry
 // point.
 func (im *Image) markData() error {
+	im.labelled = make(bitset, (len(im.chunks)+31)/32)
 	im.markTaken(im.Object.Entry())
-	err := im.Object.RelativeTargets(func(_, to uint64) { im.markTaken(to) })
-	if err != nil || im.Object.Type != object.Executable {
+	if err := im.markRelocated(); err != nil || im.Object.Type != object.Executable {
 		return err
 	}
+	if len(im.texts) == 0 {
+		return nil
+	}
+	least, most := im.texts[0].start, im.texts[len(im.texts)-1].end
 	for _, s := range im.loads {
 		data, err := im.Object.ReadAddr(s.Start, s.End-s.Start)
 		if err != nil {
 			return err
 		}
-		for off := int(-s.Start & 7); off+8 <= len(data); off += 8 {
-			im.markTaken(binary.LittleEndian.Uint64(data[off:]))
-		}
+		data = data[min(-s.Start&7, uint64(len(data))):]
+		each(len(data)/8, func() func(from, to int) {
+			return func(from, to int) {
+				for i := from; i < to; i++ {
+					if word := binary.LittleEndian.Uint64(data[8*i:]); word-least < most-least {
+						im.markTaken(word)
+					}
+				}
+			}
+		})
 	}
 	return nil
+}
+
+// markRelocated marks what relocations put into data. They are marked on other cores than the one that reads them.
+func (im *Image) markRelocated() error {
+	const block = 1 << 13
+	var wg sync.WaitGroup
+	var list []uint64
+	mark := func() {
+		marked := list
+		wg.Go(func() {
+			for _, to := range marked {
+				im.markTaken(to)
+			}
+		})
+		list = nil
+	}
+	err := im.Object.RelativeTargets(func(_, to uint64) {
+		if list == nil {
+			list = make([]uint64, 0, block)
+		}
+		if list = append(list, to); len(list) == block {
+			mark()
+		}
+	})
+	mark()
+	wg.Wait()
+	return err
 }
 
 // markTaken marks an address of code that data holds. Inside a function it is a label: the target of an indirect jump.
@@ -40,7 +81,7 @@ func (im *Image) markTaken(addr uint64) {
 		return
 	}
 	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr {
-		im.chunks[k].labels = true
+		im.labelled.add(uint64(k))
 	}
 }
 
@@ -149,7 +190,7 @@ func (r *tableReader) markTable(addr, origin uint64, most int) (n int) {
 
 // markTables reads the jump tables of all functions.
 func (im *Image) markTables(fns []function) {
-	im.tables = make([]lists, batches(len(fns)))
+	im.tables = hugepage.Make[lists](batches(len(fns)))
 	each(len(fns), func() func(from, to int) {
 		r := tableReader{im: im}
 		return func(from, to int) {

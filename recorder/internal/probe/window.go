@@ -21,8 +21,9 @@ type planner struct {
 	insts []inst // all parts, in the order of partsOf
 	spans []span
 	sites []Site
-	slab  slab   // what the sites of all functions are kept in
-	jumps []jump // the function's direct jumps, sorted by their target once they are asked for
+	pad   amd64.Inst // of padding, the one at work
+	slab  slab       // what the sites of all functions are kept in
+	jumps []jump     // the function's direct jumps, sorted by their target once they are asked for
 
 	offsets []uint64 // addresses of the jump tables that the function's code refers to, sorted
 
@@ -174,17 +175,27 @@ func (p *planner) decode() {
 		t := p.im.textAt(c.start)
 		s := span{from: len(p.insts), end: c.end}
 		for pc := c.start; pc < c.end; {
-			p.insts = append(p.insts, inst{addr: pc})
-			in := &p.insts[len(p.insts)-1]
+			in := p.next()
 			if !t.decode(&in.Inst, pc, c.end) {
 				p.insts = p.insts[:len(p.insts)-1]
 				break // refuseEarly has seen to it
 			}
+			in.addr = pc
 			pc += uint64(in.Len)
 		}
 		s.to = len(p.insts)
 		p.spans = append(p.spans, s)
 	}
+}
+
+// next makes room for an instruction, in which nothing is left of another but what decoding sets. Appending one would copy it, which takes as
+// long as decoding it does.
+func (p *planner) next() *inst {
+	n := len(p.insts)
+	p.insts = slices.Grow(p.insts, 1)[:n+1]
+	in := &p.insts[n]
+	in.role, in.covered, in.thunk, in.window = rolePlain, false, thunk{}, 0
+	return in
 }
 
 // classify finds the exits and the jumps back to the entry.
