@@ -116,9 +116,10 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 		defer lines.close()
 		options.Line = lines.of
 	}
-	written := int64(0)
+	written := &counter{after: func(n int64) { status.show("%s written   Ctrl-C ends", bytesText(n)) }}
 	counted := func(w io.Writer) io.Writer {
-		return &counter{Writer: w, n: &written, after: func(n int64) { status.show("%s written   Ctrl-C ends", bytesText(n)) }}
+		written.Writer = w // one after the other, where there are several
+		return written
 	}
 	ended := func(err error) error {
 		status.clear()
@@ -173,16 +174,16 @@ func sameFile(a, b string) bool {
 // counter tells how much was written.
 type counter struct {
 	io.Writer
-	n     *int64 // in all files
+	n     int64
 	after func(n int64)
 }
 
 func (c *counter) Write(b []byte) (int, error) {
 	n, err := c.Writer.Write(b)
-	*c.n += int64(n)
-	c.after(*c.n)
+	c.n += int64(n)
+	c.after(c.n)
 	if err != nil {
-		return n, fmt.Errorf("after %s: %w", bytesText(*c.n), err)
+		return n, fmt.Errorf("after %s: %w", bytesText(c.n), err)
 	}
 	return n, nil
 }
