@@ -151,10 +151,12 @@ export class FunctionDetail {
       return button;
     });
     const last = buckets[buckets.length - 1];
-    this.histogram.style.maxWidth = `${Math.max(260, buckets.length * 40)}px`;
+    const row = el("div", { class: "buckets" }, ...bars);
+    row.style.maxWidth = `${buckets.length * 36}px`;
+    this.histogram.style.maxWidth = `${Math.max(280, buckets.length * 36 + 24)}px`;
     replace(
       this.histogram,
-      el("div", { class: "buckets" }, ...bars),
+      row,
       el("div", { class: "axis" }, el("span", {}, duration(buckets[0].from_ns)), el("span", { class: "quiet" }, `${plural(total, "call")}, heights logarithmic`), el("span", {}, duration(last.to_ns))),
     );
     this.mark(marked);

@@ -190,6 +190,7 @@ export class LanesTab {
         if (!c) return this.owner.say("no call there");
         this.setCall(c);
         this.owner.change({ selected: placeOf(c, c.lane) }, true);
+        this.timeline.reveal(c.lane, c.row, { from: c.start_ns, to: c.start_ns + c.duration_ns }, false);
       })
       .catch((err) => this.owner.failed(err));
   }

@@ -143,11 +143,11 @@ export class Raster {
     }
   }
 
-  // Merged bars that touch and are mostly of one function have one label.
+  // Merged and narrow bars that touch and are mostly of one function have one label.
   private label(x0: number, x1: number, y: number, func: number, calls: number, match: boolean, least: number) {
     const last = this.labels[this.labels.length - 1];
-    const run = calls > 1 && last !== undefined && last.calls > 1 && last.y === y && last.func === func && x0 - last.x1 <= 1 && x0 >= last.x0;
-    if (run) {
+    const touching = last !== undefined && last.y === y && last.func === func && x0 - last.x1 <= 1 && x0 >= last.x0;
+    if (touching && (calls > 1 || x1 - x0 < least) && (last.calls > 1 || last.x1 - last.x0 < least)) {
       last.x1 = x1;
       last.calls += calls;
     } else {

@@ -225,6 +225,7 @@ export class Timeline {
   reveal(lane: number, row: number, span: Span, fit: boolean) {
     const slot = this.layout.byLane.get(lane);
     if (!slot) return;
+    this.resize(); // the panel may just have taken some room
     if (row >= slot.rows && slot.collapsed) this.toggle(lane);
     const y = this.layout.rowTop(this.layout.byLane.get(lane)!, row);
     if (y < this.top + 8 || y + this.row > this.top + this.height - 8) this.top = Math.max(0, y - this.height / 3);
