@@ -43,7 +43,8 @@ func newRecord() *cobra.Command {
 		Use:   "record -p PID | -- CMD [ARG…]",
 		Short: "Record every call of a process",
 		Long: `Record attaches to the process (or starts CMD) and writes the entry and exit of every chosen function to a reel,
-until Ctrl-C, the end of -d, or the end of the process. Then it detaches and verifies that the text is as it was.
+until Ctrl-C, the end of -d, or the end of the process. Then it detaches, verifies that the text is as it was, and
+adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
 

@@ -10,7 +10,7 @@ type Options struct {
 	Progress func(done, total uint64)
 	// Workers is how many goroutines index; 0 means one for each processor.
 	Workers int
-	// Cache is how many bytes decoded calls may take; 0 means 384 MiB.
+	// Cache is how many bytes decoded calls may take; 0 means 256 MiB.
 	Cache int64
 
 	segment int // events of a segment

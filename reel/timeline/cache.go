@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// defaultCache is how many bytes decoded calls may take: those of about 25 M
+// defaultCache is how many bytes decoded calls may take: those of about 16 M
 // events.
-const defaultCache = 384 << 20
+const defaultCache = 256 << 20
 
 // cache keeps what was decoded last, up to a number of bytes.
 type cache struct {

@@ -276,3 +276,18 @@ func TestQueriesGoOnWhileTheReelGrows(t *testing.T) {
 	wg.Wait()
 	must(t, r.w.Close())
 }
+
+func TestAnotherRecordingInPlaceOfTheReel(t *testing.T) {
+	r := newTestReel(t, 1, 1e9, reel.ClockFull, someThreads(1, 6000)...)
+	r.write(t, 3000)
+	_, tl := openTest(t, r.name, small())
+	other := newTestReel(t, 2, 1e9, reel.ClockFull, someThreads(2, 500)...)
+	other.write(t, 100)
+	must(t, os.Rename(other.name, r.name))
+	if changed, err := tl.Refresh(t.Context()); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	check(t, tl, newModel(tl.File()), rand.New(rand.NewPCG(1, 1)))
+	must(t, other.w.Close())
+	must(t, r.w.Close())
+}

@@ -91,7 +91,7 @@ func (lb *laneBuilder) restart() (first int, next uint32) {
 	if lb.b.s.clock.untimed {
 		st.Now = 0
 	}
-	if n := len(l.segments); n > 0 && l.resume != nil {
+	if n := len(l.segments); n > 0 && l.resume != nil && int(l.segments[n-1].chunk) <= len(lb.chunks) {
 		seg := l.segments[n-1]
 		l.segments = append([]segment(nil), l.segments[:n-1]...)
 		l.spans = append([]span(nil), l.spans[:seg.firstSpan]...)

@@ -17,7 +17,7 @@ func TestQuickViewsAreRight(t *testing.T) {
 	m := newModel(f)
 	rng := rand.New(rand.NewPCG(1, 1))
 	coarse, fromLevels := 0, 0
-	for zoom := range uint(9) {
+	for _, zoom := range []uint{0, 1, 3, 8} {
 		span := tl.Duration() >> zoom
 		from := rng.Uint64N(tl.Duration() - span + 1)
 		q := Query{From: from, To: from + span, Width: 1500, Quick: true}
@@ -66,7 +66,7 @@ func TestQuickViewsAreRight(t *testing.T) {
 			}
 		}
 	}
-	if coarse == 0 || coarse == 9 || fromLevels == 0 {
+	if coarse == 0 || coarse == 4 || fromLevels == 0 {
 		t.Errorf("%d views were coarse, %d came from the index", coarse, fromLevels)
 	}
 }

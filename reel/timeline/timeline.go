@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -183,9 +184,13 @@ func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
 	if f.Size() == old.f.Size() {
 		return false, f.Close()
 	}
-	s, err := t.index(ctx, f, old)
+	before := old
+	if f.Size() < old.f.Size() || f.Header().StartUnixNS != old.f.Header().StartUnixNS || f.FirstTick() != old.f.FirstTick() {
+		before = nil // another recording
+	}
+	s, err := t.index(ctx, f, before)
 	if err != nil {
-		return false, err
+		return false, errors.Join(err, f.Close())
 	}
 	// Whoever uses it may do so as long as they like.
 	runtime.SetFinalizer(f, func(f *reel.File) { f.Close() })

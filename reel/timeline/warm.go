@@ -1,18 +1,24 @@
 package timeline
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+)
 
-// Warm makes finer summaries of all segments, the busiest lanes first, until
-// half of the cache is full of them: later views then need not. It is to be run
-// once, in the background, and uses one processor.
+// Warm makes finer summaries of all segments, of the busiest lanes first, until
+// three quarters of the cache are full of them: later views then need not. It is
+// to be run once, in the background, and uses one processor.
 func (t *Timeline) Warm(ctx context.Context) error {
 	s := t.live.Load()
-	for _, l := range s.lanes {
+	lanes := slices.Clone(s.lanes)
+	slices.SortStableFunc(lanes, func(a, b *lane) int { return cmp.Compare(b.Calls, a.Calls) })
+	for _, l := range lanes {
 		for i := range l.segments {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if t.cache.filled() > 0.5 {
+			if t.cache.filled() > 0.75 {
 				return nil
 			}
 			if seg := &l.segments[i]; seg.events > 2*smallSegment {
