@@ -63,20 +63,18 @@ func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
 	for _, th := range threads {
 		g.lane(laneKey{thread: th.Key}, th.Key)
 	}
-	most := windowEvents(len(threads), b.opt.segment)
-	for r := f.Goroutines(nil); !r.Done(); {
-		if err := ctx.Err(); err != nil {
-			return err
+	err := eachWindow(ctx, f, windowEvents(len(threads), b.opt.segment), func(w *readWindow) {
+		at := 0
+		for _, r := range w.runs {
+			g.take(r.goroutine, r.thread, w.list[at:at+r.events], r.lost)
+			at += r.events
 		}
-		w := window{marks: r.Marks()}
-		r.Read(func(id uint64, thread uint32, events []reel.Event, lost bool) bool {
-			g.take(id, thread, events, lost)
-			w.events += len(events)
-			return w.events < most
-		})
 		b.count(w.events)
 		g.endWindow()
-		s.windows = append(s.windows, w)
+		s.windows = append(s.windows, w.window)
+	})
+	if err != nil {
+		return err
 	}
 	for _, l := range s.lanes {
 		lb := g.lanes[keyOfRun(l.Goroutine, l.Thread)]
