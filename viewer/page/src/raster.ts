@@ -27,12 +27,49 @@ export interface Ink {
   match: ReadonlySet<number> | null; // functions looked for
 }
 
-/** Merged bars' lower part: as high as the share of time in calls. */
-interface Share {
-  x0: number;
-  x1: number;
-  color: Bytes;
-  share: number;
+/** Shares are merged bars' lower parts, as high as the share of time in calls. There are as many as pixels: no objects are made. */
+class Shares {
+  length = 0;
+  x0 = new Int32Array(256);
+  x1 = new Int32Array(256);
+  color = new Uint32Array(256);
+  share = new Float32Array(256);
+
+  push(x0: number, x1: number, color: Bytes, share: number) {
+    const i = this.length++;
+    if (i === this.x0.length) this.grow();
+    this.x0[i] = x0;
+    this.x1[i] = x1;
+    this.color[i] = color;
+    this.share[i] = share;
+  }
+
+  private grow() {
+    const twice = <A extends Int32Array | Uint32Array | Float32Array>(a: A): A => {
+      const b = new (a.constructor as new (n: number) => A)(2 * a.length);
+      b.set(a);
+      return b;
+    };
+    [this.x0, this.x1, this.color, this.share] = [twice(this.x0), twice(this.x1), twice(this.color), twice(this.share)];
+  }
+
+  /** cut takes back what lies in [x0, x1). */
+  cut(x0: number, x1: number) {
+    const n = this.length;
+    let kept = 0;
+    const right: [number, number, Bytes, number][] = [];
+    for (let i = 0; i < n; i++) {
+      if (this.x0[i] < x1 && this.x1[i] > x0) {
+        if (this.x1[i] > x1) right.push([x1, this.x1[i], this.color[i], this.share[i]]);
+        if (this.x0[i] >= x0) continue;
+        this.x1[i] = x0;
+      }
+      [this.x0[kept], this.x1[kept], this.color[kept], this.share[kept]] = [this.x0[i], this.x1[i], this.color[i], this.share[i]];
+      kept++;
+    }
+    this.length = kept;
+    for (const r of right) this.push(...r);
+  }
 }
 
 export class Raster {
@@ -42,7 +79,7 @@ export class Raster {
   bars = 0; // painted since begin
   labels: Label[] = [];
   private line = new Uint32Array(0);
-  private shares: Share[] = [];
+  private shares = new Shares();
   private from = 0;
   private scale = 1; // pixels a nanosecond
 
@@ -84,15 +121,16 @@ export class Raster {
     const bottom = Math.min(this.height, y1);
     if (top >= bottom || pieces.length === 0) return;
     this.line.set(ground);
-    this.shares = [];
+    this.shares.length = 0;
     pieces.forEach((p, i) => {
       if (i > 0) this.erase(p.span, ground);
       this.piece(p, y0, ink, least);
     });
     for (let y = top; y < bottom; y++) this.pixels.set(this.line, y * this.width);
-    for (const s of this.shares) {
-      const lines = Math.max(1, Math.round((y1 - y0) * s.share));
-      for (let y = Math.max(top, y1 - lines); y < bottom; y++) this.stroke(this.pixels, y * this.width, s.x0, s.x1, s.color);
+    const s = this.shares;
+    for (let i = 0; i < s.length; i++) {
+      const lines = Math.max(1, Math.round((y1 - y0) * s.share[i]));
+      for (let y = Math.max(top, y1 - lines); y < bottom; y++) this.stroke(this.pixels, y * this.width, s.x0[i], s.x1[i], s.color[i]);
     }
   }
 
@@ -106,12 +144,7 @@ export class Raster {
     const x0 = this.column(span.from);
     const x1 = this.column(span.to);
     this.line.set(ground.subarray(x0, x1), x0);
-    const left: Share[] = [];
-    for (const s of this.shares) {
-      if (s.x0 < x0) left.push({ ...s, x1: Math.min(s.x1, x0) });
-      if (s.x1 > x1) left.push({ ...s, x0: Math.max(s.x0, x1) });
-    }
-    this.shares = left;
+    this.shares.cut(x0, x1);
     this.labels = this.labels.filter((l) => l.x1 <= x0 || l.x0 >= x1);
   }
 
@@ -134,13 +167,31 @@ export class Raster {
       this.bars++;
       if (calls[i] > 1) {
         this.stroke(this.line, 0, x0, x1, hit ? shade.tint : shade.dim);
-        if (hit) this.shares.push({ x0, x1, color: shade.full, share: Math.min(1, busy[i] / Math.max(duration[i], 1e-9)) });
+        if (hit) this.shares.push(x0, x1, shade.full, Math.min(1, busy[i] / Math.max(duration[i], 1e-9)));
       } else {
         // Bars that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
         this.stroke(this.line, 0, x0, x1 - x0 > 3 ? x1 - 1 : x1, hit ? shade.full : shade.dim);
       }
       this.label(x0, x1, y, func[i], calls[i], hit, least);
+      // Of a finer answer, as after zooming out, one bar a pixel is enough until the one that suits comes.
+      if (x1 - x0 === 1) i = this.skip(p.row, i, this.from + x1 / this.scale);
     }
+  }
+
+  // The last bar from the i-th on that ends before the instant.
+  private skip({ start, duration }: Row, i: number, at: number): number {
+    let step = 1;
+    let next = i + 1;
+    while (next < start.length && start[next] + duration[next] <= at) {
+      i = next;
+      next += step;
+      step *= 2;
+    }
+    while (step > 1) {
+      step >>= 1;
+      if (i + step < start.length && start[i + step] + duration[i + step] <= at) i += step;
+    }
+    return i;
   }
 
   // Merged and narrow bars that touch and are mostly of one function have one label.
