@@ -82,11 +82,18 @@ func (s *Stopped) attempt(end time.Time, fn func(*Stopped) error) (took time.Dur
 				return err
 			}
 			ran = true
-			return fn(s)
+			return s.call(fn)
 		}()
 		return !s.leftover, err
 	})
 	return took, ran, err
+}
+
+// call runs fn with the process that stands. From here on nothing is given up halfway when s.ctx ends: what has become of a remote call
+// would not be known.
+func (s *Stopped) call(fn func(*Stopped) error) error {
+	s.ctx = context.WithoutCancel(s.ctx)
+	return fn(s)
 }
 
 // rest waits while the process runs.

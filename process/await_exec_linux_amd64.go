@@ -71,7 +71,7 @@ func (s *Stopped) atEntry(fn func(*Stopped) error) error {
 		return err
 	}
 	s.Since = time.Now()
-	return fn(s)
+	return s.call(fn)
 }
 
 // awaitExec seizes a thread and waits until it stands behind its execve, in PTRACE_EVENT_EXEC.

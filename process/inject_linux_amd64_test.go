@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,6 +139,30 @@ func TestSyscallReturnsWhatTheKernelSays(t *testing.T) {
 				t.Errorf("target: %s", text)
 			}
 		})
+	}
+}
+
+// What has begun is brought to its end: a call given up halfway may have been made or not.
+func TestRemoteCallsAreNotGivenUpHalfway(t *testing.T) {
+	t.Parallel()
+	g := startTarget(t, build(t, "states.c", "gcc"), "spin")
+	p := openTarget(t, g)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := p.Stop(ctx, StopOptions{}, func(s *Stopped) error {
+		cancel()
+		for range 200 {
+			if got, err := s.Syscall(unix.SYS_GETPID); err != nil || got != uint64(g.pid()) {
+				return fmt.Errorf("getpid: %d, %w", got, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
 	}
 }
 

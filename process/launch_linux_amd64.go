@@ -149,7 +149,7 @@ func (l *Launched) run(ctx context.Context, cmd Command, opts StopOptions, fn fu
 			return err
 		}
 		s.Since = time.Now()
-		return fn(s)
+		return s.call(fn)
 	}()
 	return !s.leftover, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -12,8 +13,8 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// undoRoom takes away what was mapped for arenas, and opened, when not all of it could be, and returns why that was. undo does it,
-// unless what has become of some calls is unknown: then it is looked for.
+// undoRoom takes away what was mapped for arenas, and opened, when not all of it could be, and returns why that was. undo does what is
+// known to have been made; what has become of the call that failed, or after ErrLate of all, is looked for.
 func (s *session) undoRoom(st *process.Stopped, arenas []*arena, undo []process.Call, why error) error {
 	for _, a := range arenas {
 		if a.mem != nil {
@@ -22,9 +23,15 @@ func (s *session) undoRoom(st *process.Stopped, arenas []*arena, undo []process.
 		}
 	}
 	if errors.Is(why, process.ErrLate) {
-		var err error
-		if undo, err = s.remains(arenas); err != nil {
-			why = errors.Join(why, err)
+		undo = nil
+	}
+	found, err := s.remains(arenas)
+	if err != nil {
+		why = errors.Join(why, err)
+	}
+	for _, c := range found {
+		if !slices.ContainsFunc(undo, func(u process.Call) bool { return u.Number == c.Number && u.Args[0] == c.Args[0] }) {
+			undo = append(undo, c)
 		}
 	}
 	for _, c := range undo {
