@@ -18,8 +18,8 @@ export class Api {
     return get(this.url(path, query.join("&")), signal).then((r) => r.json() as Promise<T>);
   }
 
-  view = (params: string, signal: AbortSignal): Promise<ArrayBuffer> => {
-    return get(this.url("view", params), signal).then((r) => r.arrayBuffer());
+  view = (params: string, signal: AbortSignal): Promise<{ buffer: ArrayBuffer; coarse: boolean }> => {
+    return get(this.url("view", params), signal).then(async (r) => ({ buffer: await r.arrayBuffer(), coarse: r.headers.has("Callreel-Pixels") }));
   };
 
   link(path: string, params: Record<string, string | number>): string {

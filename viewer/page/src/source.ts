@@ -10,12 +10,13 @@ export interface Answer {
   nsPerPixel: number;
   rows: Map<number, Stretch>;
   lanes: Map<number, LaneBars>;
+  coarse: boolean; // given at once, merged more than asked for: the exact one is asked for next
 }
 
-type Query = Omit<Answer, "lanes">;
+type Query = Omit<Answer, "lanes" | "coarse">;
 
 /** A fetch of api/view. */
-export type Load = (params: string, signal: AbortSignal) => Promise<ArrayBuffer>;
+export type Load = (params: string, signal: AbortSignal) => Promise<{ buffer: ArrayBuffer; coarse: boolean }>;
 
 // How many answers are kept besides that of the whole recording.
 const kept = 3;
@@ -41,7 +42,10 @@ export class Source {
   want(window: Span, nsPerPixel: number, rows: Stretch[], ahead: Stretch[], bounds: Span) {
     this.wanted = [window, nsPerPixel, rows, ahead, bounds];
     if (rows.length === 0) return;
-    if (this.byAge.some((a) => covers(a, window, nsPerPixel, rows, bounds))) {
+    const covering = this.byAge.filter((a) => covers(a, window, nsPerPixel, rows, bounds));
+    if (covering.some((a) => !a.coarse)) return;
+    if (covering.length > 0) {
+      if (!this.running) this.request(covering[covering.length - 1], false);
       return;
     }
     if (this.running) {
@@ -49,7 +53,7 @@ export class Source {
       if (covers(q, window, nsPerPixel, rows, bounds) || !outdated(q, window, nsPerPixel)) return;
       this.running.stop.abort();
     }
-    this.request(withMargin(window, nsPerPixel, ahead, bounds));
+    this.request(withMargin(window, nsPerPixel, ahead, bounds), true);
   }
 
   /** cutAt forgets what lies after the instant: a recording in progress has grown there. */
@@ -64,17 +68,18 @@ export class Source {
     this.byAge = [];
   }
 
-  private request(query: Query) {
+  private request({ span, nsPerPixel, rows }: Query, quick: boolean) {
+    const query = { span, nsPerPixel, rows };
     const stop = new AbortController();
     const running = { query, stop };
     this.running = running;
     this.requests++;
     const width = Math.max(1, Math.round((query.span.to - query.span.from) / query.nsPerPixel));
     const lanes = [...query.rows.values()].map((r) => `${r.lane}:${r.first}:${r.count}`).join(",");
-    this.load(`from=${query.span.from}&to=${query.span.to}&width=${width}&lanes=${lanes}`, stop.signal)
-      .then((buffer) => {
+    this.load(`from=${query.span.from}&to=${query.span.to}&width=${width}&lanes=${lanes}${quick ? "&quick=1" : ""}`, stop.signal)
+      .then(({ buffer, coarse }) => {
         if (this.running !== running) return;
-        this.keep({ ...query, lanes: decodeView(buffer) });
+        this.keep({ ...query, lanes: decodeView(buffer), coarse: quick && coarse });
         this.failure = null;
         this.done();
       })
@@ -93,6 +98,8 @@ export class Source {
   }
 
   private keep(a: Answer) {
+    // The exact answer takes the coarse one's place.
+    this.byAge = this.byAge.filter((b) => b.span !== a.span);
     this.byAge.push(a);
     // The widest one is kept as well, to have something to show when zooming out.
     const widest = this.byAge.reduce((w, b) => (b.span.to - b.span.from >= w.span.to - w.span.from ? b : w));

@@ -8,6 +8,8 @@ const key = "callreel-theme";
 
 export class Theme {
   private system = matchMedia("(prefers-color-scheme: dark)");
+  // Kept, as asking Chromium for it at the wrong moment makes it forget to tell of a change.
+  private systemDark = this.system.matches;
   choice: Choice = "auto";
 
   constructor(private changed: () => void) {
@@ -17,12 +19,15 @@ export class Theme {
     } catch {
       // Where nothing may be kept, it is as the system has it.
     }
-    this.system.addEventListener("change", () => this.apply());
+    this.system.addEventListener("change", (e) => {
+      this.systemDark = e.matches;
+      this.apply();
+    });
     this.mark();
   }
 
   get dark(): boolean {
-    return this.choice === "auto" ? this.system.matches : this.choice === "dark";
+    return this.choice === "auto" ? this.systemDark : this.choice === "dark";
   }
 
   scheme = (): Scheme => scheme(this.dark);

@@ -192,7 +192,7 @@ test("only rows on the screen are asked for", () => {
 
 test("one request is on its way at a time, and the last wish is met", async () => {
   const asked: string[] = [];
-  const answers: ((b: ArrayBuffer) => void)[] = [];
+  const answers: ((b: { buffer: ArrayBuffer; coarse: boolean }) => void)[] = [];
   const s = new Source(
     (params, signal) =>
       new Promise((done, failed) => {
@@ -207,13 +207,19 @@ test("one request is on its way at a time, and the last wish is met", async () =
   s.want({ from: 0, to: 1000 }, 1, rows, rows, bounds);
   s.want({ from: 100, to: 1100 }, 1, rows, rows, bounds); // covered by the margin
   s.want({ from: 900, to: 1900 }, 1, rows, rows, bounds); // near: waits
-  assert.deepEqual(asked, ["from=0&to=1500&width=1500&lanes=0:0:5"]);
-  answers[0](answer([]));
+  assert.deepEqual(asked, ["from=0&to=1500&width=1500&lanes=0:0:5&quick=1"]);
+  answers[0]({ buffer: answer([]), coarse: false });
   await new Promise((r) => setTimeout(r));
   assert.equal(asked.length, 2);
   s.want({ from: 5e5, to: 5e5 + 100 }, 0.1, rows, rows, bounds); // far: the one on its way is of no use
   assert.equal(asked.length, 3);
-  assert.ok(s.pending);
+  answers[2]({ buffer: answer([]), coarse: true }); // merged more than asked for: drawn, and asked for again
+  await new Promise((r) => setTimeout(r));
+  assert.equal(asked[3], asked[2].replace("&quick=1", ""));
+  answers[3]({ buffer: answer([]), coarse: false });
+  await new Promise((r) => setTimeout(r));
+  assert.equal(asked.length, 4);
+  assert.ok(!s.pending);
 });
 
 test("trees are laid out largest first, and wrong parents left out", () => {
