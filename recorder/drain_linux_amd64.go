@@ -51,6 +51,9 @@ type known struct {
 	fresh int // readings of the name still to be made soon: threads are named just after they start
 }
 
+// unread is known.fresh at first.
+const unread = 8
+
 func (r *recording) newDrain() *drain {
 	d := &drain{r: r, started: time.Now(), known: map[int]*known{}, making: r.s.makeProbes()}
 	st, err := r.s.p.Status()
@@ -74,7 +77,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: 8, names: d.r.names}
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}
@@ -255,7 +258,7 @@ func (d *drain) tasks(all bool) error {
 		}
 		if k.fresh > 0 || all {
 			k.fresh = max(0, k.fresh-1)
-			if err := d.rename(k, filepath.Join("/proc", strconv.Itoa(k.pid), "task", strconv.Itoa(k.tid), "comm")); err != nil {
+			if err := d.rename(k); err != nil {
 				return err
 			}
 		}
@@ -285,8 +288,8 @@ func (d *drain) lastNames() error {
 	return nil
 }
 
-func (d *drain) rename(k *known, path string) error {
-	b, err := os.ReadFile(path)
+func (d *drain) rename(k *known) error {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(k.pid), "task", strconv.Itoa(k.tid), "comm"))
 	if err != nil {
 		return nil // it has just ended; the next look will see that
 	}
@@ -302,6 +305,11 @@ func (d *drain) rename(k *known, path string) error {
 // now is not the end of its unfinished calls.
 func (d *drain) finish(ended bool) error {
 	err := d.drainer.Finish()
+	for _, k := range d.known {
+		if k.fresh == unread && !ended { // first seen just now
+			err = errors.Join(err, d.rename(k))
+		}
+	}
 	if d.family != nil && ended { // the recordings of other processes may go on
 		for _, k := range d.known {
 			err = errors.Join(err, k.End(ring.Ticks()))
