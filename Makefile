@@ -5,6 +5,8 @@
 # make programs  records many real programs at work, and prints a table of them
 # make soak   recorders come, go and die in all of them for SOAK, while they work; looks for harm
 # make lint   gofmt, go vet, staticcheck
+# make page   builds viewer/page/dist, which is committed, out of viewer/page/src, by npm's esbuild
+# make page-check  tests the page's parts, and that viewer/page/dist is what make page makes
 # make cross  builds for the other systems
 # make fuzz   each fuzz target for FUZZTIME
 
@@ -21,7 +23,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo test bench programs soak fuzz lint cross clean
+.PHONY: all callreel demo test bench programs soak fuzz lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -58,6 +60,20 @@ lint:
 		if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(PKG)
 	$(GO) run $(STATICCHECK) $(PKG)
+
+# What npm installs is locked, and none of its scripts are run.
+viewer/page/node_modules: viewer/page/package-lock.json
+	@scripts/need test
+	cd viewer/page && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+page: viewer/page/node_modules
+	cd viewer/page && npm run --silent check && npm run --silent build
+
+page-check: viewer/page/node_modules
+	cd viewer/page && npm run --silent check && npm run --silent test
+	@out=$$(mktemp -d) && trap 'rm -rf "$$out"' EXIT && node viewer/page/build.mjs --outdir "$$out" && \
+		if ! diff -rq "$$out" viewer/page/dist; then echo "viewer/page/dist is not what its source makes: run make page"; exit 1; fi
 
 cross:
 	GOOS=linux GOARCH=amd64 $(GO) build $(PKG)

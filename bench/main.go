@@ -21,6 +21,7 @@ type config struct {
 	source   string // bench/target
 	dir      string // for everything that is made, removed at the end
 	input    string // part of the names of what is to be measured, of some parts
+	billion  bool   // view is measured on a billion events, too
 	keep     bool   // programs that were harmed are not ended
 }
 
@@ -44,6 +45,9 @@ var parts = []part{
 	{"stacks", measureStacks},
 	{"sample", measureSample},
 	{"lint", measureLint},
+	{"view", measureView},
+	{"page", measurePage},
+	{"exports", measureExports},
 }
 
 func main() {
@@ -60,12 +64,14 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, throws, golang, peers, redis, stops, lazy, drain, symbols, stacks, sample, lint")
+	only := flag.String("only", "", "comma-separated parts: leaf, throws, golang, peers, redis, stops, lazy, drain, symbols, stacks, sample, lint, view, page, exports")
 	flag.StringVar(&c.input, "input", "", "of symbols, lazy (steady, first, node, million) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
+	flag.BoolVar(&c.billion, "billion", false, "measure view on a reel of a billion events, too; it takes 5 GB of disk")
+	plain, indexed := flag.String("views", "", "measure the timeline of this reel, which has no index"), flag.String("views-indexed", "", "and of this one, which has")
 	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")
 	flag.Parse()
 	if *usage != "" && flag.NArg() > 0 {
@@ -74,6 +80,9 @@ func run() (err error) {
 			os.Exit(code)
 		}
 		return err
+	}
+	if *plain != "" {
+		return printViews(context.Background(), *plain, *indexed)
 	}
 	if c.rounds < 1 || c.calls < 1000 || c.requests < 1000 || flag.NArg() > 0 {
 		return fmt.Errorf("rounds must be positive, calls and requests at least 1000, and no arguments given")

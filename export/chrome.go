@@ -5,19 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
-	"strconv"
+	"strings"
 
 	"github.com/callreel/callreel/reel"
 )
-
-// ChromeOptions say how [Chrome] writes names.
-type ChromeOptions struct {
-	// Name turns a recorded function name into the one shown, for example
-	// demangled; nil shows it as recorded. It is called once for each function
-	// that was called.
-	Name func(name string) string
-}
 
 // Chrome writes the reel as Chrome trace JSON (the Trace Event Format), which
 // chrome://tracing, Perfetto and speedscope open.
@@ -42,45 +33,50 @@ type ChromeOptions struct {
 // tells how many. The "E" event of a call that was not seen to return has an
 // argument "end": "implicit" if it was left by an exception or longjmp (see
 // [reel.Implicit]), "unfinished" if it was open.
-func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt ChromeOptions) error {
-	c := &chrome{f: f, ctx: ctx, w: bufio.NewWriterSize(w, 1<<18), opt: opt, names: make(map[uint32]chromeName), used: make(map[int]bool)}
-	c.base = f.Clock().UnixNS(f.FirstTick())
-	c.untimed = f.Header().Clock.Mode == reel.ClockNone
-	c.raw(`{"traceEvents":[`)
-	c.processes()
-	if f.Header().Goroutines {
-		c.goroutines()
-	} else {
-		for _, t := range f.Threads() {
-			c.thread(t)
-		}
-	}
-	c.raw("\n],\n")
-	c.trailer()
-	c.raw("}\n")
+//
+// Which goroutine was on which thread is in lanes of their own, as "X" events of
+// the category "goroutine"; flow events lead from one thread to the next. Flow
+// events also lead from the innermost call on one stack of a thread to the first
+// on another. Counter events tell calls per second, open calls and events dropped
+// until then, of all processes together, in a thousandth of the recording each.
+func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
+	c := newChrome(ctx, f, opt)
+	c.w = bufio.NewWriterSize(w, chromeBuffer)
+	c.head()
+	c.all(c, false)
+	c.foot()
+	return c.done()
+}
+
+const chromeBuffer = 1 << 18
+
+func newChrome(ctx context.Context, f *reel.File, opt Options) *chrome {
+	c := &chrome{walk: newWalk(ctx, f, opt), names: make(map[uint32]chromeName)}
+	c.gap = 1
+	c.rates = newRates(f)
+	return c
+}
+
+func (c *chrome) done() error {
 	if c.err == nil {
 		c.err = c.w.Flush()
 	}
 	if c.err != nil {
-		return fmt.Errorf("export: %s to chrome: %w", f.Name(), c.err)
+		return fmt.Errorf("export: %s to chrome: %w", c.f.Name(), c.err)
 	}
 	return nil
 }
 
 // chrome is one export.
 type chrome struct {
-	f       *reel.File
-	ctx     context.Context
-	w       *bufio.Writer
-	opt     ChromeOptions
-	base    int64 // time 0, in nanoseconds since 1970
-	untimed bool
-	names   map[uint32]chromeName // by function ID
-	used    map[int]bool          // lane numbers given
-	next    int                   // lane number to try next
-	some    bool                  // an event has been written
-	buf     []byte
-	err     error
+	*walk
+	w     *bufio.Writer
+	names map[uint32]chromeName // by function ID
+	some  bool                  // an event has been written
+	buf   []byte
+	flows uint64       // given
+	arrow uint64       // of the flow that ends in the call that begins next, or 0
+	split *chromeSplit // or nil
 }
 
 // chromeName holds the ends of a function's events, rendered.
@@ -88,12 +84,35 @@ type chromeName struct {
 	begin, end []byte
 }
 
-// maxNames bounds the cache of rendered names: a hostile reel can name functions
-// by the billion.
-const maxNames = 1 << 18
+// head begins a file.
+func (c *chrome) head() {
+	c.some = false
+	c.raw(`{"traceEvents":[`)
+	name := c.processName()
+	labels := cut(strings.Join(c.f.Header().Command, " "), maxName)
+	for k, pid := range c.processes() {
+		c.metadata("process_name", pid, 0, appendJSON([]byte(`"name":`), name))
+		c.metadata("process_sort_index", pid, 0, fmt.Appendf(nil, `"sort_index":%d`, k))
+		if labels != "" {
+			c.metadata("process_labels", pid, 0, appendJSON([]byte(`"labels":`), labels))
+		}
+	}
+}
 
-// firstExtraLane is above any thread ID of Linux, whose pid_max is at most 2^22.
-const firstExtraLane = 1<<22 + 1
+// foot ends the last file.
+func (c *chrome) foot() {
+	if c.rates != nil {
+		c.rates.rest(c.walk, c.counters)
+	}
+	c.tail()
+}
+
+// tail ends a file.
+func (c *chrome) tail() {
+	c.raw("\n],\n")
+	c.trailer()
+	c.raw("}\n")
+}
 
 func (c *chrome) raw(s string) {
 	if c.err == nil {
@@ -110,59 +129,11 @@ func (c *chrome) event() {
 	if !c.some {
 		sep, c.some = "\n", true
 	}
+	if c.split != nil {
+		c.split.written += int64(len(sep) + len(c.buf))
+	}
 	c.w.WriteString(sep)
 	_, c.err = c.w.Write(c.buf)
-}
-
-func (c *chrome) processes() {
-	h := c.f.Header()
-	name := path.Base(h.Exe)
-	if h.Exe == "" && len(h.Command) > 0 {
-		name = path.Base(h.Command[0])
-	}
-	seen := make(map[int]bool)
-	for _, t := range c.f.Threads() {
-		pid := c.pid(t)
-		if seen[pid] {
-			continue
-		}
-		seen[pid] = true
-		c.metadata("process_name", pid, 0, name)
-	}
-}
-
-// pid is the thread's process, as far as it is known.
-func (c *chrome) pid(t reel.Thread) int {
-	if t.Process != 0 {
-		return t.Process
-	}
-	return c.f.Header().PID
-}
-
-func (c *chrome) metadata(what string, pid, tid int, name string) {
-	b := append(c.buf[:0], `{"ph":"M","name":"`...)
-	b = append(b, what...)
-	b = appendLane(b, pid, tid)
-	b = append(b, `,"ts":0,"args":{"name":`...)
-	b = appendJSON(b, name)
-	c.buf = append(b, `}}`...)
-	c.event()
-}
-
-// appendLane ends a string and appends pid and tid.
-func appendLane(b []byte, pid, tid int) []byte {
-	b = append(b, `","pid":`...)
-	b = strconv.AppendInt(b, int64(pid), 10)
-	b = append(b, `,"tid":`...)
-	return strconv.AppendInt(b, int64(tid), 10)
-}
-
-// appendMicros appends nanoseconds as microseconds with three decimals. A float
-// would lose the last ones after some days.
-func appendMicros(b []byte, ns int64) []byte {
-	b = strconv.AppendInt(b, ns/1000, 10)
-	r := ns % 1000
-	return append(b, '.', byte('0'+r/100), byte('0'+r/10%10), byte('0'+r%10))
 }
 
 // name returns the function's name as it ends an event, rendered.
@@ -171,18 +142,11 @@ func (c *chrome) name(id uint32) chromeName {
 	if ok {
 		return n
 	}
-	fn, known := c.f.Function(id)
-	text := fn.Name
-	if !known || text == "" {
-		text = fmt.Sprintf("function #%d", id)
-	}
-	if c.opt.Name != nil {
-		text = c.opt.Name(text)
-	}
-	n.end = append(appendJSON([]byte(`,"name":`), text), '}')
+	name, module := c.functionName(id)
+	n.end = append(appendJSON([]byte(`,"name":`), name), '}')
 	n.begin = n.end
-	if m, ok := c.f.Image(fn.Image); ok && m.Path != "" {
-		n.begin = appendJSON([]byte(`,"cat":`), path.Base(m.Path))
+	if module != "" {
+		n.begin = appendJSON([]byte(`,"cat":`), module)
 		n.begin = append(n.begin, n.end...)
 	}
 	if len(c.names) < maxNames {
@@ -202,9 +166,10 @@ func (c *chrome) trailer() {
 	b = append(b, `,"clock":`...)
 	b = appendJSON(b, h.Clock.Mode.String())
 	// As a string: JavaScript cannot hold such a number.
-	b = append(b, `,"start_unix_ns":"`...)
-	b = strconv.AppendInt(b, c.base, 10)
-	b = append(b, '"')
+	b = fmt.Appendf(b, `,"start_unix_ns":"%d"`, c.base)
+	if c.split != nil {
+		b = fmt.Appendf(b, `,"part":%d,"continued":%v`, c.split.part, !c.split.last)
+	}
 	for i, d := range c.f.Damage() {
 		sep := `,"damage":[`
 		if i > 0 {

@@ -28,6 +28,8 @@ type chromeEvent struct {
 	PID  int            `json:"pid"`
 	TID  int            `json:"tid"`
 	TS   *float64       `json:"ts"`
+	Dur  float64        `json:"dur"`
+	ID   int            `json:"id"`
 	S    string         `json:"s"`
 	Args map[string]any `json:"args"`
 }
@@ -36,6 +38,7 @@ type chromeFile struct {
 	Events []chromeEvent  `json:"traceEvents"`
 	Unit   string         `json:"displayTimeUnit"`
 	Other  map[string]any `json:"otherData"`
+	text   []byte
 }
 
 // record writes a reel with fill and opens it. Ticks are nanoseconds from 1000.
@@ -89,9 +92,8 @@ func appendTo(tb testing.TB, w *reel.Writer, t reel.Thread, events ...reel.Event
 	return tw
 }
 
-// export writes the reel, reads it back and checks what must hold for any trace:
-// in each lane times increase and ends match the innermost begin.
-func export(t *testing.T, f *reel.File, opt ChromeOptions) chromeFile {
+// export writes the reel, reads it back and checks what must hold for any trace.
+func export(t *testing.T, f *reel.File, opt Options) chromeFile {
 	t.Helper()
 	var out bytes.Buffer
 	if err := Chrome(context.Background(), f, &out, opt); err != nil {
@@ -104,13 +106,20 @@ func export(t *testing.T, f *reel.File, opt ChromeOptions) chromeFile {
 	if err := json.Unmarshal(out.Bytes(), &file); err != nil {
 		t.Fatalf("not JSON: %v\n%s", err, out.Bytes())
 	}
+	checkNesting(t, file)
+	return file
+}
+
+// checkNesting checks that in each lane times increase and ends match the innermost begin.
+func checkNesting(t *testing.T, file chromeFile) {
+	t.Helper()
 	stacks := map[int][]string{}
 	last := map[int]float64{}
 	for i, e := range file.Events {
 		if e.TS == nil {
 			t.Fatalf("event %d has no time: %+v", i, e)
 		}
-		if e.Ph == "M" {
+		if strings.Contains("MCXsf", e.Ph) { // these have no place in the order
 			continue
 		}
 		if before, ok := last[e.TID]; ok && *e.TS <= before {
@@ -133,13 +142,15 @@ func export(t *testing.T, f *reel.File, opt ChromeOptions) chromeFile {
 			t.Errorf("lane %d: %q are never ended", tid, s)
 		}
 	}
-	return file
 }
 
-// lines writes the events of a file in short: "B lane name time".
+// lines writes the events of a file in short: "B lane name time", without counters and the order of lanes.
 func lines(file chromeFile) []string {
 	var out []string
 	for _, e := range file.Events {
+		if e.Ph == "C" || strings.HasSuffix(e.Name, "_sort_index") {
+			continue
+		}
 		s := fmt.Sprintf("%s %d %s %v", e.Ph, e.TID, e.Name, *e.TS)
 		if e.Args != nil {
 			s += " " + strings.ReplaceAll(fmt.Sprint(e.Args), "map", "")
@@ -161,13 +172,13 @@ func TestChromeWritesCallsAsNestedPairs(t *testing.T) {
 		appendTo(t, w, reel.Thread{TID: 78, Name: "worker"},
 			reel.Entry(1001, base, 1), reel.Entry(1002, base-32, 2), reel.Exit(1_234_568, base-32, 2), reel.Exit(2_000_000, base, 1))
 	})
-	file := export(t, f, ChromeOptions{Name: strings.ToUpper})
+	file := export(t, f, Options{Name: strings.ToUpper})
 	check(t, lines(file), []string{
 		"M 0 process_name 0 [name:prog]",
 		"M 78 thread_name 0 [name:worker]",
 		"B 78 MAIN 0.001", "B 78 WORK 0.002", "E 78 WORK 1233.568", "E 78 MAIN 1999",
 	})
-	if b := file.Events[2]; b.Cat != "libx.so" || b.PID != 77 {
+	if b := file.Events[4]; b.Ph != "B" || b.Cat != "libx.so" || b.PID != 77 {
 		t.Errorf("begin event %+v", b)
 	}
 	if file.Unit != "ns" || file.Other["start_unix_ns"] != "1700000000000000000" || file.Other["host"] != "here" || file.Other["damage"] != nil {
@@ -181,7 +192,7 @@ func TestChromeEndsUnwoundAndOpenCalls(t *testing.T) {
 			reel.Entry(1010, base, 1), reel.Entry(1020, base-32, 2), reel.Entry(1030, base-64, 3), // thrown through
 			reel.Entry(1040, base-32, 2))
 	})
-	check(t, lines(export(t, f, ChromeOptions{})), []string{
+	check(t, lines(export(t, f, Options{})), []string{
 		"M 0 process_name 0 [name:prog]", "M 1 thread_name 0 [name:t]",
 		"B 1 a 0.01", "B 1 b 0.02", "B 1 c 0.03", "E 1 c 0.04 [end:implicit]", "E 1 b 0.041 [end:implicit]", "B 1 b 0.042",
 		"E 1 b 0.043 [end:unfinished]", "E 1 a 0.044 [end:unfinished]", "i 1 calls open when the thread or the recording ended 0.045 [calls:2]",
@@ -195,10 +206,10 @@ func TestChromeGivesEachStackAndThreadALane(t *testing.T) {
 			reel.Entry(1010, base, 1), reel.Entry(1020, coroutine, 2), reel.Exit(1030, base, 1), reel.Exit(1040, coroutine, 2))
 		appendTo(t, w, reel.Thread{TID: 5, Name: "later", Process: 99}, reel.Entry(2000, base, 1), reel.Exit(2001, base, 1))
 	})
-	check(t, lines(export(t, f, ChromeOptions{})), []string{
+	check(t, lines(export(t, f, Options{})), []string{
 		"M 0 process_name 0 [name:prog]", "M 0 process_name 0 [name:prog]",
 		"M 5 thread_name 0 [name:co]", "B 5 a 0.01",
-		"M 4194305 thread_name 0 [name:co (5), stack 2]", "B 4194305 b 0.02", "E 5 a 0.03", "E 4194305 b 0.04",
+		"M 4194305 thread_name 0 [name:co (5), stack 2]", "s 5 stack 0.02", "B 4194305 b 0.02", "f 4194305 stack 0.02", "E 5 a 0.03", "E 4194305 b 0.04",
 		"M 4194306 thread_name 0 [name:later (5)]", "B 4194306 a 1", "E 4194306 a 1.001",
 	})
 }
@@ -210,7 +221,7 @@ func TestChromeShowsDropsWhereTheyHappened(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	check(t, lines(export(t, f, ChromeOptions{})), []string{
+	check(t, lines(export(t, f, Options{})), []string{
 		"M 0 process_name 0 [name:prog]", "M 1 thread_name 0 [name:t]",
 		"B 1 a 0.01", "E 1 a 0.02", "i 1 events dropped: the ring was full 0.025 [entries:7 exits:6]",
 		"B 1 a 0.03", "E 1 a 0.04", "i 1 events dropped: the ring was full 0.041 [entries:1 exits:1]",
@@ -221,14 +232,14 @@ func TestChromeWithoutClockShowsTheOrder(t *testing.T) {
 	f := record(t, reel.ClockNone, []string{"a", "b"}, func(w *reel.Writer) {
 		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, reel.Entry(0, base, 1), reel.Entry(0, base-32, 2), reel.Exit(0, base-32, 2), reel.Exit(0, base, 1))
 	})
-	check(t, lines(export(t, f, ChromeOptions{}))[2:], []string{"B 1 a 1", "B 1 b 2", "E 1 b 3", "E 1 a 4"})
+	check(t, lines(export(t, f, Options{}))[2:], []string{"B 1 a 1", "B 1 b 2", "E 1 b 3", "E 1 a 4"})
 }
 
 func TestChromeWithClockAtExitKeepsNesting(t *testing.T) {
 	f := record(t, reel.ClockExit, []string{"a", "b"}, func(w *reel.Writer) {
 		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, reel.Entry(0, base, 1), reel.Entry(0, base-32, 2), reel.Exit(1500, base-32, 2), reel.Entry(0, base-32, 2), reel.Exit(1600, base-32, 2), reel.Exit(1700, base, 1))
 	})
-	check(t, lines(export(t, f, ChromeOptions{}))[2:], []string{"B 1 a 0", "B 1 b 0.001", "E 1 b 0.5", "B 1 b 0.501", "E 1 b 0.6", "E 1 a 0.7"})
+	check(t, lines(export(t, f, Options{}))[2:], []string{"B 1 a 0", "B 1 b 0.001", "E 1 b 0.5", "B 1 b 0.501", "E 1 b 0.6", "E 1 a 0.7"})
 }
 
 func TestChromeSurvivesHostileNames(t *testing.T) {
@@ -246,13 +257,13 @@ func TestChromeSurvivesHostileNames(t *testing.T) {
 		}
 	})
 	var got []string
-	for _, e := range export(t, f, ChromeOptions{}).Events {
+	for _, e := range export(t, f, Options{}).Events {
 		if e.Ph == "B" {
 			got = append(got, e.Name)
 		}
 	}
 	want := slices.Clone(names)
-	want[2], want[5] = "bad \ufffd\ufffd utf8 \ufffd", "function #6"
+	want[1], want[2], want[5] = "\ufffd\x01\n\t\x7f", "bad \ufffd\ufffd utf8 \ufffd", "function #6"
 	check(t, got, append(want, "function #4000"))
 }
 
@@ -266,7 +277,7 @@ func TestChromeAgreesWithTheReport(t *testing.T) {
 	})
 	calls, total := map[string]uint64{}, map[string]float64{}
 	open := map[string][]float64{}
-	for _, e := range export(t, f, ChromeOptions{}).Events {
+	for _, e := range export(t, f, Options{}).Events {
 		key := fmt.Sprint(e.TID, " ", e.Name)
 		switch e.Ph {
 		case "B":
@@ -308,13 +319,13 @@ func TestChromeStopsOnErrorAndCancel(t *testing.T) {
 	f := record(t, reel.ClockFull, manyNames(), func(w *reel.Writer) {
 		appendTo(t, w, reel.Thread{TID: 1, Name: "t"}, manyCalls(150_000)...)
 	})
-	if err := Chrome(context.Background(), f, &brokenPipe{room: 1 << 20}, ChromeOptions{}); !errors.Is(err, io.ErrClosedPipe) || !strings.Contains(err.Error(), f.Name()) {
+	if err := Chrome(context.Background(), f, &brokenPipe{room: 1 << 20}, Options{}); !errors.Is(err, io.ErrClosedPipe) || !strings.Contains(err.Error(), f.Name()) {
 		t.Errorf("writing into a broken pipe: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
 	<-ctx.Done()
-	if err := Chrome(ctx, f, io.Discard, ChromeOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := Chrome(ctx, f, io.Discard, Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -355,7 +366,7 @@ func BenchmarkChrome(b *testing.B) {
 	out.room = math.MaxInt
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Chrome(context.Background(), f, &out, ChromeOptions{}); err != nil {
+		if err := Chrome(context.Background(), f, &out, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,6 +17,8 @@ func appendJSON(b []byte, s string) []byte {
 			switch {
 			case c == '"' || c == '\\':
 				b = append(b, '\\', c)
+			case c == 0: // trace_processor ends texts there, and confuses those behind
+				b = append(b, `\ufffd`...)
 			case c < 0x20 || c == 0x7f:
 				b = fmt.Appendf(b, `\u%04x`, c)
 			default:

@@ -3,7 +3,6 @@ package export
 import (
 	"compress/gzip"
 	"io"
-	"strings"
 	"time"
 )
 
@@ -103,7 +102,7 @@ func (e *pprofEncoder) flush() {
 }
 
 func (e *pprofEncoder) string(text string) uint64 {
-	text = strings.ToValidUTF8(text, "\ufffd") // proto3 has no others
+	text = validText(text) // proto3 has no others
 	at, known := e.strings[text]
 	if !known {
 		at = uint64(len(e.list))

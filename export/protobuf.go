@@ -8,8 +8,9 @@ type protobuf []byte
 
 // Wire types.
 const (
-	wireVarint = 0
-	wireBytes  = 2
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
 )
 
 func (p *protobuf) varint(v uint64) { *p = binary.AppendUvarint(*p, v) }

@@ -68,6 +68,8 @@ type Progress struct {
 	Dropped uint64
 	Bytes   int64
 	Threads int
+	// Indexed is how many of the reel's events, Indexing, have been indexed since the process was left; both are 0 before.
+	Indexed, Indexing uint64
 }
 
 // Result is what a recording came to.

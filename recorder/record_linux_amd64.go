@@ -325,6 +325,9 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 			err = r.unmatched
 		}
 	}
+	if err == nil {
+		r.index(ctx)
+	}
 	if cerr := r.w.Close(); err == nil {
 		err = cerr
 	}

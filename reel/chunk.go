@@ -9,7 +9,7 @@ import (
 // ChunkKind says what a chunk's payload holds.
 type ChunkKind uint8
 
-// The kinds of format version 1. Readers skip kinds that they do not know.
+// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline came later.
 const (
 	KindHeader    ChunkKind = 1 // the Header
 	KindImages    ChunkKind = 2 // Images, in order of their IDs
@@ -19,6 +19,7 @@ const (
 	KindDrops     ChunkKind = 6 // Drops of one thread
 	KindClock     ChunkKind = 7 // a ClockPair
 	KindIndex     ChunkKind = 8 // the index: always last
+	KindTimeline  ChunkKind = 9 // summaries for a screen: see package timeline
 )
 
 // String returns the kind in words.
@@ -40,6 +41,8 @@ func (k ChunkKind) String() string {
 		return "clock"
 	case KindIndex:
 		return "index"
+	case KindTimeline:
+		return "timeline"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -10,7 +10,8 @@
 // damaged payload and find its way again after a damaged frame. The first
 // chunk is the [Header]; images, functions, threads and clock pairs follow as
 // they become known, between the chunks of events. A reel that was closed ends
-// with an index of all its chunks; for one that was not, the index is rebuilt
+// with summaries for the timeline, if its recorder made them (see package
+// timeline), and an index of all its chunks; for one that was not, that is rebuilt
 // by walking the frames.
 //
 // Integers in frames are little-endian. Payloads of descriptive chunks are

@@ -33,6 +33,8 @@ type File struct {
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
 
+	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
+
 	decoders sync.Pool
 	damage   damageLog
 }
@@ -140,6 +142,10 @@ func (f *File) load() error {
 func (f *File) loadChunk(e *indexEntry) error {
 	if e.kind == KindEvents {
 		f.addEvents(e)
+		return nil
+	}
+	if e.kind == KindTimeline {
+		f.timeline = *e
 		return nil
 	}
 	payload, err := f.payload(e)

@@ -13,27 +13,88 @@ import (
 // events of the thread are missing before these: whose they were isn't known. The events are valid during the call only. It goes on
 // until yield returns false.
 func (f *File) ReadGoroutines(yield func(goroutine uint64, thread uint32, events []Event, lost bool) bool) {
-	var h runHeap
-	for i := range f.threads {
-		c := &runCursor{f: f, thread: f.threads[i].Key, chunks: f.threads[i].chunks, known: true}
-		if c.fill() {
-			c.start = c.events[0].Time
-			h = append(h, c)
+	f.Goroutines(nil).Read(yield)
+}
+
+// GoroutineReader is [File.ReadGoroutines] in several steps.
+type GoroutineReader struct {
+	f *File
+	h runHeap
+}
+
+// RunMark is where a GoroutineReader is in a thread; see [GoroutineReader.Marks].
+type RunMark struct {
+	Thread    uint32 // key
+	Chunk     int    // index in Chunks of the chunk that is read next
+	Skip      int    // how many of its events were read already
+	Next      uint32 // number of the chunk that is due
+	Goroutine uint64
+	Known     bool   // Goroutine is
+	Lost      bool   // events are missing before the next
+	Start     uint64 // when the next run begins, in ticks
+}
+
+// Goroutines returns a reader that begins at the reel's start (marks nil), or where another one was. Marks that don't fit
+// the reel are left out.
+func (f *File) Goroutines(marks []RunMark) *GoroutineReader {
+	r := &GoroutineReader{f: f}
+	if marks == nil {
+		for i := range f.threads {
+			c := &runCursor{f: f, thread: f.threads[i].Key, all: f.threads[i].chunks, known: true}
+			if c.fill() {
+				c.start = c.events[0].Time
+				r.h = append(r.h, c)
+			}
 		}
 	}
-	heap.Init(&h)
-	for len(h) > 0 {
-		c := h[0]
-		more, ok := c.run(h.second(), yield)
-		switch {
-		case !ok:
+	for _, m := range marks {
+		c := &runCursor{f: f, thread: m.Thread, all: f.Chunks(m.Thread), chunk: m.Chunk, next: m.Next, known: true}
+		if m.Chunk < 0 || m.Skip < 0 || !c.fill() {
+			continue
+		}
+		if m.Skip > 0 {
+			c.events = c.events[min(m.Skip, len(c.events)):]
+			c.lost, c.known = false, true
+		}
+		c.lost, c.known = c.lost || m.Lost, c.known && m.Known
+		c.goroutine, c.start = m.Goroutine, m.Start
+		r.h = append(r.h, c)
+	}
+	heap.Init(&r.h)
+	return r
+}
+
+// Read reads on, until yield returns false. What yield was given then counts as read.
+func (r *GoroutineReader) Read(yield func(goroutine uint64, thread uint32, events []Event, lost bool) bool) {
+	for len(r.h) > 0 {
+		c := r.h[0]
+		more, ok := c.run(r.h.second(), yield)
+		if more {
+			heap.Fix(&r.h, 0)
+		} else {
+			heap.Pop(&r.h)
+		}
+		if !ok {
 			return
-		case more:
-			heap.Fix(&h, 0)
-		default:
-			heap.Pop(&h)
 		}
 	}
+}
+
+// Done reports whether all has been read.
+func (r *GoroutineReader) Done() bool { return len(r.h) == 0 }
+
+// Marks says where the reader is, in an order that depends on nothing else. It may be called between calls of Read only.
+func (r *GoroutineReader) Marks() []RunMark {
+	marks := make([]RunMark, 0, len(r.h))
+	for _, c := range r.h {
+		m := RunMark{Thread: c.thread, Chunk: c.chunk, Next: c.next, Goroutine: c.goroutine, Known: c.known, Lost: c.lost, Start: c.start}
+		if len(c.events) > 0 {
+			m.Chunk, m.Skip, m.Next = c.chunk-1, len(c.buf)-len(c.events), c.due
+		}
+		marks = append(marks, m)
+	}
+	slices.SortFunc(marks, func(a, b RunMark) int { return cmp.Compare(a.Thread, b.Thread) })
+	return marks
 }
 
 // Ends says whether the events of a goroutine are its last: it is in the function by which goroutines end, which never returns.
@@ -59,10 +120,12 @@ func (f *File) findGoexit() uint32 {
 type runCursor struct {
 	f         *File
 	thread    uint32
-	chunks    []Chunk // still to be decoded
+	all       []Chunk
+	chunk     int // index of the next to be decoded
 	buf       []Event
 	events    []Event // of buf, still to be read
 	next      uint32  // number of the chunk that is due
+	due       uint32  // and of that which was, when buf was decoded
 	lost      bool    // events are missing before these
 	goroutine uint64
 	known     bool // goroutine is: no event that names one can be missing
@@ -72,13 +135,13 @@ type runCursor struct {
 // fill decodes the next chunk when there is nothing left of the last.
 func (c *runCursor) fill() bool {
 	for len(c.events) == 0 {
-		if len(c.chunks) == 0 {
+		if c.chunk >= len(c.all) {
 			return false
 		}
-		chunk := c.chunks[0]
-		c.chunks = c.chunks[1:]
+		chunk := c.all[c.chunk]
+		c.chunk++
 		damaged := chunk.Seq != c.next
-		c.next = chunk.Seq + 1
+		c.due, c.next = c.next, chunk.Seq+1
 		var err error
 		c.buf, err = c.f.Decode(chunk, c.buf)
 		c.events = c.buf
@@ -96,33 +159,31 @@ func (c *runCursor) fill() bool {
 // thread in between, and have come back to this one with nobody else's events before its own. more says that there are others
 // behind, at c.start.
 func (c *runCursor) run(limit uint64, yield func(goroutine uint64, thread uint32, events []Event, lost bool) bool) (more, ok bool) {
-	for c.fill() {
+	for ok = true; ok && c.fill(); {
 		n := 0
 		for n < len(c.events) && c.events[n].Word&switchMask != SwitchWord && c.events[n].Time <= limit {
 			n++
 		}
 		if n > 0 && c.known {
-			if !yield(c.goroutine, c.thread, c.events[:n], c.lost) {
-				return false, false
-			}
+			ok = yield(c.goroutine, c.thread, c.events[:n], c.lost)
 			c.lost = false
 		}
 		c.events = c.events[n:]
 		if len(c.events) > 0 && c.events[0].Word&switchMask != SwitchWord {
 			c.start = c.events[0].Time
-			return true, true
+			return true, ok
 		}
 		if len(c.events) > 0 {
 			c.goroutine, _ = c.events[0].Goroutine()
 			c.known, c.start = true, c.events[0].Time
 			c.events = c.events[1:]
-			return true, true
+			return true, ok
 		}
 	}
-	return false, true
+	return !ok, ok // behind the last event of a chunk the run may go on
 }
 
-// runHeap has the thread first whose next run began first.
+// runHeap has the thread first whose next run began first, or the thread that appeared first.
 type runHeap []*runCursor
 
 // second is when the next run of the other threads begins.
@@ -134,10 +195,12 @@ func (h runHeap) second() uint64 {
 	return at
 }
 
-func (h runHeap) Len() int           { return len(h) }
-func (h runHeap) Less(i, j int) bool { return h[i].start < h[j].start }
-func (h runHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *runHeap) Push(x any)        { *h = append(*h, x.(*runCursor)) }
+func (h runHeap) Len() int      { return len(h) }
+func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *runHeap) Push(x any)   { *h = append(*h, x.(*runCursor)) }
+func (h runHeap) Less(i, j int) bool {
+	return h[i].start < h[j].start || h[i].start == h[j].start && h[i].thread < h[j].thread
+}
 
 func (h *runHeap) Pop() any {
 	old := *h

@@ -1,6 +1,9 @@
 package reel
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Name is the file's name, as given to Open or Parse.
 func (f *File) Name() string { return f.name }
@@ -88,6 +91,28 @@ func (f *File) EndOf(t *Thread) uint64 {
 // when they are decoded, so the list may grow until all have been, or until
 // Verify has been called.
 func (f *File) Damage() []Damage { return f.damage.sorted() }
+
+// Timeline returns a copy of what was written by [Writer.Timeline], the last one, or nil if there is none. Damage is an
+// error, and listed in Damage too.
+func (f *File) Timeline() (payload []byte, err error) {
+	e := &f.timeline
+	if e.length == 0 || e.length > MaxTimeline {
+		return nil, nil
+	}
+	err = guardFaults(func() error {
+		if e.offset+frameSize+int64(e.length) > int64(len(f.data)) {
+			return errIndex
+		}
+		p, err := f.payload(e)
+		payload = bytes.Clone(p)
+		return err
+	})
+	if err != nil {
+		f.damage.add(Damage{Offset: e.offset, Len: frameSize + int64(e.length), What: fmt.Sprintf("%v: %v; nothing is lost, as it can be made anew", e.kind, err)})
+		return nil, fmt.Errorf("reel: %s: chunk at offset %d (%v): %w", f.name, e.offset, e.kind, err)
+	}
+	return payload, nil
+}
 
 // Verify checks the checksums of all chunks of events; what is wrong is added
 // to Damage.

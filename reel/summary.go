@@ -154,7 +154,7 @@ func listFunctions(f *File, t *tally, opt SummaryOptions) []FunctionSummary {
 	var list []FunctionSummary
 	for i := range t.stats {
 		st := &t.stats[i]
-		if st.calls == 0 {
+		if st.empty() {
 			continue
 		}
 		fs := FunctionSummary{

@@ -26,6 +26,9 @@ type functionTally struct {
 	implicit   uint64
 }
 
+// empty says that nothing was added. Of a part of a recording a function may have time without a call that began there.
+func (st *functionTally) empty() bool { return st.calls == 0 && st.total == 0 && st.self == 0 }
+
 // maxUnknown bounds how many functions that the table does not have are told
 // apart; the rest count as function 0.
 const maxUnknown = 1 << 16
@@ -126,6 +129,12 @@ func (t *tally) end(st *functionTally, c *Call, outermost bool) {
 		st.total += d
 	}
 	st.self += c.Self()
+	t.addDuration(st, c)
+}
+
+// addDuration adds how long a call took, and how it ended.
+func (t *tally) addDuration(st *functionTally, c *Call) {
+	d := c.Duration()
 	st.max = max(st.max, d)
 	switch {
 	case c.Flags == 0:
@@ -144,7 +153,7 @@ func (t *tally) end(st *functionTally, c *Call, outermost bool) {
 func (t *tally) merge(o *tally) {
 	for i := range o.stats {
 		from := &o.stats[i]
-		if from.calls == 0 {
+		if from.empty() {
 			continue
 		}
 		to := t.at(o.id(i))

@@ -91,3 +91,6 @@ func saturatingSub(base int64, d uint64) int64 {
 	}
 	return math.MinInt64
 }
+
+// Rate is the mean rate of the recording: so many ticks take so many nanoseconds. Neither is 0.
+func (c *TickClock) Rate() (ticks, nanoseconds uint64) { return c.ticks, c.ns }

@@ -149,6 +149,20 @@ func (w *Writer) Thread(t Thread) (*ThreadWriter, error) {
 	return tw, nil
 }
 
+// Timeline adds what a reader of the reel finds by [File.Timeline]: derived from the chunks before it, for readers that
+// know it. It comes last.
+func (w *Writer) Timeline(payload []byte) error {
+	if len(payload) > MaxTimeline {
+		return fmt.Errorf("reel: %s: a timeline of %d bytes is too large; it is made anew by readers", w.name, len(payload))
+	}
+	b := make([]byte, frameSize+len(payload))
+	copy(b[frameSize:], payload)
+	return w.put(frame{kind: KindTimeline, count: 1}, b)
+}
+
+// MaxTimeline is the most bytes that a timeline may have.
+const MaxTimeline = 1 << 30
+
 // Flush writes everything appended so far to the file, so that it survives the
 // end of this process, however sudden. It does not wait for the disk.
 func (w *Writer) Flush() error {

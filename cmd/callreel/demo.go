@@ -164,7 +164,8 @@ func (s *demoShow) explain() error {
 	_, err = fmt.Fprintf(s.out, `
 The slow request: handle_request > route > render_page > cache_rebuild > %[1]s,
 %[2]d ms in one call of %[1]s. It is GET /page/report-2019: every entry of its table
-falls into one bucket (%[1]s in %[3]s). The timeline, for https://ui.perfetto.dev:
+falls into one bucket (%[1]s in %[3]s). The timeline, in your browser and for https://ui.perfetto.dev:
+  callreel view %[4]s
   callreel export %[4]s --format chrome -o demo.json
 `, culprit, sum.Functions[0].Max/1e6, filepath.Join(s.dir, demo.Server+".c"), s.reel)
 	return err

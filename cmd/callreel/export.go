@@ -17,84 +17,152 @@ import (
 )
 
 // exportFormats write a reel in another format, by the name that --format has for it.
-var exportFormats = map[string]func(context.Context, *reel.File, io.Writer) error{
-	"chrome": func(ctx context.Context, f *reel.File, w io.Writer) error {
-		return export.Chrome(ctx, f, w, export.ChromeOptions{Name: demangle.Name})
-	},
+var exportFormats = map[string]func(context.Context, *reel.File, io.Writer, export.Options) error{
+	"chrome":     export.Chrome,
+	"perfetto":   export.Perfetto,
+	"pprof":      export.PProfCalls,
+	"speedscope": export.Speedscope,
+	"folded":     export.FoldedCalls,
 }
 
 func formatNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(exportFormats)), ", ")
 }
 
+// exportFlags are the flags of export.
+type exportFlags struct {
+	format, output string
+	weight         string
+	split          size
+	force, lines   bool
+}
+
 func newExport() *cobra.Command {
-	var format, output string
-	var force bool
+	f := &exportFlags{}
 	c := &cobra.Command{
 		Use:   "export FILE --format FORMAT -o OUT",
 		Short: "Write a reel in a format that other tools read",
 		Long: `Export writes all calls of a reel to OUT. Formats:
 
-  chrome   Chrome trace JSON, for https://ui.perfetto.dev and chrome://tracing`,
-		Example: `  callreel export slow.reel --format chrome -o slow.json
-  callreel export slow.reel --format chrome -o - | gzip > slow.json.gz`,
+  perfetto    Perfetto's protobuf, for https://ui.perfetto.dev and trace_processor
+  chrome      Chrome trace JSON, for chrome://tracing, too; five times as large
+  speedscope  for https://www.speedscope.app: each thread or goroutine, calls in their order
+  pprof       how often and how long each stack was called, for go tool pprof
+  folded      the same as lines of text, for flamegraph.pl and its kin
+
+Calls that were open at the end, or left without returning, end there, and where the format allows
+it they are marked. What was dropped or damaged is in the file where the format has a place for it.
+
+--split writes chrome's JSON into several files, OUT-001, OUT-002 and so on (before the extension), each
+with all threads for a stretch of time.`,
+		Example: `  callreel export slow.reel --format perfetto -o slow.pftrace
+  callreel export slow.reel --format chrome -o - | gzip > slow.json.gz
+  callreel export slow.reel --format chrome --split 200M -o slow.json
+  callreel export slow.reel --format pprof -o slow.pb.gz && go tool pprof -http : slow.pb.gz
+  callreel export slow.reel --format folded --weight calls -o - | flamegraph.pl > slow.svg`,
 		Args: oneFile,
-		RunE: func(c *cobra.Command, args []string) error {
-			write, ok := exportFormats[format]
-			switch {
-			case format == "":
-				return usageError("callreel export: give --format FORMAT; there is: %s", formatNames())
-			case !ok:
-				return usageError("callreel export: --format %s: there is no such format, only: %s", format, formatNames())
-			case output == "":
-				return usageError("callreel export: give -o OUT, a file, or - for stdout")
-			}
-			return exportReel(c, args[0], output, force, write)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&format, "format", "", "the `FORMAT`: "+formatNames())
-	fl.StringVarP(&output, "output", "o", "", "the file to write, `OUT`; - is stdout")
-	fl.BoolVarP(&force, "force", "f", false, "replace a file that is there")
+	fl.StringVar(&f.format, "format", "", "the `FORMAT`: "+formatNames())
+	fl.StringVarP(&f.output, "output", "o", "", "the file to write, `OUT`; - is stdout")
+	fl.BoolVarP(&f.force, "force", "f", false, "replace a file that is there")
+	fl.Var(&f.split, "split", "chrome: several files of about this `SIZE` in bytes, at least 64K; K, M and G are known")
+	fl.BoolVar(&f.lines, "lines", false, "pprof, speedscope: source files and lines, where this machine has the images' symbols")
+	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number is, time (nanoseconds) or calls")
 	return c
 }
 
-func exportReel(c *cobra.Command, path, output string, force bool, write func(context.Context, *reel.File, io.Writer) error) error {
-	f, err := reel.Open(path)
+func (f *exportFlags) run(c *cobra.Command, path string) error {
+	write, ok := exportFormats[f.format]
+	switch {
+	case f.format == "":
+		return usageError("callreel export: give --format FORMAT; there is: %s", formatNames())
+	case !ok:
+		return usageError("callreel export: --format %s: there is no such format, only: %s", f.format, formatNames())
+	case f.output == "":
+		return usageError("callreel export: give -o OUT, a file, or - for stdout")
+	case c.Flags().Changed("split") && f.format != "chrome":
+		return usageError("callreel export: --split is for --format chrome only")
+	case c.Flags().Changed("split") && f.output == "-":
+		return usageError("callreel export: --split writes several files; give -o OUT, a file")
+	case c.Flags().Changed("split") && f.split < 64<<10:
+		return usageError("callreel export: --split %d: use at least 64K", f.split)
+	case f.weight != "time" && f.weight != "calls":
+		return usageError("callreel export: --weight %s: use time or calls", f.weight)
+	case f.lines && f.format != "pprof" && f.format != "speedscope":
+		return usageError("callreel export: --lines is for --format pprof and speedscope only")
+	case c.Flags().Changed("weight") && f.format != "folded":
+		return usageError("callreel export: --weight is for --format folded only; pprof has both")
+	}
+	return f.export(c, path, write)
+}
+
+func (f *exportFlags) export(c *cobra.Command, path string, write func(context.Context, *reel.File, io.Writer, export.Options) error) error {
+	file, err := reel.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if sameFile(path, output) {
-		return usageError("callreel export: %s is the reel itself; give -o another file", output)
+	defer file.Close()
+	if sameFile(path, f.output) {
+		return usageError("callreel export: %s is the reel itself; give -o another file", f.output)
 	}
 	ctx, stop := untilSignal(c.Context()) // so that half a file is removed
 	defer stop()
 	status := newStatus(c.ErrOrStderr())
-	all := func(w io.Writer) error {
-		counted := &counter{Writer: w, after: func(n int64) { status.show("%s written   Ctrl-C ends", bytesText(n)) }}
-		err := write(ctx, f, counted)
+	options := export.Options{Name: demangle.Name, Calls: f.weight == "calls"}
+	if f.lines {
+		lines := newSourceLines(ctx, status)
+		defer lines.close()
+		options.Line = lines.of
+	}
+	written := &counter{after: func(n int64) { status.show("%s written   Ctrl-C ends", bytesText(n)) }}
+	counted := func(w io.Writer) io.Writer {
+		written.Writer = w // one after the other, where there are several
+		return written
+	}
+	ended := func(err error) error {
 		status.clear()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return err
 	}
-	if output == "-" {
+	all := func(w io.Writer) error { return ended(write(ctx, file, counted(w), options)) }
+	switch {
+	case f.split > 0:
+		parts := &exportParts{reel: path, output: f.output, force: f.force, counted: counted}
+		err = parts.done(ended(export.ChromeSplit(ctx, file, int64(f.split), parts.next, options)))
+		if err == nil {
+			status.notice("%s to %s", parts.name(1), parts.name(len(parts.files)))
+		}
+	case f.output == "-":
 		err = all(c.OutOrStdout())
-	} else {
-		err = writeOutput(output, force, all)
+	default:
+		err = writeOutput(f.output, f.force, all)
 	}
 	if err != nil {
 		return err
 	}
-	for _, d := range f.Damage() {
+	f.missing(status, path, file)
+	return nil
+}
+
+// missing says what the file can't hold since the reel doesn't.
+func (f *exportFlags) missing(status *status, path string, file *reel.File) {
+	dropped := uint64(0)
+	for _, d := range file.Drops() {
+		dropped += d.Entries
+	}
+	if dropped > 0 {
+		status.notice("%s were dropped while recording: they are missing", things(dropped, "call"))
+	}
+	for _, d := range file.Damage() {
 		status.notice("%s is damaged: %s", path, d)
 	}
-	if !f.Closed() {
+	if !file.Closed() {
 		status.notice("%s was not ended by its recorder: that is still at work, or was killed", path)
 	}
-	return nil
 }
 
 func sameFile(a, b string) bool {

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/reel"
 )
 
 func TestExportWritesChromeTraceJSON(t *testing.T) {
@@ -109,5 +111,82 @@ func TestOutputGoesThroughLinksAndIntoDevices(t *testing.T) {
 	must(t, writeOutput(os.DevNull, false, hello))
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&fs.ModeDevice == 0 {
 		t.Errorf("%s is %v, %v", os.DevNull, info, err)
+	}
+}
+
+func TestExportWritesEachFormat(t *testing.T) {
+	path := makeReel(t, "main", "outer", "_Z5innerv")
+	for format, want := range map[string]string{
+		"chrome": `"name":"inner()"`, "perfetto": "inner()", "speedscope": `"name":"inner()"`, "folded": "prog;outer;inner() 1000\n", "pprof": "\x1f\x8b",
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		if a := callreel("", "export", path, "--format", format, "-o", out); a.code != exitDone || a.stdout+a.stderr != "" {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", format, a.code, a.stdout, a.stderr)
+		}
+		if data, err := os.ReadFile(out); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s: no %q in %q, %v", format, want, data, err)
+		}
+	}
+	if a := callreel("", "export", path, "--format", "folded", "--weight", "calls", "-o", "-"); a.stdout != "prog;outer 1\nprog;outer;inner() 1\n" {
+		t.Errorf("--weight calls: %q, stderr %q", a.stdout, a.stderr)
+	}
+}
+
+// bigReel has enough calls for several files of the smallest size.
+func bigReel(t *testing.T) string {
+	t.Helper()
+	var events []reel.Event
+	for i := range 2000 {
+		at := uint64(2000 + 100*i)
+		events = append(events, reel.Entry(at, 0x10000, 1), reel.Exit(at+50, 0x10000, 1))
+	}
+	return makeReelOf(t, []string{"f"}, events)
+}
+
+func TestExportSplitWritesNumberedFilesOrNone(t *testing.T) {
+	path, dir := bigReel(t), t.TempDir()
+	out := filepath.Join(dir, "out.json")
+	names := func() (list []string) {
+		entries, err := os.ReadDir(dir)
+		must(t, err)
+		for _, e := range entries {
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			must(t, err)
+			if e.Name() != "out-003.json" && !json.Valid(data) {
+				t.Errorf("%s is no JSON", e.Name())
+			}
+			list = append(list, e.Name())
+		}
+		return list
+	}
+	mine := write(t, dir, "out-003.json", []byte("mine"))
+	must(t, os.Chmod(mine, 0o600))
+	a := callreel("", "export", path, "--format", "chrome", "--split", "64K", "-o", out)
+	if got := names(); a.code != exitUsage || len(got) != 1 || !strings.Contains(a.stderr, "out-003.json") {
+		t.Errorf("with a file in the way: code %d, stderr %q, files %q", a.code, a.stderr, got)
+	}
+	a = callreel("", "export", path, "--format", "chrome", "--split", "64K", "-o", out, "-f")
+	got := names()
+	if a.code != exitDone || a.stdout != "" || len(got) < 4 || got[0] != "out-001.json" || got[2] != "out-003.json" || !strings.Contains(a.stderr, got[len(got)-1]) {
+		t.Errorf("-f: code %d, stderr %q, files %q", a.code, a.stderr, got)
+	}
+	data, err := os.ReadFile(mine)
+	must(t, err)
+	if info, err := os.Stat(mine); err != nil || !json.Valid(data) || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: mode %v, %v", mine, info.Mode(), err)
+	}
+}
+
+func TestExportSplitNeverReplacesTheReel(t *testing.T) {
+	path := bigReel(t)
+	reel := filepath.Join(filepath.Dir(path), "x-002.json")
+	must(t, os.Rename(path, reel))
+	before, err := os.ReadFile(reel)
+	must(t, err)
+	a := callreel("", "export", reel, "--format", "chrome", "--split", "64K", "-o", filepath.Join(filepath.Dir(path), "x.json"), "-f")
+	after, err := os.ReadFile(reel)
+	must(t, err)
+	if a.code != exitUsage || string(before) != string(after) || !strings.Contains(a.stderr, "the reel itself") {
+		t.Errorf("code %d, stderr %q", a.code, a.stderr)
 	}
 }

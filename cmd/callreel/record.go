@@ -33,6 +33,8 @@ type recordFlags struct {
 	follow   bool
 	json     bool
 	summary  string
+	view     bool
+	noOpen   bool
 }
 
 func newRecord() *cobra.Command {
@@ -41,7 +43,8 @@ func newRecord() *cobra.Command {
 		Use:   "record -p PID | -- CMD [ARG…]",
 		Short: "Record every call of a process",
 		Long: `Record attaches to the process (or starts CMD) and writes the entry and exit of every chosen function to a reel,
-until Ctrl-C, the end of -d, or the end of the process. Then it detaches and verifies that the text is as it was.
+until Ctrl-C, the end of -d, or the end of the process. Then it detaches, verifies that the text is as it was, and
+adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
 
@@ -67,6 +70,8 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
+	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and on until Ctrl-C")
+	fl.BoolVar(&f.noOpen, "no-open", false, "with --view, only say the page's address, on stderr")
 	return c
 }
 
@@ -81,6 +86,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: put -- before the command: callreel record [FLAGS] -- %s", strings.Join(args, " "))
 	case f.lazy && f.eager:
 		return usageError("callreel record: give either --lazy or --eager, not both")
+	case f.noOpen && !f.view:
+		return usageError("callreel record: --no-open goes with --view")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -88,6 +95,15 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 }
 
 func (f *recordFlags) run(c *cobra.Command, args []string) error {
+	status := newStatus(c.ErrOrStderr())
+	if f.view {
+		return f.recordShown(c, args, status)
+	}
+	return f.record(c, args, status, nil)
+}
+
+// record records; page is nil, or shows the reel meanwhile.
+func (f *recordFlags) record(c *cobra.Command, args []string, status *status, page *liveView) error {
 	clock, err := reel.ParseClockMode(f.clock)
 	if err != nil {
 		return usageError("callreel record: --clock %s: use full, exit or none", f.clock)
@@ -105,17 +121,20 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 	}
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
-	status := newStatus(c.ErrOrStderr())
 	if len(args) > 0 {
 		status.quiet() // the command writes to the same terminal
 	}
 	collect := collectLater()
+	progress := status.recording
+	if page != nil {
+		progress = page.progress(progress)
+	}
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Tool:    "callreel " + version,
-		Started: collect, Notice: status.notice, Progress: status.recording,
+		Started: collect, Notice: status.notice, Progress: progress,
 	})
 	status.clear()
 	if result == nil {
@@ -123,6 +142,9 @@ func (f *recordFlags) run(c *cobra.Command, args []string) error {
 			return context.Cause(ctx)
 		}
 		return err
+	}
+	if page != nil {
+		page.begin() // the recording may have been too short for any progress
 	}
 	if werr := f.write(c, result, len(args) > 0); err == nil {
 		err = werr
@@ -160,6 +182,10 @@ func (f *recordFlags) laziness() recorder.Laziness {
 
 // recording shows how a recording stands.
 func (s *status) recording(p recorder.Progress) {
+	if p.Indexing > 0 {
+		s.show("indexing the reel: %d %%   Ctrl-C leaves that to view", p.Indexed*100/p.Indexing)
+		return
+	}
 	s.show("%5.1fs  %s calls  %s dropped  %s  %s   Ctrl-C ends", p.Elapsed.Seconds(), count(p.Calls), count(p.Dropped),
 		things(uint64(p.Threads), "thread"), bytesText(p.Bytes))
 }

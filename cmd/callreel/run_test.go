@@ -96,12 +96,28 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"report", reel, "--sort", "size"}, "calls, total, self or max"},
 		{[]string{"report", reel, "--limit", "-1"}, "--limit -1"},
 		{[]string{"report", reel, "-f", "wibble"}, "-f wibble matches nothing"},
+		{[]string{"record", "--no-open", "-p", "1"}, "goes with --view"},
+		{[]string{"view"}, "one FILE, or two"},
+		{[]string{"view", "a", "b", "c"}, "one FILE, or two"},
+		{[]string{"view", reel, "--address", "example.com"}, "is not an IP address"},
+		{[]string{"view", reel, "--port", "65536"}, "callreel view --help"},
+		{[]string{"diff", reel}, "two FILEs"},
+		{[]string{"diff", reel, reel, "--sort", "size"}, "slower, total, self"},
+		{[]string{"diff", reel, reel, "--limit", "-1"}, "--limit -1"},
+		{[]string{"diff", reel, reel, "-f", "wibble"}, "-f wibble matches nothing"},
 		{[]string{"export"}, "one FILE"},
-		{[]string{"export", reel, "-o", "x"}, "there is: chrome"},
-		{[]string{"export", reel, "--format", "wibble", "-o", "x"}, "only: chrome"},
+		{[]string{"export", reel, "-o", "x"}, "there is: chrome, folded, perfetto, pprof, speedscope"},
+		{[]string{"export", reel, "--format", "wibble", "-o", "x"}, "only: chrome, folded"},
 		{[]string{"export", reel, "--format", "chrome"}, "- for stdout"},
 		{[]string{"export", reel, "--format", "chrome", "-o", reel}, "the reel itself"},
 		{[]string{"export", reel, "--format", "chrome", "-o", t.TempDir()}, "is a directory"},
+		{[]string{"export", reel, "--format", "pprof", "-o", "x", "--split", "1M"}, "--format chrome only"},
+		{[]string{"export", reel, "--format", "chrome", "-o", "-", "--split", "1M"}, "several files"},
+		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--split", "1K"}, "at least 64K"},
+		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--split", "0"}, "at least 64K"},
+		{[]string{"export", reel, "--format", "folded", "-o", "x", "--weight", "size"}, "time or calls"},
+		{[]string{"export", reel, "--format", "pprof", "-o", "x", "--weight", "calls"}, "pprof has both"},
+		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--lines"}, "pprof and speedscope only"},
 		{[]string{"detach"}, "-p PID"},
 		{[]string{"detach", "7"}, "no argument is expected"},
 		{[]string{"doctor", "7"}, "no argument is expected"},
@@ -125,7 +141,7 @@ func TestHelpListsEachVerbInTheOrderOfUse(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", a.code, a.stderr)
 	}
 	at := 0
-	for _, verb := range []string{"record", "functions", "report", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
+	for _, verb := range []string{"record", "functions", "report", "view", "diff", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
 		i := strings.Index(a.stdout[at:], "\n  "+verb+" ")
 		if i < 0 {
 			t.Fatalf("%s is missing, or out of order, in\n%s", verb, a.stdout)
@@ -167,7 +183,7 @@ func TestVersionIsPrinted(t *testing.T) {
 func TestFileThatCannotBeReadEndsWithCode1AndItsName(t *testing.T) {
 	dir := t.TempDir()
 	empty, other := write(t, dir, "empty", nil), write(t, dir, "other", []byte("hello\n"))
-	for _, verb := range [][]string{{"report"}, {"report", "--json"}, {"export", "--format", "chrome", "-o", filepath.Join(dir, "out")}, {"functions"}} {
+	for _, verb := range [][]string{{"report"}, {"report", "--json"}, {"view", "--no-open"}, {"diff", emptyReel(t)}, {"export", "--format", "chrome", "-o", filepath.Join(dir, "out")}, {"functions"}} {
 		for _, file := range []string{filepath.Join(dir, "missing"), empty, other, dir} {
 			a := callreel("", append(verb, file)...)
 			if a.code != exitFailed || a.stdout != "" || !strings.Contains(a.stderr, file) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -48,6 +49,9 @@ const (
 	PerfEvents  Capability = "perf events"        // the kernel's software clock for one's own children
 	Breakpoints Capability = "perf breakpoints"   // the processor's breakpoints for one's own children
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
+	Chromium    Capability = "chromium"           // web browser
+	NPMReaders  Capability = "readers of exports" // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
+	TraceViewer Capability = "Go's trace viewer"  // Chrome's trace viewer, which Go's distribution has for go tool trace
 )
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
@@ -70,6 +74,14 @@ func (c Capability) Find() (string, error) {
 		return findPython()
 	case Binutils:
 		return findFirst(c, "ld")
+	case NPMReaders:
+		return findFile(c, filepath.Join(Root(), "export", "testdata", "readers", "node_modules", ".package-lock.json"))
+	case TraceViewer:
+		root, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: go env: %w", ErrMissing, c, err)
+		}
+		return findFile(c, filepath.Join(strings.TrimSpace(string(root)), "src", "internal", "trace", "traceviewer", "static", "trace_viewer_full.html"))
 	case WebServer:
 		// Debian keeps it in sbin, which is not on every user's PATH.
 		return findFirst(c, "nginx", "/usr/sbin/nginx")
@@ -115,6 +127,13 @@ func findFirst(c Capability, names ...string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: %s", ErrMissing, c)
+}
+
+func findFile(c Capability, path string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: %s: %w", ErrMissing, c, err)
+	}
+	return path, nil
 }
 
 // findPython prefers the distribution's interpreter: version managers put shell

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callreel/callreel/internal/bigreel"
+	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/timeline"
+)
+
+// viewEvents is how large the reel is that views are measured on: eight busy threads, 40 deep.
+const viewEvents = 100_000_000
+
+// measureView measures the timeline of a large reel: opening, indexing, and views at all zooms, of all rows, in a process of
+// their own.
+func measureView(ctx context.Context, c config) []row {
+	sizes := []uint64{viewEvents}
+	if c.billion {
+		sizes = append(sizes, 1_000_000_000)
+	}
+	var rows []row
+	for _, events := range sizes {
+		rows = append(rows, viewRows(ctx, c, events)...)
+	}
+	return rows
+}
+
+func viewRows(ctx context.Context, c config, events uint64) []row {
+	what := fmt.Sprintf("timeline of %d M events", events/1_000_000)
+	v, err := runViews(ctx, c, events)
+	if err != nil {
+		return []row{missing(what, "", err)}
+	}
+	open := "≤ 0.3 s"
+	if events > viewEvents {
+		open = "≤ 2 s"
+	}
+	rows := []row{
+		{what: what + ": indexing", value: fmt.Sprintf("%.0f M events/s", v.Rate/1e6), reach: "≥ 50 M events/s", note: "in memory, of a reel without an index"},
+		{what: what + ": index", value: fmt.Sprintf("%.1f %% of the reel", 100*v.Share), reach: "≤ 5 %"},
+		{what: what + ": open", value: fmt.Sprintf("%.3f s", v.Open), reach: open},
+	}
+	for _, z := range v.Zooms {
+		r := row{
+			what:  what + ": view of " + z.Part,
+			value: fmt.Sprintf("%.1f ms, at most %.1f", z.Quick[0], z.Quick[1]), reach: "≤ 30 ms",
+			note: fmt.Sprintf("again %.1f ms, at most %.1f", z.Warm[0], z.Warm[1]),
+		}
+		if z.Coarse > 0 {
+			r.note += fmt.Sprintf("; coarse: %d of %d, exact after %.0f ms, at most %.0f", z.Coarse, viewPlaces, z.Exact[0], z.Exact[1])
+		}
+		rows = append(rows, r)
+	}
+	return append(rows, row{what: what + ": memory beyond the file", value: fmt.Sprintf("%.0f MB", v.Memory/1e6), reach: "≤ 1000 MB"})
+}
+
+// views is what the process that measures them says; times of views are medians and maxima in milliseconds.
+type views struct {
+	Rate   float64 // events/s
+	Share  float64 // of the index
+	Open   float64 // seconds
+	Memory float64 // bytes
+	Zooms  []zoomed
+}
+
+type zoomed struct {
+	Part   string
+	Quick  [2]float64 // the first answer, with nothing in the cache
+	Exact  [2]float64 // the exact answer after it
+	Warm   [2]float64 // that once more
+	Coarse int        // how many first answers were coarse
+}
+
+// runViews makes the reel and has another bench measure it.
+func runViews(ctx context.Context, c config, events uint64) (v views, err error) {
+	plain, indexed := filepath.Join(c.dir, "plain.reel"), filepath.Join(c.dir, "indexed.reel")
+	defer func() { err = errors.Join(err, os.Remove(plain), os.Remove(indexed)) }()
+	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40}
+	if err := bigreel.Write(plain, shape); err != nil {
+		return v, err
+	}
+	shape.Last = func(w *reel.Writer) error { return timeline.Append(ctx, w, indexed, timeline.Options{}) }
+	if err := bigreel.Write(indexed, shape); err != nil {
+		return v, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return v, err
+	}
+	cmd := exec.CommandContext(ctx, self, "-views", plain, "-views-indexed", indexed)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return v, fmt.Errorf("measuring views: %w", err)
+	}
+	return v, json.Unmarshal(out, &v)
+}
+
+// viewPlaces is how many places are looked at at each zoom.
+const viewPlaces = 15
+
+// printViews is that other bench.
+func printViews(ctx context.Context, plain, indexed string) error {
+	var v views
+	if err := v.index(ctx, plain); err != nil {
+		return err
+	}
+	runtime.GC()
+	size := func(name string) float64 {
+		info, err := os.Stat(name)
+		if err != nil {
+			return 0
+		}
+		return float64(info.Size())
+	}
+	v.Share = size(indexed)/size(plain) - 1
+	start := time.Now()
+	f, err := reel.Open(indexed)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t, err := timeline.Open(ctx, f, timeline.Options{})
+	if err != nil {
+		return err
+	}
+	v.Open = time.Since(start).Seconds()
+	if !t.Indexed() {
+		return errors.New("the reel's index was not used")
+	}
+	for _, shift := range []uint{0, 2, 4, 6, 8, 10, 14, 18} {
+		z, err := measureZoom(ctx, f, t.Duration()>>shift)
+		if err != nil {
+			return err
+		}
+		z.Part = fmt.Sprintf("1/%d", 1<<shift)
+		v.Zooms = append(v.Zooms, z)
+	}
+	v.Memory = ownMemory()
+	return json.NewEncoder(os.Stdout).Encode(v)
+}
+
+// index measures how fast a reel is indexed that has no index.
+func (v *views) index(ctx context.Context, name string) error {
+	f, err := reel.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	f.Verify() // reads it, so that the disk isn't measured
+	start := time.Now()
+	if _, err := timeline.Open(ctx, f, timeline.Options{}); err != nil {
+		return err
+	}
+	v.Rate = float64(f.Events()) / time.Since(start).Seconds()
+	return nil
+}
+
+// measureZoom looks at places all over the recording, each with a timeline that has nothing in its cache.
+func measureZoom(ctx context.Context, f *reel.File, span uint64) (z zoomed, err error) {
+	rng := rand.New(rand.NewPCG(span, 1))
+	var quick, exact, warm []float64
+	for range viewPlaces {
+		t, err := timeline.Open(ctx, f, timeline.Options{})
+		if err != nil {
+			return z, err
+		}
+		q := timeline.Query{From: rng.Uint64N(t.Duration() - span + 1), Width: 1800}
+		q.To = q.From + span
+		for _, l := range t.Lanes() {
+			q.Lanes = append(q.Lanes, timeline.LaneRows{Lane: l.ID, Count: l.Rows})
+		}
+		ask := func(quick bool, times *[]float64) (*timeline.View, error) {
+			q.Quick = quick
+			start := time.Now()
+			v, err := t.View(ctx, q)
+			*times = append(*times, float64(time.Since(start).Microseconds())/1000)
+			return v, err
+		}
+		first, err := ask(true, &quick)
+		if err != nil {
+			return z, err
+		}
+		if first.Coarse {
+			z.Coarse++
+			if _, err := ask(false, &exact); err != nil {
+				return z, err
+			}
+		}
+		if _, err := ask(false, &warm); err != nil {
+			return z, err
+		}
+	}
+	middle := func(v []float64) [2]float64 {
+		if len(v) == 0 {
+			return [2]float64{}
+		}
+		return [2]float64{median(v), slices.Max(v)}
+	}
+	z.Quick, z.Exact, z.Warm = middle(quick), middle(exact), middle(warm)
+	return z, nil
+}
+
+// ownMemory is what this process has in memory beside files, in bytes.
+func ownMemory() float64 {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		var kb float64
+		if _, err := fmt.Sscanf(line, "RssAnon: %f kB", &kb); err == nil {
+			return kb * 1024
+		}
+	}
+	return 0
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/viewer"
+)
+
+// diffFlags are the flags of diff.
+type diffFlags struct {
+	sort      string
+	limit     int
+	functions []string
+	json      bool
+}
+
+func newDiff() *cobra.Command {
+	f := &diffFlags{}
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say what became slower from one reel to another",
+		Long: `Diff holds the functions of two reels against each other, by name and module, and lists them by how much slower they
+became: the time that the function's own code took in B beyond what as many calls of it took in A. So neither the
+recordings' lengths nor how often something was called count, and what calls a slow function isn't slower for it. A
+function that only B has counts with all of its own time.
+
+Behind it stand the mean time of its own a call, the median, the 99th percentile and the calls, in A and in B.`,
+		Example: `  callreel diff before.reel after.reel --limit 20
+  callreel diff before.reel after.reel --sort p99 -f 'parse*'
+  callreel diff before.reel after.reel --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError("callreel diff: give two FILEs; see callreel diff --help")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return f.run(c.Context(), c.OutOrStdout(), newStatus(c.ErrOrStderr()), args)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.sort, "sort", "slower", "the order, by growth of this `KEY`: slower, total, self, p50, p99 or max")
+	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
+	fl.BoolVar(&f.json, "json", false, "write JSON")
+	return c
+}
+
+// changeKeys are what diff sorts by.
+var changeKeys = map[string]func(*reel.FunctionChange) int64{
+	"slower": func(c *reel.FunctionChange) int64 { return c.Slower },
+	"total":  (*reel.FunctionChange).DeltaTotal,
+	"self":   (*reel.FunctionChange).DeltaSelf,
+	"p50":    growth(func(f *reel.FunctionSummary) uint64 { return f.P50 }),
+	"p99":    growth(func(f *reel.FunctionSummary) uint64 { return f.P99 }),
+	"max":    growth(func(f *reel.FunctionSummary) uint64 { return f.Max }),
+}
+
+// growth is by how much a number has grown of a function that both have.
+func growth(of func(*reel.FunctionSummary) uint64) func(*reel.FunctionChange) int64 {
+	return func(c *reel.FunctionChange) int64 {
+		if c.A == nil || c.B == nil {
+			return 0
+		}
+		return int64(of(c.B)) - int64(of(c.A))
+	}
+}
+
+func (f *diffFlags) run(_ context.Context, w io.Writer, status *status, paths []string) error {
+	key, ok := changeKeys[f.sort]
+	if !ok {
+		return usageError("callreel diff: --sort %s: use slower, total, self, p50, p99 or max", f.sort)
+	}
+	if f.limit < 0 {
+		return usageError("callreel diff: --limit %d: use 0 for all, or a number above it", f.limit)
+	}
+	wanted := newGlobs(f.functions)
+	options := reel.SummaryOptions{Name: demangle.Name}
+	if len(f.functions) > 0 {
+		options.Match = func(name string) bool { return wanted.match(name) || wanted.match(demangle.Short(name)) }
+	}
+	var sums [2]*reel.Summary
+	for i, path := range paths {
+		file, err := reel.Open(path)
+		if err != nil {
+			return err
+		}
+		status.show("reading %s   Ctrl-C ends", path)
+		sums[i] = reel.Summarize(file, options)
+		status.clear()
+		for _, d := range sums[i].Damage {
+			status.notice("%s is damaged: %s", path, d)
+		}
+		if err := file.Close(); err != nil {
+			return err
+		}
+	}
+	if err := wanted.unmatched("-f"); err != nil {
+		return fmt.Errorf("callreel diff: %w", err)
+	}
+	changes := reel.Compare(sums[0].Functions, sums[1].Functions)
+	slices.SortStableFunc(changes, func(a, b reel.FunctionChange) int { return cmp.Compare(key(&b), key(&a)) })
+	d := diff{sums, changes, changes}
+	if f.limit > 0 {
+		d.shown = changes[:min(f.limit, len(changes))]
+	}
+	if f.json {
+		return d.json(w)
+	}
+	return d.text(w)
+}
+
+// diff is what is written.
+type diff struct {
+	sums  [2]*reel.Summary
+	all   []reel.FunctionChange
+	shown []reel.FunctionChange
+}
+
+// json streams the differences; the keys are promised.
+func (d *diff) json(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	b.WriteString("{")
+	err := jsonList(b, "functions", len(d.shown), func(i int) any { return viewer.Change(&d.shown[i]) })
+	if err != nil {
+		return err
+	}
+	a, z := d.sums[0], d.sums[1]
+	fmt.Fprintf(b, ",\n\"a\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d},\"b\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d}}\n",
+		a.Calls, a.Duration, a.DroppedEntries, z.Calls, z.Duration, z.DroppedEntries)
+	return b.Flush()
+}
+
+// text writes a table for people.
+func (d *diff) text(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s\n", "slower by", "self a call", "p50", "p99", "calls", "function")
+	for i := range d.shown {
+		c := &d.shown[i]
+		fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s!%s\n", signedSpan(c.Slower),
+			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.Self / max(1, f.Calls)) }),
+			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P50 })),
+			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P99 })),
+			fromTo(c, func(f *reel.FunctionSummary) string { return count(f.Calls) }), printable(c.Module), printable(c.Name))
+	}
+	if n := len(d.all) - len(d.shown); n > 0 {
+		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
+	}
+	for i, name := range [...]string{"A", "B"} {
+		s := d.sums[i]
+		fmt.Fprintf(b, "%s: %s in %s; %s dropped\n", name, things(s.Calls, "call"), span(s.Duration), count(s.DroppedEntries))
+	}
+	return b.Flush()
+}
+
+// fromTo writes what something was in A and is in B.
+func fromTo(c *reel.FunctionChange, text func(*reel.FunctionSummary) string) string {
+	of := func(f *reel.FunctionSummary) string {
+		if f == nil {
+			return "-"
+		}
+		return text(f)
+	}
+	return of(c.A) + " > " + of(c.B)
+}
+
+// ofWhole writes a time that only calls that were seen whole have.
+func ofWhole(of func(*reel.FunctionSummary) uint64) func(*reel.FunctionSummary) string {
+	return func(f *reel.FunctionSummary) string {
+		if f.Calls == f.Unfinished+f.Implicit {
+			return "-"
+		}
+		return span(of(f))
+	}
+}
+
+// signedSpan writes a difference of times.
+func signedSpan(ns int64) string {
+	if ns < 0 {
+		return "-" + span(uint64(-ns))
+	}
+	return span(uint64(ns))
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/symbols"
+	"github.com/callreel/callreel/viewer"
+)
+
+// pageFlags say how a page is served.
+type pageFlags struct {
+	noOpen  bool
+	address string
+	port    uint16
+}
+
+func newView() *cobra.Command {
+	var f pageFlags
+	c := &cobra.Command{
+		Use:   "view FILE [FILE2]",
+		Short: "Show a reel in the browser: timeline, search, flame graph, functions",
+		Long: `View serves a page that shows the reel, prints its address on stdout, and opens it in the browser. The page asks for
+just what the screen can show, so that a reel may be of any size. It is served until Ctrl-C, on this machine only, to
+whoever knows the address. With two reels the page says what became slower from the first to the second, too, as
+callreel diff does.
+
+A reel that is still being written is followed to its end.
+
+To look at a reel on another machine, forward the port to the same port here: ssh -L PORT:127.0.0.1:PORT HOST.`,
+		Example: `  callreel view slow.reel
+  callreel view --no-open --port 8099 slow.reel
+  callreel view before.reel after.reel`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usageError("callreel view: give one FILE, or two; see callreel view --help")
+			}
+			return f.check("callreel view")
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := untilSignal(c.Context())
+			defer stop()
+			server, err := f.start(args, false)
+			if err != nil {
+				return err
+			}
+			status := newStatus(c.ErrOrStderr())
+			for _, d := range server.Damage() {
+				status.notice("%s", d)
+			}
+			f.warn(status, server)
+			if _, err := fmt.Fprintln(c.OutOrStdout(), server.URL()); err != nil {
+				return errors.Join(err, server.Close())
+			}
+			forget := f.browse(status, server)
+			defer forget()
+			return errors.Join(server.Serve(ctx), server.Close())
+		},
+	}
+	fl := c.Flags()
+	fl.BoolVar(&f.noOpen, "no-open", false, "do not open the browser")
+	fl.StringVar(&f.address, "address", "127.0.0.1", "listen at this IP `ADDRESS`; any but a loopback one lets others in")
+	fl.Uint16Var(&f.port, "port", 0, "listen at this `PORT` (default any that is free)")
+	return c
+}
+
+func (f *pageFlags) check(verb string) error {
+	if net.ParseIP(f.address) == nil {
+		return usageError("%s: --address %s: is not an IP address", verb, f.address)
+	}
+	return nil
+}
+
+// start starts a server of reels; recording says that the first is being written by ourselves.
+func (f *pageFlags) start(paths []string, recording bool) (*viewer.Server, error) {
+	options := viewer.Options{Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: version}
+	if dir, err := defaultStore(); err == nil {
+		// Without a store maps are made in memory.
+		options.Store, _ = symbols.OpenStore(dir)
+	}
+	return viewer.New(options)
+}
+
+// warn says who can reach the page, if others can.
+func (f *pageFlags) warn(status *status, server *viewer.Server) {
+	if server.Open() {
+		status.notice("the page is served at %s: who can reach that address, and knows the token, reads the reel; nothing is encrypted", f.address)
+	}
+}
+
+// browse opens the browser; forget is to be called at the end.
+func (f *pageFlags) browse(status *status, server *viewer.Server) (forget func()) {
+	if f.noOpen {
+		return func() {}
+	}
+	forget, err := openBrowser(server.URL())
+	if err != nil {
+		status.notice("the browser was not opened: %v", err)
+	}
+	return forget
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
+)
+
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
+// serving is a callreel that serves a page.
+type serving struct {
+	*exec.Cmd
+	url    string
+	stdout *bufio.Reader
+	stderr *strings.Builder
+}
+
+// startServing starts callreel and waits for the address of its page.
+func startServing(t *testing.T, fromStderr bool, env []string, args ...string) *serving {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	s := &serving{Cmd: exec.CommandContext(ctx, realtest.CallreelPath(t), args...), stderr: &strings.Builder{}}
+	s.Env = append(os.Environ(), env...)
+	out, err := s.StdoutPipe()
+	must(t, err)
+	s.stdout = bufio.NewReader(out)
+	var from io.Reader = s.stdout
+	if fromStderr {
+		from, err = s.StderrPipe()
+		must(t, err)
+	} else {
+		s.Stderr = s.stderr
+	}
+	must(t, s.Start())
+	t.Cleanup(func() { _ = s.Process.Kill() }) // that has mostly ended
+	line, err := bufio.NewReader(from).ReadString('\n')
+	if err != nil {
+		t.Fatalf("callreel %q: %v; %s", args, err, s.stderr)
+	}
+	s.url = regexp.MustCompile(`http://\S+`).FindString(line)
+	return s
+}
+
+// end ends it as Ctrl-C does, and returns the exit code.
+func (s *serving) end(t *testing.T) int {
+	t.Helper()
+	must(t, s.Process.Signal(os.Interrupt))
+	_ = s.Wait() // the code says it
+	return s.ProcessState.ExitCode()
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	a, err := http.Get(url)
+	must(t, err)
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	must(t, err)
+	if a.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s", url, a.Status, body)
+	}
+	return string(body)
+}
+
+func TestViewPrintsItsAddressAndServesUntilCtrlC(t *testing.T) {
+	path := makeReel(t, "main", "outer", "inner")
+	s := startServing(t, false, []string{"DISPLAY=", "WAYLAND_DISPLAY="}, "view", path, "--no-open")
+	if !regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32,}/$`).MatchString(s.url) {
+		t.Errorf("the address is %q", s.url)
+	}
+	if page := fetch(t, s.url); !strings.Contains(page, "<html") {
+		t.Errorf("the page is %.100q", page)
+	}
+	var got struct{ Functions []struct{ Name string } }
+	must(t, json.Unmarshal([]byte(fetch(t, s.url+"api/functions")), &got))
+	if len(got.Functions) != 2 || got.Functions[0].Name != "outer" {
+		t.Errorf("%+v", got)
+	}
+	if code := s.end(t); code != exitDone || s.stderr.String() != "" {
+		t.Errorf("code %d, stderr %q", code, s.stderr)
+	}
+}
+
+func TestViewTellsOfDamageAndOfWhoCanReachIt(t *testing.T) {
+	cut := cutEvents(t, makeReel(t, "main", "outer", "inner"))
+	s := startServing(t, false, nil, "view", "--no-open", "--address", "0.0.0.0", cut)
+	fetch(t, s.url)
+	if code := s.end(t); code != exitDone || !strings.Contains(s.stderr.String(), "is damaged") || !strings.Contains(s.stderr.String(), "0.0.0.0") {
+		t.Errorf("code %d, stderr %q", code, s.stderr)
+	}
+}
+
+// The browser is told of a file that only the user can read: others see command lines.
+func TestViewDoesNotTellTheTokenOnACommandLine(t *testing.T) {
+	dir := t.TempDir()
+	said := filepath.Join(dir, "said")
+	opener := "#!/bin/sh\n{ echo \"$1\"; ls -ld \"$(dirname \"${1#file://}\")\"; cat \"${1#file://}\"; } >" + said + ".part && mv " + said + ".part " + said + "\n"
+	for _, name := range []string{"xdg-open", "open"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(opener), 0o755))
+	}
+	s := startServing(t, false, []string{"DISPLAY=:99", "PATH=" + dir + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + dir}, "view", makeReel(t, "main", "f"))
+	var text []byte
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		var err error
+		if text, err = os.ReadFile(said); err == nil {
+			break
+		}
+		if time.Since(start) > patience {
+			t.Fatal("the browser was not opened")
+		}
+	}
+	lines := strings.SplitN(string(text), "\n", 3)
+	token := strings.Split(s.url, "/")[3]
+	if strings.Contains(lines[0], token) || !strings.HasPrefix(lines[0], "file:///") || !strings.HasPrefix(lines[1], "drwx------") || !strings.Contains(lines[2], s.url) {
+		t.Errorf("the browser got %q", text)
+	}
+	if code := s.end(t); code != exitDone {
+		t.Errorf("code %d, stderr %q", code, s.stderr)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "callreel-*")); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestRecordViewFollowsTheRecordingAndStays(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	path := filepath.Join(t.TempDir(), "live.reel")
+	s := startServing(t, true, nil, "record", "--view", "--no-open", "-o", path, "-f", "counted_*", "--summary", path+".json", "--", realtest.Build(t, "threads"), "fixed", "2", "200")
+	type info struct {
+		Reels []struct {
+			Closed, Live bool
+			Calls        uint64
+		}
+	}
+	var got info
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		must(t, json.Unmarshal([]byte(fetch(t, s.url+"api/info")), &got))
+		if got.Reels[0].Closed && !got.Reels[0].Live {
+			break
+		}
+		if time.Since(start) > patience {
+			t.Fatalf("still %+v", got)
+		}
+	}
+	text, err := os.ReadFile(path + ".json")
+	must(t, err)
+	if sum := decode[summary](t, string(text)); got.Reels[0].Calls != sum.Calls || sum.Calls == 0 {
+		t.Errorf("the page has %d calls, the recording %d", got.Reels[0].Calls, sum.Calls)
+	}
+	if code := s.end(t); code != exitDone {
+		t.Errorf("code %d", code)
+	}
+}
+
+// promisedDiff has the keys of diff --json.
+type promisedDiff struct {
+	Functions []promisedChange `json:"functions"`
+	A         promisedSum      `json:"a"`
+	B         promisedSum      `json:"b"`
+}
+
+type promisedChange struct {
+	Name         string         `json:"name"`
+	Module       string         `json:"module"`
+	SlowerNS     int64          `json:"slower_ns"`
+	DeltaTotalNS int64          `json:"delta_total_ns"`
+	DeltaSelfNS  int64          `json:"delta_self_ns"`
+	A            *promisedTimes `json:"a"`
+	B            *promisedTimes `json:"b"`
+}
+
+type promisedTimes struct {
+	Func    uint32 `json:"func"`
+	Calls   uint64 `json:"calls"`
+	TotalNS uint64 `json:"total_ns"`
+	SelfNS  uint64 `json:"self_ns"`
+	P50NS   uint64 `json:"p50_ns"`
+	P99NS   uint64 `json:"p99_ns"`
+	MaxNS   uint64 `json:"max_ns"`
+}
+
+type promisedSum struct {
+	Calls      uint64 `json:"calls"`
+	DurationNS uint64 `json:"duration_ns"`
+	Dropped    uint64 `json:"dropped"`
+}
+
+// diffReel is a reel in which fine and slow are called so often, slow for so many ns.
+func diffReel(t *testing.T, calls int, took uint64) string {
+	t.Helper()
+	var events []reel.Event
+	at := uint64(2000)
+	for range calls {
+		for i, d := range []uint64{500, took} {
+			id := uint32(i + 1)
+			events = append(events, reel.Entry(at, 0x10000, id), reel.Exit(at+d, 0x10000, id))
+			at += d
+		}
+	}
+	return makeReelOf(t, []string{"fine", "slow\x1b[31m"}, events)
+}
+
+func TestDiffRanksWhatBecameSlower(t *testing.T) {
+	a, b := diffReel(t, 10, 200), diffReel(t, 40, 300)
+	d := decode[promisedDiff](t, callreel("", "diff", a, b, "--json").stdout)
+	if len(d.Functions) != 2 || d.Functions[0].Name != "slow\x1b[31m" || d.Functions[0].SlowerNS != 40*100 || d.Functions[1].SlowerNS != 0 || d.Functions[1].DeltaSelfNS != 30*500 {
+		t.Errorf("%+v", d)
+	}
+	if d.A.Calls != 20 || d.B.Calls != 80 {
+		t.Errorf("%+v, %+v", d.A, d.B)
+	}
+	text := callreel("", "diff", a, b, "--limit", "1")
+	checkTerminalSafe(t, text.stdout)
+	if text.code != exitDone || !strings.Contains(text.stdout, "4.00 us") || !strings.Contains(text.stdout, "200 ns > 300 ns") || !strings.Contains(text.stdout, "and 1 other function") {
+		t.Errorf("code %d:\n%s", text.code, text.stdout)
+	}
+	back := decode[promisedDiff](t, callreel("", "diff", b, a, "--json", "--sort", "total").stdout)
+	if back.Functions[0].SlowerNS != -10*100 || back.Functions[0].DeltaTotalNS > 0 {
+		t.Errorf("%+v", back.Functions)
+	}
+	if only := decode[promisedDiff](t, callreel("", "diff", a, b, "--json", "-f", "fi*").stdout); len(only.Functions) != 1 {
+		t.Errorf("%+v", only)
+	}
+}
+
+func TestDiffOfAReelWithItselfHasNoChange(t *testing.T) {
+	a := diffReel(t, 10, 200)
+	for _, f := range decode[promisedDiff](t, callreel("", "diff", a, a, "--json").stdout).Functions {
+		if f.SlowerNS != 0 || f.DeltaTotalNS != 0 || f.DeltaSelfNS != 0 || fmt.Sprint(*f.A) != fmt.Sprint(*f.B) {
+			t.Errorf("%+v", f)
+		}
+	}
+}

@@ -1,0 +1,367 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// Options say how a reel is written in another format.
+type Options struct {
+	// Name turns a recorded function name into the one shown, for example
+	// demangled; nil shows it as recorded. It is called once for each function
+	// that was called, or seldom more often.
+	Name func(name string) string
+	// Line tells where a function of an image begins in its source; "" and 0
+	// where that is not known. [PProfCalls] and [Speedscope] ask, once for each
+	// function that was called; nil is for nowhere.
+	Line func(m reel.Image, fn reel.Function) (file string, line uint32)
+	// Calls has [FoldedCalls] weigh stacks by calls instead of by time.
+	Calls bool
+	// TempDir is where [Speedscope] keeps what can't be written yet; empty is
+	// the system's folder for temporary files.
+	TempDir string
+}
+
+// A lane is where calls nest: one stack of a thread, or of a goroutine.
+type lane struct {
+	pid, tid  int
+	name      string
+	order     int         // where it stands among others of its process
+	thread    reel.Thread // whose it is; of a goroutine only Process is set
+	goroutine uint64
+	stack     int
+	main      *lane // of stack 0
+	runs      bool  // no calls, but the goroutines that were on a thread
+	last      int64 // time of the last event, in nanoseconds
+	open      uint64
+	data      any // the sink's
+}
+
+// note is what is to be said of an instant.
+type note struct {
+	kind           noteKind
+	entries, exits uint64 // dropped ones
+	calls          uint64 // that were open
+}
+
+type noteKind int
+
+const (
+	noteDropped noteKind = iota
+	noteDamage
+	noteOpen
+)
+
+// String is the note in words.
+func (k noteKind) String() string {
+	switch k {
+	case noteDropped:
+		return "events dropped: the ring was full"
+	case noteDamage:
+		return "events lost: the file is damaged"
+	}
+	return "calls open when the thread or the recording ended"
+}
+
+// sink takes what a walk finds: of each lane what began, ended and happened in
+// order, with times in nanoseconds since the recording started that never
+// decrease. A Call is valid during the call only.
+type sink interface {
+	lane(l *lane) // a new one
+	begin(l *lane, at int64, call *reel.Call)
+	end(l *lane, at int64, call *reel.Call)
+	note(l *lane, at int64, n note)
+	// switched says that the call which begins next is the thread's first on
+	// another stack than the innermost open call of from is on.
+	switched(from, to *lane, at int64)
+	// run says that a goroutine was on the thread whose lane of runs is given:
+	// from its first event there to its last. back is how it was on a thread
+	// before, or nil.
+	run(l *lane, r goroutineRun, back *goroutineRun)
+}
+
+// walk reads a reel for a sink.
+type walk struct {
+	f       *reel.File
+	ctx     context.Context
+	opt     Options
+	sink    sink
+	err     error
+	rates   *rates // or nil
+	base    int64  // time 0, in nanoseconds since 1970
+	gap     int64  // least time between two events of a lane
+	untimed bool
+	used    map[int]bool // lane numbers given
+	next    int          // lane number to try next
+	names   int          // how many are kept ready: maxNames
+}
+
+func newWalk(ctx context.Context, f *reel.File, opt Options) *walk {
+	return &walk{
+		f: f, ctx: ctx, opt: opt, base: f.Clock().UnixNS(f.FirstTick()),
+		untimed: f.Header().Clock.Mode == reel.ClockNone, used: make(map[int]bool), names: maxNames,
+	}
+}
+
+// all walks over the whole reel. Threads come one after the other, unless merged
+// is wanted or their events are those of goroutines: then all go forward in time
+// together.
+func (w *walk) all(s sink, merged bool) {
+	w.sink = s
+	if merged || w.f.Header().Goroutines {
+		w.merged()
+		return
+	}
+	for _, t := range w.f.Threads() {
+		w.thread(t)
+	}
+}
+
+// failed ends the walk with an error, also one of the context.
+func (w *walk) failed() bool {
+	if w.err == nil {
+		w.err = w.ctx.Err()
+	}
+	return w.err != nil
+}
+
+// strand is a thread or a goroutine whose events are paired.
+type strand struct {
+	*walk
+	thread    reel.Thread
+	goroutine uint64
+	name      string
+	lanes     []*lane
+	pairer    reel.Pairer
+	now       uint64 // tick of what was last told
+	steps     int64  // events told, which is the time without a clock
+	depth     int    // open calls, those that are too deep left out
+	on        *lane  // where the last call began
+}
+
+func (w *walk) newStrand(thread reel.Thread) *strand {
+	s := &strand{walk: w, thread: thread, name: thread.Name}
+	if s.name == "" {
+		s.name = "thread"
+	}
+	s.pairer.OnEntry, s.pairer.OnCall = s.begin, s.end
+	s.now = w.f.FirstTick()
+	s.pairer.SetTime(s.now)
+	return s
+}
+
+// thread walks over all events of a thread.
+func (w *walk) thread(thread reel.Thread) {
+	s := w.newStrand(thread)
+	var drops []reel.Drop
+	for _, d := range w.f.Drops() {
+		if d.Thread == thread.Key {
+			drops = append(drops, d)
+		}
+	}
+	done := uint64(0)
+	w.f.ReadThread(thread.Key, func(events []reel.Event, lost bool) bool {
+		if lost {
+			s.pairer.Lost()
+			s.note(eventTick(events[0], s.now), note{kind: noteDamage})
+		}
+		for len(drops) > 0 && drops[0].After <= done+uint64(len(events)) {
+			// An After that is not in order comes from a damaged file.
+			n := int(max(drops[0].After, done) - done)
+			s.pairer.Push(events[:n])
+			events, done = events[n:], done+uint64(n)
+			s.dropped(drops[0])
+			drops = drops[1:]
+		}
+		s.pairer.Push(events)
+		done += uint64(len(events))
+		return !w.failed()
+	})
+	for _, d := range drops {
+		s.dropped(d)
+	}
+	s.finish()
+}
+
+// finish ends the calls that are open.
+func (s *strand) finish() {
+	s.pairer.Finish(s.f.EndOf(&s.thread))
+	for _, l := range s.lanes {
+		if l.open > 0 {
+			s.noteIn(l, s.now, note{kind: noteOpen, calls: l.open})
+		}
+	}
+}
+
+func eventTick(e reel.Event, otherwise uint64) uint64 {
+	if e.Time != 0 {
+		return e.Time
+	}
+	return otherwise
+}
+
+func (s *strand) dropped(d reel.Drop) {
+	tick := d.Tick
+	if tick == 0 {
+		tick = s.now
+	}
+	if s.rates != nil {
+		s.rates.drop(tick, d.Entries+d.Exits)
+	}
+	s.note(tick, note{kind: noteDropped, entries: d.Entries, exits: d.Exits})
+}
+
+func (s *strand) begin(call *reel.Call) {
+	s.depth++
+	l := s.lane(call.Stack)
+	if s.on != nil && s.on != l {
+		s.sink.switched(s.on, l, s.nanoseconds(call.Start))
+	}
+	s.on = l
+	if s.rates != nil {
+		s.rates.begin(call.Start)
+	}
+	s.sink.begin(l, s.at(l, call.Start), call)
+}
+
+func (s *strand) end(call *reel.Call) {
+	s.depth--
+	l := s.lane(call.Stack)
+	if call.Flags&reel.Unfinished != 0 {
+		l.open++
+	}
+	if s.rates != nil {
+		s.rates.end(call.End)
+	}
+	s.sink.end(l, s.at(l, call.End), call)
+	if call.Depth > 0 {
+		s.on = l
+	} else if s.on == l {
+		s.on = nil
+	}
+}
+
+// note tells of an instant of the whole thread, in its first lane.
+func (s *strand) note(tick uint64, n note) { s.noteIn(s.lane(0), tick, n) }
+
+func (s *strand) noteIn(l *lane, tick uint64, n note) { s.sink.note(l, s.at(l, tick), n) }
+
+// at is the time of the lane's next event.
+func (s *strand) at(l *lane, tick uint64) int64 {
+	s.now = tick
+	ns := s.nanoseconds(tick)
+	if s.untimed {
+		s.steps++
+		ns = s.steps * 1000
+	}
+	l.last = max(ns, l.last+s.gap)
+	return l.last
+}
+
+func (w *walk) nanoseconds(tick uint64) int64 { return w.f.Clock().UnixNS(tick) - w.base }
+
+// lane returns the lane of a stack; new ones are announced.
+func (s *strand) lane(stack int) *lane {
+	for len(s.lanes) <= stack {
+		s.lanes = append(s.lanes, s.addLane(len(s.lanes)))
+	}
+	return s.lanes[stack]
+}
+
+func (s *strand) addLane(stack int) *lane {
+	l := &lane{pid: s.pid(s.thread), tid: s.thread.TID, name: s.name, thread: s.thread, goroutine: s.goroutine, stack: stack, last: -s.gap}
+	l.main = l
+	if stack > 0 {
+		l.main = s.lanes[0]
+	}
+	switch {
+	case s.goroutine != 0:
+		l.tid = s.extraLane()
+		l.order = math.MaxInt32 // behind the threads
+	default:
+		l.order = int(s.thread.Key)<<9 + stack
+		if stack > 0 || s.used[l.tid] || l.tid <= 0 || l.tid > maxTID {
+			l.tid = s.extraLane()
+			l.name = fmt.Sprintf("%s (%d)", s.name, s.thread.TID)
+		}
+	}
+	if stack > 0 {
+		l.name += fmt.Sprintf(", stack %d", stack+1)
+	}
+	s.used[l.tid] = true
+	s.sink.lane(l)
+	return l
+}
+
+// maxTID is above any thread ID of Linux, whose pid_max is at most 2^22.
+const maxTID = 1 << 22
+
+// extraLane returns a lane number that is no thread's ID.
+func (w *walk) extraLane() int {
+	if w.next == 0 {
+		w.next = maxTID
+	}
+	w.next++
+	return w.next
+}
+
+// pid is the thread's process, as far as it is known.
+func (w *walk) pid(t reel.Thread) int {
+	if t.Process != 0 {
+		return t.Process
+	}
+	return w.f.Header().PID
+}
+
+// processName is what the recorded program is called.
+func (w *walk) processName() string {
+	h := w.f.Header()
+	switch {
+	case h.Exe != "":
+		return cut(path.Base(h.Exe), maxName)
+	case len(h.Command) > 0:
+		return cut(path.Base(h.Command[0]), maxName)
+	}
+	return "process"
+}
+
+// processes are those that threads are of, in order of appearance.
+func (w *walk) processes() []int {
+	var list []int
+	seen := make(map[int]bool)
+	for _, t := range w.f.Threads() {
+		if pid := w.pid(t); !seen[pid] {
+			seen[pid] = true
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// endOf says how a call ended that was not seen to return, in the words of report --json.
+func endOf(flags reel.CallFlags) string {
+	switch {
+	case flags&reel.Unfinished != 0:
+		return "unfinished"
+	case flags&reel.Implicit != 0:
+		return "implicit"
+	}
+	return ""
+}
+
+func goroutineName(id uint64) string { return "goroutine " + strconv.FormatUint(id, 10) }
+
+func sortedKeys[K uint32 | uint64, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,170 @@
+// Package bigreel makes reels of made-up programs, of any size, for
+// benchmarks: busy threads with deep stacks, written as fast as a disk takes
+// them.
+package bigreel
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// Shape says what is made.
+type Shape struct {
+	Events  uint64 // of all threads, about
+	Threads int
+	Depth   int // how deep the stacks get, again and again
+	Seed    uint64
+	// Last, if set, is called before the reel is closed.
+	Last func(w *reel.Writer) error
+}
+
+// Functions is how many functions the program has.
+const Functions = 600
+
+// patternEvents is how many events are made at random before they repeat, with
+// other times.
+const patternEvents = 1 << 20
+
+// Write writes the reel and closes it.
+func Write(path string, s Shape) error {
+	if s.Threads < 1 || s.Depth < 2 {
+		return fmt.Errorf("bigreel: %d threads, %d deep", s.Threads, s.Depth)
+	}
+	w, err := reel.Create(path, reel.Header{Clock: reel.Clock{TicksPerSecond: ticksPerSecond, BaseTick: start}, PID: 1000, Command: []string{"big"}}, reel.Options{Force: true})
+	if err != nil {
+		return err
+	}
+	err = fill(w, s)
+	if s.Last != nil && err == nil {
+		err = s.Last(w)
+	}
+	return errors.Join(err, w.Close())
+}
+
+const (
+	ticksPerSecond = 2_450_000_000
+	start          = 1 << 40
+)
+
+func fill(w *reel.Writer, s Shape) error {
+	if _, err := w.AddImage(reel.Image{Path: "/usr/bin/big", ID: "00ff"}); err != nil {
+		return err
+	}
+	functions := make([]reel.Function, Functions)
+	for i := range functions {
+		functions[i] = reel.Function{Name: fmt.Sprintf("function_%03d", i+1), Image: 1, Addr: uint64(i) * 64, Size: 64, Tier: reel.TierExitSite}
+	}
+	if _, err := w.AddFunctions(functions); err != nil {
+		return err
+	}
+	errs := make([]error, s.Threads)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	var lastMu sync.Mutex
+	last := uint64(0)
+	for i := range errs {
+		tw, err := w.Thread(reel.Thread{TID: 1001 + i, Process: 1000, Name: fmt.Sprintf("worker %d", i)})
+		if err != nil {
+			return err
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			p := &pattern{rng: rand.New(rand.NewPCG(s.Seed, uint64(i))), depth: s.Depth}
+			p.make()
+			var end uint64
+			end, errs[i] = p.repeat(tw, s.Events/uint64(s.Threads))
+			lastMu.Lock()
+			defer lastMu.Unlock()
+			last = max(last, end)
+		})
+	}
+	wg.Wait()
+	return errors.Join(append(errs, w.ClockPair(last, int64(float64(last-start)/ticksPerSecond*1e9)))...)
+}
+
+// pattern is a stretch of a thread's life that ends where it began.
+type pattern struct {
+	rng    *rand.Rand
+	depth  int
+	events []reel.Event
+	now    uint64
+}
+
+func (p *pattern) make() {
+	p.events = make([]reel.Event, 0, patternEvents+4096)
+	for len(p.events) < patternEvents {
+		p.call(1, 0x7ffffff0, 0)
+		p.now += uint64(p.rng.IntN(20000)) // between requests
+	}
+}
+
+// call makes a call of a function and of what it calls: mostly one, of a few
+// that are its own, now and then two, so that there are some more calls at each
+// depth than at the one above.
+func (p *pattern) call(fn, sp uint32, depth int) {
+	p.now += 24 + uint64(p.rng.IntN(3))*24
+	p.events = append(p.events, reel.Entry(p.now, sp, fn))
+	if depth+1 < p.depth {
+		callees := 1
+		switch n := p.rng.IntN(40); {
+		case depth == 0:
+			callees = 4 + n%12
+		case n == 0:
+			callees = 0
+		case n == 1 || fn%6 == 0:
+			callees = 2
+		}
+		for k := range callees {
+			site := uint32(k)
+			if p.rng.IntN(12) == 0 {
+				site = 2
+			}
+			p.call(1+(fn*7+site*13+31)%Functions, sp-48-fn%8*16, depth+1)
+		}
+	} else if p.rng.IntN(400) == 0 {
+		p.now += uint64(p.rng.IntN(100_000)) // waits for something
+	}
+	p.now += 24 + uint64(p.rng.IntN(3))*24
+	p.events = append(p.events, reel.Exit(p.now, sp, fn))
+}
+
+// repeat appends the pattern over and over, stretched differently each time, within a call of main that ends with the thread.
+func (p *pattern) repeat(tw *reel.ThreadWriter, events uint64) (end uint64, err error) {
+	now := uint64(start + p.rng.IntN(1<<20))
+	batch := make([]reel.Event, 0, 1<<14)
+	batch = append(batch, reel.Entry(now, 0x80000000, Functions))
+	rng := uint32(p.rng.Uint32() | 1)
+	for done := uint64(1); done < events; {
+		before := uint64(0)
+		for i := range p.events {
+			if done >= events && p.events[i].ID() == 1 && !p.events[i].IsExit() {
+				break
+			}
+			e := p.events[i]
+			rng ^= rng << 13
+			rng ^= rng >> 17
+			rng ^= rng << 5
+			now += e.Time - before
+			if rng&0xff == 0 {
+				now += uint64(rng>>20) + 24
+			}
+			before = e.Time
+			e.Time = now
+			batch = append(batch, e)
+			done++
+			if len(batch) == cap(batch) {
+				if err := tw.Append(batch); err != nil {
+					return now, err
+				}
+				batch = batch[:0]
+			}
+		}
+	}
+	batch = append(batch, reel.Exit(now+100, 0x80000000, Functions))
+	return now + 100, tw.Append(batch)
+}

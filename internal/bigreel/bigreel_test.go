@@ -1,0 +1,32 @@
+package bigreel
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/callreel/callreel/reel"
+)
+
+func TestThreadsAreAsDeepAsAsked(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "big.reel")
+	if err := Write(name, Shape{Events: 400_000, Threads: 3, Depth: 40}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := reel.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n := f.Events(); n < 400_000 || n > 600_000 || len(f.Threads()) != 3 {
+		t.Errorf("%d events of %d threads", n, len(f.Threads()))
+	}
+	depths := make([]int, 41)
+	p := reel.Pairer{OnCall: func(c *reel.Call) { depths[c.Depth]++ }}
+	f.ReadThread(1, func(events []reel.Event, _ bool) bool {
+		p.Push(events)
+		return true
+	})
+	if p.Unmatched != 0 || p.Open() != 0 || depths[0] != 1 || depths[40] < 100 {
+		t.Errorf("%d unmatched, %d open, by depth %v", p.Unmatched, p.Open(), depths)
+	}
+}

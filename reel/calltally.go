@@ -1,0 +1,31 @@
+package reel
+
+// CallTally sums up calls by function as [Summarize] does with all of a reel's. One is for one goroutine at a time; several of
+// the same file can be merged.
+type CallTally struct{ t *tally }
+
+// NewCallTally returns an empty tally of calls in f.
+func NewCallTally(f *File) *CallTally { return &CallTally{newTally(f)} }
+
+// Counted adds a call: to how often its function was called, to its longest call and, if it is complete, to its percentiles.
+func (c *CallTally) Counted(call *Call) {
+	st := c.t.at(call.Func)
+	st.calls++
+	c.t.addDuration(st, call)
+}
+
+// Spent adds time to a function, in ticks: total in it, 0 where another call of it is open around this one, and self of that
+// outside of the calls that it made.
+func (c *CallTally) Spent(function uint32, total, self uint64) {
+	st := c.t.at(function)
+	st.total += total
+	st.self += self
+}
+
+// Merge adds another tally of the same file, which must not be used any more.
+func (c *CallTally) Merge(o *CallTally) { c.t.merge(o.t) }
+
+// Functions lists the functions that were called, or that time was spent in, by Total, longest first.
+func (c *CallTally) Functions(opt SummaryOptions) []FunctionSummary {
+	return listFunctions(c.t.f, c.t, opt)
+}

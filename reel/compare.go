@@ -1,0 +1,99 @@
+package reel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// FunctionChange holds a function of one recording against the same in another.
+type FunctionChange struct {
+	Name   string
+	Module string
+	// A and B are what the recordings say of it; nil in one where it was not called.
+	A, B *FunctionSummary
+	// Slower is what its own code took longer in B than as many calls of it took in A, in nanoseconds: neither the recordings'
+	// lengths nor how often it was called count in it. Of a function that A doesn't have it is all its own time, of one that B
+	// doesn't have 0.
+	Slower int64
+}
+
+// DeltaTotal is how much more time B has in the function than A, in nanoseconds.
+func (c *FunctionChange) DeltaTotal() int64 {
+	return c.delta(func(f *FunctionSummary) uint64 { return f.Total })
+}
+
+// DeltaSelf is how much more time of its own it has in B than in A, in nanoseconds.
+func (c *FunctionChange) DeltaSelf() int64 {
+	return c.delta(func(f *FunctionSummary) uint64 { return f.Self })
+}
+
+func (c *FunctionChange) delta(of func(*FunctionSummary) uint64) int64 {
+	var a, b uint64
+	if c.A != nil {
+		a = of(c.A)
+	}
+	if c.B != nil {
+		b = of(c.B)
+	}
+	return clampNS(b) - clampNS(a)
+}
+
+// functionName is what functions of two recordings are matched by: addresses and IDs are each recording's own. Functions of one
+// name in one module (static ones of several files) are taken in the order of their IDs, which is that of their addresses.
+type functionName struct {
+	name, module string
+	nth          int
+}
+
+// Compare matches the functions of two recordings by their names and modules, what became slowest first.
+func Compare(a, b []FunctionSummary) []FunctionChange {
+	changes := make([]FunctionChange, 0, max(len(a), len(b)))
+	index := make(map[functionName]int, len(a))
+	eachNamed(a, func(name functionName, f *FunctionSummary) {
+		index[name] = len(changes)
+		changes = append(changes, FunctionChange{Name: f.Name, Module: f.Module, A: f})
+	})
+	eachNamed(b, func(name functionName, f *FunctionSummary) {
+		i, known := index[name]
+		if !known {
+			i = len(changes)
+			changes = append(changes, FunctionChange{Name: f.Name, Module: f.Module})
+		}
+		changes[i].B = f
+	})
+	for i := range changes {
+		changes[i].Slower = slower(changes[i].A, changes[i].B)
+	}
+	slices.SortStableFunc(changes, func(a, b FunctionChange) int {
+		return cmp.Or(cmp.Compare(b.Slower, a.Slower), cmp.Compare(b.DeltaTotal(), a.DeltaTotal()), cmp.Compare(a.Module, b.Module), cmp.Compare(a.Name, b.Name))
+	})
+	return changes
+}
+
+func eachNamed(list []FunctionSummary, yield func(functionName, *FunctionSummary)) {
+	order := make([]*FunctionSummary, len(list))
+	for i := range list {
+		order[i] = &list[i]
+	}
+	slices.SortFunc(order, func(a, b *FunctionSummary) int { return cmp.Compare(a.ID, b.ID) })
+	seen := make(map[functionName]int, len(list))
+	for _, f := range order {
+		name := functionName{name: f.Name, module: f.Module}
+		nth := seen[name]
+		seen[name]++
+		name.nth = nth
+		yield(name, f)
+	}
+}
+
+func slower(a, b *FunctionSummary) int64 {
+	switch {
+	case b == nil || b.Calls == 0:
+		return 0
+	case a == nil || a.Calls == 0:
+		return clampNS(b.Self)
+	}
+	before := float64(a.Self) / float64(a.Calls) * float64(b.Calls)
+	return int64(min(max(math.Round(float64(b.Self)-before), -1<<62), 1<<62))
+}

@@ -1,0 +1,74 @@
+package reel
+
+// PairerState is where a Pairer is between two events: what another one needs to
+// go on from there.
+type PairerState struct {
+	Stacks  []StackState
+	Current int    // index of the stack that the last event was on
+	Stamp   uint64 // how often the stack changed
+	Now     uint64 // time of the last event, in ticks
+}
+
+// StackState is one stack of a thread.
+type StackState struct {
+	Home uint32 // SP of the last outermost call
+	Left uint64 // Stamp when it was left
+	Open []OpenCall
+}
+
+// OpenCall is a call that has not ended, innermost last in its stack.
+type OpenCall struct {
+	SP     uint32
+	Func   uint32
+	Start  uint64 // tick
+	Inside uint64 // ticks spent so far in calls that it made and that have ended
+	Lost   bool   // events were lost since it began
+}
+
+// State returns where the Pairer is. Of each stack only the calls from the
+// depth known[stack] on are returned, all where known is shorter; Now, and
+// whatever grows, is a copy.
+func (p *Pairer) State(known []int) PairerState {
+	st := PairerState{Stacks: make([]StackState, len(p.stacks)), Current: p.cur, Stamp: p.clock, Now: p.now}
+	for i := range p.stacks {
+		s := &p.stacks[i]
+		st.Stacks[i].Home, st.Stacks[i].Left = s.home, s.left
+		from := 0
+		if i < len(known) {
+			from = min(known[i], len(s.calls))
+		}
+		if from == len(s.calls) {
+			continue
+		}
+		open := make([]OpenCall, 0, len(s.calls)-from)
+		for _, o := range s.calls[from:] {
+			open = append(open, OpenCall{SP: o.sp, Func: o.id, Start: o.start, Inside: o.inside, Lost: o.losses != p.losses})
+		}
+		st.Stacks[i].Open = open
+	}
+	return st
+}
+
+// SetState makes the Pairer go on from a state that holds all open calls. Its
+// counts stay as they are. What is out of range in the state is left out.
+func (p *Pairer) SetState(st PairerState) {
+	p.losses++
+	p.stacks, p.open = p.stacks[:0], 0
+	for i := range st.Stacks[:min(len(st.Stacks), maxStacks)] {
+		s := &st.Stacks[i]
+		calls := make([]openCall, 0, len(s.Open)+8)
+		for _, o := range s.Open {
+			c := openCall{sp: o.SP, id: o.Func, start: o.Start, inside: o.Inside, losses: p.losses}
+			if o.Lost {
+				c.losses--
+			}
+			calls = append(calls, c)
+		}
+		p.open += len(calls)
+		p.stacks = append(p.stacks, callStack{calls: calls, home: s.Home, left: s.Left})
+	}
+	p.cur, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Stamp, st.Now
+}
+
+// Open is how many calls are open.
+func (p *Pairer) Open() int { return p.open }

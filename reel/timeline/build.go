@@ -1,0 +1,224 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// segmentEvents is how many events a segment has at most, if it has more than
+// one chunk: what can be decoded in about 2 ms.
+const segmentEvents = 1 << 17
+
+// segmentIDs numbers segments, for the cache.
+type segmentIDs struct{ atomic.Uint64 }
+
+// builder indexes a reel.
+type builder struct {
+	s     *snapshot
+	old   *snapshot // what is indexed already, or nil
+	drops map[uint32][]reel.Drop
+	count func(events int)
+	ids   *segmentIDs
+	opt   Options
+	// growing: more may be appended to the reel.
+	growing bool
+	// before is what a growing reel was; what of it may be kept is in old.
+	before *snapshot
+
+	mu sync.Mutex // guards s.done
+}
+
+// progressEvery is how often progress is told.
+const progressEvery = 50 * time.Millisecond
+
+// counter returns what sums up events and tells of them.
+func counter(tell func(done, total uint64), done, total uint64) func(events int) {
+	if tell == nil {
+		return func(int) {}
+	}
+	var mu sync.Mutex
+	var last time.Time
+	return func(events int) {
+		mu.Lock()
+		defer mu.Unlock()
+		done += uint64(events)
+		if now := time.Now(); now.Sub(last) >= progressEvery || done >= total {
+			last = now
+			tell(min(done, total), total)
+		}
+	}
+}
+
+func dropsByThread(f *reel.File) map[uint32][]reel.Drop {
+	by := map[uint32][]reel.Drop{}
+	for _, d := range f.Drops() {
+		by[d.Thread] = append(by[d.Thread], d)
+	}
+	return by
+}
+
+// buildThreads indexes the lanes of threads, the busiest first.
+func (b *builder) buildThreads(ctx context.Context, workers int) error {
+	f := b.s.f
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	threads := f.Threads()
+	todo := make([]*laneBuilder, 0, len(threads))
+	for i := range threads {
+		var old *lane
+		if b.old != nil && i < len(b.old.lanes) {
+			old = b.old.lanes[i]
+		}
+		lb := b.lane(uint32(i), &threads[i], old)
+		b.s.lanes = append(b.s.lanes, lb.l)
+		if lb.chunks != nil {
+			todo = append(todo, lb)
+		}
+	}
+	slices.SortStableFunc(todo, func(x, y *laneBuilder) int { return cmp.Compare(y.l.weight, x.l.weight) })
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, min(workers, len(todo)))
+	for w := range errs {
+		wg.Go(func() {
+			z := &summarizer{small: b.opt.small, counts: make([]uint32, f.FunctionCount()+1)}
+			p := newPairing(&b.s.clock)
+			done := newColumns(0)
+			done.shift = b.s.done.shift
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(todo) {
+					break
+				}
+				lb := todo[i]
+				lb.z, lb.p, lb.done = z, p, done
+				errs[w] = lb.build(ctx, workers > 1)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.s.done.merge(done)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lane prepares a thread's lane: what it has been so far, if that is known, and
+// the chunks that are to be indexed, nil if there is nothing to be done.
+func (b *builder) lane(id uint32, th *reel.Thread, old *lane) *laneBuilder {
+	chunks := b.s.f.Chunks(th.Key)
+	lb := &laneBuilder{b: b, drops: b.drops[th.Key], endTick: b.s.f.EndOf(th)}
+	l := &lane{}
+	if old != nil {
+		*l = *old
+	}
+	lb.l = l
+	l.Lane = Lane{ID: id, Thread: th.Key, TID: th.TID, Process: th.Process, Name: th.Name, Calls: l.Calls, Rows: l.Rows, Start: l.Start, End: l.End}
+	l.Dropped = dropped(lb.drops)
+	if old != nil && old.chunks == len(chunks) && old.drops == len(lb.drops) && !old.open {
+		return lb
+	}
+	l.chunks, l.drops = len(chunks), len(lb.drops)
+	lb.chunks = chunks
+	if lb.chunks == nil {
+		lb.chunks = []reel.Chunk{}
+	}
+	l.weight = eventsOf(chunks)
+	return lb
+}
+
+// eventsOf is how many events chunks say that they hold, if that can be.
+func eventsOf(chunks []reel.Chunk) (n uint64) {
+	for i := range chunks {
+		n += uint64(min(chunks[i].Events, chunks[i].Bytes))
+	}
+	return n
+}
+
+// chunkReader decodes chunks, perhaps ahead.
+type chunkReader struct {
+	f      *reel.File
+	chunks []reel.Chunk
+}
+
+// decodedChunk is a chunk's events; lost are those that could not be read.
+type decodedChunk struct {
+	events []reel.Event
+	lost   int
+	gone   bool // chunks before it are missing
+}
+
+// readAhead is how many chunks are decoded before they are asked for.
+const readAhead = 2
+
+// each calls take with each chunk, in order. next is the number of the first.
+func (r *chunkReader) each(ctx context.Context, next uint32, ahead bool, take func(i int, d decodedChunk) error) error {
+	one := func(i int, buf []reel.Event) decodedChunk {
+		c := &r.chunks[i]
+		d := decodedChunk{gone: c.Seq != next}
+		next = c.Seq + 1
+		var err error
+		if d.events, err = r.f.Decode(*c, buf); err != nil {
+			d.lost = max(0, c.Events-len(d.events))
+		}
+		return d
+	}
+	if !ahead || len(r.chunks) < 2 {
+		var buf []reel.Event
+		for i := range r.chunks {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			d := one(i, buf)
+			buf = d.events
+			if err := take(i, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	full := make(chan decodedChunk, readAhead)
+	free := make(chan []reel.Event, readAhead+2)
+	for range readAhead + 1 {
+		free <- nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(full)
+		for i := range r.chunks {
+			select {
+			case buf := <-free:
+				full <- one(i, buf)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range full { // until the goroutine is done
+		}
+	}()
+	i := 0
+	for d := range full {
+		if err := take(i, d); err != nil {
+			return err
+		}
+		free <- d.events
+		i++
+	}
+	return ctx.Err()
+}

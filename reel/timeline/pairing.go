@@ -1,0 +1,166 @@
+package timeline
+
+import (
+	"math"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// call is a call that begins and ends in one segment; times are ticks from the
+// recording's start.
+type call struct {
+	start, end, inside uint64
+	fn                 uint32
+	tag                uint32 // flags and rowKey
+}
+
+const callBytes = 32
+
+func (c *call) key() rowKey           { return rowKey(c.tag & keyMask) }
+func (c *call) flags() reel.CallFlags { return reel.CallFlags(c.tag >> 28) }
+
+func (c *call) bar() bar {
+	return bar{start: c.start, end: c.end, busy: c.end - c.start, fn: c.fn, calls: 1, flags: c.flags()}
+}
+
+// pairing pairs the events of a lane into the calls of one segment after the
+// other.
+type pairing struct {
+	clock  *clock
+	pairer reel.Pairer
+	// open are the spans that are open since before the segment, by stack and
+	// depth.
+	open [][]int32
+	// calls are those that began and ended in the segment, in order of their ends.
+	calls []call
+	// ended, if set, is called when a span has ended, before its index is taken
+	// out of open.
+	ended func(index int32, c *reel.Call)
+	// last is the highest time so far, in ticks: the calls of a row must be in
+	// order of time whatever is in the file.
+	last    uint64
+	ordinal uint64
+}
+
+func newPairing(c *clock) *pairing {
+	p := &pairing{clock: c}
+	p.pairer.OnCall = p.end
+	return p
+}
+
+// begin starts a lane, or goes on from a segment of it.
+func (p *pairing) begin(st reel.PairerState, open [][]int32, ordinal uint64) {
+	p.pairer.Calls, p.pairer.Unmatched, p.pairer.TooDeep = 0, 0, 0
+	p.pairer.SetState(st)
+	p.open, p.calls = open, p.calls[:0]
+	p.last, p.ordinal = st.Now, ordinal
+}
+
+// push takes the next events, whose times it may change.
+func (p *pairing) push(events []reel.Event) {
+	if p.clock.untimed {
+		for i := range events {
+			p.ordinal++
+			events[i].Time = p.ordinal
+		}
+		p.last = p.ordinal
+	} else {
+		last := p.last
+		for i := range events {
+			t := events[i].Time
+			if t >= last {
+				last = t
+			} else if t != 0 {
+				events[i].Time = last
+			}
+		}
+		p.last = last
+	}
+	p.pairer.Push(events)
+}
+
+// end takes a call that has ended.
+func (p *pairing) end(c *reel.Call) {
+	if c.Stack < len(p.open) && c.Depth < len(p.open[c.Stack]) {
+		list := p.open[c.Stack]
+		if p.ended != nil {
+			p.ended(list[c.Depth], c)
+		}
+		p.open[c.Stack] = list[:c.Depth]
+		return
+	}
+	n := len(p.calls)
+	if n == cap(p.calls) {
+		p.calls = append(p.calls, call{})
+	}
+	p.calls = p.calls[:n+1]
+	first := p.clock.first
+	k := &p.calls[n]
+	k.start, k.end, k.inside = c.Start-min(first, c.Start), c.End-min(first, c.End), c.Inside
+	k.fn, k.tag = c.Func, uint32(keyOf(c.Stack, c.Depth))|uint32(c.Flags)<<28
+}
+
+// known is how many spans are open on each stack.
+func (p *pairing) known() []int {
+	n := make([]int, len(p.open))
+	for i := range p.open {
+		n[i] = len(p.open[i])
+	}
+	return n
+}
+
+// byRow sorts calls, which are in order of their ends, by row and in the row by
+// time. dst is overwritten.
+func byRow(calls, dst []call) ([]call, []rowRange) {
+	var low, high [256]uint32 // depths of each stack, high exclusive
+	for i := range low {
+		low[i] = math.MaxUint32
+	}
+	for i := range calls {
+		k := calls[i].key()
+		s, d := uint8(k.stack()), uint32(k.depth())
+		low[s], high[s] = min(low[s], d), max(high[s], d+1)
+	}
+	var base [256]uint32 // of each stack in counts
+	n := uint32(0)
+	for s := range base {
+		if high[s] > 0 {
+			base[s] = n - low[s]
+			n += high[s] - low[s]
+		}
+	}
+	counts := make([]uint32, n+1)
+	for i := range calls {
+		k := calls[i].key()
+		counts[base[uint8(k.stack())]+uint32(k.depth())]++
+	}
+	var rows []rowRange
+	at := uint32(0)
+	for s := range base {
+		for d := low[s]; d < high[s]; d++ {
+			i := base[s] + d
+			if counts[i] == 0 {
+				continue
+			}
+			rows = append(rows, rowRange{key: keyOf(s, int(d)), from: at, to: at + counts[i]})
+			counts[i], at = at, at+counts[i]
+		}
+	}
+	if cap(dst) < len(calls) {
+		dst = make([]call, len(calls))
+	}
+	dst = dst[:len(calls)]
+	for i := range calls {
+		k := calls[i].key()
+		c := &counts[base[uint8(k.stack())]+uint32(k.depth())]
+		dst[*c] = calls[i]
+		*c++
+	}
+	return dst, rows
+}
+
+// rowRange says which calls of a sorted list are of a row.
+type rowRange struct {
+	key      rowKey
+	from, to uint32
+}

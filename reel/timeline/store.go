@@ -1,0 +1,159 @@
+package timeline
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// The index in a reel is one chunk, of uvarints:
+//
+//	version, cellShift; what it was made from (see source)
+//	end of the recording; the overview: shift; columns, the time in each
+//	windows: how many; events and marks of each
+//	lanes: how many; see appendLane
+//
+// Times are ticks from the recording's start; "from" is the difference to what
+// is named, "signed" is zigzagged.
+const storeVersion = 1
+
+// Append indexes the reel at path, which w is writing and which nothing is
+// appended to any more, and adds the index to it. It is for the recorder, before
+// it closes the Writer; an error leaves the reel as it was, but for one of
+// writing.
+func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	f, err := reel.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t := newTimeline(opt)
+	s := t.newSnapshot(f)
+	b := &builder{s: s, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	if err := b.build(ctx); err != nil {
+		return fmt.Errorf("timeline: indexing %s: %w", path, err)
+	}
+	return w.Timeline(s.appendTo(nil))
+}
+
+// source is what an index must agree with the reel on.
+func source(f *reel.File) []uint64 {
+	chunks, last := 0, int64(0)
+	threads := f.Threads()
+	for i := range threads {
+		list := f.Chunks(threads[i].Key)
+		chunks += len(list)
+		if n := len(list); n > 0 {
+			last = max(last, list[n-1].Offset)
+		}
+	}
+	goroutines := uint64(0)
+	if f.Header().Goroutines {
+		goroutines = 1
+	}
+	return []uint64{uint64(len(threads)), uint64(chunks), uint64(last), f.Events(), uint64(len(f.Drops())), f.FirstTick(), f.LastTick(), goroutines}
+}
+
+func zigzag(d int64) uint64 { return uint64(d)<<1 ^ uint64(d>>63) }
+
+func unzigzag(z uint64) int64 { return int64(z>>1) ^ -int64(z&1) }
+
+func (s *snapshot) appendTo(b []byte) []byte {
+	put := func(values ...uint64) {
+		for _, v := range values {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	put(storeVersion, cellShift)
+	put(source(s.f)...)
+	c := s.done.clone()
+	c.flatten()
+	put(s.end, uint64(c.shift))
+	used := len(c.busy)
+	for used > 0 && c.busy[used-1] == 0 {
+		used--
+	}
+	put(uint64(used))
+	put(c.busy[:used]...)
+	put(uint64(len(s.windows)))
+	for i := range s.windows {
+		w := &s.windows[i]
+		put(uint64(w.events), uint64(len(w.marks)))
+		for _, m := range w.marks {
+			flags := uint64(0)
+			if m.Known {
+				flags |= 1
+			}
+			if m.Lost {
+				flags |= 2
+			}
+			put(uint64(m.Thread), uint64(m.Chunk), uint64(m.Skip), uint64(m.Next), m.Goroutine, flags, m.Start)
+		}
+	}
+	put(uint64(len(s.lanes)))
+	for _, l := range s.lanes {
+		b = s.appendLane(b, l)
+	}
+	return b
+}
+
+// appendLane packs a lane:
+//
+//	thread, goroutine, calls, dropped, start, end (both in ns)
+//	stacks; rows of each
+//	gaps; each: start signed from the end of the one before, duration, events
+//	spans; each: start signed from that of the one before, duration, inside,
+//	       function, SP, span around+1, stack, flags
+//	segments; each: start from the end of the one before, duration, chunks (of
+//	       goroutines: window from the one before's), events, spans, summary
+//	       (length, bytes), current stack, stamp, now signed from the start;
+//	       stacks; home, left and top+1 of each
+func (s *snapshot) appendLane(b []byte, l *lane) []byte {
+	put := func(values ...uint64) {
+		for _, v := range values {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	put(uint64(l.Thread), l.Goroutine, l.Calls, l.Dropped, l.Start, l.End)
+	put(uint64(len(l.rows)))
+	for _, n := range l.rows {
+		put(uint64(n))
+	}
+	put(uint64(len(l.gaps)))
+	at := uint64(0)
+	for _, g := range l.gaps {
+		put(zigzag(int64(g.start-at)), g.end-g.start, g.events)
+		at = g.end
+	}
+	put(uint64(len(l.spans)))
+	at = 0
+	for i := range l.spans {
+		sp := &l.spans[i]
+		put(zigzag(int64(sp.start-at)), sp.end-sp.start, sp.inside, uint64(sp.fn), uint64(sp.sp), uint64(sp.around+1), uint64(sp.stack), uint64(sp.flags))
+		at = sp.start
+	}
+	put(uint64(len(l.segments)))
+	at = 0
+	window := uint32(0)
+	for i := range l.segments {
+		seg := &l.segments[i]
+		from, to := l.spansOf(i)
+		chunks := uint64(seg.chunks)
+		if s.windows != nil {
+			chunks, window = uint64(seg.chunk-window), seg.chunk
+		}
+		put(seg.start-at, seg.end-seg.start, chunks, uint64(seg.events), uint64(to-from), uint64(len(seg.summary)))
+		b = append(b, seg.summary...)
+		put(uint64(seg.current), seg.stamp, zigzag(int64(seg.now-seg.start)), uint64(len(seg.stacks)))
+		for _, st := range seg.stacks {
+			put(uint64(st.home), st.left, uint64(st.top+1))
+		}
+		at = seg.end
+	}
+	return b
+}

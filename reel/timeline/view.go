@@ -1,0 +1,367 @@
+package timeline
+
+import (
+	"context"
+	"sort"
+	"sync"
+	"sync/atomic"
+)
+
+// View answers a query. Lanes and rows that there are not are left out.
+func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
+	s := t.live.Load()
+	v := s.newView(q)
+	if err := v.loadAll(ctx, t.workers(), q.Quick); err != nil {
+		return nil, err
+	}
+	tasks := v.tasks()
+	out := make([][]Row, len(tasks))
+	parallel(t.workers(), len(tasks), func(i int) {
+		if ctx.Err() == nil {
+			out[i] = v.rows(&tasks[i])
+		}
+	})
+	answer := &View{Pixels: 1}
+	if v.coarsest > v.grain {
+		answer.Coarse, answer.Pixels = true, 1<<(v.coarsest-v.grain)
+	}
+	for _, rows := range out {
+		answer.Rows = append(answer.Rows, rows...)
+	}
+	told := map[*lane]bool{}
+	for i := range v.lanes {
+		x := &v.lanes[i]
+		if told[x.l] {
+			continue
+		}
+		told[x.l] = true
+		if gaps := s.laneGaps(x, v); len(gaps) > 0 {
+			answer.Gaps = append(answer.Gaps, LaneGaps{x.l.ID, gaps})
+		}
+	}
+	return answer, ctx.Err()
+}
+
+// parallel calls do with 0 to n-1 on several goroutines.
+func parallel(workers, n int, do func(i int)) {
+	if n <= 1 || workers <= 1 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// view is a query being answered, in ticks.
+type view struct {
+	s        *snapshot
+	from, to uint64
+	// low and high are from and to extended so far that every bar that reaches
+	// into the range is made of all its calls.
+	low, high uint64
+	grain     uint
+	coarsest  uint // of the levels that are too coarse, if any
+	lanes     []viewLane
+}
+
+// viewLane is what is wanted of a lane.
+type viewLane struct {
+	l           *lane
+	first, last int // rows, last exclusive
+	segFirst    int
+	parts       []part // from segment segFirst on
+}
+
+// part is a segment as it is to be read: a level, or its calls.
+type part struct {
+	level   []byte
+	decoded *decoded
+	gaps    []gap // that came to light since the reel was indexed
+}
+
+func (s *snapshot) newView(q Query) *view {
+	v := &view{s: s, from: s.clock.toTicks(q.From), to: s.clock.toTicks(q.To)}
+	v.to = max(v.from, v.to)
+	v.grain = min(maxGrain, grainOf(v.to-v.from, q.Width))
+	cell := v.grain + cellShift
+	v.low = (v.from - min(v.from, 1<<v.grain)) >> cell << cell
+	v.high = v.to>>cell<<cell + 1<<cell
+	if v.high < v.to {
+		v.high = ^uint64(0)
+	}
+	for _, lr := range q.Lanes {
+		if uint64(lr.Lane) >= uint64(len(s.lanes)) {
+			continue
+		}
+		l := s.lanes[lr.Lane]
+		x := viewLane{l: l}
+		x.first, x.last = clip(lr.First, lr.Count, l.Rows)
+		if x.first < x.last && len(l.segments) > 0 {
+			n := len(l.segments)
+			// Behind the last event there may still be calls that were open then.
+			x.segFirst = min(n-1, sort.Search(n, func(i int) bool { return l.segments[i].end >= v.low }))
+			next := sort.Search(n, func(i int) bool { return l.segments[i].start >= v.high })
+			x.parts = make([]part, max(0, next-x.segFirst))
+		}
+		v.lanes = append(v.lanes, x)
+	}
+	return v
+}
+
+// clip cuts count rows from first on to those that there are.
+func clip(first, count, rows int) (from, to int) {
+	if first < 0 {
+		count += max(first, -max(0, count))
+		first = 0
+	}
+	if first >= rows || count <= 0 {
+		return 0, 0
+	}
+	return first, first + min(count, rows-first)
+}
+
+// quickly is how many segments may be decoded for an answer at once: so many
+// take two processors some 20 ms.
+const quickly = 12
+
+// loadAll finds for each segment a level that is fine enough, or its calls. What
+// isn't there is made, unless the query is for what there is.
+func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
+	type want struct {
+		x    *viewLane
+		part int
+	}
+	var wanted []want
+	distinct := map[*segment]bool{}
+	for i := range v.lanes {
+		x := &v.lanes[i]
+		for k := range x.parts {
+			if !v.ready(x, k) {
+				wanted = append(wanted, want{x, k})
+				distinct[&x.l.segments[x.segFirst+k]] = true
+			}
+		}
+	}
+	if quick && len(distinct) > quickly {
+		rest := wanted[:0]
+		for _, w := range wanted {
+			if !v.makeDo(w.x, w.part) {
+				rest = append(rest, w)
+			}
+		}
+		wanted = rest
+	}
+	parallel(workers, len(wanted), func(i int) {
+		if ctx.Err() == nil {
+			v.load(wanted[i].x, wanted[i].part)
+		}
+	})
+	return ctx.Err()
+}
+
+// ready takes what there is of a segment if it is fine enough.
+func (v *view) ready(x *viewLane, k int) bool {
+	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
+	if level, _, err := pickLevel(seg.summary, v.grain); err == nil && level != nil {
+		p.level = level
+		return true
+	}
+	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
+		if level, _, err := pickLevel(f.levels, v.grain); err == nil && level != nil {
+			p.level, p.gaps = level, f.gaps
+			return true
+		}
+	}
+	return false
+}
+
+// load makes what ready did not find.
+func (v *view) load(x *viewLane, k int) {
+	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
+	if v.grain >= finestGrain(seg.end-seg.start, fineShift) {
+		f := v.s.loadFine(x.l, x.segFirst+k)
+		p.level, _, _ = pickLevel(f.levels, v.grain)
+		p.gaps = f.gaps
+	}
+	if p.level == nil {
+		p.decoded = v.s.load(x.l, x.segFirst+k)
+		p.gaps = p.decoded.gaps
+	}
+}
+
+// makeDo takes the finest level that there is, though it is too coarse.
+func (v *view) makeDo(x *viewLane, k int) bool {
+	seg := &x.l.segments[x.segFirst+k]
+	var level []byte
+	var grain uint
+	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
+		level, grain = finestLevel(f.levels)
+	} else if d, _ := v.s.cache.peek(seg.callsKey()).(*decoded); d == nil {
+		level, grain = finestLevel(seg.summary)
+	}
+	if level == nil {
+		return false
+	}
+	x.parts[k].level = level
+	v.coarsest = max(v.coarsest, grain)
+	return true
+}
+
+// task is some rows of a lane.
+type task struct {
+	lane        *viewLane
+	first, last int
+}
+
+// rowsATask is how many rows are merged at a time by one worker.
+const rowsATask = 16
+
+func (v *view) tasks() []task {
+	var list []task
+	for i := range v.lanes {
+		x := &v.lanes[i]
+		for r := x.first; r < x.last; r += rowsATask {
+			list = append(list, task{x, r, min(x.last, r+rowsATask)})
+		}
+	}
+	return list
+}
+
+// rows merges the rows of a task.
+func (v *view) rows(t *task) []Row {
+	x := t.lane
+	l := x.l
+	n := t.last - t.first
+	mergers := make([]merger, n)
+	keys := make([]rowKey, n)
+	spans := make(map[rowKey]int, n)
+	for i := range mergers {
+		keys[i], _ = l.key(t.first + i)
+		mergers[i].grain = v.grain
+		spans[keys[i]] = i
+	}
+	addSpan := func(i int, sp *span) {
+		b := sp.bar()
+		mergers[i].add(&b)
+	}
+	for _, top := range l.segments[x.segFirst].stacks {
+		for k := top.top; k >= 0; k = l.spans[k].around {
+			if i, ok := spans[l.spans[k].key()]; ok {
+				addSpan(i, &l.spans[k])
+			}
+		}
+	}
+	for p := range x.parts {
+		part := &x.parts[p]
+		if part.decoded != nil {
+			for i, k := range keys {
+				calls := part.decoded.row(k)
+				from := sort.Search(len(calls), func(i int) bool { return calls[i].end >= v.low })
+				to := from + sort.Search(len(calls)-from, func(i int) bool { return calls[from+i].start >= v.high })
+				mergers[i].addCalls(calls[from:to])
+			}
+		} else {
+			v.mergeLevel(part.level, l.segments[x.segFirst+p].start, spans, mergers)
+		}
+		from, to := l.spansOf(x.segFirst + p)
+		for k := from; k < to; k++ {
+			if i, ok := spans[l.spans[k].key()]; ok {
+				addSpan(i, &l.spans[k])
+			}
+		}
+	}
+	var rows []Row
+	for i := range mergers {
+		row := Row{Lane: l.ID, Row: t.first + i}
+		for k := range mergers[i].out {
+			b := &mergers[i].out[k]
+			if b.start < v.to && (b.end > v.from || b.start >= v.from) {
+				if row.Bars == nil {
+					row.Bars = make([]Bar, 0, len(mergers[i].out)-k)
+				}
+				row.Bars = append(row.Bars, v.s.clock.bar(b))
+			}
+		}
+		if len(row.Bars) > 0 {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// mergeLevel adds the bars of the rows that are wanted.
+func (v *view) mergeLevel(level []byte, start uint64, rows map[rowKey]int, mergers []merger) {
+	r := rowReader{w: wire{b: level}}
+	for {
+		k, n, body, ok := r.next()
+		if !ok {
+			return
+		}
+		i, ok := rows[k]
+		if !ok {
+			continue
+		}
+		bars := barReader{w: wire{b: body}, left: n, at: start}
+		var b bar
+		for bars.next(&b) {
+			if b.start >= v.high {
+				break
+			}
+			if b.end >= v.low {
+				mergers[i].add(&b)
+			}
+		}
+	}
+}
+
+func (sp *span) key() rowKey { return keyOf(int(sp.stack), int(sp.depth)) }
+
+func (sp *span) bar() bar {
+	return bar{start: sp.start, end: sp.end, busy: sp.end - sp.start, fn: sp.fn, calls: 1, flags: sp.flags}
+}
+
+// bar converts to nanoseconds.
+func (c *clock) bar(b *bar) Bar {
+	start := c.toNS(b.start)
+	out := Bar{Start: start, Duration: c.toNS(b.end) - start, Func: b.fn, Calls: b.calls, Flags: b.flags}
+	out.Busy = out.Duration
+	if b.calls > 1 {
+		out.Busy = min(out.Duration, c.toNS(b.busy))
+	}
+	return out
+}
+
+// laneGaps are the gaps of a lane in the view, those of damage that came to
+// light only now too.
+func (s *snapshot) laneGaps(x *viewLane, v *view) []Gap {
+	gaps := s.gapsWithin([]*lane{x.l}, v.from, v.to, 1<<v.grain)
+	known := len(x.l.gaps)
+	var late []gap
+	for i := range x.parts {
+		if !s.indexed {
+			break // what is damaged was found when the reel was indexed
+		}
+		late = append(late, x.parts[i].gaps...)
+	}
+	if len(late) == 0 {
+		return gaps
+	}
+	all := append(late, x.l.gaps[:known:known]...)
+	in := all[:0]
+	for _, g := range all {
+		if g.start <= v.to && g.end >= v.from {
+			in = append(in, g)
+		}
+	}
+	return s.mergedGaps(in, 1<<v.grain)
+}

@@ -1,0 +1,284 @@
+package timeline
+
+import (
+	"context"
+	"sort"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// Goroutines go from thread to thread, so that a goroutine's events are in the
+// chunks of several threads. They are read by windows: so many events of all
+// threads, in the order of reel.File.ReadGoroutines. A segment of a goroutine is
+// what of it is in one window.
+type window struct {
+	marks  []reel.RunMark // of all threads, at its start
+	events int
+}
+
+// windowEvents is how many events a window has at least: more where there are
+// many threads, whose chunks must all be decoded for it.
+func windowEvents(threads, segment int) int { return max(segment, threads<<9) }
+
+// laneKey tells goroutines, and threads' own stacks, apart.
+type laneKey struct {
+	goroutine uint64
+	thread    uint32 // for goroutine 0
+}
+
+func keyOfRun(goroutine uint64, thread uint32) laneKey {
+	if goroutine != 0 {
+		thread = 0
+	}
+	return laneKey{goroutine, thread}
+}
+
+// goroutineBuilder indexes the lanes of a reel of goroutines.
+type goroutineBuilder struct {
+	*builder
+	threads map[uint32]reel.Thread
+	lanes   map[laneKey]*laneBuilder
+	open    map[*laneBuilder]bool // lanes that have calls open, or are in the window
+	touched []*laneBuilder        // lanes that are in the window
+	free    []*pairing
+	z       *summarizer
+}
+
+func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
+	s, f := b.s, b.s.f
+	g := goroutineBuilder{
+		builder: b, threads: map[uint32]reel.Thread{}, lanes: map[laneKey]*laneBuilder{}, open: map[*laneBuilder]bool{},
+		z: &summarizer{small: b.opt.small, counts: make([]uint32, f.FunctionCount()+1)},
+	}
+	s.laneOf = map[laneKey]*lane{}
+	threads := f.Threads()
+	for _, th := range threads {
+		g.threads[th.Key] = th
+	}
+	if b.before != nil { // lanes keep their numbers
+		for _, l := range b.before.lanes {
+			g.lane(keyOfRun(l.Goroutine, l.Thread), l.Thread)
+		}
+	}
+	for _, th := range threads {
+		g.lane(laneKey{thread: th.Key}, th.Key)
+	}
+	err := eachWindow(ctx, f, windowEvents(len(threads), b.opt.segment), func(w *readWindow) {
+		at := 0
+		for _, r := range w.runs {
+			g.take(r.goroutine, r.thread, w.list[at:at+r.events], r.lost)
+			at += r.events
+		}
+		b.count(w.events)
+		g.endWindow()
+		s.windows = append(s.windows, w.window)
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range s.lanes {
+		lb := g.lanes[keyOfRun(l.Goroutine, l.Thread)]
+		if lb.p == nil {
+			g.attach(lb, reel.PairerState{Now: lb.lastTick})
+		}
+		lb.endTick = f.LastTick()
+		lb.finish()
+		g.release(lb)
+	}
+	return nil
+}
+
+// lane returns a lane's builder.
+func (g *goroutineBuilder) lane(k laneKey, thread uint32) *laneBuilder {
+	lb := g.lanes[k]
+	if lb == nil {
+		lb = &laneBuilder{b: g.builder, l: &lane{}, z: g.z, done: g.s.done}
+		lb.l.Lane = Lane{ID: uint32(len(g.s.lanes)), Goroutine: k.goroutine, Thread: thread}
+		if k.goroutine == 0 {
+			lb.drops = g.drops[thread]
+			lb.l.Dropped = dropped(lb.drops)
+		}
+		g.lanes[k] = lb
+		g.s.lanes = append(g.s.lanes, lb.l)
+		g.s.laneOf[k] = lb.l
+	}
+	th := g.threads[thread]
+	lb.l.Thread, lb.l.TID, lb.l.Process, lb.l.Name = thread, th.TID, th.Process, th.Name
+	return lb
+}
+
+func dropped(drops []reel.Drop) (events uint64) {
+	for _, d := range drops {
+		events += d.Entries + d.Exits
+	}
+	return events
+}
+
+// attach gives a lane a pairing.
+func (g *goroutineBuilder) attach(lb *laneBuilder, st reel.PairerState) {
+	if n := len(g.free); n > 0 {
+		lb.p, g.free = g.free[n-1], g.free[:n-1]
+	} else {
+		lb.p = newPairing(&g.s.clock)
+	}
+	lb.p.ended = lb.spanEnded
+	lb.p.begin(st, nil, st.Now)
+}
+
+// release takes the pairing of a lane without open calls back.
+func (g *goroutineBuilder) release(lb *laneBuilder) {
+	lb.calls += lb.p.pairer.Calls
+	lb.lastTick = lb.p.last
+	g.free = append(g.free, lb.p)
+	lb.p = nil
+	delete(g.open, lb)
+}
+
+// take takes the next events of a goroutine.
+func (g *goroutineBuilder) take(id uint64, thread uint32, events []reel.Event, lost bool) {
+	lb := g.lane(keyOfRun(id, thread), thread)
+	if lost {
+		for o := range g.open {
+			o.p.pairer.Lost()
+		}
+		own := g.lane(laneKey{thread: thread}, thread)
+		own.gap(own.lastTick, max(own.lastTick, events[0].Time), 0)
+	}
+	if lb.p == nil {
+		g.attach(lb, reel.PairerState{Now: max(lb.lastTick, events[0].Time)})
+	}
+	if !lb.inWindow {
+		g.open[lb], lb.inWindow = true, true
+		lb.beginSegment(lb.p.pairer.State(lb.p.known()))
+		lb.seg.chunk = uint32(len(g.s.windows))
+		g.touched = append(g.touched, lb)
+	}
+	lb.p.pushRun(events, g.s.f.Ends(events))
+	if lb.seg.events == 0 && events[0].Time != 0 {
+		lb.seg.start = g.s.clock.rel(max(lb.lastTick, events[0].Time))
+	}
+	if lb.taken == 0 {
+		lb.l.Start = g.s.clock.toNS(lb.seg.start)
+	}
+	lb.taken += uint64(len(events))
+	lb.seg.events += uint32(len(events))
+	lb.seg.end = max(lb.seg.start, g.s.clock.rel(lb.p.last))
+	lb.bytes += len(events) * 3 / 2
+	lb.lastTick = lb.p.last
+}
+
+// pushRun takes the events of a goroutine that it made at one go; ends says that
+// they are its last.
+func (p *pairing) pushRun(events []reel.Event, ends bool) {
+	p.push(events)
+	p.ranOut(ends)
+}
+
+// ranOut takes the end of such a go.
+func (p *pairing) ranOut(ends bool) {
+	if ends {
+		p.pairer.Left()
+	}
+	if p.pairer.Open() == 0 { // as new, wherever its stack will be
+		p.pairer.SetState(reel.PairerState{Now: p.last})
+		p.open = p.open[:0]
+	}
+}
+
+// endWindow ends the segments of all lanes that were in the window.
+func (g *goroutineBuilder) endWindow() {
+	for _, lb := range g.touched {
+		lb.inWindow = false
+		lb.endSegment()
+		if lb.p.pairer.Open() == 0 {
+			g.release(lb)
+		}
+	}
+	g.touched = g.touched[:0]
+}
+
+// loadWindow returns the calls of a segment of a goroutine, decoding its window
+// if need be.
+func (s *snapshot) loadWindow(l *lane, seg *segment) *decoded {
+	key := s.windowKey(seg.chunk)
+	byLane := s.cache.get(key, func() (any, int64) {
+		byLane := map[uint32]*decoded{}
+		bytes := int64(0)
+		ws := s.readWindow(seg.chunk, nil, nil)
+		for id, w := range ws {
+			d := &decoded{}
+			d.calls, d.rows = byRow(w.p.calls, nil)
+			byLane[id] = d
+			bytes += d.bytes()
+			s.workers.Put(w)
+		}
+		return byLane, bytes
+	}).(map[uint32]*decoded)
+	if d := byLane[l.ID]; d != nil {
+		return d
+	}
+	return &decoded{}
+}
+
+// windowKey is the key of a window in the cache: windows' are odd ones from the top.
+func (s *snapshot) windowKey(i uint32) uint64 { return ^(uint64(s.generation)<<32 | uint64(i)) }
+
+// readWindow pairs the events of a window: of all lanes, or of one only. ended is
+// then told of its spans.
+func (s *snapshot) readWindow(i uint32, only *lane, ended func(w *worker, index int32)) map[uint32]*worker {
+	ws := map[uint32]*worker{}
+	if int(i) >= len(s.windows) {
+		return ws
+	}
+	win := &s.windows[i]
+	events := 0
+	s.f.Goroutines(win.marks).Read(func(id uint64, thread uint32, list []reel.Event, lost bool) bool {
+		events += len(list)
+		l := s.laneOf[keyOfRun(id, thread)]
+		if lost {
+			for _, w := range ws {
+				w.p.pairer.Lost()
+			}
+		}
+		if l == nil || only != nil && l != only {
+			return events < win.events
+		}
+		w := ws[l.ID]
+		if w == nil {
+			w = s.takeWorker()
+			k := sort.Search(len(l.segments), func(k int) bool { return l.segments[k].chunk >= i })
+			if k == len(l.segments) || l.segments[k].chunk != i {
+				s.workers.Put(w)
+				return events < win.events
+			}
+			seg := &l.segments[k]
+			w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+			if ended != nil {
+				w.p.ended = func(index int32, _ *reel.Call) { ended(w, index) }
+			}
+			ws[l.ID] = w
+		}
+		w.p.pushRun(list, s.f.Ends(list))
+		return events < win.events
+	})
+	return ws
+}
+
+// window gives the calls of a segment of a goroutine.
+func (r *replay) window(i int) {
+	given := 0
+	give := func(w *worker) {
+		for ; given < len(w.p.calls); given++ {
+			r.give(&w.p.calls[given])
+		}
+	}
+	ws := r.s.readWindow(r.l.segments[i].chunk, r.l, func(w *worker, index int32) {
+		give(w)
+		c := r.l.spans[index].call()
+		r.give(&c)
+	})
+	for _, w := range ws {
+		give(w)
+		r.s.workers.Put(w)
+	}
+}

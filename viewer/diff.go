@@ -1,0 +1,72 @@
+package viewer
+
+import (
+	"net/http"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// changeJSON is a function as api/diff and `callreel diff --json` have it; the keys are promised.
+type changeJSON struct {
+	Name         string     `json:"name"`
+	Module       string     `json:"module"`
+	SlowerNS     int64      `json:"slower_ns"`
+	DeltaTotalNS int64      `json:"delta_total_ns"`
+	DeltaSelfNS  int64      `json:"delta_self_ns"`
+	A            *timesJSON `json:"a"` // null where it was not called
+	B            *timesJSON `json:"b"`
+}
+
+type timesJSON struct {
+	Func    uint32 `json:"func"` // its ID in that reel
+	Calls   uint64 `json:"calls"`
+	TotalNS uint64 `json:"total_ns"`
+	SelfNS  uint64 `json:"self_ns"`
+	P50NS   uint64 `json:"p50_ns"`
+	P99NS   uint64 `json:"p99_ns"`
+	MaxNS   uint64 `json:"max_ns"`
+}
+
+// Change returns a function's change as JSON has it.
+func Change(c *reel.FunctionChange) any {
+	return changeJSON{c.Name, c.Module, c.Slower, c.DeltaTotal(), c.DeltaSelf(), timesOf(c.A), timesOf(c.B)}
+}
+
+func timesOf(f *reel.FunctionSummary) *timesJSON {
+	if f == nil {
+		return nil
+	}
+	return &timesJSON{f.ID, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max}
+}
+
+// diff is api/diff: what became slower from the first reel to the second, see reel.Compare.
+func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	limit, ticket := q.integer("limit", maxFunctions, 0, maxFunctions), q.ticket()
+	if q.err != nil {
+		return q.err
+	}
+	if len(s.reels) != 2 {
+		return failed(http.StatusBadRequest, "there is one reel only: callreel view A B shows two")
+	}
+	a, err := s.reels[0].allFunctions(q.ctx, ticket)
+	if err != nil {
+		return err
+	}
+	b, err := s.reels[1].allFunctions(q.ctx, ticket)
+	if err != nil {
+		return err
+	}
+	changes := reel.Compare(a, b)
+	answer := struct {
+		Functions []any `json:"functions"`
+		Total     int   `json:"total"`
+	}{[]any{}, len(changes)}
+	for i := range changes[:min(limit, len(changes))] {
+		answer.Functions = append(answer.Functions, Change(&changes[i]))
+	}
+	return writeJSON(w, answer)
+}

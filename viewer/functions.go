@@ -1,0 +1,155 @@
+package viewer
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"sync"
+
+	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/reel"
+)
+
+// functionCollector sums up calls by function as `callreel report` does. In a span total and self are the time within it, and
+// percentiles and maximum are of the whole of the calls that are open in it.
+type functionCollector struct {
+	piece      *piece
+	tally      *reel.CallTally
+	stacks     *openStacks
+	active     *activity
+	goroutines bool
+}
+
+func newFunctionCollector(f *reel.File) *functionCollector {
+	return &functionCollector{tally: reel.NewCallTally(f), stacks: newOpenStacks(), active: newActivity(f.FunctionCount()), goroutines: f.Header().Goroutines}
+}
+
+func (c *functionCollector) begin(p *piece) { c.piece = p }
+
+// enter opens a call. Whether another of its function is open is asked of the whole thread, and of a goroutine's stack.
+func (c *functionCollector) enter(lane uint32, call *reel.Call) {
+	s := c.stacks.of(lane, call)
+	outermost := false
+	if c.goroutines {
+		outermost = !s.has(call.Func)
+	} else {
+		outermost = c.active.enter(call.Func)
+	}
+	s.push(openFrame{function: call.Func, outermost: outermost})
+}
+
+func (c *functionCollector) leave(lane uint32, call *reel.Call) {
+	within := c.piece.within(call)
+	f := c.stacks.of(lane, call).pop(within)
+	if !c.goroutines {
+		c.active.leave(call.Func)
+	}
+	if c.piece.counts(call) {
+		c.tally.Counted(call)
+	}
+	total := within
+	if !f.outermost {
+		total = 0
+	}
+	c.tally.Spent(call.Func, total, within-min(within, f.inside))
+}
+
+// summarize sums up the functions of a span.
+func (r *recording) summarize(ctx context.Context, s span, ticket string) ([]reel.FunctionSummary, error) {
+	tl, err := r.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := tl.File()
+	list, err := r.analyze(ctx, tl, s, ticket, func() collector { return newFunctionCollector(f) })
+	if err != nil {
+		return nil, err
+	}
+	sum := list[0].(*functionCollector).tally
+	for _, c := range list[1:] {
+		sum.Merge(c.(*functionCollector).tally)
+	}
+	return sum.Functions(reel.SummaryOptions{Name: demangle.Name}), nil
+}
+
+// wholeTally keeps the functions of the whole recording.
+type wholeTally struct {
+	mu        sync.Mutex
+	functions []reel.FunctionSummary
+	current   bool // they are there, and the recording hasn't grown since they were begun
+}
+
+func (w *wholeTally) set(list []reel.FunctionSummary, current bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.functions, w.current = list, current
+}
+
+func (w *wholeTally) get() (list []reel.FunctionSummary, current bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.functions, w.current
+}
+
+// allFunctions sums up the whole recording, once.
+func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.FunctionSummary, error) {
+	if list, current := r.whole.get(); current {
+		return list, nil
+	}
+	of := r.File()
+	list, err := r.summarize(ctx, span{0, math.MaxUint64, nil}, ticket)
+	if err == nil && r.File() == of { // else it has grown meanwhile
+		r.whole.set(list, true)
+	}
+	return list, err
+}
+
+// functionJSON is a function as api/functions has it.
+type functionJSON struct {
+	Func       uint32 `json:"func"`
+	Name       string `json:"name"`
+	Module     string `json:"module"`
+	Calls      uint64 `json:"calls"`
+	TotalNS    uint64 `json:"total_ns"`
+	SelfNS     uint64 `json:"self_ns"`
+	P50NS      uint64 `json:"p50_ns"`
+	P99NS      uint64 `json:"p99_ns"`
+	MaxNS      uint64 `json:"max_ns"`
+	Unfinished uint64 `json:"unfinished,omitempty"`
+	Implicit   uint64 `json:"implicit,omitempty"`
+}
+
+// maxFunctions is how many functions are answered at most.
+const maxFunctions = 50_000
+
+// functions is api/functions: the functions of a range and some lanes, by total.
+func (r *recording) functions(w http.ResponseWriter, q *query) error {
+	tl, err := r.wait(q.ctx)
+	if err != nil {
+		return err
+	}
+	from, to := q.interval()
+	lanes := q.lanes(len(tl.Lanes()))
+	limit, ticket := q.integer("limit", maxFunctions, 0, maxFunctions), q.ticket()
+	if q.err != nil {
+		return q.err
+	}
+	var list []reel.FunctionSummary
+	if from == 0 && to >= tl.Duration() && lanes == nil {
+		list, err = r.allFunctions(q.ctx, ticket)
+	} else {
+		list, err = r.summarize(q.ctx, span{from, to, lanes}, ticket)
+	}
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Functions   []functionJSON `json:"functions"`
+		Total       int            `json:"total"` // functions, listed or not
+		Approximate bool           `json:"approximate"`
+	}{Functions: []functionJSON{}, Total: len(list)}
+	for _, f := range list[:min(len(list), limit)] {
+		answer.Functions = append(answer.Functions, functionJSON{f.ID, f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit})
+	}
+	return writeJSON(w, answer)
+}

@@ -1,0 +1,232 @@
+package viewer
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/timeline"
+)
+
+// names knows the functions of a recording by their names.
+type names struct {
+	recording *recording
+
+	mu    sync.Mutex
+	of    *reel.File // whose functions are in the list
+	list  []named
+	calls []uint64                   // by ID
+	globs map[string]map[uint32]bool // what some texts have matched
+}
+
+// named is a function by its name.
+type named struct {
+	id     uint32
+	name   string // demangled
+	folded string // in lower case, for searches
+	module string
+}
+
+// maxGlobs is how many searches are kept: a page steps through what it has found with the same one.
+const maxGlobs = 8
+
+func newNames(r *recording) *names { return &names{recording: r, globs: map[string]map[uint32]bool{}} }
+
+// nameOf returns the name and the module of a function, as `callreel report` has them.
+func nameOf(f *reel.File, id uint32) (name, module string) {
+	fn, known := f.Function(id)
+	if !known {
+		return fmt.Sprintf("function #%d", id), ""
+	}
+	return demangle.Name(fn.Name), moduleOf(f, fn.Image)
+}
+
+func moduleOf(f *reel.File, id reel.ImageID) string {
+	if im, ok := f.Image(id); ok {
+		return path.Base(im.Path)
+	}
+	return ""
+}
+
+// all returns every function of the reel's table. Demangling them takes a second or two for a million.
+func (n *names) all() []named {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.upToDate()
+}
+
+func (n *names) upToDate() []named {
+	f := n.recording.File()
+	if f == n.of {
+		return n.list
+	}
+	last := uint32(0)
+	if len(n.list) > 0 {
+		last = n.list[len(n.list)-1].id
+	}
+	clear(n.globs)
+	f.Functions(func(id uint32, fn reel.Function) bool {
+		if id > last { // IDs are given in order, and a table only grows
+			name := demangle.Name(fn.Name)
+			n.list = append(n.list, named{id, name, strings.ToLower(name), moduleOf(f, fn.Image)})
+		}
+		return true
+	})
+	n.of, n.calls = f, nil
+	return n.list
+}
+
+// counted returns how often each function was called, by its ID.
+func (n *names) counted(tl *timeline.Timeline) []uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.upToDate()
+	if n.calls == nil {
+		n.calls = tl.Calls()
+	}
+	return n.calls
+}
+
+// matching returns the IDs of the functions that a text finds.
+func (n *names) matching(text string) map[uint32]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.upToDate()
+	if found, ok := n.globs[text]; ok {
+		return found
+	}
+	found := map[uint32]bool{}
+	match := newMatcher(text)
+	for i := range list {
+		if match(list[i].folded) {
+			found[list[i].id] = true
+		}
+	}
+	if len(n.globs) >= maxGlobs {
+		clear(n.globs)
+	}
+	n.globs[text] = found
+	return found
+}
+
+// newMatcher returns what says whether a name in lower case is found by a text: as a glob over the whole of it if the text has
+// * or ?, else anywhere in it.
+func newMatcher(text string) func(folded string) bool {
+	text = strings.ToLower(text)
+	if strings.ContainsAny(text, "*?") {
+		return func(folded string) bool { return glob(text, folded) }
+	}
+	return func(folded string) bool { return strings.Contains(folded, text) }
+}
+
+// glob matches a whole name, in which * is any number of bytes and ? is one. It goes back to the last * only, so that no name
+// takes longer than its length times the pattern's.
+func glob(pattern, name string) bool {
+	p, n := 0, 0
+	star, from := -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			from++
+			p, n = star+1, from
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// nameJSON is a function as api/names has it.
+type nameJSON struct {
+	Name    string `json:"name"`
+	Linkage string `json:"linkage_name"`
+	Module  string `json:"module"`
+	Address string `json:"address,omitempty"` // link address
+	File    string `json:"file,omitempty"`
+	Line    uint32 `json:"line,omitempty"`
+	// Pending says that file and line may be known later.
+	Pending bool `json:"pending,omitempty"`
+}
+
+// namesOf is api/names: what functions are called and where they are.
+func (r *recording) namesOf(w http.ResponseWriter, q *query) error {
+	ids := q.list("ids", maxNames)
+	if q.err != nil {
+		return q.err
+	}
+	f := r.File()
+	answer := make(map[string]nameJSON, len(ids))
+	for _, id := range ids {
+		fn, known := f.Function(id)
+		n := nameJSON{Linkage: fn.Name}
+		n.Name, n.Module = nameOf(f, id)
+		if known {
+			n.Address = "0x" + strconv.FormatUint(fn.Addr, 16)
+			n.File, n.Line, n.Pending = r.sources.find(f, &fn)
+		}
+		answer[strconv.FormatUint(uint64(id), 10)] = n
+	}
+	return writeJSON(w, answer)
+}
+
+// foundJSON is a function as api/find has it.
+type foundJSON struct {
+	ID     uint32 `json:"id"`
+	Name   string `json:"name"`
+	Module string `json:"module"`
+	Calls  uint64 `json:"calls"`
+}
+
+// Limits of api/find.
+const (
+	defaultFound = 100
+	mostFound    = 5000
+)
+
+// find is api/find: the functions that were called and that a text finds, by their calls.
+func (r *recording) find(w http.ResponseWriter, q *query) error {
+	text, limit := q.text("q"), q.integer("limit", defaultFound, 0, mostFound)
+	if q.err != nil {
+		return q.err
+	}
+	tl, err := r.wait(q.ctx)
+	if err != nil {
+		return err
+	}
+	calls := r.names.counted(tl)
+	found := r.names.matching(text)
+	answer := struct {
+		Functions []foundJSON `json:"functions"`
+		Matches   int         `json:"matches"`
+		Calls     uint64      `json:"calls"`
+	}{Functions: []foundJSON{}}
+	var list []foundJSON
+	for _, n := range r.names.all() {
+		if found[n.id] && int(n.id) < len(calls) && calls[n.id] > 0 {
+			answer.Calls += calls[n.id]
+			list = append(list, foundJSON{n.id, n.name, n.module, calls[n.id]})
+		}
+	}
+	answer.Matches = len(list)
+	slices.SortStableFunc(list, func(a, b foundJSON) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(len(a.Name), len(b.Name)))
+	})
+	answer.Functions = append(answer.Functions, list[:min(limit, len(list))]...)
+	return writeJSON(w, answer)
+}

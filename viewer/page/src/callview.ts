@@ -1,0 +1,81 @@
+// What is known of the selected call.
+
+import { el, replace, type Child } from "./dom";
+import { count, duration, percent } from "./format";
+import { shown } from "./names";
+import type { Call, Caller, FunctionName } from "./types";
+import type { Place } from "./urlstate";
+
+const flagText: Record<string, string> = {
+  unfinished: "unfinished: still open when its thread or the recording ended",
+  implicit: "left without returning: by an exception, longjmp, or an exit that is not recorded",
+  "across-loss": "events were lost while it was open: calls inside may be missing, and its end may be another call's",
+};
+
+export interface CallActions {
+  select(p: Place): void;
+  fit(): void;
+  find(name: string): void;
+  measure(): void;
+}
+
+/** placeOf is an instant inside a call. */
+export function placeOf(c: { start_ns: number; duration_ns: number; row: number }, lane: number): Place {
+  return { lane, row: c.row, at: Math.floor(c.start_ns + c.duration_ns / 2) };
+}
+
+/** showCall fills the element. */
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, act: CallActions) {
+  const full = shown(c.name, 4000);
+  const row = (title: string, ...value: Child[]) => [el("dt", {}, title), el("dd", {}, ...value)];
+  const callers = [...(c.callers ?? [])].reverse();
+  replace(
+    into,
+    el("h2", { class: "call-name name", title: full }, shown(c.name, 300)),
+    el(
+      "div",
+      { class: "actions" },
+      el("button", { title: "double-click, or F", onclick: act.fit }, "Fit"),
+      el("button", { title: "M: take its time as the range", onclick: act.measure }, "Take as range"),
+      el("button", { title: "find its other calls", onclick: () => act.find(c.name) }, "Find calls"),
+    ),
+    el(
+      "dl",
+      { class: "facts" },
+      ...row("Duration", el("strong", {}, duration(c.duration_ns))),
+      ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
+      ...row("Start", duration(c.start_ns), el("span", { class: "quiet" }, ` ${count(c.start_ns)} ns`)),
+      ...row("Thread", el("span", { class: "name" }, shown(lane, 100))),
+      ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),
+      ...row("Image", el("span", { class: "name" }, c.module ? shown(c.module, 120) : "unknown")),
+      ...(name?.file ? row("Source", el("span", { class: "name" }, shown(name.file, 200) + (name.line ? `:${name.line}` : ""))) : []),
+      ...(name?.linkage_name && name.linkage_name !== c.name ? row("Symbol", el("span", { class: "name wrap" }, shown(name.linkage_name, 300))) : []),
+      ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),
+    ),
+    callers.length > 0 ? el("h3", {}, `Called by`) : null,
+    callers.length > 0 ? callerList(callers, c.lane, act) : null,
+  );
+}
+
+function callerList(callers: Caller[], lane: number, act: CallActions): HTMLElement {
+  // A recursion may be as deep as a stack allows: its ends are what tells.
+  const some = callers.length > 200 ? [...callers.slice(0, 150), null, ...callers.slice(-50)] : callers;
+  return el(
+    "ol",
+    { class: "callers" },
+    ...some.map((c) =>
+      c === null
+        ? el("li", { class: "quiet" }, `… ${count(callers.length - 200)} more …`)
+        : el(
+            "li",
+            {},
+            el(
+              "button",
+              { class: "link", title: shown(c.name, 2000), onclick: () => act.select(placeOf(c, lane)) },
+              el("span", { class: "name" }, shown(c.name, 120)),
+              el("span", { class: "quiet" }, duration(c.duration_ns)),
+            ),
+          ),
+    ),
+  );
+}

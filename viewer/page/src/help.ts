@@ -1,0 +1,76 @@
+// The keyboard help.
+
+import { el } from "./dom";
+
+const keys: [string, [string, string][]][] = [
+  [
+    "Move",
+    [
+      ["W S", "zoom in, out (to the pointer, else to the selection)"],
+      ["A D  ← →", "go left, right"],
+      ["↑ ↓", "scroll lanes"],
+      ["Ctrl+wheel", "zoom to the pointer"],
+      ["wheel, Shift+wheel, drag", "scroll, pan"],
+      ["Home 0", "the whole recording"],
+      ["End", "the end; follows it in a recording in progress"],
+      ["[ ]", "lower, higher rows"],
+      ["C", "fold, unfold all lanes"],
+    ],
+  ],
+  [
+    "Select",
+    [
+      ["click, Enter", "the call there; in the middle without a pointer"],
+      ["Shift+← →", "the call before, after it in its row"],
+      ["Shift+↑ ↓", "its caller, its first call"],
+      ["double-click, F", "fit the call"],
+      ["M", "take its time as the range"],
+      ["Shift+drag, drag on the ruler", "measure a range"],
+      ["R", "take what is shown as the range"],
+      ["Esc", "let go of range, then selection, then find"],
+    ],
+  ],
+  [
+    "Find and go",
+    [
+      ["/ Ctrl+F", "find by name, or by a glob such as ngx_*_handler"],
+      ["N  Shift+N", "next, previous match (Enter, Shift+Enter in the box)"],
+      ["L", "longest call of the selected function"],
+      ["1 … 5", "timeline, flame graph, call tree, functions, compare"],
+      ["T", "light, dark, as the system"],
+      ["Alt+← →", "back, forward: every jump is in the history"],
+      ["?", "this help"],
+    ],
+  ],
+];
+
+export function helpDialog(): HTMLDialogElement {
+  const dialog = el("dialog", { class: "help", "aria-label": "Keyboard help" });
+  const close = el("button", { class: "close", "aria-label": "Close", onclick: () => dialog.close() }, "✕");
+  dialog.append(
+    el("header", {}, el("h2", {}, "Keyboard and pointer"), close),
+    el(
+      "div",
+      { class: "help-columns" },
+      ...keys.map(([title, list]) =>
+        el("section", {}, el("h3", {}, title), el("dl", {}, ...list.flatMap(([k, what]) => [el("dt", {}, ...k.split("  ").flatMap((p, i) => [i > 0 ? " " : null, el("kbd", {}, p)])), el("dd", {}, what)]))),
+      ),
+    ),
+    el(
+      "p",
+      { class: "legend" },
+      el("span", { class: "sample call" }),
+      "one call ",
+      el("span", { class: "sample merged" }),
+      "calls too narrow to be drawn one by one; the filled part is the share of time in calls ",
+      el("span", { class: "sample lost" }),
+      "events were lost ",
+      el("span", { class: "sample idle" }),
+      "before a thread’s first event, after its last",
+    ),
+  );
+  dialog.addEventListener("click", (e) => {
+    if (e.target === dialog) dialog.close();
+  });
+  return dialog;
+}

@@ -1,0 +1,372 @@
+// The tab with the timeline of one reel: overview, lanes, and below them what is
+// known of the selected call and of the selected range.
+
+import { placeOf, showCall } from "./callview";
+import type { Scheme } from "./color";
+import { debounce, el, replace, select } from "./dom";
+import { count, duration, plural } from "./format";
+import { FunctionDetail, functionTable, matcher } from "./functions";
+import { sorts } from "./layout";
+import { Overview } from "./overview";
+import type { Reel } from "./reel";
+import { Timeline, type Bar } from "./timeline";
+import type { Call, FunctionRow, Overview as OverviewData } from "./types";
+import { heights, type Place, type ViewState } from "./urlstate";
+import { length, type Span } from "./viewport";
+
+/** What the tab asks of its owner. */
+export interface Owner {
+  scheme(): Scheme;
+  state: ViewState;
+  change(patch: Partial<ViewState>, push: boolean): void;
+  moved(): void;
+  findName(q: string): void;
+  openLane(lane: number): void;
+  say(text: string): void;
+  failed(err: unknown): void;
+}
+
+export class LanesTab {
+  readonly element: HTMLElement;
+  readonly timeline: Timeline;
+  readonly overview: Overview;
+  call: Call | null = null;
+  private panel: HTMLElement;
+  private facts = el("section", { class: "call-facts", "aria-label": "Selected call" });
+  private callView: HTMLElement;
+  private rangeView: HTMLElement;
+  private rangeTitle = el("span", { class: "range-title" });
+  private rangeTable = functionTable("Functions in the range", (r) => this.chooseFunction(r));
+  private detail: FunctionDetail;
+  private tabs = el("div", { class: "panel-tabs", role: "tablist" });
+  private shows: "call" | "range" | null = null;
+  private rangeKey = "";
+  private selecting: AbortController | null = null;
+  private ranging: AbortController | null = null;
+  private colorBy: HTMLSelectElement;
+  private sortBy: HTMLSelectElement;
+
+  constructor(
+    readonly reel: Reel,
+    private owner: Owner,
+  ) {
+    this.timeline = new Timeline(reel.api, reel.names, owner.scheme, () => reel.bounds(), {
+      moved: () => {
+        this.overview?.draw();
+        owner.moved();
+      },
+      selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null }, true)),
+      ranged: (r) => owner.change({ range: r && { from: Math.floor(r.from), to: Math.ceil(r.to) } }, true),
+      lane: (l) => owner.openLane(l),
+      hovered: () => {},
+      colorKey: (f) => this.colorKey(f),
+    });
+    const t = this.timeline;
+    this.overview = new Overview((width, signal) => reel.api.json<OverviewData>("overview", { width }, signal), owner.scheme, {
+      window: () => t.target,
+      bounds: () => reel.bounds(),
+      range: () => t.range,
+      show: (w, smoothly) => t.show(w, smoothly),
+    });
+    this.sortBy = select("Order of lanes", Object.entries(sorts).map(([k, s]) => [k, s.title]), "activity", (v) => owner.change({ sort: v }, false));
+    this.colorBy = select("Colours", [["function", "by function"], ["image", "by image"]], "function", (v) => owner.change({ colors: v as "function" | "image" }, false));
+    t.corner.append(this.sortBy, this.colorBy);
+    this.detail = new FunctionDetail(
+      () => reel.api,
+      (l) => reel.laneTitle(l),
+      (c) => this.jump(c),
+    );
+    this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.detail.element);
+    const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter functions of the range" });
+    filter.addEventListener("input", debounce(() => this.rangeTable.filter(matcher(filter.value)), 120));
+    this.rangeView = el(
+      "div",
+      { class: "panel-range", role: "tabpanel", hidden: true },
+      el(
+        "div",
+        { class: "panel-bar" },
+        this.rangeTitle,
+        filter,
+        el("button", { onclick: () => t.range && t.fit(t.range) }, "Fit"),
+        el("button", { onclick: () => owner.change({ tab: "flame", scope: "range" }, true) }, "Flame graph"),
+        el("button", { onclick: () => owner.change({ tab: "tree", scope: "range" }, true) }, "Call tree"),
+        el("button", { onclick: () => owner.change({ range: null }, true) }, "Let go"),
+      ),
+      this.rangeTable.element,
+    );
+    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.rangeView);
+    this.element = el("div", { class: "tab-timeline" }, this.overview.element, t.element, this.panel);
+  }
+
+  private colorKey(func: number): string | undefined {
+    if (func === 0) return "";
+    const n = this.reel.names.get(func);
+    if (!n) return undefined;
+    return this.owner.state.colors === "image" ? "image " + (n.module ?? "") : n.name;
+  }
+
+  // The panel's height, by drag or keys.
+  private splitter(): HTMLElement {
+    const bar = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", tabindex: 0 });
+    const set = (h: number) => {
+      const height = Math.max(120, Math.min(h, this.element.clientHeight - 160));
+      this.panel.style.height = `${height}px`;
+    };
+    bar.addEventListener("pointerdown", (e) => {
+      bar.setPointerCapture(e.pointerId);
+      const [y, h] = [e.clientY, this.panel.offsetHeight];
+      const move = (m: PointerEvent) => set(h + y - m.clientY);
+      bar.addEventListener("pointermove", move);
+      bar.addEventListener("pointerup", () => bar.removeEventListener("pointermove", move), { once: true });
+    });
+    bar.addEventListener("keydown", (e) => {
+      const by = e.key === "ArrowUp" ? 24 : e.key === "ArrowDown" ? -24 : 0;
+      if (by === 0) return;
+      e.preventDefault();
+      e.stopPropagation();
+      set(this.panel.offsetHeight + by);
+    });
+    return bar;
+  }
+
+  /** apply makes the tab show the state; at says that it was just come to. */
+  apply(s: ViewState, fromURL: boolean) {
+    const t = this.timeline;
+    this.sortBy.value = sorts[s.sort] ? s.sort : "activity";
+    this.colorBy.value = s.colors;
+    if (fromURL || this.fitting === 0) this.fitting = this.fittingHeight();
+    const height = s.height || this.fitting;
+    if (fromURL || t.rowHeight !== height || this.appliedSort !== s.sort) t.setRows(height, fromURL ? s.collapsed : t.closed, s.sort);
+    this.appliedSort = s.sort;
+    if (fromURL) {
+      t.show(s.window ?? this.reel.bounds(), false);
+      // The height of the lanes is known after the layout.
+      requestAnimationFrame(() => (t.top = s.scroll * height));
+    }
+    t.range = s.range;
+    t.recolor();
+    this.overview.draw();
+    this.applySelection(s.selected);
+    this.applyRange(s.range);
+    this.choosePanel();
+  }
+  private appliedSort = "activity";
+  private fitting = 0;
+
+  // Rows are higher where all of them have room on the screen.
+  private fittingHeight(): number {
+    const room = this.timeline.scroller.clientHeight;
+    const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
+    return [22, 20].find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? 16;
+  }
+
+  private applySelection(p: Place | null) {
+    const t = this.timeline;
+    const c = this.call;
+    if (p && c && c.lane === p.lane && c.row === p.row && p.at >= c.start_ns && p.at <= c.start_ns + c.duration_ns) return;
+    this.selecting?.abort();
+    if (!p) {
+      if (this.call) this.shows = t.range ? "range" : null;
+      this.call = null;
+      t.selected = null;
+      t.draw();
+      return;
+    }
+    const stop = (this.selecting = new AbortController());
+    this.reel
+      .call(p, stop.signal)
+      .then((call) => {
+        if (stop.signal.aborted) return;
+        if (call) this.setCall(call);
+        else this.owner.say("no call there");
+      })
+      .catch((err) => stop.signal.aborted || this.owner.failed(err));
+  }
+
+  private selectBar(bar: Bar, at: number) {
+    this.reel
+      .callIn(bar, at)
+      .then((c) => {
+        if (!c) return this.owner.say("no call there");
+        this.setCall(c);
+        this.owner.change({ selected: placeOf(c, c.lane) }, true);
+        this.timeline.reveal(c.lane, c.row, { from: c.start_ns, to: c.start_ns + c.duration_ns }, false);
+      })
+      .catch((err) => this.owner.failed(err));
+  }
+
+  /** setCall shows a call that is known already. */
+  setCall(c: Call) {
+    this.call = c;
+    this.timeline.selected = { lane: c.lane, row: c.row, start: c.start_ns, end: c.start_ns + c.duration_ns };
+    this.timeline.draw();
+    this.shows = "call";
+    this.showCallFacts();
+    this.detail.show(c.func, null, c.duration_ns);
+    this.choosePanel();
+    this.owner.say(`${c.name}, ${duration(c.duration_ns)}`);
+  }
+
+  /** jump selects a call and brings it into sight. */
+  jump(c: Call, fit = false) {
+    this.owner.change({ selected: placeOf(c, c.lane) }, true);
+    this.setCall({ ...c, callers: c.callers ?? this.call?.callers });
+    this.timeline.reveal(c.lane, c.row, { from: c.start_ns, to: c.start_ns + c.duration_ns }, fit);
+    // Calls out of lists come without their callers.
+    if (!c.callers) {
+      this.call = null;
+      this.applySelection(placeOf(c, c.lane));
+    }
+  }
+
+  showCallFacts() {
+    const c = this.call;
+    if (!c) return;
+    const name = this.reel.names.get(c.func);
+    if (name?.pending) setTimeout(() => this.call === c && this.reel.names.again(c.func), 700);
+    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), {
+      select: (p) => this.selectAndReveal(p),
+      fit: () => this.fitSelected(),
+      find: (name) => this.owner.findName(name),
+      measure: () => this.measureSelected(),
+    });
+  }
+
+  private selectAndReveal(p: Place) {
+    this.reel
+      .call(p)
+      .then((c) => c && this.jump(c))
+      .catch((err) => this.owner.failed(err));
+  }
+
+  fitSelected() {
+    const s = this.timeline.selected;
+    if (s) this.timeline.fit({ from: s.start, to: s.end });
+  }
+
+  measureSelected() {
+    const s = this.timeline.selected;
+    if (s) {
+      this.shows = "range";
+      this.owner.change({ range: { from: Math.floor(s.start), to: Math.ceil(s.end) } }, true);
+    }
+  }
+
+  private chooseFunction(r: FunctionRow) {
+    if (r.func === 0) return;
+    this.reel.api
+      .json<{ calls: Call[] | null }>("calls", { f: r.func, sort: "longest", limit: 1, ...this.rangeParams() })
+      .then(({ calls }) => calls?.[0] && this.jump(calls[0]))
+      .catch((err) => this.owner.failed(err));
+  }
+
+  private rangeParams(): Record<string, number> {
+    const r = this.timeline.range;
+    return r ? { from: r.from, to: r.to } : {};
+  }
+
+  private applyRange(r: Span | null) {
+    const key = r ? `${r.from}-${r.to}` : "";
+    if (key === this.rangeKey) return;
+    this.rangeKey = key;
+    this.ranging?.abort();
+    this.timeline.draw();
+    if (!r) {
+      if (this.shows === "range") this.shows = this.call ? "call" : null;
+      return;
+    }
+    this.shows = "range";
+    const stop = (this.ranging = new AbortController());
+    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(r.from)} …`));
+    this.rangeTable.wait();
+    this.reel.api
+      .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all" }, stop.signal)
+      .then(({ functions }) => {
+        const rows = functions ?? [];
+        this.rangeTable.set(rows);
+        const calls = rows.reduce((n, f) => n + f.calls, 0);
+        replace(
+          this.rangeTitle,
+          el("strong", {}, duration(length(r))),
+          el("span", { class: "quiet" }, ` from ${duration(r.from)} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
+        );
+      })
+      .catch((err) => stop.signal.aborted || this.owner.failed(err));
+  }
+
+  private choosePanel() {
+    const has = { call: this.call !== null, range: this.timeline.range !== null };
+    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.range ? "range" : null;
+    this.panel.hidden = this.shows === null;
+    this.callView.hidden = this.shows !== "call";
+    this.rangeView.hidden = this.shows !== "range";
+    const tab = (which: "call" | "range", title: string) =>
+      has[which] &&
+      el("button", { role: "tab", "aria-selected": String(this.shows === which), onclick: () => {
+        this.shows = which;
+        this.choosePanel();
+      } }, title);
+    replace(
+      this.tabs,
+      tab("call", "Call"),
+      tab("range", "Range"),
+      el("span", { class: "grow" }),
+      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, range: null }, true) }, "✕"),
+    );
+  }
+
+  /** step goes to a neighbour of the selected call. */
+  step(to: "before" | "after" | "caller" | "callee") {
+    const c = this.call;
+    if (!c) {
+      this.selectCentre();
+      return;
+    }
+    if (to === "caller") {
+      const callers = c.callers ?? [];
+      const up = callers[callers.length - 1];
+      if (up) this.selectAndReveal(placeOf(up, c.lane));
+      else this.owner.say("nothing called it that was recorded");
+      return;
+    }
+    const bar = this.timeline.neighbour({ lane: c.lane, row: c.row, from: c.start_ns, to: c.start_ns + c.duration_ns }, to);
+    if (bar) this.revealBar(bar);
+    else this.owner.say("no further call is near");
+  }
+
+  selectCentre() {
+    const bar = this.timeline.centreBar();
+    if (!bar) {
+      this.owner.say("no call is shown");
+      return;
+    }
+    this.revealBar(bar);
+  }
+
+  private revealBar(bar: Bar) {
+    this.reel
+      .callIn(bar, bar.start)
+      .then((c) => c && this.jump(c))
+      .catch((err) => this.owner.failed(err));
+  }
+
+  longest() {
+    const f = this.call?.func;
+    if (f === undefined) return;
+    this.reel.api
+      .json<{ calls: Call[] | null }>("calls", { f, sort: "longest", limit: 1 })
+      .then(({ calls }) => calls?.[0] && this.jump(calls[0], true))
+      .catch((err) => this.owner.failed(err));
+  }
+
+  rows(by: number) {
+    const now = this.timeline.rowHeight;
+    const i = heights.findIndex((h) => h >= now) + by;
+    if (i >= 0 && i < heights.length) this.owner.change({ height: heights[i] }, false);
+  }
+
+  namesArrived() {
+    this.timeline.namesArrived();
+    if (this.call && !this.facts.contains(document.activeElement)) this.showCallFacts();
+  }
+}

@@ -1,0 +1,116 @@
+// Where lanes stand: one below the other, each as high as its rows. Heights are CSS pixels.
+
+import type { Lane } from "./types";
+
+export interface Slot {
+  lane: Lane;
+  index: number;
+  top: number;
+  height: number; // with its padding
+  rows: number; // that are shown
+  collapsed: boolean;
+}
+
+/** What one screen shows of a lane: rows First to First+Count-1. */
+export interface Stretch {
+  lane: number;
+  first: number;
+  count: number;
+}
+
+export const padding = 4; // above and below a lane's rows
+const least = 38; // a lane's name needs that much
+
+export class Layout {
+  readonly slots: Slot[] = [];
+  readonly byLane = new Map<number, Slot>();
+  readonly height: number;
+
+  constructor(
+    lanes: Lane[],
+    readonly row: number,
+    collapsed: ReadonlySet<number>,
+  ) {
+    let top = 0;
+    lanes.forEach((lane, index) => {
+      const closed = collapsed.has(lane.id);
+      const rows = closed ? Math.min(1, lane.rows) : lane.rows;
+      const height = Math.max(least, rows * row + 2 * padding);
+      const slot = { lane, index, top, height, rows, collapsed: closed };
+      this.slots.push(slot);
+      this.byLane.set(lane.id, slot);
+      top += height;
+    });
+    this.height = top;
+  }
+
+  /** at is the slot at y, or the last one above it. */
+  at(y: number): Slot | undefined {
+    let lo = 0;
+    let hi = this.slots.length;
+    while (lo < hi) {
+      const mid = (lo + hi) >>> 1;
+      if (this.slots[mid].top <= y) lo = mid + 1;
+      else hi = mid;
+    }
+    return this.slots[Math.max(0, lo - 1)];
+  }
+
+  /** between are the slots that have a part in [top, bottom). */
+  between(top: number, bottom: number): Slot[] {
+    const first = this.at(top);
+    if (!first) return [];
+    let end = first.index;
+    while (end < this.slots.length && this.slots[end].top < bottom) end++;
+    return this.slots.slice(first.index, end);
+  }
+
+  /** stretches are the rows that have a part in [top, bottom). */
+  stretches(top: number, bottom: number): Stretch[] {
+    const out: Stretch[] = [];
+    for (const s of this.between(top, bottom)) {
+      const first = Math.max(0, Math.floor((top - s.top - padding) / this.row));
+      const end = Math.min(s.rows, Math.ceil((bottom - s.top - padding) / this.row));
+      if (end > first) out.push({ lane: s.lane.id, first, count: end - first });
+    }
+    return out;
+  }
+
+  /** rowTop is where a row begins. */
+  rowTop(s: Slot, row: number): number {
+    return s.top + padding + row * this.row;
+  }
+
+  /** rowAt is the row of a slot at y, or -1. */
+  rowAt(s: Slot, y: number): number {
+    const row = Math.floor((y - s.top - padding) / this.row);
+    return row >= 0 && row < s.rows ? row : -1;
+  }
+}
+
+export const sorts: Record<string, { title: string; compare: (a: Lane, b: Lane) => number }> = {
+  activity: { title: "busiest first", compare: (a, b) => b.calls - a.calls },
+  start: { title: "by start", compare: (a, b) => a.start_ns - b.start_ns },
+  name: { title: "by name", compare: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0) },
+  id: { title: "by number", compare: (a, b) => a.pid - b.pid || a.tid - b.tid || a.goroutine - b.goroutine },
+};
+
+/** sorted puts lanes without calls last; what is equal is in order of numbers. */
+export function sorted(lanes: Lane[], by: string): Lane[] {
+  const { compare } = Object.hasOwn(sorts, by) ? sorts[by] : sorts.activity;
+  return [...lanes].sort(
+    (a, b) => Number(a.calls === 0) - Number(b.calls === 0) || compare(a, b) || sorts.id.compare(a, b) || a.id - b.id,
+  );
+}
+
+/** title is how a lane is called where there is one line for it. */
+export function title(lane: Lane): string {
+  if (lane.name) return lane.name;
+  if (lane.kind === "goroutine") return `goroutine ${lane.goroutine}`;
+  return `thread ${lane.tid}`;
+}
+
+/** number says which thread or goroutine a lane is. */
+export function number(lane: Lane): string {
+  return lane.kind === "goroutine" ? `g ${lane.goroutine}` : `tid ${lane.tid}`;
+}

@@ -1,0 +1,248 @@
+// One frame of the lanes: bars, lost stretches, labels, selection.
+
+import { shade, type Scheme, type Shade } from "./color";
+import { count, duration, plural } from "./format";
+import { padding, type Layout, type Slot } from "./layout";
+import { brief, shown } from "./names";
+import { Raster, type Label, type Piece } from "./raster";
+import type { Answer, Source } from "./source";
+import { length, type Span } from "./viewport";
+
+/** Scene is all that a frame depends on. */
+export interface Scene {
+  window: Span;
+  top: number; // scrolled, CSS pixels
+  width: number; // CSS pixels
+  height: number;
+  layout: Layout;
+  source: Source;
+  bounds: Span;
+  scheme: Scheme;
+  font: string;
+  name: (func: number) => string | undefined;
+  color: (func: number) => Shade;
+  match: ReadonlySet<number> | null;
+  range: Span | null;
+  selected: { lane: number; row: number; start: number; end: number } | null;
+  hovered: { lane: number; row: number; start: number; end: number } | null;
+}
+
+// Narrower bars have no text, in CSS pixels.
+const labelWidth = 26;
+
+export class Painter {
+  readonly raster = new Raster();
+  private image: ImageData | null = null;
+  private widths = new Map<string, number>();
+  private labelFont = "";
+  labels = 0; // drawn in the last frame
+
+  constructor(private canvas: HTMLCanvasElement) {}
+
+  paint(s: Scene) {
+    const { canvas } = this;
+    const ctx = canvas.getContext("2d", { alpha: false })!;
+    if (!this.image || this.image.width !== canvas.width || this.image.height !== canvas.height) {
+      this.image = ctx.createImageData(canvas.width, canvas.height);
+    }
+    const pixels = new Uint32Array(this.image.data.buffer);
+    const ratio = canvas.height / s.height;
+    this.raster.begin(pixels, canvas.width, s.window);
+    pixels.fill(s.scheme.below);
+    for (const slot of s.layout.between(s.top, s.top + s.height)) this.lane(s, slot, ratio);
+    ctx.putImageData(this.image, 0, 0);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.texts(ctx, s, ratio);
+    this.gapTexts(ctx, s);
+    overlay(s, s.range, (x0, x1) => {
+      ctx.fillStyle = s.scheme.range;
+      ctx.fillRect(x0, 0, x1 - x0, s.height);
+      ctx.fillStyle = s.scheme.accent;
+      ctx.fillRect(x0 - 0.5, 0, 1, s.height);
+      ctx.fillRect(x1 - 0.5, 0, 1, s.height);
+    });
+    if (s.hovered) this.outline(ctx, s, s.hovered, 1);
+    if (s.selected) this.outline(ctx, s, s.selected, 2);
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+  }
+
+  private lane(s: Scene, slot: Slot, ratio: number) {
+    const y = (css: number) => Math.round((css - s.top) * ratio);
+    const alive = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
+    const life = { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns };
+    const ground = this.raster.ground(slot.lane.calls > 0 ? life : { from: 0, to: 0 }, alive, s.scheme.idle);
+    this.raster.fill(y(slot.top), y(slot.top + slot.height), ground);
+    const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
+    const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
+    const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
+    const answers = within(s.source.answers, s.window);
+    for (let row = first; row < end; row++) {
+      const pieces: Piece[] = [];
+      for (const a of answers) {
+        const r = a.lanes.get(slot.lane.id)?.rows.get(row);
+        const asked = a.rows.get(slot.lane.id);
+        if (!asked || row < asked.first || row >= asked.first + asked.count) continue;
+        // What covers the window hides all before it.
+        if (a.span.from <= s.window.from && a.span.to >= s.window.to) pieces.length = 0;
+        if (r) pieces.push({ span: a.span, row: r });
+        else if (pieces.length > 0) pieces.push({ span: a.span, row: nothing });
+      }
+      const top = y(s.layout.rowTop(slot, row));
+      let bottom = y(s.layout.rowTop(slot, row + 1));
+      if (s.layout.row >= 6) bottom -= Math.max(1, Math.round(ratio * 0.75));
+      this.raster.row(top, bottom, ground, pieces, { shade: s.color, match: s.match }, least);
+    }
+    for (const g of gapsOf(answers, slot.lane.id, s.window)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
+    if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);
+    if (slot.index === s.layout.slots.length - 1) this.raster.rule(y(slot.top + slot.height), s.scheme.rule);
+  }
+
+  private texts(ctx: CanvasRenderingContext2D, s: Scene, ratio: number) {
+    const size = Math.min(12, Math.max(9, s.layout.row - 5));
+    const font = `${size}px ${s.font}`;
+    if (font !== this.labelFont) this.widths.clear();
+    this.labelFont = font;
+    ctx.font = font;
+    ctx.textBaseline = "middle";
+    ctx.direction = "ltr";
+    this.labels = 0;
+    const middle = (s.layout.row - 1) / 2 + 0.5;
+    let style = "";
+    for (const l of this.raster.labels) {
+      if (l.x1 - l.x0 < labelWidth * ratio * (l.calls > 1 ? 2.5 : 1)) continue;
+      const text = this.text(ctx, s, l, (l.x1 - l.x0) / ratio - 7);
+      if (!text) continue;
+      const want = l.match ? s.scheme.text : s.scheme.faint;
+      if (want !== style) ctx.fillStyle = style = want;
+      ctx.fillText(text, l.x0 / ratio + 4, l.y / ratio + middle);
+      this.labels++;
+    }
+  }
+
+  private text(ctx: CanvasRenderingContext2D, s: Scene, l: Label, room: number): string {
+    const name = s.name(l.func);
+    let text = l.func === 0 ? "" : name === undefined ? "" : name;
+    if (l.calls > 1) text = text ? `${count(l.calls)} × ${text}` : plural(l.calls, "call");
+    if (!text) return "";
+    const width = this.width(ctx, text);
+    if (width <= room) return text;
+    // By the average width of its characters first, which may be too long by a few.
+    for (let keep = Math.floor((text.length * room) / width) - 1; keep >= 2; keep -= 1 + (keep >> 4)) {
+      const short = text.slice(0, keep) + "…";
+      if (this.width(ctx, short) <= room) return short;
+    }
+    return "";
+  }
+
+  private width(ctx: CanvasRenderingContext2D, text: string): number {
+    let w = this.widths.get(text);
+    if (w === undefined) {
+      if (this.widths.size > 20000) this.widths.clear();
+      w = ctx.measureText(text).width;
+      this.widths.set(text, w);
+    }
+    return w;
+  }
+
+  private gapTexts(ctx: CanvasRenderingContext2D, s: Scene) {
+    ctx.font = `600 11px ${s.font}`;
+    ctx.textBaseline = "middle";
+    const answers = within(s.source.answers, s.window);
+    for (const slot of s.layout.between(s.top, s.top + s.height)) {
+      for (const g of gapsOf(answers, slot.lane.id, s.window)) {
+        overlay(s, g, (x0, x1) => {
+          const text = g.events > 0 ? `${count(g.events)} lost` : "lost";
+          const w = ctx.measureText(text).width + 10;
+          if (x1 - x0 < w + 4) return;
+          const x = (x0 + x1) / 2 - w / 2;
+          const y = Math.max(slot.top - s.top, 0) + 5;
+          ctx.fillStyle = s.scheme.gapText[0];
+          ctx.beginPath();
+          ctx.roundRect(x, y, w, 16, 4);
+          ctx.fill();
+          ctx.fillStyle = s.scheme.gapText[1];
+          ctx.fillText(text, x + 5, y + 8.5);
+        });
+      }
+    }
+  }
+
+  private outline(ctx: CanvasRenderingContext2D, s: Scene, b: { lane: number; row: number; start: number; end: number }, width: number) {
+    const slot = s.layout.byLane.get(b.lane);
+    if (!slot || b.row >= slot.rows) return;
+    const y = s.layout.rowTop(slot, b.row) - s.top;
+    overlay(s, { from: b.start, to: b.end }, (x0, x1) => {
+      ctx.lineWidth = width;
+      ctx.strokeStyle = s.scheme.strong;
+      const w = Math.max(x1 - x0, 3);
+      ctx.strokeRect(x0 + width / 2 - 1, y - 0.5, w - width + 1, Math.max(2, s.layout.row - 0.5));
+    });
+  }
+}
+
+const empty = new Float64Array(0);
+const noWords = new Uint32Array(0);
+const nothing = { start: empty, duration: empty, busy: empty, func: noWords, calls: noWords, flags: noWords };
+
+function within(answers: Answer[], w: Span): Answer[] {
+  return answers.filter((a) => a.span.to > w.from && a.span.from < w.to);
+}
+
+/** Gap is a stretch in which events were lost. */
+export interface Gap extends Span {
+  events: number;
+}
+
+/** gapsOf are a lane's gaps: those of the finest answer, and where it doesn't cover the window of coarser ones too. */
+export function gapsOf(answers: Answer[], lane: number, w: Span): Gap[] {
+  const all: Gap[] = [];
+  for (let i = answers.length - 1; i >= 0; i--) {
+    const a = answers[i];
+    if (!a.rows.has(lane)) continue;
+    const g = a.lanes.get(lane)?.gaps;
+    if (g) for (let k = 0; k < g.start.length; k++) all.push({ from: g.start[k], to: g.end[k], events: g.events[k] });
+    if (a.span.from <= w.from && a.span.to >= w.to) break;
+  }
+  return all;
+}
+
+function overlay(s: Scene, span: Span | null, draw: (x0: number, x1: number) => void) {
+  if (!span || span.to < s.window.from || span.from > s.window.to) return;
+  const scale = s.width / length(s.window);
+  draw(Math.max(-4, (span.from - s.window.from) * scale), Math.min(s.width + 4, (span.to - s.window.from) * scale));
+}
+
+/** shadeOf makes the colour function of a view. */
+export function shadeOf(key: (func: number) => string | undefined, scheme: Scheme): (func: number) => Shade {
+  const made = new Map<number, Shade>();
+  const unknown = shade("", scheme);
+  return (func) => {
+    let c = made.get(func);
+    if (!c) {
+      const k = key(func);
+      if (k === undefined) return unknown;
+      made.set(func, (c = shade(k, scheme)));
+    }
+    return c;
+  };
+}
+
+/** labelOf is what bars say of a function. */
+export function labelOf(name: string): string {
+  return name === "" ? "(no name)" : brief(name);
+}
+
+/** tooltip are the lines that tell about a bar. */
+export function tooltip(name: string | undefined, module: string | undefined, bar: { calls: number; duration: number; busy: number; start: number }): string[] {
+  const title = name === undefined ? "…" : shown(name, 160);
+  const where = module ? shown(module, 80) : "";
+  if (bar.calls > 1) {
+    return [
+      `${plural(bar.calls, "call")}, total ${duration(bar.busy)}`,
+      `too narrow to be drawn one by one, within ${duration(bar.duration)}`,
+      name === undefined ? "" : `most time: ${title}`,
+      where,
+    ].filter(Boolean);
+  }
+  return [title, `${duration(bar.duration)}`, where].filter(Boolean);
+}

@@ -1,0 +1,57 @@
+// One opened recording: its requests, names, lanes.
+
+import { Api, Names } from "./api";
+import { title } from "./layout";
+import type { Call, Info, Lane, ReelInfo } from "./types";
+import type { Place } from "./urlstate";
+import type { Bar } from "./timeline";
+import type { Span } from "./viewport";
+
+export class Reel {
+  readonly api: Api;
+  readonly names: Names;
+  info: ReelInfo;
+  lanes: Lane[] = [];
+  // Before its first call a recording has nothing to show: that is getting ready.
+  private first = 0;
+
+  constructor(info: Info, readonly index: number, namesArrived: () => void) {
+    this.info = info.reels[index];
+    this.api = new Api(info, index);
+    this.names = new Names(this.api, namesArrived);
+  }
+
+  async load() {
+    this.lanes = await this.api.json<Lane[]>("lanes");
+    const first = this.lanes.reduce((t, l) => (l.calls > 0 ? Math.min(t, l.start_ns) : t), Infinity);
+    this.first = first > this.info.duration_ns * 0.02 && first < this.info.duration_ns ? Math.floor(first) : 0;
+  }
+
+  bounds(): Span {
+    return { from: this.first, to: Math.max(this.first + 1, this.info.duration_ns) };
+  }
+
+  laneTitle(id: number): string {
+    const lane = this.lanes.find((l) => l.id === id);
+    return lane ? `${title(lane)} (${lane.kind === "goroutine" ? "goroutine " + lane.goroutine : lane.tid})` : `lane ${id}`;
+  }
+
+  /** callIn is the call that a bar shows: of a merged one the call at the instant, however narrow, else the first. */
+  async callIn(bar: Bar, at: number): Promise<Call | null> {
+    const place = { lane: bar.lane, row: bar.row };
+    if (bar.calls === 1) return this.call({ ...place, at: bar.start + bar.duration / 2 });
+    const pointed = await this.call({ ...place, at: Math.min(Math.max(at, bar.start), bar.start + bar.duration) });
+    return pointed ?? this.call({ ...place, at: Math.ceil(bar.start) });
+  }
+
+  call(p: Place, signal?: AbortSignal): Promise<Call | null> {
+    return this.whole("call", { lane: p.lane, row: p.row, at: Math.floor(p.at) }, signal);
+  }
+
+  /** whole asks for one call, which comes with its callers. */
+  async whole(path: "call" | "next" | "first", params: Record<string, string | number>, signal?: AbortSignal): Promise<Call | null> {
+    const c = await this.api.json<Call | null>(path, params, signal);
+    if (c) c.callers ??= [];
+    return c;
+  }
+}

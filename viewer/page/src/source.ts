@@ -1,0 +1,138 @@
+// The bars of a view. Only what the screen shows is asked for, with a margin;
+// older answers stay, to be drawn in their new places until the newer ones come.
+
+import { decodeView, type LaneBars } from "./decode";
+import type { Stretch } from "./layout";
+import type { Span } from "./viewport";
+
+export interface Answer {
+  span: Span;
+  nsPerPixel: number;
+  rows: Map<number, Stretch>;
+  lanes: Map<number, LaneBars>;
+  coarse: boolean; // given at once, merged more than asked for: the exact one is asked for next
+}
+
+type Query = Omit<Answer, "lanes" | "coarse">;
+
+/** A fetch of api/view. */
+export type Load = (params: string, signal: AbortSignal) => Promise<{ buffer: ArrayBuffer; coarse: boolean }>;
+
+// How many answers are kept besides that of the whole recording.
+const kept = 3;
+
+export class Source {
+  answers: Answer[] = []; // coarse ones first
+  requests = 0;
+  failure: unknown = null;
+  private byAge: Answer[] = [];
+  private running: { query: Query; stop: AbortController } | null = null;
+  private wanted: [Span, number, Stretch[], Stretch[], Span] | null = null;
+
+  constructor(
+    private load: Load,
+    private arrived: () => void,
+  ) {}
+
+  get pending(): boolean {
+    return this.running !== null;
+  }
+
+  /** want sees to it that the window's rows are there, nsPerPixel fine; ahead are the rows to ask for if not. */
+  want(window: Span, nsPerPixel: number, rows: Stretch[], ahead: Stretch[], bounds: Span) {
+    this.wanted = [window, nsPerPixel, rows, ahead, bounds];
+    if (rows.length === 0) return;
+    const covering = this.byAge.filter((a) => covers(a, window, nsPerPixel, rows, bounds));
+    if (covering.some((a) => !a.coarse)) return;
+    if (covering.length > 0) {
+      if (!this.running) this.request(covering[covering.length - 1], false);
+      return;
+    }
+    if (this.running) {
+      const q = this.running.query;
+      if (covers(q, window, nsPerPixel, rows, bounds) || !outdated(q, window, nsPerPixel)) return;
+      this.running.stop.abort();
+    }
+    this.request(withMargin(window, nsPerPixel, ahead, bounds), true);
+  }
+
+  /** cutAt forgets what lies after the instant: a recording in progress has grown there. */
+  cutAt(at: number) {
+    for (const a of this.byAge) if (a.span.to > at) a.span = { from: a.span.from, to: Math.max(at, a.span.from) };
+  }
+
+  clear() {
+    this.running?.stop.abort();
+    this.running = null;
+    this.answers = [];
+    this.byAge = [];
+  }
+
+  private request({ span, nsPerPixel, rows }: Query, quick: boolean) {
+    const query = { span, nsPerPixel, rows };
+    const stop = new AbortController();
+    const running = { query, stop };
+    this.running = running;
+    this.requests++;
+    const width = Math.max(1, Math.round((query.span.to - query.span.from) / query.nsPerPixel));
+    const lanes = [...query.rows.values()].map((r) => `${r.lane}:${r.first}:${r.count}`).join(",");
+    this.load(`from=${query.span.from}&to=${query.span.to}&width=${width}&lanes=${lanes}${quick ? "&quick=1" : ""}`, stop.signal)
+      .then(({ buffer, coarse }) => {
+        if (this.running !== running) return;
+        this.keep({ ...query, lanes: decodeView(buffer), coarse: quick && coarse });
+        this.failure = null;
+        this.done();
+      })
+      .catch((err) => {
+        if (this.running !== running || stop.signal.aborted) return;
+        this.failure = err;
+        this.running = null;
+        this.arrived();
+      });
+  }
+
+  private done() {
+    this.running = null;
+    this.arrived();
+    if (this.wanted) this.want(...this.wanted);
+  }
+
+  private keep(a: Answer) {
+    // The exact answer takes the coarse one's place.
+    this.byAge = this.byAge.filter((b) => b.span !== a.span);
+    this.byAge.push(a);
+    // The widest one is kept as well, to have something to show when zooming out.
+    const widest = this.byAge.reduce((w, b) => (b.span.to - b.span.from >= w.span.to - w.span.from ? b : w));
+    while (this.byAge.length > kept) {
+      this.byAge.splice(this.byAge[0] === widest ? 1 : 0, 1);
+    }
+    this.answers = [...this.byAge].sort((x, y) => y.nsPerPixel - x.nsPerPixel);
+  }
+}
+
+function covers(q: Query, w: Span, nsPerPixel: number, rows: Stretch[], bounds: Span): boolean {
+  if (q.nsPerPixel > nsPerPixel * 1.02 || q.nsPerPixel < nsPerPixel / 2.5) return false;
+  // A part of the margin is to be left, else the next one is asked for ahead.
+  const margin = (w.to - w.from) * 0.15;
+  if (q.span.from > Math.max(bounds.from, w.from - margin) || q.span.to < Math.min(bounds.to, w.to + margin)) return false;
+  return rows.every((r) => {
+    const has = q.rows.get(r.lane);
+    return has !== undefined && has.first <= r.first && has.first + has.count >= r.first + r.count;
+  });
+}
+
+// A request that is on its way is of use unless it is far from what is wanted.
+function outdated(q: Query, w: Span, nsPerPixel: number): boolean {
+  const ratio = q.nsPerPixel / nsPerPixel;
+  return ratio > 2 || ratio < 0.5 || q.span.to <= w.from || q.span.from >= w.to;
+}
+
+function withMargin(w: Span, nsPerPixel: number, rows: Stretch[], bounds: Span): Query {
+  const margin = (w.to - w.from) * 0.5;
+  const span = {
+    from: Math.max(bounds.from, Math.floor(w.from - margin)),
+    to: Math.min(Math.ceil(bounds.to), Math.ceil(w.to + margin)),
+  };
+  if (span.to <= span.from) span.to = span.from + 1;
+  return { span, nsPerPixel, rows: new Map(rows.map((r) => [r.lane, r])) };
+}

@@ -1,0 +1,429 @@
+// The lanes of one reel: what they show, where they are scrolled and zoomed to.
+// Its state for tests and programs stands in the canvas's data attributes; see README.md beside.
+
+import type { Api, Names } from "./api";
+import type { Scheme, Shade } from "./color";
+import { firstEndingAfter } from "./decode";
+import { el, fitCanvas } from "./dom";
+import { Input } from "./input";
+import { Layout, sorted, type Slot } from "./layout";
+import { LaneList } from "./lanelist";
+import { labelOf, Painter, shadeOf, tooltip, gapsOf } from "./paint";
+import { count } from "./format";
+import { paintRuler, rulerHeight } from "./ruler";
+import { Source } from "./source";
+import type { Lane } from "./types";
+import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
+
+export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+
+/** Bar is what is drawn at a place: a call, or several merged ones. */
+export interface Bar {
+  lane: number;
+  row: number;
+  start: number;
+  duration: number;
+  busy: number;
+  func: number;
+  calls: number;
+}
+
+/** What a timeline tells its owner. */
+export interface Listener {
+  moved(): void; // window, scroll or rows
+  selected(bar: Bar | null, at: number): void;
+  ranged(range: Span | null): void;
+  lane(lane: number): void;
+  hovered(bar: Bar | null): void;
+  colorKey(func: number): string | undefined;
+}
+
+export class Timeline {
+  readonly canvas = el("canvas", {
+    class: "lanes",
+    tabindex: 0,
+    role: "application",
+    "aria-label": "Timeline of calls. W and S zoom, A and D pan, Enter selects a call, Shift with arrows goes from call to call. Press ? for all keys.",
+  });
+  readonly ruler = el("canvas", { class: "ruler", title: "drag to measure" });
+  readonly corner = el("div", { class: "lane-corner" });
+  readonly scroller = el("div", { class: "lane-scroll", tabindex: -1 });
+  readonly element: HTMLElement;
+  readonly source: Source;
+  readonly painter: Painter;
+  layout = new Layout([], 16, new Set());
+  window: Span;
+  target: Span;
+  range: Span | null = null;
+  selected: { lane: number; row: number; start: number; end: number } | null = null;
+  match: ReadonlySet<number> | null = null;
+  private sticky: HTMLElement;
+  private spacer = el("div", { class: "lane-spacer" });
+  private tip = el("div", { class: "tip", role: "tooltip", hidden: true });
+  private hair = el("div", { class: "hair", hidden: true });
+  private list: LaneList;
+  private lanes: Lane[] = [];
+  private collapsed = new Set<number>();
+  private row = 16;
+  private sort = "activity";
+  private only: number | null = null;
+  private hovered: Bar | null = null;
+  private colors: ((func: number) => Shade) | null = null;
+  private labels = new Map<number, string>();
+  private frame = 0;
+  private last = 0;
+  private width = 1;
+  private height = 1;
+  private headRoom = 1; // pixels of lanes for one of scrolling
+  frameTimes: number[] | null = null;
+
+  constructor(
+    api: Api,
+    private names: Names,
+    private scheme: () => Scheme,
+    private bounds: () => Span,
+    readonly listener: Listener,
+  ) {
+    this.window = this.target = { ...bounds() };
+    this.source = new Source(api.view, () => this.draw());
+    this.painter = new Painter(this.canvas);
+    this.list = new LaneList(
+      (lane) => this.toggle(lane),
+      (lane) => listener.lane(lane),
+    );
+    const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip);
+    this.sticky = el("div", { class: "lane-sticky" }, this.list.element, pane);
+    this.scroller.append(this.sticky, this.spacer);
+    this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.scroller);
+    this.scroller.addEventListener("scroll", () => {
+      this.draw();
+      listener.moved();
+    });
+    new ResizeObserver(() => this.resize()).observe(this.scroller);
+    new Input(this);
+  }
+
+  /** setLanes gives the lanes to show; only limits them to one. */
+  setLanes(lanes: Lane[], only: number | null = null) {
+    this.lanes = lanes;
+    this.only = only;
+    this.list.clear();
+    this.relayout();
+  }
+
+  setRows(row: number, collapsed: Iterable<number>, sort: string) {
+    this.row = row;
+    this.collapsed = new Set(collapsed);
+    this.sort = sort;
+    this.relayout();
+  }
+
+  get rowHeight(): number {
+    return this.row;
+  }
+
+  get closed(): number[] {
+    return [...this.collapsed].sort((a, b) => a - b);
+  }
+
+  toggle(lane: number) {
+    if (!this.collapsed.delete(lane)) this.collapsed.add(lane);
+    this.relayout();
+    this.listener.moved();
+  }
+
+  collapseAll(closed: boolean) {
+    this.collapsed = new Set(closed ? this.lanes.filter((l) => l.rows > 1).map((l) => l.id) : []);
+    this.relayout();
+    this.listener.moved();
+  }
+
+  private relayout() {
+    const lanes = this.only === null ? sorted(this.lanes, this.sort) : this.lanes.filter((l) => l.id === this.only);
+    this.layout = new Layout(lanes, this.row, this.collapsed);
+    this.resize();
+  }
+
+  private resize() {
+    this.height = Math.max(1, this.scroller.clientHeight);
+    const pane = this.canvas.parentElement!;
+    this.width = Math.max(1, pane.clientWidth);
+    this.sticky.style.height = `${this.height}px`;
+    // Elements can't be arbitrarily high.
+    const room = Math.max(0, this.layout.height - this.height);
+    const drawn = Math.min(room, 8e6);
+    this.headRoom = drawn > 0 ? room / drawn : 1;
+    this.spacer.style.height = `${drawn}px`;
+    this.canvas.style.width = this.ruler.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    this.ruler.style.height = `${rulerHeight}px`;
+    fitCanvas(this.canvas, this.width, this.height);
+    fitCanvas(this.ruler, this.width, rulerHeight);
+    this.draw();
+  }
+
+  get top(): number {
+    return this.scroller.scrollTop * this.headRoom;
+  }
+
+  set top(y: number) {
+    this.scroller.scrollTop = y / this.headRoom;
+  }
+
+  // ---- moving
+
+  /** show goes to a window, smoothly unless asked otherwise. */
+  show(w: Span, smoothly = true) {
+    this.target = clamp(w, this.bounds());
+    if (!smoothly || matchMedia("(prefers-reduced-motion: reduce)").matches) this.window = this.target;
+    this.draw();
+    this.listener.moved();
+  }
+
+  all() {
+    this.show(this.bounds());
+  }
+
+  fit(s: Span) {
+    this.show(around(s, this.bounds()));
+  }
+
+  /** zoomBy makes the window factor times as long, around a pixel or else what is selected, or the middle. */
+  zoomBy(factor: number, x?: number) {
+    const t = this.target;
+    const at = x === undefined ? this.focus() : t.from + (x / this.width) * length(t);
+    this.show(zoom(t, at, factor, this.bounds()));
+  }
+
+  private focus(): number {
+    const x = this.pointerX;
+    if (x !== null) return this.target.from + (x / this.width) * length(this.target);
+    const s = this.selected;
+    if (s && s.end > this.target.from && s.start < this.target.to) {
+      return (Math.max(s.start, this.target.from) + Math.min(s.end, this.target.to)) / 2;
+    }
+    return (this.target.from + this.target.to) / 2;
+  }
+
+  /** pointerX is where the pointer is, if it is over the lanes. */
+  pointerX: number | null = null;
+
+  /** panBy moves the window by a share of its length. */
+  panBy(share: number, smoothly = true) {
+    this.show(pan(this.target, share * length(this.target), this.bounds()), smoothly);
+  }
+
+  timeAt(x: number): number {
+    return this.window.from + (x / this.width) * length(this.window);
+  }
+
+  get size(): { width: number; height: number } {
+    return { width: this.width, height: this.height };
+  }
+
+  /** reveal scrolls a row into sight, and the window to the span if it is not. */
+  reveal(lane: number, row: number, span: Span, fit: boolean) {
+    const slot = this.layout.byLane.get(lane);
+    if (!slot) return;
+    this.resize(); // the panel may just have taken some room
+    if (row >= slot.rows && slot.collapsed) this.toggle(lane);
+    const y = this.layout.rowTop(this.layout.byLane.get(lane)!, row);
+    if (y < this.top + 8 || y + this.row > this.top + this.height - 8) this.top = Math.max(0, y - this.height / 3);
+    const t = this.target;
+    const outside = span.to <= t.from || span.from >= t.to;
+    const tiny = length(span) < length(t) / 400;
+    const huge = length(span) > length(t) * 1.5 && (span.from < t.from || span.to > t.to);
+    if (fit) this.show(around(span, this.bounds(), tiny || huge ? 2 : 1.2));
+    else if (outside) this.show(around(span, this.bounds(), 2));
+    this.draw();
+  }
+
+  // ---- what is where
+
+  /** barAt is what is drawn at a point of the canvas, a pixel to either side of it included. */
+  barAt(x: number, y: number): Bar | null {
+    const top = y + this.top;
+    const slot = this.layout.at(top);
+    if (!slot) return null;
+    const row = this.layout.rowAt(slot, top);
+    if (row < 0) return null;
+    return this.barOf(slot, row, this.timeAt(x), (1.5 / this.width) * length(this.window));
+  }
+
+  private barOf(slot: Slot, row: number, at: number, near: number): Bar | null {
+    const answers = this.source.answers.filter((a) => a.span.from <= at && a.span.to >= at);
+    for (let k = answers.length - 1; k >= 0; k--) {
+      const asked = answers[k].rows.get(slot.lane.id);
+      if (!asked || row < asked.first || row >= asked.first + asked.count) continue;
+      const r = answers[k].lanes.get(slot.lane.id)?.rows.get(row);
+      if (!r) return null;
+      const i = firstEndingAfter(r, at - near);
+      if (i >= r.start.length || r.start[i] > at + near) return null;
+      // Of two that are near, the one under the pointer.
+      const j = i + 1 < r.start.length && r.start[i] + r.duration[i] < at && r.start[i + 1] <= at ? i + 1 : i;
+      return { lane: slot.lane.id, row, start: r.start[j], duration: r.duration[j], busy: r.busy[j], func: r.func[j], calls: r.calls[j] };
+    }
+    return null;
+  }
+
+  /** centreBar is a bar near the middle of what is shown, for those who have no pointer. */
+  centreBar(): Bar | null {
+    const at = (this.target.from + this.target.to) / 2;
+    for (const reach of [1.5 / this.width, 0.02, 0.1, 0.5]) {
+      for (const slot of this.layout.between(this.top, this.top + this.height)) {
+        const bar = slot.rows > 0 ? this.barOf(slot, 0, at, reach * length(this.target)) : null;
+        if (bar) return bar;
+      }
+    }
+    return null;
+  }
+
+  /** neighbour is the bar before or after a call in its row, or the first below it. */
+  neighbour(c: { lane: number; row: number; from: number; to: number }, to: "before" | "after" | "callee"): Bar | null {
+    const row = to === "callee" ? c.row + 1 : c.row;
+    for (let k = this.source.answers.length - 1; k >= 0; k--) {
+      const r = this.source.answers[k].lanes.get(c.lane)?.rows.get(row);
+      if (!r) continue;
+      // A call may be one of many in a merged bar, which is then passed over.
+      let i = firstEndingAfter(r, c.from);
+      if (to === "before") i--;
+      else if (to === "after") while (i < r.start.length && r.start[i] < c.to) i++;
+      if (i < 0 || i >= r.start.length || (to === "callee" && r.start[i] >= c.to)) continue;
+      return { lane: c.lane, row, start: r.start[i], duration: r.duration[i], busy: r.busy[i], func: r.func[i], calls: r.calls[i] };
+    }
+    return null;
+  }
+
+  hover(x: number, y: number) {
+    const bar = this.barAt(x, y);
+    const old = this.hovered;
+    if (bar?.lane !== old?.lane || bar?.row !== old?.row || bar?.start !== old?.start) {
+      this.hovered = bar;
+      this.listener.hovered(bar);
+      this.draw();
+    }
+    this.showTip(x, y, bar);
+    this.hair.hidden = false;
+    this.hair.style.transform = `translateX(${Math.round(x)}px)`;
+  }
+
+  leave() {
+    this.tip.hidden = this.hair.hidden = true;
+    if (this.hovered) {
+      this.hovered = null;
+      this.draw();
+    }
+  }
+
+  private showTip(x: number, y: number, bar: Bar | null) {
+    let lines: string[] = [];
+    if (bar) {
+      const n = this.names.get(bar.func);
+      lines = tooltip(bar.func === 0 ? undefined : n?.name, n?.module, bar);
+    } else {
+      const slot = this.layout.at(y + this.top);
+      const at = this.timeAt(x);
+      const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.window).find((g) => g.from <= at && at <= g.to);
+      if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
+    }
+    this.tip.hidden = lines.length === 0;
+    this.tip.replaceChildren(...lines.map((l, i) => el("div", { class: i === 0 ? "tip-title" : "" }, l)));
+    if (lines.length === 0) return;
+    const w = this.tip.offsetWidth;
+    const h = this.tip.offsetHeight;
+    const left = x + 14 + w > this.width ? Math.max(0, x - w - 10) : x + 14;
+    const top = y + 18 + h > this.height ? Math.max(0, y - h - 8) : y + 18;
+    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+  }
+
+  // ---- drawing
+
+  recolor() {
+    this.colors = null;
+    this.draw();
+  }
+
+  /** namesArrived lets bars be drawn with their names and colours. */
+  namesArrived() {
+    this.draw();
+  }
+
+  draw() {
+    if (this.frame !== 0) return;
+    this.canvas.dataset.state = "moving";
+    this.frame = requestAnimationFrame((t) => this.tick(t));
+  }
+
+  private tick(now: number) {
+    this.frame = 0;
+    if (!this.element.isConnected || this.scroller.clientHeight === 0) return;
+    const began = performance.now();
+    const moving = !same(this.window, this.target);
+    if (moving) {
+      this.window = approach(this.window, this.target, this.last > 0 ? Math.min(now - this.last, 50) : 16);
+    }
+    this.last = moving ? now : 0;
+    this.fetch();
+    this.paint();
+    this.frameTimes?.push(performance.now() - began);
+    if (!same(this.window, this.target)) this.draw();
+  }
+
+  private fetch() {
+    const visible = this.layout.stretches(this.top, this.top + this.height);
+    const ahead = this.layout.stretches(this.top - this.height, this.top + 2 * this.height);
+    // Pixels of the device: bars are merged as they are drawn.
+    const nsPerPixel = length(this.target) / this.canvas.width;
+    this.source.want(this.target, nsPerPixel, visible, ahead, this.bounds());
+  }
+
+  private paint() {
+    const scheme = this.scheme();
+    this.colors ??= shadeOf((f) => this.listener.colorKey(f), scheme);
+    const h = this.hovered;
+    this.painter.paint({
+      window: this.window,
+      top: this.top,
+      width: this.width,
+      height: this.height,
+      layout: this.layout,
+      source: this.source,
+      bounds: this.bounds(),
+      scheme,
+      font,
+      name: (f) => this.label(f),
+      color: this.colors,
+      match: this.match,
+      range: this.range,
+      selected: this.selected,
+      hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
+    });
+    this.list.show(this.layout.between(this.top, this.top + this.height), this.top);
+    const ctx = this.ruler.getContext("2d")!;
+    const ratio = this.ruler.width / this.width;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    paintRuler(ctx, this.width, this.window, this.range, scheme, font);
+    this.tell();
+  }
+
+  private label(func: number): string | undefined {
+    let l = this.labels.get(func);
+    if (l === undefined) {
+      const n = this.names.get(func);
+      if (n === undefined) return undefined;
+      this.labels.set(func, (l = labelOf(n.name)));
+    }
+    return l;
+  }
+
+  // What tests look at.
+  private tell() {
+    const d = this.canvas.dataset;
+    d.from = String(this.window.from);
+    d.to = String(this.window.to);
+    d.bars = String(this.painter.raster.bars);
+    d.labels = String(this.painter.labels);
+    d.requests = String(this.source.requests);
+    d.state = this.source.pending || !same(this.window, this.target) ? "moving" : this.source.failure ? "failed" : "still";
+  }
+}

@@ -1,0 +1,120 @@
+// What the server answers. Times are nanoseconds from the start of the recording.
+
+export interface ReelInfo {
+  name: string;
+  path: string;
+  duration_ns: number;
+  start_unix_ns: number;
+  events: number;
+  calls: number;
+  dropped: number;
+  closed: boolean;
+  live: boolean;
+  damaged: string[] | null;
+  goroutines: boolean;
+  functions: number;
+  images: { id: number; path: string; build_id: string }[] | null;
+}
+
+export interface Info {
+  version: string;
+  reels: ReelInfo[];
+  build: { progress: number };
+}
+
+export interface Lane {
+  id: number;
+  tid: number;
+  pid: number;
+  goroutine: number;
+  name: string;
+  kind: string;
+  calls: number;
+  rows: number;
+  start_ns: number;
+  end_ns: number;
+  dropped: number;
+}
+
+export interface FunctionName {
+  name: string;
+  linkage_name?: string;
+  module?: string;
+  address?: string;
+  file?: string;
+  line?: number;
+  pending?: boolean; // where it is in the source may be known later
+}
+
+export interface Caller {
+  row: number;
+  func: number;
+  name: string;
+  start_ns: number;
+  duration_ns: number;
+}
+
+export interface Call {
+  lane: number;
+  row: number;
+  func: number;
+  name: string;
+  module: string;
+  start_ns: number;
+  duration_ns: number;
+  self_ns: number;
+  depth: number;
+  flags: string[] | null;
+  callers?: Caller[] | null;
+  callees?: number;
+}
+
+export interface FunctionRow {
+  func: number;
+  name: string;
+  module: string;
+  calls: number;
+  total_ns: number;
+  self_ns: number;
+  p50_ns: number;
+  p99_ns: number;
+  max_ns: number;
+}
+
+export interface TreeNode {
+  func: number;
+  name: string;
+  parent: number;
+  calls: number;
+  total_ns: number;
+  self_ns: number;
+}
+
+export interface Bucket {
+  from_ns: number;
+  to_ns: number;
+  calls: number;
+}
+
+export interface Found {
+  functions: { id: number; name: string; module: string; calls: number }[] | null;
+  matches: number;
+  calls: number;
+  pending?: boolean; // calls are not counted yet
+}
+
+type Side = Omit<FunctionRow, "func" | "name" | "module">;
+
+export interface DiffRow {
+  name: string;
+  module: string;
+  a: Side | null;
+  b: Side | null;
+  delta_total_ns: number;
+  delta_self_ns: number;
+}
+
+export interface Overview {
+  busy: number[] | null;
+  gaps: [number, number][] | null;
+}

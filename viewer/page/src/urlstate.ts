@@ -1,0 +1,190 @@
+// The whole view as the hash of the URL, so that a link or a reload comes back to it.
+
+import type { Span } from "./viewport";
+
+export const tabs = ["timeline", "flame", "tree", "functions", "compare"] as const;
+export type Tab = (typeof tabs)[number];
+
+/** Place is where a call is: any instant inside it, in its lane and row. */
+export interface Place {
+  lane: number;
+  row: number;
+  at: number; // ns
+}
+
+export type Scope = "all" | "window" | "range";
+
+export interface ViewState {
+  tab: Tab;
+  reel: number; // which of two
+  window: Span | null; // null: all
+  range: Span | null;
+  selected: Place | null;
+  find: string;
+  scroll: number; // rows from the top
+  height: number; // of a row, CSS pixels; 0: as suits
+  collapsed: number[]; // lanes
+  sort: string; // of lanes
+  colors: "function" | "image";
+  scope: Scope; // of flame graph, tree and functions
+  lane: number; // their lane; -1: all
+  order: "heavy" | "time"; // of the flame graph
+  filter: string; // of functions
+  follow: boolean;
+}
+
+export const heights = [3, 6, 12, 16, 20, 22];
+
+export function initial(): ViewState {
+  return {
+    tab: "timeline",
+    reel: 0,
+    window: null,
+    range: null,
+    selected: null,
+    find: "",
+    scroll: 0,
+    height: 0,
+    collapsed: [],
+    sort: "activity",
+    colors: "function",
+    scope: "all",
+    lane: -1,
+    order: "heavy",
+    filter: "",
+    follow: false,
+  };
+}
+
+/** format writes what differs from initial. */
+export function format(s: ViewState): string {
+  const d = initial();
+  const out: string[] = [];
+  const put = (key: string, value: string | number) => out.push(`${key}=${encode(String(value))}`);
+  if (s.tab !== d.tab) put("tab", s.tab);
+  if (s.reel !== d.reel) put("reel", s.reel);
+  if (s.window) put("t", formatSpan(s.window));
+  if (s.range) put("range", formatSpan(s.range));
+  if (s.selected) put("sel", `${s.selected.lane}.${s.selected.row}.${number(s.selected.at)}`);
+  if (s.find) put("q", s.find);
+  if (s.scroll > 0) put("y", Math.round(s.scroll * 10) / 10);
+  if (s.height !== d.height) put("h", s.height);
+  if (s.collapsed.length > 0) put("closed", s.collapsed.slice(0, 500).join("."));
+  if (s.sort !== d.sort) put("sort", s.sort);
+  if (s.colors !== d.colors) put("colors", s.colors);
+  if (s.scope !== d.scope) put("of", s.scope);
+  if (s.lane !== d.lane) put("lane", s.lane);
+  if (s.order !== d.order) put("order", s.order);
+  if (s.filter) put("filter", s.filter);
+  if (s.follow) put("follow", 1);
+  return out.join("&");
+}
+
+function encode(v: string): string {
+  return encodeURIComponent(v.slice(0, 1000)).replace(/%2C/g, ",").replace(/%3A/g, ":").replace(/%2F/g, "/");
+}
+
+function number(x: number): string {
+  return String(Math.round(x * 1000) / 1000);
+}
+
+function formatSpan(s: Span): string {
+  return `${number(s.from)}-${number(s.to)}`;
+}
+
+/** parse reads a hash, which anybody can have written: what makes no sense is left at its initial value. */
+export function parse(hash: string): ViewState {
+  const s = initial();
+  for (const part of hash.replace(/^#/, "").split("&")) {
+    const eq = part.indexOf("=");
+    if (eq > 0) read(s, part.slice(0, eq), decode(part.slice(eq + 1)));
+  }
+  return s;
+}
+
+function decode(v: string): string {
+  try {
+    return decodeURIComponent(v);
+  } catch {
+    return "";
+  }
+}
+
+function read(s: ViewState, key: string, v: string) {
+  const d = initial();
+  switch (key) {
+    case "tab":
+      s.tab = oneOf(tabs, v, d.tab);
+      break;
+    case "reel":
+      s.reel = v === "1" ? 1 : 0;
+      break;
+    case "t":
+      s.window = parseSpan(v);
+      break;
+    case "range":
+      s.range = parseSpan(v);
+      break;
+    case "sel":
+      s.selected = parsePlace(v);
+      break;
+    case "q":
+      s.find = v;
+      break;
+    case "y":
+      s.scroll = natural(v) ?? 0;
+      break;
+    case "h":
+      s.height = oneOf(heights, Number(v), d.height);
+      break;
+    case "closed":
+      s.collapsed = v.split(".").map(Number).filter(Number.isSafeInteger);
+      break;
+    case "sort":
+      s.sort = v;
+      break;
+    case "colors":
+      s.colors = oneOf(["function", "image"] as const, v, d.colors);
+      break;
+    case "of":
+      s.scope = oneOf(["all", "window", "range"] as const, v, d.scope);
+      break;
+    case "lane": {
+      const n = natural(v);
+      s.lane = n !== null && Number.isSafeInteger(n) ? n : -1;
+      break;
+    }
+    case "order":
+      s.order = oneOf(["heavy", "time"] as const, v, d.order);
+      break;
+    case "filter":
+      s.filter = v;
+      break;
+    case "follow":
+      s.follow = v === "1";
+  }
+}
+
+function oneOf<T>(all: readonly T[], v: unknown, otherwise: T): T {
+  return all.includes(v as T) ? (v as T) : otherwise;
+}
+
+function natural(v: string): number | null {
+  if (!/^\d+(\.\d+)?$/.test(v)) return null;
+  const n = Number(v);
+  return n <= Number.MAX_SAFE_INTEGER ? n : null;
+}
+
+function parseSpan(v: string): Span | null {
+  const dash = v.indexOf("-");
+  const from = natural(v.slice(0, dash));
+  const to = natural(v.slice(dash + 1));
+  return from !== null && to !== null && from < to ? { from, to } : null;
+}
+
+function parsePlace(v: string): Place | null {
+  const m = /^(\d+)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(v);
+  if (!m) return null;
+  const [lane, row, at] = m.slice(1).map(natural);
+  return lane !== null && row !== null && at !== null ? { lane, row, at } : null;
+}

@@ -1,0 +1,238 @@
+// The parts of the page that need no browser.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { oklch, scheme, shade, css } from "../src/color";
+import { decodeView, firstEndingAfter } from "../src/decode";
+import { grow, levels } from "../src/forest";
+import { count, duration, instant, niceStep, percent } from "../src/format";
+import { matcher } from "../src/functions";
+import { Layout, sorted } from "../src/layout";
+import { brief, cut, shown, visible } from "../src/names";
+import { Raster } from "../src/raster";
+import { Source } from "../src/source";
+import type { Lane } from "../src/types";
+import { format, initial, parse } from "../src/urlstate";
+import { approach, clamp, pan, zoom } from "../src/viewport";
+
+test("times are written with four digits in a unit that suits", () => {
+  const cases: [number, string][] = [
+    [0, "0 ns"],
+    [7, "7 ns"],
+    [999, "999 ns"],
+    [1000, "1 µs"],
+    [413_370, "413.4 µs"],
+    [999_960, "1 ms"],
+    [1_204_000, "1.204 ms"],
+    [59_999_000_000, "60 s"],
+    [63_000_000_000, "1 min 3.0 s"],
+    [3_723_400_000_000, "1 h 2 min 3.4 s"],
+    [-1500, "−1.5 µs"],
+    [NaN, "–"],
+  ];
+  for (const [ns, want] of cases) assert.equal(duration(ns), want);
+  assert.equal(count(1_295_637), "1,295,637");
+  assert.equal(percent(0.12345), "12.3 %");
+  assert.equal(percent(0.00001), "<0.01 %");
+});
+
+test("instants are exact to the ruler's step", () => {
+  assert.equal(instant(1_500_000_000, 100_000_000), "1.5 s");
+  assert.equal(instant(1_234_567_891, 1), "1.234\u2009567\u2009891 s");
+  assert.deepEqual([0.3, 1.1, 21, 51, 99].map(niceStep), [1, 2, 50, 100, 100]);
+});
+
+test("a URL's hash and the state are each other's inverse", () => {
+  const s = initial();
+  assert.equal(format(s), "");
+  assert.deepEqual(parse(""), s);
+  Object.assign(s, {
+    tab: "flame", reel: 1, window: { from: 1, to: 2 ** 52 }, range: { from: 0, to: 17 }, selected: { lane: 3, row: 4, at: 5 },
+    find: "a&b=c#%\u202e*", scroll: 7.5, height: 12, collapsed: [1, 2], sort: "name", colors: "image", scope: "range", lane: 0,
+    order: "time", filter: "?", follow: true,
+  });
+  assert.deepEqual(parse("#" + format(s)), s);
+});
+
+test("a hash of nonsense leaves what is usual", () => {
+  for (const h of ["#", "#t=9-3", "#t=-1-5", "#t=1e99-2", "#sel=1.2", "#h=1000", "#tab=__proto__", "#q=%E0%A4%A", "#=&&==", "#of=x&lane=1.5&reel=7"]) {
+    assert.deepEqual(parse(h), initial(), h);
+  }
+});
+
+test("what can't be seen in names is made visible", () => {
+  assert.equal(visible("a\u202eb\u0000\u007f\u2066"), "a‹202E›b‹00›‹7F›‹2066›");
+  assert.equal(visible("\ud800x"), "‹D800›x");
+  assert.equal(visible("\u{e0041}"), "‹E0041›");
+  assert.equal(visible("été 名前 🎞"), "été 名前 🎞");
+  assert.equal(shown(""), "(no name)");
+  assert.ok(shown("x".repeat(1e6)).length <= 240);
+  assert.equal(cut("abcdefghij", 7), "abcd…ij");
+  for (let n = 2; n < 12; n++) assert.ok(!/[\ud800-\udbff](?![\udc00-\udfff])/.test(cut("🎞🎞🎞🎞🎞🎞", n)), `cut at ${n} splits a pair`);
+});
+
+test("bars say the name without parameters and template arguments", () => {
+  assert.equal(brief("std::map<int, std::string>::find(int const&)"), "std::map<…>::find");
+  assert.equal(brief("operator<(A, B)"), "operator<");
+  assert.equal(brief("(anonymous namespace)::f(int)"), "(anonymous namespace)::f");
+  assert.equal(brief("a<b"), "a<b");
+});
+
+test("every colour of a bar bears its text", () => {
+  const light = (c: number[]) => {
+    const [r, g, b] = c.map((v) => ((v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const parse = (c: string) => (c.startsWith("#") ? [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)) : c.match(/\d+/g)!.map(Number));
+  for (const s of [scheme(false), scheme(true)]) {
+    for (let i = 0; i < 3000; i++) {
+      const c = shade("f" + i, s);
+      for (const [ground, text] of [[c.full, s.text], [c.tint, s.text], [c.dim, s.faint]] as [number, string][]) {
+        const [x, y] = [light(parse(css(ground))), light(parse(text))];
+        assert.ok((Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05) >= 4.5, `${css(ground)} under ${text}`);
+      }
+    }
+  }
+  assert.deepEqual(oklch(1, 0, 0), [255, 255, 255]);
+  assert.deepEqual(shade("main", scheme(true)), shade("main", scheme(true)));
+});
+
+test("zooming leaves what is pointed at where it is", () => {
+  const bounds = { from: 0, to: 1e9 };
+  let w = { from: 4e8, to: 6e8 };
+  for (let i = 0; i < 40; i++) {
+    const at = w.from + (w.to - w.from) * 0.3;
+    w = zoom(w, at, 0.8, bounds);
+    assert.ok(Math.abs((at - w.from) / (w.to - w.from) - 0.3) < 1e-6);
+  }
+  assert.deepEqual(zoom(w, w.from, 1e12, bounds), bounds);
+  assert.deepEqual(pan({ from: 0, to: 10 }, -5, bounds).from, 0);
+  assert.equal(clamp({ from: -50, to: 2e9 }, bounds).to, 1e9);
+  let now = { from: 0, to: 1e9 };
+  const target = { from: 1000, to: 2000 };
+  for (let i = 0; i < 100 && now !== target; i++) now = approach(now, target, 16);
+  assert.deepEqual(now, target);
+});
+
+/** answer makes what api/view sends: blocks of [lane, row, bars as [start, duration, busy, func, calls], gaps]. */
+function answer(blocks: [number, number, number[][], number[][]][]): ArrayBuffer {
+  const out = new DataView(new ArrayBuffer(1 << 16));
+  let at = 0;
+  const u32 = (v: number) => (out.setUint32(at, v, true), (at += 4));
+  const f64 = (v: number) => (out.setFloat64(at, v, true), (at += 8));
+  const pad = () => (at = 8 * Math.ceil(at / 8));
+  u32(0x57564c43);
+  u32(blocks.length);
+  for (const [lane, row, bars, gaps] of blocks) {
+    for (const v of [lane, row, bars.length, gaps.length]) u32(v);
+    for (const i of [0, 1, 2]) bars.forEach((b) => f64(b[i]));
+    for (const i of [3, 4, 5]) {
+      bars.forEach((b) => u32(b[i] ?? 0));
+      pad();
+    }
+    for (const i of [0, 1, 2]) gaps.forEach((g) => f64(g[i]));
+  }
+  return out.buffer.slice(0, at);
+}
+
+test("answers are read as they are written, and short ones refused", () => {
+  const b = answer([
+    [7, 0, [[0, 10, 10, 1, 1], [20, 30, 5, 2, 9], [60, 1, 1, 1, 1]], [[11, 19, 500]]],
+    [7, 1, [[1, 2, 2, 3, 1]], []],
+  ]);
+  const lane = decodeView(b).get(7)!;
+  assert.deepEqual([...lane.rows.get(0)!.start], [0, 20, 60]);
+  assert.deepEqual([...lane.rows.get(0)!.calls], [1, 9, 1]);
+  assert.deepEqual([...lane.rows.get(1)!.func], [3]);
+  assert.equal(lane.gaps!.events[0], 500);
+  assert.deepEqual([0, 9, 10, 49, 50, 61].map((t) => firstEndingAfter(lane.rows.get(0)!, t)), [0, 0, 1, 1, 2, 3]);
+  for (let n = 0; n < b.byteLength; n++) assert.throws(() => decodeView(b.slice(0, n)));
+});
+
+test("merged bars are filled as far as they are busy, single ones whole, and others dimmed", () => {
+  const row = decodeView(answer([[0, 0, [[0, 10, 10, 1, 1], [10, 10, 5, 1, 4]], []]])).get(0)!.rows.get(0)!;
+  const shades = { full: 1, tint: 2, dim: 3 };
+  const paint = (match: Set<number> | null) => {
+    const r = new Raster();
+    r.begin(new Uint32Array(20 * 10), 20, { from: 0, to: 20 });
+    r.row(0, 10, new Uint32Array(20), [{ span: { from: 0, to: 20 }, row }], { shade: () => shades, match }, 5);
+    return r;
+  };
+  const r = paint(null);
+  const column = (x: number) => Array.from({ length: 10 }, (_, y) => r.pixels[y * 20 + x]).join("");
+  assert.equal(column(3), "1111111111");
+  assert.equal(column(9), "0000000000"); // free, to tell neighbours apart
+  assert.equal(column(12), "2222211111");
+  assert.deepEqual(r.labels.map((l) => [l.x0, l.x1, l.calls]), [[0, 10, 1], [10, 20, 4]]);
+  assert.equal(paint(new Set([9])).pixels[3], 3);
+});
+
+test("a finer answer hides what a coarser one says of its stretch", () => {
+  const rows = decodeView(answer([[0, 0, [[0, 100, 50, 1, 70]], []], [0, 1, [[40, 10, 10, 2, 1]], []]])).get(0)!.rows;
+  const r = new Raster();
+  r.begin(new Uint32Array(100), 100, { from: 0, to: 100 });
+  const pieces = [{ span: { from: 0, to: 100 }, row: rows.get(0)! }, { span: { from: 30, to: 60 }, row: rows.get(1)! }];
+  r.row(0, 1, new Uint32Array(100), pieces, { shade: (f) => ({ full: f, tint: 8, dim: 9 }), match: null }, 5);
+  assert.deepEqual([r.pixels[10], r.pixels[35], r.pixels[45], r.pixels[55], r.pixels[80]], [1, 0, 2, 0, 1]);
+});
+
+function lane(id: number, rows: number, calls = 1): Lane {
+  return { id, tid: 100 + id, pid: 1, goroutine: 0, name: `t${id}`, kind: "thread", calls, rows, start_ns: 0, end_ns: 9, dropped: 0 };
+}
+
+test("only rows on the screen are asked for", () => {
+  const lanes = Array.from({ length: 10_000 }, (_, i) => lane(i, 40));
+  const l = new Layout(lanes, 10, new Set([1]));
+  assert.deepEqual(l.stretches(0, 100), [{ lane: 0, first: 0, count: 10 }]);
+  const s = l.stretches(l.slots[500].top, l.slots[500].top + 800);
+  assert.deepEqual(s.map((r) => r.lane), [500, 501]);
+  assert.equal(l.slots[1].rows, 1);
+  assert.deepEqual(sorted([lane(1, 1, 5), lane(2, 1, 0), lane(3, 1, 9)], "activity").map((x) => x.id), [3, 1, 2]);
+});
+
+test("one request is on its way at a time, and the last wish is met", async () => {
+  const asked: string[] = [];
+  const answers: ((b: { buffer: ArrayBuffer; coarse: boolean }) => void)[] = [];
+  const s = new Source(
+    (params, signal) =>
+      new Promise((done, failed) => {
+        asked.push(params);
+        answers.push(done);
+        signal.addEventListener("abort", () => failed(new Error("aborted")));
+      }),
+    () => {},
+  );
+  const rows = [{ lane: 0, first: 0, count: 5 }];
+  const bounds = { from: 0, to: 1e6 };
+  s.want({ from: 0, to: 1000 }, 1, rows, rows, bounds);
+  s.want({ from: 100, to: 1100 }, 1, rows, rows, bounds); // covered by the margin
+  s.want({ from: 900, to: 1900 }, 1, rows, rows, bounds); // near: waits
+  assert.deepEqual(asked, ["from=0&to=1500&width=1500&lanes=0:0:5&quick=1"]);
+  answers[0]({ buffer: answer([]), coarse: false });
+  await new Promise((r) => setTimeout(r));
+  assert.equal(asked.length, 2);
+  s.want({ from: 5e5, to: 5e5 + 100 }, 0.1, rows, rows, bounds); // far: the one on its way is of no use
+  assert.equal(asked.length, 3);
+  answers[2]({ buffer: answer([]), coarse: true }); // merged more than asked for: drawn, and asked for again
+  await new Promise((r) => setTimeout(r));
+  assert.equal(asked[3], asked[2].replace("&quick=1", ""));
+  answers[3]({ buffer: answer([]), coarse: false });
+  await new Promise((r) => setTimeout(r));
+  assert.equal(asked.length, 4);
+  assert.ok(!s.pending);
+});
+
+test("trees are laid out largest first, and wrong parents left out", () => {
+  const node = (name: string, parent: number, total: number, func = 1) => ({ func, name, parent, calls: 1, total_ns: total, self_ns: 0 });
+  const root = grow([node("small", -1, 10), node("large", -1, 90), node("(others)", 1, 50, 0), node("inner", 1, 40), node("wrong", 17, 5)]);
+  assert.deepEqual(levels(root).map((l) => l.map((b) => b.name)), [["all calls"], ["large", "small"], ["inner", "(others)"]]);
+  assert.equal(root.total, 100);
+  assert.equal(root.children[1].from, 90);
+});
+
+test("filters are parts or globs", () => {
+  const f = (pattern: string, name: string) => matcher(pattern)({ name, module: "libc.so.6" });
+  assert.ok(f("ALLOC", "zmalloc") && f("z*", "zmalloc") && f("?malloc", "zmalloc") && f("", "x") && f("libc", "x"));
+  assert.ok(!f("alloc*", "zmalloc") && !f("z.*", "zmalloc"));
+  assert.ok(!f("*".repeat(50) + "q", "z".repeat(5000)));
+});

@@ -1,0 +1,223 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/timeline"
+)
+
+// recording is one reel that is served.
+type recording struct {
+	server *Server
+	index  int // its place among the server's
+	path   string
+	name   string
+	first  *reel.File // as opened; the timeline may have a newer one
+
+	ready    chan struct{} // closed once the timeline is there, or failed
+	timeline *timeline.Timeline
+	err      error
+	progress atomic.Uint64 // of building the index, in millionths
+	told     rarely        // of that
+
+	live   atomic.Bool   // is being written
+	finish chan struct{} // closed when this process has written its end
+	once   sync.Once
+
+	names   *names
+	sources *sources
+	whole   wholeTally
+	work    sync.WaitGroup // what runs in the background
+}
+
+const progressWhole = 1_000_000
+
+func openRecording(s *Server, index int, path string, live bool) (*recording, error) {
+	f, err := reel.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ready: make(chan struct{}), finish: make(chan struct{})}
+	r.live.Store(live)
+	r.names = newNames(r)
+	r.sources = newSources(r)
+	return r, nil
+}
+
+// start makes the timeline in the background, and follows a reel that grows.
+func (r *recording) start() {
+	ctx := r.server.ctx
+	r.work.Go(func() {
+		r.err = guarded(func() (err error) {
+			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+			return err
+		})
+		if r.err == nil {
+			r.progress.Store(progressWhole)
+		}
+		close(r.ready)
+		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
+		if r.err == nil && !r.first.Closed() {
+			r.follow(ctx)
+		}
+	})
+	r.work.Go(func() {
+		if tl, err := r.wait(ctx); err == nil && r.first.Closed() {
+			_ = guarded(func() error { return tl.Warm(ctx) }) // without it some pictures take longer
+		}
+	})
+	r.work.Go(func() { r.sources.run(ctx) })
+}
+
+// indexing tells how far the index is.
+func (r *recording) indexing(done, total uint64) {
+	if total == 0 || r.isOver() { // pages are told of what grows later in another way
+		return
+	}
+	r.progress.Store(min(uint64(float64(done)/float64(total)*progressWhole), progressWhole-1))
+	if r.told.again() {
+		r.server.events.send("progress", progressEvent{Reel: r.index, Done: done, Total: total})
+	}
+}
+
+// wait returns the timeline once it is there.
+func (r *recording) wait(ctx context.Context) (*timeline.Timeline, error) {
+	select {
+	case <-r.ready:
+		return r.timeline, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// isReady says whether the timeline is there.
+func (r *recording) isReady() bool { return r.isOver() && r.err == nil }
+
+// hasFailed says whether there will be none.
+func (r *recording) hasFailed() bool { return r.isOver() && r.err != nil }
+
+// isOver says whether making the timeline is.
+func (r *recording) isOver() bool {
+	select {
+	case <-r.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// File is the reel as far as it is known.
+func (r *recording) File() *reel.File {
+	if r.isReady() {
+		return r.timeline.File()
+	}
+	return r.first
+}
+
+// How a reel that grows is followed: looked at that often, and taken for abandoned when it hasn't grown for so long. A
+// recorder writes at least five times a second when there are calls. Between two looks passes a multiple of the time that the
+// first took, for the processors are the recorded program's.
+const (
+	followEvery = 500 * time.Millisecond
+	followQuiet = 10 * time.Second
+	followRest  = 10
+)
+
+// follow keeps up with a reel that is being written, by this process or another one, until it is closed.
+func (r *recording) follow(ctx context.Context) {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	size, grown, next := r.first.Size(), time.Now(), time.Now()
+	ours := r.live.Load()
+	for last := false; !last; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.finish:
+			last = true
+		case <-tick.C:
+		}
+		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
+			size, grown = info.Size(), time.Now()
+			changed := false
+			err := guarded(func() (err error) {
+				changed, err = r.timeline.Refresh(ctx)
+				return err
+			})
+			if err == nil && changed {
+				r.live.Store(true)
+				r.whole.set(nil, false)
+				r.server.events.send("grown", r.grown())
+			}
+			next = time.Now().Add(followRest * time.Since(grown))
+			last = last || r.timeline.File().Closed()
+		}
+		if !ours && time.Since(grown) > followQuiet && time.Now().After(next) {
+			r.live.Store(false)
+		}
+	}
+	r.live.Store(false)
+	r.server.events.send("closed", reelEvent{r.index})
+}
+
+// ended says that this process has written the reel's end.
+func (r *recording) ended() { r.once.Do(func() { close(r.finish) }) }
+
+func (r *recording) grown() grownEvent {
+	return grownEvent{Reel: r.index, DurationNS: r.timeline.Duration(), Events: r.timeline.File().Events(), Lanes: len(r.timeline.Lanes())}
+}
+
+// calls is how many calls the reel holds, as far as is known.
+func (r *recording) calls() (n uint64) {
+	if !r.isReady() {
+		return 0
+	}
+	for _, l := range r.timeline.Lanes() {
+		n += l.Calls
+	}
+	return n
+}
+
+// close waits for what runs in the background, and closes the files.
+func (r *recording) close() error {
+	r.work.Wait()
+	err := r.sources.close()
+	if file := r.File(); file != r.first {
+		err = errors.Join(err, file.Close())
+	}
+	if err = errors.Join(err, r.first.Close()); err != nil {
+		return fmt.Errorf("viewer: %s: %w", r.path, err)
+	}
+	return nil
+}
+
+// The events that pages are told of.
+type (
+	progressEvent struct {
+		Reel  int    `json:"reel"`
+		Done  uint64 `json:"done"`
+		Total uint64 `json:"total"`
+	}
+	grownEvent struct {
+		Reel       int    `json:"reel"`
+		DurationNS uint64 `json:"duration_ns"`
+		Events     uint64 `json:"events"`
+		Lanes      int    `json:"lanes"`
+	}
+	reelEvent struct {
+		Reel int `json:"reel"`
+	}
+	analysisEvent struct {
+		Ticket string `json:"ticket"`
+		Done   uint64 `json:"done"`
+		Total  uint64 `json:"total"`
+	}
+)

@@ -1,0 +1,114 @@
+package viewer
+
+import "github.com/callreel/callreel/reel"
+
+// openFrame is a call that is open in a replay.
+type openFrame struct {
+	function  uint32
+	outermost bool   // no other call of the function is open around it
+	inside    uint64 // ticks within the piece that calls made by it were open
+	node      int32  // of a call tree
+}
+
+// openStacks are the calls that are open in a replay, stack by stack.
+type openStacks struct {
+	current *openStack
+	others  map[stackKey]*openStack // those that have open calls, but for the current one
+	free    []*openStack
+}
+
+type stackKey struct {
+	lane  uint32
+	stack int
+}
+
+type openStack struct {
+	key    stackKey
+	frames []openFrame
+}
+
+func newOpenStacks() *openStacks {
+	return &openStacks{current: &openStack{}, others: map[stackKey]*openStack{}}
+}
+
+// of returns the stack that a call is on.
+func (s *openStacks) of(lane uint32, c *reel.Call) *openStack {
+	key := stackKey{lane, c.Stack}
+	if s.current.key == key {
+		return s.current
+	}
+	if len(s.current.frames) > 0 {
+		s.others[s.current.key] = s.current
+	} else {
+		s.free = append(s.free, s.current)
+	}
+	next := s.others[key]
+	delete(s.others, key)
+	if next == nil {
+		next = &openStack{}
+		if n := len(s.free); n > 0 {
+			next, s.free = s.free[n-1], s.free[:n-1]
+		}
+		next.key = key
+	}
+	s.current = next
+	return next
+}
+
+// push opens a call.
+func (s *openStack) push(f openFrame) { s.frames = append(s.frames, f) }
+
+// pop ends the innermost call, which was open for so many ticks within the piece. Without one, in a reel that is damaged in
+// some way, it is an empty one.
+func (s *openStack) pop(within uint64) openFrame {
+	n := len(s.frames)
+	if n == 0 {
+		return openFrame{}
+	}
+	f := s.frames[n-1]
+	s.frames = s.frames[:n-1]
+	if n > 1 {
+		s.frames[n-2].inside += within
+	}
+	return f
+}
+
+// has says whether a call of the function is open on the stack.
+func (s *openStack) has(function uint32) bool {
+	for i := range s.frames {
+		if s.frames[i].function == function {
+			return true
+		}
+	}
+	return false
+}
+
+// activity counts the open calls of each function in a lane.
+type activity struct {
+	known   []uint32          // by ID
+	unknown map[uint32]uint32 // of IDs that the reel's table doesn't have
+}
+
+func newActivity(functions int) *activity {
+	return &activity{known: make([]uint32, functions+1), unknown: map[uint32]uint32{}}
+}
+
+// enter says whether no other call of the function is open.
+func (a *activity) enter(function uint32) bool {
+	if int(function) < len(a.known) {
+		a.known[function]++
+		return a.known[function] == 1
+	}
+	a.unknown[function]++
+	return a.unknown[function] == 1
+}
+
+func (a *activity) leave(function uint32) {
+	if int(function) < len(a.known) {
+		a.known[function]--
+		return
+	}
+	if a.unknown[function]--; a.unknown[function] == 0 {
+		delete(a.unknown, function)
+	}
+}
