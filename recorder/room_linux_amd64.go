@@ -108,9 +108,8 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 	return nil
 }
 
-// mapAll maps the arenas first, so that nothing else takes their places, then the ring memory. That carries the
-// recorder's identity and the arenas' places before it is mapped: whoever finds it in a process can tell whether its
-// recorder lives.
+// mapAll maps the ring memory, away from the arenas' places, and then the arenas. The memory carries the recorder's identity and those
+// places before it is mapped: whoever finds it in a process can tell whether its recorder lives, and what there may be of arenas.
 func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	var undo []process.Call
 	defer func() {
@@ -129,15 +128,19 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if err := s.initMemory(st, fd, set); err != nil {
 		return err
 	}
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	if s.rt.Ring, err = s.mapRing(st, closing, farFrom(maps, s.size)); err != nil {
+		return err
+	}
+	undo = []process.Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{s.rt.Ring, s.size}}} // the descriptor is closed
 	mapped, err := s.mapArenas(st, s.arenas)
 	undo = append(undo, mapped...)
 	if err != nil {
 		return err
 	}
-	if s.rt.Ring, err = s.mapRing(st, closing); err != nil {
-		return err
-	}
-	undo = undo[1:] // it is closed
 	if s.golang != nil {
 		s.rt.Go.Stacks = s.rt.Ring + s.goStacks
 	}
@@ -290,9 +293,25 @@ func (s *session) mapArena(st *process.Stopped, a *arena, fd, off uint64) (undo 
 	return undo, nil
 }
 
-// mapRing maps the ring memory and closes its descriptor. A process that locks its memory (mlockall) would have all of
+// farFrom returns where there is room for a mapping out of the reach of all that is mapped, as arenas are within it; 0 if there is none.
+func farFrom(maps []process.Mapping, size uint64) uint64 {
+	const distance = 4 * reach
+	var largest, at uint64
+	for i := 1; i < len(maps); i++ {
+		gap := maps[i].Start - min(maps[i].Start, maps[i-1].End)
+		if gap > largest && maps[i].Start < 1<<47 && maps[i].Special != "[stack]" {
+			largest, at = gap, maps[i].Start-min(maps[i].Start, distance+size)
+		}
+	}
+	if largest < 2*distance+size {
+		return 0
+	}
+	return at &^ (pageSize - 1)
+}
+
+// mapRing maps the ring memory, at hint if that can be, and closes its descriptor. A process that locks its memory (mlockall) would have all of
 // it filled and locked at once; there it is mapped without access first, and unlocked before that changes.
-func (s *session) mapRing(st *process.Stopped, closing process.Call) (uint64, error) {
+func (s *session) mapRing(st *process.Stopped, closing process.Call, hint uint64) (uint64, error) {
 	const readWrite = unix.PROT_READ | unix.PROT_WRITE
 	fd, locks := closing.Args[0], s.locksMemory()
 	prot := uint64(readWrite)
@@ -300,7 +319,7 @@ func (s *session) mapRing(st *process.Stopped, closing process.Call) (uint64, er
 		prot = unix.PROT_NONE
 	}
 	res, err := st.SyscallBatch([]process.Call{
-		{Number: unix.SYS_MMAP, Args: [6]uint64{0, s.size, prot, unix.MAP_SHARED | unix.MAP_NORESERVE, fd}},
+		{Number: unix.SYS_MMAP, Args: [6]uint64{hint, s.size, prot, unix.MAP_SHARED | unix.MAP_NORESERVE, fd}},
 		closing,
 	})
 	if err != nil {

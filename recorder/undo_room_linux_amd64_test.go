@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
@@ -19,25 +21,7 @@ import (
 // What was mapped and opened is found again without knowing what the calls have returned.
 func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
-	cmd := exec.Command("/bin/cat") // which ends with its input
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.WriteString(in, "x")
-	_, err2 := out.Read(make([]byte, 1)) // then it has started
-	p, err3 := process.Open(cmd.Process.Pid)
-	if err := errors.Join(err, err2, err3); err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p, finish := startCat(t)
 	for _, lazy := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
 		s := &session{p: p, fd: -1, arenas: []*arena{{size: 3 * pageSize}, {size: 5 * pageSize}}, rt: probe.Runtime{Lazy: lazy}}
@@ -70,11 +54,38 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 			t.Errorf("lazy %v: before\n%safter\n%s", lazy, before, now)
 		}
 	}
-	if err := in.Close(); err != nil {
-		t.Error(err)
+	finish()
+}
+
+// startCat starts a program that finish ends. Nobody waits for it before, as that would take the reports of its stops.
+func startCat(t *testing.T) (p *process.Process, finish func()) {
+	t.Helper()
+	cmd := exec.Command("/bin/cat") // which ends with its input
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(in, "x")
+	_, err2 := out.Read(make([]byte, 1)) // then it has started
+	p, err3 := process.Open(cmd.Process.Pid)
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	return p, func() {
+		p.Close()
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -102,4 +113,58 @@ func mappedAndOpen(t *testing.T, p *process.Process) string {
 		fmt.Fprintf(&b, "%s %s\n", f.Name(), name)
 	}
 	return b.String()
+}
+
+// A recorder that is killed while it maps its arenas leaves nothing that can't be found.
+func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	gone := exec.Command("/bin/true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	p, finish := startCat(t)
+	for mapped := range 3 { // arenas
+		before := mappedAndOpen(t, p)
+		s := &session{p: p, fd: -1, arenas: []*arena{{size: 3 * pageSize}, {size: 5 * pageSize}}}
+		maps, err := p.Maps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range s.arenas {
+			a.base = maps[0].Start - uint64(64+64*i)*pageSize
+		}
+		set := ring.Setup{Chunks: 16, Recovery: 4 * pageSize, RecorderPID: gone.Process.Pid, TargetPID: p.Pid()}
+		s.size = ring.Size(set.Chunks, set.Recovery)
+		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
+			all := s.arenas
+			defer func() { s.arenas = all }()
+			if mapped == len(all) {
+				return s.mapAll(st, set)
+			}
+			// The next one can't be mapped, and then nobody is there to undo it.
+			fd, err := s.memfd(st, ring.MemfdName, noExecMemfd)
+			if err != nil {
+				return err
+			}
+			if err := s.initMemory(st, fd, set); err != nil {
+				return err
+			}
+			if _, err := s.mapRing(st, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}}, 0); err != nil {
+				return err
+			}
+			_, err = s.mapArenas(st, all[:mapped])
+			return err
+		})
+		s.closeMemory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := Detach(context.Background(), p.Pid()); err != nil || d.Left != "" {
+			t.Errorf("%d arenas: %+v, %v", mapped, d, err)
+		}
+		if now := mappedAndOpen(t, p); now != before {
+			t.Errorf("%d arenas: before\n%s\nnow\n%s", mapped, before, now)
+		}
+	}
+	finish()
 }
