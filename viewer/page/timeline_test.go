@@ -248,7 +248,6 @@ func TestFindGoesFromMatchToMatch(t *testing.T) {
 	p := open(t, path)
 	p.press("f", chromedp.ModifierCtrl)
 	p.press("Py*Dict_Set*")
-	p.until(`document.querySelector(".find").dataset.state === "still" && /\d/.test(document.querySelector(".find-status").innerText)`)
 	matches, calls := 0, uint64(0)
 	for _, f := range functions {
 		if ok, _ := filepath.Match("py*dict_set*", strings.ToLower(f.Name)); ok {
@@ -256,10 +255,12 @@ func TestFindGoesFromMatchToMatch(t *testing.T) {
 			calls += f.Calls
 		}
 	}
-	status := strings.ReplaceAll(p.text(".find-status"), ",", "")
-	if want := fmt.Sprintf("%d functions %d calls", matches, calls); matches < 2 || status != want {
-		t.Errorf("status %q, the report has %q", status, want)
+	if matches < 2 {
+		t.Fatalf("the report has %d such functions", matches)
 	}
+	// Before that there may be answers for the beginning of what was typed.
+	p.until(fmt.Sprintf(`document.querySelector(".find").dataset.state === "still" && document.querySelector(".find-status").innerText.replaceAll(",", "") === %q`,
+		fmt.Sprintf("%d functions %d calls", matches, calls)))
 	step := func(keys string, modifiers ...chromedp.Modifier) selected {
 		was := eval[float64](p, `window.callreel.tab().call?.start_ns ?? -1`)
 		p.press(keys, modifiers...)
