@@ -136,9 +136,7 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 		set := ring.Setup{Chunks: 16, Recovery: 4 * pageSize, RecorderPID: gone.Process.Pid, TargetPID: p.Pid()}
 		s.size = ring.Size(set.Chunks, set.Recovery)
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
-			all := s.arenas
-			defer func() { s.arenas = all }()
-			if mapped == len(all) {
+			if mapped == len(s.arenas) {
 				return s.mapAll(st, set)
 			}
 			// The next one can't be mapped, and then nobody is there to undo it.
@@ -152,7 +150,7 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 			if _, err := s.mapRing(st, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}}, 0); err != nil {
 				return err
 			}
-			_, err = s.mapArenas(st, all[:mapped])
+			_, err = s.mapArenas(st, s.arenas[:mapped])
 			return err
 		})
 		s.closeMemory()
