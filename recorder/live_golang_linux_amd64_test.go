@@ -160,10 +160,10 @@ func TestGoProgramLivesThroughRecordings(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "cycle.reel")
 		res := realtest.Callreel(t, "record", "--json", "-d", d.String(), "-o", file, "-p", strconv.Itoa(p.Pid()))
 		if res.Code != 0 {
-			t.Fatalf("cycle %d: code %d: %s", i, res.Code, res.Stderr)
+			t.Fatalf("cycle %d: code %d: %s%s\nthe program: %s", i, res.Code, res.Stdout, res.Stderr, p.Stderr())
 		}
 		if s := realtest.Decode[summary](t, res.Stdout); !s.TextVerified || s.Ended || s.Left != "" {
-			t.Fatalf("cycle %d: %+v", i, s)
+			t.Fatalf("cycle %d: %+v\nthe program: %s", i, s, p.Stderr())
 		}
 		if !p.Alive() {
 			t.Fatalf("cycle %d: the program has ended: %s", i, p.Stderr())

@@ -127,14 +127,15 @@ func publish(out string, place func(temp, out string) error, make func(temp stri
 }
 
 // buildKey hashes what decides the bytes of a binary. Every file of the folder
-// goes in, since sources include headers.
+// goes in, since sources include headers, and the folder itself, since DWARF
+// names it.
 func buildKey(cc, folder string, words []string) (string, error) {
 	h := sha256.New()
 	version, err := exec.Command(cc, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", cc, err)
 	}
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", runtime.GOARCH, cc, version, strings.Join(words, "\x00"))
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\x00", runtime.GOARCH, cc, version, folder, strings.Join(words, "\x00"))
 	names, err := os.ReadDir(folder)
 	if err != nil {
 		return "", err
