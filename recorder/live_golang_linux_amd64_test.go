@@ -160,13 +160,13 @@ func TestGoProgramLivesThroughRecordings(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "cycle.reel")
 		res := realtest.Callreel(t, "record", "--json", "-d", d.String(), "-o", file, "-p", strconv.Itoa(p.Pid()))
 		if res.Code != 0 {
-			t.Fatalf("cycle %d: code %d: %s%s\nthe program: %s", i, res.Code, res.Stdout, res.Stderr, p.Stderr())
+			t.Fatalf("cycle %d: code %d: %s%s\n%s", i, res.Code, res.Stdout, res.Stderr, p.Ended())
 		}
 		if s := realtest.Decode[summary](t, res.Stdout); !s.TextVerified || s.Ended || s.Left != "" {
-			t.Fatalf("cycle %d: %+v\nthe program: %s", i, s, p.Stderr())
+			t.Fatalf("cycle %d: %+v\n%s", i, s, p.Ended())
 		}
 		if !p.Alive() {
-			t.Fatalf("cycle %d: the program has ended: %s", i, p.Stderr())
+			t.Fatalf("cycle %d: the program has ended: %s", i, p.Ended())
 		}
 		wantUntouched(t, p.Pid())
 	}

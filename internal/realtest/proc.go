@@ -118,6 +118,17 @@ func (p *Proc) read(r *os.File) {
 // Pid returns the process's ID, which stays its own until the test is over.
 func (p *Proc) Pid() int { return p.cmd.Process.Pid }
 
+// Ended says how the process ended and what it printed, or that it has not
+// within a second: for the message of a test that finds it gone.
+func (p *Proc) Ended() string {
+	select {
+	case <-p.ended():
+		return fmt.Sprintf("%s: %v\n%s", p.name, p.err, p.said())
+	case <-time.After(time.Second):
+		return p.name + " lives"
+	}
+}
+
 // Alive reports whether the process has not ended yet.
 func (p *Proc) Alive() bool {
 	select {

@@ -100,7 +100,9 @@ func main() {
 	var stop atomic.Bool
 	if rounds == 0 {
 		go func() {
-			io.Copy(io.Discard, in)
+			if _, err := io.Copy(io.Discard, in); err != nil {
+				fail(err)
+			}
 			stop.Store(true)
 		}()
 	}
