@@ -20,7 +20,10 @@ import (
 var runtimeAssembly = strings.Fields(`
 	cmpstring memequal memequal_varlen memhash strhash memhash32 memhash64 memclrNoHeapPointers memmove reflectcall cputicks procyield
 	procyieldAsm exit open closefd write1 read pipe2 usleep gettid raise raiseproc getpid tgkill timer_create timer_settime timer_delete
-	mincore nanotime1 rtsigprocmask rt_sigaction sysMmap sysMunmap madvise futex sigaltstack osyield sched_getaffinity vgetrandom1`)
+	mincore nanotime1 rtsigprocmask rt_sigaction sysMmap sysMunmap madvise futex sigaltstack osyield sched_getaffinity vgetrandom1
+	checkASM callCgoMmap callCgoMunmap callCgoSigaction
+	return0 panicIndex panicIndexU panicSliceAlen panicSliceAlenU panicSliceAcap panicSliceAcapU panicSliceB panicSliceBU panicSlice3Alen
+	panicSlice3AlenU panicSlice3Acap panicSlice3AcapU panicSlice3B panicSlice3BU panicSlice3C panicSlice3CU panicSliceConvert`)
 
 // localAssembly are functions without a package to their name that others jump to.
 var localAssembly = []string{"cmpbody", "countbody", "memeqbody", "indexbody", "indexbytebody", "aeshashbody"}
@@ -39,7 +42,7 @@ func isPlainAssembly(name string) bool {
 	if !strings.Contains(name, ".") {
 		return slices.Contains(localAssembly, name) || isTableAssembly(name)
 	}
-	return name != "syscall.rawVforkSyscall" && !strings.HasPrefix(name, "runtime/")
+	return name != "syscall.rawVforkSyscall" && (!strings.HasPrefix(name, "runtime/") || strings.HasPrefix(name, "runtime/internal/"))
 }
 
 // goLive are registers that an event of a Go function changes, and liveFlags.

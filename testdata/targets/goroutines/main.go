@@ -41,10 +41,14 @@ func deep(n int, x uint64) uint64 {
 func thrower(n int, p *int) int {
 	throwers.Add(1)
 	switch {
-	case n == 0 && throwers.Load()%3 == 0:
+	case n == 0 && throwers.Load()%5 == 0:
 		return element(nil, n)
-	case n == 0 && throwers.Load()%3 == 1:
+	case n == 0 && throwers.Load()%5 == 1:
 		setElement(nil, n)
+	case n == 0 && throwers.Load()%5 == 2:
+		return outside([]int{1}, n+1)
+	case n == 0 && throwers.Load()%5 == 3:
+		return len(part([]int{1}, n+2))
 	case n == 0:
 		return load(p)
 	}
@@ -57,8 +61,15 @@ func thrower(n int, p *int) int {
 func element(list *[]int, i int) int { return (*list)[i] }
 
 //go:noinline
-//go:noinline
 func setElement(list *[4]int, i int) { list[i] = i }
+
+// outside and part panic by the runtime's functions for bounds.
+//
+//go:noinline
+func outside(list []int, i int) int { return list[i] }
+
+//go:noinline
+func part(list []int, i int) []int { return list[i:] }
 
 // load faults in a function without a frame.
 //
