@@ -56,7 +56,7 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
-		r.err = guarded(func() (err error) {
+		r.err = reel.GuardFaults(func() (err error) {
 			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
 			return err
 		})
@@ -67,11 +67,6 @@ func (r *recording) start() {
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil && !r.first.Closed() {
 			r.follow(ctx)
-		}
-	})
-	r.work.Go(func() {
-		if tl, err := r.wait(ctx); err == nil && r.first.Closed() {
-			_ = guarded(func() error { return tl.Warm(ctx) }) // without it some pictures take longer
 		}
 	})
 	r.work.Go(func() { r.sources.run(ctx) })
@@ -148,7 +143,7 @@ func (r *recording) follow(ctx context.Context) {
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
 			size, grown = info.Size(), time.Now()
 			changed := false
-			err := guarded(func() (err error) {
+			err := reel.GuardFaults(func() (err error) {
 				changed, err = r.timeline.Refresh(ctx)
 				return err
 			})

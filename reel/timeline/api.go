@@ -13,8 +13,9 @@ type Options struct {
 	// Cache is how many bytes decoded calls may take; 0 means 256 MiB.
 	Cache int64
 
-	segment int // events of a segment
-	small   int // calls of a segment without summaries
+	segment int    // events of a segment
+	small   int    // calls of a segment without summaries
+	atOnce  uint64 // events that are decoded rather than summed up
 }
 
 // Lane is one lane of the timeline.

@@ -1,7 +1,9 @@
 package timeline
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"slices"
 
 	"github.com/callreel/callreel/reel"
@@ -12,24 +14,48 @@ var errStored = errors.New("timeline: the index in the reel doesn't fit it")
 // stored returns what the index in a reel says, nil if there is none. Whatever
 // is in it, what comes of it may be wrong but can be used.
 func (t *Timeline) stored(f *reel.File) (*snapshot, error) {
-	b, err := f.Timeline()
-	if b == nil || err != nil {
-		return nil, err
+	b := f.MappedTimeline()
+	if b == nil {
+		return nil, nil
 	}
 	s := t.newSnapshot(f)
 	s.indexed = true
-	r := reader{wire: wire{b: b}, s: s, ids: &t.ids}
+	r := reader{s: s, ids: &t.ids}
+	if !r.open(b) {
+		// The checksum of it all tells whether it is damaged, which File notes, or
+		// another version's.
+		if _, err := f.Timeline(); err != nil {
+			return nil, err
+		}
+		return nil, errStored
+	}
 	if !r.read() || r.bad {
 		return nil, errStored
 	}
 	return s, nil
 }
 
+// open finds the directory and the summaries.
+func (r *reader) open(b []byte) bool {
+	w := wire{b: b}
+	if w.uvarint() != storeVersion {
+		return false
+	}
+	n := w.uvarint()
+	if w.bad || len(w.b) < 4 || n > uint64(len(w.b)-4) {
+		return false
+	}
+	sum := binary.LittleEndian.Uint32(w.b)
+	r.b, r.summaries = w.b[4:4+n], w.b[4+n:]
+	return crc32.Checksum(r.b, castagnoli) == sum
+}
+
 // reader reads an index.
 type reader struct {
 	wire
-	s   *snapshot
-	ids *segmentIDs
+	summaries []byte // those of segments to come
+	s         *snapshot
+	ids       *segmentIDs
 }
 
 // maxTime is more ticks than any recording has, and keeps sums from overflowing.
@@ -53,7 +79,7 @@ func (r *reader) near(at uint64) uint64 {
 }
 
 func (r *reader) read() bool {
-	if r.uvarint() != storeVersion || r.uvarint() != cellShift {
+	if r.uvarint() != cellShift {
 		return false
 	}
 	for _, want := range source(r.s.f) {
@@ -100,7 +126,7 @@ func (r *reader) read() bool {
 		}
 		r.s.lanes = append(r.s.lanes, l)
 	}
-	return len(r.b) == 0
+	return len(r.b) == 0 && len(r.summaries) == 0
 }
 
 func (r *reader) windows(goroutines bool) bool {
@@ -218,7 +244,8 @@ func (r *reader) segments(l *lane) bool {
 		seg.events = uint32(r.atMost(1<<32 - 1))
 		seg.firstSpan = spans
 		spans += uint32(r.atMost(uint64(len(l.spans)) - uint64(spans)))
-		seg.summary = r.bytes()
+		size := r.atMost(uint64(len(r.summaries)))
+		seg.summary, r.summaries = r.summaries[:size:size], r.summaries[size:]
 		seg.current = uint8(r.atMost(255))
 		seg.stamp, seg.now = r.uvarint(), seg.start+uint64(unzigzag(r.uvarint()))
 		if !r.stacks(l, seg) {

@@ -16,6 +16,8 @@ type bar struct {
 	flags      reel.CallFlags
 }
 
+const barBytes = 40
+
 // cellShift is how many grains, as a power of two, the calls of a merged bar
 // may begin in. More makes the index smaller and pictures of dense rows coarser.
 const cellShift = 4
@@ -105,6 +107,13 @@ func (m *merger) addCalls(calls []call) {
 		}
 	}
 	m.out, m.lead, m.open = out, lead, last != nil
+}
+
+// addBars takes the next bars of the row.
+func (m *merger) addBars(bars []bar) {
+	for i := range bars {
+		m.add(&bars[i])
+	}
 }
 
 // next makes the merger ready for another row; what it has is kept.

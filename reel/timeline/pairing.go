@@ -33,6 +33,9 @@ type pairing struct {
 	open [][]int32
 	// calls are those that began and ended in the segment, in order of their ends.
 	calls []call
+	// into and merge, if one is set, are given those calls instead.
+	into  *summarizer
+	merge *rowMergers
 	// ended, if set, is called when a span has ended, before its index is taken
 	// out of open.
 	ended func(index int32, c *reel.Call)
@@ -52,7 +55,7 @@ func newPairing(c *clock) *pairing {
 func (p *pairing) begin(st reel.PairerState, open [][]int32, ordinal uint64) {
 	p.pairer.Calls, p.pairer.Unmatched, p.pairer.TooDeep = 0, 0, 0
 	p.pairer.SetState(st)
-	p.open, p.calls = open, p.calls[:0]
+	p.open, p.calls, p.into = open, p.calls[:0], nil
 	p.last, p.ordinal = st.Now, ordinal
 }
 
@@ -87,6 +90,15 @@ func (p *pairing) end(c *reel.Call) {
 			p.ended(list[c.Depth], c)
 		}
 		p.open[c.Stack] = list[:c.Depth]
+		return
+	}
+	if p.into != nil {
+		p.into.take(c, p.clock.first)
+		return
+	}
+	if p.merge != nil {
+		first := p.clock.first
+		p.merge.add(c, c.Start-min(first, c.Start), c.End-min(first, c.End))
 		return
 	}
 	n := len(p.calls)

@@ -85,6 +85,7 @@ type viewLane struct {
 // part is a segment as it is to be read: a level, or its calls.
 type part struct {
 	level   []byte
+	merged  *merged
 	decoded *decoded
 	gaps    []gap // that came to light since the reel was indexed
 }
@@ -130,10 +131,6 @@ func clip(first, count, rows int) (from, to int) {
 	return first, first + min(count, rows-first)
 }
 
-// quickly is how many segments may be decoded for an answer at once: so many
-// take two processors some 20 ms.
-const quickly = 12
-
 // loadAll finds for each segment a level that is fine enough, or its calls. What
 // isn't there is made, unless the query is for what there is.
 func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
@@ -142,17 +139,18 @@ func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
 		part int
 	}
 	var wanted []want
-	distinct := map[*segment]bool{}
+	events := uint64(0)
 	for i := range v.lanes {
 		x := &v.lanes[i]
 		for k := range x.parts {
 			if !v.ready(x, k) {
 				wanted = append(wanted, want{x, k})
-				distinct[&x.l.segments[x.segFirst+k]] = true
+				events += uint64(x.l.segments[x.segFirst+k].events)
 			}
 		}
 	}
-	if quick && len(distinct) > quickly {
+	if quick && events > 2*v.s.atOnce { // never where the levels are there that are to be
+
 		rest := wanted[:0]
 		for _, w := range wanted {
 			if !v.makeDo(w.x, w.part) {
@@ -172,15 +170,16 @@ func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
 // ready takes what there is of a segment if it is fine enough.
 func (v *view) ready(x *viewLane, k int) bool {
 	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
-	if level, _, err := pickLevel(seg.summary, v.grain); err == nil && level != nil {
-		p.level = level
+	if p.level = pickLevel(seg.summary, v.grain); p.level != nil {
 		return true
 	}
-	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
-		if level, _, err := pickLevel(f.levels, v.grain); err == nil && level != nil {
-			p.level, p.gaps = level, f.gaps
-			return true
-		}
+	if m, _ := v.s.cache.peek(seg.mergedKey()).(*merged); m != nil && m.grain <= v.grain {
+		p.merged, p.gaps = m, m.gaps
+		return true
+	}
+	if d, _ := v.s.cache.peek(seg.callsKey()).(*decoded); d != nil {
+		p.decoded, p.gaps = d, d.gaps
+		return true
 	}
 	return false
 }
@@ -188,27 +187,18 @@ func (v *view) ready(x *viewLane, k int) bool {
 // load makes what ready did not find.
 func (v *view) load(x *viewLane, k int) {
 	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
-	if v.grain >= finestGrain(seg.end-seg.start, fineShift) {
-		f := v.s.loadFine(x.l, x.segFirst+k)
-		p.level, _, _ = pickLevel(f.levels, v.grain)
-		p.gaps = f.gaps
+	if seg.chunks > 0 && v.grain >= grainOfPart(seg.end-seg.start, fineShift) {
+		p.merged = v.s.merge(x.l, x.segFirst+k, v.grain)
+		p.gaps = p.merged.gaps
+		return
 	}
-	if p.level == nil {
-		p.decoded = v.s.load(x.l, x.segFirst+k)
-		p.gaps = p.decoded.gaps
-	}
+	p.decoded = v.s.load(x.l, x.segFirst+k)
+	p.gaps = p.decoded.gaps
 }
 
 // makeDo takes the finest level that there is, though it is too coarse.
 func (v *view) makeDo(x *viewLane, k int) bool {
-	seg := &x.l.segments[x.segFirst+k]
-	var level []byte
-	var grain uint
-	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
-		level, grain = finestLevel(f.levels)
-	} else if d, _ := v.s.cache.peek(seg.callsKey()).(*decoded); d == nil {
-		level, grain = finestLevel(seg.summary)
-	}
+	level, grain := finestLevel(x.l.segments[x.segFirst+k].summary)
 	if level == nil {
 		return false
 	}
@@ -217,15 +207,7 @@ func (v *view) makeDo(x *viewLane, k int) bool {
 	return true
 }
 
-// task is some rows of a lane.
-type task struct {
-	lane        *viewLane
-	first, last int
-}
-
-// rowsATask is how many rows are merged at a time by one worker.
-const rowsATask = 16
-
+// tasks are the lanes, and where they have many rows parts of them.
 func (v *view) tasks() []task {
 	var list []task
 	for i := range v.lanes {
@@ -236,6 +218,16 @@ func (v *view) tasks() []task {
 	}
 	return list
 }
+
+// task is some rows of a lane.
+type task struct {
+	lane        *viewLane
+	first, last int
+}
+
+// rowsATask is how many rows are merged at a time by one worker. The rows above
+// them in a level are unpacked too.
+const rowsATask = 128
 
 // rows merges the rows of a task.
 func (v *view) rows(t *task) []Row {
@@ -261,17 +253,38 @@ func (v *view) rows(t *task) []Row {
 			}
 		}
 	}
+	coder, _ := v.s.coders.Get().(*levelCoder)
+	if coder == nil {
+		coder = new(levelCoder)
+	}
+	defer v.s.coders.Put(coder)
 	for p := range x.parts {
 		part := &x.parts[p]
-		if part.decoded != nil {
+		switch {
+		case part.decoded != nil:
 			for i, k := range keys {
 				calls := part.decoded.row(k)
 				from := sort.Search(len(calls), func(i int) bool { return calls[i].end >= v.low })
 				to := from + sort.Search(len(calls)-from, func(i int) bool { return calls[from+i].start >= v.high })
 				mergers[i].addCalls(calls[from:to])
 			}
-		} else {
-			v.mergeLevel(part.level, l.segments[x.segFirst+p].start, spans, mergers)
+		case part.merged != nil:
+			for _, r := range part.merged.rows {
+				if i, ok := spans[r.key]; ok {
+					mergers[i].addBars(v.cut(part.merged.bars[r.from:r.to]))
+				}
+			}
+		default:
+			r := coder.reader(part.level, l.segments[x.segFirst+p].start)
+			for last := keys[n-1]; ; {
+				k, bars, ok := r.next()
+				if !ok || k > last {
+					break
+				}
+				if i, ok := spans[k]; ok {
+					mergers[i].addBars(v.cut(bars))
+				}
+			}
 		}
 		from, to := l.spansOf(x.segFirst + p)
 		for k := from; k < to; k++ {
@@ -299,29 +312,14 @@ func (v *view) rows(t *task) []Row {
 	return rows
 }
 
-// mergeLevel adds the bars of the rows that are wanted.
-func (v *view) mergeLevel(level []byte, start uint64, rows map[rowKey]int, mergers []merger) {
-	r := rowReader{w: wire{b: level}}
-	for {
-		k, n, body, ok := r.next()
-		if !ok {
-			return
-		}
-		i, ok := rows[k]
-		if !ok {
-			continue
-		}
-		bars := barReader{w: wire{b: body}, left: n, at: start}
-		var b bar
-		for bars.next(&b) {
-			if b.start >= v.high {
-				break
-			}
-			if b.end >= v.low {
-				mergers[i].add(&b)
-			}
-		}
+// cut cuts bars to those that may be in the range, or make up bars that are.
+func (v *view) cut(bars []bar) []bar {
+	if len(bars) == 0 || bars[0].end >= v.low && bars[len(bars)-1].start < v.high {
+		return bars
 	}
+	from := sort.Search(len(bars), func(i int) bool { return bars[i].end >= v.low })
+	to := from + sort.Search(len(bars)-from, func(i int) bool { return bars[from+i].start >= v.high })
+	return bars[from:to]
 }
 
 func (sp *span) key() rowKey { return keyOf(int(sp.stack), int(sp.depth)) }

@@ -1,0 +1,23 @@
+package timeline
+
+// eachFunction goes through the functions called in a segment and how many calls
+// of each began in it, in order of their IDs, until yield returns false.
+func eachFunction(summary []byte, yield func(fn, calls uint32) bool) error {
+	p, ok := nextPart(&summary)
+	if body := p.checked(); !ok || p.tag != 0 || body == nil {
+		return errBlock
+	}
+	w := wire{b: p.body}
+	last := uint64(0)
+	for n := w.atMost(uint64(len(w.b))); n > 0 && !w.bad; n-- {
+		last += w.atMost(1<<32 - 1 - last)
+		calls := w.atMost(1<<32 - 1)
+		if !w.bad && !yield(uint32(last), uint32(calls)) {
+			return nil
+		}
+	}
+	if w.bad {
+		return errBlock
+	}
+	return nil
+}
