@@ -153,7 +153,7 @@ func (f *File) Decode(c Chunk, buf []Event) ([]Event, error) {
 }
 
 // DecodeBlocks decodes a chunk of this file block by block, each as many events as there are in buf, and calls yield with
-// each, which returns what the next one is to be decoded into. Blocks that fit a processor's cache take less time than whole
+// each, which returns what the next one is to be decoded into, nil to stop. Blocks that fit a processor's cache take less time than whole
 // chunks. An error says that the chunk is damaged behind the blocks that were given; it is listed in Damage too.
 func (f *File) DecodeBlocks(c Chunk, buf []Event, yield func(events []Event) (buf []Event)) error {
 	d := f.decoders.Get().(*decoder)
@@ -174,10 +174,10 @@ func (f *File) DecodeBlocks(c Chunk, buf []Event, yield func(events []Event) (bu
 			return err
 		})
 	})
-	for first := true; err == nil && (first || left > 0); first = false {
-		if len(buf) == 0 {
-			buf = make([]Event, 1<<12)
-		}
+	if len(buf) == 0 {
+		buf = make([]Event, 1<<12)
+	}
+	for first := true; err == nil && len(buf) > 0 && (first || left > 0); first = false {
 		var n int
 		n, err = next(func() (int, error) { return d.next(buf) })
 		left -= n

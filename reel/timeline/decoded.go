@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -67,13 +68,15 @@ func (seg *segment) mergedKey() uint64 { return seg.id<<1 | 1 }
 // merged is a segment merged at a grain, and what gaps turned out to be in it.
 type merged struct {
 	level
-	gaps []gap
+	until uint64 // all calls that begin before are in it
+	gaps  []gap
 }
 
-// merge returns a segment merged at a grain, decoding it if need be.
-func (s *snapshot) merge(l *lane, i int, grain uint) *merged {
+// merge decodes a segment and merges its calls at a grain: those that begin before
+// a time, perhaps others.
+func (s *snapshot) merge(l *lane, i int, grain uint, until uint64) *merged {
 	seg := &l.segments[i]
-	m := &merged{}
+	m := &merged{until: math.MaxUint64}
 	w := s.takeWorker()
 	defer s.workers.Put(w)
 	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
@@ -82,7 +85,16 @@ func (s *snapshot) merge(l *lane, i int, grain uint) *merged {
 	}
 	w.merge.begin(grain)
 	w.p.merge = w.merge
-	m.gaps = s.pushChunks(l, seg, w)
+	events := 0
+	m.gaps = s.pushChunks(l, seg, w, func(pushed int) (stop bool) {
+		if events += pushed; until < seg.end && events >= 4*blockEvents && s.clock.rel(w.p.last) >= until {
+			events = 0
+			if stop = w.p.allBegan(l, i, until); stop {
+				m.until = until
+			}
+		}
+		return stop
+	})
 	w.p.merge = nil
 	w.merge.level(&m.level)
 	s.cache.put(seg.mergedKey(), m, int64(len(m.bars))*barBytes+int64(len(m.rows))*12+200)
@@ -96,19 +108,20 @@ func (s *snapshot) decode(l *lane, seg *segment) *decoded {
 	w := s.takeWorker()
 	defer s.workers.Put(w)
 	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
-	d := &decoded{gaps: s.pushChunks(l, seg, w)}
+	d := &decoded{gaps: s.pushChunks(l, seg, w, nil)}
 	d.calls, d.rows = byRow(w.p.calls, nil)
 	return d
 }
 
-// pushChunks gives the events of a segment to w's pairing, and returns where some
-// are damaged.
-func (s *snapshot) pushChunks(l *lane, seg *segment, w *worker) (damaged []gap) {
+// pushChunks gives the events of a segment to w's pairing until stop, if it is set,
+// says so, and returns where some are damaged.
+func (s *snapshot) pushChunks(l *lane, seg *segment, w *worker, stop func(pushed int) bool) (damaged []gap) {
+	stopped := false
 	chunks := s.f.Chunks(l.Thread)
 	if w.buf == nil {
 		w.buf = make([]reel.Event, blockEvents)
 	}
-	for i := seg.chunk; i < seg.chunk+seg.chunks && int(i) < len(chunks); i++ {
+	for i := seg.chunk; i < seg.chunk+seg.chunks && int(i) < len(chunks) && !stopped; i++ {
 		c := chunks[i]
 		if i > seg.chunk && c.Seq != chunks[i-1].Seq+1 {
 			w.p.pairer.Lost()
@@ -117,6 +130,9 @@ func (s *snapshot) pushChunks(l *lane, seg *segment, w *worker) (damaged []gap) 
 		err := s.f.DecodeBlocks(c, w.buf, func(events []reel.Event) []reel.Event {
 			have += len(events)
 			w.p.push(events)
+			if stopped = stop != nil && stop(len(events)); stopped {
+				return nil
+			}
 			return w.buf
 		})
 		if err != nil {

@@ -24,7 +24,7 @@ type chunkEdge struct{ at, events uint64 }
 const (
 	// eventsAtOnce is how many events may be decoded for a view: levels are kept
 	// where it would be more. It is what two processors can do in some 25 ms.
-	eventsAtOnce = 4_500_000
+	eventsAtOnce = 3_200_000
 	// screenWidth is the width of the screen that this is reckoned for, in pixels.
 	screenWidth = 1800
 )

@@ -18,7 +18,7 @@ import (
 //	      bars of the row above (the one before on the same stack) to pass over -3;
 //	      start from the end of the bar before, or from the start of the one above,
 //	      whichever is later;
-//	      duration, or the end of the one above minus its own (zigzagged);
+//	      duration, or the end of the one above minus its own;
 //	      calls-5; duration minus busy; flags; function
 //
 // Callees lie within their callers, mostly a little within, and a function mostly
@@ -117,8 +117,8 @@ func (c *levelCoder) encodeRow(b []byte, bars, above []bar, at uint64) []byte {
 		}
 		b = appendCode(b, x.start-max(at, top.start))
 		duration := x.end - x.start
-		if to := zigzag(int64(top.end - x.end)); to < duration {
-			b = appendCode(b, to)
+		if x.end <= top.end && top.end-x.end < duration {
+			b = appendCode(b, top.end-x.end)
 		} else {
 			head |= headDuration
 			b = appendCode(b, duration)
@@ -272,7 +272,7 @@ func (r *levelReader) decodeRow(n int) bool {
 		if head&headDuration != 0 {
 			x.end = x.start + v
 		} else {
-			x.end = top.end - uint64(unzigzag(v))
+			x.end = top.end - v
 		}
 		if x.start < at || x.end < x.start || x.end > maxTime {
 			return false

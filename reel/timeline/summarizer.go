@@ -64,7 +64,7 @@ const (
 	smallSegment = 1 << 10
 	// maxShare is the part of a segment's bytes that its levels may take, as one in
 	// so many. The coarsest may take more.
-	maxShare = 4
+	maxShare = 3
 	// minRatio is how many calls a bar must stand for on average.
 	minRatio = 2
 )

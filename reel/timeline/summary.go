@@ -17,7 +17,7 @@ import (
 //	level      see levelcode.go
 const (
 	// levelStep is the ratio of grains of successive levels, as a power of two.
-	levelStep = 2
+	levelStep = 3
 	// fineShift and coarseShift say what part of a segment's duration the finest
 	// and the coarsest grain are at least and at most, as powers of two.
 	fineShift   = 12

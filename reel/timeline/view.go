@@ -173,7 +173,7 @@ func (v *view) ready(x *viewLane, k int) bool {
 	if p.level = pickLevel(seg.summary, v.grain); p.level != nil {
 		return true
 	}
-	if m, _ := v.s.cache.peek(seg.mergedKey()).(*merged); m != nil && m.grain <= v.grain {
+	if m, _ := v.s.cache.peek(seg.mergedKey()).(*merged); m != nil && m.grain <= v.grain && v.high <= m.until {
 		p.merged, p.gaps = m, m.gaps
 		return true
 	}
@@ -188,7 +188,7 @@ func (v *view) ready(x *viewLane, k int) bool {
 func (v *view) load(x *viewLane, k int) {
 	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
 	if seg.chunks > 0 && v.grain >= grainOfPart(seg.end-seg.start, fineShift) {
-		p.merged = v.s.merge(x.l, x.segFirst+k, v.grain)
+		p.merged = v.s.merge(x.l, x.segFirst+k, v.grain, v.high)
 		p.gaps = p.merged.gaps
 		return
 	}
