@@ -21,6 +21,8 @@ import (
 //	      duration, or the end of the one above minus its own;
 //	      calls-5; duration minus busy; flags; function
 //
+// and then some zero bytes, so that codes can be read eight bytes at a time.
+//
 // Callees lie within their callers, mostly a little within, and a function mostly
 // calls the same few: so a bar is told by how it differs from that of the row
 // above in which it begins, and a function by whether it is the one that came the
@@ -33,6 +35,9 @@ const (
 	headSkip     = 4      // two bits: how many bars to pass over, 3: that follows
 	headCalls    = 6      // two bits: calls-2 of a merged bar, 3: that follows
 )
+
+// codePad is how many bytes follow the rows: a code begins before them.
+const codePad = 9
 
 // guessBits is the size of the table of functions.
 const guessBits = 10
@@ -92,8 +97,8 @@ func (c *levelCoder) encode(l *level, start uint64) []byte {
 		b = c.encodeRow(b, bars, above, start)
 		above = bars
 	}
-	c.buf = b
-	return b
+	c.buf = append(b, make([]byte, codePad)...)
+	return c.buf
 }
 
 func (c *levelCoder) encodeRow(b []byte, bars, above []bar, at uint64) []byte {
@@ -175,21 +180,12 @@ func (r *levelReader) code() (v uint64, ok bool) {
 // codeAt reads the number at a position and returns the position behind it, 0 if
 // there is none.
 func codeAt(b []byte, at int) (v uint64, next int) {
-	if at+9 > len(b) {
-		var end [9]byte
-		if at >= len(b) {
-			return 0, 0
-		}
-		n := copy(end[:], b[at:])
-		v, k := codeAt(end[:], 0)
-		if k > n {
-			return 0, 0
-		}
-		return v, at + k
+	if at > len(b)-codePad {
+		return 0, 0
 	}
 	raw := binary.LittleEndian.Uint64(b[at:])
-	n := bits.TrailingZeros8(uint8(raw)) + 1
-	if n == 9 {
+	n := bits.TrailingZeros64(raw|1<<8) + 1
+	if n > 8 {
 		return binary.LittleEndian.Uint64(b[at+1:]), at + 9
 	}
 	return raw >> n & (1<<(7*n) - 1), at + n
@@ -198,7 +194,7 @@ func codeAt(b []byte, at int) (v uint64, next int) {
 // next gives the next row; its bars are valid until the call after. Behind the
 // last row, and where the level makes no sense, ok is false.
 func (r *levelReader) next() (k rowKey, bars []bar, ok bool) {
-	if len(r.b) == 0 {
+	if len(r.b) <= codePad {
 		return 0, nil, false
 	}
 	c := r.c

@@ -109,10 +109,26 @@ func (m *merger) addCalls(calls []call) {
 	m.out, m.lead, m.open = out, lead, last != nil
 }
 
-// addBars takes the next bars of the row.
+// addBars takes the next bars of the row, as add does.
 func (m *merger) addBars(bars []bar) {
+	wide, cell := uint64(1)<<m.grain, m.grain+cellShift
 	for i := range bars {
-		m.add(&bars[i])
+		b := &bars[i]
+		narrow := b.calls > 1 || b.end-b.start < wide
+		if narrow && m.open {
+			last := &m.out[len(m.out)-1]
+			if last.start>>cell == b.start>>cell && b.start-min(last.end, b.start) < wide {
+				m.join(last, b)
+				continue
+			}
+		}
+		n := len(m.out)
+		if n == cap(m.out) {
+			m.out = append(m.out, bar{})
+		}
+		m.out = m.out[:n+1]
+		m.out[n] = *b
+		m.lead, m.open = b.busy, narrow
 	}
 }
 

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"math"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -98,7 +99,13 @@ func (m *rowMergers) add(c *reel.Call, start, end uint64) {
 
 // level gathers what was merged into dst.
 func (m *rowMergers) level(dst *level) {
-	dst.grain, dst.rows, dst.bars = m.grain, dst.rows[:0], dst.bars[:0]
+	n := 0
+	for s := range m.stacks {
+		for d := range m.stacks[s] {
+			n += len(m.stacks[s][d].bars)
+		}
+	}
+	dst.grain, dst.rows, dst.bars = m.grain, dst.rows[:0], slices.Grow(dst.bars[:0], n)
 	for s := range m.stacks {
 		for d := range m.stacks[s] {
 			if bars := m.stacks[s][d].bars; len(bars) > 0 {

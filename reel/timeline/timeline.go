@@ -32,7 +32,7 @@ type snapshot struct {
 	cache      *cache
 	workers    *sync.Pool // of *worker
 	atOnce     uint64
-	coders     *sync.Pool // of *levelCoder
+	unpackers  *sync.Pool // of *unpacker
 	indexed    bool       // by the index in the reel
 
 	// Of a reel of goroutines:
@@ -71,7 +71,7 @@ func newTimeline(opt Options) *Timeline {
 func (t *Timeline) newSnapshot(f *reel.File) *snapshot {
 	return &snapshot{
 		generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache, atOnce: t.opt.atOnce,
-		workers: new(sync.Pool), coders: new(sync.Pool),
+		workers: new(sync.Pool), unpackers: new(sync.Pool),
 	}
 }
 
@@ -94,7 +94,7 @@ func (b *builder) build(ctx context.Context) error {
 	}
 	before := uint64(0)
 	if b.old != nil {
-		s.workers, s.coders = b.old.workers, b.old.coders
+		s.workers, s.unpackers = b.old.workers, b.old.unpackers
 		s.done = b.old.done.clone()
 		s.done.widen(s.end)
 		before = b.old.f.Events()

@@ -229,12 +229,34 @@ type task struct {
 // them in a level are unpacked too.
 const rowsATask = 128
 
+// unpacker is what merging rows needs, used again.
+type unpacker struct {
+	coder   levelCoder
+	mergers []merger
+}
+
+// rows are so many mergers without bars.
+func (z *unpacker) rows(n int) []merger {
+	for z.mergers = z.mergers[:cap(z.mergers)]; len(z.mergers) < n; {
+		z.mergers = append(z.mergers, merger{})
+	}
+	for i := range z.mergers[:n] {
+		z.mergers[i] = merger{out: z.mergers[i].out[:0]}
+	}
+	return z.mergers[:n]
+}
+
 // rows merges the rows of a task.
 func (v *view) rows(t *task) []Row {
 	x := t.lane
 	l := x.l
 	n := t.last - t.first
-	mergers := make([]merger, n)
+	z, _ := v.s.unpackers.Get().(*unpacker)
+	if z == nil {
+		z = new(unpacker)
+	}
+	defer v.s.unpackers.Put(z)
+	mergers := z.rows(n)
 	keys := make([]rowKey, n)
 	spans := make(map[rowKey]int, n)
 	for i := range mergers {
@@ -253,11 +275,6 @@ func (v *view) rows(t *task) []Row {
 			}
 		}
 	}
-	coder, _ := v.s.coders.Get().(*levelCoder)
-	if coder == nil {
-		coder = new(levelCoder)
-	}
-	defer v.s.coders.Put(coder)
 	for p := range x.parts {
 		part := &x.parts[p]
 		switch {
@@ -275,7 +292,7 @@ func (v *view) rows(t *task) []Row {
 				}
 			}
 		default:
-			r := coder.reader(part.level, l.segments[x.segFirst+p].start)
+			r := z.coder.reader(part.level, l.segments[x.segFirst+p].start)
 			for last := keys[n-1]; ; {
 				k, bars, ok := r.next()
 				if !ok || k > last {
