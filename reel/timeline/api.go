@@ -95,7 +95,7 @@ type LaneGaps struct {
 
 // View is the answer to a Query.
 //
-// What a pixel is, is rounded down to a power of two of ticks. A call at least
+// What a pixel is, is rounded to the nearest power of two of ticks. A call at least
 // that long is a bar by itself. Shorter ones of a row are merged as long as
 // they begin in the same 16 pixels and nothing between them is as wide as a
 // pixel. Each call is in one bar, and which one depends on the resolution only,

@@ -23,10 +23,11 @@ type chunkEdge struct{ at, events uint64 }
 
 const (
 	// eventsAtOnce is how many events may be decoded for a view: levels are kept
-	// where it would be more. It is what two processors can do in some 25 ms.
-	eventsAtOnce = 3_200_000
-	// screenWidth is the width of the screen that this is reckoned for, in pixels.
-	screenWidth = 1800
+	// where it would be more. It is what two processors can do in some 30 ms.
+	eventsAtOnce = 2_800_000
+	// screenWidth is how many grains a screen has at least whose pixels are rounded
+	// to one, if it is 1,800 pixels wide: that by √2.
+	screenWidth = 1273
 )
 
 func newDensity(f *reel.File, c *clock, end uint64, growing bool, atOnce uint64) *density {
@@ -92,7 +93,8 @@ func (d *density) finest(at uint64) uint {
 	return low
 }
 
-// screen is more ticks than a screen shows whose pixels are finer than a grain.
+// screen is more ticks than a screen shows whose pixels are rounded to a finer
+// grain.
 func screen(grain uint) uint64 {
 	if grain > 63-11 {
 		return math.MaxUint64

@@ -24,7 +24,12 @@ const cellShift = 4
 
 // grainOf is the binary logarithm of what counts as a pixel in a view.
 func grainOf(ticks uint64, width int) uint {
-	return uint(max(1, bits.Len64(ticks/uint64(max(1, width)))) - 1)
+	pixel := ticks / uint64(max(1, width))
+	grain := uint(max(1, bits.Len64(pixel)) - 1)
+	if float64(pixel) > math.Sqrt2*float64(uint64(1)<<grain) {
+		grain++
+	}
+	return grain
 }
 
 // merger merges the bars of one row, given in order of time, into those that are

@@ -1,10 +1,14 @@
 package timeline
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sort"
 	"sync"
 	"sync/atomic"
+
+	"github.com/callreel/callreel/reel"
 )
 
 // View answers a query. Lanes and rows that there are not are left out.
@@ -16,11 +20,14 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 	}
 	tasks := v.tasks()
 	out := make([][]Row, len(tasks))
-	parallel(t.workers(), len(tasks), func(i int) {
+	err := parallel(t.workers(), len(tasks), func(i int) {
 		if ctx.Err() == nil {
 			out[i] = v.rows(&tasks[i])
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	answer := &View{Pixels: 1}
 	if v.coarsest > v.grain {
 		answer.Coarse, answer.Pixels = true, 1<<(v.coarsest-v.grain)
@@ -42,24 +49,29 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 	return answer, ctx.Err()
 }
 
-// parallel calls do with 0 to n-1 on several goroutines.
-func parallel(workers, n int, do func(i int)) {
-	if n <= 1 || workers <= 1 {
-		for i := range n {
-			do(i)
-		}
-		return
-	}
+// parallel calls do, which may read summaries in the file, with 0 to n-1 on several
+// goroutines.
+func parallel(workers, n int, do func(i int)) error {
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(workers, n) {
-		wg.Go(func() {
+	work := func() error {
+		return reel.GuardFaults(func() error {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}
+			return nil
 		})
 	}
+	workers = max(1, min(workers, n))
+	if workers == 1 {
+		return work()
+	}
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range errs {
+		wg.Go(func() { errs[w] = work() })
+	}
 	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // view is a query being answered, in ticks.
@@ -138,33 +150,46 @@ func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
 		x    *viewLane
 		part int
 	}
-	var wanted []want
-	events := uint64(0)
+	var all, wanted []want
 	for i := range v.lanes {
-		x := &v.lanes[i]
-		for k := range x.parts {
-			if !v.ready(x, k) {
-				wanted = append(wanted, want{x, k})
-				events += uint64(x.l.segments[x.segFirst+k].events)
-			}
+		for k := range v.lanes[i].parts {
+			all = append(all, want{&v.lanes[i], k})
+		}
+	}
+	found := make([]bool, len(all))
+	err := parallel(workers, len(all), func(i int) { found[i] = v.ready(all[i].x, all[i].part) })
+	if err != nil {
+		return err
+	}
+	events := uint64(0)
+	for i, w := range all {
+		if !found[i] {
+			wanted = append(wanted, w)
+			events += uint64(w.x.l.segments[w.x.segFirst+w.part].events)
 		}
 	}
 	if quick && events > 2*v.s.atOnce { // never where the levels are there that are to be
 
 		rest := wanted[:0]
-		for _, w := range wanted {
-			if !v.makeDo(w.x, w.part) {
-				rest = append(rest, w)
+		err := reel.GuardFaults(func() error {
+			for _, w := range wanted {
+				if !v.makeDo(w.x, w.part) {
+					rest = append(rest, w)
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		wanted = rest
 	}
-	parallel(workers, len(wanted), func(i int) {
+	err = parallel(workers, len(wanted), func(i int) {
 		if ctx.Err() == nil {
 			v.load(wanted[i].x, wanted[i].part)
 		}
 	})
-	return ctx.Err()
+	return cmp.Or(err, ctx.Err())
 }
 
 // ready takes what there is of a segment if it is fine enough.
