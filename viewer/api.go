@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/safejson"
-	"github.com/callreel/callreel/reel"
 )
 
 // answerer answers one request; an error that it returns before it has written anything is answered as such.
@@ -80,7 +79,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api map[string
 		return
 	}
 	out := &deadlineWriter{ResponseWriter: w, controller: http.NewResponseController(w)}
-	err := reel.GuardFaults(func() error { return answer(out, r) })
+	err := guarded(func() error { return answer(out, r) })
 	var said *apiError
 	switch {
 	case err == nil:

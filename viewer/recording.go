@@ -56,7 +56,7 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
-		r.err = reel.GuardFaults(func() (err error) {
+		r.err = guarded(func() (err error) {
 			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
 			return err
 		})
@@ -143,7 +143,7 @@ func (r *recording) follow(ctx context.Context) {
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
 			size, grown = info.Size(), time.Now()
 			changed := false
-			err := reel.GuardFaults(func() (err error) {
+			err := guarded(func() (err error) {
 				changed, err = r.timeline.Refresh(ctx)
 				return err
 			})

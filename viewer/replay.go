@@ -92,7 +92,7 @@ func (r *recording) analyze(ctx context.Context, tl *timeline.Timeline, s span, 
 	for i := range collectors {
 		collectors[i] = fresh()
 		wg.Go(func() {
-			if errs[i] = reel.GuardFaults(func() error { return a.work(ctx, s.lanes, collectors[i]) }); errs[i] != nil {
+			if errs[i] = guarded(func() error { return a.work(ctx, s.lanes, collectors[i]) }); errs[i] != nil {
 				cancel()
 			}
 		})

@@ -51,9 +51,9 @@ type Query struct {
 	From, To uint64
 	Width    int
 	Lanes    []LaneRows
-	// Quick asks for an answer at once: where summaries would first have to be
-	// made, that takes what there is, and View.Coarse says so. The same query
-	// without Quick gives the finer picture, and makes the summaries.
+	// Quick asks for an answer at once: where far more would have to be decoded
+	// than where the index has all its levels, that takes what there is, and
+	// View.Coarse says so. The same query without Quick gives the finer picture.
 	Quick bool
 }
 

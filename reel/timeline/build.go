@@ -13,7 +13,7 @@ import (
 )
 
 // segmentEvents is how many events a segment has at most, if it has more than
-// one chunk: what can be decoded in about 2 ms.
+// one chunk: what can be decoded in some 3 ms.
 const segmentEvents = 1 << 17
 
 // segmentIDs numbers segments, for the cache.

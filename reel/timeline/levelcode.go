@@ -156,15 +156,17 @@ type levelReader struct {
 	c            *levelCoder
 	b            []byte
 	start        uint64
+	most         int
 	stack, depth int
 	begun        bool
 }
 
-// reader returns what reads a level of a segment that starts at start.
-func (c *levelCoder) reader(body []byte, start uint64) levelReader {
+// reader returns what reads a level of a segment that starts at start; no row has
+// more bars than most.
+func (c *levelCoder) reader(body []byte, start uint64, most int) levelReader {
 	clear(c.guess[:])
 	c.above, c.row = c.above[:0], c.row[:0]
-	return levelReader{c: c, b: body, start: start}
+	return levelReader{c: c, b: body, start: start, most: most}
 }
 
 // code reads a number; ok is false where there is none.
@@ -220,7 +222,7 @@ func (r *levelReader) next() (k rowKey, bars []bar, ok bool) {
 		return 0, nil, false
 	}
 	n, ok := r.code()
-	if !ok || r.stack > 255 || r.depth > depthMask || n > uint64(len(r.b)/3) {
+	if !ok || r.stack > 255 || r.depth > depthMask || n > uint64(min(r.most, len(r.b)/3)) {
 		return 0, nil, false
 	}
 	if !r.decodeRow(int(n)) {

@@ -227,21 +227,23 @@ func (r *reader) segments(l *lane) bool {
 		seg.start = r.after(at)
 		seg.end = r.after(seg.start)
 		at = seg.end
-		step := uint32(r.atMost(1<<31 - 1))
+		step, events := uint32(r.atMost(1<<31-1)), 0
 		if r.s.laneOf != nil {
 			chunk += step
 			seg.chunk = chunk
 			if i > 0 && step == 0 || int(chunk) >= len(r.s.windows) {
 				return false
 			}
+			events = r.s.windows[chunk].events
 		} else {
 			seg.chunk, seg.chunks = chunk, step
 			chunk += step
-			if step == 0 || !r.fits(l.Thread, seg) {
+			ok := false
+			if events, ok = r.fits(l.Thread, seg); !ok || step == 0 {
 				return false
 			}
 		}
-		seg.events = uint32(r.atMost(1<<32 - 1))
+		seg.events = uint32(r.atMost(uint64(events)))
 		seg.firstSpan = spans
 		spans += uint32(r.atMost(uint64(len(l.spans)) - uint64(spans)))
 		size := r.atMost(uint64(len(r.summaries)))
@@ -259,20 +261,19 @@ func (r *reader) segments(l *lane) bool {
 }
 
 // fits says whether a segment's chunks are there, and few enough to be decoded
-// at once.
-func (r *reader) fits(thread uint32, seg *segment) bool {
+// at once, and how many events they have at most.
+func (r *reader) fits(thread uint32, seg *segment) (events int, ok bool) {
 	chunks := r.s.f.Chunks(thread)
 	if uint64(seg.chunk)+uint64(seg.chunks) > uint64(len(chunks)) {
-		return false
+		return 0, false
 	}
-	events := 0
 	for _, c := range chunks[seg.chunk : seg.chunk+seg.chunks] {
 		events += min(c.Events, c.Bytes)
 		if events > segmentEvents && seg.chunks > 1 {
-			return false
+			return 0, false
 		}
 	}
-	return true
+	return events, true
 }
 
 func (r *reader) stacks(l *lane, seg *segment) bool {

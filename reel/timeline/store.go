@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -44,7 +43,7 @@ func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error
 	if err := b.build(ctx); err != nil {
 		return fmt.Errorf("timeline: indexing %s: %w", path, err)
 	}
-	return w.Timeline(s.appendTo(nil))
+	return w.Timeline(s.pack()...)
 }
 
 // source is what an index must agree with the reel on.
@@ -69,24 +68,24 @@ func zigzag(d int64) uint64 { return uint64(d)<<1 ^ uint64(d>>63) }
 
 func unzigzag(z uint64) int64 { return int64(z>>1) ^ -int64(z&1) }
 
-// appendTo packs the index.
-func (s *snapshot) appendTo(b []byte) []byte {
-	directory, size := s.directory()
-	b = slices.Grow(b, len(directory)+size+24)
-	b = binary.AppendUvarint(b, storeVersion)
-	b = binary.AppendUvarint(b, uint64(len(directory)))
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(directory, castagnoli))
-	b = append(b, directory...)
+// pack packs the index, in parts.
+func (s *snapshot) pack() [][]byte {
+	directory := s.directory()
+	var head []byte
+	head = binary.AppendUvarint(head, storeVersion)
+	head = binary.AppendUvarint(head, uint64(len(directory)))
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(directory, castagnoli))
+	parts := [][]byte{head, directory}
 	for _, l := range s.lanes {
 		for i := range l.segments {
-			b = append(b, l.segments[i].summary...)
+			parts = append(parts, l.segments[i].summary)
 		}
 	}
-	return b
+	return parts
 }
 
-// directory packs all but the summaries, and says how many bytes those have.
-func (s *snapshot) directory() (b []byte, summaries int) {
+// directory packs all but the summaries.
+func (s *snapshot) directory() (b []byte) {
 	put := func(values ...uint64) {
 		for _, v := range values {
 			b = binary.AppendUvarint(b, v)
@@ -121,11 +120,8 @@ func (s *snapshot) directory() (b []byte, summaries int) {
 	put(uint64(len(s.lanes)))
 	for _, l := range s.lanes {
 		b = s.appendLane(b, l)
-		for i := range l.segments {
-			summaries += len(l.segments[i].summary)
-		}
 	}
-	return b, summaries
+	return b
 }
 
 // appendLane packs a lane:

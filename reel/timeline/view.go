@@ -317,7 +317,7 @@ func (v *view) rows(t *task) []Row {
 				}
 			}
 		default:
-			r := z.coder.reader(part.level, l.segments[x.segFirst+p].start)
+			r := z.coder.reader(part.level, l.segments[x.segFirst+p].start, int(l.segments[x.segFirst+p].events))
 			for last := keys[n-1]; ; {
 				k, bars, ok := r.next()
 				if !ok || k > last {
