@@ -43,15 +43,3 @@ func (w *wire) atMost(limit uint64) uint64 {
 	}
 	return v
 }
-
-// bytes is a length and so many bytes.
-func (w *wire) bytes() []byte {
-	n := w.uvarint()
-	if n > uint64(len(w.b)) {
-		w.fail()
-		return nil
-	}
-	v := w.b[:n:n]
-	w.b = w.b[n:]
-	return v
-}
