@@ -63,7 +63,7 @@ const (
 	// them aren't worth their room.
 	smallSegment = 1 << 10
 	// maxShare is the part of a segment's bytes that its levels may take, as one in
-	// so many. The coarsest may take more.
+	// so many. The coarsest may take all of it.
 	maxShare = 3
 	// minRatio is how many calls a bar must stand for on average.
 	minRatio = 2
@@ -109,7 +109,11 @@ func (z *summarizer) summary(seg *segment, bytes int) []byte {
 				break
 			}
 			z.packed = appendPart(z.packed, byte(l.grain+1), z.coder.encode(l, seg.start))
-			if len(z.packed)-without > bytes/maxShare && (n > without || z.strict) {
+			share := bytes / maxShare
+			if n == without && !z.strict {
+				share = bytes
+			}
+			if len(z.packed)-without > share {
 				z.packed = z.packed[:n]
 				break
 			}
