@@ -87,7 +87,7 @@ func (s *snapshot) merge(l *lane, i int, grain uint, until uint64) *merged {
 	w.p.merge = w.merge
 	events := 0
 	m.gaps = s.pushChunks(l, seg, w, func(pushed int) (stop bool) {
-		if events += pushed; until < seg.end && events >= 4*blockEvents && s.clock.rel(w.p.last) >= until {
+		if events += pushed; until < seg.end && events >= blockEvents && s.clock.rel(w.p.last) >= until {
 			events = 0
 			if stop = w.p.allBegan(l, i, until); stop {
 				m.until = until
