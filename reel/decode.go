@@ -80,6 +80,28 @@ func (d *decoder) next(out []Event) (n int, err error) {
 			depth += 1 - 2*(word&1)
 			continue
 		}
+		if raw&3 != 0 && v&3 == 1 { // so is the exit of the innermost call that the slot doesn't propose
+			pos += int(size)
+			top := &d.stack[depth%stackSlots]
+			s := &d.table[top.slotIndex()]
+			word, sp := top.seed*hashInverse|1, top.sp
+			delta := unzigzag(v>>2) + uint64(s.delta)
+			last += delta
+			now := last
+			if untimed && mode.noTime(word) {
+				now = 0
+			}
+			s.learnDelta(delta)
+			s.learn(word, 0)
+			ev := &out[i]
+			ev.Time, ev.SP, ev.Word = now, sp, word
+			seed := seedOf(word)
+			top.path = pathAfter(top.path, seed)
+			next := &d.stack[(depth+1)%stackSlots]
+			next.sp, next.seed, next.path = sp, seed, 0
+			depth--
+			continue
+		}
 		d.depth, d.last = depth, last
 		if pos, err = d.decodeOne(&out[i], payload, pos, mode); err != nil {
 			return i, err

@@ -67,16 +67,22 @@ func (seg *segment) mergedKey() uint64 { return seg.id<<1 | 1 }
 
 // merged is a segment merged at a grain, and what gaps turned out to be in it.
 type merged struct {
-	level
+	grain uint
+	rows  []mergedRow
 	until uint64 // all calls that begin before are in it
 	gaps  []gap
+}
+
+type mergedRow struct {
+	key  rowKey
+	bars []bar
 }
 
 // merge decodes a segment and merges its calls at a grain: those that begin before
 // a time, perhaps others.
 func (s *snapshot) merge(l *lane, i int, grain uint, until uint64) *merged {
 	seg := &l.segments[i]
-	m := &merged{until: math.MaxUint64}
+	m := &merged{grain: grain, until: math.MaxUint64}
 	w := s.takeWorker()
 	defer s.workers.Put(w)
 	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
@@ -96,8 +102,16 @@ func (s *snapshot) merge(l *lane, i int, grain uint, until uint64) *merged {
 		return stop
 	})
 	w.p.merge = nil
-	w.merge.level(&m.level)
-	s.cache.put(seg.mergedKey(), m, int64(len(m.bars))*barBytes+int64(len(m.rows))*12+200)
+	bytes := int64(200)
+	for stack := range w.merge.stacks {
+		for depth := range w.merge.stacks[stack] {
+			if bars := w.merge.stacks[stack][depth].bars; len(bars) > 0 {
+				m.rows = append(m.rows, mergedRow{keyOf(stack, depth), slices.Clone(bars)})
+				bytes += int64(len(bars))*barBytes + 32
+			}
+		}
+	}
+	s.cache.put(seg.mergedKey(), m, bytes)
 	return m
 }
 

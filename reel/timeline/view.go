@@ -313,7 +313,7 @@ func (v *view) rows(t *task) []Row {
 		case part.merged != nil:
 			for _, r := range part.merged.rows {
 				if i, ok := spans[r.key]; ok {
-					mergers[i].addBars(v.cut(part.merged.bars[r.from:r.to]))
+					mergers[i].addBars(v.cut(r.bars))
 				}
 			}
 		default:
