@@ -65,9 +65,9 @@ func before(list []chunkEdge, at uint64) uint64 {
 }
 
 // within is how many events have to be decoded for a stretch of a length around
-// a time.
+// a time, or at the recording's end.
 func (d *density) within(at, length uint64) uint64 {
-	from := at - min(at, length/2)
+	from := min(at-min(at, length/2), d.end-min(d.end, length))
 	to := from + min(length, math.MaxUint64-from)
 	n := before(d.starts, to) - min(before(d.starts, to), before(d.ends, from))
 	if d.growing && length > d.end { // as much again is still to come

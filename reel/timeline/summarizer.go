@@ -11,6 +11,7 @@ import (
 type summarizer struct {
 	rows      rowMergers
 	outer     []interval // the calls at depth 0
+	between   level
 	levels    []level
 	coder     levelCoder
 	small     int  // calls of a segment without levels
@@ -99,27 +100,49 @@ func (z *summarizer) takeCalls(calls []call) {
 func (z *summarizer) summary(seg *segment, bytes int) []byte {
 	z.functions = z.appendFunctions(z.functions[:0])
 	z.packed = appendPart(z.packed[:0], 0, z.functions)
-	without := len(z.packed)
-	if z.rows.calls > z.small {
-		z.merge(seg)
-		for i := len(z.levels) - 1; i >= 0; i-- {
-			l := &z.levels[i]
-			n := len(z.packed)
-			if len(l.bars) > z.rows.calls/minRatio {
-				break
+	if z.rows.calls <= z.small {
+		return z.packed
+	}
+	most, share := len(z.packed)+bytes/maxShare, bytes/maxShare
+	if !z.strict {
+		share = bytes // for the coarsest
+	}
+	z.merge(seg)
+	for i := len(z.levels) - 1; i >= 0; i-- {
+		if !z.add(&z.levels[i], seg.start, len(z.packed)+share) {
+			if i == 0 && len(z.levels) > 1 {
+				z.addNext(seg.start, most)
 			}
-			z.packed = appendPart(z.packed, byte(l.grain+1), z.coder.encode(l, seg.start))
-			share := bytes / maxShare
-			if n == without && !z.strict {
-				share = bytes
-			}
-			if len(z.packed)-without > share {
-				z.packed = z.packed[:n]
-				break
-			}
+			break
 		}
+		share = most - len(z.packed)
 	}
 	return z.packed
+}
+
+// add packs a level if it is no longer than most then.
+func (z *summarizer) add(l *level, start uint64, most int) bool {
+	if len(l.bars) > z.rows.calls/minRatio {
+		return false
+	}
+	n := len(z.packed)
+	z.packed = appendPart(z.packed, byte(l.grain+1), z.coder.encode(l, start))
+	if len(z.packed) > most {
+		z.packed = z.packed[:n]
+		return false
+	}
+	return true
+}
+
+// addNext packs the finest level that there is room for, of those between the
+// finest and the second.
+func (z *summarizer) addNext(start uint64, most int) {
+	for grain := z.levels[0].grain + 1; grain < z.levels[1].grain; grain++ {
+		coarser(&z.between, &z.levels[0], grain)
+		if z.add(&z.between, start, most) {
+			return
+		}
+	}
 }
 
 // merge makes the levels, the finest first.
