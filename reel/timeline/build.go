@@ -29,6 +29,7 @@ type builder struct {
 	opt   Options
 	// density says what levels are to be kept.
 	density *density
+	stored  bool // the index will be in the reel, not kept in memory
 	// growing: more may be appended to the reel.
 	growing bool
 	// before is what a growing reel was; what of it may be kept is in old.
@@ -56,6 +57,24 @@ func counter(tell func(done, total uint64), done, total uint64) func(events int)
 			tell(min(done, total), total)
 		}
 	}
+}
+
+// inMemory is about how many bytes an index may have that is kept in memory.
+const inMemory = 160 << 20
+
+// share is the part of a segment's bytes that its levels may take, as one in so
+// many: less where all of them would be too much for memory.
+func (b *builder) share() int {
+	bytes := 0
+	for _, th := range b.s.f.Threads() {
+		for _, c := range b.s.f.Chunks(th.Key) {
+			bytes += c.Bytes
+		}
+	}
+	if b.stored {
+		bytes = 0
+	}
+	return max(maxShare, bytes/inMemory)
 }
 
 func dropsByThread(f *reel.File) map[uint32][]reel.Drop {
@@ -93,7 +112,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 	errs := make([]error, min(workers, len(todo)))
 	for w := range errs {
 		wg.Go(func() {
-			z := &summarizer{small: b.opt.small, counts: make([]uint32, f.FunctionCount()+1)}
+			z := &summarizer{small: b.opt.small, share: b.share(), counts: make([]uint32, f.FunctionCount()+1)}
 			p := newPairing(&b.s.clock)
 			done := newColumns(0)
 			done.shift = b.s.done.shift

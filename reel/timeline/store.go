@@ -39,7 +39,7 @@ func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error
 	defer f.Close()
 	t := newTimeline(opt)
 	s := t.newSnapshot(f)
-	b := &builder{s: s, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	b := &builder{s: s, stored: true, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
 	if err := b.build(ctx); err != nil {
 		return fmt.Errorf("timeline: indexing %s: %w", path, err)
 	}

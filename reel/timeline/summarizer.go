@@ -14,6 +14,7 @@ type summarizer struct {
 	between   level
 	levels    []level
 	coder     levelCoder
+	share     int  // as one in so many, the part of a segment's bytes for its levels
 	small     int  // calls of a segment without levels
 	strict    bool // even the coarsest level must keep to its share
 	packed    []byte
@@ -103,7 +104,7 @@ func (z *summarizer) summary(seg *segment, bytes int) []byte {
 	if z.rows.calls <= z.small {
 		return z.packed
 	}
-	most, share := len(z.packed)+bytes/maxShare, bytes/maxShare
+	most, share := len(z.packed)+bytes/z.share, bytes/z.share
 	if !z.strict {
 		share = bytes // for the coarsest
 	}

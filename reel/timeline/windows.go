@@ -52,7 +52,7 @@ func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
 	s, f := b.s, b.s.f
 	g := goroutineBuilder{
 		builder: b, threads: map[uint32]reel.Thread{}, lanes: map[laneKey]*laneBuilder{}, open: map[*laneBuilder]bool{},
-		z: &summarizer{small: min(b.opt.small, smallGo), strict: true, counts: make([]uint32, f.FunctionCount()+1)},
+		z: &summarizer{small: min(b.opt.small, smallGo), strict: true, share: b.share(), counts: make([]uint32, f.FunctionCount()+1)},
 	}
 	s.laneOf = map[laneKey]*lane{}
 	threads := f.Threads()
