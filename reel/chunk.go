@@ -86,6 +86,11 @@ type frame struct {
 func (f *frame) put(b, payload []byte) {
 	f.length = uint32(len(payload))
 	f.sum = crc32.Checksum(payload, castagnoli)
+	f.write(b)
+}
+
+// write writes the frame as it is.
+func (f *frame) write(b []byte) {
 	copy(b, frameMagic)
 	b[4], b[5], b[6], b[7] = byte(f.kind), byte(f.mode), 0, 0
 	le := binary.LittleEndian

@@ -9,6 +9,11 @@ import (
 // decoder turns the payload of a chunk back into events.
 type decoder struct {
 	predictor
+	payload []byte
+	mode    ClockMode
+	pos     int // in payload, of the next event
+	left    int // events
+	total   int
 }
 
 // decode appends the count events of a payload to dst. The caller has checked
@@ -16,26 +21,37 @@ type decoder struct {
 // them, and an error names the payload offset where they stop making sense. The
 // events before that are returned too.
 func (d *decoder) decode(dst []Event, payload []byte, count int, mode ClockMode) ([]Event, error) {
-	end := len(payload) - codePad
-	if count < 0 || count > end {
-		return dst, fmt.Errorf("%d events cannot be in a payload of %d bytes", count, len(payload))
+	if err := d.begin(payload, count, mode); err != nil {
+		return dst, err
 	}
-	d.predictor = predictor{}
 	base := len(dst)
 	dst = grow(dst, count)
-	n, err := d.decodeAll(dst[base:base+count], payload, mode)
+	n, err := d.next(dst[base : base+count])
+	d.payload = nil
 	return dst[:base+n], err
 }
 
-// decodeAll fills out and returns how many events it decoded.
-func (d *decoder) decodeAll(out []Event, payload []byte, mode ClockMode) (n int, err error) {
+// begin makes the decoder ready for the events of a payload.
+func (d *decoder) begin(payload []byte, count int, mode ClockMode) error {
+	if count < 0 || count > len(payload)-codePad {
+		return fmt.Errorf("%d events cannot be in a payload of %d bytes", count, len(payload))
+	}
+	d.predictor = predictor{}
+	d.payload, d.mode, d.pos, d.left, d.total = payload, mode, 0, count, count
+	return nil
+}
+
+// next decodes the next events, as many as out has room for or are left, and
+// returns how many those are.
+func (d *decoder) next(out []Event) (n int, err error) {
+	payload, mode, pos := d.payload, d.mode, d.pos
 	end := len(payload) - codePad
-	pos := 0
+	out = out[:min(len(out), d.left)]
 	untimed := mode != ClockFull
-	depth, last := uint32(0), uint64(0)
+	depth, last := d.depth, d.last
 	for i := range out {
 		if pos >= end {
-			return i, fmt.Errorf("payload ends after %d of %d events", i, len(out))
+			return i, fmt.Errorf("payload ends after %d of %d events", d.total-d.left+i, d.total)
 		}
 		// A code of one or two bytes that says that the slot is right is dealt
 		// with here; see encode.
@@ -64,14 +80,37 @@ func (d *decoder) decodeAll(out []Event, payload []byte, mode ClockMode) (n int,
 			depth += 1 - 2*(word&1)
 			continue
 		}
+		if raw&3 != 0 && v&3 == 1 { // so is the exit of the innermost call that the slot doesn't propose
+			pos += int(size)
+			top := &d.stack[depth%stackSlots]
+			s := &d.table[top.slotIndex()]
+			word, sp := top.seed*hashInverse|1, top.sp
+			delta := unzigzag(v>>2) + uint64(s.delta)
+			last += delta
+			now := last
+			if untimed && mode.noTime(word) {
+				now = 0
+			}
+			s.learnDelta(delta)
+			s.learn(word, 0)
+			ev := &out[i]
+			ev.Time, ev.SP, ev.Word = now, sp, word
+			seed := seedOf(word)
+			top.path = pathAfter(top.path, seed)
+			next := &d.stack[(depth+1)%stackSlots]
+			next.sp, next.seed, next.path = sp, seed, 0
+			depth--
+			continue
+		}
 		d.depth, d.last = depth, last
 		if pos, err = d.decodeOne(&out[i], payload, pos, mode); err != nil {
 			return i, err
 		}
 		depth, last = d.depth, d.last
 	}
-	if pos != end {
-		return len(out), fmt.Errorf("%d bytes left after %d events", end-pos, len(out))
+	d.depth, d.last, d.pos = depth, last, pos
+	if d.left -= len(out); d.left == 0 && pos != end {
+		return len(out), fmt.Errorf("%d bytes left after %d events", end-pos, d.total)
 	}
 	return len(out), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"runtime/debug"
 	"sync"
 )
 
@@ -70,7 +69,7 @@ func Open(path string) (*File, error) {
 func Parse(name string, data []byte) (*File, error) {
 	f := &File{name: name, data: data, byKey: make(map[uint32]int)}
 	f.decoders.New = func() any { return new(decoder) }
-	err := guardFaults(f.load)
+	err := GuardFaults(f.load)
 	if err != nil {
 		return nil, fmt.Errorf("reel: %s: %w", name, err)
 	}
@@ -86,25 +85,6 @@ func (f *File) Close() error {
 	err := f.unmap(f.data)
 	f.unmap, f.data = nil, nil
 	return err
-}
-
-// guardFaults calls do and turns the memory fault of a mapped file that someone
-// cuts short meanwhile into an error.
-func guardFaults(do func() error) (err error) {
-	old := debug.SetPanicOnFault(true)
-	defer debug.SetPanicOnFault(old)
-	defer func() {
-		r := recover()
-		if r == nil {
-			return
-		}
-		fault, ok := r.(interface{ Addr() uintptr })
-		if !ok {
-			panic(r)
-		}
-		err = fmt.Errorf("the file became shorter while it was read (fault at %#x)", fault.Addr())
-	}()
-	return do()
 }
 
 // load finds the chunks and reads all but the events.

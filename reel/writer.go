@@ -1,8 +1,10 @@
 package reel
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"sync"
@@ -150,14 +152,30 @@ func (w *Writer) Thread(t Thread) (*ThreadWriter, error) {
 }
 
 // Timeline adds what a reader of the reel finds by [File.Timeline]: derived from the chunks before it, for readers that
-// know it. It comes last.
-func (w *Writer) Timeline(payload []byte) error {
-	if len(payload) > MaxTimeline {
-		return fmt.Errorf("reel: %s: a timeline of %d bytes is too large; it is made anew by readers", w.name, len(payload))
+// know it. It comes last. The parts are written one after the other.
+func (w *Writer) Timeline(parts ...[]byte) error {
+	size := 0
+	f := frame{kind: KindTimeline, count: 1}
+	for _, p := range parts {
+		size += len(p)
+		f.sum = crc32.Update(f.sum, castagnoli, p)
 	}
-	b := make([]byte, frameSize+len(payload))
-	copy(b[frameSize:], payload)
-	return w.put(frame{kind: KindTimeline, count: 1}, b)
+	if size > MaxTimeline {
+		return fmt.Errorf("reel: %s: a timeline of %d bytes is too large; it is made anew by readers", w.name, size)
+	}
+	f.length = uint32(size)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	head := make([]byte, frameSize)
+	f.write(head)
+	out := bufio.NewWriterSize(w.file, 1<<20)
+	for _, p := range append([][]byte{head}, parts...) {
+		_, _ = out.Write(p) // Flush tells of errors
+	}
+	return w.wrote(f, frameSize+size, out.Flush())
 }
 
 // MaxTimeline is the most bytes that a timeline may have.
@@ -220,18 +238,24 @@ func (w *Writer) putLocked(f frame, b []byte) error {
 		return w.err
 	}
 	f.put(b, b[frameSize:])
-	if _, err := w.file.Write(b); err != nil {
+	_, err := w.file.Write(b)
+	return w.wrote(f, len(b), err)
+}
+
+// wrote takes in how it went to write a chunk of so many bytes.
+func (w *Writer) wrote(f frame, size int, err error) error {
+	if err != nil {
 		// Half a chunk is of no use to a reader, and what it takes may be just
 		// the room that is missing. If it cannot be cut off, readers skip it.
 		cut := w.file.Truncate(w.offset)
-		w.err = fmt.Errorf("reel: writing %d bytes (%v) at offset %d: %w; what was written before can be read", len(b), f.kind, w.offset, err)
+		w.err = fmt.Errorf("reel: writing %d bytes (%v) at offset %d: %w; what was written before can be read", size, f.kind, w.offset, err)
 		if cut != nil {
 			w.err = fmt.Errorf("%w (cutting off the incomplete chunk: %v)", w.err, cut)
 		}
 		return w.err
 	}
 	w.index = append(w.index, indexEntry{frame: f, offset: w.offset})
-	w.offset += int64(len(b))
+	w.offset += int64(size)
 	return nil
 }
 

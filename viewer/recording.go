@@ -69,11 +69,6 @@ func (r *recording) start() {
 			r.follow(ctx)
 		}
 	})
-	r.work.Go(func() {
-		if tl, err := r.wait(ctx); err == nil && r.first.Closed() {
-			_ = guarded(func() error { return tl.Warm(ctx) }) // without it some pictures take longer
-		}
-	})
 	r.work.Go(func() { r.sources.run(ctx) })
 }
 

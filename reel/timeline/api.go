@@ -13,8 +13,9 @@ type Options struct {
 	// Cache is how many bytes decoded calls may take; 0 means 256 MiB.
 	Cache int64
 
-	segment int // events of a segment
-	small   int // calls of a segment without summaries
+	segment int    // events of a segment
+	small   int    // calls of a segment without summaries
+	atOnce  uint64 // events that are decoded rather than summed up
 }
 
 // Lane is one lane of the timeline.
@@ -50,9 +51,9 @@ type Query struct {
 	From, To uint64
 	Width    int
 	Lanes    []LaneRows
-	// Quick asks for an answer at once: where summaries would first have to be
-	// made, that takes what there is, and View.Coarse says so. The same query
-	// without Quick gives the finer picture, and makes the summaries.
+	// Quick asks for an answer at once: where far more would have to be decoded
+	// than where the index has all its levels, that takes what there is, and
+	// View.Coarse says so. The same query without Quick gives the finer picture.
 	Quick bool
 }
 
@@ -94,7 +95,7 @@ type LaneGaps struct {
 
 // View is the answer to a Query.
 //
-// What a pixel is, is rounded down to a power of two of ticks. A call at least
+// What a pixel is, is rounded to the nearest power of two of ticks. A call at least
 // that long is a bar by itself. Shorter ones of a row are merged as long as
 // they begin in the same 16 pixels and nothing between them is as wide as a
 // pixel. Each call is in one bar, and which one depends on the resolution only,

@@ -13,7 +13,7 @@ import (
 )
 
 // segmentEvents is how many events a segment has at most, if it has more than
-// one chunk: what can be decoded in about 2 ms.
+// one chunk: what can be decoded in some 3 ms.
 const segmentEvents = 1 << 17
 
 // segmentIDs numbers segments, for the cache.
@@ -27,6 +27,9 @@ type builder struct {
 	count func(events int)
 	ids   *segmentIDs
 	opt   Options
+	// density says what levels are to be kept.
+	density *density
+	stored  bool // the index will be in the reel, not kept in memory
 	// growing: more may be appended to the reel.
 	growing bool
 	// before is what a growing reel was; what of it may be kept is in old.
@@ -56,6 +59,24 @@ func counter(tell func(done, total uint64), done, total uint64) func(events int)
 	}
 }
 
+// inMemory is about how many bytes an index may have that is kept in memory.
+const inMemory = 160 << 20
+
+// share is the part of a segment's bytes that its levels may take, as one in so
+// many: less where all of them would be too much for memory.
+func (b *builder) share() int {
+	bytes := 0
+	for _, th := range b.s.f.Threads() {
+		for _, c := range b.s.f.Chunks(th.Key) {
+			bytes += c.Bytes
+		}
+	}
+	if b.stored {
+		bytes = 0
+	}
+	return max(maxShare, bytes/inMemory)
+}
+
 func dropsByThread(f *reel.File) map[uint32][]reel.Drop {
 	by := map[uint32][]reel.Drop{}
 	for _, d := range f.Drops() {
@@ -72,6 +93,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 	}
 	threads := f.Threads()
 	todo := make([]*laneBuilder, 0, len(threads))
+	total := uint64(0)
 	for i := range threads {
 		var old *lane
 		if b.old != nil && i < len(b.old.lanes) {
@@ -81,6 +103,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 		b.s.lanes = append(b.s.lanes, lb.l)
 		if lb.chunks != nil {
 			todo = append(todo, lb)
+			total += lb.l.weight
 		}
 	}
 	slices.SortStableFunc(todo, func(x, y *laneBuilder) int { return cmp.Compare(y.l.weight, x.l.weight) })
@@ -89,7 +112,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 	errs := make([]error, min(workers, len(todo)))
 	for w := range errs {
 		wg.Go(func() {
-			z := &summarizer{small: b.opt.small, counts: make([]uint32, f.FunctionCount()+1)}
+			z := &summarizer{small: b.opt.small, share: b.share(), counts: make([]uint32, f.FunctionCount()+1)}
 			p := newPairing(&b.s.clock)
 			done := newColumns(0)
 			done.shift = b.s.done.shift
@@ -100,7 +123,8 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 				}
 				lb := todo[i]
 				lb.z, lb.p, lb.done = z, p, done
-				errs[w] = lb.build(ctx, workers > 1)
+				// Decoding ahead is for a lane that the others end long before.
+				errs[w] = lb.build(ctx, lb.l.weight > total/uint64(workers))
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -146,79 +170,4 @@ func eventsOf(chunks []reel.Chunk) (n uint64) {
 		n += uint64(min(chunks[i].Events, chunks[i].Bytes))
 	}
 	return n
-}
-
-// chunkReader decodes chunks, perhaps ahead.
-type chunkReader struct {
-	f      *reel.File
-	chunks []reel.Chunk
-}
-
-// decodedChunk is a chunk's events; lost are those that could not be read.
-type decodedChunk struct {
-	events []reel.Event
-	lost   int
-	gone   bool // chunks before it are missing
-}
-
-// readAhead is how many chunks are decoded before they are asked for.
-const readAhead = 2
-
-// each calls take with each chunk, in order. next is the number of the first.
-func (r *chunkReader) each(ctx context.Context, next uint32, ahead bool, take func(i int, d decodedChunk) error) error {
-	one := func(i int, buf []reel.Event) decodedChunk {
-		c := &r.chunks[i]
-		d := decodedChunk{gone: c.Seq != next}
-		next = c.Seq + 1
-		var err error
-		if d.events, err = r.f.Decode(*c, buf); err != nil {
-			d.lost = max(0, c.Events-len(d.events))
-		}
-		return d
-	}
-	if !ahead || len(r.chunks) < 2 {
-		var buf []reel.Event
-		for i := range r.chunks {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			d := one(i, buf)
-			buf = d.events
-			if err := take(i, d); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	full := make(chan decodedChunk, readAhead)
-	free := make(chan []reel.Event, readAhead+2)
-	for range readAhead + 1 {
-		free <- nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		defer close(full)
-		for i := range r.chunks {
-			select {
-			case buf := <-free:
-				full <- one(i, buf)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	defer func() {
-		cancel()
-		for range full { // until the goroutine is done
-		}
-	}()
-	i := 0
-	for d := range full {
-		if err := take(i, d); err != nil {
-			return err
-		}
-		free <- d.events
-		i++
-	}
-	return ctx.Err()
 }

@@ -65,7 +65,29 @@ func (c *cache) get(key uint64, make func() (value any, bytes int64)) any {
 	defer c.mu.Unlock()
 	x.value, x.bytes = value, bytes
 	close(x.ready)
-	c.bytes += bytes
+	c.shrink(x)
+	return value
+}
+
+// put keeps a value in place of another.
+func (c *cache) put(key uint64, value any, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.entries[key]; ok {
+		old := e.Value.(*cached)
+		c.bytes -= old.bytes
+		delete(c.entries, key)
+		c.order.Remove(e)
+	}
+	x := &cached{key: key, ready: make(chan struct{}), value: value, bytes: bytes}
+	close(x.ready)
+	c.entries[key] = c.order.PushFront(x)
+	c.shrink(x)
+}
+
+// shrink counts what is new, and lets go of what was used longest ago.
+func (c *cache) shrink(x *cached) {
+	c.bytes += x.bytes
 	for e := c.order.Back(); e != nil && c.bytes > c.limit; {
 		old, before := e.Value.(*cached), e.Prev()
 		if old != x && old.bytes > 0 {
@@ -75,7 +97,6 @@ func (c *cache) get(key uint64, make func() (value any, bytes int64)) any {
 		}
 		e = before
 	}
-	return value
 }
 
 func newReady() chan struct{} { return make(chan struct{}) }

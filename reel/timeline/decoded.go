@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -34,8 +35,9 @@ func lastBefore(calls []call, at uint64) *call {
 
 // worker is what decoding needs, used again.
 type worker struct {
-	p   *pairing
-	buf []reel.Event
+	p     *pairing
+	buf   []reel.Event
+	merge *rowMergers
 }
 
 func (s *snapshot) takeWorker() *worker {
@@ -43,7 +45,7 @@ func (s *snapshot) takeWorker() *worker {
 	if w == nil {
 		w = &worker{p: newPairing(nil)}
 	}
-	w.p.clock, w.p.ended = &s.clock, nil
+	w.p.clock, w.p.ended, w.p.merge = &s.clock, nil, nil
 	return w
 }
 
@@ -54,73 +56,103 @@ func (s *snapshot) load(l *lane, i int) *decoded {
 		return s.loadWindow(l, seg)
 	}
 	return s.cache.get(seg.callsKey(), func() (any, int64) {
-		d := s.decode(l, seg, nil)
+		d := s.decode(l, seg)
 		return d, d.bytes()
 	}).(*decoded)
 }
 
 // Two things of a segment may be in the cache.
-func (seg *segment) callsKey() uint64 { return seg.id << 1 }
-func (seg *segment) fineKey() uint64  { return seg.id<<1 | 1 }
+func (seg *segment) callsKey() uint64  { return seg.id << 1 }
+func (seg *segment) mergedKey() uint64 { return seg.id<<1 | 1 }
 
-// fine are all levels of a segment, and what gaps turned out to be in it.
-type fine struct {
-	levels []byte
-	gaps   []gap
+// merged is a segment merged at a grain, and what gaps turned out to be in it.
+type merged struct {
+	grain uint
+	rows  []mergedRow
+	until uint64 // all calls that begin before are in it
+	gaps  []gap
 }
 
-// loadFine makes the levels of a segment if need be.
-func (s *snapshot) loadFine(l *lane, i int) *fine {
+type mergedRow struct {
+	key  rowKey
+	bars []bar
+}
+
+// merge decodes a segment and merges its calls at a grain: those that begin before
+// a time, perhaps others.
+func (s *snapshot) merge(l *lane, i int, grain uint, until uint64) *merged {
 	seg := &l.segments[i]
-	return s.cache.get(seg.fineKey(), func() (any, int64) {
-		z, _ := s.summarizers.Get().(*summarizer)
-		if z == nil {
-			z = &summarizer{}
-		}
-		defer s.summarizers.Put(z)
-		d, _ := s.cache.peek(seg.callsKey()).(*decoded)
-		if d == nil {
-			if seg.chunks == 0 {
-				d = s.loadWindow(l, seg)
-			} else {
-				d = s.decode(l, seg, z.sorted)
-				z.sorted = d.calls
+	m := &merged{grain: grain, until: math.MaxUint64}
+	w := s.takeWorker()
+	defer s.workers.Put(w)
+	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+	if w.merge == nil {
+		w.merge = new(rowMergers)
+	}
+	w.merge.begin(grain)
+	w.p.merge = w.merge
+	events := 0
+	m.gaps = s.pushChunks(l, seg, w, func(pushed int) (stop bool) {
+		if events += pushed; until < seg.end && events >= blockEvents && s.clock.rel(w.p.last) >= until {
+			events = 0
+			if stop = w.p.allBegan(l, i, until); stop {
+				m.until = until
 			}
 		}
-		f := &fine{levels: z.fineLevels(seg, d.calls, d.rows), gaps: d.gaps}
-		return f, int64(len(f.levels)) + 200
-	}).(*fine)
+		return stop
+	})
+	w.p.merge = nil
+	bytes := int64(200)
+	for stack := range w.merge.stacks {
+		for depth := range w.merge.stacks[stack] {
+			if bars := w.merge.stacks[stack][depth].bars; len(bars) > 0 {
+				m.rows = append(m.rows, mergedRow{keyOf(stack, depth), slices.Clone(bars)})
+				bytes += int64(len(bars))*barBytes + 32
+			}
+		}
+	}
+	s.cache.put(seg.mergedKey(), m, bytes)
+	return m
 }
 
 func (d *decoded) bytes() int64 { return int64(len(d.calls))*callBytes + int64(len(d.rows))*12 + 200 }
 
-// decode returns the calls of a segment, in dst if they fit.
-func (s *snapshot) decode(l *lane, seg *segment, dst []call) *decoded {
+// decode returns the calls of a segment.
+func (s *snapshot) decode(l *lane, seg *segment) *decoded {
 	w := s.takeWorker()
 	defer s.workers.Put(w)
 	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
-	d := &decoded{}
-	s.pushChunks(l, seg, w, func(lost uint64, at uint64) {
-		d.gaps = append(d.gaps, gap{at, seg.end, lost})
-	})
-	d.calls, d.rows = byRow(w.p.calls, dst)
+	d := &decoded{gaps: s.pushChunks(l, seg, w, nil)}
+	d.calls, d.rows = byRow(w.p.calls, nil)
 	return d
 }
 
-// pushChunks gives the events of a segment to w's pairing.
-func (s *snapshot) pushChunks(l *lane, seg *segment, w *worker, damaged func(lost, at uint64)) {
+// pushChunks gives the events of a segment to w's pairing until stop, if it is set,
+// says so, and returns where some are damaged.
+func (s *snapshot) pushChunks(l *lane, seg *segment, w *worker, stop func(pushed int) bool) (damaged []gap) {
+	stopped := false
 	chunks := s.f.Chunks(l.Thread)
-	for i := seg.chunk; i < seg.chunk+seg.chunks && int(i) < len(chunks); i++ {
+	if w.buf == nil {
+		w.buf = make([]reel.Event, blockEvents)
+	}
+	for i := seg.chunk; i < seg.chunk+seg.chunks && int(i) < len(chunks) && !stopped; i++ {
 		c := chunks[i]
 		if i > seg.chunk && c.Seq != chunks[i-1].Seq+1 {
 			w.p.pairer.Lost()
 		}
-		events, err := s.f.Decode(c, w.buf)
-		w.buf = events
-		w.p.push(events)
+		have := 0
+		err := s.f.DecodeBlocks(c, w.buf, func(events []reel.Event) []reel.Event {
+			have += len(events)
+			w.p.push(events)
+			if stopped = stop != nil && stop(len(events)); stopped {
+				return nil
+			}
+			return w.buf
+		})
 		if err != nil {
 			w.p.pairer.Lost()
-			damaged(uint64(max(0, c.Events-len(events))), s.clock.rel(w.p.last))
+			damaged = append(damaged, gap{s.clock.rel(w.p.last), seg.end, uint64(max(0, c.Events-have))})
 		}
 	}
+	return damaged
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// findGaps notes what is missing before, in and behind a chunk that was pushed;
+// findGaps notes what is missing before, in and behind events that were pushed;
 // before is the time of the last event before it, in ticks.
-func (lb *laneBuilder) findGaps(d decodedChunk, before uint64) {
+func (lb *laneBuilder) findGaps(d block, before uint64) {
 	first := before
 	if len(d.events) > 0 {
 		first = timeAt(d.events, 0, before)

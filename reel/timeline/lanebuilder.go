@@ -53,25 +53,30 @@ func (lb *laneBuilder) build(ctx context.Context, ahead bool) error {
 	ends := cutChunks(lb.chunks, first, lb.b.opt.segment)
 	r := chunkReader{lb.b.s.f, lb.chunks[first:]}
 	lb.counted = true
-	err := r.each(ctx, next, ahead, func(i int, d decodedChunk) error {
+	err := r.each(ctx, next, ahead, func(i int, d block) {
 		i += first
-		if lb.seg.chunks == 0 {
-			lb.last = len(ends) == 1 && lb.b.growing
-			if lb.last {
-				lb.l.resume = &resumePoint{lb.p.pairer.State(nil), lb.calls + lb.p.pairer.Calls, len(lb.l.gaps), next, lb.taken}
+		if d.first {
+			if lb.seg.chunks == 0 {
+				lb.last = len(ends) == 1 && lb.b.growing
+				if lb.last {
+					lb.l.resume = &resumePoint{lb.p.pairer.State(nil), lb.calls + lb.p.pairer.Calls, len(lb.l.gaps), next, lb.taken}
+				}
+				lb.seg.chunk = uint32(i)
+				lb.summarize(lb.chunks[i:ends[0]])
 			}
-			lb.seg.chunk = uint32(i)
+			lb.seg.chunks++
+			lb.bytes += lb.chunks[i].Bytes
+			next = lb.chunks[i].Seq + 1
 		}
-		lb.seg.chunks++
-		lb.bytes += lb.chunks[i].Bytes
-		next = lb.chunks[i].Seq + 1
 		lb.take(d)
-		lb.b.count(len(d.events) + d.lost)
+		if !d.last {
+			return
+		}
+		lb.b.count(lb.chunks[i].Events)
 		if i+1 == ends[0] {
 			ends = ends[1:]
 			lb.endSegment()
 		}
-		return nil
 	})
 	if err != nil {
 		return err
@@ -147,8 +152,24 @@ func (lb *laneBuilder) beginSegment(st reel.PairerState) {
 	lb.seg = seg
 }
 
-// take takes the events of a chunk.
-func (lb *laneBuilder) take(d decodedChunk) {
+// summarize prepares for the summary of the next segment, which has some chunks.
+func (lb *laneBuilder) summarize(chunks []reel.Chunk) {
+	c := &lb.b.s.clock
+	start, end := c.rel(lb.p.last), uint64(0)
+	if c.untimed {
+		end = start + eventsOf(chunks)
+	} else {
+		end = max(start, c.rel(chunks[len(chunks)-1].Last))
+		if t := chunks[0].First; t != 0 {
+			start = max(start, c.rel(t))
+		}
+	}
+	lb.z.begin(max(lb.b.density.finest(start+(end-start)/2), grainOfPart(end-start, fineShift)))
+	lb.p.into = lb.z
+}
+
+// take takes some events of a chunk.
+func (lb *laneBuilder) take(d block) {
 	if d.gone {
 		lb.counted = false
 		lb.p.pairer.Lost()
@@ -211,23 +232,24 @@ func (lb *laneBuilder) endSegment() {
 			lb.z.count(o.Func)
 		}
 	}
-	var rows []rowRange
-	lb.z.sorted, rows = byRow(p.calls, lb.z.sorted)
-	for _, r := range rows {
-		l.need(r.key.stack(), r.key.depth())
+	if p.into == nil { // of a window
+		lb.z.begin(max(lb.b.density.finest(lb.seg.start), grainOfPart(lb.seg.end-lb.seg.start, fineShift)))
+		lb.z.takeCalls(p.calls)
+		p.calls = p.calls[:0]
 	}
-	for i := range p.calls {
-		lb.z.count(p.calls[i].fn)
-	}
-	if len(rows) > 0 && rows[0].key == 0 {
-		for _, c := range lb.z.sorted[:rows[0].to] {
-			lb.busy(c.start, c.end)
+	for stack, rows := range lb.z.rows.stacks {
+		if len(rows) > 0 {
+			l.need(stack, len(rows)-1)
 		}
 	}
-	lb.seg.summary = slices.Clone(lb.z.summary(&lb.seg, lb.z.sorted, rows, lb.bytes))
+	for _, c := range lb.z.outer {
+		lb.busy(c.start, c.end)
+	}
+	lb.z.outer = lb.z.outer[:0]
+	lb.seg.summary = slices.Clone(lb.z.summary(&lb.seg, lb.bytes))
 	lb.bytes = 0
 	l.segments = append(l.segments, lb.seg)
-	p.calls = p.calls[:0]
+	p.into = nil
 	lb.beginSegment(st)
 }
 

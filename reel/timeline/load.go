@@ -1,7 +1,9 @@
 package timeline
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"slices"
 
 	"github.com/callreel/callreel/reel"
@@ -12,24 +14,48 @@ var errStored = errors.New("timeline: the index in the reel doesn't fit it")
 // stored returns what the index in a reel says, nil if there is none. Whatever
 // is in it, what comes of it may be wrong but can be used.
 func (t *Timeline) stored(f *reel.File) (*snapshot, error) {
-	b, err := f.Timeline()
-	if b == nil || err != nil {
-		return nil, err
+	b := f.MappedTimeline()
+	if b == nil {
+		return nil, nil
 	}
 	s := t.newSnapshot(f)
 	s.indexed = true
-	r := reader{wire: wire{b: b}, s: s, ids: &t.ids}
+	r := reader{s: s, ids: &t.ids}
+	if !r.open(b) {
+		// The checksum of it all tells whether it is damaged, which File notes, or
+		// another version's.
+		if _, err := f.Timeline(); err != nil {
+			return nil, err
+		}
+		return nil, errStored
+	}
 	if !r.read() || r.bad {
 		return nil, errStored
 	}
 	return s, nil
 }
 
+// open finds the directory and the summaries.
+func (r *reader) open(b []byte) bool {
+	w := wire{b: b}
+	if w.uvarint() != storeVersion {
+		return false
+	}
+	n := w.uvarint()
+	if w.bad || len(w.b) < 4 || n > uint64(len(w.b)-4) {
+		return false
+	}
+	sum := binary.LittleEndian.Uint32(w.b)
+	r.b, r.summaries = w.b[4:4+n], w.b[4+n:]
+	return crc32.Checksum(r.b, castagnoli) == sum
+}
+
 // reader reads an index.
 type reader struct {
 	wire
-	s   *snapshot
-	ids *segmentIDs
+	summaries []byte // those of segments to come
+	s         *snapshot
+	ids       *segmentIDs
 }
 
 // maxTime is more ticks than any recording has, and keeps sums from overflowing.
@@ -53,7 +79,7 @@ func (r *reader) near(at uint64) uint64 {
 }
 
 func (r *reader) read() bool {
-	if r.uvarint() != storeVersion || r.uvarint() != cellShift {
+	if r.uvarint() != cellShift {
 		return false
 	}
 	for _, want := range source(r.s.f) {
@@ -100,7 +126,7 @@ func (r *reader) read() bool {
 		}
 		r.s.lanes = append(r.s.lanes, l)
 	}
-	return len(r.b) == 0
+	return len(r.b) == 0 && len(r.summaries) == 0
 }
 
 func (r *reader) windows(goroutines bool) bool {
@@ -201,24 +227,27 @@ func (r *reader) segments(l *lane) bool {
 		seg.start = r.after(at)
 		seg.end = r.after(seg.start)
 		at = seg.end
-		step := uint32(r.atMost(1<<31 - 1))
+		step, events := uint32(r.atMost(1<<31-1)), 0
 		if r.s.laneOf != nil {
 			chunk += step
 			seg.chunk = chunk
 			if i > 0 && step == 0 || int(chunk) >= len(r.s.windows) {
 				return false
 			}
+			events = r.s.windows[chunk].events
 		} else {
 			seg.chunk, seg.chunks = chunk, step
 			chunk += step
-			if step == 0 || !r.fits(l.Thread, seg) {
+			ok := false
+			if events, ok = r.fits(l.Thread, seg); !ok || step == 0 {
 				return false
 			}
 		}
-		seg.events = uint32(r.atMost(1<<32 - 1))
+		seg.events = uint32(r.atMost(uint64(events)))
 		seg.firstSpan = spans
 		spans += uint32(r.atMost(uint64(len(l.spans)) - uint64(spans)))
-		seg.summary = r.bytes()
+		size := r.atMost(uint64(len(r.summaries)))
+		seg.summary, r.summaries = r.summaries[:size:size], r.summaries[size:]
 		seg.current = uint8(r.atMost(255))
 		seg.stamp, seg.now = r.uvarint(), seg.start+uint64(unzigzag(r.uvarint()))
 		if !r.stacks(l, seg) {
@@ -232,20 +261,19 @@ func (r *reader) segments(l *lane) bool {
 }
 
 // fits says whether a segment's chunks are there, and few enough to be decoded
-// at once.
-func (r *reader) fits(thread uint32, seg *segment) bool {
+// at once, and how many events they have at most.
+func (r *reader) fits(thread uint32, seg *segment) (events int, ok bool) {
 	chunks := r.s.f.Chunks(thread)
 	if uint64(seg.chunk)+uint64(seg.chunks) > uint64(len(chunks)) {
-		return false
+		return 0, false
 	}
-	events := 0
 	for _, c := range chunks[seg.chunk : seg.chunk+seg.chunks] {
 		events += min(c.Events, c.Bytes)
 		if events > segmentEvents && seg.chunks > 1 {
-			return false
+			return 0, false
 		}
 	}
-	return true
+	return events, true
 }
 
 func (r *reader) stacks(l *lane, seg *segment) bool {

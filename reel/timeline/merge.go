@@ -16,13 +16,20 @@ type bar struct {
 	flags      reel.CallFlags
 }
 
+const barBytes = 40
+
 // cellShift is how many grains, as a power of two, the calls of a merged bar
 // may begin in. More makes the index smaller and pictures of dense rows coarser.
 const cellShift = 4
 
 // grainOf is the binary logarithm of what counts as a pixel in a view.
 func grainOf(ticks uint64, width int) uint {
-	return uint(max(1, bits.Len64(ticks/uint64(max(1, width)))) - 1)
+	pixel := ticks / uint64(max(1, width))
+	grain := uint(max(1, bits.Len64(pixel)) - 1)
+	if float64(pixel) > math.Sqrt2*float64(uint64(1)<<grain) {
+		grain++
+	}
+	return grain
 }
 
 // merger merges the bars of one row, given in order of time, into those that are
@@ -105,6 +112,29 @@ func (m *merger) addCalls(calls []call) {
 		}
 	}
 	m.out, m.lead, m.open = out, lead, last != nil
+}
+
+// addBars takes the next bars of the row, as add does.
+func (m *merger) addBars(bars []bar) {
+	wide, cell := uint64(1)<<m.grain, m.grain+cellShift
+	for i := range bars {
+		b := &bars[i]
+		narrow := b.calls > 1 || b.end-b.start < wide
+		if narrow && m.open {
+			last := &m.out[len(m.out)-1]
+			if last.start>>cell == b.start>>cell && b.start-min(last.end, b.start) < wide {
+				m.join(last, b)
+				continue
+			}
+		}
+		n := len(m.out)
+		if n == cap(m.out) {
+			m.out = append(m.out, bar{})
+		}
+		m.out = m.out[:n+1]
+		m.out[n] = *b
+		m.lead, m.open = b.busy, narrow
+	}
 }
 
 // next makes the merger ready for another row; what it has is kept.

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"math"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -33,6 +34,9 @@ type pairing struct {
 	open [][]int32
 	// calls are those that began and ended in the segment, in order of their ends.
 	calls []call
+	// into and merge, if one is set, are given those calls instead.
+	into  *summarizer
+	merge *rowMergers
 	// ended, if set, is called when a span has ended, before its index is taken
 	// out of open.
 	ended func(index int32, c *reel.Call)
@@ -52,7 +56,7 @@ func newPairing(c *clock) *pairing {
 func (p *pairing) begin(st reel.PairerState, open [][]int32, ordinal uint64) {
 	p.pairer.Calls, p.pairer.Unmatched, p.pairer.TooDeep = 0, 0, 0
 	p.pairer.SetState(st)
-	p.open, p.calls = open, p.calls[:0]
+	p.open, p.calls, p.into = open, p.calls[:0], nil
 	p.last, p.ordinal = st.Now, ordinal
 }
 
@@ -89,6 +93,15 @@ func (p *pairing) end(c *reel.Call) {
 		p.open[c.Stack] = list[:c.Depth]
 		return
 	}
+	if p.into != nil {
+		p.into.take(c, p.clock.first)
+		return
+	}
+	if p.merge != nil {
+		first := p.clock.first
+		p.merge.add(c, c.Start-min(first, c.Start), c.End-min(first, c.End))
+		return
+	}
 	n := len(p.calls)
 	if n == cap(p.calls) {
 		p.calls = append(p.calls, call{})
@@ -98,6 +111,39 @@ func (p *pairing) end(c *reel.Call) {
 	k := &p.calls[n]
 	k.start, k.end, k.inside = c.Start-min(first, c.Start), c.End-min(first, c.End), c.Inside
 	k.fn, k.tag = c.Func, uint32(keyOf(c.Stack, c.Depth))|uint32(c.Flags)<<28
+}
+
+// mostOpen is how many open calls are looked at to see whether decoding may stop.
+const mostOpen = 1000
+
+// allBegan says whether no call that began in the i-th segment, before a time, will
+// still end in it.
+func (p *pairing) allBegan(l *lane, i int, before uint64) bool {
+	known := p.known()
+	open := p.pairer.Open()
+	for _, n := range known {
+		open -= n
+	}
+	if open > mostOpen {
+		return false
+	}
+	first, last := l.spansOf(i)
+	spans := l.spans[first:last]
+	for stack, st := range p.pairer.State(known).Stacks {
+		depth := int32(0)
+		if stack < len(known) {
+			depth = int32(known[stack])
+		}
+		for j := range st.Open {
+			start := p.clock.rel(st.Open[j].Start)
+			if start < before && !slices.ContainsFunc(spans, func(sp span) bool {
+				return int(sp.stack) == stack && sp.depth == depth+int32(j) && sp.start == start
+			}) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // known is how many spans are open on each stack.

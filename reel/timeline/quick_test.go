@@ -13,7 +13,7 @@ import (
 func TestQuickViewsAreRight(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "big.reel")
 	must(t, bigreel.Write(name, bigreel.Shape{Events: 4_000_000, Threads: 1, Depth: 30, Seed: 1}))
-	f, tl := openTest(t, name, Options{Workers: 2})
+	f, tl := openTest(t, name, Options{Workers: 2, atOnce: 100_000, segment: 1 << 14, small: 1000})
 	m := newModel(f)
 	rng := rand.New(rand.NewPCG(1, 1))
 	coarse, fromLevels := 0, 0
@@ -44,7 +44,7 @@ func TestQuickViewsAreRight(t *testing.T) {
 		if v.Coarse {
 			t.Error("a view that wasn't to be quick is coarse")
 		}
-		if tl.live.Load().cache.filled() == 0 {
+		if tl.live.Load().cache.bytes == 0 {
 			fromLevels++
 		}
 		for _, row := range v.Rows {

@@ -74,7 +74,7 @@ func (r *replay) segment(i int) {
 		c := r.l.spans[index].call()
 		r.give(&c)
 	}
-	r.s.pushChunks(r.l, seg, w, func(uint64, uint64) {})
+	r.s.pushChunks(r.l, seg, w, nil)
 	for ; given < len(w.p.calls); given++ {
 		r.give(&w.p.calls[given])
 	}

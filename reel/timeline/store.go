@@ -4,20 +4,25 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/callreel/callreel/reel"
 )
 
-// The index in a reel is one chunk, of uvarints:
+// The index in a reel is one chunk: the version and the length of the directory
+// (uvarints), the CRC-32C of the directory (4 bytes), the directory, and the
+// summaries of all segments (see summary.go) in the order of the directory.
+// Opening reads the directory only; levels have checksums of their own. The
+// directory is of uvarints:
 //
-//	version, cellShift; what it was made from (see source)
+//	cellShift; what it was made from (see source)
 //	end of the recording; the overview: shift; columns, the time in each
 //	windows: how many; events and marks of each
 //	lanes: how many; see appendLane
 //
 // Times are ticks from the recording's start; "from" is the difference to what
 // is named, "signed" is zigzagged.
-const storeVersion = 1
+const storeVersion = 2
 
 // Append indexes the reel at path, which w is writing and which nothing is
 // appended to any more, and adds the index to it. It is for the recorder, before
@@ -34,11 +39,11 @@ func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error
 	defer f.Close()
 	t := newTimeline(opt)
 	s := t.newSnapshot(f)
-	b := &builder{s: s, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	b := &builder{s: s, stored: true, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
 	if err := b.build(ctx); err != nil {
 		return fmt.Errorf("timeline: indexing %s: %w", path, err)
 	}
-	return w.Timeline(s.appendTo(nil))
+	return w.Timeline(s.pack()...)
 }
 
 // source is what an index must agree with the reel on.
@@ -63,13 +68,30 @@ func zigzag(d int64) uint64 { return uint64(d)<<1 ^ uint64(d>>63) }
 
 func unzigzag(z uint64) int64 { return int64(z>>1) ^ -int64(z&1) }
 
-func (s *snapshot) appendTo(b []byte) []byte {
+// pack packs the index, in parts.
+func (s *snapshot) pack() [][]byte {
+	directory := s.directory()
+	var head []byte
+	head = binary.AppendUvarint(head, storeVersion)
+	head = binary.AppendUvarint(head, uint64(len(directory)))
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(directory, castagnoli))
+	parts := [][]byte{head, directory}
+	for _, l := range s.lanes {
+		for i := range l.segments {
+			parts = append(parts, l.segments[i].summary)
+		}
+	}
+	return parts
+}
+
+// directory packs all but the summaries.
+func (s *snapshot) directory() (b []byte) {
 	put := func(values ...uint64) {
 		for _, v := range values {
 			b = binary.AppendUvarint(b, v)
 		}
 	}
-	put(storeVersion, cellShift)
+	put(cellShift)
 	put(source(s.f)...)
 	c := s.done.clone()
 	c.flatten()
@@ -110,8 +132,8 @@ func (s *snapshot) appendTo(b []byte) []byte {
 //	spans; each: start signed from that of the one before, duration, inside,
 //	       function, SP, span around+1, stack, flags
 //	segments; each: start from the end of the one before, duration, chunks (of
-//	       goroutines: window from the one before's), events, spans, summary
-//	       (length, bytes), current stack, stamp, now signed from the start;
+//	       goroutines: window from the one before's), events, spans, length of
+//	       the summary, current stack, stamp, now signed from the start;
 //	       stacks; home, left and top+1 of each
 func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 	put := func(values ...uint64) {
@@ -148,7 +170,6 @@ func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 			chunks, window = uint64(seg.chunk-window), seg.chunk
 		}
 		put(seg.start-at, seg.end-seg.start, chunks, uint64(seg.events), uint64(to-from), uint64(len(seg.summary)))
-		b = append(b, seg.summary...)
 		put(uint64(seg.current), seg.stamp, zigzag(int64(seg.now-seg.start)), uint64(len(seg.stacks)))
 		for _, st := range seg.stacks {
 			put(uint64(st.home), st.left, uint64(st.top+1))

@@ -3,18 +3,25 @@ package timeline
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/callreel/callreel/reel"
 )
 
-// summarizer makes the summaries of segments. It is one worker's.
+// summarizer makes the summaries of segments from their calls. It is one worker's.
 type summarizer struct {
-	sorted  []call
-	levels  []level
-	small   int
-	packed  []byte
-	rows    []byte
-	counts  []uint32 // calls by function, of those in the table
-	more    map[uint32]uint32
-	touched []uint32
+	rows      rowMergers
+	outer     []interval // the calls at depth 0
+	between   level
+	levels    []level
+	coder     levelCoder
+	share     int  // as one in so many, the part of a segment's bytes for its levels
+	small     int  // calls of a segment without levels
+	strict    bool // even the coarsest level must keep to its share
+	packed    []byte
+	functions []byte
+	counts    []uint32 // calls by function, of those in the table
+	more      map[uint32]uint32
+	touched   []uint32
 }
 
 // count notes that a call of the function began in the segment.
@@ -57,59 +64,100 @@ const (
 	// smallSegment is how many calls are decoded so quickly that summaries of
 	// them aren't worth their room.
 	smallSegment = 1 << 10
-	// maxShare is the part of a segment's bytes that its summaries may take, as
-	// one in so many. The coarsest may take more.
-	maxShare = 20
+	// maxShare is the part of a segment's bytes that its levels may take, as one in
+	// so many. The coarsest may take all of it.
+	maxShare = 3
 	// minRatio is how many calls a bar must stand for on average.
 	minRatio = 2
 )
 
+// begin makes the summarizer ready for a segment; finest is the finest grain that
+// a level is wanted of.
+func (z *summarizer) begin(finest uint) { z.rows.begin(min(finest, maxGrain)) }
+
+// take takes the next call that ended in the segment.
+func (z *summarizer) take(c *reel.Call, first uint64) {
+	start, end := c.Start-min(first, c.Start), c.End-min(first, c.End)
+	z.rows.add(c, start, end)
+	if c.Stack == 0 && c.Depth == 0 {
+		z.outer = append(z.outer, interval{start, end})
+	}
+	z.count(c.Func)
+}
+
+// takeCalls takes calls in order of their ends.
+func (z *summarizer) takeCalls(calls []call) {
+	var x reel.Call
+	for i := range calls {
+		c := &calls[i]
+		x.Stack, x.Depth, x.Func, x.Start, x.End, x.Flags = c.key().stack(), c.key().depth(), c.fn, c.start, c.end, c.flags()
+		z.take(&x, 0)
+	}
+}
+
 // summary packs what the index keeps of a segment of so many bytes: functions,
 // and levels, the coarse ones first, as far as there is room. It is valid until
 // the next call.
-func (z *summarizer) summary(seg *segment, calls []call, rows []rowRange, bytes int) []byte {
-	z.packed = z.packed[:0]
-	if len(calls) > z.small {
-		z.merge(seg, calls, rows)
-		for i := len(z.levels) - 1; i >= 0; i-- {
-			l := &z.levels[i]
-			n := len(z.packed)
-			if len(l.bars) > len(calls)/minRatio {
-				break
-			}
-			z.packed, z.rows = appendLevel(z.packed, l, seg.start, z.rows)
-			if len(z.packed) > bytes/maxShare && n > 0 {
-				z.packed = z.packed[:n]
-				break
-			}
-		}
+func (z *summarizer) summary(seg *segment, bytes int) []byte {
+	z.functions = z.appendFunctions(z.functions[:0])
+	z.packed = appendPart(z.packed[:0], 0, z.functions)
+	if z.rows.calls <= z.small {
+		return z.packed
 	}
-	return z.appendFunctions(append(z.packed, 0))
+	most, share := len(z.packed)+bytes/z.share, bytes/z.share
+	if !z.strict {
+		share = bytes // for the coarsest
+	}
+	z.merge(seg)
+	for i := len(z.levels) - 1; i >= 0; i-- {
+		if !z.add(&z.levels[i], seg.start, len(z.packed)+share) {
+			if i == 0 && len(z.levels) > 1 {
+				z.addNext(seg.start, most)
+			}
+			break
+		}
+		share = most - len(z.packed)
+	}
+	return z.packed
 }
 
-// fineLevels packs all levels of a segment, for the cache.
-func (z *summarizer) fineLevels(seg *segment, calls []call, rows []rowRange) []byte {
-	z.merge(seg, calls, rows)
-	var b []byte
-	for i := range z.levels {
-		b, z.rows = appendLevel(b, &z.levels[i], seg.start, z.rows)
+// add packs a level if it is no longer than most then.
+func (z *summarizer) add(l *level, start uint64, most int) bool {
+	if len(l.bars) > z.rows.calls/minRatio {
+		return false
 	}
-	return append(b, 0)
+	n := len(z.packed)
+	z.packed = appendPart(z.packed, byte(l.grain+1), z.coder.encode(l, start))
+	if len(z.packed) > most {
+		z.packed = z.packed[:n]
+		return false
+	}
+	return true
+}
+
+// addNext packs the finest level that there is room for, of those between the
+// finest and the second.
+func (z *summarizer) addNext(start uint64, most int) {
+	for grain := z.levels[0].grain + 1; grain < z.levels[1].grain; grain++ {
+		coarser(&z.between, &z.levels[0], grain)
+		if z.add(&z.between, start, most) {
+			return
+		}
+	}
 }
 
 // merge makes the levels, the finest first.
-func (z *summarizer) merge(seg *segment, calls []call, rows []rowRange) {
-	grain := finestGrain(seg.end-seg.start, fineShift)
-	last := finestGrain(seg.end-seg.start, coarseShift)
-	if z.levels == nil {
-		z.levels = make([]level, (fineShift-coarseShift)/levelStep+1)
+func (z *summarizer) merge(seg *segment) {
+	grain := z.rows.grain
+	last := grainOfPart(seg.end-seg.start, coarseShift)
+	n := 1 + max(0, int(last)-int(grain))/levelStep
+	for z.levels = z.levels[:cap(z.levels)]; len(z.levels) < n; {
+		z.levels = append(z.levels, level{})
 	}
-	z.levels = z.levels[:cap(z.levels)]
-	levelOf(&z.levels[0], grain, calls, rows)
-	n := 1
-	for ; n < len(z.levels) && grain+levelStep <= last; n++ {
+	z.rows.level(&z.levels[0])
+	for i := 1; i < n; i++ {
 		grain += levelStep
-		coarser(&z.levels[n], &z.levels[n-1], grain)
+		coarser(&z.levels[i], &z.levels[i-1], grain)
 	}
 	z.levels = z.levels[:n]
 }

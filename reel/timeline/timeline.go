@@ -23,16 +23,17 @@ type Timeline struct {
 
 // snapshot is a reel as far as it had come. It does not change.
 type snapshot struct {
-	generation  uint32 // tells windows apart in the cache
-	f           *reel.File
-	clock       clock
-	lanes       []*lane
-	done        *columns // calls at depth 0
-	end         uint64   // ticks from the start
-	cache       *cache
-	workers     *sync.Pool // of *worker
-	summarizers *sync.Pool // of *summarizer
-	indexed     bool       // by the index in the reel
+	generation uint32 // tells windows apart in the cache
+	f          *reel.File
+	clock      clock
+	lanes      []*lane
+	done       *columns // calls at depth 0
+	end        uint64   // ticks from the start
+	cache      *cache
+	workers    *sync.Pool // of *worker
+	atOnce     uint64
+	unpackers  *sync.Pool // of *unpacker
+	indexed    bool       // by the index in the reel
 
 	// Of a reel of goroutines:
 	windows []window
@@ -43,11 +44,16 @@ type snapshot struct {
 // memory. The File must stay open as long as the Timeline is used.
 func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	t := newTimeline(opt)
-	if s, err := t.stored(f); err == nil && s != nil {
+	var s *snapshot
+	err := reel.GuardFaults(func() (err error) {
+		s, err = t.stored(f)
+		return err
+	})
+	if err == nil && s != nil {
 		t.live.Store(s)
 		return t, nil
 	}
-	s, err := t.index(ctx, f, nil)
+	s, err = t.index(ctx, f, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +63,15 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 
 func newTimeline(opt Options) *Timeline {
 	if opt.segment == 0 {
-		opt.segment, opt.small = segmentEvents, smallSegment
+		opt.segment, opt.small, opt.atOnce = segmentEvents, smallSegment, eventsAtOnce
 	}
 	return &Timeline{opt: opt, cache: newCache(opt.Cache)}
 }
 
 func (t *Timeline) newSnapshot(f *reel.File) *snapshot {
 	return &snapshot{
-		generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache,
-		workers: new(sync.Pool), summarizers: new(sync.Pool),
+		generation: uint32(t.ids.Add(1)), f: f, clock: newClock(f), cache: t.cache, atOnce: t.opt.atOnce,
+		workers: new(sync.Pool), unpackers: new(sync.Pool),
 	}
 }
 
@@ -88,7 +94,7 @@ func (b *builder) build(ctx context.Context) error {
 	}
 	before := uint64(0)
 	if b.old != nil {
-		s.workers, s.summarizers = b.old.workers, b.old.summarizers
+		s.workers, s.unpackers = b.old.workers, b.old.unpackers
 		s.done = b.old.done.clone()
 		s.done.widen(s.end)
 		before = b.old.f.Events()
@@ -98,6 +104,7 @@ func (b *builder) build(ctx context.Context) error {
 	if f.Header().Goroutines {
 		before = 0
 	}
+	b.density = newDensity(f, &s.clock, s.end, b.growing, b.opt.atOnce)
 	b.count = counter(b.opt.Progress, before, f.Events())
 	index := b.buildThreads
 	if f.Header().Goroutines {

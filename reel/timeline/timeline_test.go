@@ -11,7 +11,7 @@ import (
 )
 
 // small makes segments so short that a small reel has many.
-func small() Options { return Options{segment: 700, small: 20, Workers: 2} }
+func small() Options { return Options{segment: 700, small: 20, atOnce: 1500, Workers: 2} }
 
 func openTest(t testing.TB, name string, opt Options) (*reel.File, *Timeline) {
 	t.Helper()

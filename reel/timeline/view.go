@@ -1,10 +1,14 @@
 package timeline
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sort"
 	"sync"
 	"sync/atomic"
+
+	"github.com/callreel/callreel/reel"
 )
 
 // View answers a query. Lanes and rows that there are not are left out.
@@ -16,11 +20,14 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 	}
 	tasks := v.tasks()
 	out := make([][]Row, len(tasks))
-	parallel(t.workers(), len(tasks), func(i int) {
+	err := parallel(t.workers(), len(tasks), func(i int) {
 		if ctx.Err() == nil {
 			out[i] = v.rows(&tasks[i])
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	answer := &View{Pixels: 1}
 	if v.coarsest > v.grain {
 		answer.Coarse, answer.Pixels = true, 1<<(v.coarsest-v.grain)
@@ -42,24 +49,29 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 	return answer, ctx.Err()
 }
 
-// parallel calls do with 0 to n-1 on several goroutines.
-func parallel(workers, n int, do func(i int)) {
-	if n <= 1 || workers <= 1 {
-		for i := range n {
-			do(i)
-		}
-		return
-	}
+// parallel calls do, which may read summaries in the file, with 0 to n-1 on several
+// goroutines.
+func parallel(workers, n int, do func(i int)) error {
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(workers, n) {
-		wg.Go(func() {
+	work := func() error {
+		return reel.GuardFaults(func() error {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}
+			return nil
 		})
 	}
+	workers = max(1, min(workers, n))
+	if workers == 1 {
+		return work()
+	}
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range errs {
+		wg.Go(func() { errs[w] = work() })
+	}
 	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // view is a query being answered, in ticks.
@@ -85,6 +97,7 @@ type viewLane struct {
 // part is a segment as it is to be read: a level, or its calls.
 type part struct {
 	level   []byte
+	merged  *merged
 	decoded *decoded
 	gaps    []gap // that came to light since the reel was indexed
 }
@@ -130,10 +143,6 @@ func clip(first, count, rows int) (from, to int) {
 	return first, first + min(count, rows-first)
 }
 
-// quickly is how many segments may be decoded for an answer at once: so many
-// take two processors some 20 ms.
-const quickly = 12
-
 // loadAll finds for each segment a level that is fine enough, or its calls. What
 // isn't there is made, unless the query is for what there is.
 func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
@@ -141,46 +150,61 @@ func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
 		x    *viewLane
 		part int
 	}
-	var wanted []want
-	distinct := map[*segment]bool{}
+	var all, wanted []want
 	for i := range v.lanes {
-		x := &v.lanes[i]
-		for k := range x.parts {
-			if !v.ready(x, k) {
-				wanted = append(wanted, want{x, k})
-				distinct[&x.l.segments[x.segFirst+k]] = true
-			}
+		for k := range v.lanes[i].parts {
+			all = append(all, want{&v.lanes[i], k})
 		}
 	}
-	if quick && len(distinct) > quickly {
+	found := make([]bool, len(all))
+	err := parallel(workers, len(all), func(i int) { found[i] = v.ready(all[i].x, all[i].part) })
+	if err != nil {
+		return err
+	}
+	events := uint64(0)
+	for i, w := range all {
+		if !found[i] {
+			wanted = append(wanted, w)
+			events += uint64(w.x.l.segments[w.x.segFirst+w.part].events)
+		}
+	}
+	if quick && events > 2*v.s.atOnce { // never where the levels are there that are to be
+
 		rest := wanted[:0]
-		for _, w := range wanted {
-			if !v.makeDo(w.x, w.part) {
-				rest = append(rest, w)
+		err := reel.GuardFaults(func() error {
+			for _, w := range wanted {
+				if !v.makeDo(w.x, w.part) {
+					rest = append(rest, w)
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		wanted = rest
 	}
-	parallel(workers, len(wanted), func(i int) {
+	err = parallel(workers, len(wanted), func(i int) {
 		if ctx.Err() == nil {
 			v.load(wanted[i].x, wanted[i].part)
 		}
 	})
-	return ctx.Err()
+	return cmp.Or(err, ctx.Err())
 }
 
 // ready takes what there is of a segment if it is fine enough.
 func (v *view) ready(x *viewLane, k int) bool {
 	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
-	if level, _, err := pickLevel(seg.summary, v.grain); err == nil && level != nil {
-		p.level = level
+	if p.level = pickLevel(seg.summary, v.grain); p.level != nil {
 		return true
 	}
-	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
-		if level, _, err := pickLevel(f.levels, v.grain); err == nil && level != nil {
-			p.level, p.gaps = level, f.gaps
-			return true
-		}
+	if m, _ := v.s.cache.peek(seg.mergedKey()).(*merged); m != nil && m.grain <= v.grain && v.high <= m.until {
+		p.merged, p.gaps = m, m.gaps
+		return true
+	}
+	if d, _ := v.s.cache.peek(seg.callsKey()).(*decoded); d != nil {
+		p.decoded, p.gaps = d, d.gaps
+		return true
 	}
 	return false
 }
@@ -188,27 +212,18 @@ func (v *view) ready(x *viewLane, k int) bool {
 // load makes what ready did not find.
 func (v *view) load(x *viewLane, k int) {
 	p, seg := &x.parts[k], &x.l.segments[x.segFirst+k]
-	if v.grain >= finestGrain(seg.end-seg.start, fineShift) {
-		f := v.s.loadFine(x.l, x.segFirst+k)
-		p.level, _, _ = pickLevel(f.levels, v.grain)
-		p.gaps = f.gaps
+	if seg.chunks > 0 && v.grain >= grainOfPart(seg.end-seg.start, fineShift) {
+		p.merged = v.s.merge(x.l, x.segFirst+k, v.grain, v.high)
+		p.gaps = p.merged.gaps
+		return
 	}
-	if p.level == nil {
-		p.decoded = v.s.load(x.l, x.segFirst+k)
-		p.gaps = p.decoded.gaps
-	}
+	p.decoded = v.s.load(x.l, x.segFirst+k)
+	p.gaps = p.decoded.gaps
 }
 
 // makeDo takes the finest level that there is, though it is too coarse.
 func (v *view) makeDo(x *viewLane, k int) bool {
-	seg := &x.l.segments[x.segFirst+k]
-	var level []byte
-	var grain uint
-	if f, _ := v.s.cache.peek(seg.fineKey()).(*fine); f != nil {
-		level, grain = finestLevel(f.levels)
-	} else if d, _ := v.s.cache.peek(seg.callsKey()).(*decoded); d == nil {
-		level, grain = finestLevel(seg.summary)
-	}
+	level, grain := finestLevel(x.l.segments[x.segFirst+k].summary)
 	if level == nil {
 		return false
 	}
@@ -217,15 +232,7 @@ func (v *view) makeDo(x *viewLane, k int) bool {
 	return true
 }
 
-// task is some rows of a lane.
-type task struct {
-	lane        *viewLane
-	first, last int
-}
-
-// rowsATask is how many rows are merged at a time by one worker.
-const rowsATask = 16
-
+// tasks are the lanes, and where they have many rows parts of them.
 func (v *view) tasks() []task {
 	var list []task
 	for i := range v.lanes {
@@ -237,12 +244,44 @@ func (v *view) tasks() []task {
 	return list
 }
 
+// task is some rows of a lane.
+type task struct {
+	lane        *viewLane
+	first, last int
+}
+
+// rowsATask is how many rows are merged at a time by one worker. The rows above
+// them in a level are unpacked too.
+const rowsATask = 128
+
+// unpacker is what merging rows needs, used again.
+type unpacker struct {
+	coder   levelCoder
+	mergers []merger
+}
+
+// rows are so many mergers without bars.
+func (z *unpacker) rows(n int) []merger {
+	for z.mergers = z.mergers[:cap(z.mergers)]; len(z.mergers) < n; {
+		z.mergers = append(z.mergers, merger{})
+	}
+	for i := range z.mergers[:n] {
+		z.mergers[i] = merger{out: z.mergers[i].out[:0]}
+	}
+	return z.mergers[:n]
+}
+
 // rows merges the rows of a task.
 func (v *view) rows(t *task) []Row {
 	x := t.lane
 	l := x.l
 	n := t.last - t.first
-	mergers := make([]merger, n)
+	z, _ := v.s.unpackers.Get().(*unpacker)
+	if z == nil {
+		z = new(unpacker)
+	}
+	defer v.s.unpackers.Put(z)
+	mergers := z.rows(n)
 	keys := make([]rowKey, n)
 	spans := make(map[rowKey]int, n)
 	for i := range mergers {
@@ -263,15 +302,31 @@ func (v *view) rows(t *task) []Row {
 	}
 	for p := range x.parts {
 		part := &x.parts[p]
-		if part.decoded != nil {
+		switch {
+		case part.decoded != nil:
 			for i, k := range keys {
 				calls := part.decoded.row(k)
 				from := sort.Search(len(calls), func(i int) bool { return calls[i].end >= v.low })
 				to := from + sort.Search(len(calls)-from, func(i int) bool { return calls[from+i].start >= v.high })
 				mergers[i].addCalls(calls[from:to])
 			}
-		} else {
-			v.mergeLevel(part.level, l.segments[x.segFirst+p].start, spans, mergers)
+		case part.merged != nil:
+			for _, r := range part.merged.rows {
+				if i, ok := spans[r.key]; ok {
+					mergers[i].addBars(v.cut(r.bars))
+				}
+			}
+		default:
+			r := z.coder.reader(part.level, l.segments[x.segFirst+p].start, int(l.segments[x.segFirst+p].events))
+			for last := keys[n-1]; ; {
+				k, bars, ok := r.next()
+				if !ok || k > last {
+					break
+				}
+				if i, ok := spans[k]; ok {
+					mergers[i].addBars(v.cut(bars))
+				}
+			}
 		}
 		from, to := l.spansOf(x.segFirst + p)
 		for k := from; k < to; k++ {
@@ -299,29 +354,14 @@ func (v *view) rows(t *task) []Row {
 	return rows
 }
 
-// mergeLevel adds the bars of the rows that are wanted.
-func (v *view) mergeLevel(level []byte, start uint64, rows map[rowKey]int, mergers []merger) {
-	r := rowReader{w: wire{b: level}}
-	for {
-		k, n, body, ok := r.next()
-		if !ok {
-			return
-		}
-		i, ok := rows[k]
-		if !ok {
-			continue
-		}
-		bars := barReader{w: wire{b: body}, left: n, at: start}
-		var b bar
-		for bars.next(&b) {
-			if b.start >= v.high {
-				break
-			}
-			if b.end >= v.low {
-				mergers[i].add(&b)
-			}
-		}
+// cut cuts bars to those that may be in the range, or make up bars that are.
+func (v *view) cut(bars []bar) []bar {
+	if len(bars) == 0 || bars[0].end >= v.low && bars[len(bars)-1].start < v.high {
+		return bars
 	}
+	from := sort.Search(len(bars), func(i int) bool { return bars[i].end >= v.low })
+	to := from + sort.Search(len(bars)-from, func(i int) bool { return bars[from+i].start >= v.high })
+	return bars[from:to]
 }
 
 func (sp *span) key() rowKey { return keyOf(int(sp.stack), int(sp.depth)) }

@@ -59,7 +59,7 @@ func (x *visit) function(l *lane, fn uint32) {
 		}
 		w := x.s.takeWorker()
 		w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
-		x.s.pushChunks(l, seg, w, func(uint64, uint64) {})
+		x.s.pushChunks(l, seg, w, nil)
 		x.ofCalls(l, w.p.calls, fn)
 		x.s.workers.Put(w)
 	}

@@ -20,6 +20,10 @@ type window struct {
 // many threads, whose chunks must all be decoded for it.
 func windowEvents(threads, segment int) int { return max(segment, threads<<9) }
 
+// smallGo is smallSegment of goroutines: for a segment of one that has no levels a
+// whole window is decoded.
+const smallGo = 64
+
 // laneKey tells goroutines, and threads' own stacks, apart.
 type laneKey struct {
 	goroutine uint64
@@ -48,7 +52,7 @@ func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
 	s, f := b.s, b.s.f
 	g := goroutineBuilder{
 		builder: b, threads: map[uint32]reel.Thread{}, lanes: map[laneKey]*laneBuilder{}, open: map[*laneBuilder]bool{},
-		z: &summarizer{small: b.opt.small, counts: make([]uint32, f.FunctionCount()+1)},
+		z: &summarizer{small: min(b.opt.small, smallGo), strict: true, share: b.share(), counts: make([]uint32, f.FunctionCount()+1)},
 	}
 	s.laneOf = map[laneKey]*lane{}
 	threads := f.Threads()

@@ -1,0 +1,31 @@
+package reel
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// ErrShorter is the error of a mapped file that somebody cut short while it was
+// read.
+var ErrShorter = errors.New("the file became shorter while it was read")
+
+// GuardFaults calls do, and turns the memory fault of a mapped file that someone
+// cuts short meanwhile into ErrShorter: the program, which may be recording, goes
+// on. It holds for this goroutine only. Other panics go on.
+func GuardFaults(do func() error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(old)
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		fault, ok := r.(interface{ Addr() uintptr })
+		if !ok {
+			panic(r)
+		}
+		err = fmt.Errorf("%w (fault at %#x)", ErrShorter, fault.Addr())
+	}()
+	return do()
+}
