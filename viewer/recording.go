@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,10 @@ type recording struct {
 	progress atomic.Uint64 // of building the index, in millionths
 	told     rarely        // of that
 
+	ours   bool          // this process writes it
 	live   atomic.Bool   // is being written
+	grew   atomic.Bool   // pages have been told that it did
+	over   atomic.Bool   // and that it will no more
 	finish chan struct{} // closed when this process has written its end
 	once   sync.Once
 
@@ -45,8 +49,8 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ready: make(chan struct{}), finish: make(chan struct{})}
-	r.live.Store(live)
+	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ours: live, ready: make(chan struct{}), finish: make(chan struct{})}
+	r.live.Store(live && !f.Closed()) // a short recording may be over by now, and nothing will follow it
 	r.names = newNames(r)
 	r.sources = newSources(r)
 	return r, nil
@@ -56,17 +60,20 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
+		begun := time.Now()
 		r.err = guarded(func() (err error) {
 			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
 			return err
 		})
 		if r.err == nil {
 			r.progress.Store(progressWhole)
+		} else {
+			r.live.Store(false)
 		}
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil && !r.first.Closed() {
-			r.follow(ctx)
+			r.follow(ctx, time.Since(begun))
 		}
 	})
 	r.work.Go(func() {
@@ -123,20 +130,27 @@ func (r *recording) File() *reel.File {
 }
 
 // How a reel that grows is followed: looked at that often, and taken for abandoned when it hasn't grown for so long. A
-// recorder writes at least five times a second when there are calls. Between two looks passes a multiple of the time that the
-// first took, for the processors are the recorded program's.
+// recorder writes at least five times a second when there are calls.
 const (
 	followEvery = 500 * time.Millisecond
 	followQuiet = 10 * time.Second
-	followRest  = 10
+	// followRest bounds what following takes, as the processors are the recorded program's: to a fifth of one.
+	followRest = 5
 )
 
-// follow keeps up with a reel that is being written, by this process or another one, until it is closed.
-func (r *recording) follow(ctx context.Context) {
+// restAfter is how long a reel is left alone after a look at it that took so long, with all of so many processors. A look at a
+// reel of goroutines is at all of it, and takes longer each time.
+func restAfter(took time.Duration, processors int) time.Duration {
+	return followRest * took * time.Duration(processors)
+}
+
+// follow keeps up with a reel that is being written, by this process or another one, until it is closed. The first look at it
+// has taken so long.
+func (r *recording) follow(ctx context.Context, took time.Duration) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	size, grown, next := r.first.Size(), time.Now(), time.Now()
-	ours := r.live.Load()
+	processors := runtime.GOMAXPROCS(0)
+	size, grown, next := r.first.Size(), time.Now(), time.Now().Add(restAfter(took, processors))
 	for last := false; !last; {
 		select {
 		case <-ctx.Done():
@@ -155,17 +169,31 @@ func (r *recording) follow(ctx context.Context) {
 			if err == nil && changed {
 				r.live.Store(true)
 				r.whole.set(nil, false)
+				r.grew.Store(true)
 				r.server.events.send("grown", r.grown())
 			}
-			next = time.Now().Add(followRest * time.Since(grown))
+			next = time.Now().Add(restAfter(time.Since(grown), processors))
 			last = last || r.timeline.File().Closed()
 		}
-		if !ours && time.Since(grown) > followQuiet && time.Now().After(next) {
+		if !r.ours && time.Since(grown) > followQuiet && time.Now().After(next) {
 			r.live.Store(false)
 		}
 	}
 	r.live.Store(false)
+	r.over.Store(true)
 	r.server.events.send("closed", reelEvent{r.index})
+}
+
+// news is what a page that begins to listen may have missed since it asked how things are.
+func (r *recording) news() []message {
+	var list []message
+	if r.grew.Load() {
+		list = append(list, newMessage("grown", r.grown()))
+	}
+	if r.over.Load() {
+		list = append(list, newMessage("closed", reelEvent{r.index}))
+	}
+	return list
 }
 
 // ended says that this process has written the reel's end.
