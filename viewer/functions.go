@@ -148,7 +148,9 @@ func (r *recording) functions(w http.ResponseWriter, q *query) error {
 		Total       int            `json:"total"` // functions, listed or not
 		Approximate bool           `json:"approximate"`
 	}{Functions: []functionJSON{}, Total: len(list)}
+	naming := newNaming(tl.File())
 	for _, f := range list[:min(len(list), limit)] {
+		f.Name, f.Module = naming.given(f.ID, f.Name, f.Module)
 		answer.Functions = append(answer.Functions, functionJSON{f.ID, f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit})
 	}
 	return writeJSON(w, answer)

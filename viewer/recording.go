@@ -65,11 +65,10 @@ func (r *recording) start() {
 			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
 			return err
 		})
-		if r.err == nil {
-			r.progress.Store(progressWhole)
-		} else {
+		if r.err != nil {
 			r.live.Store(false)
 		}
+		r.progress.Store(progressWhole) // pages wait for that, whatever has come of it
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil && !r.first.Closed() {

@@ -21,9 +21,13 @@ type client struct {
 func serve(t testing.TB, opt Options) *client {
 	t.Helper()
 	s, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return served(t, s)
+}
+
+// served has a server serve until the test is over.
+func served(t testing.TB, s *Server) *client {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx) }()
