@@ -79,7 +79,7 @@ const moves = `(async () => {
 })()`
 
 func runPage(ctx context.Context, c config, events uint64) (p pageFigures, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	path := filepath.Join(c.dir, "page.reel")
 	defer func() { err = errors.Join(err, os.Remove(path)) }()

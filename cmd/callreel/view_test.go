@@ -247,3 +247,42 @@ func TestDiffOfAReelWithItselfHasNoChange(t *testing.T) {
 		}
 	}
 }
+
+func TestTwoFilesThatCannotBeComparedAreNamed(t *testing.T) {
+	good, dir := diffReel(t, 10, 200), t.TempDir()
+	text := filepath.Join(dir, "te\x1b[31mxt")
+	must(t, os.WriteFile(text, []byte("once upon a time"), 0o600))
+	for _, k := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"diff", good, filepath.Join(dir, "missing")}, exitFailed, "missing: no such file"},
+		{[]string{"diff", filepath.Join(dir, "missing"), good}, exitFailed, "missing: no such file"},
+		{[]string{"diff", good, dir}, exitFailed, dir + ": not a regular file"},
+		{[]string{"diff", good, text}, exitFailed, `te\x1b[31mxt: not a reel`},
+		{[]string{"diff", good}, exitUsage, "give two FILEs"},
+		{[]string{"diff", good, good, "--sort", "calls"}, exitUsage, "slower, total, self, p50, p99 or max"},
+		{[]string{"diff", good, good, "-f", "none"}, exitUsage, "none"},
+		{[]string{"view", "--no-open", good, text}, exitFailed, `te\x1b[31mxt: not a reel`},
+		{[]string{"view", "--no-open", good, filepath.Join(dir, "missing")}, exitFailed, "missing: no such file"},
+		{[]string{"view", "--no-open", good, good, good}, exitUsage, "give one FILE, or two"},
+	} {
+		got := callreel("", k.args...)
+		if got.code != k.code || got.stdout != "" || !strings.Contains(got.stderr, k.says) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%q: code %d, want %d, stdout %q, stderr %q", k.args, got.code, k.code, got.stdout, got.stderr)
+		}
+		checkTerminalSafe(t, got.stderr)
+	}
+}
+
+func TestDiffTellsOfDamageInEither(t *testing.T) {
+	good := diffReel(t, 1000, 200)
+	cut := cutEvents(t, diffReel(t, 1000, 200))
+	for _, args := range [][]string{{cut, good}, {good, cut}} {
+		got := callreel("", "diff", args[0], args[1], "--json")
+		if d := decode[promisedDiff](t, got.stdout); got.code != exitDone || len(d.Functions) == 0 || !strings.Contains(got.stderr, cut+" is damaged") {
+			t.Errorf("code %d, %+v, stderr %q", got.code, d, got.stderr)
+		}
+	}
+}
