@@ -52,7 +52,7 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ours: live, ready: make(chan struct{}), finish: make(chan struct{})}
 	r.live.Store(live && !f.Closed()) // a short recording may be over by now, and nothing will follow it
 	r.names = newNames(r)
-	r.sources = newSources(r)
+	r.sources = newSources(s.opt.Store)
 	return r, nil
 }
 
