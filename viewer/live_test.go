@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,13 +38,23 @@ func TestPageThatListensLateIsToldWhatItHasMissed(t *testing.T) {
 	}
 }
 
-func TestFollowingTakesAFifthOfAProcessorAtMost(t *testing.T) {
-	for _, processors := range []int{1, 2, 8, 256} {
-		for _, took := range []time.Duration{time.Microsecond, time.Second, time.Hour} {
-			used, all := took*time.Duration(processors), took+restAfter(took, processors)
-			if used*5 > all {
-				t.Errorf("%d processors are at work for %v of %v", processors, took, all)
-			}
+func TestLooksCostWhatTheyUseAtMost(t *testing.T) {
+	for _, k := range []struct {
+		took, used time.Duration
+		processors int
+		want       time.Duration
+	}{
+		{time.Second, 2 * time.Second, 2, 2 * time.Second},
+		{time.Second, 300 * time.Millisecond, 2, 300 * time.Millisecond}, // the machine was at work for others
+		{time.Second, time.Hour, 4, 4 * time.Second},
+		{time.Second, 0, 8, 8 * time.Second}, // what it used isn't known
+	} {
+		if got := costOf(k.took, k.used, k.processors); got != k.want {
+			t.Errorf("%+v: %v", k, got)
 		}
+	}
+	look := beginLook()
+	for cost := time.Duration(0); cost == 0; cost = look.cost() {
+		runtime.Gosched()
 	}
 }

@@ -60,9 +60,9 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
-		begun := time.Now()
+		look := beginLook()
 		r.err = guarded(func() (err error) {
-			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing, Workers: r.workers()})
 			return err
 		})
 		if r.err != nil {
@@ -72,7 +72,7 @@ func (r *recording) start() {
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil && !r.first.Closed() {
-			r.follow(ctx, time.Since(begun))
+			r.follow(ctx, look.cost())
 		}
 	})
 	r.work.Go(func() {
@@ -81,6 +81,14 @@ func (r *recording) start() {
 		}
 	})
 	r.work.Go(func() { r.sources.run(ctx) })
+}
+
+// workers is how many goroutines index. While this process records, half of the processors are left to what is recorded.
+func (r *recording) workers() int {
+	if r.ours {
+		return max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // indexing tells how far the index is.
@@ -137,19 +145,35 @@ const (
 	followRest = 5
 )
 
-// restAfter is how long a reel is left alone after a look at it that took so long, with all of so many processors. A look at a
-// reel of goroutines is at all of it, and takes longer each time.
-func restAfter(took time.Duration, processors int) time.Duration {
-	return followRest * took * time.Duration(processors)
+// look is a look at what a reel has become. One at a reel of goroutines is at all of it, and takes longer each time.
+type look struct {
+	begun time.Time
+	used  time.Duration // processor time of the process, by then
+}
+
+func beginLook() look { return look{time.Now(), cpuTime()} }
+
+// cost is the processor time that it can have taken.
+func (l look) cost() time.Duration {
+	return costOf(time.Since(l.begun), cpuTime()-l.used, runtime.GOMAXPROCS(0))
+}
+
+// costOf is at most what the process has used meanwhile, for other things too, and what all processors together have to give. On
+// a machine at work a look takes longer than it costs.
+func costOf(took, used time.Duration, processors int) time.Duration {
+	all := took * time.Duration(processors)
+	if used > 0 {
+		return min(used, all)
+	}
+	return all
 }
 
 // follow keeps up with a reel that is being written, by this process or another one, until it is closed. The first look at it
-// has taken so long.
-func (r *recording) follow(ctx context.Context, took time.Duration) {
+// had that cost.
+func (r *recording) follow(ctx context.Context, cost time.Duration) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	processors := runtime.GOMAXPROCS(0)
-	size, grown, next := r.first.Size(), time.Now(), time.Now().Add(restAfter(took, processors))
+	size, grown, next := r.first.Size(), time.Now(), time.Now().Add(followRest*cost)
 	for last := false; !last; {
 		select {
 		case <-ctx.Done():
@@ -160,7 +184,7 @@ func (r *recording) follow(ctx context.Context, took time.Duration) {
 		}
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
 			size, grown = info.Size(), time.Now()
-			changed := false
+			look, changed := beginLook(), false
 			err := guarded(func() (err error) {
 				changed, err = r.timeline.Refresh(ctx)
 				return err
@@ -171,7 +195,7 @@ func (r *recording) follow(ctx context.Context, took time.Duration) {
 				r.grew.Store(true)
 				r.server.events.send("grown", r.grown())
 			}
-			next = time.Now().Add(restAfter(time.Since(grown), processors))
+			next = time.Now().Add(followRest * look.cost())
 			last = last || r.timeline.File().Closed()
 		}
 		if !r.ours && time.Since(grown) > followQuiet && time.Now().After(next) {
