@@ -7,24 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/reel"
 )
 
 // A name is in a reel once, and in an answer as often as what it names: a small reel must not make large answers.
 func TestLongNamesDoNotMakeAnswersLarge(t *testing.T) {
 	const functions, long = 6000, 1 << 20
-	path := filepath.Join(t.TempDir(), "long.reel")
-	w, err := reel.Create(path, reel.Header{Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1000}}, reel.Options{})
-	must(t, err)
-	image, err := w.AddImage(reel.Image{Path: "/" + strings.Repeat("m", long)})
-	must(t, err)
-	table := make([]reel.Function, functions)
-	for i := range table {
-		table[i] = reel.Function{Name: fmt.Sprint("f", i), Image: image, Addr: uint64(i)}
+	names := make([]string, functions)
+	for i := range names {
+		names[i] = fmt.Sprint("f", i)
 	}
-	table[0].Name = strings.Repeat("\u00e9", long)
-	_, err = w.AddFunctions(table)
-	must(t, err)
+	names[0] = strings.Repeat("\u00e9", long)
+	path := filepath.Join(t.TempDir(), "long.reel")
+	w := madereel.Create(t, path, reel.Header{Clock: madereel.Nanoseconds(1000)}, reel.Image{Path: "/" + strings.Repeat("m", long)}, names...)
 	var events []reel.Event
 	for i := range uint32(functions) {
 		events = append(events, reel.Entry(2000+uint64(i), 0x7fff0000-16*i, i+1))
