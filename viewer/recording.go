@@ -184,11 +184,11 @@ func (r *recording) follow(ctx context.Context, cost time.Duration) {
 		}
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
 			size, grown = info.Size(), time.Now()
-			look, changed := beginLook(), false
-			err := guarded(func() (err error) {
-				changed, err = r.timeline.Refresh(ctx)
-				return err
-			})
+			look := beginLook()
+			changed, err := r.look(ctx, last)
+			if errors.Is(err, context.Canceled) {
+				size = 0 // what there is is still to be seen
+			}
 			if err == nil && changed {
 				r.live.Store(true)
 				r.whole.set(nil, false)
@@ -205,6 +205,26 @@ func (r *recording) follow(ctx context.Context, cost time.Duration) {
 	r.live.Store(false)
 	r.over.Store(true)
 	r.server.events.send("closed", reelEvent{r.index})
+}
+
+// look takes in what the reel has become. One that is not the last is given up when the recording ends, as the last one sees all.
+func (r *recording) look(ctx context.Context, last bool) (changed bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !last {
+		go func() {
+			select {
+			case <-r.finish:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	err = guarded(func() (err error) {
+		changed, err = r.timeline.Refresh(ctx)
+		return err
+	})
+	return changed, err
 }
 
 // news is what a page that begins to listen may have missed since it asked how things are.
