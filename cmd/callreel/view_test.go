@@ -158,8 +158,14 @@ func TestRecordViewFollowsTheRecordingAndStays(t *testing.T) {
 			t.Fatalf("still %+v", got)
 		}
 	}
-	text, err := os.ReadFile(path + ".json")
-	must(t, err)
+	// From then on a signal is for the page.
+	var text []byte
+	for start := time.Now(); !json.Valid(text); time.Sleep(10 * time.Millisecond) {
+		text, _ = os.ReadFile(path + ".json") // it is to come
+		if time.Since(start) > patience {
+			t.Fatal("there is no summary")
+		}
+	}
 	if sum := decode[summary](t, string(text)); got.Reels[0].Calls != sum.Calls || sum.Calls == 0 {
 		t.Errorf("the page has %d calls, the recording %d", got.Reels[0].Calls, sum.Calls)
 	}
