@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,7 @@ type conversation struct {
 // that are for whoever traces it.
 func converse(ctx context.Context, path string, args ...string) (*conversation, error) {
 	t := &conversation{cmd: exec.CommandContext(ctx, path, args...)}
+	t.cmd.Stderr = os.Stderr
 	var err error
 	if t.in, err = t.cmd.StdinPipe(); err != nil {
 		return nil, err

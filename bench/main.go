@@ -47,6 +47,7 @@ var parts = []part{
 	{"lint", measureLint},
 	{"view", measureView},
 	{"page", measurePage},
+	{"viewers", measureViewers},
 	{"exports", measureExports},
 }
 
@@ -64,13 +65,13 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, throws, golang, peers, redis, stops, lazy, drain, symbols, stacks, sample, lint, view, page, exports")
+	only := flag.String("only", "", "comma-separated parts: leaf, throws, golang, peers, redis, stops, lazy, drain, symbols, stacks, sample, lint, view, page, viewers, exports")
 	flag.StringVar(&c.input, "input", "", "of symbols, lazy (steady, first, node, million) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
-	flag.BoolVar(&c.billion, "billion", false, "measure view on a reel of a billion events, too; it takes 5 GB of disk")
+	flag.BoolVar(&c.billion, "billion", false, "measure view and page on a reel of a billion events, too; it takes 5 GB of disk")
 	plain, indexed := flag.String("views", "", "measure the timeline of this reel, which has no index"), flag.String("views-indexed", "", "and of this one, which has")
 	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")
 	flag.Parse()

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 )
@@ -67,23 +65,16 @@ func pythonRounds(ctx context.Context, c config) (all []summary, err error) {
 		return nil, err
 	}
 	// The distribution's: what a version manager puts before it is a shell script.
-	cmd := exec.CommandContext(ctx, "/usr/bin/python3", script)
-	out, err := cmd.StdoutPipe()
+	busy, err := converse(ctx, "/usr/bin/python3", script)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		err = errors.Join(err, cmd.Process.Kill())
-		_ = cmd.Wait() // killed
-	}()
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+	defer func() { err = errors.Join(err, busy.kill()) }()
+	if _, err := busy.hear(); err != nil {
 		return nil, err
 	}
 	for range c.rounds {
-		r, err := startRecording(ctx, c, cmd.Process.Pid)
+		r, err := startRecording(ctx, c, busy.pid())
 		if err != nil {
 			return all, err
 		}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/callreel/callreel/internal/bigreel"
@@ -82,8 +81,7 @@ func runViews(ctx context.Context, c config, events uint64) (v views, err error)
 	if err := bigreel.Write(plain, shape); err != nil {
 		return v, err
 	}
-	shape.Last = func(w *reel.Writer) error { return timeline.Append(ctx, w, indexed, timeline.Options{}) }
-	if err := bigreel.Write(indexed, shape); err != nil {
+	if err := writeIndexed(ctx, indexed, events); err != nil {
 		return v, err
 	}
 	self, err := os.Executable()
@@ -139,7 +137,7 @@ func printViews(ctx context.Context, plain, indexed string) error {
 		z.Part = fmt.Sprintf("1/%d", 1<<shift)
 		v.Zooms = append(v.Zooms, z)
 	}
-	v.Memory = ownMemory()
+	v.Memory = memoryOf(os.Getpid())
 	return json.NewEncoder(os.Stdout).Encode(v)
 }
 
@@ -187,19 +185,4 @@ func measureZoom(ctx context.Context, f *reel.File, span uint64) (z zoomed, err 
 	}
 	z.Cold, z.CPU, z.Warm = [2]float64{median(cold), slices.Max(cold)}, median(cpu), [2]float64{median(warm), slices.Max(warm)}
 	return z, nil
-}
-
-// ownMemory is what this process has in memory beside files, in bytes.
-func ownMemory() float64 {
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(data)) {
-		var kb float64
-		if _, err := fmt.Sscanf(line, "RssAnon: %f kB", &kb); err == nil {
-			return kb * 1024
-		}
-	}
-	return 0
 }

@@ -11,7 +11,8 @@ import (
 
 // mapFile maps the file into memory, read-only, as long as it is now.
 func mapFile(path string) (data []byte, unmap func([]byte) error, err error) {
-	f, err := os.Open(path)
+	// A pipe that nobody writes to would be waited for, and a terminal become ours.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, err
 	}

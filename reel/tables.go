@@ -7,7 +7,8 @@ type ImageID uint32
 
 // Image is an ELF or Mach-O file as the process had it mapped.
 type Image struct {
-	// Path is the file's name as the process saw it.
+	// Path is the file's name as the process saw it. Of one that is longer than Linux has them (4,095 bytes, limits.h) a
+	// reader gives the end: all functions of the image are named by it.
 	Path string
 	// ID is the build ID or UUID in hexadecimal, empty when there is none.
 	ID string
@@ -104,11 +105,15 @@ func appendImage(b []byte, m *Image) []byte {
 	return appendUvarint(b, m.End)
 }
 
+// maxPath is PATH_MAX of Linux without the final zero.
+const maxPath = 4095
+
 func parseImages(payload []byte, count uint32) (first ImageID, images []Image, err error) {
 	d := fields{b: payload}
 	first = ImageID(d.uint32())
 	for i := uint32(0); i < count && d.err == nil; i++ {
 		m := Image{Path: d.string(), ID: d.string(), Arch: d.string()}
+		m.Path = m.Path[max(0, len(m.Path)-maxPath):]
 		m.Slide, m.Base, m.End = d.uvarint(), d.uvarint(), d.uvarint()
 		if d.err == nil {
 			images = append(images, m)

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/callreel/callreel/reel"
@@ -28,7 +29,9 @@ type timesJSON struct {
 }
 
 // Change returns a function's change as JSON has it.
-func Change(c *reel.FunctionChange) any {
+func Change(c *reel.FunctionChange) any { return changeOf(c) }
+
+func changeOf(c *reel.FunctionChange) changeJSON {
 	return changeJSON{c.Name, c.Module, c.Slower, c.DeltaTotal(), c.DeltaSelf(), timesOf(c.A), timesOf(c.B)}
 }
 
@@ -62,11 +65,15 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	}
 	changes := reel.Compare(a, b)
 	answer := struct {
-		Functions []any `json:"functions"`
-		Total     int   `json:"total"`
-	}{[]any{}, len(changes)}
+		Functions []changeJSON `json:"functions"`
+		Total     int          `json:"total"`
+	}{[]changeJSON{}, len(changes)}
+	naming := newNaming(s.reels[1].File())
 	for i := range changes[:min(limit, len(changes))] {
-		answer.Functions = append(answer.Functions, Change(&changes[i]))
+		c := changeOf(&changes[i])
+		id := cmp.Or(c.B, c.A).Func
+		c.Name, c.Module = naming.given(id, c.Name, c.Module)
+		answer.Functions = append(answer.Functions, c)
 	}
 	return writeJSON(w, answer)
 }

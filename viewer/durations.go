@@ -230,9 +230,10 @@ func (r *recording) callsOf(w http.ResponseWriter, q *query) error {
 		calls = append(calls, c.(*callCollector).calls.list...)
 	}
 	slices.SortFunc(calls, func(a, b listedCall) int { return better(&a, &b) })
-	name, module := nameOf(f, function)
+	naming := newNaming(f)
 	for i := range calls[:min(limit, len(calls))] {
 		c := &calls[i]
+		name, module := naming.of(function)
 		start := tl.NS(c.Start)
 		answer.Calls = append(answer.Calls, callJSON{
 			Lane: c.lane, Row: tl.Row(c.lane, c.Stack, c.Depth), Func: c.Func, Name: name, Module: module,

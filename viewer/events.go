@@ -32,17 +32,24 @@ const (
 
 func newBroadcast() *broadcast { return &broadcast{listeners: map[chan message]bool{}} }
 
-// send tells every page.
-func (b *broadcast) send(kind string, v any) {
+func newMessage(kind string, v any) message {
 	data, err := safejson.Marshal(v)
 	if err != nil { // these have no part that could fail
-		return
+		data = []byte("{}")
 	}
+	return message{kind, data}
+}
+
+func (m message) String() string { return fmt.Sprintf("event: %s\ndata: %s\n\n", m.kind, m.data) }
+
+// send tells every page.
+func (b *broadcast) send(kind string, v any) {
+	m := newMessage(kind, v)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for c := range b.listeners {
 		select {
-		case c <- message{kind, data}:
+		case c <- m:
 		default:
 		}
 	}
@@ -92,6 +99,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	tick := time.NewTicker(streamEvery)
 	defer tick.Stop()
 	text := fmt.Sprintf("retry: 1000\nevent: hello\ndata: {\"reels\":%d}\n\n", len(s.reels))
+	for _, rec := range s.reels {
+		for _, m := range rec.news() {
+			text += m.String()
+		}
+	}
 	for {
 		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // of what can't have one nothing is expected
 		if _, err := w.Write([]byte(text)); err != nil {
@@ -104,7 +116,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 		case <-r.Context().Done():
 			return nil
 		case m := <-c:
-			text = fmt.Sprintf("event: %s\ndata: %s\n\n", m.kind, m.data)
+			text = m.String()
 		case <-tick.C:
 			text = ":\n\n"
 		}

@@ -104,9 +104,8 @@ func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.Fun
 	return list, err
 }
 
-// functionJSON is a function as api/functions has it.
-type functionJSON struct {
-	Func       uint32 `json:"func"`
+// Function is a function as `callreel report --json` has it; the keys are promised. Times are in nanoseconds.
+type Function struct {
 	Name       string `json:"name"`
 	Module     string `json:"module"`
 	Calls      uint64 `json:"calls"`
@@ -117,6 +116,17 @@ type functionJSON struct {
 	MaxNS      uint64 `json:"max_ns"`
 	Unfinished uint64 `json:"unfinished,omitempty"`
 	Implicit   uint64 `json:"implicit,omitempty"`
+}
+
+// FunctionOf returns what a reel's summary has of a function.
+func FunctionOf(f *reel.FunctionSummary) Function {
+	return Function{f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit}
+}
+
+// functionJSON is a function as api/functions has it.
+type functionJSON struct {
+	Func uint32 `json:"func"`
+	Function
 }
 
 // maxFunctions is how many functions are answered at most.
@@ -148,8 +158,10 @@ func (r *recording) functions(w http.ResponseWriter, q *query) error {
 		Total       int            `json:"total"` // functions, listed or not
 		Approximate bool           `json:"approximate"`
 	}{Functions: []functionJSON{}, Total: len(list)}
+	naming := newNaming(tl.File())
 	for _, f := range list[:min(len(list), limit)] {
-		answer.Functions = append(answer.Functions, functionJSON{f.ID, f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit})
+		f.Name, f.Module = naming.given(f.ID, f.Name, f.Module)
+		answer.Functions = append(answer.Functions, functionJSON{f.ID, FunctionOf(&f)})
 	}
 	return writeJSON(w, answer)
 }

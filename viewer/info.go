@@ -110,7 +110,7 @@ func (r *recording) lanes(w http.ResponseWriter, q *query) error {
 	goroutines := tl.File().Header().Goroutines
 	list := []laneJSON{}
 	for _, l := range tl.Lanes() {
-		j := laneJSON{ID: l.ID, TID: l.TID, PID: l.Process, Goroutine: l.Goroutine, Name: l.Name, Kind: "thread", Calls: l.Calls, Rows: l.Rows, StartNS: l.Start, EndNS: l.End, Dropped: l.Dropped}
+		j := laneJSON{ID: l.ID, TID: l.TID, PID: l.Process, Goroutine: l.Goroutine, Name: cut(l.Name, maxLaneName), Kind: "thread", Calls: l.Calls, Rows: l.Rows, StartNS: l.Start, EndNS: l.End, Dropped: l.Dropped}
 		switch {
 		case l.Goroutine != 0:
 			j.Kind = "goroutine"
@@ -201,10 +201,12 @@ func (r *recording) call(w http.ResponseWriter, f *reel.File, c *timeline.Found,
 		Lane: c.Lane, Row: c.Row, Func: c.Func, StartNS: c.Start, DurationNS: c.Duration, SelfNS: c.Self, Depth: c.Depth, Stack: c.Stack,
 		Flags: flagNames(c.Flags), Callers: []callerJSON{}, Callees: callees,
 	}
-	j.Name, j.Module = nameOf(f, c.Func)
-	for _, o := range c.Callers {
-		name, _ := nameOf(f, o.Func)
+	naming := newNaming(f)
+	j.Name, j.Module = naming.of(c.Func)
+	for _, o := range slices.Backward(c.Callers) { // the innermost get their names first
+		name, _ := naming.of(o.Func)
 		j.Callers = append(j.Callers, callerJSON{o.Row, o.Func, name, o.Start, o.Duration})
 	}
+	slices.Reverse(j.Callers)
 	return writeJSON(w, j)
 }

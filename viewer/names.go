@@ -2,9 +2,7 @@ package viewer
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,22 +36,6 @@ type named struct {
 const maxGlobs = 8
 
 func newNames(r *recording) *names { return &names{recording: r, globs: map[string]map[uint32]bool{}} }
-
-// nameOf returns the name and the module of a function, as `callreel report` has them.
-func nameOf(f *reel.File, id uint32) (name, module string) {
-	fn, known := f.Function(id)
-	if !known {
-		return fmt.Sprintf("function #%d", id), ""
-	}
-	return demangle.Name(fn.Name), moduleOf(f, fn.Image)
-}
-
-func moduleOf(f *reel.File, id reel.ImageID) string {
-	if im, ok := f.Image(id); ok {
-		return path.Base(im.Path)
-	}
-	return ""
-}
 
 // all returns every function of the reel's table. Demangling them takes a second or two for a million.
 func (n *names) all() []named {
@@ -171,11 +153,13 @@ func (r *recording) namesOf(w http.ResponseWriter, q *query) error {
 		return q.err
 	}
 	f := r.File()
+	naming := newNaming(f)
 	answer := make(map[string]nameJSON, len(ids))
 	for _, id := range ids {
 		fn, known := f.Function(id)
-		n := nameJSON{Linkage: fn.Name}
-		n.Name, n.Module = nameOf(f, id)
+		var n nameJSON
+		n.Name, n.Module = naming.of(id)
+		n.Linkage, _ = naming.given(id, fn.Name, "")
 		if known {
 			n.Address = "0x" + strconv.FormatUint(fn.Addr, 16)
 			n.File, n.Line, n.Pending = r.sources.find(f, &fn)
@@ -217,6 +201,7 @@ func (r *recording) find(w http.ResponseWriter, q *query) error {
 		Calls     uint64      `json:"calls"`
 	}{Functions: []foundJSON{}}
 	var list []foundJSON
+	naming := newNaming(tl.File())
 	for _, n := range r.names.all() {
 		if found[n.id] && int(n.id) < len(calls) && calls[n.id] > 0 {
 			answer.Calls += calls[n.id]
@@ -227,6 +212,9 @@ func (r *recording) find(w http.ResponseWriter, q *query) error {
 	slices.SortStableFunc(list, func(a, b foundJSON) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(len(a.Name), len(b.Name)))
 	})
-	answer.Functions = append(answer.Functions, list[:min(limit, len(list))]...)
+	for _, f := range list[:min(limit, len(list))] {
+		f.Name, f.Module = naming.given(f.ID, f.Name, f.Module)
+		answer.Functions = append(answer.Functions, f)
+	}
 	return writeJSON(w, answer)
 }

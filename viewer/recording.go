@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,10 @@ type recording struct {
 	progress atomic.Uint64 // of building the index, in millionths
 	told     rarely        // of that
 
+	ours   bool          // this process writes it
 	live   atomic.Bool   // is being written
+	grew   atomic.Bool   // pages have been told that it did
+	over   atomic.Bool   // and that it will no more
 	finish chan struct{} // closed when this process has written its end
 	once   sync.Once
 
@@ -45,10 +49,10 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ready: make(chan struct{}), finish: make(chan struct{})}
-	r.live.Store(live)
+	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ours: live, ready: make(chan struct{}), finish: make(chan struct{})}
+	r.live.Store(live && !f.Closed()) // a short recording may be over by now, and nothing will follow it
 	r.names = newNames(r)
-	r.sources = newSources(r)
+	r.sources = newSources(s.opt.Store)
 	return r, nil
 }
 
@@ -56,20 +60,30 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
+		look := beginLook()
 		r.err = guarded(func() (err error) {
-			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing})
+			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing, Workers: r.workers()})
 			return err
 		})
-		if r.err == nil {
-			r.progress.Store(progressWhole)
+		if r.err != nil {
+			r.live.Store(false)
 		}
+		r.progress.Store(progressWhole) // pages wait for that, whatever has come of it
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil && !r.first.Closed() {
-			r.follow(ctx)
+			r.follow(ctx, look.cost())
 		}
 	})
 	r.work.Go(func() { r.sources.run(ctx) })
+}
+
+// workers is how many goroutines index. While this process records, half of the processors are left to what is recorded.
+func (r *recording) workers() int {
+	if r.ours {
+		return max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // indexing tells how far the index is.
@@ -118,20 +132,43 @@ func (r *recording) File() *reel.File {
 }
 
 // How a reel that grows is followed: looked at that often, and taken for abandoned when it hasn't grown for so long. A
-// recorder writes at least five times a second when there are calls. Between two looks passes a multiple of the time that the
-// first took, for the processors are the recorded program's.
+// recorder writes at least five times a second when there are calls.
 const (
 	followEvery = 500 * time.Millisecond
 	followQuiet = 10 * time.Second
-	followRest  = 10
+	// followRest bounds what following takes, as the processors are the recorded program's: to a fifth of one.
+	followRest = 5
 )
 
-// follow keeps up with a reel that is being written, by this process or another one, until it is closed.
-func (r *recording) follow(ctx context.Context) {
+// look is a look at what a reel has become. One at a reel of goroutines is at all of it, and takes longer each time.
+type look struct {
+	begun time.Time
+	used  time.Duration // processor time of the process, by then
+}
+
+func beginLook() look { return look{time.Now(), cpuTime()} }
+
+// cost is the processor time that it can have taken.
+func (l look) cost() time.Duration {
+	return costOf(time.Since(l.begun), cpuTime()-l.used, runtime.GOMAXPROCS(0))
+}
+
+// costOf is at most what the process has used meanwhile, for other things too, and what all processors together have to give. On
+// a machine at work a look takes longer than it costs.
+func costOf(took, used time.Duration, processors int) time.Duration {
+	all := took * time.Duration(processors)
+	if used > 0 {
+		return min(used, all)
+	}
+	return all
+}
+
+// follow keeps up with a reel that is being written, by this process or another one, until it is closed. The first look at it
+// had that cost.
+func (r *recording) follow(ctx context.Context, cost time.Duration) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	size, grown, next := r.first.Size(), time.Now(), time.Now()
-	ours := r.live.Load()
+	size, grown, next := r.first.Size(), time.Now(), time.Now().Add(followRest*cost)
 	for last := false; !last; {
 		select {
 		case <-ctx.Done():
@@ -142,25 +179,59 @@ func (r *recording) follow(ctx context.Context) {
 		}
 		if info, err := os.Stat(r.path); err == nil && info.Size() != size && (last || time.Now().After(next)) {
 			size, grown = info.Size(), time.Now()
-			changed := false
-			err := guarded(func() (err error) {
-				changed, err = r.timeline.Refresh(ctx)
-				return err
-			})
+			look := beginLook()
+			changed, err := r.look(ctx, last)
+			if errors.Is(err, context.Canceled) {
+				size = 0 // what there is is still to be seen
+			}
 			if err == nil && changed {
 				r.live.Store(true)
 				r.whole.set(nil, false)
+				r.grew.Store(true)
 				r.server.events.send("grown", r.grown())
 			}
-			next = time.Now().Add(followRest * time.Since(grown))
+			next = time.Now().Add(followRest * look.cost())
 			last = last || r.timeline.File().Closed()
 		}
-		if !ours && time.Since(grown) > followQuiet && time.Now().After(next) {
+		if !r.ours && time.Since(grown) > followQuiet && time.Now().After(next) {
 			r.live.Store(false)
 		}
 	}
 	r.live.Store(false)
+	r.over.Store(true)
 	r.server.events.send("closed", reelEvent{r.index})
+}
+
+// look takes in what the reel has become. One that is not the last is given up when the recording ends, as the last one sees all.
+func (r *recording) look(ctx context.Context, last bool) (changed bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !last {
+		go func() {
+			select {
+			case <-r.finish:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	err = guarded(func() (err error) {
+		changed, err = r.timeline.Refresh(ctx)
+		return err
+	})
+	return changed, err
+}
+
+// news is what a page that begins to listen may have missed since it asked how things are.
+func (r *recording) news() []message {
+	var list []message
+	if r.grew.Load() {
+		list = append(list, newMessage("grown", r.grown()))
+	}
+	if r.over.Load() {
+		list = append(list, newMessage("closed", reelEvent{r.index}))
+	}
+	return list
 }
 
 // ended says that this process has written the reel's end.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -334,6 +335,7 @@ func TestFilesThatAreNotTheRecordedOnesNameNothing(t *testing.T) {
 	realtest.Need(t, realtest.GCC)
 	target := realtest.Build(t, "threads", "-Wl,--build-id")
 	fifo := filepath.Join(t.TempDir(), "fifo")
+	must(t, syscall.Mkfifo(fifo, 0o600))
 	for _, im := range []reel.Image{{Path: target, ID: "0123456789abcdef"}, {Path: target}, {Path: "relative", ID: "00ff"}, {Path: fifo, ID: "00ff"}, {Path: "/dev/zero", ID: "00ff"}, {Path: "/proc/self/mem", ID: "../../x"}} {
 		path := filepath.Join(t.TempDir(), "made.reel")
 		w, err := reel.Create(path, reel.Header{}, reel.Options{})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -21,9 +22,13 @@ type client struct {
 func serve(t testing.TB, opt Options) *client {
 	t.Helper()
 	s, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return served(t, s)
+}
+
+// served has a server serve until the test is over.
+func served(t testing.TB, s *Server) *client {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx) }()
@@ -119,28 +124,14 @@ func madeReel(t testing.TB, functions []string, fill func(w *reel.Writer)) strin
 
 func newReel(t testing.TB, path string, functions []string) *reel.Writer {
 	t.Helper()
-	w, err := reel.Create(path, reel.Header{PID: 77, Exe: "/bin/prog", Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1000, BaseUnixNS: 1_700_000_000_000_000_000}}, reel.Options{})
-	must(t, err)
-	image, err := w.AddImage(reel.Image{Path: "/bin/prog", ID: "c0ffee"})
-	must(t, err)
-	table := make([]reel.Function, len(functions))
-	for i, name := range functions {
-		table[i] = reel.Function{Name: name, Image: image, Addr: uint64(i) * 64, Size: 64}
-	}
-	if len(table) > 0 {
-		_, err = w.AddFunctions(table)
-		must(t, err)
-	}
-	return w
+	header := reel.Header{PID: 77, Exe: "/bin/prog", Clock: madereel.Nanoseconds(1000)}
+	return madereel.Create(t, path, header, reel.Image{Path: "/bin/prog", ID: "c0ffee"}, functions...)
 }
 
 // thread adds a thread with these events.
 func thread(t testing.TB, w *reel.Writer, name string, events ...reel.Event) *reel.ThreadWriter {
 	t.Helper()
-	tw, err := w.Thread(reel.Thread{TID: 78, Process: 77, Name: name})
-	must(t, err)
-	must(t, tw.Append(events))
-	return tw
+	return madereel.Thread(t, w, reel.Thread{TID: 78, Process: 77, Name: name}, events...)
 }
 
 func must(t testing.TB, err error) {

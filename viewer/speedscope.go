@@ -134,7 +134,7 @@ func (s *speedscopeWriter) begin(l *timeline.Lane, stack int) {
 	if s.profiles++; s.profiles > 1 {
 		s.text(",")
 	}
-	name := fmt.Sprintf("%s (%d)", l.Name, l.TID)
+	name := fmt.Sprintf("%s (%d)", cut(l.Name, maxLaneName), l.TID)
 	if l.Goroutine != 0 {
 		name = fmt.Sprintf("goroutine %d", l.Goroutine)
 	}
@@ -183,12 +183,12 @@ func (s *speedscopeWriter) finish(name string) error {
 		name += fmt.Sprintf(" (only the first %d calls: choose a shorter range)", maxSpeedscope)
 	}
 	s.text("],\n" + `"name":` + s.quoted(name) + `,"shared":{"frames":[`)
-	f := s.tl.File()
+	naming := newNaming(s.tl.File())
 	for i, id := range s.order {
 		if i > 0 {
 			s.text(",")
 		}
-		name, module := nameOf(f, id)
+		name, module := naming.of(id)
 		s.text("\n" + `{"name":` + s.quoted(name) + `,"file":` + s.quoted(module) + "}")
 	}
 	s.text("]}}\n")

@@ -229,16 +229,14 @@ func (t *callTree) below(todo []treeVisit, children []int32, parent int32, small
 
 func treeJSON(f *reel.File, nodes []treeNode) []treeNodeJSON {
 	list := make([]treeNodeJSON, len(nodes))
-	type text struct{ name, module string }
-	names := map[uint32]text{0: {othersName, ""}}
+	naming := newNaming(f)
 	for i := range nodes {
 		n := &nodes[i]
-		name, known := names[n.function]
-		if !known {
-			name.name, name.module = nameOf(f, n.function)
-			names[n.function] = name
+		name, module := othersName, ""
+		if n.function != 0 {
+			name, module = naming.of(n.function)
 		}
-		list[i] = treeNodeJSON{n.function, name.name, name.module, int(n.parent), n.calls, f.Clock().Nanoseconds(n.total), f.Clock().Nanoseconds(n.self)}
+		list[i] = treeNodeJSON{n.function, name, module, int(n.parent), n.calls, f.Clock().Nanoseconds(n.total), f.Clock().Nanoseconds(n.self)}
 	}
 	return list
 }

@@ -88,20 +88,21 @@ func (f *diffFlags) run(_ context.Context, w io.Writer, status *status, paths []
 	if len(f.functions) > 0 {
 		options.Match = func(name string) bool { return wanted.match(name) || wanted.match(demangle.Short(name)) }
 	}
-	var sums [2]*reel.Summary
-	for i, path := range paths {
-		file, err := reel.Open(path)
-		if err != nil {
+	var files [2]*reel.File
+	for i, path := range paths { // both at first: reading one may take minutes
+		var err error
+		if files[i], err = reel.Open(path); err != nil {
 			return err
 		}
+		defer files[i].Close() // only read from
+	}
+	var sums [2]*reel.Summary
+	for i, path := range paths {
 		status.show("reading %s   Ctrl-C ends", path)
-		sums[i] = reel.Summarize(file, options)
+		sums[i] = reel.Summarize(files[i], options)
 		status.clear()
 		for _, d := range sums[i].Damage {
 			status.notice("%s is damaged: %s", path, d)
-		}
-		if err := file.Close(); err != nil {
-			return err
 		}
 	}
 	if err := wanted.unmatched("-f"); err != nil {

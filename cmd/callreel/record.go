@@ -136,6 +136,9 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
 	})
+	if page != nil {
+		page.recorded(c.Context())
+	}
 	status.clear()
 	if result == nil {
 		if ctx.Err() != nil { // nothing was recorded yet

@@ -34,6 +34,9 @@ type liveView struct {
 	server *liveServer     // nil before that, and if it can't be served
 	ctx    context.Context
 	stop   context.CancelFunc
+
+	ending context.Context // ends at a signal after the recording; nil before that
+	heard  context.CancelFunc
 }
 
 // liveServer is what beginning has come to.
@@ -57,6 +60,10 @@ func (v *liveView) progress(then func(recorder.Progress)) func(recorder.Progress
 		then(p)
 	}
 }
+
+// recorded says that signals are for the page now, however much there is still to be written: one that came between would
+// otherwise be the recording's, which has ended, or nobody's.
+func (v *liveView) recorded(ctx context.Context) { v.ending, v.heard = untilSignal(ctx) }
 
 // begin starts the page, once.
 func (v *liveView) begin() {
@@ -96,6 +103,10 @@ func (v *liveView) take(s liveServer) {
 // stay leaves the page there until a signal, now that the recording has ended.
 func (v *liveView) stay(ctx context.Context) error {
 	defer v.stop()
+	if v.ending == nil {
+		v.recorded(ctx)
+	}
+	defer v.heard()
 	if v.begins && !v.taken {
 		v.take(<-v.begun)
 	}
@@ -106,10 +117,8 @@ func (v *liveView) stay(ctx context.Context) error {
 	defer s.forget()
 	s.Ended()
 	v.status.notice("the recording has ended; the page is there until Ctrl-C")
-	ctx, done := untilSignal(ctx)
-	defer done()
 	select {
-	case <-ctx.Done():
+	case <-v.ending.Done():
 		v.stop()
 		return errors.Join(<-s.over, s.Close())
 	case err := <-s.over:

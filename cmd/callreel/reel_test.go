@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -50,25 +51,10 @@ func makeReelOf(t *testing.T, functions []string, events []reel.Event) string {
 func makeReelIn(t *testing.T, thread string, functions []string, events []reel.Event) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.reel")
-	w, err := reel.Create(path, reel.Header{
-		PID: 4242, Command: []string{"/bin/prog"}, Exe: "/bin/prog", Tool: "callreel test",
-		Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1000, BaseUnixNS: 1_700_000_000_000_000_000},
-	}, reel.Options{})
-	must(t, err)
-	image, err := w.AddImage(reel.Image{Path: "/bin/prog", ID: "c0ffee", Arch: "amd64"})
-	must(t, err)
-	table := make([]reel.Function, len(functions))
-	for i, name := range functions {
-		table[i] = reel.Function{Name: name, Image: image, Addr: uint64(i) * 64, Size: 64, Tier: reel.TierExitSite}
-	}
-	if len(table) > 0 {
-		_, err = w.AddFunctions(table)
-		must(t, err)
-	}
+	header := reel.Header{PID: 4242, Command: []string{"/bin/prog"}, Exe: "/bin/prog", Tool: "callreel test", Clock: madereel.Nanoseconds(1000)}
+	w := madereel.Create(t, path, header, reel.Image{Path: "/bin/prog", ID: "c0ffee", Arch: "amd64"}, functions...)
 	if events != nil {
-		tw, err := w.Thread(reel.Thread{TID: 77, Process: 4242, Name: thread})
-		must(t, err)
-		must(t, tw.Append(events))
+		madereel.Thread(t, w, reel.Thread{TID: 77, Process: 4242, Name: thread}, events...)
 	}
 	must(t, w.Close())
 	return path

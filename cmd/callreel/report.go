@@ -11,6 +11,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/viewer"
 )
 
 // reportFlags are the flags of report.
@@ -93,20 +94,6 @@ type report struct {
 	closed bool // the reel is whole: its recorder has ended it
 }
 
-// functionJSON is a function as --json has it; the keys are promised.
-type functionJSON struct {
-	Name       string `json:"name"`
-	Module     string `json:"module"`
-	Calls      uint64 `json:"calls"`
-	TotalNS    uint64 `json:"total_ns"`
-	SelfNS     uint64 `json:"self_ns"`
-	P50NS      uint64 `json:"p50_ns"`
-	P99NS      uint64 `json:"p99_ns"`
-	MaxNS      uint64 `json:"max_ns"`
-	Unfinished uint64 `json:"unfinished,omitempty"`
-	Implicit   uint64 `json:"implicit,omitempty"`
-}
-
 // threadJSON is a thread as --json has it; the keys are promised.
 type threadJSON struct {
 	TID     int    `json:"tid"`
@@ -130,8 +117,7 @@ func (r *report) json(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("{")
 	err := jsonList(b, "functions", len(r.shown), func(i int) any {
-		f := &r.shown[i]
-		return functionJSON{f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit}
+		return viewer.FunctionOf(&r.shown[i])
 	})
 	if err != nil {
 		return err

@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/viewer"
 )
 
 // promisedReport has the keys of report --json: those that CLI.md promises, and those that stand beside them.
 type promisedReport struct {
-	Functions      []functionJSON `json:"functions"`
-	Threads        []threadJSON   `json:"threads"`
-	Dropped        *uint64        `json:"dropped"`
-	Damaged        []string       `json:"damaged"`
-	Calls          uint64         `json:"calls"`
-	Events         uint64         `json:"events"`
-	LostExits      uint64         `json:"lost_exits"`
-	UnmatchedExits uint64         `json:"unmatched_exits"`
-	DurationNS     uint64         `json:"duration_ns"`
-	Closed         bool           `json:"closed"`
+	Functions      []viewer.Function `json:"functions"`
+	Threads        []threadJSON      `json:"threads"`
+	Dropped        *uint64           `json:"dropped"`
+	Damaged        []string          `json:"damaged"`
+	Calls          uint64            `json:"calls"`
+	Events         uint64            `json:"events"`
+	LostExits      uint64            `json:"lost_exits"`
+	UnmatchedExits uint64            `json:"unmatched_exits"`
+	DurationNS     uint64            `json:"duration_ns"`
+	Closed         bool              `json:"closed"`
 }
 
 func TestReportJSONHasThePromisedKeys(t *testing.T) {
@@ -30,7 +31,7 @@ func TestReportJSONHasThePromisedKeys(t *testing.T) {
 	if a.code != exitDone || a.stderr != "" || len(r.Functions) != 2 || len(r.Threads) != 1 || r.Dropped == nil || r.Damaged != nil || !r.Closed {
 		t.Fatalf("code %d, stderr %q: %+v", a.code, a.stderr, r)
 	}
-	outer := functionJSON{Name: "outer", Module: "prog", Calls: 1, TotalNS: 2000, SelfNS: 1000, P50NS: r.Functions[0].P50NS, P99NS: r.Functions[0].P99NS, MaxNS: 2000}
+	outer := viewer.Function{Name: "outer", Module: "prog", Calls: 1, TotalNS: 2000, SelfNS: 1000, P50NS: r.Functions[0].P50NS, P99NS: r.Functions[0].P99NS, MaxNS: 2000}
 	if r.Functions[0] != outer {
 		t.Errorf("outer is %+v, want %+v", r.Functions[0], outer)
 	}
@@ -73,7 +74,7 @@ func TestReportTellsCallsThatWereLeftFromThoseThatReturn(t *testing.T) {
 		reel.Entry(2500, 0x10000, 1),
 	})
 	r := decode[promisedReport](t, callreel("", "report", path, "--json", "--sort", "calls").stdout)
-	for i, want := range []functionJSON{{Name: "catches", Calls: 2, Unfinished: 1}, {Name: "throws", Calls: 2, Implicit: 1}} {
+	for i, want := range []viewer.Function{{Name: "catches", Calls: 2, Unfinished: 1}, {Name: "throws", Calls: 2, Implicit: 1}} {
 		if f := r.Functions[i]; f.Name != want.Name || f.Calls != want.Calls || f.Unfinished != want.Unfinished || f.Implicit != want.Implicit {
 			t.Errorf("%+v, want %+v", f, want)
 		}

@@ -158,8 +158,14 @@ func TestRecordViewFollowsTheRecordingAndStays(t *testing.T) {
 			t.Fatalf("still %+v", got)
 		}
 	}
-	text, err := os.ReadFile(path + ".json")
-	must(t, err)
+	// From then on a signal is for the page.
+	var text []byte
+	for start := time.Now(); !json.Valid(text); time.Sleep(10 * time.Millisecond) {
+		text, _ = os.ReadFile(path + ".json") // it is to come
+		if time.Since(start) > patience {
+			t.Fatal("there is no summary")
+		}
+	}
 	if sum := decode[summary](t, string(text)); got.Reels[0].Calls != sum.Calls || sum.Calls == 0 {
 		t.Errorf("the page has %d calls, the recording %d", got.Reels[0].Calls, sum.Calls)
 	}
@@ -244,6 +250,45 @@ func TestDiffOfAReelWithItselfHasNoChange(t *testing.T) {
 	for _, f := range decode[promisedDiff](t, callreel("", "diff", a, a, "--json").stdout).Functions {
 		if f.SlowerNS != 0 || f.DeltaTotalNS != 0 || f.DeltaSelfNS != 0 || fmt.Sprint(*f.A) != fmt.Sprint(*f.B) {
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestTwoFilesThatCannotBeComparedAreNamed(t *testing.T) {
+	good, dir := diffReel(t, 10, 200), t.TempDir()
+	text := filepath.Join(dir, "te\x1b[31mxt")
+	must(t, os.WriteFile(text, []byte("once upon a time"), 0o600))
+	for _, k := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"diff", good, filepath.Join(dir, "missing")}, exitFailed, "missing: no such file"},
+		{[]string{"diff", filepath.Join(dir, "missing"), good}, exitFailed, "missing: no such file"},
+		{[]string{"diff", good, dir}, exitFailed, dir + ": not a regular file"},
+		{[]string{"diff", good, text}, exitFailed, `te\x1b[31mxt: not a reel`},
+		{[]string{"diff", good}, exitUsage, "give two FILEs"},
+		{[]string{"diff", good, good, "--sort", "calls"}, exitUsage, "slower, total, self, p50, p99 or max"},
+		{[]string{"diff", good, good, "-f", "none"}, exitUsage, "none"},
+		{[]string{"view", "--no-open", good, text}, exitFailed, `te\x1b[31mxt: not a reel`},
+		{[]string{"view", "--no-open", good, filepath.Join(dir, "missing")}, exitFailed, "missing: no such file"},
+		{[]string{"view", "--no-open", good, good, good}, exitUsage, "give one FILE, or two"},
+	} {
+		got := callreel("", k.args...)
+		if got.code != k.code || got.stdout != "" || !strings.Contains(got.stderr, k.says) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%q: code %d, want %d, stdout %q, stderr %q", k.args, got.code, k.code, got.stdout, got.stderr)
+		}
+		checkTerminalSafe(t, got.stderr)
+	}
+}
+
+func TestDiffTellsOfDamageInEither(t *testing.T) {
+	good := diffReel(t, 1000, 200)
+	cut := cutEvents(t, diffReel(t, 1000, 200))
+	for _, args := range [][]string{{cut, good}, {good, cut}} {
+		got := callreel("", "diff", args[0], args[1], "--json")
+		if d := decode[promisedDiff](t, got.stdout); got.code != exitDone || len(d.Functions) == 0 || !strings.Contains(got.stderr, cut+" is damaged") {
+			t.Errorf("code %d, %+v, stderr %q", got.code, d, got.stderr)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/viewer"
@@ -233,25 +234,12 @@ func made(t testing.TB, name string, functions []string, fill func(w *reel.Write
 
 func begin(t testing.TB, path string, functions []string) *reel.Writer {
 	t.Helper()
-	w, err := reel.Create(path, reel.Header{StartUnixNS: 1, PID: 7, Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1}}, reel.Options{})
-	must(t, err)
-	image, err := w.AddImage(reel.Image{Path: "/usr/bin/made"})
-	must(t, err)
-	var list []reel.Function
-	for i, name := range functions {
-		list = append(list, reel.Function{Name: name, Image: image, Addr: uint64(0x1000 + 16*i), Size: 16})
-	}
-	_, err = w.AddFunctions(list)
-	must(t, err)
-	return w
+	return madereel.Create(t, path, reel.Header{StartUnixNS: 1, PID: 7, Clock: madereel.Nanoseconds(1)}, reel.Image{Path: "/usr/bin/made"}, functions...)
 }
 
 func thread(t testing.TB, w *reel.Writer, tid int, name string, events ...reel.Event) *reel.ThreadWriter {
 	t.Helper()
-	th, err := w.Thread(reel.Thread{TID: tid, Process: 7, Name: name})
-	must(t, err)
-	must(t, th.Append(events))
-	return th
+	return madereel.Thread(t, w, reel.Thread{TID: tid, Process: 7, Name: name}, events...)
 }
 
 func must(t testing.TB, err error) {

@@ -1,5 +1,5 @@
-// speedscope.mjs FILE...: imports each FILE with speedscope's own importer and prints what it holds as JSON: profiles with their calls in order,
-// [start, duration, name, file, depth]; of sums (pprof, folded) only the weights by stack.
+// speedscope.mjs [--only-import] FILE...: imports each FILE with speedscope's own importer and prints what it holds as JSON: profiles with their calls in order,
+// [start, duration, name, file, depth]; of sums (pprof, folded) only the weights by stack. With --only-import it prints how many profiles there are.
 import {readdirSync, readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {basename, dirname, join} from 'node:path';
@@ -18,10 +18,15 @@ const nothing = new Proxy(function() {}, {get: (_, key) => key === Symbol.toPrim
 Object.assign(globalThis, {window: globalThis, document: nothing, localStorage: nothing, matchMedia: () => nothing, addEventListener() {}, location: {hash: '', protocol: 'http:'}});
 vm.runInThisContext(app);
 
+const words = process.argv.slice(2), onlyImport = words[0] === '--only-import';
 const answers = [];
-for (const file of process.argv.slice(2)) {
+for (const file of onlyImport ? words.slice(1) : words) {
   const data = readFileSync(file);
   const group = await speedscope.importProfilesFromArrayBuffer(basename(file), data.buffer.slice(data.byteOffset, data.byteOffset + data.length));
+  if (onlyImport) {
+    process.stdout.write(`${group.profiles.length}\n`);
+    continue;
+  }
   answers.push({name: group.name, profiles: group.profiles.map((p) => {
     const calls = [], open = [];
     p.forEachCall((node, at) => {
@@ -34,4 +39,4 @@ for (const file of process.argv.slice(2)) {
     return {name: p.getName(), unit: p.getWeightUnit(), total: p.getTotalWeight(), calls};
   })});
 }
-process.stdout.write(JSON.stringify(answers));
+if (!onlyImport) process.stdout.write(JSON.stringify(answers));
