@@ -65,7 +65,7 @@ func (h *hosts) allows(host string) bool {
 }
 
 // policy lets the page load its own files, and nothing run that is not one.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // handler lets through what is meant for the server, with the token taken off.

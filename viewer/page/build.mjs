@@ -29,7 +29,7 @@ if (process.argv.includes("--test")) {
   mkdirSync(path.join(dist, "assets"), { recursive: true });
   await build({
     ...common,
-    entryPoints: { app: "src/main.ts" },
+    entryPoints: { app: "src/main.ts", load: "src/load.worker.ts" },
     outdir: path.join(dist, "assets"),
     format: "esm",
     minify: true,

@@ -1,6 +1,11 @@
 // The requests to callreel view. Everything goes to the server that the page came from.
 
+import { Loader } from "./loader";
+import { get, type Answered } from "./request";
 import type { FunctionName, Info } from "./types";
+
+// One for all reels of the page.
+let loader: Loader | null = null;
 
 export class Api {
   constructor(
@@ -18,9 +23,7 @@ export class Api {
     return get(this.url(path, query.join("&")), signal).then((r) => r.json() as Promise<T>);
   }
 
-  view = (params: string, signal: AbortSignal): Promise<{ buffer: ArrayBuffer; coarse: boolean }> => {
-    return get(this.url("view", params), signal).then(async (r) => ({ buffer: await r.arrayBuffer(), coarse: r.headers.has("Callreel-Pixels") }));
-  };
+  view = (params: string, signal: AbortSignal): Promise<Answered> => (loader ??= new Loader()).view(this.url("view", params), signal);
 
   link(path: string, params: Record<string, string | number>): string {
     return this.url(path, Object.entries(params).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&"));
@@ -29,19 +32,6 @@ export class Api {
 
 export function info(): Promise<Info> {
   return get("api/info").then((r) => r.json() as Promise<Info>);
-}
-
-async function get(url: string, signal?: AbortSignal): Promise<Response> {
-  let response: Response;
-  try {
-    response = await fetch(url, { signal, cache: "no-store" });
-  } catch (err) {
-    if (signal?.aborted) throw err;
-    throw new Error("callreel view does not answer; is it still running?");
-  }
-  if (response.ok) return response;
-  const said = await response.json().catch(() => null);
-  throw new Error(typeof said?.error === "string" ? said.error : `the server answered ${response.status}`);
 }
 
 /** Names fetches functions' names as they come to be seen, many at a time. */

@@ -28,6 +28,9 @@ export class Overview {
   });
   readonly element = el("div", { class: "overview-strip" }, this.canvas);
   private data: Data = { busy: [], gaps: [] };
+  private base = el("canvas");
+  private drawn: Scheme | null = null; // what base is painted in, and of which duration; null: it is to be painted
+  private drawnTo = 0;
   private dataTo = 1; // the duration that data is of
   private width = 1;
   private frame = 0;
@@ -55,6 +58,7 @@ export class Overview {
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${height}px`;
     if (fitCanvas(this.canvas, this.width, height)) this.refresh();
+    this.drawn = null;
     this.draw();
   }
 
@@ -68,6 +72,7 @@ export class Overview {
       .then((d) => {
         this.data = d;
         this.dataTo = to;
+        this.drawn = null;
         this.canvas.dataset.columns = String(d.busy?.length ?? 0);
         this.draw();
       })
@@ -95,6 +100,24 @@ export class Overview {
     const ratio = this.canvas.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, this.width, height);
+    if (this.drawn !== s || this.drawnTo !== this.shown.bounds().to) this.paintData(s, ratio);
+    ctx.drawImage(this.base, 0, 0, this.width, height);
+    const range = this.shown.range();
+    if (range) {
+      ctx.fillStyle = s.range;
+      ctx.fillRect(this.x(range.from), 0, Math.max(1, this.x(range.to) - this.x(range.from)), height);
+    }
+    this.paintFrame(ctx, s);
+  }
+
+  // What does not change while the window moves is painted once.
+  private paintData(s: Scheme, ratio: number) {
+    this.drawn = s;
+    this.drawnTo = this.shown.bounds().to;
+    this.base.width = this.canvas.width;
+    this.base.height = this.canvas.height;
+    const ctx = this.base.getContext("2d")!;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const busy = this.data.busy ?? [];
     const step = this.dataTo / Math.max(1, busy.length);
     const most = busy.reduce((m, b) => Math.max(m, b), 1e-9);
@@ -109,12 +132,6 @@ export class Overview {
     }
     ctx.fillStyle = s.gapText[1];
     for (const [from, to] of this.data.gaps ?? []) ctx.fillRect(this.x(from), 0, Math.max(1.5, this.x(to) - this.x(from)), 4);
-    const range = this.shown.range();
-    if (range) {
-      ctx.fillStyle = s.range;
-      ctx.fillRect(this.x(range.from), 0, Math.max(1, this.x(range.to) - this.x(range.from)), height);
-    }
-    this.paintFrame(ctx, s);
   }
 
   private paintFrame(ctx: CanvasRenderingContext2D, s: Scheme) {

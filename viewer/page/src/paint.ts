@@ -4,6 +4,7 @@ import { shade, type Scheme, type Shade } from "./color";
 import { count, duration, plural } from "./format";
 import { padding, type Layout, type Slot } from "./layout";
 import { brief, shown } from "./names";
+import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
 import type { Answer, Source } from "./source";
 import { length, type Span } from "./viewport";
@@ -20,8 +21,7 @@ export interface Scene {
   scheme: Scheme;
   font: string;
   name: (func: number) => string | undefined;
-  color: (func: number) => Shade;
-  match: ReadonlySet<number> | null;
+  palette: Palette;
   range: Span | null;
   selected: { lane: number; row: number; start: number; end: number } | null;
   hovered: { lane: number; row: number; start: number; end: number } | null;
@@ -33,6 +33,7 @@ const labelWidth = 26;
 export class Painter {
   readonly raster = new Raster();
   private image: ImageData | null = null;
+  private pixels = new Uint32Array(0);
   private widths = new Map<string, number>();
   private labelFont = "";
   labels = 0; // drawn in the last frame
@@ -44,12 +45,14 @@ export class Painter {
     const ctx = canvas.getContext("2d", { alpha: false })!;
     if (!this.image || this.image.width !== canvas.width || this.image.height !== canvas.height) {
       this.image = ctx.createImageData(canvas.width, canvas.height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
     }
-    const pixels = new Uint32Array(this.image.data.buffer);
     const ratio = canvas.height / s.height;
-    this.raster.begin(pixels, canvas.width, s.window);
-    pixels.fill(s.scheme.below);
-    for (const slot of s.layout.between(s.top, s.top + s.height)) this.lane(s, slot, ratio);
+    this.raster.begin(this.pixels, canvas.width, s.window);
+    const slots = s.layout.between(s.top, s.top + s.height);
+    const end = slots.length > 0 ? slots[slots.length - 1].top + slots[slots.length - 1].height - s.top : 0;
+    if (end < s.height) this.pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * canvas.width);
+    for (const slot of slots) this.lane(s, slot, ratio);
     ctx.putImageData(this.image, 0, 0);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.texts(ctx, s, ratio);
@@ -71,27 +74,31 @@ export class Painter {
     const alive = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
     const life = { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns };
     const ground = this.raster.ground(slot.lane.calls > 0 ? life : { from: 0, to: 0 }, alive, s.scheme.idle);
-    this.raster.fill(y(slot.top), y(slot.top + slot.height), ground);
     const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.window);
+    const parts = answers.map((a) => ({ span: a.span, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
+    const pieces: Piece[] = [];
+    let painted = y(slot.top); // lines above are done
     for (let row = first; row < end; row++) {
-      const pieces: Piece[] = [];
-      for (const a of answers) {
-        const r = a.lanes.get(slot.lane.id)?.rows.get(row);
-        const asked = a.rows.get(slot.lane.id);
+      pieces.length = 0;
+      for (const { span, asked, rows } of parts) {
         if (!asked || row < asked.first || row >= asked.first + asked.count) continue;
         // What covers the window hides all before it.
-        if (a.span.from <= s.window.from && a.span.to >= s.window.to) pieces.length = 0;
-        if (r) pieces.push({ span: a.span, row: r });
-        else if (pieces.length > 0) pieces.push({ span: a.span, row: nothing });
+        if (span.from <= s.window.from && span.to >= s.window.to) pieces.length = 0;
+        const r = rows?.get(row);
+        if (r) pieces.push({ span, row: r });
+        else if (pieces.length > 0) pieces.push({ span, row: nothing });
       }
       const top = y(s.layout.rowTop(slot, row));
       let bottom = y(s.layout.rowTop(slot, row + 1));
       if (s.layout.row >= 6) bottom -= Math.max(1, Math.round(ratio * 0.75));
-      this.raster.row(top, bottom, ground, pieces, { shade: s.color, match: s.match }, least);
+      this.raster.fill(painted, top, ground);
+      this.raster.row(top, bottom, ground, pieces, s.palette, least);
+      painted = bottom;
     }
+    this.raster.fill(painted, y(slot.top + slot.height), ground);
     for (const g of gapsOf(answers, slot.lane.id, s.window)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
     if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);
     if (slot.index === s.layout.slots.length - 1) this.raster.rule(y(slot.top + slot.height), s.scheme.rule);
@@ -212,11 +219,17 @@ function overlay(s: Scene, span: Span | null, draw: (x0: number, x1: number) => 
   draw(Math.max(-4, (span.from - s.window.from) * scale), Math.min(s.width + 4, (span.to - s.window.from) * scale));
 }
 
+/** Coloring gives each function its shade, and those whose name is not known yet the unknown one. */
+export interface Coloring {
+  (func: number): Shade;
+  unknown: Shade;
+}
+
 /** shadeOf makes the colour function of a view. */
-export function shadeOf(key: (func: number) => string | undefined, scheme: Scheme): (func: number) => Shade {
+export function shadeOf(key: (func: number) => string | undefined, scheme: Scheme): Coloring {
   const made = new Map<number, Shade>();
   const unknown = shade("", scheme);
-  return (func) => {
+  const color = (func: number) => {
     let c = made.get(func);
     if (!c) {
       const k = key(func);
@@ -225,6 +238,7 @@ export function shadeOf(key: (func: number) => string | undefined, scheme: Schem
     }
     return c;
   };
+  return Object.assign(color, { unknown });
 }
 
 /** labelOf is what bars say of a function. */

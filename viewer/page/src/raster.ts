@@ -2,8 +2,9 @@
 // the canvas as a whole: some hundred thousand bars take a few milliseconds so,
 // with or without a graphics card.
 
-import type { Bytes, Shade } from "./color";
+import type { Bytes } from "./color";
 import { firstEndingAfter, type Row } from "./decode";
+import type { Palette } from "./palette";
 import type { Span } from "./viewport";
 
 /** Label is a bar with room for text; pixels of the device. */
@@ -20,11 +21,6 @@ export interface Label {
 export interface Piece {
   span: Span;
   row: Row;
-}
-
-export interface Ink {
-  shade: (func: number) => Shade;
-  match: ReadonlySet<number> | null; // functions looked for
 }
 
 /** Shares are merged bars' lower parts, as high as the share of time in calls. There are as many as pixels: no objects are made. */
@@ -79,7 +75,12 @@ export class Raster {
   bars = 0; // painted since begin
   labels: Label[] = [];
   private line = new Uint32Array(0);
+  private lane = new Uint32Array(0);
   private shares = new Shares();
+  private labelX0 = 0;
+  private labelX1 = 0;
+  private labelFunc = -1;
+  private labelCalls = 0;
   private from = 0;
   private scale = 1; // pixels a nanosecond
 
@@ -87,16 +88,12 @@ export class Raster {
   begin(pixels: Uint32Array, width: number, window: Span) {
     this.pixels = pixels;
     this.height = Math.floor(pixels.length / width);
-    if (this.width !== width) this.line = new Uint32Array(width);
+    if (this.width !== width) [this.line, this.lane] = [new Uint32Array(width), new Uint32Array(width)];
     this.width = width;
     this.from = window.from;
     this.scale = width / (window.to - window.from);
     this.bars = 0;
     this.labels = [];
-  }
-
-  x(at: number): number {
-    return (at - this.from) * this.scale;
   }
 
   private column(at: number): number {
@@ -109,23 +106,22 @@ export class Raster {
     for (let y = Math.max(0, y0); y < Math.min(this.height, y1); y++) this.pixels.set(ground, y * this.width);
   }
 
-  /** ground makes a lane's ground line: alive from start to end, idle outside. */
+  /** ground makes a lane's ground line: alive from start to end, idle outside. It is good until the next lane's. */
   ground(life: Span, alive: Bytes, idle: Bytes): Uint32Array {
-    const g = new Uint32Array(this.width).fill(idle);
-    return g.fill(alive, this.column(life.from), this.column(life.to));
+    return this.lane.fill(idle).fill(alive, this.column(life.from), this.column(life.to));
   }
 
   /** row paints one row into the lines y0 to y1-1; least is the width that a label needs. */
-  row(y0: number, y1: number, ground: Uint32Array, pieces: Piece[], ink: Ink, least: number) {
+  row(y0: number, y1: number, ground: Uint32Array, pieces: Piece[], palette: Palette, least: number) {
     const top = Math.max(0, y0);
     const bottom = Math.min(this.height, y1);
-    if (top >= bottom || pieces.length === 0) return;
+    if (top >= bottom) return;
     this.line.set(ground);
     this.shares.length = 0;
-    pieces.forEach((p, i) => {
-      if (i > 0) this.erase(p.span, ground);
-      this.piece(p, y0, ink, least);
-    });
+    for (let i = 0; i < pieces.length; i++) {
+      if (i > 0) this.erase(pieces[i].span, ground);
+      this.piece(pieces[i], palette, y0, least);
+    }
     for (let y = top; y < bottom; y++) this.pixels.set(this.line, y * this.width);
     const s = this.shares;
     for (let i = 0; i < s.length; i++) {
@@ -148,34 +144,50 @@ export class Raster {
     this.labels = this.labels.filter((l) => l.x1 <= x0 || l.x0 >= x1);
   }
 
-  private piece(p: Piece, y: number, ink: Ink, least: number) {
+  // Everything that it takes for a bar is at hand: in a frame there may be some hundred thousand.
+  private piece(p: Piece, palette: Palette, y: number, least: number) {
     const { start, duration, busy, func, calls } = p.row;
-    const first = Math.max(this.from, p.span.from);
-    const end = Math.min(this.from + this.width / this.scale, p.span.to);
-    const match = ink.match;
-    let lastFunc = -1;
-    let shade: Shade | null = null;
-    for (let i = firstEndingAfter(p.row, first); i < start.length && start[i] < end; i++) {
-      const x0 = this.column(Math.max(start[i], first));
-      let x1 = this.column(Math.min(start[i] + duration[i], end));
-      if (x1 <= x0) x1 = Math.min(x0 + 1, this.width);
-      if (func[i] !== lastFunc || shade === null) {
-        lastFunc = func[i];
-        shade = ink.shade(lastFunc);
+    const { line, from, scale, width, shares } = this;
+    const first = Math.max(from, p.span.from);
+    const end = Math.min(from + width / scale, p.span.to);
+    let { one, tint, over } = palette;
+    const n = start.length;
+    const labelled = least < width;
+    let painted = 0;
+    for (let i = firstEndingAfter(p.row, first); i < n; i++) {
+      const s = start[i];
+      if (s >= end) break;
+      const e = s + duration[i];
+      const left = ((s < first ? first : s) - from) * scale;
+      const right = ((e > end ? end : e) - from) * scale;
+      const x0 = left <= 0 ? 0 : left >= width ? width : left | 0;
+      let x1 = right <= 0 ? 0 : right >= width ? width : right | 0;
+      if (x1 <= x0) x1 = x0 < width ? x0 + 1 : width;
+      const f = func[i];
+      let plain = f < one.length ? one[f] : 0;
+      let ground = plain === 0 ? 0 : tint[f];
+      let lower = plain === 0 ? 0 : over[f];
+      if (plain === 0) {
+        [plain, ground, lower] = palette.learn(f);
+        ({ one, tint, over } = palette);
       }
-      const hit = match === null || match.has(func[i]);
-      this.bars++;
-      if (calls[i] > 1) {
-        this.stroke(this.line, 0, x0, x1, hit ? shade.tint : shade.dim);
-        if (hit) this.shares.push(x0, x1, shade.full, Math.min(1, busy[i] / Math.max(duration[i], 1e-9)));
-      } else {
-        // Bars that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
-        this.stroke(this.line, 0, x0, x1 - x0 > 3 ? x1 - 1 : x1, hit ? shade.full : shade.dim);
-      }
-      this.label(x0, x1, y, func[i], calls[i], hit, least);
+      painted++;
+      const merged = calls[i] > 1;
+      if (merged && lower !== 0) shares.push(x0, x1, lower, busy[i] < duration[i] ? busy[i] / duration[i] : 1);
+      const color = merged ? ground : plain;
+      // Bars of a call that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
+      const stop = !merged && x1 - x0 > 3 ? x1 - 1 : x1;
+      if (stop - x0 > 24) line.fill(color, x0, stop);
+      else for (let x = x0; x < stop; x++) line[x] = color;
+      if (labelled) this.label(x0, x1, y, f, calls[i], least, palette);
       // Of a finer answer, as after zooming out, one bar a pixel is enough until the one that suits comes.
-      if (x1 - x0 === 1) i = this.skip(p.row, i, this.from + x1 / this.scale);
+      if (x1 - x0 === 1 && i + 1 < n) {
+        const at = from + x1 / scale;
+        if (start[i + 1] + duration[i + 1] <= at) i = this.skip(p.row, i, at);
+      }
     }
+    if (labelled) this.endLabel(y, least, palette);
+    this.bars += painted;
   }
 
   // The last bar from the i-th on that ends before the instant.
@@ -194,17 +206,28 @@ export class Raster {
     return i;
   }
 
-  // Merged and narrow bars that touch and are mostly of one function have one label.
-  private label(x0: number, x1: number, y: number, func: number, calls: number, match: boolean, least: number) {
-    const last = this.labels[this.labels.length - 1];
-    const touching = last !== undefined && last.y === y && last.func === func && x0 - last.x1 <= 1 && x0 >= last.x0;
-    if (touching && (calls > 1 || x1 - x0 < least) && (last.calls > 1 || last.x1 - last.x0 < least)) {
-      last.x1 = x1;
-      last.calls += calls;
-    } else {
-      if (last !== undefined && last.x1 - last.x0 < least) this.labels.pop();
-      this.labels.push({ x0, x1, y, func, calls, match });
+  // Merged and narrow bars that touch and are mostly of one function have one label, which grows here until one comes that does not belong to it.
+  private label(x0: number, x1: number, y: number, func: number, calls: number, least: number, palette: Palette) {
+    const width = this.labelX1 - this.labelX0;
+    const touching = func === this.labelFunc && x0 - this.labelX1 <= 1 && x0 >= this.labelX0;
+    if (touching && (calls > 1 || x1 - x0 < least) && (this.labelCalls > 1 || width < least)) {
+      this.labelX1 = x1;
+      this.labelCalls += calls;
+      return;
     }
+    if (width >= least) this.endLabel(y, least, palette);
+    this.labelX0 = x0;
+    this.labelX1 = x1;
+    this.labelFunc = func;
+    this.labelCalls = calls;
+  }
+
+  private endLabel(y: number, least: number, palette: Palette) {
+    if (this.labelX1 - this.labelX0 >= least) {
+      this.labels.push({ x0: this.labelX0, x1: this.labelX1, y, func: this.labelFunc, calls: this.labelCalls, match: palette.hit(this.labelFunc) });
+    }
+    this.labelFunc = -1;
+    this.labelX0 = this.labelX1 = 0;
   }
 
   /** rule draws a line from side to side. */

@@ -2,14 +2,15 @@
 // Its state for tests and programs stands in the canvas's data attributes; see README.md beside.
 
 import type { Api, Names } from "./api";
-import type { Scheme, Shade } from "./color";
+import type { Scheme } from "./color";
 import { firstEndingAfter } from "./decode";
 import { el, fitCanvas } from "./dom";
 import { Input } from "./input";
 import { Layout, sorted, type Slot } from "./layout";
 import { LaneList } from "./lanelist";
-import { labelOf, Painter, shadeOf, tooltip, gapsOf } from "./paint";
+import { labelOf, Painter, shadeOf, tooltip, gapsOf, type Coloring } from "./paint";
 import { count } from "./format";
+import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { Source } from "./source";
 import type { Lane } from "./types";
@@ -62,19 +63,23 @@ export class Timeline {
   private tip = el("div", { class: "tip", role: "tooltip", hidden: true });
   private hair = el("div", { class: "hair", hidden: true });
   private list: LaneList;
+  private listed: { layout: Layout | null; top: number; height: number } = { layout: null, top: 0, height: 0 }; // what the list shows
   private lanes: Lane[] = [];
   private collapsed = new Set<number>();
   private row = 16;
   private sort = "activity";
   private only: number | null = null;
   private hovered: Bar | null = null;
-  private colors: ((func: number) => Shade) | null = null;
+  private colors: Coloring | null = null;
+  private palette: Palette | null = null;
   private labels = new Map<number, string>();
   private frame = 0;
   private last = 0;
   private width = 1;
   private height = 1;
   private headRoom = 1; // pixels of lanes for one of scrolling
+  private scrolled: number | null = null; // of the scroller, if known
+  private calm = matchMedia("(prefers-reduced-motion: reduce)");
   frameTimes: number[] | null = null;
 
   constructor(
@@ -96,6 +101,7 @@ export class Timeline {
     this.scroller.append(this.sticky, this.spacer);
     this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.scroller);
     this.scroller.addEventListener("scroll", () => {
+      this.scrolled = null;
       this.draw();
       listener.moved();
     });
@@ -154,6 +160,7 @@ export class Timeline {
     const drawn = Math.min(room, 8e6);
     this.headRoom = drawn > 0 ? room / drawn : 1;
     this.spacer.style.height = `${drawn}px`;
+    this.scrolled = null;
     this.canvas.style.width = this.ruler.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
     this.ruler.style.height = `${rulerHeight}px`;
@@ -162,12 +169,14 @@ export class Timeline {
     this.draw();
   }
 
+  // Asking the scroller makes the browser lay out the page, which a frame has no time for.
   get top(): number {
-    return this.scroller.scrollTop * this.headRoom;
+    return (this.scrolled ??= this.scroller.scrollTop) * this.headRoom;
   }
 
   set top(y: number) {
     this.scroller.scrollTop = y / this.headRoom;
+    this.scrolled = null;
   }
 
   // ---- moving
@@ -175,7 +184,7 @@ export class Timeline {
   /** show goes to a window, smoothly unless asked otherwise. */
   show(w: Span, smoothly = true) {
     this.target = clamp(w, this.bounds());
-    if (!smoothly || matchMedia("(prefers-reduced-motion: reduce)").matches) this.window = this.target;
+    if (!smoothly || this.calm.matches) this.window = this.target;
     this.draw();
     this.listener.moved();
   }
@@ -339,7 +348,7 @@ export class Timeline {
   // ---- drawing
 
   recolor() {
-    this.colors = null;
+    this.colors = this.palette = null;
     this.draw();
   }
 
@@ -380,6 +389,8 @@ export class Timeline {
   private paint() {
     const scheme = this.scheme();
     this.colors ??= shadeOf((f) => this.listener.colorKey(f), scheme);
+    if (this.palette?.match !== this.match) this.palette = null;
+    this.palette ??= new Palette(this.colors, this.match, this.colors.unknown);
     const h = this.hovered;
     this.painter.paint({
       window: this.window,
@@ -392,13 +403,15 @@ export class Timeline {
       scheme,
       font,
       name: (f) => this.label(f),
-      color: this.colors,
-      match: this.match,
+      palette: this.palette,
       range: this.range,
       selected: this.selected,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
-    this.list.show(this.layout.between(this.top, this.top + this.height), this.top);
+    if (this.listed.layout !== this.layout || this.listed.top !== this.top || this.listed.height !== this.height) {
+      this.listed = { layout: this.layout, top: this.top, height: this.height };
+      this.list.show(this.layout.between(this.top, this.top + this.height), this.top);
+    }
     const ctx = this.ruler.getContext("2d")!;
     const ratio = this.ruler.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);

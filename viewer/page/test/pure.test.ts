@@ -9,6 +9,7 @@ import { count, duration, instant, niceStep, percent } from "../src/format";
 import { matcher } from "../src/functions";
 import { Layout, sorted } from "../src/layout";
 import { brief, cut, shown, visible } from "../src/names";
+import { Palette } from "../src/palette";
 import { Raster } from "../src/raster";
 import { Source } from "../src/source";
 import type { Lane } from "../src/types";
@@ -155,7 +156,7 @@ test("merged bars are filled as far as they are busy, single ones whole, and oth
   const paint = (match: Set<number> | null) => {
     const r = new Raster();
     r.begin(new Uint32Array(20 * 10), 20, { from: 0, to: 20 });
-    r.row(0, 10, new Uint32Array(20), [{ span: { from: 0, to: 20 }, row }], { shade: () => shades, match }, 5);
+    r.row(0, 10, new Uint32Array(20), [{ span: { from: 0, to: 20 }, row }], new Palette(() => shades, match), 5);
     return r;
   };
   const r = paint(null);
@@ -172,7 +173,7 @@ test("a finer answer hides what a coarser one says of its stretch", () => {
   const r = new Raster();
   r.begin(new Uint32Array(100), 100, { from: 0, to: 100 });
   const pieces = [{ span: { from: 0, to: 100 }, row: rows.get(0)! }, { span: { from: 30, to: 60 }, row: rows.get(1)! }];
-  r.row(0, 1, new Uint32Array(100), pieces, { shade: (f) => ({ full: f, tint: 8, dim: 9 }), match: null }, 5);
+  r.row(0, 1, new Uint32Array(100), pieces, new Palette((f) => ({ full: f, tint: 8, dim: 9 }), null), 5);
   assert.deepEqual([r.pixels[10], r.pixels[35], r.pixels[45], r.pixels[55], r.pixels[80]], [1, 0, 2, 0, 1]);
 });
 

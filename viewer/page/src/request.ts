@@ -1,0 +1,26 @@
+// A request and what may come of it.
+
+/** get is an answer of the server; what it says instead of one is the error's message. */
+export async function get(url: string, signal?: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { signal, cache: "no-store" });
+  } catch (err) {
+    if (signal?.aborted) throw err;
+    throw new Error("callreel view does not answer; is it still running?");
+  }
+  if (response.ok) return response;
+  const said = await response.json().catch(() => null);
+  throw new Error(typeof said?.error === "string" ? said.error : `the server answered ${response.status}`);
+}
+
+/** Answered is an answer of api/view; a coarse one is given at once, merged more than asked for. */
+export interface Answered {
+  buffer: ArrayBuffer;
+  coarse: boolean;
+}
+
+export async function view(url: string, signal: AbortSignal): Promise<Answered> {
+  const r = await get(url, signal);
+  return { buffer: await r.arrayBuffer(), coarse: r.headers.has("Callreel-Pixels") };
+}
