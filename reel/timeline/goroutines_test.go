@@ -151,5 +151,14 @@ func TestGrowingReelOfGoroutines(t *testing.T) {
 		}
 		known = lanes
 	}
-	must(t, r.w.Close())
+	r.closeWithIndex(t)
+	if changed, err := tl.Refresh(t.Context()); err != nil || !changed {
+		t.Fatal("the reel was closed, and nothing changed", err)
+	}
+	check(t, tl, newGoroutineModel(tl.File(), tl.Lanes()), rng)
+	for i, l := range known {
+		if tl.Lanes()[i].Goroutine != l.Goroutine {
+			t.Fatalf("lane %d was %+v, and is %+v", i, l, tl.Lanes()[i])
+		}
+	}
 }

@@ -44,21 +44,28 @@ type snapshot struct {
 // memory. The File must stay open as long as the Timeline is used.
 func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	t := newTimeline(opt)
+	s := t.left(f)
+	if s == nil {
+		var err error
+		if s, err = t.index(ctx, f, nil); err != nil {
+			return nil, err
+		}
+	}
+	t.live.Store(s)
+	return t, nil
+}
+
+// left is what the recorder left in a closed reel, nil if it did not or if that can't be used.
+func (t *Timeline) left(f *reel.File) *snapshot {
 	var s *snapshot
 	err := reel.GuardFaults(func() (err error) {
 		s, err = t.stored(f)
 		return err
 	})
-	if err == nil && s != nil {
-		t.live.Store(s)
-		return t, nil
-	}
-	s, err = t.index(ctx, f, nil)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	t.live.Store(s)
-	return t, nil
+	return s
 }
 
 func newTimeline(opt Options) *Timeline {
@@ -195,12 +202,31 @@ func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
 	if f.Size() < old.f.Size() || f.Header().StartUnixNS != old.f.Header().StartUnixNS || f.FirstTick() != old.f.FirstTick() {
 		before = nil // another recording
 	}
-	s, err := t.index(ctx, f, before)
-	if err != nil {
-		return false, errors.Join(err, f.Close())
+	s := t.left(f) // it has just been closed, as a rule with an index
+	if s == nil || !s.continues(before) {
+		if s, err = t.index(ctx, f, before); err != nil {
+			return false, errors.Join(err, f.Close())
+		}
 	}
 	// Whoever uses it may do so as long as they like.
 	runtime.SetFinalizer(f, func(f *reel.File) { f.Close() })
 	t.live.Store(s)
 	return true, nil
+}
+
+// continues reports whether the lanes of old, which may be nil, have their places here too.
+func (s *snapshot) continues(old *snapshot) bool {
+	if old == nil {
+		return true
+	}
+	if len(s.lanes) < len(old.lanes) {
+		return false
+	}
+	for i, l := range old.lanes {
+		n := s.lanes[i]
+		if n.Goroutine != l.Goroutine || l.Goroutine == 0 && n.Thread != l.Thread {
+			return false
+		}
+	}
+	return true
 }

@@ -66,9 +66,12 @@ func TestGrowingReelAnswersAsAFinishedOne(t *testing.T) {
 			t.Fatal("the reel has grown, and nothing changed")
 		}
 	}
-	must(t, r.w.Close())
+	r.closeWithIndex(t)
 	if changed, err := tl.Refresh(t.Context()); err != nil || !changed {
 		t.Fatal("the reel was closed, and nothing changed", err)
+	}
+	if !tl.Indexed() {
+		t.Error("the index that the recorder left was not used")
 	}
 	check(t, tl, newModel(tl.File()), rng)
 	if changed, err := tl.Refresh(t.Context()); err != nil || changed {
