@@ -1,7 +1,8 @@
 // The requests to callreel view. Everything goes to the server that the page came from.
 
 import { Loader } from "./loader";
-import { get, type Answered } from "./request";
+import { get } from "./request";
+import type { Load } from "./source";
 import type { FunctionName, Info } from "./types";
 
 // One for all reels of the page.
@@ -23,7 +24,7 @@ export class Api {
     return get(this.url(path, query.join("&")), signal).then((r) => r.json() as Promise<T>);
   }
 
-  view = (params: string, signal: AbortSignal): Promise<Answered> => (loader ??= new Loader()).view(this.url("view", params), signal);
+  view: Load = (params, grid, signal) => (loader ??= new Loader()).view(this.url("view", params), grid, signal);
 
   link(path: string, params: Record<string, string | number>): string {
     return this.url(path, Object.entries(params).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&"));
@@ -79,7 +80,10 @@ export class Names {
         this.arrived();
       } catch {
         // They are asked for again with the next frame that shows them, but not at once.
-        setTimeout(() => batch.forEach((id) => this.asked.delete(id)), 2000);
+        setTimeout(() => {
+          batch.forEach((id) => this.asked.delete(id));
+          this.arrived();
+        }, 2000);
       }
     }
     this.busy = false;

@@ -1,13 +1,16 @@
 // The answer of api/view: little-endian, everything on 8 bytes; see viewer's doc.go.
+// It is read as it comes: only what is kept of it takes memory.
 
-/** Row holds the bars of one row in order of time; the arrays are views of the answer. */
+import { columnsOf, type Grid } from "./columns";
+
+/** Row holds the bars of one row in order of time. */
 export interface Row {
   start: Float64Array; // ns
   duration: Float64Array; // ns
-  busy: Float64Array; // ns in calls, of a merged bar less than its duration
+  busy: Float32Array; // ns in calls, of a merged bar less than its duration
   func: Uint32Array; // of a merged bar the one with most time; 0: unknown
   calls: Uint32Array; // 1: that very call
-  flags: Uint32Array;
+  columns: Uint32Array | null; // of a row with many bars: what each column of the answer's grid shows
 }
 
 export interface Gaps {
@@ -21,45 +24,118 @@ export interface LaneBars {
   gaps: Gaps | null;
 }
 
-const magic = 0x57564c43;
+export type Lanes = Map<number, LaneBars>;
 
-/** decodeView reads an answer; it throws if the bytes do not make sense. */
-export function decodeView(buffer: ArrayBuffer): Map<number, LaneBars> {
-  const view = new DataView(buffer);
-  if (buffer.byteLength < 8 || view.getUint32(0, true) !== magic) throw new Error("view: not an answer of this version");
-  const blocks = view.getUint32(4, true);
-  const lanes = new Map<number, LaneBars>();
-  let at = 8;
-  const need = (n: number) => {
-    if (at + n > buffer.byteLength) throw new Error(`view: cut short at byte ${at} of ${buffer.byteLength}`);
-  };
-  const floats = (n: number) => {
-    need(8 * n);
-    const a = new Float64Array(buffer, at, n);
-    at += 8 * n;
-    return a;
-  };
-  const words = (n: number) => {
-    const size = 8 * Math.ceil(n / 2);
-    need(size);
-    const a = new Uint32Array(buffer, at, n);
-    at += size;
-    return a;
-  };
-  for (let i = 0; i < blocks; i++) {
-    need(16);
+const magic = 0x57564c43;
+const largest = 1 << 26; // bytes of a block, that no answer of ours has
+
+/** Reader takes an answer piece by piece; it throws if the bytes do not make sense. */
+export class Reader {
+  private lanes: Lanes = new Map();
+  private bytes = new Uint8Array(1 << 18); // not yet understood, from 8 bytes' boundary on
+  private have = 0;
+  private done = 0; // bytes, understood
+  private blocks = -1; // still to come; -1: the head is
+
+  constructor(private grid: Grid | null) {}
+
+  push(chunk: Uint8Array) {
+    this.room(this.have + chunk.length);
+    this.bytes.set(chunk, this.have);
+    this.have += chunk.length;
+    const view = new DataView(this.bytes.buffer);
+    let at = 0;
+    if (this.blocks < 0) {
+      if (this.have < 8) return;
+      if (view.getUint32(0, true) !== magic) throw new Error("view: not an answer of this version");
+      this.blocks = view.getUint32(4, true);
+      at = 8;
+    }
+    for (; this.blocks > 0 && this.have - at >= 16; this.blocks--) {
+      const size = sizeOf(view, at);
+      if (size > largest) throw new Error(`view: a block of ${size} bytes at byte ${this.done + at}`);
+      if (this.have - at < size) break;
+      this.block(view, at);
+      at += size;
+    }
+    this.bytes.copyWithin(0, at, this.have);
+    this.have -= at;
+    this.done += at;
+  }
+
+  end(): Lanes {
+    if (this.blocks !== 0) throw new Error(`view: cut short at byte ${this.done + this.have}`);
+    return this.lanes;
+  }
+
+  private room(size: number) {
+    if (size <= this.bytes.length) return;
+    const wider = new Uint8Array(Math.max(size + (-size & 7), 2 * this.bytes.length));
+    wider.set(this.bytes.subarray(0, this.have));
+    this.bytes = wider;
+  }
+
+  private block(view: DataView, at: number) {
     const lane = view.getUint32(at, true);
     const row = view.getUint32(at + 4, true);
-    const bars = view.getUint32(at + 8, true);
+    const n = view.getUint32(at + 8, true);
     const gaps = view.getUint32(at + 12, true);
     at += 16;
-    let l = lanes.get(lane);
-    if (!l) lanes.set(lane, (l = { rows: new Map(), gaps: null }));
-    const [start, duration, busy] = [floats(bars), floats(bars), floats(bars)];
-    l.rows.set(row, { start, duration, busy, func: words(bars), calls: words(bars), flags: words(bars) });
-    if (gaps > 0) l.gaps = { start: floats(gaps), end: floats(gaps), events: floats(gaps) };
+    const { buffer } = view;
+    const floats = (n: number) => new Float64Array(buffer, (at += 8 * n) - 8 * n, n);
+    const words = (n: number) => new Uint32Array(buffer, (at += 8 * Math.ceil(n / 2)) - 8 * Math.ceil(n / 2), n);
+    let l = this.lanes.get(lane);
+    if (!l) this.lanes.set(lane, (l = { rows: new Map(), gaps: null }));
+    const kept = new ArrayBuffer(28 * n);
+    const r: Row = {
+      start: new Float64Array(kept, 0, n),
+      duration: new Float64Array(kept, 8 * n, n),
+      busy: new Float32Array(kept, 16 * n, n),
+      func: new Uint32Array(kept, 20 * n, n),
+      calls: new Uint32Array(kept, 24 * n, n),
+      columns: null,
+    };
+    r.start.set(floats(n));
+    r.duration.set(floats(n));
+    r.busy.set(floats(n));
+    r.func.set(words(n));
+    r.calls.set(words(n));
+    words(n); // flags, which nothing shows
+    if (this.grid) r.columns = columnsOf(r, this.grid);
+    l.rows.set(row, r);
+    if (gaps > 0) l.gaps = { start: floats(gaps).slice(), end: floats(gaps).slice(), events: floats(gaps).slice() };
   }
-  return lanes;
+}
+
+function sizeOf(view: DataView, at: number): number {
+  const bars = view.getUint32(at + 8, true);
+  return 16 + 24 * bars + 3 * 8 * Math.ceil(bars / 2) + 24 * view.getUint32(at + 12, true);
+}
+
+/** decodeView reads an answer that is there as a whole. */
+export function decodeView(buffer: ArrayBuffer, grid: Grid | null = null): Lanes {
+  const r = new Reader(grid);
+  r.push(new Uint8Array(buffer));
+  return r.end();
+}
+
+/** buffersOf are the memory of an answer, to be given from one thread to another. */
+export function buffersOf(lanes: Lanes): ArrayBuffer[] {
+  const all: ArrayBuffer[] = [];
+  const add = (a: Float64Array | Uint32Array | null) => a && all.push(a.buffer as ArrayBuffer);
+  for (const l of lanes.values()) {
+    for (const r of l.rows.values()) {
+      add(r.start);
+      add(r.columns);
+    }
+    if (l.gaps) [l.gaps.start, l.gaps.end, l.gaps.events].forEach(add);
+  }
+  return all;
+}
+
+/** bytesOf is how much memory an answer's bars take. */
+export function bytesOf(lanes: Lanes): number {
+  return buffersOf(lanes).reduce((sum, b) => sum + b.byteLength, 0);
 }
 
 /** firstEndingAfter is the index of the first bar of a row that ends after the instant. */

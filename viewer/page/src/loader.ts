@@ -1,12 +1,14 @@
 // Answers of api/view, which a worker fetches.
 
+import type { Grid } from "./columns";
 import type { Asked, Loaded } from "./load.worker";
-import { view, type Answered } from "./request";
+import { view, type Viewed } from "./request";
 
 interface Wish {
   url: string;
+  grid: Grid;
   signal: AbortSignal;
-  done(a: Answered | Promise<Answered>): void;
+  done(a: Viewed | Promise<Viewed>): void;
   failed(err: unknown): void;
 }
 
@@ -25,17 +27,17 @@ export class Loader {
   private fallBack() {
     this.worker?.terminate();
     this.worker = null;
-    for (const w of this.wishes.values()) w.done(view(w.url, w.signal));
+    for (const w of this.wishes.values()) w.done(view(w.url, w.grid, w.signal));
     this.wishes.clear();
   }
 
-  view(path: string, signal: AbortSignal): Promise<Answered> {
+  view(path: string, grid: Grid, signal: AbortSignal): Promise<Viewed> {
     const url = new URL(path, document.baseURI).href; // the worker's own is another
-    if (!this.worker) return view(url, signal);
+    if (!this.worker) return view(url, grid, signal);
     const id = ++this.last;
-    this.tell({ id, url });
+    this.tell({ id, wish: { url, grid } });
     return new Promise((done, failed) => {
-      this.wishes.set(id, { url, signal, done, failed });
+      this.wishes.set(id, { url, grid, signal, done, failed });
       signal.addEventListener("abort", () => this.giveUp(id), { once: true });
     });
   }
@@ -52,11 +54,11 @@ export class Loader {
     w.failed(w.signal.reason);
   }
 
-  private loaded({ id, buffer, coarse, error }: Loaded) {
+  private loaded({ id, lanes, coarse, error }: Loaded) {
     const w = this.wishes.get(id);
     if (!w) return;
     this.wishes.delete(id);
-    if (buffer) w.done({ buffer, coarse: coarse === true });
+    if (lanes) w.done({ lanes, coarse: coarse === true });
     else w.failed(new Error(error));
   }
 }

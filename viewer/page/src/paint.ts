@@ -7,6 +7,7 @@ import { brief, shown } from "./names";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
 import type { Answer, Source } from "./source";
+import { TextWidths } from "./textwidth";
 import { length, type Span } from "./viewport";
 
 /** Scene is all that a frame depends on. */
@@ -34,8 +35,7 @@ export class Painter {
   readonly raster = new Raster();
   private image: ImageData | null = null;
   private pixels = new Uint32Array(0);
-  private widths = new Map<string, number>();
-  private labelFont = "";
+  private widths = new TextWidths(() => this.canvas.getContext("2d", { alpha: false })!);
   labels = 0; // drawn in the last frame
 
   constructor(private canvas: HTMLCanvasElement) {}
@@ -78,18 +78,18 @@ export class Painter {
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.window);
-    const parts = answers.map((a) => ({ span: a.span, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
+    const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
     const pieces: Piece[] = [];
     let painted = y(slot.top); // lines above are done
     for (let row = first; row < end; row++) {
       pieces.length = 0;
-      for (const { span, asked, rows } of parts) {
+      for (const { span, grid, asked, rows } of parts) {
         if (!asked || row < asked.first || row >= asked.first + asked.count) continue;
         // What covers the window hides all before it.
         if (span.from <= s.window.from && span.to >= s.window.to) pieces.length = 0;
         const r = rows?.get(row);
-        if (r) pieces.push({ span, row: r });
-        else if (pieces.length > 0) pieces.push({ span, row: nothing });
+        if (r) pieces.push({ span, grid, row: r });
+        else if (pieces.length > 0) pieces.push({ span, grid, row: nothing });
       }
       const top = y(s.layout.rowTop(slot, row));
       let bottom = y(s.layout.rowTop(slot, row + 1));
@@ -107,9 +107,8 @@ export class Painter {
   private texts(ctx: CanvasRenderingContext2D, s: Scene, ratio: number) {
     const size = Math.min(12, Math.max(9, s.layout.row - 5));
     const font = `${size}px ${s.font}`;
-    if (font !== this.labelFont) this.widths.clear();
-    this.labelFont = font;
     ctx.font = font;
+    this.widths.use(font);
     ctx.textBaseline = "middle";
     ctx.direction = "ltr";
     this.labels = 0;
@@ -117,7 +116,7 @@ export class Painter {
     let style = "";
     for (const l of this.raster.labels) {
       if (l.x1 - l.x0 < labelWidth * ratio * (l.calls > 1 ? 2.5 : 1)) continue;
-      const text = this.text(ctx, s, l, (l.x1 - l.x0) / ratio - 7);
+      const text = this.text(s, l, (l.x1 - l.x0) / ratio - 7);
       if (!text) continue;
       const want = l.match ? s.scheme.text : s.scheme.faint;
       if (want !== style) ctx.fillStyle = style = want;
@@ -126,29 +125,12 @@ export class Painter {
     }
   }
 
-  private text(ctx: CanvasRenderingContext2D, s: Scene, l: Label, room: number): string {
+  private text(s: Scene, l: Label, room: number): string {
     const name = s.name(l.func);
     let text = l.func === 0 ? "" : name === undefined ? "" : name;
     if (l.calls > 1) text = text ? `${count(l.calls)} × ${text}` : plural(l.calls, "call");
     if (!text) return "";
-    const width = this.width(ctx, text);
-    if (width <= room) return text;
-    // By the average width of its characters first, which may be too long by a few.
-    for (let keep = Math.floor((text.length * room) / width) - 1; keep >= 2; keep -= 1 + (keep >> 4)) {
-      const short = text.slice(0, keep) + "…";
-      if (this.width(ctx, short) <= room) return short;
-    }
-    return "";
-  }
-
-  private width(ctx: CanvasRenderingContext2D, text: string): number {
-    let w = this.widths.get(text);
-    if (w === undefined) {
-      if (this.widths.size > 20000) this.widths.clear();
-      w = ctx.measureText(text).width;
-      this.widths.set(text, w);
-    }
-    return w;
+    return this.widths.fitting(text, room);
   }
 
   private gapTexts(ctx: CanvasRenderingContext2D, s: Scene) {
@@ -189,7 +171,7 @@ export class Painter {
 
 const empty = new Float64Array(0);
 const noWords = new Uint32Array(0);
-const nothing = { start: empty, duration: empty, busy: empty, func: noWords, calls: noWords, flags: noWords };
+const nothing = { start: empty, duration: empty, busy: new Float32Array(0), func: noWords, calls: noWords, columns: null };
 
 function within(answers: Answer[], w: Span): Answer[] {
   return answers.filter((a) => a.span.to > w.from && a.span.from < w.to);

@@ -11,7 +11,9 @@ export class Palette {
   tint: Uint32Array = new Uint32Array(1024); // the ground of a merged bar
   over: Uint32Array = new Uint32Array(1024); // its lower part; 0: it has none
 
-  /** match are the functions that are looked for, null if all are shown; shades equal to unknown are asked for again. */
+  private unknowns: number[] = [];
+
+  /** match are the functions that are looked for, null if all are shown; shades equal to unknown are learned anew when names have arrived. */
   constructor(
     private shade: (func: number) => Shade,
     readonly match: ReadonlySet<number> | null,
@@ -22,10 +24,16 @@ export class Palette {
   learn(func: number): [Bytes, Bytes, Bytes] {
     const s = this.shade(func);
     const c: [Bytes, Bytes, Bytes] = this.hit(func) ? [s.full, s.tint, s.full] : [s.dim, s.dim, 0];
-    if (s === this.unknown || func >= most) return c;
+    if (func >= most) return c;
+    if (s === this.unknown) this.unknowns.push(func);
     if (func >= this.one.length) this.grow(func);
     [this.one[func], this.tint[func], this.over[func]] = c;
     return c;
+  }
+
+  namesArrived() {
+    for (const f of this.unknowns) this.one[f] = 0;
+    this.unknowns = [];
   }
 
   hit(func: number): boolean {

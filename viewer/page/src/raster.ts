@@ -3,6 +3,7 @@
 // with or without a graphics card.
 
 import type { Bytes } from "./color";
+import { busyOf, functionMask, many, type Grid } from "./columns";
 import { firstEndingAfter, type Row } from "./decode";
 import type { Palette } from "./palette";
 import type { Span } from "./viewport";
@@ -20,52 +21,12 @@ export interface Label {
 /** Piece is what one answer has to say of a row. */
 export interface Piece {
   span: Span;
+  grid: Grid;
   row: Row;
 }
 
-/** Shares are merged bars' lower parts, as high as the share of time in calls. There are as many as pixels: no objects are made. */
-class Shares {
-  length = 0;
-  x0 = new Int32Array(256);
-  x1 = new Int32Array(256);
-  color = new Uint32Array(256);
-  share = new Float32Array(256);
-
-  push(x0: number, x1: number, color: Bytes, share: number) {
-    const i = this.length++;
-    if (i === this.x0.length) this.grow();
-    this.x0[i] = x0;
-    this.x1[i] = x1;
-    this.color[i] = color;
-    this.share[i] = share;
-  }
-
-  private grow() {
-    const twice = <A extends Int32Array | Uint32Array | Float32Array>(a: A): A => {
-      const b = new (a.constructor as new (n: number) => A)(2 * a.length);
-      b.set(a);
-      return b;
-    };
-    [this.x0, this.x1, this.color, this.share] = [twice(this.x0), twice(this.x1), twice(this.color), twice(this.share)];
-  }
-
-  /** cut takes back what lies in [x0, x1). */
-  cut(x0: number, x1: number) {
-    const n = this.length;
-    let kept = 0;
-    const right: [number, number, Bytes, number][] = [];
-    for (let i = 0; i < n; i++) {
-      if (this.x0[i] < x1 && this.x1[i] > x0) {
-        if (this.x1[i] > x1) right.push([x1, this.x1[i], this.color[i], this.share[i]]);
-        if (this.x0[i] >= x0) continue;
-        this.x1[i] = x0;
-      }
-      [this.x0[kept], this.x1[kept], this.color[kept], this.share[kept]] = [this.x0[i], this.x1[i], this.color[i], this.share[i]];
-      kept++;
-    }
-    this.length = kept;
-    for (const r of right) this.push(...r);
-  }
+function linesOf(height: number, share: number): number {
+  return Math.min(255, Math.max(1, Math.round(height * share)));
 }
 
 export class Raster {
@@ -74,9 +35,13 @@ export class Raster {
   pixels: Uint32Array = new Uint32Array(0);
   bars = 0; // painted since begin
   labels: Label[] = [];
+  // A row's pixels: merged bars' lower parts are as high as the share of time in calls.
   private line = new Uint32Array(0);
+  private lower = new Uint32Array(0);
+  private lift = new Uint8Array(0); // how many lines of the row the lower part has
+  private lifts = { least: Infinity, most: 0 };
+  private lines = { height: -1, of: new Uint8Array(256) }; // by how busy a column is
   private lane = new Uint32Array(0);
-  private shares = new Shares();
   private labelX0 = 0;
   private labelX1 = 0;
   private labelFunc = -1;
@@ -88,7 +53,10 @@ export class Raster {
   begin(pixels: Uint32Array, width: number, window: Span) {
     this.pixels = pixels;
     this.height = Math.floor(pixels.length / width);
-    if (this.width !== width) [this.line, this.lane] = [new Uint32Array(width), new Uint32Array(width)];
+    if (this.width !== width) {
+      [this.line, this.lower, this.lane] = [new Uint32Array(width), new Uint32Array(width), new Uint32Array(width)];
+      this.lift = new Uint8Array(width);
+    }
     this.width = width;
     this.from = window.from;
     this.scale = width / (window.to - window.from);
@@ -116,23 +84,30 @@ export class Raster {
     const top = Math.max(0, y0);
     const bottom = Math.min(this.height, y1);
     if (top >= bottom) return;
+    const height = y1 - y0;
+    if (this.lines.height !== height) this.lines = { height, of: Uint8Array.from({ length: 256 }, (_, busy) => linesOf(height, busy / 255)) };
+    this.lifts = { least: Infinity, most: 0 };
     this.line.set(ground);
-    this.shares.length = 0;
+    this.lower.set(ground);
     for (let i = 0; i < pieces.length; i++) {
       if (i > 0) this.erase(pieces[i].span, ground);
-      this.piece(pieces[i], palette, y0, least);
+      this.piece(pieces[i], ground, palette, y0, height, least);
     }
-    for (let y = top; y < bottom; y++) this.pixels.set(this.line, y * this.width);
-    const s = this.shares;
-    for (let i = 0; i < s.length; i++) {
-      const lines = Math.max(1, Math.round((y1 - y0) * s.share[i]));
-      for (let y = Math.max(top, y1 - lines); y < bottom; y++) this.stroke(this.pixels, y * this.width, s.x0[i], s.x1[i], s.color[i]);
+    for (let y = top; y < bottom; y++) {
+      this.sink(y1 - y, y === top);
+      this.pixels.set(this.line, y * this.width);
     }
   }
 
-  private stroke(a: Uint32Array, offset: number, x0: number, x1: number, color: Bytes) {
-    if (x1 - x0 > 12) a.fill(color, offset + x0, offset + x1);
-    else for (let x = x0; x < x1; x++) a[offset + x] = color;
+  // Makes of a row's line the n-th from below, given the one above that.
+  private sink(n: number, first: boolean) {
+    const { line, lower, lift, lifts, width } = this;
+    if (n > lifts.most || (n < lifts.least && !first)) return;
+    if (first) {
+      for (let x = 0; x < width; x++) if (lift[x] >= n) line[x] = lower[x];
+    } else {
+      for (let x = 0; x < width; x++) if (lift[x] === n) line[x] = lower[x];
+    }
   }
 
   // What a coarser answer says is taken back where a finer one is there.
@@ -140,25 +115,85 @@ export class Raster {
     const x0 = this.column(span.from);
     const x1 = this.column(span.to);
     this.line.set(ground.subarray(x0, x1), x0);
-    this.shares.cut(x0, x1);
-    this.labels = this.labels.filter((l) => l.x1 <= x0 || l.x0 >= x1);
+    this.lower.set(ground.subarray(x0, x1), x0);
+    if (this.labels.length > 0) this.labels = this.labels.filter((l) => l.x1 <= x0 || l.x0 >= x1);
+  }
+
+  private lifted(lines: number) {
+    const { lifts } = this;
+    if (lines < lifts.least) lifts.least = lines;
+    if (lines > lifts.most) lifts.most = lines;
+  }
+
+  private piece(p: Piece, ground: Uint32Array, palette: Palette, y: number, height: number, least: number) {
+    const from = Math.max(this.from, p.span.from);
+    const end = Math.min(this.from + this.width / this.scale, p.span.to);
+    const first = firstEndingAfter(p.row, from);
+    // Labels tell how many calls they are, which only the bars do.
+    if (p.row.columns === null || least < this.width) this.barByBar(p.row, first, from, end, palette, y, height, least);
+    else {
+      const count = firstEndingAfter(p.row, end) - first;
+      if (count <= many) this.barByBar(p.row, first, from, end, palette, y, height, least);
+      else this.columns(p.row.columns, p.grid, this.column(from), this.column(end), ground, palette);
+      this.bars += count > many ? count : 0;
+    }
+  }
+
+  // Each pixel shows the first that is there of its columns.
+  private columns(columns: Uint32Array, grid: Grid, x0: number, x1: number, ground: Uint32Array, palette: Palette) {
+    const { line, lower, lift } = this;
+    const lines = this.lines.of;
+    const scale = grid.width / (grid.to - grid.from);
+    const step = scale / this.scale;
+    const left = (this.from - grid.from) * scale + 1e-6;
+    const last = columns.length - 1;
+    let [seen, color, under, up] = [0, 0, 0, 0];
+    let k = Math.max(0, Math.floor(left + x0 * step));
+    for (let x = x0; x < x1; x++) {
+      const next = left + (x + 1) * step;
+      const end = next >= last ? last : next | 0;
+      let c = columns[k > last ? last : k];
+      while (c === 0 && ++k < end) c = columns[k];
+      k = end;
+      if (c === 0) {
+        line[x] = lower[x] = ground[x];
+        continue;
+      }
+      if (c !== seen) {
+        seen = c;
+        const f = (c & functionMask) - 1;
+        const known = f < palette.one.length && palette.one[f] !== 0;
+        const busy = busyOf(c);
+        if (known) {
+          color = busy === 0 ? palette.one[f] : palette.tint[f];
+          under = busy === 0 ? color : palette.over[f] || color;
+        } else {
+          const [one, tint, over] = palette.learn(f);
+          color = busy === 0 ? one : tint;
+          under = busy === 0 ? color : over || color;
+        }
+        up = under === color ? 0 : lines[busy];
+        if (up > 0) this.lifted(up);
+      }
+      line[x] = color;
+      lower[x] = under;
+      lift[x] = up;
+    }
   }
 
   // Everything that it takes for a bar is at hand: in a frame there may be some hundred thousand.
-  private piece(p: Piece, palette: Palette, y: number, least: number) {
-    const { start, duration, busy, func, calls } = p.row;
-    const { line, from, scale, width, shares } = this;
-    const first = Math.max(from, p.span.from);
-    const end = Math.min(from + width / scale, p.span.to);
+  private barByBar(row: Row, first: number, begin: number, end: number, palette: Palette, y: number, height: number, least: number) {
+    const { start, duration, busy, func, calls } = row;
+    const { line, lower, lift, from, scale, width } = this;
     let { one, tint, over } = palette;
     const n = start.length;
     const labelled = least < width;
     let painted = 0;
-    for (let i = firstEndingAfter(p.row, first); i < n; i++) {
+    for (let i = first; i < n; i++) {
       const s = start[i];
       if (s >= end) break;
       const e = s + duration[i];
-      const left = ((s < first ? first : s) - from) * scale;
+      const left = ((s < begin ? begin : s) - from) * scale;
       const right = ((e > end ? end : e) - from) * scale;
       const x0 = left <= 0 ? 0 : left >= width ? width : left | 0;
       let x1 = right <= 0 ? 0 : right >= width ? width : right | 0;
@@ -166,24 +201,37 @@ export class Raster {
       const f = func[i];
       let plain = f < one.length ? one[f] : 0;
       let ground = plain === 0 ? 0 : tint[f];
-      let lower = plain === 0 ? 0 : over[f];
+      let under = plain === 0 ? 0 : over[f];
       if (plain === 0) {
-        [plain, ground, lower] = palette.learn(f);
+        [plain, ground, under] = palette.learn(f);
         ({ one, tint, over } = palette);
       }
       painted++;
       const merged = calls[i] > 1;
-      if (merged && lower !== 0) shares.push(x0, x1, lower, busy[i] < duration[i] ? busy[i] / duration[i] : 1);
       const color = merged ? ground : plain;
+      let up = 0;
+      if (merged && under !== 0 && under !== color) {
+        up = linesOf(height, busy[i] < duration[i] ? busy[i] / duration[i] : 1);
+        this.lifted(up);
+      } else under = color;
       // Bars of a call that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
       const stop = !merged && x1 - x0 > 3 ? x1 - 1 : x1;
-      if (stop - x0 > 24) line.fill(color, x0, stop);
-      else for (let x = x0; x < stop; x++) line[x] = color;
+      if (stop - x0 > 24) {
+        line.fill(color, x0, stop);
+        lower.fill(under, x0, stop);
+        lift.fill(up, x0, stop);
+      } else {
+        for (let x = x0; x < stop; x++) {
+          line[x] = color;
+          lower[x] = under;
+          lift[x] = up;
+        }
+      }
       if (labelled) this.label(x0, x1, y, f, calls[i], least, palette);
       // Of a finer answer, as after zooming out, one bar a pixel is enough until the one that suits comes.
       if (x1 - x0 === 1 && i + 1 < n) {
         const at = from + x1 / scale;
-        if (start[i + 1] + duration[i + 1] <= at) i = this.skip(p.row, i, at);
+        if (start[i + 1] + duration[i + 1] <= at) i = this.skip(row, i, at);
       }
     }
     if (labelled) this.endLabel(y, least, palette);

@@ -1,5 +1,8 @@
 // A request and what may come of it.
 
+import type { Grid } from "./columns";
+import { Reader, type Lanes } from "./decode";
+
 /** get is an answer of the server; what it says instead of one is the error's message. */
 export async function get(url: string, signal?: AbortSignal): Promise<Response> {
   let response: Response;
@@ -14,13 +17,18 @@ export async function get(url: string, signal?: AbortSignal): Promise<Response> 
   throw new Error(typeof said?.error === "string" ? said.error : `the server answered ${response.status}`);
 }
 
-/** Answered is an answer of api/view; a coarse one is given at once, merged more than asked for. */
-export interface Answered {
-  buffer: ArrayBuffer;
+/** Viewed is an answer of api/view; a coarse one is given at once, merged more than asked for. */
+export interface Viewed {
+  lanes: Lanes;
   coarse: boolean;
 }
 
-export async function view(url: string, signal: AbortSignal): Promise<Answered> {
+export async function view(url: string, grid: Grid, signal: AbortSignal): Promise<Viewed> {
   const r = await get(url, signal);
-  return { buffer: await r.arrayBuffer(), coarse: r.headers.has("Callreel-Pixels") };
+  const reader = new Reader(grid);
+  if (r.body) {
+    const chunks = r.body.getReader();
+    for (let c = await chunks.read(); !c.done; c = await chunks.read()) reader.push(c.value);
+  }
+  return { lanes: reader.end(), coarse: r.headers.has("Callreel-Pixels") };
 }

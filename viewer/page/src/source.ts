@@ -1,25 +1,30 @@
 // The bars of a view. Only what the screen shows is asked for, with a margin;
 // older answers stay, to be drawn in their new places until the newer ones come.
 
-import { decodeView, type LaneBars } from "./decode";
+import type { Grid } from "./columns";
+import { bytesOf, type Lanes } from "./decode";
 import type { Stretch } from "./layout";
+import type { Viewed } from "./request";
 import type { Span } from "./viewport";
 
 export interface Answer {
   span: Span;
   nsPerPixel: number;
   rows: Map<number, Stretch>;
-  lanes: Map<number, LaneBars>;
+  lanes: Lanes;
+  grid: Grid; // of its columns
+  bytes: number; // about
   coarse: boolean; // given at once, merged more than asked for: the exact one is asked for next
 }
 
-type Query = Omit<Answer, "lanes" | "coarse">;
+type Query = Omit<Answer, "lanes" | "coarse" | "grid" | "bytes">;
 
 /** A fetch of api/view. */
-export type Load = (params: string, signal: AbortSignal) => Promise<{ buffer: ArrayBuffer; coarse: boolean }>;
+export type Load = (params: string, grid: Grid, signal: AbortSignal) => Promise<Viewed>;
 
-// How many answers are kept besides that of the whole recording.
+// How many answers are kept, that of the whole recording among them, and of how many bytes unless there are but two.
 const kept = 3;
+const keptBytes = 64 << 20;
 
 export class Source {
   answers: Answer[] = []; // coarse ones first
@@ -76,10 +81,11 @@ export class Source {
     this.requests++;
     const width = Math.max(1, Math.round((query.span.to - query.span.from) / query.nsPerPixel));
     const lanes = [...query.rows.values()].map((r) => `${r.lane}:${r.first}:${r.count}`).join(",");
-    this.load(`from=${query.span.from}&to=${query.span.to}&width=${width}&lanes=${lanes}${quick ? "&quick=1" : ""}`, stop.signal)
-      .then(({ buffer, coarse }) => {
+    const grid = { ...query.span, width };
+    this.load(`from=${grid.from}&to=${grid.to}&width=${width}&lanes=${lanes}${quick ? "&quick=1" : ""}`, grid, stop.signal)
+      .then(({ lanes, coarse }) => {
         if (this.running !== running) return;
-        this.keep({ ...query, lanes: decodeView(buffer), coarse: quick && coarse });
+        this.keep({ ...query, grid, lanes, bytes: bytesOf(lanes), coarse: quick && coarse });
         this.failure = null;
         this.done();
       })
@@ -103,7 +109,8 @@ export class Source {
     this.byAge.push(a);
     // The widest one is kept as well, to have something to show when zooming out.
     const widest = this.byAge.reduce((w, b) => (b.span.to - b.span.from >= w.span.to - w.span.from ? b : w));
-    while (this.byAge.length > kept) {
+    const bytes = () => this.byAge.reduce((sum, b) => sum + b.bytes, 0);
+    while (this.byAge.length > kept || (this.byAge.length > 2 && bytes() > keptBytes)) {
       this.byAge.splice(this.byAge[0] === widest ? 1 : 0, 1);
     }
     this.answers = [...this.byAge].sort((x, y) => y.nsPerPixel - x.nsPerPixel);

@@ -354,6 +354,7 @@ export class Timeline {
 
   /** namesArrived lets bars be drawn with their names and colours. */
   namesArrived() {
+    this.palette?.namesArrived();
     this.draw();
   }
 

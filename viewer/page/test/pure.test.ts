@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { oklch, scheme, shade, css } from "../src/color";
-import { decodeView, firstEndingAfter } from "../src/decode";
+import { columnsOf, type Grid } from "../src/columns";
+import { decodeView, firstEndingAfter, Reader, type Row } from "../src/decode";
 import { grow, levels } from "../src/forest";
 import { count, duration, instant, niceStep, percent } from "../src/format";
 import { matcher } from "../src/functions";
@@ -11,6 +12,7 @@ import { Layout, sorted } from "../src/layout";
 import { brief, cut, shown, visible } from "../src/names";
 import { Palette } from "../src/palette";
 import { Raster } from "../src/raster";
+import type { Viewed } from "../src/request";
 import { Source } from "../src/source";
 import type { Lane } from "../src/types";
 import { format, initial, parse } from "../src/urlstate";
@@ -117,7 +119,7 @@ test("zooming leaves what is pointed at where it is", () => {
 
 /** answer makes what api/view sends: blocks of [lane, row, bars as [start, duration, busy, func, calls], gaps]. */
 function answer(blocks: [number, number, number[][], number[][]][]): ArrayBuffer {
-  const out = new DataView(new ArrayBuffer(1 << 16));
+  const out = new DataView(new ArrayBuffer(1 << 17));
   let at = 0;
   const u32 = (v: number) => (out.setUint32(at, v, true), (at += 4));
   const f64 = (v: number) => (out.setFloat64(at, v, true), (at += 8));
@@ -148,6 +150,14 @@ test("answers are read as they are written, and short ones refused", () => {
   assert.equal(lane.gaps!.events[0], 500);
   assert.deepEqual([0, 9, 10, 49, 50, 61].map((t) => firstEndingAfter(lane.rows.get(0)!, t)), [0, 0, 1, 1, 2, 3]);
   for (let n = 0; n < b.byteLength; n++) assert.throws(() => decodeView(b.slice(0, n)));
+  for (const size of [1, 7, 24, 100]) {
+    const r = new Reader(null);
+    for (let at = 0; at < b.byteLength; at += size) r.push(new Uint8Array(b.slice(at, at + size)));
+    assert.deepEqual(r.end().get(7), lane);
+  }
+  const hostile = new Uint32Array(b.slice(0));
+  hostile[4] = 0xffffffff; // bars
+  assert.throws(() => decodeView(hostile.buffer), /a block of/);
 });
 
 test("merged bars are filled as far as they are busy, single ones whole, and others dimmed", () => {
@@ -156,7 +166,7 @@ test("merged bars are filled as far as they are busy, single ones whole, and oth
   const paint = (match: Set<number> | null) => {
     const r = new Raster();
     r.begin(new Uint32Array(20 * 10), 20, { from: 0, to: 20 });
-    r.row(0, 10, new Uint32Array(20), [{ span: { from: 0, to: 20 }, row }], new Palette(() => shades, match), 5);
+    r.row(0, 10, new Uint32Array(20), [{ span: { from: 0, to: 20 }, grid: { from: 0, to: 20, width: 20 }, row }], new Palette(() => shades, match), 5);
     return r;
   };
   const r = paint(null);
@@ -172,9 +182,51 @@ test("a finer answer hides what a coarser one says of its stretch", () => {
   const rows = decodeView(answer([[0, 0, [[0, 100, 50, 1, 70]], []], [0, 1, [[40, 10, 10, 2, 1]], []]])).get(0)!.rows;
   const r = new Raster();
   r.begin(new Uint32Array(100), 100, { from: 0, to: 100 });
-  const pieces = [{ span: { from: 0, to: 100 }, row: rows.get(0)! }, { span: { from: 30, to: 60 }, row: rows.get(1)! }];
+  const grid = { from: 0, to: 100, width: 100 };
+  const pieces = [{ span: { from: 0, to: 100 }, grid, row: rows.get(0)! }, { span: { from: 30, to: 60 }, grid, row: rows.get(1)! }];
   r.row(0, 1, new Uint32Array(100), pieces, new Palette((f) => ({ full: f, tint: 8, dim: 9 }), null), 5);
   assert.deepEqual([r.pixels[10], r.pixels[35], r.pixels[45], r.pixels[55], r.pixels[80]], [1, 0, 2, 0, 1]);
+});
+
+// A row of calls and merged ones, a to b nanoseconds long each, with a free stretch here and there.
+function busyRow(n: number, a: number, b: number): Row {
+  const bars: number[][] = [];
+  for (let i = 0, at = 0; i < n; i++) {
+    const long = a + ((i * 7919) % (b - a + 1));
+    const calls = i % 3 === 0 ? 1 : 1 + (i % 9);
+    bars.push([at, long, calls > 1 ? (long * (i % 5)) / 4 : long, 1 + (i % 17), calls]);
+    at += long + (i % 11 === 0 ? 5 * long : 0);
+  }
+  return decodeView(answer([[0, 0, bars, []]])).get(0)!.rows.get(0)!;
+}
+
+test("rows of many bars look the same when they are painted from columns", () => {
+  const shades = (f: number) => ({ full: f, tint: 100 + f, dim: 99 });
+  const row = busyRow(400, 2, 9);
+  const to = row.start[399] + row.duration[399];
+  const paint = (r: Row, window: { from: number; to: number }, width: number, grid: Grid) => {
+    const raster = new Raster();
+    raster.begin(new Uint32Array(width * 8), width, window);
+    raster.row(0, 8, new Uint32Array(width), [{ span: { from: 0, to }, grid, row: r }], new Palette(shades, null), Infinity);
+    return raster;
+  };
+  const all = { from: 0, to };
+  const grid = { ...all, width: to };
+  const columns = columnsOf(row, grid)!;
+  const [byBars, byColumns] = [paint(row, all, to, grid), paint({ ...row, columns }, all, to, grid)];
+  assert.deepEqual(byColumns.pixels, byBars.pixels);
+  assert.equal(byColumns.bars, byBars.bars);
+  // At any other scale nothing is lost, and nothing is made up.
+  for (const width of [to >> 1, (to * 2) / 3, to * 3, 97].map(Math.floor)) {
+    const [a, b] = [paint(row, all, width, grid), paint({ ...row, columns }, all, width, grid)].map((r) => r.pixels.subarray(0, width));
+    const near = (pixels: Uint32Array, x: number, by: number) => pixels.subarray(Math.max(0, x - by), x + by + 1).some((v) => v !== 0);
+    const reach = Math.ceil(width / to); // that which is left free beside a call is a pixel or a column
+    for (let x = 0; x < width; x++) {
+      if (a[x] !== 0) assert.ok(near(b, x, reach), `pixel ${x} of ${width} is empty`);
+      if (b[x] !== 0) assert.ok(near(a, x, reach + 1), `pixel ${x} of ${width} is not`);
+    }
+  }
+  assert.equal(columnsOf(busyRow(300, 2, 9), grid), null);
 });
 
 function lane(id: number, rows: number, calls = 1): Lane {
@@ -193,9 +245,9 @@ test("only rows on the screen are asked for", () => {
 
 test("one request is on its way at a time, and the last wish is met", async () => {
   const asked: string[] = [];
-  const answers: ((b: { buffer: ArrayBuffer; coarse: boolean }) => void)[] = [];
+  const answers: ((b: Viewed) => void)[] = [];
   const s = new Source(
-    (params, signal) =>
+    (params, _, signal) =>
       new Promise((done, failed) => {
         asked.push(params);
         answers.push(done);
@@ -209,18 +261,34 @@ test("one request is on its way at a time, and the last wish is met", async () =
   s.want({ from: 100, to: 1100 }, 1, rows, rows, bounds); // covered by the margin
   s.want({ from: 900, to: 1900 }, 1, rows, rows, bounds); // near: waits
   assert.deepEqual(asked, ["from=0&to=1500&width=1500&lanes=0:0:5&quick=1"]);
-  answers[0]({ buffer: answer([]), coarse: false });
+  answers[0]({ lanes: new Map(), coarse: false });
   await new Promise((r) => setTimeout(r));
   assert.equal(asked.length, 2);
   s.want({ from: 5e5, to: 5e5 + 100 }, 0.1, rows, rows, bounds); // far: the one on its way is of no use
   assert.equal(asked.length, 3);
-  answers[2]({ buffer: answer([]), coarse: true }); // merged more than asked for: drawn, and asked for again
+  answers[2]({ lanes: new Map(), coarse: true }); // merged more than asked for: drawn, and asked for again
   await new Promise((r) => setTimeout(r));
   assert.equal(asked[3], asked[2].replace("&quick=1", ""));
-  answers[3]({ buffer: answer([]), coarse: false });
+  answers[3]({ lanes: new Map(), coarse: false });
   await new Promise((r) => setTimeout(r));
   assert.equal(asked.length, 4);
   assert.ok(!s.pending);
+});
+
+test("answers are kept while they are small, and the latest and that of everything anyway", async () => {
+  for (const [bars, want] of [[10, 3], [1 << 20, 2]]) {
+    const s = new Source(async () => {
+      const row: Row = { start: new Float64Array(3.5 * bars), duration: new Float64Array(0), busy: new Float32Array(0), func: new Uint32Array(0), calls: new Uint32Array(0), columns: null };
+      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null }]]), coarse: false };
+    }, () => {});
+    const rows = [{ lane: 0, first: 0, count: 5 }];
+    for (const w of [{ from: 0, to: 1e6 }, { from: 100, to: 1100 }, { from: 5e5, to: 5e5 + 100 }, { from: 7e5, to: 7e5 + 100 }]) {
+      s.want(w, (w.to - w.from) / 1000, rows, rows, { from: 0, to: 1e6 });
+      await new Promise((r) => setTimeout(r));
+    }
+    assert.deepEqual([s.answers.length, s.answers[0].span], [want, { from: 0, to: 1e6 }]);
+    assert.ok(s.answers.some((a) => a.span.from > 6e5));
+  }
 });
 
 test("trees are laid out largest first, and wrong parents left out", () => {
