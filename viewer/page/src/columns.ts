@@ -2,6 +2,7 @@
 // is painted from its columns: looking at a number for each pixel takes the same time whatever is there.
 
 import type { Row } from "./decode";
+import { looks } from "./palette";
 
 /** Grid is how an answer is divided into columns. */
 export interface Grid {
@@ -13,14 +14,17 @@ export interface Grid {
 /** Rows with fewer bars are painted bar by bar. */
 export const many = 300;
 
-// A column is 0 where there is nothing, else the function's number and 1, and above that how busy a merged bar is; 0: it is one call.
-const functionBits = 24;
-export const functionMask = (1 << functionBits) - 1;
+// A column is 0 where there is nothing, else where the palette has its colours, and above that how busy merged calls are.
+const looksBits = 25;
+export const looksMask = (1 << looksBits) - 1;
+const busiest = 127;
 
-/** busyOf is how busy a column is: 0 for a call, for merged ones 1 to 255. */
+/** busyOf is how busy merged calls are: 1 to levels - 1; 0: it is one call. */
 export function busyOf(column: number): number {
-  return column >>> functionBits;
+  return column >>> looksBits;
 }
+
+export const levels = busiest + 1;
 
 /** columnsOf makes the columns of a row, if it has that many bars. */
 export function columnsOf(r: Row, g: Grid): Uint32Array | null {
@@ -30,7 +34,7 @@ export function columnsOf(r: Row, g: Grid): Uint32Array | null {
   const columns = new Uint32Array(g.width);
   const scale = g.width / (g.to - g.from);
   for (let i = 0; i < n; i++) {
-    if (func[i] >= functionMask) return null;
+    if (looks(func[i]) >= looksMask) return null;
     const left = (start[i] - g.from) * scale;
     const right = (start[i] + duration[i] - g.from) * scale;
     const x0 = left <= 0 ? 0 : left >= g.width ? g.width - 1 : Math.floor(left);
@@ -38,7 +42,7 @@ export function columnsOf(r: Row, g: Grid): Uint32Array | null {
     if (x1 <= x0) x1 = x0 + 1;
     const merged = calls[i] > 1;
     const share = busy[i] < duration[i] ? busy[i] / duration[i] : 1;
-    const column = (func[i] + 1) | (merged ? Math.max(1, Math.round(255 * share)) << functionBits : 0);
+    const column = merged ? (looks(func[i]) + 1) | (Math.max(1, Math.round(busiest * share)) << looksBits) : looks(func[i]);
     // As in painting bars, a column is left free between calls that are wide enough.
     if (!merged && x1 - x0 > 3) x1--;
     if (x1 - x0 === 1) columns[x0] = column;

@@ -3,9 +3,9 @@
 // with or without a graphics card.
 
 import type { Bytes } from "./color";
-import { busyOf, functionMask, many, type Grid } from "./columns";
+import { busyOf, levels, looksMask, many, type Grid } from "./columns";
 import { firstEndingAfter, type Row } from "./decode";
-import type { Palette } from "./palette";
+import { looks, type Palette } from "./palette";
 import type { Span } from "./viewport";
 
 /** Label is a bar with room for text; pixels of the device. */
@@ -25,6 +25,9 @@ export interface Piece {
   row: Row;
 }
 
+const fractionBits = 15;
+const fraction = 1 << fractionBits;
+
 function linesOf(height: number, share: number): number {
   return Math.min(255, Math.max(1, Math.round(height * share)));
 }
@@ -40,7 +43,7 @@ export class Raster {
   private lower = new Uint32Array(0);
   private lift = new Uint8Array(0); // how many lines of the row the lower part has
   private lifts = { least: Infinity, most: 0 };
-  private lines = { height: -1, of: new Uint8Array(256) }; // by how busy a column is
+  private lines = { height: -1, of: new Uint8Array(levels) }; // by how busy a column is
   private lane = new Uint32Array(0);
   private labelX0 = 0;
   private labelX1 = 0;
@@ -85,7 +88,7 @@ export class Raster {
     const bottom = Math.min(this.height, y1);
     if (top >= bottom) return;
     const height = y1 - y0;
-    if (this.lines.height !== height) this.lines = { height, of: Uint8Array.from({ length: 256 }, (_, busy) => linesOf(height, busy / 255)) };
+    if (this.lines.height !== height) this.lines = { height, of: Uint8Array.from({ length: levels }, (_, busy) => (busy === 0 ? 0 : linesOf(height, busy / (levels - 1)))) };
     this.lifts = { least: Infinity, most: 0 };
     this.line.set(ground);
     this.lower.set(ground);
@@ -94,19 +97,19 @@ export class Raster {
       this.piece(pieces[i], ground, palette, y0, height, least);
     }
     for (let y = top; y < bottom; y++) {
-      this.sink(y1 - y, y === top);
-      this.pixels.set(this.line, y * this.width);
+      const n = y1 - y; // the n-th line from below
+      if (n > this.lifts.most) this.pixels.set(this.line, y * this.width);
+      else if (n <= this.lifts.least) this.pixels.set(this.lower, y * this.width);
+      else this.mix(n, y * this.width);
     }
   }
 
-  // Makes of a row's line the n-th from below, given the one above that.
-  private sink(n: number, first: boolean) {
-    const { line, lower, lift, lifts, width } = this;
-    if (n > lifts.most || (n < lifts.least && !first)) return;
-    if (first) {
-      for (let x = 0; x < width; x++) if (lift[x] >= n) line[x] = lower[x];
-    } else {
-      for (let x = 0; x < width; x++) if (lift[x] === n) line[x] = lower[x];
+  // Without a condition, which a processor can't foresee.
+  private mix(n: number, offset: number) {
+    const { pixels, line, lower, lift, width } = this;
+    for (let x = 0; x < width; x++) {
+      const lifted = (n - 1 - lift[x]) >> 31; // all bits or none
+      pixels[offset + x] = line[x] ^ ((line[x] ^ lower[x]) & lifted);
     }
   }
 
@@ -145,39 +148,34 @@ export class Raster {
     const lines = this.lines.of;
     const scale = grid.width / (grid.to - grid.from);
     const step = scale / this.scale;
-    const left = (this.from - grid.from) * scale + 1e-6;
     const last = columns.length - 1;
-    let [seen, color, under, up] = [0, 0, 0, 0];
-    let k = Math.max(0, Math.floor(left + x0 * step));
+    let { upper: over, lower: under } = palette;
+    this.lifts = { least: 1, most: lines[levels - 1] };
+    // Columns are counted in parts of fraction: there are at most 2^14 of them.
+    const by = Math.min(step, columns.length) * fraction | 0;
+    let place = ((this.from - grid.from) * scale + x0 * step) * fraction + 1 | 0;
+    let k = Math.min(last, Math.max(0, place >> fractionBits));
     for (let x = x0; x < x1; x++) {
-      const next = left + (x + 1) * step;
-      const end = next >= last ? last : next | 0;
-      let c = columns[k > last ? last : k];
+      place += by;
+      let end = place >> fractionBits;
+      if (end > last) end = last;
+      let c = columns[k];
       while (c === 0 && ++k < end) c = columns[k];
       k = end;
-      if (c === 0) {
-        line[x] = lower[x] = ground[x];
-        continue;
-      }
-      if (c !== seen) {
-        seen = c;
-        const f = (c & functionMask) - 1;
-        const known = f < palette.one.length && palette.one[f] !== 0;
-        const busy = busyOf(c);
-        if (known) {
-          color = busy === 0 ? palette.one[f] : palette.tint[f];
-          under = busy === 0 ? color : palette.over[f] || color;
-        } else {
-          const [one, tint, over] = palette.learn(f);
-          color = busy === 0 ? one : tint;
-          under = busy === 0 ? color : over || color;
+      const at = c & looksMask;
+      let color = at < over.length ? over[at] : 0;
+      if (color === 0) {
+        if (c === 0) {
+          line[x] = lower[x] = ground[x];
+          continue;
         }
-        up = under === color ? 0 : lines[busy];
-        if (up > 0) this.lifted(up);
-      }
+        const [one, merged, low] = palette.learn((at >> 1) - 1);
+        ({ upper: over, lower: under } = palette);
+        color = at & 1 ? merged : one;
+        lower[x] = at & 1 ? low : one;
+      } else lower[x] = under[at];
       line[x] = color;
-      lower[x] = under;
-      lift[x] = up;
+      lift[x] = lines[busyOf(c)];
     }
   }
 
@@ -185,7 +183,7 @@ export class Raster {
   private barByBar(row: Row, first: number, begin: number, end: number, palette: Palette, y: number, height: number, least: number) {
     const { start, duration, busy, func, calls } = row;
     const { line, lower, lift, from, scale, width } = this;
-    let { one, tint, over } = palette;
+    let { upper: over, lower: under } = palette;
     const n = start.length;
     const labelled = least < width;
     let painted = 0;
@@ -199,31 +197,31 @@ export class Raster {
       let x1 = right <= 0 ? 0 : right >= width ? width : right | 0;
       if (x1 <= x0) x1 = x0 < width ? x0 + 1 : width;
       const f = func[i];
-      let plain = f < one.length ? one[f] : 0;
-      let ground = plain === 0 ? 0 : tint[f];
-      let under = plain === 0 ? 0 : over[f];
-      if (plain === 0) {
-        [plain, ground, under] = palette.learn(f);
-        ({ one, tint, over } = palette);
+      const merged = calls[i] > 1;
+      const at = merged ? looks(f) + 1 : looks(f);
+      let color = at < over.length ? over[at] : 0;
+      let low = color === 0 ? 0 : under[at];
+      if (color === 0) {
+        const [one, most, least] = palette.learn(f);
+        ({ upper: over, lower: under } = palette);
+        [color, low] = merged ? [most, least] : [one, one];
       }
       painted++;
-      const merged = calls[i] > 1;
-      const color = merged ? ground : plain;
       let up = 0;
-      if (merged && under !== 0 && under !== color) {
+      if (merged) {
         up = linesOf(height, busy[i] < duration[i] ? busy[i] / duration[i] : 1);
         this.lifted(up);
-      } else under = color;
+      }
       // Bars of a call that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
       const stop = !merged && x1 - x0 > 3 ? x1 - 1 : x1;
       if (stop - x0 > 24) {
         line.fill(color, x0, stop);
-        lower.fill(under, x0, stop);
+        lower.fill(low, x0, stop);
         lift.fill(up, x0, stop);
       } else {
         for (let x = x0; x < stop; x++) {
           line[x] = color;
-          lower[x] = under;
+          lower[x] = low;
           lift[x] = up;
         }
       }
