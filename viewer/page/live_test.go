@@ -60,9 +60,35 @@ func TestRecordingInProgressIsFollowed(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS(".follow")))
 	shown(now - 20_000_000)
 
+	grow() // which nobody is told of before the end
 	must(t, w.Close())
 	server.Ended()
 	p.until(`!document.querySelector(".file").innerText.includes("recording") && document.querySelector(".follow").hidden`)
+	p.until(`document.querySelector(".notices").innerText.includes("has ended")`)
+	calls := fmt.Sprint((now - 1000) / 10_000_000)
+	if notice, file := strings.ReplaceAll(p.text(".notices"), ",", ""), strings.ReplaceAll(p.text(".file"), ",", ""); !strings.Contains(notice, calls+" calls") || !strings.Contains(file, calls+" calls") {
+		t.Errorf("of %s calls the notice says %q, the bar above %q", calls, notice, file)
+	}
+	shown(now - 10_000_000)
+	if strings.Contains(eval[string](p, `location.hash`), "follow") {
+		t.Error("the URL says that the end is followed")
+	}
+}
+
+// The page is told by the reel alone that another process has gone on with it.
+func TestReelThatSomebodyWritesIsLiveOnceItGrows(t *testing.T) {
+	realtest.Need(t, realtest.Chromium)
+	path := filepath.Join(t.TempDir(), "elsewhere.reel")
+	w := begin(t, path, []string{"tick"})
+	th := thread(t, w, 8, "ticker", reel.Entry(1000, 4096, 1), reel.Exit(1_000_000, 4096, 1))
+	must(t, w.Flush())
+	p := open(t, path)
+	p.until(`document.querySelector(".file").innerText.includes("not closed")`)
+	must(t, th.Append([]reel.Event{reel.Entry(5_000_000, 4096, 1), reel.Exit(9_000_000, 4096, 1)}))
+	must(t, w.Flush())
+	p.until(`document.querySelector(".file").innerText.includes("recording") && !document.querySelector(".follow").hidden`)
+	must(t, w.Close())
+	p.until(`document.querySelector(".notices").innerText.includes("has ended") && document.querySelector(".follow").hidden`)
 }
 
 func TestTwoReelsAreCompared(t *testing.T) {

@@ -17,6 +17,7 @@ import type { Timeline } from "./timeline";
 import type { Call, Info } from "./types";
 import { format, parse, type Tab, type ViewState } from "./urlstate";
 import { length, same } from "./viewport";
+import { Watch } from "./watch";
 
 const tabTitles: Record<Tab, string> = { timeline: "Timeline", flame: "Flame graph", tree: "Call tree", functions: "Functions", compare: "Compare" };
 
@@ -126,7 +127,7 @@ export class App implements Owner {
     if (live && !location.hash) this.state.follow = true;
     this.apply(true);
     if (this.state.follow) this.follow(true);
-    if (live) this.watch();
+    if (this.reels.some((r) => r.info.live || !r.info.closed)) this.watch();
     // The lanes can be moved by keys at once.
     if (this.state.tab === "timeline") this.tab().timeline.canvas.focus({ preventScroll: true });
   }
@@ -258,8 +259,13 @@ export class App implements Owner {
 
   failed(err: unknown) {
     const text = shown(String((err as Error).message ?? err), 400);
-    const notice: HTMLElement = el("div", { class: "notice", role: "alert" }, text, el("button", { class: "close", "aria-label": "Dismiss", onclick: () => notice.remove() }, "✕"));
+    this.notify(text, "alert");
+  }
+
+  private notify(text: string, role: "alert" | "status"): HTMLElement {
+    const notice: HTMLElement = el("div", { class: role === "alert" ? "notice" : "notice news", role }, text, el("button", { class: "close", "aria-label": "Dismiss", onclick: () => notice.remove() }, "✕"));
     replace(this.notices, notice);
+    return notice;
   }
 
   private escape() {
@@ -288,44 +294,48 @@ export class App implements Owner {
   // ---- a recording in progress
 
   private watch() {
-    const lanesSoon = debounce(() => void this.reloadLanes(), 400);
-    listenTo({
-      progress: () => {},
-      grown: (i, ns, data) => {
-        const reel = this.reels[i];
-        if (!reel) return;
-        const before = reel.bounds().to;
-        reel.info.duration_ns = Math.max(ns, reel.info.duration_ns);
-        for (const k of ["calls", "events", "dropped"] as const) if (typeof data[k] === "number") reel.info[k] = data[k];
+    new Watch(this.reels, {
+      grown: (i, before) => {
         this.lanes[i].timeline.source.cutAt(before);
         this.lanes[i].overview.refresh();
         this.analyses[i].forget();
         this.bars();
         if (this.state.follow && i === this.state.reel) this.toEnd(before);
         this.lanes[i].timeline.draw();
-        lanesSoon();
       },
-      closed: (i) => {
-        const reel = this.reels[i];
-        if (!reel) return;
-        reel.info.live = false;
-        reel.info.closed = true;
-        this.state.follow = false;
+      changed: (i) => {
+        this.lanes[i].timeline.setLanes(this.reels[i].lanes);
         this.bars();
-        lanesSoon();
       },
+      ended: (i) => this.ended(i),
+      answers: (does) => this.answers(does),
+      failed: (err) => this.failed(err),
     });
   }
 
-  private async reloadLanes() {
-    for (const [i, reel] of this.reels.entries()) {
-      try {
-        await reel.load();
-        this.lanes[i].timeline.setLanes(reel.lanes);
-      } catch (err) {
-        this.failed(err);
-      }
+  private ended(i: number) {
+    const r = this.reels[i].info;
+    if (i === this.state.reel && this.state.follow) {
+      this.toEnd(this.reels[i].bounds().to);
+      this.change({ follow: false }, false);
     }
+    this.lanes[i].timeline.source.clear(); // from now on every part of it is final
+    this.lanes[i].timeline.draw();
+    this.lanes[i].overview.refresh();
+    const text = `The recording has ended: ${duration(r.duration_ns)}, ${plural(r.calls, "call")}${r.dropped > 0 ? `, ${count(r.dropped)} lost` : ""}.${r.closed ? "" : " Its file was not closed: the recorder was killed."}`;
+    this.say(text);
+    this.notify(text, "status");
+  }
+
+  private unanswered: HTMLElement | null = null;
+
+  private answers(does: boolean) {
+    if (does || this.unanswered) {
+      if (does) this.unanswered?.remove();
+      if (does) this.unanswered = null;
+      return;
+    }
+    this.unanswered = this.notify("callreel view does not answer; is it still running? What is shown may not be all of the recording.", "alert");
   }
 
   private follow(on: boolean) {

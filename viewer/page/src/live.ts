@@ -4,6 +4,7 @@ export interface Events {
   progress(share: number): void;
   grown(reel: number, durationNS: number, data: Record<string, unknown>): void;
   closed(reel: number): void;
+  answers?(does: boolean): void; // whether the server is there
 }
 
 /** listenTo opens api/events; it ends with the page, or by close. */
@@ -18,6 +19,8 @@ export function listenTo(e: Events): EventSource {
       }
     });
   const reel = (d: Record<string, unknown>) => (d.reel === 1 ? 1 : 0);
+  on("hello", () => e.answers?.(true));
+  source.addEventListener("error", () => e.answers?.(false));
   on("progress", (d) => e.progress(Number(d.done) / Math.max(1, Number(d.total))));
   on("grown", (d) => {
     const ns = Number(d.duration_ns);
