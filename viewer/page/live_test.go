@@ -128,6 +128,18 @@ func TestTwoReelsAreCompared(t *testing.T) {
 		t.Errorf("the longest calls took %v", took)
 	}
 	p.picture("TestTwoReels-compare")
+
+	// What is looked at stands in the URL.
+	p.do(chromedp.Navigate("about:blank"))
+	p.do(chromedp.Navigate(p.url + "#tab=compare&ta=1000000-2000000&tb=3000000-4000000&fn=slower&in=" + "made"))
+	p.ready()
+	p.until(`window.callreel.compare.timelines.every(t => t.selected)`)
+	p.still()
+	if got := eval[string](p, `window.callreel.compare.timelines.map(t => t.target.from + "-" + t.target.to).join()`); got != "1000000-2000000,3000000-4000000" {
+		t.Errorf("of the URL the windows are %s", got)
+	}
+	eval[bool](p, `(window.callreel.compare.timelines[1].panBy(0.5, false), true)`)
+	p.until(`location.hash.includes("tb=3500000-4500000") && location.hash.includes("ta=1000000-2000000")`)
 	p.press("1")
 	p.do(chromedp.Click(chromedp.CSS(".file .segments button:nth-child(2)")))
 	p.until(`location.hash.includes("reel=1")`)

@@ -11,6 +11,7 @@ import { FunctionDetail, functionTable, matcher } from "./functions";
 import { sorted, title } from "./layout";
 import type { Owner } from "./lanestab";
 import { shown } from "./names";
+import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Timeline, type Bar } from "./timeline";
 import { Tree } from "./tree";
@@ -51,6 +52,7 @@ export class Analysis {
       lane: () => {},
       hovered: () => {},
       colorKey: (f) => this.colorKey(f),
+      failed: (err) => owner.failed(err),
     });
     this.ordered.canvas.setAttribute("aria-label", "Calls of one thread in order of time");
     this.orderedBox = el("div", { class: "ordered" }, this.ordered.element);
@@ -135,13 +137,22 @@ export class Analysis {
   private load(kind: Kind, s: ViewState, span: Span) {
     this.stop?.abort();
     const stop = (this.stop = new AbortController());
+    const progress = new Progress(() => {
+      stop.abort();
+      this.key = "";
+      this.element.dataset.state = "cancelled";
+      replace(this.note, "cancelled ", el("button", { onclick: () => this.apply(this.owner.state) }, "Count"));
+      if (kind === "functions") this.table.set([]);
+    });
+    stop.signal.addEventListener("abort", () => progress.end());
     const params: Record<string, string | number> = {
       from: Math.floor(span.from),
       to: Math.ceil(span.to),
       lanes: s.lane >= 0 ? s.lane : "all",
+      ticket: progress.ticket,
     };
     this.element.dataset.state = "loading";
-    this.note.textContent = "counting…";
+    replace(this.note, progress.element);
     if (kind === "functions") this.table.wait();
     const done = (text: string) => {
       this.element.dataset.state = "still";
@@ -159,7 +170,7 @@ export class Analysis {
             this.tree.show(root);
             done(`${count(nodes?.length ?? 0)} nodes, ${duration(root.total)} in calls`);
           });
-    request.catch((err) => {
+    request.finally(() => progress.end()).catch((err) => {
       if (stop.signal.aborted) return;
       this.key = "";
       this.element.dataset.state = "failed";

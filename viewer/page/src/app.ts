@@ -5,7 +5,7 @@ import { info as loadInfo } from "./api";
 import { Compare } from "./compare";
 import { debounce, el, replace } from "./dom";
 import { Find } from "./find";
-import { count, duration, percent, plural } from "./format";
+import { count, duration, percent, plural, withoutClock } from "./format";
 import { helpDialog } from "./help";
 import { listen } from "./keys";
 import { LanesTab, type Owner } from "./lanestab";
@@ -49,6 +49,8 @@ export class App implements Owner {
         failed: (err) => this.failed(err),
         say: (t) => this.say(t),
         open: (i, c) => this.open(i, c),
+        moved: () => this.keepSoon(),
+        chosen: (pair) => this.change({ pair }, true),
         scheme: this.theme.scheme,
       });
     }
@@ -116,7 +118,7 @@ export class App implements Owner {
 
   /** start loads what is needed for the first picture. */
   async start() {
-    await Promise.all(this.reels.map((r) => r.load()));
+    await this.load();
     this.reels.forEach((r, i) => {
       const t = this.lanes[i].timeline;
       t.source.clear();
@@ -130,6 +132,14 @@ export class App implements Owner {
     if (this.reels.some((r) => r.info.live || !r.info.closed)) this.watch();
     // The lanes can be moved by keys at once.
     if (this.state.tab === "timeline") this.tab().timeline.canvas.focus({ preventScroll: true });
+  }
+
+  // Of two recordings one may be of no use; the other one can be looked at all the same.
+  private async load() {
+    const failed = await Promise.all(this.reels.map((r) => r.load().then(() => null, (err: unknown) => err as Error)));
+    if (failed.every((err) => err)) throw failed[0];
+    failed.forEach((err, i) => err && this.failed(new Error(`${this.reels[i].info.name} can't be shown: ${this.reels[i].info.error ?? err.message}`)));
+    if (failed[this.state.reel]) this.state.reel = 1 - this.state.reel;
   }
 
   // ---- state
@@ -153,6 +163,7 @@ export class App implements Owner {
     this.state.window = same(t.target, all) ? null : { ...t.target };
     this.state.scroll = t.top / t.rowHeight;
     this.state.collapsed = t.closed;
+    this.state.sides = this.compare?.windows() ?? this.state.sides;
     const hash = "#" + format(this.state);
     if (hash !== (location.hash || "#")) history.replaceState(null, "", hash);
   }
@@ -183,7 +194,7 @@ export class App implements Owner {
     if (this.compare) this.compare.element.hidden = s.tab !== "compare";
     this.bars();
     this.tab().apply(s, fromURL);
-    if (s.tab === "compare") this.compare!.open();
+    if (s.tab === "compare") this.compare!.apply(s, fromURL);
     else if (s.tab !== "timeline") this.analysis().apply(s);
     this.find.restore(s.find);
     this.restoring = false;
@@ -219,6 +230,7 @@ export class App implements Owner {
       r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),
+      r.clock === "none" && el("span", { class: "badge", title: "recorded with --clock none: the ruler numbers events (#), and how long something took is how many events (ev) came meanwhile" }, "no clock"),
       r.live && el("span", { class: "badge live" }, "recording"),
     );
     this.follower.hidden = !r.live;
@@ -259,6 +271,7 @@ export class App implements Owner {
 
   failed(err: unknown) {
     const text = shown(String((err as Error).message ?? err), 400);
+    if (this.notices.firstElementChild?.firstChild?.textContent === text) return;
     this.notify(text, "alert");
   }
 
@@ -367,6 +380,7 @@ export class App implements Owner {
 export async function open(): Promise<App> {
   let info = await loadInfo();
   if (info.build.progress < 1) info = await indexing();
+  if (info.reels.some((r) => r.clock === "none")) withoutClock();
   const app = new App(info);
   await app.start();
   return app;

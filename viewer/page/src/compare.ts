@@ -1,14 +1,17 @@
 // Two reels: what became slower, and both timelines one above the other.
 
-import { el } from "./dom";
+import { el, replace } from "./dom";
 import { count, duration } from "./format";
 import { nameCell, matcher } from "./functions";
 import type { LanesTab } from "./lanestab";
 import { shown } from "./names";
+import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Table, type Column } from "./table";
 import { Timeline } from "./timeline";
 import type { Call, DiffRow, Found } from "./types";
+import type { ViewState } from "./urlstate";
+import { same } from "./viewport";
 
 export class Compare {
   readonly element: HTMLElement;
@@ -17,23 +20,32 @@ export class Compare {
   private filter = el("input", { type: "search", placeholder: "filter, or a glob", "aria-label": "Filter functions" });
   private note = el("span", { class: "quiet", "aria-live": "polite" });
   private loaded = false;
+  private loading = false;
 
   constructor(
     private reels: Reel[],
     tabs: LanesTab[],
-    private owner: { failed(err: unknown): void; say(text: string): void; open(reel: number, c: Call): void; scheme: ConstructorParameters<typeof Timeline>[2] },
+    private owner: {
+      failed(err: unknown): void;
+      say(text: string): void;
+      open(reel: number, c: Call): void;
+      moved(): void;
+      chosen(pair: ViewState["pair"]): void;
+      scheme: ConstructorParameters<typeof Timeline>[2];
+    },
   ) {
-    this.table = new Table<DiffRow>("Functions by what became slower", columns(), "delta_self_ns", (r) => void this.jump(r), "nothing differs");
+    this.table = new Table<DiffRow>("Functions by what became slower", columns(), "slower_ns", (r) => this.choose(r), "nothing differs");
     this.filter.addEventListener("input", () => this.table.filter(matcher(this.filter.value)));
     this.timelines = reels.map(
       (reel, i) =>
         new Timeline(reel.api, reel.names, owner.scheme, () => reel.bounds(), {
-          moved: () => {},
+          moved: () => owner.moved(),
           selected: (bar, at) => bar && reel.callIn(bar, at).then((c) => c && owner.open(i, c), owner.failed),
           ranged: () => {},
           lane: () => {},
           hovered: () => {},
           colorKey: tabs[i].timeline.listener.colorKey,
+          failed: (err) => owner.failed(err),
         }),
     );
     this.element = el(
@@ -47,21 +59,52 @@ export class Compare {
     );
   }
 
-  open() {
-    if (this.loaded) return;
-    this.loaded = true;
-    this.timelines.forEach((t, i) => t.setLanes(this.reels[i].lanes));
+  /** windows are what the two show, null where that is all; unknown before they were opened. */
+  windows(): ViewState["sides"] | null {
+    if (!this.laid) return null;
+    const [a, b] = this.timelines.map((t, i) => (same(t.target, this.reels[i].bounds()) ? null : { ...t.target }));
+    return [a, b];
+  }
+
+  private laid = false;
+  private pair = ""; // whose calls are selected
+
+  /** apply makes the tab show the state. */
+  apply(s: ViewState, fromURL: boolean) {
+    const first = !this.laid;
+    this.laid = true;
+    if (first) this.timelines.forEach((t, i) => t.setLanes(this.reels[i].lanes));
+    if (first || fromURL) this.timelines.forEach((t, i) => t.show(s.sides[i] ?? this.reels[i].bounds(), false));
+    if (this.loaded) this.select(s.pair, fromURL);
+    else this.load(s);
+  }
+
+  private load(s: ViewState) {
+    if (this.loading) return;
+    this.loading = true;
     this.element.dataset.state = "loading";
-    this.note.textContent = "counting…";
+    const stop = new AbortController();
+    const progress = new Progress(() => {
+      stop.abort();
+      this.loading = false;
+      this.element.dataset.state = "cancelled";
+      replace(this.note, "cancelled ", el("button", { onclick: () => this.load(s) }, "Count"));
+    });
+    replace(this.note, progress.element);
     this.reels[0].api
-      .json<{ functions: DiffRow[] | null }>("diff")
+      .json<{ functions: DiffRow[] | null }>("diff", { ticket: progress.ticket }, stop.signal)
+      .finally(() => progress.end())
       .then(({ functions }) => {
+        this.loaded = true;
         this.table.set(functions ?? []);
         this.note.textContent = `${count(functions?.length ?? 0)} functions; a row shows its longest call in both`;
         this.element.dataset.state = "still";
+        this.select(s.pair, s.sides.some((w) => w !== null));
       })
       .catch((err) => {
-        this.loaded = false;
+        if (stop.signal.aborted) return;
+        this.note.textContent = "";
+        this.loading = false;
         this.element.dataset.state = "failed";
         this.owner.failed(err);
       });
@@ -76,8 +119,27 @@ export class Compare {
     this.timelines.forEach((t) => t.recolor());
   }
 
-  // The function's longest call in each of the two.
-  private async jump(r: DiffRow) {
+  private choose(r: DiffRow) {
+    this.pair = keyOf(r);
+    this.owner.chosen({ name: r.name, module: r.module });
+    void this.jump(r, false);
+  }
+
+  private select(pair: ViewState["pair"], stay: boolean) {
+    const key = pair ? keyOf(pair) : "";
+    if (key === this.pair) return;
+    this.pair = key;
+    const r = pair && this.table.find((r) => keyOf(r) === key);
+    if (r) return void this.jump(r, stay);
+    if (pair) this.owner.say("no such function in either");
+    for (const t of this.timelines) {
+      t.selected = null;
+      t.draw();
+    }
+  }
+
+  // The function's longest call in each of the two; windows stay where they came from the URL.
+  private async jump(r: DiffRow, stay: boolean) {
     await Promise.all(
       this.reels.map(async (reel, i) => {
         const t = this.timelines[i];
@@ -85,13 +147,17 @@ export class Compare {
           const c = (i === 0 ? r.a : r.b) ? await longest(reel, r) : null;
           t.selected = c && { lane: c.lane, row: c.row, start: c.start_ns, end: c.start_ns + c.duration_ns };
           t.draw();
-          if (c) t.reveal(c.lane, c.row, { from: c.start_ns, to: c.start_ns + c.duration_ns }, true);
+          if (c && !stay) t.reveal(c.lane, c.row, { from: c.start_ns, to: c.start_ns + c.duration_ns }, true);
         } catch (err) {
           this.owner.failed(err);
         }
       }),
     );
   }
+}
+
+function keyOf(f: { name: string; module: string }): string {
+  return `${f.module}\n${f.name}`;
 }
 
 async function longest(reel: Reel, r: DiffRow): Promise<Call | null> {
@@ -114,6 +180,7 @@ function columns(): Column<DiffRow>[] {
   });
   return [
     { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => nameCell(r.name, r.module) },
+    { key: "slower_ns", title: "Slower by", hint: "time that its own code took in B beyond what as many calls of it took in A", width: 96, value: (r) => r.slower_ns, show: (r) => signed(r.slower_ns) },
     { key: "delta_self_ns", title: "Δ Self", hint: "time in it without the calls that it made: B less A", width: 96, value: (r) => r.delta_self_ns, show: (r) => signed(r.delta_self_ns) },
     { key: "delta_total_ns", title: "Δ Total", hint: "time in it, calls that it made included: B less A", width: 96, value: (r) => r.delta_total_ns, show: (r) => signed(r.delta_total_ns) },
     { key: "change", title: "Self B/A", value: change, show: (r) => (!r.a ? "new" : !r.b ? "gone" : change(r) >= 999 ? "> 999" : "× " + change(r).toFixed(2)) },

@@ -1,4 +1,11 @@
-// How numbers are written. All times are nanoseconds.
+// How numbers are written. All times are nanoseconds; without a clock they are numbers of events.
+
+let clock = true; // of what the page shows; said once, before anything is written
+
+/** withoutClock makes times be written as what they are where nothing was timed: numbers of events. */
+export function withoutClock() {
+  clock = false;
+}
 
 const units: [number, string][] = [
   [1e9, "s"],
@@ -11,6 +18,7 @@ const units: [number, string][] = [
 export function duration(ns: number): string {
   if (!Number.isFinite(ns)) return "–";
   if (ns < 0) return "−" + duration(-ns);
+  if (!clock) return `${count(ns)} ev`;
   if (ns >= 60e9) return minutes(ns);
   for (const [size, unit] of units) {
     // What would round up to the next unit's 1 is written in that.
@@ -60,6 +68,7 @@ export function niceStep(minimum: number): number {
 
 /** instant writes a point in time, exact to step: "1.2345 s". */
 export function instant(ns: number, step: number): string {
+  if (!clock) return `#${count(ns)}`;
   const sign = ns < 0 ? "−" : "";
   ns = Math.abs(ns);
   const [size, unit] = units.find(([size]) => ns >= size) ?? units[units.length - 1];

@@ -8,6 +8,7 @@ import { count, duration, plural } from "./format";
 import { FunctionDetail, functionTable, matcher } from "./functions";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
+import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Timeline, type Bar } from "./timeline";
 import type { Call, FunctionRow, Overview as OverviewData } from "./types";
@@ -60,6 +61,7 @@ export class LanesTab {
       lane: (l) => owner.openLane(l),
       hovered: () => {},
       colorKey: (f) => this.colorKey(f),
+      failed: (err) => owner.failed(err),
     });
     const t = this.timeline;
     this.overview = new Overview((width, signal) => reel.api.json<OverviewData>("overview", { width }, signal), owner.scheme, {
@@ -277,10 +279,13 @@ export class LanesTab {
     }
     this.shows = "range";
     const stop = (this.ranging = new AbortController());
-    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(r.from)} …`));
+    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(r.from)} · `));
     this.rangeTable.wait();
+    const progress = new Progress(() => this.owner.change({ range: null }, true));
+    this.rangeTitle.append(progress.element);
     this.reel.api
-      .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all" }, stop.signal)
+      .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all", ticket: progress.ticket }, stop.signal)
+      .finally(() => progress.end())
       .then(({ functions }) => {
         const rows = functions ?? [];
         this.rangeTable.set(rows);

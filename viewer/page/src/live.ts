@@ -4,6 +4,7 @@ export interface Events {
   progress(share: number): void;
   grown(reel: number, durationNS: number, data: Record<string, unknown>): void;
   closed(reel: number): void;
+  analysis?(ticket: string, share: number): void; // how far a request with that ticket is
   answers?(does: boolean): void; // whether the server is there
 }
 
@@ -21,6 +22,7 @@ export function listenTo(e: Events): EventSource {
   const reel = (d: Record<string, unknown>) => (d.reel === 1 ? 1 : 0);
   on("hello", () => e.answers?.(true));
   source.addEventListener("error", () => e.answers?.(false));
+  on("analysis", (d) => e.analysis?.(String(d.ticket), Number(d.done) / Math.max(1, Number(d.total))));
   on("progress", (d) => e.progress(Number(d.done) / Math.max(1, Number(d.total))));
   on("grown", (d) => {
     const ns = Number(d.duration_ns);

@@ -8,6 +8,7 @@ import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
 import type { Answer, Source } from "./source";
 import { TextWidths } from "./textwidth";
+import { unknownIn } from "./unknown";
 import { length, type Span } from "./viewport";
 
 /** Scene is all that a frame depends on. */
@@ -37,6 +38,7 @@ export class Painter {
   private pixels = new Uint32Array(0);
   private widths = new TextWidths(() => this.canvas.getContext("2d", { alpha: false })!);
   labels = 0; // drawn in the last frame
+  unknown = 0; // stretches of rows that no answer speaks of
 
   constructor(private canvas: HTMLCanvasElement) {}
 
@@ -52,6 +54,7 @@ export class Painter {
     const slots = s.layout.between(s.top, s.top + s.height);
     const end = slots.length > 0 ? slots[slots.length - 1].top + slots[slots.length - 1].height - s.top : 0;
     if (end < s.height) this.pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * canvas.width);
+    this.unknown = 0;
     for (const slot of slots) this.lane(s, slot, ratio);
     ctx.putImageData(this.image, 0, 0);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -71,20 +74,23 @@ export class Painter {
 
   private lane(s: Scene, slot: Slot, ratio: number) {
     const y = (css: number) => Math.round((css - s.top) * ratio);
-    const alive = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
-    const life = { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns };
-    const ground = this.raster.ground(slot.lane.calls > 0 ? life : { from: 0, to: 0 }, alive, s.scheme.idle);
+    const paper = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
+    const alive = slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
+    const ground = this.raster.ground(alive, paper, s.scheme.idle);
     const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.window);
     const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
+    const life = { from: Math.max(s.window.from, alive.from), to: Math.min(s.window.to, alive.to) };
     const pieces: Piece[] = [];
+    const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
     for (let row = first; row < end; row++) {
-      pieces.length = 0;
+      pieces.length = spans.length = 0;
       for (const { span, grid, asked, rows } of parts) {
         if (!asked || row < asked.first || row >= asked.first + asked.count) continue;
+        spans.push(span);
         // What covers the window hides all before it.
         if (span.from <= s.window.from && span.to >= s.window.to) pieces.length = 0;
         const r = rows?.get(row);
@@ -96,6 +102,10 @@ export class Painter {
       if (s.layout.row >= 6) bottom -= Math.max(1, Math.round(ratio * 0.75));
       this.raster.fill(painted, top, ground);
       this.raster.row(top, bottom, ground, pieces, s.palette, least);
+      for (const u of unknownIn(life, spans)) {
+        this.raster.unknown(top, bottom, u, s.scheme.rule);
+        this.unknown++;
+      }
       painted = bottom;
     }
     this.raster.fill(painted, y(slot.top + slot.height), ground);

@@ -281,6 +281,16 @@ export class Raster {
     if (y >= 0 && y < this.height) this.pixels.fill(color, y * this.width, (y + 1) * this.width);
   }
 
+  /** unknown paints a stretch that is still to be told of: dots, as hatching is for what is lost. */
+  unknown(y0: number, y1: number, span: Span, color: Bytes) {
+    const x0 = this.column(span.from);
+    const x1 = this.column(span.to);
+    for (let y = Math.max(0, y0); y < Math.min(this.height, y1); y++) {
+      if (y % 4 > 1) continue;
+      for (let x = x0 + (-x0 & 7) + (y & 4); x < x1; x += 8) this.pixels.fill(color, y * this.width + x, y * this.width + Math.min(x + 2, x1));
+    }
+  }
+
   /** hatch paints a stretch of time as lost, wide enough to be seen; what was painted there shows through. */
   hatch(y0: number, y1: number, span: Span, ground: Uint32Array, [paper, stripe]: [Bytes, Bytes]) {
     const x0 = this.column(span.from);

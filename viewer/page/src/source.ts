@@ -19,6 +19,9 @@ export interface Answer {
 
 type Query = Omit<Answer, "lanes" | "coarse" | "grid" | "bytes">;
 
+// A request that failed is made again, but not at once.
+const retryAfter = 2000; // ms
+
 /** A fetch of api/view. */
 export type Load = (params: string, grid: Grid, signal: AbortSignal) => Promise<Viewed>;
 
@@ -29,7 +32,8 @@ const keptBytes = 64 << 20;
 export class Source {
   answers: Answer[] = []; // coarse ones first
   requests = 0;
-  failure: unknown = null;
+  failure: unknown = null; // of the last request
+  private again = 0; // when one that failed may be asked for again, ms
   private byAge: Answer[] = [];
   private running: { query: Query; stop: AbortController } | null = null;
   private wanted: [Span, number, Stretch[], Stretch[], Span] | null = null;
@@ -37,6 +41,7 @@ export class Source {
   constructor(
     private load: Load,
     private arrived: () => void,
+    private failed: (err: unknown) => void = () => {},
   ) {}
 
   get pending(): boolean {
@@ -46,7 +51,7 @@ export class Source {
   /** want sees to it that the window's rows are there, nsPerPixel fine; ahead are the rows to ask for if not. */
   want(window: Span, nsPerPixel: number, rows: Stretch[], ahead: Stretch[], bounds: Span) {
     this.wanted = [window, nsPerPixel, rows, ahead, bounds];
-    if (rows.length === 0) return;
+    if (rows.length === 0 || performance.now() < this.again) return;
     const covering = this.byAge.filter((a) => covers(a, window, nsPerPixel, rows, bounds));
     if (covering.some((a) => !a.coarse)) return;
     if (covering.length > 0) {
@@ -93,6 +98,9 @@ export class Source {
         if (this.running !== running || stop.signal.aborted) return;
         this.failure = err;
         this.running = null;
+        this.again = performance.now() + retryAfter;
+        setTimeout(() => this.arrived(), retryAfter + 1);
+        this.failed(err);
         this.arrived();
       });
   }

@@ -63,6 +63,11 @@ export class Table<R> {
     this.refresh();
   }
 
+  /** find looks through all rows, whatever the filter. */
+  find(is: (r: R) => boolean): R | undefined {
+    return this.all.find(is);
+  }
+
   /** wait says that rows are on their way. */
   wait() {
     this.set([]);

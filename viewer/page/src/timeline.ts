@@ -37,6 +37,7 @@ export interface Listener {
   lane(lane: number): void;
   hovered(bar: Bar | null): void;
   colorKey(func: number): string | undefined;
+  failed(err: unknown): void; // an answer did not come
 }
 
 export class Timeline {
@@ -90,7 +91,7 @@ export class Timeline {
     readonly listener: Listener,
   ) {
     this.window = this.target = { ...bounds() };
-    this.source = new Source(api.view, () => this.draw());
+    this.source = new Source(api.view, () => this.draw(), (err) => listener.failed(err));
     this.painter = new Painter(this.canvas);
     this.list = new LaneList(
       (lane) => this.toggle(lane),
@@ -437,6 +438,7 @@ export class Timeline {
     d.to = String(this.window.to);
     d.bars = String(this.painter.raster.bars);
     d.labels = String(this.painter.labels);
+    d.unknown = String(this.painter.unknown);
     d.requests = String(this.source.requests);
     d.state = this.source.pending || !same(this.window, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }

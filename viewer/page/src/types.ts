@@ -13,6 +13,8 @@ export interface ReelInfo {
   damaged: string[] | null;
   goroutines: boolean;
   functions: number;
+  clock: string; // none: there are no times, an event takes one unit
+  error?: string; // why it has no timeline
   images: { id: number; path: string; build_id: string }[] | null;
 }
 
@@ -110,6 +112,7 @@ export interface DiffRow {
   module: string;
   a: Side | null;
   b: Side | null;
+  slower_ns: number; // what its own code took in B beyond what as many calls took in A
   delta_total_ns: number;
   delta_self_ns: number;
 }

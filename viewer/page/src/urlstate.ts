@@ -31,9 +31,13 @@ export interface ViewState {
   order: "heavy" | "time"; // of the flame graph
   filter: string; // of functions
   follow: boolean;
+  sides: [Span | null, Span | null]; // windows of the two that are compared; null: all
+  pair: { name: string; module: string } | null; // the function that is looked at in both
 }
 
 export const heights = [3, 6, 12, 16, 20, 22];
+
+const sideKeys = ["ta", "tb"];
 
 export function initial(): ViewState {
   return {
@@ -53,6 +57,8 @@ export function initial(): ViewState {
     order: "heavy",
     filter: "",
     follow: false,
+    sides: [null, null],
+    pair: null,
   };
 }
 
@@ -77,6 +83,11 @@ export function format(s: ViewState): string {
   if (s.order !== d.order) put("order", s.order);
   if (s.filter) put("filter", s.filter);
   if (s.follow) put("follow", 1);
+  s.sides.forEach((w, i) => w && put(sideKeys[i], formatSpan(w)));
+  if (s.pair) {
+    put("fn", s.pair.name);
+    if (s.pair.module) put("in", s.pair.module);
+  }
   return out.join("&");
 }
 
@@ -162,6 +173,16 @@ function read(s: ViewState, key: string, v: string) {
       break;
     case "follow":
       s.follow = v === "1";
+      break;
+    case "ta":
+    case "tb":
+      s.sides[sideKeys.indexOf(key)] = parseSpan(v);
+      break;
+    case "fn":
+      s.pair = v ? { name: v, module: s.pair?.module ?? "" } : null;
+      break;
+    case "in":
+      if (s.pair) s.pair.module = v;
   }
 }
 
