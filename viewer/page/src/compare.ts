@@ -1,7 +1,7 @@
 // Two reels: what became slower, and both timelines one above the other.
 
-import { el, replace } from "./dom";
-import { count, duration } from "./format";
+import { el, replace, type Child } from "./dom";
+import { count, duration, plural } from "./format";
 import { nameCell, matcher } from "./functions";
 import type { LanesTab } from "./lanestab";
 import { shown } from "./names";
@@ -9,7 +9,7 @@ import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Table, type Column } from "./table";
 import { Timeline } from "./timeline";
-import type { Call, DiffRow, Found } from "./types";
+import type { Call, DiffRow, Found, ReelInfo } from "./types";
 import type { ViewState } from "./urlstate";
 import { same } from "./viewport";
 
@@ -54,7 +54,7 @@ export class Compare {
       el("div", { class: "analysis-bar" }, el("strong", {}, "B against A"), this.filter, this.note),
       this.table.element,
       ...this.timelines.map((t, i) =>
-        el("section", { class: "compare-side", "aria-label": `Timeline of ${i === 0 ? "A" : "B"}` }, el("h3", {}, el("span", { class: "side" }, i === 0 ? "A" : "B"), el("span", { class: "name" }, shown(reels[i].info.name, 100)), el("span", { class: "quiet" }, duration(reels[i].info.duration_ns))), t.element),
+        el("section", { class: "compare-side", "aria-label": `Timeline of ${i === 0 ? "A" : "B"}` }, el("h3", {}, el("span", { class: "side" }, i === 0 ? "A" : "B"), ...heading(reels[i].info)), t.element),
       ),
     );
   }
@@ -154,6 +154,15 @@ export class Compare {
       }),
     );
   }
+}
+
+function heading(r: ReelInfo): Child[] {
+  return [
+    el("span", { class: "name" }, shown(r.name, 100)),
+    el("span", { class: "quiet" }, `${duration(r.duration_ns)} · ${plural(r.calls, "call")}`),
+    r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
+    r.error !== undefined && el("span", { class: "badge warn", title: shown(r.error, 300) }, "not readable"),
+  ];
 }
 
 function keyOf(f: { name: string; module: string }): string {

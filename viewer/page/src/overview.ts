@@ -130,8 +130,15 @@ export class Overview {
       const h = b > 0 ? Math.max(1.5, (b / most) * (height - 8)) : 0;
       ctx.fillRect(x, height - h, 1 / ratio, h);
     }
+    // What was lost goes through from top to bottom, and has a head by which it is found.
     ctx.fillStyle = s.gapText[1];
-    for (const [from, to] of this.data.gaps ?? []) ctx.fillRect(this.x(from), 0, Math.max(1.5, this.x(to) - this.x(from)), 4);
+    for (const [from, to] of this.data.gaps ?? []) {
+      const [x, wide] = [this.x(from), this.x(to) - this.x(from)];
+      ctx.globalAlpha = 0.45;
+      ctx.fillRect(x, 0, Math.max(1.5, wide), height);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(x - 1, 0, Math.max(3.5, wide + 2), 7);
+    }
   }
 
   private paintFrame(ctx: CanvasRenderingContext2D, s: Scheme) {
