@@ -135,6 +135,9 @@ func TestATargetMayReplaceItsProgram(t *testing.T) {
 	if s := ended(t, r); !s.Ended {
 		t.Errorf("the summary does not say that the program is gone: %+v", s)
 	}
+	if said := r.Stderr(); !strings.Contains(said, count) || !strings.Contains(said, "--follow") {
+		t.Errorf("what it runs now is not told: %q", said)
+	}
 	wantUntouched(t, p.Pid())
 	p.Go()
 	if counts := p.Finish(); counts["leaf"] != 1000 {

@@ -350,6 +350,9 @@ func (r *recording) session(ctx context.Context) error {
 		watched = d.family.watchExecs(ctx)
 	}
 	err := d.loop(ctx)
+	if d.family == nil {
+		r.tellOfExec()
+	}
 	r.result.Libraries = libraries.end()
 	if watched != nil {
 		r.s.memory.SetFollow(false)
@@ -392,6 +395,19 @@ func (r *recording) session(ctx context.Context) error {
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
 	return err
+}
+
+// tellOfExec tells that the process runs another program now, which ends a recording that doesn't follow.
+func (r *recording) tellOfExec() {
+	var word [8]byte
+	if _, err := r.s.p.ReadAt(word[:], r.s.rt.Ring); !errors.Is(err, process.ErrExec) || !r.s.p.Alive() {
+		return
+	}
+	exe, err := os.Readlink("/proc/" + strconv.Itoa(r.s.p.Pid()) + "/exe")
+	if err != nil {
+		exe = "another program"
+	}
+	r.notice("process %d runs %s now, which is not recorded: --follow records it, too", r.s.p.Pid(), exe)
 }
 
 // countWritten corrects the counts when the reel has ended before the recording, for want of room on disk, say: they are

@@ -235,11 +235,12 @@ type goroutineTally struct {
 	free []*Pairer
 	sums map[goroutineKey]*GoroutineSummary
 	last map[uint32]goroutineKey // by thread
+	now  map[goroutineKey]uint64 // tick of its last event
 }
 
 // tallyGoroutines adds all events of the reel to the tally, and to the summary what is of threads and of goroutines.
 func tallyGoroutines(f *File, s *Summary) *tally {
-	t := goroutineTally{tally: newTally(f), open: map[goroutineKey]*Pairer{}, sums: map[goroutineKey]*GoroutineSummary{}, last: map[uint32]goroutineKey{}}
+	t := goroutineTally{tally: newTally(f), open: map[goroutineKey]*Pairer{}, sums: map[goroutineKey]*GoroutineSummary{}, last: map[uint32]goroutineKey{}, now: map[goroutineKey]uint64{}}
 	for i := range f.threads {
 		s.Threads[i].Thread = f.threads[i].Thread
 	}
@@ -266,13 +267,13 @@ func (t *goroutineTally) add(id uint64, thread uint32, events []Event, lost bool
 		key.thread = thread
 	}
 	p, sum := t.open[key], t.sums[key]
-	if p == nil {
-		p = t.pairerFor(events[0].Time)
-		t.open[key] = p
-	}
 	if sum == nil {
 		sum = &GoroutineSummary{ID: id}
 		t.sums[key] = sum
+	}
+	if p == nil {
+		p = t.pairerFor(max(t.now[key], events[0].Time))
+		t.open[key] = p
 	}
 	if lost { // those of whom events are missing aren't known
 		for _, o := range t.open {
@@ -287,6 +288,7 @@ func (t *goroutineTally) add(id uint64, thread uint32, events []Event, lost bool
 	calls, unmatched := p.Calls, p.Unmatched
 	t.events += uint64(len(events))
 	p.Push(events)
+	t.now[key] = p.now
 	calls, unmatched = p.Calls-calls, p.Unmatched-unmatched
 	sum.Calls += calls
 	sum.UnmatchedExits += unmatched

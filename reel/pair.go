@@ -33,7 +33,8 @@ const (
 // near to, or to a new one; calls on the others stay open. Two stacks whose
 // ranges are nearer than the reach are not told apart.
 //
-// SPs are compared by their low 32 bits with wraparound.
+// SPs are compared by their low 32 bits with wraparound. Time does not go back: an
+// event whose Time is below that of one before it counts as made then.
 type Pairer struct {
 	// OnEntry, if set, is called for each entry that opens a call, after the
 	// calls that it ends. The Call has neither End nor Inside, and is valid
@@ -109,7 +110,7 @@ func (p *Pairer) Push(events []Event) {
 	}
 	for i := range events {
 		e := &events[i]
-		if e.Time != 0 {
+		if e.Time > p.now { // an earlier one, of a handler above a stub's claim, is now
 			p.now = e.Time
 		}
 		s := &p.stacks[p.cur]

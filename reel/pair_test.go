@@ -144,6 +144,18 @@ func TestInsideTimeMakesSelfTime(t *testing.T) {
 	}
 }
 
+// A stub's clock is read after its claim: what a signal handler calls in between comes behind the event, with earlier times.
+func TestTimeDoesNotGoBack(t *testing.T) {
+	var p Pairer
+	got := paired(&p, []Event{
+		Entry(100, base, 1), Entry(50, base-500, 2), Exit(60, base-500, 2), Exit(110, base, 1),
+		Entry(120, base, 1), Exit(150, base, 1), Entry(130, base, 2), Exit(155, base, 2),
+	}, 200)
+	if want := []string{"2@1/0 100-100", "1@0/0 100-110", "1@0/0 120-150", "2@0/0 150-155"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestCallsAcrossALossAreMarked(t *testing.T) {
 	var p Pairer
 	var got []string

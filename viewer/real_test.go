@@ -277,7 +277,7 @@ func checkSpeedscope(t *testing.T, c *client, request string, f functionJSON) {
 		Shared struct{ Frames []struct{ Name, File string } }
 	}
 	s := ask[file](c, request)
-	calls := uint64(0)
+	calls, all := uint64(0), uint64(0)
 	for _, p := range s.Profiles {
 		at, open := p.StartValue, []int{}
 		for _, e := range p.Events {
@@ -286,6 +286,7 @@ func checkSpeedscope(t *testing.T, c *client, request string, f functionJSON) {
 			}
 			at = e.At
 			if e.Type == "O" {
+				all++
 				open = append(open, e.Frame)
 				if s.Shared.Frames[e.Frame].Name == f.Name {
 					calls++
@@ -301,7 +302,7 @@ func checkSpeedscope(t *testing.T, c *client, request string, f functionJSON) {
 			t.Errorf("%d calls are left open", len(open))
 		}
 	}
-	if calls != f.Calls {
+	if all != maxSpeedscope && calls != f.Calls { // else it is cut, and says so
 		t.Errorf("%s has %d calls, the file %d", f.Name, f.Calls, calls)
 	}
 }

@@ -28,7 +28,6 @@ func (r *recording) speedscope(w http.ResponseWriter, q *query) error {
 	if q.err != nil {
 		return q.err
 	}
-	to = min(to, tl.Duration())
 	if lanes == nil {
 		for _, l := range all {
 			lanes = append(lanes, l.ID)
@@ -36,7 +35,7 @@ func (r *recording) speedscope(w http.ResponseWriter, q *query) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="callreel.speedscope.json"`)
-	s := &speedscopeWriter{tl: tl, w: bufio.NewWriterSize(w, 64<<10), from: from, to: max(from, to), frames: map[uint32]int{}, left: maxSpeedscope}
+	s := &speedscopeWriter{tl: tl, w: bufio.NewWriterSize(w, 64<<10), from: from, to: max(from, min(to, tl.Duration())), until: to, frames: map[uint32]int{}, left: maxSpeedscope}
 	s.text(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"callreel","profiles":[`)
 	for _, lane := range lanes {
 		if err := s.lane(q, &all[lane]); err != nil {
@@ -51,6 +50,7 @@ type speedscopeWriter struct {
 	tl       *timeline.Timeline
 	w        *bufio.Writer
 	from, to uint64         // nanoseconds
+	until    uint64         // to, or beyond the recording's end, where calls may begin
 	frames   map[uint32]int // index of each function's frame
 	order    []uint32       // functions by that index
 	profiles int
@@ -77,7 +77,7 @@ func (s *speedscopeWriter) text(text string) {
 func (s *speedscopeWriter) lane(q *query, l *timeline.Lane) error {
 	for stack, last := 0, 0; stack <= last && !s.cut; stack++ {
 		s.begun, s.open, s.events, s.last = false, s.open[:0], 0, s.from
-		err := s.tl.Visit(q.ctx, []uint32{l.ID}, s.from, s.to, timeline.Visitor{
+		err := s.tl.Visit(q.ctx, []uint32{l.ID}, s.from, s.until, timeline.Visitor{
 			Enter: func(_ uint32, c *reel.Call) {
 				last = max(last, c.Stack)
 				if c.Stack == stack {

@@ -3,6 +3,7 @@ package ring
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -230,6 +231,7 @@ func (d *Drainer) take(t *thread) (int, error) {
 		return 0, nil
 	}
 	run := events[:n]
+	putInOrder(run)
 	if err := d.appendWithLate(t, run); err != nil {
 		return 0, err
 	}
@@ -242,6 +244,20 @@ func (d *Drainer) take(t *thread) (int, error) {
 		atomic.StoreUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained), uint32(t.pos))
 	}
 	return n, nil
+}
+
+// putInOrder gives an event that is later than one behind it that one's time. A stub reads the clock after its claim: when
+// a signal handler came in between, its calls are behind the event in the ring and before it in time. They were made
+// after the claim, so that the event was made no later than they.
+func putInOrder(run []reel.Event) {
+	next := uint64(math.MaxUint64)
+	for i := len(run) - 1; i >= 0; i-- {
+		if at := run[i].Time; at > next {
+			run[i].Time = next
+		} else if at != 0 { // else it has none
+			next = at
+		}
+	}
 }
 
 // claimed is how many events of its chunk the thread had claimed a moment ago.

@@ -3,6 +3,7 @@ package ring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -128,6 +129,24 @@ func TestAnEventThatIsNotWrittenYetIsWaitedFor(t *testing.T) {
 		if e.ID() != uint32(i+1) {
 			t.Errorf("event %d is %+v", i, e)
 		}
+	}
+}
+
+func TestAnEventIsNoLaterThanWhatWasClaimedBehindIt(t *testing.T) {
+	m := newMemory(t, 8)
+	d, all := collect(m)
+	p := &producer{m, 9}
+	p.register("x")
+	for _, at := range []uint64{10, 70, 0, 30, 40, 35, 80, 80} {
+		p.event(reel.Entry(at, 1, 1))
+	}
+	mustRound(t, d)
+	var got []uint64
+	for _, e := range (*all)[0].events {
+		got = append(got, e.Time)
+	}
+	if want := []uint64{10, 30, 0, 30, 35, 35, 80, 80}; !slices.Equal(got, want) {
+		t.Errorf("times %v, want %v", got, want)
 	}
 }
 

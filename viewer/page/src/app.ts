@@ -90,6 +90,7 @@ export class App implements Owner {
     if (this.compare) this.main.append(this.compare.element);
     replace(document.body, top, this.notices, this.main, this.voice, this.help);
     this.themeLabel();
+    this.showTab(); // at once, not only when the lanes are here
   }
 
   private listen() {
@@ -188,16 +189,21 @@ export class App implements Owner {
   private apply(fromURL: boolean) {
     this.restoring = true;
     const s = this.state;
-    if (s.tab === "compare" && !this.compare) s.tab = "timeline";
-    this.lanes.forEach((l) => (l.element.hidden = s.tab !== "timeline" || l !== this.tab()));
-    this.analyses.forEach((a) => (a.element.hidden = s.tab === "timeline" || s.tab === "compare" || a !== this.analysis()));
-    if (this.compare) this.compare.element.hidden = s.tab !== "compare";
-    this.bars();
+    this.showTab();
     this.tab().apply(s, fromURL);
     if (s.tab === "compare") this.compare!.apply(s, fromURL);
     else if (s.tab !== "timeline") this.analysis().apply(s);
     this.find.restore(s.find);
     this.restoring = false;
+  }
+
+  private showTab() {
+    const s = this.state;
+    if (s.tab === "compare" && !this.compare) s.tab = "timeline";
+    this.lanes.forEach((l) => (l.element.hidden = s.tab !== "timeline" || l !== this.tab()));
+    this.analyses.forEach((a) => (a.element.hidden = s.tab === "timeline" || s.tab === "compare" || a !== this.analysis()));
+    if (this.compare) this.compare.element.hidden = s.tab !== "compare";
+    this.bars();
   }
 
   private bars() {
@@ -214,6 +220,7 @@ export class App implements Owner {
     const r = this.tab().reel.info;
     document.title = `${shown(r.name, 80)} – callreel`;
     const name = shown(r.name, 60);
+    const lanes = this.tab().reel.lanes.length;
     replace(
       this.file,
       el("span", { class: "mark", "aria-hidden": "true" }),
@@ -226,7 +233,7 @@ export class App implements Owner {
             ),
           )
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
-      el("span", { class: "quiet facts-line" }, `${duration(r.duration_ns)} · ${plural(r.calls, "call")} · ${plural(this.tab().reel.lanes.length, r.goroutines ? "lane" : "thread")}`),
+      el("span", { class: "quiet facts-line" }, [duration(r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
       r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),
