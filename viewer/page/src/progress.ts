@@ -1,7 +1,6 @@
 // How far an analysis is that takes longer than a moment.
 
 import { el } from "./dom";
-import { percent } from "./format";
 import { listenTo } from "./live";
 
 // Most answers are there before; each stream takes one of the browser's few connections.
@@ -25,7 +24,7 @@ export class Progress {
   }
 
   private tell(share: number) {
-    this.text.data = `counting… ${percent(share)}`;
+    this.text.data = `counting… ${Math.floor(100 * share)} %`;
     this.element.dataset.share = String(share);
   }
 
