@@ -6,6 +6,7 @@ import type { Bytes } from "./color";
 import { busyOf, levels, looksMask, many, type Grid } from "./columns";
 import { firstEndingAfter, type Row } from "./decode";
 import { looks, type Palette } from "./palette";
+import { unknownIn } from "./unknown";
 import type { Span } from "./viewport";
 
 /** Label is a bar with room for text; pixels of the device. */
@@ -45,6 +46,7 @@ export class Raster {
   private lifts = { least: Infinity, most: 0 };
   private lines = { height: -1, of: new Uint8Array(levels) }; // by how busy a column is
   private lane = new Uint32Array(0);
+  private hidden: { of: Span[]; parts: Span[][] } = { of: [], parts: [] };
   private labelX0 = 0;
   private labelX1 = 0;
   private labelFunc = -1;
@@ -92,9 +94,9 @@ export class Raster {
     this.lifts = { least: Infinity, most: 0 };
     this.line.set(ground);
     this.lower.set(ground);
+    const seen = this.seen(pieces);
     for (let i = 0; i < pieces.length; i++) {
-      if (i > 0) this.erase(pieces[i].span, ground);
-      this.piece(pieces[i], ground, palette, y0, height, least);
+      for (const span of seen[i]) this.piece(pieces[i], span, ground, palette, y0, height, least);
     }
     for (let y = top; y < bottom; y++) {
       const n = y1 - y; // the n-th line from below
@@ -113,13 +115,13 @@ export class Raster {
     }
   }
 
-  // What a coarser answer says is taken back where a finer one is there.
-  private erase(span: Span, ground: Uint32Array) {
-    const x0 = this.column(span.from);
-    const x1 = this.column(span.to);
-    this.line.set(ground.subarray(x0, x1), x0);
-    this.lower.set(ground.subarray(x0, x1), x0);
-    if (this.labels.length > 0) this.labels = this.labels.filter((l) => l.x1 <= x0 || l.x0 >= x1);
+  // What each piece is seen of: finer ones hide those before them. It is the same for most rows of a frame.
+  private seen(pieces: Piece[]): Span[][] {
+    const { of, parts } = this.hidden;
+    if (of.length === pieces.length && of.every((s, i) => s === pieces[i].span)) return parts;
+    const spans = pieces.map((p) => p.span);
+    this.hidden = { of: spans, parts: spans.map((s, i) => unknownIn(s, spans.slice(i + 1))) };
+    return this.hidden.parts;
   }
 
   private lifted(lines: number) {
@@ -128,9 +130,10 @@ export class Raster {
     if (lines > lifts.most) lifts.most = lines;
   }
 
-  private piece(p: Piece, ground: Uint32Array, palette: Palette, y: number, height: number, least: number) {
-    const from = Math.max(this.from, p.span.from);
-    const end = Math.min(this.from + this.width / this.scale, p.span.to);
+  private piece(p: Piece, span: Span, ground: Uint32Array, palette: Palette, y: number, height: number, least: number) {
+    const from = Math.max(this.from, span.from);
+    const end = Math.min(this.from + this.width / this.scale, span.to);
+    if (end <= from) return;
     const first = firstEndingAfter(p.row, from);
     // Labels tell how many calls they are, which only the bars do.
     if (p.row.columns === null || least < this.width) this.barByBar(p.row, first, from, end, palette, y, height, least);
