@@ -17,6 +17,7 @@ export interface Scene {
   top: number; // scrolled, CSS pixels
   width: number; // CSS pixels
   height: number;
+  coarse: boolean; // bars in CSS pixels, where the screen has finer ones: a quarter of the work on most
   layout: Layout;
   source: Source;
   bounds: Span;
@@ -34,8 +35,9 @@ const labelWidth = 26;
 
 export class Painter {
   readonly raster = new Raster();
-  private image: ImageData | null = null;
-  private pixels = new Uint32Array(0);
+  private fine = new Picture();
+  private coarse = new Picture();
+  private copied: HTMLCanvasElement | null = null; // a coarse picture, to be drawn larger
   private widths = new TextWidths(() => this.canvas.getContext("2d", { alpha: false })!);
   labels = 0; // drawn in the last frame
   unknown = 0; // stretches of rows that no answer speaks of
@@ -45,19 +47,20 @@ export class Painter {
   paint(s: Scene) {
     const { canvas } = this;
     const ctx = canvas.getContext("2d", { alpha: false })!;
-    if (!this.image || this.image.width !== canvas.width || this.image.height !== canvas.height) {
-      this.image = ctx.createImageData(canvas.width, canvas.height);
-      this.pixels = new Uint32Array(this.image.data.buffer);
-    }
-    const ratio = canvas.height / s.height;
-    this.raster.begin(this.pixels, canvas.width, s.window);
+    const sharp = canvas.height / s.height;
+    const ratio = s.coarse ? 1 : sharp;
+    const picture = s.coarse ? this.coarse.of(ctx, Math.round(s.width), Math.round(s.height)) : this.fine.of(ctx, canvas.width, canvas.height);
+    const { pixels } = picture;
+    const width = picture.image!.width;
+    this.raster.begin(pixels, width, s.window);
     const slots = s.layout.between(s.top, s.top + s.height);
     const end = slots.length > 0 ? slots[slots.length - 1].top + slots[slots.length - 1].height - s.top : 0;
-    if (end < s.height) this.pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * canvas.width);
+    if (end < s.height) pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * width);
     this.unknown = 0;
     for (const slot of slots) this.lane(s, slot, ratio);
-    ctx.putImageData(this.image, 0, 0);
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (s.coarse) this.enlarge(ctx, picture.image!);
+    else ctx.putImageData(picture.image!, 0, 0);
+    ctx.setTransform(sharp, 0, 0, sharp, 0, 0);
     this.texts(ctx, s, ratio);
     this.gapTexts(ctx, s);
     overlay(s, s.range, (x0, x1) => {
@@ -70,6 +73,14 @@ export class Painter {
     if (s.hovered) this.outline(ctx, s, s.hovered, 1);
     if (s.selected) this.outline(ctx, s, s.selected, 2);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
+  }
+
+  private enlarge(ctx: CanvasRenderingContext2D, image: ImageData) {
+    const c = (this.copied ??= document.createElement("canvas"));
+    if (c.width !== image.width || c.height !== image.height) [c.width, c.height] = [image.width, image.height];
+    c.getContext("2d", { alpha: false })!.putImageData(image, 0, 0);
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(c, 0, 0, this.canvas.width, this.canvas.height);
   }
 
   private lane(s: Scene, slot: Slot, ratio: number) {
@@ -176,6 +187,20 @@ export class Painter {
       const w = Math.max(x1 - x0, 3);
       ctx.strokeRect(x0 + width / 2 - 1, y - 0.5, w - width + 1, Math.max(2, s.layout.row - 0.5));
     });
+  }
+}
+
+// A picture's memory, made anew when its size changes.
+class Picture {
+  image: ImageData | null = null;
+  pixels = new Uint32Array(0);
+
+  of(ctx: CanvasRenderingContext2D, width: number, height: number): this {
+    if (this.image?.width !== width || this.image.height !== height) {
+      this.image = ctx.createImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    return this;
   }
 }
 

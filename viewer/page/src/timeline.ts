@@ -18,6 +18,11 @@ import { approach, around, clamp, length, pan, same, zoom, type Span } from "./v
 
 export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
+// More than so many milliseconds for the bars leave none for the rest of a frame.
+const mostCost = 7;
+// Milliseconds after which what hasn't changed is taken to stand still.
+const stillAfter = 120;
+
 /** Bar is what is drawn at a place: a call, or several merged ones. */
 export interface Bar {
   lane: number;
@@ -80,6 +85,10 @@ export class Timeline {
   private height = 1;
   private headRoom = 1; // pixels of lanes for one of scrolling
   private scrolled: number | null = null; // of the scroller, if known
+  private moved = { from: 0, to: 0, top: 0, at: -Infinity }; // what was shown last, and since when
+  private cost = 0; // of painting all of the screen's pixels, ms
+  private coarse = false; // the last frame was
+  private sharpen = 0; // timer
   private calm = matchMedia("(prefers-reduced-motion: reduce)");
   frameTimes: number[] | null = null;
 
@@ -375,9 +384,16 @@ export class Timeline {
     }
     this.last = moving ? now : 0;
     this.fetch();
-    this.paint();
+    this.paint(this.mayBeCoarse(began));
     this.frameTimes?.push(performance.now() - began);
     if (!same(this.window, this.target)) this.draw();
+  }
+
+  // Where the screen has finer pixels than CSS and a frame takes too long for them, they wait until nothing moves.
+  private mayBeCoarse(now: number): boolean {
+    const { window: w, top, moved } = this;
+    if (moved.from !== w.from || moved.to !== w.to || moved.top !== top) this.moved = { from: w.from, to: w.to, top, at: now };
+    return this.cost > mostCost && this.canvas.width > 1.2 * this.width && now - this.moved.at < stillAfter;
   }
 
   private fetch() {
@@ -388,7 +404,8 @@ export class Timeline {
     this.source.want(this.target, nsPerPixel, visible, ahead, this.bounds());
   }
 
-  private paint() {
+  private paint(coarse: boolean) {
+    const began = performance.now();
     const scheme = this.scheme();
     this.colors ??= shadeOf((f) => this.listener.colorKey(f), scheme);
     if (this.palette?.match !== this.match) this.palette = null;
@@ -399,6 +416,7 @@ export class Timeline {
       top: this.top,
       width: this.width,
       height: this.height,
+      coarse,
       layout: this.layout,
       source: this.source,
       bounds: this.bounds(),
@@ -410,6 +428,10 @@ export class Timeline {
       selected: this.selected,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
+    if (!coarse) this.cost += 0.4 * (performance.now() - began - this.cost);
+    this.coarse = coarse;
+    clearTimeout(this.sharpen);
+    if (coarse) this.sharpen = window.setTimeout(() => this.draw(), stillAfter);
     if (this.listed.layout !== this.layout || this.listed.top !== this.top || this.listed.height !== this.height) {
       this.listed = { layout: this.layout, top: this.top, height: this.height };
       this.list.show(this.layout.between(this.top, this.top + this.height), this.top);
@@ -440,6 +462,6 @@ export class Timeline {
     d.labels = String(this.painter.labels);
     d.unknown = String(this.painter.unknown);
     d.requests = String(this.source.requests);
-    d.state = this.source.pending || !same(this.window, this.target) ? "moving" : this.source.failure ? "failed" : "still";
+    d.state = this.source.pending || this.coarse || !same(this.window, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }
 }
