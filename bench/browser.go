@@ -36,9 +36,9 @@ func newBrowser(ctx context.Context) (tab context.Context, end func(), err error
 }
 
 // sizeTab makes the lanes of the page that is shown there 1,800 pixels wide.
-func sizeTab(tab context.Context) error {
+func sizeTab(tab context.Context, more ...chromedp.EmulateViewportOption) error {
 	const lanes, names, heightOfAll = 1800, 224 + 12, 1120 // CSS pixels
-	return chromedp.Do(tab, chromedp.EmulateViewport(lanes+names, heightOfAll))
+	return chromedp.Do(tab, chromedp.EmulateViewport(lanes+names, heightOfAll, more...))
 }
 
 // newTab opens another tab of the browser.

@@ -38,7 +38,9 @@ func pageRows(ctx context.Context, c config, events uint64, reach string) []row 
 			note: fmt.Sprintf("after the command, in a browser that runs, %.2f to %.2f; the browser had taken %.2f s to start", slices.Min(p.first), slices.Max(p.first), p.browser.Seconds()),
 		},
 		{what: what + ": a frame on the main thread", value: spread(p.page.Work), reach: "≤ 16 ms", note: fmt.Sprintf("%s; %d frames, %d bars in the largest; of the empty page %s", within16(p.page.Work), len(p.page.Work), p.page.Bars, spread(p.empty.Work))},
-		{what: what + ": drawing it", value: spread(p.page.Draw), note: "the page's own part of that"},
+		{what: what + ": the same, rows as high as usual", value: spread(p.usual.Work), reach: "≤ 16 ms", note: within16(p.usual.Work)},
+		{what: what + ": the same, twice as fine", value: spread(p.sharp.Work), reach: "≤ 16 ms", note: fmt.Sprintf("%s; a screen with two pixels for one of CSS each way, no graphics card", within16(p.sharp.Work))},
+		{what: what + ": drawing it", value: spread(p.page.Draw), note: "the page's own part of the first of those"},
 		{what: what + ": frame to frame", value: spread(p.page.Between), note: fmt.Sprintf("%s, without a graphics card, at 60 Hz; of the empty page %s, %s", within16(p.page.Between), spread(p.empty.Between), within16(p.empty.Between))},
 		{what: what + ": the browser's memory for it", value: fmt.Sprintf("%.0f MB", p.page.renderer/1e6), reach: "≤ 300 MB", note: fmt.Sprintf("the most of its process, of which JavaScript's heap is %.0f MB in the end; of the empty page %.0f MB", p.page.Heap/1e6, p.empty.renderer/1e6)},
 		{what: what + ": the server's memory beyond the file", value: fmt.Sprintf("%.0f MB", p.server/1e6), reach: "≤ 1000 MB", note: "the most, while panning and zooming"},
@@ -62,6 +64,8 @@ type pageFigures struct {
 	browser time.Duration // its start
 	empty   frames        // of a page that does next to nothing, right before
 	page    frames
+	usual   frames // with the rows as high as they are at first
+	sharp   frames // the same on a screen with finer pixels
 	server  float64 // bytes
 }
 
@@ -198,9 +202,29 @@ func (p *pageFigures) round(ctx context.Context, c config, browser context.Conte
 		return nil
 	}
 	most := mostMemory(server.pid())
-	p.page, err = measureFrames(tab, moves)
-	p.server = most()
+	defer func() { p.server = most() }()
+	if p.page, err = measureFrames(tab, moves); err != nil {
+		return err
+	}
+	if p.usual, err = p.again(tab, server, 1); err != nil {
+		return err
+	}
+	p.sharp, err = p.again(tab, server, 2)
 	return err
+}
+
+// again measures the page with its rows as they are at first, on a screen with so many pixels for one of CSS.
+func (p *pageFigures) again(tab context.Context, server *pageServer, scale float64) (frames, error) {
+	if err := sizeTab(tab, chromedp.EmulateScale(scale)); err != nil {
+		return frames{}, err
+	}
+	if err := showUntil(tab, "about:blank", "true"); err != nil {
+		return frames{}, err
+	}
+	if err := showUntil(tab, server.url, drawn); err != nil {
+		return frames{}, err
+	}
+	return measureFrames(tab, moves)
 }
 
 // writeIndexed makes a reel of eight busy threads, 40 deep, with its index.
