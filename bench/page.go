@@ -64,8 +64,8 @@ type pageFigures struct {
 	browser time.Duration // its start
 	empty   frames        // of a page that does next to nothing, right before
 	page    frames
-	usual   frames // with the rows as high as they are at first
-	sharp   frames // the same on a screen with finer pixels
+	usual   frames  // with the rows as high as they are at first
+	sharp   frames  // the same on a screen with finer pixels
 	server  float64 // bytes
 }
 
