@@ -38,8 +38,6 @@ type Options struct {
 	Tool string
 	// Started is called once, when recording is on; nil if nobody wants to know.
 	Started func()
-	// Left is called once, when recording is over and the process has been left, before the reel is completed; nil likewise.
-	Left func()
 	// Notice is told what the user should know as it happens; nil if nobody wants to. It and Progress are called by
 	// several goroutines, but one at a time.
 	Notice func(format string, args ...any)

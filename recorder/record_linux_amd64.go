@@ -325,9 +325,6 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 			err = r.unmatched
 		}
 	}
-	if r.opt.Left != nil {
-		r.opt.Left()
-	}
 	if err == nil {
 		r.index(ctx)
 	}

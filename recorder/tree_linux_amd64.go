@@ -147,7 +147,7 @@ const subRing = 8 << 20
 // recording is one of a program that a process was replaced by.
 func (t *tree) recording(pid int) *recording {
 	r := &recording{opt: t.root.opt, tree: t, w: t.root.w}
-	r.opt.PID, r.opt.Command, r.opt.Progress, r.opt.Started, r.opt.Left = pid, nil, nil, nil, nil
+	r.opt.PID, r.opt.Command, r.opt.Progress, r.opt.Started = pid, nil, nil, nil
 	r.opt.Notice = t.root.notice
 	if r.opt.RingSize == 0 {
 		r.opt.RingSize = subRing

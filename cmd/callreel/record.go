@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -123,11 +124,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	if len(args) > 0 {
 		status.quiet() // the command writes to the same terminal
 	}
-	kept := keepGarbage()
-	started := kept.soon
-	if f.follow {
-		started = kept.usual // other programs are prepared meanwhile
-	}
+	collect := collectLater()
 	progress := status.recording
 	if page != nil {
 		progress = page.progress(progress)
@@ -137,7 +134,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Tool:    "callreel " + version,
-		Started: started, Left: kept.left, Notice: status.notice, Progress: progress,
+		Started: collect, Notice: status.notice, Progress: progress,
 	})
 	if page != nil {
 		page.recorded(c.Context())
@@ -162,6 +159,18 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		return &exitError{result.ExitCode, err}
 	}
 	return err
+}
+
+// collectLater makes the garbage collector run but seldom until collect is called. Nearly all that a recording's preparation allocates is
+// kept until it is over, and a program with a million functions takes a fifth less time without six rounds of marking it. While it records
+// callreel allocates so little that it would keep for minutes what only planning needs, so that is given back then.
+func collectLater() (collect func()) {
+	const percent = 800
+	before := debug.SetGCPercent(percent)
+	return func() {
+		debug.SetGCPercent(before)
+		go debug.FreeOSMemory()
+	}
 }
 
 func (f *recordFlags) laziness() recorder.Laziness {
