@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -55,9 +56,7 @@ func spread(ms []float64) string {
 
 // within says how many of sorted times in milliseconds are at most so long.
 func within(ms []float64, most float64) string {
-	n, found := slices.BinarySearch(ms, most)
-	for ; found && n < len(ms) && ms[n] == most; n++ {
-	}
+	n := sort.Search(len(ms), func(i int) bool { return ms[i] > most })
 	return fmt.Sprintf("%.0f %% ≤ %g ms", 100*float64(n)/float64(len(ms)), most)
 }
 

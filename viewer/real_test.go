@@ -302,7 +302,7 @@ func checkSpeedscope(t *testing.T, c *client, request string, f functionJSON) {
 			t.Errorf("%d calls are left open", len(open))
 		}
 	}
-	if all != maxSpeedscope && calls != f.Calls { // else it is cut, and says so
+	if all != maxSpeedscope && calls != f.Calls || calls > f.Calls { // a file of so many is cut, and says so
 		t.Errorf("%s has %d calls, the file %d", f.Name, f.Calls, calls)
 	}
 }
