@@ -32,6 +32,8 @@ type File struct {
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
 
+	dump *Dump // nil if the reel is none
+
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 
 	decoders sync.Pool
@@ -201,6 +203,11 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		}
 		f.clocks = append(f.clocks, c)
 		f.lastTick = max(f.lastTick, c.Tick)
+	case KindDump:
+		d, err := parseDump(payload)
+		f.dump = &d // what precedes damage is of use
+		f.lastTick = max(f.lastTick, d.To)
+		return err
 	}
 	return nil
 }
