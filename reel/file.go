@@ -28,6 +28,7 @@ type File struct {
 	drops     []Drop
 	clocks    []ClockPair
 	ticks     *TickClock
+	firstTick uint64
 	lastTick  uint64
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
@@ -111,6 +112,7 @@ func (f *File) load() error {
 		}
 	}
 	f.checkOrder()
+	f.firstTick = f.findFirstTick()
 	if f.header.Goroutines {
 		f.goexit = f.findGoexit()
 	}
