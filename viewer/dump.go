@@ -94,4 +94,6 @@ func (d *Dump) MissingAt(i int) Missing {
 }
 
 // ThreadName is the name of the thread of the i-th missing stretch.
-func (d *Dump) ThreadName(i int) string { return cut(d.threads[d.dump.Missing[i].Thread].Name, maxLaneName) }
+func (d *Dump) ThreadName(i int) string {
+	return cut(d.threads[d.dump.Missing[i].Thread].Name, maxLaneName)
+}
