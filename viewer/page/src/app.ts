@@ -103,6 +103,8 @@ export class App implements Owner {
         this.find.input.select();
       },
       next: (d) => void this.find.next(d),
+      trigger: (step) => this.tab().stepTrigger(step),
+      earlier: () => this.tab().showEarlier(),
       theme: () => this.theme.next(),
       help: () => this.help.showModal(),
       escape: () => this.escape(),
@@ -128,6 +130,8 @@ export class App implements Owner {
     });
     const live = this.reels.some((r) => r.info.live);
     if (live && !location.hash) this.state.follow = true;
+    // A dump opens at what it was made for.
+    if (!location.hash) Object.assign(this.state, this.tab().viewOf(0));
     this.apply(true);
     if (this.state.follow) this.follow(true);
     if (this.reels.some((r) => r.info.live || !r.info.closed)) this.watch();
@@ -161,7 +165,8 @@ export class App implements Owner {
     if (this.restoring) return;
     const t = this.tab().timeline;
     const all = this.tab().reel.bounds();
-    this.state.window = same(t.target, all) ? null : { ...t.target };
+    // Of a dump what nothing is said of is the view of its trigger.
+    this.state.window = same(t.target, all) && !this.tab().reel.dump ? null : { ...t.target };
     this.state.scroll = t.top / t.rowHeight;
     this.state.collapsed = t.closed;
     this.state.sides = this.compare?.windows() ?? this.state.sides;
@@ -233,7 +238,7 @@ export class App implements Owner {
             ),
           )
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
-      el("span", { class: "quiet facts-line" }, [duration(r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
+      el("span", { class: "quiet facts-line" }, [duration(r.dump ? length(this.tab().reel.bounds()) : r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
       r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),

@@ -1,9 +1,10 @@
 // What is known of the selected call.
 
 import { el, replace, type Child } from "./dom";
+import { describe } from "./dump";
 import { count, duration, percent } from "./format";
 import { shown } from "./names";
-import type { Call, Caller, FunctionName } from "./types";
+import type { Call, Caller, FunctionName, Trigger } from "./types";
 import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
@@ -25,7 +26,7 @@ export function placeOf(c: { start_ns: number; duration_ns: number; row: number 
 }
 
 /** showCall fills the element. */
-export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, act: CallActions) {
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, trigger: Trigger | null, act: CallActions) {
   const full = shown(c.name, 4000);
   const row = (title: string, ...value: Child[]) => [el("dt", {}, title), el("dd", {}, ...value)];
   const callers = [...(c.callers ?? [])].reverse();
@@ -42,6 +43,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
     el(
       "dl",
       { class: "facts" },
+      ...(trigger ? row("Trigger", el("strong", { class: "triggered" }, `trigger: ${describe(trigger)}`)) : []),
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
       ...row("Start", duration(c.start_ns), el("span", { class: "quiet" }, ` ${count(c.start_ns)} ns`)),
