@@ -136,4 +136,3 @@ func TestURLWithAViewWinsOverTheTrigger(t *testing.T) {
 		t.Error("a call is selected")
 	}
 }
-
