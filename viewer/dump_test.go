@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
@@ -110,4 +111,16 @@ func TestHostileDumpIsBounded(t *testing.T) {
 	}
 	c.bytes("overview?width=1000")
 	c.bytes("lanes")
+}
+
+func TestDumpWithoutAClockHasNoTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "order.reel")
+	w := madereel.Create(t, path, reel.Header{PID: 77, Clock: reel.Clock{Mode: reel.ClockNone}}, reel.Image{Path: "/bin/prog"}, "f")
+	thread(t, w, "main", reel.Entry(0, 0x1000, 1), reel.Exit(0, 0x1000, 1))
+	must(t, w.Dump(reel.Dump{From: 1e12, To: 2e12, Triggers: []reel.Trigger{{Kind: reel.TriggerRequest, Thread: 1, Start: 1e12, End: 1e12 + 5}}, Missing: []reel.Missing{{From: 1e12, To: 1e12 + 7}}}))
+	must(t, w.Close())
+	d := ask[dumpAnswer](serveReels(t, path), "dump")
+	if d.FromNS != 0 || d.ToNS > 100 || len(d.Triggers) != 1 || d.Triggers[0].StartNS != 0 || d.Triggers[0].EndNS != 0 || len(d.Missing) != 1 || d.Missing[0].ToNS != 0 {
+		t.Errorf("%+v", d)
+	}
 }

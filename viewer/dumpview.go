@@ -3,6 +3,7 @@ package viewer
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
@@ -44,6 +45,16 @@ func (r *recording) dump(w http.ResponseWriter, q *query) error {
 		Missing  []missingJSON `json:"missing"`
 	}{FromNS: tl.NS(d.dump.From), ToNS: tl.NS(d.dump.To), Triggers: []triggerJSON{}, Missing: []missingJSON{}}
 	lanes := lanesByThread(tl)
+	if tl.File().Header().Clock.Mode == reel.ClockNone { // ticks are no places on the timeline, whose unit is an event
+		answer.FromNS, answer.ToNS = 0, tl.Duration()
+		d.dump.Triggers, d.dump.Missing = slices.Clone(d.dump.Triggers), slices.Clone(d.dump.Missing)
+		for i := range d.dump.Triggers {
+			d.dump.Triggers[i].Start, d.dump.Triggers[i].End = 0, 0
+		}
+		for i := range d.dump.Missing {
+			d.dump.Missing[i].From, d.dump.Missing[i].To = 0, 0
+		}
+	}
 	for i := range min(d.Triggers(), maxTriggers) {
 		j, err := d.onTimeline(q.ctx, tl, lanes, i)
 		if err != nil {

@@ -5,7 +5,7 @@ import { info as loadInfo } from "./api";
 import { Compare } from "./compare";
 import { debounce, el, replace } from "./dom";
 import { Find } from "./find";
-import { count, duration, percent, plural, withoutClock } from "./format";
+import { count, countFrom, duration, percent, plural, withoutClock } from "./format";
 import { helpDialog } from "./help";
 import { listen } from "./keys";
 import { LanesTab, type Owner } from "./lanestab";
@@ -130,6 +130,7 @@ export class App implements Owner {
     });
     const live = this.reels.some((r) => r.info.live);
     if (live && !location.hash) this.state.follow = true;
+    if (this.reels.length === 1) countFrom(this.reels[0].dump?.from_ns ?? 0);
     // A dump opens at what it was made for.
     if (!location.hash) Object.assign(this.state, this.tab().viewOf(0));
     this.apply(true);

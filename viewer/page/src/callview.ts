@@ -2,7 +2,7 @@
 
 import { el, replace, type Child } from "./dom";
 import { describe } from "./dump";
-import { count, duration, percent } from "./format";
+import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
 import type { Call, Caller, FunctionName, Trigger } from "./types";
 import type { Place } from "./urlstate";
@@ -46,7 +46,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(trigger ? row("Trigger", el("strong", { class: "triggered" }, `trigger: ${describe(trigger)}`)) : []),
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
-      ...row("Start", duration(c.start_ns), el("span", { class: "quiet" }, ` ${count(c.start_ns)} ns`)),
+      ...row("Start", duration(since(c.start_ns)), el("span", { class: "quiet" }, ` ${count(since(c.start_ns))} ns`)),
       ...row("Thread", el("span", { class: "name" }, shown(lane, 100))),
       ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),
       ...row("Image", el("span", { class: "name" }, c.module ? shown(c.module, 120) : "unknown")),

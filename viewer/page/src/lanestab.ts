@@ -4,7 +4,7 @@
 import { placeOf, showCall } from "./callview";
 import type { Scheme } from "./color";
 import { debounce, el, replace, select } from "./dom";
-import { count, duration, plural } from "./format";
+import { count, duration, plural, since } from "./format";
 import { describe, DumpBar, marks, triggerOf } from "./dump";
 import { FunctionDetail, functionTable, matcher } from "./functions";
 import { sorts } from "./layout";
@@ -351,7 +351,7 @@ export class LanesTab {
     }
     this.shows = "range";
     const stop = (this.ranging = new AbortController());
-    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(r.from)} · `));
+    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · `));
     this.rangeTable.wait();
     const progress = new Progress(() => this.owner.change({ range: null }, true));
     this.rangeTitle.append(progress.element);
@@ -365,7 +365,7 @@ export class LanesTab {
         replace(
           this.rangeTitle,
           el("strong", {}, duration(length(r))),
-          el("span", { class: "quiet" }, ` from ${duration(r.from)} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
+          el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
         );
       })
       .catch((err) => stop.signal.aborted || this.owner.failed(err));

@@ -3,7 +3,7 @@
 
 import type { Scheme } from "./color";
 import { el, fitCanvas } from "./dom";
-import { duration } from "./format";
+import { duration, since } from "./format";
 import type { Overview as Data } from "./types";
 import { clamp, length, pan, same, zoom, type Span } from "./viewport";
 
@@ -166,7 +166,7 @@ export class Overview {
     }
     const c = this.canvas;
     c.setAttribute("aria-valuenow", ((100 * (w.from + w.to)) / 2 / Math.max(1, this.shown.bounds().to)).toFixed(3));
-    c.setAttribute("aria-valuetext", `${duration(w.from)} to ${duration(w.to)}`);
+    c.setAttribute("aria-valuetext", `${duration(since(w.from))} to ${duration(since(w.to))}`);
   }
 
   private mode(x: number): "move" | "left" | "right" | "new" {

@@ -92,14 +92,15 @@ export class Painter {
   private lane(s: Scene, slot: Slot, ratio: number) {
     const y = (css: number) => Math.round((css - s.top) * ratio);
     const paper = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
-    const alive = slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
+    // A thread of which a dump has nothing was there, and called nothing.
+    const alive = s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
     const ground = this.raster.ground(alive, paper, s.scheme.idle);
     const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.window);
     const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
-    const life = { from: Math.max(s.window.from, alive.from), to: Math.min(s.window.to, alive.to) };
+    const life = { from: Math.max(s.window.from, Math.min(alive.from, slot.lane.start_ns)), to: Math.min(s.window.to, alive.to) };
     const pieces: Piece[] = [];
     const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
@@ -240,8 +241,10 @@ function tear(ctx: CanvasRenderingContext2D, right: number, y: number, h: number
   ctx.stroke();
   ctx.lineTo(right + 3, low + 2);
   ctx.lineTo(right + 3, y - 2);
+  const style = ctx.fillStyle;
   ctx.fillStyle = ground;
   ctx.fill();
+  ctx.fillStyle = style;
 }
 
 // A picture's memory, made anew when its size changes.

@@ -2,7 +2,7 @@
 
 import type { Scheme } from "./color";
 import type { Mark } from "./dump";
-import { duration, instant, niceStep } from "./format";
+import { duration, instant, niceStep, since } from "./format";
 import { length, type Span } from "./viewport";
 
 export const rulerHeight = 34;
@@ -16,9 +16,11 @@ export function ticks(w: Span, width: number): { step: number; at: number[] } {
 }
 
 /** paintRuler draws times; deep in a long recording they are counted from a base that stands at the left. */
-export function paintRuler(ctx: CanvasRenderingContext2D, width: number, w: Span, range: Span | null, marks: Mark[], s: Scheme, font: string) {
+export function paintRuler(ctx: CanvasRenderingContext2D, width: number, window: Span, range: Span | null, marks: Mark[], s: Scheme, font: string) {
   ctx.clearRect(0, 0, width, rulerHeight);
-  const x = (at: number) => ((at - w.from) / length(w)) * width;
+  const x = (at: number) => ((at - window.from) / length(window)) * width;
+  const w = { from: since(window.from), to: since(window.to) };
+  const xOf = (t: number) => ((t - w.from) / length(w)) * width;
   const { step, at } = ticks(w, width);
   const relative = step * 2000 < w.from;
   const base = relative ? Math.floor(w.from / (step * 100)) * step * 100 : 0;
@@ -35,15 +37,15 @@ export function paintRuler(ctx: CanvasRenderingContext2D, width: number, w: Span
   ctx.globalAlpha = 0.5;
   ctx.beginPath();
   for (const t of at) {
-    line(ctx, x(t), rulerHeight - 8, rulerHeight);
-    for (let i = 1; i < 5; i++) line(ctx, x(t + (step * i) / 5), rulerHeight - 4, rulerHeight);
+    line(ctx, xOf(t), rulerHeight - 8, rulerHeight);
+    for (let i = 1; i < 5; i++) line(ctx, xOf(t + (step * i) / 5), rulerHeight - 4, rulerHeight);
   }
   ctx.stroke();
   ctx.globalAlpha = 1;
   ctx.fillStyle = s.faint;
   for (const t of at) {
     const text = relative ? `+${duration(t - base)}` : instant(t, step);
-    ctx.fillText(text, x(t) + 4, rulerHeight - 10);
+    ctx.fillText(text, xOf(t) + 4, rulerHeight - 10);
   }
   if (range) paintRange(ctx, x(range.from), x(range.to), duration(length(range)), width, left, s);
   // The one that is looked at comes last, and has the words.
