@@ -82,3 +82,19 @@ func TestReadersTakeDumps(t *testing.T) {
 		}
 	}
 }
+
+func TestDumpsCountersAreOfItsWindow(t *testing.T) {
+	f := dumped(t)
+	began, peak := 0.0, 0.0
+	for _, e := range export(t, f, Options{}).Events {
+		if e.Ph == "C" && e.Name == "open calls" {
+			if at := *e.TS; began == 0 {
+				began = at
+			}
+			peak = max(peak, e.Args["value"].(float64))
+		}
+	}
+	if began != 0.5 || peak != 2 {
+		t.Errorf("open calls are counted from %v on, at most %v", began, peak)
+	}
+}

@@ -179,7 +179,11 @@ func (r *report) text(w io.Writer) error {
 	if n := len(r.Functions) - len(r.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
 	}
-	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(r.Duration), count(r.DroppedEntries))
+	duration := r.Duration
+	if r.dump != nil { // its first entry may be long before
+		duration = r.dump.WindowNS()
+	}
+	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(duration), count(r.DroppedEntries))
 	if r.UnmatchedExits > 0 {
 		fmt.Fprintf(b, "; %s of calls that began before the recording, or were dropped", things(r.UnmatchedExits, "return"))
 	}

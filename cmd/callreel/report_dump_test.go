@@ -73,6 +73,9 @@ func TestReportOfADumpSaysWhatItWasMadeFor(t *testing.T) {
 	if want := "A dump of the last 2.00 ms, made for work > 20us: work took 43.00 us, thread 77 main, at 2023-11-14 22:14:20.000999 UTC\n\n"; !strings.HasPrefix(text, want) {
 		t.Errorf("the head is\n%.300s\nwant\n%s", text, want)
 	}
+	if !strings.Contains(text, " calls in 2.00 ms;") {
+		t.Errorf("the calls' time isn't the window's:\n%s", text)
+	}
 	if strings.Contains(text, "missing") {
 		t.Errorf("something is missing from a whole dump:\n%s", text)
 	}
