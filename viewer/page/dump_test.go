@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/callreel/callreel/reel"
 )
 
@@ -135,4 +137,17 @@ func TestURLWithAViewWinsOverTheTrigger(t *testing.T) {
 	if eval[bool](q, `window.callreel.tab().call !== null`) {
 		t.Error("a call is selected")
 	}
+}
+
+func TestTwoDumpsEachOpenAtTheirCall(t *testing.T) {
+	p := open(t, dumped(t), dumped(t))
+	p.selectedCall()
+	p.do(chromedp.Click(`.segments button:nth-child(2)`))
+	p.until(`window.callreel.state.reel === 1 && window.callreel.tab().call?.name === "call"`)
+	p.still()
+	if w := p.window(); math.Abs(43*ms/w.length()-0.5) > 0.05 {
+		t.Errorf("the second shows %.0f to %.0f", w.From, w.To)
+	}
+	p.press("5")
+	p.until(`document.querySelector(".tab-compare canvas.lanes")?.dataset.state === "still"`)
 }

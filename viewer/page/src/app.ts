@@ -235,7 +235,7 @@ export class App implements Owner {
             "div",
             { class: "segments", role: "group", "aria-label": "Recording" },
             ...this.reels.map((reel, i) =>
-              el("button", { "aria-pressed": String(i === s.reel), title: shown(reel.info.path, 400), onclick: () => this.change({ reel: i, selected: null, range: null }, true) }, `${i === 0 ? "A" : "B"} `, el("span", { class: "name" }, shown(reel.info.name, 30))),
+              el("button", { "aria-pressed": String(i === s.reel), title: shown(reel.info.path, 400), onclick: () => this.change({ reel: i, selected: null, range: null, ...(reel.dump ? this.lanes[i].viewOf(0) : {}) }, true) }, `${i === 0 ? "A" : "B"} `, el("span", { class: "name" }, shown(reel.info.name, 30))),
             ),
           )
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
