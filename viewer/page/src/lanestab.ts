@@ -160,11 +160,13 @@ export class LanesTab {
   private appliedSort = "activity";
   private fitting = 0;
 
-  // Rows are higher where all of them have room on the screen.
+  // Rows are higher where all of them have room on the screen. Of a dump they are lower where that shows more threads: beside its call,
+  // with the panel open, is to be seen what the others did.
   private fittingHeight(): number {
-    const room = this.timeline.scroller.clientHeight;
+    const dump = this.reel.dump !== null;
+    const room = this.timeline.scroller.clientHeight - (dump ? 250 : 0);
     const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
-    return [22, 20].find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? 16;
+    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? (dump ? 12 : 16);
   }
 
   private applySelection(p: Place | null) {

@@ -190,6 +190,8 @@ export class Painter {
     for (const m of s.marks) {
       overlay(s, m, (x0, x1) => {
         ctx.fillStyle = ctx.strokeStyle = s.scheme.trigger;
+        // An end at the screen's edge is to be seen, as most of those who made a dump end where it does.
+        if (m.to <= s.window.to) x1 = Math.min(x1, s.width - 4);
         if (m.current) {
           ctx.globalAlpha = 0.55;
           for (const x of m.to > m.from ? [x0, x1] : [x0]) for (let y = 0; y < s.height; y += 7) ctx.fillRect(x - 0.5, y, 1, 4);
