@@ -124,3 +124,27 @@ func TestDumpWithoutAClockHasNoTimes(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+func TestTriggerOfAGoroutineIsFoundInItsLane(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "go.reel")
+	w := madereel.Create(t, path, reel.Header{PID: 77, Goroutines: true, Clock: madereel.Nanoseconds(1000)}, reel.Image{Path: "/bin/prog"}, "main.outer", "main.slow")
+	madereel.Thread(t, w, reel.Thread{TID: 78, Process: 77, Name: "m0"}, reel.Switch(2000, 7), reel.Entry(2001, 0x9000, 1), reel.Entry(2002, 0x8f00, 2), reel.Switch(2100, 8), reel.Entry(2101, 0x5000, 1), reel.Exit(2300, 0x5000, 1))
+	madereel.Thread(t, w, reel.Thread{TID: 79, Process: 77, Name: "m1"}, reel.Switch(2500, 7), reel.Exit(2600, 0x8f00, 2), reel.Exit(2601, 0x9000, 1))
+	must(t, w.Dump(reel.Dump{From: 1500, To: 3000, Triggers: []reel.Trigger{{Condition: "main.slow > 500ns", Function: 2, Thread: 2, Start: 2002, End: 2600, SP: 0x8f00}}, Missing: []reel.Missing{{Thread: 2, From: 1500, To: 1600}}}))
+	must(t, w.Close())
+	c := serveReels(t, path)
+	var lanes []struct {
+		ID        uint32
+		Goroutine uint64
+		TID       int
+	}
+	must(t, json.Unmarshal(c.bytes("lanes"), &lanes))
+	d := ask[dumpAnswer](c, "dump")
+	w0 := d.Triggers[0]
+	if w0.Lane == nil || w0.Row == nil || lanes[*w0.Lane].Goroutine != 7 || *w0.Row != 1 || w0.DurationNS != 598 || w0.TID != 79 {
+		t.Errorf("%+v among %+v", w0, lanes)
+	}
+	if m := d.Missing[0]; m.Lane == nil || lanes[*m.Lane].TID != 79 || lanes[*m.Lane].Goroutine != 0 {
+		t.Errorf("%+v among %+v", m, lanes)
+	}
+}
