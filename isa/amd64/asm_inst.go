@@ -64,7 +64,16 @@ func (a *Asm) LockXadd64(m Mem, r Reg) { a.Raw(0xF0); a.Xadd64(m, r) }
 // LockCmpxchg64 is lock cmpxchg m64, r64: if RAX equals the memory, r64 is stored and ZF set.
 func (a *Asm) LockCmpxchg64(m Mem, r Reg) {
 	a.Raw(0xF0)
-	a.op(true, uint8(r), m, 0, 0x0F, 0xB1)
+	a.Cmpxchg64(m, r)
+}
+
+// Cmpxchg64 is cmpxchg m64, r64: LockCmpxchg64 for what no other thread changes.
+func (a *Asm) Cmpxchg64(m Mem, r Reg) { a.op(true, uint8(r), m, 0, 0x0F, 0xB1) }
+
+// LockCmpxchg32 is lock cmpxchg m32, r32: if EAX equals the memory, r32 is stored and ZF set.
+func (a *Asm) LockCmpxchg32(m Mem, r Reg) {
+	a.Raw(0xF0)
+	a.op(false, uint8(r), m, 0, 0x0F, 0xB1)
 }
 
 // BtMem is bt m64, r64: the bit of that number, counted from m and of any size, becomes CF.
@@ -126,6 +135,18 @@ func (a *Asm) Shl32Imm(dst Reg, n uint8) {
 
 // Cmp is cmp r64, r64.
 func (a *Asm) Cmp(x, y Reg) { a.rr(true, y, x, 0x39) }
+
+// Cmp32 is cmp r32, r32.
+func (a *Asm) Cmp32(x, y Reg) { a.rr(false, y, x, 0x39) }
+
+// CmpImm32 is cmp r32, imm32.
+func (a *Asm) CmpImm32(x Reg, v uint32) {
+	a.rr(false, 7, x, 0x81)
+	a.imm32(v)
+}
+
+// CmpMem32 is cmp r32, m32.
+func (a *Asm) CmpMem32(x Reg, m Mem) { a.op(false, uint8(x), m, 0, 0x3B) }
 
 // CmpMem is cmp r64, m64.
 func (a *Asm) CmpMem(x Reg, m Mem) { a.op(true, uint8(x), m, 0, 0x3B) }
@@ -255,3 +276,6 @@ func (a *Asm) JmpReg(r Reg) {
 	}
 	a.Raw(0xFF, 0xE0|byte(r&7))
 }
+
+// RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
+func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }

@@ -74,6 +74,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		code.FrameList = uint32(rt.frameList - base)
 	}
 	rt.Slow = c.emitSlow()
+	if rt.Areas != 0 {
+		c.emitOpenStack()
+	}
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Restricts() }) {
 		rt.guard = c.emitGuard(rt.nap)
 	}

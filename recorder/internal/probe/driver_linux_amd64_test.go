@@ -98,11 +98,11 @@ type testMemory struct {
 	size uint64
 }
 
-func newTestMemory(t testing.TB, chunks int) *testMemory {
+func newTestMemory(t testing.TB, chunks int, more uint64) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	need(t, "memfd_create", err)
-	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks, 0)}
+	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks, 0) + more}
 	t.Cleanup(func() { m.file.Close() })
 	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {
 		t.Fatal(err)
@@ -226,6 +226,15 @@ type stubSetup struct {
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
 	follow   bool
+	open     bool // events of calls on the open stack
+}
+
+// more is the memory needed behind the rings.
+func (s *stubSetup) more() uint64 {
+	if s.open {
+		return ring.AreasSize
+	}
+	return 0
 }
 
 // driver is a running child with event code.
@@ -247,6 +256,10 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Slow = c.emitSlow()
+	if s.open {
+		rt.Areas = testRing + ring.Size(s.chunks, 0)
+		c.emitOpenStack()
+	}
 	rt.guard = c.emitGuard(rt.nap)
 	if s.follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
@@ -272,7 +285,11 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			if delta != 0 {
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, -delta))
 			}
-			c.event(id, exit, delta)
+			if s.open {
+				c.openEvent(id, exit)
+			} else {
+				c.event(id, exit, delta)
+			}
 			if !exit {
 				c.guard(s.guard)
 			}
@@ -304,7 +321,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	path, tid := buildDriver(t)
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
-	d := &driver{t: t, mem: newTestMemory(t, s.chunks), code: code, entries: funcs}
+	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more()), code: code, entries: funcs}
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,9 @@ type Runtime struct {
 	follow, exec uint64
 	// frameList is the address of the list of arenas whose unwind information is to be found, once emitted.
 	frameList uint64
+	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.
+	Areas uint64
+	open  openStack
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines

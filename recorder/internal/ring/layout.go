@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 4
+const Version = 5
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -148,6 +148,20 @@ const (
 	GoStackShift = 9
 	GoStackSize  = 1 << GoStackShift
 	GoStacksSize = MaxTID * GoStackSize
+)
+
+// Behind that, where a recording needs them, is an area for each thread ID there can be, which only the thread itself writes: its open
+// stack, see package probe. Only the pages in use exist.
+const (
+	AreaShift = 10
+	AreaSize  = 1 << AreaShift
+	AreasSize = MaxTID * AreaSize
+	// AreaTop is the open stack's top, u64: how many records there are, and in the upper half how often it has changed.
+	AreaTop = 0
+	// AreaOpen are the records, each a u64: the low half of the stack pointer at the function's entry, and the word of the entry's event.
+	AreaOpen = 64
+	// MaxOpen is how many records there may be.
+	MaxOpen = (AreaSize - AreaOpen) / 8
 )
 
 // Size is the bytes of memory for that many chunks and recovery records of that many bytes, in whole pages.
