@@ -20,7 +20,7 @@ const (
 // lines are what the page shows on a screen of that size. They end where the screen does.
 func (p *topPage) lines(width, height int) []string {
 	out := []string{p.title(), p.second()}
-	head, rows := p.table()
+	head, rows := p.table(width)
 	room := max(height-4, 1)
 	p.from = max(0, min(p.from, len(rows)-room))
 	out = append(out, sgrReverse+pad(head, width)+sgrOff)
@@ -49,9 +49,6 @@ func (p *topPage) title() string {
 	calls := callRate(float64(p.snap.Calls)/max(p.snap.Elapsed.Seconds(), 1e-3)) + " calls/s"
 	text += fmt.Sprintf("%.1f s  %s  %s  %s", p.snap.Elapsed.Seconds(), calls,
 		things(uint64(len(p.snap.Functions)), "function"), things(uint64(len(p.snap.Threads)), "thread"))
-	if p.paused {
-		text += "  paused"
-	}
 	return text
 }
 
@@ -73,6 +70,9 @@ func (p *topPage) second() string {
 			missing += ", " + count(s.Ignored) + " not counted since too many are open"
 		}
 		parts = append(parts, missing)
+	}
+	if p.paused {
+		parts = append(parts, "paused")
 	}
 	switch {
 	case p.typing:
@@ -113,7 +113,7 @@ func (p *topPage) help() string {
 }
 
 // table is what is shown below: the columns' heads, and what writes each row that the filter lets through.
-func (p *topPage) table() (head string, rows []func() string) {
+func (p *topPage) table(width int) (head string, rows []func() string) {
 	if p.threads {
 		return p.threadTable()
 	}
@@ -129,7 +129,7 @@ func (p *topPage) table() (head string, rows []func() string) {
 	for i := range p.snap.Functions {
 		f := &p.snap.Functions[i]
 		if p.matches(f.Module + "!" + f.Name) {
-			rows = append(rows, func() string { return topRow(f) })
+			rows = append(rows, func() string { return topRow(f, functionName(f, width-topNameAt)) })
 		}
 	}
 	return head, rows

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -154,7 +155,7 @@ func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Fun
 func writeTopTable(b *bufio.Writer, s *live.Snapshot, shown []live.Function) {
 	fmt.Fprintf(b, "%s\n", topHead)
 	for i := range shown {
-		fmt.Fprintf(b, "%s\n", topRow(&shown[i]))
+		fmt.Fprintf(b, "%s\n", topRow(&shown[i], functionName(&shown[i], math.MaxInt)))
 	}
 	if n := len(s.Functions) - len(shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
@@ -165,8 +166,8 @@ func writeTopTable(b *bufio.Writer, s *live.Snapshot, shown []live.Function) {
 // topHead heads the columns of topRow.
 var topHead = fmt.Sprintf("%12s %10s %10s %10s %7s  %s", "calls/s", "self", "p99", "max", "open", "function")
 
-// topRow is a function's line.
-func topRow(f *live.Function) string {
+// topRow is a function's line, with that name for it.
+func topRow(f *live.Function, name string) string {
 	p99, open := "-", ""
 	if f.Whole {
 		p99 = span(f.P99)
@@ -174,15 +175,23 @@ func topRow(f *live.Function) string {
 	if f.Open > 0 {
 		open = count(f.Open)
 	}
-	return fmt.Sprintf("%12s %10s %10s %10s %7s  %s", callRate(f.PerSecond), span(f.Self), p99, span(f.Max), open, functionName(f))
+	return fmt.Sprintf("%12s %10s %10s %10s %7s  %s", callRate(f.PerSecond), span(f.Self), p99, span(f.Max), open, name)
 }
 
-// functionName is a function's name as a terminal may show it.
-func functionName(f *live.Function) string {
-	if f.Module == "" {
-		return printable(cut(f.Name))
+// topNameAt is where names begin in topRow.
+var topNameAt = len(topHead) - len("function")
+
+// functionName is a function's name as a terminal may show it. Where that is longer than so many characters, the module is cut first.
+func functionName(f *live.Function, most int) string {
+	module, name := printable(cut(f.Module)), printable(cut(f.Name))
+	if module == "" {
+		return name
 	}
-	return printable(cut(f.Module)) + "!" + printable(cut(f.Name))
+	const fewest = 4
+	if short := max(most-len("!")-utf8.RuneCountInString(name), fewest); utf8.RuneCountInString(module) > short {
+		module = clip(module, short-1) + "…"
+	}
+	return module + "!" + name
 }
 
 // cut cuts a name that no terminal shows whole.

@@ -20,13 +20,13 @@ func stopJob(stops chan os.Signal) {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
 	defer signal.Stop(resumed)
-	signal.Reset(syscall.SIGTSTP)
-	_ = syscall.Kill(0, syscall.SIGTSTP) // to ourselves, too: it can't fail
-	select {
-	case <-resumed:
-	case <-time.After(soon):
-	}
-	signal.Notify(stops, syscall.SIGTSTP)
+	byDefault(syscall.SIGTSTP, func() {
+		_ = syscall.Kill(0, syscall.SIGTSTP) // to ourselves, too: it can't fail
+		select {
+		case <-resumed:
+		case <-time.After(soon):
+		}
+	})
 	select {
 	case <-stops: // one that came before
 	default:
