@@ -175,5 +175,9 @@ func (r *recording) setup() error {
 		r.s.size += ring.GoStacksSize
 		r.set.Go = true
 	}
+	if r.opt.needsAreas() {
+		r.s.areas = r.s.size
+		r.s.size += ring.AreasSize
+	}
 	return nil
 }

@@ -47,6 +47,9 @@ type Options struct {
 	Progress func(Progress)
 }
 
+// needsAreas says whether threads keep an open stack.
+func (o *Options) needsAreas() bool { return false }
+
 // Laziness says when probes are made.
 type Laziness uint8
 

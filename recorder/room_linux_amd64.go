@@ -144,6 +144,9 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if s.golang != nil {
 		s.rt.Go.Stacks = s.rt.Ring + s.goStacks
 	}
+	if s.areas != 0 {
+		s.rt.Areas = s.rt.Ring + s.areas
+	}
 	s.memory.SetBase(s.rt.Ring)
 	return s.listGates(s.arenas)
 }

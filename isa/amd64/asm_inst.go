@@ -61,10 +61,25 @@ func (a *Asm) Xadd64(m Mem, r Reg) { a.op(true, uint8(r), m, 0, 0x0F, 0xC1) }
 // LockXadd64 is lock xadd m64, r64.
 func (a *Asm) LockXadd64(m Mem, r Reg) { a.Raw(0xF0); a.Xadd64(m, r) }
 
+// LockXadd32 is lock xadd m32, r32; the upper half of the register becomes zero.
+func (a *Asm) LockXadd32(m Mem, r Reg) {
+	a.Raw(0xF0)
+	a.op(false, uint8(r), m, 0, 0x0F, 0xC1)
+}
+
 // LockCmpxchg64 is lock cmpxchg m64, r64: if RAX equals the memory, r64 is stored and ZF set.
 func (a *Asm) LockCmpxchg64(m Mem, r Reg) {
 	a.Raw(0xF0)
-	a.op(true, uint8(r), m, 0, 0x0F, 0xB1)
+	a.Cmpxchg64(m, r)
+}
+
+// Cmpxchg64 is cmpxchg m64, r64: LockCmpxchg64 for what no other thread changes.
+func (a *Asm) Cmpxchg64(m Mem, r Reg) { a.op(true, uint8(r), m, 0, 0x0F, 0xB1) }
+
+// LockCmpxchg32 is lock cmpxchg m32, r32: if EAX equals the memory, r32 is stored and ZF set.
+func (a *Asm) LockCmpxchg32(m Mem, r Reg) {
+	a.Raw(0xF0)
+	a.op(false, uint8(r), m, 0, 0x0F, 0xB1)
 }
 
 // BtMem is bt m64, r64: the bit of that number, counted from m and of any size, becomes CF.
@@ -90,6 +105,9 @@ func (a *Asm) Add(dst, src Reg) { a.rr(true, src, dst, 0x01) }
 
 // Sub is sub r64, r64.
 func (a *Asm) Sub(dst, src Reg) { a.rr(true, src, dst, 0x29) }
+
+// DivMem is div m64: RDX and RAX together, as one number, divided; RAX becomes the quotient and RDX the remainder.
+func (a *Asm) DivMem(m Mem) { a.op(true, 6, m, 0, 0xF7) }
 
 // Or is or r64, r64.
 func (a *Asm) Or(dst, src Reg) { a.rr(true, src, dst, 0x09) }
@@ -118,6 +136,15 @@ func (a *Asm) SarImm(dst Reg, n uint8) {
 	a.Raw(n)
 }
 
+// ShlCL is shl r64, cl.
+func (a *Asm) ShlCL(dst Reg) { a.rr(true, 4, dst, 0xD3) }
+
+// ShrCL is shr r64, cl.
+func (a *Asm) ShrCL(dst Reg) { a.rr(true, 5, dst, 0xD3) }
+
+// SarCL is sar r64, cl.
+func (a *Asm) SarCL(dst Reg) { a.rr(true, 7, dst, 0xD3) }
+
 // Shl32Imm is shl r32, n; the upper half becomes zero.
 func (a *Asm) Shl32Imm(dst Reg, n uint8) {
 	a.rr(false, 4, dst, 0xC1)
@@ -126,6 +153,18 @@ func (a *Asm) Shl32Imm(dst Reg, n uint8) {
 
 // Cmp is cmp r64, r64.
 func (a *Asm) Cmp(x, y Reg) { a.rr(true, y, x, 0x39) }
+
+// Cmp32 is cmp r32, r32.
+func (a *Asm) Cmp32(x, y Reg) { a.rr(false, y, x, 0x39) }
+
+// CmpImm32 is cmp r32, imm32.
+func (a *Asm) CmpImm32(x Reg, v uint32) {
+	a.rr(false, 7, x, 0x81)
+	a.imm32(v)
+}
+
+// CmpMem32 is cmp r32, m32.
+func (a *Asm) CmpMem32(x Reg, m Mem) { a.op(false, uint8(x), m, 0, 0x3B) }
 
 // CmpMem is cmp r64, m64.
 func (a *Asm) CmpMem(x Reg, m Mem) { a.op(true, uint8(x), m, 0, 0x3B) }

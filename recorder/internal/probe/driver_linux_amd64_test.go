@@ -98,11 +98,11 @@ type testMemory struct {
 	size uint64
 }
 
-func newTestMemory(t testing.TB, chunks int) *testMemory {
+func newTestMemory(t testing.TB, chunks int, more uint64, overwrite bool) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	need(t, "memfd_create", err)
-	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks, 0)}
+	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks, 0) + more}
 	t.Cleanup(func() { m.file.Close() })
 	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func newTestMemory(t testing.TB, chunks int) *testMemory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Munmap(m.raw) })
-	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9})
+	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9, Overwrite: overwrite})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,6 +226,20 @@ type stubSetup struct {
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
 	follow   bool
+	open     bool // events of calls on the open stack
+	over     bool // rings in overwrite mode
+	watches  int  // of each function
+}
+
+// more is the memory needed behind the rings.
+func (s *stubSetup) more() uint64 {
+	if s.open {
+		return ring.AreasSize
+	}
+	if s.watches > 0 {
+		return ring.WatchesSize
+	}
+	return 0
 }
 
 // driver is a running child with event code.
@@ -246,7 +260,16 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	t.Helper()
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
+	rt.Overwrite = s.over
 	rt.Slow = c.emitSlow()
+	if s.watches > 0 {
+		rt.Watches = testRing + ring.Size(s.chunks, 0)
+		c.emitWatch()
+	}
+	if s.open {
+		rt.Areas = testRing + ring.Size(s.chunks, 0)
+		c.emitOpenStack()
+	}
 	rt.guard = c.emitGuard(rt.nap)
 	if s.follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
@@ -272,7 +295,12 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			if delta != 0 {
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, -delta))
 			}
-			c.event(id, exit, delta)
+			if s.open {
+				c.openEvent(id, exit)
+			} else {
+				c.event(id, exit, delta)
+			}
+			c.watch(Watched{0, uint8(s.watches)}, id, exit, delta)
 			if !exit {
 				c.guard(s.guard)
 			}
@@ -304,7 +332,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	path, tid := buildDriver(t)
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
-	d := &driver{t: t, mem: newTestMemory(t, s.chunks), code: code, entries: funcs}
+	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more(), s.over), code: code, entries: funcs}
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,11 @@ type Runtime struct {
 	Clock Clock
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.
 	Lossless bool
+	// Watches is the address of what is watched of calls, see ring.WatchesSize; 0 if nothing is.
+	Watches uint64
+	watch   watchCode
+	// Overwrite makes the slow path take the oldest chunk when there is no other, see overwrite.go.
+	Overwrite bool
 	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
 	Slow   uint64
 	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
@@ -43,6 +48,9 @@ type Runtime struct {
 	follow, exec uint64
 	// frameList is the address of the list of arenas whose unwind information is to be found, once emitted.
 	frameList uint64
+	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.
+	Areas uint64
+	open  openStack
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines

@@ -137,6 +137,7 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 		step  int
 	}{
 		{"with room", stubSetup{chunks: 64}, 100, 3, false, false, 1},
+		{"the open stack", stubSetup{chunks: 64, open: true}, 100, 3, false, false, 1},
 		{"handler fills the chunk", stubSetup{chunks: 64}, 2, 3, false, false, 1},
 		{"handler changes the chunk twice", stubSetup{chunks: 64}, 2, 2 * ring.ChunkEvents, false, false, 3},
 		{"chunk is full", stubSetup{chunks: 64}, 0, 3, false, false, 1},

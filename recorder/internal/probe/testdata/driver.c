@@ -6,6 +6,7 @@
  *   calls N      N traced calls, nested like a program's
  *   enter        enters one traced call; commands up to "leave" are within it
  *   leave        leaves it
+ *   forget       leaves it without its exit, as by longjmp
  *   fill L       makes calls until L or L+1 events of room are left in the chunk
  *   one K        stops (int3), then one call; SIGUSR1 makes K calls
  *   state N      N times for each code: all registers hold patterns and are compared
@@ -236,7 +237,7 @@ static void one(long k)
     __asm__ volatile("int3" ::: "memory");
 }
 
-static void interpret(int depth);
+static int interpret(int depth);
 
 __attribute__((noinline)) static void enter(int depth)
 {
@@ -244,12 +245,12 @@ __attribute__((noinline)) static void enter(int depth)
     codes[2 * id]();
     made++;
     answer("ok", 0);
-    interpret(depth + 1);
-    codes[2 * id + 1]();
+    if (interpret(depth + 1))
+        codes[2 * id + 1]();
     __asm__ volatile(""); /* no tail jump, which would come from another SP */
 }
 
-static void interpret(int depth)
+static int interpret(int depth)
 {
     char line[128], name[16];
     long a, b;
@@ -259,7 +260,9 @@ static void interpret(int depth)
         else if (strcmp(line, "enter\n") == 0)
             enter(depth);
         else if (strcmp(line, "leave\n") == 0)
-            return;
+            return 1;
+        else if (strcmp(line, "forget\n") == 0)
+            return 0;
         else if (sscanf(line, "fill %ld", &a) == 1)
             while (room() > a + 1)
                 made += calls(1, 1);
@@ -301,6 +304,7 @@ static void interpret(int depth)
         }
         answer("ok", 0);
     }
+    return 1;
 }
 
 int main(int argc, char **argv)
