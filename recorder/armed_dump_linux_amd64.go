@@ -334,7 +334,9 @@ func (a *armed) missingByFreezing(win window, threads []*heldRuns, starved []int
 
 // joined makes one of the stretches of a thread that overlap, in the order of threads and times.
 func joined(list []reel.Missing) []reel.Missing {
-	slices.SortFunc(list, func(a, b reel.Missing) int { return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.From, b.From)) })
+	slices.SortFunc(list, func(a, b reel.Missing) int {
+		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.From, b.From))
+	})
 	var all []reel.Missing
 	for _, m := range list {
 		if n := len(all); n > 0 && all[n-1].Thread == m.Thread && m.From <= all[n-1].To {
