@@ -59,7 +59,7 @@ func (r *recording) newDrain() *drain {
 	st, err := r.s.p.Status()
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
 	d.drainer = ring.NewDrainer(r.s.memory, d.open)
-	d.drainer.Ran = d.ran
+	d.drainer.Ran, d.drainer.Min = d.ran, r.set.Min
 	if r.tree != nil {
 		d.family = d.newFamily()
 	}

@@ -140,6 +140,7 @@ func (r *recording) checkOutput() error {
 
 // startClock fixes what the reel's times count from; it must be before the first event.
 func (r *recording) startClock() {
+	defer func() { r.set.Min = r.opt.Less.ticks(r.set.TicksPerSecond) }()
 	if r.isSub() { // the reel has begun
 		r.set.TicksPerSecond, r.base = r.tree.root.set.TicksPerSecond, r.tree.root.base
 		return

@@ -35,6 +35,7 @@ type recordFlags struct {
 	summary  string
 	view     bool
 	noOpen   bool
+	less     lessFlags
 }
 
 func newRecord() *cobra.Command {
@@ -64,6 +65,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.force, "force", false, "replace a reel that is there")
 	fl.Var(&f.ring, "ring", "memory for events that wait to be written, of all threads (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events carry the time, a `MODE`: full, exit or none")
+	f.less.add(fl)
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
@@ -88,6 +90,10 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: give either --lazy or --eager, not both")
 	case f.noOpen && !f.view:
 		return usageError("callreel record: --no-open goes with --view")
+	case f.less.min < 0:
+		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
+	case f.less.min > 0 && f.clock != "full":
+		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -133,6 +139,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
+		Less:    f.less.less(),
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
 	})

@@ -29,6 +29,8 @@ type Runtime struct {
 	Ring uint64
 	// Clock says which events read the time-stamp counter.
 	Clock Clock
+	// Min makes exits take back the entries of calls that were too short, see takeback.go.
+	Min bool
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.
 	Lossless bool
 	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
@@ -124,6 +126,9 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
+	if exit && c.rt.Min {
+		c.takeBack(id, 0, off)
+	}
 	c.claim(off, slow)
 	if spDelta == 0 {
 		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RSP)
@@ -154,6 +159,9 @@ func (c *coder) shared(exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
+	if exit && c.rt.Min {
+		c.takeBack(0, 8, off)
+	}
 	c.claim(off, slow)
 	c.Lea(amd64.RAX, amd64.At(amd64.RSP, 8+spDelta))
 	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)

@@ -130,7 +130,8 @@ const (
 	// ChunkDrained is how many of its events the recorder has taken, u32. A thread that gets no other chunk may start a
 	// full one over once all are taken, and sets this back to 0 then: that is how the recorder knows.
 	ChunkDrained = 8
-	ChunkHeader  = 64
+	// ChunkHeader is the header's size. Where an event before the first would have its word is 0 at all times.
+	ChunkHeader = 64
 	// ChunkEvents is how many events a chunk holds.
 	ChunkEvents = (ChunkSize - ChunkHeader) / EventSize
 )
