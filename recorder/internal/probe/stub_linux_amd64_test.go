@@ -17,6 +17,8 @@ var templates = map[string]stubSetup{
 	"shared, clock at exit": {clock: ClockExit, shared: true},
 	"no clock":              {clock: ClockNone},
 	"shared, no clock":      {clock: ClockNone, shared: true},
+	"taking back":           {min: true},
+	"shared, taking back":   {min: true, shared: true},
 	"lossless":              {lossless: true},
 	"shared and lossless":   {lossless: true, shared: true},
 }
