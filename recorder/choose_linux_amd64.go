@@ -51,7 +51,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
-	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil, Min: r.opt.Less.Min > 0}
+	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}

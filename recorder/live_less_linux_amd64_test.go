@@ -80,3 +80,28 @@ func TestCallsThatAreTooShortAreLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// Threads that don't match aren't in the reel, and those that do are whole, whether they were there before or not.
+func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
+	needLive(t)
+	for _, flags := range [][]string{nil, {"--lazy"}, {"--clock", "none"}, {"--min", "1ns"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", "900000", append(flags, "--threads", "work-*")...)
+			_, calls := shortest(t, file)
+			for _, f := range lessFunctions {
+				if calls[f] != made[f+"_work"] || calls[f] == 0 {
+					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+"_work"])
+				}
+			}
+			rep := reportOf(t, file)
+			for _, thread := range rep.Threads {
+				if !strings.HasPrefix(thread.Name, "work-") {
+					t.Errorf("thread %s is in the reel", thread.Name)
+				}
+			}
+			if s.Threads != 2 || len(rep.Threads) != 2 || s.Calls != rep.Calls || s.Events != rep.Events {
+				t.Errorf("%+v; %+v", s, rep)
+			}
+		})
+	}
+}

@@ -34,8 +34,9 @@ type recording struct {
 	images    map[*image]reel.ImageID
 	// noticeMu lets one notice, or word of progress, out at a time.
 	noticeMu sync.Mutex
-	tree     *tree      // nil if children aren't followed
-	names    *lateNames // nil if all functions are in the reel's table from the beginning
+	tree     *tree       // nil if children aren't followed
+	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
+	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -291,6 +292,9 @@ func (r *recording) attach(ctx context.Context) error {
 	}
 	c := r.s.everything()
 	err := r.s.prepare(c)
+	if err == nil {
+		err = r.keepOff()
+	}
 	if err == nil {
 		var d time.Duration
 		d, err = r.s.switchOn(ctx, c)

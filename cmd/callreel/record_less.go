@@ -10,13 +10,15 @@ import (
 
 // lessFlags are the flags of record by which calls are left out.
 type lessFlags struct {
-	min time.Duration
+	min     time.Duration
+	threads []string
 }
 
 func (f *lessFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.min, "min", 0, "keep only calls that take at least this long, such as 50us, and their callers")
+	fl.StringArrayVar(&f.threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable)")
 }
 
 func (f *lessFlags) less() recorder.Less {
-	return recorder.Less{Min: f.min}
+	return recorder.Less{Min: f.min, Threads: f.threads}
 }

@@ -228,6 +228,7 @@ type stubSetup struct {
 	guard    Guard
 	follow   bool
 	min      bool // exits take back entries; of no call, as long as HdrMin is 0
+	threads  bool // not all threads are recorded
 	open     bool // events of calls on the open stack
 }
 
@@ -255,7 +256,7 @@ type driver struct {
 // eventCode makes a function for the entry and one for the exit of each ID.
 func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, funcs []uint64) {
 	t.Helper()
-	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min}
+	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Slow = c.emitSlow()
 	if s.open {

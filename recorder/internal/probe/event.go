@@ -31,6 +31,8 @@ type Runtime struct {
 	Clock Clock
 	// Min makes exits take back the entries of calls that were too short, see takeback.go.
 	Min bool
+	// Threads makes stubs look whether their thread is one to be recorded.
+	Threads bool
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.
 	Lossless bool
 	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
@@ -207,6 +209,10 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	if c.rt.Threads {
+		c.CmpMem32Imm8(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotRegistered), 1)
+		c.Jcc(amd64.CondA, off) // see ring.SetOff
+	}
 	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }
 

@@ -36,6 +36,7 @@ type Drainer struct {
 	held    []bool // by chunk: a thread's events are being read from it, or it is torn
 	torn    []*tornChunk
 	totals  Totals
+	again   map[int]bool // see Late
 }
 
 // Totals are counts since the start.
@@ -49,7 +50,7 @@ type Totals struct {
 
 type thread struct {
 	tid       int
-	sink      Sink
+	sink      Sink       // nil while the thread is off
 	chunk     uint32     // index+1
 	pos       int        // of the next event in it
 	torn      *tornChunk // the chunk's holes, nil when it has none
@@ -59,6 +60,8 @@ type thread struct {
 	lost      uint64
 	holed     bool        // events of its chunk were passed over
 	long      *longEnough // what the sink is behind, with Drainer.Min
+	counted   bool        // the sink counts what it is given
+	met       bool        // it is among Totals.Threads
 }
 
 // tornChunk is a chunk with events that its thread may still write: it can't be used again until then.
@@ -82,7 +85,8 @@ const (
 )
 
 // NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event, and with its
-// process where forked children are followed, else 0; both IDs are as the target's namespace counts.
+// process where forked children are followed, else 0; both IDs are as the target's namespace counts. A thread without a sink is off, see
+// Off.
 func NewDrainer(m *Memory, open func(tid, pid int, name string) (Sink, error)) *Drainer {
 	return &Drainer{m: m, open: open, threads: map[int]*thread{}, held: make([]bool, m.chunks)}
 }
@@ -138,14 +142,15 @@ func (d *Drainer) meet() error {
 			if err != nil {
 				return err
 			}
-			t := &thread{tid: tid, sink: sink}
-			if d.Min != 0 {
-				t.long = newLongEnough(sink, &d.Min, &d.totals)
-				t.sink = t.long
+			t := &thread{tid: tid}
+			if sink != nil {
+				d.lead(t, sink, d.again[tid])
+			} else {
+				d.switchTo(t, registeredOff)
 			}
+			delete(d.again, tid)
 			d.threads[tid] = t
 			d.order = append(d.order, t)
-			d.totals.Threads++
 		}
 		clear(d.m.mem[at : at+RegistryEntry])
 	}
@@ -258,6 +263,8 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 		d.clearBut(t, run)
 	} else {
 		clear(run)
+	}
+	if !t.counted && t.sink != nil {
 		d.totals.Events += uint64(n)
 		d.totals.Entries += entries
 	}
@@ -369,8 +376,10 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 			k++
 		}
 		if k > 0 {
-			if err := t.sink.Append(run[:k]); err != nil {
-				return err
+			if t.sink != nil {
+				if err := t.sink.Append(run[:k]); err != nil {
+					return err
+				}
 			}
 			run = run[k:]
 		}
@@ -378,7 +387,7 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 			return err
 		}
 	}
-	if len(run) == 0 {
+	if len(run) == 0 || t.sink == nil {
 		return nil
 	}
 	return t.sink.Append(run)
@@ -386,9 +395,11 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 
 func (d *Drainer) appendLate(t *thread, e reel.Event) error {
 	d.totals.Torn--
-	if t.long == nil {
-		d.totals.Events++
-		d.totals.Entries += uint64(^e.Word & 1)
+	if t.sink == nil {
+		return nil
+	}
+	if !t.counted {
+		d.totals.count([]reel.Event{e})
 	}
 	return t.sink.Append([]reel.Event{e})
 }
@@ -446,6 +457,9 @@ func (d *Drainer) drops(t *thread) error {
 	dropped, lost = max(dropped, t.dropped), max(lost, t.lost)
 	entries, exits := dropped-t.dropped, lost-t.lost
 	t.dropped, t.lost = dropped, lost
+	if t.sink == nil {
+		return nil
+	}
 	d.totals.Dropped += entries
 	d.totals.LostExits += exits
 	return t.sink.Dropped(entries, exits, Ticks())

@@ -150,10 +150,7 @@ func (l *longEnough) pass() error {
 	if len(l.out) == 0 {
 		return nil
 	}
-	for i := range l.out {
-		l.totals.Entries += uint64(^l.out[i].Word & 1)
-	}
-	l.totals.Events += uint64(len(l.out))
+	l.totals.count(l.out)
 	err := l.sink.Append(l.out)
 	l.out = l.out[:0]
 	return err
