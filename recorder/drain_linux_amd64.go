@@ -8,7 +8,6 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/reel"
 )
 
 // How often things are done while recording.
@@ -39,12 +38,12 @@ type drain struct {
 
 // known is a thread of the recording.
 type known struct {
-	*reel.ThreadWriter            // nil while the thread is off
-	names              *lateNames // nil if all functions are in the reel's table already
-	pid                int        // of its process
-	tid                int        // as seen from here
-	name               string
-	fresh              int // readings of the name still to be made soon: threads are named just after they start
+	DestinationThread            // nil while the thread is off
+	names             *lateNames // nil if all functions are in the reel's table already
+	pid               int        // of its process
+	tid               int        // as seen from here
+	name              string
+	fresh             int // readings of the name still to be made soon: threads are named just after they start
 }
 
 // unread is known.fresh at first.
@@ -118,7 +117,11 @@ func (d *drain) loop(ctx context.Context) error {
 	last := time.Now()
 	for {
 		d.making.round()
+		began := ring.Ticks()
 		n, err := d.drainer.Round()
+		if err == nil {
+			err = d.r.to.Round(began)
+		}
 		if err != nil {
 			return err
 		}
@@ -205,12 +208,12 @@ func (d *drain) housekeeping() error {
 		}
 	}
 	if due(&d.last.clock, clockInterval) {
-		if err := d.r.w.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
+		if err := d.r.to.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
 			return err
 		}
 	}
 	if due(&d.last.flush, flushInterval) {
-		if err := d.r.w.Flush(); err != nil {
+		if err := d.r.to.Flush(); err != nil {
 			return err
 		}
 		d.progress(now)
@@ -225,7 +228,7 @@ func (d *drain) progress(now time.Time) {
 	t := d.drainer.Totals()
 	d.r.noticeMu.Lock()
 	defer d.r.noticeMu.Unlock()
-	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.w.Stats().Bytes, Threads: t.Threads})
+	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.written(), Threads: t.Threads})
 }
 
 // tasks looks which threads there still are, ends the others' parts and reads names.
@@ -299,7 +302,7 @@ func (d *drain) rename(nstid int, k *known) error {
 func (d *drain) finish(ended bool) error {
 	err := d.drainer.Finish()
 	for _, k := range d.known {
-		if k.fresh == unread && !ended && k.ThreadWriter != nil { // first seen just now
+		if k.fresh == unread && !ended && k.DestinationThread != nil { // first seen just now
 			if name, e := threadName(k.pid, k.tid); e == nil {
 				err = errors.Join(err, k.Rename(name))
 			}
@@ -311,7 +314,7 @@ func (d *drain) finish(ended bool) error {
 		}
 	}
 	if !ended {
-		if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
+		if e := d.r.to.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
 			err = e
 		}
 	}

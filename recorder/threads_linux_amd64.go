@@ -66,13 +66,13 @@ func (d *drain) begin(k *known) error {
 	if err != nil {
 		start = 0 // it has ended already
 	}
-	k.ThreadWriter, err = d.r.w.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: k.name})
+	k.DestinationThread, err = d.r.to.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: k.name})
 	return err
 }
 
 // end ends the thread's part of the reel, if it has one.
 func (k *known) end() error {
-	if k.ThreadWriter == nil {
+	if k.DestinationThread == nil {
 		return nil
 	}
 	return k.End(ring.Ticks())
@@ -83,16 +83,16 @@ func (k *known) end() error {
 func (d *drain) renamed(nstid int, k *known) error {
 	wanted := d.r.opt.Less.wants(k.name)
 	switch {
-	case wanted && k.ThreadWriter != nil:
+	case wanted && k.DestinationThread != nil:
 		return k.Rename(k.name)
 	case wanted:
 		if err := d.begin(k); err != nil {
 			return err
 		}
 		return d.drainer.On(nstid, k)
-	case k.ThreadWriter != nil:
+	case k.DestinationThread != nil:
 		err := errors.Join(d.drainer.Off(nstid), k.end())
-		k.ThreadWriter = nil
+		k.DestinationThread = nil
 		return err
 	}
 	return nil

@@ -98,7 +98,7 @@ type testMemory struct {
 	size uint64
 }
 
-func newTestMemory(t testing.TB, chunks int, more uint64) *testMemory {
+func newTestMemory(t testing.TB, chunks int, more uint64, overwrite bool) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	need(t, "memfd_create", err)
@@ -116,7 +116,7 @@ func newTestMemory(t testing.TB, chunks int, more uint64) *testMemory {
 	}
 	t.Cleanup(func() { unix.Munmap(m.raw) })
 	m.SetBase(testRing)
-	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9})
+	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9, Overwrite: overwrite})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,12 +230,17 @@ type stubSetup struct {
 	min      bool // exits take back entries; of no call, as long as HdrMin is 0
 	threads  bool // not all threads are recorded
 	open     bool // events of calls on the open stack
+	over     bool // rings in overwrite mode
+	watches  int  // of each function
 }
 
 // more is the memory needed behind the rings.
 func (s *stubSetup) more() uint64 {
 	if s.open {
 		return ring.AreasSize
+	}
+	if s.watches > 0 {
+		return ring.WatchesSize
 	}
 	return 0
 }
@@ -258,7 +263,12 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	t.Helper()
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
+	rt.Overwrite = s.over
 	rt.Slow = c.emitSlow()
+	if s.watches > 0 {
+		rt.Watches = testRing + ring.Size(s.chunks, 0)
+		c.emitWatch()
+	}
 	if s.open {
 		rt.Areas = testRing + ring.Size(s.chunks, 0)
 		c.emitOpenStack()
@@ -293,6 +303,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			} else {
 				c.event(id, exit, delta)
 			}
+			c.watch(Watched{0, uint8(s.watches)}, id, exit, delta)
 			if !exit {
 				c.guard(s.guard)
 			}
@@ -324,7 +335,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	path, tid := buildDriver(t)
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
-	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more()), code: code, entries: funcs}
+	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more(), s.over), code: code, entries: funcs}
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
 	}
