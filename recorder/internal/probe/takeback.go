@@ -57,8 +57,8 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	c.Lea(amd64.RAX, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, 0))
 	c.Store64(at(saveSlot), amd64.RAX)
 	c.Load64(amd64.RDX, amd64.At(amd64.RDX, ring.HdrMin-ring.SlotsOff))
-	c.Store64(at(saveMin), amd64.RDX)
 	c.Load64(amd64.RCX, amd64.At(amd64.RAX, ring.SlotLeft))
+	c.Store64(at(saveMin), amd64.RDX)
 	c.Test(amd64.RCX, amd64.RCX)
 	c.Jcc(amd64.CondNS, keep)
 	c.Store64(at(saveClaim), amd64.RCX)
@@ -76,14 +76,21 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	c.CmpMem64Imm8(amd64.At(amd64.RDX, 0), 0)
 	c.Jcc(amd64.CondNE, keep) // below this handler an exit is taking back
 	c.Store64(amd64.At(amd64.RDX, 0), amd64.RCX)
-	// From here on the chunk stays where it is, if it still is the thread's.
+	// From here on the chunk stays where it is, if it still is the thread's. That the same place in it was reached again by a handler
+	// is told by the stack pointer: no other call has that while this one is open.
 	c.Load64(amd64.RDX, at(saveSlot))
-	c.Load64(amd64.RAX, amd64.At(amd64.RDX, ring.SlotLeft))
-	c.CmpMem(amd64.RAX, at(saveClaim))
-	c.Jcc(amd64.CondNE, undo)
-	isEntry(undo)
-	c.Store32Imm(last(ring.EventWord), 0)
 	c.Load64(amd64.RAX, at(saveClaim))
+	c.CmpMem(amd64.RAX, amd64.At(amd64.RDX, ring.SlotLeft))
+	c.Jcc(amd64.CondNE, undo)
+	if above == 0 {
+		c.CmpMem32(amd64.RSP, last(ring.EventSP))
+	} else {
+		c.Lea(amd64.RAX, amd64.At(amd64.RSP, above))
+		c.CmpMem32(amd64.RAX, last(ring.EventSP))
+		c.Load64(amd64.RAX, at(saveClaim)) // flags stay
+	}
+	c.Jcc(amd64.CondNE, undo)
+	c.Store32Imm(last(ring.EventWord), 0)
 	c.MovImm64(amd64.RCX, uint64(math.MaxUint64-ring.Claim+1))
 	c.Add(amd64.RCX, amd64.RAX)
 	c.Cmpxchg64(amd64.At(amd64.RDX, ring.SlotLeft), amd64.RCX)

@@ -29,7 +29,7 @@ func (d *Drainer) clearBut(t *thread, run []reel.Event) {
 	taking := atomic.LoadUint64(d.taking(t.tid))
 	at := d.m.base + d.m.chunk(t.chunk-1) + ChunkHeader + uint64(t.pos)*EventSize
 	k := int(int64(taking-at) / EventSize) // the event's in run, counted from 1
-	if taking <= at || taking > at+uint64(len(run))*EventSize || k == 0 {
+	if taking <= at || taking > at+uint64(len(run))*EventSize || k == 0 || run[k-1].IsExit() {
 		clear(run)
 		return
 	}
