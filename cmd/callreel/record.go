@@ -48,6 +48,10 @@ adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
 
+Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
+long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
+threads have while they call. What is left out is counted nowhere.
+
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
@@ -89,6 +93,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: give either --lazy or --eager, not both")
 	case f.noOpen && !f.view:
 		return usageError("callreel record: --no-open goes with --view")
+	case f.less.badGlob() != "":
+		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
 	case f.less.min < 0:
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":

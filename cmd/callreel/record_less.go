@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -21,4 +22,14 @@ func (f *lessFlags) add(fl *pflag.FlagSet) {
 
 func (f *lessFlags) less() recorder.Less {
 	return recorder.Less{Min: f.min, Threads: f.threads}
+}
+
+// badGlob is one that can't match anything, as its syntax is wrong; empty if there is none.
+func (f *lessFlags) badGlob() string {
+	for _, g := range f.threads {
+		if _, err := path.Match(g, ""); err != nil {
+			return g
+		}
+	}
+	return ""
 }
