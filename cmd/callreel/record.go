@@ -157,7 +157,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
-		Less:    f.less.less(), Armed: arming,
+		Less: f.less.less(), Armed: arming,
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
 	})
