@@ -279,3 +279,50 @@ func (a *Asm) JmpReg(r Reg) {
 
 // RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
 func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }
+
+// CallReg is call r64.
+func (a *Asm) CallReg(r Reg) {
+	if r >= 8 {
+		a.Raw(0x41)
+	}
+	a.Raw(0xFF, 0xD0|byte(r&7))
+}
+
+// vector appends an instruction with an XMM register and a memory operand, which may not be FS-relative.
+func (a *Asm) vector(x uint8, m Mem, prefix, opcode byte) {
+	a.Raw(prefix)
+	a.op(false, x, m, 0, 0x0F, opcode)
+}
+
+// StoreX64 is movq m64, xmm.
+func (a *Asm) StoreX64(m Mem, x uint8) { a.vector(x, m, 0x66, 0xD6) }
+
+// StoreX32 is movd m32, xmm.
+func (a *Asm) StoreX32(m Mem, x uint8) { a.vector(x, m, 0x66, 0x7E) }
+
+// MovX is movq r64, xmm.
+func (a *Asm) MovX(dst Reg, x uint8) {
+	a.Raw(0x66)
+	a.rr(true, Reg(x), dst, 0x0F, 0x7E)
+}
+
+// Movsx8 is movsx r64, r8 for the low byte of one of the first four registers.
+func (a *Asm) Movsx8(r Reg) { a.rr(true, r, r, 0x0F, 0xBE) }
+
+// Movzx8 is movzx r32, r8 for the low byte of one of the first four registers.
+func (a *Asm) Movzx8(r Reg) { a.rr(false, r, r, 0x0F, 0xB6) }
+
+// Movsx16 is movsx r64, r16.
+func (a *Asm) Movsx16(r Reg) { a.rr(true, r, r, 0x0F, 0xBF) }
+
+// Movzx16 is movzx r32, r16.
+func (a *Asm) Movzx16(r Reg) { a.rr(false, r, r, 0x0F, 0xB7) }
+
+// Movsx32 is movsxd r64, r32.
+func (a *Asm) Movsx32(r Reg) { a.rr(true, r, r, 0x63) }
+
+// Load8 is movzx r32, m8.
+func (a *Asm) Load8(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB6) }
+
+// Store16 is mov m16, r16.
+func (a *Asm) Store16(m Mem, r Reg) { a.Raw(0x66); a.op(false, uint8(r), m, 0, 0x89) }

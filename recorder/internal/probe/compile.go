@@ -88,6 +88,11 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		rt.Go = &own
 		c.emitGoSlow()
 	}
+	if len(rt.Captures) > 0 {
+		if err := c.emitCaptures(fns); err != nil {
+			return nil, err
+		}
+	}
 	rt.Shared = [2]uint64{}
 	if len(fns) > InlineLimit && rt.Go == nil {
 		shared := [2]uint64{}
@@ -221,8 +226,21 @@ func (s *stub) branch(site *Site, at uint64) (uint64, error) {
 
 // event emits the function's event, if it is traced.
 func (s *stub) event(exit bool, spDelta int32) {
-	if s.fn.ID != 0 {
+	switch {
+	case s.fn.ID == 0:
+	case !exit && s.captured(false):
+		s.coder.captured(s.fn.ID, false, spDelta)
+	default:
 		s.coder.event(s.fn.ID, exit, spDelta)
+	}
+}
+
+// returns emits the event of a return, which has a result, unlike that of a tail jump.
+func (s *stub) returns() {
+	if s.captured(true) {
+		s.coder.captured(s.fn.ID, true, 0)
+	} else {
+		s.event(true, 0)
 	}
 }
 
@@ -288,7 +306,11 @@ func (s *stub) move(m *Moved) error {
 	case amd64.Return, amd64.IndirectJump, amd64.Jump:
 		if m.Exit {
 			s.stands(m.Addr + s.fn.Slide)
-			s.event(true, 0)
+			if m.Inst.Kind == amd64.Return {
+				s.returns()
+			} else {
+				s.event(true, 0)
+			}
 		}
 		if led {
 			s.Jmp(copied)

@@ -168,6 +168,10 @@ type tally struct {
 	backward       uint64 // events before the one before
 	last           uint64
 	name           string
+	captures       *Captures
+	values         [2][]Value // of the last entry's payload, and the last exit's
+	valued         uint64     // events with a payload
+	wrong          string     // what is wrong with one
 }
 
 func (s *tally) Append(events []reel.Event) error {
@@ -227,12 +231,16 @@ type stubSetup struct {
 	guard    Guard
 	follow   bool
 	open     bool // events of calls on the open stack
+	captures *Captures
 }
 
 // more is the memory needed behind the rings.
 func (s *stubSetup) more() uint64 {
 	if s.open {
 		return ring.AreasSize
+	}
+	if s.captures != nil {
+		return ring.ArgsSize
 	}
 	return 0
 }
@@ -260,6 +268,9 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 		rt.Areas = testRing + ring.Size(s.chunks, 0)
 		c.emitOpenStack()
 	}
+	if s.captures != nil {
+		captureAll(t, c, s)
+	}
 	rt.guard = c.emitGuard(rt.nap)
 	if s.follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
@@ -285,9 +296,12 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			if delta != 0 {
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, -delta))
 			}
-			if s.open {
+			switch {
+			case s.open:
 				c.openEvent(id, exit)
-			} else {
+			case s.captures != nil:
+				c.captured(id, exit, delta)
+			default:
 				c.event(id, exit, delta)
 			}
 			if !exit {
@@ -326,7 +340,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 		t.Fatal(err)
 	}
 	d.drainer = ring.NewDrainer(d.mem.Memory, func(tid, _ int, name string) (ring.Sink, error) {
-		k := &tally{maxID: uint32(s.ids), name: name}
+		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures}
 		d.threads = append(d.threads, k)
 		return k, nil
 	})

@@ -34,6 +34,7 @@ type Drainer struct {
 	held    []bool // by chunk: a thread's events are being read from it, or it is torn
 	torn    []*tornChunk
 	totals  Totals
+	split   Payloads
 }
 
 // Totals are counts since the start.
@@ -218,25 +219,33 @@ func (d *Drainer) free(i uint32) {
 // take hands the complete events from the thread's position on to the sink, and clears them.
 func (d *Drainer) take(t *thread) (int, error) {
 	events := d.m.events(t.chunk - 1)[t.pos:]
-	n, entries := 0, uint64(0)
+	n, entries, others := 0, uint64(0), 0
 	for n < len(events) {
 		w := atomic.LoadUint32(&events[n].Word)
 		if w == 0 {
 			break
 		}
-		entries += uint64(^w & 1)
+		if isPayload(w) {
+			others++
+		} else {
+			entries += uint64(^w & 1)
+		}
 		n++
 	}
 	if n == 0 {
 		return 0, nil
 	}
 	run := events[:n]
+	var payloads []Payload
+	if others > 0 {
+		run, payloads = d.split.Split(run)
+	}
 	putInOrder(run)
-	if err := d.appendWithLate(t, run); err != nil {
+	if err := d.appendWithLate(t, run, payloads); err != nil {
 		return 0, err
 	}
-	clear(run)
-	d.totals.Events += uint64(n)
+	clear(events[:n])
+	d.totals.Events += uint64(n - others)
 	d.totals.Entries += entries
 	t.pos += n
 	t.holeSince = time.Time{}
@@ -342,16 +351,17 @@ func (d *Drainer) tear(t *thread, hole int) {
 // wrote such an event before those of the run that follow it in time, and stores become visible in order, so it is here
 // by now. Without a clock it goes before the run: what it was interrupted by has been handed on already, but for what
 // is in the run.
-func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
+func (d *Drainer) appendWithLate(t *thread, run []reel.Event, payloads []Payload) error {
 	for _, e := range d.late(t.tid) {
 		k := 0
 		for e.Time != 0 && k < len(run) && run[k].Time <= e.Time {
 			k++
 		}
 		if k > 0 {
-			if err := t.sink.Append(run[:k]); err != nil {
+			if err := t.pass(run[:k], within(payloads, 0, k)); err != nil {
 				return err
 			}
+			payloads = within(payloads, k, len(run))
 			run = run[k:]
 		}
 		if err := d.appendLate(t, e); err != nil {
@@ -361,11 +371,14 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 	if len(run) == 0 {
 		return nil
 	}
-	return t.sink.Append(run)
+	return t.pass(run, payloads)
 }
 
 func (d *Drainer) appendLate(t *thread, e reel.Event) error {
 	d.totals.Torn--
+	if isPayload(e.Word) {
+		return nil // its event has been handed on without, or it only fills the chunk
+	}
 	d.totals.Events++
 	if !e.IsExit() {
 		d.totals.Entries++
