@@ -44,11 +44,13 @@ type drain struct {
 // known is a thread of the recording.
 type known struct {
 	*reel.ThreadWriter
-	names *lateNames // nil if all functions are in the reel's table already
-	pid   int        // of its process
-	tid   int        // as seen from here
-	name  string
-	fresh int // readings of the name still to be made soon: threads are named just after they start
+	names    *lateNames // nil if all functions are in the reel's table already
+	pid      int        // of its process
+	tid      int        // as seen from here
+	name     string
+	captures *captures
+	w        *reel.Writer
+	fresh    int // readings of the name still to be made soon: threads are named just after they start
 }
 
 // unread is known.fresh at first.
@@ -77,7 +79,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names}
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, w: d.r.w}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}

@@ -29,6 +29,9 @@ type Options struct {
 	Clock reel.ClockMode
 	// Lazy says whether probes are made when a function is first called.
 	Lazy Laziness
+	// Args and Returns say of which functions argument values, or results, are recorded: a function's name or glob, and in parentheses
+	// which, separated by commas; without parentheses all. Such functions are chosen whatever Choice says of names.
+	Args, Returns []string
 	// Follow records forked children, and the programs that processes are replaced by, as well.
 	Follow bool
 	// Lossless lets the target wait for room instead of dropping calls.

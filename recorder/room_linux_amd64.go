@@ -95,6 +95,9 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.rt.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
+		if s.argRooms != 0 {
+			calls = append(calls, probe.ReadSyscalls()...)
+		}
 		for _, nr := range calls {
 			ok, err := t.SeccompAllows(uintptr(nr))
 			if err != nil {
@@ -146,6 +149,9 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.areas != 0 {
 		s.rt.Areas = s.rt.Ring + s.areas
+	}
+	if s.argRooms != 0 {
+		s.rt.Args = s.rt.Ring + s.argRooms
 	}
 	s.memory.SetBase(s.rt.Ring)
 	return s.listGates(s.arenas)

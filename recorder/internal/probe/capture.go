@@ -48,16 +48,20 @@ type Operand struct {
 	Vector uint8
 	// Path are pointers looked through: each the offset at which the next one stands, from the last, which is at first the register.
 	Path []int32
-	// Memory says that the value stands in memory, Off bytes from where the last pointer leads.
+	// Memory says that the value stands in memory, Off bytes from where the last pointer leads; else it is that address itself.
 	Memory bool
 	Off    int32
+	Shift  uint8 // how many bytes of the register are before the value; 0 in memory
 	Size   uint8 // in bytes: 1, 2, 4 or 8
 	Signed bool
 }
 
+// wide says whether eight bytes of a register are stored for it, instead of four.
+func (o *Operand) wide() bool { return o.Size+o.Shift > 4 }
+
 // inRegister says whether it takes no memory access.
 func (o *Operand) inRegister() bool {
-	return !o.Memory && len(o.Path) == 0
+	return !o.Memory && len(o.Path) == 0 && o.Off == 0
 }
 
 // FieldKind says what of a field is recorded.
@@ -108,8 +112,8 @@ const (
 	headBad    = 1 << 15
 )
 
-// layOut fixes where everything stands in the payload.
-func (c *Capture) layOut() error {
+// LayOut fixes where everything stands in the payload. It must be called before the capture is used, and fails if that is too long.
+func (c *Capture) LayOut() error {
 	c.direct = c.direct[:0]
 	var wide, narrow []int
 	most := 0
@@ -118,7 +122,7 @@ func (c *Capture) layOut() error {
 		switch {
 		case f.Kind == FieldValue && f.Value.inRegister():
 			c.direct = append(c.direct, i)
-			if f.Value.Size == 8 {
+			if f.Value.wide() {
 				wide = append(wide, i)
 			} else {
 				narrow = append(narrow, i)
@@ -158,6 +162,9 @@ func (c *Capture) layOut() error {
 // inline says whether stubs store it themselves.
 func (c *Capture) inline() bool { return len(c.direct) == len(c.Fields) && c.count() <= 15 }
 
+// Reads says whether it takes system calls.
+func (c *Capture) Reads() bool { return len(c.direct) < len(c.Fields) }
+
 // count is how many payload events the values in registers take.
 func (c *Capture) count() int { return c.fixed / ring.PayloadBytes }
 
@@ -186,11 +193,11 @@ func (f *Field) fixedValue(payload []byte) Value {
 		return Value{State: StateUnreadable}
 	}
 	n := 4
-	if f.Value.Size == 8 {
+	if f.Value.wide() {
 		n = 8
 	}
 	copy(b[:n], payload[f.at:])
-	return Value{Bits: f.Value.extend(binary.LittleEndian.Uint64(b[:]))}
+	return Value{Bits: f.Value.extend(binary.LittleEndian.Uint64(b[:]) >> (8 * f.Value.Shift))}
 }
 
 // extend makes 64 bits of a number of the operand's size.

@@ -58,7 +58,7 @@ type gatherKey struct {
 }
 
 // emitCaptures appends all that functions with captures share, and their routines.
-func (c *coder) emitCaptures(fns []Selected) error {
+func (c *coder) emitCaptures(fns []Selected) {
 	t := &c.rt.captures
 	t.gather = map[gatherKey]uint64{}
 	c.Align(8)
@@ -74,29 +74,22 @@ func (c *coder) emitCaptures(fns []Selected) error {
 	c.Align(16)
 	c.beginRoutine()
 	for i := range fns {
-		if err := c.gatherers(fns[i].ID); err != nil {
-			return err
-		}
+		c.gatherers(fns[i].ID)
 	}
 	c.endRoutine()
-	return nil
 }
 
 // gatherers appends the routines of one function, if it has captures.
-func (c *coder) gatherers(id uint32) error {
+func (c *coder) gatherers(id uint32) {
 	p := c.rt.Captures[id]
 	if p == nil || id == 0 {
-		return nil
+		return
 	}
 	for _, exit := range []bool{false, true} {
 		if capture := p.of(exit); capture != nil {
-			if err := capture.layOut(); err != nil {
-				return err
-			}
 			c.rt.captures.gather[gatherKey{id, exit}] = c.emitGather(capture)
 		}
 	}
-	return nil
 }
 
 // room appends the loading of the address of the thread's room.
@@ -166,7 +159,7 @@ func (c *coder) emitGather(capture *Capture) uint64 {
 	for _, i := range capture.direct {
 		f := &capture.Fields[i]
 		g.base(&f.Value)
-		if at := inRoom(ring.ArgsData + int32(f.at)); f.Value.Size == 8 {
+		if at := inRoom(ring.ArgsData + int32(f.at)); f.Value.wide() {
 			c.Store64(at, amd64.RAX)
 		} else {
 			c.Store32(at, amd64.RAX)
@@ -237,6 +230,11 @@ func (g *gatherer) operand(o *Operand, bad amd64.Label) {
 	}
 	if o.Memory {
 		g.look(o.Off, o.Size, bad)
+	} else if o.Off != 0 {
+		g.Lea(amd64.RAX, amd64.At(amd64.RAX, o.Off))
+	}
+	if o.Shift > 0 && !o.Memory && len(o.Path) == 0 {
+		g.ShrImm(amd64.RAX, 8*o.Shift)
 	}
 	switch {
 	case o.Size == 4 && o.Signed:

@@ -89,9 +89,7 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		c.emitGoSlow()
 	}
 	if len(rt.Captures) > 0 {
-		if err := c.emitCaptures(fns); err != nil {
-			return nil, err
-		}
+		c.emitCaptures(fns)
 	}
 	rt.Shared = [2]uint64{}
 	if len(fns) > InlineLimit && rt.Go == nil {

@@ -118,7 +118,7 @@ func (c *coder) storeDirect(capture *Capture, spDelta int32) {
 		f := &capture.Fields[i]
 		o := &f.Value
 		at := amd64.At(amd64.RCX, int32(ring.EventSize*(1+f.at/ring.PayloadBytes)+f.at%ring.PayloadBytes))
-		wide := o.Size == 8
+		wide := o.wide()
 		if o.Origin == OriginVector {
 			if wide {
 				c.StoreX64(at, o.Vector)

@@ -23,9 +23,12 @@ func captureAll(t *testing.T, c *coder, s stubSetup) {
 		rt.Captures[id] = s.captures
 		fns = append(fns, Selected{ID: id})
 	}
-	if err := c.emitCaptures(fns); err != nil {
-		t.Fatal(err)
+	for _, exit := range []bool{false, true} {
+		if err := s.captures.of(exit).LayOut(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	c.emitCaptures(fns)
 }
 
 // AppendWith also looks at payloads: one stands for the event's own stack pointer, as all captures here begin with.
