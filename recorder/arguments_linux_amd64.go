@@ -153,15 +153,12 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 		if asked == nil {
 			continue
 		}
-		if all {
-			values = nil
-		}
 		var plan *arguments.Plan
 		if atReturn {
-			plan, err = sig.Return(values)
+			plan, err = sig.Return(all, values)
 			p.atReturn = plan
 		} else {
-			plan, err = sig.Entry(values)
+			plan, err = sig.Entry(all, values)
 			p.entry = plan
 		}
 		if err == nil && !atReturn {

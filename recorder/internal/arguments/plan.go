@@ -3,6 +3,7 @@ package arguments
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
@@ -70,28 +71,33 @@ func (p *Plan) CheckEntry(registers uint16, vectors bool) error {
 	return nil
 }
 
-// Entry plans what is recorded at the entry: the values named, or all arguments.
-func (s *Signature) Entry(values []Expression) (p *Plan, err error) {
-	return s.plan(s.params, values, false)
+// Entry plans what is recorded at the entry: all arguments, if that is wanted, and the values named.
+func (s *Signature) Entry(all bool, values []Expression) (p *Plan, err error) {
+	return s.plan(s.params, all, values, false)
 }
 
-// Return plans what is recorded at the return: the values named, or the result.
-func (s *Signature) Return(values []Expression) (p *Plan, err error) {
-	return s.plan(s.results, values, true)
+// Return plans what is recorded at the return: the result, if that is wanted, and the values named.
+func (s *Signature) Return(all bool, values []Expression) (p *Plan, err error) {
+	return s.plan(s.results, all, values, true)
 }
 
-func (s *Signature) plan(all []param, values []Expression, atReturn bool) (*Plan, error) {
+func (s *Signature) plan(params []param, all bool, values []Expression, atReturn bool) (*Plan, error) {
 	p := &Plan{Capture: &probe.Capture{}}
 	err := s.guarded(func() error {
-		if len(values) > 0 {
-			for i := range values {
-				if err := p.named(s, all, &values[i], atReturn); err != nil {
-					return err
-				}
+		if all {
+			if err := p.all(s, params, atReturn); err != nil {
+				return err
 			}
-			return nil
 		}
-		return p.all(s, all, atReturn)
+		for i := range values {
+			if slices.ContainsFunc(p.Arguments, func(a reel.Argument) bool { return a.Name == values[i].Text }) {
+				continue
+			}
+			if err := p.named(s, params, &values[i], atReturn); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

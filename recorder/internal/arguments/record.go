@@ -108,12 +108,17 @@ func address(p place) probe.Operand {
 
 // fields adds those of a struct.
 func (p *Plan) fields(s *Signature, name string, v value, e *Expression, room int) error {
+	if s.d.depth++; s.d.depth > maxChain {
+		s.d.depth--
+		return fmt.Errorf("%w: values of type %q", ErrUnplaced, v.t.Name)
+	}
+	defer func() { s.d.depth-- }()
 	if len(v.t.Fields) == 0 || v.t.union {
 		return fmt.Errorf("%w: values of type %q", ErrUnplaced, v.t.Name)
 	}
 	added := len(p.Arguments)
 	for _, m := range v.t.Fields {
-		if m.Bits || m.Name == "" || len(p.Arguments)-added >= room {
+		if m.Bits || len(p.Arguments)-added >= room {
 			continue
 		}
 		t, err := s.d.typeAt(m.Type)
@@ -124,9 +129,13 @@ func (p *Plan) fields(s *Signature, name string, v value, e *Expression, room in
 		if err != nil {
 			continue
 		}
-		if err := p.add(s, name+"."+m.Name, value{t, part}, e, room-(len(p.Arguments)-added)); err != nil {
-			p.Left = append(p.Left, fmt.Sprintf("%s.%s: %v", name, m.Name, err))
+		inside := name + "." + m.Name
+		if m.Base || m.Name == "" { // its fields are named as this one's own
+			if inside = name; t.Kind != KindStruct {
+				continue
+			}
 		}
+		_ = p.add(s, inside, value{t, part}, e, room-(len(p.Arguments)-added)) // what can't be recorded is left out
 	}
 	if len(p.Arguments) == added {
 		return fmt.Errorf("%w: values of type %q", ErrUnplaced, v.t.Name)

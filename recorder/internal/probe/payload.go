@@ -159,6 +159,11 @@ func (s *slowPath) gatherValues() {
 	if s.rt.Go == nil {
 		toSaved += maskRoom
 	}
+	if s.rt.Clock != ClockNone { // the time that gathering takes is not the call's
+		s.Rdtsc()
+		s.Store32(inRoom(ring.ArgsTime), amd64.RAX)
+		s.Store32(inRoom(ring.ArgsTime+4), amd64.RDX)
+	}
 	s.Load64(amd64.RAX, amd64.At(amd64.RSP, toSaved+saveGather))
 	s.CallReg(amd64.RAX)
 }
@@ -220,6 +225,16 @@ func (s *slowPath) writePayload() {
 	s.Test(amd64.RSI, amd64.RSI)
 	s.Jcc(amd64.CondNE, next)
 	s.Place(none)
+}
+
+// timeBefore replaces the time of a return's event at RCX by that of before its values were gathered.
+func (s *slowPath) timeBefore() {
+	entry := s.NewLabel()
+	s.TestALImm(amd64.RBX, 1)
+	s.Jcc(amd64.CondE, entry)
+	s.Load64(amd64.RAX, inRoom(ring.ArgsTime))
+	s.Store64(amd64.At(amd64.RCX, ring.EventTime), amd64.RAX)
+	s.Place(entry)
 }
 
 // goCaptured appends an event of a Go function with a payload. What gathers it stands before the place that is gone on at.

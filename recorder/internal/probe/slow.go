@@ -184,6 +184,9 @@ func (s *slowPath) tryClaim() {
 		s.time(true)
 		s.Place(entry)
 	}
+	if s.payload && s.rt.Clock != ClockNone {
+		s.timeBefore()
+	}
 	s.Store32(amd64.At(amd64.RCX, ring.EventWord), amd64.RBX)
 	s.Jmp(s.unblock)
 }

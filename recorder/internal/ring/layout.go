@@ -187,6 +187,7 @@ const (
 	ArgsLocal = 16 // struct iovec, what is read goes there
 	ArgsFrom  = 32 // struct iovec [2], what is read, in two pages
 	ArgsTemp  = 64 // u64 [2]
+	ArgsTime  = 80 // u64, TSC before the values of a return were gathered
 	ArgsData  = 128
 )
 
