@@ -43,6 +43,7 @@ type drain struct {
 
 // known is a thread of the recording.
 type known struct {
+<<<<<<< HEAD
 	*reel.ThreadWriter
 	names    *lateNames // nil if all functions are in the reel's table already
 	pid      int        // of its process
@@ -51,6 +52,14 @@ type known struct {
 	captures *captures
 	w        *reel.Writer
 	fresh    int // readings of the name still to be made soon: threads are named just after they start
+=======
+	DestinationThread
+	names *lateNames // nil if all functions are in the reel's table already
+	pid   int        // of its process
+	tid   int        // as seen from here
+	name  string
+	fresh int // readings of the name still to be made soon: threads are named just after they start
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 }
 
 // unread is known.fresh at first.
@@ -90,7 +99,7 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 	if err != nil {
 		start = 0 // it has ended already
 	}
-	k.ThreadWriter, err = d.r.w.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: name})
+	k.DestinationThread, err = d.r.to.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +133,11 @@ func (d *drain) loop(ctx context.Context) error {
 	last := time.Now()
 	for {
 		d.making.round()
+		began := ring.Ticks()
 		n, err := d.drainer.Round()
+		if err == nil {
+			err = d.r.to.Round(began)
+		}
 		if err != nil {
 			return err
 		}
@@ -211,12 +224,12 @@ func (d *drain) housekeeping() error {
 		}
 	}
 	if due(&d.last.clock, clockInterval) {
-		if err := d.r.w.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
+		if err := d.r.to.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
 			return err
 		}
 	}
 	if due(&d.last.flush, flushInterval) {
-		if err := d.r.w.Flush(); err != nil {
+		if err := d.r.to.Flush(); err != nil {
 			return err
 		}
 		d.progress(now)
@@ -231,7 +244,7 @@ func (d *drain) progress(now time.Time) {
 	t := d.drainer.Totals()
 	d.r.noticeMu.Lock()
 	defer d.r.noticeMu.Unlock()
-	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.w.Stats().Bytes, Threads: t.Threads})
+	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.written(), Threads: t.Threads})
 }
 
 // tasks looks which threads there still are, ends the others' parts and reads names.
@@ -318,7 +331,7 @@ func (d *drain) finish(ended bool) error {
 		}
 	}
 	if !ended {
-		if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
+		if e := d.r.to.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
 			err = e
 		}
 	}

@@ -170,7 +170,7 @@ func (n *lateNames) introduce(events []reel.Event) error {
 		}
 		return err
 	}
-	first, err := n.r.w.AddFunctions(n.fresh)
+	first, err := n.r.to.AddFunctions(n.fresh)
 	if err != nil {
 		n.forget()
 		return err
@@ -191,12 +191,12 @@ func (n *lateNames) forget() {
 // pendingID stands for an ID that the reel has not given yet.
 const pendingID = ^uint32(0)
 
-// Append puts a thread's events into the reel.
+// Append puts a thread's events where they go.
 func (k *known) Append(events []reel.Event) error {
 	if k.names != nil {
 		if err := k.names.translate(events); err != nil {
 			return err
 		}
 	}
-	return k.ThreadWriter.Append(events)
+	return k.DestinationThread.Append(events)
 }

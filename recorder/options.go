@@ -21,6 +21,8 @@ type Options struct {
 	// Output is the reel's path; Force replaces one that is there.
 	Output string
 	Force  bool
+	// To, if not nil, takes the events, and there is no reel.
+	To Destination
 	// Duration ends the recording; 0 leaves that to the context, or to the process's end.
 	Duration time.Duration
 	// RingSize is how much memory all threads' events may wait in, in bytes; 0 is DefaultRingSize.

@@ -23,7 +23,8 @@ import (
 type recording struct {
 	opt    Options
 	s      *session
-	w      *reel.Writer
+	w      *reel.Writer // nil if the events go elsewhere
+	to     Destination  // where they go
 	set    ring.Setup
 	clock  calibration
 	base   reel.Clock // see startClock
@@ -122,7 +123,7 @@ func (r *recording) hasEnded(err error) error {
 
 // checkOutput finds out, before the process is touched, whether the reel could be made.
 func (r *recording) checkOutput() error {
-	if r.isSub() {
+	if r.isSub() || r.opt.To != nil {
 		return nil
 	}
 	_, err := os.Lstat(r.opt.Output)
@@ -194,17 +195,36 @@ func (r *recording) create() error {
 		return err
 	}
 	host, _ := os.Hostname()
-	r.w, err = reel.Create(r.opt.Output, reel.Header{
+	err = r.begin(reel.Header{
 		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
 		Clock: r.base, Goroutines: r.s.golang != nil,
-	}, reel.Options{Force: r.opt.Force})
+	})
 	if err != nil {
 		return err
 	}
 	if r.tree != nil {
-		r.tree.tables.w = r.w
+		r.tree.tables.to = r.to
 	}
 	return r.introduce()
+}
+
+// begin makes the reel, or whatever takes its place.
+func (r *recording) begin(h reel.Header) (err error) {
+	if r.to = r.opt.To; r.to != nil {
+		return r.to.Begin(h)
+	}
+	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
+		r.to = toReel{r.w}
+	}
+	return err
+}
+
+// written is how large the reel is.
+func (r *recording) written() int64 {
+	if r.w == nil {
+		return 0
+	}
+	return r.w.Stats().Bytes
 }
 
 // introduce writes the images, and the functions if they aren't to be written when their first events come.
@@ -242,7 +262,7 @@ func (r *recording) addImage(im *image) error {
 	if r.tree != nil {
 		id, err = r.tree.tables.image(about, im.file)
 	} else {
-		id, err = r.w.AddImage(about)
+		id, err = r.to.AddImage(about)
 	}
 	if err != nil {
 		return err
@@ -262,7 +282,7 @@ func (r *recording) addFunctions(ranges []idRange, first uint32) error {
 			table = append(table, r.describe(g, k))
 		}
 	}
-	got, err := r.w.AddFunctions(table)
+	got, err := r.to.AddFunctions(table)
 	if err == nil && got != first {
 		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", got, first)
 	}
@@ -279,10 +299,13 @@ func (r *recording) describe(g *idRange, k uint32) reel.Function {
 
 // abandon removes the reel of a recording that never began.
 func (r *recording) abandon() error {
-	if r.w == nil {
+	if r.to == nil {
 		return nil
 	}
-	err := r.w.Close()
+	err := r.to.Close()
+	if r.w == nil {
+		return err
+	}
 	if e := os.Remove(r.opt.Output); err == nil {
 		err = e
 	}
@@ -331,11 +354,14 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 			err = r.unmatched
 		}
 	}
-	if err == nil {
+	if err == nil && r.w != nil {
 		r.index(ctx)
 	}
-	if cerr := r.w.Close(); err == nil {
+	if cerr := r.to.Close(); err == nil {
 		err = cerr
+	}
+	if r.w == nil {
+		return &r.result, err
 	}
 	if fi, serr := os.Stat(r.opt.Output); serr == nil {
 		r.result.Bytes = fi.Size()

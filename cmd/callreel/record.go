@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -158,7 +157,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		err = werr
 	}
 	if err == nil && !result.TextVerified {
-		err = errors.New("callreel: the text is not what the files say; somebody else has changed it while recording")
+		err = errTextChanged
 	}
 	if result.ExitCode != 0 {
 		return &exitError{result.ExitCode, err}

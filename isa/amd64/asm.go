@@ -44,6 +44,8 @@ const (
 	CondA  Cond = 0x7
 	CondS  Cond = 0x8
 	CondNS Cond = 0x9
+	CondL  Cond = 0xC
+	CondG  Cond = 0xF
 )
 
 // Mem is a memory operand: [Base + Index*Scale + Disp], or an absolute address reached RIP-relatively.

@@ -61,6 +61,12 @@ func (a *Asm) Xadd64(m Mem, r Reg) { a.op(true, uint8(r), m, 0, 0x0F, 0xC1) }
 // LockXadd64 is lock xadd m64, r64.
 func (a *Asm) LockXadd64(m Mem, r Reg) { a.Raw(0xF0); a.Xadd64(m, r) }
 
+// LockXadd32 is lock xadd m32, r32; the upper half of the register becomes zero.
+func (a *Asm) LockXadd32(m Mem, r Reg) {
+	a.Raw(0xF0)
+	a.op(false, uint8(r), m, 0, 0x0F, 0xC1)
+}
+
 // LockCmpxchg64 is lock cmpxchg m64, r64: if RAX equals the memory, r64 is stored and ZF set.
 func (a *Asm) LockCmpxchg64(m Mem, r Reg) {
 	a.Raw(0xF0)
@@ -100,6 +106,9 @@ func (a *Asm) Add(dst, src Reg) { a.rr(true, src, dst, 0x01) }
 // Sub is sub r64, r64.
 func (a *Asm) Sub(dst, src Reg) { a.rr(true, src, dst, 0x29) }
 
+// DivMem is div m64: RDX and RAX together, as one number, divided; RAX becomes the quotient and RDX the remainder.
+func (a *Asm) DivMem(m Mem) { a.op(true, 6, m, 0, 0xF7) }
+
 // Or is or r64, r64.
 func (a *Asm) Or(dst, src Reg) { a.rr(true, src, dst, 0x09) }
 
@@ -126,6 +135,15 @@ func (a *Asm) SarImm(dst Reg, n uint8) {
 	a.rr(true, 7, dst, 0xC1)
 	a.Raw(n)
 }
+
+// ShlCL is shl r64, cl.
+func (a *Asm) ShlCL(dst Reg) { a.rr(true, 4, dst, 0xD3) }
+
+// ShrCL is shr r64, cl.
+func (a *Asm) ShrCL(dst Reg) { a.rr(true, 5, dst, 0xD3) }
+
+// SarCL is sar r64, cl.
+func (a *Asm) SarCL(dst Reg) { a.rr(true, 7, dst, 0xD3) }
 
 // Shl32Imm is shl r32, n; the upper half becomes zero.
 func (a *Asm) Shl32Imm(dst Reg, n uint8) {
@@ -276,6 +294,7 @@ func (a *Asm) JmpReg(r Reg) {
 	}
 	a.Raw(0xFF, 0xE0|byte(r&7))
 }
+<<<<<<< HEAD
 
 // RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
 func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }
@@ -326,3 +345,5 @@ func (a *Asm) Load8(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB6) 
 
 // Store16 is mov m16, r16.
 func (a *Asm) Store16(m Mem, r Reg) { a.Raw(0x66); a.op(false, uint8(r), m, 0, 0x89) }
+=======
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43

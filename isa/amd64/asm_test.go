@@ -102,12 +102,14 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.Store64Imm(m, -2) }, "mov QWORD PTR %m,0xfffffffffffffffe"},
 	{func(a *Asm, r Reg, m Mem) { a.Xadd64(m, r) }, "xadd QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockXadd64(m, r) }, "lock xadd QWORD PTR %m,%r"},
+	{func(a *Asm, r Reg, m Mem) { a.LockXadd32(m, r) }, "lock xadd DWORD PTR %m,%e"},
 	{func(a *Asm, r Reg, m Mem) { a.BtMem(m, r) }, "bt QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockBtsMem(m, r) }, "lock bts QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockCmpxchg64(m, r) }, "lock cmpxchg QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.Cmpxchg64(m, r) }, "cmpxchg QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.LockCmpxchg32(m, r) }, "lock cmpxchg DWORD PTR %m,%e"},
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem32(r, m) }, "cmp %e,DWORD PTR %m"},
+	{func(a *Asm, r Reg, m Mem) { a.DivMem(m) }, "div QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.AddMem(r, m) }, "add %r,QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.SubMem(r, m) }, "sub %r,QWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.AddToMem(m, r) }, "add QWORD PTR %m,%r"},
@@ -139,6 +141,9 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.ShlImm(r, 32) }, "shl %r,0x20"},
 	{func(a *Asm, r, s Reg) { a.ShrImm(r, 48) }, "shr %r,0x30"},
 	{func(a *Asm, r, s Reg) { a.SarImm(r, 48) }, "sar %r,0x30"},
+	{func(a *Asm, r, s Reg) { a.ShlCL(r) }, "shl %r,cl"},
+	{func(a *Asm, r, s Reg) { a.ShrCL(r) }, "shr %r,cl"},
+	{func(a *Asm, r, s Reg) { a.SarCL(r) }, "sar %r,cl"},
 	{func(a *Asm, r, s Reg) { a.Shl32Imm(r, 3) }, "shl %e,0x3"},
 	{func(a *Asm, r, s Reg) { a.Push(r) }, "push %r"},
 	{func(a *Asm, r, s Reg) { a.Pop(r) }, "pop %r"},
@@ -162,11 +167,14 @@ var bareInstructions = []struct {
 	{(*Asm).Syscall, "syscall"},
 	{(*Asm).Pause, "pause"},
 	{(*Asm).Cld, "cld"},
+<<<<<<< HEAD
 	{func(a *Asm) { a.Movsx8(RDX) }, "movsx rdx,dl"},
 	{func(a *Asm) { a.Movzx8(RBX) }, "movzx ebx,bl"},
 	{func(a *Asm) { a.Movsx16(R9) }, "movsx r9,r9w"},
 	{func(a *Asm) { a.Movzx16(RAX) }, "movzx eax,ax"},
 	{(*Asm).RepStos64, "rep stos QWORD PTR es:[rdi],rax"},
+=======
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 	{func(a *Asm) { a.AddALImm(0x7F) }, "add al,0x7f"},
 	{func(a *Asm) { a.TestALImm(RAX, 1) }, "test al,0x1"},
 	{func(a *Asm) { a.TestALImm(RCX, 2) }, "test cl,0x2"},
@@ -223,7 +231,7 @@ func asmCases() []asmCase {
 		cond Cond
 		want string
 	}{
-		{CondO, "jo"}, {CondB, "jb"}, {CondAE, "jae"}, {CondE, "je"}, {CondNE, "jne"}, {CondBE, "jbe"}, {CondA, "ja"}, {CondS, "js"}, {CondNS, "jns"},
+		{CondO, "jo"}, {CondB, "jb"}, {CondAE, "jae"}, {CondE, "je"}, {CondNE, "jne"}, {CondBE, "jbe"}, {CondA, "ja"}, {CondS, "js"}, {CondNS, "jns"}, {CondL, "jl"}, {CondG, "jg"},
 	} {
 		cases = append(cases, asmCase{emit: func(a *Asm) { a.JccTo(c.cond, asmBase) }, want: c.want + " 0x555500001000"})
 	}

@@ -16,6 +16,7 @@ type Selected struct {
 	Image *Image
 	ID    uint32
 	Slide uint64 // load address minus link address
+	Watch Watched
 }
 
 // Patched are the sites that are written for it.
@@ -76,6 +77,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	rt.Slow = c.emitSlow()
 	if rt.Areas != 0 {
 		c.emitOpenStack()
+	}
+	if rt.Watches != 0 {
+		c.emitWatch()
 	}
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Restricts() }) {
 		rt.guard = c.emitGuard(rt.nap)
@@ -230,6 +234,7 @@ func (s *stub) event(exit bool, spDelta int32) {
 		s.coder.captured(s.fn.ID, false, spDelta)
 	default:
 		s.coder.event(s.fn.ID, exit, spDelta)
+		s.coder.watch(s.fn.Watch, s.fn.ID, exit, spDelta)
 	}
 }
 

@@ -98,7 +98,7 @@ type testMemory struct {
 	size uint64
 }
 
-func newTestMemory(t testing.TB, chunks int, more uint64) *testMemory {
+func newTestMemory(t testing.TB, chunks int, more uint64, overwrite bool) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	need(t, "memfd_create", err)
@@ -115,7 +115,7 @@ func newTestMemory(t testing.TB, chunks int, more uint64) *testMemory {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Munmap(m.raw) })
-	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9})
+	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9, Overwrite: overwrite})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,12 @@ type stubSetup struct {
 	guard    Guard
 	follow   bool
 	open     bool // events of calls on the open stack
+<<<<<<< HEAD
 	captures *Captures
+=======
+	over     bool // rings in overwrite mode
+	watches  int  // of each function
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 }
 
 // more is the memory needed behind the rings.
@@ -239,8 +244,13 @@ func (s *stubSetup) more() uint64 {
 	if s.open {
 		return ring.AreasSize
 	}
+<<<<<<< HEAD
 	if s.captures != nil {
 		return ring.ArgsSize
+=======
+	if s.watches > 0 {
+		return ring.WatchesSize
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 	}
 	return 0
 }
@@ -263,7 +273,12 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	t.Helper()
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
+	rt.Overwrite = s.over
 	rt.Slow = c.emitSlow()
+	if s.watches > 0 {
+		rt.Watches = testRing + ring.Size(s.chunks, 0)
+		c.emitWatch()
+	}
 	if s.open {
 		rt.Areas = testRing + ring.Size(s.chunks, 0)
 		c.emitOpenStack()
@@ -304,6 +319,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			default:
 				c.event(id, exit, delta)
 			}
+			c.watch(Watched{0, uint8(s.watches)}, id, exit, delta)
 			if !exit {
 				c.guard(s.guard)
 			}
@@ -335,7 +351,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	path, tid := buildDriver(t)
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
-	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more()), code: code, entries: funcs}
+	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more(), s.over), code: code, entries: funcs}
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
 	}

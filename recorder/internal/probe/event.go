@@ -31,6 +31,11 @@ type Runtime struct {
 	Clock Clock
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.
 	Lossless bool
+	// Watches is the address of what is watched of calls, see ring.WatchesSize; 0 if nothing is.
+	Watches uint64
+	watch   watchCode
+	// Overwrite makes the slow path take the oldest chunk when there is no other, see overwrite.go.
+	Overwrite bool
 	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
 	Slow   uint64
 	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline

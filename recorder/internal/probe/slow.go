@@ -115,7 +115,11 @@ func (s *slowPath) quickDrop() {
 	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
 	s.Jcc(amd64.CondE, s.block)
 	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
-	s.Jcc(amd64.CondNE, s.block)
+	if s.rt.Overwrite {
+		s.lookAgain(s.block)
+	} else {
+		s.Jcc(amd64.CondNE, s.block)
+	}
 	s.TestMem32Imm(s.slot(ring.SlotLeft+4), ring.NearlyRoom)
 	s.Jcc(amd64.CondNE, s.block)
 	s.drained(s.block)
@@ -287,7 +291,11 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Jmp(s.claim)
 
 	s.Place(noSpare)
-	s.pop(ring.HdrPool, empty)
+	if s.rt.Overwrite {
+		s.takeOldest(empty)
+	} else {
+		s.pop(ring.HdrPool, empty)
+	}
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
 	s.Lea(amd64.R12, s.slot(ring.SlotLeft))
@@ -380,6 +388,9 @@ func (s *slowPath) heartbeat(limit int32) {
 // installChunk makes chunk EDX (index+1) the thread's own. R12 is where its claim word goes, SlotLeft or SlotSpare.
 func (s *slowPath) installChunk() {
 	s.Place(s.install)
+	if s.rt.Overwrite {
+		s.adopt()
+	}
 	first, linked := s.NewLabel(), s.NewLabel()
 	s.Mov32(amd64.RDI, amd64.RDX)
 	s.ShlImm(amd64.RDI, ring.ChunkShift)
@@ -396,7 +407,9 @@ func (s *slowPath) installChunk() {
 	s.Store32(amd64.At(amd64.RAX, ring.ChunkNext), amd64.RDX)
 	s.Jmp(linked)
 	s.Place(first)
-	s.Store32(s.slot(ring.SlotFirst), amd64.RDX)
+	if !s.rt.Overwrite {
+		s.Store32(s.slot(ring.SlotFirst), amd64.RDX)
+	}
 	s.Place(linked)
 	s.TestALImm(amd64.RBX, 1)
 	s.Jcc(amd64.CondE, s.claim)

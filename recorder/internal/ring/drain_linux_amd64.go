@@ -1,7 +1,6 @@
 package ring
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -26,6 +25,7 @@ type Drainer struct {
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
+<<<<<<< HEAD
 	m       *Memory
 	open    func(tid, pid int, name string) (Sink, error)
 	threads map[int]*thread
@@ -35,6 +35,16 @@ type Drainer struct {
 	torn    []*tornChunk
 	totals  Totals
 	split   Payloads
+=======
+	m        *Memory
+	open     func(tid, pid int, name string) (Sink, error)
+	threads  map[int]*thread
+	order    []*thread
+	registry registry
+	held     []bool // by chunk: a thread's events are being read from it, or it is torn
+	torn     []*tornChunk
+	totals   Totals
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 }
 
 // Totals are counts since the start.
@@ -118,30 +128,20 @@ func (d *Drainer) Round() (int, error) {
 
 // meet opens the threads that have registered since.
 func (d *Drainer) meet() error {
-	n := atomic.LoadUint64(d.m.u64(HdrRegistered))
-	if n-d.seen > RegistrySize {
-		d.seen = n - RegistrySize // the ring of names has gone round: what was there before is written over
-	}
-	for ; d.seen != n; d.seen++ {
-		at := RegistryOff + d.seen%RegistrySize*RegistryEntry
-		tid := int(atomic.LoadUint32(d.m.u32(at + RegTID)))
-		if tid == 0 {
-			return nil // not complete yet
+	return d.registry.read(d.m, func(tid, pid int, name string) error {
+		if d.threads[tid] != nil {
+			return nil
 		}
-		name, _, _ := bytes.Cut(d.m.mem[at+RegName:at+RegName+16], []byte{0})
-		if d.threads[tid] == nil && tid < MaxTID {
-			sink, err := d.open(tid, int(atomic.LoadUint32(d.m.u32(at+RegPID))), string(name))
-			if err != nil {
-				return err
-			}
-			t := &thread{tid: tid, sink: sink}
-			d.threads[tid] = t
-			d.order = append(d.order, t)
-			d.totals.Threads++
+		sink, err := d.open(tid, pid, name)
+		if err != nil {
+			return err
 		}
-		clear(d.m.mem[at : at+RegistryEntry])
-	}
-	return nil
+		t := &thread{tid: tid, sink: sink}
+		d.threads[tid] = t
+		d.order = append(d.order, t)
+		d.totals.Threads++
+		return nil
+	})
 }
 
 func (t *thread) slot() uint64 { return SlotsOff + uint64(t.tid)*SlotSize }

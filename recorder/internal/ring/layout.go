@@ -28,7 +28,7 @@ const (
 	HdrHeartbeat     = 64  // u64, TSC of the recorder's last round
 	HdrWaitLimit     = 72  // u64, ticks of the recorder's silence after which nothing waits for it any more
 	HdrCloseLimit    = 80  // u64, ticks of its silence after which a dropping thread closes the gate
-	HdrPool          = 128 // u64, head of the stack of free chunks: tag<<32 | index+1
+	HdrPool          = 128 // u64, head of the stack of free chunks: tag<<32 | index+1; in overwrite mode 1, and 0 while nothing is overwritten: frozen
 	HdrReserve       = 192 // u64, the same for chunks kept for the exits of accepted calls
 	HdrRegistered    = 256 // u64, how many threads have registered
 	HdrInSlow        = 320 // u64, how many threads are where code in the arenas makes system calls
@@ -36,6 +36,13 @@ const (
 	HdrFollow        = 512 // u64, 1 while forked children may open their gates; FollowSandboxed
 	HdrExecs         = 576 // u64, how often a thread has asked to be watched while it replaces its program
 	HdrAsked         = 448 // u64, how often a thread has asked for a probe that isn't made yet
+	HdrHand          = 640 // u64, of rings in overwrite mode: how often a chunk has been looked at for being overwritten
+	HdrStarved       = 704 // u64, TSC when a thread last found none
+	HdrStarveLimit   = 712 // u64, ticks after that in which threads without a chunk don't look again
+	HdrChunks        = 720 // u64, how many chunks there are, in overwrite mode
+	HdrFired         = 768 // u32, how often a trigger has fired
+	HdrUnwatched     = 776 // u64, calls that found no place in the table of watched calls
+	HdrArmed         = 832 // u64, 1 while one that fires freezes the rings
 	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.
 	ExecsOff  = 0x800
 	ExecSlots = 64 // a power of two
@@ -103,7 +110,7 @@ const (
 	SlotSpare      = 32 // u64, the claim word of the thread's spare room, while only exits are accepted; 0 without any
 	SlotDropped    = 40 // u64, entries dropped
 	SlotLostExits  = 48 // u64, exits lost since even the reserve was empty: of accepted calls, or of some dropped long before
-	SlotFirst      = 56 // u32, the thread's first chunk, index+1
+	SlotFirst      = 56 // u32, the thread's first chunk, index+1; in overwrite mode how many it has had
 	SlotRegistered = 60 // u32, 1 once the thread stands in the registry
 )
 
@@ -130,9 +137,26 @@ const (
 	// ChunkDrained is how many of its events the recorder has taken, u32. A thread that gets no other chunk may start a
 	// full one over once all are taken, and sets this back to 0 then: that is how the recorder knows.
 	ChunkDrained = 8
-	ChunkHeader  = 64
+	// The others are of overwrite mode.
+	ChunkState  = 12 // u32, a state, and from bit ChunkChanges on how often it has changed
+	ChunkSeq    = 16 // u32, its number among the thread's chunks
+	ChunkSpare  = 20 // u32, 1 for one out of the reserve
+	ChunkFrom   = 24 // u64, TSC when the thread got it
+	ChunkTo     = 32 // u64, TSC when it got the next; 0 before
+	ChunkHand   = 40 // u64, HdrHand then
+	ChunkHeader = 64
 	// ChunkEvents is how many events a chunk holds.
 	ChunkEvents = (ChunkSize - ChunkHeader) / EventSize
+)
+
+// States of a chunk in overwrite mode.
+const (
+	ChunkApart   = 0 // in the reserve, or in the recorder's hands
+	ChunkOwned   = 1 // a thread's current one
+	ChunkFull    = 2 // of a thread that has gone on to another, or empty: the oldest is overwritten
+	ChunkTaken   = 3 // being made a thread's own
+	ChunkStates  = 3 // mask
+	ChunkChanges = 2
 )
 
 // An event, the memory form of reel.Event.
@@ -178,6 +202,7 @@ const (
 	MaxOpen = (AreaSize - AreaOpen) / 8
 )
 
+<<<<<<< HEAD
 // And, where values of arguments are recorded, room for each thread ID there can be, in which the thread gathers them.
 const (
 	ArgsShift = 10
@@ -189,6 +214,62 @@ const (
 	ArgsTemp  = 64 // u64 [2]
 	ArgsTime  = 80 // u64, TSC before the values of a return were gathered
 	ArgsData  = 128
+=======
+// Behind that, where calls are watched for a trigger, are the watches, what they have fired, and a table of the watched calls that are
+// open: of calls, not of threads, since a goroutine's go from thread to thread.
+const (
+	WatchesSize = OpenCallsOff + OpenCalls<<OpenCallShift
+	// WatchesOff are MaxWatches conditions, of WatchSize bytes.
+	WatchesOff = 0
+	WatchShift = 6
+	MaxWatches = 64
+	// FiringsOff is a ring of what fired.
+	FiringsOff   = MaxWatches << WatchShift
+	FiringShift  = 6
+	Firings      = 64 // a power of two
+	OpenCallsOff = FiringsOff + Firings<<FiringShift
+	// OpenCalls is how many places the table has, a power of two. A call may stand in any of OpenCallTries from its own on.
+	OpenCalls     = 1 << 12
+	OpenCallShift = 5
+	OpenCallTries = 32
+)
+
+// A watch. It fires at the exit of a call for which the value that it is about is between two bounds, or isn't.
+const (
+	WatchKind   = 0  // u32, see below
+	WatchShiftL = 4  // u32, by how many bits a result is shifted left, and then right again, to have the width of its type
+	WatchSign   = 8  // u32, 1 if its type is signed
+	WatchNot    = 12 // u32, 1 if it fires outside of the bounds
+	WatchLow    = 16 // i64
+	WatchHigh   = 24 // i64, both included
+	WatchCalls  = 32 // u64, entries of the function, counted in the first of its watches
+
+	WatchOff      = 0
+	WatchDuration = 1 // the value is the call's duration, in ticks
+	WatchNumber   = 2 // … its number among the calls of the function, from 1
+	WatchResult   = 3 // … what it returns in RAX
+)
+
+// A firing. The number is stored last.
+const (
+	FiringNumber = 0  // u32, from 1; 0 while it isn't complete
+	FiringWatch  = 4  // u32
+	FiringCtx    = 8  // u64, as OpenCtx
+	FiringSPWord = 16 // u64, as OpenSPWord
+	FiringFrom   = 24 // u64, TSC behind the entry
+	FiringTo     = 32 // u64, TSC at the exit
+	FiringResult = 40 // u64, RAX
+	FiringTID    = 48 // u32
+)
+
+// An open call.
+const (
+	OpenCtx    = 0  // u64, thread ID, of a Go program the goroutine's
+	OpenSPWord = 8  // u64, SP and word of the entry's event; 0 for a free place
+	OpenFrom   = 16 // u64, TSC; 0 while the rest isn't there
+	OpenNumber = 24 // u64, among the calls of its function; OpenFired is set when the recorder has taken it for one that doesn't return
+	OpenFired  = 1 << 63
+>>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 )
 
 // Size is the bytes of memory for that many chunks and recovery records of that many bytes, in whole pages.

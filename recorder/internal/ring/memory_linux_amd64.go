@@ -45,6 +45,7 @@ type Setup struct {
 	RecorderStart  uint64 // clock ticks since boot
 	TargetPID      int
 	Go             bool // the target is a Go program
+	Overwrite      bool // nothing is drained: see Keeper
 	TicksPerSecond uint64
 }
 
@@ -100,6 +101,9 @@ func (m *Memory) Init(s Setup) error {
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
 	m.Beat()
 	m.freeAll()
+	if s.Overwrite {
+		m.initOverwrite(s.TicksPerSecond)
+	}
 	put(HdrMagic, Magic)
 	return nil
 }
@@ -175,12 +179,18 @@ func (m *Memory) events(i uint32) []reel.Event {
 // free pushes chunk i, whose events are all zero, back on its stack. Only the recorder pushes; the target's threads pop
 // at the same time. The last one freed is the next one used, so that a few chunks stay in the caches.
 func (m *Memory) free(i uint32) {
-	head := m.u64(HdrPool)
+	head := uint64(HdrPool)
 	if int(i) < m.reserved {
-		head = m.u64(HdrReserve)
+		head = HdrReserve
 	}
 	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkNext), 0)
 	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkDrained), 0)
+	m.push(head, i)
+}
+
+// push puts chunk i on the stack whose head is at off.
+func (m *Memory) push(off uint64, i uint32) {
+	head := m.u64(off)
 	for {
 		old := atomic.LoadUint64(head)
 		atomic.StoreUint32(m.u32(NextOff+4*uint64(i)), uint32(old))

@@ -1,0 +1,277 @@
+package ring
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// Keeper looks after rings in overwrite mode, from which nothing is drained, and copies what they hold. It is used by one goroutine.
+//
+// As a Drainer it believes nothing of what stands in the memory.
+type Keeper struct {
+	m        *Memory
+	registry registry
+	copied   []byte // room for a copy, mapped when the first is made
+}
+
+// starveLimit is for how long threads without a chunk don't look for one again when they found none.
+const starveLimit = time.Millisecond
+
+// initOverwrite lays chunks out that have nothing in them, a quarter of them for the reserve.
+func (m *Memory) initOverwrite(ticksPerSecond uint64) {
+	for i := range uint32(m.chunks) {
+		c := m.chunk(i)
+		if int(i) < m.reserved {
+			atomic.StoreUint32(m.u32(c+ChunkSpare), 1)
+			continue
+		}
+		atomic.StoreUint64(m.u64(c+ChunkHand), -uint64(m.chunks)) // as old as can be
+		atomic.StoreUint32(m.u32(c+ChunkState), ChunkFull)
+	}
+	atomic.StoreUint64(m.u64(HdrChunks), uint64(m.chunks))
+	atomic.StoreUint64(m.u64(HdrStarveLimit), uint64(starveLimit.Seconds()*float64(ticksPerSecond)))
+	atomic.StoreUint64(m.u64(HdrPool), 1)
+}
+
+// NewKeeper returns the keeper of memory that was laid out with Setup.Overwrite.
+func NewKeeper(m *Memory) *Keeper { return &Keeper{m: m} }
+
+// Close gives back the room for copies; events of a Copy are no more valid.
+func (k *Keeper) Close() error {
+	if k.copied == nil {
+		return nil
+	}
+	mem := k.copied
+	k.copied = nil
+	return unix.Munmap(mem)
+}
+
+// Meet calls f for the threads that have registered since the last call.
+func (k *Keeper) Meet(f func(tid, pid int, name string)) {
+	_ = k.registry.read(k.m, func(tid, pid int, name string) error {
+		f(tid, pid, name)
+		return nil
+	})
+}
+
+// End gives back the chunk that a thread which has ended was at, and frees its slot. It returns how many entries the thread had dropped.
+func (k *Keeper) End(tid int) (dropped uint64) {
+	m, slot := k.m, SlotsOff+uint64(tid)*SlotSize
+	dropped = atomic.LoadUint64(m.u64(slot + SlotDropped))
+	if i := atomic.LoadUint32(m.u32(slot + SlotChunk)); i != 0 && uint64(i) <= uint64(m.chunks) {
+		c := m.chunk(i - 1)
+		state := atomic.LoadUint32(m.u32(c + ChunkState))
+		if state&ChunkStates == ChunkOwned && atomic.LoadUint32(m.u32(c+ChunkTID)) == uint32(tid) {
+			atomic.StoreUint64(m.u64(c+ChunkTo), Ticks())
+			atomic.StoreUint64(m.u64(c+ChunkHand), atomic.LoadUint64(m.u64(HdrHand)))
+			atomic.CompareAndSwapUint32(m.u32(c+ChunkState), state, state+1<<ChunkChanges+ChunkFull-ChunkOwned)
+		}
+	}
+	clear(m.mem[slot : slot+SlotSize])
+	atomic.StoreUint64(m.u64(GoKeysOff+8*uint64(tid)), 0)
+	return dropped
+}
+
+// Dropped is how many entries the thread has dropped so far.
+func (k *Keeper) Dropped(tid int) uint64 {
+	if tid < 0 || tid >= MaxTID {
+		return 0
+	}
+	return atomic.LoadUint64(k.m.u64(SlotsOff + uint64(tid)*SlotSize + SlotDropped))
+}
+
+// Freeze makes threads overwrite nothing: they fill the chunks that they have, and then drop.
+func (k *Keeper) Freeze() { atomic.StoreUint64(k.m.u64(HdrPool), 0) }
+
+// Frozen says whether the rings are frozen, by the recorder or by a trigger.
+func (k *Keeper) Frozen() bool { return atomic.LoadUint64(k.m.u64(HdrPool)) == 0 }
+
+// Thaw ends that, after the reserve has got back what was taken out of it.
+func (k *Keeper) Thaw() {
+	k.refill()
+	atomic.StoreUint64(k.m.u64(HdrPool), 1)
+}
+
+// refill puts the chunks that have been full for longest into the reserve, for those that threads have taken out of it.
+func (k *Keeper) refill() {
+	type full struct {
+		i     uint32
+		state uint32
+		to    uint64
+	}
+	m := k.m
+	missing := 0
+	var candidates []full
+	for i := range uint32(m.chunks) {
+		c := m.chunk(i)
+		state := atomic.LoadUint32(m.u32(c + ChunkState))
+		if state&ChunkStates == ChunkApart {
+			continue
+		}
+		if atomic.LoadUint32(m.u32(c+ChunkSpare)) != 0 {
+			missing++
+			atomic.StoreUint32(m.u32(c+ChunkSpare), 0)
+		}
+		if state&ChunkStates == ChunkFull {
+			candidates = append(candidates, full{i, state, atomic.LoadUint64(m.u64(c + ChunkTo))})
+		}
+	}
+	if missing == 0 {
+		return
+	}
+	slices.SortFunc(candidates, func(a, b full) int { return compareTicks(a.to, b.to) })
+	for _, f := range candidates {
+		if missing == 0 {
+			return
+		}
+		c := m.chunk(f.i)
+		if !atomic.CompareAndSwapUint32(m.u32(c+ChunkState), f.state, (f.state|ChunkStates)+1) {
+			continue
+		}
+		clear(m.events(f.i))
+		atomic.StoreUint32(m.u32(c+ChunkTID), 0)
+		atomic.StoreUint32(m.u32(c+ChunkSpare), 1)
+		m.push(HdrReserve, f.i)
+		missing--
+	}
+}
+
+func compareTicks(a, b uint64) int {
+	switch d := int64(a - b); {
+	case d < 0:
+		return -1
+	case d > 0:
+		return 1
+	}
+	return 0
+}
+
+// Held is a run of one thread's events without a gap, as a chunk held them. The events are valid up to the next Copy.
+type Held struct {
+	TID      int
+	Seq      uint32 // of the chunk, among the thread's
+	From, To uint64 // TSC when the thread got it and when it got the next; To is 0 for its present one
+	Events   []reel.Event
+	Torn     int // events that were begun and not ended
+}
+
+// Copy copies what all chunks hold up to a moment, which it returns: those of one thread in order, the threads by their IDs. Meanwhile
+// threads go on; only if the rings are frozen is what was there at the beginning in the copy for certain.
+func (k *Keeper) Copy() (all []Held, to uint64, err error) {
+	m := k.m
+	if k.copied == nil {
+		k.copied, err = unix.Mmap(-1, 0, m.chunks<<ChunkShift, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			return nil, 0, fmt.Errorf("callreel: memory for a copy of the rings, %d MiB: %w", m.chunks<<ChunkShift>>20, err)
+		}
+	}
+	to = Ticks()
+	for i := range uint32(m.chunks) {
+		if h, ok := k.copyChunk(i); ok {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, func(a, b Held) int {
+		if a.TID != b.TID {
+			return a.TID - b.TID
+		}
+		return compareTicks(a.From, b.From)
+	})
+	return upTo(all, to), to, nil
+}
+
+// upTo leaves out what was written after a moment: a thread that has gone on to a chunk which was copied later than the one before has
+// written events in between that are in neither copy.
+func upTo(all []Held, to uint64) []Held {
+	kept, ended := all[:0], 0
+	for _, h := range all {
+		if h.TID == ended {
+			continue
+		}
+		if n := len(h.Events); n > 0 && h.Events[n-1].Time > to {
+			j := slices.IndexFunc(h.Events, func(e reel.Event) bool { return e.Time > to })
+			h.Events, ended = h.Events[:j], h.TID
+		}
+		if len(h.Events) > 0 {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+// copyChunk copies chunk i, if it holds events. A chunk that changes hands meanwhile holds none: it was the oldest.
+func (k *Keeper) copyChunk(i uint32) (h Held, ok bool) {
+	m := k.m
+	c := m.chunk(i)
+	state := atomic.LoadUint32(m.u32(c + ChunkState))
+	if s := state & ChunkStates; s != ChunkOwned && s != ChunkFull {
+		return h, false
+	}
+	h.TID = int(atomic.LoadUint32(m.u32(c + ChunkTID)))
+	h.Seq = atomic.LoadUint32(m.u32(c + ChunkSeq))
+	h.From, h.To = atomic.LoadUint64(m.u64(c+ChunkFrom)), atomic.LoadUint64(m.u64(c+ChunkTo))
+	if h.TID <= 0 || h.TID >= MaxTID {
+		return h, false
+	}
+	room := k.copied[uint64(i)<<ChunkShift:][:ChunkEvents*EventSize]
+	h.Events = unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(room))), ChunkEvents)
+	if state&ChunkStates == ChunkFull {
+		copy(h.Events, m.events(i))
+		h.Events, h.Torn = complete(h.Events, ChunkEvents)
+	} else {
+		h.To = 0
+		h.Events, h.Torn = m.copyWritten(i, h.TID, h.Events)
+	}
+	changes := atomic.LoadUint32(m.u32(c+ChunkState))>>ChunkChanges - state>>ChunkChanges
+	if changes > 1 || changes == 1 && state&ChunkStates == ChunkFull { // once is from ChunkOwned to ChunkFull, else
+		return h, false
+	}
+	return h, len(h.Events) > 0
+}
+
+// copyWritten copies the events of a chunk that its thread may be writing to.
+func (m *Memory) copyWritten(i uint32, tid int, to []reel.Event) (events []reel.Event, torn int) {
+	claimed := ChunkEvents
+	slot := SlotsOff + uint64(tid)*SlotSize
+	if atomic.LoadUint32(m.u32(slot+SlotChunk)) == i+1 {
+		word := atomic.LoadUint64(m.u64(slot + SlotSpare))
+		if word == 0 {
+			word = atomic.LoadUint64(m.u64(slot + SlotLeft))
+		}
+		if atomic.LoadUint32(m.u32(slot+SlotChunk)) == i+1 { // else the word may be the next chunk's
+			claimed = ChunkEvents - max(0, min(-int(int64(word)>>ClaimShift), ChunkEvents))
+		}
+	}
+	from := m.events(i)
+	for j := range claimed {
+		// The word is stored last, so the rest of an event is there when it is.
+		to[j].Word = atomic.LoadUint32(&from[j].Word)
+		to[j].Time = atomic.LoadUint64(&from[j].Time)
+		to[j].SP = atomic.LoadUint32(&from[j].SP)
+	}
+	return complete(to, claimed)
+}
+
+// complete leaves out, of n events, those that weren't written.
+func complete(events []reel.Event, n int) ([]reel.Event, int) {
+	kept := 0
+	for j := range n {
+		if events[j].Word != 0 {
+			if kept != j {
+				events[kept] = events[j]
+			}
+			kept++
+		}
+	}
+	return events[:kept], n - kept
+}
+
+// InOrder gives events that are later than one behind them that one's time, see putInOrder.
+func InOrder(events []reel.Event) { putInOrder(events) }
