@@ -219,7 +219,7 @@ func (c *captures) put(fn *probe.Selected, p *capturePlans) error {
 }
 
 // describe says in the reel what is recorded of a function; id is the reel's.
-func (c *captures) describe(w *reel.Writer, id uint32, p *capturePlans) error {
+func (c *captures) describe(w ArgumentsTaker, id uint32, p *capturePlans) error {
 	for _, atReturn := range []bool{false, true} {
 		plan := p.of(atReturn)
 		key := uint64(id) << 1
@@ -238,8 +238,9 @@ func (c *captures) describe(w *reel.Writer, id uint32, p *capturePlans) error {
 }
 
 // describeAll says so of all functions, whose IDs are the reel's.
-func (c *captures) describeAll(w *reel.Writer) error {
-	if c == nil {
+func (c *captures) describeAll(to Destination) error {
+	w, ok := to.(ArgumentsTaker)
+	if c == nil || !ok {
 		return nil
 	}
 	c.mu.Lock()
@@ -252,10 +253,12 @@ func (c *captures) describeAll(w *reel.Writer) error {
 	return nil
 }
 
-// AppendWith puts a thread's events into the reel, with the values that they carry.
+// AppendWith passes a thread's events on, with the values that they carry.
 func (k *known) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 	c := k.captures
-	if c == nil {
+	w, takes := k.to.(ArgumentsTaker)
+	thread, does := k.DestinationThread.(ValuesTaker)
+	if c == nil || !takes || !does {
 		return k.Append(events)
 	}
 	sets, plans := c.decode(events, payloads)
@@ -264,15 +267,22 @@ func (k *known) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 			return err
 		}
 	}
+	if err := c.describeNew(w, events, sets, plans); err != nil {
+		return err
+	}
+	return thread.AppendWith(events, sets)
+}
+
+// describeNew says what is recorded of functions whose first values have come.
+func (c *captures) describeNew(w ArgumentsTaker, events []reel.Event, sets []reel.ValueSet, plans []*capturePlans) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i := range sets {
-		if err := c.describe(k.w, events[sets[i].Number].ID(), plans[i]); err != nil {
-			c.mu.Unlock()
+		if err := c.describe(w, events[sets[i].Number].ID(), plans[i]); err != nil {
 			return err
 		}
 	}
-	c.mu.Unlock()
-	return k.ThreadWriter.AppendWith(events, sets)
+	return nil
 }
 
 // decode reads the values of events, whose IDs are the target's.

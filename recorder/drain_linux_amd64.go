@@ -43,23 +43,14 @@ type drain struct {
 
 // known is a thread of the recording.
 type known struct {
-<<<<<<< HEAD
-	*reel.ThreadWriter
+	DestinationThread
 	names    *lateNames // nil if all functions are in the reel's table already
 	pid      int        // of its process
 	tid      int        // as seen from here
 	name     string
-	captures *captures
-	w        *reel.Writer
 	fresh    int // readings of the name still to be made soon: threads are named just after they start
-=======
-	DestinationThread
-	names *lateNames // nil if all functions are in the reel's table already
-	pid   int        // of its process
-	tid   int        // as seen from here
-	name  string
-	fresh int // readings of the name still to be made soon: threads are named just after they start
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
+	captures *captures
+	to       Destination
 }
 
 // unread is known.fresh at first.
@@ -88,7 +79,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, w: d.r.w}
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}

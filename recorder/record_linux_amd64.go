@@ -246,7 +246,7 @@ func (r *recording) introduce() error {
 	}
 	err := r.addFunctions(r.s.ranges, 1)
 	if err == nil {
-		err = r.captures.describeAll(r.w)
+		err = r.captures.describeAll(r.to)
 	}
 	if err != nil {
 		return errors.Join(err, r.abandon())

@@ -9,11 +9,7 @@ import (
 // ChunkKind says what a chunk's payload holds.
 type ChunkKind uint8
 
-<<<<<<< HEAD
-// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline and KindArgs came later.
-=======
-// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline and KindDump came later.
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
+// The kinds of format version 1. Readers skip kinds that they do not know; those from KindTimeline on came later.
 const (
 	KindHeader    ChunkKind = 1  // the Header
 	KindImages    ChunkKind = 2  // Images, in order of their IDs
@@ -24,11 +20,8 @@ const (
 	KindClock     ChunkKind = 7  // a ClockPair
 	KindIndex     ChunkKind = 8  // the index: always last
 	KindTimeline  ChunkKind = 9  // summaries for a screen: see package timeline
-<<<<<<< HEAD
-	KindArgs      ChunkKind = 11 // values of arguments and results, see Value
-=======
 	KindDump      ChunkKind = 10 // what the reel is a Dump of
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
+	KindArgs      ChunkKind = 11 // values of arguments and results, see Value
 )
 
 // String returns the kind in words.
@@ -52,13 +45,10 @@ func (k ChunkKind) String() string {
 		return "index"
 	case KindTimeline:
 		return "timeline"
-<<<<<<< HEAD
-	case KindArgs:
-		return "arguments"
-=======
 	case KindDump:
 		return "dump"
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
+	case KindArgs:
+		return "arguments"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

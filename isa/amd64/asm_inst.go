@@ -294,10 +294,6 @@ func (a *Asm) JmpReg(r Reg) {
 	}
 	a.Raw(0xFF, 0xE0|byte(r&7))
 }
-<<<<<<< HEAD
-
-// RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
-func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }
 
 // CallReg is call r64.
 func (a *Asm) CallReg(r Reg) {
@@ -345,5 +341,3 @@ func (a *Asm) Load8(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB6) 
 
 // Store16 is mov m16, r16.
 func (a *Asm) Store16(m Mem, r Reg) { a.Raw(0x66); a.op(false, uint8(r), m, 0, 0x89) }
-=======
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43

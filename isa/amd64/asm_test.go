@@ -167,14 +167,10 @@ var bareInstructions = []struct {
 	{(*Asm).Syscall, "syscall"},
 	{(*Asm).Pause, "pause"},
 	{(*Asm).Cld, "cld"},
-<<<<<<< HEAD
 	{func(a *Asm) { a.Movsx8(RDX) }, "movsx rdx,dl"},
 	{func(a *Asm) { a.Movzx8(RBX) }, "movzx ebx,bl"},
 	{func(a *Asm) { a.Movsx16(R9) }, "movsx r9,r9w"},
 	{func(a *Asm) { a.Movzx16(RAX) }, "movzx eax,ax"},
-	{(*Asm).RepStos64, "rep stos QWORD PTR es:[rdi],rax"},
-=======
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 	{func(a *Asm) { a.AddALImm(0x7F) }, "add al,0x7f"},
 	{func(a *Asm) { a.TestALImm(RAX, 1) }, "test al,0x1"},
 	{func(a *Asm) { a.TestALImm(RCX, 2) }, "test cl,0x2"},

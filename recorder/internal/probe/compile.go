@@ -228,23 +228,25 @@ func (s *stub) branch(site *Site, at uint64) (uint64, error) {
 
 // event emits the function's event, if it is traced.
 func (s *stub) event(exit bool, spDelta int32) {
-	switch {
-	case s.fn.ID == 0:
-	case !exit && s.captured(false):
-		s.coder.captured(s.fn.ID, false, spDelta)
-	default:
-		s.coder.event(s.fn.ID, exit, spDelta)
-		s.coder.watch(s.fn.Watch, s.fn.ID, exit, spDelta)
+	if s.fn.ID == 0 {
+		return
 	}
+	if !exit && s.captured(false) {
+		s.coder.captured(s.fn.ID, false, spDelta)
+	} else {
+		s.coder.event(s.fn.ID, exit, spDelta)
+	}
+	s.coder.watch(s.fn.Watch, s.fn.ID, exit, spDelta)
 }
 
 // returns emits the event of a return, which has a result, unlike that of a tail jump.
 func (s *stub) returns() {
-	if s.captured(true) {
-		s.coder.captured(s.fn.ID, true, 0)
-	} else {
+	if !s.captured(true) {
 		s.event(true, 0)
+		return
 	}
+	s.coder.captured(s.fn.ID, true, 0)
+	s.coder.watch(s.fn.Watch, s.fn.ID, true, 0)
 }
 
 // guardEntry emits what a guarded function's entry has to look at.

@@ -231,12 +231,9 @@ type stubSetup struct {
 	guard    Guard
 	follow   bool
 	open     bool // events of calls on the open stack
-<<<<<<< HEAD
 	captures *Captures
-=======
 	over     bool // rings in overwrite mode
 	watches  int  // of each function
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 }
 
 // more is the memory needed behind the rings.
@@ -244,13 +241,11 @@ func (s *stubSetup) more() uint64 {
 	if s.open {
 		return ring.AreasSize
 	}
-<<<<<<< HEAD
 	if s.captures != nil {
 		return ring.ArgsSize
-=======
+	}
 	if s.watches > 0 {
 		return ring.WatchesSize
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 	}
 	return 0
 }

@@ -25,17 +25,6 @@ type Drainer struct {
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
-<<<<<<< HEAD
-	m       *Memory
-	open    func(tid, pid int, name string) (Sink, error)
-	threads map[int]*thread
-	order   []*thread
-	seen    uint64 // registrations read
-	held    []bool // by chunk: a thread's events are being read from it, or it is torn
-	torn    []*tornChunk
-	totals  Totals
-	split   Payloads
-=======
 	m        *Memory
 	open     func(tid, pid int, name string) (Sink, error)
 	threads  map[int]*thread
@@ -44,7 +33,7 @@ type Drainer struct {
 	held     []bool // by chunk: a thread's events are being read from it, or it is torn
 	torn     []*tornChunk
 	totals   Totals
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
+	split    Payloads
 }
 
 // Totals are counts since the start.

@@ -202,7 +202,6 @@ const (
 	MaxOpen = (AreaSize - AreaOpen) / 8
 )
 
-<<<<<<< HEAD
 // And, where values of arguments are recorded, room for each thread ID there can be, in which the thread gathers them.
 const (
 	ArgsShift = 10
@@ -214,7 +213,8 @@ const (
 	ArgsTemp  = 64 // u64 [2]
 	ArgsTime  = 80 // u64, TSC before the values of a return were gathered
 	ArgsData  = 128
-=======
+)
+
 // Behind that, where calls are watched for a trigger, are the watches, what they have fired, and a table of the watched calls that are
 // open: of calls, not of threads, since a goroutine's go from thread to thread.
 const (
@@ -269,7 +269,6 @@ const (
 	OpenFrom   = 16 // u64, TSC; 0 while the rest isn't there
 	OpenNumber = 24 // u64, among the calls of its function; OpenFired is set when the recorder has taken it for one that doesn't return
 	OpenFired  = 1 << 63
->>>>>>> 47f398c898ae474f352f87150e599ead76670c43
 )
 
 // Size is the bytes of memory for that many chunks and recovery records of that many bytes, in whole pages.

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -82,4 +83,12 @@ func (t *thread) pass(events []reel.Event, payloads []Payload) error {
 		}
 	}
 	return t.sink.Append(events)
+}
+
+// split takes payloads out of the events.
+func (h *Held) split() {
+	if slices.ContainsFunc(h.Events, func(e reel.Event) bool { return isPayload(e.Word) }) {
+		var p Payloads
+		h.Events, h.Payloads = p.Split(h.Events)
+	}
 }
