@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ const maxCaptured = 1024
 // captures is what is recorded of arguments and results.
 type captures struct {
 	specs []captureSpec
+	conds []conditionSpec
 	table map[uint32]*probe.Captures // for stubs, by the target's function IDs
 	reads bool                       // some stand in memory
 
@@ -34,6 +36,13 @@ type captureSpec struct {
 	flag     string
 	atReturn bool
 	hit      bool
+}
+
+// conditionSpec is one --if. Without a function it is of those that other options name.
+type conditionSpec struct {
+	text, function string
+	list           []arguments.Condition
+	hit            bool
 }
 
 // capturePlans are a function's.
@@ -62,19 +71,42 @@ func newCaptures(opt *Options) (*captures, error) {
 			c.specs = append(c.specs, captureSpec{Spec: spec, flag: k.flag, atReturn: k.atReturn})
 		}
 	}
-	if len(c.specs) == 0 {
+	for _, text := range opt.Conditions {
+		function, list, err := arguments.ParseConditions(text)
+		if err != nil {
+			return nil, &ArgumentError{"--if", text, err}
+		}
+		if function == "" && len(c.specs) == 0 {
+			return nil, &ArgumentError{"--if", text, errors.New("say of which function: --if 'F: size > 4096', or --args F")}
+		}
+		c.conds = append(c.conds, conditionSpec{text: text, function: function, list: list})
+	}
+	if len(c.specs)+len(c.conds) == 0 {
 		return nil, nil
 	}
 	return c, nil
 }
 
-// wants says whether a function's arguments, or its result, are asked for.
-func (c *captures) wants(names []string) bool {
-	return c != nil && slices.ContainsFunc(c.specs, func(s captureSpec) bool { return s.matches(names) })
+// records says whether values of a function are asked for.
+func (c *captures) records(names []string) bool {
+	return slices.ContainsFunc(c.specs, func(s captureSpec) bool { return matches(s.Function, names) })
 }
 
-func (s *captureSpec) matches(names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return n == s.Function || glob(s.Function, n) })
+// on says whether a condition is on calls of a function.
+func (c *captures) on(k *conditionSpec, names []string) bool {
+	if k.function == "" {
+		return c.records(names)
+	}
+	return matches(k.function, names)
+}
+
+// wants says whether a function's arguments, or its result, are asked for.
+func (c *captures) wants(names []string) bool {
+	return c != nil && (c.records(names) || slices.ContainsFunc(c.conds, func(k conditionSpec) bool { return c.on(&k, names) }))
+}
+
+func matches(function string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return n == function || glob(function, n) })
 }
 
 // unmatched returns an error for the first that matched nothing.
@@ -85,6 +117,11 @@ func (c *captures) unmatched(sample []string) error {
 	for i := range c.specs {
 		if s := &c.specs[i]; !s.hit {
 			return &NoMatchError{Flag: s.flag, Glob: s.Function, Near: near(s.Function, sample)}
+		}
+	}
+	for i := range c.conds {
+		if k := &c.conds[i]; !k.hit {
+			return &NoMatchError{Flag: "--if", Glob: cmp.Or(k.function, k.text), Near: near(k.function, sample)}
 		}
 	}
 	return nil
@@ -143,7 +180,7 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 		all := false
 		for k := range c.specs {
 			s := &c.specs[k]
-			if s.atReturn != atReturn || !s.matches(names) {
+			if s.atReturn != atReturn || !matches(s.Function, names) {
 				continue
 			}
 			s.hit, asked = true, s
@@ -184,19 +221,46 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, fn.Name, why)
 		}
 	}
-	return c.put(fn, &p)
+	when, err := c.conditions(im, fn, names, sig)
+	if err != nil {
+		return err
+	}
+	return c.put(fn, &p, when)
+}
+
+// conditions are those on calls of a function.
+func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig *arguments.Signature) ([]probe.Condition, error) {
+	var when []probe.Condition
+	for i := range c.conds {
+		k := &c.conds[i]
+		if !c.on(k, names) {
+			continue
+		}
+		k.hit = true
+		for j := range k.list {
+			cond, err := sig.Condition(&k.list[j])
+			if changed, _ := im.probe.ChangedBefore(fn.Function); err == nil && changed>>cond.Value.Reg&1 != 0 {
+				err = fmt.Errorf("%s: its register is changed before the first instruction that can be probed", k.list[j].Text)
+			}
+			if err != nil {
+				return nil, &ArgumentError{"--if", fn.Name, err}
+			}
+			when = append(when, cond)
+		}
+	}
+	return when, nil
 }
 
 // put adds a function's plans.
-func (c *captures) put(fn *probe.Selected, p *capturePlans) error {
-	table := &probe.Captures{}
+func (c *captures) put(fn *probe.Selected, p *capturePlans, when []probe.Condition) error {
+	table := &probe.Captures{When: when}
 	if p.entry != nil && len(p.entry.Capture.Fields) > 0 {
 		table.Entry = p.entry.Capture
 	}
 	if p.atReturn != nil && len(p.atReturn.Capture.Fields) > 0 {
 		table.Return = p.atReturn.Capture
 	}
-	if table.Entry == nil && table.Return == nil {
+	if table.Entry == nil && table.Return == nil && len(when) == 0 {
 		return nil
 	}
 	for _, capture := range []*probe.Capture{table.Entry, table.Return} {

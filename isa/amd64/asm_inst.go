@@ -341,3 +341,34 @@ func (a *Asm) Load8(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB6) 
 
 // Store16 is mov m16, r16.
 func (a *Asm) Store16(m Mem, r Reg) { a.Raw(0x66); a.op(false, uint8(r), m, 0, 0x89) }
+
+// CmpImm8 is cmp r8, imm8.
+func (a *Asm) CmpImm8(r Reg, v uint8) {
+	switch {
+	case r >= 8:
+		a.Raw(0x41)
+	case r >= RSP: // else these were ah to bh
+		a.Raw(0x40)
+	}
+	a.Raw(0x80, 0xF8|byte(r&7), v)
+}
+
+// CmpImm16 is cmp r16, imm16.
+func (a *Asm) CmpImm16(r Reg, v uint16) {
+	a.Raw(0x66)
+	a.rr(false, 7, r, 0x81)
+	a.Raw(byte(v), byte(v>>8))
+}
+
+// CmpImm64 is cmp r64, imm32 sign-extended.
+func (a *Asm) CmpImm64(r Reg, v int32) {
+	a.rr(true, 7, r, 0x81)
+	a.imm32(uint32(v))
+}
+
+// CmpLabel is cmp r64, m64 for the eight bytes at a label.
+func (a *Asm) CmpLabel(r Reg, l Label) {
+	a.Raw(0x48|byte(r>>3)<<2, 0x3B, byte(r&7)<<3|5)
+	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.imm32(0)
+}

@@ -150,6 +150,7 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.JmpReg(r) }, "jmp %r"},
 	{func(a *Asm, r, s Reg) { a.Xchg(r, s) }, "xchg %s,%r"},
 	{func(a *Asm, r, s Reg) { a.CallReg(r) }, "call %r"},
+	{func(a *Asm, r, s Reg) { a.CmpImm64(r, -5) }, "cmp %r,0xfffffffffffffffb"},
 	{func(a *Asm, r, s Reg) { a.Movsx32(r) }, "movsxd %r,%e"},
 	{func(a *Asm, r, s Reg) { a.MovX(r, uint8(s)) }, "movq %r,%x"},
 }
@@ -168,6 +169,11 @@ var bareInstructions = []struct {
 	{(*Asm).Pause, "pause"},
 	{(*Asm).Cld, "cld"},
 	{func(a *Asm) { a.Movsx8(RDX) }, "movsx rdx,dl"},
+	{func(a *Asm) { a.CmpImm8(RCX, 0xFE) }, "cmp cl,0xfe"},
+	{func(a *Asm) { a.CmpImm8(RDI, 0x7E) }, "cmp dil,0x7e"},
+	{func(a *Asm) { a.CmpImm8(R9, 1) }, "cmp r9b,0x1"},
+	{func(a *Asm) { a.CmpImm16(RSI, 0xFFFE) }, "cmp si,0xfffe"},
+	{func(a *Asm) { a.CmpImm16(R8, 0x1234) }, "cmp r8w,0x1234"},
 	{func(a *Asm) { a.Movzx8(RBX) }, "movzx ebx,bl"},
 	{func(a *Asm) { a.Movsx16(R9) }, "movsx r9,r9w"},
 	{func(a *Asm) { a.Movzx16(RAX) }, "movzx eax,ax"},
@@ -227,7 +233,7 @@ func asmCases() []asmCase {
 		cond Cond
 		want string
 	}{
-		{CondO, "jo"}, {CondB, "jb"}, {CondAE, "jae"}, {CondE, "je"}, {CondNE, "jne"}, {CondBE, "jbe"}, {CondA, "ja"}, {CondS, "js"}, {CondNS, "jns"}, {CondL, "jl"}, {CondG, "jg"},
+		{CondO, "jo"}, {CondB, "jb"}, {CondAE, "jae"}, {CondE, "je"}, {CondNE, "jne"}, {CondBE, "jbe"}, {CondA, "ja"}, {CondS, "js"}, {CondNS, "jns"}, {CondGE, "jge"}, {CondLE, "jle"}, {CondL, "jl"}, {CondG, "jg"},
 	} {
 		cases = append(cases, asmCase{emit: func(a *Asm) { a.JccTo(c.cond, asmBase) }, want: c.want + " 0x555500001000"})
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
 // Spec is what was asked for of some functions.
@@ -186,4 +188,58 @@ func identifier(s string) (name, rest string) {
 		i++
 	}
 	return s[:i], s[i:]
+}
+
+// Condition is what was asked for of calls: Value compared with Literal, an integer, a character, the name of an enum's value, true, false or
+// null.
+type Condition struct {
+	Text       string
+	Value      Expression
+	Comparison probe.Comparison
+	Literal    string
+}
+
+var comparisons = []struct {
+	text string
+	is   probe.Comparison
+}{
+	{"==", probe.Equal}, {"!=", probe.NotEqual}, {"<=", probe.LessEqual}, {">=", probe.GreaterEqual}, {"<", probe.Less}, {">", probe.Greater},
+}
+
+// ParseConditions reads what --if is given: "F: size > 4096 && flags == 0", or without F, which is then "".
+func ParseConditions(text string) (function string, list []Condition, err error) {
+	rest := text
+	if f, after, ok := strings.Cut(text, ": "); ok {
+		function, rest = strings.TrimSpace(f), after
+	}
+	for part := range strings.SplitSeq(rest, "&&") {
+		c, err := parseCondition(strings.TrimSpace(part))
+		if err != nil {
+			return function, nil, fmt.Errorf("%q: %w", text, err)
+		}
+		list = append(list, c)
+	}
+	return function, list, nil
+}
+
+func parseCondition(text string) (c Condition, err error) {
+	c.Text = text
+	for i := range text {
+		if strings.HasPrefix(text[i:], "->") || i > 0 && text[i-1] == '-' {
+			continue // c->argc
+		}
+		for _, k := range comparisons {
+			literal, ok := strings.CutPrefix(text[i:], k.text)
+			if !ok {
+				continue
+			}
+			c.Comparison, c.Literal = k.is, strings.TrimSpace(literal)
+			c.Value, err = ParseExpression(text[:i])
+			if err == nil && c.Literal == "" {
+				err = fmt.Errorf("%w: nothing to compare with", ErrSyntax)
+			}
+			return c, err
+		}
+	}
+	return c, fmt.Errorf("%w: it compares nothing; use ==, !=, <, <=, > or >=", ErrSyntax)
 }

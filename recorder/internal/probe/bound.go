@@ -83,6 +83,7 @@ func BoundCaptures(fns []Selected, captures map[uint32]*Captures) uint64 {
 				b += field + pointer*uint64(len(f.Value.Path)+len(f.Len.Path))
 			}
 		}
+		fields += 4 * uint64(len(c.When)+btoi(len(c.When) > 0))
 		for _, s := range fns[i].Patched() {
 			b += (site + direct*fields) * uint64(1+bits.OnesCount64(s.exits))
 		}

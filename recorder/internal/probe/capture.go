@@ -21,6 +21,8 @@ type Capture struct {
 // Captures are those of one function.
 type Captures struct {
 	Entry, Return *Capture // nil for none
+	// When are conditions on arguments: a call for which one of them doesn't hold is not recorded. It takes an open stack.
+	When []Condition
 }
 
 // of is what its entry, or its return, carries.

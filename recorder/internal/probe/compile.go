@@ -231,21 +231,25 @@ func (s *stub) event(exit bool, spDelta int32) {
 	if s.fn.ID == 0 {
 		return
 	}
-	if !exit && s.captured(false) {
-		s.coder.captured(s.fn.ID, false, spDelta)
-	} else {
+	switch p := s.captures(); {
+	case p == nil || exit && len(p.When) == 0 || !exit && len(p.When) == 0 && p.Entry == nil:
 		s.coder.event(s.fn.ID, exit, spDelta)
+	case exit: // by a tail jump
+		s.coder.captured(s.fn.ID, true, spDelta, nil)
+	default:
+		s.coder.captured(s.fn.ID, false, spDelta, p.Entry)
 	}
 	s.coder.watch(s.fn.Watch, s.fn.ID, exit, spDelta)
 }
 
 // returns emits the event of a return, which has a result, unlike that of a tail jump.
 func (s *stub) returns() {
-	if !s.captured(true) {
+	p := s.captures()
+	if p == nil || p.Return == nil {
 		s.event(true, 0)
 		return
 	}
-	s.coder.captured(s.fn.ID, true, 0)
+	s.coder.captured(s.fn.ID, true, 0, p.Return)
 	s.coder.watch(s.fn.Watch, s.fn.ID, true, 0)
 }
 

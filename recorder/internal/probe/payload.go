@@ -12,66 +12,117 @@ import (
 // that say nothing before the slow path takes another chunk. Up to then the drainer waits there as it does at any event that is claimed
 // and not yet written.
 
-// captured says whether the function's entry, or its return, has a payload.
-func (s *stub) captured(exit bool) bool {
+// captures returns the function's captures, nil if it has none.
+func (s *stub) captures() *Captures {
 	if s.fn.ID == 0 || len(s.rt.Captures) == 0 {
-		return false
+		return nil
 	}
-	_, ok := s.rt.captures.gather[gatherKey{s.fn.ID, exit}]
-	return ok
+	return s.rt.Captures[s.fn.ID]
 }
 
-// captured appends an event with a payload.
-func (c *coder) captured(id uint32, exit bool, spDelta int32) {
+// captured appends an event of a function that has captures: one with a payload, if there is one for this event, and only of a call for
+// which the function's conditions hold.
+func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) {
+	p := c.rt.Captures[id]
 	gather := c.rt.captures.gather[gatherKey{id, exit}]
 	if c.rt.Go != nil {
-		c.goCaptured(id, exit, spDelta, gather)
+		if capture == nil {
+			c.goEvent(id, exit, spDelta)
+		} else {
+			c.goCaptured(id, exit, spDelta, gather)
+		}
 		return
 	}
-	capture := c.rt.Captures[id].of(exit)
-	off, slow := c.NewLabel(), c.NewLabel()
+	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
 	if c.rt.Lazy && !exit {
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
-	c.saveFlags(0)
-	if capture.inline() {
-		c.claimAll(capture.count(), off, slow)
-		c.storeDirect(capture, spDelta)
-		c.Lea(amd64.RAX, amd64.At(amd64.RSP, spDelta))
-		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
-		c.time(exit)
-		c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), word(id, exit))
+	skip, onlyFlags := c.NewLabel(), len(p.When) > 0 && !exit
+	if onlyFlags {
+		e.conditions(p.When, skip)
 	} else {
-		closed := c.whenClosed(c.PC(), off)
+		c.saveFlags(0)
+	}
+	if len(p.When) > 0 {
+		e.ofOpen()
+	}
+	e.emit()
+	c.Place(e.off)
+	c.restore(0)
+	if onlyFlags {
+		done := c.NewLabel()
+		c.Place(done)
+		later := c.later()
+		c.cold = append(c.cold, func() {
+			later()
+			c.Place(skip)
+			c.AddALImm(0x7F) // see restore
+			c.Sahf()
+			c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
+			c.Jmp(done)
+		})
+	}
+}
+
+// capturedEvent is one being made.
+type capturedEvent struct {
+	*coder
+	id      uint32
+	exit    bool
+	spDelta int32
+	capture *Capture // nil for none
+	gather  uint64
+	off     amd64.Label
+}
+
+// emit appends the event itself, everything being saved.
+func (e *capturedEvent) emit() {
+	c := e.coder
+	if e.capture != nil && !e.capture.inline() {
+		closed := c.whenClosed(c.PC(), e.off)
 		c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
 		c.Jcc(amd64.CondE, closed)
-		c.gatherSlowly(id, exit, spDelta, gather)
-	}
-	c.Place(off)
-	c.restore(0)
-	if !capture.inline() {
+		e.gatherSlowly()
 		return
 	}
+	slow := c.NewLabel()
+	if e.capture == nil {
+		c.claim(e.off, slow)
+	} else {
+		c.claimAll(e.capture.count(), e.off, slow)
+		c.storeDirect(e.capture, e.spDelta)
+	}
+	c.Lea(amd64.RAX, amd64.At(amd64.RSP, e.spDelta))
+	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
+	c.time(e.exit)
+	c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), word(e.id, e.exit))
 	later := c.later()
 	c.cold = append(c.cold, func() {
 		later()
 		c.Place(slow)
-		c.fillRest()
-		c.gatherSlowly(id, exit, spDelta, gather)
-		c.Jmp(off)
+		if e.capture != nil {
+			c.fillRest()
+			e.gatherSlowly()
+		} else {
+			c.MovImm32(amd64.RCX, word(e.id, e.exit))
+			c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
+			c.CallTo(c.rt.Slow)
+		}
+		c.Jmp(e.off)
 	})
 }
 
 // gatherSlowly appends the way by the slow path.
-func (c *coder) gatherSlowly(id uint32, exit bool, spDelta int32, gather uint64) {
+func (e *capturedEvent) gatherSlowly() {
+	c := e.coder
 	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
 	c.Shl32Imm(amd64.RAX, 3)
-	c.Lea(amd64.RDX, amd64.AtAddr(gather))
+	c.Lea(amd64.RDX, amd64.AtAddr(e.gather))
 	c.Store64(amd64.At(amd64.RSP, saveGather), amd64.RDX)
-	c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
+	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
 	c.Store64(amd64.At(amd64.RSP, saveEntry), amd64.RDX)
-	c.MovImm32(amd64.RCX, word(id, exit))
+	c.MovImm32(amd64.RCX, word(e.id, e.exit))
 	c.CallTo(c.rt.captures.slow)
 }
 
