@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -40,7 +41,8 @@ func (s *Signature) Condition(c *Condition) (k probe.Condition, err error) {
 	return k, nil
 }
 
-var errNoCondition = fmt.Errorf("%w: there are no conditions", ErrUnplaced)
+// errNoCondition says that stubs have no code for a condition.
+var errNoCondition = errors.New("there are no conditions")
 
 // conditionValue is the operand of a value that conditions may be on.
 func (s *Signature) conditionValue(v value) (probe.Operand, error) {

@@ -174,7 +174,7 @@ type tally struct {
 	wrong          string     // what is wrong with one
 }
 
-func (s *tally) Append(events []reel.Event) error {
+func (s *tally) add(events []reel.Event) error {
 	for _, e := range events {
 		if e.ID() == 0 || e.ID() > s.maxID {
 			s.unknown++
@@ -242,7 +242,7 @@ func (s *stubSetup) more() uint64 {
 		return ring.AreasSize
 	}
 	if s.captures != nil {
-		return ring.ArgsSize
+		return ring.ArgsSize + ring.AreasSize
 	}
 	if s.watches > 0 {
 		return ring.WatchesSize

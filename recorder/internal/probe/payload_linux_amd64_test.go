@@ -17,6 +17,8 @@ func captureAll(t *testing.T, c *coder, s stubSetup) {
 	t.Helper()
 	rt := c.rt
 	rt.Args = testRing + ring.Size(s.chunks, 0)
+	rt.Areas = rt.Args + ring.ArgsSize
+	c.emitOpenStack()
 	rt.Captures = map[uint32]*Captures{}
 	var fns []Selected
 	for id := uint32(1); id <= uint32(s.ids); id++ {
@@ -24,11 +26,25 @@ func captureAll(t *testing.T, c *coder, s stubSetup) {
 		fns = append(fns, Selected{ID: id})
 	}
 	for _, exit := range []bool{false, true} {
-		if err := s.captures.of(exit).LayOut(); err != nil {
-			t.Fatal(err)
+		if capture := s.captures.of(exit); capture != nil {
+			if err := capture.LayOut(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	c.emitCaptures(fns)
+}
+
+// Append also looks whether the event is one of those for which the conditions hold.
+func (s *tally) Append(events []reel.Event) error {
+	if s.captures != nil && len(s.captures.When) > 0 {
+		for _, e := range events {
+			if s.wrong == "" && !half(e.SP) {
+				s.wrong = fmt.Sprintf("an event at SP %#x", e.SP)
+			}
+		}
+	}
+	return s.add(events)
 }
 
 // AppendWith also looks at payloads: one stands for the event's own stack pointer, as all captures here begin with.
@@ -102,6 +118,77 @@ func TestPayloadsKeepEveryRegister(t *testing.T) {
 			d.round()
 			if n := d.drainer.Totals().Events; n < 9000 {
 				t.Errorf("only %d events", n)
+			}
+		})
+	}
+}
+
+// ofHalf records the calls at some depths only: those whose stack pointer has a low byte of half.
+func ofHalf(c *Captures) *Captures {
+	c.When = []Condition{
+		{Operand{Reg: amd64.RSP, Size: 1}, GreaterEqual, 0x40}, {Operand{Reg: amd64.RSP, Size: 1}, LessEqual, 0xB0},
+		{Operand{Reg: amd64.RSP, Size: 2, Signed: true}, NotEqual, 0x4321}, {Operand{Reg: amd64.RSP, Size: 8, Signed: true}, Greater, -5},
+		{Operand{Reg: amd64.RSP, Size: 8}, Greater, 1 << 40}, {Operand{Reg: amd64.RSP, Size: 4}, NotEqual, 3},
+	}
+	return c
+}
+
+func half(sp uint32) bool { return uint8(sp) >= 0x40 && uint8(sp) <= 0xB0 }
+
+// conditioned are event codes with conditions.
+var conditioned = map[string]stubSetup{
+	"no payload": {captures: ofHalf(&Captures{})},
+	"registers":  {captures: ofHalf(ofRegisters())},
+	"memory":     {captures: ofHalf(ofMemory())},
+}
+
+func TestConditionsKeepEveryRegister(t *testing.T) {
+	for name, s := range conditioned {
+		t.Run(name, func(t *testing.T) {
+			s.chunks = ring.MinChunks
+			s.captures.When[0].Comparison, s.captures.When[1].Comparison = GreaterEqual, GreaterEqual
+			s.captures.When[0].With, s.captures.When[1].With = 0, 0 // all hold
+			d := startDriver(t, s)
+			d.doDraining("state %d", 300)
+			s.captures.When[1].With = 0xFF // and none
+			d = startDriver(t, s)
+			d.doDraining("state %d", 300)
+			if n := d.drainer.Totals().Events; n != 0 {
+				t.Errorf("%d events", n)
+			}
+			s.captures.When[0].Comparison, s.captures.When[1].Comparison = GreaterEqual, LessEqual
+			s.captures.When[0].With, s.captures.When[1].With = 0x40, 0xB0
+		})
+	}
+}
+
+// Of a call whose conditions don't hold there is neither entry nor exit, whatever signals come in between.
+func TestCallsWhoseConditionsDontHoldAreNotRecorded(t *testing.T) {
+	for name, s := range conditioned {
+		t.Run(name, func(t *testing.T) {
+			n, every := 100000, 30
+			if name == "memory" {
+				n, every = 10000, 700
+			}
+			s.chunks = 512
+			d := startDriver(t, s)
+			d.do("storm %d", every)
+			d.doDraining("crowd 2 %d", n)
+			d.do("storm 0")
+			made := uint64(d.number("made"))
+			d.round()
+			if err := d.drainer.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			all := uint64(0)
+			for _, k := range d.threads {
+				all += k.entries
+				if k.wrong != "" || k.unmatched != 0 || k.abandoned != 0 || len(k.open) != 0 {
+					t.Errorf("%s: %s; %d exits without an entry, %d entries without an exit", k.name, k.wrong, k.unmatched, k.abandoned+uint64(len(k.open)))
+				}
+			}
+			if all == 0 || all == made {
+				t.Errorf("%d of %d calls recorded", all, made)
 			}
 		})
 	}
