@@ -85,6 +85,9 @@ func (a *Argument) Text(v Value) string {
 		}
 		return strconv.FormatUint(v.Bits, 10)
 	case ArgumentChar:
+		if c := uint8(v.Bits); c >= 0x80 {
+			return fmt.Sprintf(`'\x%02x'`, c)
+		}
 		return strconv.QuoteRune(rune(uint8(v.Bits)))
 	case ArgumentEnum:
 		return a.enum(int64(v.Bits))

@@ -21,17 +21,24 @@ func (f *File) Values(thread uint32) *ValueReader {
 
 // ValueReader goes forward through the values of a thread. It is for one goroutine at a time.
 type ValueReader struct {
-	f      *File
-	chunks []indexEntry
-	coder  valueCoder
-	fields fields
-	left   uint32
+	f *File
+	valuePlace
+	before valuePlace // of the set at hand
 	set    ValueSet
 	have   bool
 }
 
+// valuePlace is where a ValueReader is.
+type valuePlace struct {
+	chunks []indexEntry
+	coder  valueCoder
+	fields fields
+	left   uint32
+}
+
 // next goes to the next set; have is false behind the last.
 func (r *ValueReader) next() {
+	r.before = r.valuePlace
 	for r.have = false; !r.have; {
 		for r.left == 0 {
 			if len(r.chunks) == 0 {
@@ -79,24 +86,33 @@ func (r *ValueReader) Of(function uint32, atReturn bool, time uint64, sp uint32)
 		return nil
 	}
 	const ahead = 64 // that are looked through where there are no times
+	passed, skipped := r.valuePlace, false
+	if r.have {
+		passed = r.before
+	}
 	for range ahead {
 		if !r.have {
 			if r.next(); !r.have {
-				return nil
+				break
 			}
 		}
 		s := &r.set
-		if s.Time > time && time != 0 {
-			return nil
-		}
 		if s.Function == function && s.AtReturn == atReturn && s.SP == sp && (s.Time == time || s.Time == 0) {
 			r.have = false
 			return s.Values
 		}
-		if s.Time == time && time != 0 {
-			return nil // another event of the same moment, whose turn comes
+		if s.Time >= time && time != 0 { // of an event to come
+			break
 		}
 		r.have = false
+		if s.Time != 0 && time != 0 {
+			passed, skipped = r.valuePlace, false
+		} else {
+			skipped = true
+		}
+	}
+	if skipped || !r.have { // what was looked through may be of events to come
+		r.valuePlace, r.have = passed, false
 	}
 	return nil
 }
