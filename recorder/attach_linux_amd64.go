@@ -34,6 +34,7 @@ type session struct {
 	goStacks uint64          // where in the ring memory the stacks for its threads begin
 	argRooms uint64          // where in the ring memory the rooms for arguments begin; 0 if none are recorded
 	areas    uint64          // where in the ring memory the threads' areas begin; 0 if none are needed
+	watches  uint64          // and where the watches are
 
 	journal    journal
 	found      []process.Mapping // in which images were looked for

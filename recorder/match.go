@@ -48,6 +48,7 @@ type chooser struct {
 	follow              bool       // what replaces programs is guarded, too
 	plans               *planCache // nil to plan each file anew
 	captures            *captures  // nil if no arguments are recorded
+	watching            *watching  // nil if nothing is
 }
 
 func newChooser(c *Choice) *chooser {

@@ -98,6 +98,9 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.argRooms != 0 {
 			calls = append(calls, probe.ReadSyscalls()...)
 		}
+		if s.watches != 0 {
+			calls = append(calls, probe.WatchSyscalls()...)
+		}
 		for _, nr := range calls {
 			ok, err := t.SeccompAllows(uintptr(nr))
 			if err != nil {
@@ -152,6 +155,9 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.argRooms != 0 {
 		s.rt.Args = s.rt.Ring + s.argRooms
+	}
+	if s.watches != 0 {
+		s.rt.Watches = s.rt.Ring + s.watches
 	}
 	s.memory.SetBase(s.rt.Ring)
 	return s.listGates(s.arenas)
