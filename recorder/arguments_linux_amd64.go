@@ -282,18 +282,18 @@ func (c *captures) put(fn *probe.Selected, p *capturePlans, when []probe.Conditi
 	return nil
 }
 
-// describe says in the reel what is recorded of a function; id is the reel's.
-func (c *captures) describe(w ArgumentsTaker, id uint32, p *capturePlans) error {
+// describe says in the reel what is recorded of a function; id is the reel's. told is what the reel's table says already.
+func (c *captures) describe(w ArgumentsTaker, told map[uint64]bool, id uint32, p *capturePlans) error {
 	for _, atReturn := range []bool{false, true} {
 		plan := p.of(atReturn)
 		key := uint64(id) << 1
 		if atReturn {
 			key |= 1
 		}
-		if plan == nil || c.told[key] {
+		if plan == nil || told[key] {
 			continue
 		}
-		c.told[key] = true
+		told[key] = true
 		if err := w.AddArguments(id, atReturn, plan.Arguments); err != nil {
 			return err
 		}
@@ -310,7 +310,7 @@ func (c *captures) describeAll(to Destination) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, p := range c.plans {
-		if err := c.describe(w, id, p); err != nil {
+		if err := c.describe(w, c.told, id, p); err != nil {
 			return err
 		}
 	}
@@ -331,18 +331,21 @@ func (k *known) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 			return err
 		}
 	}
-	if err := c.describeNew(w, events, sets, plans); err != nil {
+	if err := c.describeNew(w, c.told, events, sets, plans); err != nil {
 		return err
 	}
 	return thread.AppendWith(events, sets)
 }
 
 // describeNew says what is recorded of functions whose first values have come.
-func (c *captures) describeNew(w ArgumentsTaker, events []reel.Event, sets []reel.ValueSet, plans []*capturePlans) error {
+func (c *captures) describeNew(w ArgumentsTaker, told map[uint64]bool, events []reel.Event, sets []reel.ValueSet, plans []*capturePlans) error {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range sets {
-		if err := c.describe(w, events[sets[i].Number].ID(), plans[i]); err != nil {
+		if err := c.describe(w, told, events[sets[i].Number].ID(), plans[i]); err != nil {
 			return err
 		}
 	}
@@ -351,6 +354,9 @@ func (c *captures) describeNew(w ArgumentsTaker, events []reel.Event, sets []ree
 
 // decode reads the values of events, whose IDs are the target's.
 func (c *captures) decode(events []reel.Event, payloads []ring.Payload) (sets []reel.ValueSet, plans []*capturePlans) {
+	if c == nil || len(payloads) == 0 {
+		return nil, nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var values []probe.Value

@@ -347,10 +347,10 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event, payloads []Payload
 			k++
 		}
 		if k > 0 {
-			if err := t.pass(run[:k], within(payloads, 0, k)); err != nil {
+			if err := t.pass(run[:k], Within(payloads, 0, k)); err != nil {
 				return err
 			}
-			payloads = within(payloads, k, len(run))
+			payloads = Within(payloads, k, len(run))
 			run = run[k:]
 		}
 		if err := d.appendLate(t, e); err != nil {

@@ -218,7 +218,7 @@ func upTo(all []Held, to uint64) []Held {
 		if n := len(h.Events); n > 0 && h.Events[n-1].Time > to {
 			j := slices.IndexFunc(h.Events, func(e reel.Event) bool { return e.Time > to })
 			h.Events, ended = h.Events[:j], h.TID
-			h.Payloads = within(h.Payloads, 0, j)
+			h.Payloads = Within(h.Payloads, 0, j)
 		}
 		if len(h.Events) > 0 {
 			kept = append(kept, h)

@@ -63,8 +63,8 @@ func (p *Payloads) take(event int, run []reel.Event) {
 	p.list = append(p.list, Payload{event, p.data[from:len(p.data):len(p.data)]})
 }
 
-// within are the payloads of events from from up to to, with their indexes from there on.
-func within(payloads []Payload, from, to int) []Payload {
+// Within are the payloads of events from from up to to, with their indexes from there on.
+func Within(payloads []Payload, from, to int) []Payload {
 	var list []Payload
 	for _, p := range payloads {
 		if p.Event >= from && p.Event < to {
