@@ -25,6 +25,8 @@ type captures struct {
 	table map[uint32]*probe.Captures // for stubs, by the target's function IDs
 	reads bool                       // some stand in memory
 
+	refused []refusedFunction // of those asked for
+
 	mu    sync.Mutex // guards plans, which grow as libraries are loaded
 	plans map[uint32]*capturePlans
 	told  map[uint64]bool // what the reel's table says already, by the reel's ID<<1, plus 1 for returns
@@ -109,6 +111,32 @@ func matches(function string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n == function || glob(function, n) })
 }
 
+// refuse notes that a function can't be probed, for what its arguments are asked for.
+func (c *captures) refuse(f *probe.Function) {
+	if c == nil {
+		return
+	}
+	if names := namesOf(f.Names()); c.wants(names) {
+		c.refused = append(c.refused, refusedFunction{names, f.Reason.String()})
+	}
+}
+
+// refusedFunction is one that can't be probed.
+type refusedFunction struct {
+	names []string
+	why   string
+}
+
+// refusal says why the functions of a name can't be probed, nil if there are none.
+func (c *captures) refusal(flag, function string) error {
+	for _, r := range c.refused {
+		if matches(function, r.names) {
+			return &ArgumentError{flag, function, fmt.Errorf("%s can't be probed: %s", r.names[0], r.why)}
+		}
+	}
+	return nil
+}
+
 // unmatched returns an error for the first that matched nothing.
 func (c *captures) unmatched(sample []string) error {
 	if c == nil {
@@ -116,11 +144,17 @@ func (c *captures) unmatched(sample []string) error {
 	}
 	for i := range c.specs {
 		if s := &c.specs[i]; !s.hit {
+			if err := c.refusal(s.flag, s.Function); err != nil {
+				return err
+			}
 			return &NoMatchError{Flag: s.flag, Glob: s.Function, Near: near(s.Function, sample)}
 		}
 	}
 	for i := range c.conds {
 		if k := &c.conds[i]; !k.hit {
+			if err := c.refusal("--if", k.function); err != nil {
+				return err
+			}
 			return &NoMatchError{Flag: "--if", Glob: cmp.Or(k.function, k.text), Near: near(k.function, sample)}
 		}
 	}

@@ -106,6 +106,7 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 		n.seen++
 		if f.Tier == probe.TierNone {
 			n.refused[f.Reason.String()]++
+			ch.captures.refuse(f)
 			if len(about) > 0 {
 				ch.watching.refuse(about, f.Reason.String())
 			}
