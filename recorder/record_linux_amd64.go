@@ -35,11 +35,12 @@ type recording struct {
 	images    map[*image]reel.ImageID
 	// noticeMu lets one notice, or word of progress, out at a time.
 	noticeMu sync.Mutex
-	tree     *tree      // nil if children aren't followed
-	watching *watching  // nil if recording isn't armed
-	catalog  *catalog   // of an armed one
-	names    *lateNames // nil if all functions are in the reel's table from the beginning
-	captures *captures  // nil if no arguments are recorded
+	tree     *tree       // nil if children aren't followed
+	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
+	watching *watching   // nil if recording isn't armed
+	catalog  *catalog    // of an armed one
+	names    *lateNames  // nil if all functions are in the reel's table from the beginning
+	captures *captures   // nil if no arguments are recorded
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -153,6 +154,7 @@ func (r *recording) checkOutput() error {
 
 // startClock fixes what the reel's times count from; it must be before the first event.
 func (r *recording) startClock() {
+	defer func() { r.set.Min = r.opt.Less.ticks(r.set.TicksPerSecond) }()
 	if r.isSub() { // the reel has begun
 		r.set.TicksPerSecond, r.base = r.tree.root.set.TicksPerSecond, r.tree.root.base
 		return
@@ -330,6 +332,9 @@ func (r *recording) attach(ctx context.Context) error {
 	c := r.s.everything()
 	err := errors.Join(r.armWatches(), r.s.prepare(c))
 	if err == nil {
+		err = r.keepOff()
+	}
+	if err == nil {
 		var d time.Duration
 		d, err = r.s.switchOn(ctx, c)
 		r.s.stopped += d
@@ -395,12 +400,14 @@ func (r *recording) session(ctx context.Context) error {
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
+	serving := r.serveControl(ctx, held)
 	var err error
 	if held != nil {
 		err = held.loop(ctx)
 	} else {
 		err = d.loop(ctx)
 	}
+	serving.close()
 	if d.family == nil {
 		r.tellOfExec()
 	}

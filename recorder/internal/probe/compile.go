@@ -91,6 +91,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		own := *rt.Go
 		rt.Go = &own
 		c.emitGoSlow()
+		if rt.Watches != 0 {
+			c.emitGoWatch()
+		}
 	}
 	if len(rt.Captures) > 0 {
 		c.emitCaptures(fns)
