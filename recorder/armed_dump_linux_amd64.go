@@ -248,6 +248,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 
 // writeThreads writes the events of all threads.
 func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, names *lateNames, d *reel.Dump) error {
+	described := map[uint64]bool{}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
@@ -266,11 +267,15 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, na
 		for _, m := range cut.missing {
 			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
 		}
-		for _, part := range append([][]reel.Event{cut.open}, cut.events...) {
+		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
+			sets, plans := a.r.captures.decode(part, cut.payloads[i])
 			if err := names.translate(part); err != nil {
 				return err
 			}
-			if err := t.w.Append(part); err != nil {
+			if err := a.r.captures.describeNew(w, described, part, sets, plans); err != nil {
+				return err
+			}
+			if err := t.w.AppendWith(part, sets); err != nil {
 				return err
 			}
 		}
@@ -288,6 +293,8 @@ type cutEvents struct {
 	open    []reel.Event   // entries of calls that were open when the window began
 	events  [][]reel.Event // within the window
 	missing []window
+	// payloads are those of the open calls, then those of each of events.
+	payloads [][]ring.Payload
 }
 
 // cut finds a thread's part of a window.
@@ -295,6 +302,8 @@ func (t *heldRuns) cut(win window, goroutines bool) cutEvents {
 	var c cutEvents
 	next := uint32(0) // the number that the next chunk has if nothing is missing
 	last := uint64(0) // up to when all is known
+	before := map[reel.Event][]byte{}
+	c.payloads = [][]ring.Payload{nil}
 	for _, h := range t.runs {
 		if h.Seq != next {
 			c.open = c.open[:0]
@@ -308,11 +317,22 @@ func (t *heldRuns) cut(win window, goroutines bool) cutEvents {
 			c.open = replay(c.open, h.Events[k], goroutines)
 			k++
 		}
+		for _, p := range h.Payloads {
+			if p.Event < k {
+				before[h.Events[p.Event]] = p.Data
+			}
+		}
 		if k < len(h.Events) {
 			c.events = append(c.events, h.Events[k:])
+			c.payloads = append(c.payloads, ring.Within(h.Payloads, k, len(h.Events)))
 		}
 	}
 	c.open = slices.Clone(c.open)
+	for i, e := range c.open {
+		if data := before[e]; data != nil {
+			c.payloads[0] = append(c.payloads[0], ring.Payload{Event: i, Data: data})
+		}
+	}
 	return c
 }
 

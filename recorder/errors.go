@@ -26,6 +26,16 @@ var (
 	ErrText = errors.New("text differs from the file")
 )
 
+// ArgumentError says that an argument, or a result, can't be recorded as it was asked for. Flag is the option, Text what it was given.
+type ArgumentError struct {
+	Flag, Text string
+	Err        error
+}
+
+func (e *ArgumentError) Error() string { return fmt.Sprintf("%s %s: %v", e.Flag, e.Text, e.Err) }
+
+func (e *ArgumentError) Unwrap() error { return e.Err }
+
 // NoMatchError is a glob that matches nothing. Flag is the option it was given with.
 type NoMatchError struct {
 	Flag, Glob string

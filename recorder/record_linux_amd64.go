@@ -40,6 +40,7 @@ type recording struct {
 	watching *watching   // nil if recording isn't armed
 	catalog  *catalog    // of an armed one
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
+	captures *captures   // nil if no arguments are recorded
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -116,6 +117,7 @@ func (r *recording) newChooser() *chooser {
 	if r.tree != nil {
 		ch.follow, ch.plans = true, &r.tree.plans
 	}
+	ch.captures = r.captures
 	return ch
 }
 
@@ -259,7 +261,11 @@ func (r *recording) introduce() error {
 		r.lateNames()
 		return nil
 	}
-	if err := r.addFunctions(r.s.ranges, 1); err != nil {
+	err := r.addFunctions(r.s.ranges, 1)
+	if err == nil {
+		err = r.captures.describeAll(r.to)
+	}
+	if err != nil {
 		return errors.Join(err, r.abandon())
 	}
 	return nil

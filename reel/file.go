@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"sync"
 )
 
@@ -33,6 +34,8 @@ type File struct {
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
 
+	arguments map[uint64][]Argument // by signature
+
 	dump *Dump // nil if the reel is none
 
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
@@ -46,6 +49,7 @@ type threadChunks struct {
 	Thread
 	events uint64
 	chunks []Chunk
+	values []indexEntry // of KindArgs
 }
 
 // Open opens the reel at path. The file is mapped into memory where the system
@@ -128,8 +132,13 @@ func (f *File) loadChunk(e *indexEntry) error {
 		f.addEvents(e)
 		return nil
 	}
-	if e.kind == KindTimeline {
+	switch {
+	case e.kind == KindTimeline:
 		f.timeline = *e
+		return nil
+	case e.kind == KindArgs && e.thread != 0:
+		t := f.thread(e.thread)
+		t.values = append(t.values, *e)
 		return nil
 	}
 	payload, err := f.payload(e)
@@ -197,6 +206,13 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		drops, err := parseDrops(payload, e.thread, e.count)
 		f.thread(e.thread)
 		f.drops = append(f.drops, drops...)
+		return err
+	case KindArgs:
+		all, err := parseArguments(payload, e.count)
+		if f.arguments == nil {
+			f.arguments = map[uint64][]Argument{}
+		}
+		maps.Copy(f.arguments, all)
 		return err
 	case KindClock:
 		c, err := parseClockPair(payload)

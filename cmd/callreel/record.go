@@ -30,6 +30,9 @@ type recordFlags struct {
 	lazy     bool
 	eager    bool
 	follow   bool
+	args     []string
+	returns  []string
+	when     []string
 	json     bool
 	summary  string
 	view     bool
@@ -74,6 +77,9 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
+	fl.StringArrayVar(&f.args, "args", nil, "record argument values of this function, 'F' or 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of this function, 'F' or 'F(return->size)' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.when, "if", nil, "record only calls of which this holds, 'F: size > 4096', or without F of those of --args (repeatable): a `CONDITION`")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	f.armed.add(fl)
@@ -158,6 +164,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Less: f.less.less(), Armed: arming,
+		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
 	})

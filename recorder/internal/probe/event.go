@@ -55,6 +55,11 @@ type Runtime struct {
 	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.
 	Areas uint64
 	open  openStack
+	// Captures are those of functions, by their IDs. Args is the address of the threads' rooms in which values are gathered, see
+	// ring.ArgsSize.
+	Captures map[uint32]*Captures
+	Args     uint64
+	captures captures
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines

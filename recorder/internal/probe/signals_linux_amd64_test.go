@@ -149,6 +149,10 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 	}{
 		{"with room", stubSetup{chunks: 64}, 100, 3, false, false, 1},
 		{"the open stack", stubSetup{chunks: 64, open: true}, 100, 3, false, false, 1},
+		{"a payload", stubSetup{chunks: 64, captures: ofRegisters()}, 100, 3, false, false, 1},
+		{"a payload that may not fit", stubSetup{chunks: 64, captures: ofRegisters()}, 10, 3, false, false, 5},
+		{"a payload, and the handler changes the chunk", stubSetup{chunks: 64, captures: ofRegisters()}, 10, ring.ChunkEvents, false, false, 5},
+		{"a payload in memory", stubSetup{chunks: 64, captures: ofMemory()}, 100, 3, false, false, 13},
 		{"handler fills the chunk", stubSetup{chunks: 64}, 2, 3, false, false, 1},
 		{"handler changes the chunk twice", stubSetup{chunks: 64}, 2, 2 * ring.ChunkEvents, false, false, 3},
 		{"chunk is full", stubSetup{chunks: 64}, 0, 3, false, false, 1},
@@ -191,7 +195,7 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 				t.Errorf("only %d instructions were interrupted", points)
 			}
 			t.Logf("interrupted at %d instructions", points)
-			d.finish(expect{drops: c.drop, signals: true})
+			d.finishPayloads(expect{drops: c.drop, signals: true})
 		})
 	}
 }
