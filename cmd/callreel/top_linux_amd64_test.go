@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -326,4 +327,44 @@ func TestTopOfRedis(t *testing.T) {
 		self = f.SelfNS
 	}
 	wantLeft(t, s.Pid())
+}
+
+// A Go program's calls are its goroutines', whatever threads they are on.
+func TestTopCountsCallsOfGoroutines(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GoTool)
+	tool, err := realtest.GoTool.Find()
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "goroutines")
+	build := exec.Command(tool, "build", "-o", path, "./testdata/targets/goroutines")
+	build.Dir, build.Env = realtest.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	target := realtest.Start(t, path, "rounds", "10")
+	names := []string{"main.leaf", "main.deep", "main.thrower", "main.catcher"}
+	args := []string{"top", "-p", strconv.Itoa(target.Pid()), "--once", "--json", "--interval", "1h"}
+	for _, name := range names {
+		args = append(args, "-f", name)
+	}
+	top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), args...))
+	waitProbed(t, target.Pid())
+	target.Go()
+	target.WaitLine("counted ")
+	top.Signal(os.Interrupt)
+	if code := top.Wait(); code != exitDone {
+		t.Errorf("code %d, %s", code, top.Stderr())
+	}
+	made := target.Finish()
+	o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+	got := o.byName()
+	for _, name := range names {
+		n, want := got[name].Calls, uint64(made[name])
+		if n > want || o.Dropped == 0 && n != want || got[name].Open != 0 {
+			t.Errorf("%s: %+v, the program made %d calls; %d were dropped", name, got[name], want, o.Dropped)
+		}
+	}
+	if o.Ignored != 0 {
+		t.Errorf("%d calls ignored", o.Ignored)
+	}
 }
