@@ -32,7 +32,9 @@ import (
 // so. Calls that were open at the end are ended there, and an instant event
 // tells how many. The "E" event of a call that was not seen to return has an
 // argument "end": "implicit" if it was left by an exception or longjmp (see
-// [reel.Implicit]), "unfinished" if it was open.
+// [reel.Implicit]), "unfinished" if it was open. Of a dump an instant event in the
+// call that made it says so, just before its end; triggers that are no calls and
+// stretches that are missing are instant events of the whole trace.
 //
 // Which goroutine was on which thread is in lanes of their own, as "X" events of
 // the category "goroutine"; flow events lead from one thread to the next. Flow
@@ -104,6 +106,7 @@ func (c *chrome) foot() {
 	if c.rates != nil {
 		c.rates.rest(c.walk, c.counters)
 	}
+	c.unplaced(c.mark)
 	c.tail()
 }
 

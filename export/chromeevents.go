@@ -85,9 +85,11 @@ func (c *chrome) note(l *lane, at int64, n note) {
 	b = append(b, lane...)
 	b = appendMicros(b, at)
 	b = append(b, `,"s":"t","cat":"callreel","name":`...)
-	b = appendJSON(b, n.kind.String())
+	b = appendJSON(b, n.name())
 	b = append(b, `,"args":{`...)
 	switch n.kind {
+	case noteTrigger:
+		b = appendTrigger(b, n)
 	case noteDropped:
 		b = fmt.Appendf(b, `"entries":%d,"exits":%d`, n.entries, n.exits)
 	case noteOpen:
@@ -95,6 +97,36 @@ func (c *chrome) note(l *lane, at int64, n note) {
 	}
 	c.buf = append(b, `}}`...)
 	c.event()
+}
+
+// mark writes an instant of the whole process.
+func (c *chrome) mark(at int64, tid int, n note) {
+	b := append(c.buf[:0], `{"ph":"i`...)
+	b = appendLane(b, c.f.Header().PID, 0)
+	b = append(b, `,"ts":`...)
+	b = appendMicros(b, at)
+	b = append(b, `,"s":"g","cat":"callreel","name":`...)
+	b = appendJSON(b, n.name())
+	b = append(b, `,"args":{`...)
+	if n.kind == noteTrigger {
+		b = appendTrigger(b, n)
+	} else {
+		b = fmt.Appendf(b, `"duration_ns":%d`, n.nanoseconds)
+	}
+	if tid != 0 {
+		b = fmt.Appendf(b, `,"tid":%d`, tid)
+	}
+	c.buf = append(b, `}}`...)
+	c.event()
+}
+
+// appendTrigger appends a trigger's arguments.
+func appendTrigger(b []byte, n note) []byte {
+	b = fmt.Appendf(b, `"kind":"%v","duration_ns":%d,"open":%v`, n.trigger.Kind, n.nanoseconds, n.trigger.Open())
+	if n.trigger.Detail != "" {
+		b = appendJSON(append(b, `,"detail":`...), cut(n.trigger.Detail, maxName))
+	}
+	return b
 }
 
 // switched writes the start of a flow between two stacks of a thread. Its end

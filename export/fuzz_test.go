@@ -38,7 +38,12 @@ func FuzzExport(f *testing.F) {
 				appendTo(f, w, reel.Thread{TID: 5, Name: "t"}, reel.Entry(1001, base, 1), reel.Switch(1010, 7), reel.Entry(1011, base, 2), reel.Entry(1012, base-64<<20, 3),
 					reel.Switch(1015, 8), reel.Exit(1020, base, 2))
 				tw := appendTo(f, w, reel.Thread{TID: 5}, reel.Switch(1014, 7), reel.Entry(1021, base-64, 1), reel.Exit(1030, base-64, 1))
-				if err := tw.Dropped(1, 1, 1025); err != nil {
+				err := tw.Dropped(1, 1, 1025)
+				if err == nil && !goroutines {
+					err = w.Dump(reel.Dump{From: 1012, To: 1040, Missing: []reel.Missing{{Thread: 2, From: 1012, To: 1014}},
+						Triggers: []reel.Trigger{{Condition: "a > 1", Function: 1, Thread: 2, Start: 1021, End: 1030}, {Kind: reel.TriggerEnd, Detail: "\xff"}}})
+				}
+				if err != nil {
 					f.Fatal(err)
 				}
 			})

@@ -22,7 +22,8 @@ import (
 // means something.
 //
 // What was dropped or damaged, and calls that were open at the end, are said as
-// [Chrome] says them: by instants and by the argument "end" of the slice. Which
+// [Chrome] says them: by instants and by the argument "end" of the slice; so is what
+// a dump was made for, and what is missing from it. Which
 // goroutine was on which thread is in tracks of their own; flows lead from a thread
 // to the next, and from one stack of a thread to another, as there. The counters are
 // the same.
@@ -46,6 +47,7 @@ func newPerfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) *p
 func (p *perfetto) export() error {
 	p.head()
 	p.all(p, false)
+	p.unplaced(p.mark)
 	p.counters()
 	if p.err == nil {
 		p.err = p.w.Flush()

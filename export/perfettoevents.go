@@ -156,17 +156,16 @@ func (p *perfetto) start(l *lane, kind uint64) {
 func (p *perfetto) end(l *lane, at int64, call *reel.Call) {
 	p.start(l, typeEnd)
 	if how := endOf(call.Flags); how != "" {
-		p.inner = p.inner[:0]
-		p.inner.text(annotationName, "end")
-		p.inner.text(annotationText, how)
-		p.event.bytes(eventAnnotation, p.inner)
+		p.text("end", how)
 	}
 	p.emit(at)
 }
 
 func (p *perfetto) note(l *lane, at int64, n note) {
-	p.named(l, typeInstant, "callreel", n.kind.String())
+	p.named(l, typeInstant, "callreel", n.name())
 	switch n.kind {
+	case noteTrigger:
+		p.trigger(n)
 	case noteDropped:
 		p.count("entries", n.entries)
 		p.count("exits", n.exits)
@@ -176,11 +175,46 @@ func (p *perfetto) note(l *lane, at int64, n note) {
 	p.emit(at)
 }
 
+// mark writes an instant of the whole process.
+func (p *perfetto) mark(at int64, tid int, n note) {
+	p.named(&lane{data: p.processTrack[p.f.Header().PID]}, typeInstant, "callreel", n.name())
+	if n.kind == noteTrigger {
+		p.trigger(n)
+	} else {
+		p.count("duration_ns", n.nanoseconds)
+	}
+	if tid != 0 {
+		p.count("tid", uint64(tid))
+	}
+	p.emit(at)
+}
+
+// trigger annotates an event with what is known of a trigger.
+func (p *perfetto) trigger(n note) {
+	p.count("duration_ns", n.nanoseconds)
+	for _, a := range [...][2]string{{"kind", n.trigger.Kind.String()}, {"detail", n.trigger.Detail}} {
+		if a[1] != "" {
+			p.text(a[0], a[1])
+		}
+	}
+	if n.trigger.Open() {
+		p.count("open", 1)
+	}
+}
+
+// text annotates an event with a text.
+func (p *perfetto) text(name, v string) {
+	p.inner = p.inner[:0]
+	p.inner.text(annotationName, name)
+	p.inner.text(annotationText, validText(cut(v, maxName)))
+	p.event.bytes(eventAnnotation, p.inner)
+}
+
 // named begins an event that no function is behind.
 func (p *perfetto) named(l *lane, kind uint64, category, name string) {
 	p.start(l, kind)
 	p.event.text(eventCategory, category)
-	p.event.text(eventName, name)
+	p.event.text(eventName, validText(name))
 }
 
 // count annotates an event with a number.

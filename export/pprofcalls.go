@@ -99,6 +99,10 @@ func (p *pprofCalls) comments() {
 	f := p.tree.f
 	say := func(format string, args ...any) { p.out.number(profileComment, p.string(fmt.Sprintf(format, args...))) }
 	say("%s: %s", f.Header().Tool, cut(strings.Join(f.Header().Command, " "), maxName))
+	dumpComments(f, func(id uint32) string {
+		name, _ := p.tree.frameName(id)
+		return name
+	}, say)
 	dropped := uint64(0)
 	for _, d := range f.Drops() {
 		dropped += d.Entries

@@ -24,6 +24,9 @@ type rates struct {
 // newRates is nil for a recording without times.
 func newRates(f *reel.File) *rates {
 	first, last := f.FirstTick(), f.LastTick()
+	if d, ok := f.Dump(); ok { // what is before its window are but the entries of calls that were open then
+		first = max(first, d.From)
+	}
 	if f.Header().Clock.Mode == reel.ClockNone || last <= first {
 		return nil
 	}
@@ -38,12 +41,22 @@ func (r *rates) bucket(tick uint64) int {
 }
 
 func (r *rates) begin(tick uint64) {
+	if tick < r.first {
+		r.opened[0]++
+		return
+	}
 	b := r.bucket(tick)
 	r.begun[b]++
 	r.opened[b+1]++
 }
 
-func (r *rates) end(tick uint64) { r.opened[r.bucket(tick)+1]-- }
+func (r *rates) end(tick uint64) {
+	if tick < r.first {
+		r.opened[0]--
+		return
+	}
+	r.opened[r.bucket(tick)+1]--
+}
 
 func (r *rates) drop(tick, events uint64) { r.dropped[r.bucket(tick)] += events }
 

@@ -48,6 +48,16 @@ type note struct {
 	kind           noteKind
 	entries, exits uint64 // dropped ones
 	calls          uint64 // that were open
+	trigger        *reel.Trigger
+	nanoseconds    uint64 // how long the trigger's call took, or what is missing is
+}
+
+// name is the note in words.
+func (n *note) name() string {
+	if n.kind == noteTrigger {
+		return triggerName(n.trigger)
+	}
+	return n.kind.String()
 }
 
 type noteKind int
@@ -56,6 +66,8 @@ const (
 	noteDropped noteKind = iota
 	noteDamage
 	noteOpen
+	noteTrigger // a call made the recorder dump
+	noteMissing // from a dump
 )
 
 // String is the note in words.
@@ -65,6 +77,10 @@ func (k noteKind) String() string {
 		return "events dropped: the ring was full"
 	case noteDamage:
 		return "events lost: the file is damaged"
+	case noteTrigger:
+		return "trigger"
+	case noteMissing:
+		return "missing from the dump"
 	}
 	return "calls open when the thread or the recording ended"
 }
@@ -93,9 +109,10 @@ type walk struct {
 	opt     Options
 	sink    sink
 	err     error
-	rates   *rates // or nil
-	base    int64  // time 0, in nanoseconds since 1970
-	gap     int64  // least time between two events of a lane
+	rates   *rates  // or nil
+	placed  *placed // of a dump, or nil
+	base    int64   // time 0, in nanoseconds since 1970
+	gap     int64   // least time between two events of a lane
 	untimed bool
 	used    map[int]bool // lane numbers given
 	next    int          // lane number to try next
@@ -104,7 +121,7 @@ type walk struct {
 
 func newWalk(ctx context.Context, f *reel.File, opt Options) *walk {
 	return &walk{
-		f: f, ctx: ctx, opt: opt, base: f.Clock().UnixNS(f.FirstTick()),
+		f: f, ctx: ctx, opt: opt, placed: newPlaced(f), base: f.Clock().UnixNS(f.FirstTick()),
 		untimed: f.Header().Clock.Mode == reel.ClockNone, used: make(map[int]bool), names: maxNames,
 	}
 }
@@ -238,6 +255,11 @@ func (s *strand) end(call *reel.Call) {
 	}
 	if s.rates != nil {
 		s.rates.end(call.End)
+	}
+	if s.placed != nil {
+		if t := s.placed.of(s, call); t != nil {
+			s.noteIn(l, call.End, s.trigger(t))
+		}
 	}
 	s.sink.end(l, s.at(l, call.End), call)
 	if call.Depth > 0 {

@@ -9,17 +9,18 @@ import (
 // ChunkKind says what a chunk's payload holds.
 type ChunkKind uint8
 
-// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline came later.
+// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline and KindDump came later.
 const (
-	KindHeader    ChunkKind = 1 // the Header
-	KindImages    ChunkKind = 2 // Images, in order of their IDs
-	KindFunctions ChunkKind = 3 // Functions, with consecutive IDs
-	KindThread    ChunkKind = 4 // a Thread, or its new name
-	KindEvents    ChunkKind = 5 // Events of one thread
-	KindDrops     ChunkKind = 6 // Drops of one thread
-	KindClock     ChunkKind = 7 // a ClockPair
-	KindIndex     ChunkKind = 8 // the index: always last
-	KindTimeline  ChunkKind = 9 // summaries for a screen: see package timeline
+	KindHeader    ChunkKind = 1  // the Header
+	KindImages    ChunkKind = 2  // Images, in order of their IDs
+	KindFunctions ChunkKind = 3  // Functions, with consecutive IDs
+	KindThread    ChunkKind = 4  // a Thread, or its new name
+	KindEvents    ChunkKind = 5  // Events of one thread
+	KindDrops     ChunkKind = 6  // Drops of one thread
+	KindClock     ChunkKind = 7  // a ClockPair
+	KindIndex     ChunkKind = 8  // the index: always last
+	KindTimeline  ChunkKind = 9  // summaries for a screen: see package timeline
+	KindDump      ChunkKind = 10 // what the reel is a Dump of
 )
 
 // String returns the kind in words.
@@ -43,6 +44,8 @@ func (k ChunkKind) String() string {
 		return "index"
 	case KindTimeline:
 		return "timeline"
+	case KindDump:
+		return "dump"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

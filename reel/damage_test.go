@@ -41,6 +41,7 @@ func smallReel(tb testing.TB, closed bool) (data []byte, events [][]Event) {
 	}
 	check(threads[1].Dropped(1, 1, 5))
 	check(w.ClockPair(9000, 1_700_000_000_000_008_000))
+	check(w.Dump(testDump))
 	check(w.Flush())
 	if !closed {
 		data, err = os.ReadFile(name)
@@ -249,6 +250,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		file.Verify()
+		file.Dump()
 		s := Summarize(file, SummaryOptions{Workers: 1})
 		if s.Events > uint64(len(data)) {
 			t.Errorf("%d events out of %d bytes", s.Events, len(data))

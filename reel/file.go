@@ -28,9 +28,12 @@ type File struct {
 	drops     []Drop
 	clocks    []ClockPair
 	ticks     *TickClock
+	firstTick uint64
 	lastTick  uint64
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
+
+	dump *Dump // nil if the reel is none
 
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 
@@ -109,6 +112,7 @@ func (f *File) load() error {
 		}
 	}
 	f.checkOrder()
+	f.firstTick = f.findFirstTick()
 	if f.header.Goroutines {
 		f.goexit = f.findGoexit()
 	}
@@ -201,6 +205,11 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		}
 		f.clocks = append(f.clocks, c)
 		f.lastTick = max(f.lastTick, c.Tick)
+	case KindDump:
+		d, err := parseDump(payload)
+		f.dump = &d // what precedes damage is of use
+		f.lastTick = max(f.lastTick, d.To)
+		return err
 	}
 	return nil
 }

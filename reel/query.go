@@ -59,10 +59,15 @@ func (f *File) Drops() []Drop { return f.drops }
 func (f *File) Clock() *TickClock { return f.ticks }
 
 // FirstTick is when the recording started, in ticks: the header's base tick, or
-// the earliest event's where that is not given.
-func (f *File) FirstTick() uint64 {
+// the earliest event's where that is not given. Of a dump it is the beginning of its
+// window, or the earliest event's if that is older.
+func (f *File) FirstTick() uint64 { return f.firstTick }
+
+func (f *File) findFirstTick() uint64 {
 	first := f.header.Clock.BaseTick
-	if first != 0 {
+	if f.dump != nil && f.dump.From != 0 {
+		first = f.dump.From
+	} else if first != 0 {
 		return first
 	}
 	for i := range f.threads {

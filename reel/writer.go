@@ -45,6 +45,7 @@ type Writer struct {
 	images    ImageID
 	functions uint32
 	threads   []*ThreadWriter
+	dumped    bool
 
 	// mu guards the file.
 	mu     sync.Mutex

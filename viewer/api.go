@@ -22,6 +22,7 @@ func (s *Server) routes() map[string]answerer {
 		"lanes":        s.of((*recording).lanes), // threads and goroutines
 		"view":         s.of((*recording).view),  // bars of a part of the screen, binary
 		"overview":     s.of((*recording).overview),
+		"dump":         s.of((*recording).dump), // of a dump: its window, its triggers, what is missing
 		"names":        s.of((*recording).namesOf),
 		"find":         s.of((*recording).find),
 		"first":        s.of((*recording).firstCall),

@@ -42,7 +42,7 @@ func everything(i int) []string {
 	for _, request := range []string{
 		"info?", "lanes?", "names?ids=1,2,3,4,4294967295", "overview?width=300", "view?from=0&to=9007199254740992&width=1800&lanes=0:0:40", "view?from=100&to=5000&width=1000&lanes=0:0:3&quick=1",
 		"functions?", "functions?from=100&to=6000", "tree?", "tree?depth=1", "distribution?f=2", "calls?f=2&limit=3", "calls?f=4294967295", "call?lane=0&row=1&at=3000",
-		"call?lane=99&row=1&at=3000", "first?f=2", "next?f=2&lane=0&row=1&at=3000&dir=-1", "find?q=*", "speedscope?from=0&to=4000", "diff?limit=3",
+		"call?lane=99&row=1&at=3000", "first?f=2", "next?f=2&lane=0&row=1&at=3000&dir=-1", "find?q=*", "speedscope?from=0&to=4000", "diff?limit=3", "dump?",
 	} {
 		list = append(list, fmt.Sprintf("%s&reel=%d", request, i))
 	}

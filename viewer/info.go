@@ -30,6 +30,7 @@ type reelJSON struct {
 	Functions  int         `json:"functions"`
 	Lanes      int         `json:"lanes"`
 	Images     []imageJSON `json:"images"`
+	Dump       bool        `json:"dump,omitempty"`
 	Error      string      `json:"error,omitempty"` // why there is no timeline
 }
 
@@ -66,6 +67,7 @@ func (r *recording) info() reelJSON {
 		Events: f.Events(), Calls: r.calls(), Bytes: f.Size(), Closed: f.Closed(), Live: r.live.Load(), Damaged: []string{},
 		Goroutines: h.Goroutines, Functions: f.FunctionCount(), Images: []imageJSON{},
 	}
+	_, j.Dump = f.Dump()
 	for _, d := range f.Drops() {
 		j.Dropped += d.Entries
 	}
@@ -138,9 +140,10 @@ func (r *recording) overview(w http.ResponseWriter, q *query) error {
 		return err
 	}
 	answer := struct {
-		Busy []float64   `json:"busy"`
-		Gaps [][2]uint64 `json:"gaps"`
-	}{make([]float64, len(o.Busy)), [][2]uint64{}}
+		Busy   []float64   `json:"busy"`
+		FromNS uint64      `json:"from_ns,omitempty"` // where they begin
+		Gaps   [][2]uint64 `json:"gaps"`
+	}{make([]float64, len(o.Busy)), o.From, [][2]uint64{}}
 	if most := slices.Max(append(o.Busy, 1)); len(o.Busy) > 0 {
 		for i, busy := range o.Busy {
 			// Three digits are more than a strip shows.

@@ -32,6 +32,9 @@ it made (total) and without them (self), and of its calls the median (p50), the 
 and the longest (max). Calls that an exception or longjmp left are counted behind the name ("left
 without returning", in JSON "implicit"), as are those that were open at the end.
 
+Of a dump it says first what it was made for: which call of which thread, how long it took, and when;
+and whether calls of the window are missing.
+
 A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
   callreel report slow.reel -f '*Command' --json`,
@@ -73,7 +76,8 @@ func (f *reportFlags) run(w io.Writer, path string) error {
 	if f.limit > 0 {
 		shown = shown[:min(f.limit, len(shown))]
 	}
-	r := report{sum, shown, file.Closed()}
+	r := report{Summary: sum, shown: shown, closed: file.Closed()}
+	r.dump, _ = viewer.DumpOf(file)
 	if f.json {
 		return r.json(w)
 	}
@@ -91,7 +95,8 @@ var sortKeys = map[string]func(*reel.FunctionSummary) uint64{
 type report struct {
 	*reel.Summary
 	shown  []reel.FunctionSummary
-	closed bool // the reel is whole: its recorder has ended it
+	closed bool         // the reel is whole: its recorder has ended it
+	dump   *viewer.Dump // nil if the reel is none
 }
 
 // threadJSON is a thread as --json has it; the keys are promised.
@@ -140,6 +145,11 @@ func (r *report) json(w io.Writer) error {
 	}
 	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d,\"closed\":%v",
 		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
+	if r.dump != nil {
+		if err := dumpJSON(b, r.dump); err != nil {
+			return err
+		}
+	}
 	if len(r.Damage) > 0 {
 		b.WriteString(",\n")
 		if err := jsonList(b, "damaged", len(r.Damage), func(i int) any { return r.Damage[i].String() }); err != nil {
@@ -153,6 +163,9 @@ func (r *report) json(w io.Writer) error {
 // text writes the report for people.
 func (r *report) text(w io.Writer) error {
 	b := bufio.NewWriter(w)
+	if r.dump != nil {
+		dumpText(b, r.dump)
+	}
 	fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s\n", "calls", "total", "self", "p50", "p99", "max", "function")
 	for i := range r.shown {
 		f := &r.shown[i]
@@ -166,7 +179,11 @@ func (r *report) text(w io.Writer) error {
 	if n := len(r.Functions) - len(r.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
 	}
-	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(r.Duration), count(r.DroppedEntries))
+	duration := r.Duration
+	if r.dump != nil { // its first entry may be long before
+		duration = r.dump.WindowNS()
+	}
+	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(duration), count(r.DroppedEntries))
 	if r.UnmatchedExits > 0 {
 		fmt.Fprintf(b, "; %s of calls that began before the recording, or were dropped", things(r.UnmatchedExits, "return"))
 	}

@@ -28,7 +28,7 @@ just what the screen can show, so that a reel may be of any size. It is served u
 whoever knows the address. With two reels the page says what became slower from the first to the second, too, as
 callreel diff does.
 
-A reel that is still being written is followed to its end.
+A reel that is still being written is followed to its end. A dump opens at the call that made it.
 
 To look at a reel on another machine, forward the port to the same port here: ssh -L PORT:127.0.0.1:PORT HOST.`,
 		Example: `  callreel view slow.reel

@@ -108,8 +108,11 @@ type View struct {
 	Pixels int
 }
 
-// Overview is the whole recording in columns of equal width.
+// Overview is the whole recording in columns of equal width. Of a dump it is the window
+// that was asked for: what is before that are entries of calls that were open then, which may be far.
 type Overview struct {
+	// From is where the first column begins.
+	From uint64
 	// Busy is the time in calls at depth 0, summed over all lanes.
 	Busy []uint64
 	// Gaps are those of all lanes, merged where they are less than a column apart.

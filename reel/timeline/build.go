@@ -21,12 +21,13 @@ type segmentIDs struct{ atomic.Uint64 }
 
 // builder indexes a reel.
 type builder struct {
-	s     *snapshot
-	old   *snapshot // what is indexed already, or nil
-	drops map[uint32][]reel.Drop
-	count func(events int)
-	ids   *segmentIDs
-	opt   Options
+	s       *snapshot
+	old     *snapshot // what is indexed already, or nil
+	drops   map[uint32][]reel.Drop
+	missing map[uint32][]reel.Missing
+	count   func(events int)
+	ids     *segmentIDs
+	opt     Options
 	// density says what levels are to be kept.
 	density *density
 	stored  bool // the index will be in the reel, not kept in memory
@@ -114,7 +115,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 		wg.Go(func() {
 			z := &summarizer{small: b.opt.small, share: b.share(), counts: make([]uint32, f.FunctionCount()+1)}
 			p := newPairing(&b.s.clock)
-			done := newColumns(0)
+			done := newColumns(b.s.done.from, 0)
 			done.shift = b.s.done.shift
 			for errs[w] == nil {
 				i := int(next.Add(1)) - 1

@@ -58,6 +58,7 @@ func (lb *laneBuilder) lastGaps(end uint64) {
 			lb.gap(x.Tick, x.Tick, x.Entries+x.Exits)
 		}
 	}
+	lb.missingGaps()
 	slices.SortStableFunc(lb.l.gaps, func(a, b gap) int { return cmp.Compare(a.start, b.start) })
 	list := lb.l.gaps[:0]
 	for _, g := range lb.l.gaps {

@@ -88,7 +88,7 @@ func (r *reader) read() bool {
 		}
 	}
 	r.s.end = r.atMost(maxTime)
-	r.s.done = newColumns(0)
+	r.s.done = newColumns(r.s.window(), 0)
 	r.s.done.shift = uint(r.atMost(62 - 12))
 	for i := range r.s.done.busy[:r.atMost(maxColumns)] {
 		r.s.done.busy[i] = r.uvarint()

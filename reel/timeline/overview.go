@@ -10,16 +10,17 @@ import (
 // maxColumns is how many columns the overview is kept in.
 const maxColumns = 1 << 12
 
-// columns sums up busy time in columns of 1<<shift ticks.
+// columns sums up busy time in columns of 1<<shift ticks, from a time on.
 type columns struct {
+	from  uint64
 	shift uint
 	busy  []uint64
 	whole []int64 // how many more calls than in the column before cover one wholly
 }
 
-func newColumns(end uint64) *columns {
-	c := &columns{busy: make([]uint64, maxColumns), whole: make([]int64, maxColumns+1)}
-	c.shift = shiftFor(end)
+func newColumns(from, end uint64) *columns {
+	c := &columns{from: from, busy: make([]uint64, maxColumns), whole: make([]int64, maxColumns+1)}
+	c.shift = shiftFor(end - min(from, end))
 	return c
 }
 
@@ -27,11 +28,15 @@ func newColumns(end uint64) *columns {
 func shiftFor(end uint64) uint { return uint(max(0, bits.Len64(end)-bits.Len(maxColumns-1))) }
 
 func (c *columns) clone() *columns {
-	return &columns{shift: c.shift, busy: slices.Clone(c.busy), whole: slices.Clone(c.whole)}
+	return &columns{from: c.from, shift: c.shift, busy: slices.Clone(c.busy), whole: slices.Clone(c.whole)}
 }
 
-// add adds a call at depth 0; it is cut at the last column.
+// add adds a call at depth 0; it is cut at the first and the last column.
 func (c *columns) add(start, end uint64) {
+	if end < c.from {
+		return
+	}
+	start, end = start-min(start, c.from), end-c.from
 	a, b := start>>c.shift, end>>c.shift
 	if a == b && a < maxColumns {
 		c.busy[a] += end - start
@@ -73,7 +78,7 @@ func (c *columns) flatten() {
 // widen makes the columns wide enough to reach to end.
 func (c *columns) widen(end uint64) {
 	c.flatten()
-	for shift := shiftFor(end); c.shift < shift; c.shift++ {
+	for shift := shiftFor(end - min(end, c.from)); c.shift < shift; c.shift++ {
 		for i := range c.busy {
 			v := c.busy[i]
 			c.busy[i] = 0
@@ -96,8 +101,8 @@ func (t *Timeline) Overview(ctx context.Context, width int) (*Overview, error) {
 		}
 	}
 	c.flatten()
-	o := &Overview{Busy: make([]uint64, width)}
-	end := max(1, s.end)
+	o := &Overview{Busy: make([]uint64, width), From: s.clock.toNS(c.from)}
+	end := max(1, s.end-min(s.end, c.from))
 	for i, busy := range c.busy {
 		// A column's time goes to the columns of the answer in proportion.
 		a := float64(uint64(i)<<c.shift) / float64(end) * float64(width)
@@ -110,7 +115,7 @@ func (t *Timeline) Overview(ctx context.Context, width int) (*Overview, error) {
 			o.Busy[k] += uint64(float64(s.clock.toNS(busy)) * part / (b - a))
 		}
 	}
-	o.Gaps = s.gapsWithin(s.lanes, 0, s.end, s.end/uint64(width))
+	o.Gaps = s.gapsWithin(s.lanes, 0, s.end, end/uint64(width))
 	return o, ctx.Err()
 }
 

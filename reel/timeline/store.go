@@ -39,7 +39,7 @@ func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error
 	defer f.Close()
 	t := newTimeline(opt)
 	s := t.newSnapshot(f)
-	b := &builder{s: s, stored: true, drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	b := &builder{s: s, stored: true, drops: dropsByThread(f), missing: missingByThread(f), ids: &t.ids, opt: t.opt}
 	if err := b.build(ctx); err != nil {
 		return fmt.Errorf("timeline: indexing %s: %w", path, err)
 	}
@@ -61,7 +61,11 @@ func source(f *reel.File) []uint64 {
 	if f.Header().Goroutines {
 		goroutines = 1
 	}
-	return []uint64{uint64(len(threads)), uint64(chunks), uint64(last), f.Events(), uint64(len(f.Drops())), f.FirstTick(), f.LastTick(), goroutines}
+	made := []uint64{uint64(len(threads)), uint64(chunks), uint64(last), f.Events(), uint64(len(f.Drops())), f.FirstTick(), f.LastTick(), goroutines}
+	if d, ok := f.Dump(); ok {
+		made = append(made, d.From, d.To, uint64(len(d.Missing)))
+	}
+	return made
 }
 
 func zigzag(d int64) uint64 { return uint64(d)<<1 ^ uint64(d>>63) }

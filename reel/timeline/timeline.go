@@ -85,7 +85,7 @@ func (t *Timeline) newSnapshot(f *reel.File) *snapshot {
 // index indexes what of a reel is not in old.
 func (t *Timeline) index(ctx context.Context, f *reel.File, old *snapshot) (*snapshot, error) {
 	s := t.newSnapshot(f)
-	b := &builder{s: s, old: old, before: old, growing: !f.Closed(), drops: dropsByThread(f), ids: &t.ids, opt: t.opt}
+	b := &builder{s: s, old: old, before: old, growing: !f.Closed(), drops: dropsByThread(f), missing: missingByThread(f), ids: &t.ids, opt: t.opt}
 	return s, b.build(ctx)
 }
 
@@ -106,7 +106,7 @@ func (b *builder) build(ctx context.Context) error {
 		s.done.widen(s.end)
 		before = b.old.f.Events()
 	} else {
-		s.done = newColumns(s.end)
+		s.done = newColumns(s.window(), s.end)
 	}
 	if f.Header().Goroutines {
 		before = 0
@@ -115,7 +115,7 @@ func (b *builder) build(ctx context.Context) error {
 	b.count = counter(b.opt.Progress, before, f.Events())
 	index := b.buildThreads
 	if f.Header().Goroutines {
-		s.done, b.old = newColumns(s.end), nil
+		s.done, b.old = newColumns(s.window(), s.end), nil
 		index = b.buildGoroutines
 	}
 	if err := index(ctx, b.opt.Workers); err != nil {

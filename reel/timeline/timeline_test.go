@@ -345,7 +345,8 @@ func checkOverview(t *testing.T, tl *Timeline, m *model) {
 	for _, l := range m.lanes {
 		if len(l.rows) > 0 {
 			for _, c := range l.rows[0] {
-				want += m.clock.toNS(c.Duration())
+				first := tl.live.Load().window()
+				want += m.clock.toNS(max(c.End, first) - max(c.Start, first))
 			}
 		}
 	}

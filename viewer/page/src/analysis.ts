@@ -188,7 +188,7 @@ export class Analysis {
   private controls(s: ViewState, kind: Kind) {
     const set = (patch: Partial<ViewState>) => this.owner.change(patch, true);
     const scopes: [Scope, string, boolean][] = [
-      ["all", "Whole recording", true],
+      ["all", this.reel.dump ? "The dump’s window" : "Whole recording", true],
       ["window", "What the timeline shows", s.window !== null],
       ["range", "Selected range", s.range !== null],
     ];

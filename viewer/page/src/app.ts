@@ -5,7 +5,7 @@ import { info as loadInfo } from "./api";
 import { Compare } from "./compare";
 import { debounce, el, replace } from "./dom";
 import { Find } from "./find";
-import { count, duration, percent, plural, withoutClock } from "./format";
+import { count, countFrom, duration, percent, plural, withoutClock } from "./format";
 import { helpDialog } from "./help";
 import { listen } from "./keys";
 import { LanesTab, type Owner } from "./lanestab";
@@ -103,6 +103,8 @@ export class App implements Owner {
         this.find.input.select();
       },
       next: (d) => void this.find.next(d),
+      trigger: (step) => this.tab().stepTrigger(step),
+      earlier: () => this.tab().showEarlier(),
       theme: () => this.theme.next(),
       help: () => this.help.showModal(),
       escape: () => this.escape(),
@@ -128,6 +130,9 @@ export class App implements Owner {
     });
     const live = this.reels.some((r) => r.info.live);
     if (live && !location.hash) this.state.follow = true;
+    if (this.reels.length === 1) countFrom(this.reels[0].dump?.from_ns ?? 0);
+    // A dump opens at what it was made for.
+    if (!location.hash) Object.assign(this.state, this.tab().viewOf(0));
     this.apply(true);
     if (this.state.follow) this.follow(true);
     if (this.reels.some((r) => r.info.live || !r.info.closed)) this.watch();
@@ -161,7 +166,8 @@ export class App implements Owner {
     if (this.restoring) return;
     const t = this.tab().timeline;
     const all = this.tab().reel.bounds();
-    this.state.window = same(t.target, all) ? null : { ...t.target };
+    // Of a dump what nothing is said of is the view of its trigger.
+    this.state.window = same(t.target, all) && !this.tab().reel.dump ? null : { ...t.target };
     this.state.scroll = t.top / t.rowHeight;
     this.state.collapsed = t.closed;
     this.state.sides = this.compare?.windows() ?? this.state.sides;
@@ -229,11 +235,11 @@ export class App implements Owner {
             "div",
             { class: "segments", role: "group", "aria-label": "Recording" },
             ...this.reels.map((reel, i) =>
-              el("button", { "aria-pressed": String(i === s.reel), title: shown(reel.info.path, 400), onclick: () => this.change({ reel: i, selected: null, range: null }, true) }, `${i === 0 ? "A" : "B"} `, el("span", { class: "name" }, shown(reel.info.name, 30))),
+              el("button", { "aria-pressed": String(i === s.reel), title: shown(reel.info.path, 400), onclick: () => this.change({ reel: i, selected: null, range: null, ...(reel.dump ? this.lanes[i].viewOf(0) : {}) }, true) }, `${i === 0 ? "A" : "B"} `, el("span", { class: "name" }, shown(reel.info.name, 30))),
             ),
           )
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
-      el("span", { class: "quiet facts-line" }, [duration(r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
+      el("span", { class: "quiet facts-line" }, [duration(r.dump ? length(this.tab().reel.bounds()) : r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
       r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),

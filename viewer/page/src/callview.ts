@@ -1,9 +1,10 @@
 // What is known of the selected call.
 
 import { el, replace, type Child } from "./dom";
-import { count, duration, percent } from "./format";
+import { describe } from "./dump";
+import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
-import type { Call, Caller, FunctionName } from "./types";
+import type { Call, Caller, FunctionName, Trigger } from "./types";
 import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
@@ -25,7 +26,7 @@ export function placeOf(c: { start_ns: number; duration_ns: number; row: number 
 }
 
 /** showCall fills the element. */
-export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, act: CallActions) {
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, trigger: Trigger | null, act: CallActions) {
   const full = shown(c.name, 4000);
   const row = (title: string, ...value: Child[]) => [el("dt", {}, title), el("dd", {}, ...value)];
   const callers = [...(c.callers ?? [])].reverse();
@@ -42,9 +43,10 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
     el(
       "dl",
       { class: "facts" },
+      ...(trigger ? row("Trigger", el("strong", { class: "triggered" }, `trigger: ${describe(trigger)}`)) : []),
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
-      ...row("Start", duration(c.start_ns), el("span", { class: "quiet" }, ` ${count(c.start_ns)} ns`)),
+      ...row("Start", duration(since(c.start_ns)), el("span", { class: "quiet" }, ` ${count(since(c.start_ns))} ns`)),
       ...row("Thread", el("span", { class: "name" }, shown(lane, 100))),
       ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),
       ...row("Image", el("span", { class: "name" }, c.module ? shown(c.module, 120) : "unknown")),

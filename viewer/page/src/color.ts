@@ -71,6 +71,7 @@ export interface Scheme {
   range: string;
   veil: string; // over what is outside the window
   busy: string; // of the overview
+  trigger: string; // what a dump was made for
 }
 
 const light: Scheme = {
@@ -90,6 +91,7 @@ const light: Scheme = {
   range: "rgba(20,86,196,0.12)",
   veil: "rgba(238,241,245,0.66)",
   busy: "#7f9cc9",
+  trigger: "#b3221a",
 };
 
 const dark: Scheme = {
@@ -109,6 +111,7 @@ const dark: Scheme = {
   range: "rgba(125,178,255,0.16)",
   veil: "rgba(12,14,18,0.62)",
   busy: "#5b7bb0",
+  trigger: "#ff8f85",
 };
 
 export function scheme(isDark: boolean): Scheme {

@@ -1,6 +1,7 @@
 // Two reels: what became slower, and both timelines one above the other.
 
 import { el, replace, type Child } from "./dom";
+import { marks } from "./dump";
 import { count, duration, plural } from "./format";
 import { nameCell, matcher } from "./functions";
 import type { LanesTab } from "./lanestab";
@@ -74,6 +75,7 @@ export class Compare {
     const first = !this.laid;
     this.laid = true;
     if (first) this.timelines.forEach((t, i) => t.setLanes(this.reels[i].lanes));
+    if (first) this.timelines.forEach((t, i) => t.mark(this.reels[i].dump, marks(this.reels[i].dump, 0)));
     if (first || fromURL) this.timelines.forEach((t, i) => t.show(s.sides[i] ?? this.reels[i].bounds(), false));
     if (this.loaded) this.select(s.pair, fromURL);
     else this.load(s);

@@ -7,6 +7,18 @@ export function withoutClock() {
   clock = false;
 }
 
+let zero = 0; // the instant that times are counted from
+
+/** countFrom makes instants be written as times since ns, as of a dump since its window's beginning. */
+export function countFrom(ns: number) {
+  zero = ns;
+}
+
+/** since is an instant as it is written. */
+export function since(ns: number): number {
+  return ns - zero;
+}
+
 const units: [number, string][] = [
   [1e9, "s"],
   [1e6, "ms"],

@@ -1,7 +1,7 @@
 // Tables of functions, and what is known of one: how long its calls took, and which they were.
 
 import { el, replace, type Child } from "./dom";
-import { count, duration, percent, plural } from "./format";
+import { count, duration, percent, plural, since } from "./format";
 import { shown } from "./names";
 import type { Api } from "./api";
 import type { Bucket, Call, FunctionRow } from "./types";
@@ -85,7 +85,7 @@ export class FunctionDetail {
       "Calls of the function",
       [
         { key: "duration", title: "Duration", width: 92, value: (c) => c.duration_ns, show: (c) => duration(c.duration_ns) },
-        { key: "start", title: "Start", width: 92, value: (c) => c.start_ns, show: (c) => duration(c.start_ns) },
+        { key: "start", title: "Start", width: 92, value: (c) => c.start_ns, show: (c) => duration(since(c.start_ns)) },
         { key: "lane", title: "Thread", wide: true, value: (c) => this.laneTitle(c.lane), show: (c) => el("span", { class: "name" }, shown(this.laneTitle(c.lane), 60)) },
       ],
       "duration",

@@ -12,6 +12,8 @@ export interface Desk {
   open(tab: Tab): void;
   focusFind(): void;
   next(direction: 1 | -1): void;
+  trigger(step: 1 | -1): void;
+  earlier(): void;
   theme(): void;
   help(): void;
   escape(): void;
@@ -44,6 +46,9 @@ function general(d: Desk, e: KeyboardEvent): boolean {
     "?": () => d.help(),
     n: () => d.next(1),
     N: () => d.next(-1),
+    g: () => d.trigger(1),
+    G: () => d.trigger(-1),
+    b: () => d.earlier(),
     t: () => d.theme(),
     Escape: () => d.escape(),
   };

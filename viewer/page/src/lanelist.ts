@@ -7,6 +7,7 @@ import { shown } from "./names";
 
 export class LaneList {
   readonly element = el("div", { class: "lane-names", role: "list", "aria-label": "Threads and goroutines" });
+  marked: ReadonlySet<number> = new Set(); // lanes in which something triggered a dump
   private shown = new Map<number, { root: HTMLElement; toggle: HTMLElement; head: HTMLElement }>();
 
   constructor(
@@ -62,7 +63,7 @@ export class LaneList {
       el(
         "button",
         { class: "lane-name", title: `${shown(title(s.lane))}\n${facts(s)}\nclick: its flame graph, tree and functions`, onclick: () => this.chosen(id) },
-        el("span", { class: "name" }, name),
+        el("span", { class: "name" }, this.marked.has(id) && el("span", { class: "flag", role: "img", "aria-label": "triggered the dump: " }), name),
         el("span", { class: "lane-number" }, s.lane.kind === "stack" ? `${number(s.lane)}, own stack · ${count(s.lane.calls)}` : `${number(s.lane)} · ${plural(s.lane.calls, "call")}`),
       ),
     );

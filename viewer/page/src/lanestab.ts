@@ -4,7 +4,8 @@
 import { placeOf, showCall } from "./callview";
 import type { Scheme } from "./color";
 import { debounce, el, replace, select } from "./dom";
-import { count, duration, plural } from "./format";
+import { count, duration, plural, since } from "./format";
+import { describe, DumpBar, marks, triggerOf } from "./dump";
 import { FunctionDetail, functionTable, matcher } from "./functions";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
@@ -13,7 +14,7 @@ import type { Reel } from "./reel";
 import { Timeline, type Bar } from "./timeline";
 import type { Call, FunctionRow, Overview as OverviewData } from "./types";
 import { heights, type Place, type ViewState } from "./urlstate";
-import { length, type Span } from "./viewport";
+import { around, length, type Span } from "./viewport";
 
 /** What the tab asks of its owner. */
 export interface Owner {
@@ -32,6 +33,7 @@ export class LanesTab {
   readonly timeline: Timeline;
   readonly overview: Overview;
   call: Call | null = null;
+  private dumpBar = new DumpBar({ go: (step) => this.stepTrigger(step), earlier: () => this.showEarlier() });
   private panel: HTMLElement;
   private facts = el("section", { class: "call-facts", "aria-label": "Selected call" });
   private callView: HTMLElement;
@@ -68,6 +70,7 @@ export class LanesTab {
       window: () => t.target,
       bounds: () => reel.bounds(),
       range: () => t.range,
+      marks: () => t.marks,
       show: (w, smoothly) => t.show(w, smoothly),
     });
     this.sortBy = select("Order of lanes", Object.entries(sorts).map(([k, s]) => [k, s.title]), "activity", (v) => owner.change({ sort: v }, false));
@@ -97,7 +100,7 @@ export class LanesTab {
       this.rangeTable.element,
     );
     this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.rangeView);
-    this.element = el("div", { class: "tab-timeline" }, this.overview.element, t.element, this.panel);
+    this.element = el("div", { class: "tab-timeline" }, this.dumpBar.element, this.overview.element, t.element, this.panel);
   }
 
   private colorKey(func: number): string | undefined {
@@ -141,6 +144,8 @@ export class LanesTab {
     if (fromURL || t.rowHeight !== height || this.appliedSort !== s.sort) t.setRows(height, fromURL ? s.collapsed : t.closed, s.sort);
     this.appliedSort = s.sort;
     if (fromURL) {
+      if (s.window && s.window.from < this.reel.bounds().from) this.reel.earlier = true;
+      this.showDump();
       t.show(s.window ?? this.reel.bounds(), false);
       // The height of the lanes is known after the layout.
       requestAnimationFrame(() => (t.top = s.scroll * height));
@@ -155,11 +160,13 @@ export class LanesTab {
   private appliedSort = "activity";
   private fitting = 0;
 
-  // Rows are higher where all of them have room on the screen.
+  // Rows are higher where all of them have room on the screen. Of a dump they are lower where that shows more threads: beside its call,
+  // with the panel open, is to be seen what the others did.
   private fittingHeight(): number {
-    const room = this.timeline.scroller.clientHeight;
+    const dump = this.reel.dump !== null;
+    const room = this.timeline.scroller.clientHeight - (dump ? 250 : 0);
     const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
-    return [22, 20].find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? 16;
+    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? (dump ? 12 : 16);
   }
 
   private applySelection(p: Place | null) {
@@ -179,7 +186,10 @@ export class LanesTab {
       .call(p, stop.signal)
       .then((call) => {
         if (stop.signal.aborted) return;
-        if (call) this.setCall(call);
+        if (call) {
+          this.setCall(call);
+          this.revealTrigger(call);
+        }
         else this.owner.say("no call there");
       })
       .catch((err) => stop.signal.aborted || this.owner.failed(err));
@@ -226,7 +236,7 @@ export class LanesTab {
     if (!c) return;
     const name = this.reel.names.get(c.func);
     if (name?.pending) setTimeout(() => this.call === c && this.reel.names.again(c.func), 700);
-    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), {
+    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), triggerOf(this.reel.dump, c), {
       select: (p) => this.selectAndReveal(p),
       fit: () => this.fitSelected(),
       find: (name) => this.owner.findName(name),
@@ -239,6 +249,70 @@ export class LanesTab {
       .call(p)
       .then((c) => c && this.jump(c))
       .catch((err) => this.owner.failed(err));
+  }
+
+  // ---- a dump
+
+  private trigger = 0; // the one that is marked
+  private arriving = false; // its call is still to come into sight
+
+  private showDump() {
+    const d = this.reel.dump;
+    this.dumpBar.show(d, this.trigger, this.reel.before(), this.reel.earlier);
+    this.timeline.mark(d, marks(d, this.trigger));
+    this.overview.draw();
+  }
+
+  /** viewOf is how the i-th trigger of a dump is seen: its call takes about half of the screen; nothing if there is none. */
+  viewOf(i: number): Partial<ViewState> {
+    const t = this.reel.dump?.triggers[i];
+    if (!t) return {};
+    this.trigger = i;
+    const bounds = this.reel.bounds();
+    const [from, to] = [Math.max(t.start_ns, bounds.from), Math.min(t.end_ns, bounds.to)];
+    this.arriving = t.row !== null;
+    return {
+      tab: "timeline",
+      window: to > from ? around({ from, to }, bounds, 0.5) : { ...bounds },
+      selected: t.lane !== null && t.row !== null ? placeOf({ ...t, row: t.row }, t.lane) : null,
+    };
+  }
+
+  /** stepTrigger goes to the next or the previous trigger, first of all to the one that is marked. */
+  stepTrigger(step: 1 | -1) {
+    const d = this.reel.dump;
+    if (!d || d.triggers.length === 0) {
+      this.owner.say(d ? "nothing is known of why the dump was made" : "this is no dump");
+      return;
+    }
+    const view = this.viewOf(this.atTrigger ? (this.trigger + step + d.triggers.length) % d.triggers.length : this.trigger);
+    this.owner.change({ tab: "timeline", selected: view.selected }, true);
+    this.timeline.show(view.window!);
+    this.showDump();
+    if (this.call) this.revealTrigger(this.call);
+    this.owner.say(describe(d.triggers[this.trigger]));
+  }
+
+  // Whether the marked trigger is what is looked at.
+  private get atTrigger(): boolean {
+    const t = this.reel.dump!.triggers[this.trigger];
+    if (t.row === null) return true;
+    return this.call !== null && triggerOf(this.reel.dump, this.call) === t;
+  }
+
+  private revealTrigger(c: Call) {
+    if (!this.arriving || !triggerOf(this.reel.dump, c)) return;
+    this.arriving = false;
+    // Where the view is scrolled to by the URL comes first.
+    requestAnimationFrame(() => this.timeline.reveal(c.lane, c.row, this.timeline.target, false));
+  }
+
+  /** showEarlier shows what is before a dump's window, or no longer. */
+  showEarlier() {
+    if (this.reel.before() === 0) return;
+    this.reel.earlier = !this.reel.earlier;
+    this.timeline.show(this.reel.bounds());
+    this.showDump();
   }
 
   fitSelected() {
@@ -279,7 +353,7 @@ export class LanesTab {
     }
     this.shows = "range";
     const stop = (this.ranging = new AbortController());
-    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(r.from)} · `));
+    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · `));
     this.rangeTable.wait();
     const progress = new Progress(() => this.owner.change({ range: null }, true));
     this.rangeTitle.append(progress.element);
@@ -293,7 +367,7 @@ export class LanesTab {
         replace(
           this.rangeTitle,
           el("strong", {}, duration(length(r))),
-          el("span", { class: "quiet" }, ` from ${duration(r.from)} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
+          el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
         );
       })
       .catch((err) => stop.signal.aborted || this.owner.failed(err));

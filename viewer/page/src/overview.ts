@@ -3,9 +3,9 @@
 
 import type { Scheme } from "./color";
 import { el, fitCanvas } from "./dom";
-import { duration } from "./format";
+import { duration, since } from "./format";
 import type { Overview as Data } from "./types";
-import { clamp, length, pan, zoom, type Span } from "./viewport";
+import { clamp, length, pan, same, zoom, type Span } from "./viewport";
 
 const height = 44;
 const grip = 6; // pixels at the frame's sides by which it is resized
@@ -14,6 +14,7 @@ export interface Shown {
   window(): Span;
   bounds(): Span;
   range(): Span | null;
+  marks(): Span[];
   show(w: Span, smoothly: boolean): void;
 }
 
@@ -29,8 +30,8 @@ export class Overview {
   readonly element = el("div", { class: "overview-strip" }, this.canvas);
   private data: Data = { busy: [], gaps: [] };
   private base = el("canvas");
-  private drawn: Scheme | null = null; // what base is painted in, and of which duration; null: it is to be painted
-  private drawnTo = 0;
+  private drawn: Scheme | null = null; // what base is painted in, and of what; null: it is to be painted
+  private drawnOf: Span = { from: 0, to: 0 };
   private dataTo = 1; // the duration that data is of
   private width = 1;
   private frame = 0;
@@ -100,32 +101,36 @@ export class Overview {
     const ratio = this.canvas.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, this.width, height);
-    if (this.drawn !== s || this.drawnTo !== this.shown.bounds().to) this.paintData(s, ratio);
+    if (this.drawn !== s || !same(this.drawnOf, this.shown.bounds())) this.paintData(s, ratio);
     ctx.drawImage(this.base, 0, 0, this.width, height);
     const range = this.shown.range();
     if (range) {
       ctx.fillStyle = s.range;
       ctx.fillRect(this.x(range.from), 0, Math.max(1, this.x(range.to) - this.x(range.from)), height);
     }
+    ctx.fillStyle = s.trigger;
+    for (const m of this.shown.marks()) ctx.fillRect(this.x(m.from), height - 4, Math.max(3, this.x(m.to) - this.x(m.from)), 4);
     this.paintFrame(ctx, s);
   }
 
   // What does not change while the window moves is painted once.
   private paintData(s: Scheme, ratio: number) {
     this.drawn = s;
-    this.drawnTo = this.shown.bounds().to;
+    this.drawnOf = this.shown.bounds();
     this.base.width = this.canvas.width;
     this.base.height = this.canvas.height;
     const ctx = this.base.getContext("2d")!;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const busy = this.data.busy ?? [];
-    const step = this.dataTo / Math.max(1, busy.length);
+    const first = this.data.from_ns ?? 0;
+    const step = (this.dataTo - first) / Math.max(1, busy.length);
     const most = busy.reduce((m, b) => Math.max(m, b), 1e-9);
     ctx.fillStyle = s.busy;
     for (let x = 0; x < this.width; x += 1 / ratio) {
       let b = 0;
-      const end = Math.min(busy.length, Math.max(Math.ceil(this.at(x + 1 / ratio) / step), 1));
-      for (let i = Math.max(0, Math.floor(this.at(x) / step)); i < end; i++) b = Math.max(b, busy[i]);
+      const [at, next] = [this.at(x) - first, this.at(x + 1 / ratio) - first];
+      const end = next < 0 ? 0 : Math.min(busy.length, Math.max(Math.ceil(next / step), 1));
+      for (let i = Math.max(0, Math.floor(at / step)); i < end; i++) b = Math.max(b, busy[i]);
       // What is there at all can be seen.
       const h = b > 0 ? Math.max(1.5, (b / most) * (height - 8)) : 0;
       ctx.fillRect(x, height - h, 1 / ratio, h);
@@ -134,7 +139,8 @@ export class Overview {
     ctx.fillStyle = s.gapText[1];
     for (const [from, to] of this.data.gaps ?? []) {
       const [x, wide] = [this.x(from), this.x(to) - this.x(from)];
-      ctx.globalAlpha = 0.45;
+      // What is missing from a dump may be a thread's of most of the window: that of the others is to be seen.
+      ctx.globalAlpha = wide > this.width / 20 ? 0.15 : 0.45;
       ctx.fillRect(x, 0, Math.max(1.5, wide), height);
       ctx.globalAlpha = 1;
       ctx.fillRect(x - 1, 0, Math.max(3.5, wide + 2), 7);
@@ -160,7 +166,7 @@ export class Overview {
     }
     const c = this.canvas;
     c.setAttribute("aria-valuenow", ((100 * (w.from + w.to)) / 2 / Math.max(1, this.shown.bounds().to)).toFixed(3));
-    c.setAttribute("aria-valuetext", `${duration(w.from)} to ${duration(w.to)}`);
+    c.setAttribute("aria-valuetext", `${duration(since(w.from))} to ${duration(since(w.to))}`);
   }
 
   private mode(x: number): "move" | "left" | "right" | "new" {

@@ -1,9 +1,11 @@
 // One frame of the lanes: bars, lost stretches, labels, selection.
 
-import { shade, type Scheme, type Shade } from "./color";
+import { missingIn, type Mark } from "./dump";
+import { css, shade, type Scheme, type Shade } from "./color";
 import { count, duration, plural } from "./format";
 import { padding, type Layout, type Slot } from "./layout";
 import { brief, shown } from "./names";
+import type { Dump } from "./types";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
 import type { Answer, Source } from "./source";
@@ -26,6 +28,8 @@ export interface Scene {
   name: (func: number) => string | undefined;
   palette: Palette;
   range: Span | null;
+  dump: Dump | null;
+  marks: Mark[]; // of its triggers
   selected: { lane: number; row: number; start: number; end: number } | null;
   hovered: { lane: number; row: number; start: number; end: number } | null;
 }
@@ -41,6 +45,7 @@ export class Painter {
   private widths = new TextWidths(() => this.canvas.getContext("2d", { alpha: false })!);
   labels = 0; // drawn in the last frame
   unknown = 0; // stretches of rows that no answer speaks of
+  marked = 0; // triggers that were drawn in their rows
 
   constructor(private canvas: HTMLCanvasElement) {}
 
@@ -72,6 +77,7 @@ export class Painter {
     });
     if (s.hovered) this.outline(ctx, s, s.hovered, 1);
     if (s.selected) this.outline(ctx, s, s.selected, 2);
+    this.triggers(ctx, s);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
   }
 
@@ -86,14 +92,15 @@ export class Painter {
   private lane(s: Scene, slot: Slot, ratio: number) {
     const y = (css: number) => Math.round((css - s.top) * ratio);
     const paper = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
-    const alive = slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
+    // A thread of which a dump has nothing was there, and called nothing.
+    const alive = s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
     const ground = this.raster.ground(alive, paper, s.scheme.idle);
     const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.window);
     const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
-    const life = { from: Math.max(s.window.from, alive.from), to: Math.min(s.window.to, alive.to) };
+    const life = { from: Math.max(s.window.from, Math.min(alive.from, slot.lane.start_ns)), to: Math.min(s.window.to, alive.to) };
     const pieces: Piece[] = [];
     const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
@@ -161,7 +168,7 @@ export class Painter {
     for (const slot of s.layout.between(s.top, s.top + s.height)) {
       for (const g of gapsOf(answers, slot.lane.id, s.window)) {
         overlay(s, g, (x0, x1) => {
-          const text = g.events > 0 ? `${count(g.events)} lost` : "lost";
+          const text = g.events > 0 ? `${count(g.events)} lost` : missingIn(s.dump, slot.lane.id, g) ? "missing" : "lost";
           const w = ctx.measureText(text).width + 10;
           if (x1 - x0 < w + 4) return;
           const x = (x0 + x1) / 2 - w / 2;
@@ -177,6 +184,43 @@ export class Painter {
     }
   }
 
+  // A trigger's call has a frame, and that which is looked at lines through all lanes: what happened meanwhile is between them.
+  private triggers(ctx: CanvasRenderingContext2D, s: Scene) {
+    this.marked = 0;
+    for (const m of s.marks) {
+      overlay(s, m, (x0, x1) => {
+        ctx.fillStyle = ctx.strokeStyle = s.scheme.trigger;
+        // An end at the screen's edge is to be seen, as most of those who made a dump end where it does.
+        if (m.to <= s.window.to) x1 = Math.min(x1, s.width - 4);
+        if (m.current) {
+          ctx.globalAlpha = 0.55;
+          for (const x of m.to > m.from ? [x0, x1] : [x0]) for (let y = 0; y < s.height; y += 7) ctx.fillRect(x - 0.5, y, 1, 4);
+          ctx.globalAlpha = 1;
+        }
+        const slot = m.lane === null ? undefined : s.layout.byLane.get(m.lane);
+        if (!slot) return;
+        const y = s.layout.rowTop(slot, Math.min(m.row ?? 0, Math.max(0, slot.rows - 1))) - s.top;
+        if (y < -s.layout.row || y > s.height) return;
+        this.marked++;
+        const [w, h] = [Math.max(x1 - x0, 3), Math.max(3, s.layout.row)];
+        const middle = y + h / 2 - 0.5;
+        if (m.row !== null) {
+          // Around the frame of a call that is selected.
+          ctx.lineWidth = 2;
+          ctx.strokeRect(x0 - 2.5, y - 2.5, w + 4, h + 3);
+          if (m.open) tear(ctx, Math.min(x1 + 2, s.width), y - 2, h + 3, css(s.scheme.ground));
+        }
+        // What points at it is before it, or where there is no room within it.
+        const tip = x0 >= 12 || m.row === null ? x0 - 4 : x0 + 14;
+        ctx.beginPath();
+        ctx.moveTo(tip - 9, middle - 5);
+        ctx.lineTo(tip, middle);
+        ctx.lineTo(tip - 9, middle + 5);
+        ctx.fill();
+      });
+    }
+  }
+
   private outline(ctx: CanvasRenderingContext2D, s: Scene, b: { lane: number; row: number; start: number; end: number }, width: number) {
     const slot = s.layout.byLane.get(b.lane);
     if (!slot || b.row >= slot.rows) return;
@@ -188,6 +232,21 @@ export class Painter {
       ctx.strokeRect(x0 + width / 2 - 1, y - 0.5, w - width + 1, Math.max(2, s.layout.row - 0.5));
     });
   }
+}
+
+// A call that had not returned is torn off at its end.
+function tear(ctx: CanvasRenderingContext2D, right: number, y: number, h: number, ground: string) {
+  const [tooth, low] = [6, y + h];
+  ctx.beginPath();
+  ctx.moveTo(right - tooth, y);
+  for (let i = 1; i <= 4; i++) ctx.lineTo(right - (i % 2 === 0 ? tooth : 0) - 1, y + (h * i) / 4);
+  ctx.stroke();
+  ctx.lineTo(right + 3, low + 2);
+  ctx.lineTo(right + 3, y - 2);
+  const style = ctx.fillStyle;
+  ctx.fillStyle = ground;
+  ctx.fill();
+  ctx.fillStyle = style;
 }
 
 // A picture's memory, made anew when its size changes.

@@ -216,7 +216,7 @@ export class Raster {
         this.lifted(up);
       }
       // Bars of a call that are wide enough leave a pixel free, so that neighbours of one colour can be told apart.
-      const stop = !merged && x1 - x0 > 3 ? x1 - 1 : x1;
+      const stop = !merged && x1 - x0 > 3 && e <= end ? x1 - 1 : x1;
       if (stop - x0 > 24) {
         line.fill(color, x0, stop);
         lower.fill(low, x0, stop);

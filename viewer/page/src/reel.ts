@@ -2,7 +2,7 @@
 
 import { Api, Names } from "./api";
 import { title } from "./layout";
-import type { Call, Info, Lane, ReelInfo } from "./types";
+import type { Call, Dump, Info, Lane, ReelInfo } from "./types";
 import type { Place } from "./urlstate";
 import type { Bar } from "./timeline";
 import type { Span } from "./viewport";
@@ -12,6 +12,9 @@ export class Reel {
   readonly names: Names;
   info: ReelInfo;
   lanes: Lane[] = [];
+  dump: Dump | null = null;
+  /** earlier says that what is before a dump's window is shown, too: it may be long, and is nearly empty. */
+  earlier = false;
   // Before its first call a recording has nothing to show: that is getting ready.
   private first = 0;
 
@@ -23,12 +26,24 @@ export class Reel {
 
   async load() {
     this.lanes = await this.api.json<Lane[]>("lanes");
+    if (this.info.dump) {
+      this.dump = await this.api.json<Dump | null>("dump");
+      this.first = 0;
+      return;
+    }
     const first = this.lanes.reduce((t, l) => (l.calls > 0 ? Math.min(t, l.start_ns) : t), Infinity);
     this.first = first > this.info.duration_ns * 0.02 && first < this.info.duration_ns ? Math.floor(first) : 0;
   }
 
   bounds(): Span {
-    return { from: this.first, to: Math.max(this.first + 1, this.info.duration_ns) };
+    const from = this.before() > 0 && !this.earlier ? this.dump!.from_ns : this.first;
+    return { from, to: Math.max(from + 1, this.info.duration_ns) };
+  }
+
+  /** before is how much there is before a dump's window, unless that is too little to matter. */
+  before(): number {
+    const d = this.dump;
+    return d && d.to_ns > d.from_ns && d.from_ns > (d.to_ns - d.from_ns) * 0.1 ? d.from_ns : 0;
   }
 
   laneTitle(id: number): string {

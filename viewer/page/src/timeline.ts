@@ -5,6 +5,7 @@ import type { Api, Names } from "./api";
 import type { Scheme } from "./color";
 import { firstEndingAfter } from "./decode";
 import { el, fitCanvas } from "./dom";
+import { missingIn, type Mark } from "./dump";
 import { Input } from "./input";
 import { Layout, sorted, type Slot } from "./layout";
 import { LaneList } from "./lanelist";
@@ -13,7 +14,7 @@ import { count } from "./format";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { Source } from "./source";
-import type { Lane } from "./types";
+import type { Dump, Lane } from "./types";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
 export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
@@ -64,6 +65,8 @@ export class Timeline {
   range: Span | null = null;
   selected: { lane: number; row: number; start: number; end: number } | null = null;
   match: ReadonlySet<number> | null = null;
+  dump: Dump | null = null;
+  marks: Mark[] = []; // of a dump's triggers
   private sticky: HTMLElement;
   private spacer = el("div", { class: "lane-spacer" });
   private tip = el("div", { class: "tip", role: "tooltip", hidden: true });
@@ -125,6 +128,16 @@ export class Timeline {
     this.only = only;
     this.list.clear();
     this.relayout();
+  }
+
+  /** mark shows what a dump was made for. */
+  mark(dump: Dump | null, marks: Mark[]) {
+    this.dump = dump;
+    this.marks = marks;
+    this.list.marked = new Set(marks.flatMap((m) => (m.lane === null ? [] : [m.lane])));
+    this.list.clear();
+    this.listed.layout = null;
+    this.draw();
   }
 
   setRows(row: number, collapsed: Iterable<number>, sort: string) {
@@ -343,7 +356,8 @@ export class Timeline {
       const slot = this.layout.at(y + this.top);
       const at = this.timeAt(x);
       const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.window).find((g) => g.from <= at && at <= g.to);
-      if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
+      if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
+      else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
     this.tip.hidden = lines.length === 0;
     this.tip.replaceChildren(...lines.map((l, i) => el("div", { class: i === 0 ? "tip-title" : "" }, l)));
@@ -425,6 +439,8 @@ export class Timeline {
       name: (f) => this.label(f),
       palette: this.palette,
       range: this.range,
+      dump: this.dump,
+      marks: this.marks,
       selected: this.selected,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
@@ -439,7 +455,7 @@ export class Timeline {
     const ctx = this.ruler.getContext("2d")!;
     const ratio = this.ruler.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintRuler(ctx, this.width, this.window, this.range, scheme, font);
+    paintRuler(ctx, this.width, this.window, this.range, this.marks, scheme, font);
     this.tell();
   }
 
@@ -461,6 +477,7 @@ export class Timeline {
     d.bars = String(this.painter.raster.bars);
     d.labels = String(this.painter.labels);
     d.unknown = String(this.painter.unknown);
+    d.marked = String(this.painter.marked);
     d.requests = String(this.source.requests);
     d.state = this.source.pending || this.coarse || !same(this.window, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }

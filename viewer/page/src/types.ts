@@ -13,6 +13,7 @@ export interface ReelInfo {
   damaged: string[] | null;
   goroutines: boolean;
   functions: number;
+  dump?: boolean;
   clock: string; // none: there are no times, an event takes one unit
   error?: string; // why it has no timeline
   images: { id: number; path: string; build_id: string }[] | null;
@@ -36,6 +37,31 @@ export interface Lane {
   start_ns: number;
   end_ns: number;
   dropped: number;
+}
+
+/** Trigger is what a dump was made for. */
+export interface Trigger {
+  kind: string;
+  condition: string;
+  detail?: string;
+  name: string;
+  tid: number;
+  thread: string;
+  start_ns: number;
+  end_ns: number;
+  duration_ns: number;
+  open?: boolean; // its call had not returned
+  lane: number | null;
+  row: number | null; // null: its call isn't in the reel
+}
+
+/** Dump is the last moments before something happened. */
+export interface Dump {
+  from_ns: number;
+  to_ns: number;
+  triggers: Trigger[];
+  more_triggers?: number;
+  missing: { lane: number | null; from_ns: number; to_ns: number }[]; // lane null: all
 }
 
 export interface FunctionName {
@@ -119,5 +145,6 @@ export interface DiffRow {
 
 export interface Overview {
   busy: number[] | null;
+  from_ns?: number; // where they begin
   gaps: [number, number][] | null;
 }

@@ -5,8 +5,9 @@ import { test } from "node:test";
 import { oklch, scheme, shade, css } from "../src/color";
 import { columnsOf, type Grid } from "../src/columns";
 import { decodeView, firstEndingAfter, Reader, type Row } from "../src/decode";
+import { describe, marks, missingIn, triggerOf } from "../src/dump";
 import { grow, levels } from "../src/forest";
-import { count, duration, instant, niceStep, percent } from "../src/format";
+import { count, countFrom, duration, instant, niceStep, percent, since } from "../src/format";
 import { matcher } from "../src/functions";
 import { Layout, sorted } from "../src/layout";
 import { brief, cut, shown, visible } from "../src/names";
@@ -14,7 +15,7 @@ import { Palette } from "../src/palette";
 import { Raster } from "../src/raster";
 import type { Viewed } from "../src/request";
 import { Source } from "../src/source";
-import type { Lane } from "../src/types";
+import type { Call, Dump, Lane, Trigger } from "../src/types";
 import { format, initial, parse } from "../src/urlstate";
 import { approach, clamp, pan, zoom } from "../src/viewport";
 
@@ -43,6 +44,29 @@ test("instants are exact to the ruler's step", () => {
   assert.equal(instant(1_500_000_000, 100_000_000), "1.5 s");
   assert.equal(instant(1_234_567_891, 1), "1.234\u2009567\u2009891 s");
   assert.deepEqual([0.3, 1.1, 21, 51, 99].map(niceStep), [1, 2, 50, 100, 100]);
+});
+
+test("instants count from where they are told to", () => {
+  countFrom(3_600_000_000_000);
+  assert.equal(instant(since(3_600_500_000_000), 100_000_000), "500 ms");
+  assert.equal(duration(since(3_599_000_000_000)), "−1 s");
+  countFrom(0);
+});
+
+test("what a dump was made for is told in words, and marked where it is", () => {
+  const slow: Trigger = { kind: "call", condition: "call > 20ms", name: "call", tid: 8, thread: "main", start_ns: 500, end_ns: 43_000_500, duration_ns: 43_000_000, lane: 0, row: 1 };
+  const open: Trigger = { ...slow, condition: "loop > 1s\u001b", open: true, row: null };
+  const end: Trigger = { ...slow, kind: "end", condition: "", detail: "signal SIGSEGV", start_ns: 0, end_ns: 0, duration_ns: 0, lane: null, row: null };
+  assert.equal(describe(slow), "call > 20ms, took 43 ms");
+  assert.equal(describe(end), "end of the process, signal SIGSEGV");
+  assert.ok(describe(open).endsWith(", not returned after 43 ms") && !describe(open).includes("\u001b"));
+  const d: Dump = { from_ns: 100, to_ns: 9e9, triggers: [slow, open, end], missing: [{ lane: null, from_ns: 100, to_ns: 200 }, { lane: 3, from_ns: 300, to_ns: 400 }] };
+  assert.deepEqual(marks(d, 1).map((m) => [m.from, m.to, m.row, m.open, m.current]), [[500, 43_000_500, 1, false, false], [500, 43_000_500, null, true, true]]);
+  assert.equal(triggerOf(d, { lane: 0, row: 1, start_ns: 500 } as Call), slow);
+  assert.equal(triggerOf(d, { lane: 0, row: 1, start_ns: 501 } as Call), null);
+  assert.ok(missingIn(d, 0, { from: 150, to: 160 }) && missingIn(d, 3, { from: 0, to: 350 }));
+  assert.ok(!missingIn(d, 0, { from: 300, to: 400 }) && !missingIn(null, 0, { from: 150, to: 160 }));
+  assert.deepEqual(marks(null, 0), []);
 });
 
 test("a URL's hash and the state are each other's inverse", () => {

@@ -1,0 +1,146 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// maxMarks is how many triggers, and how many missing stretches, of a dump are exported.
+const maxMarks = 1000
+
+// callKey names the call of a trigger; two that are alike are told apart by stack pointer and thread.
+type callKey struct {
+	function uint32
+	start    uint64
+}
+
+// placed are the triggers of a dump that are calls.
+type placed struct {
+	dump  reel.Dump
+	calls map[callKey][]int // indices of triggers whose calls are still to end
+	told  map[int]bool
+}
+
+// newPlaced returns what is to be told of a dump, nil if the reel is none.
+func newPlaced(f *reel.File) *placed {
+	d, ok := f.Dump()
+	if !ok {
+		return nil
+	}
+	d.Triggers, d.Missing = d.Triggers[:min(len(d.Triggers), maxMarks)], d.Missing[:min(len(d.Missing), maxMarks)]
+	p := &placed{dump: d, calls: map[callKey][]int{}, told: map[int]bool{}}
+	for i := range d.Triggers {
+		if t := &d.Triggers[i]; t.Function != 0 {
+			k := callKey{t.Function, t.Start}
+			p.calls[k] = append(p.calls[k], i)
+		}
+	}
+	return p
+}
+
+// of returns the trigger that a call is, which ends now; nil if it is none.
+func (p *placed) of(s *strand, c *reel.Call) *reel.Trigger {
+	for _, i := range p.calls[callKey{c.Func, c.Start}] {
+		t := &p.dump.Triggers[i]
+		if p.told[i] || t.SP != 0 && t.SP != c.SP || s.goroutine == 0 && t.Thread != s.thread.Key {
+			continue
+		}
+		p.told[i] = true
+		return t
+	}
+	return nil
+}
+
+// trigger is the note of one.
+func (w *walk) trigger(t *reel.Trigger) note {
+	return note{kind: noteTrigger, trigger: t, nanoseconds: w.f.Clock().Nanoseconds(w.placed.dump.Ticks(t))}
+}
+
+// unplaced gives what is of no call in the reel, or of none at all, and what is missing: at a time, of a thread, whose ID is 0 if it isn't
+// known. They are in order of time.
+func (w *walk) unplaced(give func(at int64, tid int, n note)) {
+	if w.placed == nil {
+		return
+	}
+	tids := map[uint32]int{}
+	for _, t := range w.f.Threads() {
+		tids[t.Key] = t.TID
+	}
+	at := func(tick uint64) int64 { return max(0, w.nanoseconds(max(tick, w.f.FirstTick()))) }
+	type mark struct {
+		at  int64
+		tid int
+		n   note
+	}
+	var marks []mark
+	d := &w.placed.dump
+	for i := range d.Triggers {
+		t := &d.Triggers[i]
+		tick := t.End
+		if tick == 0 && !t.Open() {
+			tick = t.Start
+		}
+		if tick == 0 {
+			tick = d.To
+		}
+		if !w.placed.told[i] {
+			marks = append(marks, mark{at(tick), tids[t.Thread], w.trigger(t)})
+		}
+	}
+	for _, m := range d.Missing {
+		to := min(m.To, w.f.LastTick())
+		marks = append(marks, mark{at(m.From), tids[m.Thread], note{kind: noteMissing, nanoseconds: w.f.Clock().Nanoseconds(to - min(m.From, to))}})
+	}
+	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+	for _, m := range marks {
+		give(m.at, m.tid, m.n)
+	}
+}
+
+// triggerName is what a trigger is called.
+func triggerName(t *reel.Trigger) string {
+	what := t.Condition
+	if what == "" {
+		what = t.Kind.String()
+	}
+	return "trigger: " + cut(what, maxName)
+}
+
+// dumpComments says what a dump was made for, and what is missing, in words.
+func dumpComments(f *reel.File, name func(id uint32) string, say func(format string, args ...any)) {
+	p := newPlaced(f)
+	if p == nil {
+		return
+	}
+	ns := f.Clock().Nanoseconds
+	say("a dump of the last %d ns", ns(p.dump.To-min(p.dump.From, p.dump.To)))
+	threads := map[uint32]reel.Thread{}
+	for _, t := range f.Threads() {
+		threads[t.Key] = t
+	}
+	for i := range p.dump.Triggers {
+		t := &p.dump.Triggers[i]
+		text := triggerName(t)
+		if t.Function != 0 {
+			took := "took"
+			if t.Open() {
+				took = "had not returned after"
+			}
+			text += fmt.Sprintf(": %s %s %d ns", name(t.Function), took, ns(p.dump.Ticks(t)))
+		}
+		if th := threads[t.Thread]; th.TID != 0 {
+			text += fmt.Sprintf(", thread %d %s", th.TID, cut(th.Name, maxName))
+		}
+		if t.Detail != "" {
+			text += ", " + cut(t.Detail, maxName)
+		}
+		say("%s", text)
+	}
+	for _, m := range p.dump.Missing {
+		to := min(m.To, f.LastTick())
+		say("missing: %d ns of thread %d (0: all)", ns(to-min(m.From, to)), threads[m.Thread].TID)
+	}
+}
