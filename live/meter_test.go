@@ -50,7 +50,7 @@ func TestSnapshotHasTheLastStretchesAndAllOfThem(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	f := s.Functions[0]
-	if f.Name != "foo::bar()" || f.Module != "prog" || f.Calls != 2 || f.PerSecond != 1 || f.Self != 7000 || f.Max != 4000 || !f.Whole || f.P99 < 3970 || f.P99 > 4000 {
+	if f.Name != "foo::bar()" || f.Short != "foo::bar" || f.Module != "prog" || f.Calls != 2 || f.PerSecond != 1 || f.Self != 7000 || f.Max != 4000 || !f.Whole || f.P99 < 3970 || f.P99 > 4000 {
 		t.Errorf("%+v", f)
 	}
 	if f := s.Functions[1]; f.Name != "work" || f.Module != "" || f.Open != 1 || f.Self != 9e8 || f.Max != 9e8 || f.Whole {
