@@ -43,7 +43,7 @@ type drain struct {
 
 // known is a thread of the recording.
 type known struct {
-	*reel.ThreadWriter
+	DestinationThread
 	names *lateNames // nil if all functions are in the reel's table already
 	pid   int        // of its process
 	tid   int        // as seen from here
@@ -88,7 +88,7 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 	if err != nil {
 		start = 0 // it has ended already
 	}
-	k.ThreadWriter, err = d.r.w.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: name})
+	k.DestinationThread, err = d.r.to.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,11 @@ func (d *drain) loop(ctx context.Context) error {
 	last := time.Now()
 	for {
 		d.making.round()
+		began := ring.Ticks()
 		n, err := d.drainer.Round()
+		if err == nil {
+			err = d.r.to.Round(began)
+		}
 		if err != nil {
 			return err
 		}
@@ -209,12 +213,12 @@ func (d *drain) housekeeping() error {
 		}
 	}
 	if due(&d.last.clock, clockInterval) {
-		if err := d.r.w.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
+		if err := d.r.to.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
 			return err
 		}
 	}
 	if due(&d.last.flush, flushInterval) {
-		if err := d.r.w.Flush(); err != nil {
+		if err := d.r.to.Flush(); err != nil {
 			return err
 		}
 		d.progress(now)
@@ -229,7 +233,7 @@ func (d *drain) progress(now time.Time) {
 	t := d.drainer.Totals()
 	d.r.noticeMu.Lock()
 	defer d.r.noticeMu.Unlock()
-	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.w.Stats().Bytes, Threads: t.Threads})
+	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.written(), Threads: t.Threads})
 }
 
 // tasks looks which threads there still are, ends the others' parts and reads names.
@@ -316,7 +320,7 @@ func (d *drain) finish(ended bool) error {
 		}
 	}
 	if !ended {
-		if e := d.r.w.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
+		if e := d.r.to.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
 			err = e
 		}
 	}

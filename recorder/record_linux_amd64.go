@@ -23,7 +23,8 @@ import (
 type recording struct {
 	opt    Options
 	s      *session
-	w      *reel.Writer
+	w      *reel.Writer // nil if the events go elsewhere
+	to     Destination  // where they go
 	set    ring.Setup
 	clock  calibration
 	base   reel.Clock // see startClock
@@ -35,6 +36,8 @@ type recording struct {
 	// noticeMu lets one notice, or word of progress, out at a time.
 	noticeMu sync.Mutex
 	tree     *tree      // nil if children aren't followed
+	watching *watching  // nil if recording isn't armed
+	catalog  *catalog   // of an armed one
 	names    *lateNames // nil if all functions are in the reel's table from the beginning
 }
 
@@ -99,11 +102,16 @@ func newRecording(opt Options) *recording {
 	if opt.Follow {
 		r.tree = newTree(r)
 	}
+	if opt.Armed != nil {
+		r.watching, r.catalog = newWatching(opt.Armed), &catalog{}
+		r.opt.To = r.catalog
+	}
 	return r
 }
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
+	ch.watching = r.watching
 	if r.tree != nil {
 		ch.follow, ch.plans = true, &r.tree.plans
 	}
@@ -120,7 +128,10 @@ func (r *recording) hasEnded(err error) error {
 
 // checkOutput finds out, before the process is touched, whether the reel could be made.
 func (r *recording) checkOutput() error {
-	if r.isSub() {
+	if r.opt.Armed != nil {
+		return r.makeFolder()
+	}
+	if r.isSub() || r.opt.To != nil {
 		return nil
 	}
 	_, err := os.Lstat(r.opt.Output)
@@ -192,17 +203,36 @@ func (r *recording) create() error {
 		return err
 	}
 	host, _ := os.Hostname()
-	r.w, err = reel.Create(r.opt.Output, reel.Header{
+	err = r.begin(reel.Header{
 		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: "amd64", Tool: r.opt.Tool,
 		Clock: r.base, Goroutines: r.s.golang != nil,
-	}, reel.Options{Force: r.opt.Force})
+	})
 	if err != nil {
 		return err
 	}
 	if r.tree != nil {
-		r.tree.tables.w = r.w
+		r.tree.tables.to = r.to
 	}
 	return r.introduce()
+}
+
+// begin makes the reel, or whatever takes its place.
+func (r *recording) begin(h reel.Header) (err error) {
+	if r.to = r.opt.To; r.to != nil {
+		return r.to.Begin(h)
+	}
+	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
+		r.to = toReel{r.w}
+	}
+	return err
+}
+
+// written is how large the reel is.
+func (r *recording) written() int64 {
+	if r.w == nil {
+		return 0
+	}
+	return r.w.Stats().Bytes
 }
 
 // introduce writes the images, and the functions if they aren't to be written when their first events come.
@@ -218,7 +248,7 @@ func (r *recording) introduce() error {
 			}
 		}
 	}
-	if r.s.rt.Lazy || r.tree != nil {
+	if r.s.rt.Lazy || r.tree != nil || r.opt.Armed != nil {
 		r.lateNames()
 		return nil
 	}
@@ -236,7 +266,7 @@ func (r *recording) addImage(im *image) error {
 	if r.tree != nil {
 		id, err = r.tree.tables.image(about, im.file)
 	} else {
-		id, err = r.w.AddImage(about)
+		id, err = r.to.AddImage(about)
 	}
 	if err != nil {
 		return err
@@ -256,7 +286,7 @@ func (r *recording) addFunctions(ranges []idRange, first uint32) error {
 			table = append(table, r.describe(g, k))
 		}
 	}
-	got, err := r.w.AddFunctions(table)
+	got, err := r.to.AddFunctions(table)
 	if err == nil && got != first {
 		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", got, first)
 	}
@@ -273,10 +303,13 @@ func (r *recording) describe(g *idRange, k uint32) reel.Function {
 
 // abandon removes the reel of a recording that never began.
 func (r *recording) abandon() error {
-	if r.w == nil {
+	if r.to == nil {
 		return nil
 	}
-	err := r.w.Close()
+	err := r.to.Close()
+	if r.w == nil {
+		return err
+	}
 	if e := os.Remove(r.opt.Output); err == nil {
 		err = e
 	}
@@ -289,7 +322,7 @@ func (r *recording) attach(ctx context.Context) error {
 		return err
 	}
 	c := r.s.everything()
-	err := r.s.prepare(c)
+	err := errors.Join(r.armWatches(), r.s.prepare(c))
 	if err == nil {
 		var d time.Duration
 		d, err = r.s.switchOn(ctx, c)
@@ -325,11 +358,14 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 			err = r.unmatched
 		}
 	}
-	if err == nil {
+	if err == nil && r.w != nil {
 		r.index(ctx)
 	}
-	if cerr := r.w.Close(); err == nil {
+	if cerr := r.to.Close(); err == nil {
 		err = cerr
+	}
+	if r.w == nil {
+		return &r.result, err
 	}
 	if fi, serr := os.Stat(r.opt.Output); serr == nil {
 		r.result.Bytes = fi.Size()
@@ -344,12 +380,21 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 func (r *recording) session(ctx context.Context) error {
 	r.countLeftOut()
 	d := r.newDrain()
+	var held *armed
+	if r.opt.Armed != nil {
+		held = r.newArmed(d)
+	}
 	libraries := r.watchLibraries(ctx, d.making)
 	var watched *execs
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
-	err := d.loop(ctx)
+	var err error
+	if held != nil {
+		err = held.loop(ctx)
+	} else {
+		err = d.loop(ctx)
+	}
 	if d.family == nil {
 		r.tellOfExec()
 	}
@@ -374,7 +419,13 @@ func (r *recording) session(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("detaching from children: %w", e))
 		}
 	}
-	if ferr := d.finish(u.gone); err == nil {
+	var ferr error
+	if held != nil {
+		ferr = held.end()
+	} else {
+		ferr = d.finish(u.gone)
+	}
+	if err == nil {
 		err = ferr
 	}
 	r.result.Made = r.result.Traced
@@ -390,6 +441,9 @@ func (r *recording) session(ctx context.Context) error {
 		ok, verr := r.verify(u)
 		r.result.TextVerified = ok && r.result.TextVerified
 		err = errors.Join(err, verr)
+	}
+	if held != nil {
+		return err
 	}
 	t := d.drainer.Totals()
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped

@@ -10,7 +10,7 @@ import (
 // tables are the images and functions that the recordings of a tree have put into their reel: a program that is started again and
 // again stands there once.
 type tables struct {
-	w      *reel.Writer
+	to     Destination
 	mu     sync.Mutex
 	images map[imageKey]reel.ImageID
 	known  map[functionKey]uint32
@@ -37,7 +37,7 @@ func (t *tables) image(im reel.Image, file os.FileInfo) (reel.ImageID, error) {
 	if id, found := t.images[key]; found {
 		return id, nil
 	}
-	id, err := t.w.AddImage(im)
+	id, err := t.to.AddImage(im)
 	if err == nil {
 		t.images[key] = id
 	}
@@ -55,7 +55,7 @@ func (t *tables) functions(list []reel.Function, put func(i int, id uint32)) err
 		}
 	}
 	if len(fresh) > 0 {
-		first, err := t.w.AddFunctions(fresh)
+		first, err := t.to.AddFunctions(fresh)
 		if err != nil {
 			return err
 		}

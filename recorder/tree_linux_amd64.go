@@ -146,7 +146,7 @@ const subRing = 8 << 20
 
 // recording is one of a program that a process was replaced by.
 func (t *tree) recording(pid int) *recording {
-	r := &recording{opt: t.root.opt, tree: t, w: t.root.w}
+	r := &recording{opt: t.root.opt, tree: t, w: t.root.w, to: t.root.to}
 	r.opt.PID, r.opt.Command, r.opt.Progress, r.opt.Started = pid, nil, nil, nil
 	r.opt.Notice = t.root.notice
 	if r.opt.RingSize == 0 {

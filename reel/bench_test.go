@@ -175,3 +175,22 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	reportEvents(b, len(events), 0, start)
 }
+
+// BenchmarkLive sums events up as BenchmarkAppend encodes them.
+func BenchmarkLive(b *testing.B) {
+	events := benchEvents(b, 8<<20)
+	t := NewLiveTally(false)
+	t.Known(4000, 0)
+	thread := t.Thread(1)
+	b.ReportAllocs()
+	start := cpuTime()
+	for b.Loop() {
+		for rest := events; len(rest) > 0; {
+			n := min(8192, len(rest))
+			thread.Push(rest[:n])
+			rest = rest[n:]
+		}
+		t.Reuse(t.Take(events[len(events)-1].Time))
+	}
+	reportEvents(b, len(events), 0, start)
+}

@@ -103,12 +103,15 @@ func (f *File) Ends(events []Event) bool {
 	return f.goexit != 0 && e.Word == f.goexit<<1
 }
 
+// Goexit is the name of the function in which goroutines end.
+const Goexit = "runtime.goexit1"
+
 // findGoexit finds that function.
 func (f *File) findGoexit() uint32 {
 	for i := range f.functions.blocks {
 		b := &f.functions.blocks[i]
 		for k := range b.list {
-			if b.list[k].Name == "runtime.goexit1" {
+			if b.list[k].Name == Goexit {
 				return b.first + uint32(k)
 			}
 		}

@@ -18,6 +18,9 @@ import (
 // Watched says which of the watches are a function's: Count from First on. None is for one that isn't watched.
 type Watched struct{ First, Count uint8 }
 
+// WatchSyscalls are the numbers of the system calls that watches make, as SlowSyscalls.
+func WatchSyscalls() []uint64 { return []uint64{sysFutex} }
+
 // watchCode is where the code of watches is, once emitted.
 type watchCode struct {
 	enter, leave uint64

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/cmd/callreel/internal/screen"
+	"github.com/callreel/callreel/live"
+	"github.com/callreel/callreel/recorder"
+)
+
+// topFlags are the flags of top.
+type topFlags struct {
+	pid      processID
+	choice   choiceFlags
+	interval time.Duration
+	duration time.Duration
+	ring     size
+	sort     string
+	limit    int
+	once     bool
+	json     bool
+}
+
+func newTop() *cobra.Command {
+	f := &topFlags{}
+	c := &cobra.Command{
+		Use:   "top -p PID",
+		Short: "Watch which functions are called, how often and for how long",
+		Long: `Top attaches to the process as record does, counts every call of the chosen functions, and writes nothing: it shows a
+page on the terminal, drawn anew twice a second, of the functions that were called in the last --interval: calls a
+second, time without the calls that they made (self), the 99th percentile and the longest of their calls, and how many
+are open. Calls that go on count with the time that has passed. Calls dropped for want of room in the rings are shown.
+
+Keys: c s p m sort by calls, self, p99 and max, / filters by what is typed, space stops the page and lets it go on,
+t shows the threads and where each of them is, a all since the beginning, q ends.
+
+Where stdout is no terminal a table is written each --interval, with --json an object. --once writes one and ends.
+Ctrl-C, SIGTERM, the end of -d and that of the process end it; then it detaches, and verifies that the text is as it was.`,
+		Example: `  callreel top -p 1234
+  callreel top -p 1234 -m redis-server -x 'dict*' --sort self
+  callreel top -p 1234 --once --json --interval 5s`,
+		Args: f.arguments,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	fl := c.Flags()
+	addPID(fl, &f.pid, "the process to attach to, by its `PID`")
+	f.choice.add(fl)
+	fl.DurationVar(&f.interval, "interval", time.Second, "how long the time is that numbers are of, at least 100ms")
+	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
+	fl.Var(&f.ring, "ring", "memory for events that wait to be counted, of all threads (default 64M)")
+	fl.StringVar(&f.sort, "sort", "calls", "the order, by this `KEY`: calls, self, p99 or max")
+	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions, but for the page (default 20 in repeated tables, else all)")
+	fl.BoolVar(&f.once, "once", false, "measure one --interval, write it and end")
+	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
+	return c
+}
+
+// minInterval is the shortest time that --interval takes: the rings are read every 10 ms.
+const minInterval = 100 * time.Millisecond
+
+func (f *topFlags) arguments(c *cobra.Command, args []string) error {
+	switch {
+	case f.pid == 0:
+		return usageError("callreel top: give -p PID; see callreel top --help")
+	case topOrders[f.sort] == nil:
+		return usageError("callreel top: --sort %s: use calls, self, p99 or max", f.sort)
+	case f.limit < 0:
+		return usageError("callreel top: --limit %d: use 0 for all, or a number above it", f.limit)
+	case f.interval < minInterval:
+		return usageError("callreel top: --interval %v: use %v or more", f.interval, minInterval)
+	case f.duration < 0:
+		return usageError("callreel top: -d %v: it can't end before it begins", f.duration)
+	}
+	return noArguments(c, args)
+}
+
+func (f *topFlags) run(c *cobra.Command) error {
+	ctx, stop := untilSignal(c.Context())
+	defer stop()
+	// A reader of our output that goes away must not end us before we have detached.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
+	status := newStatus(c.ErrOrStderr())
+	out, _ := c.OutOrStdout().(*os.File)
+	in, _ := c.InOrStdin().(*os.File)
+	if !f.once && !f.json && in != nil && out != nil && screen.Usable(out) {
+		return f.page(ctx, c, status, in, out)
+	}
+	return f.tables(ctx, c, status)
+}
+
+// topRun is a recording whose events are but counted.
+type topRun struct {
+	meter   *live.Meter
+	started chan struct{} // closed when recording is on
+	ended   chan struct{} // closed when the process has been left
+	cancel  context.CancelFunc
+
+	// When it has ended.
+	result *recorder.Result
+	err    error
+}
+
+// start begins to record, with sums of stretches of that length.
+func (f *topFlags) start(ctx context.Context, stretch time.Duration, notice func(string, ...any), failing func()) *topRun {
+	t := &topRun{meter: live.NewMeter(stretch), started: make(chan struct{}), ended: make(chan struct{})}
+	ctx, t.cancel = context.WithCancel(ctx)
+	collect := collectLater()
+	go func() {
+		defer close(t.ended)
+		defer func() {
+			if failed := recover(); failed != nil {
+				failing()
+				panic(failed)
+			}
+		}()
+		t.result, t.err = recorder.Record(ctx, recorder.Options{
+			PID: int(f.pid), Choice: f.choice.choice(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + version,
+			Started: func() { collect(); close(t.started) }, Notice: notice,
+		})
+	}()
+	return t
+}
+
+// end ends the recording and waits until the process has been left.
+func (t *topRun) end(ctx context.Context) error {
+	t.cancel()
+	<-t.ended
+	switch {
+	case t.result == nil && ctx.Err() != nil: // nothing was recorded yet
+		return context.Cause(ctx)
+	case t.err == nil && !t.result.TextVerified:
+		return errTextChanged
+	}
+	return t.err
+}
+
+var errTextChanged = errors.New("callreel: the text is not what the files say; somebody else has changed it while recording")

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
+)
+
+// topJSON is an object of top --json.
+type topJSON struct {
+	Functions []topFunctionJSON `json:"functions"`
+	Threads   []topThreadJSON   `json:"threads"`
+	PID       int               `json:"pid"`
+	Elapsed   float64           `json:"elapsed_ms"`
+	Calls     uint64            `json:"calls"`
+	Dropped   uint64            `json:"dropped"`
+	LostExits uint64            `json:"lost_exits"`
+	Ignored   uint64            `json:"ignored"`
+}
+
+// byName are the functions' numbers.
+func (o *topJSON) byName() map[string]topFunctionJSON {
+	m := map[string]topFunctionJSON{}
+	for _, f := range o.Functions {
+		m[f.Name] = f
+	}
+	return m
+}
+
+// wantLeft fails the test unless the process is as it was before anybody watched it.
+func wantLeft(t *testing.T, pid int) {
+	t.Helper()
+	must(t, realtest.TextAsFile(pid))
+	if left, err := realtest.LeftIn(pid); err != nil || len(left) > 0 {
+		t.Errorf("left in the process: %v, %v", left, err)
+	}
+}
+
+// waitProbed waits until the process's calls are seen: its text is another, and nobody traces it any more.
+func waitProbed(t *testing.T, pid int) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		must(t, err)
+		if realtest.TextAsFile(pid) != nil && strings.Contains(string(status), "\nTracerPid:\t0\n") {
+			return
+		}
+	}
+	t.Fatalf("process %d has no probes after a minute", pid)
+}
+
+func TestTopOnceCountsEveryCall(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	target := realtest.Start(t, realtest.Build(t, "count"), "300000", "40000")
+	top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "leaf", "-f", "nest", "--once", "--json", "--interval", "1h"))
+	waitProbed(t, target.Pid())
+	target.Go()
+	target.WaitLine("counted ")
+	top.Signal(os.Interrupt) // the interval ends early
+	if code := top.Wait(); code != exitDone || top.Stderr() != "" {
+		t.Errorf("code %d, %s", code, top.Stderr())
+	}
+	wantLeft(t, target.Pid())
+	made := target.Finish()
+	o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+	got := o.byName()
+	if o.Dropped == 0 && (got["leaf"].Calls != uint64(made["leaf"]) || got["nest"].Calls != uint64(made["nest"])) || o.Calls+o.Dropped != uint64(made["leaf"]+made["nest"]) {
+		t.Errorf("%+v, the program made %v", o, made)
+	}
+	for _, f := range o.Functions {
+		mean := f.SelfNS / f.Calls
+		if want := float64(f.Calls) / o.Elapsed * 1000; f.PerSec < want*0.99 || f.PerSec > want*1.01 || f.Open != 0 || f.MaxNS < mean || f.P99NS == 0 || f.P99NS > f.MaxNS ||
+			!strings.HasPrefix(f.Module, "count") {
+			t.Errorf("%+v in %v ms", f, o.Elapsed)
+		}
+	}
+	if len(o.Functions) != 2 || len(o.Threads) != 1 || o.Threads[0].TID != target.Pid() || o.Threads[0].Calls != o.Calls || o.PID != target.Pid() {
+		t.Errorf("%+v", o)
+	}
+}
+
+// Objects follow one another without a gap: together they have all calls.
+func TestTopObjectsHaveAllCalls(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	target := realtest.Start(t, realtest.Build(t, "threads"), "fixed", "4", "20000")
+	top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "counted_*", "--json", "--interval", "100ms"))
+	top.WaitLine(`"pid":`)
+	target.Go()
+	target.WaitLine("counted ")
+	top.Signal(syscall.SIGTERM)
+	if code := top.Wait(); code != exitDone {
+		t.Errorf("code %d, %s", code, top.Stderr())
+	}
+	wantLeft(t, target.Pid())
+	made := target.Finish()
+	calls, dropped := map[string]uint64{}, uint64(0)
+	for d := json.NewDecoder(strings.NewReader(strings.Join(top.Stdout(), "\n"))); ; {
+		var o topJSON
+		if err := d.Decode(&o); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		dropped += o.Dropped
+		for _, f := range o.Functions {
+			calls[f.Name] += f.Calls
+		}
+	}
+	for name, n := range made {
+		if strings.HasPrefix(name, "counted_") && (calls[name] > uint64(n) || dropped == 0 && calls[name] != uint64(n)) {
+			t.Errorf("%d calls of %s, the program made %d; %d were dropped", calls[name], name, n, dropped)
+		}
+	}
+}
+
+func TestTopShowsThePageAndGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	tty := realtest.OnTerminal(t, 100, 24, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "counted_*"))
+	s := tty.WaitText("!counted_a")
+	if !s.Alternate || !s.Hidden || !s.NoWrap || tty.Cooked() {
+		t.Errorf("the terminal is not the page's: %+v, cooked %v", s, tty.Cooked())
+	}
+	for i, want := range []string{"callreel top  threads", " dropped", ">calls/s"} {
+		if !strings.Contains(s.Lines()[i], want) {
+			t.Errorf("no %q in line %d of\n%s", want, i, s)
+		}
+	}
+	tty.Type("m")
+	tty.WaitText(" >max")
+	tty.Type("\x1b[D")
+	tty.WaitText(" >p99")
+	tty.Type("/TED_c")
+	tty.Wait("filtered page", func(s realtest.Screen) bool {
+		text := s.String()
+		return strings.Contains(text, "filter: TED_c_") && strings.Contains(text, "!counted_c") && !strings.Contains(text, "!counted_a")
+	})
+	tty.Type("\r")
+	tty.WaitText("/ filter  space pause")
+	tty.Type("t\x1b") // threads, no filter
+	s = tty.WaitText("work-1")
+	if !strings.Contains(s.Lines()[2], "thread  name") || !strings.Contains(s.String(), "work-0") {
+		t.Errorf("threads:\n%s", s)
+	}
+	tty.Resize(60, 8)
+	s = tty.Wait("page of eight lines", func(s realtest.Screen) bool {
+		return strings.HasPrefix(s.Lines()[7], "q ends") && strings.HasPrefix(s.Lines()[0], "callreel top")
+	})
+	tty.Type("t \x1b[6~")
+	tty.WaitText("paused")
+	tty.Type(" a")
+	tty.WaitText("since the beginning")
+	tty.Resize(100, 24)
+	tty.Type("q")
+	if code := tty.Code(); code != exitDone {
+		t.Errorf("code %d", code)
+	}
+	s = tty.WaitText("text verified: true")
+	if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() || len(s.Unknown) > 0 {
+		t.Errorf("the terminal is not as it was: %+v, cooked %v", s, tty.Cooked())
+	}
+	wantLeft(t, target.Pid())
+}
+
+func TestTopGivesTheTerminalBackWhateverEndsIt(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	for _, c := range []struct {
+		name string
+		end  func(t *testing.T, tty *realtest.Terminal, target *realtest.Proc)
+	}{
+		{"Ctrl-C", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Type("\x03") }},
+		{"SIGTERM", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Signal(syscall.SIGTERM) }},
+		{"the end of the process", func(_ *testing.T, _ *realtest.Terminal, target *realtest.Proc) { target.Signal(os.Kill) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target := realtest.Start(t, realtest.Build(t, "count"), "1", "1")
+			cmd := exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "leaf")
+			cmd.Env = append(os.Environ(), "NO_COLOR=1")
+			tty := realtest.OnTerminal(t, 80, 10, cmd)
+			tty.WaitText("calls/s")
+			c.end(t, tty, target)
+			if code := tty.Code(); code != exitDone {
+				t.Errorf("code %d", code)
+			}
+			s := tty.WaitText("text verified: true")
+			if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() {
+				t.Errorf("the terminal is not as it was: %+v, cooked %v", s, tty.Cooked())
+			}
+			if strings.Contains(tty.Written(), "\x1b[3") {
+				t.Errorf("colours, though there is NO_COLOR: %q", tty.Written())
+			}
+		})
+	}
+}
+
+// Ctrl-Z gives the shell its terminal back, and fg the page.
+func TestTopStopsAndGoesOn(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	for _, how := range []string{"Ctrl-Z", "SIGTSTP"} {
+		t.Run(how, func(t *testing.T) {
+			target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "1")
+			script := `"$0" top -p ` + strconv.Itoa(target.Pid()) + ` -f 'counted_*'; echo "job $?"; read go; fg; echo "end $?"`
+			tty := realtest.OnTerminal(t, 80, 10, exec.Command("sh", "-m", "-c", script, realtest.CallreelPath(t)))
+			tty.WaitText("!counted_a")
+			if how == "Ctrl-Z" {
+				tty.Type("\x1a")
+			} else {
+				stopJobOf(t, tty.Pid())
+			}
+			s := tty.WaitText("job 148") // 128 and SIGTSTP
+			if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() {
+				t.Errorf("the shell hasn't got its terminal back: %+v, cooked %v", s, tty.Cooked())
+			}
+			tty.Type("\n")
+			tty.Wait("page again", func(s realtest.Screen) bool { return s.Alternate && strings.Contains(s.String(), "!counted_a") })
+			tty.Type("q")
+			s = tty.WaitText("end 0")
+			if code := tty.Code(); code != 0 || s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() {
+				t.Errorf("code %d; %+v, cooked %v", code, s, tty.Cooked())
+			}
+			wantLeft(t, target.Pid())
+		})
+	}
+}
+
+// stopJobOf sends SIGTSTP to the one child of a process.
+func stopJobOf(t *testing.T, pid int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	must(t, err)
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	must(t, err)
+	must(t, syscall.Kill(child, syscall.SIGTSTP))
+}
+
+// Who reads along may go: the process is left all the same.
+func TestTopLeavesTheProcessWhenNobodyReads(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "1")
+	cmd := exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "counted_*", "--interval", "100ms")
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	if line != topHead+"\n" {
+		t.Errorf("%q", line)
+	}
+	must(t, out.Close())
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	wantLeft(t, target.Pid())
+}
+
+// Names are whatever a file says: a terminal must not obey them.
+func TestTopIsSafeForATerminal(t *testing.T) {
+	p := &topPage{f: &topFlags{pid: 1}, sort: "calls"}
+	for _, name := range append(hostileNames, strings.Repeat("\x1b", 1<<20)) {
+		p.snap = hostileSnapshot(name)
+		p.name, p.notice, p.filter = name, name, ""
+		for range 2 {
+			for _, line := range p.lines(200, 20) {
+				for _, sgr := range []string{sgrReverse, sgrBold, sgrRed, sgrOff} {
+					line = strings.ReplaceAll(line, sgr, "")
+				}
+				checkTerminalSafe(t, line)
+			}
+			p.threads = !p.threads
+		}
+		p.filter = name
+		p.lines(200, 20)
+	}
+}
+
+// While redis is at work, top's numbers are those of its commands, and it answers each of them.
+func TestTopOfRedis(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.RedisTools)
+	s := realtest.Redis(t)
+	ctx, stop := context.WithCancel(context.Background())
+	type answered struct {
+		n   int64
+		err error
+	}
+	load := make(chan answered, 1)
+	go func() {
+		n, err := s.Load(ctx, 4)
+		load <- answered{n, err}
+	}()
+	r := realtest.MustCallreel(t, "top", "-p", strconv.Itoa(s.Pid()), "-m", "redis-server", "--once", "--json", "--sort", "self")
+	stop()
+	if a := <-load; a.err != nil || a.n == 0 {
+		t.Errorf("%d replies, %v", a.n, a.err)
+	}
+	o := decode[topJSON](t, r.Stdout)
+	got := o.byName()
+	if call := got["call"]; o.Dropped == 0 && (call.Calls == 0 || call.Calls < got["getCommand"].Calls+got["setCommand"].Calls || got["getCommand"].Calls == 0) {
+		t.Errorf("%+v, %+v, %+v", call, got["getCommand"], got["setCommand"])
+	}
+	if o.Elapsed < 1000 {
+		t.Errorf("measured for %v ms", o.Elapsed)
+	}
+	self := ^uint64(0)
+	for _, f := range o.Functions {
+		if f.SelfNS > self || f.Module == "" {
+			t.Errorf("%+v behind one of %d", f, self)
+		}
+		self = f.SelfNS
+	}
+	wantLeft(t, s.Pid())
+}

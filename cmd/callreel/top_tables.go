@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/live"
+)
+
+// topOrders are what functions are sorted by, most first.
+var topOrders = map[string]func(a, b *live.Function) int{
+	"calls": func(a, b *live.Function) int { return cmp.Compare(b.Calls, a.Calls) },
+	"self":  func(a, b *live.Function) int { return cmp.Compare(b.Self, a.Self) },
+	"p99":   func(a, b *live.Function) int { return cmp.Compare(b.P99, a.P99) },
+	"max":   func(a, b *live.Function) int { return cmp.Compare(b.Max, a.Max) },
+}
+
+// sortTop sorts functions. Those that are equal by the key stay where they are from one time to the next.
+func sortTop(list []live.Function, key string) {
+	order := topOrders[key]
+	slices.SortFunc(list, func(a, b live.Function) int {
+		return cmp.Or(order(&a, &b), cmp.Compare(b.Self, a.Self), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// repeatedLimit is how many functions tables have by default that follow one another.
+const repeatedLimit = 20
+
+// tables writes what each interval came to, as it ends.
+func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status) error {
+	status.show("reading the files of process %d", f.pid)
+	t := f.start(ctx, f.interval, status.notice, func() {})
+	window, written := live.NewWindow(t.meter, 1), 0
+	write := func(all bool) error {
+		written++
+		return f.write(c.OutOrStdout(), window.Snapshot(all))
+	}
+	var werr error
+	for begun, done := t.started, false; !done && werr == nil; {
+		select {
+		case <-begun:
+			begun = nil
+			status.clear()
+		case s := <-t.meter.Stretches():
+			window.Add(s)
+			if done = f.once; !done {
+				werr = write(false)
+			}
+		case <-t.ended:
+			done = true
+		}
+	}
+	early := window.Empty()
+	err := t.end(ctx)
+	status.clear()
+	if t.result == nil {
+		return err
+	}
+	if early || !f.once {
+		for _, s := range t.meter.Rest() {
+			window.Add(s)
+			if f.json && !f.once && werr == nil {
+				werr = write(false)
+			}
+		}
+	}
+	if werr == nil && written == 0 {
+		werr = write(early)
+	}
+	if errors.Is(werr, syscall.EPIPE) { // the reader has enough
+		werr = nil
+	}
+	return errors.Join(err, werr)
+}
+
+// The objects of top --json; the keys are promised.
+type (
+	topFunctionJSON struct {
+		Name   string  `json:"name"`
+		Module string  `json:"module"`
+		PerSec float64 `json:"calls_per_s"`
+		Calls  uint64  `json:"calls"`
+		Open   uint64  `json:"open"`
+		SelfNS uint64  `json:"self_ns"`
+		P99NS  uint64  `json:"p99_ns"`
+		MaxNS  uint64  `json:"max_ns"`
+	}
+	topThreadJSON struct {
+		TID     int     `json:"tid"`
+		Name    string  `json:"name"`
+		PerSec  float64 `json:"calls_per_s"`
+		Calls   uint64  `json:"calls"`
+		Dropped uint64  `json:"dropped"`
+		Depth   int     `json:"depth"`
+		In      string  `json:"in,omitempty"`
+		ForNS   uint64  `json:"for_ns,omitempty"`
+	}
+)
+
+// rate rounds to what is worth telling.
+func rate(perSecond float64) float64 { return math.Round(perSecond*1000) / 1000 }
+
+func (f *topFlags) write(w io.Writer, s *live.Snapshot) error {
+	sortTop(s.Functions, f.sort)
+	shown := s.Functions
+	limit := f.limit
+	if limit == 0 && !f.json && !f.once {
+		limit = repeatedLimit
+	}
+	if limit > 0 {
+		shown = shown[:min(limit, len(shown))]
+	}
+	b := bufio.NewWriter(w)
+	if f.json {
+		if err := f.writeJSON(b, s, shown); err != nil {
+			return err
+		}
+	} else {
+		writeTopTable(b, s, shown)
+	}
+	return b.Flush()
+}
+
+func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Function) error {
+	b.WriteString("{")
+	if err := jsonList(b, "functions", len(shown), func(i int) any {
+		n := &shown[i]
+		return topFunctionJSON{n.Name, n.Module, rate(n.PerSecond), n.Calls, n.Open, n.Self, n.P99, n.Max}
+	}); err != nil {
+		return err
+	}
+	b.WriteString(",\n")
+	if err := jsonList(b, "threads", len(s.Threads), func(i int) any {
+		t := &s.Threads[i]
+		return topThreadJSON{t.TID, t.Name, rate(t.PerSecond), t.Calls, t.Dropped, t.Depth, t.In, t.For}
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, ",\n\"pid\":%d,\"elapsed_ms\":%v,\"calls\":%d,\"dropped\":%d,\"lost_exits\":%d,\"ignored\":%d}\n",
+		int(f.pid), milliseconds(s.Elapsed), s.Calls, s.Dropped, s.LostExits, s.Ignored)
+	return nil
+}
+
+func writeTopTable(b *bufio.Writer, s *live.Snapshot, shown []live.Function) {
+	fmt.Fprintf(b, "%s\n", topHead)
+	for i := range shown {
+		fmt.Fprintf(b, "%s\n", topRow(&shown[i], functionName(&shown[i], math.MaxInt)))
+	}
+	if n := len(s.Functions) - len(shown); n > 0 {
+		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
+	}
+	fmt.Fprintf(b, "%s\n\n", topTotals(s))
+}
+
+// topHead heads the columns of topRow.
+var topHead = fmt.Sprintf("%12s %10s %10s %10s %7s  %s", "calls/s", "self", "p99", "max", "open", "function")
+
+// topRow is a function's line, with that name for it.
+func topRow(f *live.Function, name string) string {
+	p99, open := "-", ""
+	if f.Whole {
+		p99 = span(f.P99)
+	}
+	if f.Open > 0 {
+		open = count(f.Open)
+	}
+	return fmt.Sprintf("%12s %10s %10s %10s %7s  %s", callRate(f.PerSecond), span(f.Self), p99, span(f.Max), open, name)
+}
+
+// topNameAt is where names begin in topRow.
+var topNameAt = len(topHead) - len("function")
+
+// functionName is a function's name as a terminal may show it. Where that is longer than so many characters, the module is cut first.
+func functionName(f *live.Function, most int) string {
+	module, name := printable(cut(f.Module)), printable(cut(f.Name))
+	if module == "" {
+		return name
+	}
+	const fewest = 4
+	if short := max(most-len("!")-utf8.RuneCountInString(name), fewest); utf8.RuneCountInString(module) > short {
+		module = clip(module, short-1) + "…"
+	}
+	return module + "!" + name
+}
+
+// cut cuts a name that no terminal shows whole.
+func cut(name string) string {
+	const most = 1000
+	if len(name) <= most {
+		return name
+	}
+	return name[:most]
+}
+
+// callRate writes calls a second; what is called seldom has a digit behind the point.
+func callRate(perSecond float64) string {
+	if perSecond < 10 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return count(uint64(math.Round(perSecond)))
+}
+
+// topTotals says what all functions came to, and what is missing.
+func topTotals(s *live.Snapshot) string {
+	text := fmt.Sprintf("%s in %s; %s dropped", things(s.Calls, "call"), span(uint64(max(s.Elapsed, 0)/time.Microsecond*time.Microsecond)), count(s.Dropped))
+	if s.Dropped > 0 {
+		text += fmt.Sprintf(" (%.1f %%)", 100*float64(s.Dropped)/float64(s.Dropped+s.Calls))
+	}
+	if s.LostExits > 0 {
+		text += "; " + things(s.LostExits, "return") + " lost"
+	}
+	if s.Ignored > 0 {
+		text += "; " + things(s.Ignored, "call") + " not counted, since too many are open"
+	}
+	return text
+}

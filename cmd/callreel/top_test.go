@@ -1,0 +1,16 @@
+package main
+
+import (
+	"time"
+
+	"github.com/callreel/callreel/live"
+)
+
+// hostileSnapshot has a name wherever there may be one.
+func hostileSnapshot(name string) *live.Snapshot {
+	return &live.Snapshot{
+		Elapsed: time.Second, Calls: 1, Dropped: 2, LostExits: 3, Ignored: 4,
+		Functions: []live.Function{{ID: 1, Name: name, Module: name, Calls: 1, PerSecond: 1, Open: 1, Self: 1 << 63, Whole: true, P99: 1 << 62, Max: 1 << 63}, {Name: name}},
+		Threads:   []live.Thread{{TID: 1, Name: name, In: name, Depth: 1, For: 1 << 63, Dropped: 1}, {Name: name, Ended: true}},
+	}
+}

@@ -1,0 +1,50 @@
+package recorder
+
+import "github.com/callreel/callreel/reel"
+
+// Destination takes what is recorded, as a [reel.Writer] does, and does with it what it likes. Begin is called first, when recording
+// is on; an error of any method ends the recording. AddImage and AddFunctions may be called while events come, by another
+// goroutine than the rest, but before the first event that needs them.
+type Destination interface {
+	Begin(h reel.Header) error
+	AddImage(m reel.Image) (reel.ImageID, error)
+	// AddFunctions gives functions consecutive IDs, from 1 on, and returns the first.
+	AddFunctions(list []reel.Function) (firstID uint32, err error)
+	// Thread begins with a thread; the same ID may come again, as another thread.
+	Thread(t reel.Thread) (DestinationThread, error)
+	// ClockPair tells one instant on both clocks, about once a second.
+	ClockPair(tick uint64, unixNS int64) error
+	// Round follows each round through all threads, up to some thousand times a second: events from before that tick have come, but
+	// for those that a thread was about to write just then.
+	Round(tick uint64) error
+	// Flush is called some times a second.
+	Flush() error
+	// Close is called when the process has been left.
+	Close() error
+}
+
+// DestinationThread takes what is recorded of one thread.
+type DestinationThread interface {
+	// Append takes the next events. It must not keep the slice.
+	Append(events []reel.Event) error
+	// Dropped says that calls were not recorded since the last event, or before: entries with their exits, exits without
+	// their entries.
+	Dropped(entries, exits, tick uint64) error
+	Rename(name string) error
+	// End says that the thread has ended, about at that tick.
+	End(tick uint64) error
+}
+
+// toReel makes a reel a Destination.
+type toReel struct{ *reel.Writer }
+
+func (toReel) Begin(reel.Header) error { return nil } // it has got its header already
+func (toReel) Round(uint64) error      { return nil }
+
+func (t toReel) Thread(about reel.Thread) (DestinationThread, error) {
+	w, err := t.Writer.Thread(about)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}

@@ -1,0 +1,149 @@
+package reel
+
+// LiveSums is what happened in a stretch of time. Times are in ticks.
+type LiveSums struct {
+	Start, End uint64
+	// Threads lists the threads that there were, in order of appearance.
+	Threads []LiveThreadSums
+	// Dropped counts calls that were not recorded for want of room, LostExits exits of recorded calls.
+	Dropped, LostExits uint64
+	// Ignored counts entries that were not summed up since too many calls were open.
+	Ignored uint64
+
+	functions []*liveFunction // by ID
+}
+
+// LiveThreadSums is what a thread did.
+type LiveThreadSums struct {
+	Key     uint32
+	Calls   uint64 // entries
+	Dropped uint64
+	Ended   bool
+	// Depth is how many calls are open at the end of the stretch, Function the innermost of them, which began at the tick Since.
+	Depth    int
+	Function uint32
+	Since    uint64
+}
+
+// LiveFunction is what the calls of a function came to. Times are in ticks.
+type LiveFunction struct {
+	// Calls counts entries, Ended calls that ended, Open those that were open at the end of the stretch.
+	Calls, Ended, Open uint64
+	// Self is the time in the function without the calls that it made.
+	Self uint64
+	// Max is the longest of the calls that ended in the stretch, and of those that were open at its end up to there.
+	Max uint64
+}
+
+// liveFunction has the durations of complete calls, besides.
+type liveFunction struct {
+	LiveFunction
+	durations histogram
+}
+
+// ended adds the end of a complete call.
+func (f *liveFunction) ended(took, self uint64) {
+	f.Ended++
+	f.Self += self
+	f.Max = max(f.Max, took)
+	f.durations.add(took)
+}
+
+// make returns the function's sums; those of functions that nobody knows are one.
+func (s *LiveSums) make(id, known uint32) *liveFunction {
+	if id > known {
+		id = 0
+	}
+	if n := int(id) + 1 - len(s.functions); n > 0 {
+		s.functions = append(s.functions, make([]*liveFunction, n)...)
+	}
+	if s.functions[id] == nil {
+		s.functions[id] = new(liveFunction)
+	}
+	return s.functions[id]
+}
+
+// Functions calls yield with what each function's calls came to, by ID, until it returns false; 0 are those that nobody knows. Functions
+// that nothing happened in are left out. It is an iter.Seq2.
+func (s *LiveSums) Functions(yield func(id uint32, f *LiveFunction) bool) {
+	for id, f := range s.functions {
+		if f != nil && f.LiveFunction != (LiveFunction{}) && !yield(uint32(id), &f.LiveFunction) {
+			return
+		}
+	}
+}
+
+// Percentile is the duration, in ticks, that so many of a hundred complete calls of the function did not exceed (nearest rank), right to
+// 0.8 %; false if none was complete.
+func (s *LiveSums) Percentile(id uint32, percent uint64) (uint64, bool) {
+	if int(id) >= len(s.functions) || s.functions[id] == nil {
+		return 0, false
+	}
+	f := s.functions[id]
+	if f.durations.total() == 0 {
+		return 0, false
+	}
+	return min(f.Max, f.durations.percentile(percent)), true
+}
+
+// Add adds the stretch that followed, or one that follows later. What is of the end is o's then: Threads and the calls that are open.
+func (s *LiveSums) Add(o *LiveSums) {
+	if s.Start == 0 && s.End == 0 {
+		s.Start = o.Start
+	}
+	s.End = o.End
+	s.Dropped += o.Dropped
+	s.LostExits += o.LostExits
+	s.Ignored += o.Ignored
+	s.addThreads(o.Threads)
+	for _, f := range s.functions {
+		if f != nil {
+			f.Open = 0
+		}
+	}
+	last := uint32(max(len(o.functions), 1) - 1)
+	for id, from := range o.functions {
+		if from == nil || from.LiveFunction == (LiveFunction{}) {
+			continue
+		}
+		to := s.make(uint32(id), last)
+		to.Calls += from.Calls
+		to.Ended += from.Ended
+		to.Open = from.Open
+		to.Self += from.Self
+		to.Max = max(to.Max, from.Max)
+		to.durations.merge(&from.durations)
+	}
+}
+
+// addThreads adds what threads did; those that had ended before are left out.
+func (s *LiveSums) addThreads(list []LiveThreadSums) {
+	before := make(map[uint32]LiveThreadSums, len(s.Threads))
+	for _, t := range s.Threads {
+		before[t.Key] = t
+	}
+	s.Threads = s.Threads[:0]
+	for _, t := range list {
+		b := before[t.Key]
+		t.Calls += b.Calls
+		t.Dropped += b.Dropped
+		s.Threads = append(s.Threads, t)
+	}
+}
+
+// Clear makes the sums those of nothing, and keeps their memory.
+func (s *LiveSums) Clear() {
+	s.Start, s.End, s.Dropped, s.LostExits, s.Ignored = 0, 0, 0, 0, 0
+	s.Threads = s.Threads[:0]
+	for _, f := range s.functions {
+		if f == nil || f.LiveFunction == (LiveFunction{}) {
+			continue
+		}
+		f.LiveFunction = LiveFunction{}
+		for _, row := range &f.durations.rows {
+			if row != nil {
+				clear(row[:])
+			}
+		}
+	}
+}
