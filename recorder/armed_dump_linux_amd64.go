@@ -195,7 +195,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 	}()
 	names := a.r.names.anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
-	err = a.writeThreads(w, win, threads, names, &d)
+	err = a.writeThreads(w, win, threads, causes, names, &d)
 	if err == nil {
 		for _, c := range causes {
 			d.Triggers = append(d.Triggers, c.trigger(threads, names))
@@ -215,7 +215,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 }
 
 // writeThreads writes the events of all threads.
-func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, names *lateNames, d *reel.Dump) error {
+func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, causes []cause, names *lateNames, d *reel.Dump) error {
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
@@ -223,6 +223,9 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, na
 			about.Name = t.name
 		}
 		cut := t.cut(win, a.r.s.golang != nil)
+		if a.r.s.golang == nil {
+			t.addEntries(&cut, causes)
+		}
 		if len(cut.events) == 0 && len(cut.open) == 0 {
 			continue
 		}
@@ -334,7 +337,9 @@ func (a *armed) missingByFreezing(win window, threads []*heldRuns, starved []int
 
 // joined makes one of the stretches of a thread that overlap, in the order of threads and times.
 func joined(list []reel.Missing) []reel.Missing {
-	slices.SortFunc(list, func(a, b reel.Missing) int { return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.From, b.From)) })
+	slices.SortFunc(list, func(a, b reel.Missing) int {
+		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.From, b.From))
+	})
 	var all []reel.Missing
 	for _, m := range list {
 		if n := len(all); n > 0 && all[n-1].Thread == m.Thread && m.From <= all[n-1].To {
