@@ -147,14 +147,12 @@ func (a *armed) stillOpen(causes []cause, threads []*heldRuns) []cause {
 		if c.open == nil {
 			return false
 		}
-		if c.tid != 0 {
-			for _, t := range threads {
-				if t.nstid == c.tid && t.leftSince(c) {
-					a.watches.Forget(*c.open)
-					a.r.result.Triggers.Fired--
-					a.r.result.Triggers.Suppressed--
-					return true
-				}
+		for _, t := range threads {
+			if t.nstid == c.tid && t.leftSince(c) || c.tid == 0 && t.goroutineLeftSince(c) {
+				a.watches.Forget(*c.open)
+				a.r.result.Triggers.Fired--
+				a.r.result.Triggers.Suppressed--
+				return true
 			}
 		}
 		if !a.watches.Take(*c.open) {
@@ -174,6 +172,21 @@ func (t *heldRuns) leftSince(c cause) bool {
 				return false
 			}
 			if _, isSwitch := e.Goroutine(); !isSwitch && (e.SP > c.sp || e.SP == c.sp && e.ID() != c.function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goroutineLeftSince says whether, on this thread, the goroutine has been above a call's frame since it was entered.
+func (t *heldRuns) goroutineLeftSince(c cause) bool {
+	runs := false // the goroutine
+	for _, h := range t.runs {
+		for _, e := range h.Events {
+			if id, isSwitch := e.Goroutine(); isSwitch {
+				runs = id == c.goroutine
+			} else if runs && int64(e.Time-c.from) > 0 && (e.SP > c.sp || e.SP == c.sp && e.ID() != c.function) {
 				return true
 			}
 		}

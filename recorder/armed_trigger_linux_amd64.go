@@ -19,6 +19,7 @@ type cause struct {
 	sp                uint32
 	from, to          uint64 // TSC of the call's beginning and end, by the watch; to is 0 for one that has not returned
 	open              *ring.OpenCall
+	goroutine         uint64 // of an open call in a Go program
 }
 
 // fired makes a dump of what triggers have fired since the last look, or counts it.
@@ -110,7 +111,7 @@ func (a *armed) overdue() {
 				continue
 			}
 			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text, detail: "had not returned",
-				tid: a.tidOf(c.Ctx), function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
+				tid: a.tidOf(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
 			return
 		}
 	})

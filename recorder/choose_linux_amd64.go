@@ -57,7 +57,7 @@ func (r *recording) choose(ctx context.Context) error {
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
-		Overwrite: r.opt.Armed != nil}
+		Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0, Overwrite: r.opt.Armed != nil}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}

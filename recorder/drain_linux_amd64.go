@@ -3,16 +3,11 @@ package recorder
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/reel"
 )
 
 // How often things are done while recording.
@@ -43,12 +38,12 @@ type drain struct {
 
 // known is a thread of the recording.
 type known struct {
-	DestinationThread
-	names *lateNames // nil if all functions are in the reel's table already
-	pid   int        // of its process
-	tid   int        // as seen from here
-	name  string
-	fresh int // readings of the name still to be made soon: threads are named just after they start
+	DestinationThread            // nil while the thread is off
+	names             *lateNames // nil if all functions are in the reel's table already
+	pid               int        // of its process
+	tid               int        // as seen from here
+	name              string
+	fresh             int // readings of the name still to be made soon: threads are named just after they start
 }
 
 // unread is known.fresh at first.
@@ -59,7 +54,7 @@ func (r *recording) newDrain() *drain {
 	st, err := r.s.p.Status()
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
 	d.drainer = ring.NewDrainer(r.s.memory, d.open)
-	d.drainer.Ran = d.ran
+	d.drainer.Ran, d.drainer.Min = d.ran, r.set.Min
 	if r.tree != nil {
 		d.family = d.newFamily()
 	}
@@ -84,16 +79,16 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 	if !d.sameNS {
 		k.tid = d.outerTID(k.pid, nstid)
 	}
-	start, err := startTimeOf(strconv.Itoa(k.pid) + "/task/" + strconv.Itoa(k.tid))
-	if err != nil {
-		start = 0 // it has ended already
-	}
-	k.DestinationThread, err = d.r.to.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: name})
-	if err != nil {
-		return nil, err
+	if len(d.r.opt.Less.Threads) > 0 { // threads name themselves just after they start
+		if now, err := threadName(k.pid, k.tid); err == nil {
+			k.name = now
+		}
 	}
 	d.known[nstid] = k
-	return k, nil
+	if !d.r.opt.Less.wants(k.name) {
+		return nil, nil
+	}
+	return k, d.begin(k)
 }
 
 // outerTID translates a thread ID from the target's PID namespace.
@@ -247,6 +242,7 @@ func (d *drain) tasks(all bool) error {
 	} else if live[own] == nil {
 		return process.ErrNoProcess
 	}
+	d.stillOff(live[own], all)
 	for nstid, k := range d.known {
 		threads, seen := live[k.pid]
 		if !seen {
@@ -254,7 +250,7 @@ func (d *drain) tasks(all bool) error {
 			live[k.pid] = threads
 		}
 		if !threads[k.tid] {
-			if err := errors.Join(d.drainer.End(nstid), k.End(ring.Ticks())); err != nil {
+			if err := errors.Join(d.drainer.End(nstid), k.end()); err != nil {
 				return err
 			}
 			delete(d.known, nstid)
@@ -262,7 +258,7 @@ func (d *drain) tasks(all bool) error {
 		}
 		if k.fresh > 0 || all {
 			k.fresh = max(0, k.fresh-1)
-			if err := d.rename(k); err != nil {
+			if err := d.rename(nstid, k); err != nil {
 				return err
 			}
 		}
@@ -292,17 +288,13 @@ func (d *drain) lastNames() error {
 	return nil
 }
 
-func (d *drain) rename(k *known) error {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(k.pid), "task", strconv.Itoa(k.tid), "comm"))
-	if err != nil {
-		return nil // it has just ended; the next look will see that
-	}
-	name := strings.TrimSuffix(string(b), "\n")
-	if name == k.name {
+func (d *drain) rename(nstid int, k *known) error {
+	name, err := threadName(k.pid, k.tid)
+	if err != nil || name == k.name { // it has just ended: the next look will see that
 		return nil
 	}
 	k.name = name
-	return k.Rename(name)
+	return d.renamed(nstid, k)
 }
 
 // finish drains what is left when nobody writes any more. A process that ended by itself did so a little before now, so
@@ -310,13 +302,15 @@ func (d *drain) rename(k *known) error {
 func (d *drain) finish(ended bool) error {
 	err := d.drainer.Finish()
 	for _, k := range d.known {
-		if k.fresh == unread && !ended { // first seen just now
-			err = errors.Join(err, d.rename(k))
+		if k.fresh == unread && !ended && k.DestinationThread != nil { // first seen just now
+			if name, e := threadName(k.pid, k.tid); e == nil {
+				err = errors.Join(err, k.Rename(name))
+			}
 		}
 	}
 	if d.family != nil && ended { // the recordings of other processes may go on
 		for _, k := range d.known {
-			err = errors.Join(err, k.End(ring.Ticks()))
+			err = errors.Join(err, k.end())
 		}
 	}
 	if !ended {

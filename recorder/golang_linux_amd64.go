@@ -22,6 +22,8 @@ func (r *recording) goOptions(with []*image) error {
 			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.p.Pid(), ErrRefused, with[1].path)
 		case r.opt.Clock != reel.ClockFull:
 			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.p.Pid(), ErrRefused)
+		case r.opt.Less.some():
+			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min and --threads", r.s.p.Pid(), ErrRefused)
 		}
 		r.s.golang = g
 		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}

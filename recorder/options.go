@@ -38,6 +38,9 @@ type Options struct {
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool
 
+	// Less leaves out calls.
+	Less Less
+
 	// Tool names the program and its version for the reel.
 	Tool string
 	// Started is called once, when recording is on; nil if nobody wants to know.

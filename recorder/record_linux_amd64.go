@@ -35,10 +35,11 @@ type recording struct {
 	images    map[*image]reel.ImageID
 	// noticeMu lets one notice, or word of progress, out at a time.
 	noticeMu sync.Mutex
-	tree     *tree      // nil if children aren't followed
-	watching *watching  // nil if recording isn't armed
-	catalog  *catalog   // of an armed one
-	names    *lateNames // nil if all functions are in the reel's table from the beginning
+	tree     *tree       // nil if children aren't followed
+	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
+	watching *watching   // nil if recording isn't armed
+	catalog  *catalog    // of an armed one
+	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -151,6 +152,7 @@ func (r *recording) checkOutput() error {
 
 // startClock fixes what the reel's times count from; it must be before the first event.
 func (r *recording) startClock() {
+	defer func() { r.set.Min = r.opt.Less.ticks(r.set.TicksPerSecond) }()
 	if r.isSub() { // the reel has begun
 		r.set.TicksPerSecond, r.base = r.tree.root.set.TicksPerSecond, r.tree.root.base
 		return
@@ -323,6 +325,9 @@ func (r *recording) attach(ctx context.Context) error {
 	}
 	c := r.s.everything()
 	err := errors.Join(r.armWatches(), r.s.prepare(c))
+	if err == nil {
+		err = r.keepOff()
+	}
 	if err == nil {
 		var d time.Duration
 		d, err = r.s.switchOn(ctx, c)

@@ -35,6 +35,7 @@ type recordFlags struct {
 	view     bool
 	noOpen   bool
 	armed    armedFlags
+	less     lessFlags
 }
 
 func newRecord() *cobra.Command {
@@ -47,6 +48,10 @@ until Ctrl-C, the end of -d, or the end of the process. Then it detaches, verifi
 adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
+
+Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
+long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
+threads have while they call. What is left out is counted nowhere.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
@@ -64,6 +69,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.force, "force", false, "replace a reel that is there")
 	fl.Var(&f.ring, "ring", "memory for events that wait to be written, of all threads (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events carry the time, a `MODE`: full, exit or none")
+	f.less.add(fl)
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
@@ -93,6 +99,12 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
 	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
+	case f.less.badGlob() != "":
+		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
+	case f.less.min < 0:
+		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
+	case f.less.min > 0 && f.clock != "full":
+		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -144,7 +156,8 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
-		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow, Armed: arming,
+		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
+		Less: f.less.less(), Armed: arming,
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
 	})

@@ -175,6 +175,12 @@ func (a *Asm) CmpMem32Imm8(m Mem, v int8) {
 	a.Raw(byte(v))
 }
 
+// CmpMem32Imm is cmp m32, imm32.
+func (a *Asm) CmpMem32Imm(m Mem, v uint32) {
+	a.op(false, 7, m, 4, 0x81)
+	a.imm32(v)
+}
+
 // CmpMem64Imm8 is cmp m64, imm8 sign-extended.
 func (a *Asm) CmpMem64Imm8(m Mem, v int8) {
 	a.op(true, 7, m, 1, 0x83)
@@ -276,6 +282,12 @@ func (a *Asm) Cld() { a.Raw(0xFC) }
 
 // SubMem appends sub dst, [m].
 func (a *Asm) SubMem(dst Reg, m Mem) { a.op(true, uint8(dst), m, 0, 0x2B) }
+
+// SubMem32 is sub r32, m32.
+func (a *Asm) SubMem32(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x2B) }
+
+// SbbMem32 is sbb r32, m32: less the borrow that CF says, too.
+func (a *Asm) SbbMem32(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x1B) }
 
 // Xchg appends xchg x, y.
 func (a *Asm) Xchg(x, y Reg) { a.rr(true, x, y, 0x87) }

@@ -115,6 +115,7 @@ func newTestMemory(t testing.TB, chunks int, more uint64, overwrite bool) *testM
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Munmap(m.raw) })
+	m.SetBase(testRing)
 	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9, Overwrite: overwrite})
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +227,8 @@ type stubSetup struct {
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
 	follow   bool
+	min      bool // exits take back entries; of no call, as long as HdrMin is 0
+	threads  bool // not all threads are recorded
 	open     bool // events of calls on the open stack
 	over     bool // rings in overwrite mode
 	watches  int  // of each function
@@ -258,7 +261,7 @@ type driver struct {
 // eventCode makes a function for the entry and one for the exit of each ID.
 func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, funcs []uint64) {
 	t.Helper()
-	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate}
+	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Overwrite = s.over
 	rt.Slow = c.emitSlow()

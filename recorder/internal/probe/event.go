@@ -29,6 +29,10 @@ type Runtime struct {
 	Ring uint64
 	// Clock says which events read the time-stamp counter.
 	Clock Clock
+	// Min makes exits take back the entries of calls that were too short, see takeback.go.
+	Min bool
+	// Threads makes stubs look whether their thread is one to be recorded.
+	Threads bool
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.
 	Lossless bool
 	// Watches is the address of what is watched of calls, see ring.WatchesSize; 0 if nothing is.
@@ -129,6 +133,9 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
+	if exit && c.rt.Min {
+		c.takeBack(id, 0, off)
+	}
 	c.claim(off, slow)
 	if spDelta == 0 {
 		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RSP)
@@ -159,6 +166,9 @@ func (c *coder) shared(exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
+	if exit && c.rt.Min {
+		c.takeBack(0, 8, off)
+	}
 	c.claim(off, slow)
 	c.Lea(amd64.RAX, amd64.At(amd64.RSP, 8+spDelta))
 	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
@@ -204,6 +214,10 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	if c.rt.Threads {
+		c.CmpMem32Imm8(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotRegistered), 1)
+		c.Jcc(amd64.CondA, off) // see ring.SetOff
+	}
 	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }
 

@@ -35,13 +35,14 @@ func (d *driver) anyLost() bool    { return d.drainer.Totals().LostExits != 0 }
 // stepper lets the driver's main thread go on instruction by instruction.
 type stepper struct {
 	*driver
-	pid int
+	pid      int
+	lossless bool // what is written in a stop may have to be drained for it to go on
 }
 
 // seize begins to trace the driver; the caller's goroutine must stay on its thread.
 func (d *driver) seize() *stepper {
 	d.t.Helper()
-	s := &stepper{d, d.cmd.Process.Pid}
+	s := &stepper{driver: d, pid: d.cmd.Process.Pid}
 	err := unix.PtraceSeize(s.pid)
 	if errors.Is(err, unix.EPERM) {
 		need(d.t, "permission to trace a child", err)
@@ -95,6 +96,26 @@ func (s *stepper) run(n, calls int, meanwhile func()) (within bool) {
 	s.t.Helper()
 	s.send("one %d", calls)
 	s.stopped()
+	if within = s.stepInto(n); within {
+		meanwhile()
+		s.check(s.cont(true))
+		s.stopped()
+	}
+	s.check(s.cont(false))
+	if a := s.answer(); a != "ok" {
+		s.t.Fatal(a)
+	}
+	return within
+}
+
+// cont lets the child go on, with a signal or without.
+func (s *stepper) cont(signal bool) error {
+	return unix.PtraceCont(s.pid, btoi(signal)*int(unix.SIGUSR1))
+}
+
+// stepInto steps until n instructions in the arena have been carried out; it returns false when the call was over before.
+func (s *stepper) stepInto(n int) (within bool) {
+	s.t.Helper()
 	const most = 10000
 	for range most {
 		s.check(unix.PtraceSingleStep(s.pid))
@@ -102,8 +123,7 @@ func (s *stepper) run(n, calls int, meanwhile func()) (within bool) {
 		pc := s.pc()
 		if s.inArena(pc) {
 			if n--; n < 0 {
-				within = true
-				break
+				return true
 			}
 			continue
 		}
@@ -112,16 +132,7 @@ func (s *stepper) run(n, calls int, meanwhile func()) (within bool) {
 			break
 		}
 	}
-	if within {
-		meanwhile()
-		s.check(unix.PtraceCont(s.pid, int(unix.SIGUSR1)))
-		s.stopped()
-	}
-	s.check(unix.PtraceCont(s.pid, 0))
-	if a := s.answer(); a != "ok" {
-		s.t.Fatal(a)
-	}
-	return within
+	return false
 }
 
 // A signal between any two instructions of the event code and of the slow path, whose handler runs event code itself:

@@ -17,6 +17,10 @@ var templates = map[string]stubSetup{
 	"shared, clock at exit": {clock: ClockExit, shared: true},
 	"no clock":              {clock: ClockNone},
 	"shared, no clock":      {clock: ClockNone, shared: true},
+	"taking back":           {min: true},
+	"shared, taking back":   {min: true, shared: true},
+	"some threads":          {threads: true},
+	"shared, some threads":  {threads: true, shared: true},
 	"lossless":              {lossless: true},
 	"shared and lossless":   {lossless: true, shared: true},
 }
@@ -66,6 +70,36 @@ func TestNothingIsWrittenWhileTheGateIsClosed(t *testing.T) {
 	}
 	if room := d.number("room"); room != 0 {
 		t.Errorf("room for %d events was claimed", room)
+	}
+}
+
+func TestAThreadThatIsOffWritesNothing(t *testing.T) {
+	for _, s := range []stubSetup{{threads: true}, {threads: true, shared: true, min: true}} {
+		d := startDriver(t, s)
+		d.mem.SetOff(d.cmd.Process.Pid, true)
+		d.do("state 100")
+		d.do("enter")
+		d.do("calls 100000")
+		d.round()
+		if sum := d.drainer.Totals(); sum.Threads != 0 || d.number("room") != 0 {
+			t.Errorf("%+v, though the thread is off", sum)
+		}
+		made := d.number("made")
+		d.mem.SetOff(d.cmd.Process.Pid, false)
+		d.drainer.Late(d.cmd.Process.Pid)
+		d.do("calls 1000")
+		d.do("leave")
+		d.do("calls 1000")
+		d.round()
+		if err := d.drainer.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if sum := d.drainer.Totals(); sum.Events != 4000 || sum.Entries != 2000 || d.number("made") != made+2000 {
+			t.Errorf("%+v, want 4000 events", sum)
+		}
+		if k := d.threads[0]; k.unmatched != 0 || k.abandoned != 0 {
+			t.Errorf("%+v", *k)
+		}
 	}
 }
 

@@ -32,6 +32,10 @@ func (c *coder) watch(w Watched, id uint32, exit bool, spDelta int32) {
 	if w.Count == 0 || c.rt.Watches == 0 {
 		return
 	}
+	if c.rt.Go != nil {
+		c.goWatch(w, id, exit, spDelta)
+		return
+	}
 	off := c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)

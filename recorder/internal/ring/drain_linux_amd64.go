@@ -22,6 +22,8 @@ type Sink interface {
 // The target can write anything into the memory, and nothing that it writes is believed: indexes are checked, a chunk
 // has one owner at a time, and every loop is bounded.
 type Drainer struct {
+	// Min, if not 0, is how many ticks a call must take at least: see SetMin.
+	Min uint64
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
@@ -33,6 +35,7 @@ type Drainer struct {
 	held     []bool // by chunk: a thread's events are being read from it, or it is torn
 	torn     []*tornChunk
 	totals   Totals
+	again    map[int]bool // see Late
 }
 
 // Totals are counts since the start.
@@ -46,7 +49,7 @@ type Totals struct {
 
 type thread struct {
 	tid       int
-	sink      Sink
+	sink      Sink       // nil while the thread is off
 	chunk     uint32     // index+1
 	pos       int        // of the next event in it
 	torn      *tornChunk // the chunk's holes, nil when it has none
@@ -54,15 +57,20 @@ type thread struct {
 	holeRan   time.Duration // what the thread had run by then, -1 when that isn't known
 	dropped   uint64
 	lost      uint64
-	holed     bool // events of its chunk were passed over
+	holed     bool        // events of its chunk were passed over
+	long      *longEnough // what the sink is behind, with Drainer.Min
+	counted   bool        // the sink counts what it is given
+	met       bool        // it is among Totals.Threads
 }
 
 // tornChunk is a chunk with events that its thread may still write: it can't be used again until then.
 type tornChunk struct {
-	tid   int
-	idx   uint32
-	holes []int
-	left  bool // the thread has gone on to another chunk
+	tid    int
+	idx    uint32
+	holes  []int
+	spent  int    // the event that clearBut has left, counted from 1; 0 if there is none
+	taking uint64 // its address, from behind
+	left   bool   // the thread has gone on to another chunk
 }
 
 const (
@@ -76,7 +84,8 @@ const (
 )
 
 // NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event, and with its
-// process where forked children are followed, else 0; both IDs are as the target's namespace counts.
+// process where forked children are followed, else 0; both IDs are as the target's namespace counts. A thread without a sink is off, see
+// Off.
 func NewDrainer(m *Memory, open func(tid, pid int, name string) (Sink, error)) *Drainer {
 	return &Drainer{m: m, open: open, threads: map[int]*thread{}, held: make([]bool, m.chunks)}
 }
@@ -124,10 +133,15 @@ func (d *Drainer) meet() error {
 		if err != nil {
 			return err
 		}
-		t := &thread{tid: tid, sink: sink}
+		t := &thread{tid: tid}
+		if sink != nil {
+			d.lead(t, sink, d.again[tid])
+		} else {
+			d.switchTo(t, registeredOff)
+		}
+		delete(d.again, tid)
 		d.threads[tid] = t
 		d.order = append(d.order, t)
-		d.totals.Threads++
 		return nil
 	})
 }
@@ -145,10 +159,13 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 	}
 	total := 0
 	for most > 0 {
-		n, err := d.take(t)
+		n, open, err := d.take(t, final)
 		total += n
 		if err != nil {
 			return total, err
+		}
+		if open {
+			break
 		}
 		next := d.m.chunk(t.chunk-1) + ChunkNext
 		moved := atomic.LoadUint32(d.m.u32(next)) != 0
@@ -204,8 +221,10 @@ func (d *Drainer) free(i uint32) {
 	d.m.free(i)
 }
 
-// take hands the complete events from the thread's position on to the sink, and clears them.
-func (d *Drainer) take(t *thread) (int, error) {
+// take hands the complete events from the thread's position on to the sink, and clears them. open says that it has left some that may
+// be taken back, see final.
+func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
+	left := ended || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
 	events := d.m.events(t.chunk - 1)[t.pos:]
 	n, entries := 0, uint64(0)
 	for n < len(events) {
@@ -216,23 +235,34 @@ func (d *Drainer) take(t *thread) (int, error) {
 		entries += uint64(^w & 1)
 		n++
 	}
+	if d.Min != 0 && !left && n < len(events) {
+		all := n
+		n = final(events[:n])
+		open = n < all
+	}
 	if n == 0 {
-		return 0, nil
+		return 0, open, nil
 	}
 	run := events[:n]
 	putInOrder(run)
 	if err := d.appendWithLate(t, run); err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	clear(run)
-	d.totals.Events += uint64(n)
-	d.totals.Entries += entries
+	if d.Min != 0 {
+		d.clearBut(t, run)
+	} else {
+		clear(run)
+	}
+	if !t.counted && t.sink != nil {
+		d.totals.Events += uint64(n)
+		d.totals.Entries += entries
+	}
 	t.pos += n
 	t.holeSince = time.Time{}
 	if !t.holed { // with a hole in it, it can't be started over
 		atomic.StoreUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained), uint32(t.pos))
 	}
-	return n, nil
+	return n, open, nil
 }
 
 // putInOrder gives an event that is later than one behind it that one's time. A stub reads the clock after its claim: when
@@ -320,10 +350,7 @@ func (d *Drainer) longAgo(t *thread) bool {
 
 // tear notes that the thread may still write the event at hole.
 func (d *Drainer) tear(t *thread, hole int) {
-	if t.torn == nil {
-		t.torn = &tornChunk{tid: t.tid, idx: t.chunk - 1}
-		d.torn = append(d.torn, t.torn)
-	}
+	d.hold(t)
 	t.torn.holes = append(t.torn.holes, hole)
 }
 
@@ -338,8 +365,10 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 			k++
 		}
 		if k > 0 {
-			if err := t.sink.Append(run[:k]); err != nil {
-				return err
+			if t.sink != nil {
+				if err := t.sink.Append(run[:k]); err != nil {
+					return err
+				}
 			}
 			run = run[k:]
 		}
@@ -347,7 +376,7 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 			return err
 		}
 	}
-	if len(run) == 0 {
+	if len(run) == 0 || t.sink == nil {
 		return nil
 	}
 	return t.sink.Append(run)
@@ -355,9 +384,11 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 
 func (d *Drainer) appendLate(t *thread, e reel.Event) error {
 	d.totals.Torn--
-	d.totals.Events++
-	if !e.IsExit() {
-		d.totals.Entries++
+	if t.sink == nil {
+		return nil
+	}
+	if !t.counted {
+		d.totals.count([]reel.Event{e})
 	}
 	return t.sink.Append([]reel.Event{e})
 }
@@ -370,6 +401,7 @@ func (d *Drainer) late(tid int) []reel.Event {
 			continue
 		}
 		events := d.m.events(c.idx)
+		d.clearSpent(c)
 		c.holes = slices.DeleteFunc(c.holes, func(hole int) bool {
 			if atomic.LoadUint32(&events[hole].Word) == 0 {
 				return false
@@ -395,7 +427,7 @@ func (d *Drainer) releaseTorn() error {
 		}
 	}
 	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
-		if len(c.holes) > 0 || !c.left {
+		if len(c.holes) > 0 || c.spent != 0 || !c.left {
 			return false
 		}
 		d.free(c.idx)
@@ -414,6 +446,9 @@ func (d *Drainer) drops(t *thread) error {
 	dropped, lost = max(dropped, t.dropped), max(lost, t.lost)
 	entries, exits := dropped-t.dropped, lost-t.lost
 	t.dropped, t.lost = dropped, lost
+	if t.sink == nil {
+		return nil
+	}
 	d.totals.Dropped += entries
 	d.totals.LostExits += exits
 	return t.sink.Dropped(entries, exits, Ticks())
@@ -429,6 +464,9 @@ func (d *Drainer) End(tid int) error {
 	_, err := d.drain(t, true)
 	for _, e := range d.late(tid) {
 		err = errors.Join(err, d.appendLate(t, e))
+	}
+	if t.long != nil {
+		err = errors.Join(err, t.long.end())
 	}
 	delete(d.threads, tid)
 	d.order = slices.DeleteFunc(d.order, func(o *thread) bool { return o == t })

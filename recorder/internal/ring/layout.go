@@ -138,12 +138,13 @@ const (
 	// full one over once all are taken, and sets this back to 0 then: that is how the recorder knows.
 	ChunkDrained = 8
 	// The others are of overwrite mode.
-	ChunkState  = 12 // u32, a state, and from bit ChunkChanges on how often it has changed
-	ChunkSeq    = 16 // u32, its number among the thread's chunks
-	ChunkSpare  = 20 // u32, 1 for one out of the reserve
-	ChunkFrom   = 24 // u64, TSC when the thread got it
-	ChunkTo     = 32 // u64, TSC when it got the next; 0 before
-	ChunkHand   = 40 // u64, HdrHand then
+	ChunkState = 12 // u32, a state, and from bit ChunkChanges on how often it has changed
+	ChunkSeq   = 16 // u32, its number among the thread's chunks
+	ChunkSpare = 20 // u32, 1 for one out of the reserve
+	ChunkFrom  = 24 // u64, TSC when the thread got it
+	ChunkTo    = 32 // u64, TSC when it got the next; 0 before
+	ChunkHand  = 40 // u64, HdrHand then
+	// ChunkHeader is the header's size. Where an event before the first would have its word is 0 at all times.
 	ChunkHeader = 64
 	// ChunkEvents is how many events a chunk holds.
 	ChunkEvents = (ChunkSize - ChunkHeader) / EventSize

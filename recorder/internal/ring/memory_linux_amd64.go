@@ -34,6 +34,7 @@ type Memory struct {
 	mem      []byte
 	chunks   int
 	recovery uint64 // bytes for recovery records
+	base     uint64 // where the target has mapped it
 	reserved int    // chunks 0 to reserved-1 belong to the reserve
 }
 
@@ -47,6 +48,7 @@ type Setup struct {
 	Go             bool // the target is a Go program
 	Overwrite      bool // nothing is drained: see Keeper
 	TicksPerSecond uint64
+	Min            uint64 // ticks, see HdrMin
 }
 
 // Map maps the memory behind a file descriptor of a memfd that already has its size.
@@ -99,6 +101,7 @@ func (m *Memory) Init(s Setup) error {
 	put(HdrRecoverySize, s.Recovery)
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
+	m.SetMin(s.Min)
 	m.Beat()
 	m.freeAll()
 	if s.Overwrite {
@@ -125,7 +128,10 @@ func (m *Memory) freeAll() {
 }
 
 // SetBase writes where the target has mapped the memory.
-func (m *Memory) SetBase(addr uint64) { binary.LittleEndian.PutUint64(m.mem[HdrBase:], addr) }
+func (m *Memory) SetBase(addr uint64) {
+	m.base = addr
+	binary.LittleEndian.PutUint64(m.mem[HdrBase:], addr)
+}
 
 // ErrGates is returned for more arenas than a guard can close the gates of.
 var ErrGates = errors.New("callreel: too many arenas")

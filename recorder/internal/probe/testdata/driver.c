@@ -9,6 +9,10 @@
  *   forget       leaves it without its exit, as by longjmp
  *   fill L       makes calls until L or L+1 events of room are left in the chunk
  *   one K        stops (int3), then one call; SIGUSR1 makes K calls
+ *   one K T      the same, but SIGUSR1 then stops, and a thread makes T calls
+ *   timed MIN N  calls from now on watch the clock, one in N takes MIN ticks
+ *   must         prints how many of them took MIN ticks at least
+ *   may          prints how many of them may have
  *   state N      N times for each code: all registers hold patterns and are compared
  *   thread NAME N  a thread of that name makes N calls and ends
  *   gate V       sets the gate, and the word that stands for another arena's
@@ -23,6 +27,7 @@
 #define _GNU_SOURCE
 #include "../../../../testdata/targets/state.h"
 #include <cpuid.h>
+#include <immintrin.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -50,6 +55,9 @@ static volatile int handler_calls = 3;
 static volatile uint64_t *other_gate;
 static uint64_t pinned[4];
 static int is_pinned;
+static volatile long handler_crowd = -1;
+static uint64_t timed_min, timed_one;
+static atomic_uint_fast64_t must, may;
 
 static void answer(const char *format, long v)
 {
@@ -78,17 +86,51 @@ __attribute__((noinline)) static uint64_t tree(uint64_t budget, uint64_t *seed, 
     return done;
 }
 
+static uint64_t now(void)
+{
+    _mm_lfence();
+    uint64_t t = __rdtsc();
+    _mm_lfence();
+    return t;
+}
+
+/* The same, with the clock watched. What a call takes is between the inner and the outer two times. */
+__attribute__((noinline)) static uint64_t timed_tree(uint64_t budget, uint64_t *seed, int depth)
+{
+    uint64_t r = next_random(seed), done = 1;
+    int id = r % ids, spins = (r >> 20) % timed_one == 0;
+    uint64_t outer = now();
+    codes[2 * id]();
+    uint64_t inner = now();
+    while (done < budget && depth < 12 && (r >>= 1) & 1)
+        done += timed_tree(budget - done, seed, depth + 1);
+    while (spins && now() - inner < timed_min)
+        ;
+    inner = now() - inner;
+    codes[2 * id + 1]();
+    outer = now() - outer;
+    must += inner >= timed_min;
+    may += outer >= timed_min;
+    return done;
+}
+
 static uint64_t calls(uint64_t n, uint64_t seed)
 {
     uint64_t done = 0;
     while (done < n)
-        done += tree(n - done, &seed, 0);
+        done += timed_min ? timed_tree(n - done, &seed, 0) : tree(n - done, &seed, 0);
     return done;
 }
+
+static void crowd(long threads, long n);
 
 static void handler(int sig)
 {
     made += calls(handler_calls, sig);
+    if (handler_crowd >= 0) {
+        __asm__ volatile("int3" ::: "memory");
+        crowd(1, handler_crowd);
+    }
 }
 
 static void storm_handler(int sig)
@@ -233,7 +275,7 @@ static void one(long k)
     uint64_t seed = 7;
     handler_calls = k;
     __asm__ volatile("int3" ::: "memory");
-    made += tree(1, &seed, 0);
+    made += timed_min ? timed_tree(1, &seed, 0) : tree(1, &seed, 0);
     __asm__ volatile("int3" ::: "memory");
 }
 
@@ -266,8 +308,13 @@ static int interpret(int depth)
         else if (sscanf(line, "fill %ld", &a) == 1)
             while (room() > a + 1)
                 made += calls(1, 1);
-        else if (sscanf(line, "one %ld", &a) == 1)
+        else if (sscanf(line, "one %ld %ld", &a, &b) == 2) {
+            handler_crowd = b;
             one(a);
+        } else if (sscanf(line, "one %ld", &a) == 1)
+            one(a);
+        else if (sscanf(line, "timed %ld %ld", &a, &b) == 2)
+            timed_min = a, timed_one = b;
         else if (sscanf(line, "state %ld", &a) == 1)
             state(a);
         else if (sscanf(line, "thread %15s %ld", name, &a) == 2) {
@@ -291,6 +338,12 @@ static int interpret(int depth)
             crowd(a, b);
         else if (strcmp(line, "made\n") == 0) {
             answer("%ld", made);
+            continue;
+        } else if (strcmp(line, "must\n") == 0) {
+            answer("%ld", must);
+            continue;
+        } else if (strcmp(line, "may\n") == 0) {
+            answer("%ld", may);
             continue;
         } else if (strcmp(line, "room\n") == 0) {
             answer("%ld", room());

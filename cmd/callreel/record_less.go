@@ -1,0 +1,35 @@
+package main
+
+import (
+	"path"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/callreel/callreel/recorder"
+)
+
+// lessFlags are the flags of record by which calls are left out.
+type lessFlags struct {
+	min     time.Duration
+	threads []string
+}
+
+func (f *lessFlags) add(fl *pflag.FlagSet) {
+	fl.DurationVar(&f.min, "min", 0, "keep only calls that take at least this long, such as 50us, and their callers")
+	fl.StringArrayVar(&f.threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable)")
+}
+
+func (f *lessFlags) less() recorder.Less {
+	return recorder.Less{Min: f.min, Threads: f.threads}
+}
+
+// badGlob is one that can't match anything, as its syntax is wrong; empty if there is none.
+func (f *lessFlags) badGlob() string {
+	for _, g := range f.threads {
+		if _, err := path.Match(g, ""); err != nil {
+			return g
+		}
+	}
+	return ""
+}

@@ -1,0 +1,13 @@
+package ring
+
+// HdrMin is where in the header it stands how many ticks a call must take for its events to be kept, u64, in recordings in which
+// exits take entries back.
+const HdrMin = 1024
+
+// TakingOff has, for each thread ID there can be, the address behind the event that the thread is about to take back, u64; else 0.
+// It is for other programs' threads what GoKeysOff is for those of a Go program, in which no signal handler writes events.
+const TakingOff = GoKeysOff
+
+// registeredOff stands in SlotRegistered while a thread is to write nothing, in recordings of some of the threads. The recorder puts it
+// there.
+const registeredOff = 2

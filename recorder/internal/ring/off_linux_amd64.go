@@ -1,0 +1,118 @@
+package ring
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// SetOff makes the stubs of a thread write nothing, in recordings of some of the threads, or undoes that. It is for a thread that hasn't
+// written yet: nothing need be drained then.
+func (m *Memory) SetOff(tid int, off bool) {
+	v := uint32(0)
+	if off {
+		v = registeredOff
+	}
+	atomic.StoreUint32(m.u32(SlotsOff+uint64(tid)*SlotSize+SlotRegistered), v)
+}
+
+// Off hands on what a thread has written, but for what may be taken back still, and lets its stubs write nothing from then on; what comes
+// nonetheless is passed over. Its sink is used no more.
+func (d *Drainer) Off(tid int) error {
+	t := d.threads[tid]
+	if t == nil || t.sink == nil {
+		return nil
+	}
+	d.switchTo(t, registeredOff)
+	_, err := d.drain(t, false)
+	if t.long != nil {
+		err = errors.Join(err, t.long.end())
+	}
+	t.sink, t.long = nil, nil
+	return err
+}
+
+// On lets a thread write that was off, to another sink. Exits of calls whose entry it hasn't written are left out.
+func (d *Drainer) On(tid int, sink Sink) error {
+	t := d.threads[tid]
+	if t == nil || t.sink != nil {
+		return nil
+	}
+	_, err := d.drain(t, false)
+	d.lead(t, sink, true)
+	d.switchTo(t, 1)
+	return err
+}
+
+// Late says that a thread for which SetOff was called has been let write again: exits of calls from before are left out when it does.
+func (d *Drainer) Late(tid int) {
+	if d.again == nil {
+		d.again = map[int]bool{}
+	}
+	d.again[tid] = true
+}
+
+func (d *Drainer) switchTo(t *thread, registered uint32) {
+	atomic.StoreUint32(d.m.u32(t.slot()+SlotRegistered), registered)
+}
+
+// lead lets a thread's events go to a sink, through what leaves out some of them.
+func (d *Drainer) lead(t *thread, sink Sink, late bool) {
+	t.sink, t.long, t.counted = sink, nil, false
+	if d.Min != 0 {
+		t.long = newLongEnough(sink, &d.Min, &d.totals)
+		t.sink, t.counted = t.long, true
+	}
+	if late {
+		e := &entered{sink: t.sink}
+		if !t.counted {
+			e.totals = &d.totals
+		}
+		t.sink, t.counted = e, true
+	}
+	if !t.met {
+		t.met = true
+		d.totals.Threads++
+	}
+}
+
+// entered passes on all events but exits of calls whose entry it hasn't seen.
+type entered struct {
+	sink   Sink
+	totals *Totals // nil if others count
+	pairer reel.Pairer
+	out    []reel.Event
+}
+
+// Append takes the thread's next events.
+func (s *entered) Append(events []reel.Event) error {
+	s.out = s.out[:0]
+	for _, e := range events {
+		before := s.pairer.Unmatched
+		s.pairer.Push([]reel.Event{e})
+		if s.pairer.Unmatched == before {
+			s.out = append(s.out, e)
+		}
+	}
+	if len(s.out) == 0 {
+		return nil
+	}
+	if s.totals != nil {
+		s.totals.count(s.out)
+	}
+	return s.sink.Append(s.out)
+}
+
+// Dropped passes on what was dropped.
+func (s *entered) Dropped(entries, exits, tick uint64) error {
+	return s.sink.Dropped(entries, exits, tick)
+}
+
+// count adds what a sink is given.
+func (t *Totals) count(events []reel.Event) {
+	t.Events += uint64(len(events))
+	for i := range events {
+		t.Entries += uint64(^events[i].Word & 1)
+	}
+}

@@ -1,0 +1,169 @@
+package ring
+
+import (
+	"math"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// maxWaiting bounds how many events of a thread wait for the end of a call that may come to be too short, at 24 bytes each: the
+// first of them is kept when there are more.
+const maxWaiting = 1 << 20
+
+// longEnough passes on to a sink the events of those calls of one thread that take at least min ticks, or are open at the end. Stubs
+// take back most of the others; what is left are those that had no room to look back to, or were left by longjmp or an exception.
+//
+// A call is kept as soon as an event comes that is so much later than its entry. So what waits in line is no older than that, and
+// entries that were made before a kept call and aren't over are kept, too: events go out in the order in which they came in.
+type longEnough struct {
+	sink   Sink
+	min    *uint64
+	totals *Totals
+
+	pairer  reel.Pairer
+	open    [][]uint64 // by the pairer's stack and depth: the numbers of the open calls' entries
+	line    []waiting
+	gone    int    // how many of line's are not there any more
+	base    uint64 // the number of line's first
+	decided uint64 // all entries before that number are
+	matched bool   // the exit at hand is that of a call
+	short   bool   // which is too short
+	now     uint64
+	out     []reel.Event
+}
+
+// waiting is an event in line.
+type waiting struct {
+	reel.Event
+	is state
+}
+
+type state uint8
+
+const (
+	undecided state = iota
+	kept
+	tooShort
+)
+
+func newLongEnough(sink Sink, min *uint64, totals *Totals) *longEnough {
+	l := &longEnough{sink: sink, min: min, totals: totals}
+	l.pairer.OnEntry, l.pairer.OnCall = l.entered, l.left
+	return l
+}
+
+// Append takes the thread's next events.
+func (l *longEnough) Append(events []reel.Event) error {
+	for i := range events {
+		e := events[i]
+		e.Time = max(e.Time, l.now) // as readers count it, so that they find the same durations
+		l.now = e.Time
+		l.decide()
+		l.matched, l.short = false, false
+		tooDeep := l.pairer.TooDeep
+		one := [1]reel.Event{e}
+		l.pairer.Push(one[:])
+		switch {
+		case e.IsExit() && !l.short: // or not that of a call, which readers count
+			l.line = append(l.line, waiting{e, kept})
+		case l.pairer.TooDeep != tooDeep:
+			l.line = append(l.line, waiting{e, kept})
+		}
+		l.dropLast()
+		if len(l.line)-l.gone > maxWaiting {
+			l.line[l.gone].is = kept
+		}
+		l.advance()
+	}
+	return l.pass()
+}
+
+// Dropped passes on what was dropped.
+func (l *longEnough) Dropped(entries, exits, tick uint64) error {
+	return l.sink.Dropped(entries, exits, tick)
+}
+
+// entered puts an entry in line.
+func (l *longEnough) entered(c *reel.Call) {
+	for len(l.open) <= c.Stack {
+		l.open = append(l.open, nil)
+	}
+	l.dropLast() // what it has ended
+	l.open[c.Stack] = append(l.open[c.Stack][:c.Depth], l.base+uint64(len(l.line)))
+	l.line = append(l.line, waiting{Event: reel.Event{Time: c.Start, SP: c.SP, Word: c.Func << 1}})
+}
+
+// left notes that a call is over, now. The entry of one that was kept isn't in line any more, or is decided.
+func (l *longEnough) left(c *reel.Call) {
+	n := l.open[c.Stack][c.Depth]
+	short := false
+	if n >= l.base+uint64(l.gone) && l.line[n-l.base].is == undecided {
+		l.line[n-l.base].is = tooShort
+		short = true
+	}
+	if c.Flags&reel.Implicit == 0 {
+		l.short = short
+	}
+}
+
+// decide keeps the calls that are long enough by now.
+func (l *longEnough) decide() {
+	l.decided = max(l.decided, l.base+uint64(l.gone))
+	for ; l.decided < l.base+uint64(len(l.line)); l.decided++ {
+		w := &l.line[l.decided-l.base]
+		if w.is == undecided {
+			if l.now-w.Time < *l.min {
+				return
+			}
+			w.is = kept
+		}
+	}
+}
+
+// dropLast takes calls that were too short off the line's end.
+func (l *longEnough) dropLast() {
+	n := len(l.line)
+	for n > l.gone && l.line[n-1].is == tooShort {
+		n--
+	}
+	l.line = l.line[:n]
+	l.decided = min(l.decided, l.base+uint64(n))
+}
+
+// advance lets what is decided go, in order.
+func (l *longEnough) advance() {
+	for l.gone < len(l.line) && l.line[l.gone].is != undecided {
+		if w := &l.line[l.gone]; w.is == kept {
+			l.out = append(l.out, w.Event)
+		}
+		l.gone++
+	}
+	if l.gone == len(l.line) || l.gone > maxWaiting {
+		l.base += uint64(l.gone)
+		l.line = append(l.line[:0], l.line[l.gone:]...)
+		l.gone = 0
+	}
+}
+
+// pass hands on what has gone.
+func (l *longEnough) pass() error {
+	if len(l.out) == 0 {
+		return nil
+	}
+	l.totals.count(l.out)
+	err := l.sink.Append(l.out)
+	l.out = l.out[:0]
+	return err
+}
+
+// end passes on the calls that are open when the thread has ended, or the recording.
+func (l *longEnough) end() error {
+	l.now = math.MaxUint64
+	for i := range l.line[l.gone:] {
+		if w := &l.line[l.gone+i]; w.is == undecided {
+			w.is = kept
+		}
+	}
+	l.advance()
+	return l.pass()
+}

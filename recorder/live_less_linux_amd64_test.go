@@ -1,0 +1,107 @@
+package recorder_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
+)
+
+var lessFunctions = []string{"fa", "fb", "fc", "fd", "fe"}
+
+// recordLess records testdata/targets/less.c, whose long calls take so many ticks. It returns what the program counted.
+func recordLess(t *testing.T, rounds, ticks string, flags ...string) (realtest.Counts, summary, string) {
+	t.Helper()
+	p := realtest.Start(t, realtest.Build(t, "less"), rounds, "4", ticks)
+	r := realtest.StartRecording(t, slices.Concat(pidFlag(p), flags, []string{"-f", "f?"})...)
+	p.Go()
+	p.WaitLine("counted ")
+	s := stop(t, r)
+	wantUntouched(t, p.Pid())
+	return p.Finish(), s, r.File
+}
+
+// shortest is the duration of the shortest call of a reel that isn't open at the end, and how many calls there are by function.
+func shortest(t *testing.T, file string) (least time.Duration, calls map[string]int64) {
+	t.Helper()
+	f, err := reel.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	least, calls = time.Hour, map[string]int64{}
+	for _, thread := range f.Threads() {
+		var p reel.Pairer
+		p.OnCall = func(c *reel.Call) {
+			fn, _ := f.Function(c.Func)
+			calls[fn.Name]++
+			if c.Flags&reel.Unfinished == 0 {
+				ns := float64(c.End-c.Start) / float64(f.Header().Clock.TicksPerSecond) * 1e9
+				least = min(least, time.Duration(ns+0.5))
+			}
+		}
+		f.ReadThread(thread.Key, func(events []reel.Event, lost bool) bool {
+			p.Push(events)
+			return true
+		})
+		p.Finish(f.EndOf(&thread))
+		if p.Unmatched != 0 {
+			t.Errorf("%s: %d exits without an entry", thread.Name, p.Unmatched)
+		}
+	}
+	return least, calls
+}
+
+func TestCallsThatAreTooShortAreLeftOut(t *testing.T) {
+	needLive(t)
+	const ticks, shortestKept = "900000", 50 * time.Microsecond // the clock having 0.9 to 18 GHz
+	for _, flags := range [][]string{nil, {"--lazy"}, {"--lossless", "--ring", "512K"}, {"--follow"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", ticks, append(flags, "--min", shortestKept.String())...)
+			least, calls := shortest(t, file)
+			if least < shortestKept {
+				t.Errorf("a call of %v is in the reel", least)
+			}
+			var sum, all int64
+			for _, f := range lessFunctions {
+				sum += calls[f]
+				all += made[f]
+				if calls[f] < made[f+"_must"] || calls[f] > made[f+"_may"] || made[f+"_must"] == 0 {
+					t.Errorf("%d calls of %s, want %d to %d", calls[f], f, made[f+"_must"], made[f+"_may"])
+				}
+			}
+			if s.Calls != sum || s.Dropped != 0 || s.LostExits != 0 || s.Torn != 0 {
+				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+			t.Logf("%d of %d calls, %d bytes", sum, all, s.Bytes)
+		})
+	}
+}
+
+// Threads that don't match aren't in the reel, and those that do are whole, whether they were there before or not.
+func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
+	needLive(t)
+	for _, flags := range [][]string{nil, {"--lazy"}, {"--clock", "none"}, {"--min", "1ns"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", "900000", append(flags, "--threads", "work-*")...)
+			_, calls := shortest(t, file)
+			for _, f := range lessFunctions {
+				if calls[f] != made[f+"_work"] || calls[f] == 0 {
+					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+"_work"])
+				}
+			}
+			rep := reportOf(t, file)
+			for _, thread := range rep.Threads {
+				if !strings.HasPrefix(thread.Name, "work-") {
+					t.Errorf("thread %s is in the reel", thread.Name)
+				}
+			}
+			if s.Threads != 2 || len(rep.Threads) != 2 || s.Calls != rep.Calls || s.Events != rep.Events {
+				t.Errorf("%+v; %+v", s, rep)
+			}
+		})
+	}
+}
