@@ -45,7 +45,7 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 		return false, nil
 	}
 	keepTicks := ticksOf(keep, a.r.set.TicksPerSecond)
-	w := window{from: to - min(keepTicks, to), to: to}
+	w := window{from: max(to-min(keepTicks, to), a.r.base.BaseTick), to: to}
 	told.Frozen, told.Reason = frozen, causes[0].condition
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail

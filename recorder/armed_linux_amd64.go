@@ -46,6 +46,9 @@ type armed struct {
 	pairs   []reel.ClockPair
 	gaps    []gap // of the past in which the rings were frozen
 
+	requests chan DumpRequest
+	over     chan struct{} // closed when the loop has ended
+
 	seen   uint32 // firings that were looked at
 	thawed uint64 // when the rings were last let go
 	tokens float64
@@ -71,7 +74,7 @@ type gap struct {
 
 func (r *recording) newArmed(d *drain) *armed {
 	a := &armed{r: r, o: r.opt.Armed, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
-		tokens: dumpsAtOnce, filled: time.Now()}
+		tokens: dumpsAtOnce, filled: time.Now(), requests: make(chan DumpRequest), over: make(chan struct{})}
 	a.pair()
 	return a
 }
@@ -126,12 +129,13 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	if !r.opt.Force {
 		a.number = lastDump(r.opt.Output)
 	}
-	requests := make(chan DumpRequest)
 	stop := context.AfterFunc(ctx, a.watches.Wake)
 	defer stop()
-	ended := make(chan struct{})
-	defer close(ended)
-	go a.forward(requests, ended)
+	if a.o.Begun != nil {
+		a.o.Begun(r.s.p.Pid())
+	}
+	defer close(a.over)
+	go a.forward(ctx)
 	tick, last := a.tick(), time.Now()
 	for {
 		a.watches.Wait(a.seen, tick)
@@ -159,7 +163,7 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		a.fired()
 		a.overdue()
 		select {
-		case q := <-requests:
+		case q := <-a.requests:
 			a.request(q)
 		default:
 		}
@@ -167,29 +171,35 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	}
 }
 
-// forward wakes the loop for each request.
-func (a *armed) forward(to chan<- DumpRequest, ended <-chan struct{}) {
+// forward passes requests on to the loop.
+func (a *armed) forward(ctx context.Context) {
 	for {
 		select {
 		case q, open := <-a.o.Requests:
 			if !open {
 				return
 			}
-			for sent := false; !sent; {
-				a.watches.Wake()
-				select {
-				case to <- q:
-					sent = true
-				case <-ended:
-					if q.Answer != nil {
-						q.Answer(Dumped{}, errors.New("callreel: the recording has ended"))
-					}
-					return
-				case <-time.After(time.Millisecond):
-				}
+			if !a.ask(ctx, q) && q.Answer != nil {
+				q.Answer(Dumped{}, errors.New("callreel: the recording has ended"))
 			}
-		case <-ended:
+		case <-a.over:
 			return
+		}
+	}
+}
+
+// ask wakes the loop for a request, which will be answered; it returns false if the loop has ended.
+func (a *armed) ask(ctx context.Context, q DumpRequest) bool {
+	for {
+		a.watches.Wake()
+		select {
+		case a.requests <- q:
+			return true
+		case <-a.over:
+			return false
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Millisecond):
 		}
 	}
 }

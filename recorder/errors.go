@@ -18,6 +18,8 @@ var (
 	ErrNothing = errors.New("no function to record")
 	// ErrNotRecorded: detach found nothing to remove.
 	ErrNotRecorded = errors.New("not being recorded")
+	// ErrNoRecorder: there is nobody to ask for a dump.
+	ErrNoRecorder = errors.New("it is not being recorded by a callreel that could be asked")
 	// ErrRefused: recording could harm the process.
 	ErrRefused = errors.New("refused")
 	// ErrText: the process's text isn't what the file says, and isn't ours.

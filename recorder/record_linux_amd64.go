@@ -394,12 +394,14 @@ func (r *recording) session(ctx context.Context) error {
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
+	serving := r.serveControl(ctx, held)
 	var err error
 	if held != nil {
 		err = held.loop(ctx)
 	} else {
 		err = d.loop(ctx)
 	}
+	serving.close()
 	if d.family == nil {
 		r.tellOfExec()
 	}

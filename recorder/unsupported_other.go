@@ -30,6 +30,9 @@ func Record(context.Context, Options) (*Result, error) { return nil, ErrUnsuppor
 // Detach returns ErrUnsupported.
 func Detach(context.Context, int) (*Detached, error) { return nil, ErrUnsupported }
 
+// AskForDump returns ErrUnsupported.
+func AskForDump(context.Context, int, DumpRequest) (Dumped, error) { return Dumped{}, ErrUnsupported }
+
 // FunctionsOfProcess returns ErrUnsupported.
 func FunctionsOfProcess(context.Context, int, Choice) ([]Function, error) {
 	return nil, ErrUnsupported

@@ -62,7 +62,7 @@ func exitCode(err error) int {
 		process.ErrUnsupported, process.ErrNotPermitted, process.ErrTraced, process.ErrForeignArch, process.ErrSelf,
 		process.ErrKernelThread, process.ErrSeccomp, process.ErrNoThreadID, process.ErrNoGadget, process.ErrNoSafeThread,
 		process.ErrStopTimeout, process.ErrMemoryShared, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
-		recorder.ErrLeftBehind, recorder.ErrNothing, fs.ErrPermission,
+		recorder.ErrLeftBehind, recorder.ErrNothing, recorder.ErrNoRecorder, fs.ErrPermission,
 	} {
 		if errors.Is(err, not) {
 			return exitNotPermitted
