@@ -69,6 +69,9 @@ func TestDumpIsDescribed(t *testing.T) {
 			t.Errorf("trigger %d, which is not in the reel, is %+v", i+2, w)
 		}
 	}
+	if w := d.Triggers[3]; w.StartNS != d.ToNS || w.EndNS != d.ToNS {
+		t.Errorf("what has no time of its own is %+v", w)
+	}
 	if m := d.Missing; len(m) != 2 || m[0].Lane != nil || *m[1].Lane != 1 || m[1].ToNS != d.ToNS {
 		t.Errorf("missing is %+v", m)
 	}

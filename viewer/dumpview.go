@@ -90,6 +90,9 @@ func (d *Dump) onTimeline(ctx context.Context, tl *timeline.Timeline, lanes map[
 		end = d.dump.To
 	}
 	j.StartNS, j.EndNS = tl.NS(t.Start), tl.NS(max(t.Start, end))
+	if t.Start == 0 && t.End == 0 && t.Function == 0 && tl.File().Header().Clock.Mode != reel.ClockNone {
+		j.StartNS, j.EndNS = tl.NS(d.dump.To), tl.NS(d.dump.To) // it was made then
+	}
 	if t.Function == 0 || t.Start == 0 {
 		return j, nil
 	}
