@@ -33,6 +33,7 @@ type session struct {
 	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
 	goStacks uint64          // where in the ring memory the stacks for its threads begin
 	areas    uint64          // where in the ring memory the threads' areas begin; 0 if none are needed
+	watches  uint64          // and where the watches are
 
 	journal    journal
 	found      []process.Mapping // in which images were looked for

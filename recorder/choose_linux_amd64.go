@@ -33,6 +33,11 @@ func (r *recording) choose(ctx context.Context) error {
 			with = append(with, im)
 		}
 	}
+	if r.watching != nil {
+		if err := r.watching.check(ch.sample); err != nil {
+			return err
+		}
+	}
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
 	r.unmatched = ch.unmatched()
 	follows := r.tree != nil && len(with) > 0
@@ -51,7 +56,8 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
-	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0}
+	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
+		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
@@ -79,17 +85,28 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 	}
 	for i := range im.plan {
 		f := &im.plan[i]
-		if im.unchosen || !ch.function(f.Names(), f.Size) {
+		about := ch.watching.about(f.Names())
+		if ch.watching != nil {
+			ch.sample = append(ch.sample, f.Names()...)
+		}
+		if im.unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 {
 			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
 			continue
 		}
 		n.seen++
 		if f.Tier == probe.TierNone {
 			n.refused[f.Reason.String()]++
+			if len(about) > 0 {
+				ch.watching.refuse(about, f.Reason.String())
+			}
 			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
 			continue
 		}
-		im.traced = append(im.traced, probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide})
+		sel := probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide}
+		if len(about) > 0 {
+			sel.Watch = ch.watching.watch(id, about)
+		}
+		im.traced = append(im.traced, sel)
 		id++
 	}
 	n.traced = len(im.traced)
@@ -168,7 +185,8 @@ func (r *recording) setup() error {
 		return fmt.Errorf("callreel: %w", err)
 	}
 	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery,
-		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid()}
+		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid(),
+		Overwrite: r.opt.Armed != nil}
 	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
 	if r.s.golang != nil {
 		r.s.goStacks = r.s.size
@@ -178,6 +196,10 @@ func (r *recording) setup() error {
 	if r.opt.needsAreas() {
 		r.s.areas = r.s.size
 		r.s.size += ring.AreasSize
+	}
+	if r.watching != nil {
+		r.s.watches = r.s.size
+		r.s.size += ring.WatchesSize
 	}
 	return nil
 }

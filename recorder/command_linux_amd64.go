@@ -62,7 +62,7 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 		return err
 	}
 	c := r.s.everything()
-	if err := r.s.prepare(c); err != nil {
+	if err := errors.Join(r.armWatches(), r.s.prepare(c)); err != nil {
 		return err
 	}
 	if err := r.s.onIn(st, c); err != nil {

@@ -3,6 +3,7 @@ package recorder
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -107,6 +108,7 @@ func (c *compiler) all() {
 // those in it that were called. The target's events name functions by the order in which they were chosen.
 type lateNames struct {
 	r        *recording
+	to       functionTable
 	fresh    []reel.Function
 	freshIDs []uint32 // the target's
 
@@ -115,9 +117,21 @@ type lateNames struct {
 	ranges []idRange
 }
 
+// functionTable gives functions consecutive IDs, as a reel does.
+type functionTable interface {
+	AddFunctions(list []reel.Function) (firstID uint32, err error)
+}
+
 func (r *recording) lateNames() {
-	r.names = &lateNames{r: r}
+	r.names = &lateNames{r: r, to: r.to}
 	r.names.add(r.s.ranges, r.nextID)
+}
+
+// anew returns the same with none in the table to yet.
+func (n *lateNames) anew(to functionTable) *lateNames {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return &lateNames{r: n.r, to: to, ids: make([]uint32, len(n.ids)), ranges: slices.Clone(n.ranges)}
 }
 
 // add adds the functions of ranges, whose IDs end before next.
@@ -145,6 +159,16 @@ func (n *lateNames) translate(events []reel.Event) error {
 	return nil
 }
 
+// idOf is the reel's ID of a function, 0 if it has none.
+func (n *lateNames) idOf(id uint32) uint32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.introduce([]reel.Event{reel.Entry(0, 0, id)}); err != nil || uint64(id) >= uint64(len(n.ids)) {
+		return 0
+	}
+	return n.ids[id]
+}
+
 // introduce puts the functions of events into the reel's table that are not in it.
 func (n *lateNames) introduce(events []reel.Event) error {
 	n.fresh, n.freshIDs = n.fresh[:0], n.freshIDs[:0]
@@ -170,7 +194,7 @@ func (n *lateNames) introduce(events []reel.Event) error {
 		}
 		return err
 	}
-	first, err := n.r.to.AddFunctions(n.fresh)
+	first, err := n.to.AddFunctions(n.fresh)
 	if err != nil {
 		n.forget()
 		return err

@@ -369,7 +369,7 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		return err
 	}
 	s := l.s
-	if err := s.prepare(c); err != nil {
+	if err := errors.Join(l.r.armWatches(), s.prepare(c)); err != nil {
 		l.failed(c)
 		return err
 	}

@@ -47,6 +47,7 @@ type chooser struct {
 	modules             []string
 	follow              bool       // what replaces programs is guarded, too
 	plans               *planCache // nil to plan each file anew
+	watching            *watching  // nil if nothing is
 }
 
 func newChooser(c *Choice) *chooser {

@@ -21,6 +21,8 @@ type Options struct {
 	// Output is the reel's path; Force replaces one that is there.
 	Output string
 	Force  bool
+	// Armed, if not nil, keeps the last moments in memory only, and dumps them into the folder Output when something happens.
+	Armed *Arming
 	// To, if not nil, takes the events, and there is no reel.
 	To Destination
 	// Duration ends the recording; 0 leaves that to the context, or to the process's end.
@@ -76,6 +78,9 @@ type Progress struct {
 	Dropped uint64
 	Bytes   int64
 	Threads int
+	// Armed says that the last moments are kept only; Triggers is what became of triggers.
+	Armed    bool
+	Triggers Triggers
 	// Indexed is how many of the reel's events, Indexing, have been indexed since the process was left; both are 0 before.
 	Indexed, Indexing uint64
 }
@@ -97,6 +102,7 @@ type Result struct {
 
 	Libraries Libraries // that came and went while recording
 	Processes Processes // that were followed
+	Triggers  Triggers  // of an armed recording
 
 	AttachStop   time.Duration // that the target stood still
 	DetachStop   time.Duration

@@ -38,6 +38,8 @@ type recording struct {
 	tree     *tree       // nil if children aren't followed
 	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
+	watching *watching   // nil if recording isn't armed
+	catalog  *catalog    // of an armed one
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -101,11 +103,16 @@ func newRecording(opt Options) *recording {
 	if opt.Follow {
 		r.tree = newTree(r)
 	}
+	if opt.Armed != nil {
+		r.watching, r.catalog = newWatching(opt.Armed), &catalog{}
+		r.opt.To = r.catalog
+	}
 	return r
 }
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
+	ch.watching = r.watching
 	if r.tree != nil {
 		ch.follow, ch.plans = true, &r.tree.plans
 	}
@@ -122,6 +129,9 @@ func (r *recording) hasEnded(err error) error {
 
 // checkOutput finds out, before the process is touched, whether the reel could be made.
 func (r *recording) checkOutput() error {
+	if r.opt.Armed != nil {
+		return r.makeFolder()
+	}
 	if r.isSub() || r.opt.To != nil {
 		return nil
 	}
@@ -240,7 +250,7 @@ func (r *recording) introduce() error {
 			}
 		}
 	}
-	if r.s.rt.Lazy || r.tree != nil {
+	if r.s.rt.Lazy || r.tree != nil || r.opt.Armed != nil {
 		r.lateNames()
 		return nil
 	}
@@ -314,7 +324,7 @@ func (r *recording) attach(ctx context.Context) error {
 		return err
 	}
 	c := r.s.everything()
-	err := r.s.prepare(c)
+	err := errors.Join(r.armWatches(), r.s.prepare(c))
 	if err == nil {
 		err = r.keepOff()
 	}
@@ -375,12 +385,21 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 func (r *recording) session(ctx context.Context) error {
 	r.countLeftOut()
 	d := r.newDrain()
+	var held *armed
+	if r.opt.Armed != nil {
+		held = r.newArmed(d)
+	}
 	libraries := r.watchLibraries(ctx, d.making)
 	var watched *execs
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
-	err := d.loop(ctx)
+	var err error
+	if held != nil {
+		err = held.loop(ctx)
+	} else {
+		err = d.loop(ctx)
+	}
 	if d.family == nil {
 		r.tellOfExec()
 	}
@@ -405,7 +424,13 @@ func (r *recording) session(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("detaching from children: %w", e))
 		}
 	}
-	if ferr := d.finish(u.gone); err == nil {
+	var ferr error
+	if held != nil {
+		ferr = held.end()
+	} else {
+		ferr = d.finish(u.gone)
+	}
+	if err == nil {
 		err = ferr
 	}
 	r.result.Made = r.result.Traced
@@ -421,6 +446,9 @@ func (r *recording) session(ctx context.Context) error {
 		ok, verr := r.verify(u)
 		r.result.TextVerified = ok && r.result.TextVerified
 		err = errors.Join(err, verr)
+	}
+	if held != nil {
+		return err
 	}
 	t := d.drainer.Totals()
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped

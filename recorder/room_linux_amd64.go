@@ -95,6 +95,9 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.rt.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
+		if s.watches != 0 {
+			calls = append(calls, probe.WatchSyscalls()...)
+		}
 		for _, nr := range calls {
 			ok, err := t.SeccompAllows(uintptr(nr))
 			if err != nil {
@@ -146,6 +149,9 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.areas != 0 {
 		s.rt.Areas = s.rt.Ring + s.areas
+	}
+	if s.watches != 0 {
+		s.rt.Watches = s.rt.Ring + s.watches
 	}
 	s.memory.SetBase(s.rt.Ring)
 	return s.listGates(s.arenas)

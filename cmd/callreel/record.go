@@ -35,6 +35,7 @@ type recordFlags struct {
 	view     bool
 	noOpen   bool
 	less     lessFlags
+	armed    armedFlags
 }
 
 func newRecord() *cobra.Command {
@@ -75,6 +76,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
+	f.armed.add(fl)
 	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and on until Ctrl-C")
 	fl.BoolVar(&f.noOpen, "no-open", false, "with --view, only say the page's address, on stderr")
 	return c
@@ -99,6 +101,12 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
+	case f.armed.isArmed() && f.view:
+		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
+	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
+		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
+	case f.armed.isArmed() && f.less.given():
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -121,6 +129,9 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	}
 	if f.output == "" {
 		f.output = recorder.DefaultOutput(int(f.pid), args)
+		if f.armed.isArmed() {
+			f.output = strings.TrimSuffix(f.output, ".reel") + ".dumps"
+		}
 	}
 	// The recorder sees to that, too, but late: after long planning, or when a command stands at its entry.
 	if old, err := os.Stat(f.output); err == nil && old.Mode().IsRegular() && !f.force {
@@ -132,6 +143,10 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	}
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
+	arming, err := f.armed.arming(ctx, status)
+	if err != nil {
+		return err
+	}
 	if len(args) > 0 {
 		status.quiet() // the command writes to the same terminal
 	}
@@ -143,7 +158,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
-		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
+		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow, Armed: arming,
 		Less:    f.less.less(),
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
@@ -197,6 +212,10 @@ func (f *recordFlags) laziness() recorder.Laziness {
 
 // recording shows how a recording stands.
 func (s *status) recording(p recorder.Progress) {
+	if p.Armed {
+		s.show("armed %5.1fs  %s  %s   Ctrl-C ends, SIGUSR2 dumps", p.Elapsed.Seconds(), things(uint64(p.Triggers.Dumped), "dump"), things(uint64(p.Threads), "thread"))
+		return
+	}
 	if p.Indexing > 0 {
 		s.show("indexing the reel: %d %%   Ctrl-C leaves that to view", p.Indexed*100/p.Indexing)
 		return
@@ -230,6 +249,9 @@ type summary struct {
 	ExitCode     *int    `json:"exit_code,omitempty"`
 	// Processes is there with --follow.
 	Processes *processesSummary `json:"processes,omitempty"`
+	// Triggers and Dumps are there with --when.
+	Triggers *triggersSummary `json:"triggers,omitempty"`
+	Dumps    []string         `json:"dumps,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
 }
@@ -270,6 +292,10 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	if l := r.Libraries; l != (recorder.Libraries{}) {
 		s.Libraries = &librariesSummary{l.Loaded, l.Unloaded, l.Stops, milliseconds(l.Stopped), milliseconds(l.Longest)}
 	}
+	if f.armed.isArmed() {
+		t := r.Triggers
+		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed}, f.armed.files()
+	}
 	if command {
 		s.ExitCode = &r.ExitCode
 	}
@@ -296,6 +322,9 @@ func (f *recordFlags) write(c *cobra.Command, r *recorder.Result, command bool) 
 // say writes the summary for people.
 func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	const enough = 100_000 // events, for the tables of functions and images not to count
+	if f.armed.isArmed() {
+		return f.sayArmed(w, r)
+	}
 	text := fmt.Sprintf("%s: %s in %s, %s", printable(f.output), things(r.Calls, "call"), things(uint64(r.Threads), "thread"), bytesText(r.Bytes))
 	if r.Events >= enough {
 		text += fmt.Sprintf(" (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))

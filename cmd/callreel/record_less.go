@@ -33,3 +33,6 @@ func (f *lessFlags) badGlob() string {
 	}
 	return ""
 }
+
+// given says whether any of them is.
+func (f *lessFlags) given() bool { return f.min > 0 || len(f.threads) > 0 }

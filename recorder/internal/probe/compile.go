@@ -91,6 +91,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		own := *rt.Go
 		rt.Go = &own
 		c.emitGoSlow()
+		if rt.Watches != 0 {
+			c.emitGoWatch()
+		}
 	}
 	rt.Shared = [2]uint64{}
 	if len(fns) > InlineLimit && rt.Go == nil {

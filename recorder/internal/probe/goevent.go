@@ -26,6 +26,9 @@ type GoRuntime struct {
 	// Stacks is the address of the stacks for the slow path, see ring.GoStackShift.
 	Stacks uint64
 	enter  uint64 // address of emitGoSlow's code
+	watch  uint64 // and of emitGoWatch's
+	// stacksAt is where Stacks stands, to which one stack is added.
+	stacksAt uint64
 }
 
 const goScratch = uint16(1<<amd64.R12 | 1<<amd64.R13 | 1<<amd64.R15)
@@ -102,22 +105,13 @@ func (c *coder) emitGoSlow() {
 	stacksAt := c.PC()
 	c.Raw(binary.LittleEndian.AppendUint64(nil, c.rt.Go.Stacks+ring.GoStackSize)...)
 	c.Align(64)
-	c.rt.Go.enter = c.PC()
+	c.rt.Go.enter, c.rt.Go.stacksAt = c.PC(), stacksAt
 	const (
 		oldSP  = 6 * 8 // where, on the thread's own stack, the goroutine's stack pointer is kept
 		deltaW = 4 * 8 // and R15
 	)
 	skip, same, lost, out := c.NewLabel(), c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.Load64(amd64.R13, amd64.AtFS(goG))
-	c.CmpMem(amd64.R13, amd64.AtFS(goGsignal))
-	c.Jcc(amd64.CondE, skip)
-	c.onStack(amd64.R13, skip)
-	c.Load32(amd64.R13, amd64.AtFS(GoProcID))
-	c.Test(amd64.R13, amd64.R13)
-	c.Jcc(amd64.CondE, skip) // the thread is being set up
-	c.ShlImm(amd64.R13, ring.GoStackShift)
-	c.AddMem(amd64.R13, amd64.AtAddr(stacksAt))
-	c.Xchg(amd64.RSP, amd64.R13)
+	c.toOwnStack(skip)
 	kept := []amd64.Reg{amd64.R13, amd64.R12, amd64.R15, amd64.RBX, amd64.RAX, amd64.RCX, amd64.RDX}
 	for _, r := range kept {
 		c.Push(r)

@@ -13,7 +13,7 @@ import (
 func (d *driver) keep(k *ring.Keeper) map[int][]ring.Held {
 	d.t.Helper()
 	k.Freeze()
-	all, _, err := k.Copy()
+	all, err := k.Copy(ring.Ticks())
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 // Watched says which of the watches are a function's: Count from First on. None is for one that isn't watched.
 type Watched struct{ First, Count uint8 }
 
+// WatchSyscalls are the numbers of the system calls that watches make, as SlowSyscalls.
+func WatchSyscalls() []uint64 { return []uint64{sysFutex} }
+
 // watchCode is where the code of watches is, once emitted.
 type watchCode struct {
 	enter, leave uint64
@@ -27,6 +30,10 @@ type watchCode struct {
 // watch appends the call of it, behind the event of a watched function. Registers and flags are kept as by an event.
 func (c *coder) watch(w Watched, id uint32, exit bool, spDelta int32) {
 	if w.Count == 0 || c.rt.Watches == 0 {
+		return
+	}
+	if c.rt.Go != nil {
+		c.goWatch(w, id, exit, spDelta)
 		return
 	}
 	off := c.NewLabel()

@@ -87,6 +87,26 @@ func (k *Keeper) Dropped(tid int) uint64 {
 	return atomic.LoadUint64(k.m.u64(SlotsOff + uint64(tid)*SlotSize + SlotDropped))
 }
 
+// HasChunk says whether the thread has a chunk.
+func (k *Keeper) HasChunk(tid int) bool {
+	return tid >= 0 && tid < MaxTID && atomic.LoadUint32(k.m.u32(SlotsOff+uint64(tid)*SlotSize+SlotChunk)) != 0
+}
+
+// Oldest is when the oldest chunk that the rings hold was got by its thread, in TSC ticks; now if they hold none.
+func (k *Keeper) Oldest() uint64 {
+	oldest := Ticks()
+	for i := range uint32(k.m.chunks) {
+		c := k.m.chunk(i)
+		if atomic.LoadUint32(k.m.u32(c+ChunkState))&ChunkStates != ChunkFull || atomic.LoadUint32(k.m.u32(c+ChunkTID)) == 0 {
+			continue
+		}
+		if from := atomic.LoadUint64(k.m.u64(c + ChunkFrom)); int64(from-oldest) < 0 {
+			oldest = from
+		}
+	}
+	return oldest
+}
+
 // Freeze makes threads overwrite nothing: they fill the chunks that they have, and then drop.
 func (k *Keeper) Freeze() { atomic.StoreUint64(k.m.u64(HdrPool), 0) }
 
@@ -162,17 +182,16 @@ type Held struct {
 	Torn     int // events that were begun and not ended
 }
 
-// Copy copies what all chunks hold up to a moment, which it returns: those of one thread in order, the threads by their IDs. Meanwhile
-// threads go on; only if the rings are frozen is what was there at the beginning in the copy for certain.
-func (k *Keeper) Copy() (all []Held, to uint64, err error) {
+// Copy copies what all chunks hold up to a moment, in TSC ticks, that has been: those of one thread in order, the threads by their IDs.
+// Meanwhile threads go on; only if the rings are frozen is what was there at that moment in the copy for certain.
+func (k *Keeper) Copy(to uint64) (all []Held, err error) {
 	m := k.m
 	if k.copied == nil {
 		k.copied, err = unix.Mmap(-1, 0, m.chunks<<ChunkShift, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 		if err != nil {
-			return nil, 0, fmt.Errorf("callreel: memory for a copy of the rings, %d MiB: %w", m.chunks<<ChunkShift>>20, err)
+			return nil, fmt.Errorf("callreel: memory for a copy of the rings, %d MiB: %w", m.chunks<<ChunkShift>>20, err)
 		}
 	}
-	to = Ticks()
 	for i := range uint32(m.chunks) {
 		if h, ok := k.copyChunk(i); ok {
 			all = append(all, h)
@@ -184,7 +203,7 @@ func (k *Keeper) Copy() (all []Held, to uint64, err error) {
 		}
 		return compareTicks(a.From, b.From)
 	})
-	return upTo(all, to), to, nil
+	return upTo(all, to), nil
 }
 
 // upTo leaves out what was written after a moment: a thread that has gone on to a chunk which was copied later than the one before has

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/callreel/callreel/recorder"
+	"github.com/callreel/callreel/reel"
+)
+
+// armedFlags let record keep the last moments only, and dump them when something happens.
+type armedFlags struct {
+	when []string
+	keep time.Duration
+	max  int
+
+	mu    sync.Mutex
+	dumps []string
+}
+
+func (f *armedFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.when, "when", nil, "write nothing but the last moments before this `CONDITION`: 'F > 5ms', 'F == 0', F, 'F #100', stall:200ms (repeatable)")
+	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "how long the last moments of --when are")
+	fl.IntVar(&f.max, "max", 20, "how many dumps the conditions of --when make at most; 0 for any number")
+}
+
+func (f *armedFlags) isArmed() bool { return len(f.when) > 0 }
+
+// files are the dumps that were made.
+func (f *armedFlags) files() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string{}, f.dumps...)
+}
+
+// arming reads the flags; nil if recording isn't armed. SIGUSR2 asks for a dump.
+func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Arming, error) {
+	if !f.isArmed() {
+		return nil, nil
+	}
+	if f.keep <= 0 {
+		return nil, usageError("callreel record: --keep %v: the last moments have to be some time", f.keep)
+	}
+	if f.max < 0 {
+		return nil, usageError("callreel record: --max %d: give 0 for any number", f.max)
+	}
+	requests := make(chan recorder.DumpRequest)
+	a := &recorder.Arming{Keep: f.keep, Max: f.max, Requests: requests, Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
+	for _, text := range f.when {
+		t, err := recorder.ParseTrigger(text)
+		if err != nil {
+			return nil, usageError("callreel record: --when: %w", err)
+		}
+		a.Triggers = append(a.Triggers, t)
+	}
+	onSIGUSR2(ctx, requests)
+	return a, nil
+}
+
+func (f *armedFlags) dumped(d recorder.Dumped, status *status) {
+	f.mu.Lock()
+	f.dumps = append(f.dumps, d.File)
+	f.mu.Unlock()
+	text := fmt.Sprintf("%s: %s", d.File, d.Reason)
+	if d.Missing > 0 {
+		text += "; not whole, see callreel report"
+	}
+	status.notice("%s", text)
+}
+
+// onSIGUSR2 asks for a dump at each of them.
+func onSIGUSR2(ctx context.Context, requests chan<- recorder.DumpRequest) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGUSR2)
+	go func() {
+		defer signal.Stop(ch)
+		for {
+			select {
+			case <-ch:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case requests <- recorder.DumpRequest{Kind: reel.TriggerRequest, Condition: "SIGUSR2"}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// triggersSummary is what became of triggers.
+type triggersSummary struct {
+	Fired      int `json:"fired"`
+	Dumped     int `json:"dumped"`
+	Suppressed int `json:"suppressed"`
+}
+
+// sayArmed writes the summary for people.
+func (f *recordFlags) sayArmed(w io.Writer, r *recorder.Result) error {
+	t := r.Triggers
+	text := fmt.Sprintf("%s: %s; triggers fired %s, %d of them without a dump of their own\n%s of %s traced",
+		printable(f.output), things(uint64(len(f.armed.files())), "dump"), times(t.Fired), t.Suppressed, count(uint64(r.Traced)), things(uint64(r.Seen), "function"))
+	if r.Ended {
+		text += "; the process has ended\n"
+	} else {
+		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
+			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
+	}
+	if r.Left != "" {
+		text += fmt.Sprintf("stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", printable(r.Left))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// times says how often.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

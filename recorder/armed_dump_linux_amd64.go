@@ -1,0 +1,401 @@
+package recorder
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// dump copies the rings and writes the last moments into the next file of the folder. It says whether there is one: not where what it
+// was to be made for turns out to be no reason.
+func (a *armed) dump(causes []cause, keep time.Duration) (made bool, err error) {
+	var d Dumped
+	return a.dumpTo(causes, keep, &d)
+}
+
+func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
+	began, from := time.Now(), ring.Ticks()
+	a.keeper.Freeze()
+	to := ring.Ticks()
+	lossy := a.dropping(nil) // surely all that have dropped a call by then
+	held, err := a.keeper.Copy(to)
+	a.keeper.Thaw()
+	frozen := time.Since(began)
+	if len(causes) > 0 && causes[0].to != 0 && int64(from-causes[0].to) > 0 { // from the trigger on
+		frozen += time.Duration(float64(from-causes[0].to) / float64(a.r.set.TicksPerSecond) * float64(time.Second))
+		from = causes[0].to
+	}
+	starved := a.starved()
+	if len(lossy) > 0 {
+		a.gaps = append(a.gaps, gap{from, to, lossy})
+	}
+	a.noteGap(to)
+	if err != nil {
+		return false, err
+	}
+	threads := a.assign(held)
+	if causes = a.stillOpen(causes, threads); len(causes) == 0 {
+		return false, nil
+	}
+	keepTicks := ticksOf(keep, a.r.set.TicksPerSecond)
+	w := window{from: to - min(keepTicks, to), to: to}
+	told.Frozen, told.Reason = frozen, causes[0].condition
+	if causes[0].detail != "" {
+		told.Reason += ": " + causes[0].detail
+	}
+	a.number++
+	name := filepath.Join(a.r.opt.Output, fmt.Sprintf(dumpPattern, a.number))
+	if err := a.write(name, w, threads, causes, starved, told); err != nil {
+		return false, fmt.Errorf("callreel: %s: %w", name, err)
+	}
+	told.File = name
+	if a.o.Dumped != nil {
+		a.o.Dumped(*told)
+	}
+	return true, nil
+}
+
+// window is the time that a dump is of, in ticks.
+type window struct{ from, to uint64 }
+
+// starved returns the threads that have dropped calls since the rings were last let go because there was no chunk for them.
+func (a *armed) starved() []int {
+	var tids []int
+	for _, nstid := range a.dropping(nil) {
+		if !a.keeper.HasChunk(nstid) {
+			tids = append(tids, nstid)
+		}
+	}
+	return tids
+}
+
+// dropping appends the threads that have dropped calls since the rings were last let go.
+func (a *armed) dropping(to []int) []int {
+	for nstid, t := range a.threads {
+		if a.keeper.Dropped(nstid) != t.dropped {
+			to = append(to, nstid)
+		}
+	}
+	return to
+}
+
+// noteGap notes that the rings were frozen from a moment up to now, and which threads have lost calls by that.
+func (a *armed) noteGap(from uint64) {
+	g := gap{from: from, to: ring.Ticks()}
+	for nstid, t := range a.threads {
+		if n := a.keeper.Dropped(nstid); n != t.dropped {
+			t.dropped = n
+			g.tids = append(g.tids, nstid)
+		}
+	}
+	if len(g.tids) > 0 {
+		a.gaps = append(a.gaps, g)
+		if len(a.gaps) > 1000 {
+			a.gaps = slices.Delete(a.gaps, 0, 500)
+		}
+	}
+}
+
+// heldRuns is a thread with what the rings hold of it, oldest first.
+type heldRuns struct {
+	*heldThread
+	runs []ring.Held
+	key  uint32 // in the reel
+	w    *reel.ThreadWriter
+}
+
+// assign finds out whose the chunks are: thread IDs are used again.
+func (a *armed) assign(held []ring.Held) []*heldRuns {
+	var all []*heldRuns
+	of := map[*heldThread]*heldRuns{}
+	for _, h := range held {
+		t := a.threads[h.TID]
+		for _, e := range a.ended {
+			if e.nstid == h.TID && int64(e.end-h.From) >= 0 && (t == nil || int64(e.end-t.end) < 0 || t.end == 0) {
+				t = e
+				break
+			}
+		}
+		if t == nil { // it has written nothing but this, and is not met yet
+			a.meet(h.TID, 0, "")
+			t = a.threads[h.TID]
+		}
+		if of[t] == nil {
+			of[t] = &heldRuns{heldThread: t}
+			all = append(all, of[t])
+		}
+		of[t].runs = append(of[t].runs, h)
+	}
+	for _, t := range all {
+		for _, h := range t.runs {
+			ring.InOrder(h.Events)
+		}
+	}
+	return all
+}
+
+// stillOpen leaves out the open calls that are gone, by longjmp or an exception: their threads have been higher up in the stack since.
+func (a *armed) stillOpen(causes []cause, threads []*heldRuns) []cause {
+	return slices.DeleteFunc(causes, func(c cause) bool {
+		if c.open == nil {
+			return false
+		}
+		for _, t := range threads {
+			if t.nstid == c.tid && t.leftSince(c) || c.tid == 0 && t.goroutineLeftSince(c) {
+				a.watches.Forget(*c.open)
+				a.r.result.Triggers.Fired--
+				a.r.result.Triggers.Suppressed--
+				return true
+			}
+		}
+		if !a.watches.Take(*c.open) {
+			a.r.result.Triggers.Fired-- // it has just returned, and fired by itself if it was to
+			a.r.result.Triggers.Suppressed--
+			return true
+		}
+		return false
+	})
+}
+
+// leftSince says whether the thread has been above a call's frame since it was entered.
+func (t *heldRuns) leftSince(c cause) bool {
+	for _, h := range slices.Backward(t.runs) {
+		for _, e := range slices.Backward(h.Events) {
+			if int64(e.Time-c.from) < 0 {
+				return false
+			}
+			if _, isSwitch := e.Goroutine(); !isSwitch && (e.SP > c.sp || e.SP == c.sp && e.ID() != c.function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goroutineLeftSince says whether, on this thread, the goroutine has been above a call's frame since it was entered.
+func (t *heldRuns) goroutineLeftSince(c cause) bool {
+	runs := false // the goroutine
+	for _, h := range t.runs {
+		for _, e := range h.Events {
+			if id, isSwitch := e.Goroutine(); isSwitch {
+				runs = id == c.goroutine
+			} else if runs && int64(e.Time-c.from) > 0 && (e.SP > c.sp || e.SP == c.sp && e.ID() != c.function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// write writes a dump under another name, and then gives it its own.
+func (a *armed) write(name string, win window, threads []*heldRuns, causes []cause, starved []int, told *Dumped) (err error) {
+	unfinished := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".part")
+	w, err := a.r.catalog.create(unfinished)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(unfinished))
+		}
+	}()
+	names := a.r.names.anew(w)
+	d := reel.Dump{From: win.from, To: win.to}
+	err = a.writeThreads(w, win, threads, names, &d)
+	if err == nil {
+		for _, c := range causes {
+			d.Triggers = append(d.Triggers, c.trigger(threads, names))
+		}
+		a.missingByFreezing(win, threads, starved, &d)
+		a.pair()
+		for _, p := range a.pairs {
+			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
+		}
+		err = errors.Join(err, w.Dump(d))
+	}
+	told.Events, told.Missing = w.Stats().Events, len(d.Missing)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, name)
+}
+
+// writeThreads writes the events of all threads.
+func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, names *lateNames, d *reel.Dump) error {
+	for _, t := range threads {
+		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
+		if t.end == 0 {
+			t.name = a.nameOf(t.heldThread)
+			about.Name = t.name
+		}
+		cut := t.cut(win, a.r.s.golang != nil)
+		if len(cut.events) == 0 && len(cut.open) == 0 {
+			continue
+		}
+		var err error
+		if t.w, err = w.Thread(about); err != nil {
+			return err
+		}
+		t.key = t.w.Key()
+		for _, m := range cut.missing {
+			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
+		}
+		for _, part := range append([][]reel.Event{cut.open}, cut.events...) {
+			if err := names.translate(part); err != nil {
+				return err
+			}
+			if err := t.w.Append(part); err != nil {
+				return err
+			}
+		}
+		if t.end != 0 {
+			if err := t.w.End(t.end); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cutEvents is what a dump has of a thread.
+type cutEvents struct {
+	open    []reel.Event   // entries of calls that were open when the window began
+	events  [][]reel.Event // within the window
+	missing []window
+}
+
+// cut finds a thread's part of a window.
+func (t *heldRuns) cut(win window, goroutines bool) cutEvents {
+	var c cutEvents
+	next := uint32(0) // the number that the next chunk has if nothing is missing
+	last := t.met     // up to when all is known
+	for _, h := range t.runs {
+		if h.Seq != next {
+			c.open = c.open[:0]
+			if from := max(last, win.from); int64(h.From-from) > 0 {
+				c.missing = append(c.missing, window{from, h.From})
+			}
+		}
+		next, last = h.Seq+1, h.To
+		k := 0
+		for k < len(h.Events) && h.Events[k].Time < win.from {
+			c.open = replay(c.open, h.Events[k], goroutines)
+			k++
+		}
+		if k < len(h.Events) {
+			c.events = append(c.events, h.Events[k:])
+		}
+	}
+	c.open = slices.Clone(c.open)
+	return c
+}
+
+// replay keeps the entries of the calls that are open, outermost first. Of goroutines it keeps which one it is.
+func replay(open []reel.Event, e reel.Event, goroutines bool) []reel.Event {
+	if goroutines {
+		if _, isSwitch := e.Goroutine(); isSwitch {
+			return append(open[:0], e)
+		}
+		return open
+	}
+	n := len(open)
+	for n > 0 && (open[n-1].SP < e.SP || open[n-1].SP == e.SP && !e.IsExit()) {
+		n--
+	}
+	switch {
+	case !e.IsExit():
+		return append(open[:n], e)
+	case n > 0 && open[n-1].SP == e.SP && open[n-1].ID() == e.ID():
+		n--
+	}
+	return open[:n]
+}
+
+// missingByFreezing adds the times in which calls were dropped.
+func (a *armed) missingByFreezing(win window, threads []*heldRuns, starved []int, d *reel.Dump) {
+	add := func(tid int, from, to uint64) {
+		from, to = max(from, win.from), min(to, win.to)
+		if int64(to-from) <= 0 {
+			return
+		}
+		for _, t := range threads {
+			if t.nstid == tid && t.key != 0 && t.end == 0 {
+				d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: from, To: to})
+				return
+			}
+		}
+		d.Missing = append(d.Missing, reel.Missing{From: from, To: to})
+	}
+	for _, g := range a.gaps {
+		for _, tid := range g.tids {
+			add(tid, g.from, g.to)
+		}
+	}
+	for _, tid := range starved {
+		add(tid, a.thawed, win.to)
+	}
+	a.thawed = ring.Ticks()
+	d.Missing = joined(d.Missing)
+}
+
+// joined makes one of the stretches of a thread that overlap, in the order of threads and times.
+func joined(list []reel.Missing) []reel.Missing {
+	slices.SortFunc(list, func(a, b reel.Missing) int {
+		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.From, b.From))
+	})
+	var all []reel.Missing
+	for _, m := range list {
+		if n := len(all); n > 0 && all[n-1].Thread == m.Thread && m.From <= all[n-1].To {
+			all[n-1].To = max(all[n-1].To, m.To)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// trigger is what the reel says of a cause. The events of the call say exactly when it was.
+func (c cause) trigger(threads []*heldRuns, names *lateNames) reel.Trigger {
+	t := reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
+	for _, h := range threads {
+		if h.nstid != c.tid || c.tid == 0 || h.end != 0 && int64(h.end-c.to) < 0 {
+			continue
+		}
+		t.Thread = h.key
+		if c.function != 0 {
+			h.exactly(c, &t, names)
+		}
+		break
+	}
+	if c.function != 0 {
+		t.Function = names.idOf(c.function)
+	}
+	return t
+}
+
+// exactly finds the call's events.
+func (h *heldRuns) exactly(c cause, t *reel.Trigger, names *lateNames) {
+	id := names.idOf(c.function)
+	same := func(e reel.Event) bool { // events within the window have got the reel's IDs, those before it may have kept the recording's
+		return e.SP == c.sp && (e.ID() == id || e.ID() == c.function)
+	}
+	for _, run := range slices.Backward(h.runs) {
+		for _, e := range slices.Backward(run.Events) {
+			switch {
+			case !same(e):
+			case e.IsExit() && c.to != 0 && int64(e.Time-c.to) <= 0 && int64(e.Time-c.from) >= 0:
+				t.End = e.Time
+			case !e.IsExit() && int64(e.Time-c.from) <= 0:
+				t.Start = e.Time
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// How often an armed recording looks around. A trigger wakes it at once.
+const (
+	longestTick  = 50 * time.Millisecond
+	shortestTick = 5 * time.Millisecond
+	// lookInterval is how soon a thread's end is noticed, for each hundred threads that there are: only what they had last is kept
+	// meanwhile.
+	lookInterval = 100 * time.Millisecond
+	// pairInterval is how often both clocks are read: between two readings times are exact.
+	pairInterval = 10 * time.Second
+	maxPairs     = 64
+)
+
+// Triggers may make some dumps at once, and then one each dumpEvery: what they ask for beyond that is counted.
+const (
+	dumpsAtOnce = 5
+	dumpEvery   = 500 * time.Millisecond
+)
+
+// armed is the loop of a recording that keeps the last moments only.
+type armed struct {
+	r       *recording
+	o       *Arming
+	making  *compiler
+	d       *drain // for what it knows of threads
+	keeper  *ring.Keeper
+	watches *ring.Watches
+	threads map[int]*heldThread // by thread ID, as the target sees it
+	ended   []*heldThread       // that may have events in the rings
+	pairs   []reel.ClockPair
+	gaps    []gap // of the past in which the rings were frozen
+
+	seen   uint32 // firings that were looked at
+	thawed uint64 // when the rings were last let go
+	tokens float64
+	filled time.Time
+	number int // of the last dump
+	last   struct{ look, pair, rename time.Time }
+}
+
+// heldThread is a thread whose events the rings hold.
+type heldThread struct {
+	tid, pid, nstid int
+	start           uint64 // clock ticks since boot
+	name            string
+	met, end        uint64 // TSC; end is 0 while it lives
+	dropped         uint64 // entries, up to when the rings were last let go
+}
+
+// gap is a time in which the rings were frozen.
+type gap struct {
+	from, to uint64
+	tids     []int // that have dropped calls then
+}
+
+func (r *recording) newArmed(d *drain) *armed {
+	a := &armed{r: r, o: r.opt.Armed, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
+		tokens: dumpsAtOnce, filled: time.Now()}
+	a.pair()
+	return a
+}
+
+// armWatches writes down what stubs are to look at.
+func (r *recording) armWatches() error {
+	if r.watching == nil {
+		return nil
+	}
+	w, err := r.s.memory.WatchesAt(r.s.watches)
+	if err != nil {
+		return err
+	}
+	r.watching.set(w, r.set.TicksPerSecond)
+	w.Arm(true)
+	return nil
+}
+
+// makeFolder makes the folder of the dumps.
+func (r *recording) makeFolder() error {
+	if err := os.MkdirAll(r.opt.Output, 0o777); err != nil {
+		return fmt.Errorf("callreel: the dumps have no place: %w", err)
+	}
+	f, err := os.CreateTemp(r.opt.Output, ".callreel")
+	if err != nil {
+		return fmt.Errorf("callreel: no dump can be made in %s: %w", r.opt.Output, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+const dumpPattern = "slow-%04d.reel"
+
+// lastDump is the highest number of the dumps in the folder.
+func lastDump(folder string) int {
+	entries, _ := os.ReadDir(folder)
+	last := 0
+	for _, e := range entries {
+		number, isDump := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".reel"), "slow-")
+		if n, err := strconv.Atoi(number); err == nil && isDump {
+			last = max(last, n)
+		}
+	}
+	return last
+}
+
+// loop waits for triggers until the context ends or the process does, whose last moments are dumped then.
+func (a *armed) loop(ctx context.Context) (err error) {
+	r := a.r
+	if a.watches, err = r.s.memory.WatchesAt(r.s.watches); err != nil {
+		return err
+	}
+	if !r.opt.Force {
+		a.number = lastDump(r.opt.Output)
+	}
+	requests := make(chan DumpRequest)
+	stop := context.AfterFunc(ctx, a.watches.Wake)
+	defer stop()
+	ended := make(chan struct{})
+	defer close(ended)
+	go a.forward(requests, ended)
+	tick, last := a.tick(), time.Now()
+	for {
+		a.watches.Wait(a.seen, tick)
+		r.s.memory.Beat()
+		if silent := time.Since(last); silent > longSilence && !r.s.memory.Sandboxed() {
+			if err := a.d.reopen(silent); err != nil {
+				return err
+			}
+		}
+		last = time.Now()
+		a.making.round()
+		a.keeper.Meet(a.meet)
+		gone, err := a.look(last)
+		if err != nil {
+			return err
+		}
+		if gone {
+			a.dumpAtEnd()
+			return nil
+		}
+		if ctx.Err() != nil || r.s.memory.Sandboxed() {
+			return nil
+		}
+		a.refill()
+		a.fired()
+		a.overdue()
+		select {
+		case q := <-requests:
+			a.request(q)
+		default:
+		}
+		a.progress(last)
+	}
+}
+
+// forward wakes the loop for each request.
+func (a *armed) forward(to chan<- DumpRequest, ended <-chan struct{}) {
+	for {
+		select {
+		case q, open := <-a.o.Requests:
+			if !open {
+				return
+			}
+			for sent := false; !sent; {
+				a.watches.Wake()
+				select {
+				case to <- q:
+					sent = true
+				case <-ended:
+					if q.Answer != nil {
+						q.Answer(Dumped{}, errors.New("callreel: the recording has ended"))
+					}
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		case <-ended:
+			return
+		}
+	}
+}
+
+// tick is how long to wait for triggers: calls that don't return are to be noticed soon.
+func (a *armed) tick() time.Duration {
+	t := longestTick
+	for i := range a.r.watching.triggers {
+		if w := &a.r.watching.triggers[i]; w.Kind == OnDuration {
+			t = min(t, max(w.Duration/4, shortestTick))
+		}
+	}
+	return t
+}
+
+// meet notes a thread that has written for the first time.
+func (a *armed) meet(nstid, _ int, name string) {
+	if a.threads[nstid] != nil {
+		return
+	}
+	t := &heldThread{nstid: nstid, tid: nstid, pid: a.r.s.p.Pid(), name: name, met: ring.Ticks()}
+	if !a.d.sameNS {
+		t.tid = a.d.outerTID(t.pid, nstid)
+	}
+	t.start, _ = startTimeOf(strconv.Itoa(t.pid) + "/task/" + strconv.Itoa(t.tid))
+	t.name = a.nameOf(t)
+	a.threads[nstid] = t
+}
+
+// nameOf reads a thread's name, or returns the last one known.
+func (a *armed) nameOf(t *heldThread) string {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(t.pid), "task", strconv.Itoa(t.tid), "comm"))
+	if err != nil {
+		return t.name
+	}
+	return strings.TrimSuffix(string(b), "\n")
+}
+
+// look looks which threads there are, now and then, and whether the process has gone.
+func (a *armed) look(now time.Time) (gone bool, err error) {
+	if !a.r.s.p.Alive() {
+		return true, nil
+	}
+	if now.Sub(a.last.pair) >= pairInterval {
+		a.pair()
+	}
+	if now.Sub(a.last.look) < lookInterval*time.Duration(1+len(a.threads)/100) {
+		return false, nil
+	}
+	a.last.look = now
+	live := a.d.firstTasks()
+	if live == nil {
+		return true, nil
+	}
+	for nstid, t := range a.threads {
+		if live[t.tid] {
+			continue
+		}
+		t.end = ring.Ticks()
+		a.keeper.End(nstid)
+		a.ended = append(a.ended, t)
+		delete(a.threads, nstid)
+	}
+	if len(a.ended) > 1000 {
+		a.forgetEnded()
+	}
+	return false, nil
+}
+
+// forgetEnded forgets the threads of which the rings can't hold anything any more.
+func (a *armed) forgetEnded() {
+	oldest := a.keeper.Oldest()
+	a.ended = slices.DeleteFunc(a.ended, func(t *heldThread) bool { return int64(t.end-oldest) < 0 })
+	a.gaps = slices.DeleteFunc(a.gaps, func(g gap) bool { return int64(g.to-oldest) < 0 })
+}
+
+// pair reads both clocks.
+func (a *armed) pair() {
+	now := time.Now()
+	a.last.pair = now
+	if len(a.pairs) == maxPairs {
+		a.pairs = slices.Delete(a.pairs, 1, maxPairs/2)
+	}
+	a.pairs = append(a.pairs, reel.ClockPair{Tick: ring.Ticks(), UnixNS: now.UnixNano()})
+}
+
+// refill lets triggers make dumps again after a while.
+func (a *armed) refill() {
+	now := time.Now()
+	a.tokens = min(dumpsAtOnce, a.tokens+now.Sub(a.filled).Seconds()/dumpEvery.Seconds())
+	a.filled = now
+	a.watches.Arm(a.mayDump())
+}
+
+func (a *armed) mayDump() bool {
+	return a.tokens >= 1 && (a.o.Max == 0 || a.r.result.Triggers.Dumped < a.o.Max)
+}
+
+func (a *armed) progress(now time.Time) {
+	if a.r.opt.Progress == nil || now.Sub(a.last.rename) < flushInterval {
+		return
+	}
+	a.last.rename = now
+	a.r.noticeMu.Lock()
+	defer a.r.noticeMu.Unlock()
+	a.r.opt.Progress(Progress{Elapsed: now.Sub(a.d.started), Threads: len(a.threads), Armed: true, Triggers: a.r.result.Triggers})
+}
+
+// end sums up.
+func (a *armed) end() error {
+	if a.watches != nil {
+		if n := a.watches.Unwatched(); n > 0 {
+			a.r.notice("%d calls were not watched: more than %d were open at once", n, ring.OpenCalls)
+		}
+	}
+	a.r.result.Threads = len(a.threads) + len(a.ended)
+	return a.keeper.Close()
+}

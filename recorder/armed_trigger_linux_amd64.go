@@ -1,0 +1,193 @@
+package recorder
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// cause is what a dump is made for.
+type cause struct {
+	kind              reel.TriggerKind
+	condition, detail string
+	tid               int    // as the target sees it; 0 if it is about no thread
+	function          uint32 // by the recording's IDs
+	sp                uint32
+	from, to          uint64 // TSC of the call's beginning and end, by the watch; to is 0 for one that has not returned
+	open              *ring.OpenCall
+	goroutine         uint64 // of an open call in a Go program
+}
+
+// fired makes a dump of what triggers have fired since the last look, or counts it.
+func (a *armed) fired() {
+	n := a.watches.Fired()
+	if n == a.seen {
+		return
+	}
+	first := a.seen + 1
+	if n-a.seen > ring.Firings {
+		first = n - ring.Firings + 1
+	}
+	a.r.result.Triggers.Fired += int(n - a.seen)
+	a.r.result.Triggers.Suppressed += int(n - a.seen)
+	var causes []cause
+	for ; first != n+1; first++ {
+		if c, ok := a.firing(first); ok {
+			causes = append(causes, c)
+		}
+	}
+	a.seen = n
+	if len(causes) == 0 || !a.mayDump() {
+		a.letGo()
+		return
+	}
+	a.byTrigger(causes)
+}
+
+// byTrigger makes a dump that counts as a trigger's.
+func (a *armed) byTrigger(causes []cause) {
+	a.tokens--
+	t := &a.r.result.Triggers
+	if made, err := a.dump(causes, a.o.Keep); err != nil {
+		a.r.notice("a dump for %q could not be made: %v", causes[0].condition, err)
+	} else if made {
+		t.Dumped++
+		t.Suppressed--
+		if a.o.Max > 0 && t.Dumped == a.o.Max {
+			a.r.notice("%d dumps were made: triggers are only counted from here on", t.Dumped)
+		}
+	}
+}
+
+// letGo lets rings go on that a trigger has frozen for nothing.
+func (a *armed) letGo() {
+	if a.keeper.Frozen() {
+		from := ring.Ticks()
+		a.keeper.Thaw()
+		a.noteGap(from)
+	}
+}
+
+// firing reads a firing. The thread that fires may be about to write it down.
+func (a *armed) firing(n uint32) (cause, bool) {
+	const patience = 5 * time.Millisecond
+	f, ok := a.watches.Firing(n)
+	for began := time.Now(); !ok && a.watches.Fired()-n < ring.Firings && time.Since(began) < patience; {
+		time.Sleep(100 * time.Microsecond)
+		f, ok = a.watches.Firing(n)
+	}
+	t := a.r.watching.of(f.Watch)
+	if !ok || t == nil {
+		return cause{}, false
+	}
+	c := cause{kind: reel.TriggerCall, condition: t.Text, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}
+	if t.Kind == OnResult {
+		c.detail = fmt.Sprintf("returned %d", int32(f.Result))
+		if t.Value != int64(int32(t.Value)) {
+			c.detail = fmt.Sprintf("returned %d", int64(f.Result))
+		}
+	}
+	return c, true
+}
+
+// overdue makes a dump for calls that have not returned within their time.
+func (a *armed) overdue() {
+	if !a.mayDump() {
+		return // they stay overdue
+	}
+	now := ring.Ticks()
+	var causes []cause
+	a.watches.EachOpen(func(c ring.OpenCall) {
+		if int64(now-c.From) < 0 {
+			return
+		}
+		for _, t := range a.r.watching.ofFunction(c.Word >> 1) {
+			after, ok := t.overdue(c.Number, a.r.set.TicksPerSecond)
+			if !ok || now-c.From <= after {
+				continue
+			}
+			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text, detail: "had not returned",
+				tid: a.tidOf(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
+			return
+		}
+	})
+	if len(causes) == 0 {
+		return
+	}
+	a.r.result.Triggers.Fired += len(causes)
+	a.r.result.Triggers.Suppressed += len(causes)
+	a.byTrigger(causes)
+}
+
+// tidOf is the thread that an open call is known by, 0 if it is a goroutine.
+func (a *armed) tidOf(ctx uint64) int {
+	if a.r.s.golang != nil || ctx >= ring.MaxTID {
+		return 0
+	}
+	return int(ctx)
+}
+
+// request makes a dump that somebody has asked for.
+func (a *armed) request(q DumpRequest) {
+	keep := q.Keep
+	if keep <= 0 {
+		keep = a.o.Keep
+	}
+	var made Dumped
+	c := cause{kind: q.Kind, condition: q.Condition, detail: q.Detail}
+	for nstid, t := range a.threads {
+		if t.tid == q.TID {
+			c.tid = nstid
+		}
+	}
+	byTrigger := q.Kind == reel.TriggerStall
+	if byTrigger {
+		a.r.result.Triggers.Fired++
+		if !a.mayDump() {
+			a.r.result.Triggers.Suppressed++
+			if q.Answer != nil {
+				q.Answer(made, fmt.Errorf("callreel: no dump: too many already"))
+			}
+			return
+		}
+		a.tokens--
+		a.r.result.Triggers.Dumped++
+	}
+	_, err := a.dumpTo([]cause{c}, keep, &made)
+	if err != nil {
+		a.r.notice("a dump could not be made: %v", err)
+	}
+	if q.Answer != nil {
+		q.Answer(made, err)
+	}
+}
+
+// dumpAtEnd dumps the last moments of a process that has ended: the rings outlive it.
+func (a *armed) dumpAtEnd() {
+	c := cause{kind: reel.TriggerEnd, condition: "exit", detail: a.r.s.howItEnded()}
+	if _, err := a.dump([]cause{c}, a.o.Keep); err != nil {
+		a.r.notice("the last moments of the process could not be dumped: %v", err)
+	}
+}
+
+// howItEnded says what is known of the end of the process.
+func (s *session) howItEnded() string {
+	e, ok := s.p.Ended()
+	for try := 0; !ok && try < leftRetries; try++ {
+		time.Sleep(time.Millisecond) // it is just being reaped
+		e, ok = s.p.Ended()
+	}
+	switch {
+	case s.p.Alive():
+		return "the process runs another program now"
+	case !ok:
+		return "the process has ended"
+	case e.Signal != 0:
+		return fmt.Sprintf("the process was ended by %s", unix.SignalName(e.Signal))
+	}
+	return fmt.Sprintf("the process has exited with code %d", e.Code)
+}
