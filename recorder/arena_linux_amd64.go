@@ -123,7 +123,9 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 
 // bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
-func (a *arena) bound() { a.size = (probe.Bound(a.fns) + pageSize - 1) &^ (pageSize - 1) }
+func (a *arena) bound(rt *probe.Runtime) {
+	a.size = (probe.Bound(rt, a.fns) + pageSize - 1) &^ (pageSize - 1)
+}
 
 // compile makes the code for the place chosen.
 func (a *arena) compile(rt probe.Runtime) error {

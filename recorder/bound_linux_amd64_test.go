@@ -38,7 +38,7 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
 				for _, lazy := range []bool{false, true} {
 					a := &arena{fns: all[from : from+n], base: slide + 1<<28}
-					a.bound()
+					a.bound(&probe.Runtime{})
 					if err := a.compile(probe.Runtime{Ring: 1 << 40, Lazy: lazy}); err != nil {
 						t.Fatalf("%s, %d functions from %s on: %v", name, n, all[from].Name, err)
 					}

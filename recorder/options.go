@@ -53,7 +53,7 @@ type Options struct {
 }
 
 // needsAreas says whether threads keep an open stack.
-func (o *Options) needsAreas() bool { return false }
+func (o *Options) needsAreas() bool { return o.Less.chooses() }
 
 // Laziness says when probes are made.
 type Laziness uint8

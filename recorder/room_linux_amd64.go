@@ -149,6 +149,7 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.areas != 0 {
 		s.rt.Areas = s.rt.Ring + s.areas
+		s.memory.SetAreas(s.areas)
 	}
 	if s.watches != 0 {
 		s.rt.Watches = s.rt.Ring + s.watches

@@ -97,6 +97,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --no-open goes with --view")
 	case f.less.badGlob() != "":
 		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
+	case c.Flags().Changed("depth") && (f.less.depth < 1 || f.less.depth > recorder.MaxDepth):
+		return usageError("callreel record: --depth %d: give 1 to %d", f.less.depth, recorder.MaxDepth)
 	case f.less.min < 0:
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":
@@ -106,7 +108,7 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
 	case f.armed.isArmed() && f.less.given():
-		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads)")
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}

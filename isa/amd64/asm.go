@@ -45,6 +45,8 @@ const (
 	CondS  Cond = 0x8
 	CondNS Cond = 0x9
 	CondL  Cond = 0xC
+	CondGE Cond = 0xD
+	CondLE Cond = 0xE
 	CondG  Cond = 0xF
 )
 
