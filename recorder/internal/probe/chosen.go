@@ -17,8 +17,9 @@ import (
 // above it, is another stack's, and stays. One that is nearer and not above belongs to a call that is gone, by longjmp or an exception. A
 // record that isn't the top one when its call ends, as another stack's are above it, becomes 0.
 //
-// As in openstack.go the top is changed by a CMPXCHG, and what is above it is nothing to a handler that comes in between. A record that
-// becomes 0 below the top is of an open call, which handlers leave alone.
+// Signal handlers leave the top as they found it, and what is below it alone, so it is changed by a store. A push raises it before
+// the record is written, as a handler would write over what is above it; if a handler takes what stands there meanwhile for a call that is
+// gone, and lowers the top, the push is done again.
 const (
 	reachDown = 1 << 20
 	reachUp   = 64 << 20
@@ -194,9 +195,11 @@ func (p *chosenPath) enter() {
 	p.Load32(amd64.RCX, p.own())
 	p.ShlImm(amd64.RCX, 32)
 	p.Or(amd64.RCX, amd64.RDX)
-	p.Store64(amd64.AtIndex(amd64.RSI, amd64.RAX, 8, ring.AreaOpen), amd64.RCX)
 	p.Lea(amd64.RAX, amd64.At(amd64.RAX, 1))
 	p.setTop()
+	p.Store64(p.sp(amd64.RAX), amd64.RCX)
+	p.CmpMem(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))
+	p.Jcc(amd64.CondNE, p.again) // a handler has taken what stood there for a call that is gone
 	p.Jmp(p.yes)
 	p.Place(full)
 	if p.rt.Depth {
@@ -250,11 +253,8 @@ func (p *chosenPath) leave() {
 	up := p.NewLabel()
 	p.Jcc(amd64.CondG, up)
 	p.Load32(amd64.RCX, p.word(amd64.RAX))
-	p.And32Imm(amd64.RCX, recordInside-1)
-	p.Mov32(amd64.R8, amd64.RCX)
-	p.Load32(amd64.RCX, p.own())
-	p.And32Imm(amd64.RCX, recordInside-1)
-	p.Cmp32(amd64.RCX, amd64.R8)
+	p.SubMem32(amd64.RCX, p.own())
+	p.Shl32Imm(amd64.RCX, 1) // but for recordInside
 	p.Jcc(amd64.CondE, found)
 	p.Jmp(next)
 	p.Place(up)
@@ -267,8 +267,8 @@ func (p *chosenPath) leave() {
 	p.Jmp(find)
 
 	p.Place(found)
-	p.Mov32(amd64.R8, amd64.RAX)
 	check, top, goneOne, under := p.NewLabel(), p.NewLabel(), p.NewLabel(), p.NewLabel()
+	p.Mov32(amd64.R8, amd64.RAX)
 	p.Place(check)
 	p.Cmp32(amd64.R8, amd64.RDI)
 	p.Jcc(amd64.CondE, top)
@@ -295,15 +295,5 @@ func (p *chosenPath) leave() {
 	}
 }
 
-// setTop makes RAX the number of records, and begins again if a handler has changed it. RAX, RCX, RBX are clobbered.
-func (p *chosenPath) setTop() {
-	p.MovImm64(amd64.RCX, 1<<32)
-	p.Add(amd64.RCX, amd64.RAX)
-	p.Mov(amd64.RAX, amd64.RDI)
-	p.ShrImm(amd64.RAX, 32)
-	p.ShlImm(amd64.RAX, 32)
-	p.Add(amd64.RCX, amd64.RAX)
-	p.Mov(amd64.RAX, amd64.RDI)
-	p.Cmpxchg64(amd64.At(amd64.RSI, ring.AreaTop), amd64.RCX)
-	p.Jcc(amd64.CondNE, p.again)
-}
+// setTop makes RAX the number of records. A handler that has come since the top was read has left it as it was.
+func (p *chosenPath) setTop() { p.Store64(amd64.At(amd64.RSI, ring.AreaTop), amd64.RAX) }

@@ -149,6 +149,8 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 	}{
 		{"with room", stubSetup{chunks: 64}, 100, 3, false, false, 1},
 		{"the open stack", stubSetup{chunks: 64, open: true}, 100, 3, false, false, 1},
+		{"chosen", stubSetup{chunks: 64, depth: 50}, 100, 3, false, false, 1},
+		{"chosen inside", stubSetup{chunks: 64, inside: 8, min: true}, 100, 3, false, false, 2},
 		{"handler fills the chunk", stubSetup{chunks: 64}, 2, 3, false, false, 1},
 		{"handler changes the chunk twice", stubSetup{chunks: 64}, 2, 2 * ring.ChunkEvents, false, false, 3},
 		{"chunk is full", stubSetup{chunks: 64}, 0, 3, false, false, 1},
