@@ -48,7 +48,11 @@ func (c *chrome) begin(l *lane, at int64, call *reel.Call) {
 	b := append(c.buf[:0], `{"ph":"B`...)
 	b = append(b, lane...)
 	b = appendMicros(b, at)
-	c.buf = append(b, n.begin...)
+	b = append(b, n.begin...)
+	if c.values.n() > 0 {
+		b = append(appendValues(append(b[:len(b)-1], `,"args":{`...), c.values), `}}`...)
+	}
+	c.buf = b
 	c.event()
 	if c.arrow != 0 {
 		c.flow("f", l, at, c.arrow, "stack")
@@ -74,6 +78,8 @@ func (c *chrome) ended(l *lane, at int64, n chromeName, how string) {
 	if how != "" {
 		b = append(b[:len(b)-1], `,"args":{"end":"`...)
 		b = append(append(b, how...), `"}}`...)
+	} else if c.values.n() > 0 {
+		b = append(appendValues(append(b[:len(b)-1], `,"args":{`...), c.values), `}}`...)
 	}
 	c.buf = b
 	c.event()

@@ -75,6 +75,9 @@ const (
 
 	annotationName   = 10
 	annotationNumber = 3
+	annotationBool   = 2
+	annotationInt    = 4
+	annotationDouble = 5
 	annotationText   = 6
 )
 
@@ -143,6 +146,7 @@ func (p *perfetto) begin(l *lane, at int64, call *reel.Call) {
 		p.event.fixed(eventFlowEnd, p.arrow)
 		p.arrow = 0
 	}
+	p.annotate(p.values)
 	p.emitWith(at, p.part)
 }
 
@@ -158,6 +162,7 @@ func (p *perfetto) end(l *lane, at int64, call *reel.Call) {
 	if how := endOf(call.Flags); how != "" {
 		p.text("end", how)
 	}
+	p.annotate(p.values)
 	p.emit(at)
 }
 

@@ -117,6 +117,8 @@ type walk struct {
 	used    map[int]bool // lane numbers given
 	next    int          // lane number to try next
 	names   int          // how many are kept ready: maxNames
+	readers map[uint32]*reel.ValueReader
+	values  values // of the call that begins, or has ended
 }
 
 func newWalk(ctx context.Context, f *reel.File, opt Options) *walk {
@@ -160,6 +162,7 @@ type strand struct {
 	steps     int64  // events told, which is the time without a clock
 	depth     int    // open calls, those that are too deep left out
 	on        *lane  // where the last call began
+	reader    *reel.ValueReader
 }
 
 func (w *walk) newStrand(thread reel.Thread) *strand {
@@ -183,6 +186,7 @@ func (w *walk) thread(thread reel.Thread) {
 		}
 	}
 	done := uint64(0)
+	s.from(thread.Key)
 	w.f.ReadThread(thread.Key, func(events []reel.Event, lost bool) bool {
 		if lost {
 			s.pairer.Lost()
@@ -244,6 +248,7 @@ func (s *strand) begin(call *reel.Call) {
 	if s.rates != nil {
 		s.rates.begin(call.Start)
 	}
+	s.look(call, false)
 	s.sink.begin(l, s.at(l, call.Start), call)
 }
 
@@ -261,6 +266,7 @@ func (s *strand) end(call *reel.Call) {
 			s.noteIn(l, call.End, s.trigger(t))
 		}
 	}
+	s.look(call, true)
 	s.sink.end(l, s.at(l, call.End), call)
 	if call.Depth > 0 {
 		s.on = l

@@ -76,6 +76,7 @@ func (m *merged) events(id uint64, thread uint32, events []reel.Event, lost bool
 		m.ran(id, thread, events)
 	}
 	if id == 0 {
+		m.thread(thread).from(thread)
 		m.thread(thread).pairer.Push(events)
 		return
 	}
@@ -84,6 +85,7 @@ func (m *merged) events(id uint64, thread uint32, events []reel.Event, lost bool
 		s = m.goroutine(id, m.of[thread].Process)
 		m.open[id] = s
 	}
+	s.from(thread)
 	s.pairer.Push(events)
 	ended := m.f.Ends(events)
 	if ended {

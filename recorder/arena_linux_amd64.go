@@ -124,7 +124,7 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 // bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
 func (a *arena) bound(rt *probe.Runtime) {
-	a.size = (probe.Bound(rt, a.fns) + pageSize - 1) &^ (pageSize - 1)
+	a.size = (probe.Bound(rt, a.fns) + probe.BoundCaptures(a.fns, rt.Captures) + pageSize - 1) &^ (pageSize - 1)
 }
 
 // compile makes the code for the place chosen.

@@ -15,6 +15,10 @@ import (
 
 // choose plans the process's images and groups what is chosen into arenas.
 func (r *recording) choose(ctx context.Context) error {
+	var err error
+	if r.captures, err = newCaptures(&r.opt); err != nil {
+		return err
+	}
 	ch := r.newChooser()
 	images, maps, err := findImages(ctx, r.s.p, ch, true)
 	if err != nil {
@@ -27,6 +31,9 @@ func (r *recording) choose(ctx context.Context) error {
 	var with []*image
 	for _, im := range images {
 		n := im.pick(ch, r.nextID)
+		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
+			return err
+		}
 		r.nextID += uint32(n.traced)
 		r.count(n)
 		if len(im.traced)+len(im.guarded) > 0 {
@@ -63,6 +70,9 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.s.arenas = groupImages(with)
+	if r.captures != nil {
+		r.s.rt.Captures = r.captures.table
+	}
 	for _, a := range r.s.arenas {
 		r.s.ranges = append(r.s.ranges, a.take()...)
 		a.bound(&r.s.rt)
@@ -98,6 +108,7 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 		n.seen++
 		if f.Tier == probe.TierNone {
 			n.refused[f.Reason.String()]++
+			ch.captures.refuse(f)
 			if len(about) > 0 {
 				ch.watching.refuse(about, f.Reason.String())
 			}
@@ -198,6 +209,10 @@ func (r *recording) setup() error {
 	if r.opt.needsAreas() {
 		r.s.areas = r.s.size
 		r.s.size += ring.AreasSize
+	}
+	if r.captures != nil {
+		r.s.argRooms = r.s.size
+		r.s.size += ring.ArgsSize
 	}
 	if r.watching != nil {
 		r.s.watches = r.s.size

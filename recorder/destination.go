@@ -35,6 +35,17 @@ type DestinationThread interface {
 	End(tick uint64) error
 }
 
+// ArgumentsTaker is a Destination that also takes values of arguments and results; others get the events alone. AddArguments is called
+// before the first values of a function.
+type ArgumentsTaker interface {
+	AddArguments(function uint32, atReturn bool, args []reel.Argument) error
+}
+
+// ValuesTaker is a DestinationThread that takes values: see [reel.ThreadWriter.AppendWith].
+type ValuesTaker interface {
+	AppendWith(events []reel.Event, values []reel.ValueSet) error
+}
+
 // toReel makes a reel a Destination.
 type toReel struct{ *reel.Writer }
 

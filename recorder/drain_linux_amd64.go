@@ -44,6 +44,8 @@ type known struct {
 	tid               int        // as seen from here
 	name              string
 	fresh             int // readings of the name still to be made soon: threads are named just after they start
+	captures          *captures
+	to                Destination
 }
 
 // unread is known.fresh at first.
@@ -72,7 +74,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names}
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}

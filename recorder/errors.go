@@ -18,11 +18,23 @@ var (
 	ErrNothing = errors.New("no function to record")
 	// ErrNotRecorded: detach found nothing to remove.
 	ErrNotRecorded = errors.New("not being recorded")
+	// ErrNoRecorder: there is nobody to ask for a dump.
+	ErrNoRecorder = errors.New("it is not being recorded by a callreel that could be asked")
 	// ErrRefused: recording could harm the process.
 	ErrRefused = errors.New("refused")
 	// ErrText: the process's text isn't what the file says, and isn't ours.
 	ErrText = errors.New("text differs from the file")
 )
+
+// ArgumentError says that an argument, or a result, can't be recorded as it was asked for. Flag is the option, Text what it was given.
+type ArgumentError struct {
+	Flag, Text string
+	Err        error
+}
+
+func (e *ArgumentError) Error() string { return fmt.Sprintf("%s %s: %v", e.Flag, e.Text, e.Err) }
+
+func (e *ArgumentError) Unwrap() error { return e.Err }
 
 // NoMatchError is a glob that matches nothing. Flag is the option it was given with.
 type NoMatchError struct {

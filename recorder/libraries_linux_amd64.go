@@ -339,6 +339,9 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		}
 		a := &arena{images: []*image{im}, lo: im.lo, hi: im.hi}
 		n := im.pick(l.choose, id)
+		if err := l.r.captures.plan(ctx, im, true, l.r.notice); err != nil {
+			l.r.notice("%v", err)
+		}
 		l.choose.sample = nil
 		ranges := a.take()
 		if len(a.fns) == 0 || id+uint32(n.traced) > l.most {

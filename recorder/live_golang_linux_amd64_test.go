@@ -18,13 +18,19 @@ import (
 // goTarget builds testdata/targets/goroutines, static.
 func goTarget(t *testing.T, flags ...string) string {
 	t.Helper()
+	return goProgram(t, "goroutines", flags...)
+}
+
+// goProgram builds one of the Go programs.
+func goProgram(t *testing.T, name string, flags ...string) string {
+	t.Helper()
 	realtest.Need(t, realtest.GoTool)
 	tool, err := realtest.GoTool.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(t.TempDir(), "goroutines")
-	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", out, "./testdata/targets/goroutines"})...)
+	out := filepath.Join(t.TempDir(), name)
+	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", out, "./testdata/targets/" + name})...)
 	cmd.Dir = realtest.Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {

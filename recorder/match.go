@@ -49,6 +49,7 @@ type chooser struct {
 	modules             []string
 	follow              bool       // what replaces programs is guarded, too
 	plans               *planCache // nil to plan each file anew
+	captures            *captures  // nil if no arguments are recorded
 	watching            *watching  // nil if nothing is
 }
 
@@ -64,9 +65,13 @@ func (ch *chooser) module(names ...string) bool {
 
 // function says whether a function of a chosen module is.
 func (ch *chooser) function(names []string, size uint64) bool {
-	if len(ch.c.Functions) > 0 || len(ch.c.Exclude) > 0 {
+	if len(ch.c.Functions) > 0 || len(ch.c.Exclude) > 0 || ch.captures != nil {
 		names = namesOf(names)
 		ch.sample = append(ch.sample, names...)
+	}
+	if ch.captures.wants(names) {
+		anyGlob(ch.c.Functions, ch.fnHit, names)
+		return true
 	}
 	in := anyGlob(ch.c.Functions, ch.fnHit, names) || len(ch.c.Functions) == 0
 	out := anyGlob(ch.c.Exclude, ch.xHit, names)
@@ -115,7 +120,7 @@ func (ch *chooser) unmatched() error {
 			}
 		}
 	}
-	return nil
+	return ch.captures.unmatched(ch.sample)
 }
 
 // near returns up to five names that are like the glob: that hold its letters as a part, then those with the least

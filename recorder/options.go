@@ -33,6 +33,12 @@ type Options struct {
 	Clock reel.ClockMode
 	// Lazy says whether probes are made when a function is first called.
 	Lazy Laziness
+	// Args and Returns say of which functions argument values, or results, are recorded: a function's name or glob, and in parentheses
+	// which, separated by commas; without parentheses all. Such functions are chosen whatever Choice says of names.
+	Args, Returns []string
+	// Conditions are such as "F: size > 4096": only calls for which they hold are recorded. Without F they are on the functions of Args and
+	// Returns.
+	Conditions []string
 	// Follow records forked children, and the programs that processes are replaced by, as well.
 	Follow bool
 	// Lossless lets the target wait for room instead of dropping calls.
@@ -53,7 +59,7 @@ type Options struct {
 }
 
 // needsAreas says whether threads keep an open stack.
-func (o *Options) needsAreas() bool { return o.Less.chooses() }
+func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 || o.Less.chooses() }
 
 // Laziness says when probes are made.
 type Laziness uint8

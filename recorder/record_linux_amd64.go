@@ -37,9 +37,10 @@ type recording struct {
 	noticeMu sync.Mutex
 	tree     *tree       // nil if children aren't followed
 	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
-	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	watching *watching   // nil if recording isn't armed
 	catalog  *catalog    // of an armed one
+	names    *lateNames  // nil if all functions are in the reel's table from the beginning
+	captures *captures   // nil if no arguments are recorded
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -117,6 +118,7 @@ func (r *recording) newChooser() *chooser {
 	if r.tree != nil {
 		ch.follow, ch.plans = true, &r.tree.plans
 	}
+	ch.captures = r.captures
 	return ch
 }
 
@@ -131,7 +133,7 @@ func (r *recording) hasEnded(err error) error {
 // checkOutput finds out, before the process is touched, whether the reel could be made.
 func (r *recording) checkOutput() error {
 	if r.opt.Armed != nil {
-		return r.makeFolder()
+		return r.checkFolder()
 	}
 	if r.isSub() || r.opt.To != nil {
 		return nil
@@ -222,6 +224,11 @@ func (r *recording) create() error {
 // begin makes the reel, or whatever takes its place.
 func (r *recording) begin(h reel.Header) (err error) {
 	if r.to = r.opt.To; r.to != nil {
+		if r.opt.Armed != nil {
+			if err := r.makeFolder(); err != nil {
+				return err
+			}
+		}
 		return r.to.Begin(h)
 	}
 	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
@@ -255,7 +262,11 @@ func (r *recording) introduce() error {
 		r.lateNames()
 		return nil
 	}
-	if err := r.addFunctions(r.s.ranges, 1); err != nil {
+	err := r.addFunctions(r.s.ranges, 1)
+	if err == nil {
+		err = r.captures.describeAll(r.to)
+	}
+	if err != nil {
 		return errors.Join(err, r.abandon())
 	}
 	return nil
@@ -395,12 +406,14 @@ func (r *recording) session(ctx context.Context) error {
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
+	serving := r.serveControl(ctx, held)
 	var err error
 	if held != nil {
 		err = held.loop(ctx)
 	} else {
 		err = d.loop(ctx)
 	}
+	serving.close()
 	if d.family == nil {
 		r.tellOfExec()
 	}

@@ -95,6 +95,9 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.rt.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
+		if s.argRooms != 0 {
+			calls = append(calls, probe.ReadSyscalls()...)
+		}
 		if s.watches != 0 {
 			calls = append(calls, probe.WatchSyscalls()...)
 		}
@@ -150,6 +153,9 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if s.areas != 0 {
 		s.rt.Areas = s.rt.Ring + s.areas
 		s.memory.SetAreas(s.areas)
+	}
+	if s.argRooms != 0 {
+		s.rt.Args = s.rt.Ring + s.argRooms
 	}
 	if s.watches != 0 {
 		s.rt.Watches = s.rt.Ring + s.watches

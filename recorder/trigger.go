@@ -100,6 +100,8 @@ type Arming struct {
 	Max int
 	// Requests are for dumps that are asked for; nil if none will be.
 	Requests <-chan DumpRequest
+	// Begun, if not nil, is told the process when recording is on.
+	Begun func(pid int)
 	// Dumped, if not nil, is told of each dump. It is called by another goroutine than Record's.
 	Dumped func(Dumped)
 }
@@ -113,7 +115,7 @@ type DumpRequest struct {
 	Condition, Detail string
 	// TID is the thread that it is about, 0 if none.
 	TID int
-	// Keep is how long the last moments are; 0 for what the Arming says.
+	// Keep is how long the last moments are; 0 for what the Arming says, which is the least for a stall.
 	Keep time.Duration
 	// Answer, if not nil, is told what came of it.
 	Answer func(Dumped, error)
@@ -121,11 +123,11 @@ type DumpRequest struct {
 
 // Dumped is a dump that was made.
 type Dumped struct {
-	File    string
-	Reason  string        // the condition, and what there is to say besides
-	Frozen  time.Duration // for which what the process did was not recorded, where its rings ran full
-	Events  uint64
-	Missing int // stretches of time of a thread that are not in it
+	File    string        `json:"file"`
+	Reason  string        `json:"reason"`    // the condition, and what there is to say besides
+	Frozen  time.Duration `json:"frozen_ns"` // from the trigger on, until calls that no room was left for were recorded again
+	Events  uint64        `json:"events"`
+	Missing int           `json:"missing"` // stretches of time of a thread that are not in it
 }
 
 // Triggers counts what became of triggers.

@@ -30,6 +30,9 @@ func Record(context.Context, Options) (*Result, error) { return nil, ErrUnsuppor
 // Detach returns ErrUnsupported.
 func Detach(context.Context, int) (*Detached, error) { return nil, ErrUnsupported }
 
+// AskForDump returns ErrUnsupported.
+func AskForDump(context.Context, int, DumpRequest) (Dumped, error) { return Dumped{}, ErrUnsupported }
+
 // FunctionsOfProcess returns ErrUnsupported.
 func FunctionsOfProcess(context.Context, int, Choice) ([]Function, error) {
 	return nil, ErrUnsupported
@@ -42,3 +45,9 @@ func DefaultOutput(_ int, command []string) string {
 	}
 	return "callreel.reel"
 }
+
+// What a chooser of a recording has besides; there are none here.
+type (
+	watching struct{}
+	captures struct{}
+)

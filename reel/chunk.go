@@ -9,7 +9,7 @@ import (
 // ChunkKind says what a chunk's payload holds.
 type ChunkKind uint8
 
-// The kinds of format version 1. Readers skip kinds that they do not know; KindTimeline and KindDump came later.
+// The kinds of format version 1. Readers skip kinds that they do not know; those from KindTimeline on came later.
 const (
 	KindHeader    ChunkKind = 1  // the Header
 	KindImages    ChunkKind = 2  // Images, in order of their IDs
@@ -21,6 +21,7 @@ const (
 	KindIndex     ChunkKind = 8  // the index: always last
 	KindTimeline  ChunkKind = 9  // summaries for a screen: see package timeline
 	KindDump      ChunkKind = 10 // what the reel is a Dump of
+	KindArgs      ChunkKind = 11 // values of arguments and results, see Value
 )
 
 // String returns the kind in words.
@@ -46,6 +47,8 @@ func (k ChunkKind) String() string {
 		return "timeline"
 	case KindDump:
 		return "dump"
+	case KindArgs:
+		return "arguments"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"sync"
 )
 
@@ -30,8 +31,11 @@ type File struct {
 	ticks     *TickClock
 	firstTick uint64
 	lastTick  uint64
+	lastClock uint64 // of clock pairs
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
+
+	arguments map[uint64][]Argument // by signature
 
 	dump *Dump // nil if the reel is none
 
@@ -46,6 +50,7 @@ type threadChunks struct {
 	Thread
 	events uint64
 	chunks []Chunk
+	values []indexEntry // of KindArgs
 }
 
 // Open opens the reel at path. The file is mapped into memory where the system
@@ -112,6 +117,9 @@ func (f *File) load() error {
 		}
 	}
 	f.checkOrder()
+	if f.dump == nil { // a dump ends with its window, and is written after that
+		f.lastTick = max(f.lastTick, f.lastClock)
+	}
 	f.firstTick = f.findFirstTick()
 	if f.header.Goroutines {
 		f.goexit = f.findGoexit()
@@ -128,8 +136,13 @@ func (f *File) loadChunk(e *indexEntry) error {
 		f.addEvents(e)
 		return nil
 	}
-	if e.kind == KindTimeline {
+	switch {
+	case e.kind == KindTimeline:
 		f.timeline = *e
+		return nil
+	case e.kind == KindArgs && e.thread != 0:
+		t := f.thread(e.thread)
+		t.values = append(t.values, *e)
 		return nil
 	}
 	payload, err := f.payload(e)
@@ -198,13 +211,20 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		f.thread(e.thread)
 		f.drops = append(f.drops, drops...)
 		return err
+	case KindArgs:
+		all, err := parseArguments(payload, e.count)
+		if f.arguments == nil {
+			f.arguments = map[uint64][]Argument{}
+		}
+		maps.Copy(f.arguments, all)
+		return err
 	case KindClock:
 		c, err := parseClockPair(payload)
 		if err != nil {
 			return err
 		}
 		f.clocks = append(f.clocks, c)
-		f.lastTick = max(f.lastTick, c.Tick)
+		f.lastClock = max(f.lastClock, c.Tick)
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

@@ -15,6 +15,7 @@ type ThreadWriter struct {
 	seq    uint32
 	total  uint64 // events appended
 	drops  []Drop
+	values threadValues
 }
 
 // Key is the thread's number in the reel.
@@ -95,6 +96,9 @@ func (t *ThreadWriter) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.flushEvents(); err != nil {
+		return err
+	}
+	if err := t.flushValues(); err != nil {
 		return err
 	}
 	return t.flushDrops()

@@ -30,6 +30,8 @@ type StallOptions struct {
 	Over time.Duration
 	// For is how long to watch once all is ready; 0 means until ctx ends.
 	For time.Duration
+	// Begun, if not nil, is told of each stall while it is under way, once it has lasted for Over: the thread, and when it last got on.
+	Begun func(tid int, since time.Time)
 	// Notice, if not nil, is told what cannot be done here, and what that means.
 	Notice func(string)
 }

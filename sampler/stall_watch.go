@@ -55,6 +55,7 @@ type openStall struct {
 	states  map[StallState]int
 	samples int
 	partial int
+	told    bool // Begun has been
 }
 
 func newStallWatch(p *process.Process, o StallOptions, stacks *stallStacks, report func(*Stall) error) *stallWatch {
@@ -288,6 +289,10 @@ func (w *stallWatch) stands(ctx context.Context, now time.Time, a *process.Activ
 	w.open.tree.add(s.frames)
 	if !s.complete {
 		w.open.partial++
+	}
+	if !w.open.told && w.o.Begun != nil && now.Sub(w.progress) >= w.o.Over {
+		w.open.told = true
+		w.o.Begun(w.o.TID, w.progress)
 	}
 	return w.stacks.renew()
 }

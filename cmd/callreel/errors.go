@@ -45,11 +45,12 @@ func usageError(format string, args ...any) error {
 func exitCode(err error) int {
 	var e *exitError
 	var noMatch *recorder.NoMatchError
+	var argument *recorder.ArgumentError
 	var signal signalCause
 	switch {
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &noMatch), errors.Is(err, fs.ErrExist):
+	case errors.As(err, &noMatch), errors.As(err, &argument), errors.Is(err, fs.ErrExist):
 		return exitUsage
 	case errors.As(err, &signal):
 		return signal.exitCode()
@@ -62,7 +63,7 @@ func exitCode(err error) int {
 		process.ErrUnsupported, process.ErrNotPermitted, process.ErrTraced, process.ErrForeignArch, process.ErrSelf,
 		process.ErrKernelThread, process.ErrSeccomp, process.ErrNoThreadID, process.ErrNoGadget, process.ErrNoSafeThread,
 		process.ErrStopTimeout, process.ErrMemoryShared, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
-		recorder.ErrLeftBehind, recorder.ErrNothing, fs.ErrPermission,
+		recorder.ErrLeftBehind, recorder.ErrNothing, recorder.ErrNoRecorder, fs.ErrPermission,
 	} {
 		if errors.Is(err, not) {
 			return exitNotPermitted

@@ -30,12 +30,15 @@ type recordFlags struct {
 	lazy     bool
 	eager    bool
 	follow   bool
+	args     []string
+	returns  []string
+	when     []string
 	json     bool
 	summary  string
 	view     bool
 	noOpen   bool
-	less     lessFlags
 	armed    armedFlags
+	less     lessFlags
 }
 
 func newRecord() *cobra.Command {
@@ -76,6 +79,9 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
+	fl.StringArrayVar(&f.args, "args", nil, "record argument values of this function, 'F' or 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of this function, 'F' or 'F(return->size)' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.when, "if", nil, "record only calls of which this holds, 'F: size > 4096', or without F of those of --args (repeatable): a `CONDITION`")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	f.armed.add(fl)
@@ -97,6 +103,10 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: give either --lazy or --eager, not both")
 	case f.noOpen && !f.view:
 		return usageError("callreel record: --no-open goes with --view")
+	case f.armed.isArmed() && f.view:
+		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
+	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
+		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
 	case f.less.badGlob() != "":
 		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
 	case c.Flags().Changed("depth") && (f.less.depth < 1 || f.less.depth > recorder.MaxDepth):
@@ -105,10 +115,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
-	case f.armed.isArmed() && f.view:
-		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
-	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
-		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
+	case f.less.byCall() && len(f.args)+len(f.returns)+len(f.when) > 0:
+		return usageError("callreel record: --min, --depth and --inside don't go with --args, --ret and --if")
 	case f.armed.isArmed() && f.less.given():
 		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside)")
 	case f.duration < 0:
@@ -162,8 +170,9 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
-		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow, Armed: arming,
-		Less:    f.less.less(),
+		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
+		Less: f.less.less(), Armed: arming,
+		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Tool:    "callreel " + version,
 		Started: collect, Notice: status.notice, Progress: progress,
 	})

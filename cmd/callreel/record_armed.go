@@ -14,6 +14,7 @@ import (
 
 	"github.com/callreel/callreel/recorder"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/sampler"
 )
 
 // armedFlags let record keep the last moments only, and dump them when something happens.
@@ -59,10 +60,39 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 		if err != nil {
 			return nil, usageError("callreel record: --when: %w", err)
 		}
+		if t.Kind == recorder.OnStall && t.Duration < sampler.MinOver {
+			return nil, usageError("callreel record: --when %s: %w", text, sampler.ErrOver)
+		}
 		a.Triggers = append(a.Triggers, t)
 	}
+	a.Begun = func(pid int) { f.watchStalls(ctx, pid, a.Triggers, requests, status) }
 	onSIGUSR2(ctx, requests)
 	return a, nil
+}
+
+// watchStalls asks for a dump whenever the main thread stalls, if that is one of the conditions.
+func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []recorder.Trigger, requests chan<- recorder.DumpRequest, status *status) {
+	for _, t := range triggers {
+		if t.Kind != recorder.OnStall {
+			continue
+		}
+		go func() {
+			err := sampler.Stalls(ctx, pid, sampler.StallOptions{
+				Options: sampler.Options{NoNames: true}, Over: t.Duration,
+				Notice: func(text string) { status.notice("%s", text) },
+				Begun: func(tid int, since time.Time) {
+					select {
+					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid,
+						Detail: fmt.Sprintf("it had not got on for %v", time.Since(since).Round(time.Millisecond))}:
+					case <-ctx.Done():
+					}
+				},
+			}, func(*sampler.Stall) error { return nil })
+			if err != nil && ctx.Err() == nil {
+				status.notice("%s is not watched for: %v", t.Text, err)
+			}
+		}()
+	}
 }
 
 func (f *armedFlags) dumped(d recorder.Dumped, status *status) {

@@ -19,6 +19,7 @@ type reportFlags struct {
 	sort      string
 	limit     int
 	functions []string
+	by        string
 	json      bool
 }
 
@@ -37,7 +38,8 @@ and whether calls of the window are missing.
 
 A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
-  callreel report slow.reel -f '*Command' --json`,
+  callreel report slow.reel -f '*Command' --json
+  callreel report slow.reel -f handle_request --by path`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.OutOrStdout(), args[0]) },
 	}
@@ -45,6 +47,7 @@ A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 	fl.StringVar(&f.sort, "sort", "total", "the order, by this `KEY`: calls, total, self or max")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
+	fl.StringVar(&f.by, "by", "", "sum up the calls of the function by the value of this recorded `ARG`, or of its result: return")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	return c
 }
@@ -62,6 +65,9 @@ func (f *reportFlags) run(w io.Writer, path string) error {
 		return err
 	}
 	defer file.Close()
+	if f.by != "" {
+		return f.groups(w, path, file, key)
+	}
 	options := reel.SummaryOptions{Name: demangle.Name}
 	wanted := newGlobs(f.functions)
 	if len(f.functions) > 0 {

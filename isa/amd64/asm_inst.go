@@ -309,3 +309,81 @@ func (a *Asm) JmpReg(r Reg) {
 	}
 	a.Raw(0xFF, 0xE0|byte(r&7))
 }
+
+// CallReg is call r64.
+func (a *Asm) CallReg(r Reg) {
+	if r >= 8 {
+		a.Raw(0x41)
+	}
+	a.Raw(0xFF, 0xD0|byte(r&7))
+}
+
+// vector appends an instruction with an XMM register and a memory operand, which may not be FS-relative.
+func (a *Asm) vector(x uint8, m Mem, prefix, opcode byte) {
+	a.Raw(prefix)
+	a.op(false, x, m, 0, 0x0F, opcode)
+}
+
+// StoreX64 is movq m64, xmm.
+func (a *Asm) StoreX64(m Mem, x uint8) { a.vector(x, m, 0x66, 0xD6) }
+
+// StoreX32 is movd m32, xmm.
+func (a *Asm) StoreX32(m Mem, x uint8) { a.vector(x, m, 0x66, 0x7E) }
+
+// MovX is movq r64, xmm.
+func (a *Asm) MovX(dst Reg, x uint8) {
+	a.Raw(0x66)
+	a.rr(true, Reg(x), dst, 0x0F, 0x7E)
+}
+
+// Movsx8 is movsx r64, r8 for the low byte of one of the first four registers.
+func (a *Asm) Movsx8(r Reg) { a.rr(true, r, r, 0x0F, 0xBE) }
+
+// Movzx8 is movzx r32, r8 for the low byte of one of the first four registers.
+func (a *Asm) Movzx8(r Reg) { a.rr(false, r, r, 0x0F, 0xB6) }
+
+// Movsx16 is movsx r64, r16.
+func (a *Asm) Movsx16(r Reg) { a.rr(true, r, r, 0x0F, 0xBF) }
+
+// Movzx16 is movzx r32, r16.
+func (a *Asm) Movzx16(r Reg) { a.rr(false, r, r, 0x0F, 0xB7) }
+
+// Movsx32 is movsxd r64, r32.
+func (a *Asm) Movsx32(r Reg) { a.rr(true, r, r, 0x63) }
+
+// Load8 is movzx r32, m8.
+func (a *Asm) Load8(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB6) }
+
+// Store16 is mov m16, r16.
+func (a *Asm) Store16(m Mem, r Reg) { a.Raw(0x66); a.op(false, uint8(r), m, 0, 0x89) }
+
+// CmpImm8 is cmp r8, imm8.
+func (a *Asm) CmpImm8(r Reg, v uint8) {
+	switch {
+	case r >= 8:
+		a.Raw(0x41)
+	case r >= RSP: // else these were ah to bh
+		a.Raw(0x40)
+	}
+	a.Raw(0x80, 0xF8|byte(r&7), v)
+}
+
+// CmpImm16 is cmp r16, imm16.
+func (a *Asm) CmpImm16(r Reg, v uint16) {
+	a.Raw(0x66)
+	a.rr(false, 7, r, 0x81)
+	a.Raw(byte(v), byte(v>>8))
+}
+
+// CmpImm64 is cmp r64, imm32 sign-extended.
+func (a *Asm) CmpImm64(r Reg, v int32) {
+	a.rr(true, 7, r, 0x81)
+	a.imm32(uint32(v))
+}
+
+// CmpLabel is cmp r64, m64 for the eight bytes at a label.
+func (a *Asm) CmpLabel(r Reg, l Label) {
+	a.Raw(0x48|byte(r>>3)<<2, 0x3B, byte(r&7)<<3|5)
+	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.imm32(0)
+}

@@ -121,6 +121,7 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem32Imm8(m, -1) }, "cmp DWORD PTR %m,0xffffffff"},
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem64Imm8(m, 5) }, "cmp QWORD PTR %m,0x5"},
 	{func(a *Asm, r Reg, m Mem) { a.TestMem32Imm(m, 1<<30) }, "test DWORD PTR %m,0x40000000"},
+	{func(a *Asm, r Reg, m Mem) { a.Load8(r, m) }, "movzx %e,BYTE PTR %m"},
 }
 
 // regInstructions are the methods with two registers or one; %r and %e stand for the first, %s and %t for the second.
@@ -152,6 +153,10 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.Pop(r) }, "pop %r"},
 	{func(a *Asm, r, s Reg) { a.JmpReg(r) }, "jmp %r"},
 	{func(a *Asm, r, s Reg) { a.Xchg(r, s) }, "xchg %s,%r"},
+	{func(a *Asm, r, s Reg) { a.CallReg(r) }, "call %r"},
+	{func(a *Asm, r, s Reg) { a.CmpImm64(r, -5) }, "cmp %r,0xfffffffffffffffb"},
+	{func(a *Asm, r, s Reg) { a.Movsx32(r) }, "movsxd %r,%e"},
+	{func(a *Asm, r, s Reg) { a.MovX(r, uint8(s)) }, "movq %r,%x"},
 }
 
 // bareInstructions have no operand to choose.
@@ -167,6 +172,15 @@ var bareInstructions = []struct {
 	{(*Asm).Syscall, "syscall"},
 	{(*Asm).Pause, "pause"},
 	{(*Asm).Cld, "cld"},
+	{func(a *Asm) { a.Movsx8(RDX) }, "movsx rdx,dl"},
+	{func(a *Asm) { a.CmpImm8(RCX, 0xFE) }, "cmp cl,0xfe"},
+	{func(a *Asm) { a.CmpImm8(RDI, 0x7E) }, "cmp dil,0x7e"},
+	{func(a *Asm) { a.CmpImm8(R9, 1) }, "cmp r9b,0x1"},
+	{func(a *Asm) { a.CmpImm16(RSI, 0xFFFE) }, "cmp si,0xfffe"},
+	{func(a *Asm) { a.CmpImm16(R8, 0x1234) }, "cmp r8w,0x1234"},
+	{func(a *Asm) { a.Movzx8(RBX) }, "movzx ebx,bl"},
+	{func(a *Asm) { a.Movsx16(R9) }, "movsx r9,r9w"},
+	{func(a *Asm) { a.Movzx16(RAX) }, "movzx eax,ax"},
 	{func(a *Asm) { a.AddALImm(0x7F) }, "add al,0x7f"},
 	{func(a *Asm) { a.TestALImm(RAX, 1) }, "test al,0x1"},
 	{func(a *Asm) { a.TestALImm(RCX, 2) }, "test cl,0x2"},
@@ -184,7 +198,7 @@ func asmCases() []asmCase {
 		if mem != nil {
 			want = strings.ReplaceAll(want, "%m", memText(mem))
 		}
-		want = strings.NewReplacer("%r", r.String(), "%e", regNames32[r], "%s", s.String(), "%t", regNames32[s]).Replace(want)
+		want = strings.NewReplacer("%r", r.String(), "%e", regNames32[r], "%s", s.String(), "%t", regNames32[s], "%x", fmt.Sprintf("xmm%d", s), "%y", fmt.Sprintf("xmm%d", r)).Replace(want)
 		cases = append(cases, asmCase{emit, want, mem})
 	}
 	for i, m := range operandForms() {
@@ -202,6 +216,13 @@ func asmCases() []asmCase {
 			}
 		}
 	}
+	for i, m := range fewForms {
+		if !m.FS {
+			add(&m, "movq QWORD PTR %m,%y", Reg(15-i), 0, func(a *Asm) { a.StoreX64(m, uint8(15-i)) })
+			add(&m, "movd DWORD PTR %m,%y", Reg(i), 0, func(a *Asm) { a.StoreX32(m, uint8(i)) })
+			add(&m, "mov WORD PTR %m,ax", Reg(i), 0, func(a *Asm) { a.Store16(m, RAX) })
+		}
+	}
 	for _, in := range regInstructions {
 		for _, r := range allRegs() {
 			for _, s := range allRegs() {
@@ -216,7 +237,7 @@ func asmCases() []asmCase {
 		cond Cond
 		want string
 	}{
-		{CondO, "jo"}, {CondB, "jb"}, {CondAE, "jae"}, {CondE, "je"}, {CondNE, "jne"}, {CondBE, "jbe"}, {CondA, "ja"}, {CondS, "js"}, {CondNS, "jns"}, {CondL, "jl"}, {CondG, "jg"},
+		{CondO, "jo"}, {CondB, "jb"}, {CondAE, "jae"}, {CondE, "je"}, {CondNE, "jne"}, {CondBE, "jbe"}, {CondA, "ja"}, {CondS, "js"}, {CondNS, "jns"}, {CondGE, "jge"}, {CondLE, "jle"}, {CondL, "jl"}, {CondG, "jg"},
 	} {
 		cases = append(cases, asmCase{emit: func(a *Asm) { a.JccTo(c.cond, asmBase) }, want: c.want + " 0x555500001000"})
 	}

@@ -58,3 +58,42 @@ func boundStubs(rt *Runtime, fns []Selected, inlined bool) (b bounds) {
 	}
 	return b
 }
+
+// BoundCaptures is how many bytes the captures of some of these functions take besides.
+func BoundCaptures(fns []Selected, captures map[uint32]*Captures) uint64 {
+	if len(captures) == 0 {
+		return 0
+	}
+	const (
+		routines = 1 << 14
+		gather   = 256 // a routine, without its fields
+		field    = 512 // of a routine
+		pointer  = 64  // looked through on the way to it
+		site     = 512 // an event
+		direct   = 32  // a field of it, and its payload event
+	)
+	b := uint64(routines)
+	for i := range fns {
+		c := captures[fns[i].ID]
+		if c == nil || fns[i].ID == 0 {
+			continue
+		}
+		fields := uint64(0)
+		for _, capture := range []*Capture{c.Entry, c.Return} {
+			if capture == nil {
+				continue
+			}
+			b += gather
+			for k := range capture.Fields {
+				f := &capture.Fields[k]
+				fields++
+				b += field + pointer*uint64(len(f.Value.Path)+len(f.Len.Path))
+			}
+		}
+		fields += 4 * uint64(len(c.When)+btoi(len(c.When) > 0))
+		for _, s := range fns[i].Patched() {
+			b += (site + direct*fields) * uint64(1+bits.OnesCount64(s.exits))
+		}
+	}
+	return b
+}

@@ -100,6 +100,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 			c.emitGoWatch()
 		}
 	}
+	if len(rt.Captures) > 0 {
+		c.emitCaptures(fns)
+	}
 	rt.Shared = [2]uint64{}
 	if len(fns) > InlineLimit && rt.Go == nil {
 		shared := [2]uint64{}
@@ -234,10 +237,29 @@ func (s *stub) branch(site *Site, at uint64) (uint64, error) {
 
 // event emits the function's event, if it is traced.
 func (s *stub) event(exit bool, spDelta int32) {
-	if s.fn.ID != 0 {
-		s.coder.event(s.fn.ID, exit, spDelta)
-		s.coder.watch(s.fn.Watch, s.fn.ID, exit, spDelta)
+	if s.fn.ID == 0 {
+		return
 	}
+	switch p := s.captures(); {
+	case p == nil || exit && len(p.When) == 0 || !exit && len(p.When) == 0 && p.Entry == nil:
+		s.coder.event(s.fn.ID, exit, spDelta)
+	case exit: // by a tail jump
+		s.coder.captured(s.fn.ID, true, spDelta, nil)
+	default:
+		s.coder.captured(s.fn.ID, false, spDelta, p.Entry)
+	}
+	s.coder.watch(s.fn.Watch, s.fn.ID, exit, spDelta)
+}
+
+// returns emits the event of a return, which has a result, unlike that of a tail jump.
+func (s *stub) returns() {
+	p := s.captures()
+	if p == nil || p.Return == nil {
+		s.event(true, 0)
+		return
+	}
+	s.coder.captured(s.fn.ID, true, 0, p.Return)
+	s.coder.watch(s.fn.Watch, s.fn.ID, true, 0)
 }
 
 // guardEntry emits what a guarded function's entry has to look at.
@@ -302,7 +324,11 @@ func (s *stub) move(m *Moved) error {
 	case amd64.Return, amd64.IndirectJump, amd64.Jump:
 		if m.Exit {
 			s.stands(m.Addr + s.fn.Slide)
-			s.event(true, 0)
+			if m.Inst.Kind == amd64.Return {
+				s.returns()
+			} else {
+				s.event(true, 0)
+			}
 		}
 		if led {
 			s.Jmp(copied)

@@ -169,9 +169,13 @@ type tally struct {
 	backward       uint64 // events before the one before
 	last           uint64
 	name           string
+	captures       *Captures
+	values         [2][]Value // of the last entry's payload, and the last exit's
+	valued         uint64     // events with a payload
+	wrong          string     // what is wrong with one
 }
 
-func (s *tally) Append(events []reel.Event) error {
+func (s *tally) add(events []reel.Event) error {
 	for _, e := range events {
 		if e.ID() == 0 || e.ID() > s.maxID {
 			s.unknown++
@@ -232,6 +236,7 @@ type stubSetup struct {
 	depth    int  // how many calls are recorded in one another; 0 for any number
 	inside   int  // up to which ID functions are those that are recorded, with what they call; 0 for any
 	open     bool // events of calls on the open stack
+	captures *Captures
 	over     bool // rings in overwrite mode
 	watches  int  // of each function
 }
@@ -240,6 +245,9 @@ type stubSetup struct {
 func (s *stubSetup) more() uint64 {
 	if s.open || s.depth > 0 || s.inside > 0 {
 		return ring.AreasSize
+	}
+	if s.captures != nil {
+		return ring.ArgsSize + ring.AreasSize
 	}
 	if s.watches > 0 {
 		return ring.WatchesSize
@@ -281,6 +289,9 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 		rt.Areas = testRing + ring.Size(s.chunks, 0)
 		c.emitOpenStack()
 	}
+	if s.captures != nil {
+		captureAll(t, c, s)
+	}
 	rt.guard = c.emitGuard(rt.nap)
 	if s.follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
@@ -307,9 +318,12 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, -delta))
 			}
 			c.inside = int(id) <= s.inside
-			if s.open {
+			switch {
+			case s.open:
 				c.openEvent(id, exit)
-			} else {
+			case s.captures != nil:
+				c.captured(id, exit, delta, s.captures.of(exit))
+			default:
 				c.event(id, exit, delta)
 			}
 			c.watch(Watched{0, uint8(s.watches)}, id, exit, delta)
@@ -350,7 +364,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 		t.Fatal(err)
 	}
 	d.drainer = ring.NewDrainer(d.mem.Memory, func(tid, _ int, name string) (ring.Sink, error) {
-		k := &tally{maxID: uint32(s.ids), name: name}
+		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures}
 		d.threads = append(d.threads, k)
 		return k, nil
 	})

@@ -59,6 +59,11 @@ type Runtime struct {
 	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.
 	Areas uint64
 	open  openStack
+	// Captures are those of functions, by their IDs. Args is the address of the threads' rooms in which values are gathered, see
+	// ring.ArgsSize.
+	Captures map[uint32]*Captures
+	Args     uint64
+	captures captures
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *GoRuntime
 	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines
@@ -240,11 +245,17 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	c.unlessOff(off)
+	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
+}
+
+// unlessOff appends a jump to off where not all threads are recorded and this isn't one that is, see ring.SetOff. RDX are the slots and
+// RAX 8×TID.
+func (c *coder) unlessOff(off amd64.Label) {
 	if c.rt.Threads {
 		c.CmpMem32Imm8(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotRegistered), 1)
-		c.Jcc(amd64.CondA, off) // see ring.SetOff
+		c.Jcc(amd64.CondA, off)
 	}
-	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }
 
 // take appends the taking of one event out of the claim word at m: RCX becomes its address. It jumps to none when there

@@ -100,12 +100,15 @@ func (c *coder) onStack(r amd64.Reg, no amd64.Label) {
 // Before the event of another goroutine goes one that names it, see reel.Switch. It counts as the exit of an accepted call, so it is
 // not dropped as long as there is a reserve; if it is lost, the thread tries again at its next event, and this one is dropped: it
 // would be taken for the other goroutine's.
-func (c *coder) emitGoSlow() {
+func (c *coder) emitGoSlow() { c.rt.Go.enter = c.emitGoSlowPath(false) }
+
+// emitGoSlowPath appends that, or, for events with a payload, the same with the address of what gathers it before the one in R12.
+func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	c.Align(8)
-	stacksAt := c.PC()
+	c.rt.Go.stacksAt = c.PC()
 	c.Raw(binary.LittleEndian.AppendUint64(nil, c.rt.Go.Stacks+ring.GoStackSize)...)
 	c.Align(64)
-	c.rt.Go.enter, c.rt.Go.stacksAt = c.PC(), stacksAt
+	addr := c.PC()
 	const (
 		oldSP  = 6 * 8 // where, on the thread's own stack, the goroutine's stack pointer is kept
 		deltaW = 4 * 8 // and R15
@@ -159,9 +162,13 @@ func (c *coder) emitGoSlow() {
 	c.SubMem(amd64.RDX, amd64.At(amd64.RAX, gStackHi))
 	c.Mov32(amd64.RDX, amd64.RDX)
 	c.Mov32(amd64.RCX, amd64.RCX)
-	c.Mov32(amd64.RAX, amd64.R13)
-	c.Shl32Imm(amd64.RAX, 3)
-	c.CallTo(c.rt.Slow)
+	if payload {
+		c.goPayload(kept)
+	} else {
+		c.Mov32(amd64.RAX, amd64.R13)
+		c.Shl32Imm(amd64.RAX, 3)
+		c.CallTo(c.rt.Slow)
+	}
 
 	c.Place(out)
 	for _, r := range slices.Backward(kept) {
@@ -177,4 +184,5 @@ func (c *coder) emitGoSlow() {
 	c.Jcc(amd64.CondNE, out)
 	c.IncMem(slot(ring.SlotDropped))
 	c.Jmp(out)
+	return addr
 }

@@ -33,6 +33,7 @@ type entrySlot struct {
 	start   uint32 // offset in the code
 	ask     uint32 // where the jump leads that is there until then; 0 where it is a call that is changed
 	spDelta int32  // of the event routine that the call is to lead to then
+	made    bool   // nothing is changed: a captured function's first call needs its own code already
 }
 
 // callEnd is where, from the slot's start, the call of an event routine ends: RAX is saved, the word goes to EAX.
@@ -75,15 +76,17 @@ func (c *coder) settle(code *Code) {
 	le := binary.LittleEndian
 	for _, s := range c.slots {
 		at := s.start
-		if s.ask == 0 {
+		if s.ask == 0 && !s.made {
 			at += callEnd - 8 // the word that ends with the call
 		}
 		w := c.Since(int(uint64(at) - (c.Base() - c.base)))[:8]
 		made := le.Uint64(w)
-		if s.ask == 0 {
+		switch {
+		case s.made:
+		case s.ask == 0:
 			routine := c.rt.entries[s.spDelta] - c.base
 			made = made&(1<<32-1) | uint64(uint32(routine)-(s.start+callEnd))<<32
-		} else {
+		default:
 			w[0] = 0xE9
 			le.PutUint32(w[1:], s.ask-(s.start+nearJump))
 		}

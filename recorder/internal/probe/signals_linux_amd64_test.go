@@ -151,6 +151,10 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 		{"the open stack", stubSetup{chunks: 64, open: true}, 100, 3, false, false, 1},
 		{"chosen", stubSetup{chunks: 64, depth: 50}, 100, 3, false, false, 1},
 		{"chosen inside", stubSetup{chunks: 64, inside: 8, min: true}, 100, 3, false, false, 2},
+		{"a payload", stubSetup{chunks: 64, captures: ofRegisters()}, 100, 3, false, false, 1},
+		{"a payload that may not fit", stubSetup{chunks: 64, captures: ofRegisters()}, 10, 3, false, false, 5},
+		{"a payload, and the handler changes the chunk", stubSetup{chunks: 64, captures: ofRegisters()}, 10, ring.ChunkEvents, false, false, 5},
+		{"a payload in memory", stubSetup{chunks: 64, captures: ofMemory()}, 100, 3, false, false, 13},
 		{"handler fills the chunk", stubSetup{chunks: 64}, 2, 3, false, false, 1},
 		{"handler changes the chunk twice", stubSetup{chunks: 64}, 2, 2 * ring.ChunkEvents, false, false, 3},
 		{"chunk is full", stubSetup{chunks: 64}, 0, 3, false, false, 1},
@@ -193,7 +197,7 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 				t.Errorf("only %d instructions were interrupted", points)
 			}
 			t.Logf("interrupted at %d instructions", points)
-			d.finish(expect{drops: c.drop, signals: true})
+			d.finishPayloads(expect{drops: c.drop, signals: true})
 		})
 	}
 }

@@ -34,12 +34,15 @@ func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, s
 // Registers inside: RBX word, RBP entry SP, R8 slot, R9 ring, R13 how often it has waited.
 type slowPath struct {
 	*coder
+	payload                                             bool // of events with a payload, see payload.go
 	entryDrop, out, leave, block, claim, write, unblock amd64.Label
 	again, acquire, install, exitSpare, register        amd64.Label
 }
 
 // emitSlow appends the slow path and returns its address.
-func (c *coder) emitSlow() uint64 {
+func (c *coder) emitSlow() uint64 { return c.emitSlowPath(false) }
+
+func (c *coder) emitSlowPath(payload bool) uint64 {
 	c.Align(16)
 	maskAt := c.PC()
 	c.Raw(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF) // all signals
@@ -49,7 +52,7 @@ func (c *coder) emitSlow() uint64 {
 	c.Raw(0xA0, 0x86, 0x01, 0, 0, 0, 0, 0) // 100,000 ns
 	c.Align(64)
 	addr := c.PC()
-	s := &slowPath{coder: c}
+	s := &slowPath{coder: c, payload: payload}
 	for _, l := range []*amd64.Label{&s.entryDrop, &s.out, &s.leave, &s.again, &s.block, &s.claim, &s.write, &s.unblock, &s.acquire, &s.install, &s.exitSpare, &s.register} {
 		*l = c.NewLabel()
 	}
@@ -57,6 +60,9 @@ func (c *coder) emitSlow() uint64 {
 	s.quickDrop()
 	s.enter()
 	s.blockSignals(maskAt)
+	if payload {
+		s.gatherValues()
+	}
 	s.tryClaim()
 	s.registerThread()
 	s.acquireChunk(napAt)
@@ -162,8 +168,15 @@ func (s *slowPath) blockSignals(maskAt uint64) {
 // tryClaim claims 16 bytes and writes the event; without room it goes on to acquire.
 func (s *slowPath) tryClaim() {
 	s.Place(s.claim)
-	s.take(s.slot(ring.SlotLeft), s.register)
+	if s.payload {
+		s.claimWithPayload()
+	} else {
+		s.take(s.slot(ring.SlotLeft), s.register)
+	}
 	s.Place(s.write)
+	if s.payload {
+		s.writePayload()
+	}
 	s.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RBP)
 	switch s.rt.Clock {
 	case ClockFull:
@@ -174,6 +187,9 @@ func (s *slowPath) tryClaim() {
 		s.Jcc(amd64.CondE, entry)
 		s.time(true)
 		s.Place(entry)
+	}
+	if s.payload && s.rt.Clock != ClockNone {
+		s.timeBefore()
 	}
 	s.Store32(amd64.At(amd64.RCX, ring.EventWord), amd64.RBX)
 	s.Jmp(s.unblock)
@@ -413,6 +429,9 @@ func (s *slowPath) spareExit(napAt uint64) {
 	s.Place(sure)
 	s.startDropping()
 	s.take(s.slot(ring.SlotSpare), take)
+	if s.payload {
+		s.withoutPayload()
+	}
 	s.Jmp(s.write)
 	s.Place(take)
 	s.Store64Imm(s.slot(ring.SlotSpare), 0)

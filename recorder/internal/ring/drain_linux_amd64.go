@@ -35,6 +35,7 @@ type Drainer struct {
 	held     []bool // by chunk: a thread's events are being read from it, or it is torn
 	torn     []*tornChunk
 	totals   Totals
+	split    Payloads
 	again    map[int]bool // see Late
 }
 
@@ -226,13 +227,17 @@ func (d *Drainer) free(i uint32) {
 func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	left := ended || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
 	events := d.m.events(t.chunk - 1)[t.pos:]
-	n, entries := 0, uint64(0)
+	n, entries, others := 0, uint64(0), 0
 	for n < len(events) {
 		w := atomic.LoadUint32(&events[n].Word)
 		if w == 0 {
 			break
 		}
-		entries += uint64(^w & 1)
+		if isPayload(w) {
+			others++
+		} else {
+			entries += uint64(^w & 1)
+		}
 		n++
 	}
 	if d.Min != 0 && !left && n < len(events) {
@@ -244,17 +249,21 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 		return 0, open, nil
 	}
 	run := events[:n]
+	var payloads []Payload
+	if others > 0 {
+		run, payloads = d.split.Split(run)
+	}
 	putInOrder(run)
-	if err := d.appendWithLate(t, run); err != nil {
+	if err := d.appendWithLate(t, run, payloads); err != nil {
 		return 0, false, err
 	}
 	if d.Min != 0 {
-		d.clearBut(t, run)
+		d.clearBut(t, events[:n])
 	} else {
-		clear(run)
+		clear(events[:n])
 	}
 	if !t.counted && t.sink != nil {
-		d.totals.Events += uint64(n)
+		d.totals.Events += uint64(n - others)
 		d.totals.Entries += entries
 	}
 	t.pos += n
@@ -358,7 +367,7 @@ func (d *Drainer) tear(t *thread, hole int) {
 // wrote such an event before those of the run that follow it in time, and stores become visible in order, so it is here
 // by now. Without a clock it goes before the run: what it was interrupted by has been handed on already, but for what
 // is in the run.
-func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
+func (d *Drainer) appendWithLate(t *thread, run []reel.Event, payloads []Payload) error {
 	for _, e := range d.late(t.tid) {
 		k := 0
 		for e.Time != 0 && k < len(run) && run[k].Time <= e.Time {
@@ -366,10 +375,11 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 		}
 		if k > 0 {
 			if t.sink != nil {
-				if err := t.sink.Append(run[:k]); err != nil {
+				if err := t.pass(run[:k], Within(payloads, 0, k)); err != nil {
 					return err
 				}
 			}
+			payloads = Within(payloads, k, len(run))
 			run = run[k:]
 		}
 		if err := d.appendLate(t, e); err != nil {
@@ -379,13 +389,13 @@ func (d *Drainer) appendWithLate(t *thread, run []reel.Event) error {
 	if len(run) == 0 || t.sink == nil {
 		return nil
 	}
-	return t.sink.Append(run)
+	return t.pass(run, payloads)
 }
 
 func (d *Drainer) appendLate(t *thread, e reel.Event) error {
 	d.totals.Torn--
-	if t.sink == nil {
-		return nil
+	if t.sink == nil || isPayload(e.Word) {
+		return nil // a payload's event has been handed on without, or it only fills the chunk
 	}
 	if !t.counted {
 		d.totals.count([]reel.Event{e})

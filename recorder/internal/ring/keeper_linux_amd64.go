@@ -179,6 +179,7 @@ type Held struct {
 	Seq      uint32 // of the chunk, among the thread's
 	From, To uint64 // TSC when the thread got it and when it got the next; To is 0 for its present one
 	Events   []reel.Event
+	Payloads []Payload
 	Torn     int // events that were begun and not ended
 }
 
@@ -217,6 +218,7 @@ func upTo(all []Held, to uint64) []Held {
 		if n := len(h.Events); n > 0 && h.Events[n-1].Time > to {
 			j := slices.IndexFunc(h.Events, func(e reel.Event) bool { return e.Time > to })
 			h.Events, ended = h.Events[:j], h.TID
+			h.Payloads = Within(h.Payloads, 0, j)
 		}
 		if len(h.Events) > 0 {
 			kept = append(kept, h)
@@ -252,6 +254,7 @@ func (k *Keeper) copyChunk(i uint32) (h Held, ok bool) {
 	if changes > 1 || changes == 1 && state&ChunkStates == ChunkFull { // once is from ChunkOwned to ChunkFull, else
 		return h, false
 	}
+	h.split()
 	return h, len(h.Events) > 0
 }
 

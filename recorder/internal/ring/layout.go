@@ -168,6 +168,20 @@ const (
 	EventWord = 12 // u32, function ID<<1, plus 1 for an exit; stored last
 )
 
+// A payload event carries PayloadBytes of data, in the fields before its word, of the event of the same thread before it: values of
+// arguments, or a result. An event is claimed together with its payload, and its own word is stored last of all. No function has so
+// high an ID. Of the word's other bits the ones from PayloadIndexShift on number it, from 0, and those from PayloadCountShift on
+// say how many there are. One of none at all only fills the end of a chunk that has no room for all.
+const (
+	PayloadMask       = 0xC0000001
+	PayloadWord       = 0xC0000000
+	PayloadIndexShift = 1
+	PayloadCountShift = 9
+	PayloadBytes      = 12
+	// MaxPayload is how many payload events one event may have.
+	MaxPayload = 64
+)
+
 // Behind all else, in a Go program, is a stack for each thread ID there can be, on which the slow path runs: goroutines' have no room.
 const (
 	GoStackShift = 9
@@ -187,6 +201,19 @@ const (
 	AreaOpen = 64
 	// MaxOpen is how many records there may be.
 	MaxOpen = (AreaSize - AreaOpen) / 8
+)
+
+// And, where values of arguments are recorded, room for each thread ID there can be, in which the thread gathers them.
+const (
+	ArgsShift = 10
+	ArgsSize  = MaxTID << ArgsShift
+	ArgsCount = 0  // u64: payload events, or less than 0 for an event that isn't to be written
+	ArgsNext  = 8  // u64, the address where the next value goes
+	ArgsLocal = 16 // struct iovec, what is read goes there
+	ArgsFrom  = 32 // struct iovec [2], what is read, in two pages
+	ArgsTemp  = 64 // u64 [2]
+	ArgsTime  = 80 // u64, TSC before the values of a return were gathered
+	ArgsData  = 128
 )
 
 // Behind that, where calls are watched for a trigger, are the watches, what they have fired, and a table of the watched calls that are

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/reel"
+)
+
+// groupJSON is a group as --by has it with --json; the keys are promised.
+type groupJSON struct {
+	Value   any    `json:"value"`
+	Calls   uint64 `json:"calls"`
+	TotalNS uint64 `json:"total_ns"`
+	P50NS   uint64 `json:"p50_ns"`
+	P99NS   uint64 `json:"p99_ns"`
+	MaxNS   uint64 `json:"max_ns"`
+}
+
+// groups writes the calls of the functions chosen, by the values of an argument.
+func (f *reportFlags) groups(w io.Writer, path string, file *reel.File, key func(*reel.FunctionSummary) uint64) error {
+	if len(f.functions) == 0 {
+		return usageError("callreel report: --by goes with -f")
+	}
+	wanted := newGlobs(f.functions)
+	var ids []uint32
+	for id, fn := range file.Functions {
+		full := demangle.Name(fn.Name)
+		if wanted.match(full) || wanted.match(demangle.Short(fn.Name)) || wanted.match(fn.Name) {
+			ids = append(ids, id)
+		}
+	}
+	if err := wanted.unmatched("-f"); err != nil {
+		return fmt.Errorf("callreel report: %s: %w", path, err)
+	}
+	groups, err := reel.GroupCalls(file, ids, f.by)
+	if errors.Is(err, reel.ErrNoArgument) {
+		return usageError("callreel report: --by %s: %w", f.by, err)
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(groups, func(a, b reel.GroupSummary) int {
+		of := func(g *reel.GroupSummary) uint64 {
+			return key(&reel.FunctionSummary{Calls: g.Calls, Total: g.Total, Self: g.Total, Max: g.Max})
+		}
+		return cmp.Compare(of(&b), of(&a))
+	})
+	shown := groups
+	if f.limit > 0 {
+		shown = shown[:min(f.limit, len(shown))]
+	}
+	b := bufio.NewWriter(w)
+	if f.json {
+		b.WriteString("{")
+		if err := jsonList(b, "groups", len(shown), func(i int) any {
+			g := &shown[i]
+			return groupJSON{g.JSON, g.Calls, g.Total, g.P50, g.P99, g.Max}
+		}); err != nil {
+			return err
+		}
+		b.WriteString("}\n")
+		return b.Flush()
+	}
+	fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", "calls", "total", "p50", "p99", "max", printable(f.by))
+	for i := range shown {
+		g := &shown[i]
+		fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", count(g.Calls), span(g.Total), span(g.P50), span(g.P99), span(g.Max), printable(g.Text))
+	}
+	if n := len(groups) - len(shown); n > 0 {
+		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other value"))
+	}
+	return b.Flush()
+}

@@ -1,0 +1,228 @@
+package recorder
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// A recorder listens on a socket in the abstract namespace (unix(7)), named by the process it records, so that other callreels can ask it
+// to dump and to change what it records. Each side looks who the other is: requests come from the recorder's own user or root, and
+// answers are believed from the same only. A request and its answer are one line of JSON each.
+
+const (
+	controlTimeout = 5 * time.Second
+	answerTimeout  = time.Minute // for a dump of large rings to a slow disk
+	maxControlLine = 1 << 16
+)
+
+func controlName(pid int) string { return "@callreel-" + strconv.Itoa(pid) }
+
+// controlRequest is what may be asked.
+type controlRequest struct {
+	Dump *dumpRequest `json:"dump,omitempty"`
+}
+
+type dumpRequest struct {
+	LastNS    int64            `json:"last_ns"`
+	Kind      reel.TriggerKind `json:"kind"`
+	Condition string           `json:"condition"`
+	Detail    string           `json:"detail"`
+	TID       int              `json:"tid"`
+}
+
+type controlAnswer struct {
+	Error  string `json:"error,omitempty"`
+	Dumped Dumped `json:"dumped"`
+}
+
+// control serves requests.
+type control struct {
+	listener *net.UnixListener
+	handle   func(controlRequest) controlAnswer
+	wg       sync.WaitGroup
+}
+
+// listenControl begins to serve requests for the recording of a process.
+func listenControl(pid int, handle func(controlRequest) controlAnswer) (*control, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: controlName(pid), Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("callreel: dump and set can't reach this recording: %w", err)
+	}
+	c := &control{listener: l, handle: handle}
+	c.wg.Go(c.serve)
+	return c, nil
+}
+
+// close ends serving, when the requests that are being served have their answers.
+func (c *control) close() {
+	if c != nil {
+		_ = c.listener.Close()
+		c.wg.Wait()
+	}
+}
+
+// serve takes one request after the other: each may stop the recording for a moment.
+func (c *control) serve() {
+	for {
+		conn, err := c.listener.AcceptUnix()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // out of descriptors
+			continue
+		}
+		c.answer(conn)
+		_ = conn.Close()
+	}
+}
+
+func (c *control) answer(conn *net.UnixConn) {
+	if _, err := checkPeer(conn); err != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(controlTimeout))
+	var q controlRequest
+	line, err := readLine(conn)
+	if err != nil {
+		return
+	}
+	var a controlAnswer
+	if err := json.Unmarshal(line, &q); err != nil {
+		a.Error = err.Error()
+	} else {
+		a = c.handle(q)
+	}
+	_ = conn.SetDeadline(time.Now().Add(controlTimeout))
+	b, err := json.Marshal(a)
+	if err == nil {
+		_, _ = conn.Write(append(b, '\n'))
+	}
+}
+
+// readLine reads one line of bounded length.
+func readLine(r io.Reader) ([]byte, error) {
+	return bufio.NewReaderSize(io.LimitReader(r, maxControlLine), maxControlLine).ReadBytes('\n')
+}
+
+// checkPeer makes sure that the other side is the same user, or root, and returns its process ID.
+func checkPeer(conn *net.UnixConn) (pid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(cerr, err); err != nil {
+		return 0, err
+	}
+	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
+		return 0, fmt.Errorf("%w: it belongs to user %d", os.ErrPermission, cred.Uid)
+	}
+	return int(cred.Pid), nil
+}
+
+// ask sends a request to the recorder of a process.
+func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) {
+	var a controlAnswer
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", controlName(pid))
+	if err != nil {
+		return a, fmt.Errorf("callreel: process %d: %w", pid, ErrNoRecorder)
+	}
+	defer conn.Close()
+	if _, err := checkPeer(conn.(*net.UnixConn)); err != nil {
+		return a, fmt.Errorf("callreel: process %d: its recorder: %w", pid, err)
+	}
+	b, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	defer stop()
+	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
+	if _, err := conn.Write(append(b, '\n')); err != nil {
+		return a, fmt.Errorf("callreel: process %d: asking its recorder: %w", pid, err)
+	}
+	line, err := readLine(conn)
+	if err != nil {
+		return a, fmt.Errorf("callreel: process %d: its recorder gives no answer: %w", pid, err)
+	}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("callreel: process %d: the answer of its recorder: %w", pid, err)
+	}
+	if a.Error != "" {
+		return a, fmt.Errorf("callreel: process %d: its recorder says: %s", pid, a.Error)
+	}
+	return a, nil
+}
+
+// AskForDump asks the armed recorder of a process for a dump of its last moments. An error wraps ErrNoRecorder where there is none.
+func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
+	a, err := ask(ctx, pid, controlRequest{Dump: &dumpRequest{LastNS: int64(q.Keep), Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID}})
+	return a.Dumped, err
+}
+
+// serveControl lets the recording be asked, and returns what ends that. A recording that can't be reached goes on.
+func (r *recording) serveControl(ctx context.Context, held *armed) *control {
+	if r.isSub() {
+		return nil
+	}
+	c, err := listenControl(r.s.p.Pid(), func(q controlRequest) controlAnswer {
+		switch {
+		case q.Dump != nil && held == nil && r.opt.To != nil:
+			return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
+		case q.Dump != nil && held == nil:
+			return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
+		case q.Dump != nil:
+			return held.askedToDump(ctx, q.Dump)
+		}
+		return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
+	})
+	if err != nil {
+		r.notice("%v", err)
+	}
+	return c
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// askedToDump waits for a dump that somebody has asked for.
+func (a *armed) askedToDump(ctx context.Context, q *dumpRequest) controlAnswer {
+	if q.LastNS < 0 || q.Kind > reel.TriggerEnd {
+		return controlAnswer{Error: "not a request for a dump"}
+	}
+	done := make(chan controlAnswer, 1)
+	request := DumpRequest{Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID, Keep: time.Duration(q.LastNS),
+		Answer: func(d Dumped, err error) {
+			d.File = absolute(d.File)
+			answer := controlAnswer{Dumped: d}
+			if err != nil {
+				answer.Error = err.Error()
+			}
+			done <- answer
+		}}
+	if !a.ask(ctx, request) {
+		return controlAnswer{Error: "the recording is just ending"}
+	}
+	return <-done
+}

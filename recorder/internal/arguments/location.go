@@ -1,0 +1,159 @@
+package arguments
+
+import (
+	"debug/dwarf"
+	"encoding/binary"
+
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// DWARF's numbers of general registers (System V AMD64 ABI, figure 3.36).
+var dwarfRegs = []amd64.Reg{amd64.RAX, amd64.RDX, amd64.RCX, amd64.RBX, amd64.RSI, amd64.RDI, amd64.RBP, amd64.RSP,
+	amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13, amd64.R14, amd64.R15}
+
+const (
+	opReg0       = 0x50 // DW_OP_reg0
+	firstVector  = 17
+	maxLocations = 64
+)
+
+// entryRegister finds the register that a variable is in at the function's very entry, at low.
+func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (probe.Operand, bool) {
+	switch v := e.Val(dwarf.AttrLocation).(type) {
+	case []byte:
+		return registerOf(v)
+	case int64:
+		base, _ := unit.Val(dwarf.AttrLowpc).(uint64)
+		if unit.Val(dwarf.AttrRanges) != nil {
+			base = 0
+		}
+		if len(f.loclists) > 0 {
+			return f.inLists(v, base, low)
+		}
+		return f.inOldLists(v, base, low)
+	}
+	return probe.Operand{}, false
+}
+
+// registerOf reads an expression that is but a register.
+func registerOf(expr []byte) (o probe.Operand, ok bool) {
+	if len(expr) != 1 || expr[0] < opReg0 {
+		return o, false
+	}
+	switch n := int(expr[0]) - opReg0; {
+	case n < len(dwarfRegs):
+		o.Reg = dwarfRegs[n]
+	case n >= firstVector && n < firstVector+15: // the last has a number too high for one byte
+		o.Origin, o.Vector = probe.OriginVector, uint8(n-firstVector)
+	default:
+		return o, false
+	}
+	return o, o.Origin == probe.OriginVector || o.Reg != amd64.RSP
+}
+
+// inOldLists looks a location list of DWARF 2 to 4 up (DWARF 4 §2.6.2).
+func (f *file) inOldLists(at int64, base, low uint64) (o probe.Operand, ok bool) {
+	le := binary.LittleEndian
+	for range maxLocations {
+		if at < 0 || at+18 > int64(len(f.loc)) || f.big {
+			return o, false
+		}
+		from, to := le.Uint64(f.loc[at:]), le.Uint64(f.loc[at+8:])
+		at += 16
+		switch {
+		case from == 0 && to == 0:
+			return o, false
+		case from == 1<<64-1:
+			base = to
+			continue
+		}
+		n := int64(le.Uint16(f.loc[at:]))
+		at += 2
+		if at+n > int64(len(f.loc)) {
+			return o, false
+		}
+		if base+from == low && to > from {
+			return registerOf(f.loc[at : at+n])
+		}
+		at += n
+	}
+	return o, false
+}
+
+// The entries of location lists (DWARF 5 §7.7.3).
+const (
+	lleEnd          = 0
+	lleBaseAddressx = 1
+	lleStartxEndx   = 2
+	lleStartxLength = 3
+	lleOffsetPair   = 4
+	lleDefault      = 5
+	lleBaseAddress  = 6
+	lleStartEnd     = 7
+	lleStartLength  = 8
+	lleViewPair     = 9 // of gcc: two numbers that say nothing of places
+)
+
+// inLists looks one of DWARF 5 up (DWARF 5 §7.7.3). Those that go by .debug_addr, as split units have them, are not looked into.
+func (f *file) inLists(at int64, base, low uint64) (o probe.Operand, ok bool) {
+	if at < 0 || at >= int64(len(f.loclists)) || f.big {
+		return o, false
+	}
+	b := f.loclists[at:]
+	uleb := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			b = nil
+			return 0
+		}
+		b = b[n:]
+		return v
+	}
+	addr := func() uint64 {
+		if len(b) < 8 {
+			b = nil
+			return 0
+		}
+		v := binary.LittleEndian.Uint64(b)
+		b = b[8:]
+		return v
+	}
+	for range maxLocations {
+		if len(b) == 0 {
+			return o, false
+		}
+		kind := b[0]
+		b = b[1:]
+		var from, to uint64
+		switch kind {
+		case lleBaseAddress:
+			base = addr()
+			continue
+		case lleViewPair:
+			uleb()
+			uleb()
+			continue
+		case lleOffsetPair:
+			from, to = base+uleb(), base+uleb()
+		case lleStartEnd:
+			from, to = addr(), addr()
+		case lleStartLength:
+			from = addr()
+			to = from + uleb()
+		case lleDefault:
+			from, to = low, low+1
+		default:
+			return o, false
+		}
+		n := uleb()
+		if n > uint64(len(b)) {
+			return o, false
+		}
+		if from == low && to > from {
+			return registerOf(b[:n])
+		}
+		b = b[n:]
+	}
+	return o, false
+}

@@ -1,0 +1,402 @@
+package arguments
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/reel"
+)
+
+// Plan is what is recorded of a function, at its entry or at its return.
+type Plan struct {
+	Capture   *probe.Capture
+	Arguments []reel.Argument
+	// Left are arguments that can't be recorded, with the reasons.
+	Left []string
+}
+
+// UnknownError says that a function has no argument of that name.
+type UnknownError struct {
+	Name  string
+	Known []string
+	Why   error // nil, or why nothing is known of it
+}
+
+func (e *UnknownError) Error() string {
+	switch {
+	case e.Why != nil:
+		return fmt.Sprintf("no argument %q is known (%v): name registers, arg1 to arg6 or ret", e.Name, e.Why)
+	case len(e.Known) == 0:
+		return fmt.Sprintf("there is no argument %q: it has none", e.Name)
+	}
+	return fmt.Sprintf("there is no argument %q: it has %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+func (e *UnknownError) Unwrap() error { return e.Why }
+
+// ErrUnplaced is in the chain of errors about values of which it isn't known where they are.
+var ErrUnplaced = errors.New("can't be recorded")
+
+// maxExpanded is how many fields a struct is taken apart into.
+const maxExpanded = 16
+
+// CheckEntry takes out what stands in registers that are changed before the event of the entry.
+func (p *Plan) CheckEntry(registers uint16, vectors bool) error {
+	changed := func(o *probe.Operand) bool {
+		switch o.Origin {
+		case probe.OriginVector:
+			return vectors
+		case probe.OriginReg:
+			return o.Size != 0 && registers>>o.Reg&1 != 0
+		}
+		return false
+	}
+	kept := 0
+	for i := range p.Arguments {
+		f := p.Capture.Fields[i]
+		if changed(&f.Value) || changed(&f.Len) {
+			p.Left = append(p.Left, p.Arguments[i].Name+": its register is changed before the first instruction that can be probed")
+			continue
+		}
+		p.Capture.Fields[kept], p.Arguments[kept] = f, p.Arguments[i]
+		kept++
+	}
+	p.Capture.Fields, p.Arguments = p.Capture.Fields[:kept], p.Arguments[:kept]
+	if kept == 0 && len(p.Left) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnplaced, p.Left[0])
+	}
+	return nil
+}
+
+// Entry plans what is recorded at the entry: all arguments, if that is wanted, and the values named.
+func (s *Signature) Entry(all bool, values []Expression) (p *Plan, err error) {
+	return s.plan(s.params, all, values, false)
+}
+
+// Return plans what is recorded at the return: the result, if that is wanted, and the values named.
+func (s *Signature) Return(all bool, values []Expression) (p *Plan, err error) {
+	return s.plan(s.results, all, values, true)
+}
+
+func (s *Signature) plan(params []param, all bool, values []Expression, atReturn bool) (*Plan, error) {
+	p := &Plan{Capture: &probe.Capture{}}
+	err := s.guarded(func() error {
+		if all {
+			if err := p.all(s, params, atReturn); err != nil {
+				return err
+			}
+		}
+		for i := range values {
+			if slices.ContainsFunc(p.Arguments, func(a reel.Argument) bool { return a.Name == values[i].Text }) {
+				continue
+			}
+			if err := p.named(s, params, &values[i], atReturn); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Arguments) == 0 && len(p.Left) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrUnplaced, p.Left[0])
+	}
+	return p, nil
+}
+
+func (s *Signature) guarded(do func() error) error {
+	name := ""
+	if s.d != nil {
+		name = s.d.name
+	}
+	return guarded(name, do)
+}
+
+// all adds all arguments, or the result. Without debug information these are registers, as integers.
+func (p *Plan) all(s *Signature, all []param, atReturn bool) error {
+	if s.d == nil {
+		names := []string{"arg1", "arg2", "arg3", "arg4", "arg5", "arg6"}
+		if atReturn {
+			names = []string{"return"}
+		}
+		for _, n := range names {
+			if err := p.named(s, nil, &Expression{Text: n, Name: n, Format: 'x'}, atReturn); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range all {
+		a := &all[i]
+		name := a.name
+		if name == "" || name == "_" || name == ".this" {
+			continue
+		}
+		if err := p.add(s, name, value{a.t, a.p}, &Expression{}, maxExpanded); err != nil {
+			p.Left = append(p.Left, fmt.Sprintf("%s: %v", name, err))
+		}
+	}
+	return nil
+}
+
+// named adds one value.
+func (p *Plan) named(s *Signature, all []param, e *Expression, atReturn bool) error {
+	v, err := s.resolve(all, e, atReturn)
+	if err != nil {
+		return err
+	}
+	if v.t == nil { // a register
+		return p.register(v.p.pieces[0].operand, e)
+	}
+	name := e.Text
+	if e.Bytes {
+		return p.bytes(s, all, e, v, atReturn)
+	}
+	if err := p.add(s, name, v, e, maxExpanded); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// register adds one that has no type.
+func (p *Plan) register(o probe.Operand, e *Expression) error {
+	f := probe.Field{Value: o}
+	a := reel.Argument{Name: e.Text, Kind: reel.ArgumentInt}
+	if o.Origin == probe.OriginVector {
+		a.Kind = reel.ArgumentFloat
+	}
+	if e.Bytes && e.Length == nil {
+		f.Kind, f.Max, a.Kind = probe.FieldBytes, uint16(e.Count), reel.ArgumentBytes
+	}
+	switch e.Format {
+	case 's':
+		f.Kind, f.Max, a.Kind = probe.FieldString, DefaultBytes, reel.ArgumentString
+	case 'u':
+		a.Kind = reel.ArgumentUint
+	case 'x':
+		a.Kind = reel.ArgumentPointer
+	case 'f':
+		a.Kind = reel.ArgumentFloat
+	}
+	a.Name = strings.TrimSuffix(a.Name, ":"+string(e.Format))
+	p.put(f, a)
+	return nil
+}
+
+func (p *Plan) put(f probe.Field, a reel.Argument) {
+	p.Capture.Fields = append(p.Capture.Fields, f)
+	p.Arguments = append(p.Arguments, a)
+}
+
+// value is one on the way from an argument to what is recorded.
+type value struct {
+	t *Type // nil for a register without a type
+	p place
+}
+
+// resolve finds a value.
+func (s *Signature) resolve(all []param, e *Expression, atReturn bool) (value, error) {
+	v, found := value{}, false
+	for i := range all {
+		if all[i].name == e.Name {
+			v, found = value{all[i].t, all[i].p}, true
+		}
+	}
+	if !found && atReturn && (e.Name == "return" || e.Name == "ret") && len(all) > 0 {
+		v, found = value{all[0].t, all[0].p}, true
+	}
+	if !found {
+		if o, ok := s.register(e.Name); ok && (atReturn == strings.HasPrefix(e.Name, "ret")) {
+			if len(e.Steps) > 0 {
+				return v, fmt.Errorf("%s: nothing is known of what %s points to", e.Text, e.Name)
+			}
+			return value{nil, place{pieces: []piece{{0, 8, o}}}}, nil
+		}
+		known := s.names()
+		if atReturn {
+			known = nil
+			for _, r := range s.results {
+				known = append(known, r.name)
+			}
+		}
+		return v, &UnknownError{Name: e.Name, Known: known, Why: s.why}
+	}
+	for _, step := range e.Steps {
+		var err error
+		if v, err = s.d.step(v, step); err != nil {
+			return v, fmt.Errorf("%s: %w", e.Text, err)
+		}
+	}
+	return v, nil
+}
+
+// step goes from a value to a field or an element of it.
+func (d *Debug) step(v value, s Step) (value, error) {
+	if v.p.why != "" {
+		return v, fmt.Errorf("%w: %s", ErrUnplaced, v.p.why)
+	}
+	if v.t.Kind == KindReference {
+		var err error
+		if v, err = d.follow(v, 0); err != nil {
+			return v, err
+		}
+	}
+	if s.IsIndex {
+		if v.t.Kind == KindPointer {
+			return d.follow(v, s.Index)
+		}
+		elem, err := d.typeAt(v.t.Elem)
+		if v.t.Kind != KindArray || err != nil {
+			return v, fmt.Errorf("type %q has no elements", v.t.Name)
+		}
+		if s.Index < 0 || s.Index >= v.t.Count && v.t.Count > 1 {
+			return v, fmt.Errorf("type %q has %d elements", v.t.Name, v.t.Count)
+		}
+		p, err := v.p.part(s.Index*elem.Size, elem.Size)
+		return value{elem, p}, err
+	}
+	if v.t.Kind == KindPointer {
+		var err error
+		if v, err = d.follow(v, 0); err != nil {
+			return v, err
+		}
+	}
+	if v.t.Kind != KindStruct {
+		return v, fmt.Errorf("type %q has no field %q", v.t.Name, s.Field)
+	}
+	m, off, err := d.member(v.t, s.Field, 0)
+	if err != nil {
+		return v, err
+	}
+	if m.Bits {
+		return v, fmt.Errorf("%q is a bit field, which isn't recorded", s.Field)
+	}
+	t, err := d.typeAt(m.Type)
+	if err != nil {
+		return v, err
+	}
+	p, err := v.p.part(off, t.Size)
+	return value{t, p}, err
+}
+
+// member finds a field, in anonymous members and base classes, too.
+func (d *Debug) member(t *Type, name string, depth int) (Member, int64, error) {
+	for _, m := range t.Fields {
+		if m.Name == name && !m.Base {
+			return m, m.Off, nil
+		}
+	}
+	for _, m := range t.Fields {
+		if !m.Base && m.Name != "" || depth > maxChain {
+			continue
+		}
+		if mt, err := d.typeAt(m.Type); err == nil && mt.Kind == KindStruct {
+			if found, off, err := d.member(mt, name, depth+1); err == nil {
+				return found, m.Off + off, nil
+			}
+		}
+	}
+	if t.declared {
+		return Member{}, 0, fmt.Errorf("type %q isn't defined where the function is", t.Name)
+	}
+	var known []string
+	for _, m := range t.Fields {
+		if m.Name != "" && len(known) < maxExpanded {
+			known = append(known, m.Name)
+		}
+	}
+	return Member{}, 0, fmt.Errorf("type %q has no field %q: it has %s", t.Name, name, strings.Join(known, ", "))
+}
+
+// follow looks through a pointer, or a reference.
+func (d *Debug) follow(v value, index int64) (value, error) {
+	t, err := d.typeAt(v.t.Elem)
+	if err != nil {
+		return v, err
+	}
+	if v.t.Elem.f == nil || t.Kind == KindVoid {
+		return v, fmt.Errorf("type %q points to nothing known", v.t.Name)
+	}
+	o, err := v.p.pointer()
+	if err != nil {
+		return v, err
+	}
+	if off := index * t.Size; off < -maxStack || off > maxStack {
+		return v, fmt.Errorf("index %d is too large", index)
+	} else {
+		o.Off += int32(off)
+	}
+	return value{t, place{memory: &o}}, nil
+}
+
+// pointer is the operand for what is where a pointer leads.
+func (p place) pointer() (o probe.Operand, err error) {
+	if p.memory != nil {
+		o = *p.memory
+		if len(o.Path) >= maxSteps {
+			return o, fmt.Errorf("more than %d pointers", maxSteps)
+		}
+		o.Path = append(append([]int32(nil), o.Path...), o.Off)
+		o.Off = 0
+		return o, nil
+	}
+	if len(p.pieces) != 1 || p.pieces[0].operand.Origin != probe.OriginReg || p.pieces[0].operand.Shift != 0 {
+		return o, fmt.Errorf("%w: it is in no register of its own", ErrUnplaced)
+	}
+	o = p.pieces[0].operand
+	o.Memory = true
+	return o, nil
+}
+
+// part is the place of size bytes of a value from off on.
+func (p place) part(off, size int64) (place, error) {
+	if off < 0 || off > maxStack || size < 0 {
+		return p, fmt.Errorf("%w: it is too large", ErrUnplaced)
+	}
+	if p.memory != nil {
+		o := *p.memory
+		if at := int64(o.Off) + off; at > maxStack {
+			return p, fmt.Errorf("%w: it is too large", ErrUnplaced)
+		}
+		o.Off += int32(off)
+		return place{memory: &o}, nil
+	}
+	var part place
+	for _, piece := range p.pieces {
+		from, to := max(off, piece.at), min(off+size, piece.at+piece.size)
+		if from < to {
+			piece.operand.Shift += uint8(from - piece.at)
+			piece.at, piece.size = from-off, to-from
+			part.pieces = append(part.pieces, piece)
+		}
+	}
+	if len(part.pieces) == 0 {
+		return part, fmt.Errorf("%w: it is in no register", ErrUnplaced)
+	}
+	return part, nil
+}
+
+// number is the operand for a value of up to eight bytes.
+func (p place) number(size int64, signed bool) (o probe.Operand, err error) {
+	switch {
+	case p.why != "":
+		return o, fmt.Errorf("%w: %s", ErrUnplaced, p.why)
+	case size != 1 && size != 2 && size != 4 && size != 8:
+		return o, fmt.Errorf("%w: it has %d bytes", ErrUnplaced, size)
+	case p.memory != nil:
+		o = *p.memory
+	case len(p.pieces) == 1:
+		o = p.pieces[0].operand
+		if int64(o.Shift)+size > 8 {
+			return o, fmt.Errorf("%w: it is in two registers", ErrUnplaced)
+		}
+	default:
+		return o, fmt.Errorf("%w: it is in two registers", ErrUnplaced)
+	}
+	o.Size, o.Signed = uint8(size), signed
+	return o, nil
+}

@@ -1,0 +1,318 @@
+package recorder_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
+)
+
+// gdbArguments prints, at breakpoints, the values of expressions, one JSON list a call.
+const gdbArguments = `
+import gdb, json
+def text(data, n=None):
+    return data.string(encoding="latin-1", length=n) if n is not None else data.string(encoding="latin-1")
+def value(v):
+    t = v.type.strip_typedefs()
+    if t.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+        return value(v.referenced_value())
+    name = str(t.unqualified())
+    if t.code == gdb.TYPE_CODE_STRUCT:
+        if name == "string":
+            return text(v["str"], int(v["len"]))
+        if name == "[]uint8":
+            return "".join("%02x" % int(v["array"][i]) for i in range(int(v["len"])))
+        if "basic_string_view<" in name:
+            return text(v["_M_str"], int(v["_M_len"]))
+        if "basic_string<" in name:
+            return text(v["_M_dataplus"]["_M_p"], int(v["_M_string_length"]))
+    if t.code == gdb.TYPE_CODE_BOOL:
+        return bool(v)
+    if t.code == gdb.TYPE_CODE_ENUM:
+        return str(v).replace("(", "").replace(")", "").split("::")[-1]
+    if t.code == gdb.TYPE_CODE_FLT:
+        return float(v)
+    if t.code == gdb.TYPE_CODE_PTR:
+        if t.target().unqualified().strip_typedefs().name == "char":
+            return None if int(v) == 0 else text(v)
+        return hex(int(v) & (1 << 64) - 1)
+    if t.code == gdb.TYPE_CODE_ARRAY:
+        return text(v)
+    if name == "char":
+        return "char %d" % (int(v) & 255)
+    return int(v)
+class At(gdb.Breakpoint):
+    def __init__(self, function, place, expressions):
+        super().__init__(place, internal=True)
+        self.function, self.expressions = function, expressions
+    def stop(self):
+        out = []
+        for e in self.expressions:
+            try:
+                v = value(gdb.parse_and_eval(e))
+            except (gdb.MemoryError, UnicodeDecodeError):
+                v = "?"
+            except gdb.error as x:
+                v = "error: " + str(x)
+            out.append(v)
+        log.write(json.dumps([self.function, out]) + "\n")
+        return False
+gdb.execute("set print symbol off")
+for function, place, expressions in json.load(open(PLAN)):
+    At(function, place, expressions)
+log = open(LOG, "w")
+gdb.execute("run")
+log.close()
+`
+
+// argumentCase is a program, and what of its functions is looked at.
+type argumentCase struct {
+	name    string
+	build   func(t *testing.T) string
+	rounds  string
+	wanted  []wantedArguments
+	unlike  []string          // values that gdb doesn't print right, by the compiler's debug information
+	results map[string]string // the function whose result is the first argument of another one
+}
+
+// wantedArguments are those of a function: as callreel is asked for them, and as gdb is where it has other words.
+type wantedArguments struct {
+	function, place string
+	values          []string
+	gdb             map[string]string
+}
+
+var cArguments = argumentCase{
+	rounds: "92", // of 11 calls
+	unlike: []string{"raw[:n]"},
+	wanted: []wantedArguments{
+		{function: "integers", values: []string{"a", "b", "c", "d", "e", "f", "g", "h"}},
+		{function: "mixed", values: []string{"a", "b", "c", "d", "e", "p", "f"}},
+		{function: "texts", values: []string{"s", "t", "n", "raw[:n]"}, gdb: map[string]string{"raw[:n]": "n"}},
+		{function: "structs", values: []string{"c->argc", "c->argv[0]", "c->name", "c->next->name", "c->weight", "c->small", "p.a", "p.b", "g.a", "g.c", "bad->argc", "q.a", "q.b", "q.c"}},
+		{function: "paired", values: []string{"c", "n"}},
+		{function: "large", values: []string{"n"}},
+		{function: "got_long", values: []string{"v"}},
+		{function: "got_bool", values: []string{"v"}},
+		{function: "got_text", values: []string{"v"}},
+		{function: "got_double", values: []string{"v"}},
+		{function: "got_pair", values: []string{"v.a", "v.b"}},
+	},
+	results: map[string]string{"integers": "got_long", "mixed": "got_bool", "texts": "got_text", "structs": "got_double", "paired": "got_pair"},
+}
+
+var cxxArguments = argumentCase{
+	rounds: "170", // of 6 calls
+	wanted: []wantedArguments{
+		{function: "app::Server::handle", values: []string{"this->name", "this->port", "this->id", "this->busy", "path", "body", "part", "m", "s.x", "s.y"}},
+		{function: "app::Server::own", values: []string{"o.name", "o.k", "after", "ref", "last"}},
+		{function: "app::Server::got_string", values: []string{"v"}},
+		{function: "app::got_int", values: []string{"v"}},
+		{function: "double app::twice<double>(double, double const&)", place: "app::twice<double>", values: []string{"v", "w"}},
+		{function: "unsigned short app::twice<unsigned short>(unsigned short, unsigned short const&)", place: "app::twice<unsigned short>", values: []string{"v", "w"}},
+	},
+	results: map[string]string{"app::Server::handle": "app::Server::got_string", "app::Server::own": "app::got_int"},
+}
+
+var goArguments = argumentCase{
+	rounds: "160", // of 7 calls
+	unlike: []string{"r.ID", "r.Path", "r.Weight"},
+	wanted: []wantedArguments{
+		{function: "main.(*server).handle", values: []string{"s.name", "s.last.ID", "s.last.Path", "s.last.Weight", "path", "body", "m", "w", "ok"}},
+		{function: "main.many", values: []string{"a", "b", "c", "d", "e", "f", "j", "r.ID", "r.Path", "r.Weight", "x", "y"}},
+		{function: "main.deep", values: []string{"n"}},
+		{function: "main.gotInt", values: []string{"v"}},
+		{function: "main.gotString", values: []string{"v"}},
+	},
+	results: map[string]string{"main.many": "main.gotString"},
+}
+
+// The oracle is gdb: what it prints at breakpoints at the same functions, of a thousand calls with arguments of all kinds, by each compiler.
+func TestArgumentsAreWhatGDBPrints(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	realtest.Need(t, realtest.GDB)
+	optimized := cArguments
+	optimized.unlike = append(slices.Clone(optimized.unlike), "q.a", "q.b", "q.c")
+	built := func(c argumentCase, name, target string, flags ...string) argumentCase {
+		c.name, c.build = name, func(t *testing.T) string { return realtest.Build(t, target, flags...) }
+		return c
+	}
+	golang := goArguments
+	golang.name, golang.build = "go", func(t *testing.T) string { return goProgram(t, "arguments") }
+	for _, c := range []argumentCase{
+		built(optimized, "gcc", "arguments"), built(cArguments, "clang, not optimized", "arguments", "cc=clang-19", "-O0"),
+		built(cxxArguments, "g++", "arguments_cxx"), built(cxxArguments, "clang++, not optimized", "arguments_cxx", "cc=clang-19", "-O0", "-fstandalone-debug"), golang,
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			program := c.build(t)
+			got := c.recorded(t, program)
+			want := c.printed(t, program)
+			calls := 0
+			for _, w := range c.wanted {
+				g, p := got[w.function], want[w.function]
+				if len(g) != len(p) || len(p) == 0 {
+					t.Errorf("%s: values of %d calls, gdb has %d", w.function, len(g), len(p))
+					continue
+				}
+				calls += len(p)
+				for i := range p {
+					for k, name := range w.values {
+						if !same(g[i][k], p[i][k]) && !slices.Contains(c.unlike, name) {
+							t.Fatalf("call %d of %s: %s is %v, gdb has %v", i, w.function, name, g[i][k], p[i][k])
+						}
+					}
+				}
+			}
+			if calls < 1000 {
+				t.Errorf("only %d calls", calls)
+			}
+			for from, to := range c.results {
+				g, p := got["return of "+from], want[to]
+				for i := range p {
+					if i >= len(g) || !same(g[i][0], p[i][0]) {
+						t.Fatalf("%s: result %d of %d is %v, gdb has %v", from, i, len(g), g[min(i, len(g)-1)], p[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// same says whether two values are: strings up to what is recorded of them.
+func same(got, want any) bool {
+	g, isText := got.(string)
+	w, alsoText := want.(string)
+	if c, isChar := strings.CutPrefix(w, "char "); isChar {
+		var v int
+		fmt.Sscan(c, &v)
+		return g == (&reel.Argument{Kind: reel.ArgumentChar}).Text(reel.Value{Bits: uint64(v)})
+	}
+	if isText && alsoText {
+		if cut, isCut := strings.CutSuffix(g, "…"); isCut {
+			return len(cut) == 64 && strings.HasPrefix(w, cut)
+		}
+		return g == w
+	}
+	a, _ := json.Marshal(got)
+	b, _ := json.Marshal(want)
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y float64
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && float32(x) == float32(y)
+}
+
+// recorded are the values in a recording, by function and call.
+func (c *argumentCase) recorded(t *testing.T, program string) map[string][][]any {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "arguments.reel")
+	flags := []string{"record", "-o", file, "--lossless", "-m", filepath.Base(program)}
+	for _, w := range c.wanted {
+		flags = append(flags, "-f", w.function, "--args", w.function+"("+strings.Join(w.values, ", ")+")")
+	}
+	for from := range c.results {
+		flags = append(flags, "--ret", from)
+	}
+	if out, err := exec.Command(realtest.CallreelPath(t), slices.Concat(flags, []string{"--", program, c.rounds})...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	f, err := reel.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := map[string][][]any{}
+	for _, thread := range f.Threads() {
+		r := f.Values(thread.Key)
+		for s := r.Next(); s != nil; s = r.Next() {
+			fn, _ := f.Function(s.Function)
+			name := demangle.Short(fn.Name)
+			if full := demangle.Name(fn.Name); strings.Contains(full, "<") && strings.HasPrefix(full, name) == false {
+				name = full
+			}
+			if s.AtReturn {
+				name = "return of " + name
+			}
+			var values []any
+			args := f.Arguments(s.Function, s.AtReturn)
+			for i := range args {
+				values = append(values, args[i].JSON(s.Values[i]))
+			}
+			got[name] = append(got[name], values)
+		}
+	}
+	return got
+}
+
+// printed is what gdb prints.
+func (c *argumentCase) printed(t *testing.T, program string) map[string][][]any {
+	t.Helper()
+	dir := t.TempDir()
+	var plan [][]any
+	for _, w := range c.wanted {
+		var list []string
+		for _, v := range w.values {
+			if other, ok := w.gdb[v]; ok {
+				v = other
+			}
+			list = append(list, v)
+		}
+		place := w.place
+		if place == "" {
+			place = w.function
+		}
+		plan = append(plan, []any{w.function, quoted(place), list})
+	}
+	data, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planFile, log := filepath.Join(dir, "plan"), filepath.Join(dir, "log")
+	script := fmt.Sprintf("PLAN, LOG = %q, %q\n%s", planFile, log, gdbArguments)
+	for name, text := range map[string]string{planFile: string(data), filepath.Join(dir, "script.py"): script} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-x", filepath.Join(dir, "script.py"),
+		"--args", program, c.rounds)
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // a breakpoint at which a signal comes is met twice
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s", err, said)
+	}
+	lines, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	want := map[string][][]any{}
+	for s := bufio.NewScanner(bytes.NewReader(lines)); s.Scan(); {
+		var line struct {
+			function string
+			values   []any
+		}
+		d := json.NewDecoder(bytes.NewReader(s.Bytes()))
+		d.UseNumber()
+		if err := d.Decode(&[]any{&line.function, &line.values}); err != nil {
+			t.Fatal(err)
+		}
+		want[line.function] = append(want[line.function], line.values)
+	}
+	if len(want) == 0 {
+		t.Fatalf("gdb prints nothing:\n%s", said)
+	}
+	return want
+}
+
+func quoted(s string) string { return "'" + s + "'" }
