@@ -339,6 +339,7 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		}
 		a := &arena{images: []*image{im}, lo: im.lo, hi: im.hi}
 		n := im.pick(l.choose, id)
+		l.r.watching.plan(ctx, im, l.r.notice)
 		if err := l.r.captures.plan(ctx, im, true, l.r.notice); err != nil {
 			l.r.notice("%v", err)
 		}
