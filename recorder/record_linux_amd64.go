@@ -442,7 +442,7 @@ func (r *recording) session(ctx context.Context) error {
 	if held != nil {
 		ferr = held.end()
 	} else {
-		ferr = d.finish(u.gone)
+		ferr = errors.Join(d.finish(u.gone), r.tellMade())
 	}
 	if err == nil {
 		err = ferr

@@ -116,9 +116,9 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
 	case f.less.byCall() && len(f.args)+len(f.returns)+len(f.when) > 0:
-		return usageError("callreel record: --min, --depth and --inside don't go with --args, --ret and --if")
+		return usageError("callreel record: --min, --depth, --inside and --every don't go with --args, --ret and --if")
 	case f.armed.isArmed() && f.less.given():
-		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside)")
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside, --every)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
