@@ -233,6 +233,11 @@ func (r *recording) begin(h reel.Header) (err error) {
 	}
 	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
 		r.to = toReel{r.w}
+		if r.s.rt.Every > 0 {
+			if err := r.w.Made(r.s.rt.Every, nil); err != nil {
+				return errors.Join(err, r.abandon())
+			}
+		}
 	}
 	return err
 }

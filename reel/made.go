@@ -7,12 +7,9 @@ import (
 	"slices"
 )
 
-// Made says how many calls of each function there were, by function ID, in a recording of one in every so many. It may be called again,
-// for other functions or further calls.
+// Made says how many calls of each function there were, by function ID, in a recording of one in every so many. It may be called
+// first with none, so that it is known how a recording is made whose recorder is killed, and again, for other functions or further calls.
 func (w *Writer) Made(every uint32, calls map[uint32]uint64) error {
-	if len(calls) == 0 {
-		return nil
-	}
 	b := appendUvarint(make([]byte, frameSize), uint64(every))
 	before := uint32(0)
 	for _, id := range slices.Sorted(maps.Keys(calls)) {
