@@ -56,7 +56,7 @@ Filters leave calls out where they are made, in the process, so that they take n
 long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
 threads have while they call. --depth and --inside go by the stack, at each entry, and need no clock: what longjmp or an
 exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
-counted nowhere.
+counted nowhere, but by --every, which counts the calls that all else lets through: report shows those numbers.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
@@ -116,9 +116,9 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
 	case f.less.byCall() && len(f.args)+len(f.returns)+len(f.when) > 0:
-		return usageError("callreel record: --min, --depth and --inside don't go with --args, --ret and --if")
+		return usageError("callreel record: --min, --depth, --inside and --every don't go with --args, --ret and --if")
 	case f.armed.isArmed() && f.less.given():
-		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside)")
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside, --every)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}

@@ -256,6 +256,9 @@ func (a *Asm) Pop(r Reg) {
 	a.Raw(0x58 | byte(r&7))
 }
 
+// Div32 is div r32: EDX:EAX by r, the quotient to EAX, the rest to EDX.
+func (a *Asm) Div32(r Reg) { a.rr(false, 6, r, 0xF7) }
+
 // Rdtsc reads the time-stamp counter into EDX:EAX.
 func (a *Asm) Rdtsc() { a.Raw(0x0F, 0x31) }
 
