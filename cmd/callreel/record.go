@@ -58,9 +58,15 @@ threads have while they call. --depth and --inside go by the stack, at each entr
 exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
 counted nowhere, but by --every, which counts the calls that all else lets through: report shows those numbers.
 
+With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not returned a
+second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or stall:200ms (the main thread
+makes no progress). Then the last --keep of all threads is dumped to the next slow-NNNN.reel of the folder -o, and
+recording goes on; also when the process ends, at SIGUSR2, and for callreel dump.
+
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
+  callreel record -p 1234 --when 'call > 20ms' --keep 2s -o dumps
   callreel record -o ls.reel -- ls -l`,
 		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
