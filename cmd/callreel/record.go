@@ -52,16 +52,18 @@ adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
 
-Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
-long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
-threads have while they call. --depth and --inside go by the stack, at each entry, and need no clock: what longjmp or an
-exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
-counted nowhere, but by --every, which counts the calls that all else lets through: report shows those numbers.
+Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that
+take long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by
+the names that threads have while they call. --depth and --inside go by the stack, at each entry, and need no
+clock: what longjmp or an exception has left is no caller any more, and another stack (of a signal handler, a
+coroutine) is for itself. What is left out is counted nowhere, but by --every, which counts the calls that all else
+lets through: report shows those numbers.
 
-With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not returned a
-second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or stall:200ms (the main thread
-makes no progress). Then the last --keep of all threads is dumped to the next slow-NNNN.reel of the folder -o, and
-recording goes on; also when the process ends, at SIGUSR2, and for callreel dump.
+With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not
+returned a second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or
+stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
+slow-NNNN.reel of the folder -o, and recording goes on; also when the process ends, at SIGUSR2, and for callreel
+dump.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
@@ -85,7 +87,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
-	fl.StringArrayVar(&f.args, "args", nil, "record argument values of this function, 'F' or 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.args, "args", nil, "record the argument values of F, or those of 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
 	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of this function, 'F' or 'F(return->size)' (repeatable): a `SPEC`")
 	fl.StringArrayVar(&f.when, "if", nil, "record only calls of which this `CONDITION` holds, such as 'F: size > 4096' (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
