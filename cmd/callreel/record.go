@@ -87,7 +87,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
-	fl.StringArrayVar(&f.args, "args", nil, "record the argument values of F, or those of 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.args, "args", nil, "record the arguments of F, or those of 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
 	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of this function, 'F' or 'F(return->size)' (repeatable): a `SPEC`")
 	fl.StringArrayVar(&f.when, "if", nil, "record only calls of which this `CONDITION` holds, such as 'F: size > 4096' (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
