@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -169,6 +170,27 @@ func TestOneCallInSoManyIsRecorded(t *testing.T) {
 			}
 			if s.Calls != sum || rep.Calls != sum || s.Dropped != 0 || len(rep.Functions) != len(lessFunctions) {
 				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}
+
+// Calls on coroutines' stacks that are left and come back to are whole, too.
+func TestChosenCallsOfCoroutinesAreWhole(t *testing.T) {
+	needLive(t)
+	target := realtest.Build(t, "abi", "-DCOROUTINE_STACK=(16<<20)")
+	for _, flags := range [][]string{{"--depth", "50"}, {"--depth", "1"}, {"--every", "2"}, {"--inside", "produce"}, {"--inside", "produce", "--every", "3"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "abi.reel")
+			realtest.MustCallreel(t, slices.Concat([]string{"record", "-o", file, "-m", "abi*", "-f", "yield", "-f", "produce", "-f", "add", "-f", "switch_stacks"}, flags, []string{"--", target, "10"})...)
+			rep := reportOf(t, file)
+			if rep.Unmatched != 0 || rep.Events != 2*rep.Calls || rep.Calls < 1000 {
+				t.Errorf("%d calls, %d events, %d exits without an entry", rep.Calls, rep.Events, rep.Unmatched)
+			}
+			for _, f := range unfinishedOf(t, file).Functions {
+				if f.Unfinished+f.Implicit != 0 {
+					t.Errorf("%s has %d entries without exit and %d ended by another's", f.Name, f.Unfinished, f.Implicit)
+				}
 			}
 		})
 	}
