@@ -390,3 +390,9 @@ func (a *Asm) CmpLabel(r Reg, l Label) {
 	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
 	a.imm32(0)
 }
+
+// RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
+func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }
+
+// Pushf is pushfq.
+func (a *Asm) Pushf() { a.Raw(0x9C) }

@@ -173,6 +173,8 @@ var bareInstructions = []struct {
 	{(*Asm).Syscall, "syscall"},
 	{(*Asm).Pause, "pause"},
 	{(*Asm).Cld, "cld"},
+	{(*Asm).Pushf, "pushf"},
+	{(*Asm).RepStos64, "rep stos QWORD PTR es:[rdi],rax"},
 	{func(a *Asm) { a.Movsx8(RDX) }, "movsx rdx,dl"},
 	{func(a *Asm) { a.CmpImm8(RCX, 0xFE) }, "cmp cl,0xfe"},
 	{func(a *Asm) { a.CmpImm8(RDI, 0x7E) }, "cmp dil,0x7e"},
