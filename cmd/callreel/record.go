@@ -56,9 +56,18 @@ Filters leave calls out where they are made, in the process, so that they take n
 long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
 threads have while they call. What is left out is counted nowhere.
 
+--args and --ret record values as DWARF types them. F is a function's name or a glob; without parentheses all
+arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
+as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at
+64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f
+as others, with :s as strings. A value that can't be read is "?". --if compares integers, enums, booleans and
+pointers that are in registers: with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which
+one of them is false are left out, with little cost.
+
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
+  callreel record -p 1234 --args 'parse(name, buf[:size])' --ret parse --if 'parse: size > 4096'
   callreel record -o ls.reel -- ls -l`,
 		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
@@ -77,9 +86,9 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
-	fl.StringArrayVar(&f.args, "args", nil, "record argument values of this function, 'F' or 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
-	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of this function, 'F' or 'F(return->size)' (repeatable): a `SPEC`")
-	fl.StringArrayVar(&f.when, "if", nil, "record only calls of which this holds, 'F: size > 4096', or without F of those of --args (repeatable): a `CONDITION`")
+	fl.StringArrayVar(&f.args, "args", nil, "record arguments of F, all or those of 'F(name, c->argc)' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of F, or parts: 'F(return->size)' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.when, "if", nil, "only calls with 'F: size > 4096'; without F: those of --args (repeatable): a `CONDITION`")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	f.armed.add(fl)
