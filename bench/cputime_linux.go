@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,4 +14,14 @@ func threadCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(t.Nano())
+}
+
+// processCPU returns the processor time of a process, its threads that have ended included (clock_getcpuclockid(3)).
+func processCPU(pid int) (time.Duration, error) {
+	const group = 2 // CPUCLOCK_SCHED of all threads
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|group, &t); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
 }

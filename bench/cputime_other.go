@@ -2,7 +2,13 @@
 
 package main
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // threadCPU is what the whole process has used: nothing else is at work while threads are measured.
 func threadCPU() time.Duration { return cpuTime() }
+
+// processCPU isn't known here.
+func processCPU(int) (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/bench/programs"
 	"github.com/callreel/callreel/internal/realtest"
 )
@@ -326,14 +324,4 @@ func (r *soakRun) by(sig syscall.Signal) bool {
 
 func (r *soakRun) failed(format string, args ...any) error {
 	return fmt.Errorf("callreel %s: %s: %s", r.cmd.Args[1], fmt.Sprintf(format, args...), strings.TrimSpace(r.stderr.String()))
-}
-
-// processCPU returns the processor time of a process, its threads that have ended included (clock_getcpuclockid(3)).
-func processCPU(pid int) (time.Duration, error) {
-	const group = 2 // CPUCLOCK_SCHED of all threads
-	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^pid)<<3|group, &t); err != nil {
-		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
-	}
-	return time.Duration(t.Nano()), nil
 }

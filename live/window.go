@@ -21,7 +21,7 @@ type Window struct {
 }
 
 // naming is what a function is called.
-type naming struct{ name, module string }
+type naming struct{ name, short, module string }
 
 // NewWindow returns a window of so many stretches, at least one.
 func NewWindow(m *Meter, keep int) *Window {
@@ -69,6 +69,7 @@ type Snapshot struct {
 type Function struct {
 	ID           uint32
 	Name, Module string // as the files have them, demangled; they may hold anything
+	Short        string // Name without parameters and template arguments
 	Calls        uint64
 	PerSecond    float64 // of Calls
 	// Open counts the calls that were open at the end.
@@ -121,7 +122,7 @@ func (w *Window) Snapshot(all bool) *Snapshot {
 		n := w.naming(id)
 		snap.Calls += f.Calls
 		snap.Functions = append(snap.Functions, Function{
-			ID: id, Name: n.name, Module: n.module, Calls: f.Calls, PerSecond: perSecond(f.Calls), Open: f.Open,
+			ID: id, Name: n.name, Short: n.short, Module: n.module, Calls: f.Calls, PerSecond: perSecond(f.Calls), Open: f.Open,
 			Self: ns(f.Self), P99: ns(p99), Whole: whole, Max: ns(f.Max),
 		})
 	}
@@ -146,12 +147,14 @@ func (w *Window) naming(id uint32) naming {
 		return n
 	}
 	if id == 0 || int(id) > len(w.meter.functions) {
-		return naming{name: "functions that are not known"}
+		const unknown = "functions that are not known"
+		return naming{name: unknown, short: unknown}
 	}
 	f := &w.meter.functions[id-1]
-	n := naming{name: demangle.Name(f.Name)}
+	n := naming{name: demangle.Name(f.Name), short: demangle.Short(f.Name)}
 	if f.Name == "" {
 		n.name = fmt.Sprintf("function #%d", id)
+		n.short = n.name
 	}
 	if i := int(f.Image); i > 0 && i <= len(w.meter.images) {
 		n.module = path.Base(w.meter.images[i-1].Path)

@@ -44,8 +44,16 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 	if causes = a.stillOpen(causes, threads); len(causes) == 0 {
 		return false, nil
 	}
-	keepTicks := ticksOf(keep, a.r.set.TicksPerSecond)
-	w := window{from: max(to-min(keepTicks, to), a.r.base.BaseTick), to: to}
+	w := window{to: to}
+	moment := to // that the last moments are before
+	switch {
+	case causes[0].kind == reel.TriggerEnd:
+		w.to = lastEvent(threads, a.began)
+		moment = w.to
+	case causes[0].to != 0:
+		moment = min(moment, causes[0].to)
+	}
+	w.from = max(moment-min(ticksOf(keep, a.r.set.TicksPerSecond), moment), a.began)
 	told.Frozen, told.Reason = frozen, causes[0].condition
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail
@@ -60,6 +68,17 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 		a.o.Dumped(*told)
 	}
 	return true, nil
+}
+
+// lastEvent is when the last event was written, or least if there is none later.
+func lastEvent(threads []*heldRuns, least uint64) uint64 {
+	for _, t := range threads {
+		if n := len(t.runs); n > 0 {
+			events := t.runs[n-1].Events
+			least = max(least, events[len(events)-1].Time)
+		}
+	}
+	return least
 }
 
 // window is the time that a dump is of, in ticks.
@@ -208,7 +227,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 	}()
 	names := a.r.names.anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
-	err = a.writeThreads(w, win, threads, names, &d)
+	err = a.writeThreads(w, win, threads, causes, names, &d)
 	if err == nil {
 		for _, c := range causes {
 			d.Triggers = append(d.Triggers, c.trigger(threads, names))
@@ -228,7 +247,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 }
 
 // writeThreads writes the events of all threads.
-func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, names *lateNames, d *reel.Dump) error {
+func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, causes []cause, names *lateNames, d *reel.Dump) error {
 	described := map[uint64]bool{}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
@@ -237,6 +256,9 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, na
 			about.Name = t.name
 		}
 		cut := t.cut(win, a.r.s.golang != nil)
+		if a.r.s.golang == nil {
+			t.addEntries(&cut, causes)
+		}
 		if len(cut.events) == 0 && len(cut.open) == 0 {
 			continue
 		}
@@ -282,7 +304,7 @@ type cutEvents struct {
 func (t *heldRuns) cut(win window, goroutines bool) cutEvents {
 	var c cutEvents
 	next := uint32(0) // the number that the next chunk has if nothing is missing
-	last := t.met     // up to when all is known
+	last := uint64(0) // up to when all is known
 	before := map[reel.Event][]byte{}
 	c.payloads = [][]ring.Payload{nil}
 	for _, h := range t.runs {

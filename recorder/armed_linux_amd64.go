@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
@@ -49,6 +52,7 @@ type armed struct {
 	requests chan DumpRequest
 	over     chan struct{} // closed when the loop has ended
 
+	began  uint64 // when it was on, in TSC ticks
 	seen   uint32 // firings that were looked at
 	thawed uint64 // when the rings were last let go
 	tokens float64
@@ -62,7 +66,7 @@ type heldThread struct {
 	tid, pid, nstid int
 	start           uint64 // clock ticks since boot
 	name            string
-	met, end        uint64 // TSC; end is 0 while it lives
+	end             uint64 // TSC; 0 while it lives
 	dropped         uint64 // entries, up to when the rings were last let go
 }
 
@@ -74,7 +78,7 @@ type gap struct {
 
 func (r *recording) newArmed(d *drain) *armed {
 	a := &armed{r: r, o: r.opt.Armed, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
-		tokens: dumpsAtOnce, filled: time.Now(), requests: make(chan DumpRequest), over: make(chan struct{})}
+		tokens: dumpsAtOnce, filled: time.Now(), began: ring.Ticks(), requests: make(chan DumpRequest), over: make(chan struct{})}
 	a.pair()
 	return a
 }
@@ -93,16 +97,28 @@ func (r *recording) armWatches() error {
 	return nil
 }
 
-// makeFolder makes the folder of the dumps.
+// checkFolder finds out, before the process is touched, whether dumps could be made.
+func (r *recording) checkFolder() error {
+	in := r.opt.Output
+	fi, err := os.Stat(in)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		in = filepath.Dir(in)
+	case err == nil && !fi.IsDir():
+		return fmt.Errorf("callreel: %s: %w, and no folder for dumps; choose another name with -o", in, fs.ErrExist)
+	}
+	if err := unix.Access(in, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("callreel: no dumps can be made in %s: %w", in, err)
+	}
+	return nil
+}
+
+// makeFolder makes the folder of the dumps. Who waits for it to appear may count on recording being on from then.
 func (r *recording) makeFolder() error {
-	if err := os.MkdirAll(r.opt.Output, 0o777); err != nil {
+	if err := os.Mkdir(r.opt.Output, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("callreel: the dumps have no place: %w", err)
 	}
-	f, err := os.CreateTemp(r.opt.Output, ".callreel")
-	if err != nil {
-		return fmt.Errorf("callreel: no dump can be made in %s: %w", r.opt.Output, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return nil
 }
 
 const dumpPattern = "slow-%04d.reel"
@@ -131,6 +147,7 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	}
 	stop := context.AfterFunc(ctx, a.watches.Wake)
 	defer stop()
+	r.notice("armed: process %d is recorded into memory, and dumped to %s", r.s.p.Pid(), r.opt.Output)
 	if a.o.Begun != nil {
 		a.o.Begun(r.s.p.Pid())
 	}
@@ -220,7 +237,7 @@ func (a *armed) meet(nstid, _ int, name string) {
 	if a.threads[nstid] != nil {
 		return
 	}
-	t := &heldThread{nstid: nstid, tid: nstid, pid: a.r.s.p.Pid(), name: name, met: ring.Ticks()}
+	t := &heldThread{nstid: nstid, tid: nstid, pid: a.r.s.p.Pid(), name: name}
 	if !a.d.sameNS {
 		t.tid = a.d.outerTID(t.pid, nstid)
 	}
@@ -311,6 +328,9 @@ func (a *armed) progress(now time.Time) {
 // end sums up.
 func (a *armed) end() error {
 	if a.watches != nil {
+		more := int(a.watches.Fired() - a.seen)
+		a.r.result.Triggers.Fired += more
+		a.r.result.Triggers.Suppressed += more
 		if n := a.watches.Unwatched(); n > 0 {
 			a.r.notice("%d calls were not watched: more than %d were open at once", n, ring.OpenCalls)
 		}

@@ -134,8 +134,9 @@ func (a *armed) tidOf(ctx uint64) int {
 // request makes a dump that somebody has asked for.
 func (a *armed) request(q DumpRequest) {
 	keep := q.Keep
-	if keep <= 0 {
-		keep = a.o.Keep
+	byTrigger := q.Kind == reel.TriggerStall
+	if keep <= 0 || byTrigger {
+		keep = max(keep, a.o.Keep)
 	}
 	var made Dumped
 	c := cause{kind: q.Kind, condition: q.Condition, detail: q.Detail}
@@ -144,7 +145,6 @@ func (a *armed) request(q DumpRequest) {
 			c.tid = nstid
 		}
 	}
-	byTrigger := q.Kind == reel.TriggerStall
 	if byTrigger {
 		a.r.result.Triggers.Fired++
 		if !a.mayDump() {

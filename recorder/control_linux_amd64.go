@@ -184,6 +184,8 @@ func (r *recording) serveControl(ctx context.Context, held *armed) *control {
 	}
 	c, err := listenControl(r.s.p.Pid(), func(q controlRequest) controlAnswer {
 		switch {
+		case q.Dump != nil && held == nil && r.opt.To != nil:
+			return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
 		case q.Dump != nil && held == nil:
 			return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
 		case q.Dump != nil:

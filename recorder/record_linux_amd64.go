@@ -132,7 +132,7 @@ func (r *recording) hasEnded(err error) error {
 // checkOutput finds out, before the process is touched, whether the reel could be made.
 func (r *recording) checkOutput() error {
 	if r.opt.Armed != nil {
-		return r.makeFolder()
+		return r.checkFolder()
 	}
 	if r.isSub() || r.opt.To != nil {
 		return nil
@@ -223,6 +223,11 @@ func (r *recording) create() error {
 // begin makes the reel, or whatever takes its place.
 func (r *recording) begin(h reel.Header) (err error) {
 	if r.to = r.opt.To; r.to != nil {
+		if r.opt.Armed != nil {
+			if err := r.makeFolder(); err != nil {
+				return err
+			}
+		}
 		return r.to.Begin(h)
 	}
 	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {

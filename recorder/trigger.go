@@ -115,7 +115,7 @@ type DumpRequest struct {
 	Condition, Detail string
 	// TID is the thread that it is about, 0 if none.
 	TID int
-	// Keep is how long the last moments are; 0 for what the Arming says.
+	// Keep is how long the last moments are; 0 for what the Arming says, which is the least for a stall.
 	Keep time.Duration
 	// Answer, if not nil, is told what came of it.
 	Answer func(Dumped, error)

@@ -35,10 +35,13 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 	for i := 0; i < len(events); i++ {
 		e := &events[i]
 		now = max(now, e.Time)
-		if n := len(s.calls); n > 0 {
-			top := &s.calls[n-1]
-			d := int32(e.SP - top.sp)
-			if e.Word&1 == 0 && d < 0 && d >= -reachBelow && p.open < p.MaxOpen {
+		n := len(s.calls)
+		if e.Word&1 == 0 {
+			above, reach := s.home, int32(reachAbove)
+			if n > 0 {
+				above, reach = s.calls[n-1].sp, -1
+			}
+			if d := int32(e.SP - above); d <= reach && d >= -reachBelow && p.open < p.MaxOpen {
 				p.Calls++
 				id := e.Word >> 1
 				if int(id) >= len(functions) || functions[id] == nil {
@@ -47,12 +50,17 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 				}
 				f := functions[id]
 				f.Calls++
+				if n == 0 {
+					s.home = e.SP
+				}
 				if i+1 < len(events) {
 					// Half of all calls make no further one.
 					if x := &events[i+1]; x.Word == e.Word|1 && x.SP == e.SP {
 						took := max(x.Time, now) - now
 						now += took
-						top.inside += took
+						if n > 0 {
+							s.calls[n-1].inside += took
+						}
 						f.ended(took, took)
 						i++
 						continue
@@ -67,7 +75,8 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 				o.sp, o.id, o.start, o.inside, o.losses = e.SP, e.Word>>1, now, 0, p.losses
 				continue
 			}
-			if e.Word&1 != 0 && d == 0 && top.id == e.Word>>1 && n > credited && top.losses == p.losses {
+		} else if n > credited {
+			if top := &s.calls[n-1]; e.SP == top.sp && e.Word>>1 == top.id && top.losses == p.losses {
 				s.calls = s.calls[:n-1]
 				p.open--
 				took := now - top.start

@@ -2,6 +2,7 @@ package reel
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -231,7 +232,7 @@ func TestPairingFollowsAProgramExactly(t *testing.T) {
 }
 
 // FuzzPair checks what holds for any stream: every entry becomes a call, calls
-// of a stack nest, and OnEntry and OnCall agree.
+// of a stack nest, OnEntry and OnCall agree, and sums taken meanwhile are those of all calls.
 func FuzzPair(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, uint16(0))
 	f.Add([]byte("entry and exit, entry and exit"), uint16(4))
@@ -273,5 +274,6 @@ func FuzzPair(f *testing.F) {
 		if entered != ended || entered+p.TooDeep != entries || p.Calls != entries {
 			t.Fatalf("%d entries: %d opened, %d ended, %d too deep, %d counted", entries, entered, ended, p.TooDeep, p.Calls)
 		}
+		wantLive(t, events, uint64(len(raw)), 2, 1+int(maxOpen), rand.New(rand.NewPCG(uint64(maxOpen), 1)))
 	})
 }

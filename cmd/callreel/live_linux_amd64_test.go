@@ -107,7 +107,7 @@ func TestProcessesThatCannotBeRecordedAreRefusedWithTheirCode(t *testing.T) {
 		{"never there", 1<<31 - 1, exitFailed, "no such process"},
 		{"ourselves", os.Getpid(), exitNotPermitted, "itself"},
 	} {
-		for _, verb := range []string{"record", "functions", "detach", "doctor"} {
+		for _, verb := range []string{"record", "top", "functions", "detach", "doctor"} {
 			t.Run(c.name+" "+verb, func(t *testing.T) {
 				t.Chdir(t.TempDir())
 				a := callreel("", verb, "-p", strconv.Itoa(c.pid))

@@ -88,6 +88,12 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"record", "-p", "1", "-d", "5"}, "duration"},
 		{[]string{"record", "-p", "1", "--ring", "9X"}, "K, M or G"},
 		{[]string{"record", "-o", reel, "--", "ls"}, "--force replaces it"},
+		{[]string{"top"}, "give -p PID"},
+		{[]string{"top", "-p", "1", "x"}, "no argument is expected"},
+		{[]string{"top", "-p", "1", "--sort", "size"}, "calls, self, p99 or max"},
+		{[]string{"top", "-p", "1", "--limit", "-1"}, "--limit -1"},
+		{[]string{"top", "-p", "1", "--interval", "1ms"}, "use 100ms or more"},
+		{[]string{"top", "-p", "1", "-d", "-1s"}, "-d -1s"},
 		{[]string{"functions"}, "-p PID or one FILE"},
 		{[]string{"functions", "a", "b"}, "one FILE"},
 		{[]string{"functions", "-p", "1", "a"}, "-p PID or one FILE"},
@@ -141,7 +147,7 @@ func TestHelpListsEachVerbInTheOrderOfUse(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", a.code, a.stderr)
 	}
 	at := 0
-	for _, verb := range []string{"record", "functions", "report", "view", "diff", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
+	for _, verb := range []string{"record", "top", "functions", "report", "view", "diff", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
 		i := strings.Index(a.stdout[at:], "\n  "+verb+" ")
 		if i < 0 {
 			t.Fatalf("%s is missing, or out of order, in\n%s", verb, a.stdout)

@@ -62,7 +62,10 @@ not prolong the wait.
 
 What kept a thread is one of running, starved (others had the processors), disk, lock, network, pipe, sleep, child,
 events (one of several things, elsewhere than usual), stopped (by a signal or a debugger) and blocked (in another
-system call).`,
+system call).
+
+Where the process is recorded by record --when, a stall comes with the reel of its last moments: the recorder is asked
+for a dump when the stall is over.`,
 		Example: `  callreel stall -p 1234 --over 200ms
   callreel stall -p 1234 --thread 1240 -d 1h --json > stalls.jsonl`,
 		Args: f.arguments,
@@ -99,9 +102,10 @@ func (f *stallFlags) run(c *cobra.Command) (err error) {
 		Options: sampler.Options{Symbolizer: names}, TID: int(f.thread), Over: f.over, For: f.duration,
 		Notice: func(text string) { c.PrintErrln(message(errors.New(text))) },
 	}, func(s *sampler.Stall) error {
+		reel, missing := f.lastMoments(ctx, s)
 		if f.json {
-			return stallJSON(c.OutOrStdout(), s)
+			return stallJSON(c.OutOrStdout(), s, reel, missing)
 		}
-		return stallText(c.OutOrStdout(), s)
+		return stallText(c.OutOrStdout(), s, reel, missing)
 	})
 }

@@ -24,12 +24,15 @@ func someStall(name string) *sampler.Stall {
 func TestStallJSONHasThePromisedKeysOnOneLine(t *testing.T) {
 	for _, name := range append(hostileNames, "plain") {
 		var b bytes.Buffer
-		must(t, stallJSON(&b, someStall(name)))
+		must(t, stallJSON(&b, someStall(name), name, name))
 		if strings.Count(b.String(), "\n") != 1 {
 			t.Errorf("more than a line: %q", b.String())
 		}
 		got := decode[stallObject](t, b.String())
 		if got.TID != 7 || got.StartNS != 12345 || got.DurationNS != 3e8 || got.State != "lock" || got.Samples != 4 || got.Partial != 1 || !got.Ongoing || len(got.Stack) != 3 {
+			t.Errorf("%+v", got)
+		}
+		if name == "plain" && (got.Reel != name || got.NoReel != name) {
 			t.Errorf("%+v", got)
 		}
 		for _, key := range []string{`"function":`, `"image":`, `"address":"0x`, `"file":`, `"line":`, `"samples":`} {
@@ -43,7 +46,7 @@ func TestStallJSONHasThePromisedKeysOnOneLine(t *testing.T) {
 func TestStallTextIsSafeForATerminal(t *testing.T) {
 	for _, name := range hostileNames {
 		var b bytes.Buffer
-		must(t, stallText(&b, someStall(name)))
+		must(t, stallText(&b, someStall(name), name, name))
 		checkTerminalSafe(t, b.String())
 		for _, want := range []string{"300.00 ms: lock, and still does (4 samples, 1 not whole)", "1   25%", "?? 0x403000"} {
 			if !strings.Contains(b.String(), want) {

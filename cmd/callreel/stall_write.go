@@ -21,6 +21,9 @@ type (
 		Samples    int          `json:"samples"`
 		Partial    int          `json:"partial,omitempty"`
 		Stack      []stallFrame `json:"stack"`
+		// Reel has the last moments of the stall, where an armed recorder is at work; NoReel says why there is none then.
+		Reel   string `json:"reel,omitempty"`
+		NoReel string `json:"no_reel,omitempty"`
 	}
 	stallFrame struct {
 		Address  string `json:"address"`
@@ -34,10 +37,11 @@ type (
 	}
 )
 
-func stallJSON(w io.Writer, s *sampler.Stall) error {
+func stallJSON(w io.Writer, s *sampler.Stall, reel, noReel string) error {
 	out := stallObject{
 		TID: s.TID, Name: s.Name, StartNS: s.Start.UnixNano(), DurationNS: s.Duration.Nanoseconds(), State: string(s.State),
 		Ongoing: s.Ongoing, Samples: s.Samples, Partial: s.Partial, Stack: make([]stallFrame, len(s.Stack)),
+		Reel: reel, NoReel: noReel,
 	}
 	for k := range s.Stack {
 		f := &s.Stack[k]
@@ -53,7 +57,7 @@ func stallJSON(w io.Writer, s *sampler.Stall) error {
 }
 
 // stallText writes a stall for people, innermost call first as stacks does.
-func stallText(w io.Writer, s *sampler.Stall) error {
+func stallText(w io.Writer, s *sampler.Stall, reel, noReel string) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s  thread %d %q stood for %s: %s", s.Start.Format("2006-01-02 15:04:05.000"), s.TID, printable(s.Name),
 		span(uint64(max(s.Duration, 0))), s.State)
@@ -82,6 +86,12 @@ func stallText(w io.Writer, s *sampler.Stall) error {
 			fmt.Fprintf(&b, " (%s+%#x)", printable(filepath.Base(f.Image)), f.Offset)
 		}
 		b.WriteByte('\n')
+	}
+	switch {
+	case reel != "":
+		fmt.Fprintf(&b, "its last moments are in %s\n", printable(reel))
+	case noReel != "":
+		fmt.Fprintf(&b, "its last moments could not be had: %s\n", printable(noReel))
 	}
 	b.WriteByte('\n')
 	_, err := w.Write(b.Bytes()) // whole, for who reads along

@@ -42,7 +42,7 @@ Keys: c s p m sort by calls, self, p99 and max, / filters by what is typed, spac
 t shows the threads and where each of them is, a all since the beginning, q ends.
 
 Where stdout is no terminal a table is written each --interval, with --json an object. --once writes one and ends.
-Ctrl-C, SIGTERM, the end of -d and that of the process end it; then it detaches, and verifies that the text is as it was.`,
+Ctrl-C, SIGTERM, the end of -d and that of the process end it; it detaches, and verifies that the text is as it was.`,
 		Example: `  callreel top -p 1234
   callreel top -p 1234 -m redis-server -x 'dict*' --sort self
   callreel top -p 1234 --once --json --interval 5s`,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -129,7 +130,7 @@ func TestTopObjectsHaveAllCalls(t *testing.T) {
 func TestTopShowsThePageAndGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
-	target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "1")
 	tty := realtest.OnTerminal(t, 100, 24, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "counted_*"))
 	s := tty.WaitText("!counted_a")
 	if !s.Alternate || !s.Hidden || !s.NoWrap || tty.Cooked() {
@@ -152,8 +153,8 @@ func TestTopShowsThePageAndGivesTheTerminalBack(t *testing.T) {
 	tty.Type("\r")
 	tty.WaitText("/ filter  space pause")
 	tty.Type("t\x1b") // threads, no filter
-	s = tty.WaitText("work-1")
-	if !strings.Contains(s.Lines()[2], "thread  name") || !strings.Contains(s.String(), "work-0") {
+	s = tty.WaitText("work-0")
+	if !strings.Contains(s.Lines()[2], "thread  name") {
 		t.Errorf("threads:\n%s", s)
 	}
 	tty.Resize(60, 8)
@@ -305,7 +306,7 @@ func TestTopOfRedis(t *testing.T) {
 		n, err := s.Load(ctx, 4)
 		load <- answered{n, err}
 	}()
-	r := realtest.MustCallreel(t, "top", "-p", strconv.Itoa(s.Pid()), "-m", "redis-server", "--once", "--json", "--sort", "self")
+	r := realtest.MustCallreel(t, "top", "-p", strconv.Itoa(s.Pid()), "-m", "redis-server", "--once", "--json", "--sort", "self", "--interval", "300ms")
 	stop()
 	if a := <-load; a.err != nil || a.n == 0 {
 		t.Errorf("%d replies, %v", a.n, a.err)
@@ -315,7 +316,7 @@ func TestTopOfRedis(t *testing.T) {
 	if call := got["call"]; o.Dropped == 0 && (call.Calls == 0 || call.Calls < got["getCommand"].Calls+got["setCommand"].Calls || got["getCommand"].Calls == 0) {
 		t.Errorf("%+v, %+v, %+v", call, got["getCommand"], got["setCommand"])
 	}
-	if o.Elapsed < 1000 {
+	if o.Elapsed < 300 {
 		t.Errorf("measured for %v ms", o.Elapsed)
 	}
 	self := ^uint64(0)
@@ -326,4 +327,44 @@ func TestTopOfRedis(t *testing.T) {
 		self = f.SelfNS
 	}
 	wantLeft(t, s.Pid())
+}
+
+// A Go program's calls are its goroutines', whatever threads they are on.
+func TestTopCountsCallsOfGoroutines(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GoTool)
+	tool, err := realtest.GoTool.Find()
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "goroutines")
+	build := exec.Command(tool, "build", "-o", path, "./testdata/targets/goroutines")
+	build.Dir, build.Env = realtest.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	target := realtest.Start(t, path, "rounds", "10")
+	names := []string{"main.leaf", "main.deep", "main.thrower", "main.catcher"}
+	args := []string{"top", "-p", strconv.Itoa(target.Pid()), "--once", "--json", "--interval", "1h"}
+	for _, name := range names {
+		args = append(args, "-f", name)
+	}
+	top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), args...))
+	waitProbed(t, target.Pid())
+	target.Go()
+	target.WaitLine("counted ")
+	top.Signal(os.Interrupt)
+	if code := top.Wait(); code != exitDone {
+		t.Errorf("code %d, %s", code, top.Stderr())
+	}
+	made := target.Finish()
+	o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+	got := o.byName()
+	for _, name := range names {
+		n, want := got[name].Calls, uint64(made[name])
+		if n > want || o.Dropped == 0 && n != want || got[name].Open != 0 {
+			t.Errorf("%s: %+v, the program made %d calls; %d were dropped", name, got[name], want, o.Dropped)
+		}
+	}
+	if o.Ignored != 0 {
+		t.Errorf("%d calls ignored", o.Ignored)
+	}
 }

@@ -50,6 +50,9 @@ func (f *topFlags) page(ctx context.Context, c *cobra.Command, status *status, i
 	p.show(ctx, tty, t, said)
 	tty.Close() // before the process is left: a second Ctrl-C must find the terminal as it was
 	err = t.end(ctx)
+	if tty.Stuck() {
+		return err
+	}
 	said.restore()
 	if t.result != nil {
 		fmt.Fprintf(c.OutOrStdout(), "%s in %s, %s dropped; text verified: %v\n", things(t.result.Calls, "call"),

@@ -181,13 +181,17 @@ func topRow(f *live.Function, name string) string {
 // topNameAt is where names begin in topRow.
 var topNameAt = len(topHead) - len("function")
 
-// functionName is a function's name as a terminal may show it. Where that is longer than so many characters, the module is cut first.
+// functionName is a function's name as a terminal may show it. Where that is longer than so many characters, it goes without parameters
+// and the like, and the module is cut.
 func functionName(f *live.Function, most int) string {
+	const fewest = 4 // characters of a module
 	module, name := printable(cut(f.Module)), printable(cut(f.Name))
+	if utf8.RuneCountInString(name)+len("!")+fewest > most {
+		name = printable(cut(f.Short))
+	}
 	if module == "" {
 		return name
 	}
-	const fewest = 4
 	if short := max(most-len("!")-utf8.RuneCountInString(name), fewest); utf8.RuneCountInString(module) > short {
 		module = clip(module, short-1) + "…"
 	}

@@ -157,8 +157,14 @@ func (p *Proc) Stderr() string {
 // calls start making them then.
 func (p *Proc) Go() {
 	p.t.Helper()
-	if _, err := io.WriteString(p.stdin, "go\n"); err != nil {
-		p.t.Fatalf("realtest: %s: tell it to go: %v\n%s", p.name, err, p.said())
+	p.Say("go")
+}
+
+// Say writes a line to the target's stdin.
+func (p *Proc) Say(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.stdin, line+"\n"); err != nil {
+		p.t.Fatalf("realtest: %s: tell it %q: %v\n%s", p.name, line, err, p.said())
 	}
 }
 

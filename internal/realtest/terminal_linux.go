@@ -71,6 +71,17 @@ func OnTerminal(t testing.TB, columns, lines int, cmd *exec.Cmd) *Terminal {
 	return m
 }
 
+// Pty returns both ends of a new pseudo-terminal, that of the terminal and that of programs. They are closed when the test is over.
+func Pty(t testing.TB) (master, slave *os.File) {
+	t.Helper()
+	master, slave, err := openTerminal()
+	if err != nil {
+		t.Fatalf("realtest: a pseudo-terminal: %v", err)
+	}
+	t.Cleanup(func() { _ = errors.Join(slave.Close(), master.Close()) })
+	return master, slave
+}
+
 // openTerminal returns both ends of a new pseudo-terminal; see pty(7).
 func openTerminal() (master, slave *os.File, err error) {
 	if master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
@@ -168,9 +179,15 @@ func (m *Terminal) WaitText(text string) Screen {
 // Cooked says whether the terminal takes whole lines, shows what is typed and makes signals of Ctrl-C, as shells leave it.
 func (m *Terminal) Cooked() bool {
 	m.t.Helper()
-	mode, err := unix.IoctlGetTermios(int(m.master.Fd()), unix.TCGETS)
+	return Cooked(m.t, m.master)
+}
+
+// Cooked is the same of any terminal.
+func Cooked(t testing.TB, terminal *os.File) bool {
+	t.Helper()
+	mode, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 	if err != nil {
-		m.t.Fatalf("realtest: modes of a terminal: %v", err)
+		t.Fatalf("realtest: modes of a terminal: %v", err)
 	}
 	const lines, out = unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN, unix.OPOST
 	return mode.Lflag&lines == lines && mode.Oflag&out == out && mode.Iflag&unix.ICRNL != 0

@@ -31,6 +31,7 @@ type Screen struct {
 	mu      sync.Mutex // guards what follows
 	before  *term.State
 	open    bool
+	stuck   bool          // it takes nothing any more
 	entered bool          // the way in has been written
 	pending string        // to be written
 	writing chan struct{} // closed when what is being written has been
@@ -148,6 +149,13 @@ func (s *Screen) Close() {
 	}
 }
 
+// Stuck says whether the terminal took nothing any more when it was given back: a write to it might wait for ever.
+func (s *Screen) Stuck() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stuck
+}
+
 // patience is how long a terminal that takes nothing is waited for.
 const patience = time.Second
 
@@ -165,6 +173,7 @@ func (s *Screen) giveBack() {
 	case <-s.writing:
 		_, _ = s.out.WriteString(leave)
 	case <-time.After(patience):
+		s.stuck = true
 	}
 }
 

@@ -1,0 +1,69 @@
+package screen
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+)
+
+// A page may panic: the terminal is as it was, and says why.
+func TestPanicGivesTheTerminalBack(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=TestPageThatPanics")
+	cmd.Env = append(os.Environ(), "CALLREEL_TEST_PANIC=1")
+	tty := realtest.OnTerminal(t, 80, 24, cmd)
+	if code := tty.Code(); code != 2 {
+		t.Errorf("code %d", code)
+	}
+	s := tty.WaitText("panic: the page is wrong")
+	if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() || !strings.Contains(tty.Written(), "a page") {
+		t.Errorf("%+v, cooked %v", s, tty.Cooked())
+	}
+}
+
+func TestPageThatPanics(t *testing.T) {
+	if os.Getenv("CALLREEL_TEST_PANIC") == "" {
+		t.Skip("it is the program of another test")
+	}
+	s, err := Open(os.Stdin, os.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Draw([]string{"a page"})
+	for {
+		s.mu.Lock()
+		written := s.entered && s.pending == ""
+		s.mu.Unlock()
+		if written {
+			panic("the page is wrong")
+		}
+	}
+}
+
+// A terminal that takes nothing, as one whose window hangs, doesn't keep the program.
+func TestTerminalThatTakesNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	master, slave := realtest.Pty(t)
+	s, err := Open(slave, slave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if realtest.Cooked(t, master) {
+		t.Error("the terminal isn't raw")
+	}
+	s.Draw([]string{strings.Repeat("much", 1<<20)})
+	for begun := false; !begun; {
+		s.mu.Lock()
+		begun = s.entered && s.pending == ""
+		s.mu.Unlock()
+	}
+	s.Close()
+	s.Close()
+	if !s.Stuck() || !realtest.Cooked(t, master) {
+		t.Errorf("stuck %v, cooked %v", s.Stuck(), realtest.Cooked(t, master))
+	}
+	s.Draw([]string{"more"}) // of no effect
+}
