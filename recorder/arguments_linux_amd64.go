@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -26,6 +27,7 @@ type captures struct {
 	reads bool                       // some stand in memory
 
 	refused []refusedFunction // of those asked for
+	noticed int
 
 	mu    sync.Mutex // guards plans, which grow as libraries are loaded
 	plans map[uint32]*capturePlans
@@ -170,6 +172,7 @@ func (c *captures) plan(ctx context.Context, im *image, late bool, notice func(f
 	if c == nil {
 		return nil
 	}
+	notice = c.few(notice)
 	var debug *arguments.Debug
 	var missing error
 	opened := false
@@ -207,6 +210,19 @@ func (c *captures) plan(ctx context.Context, im *image, late bool, notice func(f
 	return nil
 }
 
+// few lets a handful of notices through: a glob may match very many functions.
+func (c *captures) few(notice func(format string, args ...any)) func(format string, args ...any) {
+	const most = 8
+	return func(format string, args ...any) {
+		switch c.noticed++; {
+		case c.noticed <= most:
+			notice(format, args...)
+		case c.noticed == most+1:
+			notice("there are more functions of which not all can be recorded that was asked for")
+		}
+	}
+}
+
 // planFunction plans what is recorded of one function.
 func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, sig *arguments.Signature, notice func(format string, args ...any)) error {
 	var p capturePlans
@@ -239,9 +255,8 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			err = plan.CheckEntry(im.probe.ChangedBefore(fn.Function))
 		}
 		if err != nil {
-			var unknown *arguments.UnknownError
-			if isGlob := strings.ContainsAny(asked.Function, "*?["); isGlob || len(values) == 0 && !errors.As(err, &unknown) {
-				notice("%s %s: %s: %v", asked.flag, asked.Function, fn.Name, err)
+			if strings.ContainsAny(asked.Function, "*?[") {
+				notice("%s %s: %s: %v", asked.flag, asked.Function, demangle.Short(fn.Name), err)
 				if atReturn {
 					p.atReturn = nil
 				} else {
@@ -252,10 +267,10 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			return &ArgumentError{asked.flag, asked.Function, err}
 		}
 		for _, left := range plan.Left {
-			notice("%s %s: %s", asked.flag, fn.Name, left)
+			notice("%s %s: %s", asked.flag, demangle.Short(fn.Name), left)
 		}
 		if why := sig.Missing(); why != nil && len(values) == 0 {
-			notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, fn.Name, why)
+			notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, demangle.Short(fn.Name), why)
 		}
 	}
 	when, err := c.conditions(im, fn, names, sig)

@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,8 @@ type Plan struct {
 	Capture   *probe.Capture
 	Arguments []reel.Argument
 	// Left are arguments that can't be recorded, with the reasons.
-	Left []string
+	Left  []string
+	first error // why the first is left out
 }
 
 // UnknownError says that a function has no argument of that name.
@@ -103,7 +105,7 @@ func (s *Signature) plan(params []param, all bool, values []Expression, atReturn
 		return nil, err
 	}
 	if len(p.Arguments) == 0 && len(p.Left) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrUnplaced, p.Left[0])
+		return nil, fmt.Errorf("%w", p.first)
 	}
 	return p, nil
 }
@@ -138,6 +140,7 @@ func (p *Plan) all(s *Signature, all []param, atReturn bool) error {
 		}
 		if err := p.add(s, name, value{a.t, a.p}, &Expression{}, maxExpanded); err != nil {
 			p.Left = append(p.Left, fmt.Sprintf("%s: %v", name, err))
+			p.first = cmp.Or(p.first, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	return nil
