@@ -108,9 +108,29 @@ func (r *ValueReader) Of(function uint32, atReturn bool, time uint64, sp uint32,
 	}
 }
 
-// From goes forward to the chunk of values that may have those of an event at the time.
-func (r *ValueReader) From(time uint64) {
-	for len(r.chunks) > 0 && r.chunks[0].last < time {
-		r.chunks = r.chunks[1:]
+// ValuesBetween returns the values of an entry into the function, or of a return of it, made from one tick up to before another; nil if there
+// are none, or no times. Of several it gives the first. thread is the key of the thread that made it, 0 for any.
+func (f *File) ValuesBetween(function uint32, atReturn bool, thread uint32, from, to uint64) []Value {
+	if f.arguments[signature(function, atReturn)] == nil {
+		return nil
 	}
+	for i := range f.threads {
+		t := &f.threads[i]
+		if thread != 0 && t.Key != thread {
+			continue
+		}
+		for k := range t.values {
+			e := &t.values[k]
+			if e.last < from || e.first >= to {
+				continue
+			}
+			r := ValueReader{f: f, chunks: t.values[k : k+1]}
+			for s := r.Next(); s != nil && s.Time < to; s = r.Next() {
+				if s.Time >= from && s.Time != 0 && s.Function == function && s.AtReturn == atReturn {
+					return s.Values
+				}
+			}
+		}
+	}
+	return nil
 }
