@@ -88,9 +88,6 @@ func newCaptures(opt *Options) (*captures, error) {
 	if len(c.specs)+len(c.conds) == 0 {
 		return nil, nil
 	}
-	if opt.Less.Min > 0 && len(c.specs) > 0 {
-		return nil, &ArgumentError{c.specs[0].flag, c.specs[0].Function, errors.New("values of calls can't be taken back: leave --min away")}
-	}
 	return c, nil
 }
 

@@ -219,11 +219,16 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	c.ifOff(off)
+	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
+}
+
+// ifOff appends a jump to off for a thread that isn't to be recorded, see ring.SetOff. RDX are the slots, and RAX is 8×TID.
+func (c *coder) ifOff(off amd64.Label) {
 	if c.rt.Threads {
 		c.CmpMem32Imm8(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotRegistered), 1)
-		c.Jcc(amd64.CondA, off) // see ring.SetOff
+		c.Jcc(amd64.CondA, off)
 	}
-	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }
 
 // take appends the taking of one event out of the claim word at m: RCX becomes its address. It jumps to none when there

@@ -81,8 +81,12 @@ func (e *capturedEvent) emit() {
 	c := e.coder
 	if e.capture != nil && !e.capture.inline() {
 		closed := c.whenClosed(c.PC(), e.off)
-		c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+		c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+		c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondE, closed)
+		c.Shl32Imm(amd64.RAX, 3)
+		c.ifOff(e.off)
 		e.gatherSlowly()
 		return
 	}
@@ -135,6 +139,7 @@ func (c *coder) claimAll(n int, off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	c.ifOff(off)
 	c.MovImm64(amd64.RCX, uint64(n+1)*ring.Claim)
 	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
 	c.Mov(amd64.RAX, amd64.RCX)

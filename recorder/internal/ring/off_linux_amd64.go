@@ -83,16 +83,26 @@ type entered struct {
 	totals *Totals // nil if others count
 	pairer reel.Pairer
 	out    []reel.Event
+
+	payloads []Payload // of out
 }
 
 // Append takes the thread's next events.
-func (s *entered) Append(events []reel.Event) error {
-	s.out = s.out[:0]
-	for _, e := range events {
+func (s *entered) Append(events []reel.Event) error { return s.AppendWith(events, nil) }
+
+// AppendWith is Append with the payloads of some of the events.
+func (s *entered) AppendWith(events []reel.Event, payloads []Payload) error {
+	s.out, s.payloads = s.out[:0], s.payloads[:0]
+	for i, e := range events {
 		before := s.pairer.Unmatched
 		s.pairer.Push([]reel.Event{e})
 		if s.pairer.Unmatched == before {
 			s.out = append(s.out, e)
+		}
+		for ; len(payloads) > 0 && payloads[0].Event <= i; payloads = payloads[1:] {
+			if s.pairer.Unmatched == before {
+				s.payloads = append(s.payloads, Payload{len(s.out) - 1, payloads[0].Data})
+			}
 		}
 	}
 	if len(s.out) == 0 {
@@ -101,7 +111,7 @@ func (s *entered) Append(events []reel.Event) error {
 	if s.totals != nil {
 		s.totals.count(s.out)
 	}
-	return s.sink.Append(s.out)
+	return appendTo(s.sink, s.out, s.payloads)
 }
 
 // Dropped passes on what was dropped.
