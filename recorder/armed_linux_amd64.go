@@ -55,10 +55,12 @@ type armed struct {
 	began  uint64 // when it was on, in TSC ticks
 	seen   uint32 // firings that were looked at
 	thawed uint64 // when the rings were last let go
-	tokens float64
-	filled time.Time
-	number int // of the last dump
-	last   struct{ look, pair, rename time.Time }
+	// frozenAt is when a trigger last froze them, of those that were looked at.
+	frozenAt uint64
+	tokens   float64
+	filled   time.Time
+	number   int // of the last dump
+	last     struct{ look, pair, rename time.Time }
 }
 
 // heldThread is a thread whose events the rings hold.

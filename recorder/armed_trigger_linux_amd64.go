@@ -66,10 +66,23 @@ func (a *armed) byTrigger(causes []cause) {
 // letGo lets rings go on that a trigger has frozen for nothing.
 func (a *armed) letGo() {
 	if a.keeper.Frozen() {
-		from := ring.Ticks()
+		from := a.frozenSince()
 		a.keeper.Thaw()
 		a.noteGap(from)
 	}
+}
+
+// frozenSince is since when a trigger has had the rings frozen, now if none has.
+func (a *armed) frozenSince() uint64 {
+	if !a.keeper.Frozen() {
+		return ring.Ticks()
+	}
+	at := a.watches.FrozenAt()
+	if at == a.frozenAt { // it is about to be written down: not before they were let go, then
+		return max(a.thawed, a.began)
+	}
+	a.frozenAt = at
+	return at
 }
 
 // firing reads a firing. The thread that fires may be about to write it down.

@@ -423,7 +423,7 @@ func (l *libraries) makeRoom(ctx context.Context, c *change) error {
 		return nil
 	}
 	for _, a := range c.fresh {
-		a.bound(l.s.rt.Captures)
+		a.bound(&l.s.rt)
 	}
 	for try := 0; ; try++ {
 		d, err := l.s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.s.moreRoomIn(st, c.fresh) })

@@ -105,3 +105,36 @@ func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
 		})
 	}
 }
+
+// With --depth and --inside just the calls are recorded that the program counted so, without a clock, too, and each with its exit but
+// for those that longjmp has left.
+func TestChosenCallsAreRecorded(t *testing.T) {
+	needLive(t)
+	for _, c := range []struct {
+		flags []string
+		kind  string
+	}{
+		{[]string{"--depth", "1"}, "_1"},
+		{[]string{"--depth", "3", "--clock", "none", "--lazy"}, "_3"},
+		{[]string{"--depth", "2", "--lossless", "--ring", "512K"}, "_2"},
+		{[]string{"--inside", "fb"}, "_in"},
+		{[]string{"--inside", "fb", "--clock", "none", "--lazy"}, "_in"},
+		{[]string{"--inside", "fb", "--follow", "--threads", "*"}, "_in"},
+		{[]string{"--inside", "fb", "--depth", "50", "--min", "1ns"}, "_in"},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", "90000", c.flags...)
+			_, calls := shortest(t, file)
+			var sum int64
+			for _, f := range lessFunctions {
+				sum += calls[f]
+				if calls[f] != made[f+c.kind] || calls[f] == 0 {
+					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+c.kind])
+				}
+			}
+			if s.Calls != sum || s.Dropped != 0 || s.LostExits != 0 || s.Torn != 0 {
+				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}

@@ -113,6 +113,7 @@ func newRecording(opt Options) *recording {
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
+	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
 	ch.watching = r.watching
 	if r.tree != nil {
 		ch.follow, ch.plans = true, &r.tree.plans

@@ -152,6 +152,7 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.areas != 0 {
 		s.rt.Areas = s.rt.Ring + s.areas
+		s.memory.SetAreas(s.areas)
 	}
 	if s.argRooms != 0 {
 		s.rt.Args = s.rt.Ring + s.argRooms

@@ -54,7 +54,9 @@ A call that finds no room in the ring is dropped and counted; with --lossless th
 
 Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
 long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
-threads have while they call. What is left out is counted nowhere.
+threads have while they call. --depth and --inside go by the stack, at each entry, and need no clock: what longjmp or an
+exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
+counted nowhere.
 
 --args and --ret record values as DWARF types them. F is a function's name or a glob; without parentheses all
 arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
@@ -116,10 +118,16 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
 	case f.less.badGlob() != "":
 		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
+	case c.Flags().Changed("depth") && (f.less.depth < 1 || f.less.depth > recorder.MaxDepth):
+		return usageError("callreel record: --depth %d: give 1 to %d", f.less.depth, recorder.MaxDepth)
 	case f.less.min < 0:
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
+	case (f.less.depth > 0 || len(f.less.inside) > 0) && len(f.when) > 0:
+		return usageError("callreel record: --depth and --inside don't go with --if")
+	case f.armed.isArmed() && f.less.given():
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}

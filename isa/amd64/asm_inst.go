@@ -109,6 +109,9 @@ func (a *Asm) Sub(dst, src Reg) { a.rr(true, src, dst, 0x29) }
 // DivMem is div m64: RDX and RAX together, as one number, divided; RAX becomes the quotient and RDX the remainder.
 func (a *Asm) DivMem(m Mem) { a.op(true, 6, m, 0, 0xF7) }
 
+// Sub32 is sub r32, r32.
+func (a *Asm) Sub32(dst, src Reg) { a.rr(false, src, dst, 0x29) }
+
 // Or is or r64, r64.
 func (a *Asm) Or(dst, src Reg) { a.rr(true, src, dst, 0x09) }
 

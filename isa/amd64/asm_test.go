@@ -133,6 +133,7 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.Mov32(r, s) }, "mov %e,%t"},
 	{func(a *Asm, r, s Reg) { a.Add(r, s) }, "add %r,%s"},
 	{func(a *Asm, r, s Reg) { a.Sub(r, s) }, "sub %r,%s"},
+	{func(a *Asm, r, s Reg) { a.Sub32(r, s) }, "sub %e,%t"},
 	{func(a *Asm, r, s Reg) { a.Or(r, s) }, "or %r,%s"},
 	{func(a *Asm, r, s Reg) { a.Cmp(r, s) }, "cmp %r,%s"},
 	{func(a *Asm, r, s Reg) { a.Cmp32(r, s) }, "cmp %e,%t"},

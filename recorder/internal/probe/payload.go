@@ -44,8 +44,17 @@ func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) 
 	} else {
 		c.saveFlags(0)
 	}
-	if len(p.When) > 0 {
+	switch {
+	case len(p.When) > 0:
 		e.ofOpen()
+	case c.rt.chooses():
+		c.choose(exit, spDelta, func() {
+			w := word(id, false)
+			if c.rt.Inside && c.inside {
+				w |= recordInside
+			}
+			c.MovImm32(amd64.RCX, w)
+		}, e.off)
 	}
 	e.emit()
 	c.Place(e.off)
@@ -86,7 +95,7 @@ func (e *capturedEvent) emit() {
 		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondE, closed)
 		c.Shl32Imm(amd64.RAX, 3)
-		c.ifOff(e.off)
+		c.unlessOff(e.off)
 		e.gatherSlowly()
 		return
 	}
@@ -139,7 +148,7 @@ func (c *coder) claimAll(n int, off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
-	c.ifOff(off)
+	c.unlessOff(off)
 	c.MovImm64(amd64.RCX, uint64(n+1)*ring.Claim)
 	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
 	c.Mov(amd64.RAX, amd64.RCX)

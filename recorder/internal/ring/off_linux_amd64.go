@@ -83,27 +83,28 @@ type entered struct {
 	totals *Totals // nil if others count
 	pairer reel.Pairer
 	out    []reel.Event
-
-	payloads []Payload // of out
+	with   []Payload
 }
 
 // Append takes the thread's next events.
 func (s *entered) Append(events []reel.Event) error { return s.AppendWith(events, nil) }
 
-// AppendWith is Append with the payloads of some of the events.
+// AppendWith takes them with what some of them carry.
 func (s *entered) AppendWith(events []reel.Event, payloads []Payload) error {
-	s.out, s.payloads = s.out[:0], s.payloads[:0]
+	s.out, s.with = s.out[:0], s.with[:0]
 	for i, e := range events {
 		before := s.pairer.Unmatched
 		s.pairer.Push([]reel.Event{e})
-		if s.pairer.Unmatched == before {
-			s.out = append(s.out, e)
+		if s.pairer.Unmatched != before {
+			continue
 		}
-		for ; len(payloads) > 0 && payloads[0].Event <= i; payloads = payloads[1:] {
-			if s.pairer.Unmatched == before {
-				s.payloads = append(s.payloads, Payload{len(s.out) - 1, payloads[0].Data})
-			}
+		for len(payloads) > 0 && payloads[0].Event < i {
+			payloads = payloads[1:]
 		}
+		if len(payloads) > 0 && payloads[0].Event == i {
+			s.with = append(s.with, Payload{len(s.out), payloads[0].Data})
+		}
+		s.out = append(s.out, e)
 	}
 	if len(s.out) == 0 {
 		return nil
@@ -111,7 +112,10 @@ func (s *entered) AppendWith(events []reel.Event, payloads []Payload) error {
 	if s.totals != nil {
 		s.totals.count(s.out)
 	}
-	return appendTo(s.sink, s.out, s.payloads)
+	if to, ok := s.sink.(PayloadSink); ok && len(s.with) > 0 {
+		return to.AppendWith(s.out, s.with)
+	}
+	return s.sink.Append(s.out)
 }
 
 // Dropped passes on what was dropped.
