@@ -270,16 +270,21 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, demangle.Short(fn.Name), why)
 		}
 	}
-	when, err := c.conditions(im, fn, names, sig)
+	when, where, err := c.conditions(im, fn, names, sig)
 	if err != nil {
 		return err
+	}
+	if len(where) > 0 {
+		if p.entry == nil {
+			p.entry = &arguments.Plan{Capture: &probe.Capture{}}
+		}
+		p.entry.Capture.Where = where
 	}
 	return c.put(fn, &p, when)
 }
 
-// conditions are those on calls of a function.
-func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig *arguments.Signature) ([]probe.Condition, error) {
-	var when []probe.Condition
+// conditions are those on calls of a function: on registers, and on memory.
+func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig *arguments.Signature) (when, where []probe.Condition, err error) {
 	for i := range c.conds {
 		k := &c.conds[i]
 		if !c.on(k, names) {
@@ -288,22 +293,26 @@ func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig
 		k.hit = true
 		for j := range k.list {
 			cond, err := sig.Condition(&k.list[j])
-			if changed, _ := im.probe.ChangedBefore(fn.Function); err == nil && changed>>cond.Value.Reg&1 != 0 {
+			if changed, _ := im.probe.ChangedBefore(fn.Function); err == nil && cond.Value.Origin == probe.OriginReg && changed>>cond.Value.Reg&1 != 0 {
 				err = fmt.Errorf("%s: its register is changed before the first instruction that can be probed", k.list[j].Text)
 			}
 			if err != nil {
-				return nil, &ArgumentError{"--if", fn.Name, err}
+				return nil, nil, &ArgumentError{"--if", fn.Name, err}
 			}
-			when = append(when, cond)
+			if cond.Possible() {
+				when = append(when, cond)
+			} else {
+				where = append(where, cond)
+			}
 		}
 	}
-	return when, nil
+	return when, where, nil
 }
 
 // put adds a function's plans.
 func (c *captures) put(fn *probe.Selected, p *capturePlans, when []probe.Condition) error {
 	table := &probe.Captures{When: when}
-	if p.entry != nil && len(p.entry.Capture.Fields) > 0 {
+	if p.entry != nil && len(p.entry.Capture.Fields)+len(p.entry.Capture.Where) > 0 {
 		table.Entry = p.entry.Capture
 	}
 	if p.atReturn != nil && len(p.atReturn.Capture.Fields) > 0 {

@@ -354,10 +354,10 @@ func valueSets(t *testing.T, name string, flags ...string) (sets [][]reel.Value,
 func TestConditionsChooseCalls(t *testing.T) {
 	t.Parallel()
 	needLive(t)
-	sets, calls := valueSets(t, "integers", "--args", "integers(e, a, f)")
+	sets, calls := valueSets(t, "integers", "--args", "integers(e, a, f, h)")
 	want := 0
 	for _, s := range sets {
-		if int32(s[0].Bits) > -1000 && int8(s[1].Bits) <= 100 && uint32(s[2].Bits) != 7 {
+		if int32(s[0].Bits) > -1000 && int8(s[1].Bits) <= 100 && uint32(s[2].Bits) != 7 && s[3].Bits > 1<<61 {
 			want++
 		}
 	}
@@ -365,7 +365,7 @@ func TestConditionsChooseCalls(t *testing.T) {
 		t.Fatalf("%d calls, %d with values, %d with those wanted", calls, len(sets), want)
 	}
 	for _, flags := range [][]string{nil, {"--lazy"}} {
-		got, calls := valueSets(t, "integers", append(flags, "--args", "integers(e, a, f)", "--if", "e > -1000 && a <= 100", "--if", "integers: f != 7")...)
+		got, calls := valueSets(t, "integers", append(flags, "--args", "integers(e, a, f)", "--if", "e > -1000 && a <= 100", "--if", "integers: f != 7 && h > 2305843009213693952")...)
 		if calls != uint64(want) || len(got) != want {
 			t.Errorf("%v: %d calls, %d with values, want %d", flags, calls, len(got), want)
 		}
@@ -392,7 +392,7 @@ func TestArgumentsThatThereAreNot(t *testing.T) {
 		{[]string{"--args", "structs(c"}, "matches nothing"},
 		{[]string{"--ret", "got_long"}, "returns nothing"},
 		{[]string{"--if", "integers: a > 128"}, "-128 to 127"},
-		{[]string{"--if", "integers: h > 128"}, "not in a register"},
+		{[]string{"--if", "mixed: d > 1"}, "there are no conditions"},
 		{[]string{"--if", "a > 1"}, "say of which function"},
 		{[]string{"--if", "mixed: c == BLACK"}, `"BLACK" is no number`},
 	} {
