@@ -31,6 +31,7 @@ func (r *recording) choose(ctx context.Context) error {
 	var with []*image
 	for _, im := range images {
 		n := im.pick(ch, r.nextID)
+		r.watching.plan(ctx, im, r.notice)
 		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 		}
 		sel := probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide, Inside: inside}
 		if len(about) > 0 {
-			sel.Watch = ch.watching.watch(id, about)
+			ch.watching.want(id, about)
 		}
 		im.traced = append(im.traced, sel)
 		id++

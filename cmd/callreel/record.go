@@ -316,7 +316,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	}
 	if f.armed.isArmed() {
 		t := r.Triggers
-		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed}, f.armed.files()
+		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()
 	}
 	if command {
 		s.ExitCode = &r.ExitCode
