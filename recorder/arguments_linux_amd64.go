@@ -253,7 +253,9 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 		}
 		if err != nil {
 			if strings.ContainsAny(asked.Function, "*?[") {
-				notice("%s %s: %s: %v", asked.flag, asked.Function, demangle.Short(fn.Name), err)
+				if !errors.Is(err, arguments.ErrVoid) {
+					notice("%s %s: %s: %v", asked.flag, asked.Function, demangle.Short(fn.Name), err)
+				}
 				if atReturn {
 					p.atReturn = nil
 				} else {

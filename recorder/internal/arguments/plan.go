@@ -42,6 +42,20 @@ func (e *UnknownError) Unwrap() error { return e.Why }
 // ErrUnplaced is in the chain of errors about values of which it isn't known where they are.
 var ErrUnplaced = errors.New("can't be recorded")
 
+// ErrVoid says that a function has no result.
+var ErrVoid = errors.New("the function returns nothing")
+
+// resultName is what a result is called: of several, which Go has, it also says which.
+func resultName(all []param, i int) string {
+	if len(all) == 1 {
+		return "return"
+	}
+	if number, unnamed := strings.CutPrefix(all[i].name, "~r"); unnamed {
+		return "return." + number
+	}
+	return "return." + all[i].name
+}
+
 // maxExpanded is how many fields a struct is taken apart into.
 const maxExpanded = 16
 
@@ -137,6 +151,12 @@ func (p *Plan) all(s *Signature, all []param, atReturn bool) error {
 		name := a.name
 		if name == "" || name == "_" || name == ".this" {
 			continue
+		}
+		if atReturn && a.t.Kind == KindVoid {
+			return fmt.Errorf("%w: %w", ErrUnplaced, ErrVoid)
+		}
+		if atReturn {
+			name = resultName(all, i)
 		}
 		if err := p.add(s, name, value{a.t, a.p}, &Expression{}, maxExpanded); err != nil {
 			p.Left = append(p.Left, fmt.Sprintf("%s: %v", name, err))
