@@ -62,7 +62,7 @@ counted nowhere.
 arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
 as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at
 64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f
-as others, with :s as strings. A value that can't be read is "?". --if compares integers, enums, booleans and
+as others, with :s as strings; a typed value, too. A value that can't be read is "?". --if compares integers, enums, booleans and
 pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
 are left out, at little cost where the value is in a register.
 
