@@ -67,6 +67,12 @@ func (r *recording) choose(ctx context.Context) error {
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
 		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
 		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
+	if r.opt.Less.Every > 1 {
+		if r.result.Traced >= ring.MaxFunctions {
+			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.p.Pid(), ErrRefused)
+		}
+		r.s.rt.Every = r.opt.Less.Every
+	}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
@@ -214,6 +220,10 @@ func (r *recording) setup() error {
 	if r.captures != nil {
 		r.s.argRooms, r.s.reads = r.s.size, r.captures.reads
 		r.s.size += ring.ArgsSize
+	}
+	if r.s.rt.Every > 0 {
+		r.s.counts = r.s.size
+		r.s.size += ring.CountsSize
 	}
 	if r.watching != nil {
 		r.s.watches = r.s.size

@@ -138,3 +138,38 @@ func TestChosenCallsAreRecorded(t *testing.T) {
 		})
 	}
 }
+
+// With --every all calls are counted, and one in so many of each function is recorded, from the first on.
+func TestOneCallInSoManyIsRecorded(t *testing.T) {
+	needLive(t)
+	for _, c := range []struct {
+		flags []string
+		kind  string
+		every int64
+	}{
+		{[]string{"--every", "7"}, "", 7},
+		{[]string{"--every", "100", "--clock", "none", "--lazy"}, "", 100},
+		{[]string{"--every", "3", "--inside", "fb", "--lossless", "--ring", "512K"}, "_in", 3},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", "90000", c.flags...)
+			_, calls := shortest(t, file)
+			var sum int64
+			for _, f := range lessFunctions {
+				sum += calls[f]
+				if want := (made[f+c.kind] + c.every - 1) / c.every; calls[f] != want {
+					t.Errorf("%d calls of %s in the reel, want %d of %d", calls[f], f, want, made[f+c.kind])
+				}
+			}
+			rep := reportOf(t, file)
+			for _, f := range rep.Functions {
+				if f.Calls != made[f.Name+c.kind] {
+					t.Errorf("%d calls of %s in the report, the program made %d", f.Calls, f.Name, made[f.Name+c.kind])
+				}
+			}
+			if s.Calls != sum || rep.Calls != sum || s.Dropped != 0 || len(rep.Functions) != len(lessFunctions) {
+				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}

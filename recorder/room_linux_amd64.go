@@ -157,6 +157,10 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if s.argRooms != 0 {
 		s.rt.Args = s.rt.Ring + s.argRooms
 	}
+	if s.counts != 0 {
+		s.rt.Counts = s.rt.Ring + s.counts
+		s.memory.SetCounts(s.counts)
+	}
 	if s.watches != 0 {
 		s.rt.Watches = s.rt.Ring + s.watches
 	}

@@ -73,3 +73,14 @@ func (m *Memory) forgetOpen(tid int) {
 		atomic.StoreUint64(m.u64(m.areas+uint64(tid)<<AreaShift+AreaTop), 0)
 	}
 }
+
+// SetCounts says where calls are counted.
+func (m *Memory) SetCounts(off uint64) { m.counts = off }
+
+// Count is how many calls of a function there were; 0 where they aren't counted.
+func (m *Memory) Count(id uint32) uint64 {
+	if m.counts == 0 || id >= MaxFunctions {
+		return 0
+	}
+	return atomic.LoadUint64(m.u64(m.counts + 8*uint64(id)))
+}
