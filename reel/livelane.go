@@ -93,7 +93,7 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 			}
 		}
 		p.now = now
-		p.pushSlowly(e)
+		p.pushSlowly(e, 0)
 		s = &p.stacks[p.cur]
 		credited = l.credited(p.cur)
 		functions = t.sums.functions
