@@ -11,16 +11,10 @@ import (
 // maxMarks is how many triggers, and how many missing stretches, of a dump are exported.
 const maxMarks = 1000
 
-// callKey names the call of a trigger; two that are alike are told apart by stack pointer and thread.
-type callKey struct {
-	function uint32
-	start    uint64
-}
-
 // placed are the triggers of a dump that are calls.
 type placed struct {
 	dump  reel.Dump
-	calls map[callKey][]int // indices of triggers whose calls are still to end
+	calls map[uint32][]int // indices of triggers whose calls are still to end, by function, in order of their starts
 	told  map[int]bool
 }
 
@@ -31,20 +25,31 @@ func newPlaced(f *reel.File) *placed {
 		return nil
 	}
 	d.Triggers, d.Missing = d.Triggers[:min(len(d.Triggers), maxMarks)], d.Missing[:min(len(d.Missing), maxMarks)]
-	p := &placed{dump: d, calls: map[callKey][]int{}, told: map[int]bool{}}
+	p := &placed{dump: d, calls: map[uint32][]int{}, told: map[int]bool{}}
 	for i := range d.Triggers {
 		if t := &d.Triggers[i]; t.Function != 0 {
-			k := callKey{t.Function, t.Start}
-			p.calls[k] = append(p.calls[k], i)
+			p.calls[t.Function] = append(p.calls[t.Function], i)
 		}
+	}
+	for _, list := range p.calls {
+		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(d.Triggers[a].Start, d.Triggers[b].Start) })
 	}
 	return p
 }
 
-// of returns the trigger that a call is, which ends now; nil if it is none.
+// of returns the trigger that a call is, which ends now; nil if it is none. The recorder may have read the clock a little behind the
+// entry, so the call is the one with its stack pointer that was open then.
 func (p *placed) of(s *strand, c *reel.Call) *reel.Trigger {
-	for _, i := range p.calls[callKey{c.Func, c.Start}] {
+	list := p.calls[c.Func]
+	if len(list) == 0 {
+		return nil
+	}
+	at, _ := slices.BinarySearchFunc(list, c.Start, func(i int, start uint64) int { return cmp.Compare(p.dump.Triggers[i].Start, start) })
+	for _, i := range list[at:] {
 		t := &p.dump.Triggers[i]
+		if t.Start > c.End {
+			return nil
+		}
 		if p.told[i] || t.SP != 0 && t.SP != c.SP || s.goroutine == 0 && t.Thread != s.thread.Key {
 			continue
 		}

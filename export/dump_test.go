@@ -21,10 +21,10 @@ func dumped(t *testing.T) *reel.File {
 		}
 		if err == nil {
 			err = w.Dump(reel.Dump{From: 2000, To: 3000, Triggers: []reel.Trigger{
-				{Condition: "work > 250ns", Function: 2, Thread: 1, Start: 2300, End: 2600, SP: base - 64},
+				{Condition: "work > 250ns", Function: 2, Thread: 1, Start: 2310, End: 2610, SP: base - 64}, // its clock was read behind the entry
 				{Condition: "main > 1us\xff", Function: 1, Thread: 1, Start: 1500, SP: base},
 				{Kind: reel.TriggerEnd, Thread: 1, Detail: "signal \"SIGSEGV\""},
-				{Condition: "gone", Function: 2, Thread: 1, Start: 2301, End: 2600},
+				{Condition: "gone", Function: 2, Thread: 1, Start: 2311, End: 2610, SP: base},
 			}, Missing: []reel.Missing{{From: 2000, To: 2050}, {Thread: 1, From: 2050, To: math.MaxUint64}}})
 		}
 		if err != nil {
@@ -46,7 +46,7 @@ func TestDumpsTriggersAreInstants(t *testing.T) {
 		"trigger: main > 1us\ufffd at 1.5 in 78 (t): 1500",
 		"missing from the dump at 0.5 in 0 (g): 50",
 		"missing from the dump at 0.55 in 0 (g): 950",
-		"trigger: gone at 1.1 in 0 (g): 299",
+		"trigger: gone at 1.11 in 0 (g): 299",
 		"trigger: end at 1.5 in 0 (g): 0",
 	}
 	if !slices.Equal(got, want) {
@@ -68,8 +68,8 @@ func TestReadersTakeDumps(t *testing.T) {
 		`select s.name, t.tid from slice s join thread_track k on s.track_id = k.id join thread t using (utid) where s.name like 'trigger: work%'`,
 		`select name, value from stats where value > 0 and severity != 'info'`)
 	for k, want := range []string{
-		"[[missing from the dump 500 0] [missing from the dump 550 0] [trigger: end 1500 0] [trigger: gone 1100 0] [trigger: main > 1us\ufffd 1500 0] [trigger: work > 250ns 1100 0]]",
-		"[[missing from the dump 500 0] [missing from the dump 550 0] [trigger: end 1500 0] [trigger: gone 1100 0] [trigger: main > 1us\ufffd 1500 0] [trigger: work > 250ns 1100 0]]",
+		"[[missing from the dump 500 0] [missing from the dump 550 0] [trigger: end 1500 0] [trigger: gone 1110 0] [trigger: main > 1us\ufffd 1500 0] [trigger: work > 250ns 1100 0]]",
+		"[[missing from the dump 500 0] [missing from the dump 550 0] [trigger: end 1500 0] [trigger: gone 1110 0] [trigger: main > 1us\ufffd 1500 0] [trigger: work > 250ns 1100 0]]",
 	} {
 		if got := fmt.Sprint(rows[k][0]); got != want {
 			t.Errorf("%d: trace_processor has\n%s\nwant\n%s", k, got, want)

@@ -227,7 +227,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 	}()
 	names := a.r.names.anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
-	err = a.writeThreads(w, win, threads, names, &d)
+	err = a.writeThreads(w, win, threads, causes, names, &d)
 	if err == nil {
 		for _, c := range causes {
 			d.Triggers = append(d.Triggers, c.trigger(threads, names))
@@ -247,7 +247,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 }
 
 // writeThreads writes the events of all threads.
-func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, names *lateNames, d *reel.Dump) error {
+func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, causes []cause, names *lateNames, d *reel.Dump) error {
 	described := map[uint64]bool{}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
@@ -256,6 +256,9 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, na
 			about.Name = t.name
 		}
 		cut := t.cut(win, a.r.s.golang != nil)
+		if a.r.s.golang == nil {
+			t.addEntries(&cut, causes)
+		}
 		if len(cut.events) == 0 && len(cut.open) == 0 {
 			continue
 		}

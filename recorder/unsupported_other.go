@@ -45,3 +45,9 @@ func DefaultOutput(_ int, command []string) string {
 	}
 	return "callreel.reel"
 }
+
+// What a chooser of a recording has besides; there are none here.
+type (
+	watching struct{}
+	captures struct{}
+)

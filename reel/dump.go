@@ -36,7 +36,8 @@ type Trigger struct {
 	Detail string
 	// Function is the ID of the call's function, Thread the key of its thread; 0 if there is none.
 	Function, Thread uint32
-	// Start and End are those of the call's entry and exit. An End of 0 says that it had not returned.
+	// Start and End are those of the call's entry and exit, or a little behind them; the call's own are in its events. An End of 0 says that
+	// it had not returned.
 	Start, End uint64
 	// SP is that of the call's events.
 	SP uint32

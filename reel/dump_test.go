@@ -28,6 +28,7 @@ func TestDumpIsReadBackByIndexAndByScan(t *testing.T) {
 		tw := addThread(t, w, Thread{TID: 1})
 		must(t, tw.Append([]Event{Entry(1200, 100, 1), Entry(2000, 90, 2), Exit(5000, 90, 2)}))
 		must(t, tw.Flush())
+		must(t, w.ClockPair(9000, 1_700_000_000_000_008_000)) // read when it was written, after its window
 		if !early {
 			must(t, w.Dump(testDump))
 		}

@@ -31,6 +31,7 @@ type File struct {
 	ticks     *TickClock
 	firstTick uint64
 	lastTick  uint64
+	lastClock uint64 // of clock pairs
 	events    uint64
 	goexit    uint32 // ID of the function by which goroutines end, see Ends; 0 if there is none
 
@@ -116,6 +117,9 @@ func (f *File) load() error {
 		}
 	}
 	f.checkOrder()
+	if f.dump == nil { // a dump ends with its window, and is written after that
+		f.lastTick = max(f.lastTick, f.lastClock)
+	}
 	f.firstTick = f.findFirstTick()
 	if f.header.Goroutines {
 		f.goexit = f.findGoexit()
@@ -220,7 +224,7 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 			return err
 		}
 		f.clocks = append(f.clocks, c)
-		f.lastTick = max(f.lastTick, c.Tick)
+		f.lastClock = max(f.lastClock, c.Tick)
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

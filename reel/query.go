@@ -81,7 +81,7 @@ func (f *File) findFirstTick() uint64 {
 }
 
 // LastTick is the end of the recording, in ticks: the latest event or clock
-// pair.
+// pair; of a dump the latest event or the end of its window.
 func (f *File) LastTick() uint64 { return f.lastTick }
 
 // EndOf is when a thread's open calls are taken to end, in ticks: with the thread, or with the recording.

@@ -45,9 +45,10 @@ func dumpOf(t testing.TB, d reel.Dump) string {
 
 func TestDumpIsDescribed(t *testing.T) {
 	const second = 1_000_000_000
-	work := reel.Trigger{Condition: "work > 20ms", Function: 2, Thread: 1, Start: 61*second + 300_000_000, End: 61*second + 343_000_000, SP: 0x1ff00}
+	// Its clock was read 70 ns behind the entry.
+	work := reel.Trigger{Condition: "work > 20ms", Function: 2, Thread: 1, Start: 61*second + 300_000_070, End: 61*second + 343_000_070, SP: 0x1ff00}
 	gone := work
-	gone.Start, gone.SP = work.Start+1, 0
+	gone.Start, gone.SP = work.Start, 0x1ff40
 	path := dumpOf(t, reel.Dump{
 		Triggers: []reel.Trigger{work, {Condition: "wait > 1s", Function: 3, Thread: 2, Start: second, SP: 0x90000}, gone, {Kind: reel.TriggerRequest}, {Condition: "x", Function: 9, Thread: 99, Start: 1}},
 		Missing:  []reel.Missing{{From: 61 * second, To: 61*second + 5}, {Thread: 2, From: 61*second + 700_000_000, To: 1 << 63}},
@@ -67,6 +68,9 @@ func TestDumpIsDescribed(t *testing.T) {
 		if w.Row != nil {
 			t.Errorf("trigger %d, which is not in the reel, is %+v", i+2, w)
 		}
+	}
+	if w := d.Triggers[3]; w.StartNS != d.ToNS || w.EndNS != d.ToNS {
+		t.Errorf("what has no time of its own is %+v", w)
 	}
 	if m := d.Missing; len(m) != 2 || m[0].Lane != nil || *m[1].Lane != 1 || m[1].ToNS != d.ToNS {
 		t.Errorf("missing is %+v", m)

@@ -90,6 +90,9 @@ func (d *Dump) onTimeline(ctx context.Context, tl *timeline.Timeline, lanes map[
 		end = d.dump.To
 	}
 	j.StartNS, j.EndNS = tl.NS(t.Start), tl.NS(max(t.Start, end))
+	if t.Start == 0 && t.End == 0 && t.Function == 0 && tl.File().Header().Clock.Mode != reel.ClockNone {
+		j.StartNS, j.EndNS = tl.NS(d.dump.To), tl.NS(d.dump.To) // it was made then
+	}
 	if t.Function == 0 || t.Start == 0 {
 		return j, nil
 	}
@@ -100,21 +103,29 @@ func (d *Dump) onTimeline(ctx context.Context, tl *timeline.Timeline, lanes map[
 		}
 		within = []uint32{*j.Lane}
 	}
-	// Once it is found there is no need to see it end.
-	ctx, found := context.WithCancel(ctx)
+	// Of the calls that are open when it began, if only since then, the one with its stack pointer. The recorder may have read the clock a
+	// little behind the entry. Once it is found there is no need to see it end.
+	search, found := context.WithCancel(ctx)
 	defer found()
-	err := tl.Visit(ctx, within, j.StartNS, j.StartNS+1, timeline.Visitor{
+	var began uint64
+	err := tl.Visit(search, within, j.StartNS, j.StartNS+1, timeline.Visitor{
 		Enter: func(lane uint32, c *reel.Call) {
-			if c.Func == t.Function && c.Start == t.Start && (t.SP == 0 || c.SP == t.SP) {
+			if c.Func == t.Function && c.Start <= t.Start && (t.SP == 0 || c.SP == t.SP) {
 				row := tl.Row(lane, c.Stack, c.Depth)
-				j.Lane, j.Row = &lane, &row
-				found()
+				j.Lane, j.Row, began = &lane, &row, tl.NS(c.Start)
+				if t.SP != 0 {
+					found()
+				}
 			}
 		},
 		Leave: func(uint32, *reel.Call) bool { return j.Row == nil },
 	})
-	if j.Row != nil {
-		err = nil
+	if j.Row == nil {
+		return j, err
+	}
+	c, ok, err := tl.CallAt(ctx, *j.Lane, *j.Row, began)
+	if ok {
+		j.StartNS, j.EndNS = c.Start, c.Start+c.Duration
 	}
 	return j, err
 }

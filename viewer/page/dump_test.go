@@ -1,12 +1,15 @@
 package page_test
 
 import (
+	"encoding/json"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -150,4 +153,44 @@ func TestTwoDumpsEachOpenAtTheirCall(t *testing.T) {
 	}
 	p.press("5")
 	p.until(`document.querySelector(".tab-compare canvas.lanes")?.dataset.state === "still"`)
+}
+
+// What the recorder writes, and not only what a test does, opens at its call.
+func TestRealDumpOpensAtItsCall(t *testing.T) {
+	realtest.Need(t, realtest.Chromium, realtest.Python3, realtest.LivePtrace)
+	python, err := realtest.Python3.Find()
+	must(t, err)
+	folder := filepath.Join(t.TempDir(), "dumps")
+	realtest.MustCallreel(t, "record", "-m", "python3*", "-f", "PyThread*", "-f", "_PyEval*", "--when", "PyThread_acquire_lock_timed > 60ms", "--max", "1", "-o", folder, "--", python, "-c", `
+import threading, json
+lock = threading.Lock()
+lock.acquire()
+for i in range(20):
+    json.loads(json.dumps({"a": [1, 2, {"b": "c" * i}]}))
+lock.acquire(timeout=0.08)
+for i in range(20):
+    json.dumps({"a": i})
+`)
+	path := filepath.Join(folder, "slow-0001.reel")
+	var r struct {
+		Trigger struct {
+			Name       string
+			TID        int
+			DurationNS float64 `json:"duration_ns"`
+		}
+	}
+	must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
+	if r.Trigger.Name != "PyThread_acquire_lock_timed" || r.Trigger.TID == 0 || r.Trigger.DurationNS < 60*ms {
+		t.Fatalf("the trigger is %+v", r.Trigger)
+	}
+	p := open(t, path)
+	if name := p.selectedCall(); name != r.Trigger.Name {
+		t.Errorf("%q is selected", name)
+	}
+	if share := r.Trigger.DurationNS / p.window().length(); share < 0.4 || share > 1 {
+		t.Errorf("the call takes %.2f of the screen", share)
+	}
+	if text := p.text(".call-facts"); !strings.Contains(text, "trigger: PyThread_acquire_lock_timed > 60ms, took ") {
+		t.Errorf("the panel says %q", text)
+	}
 }

@@ -1,10 +1,10 @@
 // What is known of the selected call.
 
 import { el, replace, type Child } from "./dom";
-import { describe } from "./dump";
+import { describe, missingIn, triggerOf } from "./dump";
 import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
-import type { Call, Caller, FunctionName, Trigger } from "./types";
+import type { Call, Caller, Dump, FunctionName } from "./types";
 import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
@@ -26,7 +26,9 @@ export function placeOf(c: { start_ns: number; duration_ns: number; row: number 
 }
 
 /** showCall fills the element. */
-export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, trigger: Trigger | null, act: CallActions) {
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, act: CallActions) {
+  const trigger = triggerOf(dump, c);
+  const missing = missingIn(dump, c.lane, { from: c.start_ns, to: c.start_ns + c.duration_ns });
   const full = shown(c.name, 4000);
   const row = (title: string, ...value: Child[]) => [el("dt", {}, title), el("dd", {}, ...value)];
   const callers = [...(c.callers ?? [])].reverse();
@@ -52,6 +54,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...row("Image", el("span", { class: "name" }, c.module ? shown(c.module, 120) : "unknown")),
       ...(name?.file ? row("Source", el("span", { class: "name" }, shown(name.file, 200) + (name.line ? `:${name.line}` : ""))) : []),
       ...(name?.linkage_name && name.linkage_name !== c.name ? row("Symbol", el("span", { class: "name wrap" }, shown(name.linkage_name, 300))) : []),
+      ...(missing ? row("Note", "calls that it made are missing from the dump: its own time may be theirs") : []),
       ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),
     ),
     callers.length > 0 ? el("h3", {}, `Called by`) : null,

@@ -236,7 +236,7 @@ export class LanesTab {
     if (!c) return;
     const name = this.reel.names.get(c.func);
     if (name?.pending) setTimeout(() => this.call === c && this.reel.names.again(c.func), 700);
-    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), triggerOf(this.reel.dump, c), {
+    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), this.reel.dump, {
       select: (p) => this.selectAndReveal(p),
       fit: () => this.fitSelected(),
       find: (name) => this.owner.findName(name),
