@@ -28,7 +28,7 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 	held, err := a.keeper.Copy(to)
 	a.keeper.Thaw()
 	frozen := time.Since(began)
-	if len(causes) > 0 && causes[0].to != 0 && int64(from-causes[0].to) > 0 { // from the trigger on
+	if len(causes) > 0 && causes[0].kind == reel.TriggerCall && causes[0].to != 0 && int64(from-causes[0].to) > 0 { // from the trigger on
 		frozen += time.Duration(float64(from-causes[0].to) / float64(a.r.set.TicksPerSecond) * float64(time.Second))
 		from = causes[0].to
 	}
