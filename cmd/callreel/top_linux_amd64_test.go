@@ -220,11 +220,12 @@ func TestTopGivesTheTerminalBackWhateverEndsIt(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
 	for _, c := range []struct {
 		name string
+		want string
 		end  func(t *testing.T, tty *realtest.Terminal, target *realtest.Proc)
 	}{
-		{"Ctrl-C", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Type("\x03") }},
-		{"SIGTERM", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Signal(syscall.SIGTERM) }},
-		{"the end of the process", func(_ *testing.T, _ *realtest.Terminal, target *realtest.Proc) { target.Signal(os.Kill) }},
+		{"Ctrl-C", "text verified: true", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Type("\x03") }},
+		{"SIGTERM", "text verified: true", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Signal(syscall.SIGTERM) }},
+		{"the end of the process", "the process has ended", func(_ *testing.T, _ *realtest.Terminal, target *realtest.Proc) { target.Signal(os.Kill) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := realtest.Start(t, realtest.Build(t, "count"), "1", "1")
@@ -236,7 +237,7 @@ func TestTopGivesTheTerminalBackWhateverEndsIt(t *testing.T) {
 			if code := tty.Code(); code != exitDone {
 				t.Errorf("code %d", code)
 			}
-			s := tty.WaitText("text verified: true")
+			s := tty.WaitText(c.want)
 			if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() {
 				t.Errorf("the terminal is not as it was: %+v, cooked %v", s, tty.Cooked())
 			}
