@@ -35,12 +35,10 @@ func NewLiveTally(goroutines bool) *LiveTally {
 }
 
 // Known tells of functions, the last of them with that ID: events of others count for function 0. goexit is the one among them
-// in which goroutines end, 0 if it isn't. It may be called by another goroutine than the rest, before the functions' first events.
+// in which goroutines end, 0 if it isn't; the first one counts, as in reels. It may be called by another goroutine than the rest, before the functions' first events.
 func (t *LiveTally) Known(last, goexit uint32) {
 	t.known.Store(last)
-	if goexit != 0 {
-		t.goexit.Store(goexit)
-	}
+	t.goexit.CompareAndSwap(0, goexit)
 }
 
 // at returns the function's sums.

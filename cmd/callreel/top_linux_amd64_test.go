@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
 )
 
 // topJSON is an object of top --json.
@@ -381,8 +382,8 @@ func TestTopCountsCallsOfGoroutines(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	target := realtest.Start(t, path, "rounds", "10")
-	names := []string{"main.leaf", "main.deep", "main.thrower", "main.catcher"}
-	args := []string{"top", "-p", strconv.Itoa(target.Pid()), "--once", "--json", "--interval", "1h"}
+	names := []string{"main.leaf", "main.deep", "main.thrower", "main.catcher", "main.spin", "main.marked"}
+	args := []string{"top", "-p", strconv.Itoa(target.Pid()), "--once", "--json", "--interval", "1h", "-f", reel.Goexit}
 	for _, name := range names {
 		args = append(args, "-f", name)
 	}
@@ -402,6 +403,10 @@ func TestTopCountsCallsOfGoroutines(t *testing.T) {
 		if n > want || o.Dropped == 0 && n != want || got[name].Open != 0 {
 			t.Errorf("%s: %+v, the program made %d calls; %d were dropped", name, got[name], want, o.Dropped)
 		}
+	}
+	// Goroutines that have ended are open nowhere, though the last of their calls never returns.
+	if end := got[reel.Goexit]; end.Calls == 0 || end.Open != 0 {
+		t.Errorf("%+v", end)
 	}
 	if o.Ignored != 0 {
 		t.Errorf("%d calls ignored", o.Ignored)
