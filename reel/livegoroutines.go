@@ -29,6 +29,7 @@ type liveQueue struct {
 	from      int // events before that are done
 	goroutine uint64
 	start     uint64 // when the next run begins
+	most      int    // that have waited at once since the stretch began
 }
 
 func newLiveGoroutines(t *LiveTally) *liveGoroutines {
@@ -78,11 +79,17 @@ func (g *liveGoroutines) drain(l *LiveThread) {
 
 // trim drops what is done.
 func (q *liveQueue) trim() {
+	q.most = max(q.most, len(q.events))
 	n := copy(q.events, q.events[q.from:])
-	if cap(q.events) > maxLiveQueue/16 && n == 0 {
-		q.events = nil
-	}
 	q.events, q.from = q.events[:n], 0
+}
+
+// shrink gives memory back that wasn't needed in the last stretch.
+func (q *liveQueue) shrink() {
+	if cap(q.events) > liveRoom && cap(q.events) > 4*q.most {
+		q.events = append(make([]Event, 0, 2*q.most), q.events...)
+	}
+	q.most = 0
 }
 
 // run hands on the events up to the next that names a goroutine, but none that is later than limit. It says whether there are more.
@@ -159,6 +166,9 @@ func (g *liveGoroutines) lane() *liveLane {
 func (g *liveGoroutines) settle(tick uint64) {
 	for _, lane := range g.lanes {
 		lane.settle(tick)
+	}
+	for _, l := range g.tally.threads {
+		l.queue.shrink()
 	}
 }
 
