@@ -95,51 +95,38 @@ func (q *liveQueue) shrink() {
 // run hands on the events up to the next that names a goroutine, but none that is later than limit. It says whether there are more.
 func (g *liveGoroutines) run(l *LiveThread, limit uint64) bool {
 	q := &l.queue
-	rest := q.events[q.from:]
-	n := 0
-	for n < len(rest) && rest[n].Word&switchMask != SwitchWord && rest[n].Time <= limit {
-		n++
+	if rest := q.events[q.from:]; len(rest) > 0 && rest[0].Word&switchMask != SwitchWord && rest[0].Time <= limit {
+		q.from += g.push(l, rest, limit)
 	}
-	if n > 0 {
-		g.push(l, rest[:n])
-		q.from += n
-		rest = rest[n:]
-	}
-	if len(rest) == 0 {
+	if q.from == len(q.events) {
 		return false
 	}
-	q.start = rest[0].Time
-	if id, named := rest[0].Goroutine(); named {
+	next := &q.events[q.from]
+	q.start = next.Time
+	if id, named := next.Goroutine(); named {
 		q.goroutine = id
 		q.from++
-		l.at = &l.own
-		if id != 0 {
-			l.at = g.lanes[id]
-		}
 	}
 	return true
 }
 
-// push gives events to whoever made them.
-func (g *liveGoroutines) push(l *LiveThread, events []Event) {
-	id := l.queue.goroutine
-	if id == 0 {
-		l.at = &l.own
-		l.calls += l.own.push(events)
-		return
-	}
-	lane := g.lanes[id]
+// push gives events to whoever made them, and returns how many those are.
+func (g *liveGoroutines) push(l *LiveThread, events []Event, limit uint64) (taken int) {
+	id, lane := l.queue.goroutine, l.lane()
 	if lane == nil {
 		if len(g.lanes) >= maxLiveGoroutines {
-			g.tally.ignored += uint64(len(events))
-			return
+			g.tally.ignored++
+			return 1
 		}
 		lane = g.lane()
 		g.lanes[id] = lane
 	}
-	l.at = lane
-	l.calls += lane.push(events)
-	if last := &events[len(events)-1]; last.Word == g.tally.goexit.Load()<<1 && last.Word != 0 {
+	taken, entries := lane.push(events, limit)
+	l.calls += entries
+	if id == 0 || taken == 0 {
+		return taken
+	}
+	if last := &events[taken-1]; last.Word == g.tally.goexit.Load()<<1 && last.Word != 0 {
 		g.tally.open -= lane.pairer.open
 		lane.pairer.Left()
 	}
@@ -147,8 +134,8 @@ func (g *liveGoroutines) push(l *LiveThread, events []Event) {
 		lane.finish(0)
 		delete(g.lanes, id)
 		g.free = append(g.free, lane)
-		l.at = nil
 	}
+	return taken
 }
 
 // lane returns one without open calls.
