@@ -22,6 +22,10 @@ func measureLess(ctx context.Context, c config) []row {
 		{flags: ""},
 		{flags: "--min 1ms", reach: "≤ 1.0 × recorded"},
 		{flags: "--threads other"},
+		{flags: "--clock none --depth 4", reach: "≤ 0.6 × recorded"},
+		{flags: "--clock none --inside leaf", reach: "≤ 0.6 × recorded"},
+		{flags: "--clock none --every 100", reach: "≤ 0.6 × recorded"},
+		{flags: "--every 100"},
 	}
 	plainLeaf, plainDeep, err := lessRounds(ctx, c, costs)
 	if err != nil {

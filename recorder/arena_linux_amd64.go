@@ -123,8 +123,8 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 
 // bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
-func (a *arena) bound(captures map[uint32]*probe.Captures) {
-	a.size = (probe.Bound(a.fns) + probe.BoundCaptures(a.fns, captures) + pageSize - 1) &^ (pageSize - 1)
+func (a *arena) bound(rt *probe.Runtime) {
+	a.size = (probe.Bound(rt, a.fns) + probe.BoundCaptures(a.fns, rt.Captures) + pageSize - 1) &^ (pageSize - 1)
 }
 
 // compile makes the code for the place chosen.

@@ -21,18 +21,16 @@ func (a *armed) dump(causes []cause, keep time.Duration) (made bool, err error) 
 }
 
 func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
-	began, from := time.Now(), ring.Ticks()
+	from := a.frozenSince()
 	a.keeper.Freeze()
 	to := ring.Ticks()
 	lossy := a.dropping(nil) // surely all that have dropped a call by then
 	held, err := a.keeper.Copy(to)
 	a.keeper.Thaw()
-	frozen := time.Since(began)
-	if len(causes) > 0 && causes[0].kind == reel.TriggerCall && causes[0].to != 0 && int64(from-causes[0].to) > 0 { // from the trigger on
-		frozen += time.Duration(float64(from-causes[0].to) / float64(a.r.set.TicksPerSecond) * float64(time.Second))
-		from = causes[0].to
+	frozen := time.Duration(float64(ring.Ticks()-from) / float64(a.r.set.TicksPerSecond) * float64(time.Second))
+	if starved := a.starved(); len(starved) > 0 {
+		a.gaps = append(a.gaps, gap{max(a.thawed, a.began), to, starved})
 	}
-	starved := a.starved()
 	if len(lossy) > 0 {
 		a.gaps = append(a.gaps, gap{from, to, lossy})
 	}
@@ -60,7 +58,7 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 	}
 	a.number++
 	name := filepath.Join(a.r.opt.Output, fmt.Sprintf(dumpPattern, a.number))
-	if err := a.write(name, w, threads, causes, starved, told); err != nil {
+	if err := a.write(name, w, threads, causes, told); err != nil {
 		return false, fmt.Errorf("callreel: %s: %w", name, err)
 	}
 	told.File = name
@@ -108,6 +106,7 @@ func (a *armed) dropping(to []int) []int {
 // noteGap notes that the rings were frozen from a moment up to now, and which threads have lost calls by that.
 func (a *armed) noteGap(from uint64) {
 	g := gap{from: from, to: ring.Ticks()}
+	a.thawed = g.to
 	for nstid, t := range a.threads {
 		if n := a.keeper.Dropped(nstid); n != t.dropped {
 			t.dropped = n
@@ -214,7 +213,7 @@ func (t *heldRuns) goroutineLeftSince(c cause) bool {
 }
 
 // write writes a dump under another name, and then gives it its own.
-func (a *armed) write(name string, win window, threads []*heldRuns, causes []cause, starved []int, told *Dumped) (err error) {
+func (a *armed) write(name string, win window, threads []*heldRuns, causes []cause, told *Dumped) (err error) {
 	unfinished := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".part")
 	w, err := a.r.catalog.create(unfinished)
 	if err != nil {
@@ -232,7 +231,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 		for _, c := range causes {
 			d.Triggers = append(d.Triggers, c.trigger(threads, names))
 		}
-		a.missingByFreezing(win, threads, starved, &d)
+		a.missingByFreezing(win, threads, &d)
 		a.pair()
 		for _, p := range a.pairs {
 			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
@@ -361,7 +360,7 @@ func replay(open []reel.Event, e reel.Event, goroutines bool) []reel.Event {
 }
 
 // missingByFreezing adds the times in which calls were dropped.
-func (a *armed) missingByFreezing(win window, threads []*heldRuns, starved []int, d *reel.Dump) {
+func (a *armed) missingByFreezing(win window, threads []*heldRuns, d *reel.Dump) {
 	add := func(tid int, from, to uint64) {
 		from, to = max(from, win.from), min(to, win.to)
 		if int64(to-from) <= 0 {
@@ -380,10 +379,6 @@ func (a *armed) missingByFreezing(win window, threads []*heldRuns, starved []int
 			add(tid, g.from, g.to)
 		}
 	}
-	for _, tid := range starved {
-		add(tid, a.thawed, win.to)
-	}
-	a.thawed = ring.Ticks()
 	d.Missing = joined(d.Missing)
 }
 

@@ -66,10 +66,23 @@ func (a *armed) byTrigger(causes []cause) {
 // letGo lets rings go on that a trigger has frozen for nothing.
 func (a *armed) letGo() {
 	if a.keeper.Frozen() {
-		from := ring.Ticks()
+		from := a.frozenSince()
 		a.keeper.Thaw()
 		a.noteGap(from)
 	}
+}
+
+// frozenSince is since when a trigger has had the rings frozen, now if none has.
+func (a *armed) frozenSince() uint64 {
+	if !a.keeper.Frozen() {
+		return ring.Ticks()
+	}
+	at := a.watches.FrozenAt()
+	if at == a.frozenAt { // it is about to be written down: not before they were let go, then
+		return max(a.thawed, a.began)
+	}
+	a.frozenAt = at
+	return at
 }
 
 // firing reads a firing. The thread that fires may be about to write it down.
@@ -80,16 +93,13 @@ func (a *armed) firing(n uint32) (cause, bool) {
 		time.Sleep(100 * time.Microsecond)
 		f, ok = a.watches.Firing(n)
 	}
-	t := a.r.watching.of(f.Watch)
+	t, of := a.r.watching.of(f.Watch)
 	if !ok || t == nil {
 		return cause{}, false
 	}
 	c := cause{kind: reel.TriggerCall, condition: t.Text, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}
 	if t.Kind == OnResult {
-		c.detail = fmt.Sprintf("returned %d", int32(f.Result))
-		if t.Value != int64(int32(t.Value)) {
-			c.detail = fmt.Sprintf("returned %d", int64(f.Result))
-		}
+		c.detail = "returned " + of.text(f.Result)
 	}
 	return c, true
 }
@@ -110,7 +120,7 @@ func (a *armed) overdue() {
 			if !ok || now-c.From <= after {
 				continue
 			}
-			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text, detail: "had not returned",
+			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text,
 				tid: a.tidOf(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
 			return
 		}

@@ -36,15 +36,17 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 		}
 		for _, n := range []int{1, 16, probe.InlineLimit, probe.InlineLimit + 1, len(all)} {
 			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
-				for _, lazy := range []bool{false, true} {
+				for _, rt := range []probe.Runtime{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
+					lazy := rt.Lazy
+					rt.Ring = 1 << 40
 					a := &arena{fns: all[from : from+n], base: slide + 1<<28}
-					a.bound(nil)
-					if err := a.compile(probe.Runtime{Ring: 1 << 40, Lazy: lazy}); err != nil {
+					a.bound(&rt)
+					if err := a.compile(rt); err != nil {
 						t.Fatalf("%s, %d functions from %s on: %v", name, n, all[from].Name, err)
 					}
 					if n == len(all) {
 						t.Logf("%s, lazy %v: %d bytes, room for %d", name, lazy, len(a.code.Bytes), a.size)
-						if a.size > 4*uint64(len(a.code.Bytes)) {
+						if !rt.Min && a.size > 4*uint64(len(a.code.Bytes)) {
 							t.Errorf("%s, lazy %v: %d bytes in room for %d", name, lazy, len(a.code.Bytes), a.size)
 						}
 					}

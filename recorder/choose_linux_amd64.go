@@ -31,6 +31,7 @@ func (r *recording) choose(ctx context.Context) error {
 	var with []*image
 	for _, im := range images {
 		n := im.pick(ch, r.nextID)
+		r.watching.plan(ctx, im, r.notice)
 		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
 			return err
 		}
@@ -64,7 +65,14 @@ func (r *recording) choose(ctx context.Context) error {
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
 	}
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
-		Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0, Overwrite: r.opt.Armed != nil}
+		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
+		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
+	if r.opt.Less.Every > 1 {
+		if r.result.Traced >= ring.MaxFunctions {
+			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.p.Pid(), ErrRefused)
+		}
+		r.s.rt.Every = r.opt.Less.Every
+	}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
@@ -74,7 +82,7 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	for _, a := range r.s.arenas {
 		r.s.ranges = append(r.s.ranges, a.take()...)
-		a.bound(r.s.rt.Captures)
+		a.bound(&r.s.rt)
 	}
 	slices.SortFunc(r.s.ranges, func(a, b idRange) int { return cmp.Compare(a.first, b.first) })
 	return r.setup()
@@ -99,7 +107,8 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 		if ch.watching != nil {
 			ch.sample = append(ch.sample, f.Names()...)
 		}
-		if im.unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 {
+		inside := !im.unchosen && ch.isInside(f.Names())
+		if im.unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 && !inside {
 			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
 			continue
 		}
@@ -113,9 +122,9 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
 			continue
 		}
-		sel := probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide}
+		sel := probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide, Inside: inside}
 		if len(about) > 0 {
-			sel.Watch = ch.watching.watch(id, about)
+			ch.watching.want(id, about)
 		}
 		im.traced = append(im.traced, sel)
 		id++
@@ -197,7 +206,7 @@ func (r *recording) setup() error {
 	}
 	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery,
 		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid(),
-		Overwrite: r.opt.Armed != nil}
+		Overwrite: r.opt.Armed != nil, Depth: r.opt.Less.Depth}
 	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
 	if r.s.golang != nil {
 		r.s.goStacks = r.s.size
@@ -211,6 +220,10 @@ func (r *recording) setup() error {
 	if r.captures != nil {
 		r.s.argRooms = r.s.size
 		r.s.size += ring.ArgsSize
+	}
+	if r.s.rt.Every > 0 {
+		r.s.counts = r.s.size
+		r.s.size += ring.CountsSize
 	}
 	if r.watching != nil {
 		r.s.watches = r.s.size

@@ -210,6 +210,9 @@ func wantWhole(t *testing.T, file string, log map[int][]loggedCall) (calls int) 
 				i++
 			}
 			if i == len(have) || have[i].function != c.function || have[i].from < c.from || have[i].to > c.to {
+				for k := max(0, i-2); k < min(len(have), i+3); k++ {
+					t.Logf("have %s %d %d (to %d, missing %+v)", have[k].function, int64(have[k].from-d.From), int64(have[k].to-d.From), d.To-d.From, d.Missing)
+				}
 				t.Fatalf("%s, thread %d: a call of %s from %d to %d of the window isn't there (%d of %d looked at)", filepath.Base(file), tid,
 					c.function, c.from-d.From, c.to-d.From, i, len(have))
 			}

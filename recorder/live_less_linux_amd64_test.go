@@ -105,3 +105,71 @@ func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
 		})
 	}
 }
+
+// With --depth and --inside just the calls are recorded that the program counted so, without a clock, too, and each with its exit but
+// for those that longjmp has left.
+func TestChosenCallsAreRecorded(t *testing.T) {
+	needLive(t)
+	for _, c := range []struct {
+		flags []string
+		kind  string
+	}{
+		{[]string{"--depth", "1"}, "_1"},
+		{[]string{"--depth", "3", "--clock", "none", "--lazy"}, "_3"},
+		{[]string{"--depth", "2", "--lossless", "--ring", "512K"}, "_2"},
+		{[]string{"--inside", "fb"}, "_in"},
+		{[]string{"--inside", "fb", "--clock", "none", "--lazy"}, "_in"},
+		{[]string{"--inside", "fb", "--follow", "--threads", "*"}, "_in"},
+		{[]string{"--inside", "fb", "--depth", "50", "--min", "1ns"}, "_in"},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", "90000", c.flags...)
+			_, calls := shortest(t, file)
+			var sum int64
+			for _, f := range lessFunctions {
+				sum += calls[f]
+				if calls[f] != made[f+c.kind] || calls[f] == 0 {
+					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+c.kind])
+				}
+			}
+			if s.Calls != sum || s.Dropped != 0 || s.LostExits != 0 || s.Torn != 0 {
+				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}
+
+// With --every all calls are counted, and one in so many of each function is recorded, from the first on.
+func TestOneCallInSoManyIsRecorded(t *testing.T) {
+	needLive(t)
+	for _, c := range []struct {
+		flags []string
+		kind  string
+		every int64
+	}{
+		{[]string{"--every", "7"}, "", 7},
+		{[]string{"--every", "100", "--clock", "none", "--lazy"}, "", 100},
+		{[]string{"--every", "3", "--inside", "fb", "--lossless", "--ring", "512K"}, "_in", 3},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "10000", "90000", c.flags...)
+			_, calls := shortest(t, file)
+			var sum int64
+			for _, f := range lessFunctions {
+				sum += calls[f]
+				if want := (made[f+c.kind] + c.every - 1) / c.every; calls[f] != want {
+					t.Errorf("%d calls of %s in the reel, want %d of %d", calls[f], f, want, made[f+c.kind])
+				}
+			}
+			rep := reportOf(t, file)
+			for _, f := range rep.Functions {
+				if f.Calls != made[f.Name+c.kind] {
+					t.Errorf("%d calls of %s in the report, the program made %d", f.Calls, f.Name, made[f.Name+c.kind])
+				}
+			}
+			if s.Calls != sum || rep.Calls != sum || s.Dropped != 0 || len(rep.Functions) != len(lessFunctions) {
+				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}

@@ -42,7 +42,9 @@ func namesOf(names []string) []string {
 // chooser applies a Choice and remembers which globs have matched.
 type chooser struct {
 	c                   *Choice
+	inside              []string // see Less
 	modHit, fnHit, xHit []bool
+	inHit               []bool
 	sample              []string // names seen, for suggestions
 	modules             []string
 	follow              bool       // what replaces programs is guarded, too
@@ -76,6 +78,16 @@ func (ch *chooser) function(names []string, size uint64) bool {
 	return in && !out && size >= ch.c.MinSize
 }
 
+// isInside says whether a function of a chosen module is one that calls are to be recorded in.
+func (ch *chooser) isInside(names []string) bool {
+	if len(ch.inside) == 0 {
+		return false
+	}
+	names = namesOf(names)
+	ch.sample = append(ch.sample, names...)
+	return anyGlob(ch.inside, ch.inHit, names)
+}
+
 func anyGlob(globs []string, hit []bool, names []string) bool {
 	found := false
 	for i, g := range globs {
@@ -100,6 +112,7 @@ func (ch *chooser) unmatched() error {
 		{"-m", ch.c.Modules, ch.modHit, ch.modules},
 		{"-f", ch.c.Functions, ch.fnHit, ch.sample},
 		{"-x", ch.c.Exclude, ch.xHit, ch.sample},
+		{"--inside", ch.inside, ch.inHit, ch.sample},
 	} {
 		for i, g := range k.globs {
 			if !k.hit[i] {

@@ -59,7 +59,7 @@ type Options struct {
 }
 
 // needsAreas says whether threads keep an open stack.
-func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 }
+func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 || o.Less.chooses() }
 
 // Laziness says when probes are made.
 type Laziness uint8

@@ -113,6 +113,7 @@ func newRecording(opt Options) *recording {
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
+	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
 	ch.watching = r.watching
 	if r.tree != nil {
 		ch.follow, ch.plans = true, &r.tree.plans
@@ -232,6 +233,11 @@ func (r *recording) begin(h reel.Header) (err error) {
 	}
 	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
 		r.to = toReel{r.w}
+		if r.s.rt.Every > 0 {
+			if err := r.w.Made(r.s.rt.Every, nil); err != nil {
+				return errors.Join(err, r.abandon())
+			}
+		}
 	}
 	return err
 }
@@ -441,7 +447,7 @@ func (r *recording) session(ctx context.Context) error {
 	if held != nil {
 		ferr = held.end()
 	} else {
-		ferr = d.finish(u.gone)
+		ferr = errors.Join(d.finish(u.gone), r.tellMade())
 	}
 	if err == nil {
 		err = ferr

@@ -152,9 +152,14 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.areas != 0 {
 		s.rt.Areas = s.rt.Ring + s.areas
+		s.memory.SetAreas(s.areas)
 	}
 	if s.argRooms != 0 {
 		s.rt.Args = s.rt.Ring + s.argRooms
+	}
+	if s.counts != 0 {
+		s.rt.Counts = s.rt.Ring + s.counts
+		s.memory.SetCounts(s.counts)
 	}
 	if s.watches != 0 {
 		s.rt.Watches = s.rt.Ring + s.watches

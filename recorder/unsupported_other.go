@@ -51,3 +51,7 @@ type (
 	watching struct{}
 	captures struct{}
 )
+
+func (*captures) wants([]string) bool { return false }
+
+func (*captures) unmatched([]string) error { return nil }

@@ -54,7 +54,9 @@ A call that finds no room in the ring is dropped and counted; with --lossless th
 
 Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
 long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
-threads have while they call. What is left out is counted nowhere.
+threads have while they call. --depth and --inside go by the stack, at each entry, and need no clock: what longjmp or an
+exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
+counted nowhere, but by --every, which counts the calls that all else lets through: report shows those numbers.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
@@ -107,10 +109,16 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
 	case f.less.badGlob() != "":
 		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
+	case c.Flags().Changed("depth") && (f.less.depth < 1 || f.less.depth > recorder.MaxDepth):
+		return usageError("callreel record: --depth %d: give 1 to %d", f.less.depth, recorder.MaxDepth)
 	case f.less.min < 0:
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
+	case f.less.byCall() && len(f.args)+len(f.returns)+len(f.when) > 0:
+		return usageError("callreel record: --min, --depth, --inside and --every don't go with --args, --ret and --if")
+	case f.armed.isArmed() && f.less.given():
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside, --every)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -299,7 +307,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	}
 	if f.armed.isArmed() {
 		t := r.Triggers
-		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed}, f.armed.files()
+		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()
 	}
 	if command {
 		s.ExitCode = &r.ExitCode

@@ -23,8 +23,9 @@ type armedFlags struct {
 	keep time.Duration
 	max  int
 
-	mu    sync.Mutex
-	dumps []string
+	mu     sync.Mutex
+	dumps  []string
+	frozen time.Duration // at most, for a dump
 }
 
 func (f *armedFlags) add(fl *pflag.FlagSet) {
@@ -98,6 +99,7 @@ func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []record
 func (f *armedFlags) dumped(d recorder.Dumped, status *status) {
 	f.mu.Lock()
 	f.dumps = append(f.dumps, d.File)
+	f.frozen = max(f.frozen, d.Frozen)
 	f.mu.Unlock()
 	text := fmt.Sprintf("%s: %s", d.File, d.Reason)
 	if d.Missing > 0 {
@@ -132,6 +134,8 @@ type triggersSummary struct {
 	Fired      int `json:"fired"`
 	Dumped     int `json:"dumped"`
 	Suppressed int `json:"suppressed"`
+	// FrozenMS is for how long at most a dump kept the rings from being overwritten, from its trigger on.
+	FrozenMS float64 `json:"frozen_ms"`
 }
 
 // sayArmed writes the summary for people.

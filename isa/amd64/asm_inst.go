@@ -109,6 +109,9 @@ func (a *Asm) Sub(dst, src Reg) { a.rr(true, src, dst, 0x29) }
 // DivMem is div m64: RDX and RAX together, as one number, divided; RAX becomes the quotient and RDX the remainder.
 func (a *Asm) DivMem(m Mem) { a.op(true, 6, m, 0, 0xF7) }
 
+// Sub32 is sub r32, r32.
+func (a *Asm) Sub32(dst, src Reg) { a.rr(false, src, dst, 0x29) }
+
 // Or is or r64, r64.
 func (a *Asm) Or(dst, src Reg) { a.rr(true, src, dst, 0x09) }
 
@@ -253,6 +256,9 @@ func (a *Asm) Pop(r Reg) {
 	a.Raw(0x58 | byte(r&7))
 }
 
+// Div32 is div r32: EDX:EAX by r, the quotient to EAX, the rest to EDX.
+func (a *Asm) Div32(r Reg) { a.rr(false, 6, r, 0xF7) }
+
 // Rdtsc reads the time-stamp counter into EDX:EAX.
 func (a *Asm) Rdtsc() { a.Raw(0x0F, 0x31) }
 
@@ -384,3 +390,9 @@ func (a *Asm) CmpLabel(r Reg, l Label) {
 	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
 	a.imm32(0)
 }
+
+// RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
+func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }
+
+// Pushf is pushfq.
+func (a *Asm) Pushf() { a.Raw(0x9C) }

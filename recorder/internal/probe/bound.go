@@ -3,10 +3,10 @@ package probe
 import "math/bits"
 
 // Bound is how many bytes the code of these functions has at most, see Compile: three to four times what it has in fact, but
-// known without making it.
-func Bound(fns []Selected) uint64 {
+// known without making it. rt is as for Compile, but for addresses.
+func Bound(rt *Runtime, fns []Selected) uint64 {
 	const routines = 1 << 16
-	b := boundStubs(fns, len(fns) <= InlineLimit)
+	b := boundStubs(rt, fns, len(fns) <= InlineLimit)
 	return routines + b.code + b.rows*unwindRowSize
 }
 
@@ -18,9 +18,16 @@ type bounds struct {
 }
 
 // boundStubs finds the bounds. inlined says whether events are inline in all stubs.
-func boundStubs(fns []Selected, inlined bool) (b bounds) {
+func boundStubs(rt *Runtime, fns []Selected, inlined bool) (b bounds) {
+	// An event, or a look at arguments, where it isn't the call of a routine.
+	inline := uint64(232)
+	if rt.Min {
+		inline += 320
+	}
+	if rt.chooses() || rt.Threads {
+		inline += 96
+	}
 	const (
-		inline = 232 // an event, or a look at arguments, where it isn't the call of a routine
 		site   = 48  // alignment, the entry event's call, the way back
 		longer = 8   // than the original is a jump in the stub
 		exit   = 40  // an exit event's call, and the jump to where the exit leads
@@ -38,7 +45,7 @@ func boundStubs(fns []Selected, inlined bool) (b bounds) {
 			switch {
 			case f.Image.Go != nil:
 				b.code += golang * (1 + exits)
-			case inlined:
+			case inlined || f.Inside:
 				b.code += inline * (1 + exits)
 			}
 			if s.SPDelta != 0 {

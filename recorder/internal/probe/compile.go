@@ -16,7 +16,9 @@ type Selected struct {
 	Image *Image
 	ID    uint32
 	Slide uint64 // load address minus link address
-	Watch Watched
+	// Inside is for functions whose calls, and what is called from them, are recorded with Runtime.Inside.
+	Inside bool
+	Watch  Watched
 }
 
 // Patched are the sites that are written for it.
@@ -77,6 +79,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	rt.Slow = c.emitSlow()
 	if rt.Areas != 0 {
 		c.emitOpenStack()
+		if rt.chooses() {
+			c.emitChosen()
+		}
 	}
 	if rt.Watches != 0 {
 		c.emitWatch()
@@ -146,6 +151,7 @@ type stub struct {
 func (s *stub) function(index int) error {
 	c, code, fn := s.coder, s.code, &s.code.fns[index]
 	s.fn, s.body = fn, 0
+	c.inside = fn.Inside
 	sites := fn.Patched()
 	s.findCopies(sites)
 	for turn := range 3 {

@@ -231,9 +231,12 @@ type stubSetup struct {
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
 	follow   bool
-	min      bool // exits take back entries; of no call, as long as HdrMin is 0
-	threads  bool // not all threads are recorded
-	open     bool // events of calls on the open stack
+	min      bool   // exits take back entries; of no call, as long as HdrMin is 0
+	threads  bool   // not all threads are recorded
+	depth    int    // how many calls are recorded in one another; 0 for any number
+	every    uint32 // one call in so many is recorded; 0 for all
+	inside   int    // up to which ID functions are those that are recorded, with what they call; 0 for any
+	open     bool   // events of calls on the open stack
 	captures *Captures
 	over     bool // rings in overwrite mode
 	watches  int  // of each function
@@ -241,7 +244,10 @@ type stubSetup struct {
 
 // more is the memory needed behind the rings.
 func (s *stubSetup) more() uint64 {
-	if s.open {
+	if s.every > 0 {
+		return ring.AreasSize + ring.CountsSize
+	}
+	if s.open || s.depth > 0 || s.inside > 0 {
 		return ring.AreasSize
 	}
 	if s.captures != nil {
@@ -277,6 +283,13 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 		rt.Watches = testRing + ring.Size(s.chunks, 0)
 		c.emitWatch()
 	}
+	if s.depth > 0 || s.inside > 0 || s.every > 0 {
+		rt.Depth, rt.Inside, rt.Every = s.depth > 0, s.inside > 0, s.every
+		rt.Areas = testRing + ring.Size(s.chunks, 0)
+		rt.Counts = rt.Areas + ring.AreasSize
+		c.emitOpenStack()
+		c.emitChosen()
+	}
 	if s.open {
 		rt.Areas = testRing + ring.Size(s.chunks, 0)
 		c.emitOpenStack()
@@ -309,6 +322,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			if delta != 0 {
 				c.Lea(amd64.RSP, amd64.At(amd64.RSP, -delta))
 			}
+			c.inside = int(id) <= s.inside
 			switch {
 			case s.open:
 				c.openEvent(id, exit)
@@ -350,6 +364,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
 	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more(), s.over), code: code, entries: funcs}
+	d.mem.setHeader(ring.HdrDepth, uint64(s.depth))
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
 	}

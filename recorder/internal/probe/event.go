@@ -31,6 +31,14 @@ type Runtime struct {
 	Clock Clock
 	// Min makes exits take back the entries of calls that were too short, see takeback.go.
 	Min bool
+	// Depth lets calls be recorded only that have fewer than ring.HdrDepth recorded ones above them, Inside those of functions that
+	// are selected so and what they call; see chosen.go. Both need Areas.
+	Depth, Inside bool
+	// Every, if not 0, lets one in so many of the calls of each function be recorded that are chosen else; at Counts is, by function ID, how
+	// many there were, u64 each.
+	Every  uint32
+	Counts uint64
+	chosen [2]uint64 // entry, exit
 	// Threads makes stubs look whether their thread is one to be recorded.
 	Threads bool
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.
@@ -98,6 +106,7 @@ type coder struct {
 	slots  []entrySlot
 	moved  []Moved // of the site at work
 	frames *unwinding
+	inside bool // the function at work is Selected.Inside
 }
 
 // offset is where in the arena's code the next byte stands.
@@ -122,6 +131,10 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 		return
 	}
 	shared := c.rt.Shared[btoi(exit)]
+	inside := c.rt.Inside && c.inside // whose word has a mark more than shared routines know
+	if inside {
+		shared = 0
+	}
 	if shared != 0 && c.rt.Lazy && !exit {
 		c.sharedSlot(id, spDelta)
 		return
@@ -133,11 +146,20 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 		return
 	}
 	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	if c.rt.Lazy && !exit {
+	if c.rt.Lazy && !exit && !inside {
 		c.inlineSlot(id, spDelta, done)
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
+	if c.rt.chooses() {
+		c.choose(exit, spDelta, func() {
+			w := word(id, false)
+			if inside {
+				w |= recordInside
+			}
+			c.MovImm32(amd64.RCX, w)
+		}, off)
+	}
 	if exit && c.rt.Min {
 		c.takeBack(id, 0, off)
 	}
@@ -171,6 +193,14 @@ func (c *coder) shared(exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
+	if c.rt.chooses() {
+		c.choose(exit, 8+spDelta, func() {
+			c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
+			if exit {
+				c.Lea(amd64.RCX, amd64.At(amd64.RCX, -1))
+			}
+		}, off)
+	}
 	if exit && c.rt.Min {
 		c.takeBack(0, 8, off)
 	}
@@ -219,11 +249,17 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	c.unlessOff(off)
+	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
+}
+
+// unlessOff appends a jump to off where not all threads are recorded and this isn't one that is, see ring.SetOff. RDX are the slots and
+// RAX 8×TID.
+func (c *coder) unlessOff(off amd64.Label) {
 	if c.rt.Threads {
 		c.CmpMem32Imm8(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotRegistered), 1)
-		c.Jcc(amd64.CondA, off) // see ring.SetOff
+		c.Jcc(amd64.CondA, off)
 	}
-	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }
 
 // take appends the taking of one event out of the claim word at m: RCX becomes its address. It jumps to none when there

@@ -206,7 +206,7 @@ func TestGoStubsHaveRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if room := Bound(all[:n]); uint64(len(code.Bytes)) > room {
+		if room := Bound(&Runtime{}, all[:n]); uint64(len(code.Bytes)) > room {
 			t.Errorf("%d functions: %d bytes in room for %d", n, len(code.Bytes), room)
 		}
 	}

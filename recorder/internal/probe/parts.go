@@ -71,7 +71,7 @@ func (c *coder) divide(code *Code, given int) []*part {
 	at, rows := c.Len(), 0
 	for i := range parts {
 		p := &part{from: i * len(code.fns) / n, to: (i + 1) * len(code.fns) / n, at: at}
-		p.most = boundStubs(code.fns[p.from:p.to], len(code.fns) <= InlineLimit)
+		p.most = boundStubs(&code.rt, code.fns[p.from:p.to], len(code.fns) <= InlineLimit)
 		if c.rt.Lazy {
 			p.slots = p.to - p.from
 		}

@@ -20,7 +20,7 @@ func TestStubsThatAreMadeInPartsAreThoseMadeInOneGo(t *testing.T) {
 	}
 	rt := Runtime{Lazy: true}
 	one := compileFrames(t, rt, selected)
-	buf := make([]byte, 0, Bound(selected))
+	buf := make([]byte, 0, Bound(&Runtime{}, selected))
 	several := compileFramesTo(t, rt, selected, buf)
 	if &several.Bytes[0] != &buf[:1][0] || len(several.Bytes) > cap(buf) {
 		t.Errorf("%d bytes in a buffer of %d, or elsewhere", len(several.Bytes), cap(buf))

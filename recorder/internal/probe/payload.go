@@ -135,6 +135,7 @@ func (c *coder) claimAll(n int, off, slow amd64.Label) {
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
+	c.unlessOff(off)
 	c.MovImm64(amd64.RCX, uint64(n+1)*ring.Claim)
 	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
 	c.Mov(amd64.RAX, amd64.RCX)

@@ -21,6 +21,11 @@ var templates = map[string]stubSetup{
 	"shared, taking back":   {min: true, shared: true},
 	"some threads":          {threads: true},
 	"shared, some threads":  {threads: true, shared: true},
+	"depth":                 {depth: 50},
+	"shared, depth":         {depth: 50, shared: true, clock: ClockNone},
+	"inside":                {inside: 8},
+	"every":                 {every: 1},
+	"all filters":           {inside: 8, depth: 50, every: 1, min: true, threads: true},
 	"lossless":              {lossless: true},
 	"shared and lossless":   {lossless: true, shared: true},
 }

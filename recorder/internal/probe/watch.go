@@ -330,6 +330,8 @@ func (w *watcher) fire() {
 	w.MovImm32(amd64.RCX, 0)
 	w.LockCmpxchg64(w.hdr(ring.HdrPool), amd64.RCX)
 	w.Jcc(amd64.CondNE, counted)
+	w.Load64(amd64.RAX, f(ring.FiringTo))
+	w.Store64(w.hdr(ring.HdrFrozenAt), amd64.RAX)
 	// As in the slow path: system calls are made only while counted, with the gate seen open since.
 	closed := w.NewLabel()
 	w.count(1)

@@ -496,6 +496,7 @@ func (d *Drainer) End(tid int) error {
 	}
 	clear(d.m.mem[t.slot() : t.slot()+SlotSize])
 	atomic.StoreUint64(d.m.u64(GoKeysOff+8*uint64(t.tid)), 0)
+	d.m.forgetOpen(t.tid)
 	return err
 }
 

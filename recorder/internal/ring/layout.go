@@ -41,6 +41,7 @@ const (
 	HdrStarveLimit   = 712 // u64, ticks after that in which threads without a chunk don't look again
 	HdrChunks        = 720 // u64, how many chunks there are, in overwrite mode
 	HdrFired         = 768 // u32, how often a trigger has fired
+	HdrFrozenAt      = 784 // u64, TSC of the exit of the call that froze the rings last
 	HdrUnwatched     = 776 // u64, calls that found no place in the table of watched calls
 	HdrArmed         = 832 // u64, 1 while one that fires freezes the rings
 	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.

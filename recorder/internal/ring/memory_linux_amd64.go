@@ -35,6 +35,8 @@ type Memory struct {
 	chunks   int
 	recovery uint64 // bytes for recovery records
 	base     uint64 // where the target has mapped it
+	counts   uint64 // where calls are counted; 0 if they aren't
+	areas    uint64 // where the threads' areas begin; 0 if there are none
 	reserved int    // chunks 0 to reserved-1 belong to the reserve
 }
 
@@ -49,6 +51,7 @@ type Setup struct {
 	Overwrite      bool // nothing is drained: see Keeper
 	TicksPerSecond uint64
 	Min            uint64 // ticks, see HdrMin
+	Depth          int    // see HdrDepth
 }
 
 // Map maps the memory behind a file descriptor of a memfd that already has its size.
@@ -102,6 +105,7 @@ func (m *Memory) Init(s Setup) error {
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
 	m.SetMin(s.Min)
+	binary.LittleEndian.PutUint32(m.mem[HdrDepth:], uint32(s.Depth))
 	m.Beat()
 	m.freeAll()
 	if s.Overwrite {

@@ -83,23 +83,37 @@ type entered struct {
 	totals *Totals // nil if others count
 	pairer reel.Pairer
 	out    []reel.Event
+	with   []Payload
 }
 
 // Append takes the thread's next events.
-func (s *entered) Append(events []reel.Event) error {
-	s.out = s.out[:0]
-	for _, e := range events {
+func (s *entered) Append(events []reel.Event) error { return s.AppendWith(events, nil) }
+
+// AppendWith takes them with what some of them carry.
+func (s *entered) AppendWith(events []reel.Event, payloads []Payload) error {
+	s.out, s.with = s.out[:0], s.with[:0]
+	for i, e := range events {
 		before := s.pairer.Unmatched
 		s.pairer.Push([]reel.Event{e})
-		if s.pairer.Unmatched == before {
-			s.out = append(s.out, e)
+		if s.pairer.Unmatched != before {
+			continue
 		}
+		for len(payloads) > 0 && payloads[0].Event < i {
+			payloads = payloads[1:]
+		}
+		if len(payloads) > 0 && payloads[0].Event == i {
+			s.with = append(s.with, Payload{len(s.out), payloads[0].Data})
+		}
+		s.out = append(s.out, e)
 	}
 	if len(s.out) == 0 {
 		return nil
 	}
 	if s.totals != nil {
 		s.totals.count(s.out)
+	}
+	if to, ok := s.sink.(PayloadSink); ok && len(s.with) > 0 {
+		return to.AppendWith(s.out, s.with)
 	}
 	return s.sink.Append(s.out)
 }

@@ -60,3 +60,24 @@ func (d *Drainer) hold(t *thread) {
 
 // taking is where a thread says which event it is about to take back.
 func (d *Drainer) taking(tid int) *uint64 { return d.m.u64(TakingOff + 8*uint64(tid)) }
+
+// SetAreas says where the threads' areas begin.
+func (m *Memory) SetAreas(off uint64) { m.areas = off }
+
+// forgetOpen empties a thread's open stack.
+func (m *Memory) forgetOpen(tid int) {
+	if m.areas != 0 {
+		atomic.StoreUint64(m.u64(m.areas+uint64(tid)<<AreaShift+AreaTop), 0)
+	}
+}
+
+// SetCounts says where calls are counted.
+func (m *Memory) SetCounts(off uint64) { m.counts = off }
+
+// Count is how many calls of a function there were; 0 where they aren't counted.
+func (m *Memory) Count(id uint32) uint64 {
+	if m.counts == 0 || id >= MaxFunctions {
+		return 0
+	}
+	return atomic.LoadUint64(m.u64(m.counts + 8*uint64(id)))
+}

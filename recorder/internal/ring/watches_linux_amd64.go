@@ -67,6 +67,9 @@ func (w *Watches) Arm(on bool) {
 // Fired is how often triggers have fired.
 func (w *Watches) Fired() uint32 { return atomic.LoadUint32(w.m.u32(HdrFired)) }
 
+// FrozenAt is when the call ended, in TSC ticks, that froze the rings last; it is written just after that.
+func (w *Watches) FrozenAt() uint64 { return atomic.LoadUint64(w.m.u64(HdrFrozenAt)) }
+
 // Unwatched is how many calls were not watched since too many were open.
 func (w *Watches) Unwatched() uint64 { return atomic.LoadUint64(w.m.u64(HdrUnwatched)) }
 
