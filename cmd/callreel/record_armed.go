@@ -83,7 +83,7 @@ func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []record
 				Notice: func(text string) { status.notice("%s", text) },
 				Begun: func(tid int, since time.Time) {
 					select {
-					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid,
+					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid, From: since,
 						Detail: fmt.Sprintf("it had not got on for %v", time.Since(since).Round(time.Millisecond))}:
 					case <-ctx.Done():
 					}
