@@ -67,10 +67,10 @@ dump.
 
 --args and --ret record values as DWARF types them. F is a function's name or a glob; without parentheses all
 arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
-as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at
-64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f
-as others, with :s as strings; typed ones, too. A value that can't be read is "?". --if compares integers, enums,
-booleans and pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
+as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at 64
+bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f as others,
+with :s as strings; typed ones, too. A value that can't be read is "?". --if compares integers, enums, booleans and
+pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
 are left out, at little cost where the value is in a register.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
