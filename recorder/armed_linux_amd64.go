@@ -81,7 +81,7 @@ type gap struct {
 
 func (r *recording) newArmed(d *drain) *armed {
 	a := &armed{r: r, o: r.opt.Armed, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
-		tokens: dumpsAtOnce, filled: time.Now(), began: ring.Ticks(), requests: make(chan DumpRequest), over: make(chan struct{})}
+		tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), over: make(chan struct{})}
 	a.pair()
 	return a
 }

@@ -39,6 +39,7 @@ type recording struct {
 	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
 	watching *watching   // nil if recording isn't armed
 	catalog  *catalog    // of an armed one
+	began    uint64      // when it was on, in TSC ticks
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
 }
@@ -348,6 +349,7 @@ func (r *recording) attach(ctx context.Context) error {
 	if err == nil {
 		var d time.Duration
 		d, err = r.s.switchOn(ctx, c)
+		r.began = ring.Ticks()
 		r.s.stopped += d
 	}
 	if err != nil {
