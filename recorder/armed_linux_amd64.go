@@ -20,8 +20,8 @@ import (
 
 // How often an armed recording looks around. A trigger wakes it at once.
 const (
-	longestTick  = 200 * time.Millisecond
-	makingTick   = 20 * time.Millisecond
+	longestTick = 200 * time.Millisecond
+	makingTick  = 20 * time.Millisecond
 	// lookInterval is how soon a thread's end is noticed, for each hundred threads that there are: only what they had last is kept
 	// meanwhile.
 	lookInterval = 200 * time.Millisecond

@@ -218,7 +218,7 @@ func (r *recording) setup() error {
 		r.s.size += ring.AreasSize
 	}
 	if r.captures != nil {
-		r.s.argRooms = r.s.size
+		r.s.argRooms, r.s.reads = r.s.size, r.captures.reads
 		r.s.size += ring.ArgsSize
 	}
 	if r.s.rt.Every > 0 {

@@ -95,7 +95,7 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.rt.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
-		if s.argRooms != 0 {
+		if s.argRooms != 0 && s.reads {
 			calls = append(calls, probe.ReadSyscalls()...)
 		}
 		if s.watches != 0 {

@@ -19,6 +19,9 @@ func final(run []reel.Event) int {
 	for n > 0 && !run[n-1].IsExit() {
 		n--
 	}
+	for n > 0 && n < len(run) && isPayload(run[n].Word) { // of that exit
+		n++
+	}
 	return n
 }
 
