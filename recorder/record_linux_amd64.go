@@ -474,6 +474,9 @@ func (r *recording) session(ctx context.Context) error {
 	t := d.drainer.Totals()
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
+	if t.Threads == 0 && len(r.opt.Less.Threads) > 0 && !r.isSub() {
+		r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(r.opt.Less.Threads, ", "))
+	}
 	return err
 }
 
