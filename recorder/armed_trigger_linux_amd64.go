@@ -149,11 +149,14 @@ func (a *armed) request(q DumpRequest) {
 		keep = max(keep, a.o.Keep)
 	}
 	var made Dumped
-	c := cause{kind: q.Kind, condition: q.Condition, detail: q.Detail}
+	c := cause{kind: q.Kind, condition: q.Condition, detail: q.Detail, from: a.tickOf(q.From), to: a.tickOf(q.To)}
 	for nstid, t := range a.threads {
 		if t.tid == q.TID {
 			c.tid = nstid
 		}
+	}
+	if byTrigger && c.from != 0 && c.to == 0 {
+		c.to = ring.Ticks() // it goes on
 	}
 	if byTrigger {
 		a.r.result.Triggers.Fired++
@@ -174,6 +177,15 @@ func (a *armed) request(q DumpRequest) {
 	if q.Answer != nil {
 		q.Answer(made, err)
 	}
+}
+
+// tickOf is the tick of a moment that has just been, 0 for none.
+func (a *armed) tickOf(at time.Time) uint64 {
+	if at.IsZero() {
+		return 0
+	}
+	now := ring.Ticks()
+	return now - min(now, ticksOf(max(0, time.Since(at)), a.r.set.TicksPerSecond))
 }
 
 // dumpAtEnd dumps the last moments of a process that has ended: the rings outlive it.

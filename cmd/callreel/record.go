@@ -52,23 +52,25 @@ adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
 
-Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
-long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
-threads have while they call. --depth and --inside go by the stack, at each entry, and need no clock: what longjmp or an
-exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
-counted nowhere, but by --every, which counts the calls that all else lets through: report shows those numbers.
+Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that
+take long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by
+the names that threads have while they call. --depth and --inside go by the stack, at each entry, and need no
+clock: what longjmp or an exception has left is no caller any more, and another stack (of a signal handler, a
+coroutine) is for itself. What is left out is counted nowhere, but by --every, which counts the calls that all else
+lets through: report shows those numbers.
 
-With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not returned a
-second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or stall:200ms (the main thread
-makes no progress). Then the last --keep of all threads is dumped to the next slow-NNNN.reel of the folder -o, and
-recording goes on; also when the process ends, at SIGUSR2, and for callreel dump.
+With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not
+returned a second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or
+stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
+slow-NNNN.reel of the folder -o, and recording goes on; also when the process ends, at SIGUSR2, and for callreel
+dump.
 
 --args and --ret record values as DWARF types them. F is a function's name or a glob; without parentheses all
 arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
-as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at
-64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f
-as others, with :s as strings; typed ones, too. A value that can't be read is "?". --if compares integers, enums,
-booleans and pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
+as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at 64
+bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f as others,
+with :s as strings; typed ones, too. A value that can't be read is "?". --if compares integers, enums, booleans and
+pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
 are left out, at little cost where the value is in a register.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,

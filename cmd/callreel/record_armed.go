@@ -29,7 +29,7 @@ type armedFlags struct {
 }
 
 func (f *armedFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.when, "when", nil, "write nothing but the last moments before this `CONDITION`: 'F > 5ms', 'F == 0', F, 'F #100', stall:200ms (repeatable)")
+	fl.StringArrayVar(&f.when, "when", nil, "write only the last moments before this `CONDITION`, such as 'F > 5ms' (repeatable)")
 	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "how long the last moments of --when are")
 	fl.IntVar(&f.max, "max", 20, "how many dumps the conditions of --when make at most; 0 for any number")
 }
@@ -83,7 +83,7 @@ func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []record
 				Notice: func(text string) { status.notice("%s", text) },
 				Begun: func(tid int, since time.Time) {
 					select {
-					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid,
+					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid, From: since,
 						Detail: fmt.Sprintf("it had not got on for %v", time.Since(since).Round(time.Millisecond))}:
 					case <-ctx.Done():
 					}

@@ -23,7 +23,7 @@ import (
 // gone, and lowers the top, the push is done again.
 const (
 	reachDown = 1 << 20
-	reachUp   = 64 << 20
+	reachUp   = 8 << 20
 )
 
 // Marks in a record's word: of a call of one of those functions, and of one that isn't recorded nonetheless, by Every.
@@ -313,8 +313,8 @@ func (p *chosenPath) leave() {
 	p.Place(up)
 	p.CmpMem32Imm8(p.word(amd64.RAX), 0)
 	p.Jcc(amd64.CondE, next)
-	p.CmpImm32(amd64.RCX, reachUp)
-	p.Jcc(amd64.CondL, none) // the same stack: all that follow are further up
+	p.CmpImm32(amd64.RCX, reachDown)
+	p.Jcc(amd64.CondL, none) // surely the same stack: all that follow are further up
 	p.Place(next)
 	p.dec(amd64.RAX)
 	p.Jmp(find)

@@ -9,7 +9,10 @@ import (
 
 // maxWaiting bounds how many events of a thread wait for the end of a call that may come to be too short, at 24 bytes each: the
 // first of them is kept when there are more.
-const maxWaiting = 1 << 20
+const maxWaiting = 1 << 16
+
+// maxFiltered is how many calls of a thread may be open for what leaves out some of its events; entries beyond are passed on.
+const maxFiltered = 1 << 16
 
 // longEnough passes on to a sink the events of those calls of one thread that take at least min ticks, or are open at the end. Stubs
 // take back most of the others; what is left are those that had no room to look back to, or were left by longjmp or an exception.
@@ -53,6 +56,7 @@ const (
 
 func newLongEnough(sink Sink, min *uint64, totals *Totals) *longEnough {
 	l := &longEnough{sink: sink, min: min, totals: totals}
+	l.pairer.MaxOpen = maxFiltered
 	l.pairer.OnEntry, l.pairer.OnCall = l.entered, l.left
 	return l
 }
