@@ -41,7 +41,8 @@ def value(v):
     if t.code == gdb.TYPE_CODE_ENUM:
         return str(v).replace("(", "").replace(")", "").split("::")[-1]
     if t.code == gdb.TYPE_CODE_FLT:
-        return float(v)
+        f = float(v)
+        return f if f - f == 0 else str(f)
     if t.code == gdb.TYPE_CODE_PTR:
         if t.target().unqualified().strip_typedefs().name == "char":
             return None if int(v) == 0 else text(v)
