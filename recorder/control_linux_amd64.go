@@ -34,6 +34,7 @@ func controlName(pid int) string { return "@callreel-" + strconv.Itoa(pid) }
 // controlRequest is what may be asked.
 type controlRequest struct {
 	Dump *dumpRequest `json:"dump,omitempty"`
+	Set  *SetRequest  `json:"set,omitempty"`
 }
 
 type dumpRequest struct {
@@ -45,8 +46,12 @@ type dumpRequest struct {
 }
 
 type controlAnswer struct {
-	Error  string `json:"error,omitempty"`
-	Dumped Dumped `json:"dumped"`
+	Error  string    `json:"error,omitempty"`
+	Dumped Dumped    `json:"dumped"`
+	Set    SetAnswer `json:"set"`
+	// NoMatch and NotSettable say which kind of error it is.
+	NoMatch     *NoMatchError `json:"no_match,omitempty"`
+	NotSettable bool          `json:"not_settable,omitempty"`
 }
 
 // control serves requests.
@@ -165,7 +170,12 @@ func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) 
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("callreel: process %d: the answer of its recorder: %w", pid, err)
 	}
-	if a.Error != "" {
+	switch {
+	case a.NoMatch != nil:
+		return a, a.NoMatch
+	case a.NotSettable:
+		return a, fmt.Errorf("callreel: process %d: %w", pid, &notSettable{a.Error})
+	case a.Error != "":
 		return a, fmt.Errorf("callreel: process %d: its recorder says: %s", pid, a.Error)
 	}
 	return a, nil
@@ -190,6 +200,8 @@ func (r *recording) serveControl(ctx context.Context, held *armed) *control {
 			return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
 		case q.Dump != nil:
 			return held.askedToDump(ctx, q.Dump)
+		case q.Set != nil:
+			return r.askedToSet(q.Set)
 		}
 		return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
 	})

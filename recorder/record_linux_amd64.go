@@ -41,6 +41,7 @@ type recording struct {
 	catalog  *catalog    // of an armed one
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
+	switches *switches
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -101,6 +102,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 
 func newRecording(opt Options) *recording {
 	r := &recording{opt: opt, clock: startCalibration()}
+	r.switches = newSwitches(r)
 	if opt.Follow {
 		r.tree = newTree(r)
 	}
@@ -406,6 +408,7 @@ func (r *recording) session(ctx context.Context) error {
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
+	r.switches.begin(d.making)
 	serving := r.serveControl(ctx, held)
 	var err error
 	if held != nil {
@@ -413,6 +416,7 @@ func (r *recording) session(ctx context.Context) error {
 	} else {
 		err = d.loop(ctx)
 	}
+	r.switches.end()
 	serving.close()
 	if d.family == nil {
 		r.tellOfExec()
@@ -465,7 +469,8 @@ func (r *recording) session(ctx context.Context) error {
 		return err
 	}
 	t := d.drainer.Totals()
-	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
+	left := &r.switches.left
+	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries-left.entries, t.Events-left.events, t.Dropped
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
 	return err
 }
