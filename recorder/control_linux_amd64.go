@@ -61,15 +61,19 @@ type control struct {
 	wg       sync.WaitGroup
 }
 
-// listenControl begins to serve requests for the recording of a process.
-func listenControl(pid int, handle func(controlRequest) controlAnswer) (*control, error) {
+// listenControl begins to listen for requests to the recorder of a process. They wait until begin is called.
+func listenControl(pid int) (*control, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: controlName(pid), Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("callreel: dump and set can't reach this recording: %w", err)
 	}
-	c := &control{listener: l, handle: handle}
+	return &control{listener: l}, nil
+}
+
+// begin serves requests.
+func (c *control) begin(handle func(controlRequest) controlAnswer) {
+	c.handle = handle
 	c.wg.Go(c.serve)
-	return c, nil
 }
 
 // close ends serving, when the requests that are being served have their answers.
@@ -187,12 +191,23 @@ func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
 	return a.Dumped, err
 }
 
-// serveControl lets the recording be asked, and returns what ends that. A recording that can't be reached goes on.
-func (r *recording) serveControl(ctx context.Context, held *armed) *control {
+// listen lets the recording be asked. One that can't be reached goes on.
+func (r *recording) listen() {
 	if r.isSub() {
-		return nil
+		return
 	}
-	c, err := listenControl(r.s.p.Pid(), func(q controlRequest) controlAnswer {
+	var err error
+	if r.control, err = listenControl(r.s.p.Pid()); err != nil {
+		r.notice("%v", err)
+	}
+}
+
+// serveControl answers what the recording is asked.
+func (r *recording) serveControl(ctx context.Context, held *armed) {
+	if r.control == nil {
+		return
+	}
+	r.control.begin(func(q controlRequest) controlAnswer {
 		switch {
 		case q.Dump != nil && held == nil && r.opt.To != nil:
 			return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
@@ -205,10 +220,6 @@ func (r *recording) serveControl(ctx context.Context, held *armed) *control {
 		}
 		return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
 	})
-	if err != nil {
-		r.notice("%v", err)
-	}
-	return c
 }
 
 func absolute(path string) string {

@@ -42,6 +42,7 @@ type recording struct {
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
 	switches *switches
+	control  *control // nil if it can't be asked
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -195,8 +196,17 @@ func (r *recording) notice(format string, args ...any) {
 	}
 }
 
-// create makes the reel, with the tables of images and functions.
+// create makes the reel, with the tables of images and functions. Who waits for the reel to appear may also ask the recorder from then.
 func (r *recording) create() error {
+	r.listen()
+	err := r.createReel()
+	if err != nil {
+		r.control.close()
+	}
+	return err
+}
+
+func (r *recording) createReel() error {
 	if r.isSub() {
 		return r.introduce()
 	}
@@ -409,7 +419,7 @@ func (r *recording) session(ctx context.Context) error {
 		watched = d.family.watchExecs(ctx)
 	}
 	r.switches.begin(d.making)
-	serving := r.serveControl(ctx, held)
+	r.serveControl(ctx, held)
 	var err error
 	if held != nil {
 		err = held.loop(ctx)
@@ -417,7 +427,7 @@ func (r *recording) session(ctx context.Context) error {
 		err = d.loop(ctx)
 	}
 	r.switches.end()
-	serving.close()
+	r.control.close()
 	if d.family == nil {
 		r.tellOfExec()
 	}
