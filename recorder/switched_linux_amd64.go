@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,24 @@ func (s *switches) pick(open *openCalls, events []reel.Event, payloads []ring.Pa
 		l.kept = append(l.kept, *e)
 	}
 	return l.kept, l.payloads
+}
+
+// pickHeld is pick for all that the rings hold of a thread.
+func (s *switches) pickHeld(runs []ring.Held) {
+	if !s.touched.Load() {
+		return
+	}
+	var open openCalls
+	for i := range runs {
+		h := &runs[i]
+		if i > 0 && h.Seq != runs[i-1].Seq+1 {
+			open = openCalls{}
+		}
+		events, payloads := s.pick(&open, h.Events, h.Payloads)
+		if len(events) < len(h.Events) {
+			h.Events, h.Payloads = slices.Clone(events), slices.Clone(payloads)
+		}
+	}
 }
 
 // is says what is known of an event's function. The caller holds mu.
