@@ -265,6 +265,40 @@ func TestFunctionsAreSwitchedInAnArmedRecording(t *testing.T) {
 	s.wantSwitched(t, d.File, began, over, false)
 }
 
+// Functions of a library that comes later go by what was set before.
+func TestALibraryThatIsLoadedLaterGoesByWhatWasSet(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	for _, mode := range []string{"--eager", "--lazy"} {
+		t.Run(mode, func(t *testing.T) {
+			p := loading(t, "late")
+			r := realtest.StartRecording(t, append(pidFlag(p), mode, "-m", "l*-*")...)
+			set := func(q recorder.SetRequest) recorder.SetAnswer {
+				a, err := recorder.AskToSet(context.Background(), p.Pid(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a
+			}
+			just := recorder.SetRequest{Functions: []string{"steady_work"}}
+			off := set(just).Off
+			p.Go()
+			p.WaitLine("loaded")
+			eventually(t, "probed", func() bool { return set(just).Off > off })
+			if n := allRecorded(t, r.File); n != 0 {
+				t.Errorf("%d calls recorded of a function that is off", n)
+			}
+			set(recorder.SetRequest{All: true})
+			eventually(t, "recorded", func() bool { return recorded(t, r.File) > 0 })
+			p.Go()
+			p.WaitLine("unloaded")
+			stop(t, r)
+			wantUntouched(t, p.Pid())
+			p.Finish()
+		})
+	}
+}
+
 // What is off stays off in a process whose recorder is gone, and it runs as before.
 func TestFunctionsThatAreOffOutliveTheRecorder(t *testing.T) {
 	needLive(t)
