@@ -24,6 +24,8 @@ func measureLess(ctx context.Context, c config) []row {
 		{flags: "--threads other"},
 		{flags: "--clock none --depth 4", reach: "≤ 0.6 × recorded"},
 		{flags: "--clock none --inside leaf", reach: "≤ 0.6 × recorded"},
+		{flags: "--clock none --every 100", reach: "≤ 0.6 × recorded"},
+		{flags: "--every 100"},
 	}
 	plainLeaf, plainDeep, err := lessRounds(ctx, c, costs)
 	if err != nil {

@@ -25,6 +25,10 @@ type summary struct {
 	Bytes        int64   `json:"bytes"`
 	AttachStopMS float64 `json:"attach_stop_ms"`
 	DetachStopMS float64 `json:"detach_stop_ms"`
+	Triggers     struct {
+		Dumped   int     `json:"dumped"`
+		FrozenMS float64 `json:"frozen_ms"`
+	} `json:"triggers"`
 }
 
 // recording is a running `callreel record`.
@@ -39,7 +43,7 @@ type recording struct {
 // reel's existence tells.
 func startRecording(ctx context.Context, c config, pid int, args ...string) (*recording, error) {
 	r := &recording{reel: filepath.Join(c.dir, "bench.reel"), ended: make(chan error, 1)}
-	if err := os.Remove(r.reel); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.RemoveAll(r.reel); err != nil {
 		return nil, err
 	}
 	args = append([]string{"record", "-p", strconv.Itoa(pid), "--json", "-o", r.reel}, args...)
@@ -79,7 +83,7 @@ func (r *recording) stop() (summary, error) {
 	if err := json.Unmarshal(r.stdout.Bytes(), &s); err != nil {
 		return s, r.failed(err)
 	}
-	return s, os.Remove(r.reel)
+	return s, os.RemoveAll(r.reel)
 }
 
 func (r *recording) failed(err error) error {

@@ -46,7 +46,11 @@ func (s *strand) look(call *reel.Call, atReturn bool) {
 			return
 		}
 	}
-	s.values = values{args, s.reader.Of(call.Func, atReturn, time, call.SP)}
+	number := uint64(reel.UnknownNumber)
+	if s.numbered {
+		number = s.base + uint64(s.pairer.Index())
+	}
+	s.values = values{args, s.reader.Of(call.Func, atReturn, time, call.SP, number)}
 }
 
 // appendValues appends them as members of a JSON object.

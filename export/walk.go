@@ -163,6 +163,8 @@ type strand struct {
 	depth     int    // open calls, those that are too deep left out
 	on        *lane  // where the last call began
 	reader    *reel.ValueReader
+	base      uint64 // number in the thread of the first event that is being paired, if numbered
+	numbered  bool
 }
 
 func (w *walk) newStrand(thread reel.Thread) *strand {
@@ -187,6 +189,7 @@ func (w *walk) thread(thread reel.Thread) {
 	}
 	done := uint64(0)
 	s.from(thread.Key)
+	s.numbered = true
 	w.f.ReadThread(thread.Key, func(events []reel.Event, lost bool) bool {
 		if lost {
 			s.pairer.Lost()
@@ -195,11 +198,13 @@ func (w *walk) thread(thread reel.Thread) {
 		for len(drops) > 0 && drops[0].After <= done+uint64(len(events)) {
 			// An After that is not in order comes from a damaged file.
 			n := int(max(drops[0].After, done) - done)
+			s.base = done
 			s.pairer.Push(events[:n])
 			events, done = events[n:], done+uint64(n)
 			s.dropped(drops[0])
 			drops = drops[1:]
 		}
+		s.base = done
 		s.pairer.Push(events)
 		done += uint64(len(events))
 		return !w.failed()

@@ -96,8 +96,9 @@ func (m *Meter) AddFunctions(list []reel.Function) (firstID uint32, err error) {
 	m.functions = append(m.functions, list...)
 	goexit := uint32(0)
 	for i := range list {
-		if list[i].Name == reel.Goexit {
+		if list[i].Name == reel.Goexit { // of which there may be another, for calls by the other convention
 			goexit = first + uint32(i)
+			break
 		}
 	}
 	m.tally.Known(uint32(len(m.functions)), goexit)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -26,6 +27,7 @@ type captures struct {
 	reads bool                       // some stand in memory
 
 	refused []refusedFunction // of those asked for
+	noticed int
 
 	mu    sync.Mutex // guards plans, which grow as libraries are loaded
 	plans map[uint32]*capturePlans
@@ -85,9 +87,6 @@ func newCaptures(opt *Options) (*captures, error) {
 	}
 	if len(c.specs)+len(c.conds) == 0 {
 		return nil, nil
-	}
-	if opt.Less.Min > 0 && len(c.specs) > 0 {
-		return nil, &ArgumentError{c.specs[0].flag, c.specs[0].Function, errors.New("values of calls can't be taken back: leave --min away")}
 	}
 	return c, nil
 }
@@ -170,6 +169,7 @@ func (c *captures) plan(ctx context.Context, im *image, late bool, notice func(f
 	if c == nil {
 		return nil
 	}
+	notice = c.few(notice)
 	var debug *arguments.Debug
 	var missing error
 	opened := false
@@ -207,6 +207,19 @@ func (c *captures) plan(ctx context.Context, im *image, late bool, notice func(f
 	return nil
 }
 
+// few lets a handful of notices through: a glob may match very many functions.
+func (c *captures) few(notice func(format string, args ...any)) func(format string, args ...any) {
+	const most = 8
+	return func(format string, args ...any) {
+		switch c.noticed++; {
+		case c.noticed <= most:
+			notice(format, args...)
+		case c.noticed == most+1:
+			notice("there are more functions of which not all can be recorded that was asked for")
+		}
+	}
+}
+
 // planFunction plans what is recorded of one function.
 func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, sig *arguments.Signature, notice func(format string, args ...any)) error {
 	var p capturePlans
@@ -239,9 +252,10 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			err = plan.CheckEntry(im.probe.ChangedBefore(fn.Function))
 		}
 		if err != nil {
-			var unknown *arguments.UnknownError
-			if isGlob := strings.ContainsAny(asked.Function, "*?["); isGlob || len(values) == 0 && !errors.As(err, &unknown) {
-				notice("%s %s: %s: %v", asked.flag, asked.Function, fn.Name, err)
+			if strings.ContainsAny(asked.Function, "*?[") {
+				if !errors.Is(err, arguments.ErrVoid) {
+					notice("%s %s: %s: %v", asked.flag, asked.Function, demangle.Short(fn.Name), err)
+				}
 				if atReturn {
 					p.atReturn = nil
 				} else {
@@ -252,22 +266,27 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			return &ArgumentError{asked.flag, asked.Function, err}
 		}
 		for _, left := range plan.Left {
-			notice("%s %s: %s", asked.flag, fn.Name, left)
+			notice("%s %s: %s", asked.flag, demangle.Short(fn.Name), left)
 		}
 		if why := sig.Missing(); why != nil && len(values) == 0 {
-			notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, fn.Name, why)
+			notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, demangle.Short(fn.Name), why)
 		}
 	}
-	when, err := c.conditions(im, fn, names, sig)
+	when, where, err := c.conditions(im, fn, names, sig)
 	if err != nil {
 		return err
+	}
+	if len(where) > 0 {
+		if p.entry == nil {
+			p.entry = &arguments.Plan{Capture: &probe.Capture{}}
+		}
+		p.entry.Capture.Where = where
 	}
 	return c.put(fn, &p, when)
 }
 
-// conditions are those on calls of a function.
-func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig *arguments.Signature) ([]probe.Condition, error) {
-	var when []probe.Condition
+// conditions are those on calls of a function: on registers, and on memory.
+func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig *arguments.Signature) (when, where []probe.Condition, err error) {
 	for i := range c.conds {
 		k := &c.conds[i]
 		if !c.on(k, names) {
@@ -276,22 +295,26 @@ func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig
 		k.hit = true
 		for j := range k.list {
 			cond, err := sig.Condition(&k.list[j])
-			if changed, _ := im.probe.ChangedBefore(fn.Function); err == nil && changed>>cond.Value.Reg&1 != 0 {
+			if changed, _ := im.probe.ChangedBefore(fn.Function); err == nil && cond.Value.Origin == probe.OriginReg && changed>>cond.Value.Reg&1 != 0 {
 				err = fmt.Errorf("%s: its register is changed before the first instruction that can be probed", k.list[j].Text)
 			}
 			if err != nil {
-				return nil, &ArgumentError{"--if", fn.Name, err}
+				return nil, nil, &ArgumentError{"--if", fn.Name, err}
 			}
-			when = append(when, cond)
+			if cond.Possible() {
+				when = append(when, cond)
+			} else {
+				where = append(where, cond)
+			}
 		}
 	}
-	return when, nil
+	return when, where, nil
 }
 
 // put adds a function's plans.
 func (c *captures) put(fn *probe.Selected, p *capturePlans, when []probe.Condition) error {
 	table := &probe.Captures{When: when}
-	if p.entry != nil && len(p.entry.Capture.Fields) > 0 {
+	if p.entry != nil && len(p.entry.Capture.Fields)+len(p.entry.Capture.Where) > 0 {
 		table.Entry = p.entry.Capture
 	}
 	if p.atReturn != nil && len(p.atReturn.Capture.Fields) > 0 {

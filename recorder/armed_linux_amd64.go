@@ -20,11 +20,11 @@ import (
 
 // How often an armed recording looks around. A trigger wakes it at once.
 const (
-	longestTick  = 50 * time.Millisecond
-	shortestTick = 5 * time.Millisecond
+	longestTick = 200 * time.Millisecond
+	makingTick  = 20 * time.Millisecond
 	// lookInterval is how soon a thread's end is noticed, for each hundred threads that there are: only what they had last is kept
 	// meanwhile.
-	lookInterval = 100 * time.Millisecond
+	lookInterval = 200 * time.Millisecond
 	// pairInterval is how often both clocks are read: between two readings times are exact.
 	pairInterval = 10 * time.Second
 	maxPairs     = 64
@@ -144,6 +144,9 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	if a.watches, err = r.s.memory.WatchesAt(r.s.watches); err != nil {
 		return err
 	}
+	if err := a.keeper.Prepare(); err != nil {
+		return err
+	}
 	if !r.opt.Force {
 		a.number = lastDump(r.opt.Output)
 	}
@@ -155,7 +158,8 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	}
 	defer close(a.over)
 	go a.forward(ctx)
-	tick, last := a.tick(), time.Now()
+	longest := a.tick()
+	tick, last := min(longest, makingTick), time.Now()
 	for {
 		a.watches.Wait(a.seen, tick)
 		r.s.memory.Beat()
@@ -165,7 +169,7 @@ func (a *armed) loop(ctx context.Context) (err error) {
 			}
 		}
 		last = time.Now()
-		a.making.round()
+		making := a.making.round()
 		a.keeper.Meet(a.meet)
 		gone, err := a.look(last)
 		if err != nil {
@@ -187,6 +191,9 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		default:
 		}
 		a.progress(last)
+		if tick = longest; making {
+			tick = min(tick, makingTick) // more functions are likely to be called for the first time
+		}
 	}
 }
 
@@ -228,7 +235,7 @@ func (a *armed) tick() time.Duration {
 	t := longestTick
 	for i := range a.r.watching.triggers {
 		if w := &a.r.watching.triggers[i]; w.Kind == OnDuration {
-			t = min(t, max(w.Duration/4, shortestTick))
+			t = min(t, max(w.Duration/2, grace/10)) // of grace
 		}
 	}
 	return t

@@ -93,16 +93,13 @@ func (a *armed) firing(n uint32) (cause, bool) {
 		time.Sleep(100 * time.Microsecond)
 		f, ok = a.watches.Firing(n)
 	}
-	t := a.r.watching.of(f.Watch)
+	t, of := a.r.watching.of(f.Watch)
 	if !ok || t == nil {
 		return cause{}, false
 	}
 	c := cause{kind: reel.TriggerCall, condition: t.Text, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}
 	if t.Kind == OnResult {
-		c.detail = fmt.Sprintf("returned %d", int32(f.Result))
-		if t.Value != int64(int32(t.Value)) {
-			c.detail = fmt.Sprintf("returned %d", int64(f.Result))
-		}
+		c.detail = "returned " + of.text(f.Result)
 	}
 	return c, true
 }
@@ -123,7 +120,7 @@ func (a *armed) overdue() {
 			if !ok || now-c.From <= after {
 				continue
 			}
-			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text, detail: "had not returned",
+			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text,
 				tid: a.tidOf(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
 			return
 		}
@@ -152,11 +149,14 @@ func (a *armed) request(q DumpRequest) {
 		keep = max(keep, a.o.Keep)
 	}
 	var made Dumped
-	c := cause{kind: q.Kind, condition: q.Condition, detail: q.Detail}
+	c := cause{kind: q.Kind, condition: q.Condition, detail: q.Detail, from: a.tickOf(q.From), to: a.tickOf(q.To)}
 	for nstid, t := range a.threads {
 		if t.tid == q.TID {
 			c.tid = nstid
 		}
+	}
+	if byTrigger && c.from != 0 && c.to == 0 {
+		c.to = ring.Ticks() // it goes on
 	}
 	if byTrigger {
 		a.r.result.Triggers.Fired++
@@ -177,6 +177,15 @@ func (a *armed) request(q DumpRequest) {
 	if q.Answer != nil {
 		q.Answer(made, err)
 	}
+}
+
+// tickOf is the tick of a moment that has just been, 0 for none.
+func (a *armed) tickOf(at time.Time) uint64 {
+	if at.IsZero() {
+		return 0
+	}
+	now := ring.Ticks()
+	return now - min(now, ticksOf(max(0, time.Since(at)), a.r.set.TicksPerSecond))
 }
 
 // dumpAtEnd dumps the last moments of a process that has ended: the rings outlive it.

@@ -32,7 +32,9 @@ type session struct {
 	async    *asyncFrame     // of a Go program
 	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
 	goStacks uint64          // where in the ring memory the stacks for its threads begin
+	reads    bool            // values in memory are recorded
 	argRooms uint64          // where in the ring memory the rooms for arguments begin; 0 if none are recorded
+	counts   uint64          // where in the ring memory calls are counted; 0 if they are not
 	areas    uint64          // where in the ring memory the threads' areas begin; 0 if none are needed
 	watches  uint64          // and where the watches are
 

@@ -31,6 +31,7 @@ func (r *recording) choose(ctx context.Context) error {
 	var with []*image
 	for _, im := range images {
 		n := im.pick(ch, r.nextID)
+		r.watching.plan(ctx, im, r.notice)
 		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
 			return err
 		}
@@ -66,6 +67,12 @@ func (r *recording) choose(ctx context.Context) error {
 	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
 		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
 		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
+	if r.opt.Less.Every > 1 {
+		if r.result.Traced >= ring.MaxFunctions {
+			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.p.Pid(), ErrRefused)
+		}
+		r.s.rt.Every = r.opt.Less.Every
+	}
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
@@ -118,7 +125,7 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 		}
 		sel := probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide, Inside: inside}
 		if len(about) > 0 {
-			sel.Watch = ch.watching.watch(id, about)
+			ch.watching.want(id, about)
 		}
 		im.traced = append(im.traced, sel)
 		id++
@@ -212,8 +219,12 @@ func (r *recording) setup() error {
 		r.s.size += ring.AreasSize
 	}
 	if r.captures != nil {
-		r.s.argRooms = r.s.size
+		r.s.argRooms, r.s.reads = r.s.size, r.captures.reads
 		r.s.size += ring.ArgsSize
+	}
+	if r.s.rt.Every > 0 {
+		r.s.counts = r.s.size
+		r.s.size += ring.CountsSize
 	}
 	if r.watching != nil {
 		r.s.watches = r.s.size

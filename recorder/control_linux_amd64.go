@@ -43,6 +43,8 @@ type dumpRequest struct {
 	Condition string           `json:"condition"`
 	Detail    string           `json:"detail"`
 	TID       int              `json:"tid"`
+	FromNS    int64            `json:"from_ns,omitempty"` // since 1970; 0 if it isn't known
+	ToNS      int64            `json:"to_ns,omitempty"`
 }
 
 type controlAnswer struct {
@@ -187,7 +189,14 @@ func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) 
 
 // AskForDump asks the armed recorder of a process for a dump of its last moments. An error wraps ErrNoRecorder where there is none.
 func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
-	a, err := ask(ctx, pid, controlRequest{Dump: &dumpRequest{LastNS: int64(q.Keep), Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID}})
+	d := &dumpRequest{LastNS: int64(q.Keep), Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID}
+	if !q.From.IsZero() {
+		d.FromNS = q.From.UnixNano()
+	}
+	if !q.To.IsZero() {
+		d.ToNS = q.To.UnixNano()
+	}
+	a, err := ask(ctx, pid, controlRequest{Dump: d})
 	return a.Dumped, err
 }
 
@@ -244,6 +253,12 @@ func (a *armed) askedToDump(ctx context.Context, q *dumpRequest) controlAnswer {
 			}
 			done <- answer
 		}}
+	if q.FromNS > 0 {
+		request.From = time.Unix(0, q.FromNS)
+	}
+	if q.ToNS > 0 {
+		request.To = time.Unix(0, q.ToNS)
+	}
 	if !a.ask(ctx, request) {
 		return controlAnswer{Error: "the recording is just ending"}
 	}

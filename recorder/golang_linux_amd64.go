@@ -23,7 +23,7 @@ func (r *recording) goOptions(with []*image) error {
 		case r.opt.Clock != reel.ClockFull:
 			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.p.Pid(), ErrRefused)
 		case r.opt.Less.some():
-			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth and --inside", r.s.p.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.p.Pid(), ErrRefused)
 		}
 		r.s.golang = g
 		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}

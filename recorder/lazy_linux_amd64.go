@@ -80,13 +80,16 @@ func (c *compiler) add(ranges []idRange) {
 	}
 }
 
-// round makes the probes that have been asked for since the last.
-func (c *compiler) round() {
+// round makes the probes that have been asked for since the last, and says whether any have.
+func (c *compiler) round() bool {
 	// Before the bits are looked at, which are set before it changes.
-	if asked := c.memory.Asked(); asked != c.seen {
-		c.seen = asked
-		c.all()
+	asked := c.memory.Asked()
+	if asked == c.seen {
+		return false
 	}
+	c.seen = asked
+	c.all()
+	return true
 }
 
 // all makes all probes that have been asked for. The target may have asked for whatever it likes.

@@ -15,6 +15,9 @@ type Less struct {
 	// Inside are globs, as Choice has them, of functions: only their calls are recorded, and those that are made while one of them is
 	// open in the same stack. Empty for all. They are taken whether or not Choice.Functions has them.
 	Inside []string
+	// Every, if above 1, lets one in so many calls of each function be recorded, of those that all else lets through; the reel says how
+	// many there were, see reel.File.Made.
+	Every uint32
 }
 
 // MaxDepth is the most that Less.Depth may be.
@@ -24,7 +27,7 @@ const MaxDepth = 100
 func (l *Less) some() bool { return l.Min > 0 || len(l.Threads) > 0 || l.chooses() }
 
 // chooses says whether it is decided at each entry whether the call is recorded.
-func (l *Less) chooses() bool { return l.Depth > 0 || len(l.Inside) > 0 }
+func (l *Less) chooses() bool { return l.Depth > 0 || len(l.Inside) > 0 || l.Every > 1 }
 
 // ticks is Min in ticks of the clock.
 func (l *Less) ticks(perSecond uint64) uint64 {

@@ -18,6 +18,8 @@ import (
 const (
 	// loadInterval is how soon the loader's list is looked at again: some microseconds each time.
 	loadInterval = 10 * time.Millisecond
+	// armedLoadInterval is the same for an armed recorder, which is to cost next to nothing.
+	armedLoadInterval = 100 * time.Millisecond
 	// mapsInterval is how soon, at the soonest, the mappings are looked at though the list has not changed: there are other lists
 	// (dlmopen), and code that is mapped by other means.
 	mapsInterval = time.Second
@@ -93,7 +95,11 @@ func (l *libraries) end() Libraries {
 
 func (l *libraries) run(ctx context.Context) {
 	defer close(l.done)
-	rest := loadInterval
+	least := loadInterval
+	if l.r.opt.Armed != nil {
+		least = armedLoadInterval
+	}
+	rest := least
 	for {
 		select {
 		case <-ctx.Done():
@@ -107,7 +113,7 @@ func (l *libraries) run(ctx context.Context) {
 		if err := l.look(ctx); err != nil {
 			return // the process or the recording has ended
 		}
-		rest = max(loadInterval, restTimes*time.Since(start), standTimes*(l.took.Stopped-stopped))
+		rest = max(least, restTimes*time.Since(start), standTimes*(l.took.Stopped-stopped))
 	}
 }
 
@@ -339,6 +345,7 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		}
 		a := &arena{images: []*image{im}, lo: im.lo, hi: im.hi}
 		n := im.pick(l.choose, id)
+		l.r.watching.plan(ctx, im, l.r.notice)
 		if err := l.r.captures.plan(ctx, im, true, l.r.notice); err != nil {
 			l.r.notice("%v", err)
 		}

@@ -316,3 +316,91 @@ func (c *argumentCase) printed(t *testing.T, program string) map[string][][]any 
 }
 
 func quoted(s string) string { return "'" + s + "'" }
+
+// valueSets are the values that a recording with these flags has of a function's calls, and its calls.
+func valueSets(t *testing.T, name string, flags ...string) (sets [][]reel.Value, calls uint64) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "arguments.reel")
+	program := realtest.Build(t, "arguments")
+	all := slices.Concat([]string{"record", "-o", file, "--lossless", "-m", filepath.Base(program)}, flags, []string{"--", program, "300"})
+	if out, err := exec.Command(realtest.CallreelPath(t), all...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	f, err := reel.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, fn := range reel.Summarize(f, reel.SummaryOptions{}).Functions {
+		if fn.Name == name {
+			calls = fn.Calls
+			if fn.Unfinished+fn.Implicit > 0 {
+				t.Errorf("%+v", fn)
+			}
+		}
+	}
+	for _, thread := range f.Threads() {
+		r := f.Values(thread.Key)
+		for s := r.Next(); s != nil; s = r.Next() {
+			if fn, _ := f.Function(s.Function); fn.Name == name {
+				sets = append(sets, slices.Clone(s.Values))
+			}
+		}
+	}
+	return sets, calls
+}
+
+// Just the calls for which a condition holds are recorded, each whole; probes that are made on the first call have that one's values, too.
+func TestConditionsChooseCalls(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	sets, calls := valueSets(t, "integers", "--args", "integers(e, a, f, h)")
+	want := 0
+	for _, s := range sets {
+		if int32(s[0].Bits) > -1000 && int8(s[1].Bits) <= 100 && uint32(s[2].Bits) != 7 && s[3].Bits > 1<<61 {
+			want++
+		}
+	}
+	if calls != 300 || len(sets) != 300 || want == 0 || want == 300 {
+		t.Fatalf("%d calls, %d with values, %d with those wanted", calls, len(sets), want)
+	}
+	for _, flags := range [][]string{nil, {"--lazy"}} {
+		got, calls := valueSets(t, "integers", append(flags, "--args", "integers(e, a, f)", "--if", "e > -1000 && a <= 100", "--if", "integers: f != 7 && h > 2305843009213693952")...)
+		if calls != uint64(want) || len(got) != want {
+			t.Errorf("%v: %d calls, %d with values, want %d", flags, calls, len(got), want)
+		}
+		for _, s := range got {
+			if int32(s[0].Bits) <= -1000 || int8(s[1].Bits) > 100 {
+				t.Errorf("%v: %+v was recorded", flags, s)
+			}
+		}
+	}
+}
+
+// What can't be recorded as it was asked for ends with exit code 2, and says what there is.
+func TestArgumentsThatThereAreNot(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	program := realtest.Build(t, "arguments")
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--args", "integer"}, "near it are"},
+		{[]string{"--args", "integers(x)"}, "it has a, b, c, d, e, f, g, h"},
+		{[]string{"--args", "structs(c->argcc)"}, "it has argc, argv, name, next, weight, small"},
+		{[]string{"--args", "structs(c"}, "matches nothing"},
+		{[]string{"--ret", "got_long"}, "returns nothing"},
+		{[]string{"--if", "integers: a > 128"}, "-128 to 127"},
+		{[]string{"--if", "mixed: d > 1"}, "there are no conditions"},
+		{[]string{"--if", "a > 1"}, "say of which function"},
+		{[]string{"--if", "mixed: c == BLACK"}, `"BLACK" is no number`},
+	} {
+		file := filepath.Join(t.TempDir(), "no.reel")
+		cmd := exec.Command(realtest.CallreelPath(t), slices.Concat([]string{"record", "-o", file, "-m", filepath.Base(program)}, c.flags, []string{"--", program, "1"})...)
+		out, err := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), c.want) {
+			t.Errorf("%v: %v\n%s", c.flags, err, out)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -58,9 +59,9 @@ func shortest(t *testing.T, file string) (least time.Duration, calls map[string]
 func TestCallsThatAreTooShortAreLeftOut(t *testing.T) {
 	needLive(t)
 	const ticks, shortestKept = "900000", 50 * time.Microsecond // the clock having 0.9 to 18 GHz
-	for _, flags := range [][]string{nil, {"--lazy"}, {"--lossless", "--ring", "512K"}, {"--follow"}} {
+	for _, flags := range [][]string{nil, {"--lossless", "--ring", "512K"}, {"--follow", "--lazy"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "10000", ticks, append(flags, "--min", shortestKept.String())...)
+			made, s, file := recordLess(t, "4000", ticks, append(flags, "--min", shortestKept.String())...)
 			least, calls := shortest(t, file)
 			if least < shortestKept {
 				t.Errorf("a call of %v is in the reel", least)
@@ -84,9 +85,9 @@ func TestCallsThatAreTooShortAreLeftOut(t *testing.T) {
 // Threads that don't match aren't in the reel, and those that do are whole, whether they were there before or not.
 func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
 	needLive(t)
-	for _, flags := range [][]string{nil, {"--lazy"}, {"--clock", "none"}, {"--min", "1ns"}} {
+	for _, flags := range [][]string{{"--lazy", "--clock", "none"}, {"--min", "1ns"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "10000", "900000", append(flags, "--threads", "work-*")...)
+			made, s, file := recordLess(t, "4000", "900000", append(flags, "--threads", "work-*")...)
 			_, calls := shortest(t, file)
 			for _, f := range lessFunctions {
 				if calls[f] != made[f+"_work"] || calls[f] == 0 {
@@ -114,16 +115,14 @@ func TestChosenCallsAreRecorded(t *testing.T) {
 		flags []string
 		kind  string
 	}{
-		{[]string{"--depth", "1"}, "_1"},
 		{[]string{"--depth", "3", "--clock", "none", "--lazy"}, "_3"},
 		{[]string{"--depth", "2", "--lossless", "--ring", "512K"}, "_2"},
-		{[]string{"--inside", "fb"}, "_in"},
 		{[]string{"--inside", "fb", "--clock", "none", "--lazy"}, "_in"},
 		{[]string{"--inside", "fb", "--follow", "--threads", "*"}, "_in"},
 		{[]string{"--inside", "fb", "--depth", "50", "--min", "1ns"}, "_in"},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "10000", "90000", c.flags...)
+			made, s, file := recordLess(t, "4000", "90000", c.flags...)
 			_, calls := shortest(t, file)
 			var sum int64
 			for _, f := range lessFunctions {
@@ -134,6 +133,62 @@ func TestChosenCallsAreRecorded(t *testing.T) {
 			}
 			if s.Calls != sum || s.Dropped != 0 || s.LostExits != 0 || s.Torn != 0 {
 				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}
+
+// With --every all calls are counted, and one in so many of each function is recorded, from the first on.
+func TestOneCallInSoManyIsRecorded(t *testing.T) {
+	needLive(t)
+	for _, c := range []struct {
+		flags []string
+		kind  string
+		every int64
+	}{
+		{[]string{"--every", "7"}, "", 7},
+		{[]string{"--every", "100", "--clock", "none", "--lazy"}, "", 100},
+		{[]string{"--every", "3", "--inside", "fb", "--lossless", "--ring", "512K"}, "_in", 3},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			made, s, file := recordLess(t, "4000", "90000", c.flags...)
+			_, calls := shortest(t, file)
+			var sum int64
+			for _, f := range lessFunctions {
+				sum += calls[f]
+				if want := (made[f+c.kind] + c.every - 1) / c.every; calls[f] != want {
+					t.Errorf("%d calls of %s in the reel, want %d of %d", calls[f], f, want, made[f+c.kind])
+				}
+			}
+			rep := reportOf(t, file)
+			for _, f := range rep.Functions {
+				if f.Calls != made[f.Name+c.kind] {
+					t.Errorf("%d calls of %s in the report, the program made %d", f.Calls, f.Name, made[f.Name+c.kind])
+				}
+			}
+			if s.Calls != sum || rep.Calls != sum || s.Dropped != 0 || len(rep.Functions) != len(lessFunctions) {
+				t.Errorf("%d calls in the reel; %+v", sum, s)
+			}
+		})
+	}
+}
+
+// Calls on coroutines' stacks that are left and come back to are whole, too.
+func TestChosenCallsOfCoroutinesAreWhole(t *testing.T) {
+	needLive(t)
+	target := realtest.Build(t, "abi", "-DCOROUTINE_STACK=(16<<20)")
+	for _, flags := range [][]string{{"--depth", "50"}, {"--depth", "1"}, {"--inside", "produce"}, {"--inside", "produce", "--every", "3"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "abi.reel")
+			realtest.MustCallreel(t, slices.Concat([]string{"record", "-o", file, "-m", "abi*", "-f", "yield", "-f", "produce", "-f", "add", "-f", "switch_stacks"}, flags, []string{"--", target, "10"})...)
+			rep := reportOf(t, file)
+			if rep.Unmatched != 0 || rep.Events != 2*rep.Calls || rep.Calls < 1000 {
+				t.Errorf("%d calls, %d events, %d exits without an entry", rep.Calls, rep.Events, rep.Unmatched)
+			}
+			for _, f := range unfinishedOf(t, file).Functions {
+				if f.Unfinished+f.Implicit != 0 {
+					t.Errorf("%s has %d entries without exit and %d ended by another's", f.Name, f.Unfinished, f.Implicit)
+				}
 			}
 		})
 	}

@@ -245,6 +245,11 @@ func (r *recording) begin(h reel.Header) (err error) {
 	}
 	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
 		r.to = toReel{r.w}
+		if r.s.rt.Every > 0 {
+			if err := r.w.Made(r.s.rt.Every, nil); err != nil {
+				return errors.Join(err, r.abandon())
+			}
+		}
 	}
 	return err
 }
@@ -456,7 +461,7 @@ func (r *recording) session(ctx context.Context) error {
 	if held != nil {
 		ferr = held.end()
 	} else {
-		ferr = d.finish(u.gone)
+		ferr = errors.Join(d.finish(u.gone), r.tellMade())
 	}
 	if err == nil {
 		err = ferr

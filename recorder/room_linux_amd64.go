@@ -95,7 +95,7 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.rt.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
-		if s.argRooms != 0 {
+		if s.argRooms != 0 && s.reads {
 			calls = append(calls, probe.ReadSyscalls()...)
 		}
 		if s.watches != 0 {
@@ -156,6 +156,10 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	}
 	if s.argRooms != 0 {
 		s.rt.Args = s.rt.Ring + s.argRooms
+	}
+	if s.counts != 0 {
+		s.rt.Counts = s.rt.Ring + s.counts
+		s.memory.SetCounts(s.counts)
 	}
 	if s.watches != 0 {
 		s.rt.Watches = s.rt.Ring + s.watches

@@ -115,6 +115,8 @@ type DumpRequest struct {
 	Condition, Detail string
 	// TID is the thread that it is about, 0 if none.
 	TID int
+	// From and To are when that was which the dump is for; zero if it isn't known, To also of what goes on.
+	From, To time.Time
 	// Keep is how long the last moments are; 0 for what the Arming says, which is the least for a stall.
 	Keep time.Duration
 	// Answer, if not nil, is told what came of it.

@@ -1,12 +1,13 @@
 package recorder
 
 import (
-	"encoding/binary"
+	"context"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -20,13 +21,21 @@ type watching struct {
 	refused  []string   // by trigger: why the last one of the name can't be probed
 	traced   []bool     // by trigger: one is
 	groups   map[string]probe.Watched
-	triggOf  []int // by watch: the trigger
+	watches  []watchOf
+	pending  map[uint32][]int // by function: the triggers that are about it, until it has its watches
 	watched  map[uint32]probe.Watched
 	overflow bool // there were more combinations than watches
 }
 
+// watchOf is a watch's trigger, and what the functions return that it is for, if the trigger is about that.
+type watchOf struct {
+	trigger int
+	bits    int
+	signed  bool
+}
+
 func newWatching(a *Arming) *watching {
-	w := &watching{groups: map[string]probe.Watched{}, watched: map[uint32]probe.Watched{}}
+	w := &watching{groups: map[string]probe.Watched{}, watched: map[uint32]probe.Watched{}, pending: map[uint32][]int{}}
 	for _, t := range a.Triggers {
 		if t.Kind != OnStall {
 			w.triggers = append(w.triggers, t)
@@ -67,24 +76,87 @@ func (w *watching) refuse(about []int, reason string) {
 	}
 }
 
-// watch gives the function with an ID the watches of the triggers that are about it.
-func (w *watching) watch(id uint32, about []int) probe.Watched {
+// want notes that the function with an ID is to be watched.
+func (w *watching) want(id uint32, about []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var key []byte
-	for _, i := range about {
-		w.traced[i] = true
-		key = binary.AppendUvarint(key, uint64(i))
+	w.pending[id] = about
+}
+
+// plan gives the functions of an image that are to be watched their watches. It must be done before an arena takes them over.
+func (w *watching) plan(ctx context.Context, im *image, notice func(format string, args ...any)) {
+	if w == nil || len(w.pending) == 0 {
+		return
 	}
-	g, found := w.groups[string(key)]
+	var debug *arguments.Debug
+	opened := false
+	for i := range im.traced {
+		fn := &im.traced[i]
+		about, wanted := w.pending[fn.ID]
+		if !wanted {
+			continue
+		}
+		var list []watchOf
+		for _, t := range about {
+			of := watchOf{trigger: t}
+			if w.triggers[t].Kind == OnResult {
+				if !opened {
+					opened = true
+					debug, _ = arguments.Open(ctx, im.object) // without it results are taken for ints
+				}
+				if err := w.result(&of, debug, fn, im, notice); err != nil {
+					w.refuse([]int{t}, err.Error())
+					continue
+				}
+			}
+			list = append(list, of)
+		}
+		if len(list) > 0 {
+			fn.Watch = w.watch(fn.ID, list)
+		}
+	}
+	clear(w.pending)
+	if debug != nil {
+		debug.Close()
+	}
+}
+
+// result finds out what a function returns.
+func (w *watching) result(of *watchOf, debug *arguments.Debug, fn *probe.Selected, im *image, notice func(format string, args ...any)) error {
+	sig, err := debug.Function(fn.Addr, fn.Names(), im.probe.Go != nil)
+	if err != nil {
+		return err
+	}
+	known := false
+	if of.bits, of.signed, known, err = sig.IntegerResult(); err != nil {
+		return err
+	}
+	if !known {
+		notice("--when %q: what %s returns is not known without debug information, and taken for an int", w.triggers[of.trigger].Text, fn.Name)
+		if v := w.triggers[of.trigger].Value; v != int64(int32(v)) {
+			of.bits = 64
+		}
+	}
+	return nil
+}
+
+// watch gives the function with an ID its watches, which it may share with others.
+func (w *watching) watch(id uint32, list []watchOf) probe.Watched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := fmt.Sprint(list)
+	for _, of := range list {
+		w.traced[of.trigger] = true
+	}
+	g, found := w.groups[key]
 	if !found {
-		if len(w.triggOf)+len(about) > ring.MaxWatches {
+		if len(w.watches)+len(list) > ring.MaxWatches {
 			w.overflow = true
 			return probe.Watched{}
 		}
-		g = probe.Watched{First: uint8(len(w.triggOf)), Count: uint8(len(about))}
-		w.triggOf = append(w.triggOf, about...)
-		w.groups[string(key)] = g
+		g = probe.Watched{First: uint8(len(w.watches)), Count: uint8(len(list))}
+		w.watches = append(w.watches, list...)
+		w.groups[key] = g
 	}
 	w.watched[id] = g
 	return g
@@ -114,19 +186,21 @@ func (w *watching) check(sample []string) error {
 func (w *watching) set(to *ring.Watches, ticksPerSecond uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, t := range w.triggOf {
-		to.Set(i, w.triggers[t].watch(ticksPerSecond))
+	for i, of := range w.watches {
+		v := w.triggers[of.trigger].watch(ticksPerSecond)
+		v.Bits, v.Signed = of.bits, of.signed
+		to.Set(i, v)
 	}
 }
 
-// of returns the trigger of a watch; nil if there is none.
-func (w *watching) of(watch int) *Trigger {
+// of returns the trigger of a watch, and the watch; nil if there is none.
+func (w *watching) of(watch int) (*Trigger, watchOf) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if watch < 0 || watch >= len(w.triggOf) {
-		return nil
+	if watch < 0 || watch >= len(w.watches) {
+		return nil, watchOf{}
 	}
-	return &w.triggers[w.triggOf[watch]]
+	return &w.triggers[w.watches[watch].trigger], w.watches[watch]
 }
 
 // ofFunction returns the triggers that a function is watched for.
@@ -135,8 +209,8 @@ func (w *watching) ofFunction(id uint32) []*Trigger {
 	defer w.mu.Unlock()
 	g := w.watched[id]
 	var list []*Trigger
-	for _, t := range w.triggOf[g.First : g.First+g.Count] {
-		list = append(list, &w.triggers[t])
+	for _, of := range w.watches[g.First : g.First+g.Count] {
+		list = append(list, &w.triggers[of.trigger])
 	}
 	return list
 }
@@ -154,10 +228,7 @@ func (t *Trigger) watch(ticksPerSecond uint64) ring.Watch {
 	case OnDuration:
 		w.Kind, v = ring.WatchDuration, int64(ticksOf(t.Duration, ticksPerSecond))
 	case OnResult:
-		w.Kind, w.Bits, w.Signed = ring.WatchResult, 32, true
-		if v > math.MaxInt32 || v < math.MinInt32 {
-			w.Bits = 64
-		}
+		w.Kind = ring.WatchResult
 	case OnCall:
 		w.Kind, w.Low = ring.WatchNumber, 1
 		if v > 0 {
@@ -193,4 +264,13 @@ func (t *Trigger) overdue(number uint64, ticksPerSecond uint64) (ticks uint64, o
 		return ticksOf(grace, ticksPerSecond), true // it may never return
 	}
 	return 0, false
+}
+
+// text is a result as it is compared.
+func (of watchOf) text(result uint64) string {
+	shift := 64 - of.bits
+	if of.signed {
+		return fmt.Sprint(int64(result) << shift >> shift)
+	}
+	return fmt.Sprint(result << shift >> shift)
 }

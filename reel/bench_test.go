@@ -3,8 +3,10 @@
 package reel
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
+	"sort"
 	"syscall"
 	"testing"
 	"time"
@@ -193,4 +195,47 @@ func BenchmarkLive(b *testing.B) {
 		t.Reuse(t.Take(events[len(events)-1].Time))
 	}
 	reportEvents(b, len(events), 0, start)
+}
+
+// BenchmarkLiveGoroutines is the same of two threads of a Go program, whose goroutines change every 40 events or so.
+func BenchmarkLiveGoroutines(b *testing.B) {
+	const run, goroutines = 40, 16
+	var threads [2][]Event
+	ends := uint64(0)
+	for i := range goroutines {
+		// Each goroutine runs for a while on one thread and then on the other.
+		for k, events := 0, newProgram(uint64(i), 500).run(1<<17); len(events) > 0; k++ {
+			n := min(run, len(events))
+			at := uint64((k*goroutines + i) * 100 * run)
+			to := &threads[(k+i)%2]
+			*to = append(*to, Switch(at, uint64(i+1)))
+			for j, e := range events[:n] {
+				e.Time = at + uint64(j+1)*90
+				*to = append(*to, e)
+			}
+			events, ends = events[n:], max(ends, at)
+		}
+	}
+	for i := range threads {
+		slices.SortStableFunc(threads[i], func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+	}
+	t := NewLiveTally(true)
+	t.Known(4000, 0)
+	lives := []*LiveThread{t.Thread(1), t.Thread(2)}
+	all := len(threads[0]) + len(threads[1])
+	b.ReportAllocs()
+	start := cpuTime()
+	for b.Loop() {
+		rest := threads
+		for at := uint64(0); len(rest[0])+len(rest[1]) > 0; at += 500_000 {
+			for i := range rest {
+				n := sort.Search(len(rest[i]), func(k int) bool { return rest[i][k].Time > at })
+				lives[i].Push(rest[i][:n])
+				rest[i] = rest[i][n:]
+			}
+			t.Round(at)
+		}
+		t.Reuse(t.Take(ends))
+	}
+	reportEvents(b, all, 0, start)
 }

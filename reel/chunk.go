@@ -22,6 +22,7 @@ const (
 	KindTimeline  ChunkKind = 9  // summaries for a screen: see package timeline
 	KindDump      ChunkKind = 10 // what the reel is a Dump of
 	KindArgs      ChunkKind = 11 // values of arguments and results, see Value
+	KindMade      ChunkKind = 12 // how many calls of each function there were, where not all are recorded
 )
 
 // String returns the kind in words.
@@ -49,6 +50,8 @@ func (k ChunkKind) String() string {
 		return "dump"
 	case KindArgs:
 		return "arguments"
+	case KindMade:
+		return "calls made"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

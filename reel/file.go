@@ -39,6 +39,9 @@ type File struct {
 
 	dump *Dump // nil if the reel is none
 
+	every uint32            // see Made
+	made  map[uint32]uint64 // by function
+
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 
 	decoders sync.Pool
@@ -225,6 +228,8 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		}
 		f.clocks = append(f.clocks, c)
 		f.lastClock = max(f.lastClock, c.Tick)
+	case KindMade:
+		return f.loadMade(payload, e.count)
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

@@ -77,6 +77,7 @@ type groupWalk struct {
 	*grouping
 	pairer Pairer
 	values *ValueReader // of the thread whose events come
+	base   uint64       // number of the first of the events that are being paired, or UnknownNumber
 	open   [][]int      // by stack and depth: the group of each open call, -1 for none
 }
 
@@ -98,6 +99,7 @@ func (g *grouping) read() {
 					w.pairer.Lost()
 				}
 				w.pairer.Push(events)
+				w.base += uint64(len(events))
 				return true
 			})
 			w.pairer.Finish(g.f.EndOf(&t.Thread))
@@ -144,7 +146,7 @@ func (w *groupWalk) enter(c *Call) {
 	}
 	of := -1
 	if by, ok := w.by[c.Func]; ok && !by.atReturn {
-		of = w.group(by, w.values.Of(c.Func, false, c.Start, c.SP))
+		of = w.group(by, w.values.Of(c.Func, false, c.Start, c.SP, w.base+uint64(w.pairer.Index())))
 		w.groups[of].tally.calls++
 	}
 	s := w.open[c.Stack]
@@ -167,7 +169,7 @@ func (w *groupWalk) leave(c *Call) {
 	if by.atReturn {
 		var v []Value
 		if w.values != nil && c.Flags&(Unfinished|Implicit) == 0 {
-			v = w.values.Of(c.Func, true, c.End, c.SP)
+			v = w.values.Of(c.Func, true, c.End, c.SP, w.base+uint64(w.pairer.Index()))
 		}
 		of = w.group(by, v)
 		w.groups[of].tally.calls++

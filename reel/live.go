@@ -1,6 +1,9 @@
 package reel
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // LiveTally sums up calls while they are made: what [Summarize] says of a whole reel, for one stretch of time after the other, and with
 // no reel. It is used by one goroutine, but for Known.
@@ -35,12 +38,10 @@ func NewLiveTally(goroutines bool) *LiveTally {
 }
 
 // Known tells of functions, the last of them with that ID: events of others count for function 0. goexit is the one among them
-// in which goroutines end, 0 if it isn't. It may be called by another goroutine than the rest, before the functions' first events.
+// in which goroutines end, 0 if it isn't; the first one counts, as in reels. It may be called by another goroutine than the rest, before the functions' first events.
 func (t *LiveTally) Known(last, goexit uint32) {
 	t.known.Store(last)
-	if goexit != 0 {
-		t.goexit.Store(goexit)
-	}
+	t.goexit.CompareAndSwap(0, goexit)
 }
 
 // at returns the function's sums.
@@ -62,7 +63,6 @@ type LiveThread struct {
 	Key     uint32
 	tally   *LiveTally
 	own     liveLane
-	at      *liveLane // of the goroutine that it runs; nil if that has no open call
 	calls   uint64
 	dropped uint64
 	ended   bool
@@ -73,7 +73,6 @@ type LiveThread struct {
 func (t *LiveTally) Thread(key uint32) *LiveThread {
 	l := &LiveThread{Key: key, tally: t}
 	l.own.begin(t)
-	l.at = &l.own
 	t.threads = append(t.threads, l)
 	return l
 }
@@ -84,7 +83,8 @@ func (l *LiveThread) Push(events []Event) {
 		l.tally.routine.queue(l, events)
 		return
 	}
-	l.calls += l.own.push(events)
+	_, entries := l.own.push(events, math.MaxUint64)
+	l.calls += entries
 }
 
 // Dropped says that so many entries were dropped with their exits, and so many exits without their entries.
@@ -158,14 +158,23 @@ func deleteEnded(threads []*LiveThread) []*LiveThread {
 	return kept
 }
 
+// lane is that of the goroutine that the thread runs, nil if that has no open call, or else of the thread's own stack.
+func (l *LiveThread) lane() *liveLane {
+	if id := l.queue.goroutine; id != 0 {
+		return l.tally.routine.lanes[id]
+	}
+	return &l.own
+}
+
 // take is what the thread did since the last take, and where it is.
 func (l *LiveThread) take() LiveThreadSums {
 	s := LiveThreadSums{Key: l.Key, Calls: l.calls, Dropped: l.dropped, Ended: l.ended}
 	l.calls, l.dropped = 0, 0
-	if l.at == nil || l.ended {
+	lane := l.lane()
+	if lane == nil || l.ended {
 		return s
 	}
-	p := &l.at.pairer
+	p := &lane.pairer
 	if p.cur < len(p.stacks) {
 		calls := p.stacks[p.cur].calls
 		s.Depth = len(calls)

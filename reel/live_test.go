@@ -287,3 +287,45 @@ func goroutineEvents(rng *rand.Rand, threads, goroutines, steps int) (out [][]Ev
 	}
 	return slices.DeleteFunc(out, func(e []Event) bool { return len(e) == 0 }), now
 }
+
+// Threads of a Go program that write whatever they like do no harm, and nothing of them is left when they have ended.
+func TestSumsOfGoroutinesWithoutSenseEnd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 50 {
+		tally := NewLiveTally(true)
+		tally.Known(5, 3)
+		var threads []*LiveThread
+		for i := range 3 {
+			threads = append(threads, tally.Thread(uint32(i+1)))
+		}
+		for range 60 {
+			events := randomEvents(rng, 1+rng.IntN(50))
+			for i := range events {
+				if rng.IntN(5) == 0 {
+					events[i] = Switch(events[i].Time, uint64(rng.IntN(9)))
+				}
+			}
+			threads[rng.IntN(3)].Push(events)
+			threads[rng.IntN(3)].Dropped(1, uint64(rng.IntN(2)))
+			if rng.IntN(2) == 0 {
+				tally.Round(rng.Uint64() >> rng.IntN(64))
+			}
+			if rng.IntN(9) == 0 {
+				tally.Reuse(tally.Take(rng.Uint64() >> rng.IntN(64)))
+			}
+		}
+		for _, l := range threads {
+			l.End(1 << 40)
+		}
+		tally.routine.finish(1 << 40)
+		s := tally.Take(1 << 41)
+		if tally.open != 0 || len(tally.threads) != 0 || len(s.Threads) != 3 || !s.Threads[0].Ended {
+			t.Fatalf("%d calls are open, %d threads left; %+v", tally.open, len(tally.threads), s.Threads)
+		}
+		for id, f := range s.Functions {
+			if f.Open != 0 {
+				t.Errorf("function %d: %d calls are open", id, f.Open)
+			}
+		}
+	}
+}

@@ -29,6 +29,7 @@ type liveQueue struct {
 	from      int // events before that are done
 	goroutine uint64
 	start     uint64 // when the next run begins
+	most      int    // that have waited at once since the stretch began
 }
 
 func newLiveGoroutines(t *LiveTally) *liveGoroutines {
@@ -78,61 +79,54 @@ func (g *liveGoroutines) drain(l *LiveThread) {
 
 // trim drops what is done.
 func (q *liveQueue) trim() {
+	q.most = max(q.most, len(q.events))
 	n := copy(q.events, q.events[q.from:])
-	if cap(q.events) > maxLiveQueue/16 && n == 0 {
-		q.events = nil
-	}
 	q.events, q.from = q.events[:n], 0
+}
+
+// shrink gives memory back that wasn't needed in the last stretch.
+func (q *liveQueue) shrink() {
+	if cap(q.events) > liveRoom && cap(q.events) > 4*q.most {
+		q.events = append(make([]Event, 0, 2*q.most), q.events...)
+	}
+	q.most = 0
 }
 
 // run hands on the events up to the next that names a goroutine, but none that is later than limit. It says whether there are more.
 func (g *liveGoroutines) run(l *LiveThread, limit uint64) bool {
 	q := &l.queue
-	rest := q.events[q.from:]
-	n := 0
-	for n < len(rest) && rest[n].Word&switchMask != SwitchWord && rest[n].Time <= limit {
-		n++
+	if rest := q.events[q.from:]; len(rest) > 0 && rest[0].Word&switchMask != SwitchWord && rest[0].Time <= limit {
+		q.from += g.push(l, rest, limit)
 	}
-	if n > 0 {
-		g.push(l, rest[:n])
-		q.from += n
-		rest = rest[n:]
-	}
-	if len(rest) == 0 {
+	if q.from == len(q.events) {
 		return false
 	}
-	q.start = rest[0].Time
-	if id, named := rest[0].Goroutine(); named {
+	next := &q.events[q.from]
+	q.start = next.Time
+	if id, named := next.Goroutine(); named {
 		q.goroutine = id
 		q.from++
-		l.at = &l.own
-		if id != 0 {
-			l.at = g.lanes[id]
-		}
 	}
 	return true
 }
 
-// push gives events to whoever made them.
-func (g *liveGoroutines) push(l *LiveThread, events []Event) {
-	id := l.queue.goroutine
-	if id == 0 {
-		l.at = &l.own
-		l.calls += l.own.push(events)
-		return
-	}
-	lane := g.lanes[id]
+// push gives events to whoever made them, and returns how many those are.
+func (g *liveGoroutines) push(l *LiveThread, events []Event, limit uint64) (taken int) {
+	id, lane := l.queue.goroutine, l.lane()
 	if lane == nil {
 		if len(g.lanes) >= maxLiveGoroutines {
-			g.tally.ignored += uint64(len(events))
-			return
+			g.tally.ignored++
+			return 1
 		}
 		lane = g.lane()
 		g.lanes[id] = lane
 	}
-	l.at = lane
-	l.calls += lane.push(events)
-	if last := &events[len(events)-1]; last.Word == g.tally.goexit.Load()<<1 && last.Word != 0 {
+	taken, entries := lane.push(events, limit)
+	l.calls += entries
+	if id == 0 || taken == 0 {
+		return taken
+	}
+	if last := &events[taken-1]; last.Word == g.tally.goexit.Load()<<1 && last.Word != 0 {
 		g.tally.open -= lane.pairer.open
 		lane.pairer.Left()
 	}
@@ -140,8 +134,8 @@ func (g *liveGoroutines) push(l *LiveThread, events []Event) {
 		lane.finish(0)
 		delete(g.lanes, id)
 		g.free = append(g.free, lane)
-		l.at = nil
 	}
+	return taken
 }
 
 // lane returns one without open calls.
@@ -159,6 +153,9 @@ func (g *liveGoroutines) lane() *liveLane {
 func (g *liveGoroutines) settle(tick uint64) {
 	for _, lane := range g.lanes {
 		lane.settle(tick)
+	}
+	for _, l := range g.tally.threads {
+		l.queue.shrink()
 	}
 }
 

@@ -15,11 +15,12 @@ func (l *liveLane) begin(t *LiveTally) {
 	l.pairer.OnEntry, l.pairer.OnCall = l.enter, l.leave
 }
 
-// push takes the lane's next events and returns how many of them are entries. It is [Pairer.Push] with the tally in it: calling OnEntry
-// and OnCall for each call would double what that takes. What is not as usual goes the Pairer's own way.
-func (l *liveLane) push(events []Event) (entries uint64) {
+// push takes the lane's next events, up to the first that is later than limit, or that names a goroutine in a Go program, and returns how
+// many it has taken, and how many entries there were. It is [Pairer.Push] with the tally in it: calling OnEntry and OnCall for each
+// call would double what that takes. What is not as usual goes the Pairer's own way.
+func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64) {
 	if len(events) == 0 {
-		return 0
+		return 0, 0
 	}
 	p, t := &l.pairer, l.tally
 	if len(p.stacks) == 0 {
@@ -32,8 +33,13 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 	s, now := &p.stacks[p.cur], p.now
 	credited := l.credited(p.cur)
 	functions := t.sums.functions
-	for i := 0; i < len(events); i++ {
+	i := 0
+	for ; i < len(events); i++ {
 		e := &events[i]
+		if e.Time > limit {
+			break
+		}
+		before := now
 		now = max(now, e.Time)
 		n := len(s.calls)
 		if e.Word&1 == 0 {
@@ -55,7 +61,7 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 				}
 				if i+1 < len(events) {
 					// Half of all calls make no further one.
-					if x := &events[i+1]; x.Word == e.Word|1 && x.SP == e.SP {
+					if x := &events[i+1]; x.Word == e.Word|1 && x.SP == e.SP && x.Time <= limit {
 						took := max(x.Time, now) - now
 						now += took
 						if n > 0 {
@@ -92,8 +98,12 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 				continue
 			}
 		}
+		if t.routine != nil && e.Word&switchMask == SwitchWord {
+			now = before
+			break
+		}
 		p.now = now
-		p.pushSlowly(e)
+		p.pushSlowly(e, 0)
 		s = &p.stacks[p.cur]
 		credited = l.credited(p.cur)
 		functions = t.sums.functions
@@ -102,7 +112,7 @@ func (l *liveLane) push(events []Event) (entries uint64) {
 	t.open += p.open - open
 	t.ignored += p.TooDeep
 	p.TooDeep = 0
-	return p.Calls - calls
+	return i, p.Calls - calls
 }
 
 func (l *liveLane) enter(c *Call) { l.tally.at(c.Func).Calls++ }

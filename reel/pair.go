@@ -58,6 +58,7 @@ type Pairer struct {
 	clock  uint64 // stamps stacks with when they were left
 	now    uint64
 	call   Call
+	index  int // see Index
 }
 
 // openCall is an entry whose exit has not come.
@@ -121,46 +122,49 @@ func (p *Pairer) Push(events []Event) {
 			top := &s.calls[n-1]
 			d := int32(e.SP - top.sp)
 			if e.Word&1 == 0 && d < 0 && d >= -reachBelow {
-				p.enter(s, e)
+				p.enter(s, e, i)
 				continue
 			}
 			if e.Word&1 != 0 && d == 0 && top.id == e.Word>>1 {
-				p.leave(s, 0)
+				p.leave(s, 0, i)
 				continue
 			}
 		}
-		p.pushSlowly(e)
+		p.pushSlowly(e, i)
 	}
 }
 
+// Index is, in OnEntry and OnCall, which of the events given to Push it is that begins or ends the call.
+func (p *Pairer) Index() int { return p.index }
+
 // pushSlowly handles an event that the innermost call does not explain.
-func (p *Pairer) pushSlowly(e *Event) {
+func (p *Pairer) pushSlowly(e *Event, index int) {
 	if !p.stacks[p.cur].fits(e.SP) {
 		p.switchTo(e.SP)
 	}
 	s := &p.stacks[p.cur]
 	if !e.IsExit() {
-		p.endBelow(s, e.SP, 0)
-		p.enter(s, e)
+		p.endBelow(s, e.SP, 0, index)
+		p.enter(s, e, index)
 		return
 	}
-	p.endBelow(s, e.SP, 1)
+	p.endBelow(s, e.SP, 1, index)
 	if n := len(s.calls); n > 0 && s.calls[n-1].sp == e.SP && s.calls[n-1].id == e.ID() {
-		p.leave(s, 0)
+		p.leave(s, 0, index)
 		return
 	}
 	p.Unmatched++
 }
 
 // endBelow ends the calls whose SP is at least margin bytes below sp.
-func (p *Pairer) endBelow(s *callStack, sp uint32, margin int32) {
+func (p *Pairer) endBelow(s *callStack, sp uint32, margin int32, index int) {
 	for n := len(s.calls); n > 0 && int32(sp-s.calls[n-1].sp) >= margin; n-- {
-		p.leave(s, Implicit)
+		p.leave(s, Implicit, index)
 	}
 }
 
 // enter opens a call.
-func (p *Pairer) enter(s *callStack, e *Event) {
+func (p *Pairer) enter(s *callStack, e *Event, index int) {
 	p.Calls++
 	limit := p.MaxOpen
 	if limit == 0 {
@@ -187,12 +191,13 @@ func (p *Pairer) enter(s *callStack, e *Event) {
 		c := &p.call
 		c.Func, c.Depth, c.Stack, c.SP = o.id, n, p.cur, o.sp
 		c.Start, c.End, c.Inside, c.Flags = o.start, 0, 0, 0
+		p.index = index
 		p.OnEntry(c)
 	}
 }
 
 // leave ends the innermost call of the stack now.
-func (p *Pairer) leave(s *callStack, flags CallFlags) {
+func (p *Pairer) leave(s *callStack, flags CallFlags, index int) {
 	n := len(s.calls) - 1
 	o := &s.calls[n]
 	s.calls = s.calls[:n]
@@ -208,6 +213,7 @@ func (p *Pairer) leave(s *callStack, flags CallFlags) {
 		c := &p.call
 		c.Func, c.Depth, c.Stack, c.SP = o.id, n, p.cur, o.sp
 		c.Start, c.End, c.Inside, c.Flags = o.start, end, o.inside, flags
+		p.index = index
 		p.OnCall(c)
 	}
 }
@@ -222,7 +228,7 @@ func (p *Pairer) Left() {
 	for i := range p.stacks {
 		p.cur = i
 		for s := &p.stacks[i]; len(s.calls) > 0; {
-			p.leave(s, Implicit)
+			p.leave(s, Implicit, 0)
 		}
 	}
 }
@@ -234,7 +240,7 @@ func (p *Pairer) Finish(tick uint64) {
 	for i := range p.stacks {
 		p.cur = i
 		for s := &p.stacks[i]; len(s.calls) > 0; {
-			p.leave(s, Unfinished)
+			p.leave(s, Unfinished, 0)
 		}
 	}
 	p.stacks, p.cur, p.clock, p.now = p.stacks[:0], 0, 0, 0

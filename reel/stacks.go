@@ -31,7 +31,7 @@ func (p *Pairer) switchTo(sp uint32) {
 		p.cur = p.oldestStack()
 		s := &p.stacks[p.cur]
 		for len(s.calls) > 0 {
-			p.leave(s, Implicit)
+			p.leave(s, Implicit, 0)
 		}
 		s.home = sp
 	}

@@ -32,6 +32,9 @@ type Summary struct {
 	Goroutines []GoroutineSummary
 	// Calls counts entries, Events what could be read.
 	Calls, Events uint64
+	// Every says that one in so many calls of each function was recorded, of the Made that there were; 0 where all were to be.
+	Every uint32
+	Made  uint64
 	// DroppedEntries and DroppedExits count what the rings had no room for.
 	DroppedEntries, DroppedExits uint64
 	// UnmatchedExits counts exits of calls whose entry was not recorded: those
@@ -52,6 +55,8 @@ type FunctionSummary struct {
 	Module string // base name of its image's file
 	// Calls counts entries.
 	Calls uint64
+	// Made is how many calls there were, where one in so many was recorded and that is known; else 0.
+	Made uint64
 	// Total is the time in the function, calls that it made included. Where it
 	// calls itself, directly or through others, only the outermost call counts.
 	Total uint64
@@ -113,6 +118,10 @@ func Summarize(f *File, opt SummaryOptions) *Summary {
 			total.merge(t)
 		}
 	}
+	s.Every = f.every
+	for _, n := range f.made {
+		s.Made += n
+	}
 	s.Functions = listFunctions(f, total, opt)
 	first, last := f.FirstTick(), f.LastTick()
 	s.Duration = f.ticks.Nanoseconds(last - min(first, last))
@@ -161,6 +170,7 @@ func listFunctions(f *File, t *tally, opt SummaryOptions) []FunctionSummary {
 			ID: t.id(i), Calls: st.calls, Unfinished: st.unfinished, Implicit: st.implicit,
 			Total: f.ticks.Nanoseconds(st.total), Self: f.ticks.Nanoseconds(st.self), Max: f.ticks.Nanoseconds(st.max),
 		}
+		fs.Made, _ = f.Made(fs.ID)
 		fn, known := f.Function(fs.ID)
 		fs.Name = fn.Name
 		if !known {

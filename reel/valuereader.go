@@ -21,24 +21,17 @@ func (f *File) Values(thread uint32) *ValueReader {
 
 // ValueReader goes forward through the values of a thread. It is for one goroutine at a time.
 type ValueReader struct {
-	f *File
-	valuePlace
-	before valuePlace // of the set at hand
-	set    ValueSet
-	have   bool
-}
-
-// valuePlace is where a ValueReader is.
-type valuePlace struct {
+	f      *File
 	chunks []indexEntry
 	coder  valueCoder
 	fields fields
 	left   uint32
+	set    ValueSet
+	have   bool
 }
 
 // next goes to the next set; have is false behind the last.
 func (r *ValueReader) next() {
-	r.before = r.valuePlace
 	for r.have = false; !r.have; {
 		for r.left == 0 {
 			if len(r.chunks) == 0 {
@@ -79,47 +72,65 @@ func (r *ValueReader) Next() *ValueSet {
 	return &r.set
 }
 
+// UnknownNumber stands for the number of an event that isn't known.
+const UnknownNumber = ^uint64(0)
+
 // Of returns the values of the event that is an entry into the function, or a return of it, at that time and stack pointer; nil if it has
-// none. They are valid until the next call, their bytes until the File is closed. Events are to be asked for in their order.
-func (r *ValueReader) Of(function uint32, atReturn bool, time uint64, sp uint32) []Value {
+// none. Where events have no times it goes by number, which is the event's in its thread. They are valid until the next call, their bytes
+// until the File is closed. Events are to be asked for in their order.
+func (r *ValueReader) Of(function uint32, atReturn bool, time uint64, sp uint32, number uint64) []Value {
 	if r.f.arguments[signature(function, atReturn)] == nil {
 		return nil
 	}
-	const ahead = 64 // that are looked through where there are no times
-	passed, skipped := r.valuePlace, false
-	if r.have {
-		passed = r.before
+	timed := r.f.header.Clock.Mode == ClockFull
+	if !timed && number == UnknownNumber {
+		return nil
 	}
-	for range ahead {
+	for {
 		if !r.have {
 			if r.next(); !r.have {
-				break
+				return nil
 			}
 		}
 		s := &r.set
-		if s.Function == function && s.AtReturn == atReturn && s.SP == sp && (s.Time == time || s.Time == 0) {
+		at, is := s.Number, number
+		if timed {
+			at, is = s.Time, time
+		}
+		if at == is && s.Function == function && s.AtReturn == atReturn && s.SP == sp {
 			r.have = false
 			return s.Values
 		}
-		if s.Time >= time && time != 0 { // of an event to come
-			break
+		if at >= is { // of an event to come
+			return nil
 		}
 		r.have = false
-		if s.Time != 0 && time != 0 {
-			passed, skipped = r.valuePlace, false
-		} else {
-			skipped = true
-		}
 	}
-	if skipped || !r.have { // what was looked through may be of events to come
-		r.valuePlace, r.have = passed, false
-	}
-	return nil
 }
 
-// From goes forward to the chunk of values that may have those of an event at the time.
-func (r *ValueReader) From(time uint64) {
-	for len(r.chunks) > 0 && r.chunks[0].last < time {
-		r.chunks = r.chunks[1:]
+// ValuesBetween returns the values of an entry into the function, or of a return of it, made from one tick up to before another; nil if there
+// are none, or no times. Of several it gives the first. thread is the key of the thread that made it, 0 for any.
+func (f *File) ValuesBetween(function uint32, atReturn bool, thread uint32, from, to uint64) []Value {
+	if f.arguments[signature(function, atReturn)] == nil {
+		return nil
 	}
+	for i := range f.threads {
+		t := &f.threads[i]
+		if thread != 0 && t.Key != thread {
+			continue
+		}
+		for k := range t.values {
+			e := &t.values[k]
+			if e.last < from || e.first >= to {
+				continue
+			}
+			r := ValueReader{f: f, chunks: t.values[k : k+1]}
+			for s := r.Next(); s != nil && s.Time < to; s = r.Next() {
+				if s.Time >= from && s.Time != 0 && s.Function == function && s.AtReturn == atReturn {
+					return s.Values
+				}
+			}
+		}
+	}
+	return nil
 }

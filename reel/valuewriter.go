@@ -36,6 +36,7 @@ func (t *ThreadWriter) value(s *ValueSet) error {
 		v.buf = append(v.buf[:0], make([]byte, frameSize)...)
 		v.first, v.last = s.Time, s.Time
 	}
+	v.first = min(v.first, s.Time)
 	v.buf = v.coder.append(v.buf, s)
 	v.count++
 	v.last = max(v.last, s.Time)

@@ -116,11 +116,18 @@ type Function struct {
 	MaxNS      uint64 `json:"max_ns"`
 	Unfinished uint64 `json:"unfinished,omitempty"`
 	Implicit   uint64 `json:"implicit,omitempty"`
+	// Recorded is there where one call in so many was: Calls are all, the times those of the recorded ones.
+	Recorded uint64 `json:"recorded,omitempty"`
 }
 
 // FunctionOf returns what a reel's summary has of a function.
 func FunctionOf(f *reel.FunctionSummary) Function {
-	return Function{f.Name, f.Module, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max, f.Unfinished, f.Implicit}
+	fn := Function{Name: f.Name, Module: f.Module, Calls: f.Calls, TotalNS: f.Total, SelfNS: f.Self, P50NS: f.P50, P99NS: f.P99, MaxNS: f.Max,
+		Unfinished: f.Unfinished, Implicit: f.Implicit}
+	if f.Made > 0 {
+		fn.Calls, fn.Recorded = f.Made, f.Calls
+	}
+	return fn
 }
 
 // functionJSON is a function as api/functions has it.

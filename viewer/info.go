@@ -172,6 +172,8 @@ type callJSON struct {
 	Callers    []callerJSON `json:"callers,omitempty"` // outermost first
 	// Callees is how many calls it made itself, as far as that is quickly counted: absent otherwise.
 	Callees *int `json:"callees,omitempty"`
+	// Arguments are the values that were recorded of it, the result last.
+	Arguments []argumentJSON `json:"arguments,omitempty"`
 }
 
 type callerJSON struct {
@@ -196,13 +198,14 @@ func flagNames(flags reel.CallFlags) []string {
 }
 
 // call writes a call that was found, or null. callees is nil where it isn't known.
-func (r *recording) call(w http.ResponseWriter, f *reel.File, c *timeline.Found, callees *int, found bool) error {
+func (r *recording) call(w http.ResponseWriter, tl *timeline.Timeline, c *timeline.Found, callees *int, found bool) error {
 	if !found {
 		return writeJSON(w, nil)
 	}
+	f := tl.File()
 	j := callJSON{
 		Lane: c.Lane, Row: c.Row, Func: c.Func, StartNS: c.Start, DurationNS: c.Duration, SelfNS: c.Self, Depth: c.Depth, Stack: c.Stack,
-		Flags: flagNames(c.Flags), Callers: []callerJSON{}, Callees: callees,
+		Flags: flagNames(c.Flags), Callers: []callerJSON{}, Callees: callees, Arguments: valuesOf(tl, c),
 	}
 	naming := newNaming(f)
 	j.Name, j.Module = naming.of(c.Func)

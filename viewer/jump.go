@@ -29,7 +29,7 @@ func (r *recording) callAt(w http.ResponseWriter, q *query) error {
 			return err
 		}
 	}
-	return r.call(w, tl.File(), &c, callees, found)
+	return r.call(w, tl, &c, callees, found)
 }
 
 // maxInside is after how many calls counting those that one has made is given up: it should not be noticed.
@@ -99,5 +99,5 @@ func (r *recording) search(w http.ResponseWriter, q *query, from timeline.Positi
 	if err != nil {
 		return err
 	}
-	return r.call(w, tl.File(), &c, nil, found)
+	return r.call(w, tl, &c, nil, found)
 }

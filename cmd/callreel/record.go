@@ -52,15 +52,32 @@ adds to the reel the index by which view opens it at once.
 
 A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
 
-Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that take
-long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by the names that
-threads have while they call. --depth and --inside go by the stack, at each entry, and need no clock: what longjmp or an
-exception has left is no caller any more, and another stack (of a signal handler, a coroutine) is for itself. What is left out is
-counted nowhere.
+Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that
+take long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by
+the names that threads have while they call. --depth and --inside go by the stack, at each entry, and need no
+clock: what longjmp or an exception has left is no caller any more, and another stack (of a signal handler, a
+coroutine) is for itself. What is left out is counted nowhere, but by --every, which counts the calls that all else
+lets through: report shows those numbers.
+
+With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not
+returned a second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or
+stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
+slow-NNNN.reel of the folder -o, and recording goes on; also when the process ends, at SIGUSR2, and for callreel
+dump.
+
+--args and --ret record values as DWARF types them. F is a function's name or a glob; without parentheses all
+arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
+as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at 64
+bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f as others,
+with :s as strings; typed ones, too. A value that can't be read is "?". --if compares integers, enums, booleans and
+pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
+are left out, at little cost where the value is in a register.
 
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
+  callreel record -p 1234 --args 'parse(name, buf[:size])' --ret parse --if 'parse: size > 4096'
+  callreel record -p 1234 --when 'call > 20ms' --keep 2s -o dumps
   callreel record -o ls.reel -- ls -l`,
 		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
@@ -79,9 +96,9 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
-	fl.StringArrayVar(&f.args, "args", nil, "record argument values of this function, 'F' or 'F(name, c->argc, buf[:size])' (repeatable): a `SPEC`")
-	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of this function, 'F' or 'F(return->size)' (repeatable): a `SPEC`")
-	fl.StringArrayVar(&f.when, "if", nil, "record only calls of which this holds, 'F: size > 4096', or without F of those of --args (repeatable): a `CONDITION`")
+	fl.StringArrayVar(&f.args, "args", nil, "record arguments of F, all or those of 'F(name, c->argc)' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of F, or parts: 'F(return->size)' (repeatable): a `SPEC`")
+	fl.StringArrayVar(&f.when, "if", nil, "only calls with 'F: size > 4096'; without F: those of --args (repeatable): a `CONDITION`")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	f.armed.add(fl)
@@ -115,10 +132,10 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
 	case f.less.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
-	case f.less.byCall() && len(f.args)+len(f.returns)+len(f.when) > 0:
-		return usageError("callreel record: --min, --depth and --inside don't go with --args, --ret and --if")
+	case (f.less.depth > 0 || len(f.less.inside) > 0 || f.less.every > 0) && len(f.when) > 0:
+		return usageError("callreel record: --depth, --inside and --every don't go with --if")
 	case f.armed.isArmed() && f.less.given():
-		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside)")
+		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside, --every)")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -307,7 +324,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	}
 	if f.armed.isArmed() {
 		t := r.Triggers
-		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed}, f.armed.files()
+		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()
 	}
 	if command {
 		s.ExitCode = &r.ExitCode

@@ -23,12 +23,13 @@ type armedFlags struct {
 	keep time.Duration
 	max  int
 
-	mu    sync.Mutex
-	dumps []string
+	mu     sync.Mutex
+	dumps  []string
+	frozen time.Duration // at most, for a dump
 }
 
 func (f *armedFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.when, "when", nil, "write nothing but the last moments before this `CONDITION`: 'F > 5ms', 'F == 0', F, 'F #100', stall:200ms (repeatable)")
+	fl.StringArrayVar(&f.when, "when", nil, "write only the last moments before this `CONDITION`, such as 'F > 5ms' (repeatable)")
 	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "how long the last moments of --when are")
 	fl.IntVar(&f.max, "max", 20, "how many dumps the conditions of --when make at most; 0 for any number")
 }
@@ -82,7 +83,7 @@ func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []record
 				Notice: func(text string) { status.notice("%s", text) },
 				Begun: func(tid int, since time.Time) {
 					select {
-					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid,
+					case requests <- recorder.DumpRequest{Kind: reel.TriggerStall, Condition: t.Text, TID: tid, From: since,
 						Detail: fmt.Sprintf("it had not got on for %v", time.Since(since).Round(time.Millisecond))}:
 					case <-ctx.Done():
 					}
@@ -98,6 +99,7 @@ func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []record
 func (f *armedFlags) dumped(d recorder.Dumped, status *status) {
 	f.mu.Lock()
 	f.dumps = append(f.dumps, d.File)
+	f.frozen = max(f.frozen, d.Frozen)
 	f.mu.Unlock()
 	text := fmt.Sprintf("%s: %s", d.File, d.Reason)
 	if d.Missing > 0 {
@@ -132,6 +134,8 @@ type triggersSummary struct {
 	Fired      int `json:"fired"`
 	Dumped     int `json:"dumped"`
 	Suppressed int `json:"suppressed"`
+	// FrozenMS is for how long at most a dump kept the rings from being overwritten, from its trigger on.
+	FrozenMS float64 `json:"frozen_ms"`
 }
 
 // sayArmed writes the summary for people.

@@ -15,17 +15,19 @@ type lessFlags struct {
 	threads []string
 	depth   int
 	inside  []string
+	every   uint32
 }
 
 func (f *lessFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.min, "min", 0, "keep only calls that take at least this long, such as 50us, and their callers")
 	fl.StringArrayVar(&f.threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable)")
 	fl.IntVar(&f.depth, "depth", 0, "only the outermost `N` recorded calls of each stack")
+	fl.Uint32Var(&f.every, "every", 0, "count all calls, and record one in `N` of each function")
 	fl.StringArrayVar(&f.inside, "inside", nil, "only calls of functions of this name, a `GLOB`, and what is called from them (repeatable)")
 }
 
 func (f *lessFlags) less() recorder.Less {
-	return recorder.Less{Min: f.min, Threads: f.threads, Depth: f.depth, Inside: f.inside}
+	return recorder.Less{Min: f.min, Threads: f.threads, Depth: f.depth, Inside: f.inside, Every: f.every}
 }
 
 // badGlob is one that can't match anything, as its syntax is wrong; empty if there is none.
@@ -39,5 +41,7 @@ func (f *lessFlags) badGlob() string {
 }
 
 // given says whether any of them is, and byCall whether one is that decides about single calls.
-func (f *lessFlags) given() bool  { return f.byCall() || len(f.threads) > 0 }
-func (f *lessFlags) byCall() bool { return f.min > 0 || f.depth > 0 || len(f.inside) > 0 }
+func (f *lessFlags) given() bool { return f.byCall() || len(f.threads) > 0 }
+func (f *lessFlags) byCall() bool {
+	return f.min > 0 || f.depth > 0 || len(f.inside) > 0 || f.every > 0
+}

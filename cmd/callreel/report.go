@@ -33,6 +33,9 @@ it made (total) and without them (self), and of its calls the median (p50), the 
 and the longest (max). Calls that an exception or longjmp left are counted behind the name ("left
 without returning", in JSON "implicit"), as are those that were open at the end.
 
+Of a recording of one in so many calls (record --every) calls are all that were made; the times are those of the calls
+that were recorded, whose number stands behind the name (in JSON "recorded").
+
 Of a dump it says first what it was made for: which call of which thread, how long it took, and when;
 and whether calls of the window are missing.
 
@@ -91,11 +94,14 @@ func (f *reportFlags) run(w io.Writer, path string) error {
 }
 
 var sortKeys = map[string]func(*reel.FunctionSummary) uint64{
-	"calls": func(f *reel.FunctionSummary) uint64 { return f.Calls },
+	"calls": madeOf,
 	"total": func(f *reel.FunctionSummary) uint64 { return f.Total },
 	"self":  func(f *reel.FunctionSummary) uint64 { return f.Self },
 	"max":   func(f *reel.FunctionSummary) uint64 { return f.Max },
 }
+
+// madeOf is how many calls of a function there were, as far as the reel tells.
+func madeOf(f *reel.FunctionSummary) uint64 { return max(f.Made, f.Calls) }
 
 // report is what is written.
 type report struct {
@@ -151,6 +157,9 @@ func (r *report) json(w io.Writer) error {
 	}
 	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d,\"closed\":%v",
 		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
+	if r.Every > 0 {
+		fmt.Fprintf(b, ",\"every\":%d,\"made\":%d", r.Every, r.Made)
+	}
 	if r.dump != nil {
 		if err := dumpJSON(b, r.dump); err != nil {
 			return err
@@ -179,7 +188,10 @@ func (r *report) text(w io.Writer) error {
 		if f.Calls == f.Unfinished+f.Implicit { // no call was seen whole
 			p50, p99 = "-", "-"
 		}
-		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(f.Calls), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
+		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(madeOf(f)), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
+		if f.Made > 0 {
+			fmt.Fprintf(b, "  (%s recorded)", count(f.Calls))
+		}
 		fmt.Fprintf(b, "%s\n", notReturned(f.Implicit, f.Unfinished))
 	}
 	if n := len(r.Functions) - len(r.shown); n > 0 {
@@ -192,6 +204,9 @@ func (r *report) text(w io.Writer) error {
 	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(duration), count(r.DroppedEntries))
 	if r.UnmatchedExits > 0 {
 		fmt.Fprintf(b, "; %s of calls that began before the recording, or were dropped", things(r.UnmatchedExits, "return"))
+	}
+	if r.Every > 0 {
+		fmt.Fprintf(b, "; one in %s of each function, of %s made: times are of those", count(uint64(r.Every)), things(r.Made, "call"))
 	}
 	b.WriteString("\n")
 	if r.Calls == 0 {

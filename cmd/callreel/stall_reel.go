@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/callreel/callreel/recorder"
@@ -21,12 +20,18 @@ const (
 // lastMoments asks the armed recorder of the process, if there is one, for a reel of the stall. It returns the file, or why there
 // is none though there is a recorder.
 func (f *stallFlags) lastMoments(ctx context.Context, s *sampler.Stall) (file, why string) {
+	request := recorder.DumpRequest{
+		Kind: reel.TriggerStall, Condition: "callreel stall --over " + f.over.String(), TID: s.TID, Keep: s.Duration + beforeStall, From: s.Start,
+		Detail: string(s.State),
+	}
+	if s.Ongoing {
+		request.Detail += ", and still"
+	} else {
+		request.To = s.Start.Add(s.Duration)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dumpPatience) // the last stall is reported when all has been ended
 	defer cancel()
-	d, err := recorder.AskForDump(ctx, int(f.pid), recorder.DumpRequest{
-		Kind: reel.TriggerStall, Condition: "callreel stall --over " + f.over.String(), TID: s.TID, Keep: s.Duration + beforeStall,
-		Detail: fmt.Sprintf("it stood for %v: %s", s.Duration.Round(time.Millisecond), s.State),
-	})
+	d, err := recorder.AskForDump(ctx, int(f.pid), request)
 	switch {
 	case errors.Is(err, recorder.ErrNoRecorder), errors.Is(err, recorder.ErrUnsupported):
 		return "", ""

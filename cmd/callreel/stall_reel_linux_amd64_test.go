@@ -32,12 +32,13 @@ func TestStallComesWithTheReelOfItsLastMoments(t *testing.T) {
 		} `json:"functions"`
 		WindowNS int64 `json:"window_ns"`
 		Trigger  struct {
-			Condition string `json:"condition"`
-			TID       int    `json:"tid"`
+			Condition  string `json:"condition"`
+			TID        int    `json:"tid"`
+			DurationNS int64  `json:"duration_ns"`
 		} `json:"trigger"`
 	}
 	d := realtest.Decode[dumped](t, realtest.MustCallreel(t, "report", "--json", s.Reel).Stdout)
-	if d.Trigger.TID != p.Pid() || !strings.Contains(d.Trigger.Condition, "stall --over 100ms") || d.WindowNS < s.DurationNS {
+	if d.Trigger.TID != p.Pid() || !strings.Contains(d.Trigger.Condition, "stall --over 100ms") || d.WindowNS < s.DurationNS || d.Trigger.DurationNS < s.DurationNS/2 || d.Trigger.DurationNS > 2*s.DurationNS {
 		t.Errorf("%+v of %+v", d, s)
 	}
 	if len(d.Functions) != 1 || d.Functions[0].Name != "kept_by" || d.Functions[0].MaxNS < s.DurationNS/2 {

@@ -55,6 +55,12 @@ func (p *topPage) title() string {
 // second is the line for what needs attention.
 func (p *topPage) second() string {
 	var parts []string
+	if p.paused {
+		parts = append(parts, "paused")
+	}
+	if p.typing || p.filter != "" {
+		parts = append(parts, p.filterText())
+	}
 	if s := p.snap; s != nil {
 		missing := fmt.Sprintf("%s dropped", count(s.Dropped))
 		if s.Dropped > 0 {
@@ -71,19 +77,23 @@ func (p *topPage) second() string {
 		}
 		parts = append(parts, missing)
 	}
-	if p.paused {
-		parts = append(parts, "paused")
-	}
-	switch {
-	case p.typing:
-		parts = append(parts, "filter: "+printable(p.filter)+"_")
-	case p.filter != "":
-		parts = append(parts, "filter: "+printable(p.filter))
-	}
 	if p.notice != "" {
 		parts = append(parts, printable(cut(p.notice)))
 	}
 	return strings.Join(parts, "   ")
+}
+
+// filterText is the end of the filter, so that there is room for what is behind it.
+func (p *topPage) filterText() string {
+	const most = 30
+	text := []rune(printable(p.filter))
+	if n := len(text); n > most {
+		text = append([]rune("…"), text[n-most:]...)
+	}
+	if p.typing {
+		text = append(text, '_')
+	}
+	return "filter: " + string(text)
 }
 
 // mark shows the second line so that drops are seen.

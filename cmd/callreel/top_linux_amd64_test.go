@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
 )
 
 // topJSON is an object of top --json.
@@ -52,43 +53,81 @@ func wantLeft(t *testing.T, pid int) {
 func waitProbed(t *testing.T, pid int) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		must(t, err)
-		if realtest.TextAsFile(pid) != nil && strings.Contains(string(status), "\nTracerPid:\t0\n") {
+		if realtest.TextAsFile(pid) != nil {
+			waitStatus(t, pid, "TracerPid:\t0\n")
 			return
 		}
 	}
 	t.Fatalf("process %d has no probes after a minute", pid)
 }
 
+// waitStatus waits for a line in /proc/PID/status.
+func waitStatus(t *testing.T, pid int, line string) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(2 * time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		must(t, err)
+		if strings.Contains(string(status), "\n"+line) {
+			return
+		}
+	}
+	t.Fatalf("process %d has no %q in its status after a minute", pid, line)
+}
+
+// Calls counted and calls dropped are the calls made, also when top stands still while they are made and its rings run full.
 func TestTopOnceCountsEveryCall(t *testing.T) {
 	t.Parallel()
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
-	target := realtest.Start(t, realtest.Build(t, "count"), "300000", "40000")
-	top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "leaf", "-f", "nest", "--once", "--json", "--interval", "1h"))
-	waitProbed(t, target.Pid())
-	target.Go()
-	target.WaitLine("counted ")
-	top.Signal(os.Interrupt) // the interval ends early
-	if code := top.Wait(); code != exitDone || top.Stderr() != "" {
-		t.Errorf("code %d, %s", code, top.Stderr())
+	for _, c := range []struct {
+		name  string
+		ring  string
+		drops bool
+	}{{"at work", "64M", false}, {"standing still", "1M", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			target := realtest.Start(t, realtest.Build(t, "count"), "300000", "40000")
+			top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()),
+				"-f", "leaf", "-f", "nest", "--once", "--json", "--interval", "1h", "--ring", c.ring))
+			waitProbed(t, target.Pid())
+			if c.drops {
+				top.Signal(syscall.SIGSTOP)
+				waitStatus(t, top.Pid(), "State:\tT")
+			}
+			target.Go()
+			target.WaitLine("counted ")
+			if c.drops {
+				top.Signal(syscall.SIGCONT)
+			}
+			top.Signal(os.Interrupt) // the interval ends early
+			if code := top.Wait(); code != exitDone || top.Stderr() != "" {
+				t.Errorf("code %d, %s", code, top.Stderr())
+			}
+			wantLeft(t, target.Pid())
+			o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+			wantCounted(t, &o, target.Finish())
+			if c.drops && o.Dropped == 0 {
+				t.Error("nothing was dropped, though top stood still with rings of 1M")
+			}
+			if !c.drops && len(o.Functions) != 2 || len(o.Threads) != 1 || o.Threads[0].TID != target.Pid() || o.Threads[0].Calls != o.Calls || o.Threads[0].Dropped != o.Dropped || o.PID != target.Pid() {
+				t.Errorf("%+v", o)
+			}
+		})
 	}
-	wantLeft(t, target.Pid())
-	made := target.Finish()
-	o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+}
+
+// wantCounted wants the numbers of count's functions to be those of the calls made.
+func wantCounted(t *testing.T, o *topJSON, made realtest.Counts) {
+	t.Helper()
 	got := o.byName()
-	if o.Dropped == 0 && (got["leaf"].Calls != uint64(made["leaf"]) || got["nest"].Calls != uint64(made["nest"])) || o.Calls+o.Dropped != uint64(made["leaf"]+made["nest"]) {
+	if o.Calls+o.Dropped != uint64(made["leaf"]+made["nest"]) || got["leaf"].Calls+got["nest"].Calls != o.Calls ||
+		o.Dropped == 0 && got["nest"].Calls != uint64(made["nest"]) {
 		t.Errorf("%+v, the program made %v", o, made)
 	}
 	for _, f := range o.Functions {
-		mean := f.SelfNS / f.Calls
-		if want := float64(f.Calls) / o.Elapsed * 1000; f.PerSec < want*0.99 || f.PerSec > want*1.01 || f.Open != 0 || f.MaxNS < mean || f.P99NS == 0 || f.P99NS > f.MaxNS ||
+		mean := f.SelfNS / max(f.Calls, 1)
+		if want := float64(f.Calls) / o.Elapsed * 1000; f.PerSec < want*0.99-0.01 || f.PerSec > want*1.01+0.01 || f.Open != 0 || f.MaxNS < mean || f.P99NS == 0 || f.P99NS > f.MaxNS ||
 			!strings.HasPrefix(f.Module, "count") {
 			t.Errorf("%+v in %v ms", f, o.Elapsed)
 		}
-	}
-	if len(o.Functions) != 2 || len(o.Threads) != 1 || o.Threads[0].TID != target.Pid() || o.Threads[0].Calls != o.Calls || o.PID != target.Pid() {
-		t.Errorf("%+v", o)
 	}
 }
 
@@ -182,11 +221,12 @@ func TestTopGivesTheTerminalBackWhateverEndsIt(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
 	for _, c := range []struct {
 		name string
+		want string
 		end  func(t *testing.T, tty *realtest.Terminal, target *realtest.Proc)
 	}{
-		{"Ctrl-C", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Type("\x03") }},
-		{"SIGTERM", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Signal(syscall.SIGTERM) }},
-		{"the end of the process", func(_ *testing.T, _ *realtest.Terminal, target *realtest.Proc) { target.Signal(os.Kill) }},
+		{"Ctrl-C", "text verified: true", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Type("\x03") }},
+		{"SIGTERM", "text verified: true", func(_ *testing.T, tty *realtest.Terminal, _ *realtest.Proc) { tty.Signal(syscall.SIGTERM) }},
+		{"the end of the process", "the process has ended", func(_ *testing.T, _ *realtest.Terminal, target *realtest.Proc) { target.Signal(os.Kill) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := realtest.Start(t, realtest.Build(t, "count"), "1", "1")
@@ -198,7 +238,7 @@ func TestTopGivesTheTerminalBackWhateverEndsIt(t *testing.T) {
 			if code := tty.Code(); code != exitDone {
 				t.Errorf("code %d", code)
 			}
-			s := tty.WaitText("text verified: true")
+			s := tty.WaitText(c.want)
 			if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() {
 				t.Errorf("the terminal is not as it was: %+v, cooked %v", s, tty.Cooked())
 			}
@@ -342,8 +382,8 @@ func TestTopCountsCallsOfGoroutines(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	target := realtest.Start(t, path, "rounds", "10")
-	names := []string{"main.leaf", "main.deep", "main.thrower", "main.catcher"}
-	args := []string{"top", "-p", strconv.Itoa(target.Pid()), "--once", "--json", "--interval", "1h"}
+	names := []string{"main.leaf", "main.deep", "main.thrower", "main.catcher", "main.spin", "main.marked"}
+	args := []string{"top", "-p", strconv.Itoa(target.Pid()), "--once", "--json", "--interval", "1h", "-f", reel.Goexit}
 	for _, name := range names {
 		args = append(args, "-f", name)
 	}
@@ -363,6 +403,10 @@ func TestTopCountsCallsOfGoroutines(t *testing.T) {
 		if n > want || o.Dropped == 0 && n != want || got[name].Open != 0 {
 			t.Errorf("%s: %+v, the program made %d calls; %d were dropped", name, got[name], want, o.Dropped)
 		}
+	}
+	// Goroutines that have ended are open nowhere, though the last of their calls never returns.
+	if end := got[reel.Goexit]; end.Calls == 0 || end.Open != 0 {
+		t.Errorf("%+v", end)
 	}
 	if o.Ignored != 0 {
 		t.Errorf("%d calls ignored", o.Ignored)

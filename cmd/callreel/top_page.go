@@ -12,6 +12,7 @@ import (
 
 	"github.com/callreel/callreel/cmd/callreel/internal/screen"
 	"github.com/callreel/callreel/live"
+	"github.com/callreel/callreel/recorder"
 )
 
 // drawInterval is how often the page is drawn, and how long stretches are whose sums it shows, unless --interval is long.
@@ -55,10 +56,18 @@ func (f *topFlags) page(ctx context.Context, c *cobra.Command, status *status, i
 	}
 	said.restore()
 	if t.result != nil {
-		fmt.Fprintf(c.OutOrStdout(), "%s in %s, %s dropped; text verified: %v\n", things(t.result.Calls, "call"),
-			time.Since(p.began).Round(100*time.Millisecond), count(t.result.Dropped), t.result.TextVerified)
+		fmt.Fprintln(c.OutOrStdout(), farewell(t.result, time.Since(p.began)))
 	}
 	return err
+}
+
+// farewell is what stays on the terminal when the page is gone.
+func farewell(r *recorder.Result, watched time.Duration) string {
+	text := fmt.Sprintf("%s in %s, %s dropped; ", things(r.Calls, "call"), watched.Round(100*time.Millisecond), count(r.Dropped))
+	if r.Ended {
+		return text + "the process has ended"
+	}
+	return text + fmt.Sprintf("text verified: %v", r.TextVerified)
 }
 
 // notices are what the recorder says: on the page while it is shown, else as usual.

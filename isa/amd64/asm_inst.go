@@ -256,6 +256,9 @@ func (a *Asm) Pop(r Reg) {
 	a.Raw(0x58 | byte(r&7))
 }
 
+// Div32 is div r32: EDX:EAX by r, the quotient to EAX, the rest to EDX.
+func (a *Asm) Div32(r Reg) { a.rr(false, 6, r, 0xF7) }
+
 // Rdtsc reads the time-stamp counter into EDX:EAX.
 func (a *Asm) Rdtsc() { a.Raw(0x0F, 0x31) }
 
@@ -387,3 +390,9 @@ func (a *Asm) CmpLabel(r Reg, l Label) {
 	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
 	a.imm32(0)
 }
+
+// RepStos64 is rep stosq: RCX times 8 bytes of RAX from RDI on.
+func (a *Asm) RepStos64() { a.Raw(0xF3, 0x48, 0xAB) }
+
+// Pushf is pushfq.
+func (a *Asm) Pushf() { a.Raw(0x9C) }

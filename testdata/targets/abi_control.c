@@ -167,6 +167,9 @@ TRACED int jump_with_mask(int depth)
 
 #ifdef __GLIBC__
 #define COROUTINES 3
+#ifndef COROUTINE_STACK
+#define COROUTINE_STACK (64 << 10)
+#endif
 
 static __thread ucontext_t main_context, coroutine[COROUTINES];
 static __thread uint64_t produced[COROUTINES];
@@ -195,7 +198,7 @@ static void coroutine_main(int i)
 
 TRACED void switch_stacks(void)
 {
-    enum { SIZE = 64 << 10 };
+    enum { SIZE = COROUTINE_STACK };
     if (stacks == NULL)
         stacks = malloc(COROUTINES * SIZE);
     CHECK(stacks != NULL);

@@ -11,7 +11,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// Condition is one for stubs. It is on a number in a register: what stands in memory may be a bad pointer, and takes a system call.
+// Condition is one for stubs. Of a number in a register, see [probe.Condition.Possible], it costs next to nothing; what stands in memory takes a system call.
 func (s *Signature) Condition(c *Condition) (k probe.Condition, err error) {
 	err = s.guarded(func() error {
 		if s.golang {
@@ -29,9 +29,6 @@ func (s *Signature) Condition(c *Condition) (k probe.Condition, err error) {
 			return err
 		}
 		k.Comparison = c.Comparison
-		if !k.Possible() {
-			return fmt.Errorf("%w on %s, which is not in a register of its own", errNoCondition, c.Value.Text)
-		}
 		k.With, err = v.t.literal(c.Literal, k.Value.Size, k.Value.Signed)
 		return err
 	})

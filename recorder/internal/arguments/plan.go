@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,8 @@ type Plan struct {
 	Capture   *probe.Capture
 	Arguments []reel.Argument
 	// Left are arguments that can't be recorded, with the reasons.
-	Left []string
+	Left  []string
+	first error // why the first is left out
 }
 
 // UnknownError says that a function has no argument of that name.
@@ -39,6 +41,20 @@ func (e *UnknownError) Unwrap() error { return e.Why }
 
 // ErrUnplaced is in the chain of errors about values of which it isn't known where they are.
 var ErrUnplaced = errors.New("can't be recorded")
+
+// ErrVoid says that a function has no result.
+var ErrVoid = errors.New("the function returns nothing")
+
+// resultName is what a result is called: of several, which Go has, it also says which.
+func resultName(all []param, i int) string {
+	if len(all) == 1 {
+		return "return"
+	}
+	if number, unnamed := strings.CutPrefix(all[i].name, "~r"); unnamed {
+		return "return." + number
+	}
+	return "return." + all[i].name
+}
 
 // maxExpanded is how many fields a struct is taken apart into.
 const maxExpanded = 16
@@ -103,7 +119,7 @@ func (s *Signature) plan(params []param, all bool, values []Expression, atReturn
 		return nil, err
 	}
 	if len(p.Arguments) == 0 && len(p.Left) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrUnplaced, p.Left[0])
+		return nil, fmt.Errorf("%w", p.first)
 	}
 	return p, nil
 }
@@ -136,8 +152,15 @@ func (p *Plan) all(s *Signature, all []param, atReturn bool) error {
 		if name == "" || name == "_" || name == ".this" {
 			continue
 		}
+		if atReturn && a.t.Kind == KindVoid {
+			return fmt.Errorf("%w: %w", ErrUnplaced, ErrVoid)
+		}
+		if atReturn {
+			name = resultName(all, i)
+		}
 		if err := p.add(s, name, value{a.t, a.p}, &Expression{}, maxExpanded); err != nil {
 			p.Left = append(p.Left, fmt.Sprintf("%s: %v", name, err))
+			p.first = cmp.Or(p.first, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	return nil

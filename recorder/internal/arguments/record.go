@@ -15,6 +15,10 @@ func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) 
 		return fmt.Errorf("%w: %s", ErrUnplaced, v.p.why)
 	}
 	a := reel.Argument{Name: name, Type: s.d.nameOf(v.t)}
+	if e.Format != 0 {
+		a.Name = strings.TrimSuffix(name, ":"+string(e.Format))
+		return p.formatted(a, v, e.Format)
+	}
 	switch v.t.Kind {
 	case KindReference:
 		inner, err := s.d.follow(v, 0)
@@ -42,7 +46,7 @@ func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) 
 		}
 		return p.number(a, reel.ArgumentFloat, v, false)
 	case KindPointer:
-		if elem, err := s.d.typeAt(v.t.Elem); err == nil && elem.Kind == KindChar && e.Format == 0 && !s.golang {
+		if elem, err := s.d.typeAt(v.t.Elem); err == nil && elem.Kind == KindChar && !s.golang {
 			o, err := v.p.number(8, false)
 			if err != nil {
 				return err
@@ -63,6 +67,35 @@ func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) 
 		return fmt.Errorf("%w: it has no value", ErrUnplaced)
 	}
 	return fmt.Errorf("%w: values of type %q", ErrUnplaced, v.t.Name)
+}
+
+// formatted adds a number, or what a pointer leads to, as it was asked for.
+func (p *Plan) formatted(a reel.Argument, v value, format byte) error {
+	switch v.t.Kind {
+	case KindInt, KindUint, KindChar, KindBool, KindEnum, KindPointer:
+	default:
+		return fmt.Errorf("%w: values of type %q with :%c", ErrUnplaced, a.Type, format)
+	}
+	switch format {
+	case 's':
+		o, err := v.p.number(8, false)
+		if err == nil && v.t.Kind != KindPointer {
+			err = fmt.Errorf("%w: type %q is no pointer", ErrUnplaced, a.Type)
+		}
+		if err != nil {
+			return err
+		}
+		a.Kind = reel.ArgumentString
+		p.put(probe.Field{Kind: probe.FieldString, Value: o, Max: DefaultBytes}, a)
+		return nil
+	case 'd':
+		return p.number(a, reel.ArgumentInt, v, true)
+	case 'u':
+		return p.number(a, reel.ArgumentUint, v, false)
+	case 'x':
+		return p.number(a, reel.ArgumentPointer, v, false)
+	}
+	return fmt.Errorf("%w: values of type %q with :%c", ErrUnplaced, a.Type, format)
 }
 
 // number adds one.

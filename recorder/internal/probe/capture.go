@@ -13,6 +13,8 @@ import (
 // no value instead of a fault, see slow.go for what surrounds a system call.
 type Capture struct {
 	Fields []Field
+	// Where are conditions on values in memory, of an entry: a call for which one of them doesn't hold, or can't be read, is not recorded.
+	Where []Condition
 
 	direct []int // of Fields, those in registers
 	fixed  int   // bytes that they take
@@ -21,8 +23,14 @@ type Capture struct {
 // Captures are those of one function.
 type Captures struct {
 	Entry, Return *Capture // nil for none
-	// When are conditions on arguments: a call for which one of them doesn't hold is not recorded. It takes an open stack.
+	// When are conditions on arguments in registers: a call for which one of them doesn't hold is not recorded. These, and Where of Entry,
+	// take an open stack.
 	When []Condition
+}
+
+// chosen says whether not all calls are recorded.
+func (c *Captures) chosen() bool {
+	return len(c.When) > 0 || c.Entry != nil && len(c.Entry.Where) > 0
 }
 
 // of is what its entry, or its return, carries.
@@ -162,10 +170,10 @@ func (c *Capture) LayOut() error {
 }
 
 // inline says whether stubs store it themselves.
-func (c *Capture) inline() bool { return len(c.direct) == len(c.Fields) && c.count() <= 15 }
+func (c *Capture) inline() bool { return !c.Reads() && c.count() <= 15 }
 
 // Reads says whether it takes system calls.
-func (c *Capture) Reads() bool { return len(c.direct) < len(c.Fields) }
+func (c *Capture) Reads() bool { return len(c.direct) < len(c.Fields) || len(c.Where) > 0 }
 
 // count is how many payload events the values in registers take.
 func (c *Capture) count() int { return c.fixed / ring.PayloadBytes }

@@ -156,6 +156,8 @@ func (c *coder) emitGather(capture *Capture) uint64 {
 	if c.rt.Go == nil {
 		g.sp += maskRoom
 	}
+	g.where(capture.Where)
+	c.Store64Imm(inRoom(ring.ArgsOpen), int32(btoi(len(capture.Where) > 0)))
 	for _, i := range capture.direct {
 		f := &capture.Fields[i]
 		g.base(&f.Value)
@@ -186,6 +188,26 @@ func (c *coder) emitGather(capture *Capture) uint64 {
 	g.countUp()
 	c.Ret()
 	return addr
+}
+
+// where appends the look at conditions: an event for which one of them is false, or can't be told, is not to be written.
+func (g *gatherer) where(list []Condition) {
+	if len(list) == 0 {
+		return
+	}
+	no, yes := g.NewLabel(), g.NewLabel()
+	for i := range list {
+		k := &list[i]
+		g.operand(&k.Value, no)
+		g.MovImm64(amd64.RCX, uint64(k.With))
+		g.Cmp(amd64.RAX, amd64.RCX)
+		g.Jcc(k.fails(), no)
+	}
+	g.Jmp(yes)
+	g.Place(no)
+	g.Store64Imm(inRoom(ring.ArgsCount), -1)
+	g.Ret()
+	g.Place(yes)
 }
 
 // countUp appends the count of payload events.

@@ -5,12 +5,13 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// With Runtime.Depth and Runtime.Inside it is decided at each entry whether the call is recorded, and its exit has to find the same. For
-// that there is the thread's open stack (see openstack.go, whose memory this uses in its own way): with Depth it has a record of each
-// open call that is recorded, else one of each open call of the functions that are Selected.Inside.
+// With Runtime.Depth, Inside and Every it is decided at each entry whether the call is recorded, and its exit has to find the same. For
+// that there is the thread's open stack (see openstack.go, whose memory this uses in its own way): with Depth or Every it has a record of
+// each open call that is recorded, else, and besides, one of each open call of the functions that are Selected.Inside.
 //
 // A call is within Depth if fewer records are of calls above it, in the same stack; it is inside if there is such a record of a
-// function of Inside. An exit of a call that has a record is recorded, and takes that away. With Inside alone the others' exits go by the
+// function of Inside. Calls that are both are counted, and each Every-th of a function is recorded, from the first on. The exit of a call
+// that has a record is recorded, unless that says otherwise, and takes the record away. With Inside alone the others' exits go by the
 // same rule as the entries: what is above a call stays as long as the call does.
 //
 // A thread may have several stacks, of signal handlers and coroutines. A record more than reachDown below an event, or more than reachUp
@@ -22,14 +23,20 @@ import (
 // gone, and lowers the top, the push is done again.
 const (
 	reachDown = 1 << 20
-	reachUp   = 64 << 20
+	reachUp   = 8 << 20
 )
 
-// recordInside marks, in a record's word, a call of one of those functions.
-const recordInside = 1 << 31
+// Marks in a record's word: of a call of one of those functions, and of one that isn't recorded nonetheless, by Every.
+const (
+	recordInside = 1 << 31
+	recordNot    = 1 << 30
+)
 
 // chooses says whether entries are chosen.
-func (r *Runtime) chooses() bool { return r.Depth || r.Inside }
+func (r *Runtime) chooses() bool { return r.Depth || r.Inside || r.Every > 0 }
+
+// keepsAll says whether all calls that are recorded have a record.
+func (r *Runtime) keepsAll() bool { return r.Depth || r.Every > 0 }
 
 // choose appends the decision to an event, behind saveFlags: it jumps to off when the event isn't to be written. load is to append the
 // loading of ECX with the word of the call's entry. The stack pointer is spDelta below its value at the function's entry. RAX, RCX, RDX and
@@ -189,7 +196,11 @@ func (p *chosenPath) enter() {
 	if p.rt.Inside {
 		p.inside()
 	}
-	full := p.NewLabel()
+	if p.rt.Every > 0 {
+		p.every()
+	}
+	full, push, changed := p.NewLabel(), p.NewLabel(), p.NewLabel()
+	p.Place(push)
 	p.CmpImm32(amd64.RAX, ring.MaxOpen)
 	p.Jcc(amd64.CondAE, full)
 	p.Load32(amd64.RCX, p.own())
@@ -199,10 +210,17 @@ func (p *chosenPath) enter() {
 	p.setTop()
 	p.Store64(p.sp(amd64.RAX), amd64.RCX)
 	p.CmpMem(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))
-	p.Jcc(amd64.CondNE, p.again) // a handler has taken what stood there for a call that is gone
+	p.Jcc(amd64.CondNE, changed)
+	if p.rt.Every > 0 {
+		p.TestMem32Imm(p.own(), recordNot)
+		p.Jcc(amd64.CondNE, p.no)
+	}
 	p.Jmp(p.yes)
+	p.Place(changed) // a handler has taken what stood there for a call that is gone
+	p.Load32(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))
+	p.Jmp(push)
 	p.Place(full)
-	if p.rt.Depth {
+	if p.rt.keepsAll() {
 		p.Jmp(p.no)
 	} else {
 		p.ifInside(p.yes, p.no)
@@ -218,6 +236,8 @@ func (p *chosenPath) shallow() {
 	p.Jcc(amd64.CondB, ok)
 	p.Mov32(amd64.R8, amd64.RAX)
 	p.each(amd64.R8, ok, func(next amd64.Label) {
+		p.TestMem32Imm(p.word(amd64.R8), recordNot)
+		p.Jcc(amd64.CondNE, next)
 		p.dec(amd64.RBX)
 		p.sign(amd64.RBX)
 		p.Jcc(amd64.CondLE, p.no)
@@ -230,16 +250,49 @@ func (p *chosenPath) inside() {
 	ok, other := p.NewLabel(), p.NewLabel()
 	p.TestMem32Imm(p.own(), recordInside)
 	p.Jcc(amd64.CondNE, ok)
-	if p.rt.Depth {
+	if p.rt.keepsAll() {
 		p.ifInside(ok, p.no)
 	} else {
 		p.ifInside(other, p.no)
 	}
 	p.Place(other)
-	if !p.rt.Depth {
+	if !p.rt.keepsAll() {
 		p.Jmp(p.yes)
 	}
 	p.Place(ok)
+}
+
+// every counts the call and jumps to no if it is none to be recorded; one of the functions of Inside gets a record nonetheless. The count
+// is all threads'.
+func (p *chosenPath) every() {
+	hit := p.NewLabel()
+	p.Load32(amd64.RCX, p.own())
+	p.And32Imm(amd64.RCX, recordNot-1)
+	p.MovImm64(amd64.R8, p.rt.Counts)
+	p.Lea(amd64.R8, amd64.AtIndex(amd64.R8, amd64.RCX, 4, 0)) // a word is the function's number, doubled
+	p.MovImm32(amd64.RCX, 1)
+	p.LockXadd64(amd64.At(amd64.R8, 0), amd64.RCX)
+	p.Mov(amd64.RBX, amd64.RAX)
+	p.Mov(amd64.R8, amd64.RDX)
+	p.Mov32(amd64.RAX, amd64.RCX)
+	p.MovImm32(amd64.RCX, p.rt.Every)
+	p.MovImm32(amd64.RDX, 0)
+	p.Div32(amd64.RCX)
+	p.Test(amd64.RDX, amd64.RDX)
+	p.Mov(amd64.RAX, amd64.RBX)
+	p.Mov(amd64.RDX, amd64.R8)
+	p.Jcc(amd64.CondE, hit)
+	if !p.rt.Inside {
+		p.Jmp(p.no)
+	} else {
+		p.Load32(amd64.RCX, p.own())
+		p.CmpImm32(amd64.RCX, 0)
+		p.Jcc(amd64.CondGE, p.no) // the sign is recordInside
+		p.MovImm32(amd64.R8, recordNot)
+		p.Or(amd64.RCX, amd64.R8)
+		p.Store32(p.own(), amd64.RCX)
+	}
+	p.Place(hit)
 }
 
 func (p *chosenPath) leave() {
@@ -254,19 +307,20 @@ func (p *chosenPath) leave() {
 	p.Jcc(amd64.CondG, up)
 	p.Load32(amd64.RCX, p.word(amd64.RAX))
 	p.SubMem32(amd64.RCX, p.own())
-	p.Shl32Imm(amd64.RCX, 1) // but for recordInside
+	p.Shl32Imm(amd64.RCX, 2) // but for the marks
 	p.Jcc(amd64.CondE, found)
 	p.Jmp(next)
 	p.Place(up)
 	p.CmpMem32Imm8(p.word(amd64.RAX), 0)
 	p.Jcc(amd64.CondE, next)
-	p.CmpImm32(amd64.RCX, reachUp)
-	p.Jcc(amd64.CondL, none) // the same stack: all that follow are further up
+	p.CmpImm32(amd64.RCX, reachDown)
+	p.Jcc(amd64.CondL, none) // surely the same stack: all that follow are further up
 	p.Place(next)
 	p.dec(amd64.RAX)
 	p.Jmp(find)
 
 	p.Place(found)
+	p.Load32(amd64.RBX, p.word(amd64.RAX))
 	check, top, goneOne, under := p.NewLabel(), p.NewLabel(), p.NewLabel(), p.NewLabel()
 	p.Mov32(amd64.R8, amd64.RAX)
 	p.Place(check)
@@ -278,17 +332,23 @@ func (p *chosenPath) leave() {
 	p.Place(goneOne)
 	p.Jmp(check)
 	p.Place(under)
+	done := p.NewLabel()
 	p.Store64Imm(p.sp(amd64.RAX), 0)
-	p.Jmp(p.yes)
+	p.Jmp(done)
 	p.Place(top)
 	p.dec(amd64.RAX)
 	p.setTop()
+	p.Place(done)
+	if p.rt.Every > 0 {
+		p.And32Imm(amd64.RBX, recordNot)
+		p.Jcc(amd64.CondNE, p.no)
+	}
 	p.Jmp(p.yes)
 
 	p.Place(none)
 	p.Mov32(amd64.RAX, amd64.RDI)
 	p.prune()
-	if !p.rt.Depth {
+	if !p.rt.keepsAll() {
 		p.ifInside(p.yes, p.no)
 	} else {
 		p.Jmp(p.no)

@@ -11,6 +11,7 @@ import (
 type within struct {
 	*tally
 	depth, inside int
+	every         bool
 	wrong         int
 }
 
@@ -22,7 +23,7 @@ func (w *within) Append(events []reel.Event) error {
 		if e.IsExit() {
 			continue
 		}
-		in := w.inside == 0
+		in := w.inside == 0 || w.every // those of which they are inside may not be recorded
 		for _, o := range w.open {
 			in = in || o.ID() <= uint32(w.inside)
 		}
@@ -39,7 +40,7 @@ func startChoosing(t *testing.T, s stubSetup) (*driver, *[]*within) {
 	d := startDriver(t, s)
 	var threads []*within
 	d.drainer = ring.NewDrainer(d.mem.Memory, func(_, _ int, name string) (ring.Sink, error) {
-		w := &within{tally: &tally{maxID: 8, name: name}, depth: s.depth, inside: s.inside}
+		w := &within{tally: &tally{maxID: 8, name: name}, depth: s.depth, inside: s.inside, every: s.every > 0}
 		threads = append(threads, w)
 		return w, nil
 	})
@@ -53,6 +54,8 @@ func TestChosenCallsAreWhole(t *testing.T) {
 		"the third at most":                {depth: 3, shared: true, clock: ClockNone},
 		"inside":                           {inside: 2},
 		"inside, shared":                   {inside: 2, shared: true},
+		"one in 7":                         {every: 7, shared: true},
+		"inside, one in 3":                 {inside: 2, every: 3},
 		"inside, at most the second":       {inside: 3, depth: 2, shared: true},
 		"inside, lossless with few chunks": {inside: 3, depth: 2, lossless: true, chunks: 12},
 	} {

@@ -241,7 +241,7 @@ func (s *stub) event(exit bool, spDelta int32) {
 		return
 	}
 	switch p := s.captures(); {
-	case p == nil || exit && len(p.When) == 0 || !exit && len(p.When) == 0 && p.Entry == nil:
+	case p == nil || exit && !p.chosen() || !exit && !p.chosen() && p.Entry == nil:
 		s.coder.event(s.fn.ID, exit, spDelta)
 	case exit: // by a tail jump
 		s.coder.captured(s.fn.ID, true, spDelta, nil)

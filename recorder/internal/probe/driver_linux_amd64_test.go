@@ -231,11 +231,12 @@ type stubSetup struct {
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
 	follow   bool
-	min      bool // exits take back entries; of no call, as long as HdrMin is 0
-	threads  bool // not all threads are recorded
-	depth    int  // how many calls are recorded in one another; 0 for any number
-	inside   int  // up to which ID functions are those that are recorded, with what they call; 0 for any
-	open     bool // events of calls on the open stack
+	min      bool   // exits take back entries; of no call, as long as HdrMin is 0
+	threads  bool   // not all threads are recorded
+	depth    int    // how many calls are recorded in one another; 0 for any number
+	every    uint32 // one call in so many is recorded; 0 for all
+	inside   int    // up to which ID functions are those that are recorded, with what they call; 0 for any
+	open     bool   // events of calls on the open stack
 	captures *Captures
 	over     bool // rings in overwrite mode
 	watches  int  // of each function
@@ -243,6 +244,9 @@ type stubSetup struct {
 
 // more is the memory needed behind the rings.
 func (s *stubSetup) more() uint64 {
+	if s.every > 0 {
+		return ring.AreasSize + ring.CountsSize
+	}
 	if s.open || s.depth > 0 || s.inside > 0 {
 		return ring.AreasSize
 	}
@@ -279,9 +283,10 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 		rt.Watches = testRing + ring.Size(s.chunks, 0)
 		c.emitWatch()
 	}
-	if s.depth > 0 || s.inside > 0 {
-		rt.Depth, rt.Inside = s.depth > 0, s.inside > 0
+	if s.depth > 0 || s.inside > 0 || s.every > 0 {
+		rt.Depth, rt.Inside, rt.Every = s.depth > 0, s.inside > 0, s.every
 		rt.Areas = testRing + ring.Size(s.chunks, 0)
+		rt.Counts = rt.Areas + ring.AreasSize
 		c.emitOpenStack()
 		c.emitChosen()
 	}

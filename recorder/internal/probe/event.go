@@ -34,7 +34,11 @@ type Runtime struct {
 	// Depth lets calls be recorded only that have fewer than ring.HdrDepth recorded ones above them, Inside those of functions that
 	// are selected so and what they call; see chosen.go. Both need Areas.
 	Depth, Inside bool
-	chosen        [2]uint64 // entry, exit
+	// Every, if not 0, lets one in so many of the calls of each function be recorded that are chosen else; at Counts is, by function ID, how
+	// many there were, u64 each.
+	Every  uint32
+	Counts uint64
+	chosen [2]uint64 // entry, exit
 	// Threads makes stubs look whether their thread is one to be recorded.
 	Threads bool
 	// Lossless makes the slow path wait for a chunk while the recorder is alive.

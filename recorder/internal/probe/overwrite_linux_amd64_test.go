@@ -48,7 +48,8 @@ func checkKept(t *testing.T, who string, events []reel.Event, maxID uint32) {
 		t.Errorf("%s: %d events of unknown functions, %d without a time, %d go back in time", who, s.unknown, s.untimed, s.backward)
 	}
 	const deepest = 2 * 14 // calls that were open when the oldest event was written, some of a handler
-	if s.abandoned != 0 || s.unmatched > deepest {
+	// Others are of calls that were dropped while the rings were frozen for a copy before this.
+	if s.abandoned != 0 || s.unmatched > deepest+uint64(len(events)/200) {
 		t.Errorf("%s: of %d events %d entries have no exit, %d exits no entry", who, len(events), s.abandoned, s.unmatched)
 	}
 }

@@ -41,13 +41,24 @@ func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) 
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	skip, onlyFlags := c.NewLabel(), len(p.When) > 0 && !exit
+	now := exit || capture == nil || len(capture.Where) == 0 // else what gathers values decides
 	if onlyFlags {
 		e.conditions(p.When, skip)
 	} else {
 		c.saveFlags(0)
 	}
-	if len(p.When) > 0 {
+	switch {
+	case p.chosen() && now:
 		e.ofOpen()
+	case p.chosen():
+	case c.rt.chooses():
+		c.choose(exit, spDelta, func() {
+			w := word(id, false)
+			if c.rt.Inside && c.inside {
+				w |= recordInside
+			}
+			c.MovImm32(amd64.RCX, w)
+		}, e.off)
 	}
 	e.emit()
 	c.Place(e.off)
@@ -83,8 +94,12 @@ func (e *capturedEvent) emit() {
 	c := e.coder
 	if e.capture != nil && !e.capture.inline() {
 		closed := c.whenClosed(c.PC(), e.off)
-		c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+		c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+		c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondE, closed)
+		c.Shl32Imm(amd64.RAX, 3)
+		c.unlessOff(e.off)
 		e.gatherSlowly()
 		return
 	}
@@ -220,6 +235,22 @@ func (s *slowPath) gatherValues() {
 	}
 	s.Load64(amd64.RAX, amd64.At(amd64.RSP, toSaved+saveGather))
 	s.CallReg(amd64.RAX)
+	if s.rt.Areas == 0 || s.rt.Go != nil {
+		return
+	}
+	s.CmpMem64Imm8(inRoom(ring.ArgsCount), 0)
+	s.Jcc(amd64.CondL, s.unblock)
+	s.CmpMem64Imm8(inRoom(ring.ArgsOpen), 0)
+	s.Jcc(amd64.CondE, s.claim)
+	s.Test(amd64.R13, amd64.R13)
+	s.Jcc(amd64.CondNE, s.claim) // it has been pushed, and has waited for room since
+	s.Mov32(amd64.RCX, amd64.RBX)
+	s.Mov(amd64.RDX, amd64.RBP)
+	s.CallTo(s.rt.open.push)
+	s.Test(amd64.RAX, amd64.RAX)
+	s.Jcc(amd64.CondNE, s.claim)
+	s.IncMem(s.slot(ring.SlotDropped))
+	s.Jmp(s.unblock)
 }
 
 // claimWithPayload claims an event and what stands in the thread's room. Nothing comes in between: signals are blocked, or write none.

@@ -37,7 +37,7 @@ func captureAll(t *testing.T, c *coder, s stubSetup) {
 
 // Append also looks whether the event is one of those for which the conditions hold.
 func (s *tally) Append(events []reel.Event) error {
-	if s.captures != nil && len(s.captures.When) > 0 {
+	if s.captures != nil && s.captures.chosen() {
 		for _, e := range events {
 			if s.wrong == "" && !half(e.SP) {
 				s.wrong = fmt.Sprintf("an event at SP %#x", e.SP)
@@ -140,10 +140,17 @@ var conditioned = map[string]stubSetup{
 	"no payload": {captures: ofHalf(&Captures{})},
 	"registers":  {captures: ofHalf(ofRegisters())},
 	"memory":     {captures: ofHalf(ofMemory())},
+	"gathered": {captures: &Captures{Entry: &Capture{Fields: []Field{entrySP}, Where: []Condition{
+		{Operand{Origin: OriginStack, Size: 1}, GreaterEqual, 0x40}, {Operand{Origin: OriginStack, Size: 1}, LessEqual, 0xB0},
+		{Operand{Origin: OriginStack, Size: 8, Memory: true}, NotEqual, 3},
+	}}}},
 }
 
 func TestConditionsKeepEveryRegister(t *testing.T) {
 	for name, s := range conditioned {
+		if name == "gathered" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			s.chunks = ring.MinChunks
 			s.captures.When[0].Comparison, s.captures.When[1].Comparison = GreaterEqual, GreaterEqual
@@ -167,7 +174,7 @@ func TestCallsWhoseConditionsDontHoldAreNotRecorded(t *testing.T) {
 	for name, s := range conditioned {
 		t.Run(name, func(t *testing.T) {
 			n, every := 100000, 30
-			if name == "memory" {
+			if name == "memory" || name == "gathered" {
 				n, every = 10000, 700
 			}
 			s.chunks = 512

@@ -149,7 +149,7 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 	}{
 		{"with room", stubSetup{chunks: 64}, 100, 3, false, false, 1},
 		{"the open stack", stubSetup{chunks: 64, open: true}, 100, 3, false, false, 1},
-		{"chosen", stubSetup{chunks: 64, depth: 50}, 100, 3, false, false, 1},
+		{"chosen", stubSetup{chunks: 64, depth: 50, every: 1}, 100, 3, false, false, 1},
 		{"chosen inside", stubSetup{chunks: 64, inside: 8, min: true}, 100, 3, false, false, 2},
 		{"a payload", stubSetup{chunks: 64, captures: ofRegisters()}, 100, 3, false, false, 1},
 		{"a payload that may not fit", stubSetup{chunks: 64, captures: ofRegisters()}, 10, 3, false, false, 5},

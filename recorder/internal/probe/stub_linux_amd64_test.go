@@ -24,7 +24,8 @@ var templates = map[string]stubSetup{
 	"depth":                 {depth: 50},
 	"shared, depth":         {depth: 50, shared: true, clock: ClockNone},
 	"inside":                {inside: 8},
-	"all filters":           {inside: 8, depth: 50, min: true, threads: true},
+	"every":                 {every: 1},
+	"all filters":           {inside: 8, depth: 50, every: 1, min: true, threads: true},
 	"lossless":              {lossless: true},
 	"shared and lossless":   {lossless: true, shared: true},
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/reel"
 )
 
 const never = 1 << 60 // ticks that no call takes
@@ -22,26 +21,6 @@ func startTaking(t *testing.T, s stubSetup, min, leaves uint64) *driver {
 	d.mem.SetMin(min)
 	d.drainer.Min = leaves
 	return d
-}
-
-// lengths is a tally that holds each call's duration against the least there may be.
-type lengths struct {
-	*tally
-	min    uint64
-	pairer reel.Pairer
-	short  int
-}
-
-func (l *lengths) Append(events []reel.Event) error {
-	if l.pairer.OnCall == nil {
-		l.pairer.OnCall = func(c *reel.Call) {
-			if c.End-c.Start < l.min {
-				l.short++
-			}
-		}
-	}
-	l.pairer.Push(events)
-	return l.tally.Append(events)
 }
 
 func TestTakingBackKeepsEveryRegister(t *testing.T) {

@@ -36,6 +36,7 @@ type Drainer struct {
 	torn     []*tornChunk
 	totals   Totals
 	split    Payloads
+	raw      []reel.Event
 	again    map[int]bool // see Late
 }
 
@@ -253,6 +254,10 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	run := events[:n]
 	var payloads []Payload
 	if others > 0 {
+		if d.Min != 0 { // what stands in the ring is looked at again, see clearBut
+			d.raw = append(d.raw[:0], run...)
+			run = d.raw
+		}
 		run, payloads = d.split.Split(run)
 	}
 	putInOrder(run)

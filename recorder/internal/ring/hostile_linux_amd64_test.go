@@ -105,6 +105,7 @@ func FuzzDrain(f *testing.F) {
 		m := newMemory(t, chunks)
 		events := 0
 		d := NewDrainer(m, func(tid, _ int, name string) (Sink, error) { return limited{&events}, nil })
+		d.Min = seed % 3
 		r := rand.New(rand.NewPCG(seed, 1))
 		interesting := []uint64{0, 1, 2, 7, 8, 9, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1, FullRoom, Claim}
 		for i, b := range script[:min(len(script), 64)] {
@@ -128,6 +129,17 @@ func FuzzDrain(f *testing.F) {
 				if err := d.End(p.tid); err != nil {
 					return
 				}
+			case 6:
+				if r.IntN(2) == 0 {
+					off := d.Off
+					if r.IntN(2) == 0 {
+						off = func(tid int) error { return d.On(tid, limited{&events}) }
+					}
+					if err := off(p.tid); err != nil {
+						return
+					}
+				}
+				m.spoil(TakingOff+8*uint64(p.tid), testBase+m.chunk(uint32(r.IntN(chunks)))+ChunkHeader+uint64(r.IntN(200)-50)*EventSize)
 			default:
 				at := []uint64{HdrMagic, NextOff, RegistryOff, p.slot(0), p.slot(0), ChunksOff, ChunksOff + ChunkSize}[r.IntN(7)] + 4*r.Uint64N(16)
 				if r.IntN(3) == 0 {

@@ -183,15 +183,29 @@ type Held struct {
 	Torn     int // events that were begun and not ended
 }
 
+// Prepare gets the memory for a copy, so that the first takes no longer than others.
+func (k *Keeper) Prepare() (err error) {
+	if k.copied != nil {
+		return nil
+	}
+	size := k.m.chunks << ChunkShift
+	k.copied, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fmt.Errorf("callreel: memory for a copy of the rings, %d MiB: %w", size>>20, err)
+	}
+	_ = unix.Madvise(k.copied, unix.MADV_HUGEPAGE) // where there are none, small ones do
+	for i := 0; i < len(k.copied); i += unix.Getpagesize() {
+		k.copied[i] = 0
+	}
+	return nil
+}
+
 // Copy copies what all chunks hold up to a moment, in TSC ticks, that has been: those of one thread in order, the threads by their IDs.
 // Meanwhile threads go on; only if the rings are frozen is what was there at that moment in the copy for certain.
 func (k *Keeper) Copy(to uint64) (all []Held, err error) {
 	m := k.m
-	if k.copied == nil {
-		k.copied, err = unix.Mmap(-1, 0, m.chunks<<ChunkShift, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-		if err != nil {
-			return nil, fmt.Errorf("callreel: memory for a copy of the rings, %d MiB: %w", m.chunks<<ChunkShift>>20, err)
-		}
+	if err := k.Prepare(); err != nil {
+		return nil, err
 	}
 	for i := range uint32(m.chunks) {
 		if h, ok := k.copyChunk(i); ok {

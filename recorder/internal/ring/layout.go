@@ -214,6 +214,7 @@ const (
 	ArgsFrom  = 32 // struct iovec [2], what is read, in two pages
 	ArgsTemp  = 64 // u64 [2]
 	ArgsTime  = 80 // u64, TSC before the values of a return were gathered
+	ArgsOpen  = 88 // u64, 1 for an entry that is to be put on the open stack
 	ArgsData  = 128
 )
 

@@ -35,6 +35,7 @@ type Memory struct {
 	chunks   int
 	recovery uint64 // bytes for recovery records
 	base     uint64 // where the target has mapped it
+	counts   uint64 // where calls are counted; 0 if they aren't
 	areas    uint64 // where the threads' areas begin; 0 if there are none
 	reserved int    // chunks 0 to reserved-1 belong to the reserve
 }

@@ -66,6 +66,7 @@ func (d *Drainer) lead(t *thread, sink Sink, late bool) {
 	}
 	if late {
 		e := &entered{sink: t.sink}
+		e.pairer.MaxOpen = maxFiltered
 		if !t.counted {
 			e.totals = &d.totals
 		}

@@ -77,12 +77,17 @@ func Within(payloads []Payload, from, to int) []Payload {
 
 // pass hands events on to a thread's sink.
 func (t *thread) pass(events []reel.Event, payloads []Payload) error {
+	return appendTo(t.sink, events, payloads)
+}
+
+// appendTo gives events to a sink, and payloads if it takes such.
+func appendTo(sink Sink, events []reel.Event, payloads []Payload) error {
 	if len(payloads) > 0 {
-		if s, ok := t.sink.(PayloadSink); ok {
+		if s, ok := sink.(PayloadSink); ok {
 			return s.AppendWith(events, payloads)
 		}
 	}
-	return t.sink.Append(events)
+	return sink.Append(events)
 }
 
 // split takes payloads out of the events.

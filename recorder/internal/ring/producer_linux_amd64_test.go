@@ -44,6 +44,7 @@ func newMemory(t testing.TB, chunks int) *Memory {
 	if err := m.Init(Setup{Chunks: chunks, Recovery: recovery, TicksPerSecond: 1e9}); err != nil {
 		t.Fatal(err)
 	}
+	m.SetBase(testBase)
 	return m
 }
 

@@ -2,13 +2,17 @@ package ring
 
 import (
 	"math"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
 
 // maxWaiting bounds how many events of a thread wait for the end of a call that may come to be too short, at 24 bytes each: the
 // first of them is kept when there are more.
-const maxWaiting = 1 << 20
+const maxWaiting = 1 << 16
+
+// maxFiltered is how many calls of a thread may be open for what leaves out some of its events; entries beyond are passed on.
+const maxFiltered = 1 << 16
 
 // longEnough passes on to a sink the events of those calls of one thread that take at least min ticks, or are open at the end. Stubs
 // take back most of the others; what is left are those that had no room to look back to, or were left by longjmp or an exception.
@@ -30,6 +34,10 @@ type longEnough struct {
 	short   bool   // which is too short
 	now     uint64
 	out     []reel.Event
+
+	payload  []byte            // of the event at hand
+	waits    map[uint64][]byte // those of events in line, by their numbers
+	payloads []Payload         // of out
 }
 
 // waiting is an event in line.
@@ -48,13 +56,21 @@ const (
 
 func newLongEnough(sink Sink, min *uint64, totals *Totals) *longEnough {
 	l := &longEnough{sink: sink, min: min, totals: totals}
+	l.pairer.MaxOpen = maxFiltered
 	l.pairer.OnEntry, l.pairer.OnCall = l.entered, l.left
 	return l
 }
 
 // Append takes the thread's next events.
-func (l *longEnough) Append(events []reel.Event) error {
+func (l *longEnough) Append(events []reel.Event) error { return l.AppendWith(events, nil) }
+
+// AppendWith is Append with the payloads of some of the events.
+func (l *longEnough) AppendWith(events []reel.Event, payloads []Payload) error {
 	for i := range events {
+		l.payload = nil
+		if len(payloads) > 0 && payloads[0].Event == i {
+			l.payload, payloads = payloads[0].Data, payloads[1:]
+		}
 		e := events[i]
 		e.Time = max(e.Time, l.now) // as readers count it, so that they find the same durations
 		l.now = e.Time
@@ -65,8 +81,10 @@ func (l *longEnough) Append(events []reel.Event) error {
 		l.pairer.Push(one[:])
 		switch {
 		case e.IsExit() && !l.short: // or not that of a call, which readers count
+			l.keepPayload()
 			l.line = append(l.line, waiting{e, kept})
 		case l.pairer.TooDeep != tooDeep:
+			l.keepPayload()
 			l.line = append(l.line, waiting{e, kept})
 		}
 		l.dropLast()
@@ -90,6 +108,7 @@ func (l *longEnough) entered(c *reel.Call) {
 	}
 	l.dropLast() // what it has ended
 	l.open[c.Stack] = append(l.open[c.Stack][:c.Depth], l.base+uint64(len(l.line)))
+	l.keepPayload()
 	l.line = append(l.line, waiting{Event: reel.Event{Time: c.Start, SP: c.SP, Word: c.Func << 1}})
 }
 
@@ -125,6 +144,7 @@ func (l *longEnough) dropLast() {
 	n := len(l.line)
 	for n > l.gone && l.line[n-1].is == tooShort {
 		n--
+		delete(l.waits, l.base+uint64(n))
 	}
 	l.line = l.line[:n]
 	l.decided = min(l.decided, l.base+uint64(n))
@@ -133,9 +153,14 @@ func (l *longEnough) dropLast() {
 // advance lets what is decided go, in order.
 func (l *longEnough) advance() {
 	for l.gone < len(l.line) && l.line[l.gone].is != undecided {
+		number := l.base + uint64(l.gone)
 		if w := &l.line[l.gone]; w.is == kept {
 			l.out = append(l.out, w.Event)
+			if data := l.waits[number]; data != nil {
+				l.payloads = append(l.payloads, Payload{len(l.out) - 1, data})
+			}
 		}
+		delete(l.waits, number)
 		l.gone++
 	}
 	if l.gone == len(l.line) || l.gone > maxWaiting {
@@ -151,9 +176,21 @@ func (l *longEnough) pass() error {
 		return nil
 	}
 	l.totals.count(l.out)
-	err := l.sink.Append(l.out)
-	l.out = l.out[:0]
+	err := appendTo(l.sink, l.out, l.payloads)
+	l.out, l.payloads = l.out[:0], l.payloads[:0]
 	return err
+}
+
+// keepPayload keeps the payload of the event that is put in line next.
+func (l *longEnough) keepPayload() {
+	if l.payload == nil {
+		return
+	}
+	if l.waits == nil {
+		l.waits = map[uint64][]byte{}
+	}
+	l.waits[l.base+uint64(len(l.line))] = slices.Clone(l.payload)
+	l.payload = nil
 }
 
 // end passes on the calls that are open when the thread has ended, or the recording.

@@ -16,6 +16,9 @@ func final(run []reel.Event) int {
 	for n > 0 && !run[n-1].IsExit() {
 		n--
 	}
+	for n > 0 && n < len(run) && isPayload(run[n].Word) { // of that exit
+		n++
+	}
 	return n
 }
 
@@ -69,4 +72,15 @@ func (m *Memory) forgetOpen(tid int) {
 	if m.areas != 0 {
 		atomic.StoreUint64(m.u64(m.areas+uint64(tid)<<AreaShift+AreaTop), 0)
 	}
+}
+
+// SetCounts says where calls are counted.
+func (m *Memory) SetCounts(off uint64) { m.counts = off }
+
+// Count is how many calls of a function there were; 0 where they aren't counted.
+func (m *Memory) Count(id uint32) uint64 {
+	if m.counts == 0 || id >= MaxFunctions {
+		return 0
+	}
+	return atomic.LoadUint64(m.u64(m.counts + 8*uint64(id)))
 }

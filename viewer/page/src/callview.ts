@@ -46,6 +46,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       "dl",
       { class: "facts" },
       ...(trigger ? row("Trigger", el("strong", { class: "triggered" }, `trigger: ${describe(trigger)}`)) : []),
+      ...(c.arguments ?? []).flatMap((a) => row(shown(a.name, 100), el("span", { class: "name wrap", title: shown(a.type ?? "", 200) }, shown(a.value, 1000)))),
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
       ...row("Start", duration(since(c.start_ns)), el("span", { class: "quiet" }, ` ${count(since(c.start_ns))} ns`)),

@@ -95,6 +95,7 @@ export interface Call {
   flags: string[] | null;
   callers?: Caller[] | null;
   callees?: number;
+  arguments?: { name: string; type?: string; value: string }[];
 }
 
 export interface FunctionRow {

@@ -1,0 +1,25 @@
+package recorder
+
+import "github.com/callreel/callreel/reel"
+
+// tellMade puts into the reel how many calls of each function there were, where not all are recorded.
+func (r *recording) tellMade() error {
+	if r.s.rt.Every == 0 || r.w == nil {
+		return nil
+	}
+	made := map[uint32]uint64{}
+	for id := uint32(1); id < r.nextID; id++ {
+		calls := r.s.memory.Count(id)
+		if calls == 0 {
+			continue
+		}
+		e := [1]reel.Event{{Word: id << 1}}
+		if r.names != nil {
+			if err := r.names.translate(e[:]); err != nil {
+				return err
+			}
+		}
+		made[e[0].Word>>1] += calls
+	}
+	return r.w.Made(r.s.rt.Every, made)
+}
