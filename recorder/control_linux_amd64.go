@@ -225,7 +225,7 @@ func (r *recording) serveControl(ctx context.Context, held *armed) {
 		case q.Dump != nil:
 			return held.askedToDump(ctx, q.Dump)
 		case q.Set != nil:
-			return r.askedToSet(q.Set)
+			return r.askedToSet(q.Set, held)
 		}
 		return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
 	})

@@ -333,3 +333,54 @@ func TestWhatCantBeSetIsSaid(t *testing.T) {
 	stop(t, r)
 	s.Finish()
 }
+
+// Filters and conditions get other values than recording began with; those that it didn't begin with are refused.
+func TestFiltersGetOtherValues(t *testing.T) {
+	needLive(t)
+	s := startSwitched(t)
+	set := func(q recorder.SetRequest) error {
+		_, err := recorder.AskToSet(context.Background(), s.Pid(), q)
+		return err
+	}
+	want := func(err, is error) {
+		t.Helper()
+		if !errors.Is(err, is) {
+			t.Errorf("%v, want %v", err, is)
+		}
+	}
+	r := realtest.StartRecording(t, append(pidFlag(s), "-f", "sw_*", "--min", "10s", "--threads", "nobody")...)
+	want(set(recorder.SetRequest{Keep: time.Second}), recorder.ErrNotSettable)
+	want(set(recorder.SetRequest{Min: 100 * time.Millisecond}), nil)
+	if n := allCalls(t, r.File); n != 0 {
+		t.Errorf("%d calls of threads that are off", n)
+	}
+	want(set(recorder.SetRequest{Threads: []string{"switched*"}}), nil)
+	eventually(t, "long calls recorded", func() bool { return allCalls(t, r.File) > 1 })
+	stop(t, r)
+	least, calls := shortest(t, r.File)
+	if least < 100*time.Millisecond || calls["sw_long"] == 0 {
+		t.Errorf("a call of %v; %v", least, calls)
+	}
+
+	r = realtest.StartRecording(t, append(pidFlag(s), "-f", "sw_*", "--when", "sw_long > 1h")...)
+	want(set(recorder.SetRequest{Min: time.Second}), recorder.ErrNotSettable)
+	want(set(recorder.SetRequest{When: []string{"sw_deep > 1ms"}}), recorder.ErrNotSettable)
+	want(set(recorder.SetRequest{Keep: 100 * time.Millisecond, When: []string{"sw_long > 10ms"}}), nil)
+	file := waitDumps(t, r, 1)[0]
+	if d := reportOfDump(t, file); d.Trigger.Name != "sw_long" {
+		t.Errorf("%+v", d.Trigger)
+	}
+	stopArmed(t, r)
+	wantUntouched(t, s.Pid())
+	s.Finish()
+}
+
+// allCalls is how many calls are in a reel, which may still be written.
+func allCalls(t *testing.T, file string) int64 {
+	t.Helper()
+	r := realtest.Callreel(t, "report", "--json", file)
+	if r.Code != 0 {
+		t.Fatalf("report: %s", r.Stderr)
+	}
+	return realtest.Decode[report](t, r.Stdout).Calls
+}

@@ -1,6 +1,9 @@
 package recorder
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // ErrNotSettable: a recording can't be changed in that way while it is on.
 var ErrNotSettable = errors.New("this recording can't be changed like that")
@@ -17,6 +20,20 @@ type SetRequest struct {
 	// as Choice has them; without either those that are recorded now. Of these, Exclude leaves out those that match.
 	All                bool
 	Functions, Exclude []string
+
+	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that began with one, and that
+	// aren't armed; Threads also not where children are followed.
+	Min     time.Duration
+	Threads []string
+	// Keep is Arming.Keep, if not 0. When are conditions as ParseTrigger takes them, each of which takes the place of the one that the
+	// recording was armed with for the same function and comparison, but for the number.
+	Keep time.Duration
+	When []string
+}
+
+// changesFilters says whether it asks for anything but functions.
+func (q *SetRequest) changesFilters() bool {
+	return q.Min > 0 || len(q.Threads) > 0 || q.Keep > 0 || len(q.When) > 0
 }
 
 // SetAnswer says what became of it.

@@ -449,7 +449,7 @@ func (s *switches) holds(slot *probe.Slot, ranges []idRange) bool {
 }
 
 // askedToSet changes the recording, and those of the programs that its process's children run, as somebody has asked.
-func (r *recording) askedToSet(q *SetRequest) (a controlAnswer) {
+func (r *recording) askedToSet(q *SetRequest, held *armed) (a controlAnswer) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -458,11 +458,19 @@ func (r *recording) askedToSet(q *SetRequest) (a controlAnswer) {
 			errors.As(err, &a.NoMatch)
 		}
 	}()
-	if !q.changesFunctions() {
+	if !q.changesFunctions() && !q.changesFilters() {
 		err = fmt.Errorf("%w: it doesn't know what is to be changed: it is another version of callreel", ErrNotSettable)
 		return a
 	}
-	a.Set, err = r.switches.change(*q)
+	if q.changesFilters() {
+		if err = r.setFilters(q, held); err != nil {
+			return a
+		}
+	}
+	if !q.changesFunctions() {
+		return a
+	}
+	a.Set, err = r.switches.change(SetRequest{All: q.All, Functions: q.Functions, Exclude: q.Exclude})
 	if r.tree == nil || err != nil {
 		return a
 	}
