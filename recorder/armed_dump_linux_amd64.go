@@ -272,6 +272,12 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 		for _, m := range cut.missing {
 			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
 		}
+		if a.r.set.Min > 0 {
+			if err := t.writeLong(&cut, names, a.r.set.Min); err != nil {
+				return err
+			}
+			cut.open, cut.events = nil, nil
+		}
 		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
 			sets, plans := a.r.captures.decode(part, cut.payloads[i])
 			if err := names.translate(part); err != nil {
@@ -291,6 +297,30 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 		}
 	}
 	return nil
+}
+
+// writeLong writes a thread's events without the calls that are shorter than so many ticks, which its stubs could not take back.
+func (t *heldRuns) writeLong(cut *cutEvents, names *lateNames, ticks uint64) error {
+	f := ring.NewFilter(namedThread{t.w, names}, ticks)
+	for _, part := range append([][]reel.Event{cut.open}, cut.events...) {
+		if err := f.Append(part); err != nil {
+			return err
+		}
+	}
+	return f.End()
+}
+
+// namedThread is a thread of a reel that gets events with the recording's function IDs.
+type namedThread struct {
+	*reel.ThreadWriter
+	names *lateNames
+}
+
+func (n namedThread) Append(events []reel.Event) error {
+	if err := n.names.translate(events); err != nil {
+		return err
+	}
+	return n.ThreadWriter.Append(events)
 }
 
 // cutEvents is what a dump has of a thread.

@@ -53,9 +53,10 @@ type armed struct {
 	changes  chan func()
 	over     chan struct{} // closed when the loop has ended
 
-	began  uint64 // when it was on, in TSC ticks
-	seen   uint32 // firings that were looked at
-	thawed uint64 // when the rings were last let go
+	began   uint64 // when it was on, in TSC ticks
+	freezer uint32 // the last firing that has frozen the rings, of those that were looked at
+	seen    uint32 // firings that were looked at
+	thawed  uint64 // when the rings were last let go
 	// frozenAt is when a trigger last froze them, of those that were looked at.
 	frozenAt uint64
 	tokens   float64
@@ -179,11 +180,12 @@ func (a *armed) loop(ctx context.Context) (err error) {
 			a.dumpAtEnd()
 			return nil
 		}
-		if ctx.Err() != nil || r.s.memory.Sandboxed() {
+		ended := ctx.Err() != nil || r.s.memory.Sandboxed()
+		a.refill()
+		a.fired() // what fired before the end is dumped
+		if ended {
 			return nil
 		}
-		a.refill()
-		a.fired()
 		a.overdue()
 		select {
 		case q := <-a.requests:

@@ -28,24 +28,45 @@ func (a *armed) fired() {
 	if n == a.seen {
 		return
 	}
-	first := a.seen + 1
-	if n-a.seen > ring.Firings {
-		first = n - ring.Firings + 1
-	}
 	a.r.result.Triggers.Fired += int(n - a.seen)
 	a.r.result.Triggers.Suppressed += int(n - a.seen)
-	var causes []cause
-	for ; first != n+1; first++ {
-		if c, ok := a.firing(first); ok {
-			causes = append(causes, c)
-		}
-	}
+	causes := a.firings(n)
 	a.seen = n
 	if len(causes) == 0 || !a.mayDump() {
 		a.letGo()
 		return
 	}
 	a.byTrigger(causes)
+}
+
+// firings reads what there is of the firings up to number n that weren't looked at, the one that froze the rings first.
+func (a *armed) firings(n uint32) []cause {
+	// The thread that fires may be about to write it down.
+	const patience = 20 * time.Millisecond
+	var causes []cause
+	add := func(f ring.Firing) {
+		if c, ok := a.cause(f); ok {
+			causes = append(causes, c)
+		}
+	}
+	freezer := uint32(0)
+	if a.keeper.Frozen() {
+		f, ok := a.watches.Freezer(a.freezer)
+		for began := time.Now(); !ok && time.Since(began) < patience; {
+			time.Sleep(100 * time.Microsecond)
+			f, ok = a.watches.Freezer(a.freezer)
+		}
+		if ok {
+			freezer, a.freezer = f.Number, f.Number
+			add(f)
+		}
+	}
+	for k := n - min(n-a.seen, ring.Firings) + 1; k != n+1; k++ {
+		if f, ok := a.watches.Firing(k); ok && k != freezer {
+			add(f)
+		}
+	}
+	return causes
 }
 
 // byTrigger makes a dump that counts as a trigger's.
@@ -85,16 +106,10 @@ func (a *armed) frozenSince() uint64 {
 	return at
 }
 
-// firing reads a firing. The thread that fires may be about to write it down.
-func (a *armed) firing(n uint32) (cause, bool) {
-	const patience = 5 * time.Millisecond
-	f, ok := a.watches.Firing(n)
-	for began := time.Now(); !ok && a.watches.Fired()-n < ring.Firings && time.Since(began) < patience; {
-		time.Sleep(100 * time.Microsecond)
-		f, ok = a.watches.Firing(n)
-	}
+// cause is what a firing says.
+func (a *armed) cause(f ring.Firing) (cause, bool) {
 	t, of := a.r.watching.of(f.Watch)
-	if !ok || t == nil {
+	if t == nil {
 		return cause{}, false
 	}
 	c := cause{kind: reel.TriggerCall, condition: t.Text, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}

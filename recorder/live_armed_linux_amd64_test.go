@@ -398,3 +398,49 @@ func TestTheLastMomentsOfAKilledProcessAreDumped(t *testing.T) {
 		}
 	}
 }
+
+// With --min the rings hold what is long enough only, and so for long; a dump has every such call, by the target's log, and no other.
+func TestDumpsWithoutShortCalls(t *testing.T) {
+	needLive(t)
+	const min = 100 * time.Microsecond
+	a := startArmed(t)
+	r := a.arm(t, "--when", "request > 20ms", "--min", min.String(), "--keep", "10s", "--ring", "1M")
+	time.Sleep(300 * time.Millisecond) // more calls than the rings would hold
+	a.do("20 1")
+	a.do("1 40")
+	waitDumps(t, r, 1)
+	s := stopArmed(t, r)
+	a.Finish()
+	file := s.Dumps[len(s.Dumps)-1] // on a busy machine one of the others may have taken as long
+	f, err := reel.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := uint64(min.Seconds() * float64(f.Header().Clock.TicksPerSecond))
+	f.Close()
+	d := readDump(t, file)
+	if len(d.Missing) > 0 {
+		t.Errorf("missing: %+v", d.Missing)
+	}
+	long := 0
+	for tid, calls := range a.readLog(t) {
+		have := d.calls[tid]
+		for _, h := range have {
+			if h.to-h.from < ticks {
+				t.Errorf("thread %d: a call of %s took %d ticks, less than %d", tid, h.function, h.to-h.from, ticks)
+			}
+		}
+		for _, c := range calls {
+			if c.to-c.from < ticks+ticks/2 || !d.says(tid, c.from, c.to) || c.function != "request" {
+				continue
+			}
+			long++
+			if !slices.ContainsFunc(have, func(h loggedCall) bool { return h.function == c.function && h.from >= c.from && h.to <= c.to }) {
+				t.Errorf("thread %d: a call of %s isn't there", tid, c.function)
+			}
+		}
+	}
+	if long < 20 { // the dump may have been made before the target's log of the last
+		t.Errorf("only %d calls were long", long)
+	}
+}

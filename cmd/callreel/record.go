@@ -134,8 +134,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
 	case (f.less.depth > 0 || len(f.less.inside) > 0 || f.less.every > 0) && len(f.when) > 0:
 		return usageError("callreel record: --depth, --inside and --every don't go with --if")
-	case f.armed.isArmed() && f.less.given():
-		return usageError("callreel record: --when goes with no filter that leaves out calls (--min, --threads, --depth, --inside, --every)")
+	case f.armed.isArmed() && (len(f.less.threads) > 0 || f.less.every > 0):
+		return usageError("callreel record: --when goes with neither --threads nor --every")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}

@@ -40,8 +40,7 @@ func (f *lessFlags) badGlob() string {
 	return ""
 }
 
-// given says whether any of them is, and byCall whether one is that decides about single calls.
-func (f *lessFlags) given() bool { return f.byCall() || len(f.threads) > 0 }
+// byCall says whether one is given that decides about single calls.
 func (f *lessFlags) byCall() bool {
 	return f.min > 0 || f.depth > 0 || len(f.inside) > 0 || f.every > 0
 }

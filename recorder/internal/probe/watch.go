@@ -297,18 +297,8 @@ func (w *watcher) leaveRoutine() uint64 {
 	return addr
 }
 
-// fire says what has fired: the watch at RSI, whose call began when the top of the stack says and took R13. It freezes the rings and
-// wakes the recorder, once; while they are frozen it only counts. Nearly all registers are clobbered.
-func (w *watcher) fire() {
-	counted := w.NewLabel()
-	w.MovImm32(amd64.RDI, 1)
-	w.LockXadd32(w.hdr(ring.HdrFired), amd64.RDI)
-	w.Lea(amd64.RDI, amd64.At(amd64.RDI, 1))
-	w.Mov32(amd64.RDX, amd64.RDI)
-	w.And32Imm(amd64.RDX, ring.Firings-1)
-	w.ShlImm(amd64.RDX, ring.FiringShift)
-	w.AddMem(amd64.RDX, amd64.AtAddr(w.rt.watch.at))
-	f := func(field int32) amd64.Mem { return amd64.At(amd64.RDX, ring.FiringsOff+field) }
+// writeFiring writes firing RDI where f says, which must be by RDX. RAX is clobbered.
+func (w *watcher) writeFiring(f func(field int32) amd64.Mem) {
 	w.Store32Imm(f(ring.FiringNumber), 0)
 	w.Mov(amd64.RAX, amd64.RSI)
 	w.SubMem(amd64.RAX, amd64.AtAddr(w.rt.watch.at))
@@ -324,6 +314,21 @@ func (w *watcher) fire() {
 	w.Load32(amd64.RAX, amd64.AtFS(w.rt.TIDOffset))
 	w.Store32(f(ring.FiringTID), amd64.RAX)
 	w.Store32(f(ring.FiringNumber), amd64.RDI)
+}
+
+// fire says what has fired: the watch at RSI, whose call began when the top of the stack says and took R13. It freezes the rings and
+// wakes the recorder, once; while they are frozen it only counts. Nearly all registers are clobbered.
+func (w *watcher) fire() {
+	counted := w.NewLabel()
+	w.MovImm32(amd64.RDI, 1)
+	w.LockXadd32(w.hdr(ring.HdrFired), amd64.RDI)
+	w.Lea(amd64.RDI, amd64.At(amd64.RDI, 1))
+	w.Mov32(amd64.RDX, amd64.RDI)
+	w.And32Imm(amd64.RDX, ring.Firings-1)
+	w.ShlImm(amd64.RDX, ring.FiringShift)
+	w.AddMem(amd64.RDX, amd64.AtAddr(w.rt.watch.at))
+	f := func(field int32) amd64.Mem { return amd64.At(amd64.RDX, ring.FiringsOff+field) }
+	w.writeFiring(f)
 	w.CmpMem64Imm8(w.hdr(ring.HdrArmed), 0)
 	w.Jcc(amd64.CondE, counted)
 	w.MovImm32(amd64.RAX, 1)
@@ -332,6 +337,9 @@ func (w *watcher) fire() {
 	w.Jcc(amd64.CondNE, counted)
 	w.Load64(amd64.RAX, f(ring.FiringTo))
 	w.Store64(w.hdr(ring.HdrFrozenAt), amd64.RAX)
+	// Others may write over what stands in the ring of firings before the recorder looks.
+	w.Load64(amd64.RDX, amd64.AtAddr(w.rt.watch.at))
+	w.writeFiring(func(field int32) amd64.Mem { return amd64.At(amd64.RDX, ring.FreezerOff+field) })
 	// As in the slow path: system calls are made only while counted, with the gate seen open since.
 	closed := w.NewLabel()
 	w.count(1)

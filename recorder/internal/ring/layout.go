@@ -227,10 +227,12 @@ const (
 	WatchShift = 6
 	MaxWatches = 64
 	// FiringsOff is a ring of what fired.
-	FiringsOff   = MaxWatches << WatchShift
-	FiringShift  = 6
-	Firings      = 64 // a power of two
-	OpenCallsOff = FiringsOff + Firings<<FiringShift
+	FiringsOff  = MaxWatches << WatchShift
+	FiringShift = 6
+	Firings     = 64 // a power of two
+	// FreezerOff is the firing that froze the rings last.
+	FreezerOff   = FiringsOff + Firings<<FiringShift
+	OpenCallsOff = FreezerOff + 1<<FiringShift
 	// OpenCalls is how many places the table has, a power of two. A call may stand in any of OpenCallTries from its own on.
 	OpenCalls     = 1 << 12
 	OpenCallShift = 5

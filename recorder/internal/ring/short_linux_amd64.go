@@ -204,3 +204,22 @@ func (l *longEnough) end() error {
 	l.advance()
 	return l.pass()
 }
+
+// Filter passes the events of one thread on to a sink, but for those of calls that are shorter than so many ticks.
+type Filter struct {
+	long *longEnough
+	min  uint64
+}
+
+// NewFilter returns a Filter for a thread whose stubs take back calls shorter than min ticks.
+func NewFilter(sink Sink, min uint64) *Filter {
+	f := &Filter{min: min}
+	f.long = newLongEnough(sink, &f.min, &Totals{})
+	return f
+}
+
+// Append takes the thread's next events.
+func (f *Filter) Append(events []reel.Event) error { return f.long.Append(events) }
+
+// End passes on the calls that are open.
+func (f *Filter) End() error { return f.long.end() }

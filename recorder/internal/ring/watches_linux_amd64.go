@@ -99,7 +99,20 @@ type Firing struct {
 
 // Firing returns the firing of that number, if it is (still) there.
 func (w *Watches) Firing(n uint32) (f Firing, ok bool) {
-	at := w.off + FiringsOff + uint64(n%Firings)<<FiringShift
+	return w.firing(w.off+FiringsOff+uint64(n%Firings)<<FiringShift, n)
+}
+
+// Freezer returns the firing that froze the rings last, if it is complete and not the one of number last.
+func (w *Watches) Freezer(last uint32) (f Firing, ok bool) {
+	at := w.off + FreezerOff
+	n := atomic.LoadUint32(w.m.u32(at + FiringNumber))
+	if n == last {
+		return f, false
+	}
+	return w.firing(at, n)
+}
+
+func (w *Watches) firing(at uint64, n uint32) (f Firing, ok bool) {
 	m := w.m
 	if atomic.LoadUint32(m.u32(at+FiringNumber)) != n || n == 0 {
 		return f, false
