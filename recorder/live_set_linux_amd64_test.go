@@ -365,6 +365,7 @@ func TestFiltersGetOtherValues(t *testing.T) {
 	r = realtest.StartRecording(t, append(pidFlag(s), "-f", "sw_*", "--when", "sw_long > 1h")...)
 	want(set(recorder.SetRequest{Min: time.Second}), recorder.ErrNotSettable)
 	want(set(recorder.SetRequest{When: []string{"sw_deep > 1ms"}}), recorder.ErrNotSettable)
+	want(set(recorder.SetRequest{Threads: []string{"*"}}), recorder.ErrNotSettable)
 	want(set(recorder.SetRequest{Keep: 100 * time.Millisecond, When: []string{"sw_long > 10ms"}}), nil)
 	file := waitDumps(t, r, 1)[0]
 	if d := reportOfDump(t, file); d.Trigger.Name != "sw_long" {

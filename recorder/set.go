@@ -21,8 +21,8 @@ type SetRequest struct {
 	All                bool
 	Functions, Exclude []string
 
-	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that began with one, and that
-	// aren't armed; Threads also not where children are followed.
+	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that began with one and don't
+	// follow children, and Threads of those only that aren't armed.
 	Min     time.Duration
 	Threads []string
 	// Keep is Arming.Keep, if not 0. When are conditions as ParseTrigger takes them, each of which takes the place of the one that the

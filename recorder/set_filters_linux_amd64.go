@@ -16,7 +16,7 @@ func (r *recording) setFilters(q *SetRequest, held *armed) error {
 	var changed error
 	change := func(d *drain) {
 		if q.Min > 0 {
-			d.setMin(q)
+			d.drainer.Min = r.setMin(q.Min)
 		}
 		if len(q.Threads) > 0 {
 			changed = d.setThreads(q.Threads)
@@ -24,6 +24,9 @@ func (r *recording) setFilters(q *SetRequest, held *armed) error {
 	}
 	if held != nil {
 		return held.change(func() {
+			if q.Min > 0 {
+				r.setMin(q.Min)
+			}
 			if q.Keep > 0 {
 				held.o.Keep = q.Keep
 			}
@@ -44,8 +47,8 @@ func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger
 	}
 	l := &r.opt.Less
 	switch {
-	case q.Min > 0 && (l.Min == 0 || held != nil):
-		return nil, refuse("--min can be changed where recording began with --min, without --when")
+	case q.Min > 0 && (l.Min == 0 || r.tree != nil):
+		return nil, refuse("--min can be changed where recording began with --min, without --follow")
 	case len(q.Threads) > 0 && (!r.s.rt.Threads || held != nil || r.tree != nil):
 		return nil, refuse("--threads can be changed where recording began with --threads, without --when and --follow")
 	case (q.Keep > 0 || len(q.When) > 0) && held == nil:
@@ -69,13 +72,13 @@ func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger
 	return triggers, nil
 }
 
-// setMin changes from which duration on calls are kept. Whatever the stubs take back by either is not handed on yet.
-func (d *drain) setMin(q *SetRequest) {
-	l := &d.r.opt.Less
-	l.Min = q.Min
-	ticks := l.ticks(d.r.set.TicksPerSecond)
-	d.drainer.Min = ticks
-	d.r.s.memory.SetMin(ticks)
+// setMin changes from which duration on calls are kept, in ticks. Whatever the stubs take back by either is not handed on yet.
+func (r *recording) setMin(least time.Duration) uint64 {
+	l := &r.opt.Less
+	l.Min = least
+	r.set.Min = l.ticks(r.set.TicksPerSecond)
+	r.s.memory.SetMin(r.set.Min)
+	return r.set.Min
 }
 
 // setThreads changes which threads are recorded.
