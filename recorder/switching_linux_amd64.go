@@ -146,10 +146,13 @@ func keepsOn(fn *probe.Selected) bool { return fn.Watch.Count > 0 || fn.Inside }
 
 // wanted says whether a function is to be recorded by the changes so far. hit, if not nil, notes which globs of the last have matched.
 func (s *switches) wanted(fn *probe.Selected, hit *hits) bool {
-	names := namesOf(fn.Names())
+	var names []string
 	on := true
 	for i := range s.rules {
 		q := &s.rules[i]
+		if names == nil && len(q.Functions)+len(q.Exclude) > 0 {
+			names = namesOf(fn.Names())
+		}
 		fnHit, xHit := make([]bool, len(q.Functions)), make([]bool, len(q.Exclude))
 		if hit != nil && i == len(s.rules)-1 {
 			fnHit, xHit = hit.fn, hit.x
