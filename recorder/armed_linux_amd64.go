@@ -192,7 +192,7 @@ func (a *armed) loop(ctx context.Context) (err error) {
 			a.request(q)
 		case f := <-a.changes:
 			f()
-			tick = a.tick()
+			longest = a.tick()
 		default:
 		}
 		a.progress(last)
