@@ -83,7 +83,7 @@ type gap struct {
 func (r *recording) newArmed(d *drain) *armed {
 	o := *r.opt.Armed
 	a := &armed{r: r, o: &o, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
-		tokens: dumpsAtOnce, filled: time.Now(), began: ring.Ticks(), requests: make(chan DumpRequest), changes: make(chan func()), over: make(chan struct{})}
+		tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), changes: make(chan func()), over: make(chan struct{})}
 	a.watches, _ = r.s.memory.WatchesAt(r.s.watches) // which armWatches has found to be there
 	a.pair()
 	return a

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
 // recordCommand starts a program and records it from its entry point on. While everything is prepared the program
@@ -68,6 +69,7 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := r.s.onIn(st, c); err != nil {
 		return err
 	}
+	r.began = ring.Ticks() // nothing of it has run yet
 	return r.create()
 }
 

@@ -39,6 +39,7 @@ type recording struct {
 	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
 	watching *watching   // nil if recording isn't armed
 	catalog  *catalog    // of an armed one
+	began    uint64      // when it was on, in TSC ticks
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
 	switches *switches
@@ -360,6 +361,7 @@ func (r *recording) attach(ctx context.Context) error {
 	if err == nil {
 		var d time.Duration
 		d, err = r.s.switchOn(ctx, c)
+		r.began = ring.Ticks()
 		r.s.stopped += d
 	}
 	if err != nil {
@@ -487,6 +489,9 @@ func (r *recording) session(ctx context.Context) error {
 	left := &r.switches.left
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries-left.entries, t.Events-left.events, t.Dropped
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
+	if t.Threads == 0 && len(r.opt.Less.Threads) > 0 && !r.isSub() {
+		r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(r.opt.Less.Threads, ", "))
+	}
 	return err
 }
 

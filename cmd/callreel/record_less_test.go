@@ -16,7 +16,7 @@ func TestFiltersThatCantBe(t *testing.T) {
 		{"--depth", "101"},
 		{"--every", "-3"},
 		{"--every", "2", "--when", "f > 5ms"},
-		{"--depth", "2", "--args", "f"},
+		{"--depth", "2", "--if", "f: x > 1"},
 	} {
 		a := callreel("", append([]string{"record", "-p", "1"}, flags...)...)
 		if a.code != exitUsage || a.stdout != "" || !strings.HasPrefix(a.stderr, "callreel") {

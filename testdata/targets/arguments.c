@@ -4,13 +4,14 @@
  * Each result is also an argument of a function that is called just behind, so
  * that a debugger needs no more than breakpoints.
  *
- *   arguments ROUNDS
+ *   arguments ROUNDS [MILLISECONDS to wait before, and at the end]
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CALLED __attribute__((noinline, used))
 #define KEEP __asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop" ::: "memory")
@@ -84,6 +85,8 @@ static uint64_t next(void)
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 10;
+    if (argc > 2)
+        usleep(1000 * atoi(argv[2]));
     char *words[] = {"one", "two", "three", NULL};
     struct client last = {7, words, "the last of all", NULL, 2.5, -7};
     for (long i = 0; i < rounds; i++) {
@@ -100,5 +103,7 @@ int main(int argc, char **argv)
         got_pair(paired(colors[i % 4], i * 3));
         large(i, 2.5);
     }
+    if (argc > 2)
+        usleep(1000 * atoi(argv[2]));
     return 0;
 }

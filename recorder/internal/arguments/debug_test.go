@@ -141,7 +141,7 @@ func plans(t testing.TB, data []byte) {
 func TestDamagedDebugInformation(t *testing.T) {
 	data, offsets := debugSections(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 150 {
+	for range 60 {
 		bad := slices.Clone(data)
 		for range 1 + rnd.IntN(4) {
 			at := offsets[rnd.IntN(len(offsets))]

@@ -108,15 +108,15 @@ func TestPayloadsKeepEveryRegister(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.chunks = ring.MinChunks
 			d := startDriver(t, s)
-			d.doDraining("state %d", 600) // 16 codes, of 3 to 20 events each: chunks end anywhere in a payload
+			d.doDraining("state %d", 300) // 16 codes, of 3 to 20 events each: chunks end anywhere in a payload
 			d.do("gate 0")
 			d.do("state %d", 20)
 			d.do("gate 1")
 			if !s.lossless {
-				d.do("state %d", 1500) // the pool runs empty: drops
+				d.do("state %d", 800) // the pool runs empty: drops
 			}
 			d.round()
-			if n := d.drainer.Totals().Events; n < 9000 {
+			if n := d.drainer.Totals().Events; n < 4000 {
 				t.Errorf("only %d events", n)
 			}
 		})
@@ -173,9 +173,9 @@ func TestConditionsKeepEveryRegister(t *testing.T) {
 func TestCallsWhoseConditionsDontHoldAreNotRecorded(t *testing.T) {
 	for name, s := range conditioned {
 		t.Run(name, func(t *testing.T) {
-			n, every := 100000, 30
+			n, every := 40000, 30
 			if name == "memory" || name == "gathered" {
-				n, every = 10000, 700
+				n, every = 5000, 700
 			}
 			s.chunks = 512
 			d := startDriver(t, s)
@@ -281,9 +281,9 @@ func TestPayloadsStayWithTheirEventsUnderSignals(t *testing.T) {
 		"memory":              {captures: ofMemory(), chunks: 16},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, every := 100000, 20
+			n, every := 40000, 20
 			if !s.captures.Entry.inline() {
-				n, every = 10000, 700 // a handler makes up to 40 calls
+				n, every = 5000, 700 // a handler makes up to 40 calls
 			}
 			d := startDriver(t, s)
 			d.do("storm %d", every)
@@ -299,7 +299,7 @@ func TestPayloadsThatDontFitAChunkGoToTheNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.chunks = 256
 			d := startDriver(t, s)
-			for range 40 {
+			for range 20 {
 				d.doDraining("calls %d", 501)
 			}
 			d.finishPayloads(expect{})

@@ -205,3 +205,36 @@ func (s *stepper) runStopping(n, calls, crowd int) (within bool) {
 	}
 	return within
 }
+
+// The same with a handler that doesn't come back: what it has made is there, and draining goes on.
+func TestAHandlerMayLeaveWhileACallIsTakenBack(t *testing.T) {
+	runtime.LockOSThread() // to the tracer
+	defer runtime.UnlockOSThread()
+	for first := 0; ; first += 5 {
+		d := startTaking(t, stubSetup{}, 0, 1)
+		d.do("calls 10")
+		d.do("escape")
+		s := d.seize()
+		d.mem.SetMin(never)
+		within := s.run(first, 3, func() { d.mem.SetMin(0) })
+		s.check(s.release())
+		if !within {
+			return
+		}
+		d.do("calls 5000") // two chunks and more
+		d.round()
+		made := uint64(d.number("made"))
+		if err := d.drainer.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		sum := d.drainer.Totals()
+		if sum.Entries < made || sum.Entries > made+1 || sum.Torn > 1 || sum.Dropped != 0 {
+			t.Errorf("after %d instructions: %+v of %d calls", first, sum, made)
+		}
+		for _, k := range d.threads {
+			if k.unknown != 0 || k.unmatched != 0 || k.abandoned > 1 || len(k.open) != 0 {
+				t.Errorf("after %d instructions: %+v", first, *k)
+			}
+		}
+	}
+}

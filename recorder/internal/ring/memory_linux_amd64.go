@@ -105,7 +105,7 @@ func (m *Memory) Init(s Setup) error {
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
 	m.SetMin(s.Min)
-	binary.LittleEndian.PutUint32(m.mem[HdrDepth:], uint32(s.Depth))
+	m.SetDepth(s.Depth)
 	m.Beat()
 	m.freeAll()
 	if s.Overwrite {

@@ -9,6 +9,9 @@ import (
 // SetMin says how many ticks a call must take at least, before and while recording.
 func (m *Memory) SetMin(ticks uint64) { atomic.StoreUint64(m.u64(HdrMin), ticks) }
 
+// SetDepth says how many recorded calls there may be above one another, where that is bounded.
+func (m *Memory) SetDepth(n int) { atomic.StoreUint32(m.u32(HdrDepth), uint32(n)) }
+
 // final is how many events of a run can't be taken back any more, in a chunk that the thread hasn't left and that has room: those up to
 // the last exit. Only the last event that a thread has claimed is taken back, and only an entry.
 func final(run []reel.Event) int {

@@ -10,6 +10,7 @@
  *   fill L       makes calls until L or L+1 events of room are left in the chunk
  *   one K        stops (int3), then one call; SIGUSR1 makes K calls
  *   one K T      the same, but SIGUSR1 then stops, and a thread makes T calls
+ *   escape       from now on SIGUSR1 leaves the call of "one" by longjmp
  *   timed MIN N  calls from now on watch the clock, one in N takes MIN ticks
  *   must         prints how many of them took MIN ticks at least
  *   may          prints how many of them may have
@@ -29,6 +30,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -56,6 +58,8 @@ static volatile uint64_t *other_gate;
 static uint64_t pinned[4];
 static int is_pinned;
 static volatile long handler_crowd = -1;
+static sigjmp_buf escape;
+static volatile int escapes;
 static uint64_t timed_min, timed_one;
 static atomic_uint_fast64_t must, may;
 
@@ -131,6 +135,8 @@ static void handler(int sig)
         __asm__ volatile("int3" ::: "memory");
         crowd(1, handler_crowd);
     }
+    if (escapes)
+        siglongjmp(escape, 1);
 }
 
 static void storm_handler(int sig)
@@ -274,6 +280,10 @@ static void one(long k)
 {
     uint64_t seed = 7;
     handler_calls = k;
+    if (escapes && sigsetjmp(escape, 1) != 0) {
+        __asm__ volatile("int3" ::: "memory");
+        return;
+    }
     __asm__ volatile("int3" ::: "memory");
     made += timed_min ? timed_tree(1, &seed, 0) : tree(1, &seed, 0);
     __asm__ volatile("int3" ::: "memory");
@@ -315,6 +325,8 @@ static int interpret(int depth)
             one(a);
         else if (sscanf(line, "timed %ld %ld", &a, &b) == 2)
             timed_min = a, timed_one = b;
+        else if (strcmp(line, "escape\n") == 0)
+            escapes = 1;
         else if (sscanf(line, "state %ld", &a) == 1)
             state(a);
         else if (sscanf(line, "thread %15s %ld", name, &a) == 2) {
