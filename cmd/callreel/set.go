@@ -15,12 +15,12 @@ func newSet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set -p PID",
 		Short: "Change what is recorded, while recording",
-		Long: `Set changes which functions the recorder of a process records, while it is on. When set returns, calls that begin from then on
-are recorded, or not, as it says; calls that are open by then are recorded to their end. A function that is off costs a jump at its
-entry.
+		Long: `Set changes which functions the recorder of a process records, while it is on. When set returns, calls that begin from
+then on are recorded, or not, as it says; calls that are open by then are recorded to their end. A function that is off
+costs a jump at its entry.
 
-It can switch off and on what was chosen when recording began: other functions have no probes. Functions of libraries that are loaded
-later go by what was set last. Functions that record --when watches, or --inside names, stay on.
+It can switch off and on what was chosen when recording began: other functions have no probes. Functions of libraries
+that are loaded later go by what was set last. Functions that record --when watches, or --inside names, stay on.
 
 --min, --threads, --keep and --when give another value to what the recording began with.`,
 		Example: `  callreel record -p 1234 -o app.reel &
