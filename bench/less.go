@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // A lessCost is what a call costs that a filter leaves out, or lets through.
 type lessCost struct {
 	flags      string
+	set        string // that callreel set is told then
 	reach      string
 	leaf, deep []float64
 	events     int64
@@ -26,6 +30,7 @@ func measureLess(ctx context.Context, c config) []row {
 		{flags: "--clock none --inside leaf", reach: "≤ 0.6 × recorded"},
 		{flags: "--clock none --every 100", reach: "≤ 0.6 × recorded"},
 		{flags: "--every 100"},
+		{set: "-x leaf"},
 	}
 	plainLeaf, plainDeep, err := lessRounds(ctx, c, costs)
 	if err != nil {
@@ -36,6 +41,9 @@ func measureLess(ctx context.Context, c config) []row {
 		what := "recorded"
 		if k.flags != "" {
 			what = "record " + k.flags
+		}
+		if k.set != "" {
+			what = "callreel set " + k.set
 		}
 		if k.err != nil {
 			rows = append(rows, missing(what, k.reach, k.err))
@@ -79,7 +87,14 @@ func (k *lessCost) round(ctx context.Context, c config, t *leafTarget) error {
 	if err != nil {
 		return err
 	}
-	err = k.measure(t, c.calls)
+	if k.set != "" {
+		args := append([]string{"set", "-p", strconv.Itoa(t.cmd.Process.Pid)}, strings.Fields(k.set)...)
+		if out, serr := exec.CommandContext(ctx, c.callreel, args...).CombinedOutput(); serr != nil {
+			err = fmt.Errorf("callreel set: %w: %s", serr, out)
+		}
+		time.Sleep(time.Second) // until exits are off as well
+	}
+	err = errors.Join(err, k.measure(t, c.calls))
 	s, stopErr := r.stop()
 	k.events = s.Events
 	return errors.Join(err, stopErr)

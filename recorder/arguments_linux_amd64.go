@@ -379,11 +379,12 @@ func (c *captures) describeAll(to Destination) error {
 
 // AppendWith passes a thread's events on, with the values that they carry.
 func (k *known) AppendWith(events []reel.Event, payloads []ring.Payload) error {
+	events, payloads = k.switches.pick(&k.open, events, payloads)
 	c := k.captures
 	w, takes := k.to.(ArgumentsTaker)
 	thread, does := k.DestinationThread.(ValuesTaker)
 	if c == nil || !takes || !does {
-		return k.Append(events)
+		return k.append(events)
 	}
 	sets, plans := c.decode(events, payloads)
 	if k.names != nil {

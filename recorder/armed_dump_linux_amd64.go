@@ -71,9 +71,11 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 // lastEvent is when the last event was written, or least if there is none later.
 func lastEvent(threads []*heldRuns, least uint64) uint64 {
 	for _, t := range threads {
-		if n := len(t.runs); n > 0 {
-			events := t.runs[n-1].Events
-			least = max(least, events[len(events)-1].Time)
+		for _, h := range slices.Backward(t.runs) {
+			if n := len(h.Events); n > 0 {
+				least = max(least, h.Events[n-1].Time)
+				break
+			}
 		}
 	}
 	return least
@@ -155,6 +157,7 @@ func (a *armed) assign(held []ring.Held) []*heldRuns {
 		for _, h := range t.runs {
 			ring.InOrder(h.Events)
 		}
+		a.r.switches.pickHeld(t.runs)
 	}
 	return all
 }

@@ -50,6 +50,7 @@ type armed struct {
 	gaps    []gap // of the past in which the rings were frozen
 
 	requests chan DumpRequest
+	changes  chan func()
 	over     chan struct{} // closed when the loop has ended
 
 	began   uint64 // when it was on, in TSC ticks
@@ -80,8 +81,10 @@ type gap struct {
 }
 
 func (r *recording) newArmed(d *drain) *armed {
-	a := &armed{r: r, o: r.opt.Armed, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
-		tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), over: make(chan struct{})}
+	o := *r.opt.Armed
+	a := &armed{r: r, o: &o, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
+		tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), changes: make(chan func()), over: make(chan struct{})}
+	a.watches, _ = r.s.memory.WatchesAt(r.s.watches) // which armWatches has found to be there
 	a.pair()
 	return a
 }
@@ -142,9 +145,6 @@ func lastDump(folder string) int {
 // loop waits for triggers until the context ends or the process does, whose last moments are dumped then.
 func (a *armed) loop(ctx context.Context) (err error) {
 	r := a.r
-	if a.watches, err = r.s.memory.WatchesAt(r.s.watches); err != nil {
-		return err
-	}
 	if err := a.keeper.Prepare(); err != nil {
 		return err
 	}
@@ -190,6 +190,9 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		select {
 		case q := <-a.requests:
 			a.request(q)
+		case f := <-a.changes:
+			f()
+			longest = a.tick()
 		default:
 		}
 		a.progress(last)
@@ -338,13 +341,11 @@ func (a *armed) progress(now time.Time) {
 
 // end sums up.
 func (a *armed) end() error {
-	if a.watches != nil {
-		more := int(a.watches.Fired() - a.seen)
-		a.r.result.Triggers.Fired += more
-		a.r.result.Triggers.Suppressed += more
-		if n := a.watches.Unwatched(); n > 0 {
-			a.r.notice("%d calls were not watched: more than %d were open at once", n, ring.OpenCalls)
-		}
+	more := int(a.watches.Fired() - a.seen)
+	a.r.result.Triggers.Fired += more
+	a.r.result.Triggers.Suppressed += more
+	if n := a.watches.Unwatched(); n > 0 {
+		a.r.notice("%d calls were not watched: more than %d were open at once", n, ring.OpenCalls)
 	}
 	a.r.result.Threads = len(a.threads) + len(a.ended)
 	return a.keeper.Close()

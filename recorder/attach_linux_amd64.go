@@ -39,14 +39,15 @@ type session struct {
 	watches  uint64          // and where the watches are
 
 	journal    journal
-	found      []process.Mapping // in which images were looked for
-	restorers  []uint64          // see findRestorers
-	searched   []process.Mapping // in which they were looked for
-	patched    bool              // the journal says of sites that may have been written
-	running    bool              // recording is on
-	guardTries int               // see guardRetries
-	handTries  int               // see handlerRetries
-	stopped    time.Duration     // that the process stood still for attaching
+	found      []process.Mapping  // in which images were looked for
+	restorers  []uint64           // see findRestorers
+	searched   []process.Mapping  // in which they were looked for
+	patched    bool               // the journal says of sites that may have been written
+	running    bool               // recording is on
+	guardTries int                // see guardRetries
+	handTries  int                // see handlerRetries
+	stopped    time.Duration      // that the process stood still for attaching
+	made       func(*arena) error // is told of each arena whose code is made, before its gate opens; may be nil
 
 	// mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
 	mu sync.Mutex
@@ -138,6 +139,11 @@ func (s *session) makeStubs(c *change) error {
 		}
 		a.code.Bytes = nil
 		a.share()
+		if s.made != nil {
+			if err := s.made(a); err != nil {
+				return err
+			}
+		}
 	}
 	return s.listFrames()
 }

@@ -77,6 +77,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.s.arenas = groupImages(with)
+	r.s.made = r.switches.come
 	if r.captures != nil {
 		r.s.rt.Captures = r.captures.table
 	}

@@ -34,6 +34,7 @@ func controlName(pid int) string { return "@callreel-" + strconv.Itoa(pid) }
 // controlRequest is what may be asked.
 type controlRequest struct {
 	Dump *dumpRequest `json:"dump,omitempty"`
+	Set  *SetRequest  `json:"set,omitempty"`
 }
 
 type dumpRequest struct {
@@ -47,8 +48,12 @@ type dumpRequest struct {
 }
 
 type controlAnswer struct {
-	Error  string `json:"error,omitempty"`
-	Dumped Dumped `json:"dumped"`
+	Error  string    `json:"error,omitempty"`
+	Dumped Dumped    `json:"dumped"`
+	Set    SetAnswer `json:"set"`
+	// NoMatch and NotSettable say which kind of error it is.
+	NoMatch     *NoMatchError `json:"no_match,omitempty"`
+	NotSettable bool          `json:"not_settable,omitempty"`
 }
 
 // control serves requests.
@@ -58,15 +63,19 @@ type control struct {
 	wg       sync.WaitGroup
 }
 
-// listenControl begins to serve requests for the recording of a process.
-func listenControl(pid int, handle func(controlRequest) controlAnswer) (*control, error) {
+// listenControl begins to listen for requests to the recorder of a process. They wait until begin is called.
+func listenControl(pid int) (*control, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: controlName(pid), Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("callreel: dump and set can't reach this recording: %w", err)
 	}
-	c := &control{listener: l, handle: handle}
+	return &control{listener: l}, nil
+}
+
+// begin serves requests.
+func (c *control) begin(handle func(controlRequest) controlAnswer) {
+	c.handle = handle
 	c.wg.Go(c.serve)
-	return c, nil
 }
 
 // close ends serving, when the requests that are being served have their answers.
@@ -167,7 +176,12 @@ func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) 
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("callreel: process %d: the answer of its recorder: %w", pid, err)
 	}
-	if a.Error != "" {
+	switch {
+	case a.NoMatch != nil:
+		return a, a.NoMatch
+	case a.NotSettable:
+		return a, fmt.Errorf("callreel: process %d: %w", pid, &notSettable{a.Error})
+	case a.Error != "":
 		return a, fmt.Errorf("callreel: process %d: its recorder says: %s", pid, a.Error)
 	}
 	return a, nil
@@ -186,12 +200,23 @@ func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
 	return a.Dumped, err
 }
 
-// serveControl lets the recording be asked, and returns what ends that. A recording that can't be reached goes on.
-func (r *recording) serveControl(ctx context.Context, held *armed) *control {
+// listen lets the recording be asked. One that can't be reached goes on.
+func (r *recording) listen() {
 	if r.isSub() {
-		return nil
+		return
 	}
-	c, err := listenControl(r.s.p.Pid(), func(q controlRequest) controlAnswer {
+	var err error
+	if r.control, err = listenControl(r.s.p.Pid()); err != nil {
+		r.notice("%v", err)
+	}
+}
+
+// serveControl answers what the recording is asked.
+func (r *recording) serveControl(ctx context.Context, held *armed) {
+	if r.control == nil {
+		return
+	}
+	r.control.begin(func(q controlRequest) controlAnswer {
 		switch {
 		case q.Dump != nil && held == nil && r.opt.To != nil:
 			return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
@@ -199,13 +224,11 @@ func (r *recording) serveControl(ctx context.Context, held *armed) *control {
 			return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
 		case q.Dump != nil:
 			return held.askedToDump(ctx, q.Dump)
+		case q.Set != nil:
+			return r.askedToSet(q.Set, held)
 		}
 		return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
 	})
-	if err != nil {
-		r.notice("%v", err)
-	}
-	return c
 }
 
 func absolute(path string) string {

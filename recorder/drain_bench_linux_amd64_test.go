@@ -152,8 +152,10 @@ func BenchmarkDrain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	switches := newSwitches(nil)
 	d := ring.NewDrainer(memory, func(tid, _ int, name string) (ring.Sink, error) {
-		return w.Thread(reel.Thread{TID: tid, Process: 1, Name: name})
+		thread, err := w.Thread(reel.Thread{TID: tid, Process: 1, Name: name})
+		return &known{DestinationThread: thread, switches: switches}, err
 	})
 	var all []*benchThread
 	for tid := range threads {

@@ -46,6 +46,8 @@ type known struct {
 	fresh             int // readings of the name still to be made soon: threads are named just after they start
 	captures          *captures
 	to                Destination
+	switches          *switches
+	open              openCalls
 }
 
 // unread is known.fresh at first.
@@ -74,7 +76,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to}
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}
@@ -120,8 +122,10 @@ func (d *drain) loop(ctx context.Context) error {
 	for {
 		d.making.round()
 		began := ring.Ticks()
+		d.r.switches.rounds.begin()
 		n, err := d.drainer.Round()
 		if err == nil {
+			d.r.switches.rounds.end(d, n)
 			err = d.r.to.Round(began)
 		}
 		if err != nil {

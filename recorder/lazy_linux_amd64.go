@@ -55,6 +55,8 @@ type compiler struct {
 	known  []uint64   // a bit for each function whose probe is made; empty when there is nothing to make
 	seen   uint64     // how often probes had been asked for
 	made   int
+	// switches, if not nil, says which functions are off.
+	switches *switches
 }
 
 // makeProbes begins to make probes; nothing is done for a session in which all exist.
@@ -100,11 +102,18 @@ func (c *compiler) all() {
 			if slot == nil {
 				continue
 			}
-			atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
+			if !c.switches.holds(slot, c.ranges) {
+				atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
+			}
 			c.known[i] |= set & -set
 			c.made++
 		}
 	}
+}
+
+// isMade says whether a function's probe is made. The caller holds mu.
+func (c *compiler) isMade(id uint32) bool {
+	return int(id/64) < len(c.known) && c.known[id/64]>>(id%64)&1 != 0
 }
 
 // lateNames puts functions into the reel's table when their first event comes, so that the reel of a large program has only
@@ -220,6 +229,11 @@ const pendingID = ^uint32(0)
 
 // Append puts a thread's events where they go.
 func (k *known) Append(events []reel.Event) error {
+	events, _ = k.switches.pick(&k.open, events, nil)
+	return k.append(events)
+}
+
+func (k *known) append(events []reel.Event) error {
 	if k.names != nil {
 		if err := k.names.translate(events); err != nil {
 			return err

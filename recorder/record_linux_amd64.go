@@ -42,6 +42,8 @@ type recording struct {
 	began    uint64      // when it was on, in TSC ticks
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
+	switches *switches
+	control  *control // nil if it can't be asked
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -102,6 +104,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 
 func newRecording(opt Options) *recording {
 	r := &recording{opt: opt, clock: startCalibration()}
+	r.switches = newSwitches(r)
 	if opt.Follow {
 		r.tree = newTree(r)
 	}
@@ -194,8 +197,17 @@ func (r *recording) notice(format string, args ...any) {
 	}
 }
 
-// create makes the reel, with the tables of images and functions.
+// create makes the reel, with the tables of images and functions. Who waits for the reel to appear may also ask the recorder from then.
 func (r *recording) create() error {
+	r.listen()
+	err := r.createReel()
+	if err != nil {
+		r.control.close()
+	}
+	return err
+}
+
+func (r *recording) createReel() error {
 	if r.isSub() {
 		return r.introduce()
 	}
@@ -413,14 +425,16 @@ func (r *recording) session(ctx context.Context) error {
 	if d.family != nil {
 		watched = d.family.watchExecs(ctx)
 	}
-	serving := r.serveControl(ctx, held)
+	r.switches.begin(d.making)
+	r.serveControl(ctx, held)
 	var err error
 	if held != nil {
 		err = held.loop(ctx)
 	} else {
 		err = d.loop(ctx)
 	}
-	serving.close()
+	r.switches.end()
+	r.control.close()
 	if d.family == nil {
 		r.tellOfExec()
 	}
@@ -472,7 +486,8 @@ func (r *recording) session(ctx context.Context) error {
 		return err
 	}
 	t := d.drainer.Totals()
-	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries, t.Events, t.Dropped
+	left := &r.switches.left
+	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries-left.entries, t.Events-left.events, t.Dropped
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
 	if t.Threads == 0 && len(r.opt.Less.Threads) > 0 && !r.isSub() {
 		r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(r.opt.Less.Threads, ", "))

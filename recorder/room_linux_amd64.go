@@ -177,14 +177,21 @@ func (s *session) listGates(arenas []*arena) error {
 	return s.memory.SetGates(gates)
 }
 
-// mapArenas maps arenas, with room for the code of their stubs in one file if probes are made on the first call. It returns what
-// takes away again what it has mapped.
+// mapArenas maps arenas, with room for the code of their stubs in one file, which is mapped here, too: so events can be changed while
+// they run. Where there can't be such a file that is done without, unless probes are made on the first call. It returns what takes away
+// again what it has mapped.
 func (s *session) mapArenas(st *process.Stopped, arenas []*arena) (undo []process.Call, err error) {
 	code := noFile
-	if s.rt.Lazy {
-		if code, err = s.memfd(st, codeName, execMemfd); err != nil {
+	if s.golang == nil {
+		code, err = s.memfd(st, codeName, execMemfd)
+		if err != nil && (s.rt.Lazy || !errors.Is(err, ErrRefused)) {
 			return nil, err
 		}
+		if err != nil {
+			code = noFile
+		}
+	}
+	if code != noFile {
 		closeCode := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{code}}
 		defer func() {
 			_, e := st.SyscallBatch([]process.Call{closeCode})

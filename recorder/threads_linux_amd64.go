@@ -62,6 +62,7 @@ func threadName(pid, tid int) (string, error) {
 
 // begin starts a part of the reel for the thread, under its name.
 func (d *drain) begin(k *known) error {
+	k.open = openCalls{}
 	start, err := startTimeOf(strconv.Itoa(k.pid) + "/task/" + strconv.Itoa(k.tid))
 	if err != nil {
 		start = 0 // it has ended already

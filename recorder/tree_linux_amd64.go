@@ -47,6 +47,19 @@ func (t *tree) start(ctx context.Context) {
 	t.at[t.root.s.p.Pid()] = t.root
 }
 
+// others are the recordings that are on, but for the first.
+func (t *tree) others() []*recording {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []*recording
+	for _, r := range t.at {
+		if r != t.root && !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 func (t *tree) count(f func(p *Processes)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,6 +160,7 @@ const subRing = 8 << 20
 // recording is one of a program that a process was replaced by.
 func (t *tree) recording(pid int) *recording {
 	r := &recording{opt: t.root.opt, tree: t, w: t.root.w, to: t.root.to}
+	r.switches = newSwitches(r)
 	r.opt.PID, r.opt.Command, r.opt.Progress, r.opt.Started = pid, nil, nil, nil
 	r.opt.Notice = t.root.notice
 	if r.opt.RingSize == 0 {

@@ -33,6 +33,11 @@ func Detach(context.Context, int) (*Detached, error) { return nil, ErrUnsupporte
 // AskForDump returns ErrUnsupported.
 func AskForDump(context.Context, int, DumpRequest) (Dumped, error) { return Dumped{}, ErrUnsupported }
 
+// AskToSet returns ErrUnsupported.
+func AskToSet(context.Context, int, SetRequest) (SetAnswer, error) {
+	return SetAnswer{}, ErrUnsupported
+}
+
 // FunctionsOfProcess returns ErrUnsupported.
 func FunctionsOfProcess(context.Context, int, Choice) ([]Function, error) {
 	return nil, ErrUnsupported

@@ -20,7 +20,7 @@ type bounds struct {
 // boundStubs finds the bounds. inlined says whether events are inline in all stubs.
 func boundStubs(rt *Runtime, fns []Selected, inlined bool) (b bounds) {
 	// An event, or a look at arguments, where it isn't the call of a routine.
-	inline := uint64(232)
+	inline := uint64(236)
 	if rt.Min {
 		inline += 320
 	}
@@ -28,9 +28,9 @@ func boundStubs(rt *Runtime, fns []Selected, inlined bool) (b bounds) {
 		inline += 96
 	}
 	const (
-		site   = 48  // alignment, the entry event's call, the way back
+		site   = 56  // alignment, the entry event's call, the way back
 		longer = 8   // than the original is a jump in the stub
-		exit   = 40  // an exit event's call, and the jump to where the exit leads
+		exit   = 44  // an exit event's padding and call, and the jump to where the exit leads
 		golang = 224 // an event in a Go program, which is always inline
 	)
 	for i := range fns {

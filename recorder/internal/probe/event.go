@@ -107,6 +107,9 @@ type coder struct {
 	moved  []Moved // of the site at work
 	frames *unwinding
 	inside bool // the function at work is Selected.Inside
+
+	listing  bool // switches are to be noted
+	switches []switching
 }
 
 // offset is where in the arena's code the next byte stands.
@@ -130,6 +133,8 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 		c.goEvent(id, exit, spDelta)
 		return
 	}
+	c.beginSwitch(exit)
+	defer c.endSwitch()
 	shared := c.rt.Shared[btoi(exit)]
 	inside := c.rt.Inside && c.inside // whose word has a mark more than shared routines know
 	if inside {

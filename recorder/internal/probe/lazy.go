@@ -60,6 +60,7 @@ func (c *coder) sharedSlot(id uint32, spDelta int32) {
 func (c *coder) inlineSlot(id uint32, spDelta int32, done amd64.Label) {
 	k := len(c.slots)
 	c.slots = append(c.slots, entrySlot{id: id, start: c.offset()})
+	c.slotSwitch()
 	later := c.later()
 	c.cold = append(c.cold, func() {
 		later()

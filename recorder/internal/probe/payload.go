@@ -33,6 +33,8 @@ func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) 
 		}
 		return
 	}
+	c.beginSwitch(exit)
+	defer c.endSwitch()
 	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
 	if c.rt.Lazy && !exit {
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})

@@ -83,6 +83,8 @@ const (
 	mostPatience = 10 * time.Second
 	// maxRun is how many chunks of one thread are drained before the others have their turn: some 15 ms of work.
 	maxRun = 256
+	// MostAtOnce is how many events a round must drain at least for some to be left that were there when it began.
+	MostAtOnce = maxRun * ChunkEvents
 )
 
 // NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event, and with its

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/recorder"
+)
+
+func newSet() *cobra.Command {
+	var pid processID
+	var q recorder.SetRequest
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "set -p PID",
+		Short: "Change what is recorded, while recording",
+		Long: `Set changes which functions the recorder of a process records, while it is on. When set returns, calls that begin from
+then on are recorded, or not, as it says; calls that are open by then are recorded to their end. A function that is off
+costs a jump at its entry.
+
+It can switch off and on what was chosen when recording began: other functions have no probes. Functions of libraries
+that are loaded later go by what was set last. Functions that record --when watches, or --inside names, stay on.
+
+--min, --threads, --keep and --when give another value to what the recording began with.`,
+		Example: `  callreel record -p 1234 -o app.reel &
+  callreel set -p 1234 -x 'dict*'
+  callreel set -p 1234 --all
+  callreel set -p 1234 --when 'handle > 20ms'`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case pid == 0:
+				return usageError("callreel set: give -p PID")
+			case !q.All && len(q.Functions)+len(q.Exclude)+len(q.Threads)+len(q.When) == 0 && q.Min == 0 && q.Keep == 0:
+				return usageError("callreel set: say what is to change: -f, -x, --all, --min, --threads, --keep or --when")
+			case q.Min < 0 || q.Keep < 0:
+				return usageError("callreel set: a time below 0")
+			case q.All && len(q.Functions) > 0:
+				return usageError("callreel set: --all and -f don't go together")
+			}
+			for _, text := range q.When {
+				if _, err := recorder.ParseTrigger(text); err != nil {
+					return usageError("callreel set: --when %w", err)
+				}
+			}
+			ctx, stop := untilSignal(c.Context())
+			defer stop()
+			a, err := recorder.AskToSet(ctx, int(pid), q)
+			if err != nil {
+				return err
+			}
+			w := c.OutOrStdout()
+			if asJSON {
+				return writeJSON(w, map[string]any{"functions": a})
+			}
+			if a == (recorder.SetAnswer{}) {
+				_, err = fmt.Fprintln(w, "set")
+				return err
+			}
+			kept := ""
+			if a.Kept > 0 {
+				kept = fmt.Sprintf(" (%d of them since they are watched, or named by --inside)", a.Kept)
+			}
+			_, err = fmt.Fprintf(w, "%d functions are recorded%s, %d are off; %d changed\n", a.On, kept, a.Off, a.Changed)
+			return err
+		},
+	}
+	fl := c.Flags()
+	addPID(fl, &pid, "the process that is recorded, by its `PID`")
+	fl.StringArrayVarP(&q.Functions, "function", "f", nil, "record only functions that match a `GLOB`, of those that were chosen (repeatable)")
+	fl.StringArrayVarP(&q.Exclude, "exclude", "x", nil, "stop recording functions that match a `GLOB` (repeatable)")
+	fl.BoolVar(&q.All, "all", false, "record all functions again that were chosen")
+	fl.DurationVar(&q.Min, "min", 0, "keep calls that take at least this long; where recording began with --min")
+	fl.StringArrayVar(&q.Threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable); where recording began with --threads")
+	fl.DurationVar(&q.Keep, "keep", 0, "how long the last moments are that an armed recorder dumps")
+	fl.StringArrayVar(&q.When, "when", nil, "another number for a `CONDITION` of an armed recorder, as F > 10ms (repeatable)")
+	fl.BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}

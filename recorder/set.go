@@ -1,0 +1,55 @@
+package recorder
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNotSettable: a recording can't be changed in that way while it is on.
+var ErrNotSettable = errors.New("this recording can't be changed like that")
+
+// notSettable is ErrNotSettable as a recorder has said it.
+type notSettable struct{ says string }
+
+func (e *notSettable) Error() string { return "its recorder says: " + e.says }
+func (e *notSettable) Unwrap() error { return ErrNotSettable }
+
+// SetRequest says what is to change in a recording that is on.
+type SetRequest struct {
+	// All records all functions again that were chosen when recording began, Functions only those of them that match one of these globs,
+	// as Choice has them; without either those that are recorded now. Of these, Exclude leaves out those that match.
+	All                bool
+	Functions, Exclude []string
+
+	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that began with one and don't
+	// follow children, and Threads of those only that aren't armed.
+	Min     time.Duration
+	Threads []string
+	// Keep is Arming.Keep, if not 0. When are conditions as ParseTrigger takes them, each of which takes the place of the one that the
+	// recording was armed with for the same function and comparison, but for the number.
+	Keep time.Duration
+	When []string
+}
+
+// changesFilters says whether it asks for anything but functions.
+func (q *SetRequest) changesFilters() bool {
+	return q.Min > 0 || len(q.Threads) > 0 || q.Keep > 0 || len(q.When) > 0
+}
+
+// SetAnswer says what became of it.
+type SetAnswer struct {
+	On      int `json:"on"`      // functions that are recorded now
+	Off     int `json:"off"`     // functions that could be, and are not
+	Changed int `json:"changed"` // how many were on and are off, or the other way round
+	Kept    int `json:"kept"`    // of those that are on: they don't match, but are watched for a trigger, or named by --inside
+}
+
+// add adds what became of it in another process.
+func (a *SetAnswer) add(b SetAnswer) {
+	a.On, a.Off, a.Changed, a.Kept = a.On+b.On, a.Off+b.Off, a.Changed+b.Changed, a.Kept+b.Kept
+}
+
+// changesFunctions says whether it asks for anything.
+func (q *SetRequest) changesFunctions() bool {
+	return q.All || len(q.Functions)+len(q.Exclude) > 0
+}

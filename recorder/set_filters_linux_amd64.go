@@ -1,0 +1,141 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// setFilters changes what isn't about functions, all of it or nothing.
+func (r *recording) setFilters(q *SetRequest, held *armed) error {
+	triggers, err := r.canSet(q, held)
+	if err != nil {
+		return err
+	}
+	var changed error
+	change := func(d *drain) {
+		if q.Min > 0 {
+			d.drainer.Min = r.setMin(q.Min)
+		}
+		if len(q.Threads) > 0 {
+			changed = d.setThreads(q.Threads)
+		}
+	}
+	if held != nil {
+		return held.change(func() {
+			if q.Min > 0 {
+				r.setMin(q.Min)
+			}
+			if q.Keep > 0 {
+				held.o.Keep = q.Keep
+			}
+			r.watching.replace(triggers)
+			r.watching.set(held.watches, r.set.TicksPerSecond)
+		})
+	}
+	if !r.switches.rounds.after(r.switches.over, change) {
+		return errors.New("it is too busy, or just ending")
+	}
+	return changed
+}
+
+// canSet says why the recording can't be changed so; nil if it can. triggers are those of q.When, by their places.
+func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger, err error) {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrNotSettable, fmt.Sprintf(format, args...))
+	}
+	l := &r.opt.Less
+	switch {
+	case q.Min > 0 && (l.Min == 0 || r.tree != nil):
+		return nil, refuse("--min can be changed where recording began with --min, without --follow")
+	case len(q.Threads) > 0 && (!r.s.rt.Threads || held != nil || r.tree != nil):
+		return nil, refuse("--threads can be changed where recording began with --threads, without --when and --follow")
+	case (q.Keep > 0 || len(q.When) > 0) && held == nil:
+		return nil, refuse("it isn't armed (record --when)")
+	}
+	if q.Min > 0 && (&Less{Min: q.Min}).ticks(r.set.TicksPerSecond) == 0 {
+		return nil, refuse("--min %v is less than the clock can tell", q.Min)
+	}
+	triggers = map[int]Trigger{}
+	for _, text := range q.When {
+		t, err := ParseTrigger(text)
+		if err != nil {
+			return nil, err
+		}
+		at, why := r.watching.like(&t)
+		if why != "" {
+			return nil, refuse("%s: %s", text, why)
+		}
+		triggers[at] = t
+	}
+	return triggers, nil
+}
+
+// setMin changes from which duration on calls are kept, in ticks. Whatever the stubs take back by either is not handed on yet.
+func (r *recording) setMin(least time.Duration) uint64 {
+	l := &r.opt.Less
+	l.Min = least
+	r.set.Min = l.ticks(r.set.TicksPerSecond)
+	r.s.memory.SetMin(r.set.Min)
+	return r.set.Min
+}
+
+// setThreads changes which threads are recorded.
+func (d *drain) setThreads(globs []string) error {
+	d.r.opt.Less.Threads = globs
+	for nstid, k := range d.known {
+		if d.r.opt.Less.wants(k.name) != (k.DestinationThread != nil) {
+			if err := d.renamed(nstid, k); err != nil {
+				return err
+			}
+		}
+	}
+	if live := d.firstTasks(); live != nil {
+		d.stillOff(live, true)
+	}
+	return nil
+}
+
+// like finds the trigger that is the same but for the number that is compared with.
+func (w *watching) like(t *Trigger) (at int, why string) {
+	if t.Kind != OnDuration && t.Kind != OnResult || t.Op == "==" || t.Op == "!=" {
+		return 0, "only conditions with > >= < or <= can be changed"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var have []string
+	for i := range w.triggers {
+		h := &w.triggers[i]
+		if h.Kind == t.Kind && h.Function == t.Function && h.Op == t.Op {
+			return i, ""
+		}
+		have = append(have, h.Text)
+	}
+	return 0, "it must be as one that the recording was armed with, but for the number: " + strings.Join(have, ", ")
+}
+
+// replace replaces triggers, by their places.
+func (w *watching) replace(by map[int]Trigger) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, t := range by {
+		w.triggers[i] = t
+	}
+}
+
+// change calls f in the loop.
+func (a *armed) change(f func()) error {
+	done := make(chan struct{})
+	for {
+		a.watches.Wake()
+		select {
+		case a.changes <- func() { f(); close(done) }:
+			<-done
+			return nil
+		case <-a.over:
+			return errors.New("the recording is just ending")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
