@@ -324,6 +324,10 @@ func TestStallWithoutBreakpointsSaysSoAndMakesDo(t *testing.T) {
 	p := realtest.Start(t, realtest.Build(t, "stall"), "lock")
 	takeBreakpoints(t, p.Pid())
 	watch := watchStalls(t, p.Pid(), "--over", "100ms")
+	// A stall may be seen before the wait is known that a breakpoint is wanted for.
+	for began := time.Now(); !strings.Contains(watch.Stderr(), "counts as getting on") && time.Since(began) < time.Minute; {
+		time.Sleep(time.Millisecond)
+	}
 	provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return s.State == "lock" && hasFrame(s, "kept_by") })
 	watch.Signal(os.Interrupt)
 	if code := watch.Wait(); code != exitDone || strings.Count(watch.Stderr(), "counts as getting on") != 1 {
