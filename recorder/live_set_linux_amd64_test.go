@@ -193,7 +193,7 @@ func TestFunctionsAreSwitchedWhileTheyRun(t *testing.T) {
 		flags []string
 		times int
 	}{
-		{nil, 100},
+		{nil, 60},
 		{[]string{"--lazy"}, 40},
 		{[]string{"--lossless", "--ring", "512K"}, 30},
 		{[]string{"--min", "1ns"}, 30},
