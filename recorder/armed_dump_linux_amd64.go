@@ -185,6 +185,9 @@ func (a *armed) stillOpen(causes []cause, threads []*heldRuns) []cause {
 	})
 }
 
+// otherStack is how far above a frame a stack pointer is that of another stack, of a coroutine or for signals, in bytes.
+const otherStack = 8 << 20
+
 // leftSince says whether the thread has been above a call's frame since it was entered.
 func (t *heldRuns) leftSince(c cause) bool {
 	for _, h := range slices.Backward(t.runs) {
@@ -192,7 +195,7 @@ func (t *heldRuns) leftSince(c cause) bool {
 			if int64(e.Time-c.from) < 0 {
 				return false
 			}
-			if _, isSwitch := e.Goroutine(); !isSwitch && (e.SP > c.sp || e.SP == c.sp && e.ID() != c.function) {
+			if e.SP == c.sp && e.ID() != c.function || e.SP > c.sp && e.SP-c.sp < otherStack {
 				return true
 			}
 		}

@@ -39,8 +39,3 @@ func (f *lessFlags) badGlob() string {
 	}
 	return ""
 }
-
-// byCall says whether one is given that decides about single calls.
-func (f *lessFlags) byCall() bool {
-	return f.min > 0 || f.depth > 0 || len(f.inside) > 0 || f.every > 0
-}
