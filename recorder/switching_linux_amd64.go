@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -449,44 +448,4 @@ func (s *switches) holds(slot *probe.Slot, ranges []idRange) bool {
 	}
 	list, err := g.arena.code.Switches(g.at + int(k))
 	return err != nil || slices.ContainsFunc(list, func(w probe.Switch) bool { return !w.Exit && w.At == slot.At&^7 })
-}
-
-// askedToSet changes the recording, and those of the programs that its process's children run, as somebody has asked.
-func (r *recording) askedToSet(q *SetRequest, held *armed) (a controlAnswer) {
-	var err error
-	defer func() {
-		if err != nil {
-			a.Error = err.Error()
-			a.NotSettable = errors.Is(err, ErrNotSettable)
-			errors.As(err, &a.NoMatch)
-		}
-	}()
-	if !q.changesFunctions() && !q.changesFilters() {
-		err = fmt.Errorf("%w: it doesn't know what is to be changed: it is another version of callreel", ErrNotSettable)
-		return a
-	}
-	if q.changesFilters() {
-		if err = r.setFilters(q, held); err != nil {
-			return a
-		}
-	}
-	if !q.changesFunctions() {
-		return a
-	}
-	a.Set, err = r.switches.change(SetRequest{All: q.All, Functions: q.Functions, Exclude: q.Exclude})
-	if r.tree == nil || err != nil {
-		return a
-	}
-	for _, sub := range r.tree.others() {
-		a.Set.add(sub.switches.catchUp())
-	}
-	return a
-}
-
-// AskToSet asks the recorder of a process to change its recording, and returns when that is done: calls that begin from then on are
-// recorded, or not, as was asked for. An error wraps ErrNoRecorder where there is none; a *NoMatchError says that a glob matches no
-// function of the recording, and an error that wraps ErrNotSettable that there is something the recorder can't change.
-func AskToSet(ctx context.Context, pid int, q SetRequest) (SetAnswer, error) {
-	a, err := ask(ctx, pid, controlRequest{Set: &q})
-	return a.Set, err
 }

@@ -51,10 +51,13 @@ that are loaded later go by what was set last. Functions that record --when watc
 				return err
 			}
 			w := c.OutOrStdout()
-			if asJSON {
+			switched := q.All || len(q.Functions)+len(q.Exclude) > 0
+			switch {
+			case asJSON && switched:
 				return writeJSON(w, map[string]any{"functions": a})
-			}
-			if a == (recorder.SetAnswer{}) {
+			case asJSON:
+				return writeJSON(w, map[string]any{})
+			case !switched:
 				_, err = fmt.Fprintln(w, "set")
 				return err
 			}

@@ -59,7 +59,8 @@ static void note(int function, uint64_t from)
 {
     uint64_t to = now();
     uint64_t n = atomic_fetch_add_explicit(&header->made[self], 1, memory_order_relaxed);
-    CHECK(n < ROOM);
+    if (n >= ROOM) /* what comes then isn't looked at */
+        return;
     struct record *r = &logs[self][n];
     r->from = from;
     r->to = to;

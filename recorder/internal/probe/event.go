@@ -151,7 +151,11 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 		return
 	}
 	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	if c.rt.Lazy && !exit && !inside {
+	switch {
+	case exit || !c.rt.Lazy:
+	case inside: // each function has a slot, so that those of others are found
+		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
+	default:
 		c.inlineSlot(id, spDelta, done)
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
