@@ -176,13 +176,12 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if gone {
-			a.dumpAtEnd()
-			return nil
-		}
-		ended := ctx.Err() != nil || r.s.memory.Sandboxed()
+		ended := gone || ctx.Err() != nil || r.s.memory.Sandboxed()
 		a.refill()
 		a.fired() // what fired before the end is dumped
+		if gone {
+			a.dumpAtEnd()
+		}
 		if ended {
 			return nil
 		}

@@ -444,3 +444,28 @@ func TestDumpsWithoutShortCalls(t *testing.T) {
 		t.Errorf("only %d calls were long", long)
 	}
 }
+
+// A command may have ended before the recorder has looked: what has fired is dumped, and its last moments are.
+func TestACommandThatEndsAtOnceIsDumped(t *testing.T) {
+	needLive(t)
+	folder := filepath.Join(t.TempDir(), "dumps")
+	sum := filepath.Join(t.TempDir(), "summary")
+	const calls = 1000
+	realtest.MustCallreel(t, "record", "-m", "count*", "-f", "leaf", "--when", "leaf #500", "-o", folder, "--summary", sum, "--",
+		realtest.Build(t, "count"), fmt.Sprint(calls), "0")
+	text, err := os.ReadFile(sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := realtest.Decode[armedSummary](t, string(text))
+	if s.Triggers.Fired != 1 || s.Triggers.Dumped != 1 || len(s.Dumps) != 2 {
+		t.Fatalf("triggers %+v, dumps %q", s.Triggers, s.Dumps)
+	}
+	first, last := reportOfDump(t, s.Dumps[0]), reportOfDump(t, s.Dumps[1])
+	if first.Trigger.Kind != "call" || first.Trigger.Name != "leaf" || first.Report.Calls("leaf") < 500 {
+		t.Errorf("%+v, %d calls of leaf", first.Trigger, first.Report.Calls("leaf"))
+	}
+	if last.Trigger.Kind != "end" || last.Report.Calls("leaf") != calls || len(last.Missing) > 0 {
+		t.Errorf("%+v, %d calls of leaf, missing %+v", last.Trigger, last.Report.Calls("leaf"), last.Missing)
+	}
+}
