@@ -24,7 +24,7 @@ const (
 	makingTick  = 20 * time.Millisecond
 	// lookInterval is how soon a thread's end is noticed, for each hundred threads that there are: only what they had last is kept
 	// meanwhile.
-	lookInterval = 200 * time.Millisecond
+	lookInterval = 500 * time.Millisecond
 	// pairInterval is how often both clocks are read: between two readings times are exact.
 	pairInterval = 10 * time.Second
 	maxPairs     = 64

@@ -19,7 +19,7 @@ const (
 	// loadInterval is how soon the loader's list is looked at again: some microseconds each time.
 	loadInterval = 10 * time.Millisecond
 	// armedLoadInterval is the same for an armed recorder, which is to cost next to nothing.
-	armedLoadInterval = 100 * time.Millisecond
+	armedLoadInterval = 250 * time.Millisecond
 	// mapsInterval is how soon, at the soonest, the mappings are looked at though the list has not changed: there are other lists
 	// (dlmopen), and code that is mapped by other means.
 	mapsInterval = time.Second
