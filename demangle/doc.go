@@ -1,10 +1,13 @@
 // Package demangle turns the linkage names of C++, Rust and Swift into the names that
 // people wrote.
 //
-// Names come from untrusted files: what is made of one is bounded in length, what
-// cannot be read is returned unchanged, and nothing panics.
+// Names come from untrusted files: what is made of one is bounded in length and in work,
+// what cannot be read is returned unchanged, and nothing panics. For each language a parser
+// reads a name once, from left to right, and a printer writes it in the full or the short
+// form; neither allocates for names of the usual size, and both spend from one budget.
 //
-// Swift's names are read here, in the mangling since 4.0 (Swift ABI, Mangling.rst)
-// and in the one before it: a parser makes a tree of a name, a printer writes it in
-// the full or the short form, and neither allocates for names of the usual size.
+// C++ is read by the Itanium C++ ABI's grammar, and written as LLVM's demangler does, to the
+// letter; Rust by the v0 mangling and the one before it, and written as Rust's own tools do
+// without hashes; Swift in the mangling since 4.0 (Swift ABI, Mangling.rst) and in the one
+// before it.
 package demangle

@@ -47,58 +47,51 @@ func swiftMangled(s string) bool {
 	return mangling != swiftNone
 }
 
-// swiftName returns what a mangled name of Swift stands for, or the name itself if
-// it cannot be read.
-func swiftName(s string, short bool) string {
-	if len(s) > maxInput {
-		return s
-	}
-	return demangleSwift(s, short, 0)
-}
-
-// demangleSwift is swiftName for a name that stands in so many others.
-func demangleSwift(s string, short bool, nested int) string {
+// demangleSwift returns what a mangled name of Swift, which stands in so many others, stands
+// for, and the steps that took. It is the name itself if it cannot be read.
+func demangleSwift(s string, short bool, nested int, b budget) (name string, spent int) {
 	mangling, text := swiftPrefix(s)
-	var name string
 	switch mangling {
 	case swiftNone:
 	case swiftOld:
-		name = demangleOld(text, short, nested)
+		name, spent = demangleOld(text, short, nested, b)
 	default:
-		name = demangleCurrent(text, mangling == swiftFour, short, nested)
+		name, spent = demangleCurrent(text, mangling == swiftFour, short, nested, b)
 	}
 	if name == "" {
-		return s
+		return s, spent
 	}
-	return name
+	return name, spent
 }
 
 // demangleCurrent reads a name in the mangling since 4.0. It returns nothing if it
 // cannot.
-func demangleCurrent(text string, labelsInTypes, short bool, nested int) string {
+func demangleCurrent(text string, labelsInTypes, short bool, nested int, b budget) (string, int) {
 	var p swiftParser
+	p.budget = b
 	p.text, p.labelsInTypes, p.short, p.nested = text, labelsInTypes, short, nested
 	if !p.parse() {
-		return ""
+		return "", p.spent
 	}
 	p.writeTopLevel(p.stack.from(0))
-	if p.failed {
-		return ""
+	if p.over {
+		return "", p.spent
 	}
-	return string(p.written())
+	return string(p.written()), p.spent
 }
 
 // demangleOld reads a name in the mangling before 4.0. It returns nothing if it
 // cannot.
-func demangleOld(text string, short bool, nested int) string {
+func demangleOld(text string, short bool, nested int, b budget) (string, int) {
 	var p swiftOldParser
+	p.budget = b
 	p.text, p.short, p.nested = text, short, nested
 	if !p.parse() {
-		return ""
+		return "", p.spent
 	}
 	p.writeTopLevel(p.stack.from(0))
-	if p.failed {
-		return ""
+	if p.over {
+		return "", p.spent
 	}
-	return string(p.written())
+	return string(p.written()), p.spent
 }

@@ -1,10 +1,5 @@
 package demangle
 
-import (
-	"strings"
-	"unicode/utf8"
-)
-
 // identifier reads an identifier (Mangling.rst, Identifiers): a length and that
 // many bytes; after '00' they are Punycode; after '0' pieces and letters for
 // words of identifiers before it alternate.
@@ -22,6 +17,11 @@ func (p *swiftParser) identifier() nodeID {
 	}
 	var buffer [128]byte
 	name := buffer[:0]
+	// Words make a name longer than what it is read from: what is copied counts.
+	add := func(s string) bool {
+		name = append(name, s...)
+		return p.spend(1+len(s)>>6) && len(name) <= maxOutput
+	}
 	for last := false; !last; {
 		for !last && (isLower(p.peek()) || isUpper(p.peek())) {
 			c := p.next()
@@ -32,7 +32,9 @@ func (p *swiftParser) identifier() nodeID {
 			if word >= p.wordCount {
 				return 0
 			}
-			name = append(name, p.words[word]...)
+			if !add(p.words[word]) {
+				return 0
+			}
 		}
 		if p.nextIf('0') {
 			break
@@ -41,7 +43,9 @@ func (p *swiftParser) identifier() nodeID {
 		if piece == "" {
 			return 0
 		}
-		name = append(name, piece...)
+		if !add(piece) {
+			return 0
+		}
 		p.learnWords(piece)
 	}
 	return p.substitutable(p.add(nodeIdent, string(name), 0))
@@ -72,7 +76,7 @@ func (p *swiftParser) punycodeIdentifier() nodeID {
 		return 0
 	}
 	p.pos += n
-	name, ok := decodePunycode(p.text[p.pos-n : p.pos])
+	name, ok := decodePunycode(p.text[p.pos-n:p.pos], '_', swiftDigit, &p.budget)
 	if !ok || name == "" {
 		return 0
 	}
@@ -102,67 +106,8 @@ func (p *swiftParser) learnWords(s string) {
 	}
 }
 
-// decodePunycode decodes RFC 3492 in Swift's variant: '_' is the delimiter, the
-// digits are a-z and A-J, and code points from U+D800 to U+D87F are the ASCII
-// characters that no symbol may contain.
-func decodePunycode(s string) (string, bool) {
-	var points []rune
-	if i := strings.LastIndexByte(s, '_'); i >= 0 {
-		for _, c := range []byte(s[:i]) {
-			if c >= 0x80 {
-				return "", false
-			}
-			points = append(points, rune(c))
-		}
-		s = s[i+1:]
-	}
-	n, i, bias := 128, 0, 72
-	for len(s) > 0 {
-		before, weight := i, 1
-		for k := 36; ; k += 36 {
-			if s == "" {
-				return "", false
-			}
-			digit := punycodeDigit(s[0])
-			if digit < 0 || digit > (1<<31-1-i)/weight {
-				return "", false
-			}
-			s = s[1:]
-			i += digit * weight
-			threshold := min(max(k-bias, 1), 26)
-			if digit < threshold {
-				break
-			}
-			if weight > (1<<31-1)/(36-threshold) {
-				return "", false
-			}
-			weight *= 36 - threshold
-		}
-		count := len(points) + 1
-		bias = punycodeBias(i-before, count, before == 0)
-		n += i / count
-		i %= count
-		if n > utf8.MaxRune {
-			return "", false
-		}
-		points = append(points, 0)
-		copy(points[i+1:], points[i:])
-		points[i] = rune(n)
-		i++
-	}
-	var out strings.Builder
-	for _, r := range points {
-		if r >= 0xd800 && r < 0xd880 {
-			r -= 0xd800
-		} else if r >= 0xd880 && r < 0xe000 {
-			return "", false
-		}
-		out.WriteRune(r)
-	}
-	return out.String(), true
-}
-
-func punycodeDigit(c byte) int {
+// swiftDigit is the value of a digit of Punycode in Swift's variant, or -1.
+func swiftDigit(c byte) int {
 	switch {
 	case isLower(c):
 		return int(c - 'a')
@@ -170,21 +115,6 @@ func punycodeDigit(c byte) int {
 		return int(c-'A') + 26
 	}
 	return -1
-}
-
-// punycodeBias is the bias adaptation of RFC 3492 §6.1.
-func punycodeBias(delta, count int, first bool) int {
-	if first {
-		delta /= 700
-	} else {
-		delta /= 2
-	}
-	delta += delta / count
-	k := 0
-	for ; delta > 35*26/2; k += 36 {
-		delta /= 35
-	}
-	return k + 36*delta/(delta+38)
 }
 
 // operatorCharacters are what the letters a to z stand for in the names of

@@ -250,6 +250,7 @@ type swiftNode struct {
 // The arrays are large enough for nearly all names, and what is reached through no
 // pointer can stay on the caller's stack.
 type swiftTree struct {
+	output
 	nodes     [smallNodes]swiftNode // nodes[0] is nodeNone
 	kids      [smallKids]nodeID
 	moreNodes []swiftNode // those that did not fit
@@ -302,7 +303,7 @@ func (t *swiftTree) part(id nodeID, i int) nodeID {
 
 // add makes a node whose parts may be absent.
 func (t *swiftTree) add(kind nodeKind, text string, val int64, parts ...nodeID) nodeID {
-	if t.nodeCount >= maxNodes || len(t.moreKids)+len(parts) > maxKids || len(parts) > maxParts {
+	if !t.spend(1+len(parts)) || t.nodeCount >= maxNodes || len(t.moreKids)+len(parts) > maxKids || len(parts) > maxParts {
 		t.full = true
 		return 0
 	}

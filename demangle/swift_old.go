@@ -9,17 +9,13 @@ import (
 // that Objective-C class names still have: '_T' and productions in prefix order.
 type swiftOldParser struct {
 	swiftPrinter
-	text  string // what follows '_T'
-	pos   int
-	depth int
+	text string // what follows '_T'
+	pos  int
 
 	stack         nodeStack
 	substitutions nodeStack
 	scratch       nodeStack // lists that are being gathered, one upon the other
 }
-
-// maxOldDepth bounds how deeply productions are nested.
-const maxOldDepth = 512
 
 func (p *swiftOldParser) peek() byte {
 	if p.pos < len(p.text) {
@@ -64,14 +60,6 @@ func (p *swiftOldParser) index() (int, bool) {
 	n, ok := p.natural()
 	return n + 1, ok && p.nextIf("_")
 }
-
-// enter counts a level of nesting; it reports whether there may be one more.
-func (p *swiftOldParser) enter() bool {
-	p.depth++
-	return p.depth <= maxOldDepth && !p.full
-}
-
-func (p *swiftOldParser) leave() { p.depth-- }
 
 // until gathers elements up to '_' and makes a node of them.
 func (p *swiftOldParser) until(kind nodeKind, element swiftElement) nodeID {
@@ -149,7 +137,7 @@ func (p *swiftOldParser) finish() bool {
 
 // overflowed says whether a limit was met.
 func (p *swiftOldParser) overflowed() bool {
-	return p.full || p.stack.full || p.substitutions.full || p.scratch.full
+	return p.over || p.full || p.stack.full || p.substitutions.full || p.scratch.full
 }
 
 func (p *swiftOldParser) attribute() string {

@@ -34,7 +34,7 @@ func (p *swiftOldParser) identifierText() (text string, fixity byte) {
 		if n > maxPunycode {
 			return "", 0
 		}
-		if text, ok = decodePunycode(text); !ok {
+		if text, ok = decodePunycode(text, '_', swiftDigit, &p.budget); !ok {
 			return "", 0
 		}
 	}

@@ -52,7 +52,7 @@ func (p *swiftOldParser) typ() nodeID {
 	case 't':
 		tuple := p.until(nodeTuple, aTupleElement)
 		if tuple != 0 && p.at(tuple).n > 0 {
-			p.at(p.part(tuple, int(p.nodes[tuple].n)-1)).val = 1
+			p.at(p.part(tuple, int(p.at(tuple).n)-1)).val = 1
 		}
 		return tuple
 	case 'u':

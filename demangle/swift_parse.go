@@ -187,7 +187,7 @@ func (p *swiftParser) element(of swiftElement) nodeID {
 // parse runs all operators. It reports whether each found its operands.
 func (p *swiftParser) parse() bool {
 	for p.more() {
-		if !p.stack.push(p.operator()) {
+		if !p.spend(1) || !p.stack.push(p.operator()) {
 			return false
 		}
 	}
@@ -196,7 +196,7 @@ func (p *swiftParser) parse() bool {
 
 // overflowed says whether a limit was met.
 func (p *swiftParser) overflowed() bool {
-	return p.full || p.stack.full || p.substitutions.full || p.scratch.full
+	return p.over || p.full || p.stack.full || p.substitutions.full || p.scratch.full
 }
 
 // substitutable keeps a node for the operators that repeat it.
@@ -372,6 +372,9 @@ func (p *swiftParser) repeated(count, index int) nodeID {
 }
 
 func (p *swiftParser) pushCopies(count int, id nodeID) nodeID {
+	if !p.spend(max(count, 0)) {
+		return 0
+	}
 	for ; count > 1; count-- {
 		if !p.stack.push(id) {
 			return 0

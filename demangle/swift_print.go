@@ -1,7 +1,6 @@
 package demangle
 
 import (
-	"strconv"
 	"strings"
 )
 
@@ -10,65 +9,12 @@ import (
 // bound is met the printer fails.
 type swiftPrinter struct {
 	swiftTree
-	out    [smallOutput]byte
-	more   []byte // all that was written, once it is too much for out
-	n      int    // bytes written
 	short  bool
-	failed bool
-	depth  int
-	steps  int
 	nested int // how many names this one stands in
 }
 
-const (
-	smallOutput = 1 << 10
-	// maxPrintDepth bounds how deeply what is written is nested.
-	maxPrintDepth = 768
-	// maxPrintSteps bounds the nodes that are visited; in the short form a node
-	// may write nothing.
-	maxPrintSteps = 1 << 18
-	// maxNested bounds names in names, as in specializations for a closure.
-	maxNested = 4
-)
-
-func (w *swiftPrinter) write(s string) {
-	switch {
-	case w.more == nil && w.n+len(s) <= smallOutput:
-		copy(w.out[w.n:], s)
-	case w.more == nil:
-		w.more = append(append(make([]byte, 0, 4*smallOutput), w.out[:w.n]...), s...)
-	case w.n+len(s) >= 1<<maxOutputLog2:
-		w.failed = true
-		return
-	default:
-		w.more = append(w.more, s...)
-	}
-	w.n += len(s)
-}
-
-func (w *swiftPrinter) writeByte(c byte) {
-	if w.more == nil && w.n < smallOutput {
-		w.out[w.n] = c
-		w.n++
-		return
-	}
-	w.write(string([]byte{c}))
-}
-
-// written returns what was written.
-func (w *swiftPrinter) written() []byte {
-	if w.more != nil {
-		return w.more
-	}
-	return w.out[:w.n]
-}
-
-func (w *swiftPrinter) writeNumber(n int64) {
-	var digits [20]byte
-	for _, c := range strconv.AppendInt(digits[:0], n, 10) {
-		w.writeByte(c)
-	}
-}
+// maxNested bounds names in names, as in specializations for a closure.
+const maxNested = 4
 
 // writeList writes the nodes with sep between them.
 func (w *swiftPrinter) writeList(ids []nodeID, sep string) {
@@ -104,22 +50,16 @@ func (w *swiftPrinter) writeTopLevel(stack []nodeID) {
 // print writes a node; none writes nothing.
 func (w *swiftPrinter) print(id nodeID) {
 	if left := w.printContext(id, false); left != 0 {
-		w.failed = true
+		w.over = true
 	}
 }
 
 // printContext writes a node before the name of what stands in it. It returns the
 // context that cannot be written there and has to be written after the name.
 func (w *swiftPrinter) printContext(id nodeID, asPrefix bool) nodeID {
-	if id == 0 || w.failed {
+	if id == 0 || !w.enter() {
 		return 0
 	}
-	w.steps++
-	if w.depth >= maxPrintDepth || w.steps > maxPrintSteps {
-		w.failed = true
-		return 0
-	}
-	w.depth++
 	n := w.at(id)
 	left := nodeID(0)
 	switch {
@@ -130,7 +70,7 @@ func (w *swiftPrinter) printContext(id nodeID, asPrefix bool) nodeID {
 	default:
 		w.writeNode(id, n)
 	}
-	w.depth--
+	w.leave()
 	return left
 }
 
@@ -364,7 +304,10 @@ func (w *swiftPrinter) writeQuoted(s string) {
 // writeNestedName writes a name that is mangled itself, or is none and stands for itself.
 func (w *swiftPrinter) writeNestedName(s string) {
 	if w.nested < maxNested {
-		s = demangleSwift(s, false, w.nested+1)
+		// What is spent on it is spent on the whole name.
+		name, spent := demangleSwift(s, false, w.nested+1, budget{limit: w.limit - w.spent})
+		w.spend(spent)
+		s = name
 	}
 	w.write(s)
 }

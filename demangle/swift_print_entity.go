@@ -90,7 +90,7 @@ func (w *swiftPrinter) writeEntity(id nodeID, accessor string, asPrefix bool) no
 		return 0
 	}
 	if !n.kind.is(isEntity) {
-		w.failed = true
+		w.over = true
 		return 0
 	}
 	f := w.form(id, accessor)
@@ -173,7 +173,7 @@ func (w *swiftPrinter) writeEntityType(id nodeID, style entityStyle, bound nodeI
 	}
 	typ := w.part(id, slotType)
 	if typ == 0 {
-		w.failed = true
+		w.over = true
 		return
 	}
 	if style == asFunction && !w.callable(typ) {

@@ -79,7 +79,7 @@ func (w *swiftPrinter) writeTypeNode(id nodeID, n *swiftNode) {
 		w.write(" ")
 		w.print(w.part(id, 0))
 	default: // what should not be left when a name has been read
-		w.failed = true
+		w.over = true
 	}
 }
 
@@ -188,6 +188,9 @@ func (w *swiftPrinter) writeSignatureParams(depth, count int64, markers []nodeID
 		}
 		if index >= maxShownParams {
 			w.write("...")
+			return
+		}
+		if !w.spend(1 + len(markers)) {
 			return
 		}
 		value := nodeID(0)

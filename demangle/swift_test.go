@@ -50,10 +50,10 @@ func checkSwift(t *testing.T, name string) {
 		if name != "" && got == "" {
 			t.Errorf("%q became nothing", name)
 		}
-		if got != name && len(got) >= 1<<maxOutputLog2 {
+		if got != name && len(got) >= maxOutput {
 			t.Errorf("%d bytes became %d", len(name), len(got))
 		}
-		if got != name && !swiftMangled(name) && !mangled(name) {
+		if got != name && !swiftMangled(name) && !mangledPrefix(name) {
 			t.Errorf("%q became %q", name, got)
 		}
 	}
@@ -108,7 +108,7 @@ func TestHostileSwiftNamesStayAsTheyAre(t *testing.T) {
 	} {
 		start := time.Now()
 		for _, form := range []func(string) string{Name, Short} {
-			if got := form(name); len(got) >= 1<<maxOutputLog2 {
+			if got := form(name); len(got) >= maxOutput {
 				t.Errorf("%.40q…: %d bytes became %d", name, len(name), len(got))
 			}
 		}

@@ -40,6 +40,10 @@ func recipeOf(target string) recipe {
 		r = recipe{by: Rustc, sources: []string{"panics.rs"}, flags: []string{"-O", "-g"}}
 	case "deep":
 		r.by, r.sources, r.libs = GXX, []string{"deep.cc"}, nil
+	case "bare":
+		r = recipe{by: GCC, sources: []string{target + ".c"}, flags: []string{"-O2", "-g", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector"}}
+	case "hostile_sparse":
+		r = recipe{by: GCC, sources: []string{target + ".S"}, flags: []string{"-nostdlib", "-static", "-no-pie"}}
 	case "tiny32":
 		// Neither a 32-bit compiler nor its headers: the assembler and the
 		// linker of x86-64 make i386 programs by themselves.

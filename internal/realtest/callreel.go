@@ -131,3 +131,27 @@ func (r *Recording) Summary() Summary {
 	}
 	return Decode[Summary](r.t, strings.Join(r.Stdout(), "\n"))
 }
+
+// CallreelPeak is [Callreel], and tells the most memory that it had resident, in bytes.
+func CallreelPeak(t testing.TB, args ...string) (Result, int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "peak")
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, Build(t, "peak"), append([]string{file, CallreelPath(t)}, args...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("realtest: callreel %q: %v\n%s", args, err, stderr.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("realtest: callreel %q: not done after %v: %v\n%s", args, 3*patience, err, stderr.String())
+	}
+	var peak int64
+	if _, err := fmt.Sscan(string(text), &peak); err != nil {
+		t.Fatal(err)
+	}
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: exitCode(cmd.ProcessState)}, peak << 10
+}

@@ -31,10 +31,12 @@ const (
 	LLVMObjdump Capability = "llvm-objdump-19"    // LLVM's disassembler, for Mach-O too
 	LLVMNm      Capability = "llvm-nm-19"         // LLVM's lister of symbols
 	LLVMLipo    Capability = "llvm-lipo-19"       // LLVM's maker of fat Mach-O files
+	LLVMCxxfilt Capability = "llvm-cxxfilt-19"    // LLVM's demangler, for Rust too
 	LLVMAr      Capability = "llvm-ar-19"         // LLVM's archiver, for Mach-O too
 	Dwarfdump   Capability = "llvm-dwarfdump-19"  // LLVM's printer of DWARF
 	GoTool      Capability = "go"                 // Go's own toolchain, for every target
 	Rustc       Capability = "rustc"              // Rust compiler
+	FreePascal  Capability = "fpc"                // Pascal compiler with a run-time library of its own
 	Objdump     Capability = "objdump"            // GNU disassembler
 	GDB         Capability = "gdb"                // debugger
 	Node        Capability = "node"               // Node.js, whose compiler writes down what it makes
@@ -51,6 +53,7 @@ const (
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
 	Chromium    Capability = "chromium"           // web browser
 	NPMReaders  Capability = "readers of exports" // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
+	Superuser   Capability = "root"               // the right to start processes as another user
 	TraceViewer Capability = "Go's trace viewer"  // Chrome's trace viewer, which Go's distribution has for go tool trace
 )
 
@@ -70,6 +73,8 @@ func (c Capability) Find() (string, error) {
 		return "", canBreak()
 	case I386:
 		return "", canRunI386()
+	case Superuser:
+		return "", isRoot()
 	case Python3:
 		return findPython()
 	case Binutils:

@@ -18,7 +18,10 @@ import (
 // ownThread makes the kernel end the child when the thread that started it is
 // gone, so that a test binary that is killed leaves nothing running.
 func ownThread(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
 // canTrace proves the permission instead of guessing it from capabilities,

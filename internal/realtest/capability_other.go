@@ -25,3 +25,7 @@ func canBreak() error {
 func canSample() error {
 	return fmt.Errorf("%w: %s: this is %s", ErrMissing, PerfEvents, runtime.GOOS)
 }
+
+func isRoot() error {
+	return fmt.Errorf("%w: %s: this is %s", ErrMissing, Superuser, runtime.GOOS)
+}

@@ -134,9 +134,9 @@ func (s *Screen) control(sequence string) {
 	case "\x1b[H":
 		s.x, s.y = 0, 0
 	case "\x1b[K":
-		s.clear(s.y, s.x)
+		s.clear(s.y, s.column())
 	case "\x1b[J":
-		s.clear(s.y, s.x)
+		s.clear(s.y, s.column())
 		for y := s.y + 1; y < s.lines; y++ {
 			s.clear(y, 0)
 		}
@@ -161,6 +161,9 @@ func (s *Screen) control(sequence string) {
 		}
 	}
 }
+
+// column is where the cursor is. Behind a character in the last column it stays there, until another comes.
+func (s *Screen) column() int { return min(s.x, s.columns-1) }
 
 func (s *Screen) clear(y, x int) {
 	for ; x < s.columns; x++ {

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Marshal returns v as JSON on one line, with all control characters escaped: encoding/json leaves DEL and those from
-// U+0080 to U+009F, which some terminals obey.
+// Marshal returns v as JSON on one line, with all characters escaped that a terminal may obey or that change how others are shown:
+// encoding/json leaves DEL, those from U+0080 to U+009F, and invisible ones, such as those that turn text around.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -18,19 +20,24 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	isControl := func(r rune) bool { return r >= 0x7F && r <= 0x9F }
-	if bytes.IndexFunc(text, isControl) < 0 {
+	if bytes.IndexFunc(text, isUnsafe) < 0 {
 		return text, nil
 	}
 	escaped := make([]byte, 0, len(text)+16)
 	for len(text) > 0 { // outside strings there are none
 		r, n := utf8.DecodeRune(text)
-		if isControl(r) {
+		switch {
+		case isUnsafe(r) && r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			escaped = fmt.Appendf(escaped, `\u%04x\u%04x`, high, low)
+		case isUnsafe(r):
 			escaped = fmt.Appendf(escaped, `\u%04x`, r)
-		} else {
+		default:
 			escaped = append(escaped, text[:n]...)
 		}
 		text = text[n:]
 	}
 	return escaped, nil
 }
+
+func isUnsafe(r rune) bool { return r >= 0x7F && r <= 0x9F || r > 0x9F && unicode.Is(unicode.Cf, r) }

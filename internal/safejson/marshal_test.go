@@ -3,16 +3,17 @@ package safejson
 import (
 	"encoding/json"
 	"testing"
+	"unicode"
 )
 
 func TestControlCharactersAreEscaped(t *testing.T) {
-	for _, text := range []string{"", "plain <a&b>", "\x1b[31m", "del \x7f", "csi \u009b31m", "é 漢 \U0001F600", "bad \xff\x9b"} {
+	for _, text := range []string{"", "plain <a&b>", "\x1b[31m", "del \x7f", "csi \u009b31m", "é 漢 \U0001F600", "bad \xff\x9b", "back \u202Eward\u2066", "tag \U000E0041"} {
 		got, err := Marshal(map[string]string{"k": text})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range string(got) {
-			if r < ' ' || r >= 0x7F && r <= 0x9F {
+			if r < ' ' || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Cf, r) {
 				t.Errorf("%q: %q holds %U", text, got, r)
 			}
 		}
