@@ -185,7 +185,7 @@ func (a *attacker) detach() error {
 		}
 		code, said := d.cmd.ProcessState.ExitCode(), d.stdout.String()
 		switch {
-		case code == 1 && strings.Contains(d.stderr.String(), "not being recorded"):
+		case code == 0 && strings.Contains(said, "not being recorded"):
 			return a.untouched()
 		case code != 0:
 			return d.failed("exit code %d", code)

@@ -37,7 +37,7 @@ func ReadImage(im *object.Image) (*Info, error) {
 		return nil, fmt.Errorf("cfi: %s: %w", im.Name(), ErrNotLinked)
 	}
 	info := &Info{Registers: regs}
-	opt := Options{ByteOrder: im.ByteOrder, AddrSize: im.Class.AddrSize(), Name: im.Name()}
+	opt := Options{ByteOrder: im.ByteOrder, AddrSize: im.Class.AddrSize(), Name: im.Name(), Take: im.Take}
 	for _, read := range []func(*object.Image, Options) error{info.readEHFrame, info.readDebugFrame, info.readCompact} {
 		if err := read(im, opt); err != nil {
 			return nil, err

@@ -12,6 +12,12 @@ import (
 // maxDamage bounds the list of damaged records; what is beyond is only counted.
 const maxDamage = 1000
 
+// What records take of memory, in bytes.
+const (
+	cieCost = 1 << 10 // with its first row, and its place in a map
+	fdeCost = 80
+)
+
 // errTruncated is what is wrong with a record that ends too early.
 var errTruncated = errors.New("record ends too early")
 
@@ -38,14 +44,24 @@ func parse(data []byte, addr uint64, opt Options, eh bool) (*Table, error) {
 		src.part = ".eh_frame"
 	}
 	t := &Table{source: src}
-	t.read()
+	if t.read(); t.over != nil {
+		return nil, fmt.Errorf("%s: %w", src.where(), t.over)
+	}
 	return t, nil
 }
 
 // read reads all records.
 func (t *Table) read() {
 	p := parser{source: &t.source, contents: &t.contents, cies: make(map[uint64]*CIE)}
-	p.fdes = make([]FDE, 0, p.readCIEs())
+	fdes := p.readCIEs()
+	if p.over == nil {
+		p.over = t.source.take(uint64(fdes)*fdeCost, "a list of so many FDEs")
+	}
+	if p.over != nil {
+		p.damaged(0, p.over)
+		return
+	}
+	p.fdes = make([]FDE, 0, fdes)
 	p.visitFDEs(func(f *FDE) bool {
 		p.fdes = append(p.fdes, *f)
 		return true
@@ -66,8 +82,9 @@ func (t *Table) VisitFDEs(visit func(*FDE) bool) {
 		return
 	}
 	p := parser{source: &t.source, contents: &contents{}, cies: make(map[uint64]*CIE)}
-	p.readCIEs()
-	p.visitFDEs(visit)
+	if p.readCIEs(); p.over == nil {
+		p.visitFDEs(visit)
+	}
 }
 
 // newSource checks the options and fills in their defaults.
@@ -84,8 +101,16 @@ func newSource(data []byte, addr uint64, opt Options) (source, error) {
 	}
 	return source{
 		data: data, addr: addr, order: opt.ByteOrder, name: opt.Name,
-		bases: bases{section: addr, text: opt.TextAddr, data: opt.DataAddr, size: opt.AddrSize},
+		taking: opt.Take, bases: bases{section: addr, text: opt.TextAddr, data: opt.DataAddr, size: opt.AddrSize},
 	}, nil
+}
+
+// take asks for memory.
+func (s *source) take(n uint64, what string) error {
+	if s.taking == nil {
+		return nil
+	}
+	return s.taking(n, what)
 }
 
 // sortFDEs sorts the FDEs and prepares Find for overlapping ones.
@@ -139,6 +164,9 @@ func (p *parser) readCIEs() (fdes int) {
 		if !r.isCIE {
 			fdes++
 			return true, nil
+		}
+		if p.over = p.source.take(cieCost, "a list of so many CIEs"); p.over != nil {
+			return false, nil
 		}
 		cie, err := p.source.cie(r)
 		if err != nil {

@@ -14,6 +14,10 @@ type Options struct {
 	TextAddr  uint64           // link address that textrel pointers are relative to
 	DataAddr  uint64           // link address that datarel pointers are relative to (the GOT)
 	Name      string           // of the file, for errors
+
+	// Take is asked before so many bytes are kept for the section's records; an error
+	// ends reading, which returns it. Nil has room for anything. See object.Image.Take.
+	Take func(n uint64, what string) error
 }
 
 // Table is the call frame information of one section. It keeps the section's
@@ -33,6 +37,7 @@ type contents struct {
 	maxEnds []uint64 // for overlapping FDEs: the greatest End up to each; else nil
 	damage  []Damage
 	lost    int
+	over    error // what Options.Take said
 }
 
 // all returns the contents, which a table of OpenEHFrame reads when it first has to.
@@ -45,13 +50,14 @@ func (t *Table) all() *contents {
 
 // source is the section that CIEs and FDEs were read from.
 type source struct {
-	data  []byte
-	addr  uint64
-	order binary.ByteOrder
-	bases bases
-	name  string // of the file
-	part  string // ".eh_frame" or ".debug_frame"
-	eh    bool
+	data   []byte
+	addr   uint64
+	order  binary.ByteOrder
+	bases  bases
+	name   string // of the file
+	part   string // ".eh_frame" or ".debug_frame"
+	eh     bool
+	taking func(n uint64, what string) error // Options.Take
 }
 
 // A CIE holds what several FDEs have in common (DWARF 5 §6.4.1).

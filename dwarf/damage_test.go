@@ -195,7 +195,10 @@ func TestTruncatedSectionsGiveWhatIsLeft(t *testing.T) {
 
 // sectionSizeField returns where a section header's sh_size is, and its size.
 func sectionSizeField(im *object.Image, k int) (at, size int) {
-	data := im.Data()
+	data, err := im.Bytes(0, im.Size())
+	if err != nil {
+		panic(err)
+	}
 	if im.Class == object.Class32 {
 		return int(im.ByteOrder.Uint32(data[32:])) + 40*k + 20, 4
 	}

@@ -63,26 +63,41 @@ func Open(ctx context.Context, im *object.Image, opts Options) (*Data, error) {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	d := &Data{image: im, opts: opts}
+	var err error
+	fault := object.GuardFaults(func() error {
+		err = d.open(ctx)
+		return nil
+	})
+	if fault != nil {
+		err = fmt.Errorf("dwarf: %s: %w", im.Name(), fault)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Data) open(ctx context.Context) error {
 	d.place()
 	d.findCode()
-	if err := d.load(ctx, &d.main, im); err != nil {
-		return nil, err
+	if err := d.load(ctx, &d.main, d.image); err != nil {
+		return err
 	}
 	if len(d.main.info.data) == 0 {
 		if err := errors.Join(d.problems...); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, fmt.Errorf("dwarf: %s: %w", im.Name(), ErrNoDWARF)
+		return fmt.Errorf("dwarf: %s: %w", d.image.Name(), ErrNoDWARF)
 	}
-	if opts.Alt != nil {
+	if d.opts.Alt != nil {
 		d.alt = &source{role: roleAlt}
-		if err := d.load(ctx, d.alt, opts.Alt); err != nil {
-			return nil, err
+		if err := d.load(ctx, d.alt, d.opts.Alt); err != nil {
+			return err
 		}
 	}
 	d.lineWork.limit = workFactor*uint64(len(d.main.line.data)) + workFloor
 	d.listUnits()
-	return d, nil
+	return nil
 }
 
 // listUnits makes the list that callers see.

@@ -165,6 +165,7 @@ func (r *reader) addFile(name lineName, dir uint64) {
 			f.CompDir = r.root.compDir
 		}
 	}
+	r.room -= fileCost
 	r.contents.Files = append(r.contents.Files, f)
 	r.lines.count++
 }

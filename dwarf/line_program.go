@@ -47,6 +47,13 @@ func (r *reader) readLines() {
 		r.note(s.problem(&s.line, at, "%w", errLineWork))
 		return
 	}
+	// A file's name takes a byte or two, a row one: each may be all that there is.
+	if r.room -= int64(n) * rowCost; r.room < 0 {
+		r.note(s.problem(&s.line, at, "line table of %#x bytes: %w", n, r.tooMuch()))
+		r.room += int64(n) * rowCost
+		return
+	}
+	defer func() { r.room += int64(n) * rowCost }() // rows are few as a rule
 	if err := r.readLineHeader(&c); err != nil {
 		r.note(s.problem(&s.line, at, "header of a line table: %w", err))
 		return

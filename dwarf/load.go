@@ -9,7 +9,7 @@ import (
 
 // load reads the sections of a file and finds its units.
 func (d *Data) load(ctx context.Context, s *source, im *object.Image) error {
-	s.name, s.big = im.Name(), bigEndian(im)
+	s.name, s.image, s.big = im.Name(), im, bigEndian(im)
 	found, problems, err := loadSections(ctx, im, s.sections(), d.opts.Workers)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func loadSections(ctx context.Context, im *object.Image, list []wantedSection, w
 	for k := range found {
 		wanted[k] = found[k].from
 	}
-	contents, err := im.SectionsData(ctx, workers, wanted...)
+	contents, err := im.MapSections(ctx, workers, wanted...)
 	if ctx.Err() != nil {
 		return nil, nil, fmt.Errorf("dwarf: %w", err)
 	}

@@ -80,7 +80,7 @@ func (d *Data) relocate(ctx context.Context, found []loaded) error {
 	for k := range found {
 		r.found[found[k].from] = &found[k]
 	}
-	r.left = 2 * uint64(len(d.image.Data()))
+	r.left = 2 * d.image.Size()
 	sections := d.image.Sections()
 	for k := range sections {
 		table := &sections[k]

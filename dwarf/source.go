@@ -41,6 +41,7 @@ type section struct {
 // them (§7.3.2, §7.3.5).
 type source struct {
 	name  string
+	image *object.Image // whose allowance is asked
 	big   bool
 	role  role
 	index uint64 // among the split sources
@@ -99,7 +100,8 @@ func (s *source) part(p part) []byte {
 }
 
 // Bytes returns a string without its NUL. The slice aliases the image or what was
-// inflated of it, and is good until Close. It is nil for the zero String and for
+// inflated of it, and is good until Close. It may lie in a mapping of a file, so
+// Bytes and what is done with its result belong inside of object.GuardFaults. It is nil for the zero String and for
 // one that lies outside its section or does not end there.
 func (d *Data) Bytes(s String) []byte {
 	data := d.from(s)
@@ -180,7 +182,7 @@ func (w *wantedSection) find(im *object.Image) []*object.Section {
 		return []*object.Section{first}
 	}
 	var all []*object.Section
-	left := uint64(len(im.Data())) // of a crafted file, headers may overlap
+	left := im.Size() // of a crafted file, headers may overlap
 	sections := im.Sections()
 	for k := range sections {
 		s := &sections[k]

@@ -110,7 +110,7 @@ func (d *Data) openSplit(u *unit, skeleton *root) (*unit, error) {
 		return nil, file.err
 	}
 	from := &source{
-		name: file.sections.name, big: file.sections.big, role: roleSplit,
+		name: file.sections.name, image: im, big: file.sections.big, role: roleSplit,
 		info: file.sections.info, abbrev: file.sections.abbrev, str: file.sections.str,
 		lineStr: file.sections.lineStr, strOffsets: file.sections.strOffsets, rnglists: file.sections.rnglists,
 		// The other half's addresses stand in the linked file.
@@ -141,7 +141,7 @@ func (d *Data) openSplit(u *unit, skeleton *root) (*unit, error) {
 
 // load reads the sections of the file and, if it is a package, its index.
 func (f *splitFile) load(im *object.Image) {
-	f.sections = source{name: im.Name(), big: bigEndian(im), role: roleSplit}
+	f.sections = source{name: im.Name(), image: im, big: bigEndian(im), role: roleSplit}
 	var index section
 	list := append(f.sections.sections(), wantedSection{".debug_cu_index", &index})
 	_, problems, err := loadSections(context.Background(), im, list, 1)

@@ -37,19 +37,35 @@ func (u *unit) problem(at int, format string, args ...any) error {
 
 // findUnits reads the headers of .debug_info and .debug_types.
 func (s *source) findUnits() []error {
-	var problems, more []error
-	s.units, problems = s.readUnits(&s.info)
+	var problems []error
+	if err := s.image.Take(abbrevCost*uint64(len(s.abbrev.data)), "a table of so many abbreviations"); err != nil {
+		s.abbrev.data = nil
+		problems = append(problems, s.problem(&s.abbrev, 0, "%w", err))
+	}
+	units, more := s.readUnits(&s.info)
+	s.units, problems = units, append(problems, more...)
 	s.typeUnits, more = s.readUnits(&s.types)
 	s.tables.learn(uint64(len(s.abbrev.data)), s.units, s.typeUnits)
 	return append(problems, more...)
 }
 
+// maxUnitProblems bounds how many damaged headers are told of.
+const maxUnitProblems = 100
+
 // readUnits returns the units of a section. One that cannot be understood is left
 // out; its length still leads to the next.
 func (s *source) readUnits(sec *section) (units []unit, problems []error) {
 	c := cursor{data: sec.data, big: s.big}
+	room := 0
 	for c.left() > 0 {
 		start := uint64(c.at)
+		if len(units) == room {
+			if err := s.image.Take(unitTake*unitCost, "a list of so many units"); err != nil {
+				problems = append(problems, s.problem(sec, start, "%w", err))
+				break
+			}
+			room += unitTake
+		}
 		n, offset := c.initialLength()
 		if n == 0 && !c.bad {
 			continue // padding between the contributions of two files
@@ -72,7 +88,9 @@ func (s *source) readUnits(sec *section) (units []unit, problems []error) {
 			u.kind = unitPartial
 		}
 		if err != nil {
-			problems = append(problems, s.problem(sec, start, "header of a unit: %w", err))
+			if len(problems) < maxUnitProblems {
+				problems = append(problems, s.problem(sec, start, "header of a unit: %w", err))
+			}
 			units = units[:len(units)-1]
 		}
 	}

@@ -3,6 +3,8 @@ package dwarf
 import (
 	"errors"
 	"fmt"
+
+	"github.com/callreel/callreel/object"
 )
 
 // A reader is the working memory of Data.Read. It lives in a Contents, so that a
@@ -21,6 +23,7 @@ type reader struct {
 	frames    []frame
 	entry     entry
 	region    Range // of code, the last one met
+	room      int64 // bytes that what is read of the unit may still take
 	rangeWork int64 // bytes of range lists that may still be read
 	names     nameCache
 	errs      []error
@@ -84,11 +87,19 @@ func (d *Data) Read(u *Unit, c *Contents) error {
 	c.Functions, c.Inlines, c.Ranges = c.Functions[:0], c.Inlines[:0], c.Ranges[:0]
 	c.Files, c.Rows = append(c.Files[:0], File{}), c.Rows[:0]
 	r.contents, r.errs = c, r.errs[:0]
+	r.room = int64(min(d.image.Allowance().Room()/2, 1<<62))
 	if u.number >= len(d.main.units) {
 		return fmt.Errorf("dwarf: unit %d is of another image", u.Index)
 	}
-	r.read(&d.main.units[u.number])
-	r.finished(&d.main.units[u.number])
+	of := &d.main.units[u.number]
+	err := object.GuardFaults(func() error {
+		r.read(of)
+		return nil
+	})
+	if err != nil {
+		r.errs = append(r.errs, of.problem(0, "%w", err))
+	}
+	r.finished(of)
 	if len(r.errs) == 0 {
 		return nil
 	}
@@ -209,6 +220,10 @@ func (r *reader) walk() error {
 		}
 		if a.kind == kindVariable {
 			continue
+		}
+		if r.room < 0 {
+			r.leaveAll()
+			return r.unit.problem(start, "entry: %w", r.tooMuch())
 		}
 		if p <= len(b) && r.enter(a, b, start, values, depth) {
 			closes = depth - 1

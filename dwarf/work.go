@@ -3,11 +3,25 @@ package dwarf
 import (
 	"errors"
 	"sync/atomic"
+
+	"github.com/callreel/callreel/object"
 )
 
 // Entries are small and what they refer to may be large: without a bound, a file
 // whose entries all refer to the same large list or line program would cost the
 // product of the two sizes.
+
+// What things take of the allowance of the image, in bytes, with what growing their lists takes meanwhile.
+const (
+	unitCost     = 1 << 10 // the header of a unit, and its place in the lists
+	unitTake     = 1 << 10 // so many at a time
+	abbrevCost   = 16      // for each byte of .debug_abbrev, compiled
+	functionCost = 128     // of the unit that is read, as are the others
+	inlineCost   = 96
+	rangeCost    = 40
+	fileCost     = 64
+	rowCost      = 48
+)
 
 var (
 	errRangeWork = errors.New("lists of ranges are used far too often")
@@ -59,4 +73,10 @@ func (l *workLimit) charge(c *workCharge, n uint64) bool {
 func (r *reader) spend(n int) bool {
 	r.rangeWork -= int64(n)
 	return r.rangeWork >= 0
+}
+
+// tooMuch says that there is no room for what the unit says.
+func (r *reader) tooMuch() error {
+	limit := r.data.image.Allowance()
+	return &object.MemoryError{What: "what one unit says", Want: int64(min(limit.Room()/2, 1<<62)) - r.room, Used: limit.Used(), Limit: limit.Total()}
 }

@@ -32,6 +32,21 @@ type DebugSearch struct {
 	Dirs []string
 }
 
+// companions opens files that share the image's allowance.
+func (i *Image) companions() Opener { return Opener{Memory: i.Allowance()} }
+
+// A NoDebugError is why no file fits: ErrNoDebug and what was refused.
+type NoDebugError struct {
+	Refused []error // files that are there, at most maxRefused; empty when there was none
+	none    error
+}
+
+// Error tells all reasons.
+func (e *NoDebugError) Error() string { return errors.Join(e.Unwrap()...).Error() }
+
+// Unwrap returns ErrNoDebug and the refusals.
+func (e *NoDebugError) Unwrap() []error { return append([]error{e.none}, e.Refused...) }
+
 // An IDError says that a file was refused because it belongs to another image.
 type IDError struct {
 	Path string   // the file
@@ -59,8 +74,8 @@ func (e *IDError) Error() string {
 //   - Mach-O: NAME.dSYM beside the image or beside the bundle that it is in, and the
 //     dSYM bundles in the folders of Dirs. The UUID must be the image's.
 //
-// A file that does not fit is refused and the search goes on. When nothing is found
-// the error wraps ErrNoDebug and the reasons of what was refused.
+// In all of them the code must lie where the image's does, see CheckLayout. A file that does not fit is refused and the search goes on. When nothing is found
+// the error is a NoDebugError.
 func (s *DebugSearch) Debug(im *Image) (*Image, error) {
 	return firstFit(im, s.debugCandidates(im))
 }
@@ -80,9 +95,9 @@ func (s *DebugSearch) Alt(im *Image) (*Image, error) {
 
 func (s *DebugSearch) debugCandidates(im *Image) iter.Seq[candidate] {
 	if im.Format == MachO {
-		return s.dsymCandidates(im)
+		return fitting(im, s.dsymCandidates(im))
 	}
-	return s.elfCandidates(im)
+	return fitting(im, s.elfCandidates(im))
 }
 
 // dirs lists the folders to search in order, each once.
@@ -108,17 +123,17 @@ const maxRefused = 16
 
 // firstFit opens the first candidate that fits.
 func firstFit(im *Image, candidates iter.Seq[candidate]) (*Image, error) {
-	errs := []error{im.errorf("%w", ErrNoDebug)}
+	e := &NoDebugError{none: im.errorf("%w", ErrNoDebug)}
 	for c := range candidates {
 		found, err := c.open()
 		if err == nil {
 			return found, nil
 		}
-		if !isMissing(err) && len(errs) <= maxRefused {
-			errs = append(errs, err)
+		if !isMissing(err) && len(e.Refused) < maxRefused {
+			e.Refused = append(e.Refused, err)
 		}
 	}
-	return nil, errors.Join(errs...)
+	return nil, e
 }
 
 // isMissing says whether an error only means that there is no such file.
@@ -129,49 +144,30 @@ func isMissing(err error) bool {
 // openFor opens a file that must have an ID, "" for any, and must not be the image's
 // own. Of a fat file it takes the part that has the ID.
 func openFor(im *Image, path, id string) (*Image, error) {
-	m, err := mapPath(path)
+	found, err := im.companions().OpenID(path, id)
 	if err != nil {
 		return nil, err
 	}
-	found, err := m.parseID(path, id)
-	if err == nil && im.file != nil && os.SameFile(im.file, m.info) {
+	if im.file != nil && os.SameFile(im.file, found.file) {
 		err = fmt.Errorf("object: %s: refused: it is the image itself", path)
-	}
-	if err == nil && found.Format != im.Format {
+	} else if found.Format != im.Format {
 		err = fmt.Errorf("object: %s: refused: it is %s, want %s", path, found.Format, im.Format)
 	}
 	if err != nil {
-		m.release()
+		_ = found.Close() // only read from
 		return nil, err
 	}
-	found.unmap, found.path, found.file = m.unmap, path, m.info
-	return found, nil
-}
-
-// OpenID is Open for an ID in lower-case hexadecimal: a file with another ID is
-// refused with an IDError, and of a fat file the part with the ID is opened.
-func OpenID(path, id string) (*Image, error) {
-	m, err := mapPath(path)
-	if err != nil {
-		return nil, err
-	}
-	found, err := m.parseID(path, id)
-	if err != nil {
-		m.release()
-		return nil, err
-	}
-	found.unmap, found.path, found.file = m.unmap, path, m.info
 	return found, nil
 }
 
 // parseID parses the file, or the part of a fat one, that has the ID; "" for any.
-func (m *mapping) parseID(path, id string) (*Image, error) {
-	slices, err := ParseSlices(path, m.data)
+func parseID(path string, c *contents, id string) (*Image, error) {
+	slices, err := readSlices(path, c)
 	if err != nil {
 		return nil, err
 	}
 	if slices == nil || id == "" {
-		found, err := Parse(path, m.data)
+		found, err := parseContents(path, c, "")
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +179,7 @@ func (m *mapping) parseID(path, id string) (*Image, error) {
 	var others []*Image
 	var failed error
 	for _, s := range slices {
-		part := &Image{name: path, data: m.data}
+		part := newImage(path, c)
 		part.selectSlice(s)
 		if err := part.parse(); err != nil {
 			failed = err // another part may still be the one

@@ -274,7 +274,7 @@ func TestArchivesAreReadLikeArListsThem(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "all.a")
 		tool(t, realtest.LLVMAr, append([]string{"rcsU", "--format=" + format, path, long}, f.objects...)...)
 		data := read(t, path)
-		members, err := readArchive(path, data)
+		members, err := readArchive(path, memoryContents(data))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,10 +297,10 @@ func TestArchivesAreReadLikeArListsThem(t *testing.T) {
 		for at := range min(len(data), 4096) {
 			for _, flip := range []byte{0xff, 0x01} {
 				data[at] ^= flip
-				if members, _ := readArchive("x", data); len(members) > len(data)/archiveHeaderSize {
+				if members, _ := readArchive("x", memoryContents(data)); len(members) > len(data)/archiveHeaderSize {
 					t.Errorf("%d members", len(members))
 				}
-				readArchive("x", data[:at])
+				readArchive("x", memoryContents(data[:at]))
 				data[at] ^= flip
 			}
 		}
@@ -312,7 +312,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add([]byte(archiveMagic + "#1/4            12          0     0     644     6         `\nnamehi"))
 	f.Add([]byte(archiveMagic + "//              0           0     0     644     8         `\nlong.o/\n/0              0           0     0     644     2         `\nhi"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		members, _ := readArchive("fuzz", data)
+		members, _ := readArchive("fuzz", memoryContents(data))
 		for _, m := range members {
 			if m.off > uint64(len(data)) || m.size > uint64(len(data))-m.off {
 				t.Errorf("member %q at %#x, %#x bytes of %#x", m.name, m.off, m.size, len(data))

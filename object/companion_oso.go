@@ -25,9 +25,9 @@ const maxNamesakes = 64
 
 // archive is one archive with its members by name.
 type archive struct {
-	mapping *mapping
-	members map[string][]member
-	err     error
+	contents *contents
+	members  map[string][]member
+	err      error
 }
 
 // Objects reads the debug map of a Mach-O image; the error wraps ErrNoDebug when it
@@ -93,7 +93,7 @@ func (o *Objects) open(file *ObjectFile) (*Image, error) {
 	if file.Member != "" {
 		return o.openMember(file)
 	}
-	found, err := OpenArch(file.Path, o.image.ArchName())
+	found, err := o.image.companions().OpenArch(file.Path, o.image.ArchName())
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func checkModTime(file *ObjectFile, got int64) error {
 	return nil
 }
 
-// openMember opens a file in an archive; the image shares the archive's mapping.
+// openMember opens a file in an archive; the image shares the archive's contents.
 func (o *Objects) openMember(file *ObjectFile) (*Image, error) {
 	a, err := o.archive(file.Path)
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *Objects) openMember(file *ObjectFile) (*Image, error) {
 			refused = err
 			continue
 		}
-		return ParseArch(file.String(), a.mapping.data[m.off:m.off+m.size:m.off+m.size], o.image.ArchName())
+		return a.contents.member(file.String(), m.span, o.image.ArchName())
 	}
 	return nil, refused
 }
@@ -142,11 +142,11 @@ func (o *Objects) archive(path string) (*archive, error) {
 		o.archives = make(map[string]*archive)
 	}
 	o.archives[path] = a
-	a.mapping, a.err = mapPath(path)
+	a.contents, a.err = openContents(path, o.image.Allowance())
 	if a.err != nil {
 		return a, a.err
 	}
-	members, err := readArchive(path, a.mapping.data)
+	members, err := readArchive(path, a.contents)
 	a.err = err
 	a.members = make(map[string][]member)
 	for _, m := range members {
@@ -163,8 +163,8 @@ func (o *Objects) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, a := range o.archives {
-		if a.mapping != nil {
-			a.mapping.release()
+		if a.contents != nil {
+			_ = a.contents.close() // only read from
 		}
 	}
 	o.archives = nil

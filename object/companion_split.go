@@ -62,10 +62,18 @@ func (f *SplitFiles) Open(name, compDir string, id uint64) (*Image, error) {
 // Close closes all files that Open returned.
 func (f *SplitFiles) Close() error { return f.files.close() }
 
+// opener opens files that share the first image's allowance.
+func (f *SplitFiles) opener() Opener {
+	if len(f.images) == 0 {
+		return Opener{}
+	}
+	return f.images[0].companions()
+}
+
 // open opens a file that must hold split units.
 func (f *SplitFiles) open(path string) (*Image, error) {
 	return f.files.open(path, func() (*Image, error) {
-		found, err := Open(path)
+		found, err := f.opener().Open(path)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func TestNamesOutliveTheImage(t *testing.T) {
 func TestErrorsNameFileSectionAndOffset(t *testing.T) {
 	path := compile(t)
 	section := func(i *Image, name string) int { // offset of its header
-		shoff := int(i.ByteOrder.Uint64(i.data[40:]))
+		shoff := int(i.ByteOrder.Uint64(all(t, i)[40:]))
 		for k := range i.sections {
 			if i.sections[k].Name == name {
 				return shoff + 64*k
@@ -149,8 +149,8 @@ func TestOverlappingNamesCostLittle(t *testing.T) {
 func use(t *testing.T, i *Image) {
 	t.Helper()
 	list, _ := i.Symbols()
-	if len(list) > len(i.data)+256 {
-		t.Errorf("%d symbols from %d bytes", len(list), len(i.data))
+	if len(list) > int(i.size)+256 {
+		t.Errorf("%d symbols from %d bytes", len(list), int(i.size))
 	}
 	for k := range i.Sections() {
 		i.SectionData(&i.Sections()[k])

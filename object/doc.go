@@ -5,9 +5,11 @@
 // bounded by the size of the file, and a damaged table is reported by an error
 // that names the file, the part and its place. No reader panics.
 //
-// An Image keeps the whole file mapped (see Open). Byte slices that its methods
-// return alias that mapping and must not be used after Close; strings and
-// inflated sections are copies and stay valid.
+// An Image reads what it is asked for into memory of its own, once (see Open). Byte
+// slices that its methods return alias that and must not be used after Close; strings
+// and inflated sections are copies and stay valid. Debug information that is large
+// can be had as a part of a mapping (see MapSections, GuardFaults). What a file makes
+// its readers take is bounded by an Allowance.
 //
 // A fat Mach-O file is opened for one architecture or by ID (see OpenArch, OpenID).
 // Debug information that is in other files - separate debug files, dSYM bundles, the

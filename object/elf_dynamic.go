@@ -59,9 +59,9 @@ func (e *elfFile) dynamicBytes() ([]byte, error) {
 		if s.Type != SegmentDynamic {
 			continue
 		}
-		raw, ok := e.slice(s.Off, s.FileSize)
-		if !ok {
-			return nil, e.errorf("dynamic table at %#x: %#x bytes reach beyond the end of the file (%#x)", s.Off, s.FileSize, len(e.data))
+		raw, err := e.slice(s.Off, s.FileSize)
+		if err != nil {
+			return nil, e.errorf("dynamic table at %#x: %#x bytes %w", s.Off, s.FileSize, err)
 		}
 		return raw, nil
 	}
@@ -169,6 +169,9 @@ func (i *Image) SoName() string {
 	return ""
 }
 
+// maxInterp bounds the path of the program interpreter (PATH_MAX).
+const maxInterp = 4096
+
 // Interp is the path of the program interpreter (the dynamic loader), "" when the
 // image asks for none: a static program or a library.
 func (i *Image) Interp() string {
@@ -179,7 +182,7 @@ func (i *Image) Interp() string {
 		if s.Type != SegmentInterp {
 			continue
 		}
-		if raw, ok := i.slice(s.Off, s.FileSize); ok {
+		if raw, err := i.slice(s.Off, min(s.FileSize, maxInterp)); err == nil {
 			path, _ := newStrings(raw).at(0)
 			return path
 		}

@@ -11,10 +11,7 @@ func (e *elfFile) segmentTable() (*symbolTable, error) {
 	if !ok {
 		return nil, nil
 	}
-	size := uint64(symbolSize64)
-	if e.Class == Class32 {
-		size = symbolSize32
-	}
+	size := e.symbolSize()
 	if given, ok := e.dyn(elf.DT_SYMENT); ok && given != size {
 		return nil, e.errorf("dynamic table: symbol entry size %d, want %d", given, size)
 	}
@@ -39,6 +36,14 @@ func (e *elfFile) segmentTable() (*symbolTable, error) {
 		strings:  strs,
 		versions: e.segmentVersions(count, strs),
 	}, nil
+}
+
+// symbolSize is the size of an entry of a symbol table.
+func (e *elfFile) symbolSize() uint64 {
+	if e.Class == Class32 {
+		return symbolSize32
+	}
+	return symbolSize64
 }
 
 // dynSymbolCount learns the number of dynamic symbols, which the dynamic table
@@ -69,19 +74,27 @@ func (e *elfFile) gnuHashCount(addr uint64) (uint64, error) {
 	damaged := func(what string) error {
 		return e.errorf("GNU hash table at address %#x: %s", addr, what)
 	}
-	raw, ok := e.fromAddr(addr)
-	if !ok || len(raw) < 16 {
+	off, room := e.fromAddr(addr)
+	if room < 16 {
 		return 0, damaged("not in the file")
 	}
+	raw, err := e.slice(off, 16)
+	if err != nil {
+		return 0, e.errorf("GNU hash table at address %#x: bytes %w", addr, err)
+	}
+	off, room = off+16, room-16
 	o := e.ByteOrder
 	buckets, first := uint64(o.Uint32(raw)), uint64(o.Uint32(raw[4:]))
 	filter := uint64(o.Uint32(raw[8:])) * uint64(e.Class.AddrSize())
-	raw = raw[16:]
-	if filter+4*buckets > uint64(len(raw)) {
+	if filter+4*buckets > room {
 		return 0, damaged("filter and buckets reach beyond the segment")
 	}
 	last := uint64(0)
-	for b := raw[filter:][:4*buckets]; len(b) > 0; b = b[4:] {
+	b, err := e.slice(off+filter, 4*buckets)
+	if err != nil {
+		return 0, e.errorf("GNU hash table at address %#x: buckets %w", addr, err)
+	}
+	for ; len(b) > 0; b = b[4:] {
 		last = max(last, uint64(o.Uint32(b)))
 	}
 	if last == 0 {
@@ -91,13 +104,17 @@ func (e *elfFile) gnuHashCount(addr uint64) (uint64, error) {
 		return 0, damaged("a bucket names a symbol that is not hashed")
 	}
 	// The chain of the highest bucket is the last; its end is the table's end.
-	chains := raw[filter+4*buckets:]
+	off, room = off+filter+4*buckets, room-filter-4*buckets
 	for ; ; last++ {
 		at := 4 * (last - first)
-		if at+4 > uint64(len(chains)) {
+		if at+4 > room {
 			return 0, damaged("last chain has no end")
 		}
-		if o.Uint32(chains[at:])&1 != 0 {
+		hash, err := e.slice(off+at, 4)
+		if err != nil {
+			return 0, e.errorf("GNU hash table at address %#x: chain %w", addr, err)
+		}
+		if o.Uint32(hash)&1 != 0 {
 			return last + 1, nil
 		}
 	}

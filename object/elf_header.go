@@ -14,6 +14,10 @@ const (
 	sectionSize32, sectionSize64 = 40, 64
 )
 
+// headerCost is the memory for one section or segment: it, its place in an index, and
+// what growing these takes meanwhile.
+const headerCost = 256
+
 // The escapes for counts that do not fit into the header's 16 bits (gABI,
 // chapter 4, e_shnum and e_shstrndx; System V extension PN_XNUM).
 const (
@@ -23,12 +27,16 @@ const (
 
 // parseELF reads the file header, the segments, the sections and the dynamic table.
 func (i *Image) parseELF() error {
-	if len(i.data) < elf.EI_NIDENT || string(i.data[:4]) != elf.ELFMAG {
+	start, err := i.slice(0, min(i.size, headerSize64))
+	if err != nil {
+		return i.errorf("ELF header: %d bytes %w", len(start), err)
+	}
+	if len(start) < elf.EI_NIDENT || string(start[:4]) != elf.ELFMAG {
 		return i.errorf("%w", ErrUnknownFormat)
 	}
 	i.Format = ELF
 	size := headerSize64
-	switch class := i.data[elf.EI_CLASS]; elf.Class(class) {
+	switch class := start[elf.EI_CLASS]; elf.Class(class) {
 	case elf.ELFCLASS32:
 		i.Class, size = Class32, headerSize32
 	case elf.ELFCLASS64:
@@ -36,7 +44,7 @@ func (i *Image) parseELF() error {
 	default:
 		return i.errorf("ELF header: class %d, want 1 (32 bit) or 2 (64 bit)", class)
 	}
-	switch order := i.data[elf.EI_DATA]; elf.Data(order) {
+	switch order := start[elf.EI_DATA]; elf.Data(order) {
 	case elf.ELFDATA2LSB:
 		i.ByteOrder = binary.LittleEndian
 	case elf.ELFDATA2MSB:
@@ -44,10 +52,10 @@ func (i *Image) parseELF() error {
 	default:
 		return i.errorf("ELF header: byte order %d, want 1 (little-endian) or 2 (big-endian)", order)
 	}
-	if len(i.data) < size {
-		return i.errorf("ELF header: %d bytes, want %d", len(i.data), size)
+	if len(start) < size {
+		return i.errorf("ELF header: %d bytes, want %d", len(start), size)
 	}
-	h := i.readHeader()
+	h := i.readHeader(start)
 	if err := i.readSegments(&h); err != nil {
 		return err
 	}
@@ -67,8 +75,8 @@ type header struct {
 }
 
 // readHeader reads the file header, whose size has been checked.
-func (i *Image) readHeader() header {
-	o, d := i.ByteOrder, i.data
+func (i *Image) readHeader(d []byte) header {
+	o := i.ByteOrder
 	i.Arch = Arch(o.Uint16(d[18:]))
 	switch elf.Type(o.Uint16(d[16:])) {
 	case elf.ET_EXEC:
@@ -103,10 +111,16 @@ func (i *Image) headerTable(what string, off, entry, least, count uint64) ([]byt
 		return nil, i.errorf("%s headers at %#x: entry size %d, want %d", what, off, entry, least)
 	}
 	// entry has 16 bits and count 32, so the product cannot wrap.
-	table, ok := i.slice(off, entry*count)
-	if !ok {
-		return nil, i.errorf("%s headers at %#x: %d entries of %d bytes reach beyond the end of the file (%#x)",
-			what, off, count, entry, len(i.data))
+	if err := i.inside(off, entry*count); err != nil {
+		return nil, i.errorf("%s headers at %#x: %d entries of %d bytes %w", what, off, count, entry, err)
+	}
+	// What is made of an entry is some four times as long.
+	if err := i.contents.take(count*headerCost, what+" headers"); err != nil {
+		return nil, i.errorf("%s headers at %#x: %w", what, off, err)
+	}
+	table, err := i.slice(off, entry*count)
+	if err != nil {
+		return nil, i.errorf("%s headers at %#x: %d entries of %d bytes %w", what, off, count, entry, err)
 	}
 	return table, nil
 }

@@ -51,7 +51,7 @@ func (e *elfFile) relocTables() ([]relocTable, error) {
 		return e.segmentRelocTables()
 	}
 	var tables []relocTable
-	left := uint64(len(e.data))
+	left := e.size
 	for k := range e.sections {
 		s := &e.sections[k]
 		t := relocTable{name: s.Name}
@@ -94,7 +94,9 @@ func (e *elfFile) segmentRelocTables() ([]relocTable, error) {
 	}
 	var symbols []byte
 	if addr, ok := e.dyn(elf.DT_SYMTAB); ok {
-		symbols, _ = e.fromAddr(addr)
+		if count, err := e.dynSymbolCount(addr, e.symbolSize()); err == nil {
+			symbols, _ = e.ReadAddr(addr, count*e.symbolSize())
+		}
 	}
 	pltForm := formREL
 	if kind, _ := e.dyn(elf.DT_PLTREL); elf.DynTag(kind) == elf.DT_RELA {
@@ -201,11 +203,11 @@ func (e *elfFile) visitRELR(t *relocTable, yield func(Reloc) bool) (more bool, e
 // addendAt reads the addend that stands in the place itself; 0 when the file does
 // not hold the place.
 func (e *elfFile) addendAt(place uint64) int64 {
-	rest, ok := e.fromAddr(place)
-	if !ok || len(rest) < e.Class.AddrSize() {
+	raw, err := e.ReadAddr(place, uint64(e.Class.AddrSize()))
+	if err != nil {
 		return 0
 	}
-	return e.signedWord(rest)
+	return e.signedWord(raw)
 }
 
 // signedWord reads an address-sized signed number; b is long enough.
@@ -218,10 +220,7 @@ func (i *Image) signedWord(b []byte) int64 {
 
 // resolve fills in the value of a symbol that this image defines.
 func (e *elfFile) resolve(r *Reloc, symbols []byte) {
-	size := uint64(symbolSize64)
-	if e.Class == Class32 {
-		size = symbolSize32
-	}
+	size := e.symbolSize()
 	at := uint64(r.SymIndex) * size
 	if r.SymIndex == 0 || at+size > uint64(len(symbols)) {
 		return

@@ -12,6 +12,10 @@ const (
 	symbolSize32, symbolSize64 = 16, 24
 )
 
+// symbolCost is the memory for each entry of a table of symbols: a Symbol, and its
+// place in the table that finds repetitions.
+const symbolCost = 128
+
 // symbolTable is one table of symbols with the tables that explain it.
 type symbolTable struct {
 	source   Source
@@ -29,6 +33,9 @@ func (e *elfFile) readSymbols() ([]Symbol, error) {
 	count := 0
 	for _, t := range tables {
 		count += len(t.entries) / int(t.entSize)
+	}
+	if over := e.contents.take(uint64(count)*symbolCost, fmt.Sprintf("the list of %d symbols", count)); over != nil {
+		return nil, errors.Join(err, e.errorf("%w", over))
 	}
 	m := newSymbolMerger(count)
 	err = errors.Join(err, e.visitSymbols(tables, func(s *Symbol) bool {
@@ -131,11 +138,25 @@ func (e *elfFile) linkedStrings(s *Section) (*stringTable, error) {
 	if uint64(s.Link) >= uint64(len(e.sections)) {
 		return nil, e.sectionErrorf(s, "string table index %d, want below %d", s.Link, len(e.sections))
 	}
-	raw, err := e.SectionData(&e.sections[s.Link])
-	if err != nil {
-		return nil, err
+	e.texts.mu.Lock()
+	defer e.texts.mu.Unlock()
+	text, ok := e.texts.at[s.Link]
+	if !ok {
+		from := &e.sections[s.Link]
+		raw, err := e.SectionData(from)
+		if err == nil {
+			err = e.contents.take(uint64(len(raw)), "a string table")
+		}
+		if err != nil {
+			return nil, err
+		}
+		text = string(raw)
+		if e.texts.at == nil {
+			e.texts.at = make(map[uint32]string)
+		}
+		e.texts.at[s.Link] = text
 	}
-	return newStrings(raw), nil
+	return newStringTable(text), nil
 }
 
 // visitEntries decodes a table's entries, all into the same variable, until visit
@@ -146,10 +167,11 @@ func (e *elfFile) visitEntries(t *symbolTable, visit func(*Symbol) bool) (more b
 	count := len(t.entries) / int(t.entSize)
 	more = true
 	for k := 1; k < count && more; k++ { // entry 0 is empty by definition
-		keep, damage := e.symbol(t, k, &s)
-		if damage != nil {
-			if bad++; err == nil {
-				err = damage
+		keep, ok := e.symbol(t, k, &s)
+		if !ok {
+			if bad++; err == nil { // a made-up table may have millions
+				off := e.symbolEntry(t.entries[k*int(t.entSize):]).name
+				err = t.errorf(k, "name at offset %#x is outside its string table of %#x bytes or has no end", off, len(t.strings.text))
 			}
 			continue
 		}
@@ -163,19 +185,17 @@ func (e *elfFile) visitEntries(t *symbolTable, visit func(*Symbol) bool) (more b
 	return more, err
 }
 
-// symbol decodes entry k into s; keep is false for what Symbols leaves out.
-func (e *elfFile) symbol(t *symbolTable, k int, s *Symbol) (keep bool, err error) {
+// symbol decodes entry k into s; keep is false for what Symbols leaves out, ok when its
+// name cannot be read.
+func (e *elfFile) symbol(t *symbolTable, k int, s *Symbol) (keep, ok bool) {
 	raw := e.symbolEntry(t.entries[k*int(t.entSize):])
 	*s = Symbol{Kind: Kind(raw.info & 0xf)}
 	if kind := elf.SymType(s.Kind); kind == elf.STT_SECTION || kind == elf.STT_FILE {
-		return false, nil
+		return false, true
 	}
 	name, ok := t.strings.at(raw.name)
-	if !ok {
-		return false, t.errorf(k, "name at offset %#x is outside its string table of %#x bytes or has no end", raw.name, len(t.strings.text))
-	}
-	if name == "" {
-		return false, nil
+	if !ok || name == "" {
+		return false, ok
 	}
 	s.Name, s.Version = splitVersion(name)
 	// The linker also makes a symbol for each version, named like it.
@@ -193,7 +213,7 @@ func (e *elfFile) symbol(t *symbolTable, k int, s *Symbol) (keep bool, err error
 		s.Section = e.ByteOrder.Uint32(t.indices[4*k:])
 	}
 	s.Source, s.Dynamic = t.source, t.source == Dynsym
-	return true, nil
+	return true, true
 }
 
 // rawSymbol is Elf32_Sym or Elf64_Sym.

@@ -71,14 +71,28 @@ func (e *elfFile) segmentVersions(symbols uint64, strs *stringTable) symbolVersi
 		return v
 	}
 	if addr, ok := e.dyn(elf.DT_VERDEF); ok {
-		raw, _ := e.fromAddr(addr)
+		raw := e.versionTable(addr)
 		e.addDefinedVersions(&v, raw, strs)
 	}
 	if addr, ok := e.dyn(elf.DT_VERNEED); ok {
-		raw, _ := e.fromAddr(addr)
+		raw := e.versionTable(addr)
 		e.addNeededVersions(&v, raw, strs)
 	}
 	return v
+}
+
+// maxVersionTable bounds a table of versions whose size nothing states. The C library,
+// which has most, has a few hundred of 28 bytes.
+const maxVersionTable = 1 << 20
+
+// versionTable returns the bytes at an address, as many as a table may have.
+func (e *elfFile) versionTable(addr uint64) []byte {
+	off, room := e.fromAddr(addr)
+	raw, err := e.slice(off, min(room, maxVersionTable))
+	if err != nil {
+		return nil // names without their versions are worth having
+	}
+	return raw
 }
 
 // addDefinedVersions follows the chain of Verdef entries; the name of each stands

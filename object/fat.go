@@ -60,6 +60,16 @@ func isFat(data []byte) bool {
 // ParseSlices lists the parts of a fat file; none, and no error, for any other file.
 // Parts reach neither into the header nor beyond the end of the file.
 func ParseSlices(name string, data []byte) ([]Slice, error) {
+	return readSlices(name, memoryContents(data))
+}
+
+// readSlices is ParseSlices for the contents of a file.
+func readSlices(name string, c *contents) ([]Slice, error) {
+	length := uint64(len(c.data))
+	data, err := c.slice(0, min(length, 8+maxFatSlices*fatSize64))
+	if err != nil {
+		return nil, fmt.Errorf("object: %s: header: %d bytes %w", name, len(data), err)
+	}
 	if !isFat(data) {
 		return nil, nil
 	}
@@ -70,14 +80,14 @@ func ParseSlices(name string, data []byte) ([]Slice, error) {
 	}
 	count := uint64(binary.BigEndian.Uint32(data[4:]))
 	head := 8 + count*size
-	if head > uint64(len(data)) {
-		return nil, fmt.Errorf("object: %s: fat header: %d entries reach beyond the end of the file (%#x)", name, count, len(data))
+	if head > length {
+		return nil, fmt.Errorf("object: %s: fat header: %d entries %w", name, count, errBeyond(length))
 	}
 	slices := make([]Slice, count)
 	for k := range slices {
 		s := fatSlice(data[8+uint64(k)*size:], wide)
-		if s.Off < head || s.Off > uint64(len(data)) || s.Size > uint64(len(data))-s.Off {
-			return nil, fmt.Errorf("object: %s: fat header: %s at %#x: %#x bytes are not inside of the file (%#x)", name, s.Name, s.Off, s.Size, len(data))
+		if s.Off < head || s.Off > length || s.Size > length-s.Off {
+			return nil, fmt.Errorf("object: %s: fat header: %s at %#x: %#x bytes are not inside of the file (%#x)", name, s.Name, s.Off, s.Size, length)
 		}
 		slices[k] = s
 	}
@@ -98,11 +108,7 @@ func fatSlice(b []byte, wide bool) Slice {
 }
 
 // selectOnlySlice narrows the image to the part of a fat file that has only one.
-func (i *Image) selectOnlySlice() error {
-	slices, err := ParseSlices(i.name, i.data)
-	if err != nil {
-		return err
-	}
+func (i *Image) selectOnlySlice(slices []Slice) error {
 	switch len(slices) {
 	case 0:
 		return i.errorf("fat header: no architectures")
@@ -115,7 +121,7 @@ func (i *Image) selectOnlySlice() error {
 
 // selectSlice narrows the image to one part, whose place has been checked.
 func (i *Image) selectSlice(s Slice) {
-	i.data = i.data[s.Off : s.Off+s.Size : s.Off+s.Size]
+	i.base, i.size = s.Off, s.Size
 }
 
 // ParseArch is Parse for one architecture: of a fat file it takes that part, and a
@@ -124,15 +130,21 @@ func (i *Image) selectSlice(s Slice) {
 // one, so that "arm64" is not answered with arm64e when both are there. An empty
 // arch means Parse.
 func ParseArch(name string, data []byte, arch string) (*Image, error) {
-	if arch == "" {
-		return Parse(name, data)
-	}
-	slices, err := ParseSlices(name, data)
+	return parseContents(name, memoryContents(data), arch)
+}
+
+// parseContents is ParseArch for the contents of a file.
+func parseContents(name string, c *contents, arch string) (*Image, error) {
+	slices, err := readSlices(name, c)
 	if err != nil {
 		return nil, err
 	}
-	i := &Image{name: name, data: data}
-	if slices != nil {
+	i := newImage(name, c)
+	if slices != nil && arch == "" {
+		if err := i.selectOnlySlice(slices); err != nil {
+			return nil, err
+		}
+	} else if slices != nil {
 		s, ok := chooseSlice(slices, arch)
 		if !ok {
 			return nil, i.errorf("%w as %s, it has %s", ErrNoArch, arch, sliceNames(slices))
@@ -142,7 +154,7 @@ func ParseArch(name string, data []byte, arch string) (*Image, error) {
 	if err := i.parse(); err != nil {
 		return nil, err
 	}
-	if arch != i.ArchName() && !matchesArch(i.Arch, arch) {
+	if arch != "" && arch != i.ArchName() && !matchesArch(i.Arch, arch) {
 		return nil, i.errorf("%w as %s, it has %s", ErrNoArch, arch, i.ArchName())
 	}
 	return i, nil

@@ -223,3 +223,13 @@ func symbolsNamed(t testing.TB, i *Image, name string) []Symbol {
 	}
 	return found
 }
+
+// all returns the bytes of the image.
+func all(t testing.TB, i *Image) []byte {
+	t.Helper()
+	data, err := i.Bytes(0, i.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -15,9 +15,9 @@ func (i *Image) FunctionStarts() ([]uint64, error) {
 	if at.size == 0 {
 		return nil, nil
 	}
-	raw, ok := i.slice(at.off, at.size)
-	if !ok {
-		return nil, i.errorf("LC_FUNCTION_STARTS at %#x: %#x bytes reach beyond the end of the file (%#x)", at.off, at.size, len(i.data))
+	raw, err := i.slice(at.off, at.size)
+	if err != nil {
+		return nil, i.errorf("LC_FUNCTION_STARTS at %#x: %#x bytes %w", at.off, at.size, err)
 	}
 	// A start takes a byte at least, and two on average.
 	starts := make([]uint64, 0, len(raw)/2)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 )
@@ -130,8 +131,10 @@ type Image struct {
 	name     string
 	path     string      // where Open found the file, "" for Parse
 	file     os.FileInfo // nil for Parse
-	data     []byte
-	unmap    func() error
+	contents *contents   // of the file; of a fat one, from base on are the image's
+	base     uint64
+	size     uint64
+	shared   bool // the contents are another's, who closes them
 	entry    uint64
 	segments []Segment
 	sections []Section
@@ -139,6 +142,11 @@ type Image struct {
 	placed   []int     // indices of the loaded sections sorted by address
 	elf      elfFile
 	mach     machFile
+
+	texts struct { // of string tables, by section
+		mu sync.Mutex
+		at map[uint32]string
+	}
 
 	symbols struct {
 		once sync.Once
@@ -152,22 +160,22 @@ type Image struct {
 // as Name. Section and segment contents are checked when they are asked for. A fat
 // file of several architectures is refused with a FatError; see ParseArch.
 func Parse(name string, data []byte) (*Image, error) {
-	i := &Image{name: name, data: data}
-	if isFat(data) {
-		if err := i.selectOnlySlice(); err != nil {
-			return nil, err
-		}
-	}
-	if err := i.parse(); err != nil {
-		return nil, err
-	}
-	return i, nil
+	return parseContents(name, memoryContents(data), "")
+}
+
+// newImage is the image of all of the contents.
+func newImage(name string, c *contents) *Image {
+	return &Image{name: name, contents: c, size: uint64(len(c.data))}
 }
 
 // parse reads the headers of a file of one architecture.
 func (i *Image) parse() error {
 	i.elf, i.mach = elfFile{Image: i}, machFile{Image: i}
-	if isMachO(i.data) {
+	start, err := i.slice(0, min(i.size, 4))
+	if err != nil {
+		return i.errorf("header: %d bytes %w", len(start), err)
+	}
+	if isMachO(start) {
 		return i.parseMachO()
 	}
 	return i.parseELF()
@@ -179,9 +187,51 @@ func (i *Image) Name() string { return i.name }
 // Entry is the link address of the first instruction, 0 when there is none.
 func (i *Image) Entry() uint64 { return i.entry }
 
-// Data is the whole file, or one slice of a fat file, aliasing the mapping. It is
-// nil after Close.
-func (i *Image) Data() []byte { return i.data }
+// Size is the number of bytes of the file, or of one slice of a fat file.
+func (i *Image) Size() uint64 { return i.size }
+
+// Bytes returns the bytes [off, off+size) of the file, or of one slice of a fat file.
+// They are private and stay valid until Close.
+func (i *Image) Bytes(off, size uint64) ([]byte, error) {
+	b, err := i.slice(off, size)
+	if err != nil {
+		return nil, i.errorf("%#x bytes at %#x %w", size, off, err)
+	}
+	return b, nil
+}
+
+// Unchanged says whether the file is as it was when it was opened, as far as its size and time tell. It stays open, so that no other file can
+// have its device and inode.
+func (i *Image) Unchanged() bool { return i.contents.file != nil && i.contents.unchanged(nil) == nil }
+
+// ReadAt reads the file's bytes into p (io.ReaderAt).
+func (i *Image) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || uint64(off) >= i.size {
+		return 0, io.EOF
+	}
+	n := min(uint64(len(p)), i.size-uint64(off))
+	b, err := i.Bytes(uint64(off), n)
+	if err != nil {
+		return 0, err
+	}
+	if copy(p, b); n < uint64(len(p)) {
+		return int(n), io.EOF
+	}
+	return int(n), nil
+}
+
+// Take counts n bytes that are kept about the image until it is closed, or returns a
+// MemoryError that names the image when there is no room for them.
+func (i *Image) Take(n uint64, what string) error {
+	if err := i.contents.take(n, what); err != nil {
+		return i.errorf("%w", err)
+	}
+	return nil
+}
+
+// Allowance bounds the memory that the image, and others that it is shared with, may
+// take. What Take is asked for beside what the image keeps itself is to be given back.
+func (i *Image) Allowance() *Allowance { return i.contents.allowance }
 
 // Segments lists the segments in file order. The slice belongs to the image.
 func (i *Image) Segments() []Segment { return i.segments }
@@ -209,12 +259,20 @@ func (i *Image) errorf(format string, args ...any) error {
 	return fmt.Errorf("object: %s: "+format, append([]any{i.name}, args...)...)
 }
 
-// slice returns the file's bytes [off, off+size). No sum of off and size is
-// formed, so that none can wrap.
-func (i *Image) slice(off, size uint64) ([]byte, bool) {
-	n := uint64(len(i.data))
-	if off > n || size > n-off {
-		return nil, false
+// slice returns the file's bytes [off, off+size). The error is the end of a sentence:
+// so many bytes "reach beyond the end of the file", "can't be read".
+func (i *Image) slice(off, size uint64) ([]byte, error) {
+	if err := i.inside(off, size); err != nil {
+		return nil, err
 	}
-	return i.data[off : off+size : off+size], true
+	return i.contents.slice(i.base+off, size)
+}
+
+// inside checks that the image has the bytes [off, off+size). No sum of off and size
+// is formed, so that none can wrap.
+func (i *Image) inside(off, size uint64) error {
+	if off > i.size || size > i.size-off {
+		return errBeyond(i.size)
+	}
+	return nil
 }

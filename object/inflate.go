@@ -52,25 +52,25 @@ func (i *Image) inflateSection(raw []byte) ([]byte, error) {
 	}
 	switch kind {
 	case elf.COMPRESS_ZLIB:
-		return inflateZlib(raw[header:], size)
+		return i.contents.inflateZlib(raw[header:], size)
 	case elf.COMPRESS_ZSTD:
-		return inflateZstd(raw[header:], size)
+		return i.contents.inflateZstd(raw[header:], size)
 	}
 	return nil, fmt.Errorf("unknown compression type %d, want zlib (1) or zstd (2)", uint32(kind))
 }
 
 // inflateZdebug inflates a .zdebug_ section: "ZLIB", the size as eight
 // big-endian bytes, a zlib stream.
-func inflateZdebug(raw []byte) ([]byte, error) {
+func (i *Image) inflateZdebug(raw []byte) ([]byte, error) {
 	body, ok := bytes.CutPrefix(raw, []byte("ZLIB"))
 	if !ok || len(body) < 8 {
 		return nil, errShortHeader
 	}
-	return inflateZlib(body[8:], binary.BigEndian.Uint64(body))
+	return i.contents.inflateZlib(body[8:], binary.BigEndian.Uint64(body))
 }
 
-func inflateZlib(packed []byte, size uint64) ([]byte, error) {
-	if err := checkInflatedSize(packed, size, maxDeflateRatio); err != nil {
+func (c *contents) inflateZlib(packed []byte, size uint64) ([]byte, error) {
+	if err := c.checkInflatedSize(packed, size, maxDeflateRatio); err != nil {
 		return nil, err
 	}
 	out, err := inflate.Zlib(packed, int(size))
@@ -80,8 +80,8 @@ func inflateZlib(packed []byte, size uint64) ([]byte, error) {
 	return out, nil
 }
 
-func inflateZstd(packed []byte, size uint64) ([]byte, error) {
-	if err := checkInflatedSize(packed, size, maxZstdRatio); err != nil {
+func (c *contents) inflateZstd(packed []byte, size uint64) ([]byte, error) {
+	if err := c.checkInflatedSize(packed, size, maxZstdRatio); err != nil {
 		return nil, err
 	}
 	r, err := zstd.NewReader(bytes.NewReader(packed),
@@ -97,31 +97,31 @@ func inflateZstd(packed []byte, size uint64) ([]byte, error) {
 	return out, nil
 }
 
-// checkInflatedSize refuses a header whose size the packed bytes cannot reach.
-func checkInflatedSize(packed []byte, size uint64, ratio uint64) error {
+// checkInflatedSize refuses a header whose size the packed bytes cannot reach, or
+// that there is no room for.
+func (c *contents) checkInflatedSize(packed []byte, size uint64, ratio uint64) error {
 	if size > maxInflated || size > uint64(len(packed))*ratio {
 		return fmt.Errorf("header promises %d bytes, impossible from %d packed ones", size, len(packed))
 	}
-	return nil
+	return c.take(size, "what it inflates to")
 }
 
-// readExactly reads size bytes and then the end of the stream. Memory grows with
-// what the stream really yields, so a header that lies costs at most twice that.
+// readExactly reads size bytes and then the end of the stream. Memory for all is taken
+// once the stream has yielded sixteen times what it is packed in, more than nearly
+// every real section: a header that lies costs little.
 func readExactly(r io.Reader, size uint64, packed int) ([]byte, error) {
-	// Eight times the packed size holds nearly every real section at once.
-	out := make([]byte, min(size, uint64(packed)*8+4096))
-	n := 0
-	for uint64(n) < size {
-		if n == len(out) {
-			grown := make([]byte, min(size, 2*uint64(len(out))))
-			copy(grown, out)
-			out = grown
-		}
-		k, err := io.ReadFull(r, out[n:])
+	out := make([]byte, min(size, 16*uint64(packed)+4096))
+	n, err := io.ReadFull(r, out)
+	if err == nil && uint64(n) < size {
+		whole := make([]byte, size)
+		copy(whole, out)
+		out = whole
+		var k int
+		k, err = io.ReadFull(r, out[n:])
 		n += k
-		if err != nil {
-			return nil, fmt.Errorf("after %d of %d bytes: %w", n, size, unexpected(err))
-		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("after %d of %d bytes: %w", n, size, unexpected(err))
 	}
 	// The last read makes the decoder check its checksum and shows surplus data.
 	var one [1]byte
@@ -131,7 +131,7 @@ func readExactly(r io.Reader, size uint64, packed int) ([]byte, error) {
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	}
-	return out[:n:n], nil
+	return out, nil
 }
 
 // unexpected turns an end of stream, which is no error by itself, into one.

@@ -51,9 +51,9 @@ type loadCommand struct {
 
 // readCommands walks the load commands, which follow the header.
 func (m *machFile) readCommands(at uint64, count, size uint32) error {
-	all, ok := m.slice(at, uint64(size))
-	if !ok {
-		return m.errorf("load commands at %#x: %#x bytes reach beyond the end of the file (%#x)", at, size, len(m.data))
+	all, err := m.slice(at, uint64(size))
+	if err != nil {
+		return m.errorf("load commands at %#x: %#x bytes %w", at, size, err)
 	}
 	// Section 0 stands for no section, as in ELF, so that a symbol's section
 	// number, which counts from 1, is its index.
@@ -229,7 +229,7 @@ func (m *machFile) section(b []byte, in *Segment, wide bool) Section {
 // sectionOffset widens a section's offset, which has 32 bits in a 64-bit file too:
 // in a dSYM of more than 4 GB it has wrapped, and the segment's offset tells.
 func (m *machFile) sectionOffset(s *Section, in *Segment, off uint32) uint64 {
-	if m.Class == Class64 && uint64(len(m.data)) > math.MaxUint32 && s.Addr >= in.Addr {
+	if m.Class == Class64 && m.Image.size > math.MaxUint32 && s.Addr >= in.Addr {
 		if wide := in.Off + (s.Addr - in.Addr); uint32(wide) == off && off != 0 {
 			return wide
 		}
@@ -288,8 +288,8 @@ func (m *machFile) firstName(kind uint32) string {
 // commandName reads the name of a library or loader, whose offset in the command
 // follows the command's size (mach-o/loader.h, union lc_str).
 func (m *machFile) commandName(c loadCommand) string {
-	b, ok := m.slice(c.off, c.size)
-	if !ok || len(b) < 12 {
+	b, err := m.slice(c.off, c.size)
+	if err != nil || len(b) < 12 {
 		return ""
 	}
 	at := uint64(m.ByteOrder.Uint32(b[8:]))

@@ -10,11 +10,11 @@ import (
 func useMach(t *testing.T, i *Image) {
 	t.Helper()
 	use(t, i)
-	if files, _ := i.OSO(); len(files) > len(i.data) {
-		t.Errorf("%d object files from %d bytes", len(files), len(i.data))
+	if files, _ := i.OSO(); len(files) > int(i.size) {
+		t.Errorf("%d object files from %d bytes", len(files), int(i.size))
 	}
-	if starts, _ := i.FunctionStarts(); len(starts) > len(i.data) {
-		t.Errorf("%d function starts from %d bytes", len(starts), len(i.data))
+	if starts, _ := i.FunctionStarts(); len(starts) > int(i.size) {
+		t.Errorf("%d function starts from %d bytes", len(starts), int(i.size))
 	}
 	for _, name := range []string{".debug_info", ".text", "__TEXT,__const", "__data"} {
 		i.Section(name)

@@ -30,8 +30,8 @@ func threadPCs(cpu uint32) (threadPC, bool) {
 // address). A command that is too short leaves it unknown.
 func (m *machFile) findEntry() {
 	for _, c := range m.commands {
-		b, ok := m.slice(c.off, c.size)
-		if !ok {
+		b, err := m.slice(c.off, c.size)
+		if err != nil {
 			continue
 		}
 		switch c.kind {

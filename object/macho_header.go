@@ -43,7 +43,11 @@ func isMachO(data []byte) bool {
 // parseMachO reads the file header, the load commands, the segments and the sections.
 func (i *Image) parseMachO() error {
 	i.Format = MachO
-	magic := binary.LittleEndian.Uint32(i.data)
+	d, err := i.slice(0, min(i.size, machHeaderSize64))
+	if err != nil {
+		return i.errorf("Mach-O header: %d bytes %w", len(d), err)
+	}
+	magic := binary.LittleEndian.Uint32(d)
 	i.ByteOrder = binary.ByteOrder(binary.LittleEndian)
 	if magic == machMagic32Swapped || magic == machMagic64Swapped {
 		i.ByteOrder = binary.BigEndian
@@ -53,10 +57,10 @@ func (i *Image) parseMachO() error {
 	if magic == machMagic64 || magic == machMagic64Swapped {
 		i.Class, size = Class64, machHeaderSize64
 	}
-	if len(i.data) < size {
-		return i.errorf("Mach-O header: %d bytes, want %d", len(i.data), size)
+	if len(d) < size {
+		return i.errorf("Mach-O header: %d bytes, want %d", len(d), size)
 	}
-	o, d := i.ByteOrder, i.data
+	o := i.ByteOrder
 	m := &i.mach
 	m.cpu, m.cpuSubtype = o.Uint32(d[4:]), o.Uint32(d[8:])&^cpuSubtypeMask
 	i.Arch = machArch(m.cpu)

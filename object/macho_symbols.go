@@ -60,13 +60,13 @@ func (m *machFile) symbolTable() (*machSymbols, error) {
 		size = nlistSize32
 	}
 	where := fmt.Sprintf("LC_SYMTAB symbols at %#x", t.off)
-	raw, ok := m.slice(uint64(t.off), uint64(t.count)*uint64(size))
-	if !ok {
-		return nil, m.errorf("%s: %d entries reach beyond the end of the file (%#x)", where, t.count, len(m.data))
+	raw, err := m.slice(uint64(t.off), uint64(t.count)*uint64(size))
+	if err != nil {
+		return nil, m.errorf("%s: %d entries %w", where, t.count, err)
 	}
-	strs, ok := m.slice(uint64(t.strOff), uint64(t.strSize))
-	if !ok {
-		return nil, m.errorf("LC_SYMTAB strings at %#x: %#x bytes reach beyond the end of the file (%#x)", t.strOff, t.strSize, len(m.data))
+	strs, err := m.slice(uint64(t.strOff), uint64(t.strSize))
+	if err != nil {
+		return nil, m.errorf("LC_SYMTAB strings at %#x: %#x bytes %w", t.strOff, t.strSize, err)
 	}
 	return &machSymbols{raw: raw, size: size, strings: newStrings(strs), where: where}, nil
 }

@@ -37,7 +37,7 @@ func (i *Image) BuildID() []byte {
 		if s.Type != SegmentNote {
 			continue
 		}
-		if raw, ok := i.slice(s.Off, s.FileSize); ok {
+		if raw, err := i.slice(s.Off, s.FileSize); err == nil {
 			if id := i.buildIDNote(raw, s.Align, &left); id != nil {
 				return id
 			}

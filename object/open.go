@@ -2,34 +2,59 @@ package object
 
 import (
 	"fmt"
-	"math"
 	"os"
 )
 
-// Open maps the file read-only (or reads it, where the system cannot map) and
-// parses its headers. The image must be closed.
+// Open opens the file and parses its headers. The image must be closed.
 //
-// While a mapped file is in use it must not be truncated: on Unix the kernel
-// answers an access behind the new end with SIGBUS, which no reader can turn into
-// an error. Replacing the file by renaming another one over it, as package
-// managers and linkers do, is safe.
+// What is read of the file is read into memory of its own, when it is first needed,
+// and bounded by an Allowance. A file that is written to or truncated meanwhile gives
+// an error that wraps ErrChanged; replacing it by renaming another one over it, as
+// package managers and linkers do, is not even noticed.
 //
 // A fat file of one architecture is opened as that; for several the error is a
 // FatError that lists them, and OpenArch opens one.
-func Open(path string) (*Image, error) { return OpenArch(path, "") }
+func Open(path string) (*Image, error) { return Opener{}.Open(path) }
 
 // OpenArch is Open for one architecture, "" for the only one; see ParseArch.
-func OpenArch(path, arch string) (*Image, error) {
-	m, err := mapPath(path)
+func OpenArch(path, arch string) (*Image, error) { return Opener{}.OpenArch(path, arch) }
+
+// OpenID is Open for an ID in lower-case hexadecimal: a file with another ID is
+// refused with an IDError, and of a fat file the part with the ID is opened.
+func OpenID(path, id string) (*Image, error) { return Opener{}.OpenID(path, id) }
+
+// An Opener opens files that share an Allowance.
+type Opener struct {
+	// Memory bounds what the files take. With nil each has an Allowance of its own,
+	// with the limit of DefaultMemory.
+	Memory *Allowance
+}
+
+// Open is like the function of the same name.
+func (o Opener) Open(path string) (*Image, error) { return o.OpenArch(path, "") }
+
+// OpenArch is like the function of the same name.
+func (o Opener) OpenArch(path, arch string) (*Image, error) {
+	return o.open(path, func(c *contents) (*Image, error) { return parseContents(path, c, arch) })
+}
+
+// OpenID is like the function of the same name.
+func (o Opener) OpenID(path, id string) (*Image, error) {
+	return o.open(path, func(c *contents) (*Image, error) { return parseID(path, c, id) })
+}
+
+// open opens a file and has it parsed.
+func (o Opener) open(path string, parse func(*contents) (*Image, error)) (*Image, error) {
+	c, err := openContents(path, o.Memory)
 	if err != nil {
 		return nil, err
 	}
-	i, err := ParseArch(path, m.data, arch)
+	i, err := parse(c)
 	if err != nil {
-		m.release()
+		_ = c.close() // only read from
 		return nil, err
 	}
-	i.unmap, i.path, i.file = m.unmap, path, m.info
+	i.path, i.file = path, c.info
 	return i, nil
 }
 
@@ -38,67 +63,24 @@ func (i *Image) FileInfo() os.FileInfo { return i.file }
 
 // Slices lists the architectures of a fat file; none, and no error, for any other.
 func Slices(path string) ([]Slice, error) {
-	m, err := mapPath(path)
+	c, err := openContents(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer m.release()
-	return ParseSlices(path, m.data)
+	defer c.close() // only read from
+	return readSlices(path, c)
 }
 
-// mapping is a file's contents.
-type mapping struct {
-	data  []byte
-	unmap func() error // nil when there is nothing to unmap
-	info  os.FileInfo
-}
-
-// release drops a mapping that no image has taken over; unmapping what was mapped
-// cannot fail in a way that matters then.
-func (m *mapping) release() {
-	if m.unmap != nil {
-		_ = m.unmap()
-	}
-}
-
-// mapPath maps a regular file.
-func mapPath(path string) (*mapping, error) {
-	f, info, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	size := info.Size()
-	if size > math.MaxInt {
-		return nil, fmt.Errorf("object: %s: %d bytes do not fit into this system's address space", path, size)
-	}
-	if size == 0 {
-		return &mapping{info: info}, nil // the kernel refuses an empty mapping
-	}
-	data, unmap, err := mapFile(f, int(size))
-	if err != nil {
-		return nil, fmt.Errorf("object: %s: mapping %d bytes: %w", path, size, err)
-	}
-	return &mapping{data, unmap, info}, nil
-}
-
-// openRegular opens a regular file for reading and refuses everything else. The
-// path is asked first, because opening some devices has effects, and then the open
-// file, because the path may have come to mean another; that open does not wait for
-// the writer of a FIFO.
+// openRegular opens a regular file for reading and refuses everything else, without
+// an effect on what it refuses: opening some devices has effects, and opening a FIFO
+// waits for its writer.
 func openRegular(path string) (*os.File, os.FileInfo, error) {
-	info, err := os.Stat(path)
+	f, err := openQuietly(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("object: %w", err)
+	}
+	info, err := f.Stat()
 	if err == nil {
-		err = wantRegular(path, info)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("object: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("object: %w", err)
-	}
-	if info, err = f.Stat(); err == nil {
 		err = wantRegular(path, info)
 	}
 	if err != nil {
@@ -108,6 +90,19 @@ func openRegular(path string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
+// openAsked asks the path first what it is, and leaves the rest to a look at the open
+// file, because the path may have come to mean another.
+func openAsked(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil {
+		err = wantRegular(path, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+}
+
 func wantRegular(path string, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file (%s)", path, info.Mode().Type())
@@ -115,16 +110,15 @@ func wantRegular(path string, info os.FileInfo) error {
 	return nil
 }
 
-// Close unmaps the file. Slices that alias it must not be used afterwards; names
-// and inflated data remain valid. A second Close does nothing.
+// Close closes the file and gives its memory back. Slices of its bytes must not be
+// used afterwards; names and inflated data remain valid. A second Close does nothing.
 func (i *Image) Close() error {
-	unmap := i.unmap
-	i.unmap, i.data = nil, nil
-	if unmap == nil {
+	i.size = 0
+	if i.shared {
 		return nil
 	}
-	if err := unmap(); err != nil {
-		return i.errorf("unmapping: %w", err)
+	if err := i.contents.close(); err != nil {
+		return i.errorf("closing: %w", err)
 	}
 	return nil
 }

@@ -78,40 +78,60 @@ func (i *Image) indexSections() {
 	slices.SortStableFunc(i.placed, func(a, b int) int { return cmp.Compare(i.sections[a].Addr, i.sections[b].Addr) })
 }
 
-// SectionData returns a section's contents: a slice of the mapping, or a copy
+// SectionData returns a section's contents: a slice of the file's bytes, or a copy
 // inflated from a section compressed with zlib or zstd (gABI, SHF_COMPRESSED; or
 // the older .zdebug_ form, which is __zdebug_ in Mach-O files). It is empty for .bss.
 func (i *Image) SectionData(s *Section) ([]byte, error) {
-	packed, err := i.sectionBytes(s)
+	inflate := i.packing(s)
+	if inflate == nil {
+		return i.sectionBytes(s)
+	}
+	packed, err := i.packedBytes(s)
 	if err != nil {
 		return nil, err
 	}
-	raw := packed
-	switch {
-	case s.Flags&uint64(elf.SHF_COMPRESSED) != 0:
-		raw, err = i.inflateSection(packed)
-	case strings.HasPrefix(s.Name, ".zdebug_"), i.Format == MachO && strings.HasPrefix(s.Name, "__zdebug_"):
-		raw, err = inflateZdebug(packed)
-	default:
-		return raw, nil
-	}
+	raw, err := inflate(packed)
 	if err != nil {
 		return nil, i.sectionErrorf(s, "%w", err)
 	}
-	i.Release(packed)
 	return raw, nil
 }
 
-// Release tells the system that a part of the mapping, such as a section that has
-// been worked through, is not needed for now: pages of a mapped file count as the
-// program's memory until then. It may still be read, and is then fetched again. What
-// is not a part of the mapping is left alone.
+// packing returns what inflates the section, nil when it isn't compressed.
+func (i *Image) packing(s *Section) func(packed []byte) ([]byte, error) {
+	switch {
+	case s.Flags&uint64(elf.SHF_COMPRESSED) != 0:
+		return i.inflateSection
+	case strings.HasPrefix(s.Name, ".zdebug_"), i.Format == MachO && strings.HasPrefix(s.Name, "__zdebug_"):
+		return i.inflateZdebug
+	}
+	return nil
+}
+
+// packedBytes returns what the file has of a compressed section.
+func (i *Image) packedBytes(s *Section) ([]byte, error) {
+	err := i.inside(s.Off, s.FileSize)
+	var b []byte
+	if err == nil {
+		b, err = i.contents.copyOf(i.base+s.Off, s.FileSize)
+	}
+	if err != nil {
+		return nil, i.sectionErrorf(s, "%#x bytes %w", s.FileSize, err)
+	}
+	return b, nil
+}
+
+// Release tells the system that a part of a mapped section (see SectionsData) that
+// has been worked through is not needed for now: its pages count as the program's
+// memory until then. It may still be read, and is then fetched again. What is not
+// mapped is left alone.
 func (i *Image) Release(part []byte) {
-	if i.unmap == nil || len(part) == 0 || len(i.data) == 0 {
+	mapped := i.contents.mapping.data
+	if len(part) == 0 || len(mapped) == 0 {
 		return
 	}
-	start, at := uintptr(unsafe.Pointer(&i.data[0])), uintptr(unsafe.Pointer(&part[0]))
-	if at < start || at-start >= uintptr(len(i.data)) || uintptr(len(part)) > uintptr(len(i.data))-(at-start) {
+	start, at := uintptr(unsafe.Pointer(&mapped[0])), uintptr(unsafe.Pointer(&part[0]))
+	if at < start || at-start >= uintptr(len(mapped)) || uintptr(len(part)) > uintptr(len(mapped))-(at-start) {
 		return
 	}
 	dropPages(part)
@@ -119,9 +139,9 @@ func (i *Image) Release(part []byte) {
 
 // sectionBytes returns the bytes that the file holds of the section.
 func (i *Image) sectionBytes(s *Section) ([]byte, error) {
-	b, ok := i.slice(s.Off, s.FileSize)
-	if !ok {
-		return nil, i.sectionErrorf(s, "%#x bytes reach beyond the end of the file (%#x)", s.FileSize, len(i.data))
+	b, err := i.slice(s.Off, s.FileSize)
+	if err != nil {
+		return nil, i.sectionErrorf(s, "%#x bytes %w", s.FileSize, err)
 	}
 	return b, nil
 }

@@ -16,6 +16,41 @@ import (
 // a section that is nil or damaged. All errors are joined. Once ctx is done no
 // further section is begun, and the error is that of ctx.
 func (i *Image) SectionsData(ctx context.Context, workers int, sections ...*Section) ([][]byte, error) {
+	return i.sectionsData(ctx, workers, i.SectionData, sections)
+}
+
+// MapSections is SectionsData for what is read once, from one end to the other, as
+// debug information is: a section that is large and not compressed is a part of a
+// mapping of the file, if nobody but root and us may write to the file. That takes no
+// memory that the system couldn't have back, but an access behind the end of a
+// truncated file is a fault. So all reading of it belongs inside of GuardFaults.
+func (i *Image) MapSections(ctx context.Context, workers int, sections ...*Section) ([][]byte, error) {
+	return i.sectionsData(ctx, workers, i.mapSection, sections)
+}
+
+// leastMapped is the size from which on a section is mapped.
+const leastMapped = 1 << 20
+
+func (i *Image) mapSection(s *Section) ([]byte, error) {
+	if i.packing(s) != nil || s.Alloc() || s.FileSize < leastMapped || !i.contents.onlyOurs {
+		return i.SectionData(s)
+	}
+	err := i.inside(s.Off, s.FileSize)
+	var b []byte
+	if a := i.Allowance(); err == nil && s.FileSize > uint64(a.Total()) {
+		// It takes no memory, but time: of what is no hole it could not be as much.
+		err = &MemoryError{What: "reading it", Want: int64(min(s.FileSize, 1<<62)), Used: a.Used(), Limit: a.Total()}
+	}
+	if err == nil {
+		b, err = i.contents.mapped(i.base+s.Off, s.FileSize)
+	}
+	if err != nil {
+		return nil, i.sectionErrorf(s, "%#x bytes %w", s.FileSize, err)
+	}
+	return b, nil
+}
+
+func (i *Image) sectionsData(ctx context.Context, workers int, data func(*Section) ([]byte, error), sections []*Section) ([][]byte, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -37,7 +72,7 @@ func (i *Image) SectionsData(ctx context.Context, workers int, sections ...*Sect
 					return
 				}
 				k := order[n]
-				contents[k], errs[k] = i.SectionData(sections[k])
+				contents[k], errs[k] = data(sections[k])
 			}
 		})
 	}

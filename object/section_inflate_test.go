@@ -57,25 +57,32 @@ func TestReleasedPartsCanStillBeRead(t *testing.T) {
 	path := library(t, "libstdc++.so.6")
 	i := open(t, path)
 	want := read(t, path)
-	for _, s := range i.Sections() {
-		data, err := i.SectionData(&s)
+	var parts [][]byte
+	for off := range int(i.size) >> 20 {
+		part, err := i.contents.mapped(uint64(off)<<20, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i.Release(data)
+		i.Release(part)
+		parts = append(parts, part)
 	}
-	i.Release(i.Data())
 	i.Release(nil)
 	i.Release([]byte("not a part of it"))
-	if !bytes.Equal(i.Data(), want) {
-		t.Error("other bytes than the file's")
+	i.Release(all(t, i)) // private: its bytes would come back empty
+	for off, part := range parts {
+		if !bytes.Equal(part, want[off<<20:][:1<<20]) {
+			t.Errorf("MiB %d: other bytes than the file's", off)
+		}
+	}
+	if !bytes.Equal(all(t, i), want) {
+		t.Error("memory that is no mapping was dropped")
 	}
 	inMemory, err := Parse("x", want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	inMemory.Release(want) // no mapping: its pages would come back empty
-	if !bytes.Equal(want, i.Data()) {
+	if !bytes.Equal(want, all(t, inMemory)) || !bytes.Equal(want, all(t, i)) {
 		t.Error("memory that is no mapping was dropped")
 	}
 }

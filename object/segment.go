@@ -98,31 +98,34 @@ func (i *Image) BaseAddr() uint64 {
 
 // ReadAddr returns n bytes of the file as they are loaded at a link address,
 // before relocation. They must lie in one loadable segment and be backed by the
-// file: zero-filled memory (.bss) is not. The slice aliases the mapping.
+// file: zero-filled memory (.bss) is not. The slice is good until Close.
 func (i *Image) ReadAddr(addr, n uint64) ([]byte, error) {
-	rest, ok := i.fromAddr(addr)
-	if !ok || n > uint64(len(rest)) {
+	off, size := i.fromAddr(addr)
+	if n > size || size == 0 {
 		return nil, i.errorf("address %#x, %d bytes: %w", addr, n, ErrNotMapped)
 	}
-	return rest[:n:n], nil
+	b, err := i.slice(off, n)
+	if err != nil {
+		return nil, i.errorf("address %#x, %d bytes %w", addr, n, err)
+	}
+	return b, nil
 }
 
-// fromAddr returns the file's bytes from a link address to the end of its segment.
-func (i *Image) fromAddr(addr uint64) ([]byte, bool) {
+// fromAddr returns where the file has the bytes from a link address to the end of its
+// segment, and how many they are: 0 when it has none.
+func (i *Image) fromAddr(addr uint64) (off, size uint64) {
 	k := sort.Search(len(i.loads), func(k int) bool { return i.loads[k].Addr > addr }) - 1
 	if k < 0 {
-		return nil, false
+		return 0, 0
 	}
 	s := &i.loads[k]
 	at := addr - s.Addr
 	if at >= s.FileSize || at >= s.MemSize {
-		return nil, false
+		return 0, 0
 	}
 	// A truncated file still gives what it holds of the segment.
-	n := uint64(len(i.data))
-	if s.Off >= n || at >= n-s.Off {
-		return nil, false
+	if s.Off >= i.size || at >= i.size-s.Off {
+		return 0, 0
 	}
-	size := min(s.FileSize-at, n-s.Off-at)
-	return i.slice(s.Off+at, size)
+	return s.Off + at, min(s.FileSize-at, i.size-s.Off-at)
 }

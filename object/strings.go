@@ -14,7 +14,11 @@ type stringTable struct {
 // made so that each of a million symbols is named by most of it would otherwise
 // cost hours.
 func newStrings(section []byte) *stringTable {
-	return &stringTable{text: string(section), budget: 16*len(section) + 1<<20}
+	return newStringTable(string(section))
+}
+
+func newStringTable(text string) *stringTable {
+	return &stringTable{text: text, budget: 16*len(text) + 1<<20}
 }
 
 // at returns the name at an offset; false when it is outside or has no end.

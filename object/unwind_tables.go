@@ -24,11 +24,18 @@ func (i *Image) EHFrame() (data []byte, addr uint64, err error) {
 	if !ok {
 		return nil, 0, i.errorf(".eh_frame_hdr at address %#x: cannot read its pointer to .eh_frame", hdrAddr)
 	}
-	rest, ok := i.fromAddr(addr)
-	if !ok {
+	off, room := i.fromAddr(addr)
+	if room == 0 {
 		return nil, 0, i.errorf(".eh_frame_hdr at address %#x: .eh_frame at %#x: %w", hdrAddr, addr, ErrNotMapped)
 	}
-	return rest[:i.recordsEnd(rest)], addr, nil
+	end, err := i.recordsEnd(off, room)
+	if err == nil {
+		data, err = i.slice(off, end)
+	}
+	if err != nil {
+		return nil, 0, i.errorf(".eh_frame at address %#x: bytes %w", addr, err)
+	}
+	return data, addr, nil
 }
 
 // EHFrameHdr returns .eh_frame_hdr, the sorted table of functions (LSB Core 5.0
@@ -112,23 +119,27 @@ func (i *Image) ehFramePointer(hdr []byte, addr uint64) (uint64, bool) {
 	return value, true
 }
 
-// recordsEnd follows the lengths of CFI records to the terminator, to a length
-// that does not fit, or to the end of b.
-func (i *Image) recordsEnd(b []byte) uint64 {
-	at, end := uint64(0), uint64(len(b))
-	for end-at >= 4 {
-		n := uint64(i.ByteOrder.Uint32(b[at:]))
+// recordsEnd follows the lengths of CFI records, which start at an offset in the file,
+// to the terminator, to a length that does not fit, or to the end of the room.
+func (i *Image) recordsEnd(off, room uint64) (uint64, error) {
+	at := uint64(0)
+	for room-at >= 4 {
+		b, err := i.slice(off+at, min(room-at, 12))
+		if err != nil {
+			return 0, err
+		}
+		n := uint64(i.ByteOrder.Uint32(b))
 		head := uint64(4)
 		if n == math.MaxUint32 { // 64-bit DWARF
-			if end-at < 12 {
-				return at
+			if len(b) < 12 {
+				return at, nil
 			}
-			n, head = i.ByteOrder.Uint64(b[at+4:]), 12
+			n, head = i.ByteOrder.Uint64(b[4:]), 12
 		}
-		if n == 0 || n > end-at-head {
-			return at
+		if n == 0 || n > room-at-head {
+			return at, nil
 		}
 		at += head + n
 	}
-	return at
+	return at, nil
 }

@@ -19,7 +19,7 @@ import (
 // The program is never ours: whatever happens, fn's failing and our death at any instant included, it goes on
 // as it would have. What fn has done to it is fn's to undo. If fn fails, the Process of
 // its Stopped is closed, otherwise it belongs to fn's caller. fn and ready run on a goroutine tied to one OS thread.
-// Several AwaitExec may run at once.
+// Several AwaitExec may run at once. Who takes the IDs from somebody else says by opts.Of which process it must be.
 //
 // One call of execve(2) or execveat(2) is watched: ErrNoExec when it fails, as in a search through PATH, or
 // is not made within patience after ready. Signals are delivered meanwhile, and a stop by SIGSTOP and its
@@ -83,6 +83,9 @@ func (s *Stopped) awaitExec(tid int, patience time.Duration, ready func()) error
 	if _, err := os.Stat(taskPath(s.p.pid, tid, "stat")); err != nil {
 		return s.threadGone(tid)
 	}
+	if s.opts.Of != nil && (s.opts.Of.pid != s.p.pid || !s.opts.Of.Alive()) {
+		return s.threadGone(tid)
+	}
 	_ = interrupt(tid) // fails when the thread has ended, which settle sees
 	if err := s.settle(t, time.Now().Add(s.opts.timeout())); err != nil {
 		return err
@@ -119,7 +122,14 @@ func (s *Stopped) notWatched(tid int, cause error) error {
 
 // watch waits for the exec of a thread that runs from system call to system call.
 func (s *Stopped) watch(t *Thread, deadline time.Time) error {
+	looks := 0
 	for tries := 0; ; tries++ {
+		// Also of a thread that reports one system call after the other.
+		if looks++; looks&15 == 0 {
+			if err := s.tired(t, deadline); err != nil {
+				return err
+			}
+		}
 		r, ok, err := peek(t.TID)
 		switch {
 		case errors.Is(err, unix.ECHILD) && t.TID != s.p.pid && tracedByUs(s.p.pid):
@@ -142,11 +152,6 @@ func (s *Stopped) watch(t *Thread, deadline time.Time) error {
 			}
 			tries = 0
 			continue
-		}
-		if tries&15 == 15 {
-			if err := s.tired(t, deadline); err != nil {
-				return err
-			}
 		}
 		pause(tries)
 	}

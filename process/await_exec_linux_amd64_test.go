@@ -125,6 +125,12 @@ func TestExecThatDoesNotComeLeavesTheThreadAlone(t *testing.T) {
 		t.Error(err)
 	}
 	checkUntraced(t, e.process)
+	busy := startExecer(t, "busy", "/bin/true") // one system call after the other
+	err = AwaitExec(context.Background(), busy.process, busy.thread, 30*time.Millisecond, execOptions, busy.leave, called)
+	if !errors.Is(err, ErrNoExec) {
+		t.Error(err)
+	}
+	checkUntraced(t, busy.process)
 	ctx, cancel := context.WithCancel(context.Background())
 	err = AwaitExec(ctx, e.process, e.thread, longPatience, execOptions, cancel, called)
 	if !errors.Is(err, context.Canceled) {

@@ -58,6 +58,9 @@ var (
 	// ErrReleased: a Stopped or Thread was used after the process was let go,
 	// or the thread has ended.
 	ErrReleased = errors.New("thread is no longer stopped")
+	// ErrTooMuch: what the process makes the kernel tell of it is more than is kept of
+	// one process, see Process.LimitMemory.
+	ErrTooMuch = errors.New("too much to be kept of one process")
 	// ErrNotReady: a launched program never reached the point at which its
 	// thread state is set up, as with Go programs.
 	ErrNotReady = errors.New("program never set up its thread ID")

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type gadgets struct {
 	popRDI       uint64 // serves with rdiStore where there is no store
 	rdiStore     uint64
 	rdiTail      store
+	laid         *laid // not nil where they are ours
 }
 
 // complete says whether nothing better is to be looked for.
@@ -80,9 +82,14 @@ func (p *Process) holds(addr uint64, code []byte) bool {
 }
 
 // PrepareSyscalls looks for the instructions that a remote system call needs,
-// so that a later Stop need not. ErrNoGadget names what is missing.
+// so that a later Stop need not. ErrNoGadget names what is missing, where there is no room for it either.
 func (p *Process) PrepareSyscalls() error {
 	_, err := p.findGadgets()
+	if errors.Is(err, ErrNoGadget) {
+		if _, room := p.laidGadgets(); room == nil {
+			return nil
+		}
+	}
 	return err
 }
 

@@ -55,6 +55,11 @@ func (s *Stopped) SyscallBatch(calls []Call) ([]SyscallResult, error) {
 	if errors.Is(err, ErrNoGadget) && s.opts.UnsafeSyscall && g.syscall != 0 {
 		return s.unsafeBatch(g, calls)
 	}
+	if errors.Is(err, ErrNoGadget) {
+		if own, room := s.p.laidGadgets(); room == nil {
+			g, err = own, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +120,10 @@ func (t *Thread) makeCalls(g *gadgets, calls []Call) ([]SyscallResult, error) {
 	if _, err := t.s.p.WriteAt(run.chain.bytes, run.chain.base); err != nil {
 		return nil, unfit(t, err)
 	}
+	if err := g.laid.lay(t.s.p); err != nil {
+		return nil, errors.Join(err, g.laid.take(t.s.p))
+	}
+	run.laid = g.laid
 	results, err := run.do(calls)
 	return results, errors.Join(err, run.clear())
 }
@@ -127,7 +136,8 @@ type run struct {
 	vector   []byte
 	mask     uint64
 	below    []byte // what was in the chain's place
-	restored bool   // by us, and the thread has not run since
+	laid     *laid
+	restored bool // by us, and the thread has not run since
 }
 
 // clear puts back what was in the chain's place. As a rule that is nobody's, but
@@ -140,7 +150,7 @@ func (r *run) clear() error {
 	if _, err := r.t.s.p.WriteAt(r.below, r.chain.base); err != nil {
 		return r.t.fail("restore what was below its stack", err)
 	}
-	return nil
+	return r.laid.take(r.t.s.p)
 }
 
 func (t *Thread) prepare(g *gadgets, calls []Call, sleep sleepCall) (*run, error) {

@@ -21,7 +21,7 @@ type Launched struct {
 
 // Launch starts a command and calls fn with it stopped at its program's entry
 // point, where the loader has mapped all libraries and set up the thread's
-// state. A static program is stopped a little later, once it has set its thread
+// state. A static program with a C library is stopped a little later, once it has set its thread
 // pointer and asked for its thread ID. Then, unless fn failed, the command goes
 // on untraced; if fn fails it is killed. See Stop for what fn may do and for
 // opts; opts.Timeout also bounds the time until the entry point is reached.
@@ -30,7 +30,7 @@ type Launched struct {
 //
 // The errors are fn's own, ErrCommandNotFound, ErrCommandNotExecutable,
 // ErrForeignArch, ErrEnded (the *Launched is given then, for Wait) and
-// ErrNotReady for static programs without a C library.
+// ErrNotReady for static Go programs, unless cmd.GoAtEntry is set.
 func Launch(ctx context.Context, cmd Command, opts StopOptions, fn func(*Stopped) error) (*Launched, error) {
 	return launchFrom(ctx, isMainThread, cmd, opts, fn)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -44,6 +45,10 @@ type Mapping struct {
 	Deleted    bool // the file no longer has this name
 }
 
+// DefaultMemory is how many bytes may be kept of what one process makes the kernel tell
+// of it, unless LimitMemory says otherwise.
+const DefaultMemory = 256 << 20
+
 // Size returns the mapping's length in bytes.
 func (m Mapping) Size() uint64 { return m.End - m.Start }
 
@@ -58,52 +63,119 @@ const deletedSuffix = " (deleted)"
 // result owns its memory.
 func ParseMaps(text []byte) ([]Mapping, error) {
 	out := make([]Mapping, 0, bytes.Count(text, []byte{'\n'})+1)
-	for offset := 0; offset < len(text); {
-		line := text[offset:]
-		if end := bytes.IndexByte(line, '\n'); end >= 0 {
-			line = line[:end]
-		}
-		m, ok := parseMapsLine(line)
-		if !ok {
-			return nil, fmt.Errorf("maps: offset %d: %w %q", offset, errMapsLine, clip(line))
-		}
-		// Neighbours mostly share their file: then they share its name too.
-		if n := len(out); n > 0 && out[n-1].Path == m.Path {
-			m.Path = out[n-1].Path
-		}
-		out = append(out, m)
-		offset += len(line) + 1
+	r := mapsReader{r: bytes.NewReader(text), most: int64(len(text))}
+	err := r.each(func(m *Mapping) bool {
+		out = append(out, *m)
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("maps: %w", err)
 	}
 	return out, nil
 }
 
+// A mapsReader reads the text of a maps file as it comes. A process decides how long
+// that is: it may have as many mappings as the system allows (vm.max_map_count) of
+// files whose paths take 16 KiB each, since newlines are escaped.
+type mapsReader struct {
+	r    io.Reader
+	most int64 // bytes that may be read
+	read int64
+}
+
+const (
+	// maxMapsLine is above a line's length: PATH_MAX bytes, each escaped as four.
+	maxMapsLine = 4*4096 + 256
+	// mapsChunk is how much is read at a time, at most.
+	mapsChunk = 64 << 10
+)
+
+// each calls visit with each mapping, all in the same variable, until it returns false.
+func (r *mapsReader) each(visit func(*Mapping) bool) error {
+	buf := make([]byte, 0, mapsChunk)
+	var m Mapping
+	var name []byte // m's, as it stands in the file
+	for end := false; !end; {
+		n, err := r.r.Read(buf[len(buf):cap(buf)])
+		if end = errors.Is(err, io.EOF); err != nil && !end {
+			return err
+		}
+		buf = buf[:len(buf)+n]
+		rest := buf
+		for {
+			line, after, whole := bytes.Cut(rest, []byte{'\n'})
+			if !whole && !(end && len(line) > 0) {
+				break
+			}
+			var more bool
+			if more, name, err = m.next(line, name, visit); err != nil {
+				return fmt.Errorf("offset %d: %w", r.read, err)
+			}
+			if !more {
+				return nil
+			}
+			if r.read += int64(len(line) + 1); r.read > r.most+1 {
+				return fmt.Errorf("%w: more than %d MiB of text", ErrTooMuch, r.most>>20)
+			}
+			rest = after
+			if !whole {
+				break
+			}
+		}
+		if len(rest) > maxMapsLine {
+			return fmt.Errorf("offset %d: %w %q", r.read, errMapsLine, clip(rest))
+		}
+		buf = buf[:copy(buf, rest)]
+	}
+	return nil
+}
+
+// next makes the mapping of a line and has it visited. name is the one before's as it
+// stood in the file, and is returned as this one's: neighbours mostly share their file,
+// and then they share its name too.
+func (m *Mapping) next(line, name []byte, visit func(*Mapping) bool) (more bool, own []byte, err error) {
+	was := *m
+	text, ok := m.parse(line)
+	if !ok {
+		return false, nil, fmt.Errorf("%w %q", errMapsLine, clip(line))
+	}
+	if bytes.Equal(text, name) && (was.Inode == 0) == (m.Inode == 0) {
+		m.Path, m.Special, m.Deleted = was.Path, was.Special, was.Deleted
+	} else {
+		m.setName(string(text))
+		name = append(name[:0], text...)
+	}
+	return visit(m), name, nil
+}
+
 func clip(line []byte) []byte { return line[:min(len(line), 120)] }
 
-func parseMapsLine(line []byte) (m Mapping, ok bool) {
+// parse makes m of a line, but for the name, which it returns.
+func (m *Mapping) parse(line []byte) (name []byte, ok bool) {
+	*m = Mapping{}
 	var major, minor uint64
 	rest := line
 	if m.Start, rest, ok = hexUntil(rest, '-'); !ok {
-		return m, false
+		return nil, false
 	}
 	if m.End, rest, ok = hexUntil(rest, ' '); !ok || m.End < m.Start || len(rest) < 5 || rest[4] != ' ' {
-		return m, false
+		return nil, false
 	}
 	m.Perm, rest = parsePerm(rest[:4]), rest[5:]
 	if m.Offset, rest, ok = hexUntil(rest, ' '); !ok {
-		return m, false
+		return nil, false
 	}
 	if major, rest, ok = hexUntil(rest, ':'); !ok {
-		return m, false
+		return nil, false
 	}
 	if minor, rest, ok = hexUntil(rest, ' '); !ok || major>>32 != 0 || minor>>32 != 0 {
-		return m, false
+		return nil, false
 	}
 	m.Dev = major<<32 | minor
 	if m.Inode, rest, ok = decimalPrefix(rest); !ok {
-		return m, false
+		return nil, false
 	}
-	m.setName(string(bytes.TrimLeft(rest, " ")))
-	return m, true
+	return bytes.TrimLeft(rest, " "), true
 }
 
 func parsePerm(text []byte) (p Perm) {

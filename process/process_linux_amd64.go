@@ -22,7 +22,8 @@ type Process struct {
 	start  uint64 // clock ticks since boot: tells a reused PID
 	mem    *os.File
 	pidfd  int
-	sameNS bool // thread IDs mean the same here and in the target
+	sameNS bool  // thread IDs mean the same here and in the target
+	memory int64 // see LimitMemory
 
 	stopping  sync.Mutex            // held by Stop
 	restarted map[int]restartedCall // by thread, as the last stop left them
@@ -72,7 +73,7 @@ func open(pid int, ours bool) (*Process, error) {
 			return nil, err
 		}
 	}
-	p := &Process{pid: pid, start: st.startTime, pidfd: -1, sameNS: len(status.NSPIDs) <= 1}
+	p := &Process{pid: pid, start: st.startTime, pidfd: -1, sameNS: len(status.NSPIDs) <= 1, memory: DefaultMemory}
 	if err := p.openFiles(status); err != nil {
 		p.Close()
 		return nil, err
@@ -241,9 +242,18 @@ func comm(pid int) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// Cmdline returns the command and its arguments.
+// maxCmdline bounds what is read of a command line. A process may tell the kernel that
+// it is any part of its memory (PR_SET_MM_MAP), and each byte may be an argument.
+const maxCmdline = 128 << 10
+
+// Cmdline returns the command and its arguments, as far as 128 KiB reach.
 func (p *Process) Cmdline() ([]string, error) {
-	text, err := os.ReadFile(p.path("cmdline"))
+	f, err := os.Open(p.path("cmdline"))
+	if err != nil {
+		return nil, p.gone(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxCmdline))
 	if err != nil {
 		return nil, p.gone(err)
 	}
@@ -253,16 +263,13 @@ func (p *Process) Cmdline() ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
-// Maps returns the process's mappings in ascending order.
+// Maps returns the process's mappings in ascending order. The error wraps ErrTooMuch
+// when a quarter of the memory that LimitMemory allows has no room for them.
 func (p *Process) Maps() ([]Mapping, error) {
 	for tries := 0; ; tries++ {
-		text, err := os.ReadFile(p.path("maps"))
+		maps, err := readMaps(p.path("maps"), p.memory)
 		if err != nil {
 			return nil, p.gone(err)
-		}
-		maps, err := ParseMaps(text)
-		if err != nil {
-			return nil, fmt.Errorf("process %d: %w", p.pid, err)
 		}
 		if len(maps) > 0 {
 			return maps, nil
@@ -270,6 +277,15 @@ func (p *Process) Maps() ([]Mapping, error) {
 		if !p.ending(tries) {
 			return nil, fmt.Errorf("process %d: %w: it has no memory left", p.pid, ErrNoProcess)
 		}
+	}
+}
+
+// LimitMemory sets how many bytes may be kept of what the process makes the kernel
+// tell of it; DefaultMemory when it is not called. It is to be called before others
+// use the Process.
+func (p *Process) LimitMemory(limit int64) {
+	if limit > 0 {
+		p.memory = limit
 	}
 }
 

@@ -23,9 +23,12 @@ type ThreadInfo struct {
 type Status struct {
 	Name       string
 	TGID       int
-	TracerPID  int   // 0 when none
-	NSPIDs     []int // outermost namespace first
-	UIDs       [4]int
+	TracerPID  int    // 0 when none
+	NSPIDs     []int  // outermost namespace first
+	UIDs       [4]int // real, effective, saved, of files
+	GIDs       [4]int
+	Groups     []int  // supplementary
+	Capable    uint64 // what it may do beyond its user's rights: permitted capabilities, n is bit n
 	VMLock     uint64 // locked memory, bytes
 	SigBlocked uint64 // signal n is bit n-1
 	SigIgnored uint64
@@ -47,6 +50,7 @@ const (
 type stat struct {
 	name      string
 	state     byte
+	parent    int // process ID
 	flags     uint64
 	startTime uint64
 }
@@ -71,12 +75,13 @@ func parseStat(text []byte) (stat, error) {
 		return stat{}, fmt.Errorf("%w: %d fields", errStat, len(fields))
 	}
 	// fields[0] is field 3 of the manual page.
+	parent, err0 := strconv.Atoi(string(fields[4-3]))
 	flags, err1 := strconv.ParseUint(string(fields[9-3]), 10, 64)
 	start, err2 := strconv.ParseUint(string(fields[22-3]), 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
+	if err := errors.Join(err0, err1, err2); err != nil {
 		return stat{}, fmt.Errorf("%w: %w", errStat, err)
 	}
-	return stat{string(text[open+1 : end]), fields[0][0], flags, start}, nil
+	return stat{string(text[open+1 : end]), fields[0][0], parent, flags, start}, nil
 }
 
 // ParseStatus reads the text of a /proc/PID/status file (proc_pid_status(5)).
@@ -109,6 +114,14 @@ func (s *Status) set(key, value string) (err error) {
 		var uids []int
 		uids, err = atois(strings.Fields(value))
 		copy(s.UIDs[:], uids)
+	case "Gid":
+		var gids []int
+		gids, err = atois(strings.Fields(value))
+		copy(s.GIDs[:], gids)
+	case "Groups":
+		s.Groups, err = atois(strings.Fields(value))
+	case "CapPrm":
+		s.Capable, err = strconv.ParseUint(value, 16, 64)
 	case "VmLck":
 		var kb uint64
 		kb, err = strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 54)

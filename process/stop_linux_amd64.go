@@ -219,6 +219,10 @@ func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
 			s.tried[tid], fresh = true, true
 		}
 	}
+	// What was seized keeps its ID from now on; before, the process may have ended, and another one have got its own.
+	if !s.p.Alive() {
+		return false, fmt.Errorf("process %d: %w: it ended while it was being stopped", s.p.pid, ErrNoProcess)
+	}
 	s.patience.renew()
 	if first {
 		s.Since = time.Now()

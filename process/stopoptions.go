@@ -22,6 +22,10 @@ type StopOptions struct {
 	// killed during such a call, the target is left with foreign registers.
 	UnsafeSyscall bool
 
+	// Of, if not nil, is which process AwaitExec is to watch a thread of. It is looked at when the thread has been seized and can't go
+	// away any more: a process that has got the same ID since is left alone. Stop knows its process.
+	Of *Handle
+
 	// GoAtEntry is Command.GoAtEntry for AwaitExec; Stop has no use for it.
 	GoAtEntry bool
 }

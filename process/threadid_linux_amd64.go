@@ -1,8 +1,12 @@
 package process
 
 import (
+	"bytes"
+	"debug/elf"
 	"encoding/binary"
-	"fmt"
+	"io"
+	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,32 +16,89 @@ import (
 const maxStartupCalls = 200
 
 // runToThreadID runs a static program until set_tid_address(2) has returned and
-// the C library has stored the ID.
+// the C library has stored the ID. One without a C library stays at its entry point if
+// it surely has no thread pointer, else it gets to its first system call of another kind.
 func (t *Thread) runToThreadID() error {
+	if bare, err := t.s.p.hasNoThreadPointer(); err == nil && bare {
+		return t.leaveExec()
+	}
 	stops, ready := 0, false
 	err := t.run(unix.PTRACE_SYSCALL, func(r report, regs *Regs) bool {
 		if r.signal != sysStop {
 			return false
 		}
 		stops++
-		switch regs.Orig_rax {
-		case unix.SYS_SET_TID_ADDRESS:
+		if regs.Orig_rax == unix.SYS_SET_TID_ADDRESS {
 			ready = int64(regs.Rax) > 0 // -ENOSYS at the entry, the ID at the exit
-		case unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP:
-			return true
+			return ready
 		}
-		return ready || stops > 2*maxStartupCalls
+		return !slices.Contains(startupCalls, regs.Orig_rax) || stops > 2*maxStartupCalls
 	})
 	if err != nil {
 		return err
 	}
-	if !ready {
-		return fmt.Errorf("process %d: %w", t.TID, ErrNotReady)
-	}
-	if err := t.settleFromTrap(); err != nil {
+	// Without an ID it may be about to make any system call, which is then like one that it is stopped in.
+	if err := t.settleFromTrap(); err != nil || !ready {
 		return err
 	}
 	return t.storeThreadID()
+}
+
+// startupCalls are the system calls that C libraries make before they ask for their thread ID: a program that makes another one
+// doesn't keep it.
+var startupCalls = []uint64{
+	unix.SYS_ARCH_PRCTL, unix.SYS_BRK, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE,
+	unix.SYS_UNAME, unix.SYS_READLINK, unix.SYS_READLINKAT, unix.SYS_ACCESS, unix.SYS_GETRANDOM, unix.SYS_PRLIMIT64, unix.SYS_PRCTL,
+	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_MAP_SHADOW_STACK,
+}
+
+// maxBare is how large the code of a program may be that is searched for what sets a thread pointer, in bytes.
+const maxBare = 64 << 20
+
+// hasNoThreadPointer says whether a static program surely sets none: its file has neither thread-local data nor, anywhere in its
+// code, the number of arch_prctl(2) or a wrfsbase instruction (Intel SDM volume 2).
+func (p *Process) hasNoThreadPointer() (bool, error) {
+	file, err := p.openFile("exe", os.O_RDONLY)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	f, err := elf.NewFile(file)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range f.Progs {
+		switch {
+		case s.Type == elf.PT_TLS || s.Type == elf.PT_INTERP:
+			return false, nil
+		case s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0:
+			continue
+		case s.Filesz > maxBare:
+			return false, nil
+		}
+		code, err := io.ReadAll(s.Open())
+		if err != nil || setsThreadPointer(code) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// setsThreadPointer says whether code may set its thread pointer.
+func setsThreadPointer(code []byte) bool {
+	if bytes.Contains(code, binary.LittleEndian.AppendUint32(nil, unix.SYS_ARCH_PRCTL)) {
+		return true
+	}
+	for {
+		at := bytes.Index(code, []byte{0x0F, 0xAE})
+		if at < 0 || at+2 >= len(code) {
+			return false
+		}
+		if code[at+2]&^7 == 0xD0 { // wrfsbase: F3 0F AE /2 with a register
+			return true
+		}
+		code = code[at+2:]
+	}
 }
 
 // maxStoreNudges is how often a C library that does not store its ID at once is let run for

@@ -29,7 +29,12 @@ func (s *Stopped) TIDOffset() (int32, error) {
 			return 0, err
 		}
 		if base == 0 {
-			continue
+			if info, err := t.Info(); err != nil {
+				return 0, err
+			} else if info.Worker {
+				continue // the kernel's own, which runs no code of the program's
+			}
+			return 0, fmt.Errorf("process %d: %w: thread %d has no thread pointer", s.p.pid, ErrNoThreadID, t.TID)
 		}
 		kept, ok := offsets, false
 		if looked == 0 {

@@ -22,6 +22,9 @@ type Thread struct {
 	TID int
 }
 
+// A Handle holds on to a process.
+type Handle struct{}
+
 // A Launched is a program that Launch has started.
 type Launched struct {
 	Process *Process
@@ -83,6 +86,12 @@ func (*Process) Cmdline() ([]string, error) { return nil, ErrUnsupported }
 // Maps returns ErrUnsupported.
 func (*Process) Maps() ([]Mapping, error) { return nil, ErrUnsupported }
 
+// LimitMemory does nothing.
+func (*Process) LimitMemory(int64) {}
+
+// VisitMaps returns ErrUnsupported.
+func VisitMaps(int, func(*Mapping) bool) error { return ErrUnsupported }
+
 // Auxv returns ErrUnsupported.
 func (*Process) Auxv() (Auxv, error) { return Auxv{}, ErrUnsupported }
 
@@ -129,6 +138,15 @@ func (*Stopped) Syscall(uintptr, ...uint64) (uint64, error) { return 0, ErrUnsup
 
 // SyscallBatch returns ErrUnsupported.
 func (*Stopped) SyscallBatch([]Call) ([]SyscallResult, error) { return nil, ErrUnsupported }
+
+// A FirstStack is the stack that the kernel made for the program, and the thread on it.
+type FirstStack struct {
+	TID         int
+	Start, Size uint64
+}
+
+// FirstStack returns ErrUnsupported.
+func (*Stopped) FirstStack() (FirstStack, error) { return FirstStack{}, ErrUnsupported }
 
 // TIDOffset returns ErrUnsupported.
 func (*Stopped) TIDOffset() (int32, error) { return 0, ErrUnsupported }

@@ -20,6 +20,8 @@ type arena struct {
 	size   uint64 // of the code, whole pages
 	code   *probe.Code
 	mem    []byte // of the code, shared with the target; nil when probes are made all at once
+	// dev and inode are of the memfd that mem is of, as process.Mapping has them; 0 without one.
+	dev, inode uint64
 }
 
 func (a *arena) gate() uint64 { return a.base + a.size }

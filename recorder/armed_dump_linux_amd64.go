@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -56,12 +55,9 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail
 	}
-	a.number++
-	name := filepath.Join(a.r.opt.Output, fmt.Sprintf(dumpPattern, a.number))
-	if err := a.write(name, w, threads, causes, told); err != nil {
-		return false, fmt.Errorf("callreel: %s: %w", name, err)
+	if told.File, err = a.write(w, threads, causes, told); err != nil {
+		return false, fmt.Errorf("callreel: %w", err)
 	}
-	told.File = name
 	if a.o.Dumped != nil {
 		a.o.Dumped(*told)
 	}
@@ -134,7 +130,7 @@ type heldRuns struct {
 // assign finds out whose the chunks are: thread IDs are used again.
 func (a *armed) assign(held []ring.Held) []*heldRuns {
 	var all []*heldRuns
-	of := map[*heldThread]*heldRuns{}
+	of, nobody := map[*heldThread]*heldRuns{}, map[int]*heldThread{}
 	for _, h := range held {
 		t := a.threads[h.TID]
 		for _, e := range a.ended {
@@ -146,6 +142,12 @@ func (a *armed) assign(held []ring.Held) []*heldRuns {
 		if t == nil { // it has written nothing but this, and is not met yet
 			a.meet(h.TID, 0, "")
 			t = a.threads[h.TID]
+		}
+		if t == nil { // nor is it there
+			if t = nobody[h.TID]; t == nil {
+				t = &heldThread{nstid: h.TID, tid: h.TID, pid: a.r.s.p.Pid()}
+				nobody[h.TID] = t
+			}
 		}
 		if of[t] == nil {
 			of[t] = &heldRuns{heldThread: t}
@@ -218,24 +220,44 @@ func (t *heldRuns) goroutineLeftSince(c cause) bool {
 	return false
 }
 
-// write writes a dump under another name, and then gives it its own.
-func (a *armed) write(name string, win window, threads []*heldRuns, causes []cause, told *Dumped) (err error) {
-	unfinished := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".part")
-	w, err := a.r.catalog.create(unfinished)
+// dumpFile is a dump that is being written. Closing leaves it to get its name.
+type dumpFile struct{ *outfile.File }
+
+func (dumpFile) Close() error { return nil }
+
+// write writes a dump and gives it the first number that no other has: there may be several recorders with one folder.
+func (a *armed) write(win window, threads []*heldRuns, causes []cause, told *Dumped) (name string, err error) {
+	folder, err := a.r.folder()
+	if err != nil {
+		return "", err
+	}
+	f, err := folder.BeginNumbered(dumpName(a.number+1), a.r.opt.Mode)
+	if err != nil {
+		return "", err
+	}
+	if err := a.writeTo(dumpFile{f}, win, threads, causes, told); err != nil {
+		return "", errors.Join(err, f.Abandon())
+	}
+	n, err := f.FinishNumbered(a.number+1, dumpName, a.old)
+	if err != nil {
+		return "", err
+	}
+	a.number = n
+	return f.Name(), nil
+}
+
+// writeTo writes a dump.
+func (a *armed) writeTo(f dumpFile, win window, threads []*heldRuns, causes []cause, told *Dumped) error {
+	w, err := a.r.catalog.create(f)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(unfinished))
-		}
-	}()
 	names := a.r.names.anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
 	err = a.writeThreads(w, win, threads, causes, names, &d)
 	if err == nil {
 		for _, c := range causes {
-			d.Triggers = append(d.Triggers, c.trigger(threads, names))
+			d.Triggers = append(d.Triggers, c.trigger(threads, names, a.gaps))
 		}
 		a.missingByFreezing(win, threads, &d)
 		a.pair()
@@ -245,10 +267,7 @@ func (a *armed) write(name string, win window, threads []*heldRuns, causes []cau
 		err = errors.Join(err, w.Dump(d))
 	}
 	told.Events, told.Missing = w.Stats().Events, len(d.Missing)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return err
-	}
-	return os.Rename(unfinished, name)
+	return errors.Join(err, w.Close())
 }
 
 // writeThreads writes the events of all threads.
@@ -294,7 +313,7 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 			}
 		}
 		if t.end != 0 {
-			if err := t.w.End(t.end); err != nil {
+			if err := t.w.End(t.seen); err != nil {
 				return err
 			}
 		}
@@ -397,22 +416,25 @@ func replay(open []reel.Event, e reel.Event, goroutines bool) []reel.Event {
 
 // missingByFreezing adds the times in which calls were dropped.
 func (a *armed) missingByFreezing(win window, threads []*heldRuns, d *reel.Dump) {
-	add := func(tid int, from, to uint64) {
-		from, to = max(from, win.from), min(to, win.to)
-		if int64(to-from) <= 0 {
-			return
+	keys := map[int]uint32{}
+	for _, t := range threads {
+		if t.key != 0 && t.end == 0 && keys[t.nstid] == 0 {
+			keys[t.nstid] = t.key
 		}
-		for _, t := range threads {
-			if t.nstid == tid && t.key != 0 && t.end == 0 {
-				d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: from, To: to})
-				return
-			}
-		}
-		d.Missing = append(d.Missing, reel.Missing{From: from, To: to})
 	}
 	for _, g := range a.gaps {
+		from, to := max(g.from, win.from), min(g.to, win.to)
+		if int64(to-from) <= 0 {
+			continue
+		}
+		some := false // threads that are not in the dump are one
 		for _, tid := range g.tids {
-			add(tid, g.from, g.to)
+			if key := keys[tid]; key != 0 {
+				d.Missing = append(d.Missing, reel.Missing{Thread: key, From: from, To: to})
+			} else if !some {
+				some = true
+				d.Missing = append(d.Missing, reel.Missing{From: from, To: to})
+			}
 		}
 	}
 	d.Missing = joined(d.Missing)
@@ -435,7 +457,7 @@ func joined(list []reel.Missing) []reel.Missing {
 }
 
 // trigger is what the reel says of a cause. The events of the call say exactly when it was.
-func (c cause) trigger(threads []*heldRuns, names *lateNames) reel.Trigger {
+func (c cause) trigger(threads []*heldRuns, names *lateNames, gaps []gap) reel.Trigger {
 	t := reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
 	for _, h := range threads {
 		if h.nstid != c.tid || c.tid == 0 || h.end != 0 && int64(h.end-c.to) < 0 {
@@ -443,7 +465,7 @@ func (c cause) trigger(threads []*heldRuns, names *lateNames) reel.Trigger {
 		}
 		t.Thread = h.key
 		if c.function != 0 {
-			h.exactly(c, &t, names)
+			h.exactly(c, names.idOf(c.function), &t, gaps)
 		}
 		break
 	}
@@ -453,22 +475,34 @@ func (c cause) trigger(threads []*heldRuns, names *lateNames) reel.Trigger {
 	return t
 }
 
-// exactly finds the call's events.
-func (h *heldRuns) exactly(c cause, t *reel.Trigger, names *lateNames) {
-	id := names.idOf(c.function)
+// exactly finds the call's events. Its entry is the thread's last event at or above its stack pointer before the clock was read for
+// the trigger. Where that is another event, or calls are missing in between, the entry isn't there: an older one would be of another call.
+func (h *heldRuns) exactly(c cause, id uint32, t *reel.Trigger, gaps []gap) {
 	same := func(e reel.Event) bool { // events within the window have got the reel's IDs, those before it may have kept the recording's
 		return e.SP == c.sp && (e.ID() == id || e.ID() == c.function)
 	}
-	for _, run := range slices.Backward(h.runs) {
+	for i, run := range slices.Backward(h.runs) {
+		missing := i+1 < len(h.runs) && h.runs[i+1].Seq != run.Seq+1
 		for _, e := range slices.Backward(run.Events) {
+			before := int64(e.Time-c.from) <= 0
 			switch {
-			case !same(e):
-			case e.IsExit() && c.to != 0 && int64(e.Time-c.to) <= 0 && int64(e.Time-c.from) >= 0:
+			case before && (missing || h.lostWithin(e.Time, c.from, gaps)):
+				return
+			case same(e) && e.IsExit() && !before && c.to != 0 && int64(e.Time-c.to) <= 0:
 				t.End = e.Time
-			case !e.IsExit() && int64(e.Time-c.from) <= 0:
+			case before && same(e) && !e.IsExit():
 				t.Start = e.Time
+				return
+			case before && (e.SP == c.sp || e.SP > c.sp && e.SP-c.sp < otherStack):
 				return
 			}
 		}
 	}
+}
+
+// lostWithin says whether the thread has dropped calls in a time.
+func (h *heldRuns) lostWithin(from, to uint64, gaps []gap) bool {
+	return slices.ContainsFunc(gaps, func(g gap) bool {
+		return int64(g.to-from) > 0 && int64(to-g.from) > 0 && slices.Contains(g.tids, h.nstid)
+	})
 }

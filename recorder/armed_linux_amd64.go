@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -46,8 +47,11 @@ type armed struct {
 	watches *ring.Watches
 	threads map[int]*heldThread // by thread ID, as the target sees it
 	ended   []*heldThread       // that may have events in the rings
-	pairs   []reel.ClockPair
-	gaps    []gap // of the past in which the rings were frozen
+	gone    int                 // threads that were forgotten
+	// mostEnded is at how many ended ones it is looked which of them have.
+	mostEnded int
+	pairs     []reel.ClockPair
+	gaps      []gap // of the past in which the rings were frozen
 
 	requests chan DumpRequest
 	changes  chan func()
@@ -61,7 +65,8 @@ type armed struct {
 	frozenAt uint64
 	tokens   float64
 	filled   time.Time
-	number   int // of the last dump
+	number   int                    // of the last dump
+	old      map[string]fs.FileInfo // dumps that were there before, and may be replaced
 	last     struct{ look, pair, rename time.Time }
 }
 
@@ -70,7 +75,8 @@ type heldThread struct {
 	tid, pid, nstid int
 	start           uint64 // clock ticks since boot
 	name            string
-	end             uint64 // TSC; 0 while it lives
+	seen            uint64 // TSC, when it was last surely there
+	end             uint64 // TSC, when it was noticed that it had ended; 0 while it lives
 	dropped         uint64 // entries, up to when the rings were last let go
 }
 
@@ -83,7 +89,7 @@ type gap struct {
 func (r *recording) newArmed(d *drain) *armed {
 	o := *r.opt.Armed
 	a := &armed{r: r, o: &o, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
-		tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), changes: make(chan func()), over: make(chan struct{})}
+		mostEnded: manyEnded, tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), changes: make(chan func()), over: make(chan struct{})}
 	a.watches, _ = r.s.memory.WatchesAt(r.s.watches) // which armWatches has found to be there
 	a.pair()
 	return a
@@ -105,41 +111,53 @@ func (r *recording) armWatches() error {
 
 // checkFolder finds out, before the process is touched, whether dumps could be made.
 func (r *recording) checkFolder() error {
-	in := r.opt.Output
-	fi, err := os.Stat(in)
+	err := outfile.CheckFolder(r.opt.Output)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		in = filepath.Dir(in)
-	case err == nil && !fi.IsDir():
-		return fmt.Errorf("callreel: %s: %w, and no folder for dumps; choose another name with -o", in, fs.ErrExist)
-	}
-	if err := unix.Access(in, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("callreel: no dumps can be made in %s: %w", in, err)
+	case errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("callreel: %s: %w, and no folder for dumps; choose another name with -o", r.opt.Output, fs.ErrExist)
+	case err != nil:
+		return fmt.Errorf("callreel: no dumps can be made in %s: %w", r.opt.Output, err)
 	}
 	return nil
 }
 
 // makeFolder makes the folder of the dumps. Who waits for it to appear may count on recording being on from then.
 func (r *recording) makeFolder() error {
-	if err := os.Mkdir(r.opt.Output, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	d, err := r.folder()
+	if err != nil {
 		return fmt.Errorf("callreel: the dumps have no place: %w", err)
 	}
-	return nil
+	return d.Close()
 }
 
-const dumpPattern = "slow-%04d.reel"
+// folder opens the folder of the dumps, which is made again if somebody has removed it.
+func (r *recording) folder() (*outfile.Folder, error) {
+	return outfile.MakeFolder(r.opt.Output, outfile.FolderMode(r.opt.Mode))
+}
 
-// lastDump is the highest number of the dumps in the folder.
-func lastDump(folder string) int {
-	entries, _ := os.ReadDir(folder)
-	last := 0
-	for _, e := range entries {
-		number, isDump := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".reel"), "slow-")
-		if n, err := strconv.Atoi(number); err == nil && isDump {
-			last = max(last, n)
+// dumpName is the name of a dump.
+func dumpName(number int) string { return fmt.Sprintf("slow-%04d.reel", number) }
+
+// dumpsThere says which dumps the folder has, and the highest number of them.
+func (r *recording) dumpsThere() (dumps map[string]fs.FileInfo, last int, err error) {
+	d, err := r.folder()
+	if err != nil {
+		return nil, 0, err
+	}
+	names, err := d.Names()
+	dumps = map[string]fs.FileInfo{}
+	for _, name := range names {
+		number, isDump := strings.CutPrefix(strings.TrimSuffix(name, ".reel"), "slow-")
+		n, nerr := strconv.Atoi(number)
+		if nerr != nil || !isDump {
+			continue
+		}
+		last = max(last, n)
+		if fi, err := d.MayReplace(name); err == nil {
+			dumps[name] = fi
 		}
 	}
-	return last
+	return dumps, last, errors.Join(err, d.Close())
 }
 
 // loop waits for triggers until the context ends or the process does, whose last moments are dumped then.
@@ -148,8 +166,11 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	if err := a.keeper.Prepare(); err != nil {
 		return err
 	}
-	if !r.opt.Force {
-		a.number = lastDump(r.opt.Output)
+	// A folder that can't be read has numbers that are free all the same.
+	if old, last, _ := r.dumpsThere(); r.opt.Force {
+		a.old = old
+	} else {
+		a.number = last
 	}
 	stop := context.AfterFunc(ctx, a.watches.Wake)
 	defer stop()
@@ -178,7 +199,7 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		}
 		ended := gone || ctx.Err() != nil || r.s.memory.Sandboxed()
 		a.refill()
-		a.fired() // what fired before the end is dumped
+		inVain := a.fired() // what fired before the end is dumped
 		if gone {
 			a.dumpAtEnd()
 		}
@@ -195,9 +216,21 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		default:
 		}
 		a.progress(last)
+		if inVain { // more may fire all the time, each of which would wake us
+			a.rest(ctx)
+		}
 		if tick = longest; making {
 			tick = min(tick, makingTick) // more functions are likely to be called for the first time
 		}
+	}
+}
+
+// rest lets triggers fire that are only counted.
+func (a *armed) rest(ctx context.Context) {
+	const inVainRest = 5 * time.Millisecond
+	select {
+	case <-ctx.Done():
+	case <-time.After(inVainRest):
 	}
 }
 
@@ -245,7 +278,8 @@ func (a *armed) tick() time.Duration {
 	return t
 }
 
-// meet notes a thread that has written for the first time.
+// meet notes a thread that has written for the first time. That the target says so costs it nothing: one that isn't there, and has written
+// nothing, is not kept.
 func (a *armed) meet(nstid, _ int, name string) {
 	if a.threads[nstid] != nil {
 		return
@@ -254,7 +288,14 @@ func (a *armed) meet(nstid, _ int, name string) {
 	if !a.d.sameNS {
 		t.tid = a.d.outerTID(t.pid, nstid)
 	}
-	t.start, _ = startTimeOf(strconv.Itoa(t.pid) + "/task/" + strconv.Itoa(t.tid))
+	var err error
+	now := ring.Ticks()
+	if t.start, err = startTimeOf(strconv.Itoa(t.pid) + "/task/" + strconv.Itoa(t.tid)); err == nil {
+		t.seen = now
+	} else if !a.keeper.Holds(nstid) {
+		a.keeper.Forget(nstid)
+		return
+	}
 	t.name = a.nameOf(t)
 	a.threads[nstid] = t
 }
@@ -280,12 +321,14 @@ func (a *armed) look(now time.Time) (gone bool, err error) {
 		return false, nil
 	}
 	a.last.look = now
+	looked := ring.Ticks()
 	live := a.d.firstTasks()
 	if live == nil {
 		return true, nil
 	}
 	for nstid, t := range a.threads {
 		if live[t.tid] {
+			t.seen = looked
 			continue
 		}
 		t.end = ring.Ticks()
@@ -293,16 +336,22 @@ func (a *armed) look(now time.Time) (gone bool, err error) {
 		a.ended = append(a.ended, t)
 		delete(a.threads, nstid)
 	}
-	if len(a.ended) > 1000 {
+	if len(a.ended) > a.mostEnded {
 		a.forgetEnded()
+		a.mostEnded = max(manyEnded, 2*len(a.ended))
 	}
 	return false, nil
 }
 
+// manyEnded is of how many threads that have ended at least it is not looked whether the rings hold anything of them.
+const manyEnded = 1000
+
 // forgetEnded forgets the threads of which the rings can't hold anything any more.
 func (a *armed) forgetEnded() {
-	oldest := a.keeper.Oldest()
-	a.ended = slices.DeleteFunc(a.ended, func(t *heldThread) bool { return int64(t.end-oldest) < 0 })
+	oldest, held := a.keeper.Oldest(), a.keeper.Threads()
+	a.gone += len(a.ended)
+	a.ended = slices.DeleteFunc(a.ended, func(t *heldThread) bool { return int64(t.end-oldest) < 0 || !held[t.nstid] })
+	a.gone -= len(a.ended)
 	a.gaps = slices.DeleteFunc(a.gaps, func(g gap) bool { return int64(g.to-oldest) < 0 })
 }
 
@@ -346,6 +395,6 @@ func (a *armed) end() error {
 	if n := a.watches.Unwatched(); n > 0 {
 		a.r.notice("%d calls were not watched: more than %d were open at once", n, ring.OpenCalls)
 	}
-	a.r.result.Threads = len(a.threads) + len(a.ended)
+	a.r.result.Threads = len(a.threads) + len(a.ended) + a.gone
 	return a.keeper.Close()
 }

@@ -22,11 +22,11 @@ type cause struct {
 	goroutine         uint64 // of an open call in a Go program
 }
 
-// fired makes a dump of what triggers have fired since the last look, or counts it.
-func (a *armed) fired() {
+// fired makes a dump of what triggers have fired since the last look, or counts it, which inVain says.
+func (a *armed) fired() (inVain bool) {
 	n := a.watches.Fired()
 	if n == a.seen {
-		return
+		return false
 	}
 	a.r.result.Triggers.Fired += int(n - a.seen)
 	a.r.result.Triggers.Suppressed += int(n - a.seen)
@@ -34,9 +34,10 @@ func (a *armed) fired() {
 	a.seen = n
 	if len(causes) == 0 || !a.mayDump() {
 		a.letGo()
-		return
+		return true
 	}
 	a.byTrigger(causes)
+	return false
 }
 
 // firings reads what there is of the firings up to number n that weren't looked at, the one that froze the rings first.
@@ -72,15 +73,20 @@ func (a *armed) firings(n uint32) []cause {
 // byTrigger makes a dump that counts as a trigger's.
 func (a *armed) byTrigger(causes []cause) {
 	a.tokens--
-	t := &a.r.result.Triggers
 	if made, err := a.dump(causes, a.o.Keep); err != nil {
 		a.r.notice("a dump for %q could not be made: %v", causes[0].condition, err)
 	} else if made {
-		t.Dumped++
-		t.Suppressed--
-		if a.o.Max > 0 && t.Dumped == a.o.Max {
-			a.r.notice("%d dumps were made: triggers are only counted from here on", t.Dumped)
-		}
+		a.countDump()
+	}
+}
+
+// countDump counts a trigger's dump that was made; until then the trigger is one that was suppressed.
+func (a *armed) countDump() {
+	t := &a.r.result.Triggers
+	t.Dumped++
+	t.Suppressed--
+	if a.o.Max > 0 && t.Dumped == a.o.Max {
+		a.r.notice("%d dumps were made: triggers are only counted from here on", t.Dumped)
 	}
 }
 
@@ -119,6 +125,9 @@ func (a *armed) cause(f ring.Firing) (cause, bool) {
 	return c, true
 }
 
+// maxOverdue is for how many calls at most one dump is made.
+const maxOverdue = 64
+
 // overdue makes a dump for calls that have not returned within their time.
 func (a *armed) overdue() {
 	if !a.mayDump() {
@@ -127,7 +136,7 @@ func (a *armed) overdue() {
 	now := ring.Ticks()
 	var causes []cause
 	a.watches.EachOpen(func(c ring.OpenCall) {
-		if int64(now-c.From) < 0 {
+		if int64(now-c.From) < 0 || len(causes) >= maxOverdue { // the others stay overdue
 			return
 		}
 		for _, t := range a.r.watching.ofFunction(c.Word >> 1) {
@@ -175,19 +184,21 @@ func (a *armed) request(q DumpRequest) {
 	}
 	if byTrigger {
 		a.r.result.Triggers.Fired++
+		a.r.result.Triggers.Suppressed++
 		if !a.mayDump() {
-			a.r.result.Triggers.Suppressed++
 			if q.Answer != nil {
 				q.Answer(made, fmt.Errorf("callreel: no dump: too many already"))
 			}
 			return
 		}
 		a.tokens--
-		a.r.result.Triggers.Dumped++
 	}
-	_, err := a.dumpTo([]cause{c}, keep, &made)
+	done, err := a.dumpTo([]cause{c}, keep, &made)
 	if err != nil {
 		a.r.notice("a dump could not be made: %v", err)
+	}
+	if byTrigger && done {
+		a.countDump()
 	}
 	if q.Answer != nil {
 		q.Answer(made, err)

@@ -13,8 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
 )
 
 // session is one recording's hold on a process.
@@ -24,9 +26,14 @@ type session struct {
 	arenas   []*arena
 	ranges   []idRange // sorted by first
 	rt       probe.Runtime
+	first    process.FirstStack // with rt.NoTLS
 	memory   *ring.Memory
-	fd       int // of the ring memory, -1 when there is none
-	size     uint64
+	fd       int             // of the ring memory, -1 when there is none
+	ringFile process.Memfd   // what that is
+	rec      *recoveryMemory // nil when there is none
+	owner    *owner.Owner    // says in it that we live
+	size     uint64          // of the ring memory
+	records  uint64          // bytes for recovery records
 	chunks   int             // of the pool
 	golang   *probe.GoImage  // the program, if it is one in Go
 	async    *asyncFrame     // of a Go program
@@ -38,16 +45,23 @@ type session struct {
 	areas    uint64          // where in the ring memory the threads' areas begin; 0 if none are needed
 	watches  uint64          // and where the watches are
 
+	ownsOwner  bool            // owner is of this session alone
+	privileged bool            // the process may do more than others of its user
+	began      time.Time       // when its memory began to be mapped
+	made       []process.Memfd // all memfds that it was made to open
+	unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
 	journal    journal
-	found      []process.Mapping  // in which images were looked for
-	restorers  []uint64           // see findRestorers
-	searched   []process.Mapping  // in which they were looked for
-	patched    bool               // the journal says of sites that may have been written
-	running    bool               // recording is on
-	guardTries int                // see guardRetries
-	handTries  int                // see handlerRetries
-	stopped    time.Duration      // that the process stood still for attaching
-	made       func(*arena) error // is told of each arena whose code is made, before its gate opens; may be nil
+	// gatesClosed is when detach closed the gates, 0 until then.
+	gatesClosed reel.ClockPair
+	found       []process.Mapping  // in which images were looked for
+	restorers   []uint64           // see findRestorers
+	searched    []process.Mapping  // in which they were looked for
+	patched     bool               // the journal says of sites that may have been written
+	running     bool               // recording is on
+	guardTries  int                // see guardRetries
+	handTries   int                // see handlerRetries
+	stopped     time.Duration      // that the process stood still for attaching
+	arenaMade   func(*arena) error // is told of each arena whose code is made, before its gate opens; may be nil
 
 	// mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
 	mu sync.Mutex
@@ -98,6 +112,10 @@ func (s *session) close() {
 	}
 	s.images = nil
 	s.closeMemory()
+	if s.ownsOwner {
+		s.owner.Close()
+		s.owner, s.ownsOwner = nil, false
+	}
 	if s.p != nil {
 		s.p.Close()
 	}
@@ -132,6 +150,9 @@ func (s *session) makeStubs(c *change) error {
 		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
 			return err
 		}
+		if err := s.writeFirstStack(a); err != nil {
+			return err
+		}
 		if a.mem == nil { // else it is there already
 			if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
 				return err
@@ -139,8 +160,8 @@ func (s *session) makeStubs(c *change) error {
 		}
 		a.code.Bytes = nil
 		a.share()
-		if s.made != nil {
-			if err := s.made(a); err != nil {
+		if s.arenaMade != nil {
+			if err := s.arenaMade(a); err != nil {
 				return err
 			}
 		}
@@ -266,7 +287,9 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.leftOut[p.ID] })
 		}
 	}
-	c.layers, c.all, err = prepareLayers(s.p, patches...)
+	if c.layers, c.all, err = prepareLayers(s.p, patches...); err == nil {
+		s.markFiled(c.all, c.maps, oldSide)
+	}
 	return err
 }
 
@@ -306,7 +329,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	if err != nil {
 		return err
 	}
-	if m := ringMapping(maps); m == nil || m.Start != s.rt.Ring {
+	if !s.holds(maps) {
 		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
 	}
 	if s.memory.Sandboxed() { // a guard may have gone through the list of gates already
@@ -314,7 +337,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
 	all := sameMemory(c.all, c.maps, maps)
-	other, err := changed(s.p, all, maps, s.loose)
+	other, err := changed(s.p, all, maps, s.doubtful())
 	if err != nil {
 		return err
 	}
@@ -330,22 +353,26 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 			return err
 		}
 	}
+	if !s.running {
+		s.memory.LetLoadsWait(s.rt.Loads) // who watches begins soon
+	}
 	s.running = true
 	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
 	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
 }
 
-// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile: node stood for 29 ms with 64 MiB and
-// for 19 with 16. With 16, a program that calls at full speed paid for the rest in its first million calls, some 10 ns for each.
-const maxMapped = 64 << 20
+// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
+// count: 64 MiB took 10 ms. Chunks that are freed are used again first, so few programs use more.
+const maxMapped = 8 << 20
 
 // mapChunks makes the target's page tables ready for the chunks, whose pages exist already: otherwise its threads take
 // a page fault for every 256 events at first, which is a fifth of a call's cost. Reading maps 16 pages a fault, and
 // writable, since nobody wants to know of writes to a memfd's pages. It is not needed, so nothing comes of its failing.
 func (s *session) mapChunks(st *process.Stopped) {
 	const populateRead = 22 // MADV_POPULATE_READ, Linux 5.14
-	size := min(uint64(s.chunks)*ring.ChunkSize, maxMapped)
-	_, _ = st.SyscallBatch([]process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{s.rt.Ring + ring.ChunksOff, size, populateRead}}})
+	from, to := s.memory.FirstTaken()
+	size := min(to-from, maxMapped)
+	_, _ = st.SyscallBatch([]process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{s.rt.Ring + from, size, populateRead}}})
 }
 
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
@@ -515,18 +542,17 @@ func (s *session) gates(arenas []*arena, v uint64) error {
 	return nil
 }
 
+// writeFirstStack tells an arena's code where the first stack is, and whose, if it goes by that.
+func (s *session) writeFirstStack(a *arena) error {
+	if !s.rt.NoTLS {
+		return nil
+	}
+	return errors.Join(s.writeWord(a.gate()+probe.GateThread, uint64(s.first.TID)),
+		s.writeWord(a.gate()+probe.GateStack, s.first.Start), s.writeWord(a.gate()+probe.GateStackSize, s.first.Size))
+}
+
 func (s *session) writeWord(addr, v uint64) error {
 	b := [8]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), byte(v >> 32), byte(v >> 40), byte(v >> 48), byte(v >> 56)}
 	_, err := s.p.WriteAt(b[:], addr)
 	return err
-}
-
-// ringMapping finds a recorder's ring memory in a process.
-func ringMapping(maps []process.Mapping) *process.Mapping {
-	for i := range maps {
-		if maps[i].Path == ring.MappingName {
-			return &maps[i]
-		}
-	}
-	return nil
 }

@@ -46,7 +46,7 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 					}
 					if n == len(all) {
 						t.Logf("%s, lazy %v: %d bytes, room for %d", name, lazy, len(a.code.Bytes), a.size)
-						if !rt.Min && a.size > 4*uint64(len(a.code.Bytes)) {
+						if !rt.Min && a.size > 5*uint64(len(a.code.Bytes)) {
 							t.Errorf("%s, lazy %v: %d bytes in room for %d", name, lazy, len(a.code.Bytes), a.size)
 						}
 					}

@@ -30,11 +30,17 @@ func (c *catalog) AddImage(m reel.Image) (reel.ImageID, error) {
 	return reel.ImageID(len(c.images)), nil
 }
 
+// namedOutput is a file for a reel.
+type namedOutput interface {
+	reel.Output
+	Name() string
+}
+
 // create begins a reel with the images there are.
-func (c *catalog) create(path string) (*reel.Writer, error) {
+func (c *catalog) create(to namedOutput) (*reel.Writer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w, err := reel.Create(path, c.header, reel.Options{Force: true})
+	w, err := reel.NewWriter(to.Name(), to, c.header)
 	if err != nil {
 		return nil, err
 	}

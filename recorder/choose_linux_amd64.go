@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
+	"strings"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -29,7 +29,12 @@ func (r *recording) choose(ctx context.Context) error {
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
 	var with []*image
+	var asked []*image // whose module is chosen
 	for _, im := range images {
+		if !im.unchosen {
+			asked = append(asked, im)
+			r.covered(im.coverage())
+		}
 		n := im.pick(ch, r.nextID)
 		r.watching.plan(ctx, im, r.notice)
 		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
@@ -52,14 +57,21 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.isSub() && !follows {
 		return errNotWanted
 	}
+	waits := false
 	if r.unmatched != nil && !follows {
-		return r.unmatched
+		if err := r.await(ch, r.result.Traced > 0); err != nil {
+			return err
+		}
+		waits = len(with) > 0
 	}
-	if r.result.Traced == 0 && !follows {
+	if r.result.Traced == 0 && !follows && !waits {
 		for _, im := range images {
 			if g := im.probe.Go; g != nil && g.Unsupported != nil {
 				return fmt.Errorf("callreel: process %d: %w: %w", r.s.p.Pid(), ErrRefused, g.Unsupported)
 			}
+		}
+		if r.result.Seen == 0 {
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.p.Pid(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
@@ -73,11 +85,12 @@ func (r *recording) choose(ctx context.Context) error {
 		}
 		r.s.rt.Every = r.opt.Less.Every
 	}
+	with = withoutGuards(with)
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
 	r.s.arenas = groupImages(with)
-	r.s.made = r.switches.come
+	r.s.arenaMade = r.switches.come
 	if r.captures != nil {
 		r.s.rt.Captures = r.captures.table
 	}
@@ -87,6 +100,21 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	slices.SortFunc(r.s.ranges, func(a, b idRange) int { return cmp.Compare(a.first, b.first) })
 	return r.setup()
+}
+
+// withoutGuards leaves out, beside a Go program, images of which nothing is chosen: that of a position-independent one has a loader, which
+// it never calls.
+func withoutGuards(with []*image) []*image {
+	if !slices.ContainsFunc(with, func(im *image) bool { return im.probe.Go != nil && len(im.traced) > 0 }) {
+		return with
+	}
+	return slices.DeleteFunc(with, func(im *image) bool {
+		if len(im.traced) > 0 {
+			return false
+		}
+		im.guarded = nil
+		return true
+	})
 }
 
 // picked counts what pick has done.
@@ -159,6 +187,43 @@ func (ch *chooser) guardOf(im *image, f *probe.Function) []probe.Selected {
 	return []probe.Selected{{Function: f, Image: im.probe, Slide: im.slide}}
 }
 
+func (im *image) coverage() Coverage { return coverageOf(im.probe, im.module, im.main) }
+
+// covered notes what is known of an image's code, and says if that is little.
+func (r *recording) covered(c Coverage) {
+	r.result.Images = append(r.result.Images, c)
+	if !c.Small() {
+		return
+	}
+	help := "its debug symbols, installed or left in, make them known"
+	if r.opt.Choice.NoFound {
+		help = "without --found=no more are found"
+	}
+	r.notice("only %.1f %% of the code of %s belongs to functions that are known; %s", 100*c.Share(), c.Module, help)
+}
+
+// whyNone says why there is no function to choose from, and what to do.
+func whyNone(images []*image, noFound bool) string {
+	known := 0
+	var modules []string
+	for _, im := range images {
+		known += len(im.plan)
+		modules = append(modules, im.module)
+	}
+	switch {
+	case len(images) == 0:
+		return "no ELF file's code is mapped in it, and code that is made at run time has no functions that are known"
+	case known > 0:
+		return fmt.Sprintf("-x and --min-size leave out all of the %d functions that are known", known)
+	}
+	why := "and none was found in the code"
+	if noFound {
+		why = "and --found=no leaves out what the code shows"
+	}
+	return fmt.Sprintf("no function is known of %s: there are neither symbols nor call frame information (.eh_frame), %s; "+
+		"build it without stripping (ld -s, strip), or with -fasynchronous-unwind-tables", strings.Join(modules, ", "), why)
+}
+
 // commonest names the reason that refused most functions, and how many.
 func commonest(refused map[string]int) string {
 	reason, most := "none was seen", 0
@@ -201,18 +266,18 @@ func (r *recording) setup() error {
 			}
 		}
 	}
-	start, err := startTimeOf("self")
-	if err != nil {
-		return fmt.Errorf("callreel: %w", err)
+	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: r.opt.Less.Depth}
+	r.s.records = recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery
+	r.s.unsigned = func(err error) {
+		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
-	r.set = ring.Setup{Chunks: int(chunks), Recovery: recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery,
-		RecorderPID: os.Getpid(), RecorderStart: start, TargetPID: r.s.p.Pid(),
-		Overwrite: r.opt.Armed != nil, Depth: r.opt.Less.Depth}
-	r.s.size = ring.Size(r.set.Chunks, r.set.Recovery)
+	if r.isSub() {
+		r.s.owner = r.tree.root.s.owner
+	}
+	r.s.size = ring.Size(r.set.Chunks)
 	if r.s.golang != nil {
 		r.s.goStacks = r.s.size
 		r.s.size += ring.GoStacksSize
-		r.set.Go = true
 	}
 	if r.opt.needsAreas() {
 		r.s.areas = r.s.size

@@ -8,28 +8,22 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/reel"
 )
 
-// A recorder listens on a socket in the abstract namespace (unix(7)), named by the process it records, so that other callreels can ask it
-// to dump and to change what it records. Each side looks who the other is: requests come from the recorder's own user or root, and
-// answers are believed from the same only. A request and its answer are one line of JSON each.
+// A recorder listens on a socket, named by the process it records, so that other callreels can ask it to dump and to change what it
+// records. Each side looks who the other is: requests come from the recorder's own user or root, and answers from that user, whose socket
+// it is. A request and its answer are one line of JSON each. An answer is text for whoever has asked, and nothing is done by it: the file
+// that it names isn't opened.
 
 const (
-	controlTimeout = 5 * time.Second
 	answerTimeout  = time.Minute // for a dump of large rings to a slow disk
 	maxControlLine = 1 << 16
 )
-
-func controlName(pid int) string { return "@callreel-" + strconv.Itoa(pid) }
 
 // controlRequest is what may be asked.
 type controlRequest struct {
@@ -59,17 +53,9 @@ type controlAnswer struct {
 // control serves requests.
 type control struct {
 	listener *net.UnixListener
+	place    *place
 	handle   func(controlRequest) controlAnswer
 	wg       sync.WaitGroup
-}
-
-// listenControl begins to listen for requests to the recorder of a process. They wait until begin is called.
-func listenControl(pid int) (*control, error) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: controlName(pid), Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("callreel: dump and set can't reach this recording: %w", err)
-	}
-	return &control{listener: l}, nil
 }
 
 // begin serves requests.
@@ -81,6 +67,7 @@ func (c *control) begin(handle func(controlRequest) controlAnswer) {
 // close ends serving, when the requests that are being served have their answers.
 func (c *control) close() {
 	if c != nil {
+		c.place.leave()
 		_ = c.listener.Close()
 		c.wg.Wait()
 	}
@@ -103,7 +90,7 @@ func (c *control) serve() {
 }
 
 func (c *control) answer(conn *net.UnixConn) {
-	if _, err := checkPeer(conn); err != nil {
+	if err := mayAsk(conn); err != nil {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(controlTimeout))
@@ -130,35 +117,14 @@ func readLine(r io.Reader) ([]byte, error) {
 	return bufio.NewReaderSize(io.LimitReader(r, maxControlLine), maxControlLine).ReadBytes('\n')
 }
 
-// checkPeer makes sure that the other side is the same user, or root, and returns its process ID.
-func checkPeer(conn *net.UnixConn) (pid int, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(cerr, err); err != nil {
-		return 0, err
-	}
-	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		return 0, fmt.Errorf("%w: it belongs to user %d", os.ErrPermission, cred.Uid)
-	}
-	return int(cred.Pid), nil
-}
-
 // ask sends a request to the recorder of a process.
 func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) {
 	var a controlAnswer
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", controlName(pid))
+	conn, err := dialControl(ctx, pid)
 	if err != nil {
-		return a, fmt.Errorf("callreel: process %d: %w", pid, ErrNoRecorder)
+		return a, fmt.Errorf("callreel: process %d: %w", pid, err)
 	}
 	defer conn.Close()
-	if _, err := checkPeer(conn.(*net.UnixConn)); err != nil {
-		return a, fmt.Errorf("callreel: process %d: its recorder: %w", pid, err)
-	}
 	b, err := json.Marshal(q)
 	if err != nil {
 		return a, err

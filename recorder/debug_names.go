@@ -15,7 +15,7 @@ func debugNames(im *object.Image, module string, plan []probe.Function) {
 	unnamed := map[uint64]int{}
 	prefix := module + "+0x"
 	for i := range plan {
-		if f := &plan[i]; strings.HasPrefix(f.Name, prefix) {
+		if f := &plan[i]; f.Found != 0 || strings.HasPrefix(f.Name, prefix) {
 			unnamed[f.Addr] = i
 		}
 	}

@@ -31,7 +31,7 @@ type DestinationThread interface {
 	// their entries.
 	Dropped(entries, exits, tick uint64) error
 	Rename(name string) error
-	// End says that the thread has ended, about at that tick.
+	// End says that the thread has ended, at that tick or, if that is later, with its last event; 0 if only that is known.
 	End(tick uint64) error
 }
 

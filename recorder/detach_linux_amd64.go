@@ -16,6 +16,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
 )
 
 // undoing is what one detach did.
@@ -30,9 +31,11 @@ type undoing struct {
 // what makes it safe against our death at any instant and against threads inside stubs: sites first, so that no thread
 // enters a stub again; then threads are let out of the stubs; then the islands, which lead there; then memory that
 // nobody can come back to.
-func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize uint64, loose func(addr uint64) bool) (undoing, error) {
+//
+// shared is what is unmapped last: the recovery memory first, which goes when nothing else is left. s is nil where its recorder is dead.
+func undo(ctx context.Context, p *process.Process, r *recovery, shared []sharedSpan, s *session) (undoing, error) {
 	w, err := prepareUndo(p, r)
-	for try := 0; errors.Is(err, process.ErrNoMapping) && try < leftRetries; try++ { // a library went just then
+	for try := 0; (err == nil && w.torn || errors.Is(err, process.ErrNoMapping)) && try < leftRetries; try++ { // a library went just then
 		w, err = prepareUndo(p, r)
 	}
 	if err != nil {
@@ -41,7 +44,8 @@ func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize
 		}
 		return undoing{}, err
 	}
-	w.ring, w.loose = span{ringAt, ringSize}, loose
+	w.shared = shared
+	w.judgeBy(s)
 	u := undoing{foreign: w.foreign}
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
@@ -70,14 +74,16 @@ func undo(ctx context.Context, p *process.Process, r *recovery, ringAt, ringSize
 type undoWork struct {
 	p         *process.Process
 	r         *recovery
-	ring      span
+	shared    []sharedSpan
 	maps      []process.Mapping // as they were before pages was read
 	loose     func(addr uint64) bool
+	doubtful  func(p *page) bool
 	sites     []probe.Patch
 	islands   []probe.Patch
 	hops      map[uint64]bool   // addresses of the islands
 	hosted    map[uint64]uint64 // where hosted islands lead, by their addresses
 	pages     []page            // with the sites restored
+	torn      bool              // pages is not to be relied on: some can't be read
 	foreign   int
 	forbidden bool // the process's seccomp filters don't let memory be unmapped
 	restorers []uint64
@@ -93,11 +99,22 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
-	if w.pages, w.foreign, err = restorePages(p, w.maps, w.sites); err != nil {
+	// A library that goes just now is looked at again; if its file was truncated it stays as it is.
+	w.pages, w.foreign, err = restoreAs(p, w.maps, w.sites, wholly)
+	if w.torn = errors.Is(err, process.ErrNoMapping); err != nil && !w.torn {
 		return nil, err
 	}
 	w.restorers = findRestorers(p, w.maps, r.inArena)
 	return w, nil
+}
+
+// judgeBy has a session tell what may have gone, if there is one.
+func (w *undoWork) judgeBy(s *session) {
+	w.loose, w.doubtful = func(uint64) bool { return true }, func(*page) bool { return true }
+	if s != nil {
+		s.markFiled(w.pages, w.maps, newSide)
+		w.loose, w.doubtful = s.loose, s.doubtful()
+	}
 }
 
 // findIslands finds out which islands are there. Where a library was may be code of another by now.
@@ -136,9 +153,11 @@ func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe
 		}
 	}
 	slices.SortFunc(pages, func(a, b page) int { return cmp.Compare(a.addr, b.addr) })
-	if err := readPages(w.p, pages); err != nil {
+	pages, err := readThere(w.p, pages)
+	if err != nil {
 		return nil, err
 	}
+	clear(at)
 	for i := range pages {
 		at[pages[i].addr] = &pages[i]
 	}
@@ -147,7 +166,7 @@ func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe
 			return false
 		}
 		pg, off := at[p.Addr&^(pageSize-1)], p.Addr&(pageSize-1)
-		return pg == nil || crosses(&p) || !bytes.Equal(pg.old[off:][:len(p.New())], p.New())
+		return pg == nil || pg.old == nil || crosses(&p) || !bytes.Equal(pg.old[off:][:len(p.New())], p.New())
 	}), nil
 }
 
@@ -158,16 +177,16 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if m := ringMapping(maps); m == nil || m.Start != w.ring.base {
+	if !w.shared[0].isIn(maps) {
 		return "", process.ErrExec
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
 	pages := sameMemory(w.pages, w.maps, maps)
-	other, err := changed(w.p, pages, maps, w.loose)
+	other, err := changed(w.p, pages, maps, w.doubtful)
 	if err != nil {
 		return "", err
 	}
-	if len(other) > 0 || len(pages) < len(w.pages) {
+	if w.torn || len(other) > 0 || len(pages) < len(w.pages) {
 		if pages, w.foreign, err = restorePages(w.p, maps, w.sites); err != nil {
 			return "", err
 		}
@@ -181,7 +200,7 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err := w.restoreUpper(maps); err != nil {
 		return "", err
 	}
-	if err := writePages(w.p, pages, newSide); err != nil {
+	if err := writeThere(w.p, pages); err != nil {
 		return "", err
 	}
 	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
@@ -199,7 +218,7 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	}
 	found, _, err := restorePages(w.p, maps, w.late)
 	if err == nil {
-		err = writePages(w.p, found, newSide)
+		err = writeThere(w.p, found)
 	}
 	if err != nil {
 		return "", err
@@ -220,10 +239,10 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err != nil {
 		return left, err
 	}
-	if err := writePages(w.p, text, newSide); err != nil || left != "" {
+	if err := writeThere(w.p, text); err != nil || left != "" {
 		return left, err
 	}
-	err = unmap(st, w.r, w.ring.base, w.ring.size)
+	err = unmap(st, w.r, w.shared, maps)
 	if errors.Is(err, process.ErrSeccomp) {
 		w.forbidden = true
 	}
@@ -248,7 +267,7 @@ func (w *undoWork) restoreUpper(maps []process.Mapping) error {
 		if err != nil {
 			return err
 		}
-		if err := writePages(w.p, pages, newSide); err != nil {
+		if err := writeThere(w.p, pages); err != nil {
 			return err
 		}
 	}
@@ -317,13 +336,34 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool) (stuck int, err er
 	return stuck, nil
 }
 
-// unmap takes the arenas and the ring memory out of the process.
-func unmap(st *process.Stopped, r *recovery, ringAt, ringSize uint64) error {
+// sharedSpan is where memory is mapped that is shared with the recorder, and the memfd that it is of, as process.Mapping has it.
+type sharedSpan struct {
+	span
+	dev, inode uint64
+}
+
+// isIn says whether it is still there.
+func (s sharedSpan) isIn(maps []process.Mapping) bool {
+	m := mappingAt(maps, s.base)
+	return m != nil && m.Start == s.base && m.Dev == s.dev && m.Inode == s.inode
+}
+
+// unmap takes the arenas and the shared memory out of the process, the first of that last.
+func unmap(st *process.Stopped, r *recovery, shared []sharedSpan, maps []process.Mapping) error {
+	var spans []span
+	for _, a := range r.arenas {
+		spans = append(spans, a.span)
+	}
+	for _, m := range slices.Backward(shared) {
+		if m.isIn(maps) {
+			spans = append(spans, m.span)
+		}
+	}
 	var calls []process.Call
-	late := false
-	for _, a := range append(r.arenas, span{ringAt, ringSize}) {
+	for _, a := range spans {
 		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
 	}
+	late := false
 	for len(calls) > 0 {
 		n := min(len(calls), process.MaxBatch)
 		res, err := st.SyscallBatch(calls[:n])
@@ -342,8 +382,8 @@ func unmap(st *process.Stopped, r *recovery, ringAt, ringSize uint64) error {
 	if !late {
 		return nil
 	}
-	maps, err := st.Process().Maps()
-	if m := ringMapping(maps); m != nil && m.Start == ringAt {
+	now, err := st.Process().Maps()
+	if err == nil && shared[0].isIn(now) {
 		return fmt.Errorf("callreel: unmapping: %w", process.ErrLate)
 	}
 	return err
@@ -361,7 +401,16 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	if err := s.gate(0); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
-	return undo(ctx, s.p, s.recovery(), s.rt.Ring, s.size, s.loose)
+	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
+	return undo(ctx, s.p, s.recovery(), s.shared(), s)
+}
+
+// shared is what the process has mapped of the memory that it shares with us.
+func (s *session) shared() []sharedSpan {
+	return []sharedSpan{
+		{span{s.rec.at, s.rec.size()}, s.rec.file.Dev, s.rec.file.Inode},
+		{span{s.rt.Ring, s.size}, s.ringFile.Dev, s.ringFile.Inode},
+	}
 }
 
 func (s *session) recovery() *recovery {
@@ -379,167 +428,4 @@ func (s *session) recovery() *recovery {
 		}
 	}
 	return r
-}
-
-// Detached is what Detach found and did.
-type Detached struct {
-	Sites        int // restored
-	TextVerified bool
-	Stopped      time.Duration
-	Left         string // why arenas stay mapped, empty if they don't
-}
-
-// left is what a recorder has left in a process.
-type left struct {
-	base, size uint64
-	recorder   int
-	alive      bool // the recorder is at work
-	inherited  bool // by fork, from a process that was recorded
-	recovery   *recovery
-}
-
-// findLeft looks for the ring memory of a recorder, nil when there is none.
-func findLeft(p *process.Process) (*left, error) {
-	maps, err := p.Maps()
-	if err != nil {
-		return nil, err
-	}
-	m := ringMapping(maps)
-	if m == nil {
-		return nil, nil
-	}
-	end := m.Start
-	for i := range maps { // protections may have split it
-		if maps[i].Path == m.Path && maps[i].Inode == m.Inode && maps[i].Start == end {
-			end = maps[i].End
-		}
-	}
-	var hdr [ring.NextOff]byte
-	if _, err := p.ReadAt(hdr[:4096], m.Start); err != nil {
-		return nil, err
-	}
-	le := binary.LittleEndian
-	l := &left{base: m.Start, size: end - m.Start, recorder: int(le.Uint32(hdr[ring.HdrRecorderPID:]))}
-	if le.Uint64(hdr[ring.HdrMagic:]) != ring.Magic {
-		// A recorder that died before it had written anything: no text is changed.
-		l.recovery = &recovery{}
-		return l, nil
-	}
-	if v := le.Uint32(hdr[ring.HdrVersion:]); v != ring.Version {
-		return nil, fmt.Errorf("callreel: process %d: a recorder of another version (layout %d, not %d) has left its probes; detach with that version", p.Pid(), v, ring.Version)
-	}
-	l.alive = recorderLives(l.recorder, le.Uint64(hdr[ring.HdrRecorderStart:]))
-	l.inherited = int(le.Uint32(hdr[ring.HdrTargetPID:])) != p.Pid()
-	off, size := le.Uint64(hdr[ring.HdrRecoveryOff:]), le.Uint64(hdr[ring.HdrRecoverySize:])
-	if off > l.size || size > l.size-off {
-		return nil, fmt.Errorf("callreel: process %d: the recovery records at %#x lie outside the ring memory", p.Pid(), off)
-	}
-	// None at all: it died before it changed text.
-	l.recovery, err = readRecovery(size, func(buf []byte, at uint64) error {
-		_, err := p.ReadAt(buf, l.base+off+at)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
-	}
-	l.recovery.golang = le.Uint32(hdr[ring.HdrGo:]) != 0
-	return l, nil
-}
-
-// Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
-// when the recorder is alive.
-func Detach(ctx context.Context, pid int) (*Detached, error) {
-	p, err := process.Open(pid)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	l, err := findLeft(p)
-	if err != nil {
-		return nil, err
-	}
-	if l == nil {
-		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrNotRecorded)
-	}
-	if l.alive && !l.inherited {
-		return nil, fmt.Errorf("callreel: process %d: %w by process %d: end that one with SIGINT", pid, ErrRecorded, l.recorder)
-	}
-	return l.remove(ctx, p)
-}
-
-// isArena says whether an arena is mapped there: code without a file or from a recorder's, and behind it one page of data.
-func isArena(maps []process.Mapping, a span) bool {
-	if a.size <= pageSize || a.base+a.size < a.base {
-		return false
-	}
-	code, gate := mappingAt(maps, a.base), mappingAt(maps, a.base+a.size-pageSize)
-	return code != nil && gate != nil && (code.Inode == 0 || code.Path == codeMapping) && gate.Inode == 0 && code.Start == a.base &&
-		code.End >= a.base+a.size-pageSize && code.Perm&^process.PermShared == process.PermRead|process.PermExec && gate.Perm == process.PermRead|process.PermWrite
-}
-
-// remove undoes what was left and verifies the text.
-func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
-	// In a static program sites may stand on all instructions that would do. They are looked for again when the text is
-	// restored.
-	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.recovery.patches) > 0) {
-		return nil, err
-	}
-	maps, err := p.Maps()
-	if err != nil {
-		return nil, err
-	}
-	// A recorder that died in mapping its arenas may not have got all of them, and then others have mapped there.
-	l.recovery.arenas = slices.DeleteFunc(l.recovery.arenas, func(a span) bool { return !isArena(maps, a) })
-	var zero [8]byte
-	for _, a := range l.recovery.arenas {
-		// The gate is in the last page.
-		if _, err := p.WriteAt(zero[:], a.base+a.size-pageSize); err != nil {
-			return nil, err
-		}
-	}
-	u, err := undo(ctx, p, l.recovery, l.base, l.size, func(uint64) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	d := &Detached{Sites: len(l.recovery.patches) - u.foreign, Stopped: u.stopped, Left: u.left}
-	if u.gone {
-		d.TextVerified = true
-		return d, nil
-	}
-	d.TextVerified, err = verifyPatches(p, l.recovery.patches)
-	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < leftRetries; try++ {
-		time.Sleep(time.Millisecond) // a library came or went while it was read
-		d.TextVerified, err = verifyPatches(p, l.recovery.patches)
-	}
-	return d, err
-}
-
-// verifyPatches compares the text of every image that was patched with its file.
-func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
-	maps, err := p.Maps()
-	if err != nil {
-		return false, err
-	}
-	type file struct{ dev, inode uint64 }
-	seen := map[file]bool{}
-	for i := range patches {
-		m := mappingAt(maps, patches[i].Addr)
-		if m == nil || m.Inode == 0 || m.Perm&process.PermExec == 0 || seen[file{m.Dev, m.Inode}] {
-			continue // its library has gone
-		}
-		seen[file{m.Dev, m.Inode}] = true
-		im, err := openImage(p, *m, maps)
-		if err != nil {
-			return false, err
-		}
-		if im == nil {
-			continue
-		}
-		ok, err := im.verifyText(p)
-		im.close()
-		if err != nil || !ok {
-			return false, err
-		}
-	}
-	return true, nil
 }

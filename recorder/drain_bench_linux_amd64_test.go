@@ -125,7 +125,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Skipf("needs memfd_create: %v", err)
 	}
 	defer unix.Close(fd)
-	size := ring.Size(chunks, 0)
+	size := ring.Size(chunks)
 	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		b.Fatal(err)
 	}

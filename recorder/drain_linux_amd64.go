@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -17,8 +18,11 @@ const (
 	minRest = 200 * time.Microsecond
 	// flushInterval bounds what is lost of the reel if we are killed.
 	flushInterval = 200 * time.Millisecond
-	// tasksInterval is how soon a thread's end is noticed, or its name.
+	// tasksInterval is how soon a thread's name is noticed, and the end of the process, or of a thread of a forked child.
 	tasksInterval = 20 * time.Millisecond
+	// endsInterval is how soon a thread's end is, or later if it takes longer than a tenth of that to look for all.
+	endsInterval = 2 * time.Millisecond
+	endsShare    = 10
 	// renameInterval is how often names of threads that are long known are read again.
 	renameInterval = time.Second
 	clockInterval  = time.Second
@@ -33,7 +37,13 @@ type drain struct {
 	known   map[int]*known // by the thread ID as the target sees it
 	sameNS  bool
 	family  *family // nil if children aren't followed
-	last    struct{ flush, tasks, rename, clock time.Time }
+	// openCalls is how many calls are in the threads' lists of open ones.
+	openCalls int
+	order     []*known // as they were met; those that are over are taken out when ends are looked for
+	starts    int      // threads of this round whose part was begun
+	turn      int      // from where in order names are read next
+	endsTook  time.Duration
+	last      struct{ flush, tasks, ends, waiting, whole, clock time.Time }
 }
 
 // known is a thread of the recording.
@@ -42,12 +52,17 @@ type known struct {
 	names             *lateNames // nil if all functions are in the reel's table already
 	pid               int        // of its process
 	tid               int        // as seen from here
+	nstid             int        // as the target sees it
+	over              bool       // it has ended
 	name              string
-	fresh             int // readings of the name still to be made soon: threads are named just after they start
+	read              time.Time // when the name was last read
+	fresh             int       // readings of the name still to be made soon: threads are named just after they start
 	captures          *captures
 	to                Destination
 	switches          *switches
 	open              openCalls
+	// seen is the last tick at which the thread was surely there, 0 if it never was looked for in time.
+	seen uint64
 }
 
 // unread is known.fresh at first.
@@ -58,7 +73,7 @@ func (r *recording) newDrain() *drain {
 	st, err := r.s.p.Status()
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
 	d.drainer = ring.NewDrainer(r.s.memory, d.open)
-	d.drainer.Ran, d.drainer.Min = d.ran, r.set.Min
+	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, r.set.Min, r.s.rt.Min
 	if r.tree != nil {
 		d.family = d.newFamily()
 	}
@@ -76,11 +91,11 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
+	k := &known{pid: d.r.s.p.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}
-	if !d.sameNS {
+	if !d.sameNS || d.family != nil && d.family.isNested(k.pid) {
 		k.tid = d.outerTID(k.pid, nstid)
 	}
 	if len(d.r.opt.Less.Threads) > 0 { // threads name themselves just after they start
@@ -89,6 +104,7 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 		}
 	}
 	d.known[nstid] = k
+	d.order = append(d.order, k)
 	if !d.r.opt.Less.wants(k.name) {
 		return nil, nil
 	}
@@ -97,12 +113,13 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 
 // outerTID translates a thread ID from the target's PID namespace.
 func (d *drain) outerTID(pid, nstid int) int {
-	p := d.r.s.p
-	if pid != p.Pid() {
-		if p = d.family.members[pid].p; p == nil {
-			return nstid
-		}
+	if pid != d.r.s.p.Pid() {
+		return d.family.outerTID(pid, nstid)
 	}
+	return outerTID(d.r.s.p, nstid)
+}
+
+func outerTID(p *process.Process, nstid int) int {
 	threads, err := p.Threads()
 	if err == nil {
 		for _, t := range threads {
@@ -123,6 +140,7 @@ func (d *drain) loop(ctx context.Context) error {
 		d.making.round()
 		began := ring.Ticks()
 		d.r.switches.rounds.begin()
+		d.starts = 0
 		n, err := d.drainer.Round()
 		if err == nil {
 			d.r.switches.rounds.end(d, n)
@@ -193,7 +211,7 @@ func (d *drain) reopen(silent time.Duration) error {
 
 // longestRest is how long the ring surely lasts when the target suddenly calls as much as a core can.
 func (d *drain) longestRest() time.Duration {
-	const fastest = 40e6 // events a second and core, with nothing but calls
+	const fastest = 160e6 // events a second and core, with nothing but calls and no clock
 	events := float64(ring.ChunkEvents * d.r.set.Chunks / 4)
 	return min(maxRest, time.Duration(events/fastest*float64(time.Second)))
 }
@@ -208,8 +226,13 @@ func (d *drain) housekeeping() error {
 		*last = now
 		return true
 	}
+	if due(&d.last.ends, max(endsInterval, endsShare*d.endsTook)) {
+		if err := d.ends(); err != nil {
+			return err
+		}
+	}
 	if due(&d.last.tasks, tasksInterval) {
-		if err := d.tasks(due(&d.last.rename, renameInterval)); err != nil {
+		if err := d.tasks(due(&d.last.whole, renameInterval), namesAtOnce); err != nil {
 			return err
 		}
 	}
@@ -237,74 +260,35 @@ func (d *drain) progress(now time.Time) {
 	d.r.opt.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Bytes: d.r.written(), Threads: t.Threads})
 }
 
-// tasks looks which threads there still are, ends the others' parts and reads names.
-func (d *drain) tasks(all bool) error {
-	own := d.r.s.p.Pid()
-	live := map[int]map[int]bool{own: d.firstTasks()}
-	if d.family != nil {
-		if !d.family.look(live[own] != nil) {
-			return process.ErrNoProcess
-		}
-	} else if live[own] == nil {
-		return process.ErrNoProcess
-	}
-	d.stillOff(live[own], all)
-	for nstid, k := range d.known {
-		threads, seen := live[k.pid]
-		if !seen {
-			threads = d.family.threadsOf(k.pid)
-			live[k.pid] = threads
-		}
-		if !threads[k.tid] {
-			if err := errors.Join(d.drainer.End(nstid), k.end()); err != nil {
-				return err
-			}
-			delete(d.known, nstid)
-			continue
-		}
-		if k.fresh > 0 || all {
-			k.fresh = max(0, k.fresh-1)
-			if err := d.rename(nstid, k); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // firstTasks lists the threads of the process that recording began with, nil when it has ended or replaced its program: with that
 // the probes are gone.
 func (d *drain) firstTasks() map[int]bool {
-	live := tasksOf(d.r.s.p.Pid())
-	if live == nil || !d.r.s.p.Alive() {
+	if !d.firstLives() {
 		return nil
+	}
+	return tasksOf(d.r.s.p.Pid())
+}
+
+// firstLives says whether that process hasn't.
+func (d *drain) firstLives() bool {
+	if !d.r.s.p.Alive() {
+		return false
 	}
 	var word [8]byte
-	if _, err := d.r.s.p.ReadAt(word[:], d.r.s.rt.Ring); errors.Is(err, process.ErrExec) {
-		return nil
-	}
-	return live
+	_, err := d.r.s.p.ReadAt(word[:], d.r.s.rt.Ring)
+	return !errors.Is(err, process.ErrExec)
 }
 
 // lastNames reads the names of threads that have named themselves since the last look.
 func (d *drain) lastNames() error {
-	if err := d.tasks(true); !errors.Is(err, process.ErrNoProcess) {
+	if err := d.tasks(true, math.MaxInt); !errors.Is(err, process.ErrNoProcess) {
 		return err
 	}
 	return nil
 }
 
-func (d *drain) rename(nstid int, k *known) error {
-	name, err := threadName(k.pid, k.tid)
-	if err != nil || name == k.name { // it has just ended: the next look will see that
-		return nil
-	}
-	k.name = name
-	return d.renamed(nstid, k)
-}
-
-// finish drains what is left when nobody writes any more. A process that ended by itself did so a little before now, so
-// now is not the end of its unfinished calls.
+// finish drains what is left when nobody writes any more. The recording's end is when the gates were closed: draining may take long. A
+// process that ended by itself did so a little before that was noticed, which is not the end of its unfinished calls, then.
 func (d *drain) finish(ended bool) error {
 	err := d.drainer.Finish()
 	for _, k := range d.known {
@@ -319,8 +303,8 @@ func (d *drain) finish(ended bool) error {
 			err = errors.Join(err, k.end())
 		}
 	}
-	if !ended {
-		if e := d.r.to.ClockPair(ring.Ticks(), time.Now().UnixNano()); err == nil {
+	if at := d.r.s.gatesClosed; !ended && at.Tick != 0 {
+		if e := d.r.to.ClockPair(at.Tick, at.UnixNS); err == nil {
 			err = e
 		}
 	}

@@ -77,7 +77,7 @@ func ringMemory(t *testing.T) *ring.Memory {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	size := ring.Size(ring.MinChunks, pageSize)
+	size := ring.Size(ring.MinChunks)
 	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func ringMemory(t *testing.T) *ring.Memory {
 			t.Error(err)
 		}
 	})
-	set := ring.Setup{Chunks: ring.MinChunks, Recovery: pageSize, RecorderPID: 1, TargetPID: 1, TicksPerSecond: 3e9}
+	set := ring.Setup{Chunks: ring.MinChunks, TicksPerSecond: 3e9}
 	if err := m.Init(set); err != nil {
 		t.Fatal(err)
 	}

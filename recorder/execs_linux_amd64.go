@@ -3,9 +3,12 @@ package recorder
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -18,8 +21,10 @@ type execs struct {
 	f      *family
 	memory *ring.Memory
 	cancel context.CancelFunc
+	over   <-chan struct{}
 	mu     sync.Mutex
 	busy   map[int]bool // entries that are being seen to
+	taken  map[int]bool // threads that are being watched
 	wg     sync.WaitGroup
 }
 
@@ -28,14 +33,28 @@ const (
 	execPatience = 2 * time.Second
 	// execsWait is how soon it is seen that recording has ended.
 	execsWait = 50 * time.Millisecond
+	// refusedPause is for how long an entry isn't looked at in which a stranger was named, idlePause the same for a thread that has
+	// called no execve within execPatience.
+	refusedPause = 100 * time.Millisecond
+	idlePause    = 5 * time.Second
+	// execsAtOnce is how often requests are looked at without a rest of execsRest in between.
+	execsAtOnce = 100
+	execsRest   = time.Millisecond
 )
 
 func (f *family) watchExecs(ctx context.Context) *execs {
-	e := &execs{f: f, memory: f.d.r.s.memory, busy: map[int]bool{}}
+	e := &execs{f: f, memory: f.d.r.s.memory, busy: map[int]bool{}, taken: map[int]bool{}}
 	watching, cancel := context.WithCancel(ctx)
-	e.cancel = cancel
+	e.cancel, e.over = cancel, watching.Done()
 	e.wg.Go(func() {
-		for watching.Err() == nil {
+		var last time.Time
+		for credit := execsAtOnce; watching.Err() == nil; {
+			now := time.Now()
+			credit = min(credit+int(now.Sub(last)/execsRest), execsAtOnce)
+			if last = now; credit == 0 {
+				time.Sleep(execsRest)
+			}
+			credit = max(credit-1, 0)
 			seen := e.memory.Execs()
 			e.memory.EachExec(func(i, nspid, nstid int) { e.begin(ctx, i, nspid, nstid) })
 			e.memory.WaitExecs(seen, execsWait)
@@ -70,12 +89,25 @@ func (e *execs) begin(ctx context.Context, i, nspid, nstid int) {
 func (e *execs) see(ctx context.Context, i, nspid, nstid int) {
 	let := sync.OnceFunc(func() { e.memory.LetExec(i) })
 	defer let() // whatever comes, the thread is not to wait for us
-	pid, tid := e.f.outer(nspid, nstid)
+	who, tid := e.f.asker(nspid, nstid)
+	if who == nil {
+		let()
+		e.pause(ctx, refusedPause)
+		return
+	}
+	defer who.Close()
+	if !e.take(tid) { // somebody asks in its name
+		let()
+		e.pause(ctx, refusedPause)
+		return
+	}
+	defer e.giveBack(tid)
+	pid := who.Pid()
 	t := e.f.tree
 	t.expect(pid)
 	defer t.came(pid)
 	r := t.recording(pid)
-	err := process.AwaitExec(ctx, pid, tid, execPatience, process.StopOptions{GoAtEntry: true}, let,
+	err := process.AwaitExec(ctx, pid, tid, execPatience, process.StopOptions{GoAtEntry: true, Of: who}, let,
 		func(st *process.Stopped) error {
 			r.s = &session{p: st.Process(), fd: -1}
 			err := r.atEntry(ctx, st)
@@ -94,6 +126,9 @@ func (e *execs) see(ctx context.Context, i, nspid, nstid int) {
 	case !isRunning(pid):
 		e.memory.FreeExec(i)
 	case errors.Is(err, process.ErrNoExec) || errors.Is(err, process.ErrNoProcess) || ctx.Err() != nil:
+		if why := syscall.Errno(0); errors.Is(err, process.ErrNoExec) && !errors.As(err, &why) {
+			e.pause(ctx, idlePause) // it has asked, and then called nothing of the kind
+		}
 	default:
 		t.pass(pid, err)
 	}
@@ -108,30 +143,61 @@ func (s *session) takeBack(st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
-	w.ring, w.loose = span{s.rt.Ring, s.size}, s.loose
+	w.shared = s.shared()
+	w.judgeBy(s)
 	_, err = w.in(st)
 	return err
 }
 
-// outer translates a thread's IDs from the target's namespace.
-func (f *family) outer(nspid, nstid int) (pid, tid int) {
-	own := f.d.r.s.p.Pid()
-	switch {
-	case f.d.sameNS:
-		return nspid, nstid
-	case nspid == f.inner:
-		pid = own
-	default:
-		pid = inNamespaceOf(own, nspid)
+// take says whether nobody watches a thread yet, who does so from now on.
+func (e *execs) take(tid int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.taken[tid]
+	e.taken[tid] = true
+	return !was
+}
+
+func (e *execs) giveBack(tid int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.taken, tid)
+}
+
+// pause keeps an entry from being seen to for a while: who asks in vain is not to keep the recorder busy.
+func (e *execs) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-e.over:
+	case <-time.After(d):
 	}
-	for tid := range tasksOf(pid) {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/status")
+}
+
+// asker finds the thread that asks, by its IDs as it sees them itself: nil unless its process is of the family. The caller is to close who.
+func (f *family) asker(nspid, nstid int) (who *process.Handle, tid int) {
+	own := f.d.r.s.p
+	if nspid == f.inner {
+		who, _ = own.Hold() // else the first process of another namespace may have that ID
+	}
+	if who == nil {
+		f.mu.Lock()
+		_, found, v := f.find(nspid)
+		f.mu.Unlock()
+		if v != related {
+			return nil, 0
+		}
+		who = found
+	}
+	task := "/proc/" + strconv.Itoa(who.Pid()) + "/task/"
+	for _, tid := range append([]int{nstid}, slices.Sorted(maps.Keys(tasksOf(who.Pid())))...) {
+		text, err := os.ReadFile(task + strconv.Itoa(tid) + "/status")
 		if err != nil {
 			continue
 		}
 		if st, err := process.ParseStatus(text); err == nil && len(st.NSPIDs) > 0 && st.NSPIDs[len(st.NSPIDs)-1] == nstid {
-			return pid, tid
+			return who, tid
 		}
 	}
-	return pid, pid
+	who.Close()
+	return nil, 0
 }

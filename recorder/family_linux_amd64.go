@@ -5,10 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -18,73 +16,177 @@ import (
 // family is what a recording whose children are followed knows of them. The forked ones write into its own rings, see
 // probe's follow.go; one that replaces its program gets a recording of its own, see tree.
 type family struct {
-	d       *drain
-	tree    *tree
-	inner   int             // the first process's ID in its own namespace
-	members map[int]*member // by process ID as seen from here; the first is not among them
-	looked  time.Time       // for children and for holders of the rings
-	held    bool            // somebody else had them then
-	told    bool            // that following has ended
-	left    bool            // the first process has ended, or replaced its program
+	d      *drain
+	tree   *tree
+	kin    *kin
+	inner  int       // the first process's ID in its own namespace
+	looked time.Time // for children and for holders of the rings
+	rest   time.Duration
+	held   bool // somebody else had them then
+	told   bool // that following has ended
+	left   bool // the first process has ended, or replaced its program
+
+	rights  rights // of the first process, when it was last seen
+	parted  bool   // somebody has been told that children lose them
+	parting sync.WaitGroup
+
+	mu        sync.Mutex      // guards what follows
+	members   map[int]*member // by process ID as seen from here; the first is not among them
+	ended     int             // of them
+	scans     pace
+	strangers bool // one has been told of
 }
 
 // member is a forked child.
 type member struct {
-	p    *process.Process // nil if it had ended when it was met
-	gone bool             // it has ended, or replaced its program
+	p      *process.Process // nil if it is gone
+	inner  int              // its ID in the innermost namespace that it is in
+	nested bool             // that is not the one we are in
+	held   bool             // the rings have been seen in it
+	gone   bool             // it has ended, replaced its program, or been set apart
+	apart  uint64           // its start time, if it has been set apart: what it wrote before is still to be read
 }
 
 // How often families are looked at, besides the threads that write.
 const (
 	childrenInterval = 50 * time.Millisecond
 	holdersInterval  = 300 * time.Millisecond
+	// lookTimes is how many times as long as the last look for children took none is made then.
+	lookTimes = 20
 )
 
+// maxEnded bounds how many children are remembered that have ended: of those a thread may be met yet.
+const maxEnded = 1 << 14
+
 func (d *drain) newFamily() *family {
-	f := &family{d: d, tree: d.r.tree, members: map[int]*member{}}
+	f := &family{d: d, tree: d.r.tree, kin: newKin(d.r.s, d.r.since), members: map[int]*member{}, rights: rightsOf(d.r.s.p)}
 	if st, err := d.r.s.p.Status(); err == nil && len(st.NSPIDs) > 0 {
 		f.inner = st.NSPIDs[len(st.NSPIDs)-1]
 	}
 	return f
 }
 
-// processOf returns which process a thread is of, by what it says of itself.
+// anchor returns the process with that ID if it is certain to be of the family, else nil. The caller holds mu.
+func (f *family) anchor(pid int) holder {
+	if pid == f.d.r.s.p.Pid() {
+		return f.d.r.s.p
+	}
+	if m := f.members[pid]; m != nil && !m.gone {
+		return m.p
+	}
+	return nil
+}
+
+// processOf returns which process a thread is of. What it says of itself is believed of processes of the family, and of such that there
+// are not any more, to which nothing can be done.
 func (f *family) processOf(nspid int) int {
 	own := f.d.r.s.p.Pid()
-	if nspid == 0 || nspid == f.inner {
+	if nspid == 0 || nspid == f.inner || nspid >= ring.MaxTID {
 		return own
 	}
-	pid := nspid
-	if !f.d.sameNS {
-		pid = inNamespaceOf(own, nspid)
-	}
-	if m := f.members[pid]; pid != own && (m == nil || m.gone && f.isAnother(pid)) {
-		f.meet(pid)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pid, who, v := f.find(nspid)
+	switch {
+	case v == stranger:
+		if !f.strangers {
+			f.strangers = true
+			f.d.r.notice("a thread says that it is of process %d, which is none that process %d has forked: its calls are recorded as that one's, and process %d is left alone", nspid, own, nspid)
+		}
+		return own
+	case pid == own:
+		who.Close()
+	case v == ended:
+		if f.members[pid] == nil {
+			f.tree.count(func(p *Processes) { p.Forked++ })
+			f.members[pid] = &member{gone: true} // most children live but for a moment
+			f.ended++
+			f.forget()
+		}
+	case f.members[pid] != nil && f.members[pid].apart == who.StartTime():
+		who.Close()
+	case f.members[pid] == nil || f.members[pid].gone:
+		f.tree.count(func(p *Processes) { p.Forked++ })
+		f.members[pid] = f.meet(who, nspid)
+		who.Close()
+	default:
+		who.Close()
 	}
 	return pid
 }
 
-// isAnother says whether a process with the ID of one that has gone is of the family: IDs are used again.
-func (f *family) isAnother(pid int) bool {
-	p, err := process.Open(pid)
-	if err != nil {
-		return false
+// find looks for the process of the family that has an ID as the target, or a child of it, sees it. The caller holds mu, and is to close
+// who.
+func (f *family) find(nspid int) (pid int, who *process.Handle, v verdict) {
+	v = ended
+	if f.d.sameNS {
+		if m := f.members[nspid]; m != nil && !m.gone && !m.nested {
+			if who, err := m.p.Hold(); err == nil {
+				return nspid, who, related
+			}
+		}
+		if who, v = f.kin.judge(nspid, f.anchor); v == related {
+			return nspid, who, v
+		}
 	}
-	defer p.Close()
-	return f.d.holds(p)
+	for pid, m := range f.members {
+		if m.inner != nspid || m.gone {
+			continue
+		}
+		if who, err := m.p.Hold(); err == nil {
+			return pid, who, related
+		}
+	}
+	// It may be in a namespace of its own, where IDs begin anew. That takes looking at all processes.
+	if v == ended && f.d.sameNS || !f.scans.may() {
+		return nspid, nil, v
+	}
+	began := time.Now()
+	defer func() { f.scans.took(time.Since(began)) }()
+	for _, pid := range allProcesses() {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		if err != nil {
+			continue
+		}
+		st, err := process.ParseStatus(text)
+		if err != nil || len(st.NSPIDs) < 2 || st.NSPIDs[len(st.NSPIDs)-1] != nspid {
+			continue
+		}
+		if who, v := f.kin.judge(pid, f.anchor); v == related {
+			return pid, who, v
+		}
+	}
+	return nspid, nil, v
+}
+
+// forget forgets children that have ended when there are many. The caller holds mu.
+func (f *family) forget() {
+	if f.ended <= maxEnded {
+		return
+	}
+	for pid, m := range f.members {
+		if m.gone {
+			delete(f.members, pid)
+		}
+	}
+	f.ended = 0
 }
 
 // meet takes a process in.
-func (f *family) meet(pid int) *member {
-	m := &member{}
-	f.members[pid] = m
-	f.tree.count(func(p *Processes) { p.Forked++ })
-	p, err := process.Open(pid)
+func (f *family) meet(who *process.Handle, nspid int) *member {
+	m := &member{inner: nspid}
+	p, err := process.Open(who.Pid())
+	if err == nil && !who.Is(p) {
+		err = errors.Join(process.ErrNoProcess, p.Close())
+	}
 	if err != nil {
-		m.gone = true // most children live but for a moment
-		return m
+		f.ended++
+		return &member{gone: true}
 	}
 	m.p = p
+	if st, err := p.Status(); err == nil {
+		m.nested = len(st.NSPIDs) > 1
+	}
 	return m
 }
 
@@ -92,21 +194,9 @@ func (f *family) meet(pid int) *member {
 func (f *family) look(firstLives bool) bool {
 	if !firstLives && !f.left {
 		f.left = true
-		f.tree.replaced(f.d.r.s.p.Pid(), f.d.r)
+		f.tree.replaced(f.d.r.s.p, f.d.r)
 	}
-	some := firstLives
-	for pid, m := range f.members {
-		if m.gone {
-			continue
-		}
-		if f.d.holds(m.p) {
-			some = true
-			continue
-		}
-		m.gone = true
-		m.p.Close()
-		f.tree.replaced(pid, f.d.r)
-	}
+	some := f.lookAtMembers() || firstLives
 	if !f.told && f.d.r.s.memory.FollowEnded() {
 		f.told = true
 		f.d.r.notice("a forked child restricts its own system calls (seccomp): children that have called nothing yet are not recorded any more")
@@ -116,44 +206,98 @@ func (f *family) look(firstLives bool) bool {
 	if !some {
 		every = holdersInterval
 	}
-	if now.Sub(f.looked) < every {
+	if now.Sub(f.looked) < max(every, f.rest) {
 		return some || f.held
 	}
 	f.looked = now
+	f.part()
 	f.children()
 	if !some {
 		// One that has called nothing yet is not known, and may be nobody's child any more.
-		f.held = len(holders(f.d.r.s.fd, f.d.r.s.p.Pid())) > 0
+		found := f.holders(nil)
+		f.held = len(found) > 0
+		closeAll(found)
 	}
+	f.rest = lookTimes * time.Since(now)
 	return some || f.held
 }
 
-// holds says whether a process has the ring memory: it has neither ended nor replaced its program.
-func (d *drain) holds(p *process.Process) bool {
-	if !p.Alive() {
+// lookAtMembers says whether any of the forked children is still there.
+func (f *family) lookAtMembers() (some bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		if m.gone {
+			continue
+		}
+		if f.holds(m) {
+			some = true
+			continue
+		}
+		m.gone = true
+		f.ended++
+		f.tree.replaced(m.p, f.d.r)
+		m.p.Close()
+		m.p = nil
+	}
+	f.forget()
+	return some
+}
+
+// holds says whether a child has the ring memory: it has neither ended nor replaced its program. What the rings say is only looked at
+// first, when it may have replaced its program already.
+func (f *family) holds(m *member) bool {
+	if !m.p.Alive() {
 		return false
 	}
 	var word [8]byte
-	_, err := p.ReadAt(word[:], d.r.s.rt.Ring)
-	return err == nil && binary.LittleEndian.Uint64(word[:]) == ring.Magic
+	_, err := m.p.ReadAt(word[:], f.d.r.s.rt.Ring)
+	m.held = err == nil && (m.held || binary.LittleEndian.Uint64(word[:]) == ring.Magic)
+	return m.held
 }
 
 // children looks for children with programs that are nobody's recording: they were replaced by a bare system call.
 func (f *family) children() {
-	f.tree.lookBelow(f.d.r.s.p.Pid())
+	f.mu.Lock()
+	anchors, skip := []holder{f.d.r.s.p}, map[int]bool{}
 	for pid, m := range f.members {
 		if !m.gone {
-			f.tree.lookBelow(pid)
+			anchors, skip[pid] = append(anchors, m.p), true
 		}
+	}
+	f.mu.Unlock()
+	for _, a := range anchors { // only this goroutine closes them
+		f.tree.lookBelow(a, skip, maxGenerations, f.inherited)
 	}
 }
 
 // threadsOf lists the threads of a process that is of the family, none when it has ended or replaced its program.
 func (f *family) threadsOf(pid int) map[int]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if m := f.members[pid]; m == nil || m.gone {
 		return nil
 	}
 	return tasksOf(pid)
+}
+
+// outerTID translates a thread ID from the namespace of a process of the family.
+func (f *family) outerTID(pid, nstid int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.members[pid]
+	if m == nil || m.gone {
+		return nstid
+	}
+	return outerTID(m.p, nstid)
+}
+
+// isNested says whether the process counts its IDs in another namespace than we do.
+func (f *family) isNested(pid int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.members[pid]
+	return m != nil && m.nested
 }
 
 func tasksOf(pid int) map[int]bool {
@@ -170,93 +314,126 @@ func tasksOf(pid int) map[int]bool {
 	return live
 }
 
-// detach restores the text of all forked children. Those that were forked before their parent's was restored are found by the
-// rings that they hold; more of them can come only from those.
+// detach restores the text of all forked children. Those that were forked before their parent's was restored are found by what they have
+// mapped; more of them can come only from those.
 func (f *family) detach(ctx context.Context) error {
-	const rounds = 20
-	var failed []int
-	var err error
-	for range rounds {
-		pids := slices.DeleteFunc(holders(f.d.r.s.fd, f.d.r.s.p.Pid()), func(pid int) bool { return slices.Contains(failed, pid) })
-		if len(pids) == 0 {
+	const (
+		rounds  = 20
+		notices = 5
+	)
+	f.parting.Wait()
+	done := map[int]uint64{} // when those were started that could not be left
+	var errs []error
+	told := 0
+	for round := 0; ; round++ {
+		found := f.holders(done)
+		if len(found) == 0 {
 			break
 		}
-		for _, pid := range pids {
-			if e := f.detachOne(ctx, pid); e != nil {
-				failed = append(failed, pid)
-				err = errors.Join(err, e)
+		if round == rounds {
+			f.remain(found)
+			closeAll(found)
+			break
+		}
+		for _, who := range found {
+			left, err := f.detachOne(ctx, who)
+			if err != nil || left != "" {
+				done[who.Pid()] = who.StartTime()
+			}
+			if err != nil && len(errs) < notices {
+				errs = append(errs, err)
+			}
+			if told++; left != "" && told <= notices {
+				f.d.r.notice("memory of callreel's stays mapped in process %d, unused: %s", who.Pid(), left)
 			}
 		}
+		closeAll(found)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, m := range f.members {
-		if m.p != nil && !m.gone {
+		if !m.gone {
 			m.p.Close()
+			m.p, m.gone = nil, true
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-func (f *family) detachOne(ctx context.Context, pid int) error {
-	p, err := process.Open(pid)
+// remain says that children keep their probes: each ends before it can be restored, and has made the next by then. Their gates are
+// closed, so that they run on and record nothing.
+func (f *family) remain(found []*process.Handle) {
+	f.d.r.result.TextVerified = false
+	f.d.r.notice("process %d, forked from %d, keeps its probes, which record nothing any more: processes there fork and end faster than "+
+		"they can be restored; 'callreel detach -p %[1]d' restores one that stays", found[0].Pid(), f.d.r.s.p.Pid())
+}
+
+// detachOne restores a child's text by what this recorder knows of it: the rings are the child's to write.
+func (f *family) detachOne(ctx context.Context, who *process.Handle) (left string, err error) {
+	r := f.d.r
+	p, err := process.Open(who.Pid())
 	if err != nil {
-		return nil // it has ended
+		if !who.Alive() {
+			err = nil // it has ended
+		}
+		return "", err
 	}
 	defer p.Close()
-	l, err := findLeft(p)
-	if err != nil || l == nil {
-		if errors.Is(err, process.ErrNoProcess) || !p.Alive() {
-			return nil
-		}
-		return err
+	if !who.Is(p) {
+		return "", nil
 	}
-	d, err := l.remove(ctx, p)
+	d, err := leftBy(r.s).remove(ctx, p)
 	if err != nil {
-		if !p.Alive() {
-			return nil
+		if errors.Is(err, process.ErrNoProcess) || !p.Alive() {
+			return "", nil
 		}
-		return err
+		return "", err
 	}
 	if !d.TextVerified {
-		f.d.r.result.TextVerified = false
+		r.result.TextVerified = false
 	}
-	if d.Left != "" {
-		f.d.r.notice("memory of callreel's stays mapped in process %d, unused: %s", pid, d.Left)
-	}
-	return nil
+	return d.Left, nil
 }
 
-// holders lists the processes, but for one, that have mapped the ring memory behind fd.
-func holders(fd, but int) []int {
-	var found []int
-	fi, err := os.Stat("/proc/self/fd/" + strconv.Itoa(fd))
-	if err != nil {
-		return nil
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return nil
-	}
+// leftBy is what a session leaves in forked children.
+func leftBy(s *session) *left {
+	about := about{recorder: os.Getpid(), ringDev: s.ringFile.Dev, ringIno: s.ringFile.Inode, golang: s.golang != nil}
+	return &left{memory: s.shared()[0], about: about, inherited: true, signed: true, recovery: s.recovery()}
+}
+
+// holders returns the processes, but for the first and those in but, that have what forked children have. The caller is to close them.
+func (f *family) holders(but map[int]uint64) (found []*process.Handle) {
+	own := f.d.r.s.p.Pid()
 	for _, pid := range allProcesses() {
-		if pid != but && pid != os.Getpid() && hasMapping(pid, st.Ino) {
-			found = append(found, pid)
+		if pid == own || pid == os.Getpid() {
+			continue
 		}
+		who, err := process.Hold(pid)
+		if err != nil {
+			continue
+		}
+		if start, is := but[pid]; is && start == who.StartTime() || !f.isOurs(who) {
+			who.Close()
+			continue
+		}
+		found = append(found, who)
 	}
 	return found
 }
 
-// hasMapping says whether a process has mapped a recorder's ring memory with that inode number.
-func hasMapping(pid int, inode uint64) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/maps")
-	if err != nil || !strings.Contains(string(text), ring.MappingName) {
-		return false
+// isOurs says whether a process has what forked children have: one that was met and hasn't replaced its program, or one that proves it.
+func (f *family) isOurs(who *process.Handle) bool {
+	f.mu.Lock()
+	m := f.members[who.Pid()]
+	member := m != nil && !m.gone && m.p.StartTime() == who.StartTime() && f.holds(m)
+	f.mu.Unlock()
+	return member || f.kin.shares(who)
+}
+
+func closeAll(list []*process.Handle) {
+	for _, who := range list {
+		who.Close()
 	}
-	want := strconv.FormatUint(inode, 10)
-	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) > 5 && fields[5] == ring.MappingName && fields[4] == want {
-			return true
-		}
-	}
-	return false
 }
 
 func allProcesses() []int {
@@ -271,26 +448,4 @@ func allProcesses() []int {
 		}
 	}
 	return pids
-}
-
-// inNamespaceOf returns which process has an ID in the innermost namespace of another, the ID itself if none has any more.
-func inNamespaceOf(like, nspid int) int {
-	space, err := os.Readlink("/proc/" + strconv.Itoa(like) + "/ns/pid")
-	if err != nil {
-		return nspid
-	}
-	for _, pid := range allProcesses() {
-		dir := "/proc/" + strconv.Itoa(pid)
-		if link, err := os.Readlink(dir + "/ns/pid"); err != nil || link != space {
-			continue
-		}
-		text, err := os.ReadFile(dir + "/status")
-		if err != nil {
-			continue
-		}
-		if st, err := process.ParseStatus(text); err == nil && len(st.NSPIDs) > 0 && st.NSPIDs[len(st.NSPIDs)-1] == nspid {
-			return pid
-		}
-	}
-	return nspid
 }

@@ -16,11 +16,45 @@ type Function struct {
 	Size    uint64
 	Tier    string // empty if it isn't probed
 	Reason  string // why not
+	// Found is by what it was found in the code, where neither symbols nor call frame information tell of it: call, pointer or
+	// shape; else empty.
+	Found string
+}
+
+// Coverage is how much of an image's code belongs to functions that are known, in bytes.
+type Coverage struct {
+	Module string
+	Main   bool   // it is the program itself
+	Text   uint64 // all of its code
+	Known  uint64 // of functions that symbols or call frame information tell of
+	Found  uint64 // of functions that were found in the code besides
+}
+
+// Share is the part of the code that belongs to functions, 0 to 1; 1 if there is none.
+func (c *Coverage) Share() float64 {
+	if c.Text == 0 {
+		return 1
+	}
+	return float64(c.Known+c.Found) / float64(c.Text)
+}
+
+// Small says that so little of the program's own code belongs to functions that a recording shows little of what it does.
+func (c *Coverage) Small() bool { return c.Main && c.Share() < 0.5 }
+
+// Listing is the functions that were asked for, and the images that were looked at.
+type Listing struct {
+	Functions []Function
+	Images    []Coverage
+}
+
+func coverageOf(im *probe.Image, module string, main bool) Coverage {
+	return Coverage{module, main, im.Coverage.Text, im.Coverage.Known, im.Coverage.Found}
 }
 
 // FunctionsOf lists the functions of an ELF file on disk, on any machine.
-func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error) {
-	o, err := object.Open(path)
+func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
+	ch := newChooser(&c)
+	o, err := object.Opener{Memory: ch.memory}.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,20 +64,20 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 	if err != nil {
 		return nil, err
 	}
-	im.Loader = isLoader(o)
+	im.Loader, im.NoSearch = isLoader(o), c.NoFound
 	planned, err := im.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	debugNames(o, module, planned)
 	refuseGo(im.Go, planned)
-	ch := newChooser(&c)
-	var out []Function
+	out := &Listing{}
 	if ch.module(module) {
+		out.Images = append(out.Images, coverageOf(im, module, o.Type == object.Executable || o.Interp() != ""))
 		for i := range planned {
 			f := &planned[i]
 			if ch.function(f.Names(), f.Size) {
-				out = append(out, listed(f, module, 0))
+				out.Functions = append(out.Functions, listed(f, module, 0))
 			}
 		}
 	}
@@ -51,7 +85,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) ([]Function, error)
 }
 
 func listed(f *probe.Function, module string, slide uint64) Function {
-	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: f.Tier.String(), Reason: f.Reason.String()}
+	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: f.Tier.String(), Reason: f.Reason.String(), Found: f.Found.String()}
 }
 
 // isLoader says whether an image is the dynamic loader: it defines the loader's state.

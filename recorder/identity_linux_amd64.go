@@ -11,7 +11,8 @@ import (
 // startTimeOf returns when a process was started, in clock ticks since boot (proc_pid_stat(5), field 22). With the pid
 // it names a process for good. pid "self" is this process.
 func startTimeOf(pid string) (uint64, error) {
-	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	var room [procRoom]byte
+	b, err := readProc("/proc/"+pid+"/stat", room[:])
 	if err != nil {
 		return 0, err
 	}

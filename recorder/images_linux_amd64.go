@@ -30,13 +30,15 @@ type image struct {
 	slide  uint64
 	lo, hi uint64 // addresses it occupies
 	text   []process.Mapping
-	loose  bool // it may be unloaded
-	kept   bool // its file stays open, see planCache
+	loose  bool  // it may be unloaded
+	kept   *plan // whose file it has, nil if that is its own
+	plans  *planCache
 	gone   bool // it has been
 	// attempts are how often it was tried to probe it again after it had gone; file and arena are for that.
 	attempts int
 	file     os.FileInfo
 	arena    *arena
+	main     bool // it is the program, and no library
 	// unchosen says that none of its functions is traced: it is there for its guards.
 	unchosen bool
 	// traced are its functions that are recorded, their IDs from first on, until an arena has them; guarded are those that
@@ -55,8 +57,12 @@ func (im *image) isIn(maps []process.Mapping) bool {
 }
 
 func (im *image) close() {
-	if !im.kept {
+	switch {
+	case im.kept == nil:
 		im.object.Close()
+	case im.plans != nil: // once
+		im.plans.release(im.kept)
+		im.plans = nil
 	}
 }
 
@@ -74,7 +80,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 		wg.Go(func() { // while one is at what one core must do, another can be planned
 			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
 				c := &found[i]
-				if c.chosen || guards && hasGuards(p, c.m, ch.follow) {
+				if c.chosen || guards && hasGuards(p, c.m, ch) {
 					c.image, c.err = planned(ctx, p, c.m, maps, ch)
 				}
 			}
@@ -89,7 +95,7 @@ func findImages(ctx context.Context, p *process.Process, ch *chooser, guards boo
 		if c.err != nil || c.image == nil {
 			continue
 		}
-		c.image.unchosen = !c.chosen
+		c.image.unchosen, c.image.main = !c.chosen, c.m.Path == exe
 		images = append(images, c.image)
 	}
 	if err != nil {
@@ -134,10 +140,11 @@ func candidates(maps []process.Mapping, exe string, own []string, ch *chooser) (
 
 // planned opens the file behind an executable mapping and plans it; nil if it can't be probed at all.
 func planned(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping, ch *chooser) (*image, error) {
-	im, err := openImage(p, m, maps)
+	im, err := openImage(p, m, maps, ch.memory)
 	if err != nil || im == nil {
 		return nil, err
 	}
+	im.probe.NoSearch = ch.c.NoFound
 	plan := func() error {
 		if im.plan, err = im.probe.Plan(ctx); err != nil {
 			return fmt.Errorf("callreel: %s: %w", im.path, err)
@@ -180,23 +187,24 @@ func (im *image) planOnce(c *planCache, key planKey, make func() error) error {
 	if im.object != p.object {
 		im.object.Close()
 	}
-	im.object, im.probe, im.plan, im.kept = p.object, p.probe, slices.Clone(p.plan), true
+	im.object, im.probe, im.plan, im.kept = p.object, p.probe, slices.Clone(p.plan), p
+	im.plans = c
 	return nil
 }
 
 // hasGuards says whether the file behind a mapping defines functions to be guarded. One that can't be read has none that
 // could be.
-func hasGuards(p *process.Process, m process.Mapping, exec bool) bool {
+func hasGuards(p *process.Process, m process.Mapping, ch *chooser) bool {
 	path, err := p.ExeFile(m)
 	if err != nil {
 		return false
 	}
-	o, err := object.Open(path)
+	o, err := object.Opener{Memory: ch.memory}.Open(path)
 	if err != nil {
 		return false
 	}
 	defer o.Close()
-	has, err := probe.HasGuards(o, exec)
+	has, err := probe.HasGuards(o, ch.follow)
 	return err == nil && has
 }
 
@@ -254,7 +262,7 @@ func ownNames(p *process.Process) (exe string, names []string) {
 }
 
 // openImage opens the file behind an executable mapping; nil if it isn't amd64 ELF (a JIT's cache file, say).
-func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*image, error) {
+func openImage(p *process.Process, m process.Mapping, maps []process.Mapping, memory *object.Allowance) (*image, error) {
 	path, err := p.ExeFile(m)
 	if errors.Is(err, process.ErrFileGone) {
 		if now, e := p.Maps(); e == nil && !sameMapping(maps, now, m.Start) {
@@ -264,7 +272,10 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping) (*
 	if err != nil {
 		return nil, err
 	}
-	o, err := object.Open(path)
+	o, err := object.Opener{Memory: memory}.Open(path)
+	if errors.Is(err, object.ErrMemory) || errors.Is(err, object.ErrChanged) {
+		return nil, fmt.Errorf("callreel: %s: %w", m.Path, err)
+	}
 	if err != nil {
 		return nil, nil
 	}
@@ -410,11 +421,15 @@ func (im *image) fileBytes(link, size uint64) ([]byte, error) {
 		if link > s.Addr {
 			off = s.Off + (link - s.Addr)
 		}
-		data := im.object.Data()
-		if off > uint64(len(data)) {
+		have := im.object.Size()
+		if off > have {
 			return nil, fmt.Errorf("callreel: %s: the text at %#x is beyond the end of the file", im.path, link)
 		}
-		return data[off:min(off+size, uint64(len(data)))], nil
+		data, err := im.object.Bytes(off, min(size, have-off))
+		if err != nil {
+			return nil, fmt.Errorf("callreel: %w", err)
+		}
+		return data, nil
 	}
 	return nil, fmt.Errorf("callreel: %s: no segment for the text at %#x", im.path, link)
 }
@@ -453,25 +468,27 @@ func differs(link uint64, mem, file []byte, from, to uint64) bool {
 }
 
 // FunctionsOfProcess lists the functions of a running process, which is not stopped.
-func FunctionsOfProcess(ctx context.Context, pid int, c Choice) ([]Function, error) {
+func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error) {
 	p, err := process.Open(pid)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
+	p.LimitMemory(c.Memory)
 	ch := newChooser(&c)
 	images, _, err := findImages(ctx, p, ch, false)
 	if err != nil {
 		return nil, err
 	}
-	var out []Function
+	out := &Listing{}
 	for _, im := range images {
+		out.Images = append(out.Images, im.coverage())
 		for i := range im.plan {
 			if f := &im.plan[i]; ch.function(f.Names(), f.Size) {
 				l := listed(f, im.module, im.slide)
 				// The names alias the file, which is about to be closed.
 				l.Name = strings.Clone(l.Name)
-				out = append(out, l)
+				out.Functions = append(out.Functions, l)
 			}
 		}
 		im.close()

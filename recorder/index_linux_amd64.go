@@ -12,7 +12,13 @@ import (
 // used, since it goes on working. A signal that ends this leaves a reel without an index.
 func (r *recording) index(ctx context.Context) {
 	started := time.Now()
-	err := timeline.Append(context.WithoutCancel(ctx), r.w, r.opt.Output, timeline.Options{
+	ctx = context.WithoutCancel(ctx)
+	if r.opt.Index != nil {
+		during, done := r.opt.Index(ctx)
+		defer done()
+		ctx = during
+	}
+	err := timeline.Append(ctx, r.w, r.opt.Output, timeline.Options{
 		Workers: max(1, runtime.GOMAXPROCS(0)/2),
 		Progress: func(done, total uint64) {
 			if r.opt.Progress == nil || time.Since(started) < time.Second {
@@ -23,7 +29,10 @@ func (r *recording) index(ctx context.Context) {
 			r.opt.Progress(Progress{Indexed: done, Indexing: total})
 		},
 	})
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		r.notice("the reel has no index, as that was not waited for; callreel view will make one")
+	case err != nil:
 		r.notice("the reel has no index, callreel view will make one: %v", err)
 	}
 }

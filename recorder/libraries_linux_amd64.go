@@ -52,6 +52,7 @@ type libraries struct {
 	marked [][]byte // what stands there
 	turn   int
 	took   Libraries
+	loads  loads
 	last   time.Time     // that the mappings were looked at
 	every  time.Duration // see mapsInterval
 	most   uint32        // function ID
@@ -71,6 +72,7 @@ func nameOf(m *process.Mapping) mapped { return mapped{m.Start, m.Offset, m.Dev,
 func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libraries {
 	l := &libraries{r: r, s: r.s, making: making, choose: r.newChooser(), seen: map[mapped]bool{}, done: make(chan struct{})}
 	l.list = newLinkMap(r.s.p)
+	l.loads = newLoads(r.s)
 	l.last, l.every = time.Now(), mapsInterval
 	l.most = min(r.nextID+maxLateFunctions, reel.MaxID)
 	if r.s.rt.Lazy {
@@ -89,6 +91,7 @@ func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libra
 // end ends the looking, and waits for that.
 func (l *libraries) end() Libraries {
 	l.cancel()
+	l.s.memory.WakeLoads()
 	<-l.done
 	return l.took
 }
@@ -99,27 +102,25 @@ func (l *libraries) run(ctx context.Context) {
 	if l.r.opt.Armed != nil {
 		least = armedLoadInterval
 	}
-	rest := least
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(rest):
-		}
-		if l.s.memory.Sandboxed() {
+	defer l.loads.pass()
+	for rest := least; ; {
+		told := l.loads.wait(ctx, rest)
+		if ctx.Err() != nil || l.s.memory.Sandboxed() {
 			return
 		}
 		start, stopped := time.Now(), l.took.Stopped
-		if err := l.look(ctx); err != nil {
+		err := l.look(ctx, told)
+		l.loads.seen()
+		if err != nil {
 			return // the process or the recording has ended
 		}
 		rest = max(least, restTimes*time.Since(start), standTimes*(l.took.Stopped-stopped))
 	}
 }
 
-// look finds out whether anything has changed, and follows it.
-func (l *libraries) look(ctx context.Context) error {
-	if time.Since(l.last) < l.every && !l.changed() {
+// look finds out whether anything has changed, and follows it. told says that something has.
+func (l *libraries) look(ctx context.Context, told bool) error {
+	if !told && time.Since(l.last) < l.every && !l.changed() {
 		return nil
 	}
 	if l.list != nil {
@@ -130,7 +131,7 @@ func (l *libraries) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m := ringMapping(maps); m == nil || m.Start != l.s.rt.Ring {
+	if !l.s.holds(maps) {
 		return process.ErrExec
 	}
 	l.last = time.Now()
@@ -237,6 +238,7 @@ func (l *libraries) imageAt(m *process.Mapping) *image {
 func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 	now := map[mapped]bool{}
 	var c change
+	l.takeIfSmall(maps)
 	for i := range maps {
 		m := &maps[i]
 		if !isCode(m) || l.imageAt(m) != nil {
@@ -302,7 +304,7 @@ func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process
 	}
 	chosen := l.choose.module(m.Path[lastSlash(m.Path)+1:])
 	l.choose.modules, l.choose.sample = nil, nil // they are for messages only
-	if !chosen && !hasGuards(l.s.p, *m, l.choose.follow) {
+	if !chosen && !hasGuards(l.s.p, *m, l.choose) {
 		return nil, nil
 	}
 	im, err := planned(ctx, l.s.p, *m, maps, l.choose)
@@ -449,7 +451,7 @@ func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
 	if err != nil {
 		return err
 	}
-	if m := ringMapping(maps); m == nil || m.Start != s.rt.Ring {
+	if !s.holds(maps) {
 		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
 	}
 	if len(s.arenas)+len(fresh) > ring.MaxGates {
@@ -461,10 +463,22 @@ func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
 	if err := placeAll(fresh, maps); err != nil {
 		return err
 	}
-	if err := s.journal.add(&recovery{arenas: spansOf(fresh)}); err != nil {
+	s.began = time.Now()
+	code, err := s.shareCode(st, fresh)
+	if err != nil {
 		return err
 	}
-	undo, err := s.mapArenas(st, fresh)
+	if err := s.journal.add(&recovery{arenas: spansOf(fresh)}); err != nil {
+		var undo []process.Call
+		if code != noFile {
+			undo = append(undo, closing(code))
+		}
+		return s.undoRoom(st, fresh, undo, err)
+	}
+	undo, err := s.mapArenas(st, fresh, code)
+	if err == nil {
+		err = s.checkMapped()
+	}
 	if err != nil {
 		return s.undoRoom(st, fresh, undo, err)
 	}

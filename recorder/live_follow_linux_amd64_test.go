@@ -157,3 +157,22 @@ func TestProgramsThatCannotBeRecordedRun(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// In a PID namespace of its own a process has another ID than we know it by, and one that here is somebody else's.
+func TestProgramsInANewPIDNamespaceAreRecorded(t *testing.T) {
+	needLive(t, realtest.Superuser)
+	count := realtest.Build(t, "fork")
+	script := "for i in 1 2 3; do " + count + " child; done; true"
+	r := startCommand(t, []string{"--follow", "--lossless", "-f", "walk", "-f", "step"}, "unshare", "-pf", "sh", "-c", script)
+	if code := r.Wait(); code != 0 {
+		t.Errorf("code %d\n%s", code, r.Stderr())
+	}
+	s := r.result(t)
+	rep := reportOf(t, r.file)
+	if walks, steps := rep.Report.Calls("walk"), rep.Report.Calls("step"); walks != 3 || steps != 3000 {
+		t.Errorf("%d calls of walk of 3, %d of step of 3,000: %+v", walks, steps, s.Processes)
+	}
+	if s.Processes.Executed < 3 || s.Processes.Late != 0 || s.Processes.Unrecorded != 0 {
+		t.Errorf("%+v\n%s", s.Processes, r.Stderr())
+	}
+}

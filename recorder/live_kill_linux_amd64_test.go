@@ -104,7 +104,7 @@ func killedAfter(t *testing.T, p *realtest.Proc, delay time.Duration, flags []st
 	d := realtest.Callreel(t, "detach", "-p", strconv.Itoa(p.Pid()))
 	switch {
 	case d.Code == 0 && strings.Contains(d.Stdout, "text verified: true"):
-	case d.Code == 1 && strings.Contains(d.Stderr, "not being recorded"):
+	case d.Code == 0 && strings.Contains(d.Stdout, "not being recorded"):
 		if outcome == "killed while recording" {
 			outcome = "killed when detached"
 		}

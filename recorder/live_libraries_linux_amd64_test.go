@@ -26,7 +26,7 @@ func TestLibrariesMayComeAndGoWhileAttaching(t *testing.T) {
 	needLive(t)
 	p := loading(t, "swap")
 	for i := range 15 {
-		args := []string{"record", "--json", "-d", "20ms", "-o", filepath.Join(t.TempDir(), "swap.reel"), "-p", strconv.Itoa(p.Pid())}
+		args := []string{"record", "--json", "-d", "100ms", "-o", filepath.Join(t.TempDir(), "swap.reel"), "-p", strconv.Itoa(p.Pid())}
 		if i%3 != 2 { // or the whole process
 			args = append(args, "-m", "l*-*") // loading-… and library-…
 		}

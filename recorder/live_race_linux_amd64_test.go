@@ -81,7 +81,7 @@ func TestDetachingFromALiveRecorderDoesNoHarm(t *testing.T) {
 			}
 			d := realtest.Callreel(t, append([]string{"detach"}, pidFlag(p)...)...)
 			switch {
-			case d.Code != 0 && strings.Contains(d.Stderr, "not being recorded"):
+			case d.Code == 0 && strings.Contains(d.Stdout, "not being recorded"):
 				outcomes["not being recorded"]++
 			case d.Code != 0 && strings.Contains(d.Stderr, "already being recorded"):
 				outcomes["already being recorded"]++

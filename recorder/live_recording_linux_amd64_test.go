@@ -14,11 +14,14 @@ import (
 // summary is all that `record --json` says.
 type summary struct {
 	realtest.Summary
-	LostExits int64  `json:"lost_exits"`
-	Torn      int64  `json:"torn_events"`
-	Ended     bool   `json:"ended"`
-	Left      string `json:"left"`
-	Processes struct {
+	LostExits int64 `json:"lost_exits"`
+	Torn      int64 `json:"torn_events"`
+	// Ring and RingEnough are bytes.
+	Ring       int64  `json:"ring"`
+	RingEnough int64  `json:"ring_enough"`
+	Ended      bool   `json:"ended"`
+	Left       string `json:"left"`
+	Processes  struct {
 		Forked     int `json:"forked"`
 		Executed   int `json:"executed"`
 		Late       int `json:"late"`

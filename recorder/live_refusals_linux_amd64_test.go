@@ -159,8 +159,12 @@ func TestDetachingWhatIsNotRecordedSaysSo(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "1")
 	r := realtest.Callreel(t, append([]string{"detach"}, pidFlag(p)...)...)
-	if r.Code != 1 || !strings.Contains(r.Stderr, "not being recorded") {
-		t.Errorf("code %d, %s", r.Code, r.Stderr)
+	if r.Code != 0 || !strings.Contains(r.Stdout, "not being recorded") || r.Stderr != "" {
+		t.Errorf("code %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	r = realtest.Callreel(t, append([]string{"detach", "--json"}, pidFlag(p)...)...)
+	if d := realtest.Decode[struct{ Removed *int }](t, r.Stdout); r.Code != 0 || d.Removed == nil || *d.Removed != 0 {
+		t.Errorf("code %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	p.Finish()
 }

@@ -340,7 +340,7 @@ func TestWhatCantBeSetIsSaid(t *testing.T) {
 	s.Finish()
 }
 
-// Filters and conditions get other values than recording began with; those that it didn't begin with are refused.
+// Filters and conditions get other values than recording began with; what an armed one didn't begin with is refused.
 func TestFiltersGetOtherValues(t *testing.T) {
 	needLive(t)
 	s := startSwitched(t)
@@ -380,6 +380,43 @@ func TestFiltersGetOtherValues(t *testing.T) {
 	stopArmed(t, r)
 	wantUntouched(t, s.Pid())
 	s.Finish()
+}
+
+// A recording that began without them can be given a least duration and names of threads, and both can be lifted again.
+func TestFiltersAreAddedAndLifted(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	for _, began := range [][]string{nil, {"--min", "10s", "--threads", "nobody"}} {
+		s := startSwitched(t)
+		r := realtest.StartRecording(t, append(append(pidFlag(s), "-f", "sw_*"), began...)...)
+		set := func(args ...string) {
+			realtest.MustCallreel(t, append([]string{"set", "-p", strconv.Itoa(s.Pid())}, args...)...)
+		}
+		calls := func(name string) int64 {
+			return realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", r.File).Stdout).Report.Calls(name)
+		}
+		if began == nil {
+			eventually(t, "recorded", func() bool { return calls("sw_inner") > 0 })
+		}
+		set("--threads", "nobody")
+		eventually(t, "off", func() bool {
+			n := calls("sw_outer")
+			time.Sleep(500 * time.Millisecond)
+			return calls("sw_outer") == n
+		})
+		set("--min", "100ms")
+		set("--threads", "*")
+		inner, long := calls("sw_inner"), calls("sw_long")
+		eventually(t, "long calls recorded", func() bool { return calls("sw_long") > long+1 })
+		if n := calls("sw_inner"); n != inner {
+			t.Errorf("%v: %d short calls recorded", began, n-inner)
+		}
+		set("--min", "0")
+		eventually(t, "short calls recorded", func() bool { return calls("sw_inner") > inner+1000 })
+		stop(t, r)
+		wantUntouched(t, s.Pid())
+		s.Finish()
+	}
 }
 
 // allCalls is how many calls are in a reel, which may still be written.

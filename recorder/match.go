@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/object"
 )
 
 // Choice says which functions to take. The globs are those of path.Match, where * also takes slashes and colons; names match as
@@ -16,6 +17,11 @@ type Choice struct {
 	Functions []string // empty for all
 	Exclude   []string
 	MinSize   uint64 // bytes
+	// NoFound leaves out functions that neither symbols nor call frame information tell of, and that were found in the code.
+	NoFound bool
+	// Memory bounds what the files of one process, or one file, may make us keep of them, in bytes: see object.Allowance. 0 is
+	// object.DefaultMemory.
+	Memory int64
 }
 
 // glob matches a name, * taking any characters.
@@ -49,12 +55,13 @@ type chooser struct {
 	modules             []string
 	follow              bool       // what replaces programs is guarded, too
 	plans               *planCache // nil to plan each file anew
-	captures            *captures  // nil if no arguments are recorded
-	watching            *watching  // nil if nothing is
+	memory              *object.Allowance
+	captures            *captures // nil if no arguments are recorded
+	watching            *watching // nil if nothing is
 }
 
 func newChooser(c *Choice) *chooser {
-	return &chooser{c: c, modHit: make([]bool, len(c.Modules)), fnHit: make([]bool, len(c.Functions)), xHit: make([]bool, len(c.Exclude))}
+	return &chooser{c: c, memory: object.NewAllowance(c.Memory), modHit: make([]bool, len(c.Modules)), fnHit: make([]bool, len(c.Functions)), xHit: make([]bool, len(c.Exclude))}
 }
 
 // module says whether a module is chosen by one of its names.
@@ -101,8 +108,27 @@ func anyGlob(globs []string, hit []bool, names []string) bool {
 	return found
 }
 
+// missed is a glob that matched nothing. names are those that it could have matched.
+type missed struct {
+	flag, glob string
+	names      []string
+}
+
+// told is the error that says so.
+func (m *missed) told() *NoMatchError {
+	return &NoMatchError{Flag: m.flag, Glob: m.glob, Near: near(m.glob, m.names)}
+}
+
 // unmatched returns an error for the first glob that matched nothing.
 func (ch *chooser) unmatched() error {
+	if all := ch.missed(); len(all) > 0 {
+		return all[0].told()
+	}
+	return ch.captures.unmatched(ch.sample)
+}
+
+// missed are the globs that matched nothing.
+func (ch *chooser) missed() (all []missed) {
 	for _, k := range []struct {
 		flag  string
 		globs []string
@@ -116,11 +142,24 @@ func (ch *chooser) unmatched() error {
 	} {
 		for i, g := range k.globs {
 			if !k.hit[i] {
-				return &NoMatchError{Flag: k.flag, Glob: g, Near: near(g, k.names)}
+				all = append(all, missed{k.flag, g, k.names})
 			}
 		}
 	}
-	return ch.captures.unmatched(ch.sample)
+	return all
+}
+
+// misspelt says whether a glob without wildcards is likely meant to be one of the names: it is part of one, or all but one.
+func misspelt(pattern string, names []string) bool {
+	if strings.ContainsAny(pattern, "*?[") {
+		return false
+	}
+	want := strings.ToLower(pattern)
+	limit := 1 + len(want)/6
+	return slices.ContainsFunc(names, func(n string) bool {
+		l := strings.ToLower(n)
+		return strings.Contains(l, want) || editDistance(want, l, limit) <= limit
+	})
 }
 
 // near returns up to five names that are like the glob: that hold its letters as a part, then those with the least

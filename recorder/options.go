@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"context"
+	"io/fs"
 	"syscall"
 	"time"
 
@@ -18,9 +20,12 @@ type Options struct {
 
 	Choice Choice
 
-	// Output is the reel's path; Force replaces one that is there.
+	// Output is the reel's path; Force replaces one that is there: its name, not what a symbolic link of that name leads to.
 	Output string
 	Force  bool
+	// Mode is the reel's, or that of each dump, exactly, whatever the umask is; 0 is 0600. A folder for dumps that has to be made lets in
+	// who may read them.
+	Mode fs.FileMode
 	// Armed, if not nil, keeps the last moments in memory only, and dumps them into the folder Output when something happens.
 	Armed *Arming
 	// To, if not nil, takes the events, and there is no reel.
@@ -51,6 +56,9 @@ type Options struct {
 	Tool string
 	// Started is called once, when recording is on; nil if nobody wants to know.
 	Started func()
+	// Index is called when the process has been left and the reel's index begins to be made, which may take as long as the recording did. If
+	// the context that it returns ends before, the reel has none. done is called behind that. nil is for an index in any case.
+	Index func(ctx context.Context) (during context.Context, done func())
 	// Notice is told what the user should know as it happens; nil if nobody wants to. It and Progress are called by
 	// several goroutines, but one at a time.
 	Notice func(format string, args ...any)
@@ -89,6 +97,8 @@ type Progress struct {
 	Triggers Triggers
 	// Indexed is how many of the reel's events, Indexing, have been indexed since the process was left; both are 0 before.
 	Indexed, Indexing uint64
+	// Ending says that recording is over, and that the process is being left.
+	Ending bool
 }
 
 // Result is what a recording came to.
@@ -97,14 +107,19 @@ type Result struct {
 	Traced  int            // of them probed
 	Made    int            // of them called at least once, so that their probe was made; all of them with Eager
 	Refused map[string]int // the others, by reason
+	Images  []Coverage     // those that were there when recording began, the chosen ones
 
-	Calls     uint64 // entries recorded
-	Events    uint64
-	Dropped   uint64 // entries not recorded for want of room
-	LostExits uint64 // exits of recorded calls that were lost, which takes more open calls than the reserve has room for
-	Torn      uint64 // events a thread had begun when it died
-	Bytes     int64  // of the reel
-	Threads   int
+	Calls   uint64 // entries recorded
+	Events  uint64
+	Dropped uint64 // entries not recorded for want of room
+	// Ring is how much memory there was for events to wait in, in bytes, RingEnough how much there would have to have been for none to be
+	// dropped; 0 if none were. Scarce says that it is more than there is.
+	Ring, RingEnough int64
+	Scarce           bool
+	LostExits        uint64 // exits of recorded calls that were lost, which takes more open calls than the reserve has room for
+	Torn             uint64 // events a thread had begun when it died
+	Bytes            int64  // of the reel
+	Threads          int
 
 	Libraries Libraries // that came and went while recording
 	Processes Processes // that were followed

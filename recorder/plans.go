@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/callreel/callreel/object"
@@ -10,11 +11,19 @@ import (
 )
 
 // planCache keeps the plans of files, for the programs of a tree: most share their libraries, and many are started again and
-// again.
+// again. Of those that no program uses now it keeps some, since there may be ever new ones.
 type planCache struct {
-	mu    sync.Mutex
-	plans map[planKey]*plan
+	mu     sync.Mutex // guards what follows, and what plans say of their use
+	plans  map[planKey]*plan
+	unused []*plan // least lately used first
+	idle   int     // functions of those
 }
+
+// What is kept of plans that no program uses.
+const (
+	maxUnused = 256
+	maxIdle   = 1 << 19 // functions, of some hundred bytes each
+)
 
 // planKey names a file as it is.
 type planKey struct {
@@ -29,13 +38,16 @@ type plan struct {
 	object *object.Image
 	probe  *probe.Image
 	plan   []probe.Function
+
+	key  planKey
+	uses int
 }
 
 func keyOf(m process.Mapping, fi os.FileInfo) planKey {
 	return planKey{m.Dev, m.Inode, fi.Size(), fi.ModTime().UnixNano()}
 }
 
-// of returns the plan of a file, which do fills in if there is none.
+// of returns the plan of a file, which do fills in if there is none. The caller is to release it.
 func (c *planCache) of(key planKey, do func(*plan) error) (*plan, error) {
 	c.mu.Lock()
 	if c.plans == nil {
@@ -43,20 +55,53 @@ func (c *planCache) of(key planKey, do func(*plan) error) (*plan, error) {
 	}
 	p := c.plans[key]
 	if p == nil {
-		p = &plan{}
+		p = &plan{key: key}
 		c.plans[key] = p
 	}
+	if i := slices.Index(c.unused, p); i >= 0 {
+		c.unused = slices.Delete(c.unused, i, i+1)
+		c.idle -= len(p.plan)
+	}
+	p.uses++
 	c.mu.Unlock()
+	if err := p.make(do); err != nil {
+		c.release(p)
+		return nil, err // others try for themselves: it may be that only this one was told to end
+	}
+	return p, nil
+}
+
+func (p *plan) make(do func(*plan) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.made {
-		return p, nil
+		return nil
 	}
-	if err := do(p); err != nil {
-		return nil, err // others try for themselves: it may be that only this one was told to end
+	err := do(p)
+	p.made = err == nil
+	return err
+}
+
+// release says that a plan is used no more by somebody.
+func (c *planCache) release(p *plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.uses--; p.uses > 0 || c.plans[p.key] != p {
+		return
 	}
-	p.made = true
-	return p, nil
+	if !p.made { // nobody is at it
+		delete(c.plans, p.key)
+		return
+	}
+	c.unused = append(c.unused, p)
+	c.idle += len(p.plan)
+	for len(c.unused) > maxUnused || c.idle > maxIdle && len(c.unused) > 1 {
+		old := c.unused[0]
+		c.unused = slices.Delete(c.unused, 0, 1)
+		c.idle -= len(old.plan)
+		delete(c.plans, old.key)
+		old.object.Close()
+	}
 }
 
 // close closes the files.
@@ -68,5 +113,5 @@ func (c *planCache) close() {
 			p.object.Close()
 		}
 	}
-	c.plans = nil
+	c.plans, c.unused, c.idle = nil, nil, 0
 }

@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/callreel/callreel/internal/outfile"
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
@@ -23,13 +24,16 @@ import (
 type recording struct {
 	opt    Options
 	s      *session
-	w      *reel.Writer // nil if the events go elsewhere
-	to     Destination  // where they go
+	memory *object.Allowance // for what is read of files
+	w      *reel.Writer      // nil if the events go elsewhere
+	to     Destination       // where they go
 	set    ring.Setup
 	clock  calibration
 	base   reel.Clock // see startClock
 	result Result
 	nextID uint32 // of functions
+	// filtered says that calls have been given a least duration while recording: some are accepted that the drain doesn't see at once.
+	filtered atomic.Bool
 	// unmatched says which globs have matched nothing.
 	unmatched error
 	images    map[*image]reel.ImageID
@@ -43,7 +47,9 @@ type recording struct {
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
 	switches *switches
-	control  *control // nil if it can't be asked
+	control  *control        // nil if it can't be asked
+	since    uint64          // clock ticks since boot: before it was on
+	who      *process.Handle // if not nil, which process it must be of
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -74,6 +80,14 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 		return err
 	}
 	r.s = s
+	s.p.LimitMemory(r.opt.Choice.Memory)
+	if r.who != nil && !r.who.Is(s.p) {
+		return fmt.Errorf("callreel: process %d: %w: another has its ID by now", pid, process.ErrNoProcess)
+	}
+	if other, name, err := s.p.DescriptorsShared(); err == nil && other != 0 {
+		r.notice("process %d (%s) shares the file descriptors of process %d, and goes on while that one stands; what is opened for recording is checked, and refused if it is exchanged",
+			other, name, pid)
+	}
 	if err := r.clearLeft(ctx); err != nil {
 		return err
 	}
@@ -103,7 +117,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 }
 
 func newRecording(opt Options) *recording {
-	r := &recording{opt: opt, clock: startCalibration()}
+	r := &recording{opt: opt, clock: startCalibration(), memory: object.NewAllowance(opt.Choice.Memory)}
 	r.switches = newSwitches(r)
 	if opt.Follow {
 		r.tree = newTree(r)
@@ -117,6 +131,7 @@ func newRecording(opt Options) *recording {
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
+	ch.memory = r.memory
 	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
 	ch.watching = r.watching
 	if r.tree != nil {
@@ -142,23 +157,21 @@ func (r *recording) checkOutput() error {
 	if r.isSub() || r.opt.To != nil {
 		return nil
 	}
-	_, err := os.Lstat(r.opt.Output)
+	err := outfile.Check(r.opt.Output, outfile.Options{Force: r.opt.Force})
 	switch {
-	case err == nil && !r.opt.Force:
+	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("callreel: %s: %w; choose another name with -o, or replace it with --force", r.opt.Output, fs.ErrExist)
-	case err == nil:
-		err = unix.Access(r.opt.Output, unix.W_OK)
-	case errors.Is(err, fs.ErrNotExist):
-		err = unix.Access(filepath.Dir(r.opt.Output), unix.W_OK|unix.X_OK)
-	}
-	if err != nil {
-		return fmt.Errorf("callreel: the reel can't be made: %s: %w", r.opt.Output, err)
+	case err != nil:
+		return fmt.Errorf("callreel: the reel can't be made: %w", err)
 	}
 	return nil
 }
 
 // startClock fixes what the reel's times count from; it must be before the first event.
 func (r *recording) startClock() {
+	if ticks, err := process.TicksSinceBoot(); err == nil {
+		r.since = ticks
+	}
 	defer func() { r.set.Min = r.opt.Less.ticks(r.set.TicksPerSecond) }()
 	if r.isSub() { // the reel has begun
 		r.set.TicksPerSecond, r.base = r.tree.root.set.TicksPerSecond, r.tree.root.base
@@ -175,8 +188,8 @@ func (r *recording) clearLeft(ctx context.Context) error {
 		return err
 	}
 	pid := r.s.p.Pid()
-	if l.alive && !l.inherited {
-		return fmt.Errorf("callreel: process %d: %w by process %d", pid, ErrRecorded, l.recorder)
+	if err := l.isBusy(r.s.p); err != nil {
+		return err
 	}
 	d, err := l.remove(ctx, r.s.p)
 	if err != nil {
@@ -185,7 +198,7 @@ func (r *recording) clearLeft(ctx context.Context) error {
 	if d.Left != "" {
 		return fmt.Errorf("callreel: process %d: %w that can't be removed yet: %s; try again later", pid, ErrLeftBehind, d.Left)
 	}
-	r.notice("removed the probes that a recorder (process %d) had left", l.recorder)
+	r.notice("removed the probes that a recorder (process %d) had left", l.about.recorder)
 	return nil
 }
 
@@ -244,7 +257,7 @@ func (r *recording) begin(h reel.Header) (err error) {
 		}
 		return r.to.Begin(h)
 	}
-	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force}); err == nil {
+	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force, Mode: r.opt.Mode}); err == nil {
 		r.to = toReel{r.w}
 		if r.s.rt.Every > 0 {
 			if err := r.w.Made(r.s.rt.Every, nil); err != nil {
@@ -333,19 +346,17 @@ func (r *recording) describe(g *idRange, k uint32) reel.Function {
 	return reel.Function{Name: f.Name, Image: r.images[g.image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 }
 
-// abandon removes the reel of a recording that never began.
+// abandon removes the reel of a recording that never began. That of a program that was started has none of its own.
 func (r *recording) abandon() error {
-	if r.to == nil {
+	to, w := r.to, r.w
+	if to == nil || r.isSub() {
 		return nil
 	}
-	err := r.to.Close()
-	if r.w == nil {
-		return err
+	r.to, r.w = nil, nil // once is enough
+	if w != nil {
+		return w.Abandon()
 	}
-	if e := os.Remove(r.opt.Output); err == nil {
-		err = e
-	}
-	return err
+	return to.Close()
 }
 
 // attach places the probes in the running process.
@@ -403,9 +414,7 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	if r.w == nil {
 		return &r.result, err
 	}
-	if fi, serr := os.Stat(r.opt.Output); serr == nil {
-		r.result.Bytes = fi.Size()
-	}
+	r.result.Bytes = r.w.Stats().Bytes
 	if err != nil {
 		r.countWritten()
 	}
@@ -433,6 +442,7 @@ func (r *recording) session(ctx context.Context) error {
 	} else {
 		err = d.loop(ctx)
 	}
+	r.tellEnding()
 	r.switches.end()
 	r.control.close()
 	if d.family == nil {
@@ -489,10 +499,24 @@ func (r *recording) session(ctx context.Context) error {
 	left := &r.switches.left
 	r.result.Calls, r.result.Events, r.result.Dropped = t.Entries-left.entries, t.Events-left.events, t.Dropped
 	r.result.LostExits, r.result.Torn, r.result.Threads = t.LostExits, t.Torn, t.Threads
+	r.result.Ring = int64(r.set.Chunks) * ring.ChunkSize
+	if t.Dropped > 0 {
+		enough := ring.Enough(uint64(r.result.Ring), t)
+		r.result.RingEnough, r.result.Scarce = int64(enough), enough > availableMemory()/2
+	}
 	if t.Threads == 0 && len(r.opt.Less.Threads) > 0 && !r.isSub() {
 		r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(r.opt.Less.Threads, ", "))
 	}
 	return err
+}
+
+// tellEnding tells that the process is being left.
+func (r *recording) tellEnding() {
+	r.noticeMu.Lock()
+	defer r.noticeMu.Unlock()
+	if r.opt.Progress != nil {
+		r.opt.Progress(Progress{Ending: true})
+	}
 }
 
 // tellOfExec tells that the process runs another program now, which ends a recording that doesn't follow.
@@ -511,7 +535,7 @@ func (r *recording) tellOfExec() {
 // countWritten corrects the counts when the reel has ended before the recording, for want of room on disk, say: they are
 // of what can be read.
 func (r *recording) countWritten() {
-	f, err := reel.Open(r.opt.Output)
+	f, err := r.w.Open()
 	if err != nil {
 		return
 	}

@@ -11,27 +11,34 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// recovery is what it takes to undo a recording without the recorder that made it: a list of records in the ring memory. What is
+// recovery is what it takes to undo a recording without the recorder that made it: a list of records in the recovery memory. What is
 // to be mapped, and what is to be changed, is added before the first byte of it is, and never taken back. A record of a library that
 // has gone, or gone and come back as it was, does no harm: only bytes that are exactly the new ones are ever restored. And forked children
 // read the same list: one may still have the library.
 //
 // Layout of a record, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
-// then per arena base, size of its code (u64 each); then per patch address u64, old bytes [5], new bytes [5], length u8, kind u8
+// then per arena base, size with its gate, device and inode of its memfd (u64 each); then per patch address u64, old bytes [5], new bytes [5], length u8, kind u8
 // (0, patchIsland or patchHosted), level u8, three bytes of zero. The next record follows. The magic is stored last.
 type recovery struct {
-	arenas  []span
+	arenas  []arenaSpan
 	patches []probe.Patch
-	golang  bool // it is a Go program: not in the record, but in the ring memory's header
+	golang  bool // it is a Go program: not in the record, but in the recovery memory's header
+}
+
+// arenaSpan is where an arena is, with its gate, and the memfd that its code is in: device and inode as process.Mapping has them, 0 if
+// it is in none.
+type arenaSpan struct {
+	span
+	dev, inode uint64
 }
 
 type span struct{ base, size uint64 }
 
 const (
 	recoveryMagic   = 0x79726576_6f636572 // "recovery"
-	recoveryVersion = 3
+	recoveryVersion = 4
 	recoveryHeader  = 24
-	recoveryArena   = 16
+	recoveryArena   = 32
 	recoveryPatch   = 24
 	patchIsland     = 1
 	patchHosted     = 2
@@ -74,6 +81,8 @@ func (r *recovery) put(buf []byte) error {
 	for _, a := range r.arenas {
 		le.PutUint64(buf[at:], a.base)
 		le.PutUint64(buf[at+8:], a.size)
+		le.PutUint64(buf[at+16:], a.dev)
+		le.PutUint64(buf[at+24:], a.inode)
 		at += recoveryArena
 	}
 	for i := range r.patches {
@@ -102,12 +111,16 @@ func (r *recovery) put(buf []byte) error {
 
 var errNoRecovery = errors.New("no recovery record")
 
-// readRecovery reads the records in a space of that many bytes, of which read gives pieces, and puts them together. Only what
-// holds records is read: reading the rest would give it pages.
-func readRecovery(size uint64, read func(buf []byte, off uint64) error) (*recovery, error) {
+// errRecord is what is wrong with records that can't be read.
+var errRecord = errors.New("recovery record")
+
+// readRecovery reads the records in a space of that many bytes, of which read gives pieces, and puts them together; at most the first
+// most of them, unless that is 0. Only what holds records is read: reading the rest would give it pages. What is wrong with a record
+// is an errRecord.
+func readRecovery(size uint64, most int, read func(buf []byte, off uint64) error) (*recovery, error) {
 	all := &recovery{}
 	head := make([]byte, recoveryHeader)
-	for off := uint64(0); off+recoveryHeader <= size; {
+	for off, n := uint64(0), 0; off+recoveryHeader <= size && (most == 0 || n < most); n++ {
 		if err := read(head, off); err != nil {
 			return nil, err
 		}
@@ -116,7 +129,7 @@ func readRecovery(size uint64, read func(buf []byte, off uint64) error) (*recove
 			break
 		}
 		if err == nil && need > size-off {
-			err = fmt.Errorf("recovery record at offset %d says that it has %d bytes, more than there are", off, need)
+			err = fmt.Errorf("%w at offset %d says that it has %d bytes, more than there are", errRecord, off, need)
 		}
 		if err != nil {
 			return nil, err
@@ -142,7 +155,7 @@ func recordSize(head []byte) (uint64, error) {
 		return 0, errNoRecovery
 	}
 	if v := le.Uint32(head[12:]); v != recoveryVersion {
-		return 0, fmt.Errorf("recovery record of version %d, this callreel knows %d", v, recoveryVersion)
+		return 0, fmt.Errorf("%w of version %d, this callreel knows %d", errRecord, v, recoveryVersion)
 	}
 	return recoverySize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:]))), nil
 }
@@ -156,22 +169,22 @@ func parseRecovery(buf []byte) (*recovery, error) {
 	le := binary.LittleEndian
 	na, np := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:]))
 	if size > uint64(len(buf)) {
-		return nil, fmt.Errorf("recovery record says %d arenas and %d patches, more than its %d bytes hold", na, np, len(buf))
+		return nil, fmt.Errorf("%w says %d arenas and %d patches, more than its %d bytes hold", errRecord, na, np, len(buf))
 	}
 	if sum := crc32.Checksum(buf[12:size], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
-		return nil, errors.New("recovery record is damaged (checksum)")
+		return nil, fmt.Errorf("%w is damaged (checksum)", errRecord)
 	}
-	r := &recovery{arenas: make([]span, 0, na), patches: make([]probe.Patch, 0, np)}
+	r := &recovery{arenas: make([]arenaSpan, 0, na), patches: make([]probe.Patch, 0, np)}
 	at := recoveryHeader
 	for range na {
-		r.arenas = append(r.arenas, span{le.Uint64(buf[at:]), le.Uint64(buf[at+8:])})
+		r.arenas = append(r.arenas, arenaSpan{span{le.Uint64(buf[at:]), le.Uint64(buf[at+8:])}, le.Uint64(buf[at+16:]), le.Uint64(buf[at+24:])})
 		at += recoveryArena
 	}
 	for range np {
 		e := buf[at : at+recoveryPatch]
 		n := int(e[18])
 		if n == 0 || n > probe.MaxPatch {
-			return nil, fmt.Errorf("recovery record has a patch of %d bytes", n)
+			return nil, fmt.Errorf("%w has a patch of %d bytes", errRecord, n)
 		}
 		p := probe.NewPatch(le.Uint64(e), e[8:8+n], e[13:13+n])
 		p.Island, p.Hosted, p.Level = e[19] == patchIsland, e[19] == patchHosted, e[20]

@@ -12,7 +12,7 @@ import (
 // recordsOf are records of all shapes.
 func recordsOf() []recovery {
 	return []recovery{
-		{arenas: []span{{0x7000_0000, 0x5000}, {0x1_0000_0000, 0x2000}}},
+		{arenas: []arenaSpan{{span{0x7000_0000, 0x5000}, 1, 7}, {span{0x1_0000_0000, 0x2000}, 0, 0}}},
 		{patches: []probe.Patch{
 			patchOf(0x401000, []byte{1, 2, 3, 4, 5}, []byte{0xE9, 1, 2, 3, 4}, probe.Patch{Level: 1}),
 			patchOf(0x401009, []byte{1, 2}, []byte{0xEB, 3}, probe.Patch{Level: 2}),
@@ -20,7 +20,7 @@ func recordsOf() []recovery {
 			patchOf(0x401030, []byte{9, 9, 9, 9, 9}, []byte{0xE9, 9, 3, 2, 1}, probe.Patch{Hosted: true, Level: 1}),
 		}},
 		{},
-		{arenas: []span{{0x9000_0000, 0x3000}}},
+		{arenas: []arenaSpan{{span{0x9000_0000, 0x3000}, 1, 8}}},
 	}
 }
 
@@ -32,7 +32,7 @@ func patchOf(addr uint64, old, new []byte, like probe.Patch) probe.Patch {
 }
 
 func readAll(space []byte) (*recovery, error) {
-	return readRecovery(uint64(len(space)), func(buf []byte, off uint64) error {
+	return readRecovery(uint64(len(space)), 0, func(buf []byte, off uint64) error {
 		copy(buf, space[off:])
 		return nil
 	})

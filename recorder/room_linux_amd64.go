@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -38,18 +37,21 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if err != nil {
 		return err
 	}
-	if m := ringMapping(maps); m != nil {
-		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), ErrRecorded)
-	}
-	if err := s.checkSeccomp(st); err != nil {
-		return err
+	if l, err := findLeftIn(s.p, maps); err != nil || l != nil {
+		return errors.Join(err, fmt.Errorf("callreel: process %d: %w", s.p.Pid(), ErrRecorded))
 	}
 	if s.golang != nil {
 		err = s.checkGo(st)
 	} else {
-		s.rt.TIDOffset, err = st.TIDOffset()
+		err = s.findThreadIDs(st)
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.checkSeccomp(st); err != nil {
+		return err
+	}
+	if err := s.findLoader(st); err != nil {
 		return err
 	}
 	if err := placeAll(s.arenas, maps); err != nil {
@@ -59,6 +61,15 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 		return err
 	}
 	return s.mapAll(st, set)
+}
+
+// findThreadIDs finds out how stubs tell threads apart.
+func (s *session) findThreadIDs(st *process.Stopped) (err error) {
+	s.rt.TIDOffset, err = st.TIDOffset()
+	if s.rt.NoTLS = errors.Is(err, process.ErrNoThreadID); s.rt.NoTLS {
+		s.first, err = st.FirstStack()
+	}
+	return err
 }
 
 func placeAll(arenas []*arena, maps []process.Mapping) error {
@@ -95,11 +106,17 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 		if s.rt.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
+		if s.rt.NoTLS {
+			calls = append(calls, probe.ThreadIDSyscalls()...)
+		}
 		if s.argRooms != 0 && s.reads {
 			calls = append(calls, probe.ReadSyscalls()...)
 		}
 		if s.watches != 0 {
 			calls = append(calls, probe.WatchSyscalls()...)
+		}
+		if s.rt.Loads {
+			calls = append(calls, probe.LoaderSyscalls()...)
 		}
 		for _, nr := range calls {
 			ok, err := t.SeccompAllows(uintptr(nr))
@@ -114,39 +131,124 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 	return nil
 }
 
-// mapAll maps the ring memory, away from the arenas' places, and then the arenas. The memory carries the recorder's identity and those
-// places before it is mapped: whoever finds it in a process can tell whether its recorder lives, and what there may be of arenas.
-func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
-	var undo []process.Call
-	defer func() {
-		if err == nil {
-			return
-		}
-		s.closeMemory()
-		err = s.undoRoom(st, s.arenas, undo, err)
-	}()
-	fd, err := s.memfd(st, ring.MemfdName, noExecMemfd)
+// mapAll maps the recovery memory, the ring memory, away from the arenas' places, and then the arenas. The recovery memory carries the
+// recorder's identity and those places before anything is mapped, and is mapped first: whoever finds anything in a process can tell
+// whether its recorder lives, and what there may be of arenas.
+func (s *session) mapAll(st *process.Stopped, set ring.Setup) error {
+	m := &mapper{s: s, st: st}
+	err := m.open(set)
+	if err == nil {
+		err = m.mapMemory()
+	}
+	if err == nil {
+		err = m.mapArenas(s.arenas)
+	}
+	if err == nil {
+		err = s.checkMapped()
+	}
 	if err != nil {
+		s.closeMemory()
+		return s.undoRoom(st, s.arenas, m.undo, err)
+	}
+	s.placeParts()
+	s.memory.SetBase(s.rt.Ring)
+	return s.listGates(s.arenas)
+}
+
+// mapper maps what a recording needs for the first time.
+type mapper struct {
+	s                *session
+	st               *process.Stopped
+	undo             []process.Call // what takes away again what has been opened and mapped
+	rec, rings, code uint64         // the target's descriptors
+}
+
+// open makes the memfds, and notes what is going to be mapped.
+func (m *mapper) open(set ring.Setup) error {
+	s := m.s
+	s.began = time.Now()
+	if err := s.findPrivileges(); err != nil {
 		return err
 	}
-	closing := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}}
-	undo = append(undo, closing)
-	if err := s.initMemory(st, fd, set); err != nil {
+	var rec, rings process.Memfd
+	var err error
+	if m.rec, rec, err = m.memfd(recoveryMemfd); err != nil {
 		return err
 	}
+	defer unix.Close(rec.FD)
+	if m.rings, rings, err = m.memfd(ring.MemfdName); err != nil {
+		return err
+	}
+	s.fd = rings.FD
+	if err := s.initMemory(set, rec, rings); err != nil {
+		return err
+	}
+	if m.code, err = s.shareCode(m.st, s.arenas); err != nil {
+		return err
+	}
+	if m.code != noFile {
+		m.undo = append(m.undo, closing(m.code))
+	}
+	return s.journal.add(&recovery{arenas: spansOf(s.arenas)})
+}
+
+func closing(fd uint64) process.Call {
+	return process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}}
+}
+
+func (m *mapper) memfd(name string) (fd uint64, own process.Memfd, err error) {
+	fd, own, err = m.s.memfd(m.st, name, noExecMemfd)
+	if err == nil {
+		m.undo = append(m.undo, closing(fd))
+	}
+	return fd, own, err
+}
+
+// closed says that a descriptor has been closed.
+func (m *mapper) closed(fd uint64) {
+	m.undo = slices.DeleteFunc(m.undo, func(c process.Call) bool { return c.Number == unix.SYS_CLOSE && c.Args[0] == fd })
+}
+
+// mapMemory maps the recovery memory and the ring memory.
+func (m *mapper) mapMemory() error {
+	s := m.s
 	maps, err := s.p.Maps()
 	if err != nil {
 		return err
 	}
-	if s.rt.Ring, err = s.mapRing(st, closing, farFrom(maps, s.size)); err != nil {
+	// One behind the other, so that neither takes a place of the arenas.
+	hint, behind := farFrom(maps, s.rec.size()+s.size), uint64(0)
+	if hint != 0 {
+		behind = hint + s.rec.size()
+	}
+	if s.rec.at, err = m.mapShared(mapping{fd: m.rec, size: s.rec.size(), prot: unix.PROT_READ, hint: hint, what: "recovery records"}); err != nil {
 		return err
 	}
-	undo = []process.Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{s.rt.Ring, s.size}}} // the descriptor is closed
-	mapped, err := s.mapArenas(st, s.arenas)
-	undo = append(undo, mapped...)
-	if err != nil {
-		return err
+	// A process that may do more than others may not is not to be written to by what it forks, where nobody wants to follow that.
+	s.rt.Ring, err = m.mapShared(mapping{fd: m.rings, size: s.size, prot: unix.PROT_READ | unix.PROT_WRITE, hint: behind,
+		alone: s.privileged && !s.rt.Follow, what: "rings"})
+	return err
+}
+
+func (m *mapper) mapShared(what mapping) (uint64, error) {
+	at, err := m.s.mapShared(m.st, what)
+	if err == nil {
+		m.closed(what.fd)
+		m.undo = append(m.undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{at, what.size}})
 	}
+	return at, err
+}
+
+// mapArenas maps arenas, all or the first of them.
+func (m *mapper) mapArenas(arenas []*arena) error {
+	m.closed(m.code) // whatever comes of it
+	calls, err := m.s.mapArenas(m.st, arenas, m.code)
+	m.undo = append(m.undo, calls...)
+	return err
+}
+
+// placeParts says where the parts of the ring memory are that not every recording has.
+func (s *session) placeParts() {
 	if s.golang != nil {
 		s.rt.Go.Stacks = s.rt.Ring + s.goStacks
 	}
@@ -164,8 +266,43 @@ func (s *session) mapAll(st *process.Stopped, set ring.Setup) (err error) {
 	if s.watches != 0 {
 		s.rt.Watches = s.rt.Ring + s.watches
 	}
-	s.memory.SetBase(s.rt.Ring)
-	return s.listGates(s.arenas)
+}
+
+// findPrivileges finds out whether the process may do more than other processes of its user, or than some of its own children may.
+func (s *session) findPrivileges() error {
+	st, err := s.p.Status()
+	if err != nil {
+		return err
+	}
+	several := func(ids [4]int) bool { return ids[1] != ids[0] || ids[2] != ids[0] || ids[3] != ids[0] }
+	s.privileged = st.Capable != 0 || st.UIDs[0] == 0 || several(st.UIDs) || several(st.GIDs)
+	return nil
+}
+
+// checkMapped makes sure that the files that have been mapped are those that were looked at: somebody may have changed the descriptors
+// in between, see process.TakeMemfd.
+func (s *session) checkMapped() error {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	if !s.holds(maps) {
+		return fmt.Errorf("callreel: process %d: %w: other files were mapped than it was told to: something shares its descriptors", s.p.Pid(), ErrRefused)
+	}
+	for _, a := range s.arenas {
+		m := mappingAt(maps, a.base)
+		if m == nil || a.inode != 0 && (m.Dev != a.dev || m.Inode != a.inode) {
+			return fmt.Errorf("callreel: process %d: %w: another file was mapped for stubs than it was told to: something shares its descriptors", s.p.Pid(), ErrRefused)
+		}
+	}
+	return nil
+}
+
+// holds says whether the process has this recording's own memory mapped where it was. It hasn't when it has replaced its program.
+func (s *session) holds(maps []process.Mapping) bool {
+	rec, ringAt := mappingAt(maps, s.rec.at), mappingAt(maps, s.rt.Ring)
+	return rec != nil && rec.Start == s.rec.at && rec.Dev == s.rec.file.Dev && rec.Inode == s.rec.file.Inode &&
+		ringAt != nil && ringAt.Start == s.rt.Ring && ringAt.Dev == s.ringFile.Dev && ringAt.Inode == s.ringFile.Inode
 }
 
 // listGates tells guards which gates there are.
@@ -177,29 +314,15 @@ func (s *session) listGates(arenas []*arena) error {
 	return s.memory.SetGates(gates)
 }
 
-// mapArenas maps arenas, with room for the code of their stubs in one file, which is mapped here, too: so events can be changed while
-// they run. Where there can't be such a file that is done without, unless probes are made on the first call. It returns what takes away
-// again what it has mapped.
-func (s *session) mapArenas(st *process.Stopped, arenas []*arena) (undo []process.Call, err error) {
-	code := noFile
-	if s.golang == nil {
-		code, err = s.memfd(st, codeName, execMemfd)
-		if err != nil && (s.rt.Lazy || !errors.Is(err, ErrRefused)) {
-			return nil, err
-		}
-		if err != nil {
-			code = noFile
-		}
-	}
+// mapArenas maps arenas, whose code is in the target's descriptor code, if there is that, and closes it. It returns what takes away again
+// what it has mapped.
+func (s *session) mapArenas(st *process.Stopped, arenas []*arena, code uint64) (undo []process.Call, err error) {
 	if code != noFile {
 		closeCode := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{code}}
 		defer func() {
 			_, e := st.SyscallBatch([]process.Call{closeCode})
 			err = errors.Join(err, e)
 		}()
-		if err := s.shareCode(st, code, arenas); err != nil {
-			return nil, err
-		}
 	}
 	at := uint64(0)
 	for _, a := range arenas {
@@ -213,69 +336,85 @@ func (s *session) mapArenas(st *process.Stopped, arenas []*arena) (undo []proces
 	return undo, nil
 }
 
-// Flags of memfd_create(2) since Linux 6.3, which quiet a warning there.
+// Flags of memfd_create(2); the latter two are since Linux 6.3, and quiet a warning there.
 const (
-	noExecMemfd = 8
-	execMemfd   = 16
+	cloexecMemfd  = 1
+	sealableMemfd = 2
+	noExecMemfd   = 8
+	execMemfd     = 16
 )
 
 // noFile is the descriptor of a mapping without a file.
 const noFile = ^uint64(0)
 
-// memfd makes the target open a memfd, and returns its number there.
-func (s *session) memfd(st *process.Stopped, name string, flag uint64) (uint64, error) {
-	const cloexec = 1
+// memfd makes the target open a memfd, and returns its number there, and the same file opened here.
+func (s *session) memfd(st *process.Stopped, name string, flag uint64) (there uint64, own process.Memfd, err error) {
+	own.FD = -1
+	const flags = cloexecMemfd | sealableMemfd
 	var r process.SyscallResult
-	for _, flags := range []uint64{cloexec | flag, cloexec} {
+	for _, flags := range []uint64{flags | flag, flags} {
 		res, err := st.SyscallBatch([]process.Call{{Number: unix.SYS_MEMFD_CREATE, Args: [6]uint64{0, flags}, Data: []byte(name + "\x00"), DataArg: 0}})
 		if err != nil {
-			return 0, err
+			return 0, own, err
 		}
 		if r = res[0]; r.Errno != unix.EINVAL {
 			break
 		}
 	}
 	if r.Errno != 0 {
-		return 0, fmt.Errorf("callreel: process %d: %w: memfd_create: %w", s.p.Pid(), ErrRefused, r.Errno)
+		return 0, own, fmt.Errorf("callreel: process %d: %w: memfd_create: %w", s.p.Pid(), ErrRefused, r.Errno)
 	}
-	return r.Value, nil
-}
-
-// openMemfd opens a memfd of the target's from here.
-func (s *session) openMemfd(st *process.Stopped, fd uint64) (int, error) {
-	// By a thread that is there: the main thread may have ended.
-	path := fmt.Sprintf("/proc/%d/task/%d/fd/%d", s.p.Pid(), st.Threads()[0].TID, fd)
-	own, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	own, err = st.TakeMemfd(int(r.Value))
 	if err != nil {
-		return -1, fmt.Errorf("callreel: opening the ring memory: %s: %w", path, err)
+		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_CLOSE, Args: [6]uint64{r.Value}}})
+		return 0, own, errors.Join(fmt.Errorf("callreel: %w", err), e)
 	}
-	return own, nil
+	s.made = append(s.made, own)
+	return r.Value, own, nil
 }
 
-// initMemory opens the target's memfd from here and lays the ring memory out.
-func (s *session) initMemory(st *process.Stopped, fd uint64, set ring.Setup) (err error) {
-	if s.fd, err = s.openMemfd(st, fd); err != nil {
+// initMemory lays the recovery memory and the ring memory out.
+func (s *session) initMemory(set ring.Setup, rec, rings process.Memfd) (err error) {
+	if s.owner == nil {
+		if s.owner, err = owner.New(recOwner); err != nil {
+			return err
+		}
+		s.ownsOwner = true
+	}
+	if s.rec, err = newRecoveryMemory(s.owner, rec, s.records); err != nil {
 		return err
 	}
-	if err := unix.Ftruncate(s.fd, int64(s.size)); err != nil {
-		return fmt.Errorf("callreel: ring memory of %d bytes: %w", s.size, err)
+	if err := giveSize(rings.FD, s.size); err != nil {
+		return fmt.Errorf("callreel: ring memory: %w", err)
 	}
-	if s.memory, err = ring.Map(s.fd, s.size); err != nil {
+	if s.memory, err = ring.Map(rings.FD, s.size); err != nil {
 		return err
 	}
-	s.chunks = set.Chunks
+	if _, err := sealForGood(rings.FD, false); err != nil {
+		return err
+	}
+	s.chunks, s.ringFile = set.Chunks, rings
 	if err := s.memory.Init(set); err != nil {
 		return err
 	}
-	s.journal = journal{space: s.memory.Recovery()}
-	return s.journal.add(&recovery{arenas: spansOf(s.arenas)})
+	about, err := aboutUs(s.p, rings, s.golang != nil)
+	if err != nil {
+		return err
+	}
+	key, err := recoveryKey()
+	if err != nil && s.unsigned != nil {
+		s.unsigned(err)
+	}
+	s.rec.sign(about, key)
+	s.journal = s.rec.journal()
+	return nil
 }
 
 // spansOf are arenas with their gates.
-func spansOf(arenas []*arena) []span {
-	var all []span
+func spansOf(arenas []*arena) []arenaSpan {
+	var all []arenaSpan
 	for _, a := range arenas {
-		all = append(all, span{a.base, a.size + pageSize})
+		all = append(all, arenaSpan{span{a.base, a.size + pageSize}, a.dev, a.inode})
 	}
 	return all
 }
@@ -336,39 +475,54 @@ func farFrom(maps []process.Mapping, size uint64) uint64 {
 	return at &^ (pageSize - 1)
 }
 
-// mapRing maps the ring memory, at hint if that can be, and closes its descriptor. A process that locks its memory (mlockall) would have all of
-// it filled and locked at once; there it is mapped without access first, and unlocked before that changes.
-func (s *session) mapRing(st *process.Stopped, closing process.Call, hint uint64) (uint64, error) {
-	const readWrite = unix.PROT_READ | unix.PROT_WRITE
-	fd, locks := closing.Args[0], s.locksMemory()
-	prot := uint64(readWrite)
+// mapping is shared memory that the target is to map.
+type mapping struct {
+	fd, size, prot uint64
+	hint           uint64 // where, if that can be; 0 for anywhere
+	alone          bool   // children that are forked don't have it
+	what           string
+}
+
+// mapShared maps shared memory and closes its descriptor. A process that locks its memory (mlockall) would have all of it filled and
+// locked at once; there it is mapped without access first, and unlocked before that changes.
+func (s *session) mapShared(st *process.Stopped, m mapping) (uint64, error) {
+	const dontFork = 10 // MADV_DONTFORK
+	locks := s.locksMemory()
+	prot := m.prot
 	if locks {
 		prot = unix.PROT_NONE
 	}
 	res, err := st.SyscallBatch([]process.Call{
-		{Number: unix.SYS_MMAP, Args: [6]uint64{hint, s.size, prot, unix.MAP_SHARED | unix.MAP_NORESERVE, fd}},
-		closing,
+		{Number: unix.SYS_MMAP, Args: [6]uint64{m.hint, m.size, prot, unix.MAP_SHARED | unix.MAP_NORESERVE, m.fd}},
+		{Number: unix.SYS_CLOSE, Args: [6]uint64{m.fd}},
 	})
 	if err != nil {
 		return 0, err
 	}
 	if e := res[0].Errno; e != 0 {
-		return 0, fmt.Errorf("callreel: process %d: %w: mapping %d MiB of address space for rings: %w (an address-space limit or locked memory, see ulimit -v and -l)",
-			s.p.Pid(), ErrRefused, s.size>>20, e)
+		return 0, fmt.Errorf("callreel: process %d: %w: mapping %d MiB of address space for %s: %w (an address-space limit or locked memory, see ulimit -v and -l)",
+			s.p.Pid(), ErrRefused, m.size>>20, m.what, e)
 	}
 	at := res[0].Value
-	calls := []process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{at, s.size, unix.MADV_DONTDUMP}}}
+	calls := []process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{at, m.size, unix.MADV_DONTDUMP}}}
+	needed := len(calls)
+	if m.alone {
+		calls = append(calls, process.Call{Number: unix.SYS_MADVISE, Args: [6]uint64{at, m.size, dontFork}})
+	}
 	if locks {
 		calls = append(calls,
-			process.Call{Number: unix.SYS_MUNLOCK, Args: [6]uint64{at, s.size}},
-			process.Call{Number: unix.SYS_MPROTECT, Args: [6]uint64{at, s.size, readWrite}})
+			process.Call{Number: unix.SYS_MUNLOCK, Args: [6]uint64{at, m.size}},
+			process.Call{Number: unix.SYS_MPROTECT, Args: [6]uint64{at, m.size, m.prot}})
 	}
 	res, err = st.SyscallBatch(calls)
-	if err == nil && locks && (res[1].Errno != 0 || res[2].Errno != 0) {
-		err = fmt.Errorf("callreel: process %d: %w: it locks its memory, and the ring memory can't be left out: %v, %v", s.p.Pid(), ErrRefused, res[1].Errno, res[2].Errno)
+	for i := needed; err == nil && i < len(res); i++ {
+		if res[i].Errno != 0 {
+			err = fmt.Errorf("callreel: process %d: %w: memory for %s can't be kept from being locked, or from children: system call %d: %w",
+				s.p.Pid(), ErrRefused, m.what, calls[i].Number, res[i].Errno)
+		}
 	}
 	if err != nil {
-		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{at, s.size}}})
+		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{at, m.size}}})
 		return 0, errors.Join(err, e)
 	}
 	return at, nil
@@ -376,17 +530,16 @@ func (s *session) mapRing(st *process.Stopped, closing process.Call, hint uint64
 
 // locksMemory says whether the process has locked memory, and so may have asked for all that it will map to be locked.
 func (s *session) locksMemory() bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(s.p.Pid()) + "/status")
-	if err != nil {
-		return false
-	}
-	_, rest, found := strings.Cut(string(text), "\nVmLck:")
-	line, _, _ := strings.Cut(rest, "\n")
-	return found && strings.TrimSpace(line) != "0 kB"
+	st, err := s.p.Status()
+	return err == nil && st.VMLock != 0
 }
 
-// closeMemory lets go of the ring memory on our side.
+// closeMemory lets go of the ring memory, and the recovery memory, on our side. The latter says then that nobody is at work.
 func (s *session) closeMemory() {
+	if s.rec != nil {
+		_ = s.rec.mem.Close() // it is ours and mapped, so it can't fail
+		s.rec = nil
+	}
 	if s.memory != nil {
 		s.memory.Close()
 		s.memory = nil

@@ -21,10 +21,12 @@ type SetRequest struct {
 	All                bool
 	Functions, Exclude []string
 
-	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that began with one and don't
-	// follow children, and Threads of those only that aren't armed.
+	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that don't follow children. An armed
+	// one must have begun with a Min, and its Threads stay.
 	Min     time.Duration
 	Threads []string
+	// NoMin sets Less.Min to 0: all calls are kept.
+	NoMin bool
 	// Keep is Arming.Keep, if not 0. When are conditions as ParseTrigger takes them, each of which takes the place of the one that the
 	// recording was armed with for the same function and comparison, but for the number.
 	Keep time.Duration
@@ -33,8 +35,11 @@ type SetRequest struct {
 
 // changesFilters says whether it asks for anything but functions.
 func (q *SetRequest) changesFilters() bool {
-	return q.Min > 0 || len(q.Threads) > 0 || q.Keep > 0 || len(q.When) > 0
+	return q.changesMin() || len(q.Threads) > 0 || q.Keep > 0 || len(q.When) > 0
 }
+
+// changesMin says whether it asks for another Less.Min.
+func (q *SetRequest) changesMin() bool { return q.Min > 0 || q.NoMin }
 
 // SetAnswer says what became of it.
 type SetAnswer struct {

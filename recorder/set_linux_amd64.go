@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/callreel/callreel/reel"
 )
 
 // setFilters changes what isn't about functions, all of it or nothing.
@@ -16,8 +18,9 @@ func (r *recording) setFilters(q *SetRequest, held *armed) error {
 	}
 	var changed error
 	change := func(d *drain) {
-		if q.Min > 0 {
-			d.drainer.Min = r.setMin(q.Min)
+		if q.changesMin() {
+			r.filtered.Store(true)
+			d.drainer.SetLeast(r.setMin(q.Min))
 		}
 		if len(q.Threads) > 0 {
 			changed = d.setThreads(q.Threads)
@@ -25,7 +28,7 @@ func (r *recording) setFilters(q *SetRequest, held *armed) error {
 	}
 	if held != nil {
 		return held.change(func() {
-			if q.Min > 0 {
+			if q.changesMin() {
 				r.setMin(q.Min)
 			}
 			if q.Keep > 0 {
@@ -36,7 +39,7 @@ func (r *recording) setFilters(q *SetRequest, held *armed) error {
 		})
 	}
 	if !r.switches.rounds.after(r.switches.over, change) {
-		return errors.New("it is too busy, or just ending")
+		return r.switches.notDone()
 	}
 	return changed
 }
@@ -46,12 +49,17 @@ func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrNotSettable, fmt.Sprintf(format, args...))
 	}
-	l := &r.opt.Less
 	switch {
-	case q.Min > 0 && (l.Min == 0 || r.tree != nil):
-		return nil, refuse("--min can be changed where recording began with --min, without --follow")
-	case len(q.Threads) > 0 && (!r.s.rt.Threads || held != nil || r.tree != nil):
-		return nil, refuse("--threads can be changed where recording began with --threads, without --when and --follow")
+	case q.Min > 0 && q.NoMin:
+		return nil, refuse("--min can't be two things")
+	case q.changesMin() && r.tree != nil:
+		return nil, refuse("--min can't be changed with --follow")
+	case q.Min > 0 && held != nil && !r.s.rt.Min:
+		return nil, refuse("--min can be changed of an armed recording that began with --min")
+	case q.Min > 0 && r.opt.Clock != reel.ClockFull:
+		return nil, refuse("--min needs --clock full")
+	case len(q.Threads) > 0 && (held != nil || r.tree != nil):
+		return nil, refuse("--threads can't be changed with --when and --follow")
 	case (q.Keep > 0 || len(q.When) > 0) && held == nil:
 		return nil, refuse("it isn't armed (record --when)")
 	}
@@ -167,8 +175,24 @@ func (r *recording) askedToSet(q *SetRequest, held *armed) (a controlAnswer) {
 	if r.tree == nil || err != nil {
 		return a
 	}
+	var failed []string
 	for _, sub := range r.tree.others() {
-		a.Set.add(sub.switches.catchUp())
+		done, e := sub.switches.catchUp()
+		a.Set.add(done)
+		switch {
+		case e == nil:
+		case errors.Is(e, ErrNotSettable):
+			failed = append(failed, fmt.Sprintf("process %d: %v", sub.s.p.Pid(), e))
+		default:
+			failed = append(failed, fmt.Sprintf("process %d: %v, and is tried again", sub.s.p.Pid(), e))
+		}
+	}
+	if len(failed) > 0 { // not err: elsewhere it has been done
+		const most = 3
+		a.Error = "not in force in " + strings.Join(failed[:min(len(failed), most)], "; ")
+		if len(failed) > most {
+			a.Error += fmt.Sprintf("; and in %d more", len(failed)-most)
+		}
 	}
 	return a
 }

@@ -100,8 +100,8 @@ func (s *switches) haveBeenOff(events []reel.Event) bool {
 func (d *drain) openFunctions() map[uint32]bool {
 	open := map[uint32]bool{}
 	for _, k := range d.known {
-		for _, c := range k.open.list {
-			open[c.id] = true
+		for id := range k.open.functions {
+			open[id] = true
 		}
 	}
 	return open

@@ -31,6 +31,7 @@ type switches struct {
 	arenas   []*arena
 	closing  []*switched // entries are off, exits are not yet
 	waits    bool        // somebody sees to closing
+	behind   bool        // somebody sees to it that what was asked for is tried again
 	making   *compiler   // nil before the recording's loop begins
 	ended    bool
 
@@ -72,7 +73,9 @@ func (s *switches) begin(making *compiler) {
 	making.switches = s
 	making.mu.Unlock()
 	if s.r.isSub() {
-		s.catchUp()
+		if _, err := s.catchUp(); err != nil {
+			s.r.notice("process %d, which was started meanwhile, isn't recorded as was asked for: %v", s.r.s.p.Pid(), err)
+		}
 	}
 }
 
@@ -85,19 +88,66 @@ func (s *switches) end() {
 	s.requests.Unlock()
 }
 
-// catchUp follows what was asked of the first process's recording while this one's was being made.
-func (s *switches) catchUp() (a SetAnswer) {
+// catchUp follows what was asked of the first process's recording, of which this is one below. Where that fails for now it is tried
+// again until it has been done or the recording ends. A recording that has ended has nothing to follow any more.
+func (s *switches) catchUp() (a SetAnswer, err error) {
 	root := s.r.tree.root.switches
 	root.requests.Lock()
 	rules, version := slices.Clone(root.rules), root.version
 	root.requests.Unlock()
 	s.requests.Lock()
 	defer s.requests.Unlock()
-	if version != s.version {
-		s.rules, s.version = rules, version
-		a, _ = s.apply()
+	if version == s.version {
+		return a, nil
 	}
-	return a
+	s.rules = rules // what is loaded from now on goes by them in any case
+	switch a, err = s.apply(); {
+	case err == nil || errors.Is(err, errEnding):
+		s.version = version
+		return a, nil
+	case errors.Is(err, ErrNotSettable):
+		s.version = version // it can never be done
+	case !s.ended && !s.behind:
+		s.behind = true
+		s.wg.Go(s.retry)
+	}
+	return SetAnswer{}, err
+}
+
+// retryAfter is how soon a change that has failed is tried again.
+const retryAfter = time.Second
+
+// retry tries to catch up until it has.
+func (s *switches) retry() {
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-time.After(retryAfter):
+		}
+		if _, err := s.catchUp(); err == nil {
+			break
+		}
+	}
+	s.requests.Lock()
+	s.behind = false
+	s.requests.Unlock()
+}
+
+// errEnding: the recording's loop has ended, or is about to.
+var errEnding = errors.New("the recording is just ending")
+
+// errBusy: what was written before a change couldn't be drained in time.
+var errBusy = errors.New("it is too busy now")
+
+// notDone says why what was to be done in the loop has not been.
+func (s *switches) notDone() error {
+	select {
+	case <-s.over:
+		return errEnding
+	default:
+		return errBusy
+	}
 }
 
 // come takes over an arena whose code is made and whose gate isn't open yet.
@@ -137,7 +187,7 @@ func (s *switches) come(a *arena) error {
 // switchesExits says whether exits are switched off as well. Not where calls may be accepted that the drain doesn't see at once, or the
 // thread keeps a record of.
 func (s *switches) switchesExits() bool {
-	return s.r.opt.Armed == nil && !s.r.s.rt.Min && s.r.s.rt.Areas == 0
+	return s.r.opt.Armed == nil && !s.r.s.rt.Min && !s.r.filtered.Load() && s.r.s.rt.Areas == 0
 }
 
 // keepsOn says whether a function is never switched off.
@@ -222,13 +272,13 @@ func (s *switches) unmatched(hit *hits) error {
 // apply makes all functions what the changes so far say.
 func (s *switches) apply() (a SetAnswer, err error) {
 	if s.ended {
-		return a, errors.New("the recording is just ending")
+		return a, errEnding
 	}
-	if s.r.s.golang != nil {
-		return a, fmt.Errorf("%w: probes in Go programs can't be switched off", ErrNotSettable)
-	}
-	if len(s.arenas) == 0 {
-		return a, fmt.Errorf("%w: the memory of its probes could not be shared with it", ErrNotSettable)
+	if err := s.canSwitch(); err != nil {
+		if on := s.allOn(); s.r.isSub() && on > 0 {
+			return SetAnswer{On: on}, nil // it is as was asked for
+		}
+		return a, err
 	}
 	last := &s.rules[len(s.rules)-1]
 	hit := &hits{make([]bool, len(last.Functions)), make([]bool, len(last.Exclude))}
@@ -267,6 +317,38 @@ func (s *switches) apply() (a SetAnswer, err error) {
 	return a, errors.Join(s.switchOff(off), s.switchOn(on))
 }
 
+// canSwitch says why no function of this recording can be switched.
+func (s *switches) canSwitch() error {
+	switch {
+	case s.r.s.golang != nil:
+		return fmt.Errorf("%w: probes in Go programs can't be switched off", ErrNotSettable)
+	case len(s.arenas) == 0:
+		return fmt.Errorf("%w: the memory of its probes could not be shared with it", ErrNotSettable)
+	}
+	return nil
+}
+
+// allOn returns how many functions there are if the changes so far want all of them recorded, and 0 otherwise.
+func (s *switches) allOn() int {
+	s.r.s.mu.Lock()
+	arenas := slices.Clone(s.r.s.arenas)
+	s.r.s.mu.Unlock()
+	n := 0
+	for _, a := range arenas {
+		for i := range a.fns {
+			fn := &a.fns[i]
+			switch {
+			case fn.ID == 0:
+			case !keepsOn(fn) && !s.wanted(fn, nil):
+				return 0
+			default:
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // switchOff switches entries off, and sees to it that exits follow.
 func (s *switches) switchOff(list []*switched) error {
 	if len(list) == 0 {
@@ -276,21 +358,26 @@ func (s *switches) switchOff(list []*switched) error {
 		s.update(w.id, wasOff|entriesOff, 0)
 	}
 	s.touched.Store(true)
-	for _, w := range list {
-		if err := s.exchange(w, false, false); err != nil {
-			return err
+	var err error
+	for i, w := range list {
+		if err = s.exchange(w, false, false); err != nil {
+			for _, on := range list[i:] { // which they still are, to be tried again
+				s.update(on.id, 0, entriesOff)
+			}
+			list = list[:i]
+			break
 		}
 		w.since = time.Now()
 	}
-	if !s.switchesExits() {
-		return nil
+	if len(list) == 0 || !s.switchesExits() {
+		return err
 	}
 	s.closing = append(s.closing, list...)
 	if !s.waits {
 		s.waits = true
 		s.wg.Go(s.close)
 	}
-	return nil
+	return err
 }
 
 // close switches exits off when no call is open any more.
@@ -331,11 +418,15 @@ func (s *switches) closeSome() {
 	if len(due) == 0 {
 		return
 	}
+	if !s.switchesExits() { // any more
+		s.closing = nil
+		return
+	}
 	var closed []*switched
 	if !s.rounds.after(s.over, func(d *drain) {
 		open := d.openFunctions()
 		for _, w := range due {
-			if !open[w.id] {
+			if !open[w.id] && s.switchesExits() {
 				s.update(w.id, exitsOff, 0)
 				closed = append(closed, w)
 			}
@@ -380,7 +471,7 @@ func (s *switches) switchOn(list []*switched) error {
 				s.update(w.id, 0, exitsOff)
 			}
 		}) {
-			return errors.New("it is too busy, or just ending")
+			return s.notDone()
 		}
 	}
 	for _, w := range list {

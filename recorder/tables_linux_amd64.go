@@ -38,11 +38,18 @@ func (t *tables) image(im reel.Image, file os.FileInfo) (reel.ImageID, error) {
 		return id, nil
 	}
 	id, err := t.to.AddImage(im)
-	if err == nil {
-		t.images[key] = id
+	if err != nil {
+		return 0, err
 	}
-	return id, err
+	if len(t.images) >= maxTable {
+		clear(t.images) // what comes again stands there twice
+	}
+	t.images[key] = id
+	return id, nil
 }
+
+// maxTable bounds how many images are remembered, and how many functions: programs can be made without number.
+const maxTable = 1 << 18
 
 // functions calls put with the number of each function of list, new ones for those that have none yet.
 func (t *tables) functions(list []reel.Function, put func(i int, id uint32)) error {
@@ -58,6 +65,15 @@ func (t *tables) functions(list []reel.Function, put func(i int, id uint32)) err
 		first, err := t.to.AddFunctions(fresh)
 		if err != nil {
 			return err
+		}
+		if len(t.known)+len(fresh) > max(maxTable, len(list)) {
+			known := make(map[functionKey]uint32, len(list)) // as above, but for those at hand
+			for i := range list {
+				if id, found := t.known[keyOfFunction(&list[i])]; found {
+					known[keyOfFunction(&list[i])] = id
+				}
+			}
+			t.known = known
 		}
 		for i := range fresh {
 			t.known[keyOfFunction(&fresh[i])] = first + uint32(i)

@@ -18,6 +18,8 @@ import (
 type page struct {
 	addr     uint64
 	old, new []byte
+	// file is the image whose file has these bytes there, nil if that isn't known: see markFiled.
+	file *image
 }
 
 // memory is the live process's memory, what text changes need of it.
@@ -156,6 +158,9 @@ func stretches(pages []page, side func(*page) []byte, move func(buf []byte, addr
 	return nil
 }
 
+// wholly reads pages, all of them.
+func wholly(mem memory, pages []page) ([]page, error) { return pages, readPages(mem, pages) }
+
 func readPages(mem memory, pages []page) error { return stretches(pages, oldSide, mem.ReadAt) }
 
 // writePages writes one side of the pages. The kernel copies them page by page.
@@ -184,12 +189,12 @@ func sameMemory(pages []page, before, now []process.Mapping) []page {
 	return slices.DeleteFunc(slices.Clone(pages), func(p page) bool { return !sameMapping(before, now, p.addr) })
 }
 
-// changed lists the mappings of pages whose bytes are no longer those that were read, by their starts. Only the pages of
-// images that may be unloaded are looked at: a library can go and come back, or one like it, at the same place.
-func changed(mem memory, pages []page, maps []process.Mapping, loose func(addr uint64) bool) (map[uint64]bool, error) {
+// changed lists the mappings of pages whose bytes are no longer those that were read, by their starts. Only the doubtful pages
+// are looked at.
+func changed(mem memory, pages []page, maps []process.Mapping, doubtful func(p *page) bool) (map[uint64]bool, error) {
 	var again []page
-	for _, p := range pages {
-		if loose(p.addr) {
+	for i := range pages {
+		if p := &pages[i]; doubtful(p) {
 			again = append(again, page{addr: p.addr, new: p.old})
 		}
 	}
@@ -197,10 +202,19 @@ func changed(mem memory, pages []page, maps []process.Mapping, loose func(addr u
 	for i := range again {
 		again[i].old = buf[i*pageSize:][:pageSize]
 	}
-	if err := readPages(mem, again); err != nil {
+	asked := slices.Clone(again)
+	again, err := readThere(mem, again)
+	if err != nil {
 		return nil, err
 	}
 	found := map[uint64]bool{}
+	if len(again) < len(asked) {
+		for i := range asked { // all of them are to be looked at anew
+			if m := mappingAt(maps, asked[i].addr); m != nil {
+				found[m.Start] = true
+			}
+		}
+	}
 	for i := range again {
 		if m := mappingAt(maps, again[i].addr); m != nil && !bytes.Equal(again[i].old, again[i].new) {
 			found[m.Start] = true
@@ -231,19 +245,60 @@ func sameMapping(before, now []process.Mapping, addr uint64) bool {
 // ones nor its old ones were changed by somebody else; they are left and counted. Patches where no code is mapped any
 // more went with their library.
 func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pages []page, foreign int, err error) {
+	return restoreAs(mem, maps, patches, readThere)
+}
+
+// restoreAs is restorePages with the pages read by read.
+func restoreAs(mem memory, maps []process.Mapping, patches []probe.Patch, read func(memory, []page) ([]page, error)) (pages []page, foreign int, err error) {
 	sorted := slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
 		m := mappingAt(maps, p.Addr)
 		return m == nil || m.Perm&process.PermExec == 0
 	})
-	sorted = byAddress(sorted)
-	pages = pagesOf([][]probe.Patch{sorted})
-	if err := readPages(mem, pages); err != nil {
+	parts := partsByPage(byAddress(sorted))
+	kept, counts, errs := make([][]page, len(parts)), make([]int, len(parts)), make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, part := range parts {
+		wg.Go(func() { kept[i], counts[i], errs[i] = restorePart(mem, part, read) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, 0, err
+	}
+	for _, n := range counts {
+		foreign += n
+	}
+	return slices.Concat(kept...), foreign, nil
+}
+
+// leastPatches is for how many patches it is worth while to use another core.
+const leastPatches = 4096
+
+// partsByPage divides patches that are in the order of their addresses among the cores; no page is in two parts.
+func partsByPage(sorted []probe.Patch) (parts [][]probe.Patch) {
+	n := max(1, min(runtime.GOMAXPROCS(0), len(sorted)/leastPatches))
+	for from, i := 0, 1; i <= n; i++ {
+		to := max(from, i*len(sorted)/n)
+		for to > from && to < len(sorted) && sorted[to].Addr&^(pageSize-1) == sorted[to-1].Addr&^(pageSize-1) {
+			to++
+		}
+		parts = append(parts, sorted[from:to])
+		from = to
+	}
+	return parts
+}
+
+// restorePart is restoreAs for some of the patches, in the order of their addresses.
+func restorePart(mem memory, sorted []probe.Patch, read func(memory, []page) ([]page, error)) (pages []page, foreign int, err error) {
+	if pages, err = read(mem, pagesOf([][]probe.Patch{sorted})); err != nil {
 		return nil, 0, err
 	}
 	k := 0
 	keep := pages[:0]
 	for _, pg := range pages {
 		copy(pg.new, pg.old)
+		for k < len(sorted) && sorted[k].Addr < pg.addr {
+			k++ // its page is gone
+		}
 		for ; k < len(sorted) && sorted[k].Addr-pg.addr < pageSize; k++ {
 			p := &sorted[k]
 			if crosses(p) {
@@ -295,20 +350,15 @@ func (im *image) verifyText(p *process.Process) (bool, error) {
 			return false, err
 		}
 		same, err := holds(p, m.Start, file)
-		if err != nil {
-			return false, err
-		}
-		if same {
+		if err == nil && same {
 			continue
 		}
-		buf := make([]byte, len(file))
-		if _, err := p.ReadAt(buf, m.Start); err != nil {
+		if err != nil && !errors.Is(err, process.ErrNoMapping) {
 			return false, err
 		}
-		for i := range file {
-			if buf[i] != file[i] && !im.differed[m.Start+uint64(i)] {
-				return false, nil
-			}
+		same, err = sameThere(p, m.Start, file, func(addr uint64) bool { return im.differed[addr] })
+		if err != nil || !same {
+			return false, err
 		}
 	}
 	return true, nil

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
 // ownMemory is this process's memory.
@@ -90,7 +92,7 @@ func TestPagesOfALibraryThatHasChangedAreLeftOut(t *testing.T) {
 	always := func(uint64) bool { return true }
 	wantOther := func(loose func(uint64) bool, starts ...uint64) map[uint64]bool {
 		t.Helper()
-		other, err := changed(mem, pages, maps, loose)
+		other, err := changed(mem, pages, maps, func(p *page) bool { return loose(p.addr) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +125,7 @@ func TestChangedSaysThatMemoryIsGone(t *testing.T) {
 	mem, _, at := mapPages(t, 1)
 	const nowhere = 0x1000 // below what may be mapped
 	pages := []page{{addr: at, old: make([]byte, pageSize)}, {addr: nowhere, old: make([]byte, pageSize)}}
-	if _, err := changed(mem, pages, nil, func(uint64) bool { return true }); err == nil {
+	if _, err := changed(mem, pages, nil, func(*page) bool { return true }); err == nil {
 		t.Error("no error")
 	}
 }
@@ -138,5 +140,32 @@ func TestSameMemoryKeepsThePagesOfTheSameFiles(t *testing.T) {
 	}
 	if pages[2].addr != 0x8000 {
 		t.Error("the caller's pages were changed")
+	}
+}
+
+func TestPatchesAreDividedByPages(t *testing.T) {
+	for _, perPage := range []int{1, 3, 700, 5000} {
+		var all []probe.Patch
+		for i := range 6 * leastPatches {
+			all = append(all, probe.Patch{Addr: uint64(i/perPage)*pageSize + uint64(i%perPage)%pageSize})
+		}
+		slices.SortFunc(all, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
+		parts := partsByPage(all)
+		if got := slices.Concat(parts...); !slices.EqualFunc(got, all, func(a, b probe.Patch) bool { return a.Addr == b.Addr }) {
+			t.Errorf("%d patches of %d are in the parts, or in another order", len(got), len(all))
+		}
+		last := ^uint64(0)
+		for _, part := range parts {
+			if len(part) == 0 {
+				continue
+			}
+			if part[0].Addr/pageSize == last {
+				t.Errorf("page %#x is in two parts", last)
+			}
+			last = part[len(part)-1].Addr / pageSize
+		}
+	}
+	if n := len(partsByPage(nil)); n != 1 {
+		t.Errorf("%d parts of nothing", n)
 	}
 }

@@ -3,9 +3,10 @@ package recorder
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
@@ -56,27 +57,63 @@ func (d *drain) stillOff(live map[int]bool, names bool) {
 
 // threadName reads a thread's name.
 func threadName(pid, tid int) (string, error) {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "comm"))
+	var room [64]byte
+	b, err := readProc("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(tid)+"/comm", room[:])
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
+// procRoom is more than /proc/PID/stat has.
+const procRoom = 4096
+
+// readProc reads a small file in /proc, into room. Threads may come by the ten thousand a second, and os.ReadFile makes twice as many
+// system calls.
+func readProc(path string, room []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	n, err := unix.Read(fd, room)
+	_ = unix.Close(fd) // it was only read
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	return room[:n], nil
+}
+
+// startsAtOnce is for how many threads of a round it is looked up when they were started. With ten thousand new ones a second that
+// would take a quarter of the time that there is for what they write.
+const startsAtOnce = 64
+
 // begin starts a part of the reel for the thread, under its name.
 func (d *drain) begin(k *known) error {
-	k.open = openCalls{}
-	start, err := startTimeOf(strconv.Itoa(k.pid) + "/task/" + strconv.Itoa(k.tid))
+	k.open.forget()
+	k.open.all = &d.openCalls
+	now := ring.Ticks()
+	start, err := uint64(0), error(nil)
+	if d.starts++; d.starts <= startsAtOnce {
+		start, err = startTimeOf(strconv.Itoa(k.pid) + "/task/" + strconv.Itoa(k.tid))
+	} else if threadGone(k.pid, k.tid) {
+		err = unix.ESRCH
+	}
 	if err != nil {
 		start = 0 // it has ended already
+	} else {
+		k.seen = now
 	}
 	k.DestinationThread, err = d.r.to.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: k.name})
 	return err
 }
 
-// end ends the thread's part of the reel, if it has one.
-func (k *known) end() error {
+// end ends the part of the reel of a thread that has ended, if it has one: when the thread was last seen, and not now, which may be long
+// after, and then all threads that come and go would seem to have been busy until now. Events that are later count for more.
+func (k *known) end() error { return k.endAt(k.seen) }
+
+func (k *known) endAt(tick uint64) error {
+	k.open.forget()
 	if k.DestinationThread == nil {
 		return nil
 	}
-	return k.End(ring.Ticks())
+	return k.End(tick)
 }
 
 // renamed goes by the thread's new name. A thread that is to be recorded no more, or again, has ended as far as the reel is concerned, or
@@ -92,7 +129,7 @@ func (d *drain) renamed(nstid int, k *known) error {
 		}
 		return d.drainer.On(nstid, k)
 	case k.DestinationThread != nil:
-		err := errors.Join(d.drainer.Off(nstid), k.end())
+		err := errors.Join(d.drainer.Off(nstid), k.endAt(ring.Ticks()))
 		k.DestinationThread = nil
 		return err
 	}

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -26,17 +27,21 @@ type tree struct {
 	at     map[int]*recording
 	coming map[int]int    // processes that are being taken in, or watched for that
 	passed map[int]string // the programs of those that can't be
-	failed int
-	took   Processes
-	subs   []*recording // that have ended
-	err    error
-	ended  bool
+	// mostPassed is at how many of these those that have ended are looked for.
+	mostPassed int
+	failed     int
+	took       Processes
+	sum        Result // of those that have ended, but for the first
+	err        error
+	errs       int
+	ended      bool
 
 	wg sync.WaitGroup
 }
 
 func newTree(root *recording) *tree {
-	return &tree{root: root, tables: tables{images: map[imageKey]reel.ImageID{}, known: map[functionKey]uint32{}}, at: map[int]*recording{}, coming: map[int]int{}, passed: map[int]string{}}
+	return &tree{root: root, tables: tables{images: map[imageKey]reel.ImageID{}, known: map[functionKey]uint32{}}, at: map[int]*recording{}, coming: map[int]int{},
+		passed: map[int]string{}, mostPassed: fewPassed, sum: Result{TextVerified: true}}
 }
 
 // start begins with the first process, which is being recorded.
@@ -67,26 +72,31 @@ func (t *tree) count(f func(p *Processes)) {
 }
 
 // replaced says that a process has left its recording: it has ended, or runs another program by now.
-func (t *tree) replaced(pid int, r *recording) {
+func (t *tree) replaced(p *process.Process, r *recording) {
 	t.mu.Lock()
-	if t.at[pid] == r {
-		delete(t.at, pid)
+	if t.at[p.Pid()] == r {
+		delete(t.at, p.Pid())
 	}
 	t.mu.Unlock()
-	t.late(pid)
+	if who, err := p.Hold(); err == nil {
+		t.late(who)
+	}
 }
 
-// late takes a process in that runs a program nobody has waited for.
-func (t *tree) late(pid int) {
+// late takes a process in that runs a program nobody has waited for. It takes who over.
+func (t *tree) late(who *process.Handle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended || t.ctx.Err() != nil || t.at[pid] != nil || t.coming[pid] > 0 || t.hasPassed(pid) || !isRunning(pid) {
+	pid := who.Pid()
+	if t.ended || t.ctx.Err() != nil || t.at[pid] != nil || t.coming[pid] > 0 || t.hasPassed(pid) || !isRunning(pid) || !who.Alive() {
+		who.Close()
 		return
 	}
 	t.coming[pid]++
 	t.wg.Go(func() {
 		defer t.came(pid)
-		if err := t.attach(pid); err != nil {
+		defer who.Close()
+		if err := t.attach(who); err != nil {
 			t.pass(pid, err)
 		}
 	})
@@ -118,6 +128,10 @@ func (t *tree) came(pid int) {
 func (t *tree) pass(pid int, err error) {
 	const most = 5
 	t.mu.Lock()
+	if len(t.passed) >= t.mostPassed {
+		maps.DeleteFunc(t.passed, func(pid int, program string) bool { return programOf(pid) != program })
+		t.mostPassed = max(fewPassed, 2*len(t.passed))
+	}
 	t.passed[pid] = programOf(pid)
 	notice := false
 	if isRunning(pid) && t.ctx.Err() == nil && !errors.Is(err, errNotWanted) && !errors.Is(err, process.ErrNoProcess) {
@@ -130,14 +144,19 @@ func (t *tree) pass(pid int, err error) {
 	}
 }
 
+// fewPassed is of how many processes at least it is known that they are left alone, be they still there or not.
+const fewPassed = 1000
+
 // attach records a running process, as Record does, until it ends. A program that has only just begun isn't ready for that.
-func (t *tree) attach(pid int) error {
+func (t *tree) attach(who *process.Handle) error {
 	const (
 		tries = 40
 		pause = 5 * time.Millisecond
 	)
 	for try := 0; ; try++ {
+		pid := who.Pid()
 		r := t.recording(pid)
+		r.who = who
 		err := r.attachTo(t.ctx, pid)
 		if err == nil {
 			t.count(func(p *Processes) { p.Late++ })
@@ -159,7 +178,7 @@ const subRing = 8 << 20
 
 // recording is one of a program that a process was replaced by.
 func (t *tree) recording(pid int) *recording {
-	r := &recording{opt: t.root.opt, tree: t, w: t.root.w, to: t.root.to}
+	r := &recording{opt: t.root.opt, tree: t, w: t.root.w, to: t.root.to, memory: t.root.memory}
 	r.switches = newSwitches(r)
 	r.opt.PID, r.opt.Command, r.opt.Progress, r.opt.Started = pid, nil, nil, nil
 	r.opt.Notice = t.root.notice
@@ -179,8 +198,32 @@ func (t *tree) run(pid int, r *recording) {
 	if t.at[pid] == r {
 		delete(t.at, pid)
 	}
-	t.subs = append(t.subs, r)
-	t.err = errors.Join(t.err, err)
+	t.sum.add(&r.result)
+	if t.errs++; err != nil && t.errs <= maxErrors {
+		t.err = errors.Join(t.err, err)
+	}
+}
+
+// maxErrors is how many recordings' errors are told.
+const maxErrors = 10
+
+// add adds what the recording of a program came to that was started.
+func (r *Result) add(s *Result) {
+	r.Seen, r.Traced, r.Made = r.Seen+s.Seen, r.Traced+s.Traced, r.Made+s.Made
+	if r.Refused == nil {
+		r.Refused = map[string]int{}
+	}
+	for why, n := range s.Refused {
+		r.Refused[why] += n
+	}
+	r.Calls, r.Events, r.Dropped = r.Calls+s.Calls, r.Events+s.Events, r.Dropped+s.Dropped
+	r.Ring, r.RingEnough, r.Scarce = max(r.Ring, s.Ring), max(r.RingEnough, s.RingEnough), r.Scarce || s.Scarce
+	r.LostExits, r.Torn, r.Threads = r.LostExits+s.LostExits, r.Torn+s.Torn, r.Threads+s.Threads
+	r.TextVerified = r.TextVerified && s.TextVerified
+	const most = 1000 // bytes
+	if s.Left != "" && !strings.Contains(r.Left, s.Left) && len(r.Left) < most {
+		r.Left = strings.TrimPrefix(r.Left+"; "+s.Left, "; ")
+	}
 }
 
 // wait waits until all recordings but the first have ended, and adds what they came to to its result.
@@ -190,36 +233,45 @@ func (t *tree) wait() error {
 	defer t.mu.Unlock()
 	t.ended = true
 	sum := &t.root.result
-	for _, r := range t.subs {
-		s := &r.result
-		sum.Seen, sum.Traced, sum.Made = sum.Seen+s.Seen, sum.Traced+s.Traced, sum.Made+s.Made
-		for why, n := range s.Refused {
-			sum.Refused[why] += n
-		}
-		sum.Calls, sum.Events, sum.Dropped = sum.Calls+s.Calls, sum.Events+s.Events, sum.Dropped+s.Dropped
-		sum.LostExits, sum.Torn, sum.Threads = sum.LostExits+s.LostExits, sum.Torn+s.Torn, sum.Threads+s.Threads
-		sum.TextVerified = sum.TextVerified && s.TextVerified
-		sum.Left = strings.TrimPrefix(sum.Left+"; "+s.Left, "; ")
-		sum.Left = strings.TrimSuffix(sum.Left, "; ")
-	}
+	sum.add(&t.sum)
 	t.took.Unrecorded = t.failed
 	sum.Processes = t.took
 	t.plans.close()
 	return t.err
 }
 
-// lookBelow takes in the children of a process that have nothing of a recorder's.
-func (t *tree) lookBelow(pid int) {
-	for _, child := range childrenOf(pid) {
+// lookBelow takes in the children of a process that have nothing of a recorder's, but for those to be skipped, and calls inherited with
+// those that have, which takes them over. The kernel has told whose children they are, and that is so as long as both are alive.
+func (t *tree) lookBelow(parent holder, skip map[int]bool, generations int, inherited func(*process.Handle)) {
+	if generations == 0 {
+		return
+	}
+	for _, pid := range childrenOf(parent.Pid()) {
+		if skip[pid] {
+			continue
+		}
 		t.mu.Lock()
-		known, passed := t.at[child] != nil || t.coming[child] > 0, t.hasPassed(child)
+		known, passed := t.at[pid] != nil || t.coming[pid] > 0, t.hasPassed(pid)
 		t.mu.Unlock()
+		if known {
+			continue
+		}
+		child, err := process.Hold(pid)
+		if err != nil {
+			continue
+		}
+		if is, err := child.Parent(); err != nil || is != parent.Pid() || !parent.Alive() {
+			child.Close()
+			continue
+		}
 		switch {
-		case known:
 		case passed:
-			t.lookBelow(child)
-		case !hasRings(child):
+			t.lookBelow(child, skip, generations-1, inherited)
+			child.Close()
+		case !hasRings(pid):
 			t.late(child)
+		default:
+			inherited(child)
 		}
 	}
 }
@@ -231,8 +283,8 @@ func hasRings(pid int) bool {
 		return false
 	}
 	defer p.Close()
-	maps, err := p.Maps()
-	return err == nil && ringMapping(maps) != nil
+	l, err := findLeft(p)
+	return err != nil || l != nil
 }
 
 // errNotWanted: nothing of a program is chosen, nor can it be followed to what is.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -55,7 +56,7 @@ func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
 		}
 	}
 	for i := range maps {
-		if m := &maps[i]; m.Path == ring.MappingName && s.memory == nil {
+		if m := &maps[i]; s.memory == nil && s.hasMade(m.Dev, m.Inode) && (m.Path == ring.MappingName || m.Path == recoveryMapping) {
 			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{m.Start, m.Size()}})
 		}
 	}
@@ -69,12 +70,28 @@ func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
 		if err != nil {
 			continue // closed meanwhile
 		}
-		name = strings.TrimSuffix(name, " (deleted)")
+		switch strings.TrimSuffix(name, " (deleted)") {
+		case ring.MappingName, codeMapping, recoveryMapping:
+		default:
+			continue
+		}
 		var fd uint64
-		if _, err := fmt.Sscan(f.Name(), &fd); err != nil || name != ring.MappingName && name != codeMapping {
+		if _, err := fmt.Sscan(f.Name(), &fd); err != nil || !s.isFresh(dir+"/"+f.Name()) {
 			continue
 		}
 		undo = append(undo, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}})
 	}
 	return undo, nil
+}
+
+// hasMade says whether the process was made to open that memfd.
+func (s *session) hasMade(dev, inode uint64) bool {
+	return slices.ContainsFunc(s.made, func(m process.Memfd) bool { return m.Dev == dev && m.Inode == inode })
+}
+
+// isFresh says whether a file was made while this session made memfds: one of the same name may be somebody else's.
+func (s *session) isFresh(path string) bool {
+	const coarse = 100 * time.Millisecond // the clock of files
+	fi, err := os.Stat(path)
+	return err == nil && fi.ModTime().After(s.began.Add(-coarse))
 }

@@ -32,8 +32,8 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 		for i, a := range s.arenas {
 			a.base = maps[0].Start - uint64(64+64*i)*pageSize
 		}
-		set := ring.Setup{Chunks: 16, Recovery: 4 * pageSize, RecorderPID: os.Getpid(), TargetPID: p.Pid()}
-		s.size = ring.Size(set.Chunks, set.Recovery)
+		set := ring.Setup{Chunks: 16}
+		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
 			if err := s.mapAll(st, set); err != nil {
 				return err
@@ -42,7 +42,11 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 				t.Errorf("nothing was mapped:\n%s", now)
 			}
 			s.closeMemory()
-			if _, err := s.memfd(st, ring.MemfdName, noExecMemfd); err != nil { // one that was not closed yet
+			_, own, err := s.memfd(st, ring.MemfdName, noExecMemfd) // one that was not closed yet
+			if err != nil {
+				return err
+			}
+			if err := unix.Close(own.FD); err != nil {
 				return err
 			}
 			return s.undoRoom(st, s.arenas, nil, fmt.Errorf("held up: %w", process.ErrLate))
@@ -118,10 +122,6 @@ func mappedAndOpen(t *testing.T, p *process.Process) string {
 // A recorder that is killed while it maps its arenas leaves nothing that can't be found.
 func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
-	gone := exec.Command("/bin/true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
 	p, finish := startCat(t)
 	for mapped := range 3 { // arenas
 		before := mappedAndOpen(t, p)
@@ -133,25 +133,21 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 		for i, a := range s.arenas {
 			a.base = maps[0].Start - uint64(64+64*i)*pageSize
 		}
-		set := ring.Setup{Chunks: 16, Recovery: 4 * pageSize, RecorderPID: gone.Process.Pid, TargetPID: p.Pid()}
-		s.size = ring.Size(set.Chunks, set.Recovery)
+		set := ring.Setup{Chunks: 16}
+		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
 			if mapped == len(s.arenas) {
 				return s.mapAll(st, set)
 			}
 			// The next one can't be mapped, and then nobody is there to undo it.
-			fd, err := s.memfd(st, ring.MemfdName, noExecMemfd)
-			if err != nil {
+			m := &mapper{s: s, st: st}
+			if err := m.open(set); err != nil {
 				return err
 			}
-			if err := s.initMemory(st, fd, set); err != nil {
+			if err := m.mapMemory(); err != nil {
 				return err
 			}
-			if _, err := s.mapRing(st, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}}, 0); err != nil {
-				return err
-			}
-			_, err = s.mapArenas(st, s.arenas[:mapped])
-			return err
+			return m.mapArenas(s.arenas[:mapped])
 		})
 		s.closeMemory()
 		if err != nil {

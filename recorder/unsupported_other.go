@@ -6,16 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 )
-
-// Detached is what Detach found and did.
-type Detached struct {
-	Sites        int // restored
-	TextVerified bool
-	Stopped      time.Duration
-	Left         string // why arenas stay mapped, empty if they don't
-}
 
 // SignalCause is a context's cause that names the signal which has ended it: a command that was started for recording
 // is sent the same.
@@ -39,7 +30,7 @@ func AskToSet(context.Context, int, SetRequest) (SetAnswer, error) {
 }
 
 // FunctionsOfProcess returns ErrUnsupported.
-func FunctionsOfProcess(context.Context, int, Choice) ([]Function, error) {
+func FunctionsOfProcess(context.Context, int, Choice) (*Listing, error) {
 	return nil, ErrUnsupported
 }
 

@@ -45,7 +45,7 @@ func reportEvents(b *testing.B, events, bytes int, start time.Duration) {
 func BenchmarkAppend(b *testing.B) {
 	events := benchEvents(b, 8<<20)
 	var out sink
-	w, err := newWriter("bench", &out, Header{})
+	w, err := NewWriter("bench", &out, Header{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,15 +17,19 @@ func (c *CallTally) Counted(call *Call) {
 // Spent adds time to a function, in ticks: total in it, 0 where another call of it is open around this one, and self of that
 // outside of the calls that it made.
 func (c *CallTally) Spent(function uint32, total, self uint64) {
-	st := c.t.at(function)
-	st.total += total
-	st.self += self
+	c.t.at(function).spend(0, total, self)
+}
+
+// SpentUnfinished is Spent of a call that is unfinished.
+func (c *CallTally) SpentUnfinished(function uint32, total, self uint64) {
+	c.t.at(function).spend(Unfinished, total, self)
 }
 
 // Merge adds another tally of the same file, which must not be used any more.
 func (c *CallTally) Merge(o *CallTally) { c.t.merge(o.t) }
 
-// Functions lists the functions that were called, or that time was spent in, by Total, longest first.
+// Functions lists the functions that were called, or that time was spent in, by the Total
+// of calls that ended, longest first.
 func (c *CallTally) Functions(opt SummaryOptions) []FunctionSummary {
 	return listFunctions(c.t.f, c.t, opt)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"os"
 	"sync"
 )
 
@@ -67,6 +68,19 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reel: %w", err)
 	}
+	return parseMapped(path, data, unmap)
+}
+
+// openFile is Open for a file that is open, which may be closed then.
+func openFile(name string, f *os.File) (*File, error) {
+	data, unmap, err := mapOpened(name, f)
+	if err != nil {
+		return nil, fmt.Errorf("reel: %w", err)
+	}
+	return parseMapped(name, data, unmap)
+}
+
+func parseMapped(path string, data []byte, unmap func([]byte) error) (*File, error) {
 	f, err := Parse(path, data)
 	if err != nil {
 		return nil, errors.Join(err, unmap(data))
@@ -96,6 +110,14 @@ func (f *File) Close() error {
 	err := f.unmap(f.data)
 	f.unmap, f.data = nil, nil
 	return err
+}
+
+// Forget gives back the memory that the file's pages take, as far as that is known to the system as its own: they are read again when they
+// are needed. Who reads all of a large file calls it now and then.
+func (f *File) Forget() {
+	if f.unmap != nil && len(f.data) > 0 {
+		forgetMapped(f.data)
+	}
 }
 
 // load finds the chunks and reads all but the events.

@@ -17,6 +17,8 @@ type GroupSummary struct {
 	// Calls counts entries; for a result, returns. Total is the time in them, where one is open around another of the same value only the
 	// outer one's. P50, P99 and Max are as in a FunctionSummary.
 	Calls, Total, P50, P99, Max uint64
+	// Complete is how many calls the percentiles are of: with none there are no percentiles.
+	Complete uint64
 }
 
 // ErrNoArgument says that nothing of that name is recorded.
@@ -211,8 +213,9 @@ func (g *grouping) list() []GroupSummary {
 	ns := g.f.ticks.Nanoseconds
 	for i := range g.groups {
 		st := &g.groups[i].tally
-		s := GroupSummary{Text: g.groups[i].text, JSON: g.groups[i].json, Calls: st.calls, Total: ns(st.total), Max: ns(st.max)}
+		s := GroupSummary{Text: g.groups[i].text, JSON: g.groups[i].json, Calls: st.calls, Total: ns(st.total), Max: ns(max(st.max, st.openMax))}
 		if h := st.durations; h != nil {
+			s.Complete = h.total()
 			s.P50, s.P99 = min(s.Max, ns(h.percentile(50))), min(s.Max, ns(h.percentile(99)))
 		}
 		list = append(list, s)

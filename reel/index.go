@@ -24,8 +24,24 @@ const (
 
 var errIndex = errors.New("the index does not fit the file")
 
-// appendIndex appends the index, which will be at offset, and the trailer.
-func appendIndex(b []byte, entries []indexEntry, offset int64) []byte {
+// indexBlocks is an index that grows without being copied.
+type indexBlocks struct {
+	blocks [][]indexEntry
+	count  int
+}
+
+func (x *indexBlocks) add(e indexEntry) {
+	n := len(x.blocks)
+	if n == 0 || len(x.blocks[n-1]) == cap(x.blocks[n-1]) {
+		x.blocks = append(x.blocks, make([]indexEntry, 0, 64<<min(n, 6)))
+		n++
+	}
+	x.blocks[n-1] = append(x.blocks[n-1], e)
+	x.count++
+}
+
+// appendIndexEntries appends a part of the index.
+func appendIndexEntries(b []byte, entries []indexEntry) []byte {
 	le := binary.LittleEndian
 	for i := range entries {
 		e := &entries[i]
@@ -39,7 +55,12 @@ func appendIndex(b []byte, entries []indexEntry, offset int64) []byte {
 		b = le.AppendUint32(b, e.sum)
 		b = le.AppendUint64(b, uint64(e.offset))
 	}
-	b = le.AppendUint64(b, uint64(offset))
+	return b
+}
+
+// appendTrailer appends the trailer of an index that will be at offset.
+func appendTrailer(b []byte, offset int64) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(offset))
 	return append(b, trailerMagic...)
 }
 

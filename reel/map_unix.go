@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mapFile maps the file into memory, read-only, as long as it is now.
@@ -17,6 +19,11 @@ func mapFile(path string) (data []byte, unmap func([]byte) error, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	return mapOpened(path, f)
+}
+
+// mapOpened is mapFile for a file that is open, which may be closed then.
+func mapOpened(path string, f *os.File) (data []byte, unmap func([]byte) error, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
@@ -36,4 +43,9 @@ func mapFile(path string) (data []byte, unmap func([]byte) error, err error) {
 		}
 		return data, syscall.Munmap, nil
 	}
+}
+
+// forgetMapped lets go of the pages of a mapping.
+func forgetMapped(data []byte) {
+	_ = unix.Madvise(data, unix.MADV_DONTNEED) // they stay as they were then
 }

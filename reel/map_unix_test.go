@@ -4,6 +4,7 @@ package reel
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,5 +19,21 @@ func TestFileCutShortWhileOpenIsAnErrorNotACrash(t *testing.T) {
 	_, err := f.Decode(f.Chunks(1)[0], nil)
 	if err == nil || !strings.Contains(err.Error(), "became shorter") {
 		t.Errorf("decoding from a file that was cut short: %v", err)
+	}
+}
+
+func TestFilesThatWereLetGoOfAreReadAgain(t *testing.T) {
+	w, name := create(t, testHeader)
+	tw := addThread(t, w, Thread{TID: 1})
+	must(t, tw.Append(newProgram(1, 50).run(200_000)))
+	must(t, w.Close())
+	f := open(t, name)
+	before, err := f.Decode(f.Chunks(1)[0], nil)
+	must(t, err)
+	f.Forget()
+	after, err := f.Decode(f.Chunks(1)[0], nil)
+	must(t, err)
+	if len(before) == 0 || !slices.Equal(before, after) {
+		t.Errorf("%d events, and %d then", len(before), len(after))
 	}
 }

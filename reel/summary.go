@@ -23,7 +23,7 @@ type SummaryOptions struct {
 
 // Summary is what a recording sums up to. Times are in nanoseconds.
 type Summary struct {
-	// Functions lists those that were called, by Total, longest first.
+	// Functions lists those that were called, by the Total of calls that ended, longest first.
 	Functions []FunctionSummary
 	// Threads lists all threads, in order of appearance.
 	Threads []ThreadSummary
@@ -63,18 +63,27 @@ type FunctionSummary struct {
 	// Self is Total without the calls that it made, of all its calls.
 	Self uint64
 	// P50 and P99 are percentiles of the durations of complete calls (nearest
-	// rank), right to 0.8 %.
-	P50, P99 uint64
+	// rank), right to 0.8 %. Complete counts those: if there were none, there are no percentiles.
+	P50, P99, Complete uint64
 	// Max is the longest call, unfinished ones included.
 	Max uint64
 	// Unfinished counts calls that were open when their thread or the recording ended; the time
 	// until then is in Total, Self and Max.
 	Unfinished uint64
+	// UnfinishedTotal and UnfinishedSelf are the parts of Total and Self that unfinished calls have: how long they were seen, which
+	// isn't what they cost. EndedMax is the longest of the other calls.
+	UnfinishedTotal, UnfinishedSelf, EndedMax uint64
 	// Implicit counts calls whose end was concluded from the stack pointer:
 	// left by an exception or longjmp, or across lost events. Their time counts
 	// in all but the percentiles.
 	Implicit uint64
 }
+
+// EndedTotal is Total without that of unfinished calls.
+func (f *FunctionSummary) EndedTotal() uint64 { return f.Total - min(f.UnfinishedTotal, f.Total) }
+
+// EndedSelf is Self without that of unfinished calls.
+func (f *FunctionSummary) EndedSelf() uint64 { return f.Self - min(f.UnfinishedSelf, f.Self) }
 
 // ThreadSummary sums up one thread.
 type ThreadSummary struct {
@@ -168,7 +177,8 @@ func listFunctions(f *File, t *tally, opt SummaryOptions) []FunctionSummary {
 		}
 		fs := FunctionSummary{
 			ID: t.id(i), Calls: st.calls, Unfinished: st.unfinished, Implicit: st.implicit,
-			Total: f.ticks.Nanoseconds(st.total), Self: f.ticks.Nanoseconds(st.self), Max: f.ticks.Nanoseconds(st.max),
+			Total: f.ticks.Nanoseconds(st.total), Self: f.ticks.Nanoseconds(st.self), Max: f.ticks.Nanoseconds(max(st.max, st.openMax)),
+			UnfinishedTotal: f.ticks.Nanoseconds(st.openTotal), UnfinishedSelf: f.ticks.Nanoseconds(st.openSelf), EndedMax: f.ticks.Nanoseconds(st.max),
 		}
 		fs.Made, _ = f.Made(fs.ID)
 		fn, known := f.Function(fs.ID)
@@ -186,11 +196,14 @@ func listFunctions(f *File, t *tally, opt SummaryOptions) []FunctionSummary {
 			fs.Module = path.Base(m.Path)
 		}
 		if h := st.durations; h != nil {
+			fs.Complete = h.total()
 			fs.P50 = min(fs.Max, f.ticks.Nanoseconds(h.percentile(50)))
 			fs.P99 = min(fs.Max, f.ticks.Nanoseconds(h.percentile(99)))
 		}
 		list = append(list, fs)
 	}
-	slices.SortStableFunc(list, func(a, b FunctionSummary) int { return cmp.Compare(b.Total, a.Total) })
+	slices.SortStableFunc(list, func(a, b FunctionSummary) int {
+		return cmp.Or(cmp.Compare(b.EndedTotal(), a.EndedTotal()), cmp.Compare(b.Total, a.Total))
+	})
 	return list
 }

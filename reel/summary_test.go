@@ -43,9 +43,10 @@ func TestSummaryOfAHandMadeReel(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		s := Summarize(handMade(t, ClockFull), SummaryOptions{Workers: workers})
 		want := []FunctionSummary{
-			{ID: 3, Name: "spin", Calls: 2, Total: 1500 + 310, Self: 1500 + 50, Max: 1500, Unfinished: 1, Implicit: 1},
-			{ID: 1, Name: "main", Module: "prog", Calls: 1, Total: 1000, Self: 1000 - 100 - 300 - 310, P50: 1000, P99: 1000, Max: 1000},
-			{ID: 2, Name: "work", Module: "prog", Calls: 4, Total: 100 + 300 + 260, Self: 100 + 200 + 100 + 260, P50: 100, P99: 300, Max: 300, Implicit: 1},
+			{ID: 1, Name: "main", Module: "prog", Calls: 1, Total: 1000, Self: 1000 - 100 - 300 - 310, P50: 1000, P99: 1000, Complete: 1, Max: 1000, EndedMax: 1000},
+			{ID: 2, Name: "work", Module: "prog", Calls: 4, Total: 100 + 300 + 260, Self: 100 + 200 + 100 + 260, P50: 100, P99: 300, Complete: 3, Max: 300, EndedMax: 300, Implicit: 1},
+			// What is unfinished doesn't count for the order, and there is no call to take percentiles of.
+			{ID: 3, Name: "spin", Calls: 2, Total: 1500 + 310, Self: 1500 + 50, Max: 1500, Unfinished: 1, UnfinishedTotal: 1500, UnfinishedSelf: 1500, EndedMax: 310, Implicit: 1},
 		}
 		for i := range s.Functions {
 			// Percentiles are right to 1/128.
@@ -98,7 +99,7 @@ func TestSummaryWithoutClockCountsOnly(t *testing.T) {
 	must(t, tw.Append([]Event{Entry(0, 64, 1), Entry(0, 32, 1), Exit(0, 32, 1), Exit(0, 64, 1)}))
 	must(t, w.Close())
 	s := Summarize(open(t, name), SummaryOptions{})
-	if want := []FunctionSummary{{ID: 1, Name: "f", Calls: 2}}; !slices.Equal(s.Functions, want) || s.Duration != 0 {
+	if want := []FunctionSummary{{ID: 1, Name: "f", Calls: 2, Complete: 2}}; !slices.Equal(s.Functions, want) || s.Duration != 0 {
 		t.Errorf("%+v, duration %d", s.Functions, s.Duration)
 	}
 }

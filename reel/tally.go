@@ -9,7 +9,8 @@ type tally struct {
 	first   uint32         // IDs of the table's first block, nearly always its
 	block   uint32         // only one: stats starts with them
 	unknown map[uint32]int // ID to index in stats
-	ids     []uint32       // of the unknown ones
+	beside  map[onStack]uint32
+	ids     []uint32 // of the unknown ones
 	events  uint64
 	tooDeep uint64
 }
@@ -19,9 +20,12 @@ type functionTally struct {
 	calls      uint64
 	total      uint64
 	self       uint64
-	max        uint64
+	max        uint64 // of calls that ended
+	openMax    uint64 // of unfinished ones; openTotal and openSelf are their parts of total and self
+	openTotal  uint64
+	openSelf   uint64
 	durations  *histogram
-	active     uint32 // calls open now, in the thread being read
+	active     uint32 // calls open now, on the first stack of the thread being read
 	unfinished uint64
 	implicit   uint64
 }
@@ -110,43 +114,80 @@ func (t *tally) readThread(index int, ahead bool) ThreadSummary {
 	return ThreadSummary{Thread: thread.Thread, Calls: t.pairer.Calls, UnmatchedExits: t.pairer.Unmatched}
 }
 
+// onStack is a function on a stack of a thread other than its first, such as a coroutine's.
+type onStack struct {
+	stack int
+	id    uint32
+}
+
 func (t *tally) enter(c *Call) {
 	st := t.at(c.Func)
 	st.calls++
-	st.active++
+	if c.Stack == 0 {
+		st.active++
+		return
+	}
+	if t.beside == nil {
+		t.beside = make(map[onStack]uint32)
+	}
+	t.beside[onStack{c.Stack, c.Func}]++
 }
 
+// leave ends a call. Only what is open on its own stack can be around it: calls of suspended stacks overlap, and aren't made by one another.
 func (t *tally) leave(c *Call) {
 	st := t.at(c.Func)
-	st.active--
-	t.end(st, c, st.active == 0)
+	if c.Stack == 0 {
+		st.active--
+		t.end(st, c, st.active == 0)
+		return
+	}
+	key := onStack{c.Stack, c.Func}
+	n := t.beside[key] - 1
+	if n == 0 {
+		delete(t.beside, key)
+	} else {
+		t.beside[key] = n
+	}
+	t.end(st, c, n == 0)
 }
 
 // end adds a call that has ended; outermost says that no other call of the function is open around it.
 func (t *tally) end(st *functionTally, c *Call, outermost bool) {
-	d := c.Duration()
 	if outermost {
-		st.total += d
+		st.spend(c.Flags, c.Duration(), c.Self())
+	} else {
+		st.spend(c.Flags, 0, c.Self())
 	}
-	st.self += c.Self()
 	t.addDuration(st, c)
+}
+
+// spend adds time of a call with those flags.
+func (st *functionTally) spend(flags CallFlags, total, self uint64) {
+	st.total += total
+	st.self += self
+	if flags&Unfinished != 0 {
+		st.openTotal += total
+		st.openSelf += self
+	}
 }
 
 // addDuration adds how long a call took, and how it ended.
 func (t *tally) addDuration(st *functionTally, c *Call) {
 	d := c.Duration()
-	st.max = max(st.max, d)
-	switch {
-	case c.Flags == 0:
-		if st.durations == nil {
-			st.durations = new(histogram)
-		}
-		st.durations.add(d)
-	case c.Flags&Unfinished != 0:
+	if c.Flags&Unfinished != 0 {
 		st.unfinished++
-	default:
-		st.implicit++
+		st.openMax = max(st.openMax, d)
+		return
 	}
+	st.max = max(st.max, d)
+	if c.Flags != 0 {
+		st.implicit++
+		return
+	}
+	if st.durations == nil {
+		st.durations = new(histogram)
+	}
+	st.durations.add(d)
 }
 
 // merge adds another tally of the same file.
@@ -161,6 +202,9 @@ func (t *tally) merge(o *tally) {
 		to.total += from.total
 		to.self += from.self
 		to.max = max(to.max, from.max)
+		to.openMax = max(to.openMax, from.openMax)
+		to.openTotal += from.openTotal
+		to.openSelf += from.openSelf
 		to.unfinished += from.unfinished
 		to.implicit += from.implicit
 		switch {

@@ -10,6 +10,7 @@ func (w *Writer) AddArguments(function uint32, atReturn bool, args []Argument) e
 // index in events.
 func (t *ThreadWriter) AppendWith(events []Event, values []ValueSet) error {
 	t.mu.Lock()
+	t.list()
 	total := t.total
 	for i := range values {
 		s := values[i]

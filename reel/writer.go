@@ -6,16 +6,25 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
+	"io/fs"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/callreel/callreel/internal/outfile"
 )
 
 // Options say how [Create] makes the file.
 type Options struct {
 	// Force replaces a file that exists. Without it Create fails with an error
-	// that wraps fs.ErrExist.
+	// that wraps fs.ErrExist. The file's name is what is taken: what has the old
+	// one open keeps it, and a symbolic link is replaced, not followed.
 	Force bool
+
+	// Mode is the file's, exactly, whatever the umask is. 0 is 0600: reels hold
+	// arguments, which may be secrets.
+	Mode fs.FileMode
 }
 
 // WriterStats says how much a Writer has taken and written.
@@ -36,28 +45,37 @@ type Writer struct {
 
 	appended atomic.Uint64 // events
 
-	// poolMu guards idle: encoders that no thread holds an open chunk in.
-	poolMu sync.Mutex
-	idle   []*encoder
+	// poolMu guards idle and raw. idle are encoders that no thread holds an open chunk in.
+	poolMu   sync.Mutex
+	idle     []*encoder
+	raw      [][]Event    // rooms for maxRaw events each
+	encoders atomic.Int64 // that threads hold
 
 	// tableMu orders what is given numbers; it is taken before mu.
 	tableMu   sync.Mutex
 	images    ImageID
 	functions uint32
-	threads   []*ThreadWriter
+	keys      uint32          // threads so far
+	threads   []*ThreadWriter // but for those that have ended and have nothing to be written
 	dumped    bool
+
+	flushing sync.Mutex // held by Flush; it is taken before all others
 
 	// mu guards the file.
 	mu     sync.Mutex
-	file   file
+	file   Output
 	offset int64
-	index  []indexEntry
+	index  indexBlocks
+	// unindexed says that there are too many chunks for an index.
+	unindexed   bool
+	mostIndexed int
+
 	err    error
 	closed bool
 }
 
-// file is what a Writer needs of the file it writes.
-type file interface {
+// Output is what a Writer needs of the file it writes.
+type Output interface {
 	io.WriteCloser
 	Truncate(size int64) error
 }
@@ -67,22 +85,24 @@ var errClosed = errors.New("the reel is closed")
 // Create makes the file and writes the header, so that a valid reel exists from
 // this moment on. The caller must Close the Writer.
 func Create(path string, h Header, opt Options) (*Writer, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if opt.Force {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	f, err := os.OpenFile(path, flags, 0o644)
+	f, err := outfile.Create(path, outfile.Options{Force: opt.Force, Mode: opt.Mode})
 	if err != nil {
-		if errors.Is(err, os.ErrExist) {
+		if errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("reel: %w; choose another name, or overwrite it with --force", err)
 		}
 		return nil, fmt.Errorf("reel: %w", err)
 	}
-	return newWriter(path, f, h)
+	w, err := NewWriter(path, f, h)
+	if err != nil {
+		return nil, errors.Join(err, f.Remove())
+	}
+	return w, nil
 }
 
-func newWriter(name string, f file, h Header) (*Writer, error) {
-	w := &Writer{name: name, mode: h.Clock.Mode, file: f}
+// NewWriter writes the header of a reel into an output, which is the Writer's from
+// then on: Close closes it, as an error of NewWriter does. name is what errors call it.
+func NewWriter(name string, f Output, h Header) (*Writer, error) {
+	w := &Writer{name: name, mode: h.Clock.Mode, file: f, mostIndexed: mostIndexed}
 	err := w.put(frame{kind: KindHeader, mode: w.mode, count: 1}, appendHeader(make([]byte, frameSize), &h))
 	if err != nil {
 		f.Close()
@@ -143,11 +163,15 @@ func (w *Writer) ClockPair(tick uint64, unixNS int64) error {
 func (w *Writer) Thread(t Thread) (*ThreadWriter, error) {
 	w.tableMu.Lock()
 	defer w.tableMu.Unlock()
-	t.Key = uint32(len(w.threads) + 1)
-	tw := &ThreadWriter{w: w, thread: t}
+	if w.keys == math.MaxUint32 {
+		return nil, fmt.Errorf("reel: %s: more than %d threads", w.name, uint32(math.MaxUint32))
+	}
+	t.Key = w.keys + 1
+	tw := &ThreadWriter{w: w, thread: t, listed: true}
 	if err := tw.describe(); err != nil {
 		return nil, err
 	}
+	w.keys++
 	w.threads = append(w.threads, tw)
 	return tw, nil
 }
@@ -185,16 +209,42 @@ const MaxTimeline = 1 << 30
 // Flush writes everything appended so far to the file, so that it survives the
 // end of this process, however sudden. It does not wait for the disk.
 func (w *Writer) Flush() error {
+	w.flushing.Lock()
+	defer w.flushing.Unlock()
 	w.tableMu.Lock()
-	threads := w.threads
+	threads := slices.Clone(w.threads)
 	w.tableMu.Unlock()
+	over := map[*ThreadWriter]bool{}
 	for _, tw := range threads {
-		if err := tw.Flush(); err != nil {
+		ended, err := tw.flush()
+		if err != nil {
 			return err
 		}
+		if ended {
+			over[tw] = true
+		}
+	}
+	if len(over) > 0 {
+		w.tableMu.Lock()
+		defer w.tableMu.Unlock()
+		w.threads = slices.DeleteFunc(w.threads, func(tw *ThreadWriter) bool {
+			was := over[tw]
+			delete(over, tw) // it may have been listed again since, behind this place
+			return was
+		})
 	}
 	return nil
 }
+
+// list lists a thread again that had ended.
+func (w *Writer) list(tw *ThreadWriter) {
+	w.tableMu.Lock()
+	defer w.tableMu.Unlock()
+	w.threads = append(w.threads, tw)
+}
+
+// mostIndexed bounds the memory that the index takes, at 56 bytes for a chunk. A reel with more chunks has no index, and is read by scanning.
+const mostIndexed = 1 << 20
 
 // Stats returns the counts up to now.
 func (w *Writer) Stats() WriterStats {
@@ -214,9 +264,12 @@ func (w *Writer) Close() error {
 	if w.closed {
 		return nil
 	}
-	if flushErr == nil {
-		b := appendIndex(make([]byte, frameSize), w.index, w.offset)
-		flushErr = w.putLocked(frame{kind: KindIndex, count: uint32(len(w.index))}, b)
+	if flushErr == nil && !w.unindexed {
+		b := make([]byte, frameSize, frameSize+indexEntrySize*w.index.count+trailerSize)
+		for _, entries := range w.index.blocks {
+			b = appendIndexEntries(b, entries)
+		}
+		flushErr = w.putLocked(frame{kind: KindIndex, count: uint32(w.index.count)}, appendTrailer(b, w.offset))
 	}
 	w.closed = true
 	w.err = fmt.Errorf("reel: %s: %w", w.name, errClosed)
@@ -224,6 +277,44 @@ func (w *Writer) Close() error {
 		flushErr = fmt.Errorf("reel: %w", err)
 	}
 	return flushErr
+}
+
+// Open opens the reel for reading, as far as it has come. It is the file that the
+// Writer has made, or none: another by the same name isn't opened.
+func (w *Writer) Open() (*File, error) {
+	made, ok := w.file.(*outfile.File)
+	if !ok {
+		return nil, fmt.Errorf("reel: %s: %w", w.name, errors.ErrUnsupported)
+	}
+	w.poolMu.Lock()
+	w.idle = nil // it is the end, mostly, and what is read takes memory too
+	w.poolMu.Unlock()
+	f, err := made.Reopen()
+	if err != nil {
+		return nil, fmt.Errorf("reel: %w", err)
+	}
+	r, err := openFile(w.name, f)
+	return r, errors.Join(err, f.Close())
+}
+
+// Abandon closes the Writer and removes the file that Create has made, unless another
+// has its name by now. Whoever was to write another reel may do so then.
+func (w *Writer) Abandon() error {
+	w.mu.Lock()
+	closed := w.closed
+	w.closed, w.err = true, fmt.Errorf("reel: %s: %w", w.name, errClosed)
+	w.mu.Unlock()
+	var err error
+	if !closed {
+		err = w.file.Close()
+	}
+	if made, ok := w.file.(*outfile.File); ok {
+		err = errors.Join(err, made.Remove())
+	}
+	if err != nil {
+		return fmt.Errorf("reel: %w", err)
+	}
+	return nil
 }
 
 // put writes a chunk: b is frameSize bytes of room for the frame and then the
@@ -255,13 +346,18 @@ func (w *Writer) wrote(f frame, size int, err error) error {
 		}
 		return w.err
 	}
-	w.index = append(w.index, indexEntry{frame: f, offset: w.offset})
+	if w.unindexed = w.unindexed || w.index.count >= w.mostIndexed; w.unindexed {
+		w.index = indexBlocks{}
+	} else {
+		w.index.add(indexEntry{frame: f, offset: w.offset})
+	}
 	w.offset += int64(size)
 	return nil
 }
 
 // takeEncoder returns an encoder ready for a new chunk.
 func (w *Writer) takeEncoder() *encoder {
+	w.encoders.Add(1)
 	w.poolMu.Lock()
 	var e *encoder
 	if n := len(w.idle); n > 0 {
@@ -276,8 +372,32 @@ func (w *Writer) takeEncoder() *encoder {
 	return e
 }
 
-func (w *Writer) returnEncoder(e *encoder) {
+// takeRaw returns room for events that have no encoder yet.
+func (w *Writer) takeRaw() []Event {
 	w.poolMu.Lock()
-	w.idle = append(w.idle, e)
+	defer w.poolMu.Unlock()
+	n := len(w.raw)
+	if n == 0 {
+		return make([]Event, 0, maxRaw)
+	}
+	room := w.raw[n-1]
+	w.raw = w.raw[:n-1]
+	return room
+}
+
+func (w *Writer) returnRaw(room []Event) {
+	w.poolMu.Lock()
+	if cap(room) == maxRaw && len(w.raw) < maxRawRooms {
+		w.raw = append(w.raw, room[:0])
+	}
+	w.poolMu.Unlock()
+}
+
+func (w *Writer) returnEncoder(e *encoder) {
+	w.encoders.Add(-1)
+	w.poolMu.Lock()
+	if len(w.idle) < maxEncoders {
+		w.idle = append(w.idle, e)
+	}
 	w.poolMu.Unlock()
 }

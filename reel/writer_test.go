@@ -238,7 +238,7 @@ func TestFullDiskLeavesAReadableReel(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "full.reel")
 		file, err := os.Create(name)
 		must(t, err)
-		w, err := newWriter(name, &fullDisk{File: file, room: 300_000, truncate: truncate}, testHeader)
+		w, err := NewWriter(name, &fullDisk{File: file, room: 300_000, truncate: truncate}, testHeader)
 		must(t, err)
 		tw := addThread(t, w, Thread{TID: 1})
 		err = tw.Append(events)

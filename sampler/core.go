@@ -23,7 +23,8 @@ var errNoFile = errors.New("neither its file nor its code in the core can be rea
 //
 // The errors are those of corefile.Open, and ctx's.
 func Core(ctx context.Context, path string, o Options) (*Capture, error) {
-	f, err := corefile.Open(path)
+	o.allow()
+	f, err := corefile.OpenWithin(path, o.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func Core(ctx context.Context, path string, o Options) (*Capture, error) {
 }
 
 func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, error) {
-	m := &coreMemory{core: f}
+	m := &coreMemory{core: f, memory: o.Memory}
 	m.space = newSpace(coreRegions(f), m.open, nil)
 	c := &Capture{
 		PID: f.Process.PID, Name: f.Process.Name, Arch: f.Arch.String(), Images: m.space.images,
@@ -50,8 +51,8 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 		snapshot := unwind.Snapshot{Regs: from.Regs, Memory: m, Frozen: true}
 		if sp, ok := from.Regs.Get(f.Arch.SP()); ok {
 			snapshot.Addr = sp - min(sp, f.Arch.RedZone())
-			if snapshot.Stack = f.Bytes(snapshot.Addr); snapshot.Stack == nil {
-				snapshot.Addr, snapshot.Stack = sp, f.Bytes(sp)
+			if snapshot.Stack = f.Bytes(snapshot.Addr, stackCopied); snapshot.Stack == nil {
+				snapshot.Addr, snapshot.Stack = sp, f.Bytes(sp, stackCopied)
 			}
 		}
 		frames, t.End = w.Walk(&snapshot, frames[:0])
@@ -79,10 +80,20 @@ func coreRegions(f *corefile.File) []region {
 	return regions
 }
 
+const (
+	// stackCopied is how much of a stack is copied ahead; what lies above is read as other
+	// memory is.
+	stackCopied = 1 << 20
+
+	// maxHeader is how much of an image's first mapping is looked through for its ID.
+	maxHeader = 1 << 20
+)
+
 // coreMemory is a core's memory, with the files for what the core leaves out.
 type coreMemory struct {
-	core  *corefile.File
-	space *space
+	core   *corefile.File
+	space  *space
+	memory *object.Allowance // for files
 	// opening keeps the search for an image's file from asking for that image's bytes.
 	opening *Image
 }
@@ -92,9 +103,9 @@ func (m *coreMemory) ReadMemory(addr uint64, buf []byte) (int, error) {
 	done := 0
 	for done < len(buf) {
 		at := addr + uint64(done)
-		part := m.core.Bytes(at)
+		part := m.core.Bytes(at, uint64(len(buf)-done))
 		if len(part) == 0 {
-			part = m.fileBytes(at)
+			part = m.fileBytes(at, uint64(len(buf)-done))
 		}
 		if len(part) == 0 {
 			return done, nil
@@ -105,8 +116,8 @@ func (m *coreMemory) ReadMemory(addr uint64, buf []byte) (int, error) {
 }
 
 // fileBytes returns the bytes of the file that is mapped at an address, up to the end
-// of the mapping. What the process could write may have been other than in the file.
-func (m *coreMemory) fileBytes(addr uint64) []byte {
+// of the mapping and most of them. What the process could write may have been other than in the file.
+func (m *coreMemory) fileBytes(addr, most uint64) []byte {
 	c := m.core.Mapping(addr)
 	if c == nil || c.Write || c.Path == "" {
 		return nil
@@ -115,12 +126,15 @@ func (m *coreMemory) fileBytes(addr uint64) []byte {
 	if im == nil || im == m.opening || !im.ready() {
 		return nil
 	}
-	data := im.file.Data()
-	from := c.Offset + (addr - c.Start)
-	if from >= uint64(len(data)) {
+	from, size := c.Offset+(addr-c.Start), im.file.Size()
+	if from >= size {
 		return nil
 	}
-	return data[from:min(uint64(len(data)), from+c.End-addr)]
+	b, err := im.file.Bytes(from, min(most, size-from, c.End-addr))
+	if err != nil {
+		return nil // as of memory that nobody has
+	}
+	return b
 }
 
 // open opens an image's file if it is the one that was loaded: the kernel writes the
@@ -129,10 +143,10 @@ func (m *coreMemory) open(im *Image) (*object.Image, error) {
 	m.opening = im
 	defer func() { m.opening = nil }()
 	if im.regions[0].special != "" {
-		return imageFromMemory(im, m)
+		return imageFromMemory(im, m, m.memory)
 	}
 	want := m.idInCore(im)
-	file, err := object.Open(im.Path)
+	file, err := object.Opener{Memory: m.memory}.Open(im.Path)
 	if err == nil {
 		if want == "" || file.ID() == want {
 			return file, nil
@@ -142,7 +156,7 @@ func (m *coreMemory) open(im *Image) (*object.Image, error) {
 	if !m.hasCode(im) {
 		return nil, err
 	}
-	if file, memoryErr := imageFromMemory(im, m); memoryErr == nil {
+	if file, memoryErr := imageFromMemory(im, m, m.memory); memoryErr == nil {
 		return file, nil
 	}
 	return nil, fmt.Errorf("%w: %w", errNoFile, err)
@@ -160,7 +174,7 @@ func (m *coreMemory) idInCore(im *Image) string {
 	if im.Offset != 0 {
 		return ""
 	}
-	header := m.core.Bytes(im.Load)
+	header := m.core.Bytes(im.Load, maxHeader)
 	if len(header) == 0 {
 		return ""
 	}
@@ -176,7 +190,7 @@ func (m *coreMemory) idInCore(im *Image) string {
 // hasCode says whether the core holds an image's code.
 func (m *coreMemory) hasCode(im *Image) bool {
 	for _, r := range im.regions {
-		if r.exec && len(m.core.Bytes(r.start)) > 0 {
+		if r.exec && len(m.core.Bytes(r.start, 1)) > 0 {
 			return true
 		}
 	}

@@ -122,6 +122,15 @@ func (d *definitionNames) read(ctx context.Context) {
 		return
 	}
 	defer data.Close() // only read from
+	// What a file that changes meanwhile has given is as good as that of a damaged one.
+	_ = object.GuardFaults(func() error {
+		d.readUnits(ctx, data)
+		return nil
+	})
+	slices.SortStableFunc(d.functions, func(a, b definition) int { return cmp.Compare(a.start, b.start) })
+}
+
+func (d *definitionNames) readUnits(ctx context.Context, data *dwarf.Data) {
 	var c dwarf.Contents
 	units := data.Units()
 	for k := range units {
@@ -140,5 +149,4 @@ func (d *definitionNames) read(ctx context.Context) {
 			}
 		}
 	}
-	slices.SortStableFunc(d.functions, func(a, b definition) int { return cmp.Compare(a.start, b.start) })
 }

@@ -29,6 +29,7 @@ type Image struct {
 	cfi   *unwind.FileImage
 	names nameTable
 	stubs stubNames
+	gos   goNames
 }
 
 // region is one mapping.

@@ -15,6 +15,7 @@ type jitDump struct {
 	names jitMap
 	order binary.ByteOrder // nil before the header was read
 	at    int64            // of the next record
+	count int              // of the records before it
 	lines map[uint64]int   // of names, by the compiler's number of the code
 	done  bool             // nothing more is to be read
 }
@@ -32,6 +33,7 @@ const (
 	dumpLoadFields = 8 + 4*8 // pid, tid, vma, code_addr, code_size, code_index; the name and the code follow
 	dumpMoveFields = 8 + 5*8 // pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index
 	maxDumpHeader  = 1 << 16
+	maxDumpRecords = 4 * maxJITLines // some 4 us each, so that tiny ones that mean nothing don't keep us for ever
 )
 
 var (
@@ -80,6 +82,9 @@ func (d *jitDump) read(r io.ReaderAt, size int64) error {
 			return nil
 		}
 		d.at += total
+		if d.count++; d.count == maxDumpRecords {
+			return fmt.Errorf("offset %d: %d records: %w", d.at, d.count, errJITSize)
+		}
 	}
 	return nil
 }

@@ -119,3 +119,21 @@ func FuzzJITDump(f *testing.F) {
 		}
 	})
 }
+
+// A file of nothing but tiny records doesn't keep its reader for ever.
+func TestJITDumpsOfTooManyRecordsEnd(t *testing.T) {
+	order := binary.LittleEndian
+	record := order.AppendUint64(order.AppendUint64(nil, dumpRecord<<32|77), 0)
+	data := append(dumpOf(order, dumpVersion, loaded(order, 0x1000, 0x10, 1, "early")), bytes.Repeat(record, maxDumpRecords)...)
+	data = append(data, loaded(order, 0x2000, 0x10, 2, "late")...)
+	var d jitDump
+	if err := d.add(bytes.NewReader(data), int64(len(data))); !errors.Is(err, errJITSize) {
+		t.Errorf("%v, want %v", err, errJITSize)
+	}
+	if name := d.find(0x1000); name != "early" {
+		t.Errorf("%q", name)
+	}
+	if name := d.find(0x2000); name != "" {
+		t.Errorf("%q is behind the records that are read", name)
+	}
+}

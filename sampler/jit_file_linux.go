@@ -11,20 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openBelowRoot opens a file below a process's root folder for reading. No link leads
-// out of that folder, and the file itself may be none.
+// openBelowRoot opens a regular file below a process's root folder for reading. No link leads
+// out of that folder, and the file itself may be none. What the process has put there instead is
+// only located: opening some devices has effects, and a FIFO's writer would notice.
 func openBelowRoot(pid int, name string) (*os.File, error) {
 	root := "/proc/" + strconv.Itoa(pid) + "/root"
-	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY // of a pipe, no waiting for its writer
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: root, Err: err}
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	const located = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	at, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: located, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // before Linux 5.6, and in sandboxes that know no newer call
-		fd, err = unix.Openat(dir, name, flags, 0)
+		at, err = unix.Openat(dir, name, located, 0)
 	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: root + "/" + name, Err: err}
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: root + "/" + name, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, &os.PathError{Op: "open", Path: root + "/" + name, Err: errJITFile}
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(at), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: root + "/" + name, Err: err}
 	}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -135,5 +136,38 @@ func TestNoLinkLeadsOutOfARootFolder(t *testing.T) {
 		if err == nil {
 			_ = f.Close() // only opened
 		}
+	}
+}
+
+// Who waits at a FIFO for its reader doesn't notice that somebody looks for names there.
+func TestAFIFOInThePlaceOfNamesIsNotOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perf-1.map")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writer := make(chan error, 1)
+	go func() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // which waits for a reader
+		if err == nil {
+			err = f.Close()
+		}
+		writer <- err
+	}()
+	for range 100 {
+		if f, err := openBelowRoot(os.Getpid(), strings.TrimPrefix(path, "/")); !errors.Is(err, errJITFile) {
+			t.Fatalf("%v, %v", f, err)
+		}
+		time.Sleep(time.Millisecond) // so that the writer has its turn
+	}
+	select {
+	case err := <-writer:
+		t.Errorf("the FIFO was opened (%v)", err)
+	default:
+		reader, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-writer
+		reader.Close()
 	}
 }

@@ -133,6 +133,9 @@ func isJITDump(path string) bool {
 // open opens the file, and says whether it is another one than before.
 func (f *jitFile) open(p *process.Process, name string, trusted func(os.FileInfo) error) (another bool) {
 	file, err := openBelowRoot(p.Pid(), name)
+	if errors.Is(err, errJITFile) {
+		f.err = err
+	}
 	if err != nil {
 		return false // there is none, as mostly
 	}

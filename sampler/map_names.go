@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/object/pclntab"
 	"github.com/callreel/callreel/symbols"
 )
 
@@ -91,10 +92,11 @@ func (n *MapNames) open(im *Image) *symbols.Map {
 	if file == nil {
 		return nil
 	}
-	if n.finder.Store != nil && file.ID() != "" {
-		if m, err := n.finder.Store.Get(file.ID()); err == nil {
+	if m, err := n.finder.StoredFor(file); err == nil {
+		if functions, _, _, _ := m.Counts(); functions > 0 || !hasGoTable(file) { // else it is of a time when that wasn't read
 			return m
 		}
+		_ = m.Close() // it is not used
 	}
 	if !n.hasDebug(file) {
 		return nil
@@ -116,7 +118,7 @@ func (n *MapNames) open(im *Image) *symbols.Map {
 
 // hasDebug says whether debug information of the image is on this machine.
 func (n *MapNames) hasDebug(file *object.Image) bool {
-	if file.Section(".debug_info") != nil {
+	if file.Section(".debug_info") != nil || hasGoTable(file) {
 		return true
 	}
 	search := object.DebugSearch{Dirs: n.finder.DebugDirs}
@@ -127,3 +129,6 @@ func (n *MapNames) hasDebug(file *object.Image) bool {
 	_ = debug.Close() // only looked for
 	return true
 }
+
+// hasGoTable says whether an image is of a Go program, whose own table of functions has lines and inlined calls.
+func hasGoTable(file *object.Image) bool { return pclntab.Section(file) != nil }

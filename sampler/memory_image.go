@@ -16,7 +16,7 @@ var errImageTooLarge = errors.New("too large to be read from memory")
 // imageFromMemory puts a file together from what of it is mapped: the vdso, which has
 // no other place, and files that cannot be reached any more. Sections that are not
 // loaded are missing then, which leaves dynamic symbols and CFI.
-func imageFromMemory(im *Image, memory unwind.Memory) (*object.Image, error) {
+func imageFromMemory(im *Image, memory unwind.Memory, allowed *object.Allowance) (*object.Image, error) {
 	size := uint64(0)
 	for _, r := range im.regions {
 		end := r.offset - im.regions[0].offset + (r.end - r.start)
@@ -24,6 +24,9 @@ func imageFromMemory(im *Image, memory unwind.Memory) (*object.Image, error) {
 			return nil, fmt.Errorf("%w: %d bytes", errImageTooLarge, end)
 		}
 		size = max(size, end)
+	}
+	if err := allowed.Take(size, "what is read of memory"); err != nil { // for good: images stay open
+		return nil, err
 	}
 	data := make([]byte, size)
 	for _, r := range im.regions {

@@ -38,7 +38,7 @@ type nameTable struct {
 	unsized []object.Symbol // sorted by address; the size is what they can have at most
 }
 
-// TableNames is a Symbolizer over the symbol tables of the images' own files.
+// TableNames is a Symbolizer over the symbol tables of the images' own files, and the tables of functions in Go programs.
 type TableNames struct{ call [1]Call }
 
 // Calls implements Symbolizer.
@@ -49,6 +49,10 @@ func (n *TableNames) Calls(im *Image, link uint64) []Call {
 	}
 	name, _ := im.names.find(file, link)
 	if name == "" {
+		if call, ok := im.gos.find(file, link); ok {
+			n.call[0] = call
+			return n.call[:]
+		}
 		if name = im.stubs.find(file, link); name == "" {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/unwind"
 )
@@ -31,6 +32,9 @@ type SampleOptions struct {
 	// Outer frames beyond are missing. With Wall it means nothing.
 	StackSize int
 	MaxFrames int // of a stack; 0 means unwind.DefaultMaxFrames
+	// Memory bounds what the files of all processes may make us keep of them; nil means
+	// object.DefaultMemory.
+	Memory *object.Allowance
 
 	Notice   func(format string, args ...any) // nil: nobody is told
 	Progress func(Progress)                   // is called some times a second; may be nil

@@ -27,7 +27,7 @@ func Sample(ctx context.Context, o SampleOptions) (*Profile, error) {
 		s.opt.Notice = func(string, ...any) {}
 	}
 	s.table = newStackTable(s.profile)
-	s.files = newSampledFiles(o.MaxFrames)
+	s.files = newSampledFiles(o.MaxFrames, o.Memory)
 	s.profile.closers = append(s.profile.closers, s.files.close)
 	err := s.begin(ctx)
 	defer s.end()
@@ -98,6 +98,7 @@ func (s *sampling) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.profile.closers = append(s.profile.closers, s.p.Close)
+	s.p.LimitMemory(s.files.memory.Limit())
 	return s.clock()
 }
 

@@ -34,7 +34,7 @@ type waitingThread struct {
 // wall samples until the process, ctx or the time ends.
 func (s *sampling) wall(ctx context.Context) error {
 	w := &wallSampling{sampling: s, waiting: map[int]*waitingThread{}}
-	w.l = &live{p: s.p, o: Options{NoNames: true, MaxFrames: s.opt.MaxFrames}, buf: make([]byte, unknownStack+4096)}
+	w.l = &live{p: s.p, o: Options{NoNames: true, MaxFrames: s.opt.MaxFrames, Memory: s.files.memory}, buf: make([]byte, unknownStack+4096)}
 	if err := w.l.refresh(); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 // them have loaded is opened once, and named once.
 type sampledFiles struct {
 	maxFrames int
+	memory    *object.Allowance
 	open      map[fileKey]*sampledFile
 	problems  []error
 }
@@ -28,8 +29,11 @@ type sampledFile struct {
 	first *Image // of the first process that has it
 }
 
-func newSampledFiles(maxFrames int) *sampledFiles {
-	return &sampledFiles{maxFrames: maxFrames, open: map[fileKey]*sampledFile{}}
+func newSampledFiles(maxFrames int, memory *object.Allowance) *sampledFiles {
+	if memory == nil {
+		memory = object.NewAllowance(0)
+	}
+	return &sampledFiles{maxFrames: maxFrames, memory: memory, open: map[fileKey]*sampledFile{}}
 }
 
 func keyOfFile(im *Image) fileKey {
@@ -66,7 +70,7 @@ func (f *sampledFiles) opener(p *process.Process) func(*Image) (*object.Image, e
 		file := f.of(im)
 		if file.image == nil && (file.err == nil || errors.Is(file.err, errGone)) {
 			known := file.err != nil
-			if file.image, file.err = openSampled(p, im); file.err != nil && !known {
+			if file.image, file.err = openSampled(p, im, f.memory); file.err != nil && !known {
 				f.problems = append(f.problems, fmt.Errorf("%s: %w", im.Path, file.err))
 			}
 		}
@@ -84,17 +88,17 @@ var errGone = errors.New("the process has ended before the file could be opened"
 
 // openSampled opens the very file that is mapped. That of a process which has ended is
 // looked for under its name, if it still is the same file there.
-func openSampled(p *process.Process, im *Image) (*object.Image, error) {
+func openSampled(p *process.Process, im *Image, memory *object.Allowance) (*object.Image, error) {
 	r := &im.regions[0]
 	if p != nil {
-		l := live{p: p}
+		l := live{p: p, o: Options{Memory: memory}}
 		image, err := l.open(im)
 		if err == nil || p.Alive() {
 			return image, err
 		}
 	}
 	if r.special == "" && !im.Deleted && isFile(r.path, r.inode) {
-		return object.Open(r.path)
+		return object.Opener{Memory: memory}.Open(r.path)
 	}
 	return nil, errGone
 }

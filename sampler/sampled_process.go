@@ -29,6 +29,7 @@ type sampledProcess struct {
 	memory sampledMemory
 	walker *unwind.Walker
 	sample unwind.Snapshot
+	chain  []uint64
 	frames []unwind.Frame
 
 	known map[string]int32 // stacks by their addresses: index in Profile.Stacks
@@ -213,7 +214,13 @@ func (s *sampledProcess) walk(r *perf.Record, t *stackTable) int32 {
 func (s *sampledProcess) follow(r *perf.Record) unwind.End {
 	sp := r.Regs[perf.SP]
 	s.images.start, s.images.end = sp-min(sp, unwind.AMD64.RedZone()), sp+uint64(len(r.Stack))
-	s.sample = unwind.Snapshot{Regs: registersOf(r), Stack: r.Stack, Addr: sp, Memory: &s.memory, Frozen: true}
+	s.chain = s.chain[:0]
+	for at := 0; at+8 <= len(r.Chain); at += 8 {
+		if pc := binary.NativeEndian.Uint64(r.Chain[at:]); pc < perf.ContextMax {
+			s.chain = append(s.chain, pc)
+		}
+	}
+	s.sample = unwind.Snapshot{Regs: registersOf(r), Stack: r.Stack, Addr: sp, Memory: &s.memory, Chain: s.chain, Frozen: true}
 	var end unwind.End
 	s.frames, end = s.walker.Walk(&s.sample, s.frames[:0])
 	s.sample.Stack = nil // it is the ring's

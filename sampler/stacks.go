@@ -31,6 +31,8 @@ func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
 		return nil, err
 	}
 	defer p.Close() // only read from
+	o.allow()
+	p.LimitMemory(o.Memory.Limit())
 	// Memory that is there before a thread stands still costs it nothing.
 	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096), left: maxFrames}
 	clear(l.buf)
@@ -106,18 +108,19 @@ func (l *live) refresh() error {
 func (l *live) open(im *Image) (*object.Image, error) {
 	r := im.regions[0]
 	if r.special != "" {
-		return imageFromMemory(im, memory{l.p})
+		return imageFromMemory(im, memory{l.p}, l.o.Memory)
 	}
 	path, err := l.p.ExeFile(process.Mapping{
 		Start: r.start, End: r.end, Offset: r.offset, Inode: r.inode, Dev: r.dev, Path: r.path, Deleted: r.deleted,
 	})
 	if err == nil {
-		var file *object.Image
-		if file, err = object.Open(path); err == nil {
+		file, openErr := object.Opener{Memory: l.o.Memory}.Open(path)
+		if openErr == nil {
 			return file, nil
 		}
+		err = openErr
 	}
-	if file, memoryErr := imageFromMemory(im, memory{l.p}); memoryErr == nil {
+	if file, memoryErr := imageFromMemory(im, memory{l.p}, l.o.Memory); memoryErr == nil {
 		return file, nil
 	}
 	return nil, err

@@ -88,6 +88,8 @@ func Stalls(ctx context.Context, pid int, o StallOptions, report func(*Stall) er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	o.allow()
+	p.LimitMemory(o.Memory.Limit())
 	if o.TID == 0 {
 		o.TID = pid
 	}

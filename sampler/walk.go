@@ -3,6 +3,7 @@ package sampler
 import (
 	"slices"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/unwind"
 )
 
@@ -14,8 +15,18 @@ type Options struct {
 	NoNames bool
 	// MaxFrames bounds the frames of one thread; 0 means unwind.DefaultMaxFrames.
 	MaxFrames int
+	// Memory bounds what the files of the process may make us keep of them; nil means
+	// an allowance of its own with the limit of object.DefaultMemory.
+	Memory *object.Allowance
 	// Original is unwind.Options.Original.
 	Original func(*unwind.Registers) bool
+}
+
+// allow makes sure that there is an allowance.
+func (o *Options) allow() {
+	if o.Memory == nil {
+		o.Memory = object.NewAllowance(0)
+	}
 }
 
 func (o *Options) walker(arch *unwind.Arch, s *space) *unwind.Walker {

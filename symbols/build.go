@@ -1,11 +1,13 @@
 package symbols
 
 import (
+	"bytes"
 	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/callreel/callreel/dwarf"
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/object/pclntab"
 )
 
 // BuildOptions says where the image's debug information is. The zero value looks
@@ -47,16 +50,18 @@ type BuildOptions struct {
 
 // BuildStats says what went into a map.
 type BuildStats struct {
-	ID        string  // the image's
-	Functions int     // ranges of code with a name
-	Inlines   int     // inlined calls
-	Rows      int     // changes of function, call, file or line from one address to the next
-	DWARF     int64   // bytes of the units that were read
-	Units     int     // that were read
-	Versions  []int   // of DWARF
-	Bytes     int64   // of the map
-	Problems  []error // damage that cost some of the contents, at most maxProblems
-	Lost      int     // problems beyond those
+	ID        string        // the image's
+	Functions int           // ranges of code with a name
+	Inlines   int           // inlined calls
+	Rows      int           // changes of function, call, file or line from one address to the next
+	DWARF     int64         // bytes of the units that were read
+	Units     int           // that were read
+	Versions  []int         // of DWARF
+	Bytes     int64         // of the map
+	Missing   []error       // why files with debug information, which the image names or which are there, are not in the map
+	Problems  []error       // damage that cost some of the contents, at most maxProblems
+	Lost      int           // problems beyond those
+	Sources   []fs.FileInfo // of the files that were read from; nil for an image in memory
 }
 
 // maxWorkers bounds BuildOptions.Workers: each worker keeps tables of its own.
@@ -76,13 +81,39 @@ func Build(ctx context.Context, im *object.Image, w io.Writer, opts BuildOptions
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	opts.Workers = min(opts.Workers, maxWorkers)
+	b := &builder{image: im, opts: &opts}
 	if opts.Search {
-		found := searchCompanions(im, &opts)
+		var found companions
+		found, b.stats.Missing = searchCompanions(im, &opts)
 		defer found.Close()
 	}
-	b := &builder{image: im, opts: &opts}
+	b.noteSources()
 	b.stats.ID = im.ID()
-	return b.build(ctx, w)
+	var stats *BuildStats
+	var err error
+	fault := object.GuardFaults(func() error {
+		stats, err = b.build(ctx, w)
+		return nil
+	})
+	if fault != nil {
+		return nil, fmt.Errorf("symbols: %s: %w", im.Name(), fault)
+	}
+	return stats, err
+}
+
+// BuildMap is Build into memory. The map must be closed.
+func BuildMap(ctx context.Context, im *object.Image, opts BuildOptions) (*Map, *BuildStats, error) {
+	var data bytes.Buffer
+	stats, err := Build(ctx, im, &data, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := Parse(im.Name(), data.Bytes())
+	if err != nil {
+		return nil, nil, err
+	}
+	m.missing = stats.Missing
+	return m, stats, nil
 }
 
 // builder is one run of Build.
@@ -90,8 +121,13 @@ type builder struct {
 	image *object.Image
 	opts  *BuildOptions
 	data  *dwarf.Data // nil when there is no DWARF
-	code  []region
-	table *symbolTable
+	// golang is a Go program's own table; nil when there is DWARF.
+	golang *pclntab.Table
+	// objects and linked are those of a debug map, when there is no DWARF elsewhere.
+	objects *object.Objects
+	linked  []*linkedObject
+	code    []region
+	table   *symbolTable
 
 	mu    sync.Mutex
 	stats BuildStats
@@ -104,6 +140,7 @@ func (b *builder) build(ctx context.Context, w io.Writer) (*BuildStats, error) {
 	if b.data != nil {
 		defer b.data.Close()
 	}
+	defer b.closeDebugMap()
 	b.readSymbols()
 	workers, err := b.readUnits(ctx)
 	if err != nil {
@@ -117,6 +154,10 @@ func (b *builder) build(ctx context.Context, w io.Writer) (*BuildStats, error) {
 	out.head = b.header()
 	if b.data != nil {
 		out.strings = b.data.Bytes
+	} else if len(b.linked) > 0 {
+		out.strings = b.linkedString
+	} else if b.golang != nil {
+		out.strings = goString(b.golang)
 	}
 	if err := out.number(); err != nil {
 		return nil, err
@@ -136,10 +177,33 @@ func (b *builder) build(ctx context.Context, w io.Writer) (*BuildStats, error) {
 	return &b.stats, nil
 }
 
+// noteSources notes whose files go into the map.
+func (b *builder) noteSources() {
+	for _, im := range []*object.Image{b.image, b.opts.Debug, b.opts.Alt} {
+		if im != nil {
+			b.stats.Sources = append(b.stats.Sources, im.FileInfo())
+		}
+	}
+	open := b.opts.Split
+	if open == nil {
+		return
+	}
+	b.opts.Split = func(name, compDir string, id uint64) (*object.Image, error) {
+		im, err := open(name, compDir, id)
+		if err == nil {
+			b.mu.Lock()
+			b.stats.Sources = append(b.stats.Sources, im.FileInfo())
+			b.mu.Unlock()
+		}
+		return im, err
+	}
+}
+
 // header is the header without counts, widths and sections.
 func (b *builder) header() header {
 	h := header{arch: b.image.Arch, format: b.image.Format, class: b.image.Class, base: b.image.BaseAddr()}
-	if b.data != nil {
+	h.flags, h.layout = flagLayout, layoutOf(b.image)
+	if b.data != nil || len(b.linked) > 0 {
 		h.flags |= flagDWARF
 	}
 	if len(b.table.pieces) > 0 {
@@ -167,6 +231,12 @@ func (b *builder) openDWARF(ctx context.Context) error {
 			b.problem(err)
 		}
 		b.code = codeRegions(b.image, linkPlace(b.image))
+		if err := b.openDebugMap(ctx); err != nil || len(b.linked) > 0 {
+			return err
+		}
+		if b.golang, err = pclntab.Open(b.image); err != nil {
+			b.problem(err)
+		}
 		return nil
 	}
 	b.data = data
@@ -225,15 +295,19 @@ func (b *builder) problem(err error) {
 
 // readUnits turns all units into blocks.
 func (b *builder) readUnits(ctx context.Context) ([]*worker, error) {
-	if b.data == nil {
-		return []*worker{b.newWorker()}, nil
+	if b.data == nil && len(b.linked) == 0 {
+		w := b.newWorker()
+		if b.golang != nil {
+			if err := b.readGo(w); err != nil {
+				return nil, fmt.Errorf("symbols: %s: %w", b.image.Name(), err)
+			}
+		}
+		return []*worker{w}, nil
 	}
-	units := b.data.Units()
-	var total int64
-	for k := range units {
-		total += int64(units[k].Size)
-	}
+	units, total := b.units()
 	b.stats.Units, b.stats.DWARF = len(units), total
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var next, done atomic.Int64
 	workers := make([]*worker, max(1, min(b.opts.Workers, len(units))))
 	var group sync.WaitGroup
@@ -248,11 +322,21 @@ func (b *builder) readUnits(ctx context.Context) ([]*worker, error) {
 				if k >= len(units) {
 					return
 				}
-				if err := b.data.Read(&units[k], &w.contents); err != nil {
+				u := &units[k]
+				if err := u.data.Read(&u.Unit, &w.contents); err != nil {
 					b.problem(err)
+					if errors.Is(err, object.ErrChanged) {
+						stop(err) // what can't be read is not what is damaged
+					}
+				}
+				if u.object != nil {
+					u.object.link(&w.contents)
+				}
+				if err := b.image.Take(w.cost(), "a symbol map of so many functions, calls and rows"); err != nil {
+					stop(err)
 				}
 				w.convert(uint32(k))
-				if now := done.Add(int64(units[k].Size)); b.opts.Progress != nil {
+				if now := done.Add(int64(u.Size)); b.opts.Progress != nil {
 					b.opts.Progress(now, total)
 				}
 			}
@@ -263,6 +347,30 @@ func (b *builder) readUnits(ctx context.Context) ([]*worker, error) {
 		return nil, fmt.Errorf("symbols: %s: %w", b.image.Name(), context.Cause(ctx))
 	}
 	return workers, nil
+}
+
+// sourceUnit is a unit with where it is.
+type sourceUnit struct {
+	dwarf.Unit
+	data   *dwarf.Data
+	object *linkedObject // nil but for those of a debug map
+}
+
+// units lists all units, and says how many bytes of DWARF they are.
+func (b *builder) units() (list []sourceUnit, total int64) {
+	add := func(data *dwarf.Data, o *linkedObject) {
+		for _, u := range data.Units() {
+			list = append(list, sourceUnit{u, data, o})
+			total += int64(u.Size)
+		}
+	}
+	if b.data != nil {
+		add(b.data, nil)
+	}
+	for _, o := range b.linked {
+		add(o.data, o)
+	}
+	return list, total
 }
 
 func (b *builder) newWorker() *worker {

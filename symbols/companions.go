@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -22,25 +23,30 @@ func (c companions) Close() error {
 	return errors.Join(errs...)
 }
 
-// searchCompanions fills in the options that are not given. What is not found is
-// left out: the build tells what it lacks.
-func searchCompanions(im *object.Image, opts *BuildOptions) companions {
-	var found companions
+// searchCompanions fills in the options that are not given. What the image names and what
+// is there, but isn't used, is told in missing; that there is no debug file is no news.
+func searchCompanions(im *object.Image, opts *BuildOptions) (found companions, missing []error) {
 	search := &object.DebugSearch{Dirs: opts.DebugDirs}
 	holder := im
 	if opts.Debug == nil && im.Section(".debug_info") == nil {
 		if debug, err := search.Debug(im); err == nil {
 			opts.Debug = debug
 			found = append(found, debug)
+		} else if none := (*object.NoDebugError)(nil); errors.As(err, &none) {
+			missing = append(missing, none.Refused...)
 		}
 	}
 	if opts.Debug != nil {
 		holder = opts.Debug
 	}
 	if opts.Alt == nil {
-		if alt, err := search.Alt(holder); err == nil && alt != nil {
+		alt, err := search.Alt(holder)
+		if err == nil && alt != nil {
 			opts.Alt = alt
 			found = append(found, alt)
+		} else if err != nil {
+			path, _, _ := holder.GnuDebugAltLink()
+			missing = append(missing, fmt.Errorf("the file that dwz has made, %q, of which parts of the debug information are: %w", path, err))
 		}
 	}
 	if opts.Split == nil && im.Format == object.ELF {
@@ -48,7 +54,7 @@ func searchCompanions(im *object.Image, opts *BuildOptions) companions {
 		opts.Split = split.Open
 		found = append(found, split)
 	}
-	return found
+	return found, missing
 }
 
 // debugPaths lists where debug folders have the debug file of an ID.

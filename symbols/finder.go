@@ -1,7 +1,6 @@
 package symbols
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +48,11 @@ const (
 // goroutines at once.
 type Finder struct {
 	// Store holds the maps that were made before, and gets those that are made with
-	// DWARF: others may be made better once the debug file is there. With nil, maps
-	// are made in memory.
+	// DWARF and all that the image names besides: others may be made better once that is there. A map that is made
+	// of a file is stored for that content only, and not at all if the file, or one of
+	// its companions, may have been written by another user than this and root: anybody
+	// can give a file the ID of libc. What the fetcher gets for an ID alone, and what the
+	// debug folders have for it, is stored for the ID. With nil, maps are made in memory.
 	Store *Store
 
 	// DebugDirs are searched before the system's folder, see object.DebugSearch.
@@ -58,6 +60,10 @@ type Finder struct {
 
 	// Fetcher fetches debug information; nil for none.
 	Fetcher Fetcher
+
+	// Memory bounds what each file, with its companions, may make us keep of it, in bytes:
+	// see object.Allowance. 0 is object.DefaultMemory.
+	Memory int64
 
 	// Workers and Progress are those of BuildOptions.
 	Workers  int
@@ -92,6 +98,8 @@ func (e *NotFoundError) Unwrap() []error { return append([]error{ErrNoSymbols}, 
 // NotFoundError unless the context ended.
 func (f *Finder) Find(ctx context.Context, w Wanted) (*Map, error) {
 	s := &finding{Finder: f, wanted: w}
+	defer s.closeImage()
+	s.open()
 	for _, step := range []func(context.Context) error{s.stored, s.file, s.debugDirs, s.fetched} {
 		if err := step(ctx); err != nil {
 			s.tried = append(s.tried, err)
@@ -112,6 +120,21 @@ func (f *Finder) Find(ctx context.Context, w Wanted) (*Map, error) {
 	return nil, errors.Join(&NotFoundError{w, s.tried}, s.drop())
 }
 
+// Stored returns the map that the store has for an image, which the caller closes. Only
+// the image's headers are read. The error wraps fs.ErrNotExist when the store has none.
+func (f *Finder) Stored(w Wanted) (*Map, error) {
+	s := &finding{Finder: f, wanted: w}
+	defer s.closeImage()
+	s.open()
+	return s.fromStore()
+}
+
+// StoredFor is Stored for an image that is open.
+func (f *Finder) StoredFor(im *object.Image) (*Map, error) {
+	s := &finding{Finder: f, wanted: Wanted{ID: im.ID()}, image: im}
+	return s.fromStore()
+}
+
 // text names the image in errors.
 func (w *Wanted) text() string {
 	if w.Path != "" {
@@ -124,8 +147,30 @@ func (w *Wanted) text() string {
 type finding struct {
 	*Finder
 	wanted Wanted
+	image  *object.Image // the wanted one's own file, nil if it is not at hand
+	failed error         // why it is not
 	best   *Map
 	tried  []error
+}
+
+// open opens the image's file, if it is the image.
+func (s *finding) open() {
+	w := &s.wanted
+	switch {
+	case w.Path == "":
+	case w.ID != "":
+		s.image, s.failed = s.opener().OpenID(w.Path, w.ID)
+	default:
+		if s.image, s.failed = s.opener().OpenArch(w.Path, w.Arch); s.failed == nil {
+			w.ID = s.image.ID()
+		}
+	}
+}
+
+func (s *finding) closeImage() {
+	if s.image != nil {
+		_ = s.image.Close() // only read from
+	}
 }
 
 // drop closes what was found.
@@ -143,7 +188,7 @@ func (s *finding) stored(context.Context) error {
 	if s.Store == nil || s.wanted.ID == "" {
 		return nil
 	}
-	m, err := s.Store.Get(s.wanted.ID)
+	m, err := s.fromStore()
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("not in the store %s", s.Store.Dir())
 	}
@@ -151,31 +196,28 @@ func (s *finding) stored(context.Context) error {
 	return err
 }
 
-// file makes the map of the image's own file and its companions.
-func (s *finding) file(ctx context.Context) error {
-	if s.wanted.Path == "" {
-		return nil
+func (s *finding) fromStore() (*Map, error) {
+	switch {
+	case s.Store == nil || s.wanted.ID == "":
+		return nil, fmt.Errorf("symbols: no store, or no ID: %w", fs.ErrNotExist)
+	case s.image != nil:
+		return s.Store.getFor(s.image)
+	default:
+		return s.Store.getAt(s.wanted.ID, s.wanted.Path)
 	}
-	im, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer im.Close() // only read from
-	if s.wanted.ID == "" {
-		s.wanted.ID = im.ID()
-		if _ = s.stored(ctx); s.best != nil { // it was not asked before: the ID is known only now
-			return nil
-		}
-	}
-	return s.build(ctx, im)
 }
 
-// open opens the image's file, if it is the image.
-func (s *finding) open() (*object.Image, error) {
-	if s.wanted.ID != "" {
-		return object.OpenID(s.wanted.Path, s.wanted.ID)
+// opener opens one file, and what belongs to it.
+func (s *finding) opener() object.Opener {
+	return object.Opener{Memory: object.NewAllowance(s.Memory)}
+}
+
+// file makes the map of the image's own file and its companions.
+func (s *finding) file(ctx context.Context) error {
+	if s.image == nil {
+		return s.failed
 	}
-	return object.OpenArch(s.wanted.Path, s.wanted.Arch)
+	return s.build(ctx, s.image)
 }
 
 // debugDirs makes the map of a debug file that is known by the ID alone.
@@ -185,7 +227,7 @@ func (s *finding) debugDirs(ctx context.Context) error {
 	}
 	var errs []error
 	for _, path := range debugPaths(s.DebugDirs, s.wanted.ID) {
-		im, err := object.OpenID(path, s.wanted.ID)
+		im, err := s.openFor(path)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
@@ -216,7 +258,7 @@ func (s *finding) fetched(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		im, err := object.OpenID(path, s.wanted.ID)
+		im, err := s.openFor(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -230,20 +272,30 @@ func (s *finding) fetched(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// openFor opens a file that has the image's ID and, if the image is at hand, describes
+// code where that has its own.
+func (s *finding) openFor(path string) (*object.Image, error) {
+	im, err := s.opener().OpenID(path, s.wanted.ID)
+	if err != nil || s.image == nil {
+		return im, err
+	}
+	if err := s.image.CheckLayout(im); err != nil {
+		return nil, errors.Join(err, im.Close())
+	}
+	return im, nil
+}
+
 // build makes the map of an image, and keeps it if it is better than the one so far.
 func (s *finding) build(ctx context.Context, im *object.Image) error {
-	var data bytes.Buffer
-	if _, err := Build(ctx, im, &data, BuildOptions{Workers: s.Workers, DebugDirs: s.DebugDirs, Search: true, Progress: s.Progress}); err != nil {
-		return err
-	}
-	m, err := Parse(im.Name(), data.Bytes())
+	m, stats, err := BuildMap(ctx, im, BuildOptions{Workers: s.Workers, DebugDirs: s.DebugDirs, Search: true, Progress: s.Progress})
 	if err != nil {
 		return err
 	}
+	s.tried = append(s.tried, stats.Missing...)
 	if s.best != nil && (m.Stripped() || !m.HasDWARF()) {
 		return nil
 	}
-	if s.Store != nil && m.HasDWARF() && m.ID() != "" {
+	if s.Store != nil && m.HasDWARF() && len(stats.Missing) == 0 && m.ID() != "" && s.trusts(stats, im) {
 		kept, err := s.keep(m)
 		if err == nil {
 			m = kept
@@ -256,8 +308,21 @@ func (s *finding) build(ctx context.Context, im *object.Image) error {
 	return err
 }
 
-// keep puts a map into the store and opens it there.
+// trusts says whether only root and this user can have written the image that is at hand,
+// the one that a map was made of, and its companions.
+func (s *finding) trusts(stats *BuildStats, im *object.Image) bool {
+	return trusted(stats.Sources) && trustedImage(im) && (s.image == nil || trustedImage(s.image))
+}
+
+// keep puts a map into the store and opens it there: for the image that is at hand, and
+// otherwise, since it was found by the ID alone, for the ID.
 func (s *finding) keep(m *Map) (*Map, error) {
+	if s.image != nil {
+		if err := s.Store.putFor(s.image, m); err != nil {
+			return nil, err
+		}
+		return s.Store.getFor(s.image)
+	}
 	err := s.Store.Put(m.ID(), func(w io.Writer) error {
 		_, err := m.WriteTo(w)
 		return err

@@ -79,6 +79,7 @@ const (
 	flagDWARF       = 1 << iota // the image or its debug file had DWARF
 	flagSymbols                 // there was a symbol table with functions
 	flagRelocatable             // addresses are places, see object.Image
+	flagLayout                  // the header says where the image's code lies, if it can
 )
 
 // extent is where one section lies in the file.
@@ -95,6 +96,7 @@ type header struct {
 	functions uint64
 	inlines   uint64
 	rows      uint64
+	layout    uint64 // layoutOf the image, 0 for unknown; maps before flagLayout have 0 too
 
 	// The widths in bits of the fields of a callee record, and of a reference to
 	// one in a block.
@@ -123,7 +125,7 @@ func (h *header) append(b []byte) []byte {
 	b = le.AppendUint64(b, h.functions)
 	b = le.AppendUint64(b, h.inlines)
 	b = le.AppendUint64(b, h.rows)
-	b = le.AppendUint64(b, 0)
+	b = le.AppendUint64(b, h.layout)
 	for _, s := range h.sections {
 		b = le.AppendUint64(b, s.off)
 		b = le.AppendUint64(b, s.size)
@@ -160,6 +162,7 @@ func (h *header) parse(data []byte) error {
 	h.nameBits, h.lengthBits, h.fileBits, h.calleeBits = data[28], data[29], data[30], data[31]
 	h.base, h.total = le.Uint64(data[32:]), le.Uint64(data[40:])
 	h.functions, h.inlines, h.rows = le.Uint64(data[48:]), le.Uint64(data[56:]), le.Uint64(data[64:])
+	h.layout = le.Uint64(data[72:])
 	if h.total != uint64(len(data)) {
 		return fmt.Errorf("%w: %d bytes long, the header says %d", ErrNotMap, len(data), h.total)
 	}

@@ -14,6 +14,11 @@ type Frame struct {
 	Base    string // name of the source file; "" when the file is unknown
 	Line    uint32 // 0 when unknown, or when the compiler says that no line made the code
 
+	// NameID and FileID are the map's numbers of Linkage and of the file: where the numbers
+	// of one map are equal, the texts are, so that what is made of these can be kept by
+	// them. FileID is 0 when the file is unknown.
+	NameID, FileID uint32
+
 	// Inlined says that the function was inlined into the one of the next frame,
 	// whose Dir, Base and Line are those of the call.
 	Inlined bool

@@ -104,7 +104,7 @@ func (m *Map) frames(b *block, node, line, start uint64, frames []Frame) ([]Fram
 		if !ok {
 			return frames[:before], Damaged
 		}
-		f := Frame{Linkage: m.nameOf(c), Line: uint32(line), Inlined: node > 0, FunctionStart: start}
+		f := Frame{Linkage: m.nameOf(c), Line: uint32(line), Inlined: node > 0, FunctionStart: start, NameID: uint32(c.name), FileID: uint32(file)}
 		f.Dir, f.Base = m.file(file)
 		frames = append(frames, f)
 		if node == 0 {

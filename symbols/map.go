@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/callreel/callreel/internal/ownfolder"
 	"github.com/callreel/callreel/object"
 )
 
@@ -21,6 +22,8 @@ type Map struct {
 	data  []byte
 	unmap func() error
 
+	missing []error // of a map that was made just now: what it was made without
+
 	regions                       []byte
 	buckets, index                []byte
 	blocks, callees, files, texts []byte
@@ -28,13 +31,17 @@ type Map struct {
 	calleeCount                   uint64
 }
 
+// maxForeign bounds maps that other users can write, in bytes: the largest that is known,
+// of all modules of a kernel, is a quarter of it.
+const maxForeign = 128 << 20
+
 // Open maps a symbol map read-only and checks its header. Nothing else is read, so it
 // takes microseconds whatever the size; what is damaged further in is noticed by the
 // lookups that come across it. The map must be closed. Errors wrap ErrNotMap when the
 // file can be read but not used.
 //
 // While it is in use the file must not be truncated; renaming another one over it, as
-// Store does, is safe.
+// Store does, is safe. A file that other users can write is read instead.
 func Open(path string) (*Map, error) {
 	// Stat comes first because opening a FIFO would block until it has a writer.
 	info, err := os.Stat(path)
@@ -49,13 +56,27 @@ func Open(path string) (*Map, error) {
 		return nil, fmt.Errorf("symbols: %w", err)
 	}
 	defer f.Close() // only read from
-	if info, err = f.Stat(); err != nil {
+	return openFile(f)
+}
+
+// openFile is Open for a file that is open, and may be closed then.
+func openFile(f *os.File) (*Map, error) {
+	path := f.Name()
+	info, err := f.Stat()
+	if err != nil {
 		return nil, fmt.Errorf("symbols: %w", err)
 	}
 	if size := info.Size(); size < headerSize || size > math.MaxInt {
 		return nil, fmt.Errorf("symbols: %s: %w: %d bytes long", path, ErrNotMap, size)
 	}
-	data, unmap, err := mapFile(f, int(info.Size()))
+	open := mapFile
+	if !ownfolder.Trusted(info) {
+		// Another user may truncate it while it is mapped, and that would end this process.
+		if open = readFile; info.Size() > maxForeign {
+			return nil, fmt.Errorf("symbols: %s: %w: %d bytes of another user's, at most %d are read", path, ErrNotMap, info.Size(), maxForeign)
+		}
+	}
+	data, unmap, err := open(f, int(info.Size()))
 	if err != nil {
 		return nil, fmt.Errorf("symbols: %s: mapping %d bytes: %w", path, info.Size(), err)
 	}
@@ -65,6 +86,15 @@ func Open(path string) (*Map, error) {
 	}
 	m.unmap = unmap
 	return m, nil
+}
+
+// readFile reads the first size bytes of f; there is nothing to unmap.
+func readFile(f *os.File, size int) (data []byte, unmap func() error, err error) {
+	data = make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, nil, err
+	}
+	return data, func() error { return nil }, nil
 }
 
 // Parse is Open for a map in memory, which is kept and must not change. The name
@@ -147,12 +177,30 @@ func (m *Map) BaseAddr() uint64 { return m.head.base }
 // a relocatable file.
 func (m *Map) Relocatable() bool { return m.head.flags&flagRelocatable != 0 }
 
+// Explain says in words why a lookup found nothing: its reason, and what the map was made without.
+func (m *Map) Explain(why Reason) string {
+	text := why.String()
+	if why != Stripped && why != NoFunction {
+		return text
+	}
+	for k, err := range m.missing {
+		text += [2]string{"; missing is: ", "; "}[min(k, 1)] + err.Error()
+	}
+	return text
+}
+
 // HasDWARF says whether the map was made with DWARF; otherwise it has functions of
 // symbol tables only, without files and lines.
 func (m *Map) HasDWARF() bool { return m.head.flags&flagDWARF != 0 }
 
 // HasSymbols says whether a symbol table named functions.
 func (m *Map) HasSymbols() bool { return m.head.flags&flagSymbols != 0 }
+
+// fits says whether the map may be that of an image of the same ID, as far as the places
+// of its code tell; it may where either does not know them.
+func (m *Map) fits(layout uint64) bool {
+	return m.head.layout == 0 || layout == 0 || m.head.layout == layout
+}
 
 // Stripped says that neither DWARF nor a symbol table named any function.
 func (m *Map) Stripped() bool { return m.blockCount == 0 }

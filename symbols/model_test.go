@@ -102,6 +102,7 @@ func (m *model) bytes(t testing.TB, workers int) []byte {
 			return []byte(m.strings[s-1])
 		},
 	}
+	out.head.flags |= flagLayout
 	if err := out.number(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"bytes"
+	"debug/elf"
 	"slices"
 	"sort"
 
@@ -26,11 +27,14 @@ type symbolTable struct {
 // text returns the name of a reference with symbolName.
 func (t *symbolTable) text(n nameRef) []byte { return t.names.at(uint32(n)) }
 
+// candidateCost is the memory for each symbol of a table, as long as the map is made.
+const candidateCost = 160
+
 // candidate is a symbol that can name code, with its address and its size or 0.
 type candidate struct {
 	addr, size uint64
 	name, file uint32
-	mark       bool // may turn out to be a mapping symbol of ARM
+	mark       bool // may turn out to name nothing, see marksOf
 }
 
 // newSymbolTable makes the table of an image's code. Where symbols overlap, the one
@@ -109,8 +113,13 @@ func extents(list []candidate, regions []region) []piece {
 // t.names.
 func (t *symbolTable) candidates(im *object.Image, place placeFunc, regions []region) (list []candidate, err error) {
 	relocatable := im.Type == object.Relocatable && im.Format == object.ELF
-	arm := im.Arch == object.ARM || im.Arch == object.ARM64
-	list = make([]candidate, 0, symtabEntries(im)/2) // in programs half of the symbols are code's
+	marks := marksOf(im.Arch)
+	count := symtabEntries(im)
+	if err := im.Take(uint64(count)*candidateCost, "a table of so many symbols"); err != nil {
+		t.names = &symbolNames{}
+		return nil, err
+	}
+	list = make([]candidate, 0, count/2) // in programs half of the symbols are code's
 	t.names, err = eachSymbol(im, func(s *rawSymbol) {
 		switch s.kind {
 		case object.Func, object.IFunc, object.NoType, object.Object:
@@ -126,17 +135,29 @@ func (t *symbolTable) candidates(im *object.Image, place placeFunc, regions []re
 			addr += base
 		}
 		if r := nextRegion(regions, addr); r < len(regions) && addr >= regions[r].base {
-			list = append(list, candidate{addr, s.size, s.name, s.file, arm && s.kind == object.NoType})
+			list = append(list, candidate{addr, s.size, s.name, s.file, marks != nil && s.kind == object.NoType})
 		}
 	})
-	return slices.DeleteFunc(list, func(c candidate) bool { return c.mark && isMark(t.names.at(c.name)) }), err
+	return slices.DeleteFunc(list, func(c candidate) bool { return c.mark && marks(t.names.at(c.name)) }), err
 }
 
-// isMark says whether a name is that of a mapping symbol: $a, $d, $t and $x, alone or
-// before a dot, tell code from data and name nothing (ELF for the ARM Architecture
-// §5.5.5, for the 64-bit one §5.5.4).
-func isMark(name []byte) bool {
-	return len(name) >= 2 && name[0] == '$' && bytes.IndexByte([]byte("adtx"), name[1]) >= 0 && (len(name) == 2 || name[2] == '.')
+// marksOf returns what says whether a symbol without a type names nothing, nil where there are no such.
+func marksOf(arch object.Arch) func(name []byte) bool {
+	switch {
+	case arch == object.ARM || arch == object.ARM64:
+		return isMappingSymbol
+	case elf.Machine(arch) == elf.EM_RISCV:
+		return func(name []byte) bool { return isMappingSymbol(name) || bytes.HasPrefix(name, []byte(".L")) }
+	}
+	return nil
+}
+
+// isMappingSymbol says whether a name is that of a mapping symbol: $a, $d, $t and $x, alone, before a dot or, for RISC-V, before an ISA,
+// tell code from data and name nothing (ELF for the ARM Architecture §5.5.5, for the 64-bit one §5.5.4; RISC-V ABIs, ELF, Mapping
+// Symbol). Besides, RISC-V's assembler leaves its local labels in the table (".L0 "), as the linker may move code that they are in.
+func isMappingSymbol(name []byte) bool {
+	return len(name) >= 2 && name[0] == '$' && bytes.IndexByte([]byte("adtx"), name[1]) >= 0 &&
+		(len(name) == 2 || name[2] == '.' || bytes.HasPrefix(name[2:], []byte("rv")))
 }
 
 // from returns the index of the first piece that ends behind an address.

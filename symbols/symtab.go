@@ -75,7 +75,7 @@ func symtabEntries(im *object.Image) int {
 	}
 	for _, s := range im.Sections() {
 		if elf.SectionType(s.Type) == elf.SHT_SYMTAB {
-			return int(min(s.FileSize, uint64(len(im.Data())))) / symbolSize(im)
+			return int(min(s.FileSize, im.Size())) / symbolSize(im)
 		}
 	}
 	return 0
@@ -118,6 +118,11 @@ func readSymtab(im *object.Image, s *object.Section, visit func(s *rawSymbol)) (
 	if uint64(s.Link) >= uint64(len(sections)) {
 		return &symbolNames{}, fmt.Errorf("symbols: %s: section %s at %#x: string table index %d, want below %d",
 			im.Name(), s.Name, s.Off, s.Link, len(sections))
+	}
+	if s.FileSize < uint64(len(entries)) { // packed: symtabEntries has not counted them
+		if err := im.Take(uint64(len(entries)/symbolSize(im))*candidateCost, "a table of so many symbols"); err != nil {
+			return &symbolNames{}, err
+		}
 	}
 	table, err := im.SectionData(&sections[s.Link])
 	if err != nil {

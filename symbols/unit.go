@@ -24,6 +24,13 @@ type worker struct {
 	scopes   []int32 // the open calls by depth, while reading a function
 }
 
+// cost is the memory that what w.contents becomes takes until the map is written: records of functions with their
+// names, nodes of calls, pieces of rows.
+func (w *worker) cost() uint64 {
+	c := &w.contents
+	return 256*uint64(len(c.Functions)) + 64*uint64(len(c.Inlines)) + 16*uint64(len(c.Rows)) + 64*uint64(len(c.Files))
+}
+
 // convert adds the unit in w.contents.
 func (w *worker) convert(unit uint32) {
 	c := &w.contents

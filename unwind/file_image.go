@@ -10,8 +10,8 @@ import (
 
 // FileImage is an Image over a file's call frame information: .eh_frame, found by
 // its search table, and .debug_frame for what that leaves out; in Mach-O files compact
-// unwind information, and what it leads to. Nothing is read until
-// a walk asks. It may be used by several goroutines at once.
+// unwind information, and what it leads to; in Go programs first the runtime's own
+// table. Nothing is read until a walk asks. It may be used by several goroutines at once.
 type FileImage struct {
 	file  *object.Image
 	slide uint64
@@ -19,6 +19,7 @@ type FileImage struct {
 	once    sync.Once
 	tables  []*cfi.Table
 	compact *cfi.Info // of a Mach-O file
+	golang  *goFrames // of a Go program, nil for others
 	err     error
 }
 
@@ -37,6 +38,12 @@ func (i *FileImage) Entry() uint64 { return i.file.Entry() }
 // Row implements Image.
 func (i *FileImage) Row(m *cfi.Machine, pc uint64) (row *cfi.Row, signal bool, err error) {
 	i.once.Do(i.open)
+	if i.golang != nil {
+		// Where there is CFI beside it, that knows nothing of functions that change stacks.
+		if row := i.golang.row(pc); row != nil {
+			return row, false, nil
+		}
+	}
 	for _, t := range i.tables {
 		if f, ok := t.Find(pc); ok {
 			row, err = m.RowAt(f, pc)
@@ -60,13 +67,14 @@ func (i *FileImage) Err() error {
 }
 
 func (i *FileImage) open() {
+	defer i.openGo()
 	if i.file.Format == object.MachO {
 		if i.compact, i.err = cfi.ReadImage(i.file); i.err != nil {
 			i.compact = nil
 		}
 		return
 	}
-	opt := cfi.Options{ByteOrder: i.file.ByteOrder, AddrSize: i.file.Class.AddrSize(), Name: i.file.Name()}
+	opt := cfi.Options{ByteOrder: i.file.ByteOrder, AddrSize: i.file.Class.AddrSize(), Name: i.file.Name(), Take: i.file.Take}
 	if s := i.file.Section(".text"); s != nil {
 		opt.TextAddr = s.Addr
 	}
@@ -75,6 +83,13 @@ func (i *FileImage) open() {
 	}
 	i.openEHFrame(opt)
 	i.openDebugFrame(opt)
+}
+
+func (i *FileImage) openGo() {
+	var err error
+	if i.golang, err = openGo(i.file); i.err == nil {
+		i.err = err
+	}
 }
 
 func (i *FileImage) openEHFrame(opt cfi.Options) {

@@ -24,6 +24,10 @@ type Snapshot struct {
 	Addr  uint64
 	// Memory is all other memory: code, other stacks. Nil means that there is none.
 	Memory Memory
+	// Chain is what somebody has found at the same moment by frame pointers alone: the
+	// instruction pointer, then return addresses. A walk that leads to a stack whose
+	// memory isn't there goes on with it. It may be nil.
+	Chain []uint64
 	// Frozen says that Memory is of the same moment, as in a core file, so that
 	// no frame is Late.
 	Frozen bool

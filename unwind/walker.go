@@ -110,6 +110,9 @@ func (w *Walker) Walk(s *Snapshot, frames []Frame) ([]Frame, End) {
 			end = End{Reason: NoStack, Addr: w.walk.sp}
 		}
 	}
+	if end.Reason == Unreadable && len(s.Chain) > 0 {
+		return w.byChain(s.Chain, frames, end, limit)
+	}
 	return frames, end
 }
 

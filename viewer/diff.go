@@ -19,13 +19,13 @@ type changeJSON struct {
 }
 
 type timesJSON struct {
-	Func    uint32 `json:"func"` // its ID in that reel
-	Calls   uint64 `json:"calls"`
-	TotalNS uint64 `json:"total_ns"`
-	SelfNS  uint64 `json:"self_ns"`
-	P50NS   uint64 `json:"p50_ns"`
-	P99NS   uint64 `json:"p99_ns"`
-	MaxNS   uint64 `json:"max_ns"`
+	Func    uint32     `json:"func"` // its ID in that reel
+	Calls   uint64     `json:"calls"`
+	TotalNS uint64     `json:"total_ns"`
+	SelfNS  uint64     `json:"self_ns"`
+	P50NS   Percentile `json:"p50_ns"` // of complete calls, null if there was none
+	P99NS   Percentile `json:"p99_ns"`
+	MaxNS   uint64     `json:"max_ns"`
 }
 
 // Change returns a function's change as JSON has it.
@@ -39,7 +39,7 @@ func timesOf(f *reel.FunctionSummary) *timesJSON {
 	if f == nil {
 		return nil
 	}
-	return &timesJSON{f.ID, f.Calls, f.Total, f.Self, f.P50, f.P99, f.Max}
+	return &timesJSON{f.ID, f.Calls, f.Total, f.Self, PercentileOf(f.P50, f.Complete), PercentileOf(f.P99, f.Complete), f.Max}
 }
 
 // diff is api/diff: what became slower from the first reel to the second, see reel.Compare.

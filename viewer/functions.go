@@ -2,8 +2,10 @@ package viewer
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/callreel/callreel/demangle"
@@ -26,14 +28,14 @@ func newFunctionCollector(f *reel.File) *functionCollector {
 
 func (c *functionCollector) begin(p *piece) { c.piece = p }
 
-// enter opens a call. Whether another of its function is open is asked of the whole thread, and of a goroutine's stack.
+// enter opens a call. Whether another of its function is open is asked of its stack.
 func (c *functionCollector) enter(lane uint32, call *reel.Call) {
 	s := c.stacks.of(lane, call)
 	outermost := false
 	if c.goroutines {
 		outermost = !s.has(call.Func)
 	} else {
-		outermost = c.active.enter(call.Func)
+		outermost = c.active.enter(call.Func, call.Stack)
 	}
 	s.push(openFrame{function: call.Func, outermost: outermost})
 }
@@ -42,7 +44,7 @@ func (c *functionCollector) leave(lane uint32, call *reel.Call) {
 	within := c.piece.within(call)
 	f := c.stacks.of(lane, call).pop(within)
 	if !c.goroutines {
-		c.active.leave(call.Func)
+		c.active.leave(call.Func, call.Stack)
 	}
 	if c.piece.counts(call) {
 		c.tally.Counted(call)
@@ -51,7 +53,12 @@ func (c *functionCollector) leave(lane uint32, call *reel.Call) {
 	if !f.outermost {
 		total = 0
 	}
-	c.tally.Spent(call.Func, total, within-min(within, f.inside))
+	self := within - min(within, f.inside)
+	if call.Flags&reel.Unfinished != 0 {
+		c.tally.SpentUnfinished(call.Func, total, self)
+	} else {
+		c.tally.Spent(call.Func, total, self)
+	}
 }
 
 // summarize sums up the functions of a span.
@@ -106,24 +113,64 @@ func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.Fun
 
 // Function is a function as `callreel report --json` has it; the keys are promised. Times are in nanoseconds.
 type Function struct {
-	Name       string `json:"name"`
-	Module     string `json:"module"`
-	Calls      uint64 `json:"calls"`
-	TotalNS    uint64 `json:"total_ns"`
-	SelfNS     uint64 `json:"self_ns"`
-	P50NS      uint64 `json:"p50_ns"`
-	P99NS      uint64 `json:"p99_ns"`
-	MaxNS      uint64 `json:"max_ns"`
-	Unfinished uint64 `json:"unfinished,omitempty"`
-	Implicit   uint64 `json:"implicit,omitempty"`
+	Name    string `json:"name"`
+	Module  string `json:"module"`
+	Calls   uint64 `json:"calls"`
+	TotalNS uint64 `json:"total_ns"`
+	SelfNS  uint64 `json:"self_ns"`
+	// P50NS and P99NS are of complete calls, and null if there was none.
+	P50NS      Percentile `json:"p50_ns"`
+	P99NS      Percentile `json:"p99_ns"`
+	MaxNS      uint64     `json:"max_ns"`
+	Unfinished uint64     `json:"unfinished,omitempty"`
+	// The parts of TotalNS and SelfNS that unfinished calls have, and the longest call that ended: there where calls are unfinished.
+	UnfinishedTotalNS uint64 `json:"unfinished_total_ns,omitempty"`
+	UnfinishedSelfNS  uint64 `json:"unfinished_self_ns,omitempty"`
+	EndedMaxNS        uint64 `json:"ended_max_ns,omitempty"`
+	Implicit          uint64 `json:"implicit,omitempty"`
 	// Recorded is there where one call in so many was: Calls are all, the times those of the recorded ones.
 	Recorded uint64 `json:"recorded,omitempty"`
 }
 
+// Percentile is one of the durations of complete calls, in nanoseconds: null in JSON if there was no such call.
+type Percentile struct {
+	NS    uint64
+	Known bool
+}
+
+// PercentileOf is that of so many complete calls.
+func PercentileOf(ns, complete uint64) Percentile {
+	if complete == 0 {
+		return Percentile{}
+	}
+	return Percentile{ns, true}
+}
+
+// MarshalJSON writes a number or null.
+func (p Percentile) MarshalJSON() ([]byte, error) {
+	if !p.Known {
+		return []byte("null"), nil
+	}
+	return strconv.AppendUint(nil, p.NS, 10), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *Percentile) UnmarshalJSON(b []byte) error {
+	*p = Percentile{}
+	if string(b) == "null" {
+		return nil
+	}
+	p.Known = true
+	return json.Unmarshal(b, &p.NS)
+}
+
 // FunctionOf returns what a reel's summary has of a function.
 func FunctionOf(f *reel.FunctionSummary) Function {
-	fn := Function{Name: f.Name, Module: f.Module, Calls: f.Calls, TotalNS: f.Total, SelfNS: f.Self, P50NS: f.P50, P99NS: f.P99, MaxNS: f.Max,
+	fn := Function{Name: f.Name, Module: f.Module, Calls: f.Calls, TotalNS: f.Total, SelfNS: f.Self, P50NS: PercentileOf(f.P50, f.Complete), P99NS: PercentileOf(f.P99, f.Complete), MaxNS: f.Max,
 		Unfinished: f.Unfinished, Implicit: f.Implicit}
+	if f.Unfinished > 0 {
+		fn.UnfinishedTotalNS, fn.UnfinishedSelfNS, fn.EndedMaxNS = f.UnfinishedTotal, f.UnfinishedSelf, f.EndedMax
+	}
 	if f.Made > 0 {
 		fn.Calls, fn.Recorded = f.Made, f.Calls
 	}

@@ -83,32 +83,39 @@ func (s *openStack) has(function uint32) bool {
 	return false
 }
 
-// activity counts the open calls of each function in a lane.
+// activity counts the open calls of each function on each stack of a lane.
 type activity struct {
-	known   []uint32          // by ID
-	unknown map[uint32]uint32 // of IDs that the reel's table doesn't have
+	known []uint32           // on the first stack, by ID
+	other map[onStack]uint32 // on other stacks, and of IDs that the reel's table doesn't have
+}
+
+type onStack struct {
+	stack    int
+	function uint32
 }
 
 func newActivity(functions int) *activity {
-	return &activity{known: make([]uint32, functions+1), unknown: map[uint32]uint32{}}
+	return &activity{known: make([]uint32, functions+1), other: map[onStack]uint32{}}
 }
 
-// enter says whether no other call of the function is open.
-func (a *activity) enter(function uint32) bool {
-	if int(function) < len(a.known) {
+// enter says whether no other call of the function is open on the stack.
+func (a *activity) enter(function uint32, stack int) bool {
+	if stack == 0 && int(function) < len(a.known) {
 		a.known[function]++
 		return a.known[function] == 1
 	}
-	a.unknown[function]++
-	return a.unknown[function] == 1
+	key := onStack{stack, function}
+	a.other[key]++
+	return a.other[key] == 1
 }
 
-func (a *activity) leave(function uint32) {
-	if int(function) < len(a.known) {
+func (a *activity) leave(function uint32, stack int) {
+	if stack == 0 && int(function) < len(a.known) {
 		a.known[function]--
 		return
 	}
-	if a.unknown[function]--; a.unknown[function] == 0 {
-		delete(a.unknown, function)
+	key := onStack{stack, function}
+	if a.other[key]--; a.other[key] == 0 {
+		delete(a.other, key)
 	}
 }

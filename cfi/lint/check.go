@@ -15,8 +15,12 @@ type checker struct {
 	rets tally
 	// described says whether an address has call frame information, or is no code. Nil knows nothing.
 	described func(addr uint64) bool
+	// symbolsEnd and follows are those of the linter. Nil where described is.
+	symbolsEnd func(start, end uint64) uint64
+	follows    func(end, to uint64) bool
 
 	evaluator cfi.Evaluator
+	keeps     map[uint64]uint16 // by address of a function: see kept
 }
 
 // check returns the findings of a function, whose parts are in the order of their addresses.
@@ -26,16 +30,28 @@ func (k *checker) check(f *function) []Finding {
 	}
 	before := k.decode(f)
 	ends := k.boundaries(f)
+	c, clashes := k.follow(f, before)
+	if c == nil {
+		return nil
+	}
+	return slices.Concat(c.findings(), clashes, ends)
+}
+
+// follow carries states through a decoded function and holds its rows against them; nil where that would take too long.
+func (k *checker) follow(f *function, before []int32) (*comparison, []Finding) {
 	w := flow{function: f, proving: true}
+	if f.framedByScratch() {
+		w.effects.kept = k.kept
+	}
 	var clashes []Finding
 	k.prove(&w)
 	before = k.predecessors(f, before)
 	k.followRows(&w, &clashes)
 	before = k.predecessors(f, before)
 	if w.exhausted() {
-		return nil
+		return nil, nil
 	}
-	return slices.Concat(k.compare(&w, before), clashes, ends)
+	return k.compare(&w, before), clashes
 }
 
 // decode explores the function from where calls enter it.
@@ -207,8 +223,8 @@ func clash(r *row, at uint64, delta int64) Finding {
 }
 
 // compare holds every instruction's row against its state.
-func (k *checker) compare(w *flow, before []int32) []Finding {
-	c := comparison{function: w.function, before: before, effects: &w.effects, escaped: w.effects.escaped, switches: w.effects.switches, evaluator: &k.evaluator}
+func (k *checker) compare(w *flow, before []int32) *comparison {
+	c := &comparison{function: w.function, before: before, effects: &w.effects, escaped: w.effects.escaped, switches: w.effects.switches, evaluator: &k.evaluator}
 	s := &w.scratch
 	for id := range w.nodes {
 		if w.nodes[id].state == nil {
@@ -229,7 +245,7 @@ func (k *checker) compare(w *flow, before []int32) []Finding {
 	}
 	k.rets.right += c.rets.right
 	k.rets.late += c.rets.late
-	return c.findings()
+	return c
 }
 
 // after is the directive where that for the error before, nil for none, is given too: adjustments add up.

@@ -43,6 +43,8 @@ type function struct {
 	nodes  []node
 	bad    bool     // what was decoded last is no code, or runs out of the FDE
 	broken []uint64 // where no instruction was found, the first maxBroken
+	ways   []bool   // by node: whether control comes there otherwise than from the one before; see findWays
+	open   bool     // there are jumps of which it is not known where they lead
 }
 
 // maxBroken bounds how many places of a function are looked at again.

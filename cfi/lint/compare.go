@@ -136,7 +136,7 @@ func (c *comparison) cfa(id int32, s *state, r *row, m *mark) (known bool) {
 	case c.switches:
 	case ok && v.kind == anchored && r.CFA.Kind == cfi.RegOffset && c.varies(v.id):
 		m.set(bitCFA, c.wrongCFA(id, s, r, 1<<42+int64(v.id)))
-	case ok && v.kind == constant, ok && v.kind == unknown && v.may == 0, c.badRegister(s, r):
+	case ok && v.kind == constant, ok && v.kind == unknown && v.may == 0, c.badRegister(s, r), ok && r.CFA.Kind == cfi.ValExpression && v.notCFA():
 		m.set(bitCFA, c.wrongCFA(id, s, r, 1<<40+int64(r.CFA.Reg)))
 	case c.atReturn(id, s, r):
 		m.set(bitCFA, c.wrongCFA(id, s, r, r.CFA.Offset-8))
@@ -157,13 +157,23 @@ func (c *comparison) varies(anchor int32) bool {
 }
 
 // badRegister says whether the CFA is relative to a register that cannot lead to the frame: one that holds what it held
-// on entry, or that holds no addresses.
+// on entry, what a function that was called left there, or that holds no addresses.
 func (c *comparison) badRegister(s *state, r *row) bool {
 	if r.CFA.Kind != cfi.RegOffset {
 		return false
 	}
 	reg, ok := general(uint32(r.CFA.Reg))
-	return !ok || s.regs[reg].kind == entry
+	if !ok {
+		return true
+	}
+	v := s.regs[reg]
+	return v.kind == entry || v.kind == unknown && v.may&(mayCallee|mayOwn) == mayCallee
+}
+
+// notCFA says whether what an expression read is certainly not where the frame is: what a register held on entry, or what
+// the function has not written.
+func (v value) notCFA() bool {
+	return v.kind == never || v.kind == entry || v.kind == unknown && v.may&(mayCallee|mayOwn) == mayCallee
 }
 
 // atReturn says whether a row is wrong since a return takes what is on the top of the stack. What was pushed just before

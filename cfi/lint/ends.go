@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/callreel/callreel/isa/amd64"
 )
@@ -28,6 +29,11 @@ func (k *checker) boundaries(f *function) []Finding {
 			list = append(list, Finding{
 				Kind: NoCFI, Address: p.end, Says: fmt.Sprintf("an FDE for %#x..%#x", p.start, p.end),
 				Truth: "control goes on behind it", Directive: ".cfi_startproc",
+			})
+		} else if truth := k.rest(f, p); truth != "" {
+			list = append(list, Finding{
+				Kind: NoCFI, Address: p.end, Says: fmt.Sprintf("an FDE for %#x..%#x", p.start, p.end),
+				Truth: truth, Directive: ".cfi_startproc",
 			})
 		}
 	}
@@ -57,6 +63,52 @@ func (k *checker) reach(f *function, p *part, last *node) uint64 {
 		next += uint64(in.Len)
 	}
 	return next
+}
+
+// symbolsEnd returns where the symbol ends that begins with an FDE or within it and reaches farthest; 0 for none.
+func (l *linter) symbolsEnd(start, end uint64) (reach uint64) {
+	k := sort.Search(len(l.symbols), func(k int) bool { return l.symbols[k].Addr >= start })
+	for ; k < len(l.symbols) && l.symbols[k].Addr < end; k++ {
+		if s := &l.symbols[k]; s.Size > 0 && s.Size < maxRest {
+			reach = max(reach, s.Addr+s.Size)
+		}
+	}
+	return reach
+}
+
+// follows says whether no FDE and no symbol begins between the end of an FDE and an address, that included: there it is the
+// same function still.
+func (l *linter) follows(end, to uint64) bool {
+	k := sort.Search(len(l.symbols), func(k int) bool { return l.symbols[k].Addr >= end })
+	n := sort.Search(len(l.fdes), func(k int) bool { return l.fdes[k].Start >= end })
+	return (k == len(l.symbols) || l.symbols[k].Addr > to) && (n == len(l.fdes) || l.fdes[n].Start > to)
+}
+
+// maxRest is how far behind an FDE what a branch leads to still is the rest of its function.
+const maxRest = 1 << 12
+
+// rest says what shows that a part's function goes on behind its end, where nothing describes it: a branch that leads there, or
+// a symbol that reaches there; "" where nothing does.
+func (k *checker) rest(f *function, p *part) string {
+	if k.described == nil || k.described(p.end) || k.symbolsEnd == nil {
+		return ""
+	}
+	in, ok := k.inst(p.end)
+	if !ok || in.IsPadding() || in.Kind == amd64.Breakpoint || in.Kind == amd64.Syscall {
+		return "" // as in goesOn
+	}
+	if end := k.symbolsEnd(p.start, p.end); end > p.end {
+		return fmt.Sprintf("its symbol reaches up to %#x", end)
+	}
+	for id := range f.nodes {
+		n := &f.nodes[id]
+		to, ok := n.inst.Target(n.addr)
+		if !ok || n.inst.Kind == amd64.Call || &f.parts[n.part] != p || to < p.end || to-p.end >= maxRest || !k.follows(p.end, to) {
+			continue
+		}
+		return fmt.Sprintf("the branch at %#x leads to %#x", n.addr, to)
+	}
+	return ""
 }
 
 // goesOn says whether control goes on from the last instruction of an FDE to code that nothing describes.

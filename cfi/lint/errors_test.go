@@ -327,6 +327,136 @@ bad:	mov (%rbx), %rax
 	mov -8(%rsp), %rbx
 	ret`,
 		"register: rbx=same; rbx=[cfa-16]; .cfi_offset rbx, -16"},
+	{"address_by_call_not_followed", `
+	call 1f
+bad:
+1:	pop %rax
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rsp+16; .cfi_adjust_cfa_offset 8"},
+	{"address_by_call_not_taken_back", `
+	call 1f
+	.cfi_adjust_cfa_offset 8
+1:	pop %rax
+bad:	ret`,
+		"epilogue: cfa=rsp+16; cfa=rsp+8; .cfi_adjust_cfa_offset -8"},
+	{"row_changed_by_a_call", `
+	push %rdi
+	.cfi_adjust_cfa_offset 8
+	call ext
+	.cfi_adjust_cfa_offset -8
+bad:	pop %rdi
+	ret`,
+		"cfa: cfa=rsp+8; cfa=rsp+16; .cfi_def_cfa_offset 16"},
+	{"frame_register_popped", `
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbx, -16
+	mov %rsp, %rbx
+	.cfi_def_cfa_register %rbx
+	call ext
+	mov %edi, -4(%rbx)
+	mov %rbx, %rsp
+	pop %rbx
+bad:	nop
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbx
+	ret`,
+		"cfa: cfa=rbx+16; "},
+	{"narrow_store_beside_the_frame_register", `
+	push %rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbp, -16
+	mov %rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	mov %edi, -4(%rbp)
+	pop %rbp
+	.cfi_def_cfa %rbp, 8
+bad:	ret`,
+		"cfa: cfa=rbp+8; cfa=rsp+8; .cfi_def_cfa rsp, 8"},
+	{"restored_before_the_reload", `
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbx, -16
+	sub $64, %rsp
+	.cfi_adjust_cfa_offset 64
+	lea (%rsp,%rdi,8), %rcx
+	mov (%rcx,%rdi,8), %rbx
+	.cfi_restore %rbx
+bad:	call ext
+	add $64, %rsp
+	.cfi_adjust_cfa_offset -64
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	ret`,
+		"register: rbx=same; rbx=[cfa-16]; .cfi_offset rbx, -16"},
+	{"not_restored_when_popped", `
+	push %rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rbp, -16
+	mov %rdi, %rbp
+	pop %rbp
+	.cfi_adjust_cfa_offset -8
+	call ext
+bad:	ret`,
+		"register: rbp=[cfa-16]; rbp=same; .cfi_same_value rbp"},
+	{"realigned_by_a_register_across_a_call", `
+	lea 8(%rsp), %r10
+	.cfi_def_cfa %r10, 0
+	and $-64, %rsp
+	push -8(%r10)
+	push %rbp
+	mov %rsp, %rbp
+	.cfi_escape 0x10, 0x06, 0x02, 0x76, 0x00
+	push %r10
+	sub $56, %rsp
+	call *(%rdi)
+bad:	add $56, %rsp
+	pop %r10
+	.cfi_def_cfa %r10, 0
+	pop %rbp
+	lea -8(%r10), %rsp
+	.cfi_def_cfa %rsp, 8
+	ret`,
+		"cfa: cfa=r10+0; "},
+	{"realigned_by_another_slot", `
+	lea 8(%rsp), %r10
+	.cfi_def_cfa %r10, 0
+	and $-64, %rsp
+	push -8(%r10)
+	push %rbp
+	mov %rsp, %rbp
+	.cfi_escape 0x10, 0x06, 0x02, 0x76, 0x00
+	push %r10
+	sub $56, %rsp
+	.cfi_escape 0x0f, 0x03, 0x76, 0x70, 0x06
+bad:	call *(%rdi)
+	add $56, %rsp
+	pop %r10
+	.cfi_def_cfa %r10, 0
+	pop %rbp
+	lea -8(%r10), %rsp
+	.cfi_def_cfa %rsp, 8
+	ret`,
+		"cfa: cfa=expr(rbp-16; deref); "},
+	{"ends_before_its_last_block", `
+	test %edi, %edi
+	je 1f
+	ret
+	.cfi_endproc
+bad:
+1:	xor %eax, %eax
+	ret
+	.cfi_startproc
+	nop`,
+		"no-cfi: an FDE for "},
+	{"ends_behind_a_call", `
+	call ext
+	.cfi_endproc
+bad:	xor %eax, %eax
+	ret
+	.cfi_startproc
+	ret`,
+		"no-cfi: an FDE for "},
 	{"tail_jump_with_a_frame", `
 	push %rbx
 	.cfi_adjust_cfa_offset 8

@@ -136,15 +136,60 @@ func (w *flow) equalize(n *node, id int32, s *state) {
 }
 
 // cut says whether control does not come back from a call: rows follow what instructions do to the stack pointer, and a
-// call does nothing to it, so where they change behind one, other code begins. Padding may stand between.
+// call does nothing to it, so where they change behind one, other code begins. Padding may stand between. What nothing but the
+// call leads to is not other code, and the row there is wrong.
 func (f *function) cut(n *node) bool {
-	if n.inst.Kind != amd64.Call && n.inst.Kind != amd64.IndirectCall {
+	if !n.calls() {
 		return false
 	}
-	next := &f.nodes[n.next]
-	for next.inst.IsNop() && next.next >= 0 {
-		next = &f.nodes[next.next]
+	if to, ok := n.inst.Target(n.addr); ok && to == n.addr+uint64(n.inst.Len) {
+		return false // a push of its own address
 	}
+	at, entered := n.next, f.entered(n.next)
+	for f.nodes[at].inst.IsNop() && f.nodes[at].next >= 0 {
+		at = f.nodes[at].next
+		entered = entered || f.entered(at)
+	}
+	next := &f.nodes[at]
 	a, b := f.parts[n.part].rowAt(n.addr), f.parts[next.part].rowAt(next.addr)
-	return a != b && a != nil && b != nil && !a.sameRules(b)
+	return entered && a != b && a != nil && b != nil && !a.sameRules(b)
+}
+
+// entered says whether control may come to a node otherwise than from the one before it.
+func (f *function) entered(id int32) bool {
+	if f.ways == nil || len(f.ways) != len(f.nodes) {
+		f.findWays()
+	}
+	return f.open || f.ways[id]
+}
+
+// findWays notes where branches, tables and exceptions lead, and of which places the address is taken.
+func (f *function) findWays() {
+	f.ways, f.open = make([]bool, len(f.nodes)), false
+	mark := func(id int32) {
+		if id >= 0 {
+			f.ways[id] = true
+		}
+	}
+	for k := range f.parts {
+		if p := &f.parts[k]; len(p.nodes) > 0 {
+			mark(p.nodes[0] - 1)
+		}
+	}
+	for id := range f.nodes {
+		n := &f.nodes[id]
+		mark(n.target)
+		mark(n.pad)
+		for _, to := range n.table {
+			mark(to)
+		}
+		if n.inst.RIPRelative {
+			mark(f.nodeAt(n.addr + uint64(n.inst.Len) + uint64(int64(n.inst.Disp))))
+		}
+		if n.inst.Kind == amd64.IndirectJump && len(n.table) == 0 {
+			// Where a jump that may not be a tail call leads is not known.
+			r := f.parts[n.part].rowAt(n.addr)
+			f.open = f.open || r == nil || !r.entersByCall() || !n.inst.HasMem || n.inst.Index != amd64.NoReg
+		}
+	}
 }

@@ -39,7 +39,7 @@ func Check(im *object.Image) (*Result, error) {
 
 // read reads the tables.
 func read(im *object.Image) (*cfi.Table, cfi.Section, error) {
-	opt := cfi.Options{ByteOrder: im.ByteOrder, AddrSize: im.Class.AddrSize(), Name: im.Name()}
+	opt := cfi.Options{ByteOrder: im.ByteOrder, AddrSize: im.Class.AddrSize(), Name: im.Name(), Take: im.Take}
 	data, addr, err := im.EHFrame()
 	if err != nil {
 		return nil, cfi.Section{}, err
@@ -70,6 +70,10 @@ func read(im *object.Image) (*cfi.Table, cfi.Section, error) {
 
 // check holds tables, which need not be those of the image, against the image's code.
 func check(im *object.Image, table *cfi.Table, hdr cfi.Section) (*Result, error) {
+	const fdeCost = 1 << 10 // of memory for each: what is noted and found of a function
+	if err := im.Take(uint64(len(table.FDEs()))*fdeCost, "a check of so many FDEs"); err != nil {
+		return nil, err
+	}
 	l := newLinter(im, table)
 	l.result.Section, l.result.FDEs = table.Section(), len(l.fdes)
 	symbols, err := im.FunctionSymbols()
@@ -96,8 +100,9 @@ func check(im *object.Image, table *cfi.Table, hdr cfi.Section) (*Result, error)
 // budget returns how many bytes of language-specific data may be read, and how many rules kept: what a file of this size
 // can honestly need, and more.
 func budget(im *object.Image) (lsda, rules int) {
-	const least = 1 << 20
-	return least + len(im.Data()), least + 2*len(im.Data())
+	const least, most = 1 << 20, 1 << 30
+	size := int(min(im.Size(), most))
+	return least + size, least + 2*size
 }
 
 // linter is one check.
@@ -156,7 +161,7 @@ func (l *linter) code() {
 	var rets tally
 	for range min(runtime.GOMAXPROCS(0), len(functions)) {
 		group.Go(func() {
-			k := checker{read: l.im.ReadAddr, described: func(addr uint64) bool { return !l.executable(addr) || l.described(addr) }}
+			k := checker{read: l.im.ReadAddr, described: func(addr uint64) bool { return !l.executable(addr) || l.described(addr) }, symbolsEnd: l.symbolsEnd, follows: l.follows}
 			var m cfi.Machine
 			var list []Finding
 			for {

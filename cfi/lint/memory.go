@@ -41,10 +41,23 @@ func (e *effects) loadFrom(at value, n int64) value {
 		return v
 	case at.framed():
 		return value{}
-	case at.maybe()&mayOwn != 0:
+	case at.maybe()&mayOwn != 0 && !e.elsewhere():
 		return top
+	case at.maybe()&mayOwn != 0:
+		return value{may: mayStack | mayOwn}
 	}
 	return value{may: mayStack}
+}
+
+// elsewhere says whether an instruction whose address is only known to lead to the own frame reads something else than where
+// registers are saved: what is not known to be a saved register's place and goes to a register that calls do not keep, or is
+// an element of an array, is the function's data.
+func (e *effects) elsewhere() bool {
+	in := e.in
+	if in.Encoding != amd64.Legacy || in.Map != amd64.MapPrimary || in.Opcode != 0x8B || !in.HasMem || in.Base == int8(amd64.RSP) || in.Base == int8(amd64.RBP) {
+		return false
+	}
+	return in.Index != amd64.NoReg && in.Scale > 1 || calleeSaved>>(in.Reg&15)&1 == 0 && amd64.Reg(in.Reg&15) != rsp
 }
 
 // store writes n bytes.
@@ -261,22 +274,37 @@ func writesMemory(in *amd64.Inst) (bool, int64) {
 	return false, 0
 }
 
+// operandSize returns the bytes of the memory operand of an instruction whose opcode's low bit tells bytes from words.
+func operandSize(in *amd64.Inst) int64 {
+	switch {
+	case in.Opcode&1 == 0:
+		return 1
+	case in.REX&amd64.RexW != 0:
+		return 8
+	case in.Prefixes&amd64.Opsize66 != 0:
+		return 2
+	}
+	return 4
+}
+
 // primaryStore covers the one-byte map.
 func primaryStore(in *amd64.Inst) (bool, int64) {
 	op, group := in.Opcode, in.Reg&7
 	switch {
 	case op < 0x38:
-		return op&7 < 2, 8
+		return op&7 < 2, operandSize(in)
 	case op >= 0x80 && op <= 0x83:
-		return group != 7, 8
-	case op >= 0x86 && op <= 0x89, op == 0x8C, op == 0x8F, op == 0xC0, op == 0xC1, op == 0xC6, op == 0xC7, op >= 0xD0 && op <= 0xD3:
+		return group != 7, operandSize(in)
+	case op >= 0x86 && op <= 0x89, op == 0xC0, op == 0xC1, op == 0xC6, op == 0xC7, op >= 0xD0 && op <= 0xD3:
+		return true, operandSize(in)
+	case op == 0x8C, op == 0x8F:
 		return true, 8
 	case op >= 0xD8 && op <= 0xDF:
 		return uint64(floatStores)>>(8*(op-0xD8)+group)&1 != 0, floatSize(op, group)
 	case op == 0xF6 || op == 0xF7:
-		return group == 2 || group == 3, 8
+		return group == 2 || group == 3, operandSize(in)
 	case op == 0xFE || op == 0xFF:
-		return group < 2, 8
+		return group < 2, operandSize(in)
 	}
 	return false, 0
 }
@@ -290,7 +318,9 @@ func store0F(in *amd64.Inst) (bool, int64) {
 		return in.Reg&7 == 0 || in.Reg&7 == 4 || in.Reg&7 == 6, 4096
 	case vectorStore(in):
 		return true, vectorSize(in, 16)
-	case op >= 0x90 && op < 0xA0, op == 0xA4, op == 0xA5, op == 0xAB, op == 0xAC, op == 0xAD, op == 0xB0, op == 0xB1, op == 0xB3,
+	case op >= 0x90 && op < 0xA0: // setcc
+		return true, 1
+	case op == 0xA4, op == 0xA5, op == 0xAB, op == 0xAC, op == 0xAD, op == 0xB0, op == 0xB1, op == 0xB3,
 		op == 0xBB, op == 0xC0, op == 0xC1, op == 0xC3:
 		return true, 8
 	case op == 0xBA:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
@@ -67,13 +68,7 @@ func newMutants(t testing.TB, path string) *mutants {
 
 // check lints a function whose FDE fde has other rows.
 func (m *mutants) check(f *function, fde int, rows []row) string {
-	c := &function{}
-	for _, p := range f.parts {
-		if p.fde == fde && rows != nil {
-			p.rows = rows
-		}
-		c.parts = append(c.parts, p)
-	}
+	c := f.with(fde, rows)
 	var b strings.Builder
 	for _, x := range m.checker.check(c) {
 		fmt.Fprintf(&b, "%s %#x %s %s\n", x.Kind, x.Address, x.Says, x.Truth)
@@ -89,6 +84,7 @@ const (
 	unseen                  // rows were altered, but not that of any instruction
 	caught
 	missed
+	stillTrue // rows were altered, and what they say now is proven to be so too
 )
 
 // try changes the byte at an offset of the section, which is in the program of an FDE.
@@ -108,17 +104,21 @@ func (m *mutants) try(t testing.TB, fde int, at uint64, b byte) (outcome, []row)
 	var machine cfi.Machine
 	left := 1 << 20
 	rows, err := rowsOf(&machine, changed, &left)
-	before := m.rows[fde]
 	if err != nil || machine.Remembered() > 0 || len(rows) > 0 && rows[len(rows)-1].End > f.End {
 		return caught, rows
 	}
 	if m.l.badExpression(rows) != nil {
 		return caught, rows
 	}
+	return m.judgeRows(fde, rows), rows
+}
+
+// judgeRows lints the function of an FDE whose rows are replaced.
+func (m *mutants) judgeRows(fde int, rows []row) outcome {
 	function := m.owner[fde]
-	altered, seen := m.differs(function, fde, before, rows)
+	altered, seen := m.differs(function, fde, m.rows[fde], rows)
 	if !altered {
-		return sameRows, rows
+		return sameRows
 	}
 	clean, ok := m.clean[function]
 	if !ok {
@@ -128,11 +128,84 @@ func (m *mutants) try(t testing.TB, fde int, at uint64, b byte) (outcome, []row)
 	switch m.check(function, fde, rows) {
 	case clean:
 		if !seen {
-			return unseen, rows
+			return unseen
 		}
-		return missed, rows
+		if m.proven(function, fde, rows) {
+			return stillTrue
+		}
+		return missed
 	}
-	return caught, rows
+	return caught
+}
+
+// proven says whether each rule in which the rows differ from those before was proven to be right.
+func (m *mutants) proven(f *function, fde int, rows []row) bool {
+	k := slices.IndexFunc(f.parts, func(p part) bool { return p.fde == fde })
+	was := f.parts[k]
+	c := f.with(fde, rows)
+	for i := range c.parts {
+		c.parts[i].nodes = make([]int32, len(c.parts[i].code))
+	}
+	got, _ := m.checker.follow(c, m.checker.decode(c))
+	if got == nil {
+		return false
+	}
+	right := map[uint64]uint32{}
+	for _, x := range got.marks {
+		right[x.addr] = x.right
+	}
+	is := &c.parts[k]
+	same := true
+	sweepAll(&was, func(addr uint64) {
+		x, y := was.rowAt(addr), is.rowAt(addr)
+		if same && isPadding(&was, addr) {
+			return
+		}
+		same = same && x != nil && y != nil && differing(x, y)&^right[addr] == 0
+	})
+	return same
+}
+
+// differing is the set of what two rows say differently, as in marks.
+func differing(x, y *row) (set uint32) {
+	if !sameRule(&x.CFA, &y.CFA) {
+		set |= 1 << bitCFA
+	}
+	for _, list := range [][]cfi.RegRule{x.Regs, y.Regs} {
+		for _, r := range list {
+			a, b := x.Reg(r.Reg), y.Reg(r.Reg)
+			if sameRule(&a, &b) {
+				continue
+			}
+			reg, ok := general(r.Reg)
+			switch {
+			case r.Reg == x.RAReg:
+				set |= 1 << bitRA
+			case ok:
+				set |= 1 << reg
+			default:
+				set |= 1 << bitOther
+			}
+		}
+	}
+	return set
+}
+
+func isPadding(p *part, addr uint64) bool {
+	var in amd64.Inst
+	return amd64.DecodeTo(&in, p.code[addr-p.start:]) == nil && in.IsPadding()
+}
+
+// with is the function with other rows in an FDE.
+func (f *function) with(fde int, rows []row) *function {
+	c := &function{}
+	for _, p := range f.parts {
+		if p.fde == fde && rows != nil {
+			p.rows = rows
+		}
+		c.parts = append(c.parts, p)
+	}
+	return c
 }
 
 // emptyHeader is an .eh_frame_hdr of one entry, 64 bytes before .eh_frame: FDEs are asked for by offset.
@@ -147,7 +220,7 @@ func (m *mutants) differs(f *function, fde int, a, b []row) (altered, seen bool)
 	was, is := f.parts[k], f.parts[k]
 	was.rows, is.rows = a, b
 	starts := map[uint64]bool{}
-	sweepAll(&was, func(addr uint64) { starts[addr] = true })
+	sweepAll(&was, func(addr uint64) { starts[addr] = !isPadding(&was, addr) })
 	for addr := was.start; addr < was.end; addr++ {
 		x, y := was.rowAt(addr), is.rowAt(addr)
 		if (x == nil) != (y == nil) || x != nil && !x.sameRules(y) {

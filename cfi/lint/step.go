@@ -18,6 +18,8 @@ type effects struct {
 	touchedAll bool
 	// fromRows says that states come from rows: what is not known in them then is not what is on its way elsewhere.
 	fromRows bool
+	// kept tells which registers a call's target certainly keeps beside those that all do.
+	kept func(in *amd64.Inst, addr uint64) uint16
 }
 
 // extent is n bytes of the own frame.
@@ -72,16 +74,25 @@ func (e *effects) call() {
 		e.push(value{}, 8) // reads its own address
 		return
 	}
+	kept := uint16(0)
+	if e.kept != nil {
+		kept = e.kept(e.in, e.addr)
+	}
 	for r := range e.s.regs {
-		if callerSaved>>r&1 != 0 {
+		switch {
+		case callerSaved>>r&1 == 0:
+		case kept>>r&1 != 0:
 			e.s.regs[r] = value{may: mayStack}
+		default:
+			e.s.regs[r] = value{may: mayStack | mayCallee}
 		}
 	}
+	// What is below the stack pointer is the callee's.
 	if sp := e.s.regs[rsp]; sp.framed() {
 		p := placeOf(sp)
 		for k := range e.s.slots {
 			if at := e.s.slots[k].at; at.anchor == p.anchor && at.off < p.off {
-				e.s.slots[k].val = top
+				e.s.slots[k].val = value{may: mayStack | mayCallee}
 			}
 		}
 	}

@@ -18,11 +18,12 @@ const (
 type may uint8
 
 const (
-	mayEntry may = 1 << iota // what some register that calls keep held on entry, or the return address
-	mayArg                   // what another register held on entry
-	mayStack                 // an address in a stack
-	mayOwn                   // an address in the function's own frame
-	mayAll   = mayEntry | mayArg | mayStack | mayOwn
+	mayEntry  may = 1 << iota // what some register that calls keep held on entry, or the return address
+	mayArg                    // what another register held on entry
+	mayStack                  // an address in a stack
+	mayOwn                    // an address in the function's own frame
+	mayCallee                 // what a function that was called left there
+	mayAll    = mayEntry | mayArg | mayStack | mayOwn
 )
 
 // returnAddress is the id of the return address among the values on entry. Below it are the general registers.

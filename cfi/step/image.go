@@ -40,8 +40,8 @@ type function struct {
 }
 
 // openImage opens a mapped file.
-func openImage(path, module string) (*image, error) {
-	o, err := object.Open(path)
+func openImage(path, module string, memory *object.Allowance) (*image, error) {
+	o, err := object.Opener{Memory: memory}.Open(path)
 	if err != nil {
 		return nil, err
 	}

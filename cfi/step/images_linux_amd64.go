@@ -15,6 +15,7 @@ type imageKey struct{ dev, inode, slide uint64 }
 // images are the files that are mapped as code, and the memory around them.
 type images struct {
 	p      *process.Process
+	memory *object.Allowance
 	maps   []process.Mapping
 	loaded map[imageKey]*image
 	texts  []text             // sorted by start
@@ -74,7 +75,7 @@ func (l *images) imageOf(m process.Mapping) (im *image, isNew bool, err error) {
 	}
 	path, err := l.p.ExeFile(m)
 	if err == nil {
-		im, err = openImage(path, moduleOf(m.Path))
+		im, err = openImage(path, moduleOf(m.Path), l.memory)
 	}
 	if err != nil {
 		l.opened[file] = err

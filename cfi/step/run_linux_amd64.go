@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 )
 
@@ -64,7 +65,8 @@ func killWhenDone(ctx context.Context, pid int) func() {
 func (e *engine) begin(t *process.Tracing) error {
 	p := t.Process()
 	e.t = t
-	e.images = images{p: p, loaded: map[imageKey]*image{}, opened: map[imageKey]error{}}
+	p.LimitMemory(e.opt.Memory)
+	e.images = images{p: p, memory: object.NewAllowance(e.opt.Memory), loaded: map[imageKey]*image{}, opened: map[imageKey]error{}}
 	e.breaks = breakpoints{p: p, at: map[uint64]*breakpoint{}, were: map[uint64]byte{}}
 	e.compared.read = func(addr uint64, buf []byte) error {
 		_, err := p.ReadAt(buf, addr)

@@ -31,6 +31,10 @@ type Options struct {
 	// Ready is called once, when the functions were chosen and before the command begins. An error ends the run.
 	Ready func() error
 
+	// Memory bounds what the files of the process may make us keep of them, in bytes: see
+	// object.Allowance. 0 is object.DefaultMemory.
+	Memory int64
+
 	// MaxSteps is after how many instructions the command runs on without being looked at; 0 means DefaultMaxSteps.
 	MaxSteps uint64
 }

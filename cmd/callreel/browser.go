@@ -21,7 +21,7 @@ func openBrowser(url string) (forget func(), err error) {
 	if err != nil {
 		return forget, err
 	}
-	dir, err := os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "callreel-") // for nobody else to read
+	dir, err := os.MkdirTemp(privateFolder(), "callreel-") // for nobody else to read
 	if err != nil {
 		return forget, err
 	}

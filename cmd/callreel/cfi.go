@@ -41,8 +41,8 @@ type cfiFile struct {
 }
 
 // openCFI opens a file's tables.
-func openCFI(path, arch string) (*cfiFile, error) {
-	im, err := object.OpenArch(path, arch)
+func openCFI(path, arch string, memory memoryLimit) (*cfiFile, error) {
+	im, err := memory.opener().OpenArch(path, arch)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,14 @@ func (f *cfiFile) textOf(r *cfi.Row) rowText {
 
 // cfiLookup is what the verbs that look addresses up in a file have in common.
 type cfiLookup struct {
-	json bool
-	arch string
+	json   bool
+	arch   string
+	memory memoryLimit
 }
 
 func (l *cfiLookup) add(c *cobra.Command, jsonUsage string) {
 	c.Flags().BoolVar(&l.json, "json", false, jsonUsage)
+	l.memory.add(c.Flags())
 	c.Flags().StringVar(&l.arch, "arch", "", "the architecture to look at in a fat Mach-O file")
 }
 
@@ -117,6 +119,6 @@ func (l *cfiLookup) open(args []string) (*cfiFile, []uint64, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := openCFI(args[0], l.arch)
+	f, err := openCFI(args[0], l.arch, l.memory)
 	return f, list, err
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/callreel/callreel/cfi/lint"
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/internal/safejson"
-	"github.com/callreel/callreel/object"
 )
 
 func newCFILint() *cobra.Command {
 	var asJSON bool
 	var format, arch string
+	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "lint FILE",
 		Short: "Hold call frame information against the code; exit code 1 on findings",
@@ -43,7 +43,7 @@ Exit code 0 means no findings, 1 findings or a file that cannot be read.`,
 			return usageError("callreel cfi lint: there is no format %q; there are text, json and sarif", format)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			im, err := object.OpenArch(args[0], arch)
+			im, err := memory.opener().OpenArch(args[0], arch)
 			if err != nil {
 				return err
 			}
@@ -64,6 +64,7 @@ Exit code 0 means no findings, 1 findings or a file that cannot be read.`,
 	fl := c.Flags()
 	fl.BoolVar(&asJSON, "json", false, "write JSON, as --format json")
 	fl.StringVar(&format, "format", "text", "the format: text, json or sarif")
+	memory.add(fl)
 	fl.StringVar(&arch, "arch", "", "the architecture to look at in a fat Mach-O file")
 	return c
 }

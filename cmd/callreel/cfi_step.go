@@ -21,6 +21,7 @@ import (
 type cfiStepFlags struct {
 	modules, functions, exclude []string
 	maxSteps                    uint64
+	memory                      memoryLimit
 	json                        bool
 	summary                     string
 }
@@ -55,6 +56,7 @@ func (f *cfiStepFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
 	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name: a `GLOB` (repeatable)")
 	fl.Uint64Var(&f.maxSteps, "max-steps", step.DefaultMaxSteps, "after this `NUMBER` of instructions CMD runs on without being looked at")
+	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write JSON to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write JSON to this `FILE`")
 }
@@ -78,7 +80,7 @@ func (f *cfiStepFlags) run(c *cobra.Command, args []string) error {
 	choice := newStepChoice(f)
 	result, err := step.Run(ctx, step.Options{
 		Command: args, Ignored: ignored, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Module: choice.module, Function: choice.function, Ready: choice.unmatched, MaxSteps: f.maxSteps,
+		Module: choice.module, Function: choice.function, Ready: choice.unmatched, MaxSteps: f.maxSteps, Memory: f.memory.limit(),
 	})
 	if result == nil {
 		return err
@@ -132,7 +134,7 @@ func (s *stepChoice) unmatched() error {
 // write writes the result where the flags want it.
 func (f *cfiStepFlags) write(c *cobra.Command, command string, r *step.Result) error {
 	if f.summary != "" {
-		err := writeOutput(f.summary, true, func(w io.Writer) error { return stepJSON(w, r) })
+		err := writeOutput(f.summary, true, 0, func(w io.Writer) error { return stepJSON(w, r) })
 		if err != nil {
 			return err
 		}

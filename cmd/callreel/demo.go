@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/demo"
+	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/reel"
 )
@@ -72,7 +73,11 @@ func demoFolder(dir string, force bool) (string, error) {
 		}
 		return dir, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	folder, err := outfile.MakeFolders(dir, 0)
+	if err == nil { // what is compiled there is run
+		err = errors.Join(folder.Private(), folder.Close())
+	}
+	if err != nil {
 		return "", fmt.Errorf("callreel demo: %w", err)
 	}
 	for _, name := range append(demo.Files(), demoReel) {

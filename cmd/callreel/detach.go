@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,9 @@ func newDetach() *cobra.Command {
 		Use:   "detach -p PID",
 		Short: "Remove what a recorder that died has left in a process",
 		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs on
-correctly; it only carries probes that record nothing.`,
+correctly; it only carries probes that record nothing.
+
+Where there is nothing to remove it says so, and ends with 0 (with --json, "removed" is 0).`,
 		Example: `  callreel detach -p 1234`,
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -24,16 +27,26 @@ correctly; it only carries probes that record nothing.`,
 			}
 			ctx, stop := untilSignal(c.Context())
 			defer stop()
+			w := c.OutOrStdout()
 			d, err := recorder.Detach(ctx, int(pid))
+			if errors.Is(err, recorder.ErrNotRecorded) { // as it should be: scripts detach after every kill
+				if asJSON {
+					return writeJSON(w, map[string]any{"removed": 0})
+				}
+				_, err = fmt.Fprintf(w, "process %d is not being recorded, and no recorder has left anything there\n", pid)
+				return err
+			}
 			if err != nil {
 				return err
 			}
-			w := c.OutOrStdout()
 			if asJSON {
 				err = writeJSON(w, map[string]any{
-					"sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left})
+					"removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "doubted": d.Doubted})
 			} else {
 				_, err = fmt.Fprintf(w, "restored %s; text verified: %v; stopped %.1f ms\n", things(uint64(d.Sites), "site"), d.TextVerified, milliseconds(d.Stopped))
+				if d.Doubted > 0 {
+					fmt.Fprintf(w, "left alone: %s that a recorder is said to have replaced, but for other bytes than the file has there\n", things(uint64(d.Doubted), "site"))
+				}
 				if d.Left != "" {
 					fmt.Fprintf(w, "stubs stay mapped, unused: %s\n", d.Left)
 				}

@@ -177,7 +177,7 @@ func fromTo(c *reel.FunctionChange, text func(*reel.FunctionSummary) string) str
 // ofWhole writes a time that only calls that were seen whole have.
 func ofWhole(of func(*reel.FunctionSummary) uint64) func(*reel.FunctionSummary) string {
 	return func(f *reel.FunctionSummary) string {
-		if f.Calls == f.Unfinished+f.Implicit {
+		if f.Complete == 0 {
 			return "-"
 		}
 		return span(of(f))

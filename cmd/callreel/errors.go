@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder"
 )
@@ -62,7 +63,7 @@ func exitCode(err error) int {
 	for _, not := range []error{
 		process.ErrUnsupported, process.ErrNotPermitted, process.ErrTraced, process.ErrForeignArch, process.ErrSelf,
 		process.ErrKernelThread, process.ErrSeccomp, process.ErrNoThreadID, process.ErrNoGadget, process.ErrNoSafeThread,
-		process.ErrStopTimeout, process.ErrMemoryShared, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
+		process.ErrStopTimeout, process.ErrTooMuch, object.ErrMemory, process.ErrMemoryShared, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
 		recorder.ErrLeftBehind, recorder.ErrNothing, recorder.ErrNoRecorder, fs.ErrPermission,
 	} {
 		if errors.Is(err, not) {

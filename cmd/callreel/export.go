@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/export"
+	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -35,6 +37,7 @@ type exportFlags struct {
 	weight         string
 	split          size
 	force, lines   bool
+	mode           fileMode
 }
 
 func newExport() *cobra.Command {
@@ -67,6 +70,7 @@ with all threads for a stretch of time.`,
 	fl.StringVar(&f.format, "format", "", "the `FORMAT`: "+formatNames())
 	fl.StringVarP(&f.output, "output", "o", "", "the file to write, `OUT`; - is stdout")
 	fl.BoolVarP(&f.force, "force", "f", false, "replace a file that is there")
+	addMode(fl, &f.mode)
 	fl.Var(&f.split, "split", "chrome: several files of about this `SIZE` in bytes, at least 64K; K, M and G are known")
 	fl.BoolVar(&f.lines, "lines", false, "pprof, speedscope: source files and lines, where this machine has the images' symbols")
 	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number is, time (nanoseconds) or calls")
@@ -131,7 +135,7 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	all := func(w io.Writer) error { return ended(write(ctx, file, counted(w), options)) }
 	switch {
 	case f.split > 0:
-		parts := &exportParts{reel: path, output: f.output, force: f.force, counted: counted}
+		parts := &exportParts{reel: path, output: f.output, options: outfile.Options{Force: f.force, Mode: fs.FileMode(f.mode)}, counted: counted}
 		err = parts.done(ended(export.ChromeSplit(ctx, file, int64(f.split), parts.next, options)))
 		if err == nil {
 			status.notice("%s to %s", parts.name(1), parts.name(len(parts.files)))
@@ -139,7 +143,7 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	case f.output == "-":
 		err = all(c.OutOrStdout())
 	default:
-		err = writeOutput(f.output, f.force, all)
+		err = writeOutput(f.output, f.force, f.mode, all)
 	}
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/callreel/callreel/internal/sourcelines"
 	"github.com/callreel/callreel/reel"
-	"github.com/callreel/callreel/symbols"
 )
 
 // sourceLines tells where functions are in source files, by the maps of the user's store and what debug information is on this machine.
@@ -16,13 +15,8 @@ type sourceLines struct {
 }
 
 func newSourceLines(ctx context.Context, status *status) *sourceLines {
-	var store *symbols.Store
-	if dir, err := defaultStore(); err == nil {
-		// Without a store maps are made in memory.
-		store, _ = symbols.OpenStore(dir)
-	}
 	const anySize, allProcessors = 0, 0
-	return &sourceLines{ctx: ctx, status: status, lines: sourcelines.New(store, anySize, allProcessors)}
+	return &sourceLines{ctx: ctx, status: status, lines: sourcelines.New(openDefaultStore(), anySize, allProcessors)}
 }
 
 func (s *sourceLines) of(m reel.Image, fn reel.Function) (file string, line uint32) {

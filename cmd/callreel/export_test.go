@@ -74,11 +74,11 @@ func TestOutputThatFailsLeavesNothingBehind(t *testing.T) {
 		return full
 	}
 	dir := t.TempDir()
-	if err := writeOutput(filepath.Join(dir, "new"), false, fail); !errors.Is(err, full) {
+	if err := writeOutput(filepath.Join(dir, "new"), false, 0, fail); !errors.Is(err, full) {
 		t.Errorf("new: %v", err)
 	}
 	old := write(t, dir, "old", []byte("mine"))
-	if err := writeOutput(old, true, fail); !errors.Is(err, full) {
+	if err := writeOutput(old, true, 0, fail); !errors.Is(err, full) {
 		t.Errorf("old: %v", err)
 	}
 	if data, _ := os.ReadFile(old); string(data) != "mine" {
@@ -90,7 +90,7 @@ func TestOutputThatFailsLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestOutputGoesThroughLinksAndIntoDevices(t *testing.T) {
+func TestOutputReplacesLinksAndGoesIntoDevices(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs symbolic links and /dev/null")
 	}
@@ -98,17 +98,17 @@ func TestOutputGoesThroughLinksAndIntoDevices(t *testing.T) {
 	dir := t.TempDir()
 	target, link := write(t, dir, "target", []byte("mine")), filepath.Join(dir, "link")
 	must(t, os.Symlink(target, link))
-	if err := writeOutput(link, false, hello); !errors.Is(err, fs.ErrExist) {
+	if err := writeOutput(link, false, 0, hello); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a link to a file, without force: %v", err)
 	}
-	must(t, writeOutput(link, true, hello))
-	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link was replaced: %v, %v", info, err)
+	must(t, writeOutput(link, true, 0, hello))
+	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the link was not replaced: %v, %v", info, err)
 	}
-	if data, _ := os.ReadFile(target); string(data) != "hello" {
+	if data, _ := os.ReadFile(target); string(data) != "mine" {
 		t.Errorf("behind the link is %q", data)
 	}
-	must(t, writeOutput(os.DevNull, false, hello))
+	must(t, writeOutput(os.DevNull, false, 0, hello))
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&fs.ModeDevice == 0 {
 		t.Errorf("%s is %v, %v", os.DevNull, info, err)
 	}

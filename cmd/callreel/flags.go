@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder"
 )
 
@@ -16,6 +17,8 @@ import (
 type choiceFlags struct {
 	modules, functions, exclude []string
 	minSize                     size
+	noFound                     found
+	memory                      memoryLimit
 }
 
 func (f *choiceFlags) add(fl *pflag.FlagSet) {
@@ -23,10 +26,37 @@ func (f *choiceFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
 	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name: a `GLOB` (repeatable)")
 	fl.Var(&f.minSize, "min-size", "no functions smaller than `BYTES`")
+	fl.Var(&f.noFound, "found", "`yes`: functions without symbols, too, found in the code; or no")
+	f.memory.add(fl)
+}
+
+// found is the flag that says whether functions are looked for in code; true is no.
+type found bool
+
+func (f *found) String() string {
+	if *f {
+		return "no"
+	}
+	return "yes"
+}
+
+func (f *found) Type() string { return "yes" }
+
+// Set takes yes or no.
+func (f *found) Set(text string) error {
+	switch text {
+	case "yes", "true":
+		*f = false
+	case "no", "false":
+		*f = true
+	default:
+		return fmt.Errorf("%q is neither yes nor no", text)
+	}
+	return nil
 }
 
 func (f *choiceFlags) choice() recorder.Choice {
-	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize)}
+	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize), NoFound: bool(f.noFound), Memory: f.memory.limit()}
 }
 
 // processID is a flag that takes the ID of a process; 0 is none given.
@@ -53,6 +83,21 @@ func (p *processID) Set(text string) error {
 
 // addPID adds -p.
 func addPID(fl *pflag.FlagSet, pid *processID, usage string) { fl.VarP(pid, "pid", "p", usage) }
+
+// memoryLimit is the flag that bounds what a file or a process may make us keep of it.
+type memoryLimit struct{ bytes size }
+
+func (m *memoryLimit) add(fl *pflag.FlagSet) {
+	fl.Var(&m.bytes, "memory-limit", "memory that reading hostile files may take (default 256M; large files get more)")
+}
+
+// limit is the flag in bytes, 0 for the default.
+func (m *memoryLimit) limit() int64 { return int64(min(m.bytes, 1<<62)) }
+
+// opener opens a file, and what belongs to it, within the limit.
+func (m *memoryLimit) opener() object.Opener {
+	return object.Opener{Memory: object.NewAllowance(m.limit())}
+}
 
 // oneFile asks for one argument, in words.
 func oneFile(c *cobra.Command, args []string) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,9 @@ func newFunctions() *cobra.Command {
 		Use:   "functions -p PID | FILE",
 		Short: "List functions and how each would be probed, or why it would not",
 		Long: `Functions lists every function of a process, or of an ELF file, with its address, its size, and the tier that its
-probe would have or the reason why it gets none. Nothing is stopped or changed.`,
+probe would have or the reason why it gets none. Nothing is stopped or changed. What neither symbols nor call frame
+information tell of is looked for in the code and called found_0x and its address. At the end stands how much of each
+image's code belongs to functions that are known.`,
 		Example: `  callreel functions -p 1234 -m redis-server
   callreel functions /usr/bin/redis-server --json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -32,7 +35,7 @@ probe would have or the reason why it gets none. Nothing is stopped or changed.`
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var list []recorder.Function
+			var list *recorder.Listing
 			var err error
 			if pid > 0 {
 				list, err = recorder.FunctionsOfProcess(c.Context(), int(pid), choice.choice())
@@ -63,24 +66,63 @@ type listedFunction struct {
 	Size    uint64 `json:"size"`
 	Tier    string `json:"tier"`
 	Reason  string `json:"reason"`
+	Found   string `json:"found,omitempty"`
+}
+
+// coveredImage is an image as JSON has it; the keys are promised.
+type coveredImage struct {
+	Module string  `json:"module"`
+	Main   bool    `json:"main"`
+	Text   uint64  `json:"text_bytes"`
+	Known  uint64  `json:"known_bytes"`
+	Found  uint64  `json:"found_bytes"`
+	Share  float64 `json:"share"`
+}
+
+func coveredImages(list []recorder.Coverage) []coveredImage {
+	out := make([]coveredImage, 0, len(list))
+	for i := range list {
+		c := &list[i]
+		out = append(out, coveredImage{c.Module, c.Main, c.Text, c.Known, c.Found, math.Round(c.Share()*1e4) / 1e4})
+	}
+	return out
+}
+
+// coverageText says what is known of an image's code.
+func coverageText(c *recorder.Coverage) string {
+	text := fmt.Sprintf("%.1f %% of %s of code in %s belong to functions", 100*c.Share(), bytesText(int64(c.Text)), printable(c.Module))
+	if c.Found > 0 {
+		text += fmt.Sprintf(" (%.1f %% to such that were found in the code)", 100*float64(c.Found)/float64(max(1, c.Text)))
+	}
+	if c.Small() {
+		text += ": what is in the rest is not seen"
+	}
+	return text
 }
 
 // functionsJSON streams the list.
-func functionsJSON(w io.Writer, list []recorder.Function) error {
+func functionsJSON(w io.Writer, all *recorder.Listing) error {
+	list := all.Functions
 	b := bufio.NewWriter(w)
 	b.WriteByte('{')
 	err := jsonList(b, "functions", len(list), func(i int) any {
 		f := &list[i]
-		return listedFunction{f.Name, f.Module, fmt.Sprintf("%#x", f.Address), f.Size, f.Tier, f.Reason}
+		return listedFunction{f.Name, f.Module, fmt.Sprintf("%#x", f.Address), f.Size, f.Tier, f.Reason, f.Found}
 	})
 	if err != nil {
+		return err
+	}
+	b.WriteString(",\n")
+	images := coveredImages(all.Images)
+	if err := jsonList(b, "images", len(images), func(i int) any { return images[i] }); err != nil {
 		return err
 	}
 	b.WriteString("\n}\n")
 	return b.Flush()
 }
 
-func functionsText(w io.Writer, list []recorder.Function) error {
+func functionsText(w io.Writer, all *recorder.Listing) error {
+	list := all.Functions
 	b := bufio.NewWriter(w)
 	traced := 0
 	reasons := map[string]int{}
@@ -101,6 +143,9 @@ func functionsText(w io.Writer, list []recorder.Function) error {
 	})
 	for _, r := range names {
 		fmt.Fprintf(b, "%7d  %s\n", reasons[r], r)
+	}
+	for i := range all.Images {
+		fmt.Fprintln(b, coverageText(&all.Images[i]))
 	}
 	return b.Flush()
 }

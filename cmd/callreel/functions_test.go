@@ -18,6 +18,7 @@ import (
 // promisedFunctions has exactly the keys of functions --json.
 type promisedFunctions struct {
 	Functions []listedFunction `json:"functions"`
+	Images    []coveredImage   `json:"images"`
 }
 
 func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
@@ -26,9 +27,9 @@ func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
 		{Name: "g", Module: "prog", Address: 0x401040, Size: 1, Reason: "entry-too-short"},
 	}
 	var b bytes.Buffer
-	must(t, functionsJSON(&b, list))
+	must(t, functionsJSON(&b, &recorder.Listing{Functions: list}))
 	got := decode[promisedFunctions](t, b.String())
-	want := []listedFunction{{"f", "prog", "0x401000", 64, "exit-site", ""}, {"g", "prog", "0x401040", 1, "", "entry-too-short"}}
+	want := []listedFunction{{"f", "prog", "0x401000", 64, "exit-site", "", ""}, {"g", "prog", "0x401040", 1, "", "entry-too-short", ""}}
 	if !slices.Equal(got.Functions, want) {
 		t.Errorf("%+v, want %+v", got.Functions, want)
 	}
@@ -41,7 +42,7 @@ func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
 
 func TestFunctionsJSONOfNoneIsAnEmptyList(t *testing.T) {
 	var b bytes.Buffer
-	must(t, functionsJSON(&b, nil))
+	must(t, functionsJSON(&b, &recorder.Listing{}))
 	if got := decode[promisedFunctions](t, b.String()); got.Functions == nil || len(got.Functions) != 0 {
 		t.Errorf("%s", b.String())
 	}
@@ -53,7 +54,7 @@ func TestFunctionsTextSumsUpAndIsSafeForATerminal(t *testing.T) {
 		list = append(list, recorder.Function{Name: name, Module: name, Reason: "linkage"})
 	}
 	var b bytes.Buffer
-	must(t, functionsText(&b, list))
+	must(t, functionsText(&b, &recorder.Listing{Functions: list}))
 	checkTerminalSafe(t, b.String())
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != len(list)+2 {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/callreel/callreel/internal/safejson"
 )
@@ -20,15 +19,11 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // writeSummary writes v to the file that --summary names, if any.
-func writeSummary(path string, v any) error {
+func writeSummary(path string, mode fileMode, v any) error {
 	if path == "" {
 		return nil
 	}
-	text, err := safejson.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+	if err := writeOutput(path, true, mode, func(w io.Writer) error { return writeJSON(w, v) }); err != nil {
 		return fmt.Errorf("callreel: writing the summary: %w", err)
 	}
 	return nil

@@ -5,81 +5,53 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/callreel/callreel/internal/outfile"
 )
 
-// writeOutput makes the file at path from what write writes. A file that is there is replaced only with force, and only
-// once all is written; after a failure no new file is left. What isn't a regular file (a pipe, a device) is written to.
-func writeOutput(path string, force bool, write func(io.Writer) error) error {
-	old, err := os.Lstat(path)
-	if err == nil && old.Mode()&fs.ModeSymlink != 0 {
-		if old, err = os.Stat(path); err == nil {
-			path, err = filepath.EvalSymlinks(path) // replace what the link leads to, not the link
-		}
-	}
+// writeOutput makes the file at path from what write writes; it has its name when it is whole. A file that is there is replaced only with
+// force; after a failure no new file is left. What isn't a regular file (a pipe, a device) is written to.
+func writeOutput(path string, force bool, mode fileMode, write func(io.Writer) error) error {
+	return outputError(path, outfile.Write(path, outfile.Options{Force: force, Mode: fs.FileMode(mode), Into: true}, write))
+}
+
+// outputError makes an error about a file that was to be made the user's.
+func outputError(path string, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return createOutput(path, write)
-	case err != nil:
-		return fmt.Errorf("callreel: %w", err)
-	case old.IsDir():
-		return usageError("callreel: %s: is a directory; give -o a file", path)
-	case !old.Mode().IsRegular():
-		return writeInto(path, write)
-	case !force:
+	case errors.Is(err, fs.ErrExist):
 		return usageError("callreel: %s: %w; --force replaces it", path, fs.ErrExist)
-	}
-	return replaceOutput(path, old.Mode().Perm(), write)
-}
-
-// createOutput makes a file that was not there.
-func createOutput(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("callreel: %w", err)
-	}
-	err = write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
-}
-
-// replaceOutput puts a file in the place of one that was there.
-func replaceOutput(path string, mode fs.FileMode, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("callreel: %w", err)
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
-// writeInto writes to something that is no regular file.
-func writeInto(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("callreel: %w", err)
-	}
-	err = write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	case errors.Is(err, outfile.ErrFolder):
+		return usageError("callreel: %s: is a directory; give -o a file", path)
 	}
 	return err
+}
+
+// fileMode is a flag that takes the mode of files that are written, in octal. 0 is none given: those are for their owner alone.
+type fileMode fs.FileMode
+
+func (m *fileMode) String() string {
+	if *m == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%04o", uint32(*m))
+}
+
+func (m *fileMode) Type() string { return "MODE" }
+
+// Set reads a mode. Its owner can always read and write a file, and nobody can execute it.
+func (m *fileMode) Set(text string) error {
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || n&^0o666 != 0 || n&0o600 != 0o600 {
+		return fmt.Errorf("%q is not a mode for files of recorded data: octal digits from 0600 to 0666, such as 0640", text)
+	}
+	*m = fileMode(n)
+	return nil
+}
+
+// addMode adds --mode.
+func addMode(fl *pflag.FlagSet, m *fileMode) {
+	fl.Var(m, "mode", "permissions of what is written, octal, whatever the umask is (default 0600, for you alone)")
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder"
 	"github.com/callreel/callreel/reel"
 )
@@ -24,6 +25,7 @@ type recordFlags struct {
 	duration time.Duration
 	output   string
 	force    bool
+	mode     fileMode
 	ring     size
 	clock    string
 	lossless bool
@@ -73,6 +75,9 @@ with :s as strings; typed ones, too. A value that can't be read is "?". --if com
 pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
 are left out, at little cost where the value is in a register.
 
+What is written is for you alone, since values may be secrets. With --mode 0640 files have that mode, and a folder for
+dumps that is made is open to who may read them. Nothing is written through a symbolic link.
+
 With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
@@ -89,6 +94,7 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
 	fl.StringVarP(&f.output, "output", "o", "", "the reel to write, a `FILE` (default NAME-PID.reel, or CMD.reel)")
 	fl.BoolVar(&f.force, "force", false, "replace a reel that is there")
+	addMode(fl, &f.mode)
 	fl.Var(&f.ring, "ring", "memory for events that wait to be written, of all threads (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events carry the time, a `MODE`: full, exit or none")
 	f.less.add(fl)
@@ -163,8 +169,8 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		}
 	}
 	// The recorder sees to that, too, but late: after long planning, or when a command stands at its entry.
-	if old, err := os.Stat(f.output); err == nil && old.Mode().IsRegular() && !f.force {
-		return usageError("callreel record: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
+	if err := f.checkOutput(); err != nil {
+		return err
 	}
 	var ignored []syscall.Signal
 	if len(args) > 0 {
@@ -187,11 +193,11 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
-		Output: f.output, Force: f.force, Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
+		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Less: f.less.less(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Tool:    "callreel " + version,
-		Started: collect, Notice: status.notice, Progress: progress,
+		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
 	})
 	if page != nil {
 		page.recorded(c.Context())
@@ -214,6 +220,22 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	}
 	if result.ExitCode != 0 {
 		return &exitError{result.ExitCode, err}
+	}
+	return err
+}
+
+// checkOutput refuses a name that somebody else has.
+func (f *recordFlags) checkOutput() error {
+	if f.armed.isArmed() {
+		err := outfile.CheckFolder(f.output)
+		if errors.Is(err, syscall.ENOTDIR) {
+			return usageError("callreel record: %s: %w, and is no folder; -o names another for the dumps", f.output, fs.ErrExist)
+		}
+		return err
+	}
+	err := outfile.Check(f.output, outfile.Options{Force: f.force})
+	if errors.Is(err, fs.ErrExist) {
+		return usageError("callreel record: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
 	}
 	return err
 }
@@ -246,6 +268,10 @@ func (s *status) recording(p recorder.Progress) {
 		s.show("armed %5.1fs  %s  %s   Ctrl-C ends, SIGUSR2 dumps", p.Elapsed.Seconds(), things(uint64(p.Triggers.Dumped), "dump"), things(uint64(p.Threads), "thread"))
 		return
 	}
+	if p.Ending {
+		s.show("leaving the process")
+		return
+	}
 	if p.Indexing > 0 {
 		s.show("indexing the reel: %d %%   Ctrl-C leaves that to view", p.Indexed*100/p.Indexing)
 		return
@@ -262,21 +288,25 @@ type summary struct {
 		Compiled int            `json:"compiled"`
 		Refused  map[string]int `json:"refused"`
 	} `json:"functions"`
-	Calls        uint64  `json:"calls"`
-	Events       uint64  `json:"events"`
-	Dropped      uint64  `json:"dropped"`
-	LostExits    uint64  `json:"lost_exits,omitempty"`
-	Torn         uint64  `json:"torn_events,omitempty"`
-	Bytes        int64   `json:"bytes"`
-	Threads      int     `json:"threads"`
-	AttachStopMS float64 `json:"attach_stop_ms"`
-	DetachStopMS float64 `json:"detach_stop_ms"`
-	TextVerified bool    `json:"text_verified"`
-	Ended        bool    `json:"ended"`
-	Sandboxed    bool    `json:"sandboxed,omitempty"`
-	Left         string  `json:"left,omitempty"`
-	File         string  `json:"file"`
-	ExitCode     *int    `json:"exit_code,omitempty"`
+	// Images are those that were there when recording began.
+	Images       []coveredImage `json:"images"`
+	Calls        uint64         `json:"calls"`
+	Events       uint64         `json:"events"`
+	Dropped      uint64         `json:"dropped"`
+	Ring         int64          `json:"ring,omitempty"`
+	RingEnough   int64          `json:"ring_enough,omitempty"`
+	LostExits    uint64         `json:"lost_exits,omitempty"`
+	Torn         uint64         `json:"torn_events,omitempty"`
+	Bytes        int64          `json:"bytes"`
+	Threads      int            `json:"threads"`
+	AttachStopMS float64        `json:"attach_stop_ms"`
+	DetachStopMS float64        `json:"detach_stop_ms"`
+	TextVerified bool           `json:"text_verified"`
+	Ended        bool           `json:"ended"`
+	Sandboxed    bool           `json:"sandboxed,omitempty"`
+	Left         string         `json:"left,omitempty"`
+	File         string         `json:"file"`
+	ExitCode     *int           `json:"exit_code,omitempty"`
 	// Processes is there with --follow.
 	Processes *processesSummary `json:"processes,omitempty"`
 	// Triggers and Dumps are there with --when.
@@ -305,13 +335,14 @@ type librariesSummary struct {
 
 func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	s := &summary{
-		Calls: r.Calls, Events: r.Events, Dropped: r.Dropped, LostExits: r.LostExits, Torn: r.Torn,
+		Calls: r.Calls, Events: r.Events, Dropped: r.Dropped, Ring: r.Ring, RingEnough: r.RingEnough, LostExits: r.LostExits, Torn: r.Torn,
 		Bytes: r.Bytes, Threads: r.Threads,
 		AttachStopMS: milliseconds(r.AttachStop), DetachStopMS: milliseconds(r.DetachStop),
 		TextVerified: r.TextVerified, Ended: r.Ended, Sandboxed: r.Sandboxed, Left: r.Left, File: f.output,
 	}
 	s.Functions.Seen, s.Functions.Traced, s.Functions.Compiled = r.Seen, r.Traced, r.Made
 	s.Functions.Refused = r.Refused
+	s.Images = coveredImages(r.Images)
 	if s.Functions.Refused == nil {
 		s.Functions.Refused = map[string]int{}
 	}
@@ -335,7 +366,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 // write writes the summary where the flags want it.
 func (f *recordFlags) write(c *cobra.Command, r *recorder.Result, command bool) error {
 	s := f.summarize(r, command)
-	if err := writeSummary(f.summary, s); err != nil {
+	if err := writeSummary(f.summary, f.mode, s); err != nil {
 		return err
 	}
 	switch {
@@ -349,6 +380,17 @@ func (f *recordFlags) write(c *cobra.Command, r *recorder.Result, command bool) 
 	return nil
 }
 
+// ringHint says what would have kept calls from being dropped.
+func ringHint(r *recorder.Result) string {
+	switch {
+	case r.RingEnough == 0:
+		return ""
+	case r.Scarce:
+		return fmt.Sprintf(" (room for them takes %s: choose fewer functions, or --lossless)", bytesText(r.RingEnough))
+	}
+	return fmt.Sprintf(" (--ring %dM has room for as many)", r.RingEnough>>20)
+}
+
 // say writes the summary for people.
 func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	const enough = 100_000 // events, for the tables of functions and images not to count
@@ -359,7 +401,7 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	if r.Events >= enough {
 		text += fmt.Sprintf(" (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))
 	}
-	text += fmt.Sprintf(", %s dropped\n%s of %s traced", count(r.Dropped), count(uint64(r.Traced)), things(uint64(r.Seen), "function"))
+	text += fmt.Sprintf(", %s dropped%s\n%s of %s traced", count(r.Dropped), ringHint(r), count(uint64(r.Traced)), things(uint64(r.Seen), "function"))
 	switch {
 	case r.Ended && command:
 		text += "; the process has ended\n"
@@ -368,6 +410,11 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	default:
 		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
 			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
+	}
+	for i := range r.Images {
+		if c := &r.Images[i]; c.Main {
+			text += coverageText(c) + "\n"
+		}
 	}
 	if l := r.Libraries; l.Loaded > 0 || l.Unloaded > 0 {
 		text += fmt.Sprintf("libraries: %d loaded meanwhile, %d unloaded", l.Loaded, l.Unloaded)

@@ -31,7 +31,11 @@ func newReport() *cobra.Command {
 		Long: `Report writes a line for each function that was called: its calls, the time in it with the calls
 it made (total) and without them (self), and of its calls the median (p50), the 99th percentile (p99)
 and the longest (max). Calls that an exception or longjmp left are counted behind the name ("left
-without returning", in JSON "implicit"), as are those that were open at the end.
+without returning", in JSON "implicit"), as are those that were open at the end of their thread or
+of the recording ("unfinished", with the time until then that total has of them). That time says
+nothing about what such a call costs: functions are ordered without it. In JSON it is
+"unfinished_total_ns" and "unfinished_self_ns", and "ended_max_ns" is the longest other call.
+Percentiles are of calls that were seen whole; without any they are null.
 
 Of a recording of one in so many calls (record --every) calls are all that were made; the times are those of the calls
 that were recorded, whose number stands behind the name (in JSON "recorded").
@@ -48,7 +52,7 @@ A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.sort, "sort", "total", "the order, by this `KEY`: calls, total, self or max")
-	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
+	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions, and the N busiest threads (default all functions, 20 threads)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
 	fl.StringVar(&f.by, "by", "", "sum up the calls of the function by the value of this recorded `ARG`, or of its result: return")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
@@ -85,7 +89,7 @@ func (f *reportFlags) run(w io.Writer, path string) error {
 	if f.limit > 0 {
 		shown = shown[:min(f.limit, len(shown))]
 	}
-	r := report{Summary: sum, shown: shown, closed: file.Closed()}
+	r := report{Summary: sum, shown: shown, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
 	if f.json {
 		return r.json(w)
@@ -95,9 +99,9 @@ func (f *reportFlags) run(w io.Writer, path string) error {
 
 var sortKeys = map[string]func(*reel.FunctionSummary) uint64{
 	"calls": madeOf,
-	"total": func(f *reel.FunctionSummary) uint64 { return f.Total },
-	"self":  func(f *reel.FunctionSummary) uint64 { return f.Self },
-	"max":   func(f *reel.FunctionSummary) uint64 { return f.Max },
+	"total": (*reel.FunctionSummary).EndedTotal,
+	"self":  (*reel.FunctionSummary).EndedSelf,
+	"max":   func(f *reel.FunctionSummary) uint64 { return f.EndedMax },
 }
 
 // madeOf is how many calls of a function there were, as far as the reel tells.
@@ -106,9 +110,10 @@ func madeOf(f *reel.FunctionSummary) uint64 { return max(f.Made, f.Calls) }
 // report is what is written.
 type report struct {
 	*reel.Summary
-	shown  []reel.FunctionSummary
-	closed bool         // the reel is whole: its recorder has ended it
-	dump   *viewer.Dump // nil if the reel is none
+	shown   []reel.FunctionSummary
+	threads int          // how many of them the text has
+	closed  bool         // the reel is whole: its recorder has ended it
+	dump    *viewer.Dump // nil if the reel is none
 }
 
 // threadJSON is a thread as --json has it; the keys are promised.
@@ -185,14 +190,14 @@ func (r *report) text(w io.Writer) error {
 	for i := range r.shown {
 		f := &r.shown[i]
 		p50, p99 := span(f.P50), span(f.P99)
-		if f.Calls == f.Unfinished+f.Implicit { // no call was seen whole
+		if f.Complete == 0 { // no call was seen whole
 			p50, p99 = "-", "-"
 		}
 		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(madeOf(f)), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
 		if f.Made > 0 {
 			fmt.Fprintf(b, "  (%s recorded)", count(f.Calls))
 		}
-		fmt.Fprintf(b, "%s\n", notReturned(f.Implicit, f.Unfinished))
+		fmt.Fprintf(b, "%s\n", notReturned(f))
 	}
 	if n := len(r.Functions) - len(r.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
@@ -203,7 +208,11 @@ func (r *report) text(w io.Writer) error {
 	}
 	fmt.Fprintf(b, "\n%s in %s; %s dropped", things(r.Calls, "call"), span(duration), count(r.DroppedEntries))
 	if r.UnmatchedExits > 0 {
-		fmt.Fprintf(b, "; %s of calls that began before the recording, or were dropped", things(r.UnmatchedExits, "return"))
+		why := "or were dropped"
+		if r.DroppedEntries == 0 {
+			why = "or came into their function behind its entry"
+		}
+		fmt.Fprintf(b, "; %s of calls that began before the recording, %s", things(r.UnmatchedExits, "return"), why)
 	}
 	if r.Every > 0 {
 		fmt.Fprintf(b, "; one in %s of each function, of %s made: times are of those", count(uint64(r.Every)), things(r.Made, "call"))
@@ -212,17 +221,7 @@ func (r *report) text(w io.Writer) error {
 	if r.Calls == 0 {
 		b.WriteString("No call was recorded: no thread entered a traced function. A call that began before the recording isn't seen.\n")
 	}
-	if len(r.Threads) > 0 {
-		b.WriteString("\nthreads\n")
-	}
-	for i := range r.Threads {
-		t := &r.Threads[i]
-		of := ""
-		if t.Process != r.Threads[0].Process { // of another process than the first, which --follow has taken in
-			of = fmt.Sprintf(" of process %d", t.Process)
-		}
-		fmt.Fprintf(b, "%12s calls  %7d %s%s\n", count(t.Calls), t.TID, printable(t.Name), of)
-	}
+	r.threadRows(b)
 	r.goroutines(b)
 	if !r.closed {
 		b.WriteString("\nThe reel was not ended by its recorder: that is still at work, or was killed.\n")
@@ -233,17 +232,50 @@ func (r *report) text(w io.Writer) error {
 	return b.Flush()
 }
 
-// notReturned says how many calls of a function were not seen to return, and why.
-func notReturned(left, unfinished uint64) string {
-	switch {
-	case left > 0 && unfinished > 0:
-		return fmt.Sprintf("  (%s left without returning, %s unfinished)", count(left), count(unfinished))
-	case left > 0:
-		return fmt.Sprintf("  (%s left without returning)", count(left))
-	case unfinished > 0:
-		return fmt.Sprintf("  (%s unfinished)", count(unfinished))
+// shownThreads is how many threads are listed if --limit doesn't say: a program may have had thousands.
+const shownThreads = 20
+
+// threadRows writes the busiest threads, and what the others come to.
+func (r *report) threadRows(b *bufio.Writer) {
+	if len(r.Threads) == 0 {
+		return
 	}
-	return ""
+	b.WriteString("\nthreads\n")
+	busiest := slices.Clone(r.Threads)
+	slices.SortStableFunc(busiest, func(a, b reel.ThreadSummary) int { return cmp.Compare(b.Calls, a.Calls) })
+	n := min(r.threads, len(busiest))
+	for i := range busiest[:n] {
+		t := &busiest[i]
+		of := ""
+		if t.Process != r.Threads[0].Process { // of another process than the first, which --follow has taken in
+			of = fmt.Sprintf(" of process %d", t.Process)
+		}
+		fmt.Fprintf(b, "%12s calls  %7d %s%s\n", count(t.Calls), t.TID, printable(t.Name), of)
+	}
+	if others := busiest[n:]; len(others) > 0 {
+		calls := uint64(0)
+		for i := range others {
+			calls += others[i].Calls
+		}
+		fmt.Fprintf(b, "%12s calls  of %s\n", count(calls), things(uint64(len(others)), "other thread"))
+	}
+}
+
+// notReturned says how many calls of a function were not seen to return, and why.
+func notReturned(f *reel.FunctionSummary) string {
+	text := ""
+	switch {
+	case f.Implicit > 0 && f.Unfinished > 0:
+		text = fmt.Sprintf("  (%s left without returning, %s unfinished)", count(f.Implicit), count(f.Unfinished))
+	case f.Implicit > 0:
+		text = fmt.Sprintf("  (%s left without returning)", count(f.Implicit))
+	case f.Unfinished > 0:
+		text = fmt.Sprintf("  (%s unfinished)", count(f.Unfinished))
+	}
+	if f.UnfinishedTotal > 0 {
+		text += ", open for " + span(f.UnfinishedTotal)
+	}
+	return text
 }
 
 // tid is the ID of the thread with that key.

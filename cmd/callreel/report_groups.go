@@ -10,16 +10,17 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/viewer"
 )
 
 // groupJSON is a group as --by has it with --json; the keys are promised.
 type groupJSON struct {
-	Value   any    `json:"value"`
-	Calls   uint64 `json:"calls"`
-	TotalNS uint64 `json:"total_ns"`
-	P50NS   uint64 `json:"p50_ns"`
-	P99NS   uint64 `json:"p99_ns"`
-	MaxNS   uint64 `json:"max_ns"`
+	Value   any               `json:"value"`
+	Calls   uint64            `json:"calls"`
+	TotalNS uint64            `json:"total_ns"`
+	P50NS   viewer.Percentile `json:"p50_ns"` // null where no call was complete
+	P99NS   viewer.Percentile `json:"p99_ns"`
+	MaxNS   uint64            `json:"max_ns"`
 }
 
 // groups writes the calls of the functions chosen, by the values of an argument.
@@ -47,7 +48,7 @@ func (f *reportFlags) groups(w io.Writer, path string, file *reel.File, key func
 	}
 	slices.SortStableFunc(groups, func(a, b reel.GroupSummary) int {
 		of := func(g *reel.GroupSummary) uint64 {
-			return key(&reel.FunctionSummary{Calls: g.Calls, Total: g.Total, Self: g.Total, Max: g.Max})
+			return key(&reel.FunctionSummary{Calls: g.Calls, Total: g.Total, Self: g.Total, Max: g.Max, EndedMax: g.Max})
 		}
 		return cmp.Compare(of(&b), of(&a))
 	})
@@ -60,7 +61,7 @@ func (f *reportFlags) groups(w io.Writer, path string, file *reel.File, key func
 		b.WriteString("{")
 		if err := jsonList(b, "groups", len(shown), func(i int) any {
 			g := &shown[i]
-			return groupJSON{g.JSON, g.Calls, g.Total, g.P50, g.P99, g.Max}
+			return groupJSON{g.JSON, g.Calls, g.Total, viewer.PercentileOf(g.P50, g.Complete), viewer.PercentileOf(g.P99, g.Complete), g.Max}
 		}); err != nil {
 			return err
 		}
@@ -70,7 +71,11 @@ func (f *reportFlags) groups(w io.Writer, path string, file *reel.File, key func
 	fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", "calls", "total", "p50", "p99", "max", printable(f.by))
 	for i := range shown {
 		g := &shown[i]
-		fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", count(g.Calls), span(g.Total), span(g.P50), span(g.P99), span(g.Max), printable(g.Text))
+		p50, p99 := span(g.P50), span(g.P99)
+		if g.Complete == 0 {
+			p50, p99 = "-", "-"
+		}
+		fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", count(g.Calls), span(g.Total), p50, p99, span(g.Max), printable(g.Text))
 	}
 	if n := len(groups) - len(shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other value"))

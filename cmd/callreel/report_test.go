@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/viewer"
 )
@@ -85,6 +87,39 @@ func TestReportTellsCallsThatWereLeftFromThoseThatReturn(t *testing.T) {
 	}
 }
 
+// What was open at the end is told apart, and isn't what functions are ordered by; there are no percentiles of it.
+func TestReportTellsUnfinishedTimeApart(t *testing.T) {
+	path := makeReelOf(t, []string{"waits", "works"}, []reel.Event{
+		reel.Entry(2000, 0x10000, 1), reel.Entry(2100, 0xff00, 2), reel.Exit(2300, 0xff00, 2),
+		reel.Entry(9000, 0xff00, 2), reel.Exit(9100, 0xff00, 2),
+	})
+	for _, sort := range []string{"total", "self", "max"} {
+		a := callreel("", "report", path, "--json", "--sort", sort)
+		r := decode[promisedReport](t, a.stdout)
+		works, waits := r.Functions[0], r.Functions[1]
+		if works.Name != "works" || works.P50NS.NS == 0 || works.UnfinishedTotalNS != 0 || works.EndedMaxNS != 0 {
+			t.Errorf("--sort %s: first is %+v", sort, works)
+		}
+		if waits.Unfinished != 1 || waits.P50NS.Known || waits.P99NS.Known || waits.TotalNS < 7100 || waits.UnfinishedTotalNS != waits.TotalNS || waits.UnfinishedSelfNS != waits.SelfNS || waits.MaxNS != waits.TotalNS {
+			t.Errorf("--sort %s: %+v", sort, waits)
+		}
+		if !strings.Contains(a.stdout, `"p50_ns":null,"p99_ns":null`) {
+			t.Errorf("--sort %s: percentiles of nothing: %s", sort, a.stdout)
+		}
+	}
+	if text := callreel("", "report", path).stdout; !strings.Contains(text, "prog!waits  (1 unfinished), open for 7.10 us\n") {
+		t.Errorf("the text doesn't say how long the call was open:\n%s", text)
+	}
+}
+
+func TestReportSaysOfReturnsAloneWhatCanBe(t *testing.T) {
+	path := makeReelOf(t, []string{"f"}, []reel.Event{reel.Exit(2000, 0x10000, 1), reel.Entry(2100, 0x10000, 1), reel.Exit(2200, 0x10000, 1)})
+	text := callreel("", "report", path).stdout
+	if !strings.Contains(text, "; 1 return of calls that began before the recording, or came into their function behind its entry\n") {
+		t.Errorf("nothing was dropped:\n%s", text)
+	}
+}
+
 func TestReportIsSortedAndLimited(t *testing.T) {
 	path := makeReel(t, "main", "a", "b", "c")
 	for _, c := range []struct {
@@ -111,6 +146,41 @@ func TestReportIsSortedAndLimited(t *testing.T) {
 	}
 	if a := callreel("", "report", path, "--limit", "1"); !strings.Contains(a.stdout, "and 2 other functions\n") {
 		t.Errorf("the text hides that there are more:\n%s", a.stdout)
+	}
+}
+
+func TestReportListsTheBusiestThreadsAndSumsUpTheOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.reel")
+	header := reel.Header{PID: 4242, Exe: "/bin/prog", Tool: "callreel test", Clock: madereel.Nanoseconds(1000)}
+	w := madereel.Create(t, path, header, reel.Image{Path: "/bin/prog", ID: "c0ffee", Arch: "amd64"}, "f")
+	for i := range 30 { // the last made most calls
+		var events []reel.Event
+		for call := range uint64(i + 1) {
+			events = append(events, reel.Entry(2000+2*call, 0x10000, 1), reel.Exit(2001+2*call, 0x10000, 1))
+		}
+		madereel.Thread(t, w, reel.Thread{TID: 100 + i, Process: 4242, Name: "work"}, events...)
+	}
+	must(t, w.Close())
+	for _, c := range []struct {
+		args []string
+		rows int
+		sum  string
+	}{
+		{nil, 20, "          55 calls  of 10 other threads\n"},
+		{[]string{"--limit", "2"}, 2, "         406 calls  of 28 other threads\n"},
+		{[]string{"--limit", "30"}, 30, ""},
+	} {
+		text := callreel("", append([]string{"report", path}, c.args...)...).stdout
+		_, rows, _ := strings.Cut(text, "\nthreads\n")
+		if n := strings.Count(rows, " work\n"); n != c.rows || !strings.HasPrefix(rows, "          30 calls      129 work\n          29 calls      128 work\n") {
+			t.Errorf("%q: %d threads, want the busiest %d:\n%s", c.args, n, c.rows, rows)
+		}
+		if strings.Contains(rows, "other thread") != (c.sum != "") || !strings.Contains(rows, c.sum) {
+			t.Errorf("%q: no %q in\n%s", c.args, c.sum, rows)
+		}
+	}
+	if r := decode[promisedReport](t, callreel("", "report", path, "--json", "--limit", "2").stdout); len(r.Threads) != 30 {
+		t.Errorf("%d threads in JSON, want all", len(r.Threads))
 	}
 }
 

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/export"
+	"github.com/callreel/callreel/internal/outfile"
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/sampler"
 )
 
@@ -23,11 +23,13 @@ type sampleFlags struct {
 	format   string
 	output   string
 	force    bool
+	mode     fileMode
 	wall     bool
 	stack    size
 	raw      bool
 	json     bool
 	summary  string
+	memory   memoryLimit
 }
 
 func newSample() *cobra.Command {
@@ -64,10 +66,12 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl.StringVar(&f.format, "format", "pprof", "the `FORMAT`: pprof or folded")
 	fl.StringVarP(&f.output, "output", "o", "", "the file to write, `OUT`; - is stdout")
 	fl.BoolVarP(&f.force, "force", "f", false, "replace a file that is there")
+	addMode(fl, &f.mode)
 	fl.BoolVar(&f.wall, "wall", false, "sample threads that wait, too")
 	fl.Var(&f.stack, "stack", "how much of a stack to keep of a sample (default 32K)")
 	fl.BoolVar(&f.raw, "raw", false, "no names, only images")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
+	f.memory.add(fl)
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
 	return c
 }
@@ -104,17 +108,19 @@ func (f *sampleFlags) arguments(c *cobra.Command, args []string) error {
 }
 
 func (f *sampleFlags) run(c *cobra.Command, args []string) (err error) {
-	// Seen to when it is written, too, but that is late.
-	if old, err := os.Stat(f.output); err == nil && f.output != "-" && old.Mode().IsRegular() && !f.force {
-		return usageError("callreel sample: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
-	}
-	if dir := filepath.Dir(f.output); f.output != "-" {
-		if _, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("callreel sample: -o %s: %w", f.output, err) // now, not when all is done
+	// Seen to when it is written, too, but that is late, when all is done.
+	if f.output != "-" {
+		err := outfile.Check(f.output, outfile.Options{Force: f.force, Into: true})
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			return usageError("callreel sample: %s: %w; --force replaces it, -o writes another", f.output, fs.ErrExist)
+		case err != nil:
+			return fmt.Errorf("callreel sample: -o: %w", err)
 		}
 	}
 	o := sampler.SampleOptions{
 		PID: int(f.pid), Command: args, Rate: f.rate, Duration: f.duration, Wall: f.wall, StackSize: int(f.stack),
+		Memory: object.NewAllowance(f.memory.limit()),
 	}
 	if len(args) > 0 {
 		o.Ignored = ignoredAtStart()

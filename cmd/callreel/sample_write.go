@@ -27,7 +27,7 @@ func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *expo
 	if p.Lost > 0 {
 		out.Comments = append(out.Comments, things(p.Lost, "sample")+" lost")
 	}
-	names := newStackNames(ctx)
+	names := newStackNames(ctx, f.memory)
 	defer func() { err = errors.Join(err, names.Close()) }()
 	images := map[*sampler.Image]int{}
 	for k := range p.Locations {
@@ -78,7 +78,7 @@ func (f *sampleFlags) export(c *cobra.Command, s *export.Stacks) (written int64,
 	if f.output == "-" {
 		return written, all(c.OutOrStdout())
 	}
-	err = writeOutput(f.output, f.force, all)
+	err = writeOutput(f.output, f.force, f.mode, all)
 	return written, err
 }
 
@@ -130,7 +130,7 @@ func (f *sampleFlags) write(c *cobra.Command, s *sampleSummary, command bool, co
 	if command {
 		s.ExitCode = &code
 	}
-	if err := writeSummary(f.summary, s); err != nil {
+	if err := writeSummary(f.summary, f.mode, s); err != nil {
 		return err
 	}
 	switch {

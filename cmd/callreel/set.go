@@ -22,17 +22,19 @@ costs a jump at its entry.
 It can switch off and on what was chosen when recording began: other functions have no probes. Functions of libraries
 that are loaded later go by what was set last. Functions that record --when watches, or --inside names, stay on.
 
---min, --threads, --keep and --when give another value to what the recording began with.`,
+--min and --threads leave out calls from then on, whether or not the recording began with them; --min 0 and
+--threads '*' let all in again. --keep and --when give another value to what an armed recording began with.`,
 		Example: `  callreel record -p 1234 -o app.reel &
   callreel set -p 1234 -x 'dict*'
   callreel set -p 1234 --all
   callreel set -p 1234 --when 'handle > 20ms'`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			q.NoMin = c.Flags().Changed("min") && q.Min == 0
 			switch {
 			case pid == 0:
 				return usageError("callreel set: give -p PID")
-			case !q.All && len(q.Functions)+len(q.Exclude)+len(q.Threads)+len(q.When) == 0 && q.Min == 0 && q.Keep == 0:
+			case !q.All && len(q.Functions)+len(q.Exclude)+len(q.Threads)+len(q.When) == 0 && q.Min == 0 && !q.NoMin && q.Keep == 0:
 				return usageError("callreel set: say what is to change: -f, -x, --all, --min, --threads, --keep or --when")
 			case q.Min < 0 || q.Keep < 0:
 				return usageError("callreel set: a time below 0")
@@ -74,8 +76,8 @@ that are loaded later go by what was set last. Functions that record --when watc
 	fl.StringArrayVarP(&q.Functions, "function", "f", nil, "record only functions that match a `GLOB`, of those that were chosen (repeatable)")
 	fl.StringArrayVarP(&q.Exclude, "exclude", "x", nil, "stop recording functions that match a `GLOB` (repeatable)")
 	fl.BoolVar(&q.All, "all", false, "record all functions again that were chosen")
-	fl.DurationVar(&q.Min, "min", 0, "keep calls that take at least this long; where recording began with --min")
-	fl.StringArrayVar(&q.Threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable); where recording began with --threads")
+	fl.DurationVar(&q.Min, "min", 0, "keep calls that take at least this long; 0 keeps all")
+	fl.StringArrayVar(&q.Threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable)")
 	fl.DurationVar(&q.Keep, "keep", 0, "how long the last moments are that an armed recorder dumps")
 	fl.StringArrayVar(&q.When, "when", nil, "another number for a `CONDITION` of an armed recorder, as F > 10ms (repeatable)")
 	fl.BoolVar(&asJSON, "json", false, "write JSON")

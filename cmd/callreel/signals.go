@@ -33,14 +33,7 @@ const twiceAtOnce = time.Second
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
-	// Scripts end recordings that they have put in the background by SIGINT, though sh lets those ignore it.
-	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		ending = append(ending, syscall.SIGHUP)
-	}
-	if !signal.Ignored(os.Interrupt) {
-		ending = append(ending, syscall.SIGQUIT)
-	}
+	ending := endingSignals()
 	signal.Notify(ch, ending...)
 	go func() {
 		select {
@@ -52,4 +45,46 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 		}
 	}()
 	return ctx, func() { cancel(context.Canceled) }
+}
+
+// endingSignals are those that end what is done.
+func endingSignals() []os.Signal {
+	// Scripts end recordings that they have put in the background by SIGINT, though sh lets those ignore it.
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ending = append(ending, syscall.SIGHUP)
+	}
+	if !signal.Ignored(os.Interrupt) {
+		ending = append(ending, syscall.SIGQUIT)
+	}
+	return ending
+}
+
+// untilNextSignal returns a context that the next of these signals ends, though one has ended something before: what follows a recording, and
+// need not be. One that comes later ends the program at once. One that comes within twiceAtOnce is taken for the former.
+func untilNextSignal(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, endingSignals()...)
+	began, over := time.Now(), make(chan struct{})
+	go func() {
+		defer close(over)
+		defer signal.Stop(ch)
+		for {
+			select {
+			case s := <-ch:
+				if time.Since(began) < twiceAtOnce {
+					continue
+				}
+				cancel(signalCause{s})
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-over
+	}
 }

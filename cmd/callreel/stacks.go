@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/sampler"
 )
 
@@ -15,6 +16,7 @@ func newStacks() *cobra.Command {
 	var pid processID
 	var core string
 	var asJSON, raw bool
+	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "stacks -p PID | --core FILE",
 		Short: "Show where every thread of a process is right now, or was in a core file",
@@ -36,9 +38,9 @@ With --raw nothing is named: callreel symbolize can do that elsewhere from --jso
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			names := newStackNames(ctx)
+			names := newStackNames(ctx, memory)
 			defer func() { err = errors.Join(err, names.Close()) }()
-			o := sampler.Options{NoNames: raw, Symbolizer: names}
+			o := sampler.Options{NoNames: raw, Symbolizer: names, Memory: object.NewAllowance(memory.limit())}
 			capture, err := takeStacks(ctx, int(pid), core, o)
 			if err != nil {
 				return err
@@ -56,6 +58,7 @@ With --raw nothing is named: callreel symbolize can do that elsewhere from --jso
 	fl := c.Flags()
 	addPID(fl, &pid, "the process to look at, by its `PID`")
 	fl.StringVar(&core, "core", "", "a core `FILE` instead of a process")
+	memory.add(fl)
 	fl.BoolVar(&asJSON, "json", false, "write JSON")
 	fl.BoolVar(&raw, "raw", false, "addresses only")
 	return c

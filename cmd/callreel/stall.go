@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/sampler"
 )
 
@@ -44,6 +45,7 @@ type stallFlags struct {
 	thread   threadID
 	duration time.Duration
 	json     bool
+	memory   memoryLimit
 }
 
 func newStall() *cobra.Command {
@@ -76,6 +78,7 @@ for a dump when the stall is over.`,
 	fl.DurationVar(&f.over, "over", 200*time.Millisecond, "the shortest stall to report, at least 10ms")
 	fl.Var(&f.thread, "thread", "the thread to watch: main or its `TID`")
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
+	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object a line for each stall")
 	return c
 }
@@ -96,10 +99,10 @@ func (f *stallFlags) arguments(c *cobra.Command, args []string) error {
 func (f *stallFlags) run(c *cobra.Command) (err error) {
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
-	names := newStackNames(ctx)
+	names := newStackNames(ctx, f.memory)
 	defer func() { err = errors.Join(err, names.Close()) }()
 	return sampler.Stalls(ctx, int(f.pid), sampler.StallOptions{
-		Options: sampler.Options{Symbolizer: names}, TID: int(f.thread), Over: f.over, For: f.duration,
+		Options: sampler.Options{Symbolizer: names, Memory: object.NewAllowance(f.memory.limit())}, TID: int(f.thread), Over: f.over, For: f.duration,
 		Notice: func(text string) { c.PrintErrln(message(errors.New(text))) },
 	}, func(s *sampler.Stall) error {
 		reel, missing := f.lastMoments(ctx, s)

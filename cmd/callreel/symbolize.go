@@ -23,6 +23,7 @@ type symbolizeFlags struct {
 	store     string
 	debugDirs []string
 	arch      string
+	memory    memoryLimit
 }
 
 func newSymbolize() *cobra.Command {
@@ -60,6 +61,7 @@ DEBUGINFOD_URLS if that is set.`,
 	fl.StringVar(&f.store, "store", "", "look for maps in the store `DIR` (default: your user's)")
 	addDebugDirs(c, &f.debugDirs)
 	addArch(c, &f.arch)
+	f.memory.add(fl)
 	return c
 }
 
@@ -155,7 +157,7 @@ func (f *symbolizeFlags) given() ([]*symbolize.Image, error) {
 // image reads PATH[@LOAD].
 func (f *symbolizeFlags) image(text string) (*symbolize.Image, error) {
 	path, load := splitImage(text)
-	im, err := openImage(path, f.arch)
+	im, err := openImage(path, f.arch, f.memory)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 
+	"github.com/callreel/callreel/internal/ownfolder"
 	"github.com/callreel/callreel/symbols"
 	"github.com/callreel/callreel/symbols/debuginfod"
 	"github.com/callreel/callreel/symbols/symbolize"
@@ -25,15 +28,15 @@ func (s *shownSource) Module(ctx context.Context, im *symbolize.Image) (*symboli
 
 // source finds maps: in the store, beside the files, and on the servers of DEBUGINFOD_URLS.
 func (f *symbolizeFlags) source(status *status) (*shownSource, error) {
-	finder := &symbols.Finder{DebugDirs: f.debugDirs}
+	finder := &symbols.Finder{DebugDirs: f.debugDirs, Memory: f.memory.limit()}
 	s := &shownSource{Files: &symbolize.Files{Finder: finder, Given: map[string]string{}}, status: status}
 	var err error
 	if finder.Store, err = f.openStore(); err != nil {
 		return nil, err
 	}
-	client, err := debuginfod.FromEnvironment()
+	client, err := newDebuginfod()
 	if err != nil {
-		return nil, usageError("callreel symbolize: %w", err)
+		return nil, err
 	}
 	if client != nil {
 		client.Progress = func(url string, done, total int64) { s.bar.bytes("fetching "+s.name+" from "+url, done, total) }
@@ -52,13 +55,18 @@ func (f *symbolizeFlags) openStore() (*symbols.Store, error) {
 	if f.store != "" {
 		return symbols.OpenStore(f.store)
 	}
-	dir, err := defaultStore()
+	return openDefaultStore(), nil
+}
+
+// newDebuginfod makes a client of the servers in DEBUGINFOD_URLS, nil if there are none.
+func newDebuginfod() (*debuginfod.Client, error) {
+	cache, cacheErr := ownfolder.Cache()
+	client, err := debuginfod.FromEnvironment(filepath.Join(cache, "debuginfod"))
 	if err != nil {
-		return nil, nil // no home: maps are made in memory
+		return nil, usageError("callreel symbolize: %w", err)
 	}
-	store, err := symbols.OpenStore(dir)
-	if err != nil {
-		return nil, nil // a home that can't be written to
+	if client != nil && cacheErr != nil {
+		return nil, fmt.Errorf("callreel symbolize: there is no place for what debuginfod servers send; set XDG_CACHE_HOME: %w", cacheErr)
 	}
-	return store, nil
+	return client, nil
 }

@@ -17,8 +17,10 @@ import (
 type buildFlags struct {
 	output    string
 	force     bool
+	mode      fileMode
 	debugDirs []string
 	arch      string
+	memory    memoryLimit
 	json      bool
 }
 
@@ -32,7 +34,9 @@ split DWARF, dSYM) add. OUT is NAME.symmap in the current folder, unless -o says
 
 Of a folder it compiles every image below it into a store, a folder in which symbolize finds maps by ID. OUT is that
 of your user then, unless -o says otherwise. What the store has already is left, and an image that fails does not keep
-the others from being compiled; the exit code is 1 then.`,
+the others from being compiled; the exit code is 1 then.
+
+Maps are for you alone. With --mode 0644 they have that mode, and folders that are made are open to who may read them.`,
 		Example: `  callreel symbols build -o redis.symmap /usr/bin/redis-server
   callreel symbols build -o ./store /usr/lib/debug/lib/modules`,
 		Args: oneFile,
@@ -48,15 +52,17 @@ the others from being compiled; the exit code is 1 then.`,
 	fl := c.Flags()
 	fl.StringVarP(&f.output, "output", "o", "", "the map to write, or the store, `OUT`")
 	fl.BoolVarP(&f.force, "force", "f", false, "replace a map that is there")
+	addMode(fl, &f.mode)
 	addDebugDirs(c, &f.debugDirs)
 	addArch(c, &f.arch)
+	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write what was made as JSON")
 	return c
 }
 
 // file compiles one map.
 func (f *buildFlags) file(ctx context.Context, c *cobra.Command, path string) error {
-	im, err := openImage(path, f.arch)
+	im, err := openImage(path, f.arch, f.memory)
 	if err != nil {
 		return err
 	}
@@ -72,8 +78,7 @@ func (f *buildFlags) file(ctx context.Context, c *cobra.Command, path string) er
 	bar := newProgress(status)
 	var stats *symbols.BuildStats
 	write := func(w io.Writer) (err error) {
-		stats, err = buildMap(ctx, im, nil, w, f.debugDirs, func(done, total int64) { bar.bytes(base(path), done, total) },
-			func(err error) { status.notice("%v", err) })
+		stats, err = symbols.Build(ctx, im, w, buildOptions(nil, f.debugDirs, func(done, total int64) { bar.bytes(base(path), done, total) }))
 		bar.clear()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -83,13 +88,13 @@ func (f *buildFlags) file(ctx context.Context, c *cobra.Command, path string) er
 	if out == "-" {
 		return write(c.OutOrStdout())
 	}
-	if err := writeWhole(out, f.force, write); err != nil {
+	if err := writeOutput(out, f.force, f.mode, write); err != nil {
 		return err
 	}
 	status.problems(stats)
 	if f.json {
 		return writeJSON(c.OutOrStdout(), builtMap{
-			out, stats.ID, stats.Functions, stats.Inlines, stats.Rows, stats.Bytes, stats.DWARF, len(stats.Problems) + stats.Lost,
+			out, stats.ID, stats.Functions, stats.Inlines, stats.Rows, stats.Bytes, stats.DWARF, len(stats.Problems) + stats.Lost, texts(stats.Missing),
 		})
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", printable(out), statsText(stats))
@@ -106,6 +111,8 @@ type builtMap struct {
 	Bytes     int64  `json:"bytes"`
 	DWARF     int64  `json:"dwarf_bytes"` // inflated
 	Problems  int    `json:"problems"`
+	// Missing is what the image names, or what is there and was refused.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // statsText says what a map holds.
@@ -120,10 +127,18 @@ func statsText(s *symbols.BuildStats) string {
 }
 
 // openImage opens an image; a fat file without --arch is wrong usage.
-func openImage(path, arch string) (*object.Image, error) {
-	im, err := object.OpenArch(path, arch)
+func openImage(path, arch string, memory memoryLimit) (*object.Image, error) {
+	im, err := memory.opener().OpenArch(path, arch)
 	if errors.Is(err, object.ErrSeveralArchs) || errors.Is(err, object.ErrNoArch) {
 		return nil, usageError("%w; give --arch", err)
 	}
 	return im, err
+}
+
+func texts(errs []error) []string {
+	var list []string
+	for _, err := range errs {
+		list = append(list, err.Error())
+	}
+	return list
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/cmd/callreel/internal/imagetree"
+	"github.com/callreel/callreel/internal/ownfolder"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/symbols"
 )
@@ -19,17 +21,10 @@ func (f *buildFlags) folder(ctx context.Context, c *cobra.Command, dir string) e
 	if f.arch != "" {
 		return usageError("callreel symbols build: --arch chooses a part of one file; %s is a folder, of whose files all parts are taken", dir)
 	}
-	out := f.output
-	if out == "" {
-		var err error
-		if out, err = defaultStore(); err != nil {
-			return err
-		}
-	}
-	if out == "-" {
+	if f.output == "-" {
 		return usageError("callreel symbols build: %s is a folder; give -o a folder, not stdout", dir)
 	}
-	store, err := symbols.OpenStore(out)
+	store, err := f.openStore()
 	if err != nil {
 		return err
 	}
@@ -40,7 +35,7 @@ func (f *buildFlags) folder(ctx context.Context, c *cobra.Command, dir string) e
 		return err
 	}
 	b := &folderBuild{
-		store: store, force: f.force, status: status, bar: newProgress(status), total: len(tree.Groups),
+		store: store, own: f.output == "", force: f.force, memory: f.memory, status: status, bar: newProgress(status), total: len(tree.Groups),
 		debugDirs: append(slices.Clone(f.debugDirs), dir),
 	}
 	for _, fail := range tree.Failures {
@@ -66,10 +61,24 @@ func (f *buildFlags) folder(ctx context.Context, c *cobra.Command, dir string) e
 	return nil
 }
 
+// openStore opens the store that was named, or the user's own.
+func (f *buildFlags) openStore() (*symbols.Store, error) {
+	if f.output != "" {
+		return symbols.OpenStoreMode(f.output, fs.FileMode(f.mode))
+	}
+	dir, err := defaultStore()
+	if err != nil {
+		return nil, err
+	}
+	return symbols.OpenOwnStoreMode(dir, fs.FileMode(f.mode))
+}
+
 // folderBuild compiles maps into a store.
 type folderBuild struct {
 	store     *symbols.Store
+	own       bool // the store is the user's own, not one that was named
 	force     bool
+	memory    memoryLimit
 	debugDirs []string
 	status    *status
 	bar       *progress
@@ -95,24 +104,44 @@ func (b *folderBuild) one(ctx context.Context, k int, g *imagetree.Group) {
 }
 
 func (b *folderBuild) build(ctx context.Context, k int, g *imagetree.Group) error {
-	im, err := g.Image.Open()
+	together := b.memory.opener()
+	im, err := g.Image.Open(together)
 	if err != nil {
 		return err
 	}
 	defer im.Close()
 	var debug *object.Image
 	if g.Debug != nil {
-		if debug, err = g.Debug.Open(); err != nil {
+		if debug, err = g.Debug.Open(together); err != nil {
 			return err
 		}
 		defer debug.Close()
 	}
 	return b.store.Put(g.ID, func(w io.Writer) error {
-		_, err := buildMap(ctx, im, debug, w, b.debugDirs,
-			func(int64, int64) { b.bar.items(base(g.Image.Path), int64(k), int64(b.total)) },
-			func(err error) { b.bar.clear(); b.status.notice("%s: %v", g.Image.Path, err) })
+		stats, err := symbols.Build(ctx, im, w, buildOptions(debug, b.debugDirs,
+			func(int64, int64) { b.bar.items(base(g.Image.Path), int64(k), int64(b.total)) }))
+		if err == nil {
+			for _, lack := range stats.Missing {
+				b.bar.clear()
+				b.status.notice("%s: %v", g.Image.Path, lack)
+			}
+		}
+		if err == nil && b.own {
+			err = checkSources(stats)
+		}
 		return err
 	})
+}
+
+// checkSources refuses what other users may have written: in the user's own store a map
+// serves every image that has the ID, libc's too.
+func checkSources(stats *symbols.BuildStats) error {
+	for _, info := range stats.Sources {
+		if !ownfolder.Trusted(info) {
+			return fmt.Errorf("left out: %s can be written by another user, and its map would serve all images that have its ID; name a store with -o", info.Name())
+		}
+	}
+	return nil
 }
 
 // report says what was done.

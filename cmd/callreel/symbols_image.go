@@ -1,45 +1,48 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 
+	"github.com/callreel/callreel/internal/ownfolder"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/symbols"
 )
 
-// defaultStore is the user's store of symbol maps.
+// defaultStore is the folder of the user's store of symbol maps.
 func defaultStore() (string, error) {
-	cache, err := os.UserCacheDir()
+	cache, err := ownfolder.Cache()
 	if err != nil {
 		return "", fmt.Errorf("callreel: there is no place for the store of symbol maps; give one, or set XDG_CACHE_HOME: %w", err)
 	}
-	return filepath.Join(cache, "callreel", "symbols"), nil
+	return filepath.Join(cache, "symbols"), nil
 }
 
-// buildMap compiles the map of an image with what its debug files add. debug is the one that
-// is known already, or nil; a debug file that does not fit is told to refused.
-func buildMap(ctx context.Context, im, debug *object.Image, w io.Writer, dirs []string, shown func(done, total int64), refused func(error)) (*symbols.BuildStats, error) {
-	if debug == nil && im.Section(".debug_info") == nil {
-		search := object.DebugSearch{Dirs: dirs}
-		found, err := search.Debug(im)
-		if err == nil {
-			defer found.Close()
-			debug = found
-		} else if errors.As(err, new(*object.IDError)) {
-			refused(err)
-		}
+// openDefaultStore opens the user's store, nil where there can be none: maps are made in
+// memory then.
+func openDefaultStore() *symbols.Store {
+	dir, err := defaultStore()
+	if err != nil {
+		return nil
 	}
-	return symbols.Build(ctx, im, w, symbols.BuildOptions{DebugDirs: dirs, Search: true, Debug: debug, Progress: shown})
+	store, err := symbols.OpenOwnStore(dir)
+	if err != nil {
+		return nil
+	}
+	return store
 }
 
-// problems tells what damage cost a map some of its contents.
+// buildOptions are those of the map of an image with what its debug files add. debug is the one that is known already, or nil.
+func buildOptions(debug *object.Image, dirs []string, shown func(done, total int64)) symbols.BuildOptions {
+	return symbols.BuildOptions{DebugDirs: dirs, Search: true, Debug: debug, Progress: shown}
+}
+
+// problems tells what a map was made without, and what damage cost it some of its contents.
 func (s *status) problems(stats *symbols.BuildStats) {
 	const most = 10
+	for _, err := range stats.Missing {
+		s.notice("%v", err)
+	}
 	for k, problem := range stats.Problems {
 		if k == most {
 			s.notice("%d more problems", len(stats.Problems)-most+stats.Lost)

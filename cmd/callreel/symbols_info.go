@@ -19,6 +19,7 @@ func newSymbolsInfo() *cobra.Command {
 	var arch string
 	var debugDirs []string
 	var asJSON bool
+	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Say what an image or a symbol map holds, and which debug files it has",
@@ -28,7 +29,7 @@ files were looked for; of a symbol map, what it was made from. Of a fat file wit
   callreel symbols info redis.symmap --json`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := describe(c.Context(), args[0], arch, debugDirs)
+			info, err := describe(c.Context(), args[0], arch, memory, debugDirs)
 			if err != nil {
 				return err
 			}
@@ -39,6 +40,7 @@ files were looked for; of a symbol map, what it was made from. Of a fat file wit
 		},
 	}
 	addArch(c, &arch)
+	memory.add(c.Flags())
 	addDebugDirs(c, &debugDirs)
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
@@ -96,13 +98,13 @@ type mapInfo struct {
 }
 
 // describe looks at one file.
-func describe(ctx context.Context, path, arch string, debugDirs []string) (*fileInfo, error) {
+func describe(ctx context.Context, path, arch string, memory memoryLimit, debugDirs []string) (*fileInfo, error) {
 	if is, err := isMap(path); err != nil {
 		return nil, fmt.Errorf("callreel: %w", err)
 	} else if is {
 		return describeMap(path)
 	}
-	im, err := object.OpenArch(path, arch)
+	im, err := memory.opener().OpenArch(path, arch)
 	var fat *object.FatError
 	if errors.As(err, &fat) {
 		return describeFat(fat), nil

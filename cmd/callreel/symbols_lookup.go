@@ -21,6 +21,7 @@ func newSymbolsLookup() *cobra.Command {
 	var arch string
 	var debugDirs []string
 	var asJSON bool
+	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "lookup [--arch ARCH] MAP | FILE [ADDR…]",
 		Short: "Say what is at addresses of an image",
@@ -43,7 +44,7 @@ Of an ELF or Mach-O FILE it compiles the map in memory; a MAP is open at once.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := openMap(c.Context(), newStatus(c.ErrOrStderr()), args[0], arch, debugDirs)
+			m, err := openMap(c.Context(), newStatus(c.ErrOrStderr()), args[0], arch, memory, debugDirs)
 			if err != nil {
 				return err
 			}
@@ -56,33 +57,32 @@ Of an ELF or Mach-O FILE it compiles the map in memory; a MAP is open at once.`,
 		},
 	}
 	addArch(c, &arch)
+	memory.add(c.Flags())
 	addDebugDirs(c, &debugDirs)
 	c.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line")
 	return c
 }
 
 // openMap opens a symbol map, or compiles that of an image in memory.
-func openMap(ctx context.Context, status *status, path, arch string, debugDirs []string) (*symbols.Map, error) {
+func openMap(ctx context.Context, status *status, path, arch string, memory memoryLimit, debugDirs []string) (*symbols.Map, error) {
 	if is, err := isMap(path); err != nil {
 		return nil, fmt.Errorf("callreel: %w", err)
 	} else if is {
 		return symbols.Open(path)
 	}
-	im, err := openImage(path, arch)
+	im, err := openImage(path, arch, memory)
 	if err != nil {
 		return nil, err
 	}
 	defer im.Close()
 	bar := newProgress(status)
-	var b bytes.Buffer
-	stats, err := buildMap(ctx, im, nil, &b, debugDirs, func(done, total int64) { bar.bytes(base(path), done, total) },
-		func(err error) { status.notice("%v", err) })
+	m, stats, err := symbols.BuildMap(ctx, im, buildOptions(nil, debugDirs, func(done, total int64) { bar.bytes(base(path), done, total) }))
 	bar.clear()
 	if err != nil {
 		return nil, err
 	}
 	status.problems(stats)
-	return symbols.Parse(path, b.Bytes())
+	return m, nil
 }
 
 // isMap says whether a file is a symbol map.
@@ -134,13 +134,14 @@ type lookup struct {
 	json   bool
 	frames []symbols.Frame
 	line   []byte
-	names  map[string]string // what is written for a linkage name
-	kept   int               // bytes of names
+	names  map[uint32]string // what is written for a linkage name, by its number in the map
+	files  map[uint32]string // and for a file
+	kept   int               // bytes of both
 	wrong  int               // lines that are no address
 }
 
 func newLookup(m *symbols.Map, w io.Writer, asJSON bool) *lookup {
-	return &lookup{m: m, w: bufio.NewWriterSize(w, 64<<10), json: asJSON, names: map[string]string{}}
+	return &lookup{m: m, w: bufio.NewWriterSize(w, 64<<10), json: asJSON, names: map[uint32]string{}, files: map[uint32]string{}}
 }
 
 // maxKept bounds the names that are kept, in bytes. They are what takes the time: looking an
@@ -192,7 +193,7 @@ func (l *lookup) answer(text []byte) error {
 	if ok {
 		var why symbols.Reason
 		l.frames, why = l.m.Lookup(addr, l.frames)
-		reason = why.String()
+		reason = l.m.Explain(why)
 	} else {
 		l.wrong++
 	}
@@ -213,7 +214,7 @@ func (l *lookup) answer(text []byte) error {
 
 // textLine is the human form, a line for each function.
 func (l *lookup) textLine(addr uint64, reason string) {
-	l.line = fmt.Appendf(l.line, "%#x: ", addr)
+	l.line = append(strconv.AppendUint(append(l.line, "0x"...), addr, 16), ": "...)
 	if len(l.frames) == 0 {
 		l.line = append(append(append(l.line, "?? "...), reason...), '\n')
 		return
@@ -223,7 +224,7 @@ func (l *lookup) textLine(addr uint64, reason string) {
 		if k > 0 {
 			l.line = append(l.line, " (inlined by) "...)
 		}
-		l.line = append(l.line, l.name(f.Linkage, func() string { return printable(f.Function()) })...)
+		l.line = append(l.line, l.textOf(l.names, f.NameID, func() string { return printable(f.Function()) })...)
 		l.line = append(l.line, " at "...)
 		l.place(f)
 		l.line = append(l.line, '\n')
@@ -232,12 +233,11 @@ func (l *lookup) textLine(addr uint64, reason string) {
 
 // place appends the file and the line, with ?? for what is not known.
 func (l *lookup) place(f *symbols.Frame) {
-	file := f.File()
-	if file == "" {
+	if f.Base == "" && f.Dir == "" {
 		l.line = append(l.line, "??:?"...)
 		return
 	}
-	l.line = append(append(l.line, printable(file)...), ':')
+	l.line = append(l.line, l.textOf(l.files, f.FileID, func() string { return printable(f.File()) + ":" })...)
 	if f.Line == 0 {
 		l.line = append(l.line, '?')
 		return
@@ -245,17 +245,19 @@ func (l *lookup) place(f *symbols.Frame) {
 	l.line = strconv.AppendUint(l.line, uint64(f.Line), 10)
 }
 
-// name returns what make makes of a linkage name, and remembers it.
-func (l *lookup) name(linkage string, make func() string) string {
-	if text, ok := l.names[linkage]; ok {
+// textOf returns what make makes of a name or a file, and remembers it.
+func (l *lookup) textOf(known map[uint32]string, number uint32, make func() string) string {
+	if text, ok := known[number]; ok {
 		return text
 	}
+	const entry = 32 // bytes, besides the text
 	text := make()
-	if l.kept += len(linkage) + len(text); l.kept > maxKept {
+	if l.kept += entry + len(text); l.kept > maxKept {
 		clear(l.names)
-		l.kept = len(linkage) + len(text)
+		clear(l.files)
+		l.kept = entry + len(text)
 	}
-	l.names[strings.Clone(linkage)] = text
+	known[number] = text
 	return text
 }
 
@@ -270,10 +272,10 @@ func (l *lookup) jsonLine(address []byte, reason string) {
 		if k > 0 {
 			l.line = append(l.line, ',')
 		}
-		l.line = append(l.line, l.name(f.Linkage, func() string {
+		l.line = append(l.line, l.textOf(l.names, f.NameID, func() string {
 			return `{"function":` + quoted(f.Function()) + `,"linkage_name":` + quoted(f.Linkage) + `,"file":`
 		})...)
-		l.line = appendQuoted(l.line, f.File())
+		l.line = append(l.line, l.textOf(l.files, f.FileID, func() string { return quoted(f.File()) })...)
 		l.line = append(l.line, `,"line":`...)
 		l.line = strconv.AppendUint(l.line, uint64(f.Line), 10)
 		l.line = append(l.line, `,"inlined":`...)

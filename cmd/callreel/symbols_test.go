@@ -300,7 +300,7 @@ func TestLookupForPeopleIsSafeForATerminal(t *testing.T) {
 func TestLookupAnswersEachLineBeforeItAsksForMore(t *testing.T) {
 	path := compileDebug(t)
 	addr := functionAddresses(t, path)[0]
-	m, err := openMap(t.Context(), newStatus(io.Discard), path, "", nil)
+	m, err := openMap(t.Context(), newStatus(io.Discard), path, "", memoryLimit{}, nil)
 	must(t, err)
 	defer m.Close()
 	for _, asJSON := range []bool{false, true} {

@@ -124,7 +124,7 @@ func wantCounted(t *testing.T, o *topJSON, made realtest.Counts) {
 	}
 	for _, f := range o.Functions {
 		mean := f.SelfNS / max(f.Calls, 1)
-		if want := float64(f.Calls) / o.Elapsed * 1000; f.PerSec < want*0.99-0.01 || f.PerSec > want*1.01+0.01 || f.Open != 0 || f.MaxNS < mean || f.P99NS == 0 || f.P99NS > f.MaxNS ||
+		if want := float64(f.Calls) / o.Elapsed * 1000; f.PerSec < want*0.99-0.01 || f.PerSec > want*1.01+0.01 || f.Open != 0 || f.MaxNS < mean || f.P99NS.NS == 0 || f.P99NS.NS > f.MaxNS ||
 			!strings.HasPrefix(f.Module, "count") {
 			t.Errorf("%+v in %v ms", f, o.Elapsed)
 		}

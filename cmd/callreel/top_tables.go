@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/live"
+	"github.com/callreel/callreel/viewer"
 )
 
 // topOrders are what functions are sorted by, most first.
@@ -87,14 +88,14 @@ func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status)
 // The objects of top --json; the keys are promised.
 type (
 	topFunctionJSON struct {
-		Name   string  `json:"name"`
-		Module string  `json:"module"`
-		PerSec float64 `json:"calls_per_s"`
-		Calls  uint64  `json:"calls"`
-		Open   uint64  `json:"open"`
-		SelfNS uint64  `json:"self_ns"`
-		P99NS  uint64  `json:"p99_ns"`
-		MaxNS  uint64  `json:"max_ns"`
+		Name   string            `json:"name"`
+		Module string            `json:"module"`
+		PerSec float64           `json:"calls_per_s"`
+		Calls  uint64            `json:"calls"`
+		Open   uint64            `json:"open"`
+		SelfNS uint64            `json:"self_ns"`
+		P99NS  viewer.Percentile `json:"p99_ns"` // null where no call was complete
+		MaxNS  uint64            `json:"max_ns"`
 	}
 	topThreadJSON struct {
 		TID     int     `json:"tid"`
@@ -136,7 +137,7 @@ func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Fun
 	b.WriteString("{")
 	if err := jsonList(b, "functions", len(shown), func(i int) any {
 		n := &shown[i]
-		return topFunctionJSON{n.Name, n.Module, rate(n.PerSecond), n.Calls, n.Open, n.Self, n.P99, n.Max}
+		return topFunctionJSON{n.Name, n.Module, rate(n.PerSecond), n.Calls, n.Open, n.Self, viewer.Percentile{NS: n.P99, Known: n.Whole}, n.Max}
 	}); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callreel/callreel/symbols"
 	"github.com/callreel/callreel/viewer"
 )
 
@@ -76,12 +75,9 @@ func (f *pageFlags) check(verb string) error {
 
 // start starts a server of reels; recording says that the first is being written by ourselves.
 func (f *pageFlags) start(paths []string, recording bool) (*viewer.Server, error) {
-	options := viewer.Options{Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: version}
-	if dir, err := defaultStore(); err == nil {
-		// Without a store maps are made in memory.
-		options.Store, _ = symbols.OpenStore(dir)
-	}
-	return viewer.New(options)
+	return viewer.New(viewer.Options{
+		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: version, Store: openDefaultStore(),
+	})
 }
 
 // warn says who can reach the page, if others can.

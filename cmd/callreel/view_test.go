@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -133,8 +135,8 @@ func TestViewDoesNotTellTheTokenOnACommandLine(t *testing.T) {
 	if code := s.end(t); code != exitDone {
 		t.Errorf("code %d, stderr %q", code, s.stderr)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "callreel-*")); left != nil {
-		t.Errorf("left behind: %q", left)
+	if _, err := os.Lstat(filepath.Dir(strings.TrimPrefix(lines[0], "file://"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left behind: %s: %v", lines[0], err)
 	}
 }
 

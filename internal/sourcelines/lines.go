@@ -79,10 +79,8 @@ func (l *Lines) Of(im *reel.Image, fn *reel.Function) (file string, line uint32)
 
 // find returns the map of an image, nil where there is none with lines.
 func (l *Lines) find(ctx context.Context, im *reel.Image) *symbols.Map {
-	if l.finder.Store != nil {
-		if m, err := l.finder.Store.Get(im.ID); err == nil {
-			return m
-		}
+	if m, err := l.finder.Stored(symbols.Wanted{ID: im.ID, Path: im.Path}); err == nil {
+		return m
 	}
 	if l.maxInfo > 0 && !hasInfo(im, l.maxInfo) {
 		return nil

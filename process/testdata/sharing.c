@@ -1,5 +1,6 @@
 // Makes another process that shares its memory at each line "share" on its standard
-// input, and ends that at each line "end"; says "ok" to both. Prints "ready" first.
+// input, one that shares its descriptors at each line "files", and ends that at each line
+// "end"; says "ok" to all. Prints "ready" first.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -26,6 +27,9 @@ int main(void) {
     while (fgets(line, sizeof line, stdin)) {
         if (!strcmp(line, "share\n")) {
             pid = clone(sharer, stack + size, CLONE_VM | SIGCHLD, 0);
+            if (pid < 0) return 2;
+        } else if (!strcmp(line, "files\n")) {
+            pid = clone(sharer, stack + size, CLONE_FILES | SIGCHLD, 0);
             if (pid < 0) return 2;
         } else if (!strcmp(line, "end\n")) {
             kill(pid, SIGKILL);

@@ -60,6 +60,20 @@ func counter(tell func(done, total uint64), done, total uint64) func(events int)
 	}
 }
 
+// forgetEvery is after how many events the file's pages are let go of that an index is made for: some 50 MB.
+const forgetEvery = 32 << 20
+
+// forgetting is count, and lets go of the file's pages now and then.
+func forgetting(f *reel.File, count func(events int)) func(events int) {
+	var since atomic.Int64
+	return func(events int) {
+		if n := since.Add(int64(events)); n >= forgetEvery && since.CompareAndSwap(n, 0) {
+			f.Forget()
+		}
+		count(events)
+	}
+}
+
 // inMemory is about how many bytes an index may have that is kept in memory.
 const inMemory = 160 << 20
 
@@ -115,6 +129,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 		wg.Go(func() {
 			z := &summarizer{small: b.opt.small, share: b.share(), counts: make([]uint32, f.FunctionCount()+1)}
 			p := newPairing(&b.s.clock)
+			buf := make([]reel.Event, blockEvents)
 			done := newColumns(b.s.done.from, 0)
 			done.shift = b.s.done.shift
 			for errs[w] == nil {
@@ -123,7 +138,7 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 					break
 				}
 				lb := todo[i]
-				lb.z, lb.p, lb.done = z, p, done
+				lb.z, lb.p, lb.done, lb.buf = z, p, done, buf
 				// Decoding ahead is for a lane that the others end long before.
 				errs[w] = lb.build(ctx, lb.l.weight > total/uint64(workers))
 			}

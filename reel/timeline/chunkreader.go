@@ -14,6 +14,7 @@ const blockEvents = 1 << 11
 type chunkReader struct {
 	f      *reel.File
 	chunks []reel.Chunk
+	buf    []reel.Event // to decode into, of blockEvents; may be nil
 }
 
 // block is some events of a chunk.
@@ -45,7 +46,10 @@ const readAhead = 16
 // the first.
 func (r *chunkReader) each(ctx context.Context, next uint32, ahead bool, take func(i int, b block)) error {
 	if !ahead {
-		buf := make([]reel.Event, blockEvents)
+		buf := r.buf
+		if buf == nil {
+			buf = make([]reel.Event, blockEvents)
+		}
 		for i := range r.chunks {
 			if err := ctx.Err(); err != nil {
 				return err

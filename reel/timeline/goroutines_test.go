@@ -162,3 +162,28 @@ func TestGrowingReelOfGoroutines(t *testing.T) {
 		}
 	}
 }
+
+// Each of many goroutines may have made most of a window's calls at some time.
+func TestRoomForTheCallsOfGoroutinesIsBounded(t *testing.T) {
+	g := goroutineBuilder{}
+	var all []*pairing
+	for range 100 {
+		p := &pairing{calls: make([]call, 10, maxSpare/8)}
+		all = append(all, p)
+		g.takeRoom(p)
+		if p.calls != nil || g.room > maxSpare {
+			t.Fatalf("room for %d calls is left with a goroutine, for %d kept", cap(p.calls), g.room)
+		}
+	}
+	kept := 0
+	for _, p := range all {
+		g.giveRoom(p)
+		kept += cap(p.calls)
+		if len(p.calls) > 0 {
+			t.Error("calls were left in it")
+		}
+	}
+	if kept != maxSpare || g.room != 0 {
+		t.Errorf("room for %d calls was kept, of %d, and %d are left", kept, maxSpare, g.room)
+	}
+}

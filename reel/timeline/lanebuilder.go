@@ -27,6 +27,7 @@ type laneBuilder struct {
 	drops   []reel.Drop
 	endTick uint64
 
+	buf  []reel.Event // that one lane after the other is decoded into
 	z    *summarizer
 	p    *pairing
 	done *columns
@@ -51,7 +52,7 @@ type laneBuilder struct {
 func (lb *laneBuilder) build(ctx context.Context, ahead bool) error {
 	first, next := lb.restart()
 	ends := cutChunks(lb.chunks, first, lb.b.opt.segment)
-	r := chunkReader{lb.b.s.f, lb.chunks[first:]}
+	r := chunkReader{lb.b.s.f, lb.chunks[first:], lb.buf}
 	lb.counted = true
 	err := r.each(ctx, next, ahead, func(i int, d block) {
 		i += first

@@ -32,7 +32,7 @@ func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	f, err := reel.Open(path)
+	f, err := w.Open()
 	if err != nil {
 		return err
 	}

@@ -113,6 +113,9 @@ func (b *builder) build(ctx context.Context) error {
 	}
 	b.density = newDensity(f, &s.clock, s.end, b.growing, b.opt.atOnce)
 	b.count = counter(b.opt.Progress, before, f.Events())
+	if b.stored {
+		b.count = forgetting(f, b.count)
+	}
 	index := b.buildThreads
 	if f.Header().Goroutines {
 		s.done, b.old = newColumns(s.window(), s.end), nil

@@ -45,8 +45,14 @@ type goroutineBuilder struct {
 	open    map[*laneBuilder]bool // lanes that have calls open, or are in the window
 	touched []*laneBuilder        // lanes that are in the window
 	free    []*pairing
+	spare   [][]call // room for the calls of lanes in a window
+	room    int      // of spare, in calls
 	z       *summarizer
 }
+
+// maxSpare bounds the room for calls that is kept from window to window: what lanes had at their busiest would be far more than there is in
+// any one.
+const maxSpare = 1 << 18
 
 func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
 	s, f := b.s, b.s.f
@@ -95,6 +101,9 @@ func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
 // lane returns a lane's builder.
 func (g *goroutineBuilder) lane(k laneKey, thread uint32) *laneBuilder {
 	lb := g.lanes[k]
+	if lb != nil && lb.l.Thread == thread {
+		return lb
+	}
 	if lb == nil {
 		lb = &laneBuilder{b: g.builder, l: &lane{}, z: g.z, done: g.s.done}
 		lb.l.Lane = Lane{ID: uint32(len(g.s.lanes)), Goroutine: k.goroutine, Thread: thread}
@@ -154,6 +163,7 @@ func (g *goroutineBuilder) take(id uint64, thread uint32, events []reel.Event, l
 	if !lb.inWindow {
 		g.open[lb], lb.inWindow = true, true
 		lb.beginSegment(lb.p.pairer.State(lb.p.known()))
+		g.giveRoom(lb.p)
 		lb.seg.chunk = uint32(len(g.s.windows))
 		g.touched = append(g.touched, lb)
 	}
@@ -189,11 +199,28 @@ func (p *pairing) ranOut(ends bool) {
 	}
 }
 
+// giveRoom gives a pairing room for its calls, if there is some, and takeRoom takes it back, as far as it is to be kept.
+func (g *goroutineBuilder) giveRoom(p *pairing) {
+	if n := len(g.spare); n > 0 && p.calls == nil {
+		p.calls, g.spare = g.spare[n-1], g.spare[:n-1]
+		g.room -= cap(p.calls)
+	}
+}
+
+func (g *goroutineBuilder) takeRoom(p *pairing) {
+	if n := cap(p.calls); n > 0 && g.room+n <= maxSpare {
+		g.spare = append(g.spare, p.calls[:0])
+		g.room += n
+	}
+	p.calls = nil
+}
+
 // endWindow ends the segments of all lanes that were in the window.
 func (g *goroutineBuilder) endWindow() {
 	for _, lb := range g.touched {
 		lb.inWindow = false
 		lb.endSegment()
+		g.takeRoom(lb.p)
 		if lb.p.pairer.Open() == 0 {
 			g.release(lb)
 		}

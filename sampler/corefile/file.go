@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/unwind"
@@ -27,6 +28,7 @@ type File struct {
 
 	image    *object.Image
 	problems []error
+	lost     atomic.Pointer[error] // the first of memory that could not be read
 	unnamed  []fileRange
 }
 
@@ -55,7 +57,7 @@ type Mapping struct {
 	Read, Write bool
 	Exec        bool
 
-	data []byte
+	off uint64 // in the core
 }
 
 // Auxv holds the values of the auxiliary vector that locate the program and the vdso.
@@ -65,9 +67,13 @@ type Auxv struct {
 	VDSO  uint64 // AT_SYSINFO_EHDR
 }
 
-// Open maps a core and reads its headers and notes. It must be closed.
-func Open(path string) (*File, error) {
-	im, err := object.Open(path)
+// Open opens a core and reads its headers and notes. It must be closed.
+func Open(path string) (*File, error) { return OpenWithin(path, nil) }
+
+// OpenWithin is Open with a bound on what the file may make us keep of it; nil means one
+// of its own.
+func OpenWithin(path string, memory *object.Allowance) (*File, error) {
+	im, err := object.Opener{Memory: memory}.Open(path)
 	if errors.Is(err, object.ErrUnknownFormat) {
 		return nil, fmt.Errorf("core: %s: %w", path, ErrNotCore)
 	}
@@ -93,12 +99,17 @@ func Parse(name string, data []byte) (*File, error) {
 	return read(im)
 }
 
-// Close unmaps the file. Memory that was read before stays valid.
+// Close closes the file. Memory that was read before stays valid.
 func (f *File) Close() error { return f.image.Close() }
 
 // Problems says what could not be read: notes that are damaged, memory that a file
 // that was cut off no longer has.
-func (f *File) Problems() []error { return f.problems }
+func (f *File) Problems() []error {
+	if err := f.lost.Load(); err != nil {
+		return append(slices.Clone(f.problems), fmt.Errorf("core: %w", *err))
+	}
+	return f.problems
+}
 
 func read(im *object.Image) (*File, error) {
 	if im.Format != object.ELF || im.Type != object.Core {
@@ -131,8 +142,7 @@ func (f *File) problem(format string, args ...any) {
 
 // segments makes the mappings of the loadable segments.
 func (f *File) segments() {
-	data := f.image.Data()
-	size := uint64(len(data))
+	size := f.image.Size()
 	missing := uint64(0)
 	for _, s := range f.image.Segments() {
 		if s.Type != object.SegmentLoad || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr {
@@ -147,7 +157,7 @@ func (f *File) segments() {
 			missing += n - have
 			n = have
 		}
-		m.data, m.Size = data[from:from+n], n
+		m.off, m.Size = from, n
 		f.Maps = append(f.Maps, m)
 	}
 	if missing > 0 {
@@ -187,20 +197,27 @@ func (f *File) Mapping(addr uint64) *Mapping {
 }
 
 // Bytes returns what the core holds from an address on, up to the end of the mapping's
-// part in the core; nil when it holds nothing there. The slice aliases the file.
-func (f *File) Bytes(addr uint64) []byte {
+// part in the core and most bytes of it; nil when it holds nothing there or the file
+// can't be read. The slice is good until Close.
+func (f *File) Bytes(addr, most uint64) []byte {
 	m := f.Mapping(addr)
 	if m == nil || addr-m.Start >= m.Size {
 		return nil
 	}
-	return m.data[addr-m.Start:]
+	at := addr - m.Start
+	b, err := f.image.Bytes(m.off+at, min(most, m.Size-at))
+	if err != nil {
+		f.lost.CompareAndSwap(nil, &err)
+		return nil
+	}
+	return b
 }
 
 // ReadMemory implements unwind.Memory with what is in the core.
 func (f *File) ReadMemory(addr uint64, buf []byte) (int, error) {
 	done := 0
 	for done < len(buf) {
-		part := f.Bytes(addr + uint64(done))
+		part := f.Bytes(addr+uint64(done), uint64(len(buf)-done))
 		if len(part) == 0 {
 			return done, nil
 		}

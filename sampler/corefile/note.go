@@ -20,13 +20,12 @@ const noteAlign = 4
 
 // notes reads the segments of notes.
 func (f *File) notes() {
-	data := f.image.Data()
-	left := uint64(len(data)) // segments that overlap must not cost more than the file is long
+	size := f.image.Size()
+	left := size // segments that overlap must not cost more than the file is long
 	for k, s := range f.image.Segments() {
 		if s.Type != object.SegmentNote {
 			continue
 		}
-		size := uint64(len(data))
 		from := min(s.Off, size)
 		n := s.FileSize
 		if have := size - from; n > have {
@@ -38,7 +37,12 @@ func (f *File) notes() {
 			return
 		}
 		left -= n
-		f.noteSegment(data[from:from+n], from)
+		data, err := f.image.Bytes(from, n)
+		if err != nil {
+			f.problem("notes in segment %d: %w", k, err)
+			return
+		}
+		f.noteSegment(data, from)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/callreel/callreel/internal/ownfolder"
 )
 
 // The kinds of files that servers have.
@@ -22,13 +24,8 @@ const (
 	Executable = "executable"
 )
 
-// The defaults of Client.
-const (
-	DefaultConnectTimeout = 10 * time.Second
-	DefaultStallTimeout   = 30 * time.Second
-	DefaultMissingFor     = 10 * time.Minute
-	DefaultMaxSize        = 8 << 30
-)
+// DefaultMissingFor is that of Client.
+const DefaultMissingFor = 10 * time.Minute
 
 // ErrNotFound is wrapped by the error of Fetch when every server answered that it
 // does not have the file. It is fs.ErrNotExist.
@@ -40,22 +37,16 @@ type Client struct {
 	// URLs are the servers, asked in this order: "https://debuginfod.example.org".
 	URLs []string
 
-	// CacheDir is where files are kept, as DIR/ID/KIND; it must be set. Files stay
+	// CacheDir is where files are kept, as DIR/ID/KIND; it must be set, and nobody but
+	// its user may be able to change what is in it. Files stay
 	// until somebody removes them.
 	CacheDir string
 
-	// ConnectTimeout bounds the making of a connection, TLS included.
-	ConnectTimeout time.Duration
-
-	// StallTimeout bounds how long a server may send nothing, before its answer and
-	// within it.
-	StallTimeout time.Duration
+	// Limits bound each server's time and each file's size.
+	Limits
 
 	// MissingFor is how long it is remembered that no server has a file.
 	MissingFor time.Duration
-
-	// MaxSize bounds a file, in bytes.
-	MaxSize int64
 
 	// Progress, if set, is told how much of a file has come; total is -1 when the
 	// server does not say. It is called often.
@@ -63,9 +54,10 @@ type Client struct {
 }
 
 // FromEnvironment makes a client of the servers in DEBUGINFOD_URLS (separated by
-// blanks) that caches in the user's cache folder (XDG_CACHE_HOME). It returns nil and
-// no error when the variable names no servers.
-func FromEnvironment() (*Client, error) {
+// blanks) with the limits of DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME and
+// DEBUGINFOD_MAXSIZE, as elfutils has them (debuginfod-client-config(7)). It caches in
+// the folder that is given. It returns nil and no error when there are no servers.
+func FromEnvironment(cacheDir string) (*Client, error) {
 	urls := strings.Fields(os.Getenv("DEBUGINFOD_URLS"))
 	if len(urls) == 0 {
 		return nil, nil
@@ -75,11 +67,11 @@ func FromEnvironment() (*Client, error) {
 			return nil, fmt.Errorf("DEBUGINFOD_URLS: %w", err)
 		}
 	}
-	cache, err := os.UserCacheDir()
+	limits, err := limitsFromEnvironment()
 	if err != nil {
-		return nil, fmt.Errorf("debuginfod: no place for the cache; set XDG_CACHE_HOME: %w", err)
+		return nil, err
 	}
-	return &Client{URLs: urls, CacheDir: filepath.Join(cache, "callreel", "debuginfod")}, nil
+	return &Client{URLs: urls, CacheDir: cacheDir, Limits: limits}, nil
 }
 
 func checkURL(text string) error {
@@ -104,6 +96,10 @@ func (c *Client) Fetch(ctx context.Context, id, kind string) (string, error) {
 	if c.CacheDir == "" {
 		return "", errors.New("debuginfod: no cache folder")
 	}
+	// What others can change there could be a link to where this user's files are, or a file that isn't the server's.
+	if err := ownfolder.Check(c.CacheDir); err != nil {
+		return "", fmt.Errorf("debuginfod: the cache is not used: %w", err)
+	}
 	path := filepath.Join(c.CacheDir, id, kind)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		return path, nil
@@ -114,6 +110,8 @@ func (c *Client) Fetch(ctx context.Context, id, kind string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("debuginfod: %w", err)
 	}
+	defer os.Remove(filepath.Dir(path)) // fails unless it is empty
+	removeStale(filepath.Dir(path))
 	client := c.httpClient()
 	defer client.CloseIdleConnections()
 	var errs []error
@@ -170,13 +168,15 @@ const maxRedirects = 5
 
 // httpClient makes a client with the timeouts that net/http can keep by itself.
 func (c *Client) httpClient() *http.Client {
-	connect := or(c.ConnectTimeout, DefaultConnectTimeout)
+	connect := c.Limits.withDefaults().ConnectTimeout
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: connect}).DialContext,
 			TLSHandshakeTimeout: connect,
 			ForceAttemptHTTP2:   true,
+			// Servers name the file, its size and its package there.
+			MaxResponseHeaderBytes: 64 << 10,
 			// Files are compressed already, and inflating would hide their size.
 			DisableCompression: true,
 		},
@@ -184,7 +184,10 @@ func (c *Client) httpClient() *http.Client {
 			if len(via) > maxRedirects {
 				return fmt.Errorf("more than %d redirections", maxRedirects)
 			}
-			if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+				return fmt.Errorf("redirected to %s, which is neither http nor https", r.URL.Redacted())
+			}
+			if via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https" {
 				return fmt.Errorf("redirected from https to %s", r.URL.Redacted())
 			}
 			return nil

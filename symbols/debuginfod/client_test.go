@@ -1,6 +1,7 @@
 package debuginfod
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func server(t *testing.T, handle http.HandlerFunc) string {
 
 func client(t *testing.T, urls ...string) *Client {
 	t.Helper()
-	return &Client{URLs: urls, CacheDir: filepath.Join(t.TempDir(), "cache"), StallTimeout: 5 * time.Second}
+	return &Client{URLs: urls, CacheDir: filepath.Join(t.TempDir(), "cache"), Limits: Limits{StartTimeout: 5 * time.Second, StallTimeout: 5 * time.Second}}
 }
 
 // leftovers lists the files in the cache that are no results.
@@ -176,23 +177,78 @@ func TestFailureIsNotTakenForAbsence(t *testing.T) {
 
 func TestServerThatStallsIsGivenUp(t *testing.T) {
 	data, id := program(t)
-	for what, handle := range map[string]http.HandlerFunc{
-		"before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"within the file": func(w http.ResponseWriter, r *http.Request) {
-			w.Write(data[:len(data)/2])
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-		},
+	large := bytes.Repeat(data, 1+200<<10/len(data))
+	// send sends so many bytes at once and then one byte each time.
+	send := func(at int, pause time.Duration) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(large)))
+			w.Write(large[:at])
+			for k := at; k < len(large) && r.Context().Err() == nil; k++ {
+				w.(http.Flusher).Flush()
+				select {
+				case <-time.After(pause):
+					w.Write(large[k : k+1])
+				case <-r.Context().Done():
+				}
+			}
+		}
+	}
+	const long, short = time.Hour, 100 * time.Millisecond
+	for what, k := range map[string]struct {
+		handle http.HandlerFunc
+		limits Limits
+		want   string
+	}{
+		"before the answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			Limits{StartTimeout: short}, "0 bytes came within 100ms"},
+		"at the begin":               {send(1, long), Limits{StallTimeout: short}, "nothing came for 100ms"},
+		"within the file":            {send(len(large)-1, long), Limits{StallTimeout: short}, "nothing came for 100ms"},
+		"byte by byte":               {send(1, time.Millisecond), Limits{StartTimeout: short}, "came within 100ms, want 102400 at least"},
+		"byte by byte after a while": {send(startSize, time.Millisecond), Limits{StallTimeout: short}, "bytes a second came, want 16384 at least"},
+		"too long in all":            {send(startSize, time.Millisecond), Limits{MaxTime: short}, "more than 100ms in all"},
 	} {
-		c := client(t, server(t, handle))
-		c.StallTimeout = 100 * time.Millisecond
-		_, err := c.Fetch(t.Context(), id, DebugInfo)
-		if err == nil || !strings.Contains(err.Error(), "nothing came for 100ms") {
+		c := client(t, server(t, k.handle), server(t, func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+		c.Limits = k.limits
+		// The next server is asked, and has the file.
+		if _, err := c.Fetch(t.Context(), id, DebugInfo); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left := leftovers(t, c); len(left) > 0 {
 			t.Errorf("%s: left %q", what, left)
 		}
+		c = client(t, c.URLs[0])
+		c.Limits = k.limits
+		if _, err := c.Fetch(t.Context(), id, DebugInfo); err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v, want one of %q", what, err, k.want)
+		}
+		if left, err := os.ReadDir(c.CacheDir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left %q, %v", what, left, err)
+		}
+	}
+}
+
+func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
+	data, id := program(t)
+	c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+	stale := filepath.Join(c.CacheDir, id, ".123.tmp")
+	fresh := filepath.Join(c.CacheDir, id, ".456.tmp")
+	if err := os.MkdirAll(filepath.Dir(stale), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{stale, fresh} {
+		if err := os.WriteFile(path, data[:10], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(stale, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(t.Context(), id, DebugInfo); err != nil {
+		t.Fatal(err)
+	}
+	if left := leftovers(t, c); len(left) != 1 || left[0] != fresh {
+		t.Errorf("left %q, want that which another process may be writing", left)
 	}
 }
 
@@ -223,6 +279,21 @@ func TestWhatIsNotTheFileIsRefused(t *testing.T) {
 		"nothing": func(http.ResponseWriter, *http.Request) {},
 		"declared too large": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(1<<40))
+			w.Write(data)
+		},
+		"cut off in chunks": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(sizeHeader, strconv.Itoa(len(data)+1))
+			w.(http.Flusher).Flush()
+			w.Write(data)
+		},
+		"larger than claimed": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(sizeHeader, strconv.Itoa(len(data)-1))
+			w.(http.Flusher).Flush()
+			w.Write(data)
+		},
+		"claimed too large": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(sizeHeader, strconv.Itoa(len(data)+11))
+			w.(http.Flusher).Flush()
 			w.Write(data)
 		},
 		"too large without a word": func(w http.ResponseWriter, _ *http.Request) {
@@ -264,6 +335,19 @@ func TestRedirectionsAreFollowedUpToABound(t *testing.T) {
 	}
 }
 
+func TestRedirectionsLeadToNothingButHTTP(t *testing.T) {
+	_, id := program(t)
+	for _, to := range []string{"file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x"} {
+		c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusFound)
+		}))
+		if _, err := c.Fetch(t.Context(), id, DebugInfo); err == nil || !strings.Contains(err.Error(), "neither http nor https") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
+
 func TestFetchStopsWithItsContext(t *testing.T) {
 	_, id := program(t)
 	started := make(chan struct{}, 1)
@@ -278,6 +362,27 @@ func TestFetchStopsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestFoldersThatOthersCanChangeAreNotUsed(t *testing.T) {
+	const id = "0123456789abcdef0123456789abcdef01234567"
+	c := client(t, "http://localhost:1")
+	if err := os.Mkdir(c.CacheDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(c.CacheDir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	planted := filepath.Join(c.CacheDir, id, DebugInfo)
+	if err := os.Mkdir(filepath.Dir(planted), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(planted, []byte("another's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := c.Fetch(t.Context(), id, DebugInfo); err == nil || !strings.Contains(err.Error(), "others can write") {
+		t.Errorf("%s, %v", path, err)
+	}
+}
+
 func TestRequestsThatWouldLeaveTheCacheAreRefused(t *testing.T) {
 	c := client(t, server(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") }))
 	for _, r := range [][2]string{{"", DebugInfo}, {"../../..", DebugInfo}, {"ABCDEF", DebugInfo}, {"abc", DebugInfo}, {"abcd", "../x"}, {"abcd", ""}} {
@@ -288,19 +393,57 @@ func TestRequestsThatWouldLeaveTheCacheAreRefused(t *testing.T) {
 }
 
 func TestServersComeFromTheEnvironment(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
+	dir := t.TempDir()
 	t.Setenv("DEBUGINFOD_URLS", "")
-	if c, err := FromEnvironment(); c != nil || err != nil {
+	if c, err := FromEnvironment(dir); c != nil || err != nil {
 		t.Errorf("got %v, %v", c, err)
 	}
 	t.Setenv("DEBUGINFOD_URLS", "https://a.example.org/  http://b.example.org/x")
-	c, err := FromEnvironment()
-	if err != nil || fmt.Sprint(c.URLs) != "[https://a.example.org/ http://b.example.org/x]" || filepath.Base(c.CacheDir) != "debuginfod" {
+	c, err := FromEnvironment(dir)
+	if err != nil || fmt.Sprint(c.URLs) != "[https://a.example.org/ http://b.example.org/x]" || c.CacheDir != dir || c.Limits != (Limits{}) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	t.Setenv("DEBUGINFOD_URLS", "ftp://a.example.org")
-	if _, err := FromEnvironment(); err == nil {
+	if _, err := FromEnvironment(dir); err == nil {
 		t.Error("ftp was accepted")
+	}
+}
+
+func TestLimitsComeFromTheEnvironment(t *testing.T) {
+	t.Setenv("DEBUGINFOD_URLS", "https://a.example.org/")
+	for _, k := range []struct {
+		timeout, maxTime, maxSize string
+		want                      Limits // with the defaults of what is not set
+	}{
+		{"", "", "", Limits{}},
+		{"7", "60", "1000000", Limits{StartTimeout: 7 * time.Second, MaxTime: time.Minute, MaxSize: 1000000}},
+		{"0", "0", "0", Limits{StartTimeout: noLimit, MaxTime: noLimit, MaxSize: noLimit}},
+		{"-1", " 9223372036854775807 ", "", Limits{StartTimeout: noLimit, MaxTime: noLimit}},
+	} {
+		t.Setenv("DEBUGINFOD_TIMEOUT", k.timeout)
+		t.Setenv("DEBUGINFOD_MAXTIME", k.maxTime)
+		t.Setenv("DEBUGINFOD_MAXSIZE", k.maxSize)
+		c, err := FromEnvironment(t.TempDir())
+		if err != nil || c.Limits.withDefaults() != k.want.withDefaults() {
+			t.Errorf("%+v: %+v, %v", k, c, err)
+		}
+	}
+	t.Setenv("DEBUGINFOD_MAXSIZE", "1M")
+	if _, err := FromEnvironment(t.TempDir()); err == nil || !strings.Contains(err.Error(), "DEBUGINFOD_MAXSIZE") {
+		t.Errorf("1M: %v", err)
+	}
+}
+
+// Servers are told what would be refused, as elfutils' client does.
+func TestServersAreToldOfTheSizeThatIsTaken(t *testing.T) {
+	data, id := program(t)
+	var told string
+	c := client(t, server(t, func(w http.ResponseWriter, r *http.Request) {
+		told = r.Header.Get("X-DEBUGINFOD-MAXSIZE")
+		w.Write(data)
+	}))
+	c.MaxSize = 1 << 20
+	if _, err := c.Fetch(t.Context(), id, DebugInfo); err != nil || told != "1048576" {
+		t.Errorf("told %q: %v", told, err)
 	}
 }

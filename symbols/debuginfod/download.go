@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/callreel/callreel/object"
@@ -23,28 +24,34 @@ func (c *Client) download(ctx context.Context, client *http.Client, server, id, 
 	if err != nil {
 		return fmt.Errorf("debuginfod: %w", err)
 	}
-	ctx, watch := watchFor(ctx, or(c.StallTimeout, DefaultStallTimeout))
+	limits := c.Limits.withDefaults()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := startWatch(limits, cancel)
 	defer watch.stop()
 	defer func() {
-		if err != nil && watch.stalled() {
-			err = fmt.Errorf("debuginfod: %s: gave up: nothing came for %s", shown(address), watch.limit)
+		if reason := context.Cause(ctx); err != nil && errors.Is(reason, errLimit) {
+			err = errors.Join(fmt.Errorf("debuginfod: %s: %w", shown(address), reason), leftover(err))
 		}
 	}()
-	answer, err := c.get(ctx, client, address)
+	answer, err := get(ctx, client, address, limits.MaxSize)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	f, err := os.CreateTemp(filepath.Dir(path), ".*.tmp")
+	watch.heard(0)
+	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return fmt.Errorf("debuginfod: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
+			if failed := os.Remove(f.Name()); failed != nil {
+				err = errors.Join(err, &leftoverError{failed})
+			}
 		}
 	}()
-	err = c.receive(f, answer, address, watch)
+	err = c.receive(f, answer, address, limits.MaxSize, watch)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
@@ -66,55 +73,119 @@ func shown(address string) string {
 	return u.Redacted()
 }
 
+// temporary is the pattern of the names of files that are being received.
+const temporary = ".*.tmp"
+
+// removeStale removes what downloads have left whose process was killed: nothing has
+// been written there for longer than any limit lets a download pause.
+func removeStale(dir string) {
+	const longAgo = time.Hour
+	found, err := filepath.Glob(filepath.Join(dir, temporary))
+	if err != nil {
+		return
+	}
+	for _, path := range found {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > longAgo {
+			_ = os.Remove(path) // another process may have done so
+		}
+	}
+}
+
+// A leftoverError says that what was received in vain could not be removed.
+type leftoverError struct{ err error }
+
+// Error is the reason.
+func (e *leftoverError) Error() string {
+	return "debuginfod: what was received in vain stays: " + e.err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *leftoverError) Unwrap() error { return e.err }
+
+// leftover returns the part of an error that says so.
+func leftover(err error) error {
+	var left *leftoverError
+	if errors.As(err, &left) {
+		return left
+	}
+	return nil
+}
+
+// The headers of debuginfod servers (elfutils, debuginfod(8)).
+const (
+	maxSizeHeader = "X-DEBUGINFOD-MAXSIZE" // what we take at most; a server may spare itself more
+	sizeHeader    = "X-DEBUGINFOD-SIZE"    // of the file, also where the answer is sent in chunks
+)
+
 // get asks for a file and returns the answer if it has one that may be taken.
-func (c *Client) get(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
+func get(ctx context.Context, client *http.Client, address string, limit int64) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("debuginfod: %w", err)
 	}
 	request.Header.Set("User-Agent", "callreel")
+	if limit != noLimit {
+		request.Header.Set(maxSizeHeader, strconv.FormatInt(limit, 10))
+	}
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("debuginfod: %w", err)
 	}
-	switch limit := or(c.MaxSize, DefaultMaxSize); {
+	switch size := claimed(answer); {
 	case answer.StatusCode == http.StatusNotFound:
 		err = fmt.Errorf("debuginfod: %s: %w", shown(address), ErrNotFound)
 	case answer.StatusCode != http.StatusOK:
 		err = fmt.Errorf("debuginfod: %s: the server answers %s", shown(address), answer.Status)
-	case answer.ContentLength > limit:
-		err = fmt.Errorf("debuginfod: %s: refused: %d bytes, at most %d are taken", shown(address), answer.ContentLength, limit)
+	case size > limit:
+		err = fmt.Errorf("debuginfod: %s: refused: %d bytes, at most %d are taken", shown(address), size, limit)
 	default:
 		return answer, nil
 	}
 	return nil, errors.Join(err, answer.Body.Close())
 }
 
+// claimed is the size that an answer says the file has, or -1.
+func claimed(answer *http.Response) int64 {
+	if answer.ContentLength >= 0 {
+		return answer.ContentLength
+	}
+	if n, err := strconv.ParseInt(answer.Header.Get(sizeHeader), 10, 64); err == nil && n >= 0 {
+		return n
+	}
+	return -1
+}
+
 // receive copies the answer's body to a file.
-func (c *Client) receive(to io.Writer, answer *http.Response, address string, watch *watch) error {
-	limit := or(c.MaxSize, DefaultMaxSize)
+func (c *Client) receive(to io.Writer, answer *http.Response, address string, limit int64, watch *watch) error {
+	total := claimed(answer)
 	buf := make([]byte, 128<<10)
 	for done := int64(0); ; {
 		n, err := answer.Body.Read(buf)
 		if n > 0 {
-			watch.heard()
-			if done += int64(n); done > limit {
+			watch.heard(n)
+			done += int64(n)
+			if done > limit {
 				return fmt.Errorf("debuginfod: %s: refused: more than the %d bytes that are taken at most", shown(address), limit)
+			}
+			if total >= 0 && done > total {
+				return fmt.Errorf("debuginfod: %s: refused: more than the %d bytes that the server spoke of", shown(address), total)
 			}
 			if _, err := to.Write(buf[:n]); err != nil {
 				return fmt.Errorf("debuginfod: %w", err)
 			}
 			if c.Progress != nil {
-				c.Progress(address, done, answer.ContentLength)
+				c.Progress(address, done, total)
 			}
 		}
 		switch {
 		case err == io.EOF && done == 0:
 			return fmt.Errorf("debuginfod: %s: the server sent nothing", shown(address))
+		case err == io.EOF && done < total:
+			return fmt.Errorf("debuginfod: %s: cut off after %d of %d bytes", shown(address), done, total)
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return fmt.Errorf("debuginfod: %s: cut off after %d of %d bytes: %w", shown(address), done, answer.ContentLength, err)
+			return fmt.Errorf("debuginfod: %s: cut off after %d of %d bytes: %w", shown(address), done, total, err)
 		}
 	}
 }
@@ -127,33 +198,4 @@ func check(path, id string) error {
 		return err
 	}
 	return im.Close()
-}
-
-// A watch ends a context when nothing has been heard for a time.
-type watch struct {
-	limit  time.Duration
-	timer  *time.Timer
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-}
-
-var errStalled = errors.New("stalled")
-
-func watchFor(ctx context.Context, limit time.Duration) (context.Context, *watch) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{limit: limit, ctx: ctx, cancel: cancel}
-	w.timer = time.AfterFunc(limit, func() { cancel(errStalled) })
-	return ctx, w
-}
-
-// heard puts the end off.
-func (w *watch) heard() { w.timer.Reset(w.limit) }
-
-// stalled says whether the time was up.
-func (w *watch) stalled() bool { return errors.Is(context.Cause(w.ctx), errStalled) }
-
-// stop ends the watch, and the context.
-func (w *watch) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
 }

@@ -3,6 +3,8 @@ package debuginfod
 import (
 	"os"
 	"time"
+
+	"github.com/callreel/callreel/internal/outfile"
 )
 
 // missingSuffix marks a file that no server has; its time is when that was learnt.
@@ -21,7 +23,7 @@ func (c *Client) knownMissing(path string) bool {
 // rememberMissing notes that no server has a file. That it cannot be noted only means
 // that they are asked again.
 func (c *Client) rememberMissing(path string) {
-	f, err := os.Create(path + missingSuffix)
+	f, err := outfile.Create(path+missingSuffix, outfile.Options{Force: true})
 	if err != nil {
 		return
 	}

@@ -38,7 +38,7 @@ func trampolines(im *object.Image) func(link uint64) bool {
 }
 
 func signalFrames(im *object.Image, data []byte, addr uint64) func(link uint64) bool {
-	table, err := cfi.ParseEHFrame(data, addr, cfi.Options{ByteOrder: im.ByteOrder, AddrSize: im.Class.AddrSize(), Name: im.Name()})
+	table, err := cfi.ParseEHFrame(data, addr, cfi.Options{ByteOrder: im.ByteOrder, AddrSize: im.Class.AddrSize(), Name: im.Name(), Take: im.Take})
 	if err != nil {
 		return nil
 	}

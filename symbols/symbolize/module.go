@@ -96,6 +96,9 @@ func (m *module) answer(s *Symbolizer, link uint64) answer {
 	var why symbols.Reason
 	s.frames, why = m.Map.Lookup(link, s.frames[:0])
 	if len(s.frames) == 0 {
+		if e, ok := m.Map.(interface{ Explain(symbols.Reason) string }); ok {
+			return answer{reason: e.Explain(why)}
+		}
 		return answer{reason: why.String()}
 	}
 	calls := make([]Call, len(s.frames))

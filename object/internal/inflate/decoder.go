@@ -101,7 +101,7 @@ func (d *decoder) room(n int) bool {
 		if len(d.out) == d.size {
 			return false
 		}
-		grown := make([]byte, min(d.size, max(2*len(d.out), 1<<16)))
+		grown := make([]byte, d.size)
 		copy(grown, d.out[:d.n])
 		d.out = grown
 	}

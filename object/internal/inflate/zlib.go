@@ -18,9 +18,9 @@ var (
 )
 
 // Zlib decodes a zlib stream (RFC 1950) of exactly size bytes into a new slice and
-// checks its Adler-32. What follows the stream is not looked at. Memory grows with
-// what the stream yields, beginning with sixteen times the packed size, so that a size
-// that lies costs little. Errors name the place in the packed bytes.
+// checks its Adler-32. What follows the stream is not looked at. Memory for sixteen
+// times the packed size is taken at first, and for all once the stream has yielded that,
+// so that a size that lies costs little. Errors name the place in the packed bytes.
 func Zlib(packed []byte, size int) ([]byte, error) {
 	if err := checkHeader(packed); err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package probe
 
 import "math/bits"
 
-// Bound is how many bytes the code of these functions has at most, see Compile: three to four times what it has in fact, but
+// Bound is how many bytes the code of these functions has at most, see Compile: three to five times what it has in fact, but
 // known without making it. rt is as for Compile, but for addresses.
 func Bound(rt *Runtime, fns []Selected) uint64 {
 	const routines = 1 << 16

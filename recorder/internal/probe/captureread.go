@@ -94,7 +94,7 @@ func (c *coder) gatherers(id uint32) {
 
 // room appends the loading of the address of the thread's room.
 func (c *coder) room(r amd64.Reg) {
-	c.Load32(r, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(r)
 	c.ShlImm(r, ring.ArgsShift)
 	c.AddMem(r, amd64.AtAddr(c.rt.captures.roomAt))
 }
@@ -128,7 +128,7 @@ func (c *coder) emitRead() uint64 {
 	c.Sub(amd64.RDX, amd64.RAX)
 	c.Store64(inRoom(ring.ArgsFrom+24), amd64.RDX)
 	c.MovImm32(amd64.RAX, sysProcessVMReadv)
-	c.Load32(amd64.RDI, amd64.AtFS(c.rt.TIDOffset)) // a thread's ID does for its process
+	c.threadID(amd64.RDI) // a thread's ID does for its process
 	c.Lea(amd64.RSI, inRoom(ring.ArgsLocal))
 	c.MovImm32(amd64.RDX, 1)
 	c.Lea(amd64.R10, inRoom(ring.ArgsFrom))

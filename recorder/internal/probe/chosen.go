@@ -79,7 +79,7 @@ func (c *coder) chosenRoutine(body func(*chosenPath)) uint64 {
 	for _, r := range p.kept {
 		c.keep(r)
 	}
-	c.Load32(amd64.RSI, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(amd64.RSI)
 	c.Mov32(amd64.RDX, amd64.RDX) // its low half
 	c.Test(amd64.RSI, amd64.RSI)
 	c.Jcc(amd64.CondE, p.no)

@@ -76,6 +76,7 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 		rt.frameList = c.emitFrameList()
 		code.FrameList = uint32(rt.frameList - base)
 	}
+	c.emitThreadID()
 	rt.Slow = c.emitSlow()
 	if rt.Areas != 0 {
 		c.emitOpenStack()
@@ -88,6 +89,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	}
 	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Restricts() }) {
 		rt.guard = c.emitGuard(rt.nap)
+	}
+	if rt.Loads = rt.Loads && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard == GuardLoader }); rt.Loads {
+		rt.loader = c.emitLoader(rt.nap)
 	}
 	if rt.Follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
@@ -164,7 +168,7 @@ func (s *stub) function(index int) error {
 			if len(c.moved) != int(site.Count) || site.Count == 0 {
 				return fmt.Errorf("site at %#x: its instructions can't be read again", site.Addr)
 			}
-			c.Align(16)
+			c.alignStub()
 			if c.rt.Lazy && site.Role == RoleEntry && fn.ID != 0 {
 				c.slotStart()
 			}
@@ -191,6 +195,17 @@ func (s *stub) function(index int) error {
 	c.Resolve()
 	c.settle(code)
 	return nil
+}
+
+// alignStub makes a stub begin where its event needs no padding, see beginSwitch. A program of few functions has room for more; of many
+// functions the stubs are what a recording takes of the program's memory.
+func (c *coder) alignStub() {
+	switch {
+	case c.rt.Shared[0] == 0:
+		c.Align(16)
+	case c.PC()&7 > 8-switchSize:
+		c.Align(8)
+	}
 }
 
 // turn says when a site's stub is made. The entry's comes first: jumps back to the entry need its address. Branches come last,

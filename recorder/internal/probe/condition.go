@@ -111,7 +111,7 @@ func (e *capturedEvent) ofOpen() {
 		later()
 		c.Place(none)
 		c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
-		c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+		c.threadID(amd64.RAX)
 		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondE, e.off)
 		c.Shl32Imm(amd64.RAX, 3)

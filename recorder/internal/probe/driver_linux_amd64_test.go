@@ -98,11 +98,11 @@ type testMemory struct {
 	size uint64
 }
 
-func newTestMemory(t testing.TB, chunks int, more uint64, overwrite bool) *testMemory {
+func newTestMemory(t testing.TB, chunks int, more uint64, overwrite, divide bool) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	need(t, "memfd_create", err)
-	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks, 0) + more}
+	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks) + more}
 	t.Cleanup(func() { m.file.Close() })
 	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func newTestMemory(t testing.TB, chunks int, more uint64, overwrite bool) *testM
 	}
 	t.Cleanup(func() { unix.Munmap(m.raw) })
 	m.SetBase(testRing)
-	err = m.Init(ring.Setup{Chunks: chunks, RecorderPID: os.Getpid(), TargetPID: 1, TicksPerSecond: 3e9, Overwrite: overwrite})
+	err = m.Init(ring.Setup{Chunks: chunks, TicksPerSecond: 3e9, Overwrite: overwrite, Divide: divide})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +227,7 @@ type stubSetup struct {
 	lossless bool
 	shared   bool
 	chunks   int
+	divide   bool // some of the chunks into small ones
 	ids      int
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
@@ -239,6 +240,8 @@ type stubSetup struct {
 	open     bool   // events of calls on the open stack
 	captures *Captures
 	over     bool // rings in overwrite mode
+	noTLS    bool // threads are told apart by the kernel
+	stack    bool // with noTLS: but for the first, by its stack
 	watches  int  // of each function
 }
 
@@ -278,26 +281,32 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
 	rt.Overwrite = s.over
+	rt.NoTLS = s.noTLS
+	c.emitThreadID()
 	rt.Slow = c.emitSlow()
 	if s.watches > 0 {
-		rt.Watches = testRing + ring.Size(s.chunks, 0)
+		rt.Watches = testRing + ring.Size(s.chunks)
 		c.emitWatch()
 	}
 	if s.depth > 0 || s.inside > 0 || s.every > 0 {
 		rt.Depth, rt.Inside, rt.Every = s.depth > 0, s.inside > 0, s.every
-		rt.Areas = testRing + ring.Size(s.chunks, 0)
+		rt.Areas = testRing + ring.Size(s.chunks)
 		rt.Counts = rt.Areas + ring.AreasSize
 		c.emitOpenStack()
 		c.emitChosen()
 	}
 	if s.open {
-		rt.Areas = testRing + ring.Size(s.chunks, 0)
+		rt.Areas = testRing + ring.Size(s.chunks)
 		c.emitOpenStack()
 	}
 	if s.captures != nil {
 		captureAll(t, c, s)
 	}
 	rt.guard = c.emitGuard(rt.nap)
+	if s.guard == GuardLoader {
+		rt.Loads = true
+		rt.loader = c.emitLoader(rt.nap)
+	}
 	if s.follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
 	}
@@ -363,7 +372,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 	path, tid := buildDriver(t)
 	first, _ := eventCode(t, s, tid, testArena+1<<20)
 	code, funcs := eventCode(t, s, tid, gateFor(first))
-	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more(), s.over), code: code, entries: funcs}
+	d := &driver{t: t, mem: newTestMemory(t, s.chunks, s.more(), s.over, s.divide), code: code, entries: funcs}
 	d.mem.setHeader(ring.HdrDepth, uint64(s.depth))
 	if err := d.mem.SetGates([]uint64{gateFor(first), gateFor(first) + otherGate}); err != nil {
 		t.Fatal(err)
@@ -403,7 +412,38 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 			t.Errorf("the driver ended with %v\n%s", err, stderr.String())
 		}
 	})
+	if s.stack {
+		d.tellStack(gateFor(first))
+	}
 	return d
+}
+
+// tellStack tells the code where the driver's first stack is.
+func (d *driver) tellStack(gate uint64) {
+	d.t.Helper()
+	d.do("gate 1")
+	p, err := process.Open(d.cmd.Process.Pid)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer p.Close()
+	maps, err := p.Maps()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, m := range maps {
+		if m.Special != "[stack]" {
+			continue
+		}
+		words := binary.LittleEndian.AppendUint64(nil, uint64(d.cmd.Process.Pid))
+		words = binary.LittleEndian.AppendUint64(words, m.End-1<<20)
+		words = binary.LittleEndian.AppendUint64(words, 1<<20)
+		if _, err := p.WriteAt(words, gate+GateThread); err != nil {
+			d.t.Fatal(err)
+		}
+		return
+	}
+	d.t.Fatal("the driver has no stack")
 }
 
 // send gives a command; its answer is still to be read.

@@ -22,6 +22,9 @@ func (c Clock) reads(exit bool) bool { return c == ClockFull || c == ClockExit &
 type Runtime struct {
 	// TIDOffset is where, from the FS base, the C library keeps the thread's kernel ID.
 	TIDOffset int32
+	// NoTLS says that it keeps none, so that the thread is told by its stack, or by the kernel: see threadid.go.
+	NoTLS    bool
+	threadID uint64 // the address of that, once emitted
 	// Gate is the address of the 8-byte gate word in the arena's data page, within ±2 GiB of the code: the address of
 	// the slots while recording, 0 while not. The page is MADV_WIPEONFORK, so that a forked child finds 0.
 	Gate uint64
@@ -58,6 +61,11 @@ type Runtime struct {
 	Follow       bool
 	Anchor       uint64
 	follow, exec uint64
+	// Loads lets the recorder be told, and waited for, when the dynamic loader has loaded libraries, see loader.go. LoaderState is the address
+	// of the state that the loader keeps for debuggers, u32, 0 if it isn't known. loader is the address of what is done, once emitted.
+	Loads       bool
+	LoaderState uint64
+	loader      uint64
 	// frameList is the address of the list of arenas whose unwind information is to be found, once emitted.
 	frameList uint64
 	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.
@@ -254,7 +262,7 @@ func (c *coder) restore(above int32) {
 func (c *coder) claim(off, slow amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
-	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)

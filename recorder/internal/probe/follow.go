@@ -94,9 +94,11 @@ func (c *coder) emitFollow() uint64 {
 	c.Jcc(amd64.CondNE, no)
 	c.MovImm32(amd64.RAX, sysGettid)
 	c.Syscall()
-	c.Load32(amd64.RCX, amd64.AtFS(c.rt.TIDOffset))
-	c.Cmp(amd64.RAX, amd64.RCX)
-	c.Jcc(amd64.CondNE, strange)
+	if !c.rt.NoTLS { // else the ID is the kernel's own
+		c.Load32(amd64.RCX, amd64.AtFS(c.rt.TIDOffset))
+		c.Cmp(amd64.RAX, amd64.RCX)
+		c.Jcc(amd64.CondNE, strange)
+	}
 	c.MovImm64(amd64.RDI, c.rt.Anchor)
 	c.MovImm32(amd64.RCX, 1)
 	c.LockXadd64(amd64.At(amd64.RDI, gateOpened), amd64.RCX)

@@ -11,7 +11,13 @@ import "github.com/callreel/callreel/isa/amd64"
 const GuardFrames Guard = GuardExec + 1
 
 // Restricts says whether it is of a function by which a process restricts its own system calls.
-func (g Guard) Restricts() bool { return g != GuardNone && g != GuardExec && g != GuardFrames }
+func (g Guard) Restricts() bool {
+	switch g {
+	case GuardPrctl, GuardSyscall, GuardSeccomp:
+		return true
+	}
+	return false
+}
 
 // MaxFrames is how many arenas unwinders can be told of.
 const MaxFrames = 64

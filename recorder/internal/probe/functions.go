@@ -2,6 +2,7 @@ package probe
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/recorder/internal/discover"
 
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
@@ -21,12 +23,14 @@ type chunk struct {
 	owner      int32  // index of the chunk that is the function's entry part; itself until joined
 
 	guard    Guard
-	cold     bool // its name says that it is a part
-	thunk    bool // its name says that it is one, see thunkAt
-	waits    bool // its name says that it is one of cancellationPoints
-	inner    bool // CFI says that the stack frame isn't fresh at the start: a part
-	overlap  bool // another symbol's range overlaps it
-	guessed  bool // nothing says where it ends
+	cold     bool              // its name says that it is a part
+	thunk    bool              // its name says that it is one, see thunkAt
+	waits    bool              // its name says that it is one of cancellationPoints
+	inner    bool              // CFI says that the stack frame isn't fresh at the start: a part
+	overlap  bool              // another symbol's range overlaps it
+	framed   bool              // only an FDE says where it ends
+	guessed  bool              // nothing says where it ends
+	found    discover.Evidence // it was found in the code; 0 if it is known otherwise
 	linkage  bool
 	assembly bool // of a Go program, and not made by the Go compiler
 	plain    bool // that can be probed nonetheless, see takeAssembly
@@ -48,14 +52,29 @@ func (im *Image) name(c *chunk) string {
 	if c.names.n > 0 {
 		return im.names[c.names.from]
 	}
+	if c.found != 0 {
+		return foundName(c.start)
+	}
 	return im.Module + "+0x" + strconv.FormatUint(c.start, 16)
 }
 
+// What planning is counted for, in bytes: for each function its symbol, its chunk and what is planned; for each address of data in
+// code; for each FDE.
+const (
+	planCost  = 512
+	dataCost  = 32
+	frameCost = 56
+	planTake  = 4096 // so many at a time
+)
+
 // findChunks collects the ranges that symbols and CFI name.
-func (im *Image) findChunks() error {
+func (im *Image) findChunks(ctx context.Context) error {
 	if im.Go != nil && im.Go.Unsupported == nil {
 		im.findGoChunks()
 		return nil
+	}
+	if err := im.Object.Take(uint64(im.fdes)*frameCost, "a list of so many FDEs"); err != nil {
+		return err
 	}
 	var frames []frame
 	var wg sync.WaitGroup
@@ -68,7 +87,13 @@ func (im *Image) findChunks() error {
 	if err != nil {
 		return err
 	}
-	im.addFrames(frames)
+	if err := im.addFrames(frames); err != nil {
+		return err
+	}
+	im.extendFrames()
+	if err := im.findMore(ctx); err != nil {
+		return err
+	}
 	im.settleEnds()
 	for i := range im.chunks {
 		c := &im.chunks[i]
@@ -171,7 +196,7 @@ func (im *Image) findFrames() []frame {
 
 // addFrames adds the ranges that only CFI knows and notes what CFI says about the others. An FDE that begins inside a
 // symbol's range is that function's: hand-written assembly cuts FDEs as it likes.
-func (im *Image) addFrames(frames []frame) {
+func (im *Image) addFrames(frames []frame) error {
 	named := im.chunks
 	var extra []chunk
 	k := 0
@@ -184,18 +209,22 @@ func (im *Image) addFrames(frames []frame) {
 			c := &named[k]
 			c.inner = f.inner
 			if c.end == c.start {
-				c.end = f.end
+				c.end, c.framed = f.end, true
 			}
 		case k > 0 && f.start < named[k-1].end:
 		case len(extra) > 0 && extra[len(extra)-1].start == f.start:
 		default:
-			extra = append(extra, chunk{start: f.start, end: f.end, inner: f.inner})
+			extra = append(extra, chunk{start: f.start, end: f.end, inner: f.inner, framed: true})
 		}
 	}
 	if len(extra) > 0 {
+		if err := im.Object.Take(uint64(len(extra))*planCost, "a plan of so many functions"); err != nil {
+			return err
+		}
 		im.chunks = append(im.chunks, extra...)
 		slices.SortStableFunc(im.chunks, func(a, b chunk) int { return cmp.Compare(a.start, b.start) })
 	}
+	return nil
 }
 
 // dwarfRSP is the stack pointer's DWARF number (System V AMD64 ABI figure 3.36).

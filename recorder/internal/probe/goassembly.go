@@ -84,11 +84,17 @@ type assembly struct {
 	table goLive          // what is live behind calls by tables: those that take the address at an index
 }
 
+// maxAssembly is how many bytes of assembly are looked at, all functions together, each of which takes some hundred bytes of memory.
+// The standard library has half a megabyte.
+const maxAssembly = 2 << 20
+
 // takeAssembly finds the functions in assembly that can be probed like those of the Go compiler.
 func (im *Image) takeAssembly() {
 	a := &assembly{im: im}
+	left := uint64(maxAssembly)
 	for i := range im.chunks {
-		if c := &im.chunks[i]; c.assembly && c.badAt == 0 {
+		if c := &im.chunks[i]; c.assembly && c.badAt == 0 && c.end-c.start <= left {
+			left -= c.end - c.start
 			f := &assemblyFunc{chunk: i, insts: im.instsOf(c), table: isTableAssembly(im.name(c))}
 			f.live = make([]goLive, len(f.insts)+1)
 			f.live[len(f.insts)] = liveAll // nothing should run out of it

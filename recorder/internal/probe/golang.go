@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"bytes"
 	"debug/buildinfo"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/object/pclntab"
 )
 
 // A Go program's functions stand in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
@@ -53,7 +52,7 @@ func (r *goRefusal) Error() string { return r.text }
 
 // ReadGo returns what is known of a Go program, nil if the image is none. It refers to the image's bytes.
 func ReadGo(o *object.Image) *GoImage {
-	tab := pclntabSection(o)
+	tab := pclntab.Section(o)
 	if tab == nil && o.Section(".go.buildinfo") == nil {
 		return nil
 	}
@@ -67,16 +66,8 @@ func ReadGo(o *object.Image) *GoImage {
 	return g
 }
 
-// pclntabSection is where the table stands; position-independent programs had it among what is relocated, up to go1.25.
-func pclntabSection(o *object.Image) *object.Section {
-	if tab := o.Section(".gopclntab"); tab != nil {
-		return tab
-	}
-	return o.Section(".data.rel.ro.gopclntab")
-}
-
 func (g *GoImage) read(o *object.Image, tab *object.Section) error {
-	info, err := buildinfo.Read(bytes.NewReader(o.Data()))
+	info, err := buildinfo.Read(o)
 	if err != nil {
 		return err
 	}
@@ -95,13 +86,18 @@ func (g *GoImage) read(o *object.Image, tab *object.Section) error {
 	if text == nil || tab == nil {
 		return errors.New("it has no section .text, or no .gopclntab")
 	}
-	data, err := o.ReadAddr(tab.Addr, tab.Size)
+	t, err := pclntab.Open(o)
 	if err != nil {
 		return err
 	}
-	t := pclntab{data: data, text: text.Addr, size: text.Size}
-	if g.funcs, err = t.functions(); err != nil {
-		return fmt.Errorf("section %s: %w", tab.Name, err)
+	if t.Text() != text.Addr {
+		return fmt.Errorf("its text begins at %#x, the section at %#x", t.Text(), text.Addr)
+	}
+	if g.funcs, err = goFunctions(o, t); err != nil {
+		return err
+	}
+	if n := len(g.funcs); n > 0 && g.funcs[n-1].end > text.Addr+text.Size {
+		return fmt.Errorf("section %s: its last function ends behind the text", tab.Name)
 	}
 	for i := range g.funcs {
 		f := &g.funcs[i]
@@ -139,63 +135,24 @@ func goidOffset(version string) (int32, error) {
 	return 0, fmt.Errorf("it was built by %.40s, and what is newer than go1.26 isn't known", version)
 }
 
-// pclntab is the table being read. Everything in it is checked against its size.
-type pclntab struct {
-	data       []byte
-	text, size uint64 // of the section .text
-}
-
-// Go 1.20 and later (internal/abi/symtab.go); the layout is runtime/symtab.go's pcHeader, functab and _func.
-const (
-	pclnMagic    = 0xFFFFFFF1
-	pclnHeader   = 72
-	funcFixed    = 44
-	funcFlagAsm  = 1 << 2
-	offNameOff   = 4
-	offDeferRet  = 12
-	offFlag      = 41
-	maxGoFunc    = 1 << 24
-	maxGoNameLen = 1 << 16
-)
-
-var errPclntab = errors.New("it is damaged")
-
-func (t *pclntab) functions() ([]goFunc, error) {
-	d, le := t.data, binary.LittleEndian
-	if len(d) < pclnHeader || le.Uint32(d) != pclnMagic || d[6] != 1 || d[7] != 8 {
-		return nil, errors.New("its format isn't that of Go 1.20 and later")
-	}
-	n := le.Uint64(d[8:])
-	names, tab := le.Uint64(d[32:]), le.Uint64(d[64:])
-	size := uint64(len(d))
-	if n > maxGoFunc || names > size || tab > size || (size-tab)/8 < n+1 {
-		return nil, errPclntab
-	}
-	if start := le.Uint64(d[24:]); start != 0 && start != t.text {
-		return nil, fmt.Errorf("its text begins at %#x, the section at %#x", start, t.text)
+// goFunctions lists the functions of a table.
+func goFunctions(o *object.Image, t *pclntab.Table) ([]goFunc, error) {
+	n := t.Len()
+	if err := o.Take(uint64(n)*planCost, "a plan of so many functions"); err != nil {
+		return nil, err
 	}
 	list := make([]goFunc, 0, n)
-	for i := range n {
-		at := d[tab+8*i:]
-		start, end := uint64(le.Uint32(at)), uint64(le.Uint32(at[8:]))
-		f := tab + uint64(le.Uint32(at[4:]))
-		if start > end || end > t.size || f > size || size-f < funcFixed || uint64(le.Uint32(d[f:])) != start {
-			return nil, fmt.Errorf("function %d: %w", i, errPclntab)
+	for k := range n {
+		f, err := t.Func(k)
+		if err != nil {
+			return nil, err
 		}
-		name := names + uint64(le.Uint32(d[f+offNameOff:]))
-		if name >= size {
-			return nil, fmt.Errorf("function %d: %w", i, errPclntab)
+		name := t.Name(f.Name)
+		// Functions of a made-up table may share a name, of which each has a copy.
+		if err := o.Take(uint64(len(name)), "the functions' names"); err != nil {
+			return nil, err
 		}
-		s := d[name:min(size, name+maxGoNameLen)]
-		stop := bytes.IndexByte(s, 0)
-		if stop < 0 {
-			return nil, fmt.Errorf("function %d: %w", i, errPclntab)
-		}
-		fn := goFunc{start: t.text + start, end: t.text + end, name: string(s[:stop]), assembly: d[f+offFlag]&funcFlagAsm != 0}
-		if r := le.Uint32(d[f+offDeferRet:]); r != 0 {
-			fn.resumes = fn.start + uint64(r)
-		}
-		list = append(list, fn)
+		list = append(list, goFunc{start: f.Start, end: f.End, name: string(name), assembly: f.Flags&pclntab.Assembly != 0, resumes: f.DeferReturn})
 	}
 	return list, nil
 }

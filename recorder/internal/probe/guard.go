@@ -36,6 +36,9 @@ func guardOf(name string) Guard {
 	case "_dl_find_object":
 		return GuardFrames
 	}
+	if isLoaderState(name) {
+		return GuardLoader
+	}
 	if isExec(name) {
 		return GuardExec
 	}
@@ -60,6 +63,8 @@ func HasGuards(o *object.Image, exec bool) (bool, error) {
 // either.
 func (p *planner) guard(i int) []Site {
 	p.begin(i)
+	p.ofLoader = p.im.entryOf(p.f).guard == GuardLoader
+	defer func() { p.ofLoader = false }()
 	if r := p.enter(); r.why != ReasonNone {
 		p.unclaim()
 		return nil
@@ -82,7 +87,10 @@ func (c *coder) guard(g Guard) {
 	if g == GuardExec && c.rt.Follow {
 		c.execGuard()
 	}
-	if g == GuardNone || g == GuardExec {
+	if g == GuardLoader && c.rt.Loads {
+		c.loaderGuard()
+	}
+	if g == GuardNone || g == GuardExec || g == GuardLoader {
 		return
 	}
 	off, hit := c.NewLabel(), c.NewLabel()
@@ -224,7 +232,7 @@ func (g *guardPath) closeGates() {
 
 // slotOfThread sets R8.
 func (g *guardPath) slotOfThread() {
-	g.Load32(amd64.RAX, amd64.AtFS(g.rt.TIDOffset))
+	g.threadID(amd64.RAX)
 	g.Shl32Imm(amd64.RAX, 3)
 	g.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RAX, 8, ring.SlotsOff))
 }

@@ -16,8 +16,13 @@ type Image struct {
 	Module string
 	// Loader says that this is the dynamic loader, which is left alone.
 	Loader bool
+	// NoSearch says that only functions are taken that symbols and CFI tell of, not those that the code itself shows.
+	NoSearch bool
 	// Go is what is known of a Go program; nil if it is none.
 	Go *GoImage
+
+	// Coverage is how much of its code functions have, once it is planned.
+	Coverage Coverage
 
 	texts []text
 	*planning
@@ -96,7 +101,7 @@ func (im *Image) openCFI() error {
 	im.fdes = len(data) / smallest
 	hdr, hdrAddr, _ := o.EHFrameHdr() // to find FDEs by, if it is there and whole
 	im.cfi, err = cfi.OpenEHFrame(cfi.Section{Data: hdr, Addr: hdrAddr}, cfi.Section{Data: data, Addr: addr},
-		cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name()})
+		cfi.Options{ByteOrder: o.ByteOrder, AddrSize: o.Class.AddrSize(), Name: o.Name(), Take: o.Take})
 	return err
 }
 
@@ -117,6 +122,9 @@ func (im *Image) findTexts() error {
 		}
 		data, err := im.Object.ReadAddr(addr, size)
 		if err != nil {
+			return err
+		}
+		if err := im.Object.Take(size/2, "a plan of so much code"); err != nil { // the bits of four sets
 			return err
 		}
 		sets := newBitsets(size)

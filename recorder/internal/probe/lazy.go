@@ -41,9 +41,13 @@ const callEnd = 5 + 5 + nearJump
 
 // slotStart appends what it takes for a slot to begin here.
 func (c *coder) slotStart() {
-	c.Align(16)
-	if c.rt.Shared[0] != 0 {
-		c.Raw(0xCC) // so that the call's displacement doesn't lie on two words
+	if c.rt.Shared[0] == 0 {
+		c.Align(16)
+		return
+	}
+	// So that the call's displacement doesn't lie on two words.
+	for c.PC()&7 != 1 {
+		c.Raw(0xCC)
 	}
 }
 

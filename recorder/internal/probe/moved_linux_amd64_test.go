@@ -164,7 +164,7 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 	if len(code.Bytes) != len(first.Bytes) {
 		t.Fatalf("%d bytes of code for one place of the gate, %d for another", len(first.Bytes), len(code.Bytes))
 	}
-	mem := newTestMemory(t, 256, 0, false)
+	mem := newTestMemory(t, 256, 0, false, false)
 	r.drainer = ring.NewDrainer(mem.Memory, func(tid, _ int, name string) (ring.Sink, error) { return countSink{r.calls}, nil })
 
 	cmd := exec.Command(path, p.args...)

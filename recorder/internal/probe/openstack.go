@@ -28,7 +28,7 @@ type openStack struct {
 
 // area appends the loading of the address of the thread's area; r is clobbered.
 func (c *coder) area(r amd64.Reg) {
-	c.Load32(r, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(r)
 	c.ShlImm(r, ring.AreaShift)
 	c.AddMem(r, amd64.AtAddr(c.rt.open.areasAt))
 }
@@ -69,7 +69,7 @@ func (c *coder) openRoutine(push bool) uint64 {
 	c.ShlImm(amd64.RBX, 32)
 	c.Mov32(amd64.RDX, amd64.RDX)
 	c.Or(amd64.RBX, amd64.RDX)
-	c.Load32(amd64.RSI, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(amd64.RSI)
 	c.Test(amd64.RSI, amd64.RSI)
 	c.Jcc(amd64.CondE, no)
 	c.ShlImm(amd64.RSI, ring.AreaShift)

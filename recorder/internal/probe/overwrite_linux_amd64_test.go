@@ -60,7 +60,7 @@ func TestOverwritingKeepsEveryRegister(t *testing.T) {
 			s.chunks, s.over = 2*ring.MinChunks, true
 			d := startDriver(t, s)
 			if s.watches > 0 {
-				w, err := d.mem.WatchesAt(ring.Size(s.chunks, 0))
+				w, err := d.mem.WatchesAt(ring.Size(s.chunks))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -95,7 +95,7 @@ func (e *capturedEvent) emit() {
 	if e.capture != nil && !e.capture.inline() {
 		closed := c.whenClosed(c.PC(), e.off)
 		c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
-		c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+		c.threadID(amd64.RAX)
 		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondE, closed)
 		c.Shl32Imm(amd64.RAX, 3)
@@ -133,7 +133,7 @@ func (e *capturedEvent) emit() {
 // gatherSlowly appends the way by the slow path.
 func (e *capturedEvent) gatherSlowly() {
 	c := e.coder
-	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(amd64.RAX)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.Lea(amd64.RDX, amd64.AtAddr(e.gather))
 	c.Store64(amd64.At(amd64.RSP, saveGather), amd64.RDX)
@@ -148,7 +148,7 @@ func (e *capturedEvent) gatherSlowly() {
 func (c *coder) claimAll(n int, off, slow amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
-	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, closed)
 	c.Shl32Imm(amd64.RAX, 3)

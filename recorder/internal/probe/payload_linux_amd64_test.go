@@ -16,7 +16,7 @@ import (
 func captureAll(t *testing.T, c *coder, s stubSetup) {
 	t.Helper()
 	rt := c.rt
-	rt.Args = testRing + ring.Size(s.chunks, 0)
+	rt.Args = testRing + ring.Size(s.chunks)
 	rt.Areas = rt.Args + ring.ArgsSize
 	c.emitOpenStack()
 	rt.Captures = map[uint32]*Captures{}

@@ -16,11 +16,12 @@ func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 }
 
 func (im *Image) plan(ctx context.Context) ([]Function, error) {
-	if err := im.findChunks(); err != nil {
+	if err := im.findChunks(ctx); err != nil {
 		return nil, err
 	}
 	im.sweepAll()
 	im.cutPieces()
+	im.cover()
 	if im.Go != nil {
 		im.takeAssembly()
 	}

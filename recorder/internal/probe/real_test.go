@@ -19,6 +19,7 @@ var realImages = map[string][]string{
 	"python":    {"/usr/bin/python3.11", "/usr/bin/python3", "/usr/bin/python3.13"},
 	"gdb":       {"/usr/bin/gdb"},
 	"node":      {"/usr/bin/node"},
+	"ld-linux":  {"/lib64/ld-linux-x86-64.so.2"},
 }
 
 // realImage opens one of them.

@@ -67,6 +67,8 @@ const (
 	ReasonGo
 	// ReasonGoVersion: a Go program made by a version whose runtime isn't known.
 	ReasonGoVersion
+	// ReasonLarge: a function of more than maxFunction bytes: what is known of each of its instructions would take too much memory.
+	ReasonLarge
 	// ReasonCgo: a Go program with C code in it, whose threads and stacks are not the Go runtime's alone.
 	ReasonCgo
 )
@@ -96,6 +98,7 @@ var reasonNames = [...]string{
 	ReasonPreempted:    "preempted-inside",
 	ReasonGo:           "go-runtime",
 	ReasonGoVersion:    "go-version",
+	ReasonLarge:        "too-large",
 	ReasonCgo:          "cgo",
 }
 

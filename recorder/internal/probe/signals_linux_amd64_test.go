@@ -161,6 +161,9 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 		{"shared, chunk is full", stubSetup{chunks: 64, shared: true}, 0, 3, false, false, 1},
 		{"chunk is full, handler changes it again", stubSetup{chunks: 64}, 0, ring.ChunkEvents, false, false, 5},
 		{"pool is empty", stubSetup{chunks: 8}, 0, 3, true, false, 1},
+		{"a small chunk is full", stubSetup{chunks: 64, divide: true}, 0, 3, false, false, 1},
+		{"a small chunk is full, handler changes it again", stubSetup{chunks: 64, divide: true}, 0, 5 * ring.SmallEvents, false, false, 5},
+		{"pool is empty, but for small ones", stubSetup{chunks: 8, divide: true}, 0, 3, true, false, 5},
 		{"pool is empty, and filled before the handler", stubSetup{chunks: 8}, 0, 3, true, true, 3},
 		{"pool is empty, filled, and emptied by the handler", stubSetup{chunks: 8}, 0, 8 * ring.ChunkEvents, true, true, 17},
 	} {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
+
+	"github.com/callreel/callreel/recorder/internal/discover"
 )
 
 // SiteKind says what is written at a site.
@@ -131,6 +133,8 @@ type Function struct {
 	Tier   Tier
 	Reason Reason
 	Guard  Guard // what its arguments may ask for
+	// Found is what the function was found by in the code, 0 for one that symbols or CFI tell of.
+	Found discover.Evidence
 
 	more *more // nil for most
 }

@@ -119,6 +119,8 @@ func (s *slowPath) quickDrop() {
 		s.lookAgain(s.block)
 	} else {
 		s.Jcc(amd64.CondNE, s.block)
+		s.CmpMem32Imm8(s.hdr(ring.HdrSmallPool), 0)
+		s.Jcc(amd64.CondNE, s.block)
 	}
 	s.TestMem32Imm(s.slot(ring.SlotLeft+4), ring.NearlyRoom)
 	s.Jcc(amd64.CondNE, s.block)
@@ -250,19 +252,53 @@ func (s *slowPath) pop(off int32, none amd64.Label) {
 	s.Jcc(amd64.CondNE, retry)
 }
 
-// drained jumps to yes when the recorder has taken all that the thread has written. RAX is then its chunk, as an offset
-// from that of chunk -1.
+// placeOf makes RAX, a chunk's index+1, its offset in the ring, and RSI how many events it holds. RCX is clobbered.
+func (s *slowPath) placeOf() {
+	large, done := s.NewLabel(), s.NewLabel()
+	s.Load32(amd64.RCX, s.hdr(ring.HdrSmall))
+	s.Cmp(amd64.RAX, amd64.RCX)
+	s.Jcc(amd64.CondA, large)
+	s.ShlImm(amd64.RAX, ring.SmallShift)
+	s.Lea(amd64.RAX, amd64.At(amd64.RAX, ring.ChunksOff-ring.SmallSize))
+	s.MovImm32(amd64.RSI, ring.SmallEvents)
+	s.Jmp(done)
+	s.Place(large)
+	s.Sub(amd64.RAX, amd64.RCX)
+	s.ShlImm(amd64.RAX, ring.ChunkShift)
+	s.ShlImm(amd64.RCX, ring.SmallShift)
+	s.Lea(amd64.RAX, amd64.AtIndex(amd64.RAX, amd64.RCX, 1, ring.ChunksOff-ring.ChunkSize))
+	s.MovImm32(amd64.RSI, ring.ChunkEvents)
+	s.Place(done)
+}
+
+// chunk is a field of the chunk whose offset is in r.
+func (s *slowPath) chunk(r amd64.Reg, field int32) amd64.Mem {
+	return amd64.AtIndex(amd64.R9, r, 1, field)
+}
+
+// emptyWord makes RSI, how many events a chunk holds, the claim word of the chunk with nothing in it, whose first event is at RDI. RCX is
+// clobbered. See ring.FullRoom.
+func (s *slowPath) emptyWord() {
+	s.MovImm32(amd64.RCX, 0)
+	s.Sub(amd64.RCX, amd64.RSI)
+	s.ShlImm(amd64.RCX, ring.ClaimShift)
+	s.Or(amd64.RCX, amd64.RDI)
+	s.Mov(amd64.RSI, amd64.RCX)
+}
+
+// drained jumps to yes when the recorder has taken all that the thread has written. RAX and RSI are then as placeOf leaves them for its
+// chunk.
 func (s *slowPath) drained(yes amd64.Label) {
 	no := s.NewLabel()
 	s.Load32(amd64.RAX, s.slot(ring.SlotChunk))
 	s.Test(amd64.RAX, amd64.RAX)
 	s.Jcc(amd64.CondE, no)
-	s.ShlImm(amd64.RAX, ring.ChunkShift)
-	s.Load32(amd64.RCX, amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkDrained))
+	s.placeOf()
+	s.Load32(amd64.RCX, s.chunk(amd64.RAX, ring.ChunkDrained))
 	// A full chunk, or spare room, which is 0 without any: see Claim.
 	s.Load64(amd64.RDX, s.slot(ring.SlotSpare))
 	s.SarImm(amd64.RDX, ring.ClaimShift)
-	s.Lea(amd64.RDX, amd64.At(amd64.RDX, ring.ChunkEvents))
+	s.Add(amd64.RDX, amd64.RSI)
 	s.Cmp(amd64.RCX, amd64.RDX)
 	s.Jcc(amd64.CondE, yes)
 	s.Place(no)
@@ -280,6 +316,8 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	// The thread was down to exits. With chunks in the pool again what is left of its spare is its chunk.
 	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
 	s.Jcc(amd64.CondNE, goOn)
+	s.CmpMem32Imm8(s.hdr(ring.HdrSmallPool), 0)
+	s.Jcc(amd64.CondNE, goOn)
 	s.drained(goOn)
 	s.Jmp(none)
 	s.Place(goOn)
@@ -294,7 +332,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	if s.rt.Overwrite {
 		s.takeOldest(empty)
 	} else {
-		s.pop(ring.HdrPool, empty)
+		s.popSuitable(empty)
 	}
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
@@ -302,10 +340,9 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Jmp(s.install)
 
 	s.Place(again)
-	s.Store32Imm(amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkDrained), 0)
-	s.Lea(amd64.RAX, amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkHeader))
-	s.MovImm64(amd64.RSI, ring.FullRoom)
-	s.Or(amd64.RSI, amd64.RAX)
+	s.Store32Imm(s.chunk(amd64.RAX, ring.ChunkDrained), 0)
+	s.Lea(amd64.RDI, s.chunk(amd64.RAX, ring.ChunkHeader))
+	s.emptyWord()
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
 	s.Store64(s.slot(ring.SlotLeft), amd64.RSI)
@@ -326,6 +363,26 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.count(-1)
 	s.Jmp(s.entryDrop)
 	s.blocked()
+}
+
+// popSuitable takes a chunk for anything: a small one if the thread hasn't had many yet, else one of the others, and whichever there is
+// if there is none of these. EDX becomes its index+1.
+func (s *slowPath) popSuitable(none amd64.Label) {
+	small, large, got := s.NewLabel(), s.NewLabel(), s.NewLabel()
+	s.Load32(amd64.RAX, s.slot(ring.SlotChunk))
+	s.Test(amd64.RAX, amd64.RAX)
+	s.Jcc(amd64.CondE, small)
+	s.placeOf()
+	s.CmpMem32Imm8(s.chunk(amd64.RAX, ring.ChunkSeq), ring.SmallFirst)
+	s.Jcc(amd64.CondB, small)
+	s.pop(ring.HdrPool, small)
+	s.Jmp(got)
+	s.Place(small)
+	s.pop(ring.HdrSmallPool, large)
+	s.Jmp(got)
+	s.Place(large)
+	s.pop(ring.HdrPool, none)
+	s.Place(got)
 }
 
 // startDropping begins a time of dropping, with no entry dropped yet; no signal may come between its instructions.
@@ -392,22 +449,33 @@ func (s *slowPath) installChunk() {
 		s.adopt()
 	}
 	first, linked := s.NewLabel(), s.NewLabel()
-	s.Mov32(amd64.RDI, amd64.RDX)
-	s.ShlImm(amd64.RDI, ring.ChunkShift)
-	s.Lea(amd64.RDI, amd64.AtIndex(amd64.R9, amd64.RDI, 1, ring.ChunksOff-ring.ChunkSize+ring.ChunkHeader))
-	s.MovImm64(amd64.RSI, ring.FullRoom)
-	s.Or(amd64.RSI, amd64.RDI)
+	s.Mov32(amd64.RAX, amd64.RDX)
+	s.placeOf()
+	s.Mov(amd64.R10, amd64.RAX)
+	s.Lea(amd64.RDI, s.chunk(amd64.RAX, ring.ChunkHeader))
+	// What is new to the process is read before it is written: the kernel maps 16 pages at a fault then, as many as a chunk has, and not
+	// one. The recorder has made the pages, see mapChunks.
+	s.Load32(amd64.RCX, s.chunk(amd64.RAX, 0))
+	s.Mov(amd64.RCX, amd64.RSI)
+	s.ShlImm(amd64.RCX, 4) // times ring.EventSize
+	s.Load32(amd64.RCX, amd64.AtIndex(amd64.RDI, amd64.RCX, 1, -4))
+	s.emptyWord()
 	s.Load32(amd64.RAX, s.slot(ring.SlotChunk))
 	s.Store32(s.slot(ring.SlotChunk), amd64.RDX)
 	s.Store64(amd64.At(amd64.R12, 0), amd64.RSI)
 	s.Test(amd64.RAX, amd64.RAX)
 	s.Jcc(amd64.CondE, first)
-	s.ShlImm(amd64.RAX, ring.ChunkShift)
-	s.Lea(amd64.RAX, amd64.AtIndex(amd64.R9, amd64.RAX, 1, ring.ChunksOff-ring.ChunkSize))
-	s.Store32(amd64.At(amd64.RAX, ring.ChunkNext), amd64.RDX)
+	s.placeOf()
+	if !s.rt.Overwrite { // else adopt has numbered it
+		s.Load32(amd64.RCX, s.chunk(amd64.RAX, ring.ChunkSeq))
+		s.Lea(amd64.RCX, amd64.At(amd64.RCX, 1))
+		s.Store32(s.chunk(amd64.R10, ring.ChunkSeq), amd64.RCX)
+	}
+	s.Store32(s.chunk(amd64.RAX, ring.ChunkNext), amd64.RDX)
 	s.Jmp(linked)
 	s.Place(first)
 	if !s.rt.Overwrite {
+		s.Store32Imm(s.chunk(amd64.R10, ring.ChunkSeq), 1)
 		s.Store32(s.slot(ring.SlotFirst), amd64.RDX)
 	}
 	s.Place(linked)

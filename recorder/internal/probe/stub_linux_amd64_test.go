@@ -27,7 +27,14 @@ var templates = map[string]stubSetup{
 	"every":                 {every: 1},
 	"all filters":           {inside: 8, depth: 50, every: 1, min: true, threads: true},
 	"lossless":              {lossless: true},
+	"small chunks":          {divide: true},
+	"small, taking back":    {divide: true, min: true},
+	"small, lossless":       {divide: true, lossless: true},
 	"shared and lossless":   {lossless: true, shared: true},
+	"asking for the thread": {noTLS: true},
+	"shared and asking":     {noTLS: true, shared: true, min: true},
+	"by the stack":          {noTLS: true, stack: true},
+	"shared, by the stack":  {noTLS: true, stack: true, shared: true, threads: true},
 }
 
 func TestStubsKeepEveryRegister(t *testing.T) {
@@ -194,6 +201,40 @@ func TestDroppingGoesOnWithoutEndAndEndsWithRoom(t *testing.T) {
 	if n := d.threads[0].entries; n < 4*5*ring.ChunkEvents/2 {
 		t.Errorf("only %d calls recorded", n)
 	}
+}
+
+// A thread begins with small chunks, goes on with others, and comes back to small ones when there are no others.
+func TestChunksGrow(t *testing.T) {
+	d := startDriver(t, stubSetup{chunks: 64, divide: true})
+	d.do("calls 1")
+	if room := d.number("room"); room != ring.SmallEvents-2 {
+		t.Errorf("room for %d events in the first chunk, want %d", room, ring.SmallEvents-2)
+	}
+	d.do("calls %d", ring.SmallFirst*ring.SmallEvents/2)
+	if room := d.number("room"); room != ring.ChunkEvents-2 {
+		t.Errorf("room for %d events behind %d small chunks, want %d", room, ring.SmallFirst, ring.ChunkEvents-2)
+	}
+	const large = 27 // of 64, less the reserve, and seven sixteenths
+	d.do("calls %d", large*ring.ChunkEvents/2)
+	if room := d.number("room"); room >= ring.SmallEvents {
+		t.Errorf("room for %d events when no others are left, want a small chunk", room)
+	}
+	d.round()
+	d.do("calls %d", ring.SmallEvents)
+	if room := d.number("room"); room < ring.SmallEvents {
+		t.Errorf("room for %d events when chunks are free again", room)
+	}
+	d.finish(expect{})
+}
+
+func TestSmallChunksAreStartedOver(t *testing.T) {
+	d := startDriver(t, stubSetup{chunks: ring.MinChunks, divide: true})
+	for range 20 {
+		d.do("calls 200000")
+		d.round()
+		d.do("calls 10")
+	}
+	d.finish(expect{drops: true})
 }
 
 func TestExitsAreLostOnlyWithTheReserve(t *testing.T) {

@@ -49,7 +49,15 @@ func (l *symbols) at(i int) *symbol {
 // findSymbols finds the symbols of functions.
 func (im *Image) findSymbols() (*symbols, error) {
 	found := &symbols{}
+	var over error
+	functions, data := 0, 0 // that there is room for
 	err := im.Object.VisitSymbols(func(s *object.Symbol) bool {
+		if found.n == functions || len(im.data) == data {
+			if over = im.Object.Take(planTake*(planCost+dataCost), "a plan of so many functions"); over != nil {
+				return false
+			}
+			functions, data = found.n+planTake, len(im.data)+planTake
+		}
 		if !s.Defined() || s.Kind == object.TLS || im.textAt(s.Addr) == nil {
 			return true
 		}
@@ -66,7 +74,7 @@ func (im *Image) findSymbols() (*symbols, error) {
 		im.markTarget(s.Addr) // a label without a type may be an entry, too
 		return true
 	})
-	return found, err
+	return found, cmp.Or(over, err)
 }
 
 // inPlace is where the symbols are, in the order of their addresses.

@@ -48,7 +48,7 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	}
 
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
-	c.Load32(amd64.RAX, amd64.AtFS(c.rt.TIDOffset))
+	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondE, keep)
 	c.Shl32Imm(amd64.RAX, 3)

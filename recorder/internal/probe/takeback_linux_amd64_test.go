@@ -19,7 +19,7 @@ func startTaking(t *testing.T, s stubSetup, min, leaves uint64) *driver {
 	s.min = true
 	d := startDriver(t, s)
 	d.mem.SetMin(min)
-	d.drainer.Min = leaves
+	d.drainer.Min, d.drainer.TakesBack = leaves, true
 	return d
 }
 

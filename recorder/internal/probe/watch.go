@@ -91,7 +91,7 @@ func (w *watcher) begin(out amd64.Label) uint64 {
 	w.Test(amd64.R8, amd64.R8)
 	w.Jcc(amd64.CondE, out)
 	w.Lea(amd64.R9, amd64.At(amd64.R8, -ring.SlotsOff))
-	w.Load32(amd64.RAX, amd64.AtFS(w.rt.TIDOffset))
+	w.threadID(amd64.RAX)
 	w.Test(amd64.RAX, amd64.RAX)
 	w.Jcc(amd64.CondE, out)
 	if w.rt.Go == nil {
@@ -311,7 +311,7 @@ func (w *watcher) writeFiring(f func(field int32) amd64.Mem) {
 	w.Add(amd64.RAX, amd64.R13)
 	w.Store64(f(ring.FiringTo), amd64.RAX)
 	w.Store64(f(ring.FiringResult), amd64.R12)
-	w.Load32(amd64.RAX, amd64.AtFS(w.rt.TIDOffset))
+	w.threadID(amd64.RAX)
 	w.Store32(f(ring.FiringTID), amd64.RAX)
 	w.Store32(f(ring.FiringNumber), amd64.RDI)
 }

@@ -14,7 +14,7 @@ func watchedDriver(t *testing.T, s stubSetup) (*driver, *ring.Watches, *ring.Kee
 		s.chunks = 64
 	}
 	d := startDriver(t, s)
-	w, err := d.mem.WatchesAt(ring.Size(s.chunks, 0))
+	w, err := d.mem.WatchesAt(ring.Size(s.chunks))
 	if err != nil {
 		t.Fatal(err)
 	}

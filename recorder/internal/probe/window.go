@@ -37,6 +37,7 @@ type planner struct {
 	siteOf  []int32    // by instruction, the index of its site plus 1, else 0, see levels
 	tracer  tracer
 
+	ofLoader  bool // it is the one of a loader's functions that is guarded
 	frameless bool // a Go function without a frame
 	first     int  // index of the instruction before which the entry's event is due
 }
@@ -69,7 +70,7 @@ func (i *inst) end() uint64 { return i.addr + uint64(i.Len) }
 // describe makes what is told of a function, planned or not.
 func (im *Image) describe(f *function) Function {
 	c := im.entryOf(f)
-	out := Function{Name: im.name(c), Addr: c.start, Guard: c.guard}
+	out := Function{Name: im.name(c), Addr: c.start, Guard: c.guard, Found: c.found}
 	if c.names.n > 1 {
 		out.more = &more{names: im.namesOf(c)}
 	}
@@ -125,17 +126,25 @@ func (p *planner) enter() refusal {
 	return p.entry()
 }
 
+// maxFunction bounds the code of a function that is planned, in bytes: while it is, each takes some hundred bytes of memory. The
+// largest functions of LLVM, GCC and V8 have 0.2 to 0.5 MB.
+const maxFunction = 1 << 20
+
 // refuseEarly finds what speaks against the function as a whole.
 func (p *planner) refuseEarly() refusal {
 	if p.f.why != ReasonNone {
 		return refusal{p.f.why, 0}
 	}
-	if p.im.Loader {
+	if p.im.Loader && !p.ofLoader {
 		return refusal{ReasonLoader, 0}
 	}
+	size := uint64(0)
 	for _, i := range p.im.partsOf(p.f) {
 		c := &p.im.chunks[i]
+		size += c.end - c.start
 		switch {
+		case size > maxFunction:
+			return refusal{ReasonLarge, c.start}
 		case c.linkage:
 			return refusal{ReasonLinkage, 0}
 		case c.overlap:

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -22,15 +23,18 @@ type Sink interface {
 // The target can write anything into the memory, and nothing that it writes is believed: indexes are checked, a chunk
 // has one owner at a time, and every loop is bounded.
 type Drainer struct {
-	// Min, if not 0, is how many ticks a call must take at least: see SetMin.
+	// Min, if not 0, is how many ticks a call must take at least: see SetMin. Once threads are being drained SetLeast changes it.
 	Min uint64
+	// TakesBack says that stubs may take entries back, which recordings do that begin with a Min.
+	TakesBack bool
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
 	m        *Memory
 	open     func(tid, pid int, name string) (Sink, error)
 	threads  map[int]*thread
-	order    []*thread
+	order    []*thread // those that are over are taken out at the next round
+	over     int       // of them
 	registry registry
 	held     []bool // by chunk: a thread's events are being read from it, or it is torn
 	torn     []*tornChunk
@@ -38,6 +42,9 @@ type Drainer struct {
 	split    Payloads
 	raw      []reel.Event
 	again    map[int]bool // see Late
+	rooms    rooms
+	unheard  int // threads of which nothing was known but that they have dropped calls
+	others   struct{ entries, exits uint64 }
 }
 
 // Totals are counts since the start.
@@ -47,10 +54,13 @@ type Totals struct {
 	LostExits       uint64 // exits of accepted calls; of calls that were dropped, at worst
 	Torn            uint64 // events that were begun and not ended: the thread died, or a signal handler jumped out
 	Threads         int
+	AtOnce          int // threads that had registered and not ended, at most
 }
 
 type thread struct {
 	tid       int
+	*waits               // nil once it has written or dropped something
+	over      bool       // it has ended
 	sink      Sink       // nil while the thread is off
 	chunk     uint32     // index+1
 	pos       int        // of the next event in it
@@ -61,8 +71,16 @@ type thread struct {
 	lost      uint64
 	holed     bool        // events of its chunk were passed over
 	long      *longEnough // what the sink is behind, with Drainer.Min
+	entered   *entered    // what it is behind if it was off before
 	counted   bool        // the sink counts what it is given
 	met       bool        // it is among Totals.Threads
+}
+
+// waits is what is kept of a thread that has registered, which costs it nothing, until it has shown that there is something to record.
+type waits struct {
+	pid   int
+	since time.Time
+	name  string
 }
 
 // tornChunk is a chunk with events that its thread may still write: it can't be used again until then.
@@ -81,15 +99,15 @@ const (
 	// handler may have to wait for a processor for longer. For one that waits for something else there is mostPatience.
 	holePatience = 100 * time.Millisecond
 	mostPatience = 10 * time.Second
-	// maxRun is how many chunks of one thread are drained before the others have their turn: some 15 ms of work.
-	maxRun = 256
-	// MostAtOnce is how many events a round must drain at least for some to be left that were there when it began.
-	MostAtOnce = maxRun * ChunkEvents
+	// MostAtOnce is how many events a round must drain at least for some to be left that were there when it began: of one thread as many
+	// are drained before the others have their turn, some 15 ms of work.
+	MostAtOnce = 256 * ChunkEvents
 )
 
-// NewDrainer drains m. open is called for each thread when it is first met, with the name it had at its first event, and with its
-// process where forked children are followed, else 0; both IDs are as the target's namespace counts. A thread without a sink is off, see
-// Off.
+// NewDrainer drains m. open is called for each thread when its first event is met, or when it has ended and has dropped calls, with the
+// name it had at the first, and with its process where forked children are followed, else 0; both IDs are as the target's namespace counts. A thread without a sink is off, see
+// Off. Thread 0 is all others together that have ended and
+// have dropped calls.
 func NewDrainer(m *Memory, open func(tid, pid int, name string) (Sink, error)) *Drainer {
 	return &Drainer{m: m, open: open, threads: map[int]*thread{}, held: make([]bool, m.chunks)}
 }
@@ -100,8 +118,19 @@ func (d *Drainer) Totals() Totals { return d.totals }
 // Threads yields the IDs of the threads that are being drained.
 func (d *Drainer) Threads(yield func(tid int) bool) {
 	for _, t := range d.order {
-		if !yield(t.tid) {
+		if !t.over && !yield(t.tid) {
 			return
+		}
+	}
+}
+
+// Waiting calls f for the threads that have registered and written nothing yet: with their IDs, those of their processes as they tell
+// them, and since when. Who calls End for those that aren't there any more keeps the memory bounded that the target can take by
+// registering.
+func (d *Drainer) Waiting(f func(tid, pid int, since time.Time)) {
+	for _, t := range d.order {
+		if !t.over && t.waits != nil {
+			f(t.tid, t.waits.pid, t.waits.since)
 		}
 	}
 }
@@ -110,7 +139,8 @@ func (d *Drainer) Threads(yield func(tid int) bool) {
 // counted.
 func (d *Drainer) Round() (int, error) {
 	d.m.Beat()
-	if err := d.meet(); err != nil {
+	d.compact()
+	if err := errors.Join(d.meet(), d.tellOthers()); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -127,39 +157,91 @@ func (d *Drainer) Round() (int, error) {
 	return n, d.releaseTorn()
 }
 
-// meet opens the threads that have registered since.
+// compact forgets threads that are over.
+func (d *Drainer) compact() {
+	if d.over > 0 {
+		d.order = slices.DeleteFunc(d.order, func(t *thread) bool { return t.over })
+		d.over = 0
+	}
+}
+
+// meet takes the threads in that have registered since.
 func (d *Drainer) meet() error {
+	now := time.Now()
 	return d.registry.read(d.m, func(tid, pid int, name string) error {
-		if d.threads[tid] != nil {
-			return nil
+		if d.threads[tid] == nil {
+			t := &thread{tid: tid, waits: &waits{pid, now, name}}
+			d.threads[tid] = t
+			d.order = append(d.order, t)
+			d.totals.AtOnce = max(d.totals.AtOnce, len(d.threads))
 		}
-		sink, err := d.open(tid, pid, name)
-		if err != nil {
-			return err
-		}
-		t := &thread{tid: tid}
-		if sink != nil {
-			d.lead(t, sink, d.again[tid])
-		} else {
-			d.switchTo(t, registeredOff)
-		}
-		delete(d.again, tid)
-		d.threads[tid] = t
-		d.order = append(d.order, t)
 		return nil
 	})
+}
+
+// maxUnheard is how many threads get a part of their own of which nothing is known but that they have dropped calls. What others dropped is
+// that of one together.
+const maxUnheard = 1 << 12
+
+// begin opens a thread that has got a chunk, or that has ended and had dropped calls. It returns false if it hasn't.
+func (d *Drainer) begin(t *thread, final bool) (bool, error) {
+	var slot [SlotSize]byte
+	d.m.peek(slot[:], t.slot())
+	if binary.LittleEndian.Uint32(slot[SlotFirst:]) == 0 {
+		dropped, lost := binary.LittleEndian.Uint64(slot[SlotDropped:]), binary.LittleEndian.Uint64(slot[SlotLostExits:])
+		if !final || dropped == 0 && lost == 0 {
+			return false, nil
+		}
+		if d.unheard++; d.unheard > maxUnheard {
+			d.others.entries, d.others.exits = d.others.entries+dropped, d.others.exits+lost
+			return false, nil
+		}
+	}
+	sink, err := d.open(t.tid, t.waits.pid, t.waits.name)
+	if err != nil {
+		return false, err
+	}
+	t.waits = nil
+	if sink != nil {
+		d.lead(t, sink, d.again[t.tid])
+	} else {
+		d.switchTo(t, registeredOff)
+	}
+	delete(d.again, t.tid)
+	return true, nil
+}
+
+// tellOthers tells what threads have dropped that have got no part of their own.
+func (d *Drainer) tellOthers() error {
+	entries, exits := d.others.entries, d.others.exits
+	if entries == 0 && exits == 0 {
+		return nil
+	}
+	d.others.entries, d.others.exits = 0, 0
+	d.totals.Dropped += entries
+	d.totals.LostExits += exits
+	sink, err := d.open(0, 0, "")
+	if err != nil || sink == nil {
+		return err
+	}
+	return sink.Dropped(entries, exits, Ticks())
 }
 
 func (t *thread) slot() uint64 { return SlotsOff + uint64(t.tid)*SlotSize }
 
 // drain takes what the thread has written. With final set the thread writes no more, and holes are passed over at once.
 func (d *Drainer) drain(t *thread, final bool) (int, error) {
+	if t.waits != nil {
+		if begun, err := d.begin(t, final); !begun {
+			return 0, err
+		}
+	}
 	if t.chunk == 0 && !d.follow(t, t.slot()+SlotFirst) {
 		return 0, d.drops(t)
 	}
-	most := maxRun
+	most := MostAtOnce
 	if final {
-		most = d.m.chunks
+		most = d.m.chunks * ChunkEvents
 	}
 	total := 0
 	for most > 0 {
@@ -173,21 +255,21 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 		}
 		next := d.m.chunk(t.chunk-1) + ChunkNext
 		moved := atomic.LoadUint32(d.m.u32(next)) != 0
-		if t.pos < ChunkEvents {
+		if t.pos < d.m.room(t.chunk-1) {
 			if !d.passHole(t, moved, final) {
 				break
 			}
 			continue
 		}
 		if d.startedOver(t) {
-			most--
+			most -= d.m.room(t.chunk - 1)
 			continue
 		}
 		left, torn := t.chunk-1, t.torn
 		if !moved || !d.follow(t, next) {
 			break
 		}
-		most--
+		most -= d.m.room(left)
 		if torn != nil {
 			torn.left = true
 		} else {
@@ -212,7 +294,7 @@ func (d *Drainer) follow(t *thread, off uint64) bool {
 // startedOver notices that the thread has begun its full and drained chunk again, for want of another. Whether it has
 // moved on to another must have been looked at before: it may have done both.
 func (d *Drainer) startedOver(t *thread) bool {
-	if t.holed || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained)) == ChunkEvents {
+	if t.holed || int(atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained))) == d.m.room(t.chunk-1) {
 		return false
 	}
 	t.pos, t.holeSince = 0, time.Time{}
@@ -243,7 +325,7 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 		}
 		n++
 	}
-	if d.Min != 0 && !left && n < len(events) {
+	if d.TakesBack && !left && n < len(events) {
 		all := n
 		n = final(events[:n])
 		open = n < all
@@ -254,7 +336,7 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	run := events[:n]
 	var payloads []Payload
 	if others > 0 {
-		if d.Min != 0 { // what stands in the ring is looked at again, see clearBut
+		if d.TakesBack { // what stands in the ring is looked at again, see clearBut
 			d.raw = append(d.raw[:0], run...)
 			run = d.raw
 		}
@@ -264,7 +346,7 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	if err := d.appendWithLate(t, run, payloads); err != nil {
 		return 0, false, err
 	}
-	if d.Min != 0 {
+	if d.TakesBack {
 		d.clearBut(t, events[:n])
 	} else {
 		clear(events[:n])
@@ -301,14 +383,14 @@ func (d *Drainer) claimed(t *thread) int {
 	if word == 0 {
 		word = atomic.LoadUint64(d.m.u64(t.slot() + SlotLeft))
 	}
-	left := -int(int64(word) >> ClaimShift)
-	return ChunkEvents - max(0, min(left, ChunkEvents))
+	left, room := -int(int64(word)>>ClaimShift), d.m.room(t.chunk-1)
+	return room - max(0, min(left, room))
 }
 
 // passHole moves past events that were claimed and not written, when it is time to. moved says that the thread has gone
 // on to another chunk.
 func (d *Drainer) passHole(t *thread, moved, final bool) bool {
-	end := ChunkEvents
+	end := d.m.room(t.chunk - 1)
 	if !final {
 		if !moved {
 			end = d.claimed(t)
@@ -437,6 +519,9 @@ func (d *Drainer) releaseTorn() error {
 		return nil
 	}
 	for _, t := range d.order {
+		if t.over || t.waits != nil {
+			continue
+		}
 		for _, e := range d.late(t.tid) {
 			if err := d.appendLate(t, e); err != nil {
 				return err
@@ -479,14 +564,19 @@ func (d *Drainer) End(tid int) error {
 		return nil
 	}
 	_, err := d.drain(t, true)
+	if t.waits != nil {
+		d.forget(t)
+		d.m.forgetThread(tid)
+		return err
+	}
 	for _, e := range d.late(tid) {
 		err = errors.Join(err, d.appendLate(t, e))
 	}
 	if t.long != nil {
 		err = errors.Join(err, t.long.end())
 	}
-	delete(d.threads, tid)
-	d.order = slices.DeleteFunc(d.order, func(o *thread) bool { return o == t })
+	t.leave()
+	d.forget(t)
 	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
 		if c.tid != tid {
 			return false
@@ -501,19 +591,24 @@ func (d *Drainer) End(tid int) error {
 		clear(d.m.events(t.chunk - 1))
 		d.free(t.chunk - 1)
 	}
-	clear(d.m.mem[t.slot() : t.slot()+SlotSize])
-	atomic.StoreUint64(d.m.u64(GoKeysOff+8*uint64(t.tid)), 0)
-	d.m.forgetOpen(t.tid)
+	d.m.forgetThread(t.tid)
 	return err
+}
+
+func (d *Drainer) forget(t *thread) {
+	delete(d.threads, t.tid)
+	t.over = true
+	d.over++
 }
 
 // Finish drains every thread to its end, when none writes any more.
 func (d *Drainer) Finish() error {
-	err := d.meet()
-	for len(d.order) > 0 {
-		if e := d.End(d.order[0].tid); e != nil && err == nil {
+	err := d.registry.all(d.m, d.meet)
+	for _, t := range d.order {
+		if e := d.End(t.tid); e != nil && err == nil {
 			err = e
 		}
 	}
-	return err
+	d.compact()
+	return errors.Join(err, d.tellOthers())
 }

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -74,8 +75,7 @@ func (k *Keeper) End(tid int) (dropped uint64) {
 			atomic.CompareAndSwapUint32(m.u32(c+ChunkState), state, state+1<<ChunkChanges+ChunkFull-ChunkOwned)
 		}
 	}
-	clear(m.mem[slot : slot+SlotSize])
-	atomic.StoreUint64(m.u64(GoKeysOff+8*uint64(tid)), 0)
+	m.forgetThread(tid)
 	return dropped
 }
 
@@ -85,6 +85,33 @@ func (k *Keeper) Dropped(tid int) uint64 {
 		return 0
 	}
 	return atomic.LoadUint64(k.m.u64(SlotsOff + uint64(tid)*SlotSize + SlotDropped))
+}
+
+// Holds says whether the thread has written anything into a chunk that is its own now.
+func (k *Keeper) Holds(tid int) bool {
+	if tid <= 0 || tid >= MaxTID {
+		return false
+	}
+	var slot [SlotSize]byte
+	k.m.peek(slot[:], SlotsOff+uint64(tid)*SlotSize)
+	i := binary.LittleEndian.Uint32(slot[SlotChunk:])
+	return i != 0 && uint64(i) <= uint64(k.m.chunks) && atomic.LoadUint32(k.m.u32(k.m.chunk(i-1)+ChunkTID)) == uint32(tid)
+}
+
+// Forget frees the slot of a thread that has ended and holds nothing.
+func (k *Keeper) Forget(tid int) {
+	if tid > 0 && tid < MaxTID {
+		k.m.forgetThread(tid)
+	}
+}
+
+// Threads are those that chunks say they are of.
+func (k *Keeper) Threads() map[int]bool {
+	all := map[int]bool{}
+	for i := range uint32(k.m.chunks) {
+		all[int(atomic.LoadUint32(k.m.u32(k.m.chunk(i)+ChunkTID)))] = true
+	}
+	return all
 }
 
 // HasChunk says whether the thread has a chunk.

@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 5
+const Version = 7
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -15,35 +15,38 @@ const MemfdName = "callreel"
 // Offsets of the header's fields from the start of the memory. Fields that the target's threads change stand on
 // cache lines of their own.
 const (
-	HdrMagic         = 0   // u64
-	HdrVersion       = 8   // u32
-	HdrRecorderPID   = 12  // u32, as the recorder's own namespace counts
-	HdrRecorderStart = 16  // u64, start time in clock ticks since boot, tells a reused pid
-	HdrBase          = 24  // u64, address of the mapping in the target
-	HdrSize          = 32  // u64, bytes mapped
-	HdrRecoveryOff   = 40  // u64, where the recovery records begin
-	HdrRecoverySize  = 48  // u64, the bytes there are for them
-	HdrTargetPID     = 56  // u32, the process that is recorded; a forked child inherits the mapping, not the recording
-	HdrGo            = 60  // u32, 1 for a Go program
-	HdrHeartbeat     = 64  // u64, TSC of the recorder's last round
-	HdrWaitLimit     = 72  // u64, ticks of the recorder's silence after which nothing waits for it any more
-	HdrCloseLimit    = 80  // u64, ticks of its silence after which a dropping thread closes the gate
-	HdrPool          = 128 // u64, head of the stack of free chunks: tag<<32 | index+1; in overwrite mode 1, and 0 while nothing is overwritten: frozen
-	HdrReserve       = 192 // u64, the same for chunks kept for the exits of accepted calls
-	HdrRegistered    = 256 // u64, how many threads have registered
-	HdrInSlow        = 320 // u64, how many threads are where code in the arenas makes system calls
-	HdrSandboxed     = 384 // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
-	HdrFollow        = 512 // u64, 1 while forked children may open their gates; FollowSandboxed
-	HdrExecs         = 576 // u64, how often a thread has asked to be watched while it replaces its program
-	HdrAsked         = 448 // u64, how often a thread has asked for a probe that isn't made yet
-	HdrHand          = 640 // u64, of rings in overwrite mode: how often a chunk has been looked at for being overwritten
-	HdrStarved       = 704 // u64, TSC when a thread last found none
-	HdrStarveLimit   = 712 // u64, ticks after that in which threads without a chunk don't look again
-	HdrChunks        = 720 // u64, how many chunks there are, in overwrite mode
-	HdrFired         = 768 // u32, how often a trigger has fired
-	HdrFrozenAt      = 784 // u64, TSC of the exit of the call that froze the rings last
-	HdrUnwatched     = 776 // u64, calls that found no place in the table of watched calls
-	HdrArmed         = 832 // u64, 1 while one that fires freezes the rings
+	HdrMagic       = 0    // u64
+	HdrVersion     = 8    // u32
+	HdrBase        = 24   // u64, address of the mapping in the target
+	HdrSize        = 32   // u64, bytes mapped
+	HdrHeartbeat   = 64   // u64, TSC of the recorder's last round
+	HdrWaitLimit   = 72   // u64, ticks of the recorder's silence after which nothing waits for it any more
+	HdrCloseLimit  = 80   // u64, ticks of its silence after which a dropping thread closes the gate
+	HdrPool        = 128  // u64, head of the stack of free chunks: tag<<32 | index+1; in overwrite mode 1, and 0 while nothing is overwritten: frozen
+	HdrReserve     = 192  // u64, the same for chunks kept for the exits of accepted calls
+	HdrRegistered  = 256  // u64, how many threads have registered
+	HdrInSlow      = 320  // u64, how many threads are where code in the arenas makes system calls
+	HdrSandboxed   = 384  // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
+	HdrFollow      = 512  // u64, 1 while forked children may open their gates; FollowSandboxed
+	HdrExecs       = 576  // u64, how often a thread has asked to be watched while it replaces its program
+	HdrAsked       = 448  // u64, how often a thread has asked for a probe that isn't made yet
+	HdrHand        = 640  // u64, of rings in overwrite mode: how often a chunk has been looked at for being overwritten
+	HdrStarved     = 704  // u64, TSC when a thread last found none
+	HdrStarveLimit = 712  // u64, ticks after that in which threads without a chunk don't look again
+	HdrChunks      = 720  // u64, how many chunks there are, in overwrite mode
+	HdrSmall       = 728  // u32, how many chunks are small: those from index 0 on
+	HdrFired       = 768  // u32, how often a trigger has fired
+	HdrFrozenAt    = 784  // u64, TSC of the exit of the call that froze the rings last
+	HdrUnwatched   = 776  // u64, calls that found no place in the table of watched calls
+	HdrArmed       = 832  // u64, 1 while one that fires freezes the rings
+	HdrSmallPool   = 896  // u64, as HdrPool, of small chunks
+	HdrLoads       = 1152 // u32, how often the loader has said that what it has mapped is complete; each is a number that a thread may wait for
+	HdrLoadKind    = 1160 // u32, what it said last that it was about to do: RT_ADD or RT_DELETE of <link.h>
+	HdrLoadsDone   = 1216 // u32, the recorder has seen to all up to this number
+	HdrLoadsTaken  = 1220 // u32, and is at those up to this one
+	HdrLoadWait    = 1224 // u64, 1 while threads are to wait for that; threads that have waited in vain make it 0
+	HdrLoadAsk     = 1232 // u64, ticks that one waits for a recorder that shows no sign of life
+	HdrLoadMost    = 1240 // u64, ticks that one waits in all
 	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.
 	ExecsOff  = 0x800
 	ExecSlots = 64 // a power of two
@@ -71,8 +74,10 @@ const (
 const (
 	// NextOff is an array of u32: for each chunk on a stack the one below it, index+1.
 	NextOff = 0x10000
-	// MaxChunks bounds NextOff's array.
-	MaxChunks = (RegistryOff - NextOff) / 4
+	// MaxChunks is how many chunks of ChunkSize the memory may have, before some of them are divided: NextOff's array has room for all.
+	MaxChunks = (RegistryOff-NextOff)/4 - MaxSmall
+	// MaxSmall is how many small chunks there may be.
+	MaxSmall = 1 << 17
 	// RegistryOff is the ring of threads that wrote for the first time, in that order.
 	RegistryOff   = 0x200000
 	RegistrySize  = 1 << 16 // entries, a power of two
@@ -140,7 +145,7 @@ const (
 	ChunkDrained = 8
 	// The others are of overwrite mode.
 	ChunkState = 12 // u32, a state, and from bit ChunkChanges on how often it has changed
-	ChunkSeq   = 16 // u32, its number among the thread's chunks
+	ChunkSeq   = 16 // u32, its number among the thread's chunks; in the other mode from 1, and known to threads alone
 	ChunkSpare = 20 // u32, 1 for one out of the reserve
 	ChunkFrom  = 24 // u64, TSC when the thread got it
 	ChunkTo    = 32 // u64, TSC when it got the next; 0 before
@@ -150,6 +155,23 @@ const (
 	// ChunkEvents is how many events a chunk holds.
 	ChunkEvents = (ChunkSize - ChunkHeader) / EventSize
 )
+
+// A small chunk is a part of one of the others, and has the same header. A thread's first SmallFirst chunks are small if there are any,
+// and so are later ones when there are no others: so that there is room for many threads, and no more is taken up by one that makes few
+// calls. They come before the others, in memory and in number.
+const (
+	SmallShift  = 11
+	SmallSize   = 1 << SmallShift
+	SmallEvents = (SmallSize - ChunkHeader) / EventSize
+	SmallFirst  = 32
+	// FullSmall is FullRoom of a small chunk.
+	FullSmall = (1<<16 - SmallEvents) << ClaimShift
+	// perChunk is how many of them a chunk is divided into.
+	perChunk = ChunkSize / SmallSize
+)
+
+// An event with its payload must fit.
+var _ [SmallEvents - 1 - MaxPayload]struct{}
 
 // States of a chunk in overwrite mode.
 const (
@@ -276,10 +298,5 @@ const (
 	OpenFired  = 1 << 63
 )
 
-// Size is the bytes of memory for that many chunks and recovery records of that many bytes, in whole pages.
-func Size(chunks int, recovery uint64) uint64 {
-	return RecoveryOffset(chunks) + (recovery+0xFFF)&^0xFFF
-}
-
-// RecoveryOffset is where the recovery records stand behind that many chunks.
-func RecoveryOffset(chunks int) uint64 { return ChunksOff + uint64(chunks)*ChunkSize }
+// Size is the bytes of memory for that many chunks.
+func Size(chunks int) uint64 { return ChunksOff + uint64(chunks)*ChunkSize }

@@ -29,11 +29,19 @@ const (
 	closeLimit = 30 * time.Second
 )
 
+// loadAsk is how long a thread that has loaded a library waits for a recorder that shows no sign of life. loadMost is how long it
+// waits in all, for the stops of the process, too, which on a busy machine take most of it.
+const (
+	loadAsk  = 50 * time.Millisecond
+	loadMost = 300 * time.Millisecond
+)
+
 // Memory is the recorder's mapping of the ring memory.
 type Memory struct {
 	mem      []byte
-	chunks   int
-	recovery uint64 // bytes for recovery records
+	fd       int    // see peek
+	chunks   int    // the small ones included
+	small    int    // chunks 0 to small-1 are small
 	base     uint64 // where the target has mapped it
 	counts   uint64 // where calls are counted; 0 if they aren't
 	areas    uint64 // where the threads' areas begin; 0 if there are none
@@ -42,12 +50,8 @@ type Memory struct {
 
 // Setup says how fresh memory is to be laid out.
 type Setup struct {
-	Chunks         int
-	Recovery       uint64 // bytes for recovery records
-	RecorderPID    int
-	RecorderStart  uint64 // clock ticks since boot
-	TargetPID      int
-	Go             bool // the target is a Go program
+	Chunks         int  // of ChunkSize, before some of them are divided
+	Divide         bool // some of them into small ones, see SmallSize
 	Overwrite      bool // nothing is drained: see Keeper
 	TicksPerSecond uint64
 	Min            uint64 // ticks, see HdrMin
@@ -63,7 +67,12 @@ func Map(fd int, size uint64) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("callreel: mapping %d bytes of ring memory: %w", size, err)
 	}
-	return &Memory{mem: mem}, nil
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Munmap(mem) // it has just been mapped
+		return nil, fmt.Errorf("callreel: a descriptor of the ring memory: %w", err)
+	}
+	return &Memory{mem: mem, fd: own}, nil
 }
 
 // Close unmaps the memory.
@@ -73,7 +82,7 @@ func (m *Memory) Close() error {
 	}
 	mem := m.mem
 	m.mem = nil
-	return unix.Munmap(mem)
+	return errors.Join(unix.Munmap(mem), unix.Close(m.fd))
 }
 
 // ErrTooSmall is returned for a ring size of fewer chunks than recording can work with.
@@ -87,23 +96,17 @@ func (m *Memory) Init(s Setup) error {
 	if s.Chunks < MinChunks {
 		return ErrTooSmall
 	}
-	if s.Chunks > MaxChunks || Size(s.Chunks, s.Recovery) > uint64(len(m.mem)) {
+	if s.Chunks > MaxChunks || Size(s.Chunks) > uint64(len(m.mem)) {
 		return fmt.Errorf("callreel: %d chunks don't fit the ring memory", s.Chunks)
 	}
-	m.chunks, m.reserved, m.recovery = s.Chunks, s.Chunks/4, s.Recovery
+	m.divide(s)
 	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(m.mem[off:], v) }
 	binary.LittleEndian.PutUint32(m.mem[HdrVersion:], Version)
-	binary.LittleEndian.PutUint32(m.mem[HdrRecorderPID:], uint32(s.RecorderPID))
-	put(HdrRecorderStart, s.RecorderStart)
-	binary.LittleEndian.PutUint32(m.mem[HdrTargetPID:], uint32(s.TargetPID))
-	if s.Go {
-		binary.LittleEndian.PutUint32(m.mem[HdrGo:], 1)
-	}
 	put(HdrSize, uint64(len(m.mem)))
-	put(HdrRecoveryOff, RecoveryOffset(s.Chunks))
-	put(HdrRecoverySize, s.Recovery)
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
+	put(HdrLoadAsk, uint64(loadAsk.Seconds()*float64(s.TicksPerSecond)))
+	put(HdrLoadMost, uint64(loadMost.Seconds()*float64(s.TicksPerSecond)))
 	m.SetMin(s.Min)
 	m.SetDepth(s.Depth)
 	m.Beat()
@@ -115,9 +118,28 @@ func (m *Memory) Init(s Setup) error {
 	return nil
 }
 
+// divide says which chunks are small: those of the reserve, which is a quarter of all, and seven sixteenths of the others. With those
+// of 64 MiB 10,752 threads have one each, and a busy one has 27 MiB of the others.
+func (m *Memory) divide(s Setup) {
+	reserved := s.Chunks / 4
+	if !s.Divide {
+		m.chunks, m.small, m.reserved = s.Chunks, 0, reserved
+		return
+	}
+	const most = MaxSmall / perChunk / 2
+	reserved = min(reserved, most)
+	pool := min((s.Chunks-reserved)*7/16, most)
+	m.reserved, m.small = reserved*perChunk, (reserved+pool)*perChunk
+	m.chunks = m.small + s.Chunks - reserved - pool
+	binary.LittleEndian.PutUint32(m.mem[HdrSmall:], uint32(m.small))
+}
+
 // freeAll puts every chunk of fresh memory on its stack, without touching the chunks.
 func (m *Memory) freeAll() {
 	push := func(head uint64, from, to int) {
+		if from == to {
+			return
+		}
 		for i := from; i < to; i++ {
 			below := uint32(0)
 			if i+1 < to {
@@ -128,7 +150,14 @@ func (m *Memory) freeAll() {
 		atomic.StoreUint64(m.u64(head), 1<<32|uint64(from+1))
 	}
 	push(HdrReserve, 0, m.reserved)
-	push(HdrPool, m.reserved, m.chunks)
+	large := max(m.small, m.reserved)
+	push(HdrSmallPool, m.reserved, large)
+	push(HdrPool, large, m.chunks)
+}
+
+// FirstTaken is from where to where in the memory the chunks are that threads take first: not those of the reserve.
+func (m *Memory) FirstTaken() (from, to uint64) {
+	return m.chunk(uint32(m.reserved)), m.chunk(uint32(m.chunks))
 }
 
 // SetBase writes where the target has mapped the memory.
@@ -151,19 +180,14 @@ func (m *Memory) SetGates(gates []uint64) error {
 	return nil
 }
 
-// Recovery is the space of the recovery records. Only the pages in use exist.
-func (m *Memory) Recovery() []byte {
-	off := RecoveryOffset(m.chunks)
-	return m.mem[off : off+m.recovery]
-}
-
 // Populate makes the kernel give the chunks their pages now and on the recorder's account, so that the target neither
 // waits for nor is charged with them.
 func (m *Memory) Populate() error {
 	const madvPopulateWrite = 23 // Linux 5.14; an older kernel says EINVAL, and then pages come on first use
-	err := unix.Madvise(m.mem[ChunksOff:ChunksOff+m.chunks*ChunkSize], madvPopulateWrite)
+	size := m.small*SmallSize + (m.chunks-m.small)*ChunkSize
+	err := unix.Madvise(m.mem[ChunksOff:ChunksOff+size], madvPopulateWrite)
 	if err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("callreel: %d MiB of ring memory: %w", m.chunks*ChunkSize>>20, err)
+		return fmt.Errorf("callreel: %d MiB of ring memory: %w", size>>20, err)
 	}
 	return nil
 }
@@ -178,30 +202,48 @@ func (m *Memory) u64(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&m.me
 func (m *Memory) u32(off uint64) *uint32 { return (*uint32)(unsafe.Pointer(&m.mem[off])) }
 
 // chunk is the offset of chunk i; callers have checked i.
-func (m *Memory) chunk(i uint32) uint64 { return ChunksOff + uint64(i)<<ChunkShift }
+func (m *Memory) chunk(i uint32) uint64 {
+	if int(i) < m.small {
+		return ChunksOff + uint64(i)<<SmallShift
+	}
+	return ChunksOff + uint64(m.small)<<SmallShift + uint64(int(i)-m.small)<<ChunkShift
+}
+
+// room is how many events chunk i holds.
+func (m *Memory) room(i uint32) int {
+	if int(i) < m.small {
+		return SmallEvents
+	}
+	return ChunkEvents
+}
 
 // events is the memory of chunk i's events.
 func (m *Memory) events(i uint32) []reel.Event {
-	b := m.mem[m.chunk(i)+ChunkHeader:][:ChunkEvents*EventSize]
-	return unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(b))), ChunkEvents)
+	n := m.room(i)
+	b := m.mem[m.chunk(i)+ChunkHeader:][:n*EventSize]
+	return unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 // free pushes chunk i, whose events are all zero, back on its stack. Only the recorder pushes; the target's threads pop
 // at the same time. The last one freed is the next one used, so that a few chunks stay in the caches.
 func (m *Memory) free(i uint32) {
-	head := uint64(HdrPool)
-	if int(i) < m.reserved {
-		head = HdrReserve
-	}
 	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkNext), 0)
 	atomic.StoreUint32(m.u32(m.chunk(i)+ChunkDrained), 0)
-	m.push(head, i)
+	switch {
+	case int(i) < m.reserved:
+		m.push(HdrReserve, i)
+	case int(i) < m.small:
+		m.push(HdrSmallPool, i)
+	default:
+		m.push(HdrPool, i)
+	}
 }
 
 // push puts chunk i on the stack whose head is at off.
 func (m *Memory) push(off uint64, i uint32) {
+	const tries = 1 << 20 // the target's threads succeed in between, or one of them keeps changing it
 	head := m.u64(off)
-	for {
+	for range tries {
 		old := atomic.LoadUint64(head)
 		atomic.StoreUint32(m.u32(NextOff+4*uint64(i)), uint32(old))
 		if atomic.CompareAndSwapUint64(head, old, (old>>32+1)<<32|uint64(i+1)) {

@@ -29,8 +29,17 @@ func (d *Drainer) Off(tid int) error {
 	if t.long != nil {
 		err = errors.Join(err, t.long.end())
 	}
+	t.leave()
 	t.sink, t.long = nil, nil
 	return err
+}
+
+// leave gives the room back that what leaves out some of the thread's events has taken.
+func (t *thread) leave() {
+	if e := t.entered; e != nil {
+		e.rooms.giveBack(e.room)
+		e.room, t.entered = firstRoom, nil
+	}
 }
 
 // On lets a thread write that was off, to another sink. Exits of calls whose entry it hasn't written are left out.
@@ -59,14 +68,16 @@ func (d *Drainer) switchTo(t *thread, registered uint32) {
 
 // lead lets a thread's events go to a sink, through what leaves out some of them.
 func (d *Drainer) lead(t *thread, sink Sink, late bool) {
-	t.sink, t.long, t.counted = sink, nil, false
-	if d.Min != 0 {
-		t.long = newLongEnough(sink, &d.Min, &d.totals)
+	t.sink, t.long, t.counted, t.entered = sink, nil, false, nil
+	if d.Min != 0 || d.TakesBack {
+		t.long = newLongEnough(sink, &d.Min, &d.totals, &d.rooms)
 		t.sink, t.counted = t.long, true
 	}
 	if late {
-		e := &entered{sink: t.sink}
-		e.pairer.MaxOpen = maxFiltered
+		e := &entered{sink: t.sink, rooms: &d.rooms, room: firstRoom}
+		e.pairer.MaxOpen = firstRoom
+		e.pairer.OnEntry, e.pairer.OnCall = func(*reel.Call) { e.open++ }, func(*reel.Call) { e.open-- }
+		t.entered = e
 		if !t.counted {
 			e.totals = &d.totals
 		}
@@ -78,10 +89,34 @@ func (d *Drainer) lead(t *thread, sink Sink, late bool) {
 	}
 }
 
+// SetLeast changes Min. Calls that are open, and their callers, go by the new one if the old one hasn't decided on them.
+func (d *Drainer) SetLeast(ticks uint64) {
+	d.Min = ticks
+	if ticks == 0 {
+		return // what is there passes all on
+	}
+	for _, t := range d.threads {
+		if t.sink == nil || t.long != nil {
+			continue
+		}
+		if e := t.entered; e != nil {
+			t.long = newLongEnough(e.sink, &d.Min, &d.totals, &d.rooms)
+			e.sink, e.totals = t.long, nil
+		} else {
+			t.long = newLongEnough(t.sink, &d.Min, &d.totals, &d.rooms)
+			t.sink = t.long
+		}
+		t.counted = true
+	}
+}
+
 // entered passes on all events but exits of calls whose entry it hasn't seen.
 type entered struct {
 	sink   Sink
 	totals *Totals // nil if others count
+	rooms  *rooms
+	room   int // how many calls may be open
+	open   int
 	pairer reel.Pairer
 	out    []reel.Event
 	with   []Payload
@@ -94,6 +129,10 @@ func (s *entered) Append(events []reel.Event) error { return s.AppendWith(events
 func (s *entered) AppendWith(events []reel.Event, payloads []Payload) error {
 	s.out, s.with = s.out[:0], s.with[:0]
 	for i, e := range events {
+		if s.open >= s.room {
+			s.room = s.rooms.grow(s.room, maxFiltered)
+			s.pairer.MaxOpen = s.room
+		}
 		before := s.pairer.Unmatched
 		s.pairer.Push([]reel.Event{e})
 		if s.pairer.Unmatched != before {

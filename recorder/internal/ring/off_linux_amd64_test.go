@@ -15,6 +15,7 @@ func TestAThreadIsSwitchedOffAndOn(t *testing.T) {
 		first := &collected{}
 		d := NewDrainer(m, func(int, int, string) (Sink, error) { return first, nil })
 		d.Min = min
+		d.TakesBack = d.Min != 0
 		p := &producer{m, 5}
 		p.register("worker")
 		write := func(events ...reel.Event) {
@@ -45,7 +46,7 @@ func TestAThreadIsSwitchedOffAndOn(t *testing.T) {
 		if !slices.Equal(first.events, before) || !slices.Equal(second.events, after) {
 			t.Errorf("at least %d ticks: first %v, then %v", min, first.events, second.events)
 		}
-		want := Totals{Events: uint64(len(before) + len(after)), Entries: 4, Threads: 1}
+		want := Totals{Events: uint64(len(before) + len(after)), Entries: 4, Threads: 1, AtOnce: 1}
 		if d.Totals() != want {
 			t.Errorf("%+v, want %+v", d.Totals(), want)
 		}
@@ -65,7 +66,7 @@ func TestAThreadWithoutASinkIsOff(t *testing.T) {
 		p.event(reel.Entry(1, 2, 3))
 	}
 	mustRound(t, d)
-	if d.Totals() != (Totals{}) || *m.u32(SlotsOff + 5*SlotSize + SlotRegistered) != registeredOff {
+	if d.Totals() != (Totals{AtOnce: 1}) || *m.u32(SlotsOff + 5*SlotSize + SlotRegistered) != registeredOff {
 		t.Errorf("%+v", d.Totals())
 	}
 	if err := d.Finish(); err != nil {

@@ -40,6 +40,7 @@ func TestPayloadsGoWithTheirEvents(t *testing.T) {
 		sink := &valuesSink{with: map[reel.Event]uint64{}}
 		d := NewDrainer(m, func(int, int, string) (Sink, error) { return sink, nil })
 		d.Min = least
+		d.TakesBack = d.Min != 0
 		p := &producer{m: m, tid: 7}
 		p.register("t")
 		want := map[reel.Event]uint64{}

@@ -27,21 +27,29 @@ func need(t testing.TB, what string, err error) {
 // testBase is where producers believe the memory to be mapped.
 const testBase = 0x7000_0000_0000
 
-func newMemory(t testing.TB, chunks int) *Memory {
+func newMemory(t testing.TB, chunks int) *Memory { return memoryOf(t, Setup{Chunks: chunks}) }
+
+// dividedMemory is newMemory with small chunks.
+func dividedMemory(t testing.TB, chunks int) *Memory {
+	return memoryOf(t, Setup{Chunks: chunks, Divide: true})
+}
+
+func memoryOf(t testing.TB, s Setup) *Memory {
 	t.Helper()
-	const recovery = 5000
+	chunks := s.Chunks
 	fd, err := unix.MemfdCreate(MemfdName, unix.MFD_CLOEXEC)
 	need(t, "memfd_create", err)
 	defer unix.Close(fd)
-	if err := unix.Ftruncate(fd, int64(Size(chunks, recovery))); err != nil {
+	if err := unix.Ftruncate(fd, int64(Size(chunks))); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Map(fd, Size(chunks, recovery))
+	m, err := Map(fd, Size(chunks))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	if err := m.Init(Setup{Chunks: chunks, Recovery: recovery, TicksPerSecond: 1e9}); err != nil {
+	s.TicksPerSecond = 1e9
+	if err := m.Init(s); err != nil {
 		t.Fatal(err)
 	}
 	m.SetBase(testBase)
@@ -67,6 +75,9 @@ func (p *producer) register(name string) {
 	atomic.StoreUint32(p.m.u32(at+RegTID), uint32(p.tid))
 }
 
+// drop counts an entry as dropped.
+func (p *producer) drop() { atomic.AddUint64(p.m.u64(p.slot(SlotDropped)), 1) }
+
 // pop takes a chunk off a stack.
 func (p *producer) pop(off uint64) (index1 uint32, ok bool) {
 	for {
@@ -85,7 +96,7 @@ func (p *producer) pop(off uint64) (index1 uint32, ok bool) {
 func (p *producer) claim() (*reel.Event, error) {
 	word := atomic.AddUint64(p.m.u64(p.slot(SlotLeft)), Claim) - Claim
 	if int64(word) >= 0 {
-		i, ok := p.pop(HdrPool)
+		i, ok := p.popSuitable()
 		if !ok {
 			atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), 0)
 			return nil, errEmpty
@@ -93,17 +104,37 @@ func (p *producer) claim() (*reel.Event, error) {
 		p.install(i)
 		word = atomic.AddUint64(p.m.u64(p.slot(SlotLeft)), Claim) - Claim
 	}
-	off := word<<(64-ClaimShift)>>(64-ClaimShift) - testBase
-	return &p.m.events(uint32((off - ChunksOff) >> ChunkShift))[(off-ChunksOff)%ChunkSize/EventSize-ChunkHeader/EventSize], nil
+	off := word<<(64-ClaimShift)>>(64-ClaimShift) - testBase - ChunksOff
+	i, at := off>>SmallShift, off%SmallSize
+	if small := uint64(p.m.small); i >= small {
+		i, at = small+(off-small<<SmallShift)>>ChunkShift, (off-small<<SmallShift)%ChunkSize
+	}
+	return &p.m.events(uint32(i))[at/EventSize-ChunkHeader/EventSize], nil
+}
+
+// popSuitable takes a small chunk for a thread that hasn't had many, or when there are no others.
+func (p *producer) popSuitable() (index1 uint32, ok bool) {
+	if now := atomic.LoadUint32(p.m.u32(p.slot(SlotChunk))); now != 0 && atomic.LoadUint32(p.m.u32(p.m.chunk(now-1)+ChunkSeq)) >= SmallFirst {
+		if i, ok := p.pop(HdrPool); ok {
+			return i, true
+		}
+	}
+	if i, ok := p.pop(HdrSmallPool); ok {
+		return i, true
+	}
+	return p.pop(HdrPool)
 }
 
 // install makes a chunk the thread's own.
 func (p *producer) install(index1 uint32) {
 	first := testBase + p.m.chunk(index1-1) + ChunkHeader
 	before := atomic.SwapUint32(p.m.u32(p.slot(SlotChunk)), index1)
-	atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), FullRoom|first)
+	atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), uint64(-int64(p.m.room(index1-1)))<<ClaimShift|first)
 	link := p.slot(SlotFirst)
+	seq := p.m.u32(p.m.chunk(index1-1) + ChunkSeq)
+	atomic.StoreUint32(seq, 1)
 	if before != 0 {
+		atomic.StoreUint32(seq, atomic.LoadUint32(p.m.u32(p.m.chunk(before-1)+ChunkSeq))+1)
 		link = p.m.chunk(before-1) + ChunkNext
 	}
 	atomic.StoreUint32(p.m.u32(link), index1)
@@ -179,7 +210,7 @@ func mustRound(t testing.TB, d *Drainer) int {
 func inPool(t testing.TB, m *Memory) int {
 	t.Helper()
 	seen := map[uint32]bool{}
-	for _, head := range []uint64{HdrPool, HdrReserve} {
+	for _, head := range []uint64{HdrPool, HdrSmallPool, HdrReserve} {
 		for i := uint32(atomic.LoadUint64(m.u64(head))); i != 0; i = atomic.LoadUint32(m.u32(NextOff - 4 + 4*uint64(i))) {
 			if seen[i] {
 				t.Fatalf("chunk %d is free twice", i-1)

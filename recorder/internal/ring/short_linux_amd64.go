@@ -14,6 +14,31 @@ const maxWaiting = 1 << 16
 // maxFiltered is how many calls of a thread may be open for what leaves out some of its events; entries beyond are passed on.
 const maxFiltered = 1 << 16
 
+// What may wait, or be open, of a thread for what leaves out some of its events: room is given as it is needed, and taken back when the
+// thread has ended. Threads are the target's to make, and to fill.
+const (
+	firstRoom = 128
+	allRoom   = 1 << 21 // of all threads together, at some 64 bytes each
+)
+
+// maxPayloads is how many bytes of values may wait, of all threads together. Events beyond are recorded without theirs.
+const maxPayloads = 64 << 20
+
+// rooms is what all threads have beyond firstRoom, and what waits of values.
+type rooms struct{ taken, payloads int }
+
+// grow doubles a room of up to most, if it may be.
+func (r *rooms) grow(room, most int) int {
+	if room >= most || r.taken+room > allRoom {
+		return room
+	}
+	r.taken += room
+	return 2 * room
+}
+
+// giveBack takes a room back.
+func (r *rooms) giveBack(room int) { r.taken -= room - firstRoom }
+
 // longEnough passes on to a sink the events of those calls of one thread that take at least min ticks, or are open at the end. Stubs
 // take back most of the others; what is left are those that had no room to look back to, or were left by longjmp or an exception.
 //
@@ -23,6 +48,9 @@ type longEnough struct {
 	sink   Sink
 	min    *uint64
 	totals *Totals
+	rooms  *rooms
+	room   int // how many may be in line, and how many calls open
+	opened int // calls
 
 	pairer  reel.Pairer
 	open    [][]uint64 // by the pairer's stack and depth: the numbers of the open calls' entries
@@ -54,9 +82,9 @@ const (
 	tooShort
 )
 
-func newLongEnough(sink Sink, min *uint64, totals *Totals) *longEnough {
-	l := &longEnough{sink: sink, min: min, totals: totals}
-	l.pairer.MaxOpen = maxFiltered
+func newLongEnough(sink Sink, min *uint64, totals *Totals, all *rooms) *longEnough {
+	l := &longEnough{sink: sink, min: min, totals: totals, rooms: all, room: firstRoom}
+	l.pairer.MaxOpen = firstRoom
 	l.pairer.OnEntry, l.pairer.OnCall = l.entered, l.left
 	return l
 }
@@ -75,6 +103,10 @@ func (l *longEnough) AppendWith(events []reel.Event, payloads []Payload) error {
 		e.Time = max(e.Time, l.now) // as readers count it, so that they find the same durations
 		l.now = e.Time
 		l.decide()
+		if max(l.opened, len(l.line)-l.gone) >= l.room {
+			l.room = l.rooms.grow(l.room, maxWaiting)
+			l.pairer.MaxOpen = l.room
+		}
 		l.matched, l.short = false, false
 		tooDeep := l.pairer.TooDeep
 		one := [1]reel.Event{e}
@@ -88,7 +120,7 @@ func (l *longEnough) AppendWith(events []reel.Event, payloads []Payload) error {
 			l.line = append(l.line, waiting{e, kept})
 		}
 		l.dropLast()
-		if len(l.line)-l.gone > maxWaiting {
+		if len(l.line)-l.gone > l.room {
 			l.line[l.gone].is = kept
 		}
 		l.advance()
@@ -106,6 +138,7 @@ func (l *longEnough) entered(c *reel.Call) {
 	for len(l.open) <= c.Stack {
 		l.open = append(l.open, nil)
 	}
+	l.opened++
 	l.dropLast() // what it has ended
 	l.open[c.Stack] = append(l.open[c.Stack][:c.Depth], l.base+uint64(len(l.line)))
 	l.keepPayload()
@@ -114,6 +147,7 @@ func (l *longEnough) entered(c *reel.Call) {
 
 // left notes that a call is over, now. The entry of one that was kept isn't in line any more, or is decided.
 func (l *longEnough) left(c *reel.Call) {
+	l.opened--
 	n := l.open[c.Stack][c.Depth]
 	short := false
 	if n >= l.base+uint64(l.gone) && l.line[n-l.base].is == undecided {
@@ -144,7 +178,7 @@ func (l *longEnough) dropLast() {
 	n := len(l.line)
 	for n > l.gone && l.line[n-1].is == tooShort {
 		n--
-		delete(l.waits, l.base+uint64(n))
+		l.forgetPayload(l.base + uint64(n))
 	}
 	l.line = l.line[:n]
 	l.decided = min(l.decided, l.base+uint64(n))
@@ -160,10 +194,10 @@ func (l *longEnough) advance() {
 				l.payloads = append(l.payloads, Payload{len(l.out) - 1, data})
 			}
 		}
-		delete(l.waits, number)
+		l.forgetPayload(number)
 		l.gone++
 	}
-	if l.gone == len(l.line) || l.gone > maxWaiting {
+	if l.gone == len(l.line) || l.gone > l.room {
 		l.base += uint64(l.gone)
 		l.line = append(l.line[:0], l.line[l.gone:]...)
 		l.gone = 0
@@ -183,9 +217,11 @@ func (l *longEnough) pass() error {
 
 // keepPayload keeps the payload of the event that is put in line next.
 func (l *longEnough) keepPayload() {
-	if l.payload == nil {
+	if l.payload == nil || l.rooms.payloads+len(l.payload) > maxPayloads {
+		l.payload = nil
 		return
 	}
+	l.rooms.payloads += len(l.payload)
 	if l.waits == nil {
 		l.waits = map[uint64][]byte{}
 	}
@@ -193,8 +229,17 @@ func (l *longEnough) keepPayload() {
 	l.payload = nil
 }
 
+func (l *longEnough) forgetPayload(number uint64) {
+	if data, waits := l.waits[number]; waits {
+		l.rooms.payloads -= len(data)
+		delete(l.waits, number)
+	}
+}
+
 // end passes on the calls that are open when the thread has ended, or the recording.
 func (l *longEnough) end() error {
+	l.rooms.giveBack(l.room)
+	l.room = firstRoom
 	l.now = math.MaxUint64
 	for i := range l.line[l.gone:] {
 		if w := &l.line[l.gone+i]; w.is == undecided {
@@ -214,7 +259,7 @@ type Filter struct {
 // NewFilter returns a Filter for a thread whose stubs take back calls shorter than min ticks.
 func NewFilter(sink Sink, min uint64) *Filter {
 	f := &Filter{min: min}
-	f.long = newLongEnough(sink, &f.min, &Totals{})
+	f.long = newLongEnough(sink, &f.min, &Totals{}, new(rooms))
 	return f
 }
 

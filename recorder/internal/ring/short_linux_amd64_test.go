@@ -79,7 +79,7 @@ func TestJustLongCallsArePassedOn(t *testing.T) {
 		least := uint64(1) << r.IntN(14)
 		var got collected
 		var totals Totals
-		l := newLongEnough(&got, &least, &totals)
+		l := newLongEnough(&got, &least, &totals, new(rooms))
 		for rest := events; len(rest) > 0; {
 			n := min(len(rest), 1+r.IntN(100))
 			if err := l.Append(rest[:n]); err != nil {
@@ -107,7 +107,7 @@ func TestOpenCallsArePassedOnInTheEnd(t *testing.T) {
 	var got collected
 	var totals Totals
 	least := uint64(1 << 60)
-	l := newLongEnough(&got, &least, &totals)
+	l := newLongEnough(&got, &least, &totals, new(rooms))
 	var run []reel.Event
 	const calls = maxWaiting + maxWaiting/2
 	for i := range uint32(calls) {
@@ -127,5 +127,54 @@ func TestOpenCallsArePassedOnInTheEnd(t *testing.T) {
 	}
 	if len(got.events) != calls || totals.Entries != calls {
 		t.Errorf("%d of %d entries passed on, %d counted", len(got.events), calls, totals.Entries)
+	}
+}
+
+// nowhere is a sink that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Append([]reel.Event) error              { return nil }
+func (nowhere) Dropped(entries, exits, _ uint64) error { return nil }
+
+// A target may have many threads, and write entries in each that nothing ends.
+func TestWhatWaitsOfAllThreadsIsBounded(t *testing.T) {
+	m := newMemory(t, 600)
+	d := NewDrainer(m, func(int, int, string) (Sink, error) { return nowhere{}, nil })
+	d.Min = 1 << 40
+	d.TakesBack = d.Min != 0
+	const threads, entries = 400, 3 * ChunkEvents
+	for tid := 1; tid <= threads; tid++ {
+		if tid%2 == 0 {
+			d.Late(tid)
+		}
+		p := &producer{m, tid}
+		p.register("x")
+		sp := uint32(1 << 30)
+		for range entries {
+			sp -= 16
+			if !p.event(reel.Entry(1, sp, 1)) {
+				t.Fatal("the pool is empty")
+			}
+		}
+		p.event(reel.Exit(1, sp, 1)) // so that all of them are final
+		mustRound(t, d)
+	}
+	if d.rooms.taken == 0 || d.rooms.taken > allRoom {
+		t.Errorf("room for %d is taken", d.rooms.taken)
+	}
+	waiting := 0
+	for _, th := range d.order {
+		waiting += cap(th.long.line)
+	}
+	if waiting > 4*(allRoom+threads*firstRoom) {
+		t.Errorf("memory for %d events", waiting)
+	}
+	for tid := 1; tid <= threads; tid++ {
+		if err := d.End(tid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d.rooms.taken != 0 {
+		t.Errorf("room for %d is taken by no thread", d.rooms.taken)
 	}
 }

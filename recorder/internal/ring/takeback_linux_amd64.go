@@ -70,13 +70,6 @@ func (d *Drainer) taking(tid int) *uint64 { return d.m.u64(TakingOff + 8*uint64(
 // SetAreas says where the threads' areas begin.
 func (m *Memory) SetAreas(off uint64) { m.areas = off }
 
-// forgetOpen empties a thread's open stack.
-func (m *Memory) forgetOpen(tid int) {
-	if m.areas != 0 {
-		atomic.StoreUint64(m.u64(m.areas+uint64(tid)<<AreaShift+AreaTop), 0)
-	}
-}
-
 // SetCounts says where calls are counted.
 func (m *Memory) SetCounts(off uint64) { m.counts = off }
 

@@ -182,10 +182,10 @@ func (e *Events) attributes() unix.PerfEventAttr {
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK,
 		Size:        uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Sample:      period,
-		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
+		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CALLCHAIN | unix.PERF_SAMPLE_REGS_USER | unix.PERF_SAMPLE_STACK_USER,
 		Bits: unix.PerfBitDisabled | unix.PerfBitInherit | unix.PerfBitExcludeHv | unix.PerfBitMmap | unix.PerfBitMmap2 |
 			unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask | unix.PerfBitSampleIDAll | unix.PerfBitWatermark |
-			unix.PerfBitUseClockID,
+			unix.PerfBitUseClockID | unix.PerfBitExcludeCallchainKernel,
 		Clockid:           unix.CLOCK_MONOTONIC, // the default differs between processors
 		Sample_regs_user:  registerMask,
 		Sample_stack_user: uint32(e.stack()),

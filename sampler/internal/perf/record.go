@@ -67,6 +67,7 @@ type Record struct {
 	Kernel bool // the thread was in the kernel, on behalf of the program
 	ABI    uint64
 	Regs   [RegisterCount]uint64
+	Chain  []byte // of the program, by frame pointers: words, of which those above ContextMax are no addresses
 	Stack  []byte // from the stack pointer on, as much as there was
 
 	Parent uint32 // of Fork: the process that has made it
@@ -145,9 +146,17 @@ func (r *Record) Decode(data []byte) error {
 	return nil
 }
 
-// sample reads PERF_SAMPLE_TID, _TIME, _REGS_USER and _STACK_USER.
+// ContextMax is the least number in a chain that tells whose addresses follow (PERF_CONTEXT_MAX).
+const ContextMax = ^uint64(4095) + 1
+
+// sample reads PERF_SAMPLE_TID, _TIME, _CALLCHAIN, _REGS_USER and _STACK_USER.
 func (r *Record) sample(f *fields) {
 	r.PID, r.TID, r.Time = f.u32(), f.u32(), f.u64()
+	if n := f.u64(); n <= uint64(len(f.data))/8 {
+		r.Chain = f.bytes(8 * n)
+	} else {
+		f.short, f.data = true, nil
+	}
 	if r.ABI = f.u64(); r.ABI != NoRegisters {
 		for k := range r.Regs {
 			r.Regs[k] = f.u64()

@@ -29,9 +29,9 @@ func record(kind Type, misc uint16, parts ...any) []byte {
 	return b
 }
 
-// sampleRecord has registers 100, 101 … and a stack of which 16 of 24 bytes were there.
+// sampleRecord has a chain of two addresses, registers 100, 101 … and a stack of which 16 of 24 bytes were there.
 func sampleRecord(time uint64) []byte {
-	parts := []any{uint32(7), uint32(8), time, uint64(Bits64)}
+	parts := []any{uint32(7), uint32(8), time, uint64(3), ^uint64(511), uint64(0x1001), uint64(0x1002), uint64(Bits64)}
 	for k := range RegisterCount {
 		parts = append(parts, uint64(100+k))
 	}
@@ -69,6 +69,9 @@ func TestRecordsAreReadAsTheKernelWritesThem(t *testing.T) {
 	if s.PID != 7 || s.TID != 8 || s.Time != 999 || !s.Kernel || s.ABI != Bits64 || len(s.Stack) != 16 ||
 		s.Regs[AX] != 100 || s.Regs[SP] != 107 || s.Regs[IP] != 108 || s.Regs[R8] != 109 {
 		t.Errorf("sample %+v", s)
+	}
+	if first, last := binary.NativeEndian.Uint64(s.Chain), binary.NativeEndian.Uint64(s.Chain[len(s.Chain)-8:]); len(s.Chain) != 24 || first < ContextMax || last != 0x1002 {
+		t.Errorf("chain %x", s.Chain)
 	}
 	if r := read(1); r.Count != 44 || r.Time != 1000 {
 		t.Errorf("lost %+v", r)

@@ -187,7 +187,10 @@ function columns(): Column<DiffRow>[] {
     key: key + s,
     title,
     value: (r) => r[s]?.[key] ?? -1,
-    show: (r) => (r[s] ? duration(r[s][key]) : "–"),
+    show: (r) => {
+      const ns = r[s]?.[key] ?? null;
+      return ns === null ? "–" : duration(ns);
+    },
   });
   return [
     { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => nameCell(r.name, r.module) },

@@ -26,8 +26,8 @@ export function functionTable(label: string, chosen: (r: FunctionRow) => void): 
     key,
     title,
     hint,
-    value: (r) => r[key],
-    show: (r) => duration(r[key] as number),
+    value: (r) => r[key] ?? -1,
+    show: (r) => (r[key] === null ? "–" : duration(r[key] as number)),
   });
   const table = new Table<FunctionRow>(
     label,

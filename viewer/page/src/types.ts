@@ -105,8 +105,8 @@ export interface FunctionRow {
   calls: number;
   total_ns: number;
   self_ns: number;
-  p50_ns: number;
-  p99_ns: number;
+  p50_ns: number | null; // null where no call was complete
+  p99_ns: number | null;
   max_ns: number;
 }
 

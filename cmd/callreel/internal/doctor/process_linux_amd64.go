@@ -39,19 +39,19 @@ func describe(p *process.Process) string {
 	return text
 }
 
-// left looks for what a recorder has in the process: its memory carries our name.
+// left looks for what a recorder has in the process.
 func left(p *process.Process) Check {
 	const name = "recorder"
-	maps, err := p.Maps()
-	if err != nil {
+	found, err := recorder.Find(p)
+	switch {
+	case err != nil:
 		return no(name, "", "%v", err)
+	case found == nil:
+		return ok(name, "none is at work on it")
+	case found.Alive:
+		return warning(name, "wait for its end, or end it with SIGINT", "process %d is recording it", found.Recorder)
 	}
-	for _, m := range maps {
-		if m.Path == "/memfd:callreel" {
-			return warning(name, fmt.Sprintf("wait for its end; if it has died, callreel detach -p %d", p.Pid()), "a recorder is at work on it, or has died there")
-		}
-	}
-	return ok(name, "none is at work on it")
+	return warning(name, fmt.Sprintf("callreel detach -p %d", p.Pid()), "process %d, which has died, has left its probes in it", found.Recorder)
 }
 
 // threads looks for what forbids making system calls in the process.
@@ -103,7 +103,7 @@ func standing(ctx context.Context, p *process.Process) Check {
 	}
 	stopped, err := p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error {
 		if !golang { // its runtime tells them otherwise
-			if _, err := st.TIDOffset(); err != nil {
+			if _, err := st.TIDOffset(); err != nil && !errors.Is(err, process.ErrNoThreadID) {
 				return err
 			}
 		}
@@ -121,12 +121,10 @@ func standing(ctx context.Context, p *process.Process) Check {
 		return nil
 	})
 	switch {
-	case errors.Is(err, process.ErrNoThreadID):
-		return no(name, "", "%v; programs without a C library's threads can't be recorded, but for Go's", err)
 	case err != nil:
 		return no(name, "", "%v", err)
 	}
-	return ok(name, "stood for %.1f ms; the threads tell their IDs, and their filters allow what is needed", stopped.Seconds()*1e3)
+	return ok(name, "stood for %.1f ms; the threads can be told apart, and their filters allow what is needed", stopped.Seconds()*1e3)
 }
 
 // kernelCalls looks for the instructions that setting up needs.
@@ -157,10 +155,11 @@ func limits(pid int) Check {
 
 func functionsOf(ctx context.Context, pid int) (Check, *Functions) {
 	const name = "functions"
-	list, err := recorder.FunctionsOfProcess(ctx, pid, recorder.Choice{})
+	all, err := recorder.FunctionsOfProcess(ctx, pid, recorder.Choice{})
 	if err != nil {
 		return no(name, "", "%v", err), nil
 	}
+	list := all.Functions
 	f := &Functions{Seen: len(list), Refused: map[string]int{}}
 	most := ""
 	for i := range list {

@@ -22,7 +22,7 @@ type File struct {
 }
 
 // Open opens the image; the caller closes it.
-func (f *File) Open() (*object.Image, error) { return object.OpenArch(f.Path, f.Arch) }
+func (f *File) Open(o object.Opener) (*object.Image, error) { return o.OpenArch(f.Path, f.Arch) }
 
 // A Group is the files of one ID.
 type Group struct {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
+
+	"github.com/callreel/callreel/object"
 )
 
 func must(t *testing.T, err error) {
@@ -71,7 +73,7 @@ func TestPartsOfFatFilesAreImages(t *testing.T) {
 		t.Fatalf("%+v", tree)
 	}
 	for _, g := range tree.Groups {
-		im, err := g.Image.Open()
+		im, err := g.Image.Open(object.Opener{})
 		must(t, err)
 		if im.ID() != g.ID || im.ArchName() != g.Image.Arch {
 			t.Errorf("%+v is %s of %s", g, im.ID(), im.ArchName())

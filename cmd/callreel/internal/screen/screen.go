@@ -16,7 +16,8 @@ const (
 	leave = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	home  = "\x1b[H"
 	clean = "\x1b[m\x1b[K" // attributes off, the rest of the line empty
-	below = "\x1b[m\x1b[J"
+	below = "\x1b[m\x1b[J" // and all lines below
+	plain = "\x1b[m"
 )
 
 // Screen is a terminal in use. Its methods may be called by any goroutine.
@@ -98,14 +99,19 @@ func (s *Screen) Size() (width, height int) {
 func (s *Screen) Draw(lines []string) {
 	var b strings.Builder
 	b.WriteString(home)
+	// A line is emptied before it is written: behind one as wide as the terminal the cursor still stands on its last character.
 	for i, line := range lines {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
+		if i < len(lines)-1 {
+			b.WriteString(clean)
+		} else {
+			b.WriteString(below)
+		}
 		b.WriteString(line)
-		b.WriteString(clean)
 	}
-	b.WriteString(below)
+	b.WriteString(plain)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open {

@@ -43,6 +43,34 @@ func TestPageThatPanics(t *testing.T) {
 	}
 }
 
+// Behind a line that is as wide as the terminal the cursor is still on its last character.
+func TestLinesAsWideAsTheTerminalAreShownWhole(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=TestPageThatIsFull")
+	cmd.Env = append(os.Environ(), "CALLREEL_TEST_FULL=1")
+	tty := realtest.OnTerminal(t, 10, 3, cmd)
+	want := strings.Join(fullPage, "\n") + "\n"
+	tty.Wait("page in the place of another", func(s realtest.Screen) bool { return s.String() == want })
+	if tty.Type("q"); tty.Code() != 0 {
+		t.Errorf("code %d", tty.Code())
+	}
+}
+
+var fullPage = []string{"0123456789", "short", "abcdefghij"}
+
+func TestPageThatIsFull(t *testing.T) {
+	if os.Getenv("CALLREEL_TEST_FULL") == "" {
+		t.Skip("it is the program of another test")
+	}
+	s, err := Open(os.Stdin, os.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Draw([]string{"another", "longer than", "x"})
+	s.Draw(fullPage)
+	<-s.Keys()
+}
+
 // A terminal that takes nothing, as one whose window hangs, doesn't keep the program.
 func TestTerminalThatTakesNothingIsLeft(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,18 @@
+package recorder
+
+import "time"
+
+// Detached is what Detach found and did.
+type Detached struct {
+	Sites        int // restored
+	TextVerified bool
+	Stopped      time.Duration
+	Left         string // why arenas stay mapped, empty if they don't
+	Doubted      int    // sites that were noted, but not restored: the file of their image has other bytes there
+}
+
+// A Presence is what a recorder has in a process.
+type Presence struct {
+	Recorder int  // its PID, as its own PID namespace counts
+	Alive    bool // it is at work; else it has died, and Detach removes what it has left
+}

@@ -1,0 +1,432 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/callreel/callreel/internal/runtimedir"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/owner"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// left is what a recorder has left in a process.
+type left struct {
+	memory    sharedSpan // the recovery memory
+	about     about
+	alive     bool // the recorder is at work
+	inherited bool // by fork, from a process that was recorded
+	signed    bool // by a recorder of this user's
+	recovery  *recovery
+}
+
+// findLeft looks for what a recorder has left in a process, or has there while it is at work; nil when there is nothing.
+func findLeft(p *process.Process) (*left, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	return findLeftIn(p, maps)
+}
+
+// findLeftIn is findLeft with the mappings at hand.
+//
+// A process may have mapped memory of another's that looks like a recorder's: a server that takes its clients' memfds does that. So what
+// looks like recovery memory counts only if a recorder of this user's has signed it for this very process; or else if the process runs
+// code of that recorder's: if what was noted of its arenas is mapped there, executable, from the memfds that were noted. Nobody can make
+// another process do that but who may do to it anything as it is. What doesn't count is left alone.
+func findLeftIn(p *process.Process, maps []process.Mapping) (*left, error) {
+	var key []byte
+	var found *left
+	var other error
+	for i := range maps {
+		m := &maps[i]
+		if m.Path != recoveryMapping || m.Perm != process.PermRead|process.PermShared || m.Offset != 0 {
+			continue
+		}
+		if key == nil {
+			key = keyIfAny()
+		}
+		l, err := suspect{p, maps, key}.examine(m)
+		if l != nil && l.signed && !l.inherited {
+			return l, err // whatever else has been sent to it
+		}
+		if found == nil && other == nil {
+			found, other = l, err
+		}
+	}
+	if found != nil || other != nil {
+		return found, other
+	}
+	if m := arenaOfAnother(maps); m != nil {
+		return nil, fmt.Errorf("callreel: process %d: %w: at %#x there is code of a recorder whose notes this callreel can't read: it is of another version; end it, or detach, with that version",
+			p.Pid(), ErrRefused, m.Start)
+	}
+	return nil, nil
+}
+
+// keyIfAny returns the user's key, nil if there is none.
+func keyIfAny() []byte {
+	dir, err := runtimedir.Open()
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	key, err := readKey(dir)
+	if err != nil {
+		return nil
+	}
+	return key
+}
+
+// arenaOfAnother finds code that carries our name.
+func arenaOfAnother(maps []process.Mapping) *process.Mapping {
+	for i := range maps {
+		m := &maps[i]
+		if m.Perm&process.PermExec != 0 && (m.Path == codeMapping && m.Perm&process.PermShared != 0 || m.Special == arenaSpecial) {
+			return m
+		}
+	}
+	return nil
+}
+
+// suspect is a process that may have memory of a recorder's, and what helps to find out.
+type suspect struct {
+	*process.Process
+	maps []process.Mapping
+	key  []byte
+}
+
+// examine reads what looks like recovery memory; nil if it doesn't count.
+func (p suspect) examine(m *process.Mapping) (*left, error) {
+	end := m.Start
+	for i := range p.maps { // protections may have split it
+		if x := &p.maps[i]; x.Inode == m.Inode && x.Dev == m.Dev && x.Start == end && x.Offset == end-m.Start {
+			end = x.End
+		}
+	}
+	header := make([]byte, recRecords)
+	if end-m.Start <= recRecords {
+		return nil, nil
+	}
+	if _, err := p.ReadAt(header, m.Start); err != nil {
+		return nil, err
+	}
+	a, size, ok := parseAbout(header)
+	if !ok || size != end-m.Start || size > recMost {
+		return nil, nil
+	}
+	who, err := p.Identity()
+	if err != nil {
+		return nil, err
+	}
+	l := &left{memory: sharedSpan{span{m.Start, size}, m.Dev, m.Inode}, about: a, inherited: !a.target.Is(who)}
+	l.signed = p.key != nil && hmac.Equal(header[recSignature:][:32], signatureOf(header, m.Dev, m.Inode, p.key))
+	runs, err := p.runsArenas(l)
+	if err != nil || !runs && (!l.signed || l.inherited) {
+		return nil, err
+	}
+	if err := p.readRecords(l); err != nil {
+		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
+	}
+	l.recovery.golang = a.golang
+	l.alive = a.recorderLives(binary.LittleEndian.Uint32(header[recOwner:]))
+	return l, nil
+}
+
+// runsArenas says whether any arena of the first record is where that says, and can be nothing else.
+func (p suspect) runsArenas(l *left) (bool, error) {
+	const most = 1 << 20 // the first record has all arenas, and nothing else
+	first, err := readRecovery(min(l.memory.size-recRecords, most), 1, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.memory.base+recRecords+at)
+		return err
+	})
+	if errors.Is(err, errRecord) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(first.arenas, func(a arenaSpan) bool {
+		return isCertain(p.maps, a)
+	}), nil
+}
+
+// isCertain says whether an arena is mapped there, and can be nothing else: a process may have code that it has made itself, too.
+func isCertain(maps []process.Mapping, a arenaSpan) bool {
+	return isArena(maps, a) && (a.inode != 0 || mappingAt(maps, a.base).Special == arenaSpecial)
+}
+
+// readRecords reads all records. What isn't signed may cost no more than what a million functions take.
+func (p suspect) readRecords(l *left) (err error) {
+	const unsigned = 128 << 20
+	size := l.memory.size - recRecords
+	if !l.signed {
+		size = min(size, unsigned)
+	}
+	l.recovery, err = readRecovery(size, 0, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.memory.base+recRecords+at)
+		return err
+	})
+	return err
+}
+
+// recorderLives says whether the recorder is at work, by what stands in its word. Where PIDs mean here what they meant there, one that is
+// just being killed is waited for.
+func (a *about) recorderLives(word uint32) bool {
+	if !owner.Lives(word) {
+		return false
+	}
+	return a.recorderNS != process.OwnPIDNamespace() || recorderLives(a.recorder, a.recorderStart)
+}
+
+// rings finds the ring memory.
+func (l *left) rings(maps []process.Mapping) (found sharedSpan, ok bool) {
+	for i := range maps {
+		m := &maps[i]
+		if m.Dev != l.about.ringDev || m.Inode != l.about.ringIno || m.Path != ring.MappingName {
+			continue
+		}
+		switch {
+		case !ok && m.Offset == 0:
+			found, ok = sharedSpan{span{m.Start, m.Size()}, m.Dev, m.Inode}, true
+		case ok && m.Start == found.base+found.size:
+			found.size += m.Size()
+		}
+	}
+	return found, ok
+}
+
+// Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
+// when the recorder is alive.
+func Detach(ctx context.Context, pid int) (*Detached, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	l, err := findLeft(p)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrNotRecorded)
+	}
+	if err := l.isBusy(p); err != nil {
+		return nil, fmt.Errorf("%w: end that one with SIGINT", err)
+	}
+	return l.remove(ctx, p)
+}
+
+// isBusy is an error when the recorder is at work on the process.
+func (l *left) isBusy(p *process.Process) error {
+	if !l.alive || l.inherited {
+		return nil
+	}
+	where := ""
+	if l.about.recorderNS != process.OwnPIDNamespace() {
+		where = " of another PID namespace"
+	}
+	return fmt.Errorf("callreel: process %d: %w by process %d%s", p.Pid(), ErrRecorded, l.about.recorder, where)
+}
+
+// arenaSpecial is what /proc/PID/maps shows for arenas that are in no memfd, where the kernel lets memory be named.
+const arenaSpecial = "[anon:callreel]"
+
+// Find says whether a recorder is at work on a process, or has died there; nil if none has anything there.
+func Find(p *process.Process) (*Presence, error) {
+	l, err := findLeft(p)
+	if err != nil || l == nil {
+		return nil, err
+	}
+	return &Presence{Recorder: l.about.recorder, Alive: l.alive && !l.inherited}, nil
+}
+
+// isArena says whether an arena is mapped there: code of its memfd, or of no file, and behind it one page of data.
+func isArena(maps []process.Mapping, a arenaSpan) bool {
+	if a.size <= pageSize || a.base+a.size < a.base || a.base%pageSize != 0 || a.size%pageSize != 0 {
+		return false
+	}
+	code, gate := mappingAt(maps, a.base), mappingAt(maps, a.base+a.size-pageSize)
+	if code == nil || gate == nil || code.Start != a.base || code.End < a.base+a.size-pageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
+		return false
+	}
+	if a.inode == 0 {
+		return code.Inode == 0 && code.Perm == process.PermRead|process.PermExec
+	}
+	return code.Inode == a.inode && code.Dev == a.dev && code.Path == codeMapping && code.Perm == process.PermRead|process.PermExec|process.PermShared
+}
+
+// believeFiles leaves out the patches whose old bytes aren't those of the file that is mapped there: no site is made where text differs
+// from its file, so no recorder has noted them. Where a file can't be read any more a signed note is believed.
+func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
+	files := &textFiles{p: p, maps: maps}
+	defer files.close()
+	all := l.recovery.patches
+	var kept []probe.Patch // instead of all, once one is left out: others may have the same list
+	for i := range all {
+		patch := &all[i]
+		want, err := files.bytes(patch.Addr, len(patch.Old()))
+		if err != nil {
+			return err
+		}
+		believed := want == nil && l.signed || want != nil && bytes.Equal(want, patch.Old())
+		switch {
+		case !believed && kept == nil:
+			kept = append(make([]probe.Patch, 0, len(all)), all[:i]...)
+		case believed && kept != nil:
+			kept = append(kept, *patch)
+		}
+	}
+	if kept != nil {
+		l.recovery.patches = kept
+	}
+	return nil
+}
+
+// textFiles reads the files behind a process's text. The files stay open.
+type textFiles struct {
+	p      *process.Process
+	maps   []process.Mapping
+	images map[fileID]*image // nil for one that can't be read
+	last   *process.Mapping
+	data   []byte // of the last mapping; nil if it can't be read
+}
+
+type fileID struct{ dev, inode uint64 }
+
+// bytes is what the file has for n bytes of text, nil if there is none, or it can't be read.
+func (f *textFiles) bytes(addr uint64, n int) ([]byte, error) {
+	if f.last == nil || !f.last.Contains(addr) {
+		m := mappingAt(f.maps, addr)
+		if m == nil || m.Inode == 0 || m.Perm&process.PermExec == 0 || m.Perm&(process.PermShared|process.PermWrite) != 0 {
+			return nil, nil
+		}
+		im, err := f.image(m)
+		if err != nil {
+			return nil, err
+		}
+		f.last, f.data = m, nil
+		if im != nil {
+			if data, err := im.fileBytes(m.Start-im.slide, m.Size()); err == nil {
+				f.data = data
+			}
+		}
+	}
+	off := addr - f.last.Start
+	if off+uint64(n) > uint64(len(f.data)) {
+		return nil, nil
+	}
+	return f.data[off:][:n], nil
+}
+
+func (f *textFiles) image(m *process.Mapping) (*image, error) {
+	id := fileID{m.Dev, m.Inode}
+	if im, known := f.images[id]; known {
+		return im, nil
+	}
+	im, err := openImage(f.p, *m, f.maps, nil)
+	if errors.Is(err, process.ErrNoProcess) {
+		return nil, err
+	}
+	if err != nil { // it is gone, or has been changed
+		im = nil
+	}
+	if f.images == nil {
+		f.images = map[fileID]*image{}
+	}
+	f.images[id] = im
+	return im, nil
+}
+
+func (f *textFiles) close() {
+	for _, im := range f.images {
+		if im != nil {
+			im.close()
+		}
+	}
+}
+
+// remove undoes what was left and verifies the text.
+func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
+	// In a static program sites may stand on all instructions that would do. They are looked for again when the text is
+	// restored.
+	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.recovery.patches) > 0) {
+		return nil, err
+	}
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	// A recorder that died in mapping its arenas may not have got all of them, and then others have mapped there.
+	l.recovery.arenas = slices.DeleteFunc(l.recovery.arenas, func(a arenaSpan) bool {
+		return !isArena(maps, a) || !l.signed && !isCertain(maps, a)
+	})
+	var zero [8]byte
+	for _, a := range l.recovery.arenas {
+		// The gate is in the last page.
+		if _, err := p.WriteAt(zero[:], a.base+a.size-pageSize); err != nil {
+			return nil, err
+		}
+	}
+	noted := len(l.recovery.patches)
+	if err := l.believeFiles(p, maps); err != nil {
+		return nil, err
+	}
+	shared := []sharedSpan{l.memory}
+	if m, found := l.rings(maps); found {
+		shared = append(shared, m)
+	}
+	u, err := undo(ctx, p, l.recovery, shared, nil)
+	if err != nil {
+		return nil, err
+	}
+	d := &Detached{Sites: len(l.recovery.patches) - u.foreign, Stopped: u.stopped, Left: u.left, Doubted: noted - len(l.recovery.patches)}
+	if u.gone {
+		d.TextVerified = true
+		return d, nil
+	}
+	d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < leftRetries; try++ {
+		time.Sleep(time.Millisecond) // a library came or went while it was read
+		d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+	}
+	return d, err
+}
+
+// verifyPatches compares the text of every image that was patched with its file.
+func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return false, err
+	}
+	type file struct{ dev, inode uint64 }
+	seen := map[file]bool{}
+	for i := range patches {
+		m := mappingAt(maps, patches[i].Addr)
+		if m == nil || m.Inode == 0 || m.Perm&process.PermExec == 0 || seen[file{m.Dev, m.Inode}] {
+			continue // its library has gone
+		}
+		seen[file{m.Dev, m.Inode}] = true
+		im, err := openImage(p, *m, maps, nil)
+		if err != nil {
+			return false, err
+		}
+		if im == nil {
+			continue
+		}
+		ok, err := im.verifyText(p)
+		im.close()
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,141 @@
+package recorder
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// loads hears of the libraries that the dynamic loader has loaded, from the thread that loads them, see probe's loader.go. That thread waits
+// meanwhile. So that a process that does nothing but load and unload libraries isn't kept from it, they have a credit of
+// time: without it nobody waits, and libraries are looked for at the usual times.
+type loads struct {
+	memory *ring.Memory // nil where nothing is heard
+	upTo   uint32       // the load that was heard of last
+	left   time.Duration
+	since  time.Time // that left is of
+}
+
+const (
+	// mostCredit is how long threads may be kept waiting in a row, and creditShare by how much less than time goes by that comes back.
+	mostCredit  = 3 * time.Second
+	creditShare = 10
+	// smallText is how many bytes of code may have been loaded for the thread to wait for their planning, of some ms a megabyte.
+	smallText = 2 << 20
+)
+
+func newLoads(s *session) loads {
+	if !s.rt.Loads {
+		return loads{}
+	}
+	return loads{memory: s.memory, left: mostCredit, since: time.Now()}
+}
+
+// wait waits for that long, or until a library is loaded, if there is credit for it, and says whether one has been.
+func (l *loads) wait(ctx context.Context, rest time.Duration) (told bool) {
+	for until := time.Now().Add(rest); ; {
+		now := time.Now()
+		rest := until.Sub(now)
+		if l.memory == nil || l.earn(now) <= 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(rest):
+			}
+			rest = 0
+		}
+		if l.memory != nil {
+			if n := l.memory.Loads(); n != l.upTo {
+				l.upTo = n
+				return true
+			}
+		}
+		if rest <= 0 || ctx.Err() != nil {
+			return false
+		}
+		l.memory.WaitLoads(l.upTo, rest)
+	}
+}
+
+// earn returns the credit.
+func (l *loads) earn(now time.Time) time.Duration {
+	l.left = min(l.left+now.Sub(l.since)/creditShare, mostCredit)
+	l.since = now
+	return l.left
+}
+
+// take tells threads that what they wait for is being done.
+func (l *loads) take() {
+	if l.memory != nil {
+		l.memory.TakeLoads(l.upTo)
+	}
+}
+
+// pass lets threads go on, as what is being done takes long.
+func (l *loads) pass() {
+	if l.memory != nil {
+		l.memory.LetLoadsWait(false)
+	}
+}
+
+// seen lets the threads go on whose libraries have been seen to.
+func (l *loads) seen() {
+	if l.memory == nil {
+		return
+	}
+	l.memory.EndLoads(l.upTo)
+	now := time.Now()
+	l.left -= now.Sub(l.since)
+	l.since = now
+	l.memory.LetLoadsWait(l.left > 0)
+}
+
+// takeIfSmall has threads wait for what has come, if planning it doesn't take long.
+func (l *libraries) takeIfSmall(maps []process.Mapping) {
+	size := uint64(0)
+	for i := range maps {
+		m := &maps[i]
+		if isCode(m) && !l.seen[nameOf(m)] && l.imageAt(m) == nil {
+			size += m.Size()
+		}
+	}
+	if size <= smallText {
+		l.loads.take()
+		return
+	}
+	l.loads.pass()
+}
+
+// findLoader finds out whether the process can tell of the libraries that it loads.
+func (s *session) findLoader(st *process.Stopped) error {
+	s.rt.Loads, s.rt.LoaderState = false, 0
+	if s.golang != nil {
+		return nil
+	}
+	loader := slices.IndexFunc(s.images, func(im *image) bool {
+		return slices.ContainsFunc(im.plan, func(f probe.Function) bool { return f.Guard == probe.GuardLoader })
+	})
+	if loader < 0 {
+		return nil
+	}
+	for _, t := range st.Threads() {
+		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
+			continue
+		}
+		for _, nr := range probe.LoaderSyscalls() {
+			if ok, err := t.SeccompAllows(uintptr(nr)); err != nil || !ok {
+				return err
+			}
+		}
+	}
+	s.rt.Loads = true
+	// The state is looked at only where it is the loader's own: that isn't unmapped.
+	im := s.images[loader]
+	if debug, err := findDebug(s.p); err == nil && debug >= im.lo && debug+debugSize <= im.hi && debug%4 == 0 {
+		s.rt.LoaderState = debug + debugState
+	}
+	return nil
+}

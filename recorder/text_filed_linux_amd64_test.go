@@ -1,0 +1,76 @@
+package recorder
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/process"
+)
+
+// Pages of a library that are its file's needn't be read again, as long as the file is what it was.
+func TestPagesThatAreTheirFilesAreNotReadAgain(t *testing.T) {
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "library")
+	if err := os.WriteFile(path, program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := object.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	var text *object.Segment
+	for _, s := range o.Segments() {
+		if s.Type == object.SegmentLoad && s.Perm&object.PermX != 0 {
+			text = &s
+			break
+		}
+	}
+	const slide, pages = 1 << 40, 4
+	start := (slide + text.Addr) &^ (pageSize - 1)
+	m := process.Mapping{Start: start, End: start + pages*pageSize, Inode: 1, Path: path, Offset: text.Off &^ (pageSize - 1)}
+	im := &image{object: o, slide: slide, lo: m.Start, hi: m.End, text: []process.Mapping{m}, loose: true}
+	s := &session{images: []*image{im}}
+	file, err := im.fileBytes(m.Start-slide, m.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []page
+	for i := range pages {
+		all = append(all, page{addr: m.Start + uint64(i)*pageSize, old: slices.Clone(file[i*pageSize:][:pageSize])})
+	}
+	all[2].old[5]++ // somebody's breakpoint
+	look := func() (list []bool) {
+		doubtful := s.doubtful()
+		for i := range all {
+			list = append(list, doubtful(&all[i]))
+		}
+		return list
+	}
+	want := func(when string, list ...bool) {
+		t.Helper()
+		if got := look(); !slices.Equal(got, list) {
+			t.Errorf("%s: %v are looked at again, want %v", when, got, list)
+		}
+	}
+	want("before they were compared", true, true, true, true)
+	other := m
+	other.Inode++
+	s.markFiled(all, []process.Mapping{other}, oldSide)
+	want("another file is mapped", true, true, true, true)
+	s.markFiled(all, []process.Mapping{m}, oldSide)
+	want("afterwards", false, false, true, false)
+	im.loose = false
+	want("it can't go", false, false, false, false)
+	im.loose = true
+	if err := os.WriteFile(path, program[:len(program)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("the file has changed", true, true, true, true)
+}

@@ -1,0 +1,120 @@
+/*
+ * bare MODE CALLS: a program without a C library and without a thread pointer.
+ * Its threads (mode "threads": two besides the first, made by bare clone(2);
+ * mode "one": none; mode "child": a child by bare fork(2)) make CALLS calls of
+ * leaf each, after a line on stdin; "counted" is printed when all are made, and
+ * the process stays until stdin ends.
+ */
+#define TRACED __attribute__((noipa))
+typedef unsigned long u64;
+
+static long call(long n, long a, long b, long c, long d, long e)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+    return r;
+}
+
+enum { READ = 0, WRITE = 1, FORK = 57, EXIT = 60, WAIT4 = 61, FUTEX = 202, EXIT_GROUP = 231 };
+
+TRACED u64 leaf(u64 x)
+{
+    return x * 3 + 1;
+}
+
+static void say(const char *text)
+{
+    long n = 0;
+    while (text[n])
+        n++;
+    call(WRITE, 1, (long)text, n, 0, 0);
+}
+
+static void wait_line(void)
+{
+    char c;
+    while (call(READ, 0, (long)&c, 1, 0, 0) == 1 && c != '\n')
+        ;
+}
+
+static u64 calls;
+static volatile int started, done;
+
+TRACED void work(void)
+{
+    for (u64 i = 0; i < calls; i++)
+        if (leaf(i) != i * 3 + 1) {
+            say("wrong\n");
+            call(EXIT_GROUP, 1, 0, 0, 0, 0);
+        }
+}
+
+__attribute__((used, noreturn)) static void thread(void)
+{
+    while (!started)
+        ;
+    work();
+    __atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
+    for (;;) /* it stays, as the first one does */
+        call(FUTEX, (long)&done, 0, done, 0, 0);
+}
+
+/* A thread on a stack of its own, with no memory of its own. */
+static long spawn(char *top)
+{
+    const long flags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000; /* VM FS FILES SIGHAND THREAD SYSVSEM */
+    long r;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t"
+                     "call thread\n"
+                     "1:"
+                     : "=a"(r)
+                     : "a"(56L), "D"(flags), "S"(top), "d"(0L)
+                     : "rcx", "r11", "memory");
+    return r;
+}
+
+static char stacks[2][1 << 16] __attribute__((aligned(16)));
+
+__attribute__((used, noreturn)) static void begin(long *sp)
+{
+    long argc = sp[0];
+    char **argv = (char **)(sp + 1);
+    char mode = argc > 1 ? argv[1][0] : 'o';
+    const char *n = argc > 2 ? argv[2] : "100000";
+    int threads = mode == 't' ? 2 : 0;
+
+    while (*n)
+        calls = calls * 10 + (u64)(*n++ - '0');
+    for (int i = 0; i < threads; i++)
+        if (spawn(stacks[i] + sizeof stacks[i]) < 0)
+            call(EXIT_GROUP, 2, 0, 0, 0, 0);
+    say("ready\n");
+    wait_line();
+    started = 1;
+    work();
+    if (mode == 'c') {
+        long child = call(FORK, 0, 0, 0, 0, 0);
+        if (child == 0) {
+            work();
+            call(EXIT_GROUP, 0, 0, 0, 0, 0);
+        }
+        int status = 1;
+        call(WAIT4, child, (long)&status, 0, 0, 0);
+        if (status != 0)
+            call(EXIT_GROUP, 3, 0, 0, 0, 0);
+    }
+    while (done != threads)
+        ;
+    say("counted\n");
+    wait_line();
+    say("bare ok\n");
+    call(EXIT_GROUP, 0, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+__asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall begin\n\thlt");

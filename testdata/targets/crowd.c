@@ -1,0 +1,92 @@
+/*
+ * crowd MODE THREADS [CALLS]: many threads, each made when the one before has made its calls of counted_call.
+ *
+ *   stay THREADS CALLS   they stay until stdin ends; "made" is printed when all have made their calls
+ *   pthread, prctl, syscall, raw, bad, late THREADS
+ *                        each calls, names itself "n-NUMBER" in the way of the mode, calls again and ends. raw is a bare
+ *                        system call, bad names itself by an address that can't be read first, late has called nothing
+ *                        before
+ */
+#define _GNU_SOURCE
+#include "target.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *mode;
+static int calls;
+static sem_t made, leave;
+
+TRACED uint64_t counted_call(uint64_t x)
+{
+    return (x << 7 | x >> 57) * 0x9e3779b97f4a7c15u;
+}
+
+static void set_name(const char *name)
+{
+    if (!strcmp(mode, "pthread"))
+        pthread_setname_np(pthread_self(), name);
+    else if (!strcmp(mode, "syscall"))
+        syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
+    else if (!strcmp(mode, "raw")) {
+        long rax = SYS_prctl;
+        __asm__ volatile("syscall" : "+a"(rax) : "D"((long)PR_SET_NAME), "S"(name) : "rcx", "r11", "memory");
+    } else {
+        if (!strcmp(mode, "bad") && prctl(PR_SET_NAME, (char *)8, 0, 0, 0) == 0)
+            _exit(3);
+        if (prctl(PR_SET_NAME, name, 0, 0, 0) != 0)
+            _exit(4);
+    }
+}
+
+static void *one(void *arg)
+{
+    uint64_t x = (uint64_t)(uintptr_t)arg;
+    if (!strcmp(mode, "stay")) {
+        for (int i = 0; i < calls; i++)
+            x = counted_call(x);
+        sem_post(&made);
+        sem_wait(&leave);
+        return NULL;
+    }
+    char name[16];
+    snprintf(name, sizeof name, "n-%d", (int)(uintptr_t)arg);
+    if (strcmp(mode, "late"))
+        x = counted_call(x);
+    set_name(name);
+    x = counted_call(x);
+    sem_post(&made);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    mode = argv[1];
+    int n = atoi(argv[2]);
+    calls = argc > 3 ? atoi(argv[3]) : 1;
+    sem_init(&made, 0, 0);
+    sem_init(&leave, 0, 0);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 << 10);
+    pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED);
+    target_ready();
+    getchar();
+    for (int i = 0; i < n; i++) {
+        pthread_t t;
+        if (pthread_create(&t, &small, one, (void *)(uintptr_t)i))
+            return 1;
+        sem_wait(&made);
+    }
+    puts("made");
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
+    return 0;
+}
