@@ -51,7 +51,7 @@ type session struct {
 	made       []process.Memfd // all memfds that it was made to open
 	unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
 	journal    journal
-	// gatesClosed is when detach closed the gates, 0 until then.
+	// gatesClosed is when detach began to close the gates, 0 until then.
 	gatesClosed reel.ClockPair
 	found       []process.Mapping  // in which images were looked for
 	restorers   []uint64           // see findRestorers

@@ -398,10 +398,11 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	if _, err := s.p.ReadAt(word[:], s.rt.Ring); errors.Is(err, process.ErrExec) {
 		return undoing{gone: true}, nil // what it runs now may be another's to record
 	}
+	// Before: what is written while they are being closed is no part of the recording, see ring.Drainer.EndsAt.
+	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
 	if err := s.gate(0); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
-	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
 	return undo(ctx, s.p, s.recovery(), s.shared(), s)
 }
 

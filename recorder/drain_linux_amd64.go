@@ -290,6 +290,10 @@ func (d *drain) lastNames() error {
 // finish drains what is left when nobody writes any more. The recording's end is when the gates were closed: draining may take long. A
 // process that ended by itself did so a little before that was noticed, which is not the end of its unfinished calls, then.
 func (d *drain) finish(ended bool) error {
+	at := d.r.s.gatesClosed
+	if !ended {
+		d.drainer.EndsAt = at.Tick
+	}
 	err := d.drainer.Finish()
 	for _, k := range d.known {
 		if k.fresh == unread && !ended && k.DestinationThread != nil { // first seen just now
@@ -303,7 +307,7 @@ func (d *drain) finish(ended bool) error {
 			err = errors.Join(err, k.end())
 		}
 	}
-	if at := d.r.s.gatesClosed; !ended && at.Tick != 0 {
+	if !ended && at.Tick != 0 {
 		if e := d.r.to.ClockPair(at.Tick, at.UnixNS); err == nil {
 			err = e
 		}

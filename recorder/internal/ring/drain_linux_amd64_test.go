@@ -48,6 +48,35 @@ func TestEventsComeOutAsTheyWentIn(t *testing.T) {
 	}
 }
 
+// What is written past the recording's end is neither handed on nor counted, nor is what its thread writes behind that.
+func TestWhatIsWrittenPastTheEndIsLeftOut(t *testing.T) {
+	m := newMemory(t, 8)
+	d, all := collect(m)
+	p := &producer{m, 5}
+	p.register("past")
+	events := []reel.Event{reel.Entry(10, 100, 1), reel.Entry(20, 90, 2), reel.Entry(31, 120, 3), reel.Exit(0, 120, 3)}
+	p.event(events[0])
+	if n := mustRound(t, d); n != 1 {
+		t.Fatalf("%d events drained", n)
+	}
+	for _, e := range events[1:] {
+		p.event(e)
+	}
+	d.EndsAt = 30
+	if err := d.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if c := (*all)[0]; !slices.Equal(c.events, events[:2]) {
+		t.Errorf("%+v", c.events)
+	}
+	if sum := d.Totals(); sum.Events != 2 || sum.Entries != 2 || sum.Torn != 0 || sum.Dropped != 0 {
+		t.Errorf("totals %+v", sum)
+	}
+	if n := inPool(t, m); n != 8 {
+		t.Errorf("%d of 8 chunks are free", n)
+	}
+}
+
 func TestAThreadIDIsUsedAgain(t *testing.T) {
 	m := newMemory(t, 8)
 	d, all := collect(m)

@@ -166,7 +166,12 @@ func (s *entered) Dropped(entries, exits, tick uint64) error {
 // count adds what a sink is given.
 func (t *Totals) count(events []reel.Event) {
 	t.Events += uint64(len(events))
+	t.Entries += entriesIn(events)
+}
+
+func entriesIn(events []reel.Event) (n uint64) {
 	for i := range events {
-		t.Entries += uint64(^events[i].Word & 1)
+		n += uint64(^events[i].Word & 1)
 	}
+	return n
 }
