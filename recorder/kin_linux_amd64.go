@@ -1,12 +1,9 @@
 package recorder
 
 import (
-	"bufio"
 	"errors"
-	"io"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -193,7 +190,7 @@ func (k *kin) shares(who *process.Handle) bool {
 		last = max(last, w.base+w.size)
 	}
 	got, gates := 0, 0
-	err = eachMapping(who.Pid(), last, func(m *process.Mapping) {
+	err = process.VisitMaps(who.Pid(), func(m *process.Mapping) bool {
 		for i := range want {
 			w := &want[i]
 			if w.is(m) {
@@ -203,40 +200,9 @@ func (k *kin) shares(who *process.Handle) bool {
 				gates++
 			}
 		}
+		return m.End <= last // so that others' mappings don't cost anything
 	})
 	return err == nil && got == len(want) && gates == len(k.code) && who.Alive()
-}
-
-// maxKinMaps bounds what is read of a list of mappings: some 65,536 lines, more than which a process can't have unless its limit was
-// raised, of some length.
-const maxKinMaps = 16 << 20
-
-// eachMapping calls f with the mappings of a process that begin at addresses up to last.
-func eachMapping(pid int, last uint64, f func(m *process.Mapping)) error {
-	file, err := os.Open("/proc/" + strconv.Itoa(pid) + "/maps")
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	lines := bufio.NewReaderSize(&io.LimitedReader{R: file, N: maxKinMaps}, 64<<10)
-	read := 0
-	for {
-		line, err := lines.ReadSlice('\n')
-		if read += len(line); err == io.EOF && len(line) == 0 && read < maxKinMaps {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		maps, err := process.ParseMaps(line)
-		if err != nil {
-			return err
-		}
-		if maps[0].Start > last {
-			return nil
-		}
-		f(&maps[0])
-	}
 }
 
 // pace keeps work that somebody else can ask for to a small share of the time.

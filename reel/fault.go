@@ -3,7 +3,8 @@ package reel
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/callreel/callreel/internal/mapfault"
 )
 
 // ErrShorter is the error of a mapped file that somebody cut short while it was
@@ -13,19 +14,6 @@ var ErrShorter = errors.New("the file became shorter while it was read")
 // GuardFaults calls do, and turns the memory fault of a mapped file that someone
 // cuts short meanwhile into ErrShorter: the program, which may be recording, goes
 // on. It holds for this goroutine only. Other panics go on.
-func GuardFaults(do func() error) (err error) {
-	old := debug.SetPanicOnFault(true)
-	defer debug.SetPanicOnFault(old)
-	defer func() {
-		r := recover()
-		if r == nil {
-			return
-		}
-		fault, ok := r.(interface{ Addr() uintptr })
-		if !ok {
-			panic(r)
-		}
-		err = fmt.Errorf("%w (fault at %#x)", ErrShorter, fault.Addr())
-	}()
-	return do()
+func GuardFaults(do func() error) error {
+	return mapfault.Guard(do, func(addr uintptr) error { return fmt.Errorf("%w (fault at %#x)", ErrShorter, addr) })
 }

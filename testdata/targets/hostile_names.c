@@ -8,7 +8,7 @@
 #include "hostile.h"
 #include <pthread.h>
 
-TRACED uint64_t escaping_name_of_a_function_XXXXXXXXXX(uint64_t x)
+TRACED uint64_t escaping_name_of_a_function_that_is_replaced(uint64_t x)
 {
     return hostile_leaf(x);
 }
@@ -26,7 +26,7 @@ static void *run(void *arg)
 {
     prctl(PR_SET_NAME, "\033]0;x\007\r\n\xc2\x9b\xe2\x80\xae");
     for (uint64_t i = 0;; i++) {
-        escaping_name_of_a_function_XXXXXXXXXX(i);
+        escaping_name_of_a_function_that_is_replaced(i);
         exponential(i);
         sleep_us(200);
     }
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_NAME, "\033[2J\033[31m\n\x7f");
     target_ready();
     while (!target_told_to_stop()) {
-        escaping_name_of_a_function_XXXXXXXXXX(1);
+        escaping_name_of_a_function_that_is_replaced(1);
         sleep_us(1000);
     }
     puts("names ok");

@@ -58,7 +58,7 @@ func TestNamesAreEscapeSequences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := "name_of_a_function_XXXXXXXXXX"
+	was := "name_of_a_function_that_is_replaced"
 	name := (escapes + strings.Repeat("x", len(was)))[:len(was)]
 	if !bytes.Contains(program, []byte(was)) {
 		t.Fatal("no such name")
