@@ -14,18 +14,18 @@ type FunctionChange struct {
 	A, B *FunctionSummary
 	// Slower is what its own code took longer in B than as many calls of it took in A, in nanoseconds: neither the recordings'
 	// lengths nor how often it was called count in it. Of a function that A doesn't have it is all its own time, of one that B
-	// doesn't have 0.
+	// doesn't have 0. Here and below only calls count that ended: how long others were seen goes by the recording's length.
 	Slower int64
 }
 
 // DeltaTotal is how much more time B has in the function than A, in nanoseconds.
 func (c *FunctionChange) DeltaTotal() int64 {
-	return c.delta(func(f *FunctionSummary) uint64 { return f.Total })
+	return c.delta((*FunctionSummary).EndedTotal)
 }
 
 // DeltaSelf is how much more time of its own it has in B than in A, in nanoseconds.
 func (c *FunctionChange) DeltaSelf() int64 {
-	return c.delta(func(f *FunctionSummary) uint64 { return f.Self })
+	return c.delta((*FunctionSummary).EndedSelf)
 }
 
 func (c *FunctionChange) delta(of func(*FunctionSummary) uint64) int64 {
@@ -89,11 +89,11 @@ func eachNamed(list []FunctionSummary, yield func(functionName, *FunctionSummary
 
 func slower(a, b *FunctionSummary) int64 {
 	switch {
-	case b == nil || b.Calls == 0:
+	case b == nil || b.Ended() == 0:
 		return 0
-	case a == nil || a.Calls == 0:
-		return clampNS(b.Self)
+	case a == nil || a.Ended() == 0:
+		return clampNS(b.EndedSelf())
 	}
-	before := float64(a.Self) / float64(a.Calls) * float64(b.Calls)
-	return int64(min(max(math.Round(float64(b.Self)-before), -1<<62), 1<<62))
+	before := float64(a.EndedSelf()) / float64(a.Ended()) * float64(b.Ended())
+	return int64(min(max(math.Round(float64(b.EndedSelf())-before), -1<<62), 1<<62))
 }

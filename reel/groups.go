@@ -19,6 +19,8 @@ type GroupSummary struct {
 	Calls, Total, P50, P99, Max uint64
 	// Complete is how many calls the percentiles are of: with none there are no percentiles.
 	Complete uint64
+	// UnfinishedTotal is the part of Total that unfinished calls have, and EndedMax the longest of the others, as in a FunctionSummary.
+	UnfinishedTotal, EndedMax uint64
 }
 
 // ErrNoArgument says that nothing of that name is recorded.
@@ -27,7 +29,7 @@ var ErrNoArgument = errors.New("not recorded")
 // maxGroups bounds how many values are told apart; the calls of others are summed up under "other values".
 const maxGroups = 1 << 17
 
-// GroupCalls sums up the calls of functions by the value of an argument, or of a result ("return"), by Total, longest first.
+// GroupCalls sums up the calls of functions by the value of an argument, or of a result ("return"), by the Total of those that ended, longest first.
 func GroupCalls(f *File, functions []uint32, argument string) ([]GroupSummary, error) {
 	g := &grouping{f: f, by: map[uint32]groupedBy{}, index: map[string]int{}}
 	var known []string
@@ -213,13 +215,16 @@ func (g *grouping) list() []GroupSummary {
 	ns := g.f.ticks.Nanoseconds
 	for i := range g.groups {
 		st := &g.groups[i].tally
-		s := GroupSummary{Text: g.groups[i].text, JSON: g.groups[i].json, Calls: st.calls, Total: ns(st.total), Max: ns(max(st.max, st.openMax))}
+		s := GroupSummary{Text: g.groups[i].text, JSON: g.groups[i].json, Calls: st.calls, Total: ns(st.total), Max: ns(max(st.max, st.openMax)),
+			UnfinishedTotal: ns(st.openTotal), EndedMax: ns(st.max)}
 		if h := st.durations; h != nil {
 			s.Complete = h.total()
 			s.P50, s.P99 = min(s.Max, ns(h.percentile(50))), min(s.Max, ns(h.percentile(99)))
 		}
 		list = append(list, s)
 	}
-	slices.SortStableFunc(list, func(a, b GroupSummary) int { return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Text, b.Text)) })
+	slices.SortStableFunc(list, func(a, b GroupSummary) int {
+		return cmp.Or(cmp.Compare(b.Total-b.UnfinishedTotal, a.Total-a.UnfinishedTotal), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Text, b.Text))
+	})
 	return list
 }

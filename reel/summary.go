@@ -85,6 +85,9 @@ func (f *FunctionSummary) EndedTotal() uint64 { return f.Total - min(f.Unfinishe
 // EndedSelf is Self without that of unfinished calls.
 func (f *FunctionSummary) EndedSelf() uint64 { return f.Self - min(f.UnfinishedSelf, f.Self) }
 
+// Ended counts the calls that ended.
+func (f *FunctionSummary) Ended() uint64 { return f.Calls - min(f.Unfinished, f.Calls) }
+
 // ThreadSummary sums up one thread.
 type ThreadSummary struct {
 	Thread

@@ -31,7 +31,8 @@ func newDiff() *cobra.Command {
 		Long: `Diff holds the functions of two reels against each other, by name and module, and lists them by how much slower they
 became: the time that the function's own code took in B beyond what as many calls of it took in A. So neither the
 recordings' lengths nor how often something was called count, and what calls a slow function isn't slower for it. A
-function that only B has counts with all of its own time.
+function that only B has counts with all of its own time. Calls that were open at the end, or when their thread ended,
+don't count: how long those were seen goes by the recording's length.
 
 Behind it stand the mean time of its own a call, the median, the 99th percentile and the calls, in A and in B.`,
 		Example: `  callreel diff before.reel after.reel --limit 20
@@ -62,7 +63,7 @@ var changeKeys = map[string]func(*reel.FunctionChange) int64{
 	"self":   (*reel.FunctionChange).DeltaSelf,
 	"p50":    growth(func(f *reel.FunctionSummary) uint64 { return f.P50 }),
 	"p99":    growth(func(f *reel.FunctionSummary) uint64 { return f.P99 }),
-	"max":    growth(func(f *reel.FunctionSummary) uint64 { return f.Max }),
+	"max":    growth(func(f *reel.FunctionSummary) uint64 { return f.EndedMax }),
 }
 
 // growth is by how much a number has grown of a function that both have.
@@ -148,7 +149,7 @@ func (d *diff) text(w io.Writer) error {
 	for i := range d.shown {
 		c := &d.shown[i]
 		fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s!%s\n", signedSpan(c.Slower),
-			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.Self / max(1, f.Calls)) }),
+			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.EndedSelf() / max(1, f.Ended())) }),
 			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P50 })),
 			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P99 })),
 			fromTo(c, func(f *reel.FunctionSummary) string { return count(f.Calls) }), printable(c.Module), printable(c.Name))

@@ -48,7 +48,8 @@ func (f *reportFlags) groups(w io.Writer, path string, file *reel.File, key func
 	}
 	slices.SortStableFunc(groups, func(a, b reel.GroupSummary) int {
 		of := func(g *reel.GroupSummary) uint64 {
-			return key(&reel.FunctionSummary{Calls: g.Calls, Total: g.Total, Self: g.Total, Max: g.Max, EndedMax: g.Max})
+			return key(&reel.FunctionSummary{Calls: g.Calls, Total: g.Total, Self: g.Total, Max: g.Max,
+				UnfinishedTotal: g.UnfinishedTotal, UnfinishedSelf: g.UnfinishedTotal, EndedMax: g.EndedMax})
 		}
 		return cmp.Compare(of(&b), of(&a))
 	})
