@@ -57,8 +57,10 @@ func TestAFullDiskLosesNothingThatWasWritten(t *testing.T) {
 			t.Fatalf("try %d: the disk was not full: code %d\n%s", try, r.Code, r.Stderr)
 		}
 		rep := realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", file).Stdout)
-		if rep.Report.Calls("walk") != 1 || rep.Report.Calls("step") != 1000 {
-			t.Fatalf("try %d: %d and %d calls are in the reel, want 1 and 1000\n%s", try, rep.Report.Calls("walk"), rep.Report.Calls("step"), r.Stderr)
+		// The first program's calls were written before the disk was full. Of the others' there is what the last page had room for.
+		walks, steps := rep.Report.Calls("walk"), rep.Report.Calls("step")
+		if walks < 1 || walks > 3 || steps < max(1000, 1000*(walks-1)) || steps > 1000*walks {
+			t.Fatalf("try %d: %d and %d calls are in the reel, want 1 and 1000, or some of another program's more\n%s", try, walks, steps, r.Stderr)
 		}
 	}
 }
