@@ -276,7 +276,7 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
-			t.name = a.nameOf(t.heldThread)
+			a.readName(t.heldThread)
 			about.Name = t.name
 		}
 		cut := t.cut(win, a.r.s.golang != nil)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,9 +73,10 @@ type heldThread struct {
 	tid, pid, nstid int
 	start           uint64 // clock ticks since boot
 	name            string
-	seen            uint64 // TSC, when it was last surely there
-	end             uint64 // TSC, when it was noticed that it had ended; 0 while it lives
-	dropped         uint64 // entries, up to when the rings were last let go
+	own             ring.OwnName // as it was when the name was last read
+	seen            uint64       // TSC, when it was last surely there
+	end             uint64       // TSC, when it was noticed that it had ended; 0 while it lives
+	dropped         uint64       // entries, up to when the rings were last let go
 }
 
 // gap is a time in which the rings were frozen.
@@ -296,17 +295,26 @@ func (a *armed) meet(nstid, _ int, name string) {
 		a.keeper.Forget(nstid)
 		return
 	}
-	t.name = a.nameOf(t)
+	a.readName(t)
 	a.threads[nstid] = t
 }
 
-// nameOf reads a thread's name, or returns the last one known.
-func (a *armed) nameOf(t *heldThread) string {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(t.pid), "task", strconv.Itoa(t.tid), "comm"))
+// readName reads a thread's name. That of one that has ended is the last one known.
+func (a *armed) readName(t *heldThread) {
+	own := a.r.s.memory.OwnName(t.nstid) // before, so that what is read is no older
+	name, err := threadName(t.pid, t.tid)
 	if err != nil {
-		return t.name
+		a.ownName(t)
+		return
 	}
-	return strings.TrimSuffix(string(b), "\n")
+	t.name, t.own = name, own
+}
+
+// ownName goes by the name that a thread has given itself since its name was last read, if stubs have seen that.
+func (a *armed) ownName(t *heldThread) {
+	if own := a.r.s.memory.OwnName(t.nstid); own.IsThere() && own != t.own {
+		t.name, t.own = own.Name, own
+	}
 }
 
 // look looks which threads there are, now and then, and whether the process has gone.
@@ -332,6 +340,7 @@ func (a *armed) look(now time.Time) (gone bool, err error) {
 			continue
 		}
 		t.end = ring.Ticks()
+		a.ownName(t)
 		a.keeper.End(nstid)
 		a.ended = append(a.ended, t)
 		delete(a.threads, nstid)

@@ -55,8 +55,9 @@ type known struct {
 	nstid             int        // as the target sees it
 	over              bool       // it has ended
 	name              string
-	read              time.Time // when the name was last read
-	fresh             int       // readings of the name still to be made soon: threads are named just after they start
+	read              time.Time    // when the name was last read
+	fresh             int          // readings of the name still to be made soon: threads are named just after they start
+	own               ring.OwnName // as it was when the name was last read
 	captures          *captures
 	to                Destination
 	switches          *switches
@@ -97,6 +98,9 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 	}
 	if !d.sameNS || d.family != nil && d.family.isNested(k.pid) {
 		k.tid = d.outerTID(k.pid, nstid)
+	}
+	if k.own = d.r.s.memory.OwnName(nstid); k.own.IsThere() { // since it registered
+		k.name = k.own.Name
 	}
 	if len(d.r.opt.Less.Threads) > 0 { // threads name themselves just after they start
 		if now, err := threadName(k.pid, k.tid); err == nil {
@@ -294,7 +298,8 @@ func (d *drain) finish(ended bool) error {
 	if !ended {
 		d.drainer.EndsAt = at.Tick
 	}
-	err := d.drainer.Finish()
+	err := d.ownNames()
+	err = errors.Join(err, d.drainer.Finish())
 	for _, k := range d.known {
 		if k.fresh == unread && !ended && k.DestinationThread != nil { // first seen just now
 			if name, e := threadName(k.pid, k.tid); e == nil {

@@ -54,6 +54,9 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if err := s.findLoader(st); err != nil {
 		return err
 	}
+	if s.rt.Names, err = s.mayKeepNames(st); err != nil {
+		return err
+	}
 	if err := placeAll(s.arenas, maps); err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 			calls = append(calls, probe.LoaderSyscalls()...)
 		}
 		for _, nr := range calls {
-			ok, err := t.SeccompAllows(uintptr(nr))
+			ok, err := t.SeccompAllows(uintptr(nr), probe.SyscallOption(nr)...)
 			if err != nil {
 				return err
 			}

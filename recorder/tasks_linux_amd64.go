@@ -43,7 +43,7 @@ func (d *drain) ends() error {
 
 // endOf drains a thread that has ended, and ends its part.
 func (d *drain) endOf(k *known) error {
-	err := errors.Join(d.drainer.End(k.nstid), k.end())
+	err := errors.Join(d.ownName(k), d.drainer.End(k.nstid), k.end())
 	k.over = true
 	delete(d.known, k.nstid)
 	return err
@@ -123,8 +123,13 @@ func (d *drain) readNames(most int) error {
 }
 
 func (d *drain) rename(nstid int, k *known) error {
+	own := d.r.s.memory.OwnName(nstid) // before, so that what is read is no older
 	name, err := threadName(k.pid, k.tid)
-	if err != nil || name == k.name { // it has just ended: the next look will see that
+	if err != nil { // it has just ended: the next look will see that
+		return nil
+	}
+	k.own = own
+	if name == k.name {
 		return nil
 	}
 	k.name = name

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -60,6 +62,25 @@ func threadName(pid, tid int) (string, error) {
 	var room [64]byte
 	b, err := readProc("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(tid)+"/comm", room[:])
 	return strings.TrimSuffix(string(b), "\n"), err
+}
+
+// mayKeepNames says whether stubs may see to it that names are known which threads give themselves. Programs that have forbidden themselves
+// what that takes are recorded without.
+func (s *session) mayKeepNames(st *process.Stopped) (bool, error) {
+	if s.golang != nil { // whose threads have no names of their own
+		return false, nil
+	}
+	for _, t := range st.Threads() {
+		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
+			continue
+		}
+		for _, call := range probe.NameSyscalls() {
+			if ok, err := t.SeccompAllows(uintptr(call[0]), call[1:]...); err != nil || !ok {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // procRoom is more than /proc/PID/stat has.
@@ -132,6 +153,30 @@ func (d *drain) renamed(nstid int, k *known) error {
 		err := errors.Join(d.drainer.Off(nstid), k.endAt(ring.Ticks()))
 		k.DestinationThread = nil
 		return err
+	}
+	return nil
+}
+
+// ownName goes by the name that a thread has given itself since its name was last read, if stubs have seen that: the thread has ended, or
+// there are no more stubs. One by which it wouldn't be recorded comes too late.
+func (d *drain) ownName(k *known) error {
+	own := d.r.s.memory.OwnName(k.nstid)
+	if !own.IsThere() || own == k.own || own.Name == k.name || k.DestinationThread == nil || !d.r.opt.Less.wants(own.Name) {
+		return nil
+	}
+	k.name, k.own = own.Name, own
+	return k.Rename(k.name)
+}
+
+// ownNames does that for all threads that weren't known to have ended.
+func (d *drain) ownNames() error {
+	for _, k := range d.order {
+		if k.over {
+			continue
+		}
+		if err := d.ownName(k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

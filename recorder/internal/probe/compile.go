@@ -96,6 +96,9 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	if rt.Follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
 	}
+	if rt.Names = rt.Names && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.names() }); rt.Names {
+		rt.names = c.emitNames()
+	}
 	if rt.Go != nil {
 		own := *rt.Go
 		rt.Go = &own

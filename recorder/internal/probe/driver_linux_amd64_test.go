@@ -232,6 +232,7 @@ type stubSetup struct {
 	spDelta  bool // entries whose stack pointer has moved already
 	guard    Guard
 	follow   bool
+	names    bool   // names that threads give themselves are kept
 	min      bool   // exits take back entries; of no call, as long as HdrMin is 0
 	threads  bool   // not all threads are recorded
 	depth    int    // how many calls are recorded in one another; 0 for any number
@@ -309,6 +310,9 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	}
 	if s.follow {
 		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
+	}
+	if s.names {
+		rt.names = c.emitNames()
 	}
 	if s.shared {
 		shared := [2]uint64{}

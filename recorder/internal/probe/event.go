@@ -56,6 +56,7 @@ type Runtime struct {
 	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
 	guard  uint64    // the address of what guards do, once emitted
 	nap    uint64    // where the time of a nap stands
+	mask   uint64    // and a mask of all signals
 	// Follow lets forked children be recorded, see follow.go; Anchor is the gate of the first arena. follow and exec are the
 	// addresses of what opens a gate, and of what is done before the program is replaced, once emitted.
 	Follow       bool
@@ -66,6 +67,9 @@ type Runtime struct {
 	Loads       bool
 	LoaderState uint64
 	loader      uint64
+	// Names lets the names be kept that threads give themselves, see threadname.go. names is the address of what is done, once emitted.
+	Names bool
+	names uint64
 	// frameList is the address of the list of arenas whose unwind information is to be found, once emitted.
 	frameList uint64
 	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.

@@ -10,8 +10,8 @@ import (
 )
 
 // Guard says which of a C library's functions it is by which a process restricts its own system calls (seccomp(2)). From
-// then on those of the slow path could be its death, so the stub of the function's entry looks at the arguments first. One is for
-// something else, see GuardFrames.
+// then on those of the slow path could be its death, so the stub of the function's entry looks at the arguments first. By two of
+// them threads also name themselves, see threadname.go; others are for something else, see GuardFrames and GuardLoader.
 type Guard uint8
 
 // The kinds of guards, after the functions.
@@ -93,13 +93,18 @@ func (c *coder) guard(g Guard) {
 	if g == GuardNone || g == GuardExec || g == GuardLoader {
 		return
 	}
-	off, hit := c.NewLabel(), c.NewLabel()
+	off, hit, named := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	name := c.rt.names != 0 && g.names()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.Lahf()
 	c.SetOAL()
 	c.Store64(amd64.At(amd64.RSP, saveFlags), amd64.RAX)
 	switch g {
 	case GuardPrctl:
+		if name {
+			c.cmp32(amd64.RDI, prSetName)
+			c.Jcc(amd64.CondE, named)
+		}
 		c.cmp32(amd64.RDI, prSetSeccomp)
 		c.Jcc(amd64.CondNE, off)
 		c.restricts(amd64.RSI, amd64.RDX, modeStrict, modeFilter, hit, off)
@@ -113,6 +118,10 @@ func (c *coder) guard(g Guard) {
 		c.Place(prctl)
 		c.cmp32(amd64.RDI, sysPrctl)
 		c.Jcc(amd64.CondNE, off)
+		if name {
+			c.cmp32(amd64.RSI, prSetName)
+			c.Jcc(amd64.CondE, named)
+		}
 		c.cmp32(amd64.RSI, prSetSeccomp)
 		c.Jcc(amd64.CondNE, off)
 		c.restricts(amd64.RDX, amd64.RCX, modeStrict, modeFilter, hit, off)
@@ -128,6 +137,12 @@ func (c *coder) guard(g Guard) {
 		c.Place(hit)
 		c.CallTo(c.rt.guard)
 		c.Jmp(off)
+		if name {
+			c.Place(named)
+			c.Mov(amd64.RAX, g.nameArgument())
+			c.CallTo(c.rt.names)
+			c.Jmp(off)
+		}
 	})
 }
 

@@ -225,17 +225,21 @@ func reasonFor(i *inst) Reason {
 // padding counts the bytes of padding at addr, up to want, that nothing else needs.
 func (p *planner) padding(addr uint64, want int) int {
 	t := p.im.textAt(addr)
-	n := 0
+	n, limit := 0, uint64(0)
 	for n < want && t != nil && addr < t.end {
-		if k := p.im.chunkAt(addr); k >= 0 && !p.im.inFunction(p.f, addr) {
+		k := p.im.chunkAt(addr)
+		if k >= 0 && !p.im.inFunction(p.f, addr) {
 			break
+		}
+		if k < 0 && limit == 0 {
+			limit = p.im.paddingEnd(t, addr)
 		}
 		in := &p.pad
 		if amd64.DecodeTo(in, t.data[addr-t.start:]) != nil || !in.IsPadding() {
 			break
 		}
 		for b := uint64(0); b < uint64(in.Len) && n < want; b++ {
-			if addr+b >= t.end || t.isTarget(addr+b) || t.isClaimed(addr+b) {
+			if k < 0 && addr+b >= limit || addr+b >= t.end || t.isTarget(addr+b) || t.isClaimed(addr+b) {
 				return n
 			}
 			n++
@@ -243,6 +247,23 @@ func (p *planner) padding(addr uint64, want int) int {
 		addr += uint64(in.Len)
 	}
 	return n
+}
+
+// paddingEnd is where what may be padding ends behind code that ends at addr, where no function is. In front of the next function there may
+// also be data, at a multiple of eight: the tables that GHC puts there, each of whose bytes the garbage collector reads, and which may begin
+// as padding does. From there on nothing is padding unless all is.
+func (im *Image) paddingEnd(t *text, addr uint64) uint64 {
+	end := t.end
+	if i := im.pieceAfter(addr); i < len(im.pieces) {
+		end = min(end, im.pieces[i].start)
+	}
+	var in amd64.Inst
+	for at := addr; at < min(end, addr+maxPadding); at += uint64(in.Len) {
+		if !t.decode(&in, at, end) || !in.IsPadding() {
+			return min((addr+7)&^7, end)
+		}
+	}
+	return end
 }
 
 // window makes the site of a run.
@@ -410,13 +431,13 @@ func (p *planner) takeIsland(s *Site) bool {
 // to and nothing else uses.
 func (im *Image) island(t *text, gap span64, lo, hi uint64, s *Site) (uint64, bool) {
 	free := gap.start // from here on nothing is claimed
-	end := min(gap.end, gap.start+maxPadding)
+	end := min(gap.end, gap.start+maxPadding, im.paddingEnd(t, gap.start))
 	for at := gap.start; at < end; {
 		in, err := amd64.Decode(t.data[at-t.start : gap.end-t.start])
 		if err != nil || !in.IsPadding() {
 			return 0, false
 		}
-		next := at + uint64(in.Len)
+		next := min(at+uint64(in.Len), end)
 		for ; at < next; at++ {
 			if t.isTarget(at) {
 				return 0, false

@@ -211,6 +211,37 @@ f:	leaq 1(%rdi), %rax
 	}
 }
 
+// GHC puts a table in front of each function, at a multiple of eight. One that begins as padding does isn't taken for any.
+func TestATableIsNoPadding(t *testing.T) {
+	for _, c := range []struct{ name, before, behind, want string }{
+		{"at once", ".skip 7, 0xc3", ".quad 0x1e9090909090", "entry-too-short"},
+		{"behind padding", ".skip 2, 0xc3", ".balign 8, 0x90\n.quad 0xcccccccccc, 0x1e", "entry(1)"},
+		{"a byte short", ".skip 4, 0xc3", ".balign 8, 0x90\n.quad 0xcccccccccc, 0x1e", "entry-too-short"},
+		{"no table", ".skip 7, 0xc3", ".balign 16, 0x90", "entry(1)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			im, f := planAssembly(t, fmt.Sprintf(`
+	.balign 16
+	%s
+f:	ret
+	.size f, .-f
+	%s
+	.type g, @function
+g:	ret
+	.size g, .-g`, c.before, c.behind))
+			if got := sitesOf(im, f); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			table := (f.Addr + f.Size + 7) &^ 7
+			for _, s := range f.Sites {
+				if c.name != "no table" && max(s.End(), s.Island+nearJump) > table {
+					t.Errorf("the site at %#x and its island at %#x take of the table at %#x", s.Addr, s.Island, table)
+				}
+			}
+		})
+	}
+}
+
 // planAssembly plans the function f of a shared library.
 func planAssembly(t *testing.T, code string) (*Image, *Function) {
 	t.Helper()

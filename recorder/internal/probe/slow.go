@@ -19,6 +19,14 @@ const (
 // SlowSyscalls are the numbers of the system calls that code in the arena makes, for a check against seccomp filters.
 func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, sysPrctl} }
 
+// SyscallOption are the arguments that all of the arena's calls of a number have, besides those of NameSyscalls.
+func SyscallOption(number uint64) []uint64 {
+	if number == sysPrctl {
+		return []uint64{prGetName}
+	}
+	return nil
+}
+
 // slowPath is the code that runs when a thread's chunk is full, or when it has none, or while it drops: once in some
 // 4,000 events. It is called with ECX the event's word, RDX the stack pointer at the function's entry and EAX 8×TID, and
 // may clobber RAX, RCX, RDX and flags, which the stub has saved.
@@ -45,6 +53,7 @@ func (c *coder) emitSlow() uint64 { return c.emitSlowPath(false) }
 func (c *coder) emitSlowPath(payload bool) uint64 {
 	c.Align(16)
 	maskAt := c.PC()
+	c.rt.mask = maskAt
 	c.Raw(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF) // all signals
 	napAt := c.PC()
 	c.rt.nap = napAt

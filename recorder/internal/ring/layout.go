@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 7
+const Version = 8
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -47,6 +47,7 @@ const (
 	HdrLoadWait    = 1224 // u64, 1 while threads are to wait for that; threads that have waited in vain make it 0
 	HdrLoadAsk     = 1232 // u64, ticks that one waits for a recorder that shows no sign of life
 	HdrLoadMost    = 1240 // u64, ticks that one waits in all
+	HdrNamed       = 1280 // u32, 1 once a thread has named itself where that is seen, see NamesOff
 	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.
 	ExecsOff  = 0x800
 	ExecSlots = 64 // a power of two
@@ -95,8 +96,14 @@ const (
 	// GoKeysOff has, for each thread ID there can be, the ID of the goroutine whose events the thread wrote last, u64; 0 is what
 	// runs on the thread's own stack. Only Go programs have that.
 	GoKeysOff = SlotsOff + MaxTID*SlotSize
+	// NamesOff has, for each thread ID there can be, the name that the thread has given itself since it registered, where a stub has seen
+	// that: 16 bytes, as prctl(PR_GET_NAME) gives, but for the last of them. That is NUL, and here a number that changes with each name;
+	// 0 while there is none, or while it is being written.
+	NamesOff  = GoKeysOff + MaxTID*8
+	NameShift = 4
+	NameSize  = 1 << NameShift
 	// ChunksOff is where the chunks begin.
-	ChunksOff = GoKeysOff + MaxTID*8
+	ChunksOff = NamesOff + MaxTID*NameSize
 )
 
 // A registry entry: the name as of the first event, then the thread ID, which is stored last.

@@ -28,6 +28,9 @@ func (m *Memory) peek(to []byte, off uint64) {
 func (m *Memory) forgetThread(tid int) {
 	m.zero(SlotsOff+uint64(tid)*SlotSize, SlotSize)
 	m.zero(GoKeysOff+8*uint64(tid), 8)
+	if m.anyNamed() {
+		m.zero(NamesOff+uint64(tid)<<NameShift, NameSize)
+	}
 	if m.areas != 0 {
 		m.zero(m.areas+uint64(tid)<<AreaShift+AreaTop, 8)
 	}

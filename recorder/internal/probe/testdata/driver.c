@@ -19,7 +19,9 @@
  *   gate V       sets the gate, and the word that stands for another arena's
  *   wipe         makes the gate's page zero, as it is in a forked child
  *   pin DI SI DX CX  from now on these registers hold these values in "state"
+ *   name NAME    prints where NAME stands
  *   fork N       a child makes N calls
+ *   vfork        a child of vfork does what "state 1" does
  *   storm US     a signal each US µs, whose handler makes calls; 0 ends it
  *   crowd T N    T threads make N calls each
  *   made         prints the number of calls made
@@ -276,6 +278,18 @@ static void child(long n)
     answer("%ld", status);
 }
 
+static void vforked(void)
+{
+    int status;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        state(1);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    answer("%ld", status);
+}
+
 static void one(long k)
 {
     uint64_t seed = 7;
@@ -304,6 +318,7 @@ __attribute__((noinline)) static void enter(int depth)
 
 static int interpret(int depth)
 {
+    static char given[64];
     char line[128], name[16];
     long a, b;
     while (fgets(line, sizeof line, stdin) != NULL) {
@@ -341,8 +356,14 @@ static int interpret(int depth)
             memset((void *)selfpatch_gate, 0, 4096);
         else if (sscanf(line, "pin %lx %lx %lx %lx", pinned, pinned + 1, pinned + 2, pinned + 3) == 4)
             is_pinned = 1;
-        else if (sscanf(line, "fork %ld", &a) == 1) {
+        else if (sscanf(line, "name %63s", given) == 1) {
+            answer("%ld", (long)given);
+            continue;
+        } else if (sscanf(line, "fork %ld", &a) == 1) {
             child(a);
+            continue;
+        } else if (strcmp(line, "vfork\n") == 0) {
+            vforked();
             continue;
         } else if (sscanf(line, "storm %ld", &a) == 1)
             storm(a);
