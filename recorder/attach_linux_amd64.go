@@ -23,6 +23,7 @@ import (
 type session struct {
 	p        *process.Process
 	images   []*image
+	loader   *image // of these, that with the loader, if any
 	arenas   []*arena
 	ranges   []idRange // sorted by first
 	rt       probe.Runtime

@@ -175,13 +175,21 @@ func writePages(mem memory, pages []page, side func(*page) []byte) error {
 	return stretches(pages, side, mem.WriteAt)
 }
 
-// writeLayer writes the new side of many pages, on all cores: the process stands meanwhile. None depends on another.
+// writeLayer writes the new side of many pages. None depends on another.
 func writeLayer(mem memory, pages []page) error {
+	return onAllCores(pages, func(some []page) error { return writePages(mem, some, newSide) })
+}
+
+// onAllCores has all cores write pages, and before others: the process stands meanwhile.
+func onAllCores(pages []page, write func(some []page) error) error {
 	cores := max(1, min(runtime.GOMAXPROCS(0), len(pages)/leastPages))
 	errs := make([]error, cores)
 	var wg sync.WaitGroup
 	for i := range cores {
-		wg.Go(func() { errs[i] = writePages(mem, pages[i*len(pages)/cores:(i+1)*len(pages)/cores], newSide) })
+		wg.Go(func() {
+			defer comeFirst()()
+			errs[i] = write(pages[i*len(pages)/cores : (i+1)*len(pages)/cores])
+		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
