@@ -67,18 +67,26 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 	}
 	var gaps []gap
 	at, heap := uint64(lowest), false
-	occupied := slices.Clone(maps)
+	type occupant struct {
+		start, end  uint64
+		heap, stack bool
+	}
+	occupied := make([]occupant, 0, len(maps)+len(taken)) // the process may stand meanwhile, and have very many mappings
+	for i := range maps {
+		m := &maps[i]
+		occupied = append(occupied, occupant{m.Start, m.End, m.Special == "[heap]", m.Special == "[stack]"})
+	}
 	for _, t := range taken {
-		occupied = append(occupied, process.Mapping{Start: t.base, End: t.end()})
+		occupied = append(occupied, occupant{start: t.base, end: t.end()})
 	}
 	// Without address randomisation the gap above the stack reaches beyond what user space may map.
 	const top = 1<<47 - pageSize
-	slices.SortFunc(occupied, func(x, y process.Mapping) int { return cmp.Compare(x.Start, y.Start) })
+	slices.SortFunc(occupied, func(x, y occupant) int { return cmp.Compare(x.start, y.start) })
 	for _, m := range occupied {
-		if end := min(m.Start, top); end > at {
-			gaps = append(gaps, gap{at, end, heap, m.Special == "[stack]"})
+		if end := min(m.start, top); end > at {
+			gaps = append(gaps, gap{at, end, heap, m.stack})
 		}
-		at, heap = max(at, m.End), m.Special == "[heap]"
+		at, heap = max(at, m.end), m.heap
 	}
 	gaps = append(gaps, gap{at, max(at, top), heap, false})
 	best, bestDist := uint64(0), ^uint64(0)

@@ -23,6 +23,7 @@ import (
 type session struct {
 	p        *process.Process
 	images   []*image
+	loader   *image // of these, that with the loader, if any
 	arenas   []*arena
 	ranges   []idRange // sorted by first
 	rt       probe.Runtime
@@ -77,6 +78,8 @@ type change struct {
 	maps   []process.Mapping // as they were before the sites' pages were read
 	layers [][]page
 	all    []page
+	// restricting are the functions that are guarded since they restrict system calls, where they are.
+	restricting []span
 }
 
 // stopRetries is how often a stop is tried that found a thread where it must not be.
@@ -189,6 +192,7 @@ func (s *session) prepareSites(c *change) error {
 		return err
 	}
 	s.patched = true
+	c.restricting = restricting(c.arenas)
 	half := len(c.all) / 2
 	wg.Go(func() { s.own(c.all[:half]) })
 	s.own(c.all[half:])
@@ -345,7 +349,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	if err := s.checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
 		return err
 	}
-	if err := s.clearSites(st, maps, all, c.arenas); err != nil {
+	if err := s.clearSites(st, maps, all, c); err != nil {
 		return err
 	}
 	for _, layer := range c.layers {
@@ -378,11 +382,15 @@ func (s *session) mapChunks(st *process.Stopped) {
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
 // had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
 // where sites are not written, another library's code may stand.
-func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page, arenas []*arena) error {
+func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page, c *change) error {
 	written := map[uint64]bool{} // starts of mappings
+	var last *process.Mapping
 	for i := range pages {
-		if m := mappingAt(maps, pages[i].addr); m != nil {
-			written[m.Start] = true
+		if last != nil && last.Contains(pages[i].addr) {
+			continue
+		}
+		if last = mappingAt(maps, pages[i].addr); last != nil {
+			written[last.Start] = true
 		}
 	}
 	inside := func(pc uint64) *probe.Code {
@@ -390,7 +398,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 		if m == nil || !written[m.Start] {
 			return nil
 		}
-		for _, a := range arenas {
+		for _, a := range c.arenas {
 			if id, in := a.code.InsideOf(pc); in && !s.leftOut[id] {
 				return a.code
 			}
@@ -404,7 +412,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 	}
 	// Nothing is moved before it is certain that the sites will be written now: a thread that is let go in a stub may throw there, and
 	// nothing leads unwinders to the stub's information yet.
-	moves, err := s.threadMoves(st, arenas, inside)
+	moves, err := s.threadMoves(st, c.restricting, inside)
 	if err != nil {
 		return err
 	}
@@ -432,13 +440,13 @@ type move struct {
 }
 
 // threadMoves returns where threads inside sites are to go on.
-func (s *session) threadMoves(st *process.Stopped, arenas []*arena, inside func(pc uint64) *probe.Code) (moves []move, err error) {
+func (s *session) threadMoves(st *process.Stopped, restricting []span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
 			return nil, err
 		}
-		if insideGuarded(regs, arenas) && s.guardTries < guardRetries {
+		if insideGuarded(regs, restricting) && s.guardTries < guardRetries {
 			s.guardTries++
 			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.Rip, errInTheWay)
 		}
@@ -511,19 +519,23 @@ const (
 
 // insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
 // to restrict its system calls with nobody to notice. One that stands in a system call has made it.
-func insideGuarded(regs *process.Regs, arenas []*arena) bool {
+func insideGuarded(regs *process.Regs, restricting []span) bool {
 	if int64(regs.Orig_rax) >= 0 {
 		return false
 	}
+	return slices.ContainsFunc(restricting, func(f span) bool { return regs.Rip > f.base && regs.Rip-f.base < f.size })
+}
+
+// restricting lists the functions of arenas that are guarded for that. They are few, of very many.
+func restricting(arenas []*arena) (found []span) {
 	for _, a := range arenas {
 		for i := range a.fns {
-			f := &a.fns[i]
-			if at := f.Addr + f.Slide; f.Guard.Restricts() && regs.Rip > at && regs.Rip-at < f.Size {
-				return true
+			if f := &a.fns[i]; f.Guard.Restricts() {
+				found = append(found, span{f.Addr + f.Slide, f.Size})
 			}
 		}
 	}
-	return false
+	return found
 }
 
 // gate opens all gates with the address of the slots, or closes them with 0.

@@ -25,7 +25,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.s.found = maps
-	r.s.images = images
+	r.s.images, r.s.loader = images, loaderOf(images)
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
 	var with []*image

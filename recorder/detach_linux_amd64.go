@@ -49,7 +49,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery, shared []sharedS
 	u := undoing{foreign: w.foreign}
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
-		w.last = try >= leftRetries
+		w.patient, w.last = try < patientTries, try >= leftRetries
 		d, serr := p.Stop(ctx, process.StopOptions{Timeout: process.PatientStopTimeout}, func(st *process.Stopped) (err error) {
 			u.left, err = w.in(st)
 			return err
@@ -75,34 +75,51 @@ type undoWork struct {
 	p         *process.Process
 	r         *recovery
 	shared    []sharedSpan
-	maps      []process.Mapping // as they were before pages was read
+	maps      []process.Mapping // as they were before text was read
 	loose     func(addr uint64) bool
 	doubtful  func(p *page) bool
 	sites     []probe.Patch
-	islands   []probe.Patch
+	islands   []probe.Patch     // in the order of their addresses
+	hosting   []probe.Patch     // sites that are hosted islands, likewise
+	upper     []probe.Patch     // sites of higher levels
 	hops      map[uint64]bool   // addresses of the islands
 	hosted    map[uint64]uint64 // where hosted islands lead, by their addresses
-	pages     []page            // with the sites restored
-	torn      bool              // pages is not to be relied on: some can't be read
+	text      *restored         // nil once text was restored in another way
+	torn      bool              // there is none: some can't be read
 	foreign   int
 	forbidden bool // the process's seccomp filters don't let memory be unmapped
 	restorers []uint64
 	late      []probe.Patch // sites that are restored last, see splitLate
+	patient   bool          // it will be tried again soon
 	last      bool          // it is the last try
 }
 
 func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	w := &undoWork{p: p, r: r}
 	w.islands, w.sites = split(r.patches)
+	w.islands = byAddress(w.islands)
 	w.sites, w.late = splitLate(p, r, w.sites)
+	for i := range w.sites {
+		s := &w.sites[i]
+		if s.Hosted && len(s.New()) == 5 {
+			w.hosting = append(w.hosting, *s)
+		}
+		if s.Level > 1 {
+			w.upper = append(w.upper, *s)
+		}
+	}
+	w.hosting = byAddress(w.hosting)
 	var err error
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
 	// A library that goes just now is looked at again; if its file was truncated it stays as it is.
-	w.pages, w.foreign, err = restoreAs(p, w.maps, w.sites, wholly)
+	w.text, err = restoreLayers(p, w.maps, slices.Concat(w.islands, w.sites))
 	if w.torn = errors.Is(err, process.ErrNoMapping); err != nil && !w.torn {
 		return nil, err
+	}
+	if w.text != nil {
+		w.foreign = w.text.foreign
 	}
 	w.restorers = findRestorers(p, w.maps, r.inArena)
 	return w, nil
@@ -112,7 +129,9 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 func (w *undoWork) judgeBy(s *session) {
 	w.loose, w.doubtful = func(uint64) bool { return true }, func(*page) bool { return true }
 	if s != nil {
-		s.markFiled(w.pages, w.maps, newSide)
+		if w.text != nil {
+			s.markFiled(w.text.pages, w.maps, newSide)
+		}
 		w.loose, w.doubtful = s.loose, s.doubtful()
 	}
 }
@@ -127,13 +146,7 @@ func (w *undoWork) findIslands(maps []process.Mapping) error {
 	if err != nil {
 		return err
 	}
-	var hosted []probe.Patch
-	for i := range w.sites {
-		if s := &w.sites[i]; s.Hosted && len(s.New()) == 5 {
-			hosted = append(hosted, *s)
-		}
-	}
-	hosted, err = w.there(maps, hosted)
+	hosted, err := w.there(maps, w.hosting)
 	for i := range hosted {
 		s := &hosted[i]
 		w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
@@ -173,6 +186,89 @@ func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe
 // in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
 // done again.
 func (w *undoWork) in(st *process.Stopped) (left string, err error) {
+	left, done, err := w.atOnce(st)
+	if done || err != nil {
+		return left, err
+	}
+	return w.stepwise(st)
+}
+
+// patientTries is how often nothing is done for now when a thread would come back into a stub.
+const patientTries = 4
+
+// atOnce does it where no thread can come back into a stub, with text that was prepared before. If it can't it says that nothing was done,
+// or why it isn't done yet. First threads are let out, which may do anything on their way; then comes what shows that the text is still
+// what was prepared, and that all are out. None can get in again while all stand, so that the order in which text is restored matters only
+// if we are killed meanwhile.
+func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err error) {
+	if w.text == nil {
+		return "", false, nil
+	}
+	inside := func(pc uint64) bool { return w.r.inArena(pc) || startsAt(w.islands, pc) || startsAt(w.hosting, pc) }
+	stuck, err := letOut(st, inside, fewNudges)
+	if err != nil {
+		return "", false, err
+	}
+	maps, err := w.p.Maps()
+	if err != nil {
+		return "", false, err
+	}
+	if !w.shared[0].isIn(maps) {
+		return "", false, process.ErrExec
+	}
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
+	if err != nil {
+		return "", false, err
+	}
+	switch in, err := anyInside(st, inside); {
+	case err != nil:
+		return "", false, err
+	case len(frames) > 0 && w.patient:
+		return inHandler(frames), true, nil
+	case stuck != 0 || in || len(frames) > 0:
+		return "", false, nil
+	}
+	pages := sameMemory(w.text.pages, w.maps, maps)
+	other, err := changed(w.p, pages, maps, w.doubtful)
+	if err != nil || len(other) > 0 || len(pages) < len(w.text.pages) {
+		return "", false, err
+	}
+	for _, layer := range slices.Backward(w.text.layers) {
+		if err := writeThere(w.p, layer); err != nil {
+			return "", false, err
+		}
+	}
+	if err := w.restoreLate(maps); err != nil {
+		return "", false, err
+	}
+	w.text = &restored{} // in case it is done again: nothing is left to be written
+	left, err = w.unmap(st, maps)
+	return left, true, err
+}
+
+// startsAt says whether one of patches, which are in the order of their addresses, begins there.
+func startsAt(patches []probe.Patch, addr uint64) bool {
+	_, found := slices.BinarySearchFunc(patches, addr, func(p probe.Patch, a uint64) int { return cmp.Compare(p.Addr, a) })
+	return found
+}
+
+// anyInside says whether a thread is.
+func anyInside(st *process.Stopped, inside func(pc uint64) bool) (bool, error) {
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil || inside(regs.Rip) {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func inHandler(frames []interrupted) string {
+	return fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid)
+}
+
+// stepwise does it where threads may be in stubs, or the text isn't what was prepared: with what is there now.
+func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	maps, err := w.p.Maps()
 	if err != nil {
 		return "", err
@@ -180,16 +276,11 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if !w.shared[0].isIn(maps) {
 		return "", process.ErrExec
 	}
-	// A library may have been unloaded since the pages were read, and another one be in its place.
-	pages := sameMemory(w.pages, w.maps, maps)
-	other, err := changed(w.p, pages, maps, w.doubtful)
+	w.text = nil
+	// A library may have been unloaded since the text was read, and another one be in its place.
+	pages, _, err := restorePages(w.p, maps, w.sites)
 	if err != nil {
 		return "", err
-	}
-	if w.torn || len(other) > 0 || len(pages) < len(w.pages) {
-		if pages, w.foreign, err = restorePages(w.p, maps, w.sites); err != nil {
-			return "", err
-		}
 	}
 	if err := w.findIslands(maps); err != nil {
 		return "", err
@@ -204,7 +295,7 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		return "", err
 	}
 	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
-	stuck, err := letOut(st, inside)
+	stuck, err := letOut(st, inside, nudges)
 	if err != nil {
 		return "", err
 	}
@@ -214,13 +305,9 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	}
 	if len(frames) > 0 && len(w.late) > 0 && !w.last {
 		// An unwinder may be at work there.
-		return fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid), nil
+		return inHandler(frames), nil
 	}
-	found, _, err := restorePages(w.p, maps, w.late)
-	if err == nil {
-		err = writeThere(w.p, found)
-	}
-	if err != nil {
+	if err := w.restoreLate(maps); err != nil {
 		return "", err
 	}
 	onIsland := false
@@ -229,7 +316,7 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 		left = fmt.Sprintf("thread %d did not leave a stub", stuck)
 		onIsland = true // for all we know
 	case len(frames) > 0:
-		left = fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid)
+		left = inHandler(frames)
 		onIsland = slices.ContainsFunc(frames, func(f interrupted) bool { return w.hops[f.pc] })
 	}
 	if onIsland {
@@ -242,6 +329,20 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 	if err := writeThere(w.p, text); err != nil || left != "" {
 		return left, err
 	}
+	return w.unmap(st, maps)
+}
+
+// restoreLate restores the sites that are restored last.
+func (w *undoWork) restoreLate(maps []process.Mapping) error {
+	pages, _, err := restorePages(w.p, maps, w.late)
+	if err != nil {
+		return err
+	}
+	return writeThere(w.p, pages)
+}
+
+// unmap unmaps what nobody can come back to, and returns why something had to be left.
+func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (left string, err error) {
 	err = unmap(st, w.r, w.shared, maps)
 	if errors.Is(err, process.ErrSeccomp) {
 		w.forbidden = true
@@ -257,10 +358,8 @@ func (w *undoWork) in(st *process.Stopped) (left string, err error) {
 // restoreUpper restores the sites of higher levels, the highest first, before the others.
 func (w *undoWork) restoreUpper(maps []process.Mapping) error {
 	byLevel := map[uint8][]probe.Patch{}
-	for _, s := range w.sites {
-		if s.Level > 1 {
-			byLevel[s.Level] = append(byLevel[s.Level], s)
-		}
+	for _, s := range w.upper {
+		byLevel[s.Level] = append(byLevel[s.Level], s)
 	}
 	for _, level := range slices.Backward(slices.Sorted(mapkeys.Keys(byLevel))) {
 		pages, _, err := restorePages(w.p, maps, byLevel[level])
@@ -314,9 +413,15 @@ func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (lef
 // leftRetries is how often threads are looked at again that can come back into a stub: for half a second in all.
 const leftRetries = 12
 
+// nudges is how often a thread is let run on for some microseconds to get out of the stubs; fewNudges is the same while the sites are
+// still there, so that it may come to another one.
+const (
+	nudges    = 1000
+	fewNudges = 64
+)
+
 // letOut lets threads run on until they are out of the arenas, and returns one that didn't get out.
-func letOut(st *process.Stopped, inside func(pc uint64) bool) (stuck int, err error) {
-	const tries = 1000 // of some microseconds
+func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck int, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {

@@ -211,12 +211,18 @@ func hasGuards(p *process.Process, m process.Mapping, ch *chooser) bool {
 // loose says whether the image at addr may be unloaded while the process runs: it isn't the program, nor one of the
 // libraries that the program needs, nor one that they need.
 func (s *session) loose(addr uint64) bool {
+	im := s.imageAt(addr)
+	return im == nil || im.loose
+}
+
+// imageAt is the first image that occupies addr, nil if none does.
+func (s *session) imageAt(addr uint64) *image {
 	for _, im := range s.images {
 		if addr >= im.lo && addr < im.hi {
-			return im.loose
+			return im
 		}
 	}
-	return true
+	return nil
 }
 
 // markLoose finds the images that may be unloaded.

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -109,16 +108,26 @@ func (l *libraries) takeIfSmall(maps []process.Mapping) {
 	l.loads.pass()
 }
 
+// loaderOf is the image that has the loader's function to be guarded, nil if there is none.
+func loaderOf(images []*image) *image {
+	for _, im := range images {
+		for i := range im.plan {
+			if im.plan[i].Guard == probe.GuardLoader {
+				return im
+			}
+		}
+	}
+	return nil
+}
+
 // findLoader finds out whether the process can tell of the libraries that it loads.
 func (s *session) findLoader(st *process.Stopped) error {
 	s.rt.Loads, s.rt.LoaderState = false, 0
 	if s.golang != nil {
 		return nil
 	}
-	loader := slices.IndexFunc(s.images, func(im *image) bool {
-		return slices.ContainsFunc(im.plan, func(f probe.Function) bool { return f.Guard == probe.GuardLoader })
-	})
-	if loader < 0 {
+	im := s.loader
+	if im == nil {
 		return nil
 	}
 	for _, t := range st.Threads() {
@@ -133,7 +142,6 @@ func (s *session) findLoader(st *process.Stopped) error {
 	}
 	s.rt.Loads = true
 	// The state is looked at only where it is the loader's own: that isn't unmapped.
-	im := s.images[loader]
 	if debug, err := findDebug(s.p); err == nil && debug >= im.lo && debug+debugSize <= im.hi && debug%4 == 0 {
 		s.rt.LoaderState = debug + debugState
 	}

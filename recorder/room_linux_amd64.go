@@ -63,7 +63,7 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if err := s.checkClock(st); err != nil {
 		return err
 	}
-	return s.mapAll(st, set)
+	return s.mapAll(st, maps, set)
 }
 
 // findThreadIDs finds out how stubs tell threads apart.
@@ -137,11 +137,11 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 // mapAll maps the recovery memory, the ring memory, away from the arenas' places, and then the arenas. The recovery memory carries the
 // recorder's identity and those places before anything is mapped, and is mapped first: whoever finds anything in a process can tell
 // whether its recorder lives, and what there may be of arenas.
-func (s *session) mapAll(st *process.Stopped, set ring.Setup) error {
+func (s *session) mapAll(st *process.Stopped, maps []process.Mapping, set ring.Setup) error {
 	m := &mapper{s: s, st: st}
 	err := m.open(set)
 	if err == nil {
-		err = m.mapMemory()
+		err = m.mapMemory(maps)
 	}
 	if err == nil {
 		err = m.mapArenas(s.arenas)
@@ -213,12 +213,8 @@ func (m *mapper) closed(fd uint64) {
 }
 
 // mapMemory maps the recovery memory and the ring memory.
-func (m *mapper) mapMemory() error {
+func (m *mapper) mapMemory(maps []process.Mapping) (err error) {
 	s := m.s
-	maps, err := s.p.Maps()
-	if err != nil {
-		return err
-	}
 	// One behind the other, so that neither takes a place of the arenas.
 	hint, behind := farFrom(maps, s.rec.size()+s.size), uint64(0)
 	if hint != 0 {

@@ -12,7 +12,7 @@ import (
 // device and inode, and whatever is mapped there then, if it is mapped from that place of that file, has these bytes.
 
 // markFiled notes of which pages of images that may be unloaded one side is what the file has there. maps are the mappings before they
-// were read.
+// were read. A page that is written more than once is not marked: what is written first is not the file's.
 func (s *session) markFiled(pages []page, maps []process.Mapping, side func(*page) []byte) {
 	var im *image
 	var m process.Mapping // of im
@@ -28,7 +28,7 @@ func (s *session) markFiled(pages []page, maps []process.Mapping, side func(*pag
 				file = nil
 			}
 		}
-		if off := p.addr - m.Start; off+pageSize <= uint64(len(file)) && bytes.Equal(file[off:][:pageSize], side(p)) {
+		if off := p.addr - m.Start; !p.partly && off+pageSize <= uint64(len(file)) && bytes.Equal(file[off:][:pageSize], side(p)) {
 			p.file = im
 		}
 	}
@@ -52,9 +52,13 @@ func (s *session) textAt(addr uint64, maps []process.Mapping) (*image, process.M
 // doubtful returns what says of which pages it is to be looked once more whether they are as they were when they were read.
 func (s *session) doubtful() func(p *page) bool {
 	steady := map[*image]bool{}
+	var at *image // where the last one was
 	return func(p *page) bool {
 		if p.file == nil {
-			return s.loose(p.addr)
+			if at == nil || p.addr < at.lo || p.addr >= at.hi {
+				at = s.imageAt(p.addr)
+			}
+			return at == nil || at.loose
 		}
 		is, known := steady[p.file]
 		if !known {

@@ -2,8 +2,6 @@ package recorder
 
 import (
 	"errors"
-	"runtime"
-	"sync"
 
 	"github.com/callreel/callreel/process"
 )
@@ -31,16 +29,9 @@ func readThere(mem memory, pages []page) ([]page, error) {
 	return there, nil
 }
 
-// writeThere writes the new side of pages, but of those that are gone, on all cores: none depends on another.
+// writeThere writes the new side of pages, but of those that are gone. None depends on another.
 func writeThere(mem memory, pages []page) error {
-	cores := max(1, min(runtime.GOMAXPROCS(0), len(pages)/leastPages))
-	errs := make([]error, cores)
-	var wg sync.WaitGroup
-	for i := range cores {
-		wg.Go(func() { errs[i] = writePart(mem, pages[i*len(pages)/cores:(i+1)*len(pages)/cores]) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return onAllCores(pages, func(some []page) error { return writePart(mem, some) })
 }
 
 func writePart(mem memory, pages []page) error {

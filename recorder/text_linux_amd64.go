@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -20,6 +21,8 @@ type page struct {
 	old, new []byte
 	// file is the image whose file has these bytes there, nil if that isn't known: see markFiled.
 	file *image
+	// partly says that it is written more than once, with some of the changes first.
+	partly bool
 }
 
 // memory is the live process's memory, what text changes need of it.
@@ -115,13 +118,23 @@ func layersOf(mem memory, pages []page, runs [][]probe.Patch) (layers [][]page, 
 	return layers, nil
 }
 
-// layer applies the patches to the page, level by level, and adds what it is then to the layers.
+// layer applies the patches to the page, level by level, and adds what it is then to the layers. Patches that have nothing to do with
+// those of other pages are written with the first.
 func (pg *page) layer(layers [][]page, patches []probe.Patch) [][]page {
 	copy(pg.new, pg.old)
-	for level, left := uint8(0), len(patches); left > 0; level++ {
+	first := uint8(math.MaxUint8)
+	for i := range patches {
+		if p := &patches[i]; !p.Alone {
+			first = min(first, p.Level)
+		}
+	}
+	if first == math.MaxUint8 {
+		first = 0
+	}
+	for level, left := first, len(patches); left > 0; level++ {
 		before := left
 		for i := range patches {
-			if p := &patches[i]; p.Level == level {
+			if p := &patches[i]; p.Alone && level == first || !p.Alone && p.Level == level {
 				copy(pg.new[p.Addr-pg.addr:], p.New())
 				left--
 			}
@@ -129,14 +142,11 @@ func (pg *page) layer(layers [][]page, patches []probe.Patch) [][]page {
 		if left == before {
 			continue
 		}
-		for len(layers) <= int(level) {
-			layers = append(layers, nil)
-		}
-		after := pg.new
+		now := pg.new
 		if left > 0 {
-			after = slices.Clone(after)
+			now = slices.Clone(now)
 		}
-		layers[level] = append(layers[level], page{addr: pg.addr, old: pg.old, new: after})
+		layers = addLayer(layers, int(level), page{addr: pg.addr, old: pg.old, new: now})
 	}
 	return layers
 }
@@ -158,9 +168,6 @@ func stretches(pages []page, side func(*page) []byte, move func(buf []byte, addr
 	return nil
 }
 
-// wholly reads pages, all of them.
-func wholly(mem memory, pages []page) ([]page, error) { return pages, readPages(mem, pages) }
-
 func readPages(mem memory, pages []page) error { return stretches(pages, oldSide, mem.ReadAt) }
 
 // writePages writes one side of the pages. The kernel copies them page by page.
@@ -168,13 +175,21 @@ func writePages(mem memory, pages []page, side func(*page) []byte) error {
 	return stretches(pages, side, mem.WriteAt)
 }
 
-// writeLayer writes the new side of many pages, on all cores: the process stands meanwhile. None depends on another.
+// writeLayer writes the new side of many pages. None depends on another.
 func writeLayer(mem memory, pages []page) error {
+	return onAllCores(pages, func(some []page) error { return writePages(mem, some, newSide) })
+}
+
+// onAllCores has all cores write pages, and before others: the process stands meanwhile.
+func onAllCores(pages []page, write func(some []page) error) error {
 	cores := max(1, min(runtime.GOMAXPROCS(0), len(pages)/leastPages))
 	errs := make([]error, cores)
 	var wg sync.WaitGroup
 	for i := range cores {
-		wg.Go(func() { errs[i] = writePages(mem, pages[i*len(pages)/cores:(i+1)*len(pages)/cores], newSide) })
+		wg.Go(func() {
+			defer comeFirst()()
+			errs[i] = write(pages[i*len(pages)/cores : (i+1)*len(pages)/cores])
+		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -184,9 +199,33 @@ func oldSide(p *page) []byte { return p.old }
 func newSide(p *page) []byte { return p.new }
 
 // sameMemory leaves out the pages that are not, in the maps of now, what they were in the maps of before: a library was
-// unloaded since, and something else may have taken its place.
+// unloaded since, and something else may have taken its place. Mostly it is the slice itself.
 func sameMemory(pages []page, before, now []process.Mapping) []page {
-	return slices.DeleteFunc(slices.Clone(pages), func(p page) bool { return !sameMapping(before, now, p.addr) })
+	var lo, hi uint64 // where that is known
+	var same bool
+	is := func(p *page) bool {
+		if p.addr < lo || p.addr >= hi {
+			same = sameMapping(before, now, p.addr)
+			lo, hi = p.addr, p.addr+pageSize
+			if a, b := mappingAt(before, p.addr), mappingAt(now, p.addr); a != nil && b != nil {
+				lo, hi = max(a.Start, b.Start), min(a.End, b.End)
+			}
+		}
+		return same
+	}
+	for i := range pages {
+		if is(&pages[i]) {
+			continue
+		}
+		kept := slices.Clone(pages[:i])
+		for i++; i < len(pages); i++ {
+			if is(&pages[i]) {
+				kept = append(kept, pages[i])
+			}
+		}
+		return kept
+	}
+	return pages
 }
 
 // changed lists the mappings of pages whose bytes are no longer those that were read, by their starts. Only the doubtful pages
@@ -223,12 +262,12 @@ func changed(mem memory, pages []page, maps []process.Mapping, doubtful func(p *
 	return found, nil
 }
 
-// without leaves out the pages of those mappings.
+// without leaves out the pages of those mappings. Mostly it is the slice itself.
 func without(pages []page, maps []process.Mapping, starts map[uint64]bool) []page {
 	if len(starts) == 0 {
 		return pages
 	}
-	return slices.DeleteFunc(pages, func(p page) bool {
+	return slices.DeleteFunc(slices.Clone(pages), func(p page) bool {
 		m := mappingAt(maps, p.addr)
 		return m == nil || starts[m.Start]
 	})
@@ -245,20 +284,11 @@ func sameMapping(before, now []process.Mapping, addr uint64) bool {
 // ones nor its old ones were changed by somebody else; they are left and counted. Patches where no code is mapped any
 // more went with their library.
 func restorePages(mem memory, maps []process.Mapping, patches []probe.Patch) (pages []page, foreign int, err error) {
-	return restoreAs(mem, maps, patches, readThere)
-}
-
-// restoreAs is restorePages with the pages read by read.
-func restoreAs(mem memory, maps []process.Mapping, patches []probe.Patch, read func(memory, []page) ([]page, error)) (pages []page, foreign int, err error) {
-	sorted := slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
-		m := mappingAt(maps, p.Addr)
-		return m == nil || m.Perm&process.PermExec == 0
-	})
-	parts := partsByPage(byAddress(sorted))
+	parts := partsByPage(inCode(maps, patches))
 	kept, counts, errs := make([][]page, len(parts)), make([]int, len(parts)), make([]error, len(parts))
 	var wg sync.WaitGroup
 	for i, part := range parts {
-		wg.Go(func() { kept[i], counts[i], errs[i] = restorePart(mem, part, read) })
+		wg.Go(func() { kept[i], counts[i], errs[i] = restorePart(mem, part) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -287,9 +317,9 @@ func partsByPage(sorted []probe.Patch) (parts [][]probe.Patch) {
 	return parts
 }
 
-// restorePart is restoreAs for some of the patches, in the order of their addresses.
-func restorePart(mem memory, sorted []probe.Patch, read func(memory, []page) ([]page, error)) (pages []page, foreign int, err error) {
-	if pages, err = read(mem, pagesOf([][]probe.Patch{sorted})); err != nil {
+// restorePart is restorePages for some of the patches, in the order of their addresses.
+func restorePart(mem memory, sorted []probe.Patch) (pages []page, foreign int, err error) {
+	if pages, err = readThere(mem, pagesOf([][]probe.Patch{sorted})); err != nil {
 		return nil, 0, err
 	}
 	k := 0

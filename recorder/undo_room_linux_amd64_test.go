@@ -35,7 +35,7 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 		set := ring.Setup{Chunks: 16}
 		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
-			if err := s.mapAll(st, set); err != nil {
+			if err := s.mapAll(st, maps, set); err != nil {
 				return err
 			}
 			if now := mappedAndOpen(t, p); now == before {
@@ -137,14 +137,14 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
 			if mapped == len(s.arenas) {
-				return s.mapAll(st, set)
+				return s.mapAll(st, maps, set)
 			}
 			// The next one can't be mapped, and then nobody is there to undo it.
 			m := &mapper{s: s, st: st}
 			if err := m.open(set); err != nil {
 				return err
 			}
-			if err := m.mapMemory(); err != nil {
+			if err := m.mapMemory(maps); err != nil {
 				return err
 			}
 			return m.mapArenas(s.arenas[:mapped])

@@ -153,7 +153,8 @@ func TestPlansHoldAgainstObjdump(t *testing.T) {
 				c.function(&fns[i])
 			}
 			c.overlaps()
-			t.Logf("%d instructions, %d sites and islands, %d exits", len(c.list.insts), len(c.taken), c.exits)
+			t.Logf("%d instructions, %d sites and islands, %d exits, %d pairs of sites, of these %d apart", len(c.list.insts), len(c.taken), c.exits,
+				c.bound, c.apart)
 			if name != "libcrypto" && len(c.adrift) != 0 || len(c.adrift) > 3 {
 				t.Errorf("objdump was adrift in %d functions", len(c.adrift))
 			}
@@ -172,6 +173,8 @@ type checker struct {
 	taken  []span64
 	exits  int
 	failed int
+	bound  int // pairs of sites of which one relies on the other
+	apart  int // of these, those for whom a page's end matters
 	adrift map[uint64]bool
 }
 
@@ -295,10 +298,34 @@ func (c *checker) led(f *Function, s *Site, covered map[uint64]*Moved, sites map
 		for _, source := range c.list.sources[to] {
 			if m := covered[source]; m == nil || m.Exit || m.Loop {
 				c.errorf(f, "site %#x to %#x: the branch at %#x leads to %#x", s.Addr, s.End(), source, to)
-			} else if from := sites[source]; from != s && from.Level >= s.Level && s.Kind == SiteWindow {
-				c.errorf(f, "site %#x is of level %d, and led to from %#x of level %d", s.Addr, s.Level, from.Addr, from.Level)
+			} else if from := sites[source]; from != s && s.Kind == SiteWindow {
+				if from.Level >= s.Level {
+					c.errorf(f, "site %#x is of level %d, and led to from %#x of level %d", s.Addr, s.Level, from.Addr, from.Level)
+				}
+				c.together(f, s, from)
 			}
 		}
+	}
+}
+
+// together checks that two sites, one of which relies on the other, are both on one page with all that they lead to, or both known for
+// that they aren't.
+func (c *checker) together(f *Function, s, other *Site) {
+	at, _ := s.Patch()
+	pages := map[uint64]bool{at / pageSize: true}
+	at, _ = other.Patch()
+	pages[at/pageSize] = true
+	for _, o := range []*Site{s, other} {
+		if o.Island != 0 {
+			pages[o.Island/pageSize] = true
+		}
+	}
+	if s.apart != other.apart || !s.apart && (len(pages) > 1 || other.Kind == SiteCopy) {
+		c.errorf(f, "sites %#x and %#x, which relies on the other, are on %d pages; apart: %v, %v", other.Addr, s.Addr, len(pages), other.apart, s.apart)
+	}
+	c.bound++
+	if s.apart {
+		c.apart++
 	}
 }
 
@@ -312,6 +339,7 @@ func (c *checker) hosted(f *Function, s *Site) {
 			if max(1, h.Level)+2 > s.Level {
 				c.errorf(f, "site %#x is of level %d, its host %#x of level %d", s.Addr, s.Level, h.Addr, h.Level)
 			}
+			c.together(f, s, h)
 		}
 		if h != s && h.Island == s.Island {
 			c.errorf(f, "two islands at %#x", s.Island)

@@ -29,6 +29,7 @@ func (p *planner) levels() bool {
 		}
 	}
 	const visiting = 1 << 7
+	bound := bindings{sites: p.sites}
 	var level func(i int) bool
 	level = func(i int) bool {
 		s := &p.sites[i]
@@ -45,6 +46,7 @@ func (p *planner) levels() bool {
 				return false
 			}
 			least = max(least, p.sites[k].Level+steps)
+			bound.add(i, k)
 			return true
 		}
 		if s.Hosted && !after(p.hostOf(s), 2) {
@@ -70,8 +72,46 @@ func (p *planner) levels() bool {
 			return false
 		}
 	}
+	bound.tell()
 	return true
 }
+
+// bindings are which sites of a function rely on others of it.
+type bindings struct {
+	sites   []Site
+	any     bool
+	crosses bool // a page's end lies between two of them
+}
+
+// add notes that site i may be written only after site k.
+func (b *bindings) add(i, k int) {
+	s, to := &b.sites[i], &b.sites[k]
+	s.bound, to.bound, b.any = true, true, true
+	at, _ := s.Patch()
+	other, _ := to.Patch()
+	// What leads to a copy is not told here, but must be written before as well.
+	b.crosses = b.crosses || !samePage(at, other) || to.Kind == SiteCopy || s.Hosted && !samePage(s.Island, other)
+}
+
+// tell notes of which sites the level matters: if a page's end is between any two of the sites that are bound to each other, of all that
+// are bound, since they may be so by way of others. Pages are written whole, so among sites of one page there is no order.
+func (b *bindings) tell() {
+	if !b.any {
+		return
+	}
+	for i := range b.sites {
+		if s := &b.sites[i]; s.bound {
+			b.crosses = b.crosses || s.islandApart()
+		}
+	}
+	for i := range b.sites {
+		s := &b.sites[i]
+		s.apart = s.bound && b.crosses
+	}
+}
+
+// samePage says whether two link addresses are on one page; their load addresses are then, too.
+func samePage(a, b uint64) bool { return a/pageSize == b/pageSize }
 
 // hostOf is the index of the site that hosts a site's island.
 func (p *planner) hostOf(s *Site) int {

@@ -24,6 +24,9 @@ type Patch struct {
 	// Level orders the writing: what has a higher one leads to, or relies on, what has a lower one. Islands in padding have 0,
 	// most sites 1. Text is restored the other way round.
 	Level uint8
+	// Alone says that all that it leads to or relies on, and all that leads to or relies on it, is on its own page. So its level doesn't
+	// matter where pages are written whole.
+	Alone bool
 	ID    uint32 // the function's, 0 for one that is only guarded
 }
 
@@ -49,6 +52,7 @@ func (code *Code) patch(fn int, site *Site, stub uint64) error {
 		return err
 	}
 	p.Level = max(1, site.Level)
+	p.Alone = !site.apart && !site.islandApart()
 	switch {
 	case site.Island != 0:
 		island, err := code.oldBytes(fn, site.Island, nearJump)
@@ -58,7 +62,7 @@ func (code *Code) patch(fn int, site *Site, stub uint64) error {
 		if err := island.jump(stub); err != nil {
 			return err
 		}
-		island.Island, island.Hosted = !site.Hosted, site.Hosted
+		island.Island, island.Hosted, island.Alone = !site.Hosted, site.Hosted, p.Alone
 		if site.Hosted {
 			island.Level = site.Level - 1
 		}

@@ -61,3 +61,51 @@ func TestACopyIsFoundForEachMovedInstruction(t *testing.T) {
 		t.Errorf("only %d copies", copies)
 	}
 }
+
+// What is said to have nothing to do with other pages leads to none of the text.
+func TestAPatchAloneLeadsToItsOwnPage(t *testing.T) {
+	im := realImage(t, "python")
+	fns := planImage(t, im)
+	var selected []Selected
+	apart := map[uint32]bool{}   // functions with sites for which other pages matter
+	apartAt := map[uint64]bool{} // those sites
+	for i := range fns {
+		if fns[i].Tier == TierNone {
+			continue
+		}
+		selected = append(selected, Selected{Function: &fns[i], Image: im, ID: uint32(i + 1)})
+		for k := range fns[i].Sites {
+			s := &fns[i].Sites[k]
+			apart[uint32(i+1)] = apart[uint32(i+1)] || s.apart || s.islandApart()
+			at, _ := s.Patch()
+			apartAt[at] = s.apart && s.Kind != SiteCopy
+		}
+	}
+	const base = 0x6000_0000
+	code, err := Compile(base, Runtime{Gate: base - pageSize, Ring: 1 << 40}, selected, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, hops := 0, 0
+	for _, p := range code.Patches {
+		if p.Alone {
+			alone++
+			if apartAt[p.Addr] {
+				t.Errorf("the patch at %#x is said to be alone", p.Addr)
+			}
+		} else if !apart[p.ID] {
+			t.Errorf("the patch at %#x isn't alone, and no site of its function has to do with other pages", p.Addr)
+		}
+		to, jumps := leadsTo(p)
+		if len(p.New()) != shortJump || !jumps {
+			continue
+		}
+		hops++
+		if p.Alone && !samePage(to, p.Addr) {
+			t.Errorf("the patch at %#x is said to be alone, and leads to %#x", p.Addr, to)
+		}
+	}
+	if len(code.Patches)-alone == 0 || hops == 0 || alone < 1000 {
+		t.Errorf("%d patches of %d are alone, %d lead to islands", alone, len(code.Patches), hops)
+	}
+}

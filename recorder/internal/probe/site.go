@@ -53,6 +53,8 @@ type Site struct {
 	// Hosted says that the island is in another window, behind its jump.
 	Hosted bool
 	hosts  bool // another site's island
+	bound  bool // it relies on another site, or another on it, see levels
+	apart  bool // and one of those that are bound to each other is on another page
 
 	before    uint8 // how many of the instructions run before the entry's event
 	swapped   uint8 // the index of one that runs elsewhere, plus 1, see gofault.go; else 0
@@ -109,6 +111,9 @@ func (s *Site) Patch() (addr uint64, n int) {
 	}
 	return s.Addr, nearJump
 }
+
+// islandApart says whether its island is on another page.
+func (s *Site) islandApart() bool { return s.Island != 0 && !samePage(s.Addr, s.Island) }
 
 // Sizes of the jumps that are written (Intel SDM vol. 2, JMP).
 const (
