@@ -173,6 +173,7 @@ func (w *walk) newStrand(thread reel.Thread) *strand {
 		s.name = "thread"
 	}
 	s.pairer.OnEntry, s.pairer.OnCall = s.begin, s.end
+	w.f.ReadyPairer(&s.pairer, thread.Key)
 	s.now = w.f.FirstTick()
 	s.pairer.SetTime(s.now)
 	return s
@@ -318,7 +319,7 @@ func (s *strand) addLane(stack int) *lane {
 		l.tid = s.extraLane()
 		l.order = math.MaxInt32 // behind the threads
 	default:
-		l.order = int(s.thread.Key)<<9 + stack
+		l.order = int(s.thread.Key)*reel.MaxStacks + stack
 		if stack > 0 || s.used[l.tid] || l.tid <= 0 || l.tid > maxTID {
 			l.tid = s.extraLane()
 			l.name = fmt.Sprintf("%s (%d)", s.name, s.thread.TID)

@@ -239,3 +239,16 @@ func BenchmarkLiveGoroutines(b *testing.B) {
 	}
 	reportEvents(b, all, 0, start)
 }
+
+// BenchmarkPair pairs a stream of one stack, with both callbacks.
+func BenchmarkPair(b *testing.B) {
+	events := benchEvents(b, 1<<20)
+	calls := uint64(0)
+	start := cpuTime()
+	for b.Loop() {
+		p := Pairer{OnCall: func(c *Call) { calls += c.Inside }, OnEntry: func(c *Call) { calls++ }}
+		p.Push(events)
+		p.Finish(1 << 60)
+	}
+	reportEvents(b, len(events), 0, start)
+}

@@ -30,7 +30,7 @@ type Call struct {
 	// is that of the event before, under ClockNone both are 0.
 	Start, End uint64
 	// Inside is how many ticks of it were spent in calls that it made on the
-	// same stack.
+	// same stack, or while that waited for another stack of the thread.
 	Inside uint64
 	Flags  CallFlags
 }
@@ -38,8 +38,8 @@ type Call struct {
 // Duration is the time from entry to end, in ticks.
 func (c *Call) Duration() uint64 { return c.End - c.Start }
 
-// Self is the time not spent in calls made, in ticks. Calls on another stack (a
-// signal handler on its own) are not taken off.
+// Self is the time not spent in calls made or on another stack (a signal
+// handler's own, a coroutine's), in ticks.
 func (c *Call) Self() uint64 {
 	d := c.Duration()
 	return d - min(d, c.Inside)

@@ -23,6 +23,7 @@ const (
 	KindDump      ChunkKind = 10 // what the reel is a Dump of
 	KindArgs      ChunkKind = 11 // values of arguments and results, see Value
 	KindMade      ChunkKind = 12 // how many calls of each function there were, where not all are recorded
+	KindStacks    ChunkKind = 13 // where stacks of one thread begin, see Writer.StackTops
 )
 
 // String returns the kind in words.
@@ -52,6 +53,8 @@ func (k ChunkKind) String() string {
 		return "arguments"
 	case KindMade:
 		return "calls made"
+	case KindStacks:
+		return "stacks"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

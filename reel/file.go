@@ -55,6 +55,7 @@ type threadChunks struct {
 	events uint64
 	chunks []Chunk
 	values []indexEntry // of KindArgs
+	tops   []uint32     // see StackTops
 }
 
 // Open opens the reel at path. The file is mapped into memory where the system
@@ -252,6 +253,14 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		f.lastClock = max(f.lastClock, c.Tick)
 	case KindMade:
 		return f.loadMade(payload, e.count)
+	case KindStacks:
+		i, ok := f.byKey[e.thread]
+		if !ok {
+			return fmt.Errorf("of thread %d, which there is not", e.thread)
+		}
+		tops, err := parseTops(payload, e.count)
+		f.threads[i].tops = tops
+		return err
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

@@ -314,6 +314,7 @@ func (t *goroutineTally) pairerFor(now uint64) *Pairer {
 		return p
 	}
 	p := &Pairer{}
+	p.SetTops(nil)
 	p.OnEntry = func(c *Call) { t.at(c.Func).calls++ }
 	p.OnCall = func(c *Call) { t.end(t.at(c.Func), c, !p.within(c)) }
 	p.SetTime(now)

@@ -97,6 +97,7 @@ func (g *grouping) read() {
 		for i := range g.f.threads {
 			t := &g.f.threads[i]
 			w := g.newWalk()
+			g.f.ReadyPairer(&w.pairer, t.Key)
 			w.values = g.f.Values(t.Key)
 			g.f.ReadThread(t.Key, func(events []Event, lost bool) bool {
 				if lost {
@@ -120,6 +121,7 @@ func (g *grouping) read() {
 		w := walks[key]
 		if w == nil {
 			w = g.newWalk()
+			g.f.ReadyPairer(&w.pairer, thread)
 			walks[key] = w
 		}
 		if values[thread] == nil {

@@ -13,6 +13,9 @@ type liveCredit struct{ self []uint64 }
 func (l *liveLane) begin(t *LiveTally) {
 	l.tally = t
 	l.pairer.OnEntry, l.pairer.OnCall = l.enter, l.leave
+	if t.routine != nil {
+		l.pairer.SetTops(nil)
+	}
 }
 
 // push takes the lane's next events, up to the first that is later than limit, or that names a goroutine in a Go program, and returns how
@@ -24,13 +27,13 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 	}
 	p, t := &l.pairer, l.tally
 	if len(p.stacks) == 0 {
-		p.stacks = append(p.stacks, callStack{home: events[0].SP})
+		p.begin(events[0].SP)
 	}
 	open, calls := p.open, p.Calls
 	if p.MaxOpen = min(DefaultMaxOpen, open+maxLiveOpen-t.open); p.MaxOpen == 0 {
 		p.MaxOpen = -1 // 0 would be the default
 	}
-	s, now := &p.stacks[p.cur], p.now
+	s, now, floor := &p.stacks[p.cur], p.now, p.floor
 	credited := l.credited(p.cur)
 	functions := t.sums.functions
 	i := 0
@@ -43,11 +46,11 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 		now = max(now, e.Time)
 		n := len(s.calls)
 		if e.Word&1 == 0 {
-			above, reach := s.home, int32(reachAbove)
+			above := s.top + 1
 			if n > 0 {
-				above, reach = s.calls[n-1].sp, -1
+				above = s.calls[n-1].sp
 			}
-			if d := int32(e.SP - above); d <= reach && d >= -reachBelow && p.open < p.MaxOpen {
+			if e.SP-floor < above-floor && p.open < p.MaxOpen {
 				p.Calls++
 				id := e.Word >> 1
 				if int(id) >= len(functions) || functions[id] == nil {
@@ -56,9 +59,6 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 				}
 				f := functions[id]
 				f.Calls++
-				if n == 0 {
-					s.home = e.SP
-				}
 				if i+1 < len(events) {
 					// Half of all calls make no further one.
 					if x := &events[i+1]; x.Word == e.Word|1 && x.SP == e.SP && x.Time <= limit {
@@ -104,7 +104,7 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 		}
 		p.now = now
 		p.pushSlowly(e, 0)
-		s = &p.stacks[p.cur]
+		s, floor = &p.stacks[p.cur], p.floor
 		credited = l.credited(p.cur)
 		functions = t.sums.functions
 	}
@@ -151,7 +151,10 @@ func (l *liveLane) settle(tick uint64) {
 	}
 	for i := range p.stacks {
 		s, credit := &p.stacks[i], &l.credits[i]
-		inner := uint64(0) // how long the call above has been open
+		inner := uint64(0) // how long the call above has been open, or the stack not been the current one
+		if i != p.cur {
+			inner = now - min(now, s.since)
+		}
 		credited := len(credit.self)
 		for len(credit.self) < len(s.calls) {
 			credit.self = append(credit.self, 0)

@@ -5,33 +5,45 @@ const (
 	// DefaultMaxOpen is how many calls of a thread may be open at once, over
 	// all its stacks, at 32 bytes each.
 	DefaultMaxOpen = 1 << 20
-	// maxStacks is how many stacks of a thread are told apart.
-	maxStacks = 256
+	// MaxStacks is how many stacks of a thread are told apart at once.
+	MaxStacks = 2048
 
-	// An event belongs to a stack if its SP lies at most reachAbove bytes above
-	// the outermost open call or reachBelow bytes below the innermost.
-	// reachAbove covers callers that were not seen entering; a signal stack or
-	// coroutine stack nearer than that above another one is taken for the same
-	// stack. reachBelow covers large frames (alloca, arrays) between two probed
-	// functions, and is less than the distance of most mappings.
+	// An event goes on with the current stack if its SP lies at most reachAbove
+	// bytes above the highest that the stack had or reachBelow bytes below the
+	// innermost call, and no other stack is known to be there. reachAbove covers
+	// callers that were not seen entering, reachBelow large frames (alloca,
+	// arrays) between two probed functions; it is less than the distance of most
+	// mappings.
 	reachAbove = 64 << 10
 	reachBelow = 1 << 20
+	// reachBack is both where a stack with open calls is come back to from
+	// another one, and on any stack of a thread that has been seen to have
+	// neighbours: less than the size of coroutines' stacks.
+	reachBack = 8 << 10
 )
 
 // Pairer pairs the entries and exits of one thread into calls. The stack
 // pointer decides, so that exceptions, longjmp, tail calls and functions that
 // never return come out right:
 //
-//   - An entry at stack pointer s ends all open calls whose SP is s or lower.
-//     (A tail call has logged its exit before: both have the same SP.)
+//   - An entry at stack pointer s ends all open calls of its stack whose SP is s
+//     or lower. (A tail call has logged its exit before: both have the same SP.)
 //   - An exit at s ends those lower than s; then it must match SP and function
 //     of the innermost open call. If it does not, it is the exit of a call whose
 //     entry was not recorded, and only counted.
 //
-// A thread may run on several stacks: a signal handler's own, coroutines'. An
-// event whose SP is out of reach of the current stack goes to the stack it is
-// near to, or to a new one; calls on the others stay open. Two stacks whose
-// ranges are nearer than the reach are not told apart.
+// A thread may run on several stacks: a signal handler's own, coroutines'. Each
+// known one has the addresses from its top down to the next one's. What belongs
+// to none of them, and is out of reach of the current stack, is on a new one;
+// calls on the others stay open. While a stack isn't the current one its
+// innermost call waits: that time counts in Inside, so that an instant is no
+// more than one call's own.
+//
+// Stacks within reach of one another are taken for one at first: calls on the
+// lower one seem to have been left without returning when the higher one goes
+// on. The exit of such a call proves that it hadn't been: from then on a stack
+// is known to begin at the outermost call that it went with. A stream without
+// such an exit is paired as if there were no neighbours.
 //
 // SPs are compared by their low 32 bits with wraparound. Time does not go back: an
 // event whose Time is below that of one before it counts as made then.
@@ -43,6 +55,10 @@ type Pairer struct {
 	// OnCall, if set, is called for each call that ends, inner ones first. The
 	// Call is valid during the call only.
 	OnCall func(*Call)
+	// OnSwitch, if set, is called when another stack becomes the current one,
+	// before what the event there ends or begins: the one that is left begins to
+	// wait at that tick, and the other has waited until then.
+	OnSwitch func(from, to int, tick uint64)
 	// MaxOpen is how many calls may be open; 0 means DefaultMaxOpen. Entries
 	// beyond it are counted in TooDeep and otherwise ignored.
 	MaxOpen int
@@ -53,12 +69,23 @@ type Pairer struct {
 
 	stacks []callStack
 	cur    int
+	// floor is the lowest SP that is the current stack's without a further look.
+	// No other stack has its top between floor and the current one's top.
+	floor  uint32
 	open   int
 	losses uint32 // how often events were lost
 	clock  uint64 // stamps stacks with when they were left
 	now    uint64
 	call   Call
 	index  int // see Index
+
+	order  []uint16  // all stacks, by their tops
+	idle   stackList // stacks but for the current one that have no open calls
+	paused stackList // those that have
+
+	tops    []uint32 // where stacks are known to begin, in order
+	settled bool     // no more tops are learned
+	doubted doubted
 }
 
 // openCall is an entry whose exit has not come.
@@ -68,33 +95,6 @@ type openCall struct {
 	start  uint64
 	inside uint64
 	losses uint32 // Pairer.losses at entry
-}
-
-type callStack struct {
-	calls []openCall
-	home  uint32 // SP of the last outermost call
-	left  uint64
-}
-
-// fits reports whether an event at sp may belong to the stack.
-func (s *callStack) fits(sp uint32) bool {
-	top, bottom := s.home, s.home
-	if n := len(s.calls); n > 0 {
-		top, bottom = s.calls[n-1].sp, s.calls[0].sp
-	}
-	return int32(sp-bottom) <= reachAbove && int32(sp-top) >= -reachBelow
-}
-
-// distance is how far sp is from the innermost call of the stack.
-func (s *callStack) distance(sp uint32) uint32 {
-	top := s.home
-	if n := len(s.calls); n > 0 {
-		top = s.calls[n-1].sp
-	}
-	if d := int32(sp - top); d < 0 {
-		return uint32(-int64(d))
-	}
-	return sp - top
 }
 
 // SetTime tells the time before the first event, in ticks: under ClockExit it is
@@ -107,7 +107,7 @@ func (p *Pairer) Push(events []Event) {
 		if len(events) == 0 {
 			return
 		}
-		p.stacks = append(p.stacks, callStack{home: events[0].SP})
+		p.begin(events[0].SP)
 	}
 	for i := range events {
 		e := &events[i]
@@ -120,12 +120,12 @@ func (p *Pairer) Push(events []Event) {
 			// Nearly all events: a call further down, or the exit of the
 			// innermost.
 			top := &s.calls[n-1]
-			d := int32(e.SP - top.sp)
-			if e.Word&1 == 0 && d < 0 && d >= -reachBelow {
-				p.enter(s, e, i)
-				continue
-			}
-			if e.Word&1 != 0 && d == 0 && top.id == e.Word>>1 {
+			if e.Word&1 == 0 {
+				if e.SP-p.floor < top.sp-p.floor {
+					p.enter(s, e, i)
+					continue
+				}
+			} else if e.SP == top.sp && top.id == e.Word>>1 {
 				p.leave(s, 0, i)
 				continue
 			}
@@ -139,8 +139,17 @@ func (p *Pairer) Index() int { return p.index }
 
 // pushSlowly handles an event that the innermost call does not explain.
 func (p *Pairer) pushSlowly(e *Event, index int) {
-	if !p.stacks[p.cur].fits(e.SP) {
-		p.switchTo(e.SP)
+	to := p.cur
+	owned := e.SP-p.floor <= p.stacks[to].top-p.floor
+	if !owned {
+		to = p.find(e.SP)
+	}
+	if e.IsExit() && !p.settled && (to < 0 || !p.stacks[to].has(e.SP, e.ID())) && p.proves(e, to, index) {
+		p.Unmatched++ // it has been told of as ended
+		return
+	}
+	if !owned {
+		p.switchTo(to, e.SP, index)
 	}
 	s := &p.stacks[p.cur]
 	if !e.IsExit() {
@@ -158,7 +167,22 @@ func (p *Pairer) pushSlowly(e *Event, index int) {
 
 // endBelow ends the calls whose SP is at least margin bytes below sp.
 func (p *Pairer) endBelow(s *callStack, sp uint32, margin int32, index int) {
-	for n := len(s.calls); n > 0 && int32(sp-s.calls[n-1].sp) >= margin; n-- {
+	n := len(s.calls)
+	for n > 0 && int32(sp-s.calls[n-1].sp) >= margin {
+		n--
+	}
+	if n == len(s.calls) {
+		return
+	}
+	if !p.settled {
+		p.doubted.add(s.calls[n:], sp)
+	}
+	p.endFrom(s, n, index)
+}
+
+// endFrom ends the calls of a stack from a depth on, as Implicit.
+func (p *Pairer) endFrom(s *callStack, depth, index int) {
+	for len(s.calls) > depth {
 		p.leave(s, Implicit, index)
 	}
 }
@@ -175,9 +199,6 @@ func (p *Pairer) enter(s *callStack, e *Event, index int) {
 		return
 	}
 	p.open++
-	if len(s.calls) == 0 {
-		s.home = e.SP
-	}
 	n := len(s.calls)
 	if n == cap(s.calls) {
 		s.calls = append(s.calls, openCall{})
@@ -220,28 +241,45 @@ func (p *Pairer) leave(s *callStack, flags CallFlags, index int) {
 
 // Lost tells the Pairer that events are missing before the next Push: every call
 // that is open now is marked.
-func (p *Pairer) Lost() { p.losses++ }
+func (p *Pairer) Lost() {
+	p.losses++
+	p.doubted.clear()
+}
 
 // Left ends the calls that are open, now, as Implicit: there will be no more of
 // them.
 func (p *Pairer) Left() {
-	for i := range p.stacks {
-		p.cur = i
-		for s := &p.stacks[i]; len(s.calls) > 0; {
-			p.leave(s, Implicit, 0)
-		}
+	if p.open == 0 {
+		return
 	}
+	p.endAll(Implicit)
+	p.relist()
 }
 
 // Finish ends the calls that are still open, at the tick when the thread or the recording
-// ended, as Unfinished. The Pairer is then as new, but for its counts.
+// ended, as Unfinished. The Pairer is then as new, but for its counts and for what it was told of stacks.
 func (p *Pairer) Finish(tick uint64) {
 	p.now = max(p.now, tick)
+	p.endAll(Unfinished)
+	p.stacks, p.order, p.cur, p.clock, p.now = p.stacks[:0], p.order[:0], 0, 0, 0
+	p.doubted.clear()
+	if !p.settled {
+		p.tops = nil
+	}
+}
+
+// endAll ends all open calls. The stacks' lists are out of date then.
+func (p *Pairer) endAll(flags CallFlags) {
+	cur := p.cur
 	for i := range p.stacks {
+		s := &p.stacks[i]
+		if i != cur {
+			s.waited(p.now)
+		}
 		p.cur = i
-		for s := &p.stacks[i]; len(s.calls) > 0; {
-			p.leave(s, Unfinished, 0)
+		for len(s.calls) > 0 {
+			p.leave(s, flags, 0)
 		}
 	}
-	p.stacks, p.cur, p.clock, p.now = p.stacks[:0], 0, 0, 0
+	p.cur = cur
 }

@@ -180,8 +180,8 @@ func TestHostileStreamsTakeBoundedMemory(t *testing.T) {
 		t.Errorf("%d calls, %d too deep of %d", calls, p.TooDeep, p.Calls)
 	}
 	var stacks []Event
-	for i := range uint32(maxStacks + 300) {
-		stacks = append(stacks, Entry(1, i*(4<<20), 1))
+	for i := range uint32(MaxStacks + 300) {
+		stacks = append(stacks, Entry(1, i*(1<<20+4096), 1))
 	}
 	var q Pairer
 	got := paired(&q, stacks, 9)
@@ -191,7 +191,7 @@ func TestHostileStreamsTakeBoundedMemory(t *testing.T) {
 			implicit++
 		}
 	}
-	if len(q.stacks[:cap(q.stacks)]) > 2*maxStacks || len(got) != maxStacks+300 || implicit != 300 {
+	if len(q.stacks[:cap(q.stacks)]) > 2*MaxStacks || len(got) != MaxStacks+300 || implicit != 300 {
 		t.Errorf("%d calls, %d closed early, room for %d stacks", len(got), implicit, cap(q.stacks))
 	}
 }
@@ -232,7 +232,7 @@ func TestPairingFollowsAProgramExactly(t *testing.T) {
 }
 
 // FuzzPair checks what holds for any stream: every entry becomes a call, calls
-// of a stack nest, OnEntry and OnCall agree, and sums taken meanwhile are those of all calls.
+// of a stack nest, OnEntry and OnCall agree, no instant is two calls' own, and sums taken meanwhile are those of all calls.
 func FuzzPair(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, uint16(0))
 	f.Add([]byte("entry and exit, entry and exit"), uint16(4))
@@ -247,7 +247,7 @@ func FuzzPair(f *testing.F) {
 			start uint64
 		}
 		stacks := map[int][]open{}
-		var entered, ended, entries uint64
+		var entered, ended, entries, self uint64
 		p := Pairer{MaxOpen: int(maxOpen)}
 		p.OnEntry = func(c *Call) {
 			entered++
@@ -263,6 +263,7 @@ func FuzzPair(f *testing.F) {
 				t.Fatalf("call %+v ends, open are %v", c, s)
 			}
 			stacks[c.Stack] = s[:c.Depth]
+			self += c.Self()
 		}
 		for _, e := range events {
 			if !e.IsExit() {
@@ -273,6 +274,9 @@ func FuzzPair(f *testing.F) {
 		p.Finish(uint64(len(raw)))
 		if entered != ended || entered+p.TooDeep != entries || p.Calls != entries {
 			t.Fatalf("%d entries: %d opened, %d ended, %d too deep, %d counted", entries, entered, ended, p.TooDeep, p.Calls)
+		}
+		if self > uint64(len(raw)) {
+			t.Fatalf("calls have %d ticks of their own in %d", self, len(raw))
 		}
 		wantLive(t, events, uint64(len(raw)), 2, 1+int(maxOpen), rand.New(rand.NewPCG(uint64(maxOpen), 1)))
 	})

@@ -1,19 +1,26 @@
 package reel
 
+import (
+	"cmp"
+	"slices"
+)
+
 // PairerState is where a Pairer is between two events: what another one needs to
-// go on from there.
+// go on from there, but for what it has learned of stacks: see [Pairer.SetTops].
 type PairerState struct {
 	Stacks  []StackState
 	Current int    // index of the stack that the last event was on
+	Floor   uint32 // lowest SP that is the current stack's without a further look
 	Stamp   uint64 // how often the stack changed
 	Now     uint64 // time of the last event, in ticks
 }
 
 // StackState is one stack of a thread.
 type StackState struct {
-	Home uint32 // SP of the last outermost call
-	Left uint64 // Stamp when it was left
-	Open []OpenCall
+	Top   uint32 // the highest SP that is its own
+	Left  uint64 // Stamp when it was left
+	Since uint64 // tick of that
+	Open  []OpenCall
 }
 
 // OpenCall is a call that has not ended, innermost last in its stack.
@@ -29,10 +36,10 @@ type OpenCall struct {
 // depth known[stack] on are returned, all where known is shorter; Now, and
 // whatever grows, is a copy.
 func (p *Pairer) State(known []int) PairerState {
-	st := PairerState{Stacks: make([]StackState, len(p.stacks)), Current: p.cur, Stamp: p.clock, Now: p.now}
+	st := PairerState{Stacks: make([]StackState, len(p.stacks)), Current: p.cur, Floor: p.floor, Stamp: p.clock, Now: p.now}
 	for i := range p.stacks {
 		s := &p.stacks[i]
-		st.Stacks[i].Home, st.Stacks[i].Left = s.home, s.left
+		st.Stacks[i].Top, st.Stacks[i].Left, st.Stacks[i].Since = s.top, s.left, s.since
 		from := 0
 		if i < len(known) {
 			from = min(known[i], len(s.calls))
@@ -54,7 +61,7 @@ func (p *Pairer) State(known []int) PairerState {
 func (p *Pairer) SetState(st PairerState) {
 	p.losses++
 	p.stacks, p.open = p.stacks[:0], 0
-	for i := range st.Stacks[:min(len(st.Stacks), maxStacks)] {
+	for i := range st.Stacks[:min(len(st.Stacks), MaxStacks)] {
 		s := &st.Stacks[i]
 		calls := make([]openCall, 0, len(s.Open)+8)
 		for _, o := range s.Open {
@@ -65,9 +72,15 @@ func (p *Pairer) SetState(st PairerState) {
 			calls = append(calls, c)
 		}
 		p.open += len(calls)
-		p.stacks = append(p.stacks, callStack{calls: calls, home: s.Home, left: s.Left})
+		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, left: s.Left, since: s.Since})
 	}
-	p.cur, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Stamp, st.Now
+	p.cur, p.floor, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Floor, st.Stamp, st.Now
+	p.order = p.order[:0]
+	for i := range p.stacks {
+		p.order = append(p.order, uint16(i))
+	}
+	slices.SortStableFunc(p.order, func(a, b uint16) int { return cmp.Compare(p.stacks[a].top, p.stacks[b].top) })
+	p.relist()
 }
 
 // Open is how many calls are open.

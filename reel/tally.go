@@ -96,6 +96,7 @@ func (t *tally) readThread(index int, ahead bool) ThreadSummary {
 	thread := &t.f.threads[index]
 	t.pairer.Calls, t.pairer.Unmatched, t.pairer.TooDeep = 0, 0, 0
 	t.pairer.OnEntry, t.pairer.OnCall = t.enter, t.leave
+	t.f.ReadyPairer(&t.pairer, thread.Key)
 	t.pairer.SetTime(t.f.FirstTick())
 	read := t.f.ReadThread
 	if ahead {

@@ -42,7 +42,7 @@ func (c *functionCollector) enter(lane uint32, call *reel.Call) {
 
 func (c *functionCollector) leave(lane uint32, call *reel.Call) {
 	within := c.piece.within(call)
-	f := c.stacks.of(lane, call).pop(within)
+	f := c.stacks.of(lane, call).pop(c.piece, call, within)
 	if !c.goroutines {
 		c.active.leave(call.Func, call.Stack)
 	}
@@ -59,6 +59,14 @@ func (c *functionCollector) leave(lane uint32, call *reel.Call) {
 	} else {
 		c.tally.Spent(call.Func, total, self)
 	}
+}
+
+func (c *functionCollector) pause(lane uint32, stack int, tick uint64) {
+	c.stacks.pause(lane, stack, tick)
+}
+
+func (c *functionCollector) resume(lane uint32, stack int, tick uint64) {
+	c.stacks.resume(c.piece, lane, stack, tick)
 }
 
 // summarize sums up the functions of a span.

@@ -45,6 +45,13 @@ type collector interface {
 	leave(lane uint32, c *reel.Call)
 }
 
+// ofStacks is a collector that wants to know which stacks of a lane wait for others.
+type ofStacks interface {
+	collector
+	pause(lane uint32, stack int, tick uint64)
+	resume(lane uint32, stack int, tick uint64)
+}
+
 // ofFunction is a collector that wants the calls of one function only, and only their ends.
 type ofFunction interface {
 	collector
@@ -128,7 +135,11 @@ func (a *analysis) work(ctx context.Context, lanes []uint32, c collector) error 
 		if one, ok := c.(ofFunction); ok {
 			err = a.timeline.VisitFunction(ctx, lanes, one.only(), p.from, p.to, leave)
 		} else {
-			err = a.timeline.Visit(ctx, lanes, p.from, p.to, timeline.Visitor{Enter: c.enter, Leave: leave})
+			v := timeline.Visitor{Enter: c.enter, Leave: leave}
+			if s, ok := c.(ofStacks); ok {
+				v.Paused, v.Resumed = s.pause, s.resume
+			}
+			err = a.timeline.Visit(ctx, lanes, p.from, p.to, v)
 		}
 		if err == nil {
 			err = ctx.Err()

@@ -25,6 +25,8 @@ type stackKey struct {
 type openStack struct {
 	key    stackKey
 	frames []openFrame
+	waits  bool   // for another stack of its lane
+	since  uint64 // tick of that
 }
 
 func newOpenStacks() *openStacks {
@@ -49,22 +51,56 @@ func (s *openStacks) of(lane uint32, c *reel.Call) *openStack {
 		if n := len(s.free); n > 0 {
 			next, s.free = s.free[n-1], s.free[:n-1]
 		}
-		next.key = key
+		next.key, next.waits = key, false
 	}
 	s.current = next
 	return next
 }
 
+// known returns a stack that has open calls, or nil.
+func (s *openStacks) known(lane uint32, stack int) *openStack {
+	key := stackKey{lane, stack}
+	if s.current.key == key {
+		return s.current
+	}
+	return s.others[key]
+}
+
+// pause lets the innermost call of a stack wait.
+func (s *openStacks) pause(lane uint32, stack int, tick uint64) {
+	if o := s.known(lane, stack); o != nil {
+		o.waits, o.since = true, tick
+	}
+}
+
+// resume lets it go on.
+func (s *openStacks) resume(p *piece, lane uint32, stack int, tick uint64) {
+	if o := s.known(lane, stack); o != nil {
+		o.waited(p, tick)
+		o.waits = false
+	}
+}
+
+// waited counts what the stack has waited within the piece, up to a tick, as time that its innermost call did not spend itself.
+func (s *openStack) waited(p *piece, tick uint64) {
+	if n := len(s.frames); n > 0 && s.waits {
+		start, end := max(s.since, p.start), min(tick, p.end)
+		s.frames[n-1].inside += end - min(start, end)
+		s.since = max(s.since, tick)
+	}
+}
+
 // push opens a call.
 func (s *openStack) push(f openFrame) { s.frames = append(s.frames, f) }
 
-// pop ends the innermost call, which was open for so many ticks within the piece. Without one, in a reel that is damaged in
+// pop ends the innermost call, which is c and was open for so many ticks within the piece. Without one, in a reel that is damaged in
 // some way, it is an empty one.
-func (s *openStack) pop(within uint64) openFrame {
+func (s *openStack) pop(p *piece, c *reel.Call, within uint64) openFrame {
 	n := len(s.frames)
 	if n == 0 {
 		return openFrame{}
 	}
+	s.waited(p, c.End)
 	f := s.frames[n-1]
 	s.frames = s.frames[:n-1]
 	if n > 1 {

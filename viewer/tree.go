@@ -102,7 +102,7 @@ func (c *treeCollector) enter(lane uint32, call *reel.Call) {
 func (c *treeCollector) leave(lane uint32, call *reel.Call) {
 	within := c.piece.within(call)
 	s := c.stacks.of(lane, call)
-	f := s.pop(within)
+	f := s.pop(c.piece, call, within)
 	n := &c.tree.nodes[f.node]
 	n.self += within - min(within, f.inside)
 	if len(s.frames) >= c.tree.depth {
@@ -112,6 +112,12 @@ func (c *treeCollector) leave(lane uint32, call *reel.Call) {
 	if c.piece.counts(call) {
 		n.calls++
 	}
+}
+
+func (c *treeCollector) pause(lane uint32, stack int, tick uint64) { c.stacks.pause(lane, stack, tick) }
+
+func (c *treeCollector) resume(lane uint32, stack int, tick uint64) {
+	c.stacks.resume(c.piece, lane, stack, tick)
 }
 
 // treeNodeJSON is a node as api/tree has it.

@@ -132,13 +132,14 @@ func (b *builder) buildThreads(ctx context.Context, workers int) error {
 			buf := make([]reel.Event, blockEvents)
 			done := newColumns(b.s.done.from, 0)
 			done.shift = b.s.done.shift
+			undone := newColumns(b.s.done.from, 0)
 			for errs[w] == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(todo) {
 					break
 				}
 				lb := todo[i]
-				lb.z, lb.p, lb.done, lb.buf = z, p, done, buf
+				lb.z, lb.p, lb.done, lb.undone, lb.buf = z, p, done, undone, buf
 				// Decoding ahead is for a lane that the others end long before.
 				errs[w] = lb.build(ctx, lb.l.weight > total/uint64(workers))
 			}

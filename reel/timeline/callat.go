@@ -52,7 +52,7 @@ func (s *snapshot) callBefore(l *lane, segment int, k rowKey, before uint64) (ca
 }
 
 func (sp *span) call() call {
-	return call{start: sp.start, end: sp.end, inside: sp.inside, fn: sp.fn, tag: uint32(sp.key()) | uint32(sp.flags)<<28}
+	return call{start: sp.start, end: sp.end, spent: spent(sp.inside, sp.flags), fn: sp.fn, row: sp.key()}
 }
 
 // found describes a call that a segment knows, with its callers.
@@ -100,6 +100,6 @@ func (s *snapshot) plain(l *lane, c *call) Found {
 		Depth: c.key().depth(), Stack: c.key().stack(), Flags: c.flags(),
 	}
 	f.Duration = s.clock.toNS(c.end) - f.Start
-	f.Self = s.clock.toNS(c.end - c.start - min(c.inside, c.end-c.start))
+	f.Self = s.clock.toNS(c.end - c.start - min(c.inside(), c.end-c.start))
 	return f
 }

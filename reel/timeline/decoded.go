@@ -85,7 +85,7 @@ func (s *snapshot) merge(l *lane, i int, grain uint, until uint64) *merged {
 	m := &merged{grain: grain, until: math.MaxUint64}
 	w := s.takeWorker()
 	defer s.workers.Put(w)
-	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+	w.p.resume(l, seg)
 	if w.merge == nil {
 		w.merge = new(rowMergers)
 	}
@@ -121,7 +121,7 @@ func (d *decoded) bytes() int64 { return int64(len(d.calls))*callBytes + int64(l
 func (s *snapshot) decode(l *lane, seg *segment) *decoded {
 	w := s.takeWorker()
 	defer s.workers.Put(w)
-	w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+	w.p.resume(l, seg)
 	d := &decoded{gaps: s.pushChunks(l, seg, w, nil)}
 	d.calls, d.rows = byRow(w.p.calls, nil)
 	return d

@@ -18,6 +18,8 @@ type lane struct {
 	resume   *resumePoint // of the last segment, while the reel grows
 	tail     []interval   // calls at depth 0 that the snapshot's columns don't have
 	open     bool         // calls are open at the end
+	current  uint16       // stack at the end
+	tops     []uint32     // where its stacks are known to begin, if they are neighbours
 
 	chunks, drops int    // how many chunks and drops it was made from
 	weight        uint64 // events, as its chunks say
@@ -34,7 +36,8 @@ type segment struct {
 	summary    []byte // see summary.go
 
 	// What was open before its first event.
-	current uint8
+	current uint16
+	floor   uint32
 	stamp   uint64
 	now     uint64 // tick
 	stacks  []stackTop
@@ -42,9 +45,10 @@ type segment struct {
 
 // stackTop is a stack as a segment finds it.
 type stackTop struct {
-	home uint32
-	left uint64
-	top  int32 // span that is the innermost open call, or -1
+	sp    uint32 // the highest that is its own
+	left  uint64
+	since uint64 // tick
+	top   int32  // span that is the innermost open call, or -1
 }
 
 // span is a call that is open at the end of the segment in which it began.
@@ -53,7 +57,7 @@ type span struct {
 	fn, sp             uint32
 	around             int32 // index of the span around it, or -1
 	depth              int32
-	stack              uint8
+	stack              uint16
 	flags              reel.CallFlags
 }
 
@@ -64,11 +68,10 @@ type gap struct {
 // rowKey names a row independently of how many rows the stacks before have.
 type rowKey uint32
 
-// depthBits are enough for reel.DefaultMaxOpen calls on each of 256 stacks.
+// depthBits are enough for reel.DefaultMaxOpen calls on each of reel.MaxStacks stacks.
 const (
 	depthBits = 20
 	depthMask = 1<<depthBits - 1
-	keyMask   = 1<<28 - 1
 )
 
 func keyOf(stack, depth int) rowKey { return rowKey(stack<<depthBits | depth) }
@@ -133,7 +136,7 @@ func (l *lane) openAt(s *segment, k rowKey) int32 {
 
 // state is what a Pairer needs to go on from where the segment begins.
 func (l *lane) state(s *segment) reel.PairerState {
-	st := reel.PairerState{Current: int(s.current), Stamp: s.stamp, Now: s.now, Stacks: make([]reel.StackState, len(s.stacks))}
+	st := reel.PairerState{Current: int(s.current), Floor: s.floor, Stamp: s.stamp, Now: s.now, Stacks: make([]reel.StackState, len(s.stacks))}
 	for i, top := range s.stacks {
 		open := make([]reel.OpenCall, 0)
 		if top.top >= 0 {
@@ -143,7 +146,7 @@ func (l *lane) state(s *segment) reel.PairerState {
 			sp := &l.spans[k]
 			open[sp.depth] = reel.OpenCall{SP: sp.sp, Func: sp.fn, Start: sp.start}
 		}
-		st.Stacks[i] = reel.StackState{Home: top.home, Left: top.left, Open: open}
+		st.Stacks[i] = reel.StackState{Top: top.sp, Left: top.left, Since: top.since, Open: open}
 	}
 	return st
 }

@@ -31,6 +31,8 @@ type laneBuilder struct {
 	z    *summarizer
 	p    *pairing
 	done *columns
+	// undone is room for what done was before.
+	undone *columns
 
 	seg     segment
 	bytes   int    // of its chunks
@@ -48,8 +50,30 @@ type laneBuilder struct {
 }
 
 // build indexes the chunks of a thread's lane, from the last segment on if there
-// are some.
+// are some. If the thread's stacks turn out to be neighbours, it is done again
+// with their tops known from the beginning.
 func (lb *laneBuilder) build(ctx context.Context, ahead bool) error {
+	l := lb.l
+	known := lb.b.s.f.StackTops(l.Thread)
+	if known == nil && l.tops != nil {
+		l.resume = nil // there may be more of them now
+	}
+	l.tops = known
+	again := *lb
+	lb.undone.copy(lb.done)
+	if err := lb.pass(ctx, ahead); err != nil || l.tops != nil {
+		return err
+	}
+	if l.tops = lb.p.pairer.Tops(); l.tops == nil {
+		return nil
+	}
+	lb.done.copy(lb.undone)
+	l.resume = nil
+	return again.pass(ctx, ahead)
+}
+
+// pass indexes them once.
+func (lb *laneBuilder) pass(ctx context.Context, ahead bool) error {
 	first, next := lb.restart()
 	ends := cutChunks(lb.chunks, first, lb.b.opt.segment)
 	r := chunkReader{lb.b.s.f, lb.chunks[first:], lb.buf}
@@ -107,13 +131,18 @@ func (lb *laneBuilder) restart() (first int, next uint32) {
 		first, next = int(seg.chunk), l.resume.nextID
 		lb.calls, lb.taken = l.resume.calls, l.resume.taken
 	} else {
-		*l = lane{Lane: l.Lane, chunks: l.chunks, drops: l.drops, weight: l.weight}
+		*l = lane{Lane: l.Lane, chunks: l.chunks, drops: l.drops, weight: l.weight, tops: l.tops}
 	}
 	for lb.drop < len(lb.drops) && lb.drops[lb.drop].After < lb.taken {
 		lb.drop++
 	}
 	lb.p.ended = lb.spanEnded
 	lb.p.begin(st, open, st.Now)
+	if l.tops == nil {
+		lb.p.pairer.LearnTops()
+	} else {
+		lb.p.pairer.SetTops(l.tops)
+	}
 	lb.beginSegment(st)
 	return first, next
 }
@@ -136,7 +165,7 @@ func cutChunks(chunks []reel.Chunk, first, most int) (ends []int) {
 func (lb *laneBuilder) beginSegment(st reel.PairerState) {
 	seg := segment{
 		id: lb.b.ids.Add(1), firstSpan: uint32(len(lb.l.spans)),
-		current: uint8(st.Current), stamp: st.Stamp, now: st.Now,
+		current: uint16(st.Current), floor: st.Floor, stamp: st.Stamp, now: st.Now,
 	}
 	seg.start = lb.b.s.clock.rel(st.Now)
 	seg.end = seg.start
@@ -148,7 +177,7 @@ func (lb *laneBuilder) beginSegment(st reel.PairerState) {
 		if i < len(lb.p.open) && len(lb.p.open[i]) > 0 {
 			top = lb.p.open[i][len(lb.p.open[i])-1]
 		}
-		seg.stacks[i] = stackTop{st.Stacks[i].Home, st.Stacks[i].Left, top}
+		seg.stacks[i] = stackTop{st.Stacks[i].Top, st.Stacks[i].Left, st.Stacks[i].Since, top}
 	}
 	lb.seg = seg
 }
@@ -229,7 +258,7 @@ func (lb *laneBuilder) endSegment() {
 			}
 			l.need(stack, depth)
 			p.open[stack] = append(p.open[stack], int32(len(l.spans)))
-			l.spans = append(l.spans, span{start: lb.b.s.clock.rel(o.Start), fn: o.Func, sp: o.SP, around: around, depth: int32(depth), stack: uint8(stack)})
+			l.spans = append(l.spans, span{start: lb.b.s.clock.rel(o.Start), fn: o.Func, sp: o.SP, around: around, depth: int32(depth), stack: uint16(stack)})
 			lb.z.count(o.Func)
 		}
 	}
@@ -262,10 +291,14 @@ func (lb *laneBuilder) finish() {
 		end = lb.p.ordinal
 	}
 	l.open = false
+	l.current = uint16(lb.p.pairer.State(nil).Current)
 	lb.last = lb.b.growing
 	st := lb.p.pairer.State(nil)
 	for stack := range st.Stacks {
 		inside := uint64(0)
+		if stack != st.Current { // the innermost waits
+			inside = end - min(end, st.Stacks[stack].Since)
+		}
 		for d := len(st.Stacks[stack].Open) - 1; d >= 0; d-- {
 			o := &st.Stacks[stack].Open[d]
 			sp := &l.spans[lb.p.open[stack][d]]

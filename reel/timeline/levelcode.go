@@ -222,7 +222,7 @@ func (r *levelReader) next() (k rowKey, bars []bar, ok bool) {
 		return 0, nil, false
 	}
 	n, ok := r.code()
-	if !ok || r.stack > 255 || r.depth > depthMask || n > uint64(min(r.most, len(r.b)/3)) {
+	if !ok || r.stack >= reel.MaxStacks || r.depth > depthMask || n > uint64(min(r.most, len(r.b)/3)) {
 		return 0, nil, false
 	}
 	if !r.decodeRow(int(n)) {

@@ -161,8 +161,14 @@ func (r *reader) windows(goroutines bool) bool {
 func (r *reader) lane(l *lane) bool {
 	l.Calls, l.Dropped = r.uvarint(), r.uvarint()
 	l.Start, l.End = r.uvarint(), r.uvarint()
+	l.current = uint16(r.atMost(reel.MaxStacks - 1))
+	before := uint64(0)
+	for range r.count(1) {
+		before += r.atMost(1<<32 - 1 - before)
+		l.tops = append(l.tops, uint32(before))
+	}
 	stacks := r.count(1)
-	if stacks > 256 {
+	if stacks > reel.MaxStacks {
 		return false
 	}
 	for range stacks {
@@ -198,7 +204,7 @@ func (r *reader) spans(l *lane) bool {
 		sp.inside = r.uvarint()
 		sp.fn, sp.sp = uint32(r.atMost(1<<32-1)), uint32(r.atMost(1<<32-1))
 		sp.around = int32(r.atMost(uint64(i))) - 1
-		sp.stack, sp.flags = uint8(r.atMost(255)), reel.CallFlags(r.atMost(7))
+		sp.stack, sp.flags = uint16(r.atMost(reel.MaxStacks-1)), reel.CallFlags(r.atMost(7))
 		if sp.around >= 0 {
 			around := &l.spans[sp.around]
 			sp.depth = around.depth + 1
@@ -248,7 +254,7 @@ func (r *reader) segments(l *lane) bool {
 		spans += uint32(r.atMost(uint64(len(l.spans)) - uint64(spans)))
 		size := r.atMost(uint64(len(r.summaries)))
 		seg.summary, r.summaries = r.summaries[:size:size], r.summaries[size:]
-		seg.current = uint8(r.atMost(255))
+		seg.current, seg.floor = uint16(r.atMost(reel.MaxStacks-1)), uint32(r.atMost(1<<32-1))
 		seg.stamp, seg.now = r.uvarint(), seg.start+uint64(unzigzag(r.uvarint()))
 		if !r.stacks(l, seg) {
 			return false
@@ -277,8 +283,8 @@ func (r *reader) fits(thread uint32, seg *segment) (events int, ok bool) {
 }
 
 func (r *reader) stacks(l *lane, seg *segment) bool {
-	n := r.count(3)
-	if n > 256 {
+	n := r.count(4)
+	if n > reel.MaxStacks {
 		return false
 	}
 	if n > 0 {
@@ -286,7 +292,7 @@ func (r *reader) stacks(l *lane, seg *segment) bool {
 	}
 	for i := range seg.stacks {
 		st := &seg.stacks[i]
-		st.home, st.left = uint32(r.atMost(1<<32-1)), r.uvarint()
+		st.sp, st.left, st.since = uint32(r.atMost(1<<32-1)), r.uvarint(), seg.now+uint64(unzigzag(r.uvarint()))
 		st.top = int32(r.atMost(uint64(seg.firstSpan))) - 1
 		if st.top >= 0 && int(l.spans[st.top].stack) != i {
 			return false

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -42,19 +43,21 @@ func newModel(f *reel.File) *model {
 	m := &model{clock: newClock(f)}
 	for _, th := range f.Threads() {
 		l := &modelLane{thread: th.Key}
-		p := reel.Pairer{OnCall: func(c *reel.Call) { l.add(*c, m.clock.first) }}
-		p.SetTime(f.FirstTick())
-		last := f.FirstTick()
-		f.ReadThread(th.Key, func(events []reel.Event, lost bool) bool {
-			if lost {
-				p.Lost()
-			}
-			p.Push(events)
-			for i := range events {
-				last = max(last, events[i].Time)
-			}
-			return true
-		})
+		var p, learning reel.Pairer
+		pair := func(p *reel.Pairer) {
+			p.SetTime(f.FirstTick())
+			f.ReadThread(th.Key, func(events []reel.Event, lost bool) bool {
+				if lost {
+					p.Lost()
+				}
+				p.Push(events)
+				return true
+			})
+		}
+		pair(&learning)
+		p.SetTops(learning.Tops())
+		p.OnCall = func(c *reel.Call) { l.add(*c, m.clock.first) }
+		pair(&p)
 		p.Finish(f.EndOf(&th))
 		l.calls = p.Calls
 		l.finish()
@@ -214,5 +217,5 @@ func someThreads(seed uint64, n int) [][]reel.Event {
 		p := program{rng: rng, now: 1000 + uint64(rng.IntN(5000)), cost: 2 + rng.IntN(60), stacks: i == 1, wild: i == 2}
 		list = append(list, p.run(n/(1+i), rng.IntN(6), 1+rng.IntN(8)))
 	}
-	return append(list, nil)
+	return append(list, nil, madereel.Coroutines(rng, n/2, 12, 16<<10, 1500))
 }

@@ -31,6 +31,13 @@ func (c *columns) clone() *columns {
 	return &columns{from: c.from, shift: c.shift, busy: slices.Clone(c.busy), whole: slices.Clone(c.whole)}
 }
 
+// copy makes the columns those of another.
+func (c *columns) copy(o *columns) {
+	c.from, c.shift = o.from, o.shift
+	copy(c.busy, o.busy)
+	copy(c.whole, o.whole)
+}
+
 // add adds a call at depth 0; it is cut at the first and the last column.
 func (c *columns) add(start, end uint64) {
 	if end < c.from {

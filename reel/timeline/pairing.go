@@ -10,15 +10,25 @@ import (
 // call is a call that begins and ends in one segment; times are ticks from the
 // recording's start.
 type call struct {
-	start, end, inside uint64
-	fn                 uint32
-	tag                uint32 // flags and rowKey
+	start, end uint64
+	spent      uint64 // ticks inside and flags
+	fn         uint32
+	row        rowKey
+}
+
+// flagBits are what reel.CallFlags take.
+const flagBits = 3
+
+// spent is ticks inside and flags in one: no recording has so many ticks that they would not fit.
+func spent(inside uint64, flags reel.CallFlags) uint64 {
+	return min(inside, 1<<(64-flagBits)-1)<<flagBits | uint64(flags)
 }
 
 const callBytes = 32
 
-func (c *call) key() rowKey           { return rowKey(c.tag & keyMask) }
-func (c *call) flags() reel.CallFlags { return reel.CallFlags(c.tag >> 28) }
+func (c *call) key() rowKey           { return c.row }
+func (c *call) inside() uint64        { return c.spent >> flagBits }
+func (c *call) flags() reel.CallFlags { return reel.CallFlags(c.spent & (1<<flagBits - 1)) }
 
 func (c *call) bar() bar {
 	return bar{start: c.start, end: c.end, busy: c.end - c.start, fn: c.fn, calls: 1, flags: c.flags()}
@@ -52,7 +62,13 @@ func newPairing(c *clock) *pairing {
 	return p
 }
 
-// begin starts a lane, or goes on from a segment of it.
+// resume goes on from a segment of a lane.
+func (p *pairing) resume(l *lane, seg *segment) {
+	p.begin(l.state(seg), l.openSpans(seg), seg.now)
+	p.pairer.SetTops(l.tops)
+}
+
+// begin starts a lane, or goes on with it.
 func (p *pairing) begin(st reel.PairerState, open [][]int32, ordinal uint64) {
 	p.pairer.Calls, p.pairer.Unmatched, p.pairer.TooDeep = 0, 0, 0
 	p.pairer.SetState(st)
@@ -109,8 +125,8 @@ func (p *pairing) end(c *reel.Call) {
 	p.calls = p.calls[:n+1]
 	first := p.clock.first
 	k := &p.calls[n]
-	k.start, k.end, k.inside = c.Start-min(first, c.Start), c.End-min(first, c.End), c.Inside
-	k.fn, k.tag = c.Func, uint32(keyOf(c.Stack, c.Depth))|uint32(c.Flags)<<28
+	k.start, k.end, k.spent = c.Start-min(first, c.Start), c.End-min(first, c.End), spent(c.Inside, c.Flags)
+	k.fn, k.row = c.Func, keyOf(c.Stack, c.Depth)
 }
 
 // mostOpen is how many open calls are looked at to see whether decoding may stop.
@@ -158,16 +174,19 @@ func (p *pairing) known() []int {
 // byRow sorts calls, which are in order of their ends, by row and in the row by
 // time. dst is overwritten.
 func byRow(calls, dst []call) ([]call, []rowRange) {
-	var low, high [256]uint32 // depths of each stack, high exclusive
+	last := 0
+	for i := range calls {
+		last = max(last, calls[i].row.stack())
+	}
+	low, high := make([]uint32, last+1), make([]uint32, last+1) // depths of each stack, high exclusive
 	for i := range low {
 		low[i] = math.MaxUint32
 	}
 	for i := range calls {
-		k := calls[i].key()
-		s, d := uint8(k.stack()), uint32(k.depth())
+		s, d := calls[i].row.stack(), uint32(calls[i].row.depth())
 		low[s], high[s] = min(low[s], d), max(high[s], d+1)
 	}
-	var base [256]uint32 // of each stack in counts
+	base := make([]uint32, last+1) // of each stack in counts
 	n := uint32(0)
 	for s := range base {
 		if high[s] > 0 {
@@ -178,7 +197,7 @@ func byRow(calls, dst []call) ([]call, []rowRange) {
 	counts := make([]uint32, n+1)
 	for i := range calls {
 		k := calls[i].key()
-		counts[base[uint8(k.stack())]+uint32(k.depth())]++
+		counts[base[k.stack()]+uint32(k.depth())]++
 	}
 	var rows []rowRange
 	at := uint32(0)
@@ -198,7 +217,7 @@ func byRow(calls, dst []call) ([]call, []rowRange) {
 	dst = dst[:len(calls)]
 	for i := range calls {
 		k := calls[i].key()
-		c := &counts[base[uint8(k.stack())]+uint32(k.depth())]
+		c := &counts[base[k.stack()]+uint32(k.depth())]
 		dst[*c] = calls[i]
 		*c++
 	}

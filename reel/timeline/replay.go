@@ -50,7 +50,7 @@ func (r *replay) give(c *call) {
 	}
 	k := c.key()
 	r.call = reel.Call{
-		Func: c.fn, Depth: k.depth(), Stack: k.stack(), Inside: c.inside, Flags: c.flags(),
+		Func: c.fn, Depth: k.depth(), Stack: k.stack(), Inside: c.inside(), Flags: c.flags(),
 		Start: c.start + r.s.clock.first, End: c.end + r.s.clock.first,
 	}
 	r.stopped = !r.yield(&r.call)
@@ -65,7 +65,7 @@ func (r *replay) segment(i int) {
 	}
 	w := r.s.takeWorker()
 	defer r.s.workers.Put(w)
-	w.p.begin(r.l.state(seg), r.l.openSpans(seg), seg.now)
+	w.p.resume(r.l, seg)
 	given := 0
 	w.p.ended = func(index int32, _ *reel.Call) {
 		for ; given < len(w.p.calls); given++ {

@@ -22,7 +22,7 @@ import (
 //
 // Times are ticks from the recording's start; "from" is the difference to what
 // is named, "signed" is zigzagged.
-const storeVersion = 2
+const storeVersion = 3
 
 // Append indexes the reel at path, which w is writing and which nothing is
 // appended to any more, and adds the index to it. It is for the recorder, before
@@ -42,6 +42,13 @@ func Append(ctx context.Context, w *reel.Writer, path string, opt Options) error
 	b := &builder{s: s, stored: true, drops: dropsByThread(f), missing: missingByThread(f), ids: &t.ids, opt: t.opt}
 	if err := b.build(ctx); err != nil {
 		return fmt.Errorf("timeline: indexing %s: %w", path, err)
+	}
+	for _, l := range s.lanes {
+		if l.tops != nil && f.StackTops(l.Thread) == nil {
+			if err := w.StackTops(l.Thread, l.tops); err != nil {
+				return err
+			}
+		}
 	}
 	return w.Timeline(s.pack()...)
 }
@@ -131,14 +138,15 @@ func (s *snapshot) directory() (b []byte) {
 // appendLane packs a lane:
 //
 //	thread, goroutine, calls, dropped, start, end (both in ns)
+//	stack at the end; tops of stacks; each: from the one before
 //	stacks; rows of each
 //	gaps; each: start signed from the end of the one before, duration, events
 //	spans; each: start signed from that of the one before, duration, inside,
 //	       function, SP, span around+1, stack, flags
 //	segments; each: start from the end of the one before, duration, chunks (of
 //	       goroutines: window from the one before's), events, spans, length of
-//	       the summary, current stack, stamp, now signed from the start;
-//	       stacks; home, left and top+1 of each
+//	       the summary, current stack, its floor, stamp, now signed from the
+//	       start; stacks; SP, left, since signed from now, top+1 of each
 func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 	put := func(values ...uint64) {
 		for _, v := range values {
@@ -146,6 +154,12 @@ func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 		}
 	}
 	put(uint64(l.Thread), l.Goroutine, l.Calls, l.Dropped, l.Start, l.End)
+	put(uint64(l.current), uint64(len(l.tops)))
+	before := uint32(0)
+	for _, sp := range l.tops {
+		put(uint64(sp - before))
+		before = sp
+	}
 	put(uint64(len(l.rows)))
 	for _, n := range l.rows {
 		put(uint64(n))
@@ -174,9 +188,9 @@ func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 			chunks, window = uint64(seg.chunk-window), seg.chunk
 		}
 		put(seg.start-at, seg.end-seg.start, chunks, uint64(seg.events), uint64(to-from), uint64(len(seg.summary)))
-		put(uint64(seg.current), seg.stamp, zigzag(int64(seg.now-seg.start)), uint64(len(seg.stacks)))
+		put(uint64(seg.current), uint64(seg.floor), seg.stamp, zigzag(int64(seg.now-seg.start)), uint64(len(seg.stacks)))
 		for _, st := range seg.stacks {
-			put(uint64(st.home), st.left, uint64(st.top+1))
+			put(uint64(st.sp), st.left, zigzag(int64(st.since-seg.now)), uint64(st.top+1))
 		}
 		at = seg.end
 	}

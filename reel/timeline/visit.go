@@ -18,6 +18,9 @@ type Visitor struct {
 	// times in ticks even where they are out of the range. It returns false to
 	// stop.
 	Leave func(lane uint32, c *reel.Call) bool
+	// Paused and Resumed, if set, are told when a lane's stack begins to wait for others of the same thread, and when it goes on, in ticks. A
+	// stack may have been paused long before the range, and go on behind it.
+	Paused, Resumed func(lane uint32, stack int, tick uint64)
 }
 
 // Visit gives the calls of lanes, nil being all, that are open between from and
@@ -137,7 +140,8 @@ func (x *visit) untilTime(w *worker) func(events []reel.Event, at uint64) int {
 // begin tells of what is open where the range begins.
 func (l *laneVisit) begin() {
 	l.begun = true
-	for stack, st := range l.p.pairer.State(nil).Stacks {
+	state := l.p.pairer.State(nil)
+	for stack, st := range state.Stacks {
 		for depth, o := range st.Open {
 			c := reel.Call{Func: o.Func, Depth: depth, Stack: stack, SP: o.SP, Start: o.Start}
 			if o.Lost {
@@ -148,6 +152,24 @@ func (l *laneVisit) begin() {
 			}
 			l.enter(&c)
 		}
+		if stack != state.Current && len(st.Open) > 0 {
+			l.paused(l.lane.ID, stack, st.Since)
+		}
+	}
+}
+
+// paused tells that a stack waits.
+func (x *visit) paused(lane uint32, stack int, since uint64) {
+	if x.v.Paused != nil {
+		x.v.Paused(lane, stack, since)
+	}
+}
+
+// switched takes the change of the current stack.
+func (l *laneVisit) switched(from, to int, tick uint64) {
+	if l.begun && !l.past && l.v.Paused != nil {
+		l.v.Paused(l.lane.ID, from, tick)
+		l.v.Resumed(l.lane.ID, to, tick)
 	}
 }
 
@@ -187,7 +209,7 @@ func (x *visit) thread(l *lane) {
 		w := x.s.takeWorker()
 		defer x.s.workers.Put(w)
 		seg := &l.segments[first]
-		w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+		w.p.resume(l, seg)
 		defer v.attach(w)()
 		for ; i < len(l.segments) && !v.past; i++ {
 			w.p.open = l.openSpans(&l.segments[i])
@@ -203,8 +225,8 @@ func (x *visit) thread(l *lane) {
 // attach makes a worker's pairing tell of its calls; detach ends that.
 func (l *laneVisit) attach(w *worker) (detach func()) {
 	l.p = w.p
-	w.p.pairer.OnEntry, w.p.pairer.OnCall = l.enter, l.end
-	return func() { w.p.pairer.OnEntry, w.p.pairer.OnCall = nil, w.p.end }
+	w.p.pairer.OnEntry, w.p.pairer.OnCall, w.p.pairer.OnSwitch = l.enter, l.end, l.switched
+	return func() { w.p.pairer.OnEntry, w.p.pairer.OnCall, w.p.pairer.OnSwitch = nil, w.p.end, nil }
 }
 
 // chunks gives the events of a segment's chunks.
@@ -232,6 +254,9 @@ func (x *visit) rest(l *lane, next int, begun bool) {
 		if sp := &l.spans[list[i]]; x.has(sp) {
 			c := x.spanEntered(sp)
 			x.v.Enter(l.ID, &c)
+			if sp.stack != l.currentIn(next) { // since the lane's last event, which was before the range
+				x.paused(l.ID, int(sp.stack), 0)
+			}
 		}
 	}
 	for _, k := range list {
@@ -261,6 +286,14 @@ func (l *lane) openBefore(segment int) []int32 {
 		}
 	}
 	return list
+}
+
+// currentIn is the stack that is the current one where a segment begins, or at the end of all.
+func (l *lane) currentIn(segment int) uint16 {
+	if segment < len(l.segments) {
+		return l.segments[segment].current
+	}
+	return l.current
 }
 
 func (x *visit) spanCall(sp *span) reel.Call {

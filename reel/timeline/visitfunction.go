@@ -58,7 +58,7 @@ func (x *visit) function(l *lane, fn uint32) {
 			continue
 		}
 		w := x.s.takeWorker()
-		w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+		w.p.resume(l, seg)
 		x.s.pushChunks(l, seg, w, nil)
 		x.ofCalls(l, w.p.calls, fn)
 		x.s.workers.Put(w)
@@ -80,7 +80,7 @@ func (x *visit) ofCalls(l *lane, calls []call, fn uint32) {
 			continue
 		}
 		k := c.key()
-		x.leave(l.ID, &reel.Call{Func: c.fn, Depth: k.depth(), Stack: k.stack(), Start: c.start + first, End: c.end + first, Inside: c.inside, Flags: c.flags()})
+		x.leave(l.ID, &reel.Call{Func: c.fn, Depth: k.depth(), Stack: k.stack(), Start: c.start + first, End: c.end + first, Inside: c.inside(), Flags: c.flags()})
 	}
 }
 

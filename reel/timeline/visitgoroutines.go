@@ -101,7 +101,7 @@ func (g *goroutineVisit) take(l *lane, window int, events []reel.Event) {
 		}
 		seg := &l.segments[k]
 		w = g.s.takeWorker()
-		w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+		w.p.resume(l, seg)
 		g.workers[l.ID] = w
 		g.detach = append(g.detach, v.attach(w))
 	}

@@ -136,6 +136,7 @@ func (g *goroutineBuilder) attach(lb *laneBuilder, st reel.PairerState) {
 	}
 	lb.p.ended = lb.spanEnded
 	lb.p.begin(st, nil, st.Now)
+	lb.p.pairer.SetTops(nil)
 }
 
 // release takes the pairing of a lane without open calls back.
@@ -283,7 +284,7 @@ func (s *snapshot) readWindow(i uint32, only *lane, ended func(w *worker, index 
 				return events < win.events
 			}
 			seg := &l.segments[k]
-			w.p.begin(l.state(seg), l.openSpans(seg), seg.now)
+			w.p.resume(l, seg)
 			if ended != nil {
 				w.p.ended = func(index int32, _ *reel.Call) { ended(w, index) }
 			}
