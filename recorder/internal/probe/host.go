@@ -69,6 +69,10 @@ func (p *planner) runAbroad(t *text, c *chunk, lo, hi uint64) (Site, bool) {
 		pc++
 	}
 	for ; pc < c.end && w.Size < 2*nearJump; pc += uint64(in.Len) {
+		if !t.starts.has(pc - t.start) { // there is a table inside the function
+			w.Size, w.Count, in.Len = 0, 0, 1
+			continue
+		}
 		if !t.decode(&in, pc, c.end) {
 			return w, false
 		}

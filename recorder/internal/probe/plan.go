@@ -27,6 +27,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	}
 	im.markThunks()
 	im.refuseData()
+	im.claimTables()
 	im.markCancellation()
 	if err := im.markData(); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ type sweep struct {
 	jumpsOut lists // where direct jumps that leave the chunk go, sorted
 	bases    lists // RIP-relative addresses of data, sorted: possible jump table bases
 	data     lists // addresses of code that instructions read or write
+	tables   lists // see tablesIn
 }
 
 // jumpsOut is where direct jumps go that leave the chunk, sorted.
@@ -66,7 +67,8 @@ type sweeper struct {
 	t  *text
 	c  *chunk // nil in a gap
 
-	jumpsOut, bases, data []uint64 // of the chunk, as in sweep
+	jumpsOut, bases, data, tables []uint64 // of the chunk, as in sweep
+	labels                        []uint64 // that were noted in it, see noteLabel
 }
 
 // sweepChunk decodes a chunk from its start. Where nothing says how long a function is, it goes on to the first instruction
@@ -75,7 +77,8 @@ func (s *sweeper) sweepChunk(i int) {
 	c := &s.im.chunks[i]
 	t := s.im.textAt(c.start)
 	s.c, s.t = c, t
-	s.jumpsOut, s.bases, s.data = s.jumpsOut[:0], s.bases[:0], s.data[:0]
+	s.jumpsOut, s.bases, s.data, s.tables = s.jumpsOut[:0], s.bases[:0], s.data[:0], s.tables[:0]
+	s.labels = s.labels[:0]
 	end := s.im.sweptEnd(i)
 	reach := c.start
 	starts := adder{set: t.starts}
@@ -92,6 +95,12 @@ func (s *sweeper) sweepChunk(i int) {
 		at := pc
 		pc += uint64(in.Len)
 		if !c.guessed {
+			if in.Ends() && len(s.labels) > 0 {
+				if to := s.behindTable(pc, end); to != 0 {
+					s.tables = append(s.tables, pc, to)
+					pc = to
+				}
+			}
 			continue
 		}
 		if to, direct := in.Target(at); direct && in.Kind != amd64.Call && to < c.end {
@@ -112,6 +121,7 @@ func (s *sweeper) keep(i int) {
 	found.jumpsOut.put(i, slices.Compact(s.jumpsOut))
 	found.bases.put(i, slices.Compact(s.bases))
 	found.data.put(i, s.data)
+	found.tables.put(i, s.tables)
 }
 
 // sweepGaps sweeps what lies between chunk i and the next, and before the first of a text.
@@ -168,6 +178,7 @@ func (s *sweeper) note(pc uint64, in *amd64.Inst) {
 	if c == nil {
 		return
 	}
+	s.noteLabel(pc, in)
 	switch in.Kind {
 	case amd64.FarBranch, amd64.XBegin:
 		c.far = true

@@ -164,6 +164,9 @@ func (p *planner) refuseEarly() refusal {
 		case c.zone:
 			return refusal{ReasonShared, c.start}
 		}
+		if at, ok := p.tableTarget(int(i)); ok {
+			return refusal{ReasonUndecodable, at}
+		}
 	}
 	return refusal{}
 }
@@ -183,7 +186,11 @@ func (p *planner) decode() {
 		c := &p.im.chunks[i]
 		t := p.im.textAt(c.start)
 		s := span{from: len(p.insts), end: c.end}
+		tables := p.im.tablesIn(int(i))
 		for pc := c.start; pc < c.end; {
+			if len(tables) > 0 && pc == tables[0] {
+				pc, tables = tables[1], tables[2:]
+			}
 			in := p.next()
 			if !t.decode(&in.Inst, pc, c.end) {
 				p.insts = p.insts[:len(p.insts)-1]
@@ -258,6 +265,9 @@ func (p *planner) classify() refusal {
 				return refusal{ReasonShared, last.addr}
 			}
 		}
+	}
+	if p.hasTables() {
+		p.onlyCalled()
 	}
 	return refusal{}
 }
