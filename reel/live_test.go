@@ -127,6 +127,23 @@ func TestSumsWhileCallsAreMadeAreThoseOfAllCalls(t *testing.T) {
 		// As many as are cut off are open at the end.
 		t.Run(fmt.Sprint("cut ", seed), func(t *testing.T) { wantLive(t, events[:10_001], end, 60, 500, rng) })
 	}
+	for seed := range uint64(6) {
+		s := newScheduler(seed)
+		s.throws = 20
+		own := s.add(base)
+		s.enter(own, 3)
+		for i := range 30 {
+			s.add(uint32(0x10000000 + i*16<<10))
+		}
+		for range 1000 {
+			if seed%2 == 0 {
+				s.caught(own, 1)
+			}
+			s.run(s.stacks[1+s.rng.IntN(30)])
+		}
+		end := s.finish()
+		t.Run(fmt.Sprint("coroutines ", seed), func(t *testing.T) { wantLive(t, s.events, end, 20, 1+rng.IntN(500), rng) })
+	}
 	for n := range 60 {
 		events := randomEvents(rng, 500)
 		t.Run(fmt.Sprint("random ", n), func(t *testing.T) { wantLive(t, events, 1<<63, 5, 60, rng) })

@@ -33,7 +33,7 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 	if p.MaxOpen = min(DefaultMaxOpen, open+maxLiveOpen-t.open); p.MaxOpen == 0 {
 		p.MaxOpen = -1 // 0 would be the default
 	}
-	s, now, floor := &p.stacks[p.cur], p.now, p.floor
+	s, now := &p.stacks[p.cur], p.now
 	credited := l.credited(p.cur)
 	functions := t.sums.functions
 	i := 0
@@ -50,7 +50,7 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 			if n > 0 {
 				above = s.calls[n-1].sp
 			}
-			if e.SP-floor < above-floor && p.open < p.MaxOpen {
+			if e.SP-p.floor < above-p.floor && p.open < p.MaxOpen {
 				p.Calls++
 				id := e.Word >> 1
 				if int(id) >= len(functions) || functions[id] == nil {
@@ -104,7 +104,7 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 		}
 		p.now = now
 		p.pushSlowly(e, 0)
-		s, floor = &p.stacks[p.cur], p.floor
+		s = &p.stacks[p.cur]
 		credited = l.credited(p.cur)
 		functions = t.sums.functions
 	}

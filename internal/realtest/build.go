@@ -34,6 +34,8 @@ func recipeOf(target string) recipe {
 		r.sources = []string{"abi.c", "abi_control.c", "abi_signal.c"}
 	case "cxx", "cancel", "throws", "faults":
 		r.by, r.sources = GXX, []string{target + ".cc"}
+	case "coroutines_boost":
+		r.by, r.sources, r.libs = GXX, []string{target + ".cc"}, []string{"-lboost_context"}
 	case "arguments_cxx":
 		r.by, r.sources, r.libs = GXX, []string{"arguments.cc"}, []string{"-lstdc++"}
 	case "panics":

@@ -42,6 +42,8 @@ const (
 	Node        Capability = "node"               // Node.js, whose compiler writes down what it makes
 	Mono        Capability = "mono"               // runtime and JIT compiler of .NET programs
 	MonoC       Capability = "mcs"                // Mono's C# compiler
+	Ruby        Capability = "ruby"               // Ruby's own interpreter
+	Boost       Capability = "Boost.Context"      // Boost's fibers, for C++
 	RedisTools  Capability = "redis-server"       // with redis-benchmark
 	OpenSSL     Capability = "openssl"            // command-line tool of the TLS library
 	WebServer   Capability = "nginx"              // web server
@@ -79,6 +81,8 @@ func (c Capability) Find() (string, error) {
 		return findPython()
 	case Binutils:
 		return findFirst(c, "ld")
+	case Boost:
+		return findFile(c, "/usr/include/boost/context/fiber.hpp")
 	case NPMReaders:
 		return findFile(c, filepath.Join(Root(), "export", "testdata", "readers", "node_modules", ".package-lock.json"))
 	case TraceViewer:

@@ -291,9 +291,9 @@ func (lb *laneBuilder) finish() {
 		end = lb.p.ordinal
 	}
 	l.open = false
-	l.current = uint16(lb.p.pairer.State(nil).Current)
 	lb.last = lb.b.growing
 	st := lb.p.pairer.State(nil)
+	l.current = uint16(st.Current)
 	for stack := range st.Stacks {
 		inside := uint64(0)
 		if stack != st.Current { // the innermost waits
