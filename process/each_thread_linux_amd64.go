@@ -116,8 +116,11 @@ func (s *Stopped) unlessEnded(t *Thread, err error, fn func(*Thread, error) erro
 // notSeized says why a thread cannot be seized; ErrReleased when it has ended.
 func (s *Stopped) notSeized(tid int, cause error) error {
 	ended := fmt.Errorf("process %d: thread %d: %w", s.p.pid, tid, ErrReleased)
-	if errors.Is(cause, unix.ESRCH) {
+	switch {
+	case errors.Is(cause, unix.ESRCH):
 		return ended
+	case errors.Is(cause, ErrTraced):
+		return cause
 	}
 	status, err := s.p.ThreadStatus(tid)
 	if err != nil {

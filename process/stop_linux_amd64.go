@@ -249,8 +249,11 @@ func (s *Stopped) seizeOne(tid int) (bool, error) {
 		s.add(tid)
 		return true, nil
 	}
-	if errors.Is(err, unix.ESRCH) {
+	switch {
+	case errors.Is(err, unix.ESRCH):
 		return false, nil
+	case errors.Is(err, ErrTraced):
+		return false, err
 	}
 	status, statusErr := readStatus(s.p.pid, tid)
 	if statusErr != nil {
@@ -273,17 +276,23 @@ func (s *Stopped) seizeOne(tid int) (bool, error) {
 	return false, fmt.Errorf("process %d: seize thread %d: %w", s.p.pid, tid, err)
 }
 
-// seizeAgain seizes a thread. The kernel says EPERM of one that is traced, and its tracer may have gone when it is looked for.
+// seizeAgain seizes a thread. The kernel says EPERM of one that is traced, and its tracer may have gone when it is looked for. The error is
+// ErrTraced if one was seen that isn't this thread.
 func (s *Stopped) seizeAgain(tid, options int) error {
-	const tries = 5
+	const tries = 20
 	for try := 0; ; try++ {
 		err := seize(tid, options)
 		if !errors.Is(err, unix.EPERM) || try == tries {
 			return err
 		}
-		if status, e := readStatus(s.p.pid, tid); e != nil || status.TracerPID != 0 {
+		status, e := readStatus(s.p.pid, tid)
+		switch {
+		case e != nil || status.TracerPID == unix.Gettid():
 			return err
+		case status.TracerPID != 0:
+			return checkTracer(s.p.pid, status)
 		}
+		time.Sleep(50 * time.Microsecond)
 	}
 }
 

@@ -20,7 +20,8 @@ func startLoads(t *testing.T, mode string, many int, flags ...string) *realtest.
 	return realtest.Start(t, realtest.Build(t, "loads", flags...), args...)
 }
 
-// The thread that loads a library waits until its functions are probed, so not even its constructor's calls are missing.
+// The thread that loads a library waits until its functions are probed, so not even its constructor's calls are missing. It doesn't wait
+// for ever, so on a machine that leaves the recorder no processor it has some tries; without waiting each of them would fail.
 func TestNoCallOfALibraryThatIsLoadedIsMissed(t *testing.T) {
 	t.Parallel()
 	needLive(t)
@@ -41,15 +42,22 @@ func TestNoCallOfALibraryThatIsLoadedIsMissed(t *testing.T) {
 			if len(c.flags) > 0 {
 				realtest.Need(t, realtest.Musl)
 			}
-			p := startLoads(t, c.mode, c.many, c.flags...)
-			r := realtest.StartRecording(t, append(append(pidFlag(p), "-m", "library-*"), c.args...)...)
-			p.Go()
-			p.WaitLine("all")
-			s := stop(t, r)
-			wantUntouched(t, p.Pid())
-			counts := p.Finish()
-			if calls := reportOf(t, r.File).Report.Calls("library_value"); calls != counts["calls"] || calls != int64(2*c.many) {
-				t.Errorf("%d calls recorded, %d made: %+v", calls, counts["calls"], s.Libraries)
+			for tries := 5; ; tries-- {
+				p := startLoads(t, c.mode, c.many, c.flags...)
+				r := realtest.StartRecording(t, append(append(pidFlag(p), "-m", "library-*"), c.args...)...)
+				p.Go()
+				p.WaitLine("all")
+				s := stop(t, r)
+				wantUntouched(t, p.Pid())
+				counts := p.Finish()
+				calls := reportOf(t, r.File).Report.Calls("library_value")
+				if calls == counts["calls"] && calls == int64(2*c.many) {
+					break
+				}
+				if calls > counts["calls"] || tries == 1 {
+					t.Fatalf("%d calls recorded, %d made: %+v", calls, counts["calls"], s.Libraries)
+				}
+				t.Logf("%d calls recorded, %d made: %+v", calls, counts["calls"], s.Libraries)
 			}
 		})
 	}

@@ -521,6 +521,7 @@ func (d *driver) round() {
 type expect struct {
 	clock   Clock
 	drops   bool // there must be some; else there must be none
+	mayDrop bool // but here there may be some, and lost exits
 	signals bool // they may come between the claim of an event and its time
 	lost    bool // exits of accepted calls may be lost: even the reserve was used up
 }
@@ -543,7 +544,7 @@ func (d *driver) finish(want expect) {
 	if sum.Torn != 0 {
 		d.t.Errorf("%d events torn", sum.Torn)
 	}
-	if (sum.Dropped != 0) != want.drops {
+	if (sum.Dropped != 0) != want.drops && !want.mayDrop {
 		d.t.Errorf("%d dropped", sum.Dropped)
 	}
 	for _, s := range d.threads {
@@ -555,7 +556,7 @@ func (d *driver) finish(want expect) {
 		if missing > s.lost || s.lost-missing+s.unmatched > s.dropped {
 			d.t.Errorf("%s: %d accepted entries have no exit, %d are counted as lost", s.name, missing, s.lost)
 		}
-		if s.lost != 0 && !want.lost {
+		if s.lost != 0 && !want.lost && !want.mayDrop {
 			d.t.Errorf("%s: %d exits of accepted calls lost", s.name, s.lost)
 		}
 		if s.unmatched > s.dropped {

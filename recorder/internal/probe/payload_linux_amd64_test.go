@@ -213,7 +213,7 @@ func (d *driver) finishPayloads(want expect) {
 			d.t.Errorf("%s: %s", k.name, k.wrong)
 		}
 		// Exits that were written into spare room have none.
-		if n := k.entries + k.exits; k.valued > n || k.valued < k.entries || !want.drops && k.valued != n {
+		if n := k.entries + k.exits; k.valued > n || k.valued < k.entries || d.drainer.Totals().Dropped == 0 && k.valued != n {
 			d.t.Errorf("%s: %d of %d events have a payload", k.name, k.valued, n)
 		}
 	}
@@ -289,7 +289,7 @@ func TestPayloadsStayWithTheirEventsUnderSignals(t *testing.T) {
 			d.do("storm %d", every)
 			d.doDraining("crowd 4 %d", n)
 			d.do("storm 0")
-			d.finishPayloads(expect{drops: d.anyDropped(), signals: true, lost: d.anyLost()})
+			d.finishPayloads(expect{mayDrop: true, signals: true})
 		})
 	}
 }

@@ -24,13 +24,10 @@ func TestSignalsLoseNothing(t *testing.T) {
 			d.doDraining("crowd 4 400000") // 3.2 M events
 			d.do("storm 0")
 			// On a busy machine there may be no drop at all, so there is no saying; finish only checks the sums.
-			d.finish(expect{drops: d.anyDropped(), signals: true, lost: d.anyLost()})
+			d.finish(expect{mayDrop: true, signals: true})
 		})
 	}
 }
-
-func (d *driver) anyDropped() bool { d.round(); return d.drainer.Totals().Dropped != 0 }
-func (d *driver) anyLost() bool    { return d.drainer.Totals().LostExits != 0 }
 
 // stepper lets the driver's main thread go on instruction by instruction.
 type stepper struct {
