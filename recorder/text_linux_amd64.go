@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
@@ -180,18 +181,32 @@ func writeLayer(mem memory, pages []page) error {
 	return onAllCores(pages, func(some []page) error { return writePages(mem, some, newSide) })
 }
 
-// onAllCores has all cores write pages, and before others: the process stands meanwhile.
+// onAllCores has all cores write pages, and before others: the process stands meanwhile. Each takes some that are left, and nobody waits for
+// one that hasn't taken any: on a busy machine it may come late.
 func onAllCores(pages []page, write func(some []page) error) error {
-	cores := max(1, min(runtime.GOMAXPROCS(0), len(pages)/leastPages))
-	errs := make([]error, cores)
-	var wg sync.WaitGroup
-	for i := range cores {
-		wg.Go(func() {
-			defer comeFirst()()
-			errs[i] = write(pages[i*len(pages)/cores : (i+1)*len(pages)/cores])
-		})
+	parts := (len(pages) + leastPages - 1) / leastPages
+	errs := make([]error, parts)
+	var next, written atomic.Int64
+	done := make(chan struct{})
+	take := func() {
+		i := int(next.Add(1)) - 1
+		if i >= parts {
+			return
+		}
+		defer comeFirst()()
+		for ; i < parts; i = int(next.Add(1)) - 1 {
+			errs[i] = write(pages[i*leastPages : min((i+1)*leastPages, len(pages))])
+			if written.Add(1) == int64(parts) {
+				close(done)
+			}
+		}
 	}
-	wg.Wait()
+	for range min(runtime.GOMAXPROCS(0), parts) - 1 {
+		go take()
+	}
+	if take(); parts > 0 {
+		<-done
+	}
 	return errors.Join(errs...)
 }
 
