@@ -37,6 +37,7 @@ const (
 	GoTool      Capability = "go"                 // Go's own toolchain, for every target
 	Rustc       Capability = "rustc"              // Rust compiler
 	FreePascal  Capability = "fpc"                // Pascal compiler with a run-time library of its own
+	GHC         Capability = "ghc"                // Haskell compiler, which puts tables among its code
 	Objdump     Capability = "objdump"            // GNU disassembler
 	GDB         Capability = "gdb"                // debugger
 	Node        Capability = "node"               // Node.js, whose compiler writes down what it makes

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // A function as GHC makes it, with two places to which something returns, each with a table in front. The first is also reached from the
@@ -62,10 +64,7 @@ func TestTablesInsideAFunctionAreGoneRound(t *testing.T) {
 
 // What is written into a Haskell program leaves each byte of its tables alone, and hides none of its code.
 func TestTablesOfAHaskellProgramAreLeftAlone(t *testing.T) {
-	ghc, err := exec.LookPath("ghc")
-	if err != nil {
-		t.Skip("this machine lacks ghc")
-	}
+	realtest.Need(t, realtest.GHC)
 	dir := t.TempDir()
 	source := filepath.Join(dir, "p.hs")
 	const program = "import qualified Data.Map as M\nmain = interact (show . M.toList . M.fromListWith (+) . map (\\w -> (length w, 1 :: Int)) . words)\n"
@@ -73,7 +72,7 @@ func TestTablesOfAHaskellProgramAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "p")
-	if msg, err := exec.Command(ghc, "-O1", "-outputdir", dir, "-o", out, source).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(string(realtest.GHC), "-O1", "-outputdir", dir, "-o", out, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}
 	im := openTestImage(t, out)
