@@ -45,10 +45,14 @@ type planning struct {
 	pads       []padTable
 	data       []uint64 // addresses of code that symbols say are data
 	labelled   bitset   // indexes of chunks inside which data holds an address
+	labels     []label  // which relocations put into data; by address
 	understood []bool   // by owner: the functions that could be planned at once
 	again      bool     // functions that had no room are looked at once more: windows may have targets inside
 	islands    bool     // and may be as short as a jump to an island
 }
+
+// label is a word of data that holds an address inside a function.
+type label struct{ at, to uint64 }
 
 // text is a run of executable bytes.
 type text struct {

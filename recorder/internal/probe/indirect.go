@@ -189,6 +189,15 @@ func (tr *tracer) visit(k int, reg amd64.Reg) {
 			tr.add(k, source)
 			return
 		}
+		if isCMov(d) { // the value it had, or another
+			tr.add(k, reg)
+			if d.HasMem {
+				tr.found |= tr.p.loadedBy(d)
+			} else {
+				tr.add(k, amd64.Reg(d.RM))
+			}
+			return
+		}
 		how, added := tr.p.madeBy(d, reg)
 		tr.found |= how
 		if how == madeOffset && !tr.p.hasTable(k, added) {
@@ -240,6 +249,11 @@ func copiedFrom(d *inst, reg amd64.Reg) (amd64.Reg, bool) {
 	return 0, false
 }
 
+// isCMov says whether the instruction is a conditional move of 64 bits (Intel SDM vol. 2, CMOVcc).
+func isCMov(d *inst) bool {
+	return d.Encoding == amd64.Legacy && d.Map == amd64.Map0F && d.Opcode>>4 == 4 && d.REX&amd64.RexW != 0
+}
+
 // madeBy says what an instruction that writes the target's register makes of it, and for madeOffset which registers it
 // adds.
 func (p *planner) madeBy(d *inst, reg amd64.Reg) (how made, added uint16) {
@@ -286,10 +300,11 @@ func (p *planner) loadedBy(d *inst) made {
 	switch {
 	case d.Index == amd64.NoReg && (d.Disp != 0 || d.RIPRelative):
 		return madePointer
+	case d.Index != amd64.NoReg && d.Base != amd64.NoReg && d.Scale == 8 && d.Disp == 0 && p.labelRegs()&(1<<(d.Base&15)) != 0:
+		return madeSwitch
 	case d.Index == amd64.NoReg || d.Base != amd64.NoReg || d.Disp <= 0:
 		return madeLoaded
 	}
-	const looked = 4 // words; the first may belong to an index that there is not
 	b, err := p.im.Object.ReadAddr(uint64(d.Disp), 8*looked)
 	if err != nil {
 		return madeLoaded
@@ -300,6 +315,41 @@ func (p *planner) loadedBy(d *inst) made {
 		}
 	}
 	return madePointer
+}
+
+// looked is how many words of an array are looked at for labels; the first may belong to an index that there is not.
+const looked = 4
+
+// labelRegs are the registers into which the function loads addresses of arrays that relocations fill with labels of this function: a
+// computed goto's table. It is loaded once, and used at each of its jumps. If the register also holds some other array, a tail call by it
+// is taken for a jump within: its exit is missed then, and nothing worse, since all labels are known.
+func (p *planner) labelRegs() uint16 {
+	if p.labelled {
+		return p.labels
+	}
+	p.labelled, p.labels = true, 0
+	if !p.hasLabels() {
+		return 0
+	}
+	for j := range p.insts {
+		d := &p.insts[j]
+		if base, ok := d.MemTarget(d.addr); ok && isLea(&d.Inst) && p.holdsLabels(base) {
+			p.labels |= 1 << (d.Reg & 15)
+		}
+	}
+	return p.labels
+}
+
+// holdsLabels says whether relocations put labels of this function into one of the first words of an array.
+func (p *planner) holdsLabels(base uint64) bool {
+	list := p.im.labels
+	i, _ := slices.BinarySearchFunc(list, base, func(l label, at uint64) int { return cmp.Compare(l.at, at) })
+	for ; i < len(list) && list[i].at-base < 8*looked; i++ {
+		if (list[i].at-base)%8 == 0 && p.im.inFunction(p.f, list[i].to) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasTable says whether the table of offsets that a jump goes by was found. insts[k] adds its address, in one of regs, to

@@ -171,6 +171,71 @@ f:	leaq offsets(%rip), %rdx
 	.section .rodata
 offsets: .long 0, 2b-1b
 	.text`, "entry exit exit"}, // and no window from one return into the other
+		{"one function or another", `
+f:	leaq g(%rip), %rcx
+	testq %rdi, %rdi
+	leaq h(%rip), %rax
+	cmovneq %rcx, %rax
+	jmp *%rax
+	.size f, .-f
+	.type g, @function
+g:	leaq 2(%rdi), %rax
+	ret
+	.size g, .-g
+	.type h, @function
+h:	leaq 3(%rdi), %rax
+	ret
+	.size h, .-h`, "entry exit"},
+		{"a function, or a computed place", `
+f:	leaq 1f(%rip), %rax
+	leaq g(%rip), %rcx
+	leaq (%rax,%rdi,4), %rax
+	testq %rdi, %rdi
+	cmovneq %rcx, %rax
+	jmp *%rax
+1:	leaq 1(%rdi), %rax
+	ret
+	.size f, .-f
+	.type g, @function
+g:	leaq 2(%rdi), %rax
+	ret
+	.size g, .-g`, "unresolved-jump"},
+		{"labels in an array", `
+f:	leaq labels(%rip), %rcx
+	movzbl (%rdi), %eax
+	jmp *(%rcx,%rax,8)
+1:	movzbl 1(%rdi), %edx
+	movq (%rcx,%rdx,8), %rdx
+	jmp *%rdx
+2:	leaq 1(%rdi), %rax
+	ret
+3:	ret
+	.skip 8, 0x90
+	.section .data.rel.ro, "aw"
+	.balign 8
+labels:	.quad 0, 1b, 2b, 3b
+	.text`, "entry exit exit"}, // and no window from one return into the other
+		{"labels in an array, and functions in another", `
+f:	leaq labels(%rip), %rcx
+	leaq functions(%rip), %r8
+	movzbl (%rdi), %eax
+	jmp *(%rcx,%rax,8)
+1:	movzbl 1(%rdi), %edx
+	jmp *(%r8,%rdx,8)
+2:	leaq 1(%rdi), %rax
+	ret
+	.globl g
+	.type g, @function
+g:	leaq 2(%rdi), %rax
+	ret
+	.size g, .-g
+	.size f, g-f
+	.section .data.rel.ro, "aw"
+	.balign 8
+labels:	.quad 1b, 2b
+	.skip 32
+functions: .quad g, 0
+	.text`, "unresolved-jump"},
 		{"a jump through memory below the stack", `
 f:	leaq 1(%rdi), %rax
 	movq %rsi, -24(%rsp)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -46,43 +47,50 @@ func (im *Image) markData() error {
 func (im *Image) markRelocated() error {
 	const block = 1 << 13
 	var wg sync.WaitGroup
-	var list []uint64
+	var mu sync.Mutex // guards im.labels
+	var list []label
 	mark := func() {
 		marked := list
 		wg.Go(func() {
-			for _, to := range marked {
-				im.markTaken(to)
-			}
+			labels := slices.DeleteFunc(marked, func(l label) bool { return !im.markTaken(l.to) })
+			mu.Lock()
+			im.labels = append(im.labels, labels...)
+			mu.Unlock()
 		})
 		list = nil
 	}
-	err := im.Object.RelativeTargets(func(_, to uint64) {
+	err := im.Object.RelativeTargets(func(at, to uint64) {
 		if list == nil {
-			list = make([]uint64, 0, block)
+			list = make([]label, 0, block)
 		}
-		if list = append(list, to); len(list) == block {
+		if list = append(list, label{at, to}); len(list) == block {
 			mark()
 		}
 	})
 	mark()
 	wg.Wait()
+	slices.SortFunc(im.labels, func(a, b label) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.to, b.to)) })
 	return err
 }
 
-// markTaken marks an address of code that data holds. Inside a function it is a label: the target of an indirect jump.
-func (im *Image) markTaken(addr uint64) {
+// markTaken marks an address of code that data holds. Inside a function it is a label, the target of an indirect jump: it says whether it
+// is that.
+func (im *Image) markTaken(addr uint64) bool {
 	t := im.textAt(addr)
 	if t == nil {
-		return
+		return false
 	}
 	t.take(addr)
 	// In an image that isn't relocated many a number looks like an address, but seldom like that of an instruction.
 	if !t.starts.has(addr - t.start) {
-		return
+		return false
 	}
-	if k := im.chunkAt(addr); k >= 0 && im.chunks[k].start != addr {
-		im.labelled.add(uint64(k))
+	k := im.chunkAt(addr)
+	if k < 0 || im.chunks[k].start == addr {
+		return false
 	}
+	im.labelled.add(uint64(k))
+	return true
 }
 
 // refuseData notes the chunks in which there is data: symbols say so, or instructions read or write there.

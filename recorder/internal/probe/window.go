@@ -27,15 +27,17 @@ type planner struct {
 
 	offsets []uint64 // addresses of the jump tables that the function's code refers to, sorted
 
-	machine cfi.Machine
-	fde     *cfi.FDE   // whose rows were asked for last
-	rows    []frameRow // of fde
-	traces  int        // instructions looked at for what made the targets of indirect jumps
-	tables  uint16     // see tableRegs
-	tabled  bool       // tables is made
-	sorted  bool       // jumps is made
-	siteOf  []int32    // by instruction, the index of its site plus 1, else 0, see levels
-	tracer  tracer
+	machine  cfi.Machine
+	fde      *cfi.FDE   // whose rows were asked for last
+	rows     []frameRow // of fde
+	traces   int        // instructions looked at for what made the targets of indirect jumps
+	tables   uint16     // see tableRegs
+	tabled   bool       // tables is made
+	labels   uint16     // see labelRegs
+	labelled bool       // labels is made
+	sorted   bool       // jumps is made
+	siteOf   []int32    // by instruction, the index of its site plus 1, else 0, see levels
+	tracer   tracer
 
 	ofLoader  bool // it is the one of a loader's functions that is guarded
 	frameless bool // a Go function without a frame
@@ -104,7 +106,7 @@ func (p *planner) plan(i int, out *Function) {
 func (p *planner) begin(i int) {
 	p.f, p.insts, p.spans, p.sites = &p.fns[i], p.insts[:0], p.spans[:0], p.sites[:0]
 	p.offsets = p.im.tables[i/batchSize].of(i)
-	p.sorted, p.tabled, p.traces = false, false, 0
+	p.sorted, p.tabled, p.labelled, p.traces = false, false, false, 0
 }
 
 func (p *planner) run() refusal {
