@@ -23,8 +23,8 @@ type execs struct {
 	cancel context.CancelFunc
 	over   <-chan struct{}
 	mu     sync.Mutex
-	busy   map[int]bool // entries that are being seen to
-	taken  map[int]bool // threads that are being watched
+	busy   map[int]bool          // entries that are being seen to
+	taken  map[int]chan struct{} // threads that are being watched; closed when they aren't any more
 	wg     sync.WaitGroup
 }
 
@@ -43,7 +43,7 @@ const (
 )
 
 func (f *family) watchExecs(ctx context.Context) *execs {
-	e := &execs{f: f, memory: f.d.r.s.memory, busy: map[int]bool{}, taken: map[int]bool{}}
+	e := &execs{f: f, memory: f.d.r.s.memory, busy: map[int]bool{}, taken: map[int]chan struct{}{}}
 	watching, cancel := context.WithCancel(ctx)
 	e.cancel, e.over = cancel, watching.Done()
 	e.wg.Go(func() {
@@ -96,7 +96,7 @@ func (e *execs) see(ctx context.Context, i, nspid, nstid int) {
 		return
 	}
 	defer who.Close()
-	if !e.take(tid) { // somebody asks in its name
+	if !e.take(ctx, tid) { // somebody asks in its name
 		let()
 		e.pause(ctx, refusedPause)
 		return
@@ -149,18 +149,37 @@ func (s *session) takeBack(st *process.Stopped) error {
 	return err
 }
 
-// take says whether nobody watches a thread yet, who does so from now on.
-func (e *execs) take(tid int) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	was := e.taken[tid]
-	e.taken[tid] = true
-	return !was
+// take says whether nobody watches a thread any more, who does so from now on. A thread whose exec has failed may ask for the next one, as
+// execvp(3) makes it for each folder of PATH, before whoever has watched the first has noticed: it is waited for. No thread is watched for
+// longer than execPatience and what a stop takes.
+func (e *execs) take(ctx context.Context, tid int) bool {
+	patience := time.After(2 * execPatience)
+	for {
+		e.mu.Lock()
+		watched := e.taken[tid]
+		if watched == nil {
+			e.taken[tid] = make(chan struct{})
+		}
+		e.mu.Unlock()
+		if watched == nil {
+			return true
+		}
+		select {
+		case <-watched:
+		case <-ctx.Done():
+			return false
+		case <-e.over:
+			return false
+		case <-patience:
+			return false
+		}
+	}
 }
 
 func (e *execs) giveBack(tid int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	close(e.taken[tid])
 	delete(e.taken, tid)
 }
 
