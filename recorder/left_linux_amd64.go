@@ -28,7 +28,24 @@ type left struct {
 }
 
 // findLeft looks for what a recorder has left in a process, or has there while it is at work; nil when there is nothing.
+//
+// A detach that was killed may have got as far as to the process's taking the memory away itself, which goes on without it: what is gone
+// while it is read is looked for again.
 func findLeft(p *process.Process) (*left, error) {
+	const (
+		tries = 50
+		rest  = 10 * time.Millisecond
+	)
+	for try := 0; ; try++ {
+		l, err := lookForLeft(p)
+		if !errors.Is(err, process.ErrNoMapping) || try == tries {
+			return l, err
+		}
+		time.Sleep(rest)
+	}
+}
+
+func lookForLeft(p *process.Process) (*left, error) {
 	maps, err := p.Maps()
 	if err != nil {
 		return nil, err
