@@ -23,19 +23,6 @@ func isExec(name string) bool {
 // maxExecNaps bounds the waiting, to some seconds.
 const maxExecNaps = 20000
 
-// execGuard appends the asking, at the function's entry. Registers and flags are kept.
-func (c *coder) execGuard() {
-	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
-	c.Lahf()
-	c.SetOAL()
-	c.Store64(amd64.At(amd64.RSP, saveFlags), amd64.RAX)
-	c.CallTo(c.rt.exec)
-	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveFlags))
-	c.AddALImm(0x7F) // see restore
-	c.Sahf()
-	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
-}
-
 // emitExec appends the asking and waiting, and returns its address. RAX and flags are clobbered. napAt is that of the time of a nap.
 //
 // Registers inside: R8 entry, R9 ring, R12 thread, R13 what is left of its patience.

@@ -82,13 +82,26 @@ const (
 	seccompFilter = 1
 )
 
+// callAtEntry appends the call of a routine that keeps all but RAX and the flags, at a function's entry. Registers and flags are kept.
+func (c *coder) callAtEntry(routine uint64) {
+	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+	c.Lahf()
+	c.SetOAL()
+	c.Store64(amd64.At(amd64.RSP, saveFlags), amd64.RAX)
+	c.CallTo(routine)
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveFlags))
+	c.AddALImm(0x7F) // see restore
+	c.Sahf()
+	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
+}
+
 // guard appends the look at a function's arguments, at its entry. Registers and flags are kept as by an event.
 func (c *coder) guard(g Guard) {
 	if g == GuardExec && c.rt.Follow {
-		c.execGuard()
+		c.callAtEntry(c.rt.exec) // it asks
 	}
 	if g == GuardLoader && c.rt.Loads {
-		c.loaderGuard()
+		c.callAtEntry(c.rt.loader) // it tells
 	}
 	if g == GuardNone || g == GuardExec || g == GuardLoader {
 		return

@@ -28,19 +28,6 @@ const maxLoadNaps = 5000
 // LoaderSyscalls are the numbers of the system calls that code in the arena makes at a loader's function, besides SlowSyscalls.
 func LoaderSyscalls() []uint64 { return []uint64{sysFutex} }
 
-// loaderGuard appends the telling, at the function's entry. Registers and flags are kept.
-func (c *coder) loaderGuard() {
-	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
-	c.Lahf()
-	c.SetOAL()
-	c.Store64(amd64.At(amd64.RSP, saveFlags), amd64.RAX)
-	c.CallTo(c.rt.loader)
-	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveFlags))
-	c.AddALImm(0x7F) // see restore
-	c.Sahf()
-	c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
-}
-
 // loaderPath is what is done at a loader's function. System calls are made as in the slow path: counted, and with the gate seen open. A
 // forked child, also one that a signal handler forks in the middle of it, has its gate closed and leaves.
 //
