@@ -374,9 +374,11 @@ const maxMapped = 8 << 20
 // writable, since nobody wants to know of writes to a memfd's pages. It is not needed, so nothing comes of its failing.
 func (s *session) mapChunks(st *process.Stopped) {
 	const populateRead = 22 // MADV_POPULATE_READ, Linux 5.14
-	from, to := s.memory.FirstTaken()
-	size := min(to-from, maxMapped)
-	_, _ = st.SyscallBatch([]process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{s.rt.Ring + from, size, populateRead}}})
+	var calls []process.Call
+	for _, r := range s.memory.FirstTaken(maxMapped) {
+		calls = append(calls, process.Call{Number: unix.SYS_MADVISE, Args: [6]uint64{s.rt.Ring + r.From, r.To - r.From, populateRead}})
+	}
+	_, _ = st.SyscallBatch(calls)
 }
 
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they

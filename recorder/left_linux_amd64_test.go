@@ -229,3 +229,20 @@ func TestOnlyBytesOfTheFileAreRestored(t *testing.T) {
 		}
 	}
 }
+
+// A detach that was killed has a process take the recorder's memory away, perhaps just when the next one looks for it.
+func TestMemoryThatGoesWhileItIsReadIsLookedForAgain(t *testing.T) {
+	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
+	target := realtest.Start(t, realtest.Build(t, "flicker"))
+	p, err := process.Open(target.Pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for range 300 {
+		if l, err := findLeft(p); err != nil || l != nil {
+			t.Fatalf("found %v, %v", l, err)
+		}
+	}
+	target.Finish()
+}

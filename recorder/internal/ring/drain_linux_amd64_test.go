@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -438,6 +439,38 @@ func TestEnough(t *testing.T) {
 	} {
 		if got := Enough(had, c.totals); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.totals, got, c.want)
+		}
+	}
+}
+
+// What is mapped in the target ahead is what its threads take first, of small chunks and of others.
+func TestTheFirstChunksAreAmongThoseMappedAhead(t *testing.T) {
+	const most = 8 << 20
+	for name, m := range map[string]*Memory{"divided": dividedMemory(t, 1024), "whole": newMemory(t, 1024), "small": dividedMemory(t, MinChunks)} {
+		first, total := m.FirstTaken(most), uint64(0)
+		for _, r := range first {
+			if r.From >= r.To {
+				t.Errorf("%s: %#x to %#x", name, r.From, r.To)
+			}
+			total += r.To - r.From
+		}
+		taken := func(pool uint64, n int) {
+			i := uint32(atomic.LoadUint64(m.u64(pool)))
+			for range n {
+				if i == 0 {
+					return
+				}
+				at := m.chunk(i - 1)
+				if !slices.ContainsFunc(first, func(r Range) bool { return r.From <= at && at < r.To }) {
+					t.Fatalf("%s: chunk %d isn't", name, i)
+				}
+				i = atomic.LoadUint32(m.u32(NextOff + 4*uint64(i-1)))
+			}
+		}
+		taken(HdrSmallPool, 10*SmallFirst)
+		taken(HdrPool, 6<<20>>ChunkShift)
+		if total > most || name != "small" && total < most {
+			t.Errorf("%s: %d bytes of at most %d", name, total, most)
 		}
 	}
 }

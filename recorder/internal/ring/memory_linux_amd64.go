@@ -155,9 +155,20 @@ func (m *Memory) freeAll() {
 	push(HdrPool, large, m.chunks)
 }
 
-// FirstTaken is from where to where in the memory the chunks are that threads take first: not those of the reserve.
-func (m *Memory) FirstTaken() (from, to uint64) {
-	return m.chunk(uint32(m.reserved)), m.chunk(uint32(m.chunks))
+// A Range is a part of the memory: offsets, the second is behind its end.
+type Range struct{ From, To uint64 }
+
+// FirstTaken are the chunks that threads take first, at most so many bytes: those of the pools, an eighth of it of the small ones, of which
+// each thread has but some. Those of the reserve aren't among them.
+func (m *Memory) FirstTaken(most uint64) []Range {
+	small, large := m.chunk(uint32(m.reserved)), m.chunk(uint32(max(m.small, m.reserved)))
+	end := m.chunk(uint32(m.chunks))
+	first := Range{small, min(large, small+most/8)}
+	rest := Range{large, min(end, large+most-(first.To-first.From))}
+	if first.From == first.To {
+		return []Range{rest}
+	}
+	return []Range{first, rest}
 }
 
 // SetBase writes where the target has mapped the memory.
