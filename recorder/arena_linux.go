@@ -7,9 +7,10 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/text"
 )
 
-const pageSize = 4096
+const pageSize = text.PageSize
 
 // arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
 type arena struct {

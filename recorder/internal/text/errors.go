@@ -1,0 +1,12 @@
+package text
+
+import "errors"
+
+// PageSize is that of the pages that text is written by, in bytes.
+const PageSize = 4096
+
+// Err: text isn't what it should be.
+var Err = errors.New("the text differs from what it should be")
+
+// errCrosses: no plan makes such a patch.
+var errCrosses = errors.New("a patch crosses a page")
