@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/ehtable"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
 )
 
@@ -14,7 +15,7 @@ import (
 func sections(t testing.TB, path string) (hdr, frame Section) {
 	t.Helper()
 	im, err := object.Open(path)
-	need(t, path, err)
+	realtest.NeedThat(t, path, err)
 	t.Cleanup(func() { im.Close() })
 	if hdr.Data, hdr.Addr, err = im.EHFrameHdr(); err != nil {
 		t.Fatal(err)

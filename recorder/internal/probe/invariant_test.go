@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 var largeImages = flag.Bool("large", false, "hold plans of gdb and node against objdump, too: minutes")
@@ -44,8 +46,7 @@ const (
 // list runs objdump over the executable sections.
 func list(t testing.TB, path string) *listing {
 	t.Helper()
-	objdump, err := exec.LookPath("objdump")
-	need(t, "objdump", err)
+	objdump := realtest.Tool(t, realtest.Objdump)
 	cmd := exec.Command(objdump, "-d", "-w", "--insn-width=16", path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
