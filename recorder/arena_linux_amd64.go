@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-const pageSize = 4096
+const pageSize = amd64.PageSize
 
 // arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
 type arena struct {
