@@ -7,7 +7,7 @@
 # make lint   gofmt, go vet, staticcheck
 # make page   builds viewer/page/dist, which is committed, out of viewer/page/src, by npm's esbuild
 # make page-check  tests the page's parts, and that viewer/page/dist is what make page makes
-# make cross  builds for the other systems
+# make cross  builds for the other systems, their tests as well
 # make fuzz   each fuzz target for FUZZTIME
 
 GO         ?= go
@@ -77,8 +77,8 @@ page-check: viewer/page/node_modules
 
 cross:
 	GOOS=linux GOARCH=amd64 $(GO) build $(PKG)
-	GOOS=linux GOARCH=arm64 $(GO) build $(PKG)
-	GOOS=darwin GOARCH=arm64 $(GO) build $(PKG)
+	GOOS=linux GOARCH=arm64 $(GO) vet $(PKG)
+	GOOS=darwin GOARCH=arm64 $(GO) vet $(PKG)
 
 clean:
 	rm -rf bin demo/out

@@ -92,15 +92,13 @@ func (s *snapshot) readImages(p *process.Process) error {
 
 // read copies what is in use of the stack, up to the mapping's end.
 func (s *snapshot) read(p *process.Process, r *process.Regs) {
-	for k, v := range [...]uint64{
-		r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, r.Rsp, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15,
-	} {
+	for k, v := range r.DWARF() {
 		s.thread.Regs.Set(k, v) // DWARF's numbers
 	}
-	s.thread.Regs.PC = r.Rip
-	s.thread.Addr = r.Rsp - unwind.AMD64.RedZone()
+	s.thread.Regs.PC = r.PC()
+	s.thread.Addr = r.SP() - unwind.Host().RedZone()
 	size := uint64(1 << 16)
-	if m, ok := s.images.Mapping(r.Rsp); ok {
+	if m, ok := s.images.Mapping(r.SP()); ok {
 		size = min(size, m.End-s.thread.Addr)
 	}
 	s.thread.Stack = make([]byte, size)

@@ -152,7 +152,7 @@ func (w *walkWay) ours(ctx context.Context, c config) *walkContender {
 		return one
 	}
 	one.end = func() error { return errors.Join(s.close(), target.end()) }
-	walker := unwind.NewWalker(unwind.AMD64, s.images, unwind.Options{})
+	walker := unwind.NewWalker(unwind.Host(), s.images, unwind.Options{})
 	frames, end := w.walk(walker, &s.thread, nil)
 	one.err = w.check(frames, end)
 	one.round = func() (float64, int, error) {

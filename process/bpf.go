@@ -25,8 +25,11 @@ type SyscallData struct {
 	Args               [6]uint64
 }
 
-// AuditArchX8664 is AUDIT_ARCH_X86_64 of include/uapi/linux/audit.h.
-const AuditArchX8664 = 0xc000003e
+// AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of include/uapi/linux/audit.h.
+const (
+	AuditArchX8664   = 0xc000003e
+	AuditArchAArch64 = 0xc00000b7
+)
 
 // The filter results that let a system call pass; SECCOMP_RET_LOG does too but
 // writes an audit record.

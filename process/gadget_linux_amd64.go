@@ -75,12 +75,6 @@ func (g *gadgets) intact(p *Process) bool {
 	return p.holds(g.popRAX, popRAX)
 }
 
-func (p *Process) holds(addr uint64, code []byte) bool {
-	buf := make([]byte, len(code))
-	_, err := p.ReadAt(buf, addr)
-	return err == nil && bytes.Equal(buf, code)
-}
-
 // PrepareSyscalls looks for the instructions that a remote system call needs,
 // so that a later Stop need not. ErrNoGadget names what is missing, where there is no room for it either.
 func (p *Process) PrepareSyscalls() error {

@@ -91,19 +91,20 @@ func TestChainLiesBelowTheRedZoneInOrder(t *testing.T) {
 		{syscall: 1, restorer: 2, store: 3, tail: store{base: regRBX, disp: 8, pop: 16}},
 		{syscall: 1, popRAX: 2, popRDI: 4, rdiStore: 3, rdiTail: store{base: regRDI}},
 	} {
-		plan := chainPlan{
-			stack: 0x7fff_0000_1238, vector: vector, sleep: sleepCalls[0], cookie: 99, gadgets: g,
+		regs := Regs{Rip: 0x1234, Rsp: 0x7fff_0000_1238, Cs: userCS, Ss: 0x2b}
+		plan := framePlan{chainPlan{
+			stack: 0x7fff_0000_1238, sleep: arch.sleepCalls()[0], cookie: 99, gadgets: g,
 			calls: []Call{{Number: 5, Data: []byte("name"), DataArg: 1}, {Number: 6}},
-			rest:  frameState{rip: 0x1234, rsp: 0x7fff_0000_1238, mask: 0x55, cs: userCS, ss: 0x2b},
-		}
+			rest:  regs, mask: 0x55,
+		}, frameOf(&regs, 0x55), vector}
 		c, err := plan.build()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.end > plan.stack-redZone || c.base+uint64(len(c.bytes)) != c.end || c.start.rsp != c.base || c.start.rip != g.syscall {
+		if c.end > plan.stack-arch.redZone() || c.base+uint64(len(c.bytes)) != c.end || c.start.SP() != c.base || c.start.PC() != g.syscall {
 			t.Errorf("chain %#x to %#x, start %+v", c.base, c.end, c.start)
 		}
-		if got := c.bytes[c.data[0]-c.base:][:4]; string(got) != "name" || c.start.rsi != c.data[0] || c.start.rax != 5 {
+		if got := c.bytes[c.data[0]-c.base:][:4]; string(got) != "name" || c.start.Rsi != c.data[0] || c.start.Rax != 5 {
 			t.Errorf("data %q at %#x, start %+v", got, c.data[0], c.start)
 		}
 		words := map[uint64]int{}
@@ -117,7 +118,7 @@ func TestChainLiesBelowTheRedZoneInOrder(t *testing.T) {
 			t.Errorf("cells at %#x", c.cells)
 		}
 	}
-	if _, err := (&chainPlan{stack: 4096, gadgets: &gadgets{}}).build(); !errors.Is(err, ErrNoSafeThread) {
+	if _, err := (&framePlan{chainPlan: chainPlan{stack: 4096, gadgets: &gadgets{}}}).build(); !errors.Is(err, ErrNoSafeThread) {
 		t.Errorf("stack at 4096: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !(linux && amd64)
+//go:build !linux
 
 package process
 
@@ -30,18 +30,29 @@ type Launched struct {
 	Process *Process
 }
 
-// Regs are a thread's general registers (struct user_regs_struct of Linux x86-64).
-type Regs struct {
-	R15, R14, R13, R12, Rbp, Rbx, R11, R10, R9, R8    uint64
-	Rax, Rcx, Rdx, Rsi, Rdi, Orig_rax, Rip, Cs        uint64 //nolint:revive // as golang.org/x/sys names them
-	Eflags, Rsp, Ss, Fs_base, Gs_base, Ds, Es, Fs, Gs uint64 //nolint:revive // as golang.org/x/sys names them
-}
+// Regs are a thread's general registers. There are none here.
+type Regs struct{}
+
+// PC returns 0.
+func (*Regs) PC() uint64 { return 0 }
+
+// SP returns 0.
+func (*Regs) SP() uint64 { return 0 }
+
+// ThreadPointer returns 0.
+func (*Regs) ThreadPointer() uint64 { return 0 }
+
+// DWARF returns nil.
+func (*Regs) DWARF() []uint64 { return nil }
 
 // A Vec is one piece of memory for ReadVec.
 type Vec struct {
 	Addr uint64
 	Buf  []byte
 }
+
+// Supported returns ErrUnsupported.
+func Supported() error { return ErrUnsupported }
 
 // Open returns ErrUnsupported.
 func Open(int) (*Process, error) { return nil, ErrUnsupported }
@@ -163,8 +174,8 @@ func (*Thread) Regs() (*Regs, error) { return nil, ErrUnsupported }
 // SetRegs returns ErrUnsupported.
 func (*Thread) SetRegs(*Regs) error { return ErrUnsupported }
 
-// FSBase returns ErrUnsupported.
-func (*Thread) FSBase() (uint64, error) { return 0, ErrUnsupported }
+// ThreadPointer returns ErrUnsupported.
+func (*Thread) ThreadPointer() (uint64, error) { return 0, ErrUnsupported }
 
 // InSyscall returns ErrUnsupported.
 func (*Thread) InSyscall() (uint64, bool, error) { return 0, false, ErrUnsupported }
@@ -209,3 +220,38 @@ type Tracing struct{}
 func Trace(context.Context, Command, func(*Tracing) error) (ExitStatus, error) {
 	return ExitStatus{}, ErrUnsupported
 }
+
+// EachThread returns ErrUnsupported.
+func (*Process) EachThread(context.Context, StopOptions, []int, func(*Thread, error) error, func(int, time.Duration)) error {
+	return ErrUnsupported
+}
+
+// ReadUpTo reads nothing.
+func (*Process) ReadUpTo([]byte, uint64) int { return 0 }
+
+// WaitingAt returns ErrUnsupported.
+func (*Process) WaitingAt(int) (Waiting, error) { return Waiting{}, ErrUnsupported }
+
+// A Passage notices a thread's coming by an address. There are none here.
+type Passage struct{}
+
+// Activity returns ErrUnsupported.
+func (*Process) Activity(int) (Activity, error) { return Activity{}, ErrUnsupported }
+
+// Blocked returns ErrUnsupported.
+func (*Process) Blocked(int) (uint64, error) { return 0, ErrUnsupported }
+
+// CPU returns ErrUnsupported.
+func (*Process) CPU() (time.Duration, error) { return 0, ErrUnsupported }
+
+// FileOf returns ErrUnsupported.
+func (*Process) FileOf(int) (string, error) { return "", ErrUnsupported }
+
+// Passage returns ErrUnsupported.
+func (*Process) Passage(int, uint64, int) (*Passage, error) { return nil, ErrUnsupported }
+
+// Seen returns nil.
+func (*Passage) Seen() []uint64 { return nil }
+
+// Close does nothing.
+func (*Passage) Close() error { return nil }

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/callreel/callreel/process"
 )
 
 // The kinds of failure that callers act on; the errors returned wrap them.
 var (
 	// ErrUnsupported: this machine can't run live verbs.
-	ErrUnsupported = errors.New("recording needs linux/amd64")
+	ErrUnsupported = process.ErrUnsupported
 	// ErrRecorded: another recorder is at work on the process.
 	ErrRecorded = errors.New("already being recorded")
 	// ErrLeftBehind: probes of a recorder that died are still in the process.

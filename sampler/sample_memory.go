@@ -40,7 +40,7 @@ type sampledMemory struct {
 
 // ReadMemory implements unwind.Memory.
 func (m *sampledMemory) ReadMemory(addr uint64, buf []byte) (int, error) {
-	if sp, _ := m.regs.Get(unwind.AMD64RSP); addr < sp && sp-addr <= unwind.AMD64.RedZone() {
+	if sp, _ := m.regs.Get(unwind.Host().SP()); addr < sp && sp-addr <= unwind.Host().RedZone() {
 		return m.redZone(addr, buf)
 	}
 	at, ok := m.images.mapped.Mapping(addr)

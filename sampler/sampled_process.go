@@ -134,7 +134,7 @@ func (s *sampledProcess) refresh() {
 	s.images = sampledImages{mapped: s.space.mapped}
 	s.memory.images, s.memory.p, s.memory.regs = &s.images, s.p, &s.sample.Regs
 	if s.walker == nil {
-		s.walker = unwind.NewWalker(unwind.AMD64, &s.images, unwind.Options{MaxFrames: s.files.maxFrames})
+		s.walker = unwind.NewWalker(unwind.Host(), &s.images, unwind.Options{MaxFrames: s.files.maxFrames})
 	} else {
 		s.walker.SetImages(&s.images)
 	}
@@ -213,7 +213,7 @@ func (s *sampledProcess) walk(r *perf.Record, t *stackTable) int32 {
 // follow walks by what is known now.
 func (s *sampledProcess) follow(r *perf.Record) unwind.End {
 	sp := r.Regs[perf.SP]
-	s.images.start, s.images.end = sp-min(sp, unwind.AMD64.RedZone()), sp+uint64(len(r.Stack))
+	s.images.start, s.images.end = sp-min(sp, unwind.Host().RedZone()), sp+uint64(len(r.Stack))
 	s.chain = s.chain[:0]
 	for at := 0; at+8 <= len(r.Chain); at += 8 {
 		if pc := binary.NativeEndian.Uint64(r.Chain[at:]); pc < perf.ContextMax {

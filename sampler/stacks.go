@@ -47,7 +47,7 @@ func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
 		return nil, errors.Join(err, l.space.close())
 	}
 	c := &Capture{
-		PID: pid, Name: p.Comm(), Arch: unwind.AMD64.String(), Images: l.space.images, Threads: l.threads, space: l.space,
+		PID: pid, Name: p.Comm(), Arch: unwind.Host().String(), Images: l.space.images, Threads: l.threads, space: l.space,
 	}
 	for _, im := range c.Images {
 		im.ready() // once the process is gone, so is the way to its files
@@ -96,7 +96,7 @@ func (l *live) refresh() error {
 		l.space.jit = &jitNames{p: l.p}
 	}
 	if l.walker == nil {
-		l.walker = l.o.walker(unwind.AMD64, l.space)
+		l.walker = l.o.walker(unwind.Host(), l.space)
 	} else {
 		l.walker.SetImages(l.space.code())
 	}
@@ -229,9 +229,9 @@ func (l *live) unstopped(t *Thread) {
 func (l *live) walkWaiting(waiting *process.Waiting) (end unwind.End) {
 	snapshot := unwind.Snapshot{Memory: memory{l.p}}
 	snapshot.Regs.PC = waiting.PC
-	snapshot.Regs.Set(unwind.AMD64RSP, waiting.SP)
+	snapshot.Regs.Set(unwind.Host().SP(), waiting.SP)
 	if waiting.InSyscall { // the C library's vfork keeps its return address in rdi
-		for k, reg := range [...]int{unwind.AMD64RDI, unwind.AMD64RSI, unwind.AMD64RDX, unwind.AMD64R8 + 2, unwind.AMD64R8, unwind.AMD64R8 + 1} {
+		for k, reg := range unwind.Host().SyscallArgs() {
 			snapshot.Regs.Set(reg, waiting.Args[k])
 		}
 	}
@@ -249,8 +249,8 @@ func (l *live) read(t *process.Thread) error {
 		return err
 	}
 	l.regs = *regs
-	l.from = regs.Rsp - min(regs.Rsp, unwind.AMD64.RedZone())
-	size := l.stackSize(regs.Rsp, regs.Fs_base)
+	l.from = regs.SP() - min(regs.SP(), unwind.Host().RedZone())
+	size := l.stackSize(regs.SP(), regs.ThreadPointer())
 	if uint64(cap(l.buf)) < size {
 		l.buf = make([]byte, size)
 	}
@@ -325,11 +325,9 @@ func (m memory) ReadMemory(addr uint64, buf []byte) (int, error) {
 // registers turns ptrace's registers into DWARF's.
 func registers(r *process.Regs) unwind.Registers {
 	var out unwind.Registers
-	for k, v := range [...]uint64{
-		r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, r.Rsp, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15,
-	} {
+	for k, v := range r.DWARF() {
 		out.Set(k, v)
 	}
-	out.PC = r.Rip
+	out.PC = r.PC()
 	return out
 }

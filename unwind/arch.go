@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"encoding/binary"
+	"runtime"
 
 	"github.com/callreel/callreel/object"
 )
@@ -32,6 +33,7 @@ type Arch struct {
 	strip     uint64 // the bits of a code address; others are a pointer's signature
 	signal    []signalFrame
 	decodable bool // package isa can follow its code
+	syscall   []int
 }
 
 // The architectures.
@@ -41,6 +43,7 @@ var (
 		object: object.AMD64, wordSize: 8, order: binary.LittleEndian,
 		sp: AMD64RSP, fp: AMD64RBP, lr: -1, last: 1<<56 - 1, redZone: 128, strip: 1<<64 - 1,
 		signal: amd64Signal, decodable: true,
+		syscall: []int{AMD64RDI, AMD64RSI, AMD64RDX, AMD64R8 + 2, AMD64R8, AMD64R8 + 1},
 	}
 	// ARM64 is AArch64 (AAPCS64; DWARF for the Arm 64-bit Architecture §4.1). User
 	// addresses have 48 bits; what is above is the signature of pointer
@@ -48,11 +51,13 @@ var (
 	ARM64 = &Arch{
 		object: object.ARM64, wordSize: 8, order: binary.LittleEndian,
 		sp: 31, fp: 29, lr: 30, last: 1<<48 - 1, strip: 1<<48 - 1, signal: arm64Signal,
+		syscall: []int{0, 1, 2, 3, 4, 5},
 	}
 	// I386 is 32-bit x86 (System V i386 ABI §2.4.2).
 	I386 = &Arch{
 		object: object.I386, wordSize: 4, order: binary.LittleEndian,
 		sp: 4, fp: 5, lr: -1, last: 1<<32 - 1, strip: 1<<32 - 1, signal: i386Signal,
+		syscall: []int{3, 1, 2, 6, 7, 5},
 	}
 )
 
@@ -65,6 +70,22 @@ func ArchOf(a object.Arch) *Arch {
 	}
 	return nil
 }
+
+// host is the architecture that this program runs on.
+var host = func() *Arch {
+	for _, known := range []*Arch{AMD64, ARM64, I386} {
+		if known.String() == runtime.GOARCH {
+			return known
+		}
+	}
+	return nil
+}()
+
+// Host returns the architecture that this program runs on, nil when no walk is possible there.
+func Host() *Arch { return host }
+
+// SyscallArgs are the DWARF numbers of the registers that a system call of Linux takes its arguments from.
+func (a *Arch) SyscallArgs() []int { return a.syscall }
 
 // String returns Go's name of the architecture.
 func (a *Arch) String() string { return a.object.String() }

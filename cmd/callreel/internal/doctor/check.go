@@ -1,6 +1,11 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/callreel/callreel/process"
+)
 
 // State is what came out of a check.
 type State string
@@ -47,4 +52,9 @@ type Functions struct {
 	Seen    int            `json:"seen"`
 	Traced  int            `json:"traced"`
 	Refused map[string]int `json:"refused"`
+}
+
+// unsupported is the one check of a machine on which nothing is recorded.
+func unsupported() Check {
+	return no("system", "record on Linux on x86-64; report, export and functions FILE work here", "%s on %s: %v", runtime.GOOS, runtime.GOARCH, process.ErrUnsupported)
 }

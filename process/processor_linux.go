@@ -1,0 +1,54 @@
+package process
+
+import "debug/elf"
+
+// A processor is what this package must be told of the processor that it runs on. Everything else here is Linux's. There is one in each
+// build, called host; its registers are Regs, whose methods are the other half of the seam.
+type processor interface {
+	// supported returns an error, which wraps ErrUnsupported, where there is no port yet: nothing else is asked of it then.
+	supported() error
+	// elfMachine is the ELF machine of the programs that can be dealt with, and auditArch what seccomp filters are told of their calls.
+	elfMachine() elf.Machine
+	auditArch() uint32
+	// vectorNote is the ELF note by which ptrace gives the vector state (PTRACE_GETREGSET).
+	vectorNote() uintptr
+	// runs says whether a thread with these registers runs code of that machine, or why not.
+	runs(r *Regs) error
+
+	// syscallSize is how long the instruction is that calls the kernel, in bytes.
+	syscallSize() uint64
+	// atSyscallEntry tells the two stops of one system call apart (PTRACE_SYSCALL).
+	atSyscallEntry(r *Regs) bool
+	// syscallBefore reads the number of a system call out of the code in front of its end, where it is most likely set.
+	syscallBefore(code []byte) (number uint64, ok bool)
+	// endsWithEINTR and goesOnByBlock are calls of that processor alone, see restart_linux.go; startupCalls are what its C libraries call
+	// before they ask for their thread ID.
+	endsWithEINTR() []uint64
+	goesOnByBlock() []uint64
+	startupCalls() []uint64
+
+	// spin is an instruction that jumps to itself; syscallCode calls the kernel and is followed by code that needn't be run.
+	spin() []byte
+	syscallCode() []byte
+	// redZone is how many bytes below the stack pointer a function may use.
+	redZone() uint64
+	// detour is code that makes a system call and jumps to entry, and the offset of what follows the call.
+	detour(c detourCall, entry uint64) (code []byte, after int)
+	// setsThreadPointer says whether code may set its thread pointer, storeOfResult where the instruction at the beginning of code stores
+	// the result of a system call, and how long it is.
+	setsThreadPointer(code []byte) bool
+	storeOfResult(code []byte, r *Regs) (addr uint64, size int, ok bool)
+	// tidOffsets are where C libraries keep a thread's own ID, from the thread pointer.
+	tidOffsets() []int32
+
+	// chain makes a chain of remote calls out of a plan, see chain; sleepCalls are ways to sleep at its end, the best first. What it is
+	// made of are gadgets, which each processor has its own of. cookie finds the number that marks a thread in a chain.
+	chain(p chainPlan) (*chain, error)
+	sleepCalls() []sleepCall
+	cookie(r *Regs) (cookie uint64, ok bool)
+}
+
+// arch is the processor of this build. It has no state.
+var arch host
+
+var _ processor = arch

@@ -1,0 +1,96 @@
+package process
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// tidWindow is how far above the thread pointer is searched, in bytes.
+const tidWindow = 0x1000
+
+// TIDOffset finds the offset from the thread pointer at which the C library keeps a
+// thread's own ID, a 32-bit number as the target sees it, the same for all
+// threads that run its code. ErrNoThreadID if there is none, as in Go programs without
+// cgo, or if several would do and none is known.
+func (s *Stopped) TIDOffset() (int32, error) {
+	var offsets []int32
+	looked := 0
+	for _, t := range s.threads {
+		if !t.stopped {
+			continue
+		}
+		id, base, err := t.identity()
+		if err != nil {
+			return 0, err
+		}
+		if base == 0 {
+			if info, err := t.Info(); err != nil {
+				return 0, err
+			} else if info.Worker {
+				continue // the kernel's own, which runs no code of the program's
+			}
+			return 0, fmt.Errorf("process %d: %w: thread %d has no thread pointer", s.p.pid, ErrNoThreadID, t.TID)
+		}
+		kept, ok := offsets, false
+		if looked == 0 {
+			kept, ok = s.p.tidOffsets(base, id)
+		} else {
+			kept, ok = s.p.keepOffsets(offsets, base, id)
+		}
+		if ok {
+			offsets = kept
+			looked++
+		}
+	}
+	for _, off := range arch.tidOffsets() {
+		if slices.Contains(offsets, off) {
+			return off, nil
+		}
+	}
+	if len(offsets) == 1 {
+		return offsets[0], nil
+	}
+	return 0, fmt.Errorf("process %d: %w: %d threads looked at, %d places in common", s.p.pid, ErrNoThreadID, looked, len(offsets))
+}
+
+// identity returns the thread's ID as the target sees it, and its thread pointer, 0
+// if it has none.
+func (t *Thread) identity() (id uint32, base uint64, err error) {
+	base, err = t.ThreadPointer()
+	if err != nil || base == 0 || t.s.p.sameNS {
+		return uint32(t.TID), base, err
+	}
+	info, err := t.Info()
+	return uint32(info.NSTID), base, err
+}
+
+// tidOffsets returns where the ID stands in the window above base. ok is false if
+// there is no memory.
+func (p *Process) tidOffsets(base uint64, id uint32) (offsets []int32, ok bool) {
+	window := make([]byte, tidWindow)
+	n := p.ReadUpTo(window, base) // the block may end before the window does
+	for off := 0; off+4 <= n; off += 4 {
+		if binary.LittleEndian.Uint32(window[off:]) == id {
+			offsets = append(offsets, int32(off))
+		}
+	}
+	return offsets, n > 0
+}
+
+// keepOffsets returns those of the offsets at which another thread has its ID, too. ok
+// is false if that has no memory there. It reads no more than it must: a process may
+// have thousands of threads.
+func (p *Process) keepOffsets(offsets []int32, base uint64, id uint32) (kept []int32, ok bool) {
+	var word [4]byte
+	for _, off := range offsets {
+		n := p.ReadUpTo(word[:], base+uint64(off))
+		if n == len(word) && binary.LittleEndian.Uint32(word[:]) == id {
+			kept = append(kept, off)
+		}
+	}
+	if len(kept) == 0 && p.ReadUpTo(word[:], base) == 0 {
+		return nil, false
+	}
+	return kept, true
+}

@@ -1,0 +1,572 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/owner"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// session is one recording's hold on a process.
+type session struct {
+	p        *process.Process
+	images   []*image
+	loader   *image // of these, that with the loader, if any
+	arenas   []*arena
+	ranges   []idRange // sorted by first
+	rt       probe.Runtime
+	first    process.FirstStack // with rt.NoTLS
+	memory   *ring.Memory
+	fd       int             // of the ring memory, -1 when there is none
+	ringFile process.Memfd   // what that is
+	rec      *recoveryMemory // nil when there is none
+	owner    *owner.Owner    // says in it that we live
+	size     uint64          // of the ring memory
+	records  uint64          // bytes for recovery records
+	chunks   int             // of the pool
+	golang   *probe.GoImage  // the program, if it is one in Go
+	async    *asyncFrame     // of a Go program
+	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
+	goStacks uint64          // where in the ring memory the stacks for its threads begin
+	reads    bool            // values in memory are recorded
+	argRooms uint64          // where in the ring memory the rooms for arguments begin; 0 if none are recorded
+	counts   uint64          // where in the ring memory calls are counted; 0 if they are not
+	areas    uint64          // where in the ring memory the threads' areas begin; 0 if none are needed
+	watches  uint64          // and where the watches are
+
+	ownsOwner  bool            // owner is of this session alone
+	privileged bool            // the process may do more than others of its user
+	began      time.Time       // when its memory began to be mapped
+	made       []process.Memfd // all memfds that it was made to open
+	unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
+	journal    journal
+	// gatesClosed is when detach began to close the gates, 0 until then.
+	gatesClosed reel.ClockPair
+	found       []process.Mapping  // in which images were looked for
+	restorers   []uint64           // see findRestorers
+	searched    []process.Mapping  // in which they were looked for
+	patched     bool               // the journal says of sites that may have been written
+	running     bool               // recording is on
+	guardTries  int                // see guardRetries
+	handTries   int                // see handlerRetries
+	stopped     time.Duration      // that the process stood still for attaching
+	arenaMade   func(*arena) error // is told of each arena whose code is made, before its gate opens; may be nil
+
+	// mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
+	mu sync.Mutex
+}
+
+// change is sites that are to be written in one stop.
+type change struct {
+	arenas []*arena  // where they lead
+	fresh  []*arena  // of these, those whose code isn't made yet
+	ranges []idRange // of these
+	images []*image
+
+	maps   []process.Mapping // as they were before the sites' pages were read
+	layers [][]page
+	all    []page
+	// restricting are the functions that are guarded since they restrict system calls, where they are.
+	restricting []span
+}
+
+// stopRetries is how often a stop is tried that found a thread where it must not be.
+const stopRetries = 20
+
+// everything is the change by which recording begins.
+func (s *session) everything() *change {
+	return &change{arenas: s.arenas, fresh: s.arenas, images: s.images}
+}
+
+// openSession checks that recording can begin at all.
+func openSession(pid int) (*session, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{p: p, fd: -1}
+	st, err := p.Status()
+	if err == nil && st.Seccomp == 1 {
+		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, ErrRefused)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// close lets go of everything on our side.
+func (s *session) close() {
+	for _, im := range s.images {
+		im.close()
+	}
+	s.images = nil
+	s.closeMemory()
+	if s.ownsOwner {
+		s.owner.Close()
+		s.owner, s.ownsOwner = nil, false
+	}
+	if s.p != nil {
+		s.p.Close()
+	}
+}
+
+// prepare makes the stubs and writes them, and everything else that doesn't need the process to stand. What doesn't depend on each
+// other is done at the same time.
+func (s *session) prepare(c *change) error {
+	var populated error
+	var wg sync.WaitGroup
+	if !s.running {
+		s.memory.SetFollow(s.rt.Follow)
+		wg.Go(func() { populated = s.memory.Populate() })
+	}
+	err := s.makeStubs(c)
+	if err == nil {
+		err = s.prepareSites(c)
+	}
+	wg.Wait()
+	return errors.Join(err, populated)
+}
+
+// makeStubs makes the stubs of fresh arenas, and writes them.
+func (s *session) makeStubs(c *change) error {
+	if len(s.arenas) > 0 {
+		s.rt.Anchor = s.arenas[0].gate()
+	}
+	for _, a := range c.fresh {
+		if err := a.compile(s.rt); err != nil {
+			return err
+		}
+		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
+			return err
+		}
+		if err := s.writeFirstStack(a); err != nil {
+			return err
+		}
+		if a.mem == nil { // else it is there already
+			if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
+				return err
+			}
+		}
+		a.code.Bytes = nil
+		a.share()
+		if s.arenaMade != nil {
+			if err := s.arenaMade(a); err != nil {
+				return err
+			}
+		}
+	}
+	return s.listFrames()
+}
+
+// prepareSites notes what is going to be written, and makes the pages of text for that.
+func (s *session) prepareSites(c *change) error {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	var noted error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.findRestorers(maps)
+		for _, a := range c.fresh {
+			noted = errors.Join(noted, s.journal.add(&recovery{patches: a.code.Patches}))
+		}
+	})
+	err = s.prepareTextOnce(c)
+	wg.Wait()
+	if err := errors.Join(noted, err); err != nil {
+		return err
+	}
+	s.patched = true
+	c.restricting = restricting(c.arenas)
+	half := len(c.all) / 2
+	wg.Go(func() { s.own(c.all[:half]) })
+	s.own(c.all[half:])
+	wg.Wait()
+	s.findRestorers(c.maps) // in what has come meanwhile
+	return nil
+}
+
+// prepareTextOnce is prepareText until no library has gone meanwhile.
+func (s *session) prepareTextOnce(c *change) error {
+	if !s.running && s.golang != nil {
+		if err := s.prepareGo(); err != nil {
+			return err
+		}
+	}
+	for try := 0; ; try++ {
+		err := s.prepareText(c, try >= leftRetries)
+		if !libraryWent(err) || try >= leftRetries {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// findRestorers looks for them where they have not been looked for before.
+func (s *session) findRestorers(maps []process.Mapping) {
+	var fresh []process.Mapping
+	for _, m := range maps {
+		if !sameMapping(s.searched, maps, m.Start) {
+			fresh = append(fresh, m)
+		}
+	}
+	s.searched = maps
+	s.restorers = append(s.restorers, findRestorers(s.p, fresh, (&recovery{arenas: spansOf(s.arenas)}).inArena)...)
+	slices.Sort(s.restorers)
+	s.restorers = slices.Compact(s.restorers)
+}
+
+// own makes the kernel give the process its own copies of the pages that are going to be written, since that takes most of
+// the writing and the process would stand meanwhile: one byte of each page is written as it is. That is done only where
+// nothing else can have been mapped since the page was read, and with a byte that is going to change anyway. It
+// isn't needed, so nothing comes of its failing.
+func (s *session) own(pages []page) {
+	for i := range pages {
+		p := &pages[i]
+		if s.loose(p.addr) {
+			continue
+		}
+		for k := range p.old {
+			if p.old[k] != p.new[k] {
+				_, _ = s.p.WriteAt(p.old[k:k+1], p.addr+uint64(k))
+				break
+			}
+		}
+	}
+}
+
+// libraryWent says whether an error is what comes of a library's going while its text is read.
+func libraryWent(err error) bool {
+	return errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)
+}
+
+// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out; at the
+// last try also those that may be unloaded and can't be read as they were planned: another may be in their place.
+func (s *session) prepareText(c *change, last bool) (err error) {
+	if c.maps, err = s.p.Maps(); err != nil {
+		return err
+	}
+	var patches [][]probe.Patch
+	for i, a := range c.arenas {
+		if slices.Contains(c.arenas[:i], a) {
+			continue
+		}
+		var there []*image
+		for _, im := range a.images {
+			if !slices.Contains(c.images, im) || im.loose && !im.isIn(c.maps) {
+				continue
+			}
+			if im.loose && last {
+				if _, _, err := prepareLayers(s.p, im.islands, im.sites); libraryWent(err) {
+					continue
+				}
+			}
+			there = append(there, im)
+		}
+		if len(there) == len(a.images) {
+			patches = append(patches, a.code.Patches)
+			continue
+		}
+		for _, im := range there {
+			patches = append(patches, im.islands, im.sites)
+		}
+	}
+	if len(s.leftOut) > 0 {
+		for i, list := range patches {
+			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.leftOut[p.ID] })
+		}
+	}
+	if c.layers, c.all, err = prepareLayers(s.p, patches...); err == nil {
+		s.markFiled(c.all, c.maps, oldSide)
+	}
+	return err
+}
+
+// errInTheWay: a thread stood inside a site.
+var errInTheWay = errors.New("a thread stands inside a site")
+
+// switchOn writes the sites while the process stands, and opens the gate.
+func (s *session) switchOn(ctx context.Context, c *change) (stopped time.Duration, err error) {
+	for try := 0; ; try++ {
+		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, c) })
+		stopped += d
+		// Goroutines may not run again for long: functions that they are to go on in are left out.
+		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < stopRetries {
+			for _, id := range pe.ids {
+				s.leftOut[id] = true
+			}
+			if err := s.prepareText(c, false); err != nil {
+				return stopped, err
+			}
+			continue
+		}
+		// Another recorder may be looking at the process, only to be turned away.
+		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
+			time.Sleep(time.Millisecond << min(try, 5))
+			continue
+		}
+		return stopped, err
+	}
+}
+
+// onIn does switchOn's work in a process that stands.
+func (s *session) onIn(st *process.Stopped, c *change) error {
+	if !s.running {
+		s.mapChunks(st) // first, since a thread may run on for a moment behind it, see process.ErrLate
+	}
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	if !s.holds(maps) {
+		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
+	}
+	if s.memory.Sandboxed() { // a guard may have gone through the list of gates already
+		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.p.Pid(), ErrRefused)
+	}
+	// A library may have been unloaded since the pages were read, and another one be in its place.
+	all := sameMemory(c.all, c.maps, maps)
+	other, err := changed(s.p, all, maps, s.doubtful())
+	if err != nil {
+		return err
+	}
+	all = without(all, maps, other)
+	if err := s.checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
+		return err
+	}
+	if err := s.clearSites(st, maps, all, c); err != nil {
+		return err
+	}
+	for _, layer := range c.layers {
+		if err := writeLayer(s.p, without(sameMemory(layer, c.maps, maps), maps, other)); err != nil {
+			return err
+		}
+	}
+	if !s.running {
+		s.memory.LetLoadsWait(s.rt.Loads) // who watches begins soon
+	}
+	s.running = true
+	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
+	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
+}
+
+// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
+// count: 64 MiB took 10 ms. Chunks that are freed are used again first, so few programs use more.
+const maxMapped = 8 << 20
+
+// mapChunks makes the target's page tables ready for the chunks, whose pages exist already: otherwise its threads take
+// a page fault for every 256 events at first, which is a fifth of a call's cost. Reading maps 16 pages a fault, and
+// writable, since nobody wants to know of writes to a memfd's pages. It is not needed, so nothing comes of its failing.
+func (s *session) mapChunks(st *process.Stopped) {
+	const populateRead = 22 // MADV_POPULATE_READ, Linux 5.14
+	var calls []process.Call
+	for _, r := range s.memory.FirstTaken(maxMapped) {
+		calls = append(calls, process.Call{Number: unix.SYS_MADVISE, Args: [6]uint64{s.rt.Ring + r.From, r.To - r.From, populateRead}})
+	}
+	_, _ = st.SyscallBatch(calls)
+}
+
+// clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
+// had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
+// where sites are not written, another library's code may stand.
+func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page, c *change) error {
+	written := map[uint64]bool{} // starts of mappings
+	var last *process.Mapping
+	for i := range pages {
+		if last != nil && last.Contains(pages[i].addr) {
+			continue
+		}
+		if last = mappingAt(maps, pages[i].addr); last != nil {
+			written[last.Start] = true
+		}
+	}
+	inside := func(pc uint64) *probe.Code {
+		m := mappingAt(maps, pc)
+		if m == nil || !written[m.Start] {
+			return nil
+		}
+		for _, a := range c.arenas {
+			if id, in := a.code.InsideOf(pc); in && !s.leftOut[id] {
+				return a.code
+			}
+		}
+		return nil
+	}
+	if s.async != nil {
+		if err := s.preempted(st, maps, func(pc uint64) bool { return inside(pc) != nil }); err != nil {
+			return err
+		}
+	}
+	// Nothing is moved before it is certain that the sites will be written now: a thread that is let go in a stub may throw there, and
+	// nothing leads unwinders to the stub's information yet.
+	moves, err := s.threadMoves(st, c.restricting, inside)
+	if err != nil {
+		return err
+	}
+	frames, err := s.frameMoves(st, maps, inside)
+	if err != nil {
+		return err
+	}
+	for _, m := range moves {
+		if err := m.t.SetRegs(m.regs); err != nil {
+			return err
+		}
+	}
+	for _, f := range frames {
+		if err := s.writeWord(f.at, f.pc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move is a thread that is to go on elsewhere.
+type move struct {
+	t    *process.Thread
+	regs *process.Regs
+}
+
+// threadMoves returns where threads inside sites are to go on.
+func (s *session) threadMoves(st *process.Stopped, restricting []span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			return nil, err
+		}
+		if insideGuarded(regs, restricting) && s.guardTries < guardRetries {
+			s.guardTries++
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.PC(), errInTheWay)
+		}
+		code := inside(regs.PC())
+		if code == nil {
+			continue
+		}
+		to, ok := code.StubFor(regs.PC())
+		if !ok {
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.PC(), errInTheWay)
+		}
+		if _, in, err := t.InSyscall(); err != nil || in {
+			// A restart would take two bytes off the new PC. No site holds a system call, so this is only a stop on its way.
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.PC(), errInTheWay)
+		}
+		moved := *regs
+		moved.SetPC(to)
+		moves = append(moves, move{t, &moved})
+	}
+	return moves, nil
+}
+
+// frameMoves returns where signal handlers are to return to that would return into sites.
+func (s *session) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *probe.Code) ([]interrupted, error) {
+	frames, err := interruptedPCs(st, maps, s.restorers, s.golang != nil, func(pc uint64) bool { return inside(pc) != nil })
+	if err != nil {
+		return nil, err
+	}
+	if len(frames) > 0 && (s.handTries < handlerRetries || s.hasUnwinder(maps)) {
+		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
+		s.handTries++
+		return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x, from which an exception may be on its way; try again later: %w",
+			s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
+	}
+	for i := range frames {
+		f := &frames[i]
+		to, ok := inside(f.pc).StubFor(f.pc)
+		if !ok {
+			return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), f.tid, f.pc, errInTheWay)
+		}
+		f.pc = to
+	}
+	return frames, nil
+}
+
+// hasUnwinder says whether a process has code mapped that unwinds for exceptions: a library, or a static program's own.
+func (s *session) hasUnwinder(maps []process.Mapping) bool {
+	files := map[string]bool{}
+	for _, m := range maps {
+		name := filepath.Base(m.Path)
+		if strings.HasPrefix(name, "libgcc_s.") || strings.HasPrefix(name, "libunwind.") {
+			return true
+		}
+		if m.Perm&process.PermExec != 0 && m.Inode != 0 {
+			files[m.Path] = true
+		}
+	}
+	return len(files) == 1 && slices.ContainsFunc(s.images, func(im *image) bool {
+		return files[im.path] && im.object != nil && im.object.Section(".gcc_except_table") != nil
+	})
+}
+
+// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be. It is there for some
+// nanoseconds; but a thread may do nothing else than call syscall. handlerRetries is the same for a signal handler above a site, for
+// half a second in all: one that takes longer isn't about to throw.
+const (
+	guardRetries   = 8
+	handlerRetries = stopRetries - 2
+)
+
+// insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
+// to restrict its system calls with nobody to notice. One that stands in a system call has made it.
+func insideGuarded(regs *process.Regs, restricting []span) bool {
+	if _, in := regs.Syscall(); in {
+		return false
+	}
+	return slices.ContainsFunc(restricting, func(f span) bool { return regs.PC() > f.base && regs.PC()-f.base < f.size })
+}
+
+// restricting lists the functions of arenas that are guarded for that. They are few, of very many.
+func restricting(arenas []*arena) (found []span) {
+	for _, a := range arenas {
+		for i := range a.fns {
+			if f := &a.fns[i]; f.Guard.Restricts() {
+				found = append(found, span{f.Addr + f.Slide, f.Size})
+			}
+		}
+	}
+	return found
+}
+
+// gate opens all gates with the address of the slots, or closes them with 0.
+func (s *session) gate(v uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gates(s.arenas, v)
+}
+
+func (s *session) gates(arenas []*arena, v uint64) error {
+	for _, a := range arenas {
+		if err := s.writeWord(a.gate(), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFirstStack tells an arena's code where the first stack is, and whose, if it goes by that.
+func (s *session) writeFirstStack(a *arena) error {
+	if !s.rt.NoTLS {
+		return nil
+	}
+	return errors.Join(s.writeWord(a.gate()+probe.GateThread, uint64(s.first.TID)),
+		s.writeWord(a.gate()+probe.GateStack, s.first.Start), s.writeWord(a.gate()+probe.GateStackSize, s.first.Size))
+}
+
+func (s *session) writeWord(addr, v uint64) error {
+	b := [8]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), byte(v >> 32), byte(v >> 40), byte(v >> 48), byte(v >> 56)}
+	_, err := s.p.WriteAt(b[:], addr)
+	return err
+}

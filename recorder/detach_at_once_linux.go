@@ -1,0 +1,79 @@
+package recorder
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// patientTries is how often nothing is done for now when a thread would come back into a stub.
+const patientTries = 4
+
+// atOnce does it where no thread can come back into a stub, with text that was prepared before. If it can't it says that nothing was done,
+// or why it isn't done yet. First threads are let out, which may do anything on their way; then comes what shows that the text is still
+// what was prepared, and that all are out. None can get in again while all stand, so that the order in which text is restored matters only
+// if we are killed meanwhile.
+func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err error) {
+	if w.text == nil {
+		return "", false, nil
+	}
+	inside := func(pc uint64) bool { return w.r.inArena(pc) || startsAt(w.islands, pc) || startsAt(w.hosting, pc) }
+	stuck, err := letOut(st, inside, fewNudges)
+	if err != nil {
+		return "", false, err
+	}
+	maps, err := w.p.Maps()
+	if err != nil {
+		return "", false, err
+	}
+	if !w.shared[0].isIn(maps) {
+		return "", false, process.ErrExec
+	}
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
+	if err != nil {
+		return "", false, err
+	}
+	switch in, err := anyInside(st, inside); {
+	case err != nil:
+		return "", false, err
+	case len(frames) > 0 && w.patient:
+		return inHandler(frames), true, nil
+	case stuck != 0 || in || len(frames) > 0:
+		return "", false, nil
+	}
+	pages := sameMemory(w.text.pages, w.maps, maps)
+	other, err := changed(w.p, pages, maps, w.doubtful)
+	if err != nil || len(other) > 0 || len(pages) < len(w.text.pages) {
+		return "", false, err
+	}
+	for _, layer := range slices.Backward(w.text.layers) {
+		if err := writeThere(w.p, layer); err != nil {
+			return "", false, err
+		}
+	}
+	if err := w.restoreLate(maps); err != nil {
+		return "", false, err
+	}
+	w.text = &restored{} // in case it is done again: nothing is left to be written
+	left, err = w.unmap(st, maps)
+	return left, true, err
+}
+
+// startsAt says whether one of patches, which are in the order of their addresses, begins there.
+func startsAt(patches []probe.Patch, addr uint64) bool {
+	_, found := slices.BinarySearchFunc(patches, addr, func(p probe.Patch, a uint64) int { return cmp.Compare(p.Addr, a) })
+	return found
+}
+
+// anyInside says whether a thread is.
+func anyInside(st *process.Stopped, inside func(pc uint64) bool) (bool, error) {
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil || inside(regs.PC()) {
+			return true, err
+		}
+	}
+	return false, nil
+}

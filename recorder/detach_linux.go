@@ -1,0 +1,467 @@
+package recorder
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	mapkeys "maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// undoing is what one detach did.
+type undoing struct {
+	stopped time.Duration
+	foreign int    // patches that somebody else had changed, left alone
+	left    string // why arenas stay mapped, empty if they don't
+	gone    bool   // the process has ended or replaced its program: there was nothing to undo
+}
+
+// undo restores the text of a process and unmaps what was mapped in it. Before it the gates are closed. The order is
+// what makes it safe against our death at any instant and against threads inside stubs: sites first, so that no thread
+// enters a stub again; then threads are let out of the stubs; then the islands, which lead there; then memory that
+// nobody can come back to.
+//
+// shared is what is unmapped last: the recovery memory first, which goes when nothing else is left. s is nil where its recorder is dead.
+func undo(ctx context.Context, p *process.Process, r *recovery, shared []sharedSpan, s *session) (undoing, error) {
+	w, err := prepareUndo(p, r)
+	for try := 0; (err == nil && w.torn || errors.Is(err, process.ErrNoMapping)) && try < leftRetries; try++ { // a library went just then
+		w, err = prepareUndo(p, r)
+	}
+	if err != nil {
+		if !p.Alive() || errors.Is(err, process.ErrExec) || errors.Is(err, process.ErrNoProcess) {
+			return undoing{gone: true}, nil
+		}
+		return undoing{}, err
+	}
+	w.shared = shared
+	w.judgeBy(s)
+	u := undoing{foreign: w.foreign}
+	// A handler returns soon, as a rule, and then nothing of ours is left.
+	for try := 0; ; try++ {
+		w.patient, w.last = try < patientTries, try >= leftRetries
+		d, serr := p.Stop(ctx, process.StopOptions{Timeout: process.PatientStopTimeout}, func(st *process.Stopped) (err error) {
+			u.left, err = w.in(st)
+			return err
+		})
+		u.stopped += d
+		err = serr
+		// Another recorder may be looking at the process, only to be turned away.
+		again := err == nil && u.left != "" && !w.forbidden || errors.Is(err, process.ErrTraced)
+		if !again || try >= leftRetries {
+			break
+		}
+		time.Sleep(time.Millisecond << min(try, 6))
+	}
+	if errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+		u.gone = true
+		return u, nil
+	}
+	return u, err
+}
+
+// undoWork is what undo has to do while the process stands, made ready before.
+type undoWork struct {
+	p         *process.Process
+	r         *recovery
+	shared    []sharedSpan
+	maps      []process.Mapping // as they were before text was read
+	loose     func(addr uint64) bool
+	doubtful  func(p *page) bool
+	sites     []probe.Patch
+	islands   []probe.Patch     // in the order of their addresses
+	hosting   []probe.Patch     // sites that are hosted islands, likewise
+	upper     []probe.Patch     // sites of higher levels
+	hops      map[uint64]bool   // addresses of the islands
+	hosted    map[uint64]uint64 // where hosted islands lead, by their addresses
+	text      *restored         // nil once text was restored in another way
+	torn      bool              // there is none: some can't be read
+	foreign   int
+	forbidden bool // the process's seccomp filters don't let memory be unmapped
+	restorers []uint64
+	late      []probe.Patch // sites that are restored last, see splitLate
+	patient   bool          // it will be tried again soon
+	last      bool          // it is the last try
+}
+
+func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
+	w := &undoWork{p: p, r: r}
+	w.islands, w.sites = split(r.patches)
+	w.islands = byAddress(w.islands)
+	w.sites, w.late = splitLate(p, r, w.sites)
+	for i := range w.sites {
+		s := &w.sites[i]
+		if s.Hosted && len(s.New()) == 5 {
+			w.hosting = append(w.hosting, *s)
+		}
+		if s.Level > 1 {
+			w.upper = append(w.upper, *s)
+		}
+	}
+	w.hosting = byAddress(w.hosting)
+	var err error
+	if w.maps, err = p.Maps(); err != nil {
+		return nil, err
+	}
+	// A library that goes just now is looked at again; if its file was truncated it stays as it is.
+	w.text, err = restoreLayers(p, w.maps, slices.Concat(w.islands, w.sites))
+	if w.torn = errors.Is(err, process.ErrNoMapping); err != nil && !w.torn {
+		return nil, err
+	}
+	if w.text != nil {
+		w.foreign = w.text.foreign
+	}
+	w.restorers = findRestorers(p, w.maps, r.inArena)
+	return w, nil
+}
+
+// judgeBy has a session tell what may have gone, if there is one.
+func (w *undoWork) judgeBy(s *session) {
+	w.loose, w.doubtful = func(uint64) bool { return true }, func(*page) bool { return true }
+	if s != nil {
+		if w.text != nil {
+			s.markFiled(w.text.pages, w.maps, newSide)
+		}
+		w.loose, w.doubtful = s.loose, s.doubtful()
+	}
+}
+
+// findIslands finds out which islands are there. Where a library was may be code of another by now.
+func (w *undoWork) findIslands(maps []process.Mapping) error {
+	w.hops, w.hosted = map[uint64]bool{}, map[uint64]uint64{}
+	there, err := w.there(maps, w.islands)
+	for _, i := range there {
+		w.hops[i.Addr] = true
+	}
+	if err != nil {
+		return err
+	}
+	hosted, err := w.there(maps, w.hosting)
+	for i := range hosted {
+		s := &hosted[i]
+		w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
+	}
+	return err
+}
+
+// there leaves out patches of libraries that may have gone, where they are not in place.
+func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe.Patch, error) {
+	at := map[uint64]*page{}
+	var pages []page
+	for i := range patches {
+		addr := patches[i].Addr &^ (pageSize - 1)
+		if m := mappingAt(maps, addr); at[addr] == nil && w.loose(addr) && m != nil && m.Perm&process.PermExec != 0 {
+			at[addr] = &page{}
+			pages = append(pages, page{addr: addr, old: make([]byte, pageSize)})
+		}
+	}
+	slices.SortFunc(pages, func(a, b page) int { return cmp.Compare(a.addr, b.addr) })
+	pages, err := readThere(w.p, pages)
+	if err != nil {
+		return nil, err
+	}
+	clear(at)
+	for i := range pages {
+		at[pages[i].addr] = &pages[i]
+	}
+	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
+		if !w.loose(p.Addr) {
+			return false
+		}
+		pg, off := at[p.Addr&^(pageSize-1)], p.Addr&(pageSize-1)
+		return pg == nil || pg.old == nil || crosses(&p) || !bytes.Equal(pg.old[off:][:len(p.New())], p.New())
+	}), nil
+}
+
+// in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
+// done again.
+func (w *undoWork) in(st *process.Stopped) (left string, err error) {
+	left, done, err := w.atOnce(st)
+	if done || err != nil {
+		return left, err
+	}
+	return w.stepwise(st)
+}
+
+func inHandler(frames []interrupted) string {
+	return fmt.Sprintf("thread %d is in a signal handler that will return into a stub", frames[0].tid)
+}
+
+// stepwise does it where threads may be in stubs, or the text isn't what was prepared: with what is there now.
+func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
+	maps, err := w.p.Maps()
+	if err != nil {
+		return "", err
+	}
+	if !w.shared[0].isIn(maps) {
+		return "", process.ErrExec
+	}
+	w.text = nil
+	// A library may have been unloaded since the text was read, and another one be in its place.
+	pages, _, err := restorePages(w.p, maps, w.sites)
+	if err != nil {
+		return "", err
+	}
+	if err := w.findIslands(maps); err != nil {
+		return "", err
+	}
+	if left, err := w.leaveHosted(st, maps); err != nil || left != "" {
+		return left, err
+	}
+	if err := w.restoreUpper(maps); err != nil {
+		return "", err
+	}
+	if err := writeThere(w.p, pages); err != nil {
+		return "", err
+	}
+	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
+	stuck, err := letOut(st, inside, nudges)
+	if err != nil {
+		return "", err
+	}
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
+	if err != nil {
+		return "", err
+	}
+	if len(frames) > 0 && len(w.late) > 0 && !w.last {
+		// An unwinder may be at work there.
+		return inHandler(frames), nil
+	}
+	if err := w.restoreLate(maps); err != nil {
+		return "", err
+	}
+	onIsland := false
+	switch {
+	case stuck != 0:
+		left = fmt.Sprintf("thread %d did not leave a stub", stuck)
+		onIsland = true // for all we know
+	case len(frames) > 0:
+		left = inHandler(frames)
+		onIsland = slices.ContainsFunc(frames, func(f interrupted) bool { return w.hops[f.pc] })
+	}
+	if onIsland {
+		return left, nil // islands are in padding, where nothing else comes
+	}
+	text, _, err := restorePages(w.p, maps, w.islands)
+	if err != nil {
+		return left, err
+	}
+	if err := writeThere(w.p, text); err != nil || left != "" {
+		return left, err
+	}
+	return w.unmap(st, maps)
+}
+
+// restoreLate restores the sites that are restored last.
+func (w *undoWork) restoreLate(maps []process.Mapping) error {
+	pages, _, err := restorePages(w.p, maps, w.late)
+	if err != nil {
+		return err
+	}
+	return writeThere(w.p, pages)
+}
+
+// unmap unmaps what nobody can come back to, and returns why something had to be left.
+func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (left string, err error) {
+	err = unmap(st, w.r, w.shared, maps)
+	if errors.Is(err, process.ErrSeccomp) {
+		w.forbidden = true
+	}
+	if w.forbidden || errors.Is(err, process.ErrNoSafeThread) {
+		return err.Error(), nil
+	} else if err != nil {
+		return "", err
+	}
+	return "", nil
+}
+
+// restoreUpper restores the sites of higher levels, the highest first, before the others.
+func (w *undoWork) restoreUpper(maps []process.Mapping) error {
+	byLevel := map[uint8][]probe.Patch{}
+	for _, s := range w.upper {
+		byLevel[s.Level] = append(byLevel[s.Level], s)
+	}
+	for _, level := range slices.Backward(slices.Sorted(mapkeys.Keys(byLevel))) {
+		pages, _, err := restorePages(w.p, maps, byLevel[level])
+		if err != nil {
+			return err
+		}
+		if err := writeThere(w.p, pages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveHosted moves threads that stand on a hosted island to where it leads, and PCs likewise that signal handlers will return
+// to: once the text is restored there may be the middle of an instruction.
+func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (left string, err error) {
+	if len(w.hosted) == 0 {
+		return "", nil
+	}
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			return "", err
+		}
+		to, on := w.hosted[regs.PC()]
+		if !on {
+			continue
+		}
+		if _, in, err := t.InSyscall(); err != nil || in {
+			return fmt.Sprintf("thread %d is on its way out of a system call", t.TID), err
+		}
+		regs.SetPC(to)
+		if err := t.SetRegs(regs); err != nil {
+			return "", err
+		}
+	}
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, func(pc uint64) bool { return w.hosted[pc] != 0 })
+	if err != nil {
+		return "", err
+	}
+	for _, f := range frames {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], w.hosted[f.pc])
+		if _, err := w.p.WriteAt(b[:], f.at); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// leftRetries is how often threads are looked at again that can come back into a stub: for half a second in all.
+const leftRetries = 12
+
+// nudges is how often a thread is let run on for some microseconds to get out of the stubs; fewNudges is the same while the sites are
+// still there, so that it may come to another one.
+const (
+	nudges    = 1000
+	fewNudges = 64
+)
+
+// letOut lets threads run on until they are out of the arenas, and returns one that didn't get out.
+func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck int, err error) {
+	for _, t := range st.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			return 0, err
+		}
+		if !inside(regs.PC()) {
+			continue
+		}
+		out, err := t.Nudge(tries, func(r *process.Regs) bool { return !inside(r.PC()) })
+		if err != nil && !errors.Is(err, process.ErrReleased) {
+			return 0, err
+		}
+		if !out && err == nil {
+			stuck = t.TID
+		}
+	}
+	return stuck, nil
+}
+
+// sharedSpan is where memory is mapped that is shared with the recorder, and the memfd that it is of, as process.Mapping has it.
+type sharedSpan struct {
+	span
+	dev, inode uint64
+}
+
+// isIn says whether it is still there.
+func (s sharedSpan) isIn(maps []process.Mapping) bool {
+	m := mappingAt(maps, s.base)
+	return m != nil && m.Start == s.base && m.Dev == s.dev && m.Inode == s.inode
+}
+
+// unmap takes the arenas and the shared memory out of the process, the first of that last.
+func unmap(st *process.Stopped, r *recovery, shared []sharedSpan, maps []process.Mapping) error {
+	var spans []span
+	for _, a := range r.arenas {
+		spans = append(spans, a.span)
+	}
+	for _, m := range slices.Backward(shared) {
+		if m.isIn(maps) {
+			spans = append(spans, m.span)
+		}
+	}
+	var calls []process.Call
+	for _, a := range spans {
+		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
+	}
+	late := false
+	for len(calls) > 0 {
+		n := min(len(calls), process.MaxBatch)
+		res, err := st.SyscallBatch(calls[:n])
+		if errors.Is(err, process.ErrLate) {
+			late = true // unmapped all the same, as a rule
+		} else if err != nil {
+			return err
+		}
+		for _, x := range res {
+			if x.Errno != 0 {
+				return fmt.Errorf("callreel: unmapping: %w", x.Errno)
+			}
+		}
+		calls = calls[n:]
+	}
+	if !late {
+		return nil
+	}
+	now, err := st.Process().Maps()
+	if err == nil && shared[0].isIn(now) {
+		return fmt.Errorf("callreel: unmapping: %w", process.ErrLate)
+	}
+	return err
+}
+
+// detach ends a session's hold.
+func (s *session) detach(ctx context.Context) (undoing, error) {
+	if !s.p.Alive() {
+		return undoing{gone: true}, nil
+	}
+	var word [8]byte
+	if _, err := s.p.ReadAt(word[:], s.rt.Ring); errors.Is(err, process.ErrExec) {
+		return undoing{gone: true}, nil // what it runs now may be another's to record
+	}
+	// Before: what is written while they are being closed is no part of the recording, see ring.Drainer.EndsAt.
+	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
+	if err := s.gate(0); err != nil && !s.p.Alive() {
+		return undoing{gone: true}, nil
+	}
+	return undo(ctx, s.p, s.recovery(), s.shared(), s)
+}
+
+// shared is what the process has mapped of the memory that it shares with us.
+func (s *session) shared() []sharedSpan {
+	return []sharedSpan{
+		{span{s.rec.at, s.rec.size()}, s.rec.file.Dev, s.rec.file.Inode},
+		{span{s.rt.Ring, s.size}, s.ringFile.Dev, s.ringFile.Inode},
+	}
+}
+
+func (s *session) recovery() *recovery {
+	r := &recovery{arenas: spansOf(s.arenas), golang: s.golang != nil}
+	if !s.patched {
+		return r
+	}
+	for _, a := range s.arenas {
+		switch {
+		case a.code == nil: // it came to nothing
+		case r.patches == nil:
+			r.patches = slices.Clip(a.code.Patches)
+		default:
+			r.patches = append(r.patches, a.code.Patches...)
+		}
+	}
+	return r
+}

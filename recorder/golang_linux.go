@@ -1,0 +1,135 @@
+package recorder
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/reel"
+)
+
+// goOptions looks whether a Go program is to be recorded, and notes what its stubs need.
+func (r *recording) goOptions(with []*image) error {
+	for _, im := range with {
+		g := im.probe.Go
+		if g == nil {
+			continue
+		}
+		switch {
+		case len(with) > 1:
+			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.p.Pid(), ErrRefused, with[1].path)
+		case r.opt.Clock != reel.ClockFull:
+			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.p.Pid(), ErrRefused)
+		case r.opt.Less.some():
+			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.p.Pid(), ErrRefused)
+		}
+		r.s.golang = g
+		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}
+		r.s.rt.Lazy, r.s.rt.Follow = false, false
+	}
+	if r.isSub() && (r.s.golang != nil) != (r.tree.root.s.golang != nil) {
+		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.p.Pid(), ErrRefused)
+	}
+	return nil
+}
+
+// Offsets in the Go runtime's structures (runtime/runtime2.go, go1.22 to go1.26).
+const (
+	fsG       = -8
+	fsGsignal = -64
+	gStackHi  = 8
+	gM        = 48
+	gSchedSP  = 56
+)
+
+var errNotGo = errors.New("its Go runtime isn't as expected")
+
+// wordAt reads 8 bytes.
+func wordAt(p *process.Process, addr uint64) (uint64, error) {
+	var b [8]byte
+	_, err := p.ReadAt(b[:], addr)
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
+// goThread is what the runtime says of a thread.
+type goThread struct {
+	m, g, gsignal uint64
+	sigLo, sigHi  uint64 // the stack of signal handlers
+}
+
+// goThreadOf reads what the runtime says of a thread; ok is false for one that is only being set up.
+func goThreadOf(p *process.Process, t *process.Thread) (gt goThread, ok bool, err error) {
+	base, err := t.ThreadPointer()
+	if err != nil || base == 0 {
+		return gt, false, err
+	}
+	var b [72]byte
+	if _, err := p.ReadAt(b[:], base-uint64(len(b))); err != nil {
+		return gt, false, err
+	}
+	le := binary.LittleEndian
+	gt.g, gt.gsignal = le.Uint64(b[len(b)+fsG:]), le.Uint64(b[len(b)+fsGsignal:])
+	tid := le.Uint64(b[0:])
+	if tid == 0 || gt.g == 0 {
+		return gt, false, nil
+	}
+	info := uint64(t.TID)
+	if i, err := t.Info(); err == nil {
+		info = uint64(i.NSTID)
+	}
+	if tid != info {
+		return gt, false, fmt.Errorf("thread %d: %w: it has %d for the thread's ID", t.TID, errNotGo, tid)
+	}
+	if gt.m, err = wordAt(p, gt.g+gM); err != nil {
+		return gt, false, fmt.Errorf("thread %d: %w: %w", t.TID, errNotGo, err)
+	}
+	if gt.m >= base || base-gt.m > 1024 {
+		return gt, false, fmt.Errorf("thread %d: %w: its m is at %#x, its FS base %#x", t.TID, errNotGo, gt.m, base)
+	}
+	if gt.gsignal != 0 {
+		var stack [16]byte
+		if _, err := p.ReadAt(stack[:], gt.gsignal); err != nil {
+			return gt, false, fmt.Errorf("thread %d: %w: %w", t.TID, errNotGo, err)
+		}
+		gt.sigLo, gt.sigHi = le.Uint64(stack[:]), le.Uint64(stack[8:])
+	}
+	return gt, true, nil
+}
+
+// checkGo makes sure that the runtime's structures are as the stubs expect them.
+func (s *session) checkGo(st *process.Stopped) error {
+	for _, t := range st.Threads() {
+		if _, _, err := goThreadOf(s.p, t); err != nil {
+			return fmt.Errorf("callreel: process %d: %w: %w", s.p.Pid(), ErrRefused, err)
+		}
+	}
+	s.rt.TIDOffset = probe.GoProcID
+	return nil
+}
+
+// countLeftOut corrects the counts of functions for those that were left out.
+func (r *recording) countLeftOut() {
+	n := len(r.s.leftOut)
+	if n == 0 {
+		return
+	}
+	r.result.Traced -= n
+	r.result.Refused[string(probe.ReasonPreempted)] += n
+	r.notice("%d functions are not recorded, since goroutines were preempted just where their probes would be", n)
+}
+
+// prepareGo finds what it takes to look at goroutines.
+func (s *session) prepareGo() error {
+	o := s.arenas[0].images[0].object
+	f, err := findAsyncFrame(o, s.golang, s.arenas[0].images[0].slide)
+	if err != nil {
+		return err
+	}
+	if err := s.findAllgs(o, f, s.arenas[0].images[0].slide); err != nil && !errors.Is(err, errNoAllgs) {
+		return err
+	}
+	s.async, s.leftOut = f, map[uint32]bool{}
+	return nil
+}

@@ -1,0 +1,130 @@
+package recorder
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"sort"
+
+	"github.com/callreel/callreel/process"
+)
+
+// interrupted is a place on a stack that holds the PC a signal handler will return to.
+type interrupted struct {
+	at uint64
+	pc uint64
+	// tid is the thread on whose stack it is.
+	tid int
+}
+
+// findRestorers returns the addresses that handlers return to, by which their frames are known. It reads all text, so it is
+// done before the process is stopped: the C library that has installed the handlers is there by then. Arenas are left out: reading
+// the memory of a memfd that nothing was written to would allocate it.
+func findRestorers(p *process.Process, maps []process.Mapping, inArena func(addr uint64) bool) []uint64 {
+	const overlap = 8 // the longer code, less a byte
+	var found []uint64
+	buf := make([]byte, 1<<20)
+	for i := range maps {
+		m := &maps[i]
+		if m.Perm&process.PermExec == 0 || m.Inode == 0 || inArena(m.Start) {
+			continue
+		}
+		for at := m.Start; at < m.End; at += uint64(len(buf)) - overlap {
+			n, _ := p.ReadAt(buf[:min(uint64(len(buf)), m.End-at)], at)
+			for _, code := range restorerCode {
+				for from := 0; ; from++ {
+					k := bytes.Index(buf[from:n], code)
+					if k < 0 {
+						break
+					}
+					from += k
+					found = append(found, at+uint64(from))
+				}
+			}
+			if n < len(buf) {
+				break
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// maxStacks bounds the stacks that are looked through for one thread: handlers on alternate stacks can't be nested
+// deeper than there are signals.
+const maxStacks = 64
+
+// interruptedPCs finds the frames of running signal handlers whose interrupted PC satisfies want. It looks through the
+// part in use of each thread's stack for frames, and from a frame goes on to the stack that was interrupted, when that
+// is another one (sigaltstack). In a Go program handlers run on stacks that the runtime knows, and other memory of its heap is full of
+// what once were stacks.
+func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, golang bool, want func(pc uint64) bool) ([]interrupted, error) {
+	var found []interrupted
+	var buf []byte
+	for _, t := range s.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			return nil, err
+		}
+		stacks, limit := []uint64{regs.SP()}, uint64(8<<20) // a stack's default limit: frames of handlers are near the top
+		if golang {
+			gt, ok, err := goThreadOf(s.Process(), t)
+			if err != nil {
+				return nil, err
+			}
+			if !ok || regs.SP() < gt.sigLo || regs.SP() >= gt.sigHi {
+				continue
+			}
+			limit = gt.sigHi - regs.SP()&^7
+		}
+		seen := map[uint64]bool{} // starts of mappings
+		for i := 0; i < len(stacks) && i < maxStacks; i++ {
+			lo := stacks[i] &^ 7
+			m := mappingAt(maps, lo)
+			if m == nil || seen[m.Start] {
+				continue
+			}
+			seen[m.Start] = true
+			size := min(m.End-lo, limit)
+			if uint64(cap(buf)) < size {
+				buf = make([]byte, size)
+			}
+			n, _ := s.Process().ReadAt(buf[:size], lo)
+			framesOn(buf[:n], restorers, func(off int, pc, sp uint64) {
+				if want(pc) {
+					found = append(found, interrupted{at: lo + uint64(off+pcInFrame), pc: pc, tid: t.TID})
+				}
+				if !golang {
+					stacks = append(stacks, sp)
+				}
+			})
+		}
+	}
+	return found, nil
+}
+
+// framesOn calls f with each signal frame's offset on a stack and the PC and SP it holds.
+func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) {
+	le := binary.LittleEndian
+	if len(restorers) == 0 {
+		return
+	}
+	lo, hi := restorers[0], restorers[len(restorers)-1]
+	for off := 0; off+pcInFrame+8 <= len(stack); off += 8 {
+		ret := le.Uint64(stack[off:])
+		if ret < lo || ret > hi {
+			continue
+		}
+		if _, is := slices.BinarySearch(restorers, ret); is {
+			f(off, le.Uint64(stack[off+pcInFrame:]), le.Uint64(stack[off+spInFrame:]))
+		}
+	}
+}
+
+func mappingAt(maps []process.Mapping, addr uint64) *process.Mapping {
+	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
+	if i == len(maps) || !maps[i].Contains(addr) {
+		return nil
+	}
+	return &maps[i]
+}
