@@ -3,14 +3,16 @@ package cfi
 import (
 	"fmt"
 	"strings"
+
+	"github.com/callreel/callreel/internal/ehtable"
 )
 
 // cie reads a CIE behind its ID (DWARF 5 §6.4.1; LSB Core 5.0 §10.6.1.1).
 func (s *source) cie(r *record) (*CIE, error) {
 	c := &r.body
 	cie := &CIE{
-		Offset: r.offset, source: s, addrSize: s.bases.size,
-		fdeEncoding: encAbsPtr, lsdaEncoding: encOmit,
+		Offset: r.offset, source: s, addrSize: s.bases.Size,
+		fdeEncoding: ehtable.AbsPtr, lsdaEncoding: ehtable.Omit,
 	}
 	version, ok := c.u8()
 	if !ok {
@@ -108,9 +110,9 @@ func (cie *CIE) augment(c *cursor, letters string) error {
 	for _, letter := range letters[1:] {
 		switch letter {
 		case 'R':
-			cie.fdeEncoding, ok = a.u8()
+			cie.fdeEncoding, ok = a.encoding()
 		case 'L':
-			cie.lsdaEncoding, ok = a.u8()
+			cie.lsdaEncoding, ok = a.encoding()
 		case 'P':
 			ok = cie.personality(&a)
 		case 'S':
@@ -125,7 +127,7 @@ func (cie *CIE) augment(c *cursor, letters string) error {
 			return fmt.Errorf("CIE augmentation %q: %w", cie.Augmentation, errTruncated)
 		}
 	}
-	if cie.fdeEncoding == encOmit || cie.fdeEncoding&encIndirect != 0 {
+	if cie.fdeEncoding == ehtable.Omit || cie.fdeEncoding&ehtable.Indirect != 0 {
 		return fmt.Errorf("CIE: pointer encoding %#x of FDE addresses cannot be", cie.fdeEncoding)
 	}
 	return nil
@@ -133,13 +135,13 @@ func (cie *CIE) augment(c *cursor, letters string) error {
 
 // personality reads the encoding of the personality routine's address and it.
 func (cie *CIE) personality(a *cursor) bool {
-	enc, ok := a.u8()
-	if !ok || enc == encOmit {
+	enc, ok := a.encoding()
+	if !ok || enc == ehtable.Omit {
 		return ok
 	}
 	b := cie.source.bases
-	b.size = cie.addrSize
-	cie.PersonalityIndirect = enc&encIndirect != 0
-	cie.Personality, ok = a.pointer(enc&^encIndirect, &b)
+	b.Size = cie.addrSize
+	cie.PersonalityIndirect = enc&ehtable.Indirect != 0
+	cie.Personality, ok = a.pointer(enc&^ehtable.Indirect, &b)
 	return ok
 }

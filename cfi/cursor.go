@@ -1,6 +1,11 @@
 package cfi
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/callreel/callreel/internal/ehtable"
+	"github.com/callreel/callreel/internal/leb128"
+)
 
 // cursor reads numbers from bytes. A read that fails returns false and leaves the
 // cursor anywhere; what was being read is then given up.
@@ -73,50 +78,47 @@ func (c *cursor) word(size int) (uint64, bool) {
 // uleb reads an unsigned LEB128 (DWARF 5 §7.6). Values over 64 bits are refused;
 // zero padding is not, since assemblers use it.
 func (c *cursor) uleb() (uint64, bool) {
-	var v uint64
-	for shift := uint(0); c.at < len(c.data); shift += 7 {
-		b := c.data[c.at]
-		c.at++
-		low := uint64(b & 0x7f)
-		if shift >= 64 && low != 0 || shift == 63 && low > 1 {
-			return 0, false
-		}
-		if shift < 64 {
-			v |= low << shift
-		}
-		if b < 0x80 {
-			return v, true
-		}
+	v, end := leb128.ExactUint(c.data, c.at)
+	if end < 0 {
+		return 0, false
 	}
-	return 0, false
+	c.at = end
+	return v, true
 }
 
 // sleb reads a signed LEB128. Bytes behind the 64th bit may only repeat the sign.
 func (c *cursor) sleb() (int64, bool) {
-	var v int64
-	for shift := uint(0); c.at < len(c.data); shift += 7 {
-		b := c.data[c.at]
-		c.at++
-		low := int64(b & 0x7f)
-		switch {
-		case shift < 63:
-			v |= low << shift
-		case shift == 63:
-			if low != 0 && low != 0x7f {
-				return 0, false
-			}
-			v |= low << 63
-		case low != v>>63&0x7f:
-			return 0, false
-		}
-		if b < 0x80 {
-			if shift < 57 && b&0x40 != 0 {
-				v |= -1 << (shift + 7)
-			}
-			return v, true
-		}
+	v, end := leb128.ExactInt(c.data, c.at)
+	if end < 0 {
+		return 0, false
 	}
-	return 0, false
+	c.at = end
+	return v, true
+}
+
+// pointer reads an encoded pointer; see ehtable.Bases.
+func (c *cursor) pointer(enc ehtable.Encoding, b *ehtable.Bases) (uint64, bool) {
+	v, end := b.Pointer(c.data, c.at, c.order, enc)
+	if end < 0 {
+		return 0, false
+	}
+	c.at = end
+	return v, true
+}
+
+// value reads what a pointer of a format is before it is relative to anything.
+func (c *cursor) value(format ehtable.Encoding, size int) (uint64, bool) {
+	v, end := ehtable.Value(c.data, c.at, c.order, format, size)
+	if end < 0 {
+		return 0, false
+	}
+	c.at = end
+	return v, true
+}
+
+func (c *cursor) encoding() (ehtable.Encoding, bool) {
+	v, ok := c.u8()
+	return ehtable.Encoding(v), ok
 }
 
 // bytes takes the next n bytes.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/callreel/callreel/internal/ehtable"
 )
 
 // Header is a parsed .eh_frame_hdr: the table by which an unwinder finds an FDE
@@ -43,21 +45,22 @@ func (s *source) header() (*Header, error) {
 	if len(s.data) < 4 {
 		return nil, errHeaderTruncated
 	}
-	version, ptrEnc, countEnc, tableEnc := s.data[0], s.data[1], s.data[2], s.data[3]
+	version := s.data[0]
+	ptrEnc, countEnc, tableEnc := ehtable.Encoding(s.data[1]), ehtable.Encoding(s.data[2]), ehtable.Encoding(s.data[3])
 	if version != 1 {
 		return nil, fmt.Errorf("version %d, want 1", version)
 	}
 	h := &Header{Version: version}
 	c := cursor{data: s.data, at: 4, order: s.order}
 	b := s.bases
-	b.data = s.addr // datarel means relative to the header here
+	b.Data = s.addr // datarel means relative to the header here
 	var ok bool
-	if ptrEnc != encOmit {
+	if ptrEnc != ehtable.Omit {
 		if h.EHFramePtr, ok = c.pointer(ptrEnc, &b); !ok {
 			return nil, fmt.Errorf("pointer to .eh_frame with encoding %#x: %w", ptrEnc, errHeaderTruncated)
 		}
 	}
-	if countEnc == encOmit || tableEnc == encOmit {
+	if countEnc == ehtable.Omit || tableEnc == ehtable.Omit {
 		return h, nil
 	}
 	count, ok := c.pointer(countEnc, &b)

@@ -99,7 +99,7 @@ func (cie *CIE) extended(c *cursor, in *instruction) error {
 	case opNop, opRememberState, opRestoreState, opNegateRAState, opNegateRAWithPC:
 	case opSetLoc:
 		b := cie.source.bases
-		b.size = cie.addrSize
+		b.Size = cie.addrSize
 		in.loc, ok = c.pointer(cie.fdeEncoding, &b)
 	case opAdvanceLoc1:
 		var v uint8

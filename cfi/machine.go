@@ -184,6 +184,14 @@ func (in *instruction) target(loc uint64, addrSize int) (uint64, error) {
 	return next, nil
 }
 
+// truncate wraps an address to its size.
+func truncate(v uint64, size int) uint64 {
+	if size == 4 {
+		return uint64(uint32(v))
+	}
+	return v
+}
+
 // initialRow runs a CIE's instructions and keeps what its FDEs start from.
 func (m *Machine) initialRow(cie *CIE) {
 	cie.initial.RAReg = cie.RAReg

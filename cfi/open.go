@@ -6,6 +6,8 @@ import (
 	"math"
 	"sort"
 	"sync"
+
+	"github.com/callreel/callreel/internal/ehtable"
 )
 
 // maxLoneCIE bounds a CIE that is read because an FDE names it, without knowing
@@ -131,7 +133,7 @@ type searchTable struct {
 	source source
 	at     int // offset of the first entry
 	count  int
-	enc    byte
+	enc    ehtable.Encoding
 	size   int // bytes of each of an entry's two pointers
 	frame  uint64
 }
@@ -144,16 +146,16 @@ func newSearchTable(hdr, frame Section, opt Options) (*searchTable, bool) {
 		return nil, false
 	}
 	b := src.bases
-	b.data = hdr.Addr
+	b.Data = hdr.Addr
 	src.bases = b
-	ptrEnc, countEnc, enc := hdr.Data[1], hdr.Data[2], hdr.Data[3]
+	ptrEnc, countEnc, enc := ehtable.Encoding(hdr.Data[1]), ehtable.Encoding(hdr.Data[2]), ehtable.Encoding(hdr.Data[3])
 	c := cursor{data: hdr.Data, at: 4, order: src.order}
-	if ptrEnc == encOmit || countEnc == encOmit || enc == encOmit {
+	if ptrEnc == ehtable.Omit || countEnc == ehtable.Omit || enc == ehtable.Omit {
 		return nil, false
 	}
 	start, ok := c.pointer(ptrEnc, &b)
 	count, ok2 := c.pointer(countEnc, &b)
-	size := fixedSize(enc, b.size)
+	size := fixedSize(enc, b.Size)
 	if !ok || !ok2 || size == 0 || start != frame.Addr || count == 0 || count > uint64(c.left()/(2*size)) {
 		return nil, false
 	}
@@ -161,18 +163,18 @@ func newSearchTable(hdr, frame Section, opt Options) (*searchTable, bool) {
 }
 
 // fixedSize returns the bytes that a pointer takes in a table, 0 when that depends on the pointer.
-func fixedSize(enc byte, addrSize int) int {
-	if enc&encIndirect != 0 || enc&relMask == encAligned {
+func fixedSize(enc ehtable.Encoding, addrSize int) int {
+	if enc&ehtable.Indirect != 0 || enc.Relation() == ehtable.Aligned {
 		return 0
 	}
-	switch enc & formatMask {
-	case encAbsPtr, encSigned:
+	switch enc.Format() {
+	case ehtable.AbsPtr, ehtable.Signed:
 		return addrSize
-	case encUData2, encSData2:
+	case ehtable.UData2, ehtable.SData2:
 		return 2
-	case encUData4, encSData4:
+	case ehtable.UData4, ehtable.SData4:
 		return 4
-	case encUData8, encSData8:
+	case ehtable.UData8, ehtable.SData8:
 		return 8
 	}
 	return 0

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/callreel/callreel/internal/ehtable"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
 )
 
@@ -13,7 +15,7 @@ import (
 func sections(t testing.TB, path string) (hdr, frame Section) {
 	t.Helper()
 	im, err := object.Open(path)
-	need(t, path, err)
+	realtest.NeedThat(t, path, err)
 	t.Cleanup(func() { im.Close() })
 	if hdr.Data, hdr.Addr, err = im.EHFrameHdr(); err != nil {
 		t.Fatal(err)
@@ -99,8 +101,8 @@ func TestUnusableHeadersAreDoneWithout(t *testing.T) {
 		"none":            func(h *Section) { h.Data = nil },
 		"cut":             func(h *Section) { h.Data = h.Data[:20] },
 		"version":         func(h *Section) { h.Data[0] = 2 },
-		"no table":        func(h *Section) { h.Data[3] = encOmit },
-		"LEB128 pointers": func(h *Section) { h.Data[3] = encULEB },
+		"no table":        func(h *Section) { h.Data[3] = byte(ehtable.Omit) },
+		"LEB128 pointers": func(h *Section) { h.Data[3] = byte(ehtable.ULEB) },
 		"other section":   func(h *Section) { h.Data[4]++ },
 	} {
 		h := Section{append([]byte(nil), hdr.Data...), hdr.Addr}

@@ -12,29 +12,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// need skips a test whose outside capability is missing, and fails it where the
-// whole set of tools is promised.
-func need(t testing.TB, capability string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("needs %s: %v", capability, err)
-	}
-	t.Skipf("needs %s: %v", capability, err)
-}
+	"github.com/callreel/callreel/internal/realtest"
+)
 
 // library returns the path of a shared library that gcc would link.
 func library(t testing.TB, name string) string {
 	t.Helper()
 	out, err := exec.Command("gcc", "-print-file-name="+name).Output()
-	need(t, "gcc", err)
+	realtest.NeedThat(t, "gcc", err)
 	path := strings.TrimSpace(string(out))
 	_, err = os.Stat(path)
-	need(t, name, err)
+	realtest.NeedThat(t, name, err)
 	return path
 }
 
@@ -46,11 +35,10 @@ func compile(t testing.TB, source string, flags ...string) string {
 	if err := os.WriteFile(in, []byte(source), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := exec.LookPath("gcc")
-	need(t, "gcc", err)
+	realtest.Need(t, realtest.GCC)
 	msg, err := exec.Command("gcc", append(flags, "-o", out, in)...).CombinedOutput()
 	if err != nil {
-		need(t, "gcc "+strings.Join(flags, " "), fmt.Errorf("%w: %s", err, msg))
+		realtest.NeedThat(t, "gcc "+strings.Join(flags, " "), fmt.Errorf("%w: %s", err, msg))
 	}
 	return out
 }
@@ -59,7 +47,7 @@ func compile(t testing.TB, source string, flags ...string) string {
 func section(t testing.TB, path, name string) *Table {
 	t.Helper()
 	f, err := elf.Open(path)
-	need(t, path, err)
+	realtest.NeedThat(t, path, err)
 	defer f.Close()
 	s := f.Section(name)
 	if s == nil {
@@ -111,7 +99,7 @@ func readelfFrames(t testing.TB, path, section string, visit func(oracleFDE)) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	need(t, "readelf (binutils)", err)
+	realtest.NeedThat(t, "readelf (binutils)", err)
 	parseFrames(t, out, section, visit)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("readelf: %v", err)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/callreel/callreel/internal/ehtable"
 )
 
 // maxDamage bounds the list of damaged records; what is beyond is only counted.
@@ -101,7 +103,7 @@ func newSource(data []byte, addr uint64, opt Options) (source, error) {
 	}
 	return source{
 		data: data, addr: addr, order: opt.ByteOrder, name: opt.Name,
-		taking: opt.Take, bases: bases{section: addr, text: opt.TextAddr, data: opt.DataAddr, size: opt.AddrSize},
+		taking: opt.Take, bases: ehtable.Bases{Section: addr, Text: opt.TextAddr, Data: opt.DataAddr, Size: opt.AddrSize},
 	}, nil
 }
 
@@ -300,13 +302,13 @@ func (s *source) cieOffset(r *record) (uint64, error) {
 func (s *source) fde(r *record, f *FDE) error {
 	cie := f.CIE
 	c, b := &r.body, s.bases
-	b.size = cie.addrSize
+	b.Size = cie.addrSize
 	var ok bool
 	if f.Start, ok = c.pointer(cie.fdeEncoding, &b); !ok {
 		return fmt.Errorf("cannot read the start address: %w", errTruncated)
 	}
 	// The length has the format of the address, but is relative to nothing.
-	length, ok := c.pointerValue(cie.fdeEncoding&formatMask, cie.addrSize)
+	length, ok := c.value(cie.fdeEncoding.Format(), cie.addrSize)
 	if !ok {
 		return fmt.Errorf("cannot read the length of code: %w", errTruncated)
 	}
@@ -314,7 +316,7 @@ func (s *source) fde(r *record, f *FDE) error {
 		return fmt.Errorf("code of %#x bytes at %#x wraps around the address space", length, f.Start)
 	}
 	f.End = f.Start + length
-	b.function = f.Start
+	b.Function = f.Start
 	if cie.sized {
 		if err := f.augmentation(c, &b); err != nil {
 			return err
@@ -325,13 +327,13 @@ func (s *source) fde(r *record, f *FDE) error {
 }
 
 // augmentation reads the augmentation data, of which the LSDA pointer is known.
-func (f *FDE) augmentation(c *cursor, b *bases) error {
+func (f *FDE) augmentation(c *cursor, b *ehtable.Bases) error {
 	size, ok := c.uleb()
 	aug, fits := c.bytes(size)
 	if !ok || !fits {
 		return fmt.Errorf("augmentation: %w", errTruncated)
 	}
-	if enc := f.CIE.lsdaEncoding; enc != encOmit && len(aug) > 0 {
+	if enc := f.CIE.lsdaEncoding; enc != ehtable.Omit && len(aug) > 0 {
 		a := cursor{data: c.data[:c.at], at: c.at - len(aug), order: c.order}
 		if f.LSDA, ok = a.pointer(enc, b); !ok {
 			return fmt.Errorf("LSDA pointer: %w", errTruncated)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+
+	"github.com/callreel/callreel/internal/ehtable"
 )
 
 // Options says how to read a section of call frame information.
@@ -53,7 +55,7 @@ type source struct {
 	data   []byte
 	addr   uint64
 	order  binary.ByteOrder
-	bases  bases
+	bases  ehtable.Bases
 	name   string // of the file
 	part   string // ".eh_frame" or ".debug_frame"
 	eh     bool
@@ -79,8 +81,8 @@ type CIE struct {
 	source       *source
 	program      span
 	addrSize     int
-	fdeEncoding  byte
-	lsdaEncoding byte
+	fdeEncoding  ehtable.Encoding
+	lsdaEncoding ehtable.Encoding
 	sized        bool // FDEs have an augmentation length ('z')
 	initial      Row
 	initialErr   error

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sort"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 func TestFindGivesTheFDEThatHoldsTheAddress(t *testing.T) {
@@ -119,7 +121,7 @@ func TestHeaderListsTheFDEs(t *testing.T) {
 	path := library(t, "libstdc++.so.6")
 	table := section(t, path, ".eh_frame")
 	f, err := elf.Open(path)
-	need(t, path, err)
+	realtest.NeedThat(t, path, err)
 	defer f.Close()
 	s := f.Section(".eh_frame_hdr")
 	data, err := s.Data()

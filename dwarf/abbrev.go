@@ -1,6 +1,10 @@
 package dwarf
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/callreel/callreel/internal/leb128"
+)
 
 // kind is what an entry is to the walk over a unit.
 type kind uint8
@@ -86,7 +90,7 @@ func (t *table) compile(data []byte, s shape) {
 	t.reset(s)
 	at := 0
 	for {
-		code, next := uleb(data, at)
+		code, next := leb128.Uint(data, at)
 		if next < 0 {
 			t.fail(errAbbrevEnd, at)
 			return
@@ -94,7 +98,7 @@ func (t *table) compile(data []byte, s shape) {
 		if code == 0 {
 			return
 		}
-		tag, p := uleb(data, next)
+		tag, p := leb128.Uint(data, next)
 		if p < 0 || p >= len(data) {
 			t.fail(errAbbrevEnd, at)
 			return
@@ -156,10 +160,10 @@ func (t *table) compileOne(a *abbrev, tag uint64, data []byte, p int) int {
 	usable, code := true, false
 	for {
 		var attr, form, value uint64
-		if attr, p = uleb(data, p); p < 0 {
+		if attr, p = leb128.Uint(data, p); p < 0 {
 			return p
 		}
-		if form, p = uleb(data, p); p < 0 {
+		if form, p = leb128.Uint(data, p); p < 0 {
 			return p
 		}
 		if attr == 0 && form == 0 {
@@ -168,7 +172,7 @@ func (t *table) compileOne(a *abbrev, tag uint64, data []byte, p int) int {
 		enc, form8 := t.shape.encode(form)
 		if enc == encConst {
 			var s int64
-			if s, p = sleb(data, p); p < 0 {
+			if s, p = leb128.Int(data, p); p < 0 {
 				return p
 			}
 			value = uint64(s)

@@ -3,6 +3,8 @@ package dwarf
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/callreel/callreel/internal/leb128"
 )
 
 // cursor reads numbers from bytes. A read past the end gives 0 and sets bad, which
@@ -54,7 +56,7 @@ func (c *cursor) fixed(size int) uint64 {
 
 // uleb reads an unsigned LEB128 (DWARF 5 §7.6), cut to 64 bits.
 func (c *cursor) uleb() uint64 {
-	v, at := uleb(c.data, c.at)
+	v, at := leb128.Uint(c.data, c.at)
 	if c.bad || at < 0 {
 		c.bad = true
 		return 0
@@ -65,7 +67,7 @@ func (c *cursor) uleb() uint64 {
 
 // sleb reads a signed LEB128, cut to 64 bits.
 func (c *cursor) sleb() int64 {
-	v, at := sleb(c.data, c.at)
+	v, at := leb128.Int(c.data, c.at)
 	if c.bad || at < 0 {
 		c.bad = true
 		return 0
@@ -138,51 +140,4 @@ func fixed(b []byte, size int, big bool) (uint64, bool) {
 		return binary.LittleEndian.Uint64(b), true
 	}
 	return 0, false
-}
-
-// uleb reads an unsigned LEB128 at b[at] and returns where it ends, -1 when it
-// does not end. Bits above the 64th are dropped: producers pad with zeros.
-func uleb(b []byte, at int) (uint64, int) {
-	if uint(at) < uint(len(b)) && b[at] < 0x80 {
-		return uint64(b[at]), at + 1
-	}
-	var v uint64
-	for shift := uint(0); uint(at) < uint(len(b)); shift += 7 {
-		c := b[at]
-		at++
-		v |= uint64(c&0x7f) << shift // a shift of 64 or more gives 0
-		if c < 0x80 {
-			return v, at
-		}
-	}
-	return 0, -1
-}
-
-// sleb reads a signed LEB128 in the same way.
-func sleb(b []byte, at int) (int64, int) {
-	var v int64
-	for shift := uint(0); uint(at) < uint(len(b)); {
-		c := b[at]
-		at++
-		v |= int64(c&0x7f) << shift
-		shift += 7
-		if c < 0x80 {
-			if shift < 64 && c&0x40 != 0 {
-				v |= -1 << shift
-			}
-			return v, at
-		}
-	}
-	return 0, -1
-}
-
-// skipLEB returns where the LEB128 at b[at] ends, -1 when it does not end.
-func skipLEB(b []byte, at int) int {
-	for uint(at) < uint(len(b)) {
-		if b[at] < 0x80 {
-			return at + 1
-		}
-		at++
-	}
-	return -1
 }

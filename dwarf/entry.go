@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/callreel/callreel/internal/leb128"
+
 // slot is the place of an attribute in an entry.
 type slot uint8
 
@@ -124,7 +126,7 @@ func (t *table) take(a *abbrev, b []byte, p int, big bool, e *entry) bool {
 
 // takeIndirect reads a value whose form stands before it (DWARF 5 §7.5.3).
 func (t *table) takeIndirect(b []byte, p int, big bool, into slot, e *entry) int {
-	form, p := uleb(b, p)
+	form, p := leb128.Uint(b, p)
 	if p < 0 {
 		return -1
 	}
@@ -149,11 +151,11 @@ func (t *table) skip(a *abbrev, b []byte, p int, big bool) int {
 			n := uint64(b[p])
 			p++
 			if n >= 0x80 {
-				n, p = uleb(b, p-1)
+				n, p = leb128.Uint(b, p-1)
 			}
 			p = skipBlock(b, p, n)
 		case encULEB, encSLEB:
-			p = skipLEB(b, p)
+			p = leb128.Skip(b, p)
 		case encString:
 			p = skipString(b, p)
 		case encIndirect:
@@ -170,7 +172,7 @@ func (t *table) skip(a *abbrev, b []byte, p int, big bool) int {
 }
 
 func (t *table) skipIndirect(b []byte, p int, big bool) int {
-	form, p := uleb(b, p)
+	form, p := leb128.Uint(b, p)
 	if p < 0 {
 		return -1
 	}

@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/callreel/callreel/internal/leb128"
+
 // encoding is how the value of a form is laid out.
 type encoding uint8
 
@@ -93,14 +95,14 @@ func (e encoding) value(b []byte, at int, big bool) (v uint64, end int) {
 	}
 	switch e {
 	case encULEB:
-		return uleb(b, at)
+		return leb128.Uint(b, at)
 	case encSLEB:
-		s, end := sleb(b, at)
+		s, end := leb128.Int(b, at)
 		return uint64(s), end
 	case encString:
 		return uint64(at), skipString(b, at)
 	case encBlock:
-		n, start := uleb(b, at)
+		n, start := leb128.Uint(b, at)
 		return uint64(start), skipBlock(b, start, n)
 	case encBlock1, encBlock2, encBlock4:
 		size := 1 << (e - encBlock1)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/callreel/callreel/internal/leb128"
 )
 
 // A lineStep is what a special opcode adds to the address and to the line.
@@ -137,27 +139,27 @@ func (r *reader) runPlainLines(c *cursor, rows []Row) ([]Row, int, error) {
 			switch code {
 			case lnsCopy:
 			case lnsSetColumn:
-				if p = skipLEB(b, p); p < 0 {
+				if p = leb128.Skip(b, p); p < 0 {
 					return rows, len(b), errEnd
 				}
 				continue
 			case lnsAdvancePC:
 				var v uint64
-				if v, p = uleb(b, p); p < 0 {
+				if v, p = leb128.Uint(b, p); p < 0 {
 					return rows, len(b), errEnd
 				}
 				addr += v * minInst
 				continue
 			case lnsAdvanceLine:
 				var v int64
-				if v, p = sleb(b, p); p < 0 {
+				if v, p = leb128.Int(b, p); p < 0 {
 					return rows, len(b), errEnd
 				}
 				line += uint32(v)
 				continue
 			case lnsSetFile:
 				var v uint64
-				if v, p = uleb(b, p); p < 0 {
+				if v, p = leb128.Uint(b, p); p < 0 {
 					return rows, len(b), errEnd
 				}
 				file = l.file(v)

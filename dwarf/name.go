@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/callreel/callreel/internal/leb128"
+
 // A target is an entry that is referred to.
 type target struct {
 	unit *unit // nil for none
@@ -101,7 +103,7 @@ func (r *reader) contextOf(u *unit) (*table, *root) {
 // that has names.
 func takeAt(t *table, to target, e *entry) bool {
 	b := to.unit.bytes()
-	code, p := uleb(b, to.at)
+	code, p := leb128.Uint(b, to.at)
 	if p < 0 || code == 0 {
 		return false
 	}

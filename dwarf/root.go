@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/callreel/callreel/internal/leb128"
+
 // A root is what a unit's first entry says that others need.
 type root struct {
 	tag      uint16
@@ -23,7 +25,7 @@ type root struct {
 func (u *unit) readRoot(t *table, root *root) error {
 	*root = root.defaults(u)
 	b := u.bytes()
-	code, p := uleb(b, int(u.first))
+	code, p := leb128.Uint(b, int(u.first))
 	if p < 0 {
 		return u.problem(int(u.first), "unit without an entry")
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+
+	"github.com/callreel/callreel/internal/leb128"
 )
 
 // A unit is the header of a unit (DWARF 5 §7.5.1).
@@ -148,7 +150,7 @@ func (u *unit) readHeader(c *cursor) error {
 func (u *unit) firstTag() uint64 {
 	const near = 1024
 	table := u.source.abbrev.data
-	code, at := uleb(u.bytes(), int(u.first))
+	code, at := leb128.Uint(u.bytes(), int(u.first))
 	if at < 0 || code == 0 || u.abbrev >= uint64(len(table)) {
 		return 0
 	}

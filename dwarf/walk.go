@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/callreel/callreel/internal/leb128"
 	"github.com/callreel/callreel/object"
 )
 
@@ -186,7 +187,7 @@ func (r *reader) walk() error {
 		code := uint64(b[p])
 		p++
 		if code >= 0x80 {
-			if code, p = uleb(b, start); p < 0 {
+			if code, p = leb128.Uint(b, start); p < 0 {
 				r.leaveAll()
 				return r.unit.problem(start, "code of an entry: %w", errEnd)
 			}

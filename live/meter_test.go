@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -11,24 +12,17 @@ import (
 func begun(t *testing.T, stretch time.Duration) (m *Meter, at uint64, push func(events ...reel.Event)) {
 	t.Helper()
 	m = NewMeter(stretch)
-	must(t, m.Begin(reel.Header{Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1 << 40, BaseUnixNS: time.Now().UnixNano()}}))
+	realtest.Must(t, m.Begin(reel.Header{Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1 << 40, BaseUnixNS: time.Now().UnixNano()}}))
 	_, err := m.AddImage(reel.Image{Path: "/usr/bin/prog"})
-	must(t, err)
+	realtest.Must(t, err)
 	first, err := m.AddFunctions([]reel.Function{{Name: "_ZN3foo3barEv", Image: 1}, {Name: "work"}})
-	must(t, err)
+	realtest.Must(t, err)
 	if first != 1 {
 		t.Fatalf("the first function is %d", first)
 	}
 	thread, err := m.Thread(reel.Thread{TID: 77, Name: "main"})
-	must(t, err)
-	return m, m.base, func(events ...reel.Event) { must(t, thread.Append(events)) }
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	realtest.Must(t, err)
+	return m, m.base, func(events ...reel.Event) { realtest.Must(t, thread.Append(events)) }
 }
 
 const sp = 0x7000
@@ -42,7 +36,7 @@ func TestSnapshotHasTheLastStretchesAndAllOfThem(t *testing.T) {
 		if i == 3 {
 			push(reel.Entry(from+1e8, sp, 2))
 		}
-		must(t, m.Round(from+1e9))
+		realtest.Must(t, m.Round(from+1e9))
 		w.Add(<-m.Stretches())
 	}
 	s := w.Snapshot(false)
@@ -69,9 +63,9 @@ func TestStretchesThatNobodyFetchesGetLonger(t *testing.T) {
 	m, at, push := begun(t, time.Second)
 	for i := range uint64(50) {
 		push(reel.Entry(at+i*1e9+100, sp, 2), reel.Exit(at+i*1e9+200, sp, 2))
-		must(t, m.Round(at+(i+1)*1e9))
+		realtest.Must(t, m.Round(at+(i+1)*1e9))
 	}
-	must(t, m.Close())
+	realtest.Must(t, m.Close())
 	w := NewWindow(m, 1)
 	rest := m.Rest()
 	if len(rest) != 2 {
@@ -95,12 +89,12 @@ func TestWhatEndsIsForgotten(t *testing.T) {
 	for i := range uint64(100) {
 		from := at + i*1e9
 		thread, err := m.Thread(reel.Thread{TID: int(i)})
-		must(t, err)
-		must(t, thread.Append([]reel.Event{reel.Entry(from+1, sp, 1<<29), reel.Exit(from+2, sp, 1<<29)}))
-		must(t, thread.Dropped(3, 0, from+2))
-		must(t, thread.End(from+3))
+		realtest.Must(t, err)
+		realtest.Must(t, thread.Append([]reel.Event{reel.Entry(from+1, sp, 1<<29), reel.Exit(from+2, sp, 1<<29)}))
+		realtest.Must(t, thread.Dropped(3, 0, from+2))
+		realtest.Must(t, thread.End(from+3))
 		push(reel.Entry(from+4, sp, 1), reel.Exit(from+5, sp, 1))
-		must(t, m.Round(from+1e9))
+		realtest.Must(t, m.Round(from+1e9))
 		w.Add(<-m.Stretches())
 	}
 	s := w.Snapshot(false)

@@ -7,26 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// need skips a test whose outside capability is missing, and fails it where the
-// whole set of tools is promised.
-func need(t testing.TB, capability string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("needs %s: %v", capability, err)
-	}
-	t.Skipf("needs %s: %v", capability, err)
-}
+	"github.com/callreel/callreel/internal/realtest"
+)
 
 // run runs a tool and returns what it writes.
 func run(t testing.TB, tool string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(tool)
-	need(t, tool, err)
+	path := realtest.Tool(t, realtest.Capability(tool))
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	var stderr strings.Builder
@@ -34,7 +22,7 @@ func run(t testing.TB, tool string, args ...string) string {
 	out, err := cmd.Output()
 	if err != nil {
 		// A tool of another version may lack the option.
-		need(t, tool+" "+strings.Join(args, " "), fmt.Errorf("%w: %s", err, stderr.String()))
+		realtest.NeedThat(t, tool+" "+strings.Join(args, " "), fmt.Errorf("%w: %s", err, stderr.String()))
 	}
 	return string(out)
 }
@@ -131,7 +119,7 @@ func library(t testing.TB, name string) string {
 	t.Helper()
 	path := strings.TrimSpace(run(t, "gcc", "-print-file-name="+name))
 	_, err := os.Stat(path)
-	need(t, name, err)
+	realtest.NeedThat(t, name, err)
 	return path
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/callreel/callreel/internal/leb128"
 )
 
 // FunctionStarts returns the link addresses at which the functions of a Mach-O image
@@ -23,17 +25,17 @@ func (i *Image) FunctionStarts() ([]uint64, error) {
 	starts := make([]uint64, 0, len(raw)/2)
 	addr := i.BaseAddr()
 	for n := 0; n < len(raw); {
-		delta, size := uleb128(raw[n:])
-		if size == 0 {
-			return starts, i.errorf("LC_FUNCTION_STARTS at %#x: number at offset %#x has no end", at.off, n)
+		delta, end := leb128.ExactUint(raw, n)
+		if end < 0 {
+			return starts, i.errorf("LC_FUNCTION_STARTS at %#x: number at offset %#x has no end or more than 64 bits", at.off, n)
 		}
 		if delta == 0 {
 			break // the rest is padding
 		}
-		n += size
 		if addr += delta; addr < delta {
-			return starts, i.errorf("LC_FUNCTION_STARTS at %#x: address beyond 64 bits at offset %#x", at.off, n-size)
+			return starts, i.errorf("LC_FUNCTION_STARTS at %#x: address beyond 64 bits at offset %#x", at.off, n)
 		}
+		n = end
 		start := addr
 		if i.Arch == ARM {
 			start &^= 1 // set for Thumb
@@ -43,18 +45,6 @@ func (i *Image) FunctionStarts() ([]uint64, error) {
 		}
 	}
 	return starts, nil
-}
-
-// uleb128 decodes an unsigned LEB128 number (DWARF 5 §7.6) of 64 bits at most; size
-// is 0 when it has no end.
-func uleb128(b []byte) (value uint64, size int) {
-	for k, c := range b[:min(len(b), 10)] {
-		value |= uint64(c&0x7f) << (7 * k)
-		if c < 0x80 {
-			return value, k + 1
-		}
-	}
-	return 0, 0
 }
 
 // FunctionSymbols returns the symbols that name code in this image, sorted by

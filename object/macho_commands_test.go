@@ -118,7 +118,7 @@ func TestUUIDAsDwarfdumpPrintsIt(t *testing.T) {
 func TestBaseAddrOfELF(t *testing.T) {
 	fixed := compile(t, "-fno-pie", "-no-pie")
 	base := open(t, fixed).BaseAddr()
-	if base == 0 || base%minPageSize != 0 {
+	if base == 0 || base%MinPageSize != 0 {
 		t.Errorf("fixed address: %#x", base)
 	}
 	for _, flags := range [][]string{{"-fPIE", "-pie"}, {"-c"}} {

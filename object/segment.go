@@ -72,9 +72,21 @@ func (i *Image) indexLoads() {
 	slices.SortStableFunc(i.loads, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
-// minPageSize is the smallest page of the systems whose images are read. Linkers
+// MinPageSize is the smallest page of the systems whose images are read. Linkers
 // place segments so that larger pages work too.
-const minPageSize = 4096
+const MinPageSize = 4096
+
+// MappedFrom is the offset in the file from which loaders map the segment: that of its first page.
+func (s *Segment) MappedFrom() uint64 { return s.Off &^ (MinPageSize - 1) }
+
+// Slide returns load address minus link address if a mapping that starts at an address and at an offset in the file
+// is one of the segment, which ok says. Segments may share a page of the file: then it may be one of each.
+func (s *Segment) Slide(start, offset uint64) (slide uint64, ok bool) {
+	if s.Type != SegmentLoad || offset < s.MappedFrom() || offset >= s.Off+max(s.FileSize, 1) {
+		return 0, false
+	}
+	return start - offset - (s.Addr - s.Off), true
+}
 
 // BaseAddr is the link address that belongs to the place where the image is said
 // to be loaded, so that slide = load address - BaseAddr. For ELF it is the page of
@@ -90,7 +102,7 @@ func (i *Image) BaseAddr() uint64 {
 	}
 	for k := range i.segments {
 		if s := &i.segments[k]; s.Type == SegmentLoad {
-			return s.Addr &^ (minPageSize - 1)
+			return s.Addr &^ (MinPageSize - 1)
 		}
 	}
 	return 0

@@ -3,6 +3,8 @@ package object
 import (
 	"debug/elf"
 	"math"
+
+	"github.com/callreel/callreel/internal/ehtable"
 )
 
 // EHFrame returns the image's .eh_frame (__TEXT,__eh_frame of Mach-O) and its link
@@ -83,40 +85,25 @@ func (i *Image) filledSection(name string) *Section {
 	return s
 }
 
-// ehFramePointer reads eh_frame_ptr from the header. Only the encodings that
-// linkers write there are known: 4 or 8 bytes, absolute, relative to their own
-// place or to the header (LSB Core 5.0 §10.5.1).
+// ehFramePointer reads eh_frame_ptr from the header. Only what linkers write there is known: absolute, relative to its own
+// place or to the header (LSB Core 5.0 §10.6.2).
 func (i *Image) ehFramePointer(hdr []byte, addr uint64) (uint64, bool) {
 	const at = 4 // after version and three encodings
 	if len(hdr) < at+8 || hdr[0] != 1 {
 		return 0, false
 	}
-	var value uint64
-	switch hdr[1] & 0x0f {
-	case 0x00: // absptr
-		value = i.word(hdr[at:])
-	case 0x03: // udata4
-		value = uint64(i.ByteOrder.Uint32(hdr[at:]))
-	case 0x0b: // sdata4
-		value = uint64(int32(i.ByteOrder.Uint32(hdr[at:])))
-	case 0x04, 0x0c: // udata8, sdata8
-		value = i.ByteOrder.Uint64(hdr[at:])
+	enc := ehtable.Encoding(hdr[1])
+	switch enc &^ enc.Format() {
+	case 0, ehtable.PCRel, ehtable.DataRel:
 	default:
 		return 0, false
 	}
-	switch hdr[1] & 0xf0 {
-	case 0x00: // absolute
-	case 0x10: // pcrel
-		value += addr + at
-	case 0x30: // datarel
-		value += addr
-	default:
-		return 0, false
-	}
+	bases := ehtable.Bases{Section: addr, Data: addr, Size: 8}
 	if i.Class == Class32 {
-		value = uint64(uint32(value))
+		bases.Size = 4
 	}
-	return value, true
+	value, end := bases.Pointer(hdr, at, i.ByteOrder, enc)
+	return value, end >= 0
 }
 
 // recordsEnd follows the lengths of CFI records, which start at an offset in the file,

@@ -163,7 +163,7 @@ func TestForeignProgramIsLetGo(t *testing.T) {
 }
 
 func TestExecOfProgramThatLacksALibrary(t *testing.T) {
-	need(t, "gcc", have("gcc"))
+	realtest.Need(t, realtest.GCC)
 	dir := t.TempDir()
 	lib := filepath.Join(dir, "libgone.so")
 	path := buildWithLibrary(t, dir, lib)
@@ -182,10 +182,8 @@ func TestExecOfProgramThatLacksALibrary(t *testing.T) {
 }
 
 func TestExecInAnotherPIDNamespaceIsAwaited(t *testing.T) {
-	need(t, "unshare", have("unshare"))
-	if err := exec.Command("unshare", "--pid", "--fork", "true").Run(); err != nil {
-		need(t, "PID namespaces", false)
-	}
+	realtest.Need(t, realtest.Unshare)
+	realtest.NeedThat(t, "PID namespaces", exec.Command("unshare", "--pid", "--fork", "true").Run())
 	e := &execer{goFile: filepath.Join(t.TempDir(), "go")}
 	e.target = startTarget(t, "unshare", "--pid", "--fork", "--kill-child",
 		build(t, "execs.c", "gcc"), "plain", e.goFile, build(t, "arrives.c", "gcc", "-static"))
@@ -210,7 +208,7 @@ func TestExecInAnotherPIDNamespaceIsAwaited(t *testing.T) {
 // constructed is a program with a library that starts a thread, and waits for it, before the program's entry point.
 func constructed(t *testing.T) string {
 	t.Helper()
-	need(t, "gcc", have("gcc"))
+	realtest.Need(t, realtest.GCC)
 	dir := t.TempDir()
 	lib, path := filepath.Join(dir, "libearly.so"), filepath.Join(dir, "late")
 	for _, args := range [][]string{
@@ -277,7 +275,7 @@ func TestSetuidProgramKeepsItsPrivileges(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	root := os.Geteuid() == 0
 	if root {
-		need(t, "setpriv", have("setpriv"))
+		realtest.Need(t, realtest.Setpriv)
 	}
 	dir, err := os.MkdirTemp("", "process-setuid")
 	if err != nil {

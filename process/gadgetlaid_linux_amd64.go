@@ -66,7 +66,7 @@ func (p *Process) roomBehindCode(size uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	const page = 4096
+	page := uint64(os.Getpagesize())
 	for _, s := range f.Progs {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.Flags&elf.PF_W != 0 || s.Filesz != s.Memsz || s.Filesz == 0 || s.Filesz > 1<<40 {
 			continue

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -252,7 +253,7 @@ func TestLaunchThatFailsLeavesNoProcess(t *testing.T) {
 }
 
 func TestProgramThatLacksALibraryEndsEarly(t *testing.T) {
-	need(t, "gcc", have("gcc"))
+	realtest.Need(t, realtest.GCC)
 	dir := t.TempDir()
 	lib := filepath.Join(dir, "libgone.so")
 	path := buildWithLibrary(t, dir, lib)

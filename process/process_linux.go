@@ -241,11 +241,8 @@ func (p *Process) Exe() (path string, deleted bool, err error) {
 func (p *Process) Comm() string { return comm(p.pid) }
 
 func comm(pid int) string {
-	text, err := os.ReadFile(procPath(pid, "comm"))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(string(text), "\n")
+	name, _ := ThreadName(pid, pid) // empty if it has ended
+	return name
 }
 
 // maxCmdline bounds what is read of a command line. A process may tell the kernel that

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"time"
 )
@@ -10,7 +9,7 @@ import (
 // ThreadRan is how much processor time a thread has used, in user space and in the kernel. It is false for a thread that has
 // ended, and where the kernel does not count it (proc(5), /proc/PID/schedstat).
 func ThreadRan(pid, tid int) (time.Duration, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/schedstat")
+	text, err := readProc(taskPath(pid, tid, "schedstat"))
 	if err != nil {
 		return 0, false
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +31,7 @@ func (g *target) say(line string) int {
 func needKcmp(t testing.TB) {
 	t.Helper()
 	_, err := sameMemory(os.Getpid(), os.Getpid())
-	need(t, "kcmp(2)", err == nil)
+	realtest.NeedThat(t, "kcmp(2)", err)
 }
 
 func TestProcessThatSharesTheMemoryIsFoundAndRefused(t *testing.T) {

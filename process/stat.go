@@ -30,7 +30,8 @@ type Status struct {
 	Groups     []int  // supplementary
 	Capable    uint64 // what it may do beyond its user's rights: permitted capabilities, n is bit n
 	VMLock     uint64 // locked memory, bytes
-	SigBlocked uint64 // signal n is bit n-1
+	SigPending uint64 // for the process as a whole; signal n is bit n-1
+	SigBlocked uint64
 	SigIgnored uint64
 	SigCaught  uint64
 	NoNewPrivs bool
@@ -42,7 +43,8 @@ type Status struct {
 }
 
 const (
-	flagKernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
+	flagExiting      = 0x00000004 // PF_EXITING, include/linux/sched.h
+	flagKernelThread = 0x00200000 // PF_KTHREAD
 	flagIOWorker     = 0x00000010 // PF_IO_WORKER
 	flagUserWorker   = 0x00004000 // PF_USER_WORKER
 )
@@ -126,6 +128,8 @@ func (s *Status) set(key, value string) (err error) {
 		var kb uint64
 		kb, err = strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 54)
 		s.VMLock = kb << 10
+	case "ShdPnd":
+		s.SigPending, err = strconv.ParseUint(value, 16, 64)
 	case "SigBlk":
 		s.SigBlocked, err = strconv.ParseUint(value, 16, 64)
 	case "SigIgn":

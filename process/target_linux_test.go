@@ -14,24 +14,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
-
-// need skips a test whose tool is absent, except in CI, which must have it.
-func need(t testing.TB, capability string, have bool) {
-	t.Helper()
-	if have {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("CI lacks %s", capability)
-	}
-	t.Skipf("this machine lacks %s", capability)
-}
-
-func have(tool string) bool {
-	_, err := exec.LookPath(tool)
-	return err == nil
-}
 
 var built struct {
 	sync.Mutex
@@ -42,7 +27,7 @@ var built struct {
 // build compiles a source in testdata once for all tests.
 func build(t testing.TB, source, compiler string, flags ...string) string {
 	t.Helper()
-	need(t, compiler, have(compiler))
+	realtest.Need(t, realtest.Capability(compiler))
 	built.Lock()
 	defer built.Unlock()
 	key := source + compiler + strings.Join(flags, " ")

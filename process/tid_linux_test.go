@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 func TestThreadIDIsFoundInEveryCLibrary(t *testing.T) {
@@ -36,11 +38,9 @@ func TestThreadIDIsFoundInEveryCLibrary(t *testing.T) {
 }
 
 func TestThreadIDIsTheOneOfTheTargetsNamespace(t *testing.T) {
-	need(t, "unshare", have("unshare"))
+	realtest.Need(t, realtest.Unshare)
 	path := build(t, "idle.c", "gcc")
-	if err := exec.Command("unshare", "--pid", "--fork", "true").Run(); err != nil {
-		need(t, "PID namespaces", false)
-	}
+	realtest.NeedThat(t, "PID namespaces", exec.Command("unshare", "--pid", "--fork", "true").Run())
 	g := startTarget(t, "unshare", "--pid", "--fork", "--kill-child", path, "3")
 	children, err := os.ReadFile(taskPath(g.pid(), g.pid(), "children"))
 	if err != nil {
@@ -84,7 +84,7 @@ func main() {
 
 func buildGo(t testing.TB) string {
 	t.Helper()
-	need(t, "the go command", have("go"))
+	realtest.Need(t, realtest.GoTool)
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(source, []byte(goProgram), 0o600); err != nil {

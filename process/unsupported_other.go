@@ -103,6 +103,9 @@ func (*Process) LimitMemory(int64) {}
 // VisitMaps returns ErrUnsupported.
 func VisitMaps(int, func(*Mapping) bool) error { return ErrUnsupported }
 
+// ThreadName returns ErrUnsupported.
+func ThreadName(int, int) (string, error) { return "", ErrUnsupported }
+
 // Auxv returns ErrUnsupported.
 func (*Process) Auxv() (Auxv, error) { return Auxv{}, ErrUnsupported }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // argumentsReel writes a reel of two threads whose calls of function 1 have values: an int and a string at the entry, an enum at the
@@ -67,15 +69,15 @@ func argumentsReel(t testing.TB, n int, mode ClockMode) string {
 func TestGroupsAreOrderedByWhatEnded(t *testing.T) {
 	w, path := create(t, Header{Clock: Clock{TicksPerSecond: 1e9, BaseTick: 1}})
 	_, err := w.AddFunctions([]Function{{Name: "f"}})
-	must(t, err)
-	must(t, w.AddArguments(1, false, []Argument{{Name: "n", Type: "int", Kind: ArgumentInt}}))
+	realtest.Must(t, err)
+	realtest.Must(t, w.AddArguments(1, false, []Argument{{Name: "n", Type: "int", Kind: ArgumentInt}}))
 	tw := addThread(t, w, Thread{TID: 7})
 	value := func(number, n uint64) ValueSet { return ValueSet{Number: number, Values: []Value{{Bits: n}}} }
-	must(t, tw.AppendWith([]Event{Entry(100, base, 1), Entry(200, base-32, 1), Exit(230, base-32, 1)}, []ValueSet{value(0, 1), value(1, 2)}))
-	must(t, w.ClockPair(9000, 9000))
-	must(t, w.Close())
+	realtest.Must(t, tw.AppendWith([]Event{Entry(100, base, 1), Entry(200, base-32, 1), Exit(230, base-32, 1)}, []ValueSet{value(0, 1), value(1, 2)}))
+	realtest.Must(t, w.ClockPair(9000, 9000))
+	realtest.Must(t, w.Close())
 	groups, err := GroupCalls(open(t, path), []uint32{1}, "n")
-	must(t, err)
+	realtest.Must(t, err)
 	if len(groups) != 2 || groups[0].Text != "2" || groups[0].Total != 30 || groups[0].UnfinishedTotal != 0 || groups[0].EndedMax != 30 {
 		t.Fatalf("%+v", groups)
 	}

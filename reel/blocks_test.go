@@ -5,21 +5,23 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 func TestBlocksAreTheChunk(t *testing.T) {
 	w, name := create(t, testHeader)
 	tw := addThread(t, w, Thread{TID: 1})
-	must(t, tw.Append(newProgram(1, 50).run(10_000)))
-	must(t, w.Close())
+	realtest.Must(t, tw.Append(newProgram(1, 50).run(10_000)))
+	realtest.Must(t, w.Close())
 	f := open(t, name)
 	c := f.Chunks(1)[0]
 	want, err := f.Decode(c, nil)
-	must(t, err)
+	realtest.Must(t, err)
 	var got []Event
 	bufs := [2][]Event{make([]Event, 300), make([]Event, 77)}
 	blocks := 0
-	must(t, f.DecodeBlocks(c, bufs[0], func(events []Event) []Event {
+	realtest.Must(t, f.DecodeBlocks(c, bufs[0], func(events []Event) []Event {
 		got = append(got, events...)
 		blocks++
 		return bufs[blocks%2]
@@ -28,7 +30,7 @@ func TestBlocksAreTheChunk(t *testing.T) {
 		t.Errorf("%d blocks of %d events, want %d", blocks, len(got), len(want))
 	}
 	got = got[:0]
-	must(t, f.DecodeBlocks(c, bufs[0], func(events []Event) []Event {
+	realtest.Must(t, f.DecodeBlocks(c, bufs[0], func(events []Event) []Event {
 		got = append(got, events...)
 		return nil
 	}))
@@ -37,11 +39,11 @@ func TestBlocksAreTheChunk(t *testing.T) {
 	}
 
 	data, err := os.ReadFile(name)
-	must(t, err)
+	realtest.Must(t, err)
 	data = bytes.Clone(data)
 	data[c.Offset+frameSize+int64(c.Bytes)/2] ^= 1
 	bad, err := Parse("damaged", data)
-	must(t, err)
+	realtest.Must(t, err)
 	err = bad.DecodeBlocks(bad.Chunks(1)[0], bufs[0], func([]Event) []Event {
 		t.Error("a block of a damaged chunk")
 		return nil

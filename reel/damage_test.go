@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // smallReel is a reel of two threads with three chunks each, and their events.
@@ -78,7 +80,7 @@ func TestTruncatedAnywhereGivesWhatPrecedes(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		data, events := smallReel(t, closed)
 		whole, err := Parse("whole", data)
-		must(t, err)
+		realtest.Must(t, err)
 		for size := range data {
 			f, err := Parse("cut", data[:size])
 			if err != nil {
@@ -146,7 +148,7 @@ func TestFlippedByteLosesOneChunkAtMost(t *testing.T) {
 func TestChunksAfterAHoleAreRead(t *testing.T) {
 	data, events := smallReel(t, false)
 	f, err := Parse("whole", data)
-	must(t, err)
+	realtest.Must(t, err)
 	hole := f.Chunks(1)[1]
 	tests := []struct {
 		name string
@@ -167,7 +169,7 @@ func TestChunksAfterAHoleAreRead(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			f, err := Parse("hole", test.bad())
-			must(t, err)
+			realtest.Must(t, err)
 			want := []int{0, 2, 3, 4, 5}
 			if test.name == "junk put in" {
 				want = []int{0, 1, 2, 3, 4, 5}
@@ -189,17 +191,17 @@ func TestLostFunctionsKeepTheirNumbers(t *testing.T) {
 	w, name := create(t, testHeader)
 	for _, n := range []string{"a", "b", "c"} {
 		_, err := w.AddFunctions([]Function{{Name: n}})
-		must(t, err)
+		realtest.Must(t, err)
 	}
 	tw := addThread(t, w, Thread{TID: 1})
-	must(t, tw.Append([]Event{Entry(10, 100, 2), Exit(20, 100, 2), Entry(30, 100, 3), Exit(40, 100, 3)}))
-	must(t, w.Close())
+	realtest.Must(t, tw.Append([]Event{Entry(10, 100, 2), Exit(20, 100, 2), Entry(30, 100, 3), Exit(40, 100, 3)}))
+	realtest.Must(t, w.Close())
 	data, err := os.ReadFile(name)
-	must(t, err)
+	realtest.Must(t, err)
 	entries, _ := indexed(data)
 	data[entries[2].offset+frameSize+3] ^= 1 // in the functions chunk of b
 	f, err := Parse(name, data)
-	must(t, err)
+	realtest.Must(t, err)
 	if fn, ok := f.Function(3); !ok || fn.Name != "c" {
 		t.Errorf("function 3 is %+v", fn)
 	}

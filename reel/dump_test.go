@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 var testDump = Dump{
@@ -23,24 +25,24 @@ func TestDumpIsReadBackByIndexAndByScan(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		w, name := create(t, testHeader)
 		if early {
-			must(t, w.Dump(testDump))
+			realtest.Must(t, w.Dump(testDump))
 		}
 		tw := addThread(t, w, Thread{TID: 1})
-		must(t, tw.Append([]Event{Entry(1200, 100, 1), Entry(2000, 90, 2), Exit(5000, 90, 2)}))
-		must(t, tw.Flush())
-		must(t, w.ClockPair(9000, 1_700_000_000_000_008_000)) // read when it was written, after its window
+		realtest.Must(t, tw.Append([]Event{Entry(1200, 100, 1), Entry(2000, 90, 2), Exit(5000, 90, 2)}))
+		realtest.Must(t, tw.Flush())
+		realtest.Must(t, w.ClockPair(9000, 1_700_000_000_000_008_000)) // read when it was written, after its window
 		if !early {
-			must(t, w.Dump(testDump))
+			realtest.Must(t, w.Dump(testDump))
 		}
 		if err := w.Dump(testDump); err == nil || !strings.Contains(err.Error(), "before") {
 			t.Errorf("a second time: %v", err)
 		}
-		must(t, w.Close())
+		realtest.Must(t, w.Close())
 		data, err := os.ReadFile(name)
-		must(t, err)
+		realtest.Must(t, err)
 		for _, cut := range []int{0, 1} { // without the last byte the index is of no use
 			f, err := Parse(name, data[:len(data)-cut])
-			must(t, err)
+			realtest.Must(t, err)
 			if f.Closed() != (cut == 0) {
 				t.Errorf("cut by %d: closed is %v", cut, f.Closed())
 			}
@@ -56,7 +58,7 @@ func TestDumpIsReadBackByIndexAndByScan(t *testing.T) {
 
 func TestReelThatIsNoDump(t *testing.T) {
 	w, name := create(t, testHeader)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	if d, ok := open(t, name).Dump(); ok {
 		t.Errorf("is %+v", d)
 	}
@@ -67,7 +69,7 @@ func TestDumpTakesMoreFieldsThanItKnows(t *testing.T) {
 	trigger := append([]byte{byte(TriggerStall), 0, 0, 0, 0, 5, 0, 0}, "more, of a later version"...)
 	b = append(append(appendUvarint(b, tagTrigger), byte(len(trigger))), trigger...)
 	got, err := parseDump(b)
-	must(t, err)
+	realtest.Must(t, err)
 	if n := len(testDump.Triggers); len(got.Triggers) != n+1 || !reflect.DeepEqual(got.Triggers[n], Trigger{Kind: TriggerStall, Start: 5}) {
 		t.Errorf("triggers are %+v", got.Triggers)
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // liveSum is what a function's calls come to.
@@ -218,15 +220,15 @@ func TestSumsOfGoroutinesAreThoseOfAReel(t *testing.T) {
 		threads, now := goroutineEvents(rng, 3, 12, 300)
 		w, name := create(t, Header{Goroutines: true, Clock: Clock{TicksPerSecond: 1e9, BaseTick: 1}})
 		_, err := w.AddFunctions([]Function{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "runtime.goexit1"}})
-		must(t, err)
+		realtest.Must(t, err)
 		tally := NewLiveTally(true)
 		tally.Known(4, 4)
 		var lives []*LiveThread
 		for i, events := range threads {
-			must(t, addThread(t, w, Thread{TID: i + 1}).Append(events))
+			realtest.Must(t, addThread(t, w, Thread{TID: i + 1}).Append(events))
 			lives = append(lives, tally.Thread(uint32(i+1)))
 		}
-		must(t, w.Close())
+		realtest.Must(t, w.Close())
 		want := map[uint32]liveSum{}
 		for _, f := range Summarize(open(t, name), SummaryOptions{}).Functions {
 			want[f.ID] = liveSum{calls: f.Calls, ended: f.Calls, self: f.Self, max: f.Max, p50: f.P50, p99: f.P99}

@@ -4,22 +4,24 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 func TestStackTopsAreKept(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "tops.reel")
 	w, err := Create(name, testHeader, Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	for i := range 2 {
 		tw, err := w.Thread(Thread{TID: 1 + i})
-		must(t, err)
-		must(t, tw.Append([]Event{Entry(5, base, 1), Exit(9, base, 1)}))
+		realtest.Must(t, err)
+		realtest.Must(t, tw.Append([]Event{Entry(5, base, 1), Exit(9, base, 1)}))
 	}
 	want := []uint32{0, 16, 0x10000000, 0xffffffff}
-	must(t, w.StackTops(2, want))
-	must(t, w.Close())
+	realtest.Must(t, w.StackTops(2, want))
+	realtest.Must(t, w.Close())
 	f, err := Open(name)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	if got := f.StackTops(2); !slices.Equal(got, want) || f.StackTops(1) != nil || f.StackTops(3) != nil || len(f.Damage()) != 0 {
 		t.Errorf("%x, want %x; damage %v", got, want, f.Damage())
@@ -59,18 +61,18 @@ func TestSummaryOfNeighbours(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		name := filepath.Join(t.TempDir(), "neighbours.reel")
 		w, err := Create(name, testHeader, Options{})
-		must(t, err)
+		realtest.Must(t, err)
 		_, err = w.AddFunctions(make([]Function, 20))
-		must(t, err)
+		realtest.Must(t, err)
 		tw, err := w.Thread(Thread{TID: 1})
-		must(t, err)
-		must(t, tw.Append(s.events))
+		realtest.Must(t, err)
+		realtest.Must(t, tw.Append(s.events))
 		if known {
-			must(t, w.StackTops(1, p.Tops()))
+			realtest.Must(t, w.StackTops(1, p.Tops()))
 		}
-		must(t, w.Close())
+		realtest.Must(t, w.Close())
 		f, err := Open(name)
-		must(t, err)
+		realtest.Must(t, err)
 		sum := Summarize(f, SummaryOptions{})
 		f.Close()
 		self := uint64(0)

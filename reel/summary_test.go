@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // handMade is a reel whose ticks are nanoseconds: two threads that call main,
@@ -17,11 +19,11 @@ func handMade(t *testing.T, mode ClockMode) *File {
 	h.Clock.BaseTick = 1000
 	w, name := create(t, h)
 	_, err := w.AddImage(Image{Path: "/usr/bin/prog"})
-	must(t, err)
+	realtest.Must(t, err)
 	_, err = w.AddFunctions([]Function{{Name: "main", Image: 1}, {Name: "work", Image: 1}, {Name: "spin"}, {Name: "never", Image: 1}})
-	must(t, err)
+	realtest.Must(t, err)
 	a := addThread(t, w, Thread{TID: 1, Name: "main"})
-	must(t, a.Append([]Event{
+	realtest.Must(t, a.Append([]Event{
 		Exit(1001, base+64, 2), // open before recording
 		Entry(1010, base, 1),
 		Entry(1100, base-32, 2), Exit(1200, base-32, 2), // 100
@@ -31,11 +33,11 @@ func handMade(t *testing.T, mode ClockMode) *File {
 		Entry(1700, base-32, 3), Entry(1750, base-64, 2), // left by an exception
 		Exit(2010, base, 1),
 	}))
-	must(t, a.Dropped(3, 2, 1800))
+	realtest.Must(t, a.Dropped(3, 2, 1800))
 	b := addThread(t, w, Thread{TID: 2, Name: "worker"})
-	must(t, b.Append([]Event{Entry(1500, base-1<<24, 3)})) // never ends
-	must(t, w.ClockPair(3000, h.Clock.BaseUnixNS+2000))
-	must(t, w.Close())
+	realtest.Must(t, b.Append([]Event{Entry(1500, base-1<<24, 3)})) // never ends
+	realtest.Must(t, w.ClockPair(3000, h.Clock.BaseUnixNS+2000))
+	realtest.Must(t, w.Close())
 	return open(t, name)
 }
 
@@ -94,10 +96,10 @@ func TestSummaryWithoutClockCountsOnly(t *testing.T) {
 	h.Clock = Clock{Mode: ClockNone}
 	w, name := create(t, h)
 	_, err := w.AddFunctions([]Function{{Name: "f"}})
-	must(t, err)
+	realtest.Must(t, err)
 	tw := addThread(t, w, Thread{TID: 1})
-	must(t, tw.Append([]Event{Entry(0, 64, 1), Entry(0, 32, 1), Exit(0, 32, 1), Exit(0, 64, 1)}))
-	must(t, w.Close())
+	realtest.Must(t, tw.Append([]Event{Entry(0, 64, 1), Entry(0, 32, 1), Exit(0, 32, 1), Exit(0, 64, 1)}))
+	realtest.Must(t, w.Close())
 	s := Summarize(open(t, name), SummaryOptions{})
 	if want := []FunctionSummary{{ID: 1, Name: "f", Calls: 2, Complete: 2}}; !slices.Equal(s.Functions, want) || s.Duration != 0 {
 		t.Errorf("%+v, duration %d", s.Functions, s.Duration)

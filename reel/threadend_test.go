@@ -1,6 +1,10 @@
 package reel
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+)
 
 // A thread ends when it was last seen, or with its last event: not when somebody noticed.
 func TestACallThatIsOpenAtItsThreadsEndEndsThere(t *testing.T) {
@@ -17,15 +21,15 @@ func TestACallThatIsOpenAtItsThreadsEndEndsThere(t *testing.T) {
 			h.Clock.BaseTick = 1000
 			w, name := create(t, h)
 			_, err := w.AddFunctions([]Function{{Name: "start_thread"}, {Name: "leaf"}})
-			must(t, err)
+			realtest.Must(t, err)
 			tw := addThread(t, w, Thread{TID: 7})
-			must(t, tw.Append([]Event{Entry(1050, base, 1), Entry(1200, base-32, 2), Exit(1250, base-32, 2)}))
+			realtest.Must(t, tw.Append([]Event{Entry(1050, base, 1), Entry(1200, base-32, 2), Exit(1250, base-32, 2)}))
 			if flushed {
-				must(t, w.Flush())
+				realtest.Must(t, w.Flush())
 			}
-			must(t, tw.End(test.seen))
-			must(t, w.ClockPair(9000, h.Clock.BaseUnixNS+8000))
-			must(t, w.Close())
+			realtest.Must(t, tw.End(test.seen))
+			realtest.Must(t, w.ClockPair(9000, h.Clock.BaseUnixNS+8000))
+			realtest.Must(t, w.Close())
 			f := open(t, name)
 			if th := f.Threads()[0]; th.EndTick != test.end {
 				t.Errorf("%s: the thread ended at %d, want %d", test.name, th.EndTick, test.end)

@@ -6,26 +6,28 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 func TestTimelineIsKept(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "timeline.reel")
 	w, err := Create(name, testHeader, Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	tw, err := w.Thread(Thread{TID: 1})
-	must(t, err)
-	must(t, tw.Append(newProgram(1, 10).run(100)))
-	must(t, w.Flush())
+	realtest.Must(t, err)
+	realtest.Must(t, tw.Append(newProgram(1, 10).run(100)))
+	realtest.Must(t, w.Flush())
 	want := bytes.Repeat([]byte("what is to be seen "), 100)
-	must(t, w.Timeline(want))
+	realtest.Must(t, w.Timeline(want))
 	for _, closed := range []bool{false, true} {
 		if closed {
-			must(t, w.Close())
+			realtest.Must(t, w.Close())
 		}
 		data, err := os.ReadFile(name)
-		must(t, err)
+		realtest.Must(t, err)
 		f, err := Parse("whole", data)
-		must(t, err)
+		realtest.Must(t, err)
 		got, err := f.Timeline()
 		if err != nil || !bytes.Equal(got, want) || f.Closed() != closed {
 			t.Fatalf("closed %v: %d bytes, %v", f.Closed(), len(got), err)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 var testHeader = Header{
@@ -45,17 +47,10 @@ func open(t *testing.T, name string) *File {
 	return f
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func addThread(t *testing.T, w *Writer, th Thread) *ThreadWriter {
 	t.Helper()
 	tw, err := w.Thread(th)
-	must(t, err)
+	realtest.Must(t, err)
 	return tw
 }
 
@@ -75,7 +70,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	w, name := create(t, testHeader)
 	image := Image{Path: "/lib/libc.so.6", ID: "c0ffee", Arch: "amd64", Slide: 0x7f0000000000, Base: 0x7f0000001000, End: 0x7f0000200000}
 	id, err := w.AddImage(image)
-	must(t, err)
+	realtest.Must(t, err)
 	if id != 1 {
 		t.Fatalf("first image has ID %d", id)
 	}
@@ -84,9 +79,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 		functions[i] = Function{Name: strings.Repeat("n", i%90) + "\xfe\x00", Image: 1, Addr: uint64(i) << 40, Size: uint64(i), Tier: Tier(i % 4)}
 	}
 	first, err := w.AddFunctions(functions[:29_000])
-	must(t, err)
+	realtest.Must(t, err)
 	more, err := w.AddFunctions(functions[29_000:])
-	must(t, err)
+	realtest.Must(t, err)
 	if first != 1 || more != 29_001 {
 		t.Fatalf("function IDs start at %d and %d", first, more)
 	}
@@ -95,18 +90,18 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	events := newProgram(5, 200).run(300_000)
 	for rest := events; len(rest) > 0; {
 		n := min(len(rest), 7777)
-		must(t, a.Append(rest[:n]))
-		must(t, b.Append(rest[:n/2]))
+		realtest.Must(t, a.Append(rest[:n]))
+		realtest.Must(t, b.Append(rest[:n/2]))
 		rest = rest[n:]
 	}
-	must(t, b.Dropped(5, 4, 12345))
-	must(t, b.Dropped(1, 1, 12399))
-	must(t, b.Append(events[:3]))
-	must(t, b.Dropped(7, 7, 20000))
-	must(t, a.Rename("renamed"))
-	must(t, w.ClockPair(2000, 1_700_000_000_000_001_000))
-	must(t, w.Close())
-	must(t, w.Close())
+	realtest.Must(t, b.Dropped(5, 4, 12345))
+	realtest.Must(t, b.Dropped(1, 1, 12399))
+	realtest.Must(t, b.Append(events[:3]))
+	realtest.Must(t, b.Dropped(7, 7, 20000))
+	realtest.Must(t, a.Rename("renamed"))
+	realtest.Must(t, w.ClockPair(2000, 1_700_000_000_000_001_000))
+	realtest.Must(t, w.Close())
+	realtest.Must(t, w.Close())
 
 	f := open(t, name)
 	if !f.Closed() || len(f.Damage()) != 0 {
@@ -155,13 +150,13 @@ func TestReelIsValidFromTheStartAndAfterEachFlush(t *testing.T) {
 	}
 	tw := addThread(t, w, Thread{TID: 1})
 	events := newProgram(2, 50).run(1000)
-	must(t, tw.Append(events[:600]))
-	must(t, w.Flush())
-	must(t, tw.Append(events[600:]))
+	realtest.Must(t, tw.Append(events[:600]))
+	realtest.Must(t, w.Flush())
+	realtest.Must(t, tw.Append(events[600:]))
 	if got, _ := eventsOf(open(t, name), 1); !slices.Equal(got, events[:600]) {
 		t.Errorf("after the first flush %d events are readable, want 600", len(got))
 	}
-	must(t, w.Flush())
+	realtest.Must(t, w.Flush())
 	f := open(t, name)
 	if got, lost := eventsOf(f, 1); !slices.Equal(got, events) || lost != nil || len(f.Damage()) != 0 {
 		t.Errorf("after the second flush %d events, lost at %v, damage %v", len(got), lost, f.Damage())
@@ -170,13 +165,13 @@ func TestReelIsValidFromTheStartAndAfterEachFlush(t *testing.T) {
 
 func TestCreateDoesNotOverwrite(t *testing.T) {
 	w, name := create(t, testHeader)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	if _, err := Create(name, testHeader, Options{}); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("creating it again: %v", err)
 	}
 	w, err := Create(name, testHeader, Options{Force: true})
-	must(t, err)
-	must(t, w.Close())
+	realtest.Must(t, err)
+	realtest.Must(t, w.Close())
 }
 
 func TestThreadsMayBeAppendedToAtOnce(t *testing.T) {
@@ -194,10 +189,10 @@ func TestThreadsMayBeAppendedToAtOnce(t *testing.T) {
 		})
 	}
 	for range 10 {
-		must(t, w.Flush())
+		realtest.Must(t, w.Flush())
 	}
 	wg.Wait()
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	f := open(t, name)
 	for i := range 4 {
 		if got, lost := eventsOf(f, uint32(i+1)); !slices.Equal(got, events[i*1000:]) || lost != nil {
@@ -237,9 +232,9 @@ func TestFullDiskLeavesAReadableReel(t *testing.T) {
 	for _, truncate := range []error{nil, syscall.EIO} {
 		name := filepath.Join(t.TempDir(), "full.reel")
 		file, err := os.Create(name)
-		must(t, err)
+		realtest.Must(t, err)
 		w, err := NewWriter(name, &fullDisk{File: file, room: 300_000, truncate: truncate}, testHeader)
-		must(t, err)
+		realtest.Must(t, err)
 		tw := addThread(t, w, Thread{TID: 1})
 		err = tw.Append(events)
 		if !errors.Is(err, syscall.ENOSPC) {
@@ -269,28 +264,22 @@ func TestOpenCallsEndWithTheirThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	im, err := w.AddImage(Image{Path: "/bin/a"})
-	must(err)
+	realtest.Must(t, err)
 	id, err := w.AddFunctions([]Function{{Name: "f", Image: im}})
-	must(err)
+	realtest.Must(t, err)
 	for _, end := range []uint64{0, 3000, 1 << 60} {
 		th, err := w.Thread(Thread{TID: 7, Process: 7, Name: "t"})
-		must(err)
-		must(th.Append([]Event{{Time: 2000, SP: 100, Word: id << 1}}))
+		realtest.Must(t, err)
+		realtest.Must(t, th.Append([]Event{{Time: 2000, SP: 100, Word: id << 1}}))
 		if end != 0 {
-			must(th.End(end))
+			realtest.Must(t, th.End(end))
 		}
 	}
-	must(w.ClockPair(9000, 1))
-	must(w.Close())
+	realtest.Must(t, w.ClockPair(9000, 1))
+	realtest.Must(t, w.Close())
 	f, err := Open(path)
-	must(err)
+	realtest.Must(t, err)
 	defer f.Close()
 	s := Summarize(f, SummaryOptions{})
 	if len(s.Functions) != 1 || s.Functions[0].Unfinished != 3 || s.Functions[0].Total != 7000+1000+7000 {

@@ -1,6 +1,10 @@
 package reel
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+)
 
 // Threads that have ended take no memory in the Writer, however many there have been.
 func TestThreadsThatHaveEndedAreForgottenWhenTheyAreWritten(t *testing.T) {
@@ -9,15 +13,15 @@ func TestThreadsThatHaveEndedAreForgottenWhenTheyAreWritten(t *testing.T) {
 		h.Clock.Mode = mode
 		w, name := create(t, h)
 		_, err := w.AddFunctions([]Function{{Name: "f"}})
-		must(t, err)
+		realtest.Must(t, err)
 		const threads = 1000
 		var last *ThreadWriter
 		for i := range threads {
 			tw := addThread(t, w, Thread{TID: i + 1})
-			must(t, tw.Append([]Event{Entry(uint64(i), 100, 1)}))
-			must(t, tw.End(uint64(i)))
+			realtest.Must(t, tw.Append([]Event{Entry(uint64(i), 100, 1)}))
+			realtest.Must(t, tw.End(uint64(i)))
 			if i%100 == 99 {
-				must(t, w.Flush())
+				realtest.Must(t, w.Flush())
 				if n := len(w.threads); n != 0 {
 					t.Fatalf("%d threads are kept of %d that have ended", n, i+1)
 				}
@@ -25,11 +29,11 @@ func TestThreadsThatHaveEndedAreForgottenWhenTheyAreWritten(t *testing.T) {
 			last = tw
 		}
 		// What is still appended is written all the same.
-		must(t, last.Append([]Event{Exit(threads, 100, 1)}))
-		must(t, last.Dropped(3, 0, threads))
-		must(t, w.Flush())
-		must(t, last.Append([]Event{Entry(threads, 100, 1)}))
-		must(t, w.Close())
+		realtest.Must(t, last.Append([]Event{Exit(threads, 100, 1)}))
+		realtest.Must(t, last.Dropped(3, 0, threads))
+		realtest.Must(t, w.Flush())
+		realtest.Must(t, last.Append([]Event{Entry(threads, 100, 1)}))
+		realtest.Must(t, w.Close())
 		f := open(t, name)
 		if !f.Closed() || len(f.Threads()) != threads {
 			t.Fatalf("%d threads, closed: %v", len(f.Threads()), f.Closed())
@@ -52,13 +56,13 @@ func TestAReelOfTooManyChunksHasNoIndex(t *testing.T) {
 	w, name := create(t, testHeader)
 	w.mostIndexed = 50
 	_, err := w.AddFunctions([]Function{{Name: "f"}})
-	must(t, err)
+	realtest.Must(t, err)
 	for i := range 100 {
 		tw := addThread(t, w, Thread{TID: i + 1})
-		must(t, tw.Append([]Event{Entry(uint64(i), 100, 1)}))
-		must(t, tw.End(uint64(i)))
+		realtest.Must(t, tw.Append([]Event{Entry(uint64(i), 100, 1)}))
+		realtest.Must(t, tw.End(uint64(i)))
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	if w.index.count != 0 {
 		t.Errorf("the index of %d chunks is kept", w.index.count)
 	}
@@ -73,7 +77,7 @@ func TestManyThreadsAtOnceTakeFewEncoders(t *testing.T) {
 	const threads, rounds = 2000, 7
 	w, name := create(t, testHeader)
 	_, err := w.AddFunctions([]Function{{Name: "f"}})
-	must(t, err)
+	realtest.Must(t, err)
 	var all []*ThreadWriter
 	batch := make([]Event, 400)
 	for i := range batch {
@@ -84,13 +88,13 @@ func TestManyThreadsAtOnceTakeFewEncoders(t *testing.T) {
 	}
 	for range rounds {
 		for _, tw := range all {
-			must(t, tw.Append(batch))
+			realtest.Must(t, tw.Append(batch))
 		}
 		if n := w.encoders.Load(); n > maxEncoders+1 {
 			t.Fatalf("%d encoders", n)
 		}
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	if n := w.encoders.Load(); n != 0 || len(w.idle) > maxEncoders {
 		t.Errorf("%d encoders are held, %d idle", n, len(w.idle))
 	}

@@ -122,9 +122,6 @@ func (i *Image) close() error {
 	return i.file.Close()
 }
 
-// pageSize is that of x86-64; where pages are larger, segments are aligned to more.
-const pageSize = 4096
-
 // slideOf returns load address minus link address. The region with the most bytes
 // decides: pages between segments are mapped with both.
 func slideOf(file *object.Image, regions []region) (uint64, bool) {
@@ -132,10 +129,10 @@ func slideOf(file *object.Image, regions []region) (uint64, bool) {
 	var most, slide uint64
 	for _, r := range regions {
 		for _, s := range file.Segments() {
-			if s.Type != object.SegmentLoad || r.offset < s.Off&^(pageSize-1) || r.offset >= s.Off+max(s.FileSize, 1) {
+			at, ok := s.Slide(r.start, r.offset)
+			if !ok {
 				continue
 			}
-			at := r.start - r.offset - (s.Addr - s.Off)
 			if sizes[at] += r.end - r.start; sizes[at] > most {
 				most, slide = sizes[at], at
 			}

@@ -29,9 +29,9 @@ func TestFileThatIsNotAtItsPathHereHasLines(t *testing.T) {
 	}
 	for _, s := range file.Segments() {
 		if s.Type == object.SegmentLoad {
-			const page = pageSize - 1
+			const page = object.MinPageSize - 1
 			im.regions = append(im.regions, region{
-				start: s.Addr &^ page, end: (s.Addr + s.MemSize + page) &^ page, offset: s.Off &^ page, exec: s.Perm&object.PermX != 0, path: im.Path,
+				start: s.Addr &^ page, end: (s.Addr + s.MemSize + page) &^ page, offset: s.MappedFrom(), exec: s.Perm&object.PermX != 0, path: im.Path,
 			})
 		}
 	}

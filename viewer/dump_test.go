@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -39,7 +40,7 @@ func dumpOf(t testing.TB, d reel.Dump) string {
 		events = append(events, reel.Entry(at+200_000_000, 0x20000, 1), reel.Entry(at+300_000_000, 0x1ff00, 2), reel.Exit(at+343_000_000, 0x1ff00, 2))
 		thread(t, w, "main", events...)
 		madereel.Thread(t, w, reel.Thread{TID: 79, Process: 77, Name: "waiter"}, reel.Entry(second, 0x90000, 3), reel.Entry(at+500_000_000, 0x8ff00, 1), reel.Exit(at+500_000_001, 0x8ff00, 1))
-		must(t, w.Dump(d))
+		realtest.Must(t, w.Dump(d))
 	})
 }
 
@@ -80,7 +81,7 @@ func TestDumpIsDescribed(t *testing.T) {
 		Busy   []float64
 		Gaps   [][2]uint64
 	}
-	must(t, json.Unmarshal(c.bytes("overview?width=100"), &o))
+	realtest.Must(t, json.Unmarshal(c.bytes("overview?width=100"), &o))
 	if o.FromNS != 60*second || len(o.Busy) != 100 || len(o.Gaps) != 2 || o.Gaps[1] != [2]uint64{d.FromNS + 700_000_000, d.ToNS} {
 		t.Errorf("the overview is %+v", o)
 	}
@@ -89,7 +90,7 @@ func TestDumpIsDescribed(t *testing.T) {
 		t.Errorf("the overview's columns are %v", o.Busy)
 	}
 	var info struct{ Reels []struct{ Dump bool } }
-	must(t, json.Unmarshal(c.bytes("info"), &info))
+	realtest.Must(t, json.Unmarshal(c.bytes("info"), &info))
 	if !info.Reels[0].Dump {
 		t.Error("info doesn't say that it is a dump")
 	}
@@ -121,8 +122,8 @@ func TestDumpWithoutAClockHasNoTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "order.reel")
 	w := madereel.Create(t, path, reel.Header{PID: 77, Clock: reel.Clock{Mode: reel.ClockNone}}, reel.Image{Path: "/bin/prog"}, "f")
 	thread(t, w, "main", reel.Entry(0, 0x1000, 1), reel.Exit(0, 0x1000, 1))
-	must(t, w.Dump(reel.Dump{From: 1e12, To: 2e12, Triggers: []reel.Trigger{{Kind: reel.TriggerRequest, Thread: 1, Start: 1e12, End: 1e12 + 5}}, Missing: []reel.Missing{{From: 1e12, To: 1e12 + 7}}}))
-	must(t, w.Close())
+	realtest.Must(t, w.Dump(reel.Dump{From: 1e12, To: 2e12, Triggers: []reel.Trigger{{Kind: reel.TriggerRequest, Thread: 1, Start: 1e12, End: 1e12 + 5}}, Missing: []reel.Missing{{From: 1e12, To: 1e12 + 7}}}))
+	realtest.Must(t, w.Close())
 	d := ask[dumpAnswer](serveReels(t, path), "dump")
 	if d.FromNS != 0 || d.ToNS > 100 || len(d.Triggers) != 1 || d.Triggers[0].StartNS != 0 || d.Triggers[0].EndNS != 0 || len(d.Missing) != 1 || d.Missing[0].ToNS != 0 {
 		t.Errorf("%+v", d)
@@ -134,15 +135,15 @@ func TestTriggerOfAGoroutineIsFoundInItsLane(t *testing.T) {
 	w := madereel.Create(t, path, reel.Header{PID: 77, Goroutines: true, Clock: madereel.Nanoseconds(1000)}, reel.Image{Path: "/bin/prog"}, "main.outer", "main.slow")
 	madereel.Thread(t, w, reel.Thread{TID: 78, Process: 77, Name: "m0"}, reel.Switch(2000, 7), reel.Entry(2001, 0x9000, 1), reel.Entry(2002, 0x8f00, 2), reel.Switch(2100, 8), reel.Entry(2101, 0x5000, 1), reel.Exit(2300, 0x5000, 1))
 	madereel.Thread(t, w, reel.Thread{TID: 79, Process: 77, Name: "m1"}, reel.Switch(2500, 7), reel.Exit(2600, 0x8f00, 2), reel.Exit(2601, 0x9000, 1))
-	must(t, w.Dump(reel.Dump{From: 1500, To: 3000, Triggers: []reel.Trigger{{Condition: "main.slow > 500ns", Function: 2, Thread: 2, Start: 2002, End: 2600, SP: 0x8f00}}, Missing: []reel.Missing{{Thread: 2, From: 1500, To: 1600}}}))
-	must(t, w.Close())
+	realtest.Must(t, w.Dump(reel.Dump{From: 1500, To: 3000, Triggers: []reel.Trigger{{Condition: "main.slow > 500ns", Function: 2, Thread: 2, Start: 2002, End: 2600, SP: 0x8f00}}, Missing: []reel.Missing{{Thread: 2, From: 1500, To: 1600}}}))
+	realtest.Must(t, w.Close())
 	c := serveReels(t, path)
 	var lanes []struct {
 		ID        uint32
 		Goroutine uint64
 		TID       int
 	}
-	must(t, json.Unmarshal(c.bytes("lanes"), &lanes))
+	realtest.Must(t, json.Unmarshal(c.bytes("lanes"), &lanes))
 	d := ask[dumpAnswer](c, "dump")
 	w0 := d.Triggers[0]
 	if w0.Lane == nil || w0.Row == nil || lanes[*w0.Lane].Goroutine != 7 || *w0.Row != 1 || w0.DurationNS != 598 || w0.TID != 79 {

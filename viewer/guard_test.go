@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -22,7 +23,7 @@ func oneCall(t testing.TB) string {
 func TestOnlyRequestsThatAreMeantForItAreAnswered(t *testing.T) {
 	c := serveReels(t, oneCall(t))
 	_, port, err := net.SplitHostPort(c.listener.Addr().String())
-	must(t, err)
+	realtest.Must(t, err)
 	info := "/" + c.token + "/api/info"
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	header := func(key, value string) func(*http.Request) {

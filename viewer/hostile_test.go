@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
 )
@@ -30,9 +31,9 @@ func indexedReel(t testing.TB, calls int, index bool) string {
 		thread(t, w, name, append(events, reel.Exit(3000+step*uint64(calls), 0x20000, 1))...)
 	}
 	if index {
-		must(t, timeline.Append(context.Background(), w, path, timeline.Options{}))
+		realtest.Must(t, timeline.Append(context.Background(), w, path, timeline.Options{}))
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	return path
 }
 
@@ -70,7 +71,7 @@ func (c *client) answersAll(reels ...int) (good int) {
 
 func TestReelsThatAreDamagedAtRandomAreAnswered(t *testing.T) {
 	whole, err := os.ReadFile(indexedReel(t, 3000, true))
-	must(t, err)
+	realtest.Must(t, err)
 	const seed = 20
 	rng := rand.New(rand.NewPCG(seed, 1))
 	sound := oneCall(t)
@@ -88,7 +89,7 @@ func TestReelsThatAreDamagedAtRandomAreAnswered(t *testing.T) {
 			}
 		}
 		path := filepath.Join(t.TempDir(), "damaged.reel")
-		must(t, os.WriteFile(path, data, 0o600))
+		realtest.Must(t, os.WriteFile(path, data, 0o600))
 		s, err := New(Options{Paths: []string{path}})
 		if err != nil {
 			if !strings.Contains(err.Error(), path) {
@@ -96,7 +97,7 @@ func TestReelsThatAreDamagedAtRandomAreAnswered(t *testing.T) {
 			}
 			continue
 		}
-		must(t, s.Close())
+		realtest.Must(t, s.Close())
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			serveReels(t, path, sound).answersAll(0)
 			serveReels(t, sound, path).answersAll(1)
@@ -108,10 +109,10 @@ func TestSecondFileThatIsNoReelIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	good := oneCall(t)
 	fifo, empty, text, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "empty"), filepath.Join(dir, "te\x1b[31mxt"), filepath.Join(dir, "folder")
-	must(t, syscall.Mkfifo(fifo, 0o600))
-	must(t, os.WriteFile(empty, nil, 0o600))
-	must(t, os.WriteFile(text, []byte("once upon a time"), 0o600))
-	must(t, os.Mkdir(folder, 0o700))
+	realtest.Must(t, syscall.Mkfifo(fifo, 0o600))
+	realtest.Must(t, os.WriteFile(empty, nil, 0o600))
+	realtest.Must(t, os.WriteFile(text, []byte("once upon a time"), 0o600))
+	realtest.Must(t, os.Mkdir(folder, 0o700))
 	for _, bad := range []string{fifo, empty, text, folder, filepath.Join(dir, "missing"), "/dev/zero"} {
 		for _, paths := range [][]string{{good, bad}, {bad, good}} {
 			said := make(chan error, 1)
@@ -141,12 +142,12 @@ func TestSecondReelThatIsCutShortLeavesTheFirst(t *testing.T) {
 			t.Run(fmt.Sprintf("index %v, early %v", index, early), func(t *testing.T) {
 				path := indexedReel(t, 300_000, index)
 				s, err := New(Options{Paths: []string{oneCall(t)}})
-				must(t, err)
+				realtest.Must(t, err)
 				second, err := openRecording(s, 1, path, false)
-				must(t, err)
+				realtest.Must(t, err)
 				s.reels = append(s.reels, second)
 				if early {
-					must(t, os.Truncate(path, 1))
+					realtest.Must(t, os.Truncate(path, 1))
 				}
 				second.start()
 				c := served(t, s)
@@ -155,7 +156,7 @@ func TestSecondReelThatIsCutShortLeavesTheFirst(t *testing.T) {
 					if info.Reels[1].Calls != 600_002 {
 						t.Errorf("%+v", info.Reels[1])
 					}
-					must(t, os.Truncate(path, 1))
+					realtest.Must(t, os.Truncate(path, 1))
 				}
 				c.answersAll(1)
 				if good := c.answersAll(0); good < 15 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -23,13 +24,13 @@ func TestPageThatListensLateIsToldWhatItHasMissed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grows.reel")
 	w := newReel(t, path, []string{"work"})
 	tw := thread(t, w, "main", reel.Entry(2000, 0x10000, 1), reel.Exit(2500, 0x10000, 1))
-	must(t, w.Flush())
+	realtest.Must(t, w.Flush())
 	c := serve(t, Options{Paths: []string{path, oneCall(t)}, Recording: true})
 	if info := until(c, "info", func(i infoAnswer) bool { return i.Build.Progress == 1 }); !info.Reels[0].Live || info.Reels[1].Live {
 		t.Fatalf("%+v", info)
 	}
-	must(t, tw.Append([]reel.Event{reel.Entry(8000, 0x10000, 1), reel.Exit(9000, 0x10000, 1)}))
-	must(t, w.Close())
+	realtest.Must(t, tw.Append([]reel.Event{reel.Entry(8000, 0x10000, 1), reel.Exit(9000, 0x10000, 1)}))
+	realtest.Must(t, w.Close())
 	c.Ended()
 	until(c, "info", func(i infoAnswer) bool { return !i.Reels[0].Live })
 	events := c.events(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -31,7 +32,7 @@ func TestLongNamesDoNotMakeAnswersLarge(t *testing.T) {
 		at += 10
 	}
 	thread(t, w, strings.Repeat("t", long), events...)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	c := serveReels(t, path, path)
 	ids := make([]string, maxNames)
 	for i := range ids {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -33,7 +34,7 @@ func TestTimesOutOfOrderAreAnsweredAsReported(t *testing.T) {
 				}
 				madereel.Thread(t, w, reel.Thread{TID: 78 + tid, Process: 77, Name: "worker"}, events...)
 			}
-			must(t, w.Close())
+			realtest.Must(t, w.Close())
 			checkAgainstReport(t, path)
 		})
 	}

@@ -44,14 +44,14 @@ func reported(t *testing.T, path string) (functions []functionJSON) {
 	var r struct {
 		Functions []functionJSON `json:"functions"`
 	}
-	must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
+	realtest.Must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
 	return r.Functions
 }
 
 func TestThreadsOfARealProgramAreAnsweredAsReported(t *testing.T) {
 	realtest.Need(t, realtest.Python3)
 	python, err := realtest.Python3.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	path := recordCommand(t, "-m", "python3*", "--", python, "-c", interpreted)
 	checkAgainstReport(t, path)
 }
@@ -59,7 +59,7 @@ func TestThreadsOfARealProgramAreAnsweredAsReported(t *testing.T) {
 func TestGoroutinesOfARealProgramAreAnsweredAsReported(t *testing.T) {
 	realtest.Need(t, realtest.GoTool, realtest.LivePtrace)
 	tool, err := realtest.GoTool.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	path := recordCommand(t, "-f", "main.*", "-f", "runtime.g*", "-f", "runtime.m*", "--", buildGo(t, tool), "rounds", "2")
 	checkAgainstReport(t, path)
 }

@@ -74,14 +74,14 @@ func TestTruncatedReelIsShownWithWhatWasLost(t *testing.T) {
 		thread(t, w, "main", events...)
 	})
 	data, err := os.ReadFile(path)
-	must(t, err)
+	realtest.Must(t, err)
 	whole := ask[functionsAnswer](serveReels(t, path), "functions")
 	f, err := reel.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	last := f.Chunks(1)[len(f.Chunks(1))-1]
 	cut := filepath.Join(t.TempDir(), "cut.reel")
-	must(t, os.WriteFile(cut, data[:last.Offset+100], 0o644))
+	realtest.Must(t, os.WriteFile(cut, data[:last.Offset+100], 0o644))
 	c := serveReels(t, cut)
 	info := ask[infoAnswer](c, "info").Reels[0]
 	got := ask[functionsAnswer](c, "functions")
@@ -104,7 +104,7 @@ func TestReelThatIsCutShortMeanwhileEndsNothing(t *testing.T) {
 	})
 	c := serveReels(t, path)
 	info := until(c, "info", func(i infoAnswer) bool { return i.Build.Progress == 1 }).Reels[0]
-	must(t, os.Truncate(path, 1))
+	realtest.Must(t, os.Truncate(path, 1))
 	for _, request := range []string{
 		"info", "lanes", "names?ids=1", "overview", fmt.Sprintf("view?from=5000&to=%d&width=1000&lanes=0:0:1", info.DurationNS), "view?from=5000&to=5100&width=1000&lanes=0:0:1",
 		"functions", "functions?from=5000&to=6000", "tree", "calls?f=1", "call?lane=0&row=0&at=3000000", "first?f=1", "find?q=w", "speedscope",
@@ -142,8 +142,8 @@ func TestCallSaysHowManyCallsItMade(t *testing.T) {
 func TestDroppedStretchesAreGaps(t *testing.T) {
 	path := madeReel(t, []string{"work"}, func(w *reel.Writer) {
 		tw := thread(t, w, "main", reel.Entry(2000, 0x10000, 1), reel.Exit(3000, 0x10000, 1))
-		must(t, tw.Dropped(7, 7, 4000))
-		must(t, tw.Append([]reel.Event{reel.Entry(9000, 0x10000, 1), reel.Exit(9500, 0x10000, 1)}))
+		realtest.Must(t, tw.Dropped(7, 7, 4000))
+		realtest.Must(t, tw.Append([]reel.Event{reel.Entry(9000, 0x10000, 1), reel.Exit(9500, 0x10000, 1)}))
 	})
 	c := serveReels(t, path)
 	gaps := 0
@@ -167,7 +167,7 @@ func TestReelThatGrowsIsFollowedToItsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grows.reel")
 	w := newReel(t, path, []string{"work"})
 	tw := thread(t, w, "main", reel.Entry(2000, 0x10000, 1), reel.Exit(2500, 0x10000, 1))
-	must(t, w.Flush())
+	realtest.Must(t, w.Flush())
 	c := serve(t, Options{Paths: []string{path}, Recording: true})
 	if info := until(c, "info", func(i infoAnswer) bool { return i.Build.Progress == 1 }).Reels[0]; !info.Live || info.Closed || info.Calls != 1 {
 		t.Fatalf("%+v", info)
@@ -176,9 +176,9 @@ func TestReelThatGrowsIsFollowedToItsEnd(t *testing.T) {
 	events.wait("hello")
 	// The reel grows, in functions too.
 	_, err := w.AddFunctions([]reel.Function{{Name: "later", Image: 1}})
-	must(t, err)
-	must(t, tw.Append([]reel.Event{reel.Entry(5000, 0x10000, 2), reel.Exit(6000, 0x10000, 2)}))
-	must(t, w.Flush())
+	realtest.Must(t, err)
+	realtest.Must(t, tw.Append([]reel.Event{reel.Entry(5000, 0x10000, 2), reel.Exit(6000, 0x10000, 2)}))
+	realtest.Must(t, w.Flush())
 	events.wait("grown")
 	if got := ask[functionsAnswer](c, "functions"); got.Total != 2 || got.Functions[0].Name != "later" {
 		t.Errorf("%+v", got)
@@ -189,8 +189,8 @@ func TestReelThatGrowsIsFollowedToItsEnd(t *testing.T) {
 	if found := ask[struct{ Matches int }](c, "find?q=LATER"); found.Matches != 1 {
 		t.Errorf("%d functions are found", found.Matches)
 	}
-	must(t, tw.Append([]reel.Event{reel.Entry(8000, 0x10000, 1), reel.Exit(9000, 0x10000, 1)}))
-	must(t, w.Close())
+	realtest.Must(t, tw.Append([]reel.Event{reel.Entry(8000, 0x10000, 1), reel.Exit(9000, 0x10000, 1)}))
+	realtest.Must(t, w.Close())
 	c.Ended()
 	events.wait("closed")
 	if info := ask[infoAnswer](c, "info").Reels[0]; info.Calls != 3 || info.Live || !info.Closed {
@@ -209,9 +209,9 @@ func (c *client) events(t *testing.T) *eventStream {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL()+"api/events", nil)
-	must(t, err)
+	realtest.Must(t, err)
 	a, err := http.DefaultClient.Do(r)
-	must(t, err)
+	realtest.Must(t, err)
 	if kind := a.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Fatalf("events come as %s", kind)
 	}
@@ -246,7 +246,7 @@ func TestPageThatGoesAwayIsNotWorkedFor(t *testing.T) {
 	c.turn <- struct{}{} // an analysis that never ends
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL()+"api/tree", nil)
-	must(t, err)
+	realtest.Must(t, err)
 	over := make(chan error, 1)
 	go func() {
 		_, err := http.DefaultClient.Do(r)
@@ -261,7 +261,7 @@ func TestPageThatGoesAwayIsNotWorkedFor(t *testing.T) {
 	go func() { ended <- c.Close() }()
 	select {
 	case err := <-ended:
-		must(t, err)
+		realtest.Must(t, err)
 	case <-time.After(patience):
 		t.Fatal("the request is still being worked for")
 	}
@@ -322,7 +322,7 @@ func TestFunctionsAreFoundInTheirSource(t *testing.T) {
 	id := fmt.Sprint(found.Functions[0].ID)
 	n := until(c, "names?ids="+id, func(n map[string]nameJSON) bool { return !n[id].Pending })[id]
 	source, err := os.ReadFile(filepath.Join(realtest.Root(), "testdata/targets/threads.c"))
-	must(t, err)
+	realtest.Must(t, err)
 	before, _, _ := strings.Cut(string(source), "counted_a(uint64_t x)\n{")
 	defined := uint32(strings.Count(before, "\n") + 1)
 	// What the first instruction is of may be the first statement's line.
@@ -335,16 +335,16 @@ func TestFilesThatAreNotTheRecordedOnesNameNothing(t *testing.T) {
 	realtest.Need(t, realtest.GCC)
 	target := realtest.Build(t, "threads", "-Wl,--build-id")
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	must(t, syscall.Mkfifo(fifo, 0o600))
+	realtest.Must(t, syscall.Mkfifo(fifo, 0o600))
 	for _, im := range []reel.Image{{Path: target, ID: "0123456789abcdef"}, {Path: target}, {Path: "relative", ID: "00ff"}, {Path: fifo, ID: "00ff"}, {Path: "/dev/zero", ID: "00ff"}, {Path: "/proc/self/mem", ID: "../../x"}} {
 		path := filepath.Join(t.TempDir(), "made.reel")
 		w, err := reel.Create(path, reel.Header{}, reel.Options{})
-		must(t, err)
+		realtest.Must(t, err)
 		image, err := w.AddImage(im)
-		must(t, err)
+		realtest.Must(t, err)
 		_, err = w.AddFunctions([]reel.Function{{Name: "f", Image: image, Addr: 0x1200}})
-		must(t, err)
-		must(t, w.Close())
+		realtest.Must(t, err)
+		realtest.Must(t, w.Close())
 		n := until(serveReels(t, path), "names?ids=1", func(n map[string]nameJSON) bool { return !n["1"].Pending })["1"]
 		if n.File != "" || n.Line != 0 {
 			t.Errorf("%+v: %+v", im, n)

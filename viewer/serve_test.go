@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -22,7 +23,7 @@ type client struct {
 func serve(t testing.TB, opt Options) *client {
 	t.Helper()
 	s, err := New(opt)
-	must(t, err)
+	realtest.Must(t, err)
 	return served(t, s)
 }
 
@@ -118,7 +119,7 @@ func madeReel(t testing.TB, functions []string, fill func(w *reel.Writer)) strin
 	path := filepath.Join(t.TempDir(), "made.reel")
 	w := newReel(t, path, functions)
 	fill(w)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	return path
 }
 
@@ -132,11 +133,4 @@ func newReel(t testing.TB, path string, functions []string) *reel.Writer {
 func thread(t testing.TB, w *reel.Writer, name string, events ...reel.Event) *reel.ThreadWriter {
 	t.Helper()
 	return madereel.Thread(t, w, reel.Thread{TID: 78, Process: 77, Name: name}, events...)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

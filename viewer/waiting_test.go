@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -19,10 +20,10 @@ func TestCoroutinesHaveNoTimeOfTheirOwnWhileTheyWait(t *testing.T) {
 	path := madeReel(t, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}, func(w *reel.Writer) {
 		tw := thread(t, w, "main", events...)
 		thread(t, w, "other", reel.Entry(1000, 0x7fff0000, 3), reel.Exit(1000+end, 0x7fff0000, 3))
-		must(t, w.StackTops(tw.Key(), p.Tops()))
+		realtest.Must(t, w.StackTops(tw.Key(), p.Tops()))
 	})
 	f, err := reel.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	want, all := map[uint32]uint64{}, uint64(0)
 	for _, fn := range reel.Summarize(f, reel.SummaryOptions{}).Functions {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/callreel/callreel/internal/ehtable"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -12,12 +13,12 @@ type part struct {
 	start, end uint64
 	code       []byte
 	rows       []row
-	nodes      []int32    // by offset: the node of the instruction there plus one, 0 for none
-	fde        int        // in the table
-	abiEntry   bool       // entered by calls
-	plt        bool       // a PLT whose entries jump to its first one
-	stubs      bool       // a PLT of jumps only
-	sites      []callSite // by start
+	nodes      []int32            // by offset: the node of the instruction there plus one, 0 for none
+	fde        int                // in the table
+	abiEntry   bool               // entered by calls
+	plt        bool               // a PLT whose entries jump to its first one
+	stubs      bool               // a PLT of jumps only
+	sites      []ehtable.CallSite // by start
 }
 
 // node is one instruction of a function.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/internal/leb128"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -71,8 +72,8 @@ func (x *expression) register(n uint64) value {
 }
 
 func (x *expression) uleb() (uint64, bool) {
-	v, n := binary.Uvarint(x.code)
-	if n <= 0 {
+	v, n := leb128.ExactUint(x.code, 0)
+	if n < 0 {
 		return 0, false
 	}
 	x.code = x.code[n:]
@@ -80,19 +81,12 @@ func (x *expression) uleb() (uint64, bool) {
 }
 
 func (x *expression) sleb() (int64, bool) {
-	var v int64
-	for shift := uint(0); shift < 63 && len(x.code) > 0; shift += 7 {
-		b := x.code[0]
-		x.code = x.code[1:]
-		v |= int64(b&0x7f) << shift
-		if b < 0x80 {
-			if b&0x40 != 0 {
-				v |= -1 << (shift + 7)
-			}
-			return v, true
-		}
+	v, n := leb128.ExactInt(x.code, 0)
+	if n < 0 {
+		return 0, false
 	}
-	return 0, false
+	x.code = x.code[n:]
+	return v, true
 }
 
 // number reads a little-endian constant of n bytes.

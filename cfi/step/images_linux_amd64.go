@@ -94,14 +94,12 @@ func (l *images) imageOf(m process.Mapping) (im *image, isNew bool, err error) {
 
 var errNotASegment = errors.New("what is mapped is no segment of the file's code")
 
-const pageSize = 4096
-
 // slides returns what load address minus link address may be, going by one executable mapping.
 func slides(o *object.Image, m process.Mapping) []uint64 {
 	var all []uint64
 	for _, s := range o.Segments() {
-		if s.Type == object.SegmentLoad && s.Perm&object.PermX != 0 && m.Offset >= s.Off&^(pageSize-1) && m.Offset < s.Off+s.FileSize {
-			all = append(all, m.Start-m.Offset-(s.Addr-s.Off))
+		if slide, ok := s.Slide(m.Start, m.Offset); ok && s.Perm&object.PermX != 0 {
+			all = append(all, slide)
 		}
 	}
 	return all

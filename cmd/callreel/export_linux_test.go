@@ -18,7 +18,7 @@ func TestExportWithLinesNamesSourceFiles(t *testing.T) {
 	target.WaitLine("counted ")
 	r.Stop()
 	source, err := os.ReadFile(filepath.Join(realtest.Root(), "testdata", "targets", "threads.c"))
-	must(t, err)
+	realtest.Must(t, err)
 	at := regexp.MustCompile(`(?m)^TRACED uint64_t counted_a\(`).FindIndex(source)
 	if at == nil {
 		t.Fatal("threads.c has no counted_a")

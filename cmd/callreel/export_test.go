@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -21,7 +22,7 @@ func TestExportWritesChromeTraceJSON(t *testing.T) {
 		t.Fatalf("code %d, stdout %q, stderr %q", a.code, a.stdout, a.stderr)
 	}
 	file, err := os.ReadFile(out)
-	must(t, err)
+	realtest.Must(t, err)
 	stdout := callreel("", "export", path, "--format", "chrome", "-o", "-").stdout
 	if stdout != string(file) {
 		t.Errorf("-o - writes %q, -o FILE %q", stdout, file)
@@ -29,7 +30,7 @@ func TestExportWritesChromeTraceJSON(t *testing.T) {
 	var trace struct {
 		TraceEvents []struct{ Ph, Name string }
 	}
-	must(t, json.Unmarshal(file, &trace))
+	realtest.Must(t, json.Unmarshal(file, &trace))
 	var calls []string
 	for _, e := range trace.TraceEvents {
 		if e.Ph == "B" {
@@ -44,7 +45,7 @@ func TestExportWritesChromeTraceJSON(t *testing.T) {
 func TestExportReplacesOnlyWithForce(t *testing.T) {
 	path := makeReel(t, "main", "f")
 	out := write(t, t.TempDir(), "out.json", []byte("mine"))
-	must(t, os.Chmod(out, 0o600))
+	realtest.Must(t, os.Chmod(out, 0o600))
 	a := callreel("", "export", path, "--format", "chrome", "-o", out)
 	if data, _ := os.ReadFile(out); a.code != exitUsage || string(data) != "mine" {
 		t.Errorf("code %d, file %q", a.code, data)
@@ -97,18 +98,18 @@ func TestOutputReplacesLinksAndGoesIntoDevices(t *testing.T) {
 	hello := func(w io.Writer) error { _, err := io.WriteString(w, "hello"); return err }
 	dir := t.TempDir()
 	target, link := write(t, dir, "target", []byte("mine")), filepath.Join(dir, "link")
-	must(t, os.Symlink(target, link))
+	realtest.Must(t, os.Symlink(target, link))
 	if err := writeOutput(link, false, 0, hello); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a link to a file, without force: %v", err)
 	}
-	must(t, writeOutput(link, true, 0, hello))
+	realtest.Must(t, writeOutput(link, true, 0, hello))
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
 		t.Errorf("the link was not replaced: %v, %v", info, err)
 	}
 	if data, _ := os.ReadFile(target); string(data) != "mine" {
 		t.Errorf("behind the link is %q", data)
 	}
-	must(t, writeOutput(os.DevNull, false, 0, hello))
+	realtest.Must(t, writeOutput(os.DevNull, false, 0, hello))
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode()&fs.ModeDevice == 0 {
 		t.Errorf("%s is %v, %v", os.DevNull, info, err)
 	}
@@ -148,10 +149,10 @@ func TestExportSplitWritesNumberedFilesOrNone(t *testing.T) {
 	out := filepath.Join(dir, "out.json")
 	names := func() (list []string) {
 		entries, err := os.ReadDir(dir)
-		must(t, err)
+		realtest.Must(t, err)
 		for _, e := range entries {
 			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			must(t, err)
+			realtest.Must(t, err)
 			if e.Name() != "out-003.json" && !json.Valid(data) {
 				t.Errorf("%s is no JSON", e.Name())
 			}
@@ -160,7 +161,7 @@ func TestExportSplitWritesNumberedFilesOrNone(t *testing.T) {
 		return list
 	}
 	mine := write(t, dir, "out-003.json", []byte("mine"))
-	must(t, os.Chmod(mine, 0o600))
+	realtest.Must(t, os.Chmod(mine, 0o600))
 	a := callreel("", "export", path, "--format", "chrome", "--split", "64K", "-o", out)
 	if got := names(); a.code != exitUsage || len(got) != 1 || !strings.Contains(a.stderr, "out-003.json") {
 		t.Errorf("with a file in the way: code %d, stderr %q, files %q", a.code, a.stderr, got)
@@ -171,7 +172,7 @@ func TestExportSplitWritesNumberedFilesOrNone(t *testing.T) {
 		t.Errorf("-f: code %d, stderr %q, files %q", a.code, a.stderr, got)
 	}
 	data, err := os.ReadFile(mine)
-	must(t, err)
+	realtest.Must(t, err)
 	if info, err := os.Stat(mine); err != nil || !json.Valid(data) || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: mode %v, %v", mine, info.Mode(), err)
 	}
@@ -180,12 +181,12 @@ func TestExportSplitWritesNumberedFilesOrNone(t *testing.T) {
 func TestExportSplitNeverReplacesTheReel(t *testing.T) {
 	path := bigReel(t)
 	reel := filepath.Join(filepath.Dir(path), "x-002.json")
-	must(t, os.Rename(path, reel))
+	realtest.Must(t, os.Rename(path, reel))
 	before, err := os.ReadFile(reel)
-	must(t, err)
+	realtest.Must(t, err)
 	a := callreel("", "export", reel, "--format", "chrome", "--split", "64K", "-o", filepath.Join(filepath.Dir(path), "x.json"), "-f")
 	after, err := os.ReadFile(reel)
-	must(t, err)
+	realtest.Must(t, err)
 	if a.code != exitUsage || string(before) != string(after) || !strings.Contains(a.stderr, "the reel itself") {
 		t.Errorf("code %d, stderr %q", a.code, a.stderr)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder"
 )
 
@@ -27,7 +28,7 @@ func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
 		{Name: "g", Module: "prog", Address: 0x401040, Size: 1, Reason: "entry-too-short"},
 	}
 	var b bytes.Buffer
-	must(t, functionsJSON(&b, &recorder.Listing{Functions: list}))
+	realtest.Must(t, functionsJSON(&b, &recorder.Listing{Functions: list}))
 	got := decode[promisedFunctions](t, b.String())
 	want := []listedFunction{{"f", "prog", "0x401000", 64, "exit-site", "", ""}, {"g", "prog", "0x401040", 1, "", "entry-too-short", ""}}
 	if !slices.Equal(got.Functions, want) {
@@ -42,7 +43,7 @@ func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
 
 func TestFunctionsJSONOfNoneIsAnEmptyList(t *testing.T) {
 	var b bytes.Buffer
-	must(t, functionsJSON(&b, &recorder.Listing{}))
+	realtest.Must(t, functionsJSON(&b, &recorder.Listing{}))
 	if got := decode[promisedFunctions](t, b.String()); got.Functions == nil || len(got.Functions) != 0 {
 		t.Errorf("%s", b.String())
 	}
@@ -54,7 +55,7 @@ func TestFunctionsTextSumsUpAndIsSafeForATerminal(t *testing.T) {
 		list = append(list, recorder.Function{Name: name, Module: name, Reason: "linkage"})
 	}
 	var b bytes.Buffer
-	must(t, functionsText(&b, &recorder.Listing{Functions: list}))
+	realtest.Must(t, functionsText(&b, &recorder.Listing{Functions: list}))
 	checkTerminalSafe(t, b.String())
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != len(list)+2 {
@@ -132,10 +133,10 @@ int main(int argc, char **) { ns::box b{}; b[argc] = ns::twice<int>(argc); retur
 func checkAddress(t *testing.T, prog string) {
 	t.Helper()
 	f, err := elf.Open(prog)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	symbols, err := f.Symbols()
-	must(t, err)
+	realtest.Must(t, err)
 	list := decode[promisedFunctions](t, callreel("", "functions", prog, "-f", "main", "--json").stdout).Functions
 	for _, s := range symbols {
 		if s.Name != "main" {

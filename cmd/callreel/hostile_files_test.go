@@ -140,19 +140,19 @@ func hostileFile(t *testing.T, sections []hostileSection, change func(header []b
 	}
 	path := filepath.Join(t.TempDir(), "hostile.so")
 	f, err := os.Create(path)
-	must(t, err)
+	realtest.Must(t, err)
 	_, err1 := f.Write(head)
 	_, err2 := f.Write(body.Bytes())
 	_, err3 := f.Write(headers.Bytes())
-	must(t, errors.Join(err1, err2, err3))
+	realtest.Must(t, errors.Join(err1, err2, err3))
 	for _, h := range written {
 		_, err := f.WriteAt(h.data, int64(h.at))
-		must(t, err)
+		realtest.Must(t, err)
 	}
 	if info, err := f.Stat(); err == nil && uint64(info.Size()) < at {
-		must(t, f.Truncate(int64(at)))
+		realtest.Must(t, f.Truncate(int64(at)))
 	}
-	must(t, f.Close())
+	realtest.Must(t, f.Close())
 	return path
 }
 
@@ -166,14 +166,14 @@ func packed(t *testing.T, what []byte, size int) (data []byte, whole uint64) {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := zlib.NewWriterLevel(&b, zlib.BestSpeed)
-	must(t, err)
+	realtest.Must(t, err)
 	block := bytes.Repeat(what, max(1, (1<<20)/len(what)))
 	for n := 0; n < size; n += len(block) {
 		_, err := w.Write(block)
-		must(t, err)
+		realtest.Must(t, err)
 		whole += uint64(len(block))
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	return b.Bytes(), whole
 }
 
@@ -227,7 +227,7 @@ func TestHostileFilesStayWithinTheMemoryLimit(t *testing.T) {
 		w, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed)
 		_, err1 := w.Write(head)
 		_, err2 := w.Write(body)
-		must(t, errors.Join(err1, err2, w.Close()))
+		realtest.Must(t, errors.Join(err1, err2, w.Close()))
 		unit.data, unit.packed = b.Bytes(), uint64(len(head)+len(body))
 	}
 	lines := debug(".debug_line")
@@ -245,7 +245,7 @@ func TestHostileFilesStayWithinTheMemoryLimit(t *testing.T) {
 		_, err2 := w.Write(set)
 		_, err3 := w.Write(body)
 		_, err4 := w.Write([]byte{0, 1, 1})
-		must(t, errors.Join(err1, err2, err3, err4, w.Close()))
+		realtest.Must(t, errors.Join(err1, err2, err3, err4, w.Close()))
 		lines.data, lines.packed = b.Bytes(), uint64(len(head)+len(set)+len(body)+3)
 		lineUnit.data = []byte{0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1, 0, 0, 0, 0}
 		lineUnit.data[0] = 12
@@ -312,11 +312,11 @@ func TestHostileFilesStayWithinTheMemoryLimit(t *testing.T) {
 			path := hostileFile(t, c.sections, change)
 			if c.name == "section headers without end" {
 				f, err := os.OpenFile(path, os.O_RDWR, 0)
-				must(t, err)
+				realtest.Must(t, err)
 				var first [64]byte
 				binary.LittleEndian.PutUint64(first[32:], 1<<30)
 				_, err = f.WriteAt(first[:], 0x100000)
-				must(t, errors.Join(err, f.Truncate(100<<30), f.Close()))
+				realtest.Must(t, errors.Join(err, f.Truncate(100<<30), f.Close()))
 			}
 			for _, args := range [][]string{
 				{"functions", path}, {"symbols", "build", "-o", "-", path}, {"symbols", "info", path}, {"symbols", "lookup", path, "0x10000000"},

@@ -46,7 +46,7 @@ func TestRecordLeavesTheCommandItsOwnOutputAndArguments(t *testing.T) {
 		t.Errorf("stdout %q, stderr %q", r.Stdout, r.Stderr)
 	}
 	text, err := os.ReadFile(file)
-	must(t, err)
+	realtest.Must(t, err)
 	s := decode[summary](t, string(text))
 	if s.Calls == 0 || !s.Ended || !s.TextVerified || s.ExitCode == nil || *s.ExitCode != 0 {
 		t.Errorf("%s", text)
@@ -66,7 +66,7 @@ func TestRecordJSONHasThePromisedKeysAndNoProgress(t *testing.T) {
 		t.Errorf("%s", r.Stdout)
 	}
 	var keys map[string]any
-	must(t, json.Unmarshal([]byte(r.Stdout), &keys))
+	realtest.Must(t, json.Unmarshal([]byte(r.Stdout), &keys))
 	for _, key := range []string{"functions", "calls", "events", "dropped", "bytes", "threads", "attach_stop_ms", "detach_stop_ms", "text_verified"} {
 		if _, there := keys[key]; !there {
 			t.Errorf("there is no key %q", key)
@@ -96,7 +96,7 @@ func TestRecordWithoutJSONPutsTheSummaryOnStdout(t *testing.T) {
 func TestProcessesThatCannotBeRecordedAreRefusedWithTheirCode(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	ended := exec.Command("true")
-	must(t, ended.Run())
+	realtest.Must(t, ended.Run())
 	for _, c := range []struct {
 		name string
 		pid  int
@@ -173,7 +173,7 @@ func TestDemoShowsTheSlowRequestAndEndsWhatItStarted(t *testing.T) {
 		}
 	}
 	exes, err := filepath.Glob("/proc/[0-9]*/exe")
-	must(t, err)
+	realtest.Must(t, err)
 	for _, exe := range exes {
 		if path, _ := os.Readlink(exe); strings.HasPrefix(path, dir) {
 			t.Errorf("%s still runs: %s", path, exe)

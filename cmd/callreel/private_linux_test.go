@@ -25,8 +25,8 @@ func writers(t *testing.T) map[string][]string {
 	program := realtest.Build(t, "count")
 	programs := t.TempDir()
 	text, err := os.ReadFile(program)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(programs, "count"), text, 0o755))
+	realtest.Must(t, err)
+	realtest.Must(t, os.WriteFile(filepath.Join(programs, "count"), text, 0o755))
 	all := map[string][]string{
 		"record":               {"record", "-p", pid, "-m", "count-*", "-d", "50ms", "-o", "OUT"},
 		"record of a command":  {"record", "-o", "OUT", "--", "true"},
@@ -59,7 +59,7 @@ func runWithUmask(t *testing.T, umask string, args []string) {
 func modes(t *testing.T, dir string) (files, folders map[fs.FileMode]string) {
 	t.Helper()
 	files, folders = map[fs.FileMode]string{}, map[fs.FileMode]string{}
-	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	realtest.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
 		}
@@ -88,7 +88,7 @@ func TestWhatIsWrittenIsForItsOwner(t *testing.T) {
 				dir := t.TempDir()
 				out := filepath.Join(dir, "out")
 				if strings.Contains(name, "replaces") {
-					must(t, os.WriteFile(out, []byte("old"), 0o644))
+					realtest.Must(t, os.WriteFile(out, []byte("old"), 0o644))
 				}
 				all, rest := args[:1:1], args[1:]
 				if args[0] == "symbols" {
@@ -142,10 +142,10 @@ func TestRootWritesIntoAnotherUsersFolder(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, force %v", name, force), func(t *testing.T) {
 				home, victim := realtest.StrangersFolder(t), filepath.Join(realtest.SharedFolder(t), "victim")
-				must(t, os.WriteFile(victim, []byte("root's"), 0o600))
+				realtest.Must(t, os.WriteFile(victim, []byte("root's"), 0o600))
 				cmd := realtest.AsStranger(t, "TestRootWritesIntoAnotherUsersFolder", "plant")
 				cmd.Env = append(cmd.Env, "CALLREEL_TEST_FOLDER="+home, "CALLREEL_TEST_VICTIM="+victim)
-				must(t, cmd.Start())
+				realtest.Must(t, cmd.Start())
 				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 				for _, in := range []string{"out", "folder/victim", "out", "out"} {
 					all, rest := args[:1:1], args[1:]
@@ -221,17 +221,17 @@ func TestPlantedNames(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			home, victim := realtest.StrangersFolder(t), filepath.Join(realtest.SharedFolder(t), "victim")
-			must(t, os.WriteFile(victim, []byte("root's"), 0o600))
+			realtest.Must(t, os.WriteFile(victim, []byte("root's"), 0o600))
 			to := victim
 			if test.at == "dumps" {
 				to = filepath.Dir(victim)
 			}
 			if in := filepath.Dir(test.at); in != "." {
-				must(t, os.Mkdir(filepath.Join(home, in), 0o755))
-				must(t, os.Chown(filepath.Join(home, in), realtest.Stranger, realtest.Stranger))
+				realtest.Must(t, os.Mkdir(filepath.Join(home, in), 0o755))
+				realtest.Must(t, os.Chown(filepath.Join(home, in), realtest.Stranger, realtest.Stranger))
 			}
-			must(t, os.Symlink(to, filepath.Join(home, test.at)))
-			must(t, os.Lchown(filepath.Join(home, test.at), realtest.Stranger, realtest.Stranger))
+			realtest.Must(t, os.Symlink(to, filepath.Join(home, test.at)))
+			realtest.Must(t, os.Lchown(filepath.Join(home, test.at), realtest.Stranger, realtest.Stranger))
 			args := append([]string{}, test.args...)
 			for i := range args {
 				if i > 0 && (args[i-1] == "-o" || args[i-1] == "--summary") {

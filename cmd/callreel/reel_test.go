@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -17,13 +18,6 @@ func write(t *testing.T, dir, name string, data []byte) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // makeReel writes a reel whose only thread calls each of the functions once, one inside the other: the first for 1 µs
@@ -56,7 +50,7 @@ func makeReelIn(t *testing.T, thread string, functions []string, events []reel.E
 	if events != nil {
 		madereel.Thread(t, w, reel.Thread{TID: 77, Process: 4242, Name: thread}, events...)
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	return path
 }
 
@@ -70,7 +64,7 @@ func emptyReel(t *testing.T) string {
 func damage(t *testing.T, path string, what func([]byte) []byte) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	realtest.Must(t, err)
 	return write(t, t.TempDir(), "damaged.reel", what(data))
 }
 
@@ -78,7 +72,7 @@ func damage(t *testing.T, path string, what func([]byte) []byte) string {
 func cutEvents(t *testing.T, path string) string {
 	t.Helper()
 	f, err := reel.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	chunk := f.Chunks(f.Threads()[0].Key)[0]
 	return damage(t, path, func(b []byte) []byte { return b[:chunk.Offset+48+int64(chunk.Bytes)/2] }) // 48: the chunk's frame

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/viewer"
 )
@@ -36,8 +37,8 @@ func makeDump(t *testing.T, d reel.Dump) string {
 		d.Missing[i].From += at
 		d.Missing[i].To += at
 	}
-	must(t, w.Dump(d))
-	must(t, w.Close())
+	realtest.Must(t, w.Dump(d))
+	realtest.Must(t, w.Close())
 	return path
 }
 
@@ -59,7 +60,7 @@ func TestReportOfADumpSaysWhatItWasMadeFor(t *testing.T) {
 		WindowNS uint64 `json:"window_ns"`
 	}
 	a := callreel("", "report", path, "--json")
-	must(t, json.Unmarshal([]byte(a.stdout), &r))
+	realtest.Must(t, json.Unmarshal([]byte(a.stdout), &r))
 	if r.Trigger.Name != "work" || r.Trigger.TID != 77 || r.Trigger.DurationNS != 43_000 || r.Trigger.Condition != "work > 20us" || r.Trigger.Open {
 		t.Errorf("the trigger is %+v", r.Trigger)
 	}
@@ -93,7 +94,7 @@ func TestReportOfADumpWithAllThereIsToSay(t *testing.T) {
 		Triggers []viewer.Trigger
 		Missing  []viewer.Missing
 	}
-	must(t, json.Unmarshal([]byte(a.stdout), &r))
+	realtest.Must(t, json.Unmarshal([]byte(a.stdout), &r))
 	if len(r.Triggers) != 3 || r.Triggers[0] != r.Trigger || !r.Triggers[1].Open || r.Triggers[1].DurationNS != 1_800_000 || r.Triggers[2].Kind != "end" {
 		t.Errorf("triggers are %+v", r.Triggers)
 	}
@@ -126,7 +127,7 @@ func TestReportOfADumpIsBounded(t *testing.T) {
 		t.Errorf("%d lines:\n%.3000s", lines, text)
 	}
 	var r struct{ Triggers, Missing []any }
-	must(t, json.Unmarshal([]byte(callreel("", "report", makeDump(t, d), "--json").stdout), &r))
+	realtest.Must(t, json.Unmarshal([]byte(callreel("", "report", makeDump(t, d), "--json").stdout), &r))
 	if len(r.Triggers) != 1001 || len(r.Missing) != 1000 {
 		t.Errorf("%d triggers, %d missing", len(r.Triggers), len(r.Missing))
 	}

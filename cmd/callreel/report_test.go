@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/viewer"
 )
@@ -44,7 +45,7 @@ func TestReportJSONHasThePromisedKeys(t *testing.T) {
 		Functions []map[string]any `json:"functions"`
 		Threads   []map[string]any `json:"threads"`
 	}
-	must(t, json.Unmarshal([]byte(a.stdout), &raw))
+	realtest.Must(t, json.Unmarshal([]byte(a.stdout), &raw))
 	for _, key := range []string{"name", "module", "calls", "total_ns", "self_ns", "p50_ns", "p99_ns", "max_ns"} {
 		if _, there := raw.Functions[0][key]; !there {
 			t.Errorf("functions have no key %q", key)
@@ -160,7 +161,7 @@ func TestReportListsTheBusiestThreadsAndSumsUpTheOthers(t *testing.T) {
 		}
 		madereel.Thread(t, w, reel.Thread{TID: 100 + i, Process: 4242, Name: "work"}, events...)
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	for _, c := range []struct {
 		args []string
 		rows int

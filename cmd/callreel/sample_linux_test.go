@@ -20,7 +20,7 @@ import (
 func foldedCounts(t *testing.T, path string, names ...string) map[string]int {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	realtest.Must(t, err)
 	counts := map[string]int{}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -48,7 +48,7 @@ func TestSampleOfACommandGivesItsCodeAndAProfile(t *testing.T) {
 		t.Fatalf("code %d, want the command's 7; stdout %q, stderr %q", a.Code, a.Stdout, a.Stderr)
 	}
 	text, err := os.ReadFile(summary)
-	must(t, err)
+	realtest.Must(t, err)
 	s := decode[sampleSummary](t, string(text))
 	if s.Samples < 100 || s.Mode != "cpu" || s.Rate != 499 || s.Threads != 1 || s.OwnCPU <= 0 || s.OwnCPU < s.Sampling ||
 		s.Duration < 400 || s.ExitCode == nil || *s.ExitCode != 7 || !s.Ended || s.Bytes == 0 {
@@ -89,9 +89,9 @@ func hasPerfEvents(pid int) bool {
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	p, err := process.Open(pid)
-	must(t, err)
+	realtest.Must(t, err)
 	a, err := p.Activity(pid)
-	must(t, errors.Join(err, p.Close()))
+	realtest.Must(t, errors.Join(err, p.Close()))
 	return a.CPU
 }
 
@@ -165,7 +165,7 @@ func TestWithoutPerfEventsSampleStopsThreadsAndSaysSo(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	dir := t.TempDir()
 	wrapper, source, path := filepath.Join(dir, "without"), filepath.Join(dir, "without.c"), filepath.Join(dir, "p.folded")
-	must(t, os.WriteFile(source, []byte(withoutEvents), 0o600))
+	realtest.Must(t, os.WriteFile(source, []byte(withoutEvents), 0o600))
 	if out, err := exec.Command("gcc", "-o", wrapper, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -181,7 +181,7 @@ func TestWithoutPerfEventsSampleStopsThreadsAndSaysSo(t *testing.T) {
 		t.Errorf("no word about it: %s", out)
 	}
 	text, err := os.ReadFile(dir + "/s.json")
-	must(t, err)
+	realtest.Must(t, err)
 	s := decode[sampleSummary](t, string(text))
 	if counts := foldedCounts(t, path, "shares_f"); s.Mode != "wall" || s.Samples < 5 || counts["shares_f"] == 0 {
 		t.Errorf("%s\n%v", text, counts)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/sampler"
 	"github.com/callreel/callreel/unwind"
 )
@@ -39,7 +40,7 @@ func someStacks(name string) *sampler.Capture {
 
 func TestStacksJSONHasThePromisedKeys(t *testing.T) {
 	var b bytes.Buffer
-	must(t, stacksJSON(&b, someStacks("prog")))
+	realtest.Must(t, stacksJSON(&b, someStacks("prog")))
 	got := decode[promisedStacks](t, b.String())
 	if got.PID != 7 || got.Name != "prog" || got.Images == nil || len(got.Threads) != 2 {
 		t.Fatalf("%+v", got)
@@ -66,12 +67,12 @@ func TestStacksAreSafeForATerminalAndSayWhatIsMissing(t *testing.T) {
 	for _, name := range hostileNames {
 		var text, json bytes.Buffer
 		c := someStacks(name)
-		must(t, stacksText(&text, c))
+		realtest.Must(t, stacksText(&text, c))
 		checkTerminalSafe(t, text.String())
 		if n := strings.Count(text.String(), "the stack is not whole (unreadable-memory)"); n != 1 {
 			t.Errorf("%d stacks are said not to be whole in\n%s", n, text.String())
 		}
-		must(t, stacksJSON(&json, c))
+		realtest.Must(t, stacksJSON(&json, c))
 		decode[promisedStacks](t, json.String())
 	}
 }

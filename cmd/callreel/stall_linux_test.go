@@ -119,7 +119,7 @@ func TestStallWatchesTheThreadThatWasAskedFor(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "worker")
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.Pid()))
-	must(t, err)
+	realtest.Must(t, err)
 	worker := 0
 	for _, task := range tasks {
 		if tid, err := strconv.Atoi(filepath.Base(task)); err == nil && tid != p.Pid() {
@@ -307,14 +307,14 @@ func TestIdleAndEvenlyBusyRedisIsNoStall(t *testing.T) {
 func takeBreakpoints(t *testing.T, pid int) {
 	t.Helper()
 	p, err := process.Open(pid)
-	must(t, err)
-	t.Cleanup(func() { must(t, p.Close()) })
+	realtest.Must(t, err)
+	t.Cleanup(func() { realtest.Must(t, p.Close()) })
 	for range 16 {
 		w, err := p.Passage(pid, 0x1000, 1)
 		if err != nil {
 			return
 		}
-		t.Cleanup(func() { must(t, w.Close()) })
+		t.Cleanup(func() { realtest.Must(t, w.Close()) })
 	}
 	t.Skip("this machine has more than 16 breakpoints")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/sampler"
 )
 
@@ -24,7 +25,7 @@ func someStall(name string) *sampler.Stall {
 func TestStallJSONHasThePromisedKeysOnOneLine(t *testing.T) {
 	for _, name := range append(hostileNames, "plain") {
 		var b bytes.Buffer
-		must(t, stallJSON(&b, someStall(name), name, name))
+		realtest.Must(t, stallJSON(&b, someStall(name), name, name))
 		if strings.Count(b.String(), "\n") != 1 {
 			t.Errorf("more than a line: %q", b.String())
 		}
@@ -46,7 +47,7 @@ func TestStallJSONHasThePromisedKeysOnOneLine(t *testing.T) {
 func TestStallTextIsSafeForATerminal(t *testing.T) {
 	for _, name := range hostileNames {
 		var b bytes.Buffer
-		must(t, stallText(&b, someStall(name), name, name))
+		realtest.Must(t, stallText(&b, someStall(name), name, name))
 		checkTerminalSafe(t, b.String())
 		for _, want := range []string{"300.00 ms: lock, and still does (4 samples, 1 not whole)", "1   25%", "?? 0x403000"} {
 			if !strings.Contains(b.String(), want) {

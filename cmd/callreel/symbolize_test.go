@@ -48,7 +48,7 @@ func capture(image map[string]any, addrs []uint64) string {
 func TestSymbolizeNamesASlidStackAsLLVMDoes(t *testing.T) {
 	path := compileDebug(t, "-pie", "-fPIE")
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	const load = 0x55d2c0a0f000
 	addrs := functionAddresses(t, path)
@@ -81,7 +81,7 @@ func TestSymbolizeNamesASlidStackAsLLVMDoes(t *testing.T) {
 		}
 	}
 	store, err := defaultStore()
-	must(t, err)
+	realtest.Must(t, err)
 	// For the content and for the path, but not for all that claims its ID.
 	if got, err := filepath.Glob(filepath.Join(store, im.ID()[:2], im.ID()[2:]+".*.symmap")); err != nil || len(got) != 2 {
 		t.Errorf("stored as %q, %v", got, err)
@@ -93,7 +93,7 @@ func TestSymbolizeSaysWhyThereIsNoName(t *testing.T) {
 	stripped := filepath.Join(t.TempDir(), "bare")
 	tool(t, ".", realtest.Objcopy, "--strip-all", path, stripped)
 	im, err := object.Open(stripped)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	at := functionAddresses(t, path)[0]
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func TestSymbolizeSaysWhyThereIsNoName(t *testing.T) {
 	// With the debug file in a folder, the ID is enough.
 	dir := t.TempDir()
 	debug := filepath.Join(dir, ".build-id", im.ID()[:2], im.ID()[2:]+".debug")
-	must(t, os.MkdirAll(filepath.Dir(debug), 0o755))
+	realtest.Must(t, os.MkdirAll(filepath.Dir(debug), 0o755))
 	tool(t, ".", realtest.Objcopy, "--only-keep-debug", path, debug)
 	in := capture(map[string]any{"load": 0, "size": 1 << 20, "id": strings.ToUpper(im.ID())}, []uint64{at})
 	a := callreel(in, "symbolize", "--json", "--debug-dir", dir, "--store", filepath.Join(dir, "store"))
@@ -168,7 +168,7 @@ int main(void)
 	tool(t, dir, realtest.GCC, "-g", "-O1", "-pie", "-fPIE", "-o", "prog", "prog.c")
 	path := filepath.Join(dir, "prog")
 	printed, err := exec.Command(path).Output()
-	must(t, err)
+	realtest.Must(t, err)
 	log := "before\n" + string(printed) + "after 0x1234\n"
 	a := callreel(log, "symbolize")
 	for _, want := range []string{

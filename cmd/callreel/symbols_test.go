@@ -53,7 +53,7 @@ func tool(t *testing.T, dir string, program realtest.Capability, args ...string)
 	t.Helper()
 	realtest.Need(t, program)
 	path, err := program.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	var stderr bytes.Buffer
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stderr = dir, &stderr
@@ -79,10 +79,10 @@ func compileDebug(t *testing.T, args ...string) string {
 func functionAddresses(t *testing.T, path string) []uint64 {
 	t.Helper()
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	list, err := im.FunctionSymbols()
-	must(t, err)
+	realtest.Must(t, err)
 	var addrs []uint64
 	for _, s := range list {
 		if im.Type == object.Relocatable && im.Sections()[s.Section].Name != ".text" {
@@ -129,11 +129,11 @@ func symbolizerTruth(t *testing.T, image string, addrs []uint64) [][]string {
 	t.Helper()
 	realtest.Need(t, realtest.Symbolizer)
 	path, err := realtest.Symbolizer.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	cmd := exec.Command(path, "--no-demangle", "--obj="+image)
 	cmd.Stdin = strings.NewReader(addressLines(addrs))
 	out, err := cmd.Output()
-	must(t, err)
+	realtest.Must(t, err)
 	var all [][]string
 	for block := range strings.SplitSeq(strings.TrimSuffix(string(out), "\n\n"), "\n\n") {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
@@ -216,16 +216,16 @@ func TestLookupFindsTheSeparateDebugFile(t *testing.T) {
 	path := compileDebug(t)
 	addrs := functionAddresses(t, path)
 	whole := path + ".whole"
-	must(t, os.Rename(path, whole))
+	realtest.Must(t, os.Rename(path, whole))
 	dirs := map[string][]string{"": nil, "elsewhere": {"--debug-dir", filepath.Join(filepath.Dir(path), "elsewhere")}}
 	for sub, args := range dirs {
 		folder := filepath.Join(filepath.Dir(path), sub)
-		must(t, os.MkdirAll(folder, 0o755))
+		realtest.Must(t, os.MkdirAll(folder, 0o755))
 		debug := filepath.Join(folder, "prog.debug")
 		tool(t, folder, realtest.Objcopy, "--only-keep-debug", whole, debug)
 		tool(t, folder, realtest.Objcopy, "--strip-all", "--add-gnu-debuglink="+debug, whole, path)
 		checkLookup(t, path, whole, addrs, args...)
-		must(t, os.Remove(debug))
+		realtest.Must(t, os.Remove(debug))
 	}
 }
 
@@ -245,7 +245,7 @@ func TestLookupOfMachOTakesThePartOfAFatFile(t *testing.T) {
 		t.Skip("missing capability: llvm-lipo-19")
 	}
 	fat := filepath.Join(dir, "fat")
-	must(t, exec.Command(lipo, "-create", filepath.Join(dir, "arm64"), filepath.Join(dir, "x86_64"), "-output", fat).Run())
+	realtest.Must(t, exec.Command(lipo, "-create", filepath.Join(dir, "arm64"), filepath.Join(dir, "x86_64"), "-output", fat).Run())
 	for _, arch := range []string{"arm64", "x86_64"} {
 		addrs := functionAddresses(t, filepath.Join(dir, arch))
 		dsym := filepath.Join(dir, arch+".dSYM", "Contents", "Resources", "DWARF", arch)
@@ -273,10 +273,10 @@ func TestLookupForPeopleIsSafeForATerminal(t *testing.T) {
 	path := compileDebug(t)
 	var addr uint64
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	list, err := im.Symbols()
-	must(t, err)
+	realtest.Must(t, err)
 	for _, s := range list {
 		if strings.Contains(s.Name, "\x1b") {
 			addr = s.Addr
@@ -301,7 +301,7 @@ func TestLookupAnswersEachLineBeforeItAsksForMore(t *testing.T) {
 	path := compileDebug(t)
 	addr := functionAddresses(t, path)[0]
 	m, err := openMap(t.Context(), newStatus(io.Discard), path, "", memoryLimit{}, nil)
-	must(t, err)
+	realtest.Must(t, err)
 	defer m.Close()
 	for _, asJSON := range []bool{false, true} {
 		in, out := io.Pipe()
@@ -315,14 +315,14 @@ func TestLookupAnswersEachLineBeforeItAsksForMore(t *testing.T) {
 		buf := make([]byte, 1<<16)
 		for range 3 {
 			_, err := fmt.Fprintf(out, "%x\n", addr)
-			must(t, err)
+			realtest.Must(t, err)
 			n, err := answers.Read(buf)
 			if err != nil || !strings.Contains(string(buf[:n]), fmt.Sprintf("%#x", addr)) || buf[n-1] != '\n' {
 				t.Fatalf("%q, %v", buf[:n], err)
 			}
 		}
-		must(t, out.Close())
-		must(t, <-done)
+		realtest.Must(t, out.Close())
+		realtest.Must(t, <-done)
 	}
 }
 
@@ -355,7 +355,7 @@ func TestHundredThousandAddressesAreAnsweredInOneGo(t *testing.T) {
 	d := json.NewDecoder(strings.NewReader(a.stdout))
 	for k := range many {
 		var got lookedUp
-		must(t, d.Decode(&got))
+		realtest.Must(t, d.Decode(&got))
 		if got.Address != fmt.Sprintf("%#x", many[k]) || len(got.Frames) == 0 {
 			t.Fatalf("line %d: %+v, want %#x", k, got, many[k])
 		}
@@ -376,8 +376,8 @@ func TestBuildReplacesNothingWithoutForce(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	m, err := symbols.Open(out)
-	must(t, err)
-	must(t, m.Close())
+	realtest.Must(t, err)
+	realtest.Must(t, m.Close())
 	if a := callreel("", "symbols", "build", "-f", "--json", path); a.code != exitDone {
 		t.Errorf("%+v", a)
 	} else if got := decode[builtMap](t, a.stdout); got.Map != out || got.Functions == 0 || got.Inlines == 0 || got.DWARF == 0 || got.Problems != 0 {
@@ -390,7 +390,7 @@ func TestBuildReplacesNothingWithoutForce(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	left, err := os.ReadDir(".")
-	must(t, err)
+	realtest.Must(t, err)
 	if len(left) != 1 {
 		t.Errorf("%v", left)
 	}
@@ -399,13 +399,13 @@ func TestBuildReplacesNothingWithoutForce(t *testing.T) {
 func TestBuildOfAFolderFillsAStore(t *testing.T) {
 	path := compileDebug(t, "-Wl,--build-id=0xabcdef01")
 	tree, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
-	must(t, os.MkdirAll(filepath.Join(tree, "bin", "deep"), 0o755))
-	must(t, os.MkdirAll(filepath.Join(tree, "debug"), 0o755))
+	realtest.Must(t, os.MkdirAll(filepath.Join(tree, "bin", "deep"), 0o755))
+	realtest.Must(t, os.MkdirAll(filepath.Join(tree, "debug"), 0o755))
 	// Stripped file and debug file lie apart, and nothing but their ID says that they belong together.
 	tool(t, tree, realtest.Objcopy, "--strip-all", path, filepath.Join(tree, "bin", "deep", "prog"))
 	tool(t, tree, realtest.Objcopy, "--only-keep-debug", path, filepath.Join(tree, "debug", "other.name"))
 	noID := compileDebug(t, "-Wl,--build-id=none")
-	must(t, os.Rename(noID, filepath.Join(tree, "noid")))
+	realtest.Must(t, os.Rename(noID, filepath.Join(tree, "noid")))
 	write(t, tree, "Class.class", []byte("\xca\xfe\xba\xbe\x00\x00\x00\x34junk"))
 	write(t, tree, "notes", []byte("no image"))
 
@@ -414,13 +414,13 @@ func TestBuildOfAFolderFillsAStore(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	s, err := symbols.OpenStore(store)
-	must(t, err)
+	realtest.Must(t, err)
 	m, err := s.Get("abcdef01")
-	must(t, err)
+	realtest.Must(t, err)
 	if !m.HasDWARF() {
 		t.Error("made without the debug file")
 	}
-	must(t, m.Close())
+	realtest.Must(t, m.Close())
 
 	bad := write(t, tree, "ba\x1bd", []byte("\x7fELF\x02\x01\x01"))
 	a = callreel("", "symbols", "build", "-o", store, tree)
@@ -440,7 +440,7 @@ func TestBuildOfAFolderFillsAStore(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	dir, err := defaultStore()
-	must(t, err)
+	realtest.Must(t, err)
 	if _, err := os.Stat(filepath.Join(dir, "ab", "cdef01.symmap")); err != nil {
 		t.Error(err)
 	}
@@ -579,7 +579,7 @@ func emptyMap(t testing.TB) *symbols.Map {
 
 func TestProgressTellsRateAndRemainingTime(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "tty"))
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	p := newProgress(&status{w: f, tty: f})
 	p.bytes("early", 1, 2)
@@ -587,7 +587,7 @@ func TestProgressTellsRateAndRemainingTime(t *testing.T) {
 	p.bytes("reading\x1b", 25<<20, 100<<20)
 	p.clear()
 	text, err := os.ReadFile(f.Name())
-	must(t, err)
+	realtest.Must(t, err)
 	if s := string(text); strings.Contains(s, "early") || !strings.Contains(s, `reading\x1b: 25 %, 2.5 MiB/s, 30s left`) {
 		t.Errorf("%q", s)
 	}

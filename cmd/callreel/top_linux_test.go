@@ -43,7 +43,7 @@ func (o *topJSON) byName() map[string]topFunctionJSON {
 // wantLeft fails the test unless the process is as it was before anybody watched it.
 func wantLeft(t *testing.T, pid int) {
 	t.Helper()
-	must(t, realtest.TextAsFile(pid))
+	realtest.Must(t, realtest.TextAsFile(pid))
 	if left, err := realtest.LeftIn(pid); err != nil || len(left) > 0 {
 		t.Errorf("left in the process: %v, %v", left, err)
 	}
@@ -66,7 +66,7 @@ func waitStatus(t *testing.T, pid int, line string) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(2 * time.Millisecond) {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		must(t, err)
+		realtest.Must(t, err)
 		if strings.Contains(string(status), "\n"+line) {
 			return
 		}
@@ -284,10 +284,10 @@ func TestTopStopsAndGoesOn(t *testing.T) {
 func stopJobOf(t *testing.T, pid int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	must(t, err)
+	realtest.Must(t, err)
 	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	must(t, err)
-	must(t, syscall.Kill(child, syscall.SIGTSTP))
+	realtest.Must(t, err)
+	realtest.Must(t, syscall.Kill(child, syscall.SIGTSTP))
 }
 
 // Who reads along may go: the process is left all the same.
@@ -297,14 +297,14 @@ func TestTopLeavesTheProcessWhenNobodyReads(t *testing.T) {
 	target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "1")
 	cmd := exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "counted_*", "--interval", "100ms")
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	realtest.Must(t, err)
+	realtest.Must(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	must(t, err)
+	realtest.Must(t, err)
 	if line != topHead+"\n" {
 		t.Errorf("%q", line)
 	}
-	must(t, out.Close())
+	realtest.Must(t, out.Close())
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -374,7 +374,7 @@ func TestTopCountsCallsOfGoroutines(t *testing.T) {
 	t.Parallel()
 	realtest.Need(t, realtest.LivePtrace, realtest.GoTool)
 	tool, err := realtest.GoTool.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	path := filepath.Join(t.TempDir(), "goroutines")
 	build := exec.Command(tool, "build", "-o", path, "./testdata/targets/goroutines")
 	build.Dir, build.Env = realtest.Root(), append(os.Environ(), "CGO_ENABLED=0")

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/callreel/callreel/cmd/callreel/internal/screen"
 	"github.com/callreel/callreel/live"
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder"
+	"github.com/spf13/cobra"
 )
 
 // drawInterval is how often the page is drawn, and how long stretches are whose sums it shows, unless --interval is long.
@@ -148,11 +147,8 @@ func newTopPage(f *topFlags, w *live.Window) *topPage {
 
 // processName is what the kernel calls a process.
 func processName(pid int) string {
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(name))
+	name, _ := process.ThreadName(pid, pid) // empty where it can't be read
+	return name
 }
 
 // show draws the page until q, a signal, or the end of the process.

@@ -40,16 +40,16 @@ func startServing(t *testing.T, fromStderr bool, env []string, args ...string) *
 	s := &serving{Cmd: exec.CommandContext(ctx, realtest.CallreelPath(t), args...), stderr: &strings.Builder{}}
 	s.Env = append(os.Environ(), env...)
 	out, err := s.StdoutPipe()
-	must(t, err)
+	realtest.Must(t, err)
 	s.stdout = bufio.NewReader(out)
 	var from io.Reader = s.stdout
 	if fromStderr {
 		from, err = s.StderrPipe()
-		must(t, err)
+		realtest.Must(t, err)
 	} else {
 		s.Stderr = s.stderr
 	}
-	must(t, s.Start())
+	realtest.Must(t, s.Start())
 	t.Cleanup(func() { _ = s.Process.Kill() }) // that has mostly ended
 	line, err := bufio.NewReader(from).ReadString('\n')
 	if err != nil {
@@ -62,7 +62,7 @@ func startServing(t *testing.T, fromStderr bool, env []string, args ...string) *
 // end ends it as Ctrl-C does, and returns the exit code.
 func (s *serving) end(t *testing.T) int {
 	t.Helper()
-	must(t, s.Process.Signal(os.Interrupt))
+	realtest.Must(t, s.Process.Signal(os.Interrupt))
 	_ = s.Wait() // the code says it
 	return s.ProcessState.ExitCode()
 }
@@ -70,10 +70,10 @@ func (s *serving) end(t *testing.T) int {
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	a, err := http.Get(url)
-	must(t, err)
+	realtest.Must(t, err)
 	defer a.Body.Close()
 	body, err := io.ReadAll(a.Body)
-	must(t, err)
+	realtest.Must(t, err)
 	if a.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s: %s", url, a.Status, body)
 	}
@@ -90,7 +90,7 @@ func TestViewPrintsItsAddressAndServesUntilCtrlC(t *testing.T) {
 		t.Errorf("the page is %.100q", page)
 	}
 	var got struct{ Functions []struct{ Name string } }
-	must(t, json.Unmarshal([]byte(fetch(t, s.url+"api/functions")), &got))
+	realtest.Must(t, json.Unmarshal([]byte(fetch(t, s.url+"api/functions")), &got))
 	if len(got.Functions) != 2 || got.Functions[0].Name != "outer" {
 		t.Errorf("%+v", got)
 	}
@@ -114,7 +114,7 @@ func TestViewDoesNotTellTheTokenOnACommandLine(t *testing.T) {
 	said := filepath.Join(dir, "said")
 	opener := "#!/bin/sh\n{ echo \"$1\"; ls -ld \"$(dirname \"${1#file://}\")\"; cat \"${1#file://}\"; } >" + said + ".part && mv " + said + ".part " + said + "\n"
 	for _, name := range []string{"xdg-open", "open"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(opener), 0o755))
+		realtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(opener), 0o755))
 	}
 	s := startServing(t, false, []string{"DISPLAY=:99", "PATH=" + dir + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + dir}, "view", makeReel(t, "main", "f"))
 	var text []byte
@@ -152,7 +152,7 @@ func TestRecordViewFollowsTheRecordingAndStays(t *testing.T) {
 	}
 	var got info
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		must(t, json.Unmarshal([]byte(fetch(t, s.url+"api/info")), &got))
+		realtest.Must(t, json.Unmarshal([]byte(fetch(t, s.url+"api/info")), &got))
 		if got.Reels[0].Closed && !got.Reels[0].Live {
 			break
 		}
@@ -259,7 +259,7 @@ func TestDiffOfAReelWithItselfHasNoChange(t *testing.T) {
 func TestTwoFilesThatCannotBeComparedAreNamed(t *testing.T) {
 	good, dir := diffReel(t, 10, 200), t.TempDir()
 	text := filepath.Join(dir, "te\x1b[31mxt")
-	must(t, os.WriteFile(text, []byte("once upon a time"), 0o600))
+	realtest.Must(t, os.WriteFile(text, []byte("once upon a time"), 0o600))
 	for _, k := range []struct {
 		args []string
 		code int

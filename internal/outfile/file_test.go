@@ -9,14 +9,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/callreel/callreel/internal/realtest"
+)
 
 // text writes a text, as Write wants it.
 func text(s string) func(io.Writer) error {
@@ -26,14 +21,14 @@ func text(s string) func(io.Writer) error {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	realtest.Must(t, err)
 	return string(b)
 }
 
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
 	fi, err := os.Lstat(path)
-	must(t, err)
+	realtest.Must(t, err)
 	return fi.Mode()
 }
 
@@ -41,7 +36,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 func only(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	realtest.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -54,12 +49,12 @@ func only(t *testing.T, dir string, want ...string) {
 func TestCreateIsThereAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	f, err := Create(path, Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	if m := mode(t, path); m != 0o600 {
 		t.Errorf("mode %v", m)
 	}
-	must(t, text("new")(f))
-	must(t, f.Close())
+	realtest.Must(t, text("new")(f))
+	realtest.Must(t, f.Close())
 	if got := content(t, path); got != "new" {
 		t.Errorf("%q", got)
 	}
@@ -71,11 +66,11 @@ func TestCreateIsThereAtOnce(t *testing.T) {
 func TestForceReplacesTheName(t *testing.T) {
 	dir := t.TempDir()
 	path, second := filepath.Join(dir, "x"), filepath.Join(dir, "y")
-	must(t, os.WriteFile(path, []byte("old"), 0o644))
-	must(t, os.Link(path, second))
+	realtest.Must(t, os.WriteFile(path, []byte("old"), 0o644))
+	realtest.Must(t, os.Link(path, second))
 	f, err := Create(path, Options{Force: true})
-	must(t, err)
-	must(t, f.Close())
+	realtest.Must(t, err)
+	realtest.Must(t, f.Close())
 	if got := content(t, second); got != "old" {
 		t.Errorf("the file itself was written to: %q", got)
 	}
@@ -89,9 +84,9 @@ func TestFinishReplacesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	f, err := Begin(path, Options{})
-	must(t, err)
-	must(t, text("ours")(f))
-	must(t, os.WriteFile(path, []byte("theirs"), 0o600)) // meanwhile
+	realtest.Must(t, err)
+	realtest.Must(t, text("ours")(f))
+	realtest.Must(t, os.WriteFile(path, []byte("theirs"), 0o600)) // meanwhile
 	if err := f.Finish(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v", err)
 	}
@@ -104,13 +99,13 @@ func TestFinishReplacesNothing(t *testing.T) {
 func TestFailedWriteLeavesWhatWas(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
-	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	realtest.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	failed := errors.New("full")
 	err := Write(path, Options{Force: true}, func(w io.Writer) error { return errors.Join(text("half")(w), failed) })
 	if !errors.Is(err, failed) || content(t, path) != "old" {
 		t.Errorf("%v, %q", err, content(t, path))
 	}
-	must(t, Write(path, Options{Force: true}, text("whole")))
+	realtest.Must(t, Write(path, Options{Force: true}, text("whole")))
 	if got := content(t, path); got != "whole" {
 		t.Errorf("%q", got)
 	}
@@ -121,34 +116,34 @@ func TestAbandonLeavesWhatIsAnothers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	f, err := Create(path, Options{})
-	must(t, err)
-	must(t, os.Rename(path, path+".moved"))
-	must(t, os.WriteFile(path, []byte("theirs"), 0o600))
-	must(t, f.Abandon())
+	realtest.Must(t, err)
+	realtest.Must(t, os.Rename(path, path+".moved"))
+	realtest.Must(t, os.WriteFile(path, []byte("theirs"), 0o600))
+	realtest.Must(t, f.Abandon())
 	only(t, dir, "x", "x.moved")
 
 	f, err = Create(filepath.Join(dir, "y"), Options{})
-	must(t, err)
-	must(t, f.Close())
-	must(t, f.Remove())
-	must(t, f.Remove()) // once is enough
+	realtest.Must(t, err)
+	realtest.Must(t, f.Close())
+	realtest.Must(t, f.Remove())
+	realtest.Must(t, f.Remove()) // once is enough
 	only(t, dir, "x", "x.moved")
 }
 
 func TestReopenIsTheSameFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	f, err := Create(path, Options{})
-	must(t, err)
-	must(t, text("ours")(f))
-	must(t, f.Close())
+	realtest.Must(t, err)
+	realtest.Must(t, text("ours")(f))
+	realtest.Must(t, f.Close())
 	again, err := f.Reopen()
-	must(t, err)
+	realtest.Must(t, err)
 	b, err := io.ReadAll(again)
-	must(t, errors.Join(err, again.Close()))
+	realtest.Must(t, errors.Join(err, again.Close()))
 	if string(b) != "ours" {
 		t.Errorf("%q", b)
 	}
-	must(t, Write(path, Options{Force: true}, text("theirs")))
+	realtest.Must(t, Write(path, Options{Force: true}, text("theirs")))
 	if again, err := f.Reopen(); err == nil {
 		t.Errorf("another file was opened: %v", again.Close())
 	}
@@ -159,8 +154,8 @@ func TestNumbers(t *testing.T) {
 	dir := t.TempDir()
 	const writers, each = 8, 25
 	name := func(n int) string { return fmt.Sprintf("slow-%d", n) }
-	must(t, os.WriteFile(filepath.Join(dir, name(1)), []byte("there"), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, name(3)), []byte("there"), 0o600))
+	realtest.Must(t, os.WriteFile(filepath.Join(dir, name(1)), []byte("there"), 0o600))
+	realtest.Must(t, os.WriteFile(filepath.Join(dir, name(3)), []byte("there"), 0o600))
 	var wg sync.WaitGroup
 	got := make([][]int, writers)
 	for k := range writers {
@@ -207,9 +202,9 @@ func TestNumbers(t *testing.T) {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	d, err := OpenFolder(dir)
-	must(t, err)
+	realtest.Must(t, err)
 	list, err := d.Names()
-	must(t, errors.Join(err, d.Close()))
+	realtest.Must(t, errors.Join(err, d.Close()))
 	return list
 }
 
@@ -220,19 +215,19 @@ func TestNumbersReplaceWhatWasThere(t *testing.T) {
 	old := map[string]fs.FileInfo{}
 	for n := 1; n <= 2; n++ {
 		path := filepath.Join(dir, name(n))
-		must(t, os.WriteFile(path, []byte("old"), 0o600))
+		realtest.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 		fi, err := os.Lstat(path)
-		must(t, err)
+		realtest.Must(t, err)
 		old[name(n)] = fi
 	}
 	dump := func(s string) int {
 		d, err := OpenFolder(dir)
-		must(t, err)
+		realtest.Must(t, err)
 		f, err := d.BeginNumbered("slow-1", 0)
-		must(t, err)
-		must(t, text(s)(f))
+		realtest.Must(t, err)
+		realtest.Must(t, text(s)(f))
 		n, err := f.FinishNumbered(1, name, old)
-		must(t, err)
+		realtest.Must(t, err)
 		return n
 	}
 	for k, want := range []int{1, 2, 3} { // as two recorders that both know the same old files would
@@ -255,8 +250,8 @@ func TestFolders(t *testing.T) {
 	}{{0, 0o700}, {0o600, 0o700}, {0o640, 0o750}, {0o644, 0o755}, {0o660, 0o770}} {
 		path := filepath.Join(dir, fmt.Sprintf("a-%o", test.files), "b")
 		d, err := MakeFolders(path, FolderMode(test.files))
-		must(t, err)
-		must(t, d.Close())
+		realtest.Must(t, err)
+		realtest.Must(t, d.Close())
 		for _, at := range []string{path, filepath.Dir(path)} {
 			if m := mode(t, at); m != fs.ModeDir|test.want {
 				t.Errorf("for files of mode %o: %s has %v, want %o", test.files, at, m, test.want)
@@ -274,6 +269,6 @@ func TestFolders(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, "no", "x"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a folder that isn't there: %v", err)
 	}
-	must(t, CheckFolder(filepath.Join(dir, "new")))
-	must(t, Check(filepath.Join(dir, "x"), Options{}))
+	realtest.Must(t, CheckFolder(filepath.Join(dir, "new")))
+	realtest.Must(t, Check(filepath.Join(dir, "x"), Options{}))
 }

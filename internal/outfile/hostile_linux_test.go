@@ -23,7 +23,7 @@ const untouched = "nobody else may write here"
 func victim(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(realtest.SharedFolder(t), "victim")
-	must(t, os.WriteFile(path, []byte(untouched), 0o600))
+	realtest.Must(t, os.WriteFile(path, []byte(untouched), 0o600))
 	return path
 }
 
@@ -42,8 +42,8 @@ func unharmed(t *testing.T, path string) {
 // strangersLink makes a symbolic link that belongs to another user.
 func strangersLink(t *testing.T, to, path string) {
 	t.Helper()
-	must(t, os.Symlink(to, path))
-	must(t, os.Lchown(path, realtest.Stranger, realtest.Stranger))
+	realtest.Must(t, os.Symlink(to, path))
+	realtest.Must(t, os.Lchown(path, realtest.Stranger, realtest.Stranger))
 }
 
 // make makes a file in the way that is asked for.
@@ -110,12 +110,12 @@ func TestPlantedLinks(t *testing.T) {
 // TestOwnLinks: those of one's own lead on, as they do to everything else.
 func TestOwnLinks(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "disk/reels"), 0o755))
-	must(t, os.Symlink(filepath.Join(dir, "disk"), filepath.Join(dir, "absolute")))
-	must(t, os.Symlink("absolute/reels", filepath.Join(dir, "relative")))
-	must(t, os.Symlink("../../loop", filepath.Join(dir, "disk/reels/loop")))
-	must(t, os.Symlink("disk/reels/loop", filepath.Join(dir, "loop")))
-	must(t, makeIn(dir+"/relative/../reels/./x", Options{}, true))
+	realtest.Must(t, os.MkdirAll(filepath.Join(dir, "disk/reels"), 0o755))
+	realtest.Must(t, os.Symlink(filepath.Join(dir, "disk"), filepath.Join(dir, "absolute")))
+	realtest.Must(t, os.Symlink("absolute/reels", filepath.Join(dir, "relative")))
+	realtest.Must(t, os.Symlink("../../loop", filepath.Join(dir, "disk/reels/loop")))
+	realtest.Must(t, os.Symlink("disk/reels/loop", filepath.Join(dir, "loop")))
+	realtest.Must(t, makeIn(dir+"/relative/../reels/./x", Options{}, true))
 	if got := content(t, filepath.Join(dir, "disk/reels/x")); got != "written by root" {
 		t.Errorf("%q", got)
 	}
@@ -123,8 +123,8 @@ func TestOwnLinks(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// What has the name itself is replaced, not what it leads to.
-	must(t, os.Symlink("disk/reels/x", filepath.Join(dir, "latest")))
-	must(t, Write(filepath.Join(dir, "latest"), Options{Force: true}, text("new")))
+	realtest.Must(t, os.Symlink("disk/reels/x", filepath.Join(dir, "latest")))
+	realtest.Must(t, Write(filepath.Join(dir, "latest"), Options{Force: true}, text("new")))
 	if content(t, filepath.Join(dir, "disk/reels/x")) != "written by root" || !mode(t, filepath.Join(dir, "latest")).IsRegular() {
 		t.Error("the link was followed")
 	}
@@ -134,10 +134,10 @@ func TestOwnLinks(t *testing.T) {
 func TestOthersFiles(t *testing.T) {
 	realtest.Need(t, realtest.Superuser)
 	shared := realtest.SharedFolder(t)
-	must(t, os.Chmod(shared, 0o777|fs.ModeSticky))
+	realtest.Must(t, os.Chmod(shared, 0o777|fs.ModeSticky))
 	name := filepath.Join(shared, "x")
-	must(t, os.WriteFile(name, []byte("theirs"), 0o666))
-	must(t, os.Chown(name, realtest.Stranger, realtest.Stranger))
+	realtest.Must(t, os.WriteFile(name, []byte("theirs"), 0o666))
+	realtest.Must(t, os.Chown(name, realtest.Stranger, realtest.Stranger))
 	for _, pending := range []bool{false, true} {
 		if err := makeIn(name, Options{Force: true}, pending); !errors.Is(err, ErrOthers) {
 			t.Errorf("%v", err)
@@ -150,8 +150,8 @@ func TestOthersFiles(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	pipe := filepath.Join(shared, "pipe")
-	must(t, unix.Mkfifo(pipe, 0o666))
-	must(t, os.Lchown(pipe, realtest.Stranger, realtest.Stranger))
+	realtest.Must(t, unix.Mkfifo(pipe, 0o666))
+	realtest.Must(t, os.Lchown(pipe, realtest.Stranger, realtest.Stranger))
 	for _, opt := range []Options{{Into: true}, {Force: true}} {
 		if err := makeIn(pipe, opt, false); !errors.Is(err, ErrOthers) { // which would wait for a reader if it opened it
 			t.Errorf("%v", err)
@@ -161,8 +161,8 @@ func TestOthersFiles(t *testing.T) {
 
 // TestInto: pipes, devices and descriptors are written into where that is asked for.
 func TestInto(t *testing.T) {
-	must(t, makeIn("/dev/null", Options{Into: true}, true))
-	must(t, makeIn("/dev/null", Options{Force: true}, false))
+	realtest.Must(t, makeIn("/dev/null", Options{Into: true}, true))
+	realtest.Must(t, makeIn("/dev/null", Options{Force: true}, false))
 	if m := mode(t, "/dev/null"); m&fs.ModeCharDevice == 0 {
 		t.Fatalf("/dev/null is %v", m)
 	}
@@ -170,10 +170,10 @@ func TestInto(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	r, w, err := os.Pipe()
-	must(t, err)
+	realtest.Must(t, err)
 	defer r.Close()
-	must(t, makeIn(fmt.Sprintf("/dev/fd/%d", w.Fd()), Options{Into: true}, true))
-	must(t, w.Close())
+	realtest.Must(t, makeIn(fmt.Sprintf("/dev/fd/%d", w.Fd()), Options{Into: true}, true))
+	realtest.Must(t, w.Close())
 	var got bytes.Buffer
 	if _, err := got.ReadFrom(r); err != nil || got.String() != "written by root" {
 		t.Errorf("%q, %v", got.String(), err)
@@ -181,11 +181,11 @@ func TestInto(t *testing.T) {
 	// A descriptor of a file goes on where it is.
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
-	must(t, text("before, ")(f))
-	must(t, makeIn(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), Options{Into: true}, true))
-	must(t, text(", after")(f))
+	realtest.Must(t, text("before, ")(f))
+	realtest.Must(t, makeIn(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), Options{Into: true}, true))
+	realtest.Must(t, text(", after")(f))
 	if got := content(t, path); got != "before, written by root, after" {
 		t.Errorf("%q", got)
 	}
@@ -217,15 +217,15 @@ func TestModes(t *testing.T) {
 func TestRenameByLink(t *testing.T) {
 	dir := t.TempDir()
 	d, err := OpenFolder(dir)
-	must(t, err)
+	realtest.Must(t, err)
 	defer d.Close()
 	for _, name := range []string{"a", "b", "c"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
+		realtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
 	if err := d.renameByLink("a", "b"); !errors.Is(err, fs.ErrExist) || content(t, filepath.Join(dir, "b")) != "b" {
 		t.Errorf("%v", err)
 	}
-	must(t, d.renameByLink("c", "d"))
+	realtest.Must(t, d.renameByLink("c", "d"))
 	only(t, dir, "a", "b", "d")
 }
 
@@ -234,7 +234,7 @@ func attack(t *testing.T, role, dir, secret string) *exec.Cmd {
 	t.Helper()
 	cmd := realtest.AsStranger(t, "TestRaces", role)
 	cmd.Env = append(cmd.Env, "CALLREEL_TEST_FOLDER="+dir, "CALLREEL_TEST_VICTIM="+secret)
-	must(t, cmd.Start())
+	realtest.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd
 }

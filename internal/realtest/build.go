@@ -69,7 +69,7 @@ func Build(t testing.TB, target string, flags ...string) string {
 			break
 		}
 	}
-	cc := tool(t, r.by)
+	cc := Tool(t, r.by)
 	path, err := build(cc, target, r, flags)
 	if err != nil {
 		t.Fatalf("realtest: %v", err)

@@ -39,6 +39,9 @@ const (
 	FreePascal  Capability = "fpc"                 // Pascal compiler with a run-time library of its own
 	GHC         Capability = "ghc"                 // Haskell compiler, which puts tables among its code
 	Objdump     Capability = "objdump"             // GNU disassembler
+	Readelf     Capability = "readelf"             // GNU printer of ELF files and their CFI
+	Unshare     Capability = "unshare"             // starts programs in namespaces of their own
+	Setpriv     Capability = "setpriv"             // starts programs with fewer rights
 	GDB         Capability = "gdb"                 // debugger
 	Node        Capability = "node"                // Node.js, whose compiler writes down what it makes
 	Mono        Capability = "mono"                // runtime and JIT compiler of .NET programs
@@ -111,6 +114,15 @@ func Need(t testing.TB, caps ...Capability) {
 	}
 }
 
+// NeedThat is Need for what is no Capability, such as a library, a system call or an option of a compiler's: it goes by an
+// error, which is nil where the machine has it.
+func NeedThat(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		lack(t, fmt.Errorf("%w: %s: %w", ErrMissing, what, err))
+	}
+}
+
 // lack ends the test because of err: a skip for people, a failure in CI, where
 // a skip would hide that a whole target is no longer tested.
 func lack(t testing.TB, err error) {
@@ -121,8 +133,8 @@ func lack(t testing.TB, err error) {
 	t.Skipf("realtest: %v (scripts/need test installs it)", err)
 }
 
-// tool returns the path of the program behind c, or ends the test.
-func tool(t testing.TB, c Capability) string {
+// Tool returns the path of the program behind c, or ends the test as Need does.
+func Tool(t testing.TB, c Capability) string {
 	t.Helper()
 	path, err := c.Find()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package realtest starts the real programs that tests hold callreel against:
 // the self-checking C targets of testdata/targets, redis, nginx, python, and
-// the callreel binary itself.
+// the callreel binary itself; and says when a test cannot be run.
 //
 // Everything it starts listens on loopback only, lives in a temporary folder,
 // and is ended by its process ID when the test that started it is over. A

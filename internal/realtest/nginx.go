@@ -74,7 +74,7 @@ func nginxPage(i int) string {
 // Nginx starts an nginx and returns when it answers.
 func Nginx(t testing.TB, o NginxOptions) *NginxServer {
 	t.Helper()
-	path := tool(t, WebServer)
+	path := Tool(t, WebServer)
 	// Not t.TempDir: workers that give up root must be able to enter.
 	dir, err := os.MkdirTemp("", "callreel-nginx-")
 	if err != nil {

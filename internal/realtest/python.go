@@ -10,7 +10,7 @@ import (
 // its stdin, as the targets do. args follow it in sys.argv.
 func Python(t testing.TB, script string, args ...string) *Proc {
 	t.Helper()
-	path := tool(t, Python3)
+	path := Tool(t, Python3)
 	file := filepath.Join(t.TempDir(), "script.py")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatalf("realtest: python: %v", err)

@@ -26,7 +26,7 @@ type RedisServer struct {
 // configuration in the manner of its command line, such as "--io-threads", "2".
 func Redis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
-	path := tool(t, RedisTools)
+	path := Tool(t, RedisTools)
 	port := freePort(t)
 	s := &RedisServer{Addr: net.JoinHostPort("127.0.0.1", port), Dir: t.TempDir()}
 	args = append([]string{

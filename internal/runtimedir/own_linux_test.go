@@ -120,15 +120,15 @@ func TestOwnOfRoot(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	realtest.Must(t, os.Chmod(path, mode))
 }
-func chmod(t *testing.T, path string, mode os.FileMode) { t.Helper(); must(t, os.Chmod(path, mode)) }
-func chown(t *testing.T, path string, uid int)          { t.Helper(); must(t, os.Chown(path, uid, uid)) }
-func remove(t *testing.T, path string)                  { t.Helper(); must(t, os.RemoveAll(path)) }
-func mkdir(t *testing.T, path string)                   { t.Helper(); must(t, os.Mkdir(path, 0o700)) }
-func link(t *testing.T, to, path string)                { t.Helper(); must(t, os.Symlink(to, path)) }
-func file(t *testing.T, path string)                    { t.Helper(); must(t, os.WriteFile(path, nil, 0o600)) }
+func chown(t *testing.T, path string, uid int) {
+	t.Helper()
+	realtest.Must(t, os.Chown(path, uid, uid))
+}
+func remove(t *testing.T, path string)   { t.Helper(); realtest.Must(t, os.RemoveAll(path)) }
+func mkdir(t *testing.T, path string)    { t.Helper(); realtest.Must(t, os.Mkdir(path, 0o700)) }
+func link(t *testing.T, to, path string) { t.Helper(); realtest.Must(t, os.Symlink(to, path)) }
+func file(t *testing.T, path string)     { t.Helper(); realtest.Must(t, os.WriteFile(path, nil, 0o600)) }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // asmBase is where the code of these tests stands.
@@ -316,8 +318,7 @@ func TestAsmAgreesWithObjdump(t *testing.T) {
 	if err := os.WriteFile(file, code, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path, err := exec.LookPath("objdump")
-	need(t, "objdump", err)
+	path := realtest.Tool(t, realtest.Objdump)
 	out, err := exec.Command(path, "-D", "-w", "-b", "binary", "-m", "i386:x86-64", "-M", "intel", "--insn-width=16",
 		fmt.Sprintf("--adjust-vma=%#x", uint64(asmBase)), file).Output()
 	if err != nil {

@@ -14,23 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 var wholeImages = flag.Bool("whole", false, "hold all of the largest programs against objdump, not pieces: minutes")
 
 const libc = "libc.so.6"
-
-// need skips a test for want of something on this machine; in CI that is a failure.
-func need(t testing.TB, what string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("needs %s: %v", what, err)
-}
 
 // findImage looks for a library or program where Linux distributions put them.
 func findImage(name string) (string, error) {
@@ -49,7 +39,7 @@ func findImage(name string) (string, error) {
 func textOf(t testing.TB, name string) (text []byte, addr uint64) {
 	t.Helper()
 	path, err := findImage(name)
-	need(t, name, err)
+	realtest.NeedThat(t, name, err)
 	f, err := elf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +232,7 @@ func compareRange(t *testing.T, path string, text []byte, base, low, high uint64
 	if err != nil {
 		t.Fatal(err)
 	}
-	need(t, "objdump", cmd.Start())
+	realtest.NeedThat(t, "objdump", cmd.Start())
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

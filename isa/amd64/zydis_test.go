@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // The six arithmetic flags as bits of RFLAGS.
@@ -50,7 +52,7 @@ func buildZydis(t *testing.T) string {
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
-	need(t, "a C compiler and libzydis-dev", err)
+	realtest.NeedThat(t, "a C compiler and libzydis-dev", err)
 	return path
 }
 

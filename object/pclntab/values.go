@@ -1,24 +1,25 @@
 package pclntab
 
+import "github.com/callreel/callreel/internal/leb128"
+
 // each calls visit for the ranges of a function that a table of values by PC has, in the order of addresses (runtime.step).
 // Nothing is told of what fills the function up.
 func (t *Table) each(f Func, table uint32, visit func(start, end uint64, value int32) bool) {
 	if uint64(table) >= uint64(len(t.values)) {
 		return
 	}
-	b, pc, value := t.values[table:], f.Start, int32(-1)
+	b, at, pc, value := t.values, int(table), f.Start, int32(-1)
 	for first := true; pc < f.End; first = false {
-		delta, n := varint(b)
-		if n == 0 || delta == 0 && !first {
+		delta, n := number(b, at)
+		if n < 0 || delta == 0 && !first {
 			return
 		}
-		b = b[n:]
 		value += int32(delta>>1) ^ -int32(delta&1)
-		length, n := varint(b)
-		if n == 0 || length == 0 {
+		length, n := number(b, n)
+		if n < 0 || length == 0 {
 			return
 		}
-		b = b[n:]
+		at = n
 		start := pc
 		pc += uint64(length) * t.step
 		if !visit(start, min(pc, f.End), value) {
@@ -27,15 +28,10 @@ func (t *Table) each(f Func, table uint32, visit func(start, end uint64, value i
 	}
 }
 
-// varint decodes a number of seven bits a byte, the lowest first, of 32 bits at most; size is 0 when it has no end.
-func varint(b []byte) (value uint32, size int) {
-	for k, c := range b[:min(len(b), 5)] {
-		value |= uint32(c&0x7f) << (7 * k)
-		if c < 0x80 {
-			return value, k + 1
-		}
-	}
-	return 0, 0
+// number reads a number of 32 bits at b[at] and returns where it ends, -1 when it does not end (runtime.readvarint).
+func number(b []byte, at int) (uint32, int) {
+	v, end := leb128.Uint(b, at)
+	return uint32(v), end
 }
 
 // at returns the value of a table at an address.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -32,13 +33,13 @@ func TestDumpsAnswersAreThoseOfAllCalls(t *testing.T) {
 			t.Run(fmt.Sprintf("%d, index stored: %v", seed, stored), func(t *testing.T) {
 				threads, from := dumpThreads(seed)
 				r := newTestReel(t, seed, 2_450_000_000, reel.ClockFull, threads...)
-				must(t, r.w.Dump(reel.Dump{From: from, To: from + 1_000_000, Missing: []reel.Missing{{From: from, To: from + 10}, {Thread: 3, From: from + 5000, To: math.MaxUint64}}}))
+				realtest.Must(t, r.w.Dump(reel.Dump{From: from, To: from + 1_000_000, Missing: []reel.Missing{{From: from, To: from + 10}, {Thread: 3, From: from + 5000, To: math.MaxUint64}}}))
 				for r.write(t, 1000) {
 				}
 				if stored {
-					must(t, Append(t.Context(), r.w, r.name, small()))
+					realtest.Must(t, Append(t.Context(), r.w, r.name, small()))
 				}
-				must(t, r.w.Close())
+				realtest.Must(t, r.w.Close())
 				f, tl := openTest(t, r.name, small())
 				if tl.Indexed() != stored {
 					t.Fatalf("the index was used: %v", tl.Indexed())
@@ -56,7 +57,7 @@ func checkMissing(t *testing.T, tl *Timeline, from uint64) {
 	end := tl.Duration()
 	for _, l := range tl.Lanes() {
 		v, err := tl.View(t.Context(), Query{From: 0, To: end + 1, Width: 1 << 14, Lanes: []LaneRows{{l.ID, 0, 1}}})
-		must(t, err)
+		realtest.Must(t, err)
 		holds := func(at uint64) bool {
 			return len(v.Gaps) == 1 && slices.ContainsFunc(v.Gaps[0].Gaps, func(g Gap) bool { return g.Start <= at && at <= g.End })
 		}
@@ -78,10 +79,10 @@ func TestMissingIsBounded(t *testing.T) {
 	for i := range uint64(100_000) {
 		d.Missing = append(d.Missing, reel.Missing{Thread: uint32(i & 1), From: 4000 + 100*i, To: 4010 + 100*i}, reel.Missing{From: 9, To: 3})
 	}
-	must(t, r.w.Dump(d))
+	realtest.Must(t, r.w.Dump(d))
 	for r.write(t, 1000) {
 	}
-	must(t, r.w.Close())
+	realtest.Must(t, r.w.Close())
 	f, _ := openTest(t, r.name, small())
 	by := missingByThread(f)
 	if len(by[0]) != maxMissingAll || len(by[1]) != maxMissing {

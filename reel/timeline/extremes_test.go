@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -17,34 +18,34 @@ func TestGapsAreWhereEventsAreMissing(t *testing.T) {
 	events := p.run(9000, 2, 4)[:9000]
 	name := filepath.Join(t.TempDir(), "gaps.reel")
 	w, err := reel.Create(name, reel.Header{Clock: reel.Clock{TicksPerSecond: 1e9, BaseTick: 1000}}, reel.Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	tw, err := w.Thread(reel.Thread{TID: 1})
-	must(t, err)
+	realtest.Must(t, err)
 	at := func(i int) uint64 { return events[i].Time - 1000 }
 	var want []Gap
 	for i := 0; i < 9000; i += 1000 {
-		must(t, tw.Append(events[i:i+1000]))
+		realtest.Must(t, tw.Append(events[i:i+1000]))
 		switch i {
 		case 1000: // in the middle of a chunk
-			must(t, tw.Dropped(5, 5, events[i+999].Time+3))
+			realtest.Must(t, tw.Dropped(5, 5, events[i+999].Time+3))
 			want = append(want, Gap{at(1999), at(2000), 10})
 		case 2000:
-			must(t, tw.Flush())
+			realtest.Must(t, tw.Flush())
 		case 3000:
-			must(t, tw.Flush())
-			must(t, tw.Dropped(1, 0, events[i+999].Time+3)) // between two
+			realtest.Must(t, tw.Flush())
+			realtest.Must(t, tw.Dropped(1, 0, events[i+999].Time+3)) // between two
 			want = append(want, Gap{at(3999), at(4000), 1})
 		case 5000, 6000:
-			must(t, tw.Flush())
+			realtest.Must(t, tw.Flush())
 		}
 	}
-	must(t, tw.Dropped(7, 0, events[len(events)-1].Time+500))
-	must(t, w.ClockPair(events[8999].Time+1000, 0))
-	must(t, w.Close())
+	realtest.Must(t, tw.Dropped(7, 0, events[len(events)-1].Time+500))
+	realtest.Must(t, w.ClockPair(events[8999].Time+1000, 0))
+	realtest.Must(t, w.Close())
 	data, err := os.ReadFile(name)
-	must(t, err)
+	realtest.Must(t, err)
 	f, err := reel.Parse("gaps", data)
-	must(t, err)
+	realtest.Must(t, err)
 	chunks := f.Chunks(1)
 	bad := chunks[len(chunks)-2] // events 6000 to 6999
 	if bad.Events != 1000 {
@@ -54,11 +55,11 @@ func TestGapsAreWhereEventsAreMissing(t *testing.T) {
 	want = append(want, Gap{at(5999), at(7000), 1000}, Gap{at(8999), events[8999].Time - 1000 + 500, 7})
 
 	f, err = reel.Parse("gaps", data)
-	must(t, err)
+	realtest.Must(t, err)
 	tl, err := Open(t.Context(), f, small())
-	must(t, err)
+	realtest.Must(t, err)
 	v, err := tl.View(t.Context(), Query{To: tl.Duration() + 1, Width: 1 << 20, Lanes: []LaneRows{{0, 0, 1}}})
-	must(t, err)
+	realtest.Must(t, err)
 	if len(v.Gaps) != 1 || len(v.Gaps[0].Gaps) != len(want) {
 		t.Fatalf("gaps %+v, want %+v", v.Gaps, want)
 	}
@@ -68,7 +69,7 @@ func TestGapsAreWhereEventsAreMissing(t *testing.T) {
 		}
 	}
 	o, err := tl.Overview(t.Context(), 1<<14)
-	must(t, err)
+	realtest.Must(t, err)
 	sum := uint64(0)
 	for _, g := range o.Gaps {
 		sum += g.Events
@@ -83,19 +84,19 @@ func TestDamageThatTheIndexDoesNotKnowIsAGap(t *testing.T) {
 	r := newTestReel(t, 1, 1e9, reel.ClockFull, someThreads(1, 4000)[:1]...)
 	r.closeWithIndex(t)
 	data, err := os.ReadFile(r.name)
-	must(t, err)
+	realtest.Must(t, err)
 	f, err := reel.Parse("damaged", data)
-	must(t, err)
+	realtest.Must(t, err)
 	bad := f.Chunks(1)[3]
 	data[bad.Offset+60] ^= 1
 	tl, err := Open(t.Context(), f, small())
-	must(t, err)
+	realtest.Must(t, err)
 	if !tl.Indexed() {
 		t.Fatal("the index was not used")
 	}
 	from := tl.clockOf().toNS(tl.clockOf().rel(bad.First))
 	v, err := tl.View(t.Context(), Query{From: from - 10, To: from + 500, Width: 5000, Lanes: []LaneRows{{0, 0, 50}}})
-	must(t, err)
+	realtest.Must(t, err)
 	missing := uint64(0)
 	for _, g := range v.Gaps {
 		for _, g := range g.Gaps {
@@ -126,10 +127,10 @@ func TestDeepStacks(t *testing.T) {
 	}
 	r := newTestReel(t, 1, 1e9, reel.ClockFull)
 	tw, err := r.w.Thread(reel.Thread{TID: 1})
-	must(t, err)
-	must(t, tw.Append(events))
-	must(t, Append(t.Context(), r.w, r.name, Options{}))
-	must(t, r.w.Close())
+	realtest.Must(t, err)
+	realtest.Must(t, tw.Append(events))
+	realtest.Must(t, Append(t.Context(), r.w, r.name, Options{}))
+	realtest.Must(t, r.w.Close())
 	_, tl := openTest(t, r.name, Options{})
 	if l := tl.Lanes()[0]; !tl.Indexed() || l.Rows != deep || l.Calls != 2*deep {
 		t.Fatalf("%+v", l)
@@ -137,17 +138,17 @@ func TestDeepStacks(t *testing.T) {
 	// The innermost call of the second descent.
 	at := uint64(3*deep) - 1 + 1
 	c, ok, err := tl.CallAt(t.Context(), 0, deep-1, at)
-	must(t, err)
+	realtest.Must(t, err)
 	if !ok || c.Duration != 1 || c.Depth != deep-1 || len(c.Callers) != maxCallers || c.Callers[maxCallers-1].Depth != deep-2 {
 		t.Fatalf("%v: duration %d, depth %d, %d callers", ok, c.Duration, c.Depth, len(c.Callers))
 	}
 	v, err := tl.View(t.Context(), Query{From: at - 20, To: at + 20, Width: 1000, Lanes: []LaneRows{{0, deep - 10, 100}}})
-	must(t, err)
+	realtest.Must(t, err)
 	if len(v.Rows) != 10 || v.Rows[9].Bars[0].Duration != 1 || v.Rows[0].Bars[0].Duration != 19 {
 		t.Errorf("%+v", v.Rows)
 	}
 	n := 0
-	must(t, tl.Replay(t.Context(), 0, at, at+1, func(*reel.Call) bool { n++; return true }))
+	realtest.Must(t, tl.Replay(t.Context(), 0, at, at+1, func(*reel.Call) bool { n++; return true }))
 	if n != deep {
 		t.Errorf("%d calls are open, want %d", n, deep)
 	}
@@ -158,20 +159,20 @@ func TestManyThreads(t *testing.T) {
 	r := newTestReel(t, 1, 1e9, reel.ClockFull)
 	for i := range threads {
 		tw, err := r.w.Thread(reel.Thread{TID: 100 + i, Name: "worker"})
-		must(t, err)
+		realtest.Must(t, err)
 		now := uint64(1000 + 100*i)
-		must(t, tw.Append([]reel.Event{reel.Entry(now, 0x8000, 1), reel.Entry(now+10, 0x7000, 2), reel.Exit(now+30, 0x7000, 2)}))
-		must(t, tw.Flush())
+		realtest.Must(t, tw.Append([]reel.Event{reel.Entry(now, 0x8000, 1), reel.Entry(now+10, 0x7000, 2), reel.Exit(now+30, 0x7000, 2)}))
+		realtest.Must(t, tw.Flush())
 	}
-	must(t, r.w.Flush())
+	realtest.Must(t, r.w.Flush())
 	f, err := reel.Open(r.name)
-	must(t, err)
+	realtest.Must(t, err)
 	defer f.Close()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	tl, err := Open(t.Context(), f, Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if each := (after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)) / threads; each > 2000 {
@@ -181,11 +182,11 @@ func TestManyThreads(t *testing.T) {
 		t.Fatalf("%d lanes", n)
 	}
 	found, ok, err := tl.Next(t.Context(), func(fn uint32) bool { return fn == 2 }, Position{At: 100*(threads-3) + 50}, false)
-	must(t, err)
+	realtest.Must(t, err)
 	if !ok || found.Lane != threads-2 || found.Duration != 20 || len(found.Callers) != 1 || found.Callers[0].Flags != reel.Unfinished {
 		t.Errorf("%v %+v", ok, found)
 	}
-	must(t, r.w.Close())
+	realtest.Must(t, r.w.Close())
 }
 
 func TestReelWithoutAClockIsInOrder(t *testing.T) {
@@ -207,7 +208,7 @@ func TestReelWithoutAClockIsInOrder(t *testing.T) {
 			continue
 		}
 		v, err := tl.View(t.Context(), Query{To: tl.Duration(), Width: int(tl.Duration()), Lanes: []LaneRows{{uint32(i), 0, l.Rows}}})
-		must(t, err)
+		realtest.Must(t, err)
 		calls := uint64(0)
 		for _, row := range v.Rows {
 			for _, b := range row.Bars {
@@ -227,7 +228,7 @@ func TestDamageAnywhereIsSurvived(t *testing.T) {
 	r := newTestReel(t, 2, 1e9, reel.ClockFull, someThreads(2, 1500)...)
 	r.closeWithIndex(t)
 	whole, err := os.ReadFile(r.name)
-	must(t, err)
+	realtest.Must(t, err)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 60 {
 		bad := bytes.Clone(whole)
@@ -242,7 +243,7 @@ func TestDamageAnywhereIsSurvived(t *testing.T) {
 			continue
 		}
 		tl, err := Open(t.Context(), f, small())
-		must(t, err)
+		realtest.Must(t, err)
 		queries(t, tl)
 	}
 }
@@ -274,7 +275,7 @@ func TestQueriesGoOnWhileTheReelGrows(t *testing.T) {
 	}
 	close(done)
 	wg.Wait()
-	must(t, r.w.Close())
+	realtest.Must(t, r.w.Close())
 }
 
 func TestAnotherRecordingInPlaceOfTheReel(t *testing.T) {
@@ -283,11 +284,11 @@ func TestAnotherRecordingInPlaceOfTheReel(t *testing.T) {
 	_, tl := openTest(t, r.name, small())
 	other := newTestReel(t, 2, 1e9, reel.ClockFull, someThreads(2, 500)...)
 	other.write(t, 100)
-	must(t, os.Rename(other.name, r.name))
+	realtest.Must(t, os.Rename(other.name, r.name))
 	if changed, err := tl.Refresh(t.Context()); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
 	check(t, tl, newModel(tl.File()), rand.New(rand.NewPCG(1, 1)))
-	must(t, other.w.Close())
-	must(t, r.w.Close())
+	realtest.Must(t, other.w.Close())
+	realtest.Must(t, r.w.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/bigreel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -17,12 +18,12 @@ func TestReelCutShortWhileOpenIsAnErrorNotACrash(t *testing.T) {
 	opt := Options{segment: 1 << 14, small: 1, atOnce: 1000, Workers: 2}
 	shape := bigreel.Shape{Events: 400_000, Threads: 3, Depth: 20, Seed: 1}
 	shape.Last = func(w *reel.Writer) error { return Append(t.Context(), w, name, opt) }
-	must(t, bigreel.Write(name, shape))
+	realtest.Must(t, bigreel.Write(name, shape))
 	_, tl := openTest(t, name, opt)
 	if !tl.Indexed() {
 		t.Fatal("the index was not used")
 	}
-	must(t, os.Truncate(name, 100))
+	realtest.Must(t, os.Truncate(name, 100))
 	q := Query{To: tl.Duration(), Width: 1000}
 	for _, l := range tl.Lanes() {
 		q.Lanes = append(q.Lanes, LaneRows{l.ID, 0, l.Rows})

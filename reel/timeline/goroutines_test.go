@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -119,7 +120,7 @@ func TestGoroutinesAnswersAreThoseOfAllCalls(t *testing.T) {
 			r := newGoroutineReel(t, seed, goroutineEvents(seed, 4, 25, 15000))
 			for r.write(t, 1000) {
 			}
-			must(t, r.w.Close())
+			realtest.Must(t, r.w.Close())
 			f, tl := openTest(t, r.name, small())
 			if n := len(tl.Lanes()); n != 29 {
 				t.Fatalf("%d lanes", n)
@@ -142,7 +143,7 @@ func TestGrowingReelOfGoroutines(t *testing.T) {
 		check(t, tl, newGoroutineModel(tl.File(), tl.Lanes()), rng)
 		more = r.write(t, 500)
 		_, err := tl.Refresh(t.Context())
-		must(t, err)
+		realtest.Must(t, err)
 		lanes := tl.Lanes()
 		for i, l := range known {
 			if lanes[i].Goroutine != l.Goroutine || l.Goroutine == 0 && lanes[i].Thread != l.Thread {

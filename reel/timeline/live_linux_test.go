@@ -22,7 +22,7 @@ func recordTarget(t *testing.T, target string, args ...string) *reel.File {
 	r.Stop()
 	p.Finish()
 	f, err := reel.Open(r.File)
-	must(t, err)
+	realtest.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -32,12 +32,12 @@ func recordTarget(t *testing.T, target string, args ...string) *reel.File {
 func checkReal(t *testing.T, f *reel.File, makeModel func([]Lane) *model) {
 	t.Helper()
 	stored, err := Open(t.Context(), f, Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	if !stored.Indexed() {
 		t.Error("the recorder left no index")
 	}
 	made, err := newTimeline(small()).index(t.Context(), f, nil)
-	must(t, err)
+	realtest.Must(t, err)
 	tl := newTimeline(small())
 	tl.live.Store(made)
 	m := makeModel(stored.Lanes())
@@ -62,7 +62,7 @@ func TestRecordingOfThreads(t *testing.T) {
 func TestRecordingOfGoroutines(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.GoTool)
 	tool, err := realtest.GoTool.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	target := filepath.Join(t.TempDir(), "goroutines")
 	cmd := exec.Command(tool, "build", "-o", target, "./testdata/targets/goroutines")
 	cmd.Dir, cmd.Env = realtest.Root(), append(os.Environ(), "CGO_ENABLED=0")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -169,14 +170,14 @@ func newReelOf(t testing.TB, seed uint64, h reel.Header, threads ...[]reel.Event
 	r := &testReel{name: filepath.Join(t.TempDir(), "test.reel"), rng: rand.New(rand.NewPCG(seed, 7)), events: threads, at: make([]int, len(threads))}
 	var err error
 	r.w, err = reel.Create(r.name, h, reel.Options{})
-	must(t, err)
+	realtest.Must(t, err)
 	functions := make([]reel.Function, 80)
 	functions[79].Name = "runtime.goexit1"
 	_, err = r.w.AddFunctions(functions)
-	must(t, err)
+	realtest.Must(t, err)
 	for i := range threads {
 		tw, err := r.w.Thread(reel.Thread{TID: 100 + i, Name: "thread"})
-		must(t, err)
+		realtest.Must(t, err)
 		r.tws = append(r.tws, tw)
 	}
 	return r
@@ -190,23 +191,16 @@ func (r *testReel) write(t testing.TB, n int) (more bool) {
 		end := min(len(r.events[i]), r.at[i]+n)
 		for r.at[i] < end {
 			k := min(end-r.at[i], 1+r.rng.IntN(300))
-			must(t, tw.Append(r.events[i][r.at[i]:r.at[i]+k]))
+			realtest.Must(t, tw.Append(r.events[i][r.at[i]:r.at[i]+k]))
 			r.at[i] += k
 			if r.rng.IntN(6) == 0 {
-				must(t, tw.Dropped(3, 2, r.events[i][r.at[i]-1].Time))
+				realtest.Must(t, tw.Dropped(3, 2, r.events[i][r.at[i]-1].Time))
 			}
-			must(t, tw.Flush())
+			realtest.Must(t, tw.Flush())
 		}
 		more = more || r.at[i] < len(r.events[i])
 	}
 	return more
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // someThreads are events of threads of different kinds.

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/bigreel"
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // A quick answer may be coarse, but is right: each call is in one bar, and bars
 // are where calls are.
 func TestQuickViewsAreRight(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "big.reel")
-	must(t, bigreel.Write(name, bigreel.Shape{Events: 4_000_000, Threads: 1, Depth: 30, Seed: 1}))
+	realtest.Must(t, bigreel.Write(name, bigreel.Shape{Events: 4_000_000, Threads: 1, Depth: 30, Seed: 1}))
 	f, tl := openTest(t, name, Options{Workers: 2, atOnce: 100_000, segment: 1 << 14, small: 1000})
 	m := newModel(f)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -29,7 +30,7 @@ func TestQuickViewsAreRight(t *testing.T) {
 		}
 		tl.live.Load().cache.clear()
 		v, err := tl.View(t.Context(), q)
-		must(t, err)
+		realtest.Must(t, err)
 		a, b := m.clock.toTicks(q.From), m.clock.toTicks(q.To)
 		if v.Coarse {
 			coarse++
@@ -40,7 +41,7 @@ func TestQuickViewsAreRight(t *testing.T) {
 		checkQuick(t, m, v, a, b, uint64(v.Pixels)<<grainOf(b-a, q.Width))
 		q.Quick = false
 		v, err = tl.View(t.Context(), q)
-		must(t, err)
+		realtest.Must(t, err)
 		if v.Coarse {
 			t.Error("a view that wasn't to be quick is coarse")
 		}

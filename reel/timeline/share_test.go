@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/bigreel"
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // However fine the levels are that views would need, they keep to their share.
 func TestLevelsKeepToTheirShare(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "big.reel")
-	must(t, bigreel.Write(name, bigreel.Shape{Events: 400_000, Threads: 2, Depth: 30, Seed: 1}))
+	realtest.Must(t, bigreel.Write(name, bigreel.Shape{Events: 400_000, Threads: 2, Depth: 30, Seed: 1}))
 	f, tl := openTest(t, name, Options{segment: 1 << 14, small: 1, atOnce: 1})
 	several := 0
 	for _, l := range tl.live.Load().lanes {

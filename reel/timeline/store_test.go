@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -18,8 +19,8 @@ func (r *testReel) closeWithIndex(t testing.TB) {
 	t.Helper()
 	for r.write(t, 1000) {
 	}
-	must(t, Append(t.Context(), r.w, r.name, small()))
-	must(t, r.w.Close())
+	realtest.Must(t, Append(t.Context(), r.w, r.name, small()))
+	realtest.Must(t, r.w.Close())
 }
 
 func TestIndexInTheReelAnswersAsTheReelDoes(t *testing.T) {
@@ -49,10 +50,10 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 	r := newTestReel(t, 1, 1e9, reel.ClockFull, someThreads(1, 3000)...)
 	r.closeWithIndex(t)
 	whole, err := os.ReadFile(r.name)
-	must(t, err)
+	realtest.Must(t, err)
 	f, _ := openTest(t, r.name, small())
 	stored, err := f.Timeline()
-	must(t, err)
+	realtest.Must(t, err)
 	rng := rand.New(rand.NewPCG(1, 9))
 	m := newModel(f)
 	at := bytes.LastIndex(whole, stored)
@@ -64,9 +65,9 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 		if i%2 == 0 { // a summary is replaced by its calls
 			bad[at+directory+rng.IntN(len(stored)-directory)] ^= byte(1 + rng.IntN(255))
 			f, err := reel.Parse("bad", bad)
-			must(t, err)
+			realtest.Must(t, err)
 			tl, err := Open(t.Context(), f, small())
-			must(t, err)
+			realtest.Must(t, err)
 			if !tl.Indexed() {
 				t.Error("an index was not used for its summaries")
 			}
@@ -75,9 +76,9 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 		}
 		bad[at+rng.IntN(directory)] ^= byte(1 + rng.IntN(255))
 		f, err := reel.Parse("bad", bad)
-		must(t, err)
+		realtest.Must(t, err)
 		tl, err := Open(t.Context(), f, small())
-		must(t, err)
+		realtest.Must(t, err)
 		if tl.Indexed() || len(f.Damage()) != 1 {
 			t.Errorf("a damaged index was used (%v), damage %v", tl.Indexed(), f.Damage())
 		}
@@ -99,29 +100,29 @@ func queries(t testing.TB, tl *Timeline) {
 		for _, quick := range []bool{true, false} {
 			q.Lanes, q.Quick = lanes, quick
 			_, err := tl.View(ctx, q)
-			must(t, err)
+			realtest.Must(t, err)
 		}
 	}
 	_, err := tl.Overview(ctx, 100)
-	must(t, err)
+	realtest.Must(t, err)
 	for _, l := range lanes {
 		for _, at := range []uint64{0, end / 2, end, ^uint64(0)} {
 			_, _, err := tl.CallAt(ctx, l.Lane, l.First, at)
-			must(t, err)
+			realtest.Must(t, err)
 		}
-		must(t, tl.Replay(ctx, l.Lane, end/4, end/2, func(*reel.Call) bool { return true }))
+		realtest.Must(t, tl.Replay(ctx, l.Lane, end/4, end/2, func(*reel.Call) bool { return true }))
 	}
 	from := Position{}
 	for range 3 {
 		found, ok, err := tl.Next(ctx, func(fn uint32) bool { return fn%3 == 1 }, from, false)
-		must(t, err)
+		realtest.Must(t, err)
 		if !ok {
 			break
 		}
 		from = Position{found.Lane, found.Row, found.Start}
 	}
 	_, _, err = tl.Next(ctx, func(fn uint32) bool { return fn == 2 }, Position{At: end}, true)
-	must(t, err)
+	realtest.Must(t, err)
 	tl.Calls()
 }
 
@@ -154,16 +155,16 @@ func FuzzStored(f *testing.F) {
 		r := newReelOf(f, 1, s.h, s.events...)
 		for r.write(f, 1000) {
 		}
-		must(f, r.w.Flush())
+		realtest.Must(f, r.w.Flush())
 		data, err := os.ReadFile(r.name)
-		must(f, err)
+		realtest.Must(f, err)
 		whole = append(whole, data)
-		must(f, Append(f.Context(), r.w, r.name, small()))
-		must(f, r.w.Close())
+		realtest.Must(f, Append(f.Context(), r.w, r.name, small()))
+		realtest.Must(f, r.w.Close())
 		file, err := reel.Open(r.name)
-		must(f, err)
+		realtest.Must(f, err)
 		stored, err := file.Timeline()
-		must(f, err)
+		realtest.Must(f, err)
 		w := wire{b: stored}
 		w.uvarint()
 		n := w.uvarint()
@@ -176,19 +177,19 @@ func FuzzStored(f *testing.F) {
 		s := &samples[int(which)%len(samples)]
 		name := filepath.Join(t.TempDir(), "fuzz.reel")
 		w, err := reel.Create(name, s.h, reel.Options{})
-		must(t, err)
-		must(t, w.Timeline(head, directory, repaired(summaries)))
-		must(t, w.Close())
+		realtest.Must(t, err)
+		realtest.Must(t, w.Timeline(head, directory, repaired(summaries)))
+		realtest.Must(t, w.Close())
 		tail, err := os.ReadFile(name)
-		must(t, err)
+		realtest.Must(t, err)
 		// The chunk of the index, behind the reel that it was made from; the index
 		// of chunks is found by scanning.
 		header := 1 + bytes.Index(tail[1:], []byte("\x8areL"))
 		data := append(append([]byte(nil), whole[int(which)%len(whole)]...), tail[header:]...)
 		f, err := reel.Parse("fuzz", data)
-		must(t, err)
+		realtest.Must(t, err)
 		tl, err := Open(t.Context(), f, small())
-		must(t, err)
+		realtest.Must(t, err)
 		queries(t, tl)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -16,10 +17,10 @@ func small() Options { return Options{segment: 700, small: 20, atOnce: 1500, Wor
 func openTest(t testing.TB, name string, opt Options) (*reel.File, *Timeline) {
 	t.Helper()
 	f, err := reel.Open(name)
-	must(t, err)
+	realtest.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	tl, err := Open(t.Context(), f, opt)
-	must(t, err)
+	realtest.Must(t, err)
 	return f, tl
 }
 
@@ -40,7 +41,7 @@ func TestAnswersAreThoseOfAllCalls(t *testing.T) {
 					}
 					for r.write(t, 1000) {
 					}
-					must(t, r.w.Close())
+					realtest.Must(t, r.w.Close())
 					f, tl := openTest(t, r.name, small())
 					check(t, tl, newModel(f), rand.New(rand.NewPCG(seed, 3)))
 				})
@@ -61,7 +62,7 @@ func TestGrowingReelAnswersAsAFinishedOne(t *testing.T) {
 		}
 		more = r.write(t, 1+rng.IntN(1500))
 		changed, err := tl.Refresh(t.Context())
-		must(t, err)
+		realtest.Must(t, err)
 		if !changed {
 			t.Fatal("the reel has grown, and nothing changed")
 		}
@@ -125,7 +126,7 @@ func checkViews(t *testing.T, tl *Timeline, m *model, rng *rand.Rand, n int) {
 			q.Lanes = append(q.Lanes, LaneRows{uint32(i), first, rng.IntN(l.Rows + 2)}, LaneRows{uint32(i), 0, first})
 		}
 		v, err := tl.View(t.Context(), q)
-		must(t, err)
+		realtest.Must(t, err)
 		got := map[[2]int][]Bar{}
 		for _, row := range v.Rows {
 			got[[2]int{int(row.Lane), row.Row}] = row.Bars
@@ -229,7 +230,7 @@ func checkCallAt(t *testing.T, tl *Timeline, m *model, rng *rand.Rand, n int) {
 			}
 		}
 		got, ok, err := tl.CallAt(t.Context(), uint32(lane), row, at)
-		must(t, err)
+		realtest.Must(t, err)
 		if ok != (want != nil) {
 			t.Fatalf("call at %d in lane %d, row %d: %v, want %v", at, lane, row, ok, want)
 		}
@@ -277,7 +278,7 @@ func checkNext(t *testing.T, tl *Timeline, m *model, rng *rand.Rand, n int) {
 			}
 			for range 3 {
 				got, ok, err := tl.Next(t.Context(), func(fn uint32) bool { return wanted[fn] }, from, back)
-				must(t, err)
+				realtest.Must(t, err)
 				if want := i >= 0 && i < len(all); ok != want {
 					t.Fatalf("next from %+v (backwards: %v): found %v, want %v", from, back, ok, want)
 				}
@@ -324,7 +325,7 @@ func checkReplay(t *testing.T, tl *Timeline, m *model, rng *rand.Rand, n int) {
 			open[c.Stack] = c.Depth
 			return true
 		})
-		must(t, err)
+		realtest.Must(t, err)
 		slices.SortFunc(want, order)
 		slices.SortFunc(got, order)
 		if !slices.Equal(got, want) {
@@ -352,7 +353,7 @@ func checkOverview(t *testing.T, tl *Timeline, m *model) {
 	}
 	for _, width := range []int{1, 100, 9000} {
 		o, err := tl.Overview(t.Context(), width)
-		must(t, err)
+		realtest.Must(t, err)
 		got := uint64(0)
 		for _, busy := range o.Busy {
 			got += busy

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -29,7 +30,7 @@ func TestVisitsAreOfAllCallsOpenInTheRange(t *testing.T) {
 				}
 				for r.write(t, 1000) {
 				}
-				must(t, r.w.Close())
+				realtest.Must(t, r.w.Close())
 				f, tl := openTest(t, r.name, small())
 				checkVisits(t, tl, newModel(f), rand.New(rand.NewPCG(seed, 4)))
 			})
@@ -43,7 +44,7 @@ func TestVisitsOfGoroutinesAreOfAllCallsOpenInTheRange(t *testing.T) {
 			r := newGoroutineReel(t, seed, goroutineEvents(seed, 4, 25, 15000))
 			for r.write(t, 1000) {
 			}
-			must(t, r.w.Close())
+			realtest.Must(t, r.w.Close())
 			f, tl := openTest(t, r.name, small())
 			checkVisits(t, tl, newGoroutineModel(f, tl.Lanes()), rand.New(rand.NewPCG(seed, 4)))
 		})
@@ -115,7 +116,7 @@ func checkVisit(t *testing.T, tl *Timeline, m *model, lanes []uint32, from, to u
 			return true
 		},
 	})
-	must(t, err)
+	realtest.Must(t, err)
 	for k, list := range open {
 		if len(list) > 0 {
 			t.Errorf("lane %d: %d calls were never left", k.lane, len(list))
@@ -154,7 +155,7 @@ func checkVisitFunction(t *testing.T, tl *Timeline, m *model, lanes []uint32, fn
 		b = m.clock.toTicks(to)
 	}
 	var got, want []visited
-	must(t, tl.VisitFunction(t.Context(), lanes, fn, from, to, func(lane uint32, c *reel.Call) bool {
+	realtest.Must(t, tl.VisitFunction(t.Context(), lanes, fn, from, to, func(lane uint32, c *reel.Call) bool {
 		x := visited{lane, *c}
 		x.Start, x.End, x.SP = m.clock.rel(c.Start), m.clock.rel(c.End), 0
 		if x.End > a || x.Start >= a {
@@ -191,7 +192,7 @@ func TestVisitEndsWhenItIsToldTo(t *testing.T) {
 	r := newTestReel(t, 1, 1e9, reel.ClockFull, someThreads(1, 6000)...)
 	for r.write(t, 1000) {
 	}
-	must(t, r.w.Close())
+	realtest.Must(t, r.w.Close())
 	_, tl := openTest(t, r.name, small())
 	calls := 0
 	v := Visitor{Enter: func(uint32, *reel.Call) {}, Leave: func(uint32, *reel.Call) bool { calls++; return calls < 10 }}

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 func filtered(t *testing.T, source Source, in string, images ...*Image) string {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, Filter(context.Background(), strings.NewReader(in), &b, source, images...))
+	realtest.Must(t, Filter(context.Background(), strings.NewReader(in), &b, source, images...))
 	return b.String()
 }
 
@@ -74,7 +74,7 @@ func TestBacktraceThatAProgramPrintsOfItselfIsNamed(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			path := compile(t, realtest.GCC, "prog.c", backtracing, append([]string{"-g", "-O1"}, c.flags...)...)
 			printed, err := exec.Command(path, c.args...).Output()
-			must(t, err)
+			realtest.Must(t, err)
 			got := named(filtered(t, local(t), string(printed)), path)
 			line := func(code string) int { return strings.Count(backtracing[:strings.Index(backtracing, code)], "\n") + 1 }
 			at := func(function, code string) string { return fmt.Sprintf("%s at %s.c:%d", function, path, line(code)) }
@@ -105,7 +105,7 @@ func makeExample(t *testing.T) example {
 	t.Helper()
 	path := compile(t, realtest.GCC, "prog.c", source, "-g", "-O1")
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	e := example{path: path, image: Describe(im)}
 	e.image.Load = 0x7f0000000000
@@ -232,7 +232,7 @@ func TestFilterAnswersBeforeItAsksForMore(t *testing.T) {
 			t.Fatalf("%q, %v; want %q", buf[:n], err, want)
 		}
 	}
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -268,8 +268,8 @@ func TestFilterHoldsABoundedReport(t *testing.T) {
 	if _, err := io.ReadFull(answers, buf); err != nil || !strings.HasPrefix(string(buf), "Incident") {
 		t.Errorf("%q, %v", buf, err)
 	}
-	must(t, r.Close())
-	must(t, answers.Close())
+	realtest.Must(t, r.Close())
+	realtest.Must(t, answers.Close())
 }
 
 func TestNamesInTextAreSafeForATerminal(t *testing.T) {
@@ -300,7 +300,7 @@ text
 %#x
 `, e.image.Load, e.image.Load+e.image.Size, e.path, e.outer+1, e.main, e.main, e.main, e.main)
 	var b bytes.Buffer
-	must(t, TextJSON(context.Background(), strings.NewReader(in), &b, local(t)))
+	realtest.Must(t, TextJSON(context.Background(), strings.NewReader(in), &b, local(t)))
 	got := decode[promised](t, b.String())
 	var stacks []string
 	for _, th := range got.Threads {
@@ -325,7 +325,7 @@ func TestCaptureBecomesText(t *testing.T) {
 	in := fmt.Sprintf(`{"images":[{"path":%q,"load":%d,"size":%d}],"threads":[{"tid":7,"name":"m\u001bain","frames":[%d,16]},{"frames":[]}]}`,
 		e.path, e.image.Load, e.image.Size, e.outer)
 	var b bytes.Buffer
-	must(t, Text(context.Background(), strings.NewReader(in), &b, local(t)))
+	realtest.Must(t, Text(context.Background(), strings.NewReader(in), &b, local(t)))
 	lines := strings.Split(b.String(), "\n")
 	if len(lines) != 7 || lines[0] != `thread 7 m\x1bain` || !strings.Contains(lines[1], "inner at") || !strings.HasSuffix(lines[1], "(inlined)") ||
 		!strings.Contains(lines[2], "outer at") || !strings.HasSuffix(lines[2], fmt.Sprintf("(prog+%#x)", e.outer-e.image.Load)) ||
@@ -336,7 +336,7 @@ func TestCaptureBecomesText(t *testing.T) {
 
 func TestTextWithTooManyFramesIsRefusedAsJSON(t *testing.T) {
 	r, w, err := os.Pipe()
-	must(t, err)
+	realtest.Must(t, err)
 	defer r.Close()
 	go func() {
 		line := []byte(strings.Repeat("0x1000\n", 1000))
@@ -358,7 +358,7 @@ func FuzzFilterKeepsText(f *testing.F) {
 	f.Add([]byte("1000-2000 r-xp 0 0:0 0 /p\n/p(+0x1) [0x1001]\n[<0000000000001001>] f\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var out bytes.Buffer
-		must(t, Filter(context.Background(), bytes.NewReader(in), &out, nowhere{}))
+		realtest.Must(t, Filter(context.Background(), bytes.NewReader(in), &out, nowhere{}))
 		// What was put in stands in brackets behind a blank: the rest is what came in, in order.
 		rest := out.Bytes()
 		for _, c := range in {
@@ -371,6 +371,6 @@ func FuzzFilterKeepsText(f *testing.F) {
 		if bytes.Count(in, []byte("\n")) != bytes.Count(out.Bytes(), []byte("\n")) {
 			t.Fatalf("%q became %q", in, out.Bytes())
 		}
-		must(t, TextJSON(context.Background(), bytes.NewReader(in), io.Discard, nowhere{}))
+		realtest.Must(t, TextJSON(context.Background(), bytes.NewReader(in), io.Discard, nowhere{}))
 	})
 }

@@ -87,7 +87,7 @@ func TestJSONKeepsWhatItDoesNotKnow(t *testing.T) {
 		"threads":[{"tid":1,"state":"running","frames":[{"address":5000,"registers":{"pc":1e3},"kind":"signal","inline":"old"}],"crashed":true}],"end":null}`
 	var got map[string]any
 	out := answerJSON(t, local(t), in)
-	must(t, json.Unmarshal([]byte(out), &got))
+	realtest.Must(t, json.Unmarshal([]byte(out), &got))
 	image := got["images"].([]any)[0].(map[string]any)
 	thread := got["threads"].([]any)[0].(map[string]any)
 	frame := thread["frames"].([]any)[0].(map[string]any)
@@ -124,7 +124,7 @@ func TestJSONTakesSeveralCaptures(t *testing.T) {
 	d := json.NewDecoder(strings.NewReader(out))
 	for k := range 3 {
 		var p promised
-		must(t, d.Decode(&p))
+		realtest.Must(t, d.Decode(&p))
 		if f := p.Threads[0].Frames[0]; (f.Reason == reasonNoImage) != (k == 1) {
 			t.Errorf("capture %d: %+v", k, f)
 		}
@@ -210,7 +210,7 @@ func TestJSONThreadsThatWaitForImagesAreBounded(t *testing.T) {
 		}
 	}()
 	err := JSON(context.Background(), r, io.Discard, local(t))
-	must(t, r.Close())
+	realtest.Must(t, r.Close())
 	if err == nil || !strings.Contains(err.Error(), "put images first") {
 		t.Errorf("%v", err)
 	}
@@ -275,7 +275,7 @@ func BenchmarkJSON(b *testing.B) {
 	source := local(b)
 	b.SetBytes(int64(len(in)))
 	for b.Loop() {
-		must(b, JSON(context.Background(), strings.NewReader(in), io.Discard, source))
+		realtest.Must(b, JSON(context.Background(), strings.NewReader(in), io.Discard, source))
 	}
 }
 
@@ -294,7 +294,7 @@ func FuzzJSONAnswersWithJSON(f *testing.F) {
 				t.Fatalf("%q became %q: %v", in, out.Bytes(), err)
 			}
 		}
-		must(t, Text(context.Background(), bytes.NewReader(in), io.Discard, nowhere{}))
+		realtest.Must(t, Text(context.Background(), bytes.NewReader(in), io.Discard, nowhere{}))
 	})
 }
 

@@ -3,6 +3,7 @@ package symbolize
 import (
 	"fmt"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/symbols"
 )
 
@@ -46,7 +47,7 @@ func (m *module) link(im *Image, offset uint64) (link uint64, reason string) {
 	// be the last page of the segment before.
 	for _, starts := range [...]bool{true, false} {
 		for _, r := range m.Segments {
-			start := r.Off &^ (pageSize - 1)
+			start := r.Off &^ (object.MinPageSize - 1)
 			if im.Offset == start || !starts && im.Offset > start && im.Offset-r.Off < r.Size {
 				return r.Addr + (im.Offset - r.Off) + offset, ""
 			}
@@ -69,9 +70,6 @@ func (m *module) place(p *Place) (link uint64, reason string) {
 	}
 	return start + p.Offset, ""
 }
-
-// pageSize is the least of all systems; offsets of mappings are multiples of it.
-const pageSize = 4096
 
 // name fills n with what is at a link address, or behind the call before it.
 func (m *module) name(s *Symbolizer, link uint64, exact bool, n *Named) {

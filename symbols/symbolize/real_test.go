@@ -18,7 +18,7 @@ func compile(t testing.TB, by realtest.Capability, name, source string, args ...
 	t.Helper()
 	realtest.Need(t, by)
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600))
+	realtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600))
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name)))
 	tool(t, by, dir, append(append([]string{}, args...), "-o", out, filepath.Join(dir, name))...)
 	return out
@@ -29,7 +29,7 @@ func tool(t testing.TB, program realtest.Capability, dir string, args ...string)
 	t.Helper()
 	realtest.Need(t, program)
 	path, err := program.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	var stderr bytes.Buffer
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stderr = dir, &stderr
@@ -40,17 +40,10 @@ func tool(t testing.TB, program realtest.Capability, dir string, args ...string)
 	return string(out)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // local is a Source of the files where the captures say they are.
 func local(t testing.TB) *Files {
 	f := &Files{Finder: &symbols.Finder{}}
-	t.Cleanup(func() { must(t, f.Close()) })
+	t.Cleanup(func() { realtest.Must(t, f.Close()) })
 	return f
 }
 
@@ -60,7 +53,7 @@ func truth(t testing.TB, image string, addrs []uint64, args ...string) [][]strin
 	t.Helper()
 	realtest.Need(t, realtest.Symbolizer)
 	path, err := realtest.Symbolizer.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	var in strings.Builder
 	for _, a := range addrs {
 		fmt.Fprintf(&in, "%#x\n", a)
@@ -68,7 +61,7 @@ func truth(t testing.TB, image string, addrs []uint64, args ...string) [][]strin
 	cmd := exec.Command(path, append(args, "--obj="+image)...)
 	cmd.Stdin = strings.NewReader(in.String())
 	out, err := cmd.Output()
-	must(t, err)
+	realtest.Must(t, err)
 	var all [][]string
 	for block := range strings.SplitSeq(strings.TrimSuffix(string(out), "\n\n"), "\n\n") {
 		lines := strings.Split(strings.TrimSpace(block), "\n")

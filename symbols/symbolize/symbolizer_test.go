@@ -33,10 +33,10 @@ int main(int argc, char **argv) { return caller(argc); }
 func codeAddresses(t *testing.T, path string, names ...string) []uint64 {
 	t.Helper()
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	list, err := im.Symbols()
-	must(t, err)
+	realtest.Must(t, err)
 	var addrs []uint64
 	for _, s := range list {
 		if s.IsFunc() && slices.Contains(names, s.Name) {
@@ -57,7 +57,7 @@ func checkSlid(t *testing.T, im *Image, base uint64, addrs []uint64) {
 	t.Helper()
 	want := truth(t, im.Path, addrs)
 	s := New(local(t))
-	must(t, s.SetImages([]*Image{im}))
+	realtest.Must(t, s.SetImages([]*Image{im}))
 	for k, link := range addrs {
 		// A return address behind each instruction's byte stands for that byte.
 		stack := []Frame{{Address: link - base + im.Load}, {Address: link + 1 - base + im.Load}, {Address: link - base + im.Load, Kind: Exact}}
@@ -87,7 +87,7 @@ func TestSlideAndInlineFramesOfExecutablesOfBothKinds(t *testing.T) {
 		t.Run(c.flags[0], func(t *testing.T) {
 			path := compile(t, realtest.GCC, "prog.c", source, append([]string{"-g", "-O1"}, c.flags...)...)
 			im, err := object.Open(path)
-			must(t, err)
+			realtest.Must(t, err)
 			defer im.Close()
 			given := Describe(im)
 			given.Load = c.load
@@ -99,16 +99,16 @@ func TestSlideAndInlineFramesOfExecutablesOfBothKinds(t *testing.T) {
 func TestSlideOfMachOIsFromText(t *testing.T) {
 	realtest.Need(t, realtest.Clang, realtest.LD64, realtest.Dsymutil)
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "prog.c"), []byte(source), 0o600))
+	realtest.Must(t, os.WriteFile(filepath.Join(dir, "prog.c"), []byte(source), 0o600))
 	tool(t, realtest.Clang, dir, "-target", "arm64-apple-macos11", "-g", "-O1", "-ffreestanding", "-c", "prog.c")
 	tool(t, realtest.LD64, dir, "-arch", "arm64", "-platform_version", "macos", "11.0", "11.0", "-e", "_main",
 		"-undefined", "dynamic_lookup", "-o", "prog", "prog.o")
 	tool(t, realtest.Dsymutil, dir, "prog")
-	must(t, os.Remove(filepath.Join(dir, "prog.o"))) // so that only the dSYM can tell
+	realtest.Must(t, os.Remove(filepath.Join(dir, "prog.o"))) // so that only the dSYM can tell
 
 	path := filepath.Join(dir, "prog")
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	if im.BaseAddr() == 0 {
 		t.Fatal("an executable is linked above __PAGEZERO")
@@ -117,7 +117,7 @@ func TestSlideOfMachOIsFromText(t *testing.T) {
 	given.Load = 0x102a3c000
 	var addrs []uint64
 	list, err := im.Symbols()
-	must(t, err)
+	realtest.Must(t, err)
 	for _, s := range list {
 		switch s.Name {
 		case "_outer", "_caller":
@@ -133,7 +133,7 @@ func TestFramesWithoutANameSayWhy(t *testing.T) {
 	path := compile(t, realtest.GCC, "prog.c", source, "-g")
 	stripped := compile(t, realtest.GCC, "prog.c", source, "-s", "-static", "-nostdlib", "-Wl,-e,main")
 	text := filepath.Join(t.TempDir(), "notes.txt")
-	must(t, os.WriteFile(text, []byte("no image"), 0o600))
+	realtest.Must(t, os.WriteFile(text, []byte("no image"), 0o600))
 	images := []*Image{
 		{Path: path, Load: 0x10000000, Size: 0x4000},
 		{Path: stripped, Load: 0x20000000, Size: 0x4000},
@@ -147,7 +147,7 @@ func TestFramesWithoutANameSayWhy(t *testing.T) {
 		{Path: path, Offset: 0x7000, Load: 0x90000000, Size: 0x4000},
 	}
 	s := New(local(t))
-	must(t, s.SetImages(images))
+	realtest.Must(t, s.SetImages(images))
 	for addr, want := range map[uint64]string{
 		0x1000:     "no image at this address",
 		0x10000000: "",
@@ -173,7 +173,7 @@ func TestFramesWithoutANameSayWhy(t *testing.T) {
 func TestImageWhoseFirstMappingIsMissingIsPlacedByItsSegments(t *testing.T) {
 	path := compile(t, realtest.GCC, "prog.c", source, "-g", "-O1")
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	for _, seg := range im.Segments() {
 		if seg.Type != object.SegmentLoad || seg.Perm&object.PermX == 0 {
@@ -194,7 +194,7 @@ func TestFrameBehindASignalsTrampolineIsTakenAsItIs(t *testing.T) {
 	im := &Image{Path: path, Load: 0x10000000, Size: 0x10000}
 	at := im.Load + entry
 	s := New(local(t))
-	must(t, s.SetImages([]*Image{im}))
+	realtest.Must(t, s.SetImages([]*Image{im}))
 	name := func(stack ...Frame) string {
 		last := ""
 		s.Stack(context.Background(), stack, func(n *Named) bool {
@@ -235,7 +235,7 @@ func TestMapsAreOpenedOnceForAllPlacesOfAnImage(t *testing.T) {
 	for k := range uint64(4) {
 		images = append(images, &Image{Path: path, Load: 0x10000000 * (k + 1), Size: 0x4000})
 	}
-	must(t, s.SetImages(images))
+	realtest.Must(t, s.SetImages(images))
 	for k := range uint64(4) {
 		var n Named
 		s.Exact(context.Background(), 0x10000000*(k+1)+codeAddresses(t, path, "main")[0], &n)
@@ -268,7 +268,7 @@ func TestTooManyImagesAreRefused(t *testing.T) {
 	if err := s.SetImages(many); err == nil {
 		t.Error("taken at once")
 	}
-	must(t, s.SetImages(many[:maxImages]))
+	realtest.Must(t, s.SetImages(many[:maxImages]))
 	if err := s.AddImage(many[maxImages]); err == nil {
 		t.Error("one more was taken")
 	}
@@ -277,7 +277,7 @@ func TestTooManyImagesAreRefused(t *testing.T) {
 // The Linux kernel's file has a segment at 0 behind its text.
 func TestSegmentBelowTheFirstOneDoesNotMoveTheImage(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "kernel.lds")
-	must(t, os.WriteFile(script, []byte(`
+	realtest.Must(t, os.WriteFile(script, []byte(`
 PHDRS { text PT_LOAD FLAGS(5); data PT_LOAD FLAGS(6); percpu PT_LOAD FLAGS(6); }
 SECTIONS {
 	. = 0xffffffff81000000;
@@ -289,7 +289,7 @@ SECTIONS {
 }`), 0o600))
 	path := compile(t, realtest.GCC, "kernel.c", source, "-g", "-O1", "-mcmodel=kernel", "-fno-pic", "-no-pie", "-nostdlib", "-static", "-Wl,-T,"+script, "-Wl,-e,main")
 	im, err := object.Open(path)
-	must(t, err)
+	realtest.Must(t, err)
 	defer im.Close()
 	given := Describe(im)
 	if given.Load != 0xffffffff81000000 || given.Size < 0x1000000 {
@@ -302,7 +302,7 @@ SECTIONS {
 func TestThumbBitIsNoPartOfTheAddress(t *testing.T) {
 	realtest.Need(t, realtest.Clang)
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "prog.c"), []byte(source), 0o600))
+	realtest.Must(t, os.WriteFile(filepath.Join(dir, "prog.c"), []byte(source), 0o600))
 	tool(t, realtest.Clang, dir, "-target", "armv7-linux-gnueabi", "-mthumb", "-g", "-O1", "-ffreestanding", "-c", "prog.c", "-o", "prog.o")
 	path := filepath.Join(dir, "prog.o")
 	im := &Image{Path: path, Load: 0x10000, Size: 0x1000}
@@ -314,7 +314,7 @@ func TestThumbBitIsNoPartOfTheAddress(t *testing.T) {
 	}
 	want := truth(t, path, addrs)
 	s := New(local(t))
-	must(t, s.SetImages([]*Image{im}))
+	realtest.Must(t, s.SetImages([]*Image{im}))
 	for k, a := range addrs {
 		n := 0
 		// The address itself, and as the one behind a 16-bit instruction.

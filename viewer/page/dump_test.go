@@ -35,7 +35,7 @@ func dumped(t testing.TB, more ...reel.Trigger) string {
 		thread(t, w, 9, "waiter", reel.Entry(ms, 2<<20, 3), reel.Entry(at(5), 2<<20-64, 5), reel.Exit(at(6), 2<<20-64, 5))
 		thread(t, w, 10, "worker", reel.Entry(at(1500), 3<<20, 4), reel.Entry(at(1501), 3<<20-64, 5), reel.Exit(at(1502), 3<<20-64, 5))
 		slow := reel.Trigger{Condition: "call > 20ms", Function: 2, Thread: 1, Start: at(801), End: at(844), SP: 1<<20 - 64}
-		must(t, w.Dump(reel.Dump{From: from, To: at(2000), Triggers: append([]reel.Trigger{slow}, more...), Missing: []reel.Missing{{Thread: 3, From: from, To: at(1000)}}}))
+		realtest.Must(t, w.Dump(reel.Dump{From: from, To: at(2000), Triggers: append([]reel.Trigger{slow}, more...), Missing: []reel.Missing{{Thread: 3, From: from, To: at(1000)}}}))
 	})
 }
 
@@ -159,7 +159,7 @@ func TestTwoDumpsEachOpenAtTheirCall(t *testing.T) {
 func TestRealDumpOpensAtItsCall(t *testing.T) {
 	realtest.Need(t, realtest.Chromium, realtest.Python3, realtest.LivePtrace)
 	python, err := realtest.Python3.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	folder := filepath.Join(t.TempDir(), "dumps")
 	realtest.MustCallreel(t, "record", "-m", "python3*", "-f", "PyThread*", "-f", "_PyEval*", "--when", "PyThread_acquire_lock_timed > 60ms", "--max", "1", "-o", folder, "--", python, "-c", `
 import threading, json
@@ -179,7 +179,7 @@ for i in range(20):
 			DurationNS float64 `json:"duration_ns"`
 		}
 	}
-	must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
+	realtest.Must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
 	if r.Trigger.Name != "PyThread_acquire_lock_timed" || r.Trigger.TID == 0 || r.Trigger.DurationNS < 60*ms {
 		t.Fatalf("the trigger is %+v", r.Trigger)
 	}

@@ -71,7 +71,7 @@ type tab struct {
 func serve(t testing.TB, opt viewer.Options) (*viewer.Server, string) {
 	t.Helper()
 	s, err := viewer.New(opt)
-	must(t, err)
+	realtest.Must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()
@@ -101,7 +101,7 @@ const (
 func show(t testing.TB, url string) *tab {
 	t.Helper()
 	root, err := browser()
-	must(t, err)
+	realtest.Must(t, err)
 	ctx, cancel := chromedp.NewContext(root)
 	p := &tab{TB: t, ctx: ctx, url: url}
 	t.Cleanup(func() {
@@ -113,7 +113,7 @@ func show(t testing.TB, url string) *tab {
 			t.Errorf("on the console: %q", p.said)
 		}
 	})
-	must(t, chromedp.Do(ctx)) // the tab is there, and listens
+	realtest.Must(t, chromedp.Do(ctx)) // the tab is there, and listens
 	messages := chromedp.Console(ctx)
 	go func() {
 		for m, err := range messages {
@@ -146,7 +146,7 @@ func (p *tab) still() {
 
 func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.Helper()
-	must(p, chromedp.Do(p.ctx, actions...))
+	realtest.Must(p, chromedp.Do(p.ctx, actions...))
 }
 
 // until waits until an expression is true.
@@ -179,7 +179,7 @@ func (p *tab) media(theme string) {
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: theme},
 	}})
-	must(p, err)
+	realtest.Must(p, err)
 }
 
 // window is what the timeline shows, in nanoseconds.
@@ -218,8 +218,8 @@ func (p *tab) picture(name string) {
 	if folder == "" {
 		folder = "pictures"
 	}
-	must(p, os.MkdirAll(folder, 0o755))
-	must(p, os.WriteFile(filepath.Join(folder, name+".png"), b, 0o644))
+	realtest.Must(p, os.MkdirAll(folder, 0o755))
+	realtest.Must(p, os.WriteFile(filepath.Join(folder, name+".png"), b, 0o644))
 }
 
 // made writes a reel of functions, whose IDs are from 1, with a clock of nanoseconds.
@@ -228,7 +228,7 @@ func made(t testing.TB, name string, functions []string, fill func(w *reel.Write
 	path := filepath.Join(t.TempDir(), name)
 	w := begin(t, path, functions)
 	fill(w)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	return path
 }
 
@@ -240,11 +240,4 @@ func begin(t testing.TB, path string, functions []string) *reel.Writer {
 func thread(t testing.TB, w *reel.Writer, tid int, name string, events ...reel.Event) *reel.ThreadWriter {
 	t.Helper()
 	return madereel.Thread(t, w, reel.Thread{TID: tid, Process: 7, Name: name}, events...)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

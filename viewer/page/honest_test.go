@@ -22,7 +22,7 @@ func twoCalls(t testing.TB) string {
 func (p *tab) beforeScripts(script string) {
 	p.Helper()
 	_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-	must(p, err)
+	realtest.Must(p, err)
 	p.do(chromedp.Reload())
 }
 
@@ -68,7 +68,7 @@ func TestWithoutAClockEventsAreCounted(t *testing.T) {
 		events = append(events, reel.Entry(0, 1<<20, 1), reel.Entry(0, 1<<20-64, 2), reel.Exit(0, 1<<20-64, 2), reel.Exit(0, 1<<20, 1))
 	}
 	thread(t, w, 8, "main", events...)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	p := open(t, path)
 	if top := p.text(".file"); !strings.Contains(top, "no clock") || !strings.Contains(top, " ev") {
 		t.Errorf("the bar above says %q", top)

@@ -21,10 +21,10 @@ func TestRecordingInProgressIsFollowed(t *testing.T) {
 	now := uint64(1000)
 	grow := func() {
 		for range 100 {
-			must(t, th.Append([]reel.Event{reel.Entry(now, 4096, 1), reel.Exit(now+3_000_000, 4096, 1)}))
+			realtest.Must(t, th.Append([]reel.Event{reel.Entry(now, 4096, 1), reel.Exit(now+3_000_000, 4096, 1)}))
 			now += 10_000_000
 		}
-		must(t, w.Flush())
+		realtest.Must(t, w.Flush())
 	}
 	grow()
 	server, url := serve(t, viewer.Options{Paths: []string{path}, Recording: true})
@@ -61,7 +61,7 @@ func TestRecordingInProgressIsFollowed(t *testing.T) {
 	shown(now - 20_000_000)
 
 	grow() // which nobody is told of before the end
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	server.Ended()
 	p.until(`!document.querySelector(".file").innerText.includes("recording") && document.querySelector(".follow").hidden`)
 	p.until(`document.querySelector(".notices").innerText.includes("has ended")`)
@@ -81,13 +81,13 @@ func TestReelThatSomebodyWritesIsLiveOnceItGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "elsewhere.reel")
 	w := begin(t, path, []string{"tick"})
 	th := thread(t, w, 8, "ticker", reel.Entry(1000, 4096, 1), reel.Exit(1_000_000, 4096, 1))
-	must(t, w.Flush())
+	realtest.Must(t, w.Flush())
 	p := open(t, path)
 	p.until(`document.querySelector(".file").innerText.includes("not closed")`)
-	must(t, th.Append([]reel.Event{reel.Entry(5_000_000, 4096, 1), reel.Exit(9_000_000, 4096, 1)}))
-	must(t, w.Flush())
+	realtest.Must(t, th.Append([]reel.Event{reel.Entry(5_000_000, 4096, 1), reel.Exit(9_000_000, 4096, 1)}))
+	realtest.Must(t, w.Flush())
 	p.until(`document.querySelector(".file").innerText.includes("recording") && !document.querySelector(".follow").hidden`)
-	must(t, w.Close())
+	realtest.Must(t, w.Close())
 	p.until(`document.querySelector(".notices").innerText.includes("has ended") && document.querySelector(".follow").hidden`)
 }
 

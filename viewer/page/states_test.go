@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/callreel/callreel/reel"
 )
 
 // hostile are names that would do harm, or deceive, if they were taken for anything but text.
@@ -84,9 +84,9 @@ func TestHostileNamesAreText(t *testing.T) {
 
 func TestTruncatedReelIsShownAndSaid(t *testing.T) {
 	whole, err := os.ReadFile(real(t))
-	must(t, err)
+	realtest.Must(t, err)
 	path := filepath.Join(t.TempDir(), "cut.reel")
-	must(t, os.WriteFile(path, whole[:len(whole)*6/10], 0o600))
+	realtest.Must(t, os.WriteFile(path, whole[:len(whole)*6/10], 0o600))
 	p := open(t, path)
 	p.until(`Number(document.querySelector("canvas.lanes").dataset.bars) > 50`)
 	if top := p.text(".file"); !strings.Contains(top, "not closed") && !strings.Contains(top, "damaged") {
@@ -99,10 +99,10 @@ func TestLostEventsAreHatched(t *testing.T) {
 		th := thread(t, w, 8, "worker")
 		for i := range uint64(20) {
 			if i == 10 {
-				must(t, th.Dropped(5000, 5000, 11_500_000))
+				realtest.Must(t, th.Dropped(5000, 5000, 11_500_000))
 				continue
 			}
-			must(t, th.Append([]reel.Event{reel.Entry(i*1_000_000+1_000_000, 4096, 1), reel.Exit(i*1_000_000+1_400_000, 4096, 1)}))
+			realtest.Must(t, th.Append([]reel.Event{reel.Entry(i*1_000_000+1_000_000, 4096, 1), reel.Exit(i*1_000_000+1_400_000, 4096, 1)}))
 		}
 	})
 	p := open(t, path)

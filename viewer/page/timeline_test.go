@@ -48,15 +48,15 @@ func real(t testing.TB) string {
 	path := filepath.Join(t.TempDir(), "python.reel")
 	recorded.Do(func() {
 		python, err := realtest.Python3.Find()
-		must(t, err)
+		realtest.Must(t, err)
 		realtest.MustCallreel(t, "record", "--ring", "256M", "-m", "python3*", "-o", path, "--", python, "-c", worked)
 		recorded.bytes, err = os.ReadFile(path)
-		must(t, err)
+		realtest.Must(t, err)
 	})
 	if recorded.bytes == nil {
 		t.Fatal("the recording failed in another test")
 	}
-	must(t, os.WriteFile(path, recorded.bytes, 0o600))
+	realtest.Must(t, os.WriteFile(path, recorded.bytes, 0o600))
 	return path
 }
 
@@ -81,7 +81,7 @@ func reported(t testing.TB, path string) (functions []functionJSON, threads []st
 			Name string `json:"name"`
 		} `json:"threads"`
 	}
-	must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
+	realtest.Must(t, json.Unmarshal([]byte(realtest.MustCallreel(t, "report", path, "--json").Stdout), &r))
 	for _, th := range r.Threads {
 		threads = append(threads, fmt.Sprintf("tid %d", th.TID))
 	}
@@ -92,9 +92,9 @@ func reported(t testing.TB, path string) (functions []functionJSON, threads []st
 func (p *tab) painted(selector string) image.Image {
 	p.Helper()
 	b, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	must(p, err)
+	realtest.Must(p, err)
 	whole, err := png.Decode(bytes.NewReader(b))
-	must(p, err)
+	realtest.Must(p, err)
 	r := p.rect(selector)
 	return whole.(interface {
 		SubImage(image.Rectangle) image.Image

@@ -3,10 +3,10 @@ package page_test
 import (
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-
-	"github.com/callreel/callreel/reel"
 )
 
 func TestViewsComeByAWorkerOrWithoutOne(t *testing.T) {
@@ -25,7 +25,7 @@ func TestViewsComeByAWorkerOrWithoutOne(t *testing.T) {
 			p := open(t, path)
 			if c.before != "" {
 				_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: c.before})
-				must(t, err)
+				realtest.Must(t, err)
 				p.do(chromedp.Reload())
 				p.ready()
 			}

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"encoding/binary"
 
+	"github.com/callreel/callreel/internal/leb128"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
@@ -102,8 +103,8 @@ func (f *file) inLists(at int64, base, low uint64) (o probe.Operand, ok bool) {
 	}
 	b := f.loclists[at:]
 	uleb := func() uint64 {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
+		v, n := leb128.ExactUint(b, 0)
+		if n < 0 {
 			b = nil
 			return 0
 		}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // callsInListing are the targets of direct calls, as objdump prints them.
@@ -36,7 +38,7 @@ func aroundSyscall(t *testing.T, path, name string) []uint64 {
 	}
 	from, to := symbols[i].Value, symbols[i].Value+symbols[i].Size
 	out, err := exec.Command("objdump", "-d", "-w", "--no-show-raw-insn", fmt.Sprintf("--start-address=%#x", from), fmt.Sprintf("--stop-address=%#x", to), path).Output()
-	need(t, "objdump", err)
+	realtest.NeedThat(t, "objdump", err)
 	if !syscallInListing.Match(out) {
 		t.Skipf("%s of this C library makes no system call by itself, so threads are cancelled in another way", name)
 	}
@@ -62,8 +64,7 @@ func TestExactlyTheFunctionsThatSwitchCancellationAreRefused(t *testing.T) {
 			break
 		}
 	}
-	_, err := exec.LookPath("objdump")
-	need(t, "objdump", err)
+	realtest.Need(t, realtest.Objdump)
 	want := aroundSyscall(t, path, "read")
 	if other := aroundSyscall(t, path, "write"); !slices.Equal(want, other) {
 		t.Fatalf("read calls %#x and write %#x", want, other)

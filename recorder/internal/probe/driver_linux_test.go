@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
+	"golang.org/x/sys/unix"
 )
 
 const targetsDir = "../../../testdata/targets/"
@@ -41,8 +41,7 @@ var driverProgram struct {
 // buildDriver builds the driver once for all tests of a run.
 func buildDriver(t *testing.T) (path string, tidOffset int32) {
 	t.Helper()
-	_, err := exec.LookPath("gcc")
-	need(t, "gcc", err)
+	realtest.Need(t, realtest.GCC)
 	d := &driverProgram
 	d.once.Do(func() {
 		dir, err := os.MkdirTemp("", "callreel-probe")
@@ -101,7 +100,7 @@ type testMemory struct {
 func newTestMemory(t testing.TB, chunks int, more uint64, overwrite, divide bool) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
-	need(t, "memfd_create", err)
+	realtest.NeedThat(t, "memfd_create", err)
 	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks) + more}
 	t.Cleanup(func() { m.file.Close() })
 	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {

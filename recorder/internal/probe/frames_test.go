@@ -25,7 +25,7 @@ func compileFrames(t *testing.T, rt Runtime, fns []Selected) *compiled {
 func compileFramesTo(t *testing.T, rt Runtime, fns []Selected, buf []byte) *compiled {
 	t.Helper()
 	const base = 0x6000_0000
-	rt.Gate, rt.Ring = base-pageSize, 1<<40
+	rt.Gate, rt.Ring = base-amd64.PageSize, 1<<40
 	code, err := Compile(base, rt, fns, buf)
 	if err != nil {
 		t.Fatal(err)

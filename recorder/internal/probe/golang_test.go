@@ -9,21 +9,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
 // goTool is a large Go program that is there wherever these tests are run by the go command.
 func goTool(t testing.TB) *Image {
 	t.Helper()
-	path, err := exec.LookPath("go")
-	need(t, "go", err)
-	path, err = filepath.EvalSymlinks(path)
+	path := realtest.Tool(t, realtest.GoTool)
+	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	im := openTestImage(t, path)
 	if im.Go == nil || im.Go.Unsupported != nil {
-		need(t, "a static go command of a version that is known", os.ErrNotExist)
+		realtest.NeedThat(t, "a static go command of a version that is known", os.ErrNotExist)
 	}
 	return im
 }
@@ -31,8 +31,7 @@ func goTool(t testing.TB) *Image {
 // goProgram builds a small Go program without C code, and plans it.
 func goProgram(t *testing.T, text string, flags ...string) (*Image, []Function) {
 	t.Helper()
-	tool, err := exec.LookPath("go")
-	need(t, "go", err)
+	tool := realtest.Tool(t, realtest.GoTool)
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {

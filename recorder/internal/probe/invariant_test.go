@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/isa/amd64"
 )
 
 var largeImages = flag.Bool("large", false, "hold plans of gdb and node against objdump, too: minutes")
@@ -44,8 +47,7 @@ const (
 // list runs objdump over the executable sections.
 func list(t testing.TB, path string) *listing {
 	t.Helper()
-	objdump, err := exec.LookPath("objdump")
-	need(t, "objdump", err)
+	objdump := realtest.Tool(t, realtest.Objdump)
 	cmd := exec.Command(objdump, "-d", "-w", "--insn-width=16", path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -268,7 +270,7 @@ func (c *checker) site(f *Function, s *Site) {
 	if addr < s.Addr || addr+uint64(n) > s.End() {
 		c.errorf(f, "site %#x to %#x: %d bytes change at %#x", s.Addr, s.End(), n, addr)
 	}
-	if addr/pageSize != (addr+uint64(n)-1)/pageSize {
+	if addr/amd64.PageSize != (addr+uint64(n)-1)/amd64.PageSize {
 		c.errorf(f, "the patch at %#x crosses a page", addr)
 	}
 	if s.Hosted {
@@ -312,12 +314,12 @@ func (c *checker) led(f *Function, s *Site, covered map[uint64]*Moved, sites map
 // that they aren't.
 func (c *checker) together(f *Function, s, other *Site) {
 	at, _ := s.Patch()
-	pages := map[uint64]bool{at / pageSize: true}
+	pages := map[uint64]bool{at / amd64.PageSize: true}
 	at, _ = other.Patch()
-	pages[at/pageSize] = true
+	pages[at/amd64.PageSize] = true
 	for _, o := range []*Site{s, other} {
 		if o.Island != 0 {
-			pages[o.Island/pageSize] = true
+			pages[o.Island/amd64.PageSize] = true
 		}
 	}
 	if s.apart != other.apart || !s.apart && (len(pages) > 1 || other.Kind == SiteCopy) {
@@ -351,7 +353,7 @@ func (c *checker) hosted(f *Function, s *Site) {
 	if d := int64(s.Island) - int64(s.Addr+shortJump); d < -128 || d > 127 {
 		c.errorf(f, "the island at %#x is out of the reach of %#x", s.Island, s.Addr)
 	}
-	if s.Island/pageSize != (s.Island+nearJump-1)/pageSize {
+	if s.Island/amd64.PageSize != (s.Island+nearJump-1)/amd64.PageSize {
 		c.errorf(f, "the island at %#x crosses a page", s.Island)
 	}
 }
@@ -362,7 +364,7 @@ func (c *checker) island(f *Function, s *Site) {
 	if d := int64(s.Island) - int64(s.Addr+shortJump); d < -128 || d > 127 {
 		c.errorf(f, "the island at %#x is out of the reach of %#x", s.Island, s.Addr)
 	}
-	if s.Island/pageSize != (s.Island+nearJump-1)/pageSize {
+	if s.Island/amd64.PageSize != (s.Island+nearJump-1)/amd64.PageSize {
 		c.errorf(f, "the island at %#x crosses a page", s.Island)
 	}
 	for b := s.Island; b < s.Island+nearJump; b++ {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // compilerLabel is a label that a compiler has put where it wants to jump.
@@ -15,15 +17,14 @@ var compilerLabel = regexp.MustCompile(`^\.L\d+$|^\.LBB\d+_\d+$|^\.L(BB|tmp)?\d+
 
 // The compiler says where its labels are; the plan is made of a copy that doesn't tell.
 func TestNoLabelLiesInsideASite(t *testing.T) {
-	objcopy, err := exec.LookPath("objcopy")
-	need(t, "objcopy", err)
+	objcopy := realtest.Tool(t, realtest.Objcopy)
 	labels := 0
 	for _, compiler := range []string{"gcc", "clang-19"} {
 		path, err := exec.LookPath(compiler)
 		if err != nil && compiler != "gcc" {
 			continue // one compiler is enough for a machine
 		}
-		need(t, compiler, err)
+		realtest.NeedThat(t, compiler, err)
 		for _, flags := range []string{
 			"-O0 -no-pie", "-O1 -fPIE -pie", "-O2 -fPIE -pie", "-O2 -no-pie", "-O3 -fPIE -pie", "-Os -no-pie", "-Os -fPIE -pie",
 			"-O2 -no-pie -Wl,-z,noseparate-code", "-O2 -fPIE -pie -fomit-frame-pointer -fcf-protection", "-O2 -fPIE -pie -fno-asynchronous-unwind-tables",

@@ -3,6 +3,8 @@ package probe
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/callreel/callreel/isa/amd64"
 )
 
 // levels gives each site the level at which it may be written, so that text is right between any two writes: a recorder may be
@@ -111,7 +113,7 @@ func (b *bindings) tell() {
 }
 
 // samePage says whether two link addresses are on one page; their load addresses are then, too.
-func samePage(a, b uint64) bool { return a/pageSize == b/pageSize }
+func samePage(a, b uint64) bool { return a/amd64.PageSize == b/amd64.PageSize }
 
 // hostOf is the index of the site that hosts a site's island.
 func (p *planner) hostOf(s *Site) int {

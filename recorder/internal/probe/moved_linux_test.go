@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -98,8 +99,7 @@ func buildPatched(t *testing.T, p program, shared bool) string {
 	if strings.HasSuffix(p.sources[0], ".cc") {
 		compiler = "g++"
 	}
-	_, err := exec.LookPath(compiler)
-	need(t, compiler, err)
+	realtest.Need(t, realtest.Capability(compiler))
 	run := func(name string, args ...string) {
 		if msg, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, msg)

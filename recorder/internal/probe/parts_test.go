@@ -27,7 +27,7 @@ func TestStubsThatAreMadeInPartsAreThoseMadeInOneGo(t *testing.T) {
 	}
 	gaps := 0
 	for i := 1; i < len(selected); i++ {
-		gaps += btoi(several.stubs[i]-several.stubs[i-1] > one.stubs[i]-one.stubs[i-1]+pageSize)
+		gaps += btoi(several.stubs[i]-several.stubs[i-1] > one.stubs[i]-one.stubs[i-1]+amd64.PageSize)
 	}
 	if gaps != 2 {
 		t.Errorf("%d gaps between the functions, want 2 between 3 parts", gaps)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
 )
 
@@ -30,7 +31,7 @@ func realImage(t testing.TB, name string) *Image {
 			return openTestImage(t, path)
 		}
 	}
-	need(t, name, os.ErrNotExist)
+	realtest.NeedThat(t, name, os.ErrNotExist)
 	return nil
 }
 
@@ -39,7 +40,7 @@ func openTestImage(t testing.TB, path string) *Image {
 	o, err := object.Open(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			need(t, path, err)
+			realtest.NeedThat(t, path, err)
 		}
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // sitesOf tells a function's sites in a few words, in the order in which they were placed.
@@ -97,8 +99,7 @@ func TestSitesOfEveryShape(t *testing.T) {
 		"state_seer_tail":         "entry exit-branch",
 	}
 	out := filepath.Join(t.TempDir(), "state")
-	gcc, err := exec.LookPath("gcc")
-	need(t, "gcc", err)
+	gcc := realtest.Tool(t, realtest.GCC)
 	args := []string{"-O2", "-no-pie", "-pthread", "-o", out, targetsDir + "state.c", targetsDir + "state.S", targetsDir + "shapes.S"}
 	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
@@ -310,8 +311,7 @@ g:	ret
 // planAssembly plans the function f of a shared library.
 func planAssembly(t *testing.T, code string) (*Image, *Function) {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	need(t, "gcc", err)
+	gcc := realtest.Tool(t, realtest.GCC)
 	out := filepath.Join(t.TempDir(), "f.so")
 	cmd := exec.Command(gcc, "-nostdlib", "-shared", "-x", "assembler", "-o", out, "-")
 	end := "\n.size f, .-f\n"

@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"golang.org/x/sys/unix"
 )
 
 // Signals at a high rate, each with a handler that runs stubs, through all paths of four threads.
@@ -42,7 +42,7 @@ func (d *driver) seize() *stepper {
 	s := &stepper{driver: d, pid: d.cmd.Process.Pid}
 	err := unix.PtraceSeize(s.pid)
 	if errors.Is(err, unix.EPERM) {
-		need(d.t, "permission to trace a child", err)
+		realtest.NeedThat(d.t, "permission to trace a child", err)
 	}
 	s.check(err)
 	return s

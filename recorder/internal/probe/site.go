@@ -121,12 +121,9 @@ const (
 	shortJump = 2 // EB rel8
 )
 
-// pageSize is the granularity at which a write to another process is atomic against the death of the writer.
-const pageSize = 4096
-
-// crossesPage says whether n bytes at addr lie on two pages. Load addresses are whole pages away from link addresses,
-// so link addresses tell.
-func crossesPage(addr uint64, n int) bool { return addr%pageSize+uint64(n) > pageSize }
+// crossesPage says whether n bytes at addr lie on two pages. A write to another process is atomic against the death of the
+// writer within one. Load addresses are whole pages away from link addresses, so link addresses tell.
+func crossesPage(addr uint64, n int) bool { return addr%amd64.PageSize+uint64(n) > amd64.PageSize }
 
 // Function is one function and how it will be probed.
 type Function struct {

@@ -20,7 +20,7 @@ func TestEachEventCanBeSwitchedByOneExchange(t *testing.T) {
 			if rt.Min && n > InlineLimit { // the same as without
 				continue
 			}
-			rt.Gate, rt.Ring = testArena-pageSize, 1<<40
+			rt.Gate, rt.Ring = testArena-amd64.PageSize, 1<<40
 			selected := selectedOf(im, fns, n)
 			for i := range selected {
 				selected[i].Inside = rt.Inside && i%3 == 0

@@ -5,14 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // retpolines plans testdata/retpoline.c, and names of its functions the tier or the reason. Without names they go by what
 // they are with them.
 func retpolines(t *testing.T, strip bool, compiler string, flags ...string) map[string]string {
 	t.Helper()
-	path, err := exec.LookPath(compiler)
-	need(t, compiler, err)
+	path := realtest.Tool(t, realtest.Capability(compiler))
 	full := filepath.Join(t.TempDir(), "retpoline")
 	args := append([]string{"-O2", "-fcf-protection=none", "-o", full, "testdata/retpoline.c"}, flags...)
 	if msg, err := exec.Command(path, args...).CombinedOutput(); err != nil {
@@ -25,8 +26,7 @@ func retpolines(t *testing.T, strip bool, compiler string, flags ...string) map[
 		names[fns[i].Addr] = fns[i].Name
 	}
 	if strip {
-		objcopy, err := exec.LookPath("objcopy")
-		need(t, "objcopy", err)
+		objcopy := realtest.Tool(t, realtest.Objcopy)
 		if msg, err := exec.Command(objcopy, "--strip-all", full).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, msg)
 		}

@@ -3,26 +3,13 @@ package ring
 import (
 	"errors"
 	"math"
-	"os"
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
+	"golang.org/x/sys/unix"
 )
-
-// need skips a test for want of something on this machine; in CI that is a failure.
-func need(t testing.TB, what string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("needs %s: %v", what, err)
-}
 
 // testBase is where producers believe the memory to be mapped.
 const testBase = 0x7000_0000_0000
@@ -38,7 +25,7 @@ func memoryOf(t testing.TB, s Setup) *Memory {
 	t.Helper()
 	chunks := s.Chunks
 	fd, err := unix.MemfdCreate(MemfdName, unix.MFD_CLOEXEC)
-	need(t, "memfd_create", err)
+	realtest.NeedThat(t, "memfd_create", err)
 	defer unix.Close(fd)
 	if err := unix.Ftruncate(fd, int64(Size(chunks))); err != nil {
 		t.Fatal(err)

@@ -13,17 +13,10 @@ import (
 	"github.com/callreel/callreel/object"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // goProgram cross-compiles a program, which Go does without help.
 func goProgram(t *testing.T, dir, system, arch, out string, flags ...string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o600))
+	realtest.Must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o600))
 	cmd := exec.Command("go", append(append([]string{"build", "-o", filepath.Join(dir, out)}, flags...), filepath.Join(dir, "main.go"))...)
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -34,18 +27,18 @@ func goProgram(t *testing.T, dir, system, arch, out string, flags ...string) {
 func TestStrippedFileAndDebugFileAreOneGroup(t *testing.T) {
 	realtest.Need(t, realtest.Objcopy)
 	objcopy, err := realtest.Objcopy.Find()
-	must(t, err)
+	realtest.Must(t, err)
 	dir := t.TempDir()
 	goProgram(t, dir, "linux", "amd64", "whole", "-ldflags=-B 0xabcdef")
-	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	realtest.Must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
 	plain, debug := filepath.Join(dir, "z.stripped"), filepath.Join(dir, "a", "b", "some.debug")
-	must(t, exec.Command(objcopy, "--strip-all", filepath.Join(dir, "whole"), plain).Run())
-	must(t, exec.Command(objcopy, "--only-keep-debug", filepath.Join(dir, "whole"), debug).Run())
-	must(t, os.Remove(filepath.Join(dir, "whole")))
-	must(t, os.Symlink(plain, filepath.Join(dir, "a", "link")))
+	realtest.Must(t, exec.Command(objcopy, "--strip-all", filepath.Join(dir, "whole"), plain).Run())
+	realtest.Must(t, exec.Command(objcopy, "--only-keep-debug", filepath.Join(dir, "whole"), debug).Run())
+	realtest.Must(t, os.Remove(filepath.Join(dir, "whole")))
+	realtest.Must(t, os.Symlink(plain, filepath.Join(dir, "a", "link")))
 
 	tree, err := Read(t.Context(), dir)
-	must(t, err)
+	realtest.Must(t, err)
 	if len(tree.Groups) != 1 || len(tree.Failures) != 0 || len(tree.WithoutID) != 0 {
 		t.Fatalf("%+v", tree)
 	}
@@ -65,20 +58,20 @@ func TestPartsOfFatFilesAreImages(t *testing.T) {
 	goProgram(t, dir, "darwin", "arm64", "arm")
 	goProgram(t, dir, "darwin", "amd64", "intel")
 	arm, intel := filepath.Join(dir, "arm"), filepath.Join(dir, "intel")
-	must(t, exec.Command(lipo, "-create", arm, intel, "-output", filepath.Join(dir, "fat")).Run())
-	must(t, errors.Join(os.Remove(arm), os.Remove(intel)))
+	realtest.Must(t, exec.Command(lipo, "-create", arm, intel, "-output", filepath.Join(dir, "fat")).Run())
+	realtest.Must(t, errors.Join(os.Remove(arm), os.Remove(intel)))
 	tree, err := Read(t.Context(), dir)
-	must(t, err)
+	realtest.Must(t, err)
 	if len(tree.Groups) != 2 || len(tree.Failures) != 0 {
 		t.Fatalf("%+v", tree)
 	}
 	for _, g := range tree.Groups {
 		im, err := g.Image.Open(object.Opener{})
-		must(t, err)
+		realtest.Must(t, err)
 		if im.ID() != g.ID || im.ArchName() != g.Image.Arch {
 			t.Errorf("%+v is %s of %s", g, im.ID(), im.ArchName())
 		}
-		must(t, im.Close())
+		realtest.Must(t, im.Close())
 	}
 }
 
@@ -88,10 +81,10 @@ func TestWhatIsNoImageIsPassedOverAndWhatIsDamagedIsNamed(t *testing.T) {
 		"empty": "", "three": "\x7fEL", "text": "hello, world\n", "Java.class": "\xca\xfe\xba\xbe\x00\x00\x00\x34junk",
 		"cut": "\x7fELF\x02\x01\x01", "mach": "\xcf\xfa\xed\xfe\x07\x00", "fat": "\xca\xfe\xba\xbe\x00\x00\x00\x02",
 	} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		realtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	tree, err := Read(t.Context(), dir)
-	must(t, err)
+	realtest.Must(t, err)
 	var failed []string
 	for _, f := range tree.Failures {
 		failed = append(failed, filepath.Base(f.Path))
