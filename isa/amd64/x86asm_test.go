@@ -12,10 +12,11 @@ import (
 // misread is what x86asm makes of an image's code, held against objdump.
 type misread struct {
 	instructions int
-	refused      int // it finds no instruction
-	length       int // it ends elsewhere
-	absolute     int // a RIP-relative operand is taken for an absolute address
-	unsigned     int // a negative displacement from RIP is not sign-extended
+	refused      int            // it finds no instruction
+	length       int            // it ends elsewhere
+	absolute     int            // a RIP-relative operand is taken for an absolute address
+	unsigned     int            // a negative displacement from RIP is not sign-extended
+	of           map[string]int // of those refused, or of another length, by mnemonic
 }
 
 func (m *misread) all() int { return m.refused + m.length + m.absolute + m.unsigned }
@@ -32,9 +33,11 @@ func (m *misread) look(t *testing.T, l listed, text []byte, base uint64) {
 	i, err := x86asm.Decode(code, 64)
 	switch {
 	case err != nil:
+		m.of[l.mnemonic]++
 		note(&m.refused, "refused", err)
 		return
 	case i.Len != l.size:
+		m.of[l.mnemonic]++
 		note(&m.length, "length", i.Len)
 		return
 	case !l.hasAddr:
@@ -64,7 +67,7 @@ func TestX86asmMisreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	need(t, "objdump", cmd.Start())
-	var theirs misread
+	theirs := misread{of: map[string]int{}}
 	var ours objdumpResult
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -79,6 +82,7 @@ func TestX86asmMisreads(t *testing.T) {
 	}
 	t.Logf("of %d instructions x86asm misreads %d: %d refused, %d lengths, %d RIP-relative operands taken for absolute, %d not sign-extended",
 		theirs.instructions, theirs.all(), theirs.refused, theirs.length, theirs.absolute, theirs.unsigned)
+	t.Logf("refused, or of another length: %v", theirs.of)
 	if theirs.instructions < 10000 {
 		t.Errorf("only %d instructions were compared", theirs.instructions)
 	}
