@@ -12,7 +12,7 @@ import (
 // becomes 0, and then the claim word what it was before the entry. Else the exit is written as usual.
 //
 // A signal handler may come between any two instructions, write events, and go on to another chunk, so that this one is drained and
-// becomes another thread's. RATIONALE.md, "Taking back", says why nothing goes wrong then. In short: before the entry is looked at
+// becomes another thread's. docs/design/choosing-less.md says why nothing goes wrong then. In short: before the entry is looked at
 // for good its address stands in the thread's word at ring.TakingOff. As long as it does the recorder gives the chunk to nobody and
 // handlers take nothing back; and the last step is a CMPXCHG, which fails if a handler has claimed anything.
 
