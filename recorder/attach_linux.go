@@ -363,7 +363,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	}
 	s.running = true
 	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
-	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
+	return s.open(c.arenas)
 }
 
 // maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
@@ -541,16 +541,37 @@ func restricting(arenas []*arena) (found []span) {
 	return found
 }
 
-// gate opens all gates with the address of the slots, or closes them with 0.
-func (s *session) gate(v uint64) error {
+// reopenGates opens the gates that are closed, closeGates closes all.
+func (s *session) reopenGates() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gates(s.arenas, v)
+	var closed []*arena
+	for _, a := range s.arenas {
+		var word [8]byte
+		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
+			return err
+		}
+		if !probe.IsOpen(word) {
+			closed = append(closed, a)
+		}
+	}
+	return s.open(closed)
 }
 
-func (s *session) gates(arenas []*arena, v uint64) error {
+func (s *session) open(arenas []*arena) error {
 	for _, a := range arenas {
-		if err := s.writeWord(a.gate(), v); err != nil {
+		if err := probe.OpenGate(s.p, a.gate(), s.rt.Ring+ring.SlotsOff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) closeGates() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.arenas {
+		if err := probe.CloseGate(s.p, a.gate()); err != nil {
 			return err
 		}
 	}

@@ -436,7 +436,7 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	}
 	// Before: what is written while they are being closed is no part of the recording, see ring.Drainer.EndsAt.
 	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
-	if err := s.gate(0); err != nil && !s.p.Alive() {
+	if err := s.closeGates(); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
 	return undo(ctx, s.p, s.recovery(), s.shared(), s)

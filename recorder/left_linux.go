@@ -386,10 +386,9 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 	l.recovery.arenas = slices.DeleteFunc(l.recovery.arenas, func(a arenaSpan) bool {
 		return !isArena(maps, a) || !l.signed && !isCertain(maps, a)
 	})
-	var zero [8]byte
 	for _, a := range l.recovery.arenas {
 		// The gate is in the last page.
-		if _, err := p.WriteAt(zero[:], a.base+a.size-pageSize); err != nil {
+		if err := probe.CloseGate(p, a.base+a.size-pageSize); err != nil {
 			return nil, err
 		}
 	}

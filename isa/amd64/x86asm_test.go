@@ -66,7 +66,9 @@ func TestX86asmMisreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	need(t, "objdump", cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	theirs := misread{of: map[string]int{}}
 	var ours objdumpResult
 	lines := bufio.NewScanner(out)
