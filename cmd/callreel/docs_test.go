@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -121,6 +124,71 @@ func TestDocumentsShowVerbsAndFlagsThatExist(t *testing.T) {
 	}
 	if commands < 60 || spans < 60 {
 		t.Errorf("only %d commands and %d mentions were found", commands, spans)
+	}
+}
+
+func TestExamplesOfHelpShowFlagsThatExist(t *testing.T) {
+	examples := 0
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			for _, words := range doctest.Uses(line) {
+				examples++
+				if err := checkUse(words, true); err != nil {
+					t.Errorf("%s: %s: %v", c.CommandPath(), strings.TrimSpace(line), err)
+				}
+			}
+		}
+		for _, below := range c.Commands() {
+			check(below)
+		}
+	}
+	check(newRoot())
+	if examples < 40 {
+		t.Errorf("only %d examples were found", examples)
+	}
+}
+
+// keysOf are the keys that JSON of a struct has, with those of structs within it.
+func keysOf(t reflect.Type, into map[string]bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			into[name] = true
+			keysOf(f.Type, into)
+		}
+	}
+}
+
+func TestScriptingNamesEachKey(t *testing.T) {
+	docs, err := doctest.Documents(realtest.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := slices.IndexFunc(docs, func(d *doctest.Document) bool { return d.Path == "docs/scripting.md" })
+	named := map[string]bool{}
+	for _, s := range docs[page].Spans {
+		for _, word := range strings.FieldsFunc(s.Text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }) {
+			named[word] = true
+		}
+	}
+	for _, v := range []any{summary{}, threadJSON{}, goroutineJSON{}, groupJSON{}, topFunctionJSON{}, topThreadJSON{}, listedFunction{}, coveredImage{}, diagnosis{}} {
+		keys := map[string]bool{}
+		keysOf(reflect.TypeOf(v), keys)
+		if len(keys) == 0 {
+			t.Errorf("%T has no keys", v)
+		}
+		for key := range keys {
+			if !named[key] {
+				t.Errorf("docs/scripting.md doesn't name %s of %T", key, v)
+			}
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func Simple(line string) (commands [][]string) {
 			for i++; i < len(line) && line[i] != c; i++ {
 				word.WriteByte(line[i])
 			}
-		case c == ' ' || c == '\t':
+		case c == ' ' || c == '\t' || c == '\n':
 			flush()
 		case c == '#' && !inWord:
 			end()
