@@ -159,3 +159,34 @@ func TestNoFileElsewhereIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// reasonName is how the planner's source names a reason for refusing a function.
+var reasonName = regexp.MustCompile(`(?m)^\s+Reason\w+:\s+"([a-z-]+)"`)
+
+func TestEachReasonIsExplained(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(realtest.Root(), "recorder", "internal", "*", "reason.go"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("where are the planner's reasons? %q, %v", files, err)
+	}
+	source, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := reasonName.FindAllStringSubmatch(string(source), -1)
+	if len(reasons) < 20 {
+		t.Fatalf("only %d reasons in %s", len(reasons), files[0])
+	}
+	explained := map[string]bool{}
+	for _, d := range all(t) {
+		if d.Path == "docs/limits.md" {
+			for _, s := range d.Spans {
+				explained[s.Text] = true
+			}
+		}
+	}
+	for _, r := range reasons {
+		if !explained[r[1]] {
+			t.Errorf("docs/limits.md doesn't explain %s", r[1])
+		}
+	}
+}
