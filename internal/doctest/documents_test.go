@@ -25,19 +25,11 @@ func all(t *testing.T) []*Document {
 	return docs
 }
 
-// toCome are documents that are linked already and written elsewhere just now. Whoever adds one takes it out here.
-var toCome = map[string]bool{"docs/glossary.md": true, "docs/design/README.md": true}
-
 func TestLinksLeadSomewhere(t *testing.T) {
 	docs := all(t)
 	byPath := map[string]*Document{}
 	for _, d := range docs {
 		byPath[d.Path] = d
-	}
-	for p := range toCome {
-		if byPath[p] != nil {
-			t.Errorf("%s is there: take it out of toCome", p)
-		}
 	}
 	links := 0
 	for _, d := range docs {
@@ -50,9 +42,6 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			to := d.Path
 			if file != "" {
 				to = path.Join(path.Dir(d.Path), file)
-			}
-			if toCome[to] {
-				continue
 			}
 			if _, err := os.Stat(filepath.Join(realtest.Root(), filepath.FromSlash(to))); err != nil || strings.HasPrefix(to, "..") {
 				t.Errorf("%s:%d: %s leads nowhere", d.Path, l.Line, l.Target)
@@ -68,19 +57,12 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// rewritten are documents that are rewritten elsewhere just now. Whoever is done takes them out here.
-var rewritten = map[string]bool{"RATIONALE.md": true, "docs/design/trust.md": true}
-
 func TestLinesAreShort(t *testing.T) {
 	const most = 120
-	tooLong := map[string]bool{}
 	for _, d := range all(t) {
 		for i, line := range d.Lines {
 			n := utf8.RuneCountInString(line)
-			switch {
-			case n > most && rewritten[d.Path]:
-				tooLong[d.Path] = true
-			case n > most:
+			if n > most {
 				t.Errorf("%s:%d: %d characters, %d at most", d.Path, i+1, n, most)
 			}
 			if strings.TrimRight(line, " \t") != line {
@@ -89,11 +71,6 @@ func TestLinesAreShort(t *testing.T) {
 		}
 		if d.Path == "README.md" && len(d.Lines) > 150 {
 			t.Errorf("%s: %d lines, 150 at most", d.Path, len(d.Lines))
-		}
-	}
-	for p := range rewritten {
-		if !tooLong[p] {
-			t.Errorf("%s has no line that is too long: take it out of rewritten", p)
 		}
 	}
 }
@@ -126,7 +103,7 @@ func TestFilesThatAreNamedAreThere(t *testing.T) {
 	found := 0
 	for _, d := range all(t) {
 		for _, s := range d.Spans {
-			if !inTree.MatchString(s.Text) || notYet.MatchString(s.Text) || strings.HasSuffix(s.Text, "VERB.go") || rewritten[d.Path] {
+			if !inTree.MatchString(s.Text) || notYet.MatchString(s.Text) || strings.HasSuffix(s.Text, "VERB.go") {
 				continue
 			}
 			found++
@@ -149,9 +126,6 @@ var elsewhere = regexp.MustCompile(`\bDESIGN\.md|\bFACTS\.md|\bCLI\.md|/work/|/r
 
 func TestNoFileElsewhereIsNamed(t *testing.T) {
 	for _, d := range all(t) {
-		if rewritten[d.Path] {
-			continue
-		}
 		for i, line := range d.Lines {
 			if m := elsewhere.FindString(line); m != "" {
 				t.Errorf("%s:%d: %s is not in the repository", d.Path, i+1, m)
