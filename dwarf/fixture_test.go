@@ -121,6 +121,20 @@ func openImage(t testing.TB, path string) *object.Image {
 	return im
 }
 
+// parseData opens the DWARF of an image that a test has made, named x.
+func parseData(t testing.TB, data []byte) *Data {
+	t.Helper()
+	im, err := object.Parse("x", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(t.Context(), im, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // openData opens the DWARF of a file, which must be without problems.
 func openData(t testing.TB, path string, opts Options) *Data {
 	t.Helper()
