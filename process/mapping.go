@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 )
 
@@ -54,6 +55,22 @@ func (m Mapping) Size() uint64 { return m.End - m.Start }
 
 // Contains says whether addr lies in the mapping.
 func (m Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
+
+// FindMapping returns the mapping at addr of maps that are in the order of their addresses, nil if there is none.
+func FindMapping(maps []Mapping, addr uint64) *Mapping {
+	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
+	if i == len(maps) || !maps[i].Contains(addr) {
+		return nil
+	}
+	return &maps[i]
+}
+
+// SameMapping says whether the same place of the same file is mapped at addr in both, which are in the order of their addresses.
+func SameMapping(before, now []Mapping, addr uint64) bool {
+	a, b := FindMapping(before, addr), FindMapping(now, addr)
+	return a != nil && b != nil && a.Dev == b.Dev && a.Inode == b.Inode && a.Path == b.Path && a.Special == b.Special &&
+		a.Offset-a.Start == b.Offset-b.Start
+}
 
 var errMapsLine = errors.New("malformed line")
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/text"
 )
 
-const pageSize = amd64.PageSize
+const pageSize = text.PageSize
 
 // arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
 type arena struct {

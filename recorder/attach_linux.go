@@ -16,6 +16,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -76,8 +77,8 @@ type change struct {
 	images []*image
 
 	maps   []process.Mapping // as they were before the sites' pages were read
-	layers [][]page
-	all    []page
+	layers [][]text.Page
+	all    []text.Page
 	// restricting are the functions that are guarded since they restrict system calls, where they are.
 	restricting []span
 }
@@ -221,7 +222,7 @@ func (s *session) prepareTextOnce(c *change) error {
 func (s *session) findRestorers(maps []process.Mapping) {
 	var fresh []process.Mapping
 	for _, m := range maps {
-		if !sameMapping(s.searched, maps, m.Start) {
+		if !process.SameMapping(s.searched, maps, m.Start) {
 			fresh = append(fresh, m)
 		}
 	}
@@ -235,15 +236,15 @@ func (s *session) findRestorers(maps []process.Mapping) {
 // the writing and the process would stand meanwhile: one byte of each page is written as it is. That is done only where
 // nothing else can have been mapped since the page was read, and with a byte that is going to change anyway. It
 // isn't needed, so nothing comes of its failing.
-func (s *session) own(pages []page) {
+func (s *session) own(pages []text.Page) {
 	for i := range pages {
 		p := &pages[i]
-		if s.loose(p.addr) {
+		if s.loose(p.Addr) {
 			continue
 		}
-		for k := range p.old {
-			if p.old[k] != p.new[k] {
-				_, _ = s.p.WriteAt(p.old[k:k+1], p.addr+uint64(k))
+		for k := range p.Old {
+			if p.Old[k] != p.New[k] {
+				_, _ = s.p.WriteAt(p.Old[k:k+1], p.Addr+uint64(k))
 				break
 			}
 		}
@@ -272,7 +273,7 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 				continue
 			}
 			if im.loose && last {
-				if _, _, err := prepareLayers(s.p, im.islands, im.sites); libraryWent(err) {
+				if _, _, err := text.Prepare(s.p, im.islands, im.sites); libraryWent(err) {
 					continue
 				}
 			}
@@ -291,8 +292,8 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.leftOut[p.ID] })
 		}
 	}
-	if c.layers, c.all, err = prepareLayers(s.p, patches...); err == nil {
-		s.markFiled(c.all, c.maps, oldSide)
+	if c.layers, c.all, err = text.Prepare(s.p, patches...); err == nil {
+		s.markFiled(c.all, c.maps, text.OldSide)
 	}
 	return err
 }
@@ -340,12 +341,12 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.p.Pid(), ErrRefused)
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
-	all := sameMemory(c.all, c.maps, maps)
-	other, err := changed(s.p, all, maps, s.doubtful())
+	all := text.SameMemory(c.all, c.maps, maps)
+	other, err := text.Changed(s.p, all, maps, s.doubtful())
 	if err != nil {
 		return err
 	}
-	all = without(all, maps, other)
+	all = text.Without(all, maps, other)
 	if err := s.checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
 		return err
 	}
@@ -353,7 +354,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		return err
 	}
 	for _, layer := range c.layers {
-		if err := writeLayer(s.p, without(sameMemory(layer, c.maps, maps), maps, other)); err != nil {
+		if err := text.Write(s.p, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
 			return err
 		}
 	}
@@ -362,7 +363,7 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 	}
 	s.running = true
 	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
-	return s.gates(c.arenas, s.rt.Ring+ring.SlotsOff)
+	return s.open(c.arenas)
 }
 
 // maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
@@ -384,19 +385,19 @@ func (s *session) mapChunks(st *process.Stopped) {
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
 // had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
 // where sites are not written, another library's code may stand.
-func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []page, c *change) error {
+func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []text.Page, c *change) error {
 	written := map[uint64]bool{} // starts of mappings
 	var last *process.Mapping
 	for i := range pages {
-		if last != nil && last.Contains(pages[i].addr) {
+		if last != nil && last.Contains(pages[i].Addr) {
 			continue
 		}
-		if last = mappingAt(maps, pages[i].addr); last != nil {
+		if last = process.FindMapping(maps, pages[i].Addr); last != nil {
 			written[last.Start] = true
 		}
 	}
 	inside := func(pc uint64) *probe.Code {
-		m := mappingAt(maps, pc)
+		m := process.FindMapping(maps, pc)
 		if m == nil || !written[m.Start] {
 			return nil
 		}
@@ -540,16 +541,37 @@ func restricting(arenas []*arena) (found []span) {
 	return found
 }
 
-// gate opens all gates with the address of the slots, or closes them with 0.
-func (s *session) gate(v uint64) error {
+// reopenGates opens the gates that are closed, closeGates closes all.
+func (s *session) reopenGates() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gates(s.arenas, v)
+	var closed []*arena
+	for _, a := range s.arenas {
+		var word [8]byte
+		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
+			return err
+		}
+		if !probe.IsOpen(word) {
+			closed = append(closed, a)
+		}
+	}
+	return s.open(closed)
 }
 
-func (s *session) gates(arenas []*arena, v uint64) error {
+func (s *session) open(arenas []*arena) error {
 	for _, a := range arenas {
-		if err := s.writeWord(a.gate(), v); err != nil {
+		if err := probe.OpenGate(s.p, a.gate(), s.rt.Ring+ring.SlotsOff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) closeGates() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.arenas {
+		if err := probe.CloseGate(s.p, a.gate()); err != nil {
 			return err
 		}
 	}

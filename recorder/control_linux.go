@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/callreel/callreel/process"
 	"io"
 	"net"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/callreel/callreel/process"
 
 	"github.com/callreel/callreel/reel"
 )

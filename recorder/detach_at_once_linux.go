@@ -6,6 +6,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/text"
 )
 
 // patientTries is how often nothing is done for now when a thread would come back into a stub.
@@ -43,20 +44,20 @@ func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err erro
 	case stuck != 0 || in || len(frames) > 0:
 		return "", false, nil
 	}
-	pages := sameMemory(w.text.pages, w.maps, maps)
-	other, err := changed(w.p, pages, maps, w.doubtful)
-	if err != nil || len(other) > 0 || len(pages) < len(w.text.pages) {
+	pages := text.SameMemory(w.text.Pages, w.maps, maps)
+	other, err := text.Changed(w.p, pages, maps, w.doubtful)
+	if err != nil || len(other) > 0 || len(pages) < len(w.text.Pages) {
 		return "", false, err
 	}
-	for _, layer := range slices.Backward(w.text.layers) {
-		if err := writeThere(w.p, layer); err != nil {
+	for _, layer := range slices.Backward(w.text.Layers) {
+		if err := text.WriteThere(w.p, layer); err != nil {
 			return "", false, err
 		}
 	}
 	if err := w.restoreLate(maps); err != nil {
 		return "", false, err
 	}
-	w.text = &restored{} // in case it is done again: nothing is left to be written
+	w.text = &text.Undo{} // in case it is done again: nothing is left to be written
 	left, err = w.unmap(st, maps)
 	return left, true, err
 }

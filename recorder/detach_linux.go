@@ -16,6 +16,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -77,14 +78,14 @@ type undoWork struct {
 	shared    []sharedSpan
 	maps      []process.Mapping // as they were before text was read
 	loose     func(addr uint64) bool
-	doubtful  func(p *page) bool
+	doubtful  func(p *text.Page) bool
 	sites     []probe.Patch
 	islands   []probe.Patch     // in the order of their addresses
 	hosting   []probe.Patch     // sites that are hosted islands, likewise
 	upper     []probe.Patch     // sites of higher levels
 	hops      map[uint64]bool   // addresses of the islands
 	hosted    map[uint64]uint64 // where hosted islands lead, by their addresses
-	text      *restored         // nil once text was restored in another way
+	text      *text.Undo        // nil once text was restored in another way
 	torn      bool              // there is none: some can't be read
 	foreign   int
 	forbidden bool // the process's seccomp filters don't let memory be unmapped
@@ -96,8 +97,8 @@ type undoWork struct {
 
 func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	w := &undoWork{p: p, r: r}
-	w.islands, w.sites = split(r.patches)
-	w.islands = byAddress(w.islands)
+	w.islands, w.sites = text.Split(r.patches)
+	w.islands = text.ByAddress(w.islands)
 	w.sites, w.late = splitLate(p, r, w.sites)
 	for i := range w.sites {
 		s := &w.sites[i]
@@ -108,18 +109,18 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 			w.upper = append(w.upper, *s)
 		}
 	}
-	w.hosting = byAddress(w.hosting)
+	w.hosting = text.ByAddress(w.hosting)
 	var err error
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
 	// A library that goes just now is looked at again; if its file was truncated it stays as it is.
-	w.text, err = restoreLayers(p, w.maps, slices.Concat(w.islands, w.sites))
+	w.text, err = text.PrepareUndo(p, w.maps, slices.Concat(w.islands, w.sites))
 	if w.torn = errors.Is(err, process.ErrNoMapping); err != nil && !w.torn {
 		return nil, err
 	}
 	if w.text != nil {
-		w.foreign = w.text.foreign
+		w.foreign = w.text.Foreign
 	}
 	w.restorers = findRestorers(p, w.maps, r.inArena)
 	return w, nil
@@ -127,10 +128,10 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 
 // judgeBy has a session tell what may have gone, if there is one.
 func (w *undoWork) judgeBy(s *session) {
-	w.loose, w.doubtful = func(uint64) bool { return true }, func(*page) bool { return true }
+	w.loose, w.doubtful = func(uint64) bool { return true }, func(*text.Page) bool { return true }
 	if s != nil {
 		if w.text != nil {
-			s.markFiled(w.text.pages, w.maps, newSide)
+			s.markFiled(w.text.Pages, w.maps, text.NewSide)
 		}
 		w.loose, w.doubtful = s.loose, s.doubtful()
 	}
@@ -156,30 +157,30 @@ func (w *undoWork) findIslands(maps []process.Mapping) error {
 
 // there leaves out patches of libraries that may have gone, where they are not in place.
 func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe.Patch, error) {
-	at := map[uint64]*page{}
-	var pages []page
+	at := map[uint64]*text.Page{}
+	var pages []text.Page
 	for i := range patches {
 		addr := patches[i].Addr &^ (pageSize - 1)
-		if m := mappingAt(maps, addr); at[addr] == nil && w.loose(addr) && m != nil && m.Perm&process.PermExec != 0 {
-			at[addr] = &page{}
-			pages = append(pages, page{addr: addr, old: make([]byte, pageSize)})
+		if m := process.FindMapping(maps, addr); at[addr] == nil && w.loose(addr) && m != nil && m.Perm&process.PermExec != 0 {
+			at[addr] = &text.Page{}
+			pages = append(pages, text.Page{Addr: addr, Old: make([]byte, pageSize)})
 		}
 	}
-	slices.SortFunc(pages, func(a, b page) int { return cmp.Compare(a.addr, b.addr) })
-	pages, err := readThere(w.p, pages)
+	slices.SortFunc(pages, func(a, b text.Page) int { return cmp.Compare(a.Addr, b.Addr) })
+	pages, err := text.ReadThere(w.p, pages)
 	if err != nil {
 		return nil, err
 	}
 	clear(at)
 	for i := range pages {
-		at[pages[i].addr] = &pages[i]
+		at[pages[i].Addr] = &pages[i]
 	}
 	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
 		if !w.loose(p.Addr) {
 			return false
 		}
 		pg, off := at[p.Addr&^(pageSize-1)], p.Addr&(pageSize-1)
-		return pg == nil || pg.old == nil || crosses(&p) || !bytes.Equal(pg.old[off:][:len(p.New())], p.New())
+		return pg == nil || pg.Old == nil || text.Crosses(&p) || !bytes.Equal(pg.Old[off:][:len(p.New())], p.New())
 	}), nil
 }
 
@@ -208,7 +209,7 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	}
 	w.text = nil
 	// A library may have been unloaded since the text was read, and another one be in its place.
-	pages, _, err := restorePages(w.p, maps, w.sites)
+	pages, _, err := text.Restore(w.p, maps, w.sites)
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +222,7 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	if err := w.restoreUpper(maps); err != nil {
 		return "", err
 	}
-	if err := writeThere(w.p, pages); err != nil {
+	if err := text.WriteThere(w.p, pages); err != nil {
 		return "", err
 	}
 	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
@@ -252,11 +253,11 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	if onIsland {
 		return left, nil // islands are in padding, where nothing else comes
 	}
-	text, _, err := restorePages(w.p, maps, w.islands)
+	pages, _, err = text.Restore(w.p, maps, w.islands)
 	if err != nil {
 		return left, err
 	}
-	if err := writeThere(w.p, text); err != nil || left != "" {
+	if err := text.WriteThere(w.p, pages); err != nil || left != "" {
 		return left, err
 	}
 	return w.unmap(st, maps)
@@ -264,11 +265,11 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 
 // restoreLate restores the sites that are restored last.
 func (w *undoWork) restoreLate(maps []process.Mapping) error {
-	pages, _, err := restorePages(w.p, maps, w.late)
+	pages, _, err := text.Restore(w.p, maps, w.late)
 	if err != nil {
 		return err
 	}
-	return writeThere(w.p, pages)
+	return text.WriteThere(w.p, pages)
 }
 
 // unmap unmaps what nobody can come back to, and returns why something had to be left.
@@ -292,11 +293,11 @@ func (w *undoWork) restoreUpper(maps []process.Mapping) error {
 		byLevel[s.Level] = append(byLevel[s.Level], s)
 	}
 	for _, level := range slices.Backward(slices.Sorted(mapkeys.Keys(byLevel))) {
-		pages, _, err := restorePages(w.p, maps, byLevel[level])
+		pages, _, err := text.Restore(w.p, maps, byLevel[level])
 		if err != nil {
 			return err
 		}
-		if err := writeThere(w.p, pages); err != nil {
+		if err := text.WriteThere(w.p, pages); err != nil {
 			return err
 		}
 	}
@@ -379,7 +380,7 @@ type sharedSpan struct {
 
 // isIn says whether it is still there.
 func (s sharedSpan) isIn(maps []process.Mapping) bool {
-	m := mappingAt(maps, s.base)
+	m := process.FindMapping(maps, s.base)
 	return m != nil && m.Start == s.base && m.Dev == s.dev && m.Inode == s.inode
 }
 
@@ -435,7 +436,7 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 	}
 	// Before: what is written while they are being closed is no part of the recording, see ring.Drainer.EndsAt.
 	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
-	if err := s.gate(0); err != nil && !s.p.Alive() {
+	if err := s.closeGates(); err != nil && !s.p.Alive() {
 		return undoing{gone: true}, nil
 	}
 	return undo(ctx, s.p, s.recovery(), s.shared(), s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -198,15 +199,15 @@ func (d *drain) reopen(silent time.Duration) error {
 		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
 			return nil // it has ended, which housekeeping notices
 		}
-		if word != [8]byte{} {
+		if probe.IsOpen(word) {
 			continue
 		}
 		d.r.notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))
-		if err := s.gate(s.rt.Ring + ring.SlotsOff); err != nil && s.p.Alive() {
+		if err := s.reopenGates(); err != nil && s.p.Alive() {
 			return err
 		}
 		if s.memory.Sandboxed() { // just then
-			return s.gate(0)
+			return s.closeGates()
 		}
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/text"
 )
 
 // The kinds of failure that callers act on; the errors returned wrap them.
@@ -25,7 +26,7 @@ var (
 	// ErrRefused: recording could harm the process.
 	ErrRefused = errors.New("refused")
 	// ErrText: the process's text isn't what the file says, and isn't ours.
-	ErrText = errors.New("text differs from the file")
+	ErrText = text.Err
 )
 
 // ArgumentError says that an argument, or a result, can't be recorded as it was asked for. Flag is the option, Text what it was given.

@@ -53,7 +53,7 @@ type image struct {
 
 // isIn says whether its text is where it was when it was opened.
 func (im *image) isIn(maps []process.Mapping) bool {
-	return !slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !sameMapping(im.text, maps, m.Start) })
+	return !slices.ContainsFunc(im.text, func(m process.Mapping) bool { return !process.SameMapping(im.text, maps, m.Start) })
 }
 
 func (im *image) close() {
@@ -271,7 +271,7 @@ func ownNames(p *process.Process) (exe string, names []string) {
 func openImage(p *process.Process, m process.Mapping, maps []process.Mapping, memory *object.Allowance) (*image, error) {
 	path, err := p.ExeFile(m)
 	if errors.Is(err, process.ErrFileGone) {
-		if now, e := p.Maps(); e == nil && !sameMapping(maps, now, m.Start) {
+		if now, e := p.Maps(); e == nil && !process.SameMapping(maps, now, m.Start) {
 			return nil, nil // a library has gone meanwhile
 		}
 	}
@@ -290,7 +290,7 @@ func openImage(p *process.Process, m process.Mapping, maps []process.Mapping, me
 	if st, ok := im.file.Sys().(*syscall.Stat_t); !ok || st.Ino != m.Inode {
 		// The way to the file leads by the mapping's address, where another library may be by now; or it is one of the file
 		// systems where stat says otherwise.
-		if now, err := p.Maps(); err != nil || !sameMapping(maps, now, m.Start) {
+		if now, err := p.Maps(); err != nil || !process.SameMapping(maps, now, m.Start) {
 			o.Close()
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // kin tells processes of a family from strangers. Process IDs come out of the rings, in which the target can write whatever it likes,
-// so that nothing is done to a process because somebody has named it. See RATIONALE.md, "Who belongs to a family".
+// so that nothing is done to a process because somebody has named it. See docs/design/libraries.md, "Who belongs to a family".
 type kin struct {
 	first *process.Process // that recording began with
 	uids  [4]int           // its user, when recording began

@@ -178,7 +178,7 @@ func (p suspect) runsArenas(l *left) (bool, error) {
 
 // isCertain says whether an arena is mapped there, and can be nothing else: a process may have code that it has made itself, too.
 func isCertain(maps []process.Mapping, a arenaSpan) bool {
-	return isArena(maps, a) && (a.inode != 0 || mappingAt(maps, a.base).Special == arenaSpecial)
+	return isArena(maps, a) && (a.inode != 0 || process.FindMapping(maps, a.base).Special == arenaSpecial)
 }
 
 // readRecords reads all records. What isn't signed may cost no more than what a million functions take.
@@ -271,7 +271,7 @@ func isArena(maps []process.Mapping, a arenaSpan) bool {
 	if a.size <= pageSize || a.base+a.size < a.base || a.base%pageSize != 0 || a.size%pageSize != 0 {
 		return false
 	}
-	code, gate := mappingAt(maps, a.base), mappingAt(maps, a.base+a.size-pageSize)
+	code, gate := process.FindMapping(maps, a.base), process.FindMapping(maps, a.base+a.size-pageSize)
 	if code == nil || gate == nil || code.Start != a.base || code.End < a.base+a.size-pageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
 		return false
 	}
@@ -322,7 +322,7 @@ type fileID struct{ dev, inode uint64 }
 // bytes is what the file has for n bytes of text, nil if there is none, or it can't be read.
 func (f *textFiles) bytes(addr uint64, n int) ([]byte, error) {
 	if f.last == nil || !f.last.Contains(addr) {
-		m := mappingAt(f.maps, addr)
+		m := process.FindMapping(f.maps, addr)
 		if m == nil || m.Inode == 0 || m.Perm&process.PermExec == 0 || m.Perm&(process.PermShared|process.PermWrite) != 0 {
 			return nil, nil
 		}
@@ -386,10 +386,9 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 	l.recovery.arenas = slices.DeleteFunc(l.recovery.arenas, func(a arenaSpan) bool {
 		return !isArena(maps, a) || !l.signed && !isCertain(maps, a)
 	})
-	var zero [8]byte
 	for _, a := range l.recovery.arenas {
 		// The gate is in the last page.
-		if _, err := p.WriteAt(zero[:], a.base+a.size-pageSize); err != nil {
+		if err := probe.CloseGate(p, a.base+a.size-pageSize); err != nil {
 			return nil, err
 		}
 	}
@@ -427,7 +426,7 @@ func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
 	type file struct{ dev, inode uint64 }
 	seen := map[file]bool{}
 	for i := range patches {
-		m := mappingAt(maps, patches[i].Addr)
+		m := process.FindMapping(maps, patches[i].Addr)
 		if m == nil || m.Inode == 0 || m.Perm&process.PermExec == 0 || seen[file{m.Dev, m.Inode}] {
 			continue // its library has gone
 		}

@@ -218,7 +218,7 @@ func TestOnlyBytesOfTheFileAreRestored(t *testing.T) {
 		"the file's":             {s.victim, was, 1},
 		"others":                 {s.victim, evil, 0},
 		"no text":                {maps[0].Start &^ 0xffff, was, 0},
-		"across a mapping's end": {mappingAt(maps, s.victim).End - 2, was, 0},
+		"across a mapping's end": {process.FindMapping(maps, s.victim).End - 2, was, 0},
 	} {
 		l := &left{recovery: &recovery{patches: []probe.Patch{probe.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
 		if err := l.believeFiles(s.p, maps); err != nil {

@@ -29,8 +29,8 @@ func wantUntouched(t testing.TB, pid int) {
 	}
 }
 
-// wantProbed fails the test unless the process is being recorded as DESIGN.md
-// promises: text changed, no tracer attached, no page writable and executable.
+// wantProbed fails the test unless the process is being recorded as it should
+// be: text changed, no tracer attached, no page writable and executable.
 func wantProbed(t testing.TB, pid int) {
 	t.Helper()
 	if err := textAsFile(pid); err == nil {

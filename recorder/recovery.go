@@ -36,7 +36,7 @@ type span struct{ base, size uint64 }
 
 const (
 	recoveryMagic   = 0x79726576_6f636572 // "recovery"
-	recoveryVersion = 4
+	recoveryVersion = 5
 	recoveryHeader  = 24
 	recoveryArena   = 32
 	recoveryPatch   = 24

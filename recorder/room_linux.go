@@ -289,7 +289,7 @@ func (s *session) checkMapped() error {
 		return fmt.Errorf("callreel: process %d: %w: other files were mapped than it was told to: something shares its descriptors", s.p.Pid(), ErrRefused)
 	}
 	for _, a := range s.arenas {
-		m := mappingAt(maps, a.base)
+		m := process.FindMapping(maps, a.base)
 		if m == nil || a.inode != 0 && (m.Dev != a.dev || m.Inode != a.inode) {
 			return fmt.Errorf("callreel: process %d: %w: another file was mapped for stubs than it was told to: something shares its descriptors", s.p.Pid(), ErrRefused)
 		}
@@ -299,7 +299,7 @@ func (s *session) checkMapped() error {
 
 // holds says whether the process has this recording's own memory mapped where it was. It hasn't when it has replaced its program.
 func (s *session) holds(maps []process.Mapping) bool {
-	rec, ringAt := mappingAt(maps, s.rec.at), mappingAt(maps, s.rt.Ring)
+	rec, ringAt := process.FindMapping(maps, s.rec.at), process.FindMapping(maps, s.rt.Ring)
 	return rec != nil && rec.Start == s.rec.at && rec.Dev == s.rec.file.Dev && rec.Inode == s.rec.file.Inode &&
 		ringAt != nil && ringAt.Start == s.rt.Ring && ringAt.Dev == s.ringFile.Dev && ringAt.Inode == s.ringFile.Inode
 }

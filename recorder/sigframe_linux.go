@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
-	"sort"
 
 	"github.com/callreel/callreel/process"
 )
@@ -80,7 +79,7 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 		seen := map[uint64]bool{} // starts of mappings
 		for i := 0; i < len(stacks) && i < maxStacks; i++ {
 			lo := stacks[i] &^ 7
-			m := mappingAt(maps, lo)
+			m := process.FindMapping(maps, lo)
 			if m == nil || seen[m.Start] {
 				continue
 			}
@@ -119,12 +118,4 @@ func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) 
 			f(off, le.Uint64(stack[off+pcInFrame:]), le.Uint64(stack[off+spInFrame:]))
 		}
 	}
-}
-
-func mappingAt(maps []process.Mapping, addr uint64) *process.Mapping {
-	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
-	if i == len(maps) || !maps[i].Contains(addr) {
-		return nil
-	}
-	return &maps[i]
 }

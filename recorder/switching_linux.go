@@ -12,8 +12,8 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// Functions are switched off and on while recording by exchanging the beginnings of their events, see probe.Switch. See RATIONALE.md,
-// "A function is switched off at its entries first", for the order in which that is done.
+// Functions are switched off and on while recording by exchanging the beginnings of their events, see probe.Switch.
+// docs/design/switching.md says in which order that is done, and why.
 
 // What is known of a function that has been switched.
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/callreel/callreel/recorder"
 )
 
-// Exit codes, as DESIGN.md promises them.
+// Exit codes. Scripts rely on them.
 const (
 	exitDone         = 0
 	exitFailed       = 1

@@ -44,7 +44,7 @@ func (r *Runtime) keepsAll() bool { return r.Depth || r.Every > 0 }
 func (c *coder) choose(exit bool, spDelta int32, load func(), off amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
 	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
-	c.Jcc(amd64.CondE, closed)
+	c.Jcc(amd64.CondLE, closed)
 	load()
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
 	c.CallTo(c.rt.chosen[btoi(exit)])

@@ -26,7 +26,7 @@ type Runtime struct {
 	NoTLS    bool
 	threadID uint64 // the address of that, once emitted
 	// Gate is the address of the 8-byte gate word in the arena's data page, within ±2 GiB of the code: the address of
-	// the slots while recording, 0 while not. The page is MADV_WIPEONFORK, so that a forked child finds 0.
+	// the slots while recording, else 0 or less, see CloseGate. The page is MADV_WIPEONFORK, so that a forked child finds 0.
 	Gate uint64
 	// Ring is where the ring memory is mapped.
 	Ring uint64
@@ -275,7 +275,7 @@ func (c *coder) throughGate(off amd64.Label) {
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, closed)
+	c.Jcc(amd64.CondLE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.unlessOff(off)
 }

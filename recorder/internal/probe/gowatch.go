@@ -25,7 +25,7 @@ func (c *coder) goWatch(w Watched, id uint32, exit bool, spDelta int32) {
 	}
 	back, off := c.NewLabel(), c.NewLabel()
 	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
-	c.Jcc(amd64.CondE, off)
+	c.Jcc(amd64.CondLE, off)
 	c.MovImm64(amd64.R15, uint64(spDelta)/8<<goWatchDelta|uint64(w.Count)<<goWatchCount|uint64(w.First)<<goWatchFirst|uint64(word(id, exit)))
 	c.LeaLabel(amd64.R12, back)
 	c.JmpTo(c.rt.Go.watch)

@@ -141,7 +141,7 @@ func (c *coder) emitGeneric(routine uint64) uint64 {
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
 	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, closed)
+	c.Jcc(amd64.CondLE, closed)
 	c.ShrImm(amd64.RCX, 1)
 	c.BtMem(bit, amd64.RCX)
 	c.Jcc(amd64.CondB, asked)

@@ -59,7 +59,7 @@ func (l *loaderPath) look() {
 	l.CmpImm64(amd64.R9, gateNever)
 	l.Jcc(amd64.CondBE, l.out)
 	l.CmpMem64Imm8(amd64.AtAddr(l.rt.Gate), 0)
-	l.Jcc(amd64.CondE, l.out)
+	l.Jcc(amd64.CondLE, l.out)
 	l.Load32(amd64.RAX, amd64.AtFS(l.rt.TIDOffset))
 	l.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
 	l.Jcc(amd64.CondE, l.out)
@@ -81,7 +81,7 @@ func (l *loaderPath) tell() {
 	l.Place(l.complete)
 	l.count(1)
 	l.CmpMem64Imm8(amd64.AtAddr(l.rt.Gate), 0)
-	l.Jcc(amd64.CondE, l.closed)
+	l.Jcc(amd64.CondLE, l.closed)
 	l.MovImm32(amd64.R12, 1)
 	l.LockXadd32(l.hdr(ring.HdrLoads), amd64.R12)
 	l.Lea(amd64.R12, amd64.At(amd64.R12, 1))
@@ -104,7 +104,7 @@ func (l *loaderPath) await(napAt uint64) {
 	l.Place(l.wait)
 	// The gate first: a child may have no ring.
 	l.CmpMem64Imm8(amd64.AtAddr(l.rt.Gate), 0)
-	l.Jcc(amd64.CondE, l.closed)
+	l.Jcc(amd64.CondLE, l.closed)
 	l.CmpMem64Imm8(l.hdr(ring.HdrLoadWait), 0)
 	l.Jcc(amd64.CondE, l.leave)
 	l.Load32(amd64.RAX, l.hdr(ring.HdrLoadsDone))

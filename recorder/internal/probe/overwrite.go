@@ -12,7 +12,7 @@ import (
 //
 // A hand goes round over all chunks, and takes the next that is full. Those that have been full for less than half a round are passed by,
 // for a round: so a thread that needs long to fill its chunk doesn't lose it just then. There is no queue that a thread could hold up.
-// See RATIONALE.md, "Overwriting".
+// See docs/design/armed.md, "Overwriting".
 
 // lookAgain, behind a comparison of the pool's head with 0, jumps to yes when there may be chunks: not while the rings are frozen, nor
 // for a moment after all were found to be in use.

@@ -97,7 +97,7 @@ func (e *capturedEvent) emit() {
 		c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 		c.threadID(amd64.RAX)
 		c.Test(amd64.RDX, amd64.RDX)
-		c.Jcc(amd64.CondE, closed)
+		c.Jcc(amd64.CondLE, closed)
 		c.Shl32Imm(amd64.RAX, 3)
 		c.unlessOff(e.off)
 		e.gatherSlowly()
@@ -320,7 +320,7 @@ func (s *slowPath) timeBefore() {
 func (c *coder) goCaptured(id uint32, exit bool, spDelta int32, gather uint64) {
 	off, back := c.NewLabel(), c.NewLabel()
 	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
-	c.Jcc(amd64.CondE, off)
+	c.Jcc(amd64.CondLE, off)
 	c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
 	c.LeaLabel(amd64.R12, back)
 	c.JmpTo(c.rt.captures.enter)

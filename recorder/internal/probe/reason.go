@@ -1,6 +1,6 @@
 package probe
 
-// Tier is how a probe sees the exits of a function; see DESIGN.md's words. The zero tier is a function that isn't probed.
+// Tier is how a probe sees the exits of a function, see docs/design/patching.md. The zero tier is a function that isn't probed.
 type Tier uint8
 
 // The tiers.
@@ -46,8 +46,8 @@ const (
 	ReasonInstruction
 	// ReasonSignalReturn: code that unwinders and kernels know by its bytes.
 	ReasonSignalReturn
-	// ReasonCancellation: an exception may start at any of its instructions (pthread_cancel), and code in the arena has
-	// no unwind information.
+	// ReasonCancellation: an unwinder may start at any of its instructions (pthread_cancel), and not every unwinder finds the
+	// unwind information of an arena, see docs/design/unwinding.md.
 	ReasonCancellation
 	// ReasonLinkage: linkage code (PLT, crt), not a function of the program.
 	ReasonLinkage

@@ -95,7 +95,7 @@ func (s *slowPath) prologue() {
 	s.Mov(amd64.RBP, amd64.RDX)
 	s.Load64(amd64.RDX, amd64.AtAddr(s.rt.Gate))
 	s.Test(amd64.RDX, amd64.RDX)
-	s.Jcc(amd64.CondE, s.out)
+	s.Jcc(amd64.CondLE, s.out)
 	s.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
 	s.Jcc(amd64.CondE, s.out)
 	s.Lea(amd64.R8, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, 0))
@@ -139,7 +139,7 @@ func (s *slowPath) enter() {
 	s.Place(s.block)
 	s.count(1)
 	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
-	s.Jcc(amd64.CondE, s.leave)
+	s.Jcc(amd64.CondLE, s.leave)
 }
 
 // count adds to HdrInSlow and the thread's own part of it. RCX is clobbered.
@@ -423,7 +423,7 @@ func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
 	s.Syscall()
 	// Recording may have ended meanwhile, or system calls be forbidden.
 	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
-	s.Jcc(amd64.CondE, s.leave)
+	s.Jcc(amd64.CondLE, s.leave)
 	s.Jmp(s.again)
 	s.blocked()
 }

@@ -12,7 +12,7 @@ import (
 // becomes 0, and then the claim word what it was before the entry. Else the exit is written as usual.
 //
 // A signal handler may come between any two instructions, write events, and go on to another chunk, so that this one is drained and
-// becomes another thread's. RATIONALE.md, "Taking back", says why nothing goes wrong then. In short: before the entry is looked at
+// becomes another thread's. docs/design/choosing-less.md says why nothing goes wrong then. In short: before the entry is looked at
 // for good its address stands in the thread's word at ring.TakingOff. As long as it does the recorder gives the chunk to nobody and
 // handlers take nothing back; and the last step is a CMPXCHG, which fails if a handler has claimed anything.
 
@@ -50,7 +50,7 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, keep)
+	c.Jcc(amd64.CondLE, keep)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.Lea(amd64.RCX, amd64.AtIndex(amd64.RDX, amd64.RAX, 1, ring.TakingOff-ring.SlotsOff))
 	c.Store64(at(saveTaking), amd64.RCX)

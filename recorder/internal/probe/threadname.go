@@ -52,7 +52,7 @@ func (c *coder) emitNames() uint64 {
 	closed := c.whenClosed(c.PC(), out)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, closed)
+	c.Jcc(amd64.CondLE, closed)
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
 	c.Jcc(amd64.CondE, out)
@@ -64,7 +64,7 @@ func (c *coder) emitNames() uint64 {
 	c.Jcc(amd64.CondNE, out)
 	n.count(1)
 	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
-	c.Jcc(amd64.CondE, leave)
+	c.Jcc(amd64.CondLE, leave)
 	n.blockSignals(c.rt.mask)
 	c.MovImm32(amd64.RAX, sysGettid)
 	c.Syscall()

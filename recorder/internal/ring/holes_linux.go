@@ -102,8 +102,8 @@ func (d *Drainer) tear(t *thread, hole int) {
 }
 
 // appendWithLate hands a run on, and with it the events that were passed over as holes and have come since. The thread
-// wrote such an event before those of the run that follow it in time, and stores become visible in order, so it is here
-// by now. Without a clock it goes before the run: what it was interrupted by has been handed on already, but for what
+// wrote such an event before those of the run that follow it in time, and their words, which were seen, publish what it
+// wrote before them: so it is here by now. Without a clock it goes before the run: what it was interrupted by has been handed on already, but for what
 // is in the run.
 func (d *Drainer) appendWithLate(t *thread, run []reel.Event, payloads []Payload) error {
 	for _, e := range d.late(t.tid) {

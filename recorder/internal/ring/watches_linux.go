@@ -144,8 +144,9 @@ func (w *Watches) EachOpen(f func(c OpenCall)) {
 		if spword == 0 {
 			continue
 		}
-		c := OpenCall{Place: i, SP: uint32(spword), Word: uint32(spword >> 32), Ctx: atomic.LoadUint64(m.u64(at + OpenCtx)),
-			From: atomic.LoadUint64(m.u64(at + OpenFrom)), Number: atomic.LoadUint64(m.u64(at + OpenNumber))}
+		// From is stored last: what is loaded after it is of the same call.
+		c := OpenCall{Place: i, SP: uint32(spword), Word: uint32(spword >> 32), From: atomic.LoadUint64(m.u64(at + OpenFrom))}
+		c.Ctx, c.Number = atomic.LoadUint64(m.u64(at+OpenCtx)), atomic.LoadUint64(m.u64(at+OpenNumber))
 		if c.From != 0 && c.Number&OpenFired == 0 && atomic.LoadUint64(m.u64(at+OpenSPWord)) == spword {
 			f(c)
 		}

@@ -16,7 +16,8 @@
  *   may          prints how many of them may have
  *   state N      N times for each code: all registers hold patterns and are compared
  *   thread NAME N  a thread of that name makes N calls and ends
- *   gate V       sets the gate, and the word that stands for another arena's
+ *   gate V       opens the gate, and the word that stands for another arena's,
+ *                or closes them, in turn as the recorder and as a stub does
  *   wipe         makes the gate's page zero, as it is in a forked child
  *   pin DI SI DX CX  from now on these registers hold these values in "state"
  *   name NAME    prints where NAME stands
@@ -54,6 +55,7 @@ typedef void code(void);
 static code *codes[256];
 static int ids;
 static uint64_t gate_open;
+static unsigned closed; /* how often the gate has been */
 static atomic_uint_fast64_t made;
 static volatile int handler_calls = 3;
 static volatile uint64_t *other_gate;
@@ -272,7 +274,7 @@ static void child(long n)
     pid_t pid = fork();
     if (pid == 0) {
         calls(n, 1);
-        _exit(*selfpatch_gate == 0 ? 0 : 1);
+        _exit((int64_t)*selfpatch_gate <= 0 ? 0 : 1);
     }
     waitpid(pid, &status, 0);
     answer("%ld", status);
@@ -351,7 +353,7 @@ static int interpret(int depth)
             pthread_create(&t, NULL, named_main, &n);
             pthread_join(t, NULL);
         } else if (sscanf(line, "gate %ld", &a) == 1)
-            *selfpatch_gate = *other_gate = a ? gate_open : 0;
+            *selfpatch_gate = *other_gate = a ? gate_open : closed++ & 1 ? 0 : gate_open | 1ul << 63;
         else if (strcmp(line, "wipe\n") == 0)
             memset((void *)selfpatch_gate, 0, 4096);
         else if (sscanf(line, "pin %lx %lx %lx %lx", pinned, pinned + 1, pinned + 2, pinned + 3) == 4)
@@ -382,7 +384,7 @@ static int interpret(int depth)
             answer("%ld", room());
             continue;
         } else if (strcmp(line, "isopen\n") == 0) {
-            answer("%ld", (*selfpatch_gate != 0) + (*other_gate != 0));
+            answer("%ld", ((int64_t)*selfpatch_gate > 0) + ((int64_t)*other_gate > 0));
             continue;
         } else {
             answer("unknown command", 0);

@@ -1,4 +1,4 @@
-package recorder
+package text
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func layeredPatches(base uint64) []probe.Patch {
 func manyLayeredPatches(base uint64, times int) []probe.Patch {
 	var islands, sites []probe.Patch
 	for i := range uint64(times) {
-		for _, p := range layeredPatches(base + i*5*pageSize) {
+		for _, p := range layeredPatches(base + i*5*PageSize) {
 			if p.Island {
 				islands = append(islands, p)
 			} else {
@@ -52,7 +52,7 @@ func TestTextIsWrittenLevelByLevel(t *testing.T) {
 func writeByLevels(t *testing.T, times int) {
 	mem, now, base := mapPages(t, 5*times)
 	patches := manyLayeredPatches(base, times)
-	layers, all, err := prepareLayers(mem, patches)
+	layers, all, err := Prepare(mem, patches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func writeByLevels(t *testing.T, times int) {
 	}
 	want := make([]byte, len(now))
 	for level, layer := range layers {
-		if err := writeLayer(mem, layer); err != nil {
+		if err := Write(mem, layer); err != nil {
 			t.Fatal(err)
 		}
 		for i := range patches {
@@ -74,33 +74,33 @@ func writeByLevels(t *testing.T, times int) {
 		}
 	}
 	for i := range all {
-		if !bytes.Equal(all[i].new, want[all[i].addr-base:][:pageSize]) {
-			t.Errorf("page %#x isn't as it is in the end", all[i].addr-base)
+		if !bytes.Equal(all[i].New, want[all[i].Addr-base:][:PageSize]) {
+			t.Errorf("page %#x isn't as it is in the end", all[i].Addr-base)
 		}
 	}
 	// And back, all at once, from what is in memory.
 	maps := []process.Mapping{{Start: base, End: base + uint64(len(now)), Perm: process.PermRead | process.PermExec}}
-	pages, foreign, err := restorePages(mem, maps, patches)
+	pages, foreign, err := Restore(mem, maps, patches)
 	if err != nil || foreign != 0 {
 		t.Fatalf("%d foreign, %v", foreign, err)
 	}
-	if err := writePages(mem, pages, newSide); err != nil {
+	if err := writePages(mem, pages, NewSide); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(now, make([]byte, len(now))) {
-		t.Error("the text is not restored")
+		t.Error("the text is not Undo")
 	}
 }
 
 func TestTextThatDiffersIsNotPrepared(t *testing.T) {
 	mem, now, base := mapPages(t, 5)
 	now[0x1001] = 1
-	if _, _, err := prepareLayers(mem, layeredPatches(base)); !errors.Is(err, ErrText) {
+	if _, _, err := Prepare(mem, layeredPatches(base)); !errors.Is(err, Err) {
 		t.Errorf("text that differs: %v", err)
 	}
 	now[0x1001] = 0
 	crossing := append(layeredPatches(base), probe.NewPatch(base+0x3ffe, make([]byte, 5), []byte{1, 2, 3, 4, 5}))
-	if _, _, err := prepareLayers(mem, crossing); !errors.Is(err, ErrRefused) {
+	if _, _, err := Prepare(mem, crossing); !errors.Is(err, errCrosses) {
 		t.Errorf("a patch on two pages: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestPatchesInTheOrderOfTheirAddresses(t *testing.T) {
 		"others": slices.Concat(one[4:], one[:4]),
 	} {
 		before := slices.Clone(patches)
-		got := byAddress(patches)
+		got := ByAddress(patches)
 		if !slices.IsSortedFunc(got, func(a, b probe.Patch) int { return int(a.Addr) - int(b.Addr) }) || len(got) != len(patches) {
 			t.Errorf("%s: not in order, or %d of %d", name, len(got), len(patches))
 		}

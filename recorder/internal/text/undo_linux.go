@@ -1,4 +1,4 @@
-package recorder
+package text
 
 import (
 	"bytes"
@@ -10,39 +10,39 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// restored is text as it is to be restored, made from what is in memory before the process is stopped.
-type restored struct {
-	pages   []page   // those that change, as they are in the end
-	layers  [][]page // by levels: to be written from the highest on
-	foreign int      // sites that somebody else has changed
+// An Undo is text as it is to be Undo, made from what is in memory before the process is stopped.
+type Undo struct {
+	Pages   []Page   // those that change, as they are in the end
+	Layers  [][]Page // by levels: to be written from the highest on
+	Foreign int      // sites that somebody else has changed
 }
 
-// restoreLayers prepares the restoring of islands and sites, so that at every moment, should the writing end there, whatever isn't
-// restored yet leads to, and relies on, what isn't either. It is prepareLayers the other way round. No page may be gone.
-func restoreLayers(mem memory, maps []process.Mapping, patches []probe.Patch) (*restored, error) {
+// PrepareUndo prepares the restoring of islands and sites, so that at every moment, should the writing end there, whatever isn't
+// Undo yet leads to, and relies on, what isn't either. It is Prepare the other way round. No page may be gone.
+func PrepareUndo(mem Memory, maps []process.Mapping, patches []probe.Patch) (*Undo, error) {
 	parts := partsByPage(inCode(maps, patches))
-	done, errs := make([]restored, len(parts)), make([]error, len(parts))
+	done, errs := make([]Undo, len(parts)), make([]error, len(parts))
 	var wg sync.WaitGroup
 	for i, part := range parts {
 		wg.Go(func() { errs[i] = done[i].read(mem, part) })
 	}
 	wg.Wait()
-	all := &restored{}
+	all := &Undo{}
 	for i := range done {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		all.pages = append(all.pages, done[i].pages...)
-		for level, pages := range done[i].layers {
-			all.layers = addLayer(all.layers, level, pages...)
+		all.Pages = append(all.Pages, done[i].Pages...)
+		for level, pages := range done[i].Layers {
+			all.Layers = addLayer(all.Layers, level, pages...)
 		}
-		all.foreign += done[i].foreign
+		all.Foreign += done[i].Foreign
 	}
 	return all, nil
 }
 
 // read makes the pages that patches, in the order of their addresses, are on.
-func (r *restored) read(mem memory, sorted []probe.Patch) error {
+func (r *Undo) read(mem Memory, sorted []probe.Patch) error {
 	runs := [][]probe.Patch{sorted}
 	pages := pagesOf(runs)
 	if err := readPages(mem, pages); err != nil {
@@ -57,8 +57,8 @@ func (r *restored) read(mem memory, sorted []probe.Patch) error {
 
 // add undoes patches on a copy of the page, from the highest level on, and adds what it is then to the layers. Those that have nothing
 // to do with other pages' are undone with the first.
-func (r *restored) add(pg *page, patches []probe.Patch) {
-	copy(pg.new, pg.old)
+func (r *Undo) add(pg *Page, patches []probe.Patch) {
+	copy(pg.New, pg.Old)
 	first, last := -1, math.MaxInt
 	for i := range patches {
 		if p := &patches[i]; !p.Alone {
@@ -77,26 +77,26 @@ func (r *restored) add(pg *page, patches []probe.Patch) {
 				continue
 			}
 			if !changed && before >= 0 {
-				pg.partly = true
-				r.layers[before][len(r.layers[before])-1].new = slices.Clone(pg.new)
+				pg.Partly = true
+				r.Layers[before][len(r.Layers[before])-1].New = slices.Clone(pg.New)
 			}
 			changed = true
-			copy(pg.new[p.Addr-pg.addr:], p.Old())
+			copy(pg.New[p.Addr-pg.Addr:], p.Old())
 		}
 		if changed {
-			r.layers = addLayer(r.layers, level, page{addr: pg.addr, old: pg.old, new: pg.new})
+			r.Layers = addLayer(r.Layers, level, Page{Addr: pg.Addr, Old: pg.Old, New: pg.New})
 			before = level
 		}
 	}
 	if before >= 0 {
-		r.pages = append(r.pages, *pg)
+		r.Pages = append(r.Pages, *pg)
 	}
 }
 
 // isIn says whether a patch is in place, and counts sites that are neither as they were nor as they are to be.
-func (r *restored) isIn(pg *page, p *probe.Patch) bool {
-	if !crosses(p) { // else no recorder wrote this
-		at := pg.new[p.Addr-pg.addr:][:len(p.New())]
+func (r *Undo) isIn(pg *Page, p *probe.Patch) bool {
+	if !Crosses(p) { // else no recorder wrote this
+		at := pg.New[p.Addr-pg.Addr:][:len(p.New())]
 		if bytes.Equal(at, p.New()) {
 			return true
 		}
@@ -105,13 +105,13 @@ func (r *restored) isIn(pg *page, p *probe.Patch) bool {
 		}
 	}
 	if !p.Island {
-		r.foreign++
+		r.Foreign++
 	}
 	return false
 }
 
 // addLayer adds pages to the layer of a level.
-func addLayer(layers [][]page, level int, pages ...page) [][]page {
+func addLayer(layers [][]Page, level int, pages ...Page) [][]Page {
 	for len(layers) <= level {
 		layers = append(layers, nil)
 	}
@@ -121,11 +121,11 @@ func addLayer(layers [][]page, level int, pages ...page) [][]page {
 
 // inCode returns the patches where code is mapped, in the order of their addresses. Others went with their library.
 func inCode(maps []process.Mapping, patches []probe.Patch) []probe.Patch {
-	sorted := byAddress(patches)
+	sorted := ByAddress(patches)
 	var m *process.Mapping // the last one
 	is := func(p *probe.Patch) bool {
 		if m == nil || !m.Contains(p.Addr) {
-			m = mappingAt(maps, p.Addr)
+			m = process.FindMapping(maps, p.Addr)
 		}
 		return m != nil && m.Perm&process.PermExec != 0
 	}

@@ -1,4 +1,4 @@
-package recorder
+package text
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func (m goneMemory) WriteAt(buf []byte, addr uint64) (int, error) {
 // A file of five pages of code with a patch on each is truncated to two: what was written to the others is gone with them.
 func TestTextThatATruncatedFileHasTakenAlong(t *testing.T) {
 	const pages, stay = 5, 2
-	content := bytes.Repeat([]byte{0x90}, pages*pageSize)
+	content := bytes.Repeat([]byte{0x90}, pages*PageSize)
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestTextThatATruncatedFileHasTakenAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	mapped, err := unix.Mmap(int(f.Fd()), 0, pages*pageSize, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	mapped, err := unix.Mmap(int(f.Fd()), 0, pages*PageSize, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,45 +61,45 @@ func TestTextThatATruncatedFileHasTakenAlong(t *testing.T) {
 	defer own.Close()
 	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mapped))))
 	mem := goneMemory{ownMemory{own}}
-	maps := []process.Mapping{{Start: at, End: at + pages*pageSize, Inode: 1, Path: path, Perm: process.PermRead | process.PermExec}}
+	maps := []process.Mapping{{Start: at, End: at + pages*PageSize, Inode: 1, Path: path, Perm: process.PermRead | process.PermExec}}
 	old, changedTo := content[:5], []byte{0xE9, 1, 2, 3, 4}
 	var patches []probe.Patch
 	for i := range pages {
-		p := probe.NewPatch(at+uint64(i*pageSize)+100, old, changedTo)
+		p := probe.NewPatch(at+uint64(i*PageSize)+100, old, changedTo)
 		patches = append(patches, p)
 		if _, err := mem.WriteAt(changedTo, p.Addr); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before, _, err := restorePages(mem, maps, patches)
+	before, _, err := Restore(mem, maps, patches)
 	if err != nil || len(before) != pages {
 		t.Fatalf("%d pages, %v", len(before), err)
 	}
-	if err := f.Truncate(stay * pageSize); err != nil {
+	if err := f.Truncate(stay * PageSize); err != nil {
 		t.Fatal(err)
 	}
-	other, err := changed(mem, before, maps, func(*page) bool { return true })
+	other, err := Changed(mem, before, maps, func(*Page) bool { return true })
 	if err != nil || !other[at] {
 		t.Errorf("changed are %v, %v", other, err)
 	}
-	left, foreign, err := restorePages(mem, maps, patches)
+	left, foreign, err := Restore(mem, maps, patches)
 	if err != nil || len(left) != stay || foreign != 0 {
 		t.Fatalf("%d pages left, %d foreign, %v", len(left), foreign, err)
 	}
-	if err := writeThere(mem, before); err != nil { // as they were before they had gone
+	if err := WriteThere(mem, before); err != nil { // as they were before they had gone
 		t.Fatal(err)
 	}
-	same, err := sameThere(mem, at, content, func(uint64) bool { return false })
+	same, err := SameThere(mem, at, content, func(uint64) bool { return false })
 	if err != nil || !same {
 		t.Errorf("the rest is as the file was: %v, %v", same, err)
 	}
-	if !bytes.Equal(mapped[:stay*pageSize], content[:stay*pageSize]) {
+	if !bytes.Equal(mapped[:stay*PageSize], content[:stay*PageSize]) {
 		t.Error("a patch is left")
 	}
-	if _, err := mem.WriteAt([]byte{0xCC}, at+pageSize); err != nil {
+	if _, err := mem.WriteAt([]byte{0xCC}, at+PageSize); err != nil {
 		t.Fatal(err)
 	}
-	if same, err := sameThere(mem, at, content, func(addr uint64) bool { return addr == at }); err != nil || same {
+	if same, err := SameThere(mem, at, content, func(addr uint64) bool { return addr == at }); err != nil || same {
 		t.Errorf("a breakpoint is overlooked: %v", err)
 	}
 }

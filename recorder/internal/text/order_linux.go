@@ -1,4 +1,4 @@
-package recorder
+package text
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ func inRuns(patches []probe.Patch) (runs [][]probe.Patch) {
 	return runs
 }
 
-// byAddress returns the patches in the order of their addresses, the slice itself if they are.
-func byAddress(patches []probe.Patch) []probe.Patch {
+// ByAddress returns the patches in the order of their addresses, the slice itself if they are.
+func ByAddress(patches []probe.Patch) []probe.Patch {
 	runs := inRuns(patches)
 	if len(runs) <= 1 {
 		return patches
@@ -69,14 +69,14 @@ func (n *patchPages) page() []probe.Patch {
 	addr := ^uint64(0)
 	for _, run := range n.runs {
 		if len(run) > 0 {
-			addr = min(addr, run[0].Addr&^(pageSize-1))
+			addr = min(addr, run[0].Addr&^(PageSize-1))
 		}
 	}
 	var found []probe.Patch
 	several := false
 	for i, run := range n.runs {
 		k := 0
-		for k < len(run) && run[k].Addr-addr < pageSize {
+		for k < len(run) && run[k].Addr-addr < PageSize {
 			k++
 		}
 		n.runs[i] = run[k:]
