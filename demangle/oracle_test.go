@@ -15,17 +15,6 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 )
 
-// program returns the path of the program behind a capability.
-func program(t *testing.T, c realtest.Capability) string {
-	t.Helper()
-	realtest.Need(t, c)
-	path, err := c.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // mangledNames returns the mangled names in the symbol tables of ELF files, each once.
 func mangledNames(t *testing.T, paths ...string) []string {
 	t.Helper()
@@ -72,7 +61,7 @@ func libraries(t *testing.T, path string) []string {
 // those that it can read, and leaves out Rust's first mangling, which it takes for C++.
 func agreesWithLLVM(t *testing.T, names []string, atLeast int) {
 	t.Helper()
-	cmd := exec.Command(program(t, realtest.LLVMCxxfilt))
+	cmd := exec.Command(realtest.Tool(t, realtest.LLVMCxxfilt))
 	cmd.Stdin = strings.NewReader(strings.Join(names, "\n") + "\n")
 	out, err := cmd.Output()
 	if err != nil {
@@ -104,13 +93,13 @@ func agreesWithLLVM(t *testing.T, names []string, atLeast int) {
 
 // LLVM's own names, Clang's, and those of the C++ runtime.
 func TestNamesOfLLVMAsItWritesThem(t *testing.T) {
-	paths := libraries(t, program(t, realtest.Clang))
-	agreesWithLLVM(t, mangledNames(t, append(paths, libraries(t, program(t, realtest.LLVMCxxfilt))...)...), 40_000)
+	paths := libraries(t, realtest.Tool(t, realtest.Clang))
+	agreesWithLLVM(t, mangledNames(t, append(paths, libraries(t, realtest.Tool(t, realtest.LLVMCxxfilt))...)...), 40_000)
 }
 
 // The names of Rust's compiler, as LLVM writes them.
 func TestNamesOfRustcAsLLVMWritesThem(t *testing.T) {
-	out, err := exec.Command(program(t, realtest.Rustc), "--print", "sysroot").Output()
+	out, err := exec.Command(realtest.Tool(t, realtest.Rustc), "--print", "sysroot").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +123,7 @@ func TestNamesOfGivenFilesAsLLVMWritesThem(t *testing.T) {
 // Rust's library has the demangler that Rust's own tools use, and names the functions of a
 // backtrace with it. A program each of whose functions has one of the names makes it name all.
 func TestOldRustNamesAsRustWritesThem(t *testing.T) {
-	rustc := program(t, realtest.Rustc)
+	rustc := realtest.Tool(t, realtest.Rustc)
 	data, err := os.ReadFile(filepath.Join("testdata", "rust_legacy.txt"))
 	if err != nil {
 		t.Fatal(err)

@@ -208,7 +208,7 @@ func sectionSizeField(im *object.Image, k int) (at, size int) {
 func TestDamageInOneUnitLeavesTheOthers(t *testing.T) {
 	a := build(t, realtest.GCC, "nest.c", "-O2", "-g", "-c")
 	path := filepath.Join(t.TempDir(), "out")
-	run(t, "", tool(t, realtest.GXX), "-nostdlib", "-shared", "-Wl,--allow-multiple-definition,-z,undefs", "-o", path,
+	run(t, "", realtest.Tool(t, realtest.GXX), "-nostdlib", "-shared", "-Wl,--allow-multiple-definition,-z,undefs", "-o", path,
 		build(t, realtest.GXX, "shapes.cc", "-O2", "-g", "-fPIC", "-c"), a)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -271,7 +271,7 @@ func FuzzSplit(f *testing.F) {
 			f.Fatal(dwos, err)
 		}
 		packed := filepath.Join(f.TempDir(), "out.dwp")
-		run(f, "", tool(f, realtest.LLVMDwp), dwos[0], "-o", packed)
+		run(f, "", realtest.Tool(f, realtest.LLVMDwp), dwos[0], "-o", packed)
 		for _, name := range []string{dwos[0], packed} {
 			skeleton, err := os.ReadFile(path)
 			if err != nil {

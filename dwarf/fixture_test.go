@@ -41,17 +41,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tool is the path of a program that the test cannot do without.
-func tool(t testing.TB, c realtest.Capability) string {
-	t.Helper()
-	realtest.Need(t, c)
-	path, err := c.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // run runs a program in a folder and returns what it writes.
 func run(t testing.TB, dir string, args ...string) string {
 	t.Helper()
@@ -76,7 +65,7 @@ func build(t testing.TB, compiler realtest.Capability, name string, flags ...str
 	if _, err := compiler.Find(); err != nil && compiler == realtest.Rustc {
 		t.Skip(err) // an extra sample, on which nothing depends
 	}
-	cc := tool(t, compiler)
+	cc := realtest.Tool(t, compiler)
 	if slices.Contains(flags, "-fuse-ld=lld") {
 		realtest.Need(t, realtest.LD64) // which comes with LLVM's linker of ELF
 	}
@@ -130,6 +119,20 @@ func openImage(t testing.TB, path string) *object.Image {
 		}
 	})
 	return im
+}
+
+// parseData opens the DWARF of an image that a test has made, named x.
+func parseData(t testing.TB, data []byte) *Data {
+	t.Helper()
+	im, err := object.Parse("x", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(t.Context(), im, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // openData opens the DWARF of a file, which must be without problems.

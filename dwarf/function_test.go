@@ -3,8 +3,6 @@ package dwarf
 import (
 	"fmt"
 	"testing"
-
-	"github.com/callreel/callreel/object"
 )
 
 func TestFunctionsInFunctionsKeepTheirInlinedCallsApart(t *testing.T) {
@@ -31,16 +29,9 @@ func TestFunctionsInFunctionsKeepTheirInlinedCallsApart(t *testing.T) {
 			for _, e := range test.entries {
 				entries = append(entries, e...)
 			}
-			im, err := object.Parse("x", elfWith(map[string][]byte{
+			d := parseData(t, elfWith(map[string][]byte{
 				".debug_info": unit4(0, append(entries, 0)), ".debug_abbrev": abbrevs, ".debug_line": lineTable(3, 1, 1, 13, nil),
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := Open(t.Context(), im, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
 			var c Contents
 			if err := d.Read(&d.Units()[0], &c); err != nil {
 				t.Error(err)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/callreel/callreel/object"
 )
 
 // lineTable makes a line table of version 2 to 4 with two directories and three
@@ -43,16 +41,9 @@ func lineImage(table []byte) []byte {
 // readRows reads the rows of such an image.
 func readRows(t *testing.T, data []byte) (*listing, error) {
 	t.Helper()
-	im, err := object.Parse("x", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Open(t.Context(), im, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := parseData(t, data)
 	var c Contents
-	err = d.Read(&d.Units()[0], &c)
+	err := d.Read(&d.Units()[0], &c)
 	checkContents(t, d, &c)
 	l := new(listing)
 	l.add(d, &c)

@@ -28,12 +28,12 @@ func machFiles(t *testing.T, arch, triple, version string) (objects []string, ds
 			t.Fatal(err)
 		}
 		object := strings.TrimSuffix(name, filepath.Ext(name)) + ".o"
-		run(t, dir, tool(t, realtest.Clang), "-target", triple, version, "-O2", "-g", "-nostdinc", "-DFREESTANDING", "-c", "-o", object, name)
+		run(t, dir, realtest.Tool(t, realtest.Clang), "-target", triple, version, "-O2", "-g", "-nostdinc", "-DFREESTANDING", "-c", "-o", object, name)
 		objects = append(objects, filepath.Join(dir, object))
 	}
-	run(t, dir, tool(t, realtest.LD64), "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-dylib", "-undefined", "dynamic_lookup",
+	run(t, dir, realtest.Tool(t, realtest.LD64), "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-dylib", "-undefined", "dynamic_lookup",
 		"-install_name", "@rpath/libt.dylib", "-o", "libt.dylib", "nest.o")
-	run(t, dir, tool(t, realtest.Dsymutil), "libt.dylib")
+	run(t, dir, realtest.Tool(t, realtest.Dsymutil), "libt.dylib")
 	return objects, filepath.Join(dir, "libt.dylib.dSYM/Contents/Resources/DWARF/libt.dylib")
 }
 

@@ -63,16 +63,9 @@ func TestRangeListsOfVersion4HaveBases(t *testing.T) {
 	} {
 		list = append(append(list, u64(pair[0])...), u64(pair[1])...)
 	}
-	im, err := object.Parse("x", elfWith(map[string][]byte{
+	d := parseData(t, elfWith(map[string][]byte{
 		".debug_info": unit4(0, []byte{1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0}), ".debug_abbrev": abbrevs, ".debug_ranges": list, ".debug_line": {0},
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Open(t.Context(), im, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var c Contents
 	_ = d.Read(&d.Units()[0], &c) // of the line table, which is none
 	if want := []Range{{0x1000, 0x1004}, {0x1104, 0x1110}, {0x1200, 0x1201}}; !slices.Equal(c.Ranges, want) {

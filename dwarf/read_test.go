@@ -21,7 +21,7 @@ func goProgram(t testing.TB, env ...string) string {
 			t.Fatal(err)
 		}
 	}
-	run(t, dir, append(append([]string{"env", "GOFLAGS=", "CGO_ENABLED=0"}, env...), tool(t, realtest.GoTool), "build", "-o", "out", ".")...)
+	run(t, dir, append(append([]string{"env", "GOFLAGS=", "CGO_ENABLED=0"}, env...), realtest.Tool(t, realtest.GoTool), "build", "-o", "out", ".")...)
 	return filepath.Join(dir, "out")
 }
 
@@ -154,7 +154,7 @@ func BenchmarkReadDeeplyInlined(b *testing.B) {
 func BenchmarkOpenCompressed(b *testing.B) {
 	plain := goProgram(b)
 	path := filepath.Join(b.TempDir(), "out")
-	run(b, "", tool(b, realtest.Objcopy), "--compress-debug-sections=zlib", plain, path)
+	run(b, "", realtest.Tool(b, realtest.Objcopy), "--compress-debug-sections=zlib", plain, path)
 	im := openImage(b, path)
 	var size int64
 	for b.Loop() {

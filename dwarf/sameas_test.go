@@ -85,7 +85,7 @@ func TestSplitUnitsSayWhatWholeOnesSay(t *testing.T) {
 				t.Fatalf("%q, %v: want one .dwo file", more, err)
 			}
 			packed := filepath.Join(t.TempDir(), "out.dwp")
-			run(t, dir, tool(t, realtest.LLVMDwp), more[0], found[0], "-o", packed)
+			run(t, dir, realtest.Tool(t, realtest.LLVMDwp), more[0], found[0], "-o", packed)
 			im := openImage(t, packed)
 			split := func(string, string, uint64) (*object.Image, error) { return im, nil }
 			compare(t, list(t, openData(t, path, Options{Split: split})), want)
@@ -134,7 +134,7 @@ func TestCompressedSectionsSayTheSame(t *testing.T) {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "out")
-			run(t, "", tool(t, realtest.Objcopy), option, plain, path)
+			run(t, "", realtest.Tool(t, realtest.Objcopy), option, plain, path)
 			compare(t, list(t, openData(t, path, Options{})), want)
 			if workers := list(t, openData(t, path, Options{Workers: 1})); !slices.Equal(workers.lines(), want.lines()) {
 				t.Error("one worker reads something else")
@@ -146,7 +146,7 @@ func TestCompressedSectionsSayTheSame(t *testing.T) {
 // dwz moves what units have in common into partial units, and with -m into a file
 // that several images share.
 func TestSupplementaryFilesNameEverything(t *testing.T) {
-	dwz := tool(t, realtest.Dwz)
+	dwz := realtest.Tool(t, realtest.Dwz)
 	for _, b := range []struct {
 		by            realtest.Capability
 		source, flags string

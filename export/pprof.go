@@ -101,6 +101,14 @@ func (e *pprofEncoder) flush() {
 	e.out = e.out[:0]
 }
 
+// valueType writes what a column of the samples, or the period, is counted in.
+func (e *pprofEncoder) valueType(field uint64, kind, unit string) {
+	e.message = e.message[:0]
+	e.message.number(valueTypeType, e.string(kind))
+	e.message.number(valueTypeUnit, e.string(unit))
+	e.out.bytes(field, e.message)
+}
+
 func (e *pprofEncoder) string(text string) uint64 {
 	text = validText(text) // proto3 has no others
 	at, known := e.strings[text]
@@ -117,15 +125,9 @@ func (e *pprofEncoder) header() {
 	if e.stacks.Wall {
 		what = "wall"
 	}
-	valueType := func(field uint64, kind, unit string) {
-		e.message = e.message[:0]
-		e.message.number(valueTypeType, e.string(kind))
-		e.message.number(valueTypeUnit, e.string(unit))
-		e.out.bytes(field, e.message)
-	}
-	valueType(profileSampleType, "samples", "count")
-	valueType(profileSampleType, what, "nanoseconds")
-	valueType(profilePeriodType, what, "nanoseconds")
+	e.valueType(profileSampleType, "samples", "count")
+	e.valueType(profileSampleType, what, "nanoseconds")
+	e.valueType(profilePeriodType, what, "nanoseconds")
 	e.out.number(profilePeriod, nanoseconds(e.stacks.Period))
 	e.out.number(profileTimeNanos, uint64(e.stacks.Begun.UnixNano()))
 	e.out.number(profileDurationNanos, nanoseconds(e.stacks.Duration))

@@ -67,15 +67,9 @@ const (
 
 // calls writes what there is to be said before the samples.
 func (p *pprofCalls) calls() {
-	valueType := func(field uint64, kind, unit string) {
-		p.message = p.message[:0]
-		p.message.number(valueTypeType, p.string(kind))
-		p.message.number(valueTypeUnit, p.string(unit))
-		p.out.bytes(field, p.message)
-	}
-	valueType(profileSampleType, "calls", "count")
-	valueType(profileSampleType, "wall", "nanoseconds")
-	valueType(profilePeriodType, "wall", "nanoseconds")
+	p.valueType(profileSampleType, "calls", "count")
+	p.valueType(profileSampleType, "wall", "nanoseconds")
+	p.valueType(profilePeriodType, "wall", "nanoseconds")
 	p.out.number(profilePeriod, 1)
 	f := p.tree.f
 	what := "wall"

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -71,15 +70,11 @@ func (t *Thread) towardsReadiness(atEntry bool) error {
 
 // isGo says whether the program has Go's build information.
 func (p *Process) isGo() (bool, error) {
-	file, err := p.openFile("exe", os.O_RDONLY)
+	f, err := p.openProgram()
 	if err != nil {
 		return false, err
 	}
-	defer file.Close()
-	f, err := elf.NewFile(file)
-	if err != nil {
-		return false, err
-	}
+	defer f.Close()
 	return f.Section(".go.buildinfo") != nil || f.Section(".note.go.buildid") != nil, nil
 }
 

@@ -19,7 +19,7 @@ var errPrivileges = errors.New("the program may be setuid or have capabilities, 
 
 // keepsPrivileges returns an ErrNotPermitted unless the execve at whose entry t stands does the same whether we trace it or not.
 func (t *Thread) keepsPrivileges(regs *Regs) error {
-	if hasCapability(capSysPtrace) {
+	if HasCapability(capSysPtrace) {
 		return nil
 	}
 	if err := t.plainProgram(regs); err != nil {

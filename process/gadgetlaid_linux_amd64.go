@@ -49,17 +49,13 @@ func (p *Process) laidGadgets() (*gadgets, error) {
 
 // roomBehindCode finds size bytes in the last page of a program's code that are behind what its file has for it.
 func (p *Process) roomBehindCode(size uint64) (uint64, error) {
-	file, err := p.openFile("exe", os.O_RDONLY)
+	f, err := p.openProgram()
 	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
 		return 0, fmt.Errorf("process %d: its program: %w", p.pid, err)
 	}
-	f, err := elf.NewFile(file)
-	if err != nil {
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.file.Fd()), &st); err != nil {
 		return 0, fmt.Errorf("process %d: its program: %w", p.pid, err)
 	}
 	maps, err := p.Maps()

@@ -27,7 +27,7 @@ func notPermitted(pid int, s Status, cause error) error {
 	if scope := yamaScope(); scope > 0 {
 		why = append(why, yamaAdvice(scope))
 	}
-	if hasCapability(capSysPtrace) {
+	if HasCapability(capSysPtrace) {
 		why = append(why, "CAP_SYS_PTRACE is held, so a security module or a container's policy refuses")
 	}
 	if len(why) == 0 {
@@ -60,7 +60,8 @@ func yamaScope() int {
 	return n
 }
 
-func hasCapability(n uint) bool {
+// HasCapability says whether this process may do what a capability allows now, CAP_SYS_PTRACE say (capabilities(7)).
+func HasCapability(n uint) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if unix.Capget(&header, &data[0]) != nil {

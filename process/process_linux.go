@@ -226,6 +226,28 @@ func (p *Process) openFile(name string, flags int) (*os.File, error) {
 	}
 }
 
+// openProgram opens the program that the process runs; Close closes its file too.
+func (p *Process) openProgram() (*program, error) {
+	file, err := p.openFile("exe", os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	f, err := elf.NewFile(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &program{f, file}, nil
+}
+
+// A program is an ELF file that is read.
+type program struct {
+	*elf.File
+	file *os.File
+}
+
+// Close closes the file, which elf.File itself does only if it has opened it.
+func (p *program) Close() error { return p.file.Close() }
+
 // Exe returns the program's path as the process sees it, and whether that name
 // has been removed or replaced since.
 func (p *Process) Exe() (path string, deleted bool, err error) {

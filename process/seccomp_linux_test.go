@@ -10,7 +10,7 @@ import (
 )
 
 func TestSeccompFiltersAreReadAndObeyed(t *testing.T) {
-	if !hasCapability(unix.CAP_SYS_ADMIN) {
+	if !HasCapability(unix.CAP_SYS_ADMIN) {
 		realtest.NeedThat(t, "CAP_SYS_ADMIN, to read filters", os.ErrPermission)
 	}
 	for _, c := range []struct {

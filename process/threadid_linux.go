@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"io"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -50,15 +49,11 @@ const maxBare = 64 << 20
 // hasNoThreadPointer says whether a static program surely sets none: its file has neither thread-local data nor, anywhere in its
 // code, what sets one.
 func (p *Process) hasNoThreadPointer() (bool, error) {
-	file, err := p.openFile("exe", os.O_RDONLY)
+	f, err := p.openProgram()
 	if err != nil {
 		return false, err
 	}
-	defer file.Close()
-	f, err := elf.NewFile(file)
-	if err != nil {
-		return false, err
-	}
+	defer f.Close()
 	for _, s := range f.Progs {
 		switch {
 		case s.Type == elf.PT_TLS || s.Type == elf.PT_INTERP:

@@ -2,9 +2,7 @@ package recorder
 
 import (
 	"context"
-	"os"
 	"slices"
-	"strconv"
 
 	"github.com/callreel/callreel/process"
 )
@@ -15,7 +13,7 @@ type rights struct {
 	uids, gids [4]int
 	groups     []int
 	capable    uint64
-	space      string // its user namespace: what it is capable of, it is there
+	space      uint64 // its user namespace: what it is capable of, it is there
 	known      bool
 }
 
@@ -37,9 +35,9 @@ func rightsOf(p statusOf) rights {
 	if err != nil {
 		return rights{}
 	}
-	space, err := os.Readlink("/proc/" + strconv.Itoa(p.Pid()) + "/ns/user")
+	space, err := process.Namespace(p.Pid(), "user")
 	if err != nil {
-		space = "" // where there are no namespaces it is so for all
+		space = 0 // where there are no namespaces it is so for all
 	}
 	return rights{uids: st.UIDs, gids: st.GIDs, groups: st.Groups, capable: st.Capable, space: space, known: true}
 }

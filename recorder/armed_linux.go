@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/internal/outfile"
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
+	"golang.org/x/sys/unix"
 )
 
 // How often an armed recording looks around. A trigger wakes it at once.
@@ -289,7 +289,7 @@ func (a *armed) meet(nstid, _ int, name string) {
 	}
 	var err error
 	now := ring.Ticks()
-	if t.start, err = startTimeOf(strconv.Itoa(t.pid) + "/task/" + strconv.Itoa(t.tid)); err == nil {
+	if t.start, err = process.StartTime(t.pid, t.tid); err == nil {
 		t.seen = now
 	} else if !a.keeper.Holds(nstid) {
 		a.keeper.Forget(nstid)
@@ -302,7 +302,7 @@ func (a *armed) meet(nstid, _ int, name string) {
 // readName reads a thread's name. That of one that has ended is the last one known.
 func (a *armed) readName(t *heldThread) {
 	own := a.r.s.memory.OwnName(t.nstid) // before, so that what is read is no older
-	name, err := threadName(t.pid, t.tid)
+	name, err := process.ThreadName(t.pid, t.tid)
 	if err != nil {
 		a.ownName(t)
 		return

@@ -1,8 +1,6 @@
 package recorder
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,7 +82,6 @@ func isBeside(p *process.Process, maps []process.Mapping, name string) bool {
 			return false
 		}
 		seen[dir] = true
-		_, err := os.Stat(filepath.Join(fmt.Sprintf("/proc/%d/root", p.Pid()), dir, name))
-		return err == nil
+		return p.HasFile(filepath.Join(dir, name))
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,28 +28,23 @@ const controlPrefix = "control-"
 // controlName names the socket of a process's recorder. The ID that a process has in its own PID namespace, with that namespace, is the
 // same from wherever it is looked at; the start time tells it from one that had the ID before.
 func controlName(pid int) (string, error) {
-	at := "/proc/" + strconv.Itoa(pid)
-	text, err := os.ReadFile(at + "/status")
+	status, err := process.StatusOf(pid, pid)
 	if err != nil {
 		return "", err
 	}
-	status, err := process.ParseStatus(text)
+	start, err := process.StartTime(pid, pid)
 	if err != nil {
 		return "", err
 	}
-	start, err := startTimeOf(strconv.Itoa(pid))
+	namespace, err := process.Namespace(pid, "pid")
 	if err != nil {
 		return "", err
-	}
-	var namespace unix.Stat_t
-	if err := unix.Stat(at+"/ns/pid", &namespace); err != nil {
-		return "", &fs.PathError{Op: "stat", Path: at + "/ns/pid", Err: err}
 	}
 	own := pid
 	if n := len(status.NSPIDs); n > 0 {
 		own = status.NSPIDs[n-1]
 	}
-	return fmt.Sprintf("%s%d-%d-%d", controlPrefix, namespace.Ino, own, start), nil
+	return fmt.Sprintf("%s%d-%d-%d", controlPrefix, namespace, own, start), nil
 }
 
 // place is where a control socket is.
@@ -161,7 +155,7 @@ func (p *place) leave() {
 func dialControl(ctx context.Context, pid int) (*net.UnixConn, error) {
 	name, err := controlName(pid)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+	case errors.Is(err, process.ErrNoProcess):
 		return nil, ErrNoRecorder
 	case err != nil:
 		return nil, err
@@ -192,11 +186,7 @@ func recordersOf(pid int) []int {
 	if own != 0 {
 		return uids
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return uids
-	}
-	status, err := process.ParseStatus(text)
+	status, err := process.StatusOf(pid, pid)
 	if err != nil {
 		return uids
 	}
@@ -211,20 +201,8 @@ func recordersOf(pid int) []int {
 // sessionOf is the XDG_RUNTIME_DIR that a process was started with, which is likely to be its recorder's. It is only another place to look
 // at: what is there has to be the user's all the same.
 func sessionOf(pid int) string {
-	const most = 1 << 20
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text := make([]byte, most)
-	n, _ := f.Read(text)
-	for _, v := range strings.Split(string(text[:n]), "\x00") {
-		if dir, ok := strings.CutPrefix(v, "XDG_RUNTIME_DIR="); ok {
-			return dir
-		}
-	}
-	return ""
+	dir, _ := process.Getenv(pid, "XDG_RUNTIME_DIR")
+	return dir
 }
 
 // dialIn connects to a socket in a folder, if both it and who listens are a certain user's.

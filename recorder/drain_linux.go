@@ -104,7 +104,7 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 		k.name = k.own.Name
 	}
 	if len(d.r.opt.Less.Threads) > 0 { // threads name themselves just after they start
-		if now, err := threadName(k.pid, k.tid); err == nil {
+		if now, err := process.ThreadName(k.pid, k.tid); err == nil {
 			k.name = now
 		}
 	}
@@ -303,7 +303,7 @@ func (d *drain) finish(ended bool) error {
 	err = errors.Join(err, d.drainer.Finish())
 	for _, k := range d.known {
 		if k.fresh == unread && !ended && k.DestinationThread != nil { // first seen just now
-			if name, e := threadName(k.pid, k.tid); e == nil {
+			if name, e := process.ThreadName(k.pid, k.tid); e == nil {
 				err = errors.Join(err, k.Rename(name))
 			}
 		}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -207,13 +205,8 @@ func (f *family) asker(nspid, nstid int) (who *process.Handle, tid int) {
 		}
 		who = found
 	}
-	task := "/proc/" + strconv.Itoa(who.Pid()) + "/task/"
 	for _, tid := range append([]int{nstid}, slices.Sorted(maps.Keys(tasksOf(who.Pid())))...) {
-		text, err := os.ReadFile(task + strconv.Itoa(tid) + "/status")
-		if err != nil {
-			continue
-		}
-		if st, err := process.ParseStatus(text); err == nil && len(st.NSPIDs) > 0 && st.NSPIDs[len(st.NSPIDs)-1] == nstid {
+		if st, err := process.StatusOf(who.Pid(), tid); err == nil && len(st.NSPIDs) > 0 && st.NSPIDs[len(st.NSPIDs)-1] == nstid {
 			return who, tid
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -143,12 +142,9 @@ func (f *family) find(nspid int) (pid int, who *process.Handle, v verdict) {
 	}
 	began := time.Now()
 	defer func() { f.scans.took(time.Since(began)) }()
-	for _, pid := range allProcesses() {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-		if err != nil {
-			continue
-		}
-		st, err := process.ParseStatus(text)
+	all, _ := process.IDs() // without them none is found
+	for _, pid := range all {
+		st, err := process.StatusOf(pid, pid)
 		if err != nil || len(st.NSPIDs) < 2 || st.NSPIDs[len(st.NSPIDs)-1] != nspid {
 			continue
 		}
@@ -300,16 +296,15 @@ func (f *family) isNested(pid int) bool {
 	return m != nil && m.nested
 }
 
+// tasksOf is the set of a process's threads, nil of one that has ended.
 func tasksOf(pid int) map[int]bool {
-	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	tids, err := process.ThreadIDs(pid)
 	if err != nil {
 		return nil
 	}
-	live := make(map[int]bool, len(entries))
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			live[tid] = true
-		}
+	live := make(map[int]bool, len(tids))
+	for _, tid := range tids {
+		live[tid] = true
 	}
 	return live
 }
@@ -404,7 +399,8 @@ func leftBy(s *session) *left {
 // holders returns the processes, but for the first and those in but, that have what forked children have. The caller is to close them.
 func (f *family) holders(but map[int]uint64) (found []*process.Handle) {
 	own := f.d.r.s.p.Pid()
-	for _, pid := range allProcesses() {
+	all, _ := process.IDs() // without them none is found
+	for _, pid := range all {
 		if pid == own || pid == os.Getpid() {
 			continue
 		}
@@ -434,18 +430,4 @@ func closeAll(list []*process.Handle) {
 	for _, who := range list {
 		who.Close()
 	}
-}
-
-func allProcesses() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

@@ -39,7 +39,6 @@ func (r *recording) goOptions(with []*image) error {
 const (
 	fsG       = -8
 	fsGsignal = -64
-	gStackHi  = 8
 	gM        = 48
 	gSchedSP  = 56
 )

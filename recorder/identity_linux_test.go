@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -69,7 +70,7 @@ func inState(t *testing.T, pid int, state byte) {
 
 func startOf(t *testing.T, pid int) uint64 {
 	t.Helper()
-	start, err := startTimeOf(strconv.Itoa(pid))
+	start, err := process.StartTime(pid, pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func startOf(t *testing.T, pid int) uint64 {
 
 func wantEnd(t *testing.T, pid int, dying, dead bool) {
 	t.Helper()
-	if gotDying, gotDead := endOf(strconv.Itoa(pid)); gotDying != dying || gotDead != dead {
+	if gotDying, gotDead := process.Ending(pid); gotDying != dying || gotDead != dead {
 		t.Errorf("process %d: dying %v and dead %v, want %v and %v", pid, gotDying, gotDead, dying, dead)
 	}
 }
@@ -86,7 +87,7 @@ func wantEnd(t *testing.T, pid int, dying, dead bool) {
 func TestARecorderIsKnownByItsStartTimeToo(t *testing.T) {
 	pid := os.Getpid()
 	start := startOf(t, pid)
-	if self, err := startTimeOf("self"); err != nil || self != start {
+	if self, err := process.OwnStartTime(); err != nil || self != start {
 		t.Errorf("start time of self %d, %v; of its number %d", self, err, start)
 	}
 	if !recorderLives(pid, start) {

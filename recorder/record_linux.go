@@ -526,7 +526,7 @@ func (r *recording) tellOfExec() {
 	if _, err := r.s.p.ReadAt(word[:], r.s.rt.Ring); !errors.Is(err, process.ErrExec) || !r.s.p.Alive() {
 		return
 	}
-	exe, err := os.Readlink("/proc/" + strconv.Itoa(r.s.p.Pid()) + "/exe")
+	exe, err := process.Program(r.s.p.Pid())
 	if err != nil {
 		exe = "another program"
 	}
@@ -574,13 +574,13 @@ func DefaultOutput(pid int, command []string) string {
 	if len(command) > 0 {
 		return filepath.Base(command[0]) + ".reel"
 	}
-	name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	name, err := process.ThreadName(pid, pid)
 	base := strings.Map(func(c rune) rune {
 		if c == '/' || c < ' ' || c == 0x7F {
 			return '_'
 		}
 		return c
-	}, strings.TrimSpace(string(name)))
+	}, strings.TrimSpace(name))
 	if err != nil || base == "" {
 		base = "callreel"
 	}

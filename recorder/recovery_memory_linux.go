@@ -97,7 +97,7 @@ type about struct {
 
 // aboutUs says it for a recorder that is this process.
 func aboutUs(p *process.Process, ring process.Memfd, golang bool) (about, error) {
-	start, err := startTimeOf("self")
+	start, err := process.OwnStartTime()
 	if err != nil {
 		return about{}, fmt.Errorf("callreel: %w", err)
 	}

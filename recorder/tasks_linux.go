@@ -124,7 +124,7 @@ func (d *drain) readNames(most int) error {
 
 func (d *drain) rename(nstid int, k *known) error {
 	own := d.r.s.memory.OwnName(nstid) // before, so that what is read is no older
-	name, err := threadName(k.pid, k.tid)
+	name, err := process.ThreadName(k.pid, k.tid)
 	if err != nil { // it has just ended: the next look will see that
 		return nil
 	}

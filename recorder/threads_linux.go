@@ -2,9 +2,6 @@ package recorder
 
 import (
 	"errors"
-	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,7 +41,7 @@ func (d *drain) stillOff(live map[int]bool, names bool) {
 	for nstid, tid := range d.r.keptOff {
 		on := !live[tid]
 		if !on && names {
-			name, err := threadName(d.r.s.p.Pid(), tid)
+			name, err := process.ThreadName(d.r.s.p.Pid(), tid)
 			on = err == nil && d.r.opt.Less.wants(name)
 			if on {
 				d.drainer.Late(nstid)
@@ -55,13 +52,6 @@ func (d *drain) stillOff(live map[int]bool, names bool) {
 			delete(d.r.keptOff, nstid)
 		}
 	}
-}
-
-// threadName reads a thread's name.
-func threadName(pid, tid int) (string, error) {
-	var room [64]byte
-	b, err := readProc("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(tid)+"/comm", room[:])
-	return strings.TrimSuffix(string(b), "\n"), err
 }
 
 // mayKeepNames says whether stubs may see to it that names are known which threads give themselves. Programs that have forbidden themselves
@@ -83,24 +73,6 @@ func (s *session) mayKeepNames(st *process.Stopped) (bool, error) {
 	return true, nil
 }
 
-// procRoom is more than /proc/PID/stat has.
-const procRoom = 4096
-
-// readProc reads a small file in /proc, into room. Threads may come by the ten thousand a second, and os.ReadFile makes twice as many
-// system calls.
-func readProc(path string, room []byte) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	n, err := unix.Read(fd, room)
-	_ = unix.Close(fd) // it was only read
-	if err != nil {
-		return nil, &os.PathError{Op: "read", Path: path, Err: err}
-	}
-	return room[:n], nil
-}
-
 // startsAtOnce is for how many threads of a round it is looked up when they were started. With ten thousand new ones a second that
 // would take a quarter of the time that there is for what they write.
 const startsAtOnce = 64
@@ -112,7 +84,7 @@ func (d *drain) begin(k *known) error {
 	now := ring.Ticks()
 	start, err := uint64(0), error(nil)
 	if d.starts++; d.starts <= startsAtOnce {
-		start, err = startTimeOf(strconv.Itoa(k.pid) + "/task/" + strconv.Itoa(k.tid))
+		start, err = process.StartTime(k.pid, k.tid)
 	} else if threadGone(k.pid, k.tid) {
 		err = unix.ESRCH
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -246,7 +245,8 @@ func (t *tree) lookBelow(parent holder, skip map[int]bool, generations int, inhe
 	if generations == 0 {
 		return
 	}
-	for _, pid := range childrenOf(parent.Pid()) {
+	children, _ := process.Children(parent.Pid()) // none of one that has ended
+	for _, pid := range children {
 		if skip[pid] {
 			continue
 		}
@@ -298,32 +298,14 @@ func (t *tree) hasPassed(pid int) bool {
 
 // programOf names a process and its program.
 func programOf(pid int) string {
-	start, _ := startTimeOf(strconv.Itoa(pid)) // 0 for one that has ended
-	exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	start, _ := process.StartTime(pid, pid) // 0 for one that has ended
+	exe, _ := process.Program(pid)
 	return strconv.FormatUint(start, 10) + " " + exe
-}
-
-// childrenOf lists a process's children, of all its threads.
-func childrenOf(pid int) []int {
-	var all []int
-	for tid := range tasksOf(pid) {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/children")
-		if err != nil {
-			continue
-		}
-		for _, f := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(f); err == nil {
-				all = append(all, child)
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // isRunning says whether there is such a process that has not ended.
 func isRunning(pid int) bool {
-	_, dead := endOf(strconv.Itoa(pid))
+	_, dead := process.Ending(pid)
 	return !dead
 }
 

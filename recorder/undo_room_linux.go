@@ -60,26 +60,17 @@ func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
 			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{m.Start, m.Size()}})
 		}
 	}
-	dir := fmt.Sprintf("/proc/%d/fd", s.p.Pid())
-	open, err := os.ReadDir(dir)
+	open, err := s.p.Descriptors(func(name string) bool {
+		name = strings.TrimSuffix(name, " (deleted)")
+		return name == ring.MappingName || name == codeMapping || name == recoveryMapping
+	})
 	if err != nil {
 		return undo, fmt.Errorf("callreel: %w", err)
 	}
 	for _, f := range open {
-		name, err := os.Readlink(dir + "/" + f.Name())
-		if err != nil {
-			continue // closed meanwhile
+		if s.isFresh(f.Info) {
+			undo = append(undo, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{uint64(f.FD)}})
 		}
-		switch strings.TrimSuffix(name, " (deleted)") {
-		case ring.MappingName, codeMapping, recoveryMapping:
-		default:
-			continue
-		}
-		var fd uint64
-		if _, err := fmt.Sscan(f.Name(), &fd); err != nil || !s.isFresh(dir+"/"+f.Name()) {
-			continue
-		}
-		undo = append(undo, process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{fd}})
 	}
 	return undo, nil
 }
@@ -90,8 +81,7 @@ func (s *session) hasMade(dev, inode uint64) bool {
 }
 
 // isFresh says whether a file was made while this session made memfds: one of the same name may be somebody else's.
-func (s *session) isFresh(path string) bool {
+func (s *session) isFresh(file os.FileInfo) bool {
 	const coarse = 100 * time.Millisecond // the clock of files
-	fi, err := os.Stat(path)
-	return err == nil && fi.ModTime().After(s.began.Add(-coarse))
+	return file != nil && file.ModTime().After(s.began.Add(-coarse))
 }

@@ -37,14 +37,7 @@ func TestGoroutinesThatHaveEndedHaveNoOpenCalls(t *testing.T) {
 	if err := tw.Append([]Event{Switch(10, 7), Entry(11, 500, 1), Exit(12, 500, 1), Entry(13, 500, 2), Switch(20, 8), Entry(21, 500, 1), Exit(99, 500, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := reopen(t, w, path)
 	s := Summarize(f, SummaryOptions{})
 	for _, fn := range s.Functions {
 		switch {
@@ -87,14 +80,7 @@ func TestGoroutinesArePairedAcrossThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := reopen(t, w, path)
 	if !f.Header().Goroutines {
 		t.Error("the header doesn't say that there are goroutines")
 	}
@@ -140,14 +126,7 @@ func TestGoroutinesThatComeBackAreReadInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := reopen(t, w, path)
 	s := Summarize(f, SummaryOptions{})
 	calls := map[string]uint64{}
 	for _, fn := range s.Functions {

@@ -27,14 +27,7 @@ func TestCallsMadeAreCounted(t *testing.T) {
 	if err := w.put(bad, append(make([]byte, frameSize), 100, 4, 5)); err != nil { // just one function
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := reopen(t, w, path)
 	if f.Every() != 100 {
 		t.Errorf("one in %d", f.Every())
 	}

@@ -47,6 +47,16 @@ func open(t *testing.T, name string) *File {
 	return f
 }
 
+// reopen ends the writing of a reel and opens it for the length of the test.
+func reopen(t *testing.T, w *Writer, path string) *File {
+	t.Helper()
+	realtest.Must(t, w.Close())
+	f, err := Open(path)
+	realtest.Must(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 func addThread(t *testing.T, w *Writer, th Thread) *ThreadWriter {
 	t.Helper()
 	tw, err := w.Thread(th)
@@ -277,10 +287,7 @@ func TestOpenCallsEndWithTheirThread(t *testing.T) {
 		}
 	}
 	realtest.Must(t, w.ClockPair(9000, 1))
-	realtest.Must(t, w.Close())
-	f, err := Open(path)
-	realtest.Must(t, err)
-	defer f.Close()
+	f := reopen(t, w, path)
 	s := Summarize(f, SummaryOptions{})
 	if len(s.Functions) != 1 || s.Functions[0].Unfinished != 3 || s.Functions[0].Total != 7000+1000+7000 {
 		t.Errorf("%+v", s.Functions)

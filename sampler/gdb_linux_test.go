@@ -162,15 +162,7 @@ func listing(th *sampler.Thread) string {
 func coreOf(t *testing.T, path string) *sampler.Capture {
 	t.Helper()
 	c, err := sampler.Core(context.Background(), path, sampler.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return closing(t, c, err)
 }
 
 func TestCoreOfHandlersAndCoroutinesIsAsGDBSeesIt(t *testing.T) {

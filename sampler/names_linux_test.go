@@ -14,19 +14,11 @@ import (
 	"github.com/callreel/callreel/unwind"
 )
 
-// capture takes stacks, which the test closes.
+// capture takes stacks, which are closed when the test is over.
 func capture(t *testing.T, pid int, o sampler.Options) *sampler.Capture {
 	t.Helper()
 	c, err := sampler.Stacks(context.Background(), pid, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return closing(t, c, err)
 }
 
 func TestMadeCodeHasTheNamesOfItsMap(t *testing.T) {

@@ -2,6 +2,7 @@ package sampler_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,7 +101,12 @@ func TestProgramInASystemCallIsAsGDBSeesIt(t *testing.T) {
 // stacksOf takes the stacks of a process that a test has started through a shell.
 func stacksOf(t *testing.T, pid int) *sampler.Capture {
 	t.Helper()
-	c, err := sampler.Stacks(context.Background(), pid, sampler.Options{})
+	return capture(t, pid, sampler.Options{})
+}
+
+// closing closes what there is no error of when the test is over.
+func closing[T io.Closer](t *testing.T, c T, err error) T {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

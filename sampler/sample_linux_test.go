@@ -31,15 +31,7 @@ func sample(t *testing.T, o sampler.SampleOptions) *sampler.Profile {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	p, err := sampler.Sample(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return closing(t, p, err)
 }
 
 // sampleUntil samples a running process until enough was seen: how long that takes is
@@ -54,15 +46,7 @@ func sampleUntil(t *testing.T, o sampler.SampleOptions, enough func(sampler.Prog
 		}
 	}
 	p, err := sampler.Sample(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return closing(t, p, err)
 }
 
 // samples is when there are so many.

@@ -14,7 +14,7 @@ import (
 // ownProgram builds Go's own compiler, with DWARF, as a program of some size.
 func ownProgram(b *testing.B) string {
 	path := filepath.Join(b.TempDir(), "compile")
-	run(b, "", nil, tool(b, realtest.GoTool), "build", "-ldflags=-compressdwarf=false", "-o", path, "cmd/compile")
+	run(b, "", nil, realtest.Tool(b, realtest.GoTool), "build", "-ldflags=-compressdwarf=false", "-o", path, "cmd/compile")
 	return path
 }
 

@@ -37,8 +37,7 @@ type block struct {
 
 const (
 	maxRows  = 64       // in what the builder collects: lookups read half of them on average
-	maxNodes = 1<<7 - 1 // what the word has room for
-	maxWord  = 1<<7 - 1 // rows, likewise
+	maxNodes = 1<<7 - 1 // what the word has room for, as it has for rows
 
 	maxAddrBits   = 1<<4 - 1
 	maxNumberBits = 1<<5 - 1 // lines, so below 2^31

@@ -17,7 +17,7 @@ import (
 func objectFile(t testing.TB, by realtest.Capability, flags ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	run(t, dir, nil, append([]string{tool(t, by), "-O2", "-g", "-c", "-o", "a.o", source(t, "calls.c")}, flags...)...)
+	run(t, dir, nil, append([]string{realtest.Tool(t, by), "-O2", "-g", "-c", "-o", "a.o", source(t, "calls.c")}, flags...)...)
 	data, err := os.ReadFile(filepath.Join(dir, "a.o"))
 	if err != nil {
 		t.Fatal(err)

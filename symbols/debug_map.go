@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,15 +106,7 @@ func movesOf(im *object.Image, functions []object.MappedFunction) ([]move, error
 			moves = append(moves, move{start, start + f.Size, f.Addr - start})
 		}
 	}
-	slices.SortFunc(moves, func(a, b move) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(moves, func(a, b move) int { return cmp.Compare(a.start, b.start) })
 	// What overlaps is damage, and would make one place two.
 	kept := moves[:0]
 	for _, m := range moves {

@@ -34,20 +34,20 @@ namespace shapes { struct square { int side; __attribute__((noinline)) int area(
 int volume(int n) { shapes::square s = {n}; return s.area() + entry(n); }
 `)
 				clang := func(out, in string, flags ...string) {
-					run(t, dir, nil, append([]string{tool(t, realtest.Clang), "-target", target, "-g", "-O1", "-ffreestanding", "-nostdinc", "-fno-exceptions", "-c", in, "-o", out}, flags...)...)
+					run(t, dir, nil, append([]string{realtest.Tool(t, realtest.Clang), "-target", target, "-g", "-O1", "-ffreestanding", "-nostdinc", "-fno-exceptions", "-c", in, "-o", out}, flags...)...)
 				}
 				clang("a.o", "a.c")
 				clang("b.o", "b.cc", "-gdwarf-4")
 				inputs := []string{"a.o", "b.o"}
 				if archived {
-					run(t, dir, nil, filepath.Join(filepath.Dir(tool(t, realtest.LLVMObjcopy)), "llvm-ar-19"), "--format=darwin", "rcU", "liball.a", "a.o", "b.o")
+					run(t, dir, nil, filepath.Join(filepath.Dir(realtest.Tool(t, realtest.LLVMObjcopy)), "llvm-ar-19"), "--format=darwin", "rcU", "liball.a", "a.o", "b.o")
 					inputs = []string{"-all_load", "liball.a"}
 				}
-				run(t, dir, nil, append([]string{tool(t, realtest.LD64), "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-dylib",
+				run(t, dir, nil, append([]string{realtest.Tool(t, realtest.LD64), "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-dylib",
 					"-undefined", "dynamic_lookup", "-install_name", "@rpath/libt.dylib", "-o", "libt.dylib"}, inputs...)...)
 				path := filepath.Join(dir, "libt.dylib")
 				ours := mapOf(t, path, BuildOptions{Search: true})
-				run(t, dir, nil, tool(t, realtest.Dsymutil), "libt.dylib")
+				run(t, dir, nil, realtest.Tool(t, realtest.Dsymutil), "libt.dylib")
 				theirs := mapOf(t, path, BuildOptions{Search: true})
 				if !ours.HasDWARF() || !theirs.HasDWARF() {
 					t.Fatal("no DWARF was found")

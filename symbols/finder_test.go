@@ -29,7 +29,7 @@ func splitProgram(t *testing.T) (path, debug, id string, addr uint64) {
 		t.Fatalf("ID %q, walk at %#x", m.ID(), addr)
 	}
 	debug = filepath.Join(t.TempDir(), "program.debug")
-	objcopy := tool(t, realtest.Objcopy)
+	objcopy := realtest.Tool(t, realtest.Objcopy)
 	run(t, filepath.Dir(path), nil, objcopy, "--only-keep-debug", path, debug)
 	run(t, filepath.Dir(path), nil, objcopy, "--strip-all", path)
 	return path, debug, m.ID(), addr

@@ -14,17 +14,6 @@ import (
 	"github.com/callreel/callreel/object"
 )
 
-// tool is the path of a program that the test cannot do without.
-func tool(t testing.TB, c realtest.Capability) string {
-	t.Helper()
-	realtest.Need(t, c)
-	path, err := c.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // run runs a program in a folder, with input, and returns what it writes.
 func run(t testing.TB, dir string, input []byte, args ...string) []byte {
 	t.Helper()
@@ -55,7 +44,7 @@ func source(t testing.TB, name string) string {
 func compile(t testing.TB, by realtest.Capability, name string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	args := append([]string{tool(t, by), "-o", "program"}, flags...)
+	args := append([]string{realtest.Tool(t, by), "-o", "program"}, flags...)
 	if filepath.Ext(name) == ".cc" && by == realtest.Clang {
 		args = append(args, "-x", "c++", source(t, name), "-x", "none", "-lstdc++", "-lgcc_s")
 	} else {

@@ -43,7 +43,7 @@ func main() {
 			t.Run(arch+" "+mode, func(t *testing.T) {
 				t.Setenv("GOARCH", arch)
 				build := func(name string, flags ...string) *Map {
-					args := append([]string{tool(t, realtest.GoTool), "build", "-buildmode=" + mode, "-o", name}, flags...)
+					args := append([]string{realtest.Tool(t, realtest.GoTool), "build", "-buildmode=" + mode, "-o", name}, flags...)
 					run(t, dir, nil, args...)
 					return mapOf(t, filepath.Join(dir, name), BuildOptions{})
 				}

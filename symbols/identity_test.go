@@ -136,7 +136,7 @@ func TestMapThatWasPutForAnIDServesImagesOfItsLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	stripped := filepath.Join(t.TempDir(), "program")
-	run(t, filepath.Dir(path), nil, tool(t, realtest.Objcopy), "--strip-all", path, stripped)
+	run(t, filepath.Dir(path), nil, realtest.Tool(t, realtest.Objcopy), "--strip-all", path, stripped)
 	finder := &Finder{Store: store}
 	for _, w := range []Wanted{{ID: claimed}, {ID: claimed, Path: stripped}, {Path: stripped}, {ID: claimed, Path: "/none"}} {
 		if !calls(t, finder, w, "walk") {
@@ -149,7 +149,7 @@ func TestMapThatWasPutForAnIDServesImagesOfItsLayout(t *testing.T) {
 }
 
 func TestDebugFileOfAnotherLayoutIsRefused(t *testing.T) {
-	objcopy := tool(t, realtest.Objcopy)
+	objcopy := realtest.Tool(t, realtest.Objcopy)
 	other := claiming(t, "-Dwalk=evil", "-O1")
 	dirs := t.TempDir()
 	place := filepath.Join(dirs, ".build-id", claimed[:2], claimed[2:]+".debug")
@@ -181,7 +181,7 @@ func TestFilesOfAnotherUserAreNotStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	objcopy := tool(t, realtest.Objcopy)
+	objcopy := realtest.Tool(t, realtest.Objcopy)
 	theirs := claiming(t)
 	give(theirs)
 	writable := claiming(t)

@@ -31,8 +31,8 @@ func explained(t *testing.T, path string, addr uint64) (missing, reason string) 
 func TestRefusedDebugFileIsTold(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "t.c"), twoFunctions)
-	objcopy := tool(t, realtest.Objcopy)
-	run(t, dir, nil, tool(t, realtest.GCC), "-g", "-Wl,--build-id=none", "-o", "t", "t.c")
+	objcopy := realtest.Tool(t, realtest.Objcopy)
+	run(t, dir, nil, realtest.Tool(t, realtest.GCC), "-g", "-Wl,--build-id=none", "-o", "t", "t.c")
 	run(t, dir, nil, objcopy, "--only-keep-debug", "t", "t.debug")
 	run(t, dir, nil, objcopy, "--strip-all", "--add-gnu-debuglink=t.debug", "t", "stripped")
 	path := filepath.Join(dir, "stripped")
@@ -62,9 +62,9 @@ func TestRefusedDebugFileIsTold(t *testing.T) {
 func TestMissingDwzFileIsTold(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "t.c"), twoFunctions)
-	run(t, dir, nil, tool(t, realtest.GCC), "-g", "-o", "one", "t.c")
-	run(t, dir, nil, tool(t, realtest.GCC), "-g", "-o", "two", "t.c")
-	run(t, dir, nil, tool(t, realtest.Dwz), "-m", "common.dwz", "one", "two")
+	run(t, dir, nil, realtest.Tool(t, realtest.GCC), "-g", "-o", "one", "t.c")
+	run(t, dir, nil, realtest.Tool(t, realtest.GCC), "-g", "-o", "two", "t.c")
+	run(t, dir, nil, realtest.Tool(t, realtest.Dwz), "-m", "common.dwz", "one", "two")
 	path := filepath.Join(dir, "one")
 	if _, stats, err := BuildMap(t.Context(), image(t, path), BuildOptions{Search: true}); err != nil || len(stats.Missing) > 0 {
 		t.Fatalf("%v, missing %v", err, stats)
@@ -109,8 +109,8 @@ f:	addi sp,sp,-16
 g:	nop
 	ret
 `)
-	run(t, dir, nil, tool(t, realtest.Clang), "-target", "riscv64-linux-gnu", "-march=rv64gc", "-mrelax", "-c", "f.s", "-o", "f.o")
-	ld := filepath.Join(filepath.Dir(tool(t, realtest.LD64)), strings.Replace(filepath.Base(tool(t, realtest.LD64)), "ld64", "ld", 1))
+	run(t, dir, nil, realtest.Tool(t, realtest.Clang), "-target", "riscv64-linux-gnu", "-march=rv64gc", "-mrelax", "-c", "f.s", "-o", "f.o")
+	ld := filepath.Join(filepath.Dir(realtest.Tool(t, realtest.LD64)), strings.Replace(filepath.Base(realtest.Tool(t, realtest.LD64)), "ld64", "ld", 1))
 	run(t, dir, nil, ld, "-e", "f", "-o", "f", "f.o")
 	path := filepath.Join(dir, "f")
 	m := mapOf(t, path, BuildOptions{})

@@ -19,7 +19,7 @@ func llvmAnswers(t testing.TB, path string, addrs []uint64) []string {
 	for _, addr := range addrs {
 		fmt.Fprintf(&in, "%#x\n", addr)
 	}
-	out := run(t, filepath.Dir(path), in.Bytes(), tool(t, realtest.Symbolizer),
+	out := run(t, filepath.Dir(path), in.Bytes(), realtest.Tool(t, realtest.Symbolizer),
 		"--obj="+path, "--no-demangle", "--functions=linkage", "--inlines")
 	var answers []string
 	for _, block := range strings.Split(strings.TrimRight(string(out), "\n"), "\n\n") {
@@ -128,7 +128,7 @@ func main() {
 `)
 	t.Setenv("GOFLAGS", "")
 	for _, flags := range []string{"-ldflags=-compressdwarf=false", "-ldflags=-compressdwarf=true"} {
-		run(t, dir, nil, tool(t, realtest.GoTool), "build", "-o", "program", flags)
+		run(t, dir, nil, realtest.Tool(t, realtest.GoTool), "build", "-o", "program", flags)
 		path := filepath.Join(dir, "program")
 		agrees(t, path, mapOf(t, path, BuildOptions{}))
 	}
@@ -143,7 +143,7 @@ fn main() {
     println!("{}", m.values().map(|v| v.iter().sum::<u32>()).sum::<u32>());
 }
 `)
-	run(t, dir, nil, tool(t, realtest.Rustc), "-C", "opt-level=2", "-g", "-o", "program", "main.rs")
+	run(t, dir, nil, realtest.Tool(t, realtest.Rustc), "-C", "opt-level=2", "-g", "-o", "program", "main.rs")
 	path := filepath.Join(dir, "program")
 	agrees(t, path, mapOf(t, path, BuildOptions{}))
 }
@@ -159,10 +159,10 @@ int entry(int n) { return deep(n) + deep(twice(n)); }
 `)
 	for _, target := range []string{"arm64-apple-macos11", "x86_64-apple-macos10.15"} {
 		arch, _, _ := strings.Cut(target, "-")
-		run(t, dir, nil, tool(t, realtest.Clang), "-target", target, "-g", "-O1", "-ffreestanding", "-nostdinc", "-c", "a.c")
-		run(t, dir, nil, tool(t, realtest.LD64), "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-dylib",
+		run(t, dir, nil, realtest.Tool(t, realtest.Clang), "-target", target, "-g", "-O1", "-ffreestanding", "-nostdinc", "-c", "a.c")
+		run(t, dir, nil, realtest.Tool(t, realtest.LD64), "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-dylib",
 			"-undefined", "dynamic_lookup", "-install_name", "@rpath/libt.dylib", "-o", "libt.dylib", "a.o")
-		run(t, dir, nil, tool(t, realtest.Dsymutil), "libt.dylib")
+		run(t, dir, nil, realtest.Tool(t, realtest.Dsymutil), "libt.dylib")
 		path := filepath.Join(dir, "libt.dylib")
 		m := mapOf(t, path, BuildOptions{Search: true})
 		if !m.HasDWARF() {
@@ -192,7 +192,7 @@ func TestAnswersForRelocatableFilesAreThoseOfLLVM(t *testing.T) {
 int first(int n) { return twice(n) * n; }
 int second(int n) { int s = 0; for (int k = 0; k < n; k++) s ^= twice(first(k)); return s; }
 `)
-	run(t, dir, nil, tool(t, realtest.GCC), "-O2", "-g", "-c", "a.c")
+	run(t, dir, nil, realtest.Tool(t, realtest.GCC), "-O2", "-g", "-c", "a.c")
 	path := filepath.Join(dir, "a.o")
 	m := mapOf(t, path, BuildOptions{})
 	if !m.Relocatable() {
@@ -239,7 +239,7 @@ func TestPaddingBetweenFunctionsBelongsToNone(t *testing.T) {
 func TestSeparateDebugFileGivesTheSameAnswers(t *testing.T) {
 	path := compile(t, realtest.GCC, "calls.c", "-O2", "-g", "-Wl,--build-id")
 	whole := mapOf(t, path, BuildOptions{})
-	objcopy := tool(t, realtest.Objcopy)
+	objcopy := realtest.Tool(t, realtest.Objcopy)
 	run(t, filepath.Dir(path), nil, objcopy, "--only-keep-debug", path, path+".debug")
 	run(t, filepath.Dir(path), nil, objcopy, "--strip-all", "--add-gnu-debuglink="+path+".debug", path)
 	split := mapOf(t, path, BuildOptions{Search: true})
@@ -267,7 +267,7 @@ func TestDwzLosesNoName(t *testing.T) {
 	if err := os.Rename(b, filepath.Join(dir, "other")); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, nil, tool(t, realtest.Dwz), "-m", "common", "program", "other")
+	run(t, dir, nil, realtest.Tool(t, realtest.Dwz), "-m", "common", "program", "other")
 	if _, err := os.Stat(filepath.Join(dir, "common")); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -101,15 +102,7 @@ func directivesOf(f *cfi.FDE) (list []directive, ok bool) {
 
 // program makes a program of directives, which come back in the order of their addresses.
 func program(f *cfi.FDE, list []directive) []byte {
-	slices.SortStableFunc(list, func(a, b directive) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b directive) int { return cmp.Compare(a.at, b.at) })
 	var p []byte
 	at := f.Start
 	for _, d := range list {

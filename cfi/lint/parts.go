@@ -195,16 +195,3 @@ func group(parts []part, owner []int32) []*function {
 	}
 	return list
 }
-
-// sweepAll calls yield with the start of each instruction in a part, decoded one after the other.
-func sweepAll(p *part, yield func(addr uint64)) {
-	var in amd64.Inst
-	for off := 0; off < len(p.code); {
-		if amd64.DecodeTo(&in, p.code[off:]) != nil {
-			off++
-			continue
-		}
-		yield(p.start + uint64(off))
-		off += int(in.Len)
-	}
-}

@@ -30,7 +30,8 @@ type (
 		EndSays string       `json:"end_says,omitempty"`
 		Frames  []stackFrame `json:"frames"`
 	}
-	stackFrame struct {
+	// framePlace is what both have that tell of stacks.
+	framePlace struct {
 		Address  string `json:"address"`
 		Function string `json:"function"`
 		Image    string `json:"image"`
@@ -38,10 +39,13 @@ type (
 		File     string `json:"file"`
 		Line     uint32 `json:"line"`
 		Inlined  bool   `json:"inlined"`
-		Kind     string `json:"kind,omitempty"` // "signal": the code that a handler returns to
-		Exact    bool   `json:"interrupted,omitempty"`
-		By       string `json:"by"`
-		Late     bool   `json:"late,omitempty"`
+	}
+	stackFrame struct {
+		framePlace
+		Kind  string `json:"kind,omitempty"` // "signal": the code that a handler returns to
+		Exact bool   `json:"interrupted,omitempty"`
+		By    string `json:"by"`
+		Late  bool   `json:"late,omitempty"`
 	}
 )
 
@@ -84,8 +88,8 @@ func stackJSON(t *sampler.Thread) stackThread {
 	for k := range t.Frames {
 		f := &t.Frames[k]
 		s := stackFrame{
-			Address: hexadecimal(f.Address), Function: f.Function, File: f.File, Line: f.Line, Inlined: f.Inlined,
-			Exact: f.Flags.Has(unwind.Exact) && k > 0, By: f.By.String(), Late: f.Flags.Has(unwind.Late),
+			framePlace: framePlace{Address: hexadecimal(f.Address), Function: f.Function, File: f.File, Line: f.Line, Inlined: f.Inlined},
+			Exact:      f.Flags.Has(unwind.Exact) && k > 0, By: f.By.String(), Late: f.Flags.Has(unwind.Late),
 		}
 		if f.Image != nil {
 			s.Image, s.Offset = f.Image.Path, hexadecimal(f.Offset)

@@ -26,14 +26,8 @@ type (
 		NoReel string `json:"no_reel,omitempty"`
 	}
 	stallFrame struct {
-		Address  string `json:"address"`
-		Function string `json:"function"`
-		Image    string `json:"image"`
-		Offset   string `json:"offset,omitempty"`
-		File     string `json:"file"`
-		Line     uint32 `json:"line"`
-		Inlined  bool   `json:"inlined"`
-		Samples  int    `json:"samples"`
+		framePlace
+		Samples int `json:"samples"`
 	}
 )
 
@@ -46,8 +40,8 @@ func stallJSON(w io.Writer, s *sampler.Stall, reel, noReel string) error {
 	for k := range s.Stack {
 		f := &s.Stack[k]
 		out.Stack[k] = stallFrame{
-			Address: hexadecimal(f.Address), Function: f.Function, Image: f.Image, File: f.File, Line: f.Line, Inlined: f.Inlined,
-			Samples: f.Samples,
+			framePlace: framePlace{Address: hexadecimal(f.Address), Function: f.Function, Image: f.Image, File: f.File, Line: f.Line, Inlined: f.Inlined},
+			Samples:    f.Samples,
 		}
 		if f.Image != "" {
 			out.Stack[k].Offset = hexadecimal(f.Offset)

@@ -112,19 +112,8 @@ func parseAddress(text []byte) (uint64, bool) {
 	if len(text) == 0 || len(text) > 16 {
 		return 0, false
 	}
-	var v uint64
-	for _, c := range text {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		v = v<<4 | uint64(c)
-	}
-	return v, true
+	v, err := strconv.ParseUint(string(text), 16, 64)
+	return v, err == nil
 }
 
 // lookup answers addresses.

@@ -2,7 +2,6 @@ package realtest
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -86,6 +85,3 @@ func (u *User) Start(path string, args ...string) *Proc {
 	p.WaitLine("ready")
 	return p
 }
-
-// String names the user in messages.
-func (u *User) String() string { return fmt.Sprintf("user %d", u.ID) }

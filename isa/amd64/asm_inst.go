@@ -280,9 +280,6 @@ func (a *Asm) Syscall() { a.Raw(0x0F, 0x05) }
 // Pause is the spin-wait hint.
 func (a *Asm) Pause() { a.Raw(0xF3, 0x90) }
 
-// Prefetchw is prefetchw m8: it asks for the line to write to it. Processors without it take it for a no-op.
-func (a *Asm) Prefetchw(m Mem) { a.op(false, 1, m, 0, 0x0F, 0x0D) }
-
 // Cld clears the direction flag.
 func (a *Asm) Cld() { a.Raw(0xFC) }
 

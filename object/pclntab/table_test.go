@@ -41,20 +41,10 @@ func main() {
 }
 `
 
-func found(t testing.TB, c realtest.Capability) string {
-	t.Helper()
-	realtest.Need(t, c)
-	path, err := c.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // program builds the source.
 func program(t testing.TB, flags ...string) string {
 	t.Helper()
-	tool := found(t, realtest.GoTool)
+	tool := realtest.Tool(t, realtest.GoTool)
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
@@ -176,7 +166,7 @@ func TestOtherProgramsHaveNoTable(t *testing.T) {
 			t.Errorf("%v, %v", table, err)
 		}
 	}
-	path := found(t, realtest.GCC)
+	path := realtest.Tool(t, realtest.GCC)
 	c, err := object.Open(path)
 	if err != nil {
 		t.Fatal(err)

@@ -203,6 +203,23 @@ func (r *testReel) write(t testing.TB, n int) (more bool) {
 	return more
 }
 
+// finish writes all events, as the clock has them, and ends the reel.
+func (r *testReel) finish(t testing.TB, mode reel.ClockMode) {
+	t.Helper()
+	if mode == reel.ClockExit {
+		for _, events := range r.events {
+			for i := range events {
+				if !events[i].IsExit() {
+					events[i].Time = 0
+				}
+			}
+		}
+	}
+	for r.write(t, 1000) {
+	}
+	realtest.Must(t, r.w.Close())
+}
+
 // someThreads are events of threads of different kinds.
 func someThreads(seed uint64, n int) [][]reel.Event {
 	rng := rand.New(rand.NewPCG(seed, 1))

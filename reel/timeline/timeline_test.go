@@ -30,18 +30,7 @@ func TestAnswersAreThoseOfAllCalls(t *testing.T) {
 			for _, rate := range []uint64{1e9, 2_450_000_000} {
 				t.Run(fmt.Sprintf("%v %d %d", mode, rate, seed), func(t *testing.T) {
 					r := newTestReel(t, seed, rate, mode, someThreads(seed, 6000)...)
-					if mode == reel.ClockExit {
-						for _, events := range r.events {
-							for i := range events {
-								if !events[i].IsExit() {
-									events[i].Time = 0
-								}
-							}
-						}
-					}
-					for r.write(t, 1000) {
-					}
-					realtest.Must(t, r.w.Close())
+					r.finish(t, mode)
 					f, tl := openTest(t, r.name, small())
 					check(t, tl, newModel(f), rand.New(rand.NewPCG(seed, 3)))
 				})

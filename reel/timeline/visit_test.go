@@ -19,18 +19,7 @@ func TestVisitsAreOfAllCallsOpenInTheRange(t *testing.T) {
 		for _, mode := range []reel.ClockMode{reel.ClockFull, reel.ClockExit} {
 			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
 				r := newTestReel(t, seed, 2_450_000_000, mode, someThreads(seed, 6000)...)
-				if mode == reel.ClockExit {
-					for _, events := range r.events {
-						for i := range events {
-							if !events[i].IsExit() {
-								events[i].Time = 0
-							}
-						}
-					}
-				}
-				for r.write(t, 1000) {
-				}
-				realtest.Must(t, r.w.Close())
+				r.finish(t, mode)
 				f, tl := openTest(t, r.name, small())
 				checkVisits(t, tl, newModel(f), rand.New(rand.NewPCG(seed, 4)))
 			})

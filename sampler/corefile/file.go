@@ -1,6 +1,7 @@
 package corefile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -163,15 +164,7 @@ func (f *File) segments() {
 	if missing > 0 {
 		f.problem("it is cut off: %d bytes of memory are missing", missing)
 	}
-	slices.SortStableFunc(f.Maps, func(a, b Mapping) int {
-		switch {
-		case a.Start < b.Start:
-			return -1
-		case a.Start > b.Start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(f.Maps, func(a, b Mapping) int { return cmp.Compare(a.Start, b.Start) })
 	// Lookups need ranges that are disjoint, which no kernel violates.
 	whole := len(f.Maps)
 	end := uint64(0)

@@ -27,7 +27,6 @@ type param struct {
 
 const (
 	languageGo   = 0x16
-	noCall       = 3 // DW_CC_nocall: the signature isn't what the source says
 	maxParams    = 256
 	changedClone = "the compiler has changed the function's signature"
 )

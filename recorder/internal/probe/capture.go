@@ -104,14 +104,13 @@ type Value struct {
 	Cut   bool   // the string was longer
 }
 
-// State says what is known of a value.
+// State says what is known of a value: 0 that it is.
 type State uint8
 
-// The states.
+// The other states.
 const (
-	StateKnown      State = iota
-	StateUnreadable       // it could not be read: a bad pointer
-	StateNull             // a null pointer in place of a string
+	StateUnreadable State = iota + 1 // it could not be read: a bad pointer
+	StateNull                        // a null pointer in place of a string
 )
 
 // Headers of what isn't in registers: a byte for numbers, two for strings.

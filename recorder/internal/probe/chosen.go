@@ -74,11 +74,7 @@ func (c *coder) chosenRoutine(body func(*chosenPath)) uint64 {
 	addr := c.PC()
 	p := &chosenPath{coder: c, kept: []amd64.Reg{amd64.RBX, amd64.RSI, amd64.RDI, amd64.R8, amd64.RCX}}
 	p.again, p.yes, p.no, p.out = c.NewLabel(), c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.beginRoutine()
-	c.drop(64) // past what the stub saved, see event.go
-	for _, r := range p.kept {
-		c.keep(r)
-	}
+	c.beginKeeping(p.kept)
 	c.threadID(amd64.RSI)
 	c.Mov32(amd64.RDX, amd64.RDX) // its low half
 	c.Test(amd64.RSI, amd64.RSI)
@@ -95,11 +91,7 @@ func (c *coder) chosenRoutine(body func(*chosenPath)) uint64 {
 	c.Place(p.no)
 	c.MovImm32(amd64.RAX, 0)
 	c.Place(p.out)
-	for i := len(p.kept) - 1; i >= 0; i-- {
-		c.giveBack(p.kept[i])
-	}
-	c.drop(-64)
-	c.Ret()
+	c.returnWith(p.kept)
 	c.endRoutine()
 	return addr
 }

@@ -264,6 +264,13 @@ func (c *coder) restore(above int32) {
 // when the gate is closed, to slow when the chunk has no room. The XADD is one instruction and gives address and room at
 // once, so a signal handler that runs stubs of its own, and may even change the chunk, comes wholly before or wholly after.
 func (c *coder) claim(off, slow amd64.Label) {
+	c.throughGate(off)
+	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
+}
+
+// throughGate appends what comes before every claim: RDX becomes the slots and RAX 8×TID. It jumps to off when the gate is closed, or
+// the thread isn't recorded.
+func (c *coder) throughGate(off amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
 	c.threadID(amd64.RAX)
@@ -271,7 +278,6 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.Jcc(amd64.CondLE, closed)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.unlessOff(off)
-	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
 }
 
 // unlessOff appends a jump to off where not all threads are recorded and this isn't one that is, see ring.SetOff. RDX are the slots and

@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"slices"
-
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -31,12 +29,8 @@ func (c *coder) emitExec(napAt uint64) uint64 {
 	addr := c.PC()
 	e := &slowPath{coder: c}
 	wait, done, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.beginRoutine()
-	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
-	for _, r := range kept {
-		c.keep(r)
-	}
+	c.beginKeeping(kept)
 	c.MovImm64(amd64.R9, c.rt.Ring)
 	c.CmpMem64Imm8(e.hdr(ring.HdrFollow), followOn)
 	c.Jcc(amd64.CondNE, out)
@@ -82,11 +76,7 @@ func (c *coder) emitExec(napAt uint64) uint64 {
 	c.Place(done)
 	c.Store32Imm(amd64.At(amd64.R8, ring.ExecState), 0)
 	c.Place(out)
-	for _, r := range slices.Backward(kept) {
-		c.giveBack(r)
-	}
-	c.drop(-64)
-	c.Ret()
+	c.returnWith(kept)
 	c.endRoutine()
 	return addr
 }

@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"slices"
-
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -83,12 +81,8 @@ func (c *coder) emitFollow() uint64 {
 	c.Align(64)
 	addr := c.PC()
 	no, strange, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.beginRoutine()
-	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RSI, amd64.RDI, amd64.R9, amd64.R11}
-	for _, r := range kept {
-		c.keep(r)
-	}
+	c.beginKeeping(kept)
 	c.MovImm64(amd64.R9, c.rt.Ring)
 	c.CmpMem64Imm8(amd64.At(amd64.R9, ring.HdrFollow), followOn)
 	c.Jcc(amd64.CondNE, no)
@@ -121,11 +115,7 @@ func (c *coder) emitFollow() uint64 {
 	c.Place(no)
 	c.MovImm32(amd64.RAX, 0)
 	c.Place(out)
-	for _, r := range slices.Backward(kept) {
-		c.giveBack(r)
-	}
-	c.drop(-64)
-	c.Ret()
+	c.returnWith(kept)
 	c.endRoutine()
 	return addr
 }

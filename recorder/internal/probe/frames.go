@@ -172,6 +172,27 @@ func (c *coder) giveBack(r amd64.Reg) {
 	}
 }
 
+// pastSaved is how far below the stack pointer that a stub calls a routine with what the stub has saved may reach, see event.go.
+const pastSaved = 64
+
+// beginKeeping begins a routine that stubs call, and saves the registers that it keeps.
+func (c *coder) beginKeeping(kept []amd64.Reg) {
+	c.beginRoutine()
+	c.drop(pastSaved)
+	for _, r := range kept {
+		c.keep(r)
+	}
+}
+
+// returnWith restores what was kept, and returns; the routine may have more behind it, up to endRoutine.
+func (c *coder) returnWith(kept []amd64.Reg) {
+	for _, r := range slices.Backward(kept) {
+		c.giveBack(r)
+	}
+	c.drop(-pastSaved)
+	c.Ret()
+}
+
 // endFrames appends the table, and returns what is to stand at the arena's beginning. The stubs are all that is from stubs on.
 func (c *coder) endFrames(stubs uint64) []byte {
 	if c.frames == nil {

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -171,12 +170,7 @@ func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	}
 
 	c.Place(out)
-	for _, r := range slices.Backward(kept) {
-		c.Pop(r)
-	}
-	c.Mov(amd64.RSP, amd64.R13)
-	c.Place(skip)
-	c.JmpReg(amd64.R12)
+	c.fromOwnStack(kept, skip)
 
 	c.Place(lost)
 	c.Load32(amd64.RCX, amd64.At(amd64.RSP, deltaW))

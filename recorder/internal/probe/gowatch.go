@@ -48,6 +48,17 @@ func (c *coder) toOwnStack(skip amd64.Label) {
 	c.Xchg(amd64.RSP, amd64.R13)
 }
 
+// fromOwnStack restores what was pushed on that stack, R13 and R12 first of all, and goes on at R12 on the goroutine's. skip leads behind
+// all but the jump.
+func (c *coder) fromOwnStack(pushed []amd64.Reg, skip amd64.Label) {
+	for _, r := range slices.Backward(pushed) {
+		c.Pop(r)
+	}
+	c.Mov(amd64.RSP, amd64.R13)
+	c.Place(skip)
+	c.JmpReg(amd64.R12)
+}
+
 // emitGoWatch appends what stubs of a Go program jump to with the address to return to in R12 and R15 as said above.
 func (c *coder) emitGoWatch() {
 	c.Align(64)
@@ -89,10 +100,5 @@ func (c *coder) emitGoWatch() {
 	c.Place(leave)
 	c.CallTo(c.rt.watch.leave)
 	c.Place(done)
-	for _, r := range slices.Backward(kept) {
-		c.Pop(r)
-	}
-	c.Mov(amd64.RSP, amd64.R13)
-	c.Place(skip)
-	c.JmpReg(amd64.R12)
+	c.fromOwnStack(kept, skip)
 }

@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"slices"
-
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -45,20 +43,12 @@ func (c *coder) emitLoader(napAt uint64) uint64 {
 	for _, label := range []*amd64.Label{&l.complete, &l.wait, &l.nap, &l.vain, &l.leave, &l.closed, &l.out} {
 		*label = c.NewLabel()
 	}
-	c.beginRoutine()
-	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
-	for _, r := range kept {
-		c.keep(r)
-	}
+	c.beginKeeping(kept)
 	l.look()
 	l.tell()
 	l.await(napAt)
-	for _, r := range slices.Backward(kept) {
-		c.giveBack(r)
-	}
-	c.drop(-64)
-	c.Ret()
+	c.returnWith(kept)
 	c.endRoutine()
 	return addr
 }

@@ -59,12 +59,8 @@ func (c *coder) openRoutine(push bool) uint64 {
 	c.Align(64)
 	addr := c.PC()
 	again, prune, no, out := c.NewLabel(), c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.beginRoutine()
-	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RBX, amd64.RSI, amd64.RDI}
-	for _, r := range kept {
-		c.keep(r)
-	}
+	c.beginKeeping(kept)
 	c.Mov32(amd64.RBX, amd64.RCX)
 	c.ShlImm(amd64.RBX, 32)
 	c.Mov32(amd64.RDX, amd64.RDX)
@@ -118,11 +114,7 @@ func (c *coder) openRoutine(push bool) uint64 {
 	c.Place(no)
 	c.MovImm32(amd64.RAX, 0)
 	c.Place(out)
-	for i := len(kept) - 1; i >= 0; i-- {
-		c.giveBack(kept[i])
-	}
-	c.drop(-64)
-	c.Ret()
+	c.returnWith(kept)
 	c.endRoutine()
 	return addr
 }

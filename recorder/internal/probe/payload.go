@@ -146,13 +146,7 @@ func (e *capturedEvent) gatherSlowly() {
 // claimAll appends the claim of an event and n payload events: RCX becomes the event's address. It jumps to slow with RCX the claim
 // word that was there if there is no room for all.
 func (c *coder) claimAll(n int, off, slow amd64.Label) {
-	closed := c.whenClosed(c.PC(), off)
-	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
-	c.threadID(amd64.RAX)
-	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondLE, closed)
-	c.Shl32Imm(amd64.RAX, 3)
-	c.unlessOff(off)
+	c.throughGate(off)
 	c.MovImm64(amd64.RCX, uint64(n+1)*ring.Claim)
 	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
 	c.Mov(amd64.RAX, amd64.RCX)

@@ -90,11 +90,7 @@ func (s *slowPath) slot(off int32) amd64.Mem { return amd64.At(amd64.R8, off) }
 func (s *slowPath) hdr(off int32) amd64.Mem  { return amd64.At(amd64.R9, off) }
 
 func (s *slowPath) prologue() {
-	s.beginRoutine()
-	s.drop(64) // past what the stub saved, see event.go
-	for _, r := range saved {
-		s.keep(r)
-	}
+	s.beginKeeping(saved)
 	s.Mov32(amd64.RBX, amd64.RCX)
 	s.Mov(amd64.RBP, amd64.RDX)
 	s.Load64(amd64.RDX, amd64.AtAddr(s.rt.Gate))
@@ -111,11 +107,7 @@ func (s *slowPath) epilogue() {
 	s.Place(s.leave)
 	s.count(-1)
 	s.Place(s.out)
-	for i := len(saved) - 1; i >= 0; i-- {
-		s.giveBack(saved[i])
-	}
-	s.drop(-64)
-	s.Ret()
+	s.returnWith(saved)
 	s.endRoutine()
 }
 

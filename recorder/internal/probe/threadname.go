@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"slices"
-
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -44,12 +42,8 @@ func (c *coder) emitNames() uint64 {
 	addr := c.PC()
 	n := &slowPath{coder: c, again: c.NewLabel()}
 	unblock, leave, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.beginRoutine()
-	c.drop(64) // past what the stub saved, see event.go
 	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
-	for _, r := range kept {
-		c.keep(r)
-	}
+	c.beginKeeping(kept)
 	inside := 0 // how far the stack pointer is below the CFA
 	if c.frames != nil {
 		inside = c.frames.depth
@@ -85,11 +79,7 @@ func (c *coder) emitNames() uint64 {
 	c.Place(leave)
 	n.count(-1)
 	c.Place(out)
-	for _, r := range slices.Backward(kept) {
-		c.giveBack(r)
-	}
-	c.drop(-64)
-	c.Ret()
+	c.returnWith(kept)
 	c.below(inside)
 	c.flush()
 	c.endRoutine()

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -76,11 +75,7 @@ func (c *coder) emitWatch() {
 func (w *watcher) begin(out amd64.Label) uint64 {
 	w.Align(64)
 	addr := w.PC()
-	w.beginRoutine()
-	w.drop(64) // past what the stub saved, see event.go
-	for _, r := range saved {
-		w.keep(r)
-	}
+	w.beginKeeping(saved)
 	w.Mov(amd64.RBX, amd64.RCX)
 	w.Mov(amd64.R12, amd64.RAX)
 	w.Mov32(amd64.RBP, amd64.RCX)
@@ -118,11 +113,7 @@ func (w *watcher) begin(out amd64.Label) uint64 {
 }
 
 func (w *watcher) end() {
-	for _, r := range slices.Backward(saved) {
-		w.giveBack(r)
-	}
-	w.drop(-64)
-	w.Ret()
+	w.returnWith(saved)
 	w.endRoutine()
 }
 

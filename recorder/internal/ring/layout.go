@@ -171,8 +171,6 @@ const (
 	SmallSize   = 1 << SmallShift
 	SmallEvents = (SmallSize - ChunkHeader) / EventSize
 	SmallFirst  = 32
-	// FullSmall is FullRoom of a small chunk.
-	FullSmall = (1<<16 - SmallEvents) << ClaimShift
 	// perChunk is how many of them a chunk is divided into.
 	perChunk = ChunkSize / SmallSize
 )

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -260,15 +261,7 @@ func (e *Events) Drain(fn func(*Record)) error {
 		head := atomic.LoadUint64(&r.page.Data_head)
 		errs = append(errs, r.take(head, func(data []byte) { e.marks = append(e.marks, mark{timeOf(data), data}) }))
 	}
-	slices.SortStableFunc(e.marks, func(a, b mark) int {
-		switch {
-		case a.time < b.time:
-			return -1
-		case a.time > b.time:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(e.marks, func(a, b mark) int { return cmp.Compare(a.time, b.time) })
 	for _, m := range e.marks {
 		if err := e.record.Decode(m.data); err != nil {
 			errs = append(errs, err)

@@ -83,18 +83,9 @@ const (
 	capSysAdmin  = 21
 )
 
-func hasCapability(n uint) bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if unix.Capget(&header, &data[0]) != nil {
-		return false
-	}
-	return data[n/32].Effective&(1<<(n%32)) != 0
-}
-
 // permission says which processes may be traced (ptrace(2), "Ptrace access mode checking").
 func permission() Check {
-	return mayTrace(os.Geteuid(), hasCapability(capSysPtrace), readLine("/proc/sys/kernel/yama/ptrace_scope"))
+	return mayTrace(os.Geteuid(), process.HasCapability(capSysPtrace), readLine("/proc/sys/kernel/yama/ptrace_scope"))
 }
 
 func mayTrace(uid int, capable bool, yama string) Check {
@@ -205,7 +196,7 @@ func seccomp() Check {
 		return warning(name, "for such processes, run outside of what filters callreel itself; in a container, --security-opt seccomp=unconfined",
 			"callreel itself runs under a filter, so the filters of other processes can't be read: processes that have one are refused")
 	}
-	if !hasCapability(capSysAdmin) {
+	if !process.HasCapability(capSysAdmin) {
 		return warning(name, "for such processes (browsers, containers), run as root (CAP_SYS_ADMIN)", "filters can't be read without CAP_SYS_ADMIN: processes that have one are refused")
 	}
 	return ok(name, "filters can be read: processes that have one can be recorded if it lets them")

@@ -24,7 +24,6 @@ const (
 // Keys that are control characters.
 const (
 	CtrlC     Key = 3
-	CtrlD     Key = 4
 	Tab       Key = 9
 	Enter     Key = 13
 	CtrlU     Key = 21
