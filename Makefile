@@ -59,6 +59,7 @@ lint:
 	@unformatted=$$(find . -name '*.go' -not -path './.git/*' -print0 | xargs -0 gofmt -l) && \
 		if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(PKG)
+	$(GO) vet -tags man ./cmd/callreel
 	$(GO) run $(STATICCHECK) $(PKG)
 
 # What npm installs is locked, and none of its scripts are run.

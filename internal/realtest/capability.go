@@ -56,6 +56,9 @@ const (
 	I386        Capability = "i386 programs"      // a kernel that runs 32-bit x86
 	Chromium    Capability = "chromium"           // web browser
 	NPMReaders  Capability = "readers of exports" // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
+	Bash        Capability = "bash"               // shell whose completion is tested
+	Zsh         Capability = "zsh"                // the same
+	Fish        Capability = "fish"               // the same
 	Superuser   Capability = "root"               // the right to start processes as another user
 	TraceViewer Capability = "Go's trace viewer"  // Chrome's trace viewer, which Go's distribution has for go tool trace
 )
