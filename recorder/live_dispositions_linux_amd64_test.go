@@ -18,6 +18,7 @@ import (
 // What nohup and background jobs of sh let a program ignore, a recorded command ignores too, and nothing else.
 func TestACommandIgnoresTheSignalsThatItWouldWithoutUs(t *testing.T) {
 	needLive(t)
+	realtest.DefaultSignals(t, syscall.SIGINT, syscall.SIGHUP)
 	for _, signals := range []string{"", "HUP", "INT QUIT", "HUP INT QUIT"} {
 		t.Run(signals, func(t *testing.T) {
 			show := func(through ...string) string {
