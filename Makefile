@@ -8,13 +8,15 @@
 # make page   builds viewer/page/dist, which is committed, out of viewer/page/src, by npm's esbuild
 # make page-check  tests the page's parts, and that viewer/page/dist is what make page makes
 # make cross  builds for the other systems
+# make dist   what people install, into dist: tar.gz, .deb and .rpm with manual pages and completions, SHA256SUMS, SBOM;
+#             the same commit gives the same bytes
 # make fuzz   each fuzz target for FUZZTIME
 
 GO         ?= go
 FUZZTIME   ?= 10s
 SOAK       ?= 30m
 PKG        ?= ./...
-VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The version is put in by the linker, so that the binary depends on nothing
@@ -23,7 +25,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo test bench programs soak fuzz lint page page-check cross clean
+.PHONY: all callreel demo test bench programs soak fuzz dist lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -51,6 +53,10 @@ programs: callreel
 soak: callreel
 	@scripts/need programs
 	$(GO) run ./bench -soak $(SOAK) $(BENCHFLAGS)
+
+dist:
+	rm -rf dist
+	$(GO) run ./packaging -version '$(VERSION)' -o dist
 
 fuzz:
 	@scripts/fuzz $(FUZZTIME)
@@ -82,4 +88,4 @@ cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build $(PKG)
 
 clean:
-	rm -rf bin demo/out
+	rm -rf bin dist demo/out

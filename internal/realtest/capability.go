@@ -59,6 +59,9 @@ const (
 	Bash        Capability = "bash"               // shell whose completion is tested
 	Zsh         Capability = "zsh"                // the same
 	Fish        Capability = "fish"               // the same
+	Lintian     Capability = "lintian"            // Debian's checker of packages
+	RPM         Capability = "rpm"                // reader and checker of .rpm files
+	CleanChroot Capability = "a clean chroot"     // mmdebstrap, and root's right to mount: see [CleanRoot]
 	Superuser   Capability = "root"               // the right to start processes as another user
 	TraceViewer Capability = "Go's trace viewer"  // Chrome's trace viewer, which Go's distribution has for go tool trace
 )
@@ -81,6 +84,8 @@ func (c Capability) Find() (string, error) {
 		return "", canRunI386()
 	case Superuser:
 		return "", isRoot()
+	case CleanChroot:
+		return "", canMakeRoot()
 	case Python3:
 		return findPython()
 	case Binutils:
