@@ -40,7 +40,10 @@ func TestPackageVersion(t *testing.T) {
 func TestPackageVersionsSortAsTheyWereMade(t *testing.T) {
 	realtest.Need(t, realtest.RPM, "dpkg")
 	var versions []string
-	for _, describe := range []string{"1431da4", "v0.9.0", "v1.0.0-rc1", "v1.0.0-rc1-2-gabcdef0", "v1.0.0-rc2", "v1.0.0", "v1.0.0-2-gabcdef0", "v1.0.0-10-gabcdef0", "v1.0.1", "v1.10.0"} {
+	for _, describe := range []string{
+		"1431da4", "v0.9.0", "v1.0.0-rc1", "v1.0.0-rc1-2-gabcdef0", "v1.0.0-rc2", "v1.0.0", "v1.0.0-2-gabcdef0", "v1.0.0-10-gabcdef0",
+		"v1.0.1", "v1.10.0",
+	} {
 		v, err := packageVersion(describe, day)
 		if err != nil {
 			t.Fatal(err)
