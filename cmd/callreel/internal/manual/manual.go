@@ -37,11 +37,26 @@ func prepare(c *cobra.Command) {
 	if name, operands, found := strings.Cut(c.Use, " "); found {
 		c.Use = name + " " + escape(operands)
 	}
-	c.Short, c.Long = escape(c.Short), markdown(c.Long)
+	c.Short, c.Long = escape(c.Short), markdown(c.Long+verbList(c))
 	c.Flags().VisitAll(prepareFlag)
 	for _, verb := range c.Commands() {
 		prepare(verb)
 	}
+}
+
+// verbList is a line for each verb below one, as --help has it; cobra's writer has their names only.
+func verbList(c *cobra.Command) string {
+	if !c.HasAvailableSubCommands() {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n\nThe verbs are:\n\n")
+	for _, verb := range c.Commands() {
+		if verb.IsAvailableCommand() {
+			fmt.Fprintf(&b, "  %-*s  %s\n", verb.NamePadding(), verb.Name(), verb.Short)
+		}
+	}
+	return b.String()
 }
 
 // prepareFlag lets a page have --output=OUT where cobra's writer would have the default. That follows in the text.

@@ -60,6 +60,9 @@ func TestPagesSayWhatHelpSays(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	if page, err := os.ReadFile(got[1]); err != nil || !strings.Contains(string(page), "\n  verb         Do *it*\n") || strings.Contains(string(page), "secret") {
+		t.Errorf("%v, verbs in\n%s", err, page)
+	}
 	if strings.Contains(text, "cobra") || strings.Contains(text, "`") {
 		t.Errorf("what made the page shows in\n%s", text)
 	}
