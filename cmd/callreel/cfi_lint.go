@@ -86,7 +86,7 @@ func writeLint(w io.Writer, path, format string, result *lint.Result) error {
 	case "json":
 		err = lintJSON(b, path, result)
 	case "sarif":
-		err = lint.WriteSARIF(b, path, version, result.Findings, demangle.Name)
+		err = lint.WriteSARIF(b, path, versionText(), result.Findings, demangle.Name)
 	default:
 		lintText(b, path, result)
 	}

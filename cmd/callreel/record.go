@@ -200,7 +200,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Less: f.less.less(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
-		Tool:    "callreel " + version,
+		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
 	})
 	if page != nil {

@@ -125,7 +125,7 @@ func (f *topFlags) start(ctx context.Context, stretch time.Duration, notice func
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: f.choice.choice(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + version,
+			PID: int(f.pid), Choice: f.choice.choice(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

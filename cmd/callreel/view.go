@@ -76,7 +76,7 @@ func (f *pageFlags) check(verb string) error {
 // start starts a server of reels; recording says that the first is being written by ourselves.
 func (f *pageFlags) start(paths []string, recording bool) (*viewer.Server, error) {
 	return viewer.New(viewer.Options{
-		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: version, Store: openDefaultStore(),
+		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: versionText(), Store: openDefaultStore(),
 	})
 }
 
