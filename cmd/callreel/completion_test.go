@@ -109,7 +109,7 @@ func TestShellsCompleteByTheScripts(t *testing.T) {
 		t.Run(string(c.shell), func(t *testing.T) {
 			realtest.Need(t, c.shell)
 			home := t.TempDir()
-			must(t, os.Symlink(program, filepath.Join(home, "callreel")))
+			realtest.Must(t, os.Symlink(program, filepath.Join(home, "callreel")))
 			a := callreel("", "completion", string(c.shell))
 			if a.code != exitDone || a.stderr != "" {
 				t.Fatalf("code %d, stderr %q", a.code, a.stderr)
