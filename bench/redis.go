@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/callreel/callreel/bench/programs"
 )
 
 // redisServer is a redis-server on a loopback port, perhaps under a peer.
@@ -27,7 +28,7 @@ func startRedis(ctx context.Context, c config, wrap ...string) (*redisServer, er
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := programs.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +128,6 @@ func (s *redisServer) end() error {
 	case <-time.After(30 * time.Second):
 		return errors.Join(err, s.cmd.Process.Kill())
 	}
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
 }
 
 // throughput holds one figure a round.

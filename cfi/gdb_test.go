@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
-	"github.com/callreel/callreel/object"
 )
 
 // steppedSource calls through the PLT for the first time, has aligned frames and a variable one.
@@ -55,15 +54,7 @@ func TestRowsAppliedToARunAreWhatGDBSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ := exec.Command(gdb, "-nx", "-batch", "-x", script, prog).Output() // it fails when the program ends before the steps
-	im, err := object.Open(prog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer im.Close()
-	info, err := ReadImage(im)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, info := readImage(t, prog)
 	s := stepping{info: info, regs: map[uint32]uint64{}, order: order}
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	for lines.Scan() {

@@ -69,18 +69,21 @@ func TestRowsAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
+// readImage reads the frames of an image, which is open for the length of the test.
+func readImage(t *testing.T, path string) (*object.Image, *Info) {
+	t.Helper()
+	im, err := object.Open(path)
+	realtest.Must(t, err)
+	t.Cleanup(func() { im.Close() })
+	info, err := ReadImage(im)
+	realtest.Must(t, err)
+	return im, info
+}
+
 // compareWithLLVM returns how many rows it has compared.
 func compareWithLLVM(t *testing.T, path string) (compared int) {
 	t.Helper()
-	im, err := object.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer im.Close()
-	info, err := ReadImage(im)
-	if err != nil {
-		t.Fatal(err)
-	}
+	im, info := readImage(t, path)
 	var m Machine
 	lines := bufio.NewScanner(bytes.NewReader(run(t, realtest.Dwarfdump, "--eh-frame", "--debug-frame", path)))
 	for lines.Scan() {
@@ -154,15 +157,7 @@ func TestImagesAreAskedInTheUnwindersOrder(t *testing.T) {
 
 func TestDebugFrameIsReadWhereThereIsNothingElse(t *testing.T) {
 	path := compile(t, "int g(int *); int f(int a) { return g(&a); }", "-g", "-O1", "-fno-asynchronous-unwind-tables", "-shared", "-fPIC", "-nostartfiles", "-nostdlib")
-	im, err := object.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer im.Close()
-	info, err := ReadImage(im)
-	if err != nil {
-		t.Fatal(err)
-	}
+	im, info := readImage(t, path)
 	var m Machine
 	symbols, err := im.FunctionSymbols()
 	if err != nil {

@@ -71,14 +71,21 @@ func (r *reader) tombstone(base uint64) bool {
 	return base >= ^uint64(1)
 }
 
+// listAt begins to read a list in a section.
+func (s *source) listAt(in *section, offset uint64) (cursor, error) {
+	if offset >= uint64(len(in.data)) {
+		return cursor{}, fmt.Errorf("list at %#x is outside of %s (%#x bytes)", offset, in.name, len(in.data))
+	}
+	return cursor{data: in.data, at: int(offset), big: s.big}, nil
+}
+
 // readRanges reads a list of .debug_ranges (DWARF 4 §2.17.3).
 func (r *reader) readRanges(offset uint64) error {
 	u := r.unit
-	data := u.source.ranges.data
-	if offset >= uint64(len(data)) {
-		return fmt.Errorf("list at %#x is outside of %s (%#x bytes)", offset, u.source.ranges.name, len(data))
+	c, err := u.source.listAt(&u.source.ranges, offset)
+	if err != nil {
+		return err
 	}
-	c := cursor{data: data, at: int(offset), big: u.source.big}
 	size := int(u.shape.addr)
 	base, selects := r.root.lowPC, ^uint64(0)>>(64-8*size)
 	dead := false
@@ -116,11 +123,10 @@ func (r *reader) rnglist(form uint8, v uint64) (uint64, error) {
 // readRnglist reads a list of .debug_rnglists (DWARF 5 §2.17.3).
 func (r *reader) readRnglist(offset uint64) error {
 	u := r.unit
-	data := u.source.rnglists.data
-	if offset >= uint64(len(data)) {
-		return fmt.Errorf("list at %#x is outside of %s (%#x bytes)", offset, u.source.rnglists.name, len(data))
+	c, err := u.source.listAt(&u.source.rnglists, offset)
+	if err != nil {
+		return err
 	}
-	c := cursor{data: data, at: int(offset), big: u.source.big}
 	base, dead := r.root.lowPC, false
 	for {
 		start := c.at

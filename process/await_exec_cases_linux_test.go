@@ -163,13 +163,7 @@ func TestForeignProgramIsLetGo(t *testing.T) {
 }
 
 func TestExecOfProgramThatLacksALibrary(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
-	dir := t.TempDir()
-	lib := filepath.Join(dir, "libgone.so")
-	path := buildWithLibrary(t, dir, lib)
-	if err := os.Remove(lib); err != nil {
-		t.Fatal(err)
-	}
+	path := lackingLibrary(t)
 	e := startExecer(t, "plain", path)
 	if err := e.await(notCalled(t)); !errors.Is(err, ErrEnded) {
 		t.Error(err)

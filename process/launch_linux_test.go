@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callreel/callreel/internal/realtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -253,13 +252,7 @@ func TestLaunchThatFailsLeavesNoProcess(t *testing.T) {
 }
 
 func TestProgramThatLacksALibraryEndsEarly(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
-	dir := t.TempDir()
-	lib := filepath.Join(dir, "libgone.so")
-	path := buildWithLibrary(t, dir, lib)
-	if err := os.Remove(lib); err != nil {
-		t.Fatal(err)
-	}
+	path := lackingLibrary(t)
 	l, err := Launch(context.Background(), Command{Path: path}, StopOptions{}, func(*Stopped) error {
 		t.Error("called")
 		return nil

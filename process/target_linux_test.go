@@ -148,6 +148,19 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func hexAddr(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
+// lackingLibrary builds a program whose library is gone.
+func lackingLibrary(t testing.TB) string {
+	t.Helper()
+	realtest.Need(t, realtest.GCC)
+	dir := t.TempDir()
+	lib := filepath.Join(dir, "libgone.so")
+	path := buildWithLibrary(t, dir, lib)
+	if err := os.Remove(lib); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // buildWithLibrary builds a program that needs the shared library lib.
 func buildWithLibrary(t testing.TB, dir, lib string) string {
 	t.Helper()

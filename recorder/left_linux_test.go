@@ -38,17 +38,7 @@ func serve(t *testing.T, fd int, prot string) *server {
 	f := os.NewFile(uintptr(dup), "memfd")
 	defer f.Close()
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{f}, os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := realtest.StartPiped(t, cmd)
 	s := &server{t: t}
 	lines := bufio.NewReader(out)
 	var at uint64

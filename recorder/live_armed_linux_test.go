@@ -1,7 +1,6 @@
 package recorder_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,16 +50,13 @@ func reportOfDump(t *testing.T, file string) dumpReport {
 
 // armedTarget is a target that keeps a log of its calls.
 type armedTarget struct {
-	*realtest.Proc
-	log   string
+	loggedTarget
 	asked int
 }
 
 func startArmed(t *testing.T) *armedTarget {
 	t.Helper()
-	a := &armedTarget{log: filepath.Join(t.TempDir(), "log")}
-	a.Proc = realtest.Start(t, realtest.Build(t, "armed"), a.log)
-	return a
+	return &armedTarget{loggedTarget: startLogged(t, "armed")}
 }
 
 // do gives a command and waits until it is done.
@@ -104,40 +100,16 @@ func stopArmed(t *testing.T, r *realtest.Recording) armedSummary {
 	return s
 }
 
-// loggedCall is a call as the target itself saw it, or as a dump has it: the target's times are from before and behind it.
-type loggedCall struct {
-	function string
-	from, to uint64
-}
-
-var armedFunctions = map[uint64]string{1: "work_a", 2: "work_b", 3: "work_c", 4: "request"}
+var armedFunctions = []string{1: "work_a", 2: "work_b", 3: "work_c", 4: "request"}
 
 // readLog reads the log of the target's calls, by thread, in the order of their returns.
 func (a *armedTarget) readLog(t *testing.T) map[int][]loggedCall {
 	t.Helper()
-	const workers, room, size, page = 5, 1 << 22, 24, 4096
-	f, err := os.Open(a.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	head := make([]byte, 16*workers)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		t.Fatal(err)
-	}
-	le := binary.LittleEndian
-	all := map[int][]loggedCall{}
-	for w := range workers {
-		tid, made := int(le.Uint64(head[8*w:])), le.Uint64(head[8*(workers+w):])
-		if made >= room {
-			t.Fatalf("the log of worker %d is full", w)
-		}
-		b := make([]byte, made*size)
-		if _, err := f.ReadAt(b, page+int64(w)*room*size); err != nil {
-			t.Fatal(err)
-		}
-		for ; len(b) > 0; b = b[size:] {
-			all[tid] = append(all[tid], loggedCall{armedFunctions[le.Uint64(b[16:])], le.Uint64(b), le.Uint64(b[8:])})
+	const room = 1 << 22
+	all := a.loggedTarget.readLog(t, 5, room, armedFunctions)
+	for tid, calls := range all {
+		if len(calls) >= room {
+			t.Fatalf("the log of thread %d is full", tid)
 		}
 	}
 	return all

@@ -34,18 +34,11 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 		{60, 8, []string{"--lazy"}},
 		{60, 8, []string{"--lazy", "-m", "libstdc++*", "-m", "libgcc_s*", "-m", "throws*"}},
 	} {
-		p := realtest.Start(t, target, strconv.FormatInt(c.times, 10), strconv.FormatInt(c.threads, 10))
-		r := realtest.StartRecording(t, append(append(pidFlag(p), "--lossless"), c.flags...)...)
-		wantProbed(t, p.Pid())
-		p.Go()
-		p.WaitLine("counted")
-		s := stop(t, r)
-		wantUntouched(t, p.Pid())
-		p.Finish()
+		s, file := recordCounted(t, target, []string{strconv.FormatInt(c.times, 10), strconv.FormatInt(c.threads, 10)}, c.flags)
 		if s.Dropped != 0 || s.Torn != 0 {
 			t.Errorf("%v: %d calls dropped, %d events torn", c.flags, s.Dropped, s.Torn)
 		}
-		rep, ends := reportOf(t, r.File), unfinishedOf(t, r.File)
+		rep, ends := reportOf(t, file), unfinishedOf(t, file)
 		if len(c.flags) > 1 && rep.Unmatched != 0 { // or those of calls from before, such as the read of the line
 			t.Errorf("%v: %d exits of no call", c.flags, rep.Unmatched)
 		}

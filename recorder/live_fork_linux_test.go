@@ -79,17 +79,24 @@ ok = work() == want
 print("fork status=%d right=%d ok" % (status, ok), flush=True)
 `
 
-// A child that outlives the recording has inherited patched text and stubs,
-// which do nothing; detach removes them from it.
-func TestDetachCleansAnInheritingChild(t *testing.T) {
-	needLive(t, realtest.Python3)
-	p := realtest.Python(t, forkingScript, filepath.Join(t.TempDir(), "end"))
-	r := realtest.StartRecording(t, pidFlag(p)...)
+// recordFork begins to record a process, which then forks a child.
+func recordFork(t *testing.T) (p *realtest.Proc, r *realtest.Recording, child int) {
+	t.Helper()
+	p = realtest.Python(t, forkingScript, filepath.Join(t.TempDir(), "end"))
+	r = realtest.StartRecording(t, pidFlag(p)...)
 	p.Go()
 	child, err := strconv.Atoi(strings.TrimPrefix(p.WaitLine("child "), "child "))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, r, child
+}
+
+// A child that outlives the recording has inherited patched text and stubs,
+// which do nothing; detach removes them from it.
+func TestDetachCleansAnInheritingChild(t *testing.T) {
+	needLive(t, realtest.Python3)
+	p, r, child := recordFork(t)
 	// While the parent's recording runs, and after it.
 	if err := textAsFile(child); err == nil {
 		t.Error("the child has not inherited patched text: this test tests nothing")
@@ -121,13 +128,7 @@ func TestDetachCleansAnInheritingChild(t *testing.T) {
 // A child that inherited probes can be recorded without a detach before it.
 func TestAnInheritingChildCanBeRecorded(t *testing.T) {
 	needLive(t, realtest.Python3)
-	p := realtest.Python(t, forkingScript, filepath.Join(t.TempDir(), "end"))
-	r := realtest.StartRecording(t, pidFlag(p)...)
-	p.Go()
-	child, err := strconv.Atoi(strings.TrimPrefix(p.WaitLine("child "), "child "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, r, child := recordFork(t)
 	if s := cycle(t, child); s.Calls == 0 {
 		t.Error("no call of the child recorded")
 	}

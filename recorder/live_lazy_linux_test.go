@@ -41,19 +41,12 @@ func TestProbesAreMadeOnTheFirstCallOfEachFunction(t *testing.T) {
 			if threads == 64 && len(mode) == 1 {
 				continue
 			}
-			p := realtest.Start(t, target, strconv.Itoa(threads), strconv.Itoa(lazyRounds))
-			r := realtest.StartRecording(t, append(append(pidFlag(p), "--lossless"), mode...)...)
-			wantProbed(t, p.Pid())
-			p.Go()
-			p.WaitLine("counted")
-			s := stop(t, r)
-			wantUntouched(t, p.Pid())
-			p.Finish()
+			s, file := recordCounted(t, target, []string{strconv.Itoa(threads), strconv.Itoa(lazyRounds)}, mode)
 			want := lazyFunctions
 			if mode[len(mode)-1] == "lazy_00*" {
 				want = 64
 			}
-			rep := reportOf(t, r.File)
+			rep := reportOf(t, file)
 			calls := callsOf(rep)
 			for name, n := range calls {
 				if strings.HasPrefix(name, "lazy_") && n != int64(threads*lazyRounds) {

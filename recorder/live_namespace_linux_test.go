@@ -29,17 +29,7 @@ func startInNamespace(t *testing.T, target ...string) *namespace {
 	const script = `sleep 1000 | "$@" >/dev/null & echo "$!"
 while read -r line; do sh -c "$line" 2>&1; echo "code $?"; done; kill -9 -1`
 	cmd := exec.Command("unshare", append([]string{"-f", "-p", "--mount-proc", "sh", "-c", script, "sh"}, target...)...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := realtest.StartPiped(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait() // its shell kills all that is in there

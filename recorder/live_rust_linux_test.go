@@ -14,18 +14,11 @@ func TestRustProgramsAreRecordedExactly(t *testing.T) {
 	const times, threads = 60, 8
 	target := realtest.Build(t, "panics")
 	for _, flags := range [][]string{{"--eager"}, {"--lazy", "-m", "panics*", "-m", "libgcc_s*"}} {
-		p := realtest.Start(t, target, strconv.Itoa(times), strconv.Itoa(threads))
-		r := realtest.StartRecording(t, append(append(pidFlag(p), "--lossless"), flags...)...)
-		wantProbed(t, p.Pid())
-		p.Go()
-		p.WaitLine("counted")
-		s := stop(t, r)
-		wantUntouched(t, p.Pid())
-		p.Finish()
+		s, file := recordCounted(t, target, []string{strconv.Itoa(times), strconv.Itoa(threads)}, flags)
 		if s.Dropped != 0 || s.Torn != 0 {
 			t.Errorf("%v: %d calls dropped, %d events torn", flags, s.Dropped, s.Torn)
 		}
-		rep, ends := reportOf(t, r.File), unfinishedOf(t, r.File)
+		rep, ends := reportOf(t, file), unfinishedOf(t, file)
 		for _, want := range []struct {
 			name        string
 			calls, left int64 // of each round

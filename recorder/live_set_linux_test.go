@@ -2,11 +2,9 @@ package recorder_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +21,7 @@ var switchedFunctions = []string{1: "sw_outer", 2: "sw_inner", 3: "sw_tail", 4: 
 
 // switchedTarget is a target that keeps a log of its calls.
 type switchedTarget struct {
-	*realtest.Proc
-	log     string
+	loggedTarget
 	changes map[string][]switchedAt // by function, in their order
 }
 
@@ -36,9 +33,7 @@ type switchedAt struct {
 
 func startSwitched(t *testing.T) *switchedTarget {
 	t.Helper()
-	s := &switchedTarget{log: filepath.Join(t.TempDir(), "log"), changes: map[string][]switchedAt{}}
-	s.Proc = realtest.Start(t, realtest.Build(t, "switched"), s.log)
-	return s
+	return &switchedTarget{loggedTarget: startLogged(t, "switched"), changes: map[string][]switchedAt{}}
 }
 
 // set switches functions, or all on with none.
@@ -77,29 +72,7 @@ func (s *switchedTarget) was(function string, from, to uint64) (on, off bool) {
 // readLog reads the log of the target's calls, by thread, in the order of their beginnings.
 func (s *switchedTarget) readLog(t *testing.T) map[int][]loggedCall {
 	t.Helper()
-	const workers, room, size, page = 4, 1 << 20, 24, 4096
-	f, err := os.Open(s.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	head := make([]byte, 16*workers)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		t.Fatal(err)
-	}
-	le := binary.LittleEndian
-	all := map[int][]loggedCall{}
-	for w := range workers {
-		tid, made := int(le.Uint64(head[8*w:])), min(le.Uint64(head[8*(workers+w):]), room)
-		b := make([]byte, made*size)
-		if _, err := f.ReadAt(b, page+int64(w)*room*size); err != nil {
-			t.Fatal(err)
-		}
-		for ; len(b) > 0; b = b[size:] {
-			all[tid] = append(all[tid], loggedCall{switchedFunctions[le.Uint64(b[16:])], le.Uint64(b), le.Uint64(b[8:])})
-		}
-	}
-	return all
+	return s.loggedTarget.readLog(t, 4, 1<<20, switchedFunctions)
 }
 
 // wantSwitched holds the reel against the log: all calls are there that began while their function was on, none that were made while it

@@ -65,18 +65,8 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 func startCat(t *testing.T) (p *process.Process, finish func()) {
 	t.Helper()
 	cmd := exec.Command("/bin/cat") // which ends with its input
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.WriteString(in, "x")
+	in, out := realtest.StartPiped(t, cmd)
+	_, err := io.WriteString(in, "x")
 	_, err2 := out.Read(make([]byte, 1)) // then it has started
 	p, err3 := process.Open(cmd.Process.Pid)
 	if err := errors.Join(err, err2, err3); err != nil {

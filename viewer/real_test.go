@@ -13,22 +13,6 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 )
 
-// interpreted is a script that keeps Python's C code busy, deeply, on two threads.
-const interpreted = `
-import threading, json, re
-def deep(n):
-    return n if n == 0 else deep(n - 1) + len(str(n))
-def work():
-    for i in range(15):
-        deep(30)
-        json.loads(json.dumps({"a": [1, 2, {"b": "c" * i}]}))
-        re.sub("b+", "c", "ab" * i)
-t = threading.Thread(target=work)
-t.start()
-work()
-t.join()
-`
-
 // recordCommand records a command and returns the reel.
 func recordCommand(t *testing.T, args ...string) string {
 	t.Helper()
@@ -52,7 +36,7 @@ func TestThreadsOfARealProgramAreAnsweredAsReported(t *testing.T) {
 	realtest.Need(t, realtest.Python3)
 	python, err := realtest.Python3.Find()
 	realtest.Must(t, err)
-	path := recordCommand(t, "-m", "python3*", "--", python, "-c", interpreted)
+	path := recordCommand(t, "-m", "python3*", "--", python, "-c", realtest.PythonDepths)
 	checkAgainstReport(t, path)
 }
 

@@ -20,7 +20,7 @@ import (
 
 // startRedis has redis-server carry out commands of many kinds.
 func startRedis(ctx context.Context, p *place) (*Instance, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,8 @@ func dial(p *proc, port string) (net.Conn, error) {
 	}
 }
 
-func freePort() (string, error) {
+// FreePort returns a port of this machine that nobody listens at.
+func FreePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -92,7 +93,7 @@ func startPostgres(ctx context.Context, p *place) (*Instance, error) {
 	if said, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, said)
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ http {
 
 // startNginx has a worker of nginx serve files and more.
 func startNginx(ctx context.Context, p *place) (*Instance, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

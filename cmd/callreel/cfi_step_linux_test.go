@@ -80,7 +80,7 @@ func TestCFIStepWritesWhatItPromisesAsJSON(t *testing.T) {
 	if err != nil || string(text) != a.stdout {
 		t.Errorf("%v: %q and %q", err, text, a.stdout)
 	}
-	got := decode[steppedJSON](t, a.stdout)
+	got := realtest.DecodeExactly[steppedJSON](t, a.stdout)
 	if a.code != exitFailed || got.Steps != 6 || got.Functions != 2 || got.Calls != 2 || !got.Complete || got.ExitCode != 3 || len(got.Findings) != 1 {
 		t.Fatalf("code %d, %+v", a.code, got)
 	}
@@ -94,7 +94,7 @@ func TestCFIStepOfRightInformationEndsWithCode0(t *testing.T) {
 	path := steppedProgram(t)
 	for _, globs := range [][]string{{"-f", "right"}, {"-m", "prog*", "-f", "*r*g*", "-x", "wrong", "-x", "*[_.]*"}} {
 		a := callreel("", append(append([]string{"cfi", "step", "--json"}, globs...), "--", path)...)
-		if got := decode[steppedJSON](t, a.stdout); a.code != exitDone || got.Calls != 1 {
+		if got := realtest.DecodeExactly[steppedJSON](t, a.stdout); a.code != exitDone || got.Calls != 1 {
 			t.Errorf("%v: code %d, %+v and %q", globs, a.code, got, a.stderr)
 		}
 	}

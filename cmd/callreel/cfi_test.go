@@ -82,7 +82,7 @@ func TestCFILintEndsWithCode1OnFindings(t *testing.T) {
 		t.Errorf("code %d, %q and %q, want %q", a.code, a.stdout, a.stderr, want)
 	}
 	a = callreel("", "cfi", "lint", "--json", path)
-	got := decode[struct {
+	got := realtest.DecodeExactly[struct {
 		File, Section string
 		FDEs          int
 		CodeFollowed  bool `json:"code_followed"`
@@ -128,11 +128,11 @@ func TestCFIEvalSaysTheRuleOfEveryRegister(t *testing.T) {
 		Address, CFA, Section, Reason string
 		Registers                     map[string]string
 	}
-	got := decode[object](t, lines[0])
+	got := realtest.DecodeExactly[object](t, lines[0])
 	if got.CFA != "rsp+16" || got.Registers["rbx"] != "[cfa-16]" || got.Registers["ra"] != "[cfa-8]" || got.Registers["rbp"] != "same" || got.Section != ".eh_frame" || got.Reason != "" {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[object](t, lines[1]); got.Address != "0x1" || got.Reason == "" || got.CFA != "" {
+	if got := realtest.DecodeExactly[object](t, lines[1]); got.Address != "0x1" || got.Reason == "" || got.CFA != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -155,7 +155,7 @@ func TestCFIDumpWritesTheRowsOfAnAddressOrAll(t *testing.T) {
 	if a.code != exitDone || len(lines) != 2 {
 		t.Fatalf("code %d, %q", a.code, a.stdout)
 	}
-	got := decode[struct {
+	got := realtest.DecodeExactly[struct {
 		Section, Start, End string
 		Rows                []dumpedRow
 	}](t, lines[0])

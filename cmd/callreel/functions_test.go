@@ -29,7 +29,7 @@ func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
 	}
 	var b bytes.Buffer
 	realtest.Must(t, functionsJSON(&b, &recorder.Listing{Functions: list}))
-	got := decode[promisedFunctions](t, b.String())
+	got := realtest.DecodeExactly[promisedFunctions](t, b.String())
 	want := []listedFunction{{"f", "prog", "0x401000", 64, "exit-site", "", ""}, {"g", "prog", "0x401040", 1, "", "entry-too-short", ""}}
 	if !slices.Equal(got.Functions, want) {
 		t.Errorf("%+v, want %+v", got.Functions, want)
@@ -44,7 +44,7 @@ func TestFunctionsJSONHasThePromisedKeys(t *testing.T) {
 func TestFunctionsJSONOfNoneIsAnEmptyList(t *testing.T) {
 	var b bytes.Buffer
 	realtest.Must(t, functionsJSON(&b, &recorder.Listing{}))
-	if got := decode[promisedFunctions](t, b.String()); got.Functions == nil || len(got.Functions) != 0 {
+	if got := realtest.DecodeExactly[promisedFunctions](t, b.String()); got.Functions == nil || len(got.Functions) != 0 {
 		t.Errorf("%s", b.String())
 	}
 }
@@ -137,7 +137,7 @@ func checkAddress(t *testing.T, prog string) {
 	defer f.Close()
 	symbols, err := f.Symbols()
 	realtest.Must(t, err)
-	list := decode[promisedFunctions](t, callreel("", "functions", prog, "-f", "main", "--json").stdout).Functions
+	list := realtest.DecodeExactly[promisedFunctions](t, callreel("", "functions", prog, "-f", "main", "--json").stdout).Functions
 	for _, s := range symbols {
 		if s.Name != "main" {
 			continue

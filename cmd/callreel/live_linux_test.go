@@ -47,7 +47,7 @@ func TestRecordLeavesTheCommandItsOwnOutputAndArguments(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	realtest.Must(t, err)
-	s := decode[summary](t, string(text))
+	s := realtest.DecodeExactly[summary](t, string(text))
 	if s.Calls == 0 || !s.Ended || !s.TextVerified || s.ExitCode == nil || *s.ExitCode != 0 {
 		t.Errorf("%s", text)
 	}
@@ -61,7 +61,7 @@ func TestRecordJSONHasThePromisedKeysAndNoProgress(t *testing.T) {
 	if r.Stderr != "" {
 		t.Errorf("without a terminal there is something on stderr: %q", r.Stderr)
 	}
-	s := decode[summary](t, r.Stdout)
+	s := realtest.DecodeExactly[summary](t, r.Stdout)
 	if !s.TextVerified || s.Functions.Traced == 0 || s.Functions.Seen < s.Functions.Traced || s.File != file || s.ExitCode != nil {
 		t.Errorf("%s", r.Stdout)
 	}
@@ -126,7 +126,7 @@ func TestProcessesThatCannotBeRecordedAreRefusedWithTheirCode(t *testing.T) {
 func TestDoctorTriesRecordingForReal(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	r := realtest.Callreel(t, "doctor", "--json")
-	d := decode[diagnosis](t, r.Stdout)
+	d := realtest.DecodeExactly[diagnosis](t, r.Stdout)
 	states := map[string]doctor.State{}
 	for _, c := range d.Checks {
 		states[c.Name] = c.State
@@ -147,11 +147,11 @@ func TestDoctorSaysWhetherAProcessCanBeRecorded(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
 	target := realtest.Start(t, realtest.Build(t, "count"), "1000", "100")
 	r := realtest.Callreel(t, "doctor", "-p", strconv.Itoa(target.Pid()), "--json")
-	d := decode[diagnosis](t, r.Stdout)
+	d := realtest.DecodeExactly[diagnosis](t, r.Stdout)
 	if r.Code != exitDone || !d.Works || d.PID != target.Pid() || d.Functions == nil || d.Functions.Traced == 0 {
 		t.Errorf("code %d: %s", r.Code, r.Stdout)
 	}
-	list := decode[promisedFunctions](t, realtest.MustCallreel(t, "functions", "-p", strconv.Itoa(target.Pid()), "--json").Stdout)
+	list := realtest.DecodeExactly[promisedFunctions](t, realtest.MustCallreel(t, "functions", "-p", strconv.Itoa(target.Pid()), "--json").Stdout)
 	if d.Functions != nil && len(list.Functions) != d.Functions.Seen {
 		t.Errorf("doctor has seen %d functions, functions lists %d", d.Functions.Seen, len(list.Functions))
 	}

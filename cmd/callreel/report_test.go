@@ -30,7 +30,7 @@ type promisedReport struct {
 func TestReportJSONHasThePromisedKeys(t *testing.T) {
 	path := makeReel(t, "main", "outer", "inner")
 	a := callreel("", "report", path, "--json")
-	r := decode[promisedReport](t, a.stdout)
+	r := realtest.DecodeExactly[promisedReport](t, a.stdout)
 	if a.code != exitDone || a.stderr != "" || len(r.Functions) != 2 || len(r.Threads) != 1 || r.Dropped == nil || r.Damaged != nil || !r.Closed {
 		t.Fatalf("code %d, stderr %q: %+v", a.code, a.stderr, r)
 	}
@@ -60,7 +60,7 @@ func TestReportJSONHasThePromisedKeys(t *testing.T) {
 
 func TestReportOfAnEmptyReelIsValid(t *testing.T) {
 	a := callreel("", "report", emptyReel(t), "--json")
-	r := decode[promisedReport](t, a.stdout)
+	r := realtest.DecodeExactly[promisedReport](t, a.stdout)
 	if a.code != exitDone || r.Functions == nil || r.Threads == nil || len(r.Functions)+len(r.Threads) != 0 {
 		t.Errorf("code %d: %s", a.code, a.stdout)
 	}
@@ -76,7 +76,7 @@ func TestReportTellsCallsThatWereLeftFromThoseThatReturn(t *testing.T) {
 		reel.Entry(2300, 0xff00, 2), reel.Exit(2400, 0x10000, 1), // thrown through
 		reel.Entry(2500, 0x10000, 1),
 	})
-	r := decode[promisedReport](t, callreel("", "report", path, "--json", "--sort", "calls").stdout)
+	r := realtest.DecodeExactly[promisedReport](t, callreel("", "report", path, "--json", "--sort", "calls").stdout)
 	for i, want := range []viewer.Function{{Name: "catches", Calls: 2, Unfinished: 1}, {Name: "throws", Calls: 2, Implicit: 1}} {
 		if f := r.Functions[i]; f.Name != want.Name || f.Calls != want.Calls || f.Unfinished != want.Unfinished || f.Implicit != want.Implicit {
 			t.Errorf("%+v, want %+v", f, want)
@@ -96,7 +96,7 @@ func TestReportTellsUnfinishedTimeApart(t *testing.T) {
 	})
 	for _, sort := range []string{"total", "self", "max"} {
 		a := callreel("", "report", path, "--json", "--sort", sort)
-		r := decode[promisedReport](t, a.stdout)
+		r := realtest.DecodeExactly[promisedReport](t, a.stdout)
 		works, waits := r.Functions[0], r.Functions[1]
 		if works.Name != "works" || works.P50NS.NS == 0 || works.UnfinishedTotalNS != 0 || works.EndedMaxNS != 0 {
 			t.Errorf("--sort %s: first is %+v", sort, works)
@@ -133,7 +133,7 @@ func TestReportIsSortedAndLimited(t *testing.T) {
 		{[]string{"-f", "[bc]"}, []string{"b", "c"}},
 		{[]string{"-f", "c", "-f", "a"}, []string{"a", "c"}},
 	} {
-		r := decode[promisedReport](t, callreel("", append([]string{"report", path, "--json"}, c.args...)...).stdout)
+		r := realtest.DecodeExactly[promisedReport](t, callreel("", append([]string{"report", path, "--json"}, c.args...)...).stdout)
 		var got []string
 		for _, f := range r.Functions {
 			got = append(got, f.Name)
@@ -180,7 +180,7 @@ func TestReportListsTheBusiestThreadsAndSumsUpTheOthers(t *testing.T) {
 			t.Errorf("%q: no %q in\n%s", c.args, c.sum, rows)
 		}
 	}
-	if r := decode[promisedReport](t, callreel("", "report", path, "--json", "--limit", "2").stdout); len(r.Threads) != 30 {
+	if r := realtest.DecodeExactly[promisedReport](t, callreel("", "report", path, "--json", "--limit", "2").stdout); len(r.Threads) != 30 {
 		t.Errorf("%d threads in JSON, want all", len(r.Threads))
 	}
 }
@@ -207,7 +207,7 @@ func TestHostileNamesNeverReachATerminal(t *testing.T) {
 	}
 	a = callreel("", "report", path, "--json")
 	checkTerminalSafe(t, strings.ReplaceAll(a.stdout, "\u202e", "")) // valid in JSON, and obeyed by no terminal's state
-	if r := decode[promisedReport](t, a.stdout); len(r.Functions) != len(hostileNames) {
+	if r := realtest.DecodeExactly[promisedReport](t, a.stdout); len(r.Functions) != len(hostileNames) {
 		t.Errorf("%d functions, want %d", len(r.Functions), len(hostileNames))
 	}
 	for _, name := range hostileNames {
@@ -222,7 +222,7 @@ func TestHostileNamesNeverReachATerminal(t *testing.T) {
 func TestDamagedReelIsReportedAndSaysWhatWasLost(t *testing.T) {
 	cut := cutEvents(t, makeReel(t, "main", "outer", "inner"))
 	a := callreel("", "report", cut, "--json")
-	if r := decode[promisedReport](t, a.stdout); a.code != exitDone || len(r.Damaged) == 0 || r.Closed || r.Threads[0].Name != "main" {
+	if r := realtest.DecodeExactly[promisedReport](t, a.stdout); a.code != exitDone || len(r.Damaged) == 0 || r.Closed || r.Threads[0].Name != "main" {
 		t.Errorf("code %d: %s", a.code, a.stdout)
 	}
 	a = callreel("", "report", cut)

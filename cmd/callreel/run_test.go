@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,21 +26,6 @@ func callreel(stdin string, args ...string) answer {
 	var stdout, stderr bytes.Buffer
 	code := run(args, strings.NewReader(stdin), &stdout, &stderr)
 	return answer{stdout.String(), stderr.String(), code}
-}
-
-// decode reads one JSON value with exactly the keys that T knows.
-func decode[T any](t *testing.T, text string) T {
-	t.Helper()
-	var v T
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("decode %T: %v in\n%.2000s", v, err, text)
-	}
-	if d.More() {
-		t.Fatalf("more than one JSON value in\n%.2000s", text)
-	}
-	return v
 }
 
 // checkTerminalSafe fails the test when text has something in it that a terminal obeys.

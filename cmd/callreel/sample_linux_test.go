@@ -49,7 +49,7 @@ func TestSampleOfACommandGivesItsCodeAndAProfile(t *testing.T) {
 	}
 	text, err := os.ReadFile(summary)
 	realtest.Must(t, err)
-	s := decode[sampleSummary](t, string(text))
+	s := realtest.DecodeExactly[sampleSummary](t, string(text))
 	if s.Samples < 100 || s.Mode != "cpu" || s.Rate != 499 || s.Threads != 1 || s.OwnCPU <= 0 || s.OwnCPU < s.Sampling ||
 		s.Duration < 400 || s.ExitCode == nil || *s.ExitCode != 7 || !s.Ended || s.Bytes == 0 {
 		t.Errorf("%s", text)
@@ -107,7 +107,7 @@ func TestInterruptEndsSampleCleanly(t *testing.T) {
 	if code := p.Wait(); code != exitDone {
 		t.Fatalf("code %d\n%s", code, p.Stderr())
 	}
-	s := decode[sampleSummary](t, strings.Join(p.Stdout(), "\n"))
+	s := realtest.DecodeExactly[sampleSummary](t, strings.Join(p.Stdout(), "\n"))
 	counts := foldedCounts(t, path, "shares_f", "shares_g")
 	if s.Ended || uint64(counts["all"]) != s.Samples || counts["shares_f"] < counts["shares_g"] || counts["shares_g"] == 0 {
 		t.Errorf("%+v, %v", s, counts)
@@ -182,7 +182,7 @@ func TestWithoutPerfEventsSampleStopsThreadsAndSaysSo(t *testing.T) {
 	}
 	text, err := os.ReadFile(dir + "/s.json")
 	realtest.Must(t, err)
-	s := decode[sampleSummary](t, string(text))
+	s := realtest.DecodeExactly[sampleSummary](t, string(text))
 	if counts := foldedCounts(t, path, "shares_f"); s.Mode != "wall" || s.Samples < 5 || counts["shares_f"] == 0 {
 		t.Errorf("%s\n%v", text, counts)
 	}

@@ -21,7 +21,7 @@ func TestStacksOfARunningProcessReachTheOutermostCall(t *testing.T) {
 	realtest.Need(t, realtest.GXX, realtest.LivePtrace)
 	p := startDeep(t)
 	a := realtest.MustCallreel(t, "stacks", "-p", pidText(p.Pid()), "--json")
-	got := decode[promisedStacks](t, a.Stdout)
+	got := realtest.DecodeExactly[promisedStacks](t, a.Stdout)
 	if len(got.Threads) != 1 || got.Threads[0].End != "complete" || got.PID != p.Pid() {
 		t.Fatalf("%+v", got)
 	}

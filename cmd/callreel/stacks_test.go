@@ -41,7 +41,7 @@ func someStacks(name string) *sampler.Capture {
 func TestStacksJSONHasThePromisedKeys(t *testing.T) {
 	var b bytes.Buffer
 	realtest.Must(t, stacksJSON(&b, someStacks("prog")))
-	got := decode[promisedStacks](t, b.String())
+	got := realtest.DecodeExactly[promisedStacks](t, b.String())
 	if got.PID != 7 || got.Name != "prog" || got.Images == nil || len(got.Threads) != 2 {
 		t.Fatalf("%+v", got)
 	}
@@ -73,7 +73,7 @@ func TestStacksAreSafeForATerminalAndSayWhatIsMissing(t *testing.T) {
 			t.Errorf("%d stacks are said not to be whole in\n%s", n, text.String())
 		}
 		realtest.Must(t, stacksJSON(&json, c))
-		decode[promisedStacks](t, json.String())
+		realtest.DecodeExactly[promisedStacks](t, json.String())
 	}
 }
 

@@ -29,7 +29,7 @@ func stallsOf(t *testing.T, watch *realtest.Proc) []stallObject {
 	t.Helper()
 	var out []stallObject
 	for _, line := range watch.Stdout() {
-		out = append(out, decode[stallObject](t, line))
+		out = append(out, realtest.DecodeExactly[stallObject](t, line))
 	}
 	return out
 }

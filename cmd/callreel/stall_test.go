@@ -29,7 +29,7 @@ func TestStallJSONHasThePromisedKeysOnOneLine(t *testing.T) {
 		if strings.Count(b.String(), "\n") != 1 {
 			t.Errorf("more than a line: %q", b.String())
 		}
-		got := decode[stallObject](t, b.String())
+		got := realtest.DecodeExactly[stallObject](t, b.String())
 		if got.TID != 7 || got.StartNS != 12345 || got.DurationNS != 3e8 || got.State != "lock" || got.Samples != 4 || got.Partial != 1 || !got.Ongoing || len(got.Stack) != 3 {
 			t.Errorf("%+v", got)
 		}

@@ -66,7 +66,7 @@ func TestSymbolizeNamesASlidStackAsLLVMDoes(t *testing.T) {
 		if a.code != exitDone || a.stderr != "" {
 			t.Fatalf("%d %s", a.code, a.stderr)
 		}
-		got := decode[symbolized](t, a.stdout)
+		got := realtest.DecodeExactly[symbolized](t, a.stdout)
 		if got.Images[0].ID != im.ID() || got.Images[0].Load != "0x55d2c0a0f000" || got.Threads[0].TID != 7 || len(got.Threads[0].Frames) != len(stack) {
 			t.Fatalf("%+v", got.Images)
 		}
@@ -91,7 +91,7 @@ func TestSymbolizeNamesASlidStackAsLLVMDoes(t *testing.T) {
 func TestSymbolizeSaysWhyThereIsNoName(t *testing.T) {
 	path := compileDebug(t)
 	stripped := filepath.Join(t.TempDir(), "bare")
-	tool(t, ".", realtest.Objcopy, "--strip-all", path, stripped)
+	realtest.Output(t, ".", realtest.Objcopy, "--strip-all", path, stripped)
 	im, err := object.Open(stripped)
 	realtest.Must(t, err)
 	defer im.Close()
@@ -107,7 +107,7 @@ func TestSymbolizeSaysWhyThereIsNoName(t *testing.T) {
 		{map[string]any{"load": 0, "size": 1 << 20, "path": stripped, "id": im.ID()}, []string{"ID " + im.ID(), "bare is stripped"}},
 	} {
 		a := callreel(capture(c.image, []uint64{at}), "symbolize", "--json")
-		frame := decode[symbolized](t, a.stdout).Threads[0].Frames[0]
+		frame := realtest.DecodeExactly[symbolized](t, a.stdout).Threads[0].Frames[0]
 		for _, want := range c.want {
 			if a.code != exitDone || len(frame.Inline) != 0 || !strings.Contains(frame.Reason, want) {
 				t.Errorf("%v: %+v, want %q", c.image, frame, want)
@@ -118,10 +118,10 @@ func TestSymbolizeSaysWhyThereIsNoName(t *testing.T) {
 	dir := t.TempDir()
 	debug := filepath.Join(dir, ".build-id", im.ID()[:2], im.ID()[2:]+".debug")
 	realtest.Must(t, os.MkdirAll(filepath.Dir(debug), 0o755))
-	tool(t, ".", realtest.Objcopy, "--only-keep-debug", path, debug)
+	realtest.Output(t, ".", realtest.Objcopy, "--only-keep-debug", path, debug)
 	in := capture(map[string]any{"load": 0, "size": 1 << 20, "id": strings.ToUpper(im.ID())}, []uint64{at})
 	a := callreel(in, "symbolize", "--json", "--debug-dir", dir, "--store", filepath.Join(dir, "store"))
-	if frame := decode[symbolized](t, a.stdout).Threads[0].Frames[0]; len(frame.Inline) == 0 || frame.Reason != "" || frame.Image != im.ID() {
+	if frame := realtest.DecodeExactly[symbolized](t, a.stdout).Threads[0].Frames[0]; len(frame.Inline) == 0 || frame.Reason != "" || frame.Image != im.ID() {
 		t.Errorf("%+v", a)
 	}
 	if a := callreel(in, "symbolize", "--json", "--store", filepath.Join(dir, "store")); !strings.Contains(a.stdout, `"line"`) {
@@ -165,7 +165,7 @@ int main(void)
 	return 0;
 }
 `))
-	tool(t, dir, realtest.GCC, "-g", "-O1", "-pie", "-fPIE", "-o", "prog", "prog.c")
+	realtest.Output(t, dir, realtest.GCC, "-g", "-O1", "-pie", "-fPIE", "-o", "prog", "prog.c")
 	path := filepath.Join(dir, "prog")
 	printed, err := exec.Command(path).Output()
 	realtest.Must(t, err)
@@ -180,7 +180,7 @@ int main(void)
 	}
 	// The same from a file, as JSON.
 	file := write(t, dir, "crash.log", []byte(log))
-	got := decode[struct {
+	got := realtest.DecodeExactly[struct {
 		Images  []any `json:"images"`
 		Threads []struct {
 			Frames []struct {
@@ -247,7 +247,7 @@ func TestTenThousandFramesAreSymbolizedInOneGo(t *testing.T) {
 	start := time.Now()
 	a := callreel(in, "symbolize", "--json")
 	t.Logf("%v", time.Since(start))
-	if got := decode[symbolized](t, a.stdout); a.code != exitDone || len(got.Threads[0].Frames) != 10_000 {
+	if got := realtest.DecodeExactly[symbolized](t, a.stdout); a.code != exitDone || len(got.Threads[0].Frames) != 10_000 {
 		t.Errorf("code %d", a.code)
 	}
 }

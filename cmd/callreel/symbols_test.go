@@ -48,22 +48,6 @@ __attribute__((noinline)) int _ZN2ns3topEi(int x) { return middle(x) - 7; }
 int _ZN2ns4initEv(int x) { int y = _ZN2ns3topEi(x); y += _ZN2ns3topEi(y); return middle(y); }
 `
 
-// tool runs a program that has to succeed, in a folder.
-func tool(t *testing.T, dir string, program realtest.Capability, args ...string) string {
-	t.Helper()
-	realtest.Need(t, program)
-	path, err := program.Find()
-	realtest.Must(t, err)
-	var stderr bytes.Buffer
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
-	}
-	return string(out)
-}
-
 // compileDebug makes a program with DWARF, and keeps the cache of the test apart.
 func compileDebug(t *testing.T, args ...string) string {
 	t.Helper()
@@ -71,7 +55,7 @@ func compileDebug(t *testing.T, args ...string) string {
 	t.Setenv("DEBUGINFOD_URLS", "")
 	dir := t.TempDir()
 	write(t, dir, "prog.cc", []byte(inlining))
-	tool(t, dir, realtest.GXX, slices.Concat([]string{"-g", "-O1", "-o", "prog", "prog.cc"}, args)...)
+	realtest.Output(t, dir, realtest.GXX, slices.Concat([]string{"-g", "-O1", "-o", "prog", "prog.cc"}, args)...)
 	return filepath.Join(dir, "prog")
 }
 
@@ -171,7 +155,7 @@ func checkLookup(t *testing.T, file, truth string, addrs []uint64, args ...strin
 	}
 	wrong := 0
 	for k, line := range lines {
-		got := decode[lookedUp](t, line)
+		got := realtest.DecodeExactly[lookedUp](t, line)
 		var frames []string
 		for n := range got.Frames {
 			frames = append(frames, got.Frames[n].text())
@@ -206,7 +190,7 @@ func TestLookupOfRelocatableFilesIsByOffsetInText(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "module.c", []byte(module))
 	for _, flags := range [][]string{{"-g"}, {"-gdwarf-4"}, {"-g", "-mcmodel=kernel", "-fno-pie"}} {
-		tool(t, dir, realtest.GCC, append(flags, "-O1", "-c", "module.c", "-o", "module.ko")...)
+		realtest.Output(t, dir, realtest.GCC, append(flags, "-O1", "-c", "module.c", "-o", "module.ko")...)
 		path := filepath.Join(dir, "module.ko")
 		checkLookup(t, path, path, functionAddresses(t, path))
 	}
@@ -222,8 +206,8 @@ func TestLookupFindsTheSeparateDebugFile(t *testing.T) {
 		folder := filepath.Join(filepath.Dir(path), sub)
 		realtest.Must(t, os.MkdirAll(folder, 0o755))
 		debug := filepath.Join(folder, "prog.debug")
-		tool(t, folder, realtest.Objcopy, "--only-keep-debug", whole, debug)
-		tool(t, folder, realtest.Objcopy, "--strip-all", "--add-gnu-debuglink="+debug, whole, path)
+		realtest.Output(t, folder, realtest.Objcopy, "--only-keep-debug", whole, debug)
+		realtest.Output(t, folder, realtest.Objcopy, "--strip-all", "--add-gnu-debuglink="+debug, whole, path)
 		checkLookup(t, path, whole, addrs, args...)
 		realtest.Must(t, os.Remove(debug))
 	}
@@ -235,10 +219,10 @@ func TestLookupOfMachOTakesThePartOfAFatFile(t *testing.T) {
 	source := strings.NewReplacer(hostileFunction, "", " + hostile(argc)", "").Replace(inlining) // no such name in Mach-O
 	write(t, dir, "prog.cc", []byte(source))
 	for arch, target := range map[string]string{"arm64": "arm64-apple-macos11", "x86_64": "x86_64-apple-macos10.15"} {
-		tool(t, dir, realtest.Clang, "-target", target, "-g", "-O1", "-nostdinc", "-ffreestanding", "-c", "prog.cc", "-o", arch+".o")
-		tool(t, dir, realtest.LD64, "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-e", "_main", "-undefined", "dynamic_lookup",
+		realtest.Output(t, dir, realtest.Clang, "-target", target, "-g", "-O1", "-nostdinc", "-ffreestanding", "-c", "prog.cc", "-o", arch+".o")
+		realtest.Output(t, dir, realtest.LD64, "-arch", arch, "-platform_version", "macos", "11.0", "11.0", "-e", "_main", "-undefined", "dynamic_lookup",
 			"-o", arch, arch+".o")
-		tool(t, dir, realtest.Dsymutil, arch, "-o", arch+".dSYM")
+		realtest.Output(t, dir, realtest.Dsymutil, arch, "-o", arch+".dSYM")
 	}
 	lipo, err := exec.LookPath("llvm-lipo-19")
 	if err != nil {
@@ -263,7 +247,7 @@ func TestLookupOfMachOTakesThePartOfAFatFile(t *testing.T) {
 	if a := callreel("", "symbols", "build", "--arch", "ppc", "-o", filepath.Join(dir, "out"), fat); a.code != exitUsage || !strings.Contains(a.stderr, "ppc") {
 		t.Errorf("%+v", a)
 	}
-	info := decode[fileInfo](t, callreel("", "symbols", "info", fat, "--json").stdout)
+	info := realtest.DecodeExactly[fileInfo](t, callreel("", "symbols", "info", fat, "--json").stdout)
 	if slices.Sort(info.Slices); !slices.Equal(info.Slices, []string{"arm64", "x86_64"}) {
 		t.Errorf("%+v", info)
 	}
@@ -292,7 +276,7 @@ func TestLookupForPeopleIsSafeForATerminal(t *testing.T) {
 	}
 	j := callreel("", "symbols", "lookup", path, fmt.Sprintf("%x", addr), "--json")
 	checkTerminalSafe(t, j.stdout)
-	if got := decode[lookedUp](t, j.stdout); len(got.Frames) != 1 || got.Frames[0].Linkage != "ev\x1b[31mil" {
+	if got := realtest.DecodeExactly[lookedUp](t, j.stdout); len(got.Frames) != 1 || got.Frames[0].Linkage != "ev\x1b[31mil" {
 		t.Errorf("%s", j.stdout)
 	}
 }
@@ -380,7 +364,7 @@ func TestBuildReplacesNothingWithoutForce(t *testing.T) {
 	realtest.Must(t, m.Close())
 	if a := callreel("", "symbols", "build", "-f", "--json", path); a.code != exitDone {
 		t.Errorf("%+v", a)
-	} else if got := decode[builtMap](t, a.stdout); got.Map != out || got.Functions == 0 || got.Inlines == 0 || got.DWARF == 0 || got.Problems != 0 {
+	} else if got := realtest.DecodeExactly[builtMap](t, a.stdout); got.Map != out || got.Functions == 0 || got.Inlines == 0 || got.DWARF == 0 || got.Problems != 0 {
 		t.Errorf("%+v", got)
 	}
 	if a := callreel("", "symbols", "build", "-o", "-", path); a.code != exitDone || !symbols.IsMap([]byte(a.stdout)) {
@@ -402,8 +386,8 @@ func TestBuildOfAFolderFillsAStore(t *testing.T) {
 	realtest.Must(t, os.MkdirAll(filepath.Join(tree, "bin", "deep"), 0o755))
 	realtest.Must(t, os.MkdirAll(filepath.Join(tree, "debug"), 0o755))
 	// Stripped file and debug file lie apart, and nothing but their ID says that they belong together.
-	tool(t, tree, realtest.Objcopy, "--strip-all", path, filepath.Join(tree, "bin", "deep", "prog"))
-	tool(t, tree, realtest.Objcopy, "--only-keep-debug", path, filepath.Join(tree, "debug", "other.name"))
+	realtest.Output(t, tree, realtest.Objcopy, "--strip-all", path, filepath.Join(tree, "bin", "deep", "prog"))
+	realtest.Output(t, tree, realtest.Objcopy, "--only-keep-debug", path, filepath.Join(tree, "debug", "other.name"))
 	noID := compileDebug(t, "-Wl,--build-id=none")
 	realtest.Must(t, os.Rename(noID, filepath.Join(tree, "noid")))
 	write(t, tree, "Class.class", []byte("\xca\xfe\xba\xbe\x00\x00\x00\x34junk"))
@@ -432,7 +416,7 @@ func TestBuildOfAFolderFillsAStore(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	a = callreel("", "symbols", "build", "--json", "-o", store, tree)
-	if got := decode[builtStore](t, a.stdout); a.code != exitFailed || got != (builtStore{Store: store, There: 1, Failed: 1}) {
+	if got := realtest.DecodeExactly[builtStore](t, a.stdout); a.code != exitFailed || got != (builtStore{Store: store, There: 1, Failed: 1}) {
 		t.Errorf("%+v", a)
 	}
 	// Without -o it is the store that symbolize asks.
@@ -454,11 +438,11 @@ func TestInfoHasThePromisedKeys(t *testing.T) {
 			t.Errorf("no %s in %s", key, a.stdout)
 		}
 	}
-	info := decode[fileInfo](t, a.stdout)
+	info := realtest.DecodeExactly[fileInfo](t, a.stdout)
 	if !info.Debug.Compressed || info.Debug.Units != 1 || info.Debug.Symbols == 0 || len(info.Segments) < 2 {
 		t.Errorf("%+v", info)
 	}
-	headers := tool(t, ".", realtest.Objdump, "-p", path)
+	headers := realtest.Output(t, ".", realtest.Objdump, "-p", path)
 	if got, want := len(info.Segments), strings.Count(headers, "LOAD off"); got != want {
 		t.Errorf("%d segments, objdump has %d", got, want)
 	}
@@ -466,7 +450,7 @@ func TestInfoHasThePromisedKeys(t *testing.T) {
 	if b := callreel("", "symbols", "build", "-o", out, path); b.code != exitDone {
 		t.Fatalf("%+v", b)
 	}
-	if m := decode[fileInfo](t, callreel("", "symbols", "info", out, "--json").stdout); m.ID != "abcdef01" || m.Map == nil || m.Map.Functions == 0 || m.Arch != "amd64" {
+	if m := realtest.DecodeExactly[fileInfo](t, callreel("", "symbols", "info", out, "--json").stdout); m.ID != "abcdef01" || m.Map == nil || m.Map.Functions == 0 || m.Arch != "amd64" {
 		t.Errorf("%+v", m)
 	}
 	for _, file := range []string{path, out} {

@@ -102,7 +102,7 @@ func TestTopOnceCountsEveryCall(t *testing.T) {
 				t.Errorf("code %d, %s", code, top.Stderr())
 			}
 			wantLeft(t, target.Pid())
-			o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+			o := realtest.DecodeExactly[topJSON](t, strings.Join(top.Stdout(), "\n"))
 			wantCounted(t, &o, target.Finish())
 			if c.drops && o.Dropped == 0 {
 				t.Error("nothing was dropped, though top stood still with rings of 1M")
@@ -351,7 +351,7 @@ func TestTopOfRedis(t *testing.T) {
 	if a := <-load; a.err != nil || a.n == 0 {
 		t.Errorf("%d replies, %v", a.n, a.err)
 	}
-	o := decode[topJSON](t, r.Stdout)
+	o := realtest.DecodeExactly[topJSON](t, r.Stdout)
 	got := o.byName()
 	if call := got["call"]; o.Dropped == 0 && (call.Calls == 0 || call.Calls < got["getCommand"].Calls+got["setCommand"].Calls || got["getCommand"].Calls == 0) {
 		t.Errorf("%+v, %+v, %+v", call, got["getCommand"], got["setCommand"])
@@ -396,7 +396,7 @@ func TestTopCountsCallsOfGoroutines(t *testing.T) {
 		t.Errorf("code %d, %s", code, top.Stderr())
 	}
 	made := target.Finish()
-	o := decode[topJSON](t, strings.Join(top.Stdout(), "\n"))
+	o := realtest.DecodeExactly[topJSON](t, strings.Join(top.Stdout(), "\n"))
 	got := o.byName()
 	for _, name := range names {
 		n, want := got[name].Calls, uint64(made[name])

@@ -168,7 +168,7 @@ func TestRecordViewFollowsTheRecordingAndStays(t *testing.T) {
 			t.Fatal("there is no summary")
 		}
 	}
-	if sum := decode[summary](t, string(text)); got.Reels[0].Calls != sum.Calls || sum.Calls == 0 {
+	if sum := realtest.DecodeExactly[summary](t, string(text)); got.Reels[0].Calls != sum.Calls || sum.Calls == 0 {
 		t.Errorf("the page has %d calls, the recording %d", got.Reels[0].Calls, sum.Calls)
 	}
 	if code := s.end(t); code != exitDone {
@@ -226,7 +226,7 @@ func diffReel(t *testing.T, calls int, took uint64) string {
 
 func TestDiffRanksWhatBecameSlower(t *testing.T) {
 	a, b := diffReel(t, 10, 200), diffReel(t, 40, 300)
-	d := decode[promisedDiff](t, callreel("", "diff", a, b, "--json").stdout)
+	d := realtest.DecodeExactly[promisedDiff](t, callreel("", "diff", a, b, "--json").stdout)
 	if len(d.Functions) != 2 || d.Functions[0].Name != "slow\x1b[31m" || d.Functions[0].SlowerNS != 40*100 || d.Functions[1].SlowerNS != 0 || d.Functions[1].DeltaSelfNS != 30*500 {
 		t.Errorf("%+v", d)
 	}
@@ -238,18 +238,18 @@ func TestDiffRanksWhatBecameSlower(t *testing.T) {
 	if text.code != exitDone || !strings.Contains(text.stdout, "4.00 us") || !strings.Contains(text.stdout, "200 ns > 300 ns") || !strings.Contains(text.stdout, "and 1 other function") {
 		t.Errorf("code %d:\n%s", text.code, text.stdout)
 	}
-	back := decode[promisedDiff](t, callreel("", "diff", b, a, "--json", "--sort", "total").stdout)
+	back := realtest.DecodeExactly[promisedDiff](t, callreel("", "diff", b, a, "--json", "--sort", "total").stdout)
 	if back.Functions[0].SlowerNS != -10*100 || back.Functions[0].DeltaTotalNS > 0 {
 		t.Errorf("%+v", back.Functions)
 	}
-	if only := decode[promisedDiff](t, callreel("", "diff", a, b, "--json", "-f", "fi*").stdout); len(only.Functions) != 1 {
+	if only := realtest.DecodeExactly[promisedDiff](t, callreel("", "diff", a, b, "--json", "-f", "fi*").stdout); len(only.Functions) != 1 {
 		t.Errorf("%+v", only)
 	}
 }
 
 func TestDiffOfAReelWithItselfHasNoChange(t *testing.T) {
 	a := diffReel(t, 10, 200)
-	for _, f := range decode[promisedDiff](t, callreel("", "diff", a, a, "--json").stdout).Functions {
+	for _, f := range realtest.DecodeExactly[promisedDiff](t, callreel("", "diff", a, a, "--json").stdout).Functions {
 		if f.SlowerNS != 0 || f.DeltaTotalNS != 0 || f.DeltaSelfNS != 0 || fmt.Sprint(*f.A) != fmt.Sprint(*f.B) {
 			t.Errorf("%+v", f)
 		}
@@ -289,7 +289,7 @@ func TestDiffTellsOfDamageInEither(t *testing.T) {
 	cut := cutEvents(t, diffReel(t, 1000, 200))
 	for _, args := range [][]string{{cut, good}, {good, cut}} {
 		got := callreel("", "diff", args[0], args[1], "--json")
-		if d := decode[promisedDiff](t, got.stdout); got.code != exitDone || len(d.Functions) == 0 || !strings.Contains(got.stderr, cut+" is damaged") {
+		if d := realtest.DecodeExactly[promisedDiff](t, got.stdout); got.code != exitDone || len(d.Functions) == 0 || !strings.Contains(got.stderr, cut+" is damaged") {
 			t.Errorf("code %d, %+v, stderr %q", got.code, d, got.stderr)
 		}
 	}

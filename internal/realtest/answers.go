@@ -67,6 +67,21 @@ func Decode[T any](t testing.TB, stdout string) T {
 	return v
 }
 
+// DecodeExactly reads one JSON value with exactly the keys that T knows, and nothing behind it.
+func DecodeExactly[T any](t testing.TB, text string) T {
+	t.Helper()
+	var v T
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("realtest: decode %T: %v in\n%.2000s", v, err, text)
+	}
+	if d.More() {
+		t.Fatalf("realtest: more than one JSON value in\n%.2000s", text)
+	}
+	return v
+}
+
 // Calls returns the calls of the function named name, over all modules.
 func (r Report) Calls(name string) int64 {
 	var n int64

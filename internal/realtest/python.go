@@ -18,6 +18,22 @@ func Python(t testing.TB, script string, args ...string) *Proc {
 	return Start(t, path, append([]string{"-u", file}, args...)...)
 }
 
+// PythonDepths is a script that keeps Python's C code busy, deeply, on two threads.
+const PythonDepths = `
+import threading, json, re
+def deep(n):
+    return n if n == 0 else deep(n - 1) + len(str(n))
+def work():
+    for i in range(15):
+        deep(30)
+        json.loads(json.dumps({"a": [1, 2, {"b": "c" * i}]}))
+        re.sub("b+", "c", "ab" * i)
+t = threading.Thread(target=work)
+t.start()
+work()
+t.join()
+`
+
 // PythonWork is a script for [Python]: it keeps a CPU busy with dictionaries,
 // strings, sorting, hashing, regular expressions, JSON, exceptions, generators
 // and threads, checks every result against the first, and counts rounds.

@@ -105,12 +105,7 @@ func (f *filter) line(text, end string) error {
 
 // learn takes images from a line.
 func (f *filter) learn(l *line) error {
-	var done *Image
-	if l.kind == mappingLine {
-		done = f.join.add(l.mapping)
-	} else {
-		done = f.join.flush()
-	}
+	done := f.join.line(l)
 	if done != nil {
 		if err := f.s.AddImage(done); err != nil {
 			return err

@@ -301,7 +301,7 @@ text
 `, e.image.Load, e.image.Load+e.image.Size, e.path, e.outer+1, e.main, e.main, e.main, e.main)
 	var b bytes.Buffer
 	realtest.Must(t, TextJSON(context.Background(), strings.NewReader(in), &b, local(t)))
-	got := decode[promised](t, b.String())
+	got := realtest.DecodeExactly[promised](t, b.String())
 	var stacks []string
 	for _, th := range got.Threads {
 		stack := string(th.TID) + ":"

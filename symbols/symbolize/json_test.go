@@ -24,20 +24,6 @@ type promised struct {
 	} `json:"threads"`
 }
 
-func decode[T any](t *testing.T, text string) T {
-	t.Helper()
-	var v T
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%v in\n%.2000s", err, text)
-	}
-	if d.More() {
-		t.Fatalf("more than one value in\n%.2000s", text)
-	}
-	return v
-}
-
 // answerJSON runs JSON over a text.
 func answerJSON(t *testing.T, source Source, in string) string {
 	t.Helper()
@@ -56,7 +42,7 @@ func TestJSONAnswersWithThePromisedKeys(t *testing.T) {
 	in := fmt.Sprintf(`{"images":[{"path":%q,"load":%d,"size":"0x8000"}],
 		"threads":[{"tid":7,"name":"main","frames":[{"address":"%#x"},{"address":%d},%d,"0x10"]},{"tid":"io","frames":[]},{}]}`,
 		path, uint64(load), load+outer[0], load+caller[len(caller)-1]+1, load+caller[len(caller)-1]+1)
-	got := decode[promised](t, answerJSON(t, local(t), in))
+	got := realtest.DecodeExactly[promised](t, answerJSON(t, local(t), in))
 	if len(got.Images) != 1 || got.Images[0] != (jsonImage{Load: "0x55d2c0a0f000", Size: 0x8000, Path: path}) {
 		t.Errorf("images: %+v", got.Images)
 	}
@@ -249,7 +235,7 @@ func TestTenThousandFramesAreNamedInOrder(t *testing.T) {
 	addrs := codeAddresses(t, path, "outer", "caller", "main")
 	in := bigCapture(t, path, addrs, 10_000)
 	start := time.Now()
-	got := decode[promised](t, answerJSON(t, local(t), in))
+	got := realtest.DecodeExactly[promised](t, answerJSON(t, local(t), in))
 	t.Logf("10,000 frames, the map's making included: %v", time.Since(start))
 	n := 0
 	for _, thread := range got.Threads {

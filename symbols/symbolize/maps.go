@@ -43,6 +43,14 @@ type joiner struct {
 	offset uint64 // of the last piece
 }
 
+// line takes the next line, a mapping or not, and returns the image that it ends, if any.
+func (j *joiner) line(l *line) (done *Image) {
+	if l.kind == mappingLine {
+		return j.add(l.mapping)
+	}
+	return j.flush()
+}
+
 // add takes the next mapping and returns the image that it ends, if any.
 func (j *joiner) add(m mapping) (done *Image) {
 	if m.path == "" {

@@ -1,7 +1,6 @@
 package symbolize
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,24 +19,8 @@ func compile(t testing.TB, by realtest.Capability, name, source string, args ...
 	dir := t.TempDir()
 	realtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600))
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name)))
-	tool(t, by, dir, append(append([]string{}, args...), "-o", out, filepath.Join(dir, name))...)
+	realtest.Output(t, dir, by, append(append([]string{}, args...), "-o", out, filepath.Join(dir, name))...)
 	return out
-}
-
-// tool runs a program that has to succeed, and returns what it prints.
-func tool(t testing.TB, program realtest.Capability, dir string, args ...string) string {
-	t.Helper()
-	realtest.Need(t, program)
-	path, err := program.Find()
-	realtest.Must(t, err)
-	var stderr bytes.Buffer
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
-	}
-	return string(out)
 }
 
 // local is a Source of the files where the captures say they are.

@@ -100,10 +100,10 @@ func TestSlideOfMachOIsFromText(t *testing.T) {
 	realtest.Need(t, realtest.Clang, realtest.LD64, realtest.Dsymutil)
 	dir := t.TempDir()
 	realtest.Must(t, os.WriteFile(filepath.Join(dir, "prog.c"), []byte(source), 0o600))
-	tool(t, realtest.Clang, dir, "-target", "arm64-apple-macos11", "-g", "-O1", "-ffreestanding", "-c", "prog.c")
-	tool(t, realtest.LD64, dir, "-arch", "arm64", "-platform_version", "macos", "11.0", "11.0", "-e", "_main",
+	realtest.Output(t, dir, realtest.Clang, "-target", "arm64-apple-macos11", "-g", "-O1", "-ffreestanding", "-c", "prog.c")
+	realtest.Output(t, dir, realtest.LD64, "-arch", "arm64", "-platform_version", "macos", "11.0", "11.0", "-e", "_main",
 		"-undefined", "dynamic_lookup", "-o", "prog", "prog.o")
-	tool(t, realtest.Dsymutil, dir, "prog")
+	realtest.Output(t, dir, realtest.Dsymutil, "prog")
 	realtest.Must(t, os.Remove(filepath.Join(dir, "prog.o"))) // so that only the dSYM can tell
 
 	path := filepath.Join(dir, "prog")
@@ -303,7 +303,7 @@ func TestThumbBitIsNoPartOfTheAddress(t *testing.T) {
 	realtest.Need(t, realtest.Clang)
 	dir := t.TempDir()
 	realtest.Must(t, os.WriteFile(filepath.Join(dir, "prog.c"), []byte(source), 0o600))
-	tool(t, realtest.Clang, dir, "-target", "armv7-linux-gnueabi", "-mthumb", "-g", "-O1", "-ffreestanding", "-c", "prog.c", "-o", "prog.o")
+	realtest.Output(t, dir, realtest.Clang, "-target", "armv7-linux-gnueabi", "-mthumb", "-g", "-O1", "-ffreestanding", "-c", "prog.c", "-o", "prog.o")
 	path := filepath.Join(dir, "prog.o")
 	im := &Image{Path: path, Load: 0x10000, Size: 0x1000}
 	var addrs []uint64

@@ -51,13 +51,7 @@ type textReader struct {
 }
 
 func (t *textReader) line(l *line) error {
-	var done *Image
-	if l.kind == mappingLine {
-		done = t.join.add(l.mapping)
-	} else {
-		done = t.join.flush()
-	}
-	if err := t.image(done); err != nil {
+	if err := t.image(t.join.line(l)); err != nil {
 		return err
 	}
 	switch l.kind {

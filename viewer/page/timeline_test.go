@@ -20,22 +20,6 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 )
 
-// worked is a script that keeps Python's C code busy, deeply, on two threads.
-const worked = `
-import threading, json, re
-def deep(n):
-    return n if n == 0 else deep(n - 1) + len(str(n))
-def work():
-    for i in range(15):
-        deep(30)
-        json.loads(json.dumps({"a": [1, 2, {"b": "c" * i}]}))
-        re.sub("b+", "c", "ab" * i)
-t = threading.Thread(target=work)
-t.start()
-work()
-t.join()
-`
-
 var recorded struct {
 	sync.Once
 	bytes []byte
@@ -49,7 +33,7 @@ func real(t testing.TB) string {
 	recorded.Do(func() {
 		python, err := realtest.Python3.Find()
 		realtest.Must(t, err)
-		realtest.MustCallreel(t, "record", "--ring", "256M", "-m", "python3*", "-o", path, "--", python, "-c", worked)
+		realtest.MustCallreel(t, "record", "--ring", "256M", "-m", "python3*", "-o", path, "--", python, "-c", realtest.PythonDepths)
 		recorded.bytes, err = os.ReadFile(path)
 		realtest.Must(t, err)
 	})

@@ -328,16 +328,21 @@ func (p *planner) labelRegs() uint16 {
 		return p.labels
 	}
 	p.labelled, p.labels = true, 0
-	if !p.hasLabels() {
-		return 0
-	}
-	for j := range p.insts {
-		d := &p.insts[j]
-		if base, ok := d.MemTarget(d.addr); ok && isLea(&d.Inst) && p.holdsLabels(base) {
-			p.labels |= 1 << (d.Reg & 15)
-		}
+	if p.hasLabels() {
+		p.labels = p.loadedWith(p.holdsLabels)
 	}
 	return p.labels
+}
+
+// loadedWith are the registers into which the function loads addresses of that kind.
+func (p *planner) loadedWith(kind func(addr uint64) bool) (regs uint16) {
+	for j := range p.insts {
+		d := &p.insts[j]
+		if addr, ok := d.MemTarget(d.addr); ok && isLea(&d.Inst) && kind(addr) {
+			regs |= 1 << (d.Reg & 15)
+		}
+	}
+	return regs
 }
 
 // holdsLabels says whether relocations put labels of this function into one of the first words of an array.
@@ -378,13 +383,7 @@ func (p *planner) hasTable(k int, regs uint16) bool {
 // tableRegs are the registers into which the function loads addresses of tables that were found.
 func (p *planner) tableRegs() uint16 {
 	if !p.tabled {
-		p.tabled, p.tables = true, 0
-		for j := range p.insts {
-			d := &p.insts[j]
-			if base, ok := d.MemTarget(d.addr); ok && isLea(&d.Inst) && p.isTable(base) {
-				p.tables |= 1 << (d.Reg & 15)
-			}
-		}
+		p.tabled, p.tables = true, p.loadedWith(p.isTable)
 	}
 	return p.tables
 }

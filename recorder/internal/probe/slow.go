@@ -103,6 +103,14 @@ func (s *slowPath) prologue() {
 	s.MovImm32(amd64.R13, 0)
 }
 
+// sleep appends a sleep for the time that stands at napAt. RAX, RCX, RDI, RSI, R11 and flags are clobbered.
+func (c *coder) sleep(napAt uint64) {
+	c.MovImm32(amd64.RAX, sysNanosleep)
+	c.Lea(amd64.RDI, amd64.AtAddr(napAt))
+	c.MovImm32(amd64.RSI, 0)
+	c.Syscall()
+}
+
 func (s *slowPath) epilogue() {
 	s.Place(s.leave)
 	s.count(-1)
@@ -417,10 +425,7 @@ func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
 	s.heartbeat(ring.HdrWaitLimit)
 	s.Jcc(amd64.CondA, dead)
 	s.restoreMask()
-	s.MovImm32(amd64.RAX, sysNanosleep)
-	s.Lea(amd64.RDI, amd64.AtAddr(napAt))
-	s.MovImm32(amd64.RSI, 0)
-	s.Syscall()
+	s.sleep(napAt)
 	// Recording may have ended meanwhile, or system calls be forbidden.
 	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
 	s.Jcc(amd64.CondLE, s.leave)
