@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
-	"golang.org/x/sys/unix"
 )
 
 // How often an armed recording looks around. A trigger wakes it at once.

@@ -15,6 +15,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
@@ -30,29 +31,29 @@ type session struct {
 	rt       probe.Runtime
 	first    process.FirstStack // with rt.NoTLS
 	memory   *ring.Memory
-	fd       int             // of the ring memory, -1 when there is none
-	ringFile process.Memfd   // what that is
-	rec      *recoveryMemory // nil when there is none
-	owner    *owner.Owner    // says in it that we live
-	size     uint64          // of the ring memory
-	records  uint64          // bytes for recovery records
-	chunks   int             // of the pool
-	golang   *probe.GoImage  // the program, if it is one in Go
-	async    *asyncFrame     // of a Go program
-	leftOut  map[uint32]bool // functions that goroutines were preempted in, inside a site
-	goStacks uint64          // where in the ring memory the stacks for its threads begin
-	reads    bool            // values in memory are recorded
-	argRooms uint64          // where in the ring memory the rooms for arguments begin; 0 if none are recorded
-	counts   uint64          // where in the ring memory calls are counted; 0 if they are not
-	areas    uint64          // where in the ring memory the threads' areas begin; 0 if none are needed
-	watches  uint64          // and where the watches are
+	fd       int              // of the ring memory, -1 when there is none
+	ringFile process.Memfd    // what that is
+	rec      *recovery.Memory // nil when there is none
+	owner    *owner.Owner     // says in it that we live
+	size     uint64           // of the ring memory
+	records  uint64           // bytes for recovery records
+	chunks   int              // of the pool
+	golang   *probe.GoImage   // the program, if it is one in Go
+	async    *asyncFrame      // of a Go program
+	leftOut  map[uint32]bool  // functions that goroutines were preempted in, inside a site
+	goStacks uint64           // where in the ring memory the stacks for its threads begin
+	reads    bool             // values in memory are recorded
+	argRooms uint64           // where in the ring memory the rooms for arguments begin; 0 if none are recorded
+	counts   uint64           // where in the ring memory calls are counted; 0 if they are not
+	areas    uint64           // where in the ring memory the threads' areas begin; 0 if none are needed
+	watches  uint64           // and where the watches are
 
 	ownsOwner  bool            // owner is of this session alone
 	privileged bool            // the process may do more than others of its user
 	began      time.Time       // when its memory began to be mapped
 	made       []process.Memfd // all memfds that it was made to open
 	unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
-	journal    journal
+	journal    recovery.Journal
 	// gatesClosed is when detach began to close the gates, 0 until then.
 	gatesClosed reel.ClockPair
 	found       []process.Mapping  // in which images were looked for
@@ -80,7 +81,7 @@ type change struct {
 	layers [][]text.Page
 	all    []text.Page
 	// restricting are the functions that are guarded since they restrict system calls, where they are.
-	restricting []span
+	restricting []recovery.Span
 }
 
 // stopRetries is how often a stop is tried that found a thread where it must not be.
@@ -184,7 +185,7 @@ func (s *session) prepareSites(c *change) error {
 	wg.Go(func() {
 		s.findRestorers(maps)
 		for _, a := range c.fresh {
-			noted = errors.Join(noted, s.journal.add(&recovery{patches: a.code.Patches}))
+			noted = errors.Join(noted, s.journal.Add(&recovery.Record{Patches: a.code.Patches}))
 		}
 	})
 	err = s.prepareTextOnce(c)
@@ -227,7 +228,7 @@ func (s *session) findRestorers(maps []process.Mapping) {
 		}
 	}
 	s.searched = maps
-	s.restorers = append(s.restorers, findRestorers(s.p, fresh, (&recovery{arenas: spansOf(s.arenas)}).inArena)...)
+	s.restorers = append(s.restorers, findRestorers(s.p, fresh, (&recovery.Record{Arenas: spansOf(s.arenas)}).InArena)...)
 	slices.Sort(s.restorers)
 	s.restorers = slices.Compact(s.restorers)
 }
@@ -443,7 +444,7 @@ type move struct {
 }
 
 // threadMoves returns where threads inside sites are to go on.
-func (s *session) threadMoves(st *process.Stopped, restricting []span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
+func (s *session) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
@@ -522,19 +523,19 @@ const (
 
 // insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
 // to restrict its system calls with nobody to notice. One that stands in a system call has made it.
-func insideGuarded(regs *process.Regs, restricting []span) bool {
+func insideGuarded(regs *process.Regs, restricting []recovery.Span) bool {
 	if _, in := regs.Syscall(); in {
 		return false
 	}
-	return slices.ContainsFunc(restricting, func(f span) bool { return regs.PC() > f.base && regs.PC()-f.base < f.size })
+	return slices.ContainsFunc(restricting, func(f recovery.Span) bool { return regs.PC() > f.Base && regs.PC()-f.Base < f.Size })
 }
 
 // restricting lists the functions of arenas that are guarded for that. They are few, of very many.
-func restricting(arenas []*arena) (found []span) {
+func restricting(arenas []*arena) (found []recovery.Span) {
 	for _, a := range arenas {
 		for i := range a.fns {
 			if f := &a.fns[i]; f.Guard.Restricts() {
-				found = append(found, span{f.Addr + f.Slide, f.Size})
+				found = append(found, recovery.Span{Base: f.Addr + f.Slide, Size: f.Size})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 
 	"github.com/callreel/callreel/recorder/internal/hugepage"
@@ -267,7 +268,7 @@ func (r *recording) setup() error {
 		}
 	}
 	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: r.opt.Less.Depth}
-	r.s.records = recoverySize(len(r.s.arenas), 0) + recoverySize(0, patches) + uint64(len(r.s.arenas))*recoveryHeader + lateRecovery
+	r.s.records = recovery.RecordSize(len(r.s.arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(r.s.arenas))*recovery.RecordHeader + recovery.LateSize
 	r.s.unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}

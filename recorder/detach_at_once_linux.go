@@ -20,7 +20,7 @@ func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err erro
 	if w.text == nil {
 		return "", false, nil
 	}
-	inside := func(pc uint64) bool { return w.r.inArena(pc) || startsAt(w.islands, pc) || startsAt(w.hosting, pc) }
+	inside := func(pc uint64) bool { return w.r.InArena(pc) || startsAt(w.islands, pc) || startsAt(w.hosting, pc) }
 	stuck, err := letOut(st, inside, fewNudges)
 	if err != nil {
 		return "", false, err
@@ -32,7 +32,7 @@ func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err erro
 	if !w.shared[0].isIn(maps) {
 		return "", false, process.ErrExec
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, inside)
 	if err != nil {
 		return "", false, err
 	}

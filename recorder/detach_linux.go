@@ -15,6 +15,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
@@ -34,7 +35,7 @@ type undoing struct {
 // nobody can come back to.
 //
 // shared is what is unmapped last: the recovery memory first, which goes when nothing else is left. s is nil where its recorder is dead.
-func undo(ctx context.Context, p *process.Process, r *recovery, shared []sharedSpan, s *session) (undoing, error) {
+func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []sharedSpan, s *session) (undoing, error) {
 	w, err := prepareUndo(p, r)
 	for try := 0; (err == nil && w.torn || errors.Is(err, process.ErrNoMapping)) && try < leftRetries; try++ { // a library went just then
 		w, err = prepareUndo(p, r)
@@ -74,7 +75,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery, shared []sharedS
 // undoWork is what undo has to do while the process stands, made ready before.
 type undoWork struct {
 	p         *process.Process
-	r         *recovery
+	r         *recovery.Record
 	shared    []sharedSpan
 	maps      []process.Mapping // as they were before text was read
 	loose     func(addr uint64) bool
@@ -95,9 +96,9 @@ type undoWork struct {
 	last      bool          // it is the last try
 }
 
-func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
+func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	w := &undoWork{p: p, r: r}
-	w.islands, w.sites = text.Split(r.patches)
+	w.islands, w.sites = text.Split(r.Patches)
 	w.islands = text.ByAddress(w.islands)
 	w.sites, w.late = splitLate(p, r, w.sites)
 	for i := range w.sites {
@@ -122,7 +123,7 @@ func prepareUndo(p *process.Process, r *recovery) (*undoWork, error) {
 	if w.text != nil {
 		w.foreign = w.text.Foreign
 	}
-	w.restorers = findRestorers(p, w.maps, r.inArena)
+	w.restorers = findRestorers(p, w.maps, r.InArena)
 	return w, nil
 }
 
@@ -225,12 +226,12 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	if err := text.WriteThere(w.p, pages); err != nil {
 		return "", err
 	}
-	inside := func(pc uint64) bool { return w.r.inArena(pc) || w.hops[pc] }
+	inside := func(pc uint64) bool { return w.r.InArena(pc) || w.hops[pc] }
 	stuck, err := letOut(st, inside, nudges)
 	if err != nil {
 		return "", err
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, inside)
 	if err != nil {
 		return "", err
 	}
@@ -327,7 +328,7 @@ func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (lef
 			return "", err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.golang, func(pc uint64) bool { return w.hosted[pc] != 0 })
+	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, func(pc uint64) bool { return w.hosted[pc] != 0 })
 	if err != nil {
 		return "", err
 	}
@@ -374,30 +375,30 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck 
 
 // sharedSpan is where memory is mapped that is shared with the recorder, and the memfd that it is of, as process.Mapping has it.
 type sharedSpan struct {
-	span
+	recovery.Span
 	dev, inode uint64
 }
 
 // isIn says whether it is still there.
 func (s sharedSpan) isIn(maps []process.Mapping) bool {
-	m := process.FindMapping(maps, s.base)
-	return m != nil && m.Start == s.base && m.Dev == s.dev && m.Inode == s.inode
+	m := process.FindMapping(maps, s.Base)
+	return m != nil && m.Start == s.Base && m.Dev == s.dev && m.Inode == s.inode
 }
 
 // unmap takes the arenas and the shared memory out of the process, the first of that last.
-func unmap(st *process.Stopped, r *recovery, shared []sharedSpan, maps []process.Mapping) error {
-	var spans []span
-	for _, a := range r.arenas {
-		spans = append(spans, a.span)
+func unmap(st *process.Stopped, r *recovery.Record, shared []sharedSpan, maps []process.Mapping) error {
+	var spans []recovery.Span
+	for _, a := range r.Arenas {
+		spans = append(spans, a.Span)
 	}
 	for _, m := range slices.Backward(shared) {
 		if m.isIn(maps) {
-			spans = append(spans, m.span)
+			spans = append(spans, m.Span)
 		}
 	}
 	var calls []process.Call
 	for _, a := range spans {
-		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
+		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.Base, a.Size}})
 	}
 	late := false
 	for len(calls) > 0 {
@@ -445,23 +446,23 @@ func (s *session) detach(ctx context.Context) (undoing, error) {
 // shared is what the process has mapped of the memory that it shares with us.
 func (s *session) shared() []sharedSpan {
 	return []sharedSpan{
-		{span{s.rec.at, s.rec.size()}, s.rec.file.Dev, s.rec.file.Inode},
-		{span{s.rt.Ring, s.size}, s.ringFile.Dev, s.ringFile.Inode},
+		{recovery.Span{Base: s.rec.At, Size: s.rec.Size()}, s.rec.File.Dev, s.rec.File.Inode},
+		{recovery.Span{Base: s.rt.Ring, Size: s.size}, s.ringFile.Dev, s.ringFile.Inode},
 	}
 }
 
-func (s *session) recovery() *recovery {
-	r := &recovery{arenas: spansOf(s.arenas), golang: s.golang != nil}
+func (s *session) recovery() *recovery.Record {
+	r := &recovery.Record{Arenas: spansOf(s.arenas), Golang: s.golang != nil}
 	if !s.patched {
 		return r
 	}
 	for _, a := range s.arenas {
 		switch {
 		case a.code == nil: // it came to nothing
-		case r.patches == nil:
-			r.patches = slices.Clip(a.code.Patches)
+		case r.Patches == nil:
+			r.Patches = slices.Clip(a.code.Patches)
 		default:
-			r.patches = append(r.patches, a.code.Patches...)
+			r.Patches = append(r.Patches, a.code.Patches...)
 		}
 	}
 	return r

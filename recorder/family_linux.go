@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -392,7 +393,7 @@ func (f *family) detachOne(ctx context.Context, who *process.Handle) (left strin
 
 // leftBy is what a session leaves in forked children.
 func leftBy(s *session) *left {
-	about := about{recorder: os.Getpid(), ringDev: s.ringFile.Dev, ringIno: s.ringFile.Inode, golang: s.golang != nil}
+	about := recovery.About{Recorder: os.Getpid(), RingDev: s.ringFile.Dev, RingIno: s.ringFile.Inode, Golang: s.golang != nil}
 	return &left{memory: s.shared()[0], about: about, inherited: true, signed: true, recovery: s.recovery()}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 )
 
 // listFrames tells the stub of _dl_find_object, wherever there is one, of all arenas. The list may get longer while the target runs:
@@ -48,14 +49,14 @@ func (s *session) writeCode(a *arena, off, v uint64) error {
 
 // splitLate takes out of sites those by which the unwind information of stubs is found. They are restored last: an exception or a
 // cancellation may be on its way from a PC in a stub.
-func splitLate(p *process.Process, r *recovery, sites []probe.Patch) (early, late []probe.Patch) {
-	if r.golang {
+func splitLate(p *process.Process, r *recovery.Record, sites []probe.Patch) (early, late []probe.Patch) {
+	if r.Golang {
 		return sites, nil
 	}
 	var guards []uint64
-	for _, a := range r.arenas {
+	for _, a := range r.Arenas {
 		var head [probe.FramesHead]byte
-		if _, err := p.ReadAt(head[:], a.base); err != nil {
+		if _, err := p.ReadAt(head[:], a.Base); err != nil {
 			continue // it isn't there: its recorder died before it had mapped it
 		}
 		if at := probe.FramesGuard(&head); at != 0 {

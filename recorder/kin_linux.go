@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 )
 
 // kin tells processes of a family from strangers. Process IDs come out of the rings, in which the target can write whatever it likes,
@@ -26,7 +27,7 @@ type kin struct {
 
 // mappedAs is a mapping that a forked child has inherited.
 type mappedAs struct {
-	span
+	recovery.Span
 	perm       process.Perm
 	dev, inode uint64
 	offset     uint64
@@ -34,7 +35,7 @@ type mappedAs struct {
 
 // is says whether m is that mapping. Memory without a file has our name, where the kernel lets memory be named.
 func (w *mappedAs) is(m *process.Mapping) bool {
-	return m.Start == w.base && m.Size() == w.size && m.Dev == w.dev && m.Inode == w.inode && m.Perm == w.perm &&
+	return m.Start == w.Base && m.Size() == w.Size && m.Dev == w.dev && m.Inode == w.inode && m.Perm == w.perm &&
 		(w.inode != 0 && m.Offset == w.offset || w.inode == 0 && m.Special == arenaSpecial)
 }
 
@@ -54,7 +55,7 @@ func newKin(s *session, since uint64) *kin {
 	}
 	at := uint64(0)
 	for _, a := range s.arenas {
-		code := mappedAs{span{a.base, a.size}, process.PermRead | process.PermExec, a.dev, a.inode, 0}
+		code := mappedAs{recovery.Span{Base: a.base, Size: a.size}, process.PermRead | process.PermExec, a.dev, a.inode, 0}
 		if a.inode != 0 {
 			code.perm |= process.PermShared
 			code.offset = at
@@ -63,7 +64,7 @@ func newKin(s *session, since uint64) *kin {
 		at += a.size
 	}
 	for i, m := range s.shared() {
-		w := mappedAs{m.span, process.PermRead | process.PermShared, m.dev, m.inode, 0}
+		w := mappedAs{m.Span, process.PermRead | process.PermShared, m.dev, m.inode, 0}
 		if i == 1 { // the rings
 			w.perm |= process.PermWrite
 		}
@@ -187,7 +188,7 @@ func (k *kin) shares(who *process.Handle) bool {
 	want := slices.Concat(k.code, k.data)
 	last := uint64(0)
 	for _, w := range want {
-		last = max(last, w.base+w.size)
+		last = max(last, w.Base+w.Size)
 	}
 	got, gates := 0, 0
 	err = process.VisitMaps(who.Pid(), func(m *process.Mapping) bool {
@@ -196,7 +197,7 @@ func (k *kin) shares(who *process.Handle) bool {
 			if w.is(m) {
 				got++
 			}
-			if i < len(k.code) && m.Contains(w.base+w.size) && m.Inode == 0 && m.Perm == process.PermRead|process.PermWrite {
+			if i < len(k.code) && m.Contains(w.Base+w.Size) && m.Inode == 0 && m.Perm == process.PermRead|process.PermWrite {
 				gates++
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 )
 
 // sharedFile makes a memfd of two pages more than an arena takes.
@@ -53,8 +54,8 @@ func TestDescriptorsDoNotMakeKin(t *testing.T) {
 	const rx, rw, ro = process.PermRead | process.PermExec | process.PermShared, process.PermRead | process.PermWrite | process.PermShared, process.PermRead | process.PermShared
 	family := func() *kin {
 		return &kin{since: since, uids: [4]int{realtest.Stranger, realtest.Stranger, realtest.Stranger, realtest.Stranger}, refused: map[int]uint64{},
-			code: []mappedAs{{span{codeAt, 2 * pageSize}, rx, codeDev, codeIno, 0}, {span{lateAt, pageSize}, rx, codeDev, codeIno, 2 * pageSize}},
-			data: []mappedAs{{span{undoAt, pageSize}, ro, undoDev, undoIno, 0}, {span{ringAt, 4 * pageSize}, rw, ringDev, ringIno, 0}}}
+			code: []mappedAs{{recovery.Span{Base: codeAt, Size: 2 * pageSize}, rx, codeDev, codeIno, 0}, {recovery.Span{Base: lateAt, Size: pageSize}, rx, codeDev, codeIno, 2 * pageSize}},
+			data: []mappedAs{{recovery.Span{Base: undoAt, Size: pageSize}, ro, undoDev, undoIno, 0}, {recovery.Span{Base: ringAt, Size: 4 * pageSize}, rw, ringDev, ringIno, 0}}}
 	}
 	const ringFD, undoFD, codeFD, forgedFD = 3, 4, 5, 6
 	m := func(at, size int, perm string, fd, off int) string {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -63,7 +64,7 @@ func (s *session) mapCode(own process.Memfd, arenas []*arena) (readOnly bool, er
 	for _, a := range arenas {
 		size += a.size
 	}
-	if err := giveSize(own.FD, size); err != nil {
+	if err := recovery.GiveSize(own.FD, size); err != nil {
 		return false, fmt.Errorf("callreel: memory for stubs: %w", err)
 	}
 	at := int64(0)
@@ -74,7 +75,7 @@ func (s *session) mapCode(own process.Memfd, arenas []*arena) (readOnly bool, er
 		a.dev, a.inode = own.Dev, own.Inode
 		at += int64(a.size)
 	}
-	return sealForGood(own.FD, true)
+	return recovery.Seal(own.FD, true)
 }
 
 // unshareCode lets go of the arenas' code on our side.

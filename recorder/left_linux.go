@@ -12,19 +12,19 @@ import (
 
 	"github.com/callreel/callreel/internal/runtimedir"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
 // left is what a recorder has left in a process.
 type left struct {
 	memory    sharedSpan // the recovery memory
-	about     about
+	about     recovery.About
 	alive     bool // the recorder is at work
 	inherited bool // by fork, from a process that was recorded
 	signed    bool // by a recorder of this user's
-	recovery  *recovery
+	recovery  *recovery.Record
 }
 
 // findLeft looks for what a recorder has left in a process, or has there while it is at work; nil when there is nothing.
@@ -65,7 +65,7 @@ func findLeftIn(p *process.Process, maps []process.Mapping) (*left, error) {
 	var other error
 	for i := range maps {
 		m := &maps[i]
-		if m.Path != recoveryMapping || m.Perm != process.PermRead|process.PermShared || m.Offset != 0 {
+		if m.Path != recovery.MappingName || m.Perm != process.PermRead|process.PermShared || m.Offset != 0 {
 			continue
 		}
 		if key == nil {
@@ -96,7 +96,7 @@ func keyIfAny() []byte {
 		return nil
 	}
 	defer dir.Close()
-	key, err := readKey(dir)
+	key, err := recovery.ReadKey(dir)
 	if err != nil {
 		return nil
 	}
@@ -129,23 +129,23 @@ func (p suspect) examine(m *process.Mapping) (*left, error) {
 			end = x.End
 		}
 	}
-	header := make([]byte, recRecords)
-	if end-m.Start <= recRecords {
+	header := make([]byte, recovery.RecordsOff)
+	if end-m.Start <= recovery.RecordsOff {
 		return nil, nil
 	}
 	if _, err := p.ReadAt(header, m.Start); err != nil {
 		return nil, err
 	}
-	a, size, ok := parseAbout(header)
-	if !ok || size != end-m.Start || size > recMost {
+	a, size, ok := recovery.ParseAbout(header)
+	if !ok || size != end-m.Start || size > recovery.MostSize {
 		return nil, nil
 	}
 	who, err := p.Identity()
 	if err != nil {
 		return nil, err
 	}
-	l := &left{memory: sharedSpan{span{m.Start, size}, m.Dev, m.Inode}, about: a, inherited: !a.target.Is(who)}
-	l.signed = p.key != nil && hmac.Equal(header[recSignature:][:32], signatureOf(header, m.Dev, m.Inode, p.key))
+	l := &left{memory: sharedSpan{recovery.Span{Base: m.Start, Size: size}, m.Dev, m.Inode}, about: a, inherited: !a.Target.Is(who)}
+	l.signed = p.key != nil && hmac.Equal(header[recovery.HdrSignature:][:32], recovery.SignatureOf(header, m.Dev, m.Inode, p.key))
 	runs, err := p.runsArenas(l)
 	if err != nil || !runs && (!l.signed || l.inherited) {
 		return nil, err
@@ -153,69 +153,60 @@ func (p suspect) examine(m *process.Mapping) (*left, error) {
 	if err := p.readRecords(l); err != nil {
 		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
 	}
-	l.recovery.golang = a.golang
-	l.alive = a.recorderLives(binary.LittleEndian.Uint32(header[recOwner:]))
+	l.recovery.Golang = a.Golang
+	l.alive = a.RecorderLives(binary.LittleEndian.Uint32(header[recovery.HdrOwner:]))
 	return l, nil
 }
 
 // runsArenas says whether any arena of the first record is where that says, and can be nothing else.
 func (p suspect) runsArenas(l *left) (bool, error) {
 	const most = 1 << 20 // the first record has all arenas, and nothing else
-	first, err := readRecovery(min(l.memory.size-recRecords, most), 1, func(buf []byte, at uint64) error {
-		_, err := p.ReadAt(buf, l.memory.base+recRecords+at)
+	first, err := recovery.ReadRecords(min(l.memory.Size-recovery.RecordsOff, most), 1, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.memory.Base+recovery.RecordsOff+at)
 		return err
 	})
-	if errors.Is(err, errRecord) {
+	if errors.Is(err, recovery.ErrRecord) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(first.arenas, func(a arenaSpan) bool {
+	return slices.ContainsFunc(first.Arenas, func(a recovery.Arena) bool {
 		return isCertain(p.maps, a)
 	}), nil
 }
 
 // isCertain says whether an arena is mapped there, and can be nothing else: a process may have code that it has made itself, too.
-func isCertain(maps []process.Mapping, a arenaSpan) bool {
-	return isArena(maps, a) && (a.inode != 0 || process.FindMapping(maps, a.base).Special == arenaSpecial)
+func isCertain(maps []process.Mapping, a recovery.Arena) bool {
+	return isArena(maps, a) && (a.Inode != 0 || process.FindMapping(maps, a.Base).Special == arenaSpecial)
 }
 
 // readRecords reads all records. What isn't signed may cost no more than what a million functions take.
 func (p suspect) readRecords(l *left) (err error) {
 	const unsigned = 128 << 20
-	size := l.memory.size - recRecords
+	size := l.memory.Size - recovery.RecordsOff
 	if !l.signed {
 		size = min(size, unsigned)
 	}
-	l.recovery, err = readRecovery(size, 0, func(buf []byte, at uint64) error {
-		_, err := p.ReadAt(buf, l.memory.base+recRecords+at)
+	l.recovery, err = recovery.ReadRecords(size, 0, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.memory.Base+recovery.RecordsOff+at)
 		return err
 	})
 	return err
-}
-
-// recorderLives says whether the recorder is at work, by what stands in its word. Where PIDs mean here what they meant there, one that is
-// just being killed is waited for.
-func (a *about) recorderLives(word uint32) bool {
-	if !owner.Lives(word) {
-		return false
-	}
-	return a.recorderNS != process.OwnPIDNamespace() || recorderLives(a.recorder, a.recorderStart)
 }
 
 // rings finds the ring memory.
 func (l *left) rings(maps []process.Mapping) (found sharedSpan, ok bool) {
 	for i := range maps {
 		m := &maps[i]
-		if m.Dev != l.about.ringDev || m.Inode != l.about.ringIno || m.Path != ring.MappingName {
+		if m.Dev != l.about.RingDev || m.Inode != l.about.RingIno || m.Path != ring.MappingName {
 			continue
 		}
 		switch {
 		case !ok && m.Offset == 0:
-			found, ok = sharedSpan{span{m.Start, m.Size()}, m.Dev, m.Inode}, true
-		case ok && m.Start == found.base+found.size:
-			found.size += m.Size()
+			found, ok = sharedSpan{recovery.Span{Base: m.Start, Size: m.Size()}, m.Dev, m.Inode}, true
+		case ok && m.Start == found.Base+found.Size:
+			found.Size += m.Size()
 		}
 	}
 	return found, ok
@@ -248,10 +239,10 @@ func (l *left) isBusy(p *process.Process) error {
 		return nil
 	}
 	where := ""
-	if l.about.recorderNS != process.OwnPIDNamespace() {
+	if l.about.RecorderNS != process.OwnPIDNamespace() {
 		where = " of another PID namespace"
 	}
-	return fmt.Errorf("callreel: process %d: %w by process %d%s", p.Pid(), ErrRecorded, l.about.recorder, where)
+	return fmt.Errorf("callreel: process %d: %w by process %d%s", p.Pid(), ErrRecorded, l.about.Recorder, where)
 }
 
 // arenaSpecial is what /proc/PID/maps shows for arenas that are in no memfd, where the kernel lets memory be named.
@@ -263,22 +254,22 @@ func Find(p *process.Process) (*Presence, error) {
 	if err != nil || l == nil {
 		return nil, err
 	}
-	return &Presence{Recorder: l.about.recorder, Alive: l.alive && !l.inherited}, nil
+	return &Presence{Recorder: l.about.Recorder, Alive: l.alive && !l.inherited}, nil
 }
 
 // isArena says whether an arena is mapped there: code of its memfd, or of no file, and behind it one page of data.
-func isArena(maps []process.Mapping, a arenaSpan) bool {
-	if a.size <= pageSize || a.base+a.size < a.base || a.base%pageSize != 0 || a.size%pageSize != 0 {
+func isArena(maps []process.Mapping, a recovery.Arena) bool {
+	if a.Size <= pageSize || a.Base+a.Size < a.Base || a.Base%pageSize != 0 || a.Size%pageSize != 0 {
 		return false
 	}
-	code, gate := process.FindMapping(maps, a.base), process.FindMapping(maps, a.base+a.size-pageSize)
-	if code == nil || gate == nil || code.Start != a.base || code.End < a.base+a.size-pageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
+	code, gate := process.FindMapping(maps, a.Base), process.FindMapping(maps, a.Base+a.Size-pageSize)
+	if code == nil || gate == nil || code.Start != a.Base || code.End < a.Base+a.Size-pageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
 		return false
 	}
-	if a.inode == 0 {
+	if a.Inode == 0 {
 		return code.Inode == 0 && code.Perm == process.PermRead|process.PermExec
 	}
-	return code.Inode == a.inode && code.Dev == a.dev && code.Path == codeMapping && code.Perm == process.PermRead|process.PermExec|process.PermShared
+	return code.Inode == a.Inode && code.Dev == a.Dev && code.Path == codeMapping && code.Perm == process.PermRead|process.PermExec|process.PermShared
 }
 
 // believeFiles leaves out the patches whose old bytes aren't those of the file that is mapped there: no site is made where text differs
@@ -286,7 +277,7 @@ func isArena(maps []process.Mapping, a arenaSpan) bool {
 func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
 	files := &textFiles{p: p, maps: maps}
 	defer files.close()
-	all := l.recovery.patches
+	all := l.recovery.Patches
 	var kept []probe.Patch // instead of all, once one is left out: others may have the same list
 	for i := range all {
 		patch := &all[i]
@@ -303,7 +294,7 @@ func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
 		}
 	}
 	if kept != nil {
-		l.recovery.patches = kept
+		l.recovery.Patches = kept
 	}
 	return nil
 }
@@ -375,7 +366,7 @@ func (f *textFiles) close() {
 func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
 	// In a static program sites may stand on all instructions that would do. They are looked for again when the text is
 	// restored.
-	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.recovery.patches) > 0) {
+	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.recovery.Patches) > 0) {
 		return nil, err
 	}
 	maps, err := p.Maps()
@@ -383,16 +374,16 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 		return nil, err
 	}
 	// A recorder that died in mapping its arenas may not have got all of them, and then others have mapped there.
-	l.recovery.arenas = slices.DeleteFunc(l.recovery.arenas, func(a arenaSpan) bool {
+	l.recovery.Arenas = slices.DeleteFunc(l.recovery.Arenas, func(a recovery.Arena) bool {
 		return !isArena(maps, a) || !l.signed && !isCertain(maps, a)
 	})
-	for _, a := range l.recovery.arenas {
+	for _, a := range l.recovery.Arenas {
 		// The gate is in the last page.
-		if err := probe.CloseGate(p, a.base+a.size-pageSize); err != nil {
+		if err := probe.CloseGate(p, a.Base+a.Size-pageSize); err != nil {
 			return nil, err
 		}
 	}
-	noted := len(l.recovery.patches)
+	noted := len(l.recovery.Patches)
 	if err := l.believeFiles(p, maps); err != nil {
 		return nil, err
 	}
@@ -404,15 +395,15 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 	if err != nil {
 		return nil, err
 	}
-	d := &Detached{Sites: len(l.recovery.patches) - u.foreign, Stopped: u.stopped, Left: u.left, Doubted: noted - len(l.recovery.patches)}
+	d := &Detached{Sites: len(l.recovery.Patches) - u.foreign, Stopped: u.stopped, Left: u.left, Doubted: noted - len(l.recovery.Patches)}
 	if u.gone {
 		d.TextVerified = true
 		return d, nil
 	}
-	d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+	d.TextVerified, err = verifyPatches(p, l.recovery.Patches)
 	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < leftRetries; try++ {
 		time.Sleep(time.Millisecond) // a library came or went while it was read
-		d.TextVerified, err = verifyPatches(p, l.recovery.patches)
+		d.TextVerified, err = verifyPatches(p, l.recovery.Patches)
 	}
 	return d, err
 }

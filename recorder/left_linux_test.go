@@ -17,6 +17,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 )
 
 // server is a process that has mapped a memfd which somebody else has made.
@@ -64,7 +65,7 @@ func serve(t *testing.T, fd int, prot string) *server {
 // forged makes recovery memory like a recorder's, for a process if there is one, with a patch of its text, and returns its descriptor.
 func forged(t *testing.T, p *process.Process, key []byte, patch *probe.Patch, inode func(process.Memfd) uint64) process.Memfd {
 	t.Helper()
-	fd, err := unix.MemfdCreate(recoveryMemfd, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate(recovery.MemfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,38 +75,38 @@ func forged(t *testing.T, p *process.Process, key []byte, patch *probe.Patch, in
 		t.Fatal(err)
 	}
 	file := process.Memfd{FD: fd, Dev: uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev)), Inode: st.Ino}
-	o, err := owner.New(recOwner)
+	o, err := owner.New(recovery.HdrOwner)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(o.Close)
-	m, err := newRecoveryMemory(o, file, 1<<16)
+	m, err := recovery.New(o, file, 1<<16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := aboutUs(p, file, false)
+	a, err := recovery.AboutUs(p, file, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if inode != nil {
-		m.file.Inode = inode(file)
+		m.File.Inode = inode(file)
 	}
-	j := m.journal()
-	if err := j.add(&recovery{arenas: []arenaSpan{{span{patch.Addr &^ 0xfff, 3 * pageSize}, file.Dev, file.Inode}}}); err != nil {
+	j := m.Journal()
+	if err := j.Add(&recovery.Record{Arenas: []recovery.Arena{{Span: recovery.Span{Base: patch.Addr &^ 0xfff, Size: 3 * pageSize}, Dev: file.Dev, Inode: file.Inode}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.add(&recovery{patches: []probe.Patch{*patch}}); err != nil {
+	if err := j.Add(&recovery.Record{Patches: []probe.Patch{*patch}}); err != nil {
 		t.Fatal(err)
 	}
-	m.sign(a, key)
-	m.mem.Release() // its recorder has died
+	m.Sign(a, key)
+	m.Mem.Release() // its recorder has died
 	return file
 }
 
 // Memory that looks like a recorder's is nothing to believe: a server may have been sent it.
 func TestRecoveryMemoryOfAnotherIsLeftAlone(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
-	key, err := recoveryKey()
+	key, err := recovery.Key()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestRecoveryMemoryOfAnotherIsLeftAlone(t *testing.T) {
 			inode func(process.Memfd) uint64
 		}{
 			"unsigned":                {nil, nil},
-			"signed with another key": {make([]byte, keySize), nil},
+			"signed with another key": {make([]byte, recovery.KeySize), nil},
 			"a copy of a signed one":  {key, func(f process.Memfd) uint64 { return f.Inode + 1 }},
 			"signed for another":      {key, nil},
 		} {
@@ -154,7 +155,7 @@ func (s *server) check() {
 
 // testWritable is a memfd by our name that a client goes on to write to.
 func testWritable(t *testing.T, patch *probe.Patch) {
-	fd, err := unix.MemfdCreate(recoveryMemfd, unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate(recovery.MemfdName, unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +164,14 @@ func testWritable(t *testing.T, patch *probe.Patch) {
 		t.Fatal(err)
 	}
 	header := make([]byte, pageSize)
-	binary.LittleEndian.PutUint64(header[recMagic:], recMemoryMagic)
-	binary.LittleEndian.PutUint32(header[recVersion:], recMemoryVersion)
-	binary.LittleEndian.PutUint64(header[recSize:], 16*pageSize)
-	j := journal{space: make([]byte, pageSize)}
-	if err := j.add(&recovery{patches: []probe.Patch{*patch}}); err != nil {
+	binary.LittleEndian.PutUint64(header[recovery.HdrMagic:], recovery.MemoryMagic)
+	binary.LittleEndian.PutUint32(header[recovery.HdrVersion:], recovery.MemoryVersion)
+	binary.LittleEndian.PutUint64(header[recovery.HdrSize:], 16*pageSize)
+	j := recovery.Journal{Space: make([]byte, pageSize)}
+	if err := j.Add(&recovery.Record{Patches: []probe.Patch{*patch}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.Pwrite(fd, append(header, j.space...), 0); err != nil {
+	if _, err := unix.Pwrite(fd, append(header, j.Space...), 0); err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, fd, "rw")
@@ -210,11 +211,11 @@ func TestOnlyBytesOfTheFileAreRestored(t *testing.T) {
 		"no text":                {maps[0].Start &^ 0xffff, was, 0},
 		"across a mapping's end": {process.FindMapping(maps, s.victim).End - 2, was, 0},
 	} {
-		l := &left{recovery: &recovery{patches: []probe.Patch{probe.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
+		l := &left{recovery: &recovery.Record{Patches: []probe.Patch{probe.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
 		if err := l.believeFiles(s.p, maps); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(l.recovery.patches); n != c.kept {
+		if n := len(l.recovery.Patches); n != c.kept {
 			t.Errorf("%s: %d patches are believed", name, n)
 		}
 	}

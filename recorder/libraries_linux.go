@@ -10,6 +10,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -468,7 +469,7 @@ func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.journal.add(&recovery{arenas: spansOf(fresh)}); err != nil {
+	if err := s.journal.Add(&recovery.Record{Arenas: spansOf(fresh)}); err != nil {
 		var undo []process.Call
 		if code != noFile {
 			undo = append(undo, closing(code))

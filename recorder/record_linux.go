@@ -199,7 +199,7 @@ func (r *recording) clearLeft(ctx context.Context) error {
 	if d.Left != "" {
 		return fmt.Errorf("callreel: process %d: %w that can't be removed yet: %s; try again later", pid, ErrLeftBehind, d.Left)
 	}
-	r.notice("removed the probes that a recorder (process %d) had left", l.about.recorder)
+	r.notice("removed the probes that a recorder (process %d) had left", l.about.Recorder)
 	return nil
 }
 

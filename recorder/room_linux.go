@@ -13,6 +13,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -175,7 +176,7 @@ func (m *mapper) open(set ring.Setup) error {
 	}
 	var rec, rings process.Memfd
 	var err error
-	if m.rec, rec, err = m.memfd(recoveryMemfd); err != nil {
+	if m.rec, rec, err = m.memfd(recovery.MemfdName); err != nil {
 		return err
 	}
 	defer unix.Close(rec.FD)
@@ -192,7 +193,7 @@ func (m *mapper) open(set ring.Setup) error {
 	if m.code != noFile {
 		m.undo = append(m.undo, closing(m.code))
 	}
-	return s.journal.add(&recovery{arenas: spansOf(s.arenas)})
+	return s.journal.Add(&recovery.Record{Arenas: spansOf(s.arenas)})
 }
 
 func closing(fd uint64) process.Call {
@@ -216,11 +217,11 @@ func (m *mapper) closed(fd uint64) {
 func (m *mapper) mapMemory(maps []process.Mapping) (err error) {
 	s := m.s
 	// One behind the other, so that neither takes a place of the arenas.
-	hint, behind := farFrom(maps, s.rec.size()+s.size), uint64(0)
+	hint, behind := farFrom(maps, s.rec.Size()+s.size), uint64(0)
 	if hint != 0 {
-		behind = hint + s.rec.size()
+		behind = hint + s.rec.Size()
 	}
-	if s.rec.at, err = m.mapShared(mapping{fd: m.rec, size: s.rec.size(), prot: unix.PROT_READ, hint: hint, what: "recovery records"}); err != nil {
+	if s.rec.At, err = m.mapShared(mapping{fd: m.rec, size: s.rec.Size(), prot: unix.PROT_READ, hint: hint, what: "recovery records"}); err != nil {
 		return err
 	}
 	// A process that may do more than others may not is not to be written to by what it forks, where nobody wants to follow that.
@@ -299,8 +300,8 @@ func (s *session) checkMapped() error {
 
 // holds says whether the process has this recording's own memory mapped where it was. It hasn't when it has replaced its program.
 func (s *session) holds(maps []process.Mapping) bool {
-	rec, ringAt := process.FindMapping(maps, s.rec.at), process.FindMapping(maps, s.rt.Ring)
-	return rec != nil && rec.Start == s.rec.at && rec.Dev == s.rec.file.Dev && rec.Inode == s.rec.file.Inode &&
+	rec, ringAt := process.FindMapping(maps, s.rec.At), process.FindMapping(maps, s.rt.Ring)
+	return rec != nil && rec.Start == s.rec.At && rec.Dev == s.rec.File.Dev && rec.Inode == s.rec.File.Inode &&
 		ringAt != nil && ringAt.Start == s.rt.Ring && ringAt.Dev == s.ringFile.Dev && ringAt.Inode == s.ringFile.Inode
 }
 
@@ -375,45 +376,45 @@ func (s *session) memfd(st *process.Stopped, name string, flag uint64) (there ui
 // initMemory lays the recovery memory and the ring memory out.
 func (s *session) initMemory(set ring.Setup, rec, rings process.Memfd) (err error) {
 	if s.owner == nil {
-		if s.owner, err = owner.New(recOwner); err != nil {
+		if s.owner, err = owner.New(recovery.HdrOwner); err != nil {
 			return err
 		}
 		s.ownsOwner = true
 	}
-	if s.rec, err = newRecoveryMemory(s.owner, rec, s.records); err != nil {
+	if s.rec, err = recovery.New(s.owner, rec, s.records); err != nil {
 		return err
 	}
-	if err := giveSize(rings.FD, s.size); err != nil {
+	if err := recovery.GiveSize(rings.FD, s.size); err != nil {
 		return fmt.Errorf("callreel: ring memory: %w", err)
 	}
 	if s.memory, err = ring.Map(rings.FD, s.size); err != nil {
 		return err
 	}
-	if _, err := sealForGood(rings.FD, false); err != nil {
+	if _, err := recovery.Seal(rings.FD, false); err != nil {
 		return err
 	}
 	s.chunks, s.ringFile = set.Chunks, rings
 	if err := s.memory.Init(set); err != nil {
 		return err
 	}
-	about, err := aboutUs(s.p, rings, s.golang != nil)
+	about, err := recovery.AboutUs(s.p, rings, s.golang != nil)
 	if err != nil {
 		return err
 	}
-	key, err := recoveryKey()
+	key, err := recovery.Key()
 	if err != nil && s.unsigned != nil {
 		s.unsigned(err)
 	}
-	s.rec.sign(about, key)
-	s.journal = s.rec.journal()
+	s.rec.Sign(about, key)
+	s.journal = s.rec.Journal()
 	return nil
 }
 
 // spansOf are arenas with their gates.
-func spansOf(arenas []*arena) []arenaSpan {
-	var all []arenaSpan
+func spansOf(arenas []*arena) []recovery.Arena {
+	var all []recovery.Arena
 	for _, a := range arenas {
-		all = append(all, arenaSpan{span{a.base, a.size + pageSize}, a.dev, a.inode})
+		all = append(all, recovery.Arena{Span: recovery.Span{Base: a.base, Size: a.size + pageSize}, Dev: a.dev, Inode: a.inode})
 	}
 	return all
 }
@@ -536,7 +537,7 @@ func (s *session) locksMemory() bool {
 // closeMemory lets go of the ring memory, and the recovery memory, on our side. The latter says then that nobody is at work.
 func (s *session) closeMemory() {
 	if s.rec != nil {
-		_ = s.rec.mem.Close() // it is ours and mapped, so it can't fail
+		_ = s.rec.Mem.Close() // it is ours and mapped, so it can't fail
 		s.rec = nil
 	}
 	if s.memory != nil {

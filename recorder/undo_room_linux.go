@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -52,17 +53,17 @@ func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
 	}
 	for _, a := range spansOf(arenas) {
 		if isArena(maps, a) {
-			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.base, a.size}})
+			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.Base, a.Size}})
 		}
 	}
 	for i := range maps {
-		if m := &maps[i]; s.memory == nil && s.hasMade(m.Dev, m.Inode) && (m.Path == ring.MappingName || m.Path == recoveryMapping) {
+		if m := &maps[i]; s.memory == nil && s.hasMade(m.Dev, m.Inode) && (m.Path == ring.MappingName || m.Path == recovery.MappingName) {
 			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{m.Start, m.Size()}})
 		}
 	}
 	open, err := s.p.Descriptors(func(name string) bool {
 		name = strings.TrimSuffix(name, " (deleted)")
-		return name == ring.MappingName || name == codeMapping || name == recoveryMapping
+		return name == ring.MappingName || name == codeMapping || name == recovery.MappingName
 	})
 	if err != nil {
 		return undo, fmt.Errorf("callreel: %w", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -50,7 +51,7 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 			}
 		}
 		write(patch.New(), at)
-		w, err := prepareUndo(p, &recovery{arenas: spansOf(s.arenas), patches: []probe.Patch{patch}})
+		w, err := prepareUndo(p, &recovery.Record{Arenas: spansOf(s.arenas), Patches: []probe.Patch{patch}})
 		if err != nil {
 			t.Fatal(err)
 		}

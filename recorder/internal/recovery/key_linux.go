@@ -1,4 +1,4 @@
-package recorder
+package recovery
 
 import (
 	"crypto/rand"
@@ -12,22 +12,22 @@ import (
 	"github.com/callreel/callreel/internal/runtimedir"
 )
 
-// keySize is the size of the key in bytes.
-const keySize = 32
+// KeySize is the size of the key in bytes.
+const KeySize = 32
 
 // keyName is the file of the key in the user's runtime folder.
 const keyName = "key"
 
-// recoveryKey returns the key that this user's recorders sign their recovery memory with. It is made if there is none, and is good for as
+// Key returns the key that this user's recorders sign their recovery memory with. It is made if there is none, and is good for as
 // long as the machine runs.
-func recoveryKey() ([]byte, error) {
+func Key() ([]byte, error) {
 	dir, err := runtimedir.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	for range 3 { // another may make it, or be at it
-		key, err := readKey(dir)
+		key, err := ReadKey(dir)
 		if !errors.Is(err, os.ErrNotExist) {
 			return key, err
 		}
@@ -35,17 +35,18 @@ func recoveryKey() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return readKey(dir)
+	return ReadKey(dir)
 }
 
-func readKey(dir *os.File) ([]byte, error) {
+// ReadKey reads the key in that folder.
+func ReadKey(dir *os.File) ([]byte, error) {
 	fd, err := unix.Openat(int(dir.Fd()), keyName, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("callreel: %s/%s: %w", dir.Name(), keyName, err)
 	}
 	f := os.NewFile(uintptr(fd), keyName)
 	defer f.Close()
-	key := make([]byte, keySize)
+	key := make([]byte, KeySize)
 	if _, err := io.ReadFull(f, key); err != nil {
 		return nil, fmt.Errorf("callreel: %s/%s: %w: remove it", dir.Name(), keyName, err)
 	}
@@ -54,7 +55,7 @@ func readKey(dir *os.File) ([]byte, error) {
 
 // makeKey makes the file under another name first: nobody reads half of it.
 func makeKey(dir *os.File) error {
-	key := make([]byte, keySize)
+	key := make([]byte, KeySize)
 	_, _ = rand.Read(key) // it never fails (crypto/rand)
 	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {

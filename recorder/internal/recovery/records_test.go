@@ -1,4 +1,4 @@
-package recorder
+package recovery
 
 import (
 	"bytes"
@@ -10,17 +10,17 @@ import (
 )
 
 // recordsOf are records of all shapes.
-func recordsOf() []recovery {
-	return []recovery{
-		{arenas: []arenaSpan{{span{0x7000_0000, 0x5000}, 1, 7}, {span{0x1_0000_0000, 0x2000}, 0, 0}}},
-		{patches: []probe.Patch{
+func recordsOf() []Record {
+	return []Record{
+		{Arenas: []Arena{{Span{0x7000_0000, 0x5000}, 1, 7}, {Span{0x1_0000_0000, 0x2000}, 0, 0}}},
+		{Patches: []probe.Patch{
 			patchOf(0x401000, []byte{1, 2, 3, 4, 5}, []byte{0xE9, 1, 2, 3, 4}, probe.Patch{Level: 1}),
 			patchOf(0x401009, []byte{1, 2}, []byte{0xEB, 3}, probe.Patch{Level: 2}),
 			patchOf(0x401020, []byte{0xCC, 0xCC, 0xCC, 0xCC, 0xCC}, []byte{0xE9, 4, 3, 2, 1}, probe.Patch{Island: true}),
 			patchOf(0x401030, []byte{9, 9, 9, 9, 9}, []byte{0xE9, 9, 3, 2, 1}, probe.Patch{Hosted: true, Level: 1}),
 		}},
 		{},
-		{arenas: []arenaSpan{{span{0x9000_0000, 0x3000}, 1, 8}}},
+		{Arenas: []Arena{{Span{0x9000_0000, 0x3000}, 1, 8}}},
 	}
 }
 
@@ -31,8 +31,8 @@ func patchOf(addr uint64, old, new []byte, like probe.Patch) probe.Patch {
 	return p
 }
 
-func readAll(space []byte) (*recovery, error) {
-	return readRecovery(uint64(len(space)), 0, func(buf []byte, off uint64) error {
+func readAll(space []byte) (*Record, error) {
+	return ReadRecords(uint64(len(space)), 0, func(buf []byte, off uint64) error {
 		copy(buf, space[off:])
 		return nil
 	})
@@ -40,14 +40,14 @@ func readAll(space []byte) (*recovery, error) {
 
 // What is read is what was written so far, after each record.
 func TestTheJournalIsReadAsItWasWritten(t *testing.T) {
-	j := journal{space: make([]byte, 4096)}
-	var want recovery
+	j := Journal{Space: make([]byte, 4096)}
+	var want Record
 	for i, r := range recordsOf() {
-		if err := j.add(&r); err != nil {
+		if err := j.Add(&r); err != nil {
 			t.Fatal(err)
 		}
-		want.arenas, want.patches = append(want.arenas, r.arenas...), append(want.patches, r.patches...)
-		got, err := readAll(j.space)
+		want.Arenas, want.Patches = append(want.Arenas, r.Arenas...), append(want.Patches, r.Patches...)
+		got, err := readAll(j.Space)
 		if err != nil {
 			t.Fatalf("after record %d: %v", i, err)
 		}
@@ -61,20 +61,20 @@ func TestTheJournalIsReadAsItWasWritten(t *testing.T) {
 // magic, or any part of that: the records before are whole.
 func TestARecordThatIsBeingWrittenIsNotThereYet(t *testing.T) {
 	records := recordsOf()
-	j := journal{space: make([]byte, 4096)}
+	j := Journal{Space: make([]byte, 4096)}
 	for i := range records {
-		before := bytes.Clone(j.space)
+		before := bytes.Clone(j.Space)
 		want, err := readAll(before)
 		if err != nil {
 			t.Fatal(err)
 		}
 		from := j.used
-		if err := j.add(&records[i]); err != nil {
+		if err := j.Add(&records[i]); err != nil {
 			t.Fatal(err)
 		}
 		for end := from + 8; end <= j.used; end++ { // what stands behind the magic, which comes last
 			torn := bytes.Clone(before)
-			copy(torn[from+8:end], j.space[from+8:end])
+			copy(torn[from+8:end], j.Space[from+8:end])
 			got, err := readAll(torn)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("record %d, %d bytes of it: %+v, %v", i, end-from, got, err)
@@ -85,32 +85,32 @@ func TestARecordThatIsBeingWrittenIsNotThereYet(t *testing.T) {
 
 func TestAFullJournalSaysSo(t *testing.T) {
 	records := recordsOf()
-	j := journal{space: make([]byte, recoverySize(0, 4)+8)}
-	if err := j.add(&records[1]); err != nil {
+	j := Journal{Space: make([]byte, RecordSize(0, 4)+8)}
+	if err := j.Add(&records[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.add(&records[0]); err == nil || !strings.Contains(err.Error(), "no room") {
+	if err := j.Add(&records[0]); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("%v", err)
 	}
-	if got, err := readAll(j.space); err != nil || len(got.patches) != 4 || len(got.arenas) != 0 {
+	if got, err := readAll(j.Space); err != nil || len(got.Patches) != 4 || len(got.Arenas) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 // The target can write anything there.
 func FuzzReadRecovery(f *testing.F) {
-	j := journal{space: make([]byte, 1024)}
+	j := Journal{Space: make([]byte, 1024)}
 	for _, r := range recordsOf() {
-		if err := j.add(&r); err != nil {
+		if err := j.Add(&r); err != nil {
 			f.Fatal(err)
 		}
 	}
-	f.Add(bytes.Clone(j.space))
-	f.Add(bytes.Clone(j.space[:100]))
+	f.Add(bytes.Clone(j.Space))
+	f.Add(bytes.Clone(j.Space[:100]))
 	f.Fuzz(func(t *testing.T, space []byte) {
 		r, err := readAll(space)
-		if err == nil && (len(r.arenas)*recoveryArena > len(space) || len(r.patches)*recoveryPatch > len(space)) {
-			t.Errorf("%d bytes hold %d arenas and %d patches", len(space), len(r.arenas), len(r.patches))
+		if err == nil && (len(r.Arenas)*recoveryArena > len(space) || len(r.Patches)*recoveryPatch > len(space)) {
+			t.Errorf("%d bytes hold %d arenas and %d patches", len(space), len(r.Arenas), len(r.Patches))
 		}
 		for _, p := range recoveryPatches(r) {
 			if len(p.New()) == 0 || len(p.New()) > probe.MaxPatch || len(p.New()) != len(p.Old()) {
@@ -120,9 +120,9 @@ func FuzzReadRecovery(f *testing.F) {
 	})
 }
 
-func recoveryPatches(r *recovery) []probe.Patch {
+func recoveryPatches(r *Record) []probe.Patch {
 	if r == nil {
 		return nil
 	}
-	return r.patches
+	return r.Patches
 }

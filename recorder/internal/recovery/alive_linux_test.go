@@ -1,4 +1,4 @@
-package recorder
+package recovery
 
 import (
 	"os"
@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callreel/callreel/process"
 	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
 )
 
 // child is a process that reads its stdin to the end; nobody reaps it before

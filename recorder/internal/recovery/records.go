@@ -1,0 +1,209 @@
+package recovery
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// A Record is what it takes to undo a recording without the recorder that made it: a list of records in the recovery memory. What is
+// to be mapped, and what is to be changed, is added before the first byte of it is, and never taken back. A record of a library that
+// has gone, or gone and come back as it was, does no harm: only bytes that are exactly the new ones are ever restored. And forked children
+// read the same list: one may still have the library.
+//
+// Layout of a record, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
+// then per arena base, size with its gate, device and inode of its memfd (u64 each); then per patch address u64, old bytes [5], new
+// bytes [5], length u8, kind u8 (0, patchIsland or patchHosted), level u8, three bytes of zero. The next record follows. The magic is stored last.
+type Record struct {
+	Arenas  []Arena
+	Patches []probe.Patch
+	Golang  bool // it is a Go program: not in the record, but in the recovery memory's header
+}
+
+// An Arena is where an arena is, with its gate, and the memfd that its code is in: device and inode as process.Mapping has them, 0 if
+// it is in none.
+type Arena struct {
+	Span
+	Dev, Inode uint64
+}
+
+// A Span is memory of Size bytes from Base on.
+type Span struct{ Base, Size uint64 }
+
+const (
+	recoveryMagic   = 0x79726576_6f636572 // "recovery"
+	recoveryVersion = 5
+	RecordHeader    = 24
+	recoveryArena   = 32
+	recoveryPatch   = 24
+	patchIsland     = 1
+	patchHosted     = 2
+)
+
+// RecordSize is the size of a record.
+func RecordSize(arenas, patches int) uint64 {
+	return RecordHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch
+}
+
+// errRecoveryFull: there is no room for another record.
+var errRecoveryFull = errors.New("callreel: no room is left to note what would have to be undone")
+
+// A Journal adds records to a space that is all zero.
+type Journal struct {
+	Space []byte // its address is a multiple of 8
+	used  uint64
+}
+
+// Add writes a record.
+func (j *Journal) Add(r *Record) error {
+	size := RecordSize(len(r.Arenas), len(r.Patches))
+	if uint64(len(j.Space))-j.used < size {
+		return fmt.Errorf("%w (%d patches)", errRecoveryFull, len(r.Patches))
+	}
+	buf := j.Space[j.used:][:size]
+	if err := r.put(buf); err != nil {
+		return err
+	}
+	j.used += size
+	// Whoever looks while we are killed sees a whole record, or none.
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(unsafe.SliceData(buf))), recoveryMagic)
+	return nil
+}
+
+// put writes all of a record but its magic; buf has its size.
+func (r *Record) put(buf []byte) error {
+	le := binary.LittleEndian
+	at := RecordHeader
+	for _, a := range r.Arenas {
+		le.PutUint64(buf[at:], a.Base)
+		le.PutUint64(buf[at+8:], a.Size)
+		le.PutUint64(buf[at+16:], a.Dev)
+		le.PutUint64(buf[at+24:], a.Inode)
+		at += recoveryArena
+	}
+	for i := range r.Patches {
+		p := &r.Patches[i]
+		e := buf[at : at+recoveryPatch]
+		clear(e)
+		le.PutUint64(e, p.Addr)
+		e[18] = byte(len(p.New()))
+		switch {
+		case p.Island:
+			e[19] = patchIsland
+		case p.Hosted:
+			e[19] = patchHosted
+		}
+		e[20] = p.Level
+		copy(e[8:13], p.Old())
+		copy(e[13:18], p.New())
+		at += recoveryPatch
+	}
+	le.PutUint32(buf[12:], recoveryVersion)
+	le.PutUint32(buf[16:], uint32(len(r.Arenas)))
+	le.PutUint32(buf[20:], uint32(len(r.Patches)))
+	le.PutUint32(buf[8:], crc32.Checksum(buf[12:at], crc32.MakeTable(crc32.Castagnoli)))
+	return nil
+}
+
+var errNoRecovery = errors.New("no recovery record")
+
+// ErrRecord is what is wrong with records that can't be read.
+var ErrRecord = errors.New("recovery record")
+
+// ReadRecords reads the records in a space of that many bytes, of which read gives pieces, and puts them together; at most the first
+// most of them, unless that is 0. Only what holds records is read: reading the rest would give it pages. What is wrong with a record
+// is an ErrRecord.
+func ReadRecords(size uint64, most int, read func(buf []byte, off uint64) error) (*Record, error) {
+	all := &Record{}
+	head := make([]byte, RecordHeader)
+	for off, n := uint64(0), 0; off+RecordHeader <= size && (most == 0 || n < most); n++ {
+		if err := read(head, off); err != nil {
+			return nil, err
+		}
+		need, err := recordSize(head)
+		if errors.Is(err, errNoRecovery) {
+			break
+		}
+		if err == nil && need > size-off {
+			err = fmt.Errorf("%w at offset %d says that it has %d bytes, more than there are", ErrRecord, off, need)
+		}
+		if err != nil {
+			return nil, err
+		}
+		buf := make([]byte, need)
+		if err := read(buf, off); err != nil {
+			return nil, err
+		}
+		r, err := parseRecovery(buf)
+		if err != nil {
+			return nil, err
+		}
+		all.Arenas, all.Patches = append(all.Arenas, r.Arenas...), append(all.Patches, r.Patches...)
+		off += need
+	}
+	return all, nil
+}
+
+// recordSize is the size of the record that begins with head.
+func recordSize(head []byte) (uint64, error) {
+	le := binary.LittleEndian
+	if len(head) < RecordHeader || le.Uint64(head) != recoveryMagic {
+		return 0, errNoRecovery
+	}
+	if v := le.Uint32(head[12:]); v != recoveryVersion {
+		return 0, fmt.Errorf("%w of version %d, this callreel knows %d", ErrRecord, v, recoveryVersion)
+	}
+	return RecordSize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:]))), nil
+}
+
+// parseRecovery reads a record that a target had in its memory, so nothing in it is trusted.
+func parseRecovery(buf []byte) (*Record, error) {
+	size, err := recordSize(buf)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.LittleEndian
+	na, np := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:]))
+	if size > uint64(len(buf)) {
+		return nil, fmt.Errorf("%w says %d arenas and %d patches, more than its %d bytes hold", ErrRecord, na, np, len(buf))
+	}
+	if sum := crc32.Checksum(buf[12:size], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
+		return nil, fmt.Errorf("%w is damaged (checksum)", ErrRecord)
+	}
+	r := &Record{Arenas: make([]Arena, 0, na), Patches: make([]probe.Patch, 0, np)}
+	at := RecordHeader
+	for range na {
+		r.Arenas = append(r.Arenas, Arena{Span{le.Uint64(buf[at:]), le.Uint64(buf[at+8:])}, le.Uint64(buf[at+16:]), le.Uint64(buf[at+24:])})
+		at += recoveryArena
+	}
+	for range np {
+		e := buf[at : at+recoveryPatch]
+		n := int(e[18])
+		if n == 0 || n > probe.MaxPatch {
+			return nil, fmt.Errorf("%w has a patch of %d bytes", ErrRecord, n)
+		}
+		p := probe.NewPatch(le.Uint64(e), e[8:8+n], e[13:13+n])
+		p.Island, p.Hosted, p.Level = e[19] == patchIsland, e[19] == patchHosted, e[20]
+		r.Patches = append(r.Patches, p)
+		at += recoveryPatch
+	}
+	return r, nil
+}
+
+// InArena says whether addr lies in one of the arenas.
+func (r *Record) InArena(addr uint64) bool {
+	for _, a := range r.Arenas {
+		if addr >= a.Base && addr-a.Base < a.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// LateSize is room for the records of libraries that come while recording, 2 M patches. Only the pages in use exist.
+const LateSize = 64 << 20
