@@ -151,7 +151,7 @@ func (s *stage) run(t *testing.T, folder, line string) (said string, code int) {
 }
 
 func (s *stage) environment() []string {
-	return append(os.Environ(), "PATH="+s.path+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Join(s.folder, "cache"), "NO_COLOR=1")
+	return append(os.Environ(), "PATH="+s.path+":"+os.Getenv("PATH"), "HOME="+filepath.Join(s.folder, "home"), "XDG_CACHE_HOME="+filepath.Join(s.folder, "cache"), "NO_COLOR=1")
 }
 
 // background starts a line's recorder, which ends by SIGINT when the block does, and returns when it is at work.
@@ -217,6 +217,11 @@ func (s *stage) block(t *testing.T, b *Block) {
 	for _, c := range b.Commands() {
 		uses := Uses(c.Text)
 		if len(uses) == 0 {
+			if strings.HasPrefix(c.Text, "mkdir ") {
+				if said, code := s.run(t, folder, c.Text); code != 0 {
+					t.Errorf("line %d: %s: code %d\n%s", c.Line, c.Text, code, said)
+				}
+			}
 			continue
 		}
 		for _, words := range uses { // what a reader wouldn't have yet
