@@ -8,13 +8,15 @@
 # make page   builds viewer/page/dist, which is committed, out of viewer/page/src, by npm's esbuild
 # make page-check  tests the page's parts, and that viewer/page/dist is what make page makes
 # make cross  builds for the other systems, their tests as well
+# make dist   what people install, into dist: tar.gz, .deb and .rpm with manual pages and completions, SHA256SUMS, SBOM;
+#             the same commit gives the same bytes
 # make fuzz   each fuzz target for FUZZTIME
 
 GO         ?= go
 FUZZTIME   ?= 10s
 SOAK       ?= 30m
 PKG        ?= ./...
-VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The version is put in by the linker, so that the binary depends on nothing
@@ -23,7 +25,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo test bench programs soak fuzz lint page page-check cross clean
+.PHONY: all callreel demo test bench programs soak fuzz dist lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -52,6 +54,10 @@ soak: callreel
 	@scripts/need programs
 	$(GO) run ./bench -soak $(SOAK) $(BENCHFLAGS)
 
+dist:
+	rm -rf dist
+	$(GO) run ./packaging -version '$(VERSION)' -o dist
+
 fuzz:
 	@scripts/fuzz $(FUZZTIME)
 
@@ -59,6 +65,7 @@ lint:
 	@unformatted=$$(find . -name '*.go' -not -path './.git/*' -print0 | xargs -0 gofmt -l) && \
 		if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(PKG)
+	$(GO) vet -tags man ./cmd/callreel
 	$(GO) run $(STATICCHECK) $(PKG)
 
 # What npm installs is locked, and none of its scripts are run.
@@ -81,4 +88,4 @@ cross:
 	GOOS=darwin GOARCH=arm64 $(GO) vet $(PKG)
 
 clean:
-	rm -rf bin demo/out
+	rm -rf bin dist demo/out

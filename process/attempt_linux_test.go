@@ -114,7 +114,8 @@ func TestProcessKilledWhileItIsBeingStoppedHasEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(rand.N(2*time.Millisecond), func() { _ = unix.Kill(cmd.Process.Pid, unix.SIGINT) })
+		// Not SIGINT, which what sh has put in the background ignores.
+		time.AfterFunc(rand.N(2*time.Millisecond), func() { _ = unix.Kill(cmd.Process.Pid, unix.SIGTERM) })
 		began := time.Now()
 		_, err = p.Stop(context.Background(), StopOptions{Timeout: time.Minute}, doNothing)
 		switch {

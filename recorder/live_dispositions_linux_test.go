@@ -18,6 +18,7 @@ import (
 // What nohup and background jobs of sh let a program ignore, a recorded command ignores too, and nothing else.
 func TestACommandIgnoresTheSignalsThatItWouldWithoutUs(t *testing.T) {
 	needLive(t)
+	realtest.DefaultSignals(t, syscall.SIGINT, syscall.SIGHUP)
 	for _, signals := range []string{"", "HUP", "INT QUIT", "HUP INT QUIT"} {
 		t.Run(signals, func(t *testing.T) {
 			show := func(through ...string) string {
@@ -48,6 +49,7 @@ i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo "told $n times"`
 // Ctrl-C and Ctrl-\ reach the whole foreground group of a terminal, a recorded command too; it isn't told again.
 func TestATerminalsSignalReachesTheCommandOnce(t *testing.T) {
 	needLive(t)
+	realtest.DefaultSignals(t, syscall.SIGINT)
 	for name, key := range map[string]string{"Ctrl-C": "\x03", "Ctrl-\\": "\x1c"} {
 		t.Run(name, func(t *testing.T) {
 			terminal, end := openTerminal(t)
@@ -78,6 +80,8 @@ func TestATerminalsSignalReachesTheCommandOnce(t *testing.T) {
 // Signals that are sent to the recorder alone are passed on.
 func TestASignalSentToTheRecorderIsPassedOnToTheCommand(t *testing.T) {
 	needLive(t)
+	// make test may run under nohup, and the command is sh, which can't catch what is ignored.
+	realtest.DefaultSignals(t, syscall.SIGINT, syscall.SIGHUP)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			r := startCommand(t, nil, "sh", "-c", counting)

@@ -14,7 +14,7 @@ import (
 func newCFI() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cfi dump|eval|lint FILE, cfi step -- CMD",
-		Short: "Show call frame information, and hold it against the code and its calls",
+		Short: "Show call frame information, and check it against the code and its calls",
 		Long: `CFI reads the call frame information of an ELF or Mach-O file: .eh_frame, .debug_frame, __eh_frame and compact
 unwind information. Debuggers, profilers and exceptions walk stacks by it.`,
 		Example: `  callreel cfi lint ./libfast.so
@@ -110,7 +110,7 @@ type cfiLookup struct {
 func (l *cfiLookup) add(c *cobra.Command, jsonUsage string) {
 	c.Flags().BoolVar(&l.json, "json", false, jsonUsage)
 	l.memory.add(c.Flags())
-	c.Flags().StringVar(&l.arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+	c.Flags().StringVar(&l.arch, "arch", "", "the architecture to read from a fat Mach-O file: this `ARCH`")
 }
 
 // open opens the file that args begin with, and reads the addresses behind it.

@@ -18,15 +18,15 @@ func newCFILint() *cobra.Command {
 	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "lint FILE",
-		Short: "Hold call frame information against the code; exit code 1 on findings",
-		Long: `Lint follows the x86-64 code of every function over all its paths and compares where the frame and the saved registers
-are with what the call frame information says: at every instruction and at every return. It also reports functions
-without call frame information, FDEs that overlap or describe no code, and a wrong .eh_frame_hdr. Nothing is run.
-A function without a symbol is named by the address at which its FDE begins. Addresses are those of the file.
+		Short: "Check call frame information against the code; exit code 1 on findings",
+		Long: `Lint follows the x86-64 code of every function over all its paths. At every instruction and every return it compares
+where the frame and the saved registers are with what the call frame information says. It also reports functions without
+call frame information, FDEs that overlap or describe no code, and a wrong .eh_frame_hdr. Nothing is run. A function
+without a symbol is named by the address at which its FDE begins. Addresses are those of the file.
 
 Of other architectures only the tables are checked.
 
-Exit code 0 means no findings, 1 findings or a file that cannot be read.`,
+Exit code 0 means no findings, 1 means findings or a file that can't be read.`,
 		Example: `  callreel cfi lint libcrypto.so.3
   callreel cfi lint libcrypto.so.3 --format sarif`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -65,7 +65,7 @@ Exit code 0 means no findings, 1 findings or a file that cannot be read.`,
 	fl.BoolVar(&asJSON, "json", false, "write JSON, as --format json")
 	fl.StringVar(&format, "format", "text", "the format: text, json or sarif")
 	memory.add(fl)
-	fl.StringVar(&arch, "arch", "", "the architecture to look at in a fat Mach-O file")
+	fl.StringVar(&arch, "arch", "", "the architecture to read from a fat Mach-O file: this `ARCH`")
 	return c
 }
 
@@ -86,7 +86,7 @@ func writeLint(w io.Writer, path, format string, result *lint.Result) error {
 	case "json":
 		err = lintJSON(b, path, result)
 	case "sarif":
-		err = lint.WriteSARIF(b, path, version, result.Findings, demangle.Name)
+		err = lint.WriteSARIF(b, path, versionText(), result.Findings, demangle.Name)
 	default:
 		lintText(b, path, result)
 	}

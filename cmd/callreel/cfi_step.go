@@ -30,17 +30,17 @@ func newCFIStep() *cobra.Command {
 	f := &cfiStepFlags{}
 	c := &cobra.Command{
 		Use:   "step [-m MODULE] [-f GLOB] -- CMD [ARG…]",
-		Short: "Run a command and hold call frame information against its calls; exit code 1 on findings",
-		Long: `Step runs CMD and carries out the chosen functions instruction by instruction. At each it compares where the call frame
-information says that the frame, the return address and the registers that calls keep are with where they are: noted
-when the function was called. What these functions call runs at full speed, unless it is chosen, too.
+		Short: "Run a command and check call frame information against its calls; exit code 1 on findings",
+		Long: `Step runs CMD and carries out the chosen functions instruction by instruction. At each it compares what the call frame
+information says with the truth: where the frame, the return address and the registers that calls keep are. The truth
+was noted when the function was called. What these functions call runs at full speed, unless it is chosen, too.
 
-Without -m and -f all functions of all images are chosen. Functions that only call frame information tells of are named by
-their address in the file, such as 0x1dd420.
+Without -m and -f all functions of all images are chosen. Functions that only call frame information tells of are named
+by their address in the file, such as 0x1dd420.
 
-The output of CMD is its own: what was found goes to stderr, or as JSON to stdout behind it (--json) or to --summary.
+CMD's output is its own. Findings go to stderr, or as JSON to stdout behind CMD's output (--json) or to --summary.
 
-Exit code 0 means no findings, 1 findings or a failure; the code that CMD ended with is in the output.`,
+Exit code 0 means no findings, 1 means findings or a failure. The code that CMD ended with is in the output.`,
 		Example: `  callreel cfi step -f parse -- ./program input
   callreel cfi step -m libcrypto.so.3 -f 'ChaCha20*' --summary steps.json -- openssl speed -seconds 1 chacha20`,
 		Args: f.arguments,
@@ -52,10 +52,10 @@ Exit code 0 means no findings, 1 findings or a failure; the code that CMD ended 
 
 func (f *cfiStepFlags) add(fl *pflag.FlagSet) {
 	fl.SetInterspersed(false) // what follows CMD is CMD's
-	fl.StringArrayVarP(&f.modules, "module", "m", nil, "only this `MODULE`: base name of its file, a glob (repeatable)")
-	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
-	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name: a `GLOB` (repeatable)")
-	fl.Uint64Var(&f.maxSteps, "max-steps", step.DefaultMaxSteps, "after this `NUMBER` of instructions CMD runs on without being looked at")
+	fl.StringArrayVarP(&f.modules, "module", "m", nil, "only this `MODULE`: the base name of its file, or a glob (repeatable)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
+	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions that match this `GLOB` (repeatable)")
+	fl.Uint64Var(&f.maxSteps, "max-steps", step.DefaultMaxSteps, "after this `NUMBER` of instructions stop checking and let CMD run on")
 	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write JSON to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write JSON to this `FILE`")

@@ -16,7 +16,7 @@ func newDemangle() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demangle [NAME…]",
 		Short: "Turn linkage names of C++, Rust and Swift into readable ones",
-		Long:  `Demangle takes names as arguments, or one a line from stdin, and writes one a line. Unknown names stay as they are.`,
+		Long:  `Demangle takes names as arguments, or one a line from stdin, and writes one a line. Other names stay as they are.`,
 		Example: `  callreel demangle _ZNSt6vectorIiSaIiEE9push_backERKi
   nm lib.so | cut -d" " -f3 | callreel demangle --short`,
 		RunE: func(c *cobra.Command, args []string) error {

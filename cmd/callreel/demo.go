@@ -54,8 +54,8 @@ everything that it has started. The folder with the recording stays.`,
 			return err
 		},
 	}
-	c.Flags().StringVarP(&dir, "output", "o", "", "the folder for what is made, `DIR` (default a new one for temporary files)")
-	c.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	c.Flags().StringVarP(&dir, "output", "o", "", "make everything in the folder `DIR` (default a new temporary one)")
+	c.Flags().BoolVar(&force, "force", false, "replace files that exist")
 	return c
 }
 

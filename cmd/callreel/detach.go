@@ -14,11 +14,11 @@ func newDetach() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "detach -p PID",
-		Short: "Remove what a recorder that died has left in a process",
-		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs on
-correctly; it only carries probes that record nothing.
+		Short: "Remove what a killed recorder has left in a process",
+		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs correctly,
+with probes that record nothing.
 
-Where there is nothing to remove it says so, and ends with 0 (with --json, "removed" is 0).`,
+If there is nothing to remove it says so and ends with code 0 (with --json, "removed" is 0).`,
 		Example: `  callreel detach -p 1234`,
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -27,14 +27,15 @@ func newDiff() *cobra.Command {
 	f := &diffFlags{}
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Say what became slower from one reel to another",
-		Long: `Diff holds the functions of two reels against each other, by name and module, and lists them by how much slower they
-became: the time that the function's own code took in B beyond what as many calls of it took in A. So neither the
-recordings' lengths nor how often something was called count, and what calls a slow function isn't slower for it. A
-function that only B has counts with all of its own time. Calls that were open at the end, or when their thread ended,
-don't count: how long those were seen goes by the recording's length.
+		Short: "Show what became slower from one reel to another",
+		Long: `Diff compares the functions of two reels, by name and module, and lists them by how much slower they became. That is the
+time that the function's own code took in B beyond what as many calls of it took in A. So neither the length of the
+recordings nor the number of calls matters, and a function isn't slower because it calls a slow one. A function that
+only B has counts with all of its own time. Calls that were open at the end, or when their thread ended, don't count:
+how long those were seen depends on how long was recorded.
 
-Behind it stand the mean time of its own a call, the median, the 99th percentile and the calls, in A and in B.`,
+The other columns are, for A and for B, the function's own time in a call on average, the median, the 99th percentile,
+and the calls.`,
 		Example: `  callreel diff before.reel after.reel --limit 20
   callreel diff before.reel after.reel --sort p99 -f 'parse*'
   callreel diff before.reel after.reel --json`,
@@ -49,9 +50,9 @@ Behind it stand the mean time of its own a call, the median, the 99th percentile
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.sort, "sort", "slower", "the order, by growth of this `KEY`: slower, total, self, p50, p99 or max")
+	fl.StringVar(&f.sort, "sort", "slower", "sort by the growth of this `KEY`: slower, total, self, p50, p99 or max")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
-	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	return c
 }

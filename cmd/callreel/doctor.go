@@ -16,10 +16,10 @@ func newDoctor() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor [-p PID]",
-		Short: "Say what works on this machine, and what to change",
+		Short: "Check what works on this machine, and say what to change",
 		Long: `Doctor checks this machine, and tries recording on a small process that it starts for that. With -p it checks whether
-that process can be recorded: it is stopped for about a millisecond, as a recording would, and not changed. The exit
-code is 0 if recording works, else 3.`,
+that process can be recorded. The process is stopped for about a millisecond, as for a recording, and not changed. The
+exit code is 0 if recording works, else 3.`,
 		Example: `  callreel doctor
   callreel doctor -p 1234 --json`,
 		Args: noArguments,

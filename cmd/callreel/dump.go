@@ -16,9 +16,9 @@ func newDump() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "dump -p PID",
-		Short: "Write the last moments that an armed recorder holds",
-		Long: `Dump asks the recorder of a process that was armed by record --when to write what its rings hold, now, and prints the
-name of the file: the next slow-NNNN.reel of the recorder's folder. Recording goes on.`,
+		Short: "Make an armed recorder write its last moments",
+		Long: `Dump asks an armed recorder (record --when) to write what its rings hold now. It prints the name of the file, the next
+slow-NNNN.reel in the recorder's folder. Recording goes on.`,
 		Example: `  callreel record -p 1234 --when 'handle > 50ms' -o dumps &
   callreel dump -p 1234 --last 5s`,
 		Args: noArguments,
@@ -44,7 +44,7 @@ name of the file: the next slow-NNNN.reel of the recorder's folder. Recording go
 		},
 	}
 	addPID(c.Flags(), &pid, "the process that is recorded, by its `PID`")
-	c.Flags().DurationVar(&last, "last", 0, "how long the last moments are (default what record --keep says)")
+	c.Flags().DurationVar(&last, "last", 0, "how much of the past to write (default what record --keep says)")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }

@@ -48,16 +48,16 @@ func newExport() *cobra.Command {
 		Long: `Export writes all calls of a reel to OUT. Formats:
 
   perfetto    Perfetto's protobuf, for https://ui.perfetto.dev and trace_processor
-  chrome      Chrome trace JSON, for chrome://tracing, too; five times as large
-  speedscope  for https://www.speedscope.app: each thread or goroutine, calls in their order
+  chrome      Chrome trace JSON, for chrome://tracing as well; five times as large
+  speedscope  for https://www.speedscope.app: the calls of each thread or goroutine in their order
   pprof       how often and how long each stack was called, for go tool pprof
-  folded      the same as lines of text, for flamegraph.pl and its kin
+  folded      the same as lines of text, for flamegraph.pl and similar programs
 
-Calls that were open at the end, or left without returning, end there, and where the format allows
-it they are marked. What was dropped or damaged is in the file where the format has a place for it.
+Calls that were open at the end, or that were left without returning, end there. Where the format allows it they are
+marked. The file also says what was dropped or damaged, if the format has a place for that.
 
---split writes chrome's JSON into several files, OUT-001, OUT-002 and so on (before the extension), each
-with all threads for a stretch of time.`,
+--split writes chrome's JSON into several files, OUT-001, OUT-002 and so on (before the extension). Each has all threads
+for a stretch of time.`,
 		Example: `  callreel export slow.reel --format perfetto -o slow.pftrace
   callreel export slow.reel --format chrome -o - | gzip > slow.json.gz
   callreel export slow.reel --format chrome --split 200M -o slow.json
@@ -67,13 +67,13 @@ with all threads for a stretch of time.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.format, "format", "", "the `FORMAT`: "+formatNames())
-	fl.StringVarP(&f.output, "output", "o", "", "the file to write, `OUT`; - is stdout")
-	fl.BoolVarP(&f.force, "force", "f", false, "replace a file that is there")
+	fl.StringVar(&f.format, "format", "", "write in this `FORMAT`: "+formatNames())
+	fl.StringVarP(&f.output, "output", "o", "", "write to the file `OUT`; - is stdout")
+	fl.BoolVarP(&f.force, "force", "f", false, "replace the file if it exists")
 	addMode(fl, &f.mode)
-	fl.Var(&f.split, "split", "chrome: several files of about this `SIZE` in bytes, at least 64K; K, M and G are known")
-	fl.BoolVar(&f.lines, "lines", false, "pprof, speedscope: source files and lines, where this machine has the images' symbols")
-	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number is, time (nanoseconds) or calls")
+	fl.Var(&f.split, "split", "chrome: write several files of about this `SIZE`, at least 64K")
+	fl.BoolVar(&f.lines, "lines", false, "pprof, speedscope: add source files and lines, if this machine has the images' symbols")
+	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number means: time (in nanoseconds) or calls")
 	return c
 }
 

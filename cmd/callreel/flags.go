@@ -22,11 +22,11 @@ type choiceFlags struct {
 }
 
 func (f *choiceFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVarP(&f.modules, "module", "m", nil, "only this `MODULE`: base name of its file, a glob (repeatable)")
-	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
-	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions of this name: a `GLOB` (repeatable)")
+	fl.StringArrayVarP(&f.modules, "module", "m", nil, "only this `MODULE`: the base name of its file, or a glob (repeatable)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
+	fl.StringArrayVarP(&f.exclude, "exclude", "x", nil, "no functions that match this `GLOB` (repeatable)")
 	fl.Var(&f.minSize, "min-size", "no functions smaller than `BYTES`")
-	fl.Var(&f.noFound, "found", "`yes`: functions without symbols, too, found in the code; or no")
+	fl.Var(&f.noFound, "found", "look for functions without symbols in the code, too: `yes|no`")
 	f.memory.add(fl)
 }
 
@@ -88,7 +88,7 @@ func addPID(fl *pflag.FlagSet, pid *processID, usage string) { fl.VarP(pid, "pid
 type memoryLimit struct{ bytes size }
 
 func (m *memoryLimit) add(fl *pflag.FlagSet) {
-	fl.Var(&m.bytes, "memory-limit", "memory that reading hostile files may take (default 256M; large files get more)")
+	fl.Var(&m.bytes, "memory-limit", "how much memory damaged or hostile files may take (default 256M, more for large files)")
 }
 
 // limit is the flag in bytes, 0 for the default.

@@ -21,11 +21,11 @@ func newFunctions() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "functions -p PID | FILE",
-		Short: "List functions and how each would be probed, or why it would not",
-		Long: `Functions lists every function of a process, or of an ELF file, with its address, its size, and the tier that its
-probe would have or the reason why it gets none. Nothing is stopped or changed. What neither symbols nor call frame
-information tell of is looked for in the code and called found_0x and its address. At the end stands how much of each
-image's code belongs to functions that are known.`,
+		Short: "List functions, and how each would be probed or why it would not be",
+		Long: `Functions lists every function of a process or of an ELF file: its address, its size, and the tier of its probe or the
+reason why it gets none. Nothing is stopped or changed. Functions that have neither a symbol nor call frame information
+are looked for in the code; their names are found_0x and the address. The last lines say how much of each image's code
+belongs to known functions.`,
 		Example: `  callreel functions -p 1234 -m redis-server
   callreel functions /usr/bin/redis-server --json`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -9,9 +9,6 @@ import (
 	"os"
 )
 
-// version is set by the linker.
-var version = "devel"
-
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program: it returns the exit code.

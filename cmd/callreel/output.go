@@ -53,5 +53,5 @@ func (m *fileMode) Set(text string) error {
 
 // addMode adds --mode.
 func addMode(fl *pflag.FlagSet, m *fileMode) {
-	fl.Var(m, "mode", "permissions of what is written, octal, whatever the umask is (default 0600, for you alone)")
+	fl.Var(m, "mode", "permissions of the files that are written, in octal; the umask is ignored (default 0600)")
 }

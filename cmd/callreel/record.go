@@ -48,37 +48,41 @@ func newRecord() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record -p PID | -- CMD [ARG…]",
 		Short: "Record every call of a process",
-		Long: `Record attaches to the process (or starts CMD) and writes the entry and exit of every chosen function to a reel,
-until Ctrl-C, the end of -d, or the end of the process. Then it detaches, verifies that the text is as it was, and
-adds to the reel the index by which view opens it at once.
+		Long: `Record attaches to the process, or starts CMD. It writes the entry and the exit of every chosen function to a reel until
+Ctrl-C, the end of -d, or the end of the process. Then it detaches, checks that the text is as it was, and adds an index
+to the reel, so that view can open it at once.
 
-A call that finds no room in the ring is dropped and counted; with --lossless the process waits instead.
+A call that finds no room in the ring is dropped and counted. With --lossless the process waits instead.
 
-Filters leave calls out where they are made, in the process, so that they take no room. --min keeps the calls that
-take long enough, with their callers, and those that are open at the end; it needs --clock full. --threads goes by
-the names that threads have while they call. --depth and --inside go by the stack, at each entry, and need no
-clock: what longjmp or an exception has left is no caller any more, and another stack (of a signal handler, a
-coroutine) is for itself. What is left out is counted nowhere, but by --every, which counts the calls that all else
-lets through: report shows those numbers.
+Filters leave calls out in the process itself, so that these take no room. --min keeps calls that take at least that
+long, their callers, and calls that are open at the end; it needs --clock full. --threads goes by the name that a thread
+has when it calls. --depth and --inside go by the stack at each entry and need no clock. A function that longjmp or an
+exception has left no longer counts as a caller. A second stack of a thread (of a signal handler, a coroutine) counts
+for itself. Calls that are left out are counted nowhere. Only --every counts: all calls that the other filters let
+through, and report shows that number.
 
-With --when nothing is written until a condition comes true: 'F > 5ms' (a call of F took longer, or has not
-returned a second after that), 'F == 0', 'F < 0' (what it returns), F (any call), 'F #100' (the 100th) or
+With --when nothing is written until a condition comes true. Conditions are 'F > 5ms' (a call of F took longer, or has
+not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call) and
 stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
-slow-NNNN.reel of the folder -o, and recording goes on; also when the process ends, at SIGUSR2, and for callreel
-dump.
+slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, SIGUSR2 and callreel dump make a dump,
+too.
 
---args and --ret record values as DWARF types them. F is a function's name or a glob; without parentheses all
-arguments are meant, or the result. Between them: name, c->argc, s.len, v[2], *p, the first 16 bytes at buf[:16],
-as many as another argument says, buf[:size], and parts of a result, return->size. Strings and ranges are cut at 64
-bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and ret, as signed numbers, or with :u :x :f as others,
-with :s as strings; typed ones, too. A value that can't be read is "?". --if compares integers, enums, booleans and
-pointers with numbers, 'c', names of an enum, true, null; && joins conditions. Calls for which one of them is false
-are left out, at little cost where the value is in a register.
+--args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
+parentheses it means all arguments, or the result. In parentheses stand the wanted values: name, c->argc, s.len, v[2],
+*p, buf[:16] (the first 16 bytes), buf[:size] (as many bytes as the argument size says), and with --ret parts of the
+result, return->size. Strings and ranges are cut at 64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and
+ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, as unsigned, hexadecimal, float or
+string. A value that can't be read is shown as "?".
 
-What is written is for you alone, since values may be secrets. With --mode 0640 files have that mode, and a folder for
-dumps that is made is open to who may read them. Nothing is written through a symbolic link.
+--if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
+conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is left
+out, at little cost if the value is in a register.
 
-With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
+Files are readable by you alone, since values may be secrets. --mode 0640 gives them that mode, and opens a folder that
+is made for dumps to the same people. Nothing is written through a symbolic link.
+
+With CMD the exit code is CMD's own, 128 and the signal's number if a signal killed it, or 127 if there is no such
+command.`,
 		Example: `  callreel record -p 1234 -d 5s -o slow.reel
   callreel record -p 1234 -m redis-server -f '*Command'
   callreel record -p 1234 --args 'parse(name, buf[:size])' --ret parse --if 'parse: size > 4096'
@@ -92,24 +96,24 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	addPID(fl, &f.pid, "the process to attach to, by its `PID`")
 	f.choice.add(fl)
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
-	fl.StringVarP(&f.output, "output", "o", "", "the reel to write, a `FILE` (default NAME-PID.reel, or CMD.reel)")
-	fl.BoolVar(&f.force, "force", false, "replace a reel that is there")
+	fl.StringVarP(&f.output, "output", "o", "", "write the reel to this `FILE` (default NAME-PID.reel or CMD.reel); with --when a folder")
+	fl.BoolVar(&f.force, "force", false, "replace the reel if it exists")
 	addMode(fl, &f.mode)
-	fl.Var(&f.ring, "ring", "memory for events that wait to be written, of all threads (default 64M)")
-	fl.StringVar(&f.clock, "clock", "full", "which events carry the time, a `MODE`: full, exit or none")
+	fl.Var(&f.ring, "ring", "memory for the events of all threads that wait to be written (default 64M)")
+	fl.StringVar(&f.clock, "clock", "full", "which events have a time, a `MODE`: full (all of them), exit or none")
 	f.less.add(fl)
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
-	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (default with more than %d functions)", recorder.LazyLimit))
-	fl.BoolVar(&f.eager, "eager", false, "make all probes at once")
+	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
+	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
-	fl.StringArrayVar(&f.args, "args", nil, "record arguments of F, all or those of 'F(name, c->argc)' (repeatable): a `SPEC`")
-	fl.StringArrayVar(&f.returns, "ret", nil, "record the result of F, or parts: 'F(return->size)' (repeatable): a `SPEC`")
-	fl.StringArrayVar(&f.when, "if", nil, "only calls with 'F: size > 4096'; without F: those of --args (repeatable): a `CONDITION`")
+	fl.StringArrayVar(&f.args, "args", nil, "record arguments: the `SPEC` F means all of them, 'F(name, c->argc)' these (repeatable)")
+	fl.StringArrayVar(&f.returns, "ret", nil, "record results: the `SPEC` F means the result, 'F(return->size)' a part (repeatable)")
+	fl.StringArrayVar(&f.when, "if", nil, "only calls for which this `CONDITION` holds, such as 'F: size > 4096' (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
-	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
+	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE`, for CMD, which has stdout to itself")
 	f.armed.add(fl)
-	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and on until Ctrl-C")
-	fl.BoolVar(&f.noOpen, "no-open", false, "with --view, only say the page's address, on stderr")
+	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and afterwards until Ctrl-C")
+	fl.BoolVar(&f.noOpen, "no-open", false, "with --view: don't open the browser, only print the page's address to stderr")
 	return c
 }
 
@@ -196,7 +200,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Less: f.less.less(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
-		Tool:    "callreel " + version,
+		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
 	})
 	if page != nil {

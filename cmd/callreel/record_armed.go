@@ -29,9 +29,9 @@ type armedFlags struct {
 }
 
 func (f *armedFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.when, "when", nil, "write only the last moments before this `CONDITION`, such as 'F > 5ms' (repeatable)")
-	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "how long the last moments of --when are")
-	fl.IntVar(&f.max, "max", 20, "how many dumps the conditions of --when make at most; 0 for any number")
+	fl.StringArrayVar(&f.when, "when", nil, "write only the moments before this `CONDITION` comes true, such as 'F > 5ms' (repeatable)")
+	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "with --when: how much of the past a dump holds")
+	fl.IntVar(&f.max, "max", 20, "with --when: how many dumps conditions make at most; 0 means any number")
 }
 
 func (f *armedFlags) isArmed() bool { return len(f.when) > 0 }

@@ -20,10 +20,10 @@ type lessFlags struct {
 
 func (f *lessFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.min, "min", 0, "keep only calls that take at least this long, such as 50us, and their callers")
-	fl.StringArrayVar(&f.threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable)")
+	fl.StringArrayVar(&f.threads, "threads", nil, "only threads whose name matches this `GLOB` (repeatable)")
 	fl.IntVar(&f.depth, "depth", 0, "only the outermost `N` recorded calls of each stack")
-	fl.Uint32Var(&f.every, "every", 0, "count all calls, and record one in `N` of each function")
-	fl.StringArrayVar(&f.inside, "inside", nil, "only calls of functions of this name, a `GLOB`, and what is called from them (repeatable)")
+	fl.Uint32Var(&f.every, "every", 0, "record one call in `N` of each function, and count them all")
+	fl.StringArrayVar(&f.inside, "inside", nil, "only calls of functions that match this `GLOB`, and the calls inside them (repeatable)")
 }
 
 func (f *lessFlags) less() recorder.Less {

@@ -28,22 +28,22 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Sum up a reel: calls and times of each function, threads, drops",
-		Long: `Report writes a line for each function that was called: its calls, the time in it with the calls
-it made (total) and without them (self), and of its calls the median (p50), the 99th percentile (p99)
-and the longest (max). Calls that an exception or longjmp left are counted behind the name ("left
-without returning", in JSON "implicit"), as are those that were open at the end of their thread or
-of the recording ("unfinished", with the time until then that total has of them). That time says
-nothing about what such a call costs: functions are ordered without it. In JSON it is
-"unfinished_total_ns" and "unfinished_self_ns", and "ended_max_ns" is the longest other call.
-Percentiles are of calls that were seen whole; without any they are null.
+		Long: `Report writes a line for each function that was called: its calls, the time in them with the calls that they made
+(total) and without (self), and the median (p50), the 99th percentile (p99) and the longest (max) of its calls.
 
-Of a recording of one in so many calls (record --every) calls are all that were made; the times are those of the calls
-that were recorded, whose number stands behind the name (in JSON "recorded").
+Behind the name stand calls that didn't return. "Left without returning" (in JSON "implicit") are those that an
+exception or longjmp left. "Unfinished" are those that were open at the end of their thread or of the recording. "Open
+for" is the time until then, and a part of total. It doesn't say how long such a call takes, so it doesn't count for the
+order. In JSON it is "unfinished_total_ns" and "unfinished_self_ns", and "ended_max_ns" is the longest other call.
+Percentiles are of calls that were seen whole; if there are none, they are null.
 
-Of a dump it says first what it was made for: which call of which thread, how long it took, and when;
-and whether calls of the window are missing.
+After record --every, calls are all calls that were made. The times are those of the recorded calls, whose number stands
+behind the name (in JSON "recorded").
 
-A damaged reel is read up to the damage and beyond it; what was lost is said.`,
+For a dump the report first says what it was made for: which call of which thread, how long it took, and when; and
+whether calls are missing.
+
+A damaged reel is read up to the damage and beyond it. The report says what was lost.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
   callreel report slow.reel -f '*Command' --json
   callreel report slow.reel -f handle_request --by path`,
@@ -51,10 +51,10 @@ A damaged reel is read up to the damage and beyond it; what was lost is said.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.OutOrStdout(), args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.sort, "sort", "total", "the order, by this `KEY`: calls, total, self or max")
-	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions, and the N busiest threads (default all functions, 20 threads)")
-	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions of this name: a `GLOB` (repeatable)")
-	fl.StringVar(&f.by, "by", "", "sum up the calls of the function by the value of this recorded `ARG`, or of its result: return")
+	fl.StringVar(&f.sort, "sort", "total", "sort by this `KEY`: calls, total, self or max")
+	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions and the N busiest threads (default all functions, 20 threads)")
+	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
+	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	return c
 }

@@ -37,7 +37,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported he
 		SilenceUsage:               true,
 		DisableFlagsInUseLine:      true,
 		SuggestionsMinimumDistance: 2,
-		Version:                    version,
+		Version:                    versionText(),
 		Args:                       cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -48,17 +48,19 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported he
 			return &exitError{code: exitUsage}
 		},
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // newCompletion is in its place
 	root.SetVersionTemplate("callreel {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%s: %w; see %s --help", c.CommandPath(), err, c.CommandPath())
 	})
-	root.AddCommand(newRecord(), newTop(), newFunctions(), newDump(), newSet(), newReport(), newView(), newDiff(), newExport(), newDetach(), newStacks(), newSample(), newStall(), newSymbols(), newSymbolize(), newCFI(), newDemangle(), newDoctor(), newDemo())
+	root.AddCommand(newRecord(), newTop(), newFunctions(), newDump(), newSet(), newReport(), newView(), newDiff(), newExport(), newDetach(), newStacks(), newSample(), newStall(), newSymbols(), newSymbolize(), newCFI(), newDemangle(), newDoctor(), newDemo(), newCompletion())
+	root.AddCommand(packagingVerbs()...)
 	root.SetHelpCommand(newHelp())
 	for _, verb := range root.Commands() {
 		verb.DisableFlagsInUseLine = true
 	}
+	completeValues(root)
 	return root
 }
 

@@ -165,7 +165,7 @@ func TestEachVerbsHelpHasUsageAndAnExample(t *testing.T) {
 }
 
 func TestVersionIsPrinted(t *testing.T) {
-	if a := callreel("", "--version"); a.code != exitDone || a.stdout != "callreel "+version+"\n" {
+	if a := callreel("", "--version"); a.code != exitDone || a.stdout != "callreel "+versionText()+"\n" {
 		t.Errorf("code %d, stdout %q", a.code, a.stdout)
 	}
 }

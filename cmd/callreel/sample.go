@@ -37,21 +37,22 @@ func newSample() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sample -p PID | -- CMD [ARG…]",
 		Short: "Sample the stacks of a process at a rate",
-		Long: `Sample takes the stack of each thread that runs so many times a second, until Ctrl-C, the end of -d, or the end of
-the process, and writes how often each stack was seen. New threads and processes are followed. The process is not
-stopped and needs no frame pointers: the kernel copies registers and a piece of the stack, which are walked by call
-frame information. A thread is sampled each time that it has run for a period on a processor: a higher -r sees threads
-that run for less.
+		Long: `Sample takes the stack of each running thread so many times a second until Ctrl-C, the end of -d, or the end of the
+process, and writes how often each stack was seen. New threads and processes are followed. The process isn't stopped and
+needs no frame pointers: the kernel copies registers and a piece of the stack, which are walked by call frame
+information. A thread is sampled each time it has run for a period on a processor. A higher -r also catches threads that
+run for a shorter time.
 
-With --wall all threads of the process are sampled, whether they run or wait. Those that run are stopped for some tens
-of microseconds each; those that wait are looked at where they are, and stopped at most once in a wait. Where the
-kernel permits no perf events this is done without --wall, too, and said.
+With --wall all threads are sampled, whether they run or wait. A thread that runs is stopped for some tens of
+microseconds. A thread that waits is looked at where it is, and stopped at most once in a wait. Where the kernel permits
+no perf events, sample works in this way without --wall, too, and says so.
 
 Formats:
   pprof    for go tool pprof
   folded   a line for each stack, for flame graphs
 
-With CMD the exit code is CMD's own, 128 and the signal's number if one killed it, 127 if there is no such command.`,
+With CMD the exit code is CMD's own, 128 and the signal's number if a signal killed it, or 127 if there is no such
+command.`,
 		Example: `  callreel sample -p 1234 -d 10s -o slow.pb.gz
   callreel sample -r 999 --format folded -o ls.folded -- ls -lR /usr
   callreel sample -p 1234 -d 10s --wall -o waits.pb.gz`,
@@ -61,18 +62,18 @@ With CMD the exit code is CMD's own, 128 and the signal's number if one killed i
 	fl := c.Flags()
 	fl.SetInterspersed(false) // what follows CMD is CMD's
 	addPID(fl, &f.pid, "the process to look at, by its `PID`")
-	fl.IntVarP(&f.rate, "rate", "r", 0, fmt.Sprintf("samples a second, `HZ` (default %d, with --wall %d)", sampler.DefaultRate, sampler.DefaultWallRate))
+	fl.IntVarP(&f.rate, "rate", "r", 0, fmt.Sprintf("take samples at this rate, `HZ` (default %d, with --wall %d)", sampler.DefaultRate, sampler.DefaultWallRate))
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
-	fl.StringVar(&f.format, "format", "pprof", "the `FORMAT`: pprof or folded")
-	fl.StringVarP(&f.output, "output", "o", "", "the file to write, `OUT`; - is stdout")
-	fl.BoolVarP(&f.force, "force", "f", false, "replace a file that is there")
+	fl.StringVar(&f.format, "format", "pprof", "write in this `FORMAT`: pprof or folded")
+	fl.StringVarP(&f.output, "output", "o", "", "write to the file `OUT`; - is stdout")
+	fl.BoolVarP(&f.force, "force", "f", false, "replace the file if it exists")
 	addMode(fl, &f.mode)
 	fl.BoolVar(&f.wall, "wall", false, "sample threads that wait, too")
-	fl.Var(&f.stack, "stack", "how much of a stack to keep of a sample (default 32K)")
-	fl.BoolVar(&f.raw, "raw", false, "no names, only images")
+	fl.Var(&f.stack, "stack", "how much of the stack a sample keeps (default 32K)")
+	fl.BoolVar(&f.raw, "raw", false, "write images and addresses, without names")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	f.memory.add(fl)
-	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE` (for CMD, whose stdout is its own)")
+	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE`, for CMD, which has stdout to itself")
 	return c
 }
 

@@ -22,7 +22,7 @@ func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *expo
 	out = &export.Stacks{
 		Wall: p.Wall, Begun: p.Begun, Duration: p.Duration, Period: time.Second / time.Duration(p.Rate),
 		Locations: make([]export.StackLocation, len(p.Locations)), Stacks: make([]export.Stack, len(p.Stacks)),
-		Comments: []string{"callreel " + version},
+		Comments: []string{"callreel " + versionText()},
 	}
 	if p.Lost > 0 {
 		out.Comments = append(out.Comments, things(p.Lost, "sample")+" lost")

@@ -14,16 +14,15 @@ func newSet() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "set -p PID",
-		Short: "Change what is recorded, while recording",
-		Long: `Set changes which functions the recorder of a process records, while it is on. When set returns, calls that begin from
-then on are recorded, or not, as it says; calls that are open by then are recorded to their end. A function that is off
-costs a jump at its entry.
+		Short: "Change what a running recorder records",
+		Long: `Set changes what a running recorder records. When it returns, calls that begin from then on go by the change. Calls that
+are open by then are recorded to their end. A function that is switched off costs a jump at its entry.
 
-It can switch off and on what was chosen when recording began: other functions have no probes. Functions of libraries
-that are loaded later go by what was set last. Functions that record --when watches, or --inside names, stay on.
+Only functions that were chosen when recording began can be switched: others have no probes. Libraries that are loaded
+later go by the last change. Functions that record --when watches, or that --inside names, stay on.
 
---min and --threads leave out calls from then on, whether or not the recording began with them; --min 0 and
---threads '*' let all in again. --keep and --when give another value to what an armed recording began with.`,
+--min and --threads leave out calls from then on, whether or not recording began with them. --min 0 and --threads '*'
+let all in again. --keep and --when change the values that an armed recording began with.`,
 		Example: `  callreel record -p 1234 -o app.reel &
   callreel set -p 1234 -x 'dict*'
   callreel set -p 1234 --all
@@ -73,13 +72,13 @@ that are loaded later go by what was set last. Functions that record --when watc
 	}
 	fl := c.Flags()
 	addPID(fl, &pid, "the process that is recorded, by its `PID`")
-	fl.StringArrayVarP(&q.Functions, "function", "f", nil, "record only functions that match a `GLOB`, of those that were chosen (repeatable)")
-	fl.StringArrayVarP(&q.Exclude, "exclude", "x", nil, "stop recording functions that match a `GLOB` (repeatable)")
-	fl.BoolVar(&q.All, "all", false, "record all functions again that were chosen")
-	fl.DurationVar(&q.Min, "min", 0, "keep calls that take at least this long; 0 keeps all")
-	fl.StringArrayVar(&q.Threads, "threads", nil, "only threads of this name: a `GLOB` (repeatable)")
-	fl.DurationVar(&q.Keep, "keep", 0, "how long the last moments are that an armed recorder dumps")
-	fl.StringArrayVar(&q.When, "when", nil, "another number for a `CONDITION` of an armed recorder, as F > 10ms (repeatable)")
+	fl.StringArrayVarP(&q.Functions, "function", "f", nil, "of the chosen functions, record only those that match this `GLOB` (repeatable)")
+	fl.StringArrayVarP(&q.Exclude, "exclude", "x", nil, "stop recording functions that match this `GLOB` (repeatable)")
+	fl.BoolVar(&q.All, "all", false, "record all chosen functions again")
+	fl.DurationVar(&q.Min, "min", 0, "keep only calls that take at least this long; 0 keeps all")
+	fl.StringArrayVar(&q.Threads, "threads", nil, "only threads whose name matches this `GLOB` (repeatable)")
+	fl.DurationVar(&q.Keep, "keep", 0, "of an armed recorder: how much of the past a dump holds")
+	fl.StringArrayVar(&q.When, "when", nil, "of an armed recorder: another number in this `CONDITION`, such as 'F > 10ms' (repeatable)")
 	fl.BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }

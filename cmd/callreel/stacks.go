@@ -20,13 +20,15 @@ func newStacks() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stacks -p PID | --core FILE",
 		Short: "Show where every thread of a process is right now, or was in a core file",
-		Long: `Stacks shows the stack of every thread, innermost call first. A running process is not stopped as a whole: one thread
-after the other stands still for some tens of microseconds. A stack whose outermost call was not reached says why.
-[by code], [by frame pointer] and [by top of stack] mark calls that no call frame information leads to, as in a JIT
-compiler's code: one may be missing before them. [read late] marks those whose part of the stack was read after the
-thread ran on. Code of JIT compilers has the names of /tmp/perf-PID.map, where there is one (node --perf-basic-prof).
+		Long: `Stacks shows the stack of every thread, innermost call first. The process isn't stopped as a whole: each thread in turn
+stands still for some tens of microseconds. A stack whose outermost call was not reached says why.
 
-With --raw nothing is named: callreel symbolize can do that elsewhere from --json.`,
+Marks say that a call was not found by call frame information: [by code], [by frame pointer] and [by top of stack]. A
+call may be missing before such a one, as in a JIT compiler's code. [read late] marks calls whose part of the stack was
+read after the thread ran on. Code of JIT compilers has the names of /tmp/perf-PID.map, if that file is there (node
+--perf-basic-prof).
+
+With --raw nothing is named. callreel symbolize can name the output of --json on another machine.`,
 		Example: `  callreel stacks -p 1234
   callreel stacks --core core.1234 --json`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -57,10 +59,10 @@ With --raw nothing is named: callreel symbolize can do that elsewhere from --jso
 	}
 	fl := c.Flags()
 	addPID(fl, &pid, "the process to look at, by its `PID`")
-	fl.StringVar(&core, "core", "", "a core `FILE` instead of a process")
+	fl.StringVar(&core, "core", "", "read this core `FILE` instead of a process")
 	memory.add(fl)
 	fl.BoolVar(&asJSON, "json", false, "write JSON")
-	fl.BoolVar(&raw, "raw", false, "addresses only")
+	fl.BoolVar(&raw, "raw", false, "write addresses only, without names")
 	return c
 }
 

@@ -52,21 +52,22 @@ func newStall() *cobra.Command {
 	f := &stallFlags{}
 	c := &cobra.Command{
 		Use:   "stall -p PID [--over DUR]",
-		Short: "Show what a thread was doing whenever it stood still",
-		Long: `Stall watches a thread from outside and reports each time in which it did not return to its wait, as an event loop
-does to epoll_wait, for longer than --over: when, for how long, what kept it, and the heaviest stack with how many
-samples shared each of its calls. It runs until Ctrl-C, the end of -d, or the end of the process.
+		Short: "Show what a thread was doing when it made no progress",
+		Long: `Stall watches a thread from outside. It reports each time in which the thread did not return to its wait, as an event
+loop does to epoll_wait, for longer than --over. The report says when that was, for how long, what kept the thread, and
+the heaviest stack, with the number of samples that share each of its calls. Stall runs until Ctrl-C, the end of -d, or
+the end of the process.
 
-A thread that rests in its wait is no stall; one that is blocked on a disk, a lock or the network elsewhere is. The
-wait is learned while watching. The thread is not stopped as long as it gets on; when it does not, it is stopped for
-some tens of microseconds every 10 to 20 ms while it runs, and while it waits at most once, and only where that does
-not prolong the wait.
+A thread that rests in its wait is no stall. A thread that is blocked elsewhere, on a disk, a lock or the network, is.
+Stall learns which system call the wait is while it watches. The thread isn't stopped as long as it gets on. When it
+doesn't, it is stopped for some tens of microseconds every 10 to 20 ms while it runs. While it waits it is stopped at
+most once, and only if that doesn't prolong the wait.
 
 What kept a thread is one of running, starved (others had the processors), disk, lock, network, pipe, sleep, child,
-events (one of several things, elsewhere than usual), stopped (by a signal or a debugger) and blocked (in another
+events (one of several things, but not in its usual wait), stopped (by a signal or a debugger) and blocked (in another
 system call).
 
-Where the process is recorded by record --when, a stall comes with the reel of its last moments: the recorder is asked
+If record --when is at work on the process, each stall comes with the reel of its last moments: stall asks the recorder
 for a dump when the stall is over.`,
 		Example: `  callreel stall -p 1234 --over 200ms
   callreel stall -p 1234 --thread 1240 -d 1h --json > stalls.jsonl`,
@@ -75,8 +76,8 @@ for a dump when the stall is over.`,
 	}
 	fl := c.Flags()
 	addPID(fl, &f.pid, "the process to watch, by its `PID`")
-	fl.DurationVar(&f.over, "over", 200*time.Millisecond, "the shortest stall to report, at least 10ms")
-	fl.Var(&f.thread, "thread", "the thread to watch: main or its `TID`")
+	fl.DurationVar(&f.over, "over", 200*time.Millisecond, "report stalls that are at least this long; 10ms is the least")
+	fl.Var(&f.thread, "thread", "watch this thread: main, or a `TID`")
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
 	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object a line for each stall")

@@ -38,10 +38,10 @@ func newSymbolize() *cobra.Command {
   text     Lines of stacks as gdb, lldb, glibc, Apple, Android, Linux and sanitizers write them, lists of addresses, and
            images as /proc/PID/maps has them, as Apple lists them, or as "image LOAD SIZE ID PATH".
 
-Text goes through as it is, with a name behind each address that falls into an image. With --json the answer is the
+Text passes through as it is, with a name behind each address that falls into an image. With --json the answer is the
 capture with "image", "offset" and "inline" (innermost first) in each frame, and "reason" where there is no name.
 
-Addresses behind the first of a stack are return addresses: the call before is named. The frame that a signal
+All addresses of a stack but the first are return addresses, so the call before each is named. The frame that a signal
 interrupted is taken as it is. Symbols come from the store, from the file and its debug files, and from
 DEBUGINFOD_URLS if that is set.`,
 		Example: `  callreel symbolize --json < capture.json
@@ -57,8 +57,8 @@ DEBUGINFOD_URLS if that is set.`,
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.json, "json", false, "write JSON")
-	fl.StringArrayVar(&f.images, "image", nil, "an image of the process, `PATH[@LOAD]`; without LOAD: at its link address (repeatable)")
-	fl.StringVar(&f.store, "store", "", "look for maps in the store `DIR` (default: your user's)")
+	fl.StringArrayVar(&f.images, "image", nil, "an image of the process, `PATH[@LOAD]`; without LOAD it is at its link address (repeatable)")
+	fl.StringVar(&f.store, "store", "", "look for maps in the store `DIR` (default your user's)")
 	addDebugDirs(c, &f.debugDirs)
 	addArch(c, &f.arch)
 	f.memory.add(fl)

@@ -9,9 +9,9 @@ import (
 func newSymbols() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "symbols VERB",
-		Short: "Compile symbol maps from DWARF, and ask them for addresses",
-		Long: `Symbols compiles the DWARF and the symbol tables of an image into a symbol map, a small file that answers any
-address at once with its function, file, line and everything that was inlined there.`,
+		Short: "Compile symbol maps from DWARF, and look addresses up in them",
+		Long: `Symbols compiles the DWARF and the symbol tables of an image into a symbol map. That is a small file that answers any
+address at once, with its function, file, line and everything that was inlined there.`,
 		Example: `  callreel symbols build /usr/lib/debug/vmlinux
   callreel symbols lookup vmlinux.symmap ffffffff81000110`,
 		Args: cobra.ArbitraryArgs,
@@ -34,12 +34,12 @@ address at once with its function, file, line and everything that was inlined th
 
 // addArch adds --arch.
 func addArch(c *cobra.Command, arch *string) {
-	c.Flags().StringVar(arch, "arch", "", "of a fat Mach-O file, this `ARCH`: arm64, arm64e, x86_64 …")
+	c.Flags().StringVar(arch, "arch", "", "read this `ARCH` of a fat Mach-O file: arm64, arm64e, x86_64 …")
 }
 
 // addDebugDirs adds --debug-dir.
 func addDebugDirs(c *cobra.Command, dirs *[]string) {
-	c.Flags().StringArrayVar(dirs, "debug-dir", nil, "look for separate debug files below `DIR`, too (repeatable)")
+	c.Flags().StringArrayVar(dirs, "debug-dir", nil, "look for debug files below `DIR`, too (repeatable)")
 }
 
 // base is the last element of a path without its slashes at the end.

@@ -29,14 +29,14 @@ func newSymbolsBuild() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [-f] [-o OUT] [--debug-dir DIR] [--arch ARCH] FILE | DIR",
 		Short: "Compile the symbol map of a file, or of every image below a folder",
-		Long: `Build compiles a symbol map from an ELF or Mach-O file, with what its debug files (build ID, .gnu_debuglink, dwz,
-split DWARF, dSYM) add. OUT is NAME.symmap in the current folder, unless -o says otherwise; - is stdout.
+		Long: `Build compiles a symbol map from an ELF or Mach-O file and its debug files (build ID, .gnu_debuglink, dwz, split DWARF,
+dSYM). OUT is NAME.symmap in the current folder, unless -o says otherwise; - is stdout.
 
-Of a folder it compiles every image below it into a store, a folder in which symbolize finds maps by ID. OUT is that
-of your user then, unless -o says otherwise. What the store has already is left, and an image that fails does not keep
-the others from being compiled; the exit code is 1 then.
+For a folder it compiles every image below it into a store, a folder in which symbolize finds maps by ID. OUT is your
+user's store, unless -o says otherwise. Maps that the store has already are left alone. If an image fails, the others
+are compiled all the same, and the exit code is 1.
 
-Maps are for you alone. With --mode 0644 they have that mode, and folders that are made are open to who may read them.`,
+Maps are readable by you alone. --mode 0644 gives them that mode, and opens folders that are made to the same people.`,
 		Example: `  callreel symbols build -o redis.symmap /usr/bin/redis-server
   callreel symbols build -o ./store /usr/lib/debug/lib/modules`,
 		Args: oneFile,
@@ -50,13 +50,13 @@ Maps are for you alone. With --mode 0644 they have that mode, and folders that a
 		},
 	}
 	fl := c.Flags()
-	fl.StringVarP(&f.output, "output", "o", "", "the map to write, or the store, `OUT`")
-	fl.BoolVarP(&f.force, "force", "f", false, "replace a map that is there")
+	fl.StringVarP(&f.output, "output", "o", "", "write the map, or the store, to `OUT`")
+	fl.BoolVarP(&f.force, "force", "f", false, "replace the map if it exists")
 	addMode(fl, &f.mode)
 	addDebugDirs(c, &f.debugDirs)
 	addArch(c, &f.arch)
 	f.memory.add(fl)
-	fl.BoolVar(&f.json, "json", false, "write what was made as JSON")
+	fl.BoolVar(&f.json, "json", false, "write what was made, as JSON")
 	return c
 }
 

@@ -22,9 +22,10 @@ func newSymbolsInfo() *cobra.Command {
 	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "info FILE",
-		Short: "Say what an image or a symbol map holds, and which debug files it has",
-		Long: `Info says format, architecture, ID and segments of an ELF or Mach-O file, what DWARF it has, and where its debug
-files were looked for; of a symbol map, what it was made from. Of a fat file without --arch it lists the parts.`,
+		Short: "Show what an image or a symbol map holds, and which debug files it has",
+		Long: `Info shows the format, architecture, ID and segments of an ELF or Mach-O file, what DWARF it has, and where its debug
+files were looked for. For a symbol map it shows what the map was made from. For a fat file without --arch it lists the
+parts.`,
 		Example: `  callreel symbols info /usr/bin/redis-server
   callreel symbols info redis.symmap --json`,
 		Args: oneFile,

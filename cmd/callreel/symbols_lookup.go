@@ -24,12 +24,12 @@ func newSymbolsLookup() *cobra.Command {
 	var memory memoryLimit
 	c := &cobra.Command{
 		Use:   "lookup [--arch ARCH] MAP | FILE [ADDR…]",
-		Short: "Say what is at addresses of an image",
-		Long: `Lookup answers link addresses, given as arguments or one a line on stdin, in hexadecimal with or without 0x: the
-function, its file and line, and all that was inlined there. Of relocatable files they are offsets in .text. An address
-is taken as it is: of a return address, ask for the one before it.
+		Short: "Show what is at addresses of an image",
+		Long: `Lookup answers link addresses with the function, its file and line, and all that was inlined there. Addresses are given
+as arguments or one a line on stdin, in hexadecimal with or without 0x. For relocatable files they are offsets in .text.
+An address is taken as it is. For a return address, ask for the one before it.
 
-Of an ELF or Mach-O FILE it compiles the map in memory; a MAP is open at once.`,
+For an ELF or Mach-O FILE it compiles the map in memory. A MAP is opened at once.`,
 		Example: `  callreel symbols lookup redis.symmap 0x4a31f0 4a3200
   cut -f2 addresses.tsv | callreel symbols lookup redis.symmap --json`,
 		Args: func(_ *cobra.Command, args []string) error {

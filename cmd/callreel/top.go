@@ -32,17 +32,19 @@ func newTop() *cobra.Command {
 	f := &topFlags{}
 	c := &cobra.Command{
 		Use:   "top -p PID",
-		Short: "Watch which functions are called, how often and for how long",
-		Long: `Top attaches to the process as record does, counts every call of the chosen functions, and writes nothing: it shows a
-page on the terminal, drawn anew twice a second, of the functions that were called in the last --interval: calls a
-second, time without the calls that they made (self), the 99th percentile and the longest of their calls, and how many
-are open. Calls that go on count with the time that has passed. Calls dropped for want of room in the rings are shown.
+		Short: "Watch live which functions are called, how often and for how long",
+		Long: `Top attaches to the process as record does, and counts every call of the chosen functions. It writes no file. On a
+terminal it shows a page, twice a second, of the functions that were called in the last --interval: calls a second, the
+time in the function without the calls that it made (self), the 99th percentile and the longest of its calls, and how
+many are open. An open call counts with the time that has passed so far. Above the table stands how many calls found no
+room in the rings.
 
-Keys: c s p m sort by calls, self, p99 and max, / filters by what is typed, space stops the page and lets it go on,
-t shows the threads and where each of them is, a all since the beginning, q ends.
+Keys: c s p m sort by calls, self, p99 and max; / filters by the text that follows; space freezes the page and lets it
+go on; t shows the threads and the call that each of them is in; a shows all calls since the beginning; q ends.
 
-Where stdout is no terminal a table is written each --interval, with --json an object. --once writes one and ends.
-Ctrl-C, SIGTERM, the end of -d and that of the process end it; it detaches, and verifies that the text is as it was.`,
+If stdout is no terminal, a table is written each --interval, with --json an object. --once writes one and ends.
+Ctrl-C, SIGTERM, the end of -d and the end of the process end it. Then it detaches, and checks that the text is as it
+was.`,
 		Example: `  callreel top -p 1234
   callreel top -p 1234 -m redis-server -x 'dict*' --sort self
   callreel top -p 1234 --once --json --interval 5s`,
@@ -52,11 +54,11 @@ Ctrl-C, SIGTERM, the end of -d and that of the process end it; it detaches, and 
 	fl := c.Flags()
 	addPID(fl, &f.pid, "the process to attach to, by its `PID`")
 	f.choice.add(fl)
-	fl.DurationVar(&f.interval, "interval", time.Second, "how long the time is that numbers are of, at least 100ms")
+	fl.DurationVar(&f.interval, "interval", time.Second, "the time that the numbers are for, at least 100ms")
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
-	fl.Var(&f.ring, "ring", "memory for events that wait to be counted, of all threads (default 64M)")
-	fl.StringVar(&f.sort, "sort", "calls", "the order, by this `KEY`: calls, self, p99 or max")
-	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions, but for the page (default 20 in repeated tables, else all)")
+	fl.Var(&f.ring, "ring", "memory for the events of all threads that wait to be counted (default 64M)")
+	fl.StringVar(&f.sort, "sort", "calls", "sort by this `KEY`: calls, self, p99 or max")
+	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions, except on the page (default 20 in repeated tables, else all)")
 	fl.BoolVar(&f.once, "once", false, "measure one --interval, write it and end")
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
 	return c
@@ -123,7 +125,7 @@ func (f *topFlags) start(ctx context.Context, stretch time.Duration, notice func
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: f.choice.choice(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + version,
+			PID: int(f.pid), Choice: f.choice.choice(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

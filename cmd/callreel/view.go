@@ -22,12 +22,12 @@ func newView() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "view FILE [FILE2]",
 		Short: "Show a reel in the browser: timeline, search, flame graph, functions",
-		Long: `View serves a page that shows the reel, prints its address on stdout, and opens it in the browser. The page asks for
-just what the screen can show, so that a reel may be of any size. It is served until Ctrl-C, on this machine only, to
-whoever knows the address. With two reels the page says what became slower from the first to the second, too, as
-callreel diff does.
+		Long: `View serves a page that shows the reel, prints its address to stdout, and opens it in the browser. The page asks only
+for what the screen can show, so a reel may be of any size. It is served until Ctrl-C, on this machine only, to whoever
+knows the address. With two reels the page also says what became slower from the first to the second, as callreel diff
+does.
 
-A reel that is still being written is followed to its end. A dump opens at the call that made it.
+A reel that is still being written is followed to its end. A dump opens at the call that it was made for.
 
 To look at a reel on another machine, forward the port to the same port here: ssh -L PORT:127.0.0.1:PORT HOST.`,
 		Example: `  callreel view slow.reel
@@ -60,9 +60,9 @@ To look at a reel on another machine, forward the port to the same port here: ss
 		},
 	}
 	fl := c.Flags()
-	fl.BoolVar(&f.noOpen, "no-open", false, "do not open the browser")
-	fl.StringVar(&f.address, "address", "127.0.0.1", "listen at this IP `ADDRESS`; any but a loopback one lets others in")
-	fl.Uint16Var(&f.port, "port", 0, "listen at this `PORT` (default any that is free)")
+	fl.BoolVar(&f.noOpen, "no-open", false, "don't open the browser")
+	fl.StringVar(&f.address, "address", "127.0.0.1", "listen at this IP `ADDRESS`; one that isn't loopback lets others in")
+	fl.Uint16Var(&f.port, "port", 0, "listen at this `PORT` (default a free one)")
 	return c
 }
 
@@ -76,7 +76,7 @@ func (f *pageFlags) check(verb string) error {
 // start starts a server of reels; recording says that the first is being written by ourselves.
 func (f *pageFlags) start(paths []string, recording bool) (*viewer.Server, error) {
 	return viewer.New(viewer.Options{
-		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: version, Store: openDefaultStore(),
+		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: versionText(), Store: openDefaultStore(),
 	})
 }
 

@@ -36,6 +36,7 @@ func useStandIn(t *testing.T) {
 
 func TestRecordingIsOnWhenStartRecordingReturns(t *testing.T) {
 	useStandIn(t)
+	DefaultSignals(t, os.Interrupt)
 	r := StartRecording(t, "-p", "1")
 	if _, err := os.Stat(r.File); err != nil {
 		t.Error(err)

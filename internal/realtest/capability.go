@@ -62,6 +62,12 @@ const (
 	NPMReaders  Capability = "readers of exports"  // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
 	Superuser   Capability = "root"                // the right to start processes as another user
 	TraceViewer Capability = "Go's trace viewer"   // Chrome's trace viewer, which Go's distribution has for go tool trace
+	Bash        Capability = "bash"                // shell whose completion is tested
+	Zsh         Capability = "zsh"                 // the same
+	Fish        Capability = "fish"                // the same
+	Lintian     Capability = "lintian"             // Debian's checker of packages
+	RPM         Capability = "rpm"                 // reader and checker of .rpm files
+	CleanChroot Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
 )
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
@@ -82,6 +88,8 @@ func (c Capability) Find() (string, error) {
 		return "", canRunI386()
 	case Superuser:
 		return "", isRoot()
+	case CleanChroot:
+		return "", canMakeRoot()
 	case Python3:
 		return findPython()
 	case Binutils:
