@@ -43,7 +43,7 @@ func TestABuildWithoutTheLinkersWordSaysWhatGoKnows(t *testing.T) {
 	}
 	program := realtest.CallreelPath(t)
 	info, err := buildinfo.ReadFile(program)
-	must(t, err)
+	realtest.Must(t, err)
 	if r := realtest.MustCallreel(t, "--version"); r.Stdout != "callreel "+versionOf(info)+"\n" {
 		t.Errorf("%q, want %q", r.Stdout, versionOf(info))
 	}
@@ -60,24 +60,24 @@ func TestGoInstallOfAReleaseKnowsItsVersion(t *testing.T) {
 	realtest.Need(t, realtest.GoTool)
 	const module, release = "github.com/callreel/callreel", "v1.98.7"
 	source, err := os.ReadFile("version.go")
-	must(t, err)
+	realtest.Must(t, err)
 	dir := t.TempDir()
 	versions := filepath.Join(dir, "proxy", module, "@v")
-	must(t, os.MkdirAll(versions, 0o755))
+	realtest.Must(t, os.MkdirAll(versions, 0o755))
 	gomod := []byte("module " + module + "\n\ngo 1.26\n")
 	write(t, versions, "list", []byte(release+"\n"))
 	write(t, versions, release+".info", []byte(`{"Version":"`+release+`"}`))
 	write(t, versions, release+".mod", gomod)
 	out, err := os.Create(filepath.Join(versions, release+".zip"))
-	must(t, err)
+	realtest.Must(t, err)
 	w := zip.NewWriter(out)
 	for name, data := range map[string][]byte{"go.mod": gomod, "cmd/callreel/version.go": source, "cmd/callreel/main.go": []byte(printVersion)} {
 		f, err := w.Create(module + "@" + release + "/" + name)
-		must(t, err)
+		realtest.Must(t, err)
 		_, err = f.Write(data)
-		must(t, err)
+		realtest.Must(t, err)
 	}
-	must(t, errors.Join(w.Close(), out.Close()))
+	realtest.Must(t, errors.Join(w.Close(), out.Close()))
 
 	install := exec.Command("go", "install", module+"/cmd/callreel@"+release)
 	install.Dir = dir
