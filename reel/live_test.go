@@ -1,6 +1,7 @@
 package reel
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -347,4 +348,17 @@ func TestSumsOfGoroutinesWithoutSenseEnd(t *testing.T) {
 			}
 		}
 	}
+}
+
+// finish ends the calls of all goroutines, in the order of their IDs.
+func (g *liveGoroutines) finish(tick uint64) {
+	ids := make([]uint64, 0, len(g.lanes))
+	for id := range g.lanes {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, cmp.Compare[uint64])
+	for _, id := range ids {
+		g.lanes[id].finish(tick)
+	}
+	clear(g.lanes)
 }

@@ -1,10 +1,8 @@
 package reel
 
 import (
-	"cmp"
 	"container/heap"
 	"math"
-	"slices"
 )
 
 // liveGoroutines sorts the events of a Go program's threads by goroutine, as [File.ReadGoroutines] does with a reel's: in the order in
@@ -157,19 +155,6 @@ func (g *liveGoroutines) settle(tick uint64) {
 	for _, l := range g.tally.threads {
 		l.queue.shrink()
 	}
-}
-
-// finish ends the calls of all goroutines, in the order of their IDs.
-func (g *liveGoroutines) finish(tick uint64) {
-	ids := make([]uint64, 0, len(g.lanes))
-	for id := range g.lanes {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, cmp.Compare[uint64])
-	for _, id := range ids {
-		g.lanes[id].finish(tick)
-	}
-	clear(g.lanes)
 }
 
 // liveHeads has the thread first whose next run began first.
