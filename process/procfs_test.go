@@ -88,10 +88,10 @@ func TestStatSurvivesOddNames(t *testing.T) {
 }
 
 func TestStatusFieldsAreRead(t *testing.T) {
-	got, err := ParseStatus([]byte("Name:\ta:b c\nTgid:\t7\nTracerPid:\t9\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nNSpid:\t7\t1\nVmLck:\t   12 kB\n" +
+	got, err := ParseStatus([]byte("Name:\ta:b c\nTgid:\t7\nTracerPid:\t9\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nNSpid:\t7\t1\nVmLck:\t   12 kB\nVmHWM:\t   34 kB\n" +
 		"ShdPnd:\t0000000000000100\nSigBlk:\t0000000000010000\nSigIgn:\t0000000000001004\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\nSigCgt:\tfffffffe7ffbfeff\nNoNewPrivs:\t1\nSeccomp:\t2\nx86_Thread_features:\tshstk wrss \nnonsense\n"))
 	want := Status{
-		Name: "a:b c", TGID: 7, TracerPID: 9, UIDs: [4]int{1, 2, 3, 4}, GIDs: [4]int{5, 6, 7, 8}, NSPIDs: []int{7, 1}, VMLock: 12 << 10,
+		Name: "a:b c", TGID: 7, TracerPID: 9, UIDs: [4]int{1, 2, 3, 4}, GIDs: [4]int{5, 6, 7, 8}, NSPIDs: []int{7, 1}, VMLock: 12 << 10, VMPeak: 34 << 10,
 		SigPending: 0x100, SigBlocked: 0x10000, SigIgnored: 0x1004, Switches: 42, SigCaught: 0xfffffffe7ffbfeff, NoNewPrivs: true, Seccomp: 2, ThreadFeatures: "shstk wrss",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

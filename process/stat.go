@@ -30,6 +30,7 @@ type Status struct {
 	Groups     []int  // supplementary
 	Capable    uint64 // what it may do beyond its user's rights: permitted capabilities, n is bit n
 	VMLock     uint64 // locked memory, bytes
+	VMPeak     uint64 // the most memory that was resident (VmHWM), bytes
 	SigPending uint64 // for the process as a whole; signal n is bit n-1
 	SigBlocked uint64
 	SigIgnored uint64
@@ -125,9 +126,9 @@ func (s *Status) set(key, value string) (err error) {
 	case "CapPrm":
 		s.Capable, err = strconv.ParseUint(value, 16, 64)
 	case "VmLck":
-		var kb uint64
-		kb, err = strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 54)
-		s.VMLock = kb << 10
+		s.VMLock, err = kilobytes(value)
+	case "VmHWM":
+		s.VMPeak, err = kilobytes(value)
 	case "ShdPnd":
 		s.SigPending, err = strconv.ParseUint(value, 16, 64)
 	case "SigBlk":
@@ -160,4 +161,10 @@ func atois(words []string) ([]int, error) {
 		out[i] = n
 	}
 	return out, nil
+}
+
+// kilobytes reads an amount of memory, such as "12 kB", and returns it in bytes.
+func kilobytes(value string) (uint64, error) {
+	kb, err := strconv.ParseUint(strings.TrimSuffix(value, " kB"), 10, 54)
+	return kb << 10, err
 }
