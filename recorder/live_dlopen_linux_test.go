@@ -148,7 +148,7 @@ func TestRecordersOfChangingLibrariesAreKilled(t *testing.T) {
 			r.Wait()
 			d := realtest.Callreel(t, append([]string{"detach"}, pidFlag(p)...)...)
 			if d.Code != 0 || !strings.Contains(d.Stdout, "text verified: true") {
-				t.Fatalf("%s, round %d: detach: code %d: %s%s", mode, i, d.Code, d.Stdout, d.Stderr)
+				t.Fatalf("%s, round %d: detach: code %d: %s%s; the target: %s", mode, i, d.Code, d.Stdout, d.Stderr, p.Ended())
 			}
 			if !p.Alive() {
 				t.Fatalf("%s, round %d: the target has ended: %s", mode, i, p.Stderr())
