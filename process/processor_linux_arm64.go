@@ -51,7 +51,9 @@ func (h host) chain(chainPlan) (*chain, error)                  { return nil, h.
 func (host) cookie(*Regs) (uint64, bool)                        { return 0, false }
 func (p *Process) findGadgets() (*gadgets, error)               { return nil, arch.supported() }
 func (p *Process) laidGadgets() (*gadgets, error)               { return nil, arch.supported() }
-func (p *Process) PrepareSyscalls() error                       { return arch.supported() }
+
+// PrepareSyscalls returns ErrUnsupported.
+func (p *Process) PrepareSyscalls() error { return arch.supported() }
 
 // gadgets are the addresses of the instructions that remote system calls use.
 type gadgets struct {

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
-
-	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
 // choose plans the process's images and groups what is chosen into arenas.

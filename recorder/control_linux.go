@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
-
 	"github.com/callreel/callreel/reel"
 )
 

@@ -14,6 +14,12 @@ func (a *Asm) Store64(m Mem, src Reg) { a.op(true, uint8(src), m, 0, 0x89) }
 // Store32 is mov m32, r32.
 func (a *Asm) Store32(m Mem, src Reg) { a.op(false, uint8(src), m, 0, 0x89) }
 
+// Store8Imm is mov m8, imm8.
+func (a *Asm) Store8Imm(m Mem, v uint8) {
+	a.op(false, 0, m, 1, 0xC6)
+	a.Raw(v)
+}
+
 // Store32Imm is mov m32, imm32.
 func (a *Asm) Store32Imm(m Mem, v uint32) {
 	a.op(false, 0, m, 4, 0xC7)

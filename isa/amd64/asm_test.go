@@ -100,6 +100,7 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.Load32(r, m) }, "mov %e,DWORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.Store64(m, r) }, "mov QWORD PTR %m,%r"},
 	{func(a *Asm, r Reg, m Mem) { a.Store32(m, r) }, "mov DWORD PTR %m,%e"},
+	{func(a *Asm, r Reg, m Mem) { a.Store8Imm(m, 0x80) }, "mov BYTE PTR %m,0x80"},
 	{func(a *Asm, r Reg, m Mem) { a.Store32Imm(m, 0x89ABCDEF) }, "mov DWORD PTR %m,0x89abcdef"},
 	{func(a *Asm, r Reg, m Mem) { a.Store64Imm(m, -2) }, "mov QWORD PTR %m,0xfffffffffffffffe"},
 	{func(a *Asm, r Reg, m Mem) { a.Xadd64(m, r) }, "xadd QWORD PTR %m,%r"},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/recorder/internal/discover"
-
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 

@@ -3,10 +3,11 @@ package probe
 import "encoding/binary"
 
 // A gate is a word of the target's memory that stubs read before all else: as a signed number it is the address of the slots while the gate
-// is open, and 0 or less while it is closed. It is 0 in a child that was just forked, whose page is wiped, and where a stub has closed it.
+// is open, and 0 or less while it is closed. It is 0 before recording, and in a child that was just forked, whose page is wiped.
 //
 // The recorder opens and closes gates while threads run, by writes through the kernel, which may become visible byte by byte, in any order.
 // So it closes a gate by its highest byte alone, which makes it less than 0, and opens one by the other seven bytes first while it is.
+// Stubs that close a gate write that byte alone, too: one that closes it while it is being opened can't leave half an address open.
 const (
 	gateTop  = 7 // of its bytes
 	gateShut = 0x80

@@ -248,7 +248,7 @@ func (g *guardPath) closeGates() {
 	g.Load64(amd64.RAX, amd64.At(amd64.RCX, 0))
 	g.Test(amd64.RAX, amd64.RAX)
 	g.Jcc(amd64.CondE, closed)
-	g.Store64Imm(amd64.At(amd64.RAX, 0), 0)
+	g.Store8Imm(amd64.At(amd64.RAX, gateTop), gateShut)
 	g.Lea(amd64.RCX, amd64.At(amd64.RCX, 8))
 	g.Jmp(next)
 	g.Place(closed)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/object"
-
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
-
 	"github.com/callreel/callreel/recorder/internal/discover"
 )
 

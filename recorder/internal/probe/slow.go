@@ -558,5 +558,5 @@ func (s *slowPath) dropEntry() {
 	s.Place(marked)
 	s.heartbeat(ring.HdrCloseLimit)
 	s.Jcc(amd64.CondBE, s.out)
-	s.Store64Imm(amd64.AtAddr(s.rt.Gate), 0)
+	s.Store8Imm(amd64.AtAddr(s.rt.Gate+gateTop), gateShut)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/object"
-
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 

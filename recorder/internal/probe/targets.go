@@ -8,7 +8,6 @@ import (
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
-
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 

@@ -9,8 +9,5 @@ import (
 // PageSize is that of the pages that text is written by, in bytes.
 const PageSize = amd64.PageSize
 
-// Err: text isn't what it should be.
-var Err = errors.New("the text differs from what it should be")
-
-// errCrosses: no plan makes such a patch.
-var errCrosses = errors.New("a patch crosses a page")
+// Err: the process's text isn't what the file says, and isn't ours.
+var Err = errors.New("text differs from the file")

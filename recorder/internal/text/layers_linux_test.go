@@ -9,6 +9,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
 // layeredPatches are patches of five pages: three in a row, of several levels, one apart. They come as an arena has them,
@@ -100,7 +101,7 @@ func TestTextThatDiffersIsNotPrepared(t *testing.T) {
 	}
 	now[0x1001] = 0
 	crossing := append(layeredPatches(base), probe.NewPatch(base+0x3ffe, make([]byte, 5), []byte{1, 2, 3, 4, 5}))
-	if _, _, err := Prepare(mem, crossing); !errors.Is(err, errCrosses) {
+	if _, _, err := Prepare(mem, crossing); !errors.Is(err, refusal.Err) {
 		t.Errorf("a patch on two pages: %v", err)
 	}
 }

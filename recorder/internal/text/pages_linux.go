@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
-
 	"github.com/callreel/callreel/recorder/internal/hugepage"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
 // A Page is one page of text before and after.
@@ -108,7 +108,7 @@ func layersOf(mem Memory, pages []Page, runs [][]probe.Patch) (layers [][]Page, 
 		for k := range patches {
 			p := &patches[k]
 			if Crosses(p) {
-				return nil, fmt.Errorf("callreel: %w: the site at %#x", errCrosses, p.Addr)
+				return nil, fmt.Errorf("callreel: %w: the site at %#x crosses a page", refusal.Err, p.Addr)
 			}
 			if at := pg.Old[p.Addr-pg.Addr:][:len(p.Old())]; !bytes.Equal(at, p.Old()) {
 				return nil, fmt.Errorf("callreel: %w: at %#x there is % x instead of % x", Err, p.Addr, at, p.Old())

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
-
 	"github.com/callreel/callreel/object"
 )
 
