@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -208,10 +207,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	}
 	status.clear()
 	if result == nil {
-		if ctx.Err() != nil { // nothing was recorded yet
-			return context.Cause(ctx)
-		}
-		return err
+		return endedEarly(ctx, err)
 	}
 	if page != nil {
 		page.begin() // the recording may have been too short for any progress

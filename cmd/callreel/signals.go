@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -58,6 +59,28 @@ func endingSignals() []os.Signal {
 		ending = append(ending, syscall.SIGQUIT)
 	}
 	return ending
+}
+
+// endedEarly is the error of a recording that wasn't on yet: the signal that has ended it, and what has gone wrong besides.
+func endedEarly(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+		return err
+	case errors.Is(err, context.Canceled) && isOne(err):
+		return cause
+	}
+	return fmt.Errorf("%w (%w)", err, cause)
+}
+
+// isOne says that nothing has been joined to an error.
+func isOne(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if _, joined := err.(interface{ Unwrap() []error }); joined {
+			return false
+		}
+	}
+	return true
 }
 
 // untilNextSignal returns a context that the next of these signals ends, though one has ended something before: what follows a recording, and

@@ -137,8 +137,8 @@ func (t *topRun) end(ctx context.Context) error {
 	t.cancel()
 	<-t.ended
 	switch {
-	case t.result == nil && ctx.Err() != nil: // nothing was recorded yet
-		return context.Cause(ctx)
+	case t.result == nil:
+		return endedEarly(ctx, t.err)
 	case t.err == nil && !t.result.TextVerified:
 		return errTextChanged
 	}
