@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
@@ -14,7 +15,7 @@ const pageSize = text.PageSize
 
 // arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
 type arena struct {
-	images []*image
+	images []*mapped.Image
 	fns    []probe.Selected
 	lo, hi uint64 // addresses its images occupy
 	base   uint64
@@ -32,17 +33,17 @@ func (a *arena) end() uint64  { return a.base + a.size + pageSize }
 const reach = 1<<31 - 1<<20
 
 // groupImages puts images that one arena can serve together.
-func groupImages(images []*image) []*arena {
-	slices.SortFunc(images, func(a, b *image) int { return cmp.Compare(a.lo, b.lo) })
+func groupImages(images []*mapped.Image) []*arena {
+	slices.SortFunc(images, func(a, b *mapped.Image) int { return cmp.Compare(a.Lo, b.Lo) })
 	var arenas []*arena
 	for _, im := range images {
-		if n := len(arenas); n > 0 && im.hi-arenas[n-1].lo < reach/2 {
+		if n := len(arenas); n > 0 && im.Hi-arenas[n-1].lo < reach/2 {
 			a := arenas[n-1]
 			a.images = append(a.images, im)
-			a.hi = max(a.hi, im.hi)
+			a.hi = max(a.hi, im.Hi)
 			continue
 		}
-		arenas = append(arenas, &arena{images: []*image{im}, lo: im.lo, hi: im.hi})
+		arenas = append(arenas, &arena{images: []*mapped.Image{im}, lo: im.Lo, hi: im.Hi})
 	}
 	return arenas
 }
@@ -126,7 +127,7 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 		}
 	}
 	if best == 0 {
-		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", ErrRefused, need, a.images[0].path, a.lo)
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", ErrRefused, need, a.images[0].Path, a.lo)
 	}
 	a.base = best
 	return nil
@@ -152,7 +153,7 @@ func (a *arena) compile(rt probe.Runtime) error {
 	return nil
 }
 
-// share tells each image its arena, and the patches of its own text: in the code's list islands come first, then sites, each in the
+// share tells each image the patches of its own text: in the code's list islands come first, then sites, each in the
 // order of their addresses.
 func (a *arena) share() {
 	all := a.code.Patches
@@ -161,8 +162,7 @@ func (a *arena) share() {
 		first = len(all)
 	}
 	for _, im := range a.images {
-		im.arena = a
-		im.islands, im.sites = within(all[:first], im.lo, im.hi), within(all[first:], im.lo, im.hi)
+		im.Islands, im.Sites = within(all[:first], im.Lo, im.Hi), within(all[first:], im.Lo, im.Hi)
 	}
 }
 
@@ -172,4 +172,14 @@ func within(patches []probe.Patch, lo, hi uint64) []probe.Patch {
 	from, _ := slices.BinarySearchFunc(patches, lo, byAddr)
 	to, _ := slices.BinarySearchFunc(patches, hi, byAddr)
 	return slices.Clip(patches[from:to])
+}
+
+// arenaOf is the arena of an image, nil as long as it has none.
+func (s *session) arenaOf(im *mapped.Image) *arena {
+	for _, a := range s.arenas {
+		if slices.Contains(a.images, im) {
+			return a
+		}
+	}
+	return nil
 }

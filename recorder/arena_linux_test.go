@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 )
 
 // Where user space ends without 5-level paging: TASK_SIZE_MAX of Linux on x86-64.
@@ -31,7 +32,7 @@ func wantPlaced(t *testing.T, a *arena, maps []process.Mapping) {
 // Without randomised addresses the libraries stand right below the stack, and
 // the stack at the end of user space. The gap above it belongs to the kernel.
 func TestArenasAreNeverPlacedAboveUserSpace(t *testing.T) {
-	libc := &image{path: "/lib/libc.so.6"}
+	libc := &mapped.Image{Path: "/lib/libc.so.6"}
 	maps := []process.Mapping{
 		{Start: 0x555555554000, End: 0x555555560000, Inode: 1, Path: "/bin/program"},
 		{Start: 0x555555560000, End: 0x555555581000, Special: "[heap]"},
@@ -53,7 +54,7 @@ func TestArenasAreNeverPlacedAboveUserSpace(t *testing.T) {
 		{"hardly any room below", 1 << 20, append([]process.Mapping{{Start: 0x7fff70000000, End: 0x7ffff7a00000}}, maps[2:]...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &arena{images: []*image{libc}, lo: 0x7ffff7c00000, hi: 0x7ffff7e00000, size: c.size}
+			a := &arena{images: []*mapped.Image{libc}, lo: 0x7ffff7c00000, hi: 0x7ffff7e00000, size: c.size}
 			if err := a.place(c.maps, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +76,7 @@ func TestAnArenaWithoutAPlaceIsRefused(t *testing.T) {
 		{Start: 0x7ffffffde000, End: 0x7ffffffff000, Special: "[stack]"},
 		{Start: 0xffffffffff600000, End: 0xffffffffff601000, Special: "[vsyscall]"},
 	}
-	a := &arena{images: []*image{{path: "/lib/libc.so.6"}}, lo: 0x7ffff7c00000, hi: 0x7ffff7e00000, size: 1 << 20}
+	a := &arena{images: []*mapped.Image{{Path: "/lib/libc.so.6"}}, lo: 0x7ffff7c00000, hi: 0x7ffff7e00000, size: 1 << 20}
 	if err := a.place(maps, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("%v, base %#x", err, a.base)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/recorder/internal/arguments"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
@@ -165,7 +166,7 @@ func (c *captures) unmatched(sample []string) error {
 
 // plan finds out where the arguments of an image's functions stand. It must be done before the image's functions are taken over by an arena.
 // Of an image that comes later what can't be recorded is only told.
-func (c *captures) plan(ctx context.Context, im *image, late bool, notice func(format string, args ...any)) error {
+func (c *captures) plan(ctx context.Context, im *mapped.Image, late bool, notice func(format string, args ...any)) error {
 	if c == nil {
 		return nil
 	}
@@ -178,22 +179,22 @@ func (c *captures) plan(ctx context.Context, im *image, late bool, notice func(f
 			debug.Close()
 		}
 	}()
-	for i := range im.traced {
-		fn := &im.traced[i]
+	for i := range im.Traced {
+		fn := &im.Traced[i]
 		names := namesOf(fn.Names())
 		if !c.wants(names) {
 			continue
 		}
 		if !opened {
 			opened = true
-			if debug, missing = arguments.Open(ctx, im.object); missing != nil {
+			if debug, missing = arguments.Open(ctx, im.Object); missing != nil {
 				debug = nil
 				if !errors.Is(missing, arguments.ErrNoDebug) {
 					notice("%v", missing)
 				}
 			}
 		}
-		sig, err := debug.Function(fn.Addr, fn.Names(), im.probe.Go != nil)
+		sig, err := debug.Function(fn.Addr, fn.Names(), im.Probe.Go != nil)
 		if err != nil {
 			return err
 		}
@@ -221,7 +222,7 @@ func (c *captures) few(notice func(format string, args ...any)) func(format stri
 }
 
 // planFunction plans what is recorded of one function.
-func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, sig *arguments.Signature, notice func(format string, args ...any)) error {
+func (c *captures) planFunction(im *mapped.Image, fn *probe.Selected, names []string, sig *arguments.Signature, notice func(format string, args ...any)) error {
 	var p capturePlans
 	var err error
 	for _, atReturn := range []bool{false, true} {
@@ -249,7 +250,7 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 			p.entry = plan
 		}
 		if err == nil && !atReturn {
-			err = plan.CheckEntry(im.probe.ChangedBefore(fn.Function))
+			err = plan.CheckEntry(im.Probe.ChangedBefore(fn.Function))
 		}
 		if err != nil {
 			if strings.ContainsAny(asked.Function, "*?[") {
@@ -286,7 +287,7 @@ func (c *captures) planFunction(im *image, fn *probe.Selected, names []string, s
 }
 
 // conditions are those on calls of a function: on registers, and on memory.
-func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig *arguments.Signature) (when, where []probe.Condition, err error) {
+func (c *captures) conditions(im *mapped.Image, fn *probe.Selected, names []string, sig *arguments.Signature) (when, where []probe.Condition, err error) {
 	for i := range c.conds {
 		k := &c.conds[i]
 		if !c.on(k, names) {
@@ -295,7 +296,7 @@ func (c *captures) conditions(im *image, fn *probe.Selected, names []string, sig
 		k.hit = true
 		for j := range k.list {
 			cond, err := sig.Condition(&k.list[j])
-			if changed, _ := im.probe.ChangedBefore(fn.Function); err == nil && cond.Value.Origin == probe.OriginReg && changed>>cond.Value.Reg&1 != 0 {
+			if changed, _ := im.Probe.ChangedBefore(fn.Function); err == nil && cond.Value.Origin == probe.OriginReg && changed>>cond.Value.Reg&1 != 0 {
 				err = fmt.Errorf("%s: its register is changed before the first instruction that can be probed", k.list[j].Text)
 			}
 			if err != nil {

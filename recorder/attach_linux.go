@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
@@ -24,8 +25,8 @@ import (
 // session is one recording's hold on a process.
 type session struct {
 	p        *process.Process
-	images   []*image
-	loader   *image // of these, that with the loader, if any
+	images   []*mapped.Image
+	loader   *mapped.Image // of these, that with the loader, if any
 	arenas   []*arena
 	ranges   []idRange // sorted by first
 	rt       probe.Runtime
@@ -75,7 +76,7 @@ type change struct {
 	arenas []*arena  // where they lead
 	fresh  []*arena  // of these, those whose code isn't made yet
 	ranges []idRange // of these
-	images []*image
+	images []*mapped.Image
 
 	maps   []process.Mapping // as they were before the sites' pages were read
 	layers [][]text.Page
@@ -113,7 +114,7 @@ func openSession(pid int) (*session, error) {
 // close lets go of everything on our side.
 func (s *session) close() {
 	for _, im := range s.images {
-		im.close()
+		im.Close()
 	}
 	s.images = nil
 	s.closeMemory()
@@ -268,13 +269,13 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 		if slices.Contains(c.arenas[:i], a) {
 			continue
 		}
-		var there []*image
+		var there []*mapped.Image
 		for _, im := range a.images {
-			if !slices.Contains(c.images, im) || im.loose && !im.isIn(c.maps) {
+			if !slices.Contains(c.images, im) || im.Unloadable && !im.IsThere(c.maps) {
 				continue
 			}
-			if im.loose && last {
-				if _, _, err := text.Prepare(s.p, im.islands, im.sites); libraryWent(err) {
+			if im.Unloadable && last {
+				if _, _, err := text.Prepare(s.p, im.Islands, im.Sites); libraryWent(err) {
 					continue
 				}
 			}
@@ -285,7 +286,7 @@ func (s *session) prepareText(c *change, last bool) (err error) {
 			continue
 		}
 		for _, im := range there {
-			patches = append(patches, im.islands, im.sites)
+			patches = append(patches, im.Islands, im.Sites)
 		}
 	}
 	if len(s.leftOut) > 0 {
@@ -508,8 +509,8 @@ func (s *session) hasUnwinder(maps []process.Mapping) bool {
 			files[m.Path] = true
 		}
 	}
-	return len(files) == 1 && slices.ContainsFunc(s.images, func(im *image) bool {
-		return files[im.path] && im.object != nil && im.object.Section(".gcc_except_table") != nil
+	return len(files) == 1 && slices.ContainsFunc(s.images, func(im *mapped.Image) bool {
+		return files[im.Path] && im.Object != nil && im.Object.Section(".gcc_except_table") != nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 )
 
 // await says what the recording waits for where globs have matched nothing: they may be for libraries that are loaded later. traced says
@@ -44,7 +45,7 @@ func loadsLibraries(p *process.Process, maps []process.Mapping) bool {
 	for i := range maps {
 		m := &maps[i]
 		id := fileID{m.Dev, m.Inode}
-		if !isCode(m) || seen[id] {
+		if !mapped.IsCode(m) || seen[id] {
 			continue
 		}
 		seen[id] = true
@@ -78,7 +79,7 @@ func isBeside(p *process.Process, maps []process.Mapping, name string) bool {
 	seen := map[string]bool{}
 	return slices.ContainsFunc(maps, func(m process.Mapping) bool {
 		dir := filepath.Dir(m.Path)
-		if !isCode(&m) || seen[dir] {
+		if !mapped.IsCode(&m) || seen[dir] {
 			return false
 		}
 		seen[dir] = true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/recorder/internal/hugepage"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -20,29 +21,29 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	ch := r.newChooser()
-	images, maps, err := findImages(ctx, r.s.p, ch, true)
+	images, maps, err := ch.images.Find(ctx, r.s.p)
 	if err != nil {
 		return err
 	}
 	r.s.found = maps
-	r.s.images, r.s.loader = images, loaderOf(images)
+	r.s.images, r.s.loader = images, mapped.LoaderOf(images)
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
-	var with []*image
-	var asked []*image // whose module is chosen
+	var with []*mapped.Image
+	var asked []*mapped.Image // whose module is chosen
 	for _, im := range images {
-		if !im.unchosen {
+		if !im.Unchosen {
 			asked = append(asked, im)
-			r.covered(im.coverage())
+			r.covered(coverageOf(im.Probe, im.Module, im.Main))
 		}
-		n := im.pick(ch, r.nextID)
+		n := ch.pick(im, r.nextID)
 		r.watching.plan(ctx, im, r.notice)
 		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
 			return err
 		}
 		r.nextID += uint32(n.traced)
 		r.count(n)
-		if len(im.traced)+len(im.guarded) > 0 {
+		if len(im.Traced)+len(im.Guarded) > 0 {
 			with = append(with, im)
 		}
 	}
@@ -66,7 +67,7 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	if r.result.Traced == 0 && !follows && !waits {
 		for _, im := range images {
-			if g := im.probe.Go; g != nil && g.Unsupported != nil {
+			if g := im.Probe.Go; g != nil && g.Unsupported != nil {
 				return fmt.Errorf("callreel: process %d: %w: %w", r.s.p.Pid(), ErrRefused, g.Unsupported)
 			}
 		}
@@ -104,15 +105,15 @@ func (r *recording) choose(ctx context.Context) error {
 
 // withoutGuards leaves out, beside a Go program, images of which nothing is chosen: that of a position-independent one has a loader, which
 // it never calls.
-func withoutGuards(with []*image) []*image {
-	if !slices.ContainsFunc(with, func(im *image) bool { return im.probe.Go != nil && len(im.traced) > 0 }) {
+func withoutGuards(with []*mapped.Image) []*mapped.Image {
+	if !slices.ContainsFunc(with, func(im *mapped.Image) bool { return im.Probe.Go != nil && len(im.Traced) > 0 }) {
 		return with
 	}
-	return slices.DeleteFunc(with, func(im *image) bool {
-		if len(im.traced) > 0 {
+	return slices.DeleteFunc(with, func(im *mapped.Image) bool {
+		if len(im.Traced) > 0 {
 			return false
 		}
-		im.guarded = nil
+		im.Guarded = nil
 		return true
 	})
 }
@@ -124,21 +125,21 @@ type picked struct {
 }
 
 // pick takes the functions that are chosen, with IDs from id on, and those to be guarded.
-func (im *image) pick(ch *chooser, id uint32) picked {
+func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	n := picked{refused: map[string]int{}}
-	im.first = id
-	if !im.unchosen {
-		im.traced = hugepage.Make[probe.Selected](len(im.plan))[:0]
+	im.First = id
+	if !im.Unchosen {
+		im.Traced = hugepage.Make[probe.Selected](len(im.Plan))[:0]
 	}
-	for i := range im.plan {
-		f := &im.plan[i]
+	for i := range im.Plan {
+		f := &im.Plan[i]
 		about := ch.watching.about(f.Names())
 		if ch.watching != nil {
 			ch.sample = append(ch.sample, f.Names()...)
 		}
-		inside := !im.unchosen && ch.isInside(f.Names())
-		if im.unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 && !inside {
-			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
+		inside := !im.Unchosen && ch.isInside(f.Names())
+		if im.Unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 && !inside {
+			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
 			continue
 		}
 		n.seen++
@@ -148,18 +149,18 @@ func (im *image) pick(ch *chooser, id uint32) picked {
 			if len(about) > 0 {
 				ch.watching.refuse(about, f.Reason.String())
 			}
-			im.guarded = append(im.guarded, ch.guardOf(im, f)...)
+			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
 			continue
 		}
-		sel := probe.Selected{Function: f, Image: im.probe, ID: id, Slide: im.slide, Inside: inside}
+		sel := probe.Selected{Function: f, Image: im.Probe, ID: id, Slide: im.Slide, Inside: inside}
 		if len(about) > 0 {
 			ch.watching.want(id, about)
 		}
-		im.traced = append(im.traced, sel)
+		im.Traced = append(im.Traced, sel)
 		id++
 	}
-	n.traced = len(im.traced)
-	im.unchosen = n.traced == 0
+	n.traced = len(im.Traced)
+	im.Unchosen = n.traced == 0
 	return n
 }
 
@@ -180,14 +181,12 @@ func (r *recording) lazy() bool {
 }
 
 // guardOf is the guard of a function that is not traced, if it is one.
-func (ch *chooser) guardOf(im *image, f *probe.Function) []probe.Selected {
+func (ch *chooser) guardOf(im *mapped.Image, f *probe.Function) []probe.Selected {
 	if len(f.GuardSites()) == 0 || f.Guard == probe.GuardExec && !ch.follow {
 		return nil
 	}
-	return []probe.Selected{{Function: f, Image: im.probe, Slide: im.slide}}
+	return []probe.Selected{{Function: f, Image: im.Probe, Slide: im.Slide}}
 }
-
-func (im *image) coverage() Coverage { return coverageOf(im.probe, im.module, im.main) }
 
 // covered notes what is known of an image's code, and says if that is little.
 func (r *recording) covered(c Coverage) {
@@ -203,12 +202,12 @@ func (r *recording) covered(c Coverage) {
 }
 
 // whyNone says why there is no function to choose from, and what to do.
-func whyNone(images []*image, noFound bool) string {
+func whyNone(images []*mapped.Image, noFound bool) string {
 	known := 0
 	var modules []string
 	for _, im := range images {
-		known += len(im.plan)
-		modules = append(modules, im.module)
+		known += len(im.Plan)
+		modules = append(modules, im.Module)
 	}
 	switch {
 	case len(images) == 0:

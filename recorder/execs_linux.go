@@ -132,21 +132,6 @@ func (e *execs) see(ctx context.Context, i, nspid, nstid int) {
 	}
 }
 
-// takeBack undoes in a process that stands what was done to it, which may be anything up to all that recording takes.
-func (s *session) takeBack(st *process.Stopped) error {
-	if s.memory == nil || s.rt.Ring == 0 {
-		return nil // the mapping of arenas undoes itself
-	}
-	w, err := prepareUndo(s.p, s.recovery())
-	if err != nil {
-		return err
-	}
-	w.shared = s.shared()
-	w.judgeBy(s)
-	_, err = w.in(st)
-	return err
-}
-
 // take says whether nobody watches a thread any more, who does so from now on. A thread whose exec has failed may ask for the next one, as
 // execvp(3) makes it for each folder of PATH, before whoever has watched the first has noticed: it is waited for. No thread is watched for
 // longer than execPatience and what a stop takes.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
@@ -54,7 +55,7 @@ func coverageOf(im *probe.Image, module string, main bool) Coverage {
 // FunctionsOf lists the functions of an ELF file on disk, on any machine.
 func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 	ch := newChooser(&c)
-	o, err := object.Opener{Memory: ch.memory}.Open(path)
+	o, err := object.Opener{Memory: ch.images.Memory}.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +65,13 @@ func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.Loader, im.NoSearch = isLoader(o), c.NoFound
+	im.Loader, im.NoSearch = mapped.IsLoader(o), c.NoFound
 	planned, err := im.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	debugNames(o, module, planned)
-	refuseGo(im.Go, planned)
+	mapped.NameByDebugFile(o, module, planned)
+	mapped.RefuseGo(im.Go, planned)
 	out := &Listing{}
 	if ch.module(module) {
 		out.Images = append(out.Images, coverageOf(im, module, o.Type == object.Executable || o.Interp() != ""))
@@ -88,20 +89,6 @@ func listed(f *probe.Function, module string, slide uint64) Function {
 	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: f.Tier.String(), Reason: f.Reason.String(), Found: f.Found.String()}
 }
 
-// isLoader says whether an image is the dynamic loader: it defines the loader's state.
-func isLoader(o *object.Image) bool {
-	if o.Interp() != "" || o.Type != object.Shared {
-		return false
-	}
-	loader := false
-	err := o.VisitSymbols(func(s *object.Symbol) bool {
-		// glibc's; musl's loader is the C library itself, and is probed as such.
-		loader = s.Name == "_rtld_global" && s.Defined()
-		return !loader
-	})
-	return loader && err == nil
-}
-
 // GoProgram says whether an ELF file is a Go program, and if so why it can't be recorded, nil if it can.
 func GoProgram(path string) (golang bool, why error) {
 	o, err := object.Open(path)
@@ -114,14 +101,4 @@ func GoProgram(path string) (golang bool, why error) {
 		return false, nil
 	}
 	return true, g.Unsupported
-}
-
-// refuseGo refuses the functions of a Go program that can't be probed.
-func refuseGo(g *probe.GoImage, planned []probe.Function) {
-	if g == nil || g.Unsupported == nil {
-		return
-	}
-	for i := range planned {
-		planned[i].Refuse(g.Reason, 0)
-	}
 }

@@ -7,33 +7,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
-	"github.com/callreel/callreel/reel"
 )
-
-// goOptions looks whether a Go program is to be recorded, and notes what its stubs need.
-func (r *recording) goOptions(with []*image) error {
-	for _, im := range with {
-		g := im.probe.Go
-		if g == nil {
-			continue
-		}
-		switch {
-		case len(with) > 1:
-			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.p.Pid(), ErrRefused, with[1].path)
-		case r.opt.Clock != reel.ClockFull:
-			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.p.Pid(), ErrRefused)
-		case r.opt.Less.some():
-			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.p.Pid(), ErrRefused)
-		}
-		r.s.golang = g
-		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}
-		r.s.rt.Lazy, r.s.rt.Follow = false, false
-	}
-	if r.isSub() && (r.s.golang != nil) != (r.tree.root.s.golang != nil) {
-		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.p.Pid(), ErrRefused)
-	}
-	return nil
-}
 
 // Offsets in the Go runtime's structures (runtime/runtime2.go, go1.22 to go1.26).
 const (
@@ -108,25 +82,14 @@ func (s *session) checkGo(st *process.Stopped) error {
 	return nil
 }
 
-// countLeftOut corrects the counts of functions for those that were left out.
-func (r *recording) countLeftOut() {
-	n := len(r.s.leftOut)
-	if n == 0 {
-		return
-	}
-	r.result.Traced -= n
-	r.result.Refused[string(probe.ReasonPreempted)] += n
-	r.notice("%d functions are not recorded, since goroutines were preempted just where their probes would be", n)
-}
-
 // prepareGo finds what it takes to look at goroutines.
 func (s *session) prepareGo() error {
-	o := s.arenas[0].images[0].object
-	f, err := findAsyncFrame(o, s.golang, s.arenas[0].images[0].slide)
+	o := s.arenas[0].images[0].Object
+	f, err := findAsyncFrame(o, s.golang, s.arenas[0].images[0].Slide)
 	if err != nil {
 		return err
 	}
-	if err := s.findAllgs(o, f, s.arenas[0].images[0].slide); err != nil && !errors.Is(err, errNoAllgs) {
+	if err := s.findAllgs(o, f, s.arenas[0].images[0].Slide); err != nil && !errors.Is(err, errNoAllgs) {
 		return err
 	}
 	s.async, s.leftOut = f, map[uint32]bool{}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
 // idRange is where the functions of one image are that are recorded. Their IDs follow one another.
 type idRange struct {
 	first, count uint32
-	image        *image
+	image        *mapped.Image
 	arena        *arena
 	at           int // index of the first in arena.fns
 	slot         int // and in its code's Slots, of which each has one when probes are made on the first call
@@ -20,21 +21,21 @@ type idRange struct {
 func (a *arena) take() []idRange {
 	n, slot := 0, 0
 	for _, im := range a.images {
-		n += len(im.traced) + len(im.guarded)
+		n += len(im.Traced) + len(im.Guarded)
 	}
 	var ranges []idRange
 	for _, im := range a.images {
-		if len(im.traced) > 0 {
-			ranges = append(ranges, idRange{im.first, uint32(len(im.traced)), im, a, len(a.fns), slot})
-			slot += len(im.traced)
+		if len(im.Traced) > 0 {
+			ranges = append(ranges, idRange{im.First, uint32(len(im.Traced)), im, a, len(a.fns), slot})
+			slot += len(im.Traced)
 		}
-		if len(a.fns) == 0 && cap(im.traced) >= n {
-			a.fns = im.traced
+		if len(a.fns) == 0 && cap(im.Traced) >= n {
+			a.fns = im.Traced
 		} else {
-			a.fns = append(slices.Grow(a.fns, n-len(a.fns)), im.traced...)
+			a.fns = append(slices.Grow(a.fns, n-len(a.fns)), im.Traced...)
 		}
-		a.fns = append(a.fns, im.guarded...)
-		im.traced, im.guarded = nil, nil
+		a.fns = append(a.fns, im.Guarded...)
+		im.Traced, im.Guarded = nil, nil
 	}
 	return ranges
 }

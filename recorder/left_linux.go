@@ -12,6 +12,7 @@ import (
 
 	"github.com/callreel/callreel/internal/runtimedir"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -303,7 +304,7 @@ func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
 type textFiles struct {
 	p      *process.Process
 	maps   []process.Mapping
-	images map[fileID]*image // nil for one that can't be read
+	images map[fileID]*mapped.Image // nil for one that can't be read
 	last   *process.Mapping
 	data   []byte // of the last mapping; nil if it can't be read
 }
@@ -323,7 +324,7 @@ func (f *textFiles) bytes(addr uint64, n int) ([]byte, error) {
 		}
 		f.last, f.data = m, nil
 		if im != nil {
-			if data, err := im.fileBytes(m.Start-im.slide, m.Size()); err == nil {
+			if data, err := im.FileBytes(m.Start-im.Slide, m.Size()); err == nil {
 				f.data = data
 			}
 		}
@@ -335,12 +336,12 @@ func (f *textFiles) bytes(addr uint64, n int) ([]byte, error) {
 	return f.data[off:][:n], nil
 }
 
-func (f *textFiles) image(m *process.Mapping) (*image, error) {
+func (f *textFiles) image(m *process.Mapping) (*mapped.Image, error) {
 	id := fileID{m.Dev, m.Inode}
 	if im, known := f.images[id]; known {
 		return im, nil
 	}
-	im, err := openImage(f.p, *m, f.maps, nil)
+	im, err := mapped.OpenImage(f.p, *m, f.maps, nil)
 	if errors.Is(err, process.ErrNoProcess) {
 		return nil, err
 	}
@@ -348,7 +349,7 @@ func (f *textFiles) image(m *process.Mapping) (*image, error) {
 		im = nil
 	}
 	if f.images == nil {
-		f.images = map[fileID]*image{}
+		f.images = map[fileID]*mapped.Image{}
 	}
 	f.images[id] = im
 	return im, nil
@@ -357,7 +358,7 @@ func (f *textFiles) image(m *process.Mapping) (*image, error) {
 func (f *textFiles) close() {
 	for _, im := range f.images {
 		if im != nil {
-			im.close()
+			im.Close()
 		}
 	}
 }
@@ -422,15 +423,15 @@ func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
 			continue // its library has gone
 		}
 		seen[file{m.Dev, m.Inode}] = true
-		im, err := openImage(p, *m, maps, nil)
+		im, err := mapped.OpenImage(p, *m, maps, nil)
 		if err != nil {
 			return false, err
 		}
 		if im == nil {
 			continue
 		}
-		ok, err := im.verifyText(p)
-		im.close()
+		ok, err := im.VerifyText(p)
+		im.Close()
 		if err != nil || !ok {
 			return false, err
 		}

@@ -3,14 +3,11 @@ package recorder
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
-	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -47,7 +44,7 @@ type libraries struct {
 	list   *linkMap // nil if there is none
 	choose *chooser
 	// seen are the mappings of files that are not recorded.
-	seen map[mapped]bool
+	seen map[mapped.Place]bool
 	// marks are a site of each image that may go, and is there, of which some are looked at each time.
 	marks  []process.Vec
 	marked [][]byte // what stands there
@@ -61,17 +58,9 @@ type libraries struct {
 	done   chan struct{}
 }
 
-// mapped names a mapping of a file.
-type mapped struct {
-	start, offset, dev, inode uint64
-	path                      string
-}
-
-func nameOf(m *process.Mapping) mapped { return mapped{m.Start, m.Offset, m.Dev, m.Inode, m.Path} }
-
 // watchLibraries begins to look for libraries.
 func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libraries {
-	l := &libraries{r: r, s: r.s, making: making, choose: r.newChooser(), seen: map[mapped]bool{}, done: make(chan struct{})}
+	l := &libraries{r: r, s: r.s, making: making, choose: r.newChooser(), seen: map[mapped.Place]bool{}, done: make(chan struct{})}
 	l.list = newLinkMap(r.s.p)
 	l.loads = newLoads(r.s)
 	l.last, l.every = time.Now(), mapsInterval
@@ -80,8 +69,8 @@ func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libra
 		l.most = min(l.most, ring.MaxFunctions-1)
 	}
 	for i := range r.s.found {
-		if m := &r.s.found[i]; isCode(m) && l.imageAt(m) == nil {
-			l.seen[nameOf(m)] = true
+		if m := &r.s.found[i]; mapped.IsCode(m) && l.imageAt(m) == nil {
+			l.seen[mapped.PlaceOf(m)] = true
 		}
 	}
 	ctx, l.cancel = context.WithCancel(ctx)
@@ -171,8 +160,8 @@ func (l *libraries) changed() bool {
 func (l *libraries) mark() {
 	l.marks, l.marked = l.marks[:0], l.marked[:0]
 	for _, im := range l.s.images {
-		if im.loose && !im.gone && len(im.sites) > 0 {
-			p := &im.sites[len(im.sites)-1]
+		if im.Unloadable && !im.Gone && len(im.Sites) > 0 {
+			p := &im.Sites[len(im.Sites)-1]
 			l.marks = append(l.marks, process.Vec{Addr: p.Addr, Buf: make([]byte, len(p.New()))})
 			l.marked = append(l.marked, p.New())
 		}
@@ -183,51 +172,32 @@ func (l *libraries) mark() {
 // though somebody else may have changed others.
 func (l *libraries) forget(maps []process.Mapping) error {
 	for _, im := range l.s.images {
-		if !im.loose || im.gone || len(im.sites) == 0 {
+		if !im.Unloadable || im.Gone || len(im.Sites) == 0 {
 			continue
 		}
 		there := false
-		if im.isIn(maps) {
+		if im.IsThere(maps) {
 			var err error
-			if there, err = im.hasSites(l.s.p); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+			if there, err = im.HasSites(l.s.p); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
 				return err
 			}
 		}
 		if !there {
-			im.gone = true
+			im.Gone = true
 			l.took.Unloaded++
 		}
 	}
 	return nil
 }
 
-// hasSites says whether any of its sites is in place.
-func (im *image) hasSites(p *process.Process) (bool, error) {
-	var buf [probe.MaxPatch]byte
-	for _, site := range slices.Backward(im.sites) {
-		b := buf[:len(site.New())]
-		if _, err := p.ReadAt(b, site.Addr); err != nil {
-			return false, err
-		}
-		if string(b) == string(site.New()) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func isCode(m *process.Mapping) bool {
-	return m.Inode != 0 && m.Perm&process.PermExec != 0 && m.Perm&process.PermShared == 0 && m.Path != ""
-}
-
 // imageAt is the image that a mapping belongs to, one that is gone not counted.
-func (l *libraries) imageAt(m *process.Mapping) *image {
+func (l *libraries) imageAt(m *process.Mapping) *mapped.Image {
 	for _, im := range l.s.images {
-		if im.gone {
+		if im.Gone {
 			continue
 		}
-		for i := range im.text {
-			if nameOf(&im.text[i]) == nameOf(m) {
+		for i := range im.Text {
+			if mapped.PlaceOf(&im.Text[i]) == mapped.PlaceOf(m) {
 				return im
 			}
 		}
@@ -237,15 +207,15 @@ func (l *libraries) imageAt(m *process.Mapping) *image {
 
 // add probes what has come.
 func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
-	now := map[mapped]bool{}
+	now := map[mapped.Place]bool{}
 	var c change
 	l.takeIfSmall(maps)
 	for i := range maps {
 		m := &maps[i]
-		if !isCode(m) || l.imageAt(m) != nil {
+		if !mapped.IsCode(m) || l.imageAt(m) != nil {
 			continue
 		}
-		name := nameOf(m)
+		name := mapped.PlaceOf(m)
 		if now[name] = true; l.seen[name] {
 			continue
 		}
@@ -284,70 +254,53 @@ func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 
 // open is the image behind a mapping, if it is to be recorded: one of those that are going to be, one that was here before, or
 // one that is planned now.
-func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process.Mapping, coming []*image) (*image, error) {
+func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process.Mapping, coming []*mapped.Image) (*mapped.Image, error) {
 	for _, im := range slices.Concat(coming, l.s.images) {
-		if im.gone || len(im.text) == 0 || im.text[0].Dev != m.Dev || im.text[0].Inode != m.Inode {
+		if im.Gone || len(im.Text) == 0 || im.Text[0].Dev != m.Dev || im.Text[0].Inode != m.Inode {
 			continue
 		}
-		if slices.ContainsFunc(im.text, func(t process.Mapping) bool { return nameOf(&t) == nameOf(m) }) {
+		if slices.ContainsFunc(im.Text, func(t process.Mapping) bool { return mapped.PlaceOf(&t) == mapped.PlaceOf(m) }) {
 			return im, nil // another part of it
 		}
 		return nil, nil // another copy
 	}
 	for _, im := range l.s.images {
-		if !im.gone || len(im.sites) == 0 || !im.isBack(l.s.p, m, maps) {
+		if !im.Gone || len(im.Sites) == 0 || !im.IsBack(l.s.p, m, maps) {
 			continue
 		}
-		if im.attempts >= maxAttempts {
+		if im.Attempts >= maxAttempts {
 			return nil, nil
 		}
 		return im, nil
 	}
 	chosen := l.choose.module(m.Path[lastSlash(m.Path)+1:])
 	l.choose.modules, l.choose.sample = nil, nil // they are for messages only
-	if !chosen && !hasGuards(l.s.p, *m, l.choose) {
+	if !chosen && !l.choose.images.HasGuards(l.s.p, *m) {
 		return nil, nil
 	}
-	im, err := planned(ctx, l.s.p, *m, maps, l.choose)
+	im, err := l.choose.images.Open(ctx, l.s.p, *m, maps)
 	if err != nil || im == nil {
 		return nil, err
 	}
-	im.loose, im.unchosen = true, !chosen
-	if im.probe.Loader || im.object.HasTextRelocations() {
-		im.close()
+	im.Unloadable, im.Unchosen = true, !chosen
+	if im.Probe.Loader || im.Object.HasTextRelocations() {
+		im.Close()
 		return nil, nil
 	}
 	return im, nil
-}
-
-// isBack says whether an image that was gone is mapped again, byte for byte where it was.
-func (im *image) isBack(p *process.Process, m *process.Mapping, maps []process.Mapping) bool {
-	if im.path != m.Path || !slices.ContainsFunc(im.text, func(t process.Mapping) bool { return nameOf(&t) == nameOf(m) }) || !im.isIn(maps) {
-		return false
-	}
-	path, err := p.ExeFile(*m)
-	if err != nil {
-		return false
-	}
-	is, err := os.Stat(path)
-	if err != nil || !os.SameFile(is, im.file) || !is.ModTime().Equal(im.file.ModTime()) || is.Size() != im.file.Size() {
-		return false
-	}
-	same, err := im.verifyText(p)
-	return err == nil && same
 }
 
 // attach probes images as it is done when recording begins. Those that were here before have their stubs already.
 func (l *libraries) attach(ctx context.Context, c *change) error {
 	fresh := map[*arena]picked{}
 	id := l.r.nextID
-	c.images = slices.DeleteFunc(c.images, func(im *image) bool {
-		if im.arena != nil {
-			c.arenas = append(c.arenas, im.arena)
+	c.images = slices.DeleteFunc(c.images, func(im *mapped.Image) bool {
+		if a := l.s.arenaOf(im); a != nil {
+			c.arenas = append(c.arenas, a)
 			return false
 		}
-		a := &arena{images: []*image{im}, lo: im.lo, hi: im.hi}
-		n := im.pick(l.choose, id)
+		a := &arena{images: []*mapped.Image{im}, lo: im.Lo, hi: im.Hi}
+		n := l.choose.pick(im, id)
 		l.r.watching.plan(ctx, im, l.r.notice)
 		if err := l.r.captures.plan(ctx, im, true, l.r.notice); err != nil {
 			l.r.notice("%v", err)
@@ -356,15 +309,15 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		ranges := a.take()
 		if len(a.fns) == 0 || id+uint32(n.traced) > l.most {
 			l.pass(im)
-			im.close()
+			im.Close()
 			if len(a.fns) > 0 {
-				l.r.notice("%s is not recorded: too many functions were loaded", im.path)
+				l.r.notice("%s is not recorded: too many functions were loaded", im.Path)
 			}
 			return true
 		}
 		id += uint32(n.traced)
 		c.fresh, c.arenas, c.ranges = append(c.fresh, a), append(c.arenas, a), append(c.ranges, ranges...)
-		im.arena, fresh[a] = a, n
+		fresh[a] = n
 		return false
 	})
 	if len(c.images) == 0 {
@@ -373,7 +326,7 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 	if err := l.makeRoom(ctx, c); err != nil {
 		for _, a := range c.fresh {
 			l.pass(a.images[0])
-			a.images[0].close()
+			a.images[0].Close()
 		}
 		return err
 	}
@@ -394,7 +347,7 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		return err
 	}
 	for _, im := range c.images {
-		im.gone, im.attempts = false, 0
+		im.Gone, im.Attempts = false, 0
 	}
 	for _, n := range fresh {
 		l.r.count(n)
@@ -413,17 +366,17 @@ func (l *libraries) stood(d time.Duration) {
 // failed lets it be tried again, some times.
 func (l *libraries) failed(c *change) {
 	for _, im := range c.images {
-		im.gone = true
-		if im.attempts++; len(im.sites) == 0 {
+		im.Gone = true
+		if im.Attempts++; len(im.Sites) == 0 {
 			l.pass(im)
 		}
 	}
 }
 
 // pass leaves an image alone for as long as it is where it is.
-func (l *libraries) pass(im *image) {
-	for i := range im.text {
-		l.seen[nameOf(&im.text[i])] = true
+func (l *libraries) pass(im *mapped.Image) {
+	for i := range im.Text {
+		l.seen[mapped.PlaceOf(&im.Text[i])] = true
 	}
 }
 
@@ -446,56 +399,13 @@ func (l *libraries) makeRoom(ctx context.Context, c *change) error {
 	}
 }
 
-// moreRoomIn maps more arenas in a process that stands.
-func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
-	maps, err := s.p.Maps()
-	if err != nil {
-		return err
-	}
-	if !s.holds(maps) {
-		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
-	}
-	if len(s.arenas)+len(fresh) > ring.MaxGates {
-		return ring.ErrGates
-	}
-	if err := s.checkSeccomp(st); err != nil {
-		return err
-	}
-	if err := placeAll(fresh, maps); err != nil {
-		return err
-	}
-	s.began = time.Now()
-	code, err := s.shareCode(st, fresh)
-	if err != nil {
-		return err
-	}
-	if err := s.journal.Add(&recovery.Record{Arenas: spansOf(fresh)}); err != nil {
-		var undo []process.Call
-		if code != noFile {
-			undo = append(undo, closing(code))
-		}
-		return s.undoRoom(st, fresh, undo, err)
-	}
-	undo, err := s.mapArenas(st, fresh, code)
-	if err == nil {
-		err = s.checkMapped()
-	}
-	if err != nil {
-		return s.undoRoom(st, fresh, undo, err)
-	}
-	s.mu.Lock()
-	s.arenas = append(s.arenas, fresh...)
-	s.mu.Unlock()
-	return s.listGates(s.arenas)
-}
-
 // introduce lets everybody know of the images and their functions, whose IDs end before next, before the first event of theirs.
 func (l *libraries) introduce(c *change, next uint32) error {
 	for _, a := range c.fresh {
 		im := a.images[0]
-		im.gone = true // until its sites are written
+		im.Gone = true // until its sites are written
 		l.s.images = append(l.s.images, im)
-		if !im.unchosen {
+		if !im.Unchosen {
 			if err := l.r.addImage(im); err != nil {
 				return err
 			}

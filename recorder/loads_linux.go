@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -97,7 +97,7 @@ func (l *libraries) takeIfSmall(maps []process.Mapping) {
 	size := uint64(0)
 	for i := range maps {
 		m := &maps[i]
-		if isCode(m) && !l.seen[nameOf(m)] && l.imageAt(m) == nil {
+		if mapped.IsCode(m) && !l.seen[mapped.PlaceOf(m)] && l.imageAt(m) == nil {
 			size += m.Size()
 		}
 	}
@@ -106,44 +106,4 @@ func (l *libraries) takeIfSmall(maps []process.Mapping) {
 		return
 	}
 	l.loads.pass()
-}
-
-// loaderOf is the image that has the loader's function to be guarded, nil if there is none.
-func loaderOf(images []*image) *image {
-	for _, im := range images {
-		for i := range im.plan {
-			if im.plan[i].Guard == probe.GuardLoader {
-				return im
-			}
-		}
-	}
-	return nil
-}
-
-// findLoader finds out whether the process can tell of the libraries that it loads.
-func (s *session) findLoader(st *process.Stopped) error {
-	s.rt.Loads, s.rt.LoaderState = false, 0
-	if s.golang != nil {
-		return nil
-	}
-	im := s.loader
-	if im == nil {
-		return nil
-	}
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		for _, nr := range probe.LoaderSyscalls() {
-			if ok, err := t.SeccompAllows(uintptr(nr)); err != nil || !ok {
-				return err
-			}
-		}
-	}
-	s.rt.Loads = true
-	// The state is looked at only where it is the loader's own: that isn't unmapped.
-	if debug, err := findDebug(s.p); err == nil && debug >= im.lo && debug+debugSize <= im.hi && debug%4 == 0 {
-		s.rt.LoaderState = debug + debugState
-	}
-	return nil
 }

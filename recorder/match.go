@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 )
 
 // Choice says which functions to take. The globs are those of path.Match, where * also takes slashes and colons; names match as
@@ -53,15 +54,16 @@ type chooser struct {
 	inHit               []bool
 	sample              []string // names seen, for suggestions
 	modules             []string
-	follow              bool       // what replaces programs is guarded, too
-	plans               *planCache // nil to plan each file anew
-	memory              *object.Allowance
+	follow              bool // what replaces programs is guarded, too
+	images              mapped.Search
 	captures            *captures // nil if no arguments are recorded
 	watching            *watching // nil if nothing is
 }
 
 func newChooser(c *Choice) *chooser {
-	return &chooser{c: c, memory: object.NewAllowance(c.Memory), modHit: make([]bool, len(c.Modules)), fnHit: make([]bool, len(c.Functions)), xHit: make([]bool, len(c.Exclude))}
+	ch := &chooser{c: c, modHit: make([]bool, len(c.Modules)), fnHit: make([]bool, len(c.Functions)), xHit: make([]bool, len(c.Exclude))}
+	ch.images = mapped.Search{Chosen: ch.module, NoFound: c.NoFound, Memory: object.NewAllowance(c.Memory)}
+	return ch
 }
 
 // module says whether a module is chosen by one of its names.

@@ -165,7 +165,7 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 	}
 	if f.allgs == 0 { // the list may have been being made longer when it was looked for
 		im := s.arenas[0].images[0]
-		if err := s.findAllgs(im.object, f, im.slide); err != nil {
+		if err := s.findAllgs(im.Object, f, im.Slide); err != nil {
 			return fmt.Errorf("callreel: process %d: %w: %w", s.p.Pid(), ErrRefused, err)
 		}
 	}

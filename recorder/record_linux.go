@@ -17,6 +17,7 @@ import (
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -37,7 +38,7 @@ type recording struct {
 	filtered atomic.Bool
 	// unmatched says which globs have matched nothing.
 	unmatched error
-	images    map[*image]reel.ImageID
+	images    map[*mapped.Image]reel.ImageID
 	// noticeMu lets one notice, or word of progress, out at a time.
 	noticeMu sync.Mutex
 	tree     *tree       // nil if children aren't followed
@@ -132,11 +133,11 @@ func newRecording(opt Options) *recording {
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
-	ch.memory = r.memory
+	ch.images.Memory, ch.images.Guards = r.memory, true
 	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
 	ch.watching = r.watching
 	if r.tree != nil {
-		ch.follow, ch.plans = true, &r.tree.plans
+		ch.follow, ch.images.Follow, ch.images.Plans = true, true, &r.tree.plans
 	}
 	ch.captures = r.captures
 	return ch
@@ -279,10 +280,10 @@ func (r *recording) written() int64 {
 
 // introduce writes the images, and the functions if they aren't to be written when their first events come.
 func (r *recording) introduce() error {
-	r.images = map[*image]reel.ImageID{}
+	r.images = map[*mapped.Image]reel.ImageID{}
 	for _, a := range r.s.arenas {
 		for _, im := range a.images {
-			if im.unchosen {
+			if im.Unchosen {
 				continue
 			}
 			if err := r.addImage(im); err != nil {
@@ -305,12 +306,12 @@ func (r *recording) introduce() error {
 }
 
 // addImage adds an image to the reel.
-func (r *recording) addImage(im *image) error {
-	about := reel.Image{Path: im.path, ID: im.object.ID(), Arch: runtime.GOARCH, Slide: im.slide, Base: im.lo, End: im.hi}
+func (r *recording) addImage(im *mapped.Image) error {
+	about := reel.Image{Path: im.Path, ID: im.Object.ID(), Arch: runtime.GOARCH, Slide: im.Slide, Base: im.Lo, End: im.Hi}
 	var id reel.ImageID
 	var err error
 	if r.tree != nil {
-		id, err = r.tree.tables.image(about, im.file)
+		id, err = r.tree.tables.image(about, im.File)
 	} else {
 		id, err = r.to.AddImage(about)
 	}
@@ -554,10 +555,10 @@ func (r *recording) verify(u undoing) (bool, error) {
 		return true, nil
 	}
 	for _, im := range r.s.images {
-		ok, err := im.verifyText(r.s.p)
-		for try := 0; im.loose && (!ok || err != nil) && r.s.p.Alive() && try < leftRetries; try++ {
+		ok, err := im.VerifyText(r.s.p)
+		for try := 0; im.Unloadable && (!ok || err != nil) && r.s.p.Alive() && try < leftRetries; try++ {
 			time.Sleep(time.Millisecond) // a library came or went while it was read
-			ok, err = im.verifyText(r.s.p)
+			ok, err = im.VerifyText(r.s.p)
 		}
 		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.p.Alive() {
 			return true, nil

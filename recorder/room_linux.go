@@ -555,3 +555,46 @@ func (s *session) closeMemory() {
 		s.fd = -1
 	}
 }
+
+// moreRoomIn maps more arenas in a process that stands.
+func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
+	maps, err := s.p.Maps()
+	if err != nil {
+		return err
+	}
+	if !s.holds(maps) {
+		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
+	}
+	if len(s.arenas)+len(fresh) > ring.MaxGates {
+		return ring.ErrGates
+	}
+	if err := s.checkSeccomp(st); err != nil {
+		return err
+	}
+	if err := placeAll(fresh, maps); err != nil {
+		return err
+	}
+	s.began = time.Now()
+	code, err := s.shareCode(st, fresh)
+	if err != nil {
+		return err
+	}
+	if err := s.journal.Add(&recovery.Record{Arenas: spansOf(fresh)}); err != nil {
+		var undo []process.Call
+		if code != noFile {
+			undo = append(undo, closing(code))
+		}
+		return s.undoRoom(st, fresh, undo, err)
+	}
+	undo, err := s.mapArenas(st, fresh, code)
+	if err == nil {
+		err = s.checkMapped()
+	}
+	if err != nil {
+		return s.undoRoom(st, fresh, undo, err)
+	}
+	s.mu.Lock()
+	s.arenas = append(s.arenas, fresh...)
+	s.mu.Unlock()
+	return s.listGates(s.arenas)
+}

@@ -2,9 +2,9 @@ package recorder
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -16,7 +16,7 @@ import (
 // markFiled notes of which pages of images that may be unloaded one side is what the file has there. maps are the mappings before they
 // were read. A page that is written more than once is not marked: what is written first is not the file's.
 func (s *session) markFiled(pages []text.Page, maps []process.Mapping, side func(*text.Page) []byte) {
-	var im *image
+	var im *mapped.Image
 	var m process.Mapping // of im
 	var file []byte       // what it has for m
 	for i := range pages {
@@ -26,24 +26,24 @@ func (s *session) markFiled(pages []text.Page, maps []process.Mapping, side func
 				continue
 			}
 			var err error
-			if file, err = im.fileBytes(m.Start-im.slide, m.Size()); err != nil {
+			if file, err = im.FileBytes(m.Start-im.Slide, m.Size()); err != nil {
 				file = nil
 			}
 		}
 		if off := p.Addr - m.Start; !p.Partly && off+pageSize <= uint64(len(file)) && bytes.Equal(file[off:][:pageSize], side(p)) {
-			p.File = im.object
+			p.File = im.Object
 		}
 	}
 }
 
 // textAt returns the image that may be unloaded and is mapped at addr, and the mapping of its text there; nil if there is none.
-func (s *session) textAt(addr uint64, maps []process.Mapping) (*image, process.Mapping) {
+func (s *session) textAt(addr uint64, maps []process.Mapping) (*mapped.Image, process.Mapping) {
 	for _, im := range s.images {
-		if !im.loose || addr < im.lo || addr >= im.hi {
+		if !im.Unloadable || addr < im.Lo || addr >= im.Hi {
 			continue
 		}
-		for _, m := range im.text {
-			if addr >= m.Start && addr < m.End && process.SameMapping(im.text, maps, addr) {
+		for _, m := range im.Text {
+			if addr >= m.Start && addr < m.End && process.SameMapping(im.Text, maps, addr) {
 				return im, m
 			}
 		}
@@ -54,13 +54,13 @@ func (s *session) textAt(addr uint64, maps []process.Mapping) (*image, process.M
 // doubtful returns what says of which pages it is to be looked once more whether they are as they were when they were read.
 func (s *session) doubtful() func(p *text.Page) bool {
 	steady := map[any]bool{}
-	var at *image // where the last one was
+	var at *mapped.Image // where the last one was
 	return func(p *text.Page) bool {
 		if p.File == nil {
-			if at == nil || p.Addr < at.lo || p.Addr >= at.hi {
+			if at == nil || p.Addr < at.Lo || p.Addr >= at.Hi {
 				at = s.imageAt(p.Addr)
 			}
-			return at == nil || at.loose
+			return at == nil || at.Unloadable
 		}
 		is, known := steady[p.File]
 		if !known {
@@ -71,34 +71,19 @@ func (s *session) doubtful() func(p *text.Page) bool {
 	}
 }
 
-// verifyText says whether the executable pages of the images are, byte for byte, what their files say, but for what
-// differed before we came.
-//
-// An image that isn't where it was any more has taken what was done to it along.
-func (im *image) verifyText(p *process.Process) (bool, error) {
-	now, err := p.Maps()
-	if err != nil {
-		return false, err
-	}
-	for _, m := range im.text {
-		if !process.SameMapping(im.text, now, m.Start) {
-			continue
-		}
-		file, err := im.fileBytes(m.Start-im.slide, m.Size())
-		if err != nil {
-			return false, err
-		}
-		same, err := holds(p, m.Start, file)
-		if err == nil && same {
-			continue
-		}
-		if err != nil && !errors.Is(err, process.ErrNoMapping) {
-			return false, err
-		}
-		same, err = text.SameThere(p, m.Start, file, func(addr uint64) bool { return im.differed[addr] })
-		if err != nil || !same {
-			return false, err
+// loose says whether the image at addr may be unloaded while the process runs: it isn't the program, nor one of the
+// libraries that the program needs, nor one that they need.
+func (s *session) loose(addr uint64) bool {
+	im := s.imageAt(addr)
+	return im == nil || im.Unloadable
+}
+
+// imageAt is the first image that occupies addr, nil if none does.
+func (s *session) imageAt(addr uint64) *mapped.Image {
+	for _, im := range s.images {
+		if addr >= im.Lo && addr < im.Hi {
+			return im
 		}
 	}
-	return true, nil
+	return nil
 }

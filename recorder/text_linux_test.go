@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -36,9 +37,9 @@ func TestPagesThatAreTheirFilesAreNotReadAgain(t *testing.T) {
 	const slide, pages = 1 << 40, 4
 	start := (slide + code.Addr) &^ (pageSize - 1)
 	m := process.Mapping{Start: start, End: start + pages*pageSize, Inode: 1, Path: path, Offset: code.Off &^ (pageSize - 1)}
-	im := &image{object: o, slide: slide, lo: m.Start, hi: m.End, text: []process.Mapping{m}, loose: true}
-	s := &session{images: []*image{im}}
-	file, err := im.fileBytes(m.Start-slide, m.Size())
+	im := &mapped.Image{Object: o, Slide: slide, Lo: m.Start, Hi: m.End, Text: []process.Mapping{m}, Unloadable: true}
+	s := &session{images: []*mapped.Image{im}}
+	file, err := im.FileBytes(m.Start-slide, m.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +68,9 @@ func TestPagesThatAreTheirFilesAreNotReadAgain(t *testing.T) {
 	want("another file is mapped", true, true, true, true)
 	s.markFiled(all, []process.Mapping{m}, text.OldSide)
 	want("afterwards", false, false, true, false)
-	im.loose = false
+	im.Unloadable = false
 	want("it can't go", false, false, false, false)
-	im.loose = true
+	im.Unloadable = true
 	if err := os.WriteFile(path, program[:len(program)-1], 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -52,25 +51,6 @@ func (d *drain) stillOff(live map[int]bool, names bool) {
 			delete(d.r.keptOff, nstid)
 		}
 	}
-}
-
-// mayKeepNames says whether stubs may see to it that names are known which threads give themselves. Programs that have forbidden themselves
-// what that takes are recorded without.
-func (s *session) mayKeepNames(st *process.Stopped) (bool, error) {
-	if s.golang != nil { // whose threads have no names of their own
-		return false, nil
-	}
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		for _, call := range probe.NameSyscalls() {
-			if ok, err := t.SeccompAllows(uintptr(call[0]), call[1:]...); err != nil || !ok {
-				return false, err
-			}
-		}
-	}
-	return true, nil
 }
 
 // startsAtOnce is for how many threads of a round it is looked up when they were started. With ten thousand new ones a second that

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -19,7 +20,7 @@ import (
 type tree struct {
 	root   *recording
 	ctx    context.Context
-	plans  planCache
+	plans  mapped.PlanCache
 	tables tables
 
 	mu     sync.Mutex // guards what follows
@@ -235,7 +236,7 @@ func (t *tree) wait() error {
 	sum.add(&t.sum)
 	t.took.Unrecorded = t.failed
 	sum.Processes = t.took
-	t.plans.close()
+	t.plans.Close()
 	return t.err
 }
 

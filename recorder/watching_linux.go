@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/arguments"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
@@ -84,14 +85,14 @@ func (w *watching) want(id uint32, about []int) {
 }
 
 // plan gives the functions of an image that are to be watched their watches. It must be done before an arena takes them over.
-func (w *watching) plan(ctx context.Context, im *image, notice func(format string, args ...any)) {
+func (w *watching) plan(ctx context.Context, im *mapped.Image, notice func(format string, args ...any)) {
 	if w == nil || len(w.pending) == 0 {
 		return
 	}
 	var debug *arguments.Debug
 	opened := false
-	for i := range im.traced {
-		fn := &im.traced[i]
+	for i := range im.Traced {
+		fn := &im.Traced[i]
 		about, wanted := w.pending[fn.ID]
 		if !wanted {
 			continue
@@ -102,7 +103,7 @@ func (w *watching) plan(ctx context.Context, im *image, notice func(format strin
 			if w.triggers[t].Kind == OnResult {
 				if !opened {
 					opened = true
-					debug, _ = arguments.Open(ctx, im.object) // without it results are taken for ints
+					debug, _ = arguments.Open(ctx, im.Object) // without it results are taken for ints
 				}
 				if err := w.result(&of, debug, fn, im, notice); err != nil {
 					w.refuse([]int{t}, err.Error())
@@ -122,8 +123,8 @@ func (w *watching) plan(ctx context.Context, im *image, notice func(format strin
 }
 
 // result finds out what a function returns.
-func (w *watching) result(of *watchOf, debug *arguments.Debug, fn *probe.Selected, im *image, notice func(format string, args ...any)) error {
-	sig, err := debug.Function(fn.Addr, fn.Names(), im.probe.Go != nil)
+func (w *watching) result(of *watchOf, debug *arguments.Debug, fn *probe.Selected, im *mapped.Image, notice func(format string, args ...any)) error {
+	sig, err := debug.Function(fn.Addr, fn.Names(), im.Probe.Go != nil)
 	if err != nil {
 		return err
 	}

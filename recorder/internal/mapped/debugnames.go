@@ -1,4 +1,4 @@
-package recorder
+package mapped
 
 import (
 	"cmp"
@@ -9,9 +9,9 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// debugNames gives functions that an image has no symbols for the names that its separate debug file has, where that is
+// NameByDebugFile gives functions that an image has no symbols for the names that its separate debug file has, where that is
 // installed. It names only: what a function's code is has been decided by the image itself.
-func debugNames(im *object.Image, module string, plan []probe.Function) {
+func NameByDebugFile(im *object.Image, module string, plan []probe.Function) {
 	unnamed := map[uint64]int{}
 	prefix := module + "+0x"
 	for i := range plan {

@@ -1,4 +1,4 @@
-package recorder
+package mapped
 
 import (
 	"os"
@@ -10,13 +10,13 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// planCache keeps the plans of files, for the programs of a tree: most share their libraries, and many are started again and
+// PlanCache keeps the plans of files, for the programs of a tree: most share their libraries, and many are started again and
 // again. Of those that no program uses now it keeps some, since there may be ever new ones.
-type planCache struct {
+type PlanCache struct {
 	mu     sync.Mutex // guards what follows, and what plans say of their use
-	plans  map[planKey]*plan
-	unused []*plan // least lately used first
-	idle   int     // functions of those
+	plans  map[planKey]*sharedPlan
+	unused []*sharedPlan // least lately used first
+	idle   int           // functions of those
 }
 
 // What is kept of plans that no program uses.
@@ -32,7 +32,7 @@ type planKey struct {
 }
 
 // plan is a file's; once it is made it isn't changed any more.
-type plan struct {
+type sharedPlan struct {
 	mu     sync.Mutex
 	made   bool
 	object *object.Image
@@ -48,14 +48,14 @@ func keyOf(m process.Mapping, fi os.FileInfo) planKey {
 }
 
 // of returns the plan of a file, which do fills in if there is none. The caller is to release it.
-func (c *planCache) of(key planKey, do func(*plan) error) (*plan, error) {
+func (c *PlanCache) of(key planKey, do func(*sharedPlan) error) (*sharedPlan, error) {
 	c.mu.Lock()
 	if c.plans == nil {
-		c.plans = map[planKey]*plan{}
+		c.plans = map[planKey]*sharedPlan{}
 	}
 	p := c.plans[key]
 	if p == nil {
-		p = &plan{key: key}
+		p = &sharedPlan{key: key}
 		c.plans[key] = p
 	}
 	if i := slices.Index(c.unused, p); i >= 0 {
@@ -71,7 +71,7 @@ func (c *planCache) of(key planKey, do func(*plan) error) (*plan, error) {
 	return p, nil
 }
 
-func (p *plan) make(do func(*plan) error) error {
+func (p *sharedPlan) make(do func(*sharedPlan) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.made {
@@ -83,7 +83,7 @@ func (p *plan) make(do func(*plan) error) error {
 }
 
 // release says that a plan is used no more by somebody.
-func (c *planCache) release(p *plan) {
+func (c *PlanCache) release(p *sharedPlan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.uses--; p.uses > 0 || c.plans[p.key] != p {
@@ -104,8 +104,8 @@ func (c *planCache) release(p *plan) {
 	}
 }
 
-// close closes the files.
-func (c *planCache) close() {
+// Close closes the files.
+func (c *PlanCache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.plans {

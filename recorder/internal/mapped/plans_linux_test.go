@@ -1,4 +1,4 @@
-package recorder
+package mapped
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 
 // Programs can be made without number; what isn't used is forgotten, and what is stays.
 func TestPlansOfProgramsWithoutNumberAreBounded(t *testing.T) {
-	var c planCache
-	fill := func(functions int) func(p *plan) error {
-		return func(p *plan) (err error) {
+	var c PlanCache
+	fill := func(functions int) func(p *sharedPlan) error {
+		return func(p *sharedPlan) (err error) {
 			p.object, err = object.Open("/proc/self/exe")
 			p.plan = make([]probe.Function, functions)
 			return err
@@ -36,7 +36,7 @@ func TestPlansOfProgramsWithoutNumberAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := c.of(planKey{inode: uint64(2 + i)}, func(*plan) error { return errors.New("planned twice") })
+		again, err := c.of(planKey{inode: uint64(2 + i)}, func(*sharedPlan) error { return errors.New("planned twice") })
 		if err != nil || again != p {
 			t.Fatalf("another plan: %v", err)
 		}
@@ -46,14 +46,14 @@ func TestPlansOfProgramsWithoutNumberAreBounded(t *testing.T) {
 	if len(c.plans) > maxUnused+1 || len(c.unused) > maxUnused || c.idle > maxIdle || descriptors() > before+2*maxUnused {
 		t.Errorf("%d plans, %d unused of %d functions, %d descriptors", len(c.plans), len(c.unused), c.idle, descriptors()-before)
 	}
-	if p, err := c.of(planKey{inode: 1}, func(*plan) error { return errors.New("planned twice") }); err != nil || p != held {
+	if p, err := c.of(planKey{inode: 1}, func(*sharedPlan) error { return errors.New("planned twice") }); err != nil || p != held {
 		t.Errorf("a plan in use was forgotten: %v", err)
 	}
-	if _, err := c.of(planKey{inode: 7 << 40}, func(*plan) error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := c.of(planKey{inode: 7 << 40}, func(*sharedPlan) error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 	if c.plans[planKey{inode: 7 << 40}] != nil {
 		t.Error("a plan that came to nothing is kept")
 	}
-	c.close()
+	c.Close()
 }

@@ -1,0 +1,82 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/recovery"
+)
+
+// codeName is the name of the memory of arenas in which probes are made on the first call, and codeMapping what
+// /proc/PID/maps shows for it. It is mapped for reading and executing in the target, and for writing only in the recorder: an
+// exchange of eight aligned bytes there is one for the target's threads as well, which no write by ptrace or /proc promises.
+const (
+	codeName    = "callreel-code"
+	codeMapping = "/memfd:" + codeName
+)
+
+// shareCode makes the file of the arenas' code, and maps it here. It returns the target's descriptor of it. Where there can't be such
+// a file it is noFile, unless probes are made on the first call.
+func (s *session) shareCode(st *process.Stopped, arenas []*arena) (there uint64, err error) {
+	if s.golang != nil {
+		return noFile, nil
+	}
+	there, own, err := s.memfd(st, codeName, execMemfd)
+	if err != nil && (s.rt.Lazy || !errors.Is(err, ErrRefused)) {
+		return noFile, err
+	}
+	if err != nil {
+		return noFile, nil
+	}
+	defer unix.Close(own.FD)
+	readOnly, err := s.mapCode(own, arenas)
+	if err == nil && !readOnly && s.privileged {
+		// What it forks, and has fewer rights, could make its own mapping writable, and change the code that this one runs.
+		if s.rt.Lazy {
+			err = fmt.Errorf("callreel: process %d: %w: it has privileges, and probes that are made on the first call can't be kept from what it forks before Linux 5.1; leave --lazy out",
+				s.p.Pid(), ErrRefused)
+		}
+		unshareCode(arenas)
+		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_CLOSE, Args: [6]uint64{there}}})
+		return noFile, errors.Join(err, e)
+	}
+	if err != nil {
+		unshareCode(arenas)
+		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_CLOSE, Args: [6]uint64{there}}})
+		return noFile, errors.Join(err, e)
+	}
+	return there, nil
+}
+
+// mapCode gives the file its size and maps it here, before it is sealed against being mapped for writing by anybody else.
+func (s *session) mapCode(own process.Memfd, arenas []*arena) (readOnly bool, err error) {
+	size := uint64(0)
+	for _, a := range arenas {
+		size += a.size
+	}
+	if err := recovery.GiveSize(own.FD, size); err != nil {
+		return false, fmt.Errorf("callreel: memory for stubs: %w", err)
+	}
+	at := int64(0)
+	for _, a := range arenas {
+		if a.mem, err = unix.Mmap(own.FD, at, int(a.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+			return false, fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.size, err)
+		}
+		a.dev, a.inode = own.Dev, own.Inode
+		at += int64(a.size)
+	}
+	return recovery.Seal(own.FD, true)
+}
+
+// unshareCode lets go of the arenas' code on our side.
+func unshareCode(arenas []*arena) {
+	for _, a := range arenas {
+		if a.mem != nil {
+			_ = unix.Munmap(a.mem) // it is ours and mapped, so it can't fail
+			a.mem, a.dev, a.inode = nil, 0, 0
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package recorder
+
+import (
+	"context"
+	"strings"
+
+	"github.com/callreel/callreel/process"
+)
+
+// FunctionsOfProcess lists the functions of a running process, which is not stopped.
+func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	p.LimitMemory(c.Memory)
+	ch := newChooser(&c)
+	images, _, err := ch.images.Find(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := &Listing{}
+	for _, im := range images {
+		out.Images = append(out.Images, coverageOf(im.Probe, im.Module, im.Main))
+		for i := range im.Plan {
+			if f := &im.Plan[i]; ch.function(f.Names(), f.Size) {
+				l := listed(f, im.Module, im.Slide)
+				// The names alias the file, which is about to be closed.
+				l.Name = strings.Clone(l.Name)
+				out.Functions = append(out.Functions, l)
+			}
+		}
+		im.Close()
+	}
+	return out, ch.unmatched()
+}

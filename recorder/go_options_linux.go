@@ -1,0 +1,45 @@
+package recorder
+
+import (
+	"fmt"
+
+	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/reel"
+)
+
+// goOptions looks whether a Go program is to be recorded, and notes what its stubs need.
+func (r *recording) goOptions(with []*mapped.Image) error {
+	for _, im := range with {
+		g := im.Probe.Go
+		if g == nil {
+			continue
+		}
+		switch {
+		case len(with) > 1:
+			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.p.Pid(), ErrRefused, with[1].Path)
+		case r.opt.Clock != reel.ClockFull:
+			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.p.Pid(), ErrRefused)
+		case r.opt.Less.some():
+			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.p.Pid(), ErrRefused)
+		}
+		r.s.golang = g
+		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}
+		r.s.rt.Lazy, r.s.rt.Follow = false, false
+	}
+	if r.isSub() && (r.s.golang != nil) != (r.tree.root.s.golang != nil) {
+		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.p.Pid(), ErrRefused)
+	}
+	return nil
+}
+
+// countLeftOut corrects the counts of functions for those that were left out.
+func (r *recording) countLeftOut() {
+	n := len(r.s.leftOut)
+	if n == 0 {
+		return
+	}
+	r.result.Traced -= n
+	r.result.Refused[string(probe.ReasonPreempted)] += n
+	r.notice("%d functions are not recorded, since goroutines were preempted just where their probes would be", n)
+}
