@@ -69,7 +69,7 @@ func (r *rights) sameAs(o *rights) bool { return r.covers(o) && o.covers(r) }
 
 // part takes children out of the family whose rights aren't the family's any more. They lose its rings, and get a recording of their own.
 func (f *family) part() {
-	if own := rightsOf(f.d.r.s.p); own.known {
+	if own := rightsOf(f.d.r.s.Process); own.known {
 		f.rights = own
 	}
 	var leave []*process.Handle
@@ -129,7 +129,7 @@ func (f *family) setApart(who *process.Handle) {
 	pid, r := who.Pid(), f.d.r
 	if !f.parted {
 		f.parted = true
-		r.notice("process %d hasn't the rights of process %d any more, which it was forked from: such processes get rings of their own", pid, r.s.p.Pid())
+		r.notice("process %d hasn't the rights of process %d any more, which it was forked from: such processes get rings of their own", pid, r.s.Process.Pid())
 	}
 	f.tree.expect(pid)
 	f.parting.Go(func() {
@@ -139,7 +139,7 @@ func (f *family) setApart(who *process.Handle) {
 		case !who.Alive():
 			who.Close()
 		case err != nil || left != "":
-			r.notice("process %d hasn't the rights of process %d any more, and keeps its rings, into which it can write: %s", pid, r.s.p.Pid(), reason(left, err))
+			r.notice("process %d hasn't the rights of process %d any more, and keeps its rings, into which it can write: %s", pid, r.s.Process.Pid(), reason(left, err))
 			who.Close()
 		default:
 			f.tree.late(who)

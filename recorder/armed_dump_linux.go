@@ -145,7 +145,7 @@ func (a *armed) assign(held []ring.Held) []*heldRuns {
 		}
 		if t == nil { // nor is it there
 			if t = nobody[h.TID]; t == nil {
-				t = &heldThread{nstid: h.TID, tid: h.TID, pid: a.r.s.p.Pid()}
+				t = &heldThread{nstid: h.TID, tid: h.TID, pid: a.r.s.Process.Pid()}
 				nobody[h.TID] = t
 			}
 		}
@@ -279,8 +279,8 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 			a.readName(t.heldThread)
 			about.Name = t.name
 		}
-		cut := t.cut(win, a.r.s.golang != nil)
-		if a.r.s.golang == nil {
+		cut := t.cut(win, a.r.s.Go != nil)
+		if a.r.s.Go == nil {
 			t.addEntries(&cut, causes)
 		}
 		if len(cut.events) == 0 && len(cut.open) == 0 {

@@ -88,9 +88,9 @@ type gap struct {
 
 func (r *recording) newArmed(d *drain) *armed {
 	o := *r.opt.Armed
-	a := &armed{r: r, o: &o, making: d.making, d: d, keeper: ring.NewKeeper(r.s.memory), threads: map[int]*heldThread{},
+	a := &armed{r: r, o: &o, making: d.making, d: d, keeper: ring.NewKeeper(r.s.Memory), threads: map[int]*heldThread{},
 		mostEnded: manyEnded, tokens: dumpsAtOnce, filled: time.Now(), began: r.began, requests: make(chan DumpRequest), changes: make(chan func()), over: make(chan struct{})}
-	a.watches, _ = r.s.memory.WatchesAt(r.s.watches) // which armWatches has found to be there
+	a.watches, _ = r.s.Memory.WatchesAt(r.s.Watches) // which armWatches has found to be there
 	a.pair()
 	return a
 }
@@ -100,7 +100,7 @@ func (r *recording) armWatches() error {
 	if r.watching == nil {
 		return nil
 	}
-	w, err := r.s.memory.WatchesAt(r.s.watches)
+	w, err := r.s.Memory.WatchesAt(r.s.Watches)
 	if err != nil {
 		return err
 	}
@@ -174,9 +174,9 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	}
 	stop := context.AfterFunc(ctx, a.watches.Wake)
 	defer stop()
-	r.notice("armed: process %d is recorded into memory, and dumped to %s", r.s.p.Pid(), r.opt.Output)
+	r.notice("armed: process %d is recorded into memory, and dumped to %s", r.s.Process.Pid(), r.opt.Output)
 	if a.o.Begun != nil {
-		a.o.Begun(r.s.p.Pid())
+		a.o.Begun(r.s.Process.Pid())
 	}
 	defer close(a.over)
 	go a.forward(ctx)
@@ -184,8 +184,8 @@ func (a *armed) loop(ctx context.Context) (err error) {
 	tick, last := min(longest, makingTick), time.Now()
 	for {
 		a.watches.Wait(a.seen, tick)
-		r.s.memory.Beat()
-		if silent := time.Since(last); silent > longSilence && !r.s.memory.Sandboxed() {
+		r.s.Memory.Beat()
+		if silent := time.Since(last); silent > longSilence && !r.s.Memory.Sandboxed() {
 			if err := a.d.reopen(silent); err != nil {
 				return err
 			}
@@ -197,7 +197,7 @@ func (a *armed) loop(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		ended := gone || ctx.Err() != nil || r.s.memory.Sandboxed()
+		ended := gone || ctx.Err() != nil || r.s.Memory.Sandboxed()
 		a.refill()
 		inVain := a.fired() // what fired before the end is dumped
 		if gone {
@@ -284,7 +284,7 @@ func (a *armed) meet(nstid, _ int, name string) {
 	if a.threads[nstid] != nil {
 		return
 	}
-	t := &heldThread{nstid: nstid, tid: nstid, pid: a.r.s.p.Pid(), name: name}
+	t := &heldThread{nstid: nstid, tid: nstid, pid: a.r.s.Process.Pid(), name: name}
 	if !a.d.sameNS {
 		t.tid = a.d.outerTID(t.pid, nstid)
 	}
@@ -302,7 +302,7 @@ func (a *armed) meet(nstid, _ int, name string) {
 
 // readName reads a thread's name. That of one that has ended is the last one known.
 func (a *armed) readName(t *heldThread) {
-	own := a.r.s.memory.OwnName(t.nstid) // before, so that what is read is no older
+	own := a.r.s.Memory.OwnName(t.nstid) // before, so that what is read is no older
 	name, err := process.ThreadName(t.pid, t.tid)
 	if err != nil {
 		a.ownName(t)
@@ -313,14 +313,14 @@ func (a *armed) readName(t *heldThread) {
 
 // ownName goes by the name that a thread has given itself since its name was last read, if stubs have seen that.
 func (a *armed) ownName(t *heldThread) {
-	if own := a.r.s.memory.OwnName(t.nstid); own.IsThere() && own != t.own {
+	if own := a.r.s.Memory.OwnName(t.nstid); own.IsThere() && own != t.own {
 		t.name, t.own = own.Name, own
 	}
 }
 
 // look looks which threads there are, now and then, and whether the process has gone.
 func (a *armed) look(now time.Time) (gone bool, err error) {
-	if !a.r.s.p.Alive() {
+	if !a.r.s.Process.Alive() {
 		return true, nil
 	}
 	if now.Sub(a.last.pair) >= pairInterval {

@@ -6,7 +6,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -159,7 +161,7 @@ func (a *armed) overdue() {
 
 // tidOf is the thread that an open call is known by, 0 if it is a goroutine.
 func (a *armed) tidOf(ctx uint64) int {
-	if a.r.s.golang != nil || ctx >= ring.MaxTID {
+	if a.r.s.Go != nil || ctx >= ring.MaxTID {
 		return 0
 	}
 	return int(ctx)
@@ -216,21 +218,21 @@ func (a *armed) tickOf(at time.Time) uint64 {
 
 // dumpAtEnd dumps the last moments of a process that has ended: the rings outlive it.
 func (a *armed) dumpAtEnd() {
-	c := cause{kind: reel.TriggerEnd, condition: "exit", detail: a.r.s.howItEnded()}
+	c := cause{kind: reel.TriggerEnd, condition: "exit", detail: howItEnded(a.r.s.Process)}
 	if _, err := a.dump([]cause{c}, a.o.Keep); err != nil {
 		a.r.notice("the last moments of the process could not be dumped: %v", err)
 	}
 }
 
 // howItEnded says what is known of the end of the process.
-func (s *session) howItEnded() string {
-	e, ok := s.p.Ended()
-	for try := 0; !ok && try < leftRetries; try++ {
+func howItEnded(p *process.Process) string {
+	e, ok := p.Ended()
+	for try := 0; !ok && try < target.UndoRetries; try++ {
 		time.Sleep(time.Millisecond) // it is just being reaped
-		e, ok = s.p.Ended()
+		e, ok = p.Ended()
 	}
 	switch {
-	case s.p.Alive():
+	case p.Alive():
 		return "the process runs another program now"
 	case !ok:
 		return "the process has ended"

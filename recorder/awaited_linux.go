@@ -8,6 +8,7 @@ import (
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // await says what the recording waits for where globs have matched nothing: they may be for libraries that are loaded later. traced says
@@ -17,11 +18,11 @@ func (r *recording) await(ch *chooser, traced bool) error {
 	if len(missed) == 0 {
 		return ch.captures.unmatched(ch.sample)
 	}
-	if !loadsLibraries(r.s.p, r.s.found) {
+	if !loadsLibraries(r.s.Process, r.s.SearchedImages) {
 		return missed[0].told()
 	}
 	for i := range missed {
-		if m := &missed[i]; !traced && misspelt(m.glob, m.names) && !(m.flag == "-m" && isBeside(r.s.p, r.s.found, m.glob)) {
+		if m := &missed[i]; !traced && misspelt(m.glob, m.names) && !(m.flag == "-m" && isBeside(r.s.Process, r.s.SearchedImages, m.glob)) {
 			return missed[0].told()
 		}
 	}
@@ -41,10 +42,10 @@ func (r *recording) await(ch *chooser, traced bool) error {
 
 // loadsLibraries says whether a process can load libraries: whether an image imports what does that.
 func loadsLibraries(p *process.Process, maps []process.Mapping) bool {
-	seen := map[fileID]bool{}
+	seen := map[target.FileID]bool{}
 	for i := range maps {
 		m := &maps[i]
-		id := fileID{m.Dev, m.Inode}
+		id := target.FileID{Dev: m.Dev, Inode: m.Inode}
 		if !mapped.IsCode(m) || seen[id] {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // With captures, conditions and everything else that there may be an arena has room for its code, and at its beginning for what tells
@@ -59,9 +60,9 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 					captures[uint32(id+1)] = c
 				}
 				rt := probe.Runtime{Ring: 1 << 40, Lazy: lazy, Captures: captures, Args: 1 << 41, Areas: 1 << 42, Watches: 1 << 43, Overwrite: !lazy, Follow: lazy, Lossless: true}
-				a := &arena{fns: all, base: slide + 1<<28}
-				a.bound(&rt)
-				if err := a.compile(rt); err != nil {
+				a := &target.Arena{Fns: all, Base: slide + 1<<28}
+				a.Bound(&rt)
+				if err := a.Compile(rt); err != nil {
 					t.Fatalf("%s of %d functions, lazy %v: %v", name, n, lazy, err)
 				}
 			}

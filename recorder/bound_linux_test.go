@@ -8,6 +8,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // An arena's size is fixed before its code is made.
@@ -39,15 +40,15 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 				for _, rt := range []probe.Runtime{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
 					lazy := rt.Lazy
 					rt.Ring = 1 << 40
-					a := &arena{fns: all[from : from+n], base: slide + 1<<28}
-					a.bound(&rt)
-					if err := a.compile(rt); err != nil {
+					a := &target.Arena{Fns: all[from : from+n], Base: slide + 1<<28}
+					a.Bound(&rt)
+					if err := a.Compile(rt); err != nil {
 						t.Fatalf("%s, %d functions from %s on: %v", name, n, all[from].Name, err)
 					}
 					if n == len(all) {
-						t.Logf("%s, lazy %v: %d bytes, room for %d", name, lazy, len(a.code.Bytes), a.size)
-						if !rt.Min && a.size > 5*uint64(len(a.code.Bytes)) {
-							t.Errorf("%s, lazy %v: %d bytes in room for %d", name, lazy, len(a.code.Bytes), a.size)
+						t.Logf("%s, lazy %v: %d bytes, room for %d", name, lazy, len(a.Code.Bytes), a.Size)
+						if !rt.Min && a.Size > 5*uint64(len(a.Code.Bytes)) {
+							t.Errorf("%s, lazy %v: %d bytes in room for %d", name, lazy, len(a.Code.Bytes), a.Size)
 						}
 					}
 				}

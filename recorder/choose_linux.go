@@ -12,6 +12,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // choose plans the process's images and groups what is chosen into arenas.
@@ -21,12 +22,12 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	ch := r.newChooser()
-	images, maps, err := ch.images.Find(ctx, r.s.p)
+	images, maps, err := ch.images.Find(ctx, r.s.Process)
 	if err != nil {
 		return err
 	}
-	r.s.found = maps
-	r.s.images, r.s.loader = images, mapped.LoaderOf(images)
+	r.s.SearchedImages = maps
+	r.s.Images, r.s.Loader = images, mapped.LoaderOf(images)
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
 	var with []*mapped.Image
@@ -68,38 +69,38 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.result.Traced == 0 && !follows && !waits {
 		for _, im := range images {
 			if g := im.Probe.Go; g != nil && g.Unsupported != nil {
-				return fmt.Errorf("callreel: process %d: %w: %w", r.s.p.Pid(), ErrRefused, g.Unsupported)
+				return fmt.Errorf("callreel: process %d: %w: %w", r.s.Process.Pid(), ErrRefused, g.Unsupported)
 			}
 		}
 		if r.result.Seen == 0 {
-			return fmt.Errorf("callreel: process %d: %w: %s", r.s.p.Pid(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.Process.Pid(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
-			r.s.p.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.p.Pid())
+			r.s.Process.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.Process.Pid())
 	}
-	r.s.rt = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
+	r.s.Runtime = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
 		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
 		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
 	if r.opt.Less.Every > 1 {
 		if r.result.Traced >= ring.MaxFunctions {
-			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.p.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.Process.Pid(), ErrRefused)
 		}
-		r.s.rt.Every = r.opt.Less.Every
+		r.s.Runtime.Every = r.opt.Less.Every
 	}
 	with = withoutGuards(with)
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
-	r.s.arenas = groupImages(with)
-	r.s.arenaMade = r.switches.come
+	r.s.Arenas = target.GroupImages(with)
+	r.s.ArenaMade = r.switches.come
 	if r.captures != nil {
-		r.s.rt.Captures = r.captures.table
+		r.s.Runtime.Captures = r.captures.table
 	}
-	for _, a := range r.s.arenas {
-		r.s.ranges = append(r.s.ranges, a.take()...)
-		a.bound(&r.s.rt)
+	for _, a := range r.s.Arenas {
+		r.s.Ranges = append(r.s.Ranges, a.Take()...)
+		a.Bound(&r.s.Runtime)
 	}
-	slices.SortFunc(r.s.ranges, func(a, b idRange) int { return cmp.Compare(a.first, b.first) })
+	slices.SortFunc(r.s.Ranges, func(a, b target.IdRange) int { return cmp.Compare(a.First, b.First) })
 	return r.setup()
 }
 
@@ -255,9 +256,9 @@ func (r *recording) setup() error {
 			ErrRefused, size>>20, available>>20)
 	}
 	patches := 0
-	for _, a := range r.s.arenas {
-		for i := range a.fns {
-			for _, site := range a.fns[i].Patched() {
+	for _, a := range r.s.Arenas {
+		for i := range a.Fns {
+			for _, site := range a.Fns[i].Patched() {
 				patches++
 				if site.Island != 0 {
 					patches++
@@ -266,33 +267,33 @@ func (r *recording) setup() error {
 		}
 	}
 	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: r.opt.Less.Depth}
-	r.s.records = recovery.RecordSize(len(r.s.arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(r.s.arenas))*recovery.RecordHeader + recovery.LateSize
-	r.s.unsigned = func(err error) {
+	r.s.Records = recovery.RecordSize(len(r.s.Arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(r.s.Arenas))*recovery.RecordHeader + recovery.LateSize
+	r.s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
 	if r.isSub() {
-		r.s.owner = r.tree.root.s.owner
+		r.s.Owner = r.tree.root.s.Owner
 	}
-	r.s.size = ring.Size(r.set.Chunks)
-	if r.s.golang != nil {
-		r.s.goStacks = r.s.size
-		r.s.size += ring.GoStacksSize
+	r.s.Size = ring.Size(r.set.Chunks)
+	if r.s.Go != nil {
+		r.s.GoStacks = r.s.Size
+		r.s.Size += ring.GoStacksSize
 	}
 	if r.opt.needsAreas() {
-		r.s.areas = r.s.size
-		r.s.size += ring.AreasSize
+		r.s.Areas = r.s.Size
+		r.s.Size += ring.AreasSize
 	}
 	if r.captures != nil {
-		r.s.argRooms, r.s.reads = r.s.size, r.captures.reads
-		r.s.size += ring.ArgsSize
+		r.s.ArgBuffers, r.s.Reads = r.s.Size, r.captures.reads
+		r.s.Size += ring.ArgsSize
 	}
-	if r.s.rt.Every > 0 {
-		r.s.counts = r.s.size
-		r.s.size += ring.CountsSize
+	if r.s.Runtime.Every > 0 {
+		r.s.Counts = r.s.Size
+		r.s.Size += ring.CountsSize
 	}
 	if r.watching != nil {
-		r.s.watches = r.s.size
-		r.s.size += ring.WatchesSize
+		r.s.Watches = r.s.Size
+		r.s.Size += ring.WatchesSize
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // recordCommand starts a program and records it from its entry point on. While everything is prepared the program
@@ -22,7 +23,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Ignored: opt.Ignored, GoAtEntry: true,
 	}, process.StopOptions{}, func(st *process.Stopped) error {
-		r.s = &session{p: st.Process(), fd: -1}
+		r.s = &target.Target{Process: st.Process(), Fd: -1}
 		if err := r.atEntry(ctx, st); err != nil {
 			return errors.Join(err, r.abandon())
 		}
@@ -30,7 +31,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 		return nil
 	})
 	if r.s != nil {
-		defer r.s.close()
+		defer r.s.Close()
 	}
 	if err != nil && !begun {
 		return nil, err
@@ -52,21 +53,21 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 
 // atEntry does everything up to the first event, in a process that stands at its entry point.
 func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
-	if err := r.s.p.PrepareSyscalls(); err != nil {
+	if err := r.s.Process.PrepareSyscalls(); err != nil {
 		return err
 	}
 	if err := r.choose(ctx); err != nil {
 		return err
 	}
 	r.startClock()
-	if err := r.s.roomIn(st, r.set); err != nil {
+	if err := r.s.MapMemoryIn(st, r.set); err != nil {
 		return err
 	}
-	c := r.s.everything()
-	if err := errors.Join(r.armWatches(), r.s.prepare(c)); err != nil {
+	c := r.s.All()
+	if err := errors.Join(r.armWatches(), r.s.Prepare(c)); err != nil {
 		return err
 	}
-	if err := r.s.onIn(st, c); err != nil {
+	if err := r.s.SwitchOnIn(st, c); err != nil {
 		return err
 	}
 	r.began = ring.Ticks() // nothing of it has run yet

@@ -176,7 +176,7 @@ func (r *recording) listen() {
 		return
 	}
 	var err error
-	if r.control, err = listenControl(r.s.p.Pid()); err != nil {
+	if r.control, err = listenControl(r.s.Process.Pid()); err != nil {
 		r.notice("%v", err)
 	}
 }

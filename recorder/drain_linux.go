@@ -71,11 +71,11 @@ type known struct {
 const unread = 8
 
 func (r *recording) newDrain() *drain {
-	d := &drain{r: r, started: time.Now(), known: map[int]*known{}, making: r.s.makeProbes()}
-	st, err := r.s.p.Status()
+	d := &drain{r: r, started: time.Now(), known: map[int]*known{}, making: newCompiler(r.s)}
+	st, err := r.s.Process.Status()
 	d.sameNS = err == nil && len(st.NSPIDs) <= 1
-	d.drainer = ring.NewDrainer(r.s.memory, d.open)
-	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, r.set.Min, r.s.rt.Min
+	d.drainer = ring.NewDrainer(r.s.Memory, d.open)
+	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, r.set.Min, r.s.Runtime.Min
 	if r.tree != nil {
 		d.family = d.newFamily()
 	}
@@ -93,14 +93,14 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.p.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
+	k := &known{pid: d.r.s.Process.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}
 	if !d.sameNS || d.family != nil && d.family.isNested(k.pid) {
 		k.tid = d.outerTID(k.pid, nstid)
 	}
-	if k.own = d.r.s.memory.OwnName(nstid); k.own.IsThere() { // since it registered
+	if k.own = d.r.s.Memory.OwnName(nstid); k.own.IsThere() { // since it registered
 		k.name = k.own.Name
 	}
 	if len(d.r.opt.Less.Threads) > 0 { // threads name themselves just after they start
@@ -118,10 +118,10 @@ func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
 
 // outerTID translates a thread ID from the target's PID namespace.
 func (d *drain) outerTID(pid, nstid int) int {
-	if pid != d.r.s.p.Pid() {
+	if pid != d.r.s.Process.Pid() {
 		return d.family.outerTID(pid, nstid)
 	}
-	return outerTID(d.r.s.p, nstid)
+	return outerTID(d.r.s.Process, nstid)
 }
 
 func outerTID(p *process.Process, nstid int) int {
@@ -154,7 +154,7 @@ func (d *drain) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if silent := time.Since(last); silent > longSilence && !d.r.s.memory.Sandboxed() {
+		if silent := time.Since(last); silent > longSilence && !d.r.s.Memory.Sandboxed() {
 			if err := d.reopen(silent); err != nil {
 				return err
 			}
@@ -165,7 +165,7 @@ func (d *drain) loop(ctx context.Context) error {
 			}
 			return err
 		}
-		if ctx.Err() != nil || d.r.s.memory.Sandboxed() {
+		if ctx.Err() != nil || d.r.s.Memory.Sandboxed() {
 			return d.lastNames()
 		}
 		now := time.Now()
@@ -192,22 +192,22 @@ const longSilence = 20 * time.Second
 func (d *drain) reopen(silent time.Duration) error {
 	s := d.r.s
 	var word [8]byte
-	s.mu.Lock()
-	arenas := slices.Clone(s.arenas)
-	s.mu.Unlock()
+	s.Mu.Lock()
+	arenas := slices.Clone(s.Arenas)
+	s.Mu.Unlock()
 	for _, a := range arenas {
-		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
+		if _, err := s.Process.ReadAt(word[:], a.Gate()); err != nil {
 			return nil // it has ended, which housekeeping notices
 		}
 		if probe.IsOpen(word) {
 			continue
 		}
 		d.r.notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))
-		if err := s.reopenGates(); err != nil && s.p.Alive() {
+		if err := s.ReopenGates(); err != nil && s.Process.Alive() {
 			return err
 		}
-		if s.memory.Sandboxed() { // just then
-			return s.closeGates()
+		if s.Memory.Sandboxed() { // just then
+			return s.CloseGates()
 		}
 		return nil
 	}
@@ -271,16 +271,16 @@ func (d *drain) firstTasks() map[int]bool {
 	if !d.firstLives() {
 		return nil
 	}
-	return tasksOf(d.r.s.p.Pid())
+	return tasksOf(d.r.s.Process.Pid())
 }
 
 // firstLives says whether that process hasn't.
 func (d *drain) firstLives() bool {
-	if !d.r.s.p.Alive() {
+	if !d.r.s.Process.Alive() {
 		return false
 	}
 	var word [8]byte
-	_, err := d.r.s.p.ReadAt(word[:], d.r.s.rt.Ring)
+	_, err := d.r.s.Process.ReadAt(word[:], d.r.s.Runtime.Ring)
 	return !errors.Is(err, process.ErrExec)
 }
 
@@ -295,7 +295,7 @@ func (d *drain) lastNames() error {
 // finish drains what is left when nobody writes any more. The recording's end is when the gates were closed: draining may take long. A
 // process that ended by itself did so a little before that was noticed, which is not the end of its unfinished calls, then.
 func (d *drain) finish(ended bool) error {
-	at := d.r.s.gatesClosed
+	at := d.r.s.GatesClosed
 	if !ended {
 		d.drainer.EndsAt = at.Tick
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // A recorder that stood still for so long that the target's threads have closed
@@ -19,18 +20,18 @@ import (
 func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	cmd := exec.Command("cat")
-	target := realtest.StartCommand(t, cmd)
-	p, pages := heapOf(t, target)
+	proc := realtest.StartCommand(t, cmd)
+	p, pages := heapOf(t, proc)
 	var said []string
 	d := &drain{r: &recording{opt: Options{Notice: func(format string, args ...any) { said = append(said, format) }},
-		s: &session{p: p, fd: -1, memory: ringMemory(t), arenas: []*arena{{base: pages[0]}, {base: pages[1]}}}}}
-	d.r.s.rt.Ring = 0x7000_0000_0000
-	open := d.r.s.rt.Ring + ring.SlotsOff
+		s: &target.Target{Process: p, Fd: -1, Memory: ringMemory(t), Arenas: []*target.Arena{{Base: pages[0]}, {Base: pages[1]}}}}}
+	d.r.s.Runtime.Ring = 0x7000_0000_0000
+	open := d.r.s.Runtime.Ring + ring.SlotsOff
 	gates := func() (words [2]uint64) {
 		t.Helper()
-		for i, a := range d.r.s.arenas {
+		for i, a := range d.r.s.Arenas {
 			var word [8]byte
-			if _, err := p.ReadAt(word[:], a.gate()); err != nil {
+			if _, err := p.ReadAt(word[:], a.Gate()); err != nil {
 				t.Fatal(err)
 			}
 			words[i] = binary.LittleEndian.Uint64(word[:])
@@ -46,8 +47,8 @@ func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 		{"one closed", [2]uint64{open, 0}, true},
 		{"none closed", [2]uint64{open, open}, false},
 	} {
-		for i, a := range d.r.s.arenas {
-			if err := d.r.s.writeWord(a.gate(), c.before[i]); err != nil {
+		for i, a := range d.r.s.Arenas {
+			if err := d.r.s.WriteWord(a.Gate(), c.before[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +64,7 @@ func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 		}
 	}
 	// A target that has ended is not this function's business.
-	target.Wait()
+	proc.Wait()
 	if err := d.reopen(33 * time.Second); err != nil {
 		t.Errorf("the target has ended: %v", err)
 	}
@@ -98,10 +99,10 @@ func ringMemory(t *testing.T) *ring.Memory {
 }
 
 // heapOf opens a process and returns two pages of its heap that it does not use.
-func heapOf(t *testing.T, target *realtest.Proc) (*process.Process, [2]uint64) {
+func heapOf(t *testing.T, proc *realtest.Proc) (*process.Process, [2]uint64) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(time.Millisecond) {
-		p, err := process.Open(target.Pid())
+		p, err := process.Open(proc.Pid())
 		if err != nil {
 			continue // it is only being started
 		}
@@ -110,13 +111,13 @@ func heapOf(t *testing.T, target *realtest.Proc) (*process.Process, [2]uint64) {
 			t.Fatal(err)
 		}
 		for _, m := range maps {
-			if m.Special == "[heap]" && m.Size() >= 3*pageSize {
+			if m.Special == "[heap]" && m.Size() >= 3*target.PageSize {
 				t.Cleanup(func() {
 					if err := p.Close(); err != nil {
 						t.Error(err)
 					}
 				})
-				return p, [2]uint64{m.End - 2*pageSize, m.End - pageSize}
+				return p, [2]uint64{m.End - 2*target.PageSize, m.End - target.PageSize}
 			}
 		}
 		if err := p.Close(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -34,7 +35,7 @@ func TestRecordingsAndThreadsEndWhenTheyDid(t *testing.T) {
 		}
 	}
 	memory := ringMemory(t)
-	d := &drain{r: &recording{s: &session{memory: memory, gatesClosed: reel.ClockPair{Tick: began + 900, UnixNS: 901}}, to: toReel{w}},
+	d := &drain{r: &recording{s: &target.Target{Memory: memory, GatesClosed: reel.ClockPair{Tick: began + 900, UnixNS: 901}}, to: toReel{w}},
 		drainer: ring.NewDrainer(memory, nil)}
 	if err := d.finish(false); err != nil {
 		t.Fatal(err)

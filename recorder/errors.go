@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/refusal"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -15,13 +16,13 @@ var (
 	// ErrUnsupported: this machine can't run live verbs.
 	ErrUnsupported = process.ErrUnsupported
 	// ErrRecorded: another recorder is at work on the process.
-	ErrRecorded = errors.New("already being recorded")
+	ErrRecorded = target.ErrRecorded
+	// ErrNotRecorded: detach found nothing to remove.
+	ErrNotRecorded = target.ErrNotRecorded
 	// ErrLeftBehind: probes of a recorder that died are still in the process.
 	ErrLeftBehind = errors.New("a recorder that died has left its probes")
 	// ErrNothing: no function of the process was chosen that can be probed.
 	ErrNothing = errors.New("no function to record")
-	// ErrNotRecorded: detach found nothing to remove.
-	ErrNotRecorded = errors.New("not being recorded")
 	// ErrNoRecorder: there is nobody to ask for a dump.
 	ErrNoRecorder = errors.New("it is not being recorded by a callreel that could be asked")
 	// ErrRefused: recording could harm the process.

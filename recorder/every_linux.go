@@ -4,12 +4,12 @@ import "github.com/callreel/callreel/reel"
 
 // tellMade puts into the reel how many calls of each function there were, where not all are recorded.
 func (r *recording) tellMade() error {
-	if r.s.rt.Every == 0 || r.w == nil {
+	if r.s.Runtime.Every == 0 || r.w == nil {
 		return nil
 	}
 	made := map[uint32]uint64{}
 	for id := uint32(1); id < r.nextID; id++ {
-		calls := r.s.memory.Count(id)
+		calls := r.s.Memory.Count(id)
 		if calls == 0 {
 			continue
 		}
@@ -21,5 +21,5 @@ func (r *recording) tellMade() error {
 		}
 		made[e[0].Word>>1] += calls
 	}
-	return r.w.Made(r.s.rt.Every, made)
+	return r.w.Made(r.s.Runtime.Every, made)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // execs watches threads that are about to replace their program, see probe's exec.go, and records the new programs from their
@@ -41,7 +42,7 @@ const (
 )
 
 func (f *family) watchExecs(ctx context.Context) *execs {
-	e := &execs{f: f, memory: f.d.r.s.memory, busy: map[int]bool{}, taken: map[int]chan struct{}{}}
+	e := &execs{f: f, memory: f.d.r.s.Memory, busy: map[int]bool{}, taken: map[int]chan struct{}{}}
 	watching, cancel := context.WithCancel(ctx)
 	e.cancel, e.over = cancel, watching.Done()
 	e.wg.Go(func() {
@@ -107,12 +108,12 @@ func (e *execs) see(ctx context.Context, i, nspid, nstid int) {
 	r := t.recording(pid)
 	err := process.AwaitExec(ctx, pid, tid, execPatience, process.StopOptions{GoAtEntry: true, Of: who}, let,
 		func(st *process.Stopped) error {
-			r.s = &session{p: st.Process(), fd: -1}
+			r.s = &target.Target{Process: st.Process(), Fd: -1}
 			err := r.atEntry(ctx, st)
 			if err != nil {
-				err = errors.Join(err, r.s.takeBack(st))
-				r.s.p = nil // AwaitExec closes it
-				r.s.close()
+				err = errors.Join(err, r.s.TakeBack(st))
+				r.s.Process = nil // AwaitExec closes it
+				r.s.Close()
 			}
 			return err
 		})
@@ -177,7 +178,7 @@ func (e *execs) pause(ctx context.Context, d time.Duration) {
 
 // asker finds the thread that asks, by its IDs as it sees them itself: nil unless its process is of the family. The caller is to close who.
 func (f *family) asker(nspid, nstid int) (who *process.Handle, tid int) {
-	own := f.d.r.s.p
+	own := f.d.r.s.Process
 	if nspid == f.inner {
 		who, _ = own.Hold() // else the first process of another namespace may have that ID
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // family is what a recording whose children are followed knows of them. The forked ones write into its own rings, see
@@ -59,8 +60,8 @@ const (
 const maxEnded = 1 << 14
 
 func (d *drain) newFamily() *family {
-	f := &family{d: d, tree: d.r.tree, kin: newKin(d.r.s, d.r.since), members: map[int]*member{}, rights: rightsOf(d.r.s.p)}
-	if st, err := d.r.s.p.Status(); err == nil && len(st.NSPIDs) > 0 {
+	f := &family{d: d, tree: d.r.tree, kin: newKin(d.r.s, d.r.since), members: map[int]*member{}, rights: rightsOf(d.r.s.Process)}
+	if st, err := d.r.s.Process.Status(); err == nil && len(st.NSPIDs) > 0 {
 		f.inner = st.NSPIDs[len(st.NSPIDs)-1]
 	}
 	return f
@@ -68,8 +69,8 @@ func (d *drain) newFamily() *family {
 
 // anchor returns the process with that ID if it is certain to be of the family, else nil. The caller holds mu.
 func (f *family) anchor(pid int) holder {
-	if pid == f.d.r.s.p.Pid() {
-		return f.d.r.s.p
+	if pid == f.d.r.s.Process.Pid() {
+		return f.d.r.s.Process
 	}
 	if m := f.members[pid]; m != nil && !m.gone {
 		return m.p
@@ -80,7 +81,7 @@ func (f *family) anchor(pid int) holder {
 // processOf returns which process a thread is of. What it says of itself is believed of processes of the family, and of such that there
 // are not any more, to which nothing can be done.
 func (f *family) processOf(nspid int) int {
-	own := f.d.r.s.p.Pid()
+	own := f.d.r.s.Process.Pid()
 	if nspid == 0 || nspid == f.inner || nspid >= ring.MaxTID {
 		return own
 	}
@@ -191,10 +192,10 @@ func (f *family) meet(who *process.Handle, nspid int) *member {
 func (f *family) look(firstLives bool) bool {
 	if !firstLives && !f.left {
 		f.left = true
-		f.tree.replaced(f.d.r.s.p, f.d.r)
+		f.tree.replaced(f.d.r.s.Process, f.d.r)
 	}
 	some := f.lookAtMembers() || firstLives
-	if !f.told && f.d.r.s.memory.FollowEnded() {
+	if !f.told && f.d.r.s.Memory.FollowEnded() {
 		f.told = true
 		f.d.r.notice("a forked child restricts its own system calls (seccomp): children that have called nothing yet are not recorded any more")
 	}
@@ -248,7 +249,7 @@ func (f *family) holds(m *member) bool {
 		return false
 	}
 	var word [8]byte
-	_, err := m.p.ReadAt(word[:], f.d.r.s.rt.Ring)
+	_, err := m.p.ReadAt(word[:], f.d.r.s.Runtime.Ring)
 	m.held = err == nil && (m.held || binary.LittleEndian.Uint64(word[:]) == ring.Magic)
 	return m.held
 }
@@ -256,7 +257,7 @@ func (f *family) holds(m *member) bool {
 // children looks for children with programs that are nobody's recording: they were replaced by a bare system call.
 func (f *family) children() {
 	f.mu.Lock()
-	anchors, skip := []holder{f.d.r.s.p}, map[int]bool{}
+	anchors, skip := []holder{f.d.r.s.Process}, map[int]bool{}
 	for pid, m := range f.members {
 		if !m.gone {
 			anchors, skip[pid] = append(anchors, m.p), true
@@ -361,7 +362,7 @@ func (f *family) detach(ctx context.Context) error {
 func (f *family) remain(found []*process.Handle) {
 	f.d.r.result.TextVerified = false
 	f.d.r.notice("process %d, forked from %d, keeps its probes, which record nothing any more: processes there fork and end faster than "+
-		"they can be restored; 'callreel detach -p %[1]d' restores one that stays", found[0].Pid(), f.d.r.s.p.Pid())
+		"they can be restored; 'callreel detach -p %[1]d' restores one that stays", found[0].Pid(), f.d.r.s.Process.Pid())
 }
 
 // detachOne restores a child's text by what this recorder knows of it: the rings are the child's to write.
@@ -378,7 +379,7 @@ func (f *family) detachOne(ctx context.Context, who *process.Handle) (left strin
 	if !who.Is(p) {
 		return "", nil
 	}
-	d, err := leftBy(r.s).remove(ctx, p)
+	d, err := leftBy(r.s).Remove(ctx, p)
 	if err != nil {
 		if errors.Is(err, process.ErrNoProcess) || !p.Alive() {
 			return "", nil
@@ -392,14 +393,14 @@ func (f *family) detachOne(ctx context.Context, who *process.Handle) (left strin
 }
 
 // leftBy is what a session leaves in forked children.
-func leftBy(s *session) *left {
-	about := recovery.About{Recorder: os.Getpid(), RingDev: s.ringFile.Dev, RingIno: s.ringFile.Inode, Golang: s.golang != nil}
-	return &left{memory: s.shared()[0], about: about, inherited: true, signed: true, recovery: s.recovery()}
+func leftBy(s *target.Target) *target.Remains {
+	about := recovery.About{Recorder: os.Getpid(), RingDev: s.RingFile.Dev, RingIno: s.RingFile.Inode, Golang: s.Go != nil}
+	return &target.Remains{Memory: s.Shared()[0], About: about, Inherited: true, Signed: true, Record: s.Record()}
 }
 
 // holders returns the processes, but for the first and those in but, that have what forked children have. The caller is to close them.
 func (f *family) holders(but map[int]uint64) (found []*process.Handle) {
-	own := f.d.r.s.p.Pid()
+	own := f.d.r.s.Process.Pid()
 	all, _ := process.IDs() // without them none is found
 	for _, pid := range all {
 		if pid == own || pid == os.Getpid() {

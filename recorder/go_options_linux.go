@@ -17,25 +17,25 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 		}
 		switch {
 		case len(with) > 1:
-			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.p.Pid(), ErrRefused, with[1].Path)
+			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.Process.Pid(), ErrRefused, with[1].Path)
 		case r.opt.Clock != reel.ClockFull:
-			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.p.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.Process.Pid(), ErrRefused)
 		case r.opt.Less.some():
-			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.p.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.Process.Pid(), ErrRefused)
 		}
-		r.s.golang = g
-		r.s.rt.Go = &probe.GoRuntime{GoID: g.GoID}
-		r.s.rt.Lazy, r.s.rt.Follow = false, false
+		r.s.Go = g
+		r.s.Runtime.Go = &probe.GoRuntime{GoID: g.GoID}
+		r.s.Runtime.Lazy, r.s.Runtime.Follow = false, false
 	}
-	if r.isSub() && (r.s.golang != nil) != (r.tree.root.s.golang != nil) {
-		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.p.Pid(), ErrRefused)
+	if r.isSub() && (r.s.Go != nil) != (r.tree.root.s.Go != nil) {
+		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.Process.Pid(), ErrRefused)
 	}
 	return nil
 }
 
 // countLeftOut corrects the counts of functions for those that were left out.
 func (r *recording) countLeftOut() {
-	n := len(r.s.leftOut)
+	n := len(r.s.Skipped)
 	if n == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // kin tells processes of a family from strangers. Process IDs come out of the rings, in which the target can write whatever it likes,
@@ -36,7 +37,7 @@ type mappedAs struct {
 // is says whether m is that mapping. Memory without a file has our name, where the kernel lets memory be named.
 func (w *mappedAs) is(m *process.Mapping) bool {
 	return m.Start == w.Base && m.Size() == w.Size && m.Dev == w.dev && m.Inode == w.inode && m.Perm == w.perm &&
-		(w.inode != 0 && m.Offset == w.offset || w.inode == 0 && m.Special == arenaSpecial)
+		(w.inode != 0 && m.Offset == w.offset || w.inode == 0 && m.Special == target.ArenaSpecial)
 }
 
 // holder is a hold on a process: while it is alive its ID is its own.
@@ -48,23 +49,23 @@ type holder interface {
 // maxRefused bounds how many strangers are remembered.
 const maxRefused = 4096
 
-func newKin(s *session, since uint64) *kin {
-	k := &kin{first: s.p, since: since, refused: map[int]uint64{}, uids: [4]int{-1, -1, -1, -1}}
-	if st, err := s.p.Status(); err == nil {
+func newKin(s *target.Target, since uint64) *kin {
+	k := &kin{first: s.Process, since: since, refused: map[int]uint64{}, uids: [4]int{-1, -1, -1, -1}}
+	if st, err := s.Process.Status(); err == nil {
 		k.uids = st.UIDs
 	}
 	at := uint64(0)
-	for _, a := range s.arenas {
-		code := mappedAs{recovery.Span{Base: a.base, Size: a.size}, process.PermRead | process.PermExec, a.dev, a.inode, 0}
-		if a.inode != 0 {
+	for _, a := range s.Arenas {
+		code := mappedAs{recovery.Span{Base: a.Base, Size: a.Size}, process.PermRead | process.PermExec, a.Dev, a.Inode, 0}
+		if a.Inode != 0 {
 			code.perm |= process.PermShared
 			code.offset = at
 		}
 		k.code = append(k.code, code)
-		at += a.size
+		at += a.Size
 	}
-	for i, m := range s.shared() {
-		w := mappedAs{m.Span, process.PermRead | process.PermShared, m.dev, m.inode, 0}
+	for i, m := range s.Shared() {
+		w := mappedAs{m.Span, process.PermRead | process.PermShared, m.Dev, m.Inode, 0}
 		if i == 1 { // the rings
 			w.perm |= process.PermWrite
 		}

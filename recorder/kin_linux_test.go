@@ -14,6 +14,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // sharedFile makes a memfd of two pages more than an arena takes.
@@ -25,7 +26,7 @@ func sharedFile(t testing.TB, name string) (f *os.File, dev, inode uint64) {
 	}
 	f = os.NewFile(uintptr(fd), name)
 	t.Cleanup(func() { f.Close() })
-	if err := f.Truncate(16 * pageSize); err != nil {
+	if err := f.Truncate(16 * target.PageSize); err != nil {
 		t.Fatal(err)
 	}
 	var st unix.Stat_t
@@ -54,17 +55,17 @@ func TestDescriptorsDoNotMakeKin(t *testing.T) {
 	const rx, rw, ro = process.PermRead | process.PermExec | process.PermShared, process.PermRead | process.PermWrite | process.PermShared, process.PermRead | process.PermShared
 	family := func() *kin {
 		return &kin{since: since, uids: [4]int{realtest.Stranger, realtest.Stranger, realtest.Stranger, realtest.Stranger}, refused: map[int]uint64{},
-			code: []mappedAs{{recovery.Span{Base: codeAt, Size: 2 * pageSize}, rx, codeDev, codeIno, 0}, {recovery.Span{Base: lateAt, Size: pageSize}, rx, codeDev, codeIno, 2 * pageSize}},
-			data: []mappedAs{{recovery.Span{Base: undoAt, Size: pageSize}, ro, undoDev, undoIno, 0}, {recovery.Span{Base: ringAt, Size: 4 * pageSize}, rw, ringDev, ringIno, 0}}}
+			code: []mappedAs{{recovery.Span{Base: codeAt, Size: 2 * target.PageSize}, rx, codeDev, codeIno, 0}, {recovery.Span{Base: lateAt, Size: target.PageSize}, rx, codeDev, codeIno, 2 * target.PageSize}},
+			data: []mappedAs{{recovery.Span{Base: undoAt, Size: target.PageSize}, ro, undoDev, undoIno, 0}, {recovery.Span{Base: ringAt, Size: 4 * target.PageSize}, rw, ringDev, ringIno, 0}}}
 	}
 	const ringFD, undoFD, codeFD, forgedFD = 3, 4, 5, 6
 	m := func(at, size int, perm string, fd, off int) string {
-		return fmt.Sprintf("%x:%x:%s:%d:%x", at, size*pageSize, perm, fd, off*pageSize)
+		return fmt.Sprintf("%x:%x:%s:%d:%x", at, size*target.PageSize, perm, fd, off*target.PageSize)
 	}
 	gate := func(at int) string { return m(at, 1, "rw-p", -1, 0) }
 	ring, records := m(ringAt, 4, "rw-s", ringFD, 0), m(undoAt, 1, "r--s", undoFD, 0)
 	first, second := m(codeAt, 2, "r-xs", codeFD, 0), m(lateAt, 1, "r-xs", codeFD, 2)
-	firstGate, secondGate := gate(codeAt+2*pageSize), gate(lateAt+pageSize)
+	firstGate, secondGate := gate(codeAt+2*target.PageSize), gate(lateAt+target.PageSize)
 	child := []string{ring, records, first, firstGate, second, secondGate}
 	but := func(i int, by ...string) []string {
 		return append(append(append([]string{}, child[:i]...), by...), child[i+1:]...)
@@ -91,7 +92,7 @@ func TestDescriptorsDoNotMakeKin(t *testing.T) {
 		{name: "half the code", maps: but(2, m(codeAt, 1, "r-xs", codeFD, 0))},
 		{name: "one arena", maps: child[:4]},
 		{name: "no gate", maps: but(5)},
-		{name: "a shared gate", maps: but(5, m(lateAt+pageSize, 1, "rw-s", ringFD, 8))},
+		{name: "a shared gate", maps: but(5, m(lateAt+target.PageSize, 1, "rw-s", ringFD, 8))},
 		{name: "no rings", maps: but(0)},
 		{name: "part of the rings", maps: but(0, m(ringAt, 2, "rw-s", ringFD, 0))},
 		{name: "no recovery memory", maps: but(1)},

@@ -8,38 +8,39 @@ import (
 	"unsafe"
 
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
 
 // compiler makes probes when they are asked for. No thread waits for that, so it is done in the rounds of the drain.
 type compiler struct {
 	memory *ring.Memory
-	mu     sync.Mutex // guards what follows
-	ranges []idRange  // whose arenas have their code
-	known  []uint64   // a bit for each function whose probe is made; empty when there is nothing to make
-	seen   uint64     // how often probes had been asked for
+	mu     sync.Mutex       // guards what follows
+	ranges []target.IdRange // whose arenas have their code
+	known  []uint64         // a bit for each function whose probe is made; empty when there is nothing to make
+	seen   uint64           // how often probes had been asked for
 	made   int
 	// switches, if not nil, says which functions are off.
 	switches *switches
 }
 
-// makeProbes begins to make probes; nothing is done for a session in which all exist.
-func (s *session) makeProbes() *compiler {
-	c := &compiler{memory: s.memory}
-	if s.rt.Lazy {
-		c.add(s.ranges)
+// newCompiler begins to make probes; nothing is done for a recording in which all exist.
+func newCompiler(s *target.Target) *compiler {
+	c := &compiler{memory: s.Memory}
+	if s.Runtime.Lazy {
+		c.add(s.Ranges)
 	}
 	return c
 }
 
 // add lets probes of functions be made, whose IDs are higher than those of all before. For libraries that come later it is to be
 // called before their gates are opened.
-func (c *compiler) add(ranges []idRange) {
+func (c *compiler) add(ranges []target.IdRange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ranges = append(c.ranges, ranges...)
 	for i := range ranges {
-		last := ranges[i].first + ranges[i].count - 1
+		last := ranges[i].First + ranges[i].Count - 1
 		c.known = append(c.known, make([]uint64, max(int(last/64)+1-len(c.known), 0))...)
 	}
 }
@@ -62,12 +63,12 @@ func (c *compiler) all() {
 	defer c.mu.Unlock()
 	for i, known := range c.known {
 		for set := c.memory.AskedWord(i) &^ known; set != 0; set &= set - 1 {
-			slot, a := slotOf(c.ranges, uint32(64*i+bits.TrailingZeros64(set)))
+			slot, a := target.SlotOf(c.ranges, uint32(64*i+bits.TrailingZeros64(set)))
 			if slot == nil {
 				continue
 			}
 			if !c.switches.holds(slot, c.ranges) {
-				atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[slot.At])), slot.Word)
+				atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.Mem[slot.At])), slot.Word)
 			}
 			c.known[i] |= set & -set
 			c.made++
@@ -90,7 +91,7 @@ type lateNames struct {
 
 	mu     sync.Mutex // guards what follows
 	ids    []uint32   // the reel's, by the target's; 0 for none yet
-	ranges []idRange
+	ranges []target.IdRange
 }
 
 // functionTable gives functions consecutive IDs, as a reel does.
@@ -100,7 +101,7 @@ type functionTable interface {
 
 func (r *recording) lateNames() {
 	r.names = &lateNames{r: r, to: r.to}
-	r.names.add(r.s.ranges, r.nextID)
+	r.names.add(r.s.Ranges, r.nextID)
 }
 
 // anew returns the same with none in the table to yet.
@@ -111,7 +112,7 @@ func (n *lateNames) anew(to functionTable) *lateNames {
 }
 
 // add adds the functions of ranges, whose IDs end before next.
-func (n *lateNames) add(ranges []idRange, next uint32) {
+func (n *lateNames) add(ranges []target.IdRange, next uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
@@ -153,7 +154,7 @@ func (n *lateNames) introduce(events []reel.Event) error {
 		if uint64(id) >= uint64(len(n.ids)) || n.ids[id] != 0 {
 			continue
 		}
-		g, k := find(n.ranges, id)
+		g, k := target.FindRange(n.ranges, id)
 		if g == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/linkmap"
 )
 
 // A look at the loader's list, and at the mappings, of a python with some
@@ -25,15 +26,15 @@ print("python ok", flush=True)
 		b.Fatal(err)
 	}
 	defer p.Close()
-	l := newLinkMap(p)
+	l := linkmap.Find(p)
 	if l == nil {
 		b.Fatal("no list")
 	}
-	l.follow()
+	l.Follow()
 	b.Run("list", func(b *testing.B) {
 		cpu := spent(b)
 		for b.Loop() {
-			if l.changed() {
+			if l.Changed() {
 				b.Fatal("it has changed")
 			}
 		}

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/linkmap"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -39,9 +41,9 @@ const (
 // changes which images and arenas the session has.
 type libraries struct {
 	r      *recording
-	s      *session
+	s      *target.Target
 	making *compiler
-	list   *linkMap // nil if there is none
+	list   *linkmap.List // nil if there is none
 	choose *chooser
 	// seen are the mappings of files that are not recorded.
 	seen map[mapped.Place]bool
@@ -61,15 +63,15 @@ type libraries struct {
 // watchLibraries begins to look for libraries.
 func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libraries {
 	l := &libraries{r: r, s: r.s, making: making, choose: r.newChooser(), seen: map[mapped.Place]bool{}, done: make(chan struct{})}
-	l.list = newLinkMap(r.s.p)
+	l.list = linkmap.Find(r.s.Process)
 	l.loads = newLoads(r.s)
 	l.last, l.every = time.Now(), mapsInterval
 	l.most = min(r.nextID+maxLateFunctions, reel.MaxID)
-	if r.s.rt.Lazy {
+	if r.s.Runtime.Lazy {
 		l.most = min(l.most, ring.MaxFunctions-1)
 	}
-	for i := range r.s.found {
-		if m := &r.s.found[i]; mapped.IsCode(m) && l.imageAt(m) == nil {
+	for i := range r.s.SearchedImages {
+		if m := &r.s.SearchedImages[i]; mapped.IsCode(m) && l.imageAt(m) == nil {
 			l.seen[mapped.PlaceOf(m)] = true
 		}
 	}
@@ -81,7 +83,7 @@ func (r *recording) watchLibraries(ctx context.Context, making *compiler) *libra
 // end ends the looking, and waits for that.
 func (l *libraries) end() Libraries {
 	l.cancel()
-	l.s.memory.WakeLoads()
+	l.s.Memory.WakeLoads()
 	<-l.done
 	return l.took
 }
@@ -95,7 +97,7 @@ func (l *libraries) run(ctx context.Context) {
 	defer l.loads.pass()
 	for rest := least; ; {
 		told := l.loads.wait(ctx, rest)
-		if ctx.Err() != nil || l.s.memory.Sandboxed() {
+		if ctx.Err() != nil || l.s.Memory.Sandboxed() {
 			return
 		}
 		start, stopped := time.Now(), l.took.Stopped
@@ -114,14 +116,14 @@ func (l *libraries) look(ctx context.Context, told bool) error {
 		return nil
 	}
 	if l.list != nil {
-		l.list.follow()
+		l.list.Follow()
 	}
 	start := time.Now()
-	maps, err := l.s.p.Maps()
+	maps, err := l.s.Process.Maps()
 	if err != nil {
 		return err
 	}
-	if !l.s.holds(maps) {
+	if !l.s.Holds(maps) {
 		return process.ErrExec
 	}
 	l.last = time.Now()
@@ -137,7 +139,7 @@ func (l *libraries) look(ctx context.Context, told bool) error {
 // changed says whether the loader's list has changed, or a site is not what it was: a library may have gone and another
 // come, at the same place and with the same entry in the list.
 func (l *libraries) changed() bool {
-	if l.list != nil && l.list.changed() {
+	if l.list != nil && l.list.Changed() {
 		return true
 	}
 	if l.turn >= len(l.marks) {
@@ -145,7 +147,7 @@ func (l *libraries) changed() bool {
 	}
 	from, to := l.turn, min(l.turn+maxMarks, len(l.marks))
 	l.turn = to
-	if n, _ := l.s.p.ReadVec(l.marks[from:to]); n < to-from {
+	if n, _ := l.s.Process.ReadVec(l.marks[from:to]); n < to-from {
 		return true
 	}
 	for i := from; i < to; i++ {
@@ -159,7 +161,7 @@ func (l *libraries) changed() bool {
 // mark chooses the sites to look at.
 func (l *libraries) mark() {
 	l.marks, l.marked = l.marks[:0], l.marked[:0]
-	for _, im := range l.s.images {
+	for _, im := range l.s.Images {
 		if im.Unloadable && !im.Gone && len(im.Sites) > 0 {
 			p := &im.Sites[len(im.Sites)-1]
 			l.marks = append(l.marks, process.Vec{Addr: p.Addr, Buf: make([]byte, len(p.New()))})
@@ -171,14 +173,14 @@ func (l *libraries) mark() {
 // forget notes which images are gone: their sites with them. Where one site is left the image is still taken for there,
 // though somebody else may have changed others.
 func (l *libraries) forget(maps []process.Mapping) error {
-	for _, im := range l.s.images {
+	for _, im := range l.s.Images {
 		if !im.Unloadable || im.Gone || len(im.Sites) == 0 {
 			continue
 		}
 		there := false
 		if im.IsThere(maps) {
 			var err error
-			if there, err = im.HasSites(l.s.p); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+			if there, err = im.HasSites(l.s.Process); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
 				return err
 			}
 		}
@@ -192,7 +194,7 @@ func (l *libraries) forget(maps []process.Mapping) error {
 
 // imageAt is the image that a mapping belongs to, one that is gone not counted.
 func (l *libraries) imageAt(m *process.Mapping) *mapped.Image {
-	for _, im := range l.s.images {
+	for _, im := range l.s.Images {
 		if im.Gone {
 			continue
 		}
@@ -208,7 +210,7 @@ func (l *libraries) imageAt(m *process.Mapping) *mapped.Image {
 // add probes what has come.
 func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 	now := map[mapped.Place]bool{}
-	var c change
+	var c target.Change
 	l.takeIfSmall(maps)
 	for i := range maps {
 		m := &maps[i]
@@ -219,7 +221,7 @@ func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 		if now[name] = true; l.seen[name] {
 			continue
 		}
-		im, err := l.open(ctx, m, maps, c.images)
+		im, err := l.open(ctx, m, maps, c.Images)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec)) {
 			return err
 		}
@@ -230,8 +232,8 @@ func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 			l.seen[name] = true
 			continue
 		}
-		if !slices.Contains(c.images, im) {
-			c.images = append(c.images, im)
+		if !slices.Contains(c.Images, im) {
+			c.Images = append(c.Images, im)
 		}
 	}
 	for name := range l.seen {
@@ -239,11 +241,11 @@ func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 			delete(l.seen, name)
 		}
 	}
-	if len(c.images) == 0 {
+	if len(c.Images) == 0 {
 		return nil
 	}
 	err := l.attach(ctx, &c)
-	if err == nil || ctx.Err() == nil && l.s.p.Alive() && !errors.Is(err, process.ErrExec) {
+	if err == nil || ctx.Err() == nil && l.s.Process.Alive() && !errors.Is(err, process.ErrExec) {
 		if err != nil {
 			l.r.notice("a library that was loaded is not recorded: %v", err)
 		}
@@ -255,7 +257,7 @@ func (l *libraries) add(ctx context.Context, maps []process.Mapping) error {
 // open is the image behind a mapping, if it is to be recorded: one of those that are going to be, one that was here before, or
 // one that is planned now.
 func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process.Mapping, coming []*mapped.Image) (*mapped.Image, error) {
-	for _, im := range slices.Concat(coming, l.s.images) {
+	for _, im := range slices.Concat(coming, l.s.Images) {
 		if im.Gone || len(im.Text) == 0 || im.Text[0].Dev != m.Dev || im.Text[0].Inode != m.Inode {
 			continue
 		}
@@ -264,8 +266,8 @@ func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process
 		}
 		return nil, nil // another copy
 	}
-	for _, im := range l.s.images {
-		if !im.Gone || len(im.Sites) == 0 || !im.IsBack(l.s.p, m, maps) {
+	for _, im := range l.s.Images {
+		if !im.Gone || len(im.Sites) == 0 || !im.IsBack(l.s.Process, m, maps) {
 			continue
 		}
 		if im.Attempts >= maxAttempts {
@@ -275,10 +277,10 @@ func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process
 	}
 	chosen := l.choose.module(m.Path[lastSlash(m.Path)+1:])
 	l.choose.modules, l.choose.sample = nil, nil // they are for messages only
-	if !chosen && !l.choose.images.HasGuards(l.s.p, *m) {
+	if !chosen && !l.choose.images.HasGuards(l.s.Process, *m) {
 		return nil, nil
 	}
-	im, err := l.choose.images.Open(ctx, l.s.p, *m, maps)
+	im, err := l.choose.images.Open(ctx, l.s.Process, *m, maps)
 	if err != nil || im == nil {
 		return nil, err
 	}
@@ -291,42 +293,42 @@ func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process
 }
 
 // attach probes images as it is done when recording begins. Those that were here before have their stubs already.
-func (l *libraries) attach(ctx context.Context, c *change) error {
-	fresh := map[*arena]picked{}
+func (l *libraries) attach(ctx context.Context, c *target.Change) error {
+	fresh := map[*target.Arena]picked{}
 	id := l.r.nextID
-	c.images = slices.DeleteFunc(c.images, func(im *mapped.Image) bool {
-		if a := l.s.arenaOf(im); a != nil {
-			c.arenas = append(c.arenas, a)
+	c.Images = slices.DeleteFunc(c.Images, func(im *mapped.Image) bool {
+		if a := l.s.ArenaOf(im); a != nil {
+			c.Arenas = append(c.Arenas, a)
 			return false
 		}
-		a := &arena{images: []*mapped.Image{im}, lo: im.Lo, hi: im.Hi}
+		a := &target.Arena{Images: []*mapped.Image{im}, Lo: im.Lo, Hi: im.Hi}
 		n := l.choose.pick(im, id)
 		l.r.watching.plan(ctx, im, l.r.notice)
 		if err := l.r.captures.plan(ctx, im, true, l.r.notice); err != nil {
 			l.r.notice("%v", err)
 		}
 		l.choose.sample = nil
-		ranges := a.take()
-		if len(a.fns) == 0 || id+uint32(n.traced) > l.most {
+		ranges := a.Take()
+		if len(a.Fns) == 0 || id+uint32(n.traced) > l.most {
 			l.pass(im)
 			im.Close()
-			if len(a.fns) > 0 {
+			if len(a.Fns) > 0 {
 				l.r.notice("%s is not recorded: too many functions were loaded", im.Path)
 			}
 			return true
 		}
 		id += uint32(n.traced)
-		c.fresh, c.arenas, c.ranges = append(c.fresh, a), append(c.arenas, a), append(c.ranges, ranges...)
+		c.Fresh, c.Arenas, c.Ranges = append(c.Fresh, a), append(c.Arenas, a), append(c.Ranges, ranges...)
 		fresh[a] = n
 		return false
 	})
-	if len(c.images) == 0 {
+	if len(c.Images) == 0 {
 		return nil
 	}
 	if err := l.makeRoom(ctx, c); err != nil {
-		for _, a := range c.fresh {
-			l.pass(a.images[0])
-			a.images[0].Close()
+		for _, a := range c.Fresh {
+			l.pass(a.Images[0])
+			a.Images[0].Close()
 		}
 		return err
 	}
@@ -335,24 +337,24 @@ func (l *libraries) attach(ctx context.Context, c *change) error {
 		return err
 	}
 	s := l.s
-	if err := errors.Join(l.r.armWatches(), s.prepare(c)); err != nil {
+	if err := errors.Join(l.r.armWatches(), s.Prepare(c)); err != nil {
 		l.failed(c)
 		return err
 	}
-	l.making.add(c.ranges)
-	d, err := s.switchOn(ctx, c)
+	l.making.add(c.Ranges)
+	d, err := s.SwitchOn(ctx, c)
 	l.stood(d)
 	if err != nil {
 		l.failed(c)
 		return err
 	}
-	for _, im := range c.images {
+	for _, im := range c.Images {
 		im.Gone, im.Attempts = false, 0
 	}
 	for _, n := range fresh {
 		l.r.count(n)
 	}
-	l.took.Loaded += len(c.images)
+	l.took.Loaded += len(c.Images)
 	return nil
 }
 
@@ -364,8 +366,8 @@ func (l *libraries) stood(d time.Duration) {
 }
 
 // failed lets it be tried again, some times.
-func (l *libraries) failed(c *change) {
-	for _, im := range c.images {
+func (l *libraries) failed(c *target.Change) {
+	for _, im := range c.Images {
 		im.Gone = true
 		if im.Attempts++; len(im.Sites) == 0 {
 			l.pass(im)
@@ -381,17 +383,17 @@ func (l *libraries) pass(im *mapped.Image) {
 }
 
 // makeRoom maps the arenas, after it has noted where.
-func (l *libraries) makeRoom(ctx context.Context, c *change) error {
-	if len(c.fresh) == 0 {
+func (l *libraries) makeRoom(ctx context.Context, c *target.Change) error {
+	if len(c.Fresh) == 0 {
 		return nil
 	}
-	for _, a := range c.fresh {
-		a.bound(&l.s.rt)
+	for _, a := range c.Fresh {
+		a.Bound(&l.s.Runtime)
 	}
 	for try := 0; ; try++ {
-		d, err := l.s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.s.moreRoomIn(st, c.fresh) })
+		d, err := l.s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.s.MapArenas(st, c.Fresh) })
 		l.stood(d)
-		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced) || errors.Is(err, process.ErrLate)) && try < stopRetries {
+		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced) || errors.Is(err, process.ErrLate)) && try < target.StopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
@@ -400,11 +402,11 @@ func (l *libraries) makeRoom(ctx context.Context, c *change) error {
 }
 
 // introduce lets everybody know of the images and their functions, whose IDs end before next, before the first event of theirs.
-func (l *libraries) introduce(c *change, next uint32) error {
-	for _, a := range c.fresh {
-		im := a.images[0]
+func (l *libraries) introduce(c *target.Change, next uint32) error {
+	for _, a := range c.Fresh {
+		im := a.Images[0]
 		im.Gone = true // until its sites are written
-		l.s.images = append(l.s.images, im)
+		l.s.Images = append(l.s.Images, im)
 		if !im.Unchosen {
 			if err := l.r.addImage(im); err != nil {
 				return err
@@ -412,8 +414,8 @@ func (l *libraries) introduce(c *change, next uint32) error {
 		}
 	}
 	if l.r.names != nil {
-		l.r.names.add(c.ranges, next)
-	} else if err := l.r.addFunctions(c.ranges, l.r.nextID); err != nil {
+		l.r.names.add(c.Ranges, next)
+	} else if err := l.r.addFunctions(c.Ranges, l.r.nextID); err != nil {
 		return err
 	}
 	l.r.nextID = next

@@ -7,6 +7,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // loads hears of the libraries that the dynamic loader has loaded, from the thread that loads them, see probe's loader.go. That thread waits
@@ -27,11 +28,11 @@ const (
 	smallText = 2 << 20
 )
 
-func newLoads(s *session) loads {
-	if !s.rt.Loads {
+func newLoads(s *target.Target) loads {
+	if !s.Runtime.Loads {
 		return loads{}
 	}
-	return loads{memory: s.memory, left: mostCredit, since: time.Now()}
+	return loads{memory: s.Memory, left: mostCredit, since: time.Now()}
 }
 
 // wait waits for that long, or until a library is loaded, if there is credit for it, and says whether one has been.

@@ -19,13 +19,14 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
 
 // recording is one call of Record.
 type recording struct {
 	opt    Options
-	s      *session
+	s      *target.Target
 	memory *object.Allowance // for what is read of files
 	w      *reel.Writer      // nil if the events go elsewhere
 	to     Destination       // where they go
@@ -63,7 +64,7 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 	r := newRecording(opt)
 	defer func() {
 		if r.s != nil {
-			r.s.close()
+			r.s.Close()
 		}
 	}()
 	if err := r.attachTo(ctx, opt.PID); err != nil {
@@ -77,16 +78,16 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 
 // attachTo does everything up to the first event, in a process that runs.
 func (r *recording) attachTo(ctx context.Context, pid int) error {
-	s, err := openSession(pid)
+	s, err := target.Open(pid)
 	if err != nil {
 		return err
 	}
 	r.s = s
-	s.p.LimitMemory(r.opt.Choice.Memory)
-	if r.who != nil && !r.who.Is(s.p) {
+	s.Process.LimitMemory(r.opt.Choice.Memory)
+	if r.who != nil && !r.who.Is(s.Process) {
 		return fmt.Errorf("callreel: process %d: %w: another has its ID by now", pid, process.ErrNoProcess)
 	}
-	if other, name, err := s.p.DescriptorsShared(); err == nil && other != 0 {
+	if other, name, err := s.Process.DescriptorsShared(); err == nil && other != 0 {
 		r.notice("process %d (%s) shares the file descriptors of process %d, and goes on while that one stands; what is opened for recording is checked, and refused if it is exchanged",
 			other, name, pid)
 	}
@@ -94,7 +95,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 		return err
 	}
 	// Not before: sites that are left may stand on the last instructions that would do.
-	if err := s.p.PrepareSyscalls(); err != nil {
+	if err := s.Process.PrepareSyscalls(); err != nil {
 		return err
 	}
 	if err := r.choose(ctx); err != nil {
@@ -112,7 +113,7 @@ func (r *recording) attachTo(ctx context.Context, pid int) error {
 	}
 	// Who waits for the reel to appear may count on recording being on from then.
 	if err := r.create(); err != nil {
-		_, derr := s.detach(context.WithoutCancel(ctx))
+		_, derr := s.Detach(context.WithoutCancel(ctx))
 		return errors.Join(err, derr)
 	}
 	return nil
@@ -185,22 +186,22 @@ func (r *recording) startClock() {
 
 // clearLeft removes what a dead recorder has left.
 func (r *recording) clearLeft(ctx context.Context) error {
-	l, err := findLeft(r.s.p)
+	l, err := target.FindRemains(r.s.Process)
 	if err != nil || l == nil {
 		return err
 	}
-	pid := r.s.p.Pid()
-	if err := l.isBusy(r.s.p); err != nil {
+	pid := r.s.Process.Pid()
+	if err := l.IsBusy(r.s.Process); err != nil {
 		return err
 	}
-	d, err := l.remove(ctx, r.s.p)
+	d, err := l.Remove(ctx, r.s.Process)
 	if err != nil {
 		return err
 	}
 	if d.Left != "" {
 		return fmt.Errorf("callreel: process %d: %w that can't be removed yet: %s; try again later", pid, ErrLeftBehind, d.Left)
 	}
-	r.notice("removed the probes that a recorder (process %d) had left", l.about.Recorder)
+	r.notice("removed the probes that a recorder (process %d) had left", l.About.Recorder)
 	return nil
 }
 
@@ -226,7 +227,7 @@ func (r *recording) createReel() error {
 	if r.isSub() {
 		return r.introduce()
 	}
-	p := r.s.p
+	p := r.s.Process
 	exe, _, err := p.Exe()
 	if err != nil {
 		return err
@@ -238,7 +239,7 @@ func (r *recording) createReel() error {
 	host, _ := os.Hostname()
 	err = r.begin(reel.Header{
 		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: runtime.GOARCH, Tool: r.opt.Tool,
-		Clock: r.base, Goroutines: r.s.golang != nil,
+		Clock: r.base, Goroutines: r.s.Go != nil,
 	})
 	if err != nil {
 		return err
@@ -261,8 +262,8 @@ func (r *recording) begin(h reel.Header) (err error) {
 	}
 	if r.w, err = reel.Create(r.opt.Output, h, reel.Options{Force: r.opt.Force, Mode: r.opt.Mode}); err == nil {
 		r.to = toReel{r.w}
-		if r.s.rt.Every > 0 {
-			if err := r.w.Made(r.s.rt.Every, nil); err != nil {
+		if r.s.Runtime.Every > 0 {
+			if err := r.w.Made(r.s.Runtime.Every, nil); err != nil {
 				return errors.Join(err, r.abandon())
 			}
 		}
@@ -281,8 +282,8 @@ func (r *recording) written() int64 {
 // introduce writes the images, and the functions if they aren't to be written when their first events come.
 func (r *recording) introduce() error {
 	r.images = map[*mapped.Image]reel.ImageID{}
-	for _, a := range r.s.arenas {
-		for _, im := range a.images {
+	for _, a := range r.s.Arenas {
+		for _, im := range a.Images {
 			if im.Unchosen {
 				continue
 			}
@@ -291,11 +292,11 @@ func (r *recording) introduce() error {
 			}
 		}
 	}
-	if r.s.rt.Lazy || r.tree != nil || r.opt.Armed != nil {
+	if r.s.Runtime.Lazy || r.tree != nil || r.opt.Armed != nil {
 		r.lateNames()
 		return nil
 	}
-	err := r.addFunctions(r.s.ranges, 1)
+	err := r.addFunctions(r.s.Ranges, 1)
 	if err == nil {
 		err = r.captures.describeAll(r.to)
 	}
@@ -318,18 +319,18 @@ func (r *recording) addImage(im *mapped.Image) error {
 	if err != nil {
 		return err
 	}
-	r.s.mu.Lock()
+	r.s.Mu.Lock()
 	r.images[im] = id
-	r.s.mu.Unlock()
+	r.s.Mu.Unlock()
 	return nil
 }
 
 // addFunctions writes the functions of ranges, with IDs from first on, into the reel's table, in the order of the IDs.
-func (r *recording) addFunctions(ranges []idRange, first uint32) error {
+func (r *recording) addFunctions(ranges []target.IdRange, first uint32) error {
 	var table []reel.Function
 	for i := range ranges {
 		g := &ranges[i]
-		for k := range g.count {
+		for k := range g.Count {
 			table = append(table, r.describe(g, k))
 		}
 	}
@@ -341,11 +342,11 @@ func (r *recording) addFunctions(ranges []idRange, first uint32) error {
 }
 
 // describe is what the reel's table says of a range's k-th function.
-func (r *recording) describe(g *idRange, k uint32) reel.Function {
-	f := &g.arena.fns[g.at+int(k)]
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	return reel.Function{Name: f.Name, Image: r.images[g.image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
+func (r *recording) describe(g *target.IdRange, k uint32) reel.Function {
+	f := &g.Arena.Fns[g.At+int(k)]
+	r.s.Mu.Lock()
+	defer r.s.Mu.Unlock()
+	return reel.Function{Name: f.Name, Image: r.images[g.Image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 }
 
 // abandon removes the reel of a recording that never began. That of a program that was started has none of its own.
@@ -363,24 +364,24 @@ func (r *recording) abandon() error {
 
 // attach places the probes in the running process.
 func (r *recording) attach(ctx context.Context) error {
-	if err := r.s.makeRoom(ctx, r.set); err != nil {
+	if err := r.s.MapMemory(ctx, r.set); err != nil {
 		return err
 	}
-	c := r.s.everything()
-	err := errors.Join(r.armWatches(), r.s.prepare(c))
+	c := r.s.All()
+	err := errors.Join(r.armWatches(), r.s.Prepare(c))
 	if err == nil {
 		err = r.keepOff()
 	}
 	if err == nil {
 		var d time.Duration
-		d, err = r.s.switchOn(ctx, c)
+		d, err = r.s.SwitchOn(ctx, c)
 		r.began = ring.Ticks()
-		r.s.stopped += d
+		r.s.Stopped += d
 	}
 	if err != nil {
-		u, e := r.s.detach(context.WithoutCancel(ctx))
-		if u.left != "" {
-			r.notice("memory of callreel's stays mapped in the process, unused: %s", u.left)
+		u, e := r.s.Detach(context.WithoutCancel(ctx))
+		if u.Kept != "" {
+			r.notice("memory of callreel's stays mapped in the process, unused: %s", u.Kept)
 		}
 		return errors.Join(err, e)
 	}
@@ -452,16 +453,16 @@ func (r *recording) session(ctx context.Context) error {
 	}
 	r.result.Libraries = libraries.end()
 	if watched != nil {
-		r.s.memory.SetFollow(false)
+		r.s.Memory.SetFollow(false)
 		watched.end()
 	}
 	// What follows must be done whatever has ended the recording.
-	r.s.memory.SetFollow(false)
-	u, derr := r.s.detach(context.WithoutCancel(ctx))
+	r.s.Memory.SetFollow(false)
+	u, derr := r.s.Detach(context.WithoutCancel(ctx))
 	if derr != nil {
-		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.p.Pid()))
+		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.Process.Pid()))
 	}
-	if r.s.memory.Sandboxed() {
+	if r.s.Memory.Sandboxed() {
 		r.result.Sandboxed = true
 		r.notice("the process restricts its own system calls from here on (seccomp): recording has ended")
 	}
@@ -475,18 +476,18 @@ func (r *recording) session(ctx context.Context) error {
 	if held != nil {
 		ferr = held.end()
 	} else {
-		ferr = errors.Join(d.finish(u.gone), r.tellMade())
+		ferr = errors.Join(d.finish(u.Gone), r.tellMade())
 	}
 	if err == nil {
 		err = ferr
 	}
 	r.result.Made = r.result.Traced
-	if r.s.rt.Lazy {
+	if r.s.Runtime.Lazy {
 		d.making.all() // of threads that were killed while they asked, too
 		r.result.Made = d.making.made
 	}
-	r.result.AttachStop, r.result.DetachStop = r.s.stopped, u.stopped
-	r.result.Ended, r.result.Left = u.gone, u.left
+	r.result.AttachStop, r.result.DetachStop = r.s.Stopped, u.Stopped
+	r.result.Ended, r.result.Left = u.Gone, u.Kept
 	if derr != nil {
 		r.result.TextVerified = false
 	} else {
@@ -524,14 +525,14 @@ func (r *recording) tellEnding() {
 // tellOfExec tells that the process runs another program now, which ends a recording that doesn't follow.
 func (r *recording) tellOfExec() {
 	var word [8]byte
-	if _, err := r.s.p.ReadAt(word[:], r.s.rt.Ring); !errors.Is(err, process.ErrExec) || !r.s.p.Alive() {
+	if _, err := r.s.Process.ReadAt(word[:], r.s.Runtime.Ring); !errors.Is(err, process.ErrExec) || !r.s.Process.Alive() {
 		return
 	}
-	exe, err := process.Program(r.s.p.Pid())
+	exe, err := process.Program(r.s.Process.Pid())
 	if err != nil {
 		exe = "another program"
 	}
-	r.notice("process %d runs %s now, which is not recorded: --follow records it, too", r.s.p.Pid(), exe)
+	r.notice("process %d runs %s now, which is not recorded: --follow records it, too", r.s.Process.Pid(), exe)
 }
 
 // countWritten corrects the counts when the reel has ended before the recording, for want of room on disk, say: they are
@@ -550,17 +551,17 @@ func (r *recording) countWritten() {
 }
 
 // verify compares the text with the files.
-func (r *recording) verify(u undoing) (bool, error) {
-	if u.gone {
+func (r *recording) verify(u target.Undone) (bool, error) {
+	if u.Gone {
 		return true, nil
 	}
-	for _, im := range r.s.images {
-		ok, err := im.VerifyText(r.s.p)
-		for try := 0; im.Unloadable && (!ok || err != nil) && r.s.p.Alive() && try < leftRetries; try++ {
+	for _, im := range r.s.Images {
+		ok, err := im.VerifyText(r.s.Process)
+		for try := 0; im.Unloadable && (!ok || err != nil) && r.s.Process.Alive() && try < target.UndoRetries; try++ {
 			time.Sleep(time.Millisecond) // a library came or went while it was read
-			ok, err = im.VerifyText(r.s.p)
+			ok, err = im.VerifyText(r.s.Process)
 		}
-		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.p.Alive() {
+		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.Process.Alive() {
 			return true, nil
 		}
 		if err != nil || !ok {

@@ -54,7 +54,7 @@ func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger
 		return nil, refuse("--min can't be two things")
 	case q.changesMin() && r.tree != nil:
 		return nil, refuse("--min can't be changed with --follow")
-	case q.Min > 0 && held != nil && !r.s.rt.Min:
+	case q.Min > 0 && held != nil && !r.s.Runtime.Min:
 		return nil, refuse("--min can be changed of an armed recording that began with --min")
 	case q.Min > 0 && r.opt.Clock != reel.ClockFull:
 		return nil, refuse("--min needs --clock full")
@@ -86,7 +86,7 @@ func (r *recording) setMin(least time.Duration) uint64 {
 	l := &r.opt.Less
 	l.Min = least
 	r.set.Min = l.ticks(r.set.TicksPerSecond)
-	r.s.memory.SetMin(r.set.Min)
+	r.s.Memory.SetMin(r.set.Min)
 	return r.set.Min
 }
 
@@ -182,9 +182,9 @@ func (r *recording) askedToSet(q *SetRequest, held *armed) (a controlAnswer) {
 		switch {
 		case e == nil:
 		case errors.Is(e, ErrNotSettable):
-			failed = append(failed, fmt.Sprintf("process %d: %v", sub.s.p.Pid(), e))
+			failed = append(failed, fmt.Sprintf("process %d: %v", sub.s.Process.Pid(), e))
 		default:
-			failed = append(failed, fmt.Sprintf("process %d: %v, and is tried again", sub.s.p.Pid(), e))
+			failed = append(failed, fmt.Sprintf("process %d: %v, and is tried again", sub.s.Process.Pid(), e))
 		}
 	}
 	if len(failed) > 0 { // not err: elsewhere it has been done

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // Functions are switched off and on while recording by exchanging the beginnings of their events, see probe.Switch.
@@ -28,7 +29,7 @@ type switches struct {
 	requests sync.Mutex // guards what follows: one change at a time
 	rules    []SetRequest
 	version  int
-	arenas   []*arena
+	arenas   []*target.Arena
 	closing  []*switched // entries are off, exits are not yet
 	waits    bool        // somebody sees to closing
 	behind   bool        // somebody sees to it that what was asked for is tried again
@@ -48,7 +49,7 @@ type switches struct {
 
 // switched is a function in an arena.
 type switched struct {
-	a     *arena
+	a     *target.Arena
 	index int
 	id    uint32
 	since time.Time
@@ -74,7 +75,7 @@ func (s *switches) begin(making *compiler) {
 	making.mu.Unlock()
 	if s.r.isSub() {
 		if _, err := s.catchUp(); err != nil {
-			s.r.notice("process %d, which was started meanwhile, isn't recorded as was asked for: %v", s.r.s.p.Pid(), err)
+			s.r.notice("process %d, which was started meanwhile, isn't recorded as was asked for: %v", s.r.s.Process.Pid(), err)
 		}
 	}
 }
@@ -151,8 +152,8 @@ func (s *switches) notDone() error {
 }
 
 // come takes over an arena whose code is made and whose gate isn't open yet.
-func (s *switches) come(a *arena) error {
-	if a.mem == nil {
+func (s *switches) come(a *target.Arena) error {
+	if a.Mem == nil {
 		return nil
 	}
 	s.requests.Lock()
@@ -161,8 +162,8 @@ func (s *switches) come(a *arena) error {
 	if len(s.rules) == 0 {
 		return nil
 	}
-	for i := range a.fns {
-		fn := &a.fns[i]
+	for i := range a.Fns {
+		fn := &a.Fns[i]
 		if fn.ID == 0 || keepsOn(fn) || s.wanted(fn, nil) {
 			continue
 		}
@@ -187,7 +188,7 @@ func (s *switches) come(a *arena) error {
 // switchesExits says whether exits are switched off as well. Not where calls may be accepted that the drain doesn't see at once, or the
 // thread keeps a record of.
 func (s *switches) switchesExits() bool {
-	return s.r.opt.Armed == nil && !s.r.s.rt.Min && !s.r.filtered.Load() && s.r.s.rt.Areas == 0
+	return s.r.opt.Armed == nil && !s.r.s.Runtime.Min && !s.r.filtered.Load() && s.r.s.Runtime.Areas == 0
 }
 
 // keepsOn says whether a function is never switched off.
@@ -257,9 +258,9 @@ func (s *switches) unmatched(hit *hits) error {
 			}
 			var names []string
 			for _, a := range s.arenas {
-				for f := range a.fns {
-					if a.fns[f].ID != 0 {
-						names = append(names, namesOf(a.fns[f].Names())...)
+				for f := range a.Fns {
+					if a.Fns[f].ID != 0 {
+						names = append(names, namesOf(a.Fns[f].Names())...)
 					}
 				}
 			}
@@ -284,8 +285,8 @@ func (s *switches) apply() (a SetAnswer, err error) {
 	hit := &hits{make([]bool, len(last.Functions)), make([]bool, len(last.Exclude))}
 	var on, off []*switched
 	for _, ar := range s.arenas {
-		for i := range ar.fns {
-			fn := &ar.fns[i]
+		for i := range ar.Fns {
+			fn := &ar.Fns[i]
 			if fn.ID == 0 {
 				continue
 			}
@@ -320,7 +321,7 @@ func (s *switches) apply() (a SetAnswer, err error) {
 // canSwitch says why no function of this recording can be switched.
 func (s *switches) canSwitch() error {
 	switch {
-	case s.r.s.golang != nil:
+	case s.r.s.Go != nil:
 		return fmt.Errorf("%w: probes in Go programs can't be switched off", ErrNotSettable)
 	case len(s.arenas) == 0:
 		return fmt.Errorf("%w: the memory of its probes could not be shared with it", ErrNotSettable)
@@ -330,13 +331,13 @@ func (s *switches) canSwitch() error {
 
 // allOn returns how many functions there are if the changes so far want all of them recorded, and 0 otherwise.
 func (s *switches) allOn() int {
-	s.r.s.mu.Lock()
-	arenas := slices.Clone(s.r.s.arenas)
-	s.r.s.mu.Unlock()
+	s.r.s.Mu.Lock()
+	arenas := slices.Clone(s.r.s.Arenas)
+	s.r.s.Mu.Unlock()
 	n := 0
 	for _, a := range arenas {
-		for i := range a.fns {
-			fn := &a.fns[i]
+		for i := range a.Fns {
+			fn := &a.Fns[i]
 			switch {
 			case fn.ID == 0:
 			case !keepsOn(fn) && !s.wanted(fn, nil):
@@ -485,7 +486,7 @@ func (s *switches) switchOn(list []*switched) error {
 
 // exchange switches the entry, or the exits, of a function.
 func (s *switches) exchange(w *switched, exits, on bool) error {
-	list, err := w.a.code.Switches(w.index)
+	list, err := w.a.Code.Switches(w.index)
 	if err != nil {
 		return err
 	}
@@ -494,7 +495,7 @@ func (s *switches) exchange(w *switched, exits, on bool) error {
 		s.making.mu.Lock()
 		defer s.making.mu.Unlock()
 		made = s.making.isMade(w.id)
-	} else if s.r.s.rt.Lazy {
+	} else if s.r.s.Runtime.Lazy {
 		made = false
 	}
 	for i := range list {
@@ -502,7 +503,7 @@ func (s *switches) exchange(w *switched, exits, on bool) error {
 		if sw.Exit != exits {
 			continue
 		}
-		word := (*uint64)(unsafe.Pointer(&w.a.mem[sw.At]))
+		word := (*uint64)(unsafe.Pointer(&w.a.Mem[sw.At]))
 		atomic.StoreUint64(word, sw.In(atomic.LoadUint64(word), on, made))
 	}
 	return nil
@@ -529,14 +530,14 @@ func (s *switches) update(id uint32, set, clear uint8) {
 }
 
 // holds says whether a slot is not to be exchanged now, as what would change is off: it is made when the function is switched on.
-func (s *switches) holds(slot *probe.Slot, ranges []idRange) bool {
+func (s *switches) holds(slot *probe.Slot, ranges []target.IdRange) bool {
 	if s == nil || !s.touched.Load() || s.stateOf(slot.ID)&entriesOff == 0 {
 		return false
 	}
-	g, k := find(ranges, slot.ID)
+	g, k := target.FindRange(ranges, slot.ID)
 	if g == nil {
 		return true
 	}
-	list, err := g.arena.code.Switches(g.at + int(k))
+	list, err := g.Arena.Code.Switches(g.At + int(k))
 	return err != nil || slices.ContainsFunc(list, func(w probe.Switch) bool { return !w.Exit && w.At == slot.At&^7 })
 }

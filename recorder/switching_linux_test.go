@@ -5,18 +5,19 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // unshared is the recording of a program that was started below another, whose probes' memory isn't shared with the recorder.
 func unshared(names ...string) *switches {
-	a := &arena{}
+	a := &target.Arena{}
 	for i, name := range names {
-		a.fns = append(a.fns, probe.Selected{Function: &probe.Function{Name: name}, ID: uint32(i + 1)})
+		a.Fns = append(a.Fns, probe.Selected{Function: &probe.Function{Name: name}, ID: uint32(i + 1)})
 	}
-	root := &recording{s: &session{}}
+	root := &recording{s: &target.Target{}}
 	root.tree = &tree{root: root}
 	root.switches = newSwitches(root)
-	r := &recording{tree: root.tree, s: &session{arenas: []*arena{a}}}
+	r := &recording{tree: root.tree, s: &target.Target{Arenas: []*target.Arena{a}}}
 	r.switches = newSwitches(r)
 	return r.switches
 }

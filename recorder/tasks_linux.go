@@ -19,7 +19,7 @@ func threadGone(pid, tid int) bool {
 
 // ends ends the parts of the threads of the first process that have ended, so that others can have their chunks.
 func (d *drain) ends() error {
-	own, began, looked := d.r.s.p.Pid(), time.Now(), ring.Ticks()
+	own, began, looked := d.r.s.Process.Pid(), time.Now(), ring.Ticks()
 	kept := d.order[:0]
 	var err error
 	for _, k := range d.order {
@@ -55,7 +55,7 @@ const namesAtOnce = 256
 // tasks looks whether the process is still there, and which threads of its children, and reads at most so many names. With whole it looks
 // for all threads, in /proc.
 func (d *drain) tasks(whole bool, names int) error {
-	own := d.r.s.p.Pid()
+	own := d.r.s.Process.Pid()
 	looked := ring.Ticks()
 	there := d.firstLives()
 	if d.family != nil {
@@ -123,7 +123,7 @@ func (d *drain) readNames(most int) error {
 }
 
 func (d *drain) rename(nstid int, k *known) error {
-	own := d.r.s.memory.OwnName(nstid) // before, so that what is read is no older
+	own := d.r.s.Memory.OwnName(nstid) // before, so that what is read is no older
 	name, err := process.ThreadName(k.pid, k.tid)
 	if err != nil { // it has just ended: the next look will see that
 		return nil

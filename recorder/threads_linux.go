@@ -21,14 +21,14 @@ func (r *recording) keepOff() error {
 	if len(r.opt.Less.Threads) == 0 {
 		return nil
 	}
-	threads, err := r.s.p.Threads()
+	threads, err := r.s.Process.Threads()
 	if err != nil {
 		return err
 	}
 	r.keptOff = map[int]int{}
 	for _, t := range threads {
 		if !r.opt.Less.wants(t.Name) && t.NSTID < ring.MaxTID {
-			r.s.memory.SetOff(t.NSTID, true)
+			r.s.Memory.SetOff(t.NSTID, true)
 			r.keptOff[t.NSTID] = t.TID
 		}
 	}
@@ -40,14 +40,14 @@ func (d *drain) stillOff(live map[int]bool, names bool) {
 	for nstid, tid := range d.r.keptOff {
 		on := !live[tid]
 		if !on && names {
-			name, err := process.ThreadName(d.r.s.p.Pid(), tid)
+			name, err := process.ThreadName(d.r.s.Process.Pid(), tid)
 			on = err == nil && d.r.opt.Less.wants(name)
 			if on {
 				d.drainer.Late(nstid)
 			}
 		}
 		if on {
-			d.r.s.memory.SetOff(nstid, false)
+			d.r.s.Memory.SetOff(nstid, false)
 			delete(d.r.keptOff, nstid)
 		}
 	}
@@ -112,7 +112,7 @@ func (d *drain) renamed(nstid int, k *known) error {
 // ownName goes by the name that a thread has given itself since its name was last read, if stubs have seen that: the thread has ended, or
 // there are no more stubs. One by which it wouldn't be recorded comes too late.
 func (d *drain) ownName(k *known) error {
-	own := d.r.s.memory.OwnName(k.nstid)
+	own := d.r.s.Memory.OwnName(k.nstid)
 	if !own.IsThere() || own == k.own || own.Name == k.name || k.DestinationThread == nil || !d.r.opt.Less.wants(own.Name) {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -49,7 +50,7 @@ func (t *tree) start(ctx context.Context) {
 	t.ctx = ctx
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.at[t.root.s.p.Pid()] = t.root
+	t.at[t.root.s.Process.Pid()] = t.root
 }
 
 // others are the recordings that are on, but for the first.
@@ -164,7 +165,7 @@ func (t *tree) attach(who *process.Handle) error {
 			return nil
 		}
 		if r.s != nil {
-			r.s.close()
+			r.s.Close()
 		}
 		if try == tries || t.ctx.Err() != nil || !isRunning(pid) || errors.Is(err, ErrRefused) || errors.Is(err, errNotWanted) || errors.Is(err, process.ErrForeignArch) {
 			return err
@@ -192,7 +193,7 @@ func (t *tree) recording(pid int) *recording {
 func (t *tree) run(pid int, r *recording) {
 	t.enter(pid, r)
 	err := r.session(t.ctx)
-	r.s.close()
+	r.s.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.at[pid] == r {
@@ -284,7 +285,7 @@ func hasRings(pid int) bool {
 		return false
 	}
 	defer p.Close()
-	l, err := findLeft(p)
+	l, err := target.FindRemains(p)
 	return err != nil || l != nil
 }
 

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"errors"
@@ -6,25 +6,26 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
 // Where user space ends without 5-level paging: TASK_SIZE_MAX of Linux on x86-64.
 const userEnd = 1<<47 - 4096
 
 // wantPlaced holds an arena's place against what must be true of all.
-func wantPlaced(t *testing.T, a *arena, maps []process.Mapping) {
+func wantPlaced(t *testing.T, a *Arena, maps []process.Mapping) {
 	t.Helper()
 	switch {
-	case a.base%pageSize != 0 || a.base == 0:
-		t.Errorf("at %#x", a.base)
+	case a.Base%PageSize != 0 || a.Base == 0:
+		t.Errorf("at %#x", a.Base)
 	case a.end() > userEnd:
 		t.Errorf("it ends at %#x, beyond user space", a.end())
-	case a.base > a.lo && a.end()-a.lo >= 1<<31, a.base < a.lo && a.hi-a.base >= 1<<31:
-		t.Errorf("at %#x it is out of reach of %#x to %#x", a.base, a.lo, a.hi)
+	case a.Base > a.Lo && a.end()-a.Lo >= 1<<31, a.Base < a.Lo && a.Hi-a.Base >= 1<<31:
+		t.Errorf("at %#x it is out of reach of %#x to %#x", a.Base, a.Lo, a.Hi)
 	}
 	for _, m := range maps {
-		if a.base < m.End && a.end() > m.Start {
-			t.Errorf("at %#x it overlaps %#x-%#x %s", a.base, m.Start, m.End, m.Special)
+		if a.Base < m.End && a.end() > m.Start {
+			t.Errorf("at %#x it overlaps %#x-%#x %s", a.Base, m.Start, m.End, m.Special)
 		}
 	}
 }
@@ -54,17 +55,17 @@ func TestArenasAreNeverPlacedAboveUserSpace(t *testing.T) {
 		{"hardly any room below", 1 << 20, append([]process.Mapping{{Start: 0x7fff70000000, End: 0x7ffff7a00000}}, maps[2:]...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &arena{images: []*mapped.Image{libc}, lo: 0x7ffff7c00000, hi: 0x7ffff7e00000, size: c.size}
+			a := &Arena{Images: []*mapped.Image{libc}, Lo: 0x7ffff7c00000, Hi: 0x7ffff7e00000, Size: c.size}
 			if err := a.place(c.maps, nil); err != nil {
 				t.Fatal(err)
 			}
 			wantPlaced(t, a, c.maps)
 			// A second one keeps clear of the first.
-			b := &arena{images: a.images, lo: a.lo, hi: a.hi, size: c.size}
-			if err := b.place(c.maps, []*arena{a}); err != nil {
+			b := &Arena{Images: a.Images, Lo: a.Lo, Hi: a.Hi, Size: c.size}
+			if err := b.place(c.maps, []*Arena{a}); err != nil {
 				t.Fatal(err)
 			}
-			wantPlaced(t, b, append([]process.Mapping{{Start: a.base, End: a.end(), Special: "[the first]"}}, c.maps...))
+			wantPlaced(t, b, append([]process.Mapping{{Start: a.Base, End: a.end(), Special: "[the first]"}}, c.maps...))
 		})
 	}
 }
@@ -76,8 +77,8 @@ func TestAnArenaWithoutAPlaceIsRefused(t *testing.T) {
 		{Start: 0x7ffffffde000, End: 0x7ffffffff000, Special: "[stack]"},
 		{Start: 0xffffffffff600000, End: 0xffffffffff601000, Special: "[vsyscall]"},
 	}
-	a := &arena{images: []*mapped.Image{{Path: "/lib/libc.so.6"}}, lo: 0x7ffff7c00000, hi: 0x7ffff7e00000, size: 1 << 20}
-	if err := a.place(maps, nil); !errors.Is(err, ErrRefused) {
-		t.Errorf("%v, base %#x", err, a.base)
+	a := &Arena{Images: []*mapped.Image{{Path: "/lib/libc.so.6"}}, Lo: 0x7ffff7c00000, Hi: 0x7ffff7e00000, Size: 1 << 20}
+	if err := a.place(maps, nil); !errors.Is(err, refusal.Err) {
+		t.Errorf("%v, base %#x", err, a.Base)
 	}
 }

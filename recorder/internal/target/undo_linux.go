@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"bytes"
@@ -21,12 +21,12 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// undoing is what one detach did.
-type undoing struct {
-	stopped time.Duration
+// Undone is what one detach did.
+type Undone struct {
+	Stopped time.Duration
 	foreign int    // patches that somebody else had changed, left alone
-	left    string // why arenas stay mapped, empty if they don't
-	gone    bool   // the process has ended or replaced its program: there was nothing to undo
+	Kept    string // why arenas stay mapped, empty if they don't
+	Gone    bool   // the process has ended or replaced its program: there was nothing to undo
 }
 
 // undo restores the text of a process and unmaps what was mapped in it. Before it the gates are closed. The order is
@@ -35,38 +35,38 @@ type undoing struct {
 // nobody can come back to.
 //
 // shared is what is unmapped last: the recovery memory first, which goes when nothing else is left. s is nil where its recorder is dead.
-func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []sharedSpan, s *session) (undoing, error) {
+func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []sharedSpan, s *Target) (Undone, error) {
 	w, err := prepareUndo(p, r)
-	for try := 0; (err == nil && w.torn || errors.Is(err, process.ErrNoMapping)) && try < leftRetries; try++ { // a library went just then
+	for try := 0; (err == nil && w.torn || errors.Is(err, process.ErrNoMapping)) && try < UndoRetries; try++ { // a library went just then
 		w, err = prepareUndo(p, r)
 	}
 	if err != nil {
 		if !p.Alive() || errors.Is(err, process.ErrExec) || errors.Is(err, process.ErrNoProcess) {
-			return undoing{gone: true}, nil
+			return Undone{Gone: true}, nil
 		}
-		return undoing{}, err
+		return Undone{}, err
 	}
 	w.shared = shared
 	w.judgeBy(s)
-	u := undoing{foreign: w.foreign}
+	u := Undone{foreign: w.foreign}
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
-		w.patient, w.last = try < patientTries, try >= leftRetries
+		w.patient, w.last = try < patientTries, try >= UndoRetries
 		d, serr := p.Stop(ctx, process.StopOptions{Timeout: process.PatientStopTimeout}, func(st *process.Stopped) (err error) {
-			u.left, err = w.in(st)
+			u.Kept, err = w.in(st)
 			return err
 		})
-		u.stopped += d
+		u.Stopped += d
 		err = serr
 		// Another recorder may be looking at the process, only to be turned away.
-		again := err == nil && u.left != "" && !w.forbidden || errors.Is(err, process.ErrTraced)
-		if !again || try >= leftRetries {
+		again := err == nil && u.Kept != "" && !w.forbidden || errors.Is(err, process.ErrTraced)
+		if !again || try >= UndoRetries {
 			break
 		}
 		time.Sleep(time.Millisecond << min(try, 6))
 	}
 	if errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
-		u.gone = true
+		u.Gone = true
 		return u, nil
 	}
 	return u, err
@@ -74,26 +74,26 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 
 // undoWork is what undo has to do while the process stands, made ready before.
 type undoWork struct {
-	p         *process.Process
-	r         *recovery.Record
-	shared    []sharedSpan
-	maps      []process.Mapping // as they were before text was read
-	loose     func(addr uint64) bool
-	doubtful  func(p *text.Page) bool
-	sites     []probe.Patch
-	islands   []probe.Patch     // in the order of their addresses
-	hosting   []probe.Patch     // sites that are hosted islands, likewise
-	upper     []probe.Patch     // sites of higher levels
-	hops      map[uint64]bool   // addresses of the islands
-	hosted    map[uint64]uint64 // where hosted islands lead, by their addresses
-	text      *text.Undo        // nil once text was restored in another way
-	torn      bool              // there is none: some can't be read
-	foreign   int
-	forbidden bool // the process's seccomp filters don't let memory be unmapped
-	restorers []uint64
-	late      []probe.Patch // sites that are restored last, see splitLate
-	patient   bool          // it will be tried again soon
-	last      bool          // it is the last try
+	p          *process.Process
+	r          *recovery.Record
+	shared     []sharedSpan
+	maps       []process.Mapping // as they were before text was read
+	unloadable func(addr uint64) bool
+	doubtful   func(p *text.Page) bool
+	sites      []probe.Patch
+	islands    []probe.Patch     // in the order of their addresses
+	hosting    []probe.Patch     // sites that are hosted islands, likewise
+	upper      []probe.Patch     // sites of higher levels
+	hops       map[uint64]bool   // addresses of the islands
+	hosted     map[uint64]uint64 // where hosted islands lead, by their addresses
+	text       *text.Undo        // nil once text was restored in another way
+	torn       bool              // there is none: some can't be read
+	foreign    int
+	forbidden  bool // the process's seccomp filters don't let memory be unmapped
+	restorers  []uint64
+	late       []probe.Patch // sites that are restored last, see splitLate
+	patient    bool          // it will be tried again soon
+	last       bool          // it is the last try
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
@@ -127,14 +127,14 @@ func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	return w, nil
 }
 
-// judgeBy has a session tell what may have gone, if there is one.
-func (w *undoWork) judgeBy(s *session) {
-	w.loose, w.doubtful = func(uint64) bool { return true }, func(*text.Page) bool { return true }
+// judgeBy has a target tell what may have gone, if there is one.
+func (w *undoWork) judgeBy(s *Target) {
+	w.unloadable, w.doubtful = func(uint64) bool { return true }, func(*text.Page) bool { return true }
 	if s != nil {
 		if w.text != nil {
 			s.markFiled(w.text.Pages, w.maps, text.NewSide)
 		}
-		w.loose, w.doubtful = s.loose, s.doubtful()
+		w.unloadable, w.doubtful = s.unloadable, s.doubtful()
 	}
 }
 
@@ -161,10 +161,10 @@ func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe
 	at := map[uint64]*text.Page{}
 	var pages []text.Page
 	for i := range patches {
-		addr := patches[i].Addr &^ (pageSize - 1)
-		if m := process.FindMapping(maps, addr); at[addr] == nil && w.loose(addr) && m != nil && m.Perm&process.PermExec != 0 {
+		addr := patches[i].Addr &^ (PageSize - 1)
+		if m := process.FindMapping(maps, addr); at[addr] == nil && w.unloadable(addr) && m != nil && m.Perm&process.PermExec != 0 {
 			at[addr] = &text.Page{}
-			pages = append(pages, text.Page{Addr: addr, Old: make([]byte, pageSize)})
+			pages = append(pages, text.Page{Addr: addr, Old: make([]byte, PageSize)})
 		}
 	}
 	slices.SortFunc(pages, func(a, b text.Page) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -177,20 +177,20 @@ func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe
 		at[pages[i].Addr] = &pages[i]
 	}
 	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
-		if !w.loose(p.Addr) {
+		if !w.unloadable(p.Addr) {
 			return false
 		}
-		pg, off := at[p.Addr&^(pageSize-1)], p.Addr&(pageSize-1)
+		pg, off := at[p.Addr&^(PageSize-1)], p.Addr&(PageSize-1)
 		return pg == nil || pg.Old == nil || text.Crosses(&p) || !bytes.Equal(pg.Old[off:][:len(p.New())], p.New())
 	}), nil
 }
 
 // in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
 // done again.
-func (w *undoWork) in(st *process.Stopped) (left string, err error) {
-	left, done, err := w.atOnce(st)
+func (w *undoWork) in(st *process.Stopped) (kept string, err error) {
+	kept, done, err := w.atOnce(st)
 	if done || err != nil {
-		return left, err
+		return kept, err
 	}
 	return w.stepwise(st)
 }
@@ -200,7 +200,7 @@ func inHandler(frames []interrupted) string {
 }
 
 // stepwise does it where threads may be in stubs, or the text isn't what was prepared: with what is there now.
-func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
+func (w *undoWork) stepwise(st *process.Stopped) (kept string, err error) {
 	maps, err := w.p.Maps()
 	if err != nil {
 		return "", err
@@ -217,8 +217,8 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	if err := w.findIslands(maps); err != nil {
 		return "", err
 	}
-	if left, err := w.leaveHosted(st, maps); err != nil || left != "" {
-		return left, err
+	if kept, err := w.leaveHosted(st, maps); err != nil || kept != "" {
+		return kept, err
 	}
 	if err := w.restoreUpper(maps); err != nil {
 		return "", err
@@ -245,21 +245,21 @@ func (w *undoWork) stepwise(st *process.Stopped) (left string, err error) {
 	onIsland := false
 	switch {
 	case stuck != 0:
-		left = fmt.Sprintf("thread %d did not leave a stub", stuck)
+		kept = fmt.Sprintf("thread %d did not leave a stub", stuck)
 		onIsland = true // for all we know
 	case len(frames) > 0:
-		left = inHandler(frames)
+		kept = inHandler(frames)
 		onIsland = slices.ContainsFunc(frames, func(f interrupted) bool { return w.hops[f.pc] })
 	}
 	if onIsland {
-		return left, nil // islands are in padding, where nothing else comes
+		return kept, nil // islands are in padding, where nothing else comes
 	}
 	pages, _, err = text.Restore(w.p, maps, w.islands)
 	if err != nil {
-		return left, err
+		return kept, err
 	}
-	if err := text.WriteThere(w.p, pages); err != nil || left != "" {
-		return left, err
+	if err := text.WriteThere(w.p, pages); err != nil || kept != "" {
+		return kept, err
 	}
 	return w.unmap(st, maps)
 }
@@ -274,7 +274,7 @@ func (w *undoWork) restoreLate(maps []process.Mapping) error {
 }
 
 // unmap unmaps what nobody can come back to, and returns why something had to be left.
-func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (left string, err error) {
+func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
 	err = unmap(st, w.r, w.shared, maps)
 	if errors.Is(err, process.ErrSeccomp) {
 		w.forbidden = true
@@ -307,7 +307,7 @@ func (w *undoWork) restoreUpper(maps []process.Mapping) error {
 
 // leaveHosted moves threads that stand on a hosted island to where it leads, and PCs likewise that signal handlers will return
 // to: once the text is restored there may be the middle of an instruction.
-func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (left string, err error) {
+func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
 	if len(w.hosted) == 0 {
 		return "", nil
 	}
@@ -342,8 +342,8 @@ func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (lef
 	return "", nil
 }
 
-// leftRetries is how often threads are looked at again that can come back into a stub: for half a second in all.
-const leftRetries = 12
+// UndoRetries is how often threads are looked at again that can come back into a stub: for half a second in all.
+const UndoRetries = 12
 
 // nudges is how often a thread is let run on for some microseconds to get out of the stubs; fewNudges is the same while the sites are
 // still there, so that it may come to another one.
@@ -376,13 +376,13 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck 
 // sharedSpan is where memory is mapped that is shared with the recorder, and the memfd that it is of, as process.Mapping has it.
 type sharedSpan struct {
 	recovery.Span
-	dev, inode uint64
+	Dev, Inode uint64
 }
 
 // isIn says whether it is still there.
 func (s sharedSpan) isIn(maps []process.Mapping) bool {
 	m := process.FindMapping(maps, s.Base)
-	return m != nil && m.Start == s.Base && m.Dev == s.dev && m.Inode == s.inode
+	return m != nil && m.Start == s.Base && m.Dev == s.Dev && m.Inode == s.Inode
 }
 
 // unmap takes the arenas and the shared memory out of the process, the first of that last.
@@ -426,43 +426,43 @@ func unmap(st *process.Stopped, r *recovery.Record, shared []sharedSpan, maps []
 	return err
 }
 
-// detach ends a session's hold.
-func (s *session) detach(ctx context.Context) (undoing, error) {
-	if !s.p.Alive() {
-		return undoing{gone: true}, nil
+// Detach closes the gates, restores the text and unmaps what was mapped.
+func (s *Target) Detach(ctx context.Context) (Undone, error) {
+	if !s.Process.Alive() {
+		return Undone{Gone: true}, nil
 	}
 	var word [8]byte
-	if _, err := s.p.ReadAt(word[:], s.rt.Ring); errors.Is(err, process.ErrExec) {
-		return undoing{gone: true}, nil // what it runs now may be another's to record
+	if _, err := s.Process.ReadAt(word[:], s.Runtime.Ring); errors.Is(err, process.ErrExec) {
+		return Undone{Gone: true}, nil // what it runs now may be another's to record
 	}
 	// Before: what is written while they are being closed is no part of the recording, see ring.Drainer.EndsAt.
-	s.gatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
-	if err := s.closeGates(); err != nil && !s.p.Alive() {
-		return undoing{gone: true}, nil
+	s.GatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
+	if err := s.CloseGates(); err != nil && !s.Process.Alive() {
+		return Undone{Gone: true}, nil
 	}
-	return undo(ctx, s.p, s.recovery(), s.shared(), s)
+	return undo(ctx, s.Process, s.Record(), s.Shared(), s)
 }
 
-// shared is what the process has mapped of the memory that it shares with us.
-func (s *session) shared() []sharedSpan {
+// Shared is what the process has mapped of the memory that it shares with us.
+func (s *Target) Shared() []sharedSpan {
 	return []sharedSpan{
 		{recovery.Span{Base: s.rec.At, Size: s.rec.Size()}, s.rec.File.Dev, s.rec.File.Inode},
-		{recovery.Span{Base: s.rt.Ring, Size: s.size}, s.ringFile.Dev, s.ringFile.Inode},
+		{recovery.Span{Base: s.Runtime.Ring, Size: s.Size}, s.RingFile.Dev, s.RingFile.Inode},
 	}
 }
 
-func (s *session) recovery() *recovery.Record {
-	r := &recovery.Record{Arenas: spansOf(s.arenas), Golang: s.golang != nil}
+func (s *Target) Record() *recovery.Record {
+	r := &recovery.Record{Arenas: spansOf(s.Arenas), Golang: s.Go != nil}
 	if !s.patched {
 		return r
 	}
-	for _, a := range s.arenas {
+	for _, a := range s.Arenas {
 		switch {
-		case a.code == nil: // it came to nothing
+		case a.Code == nil: // it came to nothing
 		case r.Patches == nil:
-			r.Patches = slices.Clip(a.code.Patches)
+			r.Patches = slices.Clip(a.Code.Patches)
 		default:
-			r.Patches = append(r.Patches, a.code.Patches...)
+			r.Patches = append(r.Patches, a.Code.Patches...)
 		}
 	}
 	return r

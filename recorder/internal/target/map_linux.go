@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"context"
@@ -14,17 +14,18 @@ import (
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// makeRoom maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
+// MapMemory maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
 // and writing of stubs, is done between them while the process runs.
-func (s *session) makeRoom(ctx context.Context, set ring.Setup) error {
+func (s *Target) MapMemory(ctx context.Context, set ring.Setup) error {
 	for try := 0; ; try++ {
-		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.roomIn(st, set) })
-		s.stopped += d
+		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.MapMemoryIn(st, set) })
+		s.Stopped += d
 		// The threads that could do it may be on an alternate signal stack, say, at this moment.
-		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrLate)) && try < stopRetries {
+		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrLate)) && try < StopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
@@ -32,16 +33,16 @@ func (s *session) makeRoom(ctx context.Context, set ring.Setup) error {
 	}
 }
 
-// roomIn does makeRoom's work in a process that stands.
-func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
-	maps, err := s.p.Maps()
+// MapMemoryIn does MapMemory's work in a process that stands.
+func (s *Target) MapMemoryIn(st *process.Stopped, set ring.Setup) error {
+	maps, err := s.Process.Maps()
 	if err != nil {
 		return err
 	}
-	if l, err := findLeftIn(s.p, maps); err != nil || l != nil {
-		return errors.Join(err, fmt.Errorf("callreel: process %d: %w", s.p.Pid(), ErrRecorded))
+	if l, err := findRemainsIn(s.Process, maps); err != nil || l != nil {
+		return errors.Join(err, fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), ErrRecorded))
 	}
-	if s.golang != nil {
+	if s.Go != nil {
 		err = s.checkGo(st)
 	} else {
 		err = s.findThreadIDs(st)
@@ -55,10 +56,10 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 	if err := s.findLoader(st); err != nil {
 		return err
 	}
-	if s.rt.Names, err = s.mayKeepNames(st); err != nil {
+	if s.Runtime.Names, err = s.mayKeepNames(st); err != nil {
 		return err
 	}
-	if err := placeAll(s.arenas, maps); err != nil {
+	if err := placeAll(s.Arenas, maps); err != nil {
 		return err
 	}
 	if err := s.checkClock(st); err != nil {
@@ -68,15 +69,15 @@ func (s *session) roomIn(st *process.Stopped, set ring.Setup) error {
 }
 
 // findThreadIDs finds out how stubs tell threads apart.
-func (s *session) findThreadIDs(st *process.Stopped) (err error) {
-	s.rt.TIDOffset, err = st.TIDOffset()
-	if s.rt.NoTLS = errors.Is(err, process.ErrNoThreadID); s.rt.NoTLS {
-		s.first, err = st.FirstStack()
+func (s *Target) findThreadIDs(st *process.Stopped) (err error) {
+	s.Runtime.TIDOffset, err = st.TIDOffset()
+	if s.Runtime.NoTLS = errors.Is(err, process.ErrNoThreadID); s.Runtime.NoTLS {
+		s.FirstStack, err = st.FirstStack()
 	}
 	return err
 }
 
-func placeAll(arenas []*arena, maps []process.Mapping) error {
+func placeAll(arenas []*Arena, maps []process.Mapping) error {
 	for i, a := range arenas {
 		if err := a.place(maps, arenas[:i]); err != nil {
 			return err
@@ -87,7 +88,7 @@ func placeAll(arenas []*arena, maps []process.Mapping) error {
 
 // checkClock makes sure that code in the arena may read the time-stamp counter: a process can give that up (PR_SET_TSC),
 // and is killed then for trying.
-func (s *session) checkClock(st *process.Stopped) error {
+func (s *Target) checkClock(st *process.Stopped) error {
 	const prTSCSigsegv = 2
 	mode := make([]byte, 4)
 	res, err := st.SyscallBatch([]process.Call{{Number: unix.SYS_PRCTL, Args: [6]uint64{unix.PR_GET_TSC}, Data: mode, DataArg: 1}})
@@ -95,31 +96,31 @@ func (s *session) checkClock(st *process.Stopped) error {
 		return err
 	}
 	if res[0].Errno == 0 && binary.LittleEndian.Uint32(mode) == prTSCSigsegv {
-		return fmt.Errorf("callreel: process %d: %w: it has forbidden itself to read the time-stamp counter (PR_SET_TSC), which probes do", s.p.Pid(), ErrRefused)
+		return fmt.Errorf("callreel: process %d: %w: it has forbidden itself to read the time-stamp counter (PR_SET_TSC), which probes do", s.Process.Pid(), refusal.Err)
 	}
 	return nil
 }
 
 // checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
-func (s *session) checkSeccomp(st *process.Stopped) error {
+func (s *Target) checkSeccomp(st *process.Stopped) error {
 	for _, t := range st.Threads() {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
 		calls := probe.SlowSyscalls()
-		if s.rt.Follow {
+		if s.Runtime.Follow {
 			calls = append(calls, probe.FollowSyscalls()...)
 		}
-		if s.rt.NoTLS {
+		if s.Runtime.NoTLS {
 			calls = append(calls, probe.ThreadIDSyscalls()...)
 		}
-		if s.argRooms != 0 && s.reads {
+		if s.ArgBuffers != 0 && s.Reads {
 			calls = append(calls, probe.ReadSyscalls()...)
 		}
-		if s.watches != 0 {
+		if s.Watches != 0 {
 			calls = append(calls, probe.WatchSyscalls()...)
 		}
-		if s.rt.Loads {
+		if s.Runtime.Loads {
 			calls = append(calls, probe.LoaderSyscalls()...)
 		}
 		for _, nr := range calls {
@@ -138,30 +139,30 @@ func (s *session) checkSeccomp(st *process.Stopped) error {
 // mapAll maps the recovery memory, the ring memory, away from the arenas' places, and then the arenas. The recovery memory carries the
 // recorder's identity and those places before anything is mapped, and is mapped first: whoever finds anything in a process can tell
 // whether its recorder lives, and what there may be of arenas.
-func (s *session) mapAll(st *process.Stopped, maps []process.Mapping, set ring.Setup) error {
+func (s *Target) mapAll(st *process.Stopped, maps []process.Mapping, set ring.Setup) error {
 	m := &mapper{s: s, st: st}
 	err := m.open(set)
 	if err == nil {
 		err = m.mapMemory(maps)
 	}
 	if err == nil {
-		err = m.mapArenas(s.arenas)
+		err = m.mapArenas(s.Arenas)
 	}
 	if err == nil {
 		err = s.checkMapped()
 	}
 	if err != nil {
 		s.closeMemory()
-		return s.undoRoom(st, s.arenas, m.undo, err)
+		return s.undoMapping(st, s.Arenas, m.undo, err)
 	}
 	s.placeParts()
-	s.memory.SetBase(s.rt.Ring)
-	return s.listGates(s.arenas)
+	s.Memory.SetBase(s.Runtime.Ring)
+	return s.listGates(s.Arenas)
 }
 
 // mapper maps what a recording needs for the first time.
 type mapper struct {
-	s                *session
+	s                *Target
 	st               *process.Stopped
 	undo             []process.Call // what takes away again what has been opened and mapped
 	rec, rings, code uint64         // the target's descriptors
@@ -183,17 +184,17 @@ func (m *mapper) open(set ring.Setup) error {
 	if m.rings, rings, err = m.memfd(ring.MemfdName); err != nil {
 		return err
 	}
-	s.fd = rings.FD
+	s.Fd = rings.FD
 	if err := s.initMemory(set, rec, rings); err != nil {
 		return err
 	}
-	if m.code, err = s.shareCode(m.st, s.arenas); err != nil {
+	if m.code, err = s.shareCode(m.st, s.Arenas); err != nil {
 		return err
 	}
 	if m.code != noFile {
 		m.undo = append(m.undo, closing(m.code))
 	}
-	return s.journal.Add(&recovery.Record{Arenas: spansOf(s.arenas)})
+	return s.journal.Add(&recovery.Record{Arenas: spansOf(s.Arenas)})
 }
 
 func closing(fd uint64) process.Call {
@@ -217,7 +218,7 @@ func (m *mapper) closed(fd uint64) {
 func (m *mapper) mapMemory(maps []process.Mapping) (err error) {
 	s := m.s
 	// One behind the other, so that neither takes a place of the arenas.
-	hint, behind := farFrom(maps, s.rec.Size()+s.size), uint64(0)
+	hint, behind := farFrom(maps, s.rec.Size()+s.Size), uint64(0)
 	if hint != 0 {
 		behind = hint + s.rec.Size()
 	}
@@ -225,8 +226,8 @@ func (m *mapper) mapMemory(maps []process.Mapping) (err error) {
 		return err
 	}
 	// A process that may do more than others may not is not to be written to by what it forks, where nobody wants to follow that.
-	s.rt.Ring, err = m.mapShared(mapping{fd: m.rings, size: s.size, prot: unix.PROT_READ | unix.PROT_WRITE, hint: behind,
-		alone: s.privileged && !s.rt.Follow, what: "rings"})
+	s.Runtime.Ring, err = m.mapShared(mapping{fd: m.rings, size: s.Size, prot: unix.PROT_READ | unix.PROT_WRITE, hint: behind,
+		alone: s.privileged && !s.Runtime.Follow, what: "rings"})
 	return err
 }
 
@@ -240,7 +241,7 @@ func (m *mapper) mapShared(what mapping) (uint64, error) {
 }
 
 // mapArenas maps arenas, all or the first of them.
-func (m *mapper) mapArenas(arenas []*arena) error {
+func (m *mapper) mapArenas(arenas []*Arena) error {
 	m.closed(m.code) // whatever comes of it
 	calls, err := m.s.mapArenas(m.st, arenas, m.code)
 	m.undo = append(m.undo, calls...)
@@ -248,29 +249,29 @@ func (m *mapper) mapArenas(arenas []*arena) error {
 }
 
 // placeParts says where the parts of the ring memory are that not every recording has.
-func (s *session) placeParts() {
-	if s.golang != nil {
-		s.rt.Go.Stacks = s.rt.Ring + s.goStacks
+func (s *Target) placeParts() {
+	if s.Go != nil {
+		s.Runtime.Go.Stacks = s.Runtime.Ring + s.GoStacks
 	}
-	if s.areas != 0 {
-		s.rt.Areas = s.rt.Ring + s.areas
-		s.memory.SetAreas(s.areas)
+	if s.Areas != 0 {
+		s.Runtime.Areas = s.Runtime.Ring + s.Areas
+		s.Memory.SetAreas(s.Areas)
 	}
-	if s.argRooms != 0 {
-		s.rt.Args = s.rt.Ring + s.argRooms
+	if s.ArgBuffers != 0 {
+		s.Runtime.Args = s.Runtime.Ring + s.ArgBuffers
 	}
-	if s.counts != 0 {
-		s.rt.Counts = s.rt.Ring + s.counts
-		s.memory.SetCounts(s.counts)
+	if s.Counts != 0 {
+		s.Runtime.Counts = s.Runtime.Ring + s.Counts
+		s.Memory.SetCounts(s.Counts)
 	}
-	if s.watches != 0 {
-		s.rt.Watches = s.rt.Ring + s.watches
+	if s.Watches != 0 {
+		s.Runtime.Watches = s.Runtime.Ring + s.Watches
 	}
 }
 
 // findPrivileges finds out whether the process may do more than other processes of its user, or than some of its own children may.
-func (s *session) findPrivileges() error {
-	st, err := s.p.Status()
+func (s *Target) findPrivileges() error {
+	st, err := s.Process.Status()
 	if err != nil {
 		return err
 	}
@@ -281,42 +282,42 @@ func (s *session) findPrivileges() error {
 
 // checkMapped makes sure that the files that have been mapped are those that were looked at: somebody may have changed the descriptors
 // in between, see process.TakeMemfd.
-func (s *session) checkMapped() error {
-	maps, err := s.p.Maps()
+func (s *Target) checkMapped() error {
+	maps, err := s.Process.Maps()
 	if err != nil {
 		return err
 	}
-	if !s.holds(maps) {
-		return fmt.Errorf("callreel: process %d: %w: other files were mapped than it was told to: something shares its descriptors", s.p.Pid(), ErrRefused)
+	if !s.Holds(maps) {
+		return fmt.Errorf("callreel: process %d: %w: other files were mapped than it was told to: something shares its descriptors", s.Process.Pid(), refusal.Err)
 	}
-	for _, a := range s.arenas {
-		m := process.FindMapping(maps, a.base)
-		if m == nil || a.inode != 0 && (m.Dev != a.dev || m.Inode != a.inode) {
-			return fmt.Errorf("callreel: process %d: %w: another file was mapped for stubs than it was told to: something shares its descriptors", s.p.Pid(), ErrRefused)
+	for _, a := range s.Arenas {
+		m := process.FindMapping(maps, a.Base)
+		if m == nil || a.Inode != 0 && (m.Dev != a.Dev || m.Inode != a.Inode) {
+			return fmt.Errorf("callreel: process %d: %w: another file was mapped for stubs than it was told to: something shares its descriptors", s.Process.Pid(), refusal.Err)
 		}
 	}
 	return nil
 }
 
-// holds says whether the process has this recording's own memory mapped where it was. It hasn't when it has replaced its program.
-func (s *session) holds(maps []process.Mapping) bool {
-	rec, ringAt := process.FindMapping(maps, s.rec.At), process.FindMapping(maps, s.rt.Ring)
+// Holds says whether the process has this recording's own memory mapped where it was. It hasn't when it has replaced its program.
+func (s *Target) Holds(maps []process.Mapping) bool {
+	rec, ringAt := process.FindMapping(maps, s.rec.At), process.FindMapping(maps, s.Runtime.Ring)
 	return rec != nil && rec.Start == s.rec.At && rec.Dev == s.rec.File.Dev && rec.Inode == s.rec.File.Inode &&
-		ringAt != nil && ringAt.Start == s.rt.Ring && ringAt.Dev == s.ringFile.Dev && ringAt.Inode == s.ringFile.Inode
+		ringAt != nil && ringAt.Start == s.Runtime.Ring && ringAt.Dev == s.RingFile.Dev && ringAt.Inode == s.RingFile.Inode
 }
 
 // listGates tells guards which gates there are.
-func (s *session) listGates(arenas []*arena) error {
+func (s *Target) listGates(arenas []*Arena) error {
 	var gates []uint64
 	for _, a := range arenas {
-		gates = append(gates, a.gate())
+		gates = append(gates, a.Gate())
 	}
-	return s.memory.SetGates(gates)
+	return s.Memory.SetGates(gates)
 }
 
 // mapArenas maps arenas, whose code is in the target's descriptor code, if there is that, and closes it. It returns what takes away again
 // what it has mapped.
-func (s *session) mapArenas(st *process.Stopped, arenas []*arena, code uint64) (undo []process.Call, err error) {
+func (s *Target) mapArenas(st *process.Stopped, arenas []*Arena, code uint64) (undo []process.Call, err error) {
 	if code != noFile {
 		closeCode := process.Call{Number: unix.SYS_CLOSE, Args: [6]uint64{code}}
 		defer func() {
@@ -331,7 +332,7 @@ func (s *session) mapArenas(st *process.Stopped, arenas []*arena, code uint64) (
 		if err != nil {
 			return undo, err
 		}
-		at += a.size
+		at += a.Size
 	}
 	return undo, nil
 }
@@ -348,7 +349,7 @@ const (
 const noFile = ^uint64(0)
 
 // memfd makes the target open a memfd, and returns its number there, and the same file opened here.
-func (s *session) memfd(st *process.Stopped, name string, flag uint64) (there uint64, own process.Memfd, err error) {
+func (s *Target) memfd(st *process.Stopped, name string, flag uint64) (there uint64, own process.Memfd, err error) {
 	own.FD = -1
 	const flags = cloexecMemfd | sealableMemfd
 	var r process.SyscallResult
@@ -362,7 +363,7 @@ func (s *session) memfd(st *process.Stopped, name string, flag uint64) (there ui
 		}
 	}
 	if r.Errno != 0 {
-		return 0, own, fmt.Errorf("callreel: process %d: %w: memfd_create: %w", s.p.Pid(), ErrRefused, r.Errno)
+		return 0, own, fmt.Errorf("callreel: process %d: %w: memfd_create: %w", s.Process.Pid(), refusal.Err, r.Errno)
 	}
 	own, err = st.TakeMemfd(int(r.Value))
 	if err != nil {
@@ -374,36 +375,36 @@ func (s *session) memfd(st *process.Stopped, name string, flag uint64) (there ui
 }
 
 // initMemory lays the recovery memory and the ring memory out.
-func (s *session) initMemory(set ring.Setup, rec, rings process.Memfd) (err error) {
-	if s.owner == nil {
-		if s.owner, err = owner.New(recovery.HdrOwner); err != nil {
+func (s *Target) initMemory(set ring.Setup, rec, rings process.Memfd) (err error) {
+	if s.Owner == nil {
+		if s.Owner, err = owner.New(recovery.HdrOwner); err != nil {
 			return err
 		}
 		s.ownsOwner = true
 	}
-	if s.rec, err = recovery.New(s.owner, rec, s.records); err != nil {
+	if s.rec, err = recovery.New(s.Owner, rec, s.Records); err != nil {
 		return err
 	}
-	if err := recovery.GiveSize(rings.FD, s.size); err != nil {
+	if err := recovery.GiveSize(rings.FD, s.Size); err != nil {
 		return fmt.Errorf("callreel: ring memory: %w", err)
 	}
-	if s.memory, err = ring.Map(rings.FD, s.size); err != nil {
+	if s.Memory, err = ring.Map(rings.FD, s.Size); err != nil {
 		return err
 	}
 	if _, err := recovery.Seal(rings.FD, false); err != nil {
 		return err
 	}
-	s.chunks, s.ringFile = set.Chunks, rings
-	if err := s.memory.Init(set); err != nil {
+	s.chunks, s.RingFile = set.Chunks, rings
+	if err := s.Memory.Init(set); err != nil {
 		return err
 	}
-	about, err := recovery.AboutUs(s.p, rings, s.golang != nil)
+	about, err := recovery.AboutUs(s.Process, rings, s.Go != nil)
 	if err != nil {
 		return err
 	}
 	key, err := recovery.Key()
-	if err != nil && s.unsigned != nil {
-		s.unsigned(err)
+	if err != nil && s.Unsigned != nil {
+		s.Unsigned(err)
 	}
 	s.rec.Sign(about, key)
 	s.journal = s.rec.Journal()
@@ -411,17 +412,17 @@ func (s *session) initMemory(set ring.Setup, rec, rings process.Memfd) (err erro
 }
 
 // spansOf are arenas with their gates.
-func spansOf(arenas []*arena) []recovery.Arena {
+func spansOf(arenas []*Arena) []recovery.Arena {
 	var all []recovery.Arena
 	for _, a := range arenas {
-		all = append(all, recovery.Arena{Span: recovery.Span{Base: a.base, Size: a.size + pageSize}, Dev: a.dev, Inode: a.inode})
+		all = append(all, recovery.Arena{Span: recovery.Span{Base: a.Base, Size: a.Size + PageSize}, Dev: a.Dev, Inode: a.Inode})
 	}
 	return all
 }
 
 // mapArena maps an arena and its gate at their places, and returns what takes away again what it has mapped.
 // Its code is in the file fd at that offset, if there is one.
-func (s *session) mapArena(st *process.Stopped, a *arena, fd, off uint64) (undo []process.Call, err error) {
+func (s *Target) mapArena(st *process.Stopped, a *Arena, fd, off uint64) (undo []process.Call, err error) {
 	const (
 		fixed      = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
 		shared     = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
@@ -434,10 +435,10 @@ func (s *session) mapArena(st *process.Stopped, a *arena, fd, off uint64) (undo 
 		flags = shared
 	}
 	calls := []process.Call{
-		{Number: unix.SYS_MMAP, Args: [6]uint64{a.base, a.size, unix.PROT_READ | unix.PROT_EXEC, flags, fd, off}},
-		{Number: unix.SYS_MMAP, Args: [6]uint64{a.gate(), pageSize, unix.PROT_READ | unix.PROT_WRITE, fixed, noFile}},
-		{Number: unix.SYS_MADVISE, Args: [6]uint64{a.gate(), pageSize, wipeOnFork}},
-		{Number: unix.SYS_PRCTL, Args: [6]uint64{prSetVMA, prVMAName, a.base, a.size, 0}, Data: []byte("callreel\x00"), DataArg: 4},
+		{Number: unix.SYS_MMAP, Args: [6]uint64{a.Base, a.Size, unix.PROT_READ | unix.PROT_EXEC, flags, fd, off}},
+		{Number: unix.SYS_MMAP, Args: [6]uint64{a.Gate(), PageSize, unix.PROT_READ | unix.PROT_WRITE, fixed, noFile}},
+		{Number: unix.SYS_MADVISE, Args: [6]uint64{a.Gate(), PageSize, wipeOnFork}},
+		{Number: unix.SYS_PRCTL, Args: [6]uint64{prSetVMA, prVMAName, a.Base, a.Size, 0}, Data: []byte("callreel\x00"), DataArg: 4},
 	}
 	res, err := st.SyscallBatch(calls)
 	if err != nil {
@@ -450,16 +451,16 @@ func (s *session) mapArena(st *process.Stopped, a *arena, fd, off uint64) (undo 
 	}
 	for i, r := range res[:3] {
 		if r.Errno != 0 {
-			return undo, fmt.Errorf("callreel: process %d: %w: arena of %d bytes at %#x, step %d: %w", s.p.Pid(), ErrRefused, a.size, a.base, i, r.Errno)
+			return undo, fmt.Errorf("callreel: process %d: %w: arena of %d bytes at %#x, step %d: %w", s.Process.Pid(), refusal.Err, a.Size, a.Base, i, r.Errno)
 		}
 		if i < 2 && r.Value != calls[i].Args[0] { // a kernel before 4.17 takes FIXED_NOREPLACE for a hint
-			return undo, fmt.Errorf("callreel: process %d: %w: the kernel mapped %#x instead of %#x", s.p.Pid(), ErrRefused, r.Value, calls[i].Args[0])
+			return undo, fmt.Errorf("callreel: process %d: %w: the kernel mapped %#x instead of %#x", s.Process.Pid(), refusal.Err, r.Value, calls[i].Args[0])
 		}
 	}
 	return undo, nil
 }
 
-// farFrom returns where there is room for a mapping out of the reach of all that is mapped, as arenas are within it; 0 if there is none.
+// farFrom returns where a mapping finds a place out of the reach of all that is mapped, as arenas are within it; 0 if there is none.
 func farFrom(maps []process.Mapping, size uint64) uint64 {
 	const distance = 4 * reach
 	var largest, at uint64
@@ -472,7 +473,7 @@ func farFrom(maps []process.Mapping, size uint64) uint64 {
 	if largest < 2*distance+size {
 		return 0
 	}
-	return at &^ (pageSize - 1)
+	return at &^ (PageSize - 1)
 }
 
 // mapping is shared memory that the target is to map.
@@ -485,7 +486,7 @@ type mapping struct {
 
 // mapShared maps shared memory and closes its descriptor. A process that locks its memory (mlockall) would have all of it filled and
 // locked at once; there it is mapped without access first, and unlocked before that changes.
-func (s *session) mapShared(st *process.Stopped, m mapping) (uint64, error) {
+func (s *Target) mapShared(st *process.Stopped, m mapping) (uint64, error) {
 	const dontFork = 10 // MADV_DONTFORK
 	locks := s.locksMemory()
 	prot := m.prot
@@ -501,7 +502,7 @@ func (s *session) mapShared(st *process.Stopped, m mapping) (uint64, error) {
 	}
 	if e := res[0].Errno; e != 0 {
 		return 0, fmt.Errorf("callreel: process %d: %w: mapping %d MiB of address space for %s: %w (an address-space limit or locked memory, see ulimit -v and -l)",
-			s.p.Pid(), ErrRefused, m.size>>20, m.what, e)
+			s.Process.Pid(), refusal.Err, m.size>>20, m.what, e)
 	}
 	at := res[0].Value
 	calls := []process.Call{{Number: unix.SYS_MADVISE, Args: [6]uint64{at, m.size, unix.MADV_DONTDUMP}}}
@@ -518,7 +519,7 @@ func (s *session) mapShared(st *process.Stopped, m mapping) (uint64, error) {
 	for i := needed; err == nil && i < len(res); i++ {
 		if res[i].Errno != 0 {
 			err = fmt.Errorf("callreel: process %d: %w: memory for %s can't be kept from being locked, or from children: system call %d: %w",
-				s.p.Pid(), ErrRefused, m.what, calls[i].Number, res[i].Errno)
+				s.Process.Pid(), refusal.Err, m.what, calls[i].Number, res[i].Errno)
 		}
 	}
 	if err != nil {
@@ -529,43 +530,43 @@ func (s *session) mapShared(st *process.Stopped, m mapping) (uint64, error) {
 }
 
 // locksMemory says whether the process has locked memory, and so may have asked for all that it will map to be locked.
-func (s *session) locksMemory() bool {
-	st, err := s.p.Status()
+func (s *Target) locksMemory() bool {
+	st, err := s.Process.Status()
 	return err == nil && st.VMLock != 0
 }
 
 // closeMemory lets go of the ring memory, and the recovery memory, on our side. The latter says then that nobody is at work.
-func (s *session) closeMemory() {
+func (s *Target) closeMemory() {
 	if s.rec != nil {
 		_ = s.rec.Mem.Close() // it is ours and mapped, so it can't fail
 		s.rec = nil
 	}
-	if s.memory != nil {
-		s.memory.Close()
-		s.memory = nil
+	if s.Memory != nil {
+		s.Memory.Close()
+		s.Memory = nil
 	}
-	for _, a := range s.arenas {
-		if a.mem != nil {
-			_ = unix.Munmap(a.mem) // it is ours and mapped, so it can't fail
-			a.mem = nil
+	for _, a := range s.Arenas {
+		if a.Mem != nil {
+			_ = unix.Munmap(a.Mem) // it is ours and mapped, so it can't fail
+			a.Mem = nil
 		}
 	}
-	if s.fd >= 0 {
-		unix.Close(s.fd)
-		s.fd = -1
+	if s.Fd >= 0 {
+		unix.Close(s.Fd)
+		s.Fd = -1
 	}
 }
 
-// moreRoomIn maps more arenas in a process that stands.
-func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
-	maps, err := s.p.Maps()
+// MapArenas maps more arenas in a process that stands.
+func (s *Target) MapArenas(st *process.Stopped, fresh []*Arena) (err error) {
+	maps, err := s.Process.Maps()
 	if err != nil {
 		return err
 	}
-	if !s.holds(maps) {
-		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
+	if !s.Holds(maps) {
+		return fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), process.ErrExec)
 	}
-	if len(s.arenas)+len(fresh) > ring.MaxGates {
+	if len(s.Arenas)+len(fresh) > ring.MaxGates {
 		return ring.ErrGates
 	}
 	if err := s.checkSeccomp(st); err != nil {
@@ -584,17 +585,17 @@ func (s *session) moreRoomIn(st *process.Stopped, fresh []*arena) (err error) {
 		if code != noFile {
 			undo = append(undo, closing(code))
 		}
-		return s.undoRoom(st, fresh, undo, err)
+		return s.undoMapping(st, fresh, undo, err)
 	}
 	undo, err := s.mapArenas(st, fresh, code)
 	if err == nil {
 		err = s.checkMapped()
 	}
 	if err != nil {
-		return s.undoRoom(st, fresh, undo, err)
+		return s.undoMapping(st, fresh, undo, err)
 	}
-	s.mu.Lock()
-	s.arenas = append(s.arenas, fresh...)
-	s.mu.Unlock()
-	return s.listGates(s.arenas)
+	s.Mu.Lock()
+	s.Arenas = append(s.Arenas, fresh...)
+	s.Mu.Unlock()
+	return s.listGates(s.Arenas)
 }

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"context"
@@ -24,16 +24,16 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 	p, finish := startCat(t)
 	for _, lazy := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
-		s := &session{p: p, fd: -1, arenas: []*arena{{size: 3 * pageSize}, {size: 5 * pageSize}}, rt: probe.Runtime{Lazy: lazy}}
+		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}, Runtime: probe.Runtime{Lazy: lazy}}
 		maps, err := p.Maps()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, a := range s.arenas {
-			a.base = maps[0].Start - uint64(64+64*i)*pageSize
+		for i, a := range s.Arenas {
+			a.Base = maps[0].Start - uint64(64+64*i)*PageSize
 		}
 		set := ring.Setup{Chunks: 16}
-		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
+		s.Size, s.Records = ring.Size(set.Chunks), 4*PageSize
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
 			if err := s.mapAll(st, maps, set); err != nil {
 				return err
@@ -49,7 +49,7 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 			if err := unix.Close(own.FD); err != nil {
 				return err
 			}
-			return s.undoRoom(st, s.arenas, nil, fmt.Errorf("held up: %w", process.ErrLate))
+			return s.undoMapping(st, s.Arenas, nil, fmt.Errorf("held up: %w", process.ErrLate))
 		})
 		if !errors.Is(err, process.ErrLate) {
 			t.Fatal(err)
@@ -115,18 +115,18 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 	p, finish := startCat(t)
 	for mapped := range 3 { // arenas
 		before := mappedAndOpen(t, p)
-		s := &session{p: p, fd: -1, arenas: []*arena{{size: 3 * pageSize}, {size: 5 * pageSize}}}
+		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}}
 		maps, err := p.Maps()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, a := range s.arenas {
-			a.base = maps[0].Start - uint64(64+64*i)*pageSize
+		for i, a := range s.Arenas {
+			a.Base = maps[0].Start - uint64(64+64*i)*PageSize
 		}
 		set := ring.Setup{Chunks: 16}
-		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
+		s.Size, s.Records = ring.Size(set.Chunks), 4*PageSize
 		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
-			if mapped == len(s.arenas) {
+			if mapped == len(s.Arenas) {
 				return s.mapAll(st, maps, set)
 			}
 			// The next one can't be mapped, and then nobody is there to undo it.
@@ -137,7 +137,7 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 			if err := m.mapMemory(maps); err != nil {
 				return err
 			}
-			return m.mapArenas(s.arenas[:mapped])
+			return m.mapArenas(s.Arenas[:mapped])
 		})
 		s.closeMemory()
 		if err != nil {

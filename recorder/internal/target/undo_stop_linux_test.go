@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 	p, finish := startCat(t)
 	for _, changes := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
-		s := &session{p: p, fd: -1, arenas: []*arena{{size: 3 * pageSize}}}
+		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}}}
 		maps, err := p.Maps()
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.arenas[0].base = maps[0].Start - 64*pageSize
+		s.Arenas[0].Base = maps[0].Start - 64*PageSize
 		set := ring.Setup{Chunks: 16}
-		s.size, s.records = ring.Size(set.Chunks), 4*pageSize
+		s.Size, s.Records = ring.Size(set.Chunks), 4*PageSize
 		stop := func(f func(st *process.Stopped) error) {
 			t.Helper()
 			if _, err := p.Stop(context.Background(), process.StopOptions{}, f); err != nil {
@@ -51,11 +51,11 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 			}
 		}
 		write(patch.New(), at)
-		w, err := prepareUndo(p, &recovery.Record{Arenas: spansOf(s.arenas), Patches: []probe.Patch{patch}})
+		w, err := prepareUndo(p, &recovery.Record{Arenas: spansOf(s.Arenas), Patches: []probe.Patch{patch}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.shared = s.shared()
+		w.shared = s.Shared()
 		w.judgeBy(nil)
 		want := slices.Clone(old)
 		if changes {

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"encoding/binary"
@@ -13,20 +13,20 @@ import (
 
 // listFrames tells the stub of _dl_find_object, wherever there is one, of all arenas. The list may get longer while the target runs:
 // an entry's address is written last.
-func (s *session) listFrames() error {
-	for _, a := range s.arenas {
-		if a.code == nil || a.code.FrameList == 0 {
+func (s *Target) listFrames() error {
+	for _, a := range s.Arenas {
+		if a.Code == nil || a.Code.FrameList == 0 {
 			continue
 		}
-		at := uint64(a.code.FrameList)
-		for _, other := range s.arenas[:min(len(s.arenas), probe.MaxFrames)] {
-			if other.base == 0 {
+		at := uint64(a.Code.FrameList)
+		for _, other := range s.Arenas[:min(len(s.Arenas), probe.MaxFrames)] {
+			if other.Base == 0 {
 				continue // not mapped
 			}
-			if err := s.writeCode(a, at+8, other.size); err != nil {
+			if err := s.writeCode(a, at+8, other.Size); err != nil {
 				return err
 			}
-			if err := s.writeCode(a, at, other.base); err != nil {
+			if err := s.writeCode(a, at, other.Base); err != nil {
 				return err
 			}
 			at += probe.FrameEntry
@@ -36,14 +36,14 @@ func (s *session) listFrames() error {
 }
 
 // writeCode writes a word of an arena's code, at a multiple of 8.
-func (s *session) writeCode(a *arena, off, v uint64) error {
-	if a.mem != nil {
-		atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.mem[off])), v)
+func (s *Target) writeCode(a *Arena, off, v uint64) error {
+	if a.Mem != nil {
+		atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.Mem[off])), v)
 		return nil
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], v)
-	_, err := s.p.WriteAt(b[:], a.base+off)
+	_, err := s.Process.WriteAt(b[:], a.Base+off)
 	return err
 }
 

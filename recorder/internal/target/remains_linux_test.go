@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"bufio"
@@ -92,7 +92,7 @@ func forged(t *testing.T, p *process.Process, key []byte, patch *probe.Patch, in
 		m.File.Inode = inode(file)
 	}
 	j := m.Journal()
-	if err := j.Add(&recovery.Record{Arenas: []recovery.Arena{{Span: recovery.Span{Base: patch.Addr &^ 0xfff, Size: 3 * pageSize}, Dev: file.Dev, Inode: file.Inode}}}); err != nil {
+	if err := j.Add(&recovery.Record{Arenas: []recovery.Arena{{Span: recovery.Span{Base: patch.Addr &^ 0xfff, Size: 3 * PageSize}, Dev: file.Dev, Inode: file.Inode}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Add(&recovery.Record{Patches: []probe.Patch{*patch}}); err != nil {
@@ -142,7 +142,7 @@ func TestRecoveryMemoryOfAnotherIsLeftAlone(t *testing.T) {
 func (s *server) check() {
 	s.t.Helper()
 	before := mappedAndOpen(s.t, s.p)
-	if l, err := findLeft(s.p); l != nil || err != nil {
+	if l, err := FindRemains(s.p); l != nil || err != nil {
 		s.t.Errorf("found %+v, %v", l, err)
 	}
 	if d, err := Detach(context.Background(), s.p.Pid()); !errors.Is(err, ErrNotRecorded) {
@@ -160,14 +160,14 @@ func testWritable(t *testing.T, patch *probe.Patch) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Ftruncate(fd, 16*pageSize); err != nil {
+	if err := unix.Ftruncate(fd, 16*PageSize); err != nil {
 		t.Fatal(err)
 	}
-	header := make([]byte, pageSize)
+	header := make([]byte, PageSize)
 	binary.LittleEndian.PutUint64(header[recovery.HdrMagic:], recovery.MemoryMagic)
 	binary.LittleEndian.PutUint32(header[recovery.HdrVersion:], recovery.MemoryVersion)
-	binary.LittleEndian.PutUint64(header[recovery.HdrSize:], 16*pageSize)
-	j := recovery.Journal{Space: make([]byte, pageSize)}
+	binary.LittleEndian.PutUint64(header[recovery.HdrSize:], 16*PageSize)
+	j := recovery.Journal{Space: make([]byte, PageSize)}
 	if err := j.Add(&recovery.Record{Patches: []probe.Patch{*patch}}); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestOnlyBytesOfTheFileAreRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := file.Truncate(pageSize); err != nil {
+	if err := file.Truncate(PageSize); err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, int(file.Fd()), "r")
@@ -211,11 +211,11 @@ func TestOnlyBytesOfTheFileAreRestored(t *testing.T) {
 		"no text":                {maps[0].Start &^ 0xffff, was, 0},
 		"across a mapping's end": {process.FindMapping(maps, s.victim).End - 2, was, 0},
 	} {
-		l := &left{recovery: &recovery.Record{Patches: []probe.Patch{probe.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
+		l := &Remains{Record: &recovery.Record{Patches: []probe.Patch{probe.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
 		if err := l.believeFiles(s.p, maps); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(l.recovery.Patches); n != c.kept {
+		if n := len(l.Record.Patches); n != c.kept {
 			t.Errorf("%s: %d patches are believed", name, n)
 		}
 	}
@@ -231,7 +231,7 @@ func TestMemoryThatGoesWhileItIsReadIsLookedForAgain(t *testing.T) {
 	}
 	defer p.Close()
 	for range 300 {
-		if l, err := findLeft(p); err != nil || l != nil {
+		if l, err := FindRemains(p); err != nil || l != nil {
 			t.Fatalf("found %v, %v", l, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"context"
@@ -17,66 +17,67 @@ import (
 	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
 )
 
-// session is one recording's hold on a process.
-type session struct {
-	p        *process.Process
-	images   []*mapped.Image
-	loader   *mapped.Image // of these, that with the loader, if any
-	arenas   []*arena
-	ranges   []idRange // sorted by first
-	rt       probe.Runtime
-	first    process.FirstStack // with rt.NoTLS
-	memory   *ring.Memory
-	fd       int              // of the ring memory, -1 when there is none
-	ringFile process.Memfd    // what that is
-	rec      *recovery.Memory // nil when there is none
-	owner    *owner.Owner     // says in it that we live
-	size     uint64           // of the ring memory
-	records  uint64           // bytes for recovery records
-	chunks   int              // of the pool
-	golang   *probe.GoImage   // the program, if it is one in Go
-	async    *asyncFrame      // of a Go program
-	leftOut  map[uint32]bool  // functions that goroutines were preempted in, inside a site
-	goStacks uint64           // where in the ring memory the stacks for its threads begin
-	reads    bool             // values in memory are recorded
-	argRooms uint64           // where in the ring memory the rooms for arguments begin; 0 if none are recorded
-	counts   uint64           // where in the ring memory calls are counted; 0 if they are not
-	areas    uint64           // where in the ring memory the threads' areas begin; 0 if none are needed
-	watches  uint64           // and where the watches are
+// Target is one process that is recorded, and what has been put into it.
+type Target struct {
+	Process    *process.Process
+	Images     []*mapped.Image
+	Loader     *mapped.Image // of these, that with the loader, if any
+	Arenas     []*Arena
+	Ranges     []IdRange // sorted by first
+	Runtime    probe.Runtime
+	FirstStack process.FirstStack // with rt.NoTLS
+	Memory     *ring.Memory
+	Fd         int              // of the ring memory, -1 when there is none
+	RingFile   process.Memfd    // what that is
+	rec        *recovery.Memory // nil when there is none
+	Owner      *owner.Owner     // says in it that we live
+	Size       uint64           // of the ring memory
+	Records    uint64           // bytes for recovery records
+	chunks     int              // of the pool
+	Go         *probe.GoImage   // the program, if it is one in Go
+	async      *asyncFrame      // of a Go program
+	Skipped    map[uint32]bool  // functions that goroutines were preempted in, inside a site
+	GoStacks   uint64           // where in the ring memory the stacks for its threads begin
+	Reads      bool             // values in memory are recorded
+	ArgBuffers uint64           // where in the ring memory the rooms for arguments begin; 0 if none are recorded
+	Counts     uint64           // where in the ring memory calls are counted; 0 if they are not
+	Areas      uint64           // where in the ring memory the threads' areas begin; 0 if none are needed
+	Watches    uint64           // and where the watches are
 
-	ownsOwner  bool            // owner is of this session alone
+	ownsOwner  bool            // owner is of this one alone
 	privileged bool            // the process may do more than others of its user
 	began      time.Time       // when its memory began to be mapped
 	made       []process.Memfd // all memfds that it was made to open
-	unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
+	Unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
 	journal    recovery.Journal
-	// gatesClosed is when detach began to close the gates, 0 until then.
-	gatesClosed reel.ClockPair
-	found       []process.Mapping  // in which images were looked for
-	restorers   []uint64           // see findRestorers
-	searched    []process.Mapping  // in which they were looked for
-	patched     bool               // the journal says of sites that may have been written
-	running     bool               // recording is on
-	guardTries  int                // see guardRetries
-	handTries   int                // see handlerRetries
-	stopped     time.Duration      // that the process stood still for attaching
-	arenaMade   func(*arena) error // is told of each arena whose code is made, before its gate opens; may be nil
+	// GatesClosed is when detach began to close the gates, 0 until then.
+	GatesClosed    reel.ClockPair
+	SearchedImages []process.Mapping  // in which images were looked for
+	restorers      []uint64           // see findRestorers
+	searched       []process.Mapping  // in which they were looked for
+	patched        bool               // the journal says of sites that may have been written
+	running        bool               // recording is on
+	guardTries     int                // see guardRetries
+	handTries      int                // see handlerRetries
+	Stopped        time.Duration      // that the process was stopped for attaching
+	ArenaMade      func(*Arena) error // is told of each arena whose code is made, before its gate opens; may be nil
 
-	// mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
-	mu sync.Mutex
+	// Mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
+	Mu sync.Mutex
 }
 
-// change is sites that are to be written in one stop.
-type change struct {
-	arenas []*arena  // where they lead
-	fresh  []*arena  // of these, those whose code isn't made yet
-	ranges []idRange // of these
-	images []*mapped.Image
+// Change is sites that are to be written in one stop.
+type Change struct {
+	Arenas []*Arena  // where they lead
+	Fresh  []*Arena  // of these, those whose code isn't made yet
+	Ranges []IdRange // of these
+	Images []*mapped.Image
 
 	maps   []process.Mapping // as they were before the sites' pages were read
 	layers [][]text.Page
@@ -85,56 +86,56 @@ type change struct {
 	restricting []recovery.Span
 }
 
-// stopRetries is how often a stop is tried that found a thread where it must not be.
-const stopRetries = 20
+// StopRetries is how often a stop is tried that found a thread where it must not be.
+const StopRetries = 20
 
-// everything is the change by which recording begins.
-func (s *session) everything() *change {
-	return &change{arenas: s.arenas, fresh: s.arenas, images: s.images}
+// All is the change by which recording begins.
+func (s *Target) All() *Change {
+	return &Change{Arenas: s.Arenas, Fresh: s.Arenas, Images: s.Images}
 }
 
-// openSession checks that recording can begin at all.
-func openSession(pid int) (*session, error) {
+// Open checks that recording can begin at all.
+func Open(pid int) (*Target, error) {
 	p, err := process.Open(pid)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, fd: -1}
+	s := &Target{Process: p, Fd: -1}
 	st, err := p.Status()
 	if err == nil && st.Seccomp == 1 {
-		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, ErrRefused)
+		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, refusal.Err)
 	}
 	if err != nil {
-		s.close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// close lets go of everything on our side.
-func (s *session) close() {
-	for _, im := range s.images {
+// Close lets go of everything on our side.
+func (s *Target) Close() {
+	for _, im := range s.Images {
 		im.Close()
 	}
-	s.images = nil
+	s.Images = nil
 	s.closeMemory()
 	if s.ownsOwner {
-		s.owner.Close()
-		s.owner, s.ownsOwner = nil, false
+		s.Owner.Close()
+		s.Owner, s.ownsOwner = nil, false
 	}
-	if s.p != nil {
-		s.p.Close()
+	if s.Process != nil {
+		s.Process.Close()
 	}
 }
 
-// prepare makes the stubs and writes them, and everything else that doesn't need the process to stand. What doesn't depend on each
+// Prepare makes the stubs and writes them, and everything else that doesn't need the process to stand. What doesn't depend on each
 // other is done at the same time.
-func (s *session) prepare(c *change) error {
+func (s *Target) Prepare(c *Change) error {
 	var populated error
 	var wg sync.WaitGroup
 	if !s.running {
-		s.memory.SetFollow(s.rt.Follow)
-		wg.Go(func() { populated = s.memory.Populate() })
+		s.Memory.SetFollow(s.Runtime.Follow)
+		wg.Go(func() { populated = s.Memory.Populate() })
 	}
 	err := s.makeStubs(c)
 	if err == nil {
@@ -145,29 +146,29 @@ func (s *session) prepare(c *change) error {
 }
 
 // makeStubs makes the stubs of fresh arenas, and writes them.
-func (s *session) makeStubs(c *change) error {
-	if len(s.arenas) > 0 {
-		s.rt.Anchor = s.arenas[0].gate()
+func (s *Target) makeStubs(c *Change) error {
+	if len(s.Arenas) > 0 {
+		s.Runtime.Anchor = s.Arenas[0].Gate()
 	}
-	for _, a := range c.fresh {
-		if err := a.compile(s.rt); err != nil {
+	for _, a := range c.Fresh {
+		if err := a.Compile(s.Runtime); err != nil {
 			return err
 		}
-		if err := s.writeWord(a.gate()+probe.GateOwn, s.rt.Ring); err != nil {
+		if err := s.WriteWord(a.Gate()+probe.GateOwn, s.Runtime.Ring); err != nil {
 			return err
 		}
 		if err := s.writeFirstStack(a); err != nil {
 			return err
 		}
-		if a.mem == nil { // else it is there already
-			if _, err := s.p.WriteAt(a.code.Bytes, a.base); err != nil {
+		if a.Mem == nil { // else it is there already
+			if _, err := s.Process.WriteAt(a.Code.Bytes, a.Base); err != nil {
 				return err
 			}
 		}
-		a.code.Bytes = nil
+		a.Code.Bytes = nil
 		a.share()
-		if s.arenaMade != nil {
-			if err := s.arenaMade(a); err != nil {
+		if s.ArenaMade != nil {
+			if err := s.ArenaMade(a); err != nil {
 				return err
 			}
 		}
@@ -176,8 +177,8 @@ func (s *session) makeStubs(c *change) error {
 }
 
 // prepareSites notes what is going to be written, and makes the pages of text for that.
-func (s *session) prepareSites(c *change) error {
-	maps, err := s.p.Maps()
+func (s *Target) prepareSites(c *Change) error {
+	maps, err := s.Process.Maps()
 	if err != nil {
 		return err
 	}
@@ -185,8 +186,8 @@ func (s *session) prepareSites(c *change) error {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		s.findRestorers(maps)
-		for _, a := range c.fresh {
-			noted = errors.Join(noted, s.journal.Add(&recovery.Record{Patches: a.code.Patches}))
+		for _, a := range c.Fresh {
+			noted = errors.Join(noted, s.journal.Add(&recovery.Record{Patches: a.Code.Patches}))
 		}
 	})
 	err = s.prepareTextOnce(c)
@@ -195,7 +196,7 @@ func (s *session) prepareSites(c *change) error {
 		return err
 	}
 	s.patched = true
-	c.restricting = restricting(c.arenas)
+	c.restricting = restricting(c.Arenas)
 	half := len(c.all) / 2
 	wg.Go(func() { s.own(c.all[:half]) })
 	s.own(c.all[half:])
@@ -205,15 +206,15 @@ func (s *session) prepareSites(c *change) error {
 }
 
 // prepareTextOnce is prepareText until no library has gone meanwhile.
-func (s *session) prepareTextOnce(c *change) error {
-	if !s.running && s.golang != nil {
+func (s *Target) prepareTextOnce(c *Change) error {
+	if !s.running && s.Go != nil {
 		if err := s.prepareGo(); err != nil {
 			return err
 		}
 	}
 	for try := 0; ; try++ {
-		err := s.prepareText(c, try >= leftRetries)
-		if !libraryWent(err) || try >= leftRetries {
+		err := s.prepareText(c, try >= UndoRetries)
+		if !libraryWent(err) || try >= UndoRetries {
 			return err
 		}
 		time.Sleep(time.Millisecond)
@@ -221,7 +222,7 @@ func (s *session) prepareTextOnce(c *change) error {
 }
 
 // findRestorers looks for them where they have not been looked for before.
-func (s *session) findRestorers(maps []process.Mapping) {
+func (s *Target) findRestorers(maps []process.Mapping) {
 	var fresh []process.Mapping
 	for _, m := range maps {
 		if !process.SameMapping(s.searched, maps, m.Start) {
@@ -229,7 +230,7 @@ func (s *session) findRestorers(maps []process.Mapping) {
 		}
 	}
 	s.searched = maps
-	s.restorers = append(s.restorers, findRestorers(s.p, fresh, (&recovery.Record{Arenas: spansOf(s.arenas)}).InArena)...)
+	s.restorers = append(s.restorers, findRestorers(s.Process, fresh, (&recovery.Record{Arenas: spansOf(s.Arenas)}).InArena)...)
 	slices.Sort(s.restorers)
 	s.restorers = slices.Compact(s.restorers)
 }
@@ -238,15 +239,15 @@ func (s *session) findRestorers(maps []process.Mapping) {
 // the writing and the process would stand meanwhile: one byte of each page is written as it is. That is done only where
 // nothing else can have been mapped since the page was read, and with a byte that is going to change anyway. It
 // isn't needed, so nothing comes of its failing.
-func (s *session) own(pages []text.Page) {
+func (s *Target) own(pages []text.Page) {
 	for i := range pages {
 		p := &pages[i]
-		if s.loose(p.Addr) {
+		if s.unloadable(p.Addr) {
 			continue
 		}
 		for k := range p.Old {
 			if p.Old[k] != p.New[k] {
-				_, _ = s.p.WriteAt(p.Old[k:k+1], p.Addr+uint64(k))
+				_, _ = s.Process.WriteAt(p.Old[k:k+1], p.Addr+uint64(k))
 				break
 			}
 		}
@@ -255,63 +256,63 @@ func (s *session) own(pages []text.Page) {
 
 // libraryWent says whether an error is what comes of a library's going while its text is read.
 func libraryWent(err error) bool {
-	return errors.Is(err, ErrText) || errors.Is(err, process.ErrNoMapping)
+	return errors.Is(err, text.Err) || errors.Is(err, process.ErrNoMapping)
 }
 
-// prepareText makes the pages of text. Images that are no longer where they were when they were planned are left out; at the
+// prepareText makes the pages of text. Images that are no longer where they were when they were planned are skipped; at the
 // last try also those that may be unloaded and can't be read as they were planned: another may be in their place.
-func (s *session) prepareText(c *change, last bool) (err error) {
-	if c.maps, err = s.p.Maps(); err != nil {
+func (s *Target) prepareText(c *Change, last bool) (err error) {
+	if c.maps, err = s.Process.Maps(); err != nil {
 		return err
 	}
 	var patches [][]probe.Patch
-	for i, a := range c.arenas {
-		if slices.Contains(c.arenas[:i], a) {
+	for i, a := range c.Arenas {
+		if slices.Contains(c.Arenas[:i], a) {
 			continue
 		}
 		var there []*mapped.Image
-		for _, im := range a.images {
-			if !slices.Contains(c.images, im) || im.Unloadable && !im.IsThere(c.maps) {
+		for _, im := range a.Images {
+			if !slices.Contains(c.Images, im) || im.Unloadable && !im.IsThere(c.maps) {
 				continue
 			}
 			if im.Unloadable && last {
-				if _, _, err := text.Prepare(s.p, im.Islands, im.Sites); libraryWent(err) {
+				if _, _, err := text.Prepare(s.Process, im.Islands, im.Sites); libraryWent(err) {
 					continue
 				}
 			}
 			there = append(there, im)
 		}
-		if len(there) == len(a.images) {
-			patches = append(patches, a.code.Patches)
+		if len(there) == len(a.Images) {
+			patches = append(patches, a.Code.Patches)
 			continue
 		}
 		for _, im := range there {
 			patches = append(patches, im.Islands, im.Sites)
 		}
 	}
-	if len(s.leftOut) > 0 {
+	if len(s.Skipped) > 0 {
 		for i, list := range patches {
-			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.leftOut[p.ID] })
+			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.Skipped[p.ID] })
 		}
 	}
-	if c.layers, c.all, err = text.Prepare(s.p, patches...); err == nil {
+	if c.layers, c.all, err = text.Prepare(s.Process, patches...); err == nil {
 		s.markFiled(c.all, c.maps, text.OldSide)
 	}
 	return err
 }
 
-// errInTheWay: a thread stood inside a site.
+// errInTheWay: a thread is inside a site.
 var errInTheWay = errors.New("a thread stands inside a site")
 
-// switchOn writes the sites while the process stands, and opens the gate.
-func (s *session) switchOn(ctx context.Context, c *change) (stopped time.Duration, err error) {
+// SwitchOn writes the sites while the process stands, and opens the gate.
+func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration, err error) {
 	for try := 0; ; try++ {
-		d, err := s.p.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.onIn(st, c) })
+		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.SwitchOnIn(st, c) })
 		stopped += d
-		// Goroutines may not run again for long: functions that they are to go on in are left out.
-		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < stopRetries {
+		// Goroutines may not run again for long: functions that they are to go on in are skipped.
+		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < StopRetries {
 			for _, id := range pe.ids {
-				s.leftOut[id] = true
+				s.Skipped[id] = true
 			}
 			if err := s.prepareText(c, false); err != nil {
 				return stopped, err
@@ -319,7 +320,7 @@ func (s *session) switchOn(ctx context.Context, c *change) (stopped time.Duratio
 			continue
 		}
 		// Another recorder may be looking at the process, only to be turned away.
-		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < stopRetries {
+		if (errors.Is(err, errInTheWay) || errors.Is(err, process.ErrTraced)) && try < StopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))
 			continue
 		}
@@ -327,24 +328,24 @@ func (s *session) switchOn(ctx context.Context, c *change) (stopped time.Duratio
 	}
 }
 
-// onIn does switchOn's work in a process that stands.
-func (s *session) onIn(st *process.Stopped, c *change) error {
+// SwitchOnIn does SwitchOn's work in a process that stands.
+func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	if !s.running {
 		s.mapChunks(st) // first, since a thread may run on for a moment behind it, see process.ErrLate
 	}
-	maps, err := s.p.Maps()
+	maps, err := s.Process.Maps()
 	if err != nil {
 		return err
 	}
-	if !s.holds(maps) {
-		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), process.ErrExec)
+	if !s.Holds(maps) {
+		return fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), process.ErrExec)
 	}
-	if s.memory.Sandboxed() { // a guard may have gone through the list of gates already
-		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.p.Pid(), ErrRefused)
+	if s.Memory.Sandboxed() { // a guard may have gone through the list of gates already
+		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.Process.Pid(), refusal.Err)
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
 	all := text.SameMemory(c.all, c.maps, maps)
-	other, err := text.Changed(s.p, all, maps, s.doubtful())
+	other, err := text.Changed(s.Process, all, maps, s.doubtful())
 	if err != nil {
 		return err
 	}
@@ -356,16 +357,16 @@ func (s *session) onIn(st *process.Stopped, c *change) error {
 		return err
 	}
 	for _, layer := range c.layers {
-		if err := text.Write(s.p, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
+		if err := text.Write(s.Process, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
 			return err
 		}
 	}
 	if !s.running {
-		s.memory.LetLoadsWait(s.rt.Loads) // who watches begins soon
+		s.Memory.LetLoadsWait(s.Runtime.Loads) // who watches begins soon
 	}
 	s.running = true
-	s.memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
-	return s.open(c.arenas)
+	s.Memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
+	return s.open(c.Arenas)
 }
 
 // maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
@@ -375,11 +376,11 @@ const maxMapped = 8 << 20
 // mapChunks makes the target's page tables ready for the chunks, whose pages exist already: otherwise its threads take
 // a page fault for every 256 events at first, which is a fifth of a call's cost. Reading maps 16 pages a fault, and
 // writable, since nobody wants to know of writes to a memfd's pages. It is not needed, so nothing comes of its failing.
-func (s *session) mapChunks(st *process.Stopped) {
+func (s *Target) mapChunks(st *process.Stopped) {
 	const populateRead = 22 // MADV_POPULATE_READ, Linux 5.14
 	var calls []process.Call
-	for _, r := range s.memory.FirstTaken(maxMapped) {
-		calls = append(calls, process.Call{Number: unix.SYS_MADVISE, Args: [6]uint64{s.rt.Ring + r.From, r.To - r.From, populateRead}})
+	for _, r := range s.Memory.FirstTaken(maxMapped) {
+		calls = append(calls, process.Call{Number: unix.SYS_MADVISE, Args: [6]uint64{s.Runtime.Ring + r.From, r.To - r.From, populateRead}})
 	}
 	_, _ = st.SyscallBatch(calls)
 }
@@ -387,7 +388,7 @@ func (s *session) mapChunks(st *process.Stopped) {
 // clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
 // had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
 // where sites are not written, another library's code may stand.
-func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages []text.Page, c *change) error {
+func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages []text.Page, c *Change) error {
 	written := map[uint64]bool{} // starts of mappings
 	var last *process.Mapping
 	for i := range pages {
@@ -403,9 +404,9 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 		if m == nil || !written[m.Start] {
 			return nil
 		}
-		for _, a := range c.arenas {
-			if id, in := a.code.InsideOf(pc); in && !s.leftOut[id] {
-				return a.code
+		for _, a := range c.Arenas {
+			if id, in := a.Code.InsideOf(pc); in && !s.Skipped[id] {
+				return a.Code
 			}
 		}
 		return nil
@@ -431,7 +432,7 @@ func (s *session) clearSites(st *process.Stopped, maps []process.Mapping, pages 
 		}
 	}
 	for _, f := range frames {
-		if err := s.writeWord(f.at, f.pc); err != nil {
+		if err := s.WriteWord(f.at, f.pc); err != nil {
 			return err
 		}
 	}
@@ -445,7 +446,7 @@ type move struct {
 }
 
 // threadMoves returns where threads inside sites are to go on.
-func (s *session) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
+func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
@@ -453,7 +454,7 @@ func (s *session) threadMoves(st *process.Stopped, restricting []recovery.Span, 
 		}
 		if insideGuarded(regs, restricting) && s.guardTries < guardRetries {
 			s.guardTries++
-			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.p.Pid(), t.TID, regs.PC(), errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.Process.Pid(), t.TID, regs.PC(), errInTheWay)
 		}
 		code := inside(regs.PC())
 		if code == nil {
@@ -461,11 +462,11 @@ func (s *session) threadMoves(st *process.Stopped, restricting []recovery.Span, 
 		}
 		to, ok := code.StubFor(regs.PC())
 		if !ok {
-			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.PC(), errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.Process.Pid(), t.TID, regs.PC(), errInTheWay)
 		}
 		if _, in, err := t.InSyscall(); err != nil || in {
 			// A restart would take two bytes off the new PC. No site holds a system call, so this is only a stop on its way.
-			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.p.Pid(), t.TID, regs.PC(), errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.Process.Pid(), t.TID, regs.PC(), errInTheWay)
 		}
 		moved := *regs
 		moved.SetPC(to)
@@ -475,8 +476,8 @@ func (s *session) threadMoves(st *process.Stopped, restricting []recovery.Span, 
 }
 
 // frameMoves returns where signal handlers are to return to that would return into sites.
-func (s *session) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *probe.Code) ([]interrupted, error) {
-	frames, err := interruptedPCs(st, maps, s.restorers, s.golang != nil, func(pc uint64) bool { return inside(pc) != nil })
+func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *probe.Code) ([]interrupted, error) {
+	frames, err := interruptedPCs(st, maps, s.restorers, s.Go != nil, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return nil, err
 	}
@@ -484,13 +485,13 @@ func (s *session) frameMoves(st *process.Stopped, maps []process.Mapping, inside
 		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
 		s.handTries++
 		return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x, from which an exception may be on its way; try again later: %w",
-			s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
+			s.Process.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
 	}
 	for i := range frames {
 		f := &frames[i]
 		to, ok := inside(f.pc).StubFor(f.pc)
 		if !ok {
-			return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), f.tid, f.pc, errInTheWay)
+			return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.Process.Pid(), f.tid, f.pc, errInTheWay)
 		}
 		f.pc = to
 	}
@@ -498,7 +499,7 @@ func (s *session) frameMoves(st *process.Stopped, maps []process.Mapping, inside
 }
 
 // hasUnwinder says whether a process has code mapped that unwinds for exceptions: a library, or a static program's own.
-func (s *session) hasUnwinder(maps []process.Mapping) bool {
+func (s *Target) hasUnwinder(maps []process.Mapping) bool {
 	files := map[string]bool{}
 	for _, m := range maps {
 		name := filepath.Base(m.Path)
@@ -509,7 +510,7 @@ func (s *session) hasUnwinder(maps []process.Mapping) bool {
 			files[m.Path] = true
 		}
 	}
-	return len(files) == 1 && slices.ContainsFunc(s.images, func(im *mapped.Image) bool {
+	return len(files) == 1 && slices.ContainsFunc(s.Images, func(im *mapped.Image) bool {
 		return files[im.Path] && im.Object != nil && im.Object.Section(".gcc_except_table") != nil
 	})
 }
@@ -519,7 +520,7 @@ func (s *session) hasUnwinder(maps []process.Mapping) bool {
 // half a second in all: one that takes longer isn't about to throw.
 const (
 	guardRetries   = 8
-	handlerRetries = stopRetries - 2
+	handlerRetries = StopRetries - 2
 )
 
 // insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
@@ -532,10 +533,10 @@ func insideGuarded(regs *process.Regs, restricting []recovery.Span) bool {
 }
 
 // restricting lists the functions of arenas that are guarded for that. They are few, of very many.
-func restricting(arenas []*arena) (found []recovery.Span) {
+func restricting(arenas []*Arena) (found []recovery.Span) {
 	for _, a := range arenas {
-		for i := range a.fns {
-			if f := &a.fns[i]; f.Guard.Restricts() {
+		for i := range a.Fns {
+			if f := &a.Fns[i]; f.Guard.Restricts() {
 				found = append(found, recovery.Span{Base: f.Addr + f.Slide, Size: f.Size})
 			}
 		}
@@ -543,14 +544,14 @@ func restricting(arenas []*arena) (found []recovery.Span) {
 	return found
 }
 
-// reopenGates opens the gates that are closed, closeGates closes all.
-func (s *session) reopenGates() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var closed []*arena
-	for _, a := range s.arenas {
+// ReopenGates opens the gates that are closed, closeGates closes all.
+func (s *Target) ReopenGates() error {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	var closed []*Arena
+	for _, a := range s.Arenas {
 		var word [8]byte
-		if _, err := s.p.ReadAt(word[:], a.gate()); err != nil {
+		if _, err := s.Process.ReadAt(word[:], a.Gate()); err != nil {
 			return err
 		}
 		if !probe.IsOpen(word) {
@@ -560,20 +561,20 @@ func (s *session) reopenGates() error {
 	return s.open(closed)
 }
 
-func (s *session) open(arenas []*arena) error {
+func (s *Target) open(arenas []*Arena) error {
 	for _, a := range arenas {
-		if err := probe.OpenGate(s.p, a.gate(), s.rt.Ring+ring.SlotsOff); err != nil {
+		if err := probe.OpenGate(s.Process, a.Gate(), s.Runtime.Ring+ring.SlotsOff); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) closeGates() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.arenas {
-		if err := probe.CloseGate(s.p, a.gate()); err != nil {
+func (s *Target) CloseGates() error {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	for _, a := range s.Arenas {
+		if err := probe.CloseGate(s.Process, a.Gate()); err != nil {
 			return err
 		}
 	}
@@ -581,16 +582,16 @@ func (s *session) closeGates() error {
 }
 
 // writeFirstStack tells an arena's code where the first stack is, and whose, if it goes by that.
-func (s *session) writeFirstStack(a *arena) error {
-	if !s.rt.NoTLS {
+func (s *Target) writeFirstStack(a *Arena) error {
+	if !s.Runtime.NoTLS {
 		return nil
 	}
-	return errors.Join(s.writeWord(a.gate()+probe.GateThread, uint64(s.first.TID)),
-		s.writeWord(a.gate()+probe.GateStack, s.first.Start), s.writeWord(a.gate()+probe.GateStackSize, s.first.Size))
+	return errors.Join(s.WriteWord(a.Gate()+probe.GateThread, uint64(s.FirstStack.TID)),
+		s.WriteWord(a.Gate()+probe.GateStack, s.FirstStack.Start), s.WriteWord(a.Gate()+probe.GateStackSize, s.FirstStack.Size))
 }
 
-func (s *session) writeWord(addr, v uint64) error {
+func (s *Target) WriteWord(addr, v uint64) error {
 	b := [8]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), byte(v >> 32), byte(v >> 40), byte(v >> 48), byte(v >> 56)}
-	_, err := s.p.WriteAt(b[:], addr)
+	_, err := s.Process.WriteAt(b[:], addr)
 	return err
 }

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 // Code that a signal handler returns to: mov $15,%rax (or %eax); syscall (rt_sigreturn).
 var restorerCode = [][]byte{

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ const patientTries = 4
 // or why it isn't done yet. First threads are let out, which may do anything on their way; then comes what shows that the text is still
 // what was prepared, and that all are out. None can get in again while all stand, so that the order in which text is restored matters only
 // if we are killed meanwhile.
-func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err error) {
+func (w *undoWork) atOnce(st *process.Stopped) (kept string, done bool, err error) {
 	if w.text == nil {
 		return "", false, nil
 	}
@@ -58,8 +58,8 @@ func (w *undoWork) atOnce(st *process.Stopped) (left string, done bool, err erro
 		return "", false, err
 	}
 	w.text = &text.Undo{} // in case it is done again: nothing is left to be written
-	left, err = w.unmap(st, maps)
-	return left, true, err
+	kept, err = w.unmap(st, maps)
+	return kept, true, err
 }
 
 // startsAt says whether one of patches, which are in the order of their addresses, begins there.

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"os"
@@ -35,17 +35,17 @@ func TestPagesThatAreTheirFilesAreNotReadAgain(t *testing.T) {
 		}
 	}
 	const slide, pages = 1 << 40, 4
-	start := (slide + code.Addr) &^ (pageSize - 1)
-	m := process.Mapping{Start: start, End: start + pages*pageSize, Inode: 1, Path: path, Offset: code.Off &^ (pageSize - 1)}
+	start := (slide + code.Addr) &^ (PageSize - 1)
+	m := process.Mapping{Start: start, End: start + pages*PageSize, Inode: 1, Path: path, Offset: code.Off &^ (PageSize - 1)}
 	im := &mapped.Image{Object: o, Slide: slide, Lo: m.Start, Hi: m.End, Text: []process.Mapping{m}, Unloadable: true}
-	s := &session{images: []*mapped.Image{im}}
+	s := &Target{Images: []*mapped.Image{im}}
 	file, err := im.FileBytes(m.Start-slide, m.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []text.Page
 	for i := range pages {
-		all = append(all, text.Page{Addr: m.Start + uint64(i)*pageSize, Old: slices.Clone(file[i*pageSize:][:pageSize])})
+		all = append(all, text.Page{Addr: m.Start + uint64(i)*PageSize, Old: slices.Clone(file[i*PageSize:][:PageSize])})
 	}
 	all[2].Old[5]++ // somebody's breakpoint
 	look := func() (list []bool) {

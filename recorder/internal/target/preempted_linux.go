@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"encoding/binary"
@@ -10,6 +10,7 @@ import (
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
 // A goroutine that the runtime has preempted by a signal goes on, some time, at the instruction at which it was: that PC stands on its
@@ -59,14 +60,14 @@ var errNoAllgs = errors.New("the runtime's list of goroutines isn't found")
 
 // findAllgs looks through the program's data for runtime.allgs: a slice of pointers to g, of which the first is goroutine 1. A
 // program that has not come so far has none, and no goroutine either.
-func (s *session) findAllgs(o *object.Image, f *asyncFrame, slide uint64) error {
+func (s *Target) findAllgs(o *object.Image, f *asyncFrame, slide uint64) error {
 	const most = 256 << 20
 	for _, seg := range o.Segments() {
 		if seg.Type != object.SegmentLoad || seg.Perm&object.PermW == 0 || seg.MemSize > most {
 			continue
 		}
 		data := make([]byte, seg.MemSize)
-		n := s.p.ReadUpTo(data, seg.Addr+slide)
+		n := s.Process.ReadUpTo(data, seg.Addr+slide)
 		for off := -seg.Addr & 7; off+24 <= uint64(n); off += 8 {
 			if list, ok := sliceOf(data[off:]); ok && s.isAllgs(list, f) {
 				f.allgs = seg.Addr + slide + off
@@ -88,9 +89,9 @@ func sliceOf(b []byte) (goSlice, bool) {
 }
 
 // isAllgs looks at the first of the list.
-func (s *session) isAllgs(l goSlice, f *asyncFrame) bool {
+func (s *Target) isAllgs(l goSlice, f *asyncFrame) bool {
 	for i := range min(l.n, 4) {
-		at, err := wordAt(s.p, l.at+8*i)
+		at, err := wordAt(s.Process, l.at+8*i)
 		if err != nil || at == 0 || at%8 != 0 {
 			return false
 		}
@@ -118,9 +119,9 @@ const (
 	gScan      = 0x1000
 )
 
-func (s *session) readG(at uint64, f *asyncFrame) (goroutine, error) {
+func (s *Target) readG(at uint64, f *asyncFrame) (goroutine, error) {
 	b := make([]byte, f.goidAt+8)
-	if _, err := s.p.ReadAt(b, at); err != nil {
+	if _, err := s.Process.ReadAt(b, at); err != nil {
 		return goroutine{}, err
 	}
 	le := binary.LittleEndian
@@ -129,7 +130,7 @@ func (s *session) readG(at uint64, f *asyncFrame) (goroutine, error) {
 }
 
 // preempted makes sure that no goroutine will go on inside a site.
-func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) bool) error {
+func (s *Target) preempted(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) bool) error {
 	f := s.async
 	// A handler may have read the PC and not have written yet where the goroutine is to go on.
 	frames, err := interruptedPCs(st, maps, s.restorers, true, func(pc uint64) bool { return inside(pc) || f.code.Start <= pc && pc < f.code.End })
@@ -137,7 +138,7 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 		return err
 	}
 	if len(frames) > 0 {
-		return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.p.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
+		return fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.Process.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
 	}
 	current := map[uint64]bool{}
 	user := false // there are goroutines
@@ -147,9 +148,9 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 			return err
 		}
 		if regs.PC() >= f.code.Start && regs.PC() < f.code.End {
-			return fmt.Errorf("callreel: process %d, thread %d is being preempted: %w", s.p.Pid(), t.TID, errInTheWay)
+			return fmt.Errorf("callreel: process %d, thread %d is being preempted: %w", s.Process.Pid(), t.TID, errInTheWay)
 		}
-		gt, ok, err := goThreadOf(s.p, t)
+		gt, ok, err := goThreadOf(s.Process, t)
 		if err != nil {
 			return err
 		}
@@ -164,25 +165,25 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 		return nil
 	}
 	if f.allgs == 0 { // the list may have been being made longer when it was looked for
-		im := s.arenas[0].images[0]
+		im := s.Arenas[0].Images[0]
 		if err := s.findAllgs(im.Object, f, im.Slide); err != nil {
-			return fmt.Errorf("callreel: process %d: %w: %w", s.p.Pid(), ErrRefused, err)
+			return fmt.Errorf("callreel: process %d: %w: %w", s.Process.Pid(), refusal.Err, err)
 		}
 	}
 	var b [24]byte
-	if _, err := s.p.ReadAt(b[:], f.allgs); err != nil {
+	if _, err := s.Process.ReadAt(b[:], f.allgs); err != nil {
 		return err
 	}
 	list, ok := sliceOf(b[:])
 	if !ok || list.n > maxGoroutines {
-		return fmt.Errorf("callreel: process %d: %w: it has %d goroutines, more than can be looked at", s.p.Pid(), ErrRefused, list.n)
+		return fmt.Errorf("callreel: process %d: %w: it has %d goroutines, more than can be looked at", s.Process.Pid(), refusal.Err, list.n)
 	}
 	ptrs := make([]byte, 8*list.n)
-	if _, err := s.p.ReadAt(ptrs, list.at); err != nil {
+	if _, err := s.Process.ReadAt(ptrs, list.at); err != nil {
 		return err
 	}
 	var buf []byte
-	pe := &preemptedError{pid: s.p.Pid()}
+	pe := &preemptedError{pid: s.Process.Pid()}
 	for ; len(ptrs) > 0; ptrs = ptrs[8:] {
 		at := binary.LittleEndian.Uint64(ptrs)
 		delete(current, at)
@@ -195,7 +196,7 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 		}
 		buf, err = s.preemptedAt(&g, f, buf, func(pc uint64) {
 			if inside(pc) {
-				pe.add(g.id, pc, s.arenas)
+				pe.add(g.id, pc, s.Arenas)
 			}
 		})
 		if err != nil {
@@ -206,7 +207,7 @@ func (s *session) preempted(st *process.Stopped, maps []process.Mapping, inside 
 		return pe
 	}
 	if len(current) > 0 { // a goroutine that runs isn't among them: it is being made
-		return fmt.Errorf("callreel: process %d: %w", s.p.Pid(), errInTheWay)
+		return fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), errInTheWay)
 	}
 	return nil
 }
@@ -223,10 +224,10 @@ func (e *preemptedError) Error() string {
 	return fmt.Sprintf("callreel: process %d: goroutine %d was preempted at %#x, inside a site, and so others: %d functions in all", e.pid, e.goroutine, e.pc, len(e.ids))
 }
 
-func (e *preemptedError) add(goroutine, pc uint64, arenas []*arena) {
+func (e *preemptedError) add(goroutine, pc uint64, arenas []*Arena) {
 	e.goroutine, e.pc = goroutine, pc
 	for _, a := range arenas {
-		if id, in := a.code.InsideOf(pc); in && !slices.Contains(e.ids, id) {
+		if id, in := a.Code.InsideOf(pc); in && !slices.Contains(e.ids, id) {
 			e.ids = append(e.ids, id)
 		}
 	}
@@ -236,8 +237,8 @@ func (e *preemptedError) add(goroutine, pc uint64, arenas []*arena) {
 const asyncDepth = 4096
 
 // preemptedAt looks at one goroutine. Of one that runs the stack pointer isn't known here, so its whole stack is looked through; what it
-// has left there is met as well, and at worst a function is left out in vain.
-func (s *session) preemptedAt(g *goroutine, f *asyncFrame, buf []byte, found func(pc uint64)) ([]byte, error) {
+// has left there is met as well, and at worst a function is skipped in vain.
+func (s *Target) preemptedAt(g *goroutine, f *asyncFrame, buf []byte, found func(pc uint64)) ([]byte, error) {
 	const mostStack = 16 << 20
 	from, to := g.sp, min(g.hi, g.sp+asyncDepth)
 	if g.status == gRunning || g.status == gSyscall {
@@ -248,8 +249,8 @@ func (s *session) preemptedAt(g *goroutine, f *asyncFrame, buf []byte, found fun
 	}
 	to = min(g.hi, to+f.above+8)
 	buf = slices.Grow(buf[:0], int(to-from))[:to-from]
-	if _, err := s.p.ReadAt(buf, from); err != nil {
-		return buf, fmt.Errorf("callreel: process %d: stack of goroutine %d: %w", s.p.Pid(), g.id, err)
+	if _, err := s.Process.ReadAt(buf, from); err != nil {
+		return buf, fmt.Errorf("callreel: process %d: stack of goroutine %d: %w", s.Process.Pid(), g.id, err)
 	}
 	le := binary.LittleEndian
 	for off := -from & 7; off+f.above+8 <= uint64(len(buf)); off += 8 {

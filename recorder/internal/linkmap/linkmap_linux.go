@@ -1,4 +1,4 @@
-package recorder
+package linkmap
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 	"github.com/callreel/callreel/process"
 )
 
-// linkMap watches the list of libraries that the dynamic loader keeps for debuggers (struct r_debug and link_map of <link.h>,
+// List follows the list of libraries that the dynamic loader keeps for debuggers (struct r_debug and link_map of <link.h>,
 // which glibc and musl have), from outside and without a stop: its end is read in one system call, and compared with
 // what it was. It is the target's memory, so it is only taken as a hint to look at the mappings.
 //
 // Loaders add at the end, so the last entries tell of everything that has come. What has gone is not looked for here: see marks.
-type linkMap struct {
+type List struct {
 	p     *process.Process
 	debug uint64        // address of r_debug
 	vecs  []process.Vec // r_debug and the last link_maps, to read into
@@ -23,9 +23,9 @@ type linkMap struct {
 
 // Parts of struct r_debug: version, map, brk, state; of struct link_map: addr, name, ld, next, prev.
 const (
-	debugSize  = 32
+	DebugSize  = 32
 	debugMap   = 8
-	debugState = 24
+	DebugState = 24
 	linkSize   = 40
 	linkNext   = 24
 	// lastLinks are how many of them are compared.
@@ -34,17 +34,17 @@ const (
 	maxLinks = 1 << 14
 )
 
-// newLinkMap finds the list; nil if the program has none (a static one).
-func newLinkMap(p *process.Process) *linkMap {
-	debug, err := findDebug(p)
+// Find finds the list; nil if the program has none (a static one).
+func Find(p *process.Process) *List {
+	debug, err := FindDebug(p)
 	if err != nil || debug == 0 {
 		return nil
 	}
-	return &linkMap{p: p, debug: debug}
+	return &List{p: p, debug: debug}
 }
 
-// findDebug follows the program headers to the dynamic section's DT_DEBUG.
-func findDebug(p *process.Process) (uint64, error) {
+// FindDebug follows the program headers to the dynamic section's DT_DEBUG.
+func FindDebug(p *process.Process) (uint64, error) {
 	const (
 		phdrSize  = 56
 		ptDynamic = 2
@@ -85,14 +85,14 @@ func findDebug(p *process.Process) (uint64, error) {
 	return 0, nil
 }
 
-// changed says whether the list is not what it was when follow was last called. While the loader is changing it, it is not
+// Changed says whether the list is not what it was when follow was last called. While the loader is changing it, it is not
 // looked at.
-func (l *linkMap) changed() bool {
+func (l *List) Changed() bool {
 	if len(l.vecs) == 0 {
 		return true
 	}
 	n, err := l.p.ReadVec(l.vecs)
-	if n > 0 && l.busy() {
+	if n > 0 && l.Busy() {
 		return false
 	}
 	if err != nil {
@@ -106,11 +106,11 @@ func (l *linkMap) changed() bool {
 	return false
 }
 
-// busy says whether the loader is adding to the list or taking away from it.
-func (l *linkMap) busy() bool { return binary.LittleEndian.Uint32(l.vecs[0].Buf[debugState:]) != 0 }
+// Busy says whether the loader is adding to the list or taking away from it.
+func (l *List) Busy() bool { return binary.LittleEndian.Uint32(l.vecs[0].Buf[DebugState:]) != 0 }
 
-// follow reads the list anew. It is to be called before the mappings are looked at: what changes then is found by changed.
-func (l *linkMap) follow() {
+// Follow reads the list anew. It is to be called before the mappings are looked at: what changes then is found by changed.
+func (l *List) Follow() {
 	l.vecs, l.was = l.vecs[:0], l.was[:0]
 	read := func(addr uint64, size int) []byte {
 		buf := make([]byte, size)
@@ -122,7 +122,7 @@ func (l *linkMap) follow() {
 		return buf
 	}
 	le := binary.LittleEndian
-	head := read(l.debug, debugSize)
+	head := read(l.debug, DebugSize)
 	if head == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type interrupted struct {
 }
 
 // findRestorers returns the addresses that handlers return to, by which their frames are known. It reads all text, so it is
-// done before the process is stopped: the C library that has installed the handlers is there by then. Arenas are left out: reading
+// done before the process is stopped: the C library that has installed the handlers is there by then. Arenas are not read: reading
 // the memory of a memfd that nothing was written to would allocate it.
 func findRestorers(p *process.Process, maps []process.Mapping, inArena func(addr uint64) bool) []uint64 {
 	const overlap = 8 // the longer code, less a byte

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"bytes"
@@ -15,30 +15,31 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// left is what a recorder has left in a process.
-type left struct {
-	memory    sharedSpan // the recovery memory
-	about     recovery.About
-	alive     bool // the recorder is at work
-	inherited bool // by fork, from a process that was recorded
-	signed    bool // by a recorder of this user's
-	recovery  *recovery.Record
+// Remains is what a recorder has left in a process.
+type Remains struct {
+	Memory    sharedSpan // the recovery memory
+	About     recovery.About
+	Alive     bool // the recorder is at work
+	Inherited bool // by fork, from a process that was recorded
+	Signed    bool // by a recorder of this user's
+	Record    *recovery.Record
 }
 
-// findLeft looks for what a recorder has left in a process, or has there while it is at work; nil when there is nothing.
+// FindRemains looks for what a recorder has left in a process, or has there while it is at work; nil when there is nothing.
 //
 // A detach that was killed may have got as far as to the process's taking the memory away itself, which goes on without it: what is gone
 // while it is read is looked for again.
-func findLeft(p *process.Process) (*left, error) {
+func FindRemains(p *process.Process) (*Remains, error) {
 	const (
 		tries = 50
 		rest  = 10 * time.Millisecond
 	)
 	for try := 0; ; try++ {
-		l, err := lookForLeft(p)
+		l, err := lookForRemains(p)
 		if !errors.Is(err, process.ErrNoMapping) || try == tries {
 			return l, err
 		}
@@ -46,23 +47,23 @@ func findLeft(p *process.Process) (*left, error) {
 	}
 }
 
-func lookForLeft(p *process.Process) (*left, error) {
+func lookForRemains(p *process.Process) (*Remains, error) {
 	maps, err := p.Maps()
 	if err != nil {
 		return nil, err
 	}
-	return findLeftIn(p, maps)
+	return findRemainsIn(p, maps)
 }
 
-// findLeftIn is findLeft with the mappings at hand.
+// findRemainsIn is FindRemains with the mappings at hand.
 //
 // A process may have mapped memory of another's that looks like a recorder's: a server that takes its clients' memfds does that. So what
 // looks like recovery memory counts only if a recorder of this user's has signed it for this very process; or else if the process runs
 // code of that recorder's: if what was noted of its arenas is mapped there, executable, from the memfds that were noted. Nobody can make
 // another process do that but who may do to it anything as it is. What doesn't count is left alone.
-func findLeftIn(p *process.Process, maps []process.Mapping) (*left, error) {
+func findRemainsIn(p *process.Process, maps []process.Mapping) (*Remains, error) {
 	var key []byte
-	var found *left
+	var found *Remains
 	var other error
 	for i := range maps {
 		m := &maps[i]
@@ -73,7 +74,7 @@ func findLeftIn(p *process.Process, maps []process.Mapping) (*left, error) {
 			key = keyIfAny()
 		}
 		l, err := suspect{p, maps, key}.examine(m)
-		if l != nil && l.signed && !l.inherited {
+		if l != nil && l.Signed && !l.Inherited {
 			return l, err // whatever else has been sent to it
 		}
 		if found == nil && other == nil {
@@ -85,7 +86,7 @@ func findLeftIn(p *process.Process, maps []process.Mapping) (*left, error) {
 	}
 	if m := arenaOfAnother(maps); m != nil {
 		return nil, fmt.Errorf("callreel: process %d: %w: at %#x there is code of a recorder whose notes this callreel can't read: it is of another version; end it, or detach, with that version",
-			p.Pid(), ErrRefused, m.Start)
+			p.Pid(), refusal.Err, m.Start)
 	}
 	return nil, nil
 }
@@ -108,7 +109,7 @@ func keyIfAny() []byte {
 func arenaOfAnother(maps []process.Mapping) *process.Mapping {
 	for i := range maps {
 		m := &maps[i]
-		if m.Perm&process.PermExec != 0 && (m.Path == codeMapping && m.Perm&process.PermShared != 0 || m.Special == arenaSpecial) {
+		if m.Perm&process.PermExec != 0 && (m.Path == codeMapping && m.Perm&process.PermShared != 0 || m.Special == ArenaSpecial) {
 			return m
 		}
 	}
@@ -123,7 +124,7 @@ type suspect struct {
 }
 
 // examine reads what looks like recovery memory; nil if it doesn't count.
-func (p suspect) examine(m *process.Mapping) (*left, error) {
+func (p suspect) examine(m *process.Mapping) (*Remains, error) {
 	end := m.Start
 	for i := range p.maps { // protections may have split it
 		if x := &p.maps[i]; x.Inode == m.Inode && x.Dev == m.Dev && x.Start == end && x.Offset == end-m.Start {
@@ -145,25 +146,25 @@ func (p suspect) examine(m *process.Mapping) (*left, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &left{memory: sharedSpan{recovery.Span{Base: m.Start, Size: size}, m.Dev, m.Inode}, about: a, inherited: !a.Target.Is(who)}
-	l.signed = p.key != nil && hmac.Equal(header[recovery.HdrSignature:][:32], recovery.SignatureOf(header, m.Dev, m.Inode, p.key))
+	l := &Remains{Memory: sharedSpan{recovery.Span{Base: m.Start, Size: size}, m.Dev, m.Inode}, About: a, Inherited: !a.Target.Is(who)}
+	l.Signed = p.key != nil && hmac.Equal(header[recovery.HdrSignature:][:32], recovery.SignatureOf(header, m.Dev, m.Inode, p.key))
 	runs, err := p.runsArenas(l)
-	if err != nil || !runs && (!l.signed || l.inherited) {
+	if err != nil || !runs && (!l.Signed || l.Inherited) {
 		return nil, err
 	}
 	if err := p.readRecords(l); err != nil {
 		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), err)
 	}
-	l.recovery.Golang = a.Golang
-	l.alive = a.RecorderLives(binary.LittleEndian.Uint32(header[recovery.HdrOwner:]))
+	l.Record.Golang = a.Golang
+	l.Alive = a.RecorderLives(binary.LittleEndian.Uint32(header[recovery.HdrOwner:]))
 	return l, nil
 }
 
 // runsArenas says whether any arena of the first record is where that says, and can be nothing else.
-func (p suspect) runsArenas(l *left) (bool, error) {
+func (p suspect) runsArenas(l *Remains) (bool, error) {
 	const most = 1 << 20 // the first record has all arenas, and nothing else
-	first, err := recovery.ReadRecords(min(l.memory.Size-recovery.RecordsOff, most), 1, func(buf []byte, at uint64) error {
-		_, err := p.ReadAt(buf, l.memory.Base+recovery.RecordsOff+at)
+	first, err := recovery.ReadRecords(min(l.Memory.Size-recovery.RecordsOff, most), 1, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.Memory.Base+recovery.RecordsOff+at)
 		return err
 	})
 	if errors.Is(err, recovery.ErrRecord) {
@@ -179,28 +180,28 @@ func (p suspect) runsArenas(l *left) (bool, error) {
 
 // isCertain says whether an arena is mapped there, and can be nothing else: a process may have code that it has made itself, too.
 func isCertain(maps []process.Mapping, a recovery.Arena) bool {
-	return isArena(maps, a) && (a.Inode != 0 || process.FindMapping(maps, a.Base).Special == arenaSpecial)
+	return isArena(maps, a) && (a.Inode != 0 || process.FindMapping(maps, a.Base).Special == ArenaSpecial)
 }
 
 // readRecords reads all records. What isn't signed may cost no more than what a million functions take.
-func (p suspect) readRecords(l *left) (err error) {
+func (p suspect) readRecords(l *Remains) (err error) {
 	const unsigned = 128 << 20
-	size := l.memory.Size - recovery.RecordsOff
-	if !l.signed {
+	size := l.Memory.Size - recovery.RecordsOff
+	if !l.Signed {
 		size = min(size, unsigned)
 	}
-	l.recovery, err = recovery.ReadRecords(size, 0, func(buf []byte, at uint64) error {
-		_, err := p.ReadAt(buf, l.memory.Base+recovery.RecordsOff+at)
+	l.Record, err = recovery.ReadRecords(size, 0, func(buf []byte, at uint64) error {
+		_, err := p.ReadAt(buf, l.Memory.Base+recovery.RecordsOff+at)
 		return err
 	})
 	return err
 }
 
 // rings finds the ring memory.
-func (l *left) rings(maps []process.Mapping) (found sharedSpan, ok bool) {
+func (l *Remains) rings(maps []process.Mapping) (found sharedSpan, ok bool) {
 	for i := range maps {
 		m := &maps[i]
-		if m.Dev != l.about.RingDev || m.Inode != l.about.RingIno || m.Path != ring.MappingName {
+		if m.Dev != l.About.RingDev || m.Inode != l.About.RingIno || m.Path != ring.MappingName {
 			continue
 		}
 		switch {
@@ -213,58 +214,28 @@ func (l *left) rings(maps []process.Mapping) (found sharedSpan, ok bool) {
 	return found, ok
 }
 
-// Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
-// when the recorder is alive.
-func Detach(ctx context.Context, pid int) (*Detached, error) {
-	p, err := process.Open(pid)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	l, err := findLeft(p)
-	if err != nil {
-		return nil, err
-	}
-	if l == nil {
-		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrNotRecorded)
-	}
-	if err := l.isBusy(p); err != nil {
-		return nil, fmt.Errorf("%w: end that one with SIGINT", err)
-	}
-	return l.remove(ctx, p)
-}
-
-// isBusy is an error when the recorder is at work on the process.
-func (l *left) isBusy(p *process.Process) error {
-	if !l.alive || l.inherited {
+// IsBusy is an error when the recorder is at work on the process.
+func (l *Remains) IsBusy(p *process.Process) error {
+	if !l.Alive || l.Inherited {
 		return nil
 	}
 	where := ""
-	if l.about.RecorderNS != process.OwnPIDNamespace() {
+	if l.About.RecorderNS != process.OwnPIDNamespace() {
 		where = " of another PID namespace"
 	}
-	return fmt.Errorf("callreel: process %d: %w by process %d%s", p.Pid(), ErrRecorded, l.about.Recorder, where)
+	return fmt.Errorf("callreel: process %d: %w by process %d%s", p.Pid(), ErrRecorded, l.About.Recorder, where)
 }
 
-// arenaSpecial is what /proc/PID/maps shows for arenas that are in no memfd, where the kernel lets memory be named.
-const arenaSpecial = "[anon:callreel]"
-
-// Find says whether a recorder is at work on a process, or has died there; nil if none has anything there.
-func Find(p *process.Process) (*Presence, error) {
-	l, err := findLeft(p)
-	if err != nil || l == nil {
-		return nil, err
-	}
-	return &Presence{Recorder: l.about.Recorder, Alive: l.alive && !l.inherited}, nil
-}
+// ArenaSpecial is what /proc/PID/maps shows for arenas that are in no memfd, where the kernel lets memory be named.
+const ArenaSpecial = "[anon:callreel]"
 
 // isArena says whether an arena is mapped there: code of its memfd, or of no file, and behind it one page of data.
 func isArena(maps []process.Mapping, a recovery.Arena) bool {
-	if a.Size <= pageSize || a.Base+a.Size < a.Base || a.Base%pageSize != 0 || a.Size%pageSize != 0 {
+	if a.Size <= PageSize || a.Base+a.Size < a.Base || a.Base%PageSize != 0 || a.Size%PageSize != 0 {
 		return false
 	}
-	code, gate := process.FindMapping(maps, a.Base), process.FindMapping(maps, a.Base+a.Size-pageSize)
-	if code == nil || gate == nil || code.Start != a.Base || code.End < a.Base+a.Size-pageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
+	code, gate := process.FindMapping(maps, a.Base), process.FindMapping(maps, a.Base+a.Size-PageSize)
+	if code == nil || gate == nil || code.Start != a.Base || code.End < a.Base+a.Size-PageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
 		return false
 	}
 	if a.Inode == 0 {
@@ -275,18 +246,18 @@ func isArena(maps []process.Mapping, a recovery.Arena) bool {
 
 // believeFiles leaves out the patches whose old bytes aren't those of the file that is mapped there: no site is made where text differs
 // from its file, so no recorder has noted them. Where a file can't be read any more a signed note is believed.
-func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
+func (l *Remains) believeFiles(p *process.Process, maps []process.Mapping) error {
 	files := &textFiles{p: p, maps: maps}
 	defer files.close()
-	all := l.recovery.Patches
-	var kept []probe.Patch // instead of all, once one is left out: others may have the same list
+	all := l.Record.Patches
+	var kept []probe.Patch // instead of all, once one is omitted: others may have the same list
 	for i := range all {
 		patch := &all[i]
 		want, err := files.bytes(patch.Addr, len(patch.Old()))
 		if err != nil {
 			return err
 		}
-		believed := want == nil && l.signed || want != nil && bytes.Equal(want, patch.Old())
+		believed := want == nil && l.Signed || want != nil && bytes.Equal(want, patch.Old())
 		switch {
 		case !believed && kept == nil:
 			kept = append(make([]probe.Patch, 0, len(all)), all[:i]...)
@@ -295,7 +266,7 @@ func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
 		}
 	}
 	if kept != nil {
-		l.recovery.Patches = kept
+		l.Record.Patches = kept
 	}
 	return nil
 }
@@ -304,12 +275,12 @@ func (l *left) believeFiles(p *process.Process, maps []process.Mapping) error {
 type textFiles struct {
 	p      *process.Process
 	maps   []process.Mapping
-	images map[fileID]*mapped.Image // nil for one that can't be read
+	images map[FileID]*mapped.Image // nil for one that can't be read
 	last   *process.Mapping
 	data   []byte // of the last mapping; nil if it can't be read
 }
 
-type fileID struct{ dev, inode uint64 }
+type FileID struct{ Dev, Inode uint64 }
 
 // bytes is what the file has for n bytes of text, nil if there is none, or it can't be read.
 func (f *textFiles) bytes(addr uint64, n int) ([]byte, error) {
@@ -337,7 +308,7 @@ func (f *textFiles) bytes(addr uint64, n int) ([]byte, error) {
 }
 
 func (f *textFiles) image(m *process.Mapping) (*mapped.Image, error) {
-	id := fileID{m.Dev, m.Inode}
+	id := FileID{m.Dev, m.Inode}
 	if im, known := f.images[id]; known {
 		return im, nil
 	}
@@ -349,7 +320,7 @@ func (f *textFiles) image(m *process.Mapping) (*mapped.Image, error) {
 		im = nil
 	}
 	if f.images == nil {
-		f.images = map[fileID]*mapped.Image{}
+		f.images = map[FileID]*mapped.Image{}
 	}
 	f.images[id] = im
 	return im, nil
@@ -363,11 +334,11 @@ func (f *textFiles) close() {
 	}
 }
 
-// remove undoes what was left and verifies the text.
-func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error) {
+// Remove undoes what was left and verifies the text.
+func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, error) {
 	// In a static program sites may stand on all instructions that would do. They are looked for again when the text is
 	// restored.
-	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.recovery.Patches) > 0) {
+	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.Record.Patches) > 0) {
 		return nil, err
 	}
 	maps, err := p.Maps()
@@ -375,36 +346,36 @@ func (l *left) remove(ctx context.Context, p *process.Process) (*Detached, error
 		return nil, err
 	}
 	// A recorder that died in mapping its arenas may not have got all of them, and then others have mapped there.
-	l.recovery.Arenas = slices.DeleteFunc(l.recovery.Arenas, func(a recovery.Arena) bool {
-		return !isArena(maps, a) || !l.signed && !isCertain(maps, a)
+	l.Record.Arenas = slices.DeleteFunc(l.Record.Arenas, func(a recovery.Arena) bool {
+		return !isArena(maps, a) || !l.Signed && !isCertain(maps, a)
 	})
-	for _, a := range l.recovery.Arenas {
+	for _, a := range l.Record.Arenas {
 		// The gate is in the last page.
-		if err := probe.CloseGate(p, a.Base+a.Size-pageSize); err != nil {
+		if err := probe.CloseGate(p, a.Base+a.Size-PageSize); err != nil {
 			return nil, err
 		}
 	}
-	noted := len(l.recovery.Patches)
+	noted := len(l.Record.Patches)
 	if err := l.believeFiles(p, maps); err != nil {
 		return nil, err
 	}
-	shared := []sharedSpan{l.memory}
+	shared := []sharedSpan{l.Memory}
 	if m, found := l.rings(maps); found {
 		shared = append(shared, m)
 	}
-	u, err := undo(ctx, p, l.recovery, shared, nil)
+	u, err := undo(ctx, p, l.Record, shared, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &Detached{Sites: len(l.recovery.Patches) - u.foreign, Stopped: u.stopped, Left: u.left, Doubted: noted - len(l.recovery.Patches)}
-	if u.gone {
+	d := &Removed{Sites: len(l.Record.Patches) - u.foreign, Stopped: u.Stopped, Left: u.Kept, Doubted: noted - len(l.Record.Patches)}
+	if u.Gone {
 		d.TextVerified = true
 		return d, nil
 	}
-	d.TextVerified, err = verifyPatches(p, l.recovery.Patches)
-	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < leftRetries; try++ {
+	d.TextVerified, err = verifyPatches(p, l.Record.Patches)
+	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < UndoRetries; try++ {
 		time.Sleep(time.Millisecond) // a library came or went while it was read
-		d.TextVerified, err = verifyPatches(p, l.recovery.Patches)
+		d.TextVerified, err = verifyPatches(p, l.Record.Patches)
 	}
 	return d, err
 }
@@ -437,4 +408,34 @@ func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// Removed is what has been removed of a dead recorder's.
+type Removed struct {
+	Sites        int // restored
+	TextVerified bool
+	Stopped      time.Duration
+	Left         string // why memory stays mapped, empty if it doesn't
+	Doubted      int    // sites that were noted, but not restored: the file of their image has other bytes there
+}
+
+// Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
+// when the recorder is alive.
+func Detach(ctx context.Context, pid int) (*Removed, error) {
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	l, err := FindRemains(p)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrNotRecorded)
+	}
+	if err := l.IsBusy(p); err != nil {
+		return nil, fmt.Errorf("%w: end that one with SIGINT", err)
+	}
+	return l.Remove(ctx, p)
 }

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
 // codeName is the name of the memory of arenas in which probes are made on the first call, and codeMapping what
@@ -20,12 +21,12 @@ const (
 
 // shareCode makes the file of the arenas' code, and maps it here. It returns the target's descriptor of it. Where there can't be such
 // a file it is noFile, unless probes are made on the first call.
-func (s *session) shareCode(st *process.Stopped, arenas []*arena) (there uint64, err error) {
-	if s.golang != nil {
+func (s *Target) shareCode(st *process.Stopped, arenas []*Arena) (there uint64, err error) {
+	if s.Go != nil {
 		return noFile, nil
 	}
 	there, own, err := s.memfd(st, codeName, execMemfd)
-	if err != nil && (s.rt.Lazy || !errors.Is(err, ErrRefused)) {
+	if err != nil && (s.Runtime.Lazy || !errors.Is(err, refusal.Err)) {
 		return noFile, err
 	}
 	if err != nil {
@@ -35,9 +36,9 @@ func (s *session) shareCode(st *process.Stopped, arenas []*arena) (there uint64,
 	readOnly, err := s.mapCode(own, arenas)
 	if err == nil && !readOnly && s.privileged {
 		// What it forks, and has fewer rights, could make its own mapping writable, and change the code that this one runs.
-		if s.rt.Lazy {
+		if s.Runtime.Lazy {
 			err = fmt.Errorf("callreel: process %d: %w: it has privileges, and probes that are made on the first call can't be kept from what it forks before Linux 5.1; leave --lazy out",
-				s.p.Pid(), ErrRefused)
+				s.Process.Pid(), refusal.Err)
 		}
 		unshareCode(arenas)
 		_, e := st.SyscallBatch([]process.Call{{Number: unix.SYS_CLOSE, Args: [6]uint64{there}}})
@@ -52,31 +53,31 @@ func (s *session) shareCode(st *process.Stopped, arenas []*arena) (there uint64,
 }
 
 // mapCode gives the file its size and maps it here, before it is sealed against being mapped for writing by anybody else.
-func (s *session) mapCode(own process.Memfd, arenas []*arena) (readOnly bool, err error) {
+func (s *Target) mapCode(own process.Memfd, arenas []*Arena) (readOnly bool, err error) {
 	size := uint64(0)
 	for _, a := range arenas {
-		size += a.size
+		size += a.Size
 	}
 	if err := recovery.GiveSize(own.FD, size); err != nil {
 		return false, fmt.Errorf("callreel: memory for stubs: %w", err)
 	}
 	at := int64(0)
 	for _, a := range arenas {
-		if a.mem, err = unix.Mmap(own.FD, at, int(a.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-			return false, fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.size, err)
+		if a.Mem, err = unix.Mmap(own.FD, at, int(a.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+			return false, fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.Size, err)
 		}
-		a.dev, a.inode = own.Dev, own.Inode
-		at += int64(a.size)
+		a.Dev, a.Inode = own.Dev, own.Inode
+		at += int64(a.Size)
 	}
 	return recovery.Seal(own.FD, true)
 }
 
 // unshareCode lets go of the arenas' code on our side.
-func unshareCode(arenas []*arena) {
+func unshareCode(arenas []*Arena) {
 	for _, a := range arenas {
-		if a.mem != nil {
-			_ = unix.Munmap(a.mem) // it is ours and mapped, so it can't fail
-			a.mem, a.dev, a.inode = nil, 0, 0
+		if a.Mem != nil {
+			_ = unix.Munmap(a.Mem) // it is ours and mapped, so it can't fail
+			a.Mem, a.Dev, a.Inode = nil, 0, 0
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"cmp"
@@ -8,60 +8,61 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
-const pageSize = text.PageSize
+const PageSize = text.PageSize
 
-// arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
-type arena struct {
-	images []*mapped.Image
-	fns    []probe.Selected
-	lo, hi uint64 // addresses its images occupy
-	base   uint64
-	size   uint64 // of the code, whole pages
-	code   *probe.Code
-	mem    []byte // of the code, shared with the target; nil when probes are made all at once
-	// dev and inode are of the memfd that mem is of, as process.Mapping has them; 0 without one.
-	dev, inode uint64
+// Arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
+type Arena struct {
+	Images []*mapped.Image
+	Fns    []probe.Selected
+	Lo, Hi uint64 // addresses its images occupy
+	Base   uint64
+	Size   uint64 // of the code, whole pages
+	Code   *probe.Code
+	Mem    []byte // of the code, shared with the target; nil when probes are made all at once
+	// Dev and inode are of the memfd that mem is of, as process.Mapping has them; 0 without one.
+	Dev, Inode uint64
 }
 
-func (a *arena) gate() uint64 { return a.base + a.size }
-func (a *arena) end() uint64  { return a.base + a.size + pageSize }
+func (a *Arena) Gate() uint64 { return a.Base + a.Size }
+func (a *Arena) end() uint64  { return a.Base + a.Size + PageSize }
 
-// reach is how far an arena may be from the far end of its images: what 32 bits address, less some room.
+// reach is how far an arena may be from the far end of its images: what 32 bits address, with some spare.
 const reach = 1<<31 - 1<<20
 
-// groupImages puts images that one arena can serve together.
-func groupImages(images []*mapped.Image) []*arena {
+// GroupImages puts images that one arena can serve together.
+func GroupImages(images []*mapped.Image) []*Arena {
 	slices.SortFunc(images, func(a, b *mapped.Image) int { return cmp.Compare(a.Lo, b.Lo) })
-	var arenas []*arena
+	var arenas []*Arena
 	for _, im := range images {
-		if n := len(arenas); n > 0 && im.Hi-arenas[n-1].lo < reach/2 {
+		if n := len(arenas); n > 0 && im.Hi-arenas[n-1].Lo < reach/2 {
 			a := arenas[n-1]
-			a.images = append(a.images, im)
-			a.hi = max(a.hi, im.Hi)
+			a.Images = append(a.Images, im)
+			a.Hi = max(a.Hi, im.Hi)
 			continue
 		}
-		arenas = append(arenas, &arena{images: []*mapped.Image{im}, lo: im.Lo, hi: im.Hi})
+		arenas = append(arenas, &Arena{Images: []*mapped.Image{im}, Lo: im.Lo, Hi: im.Hi})
 	}
 	return arenas
 }
 
 // place chooses an address for the arena in the gaps of the maps: within reach, as near as can be, not where the heap
 // or the stack grows. taken are arenas that were placed before.
-func (a *arena) place(maps []process.Mapping, taken []*arena) error {
+func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 	const (
 		lowest = 1 << 16
 		guard  = 1 << 16 // between the arena and what is there
 		growth = 1 << 30 // that a heap above or a stack below may want
 	)
-	need := a.size + pageSize
+	need := a.Size + PageSize
 	from := uint64(lowest)
-	if a.hi > reach+lowest {
-		from = a.hi - reach
+	if a.Hi > reach+lowest {
+		from = a.Hi - reach
 	}
-	to := a.lo + reach
+	to := a.Lo + reach
 	type gap struct {
 		start, end uint64
 		heapBelow  bool
@@ -79,10 +80,10 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 		occupied = append(occupied, occupant{m.Start, m.End, m.Special == "[heap]", m.Special == "[stack]"})
 	}
 	for _, t := range taken {
-		occupied = append(occupied, occupant{start: t.base, end: t.end()})
+		occupied = append(occupied, occupant{start: t.Base, end: t.end()})
 	}
 	// Without address randomisation the gap above the stack reaches beyond what user space may map.
-	const top = 1<<47 - pageSize
+	const top = 1<<47 - PageSize
 	slices.SortFunc(occupied, func(x, y occupant) int { return cmp.Compare(x.start, y.start) })
 	for _, m := range occupied {
 		if end := min(m.start, top); end > at {
@@ -105,19 +106,19 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 			continue
 		}
 		// Below the images: the top of the gap; above: its bottom.
-		cand := (end - need) &^ (pageSize - 1)
-		if start > a.hi {
-			cand = (start + pageSize - 1) &^ (pageSize - 1)
-			if g.heapBelow { // leave the heap all the room that reach allows
-				cand = (end - need) &^ (pageSize - 1)
+		cand := (end - need) &^ (PageSize - 1)
+		if start > a.Hi {
+			cand = (start + PageSize - 1) &^ (PageSize - 1)
+			if g.heapBelow { // leave the heap all that reach allows
+				cand = (end - need) &^ (PageSize - 1)
 			}
 		}
 		if cand < start || cand+need > end {
 			continue
 		}
-		dist := a.lo - cand
-		if cand > a.lo {
-			dist = cand - a.lo
+		dist := a.Lo - cand
+		if cand > a.Lo {
+			dist = cand - a.Lo
 		}
 		if g.heapBelow || g.stackAbove {
 			dist += growth
@@ -127,41 +128,41 @@ func (a *arena) place(maps []process.Mapping, taken []*arena) error {
 		}
 	}
 	if best == 0 {
-		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", ErrRefused, need, a.images[0].Path, a.lo)
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", refusal.Err, need, a.Images[0].Path, a.Lo)
 	}
-	a.base = best
+	a.Base = best
 	return nil
 }
 
-// bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
+// Bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
-func (a *arena) bound(rt *probe.Runtime) {
-	a.size = (probe.Bound(rt, a.fns) + probe.BoundCaptures(a.fns, rt.Captures) + pageSize - 1) &^ (pageSize - 1)
+func (a *Arena) Bound(rt *probe.Runtime) {
+	a.Size = (probe.Bound(rt, a.Fns) + probe.BoundCaptures(a.Fns, rt.Captures) + PageSize - 1) &^ (PageSize - 1)
 }
 
-// compile makes the code for the place chosen.
-func (a *arena) compile(rt probe.Runtime) error {
-	rt.Gate = a.gate()
-	code, err := probe.Compile(a.base, rt, a.fns, a.mem)
+// Compile makes the code for the place chosen.
+func (a *Arena) Compile(rt probe.Runtime) error {
+	rt.Gate = a.Gate()
+	code, err := probe.Compile(a.Base, rt, a.Fns, a.Mem)
 	if err != nil {
 		return err
 	}
-	if uint64(len(code.Bytes)) > a.size {
-		return fmt.Errorf("callreel: stubs of %d bytes where %d were expected", len(code.Bytes), a.size)
+	if uint64(len(code.Bytes)) > a.Size {
+		return fmt.Errorf("callreel: stubs of %d bytes where %d were expected", len(code.Bytes), a.Size)
 	}
-	a.code = code
+	a.Code = code
 	return nil
 }
 
 // share tells each image the patches of its own text: in the code's list islands come first, then sites, each in the
 // order of their addresses.
-func (a *arena) share() {
-	all := a.code.Patches
+func (a *Arena) share() {
+	all := a.Code.Patches
 	first := slices.IndexFunc(all, func(p probe.Patch) bool { return !p.Island })
 	if first < 0 {
 		first = len(all)
 	}
-	for _, im := range a.images {
+	for _, im := range a.Images {
 		im.Islands, im.Sites = within(all[:first], im.Lo, im.Hi), within(all[first:], im.Lo, im.Hi)
 	}
 }
@@ -174,10 +175,10 @@ func within(patches []probe.Patch, lo, hi uint64) []probe.Patch {
 	return slices.Clip(patches[from:to])
 }
 
-// arenaOf is the arena of an image, nil as long as it has none.
-func (s *session) arenaOf(im *mapped.Image) *arena {
-	for _, a := range s.arenas {
-		if slices.Contains(a.images, im) {
+// ArenaOf is the arena of an image, nil as long as it has none.
+func (s *Target) ArenaOf(im *mapped.Image) *Arena {
+	for _, a := range s.Arenas {
+		if slices.Contains(a.Images, im) {
 			return a
 		}
 	}

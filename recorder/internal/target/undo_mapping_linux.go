@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"errors"
@@ -17,11 +17,11 @@ import (
 
 // undoRoom takes away what was mapped for arenas, and opened, when not all of it could be, and returns why that was. undo does what is
 // known to have been made; what has become of the call that failed, or after ErrLate of all, is looked for.
-func (s *session) undoRoom(st *process.Stopped, arenas []*arena, undo []process.Call, why error) error {
+func (s *Target) undoMapping(st *process.Stopped, arenas []*Arena, undo []process.Call, why error) error {
 	for _, a := range arenas {
-		if a.mem != nil {
-			_ = unix.Munmap(a.mem) // it is ours and mapped, so it can't fail
-			a.mem = nil
+		if a.Mem != nil {
+			_ = unix.Munmap(a.Mem) // it is ours and mapped, so it can't fail
+			a.Mem = nil
 		}
 	}
 	if errors.Is(why, process.ErrLate) {
@@ -46,8 +46,8 @@ func (s *session) undoRoom(st *process.Stopped, arenas []*arena, undo []process.
 
 // remains finds arenas, ring memory that isn't in use yet and descriptors of ours in the process, and returns what takes them away.
 // Places and names tell; the process has run on meanwhile, and may have mapped and opened whatever it likes.
-func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
-	maps, err := s.p.Maps()
+func (s *Target) remains(arenas []*Arena) (undo []process.Call, err error) {
+	maps, err := s.Process.Maps()
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
 		}
 	}
 	for i := range maps {
-		if m := &maps[i]; s.memory == nil && s.hasMade(m.Dev, m.Inode) && (m.Path == ring.MappingName || m.Path == recovery.MappingName) {
+		if m := &maps[i]; s.Memory == nil && s.hasMade(m.Dev, m.Inode) && (m.Path == ring.MappingName || m.Path == recovery.MappingName) {
 			undo = append(undo, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{m.Start, m.Size()}})
 		}
 	}
-	open, err := s.p.Descriptors(func(name string) bool {
+	open, err := s.Process.Descriptors(func(name string) bool {
 		name = strings.TrimSuffix(name, " (deleted)")
 		return name == ring.MappingName || name == codeMapping || name == recovery.MappingName
 	})
@@ -77,12 +77,12 @@ func (s *session) remains(arenas []*arena) (undo []process.Call, err error) {
 }
 
 // hasMade says whether the process was made to open that memfd.
-func (s *session) hasMade(dev, inode uint64) bool {
+func (s *Target) hasMade(dev, inode uint64) bool {
 	return slices.ContainsFunc(s.made, func(m process.Memfd) bool { return m.Dev == dev && m.Inode == inode })
 }
 
-// isFresh says whether a file was made while this session made memfds: one of the same name may be somebody else's.
-func (s *session) isFresh(file os.FileInfo) bool {
+// isFresh says whether a file was made while this recording made memfds: one of the same name may be somebody else's.
+func (s *Target) isFresh(file os.FileInfo) bool {
 	const coarse = 100 * time.Millisecond // the clock of files
 	return file != nil && file.ModTime().After(s.began.Add(-coarse))
 }

@@ -1,17 +1,18 @@
-package recorder
+package target
 
 import (
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/linkmap"
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
 // findLoader finds out whether the process can tell of the libraries that it loads.
-func (s *session) findLoader(st *process.Stopped) error {
-	s.rt.Loads, s.rt.LoaderState = false, 0
-	if s.golang != nil {
+func (s *Target) findLoader(st *process.Stopped) error {
+	s.Runtime.Loads, s.Runtime.LoaderState = false, 0
+	if s.Go != nil {
 		return nil
 	}
-	im := s.loader
+	im := s.Loader
 	if im == nil {
 		return nil
 	}
@@ -25,18 +26,18 @@ func (s *session) findLoader(st *process.Stopped) error {
 			}
 		}
 	}
-	s.rt.Loads = true
+	s.Runtime.Loads = true
 	// The state is looked at only where it is the loader's own: that isn't unmapped.
-	if debug, err := findDebug(s.p); err == nil && debug >= im.Lo && debug+debugSize <= im.Hi && debug%4 == 0 {
-		s.rt.LoaderState = debug + debugState
+	if debug, err := linkmap.FindDebug(s.Process); err == nil && debug >= im.Lo && debug+linkmap.DebugSize <= im.Hi && debug%4 == 0 {
+		s.Runtime.LoaderState = debug + linkmap.DebugState
 	}
 	return nil
 }
 
 // mayKeepNames says whether stubs may see to it that names are known which threads give themselves. Programs that have forbidden themselves
 // what that takes are recorded without.
-func (s *session) mayKeepNames(st *process.Stopped) (bool, error) {
-	if s.golang != nil { // whose threads have no names of their own
+func (s *Target) mayKeepNames(st *process.Stopped) (bool, error) {
+	if s.Go != nil { // whose threads have no names of their own
 		return false, nil
 	}
 	for _, t := range st.Threads() {

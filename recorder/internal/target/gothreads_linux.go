@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
 // Offsets in the Go runtime's structures (runtime/runtime2.go, go1.22 to go1.26).
@@ -72,26 +73,26 @@ func goThreadOf(p *process.Process, t *process.Thread) (gt goThread, ok bool, er
 }
 
 // checkGo makes sure that the runtime's structures are as the stubs expect them.
-func (s *session) checkGo(st *process.Stopped) error {
+func (s *Target) checkGo(st *process.Stopped) error {
 	for _, t := range st.Threads() {
-		if _, _, err := goThreadOf(s.p, t); err != nil {
-			return fmt.Errorf("callreel: process %d: %w: %w", s.p.Pid(), ErrRefused, err)
+		if _, _, err := goThreadOf(s.Process, t); err != nil {
+			return fmt.Errorf("callreel: process %d: %w: %w", s.Process.Pid(), refusal.Err, err)
 		}
 	}
-	s.rt.TIDOffset = probe.GoProcID
+	s.Runtime.TIDOffset = probe.GoProcID
 	return nil
 }
 
 // prepareGo finds what it takes to look at goroutines.
-func (s *session) prepareGo() error {
-	o := s.arenas[0].images[0].Object
-	f, err := findAsyncFrame(o, s.golang, s.arenas[0].images[0].Slide)
+func (s *Target) prepareGo() error {
+	o := s.Arenas[0].Images[0].Object
+	f, err := findAsyncFrame(o, s.Go, s.Arenas[0].Images[0].Slide)
 	if err != nil {
 		return err
 	}
-	if err := s.findAllgs(o, f, s.arenas[0].images[0].Slide); err != nil && !errors.Is(err, errNoAllgs) {
+	if err := s.findAllgs(o, f, s.Arenas[0].Images[0].Slide); err != nil && !errors.Is(err, errNoAllgs) {
 		return err
 	}
-	s.async, s.leftOut = f, map[uint32]bool{}
+	s.async, s.Skipped = f, map[uint32]bool{}
 	return nil
 }

@@ -1,4 +1,4 @@
-package recorder
+package target
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 // markFiled notes of which pages of images that may be unloaded one side is what the file has there. maps are the mappings before they
 // were read. A page that is written more than once is not marked: what is written first is not the file's.
-func (s *session) markFiled(pages []text.Page, maps []process.Mapping, side func(*text.Page) []byte) {
+func (s *Target) markFiled(pages []text.Page, maps []process.Mapping, side func(*text.Page) []byte) {
 	var im *mapped.Image
 	var m process.Mapping // of im
 	var file []byte       // what it has for m
@@ -30,15 +30,15 @@ func (s *session) markFiled(pages []text.Page, maps []process.Mapping, side func
 				file = nil
 			}
 		}
-		if off := p.Addr - m.Start; !p.Partly && off+pageSize <= uint64(len(file)) && bytes.Equal(file[off:][:pageSize], side(p)) {
+		if off := p.Addr - m.Start; !p.Partly && off+PageSize <= uint64(len(file)) && bytes.Equal(file[off:][:PageSize], side(p)) {
 			p.File = im.Object
 		}
 	}
 }
 
 // textAt returns the image that may be unloaded and is mapped at addr, and the mapping of its text there; nil if there is none.
-func (s *session) textAt(addr uint64, maps []process.Mapping) (*mapped.Image, process.Mapping) {
-	for _, im := range s.images {
+func (s *Target) textAt(addr uint64, maps []process.Mapping) (*mapped.Image, process.Mapping) {
+	for _, im := range s.Images {
 		if !im.Unloadable || addr < im.Lo || addr >= im.Hi {
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *session) textAt(addr uint64, maps []process.Mapping) (*mapped.Image, pr
 }
 
 // doubtful returns what says of which pages it is to be looked once more whether they are as they were when they were read.
-func (s *session) doubtful() func(p *text.Page) bool {
+func (s *Target) doubtful() func(p *text.Page) bool {
 	steady := map[any]bool{}
 	var at *mapped.Image // where the last one was
 	return func(p *text.Page) bool {
@@ -71,16 +71,16 @@ func (s *session) doubtful() func(p *text.Page) bool {
 	}
 }
 
-// loose says whether the image at addr may be unloaded while the process runs: it isn't the program, nor one of the
+// unloadable says whether the image at addr may be unloaded while the process runs: it isn't the program, nor one of the
 // libraries that the program needs, nor one that they need.
-func (s *session) loose(addr uint64) bool {
+func (s *Target) unloadable(addr uint64) bool {
 	im := s.imageAt(addr)
 	return im == nil || im.Unloadable
 }
 
 // imageAt is the first image that occupies addr, nil if none does.
-func (s *session) imageAt(addr uint64) *mapped.Image {
-	for _, im := range s.images {
+func (s *Target) imageAt(addr uint64) *mapped.Image {
+	for _, im := range s.Images {
 		if addr >= im.Lo && addr < im.Hi {
 			return im
 		}

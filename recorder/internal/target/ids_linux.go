@@ -1,0 +1,65 @@
+package target
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/probe"
+)
+
+// IdRange is where the functions of one image are that are recorded. Their IDs follow one another.
+type IdRange struct {
+	First, Count uint32
+	Image        *mapped.Image
+	Arena        *Arena
+	At           int // index of the first in arena.fns
+	slot         int // and in its code's Slots, of which each has one when probes are made on the first call
+}
+
+// Take takes over the functions of the arena's images.
+func (a *Arena) Take() []IdRange {
+	n, slot := 0, 0
+	for _, im := range a.Images {
+		n += len(im.Traced) + len(im.Guarded)
+	}
+	var ranges []IdRange
+	for _, im := range a.Images {
+		if len(im.Traced) > 0 {
+			ranges = append(ranges, IdRange{im.First, uint32(len(im.Traced)), im, a, len(a.Fns), slot})
+			slot += len(im.Traced)
+		}
+		if len(a.Fns) == 0 && cap(im.Traced) >= n {
+			a.Fns = im.Traced
+		} else {
+			a.Fns = append(slices.Grow(a.Fns, n-len(a.Fns)), im.Traced...)
+		}
+		a.Fns = append(a.Fns, im.Guarded...)
+		im.Traced, im.Guarded = nil, nil
+	}
+	return ranges
+}
+
+// FindRange returns which of ranges in the order of their IDs has an ID, and the ID's index in it; nil if none has.
+func FindRange(ranges []IdRange, id uint32) (g *IdRange, k uint32) {
+	i, found := slices.BinarySearchFunc(ranges, id, func(g IdRange, id uint32) int { return cmp.Compare(g.First, id) })
+	if !found {
+		i--
+	}
+	if i < 0 || id-ranges[i].First >= ranges[i].Count {
+		return nil, 0
+	}
+	return &ranges[i], id - ranges[i].First
+}
+
+// SlotOf returns the slot of the function with that ID, and its arena; nil if there is none.
+func SlotOf(ranges []IdRange, id uint32) (*probe.Slot, *Arena) {
+	g, k := FindRange(ranges, id)
+	if g == nil {
+		return nil, nil
+	}
+	if i := g.slot + int(k); i < len(g.Arena.Code.Slots) && g.Arena.Code.Slots[i].ID == id {
+		return &g.Arena.Code.Slots[i], g.Arena
+	}
+	return nil, nil
+}
