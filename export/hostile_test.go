@@ -262,8 +262,8 @@ func TestSpoolKeepsLanesApartAndInOrder(t *testing.T) {
 		}
 		next[lane]++
 	}
-	if err := s.flushAll(); err != nil || s.held != 0 {
-		t.Fatalf("%v, %d held", err, s.held)
+	if err := s.flushAll(); err != nil || s.buffered != 0 {
+		t.Fatalf("%v, %d held", err, s.buffered)
 	}
 	for lane := range chains {
 		n := uint64(0)

@@ -49,24 +49,24 @@ func (p *patience) renew() {
 
 // stop makes attempts until one has stopped every thread, at most for opts.Timeout.
 // stood is the sum of the times that the process stood.
-func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (stood time.Duration, err error) {
+func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (total time.Duration, err error) {
 	end := time.Now().Add(opts.timeout())
 	for slice := firstSlice; ; slice = min(2*slice, longestSlice) {
 		s := newStopped(p, opts, ctx)
 		if err := s.awaitCalm(end); err != nil {
-			return stood, err
+			return total, err
 		}
 		if err := p.sharing.look(p); err != nil {
-			return stood, err
+			return total, err
 		}
 		s.patience = &patience{slice: slice}
 		took, ran, err := s.attempt(end, fn)
-		stood += took
+		total += took
 		if ran || !errors.Is(err, ErrStopTimeout) || !time.Now().Add(restFactor*took).Before(end) {
-			return stood, err
+			return total, err
 		}
 		if err := rest(ctx, restFactor*took); err != nil {
-			return stood, fmt.Errorf("process %d: stop: %w", p.pid, err)
+			return total, fmt.Errorf("process %d: stop: %w", p.pid, err)
 		}
 	}
 }

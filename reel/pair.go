@@ -246,9 +246,9 @@ func (p *Pairer) Lost() {
 	p.doubted.clear()
 }
 
-// Left ends the calls that are open, now, as Implicit: there will be no more of
+// Abandon ends the calls that are open, now, as Implicit: there will be no more of
 // them.
-func (p *Pairer) Left() {
+func (p *Pairer) Abandon() {
 	if p.open == 0 {
 		return
 	}

@@ -7,10 +7,10 @@ import (
 
 // callStack is a stack of a thread.
 type callStack struct {
-	calls []openCall
-	top   uint32 // the highest SP that is its own
-	left  uint64 // stamp of when it was left
-	since uint64 // tick of that
+	calls    []openCall
+	top      uint32 // the highest SP that is its own
+	switched uint64 // stamp of when it was left
+	since    uint64 // tick of that
 	// Its neighbours in the list that it is in, or -1.
 	older, newer int16
 }
@@ -147,15 +147,15 @@ func (p *Pairer) setFloor(sp uint32) {
 func (p *Pairer) pause() {
 	s := &p.stacks[p.cur]
 	p.clock++
-	s.left, s.since = p.clock, p.now
-	if room := cap(s.calls); room > pausedRoom && room > 4*len(s.calls) {
+	s.switched, s.since = p.clock, p.now
+	if size := cap(s.calls); size > keptPaused && size > 4*len(s.calls) {
 		s.calls = append(make([]openCall, 0, len(s.calls)+8), s.calls...)
 	}
 	p.listOf(p.cur).add(p.stacks, p.cur)
 }
 
-// pausedRoom is for how many calls a stack keeps room that is left with fewer.
-const pausedRoom = 64
+// keptPaused is for how many calls a stack keeps room that is left with fewer.
+const keptPaused = 64
 
 // newStack returns a stack without calls for sp: one that has none, or a new one, or that which was left the longest ago: its calls are
 // given up when there are too many stacks.
@@ -213,12 +213,12 @@ func (p *Pairer) listOf(i int) *stackList {
 // relist puts all stacks but the current one into their lists.
 func (p *Pairer) relist() {
 	p.idle, p.paused = noStacks, noStacks
-	byLeft := make([]uint16, len(p.stacks))
-	for i := range byLeft {
-		byLeft[i] = uint16(i)
+	bySwitch := make([]uint16, len(p.stacks))
+	for i := range bySwitch {
+		bySwitch[i] = uint16(i)
 	}
-	slices.SortStableFunc(byLeft, func(a, b uint16) int { return cmp.Compare(p.stacks[a].left, p.stacks[b].left) })
-	for _, i := range byLeft {
+	slices.SortStableFunc(bySwitch, func(a, b uint16) int { return cmp.Compare(p.stacks[a].switched, p.stacks[b].switched) })
+	for _, i := range bySwitch {
 		if int(i) != p.cur {
 			p.listOf(int(i)).add(p.stacks, int(i))
 		}

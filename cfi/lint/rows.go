@@ -18,16 +18,16 @@ type row struct {
 var errTooManyRules = errors.New("rows have more rules than the file is large")
 
 // rowsOf returns the rows of an FDE; those before an error beside it. It takes their rules off left, and keeps no more.
-func rowsOf(m *cfi.Machine, f *cfi.FDE, left *int) ([]row, error) {
+func rowsOf(m *cfi.Machine, f *cfi.FDE, budget *int) ([]row, error) {
 	var rows []row
 	err := m.Rows(f, func(r *cfi.Row) bool {
-		if *left -= 1 + len(r.Regs); *left < 0 {
+		if *budget -= 1 + len(r.Regs); *budget < 0 {
 			return false
 		}
 		rows = append(rows, row{r.Clone()})
 		return true
 	})
-	if *left < 0 {
+	if *budget < 0 {
 		return nil, errTooManyRules
 	}
 	return rows, err

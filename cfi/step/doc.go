@@ -1,4 +1,4 @@
-// Package step holds call frame information against the truth: it runs a command, carries out chosen functions instruction
+// Package step checks call frame information against the truth: it runs a command, carries out chosen functions instruction
 // by instruction, and compares at each what the row of the address says with what the call really is.
 //
 // The truth is a shadow of the call, noted where it begins: the CFA is the stack pointer there plus 8, the return address

@@ -39,7 +39,7 @@ type recordFlags struct {
 	view     bool
 	noOpen   bool
 	armed    armedFlags
-	less     lessFlags
+	filters  filterFlags
 }
 
 func newRecord() *cobra.Command {
@@ -100,7 +100,7 @@ command.`,
 	addMode(fl, &f.mode)
 	fl.Var(&f.ring, "ring", "memory for the events of all threads that wait to be written (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events have a time, a `MODE`: full (all of them), exit or none")
-	f.less.add(fl)
+	f.filters.add(fl)
 	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
@@ -133,17 +133,17 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
 	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
-	case f.less.badGlob() != "":
-		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
-	case c.Flags().Changed("depth") && (f.less.depth < 1 || f.less.depth > recorder.MaxDepth):
-		return usageError("callreel record: --depth %d: give 1 to %d", f.less.depth, recorder.MaxDepth)
-	case f.less.min < 0:
-		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
-	case f.less.min > 0 && f.clock != "full":
+	case f.filters.badGlob() != "":
+		return usageError("callreel record: --threads %s: not a glob", f.filters.badGlob())
+	case c.Flags().Changed("depth") && (f.filters.depth < 1 || f.filters.depth > recorder.MaxDepth):
+		return usageError("callreel record: --depth %d: give 1 to %d", f.filters.depth, recorder.MaxDepth)
+	case f.filters.min < 0:
+		return usageError("callreel record: --min %v: no call takes less than no time", f.filters.min)
+	case f.filters.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
-	case (f.less.depth > 0 || len(f.less.inside) > 0 || f.less.every > 0) && len(f.when) > 0:
+	case (f.filters.depth > 0 || len(f.filters.inside) > 0 || f.filters.every > 0) && len(f.when) > 0:
 		return usageError("callreel record: --depth, --inside and --every don't go with --if")
-	case f.armed.isArmed() && (len(f.less.threads) > 0 || f.less.every > 0):
+	case f.armed.isArmed() && (len(f.filters.threads) > 0 || f.filters.every > 0):
 		return usageError("callreel record: --when goes with neither --threads nor --every")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
@@ -197,7 +197,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
-		Less: f.less.less(), Armed: arming,
+		Less: f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,

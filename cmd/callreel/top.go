@@ -32,7 +32,7 @@ func newTop() *cobra.Command {
 	f := &topFlags{}
 	c := &cobra.Command{
 		Use:   "top -p PID",
-		Short: "Watch live which functions are called, how often and for how long",
+		Short: "Show live which functions are called, how often and for how long",
 		Long: `Top attaches to the process as record does, and counts every call of the chosen functions. It writes no file. On a
 terminal it shows a page, twice a second, of the functions that were called in the last --interval: calls a second, the
 time in the function without the calls that it made (self), the 99th percentile and the longest of its calls, and how

@@ -21,7 +21,7 @@ export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 
 // More than so many milliseconds for the bars leave none for the rest of a frame.
 const mostCost = 7;
-// Milliseconds after which what hasn't changed is taken to stand still.
+// Milliseconds after which what hasn't changed is taken to be at rest.
 const stillAfter = 120;
 
 /** Bar is what is drawn at a place: a call, or several merged ones. */

@@ -43,7 +43,7 @@ export function around(s: Span, bounds: Span, room = 0.12): Span {
   return clamp({ from: s.from - len * room, to: s.to + len * room }, bounds);
 }
 
-/** approach is the window on its way to target after ms milliseconds: both edges near it exponentially, so that the point zoomed at stands still. */
+/** approach is the window on its way to target after ms milliseconds: both edges near it exponentially, so that the point zoomed at stays where it is. */
 export function approach(now: Span, target: Span, ms: number): Span {
   const k = 1 - Math.exp(-ms / 55);
   const next = { from: now.from + (target.from - now.from) * k, to: now.to + (target.to - now.to) * k };

@@ -14,7 +14,7 @@ export interface Watched {
   failed(err: unknown): void;
 }
 
-// Whether others' recordings still go on, is asked now and then: one that stands still is told of by nobody.
+// Whether others' recordings still go on, is asked now and then: nobody tells of one that makes no progress.
 const askEvery = 5000; // ms
 
 export class Watch {
