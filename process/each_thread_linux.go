@@ -96,7 +96,7 @@ func (s *Stopped) oneThread(tid int, fn func(*Thread, error) error) (took time.D
 
 // awaitBriefly looks for a thread's stop without giving up the processor, for about as
 // long as a stop takes where processors are free: on a busy machine the thread would
-// are stopped until others have had their turn.
+// be stopped until others have had their turn.
 func awaitBriefly(tid int) {
 	for range 64 {
 		if _, ok, err := peek(tid); ok || err != nil {

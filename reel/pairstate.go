@@ -18,7 +18,7 @@ type PairerState struct {
 // StackState is one stack of a thread.
 type StackState struct {
 	Top      uint32 // the highest SP that is its own
-	Switched uint64 // Stamp when it was left
+	Switched uint64 // Stamp when it stopped being the current one
 	Since    uint64 // tick of that
 	Open     []OpenCall
 }

@@ -9,7 +9,7 @@ import (
 type callStack struct {
 	calls    []openCall
 	top      uint32 // the highest SP that is its own
-	switched uint64 // stamp of when it was left
+	switched uint64 // stamp of when it stopped being the current one
 	since    uint64 // tick of that
 	// Its neighbours in the list that it is in, or -1.
 	older, newer int16
@@ -33,7 +33,7 @@ func (s *callStack) has(sp, id uint32) bool {
 	return ok && s.calls[i].id == id
 }
 
-// waited adds the time since the stack was left to what its innermost call didn't spend itself.
+// waited adds the time since the stack stopped being the current one to what its innermost call didn't spend itself.
 func (s *callStack) waited(now uint64) {
 	if n := len(s.calls); n > 0 {
 		s.calls[n-1].inside += now - min(now, s.since)
@@ -154,10 +154,10 @@ func (p *Pairer) pause() {
 	p.listOf(p.cur).add(p.stacks, p.cur)
 }
 
-// keptPaused is for how many calls a stack keeps room that is left with fewer.
+// keptPaused is for how many calls a stack keeps memory that stops being the current one with fewer.
 const keptPaused = 64
 
-// newStack returns a stack without calls for sp: one that has none, or a new one, or that which was left the longest ago: its calls are
+// newStack returns a stack without calls for sp: one that has none, or a new one, or that which has not been the current one for longest: its calls are
 // given up when there are too many stacks.
 func (p *Pairer) newStack(sp uint32, index int) int {
 	i := p.idle.oldest
@@ -225,7 +225,7 @@ func (p *Pairer) relist() {
 	}
 }
 
-// stackList is a list of stacks, by when they were left.
+// stackList is a list of stacks, by when they stopped being the current one.
 type stackList struct{ oldest, newest int16 }
 
 var noStacks = stackList{-1, -1}

@@ -31,7 +31,7 @@ type Thread struct {
 	Signal  int    // in cores: the signal that ended the process, for the thread that got it
 	Frames  []Frame
 	End     unwind.End
-	Stopped time.Duration // how long the thread was stopped for us
+	Stopped time.Duration // how long the thread was stopped by us
 }
 
 // A Frame is one function call that is under way. Where a call was inlined there is

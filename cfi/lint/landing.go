@@ -13,7 +13,7 @@ import (
 const maxLSDA = 1 << 20
 
 // callSites reads where the calls of a function go on that exceptions leave, by start. What cannot be read gives none.
-// It takes the bytes that it reads off left, and reads no more.
+// It takes the bytes that it reads off budget, and reads no more.
 func callSites(lsda, function uint64, readAddr func(addr, n uint64) ([]byte, error), budget *int) []ehtable.CallSite {
 	var list []ehtable.CallSite
 	read, ok := ehtable.CallSites(lsda, function, min(maxLSDA, *budget), readAddr, func(c ehtable.CallSite) { list = append(list, c) })

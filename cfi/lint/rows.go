@@ -17,7 +17,7 @@ type row struct {
 // errTooManyRules is the error for rows that are larger than any program needs.
 var errTooManyRules = errors.New("rows have more rules than the file is large")
 
-// rowsOf returns the rows of an FDE; those before an error beside it. It takes their rules off left, and keeps no more.
+// rowsOf returns the rows of an FDE; those before an error beside it. It takes their rules off budget, and keeps no more.
 func rowsOf(m *cfi.Machine, f *cfi.FDE, budget *int) ([]row, error) {
 	var rows []row
 	err := m.Rows(f, func(r *cfi.Row) bool {

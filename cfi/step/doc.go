@@ -5,7 +5,7 @@
 // stands on the top of the stack, and the callee-saved registers hold what the caller is to get back (System V AMD64 ABI
 // §3.2). What a function calls runs at full speed, unless it is chosen, too.
 //
-// Calls end by returning, by a tail jump to what is not chosen, or by being left: longjmp, exceptions and switches to other
+// Calls end by returning, by a tail jump to what is not chosen, or by being unwound: longjmp, exceptions and switches to other
 // stacks drop the shadows of the frames that are no more. Signals are delivered as they come, and the code that they have
 // interrupted is followed on behind their handlers. Every thread has its own shadows; other processes that the command
 // makes run freely, and so does another program that it executes.

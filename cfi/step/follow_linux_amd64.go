@@ -56,7 +56,7 @@ func (e *engine) passFlags(t *thread) {
 	}
 }
 
-// resumed says whether a frame was waited for to go on here, and drops those above, which have been left. A frame that
+// resumed says whether a frame was waited for to go on here, and drops those above, which have been unwound. A frame that
 // has ended here by returning is dropped, too.
 func (e *engine) resumed(t *thread) bool {
 	for k := len(t.frames) - 1; k >= 0; k-- {

@@ -115,7 +115,7 @@ func (e *engine) push(t *thread, fn *function) bool {
 	return true
 }
 
-// dropUnwound drops frames that a call whose CFA is cfa shows to have been left: they are not above it on the same stack.
+// dropUnwound drops frames that a call whose CFA is cfa shows to have been unwound: they are not above it on the same stack.
 func (e *engine) dropUnwound(t *thread, cfa uint64) {
 	k := len(t.frames)
 	for k > 0 && t.frames[k-1].cfa <= cfa && t.frames[k-1].stack.contains(cfa-8) {

@@ -51,14 +51,14 @@ func newRecord() *cobra.Command {
 Ctrl-C, the end of -d, or the end of the process. Then it detaches, checks that the text is as it was, and adds an index
 to the reel, so that view can open it at once.
 
-A call that finds no room in the ring is dropped and counted. With --lossless the process waits instead.
+A call is dropped, and counted, if the ring is full. With --lossless the process waits instead.
 
-Filters leave calls out in the process itself, so that these take no room. --min keeps calls that take at least that
+Filters act in the process itself: calls that they omit take no space in the ring. --min keeps calls that take at least that
 long, their callers, and calls that are open at the end; it needs --clock full. --threads goes by the name that a thread
 has when it calls. --depth and --inside go by the stack at each entry and need no clock. A function that longjmp or an
-exception has left no longer counts as a caller. A second stack of a thread (of a signal handler, a coroutine) counts
-for itself. Calls that are left out are counted nowhere. Only --every counts: all calls that the other filters let
-through, and report shows that number.
+exception has unwound no longer counts as a caller. A second stack of a thread (of a signal handler, a coroutine) counts
+for itself. Calls that filters omit are counted nowhere, but for --every: it counts all calls that the other filters
+let through, and report shows that number.
 
 With --when nothing is written until a condition comes true. Conditions are 'F > 5ms' (a call of F took longer, or has
 not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call) and
@@ -67,15 +67,15 @@ slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, 
 too.
 
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
-parentheses it means all arguments, or the result. In parentheses stand the wanted values: name, c->argc, s.len, v[2],
+parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
 *p, buf[:16] (the first 16 bytes), buf[:size] (as many bytes as the argument size says), and with --ret parts of the
 result, return->size. Strings and ranges are cut at 64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and
 ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, as unsigned, hexadecimal, float or
 string. A value that can't be read is shown as "?".
 
 --if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
-conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is left
-out, at little cost if the value is in a register.
+conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is
+omitted, at little cost if the value is in a register.
 
 Files are readable by you alone, since values may be secrets. --mode 0640 gives them that mode, and opens a folder that
 is made for dumps to the same people. Nothing is written through a symbolic link.
@@ -101,7 +101,7 @@ command.`,
 	fl.Var(&f.ring, "ring", "memory for the events of all threads that wait to be written (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events have a time, a `MODE`: full (all of them), exit or none")
 	f.filters.add(fl)
-	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
+	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait when the ring is full, instead of dropping calls")
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
@@ -171,7 +171,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 			f.output = strings.TrimSuffix(f.output, ".reel") + ".dumps"
 		}
 	}
-	// The recorder sees to that, too, but late: after long planning, or when a command stands at its entry.
+	// The recorder sees to that, too, but late: after long planning, or when a command is stopped at its entry.
 	if err := f.checkOutput(); err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (f *recordFlags) laziness() recorder.Laziness {
 	return recorder.LazyAuto
 }
 
-// recording shows how a recording stands.
+// recording shows how a recording gets on.
 func (s *status) recording(p recorder.Progress) {
 	if p.Armed {
 		s.show("armed %5.1fs  %s  %s   Ctrl-C ends, SIGUSR2 dumps", p.Elapsed.Seconds(), things(uint64(p.Triggers.Dumped), "dump"), things(uint64(p.Threads), "thread"))
@@ -386,9 +386,9 @@ func ringHint(r *recorder.Result) string {
 	case r.RingEnough == 0:
 		return ""
 	case r.Scarce:
-		return fmt.Sprintf(" (room for them takes %s: choose fewer functions, or --lossless)", bytesText(r.RingEnough))
+		return fmt.Sprintf(" (a ring for all of them takes %s: choose fewer functions, or --lossless)", bytesText(r.RingEnough))
 	}
-	return fmt.Sprintf(" (--ring %dM has room for as many)", r.RingEnough>>20)
+	return fmt.Sprintf(" (--ring %dM would have held them)", r.RingEnough>>20)
 }
 
 // say writes the summary for people.

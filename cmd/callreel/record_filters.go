@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/recorder"
 )
 
-// filterFlags are the flags of record by which calls are left out.
+// filterFlags are the flags of record by which calls are filtered out.
 type filterFlags struct {
 	min     time.Duration
 	threads []string

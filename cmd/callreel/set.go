@@ -21,7 +21,7 @@ are open by then are recorded to their end. A function that is switched off cost
 Only functions that were chosen when recording began can be switched: others have no probes. Libraries that are loaded
 later go by the last change. Functions that record --when or --inside names stay on.
 
---min and --threads leave out calls from then on, whether or not recording began with them. --min 0 and --threads '*'
+--min and --threads filter calls from then on, whether or not recording began with them. --min 0 and --threads '*'
 let all in again. --keep and --when change the values that an armed recording began with.`,
 		Example: `  callreel record -p 1234 -o app.reel &
   callreel set -p 1234 -x 'dict*'

@@ -83,7 +83,7 @@ func (p *topPage) second() string {
 	return strings.Join(parts, "   ")
 }
 
-// filterText is the end of the filter, so that there is room for what is behind it.
+// filterText is the end of the filter, so that what is behind it fits.
 func (p *topPage) filterText() string {
 	const most = 30
 	text := []rune(printable(p.filter))

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What a recorder has left in a process is judged here without callreel: from
+// The remains of a recorder in a process are judged here without callreel: from
 // /proc/PID/maps, /proc/PID/mem and the files alone.
 
 // A Region is one line of /proc/PID/maps (proc_pid_maps(5)).

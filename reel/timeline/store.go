@@ -146,7 +146,7 @@ func (s *snapshot) directory() (b []byte) {
 //	segments; each: start from the end of the one before, duration, chunks (of
 //	       goroutines: batch from the one before's), events, spans, length of
 //	       the summary, current stack, its floor, stamp, now signed from the
-//	       start; stacks; SP, left, since signed from now, top+1 of each
+//	       start; stacks; SP, switched, since signed from now, top+1 of each
 func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 	put := func(values ...uint64) {
 		for _, v := range values {

@@ -55,7 +55,7 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	return t, nil
 }
 
-// storedIn is what the recorder left in a closed reel, nil if it did not or if that can't be used.
+// storedIn is what is stored of the timeline in a closed reel, nil if there is nothing or if it can't be used.
 func (t *Timeline) storedIn(f *reel.File) *snapshot {
 	var s *snapshot
 	err := reel.CatchFaults(func() (err error) {

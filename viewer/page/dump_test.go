@@ -77,7 +77,7 @@ func TestDumpOpensAtTheSlowCall(t *testing.T) {
 			t.Errorf("%s has %d pixels of the mark", where, n)
 		}
 	}
-	// Home shows the window, not the hour before it, which B adds.
+	// Home shows the dump's window, not the hour before it, which B adds.
 	p.press("0")
 	p.still()
 	if w := p.visible(); math.Abs(w.From-(from-ms)) > 1 || math.Abs(w.length()-2000*ms) > 1 {

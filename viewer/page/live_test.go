@@ -136,7 +136,7 @@ func TestTwoReelsAreCompared(t *testing.T) {
 	p.until(`window.callreel.compare.timelines.every(t => t.selected)`)
 	p.still()
 	if got := eval[string](p, `window.callreel.compare.timelines.map(t => t.target.from + "-" + t.target.to).join()`); got != "1000000-2000000,3000000-4000000" {
-		t.Errorf("of the URL the windows are %s", got)
+		t.Errorf("of the URL the visible ranges are %s", got)
 	}
 	eval[bool](p, `(window.callreel.compare.timelines[1].panBy(0.5, false), true)`)
 	p.until(`location.hash.includes("tb=3500000-4500000") && location.hash.includes("ta=1000000-2000000")`)

@@ -51,7 +51,7 @@ func remains(p *process.Process) Check {
 	case found.Alive:
 		return warning(name, "wait for its end, or end it with SIGINT", "process %d is recording it", found.Recorder)
 	}
-	return warning(name, fmt.Sprintf("callreel detach -p %d", p.Pid()), "process %d, which has died, has left its probes in it", found.Recorder)
+	return warning(name, fmt.Sprintf("callreel detach -p %d", p.Pid()), "it has the probes of process %d, a recorder that has died", found.Recorder)
 }
 
 // threads looks for what forbids making system calls in the process.
@@ -146,7 +146,7 @@ func limits(pid int) Check {
 	for line := range strings.Lines(string(text)) {
 		if value, found := strings.CutPrefix(line, "Max address space"); found {
 			if f := strings.Fields(value); len(f) > 0 && f[0] != "unlimited" {
-				return warning(name, fmt.Sprintf("prlimit --pid %d --as=unlimited, or a smaller --ring, if recording finds no room", pid), "limited to %s bytes", f[0])
+				return warning(name, fmt.Sprintf("prlimit --pid %d --as=unlimited, or a smaller --ring, if recording fails for want of memory", pid), "limited to %s bytes", f[0])
 			}
 		}
 	}
