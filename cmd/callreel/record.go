@@ -53,12 +53,12 @@ to the reel, so that view can open it at once.
 
 A call is dropped, and counted, if the ring is full. With --lossless the process waits instead.
 
-Filters act in the process itself: calls that they omit take no space in the ring. --min keeps calls that take at least that
-long, their callers, and calls that are open at the end; it needs --clock full. --threads goes by the name that a thread
-has when it calls. --depth and --inside go by the stack at each entry and need no clock. A function that longjmp or an
-exception has unwound no longer counts as a caller. A second stack of a thread (of a signal handler, a coroutine) counts
-for itself. Calls that filters omit are counted nowhere, but for --every: it counts all calls that the other filters
-let through, and report shows that number.
+Filters act in the process itself: calls that they omit take no space in the ring. --min keeps calls that take at
+least that long, their callers, and calls that are open at the end; it needs --clock full. --threads goes by the name
+that a thread has when it calls. --depth and --inside go by the stack at each entry and need no clock. A function that
+longjmp or an exception has unwound no longer counts as a caller. A second stack of a thread (of a signal handler, a
+coroutine) counts for itself. Calls that filters omit are counted nowhere, but for --every: it counts all
+calls that the other filters let through, and report shows that number.
 
 With --when nothing is written until a condition comes true. Conditions are 'F > 5ms' (a call of F took longer, or has
 not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call) and
