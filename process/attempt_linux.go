@@ -21,7 +21,7 @@ const (
 // a processor: it does stop, and on a machine under load that takes its time.
 const runnableSlices = 10
 
-// restFactor is how much longer the process runs between two attempts than it stood.
+// restFactor is how much longer the process runs between two attempts than it was stopped.
 const restFactor = 4
 
 // patience is how long an attempt still waits. It begins anew with each thread that
@@ -48,7 +48,7 @@ func (p *patience) renew() {
 }
 
 // stop makes attempts until one has stopped every thread, at most for opts.Timeout.
-// stood is the sum of the times that the process stood.
+// total is the sum of the times that the process was stopped.
 func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (total time.Duration, err error) {
 	end := time.Now().Add(opts.timeout())
 	for slice := firstSlice; ; slice = min(2*slice, longestSlice) {

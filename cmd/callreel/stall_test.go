@@ -66,7 +66,7 @@ func TestStallRefusesWhatItCannotDo(t *testing.T) {
 		{[]string{"-p", "x"}, "not a process ID"},
 		{[]string{"-p", "1", "--over", "1ms"}, "10ms"},
 		{[]string{"-p", "1", "--over", "-1s"}, "10ms"},
-		{[]string{"-p", "1", "-d", "-1s"}, "can't end before"},
+		{[]string{"-p", "1", "-d", "-1s"}, "give a duration of 0 or more"},
 		{[]string{"-p", "1", "--thread", "0"}, "neither main nor a thread ID"},
 		{[]string{"-p", "1", "extra"}, "no argument is expected"},
 	} {

@@ -22,7 +22,7 @@ type deferredFrame struct {
 // holder keeps one thread.
 type holder struct {
 	t        *deferredThread
-	deferred *int // frames and threads held of all captures
+	deferred *int // frames and threads deferred, of all captures
 }
 
 func (h *holder) take() error {
