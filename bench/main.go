@@ -34,7 +34,7 @@ type part struct {
 
 var parts = []part{
 	{"leaf", measureLeaf},
-	{"less", measureLess},
+	{"less", measureFilters},
 	{"armed", measureArmed},
 	{"arguments", measureArguments},
 	{"throws", measureThrows},

@@ -21,7 +21,7 @@ func measureStacks(ctx context.Context, c config) []row {
 	defer back()
 	rows := walkByCFI.measure(ctx, c)
 	rows = append(rows, walkByFramePointer.measure(ctx, c)...)
-	rows = append(rows, measureStood(ctx, c)...)
+	rows = append(rows, measureStopped(ctx, c)...)
 	if err != nil {
 		rows[0].note += "; others could take the processor away: " + firstLine(err)
 	}

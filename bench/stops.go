@@ -25,7 +25,7 @@ while True:
 `
 
 // measureStops attaches to real programs with all their libraries, and reports
-// how long they stood still and how large the reel became.
+// how long they were stopped and how large the reel became.
 func measureStops(ctx context.Context, c config) []row {
 	rows := stopsOfRedis(ctx, c)
 	return append(rows, stopsOfPython(ctx, c)...)

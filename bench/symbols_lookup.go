@@ -183,7 +183,7 @@ func processRows(ctx context.Context, c config, in symbolInput, file, out string
 	return rows
 }
 
-// agreeRow holds every frame of every answer against llvm-symbolizer's: linkage names, files
+// agreeRow checks every frame of every answer against llvm-symbolizer's: linkage names, files
 // and lines. Names are compared as the image has them, since demanglers put blanks differently.
 func agreeRow(ctx context.Context, in symbolInput, m *symbols.Map, file string, addrs []uint64) row {
 	what, reach := "symbols lookup, "+in.name+": equal to llvm-symbolizer", "≥ 99.9 %"

@@ -23,8 +23,8 @@ func measureTop(ctx context.Context, c config) []row {
 }
 
 // startTop attaches to pid and returns when the first table is there.
-func startTop(ctx context.Context, c config, pid int, args ...string) (*watching, error) {
-	w := &watching{cmd: exec.CommandContext(ctx, c.callreel, append([]string{"top", "-p", strconv.Itoa(pid), "--interval", "500ms"}, args...)...)}
+func startTop(ctx context.Context, c config, pid int, args ...string) (*topRun, error) {
+	w := &topRun{cmd: exec.CommandContext(ctx, c.callreel, append([]string{"top", "-p", strconv.Itoa(pid), "--interval", "500ms"}, args...)...)}
 	w.cmd.Cancel = func() error { return w.cmd.Process.Signal(os.Interrupt) } // so that it detaches
 	w.cmd.WaitDelay = 10 * time.Second
 	w.cmd.Stderr = os.Stderr
@@ -45,15 +45,15 @@ func startTop(ctx context.Context, c config, pid int, args ...string) (*watching
 	return w, nil
 }
 
-// watching is a running `callreel top`.
-type watching struct {
+// topRun is a running `callreel top`.
+type topRun struct {
 	cmd            *exec.Cmd
 	read           chan error
 	calls, dropped float64 // of all tables
 }
 
 // totals adds up what the last lines of tables say.
-func (w *watching) totals(r io.Reader) error {
+func (w *topRun) totals(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -69,7 +69,7 @@ func (w *watching) totals(r io.Reader) error {
 	return lines.Err()
 }
 
-func (w *watching) stop() error {
+func (w *topRun) stop() error {
 	if err := w.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func topLeafRows(ctx context.Context, c config) (rows []row) {
 
 // topRedisRows has redis answer under record and under top.
 func topRedisRows(ctx context.Context, c config) []row {
-	const what, whatCPU = "redis GET, watched by top", "top's own CPU meanwhile, a request"
+	const what, whatCPU = "redis GET, under top", "top's own CPU meanwhile, a request"
 	s, err := startRedis(ctx, c)
 	if err != nil {
 		return []row{missing(what, "", err), missing(whatCPU, reachTop, err)}

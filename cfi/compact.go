@@ -246,14 +246,14 @@ func (t *CompactTable) entry(p *page, n int) (CompactEntry, error) {
 // false; those with an encoding of 0, which say that nothing is known, included.
 // Damage of a page ends it with an error.
 func (t *CompactTable) Entries(yield func(CompactEntry) bool) error {
-	left := len(t.data) // an entry has four bytes: pages that overlap cost no more than that
+	budget := len(t.data) // an entry has four bytes: pages that overlap cost no more than that
 	for k := range max(0, t.pages.count-1) {
 		p, err := t.page(k)
 		if err != nil {
 			return err
 		}
 		for n := range p.entries.count {
-			if left -= 4; left < 0 {
+			if budget -= 4; budget < 0 {
 				return t.errorf("page %d: its entries are those of other pages", k)
 			}
 			e, err := t.entry(&p, n)

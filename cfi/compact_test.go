@@ -56,7 +56,7 @@ func run(t testing.TB, c realtest.Capability, args ...string) []byte {
 }
 
 // machLibraries links the same code twice: with compact unwind information and, to
-// hold it against, with __eh_frame for all functions.
+// check it against, with __eh_frame for all functions.
 func machLibraries(t testing.TB, m machTarget, flags ...string) (compact, frames string) {
 	realtest.Need(t, realtest.Clang, realtest.LD64, realtest.LLVMObjcopy)
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func openMach(t testing.TB, path string) (*CompactTable, *Table) {
 	return compact, frames
 }
 
-// TestCompactRowsAreThoseOfDWARF holds the row of each encoding against the last
+// TestCompactRowsAreThoseOfDWARF checks the row of each encoding against the last
 // one that the same compiler wrote as DWARF for the same code: Apple's targets
 // describe no epilogue, so that is the body's.
 func TestCompactRowsAreThoseOfDWARF(t *testing.T) {

@@ -15,10 +15,10 @@ type cursor struct {
 	order binary.ByteOrder
 }
 
-func (c *cursor) left() int { return len(c.data) - c.at }
+func (c *cursor) remaining() int { return len(c.data) - c.at }
 
 func (c *cursor) u8() (uint8, bool) {
-	if c.left() < 1 {
+	if c.remaining() < 1 {
 		return 0, false
 	}
 	v := c.data[c.at]
@@ -27,7 +27,7 @@ func (c *cursor) u8() (uint8, bool) {
 }
 
 func (c *cursor) u16() (uint16, bool) {
-	if c.left() < 2 {
+	if c.remaining() < 2 {
 		return 0, false
 	}
 	v := c.order.Uint16(c.data[c.at:])
@@ -36,7 +36,7 @@ func (c *cursor) u16() (uint16, bool) {
 }
 
 func (c *cursor) u32() (uint32, bool) {
-	if c.left() < 4 {
+	if c.remaining() < 4 {
 		return 0, false
 	}
 	v := c.order.Uint32(c.data[c.at:])
@@ -45,7 +45,7 @@ func (c *cursor) u32() (uint32, bool) {
 }
 
 func (c *cursor) u64() (uint64, bool) {
-	if c.left() < 8 {
+	if c.remaining() < 8 {
 		return 0, false
 	}
 	v := c.order.Uint64(c.data[c.at:])
@@ -123,7 +123,7 @@ func (c *cursor) encoding() (ehtable.Encoding, bool) {
 
 // bytes takes the next n bytes.
 func (c *cursor) bytes(n uint64) ([]byte, bool) {
-	if n > uint64(c.left()) {
+	if n > uint64(c.remaining()) {
 		return nil, false
 	}
 	b := c.data[c.at : c.at+int(n) : c.at+int(n)]

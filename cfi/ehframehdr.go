@@ -68,8 +68,8 @@ func (s *source) header() (*Header, error) {
 		return nil, fmt.Errorf("count with encoding %#x: %w", countEnc, errHeaderTruncated)
 	}
 	// The shortest entry has two bytes, so the bytes bound what is taken.
-	if count > uint64(c.left())/2 || count > math.MaxInt32 {
-		return nil, fmt.Errorf("%d entries do not fit into %d bytes", count, c.left())
+	if count > uint64(c.remaining())/2 || count > math.MaxInt32 {
+		return nil, fmt.Errorf("%d entries do not fit into %d bytes", count, c.remaining())
 	}
 	h.Entries = make([]HeaderEntry, count)
 	for k := range h.Entries {

@@ -103,7 +103,7 @@ func (e *Evaluator) Eval(expr []byte, in *EvalInput) (uint64, error) {
 	if in.HasCFA {
 		e.stack[0], e.depth = truncate(in.CFA, e.size), 1
 	}
-	for steps := 0; e.code.left() > 0; steps++ {
+	for steps := 0; e.code.remaining() > 0; steps++ {
 		e.at = e.code.at
 		op, _ := e.code.u8()
 		if steps == maxExprSteps {

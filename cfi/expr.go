@@ -49,7 +49,7 @@ func formatExpr(r *Rule, names NameFunc) string {
 	}
 	c := cursor{data: r.Expr, order: order}
 	var parts []string
-	for c.left() > 0 {
+	for c.remaining() > 0 {
 		if len(parts) == maxExprShown {
 			parts = append(parts, "…")
 			break

@@ -156,7 +156,7 @@ func newSearchTable(hdr, frame Section, opt Options) (*searchTable, bool) {
 	start, ok := c.pointer(ptrEnc, &b)
 	count, ok2 := c.pointer(countEnc, &b)
 	size := fixedSize(enc, b.Size)
-	if !ok || !ok2 || size == 0 || start != frame.Addr || count == 0 || count > uint64(c.left()/(2*size)) {
+	if !ok || !ok2 || size == 0 || start != frame.Addr || count == 0 || count > uint64(c.remaining()/(2*size)) {
 		return nil, false
 	}
 	return &searchTable{source: src, at: c.at, count: int(count), enc: enc, size: size, frame: frame.Addr}, true

@@ -239,7 +239,7 @@ func sameRow(row *Row, want *oracleRow, names NameFunc) error {
 	return nil
 }
 
-// compareWithReadelf holds every row of every FDE against readelf's.
+// compareWithReadelf checks every row of every FDE against readelf's.
 func compareWithReadelf(t *testing.T, path, section string, table *Table, names NameFunc) {
 	t.Helper()
 	if err := table.Err(); err != nil {

@@ -249,7 +249,7 @@ func (s *source) record(at uint64, r *record) (next uint64, err error) {
 	case short >= 0xfffffff0:
 		return 0, fmt.Errorf("reserved length %#x", short)
 	}
-	if length > uint64(c.left()) {
+	if length > uint64(c.remaining()) {
 		return 0, fmt.Errorf("length %#x reaches beyond the section's end (%#x)", length, len(s.data))
 	}
 	next = uint64(c.at) + length

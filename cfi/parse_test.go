@@ -179,7 +179,7 @@ func FuzzEHFrame(f *testing.F) {
 	})
 }
 
-// checkRows holds the rows of an FDE against what Rows and InitialCFA promise.
+// checkRows checks the rows of an FDE against what Rows and InitialCFA promise.
 func checkRows(t *testing.T, m *Machine, f *FDE) {
 	at := f.Start
 	first := true

@@ -16,11 +16,11 @@ type cursor struct {
 	bad  bool
 }
 
-func (c *cursor) left() int { return len(c.data) - c.at }
+func (c *cursor) remaining() int { return len(c.data) - c.at }
 
 // take returns the next n bytes, nil when there are fewer.
 func (c *cursor) take(n uint64) []byte {
-	if c.bad || n > uint64(c.left()) {
+	if c.bad || n > uint64(c.remaining()) {
 		c.bad = true
 		return nil
 	}

@@ -64,7 +64,7 @@ func Open(ctx context.Context, im *object.Image, opts Options) (*Data, error) {
 	}
 	d := &Data{image: im, opts: opts}
 	var err error
-	fault := object.GuardFaults(func() error {
+	fault := object.CatchFaults(func() error {
 		err = d.open(ctx)
 		return nil
 	})

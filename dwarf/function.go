@@ -39,7 +39,7 @@ func (r *reader) addFunction(start int, e *entry) int32 {
 	if n.declUnit == r.unit { // other units have other line tables
 		f.File, f.Line = r.lines.file(n.declFile), clip(n.declLine)
 	}
-	r.room -= functionCost
+	r.budget -= functionCost
 	r.contents.Functions = append(r.contents.Functions, f)
 	return int32(len(r.contents.Functions) - 1)
 }
@@ -54,7 +54,7 @@ func (r *reader) addInline(start int, e *entry, level uint32) int32 {
 	if e.has(slotCallLine) {
 		call.CallLine = clip(e.val[slotCallLine])
 	}
-	r.room -= inlineCost
+	r.budget -= inlineCost
 	r.contents.Inlines = append(r.contents.Inlines, call)
 	return int32(len(r.contents.Inlines) - 1)
 }

@@ -67,7 +67,7 @@ func (r *reader) readLineHeader(c *cursor) error {
 		c.u8() // size of a segment selector
 	}
 	length := c.fixed(h.offset)
-	if c.bad || length > uint64(c.left()) {
+	if c.bad || length > uint64(c.remaining()) {
 		return fmt.Errorf("header of %#x bytes: %w", length, errEnd)
 	}
 	h.program = c.at + int(length)
@@ -165,7 +165,7 @@ func (r *reader) addFile(name lineName, dir uint64) {
 			f.CompDir = r.root.compDir
 		}
 	}
-	r.room -= fileCost
+	r.budget -= fileCost
 	r.contents.Files = append(r.contents.Files, f)
 	r.lines.count++
 }

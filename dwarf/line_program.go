@@ -39,9 +39,9 @@ func (r *reader) readLines() {
 	}
 	c := cursor{data: data, at: int(at), big: s.big}
 	n, _ := c.initialLength()
-	if c.bad || n > uint64(c.left()) {
+	if c.bad || n > uint64(c.remaining()) {
 		r.note(s.problem(&s.line, at, "line table of %#x bytes: %w", n, errEnd))
-		n = uint64(c.left()) // what there is of it
+		n = uint64(c.remaining()) // what there is of it
 	}
 	c.data = data[:uint64(c.at)+n]
 	c.at, c.bad = int(at), false
@@ -50,12 +50,12 @@ func (r *reader) readLines() {
 		return
 	}
 	// A file's name takes a byte or two, a row one: each may be all that there is.
-	if r.room -= int64(n) * rowCost; r.room < 0 {
+	if r.budget -= int64(n) * rowCost; r.budget < 0 {
 		r.note(s.problem(&s.line, at, "line table of %#x bytes: %w", n, r.tooMuch()))
-		r.room += int64(n) * rowCost
+		r.budget += int64(n) * rowCost
 		return
 	}
-	defer func() { r.room += int64(n) * rowCost }() // rows are few as a rule
+	defer func() { r.budget += int64(n) * rowCost }() // rows are few as a rule
 	if err := r.readLineHeader(&c); err != nil {
 		r.note(s.problem(&s.line, at, "header of a line table: %w", err))
 		return

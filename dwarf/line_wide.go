@@ -10,7 +10,7 @@ func (r *reader) runWideLines(c *cursor, rows []Row) ([]Row, int, error) {
 	start := lineState{line: 1, file: l.file(1)}
 	s := start
 	c.at = h.program
-	for c.left() > 0 {
+	for c.remaining() > 0 {
 		code := c.u8()
 		emit := false
 		switch {

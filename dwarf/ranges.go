@@ -45,7 +45,7 @@ func (r *reader) addRange(low, high uint64) {
 		}
 		r.region = region
 	}
-	r.room -= rangeCost
+	r.budget -= rangeCost
 	r.contents.Ranges = append(r.contents.Ranges, Range{low, min(high, r.region.High)})
 }
 

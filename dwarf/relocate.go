@@ -62,7 +62,7 @@ type relocator struct {
 	kinds   relocKinds
 	found   map[*object.Section]*loaded
 	symbols map[uint32][]uint64 // by the index of the table
-	left    uint64              // bytes of tables that may still be read
+	budget  uint64              // bytes of tables that may still be read
 }
 
 // relocate applies the static linker's relocations to the sections, which must be
@@ -80,7 +80,7 @@ func (d *Data) relocate(ctx context.Context, found []loaded) error {
 	for k := range found {
 		r.found[found[k].from] = &found[k]
 	}
-	r.left = 2 * d.image.Size()
+	r.budget = 2 * d.image.Size()
 	sections := d.image.Sections()
 	for k := range sections {
 		table := &sections[k]
@@ -106,10 +106,10 @@ var errOverlap = errors.New("overlaps other tables")
 
 // read reads a table. Many headers of one large table would be quadratic work.
 func (r *relocator) read(table *object.Section) ([]byte, error) {
-	if table.FileSize > r.left {
+	if table.FileSize > r.budget {
 		return nil, &Problem{r.image.Name(), table.Name, 0, errOverlap}
 	}
-	r.left -= table.FileSize
+	r.budget -= table.FileSize
 	raw, err := r.image.SectionData(table)
 	if err != nil {
 		return nil, fmt.Errorf("dwarf: %w", err)
@@ -214,7 +214,7 @@ func (r *relocator) apply(table *object.Section, to *loaded) error {
 	}
 	var first error
 	bad := 0
-	for c.left() >= entry {
+	for c.remaining() >= entry {
 		start := uint64(c.at)
 		offset, info := c.fixed(word), c.fixed(word)
 		kind, symbol := uint32(info), info>>32

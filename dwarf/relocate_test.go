@@ -99,7 +99,7 @@ func byFunction(l *listing) []string {
 	return all
 }
 
-// placesAgree holds the functions' starts against the symbol table.
+// placesAgree checks the functions' starts against the symbol table.
 func placesAgree(t *testing.T, d *Data, l *listing) {
 	t.Helper()
 	symbols, err := d.image.Symbols()

@@ -13,7 +13,7 @@ import (
 	"github.com/callreel/callreel/object"
 )
 
-// What the standard library's reader does not understand is held against the same
+// What the standard library's reader does not understand is checked against the same
 // program, built so that it does.
 func TestEveryWayOfWritingItDownSaysTheSame(t *testing.T) {
 	const s390x, powerpc = " -target s390x-linux-gnu " + freestanding, " -target powerpc-linux-gnu " + freestanding

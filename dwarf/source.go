@@ -101,7 +101,7 @@ func (s *source) part(p part) []byte {
 
 // Bytes returns a string without its NUL. The slice aliases the image or what was
 // inflated of it, and is good until Close. It may lie in a mapping of a file, so
-// Bytes and what is done with its result belong inside of object.GuardFaults. It is nil for the zero String and for
+// Bytes and what is done with its result belong inside of object.CatchFaults. It is nil for the zero String and for
 // one that lies outside its section or does not end there.
 func (d *Data) Bytes(s String) []byte {
 	data := d.from(s)
@@ -182,13 +182,13 @@ func (w *wantedSection) find(im *object.Image) []*object.Section {
 		return []*object.Section{first}
 	}
 	var all []*object.Section
-	left := im.Size() // of a crafted file, headers may overlap
+	budget := im.Size() // of a crafted file, headers may overlap
 	sections := im.Sections()
 	for k := range sections {
 		s := &sections[k]
-		if s.Name == first.Name && s.FileSize > 0 && s.FileSize <= left {
+		if s.Name == first.Name && s.FileSize > 0 && s.FileSize <= budget {
 			all = append(all, s)
-			left -= s.FileSize
+			budget -= s.FileSize
 		}
 	}
 	return all

@@ -58,15 +58,15 @@ const maxUnitProblems = 100
 // out; its length still leads to the next.
 func (s *source) readUnits(sec *section) (units []unit, problems []error) {
 	c := cursor{data: sec.data, big: s.big}
-	room := 0
-	for c.left() > 0 {
+	capacity := 0
+	for c.remaining() > 0 {
 		start := uint64(c.at)
-		if len(units) == room {
+		if len(units) == capacity {
 			if err := s.image.Take(unitTake*unitCost, "a list of so many units"); err != nil {
 				problems = append(problems, s.problem(sec, start, "%w", err))
 				break
 			}
-			room += unitTake
+			capacity += unitTake
 		}
 		n, offset := c.initialLength()
 		if n == 0 && !c.bad {
@@ -76,10 +76,10 @@ func (s *source) readUnits(sec *section) (units []unit, problems []error) {
 			problems = append(problems, s.problem(sec, start, "length of a unit: reserved value or cut off"))
 			break
 		}
-		left := uint64(c.left())
-		if n > left {
-			problems = append(problems, s.problem(sec, start, "unit of %#x bytes reaches beyond the end, %#x are left", n, left))
-			n = left
+		rest := uint64(c.remaining())
+		if n > rest {
+			problems = append(problems, s.problem(sec, start, "unit of %#x bytes reaches beyond the end, %#x are left", n, rest))
+			n = rest
 		}
 		units = append(units, unit{source: s, section: sec, offset: start, end: uint64(c.at) + n, shape: shape{offset: uint8(offset)}})
 		u := &units[len(units)-1]

@@ -24,7 +24,7 @@ type reader struct {
 	frames    []frame
 	entry     entry
 	region    Range // of code, the last one met
-	room      int64 // bytes that what is read of the unit may still take
+	budget    int64 // bytes that what is read of the unit may still take
 	rangeWork int64 // bytes of range lists that may still be read
 	names     nameCache
 	errs      []error
@@ -88,12 +88,12 @@ func (d *Data) Read(u *Unit, c *Contents) error {
 	c.Functions, c.Inlines, c.Ranges = c.Functions[:0], c.Inlines[:0], c.Ranges[:0]
 	c.Files, c.Rows = append(c.Files[:0], File{}), c.Rows[:0]
 	r.contents, r.errs = c, r.errs[:0]
-	r.room = int64(min(d.image.Allowance().Room()/2, 1<<62))
+	r.budget = int64(min(d.image.Allowance().Remaining()/2, 1<<62))
 	if u.number >= len(d.main.units) {
 		return fmt.Errorf("dwarf: unit %d is of another image", u.Index)
 	}
 	of := &d.main.units[u.number]
-	err := object.GuardFaults(func() error {
+	err := object.CatchFaults(func() error {
 		r.read(of)
 		return nil
 	})
@@ -222,7 +222,7 @@ func (r *reader) walk() error {
 		if a.kind == kindVariable {
 			continue
 		}
-		if r.room < 0 {
+		if r.budget < 0 {
 			r.leaveAll()
 			return r.unit.problem(start, "entry: %w", r.tooMuch())
 		}

@@ -78,5 +78,5 @@ func (r *reader) spend(n int) bool {
 // tooMuch says that there is no room for what the unit says.
 func (r *reader) tooMuch() error {
 	limit := r.data.image.Allowance()
-	return &object.MemoryError{What: "what one unit says", Want: int64(min(limit.Room()/2, 1<<62)) - r.room, Used: limit.Used(), Limit: limit.Total()}
+	return &object.MemoryError{What: "what one unit says", Want: int64(min(limit.Remaining()/2, 1<<62)) - r.budget, Used: limit.Used(), Limit: limit.Total()}
 }

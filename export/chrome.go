@@ -31,7 +31,7 @@ import (
 // Where events were dropped, or lost in a damaged file, an instant event says
 // so. Calls that were open at the end are ended there, and an instant event
 // tells how many. The "E" event of a call that was not seen to return has an
-// argument "end": "implicit" if it was left by an exception or longjmp (see
+// argument "end": "implicit" if an exception or longjmp unwound it (see
 // [reel.Implicit]), "unfinished" if it was open. Of a dump an instant event in the
 // call that made it says so, just before its end; triggers that are no calls and
 // stretches that are missing are instant events of the whole trace.

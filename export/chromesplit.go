@@ -48,8 +48,8 @@ type chromeSplit struct {
 
 // room for the end of a call besides its name and lane, and for the end of a file.
 const (
-	chromeEndRoom  = 64
-	chromeTailRoom = 4 << 10
+	chromeEndSize  = 64
+	chromeTailSize = 4 << 10
 )
 
 // start begins the next file.
@@ -83,7 +83,7 @@ func (s *chromeSplit) close() error {
 
 // due says whether a new file is to be begun before so many bytes more.
 func (s *chromeSplit) due(more int64) bool {
-	return s.written+s.closing+more+chromeTailRoom > s.size && s.written-s.reopened >= s.size/2
+	return s.written+s.closing+more+chromeTailSize > s.size && s.written-s.reopened >= s.size/2
 }
 
 // has says whether a call is open on the lane in this file, and will stay so.
@@ -112,7 +112,7 @@ func (s *chromeSplit) begin(c *chrome, l *lane, at int64, n chromeName, call *re
 }
 
 func (s *chromeSplit) endSize(d *chromeLane, n chromeName) int64 {
-	return int64(len(d.at)+len(n.end)) + chromeEndRoom
+	return int64(len(d.at)+len(n.end)) + chromeEndSize
 }
 
 func (s *chromeSplit) end(l *lane, n chromeName) {

@@ -17,7 +17,7 @@ import (
 // often it was called there. Lines are in the order of the first calls.
 //
 // The form can't say what was dropped or damaged. Calls that were open at the end,
-// or left without returning, count with the time until then. Memory is bounded as
+// or ended without returning, count with the time until then. Memory is bounded as
 // for [PProfCalls]: a stack may have several lines, which readers sum up.
 func FoldedCalls(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	t := newCallTree(ctx, f, opt)

@@ -111,7 +111,7 @@ func TestHostileReelsGiveFilesThatReadersTakeWhole(t *testing.T) {
 		for _, p := range profiles[k].Profiles {
 			titles += p.Name + "; "
 		}
-		for _, want := range []string{", 13 events dropped", ", 1 call open at the end, 2 calls left without returning; "} {
+		for _, want := range []string{", 13 events dropped", ", 1 call open at the end, 2 calls ended without returning; "} {
 			if !strings.Contains(titles, want) {
 				t.Errorf("clock %v: speedscope's profiles are %q; none has %q", mode, titles, want)
 			}
@@ -262,8 +262,8 @@ func TestSpoolKeepsLanesApartAndInOrder(t *testing.T) {
 		}
 		next[lane]++
 	}
-	if err := s.flushAll(); err != nil || s.held != 0 {
-		t.Fatalf("%v, %d held", err, s.held)
+	if err := s.flushAll(); err != nil || s.buffered != 0 {
+		t.Fatalf("%v, %d held", err, s.buffered)
 	}
 	for lane := range chains {
 		n := uint64(0)

@@ -143,7 +143,7 @@ func TestReadersSeeWhatTheReportSays(t *testing.T) {
 	}
 }
 
-// checkLanes holds the calls of each thread and goroutine against the report.
+// checkLanes checks the calls of each thread and goroutine against the report.
 func checkLanes(t *testing.T, trace catapultTrace, sum *reel.Summary) {
 	t.Helper()
 	got := map[string]uint64{}

@@ -17,7 +17,7 @@ import (
 // images with their build IDs. Threads of different names are told apart by the
 // label "thread", processes by "pid".
 //
-// Calls that were open at the end, or left without returning, count with the time
+// Calls that were open at the end, or ended without returning, count with the time
 // until then. What was dropped or damaged is told in comments. Memory is bounded:
 // where there are more than about a million different stacks, some stand in the
 // profile twice, and readers sum them up; of stacks deeper than 1024 frames the

@@ -183,7 +183,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// checkReport holds what a reader has seen against the report.
+// checkReport checks what a reader has seen against the report.
 func (s *seen) checkReport(t *testing.T, reader string, sum *reel.Summary) {
 	t.Helper()
 	calls, self := map[string]int64{}, map[string]float64{}

@@ -19,7 +19,7 @@ import (
 // nanosecond of the one before is written one nanosecond later.
 //
 // The format has neither instants nor arguments. How many events were dropped, and
-// how many calls were open at the end or left without returning, stands in the
+// how many calls were open at the end or ended without returning, is in the
 // name of the profile; what is damaged, and what a dump was made for, in that of the file. Goroutines' and further stacks' events are
 // kept in a temporary file, a fifth as large as the result, until their turn comes.
 func Speedscope(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
@@ -122,7 +122,7 @@ func (d *speedscopeLane) title() string {
 	for _, n := range []struct {
 		count     uint64
 		what, how string
-	}{{d.dropped, "event", "dropped"}, {d.open, "call", "open at the end"}, {d.implicit, "call", "left without returning"}} {
+	}{{d.dropped, "event", "dropped"}, {d.open, "call", "open at the end"}, {d.implicit, "call", "ended without returning"}} {
 		switch {
 		case n.count == 1:
 			name += ", 1 " + n.what + " " + n.how

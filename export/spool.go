@@ -10,28 +10,28 @@ import (
 
 // spool keeps events of many lanes in a temporary file until they can be written
 // lane by lane. Its memory does not grow with their number: of each lane only the
-// newest are held, and all of these together take at most spoolHeld bytes.
+// newest are held, and all of these together take at most spoolBuffered bytes.
 type spool struct {
-	dir   string
-	file  *os.File
-	named bool  // the file still has a name
-	end   int64 // of the file
-	held  int
-	some  []*spoolLane // that may hold something
+	dir      string
+	file     *os.File
+	named    bool  // the file still has a name
+	end      int64 // of the file
+	buffered int
+	some     []*spoolLane // that may hold something
 }
 
 // spoolLane is the events of one lane: a chain of blocks in the file, each of which
 // begins with the offset of the next and its own length, and what is held.
 type spoolLane struct {
 	first, last int64 // offsets plus one; 0 is none
-	held        []byte
+	buffered    []byte
 	listed      bool // in spool.some
 }
 
 const (
-	spoolHeld  = 16 << 20
-	spoolBlock = 64 << 10 // of a lane that is written by itself
-	spoolHead  = 12
+	spoolBuffered = 16 << 20
+	spoolBlock    = 64 << 10 // of a lane that is written by itself
+	spoolHead     = 12
 )
 
 // add adds an event, of two numbers.
@@ -39,13 +39,13 @@ func (s *spool) add(l *spoolLane, a, b uint64) error {
 	if !l.listed {
 		s.some, l.listed = append(s.some, l), true
 	}
-	n := len(l.held)
-	l.held = binary.AppendUvarint(binary.AppendUvarint(l.held, a), b)
-	s.held += len(l.held) - n
-	if len(l.held) >= spoolBlock {
+	n := len(l.buffered)
+	l.buffered = binary.AppendUvarint(binary.AppendUvarint(l.buffered, a), b)
+	s.buffered += len(l.buffered) - n
+	if len(l.buffered) >= spoolBlock {
 		return s.flush(l)
 	}
-	if s.held >= spoolHeld {
+	if s.buffered >= spoolBuffered {
 		return s.flushAll()
 	}
 	return nil
@@ -64,7 +64,7 @@ func (s *spool) flushAll() error {
 
 // flush writes what a lane holds.
 func (s *spool) flush(l *spoolLane) error {
-	if len(l.held) == 0 {
+	if len(l.buffered) == 0 {
 		return nil
 	}
 	if s.file == nil {
@@ -72,9 +72,9 @@ func (s *spool) flush(l *spoolLane) error {
 			return err
 		}
 	}
-	head := make([]byte, spoolHead, spoolHead+len(l.held))
-	binary.LittleEndian.PutUint32(head[8:], uint32(len(l.held)))
-	_, err := s.file.WriteAt(append(head, l.held...), s.end)
+	head := make([]byte, spoolHead, spoolHead+len(l.buffered))
+	binary.LittleEndian.PutUint32(head[8:], uint32(len(l.buffered)))
+	_, err := s.file.WriteAt(append(head, l.buffered...), s.end)
 	if err == nil && l.last != 0 {
 		binary.LittleEndian.PutUint64(head, uint64(s.end+1))
 		_, err = s.file.WriteAt(head[:8], l.last-1)
@@ -86,9 +86,9 @@ func (s *spool) flush(l *spoolLane) error {
 	if l.first == 0 {
 		l.first = l.last
 	}
-	s.end += int64(spoolHead + len(l.held))
-	s.held -= len(l.held)
-	l.held = nil // kept, it would be memory of each lane that there ever was
+	s.end += int64(spoolHead + len(l.buffered))
+	s.buffered -= len(l.buffered)
+	l.buffered = nil // kept, it would be memory of each lane that there ever was
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (s *spool) read(l *spoolLane, yield func(a, b uint64) bool) error {
 		}
 		at = int64(binary.LittleEndian.Uint64(head[:]))
 	}
-	spoolEvents(l.held, yield)
+	spoolEvents(l.buffered, yield)
 	return nil
 }
 

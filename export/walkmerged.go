@@ -89,7 +89,7 @@ func (m *merged) events(id uint64, thread uint32, events []reel.Event, lost bool
 	s.pairer.Push(events)
 	ended := m.f.Ends(events)
 	if ended {
-		s.pairer.Left()
+		s.pairer.Abandon()
 	}
 	if s.depth == 0 {
 		m.close(id, s, ended)

@@ -29,7 +29,7 @@ const sp = 0x7000
 
 func TestSnapshotHasTheLastStretchesAndAllOfThem(t *testing.T) {
 	m, at, push := begun(t, time.Second)
-	w := NewWindow(m, 2)
+	w := NewRecent(m, 2)
 	for i := range uint64(4) {
 		from := at + i*1e9
 		push(reel.Entry(from+100, sp, 1), reel.Exit(from+100+(i+1)*1000, sp, 1))
@@ -66,7 +66,7 @@ func TestStretchesThatNobodyFetchesGetLonger(t *testing.T) {
 		realtest.Must(t, m.Round(at+(i+1)*1e9))
 	}
 	realtest.Must(t, m.Close())
-	w := NewWindow(m, 1)
+	w := NewRecent(m, 1)
 	rest := m.Rest()
 	if len(rest) != 2 {
 		t.Fatalf("%d stretches", len(rest))
@@ -85,7 +85,7 @@ func TestStretchesThatNobodyFetchesGetLonger(t *testing.T) {
 // Threads that have ended are forgotten, and functions that nobody has named have calls.
 func TestWhatEndsIsForgotten(t *testing.T) {
 	m, at, push := begun(t, time.Second)
-	w := NewWindow(m, 2)
+	w := NewRecent(m, 2)
 	for i := range uint64(100) {
 		from := at + i*1e9
 		thread, err := m.Thread(reel.Thread{TID: int(i)})

@@ -107,8 +107,8 @@ func (a *Allowance) Total() int64 {
 	return a.limit + a.extra
 }
 
-// Room is how many bytes may still be taken.
-func (a *Allowance) Room() uint64 {
+// Remaining is how many bytes may still be taken.
+func (a *Allowance) Remaining() uint64 {
 	if a == nil {
 		return 1 << 62
 	}

@@ -208,7 +208,7 @@ func (c *contents) unchanged(read error) error {
 }
 
 // mapped returns the bytes [off, off+size) as a part of a mapping of the file, which
-// GuardFaults is for.
+// CatchFaults is for.
 func (c *contents) mapped(off, size uint64) ([]byte, error) {
 	if off > uint64(len(c.data)) || size > uint64(len(c.data))-off {
 		return nil, errBeyond(len(c.data))

@@ -95,7 +95,7 @@ func TestFaultsOfMappedSectionsAreErrors(t *testing.T) {
 	if err := os.Truncate(path, 4096); err != nil {
 		t.Fatal(err)
 	}
-	err = GuardFaults(func() error {
+	err = CatchFaults(func() error {
 		if bytes.IndexByte(parts[0], 0) >= 0 {
 			return errors.New("zeros")
 		}
@@ -155,8 +155,8 @@ func TestFilesThatClaimToBeLargeTakeLittle(t *testing.T) {
 		if kept := onDisk(im.FileInfo()); kept > 1<<20 {
 			t.Fatalf("the file has %d bytes on disk: no holes here", kept)
 		}
-		if room := a.Room(); room > DefaultMemory+16<<20 {
-			t.Errorf("%v: room for %d bytes", kind, room)
+		if rest := a.Remaining(); rest > DefaultMemory+16<<20 {
+			t.Errorf("%v: room for %d bytes", kind, rest)
 		}
 		if err := im.Close(); err != nil || a.used != 0 || a.extra != 0 {
 			t.Errorf("%v: after Close %d bytes are in use and %d credited, %v", kind, a.used, a.extra, err)

@@ -8,7 +8,7 @@
 // An Image reads what it is asked for into memory of its own, once (see Open). Byte
 // slices that its methods return alias that and must not be used after Close; strings
 // and inflated sections are copies and stay valid. Debug information that is large
-// can be had as a part of a mapping (see MapSections, GuardFaults). What a file makes
+// can be had as a part of a mapping (see MapSections, CatchFaults). What a file makes
 // its readers take is bounded by an Allowance.
 //
 // A fat Mach-O file is opened for one architecture or by ID (see OpenArch, OpenID).

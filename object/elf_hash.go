@@ -74,19 +74,19 @@ func (e *elfFile) gnuHashCount(addr uint64) (uint64, error) {
 	damaged := func(what string) error {
 		return e.errorf("GNU hash table at address %#x: %s", addr, what)
 	}
-	off, room := e.fromAddr(addr)
-	if room < 16 {
+	off, available := e.fromAddr(addr)
+	if available < 16 {
 		return 0, damaged("not in the file")
 	}
 	raw, err := e.slice(off, 16)
 	if err != nil {
 		return 0, e.errorf("GNU hash table at address %#x: bytes %w", addr, err)
 	}
-	off, room = off+16, room-16
+	off, available = off+16, available-16
 	o := e.ByteOrder
 	buckets, first := uint64(o.Uint32(raw)), uint64(o.Uint32(raw[4:]))
 	filter := uint64(o.Uint32(raw[8:])) * uint64(e.Class.AddrSize())
-	if filter+4*buckets > room {
+	if filter+4*buckets > available {
 		return 0, damaged("filter and buckets reach beyond the segment")
 	}
 	last := uint64(0)
@@ -104,10 +104,10 @@ func (e *elfFile) gnuHashCount(addr uint64) (uint64, error) {
 		return 0, damaged("a bucket names a symbol that is not hashed")
 	}
 	// The chain of the highest bucket is the last; its end is the table's end.
-	off, room = off+filter+4*buckets, room-filter-4*buckets
+	off, available = off+filter+4*buckets, available-filter-4*buckets
 	for ; ; last++ {
 		at := 4 * (last - first)
-		if at+4 > room {
+		if at+4 > available {
 			return 0, damaged("last chain has no end")
 		}
 		hash, err := e.slice(off+at, 4)

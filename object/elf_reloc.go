@@ -51,7 +51,7 @@ func (e *elfFile) relocTables() ([]relocTable, error) {
 		return e.segmentRelocTables()
 	}
 	var tables []relocTable
-	left := e.size
+	budget := e.size
 	for k := range e.sections {
 		s := &e.sections[k]
 		t := relocTable{name: s.Name}
@@ -73,10 +73,10 @@ func (e *elfFile) relocTables() ([]relocTable, error) {
 			return tables, err
 		}
 		// Many headers of one large table would be quadratic work.
-		if s.FileSize > left {
+		if s.FileSize > budget {
 			return tables, e.sectionErrorf(s, "overlaps other tables of relocations")
 		}
-		left -= s.FileSize
+		budget -= s.FileSize
 		if at := int(s.Link); at > 0 && at < len(e.sections) && elf.SectionType(e.sections[at].Type) == elf.SHT_DYNSYM {
 			if t.symbols, err = e.sectionBytes(&e.sections[at]); err != nil {
 				return tables, err

@@ -87,8 +87,8 @@ const maxVersionTable = 1 << 20
 
 // versionTable returns the bytes at an address, as many as a table may have.
 func (e *elfFile) versionTable(addr uint64) []byte {
-	off, room := e.fromAddr(addr)
-	raw, err := e.slice(off, min(room, maxVersionTable))
+	off, available := e.fromAddr(addr)
+	raw, err := e.slice(off, min(available, maxVersionTable))
 	if err != nil {
 		return nil // names without their versions are worth having
 	}

@@ -21,14 +21,14 @@ func (i *Image) BuildID() []byte {
 	}
 	// Sections first: in a separate debug file the program headers still have
 	// the offsets of the file that it was split from.
-	left := maxNotes
+	budget := maxNotes
 	for k := range i.sections {
 		s := &i.sections[k]
 		if elf.SectionType(s.Type) != elf.SHT_NOTE {
 			continue
 		}
 		if raw, err := i.sectionBytes(s); err == nil {
-			if id := i.buildIDNote(raw, s.Align, &left); id != nil {
+			if id := i.buildIDNote(raw, s.Align, &budget); id != nil {
 				return id
 			}
 		}
@@ -38,7 +38,7 @@ func (i *Image) BuildID() []byte {
 			continue
 		}
 		if raw, err := i.slice(s.Off, s.FileSize); err == nil {
-			if id := i.buildIDNote(raw, s.Align, &left); id != nil {
+			if id := i.buildIDNote(raw, s.Align, &budget); id != nil {
 				return id
 			}
 		}
@@ -48,12 +48,12 @@ func (i *Image) BuildID() []byte {
 
 // buildIDNote looks through a sequence of notes (gABI, chapter 5, Note Section).
 // Name and descriptor are padded to 4 bytes, or to 8 where the section asks so.
-func (i *Image) buildIDNote(b []byte, align uint64, left *int) []byte {
+func (i *Image) buildIDNote(b []byte, align uint64, budget *int) []byte {
 	pad := uint64(4)
 	if align == 8 {
 		pad = 8
 	}
-	for ; len(b) >= 12 && *left > 0; *left-- {
+	for ; len(b) >= 12 && *budget > 0; *budget-- {
 		nameSize, descSize := uint64(i.ByteOrder.Uint32(b)), uint64(i.ByteOrder.Uint32(b[4:]))
 		kind := i.ByteOrder.Uint32(b[8:])
 		// The sizes have 32 bits: no sum below can wrap.

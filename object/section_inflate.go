@@ -23,7 +23,7 @@ func (i *Image) SectionsData(ctx context.Context, workers int, sections ...*Sect
 // debug information is: a section that is large and not compressed is a part of a
 // mapping of the file, if nobody but root and us may write to the file. That takes no
 // memory that the system couldn't have back, but an access behind the end of a
-// truncated file is a fault. So all reading of it belongs inside of GuardFaults.
+// truncated file is a fault. So all reading of it belongs inside of CatchFaults.
 func (i *Image) MapSections(ctx context.Context, workers int, sections ...*Section) ([][]byte, error) {
 	return i.sectionsData(ctx, workers, i.mapSection, sections)
 }

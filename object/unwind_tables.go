@@ -26,11 +26,11 @@ func (i *Image) EHFrame() (data []byte, addr uint64, err error) {
 	if !ok {
 		return nil, 0, i.errorf(".eh_frame_hdr at address %#x: cannot read its pointer to .eh_frame", hdrAddr)
 	}
-	off, room := i.fromAddr(addr)
-	if room == 0 {
+	off, available := i.fromAddr(addr)
+	if available == 0 {
 		return nil, 0, i.errorf(".eh_frame_hdr at address %#x: .eh_frame at %#x: %w", hdrAddr, addr, ErrNotMapped)
 	}
-	end, err := i.recordsEnd(off, room)
+	end, err := i.recordsEnd(off, available)
 	if err == nil {
 		data, err = i.slice(off, end)
 	}
@@ -108,10 +108,10 @@ func (i *Image) ehFramePointer(hdr []byte, addr uint64) (uint64, bool) {
 
 // recordsEnd follows the lengths of CFI records, which start at an offset in the file,
 // to the terminator, to a length that does not fit, or to the end of the room.
-func (i *Image) recordsEnd(off, room uint64) (uint64, error) {
+func (i *Image) recordsEnd(off, available uint64) (uint64, error) {
 	at := uint64(0)
-	for room-at >= 4 {
-		b, err := i.slice(off+at, min(room-at, 12))
+	for available-at >= 4 {
+		b, err := i.slice(off+at, min(available-at, 12))
 		if err != nil {
 			return 0, err
 		}
@@ -123,7 +123,7 @@ func (i *Image) recordsEnd(off, room uint64) (uint64, error) {
 			}
 			n, head = i.ByteOrder.Uint64(b[4:]), 12
 		}
-		if n == 0 || n > room-at-head {
+		if n == 0 || n > available-at-head {
 			return at, nil
 		}
 		at += head + n

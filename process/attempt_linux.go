@@ -21,7 +21,7 @@ const (
 // a processor: it does stop, and on a machine under load that takes its time.
 const runnableSlices = 10
 
-// restFactor is how much longer the process runs between two attempts than it stood.
+// restFactor is how much longer the process runs between two attempts than it was stopped.
 const restFactor = 4
 
 // patience is how long an attempt still waits. It begins anew with each thread that
@@ -48,25 +48,25 @@ func (p *patience) renew() {
 }
 
 // stop makes attempts until one has stopped every thread, at most for opts.Timeout.
-// stood is the sum of the times that the process stood.
-func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (stood time.Duration, err error) {
+// total is the sum of the times that the process was stopped.
+func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) error) (total time.Duration, err error) {
 	end := time.Now().Add(opts.timeout())
 	for slice := firstSlice; ; slice = min(2*slice, longestSlice) {
 		s := newStopped(p, opts, ctx)
 		if err := s.awaitCalm(end); err != nil {
-			return stood, err
+			return total, err
 		}
 		if err := p.sharing.look(p); err != nil {
-			return stood, err
+			return total, err
 		}
 		s.patience = &patience{slice: slice}
 		took, ran, err := s.attempt(end, fn)
-		stood += took
+		total += took
 		if ran || !errors.Is(err, ErrStopTimeout) || !time.Now().Add(restFactor*took).Before(end) {
-			return stood, err
+			return total, err
 		}
 		if err := rest(ctx, restFactor*took); err != nil {
-			return stood, fmt.Errorf("process %d: stop: %w", p.pid, err)
+			return total, fmt.Errorf("process %d: stop: %w", p.pid, err)
 		}
 	}
 }

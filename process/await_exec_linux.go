@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AwaitExec watches thread tid of process pid, which is about to replace its program, and calls
+// AwaitExec waits for the exec of thread tid of process pid, which is about to replace its program, and calls
 // fn with the new program stopped where Launch would stop it: at its entry point, or a little
 // later if it is static (see opts.GoAtEntry for Go). Then the program goes on untraced. It calls ready
-// once when it watches; until then the thread must wait, best by short sleeps, and it must not be
+// once when it traces the thread; until then the thread must wait, best by short sleeps, and it must not be
 // in a restartable sequence or in a chain of remote calls.
 //
 // The program is never ours: whatever happens, fn's failing and our death at any instant included, it goes on
@@ -21,13 +21,13 @@ import (
 // its Stopped is closed, otherwise it belongs to fn's caller. fn and ready run on a goroutine tied to one OS thread.
 // Several AwaitExec may run at once. Who takes the IDs from somebody else says by opts.Of which process it must be.
 //
-// One call of execve(2) or execveat(2) is watched: ErrNoExec when it fails, as in a search through PATH, or
+// One call of execve(2) or execveat(2) is awaited: ErrNoExec when it fails, as in a search through PATH, or
 // is not made within patience after ready. Signals are delivered meanwhile, and a stop by SIGSTOP and its
 // like lasts until SIGCONT, as far as patience reaches, and after the exec opts.Timeout.
 //
 // Other errors are fn's own, ctx's, ErrTraced, ErrNotPermitted, ErrNoProcess (the thread has ended), ErrSelf,
 // and for the new program ErrForeignArch, ErrNotReady, ErrSeccomp, ErrStopTimeout and ErrEnded. A program that the kernel gives
-// privileges (setuid, file capabilities) would not get them while watched by a tracer without CAP_SYS_PTRACE:
+// privileges (setuid, file capabilities) would not get them under a tracer without CAP_SYS_PTRACE:
 // it is let go in time, with ErrNotPermitted.
 func AwaitExec(ctx context.Context, pid, tid int, patience time.Duration, opts StopOptions, ready func(), fn func(*Stopped) error) error {
 	if pid == os.Getpid() {
@@ -37,7 +37,7 @@ func AwaitExec(ctx context.Context, pid, tid int, patience time.Duration, opts S
 		return fmt.Errorf("process %d: thread %d: %w: IDs are positive", pid, tid, ErrNoProcess)
 	}
 	return onTracerThread(func() (bool, error) {
-		// What stands elsewhere than where it can be detached is let go by the end of this OS thread.
+		// A thread that is stopped where it can't be detached is let go by the end of this OS thread.
 		before := newStopped(&Process{pid: pid, pidfd: -1}, opts, ctx)
 		if err := before.awaitExec(tid, patience, ready); err != nil {
 			var took time.Duration
@@ -74,10 +74,10 @@ func (s *Stopped) atEntry(fn func(*Stopped) error) error {
 	return s.call(fn)
 }
 
-// awaitExec seizes a thread and waits until it stands behind its execve, in PTRACE_EVENT_EXEC.
+// awaitExec seizes a thread and waits until it is stopped behind its execve, in PTRACE_EVENT_EXEC.
 func (s *Stopped) awaitExec(tid int, patience time.Duration, ready func()) error {
 	if err := seize(tid, passageOptions); err != nil {
-		return s.notWatched(tid, err)
+		return s.notAwaited(tid, err)
 	}
 	t := s.add(tid)
 	if _, err := os.Stat(taskPath(s.p.pid, tid, "stat")); err != nil {
@@ -105,14 +105,14 @@ func (s *Stopped) awaitExec(tid int, patience time.Duration, ready func()) error
 		return err
 	}
 	ready()
-	return s.watch(t, time.Now().Add(patience))
+	return s.waitForExec(t, time.Now().Add(patience))
 }
 
 func (s *Stopped) threadGone(tid int) error {
 	return fmt.Errorf("process %d: %w: thread %d has ended", s.p.pid, ErrNoProcess, tid)
 }
 
-func (s *Stopped) notWatched(tid int, cause error) error {
+func (s *Stopped) notAwaited(tid int, cause error) error {
 	err := s.notSeized(tid, cause)
 	if errors.Is(err, ErrReleased) {
 		return s.threadGone(tid)
@@ -120,8 +120,8 @@ func (s *Stopped) notWatched(tid int, cause error) error {
 	return err
 }
 
-// watch waits for the exec of a thread that runs from system call to system call.
-func (s *Stopped) watch(t *Thread, deadline time.Time) error {
+// waitForExec waits for the exec of a thread that runs from system call to system call.
+func (s *Stopped) waitForExec(t *Thread, deadline time.Time) error {
 	looks := 0
 	for tries := 0; ; tries++ {
 		// Also of a thread that reports one system call after the other.
@@ -177,7 +177,7 @@ func tracedByUs(tid int) bool {
 	return err == nil && status.TracerPID == unix.Gettid()
 }
 
-// passTowardsExec lets a thread run on from what it reported, unless its exec has failed or must not be watched.
+// passTowardsExec lets a thread run on from what it reported, unless its exec has failed or must not be traced.
 func (t *Thread) passTowardsExec(r report) error {
 	if r.event != 0 || r.signal != sysStop {
 		return t.pass(unix.PTRACE_SYSCALL, r)

@@ -81,16 +81,16 @@ func BenchmarkStopOfManyThreads(b *testing.B) {
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
-			var stood []time.Duration
+			var stopped []time.Duration
 			for b.Loop() {
 				took, err := p.Stop(context.Background(), StopOptions{Timeout: time.Minute}, work)
 				if err != nil {
 					b.Fatal(err)
 				}
-				stood = append(stood, took)
+				stopped = append(stopped, took)
 			}
-			slices.Sort(stood)
-			b.ReportMetric(float64(stood[len(stood)/2].Nanoseconds()), "stood-ns/op")
+			slices.Sort(stopped)
+			b.ReportMetric(float64(stopped[len(stopped)/2].Nanoseconds()), "stood-ns/op")
 		})
 	}
 	g.finish()

@@ -29,8 +29,8 @@ func StartTime(pid, tid int) (uint64, error) {
 func OwnStartTime() (uint64, error) { return startTime(os.Getpid(), "/proc/self/stat") }
 
 func startTime(pid int, name string) (uint64, error) {
-	var room [statRoom]byte
-	text, err := readOnce(name, room[:])
+	var buf [statSize]byte
+	text, err := readOnce(name, buf[:])
 	if err != nil {
 		return 0, goneError(pid, err)
 	}
@@ -41,13 +41,13 @@ func startTime(pid int, name string) (uint64, error) {
 	return st.startTime, nil
 }
 
-// statRoom is more than a stat file has.
-const statRoom = 4096
+// statSize is more than a stat file has.
+const statSize = 4096
 
 // ThreadName returns a thread's name, of at most 15 bytes; a process's is that of the thread which has its ID.
 func ThreadName(pid, tid int) (string, error) {
-	var room [64]byte
-	text, err := readOnce(taskPath(pid, tid, "comm"), room[:])
+	var buf [64]byte
+	text, err := readOnce(taskPath(pid, tid, "comm"), buf[:])
 	if err != nil {
 		return "", goneError(pid, err)
 	}

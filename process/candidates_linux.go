@@ -95,7 +95,7 @@ func (s *Stopped) mapsOnce() ([]Mapping, error) {
 	return maps, err
 }
 
-// allowsChain checks that nothing guards the thread against the calls, and
+// allowsChain checks that nothing forbids the thread the calls, and
 // chooses a way to sleep that its filters allow.
 func (t *Thread) allowsChain(g *gadgets, calls []Call) (sleepCall, error) {
 	status, err := readStatus(t.s.p.pid, t.TID)

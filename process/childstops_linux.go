@@ -15,7 +15,7 @@ const noChildStop = 1 // SA_NOCLDSTOP
 
 // quietStops keeps the kernel from sending this process SIGCHLD for each stop of a thread that
 // it traces. Nobody here waits for the signal, but Go's runtime has a handler for it, which the
-// tracing OS thread would run while the thread stands still: a third of a short stop. The ends
+// tracing OS thread would run while the thread is stopped: a third of a short stop. The ends
 // of children are still told. undo makes it as it was; when several threads trace, the last
 // one may leave it on.
 func quietStops() (undo func()) {

@@ -17,7 +17,7 @@
 //     (AwaitExec, Launch) has stops for system calls and harmless signals only.
 //   - Remote system calls run as a chain of signal frames on the thread's own
 //     stack that ends in the thread's own registers: once started it restores
-//     everything by itself, whether anyone is still watching or not.
+//     everything by itself, whether its tracer still lives or not.
 //   - PTRACE_O_EXITKILL is used only on a command that Launch has started and
 //     not handed over yet, and on one that Trace runs to its end.
 //

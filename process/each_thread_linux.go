@@ -14,14 +14,14 @@ import (
 // runs on. fn gets the threads in the order of tids with the time since it was told to
 // stop; a thread that has ended meanwhile, or that does not stop in time, comes with an
 // error that wraps ErrReleased or ErrStopTimeout and must not be used. After a thread
-// was let go, done (if not nil) gets the time that it stood still, from the order to stop
+// was let go, done (if not nil) gets the time that it was stopped, from the order to stop
 // until it was let go.
 //
 // The rules of Stop hold: signals are delivered later, system calls are restarted, and
 // if this process is killed the thread runs on. fn runs on a goroutine tied to one OS
 // thread. An error of fn ends the round and is returned; the others are ctx's, ErrTraced,
 // ErrNotPermitted and ErrExec.
-func (p *Process) EachThread(ctx context.Context, opts StopOptions, tids []int, fn func(*Thread, error) error, done func(tid int, stood time.Duration)) error {
+func (p *Process) EachThread(ctx context.Context, opts StopOptions, tids []int, fn func(*Thread, error) error, done func(tid int, stopped time.Duration)) error {
 	p.stopping.Lock()
 	defer p.stopping.Unlock()
 	for len(tids) > 0 {
@@ -96,7 +96,7 @@ func (s *Stopped) oneThread(tid int, fn func(*Thread, error) error) (took time.D
 
 // awaitBriefly looks for a thread's stop without giving up the processor, for about as
 // long as a stop takes where processors are free: on a busy machine the thread would
-// stand still until others have had their turn.
+// be stopped until others have had their turn.
 func awaitBriefly(tid int) {
 	for range 64 {
 		if _, ok, err := peek(tid); ok || err != nil {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// everyThread stops each thread once and returns the IDs of those that stood still.
+// everyThread stops each thread once and returns the IDs of those that were stopped.
 func everyThread(t *testing.T, p *Process, opts StopOptions) []int {
 	t.Helper()
 	infos, err := p.Threads()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tids, stood []int
+	var tids, stopped []int
 	for _, info := range infos {
 		tids = append(tids, info.TID)
 	}
@@ -33,17 +33,17 @@ func everyThread(t *testing.T, p *Process, opts StopOptions) []int {
 		if got := p.ReadUpTo(make([]byte, 8), regs.SP()); got != 8 {
 			t.Errorf("thread %d: read %d bytes of its stack", th.TID, got)
 		}
-		stood = append(stood, th.TID)
+		stopped = append(stopped, th.TID)
 		return nil
 	}, func(tid int, took time.Duration) {
-		if slices.Contains(stood, tid) && took <= 0 {
-			t.Errorf("thread %d stood still for %v", tid, took)
+		if slices.Contains(stopped, tid) && took <= 0 {
+			t.Errorf("thread %d was stopped for %v", tid, took)
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stood
+	return stopped
 }
 
 func TestHundredRoundsOverSixteenThreadsGoUnnoticed(t *testing.T) {
@@ -51,8 +51,8 @@ func TestHundredRoundsOverSixteenThreadsGoUnnoticed(t *testing.T) {
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
 	for range 100 {
-		if stood := everyThread(t, p, StopOptions{Timeout: 10 * time.Second}); len(stood) != 17 {
-			t.Errorf("%d threads stood still, want 17", len(stood))
+		if stopped := everyThread(t, p, StopOptions{Timeout: 10 * time.Second}); len(stopped) != 17 {
+			t.Errorf("%d threads were stopped, want 17", len(stopped))
 		}
 		time.Sleep(time.Millisecond)
 	}

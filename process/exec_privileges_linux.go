@@ -15,9 +15,9 @@ import (
 )
 
 // errPrivileges: the kernel would not give a program its privileges under an unprivileged tracer (execve(2)).
-var errPrivileges = errors.New("the program may be setuid or have capabilities, which it would not get while we watch")
+var errPrivileges = errors.New("the program may be setuid or have capabilities, which it would not get under a tracer")
 
-// keepsPrivileges returns an ErrNotPermitted unless the execve at whose entry t stands does the same whether we trace it or not.
+// keepsPrivileges returns an ErrNotPermitted unless the execve that t is about to make does the same whether we trace it or not.
 func (t *Thread) keepsPrivileges(regs *Regs) error {
 	if HasCapability(capSysPtrace) {
 		return nil

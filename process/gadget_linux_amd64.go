@@ -80,7 +80,7 @@ func (g *gadgets) intact(p *Process) bool {
 func (p *Process) PrepareSyscalls() error {
 	_, err := p.findGadgets()
 	if errors.Is(err, ErrNoGadget) {
-		if _, room := p.laidGadgets(); room == nil {
+		if _, missing := p.laidGadgets(); missing == nil {
 			return nil
 		}
 	}

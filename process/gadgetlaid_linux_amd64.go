@@ -30,7 +30,7 @@ type laid struct {
 
 // laidGadgets are gadgets that makeCalls is to lay.
 func (p *Process) laidGadgets() (*gadgets, error) {
-	at, err := p.roomBehindCode(uint64(len(laidCode)))
+	at, err := p.slackBehindCode(uint64(len(laidCode)))
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (p *Process) laidGadgets() (*gadgets, error) {
 	return g, nil
 }
 
-// roomBehindCode finds size bytes in the last page of a program's code that are behind what its file has for it.
-func (p *Process) roomBehindCode(size uint64) (uint64, error) {
+// slackBehindCode finds size bytes in the last page of a program's code that are behind what its file has for it.
+func (p *Process) slackBehindCode(size uint64) (uint64, error) {
 	f, err := p.openProgram()
 	if err != nil {
 		return 0, fmt.Errorf("process %d: its program: %w", p.pid, err)

@@ -85,8 +85,8 @@ func TestAHandleIsNotFooledByAReusedID(t *testing.T) {
 		if _, err := p.Hold(); !errors.Is(err, ErrNoProcess) {
 			t.Errorf("a handle on another process: %v", err)
 		}
-		// Neither is it watched or stopped.
-		err = AwaitExec(context.Background(), pid, pid, time.Second, StopOptions{Of: h}, func() { t.Error("another process is watched") }, nil)
+		// Neither is its exec awaited, nor is it stopped.
+		err = AwaitExec(context.Background(), pid, pid, time.Second, StopOptions{Of: h}, func() { t.Error("another process's exec is awaited") }, nil)
 		if !errors.Is(err, ErrNoProcess) {
 			t.Errorf("AwaitExec: %v", err)
 		}

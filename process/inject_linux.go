@@ -56,7 +56,7 @@ func (s *Stopped) SyscallBatch(calls []Call) ([]SyscallResult, error) {
 		return s.unsafeBatch(g, calls)
 	}
 	if errors.Is(err, ErrNoGadget) {
-		if own, room := s.p.laidGadgets(); room == nil {
+		if own, missing := s.p.laidGadgets(); missing == nil {
 			g, err = own, nil
 		}
 	}

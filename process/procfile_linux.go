@@ -57,17 +57,17 @@ func readProc(name string) ([]byte, error) {
 
 // readOnce reads a file of /proc that is known to fit into room, with one read: threads may come by the ten thousand a
 // second.
-func readOnce(name string, room []byte) ([]byte, error) {
+func readOnce(name string, buf []byte) ([]byte, error) {
 	fd, err := ignoreEINTR(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer unix.Close(fd)
-	n, err := ignoreEINTR(func() (int, error) { return unix.Read(fd, room) })
+	n, err := ignoreEINTR(func() (int, error) { return unix.Read(fd, buf) })
 	if err != nil {
 		return nil, &os.PathError{Op: "read", Path: name, Err: err}
 	}
-	return room[:n], nil
+	return buf[:n], nil
 }
 
 func ignoreEINTR(call func() (int, error)) (int, error) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Stopped is a process all of whose threads stand still. It is valid only
+// A Stopped is a process all of whose threads are stopped. It is valid only
 // inside the function given to Stop or Launch, and only on that function's
 // goroutine.
 type Stopped struct {
@@ -309,7 +309,7 @@ func (s *Stopped) add(tid int) *Thread {
 // Process returns the process that is stopped.
 func (s *Stopped) Process() *Process { return s.p }
 
-// Threads returns the threads that stand still. The leader is not among them
+// Threads returns the threads that are stopped. The leader is not among them
 // when it has ended before the others.
 func (s *Stopped) Threads() []*Thread {
 	return slices.DeleteFunc(slices.Clone(s.threads), func(t *Thread) bool { return !t.stopped })

@@ -22,8 +22,8 @@ type StopOptions struct {
 	// killed during such a call, the target is left with foreign registers.
 	UnsafeSyscall bool
 
-	// Of, if not nil, is which process AwaitExec is to watch a thread of. It is looked at when the thread has been seized and can't go
-	// away any more: a process that has got the same ID since is left alone. Stop knows its process.
+	// Of, if not nil, is the process whose thread AwaitExec is to trace. It is looked at when the thread has been seized and can't go
+	// away any more: a process that has got the same ID since isn't touched. Stop knows its process.
 	Of *Handle
 
 	// GoAtEntry is Command.GoAtEntry for AwaitExec; Stop has no use for it.
@@ -31,7 +31,7 @@ type StopOptions struct {
 }
 
 // How long Stop waits for threads: by default, and as a value for callers who must
-// not give up lightly since they take out what they have left in the process.
+// not give up lightly since they remove what is theirs from the process.
 const (
 	DefaultStopTimeout = 5 * time.Second
 	PatientStopTimeout = 10 * time.Second

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// tidWindow is how far above the thread pointer is searched, in bytes.
-const tidWindow = 0x1000
+// tidSearchSize is how far above the thread pointer is searched, in bytes.
+const tidSearchSize = 0x1000
 
 // TIDOffset finds the offset from the thread pointer at which the C library keeps a
 // thread's own ID, a 32-bit number as the target sees it, the same for all
@@ -65,13 +65,13 @@ func (t *Thread) identity() (id uint32, base uint64, err error) {
 	return uint32(info.NSTID), base, err
 }
 
-// tidOffsets returns where the ID stands in the window above base. ok is false if
+// tidOffsets returns where the ID is in the thread control block above base. ok is false if
 // there is no memory.
 func (p *Process) tidOffsets(base uint64, id uint32) (offsets []int32, ok bool) {
-	window := make([]byte, tidWindow)
-	n := p.ReadUpTo(window, base) // the block may end before the window does
+	tcb := make([]byte, tidSearchSize)
+	n := p.ReadUpTo(tcb, base) // the block may be shorter
 	for off := 0; off+4 <= n; off += 4 {
-		if binary.LittleEndian.Uint32(window[off:]) == id {
+		if binary.LittleEndian.Uint32(tcb[off:]) == id {
 			offsets = append(offsets, int32(off))
 		}
 	}

@@ -1,6 +1,6 @@
 package process
 
-// TraceKind says why a traced thread stands still, or that it is gone.
+// TraceKind says why a traced thread is stopped, or that it is gone.
 type TraceKind uint8
 
 // The kinds of stops that Tracing.Wait gives.

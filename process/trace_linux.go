@@ -19,9 +19,9 @@ type Tracing struct {
 	ended bool
 	exit  ExitStatus
 
-	known  map[int]bool // threads and processes that have stopped once
-	held   map[int]bool // new processes that stand still until their maker has told what they are
-	queued []TraceStop
+	known     map[int]bool // threads and processes that have stopped once
+	unclaimed map[int]bool // new processes that are stopped until their maker has told what they are
+	queued    []TraceStop
 }
 
 // traceOptions are those of a command of our own.
@@ -37,7 +37,7 @@ func Trace(ctx context.Context, cmd Command, fn func(*Tracing) error) (ExitStatu
 		if err := setOptions(pid, traceOptions); err != nil {
 			return fmt.Errorf("process %d: set options: %w", pid, err)
 		}
-		tr = &Tracing{p: s.p, known: map[int]bool{pid: true}, held: map[int]bool{}}
+		tr = &Tracing{p: s.p, known: map[int]bool{pid: true}, unclaimed: map[int]bool{}}
 		err := fn(tr)
 		// The command is not to be let go: it has ended, or is killed.
 		s.leftover = true
@@ -136,7 +136,7 @@ func (t *Tracing) sortStop(s TraceStop, signal int) (TraceStop, bool) {
 			s.Kind = TraceBorn
 			return s, true
 		}
-		t.held[s.TID] = true
+		t.unclaimed[s.TID] = true
 		return s, false
 	case signal == int(unix.SIGTRAP):
 		s.Kind = TraceOther
@@ -147,7 +147,7 @@ func (t *Tracing) sortStop(s TraceStop, signal int) (TraceStop, bool) {
 	return s, false
 }
 
-// made returns the stop of the process that a thread has made, before the thread's own: as long as that stands still, the
+// made returns the stop of the process that a thread has made, before the thread's own: as long as that is stopped, the
 // memory of both is the same. If it was a thread, or is gone, the thread's own stop is returned.
 func (t *Tracing) made(s TraceStop, kind TraceKind) TraceStop {
 	s.Kind = TraceOther
@@ -156,15 +156,15 @@ func (t *Tracing) made(s TraceStop, kind TraceKind) TraceStop {
 	if err != nil || unix.Tgkill(t.p.pid, made, 0) == nil {
 		return s
 	}
-	if !t.held[made] && !t.awaitFirstStop(made) {
+	if !t.unclaimed[made] && !t.awaitFirstStop(made) {
 		return s
 	}
-	delete(t.held, made)
+	delete(t.unclaimed, made)
 	t.queued = append(t.queued, s)
 	return TraceStop{TID: made, Kind: kind}
 }
 
-// awaitFirstStop waits until a new process stands still, and says whether it does.
+// awaitFirstStop waits until a new process is stopped, and says whether it does.
 func (t *Tracing) awaitFirstStop(tid int) bool {
 	for {
 		var status unix.WaitStatus
@@ -177,12 +177,12 @@ func (t *Tracing) awaitFirstStop(tid int) bool {
 	}
 }
 
-// Continue lets a thread that stands still go on and delivers a signal, 0 for none.
+// Continue lets a thread that is stopped go on and delivers a signal, 0 for none.
 func (t *Tracing) Continue(tid, signal int) error {
 	return t.order("continue", tid, ptrace(unix.PTRACE_CONT, tid, 0, uintptr(signal)))
 }
 
-// Step lets a thread that stands still carry out one instruction, or enter the handler of a signal that is delivered.
+// Step lets a thread that is stopped carry out one instruction, or enter the handler of a signal that is delivered.
 func (t *Tracing) Step(tid, signal int) error {
 	return t.order("step", tid, ptrace(unix.PTRACE_SINGLESTEP, tid, 0, uintptr(signal)))
 }
@@ -193,13 +193,13 @@ func (t *Tracing) Detach(tid int) error {
 	return t.order("detach", tid, detach(tid, 0))
 }
 
-// Regs returns the registers of a thread that stands still.
+// Regs returns the registers of a thread that is stopped.
 func (t *Tracing) Regs(tid int) (Regs, error) {
 	r, err := getRegs(tid)
 	return r, t.order("read registers", tid, err)
 }
 
-// SetRegs changes the registers of a thread that stands still.
+// SetRegs changes the registers of a thread that is stopped.
 func (t *Tracing) SetRegs(tid int, r Regs) error {
 	return t.order("write registers", tid, setRegs(tid, r))
 }

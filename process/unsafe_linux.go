@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsafeBatch makes system calls by setting registers and watching for the
+// unsafeBatch makes system calls by setting registers and waiting for the
 // system-call stops: what debuggers do. If we die in the middle the target is
 // left with our registers, or gets a SIGTRAP for a stop nobody waited for.
 // StopOptions.UnsafeSyscall allows it.
@@ -43,7 +43,7 @@ func (t *Thread) unsafeCalls(g *gadgets, calls []Call) (results []SyscallResult,
 		return nil, err
 	}
 	if err := setOptions(t.TID, attachOptions|unix.PTRACE_O_TRACESYSGOOD); err != nil {
-		return nil, t.fail("watch system calls", err)
+		return nil, t.fail("trace system calls", err)
 	}
 	if err := setSigMask(t.TID, allBlocks); err != nil {
 		return nil, t.fail("block signals", err)

@@ -12,7 +12,7 @@ import (
 // A Process is a live process. There are none here: Open gives ErrUnsupported.
 type Process struct{}
 
-// A Stopped is a process whose threads stand still.
+// A Stopped is a process whose threads are stopped.
 type Stopped struct {
 	Since time.Time // when the first thread was told to stop
 }

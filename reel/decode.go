@@ -9,11 +9,11 @@ import (
 // decoder turns the payload of a chunk back into events.
 type decoder struct {
 	predictor
-	payload []byte
-	mode    ClockMode
-	pos     int // in payload, of the next event
-	left    int // events
-	total   int
+	payload   []byte
+	mode      ClockMode
+	pos       int // in payload, of the next event
+	remaining int // events
+	total     int
 }
 
 // decode appends the count events of a payload to dst. The caller has checked
@@ -37,7 +37,7 @@ func (d *decoder) begin(payload []byte, count int, mode ClockMode) error {
 		return fmt.Errorf("%d events cannot be in a payload of %d bytes", count, len(payload))
 	}
 	d.predictor = predictor{}
-	d.payload, d.mode, d.pos, d.left, d.total = payload, mode, 0, count, count
+	d.payload, d.mode, d.pos, d.remaining, d.total = payload, mode, 0, count, count
 	return nil
 }
 
@@ -46,12 +46,12 @@ func (d *decoder) begin(payload []byte, count int, mode ClockMode) error {
 func (d *decoder) next(out []Event) (n int, err error) {
 	payload, mode, pos := d.payload, d.mode, d.pos
 	end := len(payload) - codePad
-	out = out[:min(len(out), d.left)]
+	out = out[:min(len(out), d.remaining)]
 	untimed := mode != ClockFull
 	depth, last := d.depth, d.last
 	for i := range out {
 		if pos >= end {
-			return i, fmt.Errorf("payload ends after %d of %d events", d.total-d.left+i, d.total)
+			return i, fmt.Errorf("payload ends after %d of %d events", d.total-d.remaining+i, d.total)
 		}
 		// A code of one or two bytes that says that the slot is right is dealt
 		// with here; see encode.
@@ -109,7 +109,7 @@ func (d *decoder) next(out []Event) (n int, err error) {
 		depth, last = d.depth, d.last
 	}
 	d.depth, d.last, d.pos = depth, last, pos
-	if d.left -= len(out); d.left == 0 && pos != end {
+	if d.remaining -= len(out); d.remaining == 0 && pos != end {
 		return len(out), fmt.Errorf("%d bytes left after %d events", end-pos, d.total)
 	}
 	return len(out), nil

@@ -54,9 +54,9 @@ const (
 	chunkEvents = 1 << 17
 	bufSize     = 1 << 18
 
-	// minRoom is the room that is left when a chunk counts as full; much less
+	// minSpace is the room that is left when a chunk counts as full; much less
 	// would be filled a few events at a time.
-	minRoom = 64 * maxCode
+	minSpace = 64 * maxCode
 )
 
 // reset makes the encoder ready for a new chunk. Codes are appended after the
@@ -88,7 +88,7 @@ func (e *encoder) append(events []Event, mode ClockMode) (taken int) {
 
 // full reports whether the chunk should be ended.
 func (e *encoder) full() bool {
-	return e.count >= chunkEvents || len(e.buf)-codePad-e.pos < minRoom
+	return e.count >= chunkEvents || len(e.buf)-codePad-e.pos < minSpace
 }
 
 // encode is the loop that everything goes through; the buffer has room for all

@@ -11,9 +11,9 @@ import (
 // read.
 var ErrShorter = errors.New("the file became shorter while it was read")
 
-// GuardFaults calls do, and turns the memory fault of a mapped file that someone
+// CatchFaults calls do, and turns the memory fault of a mapped file that someone
 // cuts short meanwhile into ErrShorter: the program, which may be recording, goes
 // on. It holds for this goroutine only. Other panics go on.
-func GuardFaults(do func() error) error {
-	return mapfault.Guard(do, func(addr uintptr) error { return fmt.Errorf("%w (fault at %#x)", ErrShorter, addr) })
+func CatchFaults(do func() error) error {
+	return mapfault.Catch(do, func(addr uintptr) error { return fmt.Errorf("%w (fault at %#x)", ErrShorter, addr) })
 }

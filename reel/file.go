@@ -95,7 +95,7 @@ func parseMapped(path string, data []byte, unmap func([]byte) error) (*File, err
 func Parse(name string, data []byte) (*File, error) {
 	f := &File{name: name, data: data, byKey: make(map[uint32]int)}
 	f.decoders.New = func() any { return new(decoder) }
-	err := GuardFaults(f.load)
+	err := CatchFaults(f.load)
 	if err != nil {
 		return nil, fmt.Errorf("reel: %s: %w", name, err)
 	}

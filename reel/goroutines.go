@@ -298,7 +298,7 @@ func (t *goroutineTally) add(id uint64, thread uint32, events []Event, lost bool
 	of.Calls += calls
 	of.UnmatchedExits += unmatched
 	if t.f.Ends(events) {
-		p.Left()
+		p.Abandon()
 	}
 	if p.open == 0 {
 		t.close(key, p)

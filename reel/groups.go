@@ -135,7 +135,7 @@ func (g *grouping) read() {
 		w.values = values[thread]
 		w.pairer.Push(events)
 		if g.f.Ends(events) {
-			w.pairer.Left()
+			w.pairer.Abandon()
 			delete(walks, key)
 		}
 		return true

@@ -24,8 +24,8 @@ type LiveTally struct {
 const (
 	// maxLiveOpen is how many calls may be open over all threads, at 40 bytes each; entries beyond it are ignored and counted.
 	maxLiveOpen = 1 << 21
-	// liveRoom is how many open calls a lane keeps room for that has fewer.
-	liveRoom = 1 << 10
+	// keptCalls is how many open calls a lane keeps room for that has fewer.
+	keptCalls = 1 << 10
 )
 
 // NewLiveTally returns a tally that knows no function yet; goroutines says that the threads' events are those of goroutines.

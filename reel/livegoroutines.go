@@ -84,7 +84,7 @@ func (q *liveQueue) trim() {
 
 // shrink gives memory back that wasn't needed in the last stretch.
 func (q *liveQueue) shrink() {
-	if cap(q.events) > liveRoom && cap(q.events) > 4*q.most {
+	if cap(q.events) > keptCalls && cap(q.events) > 4*q.most {
 		q.events = append(make([]Event, 0, 2*q.most), q.events...)
 	}
 	q.most = 0
@@ -126,7 +126,7 @@ func (g *liveGoroutines) push(l *LiveThread, events []Event, limit uint64) (take
 	}
 	if last := &events[taken-1]; last.Word == g.tally.goexit.Load()<<1 && last.Word != 0 {
 		g.tally.open -= lane.pairer.open
-		lane.pairer.Left()
+		lane.pairer.Abandon()
 	}
 	if lane.pairer.open == 0 {
 		lane.finish(0)

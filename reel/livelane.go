@@ -176,8 +176,8 @@ func (l *liveLane) settle(tick uint64) {
 				credit.self[d] = self
 			}
 		}
-		if room := cap(s.calls); room > liveRoom && room > 4*len(s.calls) {
-			s.calls = append(make([]openCall, 0, len(s.calls)+liveRoom/2), s.calls...)
+		if size := cap(s.calls); size > keptCalls && size > 4*len(s.calls) {
+			s.calls = append(make([]openCall, 0, len(s.calls)+keptCalls/2), s.calls...)
 			credit.self = append(make([]uint64, 0, len(s.calls)), credit.self...)
 		}
 	}

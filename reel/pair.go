@@ -40,8 +40,8 @@ const (
 // more than one call's own.
 //
 // Stacks within reach of one another are taken for one at first: calls on the
-// lower one seem to have been left without returning when the higher one goes
-// on. The exit of such a call proves that it hadn't been: from then on a stack
+// lower one seem to have ended without returning when the higher one goes
+// on. The exit of such a call proves that it hadn't: from then on a stack
 // is known to begin at the outermost call that it went with. A stream without
 // such an exit is paired as if there were no neighbours.
 //
@@ -56,7 +56,7 @@ type Pairer struct {
 	// Call is valid during the call only.
 	OnCall func(*Call)
 	// OnSwitch, if set, is called when another stack becomes the current one,
-	// before what the event there ends or begins: the one that is left begins to
+	// before what the event there ends or begins: the one before begins to
 	// wait at that tick, and the other has waited until then.
 	OnSwitch func(from, to int, tick uint64)
 	// MaxOpen is how many calls may be open; 0 means DefaultMaxOpen. Entries
@@ -74,7 +74,7 @@ type Pairer struct {
 	floor  uint32
 	open   int
 	losses uint32 // how often events were lost
-	clock  uint64 // stamps stacks with when they were left
+	clock  uint64 // stamps stacks with when they stopped being the current one
 	now    uint64
 	call   Call
 	index  int // see Index
@@ -246,9 +246,9 @@ func (p *Pairer) Lost() {
 	p.doubted.clear()
 }
 
-// Left ends the calls that are open, now, as Implicit: there will be no more of
+// Abandon ends the calls that are open, now, as Implicit: there will be no more of
 // them.
-func (p *Pairer) Left() {
+func (p *Pairer) Abandon() {
 	if p.open == 0 {
 		return
 	}

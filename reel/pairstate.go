@@ -17,10 +17,10 @@ type PairerState struct {
 
 // StackState is one stack of a thread.
 type StackState struct {
-	Top   uint32 // the highest SP that is its own
-	Left  uint64 // Stamp when it was left
-	Since uint64 // tick of that
-	Open  []OpenCall
+	Top      uint32 // the highest SP that is its own
+	Switched uint64 // Stamp when it stopped being the current one
+	Since    uint64 // tick of that
+	Open     []OpenCall
 }
 
 // OpenCall is a call that has not ended, innermost last in its stack.
@@ -39,7 +39,7 @@ func (p *Pairer) State(known []int) PairerState {
 	st := PairerState{Stacks: make([]StackState, len(p.stacks)), Current: p.cur, Floor: p.floor, Stamp: p.clock, Now: p.now}
 	for i := range p.stacks {
 		s := &p.stacks[i]
-		st.Stacks[i].Top, st.Stacks[i].Left, st.Stacks[i].Since = s.top, s.left, s.since
+		st.Stacks[i].Top, st.Stacks[i].Switched, st.Stacks[i].Since = s.top, s.switched, s.since
 		from := 0
 		if i < len(known) {
 			from = min(known[i], len(s.calls))
@@ -72,7 +72,7 @@ func (p *Pairer) SetState(st PairerState) {
 			calls = append(calls, c)
 		}
 		p.open += len(calls)
-		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, left: s.Left, since: s.Since})
+		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since})
 	}
 	p.cur, p.floor, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Floor, st.Stamp, st.Now
 	p.order = p.order[:0]

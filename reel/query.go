@@ -104,7 +104,7 @@ func (f *File) Timeline() (payload []byte, err error) {
 	if e.length == 0 || e.length > MaxTimeline {
 		return nil, nil
 	}
-	err = GuardFaults(func() error {
+	err = CatchFaults(func() error {
 		if e.offset+frameSize+int64(e.length) > int64(len(f.data)) {
 			return errIndex
 		}
@@ -120,7 +120,7 @@ func (f *File) Timeline() (payload []byte, err error) {
 }
 
 // MappedTimeline returns what Timeline does as it stands in the file, neither copied nor checked: it is valid until Close,
-// and may only be read within [GuardFaults].
+// and may only be read within [CatchFaults].
 func (f *File) MappedTimeline() []byte {
 	e := &f.timeline
 	if e.length == 0 || e.length > MaxTimeline || e.offset+frameSize+int64(e.length) > int64(len(f.data)) {
@@ -135,7 +135,7 @@ func (f *File) MappedTimeline() []byte {
 func (f *File) Verify() {
 	for i := range f.threads {
 		for _, c := range f.threads[i].chunks {
-			_ = GuardFaults(func() error { return f.checked(c, func([]byte) error { return nil }) })
+			_ = CatchFaults(func() error { return f.checked(c, func([]byte) error { return nil }) })
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (f *File) Decode(c Chunk, buf []Event) ([]Event, error) {
 	buf = buf[:0]
 	d := f.decoders.Get().(*decoder)
 	defer f.decoders.Put(d)
-	err := GuardFaults(func() error {
+	err := CatchFaults(func() error {
 		return f.checked(c, func(payload []byte) (err error) {
 			buf, err = d.decode(buf, payload, c.Events, c.mode)
 			return err
@@ -165,27 +165,27 @@ func (f *File) DecodeBlocks(c Chunk, buf []Event, yield func(events []Event) (bu
 	defer f.decoders.Put(d)
 	// What yield does is none of the file's faults.
 	next := func(read func() (int, error)) (n int, err error) {
-		err = GuardFaults(func() (err error) {
+		err = CatchFaults(func() (err error) {
 			n, err = read()
 			return err
 		})
 		return n, err
 	}
-	left := 0
+	remaining := 0
 	_, err := next(func() (int, error) {
 		return 0, f.checked(c, func(payload []byte) error {
 			err := d.begin(payload, c.Events, c.mode)
-			left = d.left
+			remaining = d.remaining
 			return err
 		})
 	})
 	if len(buf) == 0 {
 		buf = make([]Event, 1<<12)
 	}
-	for first := true; err == nil && len(buf) > 0 && (first || left > 0); first = false {
+	for first := true; err == nil && len(buf) > 0 && (first || remaining > 0); first = false {
 		var n int
 		n, err = next(func() (int, error) { return d.next(buf) })
-		left -= n
+		remaining -= n
 		if err != nil {
 			err = f.chunkDamage(c, err)
 		}

@@ -7,10 +7,10 @@ import (
 
 // callStack is a stack of a thread.
 type callStack struct {
-	calls []openCall
-	top   uint32 // the highest SP that is its own
-	left  uint64 // stamp of when it was left
-	since uint64 // tick of that
+	calls    []openCall
+	top      uint32 // the highest SP that is its own
+	switched uint64 // stamp of when it stopped being the current one
+	since    uint64 // tick of that
 	// Its neighbours in the list that it is in, or -1.
 	older, newer int16
 }
@@ -33,7 +33,7 @@ func (s *callStack) has(sp, id uint32) bool {
 	return ok && s.calls[i].id == id
 }
 
-// waited adds the time since the stack was left to what its innermost call didn't spend itself.
+// waited adds the time since the stack stopped being the current one to what its innermost call didn't spend itself.
 func (s *callStack) waited(now uint64) {
 	if n := len(s.calls); n > 0 {
 		s.calls[n-1].inside += now - min(now, s.since)
@@ -147,17 +147,17 @@ func (p *Pairer) setFloor(sp uint32) {
 func (p *Pairer) pause() {
 	s := &p.stacks[p.cur]
 	p.clock++
-	s.left, s.since = p.clock, p.now
-	if room := cap(s.calls); room > pausedRoom && room > 4*len(s.calls) {
+	s.switched, s.since = p.clock, p.now
+	if size := cap(s.calls); size > keptPaused && size > 4*len(s.calls) {
 		s.calls = append(make([]openCall, 0, len(s.calls)+8), s.calls...)
 	}
 	p.listOf(p.cur).add(p.stacks, p.cur)
 }
 
-// pausedRoom is for how many calls a stack keeps room that is left with fewer.
-const pausedRoom = 64
+// keptPaused is for how many calls a stack keeps memory that stops being the current one with fewer.
+const keptPaused = 64
 
-// newStack returns a stack without calls for sp: one that has none, or a new one, or that which was left the longest ago: its calls are
+// newStack returns a stack without calls for sp: one that has none, or a new one, or that which has not been the current one for longest: its calls are
 // given up when there are too many stacks.
 func (p *Pairer) newStack(sp uint32, index int) int {
 	i := p.idle.oldest
@@ -213,19 +213,19 @@ func (p *Pairer) listOf(i int) *stackList {
 // relist puts all stacks but the current one into their lists.
 func (p *Pairer) relist() {
 	p.idle, p.paused = noStacks, noStacks
-	byLeft := make([]uint16, len(p.stacks))
-	for i := range byLeft {
-		byLeft[i] = uint16(i)
+	bySwitch := make([]uint16, len(p.stacks))
+	for i := range bySwitch {
+		bySwitch[i] = uint16(i)
 	}
-	slices.SortStableFunc(byLeft, func(a, b uint16) int { return cmp.Compare(p.stacks[a].left, p.stacks[b].left) })
-	for _, i := range byLeft {
+	slices.SortStableFunc(bySwitch, func(a, b uint16) int { return cmp.Compare(p.stacks[a].switched, p.stacks[b].switched) })
+	for _, i := range bySwitch {
 		if int(i) != p.cur {
 			p.listOf(int(i)).add(p.stacks, int(i))
 		}
 	}
 }
 
-// stackList is a list of stacks, by when they were left.
+// stackList is a list of stacks, by when they stopped being the current one.
 type stackList struct{ oldest, newest int16 }
 
 var noStacks = stackList{-1, -1}

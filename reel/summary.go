@@ -74,7 +74,7 @@ type FunctionSummary struct {
 	// isn't what they cost. EndedMax is the longest of the other calls.
 	UnfinishedTotal, UnfinishedSelf, EndedMax uint64
 	// Implicit counts calls whose end was concluded from the stack pointer:
-	// left by an exception or longjmp, or across lost events. Their time counts
+	// unwound by an exception or longjmp, or across lost events. Their time counts
 	// in all but the percentiles.
 	Implicit uint64
 }

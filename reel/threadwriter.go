@@ -5,10 +5,10 @@ import "sync"
 // An encoder takes 400 KB. So the first events of a chunk wait for more as they are, and when many threads have an encoder others give theirs
 // back at once: then chunks are small, at a cost of some 10 ns an event.
 const (
-	maxRaw      = 1 << 10
-	firstRaw    = 64 // of a thread that begins with more the room for maxRaw is taken at once
-	maxRawRooms = 256
-	maxEncoders = 64
+	maxRaw        = 1 << 10
+	firstRaw      = 64 // of a thread that begins with more the room for maxRaw is taken at once
+	maxRawBuffers = 256
+	maxEncoders   = 64
 )
 
 // maxPendingDrops is how many drops a thread gathers before they are written.

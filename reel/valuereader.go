@@ -21,28 +21,28 @@ func (f *File) Values(thread uint32) *ValueReader {
 
 // ValueReader goes forward through the values of a thread. It is for one goroutine at a time.
 type ValueReader struct {
-	f      *File
-	chunks []indexEntry
-	coder  valueCoder
-	fields fields
-	left   uint32
-	set    ValueSet
-	have   bool
+	f         *File
+	chunks    []indexEntry
+	coder     valueCoder
+	fields    fields
+	remaining uint32
+	set       ValueSet
+	have      bool
 }
 
 // next goes to the next set; have is false behind the last.
 func (r *ValueReader) next() {
 	for r.have = false; !r.have; {
-		for r.left == 0 {
+		for r.remaining == 0 {
 			if len(r.chunks) == 0 {
 				return
 			}
 			r.open(&r.chunks[0])
 			r.chunks = r.chunks[1:]
 		}
-		r.left--
-		if err := GuardFaults(func() error { return r.coder.next(&r.fields, &r.set) }); err != nil {
-			r.left = 0
+		r.remaining--
+		if err := CatchFaults(func() error { return r.coder.next(&r.fields, &r.set) }); err != nil {
+			r.remaining = 0
 			continue
 		}
 		r.have = true
@@ -52,16 +52,16 @@ func (r *ValueReader) next() {
 // open begins a chunk. One that is damaged is told of, and passed over.
 func (r *ValueReader) open(e *indexEntry) {
 	var payload []byte
-	err := GuardFaults(func() (err error) {
+	err := CatchFaults(func() (err error) {
 		payload, err = r.f.payload(e)
 		return err
 	})
 	if err != nil {
 		r.f.damage.add(Damage{Offset: e.offset, Len: frameSize + int64(e.length), What: fmt.Sprintf("%v: the values of %d events: %v", e.kind, e.count, err)})
-		r.left = 0
+		r.remaining = 0
 		return
 	}
-	r.fields, r.coder, r.left = fields{b: payload}, valueCoder{}, min(e.count, e.length)
+	r.fields, r.coder, r.remaining = fields{b: payload}, valueCoder{}, min(e.count, e.length)
 }
 
 // Next returns the next event's values, which are valid until the next call, or nil.

@@ -380,15 +380,15 @@ func (w *Writer) takeRaw() []Event {
 	if n == 0 {
 		return make([]Event, 0, maxRaw)
 	}
-	room := w.raw[n-1]
+	buf := w.raw[n-1]
 	w.raw = w.raw[:n-1]
-	return room
+	return buf
 }
 
-func (w *Writer) returnRaw(room []Event) {
+func (w *Writer) returnRaw(buf []Event) {
 	w.poolMu.Lock()
-	if cap(room) == maxRaw && len(w.raw) < maxRawRooms {
-		w.raw = append(w.raw, room[:0])
+	if cap(buf) == maxRaw && len(w.raw) < maxRawBuffers {
+		w.raw = append(w.raw, buf[:0])
 	}
 	w.poolMu.Unlock()
 }

@@ -25,13 +25,13 @@ func (c *Capture) Close() error { return c.space.close() }
 
 // A Thread is one thread and its stack.
 type Thread struct {
-	TID    int
-	Name   string // "" in cores, which do not tell
-	State  string // "running", "sleeping", "blocked" (in the kernel, uninterruptibly), "stopped", "zombie" …; "" in cores
-	Signal int    // in cores: the signal that ended the process, for the thread that got it
-	Frames []Frame
-	End    unwind.End
-	Stood  time.Duration // how long the thread stood still for us
+	TID     int
+	Name    string // "" in cores, which do not tell
+	State   string // "running", "sleeping", "blocked" (in the kernel, uninterruptibly), "stopped", "zombie" …; "" in cores
+	Signal  int    // in cores: the signal that ended the process, for the thread that got it
+	Frames  []Frame
+	End     unwind.End
+	Stopped time.Duration // how long the thread was stopped by us
 }
 
 // A Frame is one function call that is under way. Where a call was inlined there is

@@ -41,7 +41,7 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 	}
 	w := o.walker(f.Arch, m.space)
 	var frames []unwind.Frame
-	left := maxFrames
+	budget := maxFrames
 	for k := range f.Threads {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -56,7 +56,7 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 			}
 		}
 		frames, t.End = w.Walk(&snapshot, frames[:0])
-		frames, t.End = within(&left, frames, t.End)
+		frames, t.End = within(&budget, frames, t.End)
 		t.Frames = m.space.frames(frames, &o)
 		c.Threads = append(c.Threads, t)
 	}

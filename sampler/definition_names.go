@@ -123,7 +123,7 @@ func (d *definitionNames) read(ctx context.Context) {
 	}
 	defer data.Close() // only read from
 	// What a file that changes meanwhile has given is as good as that of a damaged one.
-	_ = object.GuardFaults(func() error {
+	_ = object.CatchFaults(func() error {
 		d.readUnits(ctx, data)
 		return nil
 	})

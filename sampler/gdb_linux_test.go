@@ -100,7 +100,7 @@ func runGDB(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// compare holds a capture of a core against gdb's stacks.
+// compare checks a capture of a core against gdb's stacks.
 func compare(t *testing.T, c *sampler.Capture, want map[int][]gdbFrame, coroutine bool) {
 	t.Helper()
 	if len(c.Threads) != len(want) {
@@ -190,7 +190,7 @@ func TestCoreOfHandlersAndCoroutinesIsAsGDBSeesIt(t *testing.T) {
 	}
 }
 
-// compareLive holds the stacks of the waiting process against those of its core.
+// compareLive checks the stacks of the waiting process against those of its core.
 func compareLive(t *testing.T, core *sampler.Capture, pid int) {
 	t.Helper()
 	live, err := sampler.Stacks(context.Background(), pid, sampler.Options{})
@@ -216,8 +216,8 @@ func compareLive(t *testing.T, core *sampler.Capture, pid int) {
 		if got, want := listing(th), listing(want); got != want || !th.End.Complete() {
 			t.Errorf("thread %d: %v\n%s\nin the core:\n%s", th.TID, th.End, got, want)
 		}
-		if th.Stood <= 0 {
-			t.Errorf("thread %d stood still for %v", th.TID, th.Stood)
+		if th.Stopped <= 0 {
+			t.Errorf("thread %d was stopped for %v", th.TID, th.Stopped)
 		}
 	}
 }

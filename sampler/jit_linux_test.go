@@ -32,7 +32,7 @@ func TestJITMapNamesCodeByItsLastLine(t *testing.T) {
 	}
 }
 
-// The pieces are held against a search for the last line that holds an address.
+// The pieces are checked against a search for the last line that holds an address.
 func TestJITMapOfManyOverlapsIsLaidRight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {

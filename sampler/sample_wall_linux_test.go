@@ -72,7 +72,7 @@ func TestWallSamplesThreadsThatWait(t *testing.T) {
 }
 
 // A stop makes epoll_wait begin its timeout anew: a server that was stopped oftener than
-// its timer goes off would stand still.
+// its timer goes off would be stopped.
 func TestWallDoesNotProlongWhatAThreadWaitsFor(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	target := startShell(t, realtest.Build(t, "stall", "-O0"), "ticker") // rbp is needed for the walk

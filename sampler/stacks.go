@@ -11,7 +11,7 @@ import (
 	"github.com/callreel/callreel/unwind"
 )
 
-// What is read of a stack while its thread stands still. Where a stack's end is not
+// What is read of a stack while its thread is stopped. Where a stack's end is not
 // known, as in a heap that coroutines live in, it is a guess that holds most of them.
 const (
 	maxStack     = 1 << 20
@@ -33,8 +33,8 @@ func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
 	defer p.Close() // only read from
 	o.allow()
 	p.LimitMemory(o.Memory.Limit())
-	// Memory that is there before a thread stands still costs it nothing.
-	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096), left: maxFrames}
+	// Memory that is there before a thread is stopped costs it nothing.
+	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096), budget: maxFrames}
 	clear(l.buf)
 	if err := l.refresh(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ type live struct {
 	stack    []byte
 	frames   []unwind.Frame
 	outdated bool // the maps were read anew for a walk that failed
-	left     int  // frames that may still be kept
+	budget   int  // frames that may still be kept
 }
 
 // refresh reads what is mapped where.
@@ -181,9 +181,9 @@ func (l *live) inTurn(ctx context.Context, timeout time.Duration, tids []int, pl
 			}
 			return nil
 		},
-		func(tid int, stood time.Duration) {
+		func(tid int, took time.Duration) {
 			t := &l.threads[place[tid]]
-			t.Stood, t.End = stood, unwind.End{Reason: unwind.ThreadGone}
+			t.Stopped, t.End = took, unwind.End{Reason: unwind.ThreadGone}
 			switch {
 			case stopped == nil:
 				l.walk(t)
@@ -221,7 +221,7 @@ func (l *live) unstopped(t *Thread) {
 	if err != nil {
 		return
 	}
-	l.frames, t.End = within(&l.left, l.frames, l.walkWaiting(&waiting))
+	l.frames, t.End = within(&l.budget, l.frames, l.walkWaiting(&waiting))
 	t.Frames = l.space.frames(l.frames, &l.o)
 }
 
@@ -242,7 +242,7 @@ func (l *live) walkWaiting(waiting *process.Waiting) (end unwind.End) {
 	return end
 }
 
-// read reads all that is wanted of a thread while it stands still.
+// read reads all that is wanted of a thread while it is stopped.
 func (l *live) read(t *process.Thread) error {
 	regs, err := t.Regs()
 	if err != nil {
@@ -285,7 +285,7 @@ func (l *live) walk(t *Thread) {
 	if !t.End.Complete() && l.changed() {
 		l.frames, t.End = l.walker.Walk(&snapshot, l.frames[:0])
 	}
-	l.frames, t.End = within(&l.left, l.frames, t.End)
+	l.frames, t.End = within(&l.budget, l.frames, t.End)
 	t.Frames = l.space.frames(l.frames, &l.o)
 }
 

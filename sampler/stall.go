@@ -15,20 +15,20 @@ import (
 const MinOver = 10 * time.Millisecond
 
 // ErrOver is wrapped by Stalls' error when less than MinOver was asked for.
-var ErrOver = errors.New("the shortest stall that can be watched for is " + MinOver.String())
+var ErrOver = errors.New("the shortest stall that can be detected is " + MinOver.String())
 
 // ErrThreadEnded is wrapped by Stalls' error when the thread has ended, but others of the
 // process run on.
 var ErrThreadEnded = errors.New("the thread has ended, but others of the process run on: choose one of them")
 
-// StallOptions says what Stalls watches for.
+// StallOptions says which stalls are reported.
 type StallOptions struct {
 	Options
 	// TID is the thread; 0 means the main one.
 	TID int
-	// Over is how long a thread must have stood to be reported, at least MinOver.
+	// Over is how long a thread must have stalled to be reported, at least MinOver.
 	Over time.Duration
-	// For is how long to watch once all is ready; 0 means until ctx ends.
+	// For is how long to go on once all is ready; 0 means until ctx ends.
 	For time.Duration
 	// Begun, if not nil, is told of each stall while it is under way, once it has lasted for Over: the thread, and when it last got on.
 	Begun func(tid int, since time.Time)
@@ -40,7 +40,7 @@ type StallOptions struct {
 type Stall struct {
 	TID  int
 	Name string // of the thread
-	// Start is when the thread left its wait, or was last seen to get on: it may have
+	// Start is when the thread's wait ended, or was last seen to get on: it may have
 	// been up to a quarter of Over earlier. The end is known to 20 ms.
 	Start    time.Time
 	Duration time.Duration
@@ -50,7 +50,7 @@ type Stall struct {
 	Partial int // samples whose outermost call was not reached
 	// Stack is the heaviest stack, innermost call first.
 	Stack []StallFrame
-	// Ongoing says that the thread still stood when it was last looked at.
+	// Ongoing says that the thread was still stalled when it was last looked at.
 	Ongoing bool
 }
 
@@ -66,11 +66,11 @@ type StallFrame struct {
 	Samples  int    // that have the frame, below the same callers
 }
 
-// Stalls watches one thread of a running process from outside, and reports each time in
+// Stalls observes one thread of a running process from outside, and reports each time in
 // which it did not return to its wait for longer than Over. The wait is where the
 // thread comes to rest again and again, as an event loop does in epoll_wait; it is
-// learned while watching. The thread is left alone as long as it returns there: its
-// counters are read, and its coming by is noticed by a hardware breakpoint that is hit
+// learned meanwhile. As long as the thread returns there it isn't stopped: its counters
+// are read, and a hardware breakpoint notices that it comes by, which is hit
 // at most four times in Over. After half of Over without, its stack is taken every 10 to
 // 20 ms until it goes on. While it waits it is stopped for that once at most, and not at all
 // where a stop would prolong the wait: such a stack may not be whole.
@@ -78,7 +78,7 @@ type StallFrame struct {
 // Stalls ends without an error when the thread or the process ends, or ctx does; a stall
 // under way is reported then, too. An error of report ends it and is returned. The other
 // errors are those of process.Open, process.Process.EachThread, ErrOver and
-// ErrThreadEnded. Memory is bounded, however long it watches.
+// ErrThreadEnded. Memory is bounded, however long it takes.
 func Stalls(ctx context.Context, pid int, o StallOptions, report func(*Stall) error) (err error) {
 	if o.Over < MinOver {
 		return fmt.Errorf("%w, not %v", ErrOver, o.Over)
@@ -114,7 +114,7 @@ func Stalls(ctx context.Context, pid int, o StallOptions, report func(*Stall) er
 		ctx, cancel = context.WithTimeout(ctx, o.For)
 		defer cancel()
 	}
-	w := newStallWatch(p, o, stacks, report)
+	w := newStallDetector(p, o, stacks, report)
 	defer func() { err = errors.Join(err, w.disarm()) }()
 	return w.run(ctx)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/callreel/callreel/process"
 )
 
-// On a busy machine a watch may end before it had a processor to look.
+// On a busy machine a detector may end before it had a processor to look.
 func TestStallThatWasNotLookedAtYetIsSeenAtTheEnd(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	// os/exec would take the stops of a child of ours for its end.
@@ -30,14 +30,14 @@ func TestStallThatWasNotLookedAtYetIsSeenAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []*Stall
-	w := newStallWatch(p, StallOptions{TID: pid, Over: time.Second}, stacks, func(s *Stall) error {
+	w := newStallDetector(p, StallOptions{TID: pid, Over: time.Second}, stacks, func(s *Stall) error {
 		got = append(got, s)
 		return nil
 	})
 	ended, end := context.WithCancel(context.Background())
 	end()
 	if err := w.run(ended); err != nil || len(got) > 0 {
-		t.Errorf("a watch that has just begun: %v, %+v", err, got)
+		t.Errorf("a detector that has just begun: %v, %+v", err, got)
 	}
 	for try := 0; len(got) == 0 && try < 10; try++ { // once more if it waited for a page between
 		if err := w.step(context.Background()); err != nil {

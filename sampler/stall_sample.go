@@ -19,7 +19,7 @@ type sample struct {
 
 // take takes a stack: without stopping the thread where it waits, and not again when it
 // still does.
-func (w *stallWatch) take(ctx context.Context, a *process.Activity) (*sample, error) {
+func (w *stallDetector) take(ctx context.Context, a *process.Activity) (*sample, error) {
 	if a.Waiting != nil {
 		// A stop is for the rest of a stack that the registers of a wait do not lead to,
 		// and once in a wait at most.
@@ -54,7 +54,7 @@ func (w *stallWatch) take(ctx context.Context, a *process.Activity) (*sample, er
 
 // takeWaiting walks a thread where it waits. It says whether the thread has waited there
 // all the time: what was read is of no use otherwise.
-func (w *stallWatch) takeWaiting(a *process.Activity) (s *sample, still bool) {
+func (w *stallDetector) takeWaiting(a *process.Activity) (s *sample, still bool) {
 	if w.sampleIsLast && w.stillThere(a) {
 		return &w.lastSample, true
 	}
@@ -73,7 +73,7 @@ func (w *stallWatch) takeWaiting(a *process.Activity) (s *sample, still bool) {
 const switchesOfStop = 2
 
 // stillThere says whether the thread has waited where the last sample was taken ever since.
-func (w *stallWatch) stillThere(a *process.Activity) bool {
+func (w *stallDetector) stillThere(a *process.Activity) bool {
 	if !w.lastSample.stopped {
 		return w.lastAt == *a.Waiting && w.lastBlocked == a.Blocked
 	}
@@ -81,7 +81,7 @@ func (w *stallWatch) stillThere(a *process.Activity) bool {
 }
 
 // keep makes a sample of the stack that was just walked.
-func (w *stallWatch) keep(a *process.Activity, end unwind.End) *sample {
+func (w *stallDetector) keep(a *process.Activity, end unwind.End) *sample {
 	frames := w.stacks.space.frames(w.stacks.frames, &w.stacks.o)
 	w.lastSample = sample{frames: frames, blockage: w.blockage(a, frames), complete: end.Complete()}
 	w.sampleIsLast = a.Waiting != nil
@@ -91,7 +91,7 @@ func (w *stallWatch) keep(a *process.Activity, end unwind.End) *sample {
 	return &w.lastSample
 }
 
-func (w *stallWatch) blockage(a *process.Activity, frames []Frame) blockage {
+func (w *stallDetector) blockage(a *process.Activity, frames []Frame) blockage {
 	if a.State != 'R' && (a.Waiting != nil || a.State == 'T' || a.State == 't') {
 		return blockageOf(a, w.p, frames)
 	}

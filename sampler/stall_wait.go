@@ -11,7 +11,7 @@ import (
 
 // How a place becomes a thread's usual wait.
 const (
-	// What may be a worker's wait for work is taken for it when the watch begins; later
+	// What may be a worker's wait for work is taken for it when the detector begins; later
 	// it has to be returned to.
 	learnTime = 3 * time.Second
 	// After this long without the usual wait another one may have taken its place, as

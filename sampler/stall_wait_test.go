@@ -11,7 +11,7 @@ import (
 // or does not.
 type visit struct {
 	at      place
-	after   time.Duration // since the watch began
+	after   time.Duration // since the detector began
 	becomes bool
 }
 

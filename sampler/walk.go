@@ -38,13 +38,13 @@ func (o *Options) walker(arch *unwind.Arch, s *space) *unwind.Walker {
 const maxFrames = 1 << 21
 
 // within cuts a walk that would go beyond the bound of its capture.
-func within(left *int, walked []unwind.Frame, end unwind.End) ([]unwind.Frame, unwind.End) {
+func within(budget *int, walked []unwind.Frame, end unwind.End) ([]unwind.Frame, unwind.End) {
 	const least = 64 // of each thread
-	if room := max(*left, least); len(walked) > room {
-		walked = walked[:room]
-		end = unwind.End{Reason: unwind.TooDeep, Addr: walked[room-1].SP}
+	if most := max(*budget, least); len(walked) > most {
+		walked = walked[:most]
+		end = unwind.End{Reason: unwind.TooDeep, Addr: walked[most-1].SP}
 	}
-	*left -= len(walked)
+	*budget -= len(walked)
 	return walked, end
 }
 

@@ -91,7 +91,7 @@ func Build(ctx context.Context, im *object.Image, w io.Writer, opts BuildOptions
 	b.stats.ID = im.ID()
 	var stats *BuildStats
 	var err error
-	fault := object.GuardFaults(func() error {
+	fault := object.CatchFaults(func() error {
 		stats, err = b.build(ctx, w)
 		return nil
 	})

@@ -92,9 +92,9 @@ func (c *cache) slot(key uint64) (uint32, bool) {
 	return 0, false
 }
 
-// room returns a slot for a key that has none yet: a free one, else one of another key, not
+// slotFor returns a slot for a key that has none yet: a free one, else one of another key, not
 // always the same.
-func (c *cache) room(key uint64) uint32 {
+func (c *cache) slotFor(key uint64) uint32 {
 	first := slotsOf(key)
 	for k := first; k < first+cacheWays; k++ {
 		if c[k&cacheMask].kind == kindNone {

@@ -16,7 +16,7 @@ func TestAddressesOfAStackStayKnown(t *testing.T) {
 		for range 70 {
 			key := keyOf(base+random.Uint64N(1<<20), false)
 			if _, known := c.slot(key); !known {
-				c[c.room(key)] = entry{key: key, kind: kindSP}
+				c[c.slotFor(key)] = entry{key: key, kind: kindSP}
 			}
 			keys = append(keys, key)
 		}
@@ -37,7 +37,7 @@ func TestFullPlaceMakesRoom(t *testing.T) {
 		}
 	}
 	for _, key := range keys {
-		at := c.room(key)
+		at := c.slotFor(key)
 		if first := slotsOf(key); at < first || at >= first+cacheWays {
 			t.Fatalf("%#x is to go to slot %d, where it is not looked for: %d to %d", key, at, first, first+cacheWays-1)
 		}

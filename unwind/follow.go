@@ -57,7 +57,7 @@ type follower struct {
 	ways   []way
 	seen   []uint64
 	start  uint64
-	left   int  // instructions
+	budget int  // instructions
 	unsure bool // a way ended in what cannot be followed
 	code   []byte
 	codeAt uint64
@@ -69,7 +69,7 @@ type follower struct {
 // follow returns the first return that is met. Without one it is a halt, if nothing but
 // that is to be met; else there is no outcome.
 func (f *follower) follow(r *reader, pc uint64) (outcome, bool) {
-	f.reader, f.start, f.left, f.unsure = r, pc, maxFollowed, false
+	f.reader, f.start, f.budget, f.unsure = r, pc, maxFollowed, false
 	f.code, f.codeAt = nil, 0
 	defer func() { f.reader = nil }()
 	first := way{pc: pc}
@@ -78,7 +78,7 @@ func (f *follower) follow(r *reader, pc uint64) (outcome, bool) {
 	}
 	f.ways, f.seen = append(f.ways[:0], first), f.seen[:0]
 	halts := false
-	for len(f.ways) > 0 && f.left > 0 {
+	for len(f.ways) > 0 && f.budget > 0 {
 		w := f.ways[len(f.ways)-1]
 		f.ways = f.ways[:len(f.ways)-1]
 		out, ok := f.walk(&w)
@@ -87,12 +87,12 @@ func (f *follower) follow(r *reader, pc uint64) (outcome, bool) {
 		}
 		halts = halts || ok
 	}
-	return outcome{halts: true}, halts && !f.unsure && f.left > 0
+	return outcome{halts: true}, halts && !f.unsure && f.budget > 0
 }
 
 // walk follows one way as far as it goes.
 func (f *follower) walk(w *way) (outcome, bool) {
-	for ; f.left > 0; f.left-- {
+	for ; f.budget > 0; f.budget-- {
 		in := &f.inst
 		if !f.decode(w.pc) {
 			return f.lost()

@@ -68,7 +68,7 @@ func (w *Walker) chain(frames []Frame, sp, fp uint64, limit int) ([]Frame, uint6
 	strip := w.arch.strip
 	code, before := w.code, w.codeBefore
 	for len(frames) < limit {
-		frames = slices.Grow(frames, min(limit-len(frames), fastRoom))
+		frames = slices.Grow(frames, min(limit-len(frames), fastFrames))
 		out := frames[len(frames):min(cap(frames), limit)]
 		count := 0
 		for count < len(out) {

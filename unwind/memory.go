@@ -36,11 +36,11 @@ type Snapshot struct {
 // errUnreadable is the cause when memory that an expression asks for is not there.
 var errUnreadable = errors.New("memory cannot be read")
 
-// stackWindow is how much of a stack outside of the snapshot is read at once.
-const stackWindow = 32 << 10
+// stackBlock is how much of a stack outside of the snapshot is read at once.
+const stackBlock = 32 << 10
 
-// window is a part of memory that was read.
-type window struct {
+// block is a contiguous part of memory that was read.
+type block struct {
 	addr uint64
 	data []byte
 	late bool
@@ -51,9 +51,9 @@ type window struct {
 	wordsAt uint64
 }
 
-// newWindow makes a window over data, which was read at addr.
-func newWindow(addr uint64, data []byte, late bool) window {
-	w := window{addr: addr, data: data, late: late}
+// newBlock makes a block of data, which was read at addr.
+func newBlock(addr uint64, data []byte, late bool) block {
+	w := block{addr: addr, data: data, late: late}
 	skip := -addr & 7
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 || uint64(len(data)) < skip+8 {
 		return w
@@ -65,8 +65,8 @@ func newWindow(addr uint64, data []byte, late bool) window {
 	return w
 }
 
-// at returns n bytes at an address, nil when the window does not hold them all.
-func (w *window) at(addr, n uint64) []byte {
+// at returns n bytes at an address, nil when the block does not hold them all.
+func (w *block) at(addr, n uint64) []byte {
 	off := addr - w.addr
 	if size := uint64(len(w.data)); off >= size || n > size-off {
 		return nil
@@ -74,27 +74,27 @@ func (w *window) at(addr, n uint64) []byte {
 	return w.data[off : off+n]
 }
 
-// reader reads for one walk: from the window that the walk is in, from the snapshot,
+// reader reads for one walk: from the block that the walk is in, from the snapshot,
 // and then from memory.
 type reader struct {
 	arch     *Arch
-	current  window // that the stack pointer is in
-	snapshot window
+	current  block // that the stack pointer is in
+	snapshot block
 	memory   Memory
 	frozen   bool
-	buf      []byte // of a window outside of the snapshot
+	buf      []byte // of a block outside of the snapshot
 	small    [8]byte
 	late     bool // memory outside of the snapshot was read since this was last cleared
 }
 
 func (r *reader) reset(arch *Arch, s *Snapshot) {
 	r.arch, r.memory, r.frozen, r.late = arch, s.Memory, s.Frozen, false
-	r.snapshot = newWindow(s.Addr, s.Stack, false)
+	r.snapshot = newBlock(s.Addr, s.Stack, false)
 	r.current = r.snapshot
 }
 
 // release lets go of what belongs to the caller.
-func (r *reader) release() { r.current, r.snapshot, r.memory = window{}, window{}, nil }
+func (r *reader) release() { r.current, r.snapshot, r.memory = block{}, block{}, nil }
 
 // word reads a saved register or an address.
 func (r *reader) word(addr uint64) (uint64, bool) {
@@ -142,7 +142,7 @@ func (r *reader) readExpr(addr uint64, buf []byte) error {
 	return nil
 }
 
-// enter makes the window that holds a stack pointer the current one, reading it when
+// enter makes the block that holds a stack pointer the current one, reading it when
 // it is outside of the snapshot. What is not there fails when it is needed.
 func (r *reader) enter(sp uint64) {
 	n := r.arch.wordSize
@@ -152,7 +152,7 @@ func (r *reader) enter(sp uint64) {
 		r.current = r.snapshot
 	case r.memory != nil:
 		if r.buf == nil {
-			r.buf = make([]byte, stackWindow)
+			r.buf = make([]byte, stackBlock)
 		}
 		from := sp - min(sp, r.arch.redZone)
 		got, _ := r.memory.ReadMemory(from, r.buf)
@@ -160,6 +160,6 @@ func (r *reader) enter(sp uint64) {
 			from = sp
 			got, _ = r.memory.ReadMemory(from, r.buf)
 		}
-		r.current = newWindow(from, r.buf[:min(max(got, 0), len(r.buf))], !r.frozen)
+		r.current = newBlock(from, r.buf[:min(max(got, 0), len(r.buf))], !r.frozen)
 	}
 }

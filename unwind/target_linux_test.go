@@ -160,7 +160,7 @@ func (x *target) program() unwind.Image {
 }
 
 // stop stops the main thread, reads registers and stack, and calls more, if any, while
-// it stands still.
+// it is stopped.
 func (x *target) stop(more func()) unwind.Snapshot {
 	x.t.Helper()
 	var s unwind.Snapshot

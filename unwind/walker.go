@@ -96,7 +96,7 @@ func (w *Walker) Walk(s *Snapshot, frames []Frame) ([]Frame, End) {
 	limit := w.walk.first + w.opt.MaxFrames
 	for ok {
 		before := len(frames)
-		if frames = w.fast(frames, limit); len(frames)-before >= fastRoom && len(frames) < limit {
+		if frames = w.fast(frames, limit); len(frames)-before >= fastFrames && len(frames) < limit {
 			continue // there may have been no more room
 		}
 		if len(frames) >= limit {
@@ -162,7 +162,7 @@ func (w *Walker) find(pc uint64, exact bool) uint32 {
 	if !known {
 		made := w.compile(pc, exact) // may forget all entries
 		made.finish()
-		slot = w.cache.room(key)
+		slot = w.cache.slotFor(key)
 		w.cache[slot] = made
 	}
 	return slot
@@ -175,7 +175,7 @@ func (w *Walker) enterEntry(pc uint64, exact bool) {
 }
 
 // fast walks as long as addresses are known, rules are simple, and the stack is in
-// the current window. Whatever is out of the ordinary is left to step, which also
+// the current block. Whatever is out of the ordinary is left to step, which also
 // finds out what is wrong. Words have eight bytes here: other architectures have no
 // entries of the simple kinds. The stack pointer is aligned, and so are the offsets of
 // those entries.
@@ -188,8 +188,8 @@ func (w *Walker) fast(frames []Frame, limit int) []Frame {
 	if len(words) == 0 || !k.fpKnown || k.sp&7 != 0 {
 		return frames
 	}
-	if room := min(limit-len(frames), fastRoom); cap(frames)-len(frames) < room {
-		frames = slices.Grow(frames, room)
+	if want := min(limit-len(frames), fastFrames); cap(frames)-len(frames) < want {
+		frames = slices.Grow(frames, want)
 	}
 	out := frames[len(frames):min(cap(frames), limit)]
 	var late Flags
@@ -243,5 +243,5 @@ func (w *Walker) fast(frames []Frame, limit int) []Frame {
 	return frames[:len(frames)+count]
 }
 
-// fastRoom is for how many frames there should be room before a fast walk.
-const fastRoom = 64
+// fastFrames is for how many frames there should be room before a fast walk.
+const fastFrames = 64

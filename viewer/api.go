@@ -80,7 +80,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api map[string
 		return
 	}
 	out := &deadlineWriter{ResponseWriter: w, controller: http.NewResponseController(w)}
-	err := guarded(func() error { return answer(out, r) })
+	err := catchFaults(func() error { return answer(out, r) })
 	var said *apiError
 	switch {
 	case err == nil:

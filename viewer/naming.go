@@ -58,13 +58,13 @@ func moduleOf(f *reel.File, id reel.ImageID) string {
 
 // naming gives the functions in one answer their names.
 type naming struct {
-	f     *reel.File
-	left  int // bytes
-	known map[uint32]named
+	f      *reel.File
+	budget int // bytes
+	known  map[uint32]named
 }
 
 func newNaming(f *reel.File) *naming {
-	return &naming{f: f, left: maxNaming, known: map[uint32]named{}}
+	return &naming{f: f, budget: maxNaming, known: map[uint32]named{}}
 }
 
 // of names a function by its ID.
@@ -80,7 +80,7 @@ func (n *naming) of(id uint32) (name, module string) {
 // given is for names that are known from elsewhere.
 func (n *naming) given(id uint32, name, module string) (string, string) {
 	name = cutName(name, id)
-	if n.left -= len(name) + len(module); n.left < 0 {
+	if n.budget -= len(name) + len(module); n.budget < 0 {
 		return numbered(id), ""
 	}
 	return name, module

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzQuery holds what is made of any query against the bounds that the rest relies on.
+// FuzzQuery checks what is made of any query against the bounds that the rest relies on.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{
 		"from=0&to=1e9&width=1800&lanes=0:0:40,1:0:40", "lanes=1,2,3", "lanes=all", "ids=1,2,3&f=4", "from=-5.5&to=9007199254740992", "from=NaN", "width=99999999999999999999",

@@ -60,7 +60,7 @@ func buildGo(t *testing.T, tool string) string {
 	return out
 }
 
-// checkAgainstReport holds what the API says of a reel against callreel report, and its answers against each other.
+// checkAgainstReport checks what the API says of a reel against callreel report, and its answers against each other.
 func checkAgainstReport(t *testing.T, path string) {
 	want := reported(t, path)
 	c := serveReels(t, path)
@@ -217,7 +217,7 @@ func checkTree(t *testing.T, nodes []treeNodeJSON, functions []functionJSON) {
 	}
 }
 
-// checkDurations holds the buckets against the lists of their calls.
+// checkDurations checks the buckets against the lists of their calls.
 func checkDurations(t *testing.T, c *client, f functionJSON) {
 	t.Helper()
 	type answer struct {

@@ -61,7 +61,7 @@ func (r *recording) start() {
 	ctx := r.server.ctx
 	r.work.Go(func() {
 		look := beginLook()
-		r.err = guarded(func() (err error) {
+		r.err = catchFaults(func() (err error) {
 			r.timeline, err = timeline.Open(ctx, r.first, timeline.Options{Progress: r.indexing, Workers: r.workers()})
 			return err
 		})
@@ -215,7 +215,7 @@ func (r *recording) look(ctx context.Context, last bool) (changed bool, err erro
 			}
 		}()
 	}
-	err = guarded(func() (err error) {
+	err = catchFaults(func() (err error) {
 		changed, err = r.timeline.Refresh(ctx)
 		return err
 	})

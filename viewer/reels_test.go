@@ -267,7 +267,7 @@ func TestPageThatGoesAwayIsNotWorkedFor(t *testing.T) {
 	}
 }
 
-func TestTwoReelsAreHeldAgainstEachOther(t *testing.T) {
+func TestTwoReelsAreCompared(t *testing.T) {
 	const fast, slow = 100, 150
 	made := func(calls int, took uint64, extra bool) string {
 		return madeReel(t, []string{"same", "slower", "new"}, func(w *reel.Writer) {

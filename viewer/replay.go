@@ -99,7 +99,7 @@ func (r *recording) analyze(ctx context.Context, tl *timeline.Timeline, s span, 
 	for i := range collectors {
 		collectors[i] = fresh()
 		wg.Go(func() {
-			if errs[i] = guarded(func() error { return a.work(ctx, s.lanes, collectors[i]) }); errs[i] != nil {
+			if errs[i] = catchFaults(func() error { return a.work(ctx, s.lanes, collectors[i]) }); errs[i] != nil {
 				cancel()
 			}
 		})

@@ -22,7 +22,7 @@ var page embed.FS
 
 // Options say what a [Server] serves.
 type Options struct {
-	// Paths are the reels: one, or two that are held against each other.
+	// Paths are the reels: one, or two that are compared with each other.
 	Paths []string
 	// Recording says that the first reel is being written by this process: it is followed until [Server.Ended] is called.
 	Recording bool

@@ -35,7 +35,7 @@ func (r *recording) speedscope(w http.ResponseWriter, q *query) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="callreel.speedscope.json"`)
-	s := &speedscopeWriter{tl: tl, w: bufio.NewWriterSize(w, 64<<10), from: from, to: max(from, min(to, tl.Duration())), until: to, frames: map[uint32]int{}, left: maxSpeedscope}
+	s := &speedscopeWriter{tl: tl, w: bufio.NewWriterSize(w, 64<<10), from: from, to: max(from, min(to, tl.Duration())), until: to, frames: map[uint32]int{}, budget: maxSpeedscope}
 	s.text(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"callreel","profiles":[`)
 	for _, lane := range lanes {
 		if err := s.lane(q, &all[lane]); err != nil {
@@ -54,7 +54,7 @@ type speedscopeWriter struct {
 	frames   map[uint32]int // index of each function's frame
 	order    []uint32       // functions by that index
 	profiles int
-	left     int // calls that may still be written
+	budget   int // calls that may still be written
 
 	cut bool // there were more
 
@@ -106,7 +106,7 @@ func (s *speedscopeWriter) lane(q *query, l *timeline.Lane) error {
 
 // enter opens a call, unless there were too many.
 func (s *speedscopeWriter) enter(l *timeline.Lane, c *reel.Call) {
-	if s.left == 0 {
+	if s.budget == 0 {
 		s.cut = true
 	}
 	if s.cut {
@@ -115,7 +115,7 @@ func (s *speedscopeWriter) enter(l *timeline.Lane, c *reel.Call) {
 	if !s.begun {
 		s.begin(l, c.Stack)
 	}
-	s.left--
+	s.budget--
 	s.open = append(s.open, c.Func)
 	s.event('O', c.Func, max(s.tl.NS(c.Start), s.from))
 }

@@ -7,7 +7,7 @@
  *     WALKER CALLS         walks its own stack so often, prints "NS FRAMES":
  *                          nanoseconds of thread CPU time a frame
  *     gaps                 watches the clock when FILE says so, until it is killed,
- *                          and keeps in FILE (struct gaps) how long it stood still
+ *                          and keeps in FILE (struct gaps) how long it was stopped
  *   deep work            60 functions, the innermost ten at work until it is killed
  *
  * Walkers: fp, a loop along frame pointers; with -DLIBUNWIND trace

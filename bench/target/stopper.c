@@ -33,7 +33,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Waits without giving up the processor: the thread stands still meanwhile. */
+/* Waits without giving up the processor: the thread makes no progress meanwhile. */
 static void stop(void)
 {
     int status;

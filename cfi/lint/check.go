@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// checker holds one function against its rows. It keeps its memory from one function to the next.
+// checker checks one function against its rows. It keeps its memory from one function to the next.
 type checker struct {
 	read func(addr, n uint64) ([]byte, error)
 	rets tally
@@ -37,7 +37,7 @@ func (k *checker) check(f *function) []Finding {
 	return slices.Concat(c.findings(), clashes, ends)
 }
 
-// follow carries states through a decoded function and holds its rows against them; nil where that would take too long.
+// follow carries states through a decoded function and checks its rows against them; nil where that would take too long.
 func (k *checker) follow(f *function, before []int32) (*comparison, []Finding) {
 	w := flow{function: f, proving: true}
 	if f.framedByScratch() {
@@ -122,7 +122,7 @@ func (k *checker) predecessors(f *function, before []int32) []int32 {
 
 // tables follows jumps through tables, those included that are only reached so.
 func (k *checker) tables(f *function, before []int32) {
-	left := maxTable + 16*len(f.nodes) // entries of all tables
+	entriesLeft := maxTable + 16*len(f.nodes) // entries of all tables
 	for id := 0; id < len(f.nodes); id++ {
 		if f.nodes[id].inst.Kind != amd64.IndirectJump || f.parts[f.nodes[id].part].plt {
 			continue
@@ -131,7 +131,7 @@ func (k *checker) tables(f *function, before []int32) {
 			before = k.predecessors(f, before)
 		}
 		targets := f.tableTargets(int32(id), before, k.read)
-		if left -= len(targets); left < 0 {
+		if entriesLeft -= len(targets); entriesLeft < 0 {
 			return
 		}
 		from := len(f.nodes)
@@ -222,7 +222,7 @@ func clash(r *row, at uint64, delta int64) Finding {
 	return f
 }
 
-// compare holds every instruction's row against its state.
+// compare checks every instruction's row against its state.
 func (k *checker) compare(w *flow, before []int32) *comparison {
 	c := &comparison{function: w.function, before: before, effects: &w.effects, escaped: w.effects.escaped, switches: w.effects.switches, evaluator: &k.evaluator}
 	s := &w.scratch

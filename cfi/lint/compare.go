@@ -31,7 +31,7 @@ type mark struct {
 	issues *[bits]*issue // nil where nothing is wrong
 }
 
-// comparison holds rows against states.
+// comparison checks rows against states.
 type comparison struct {
 	*function
 	before   []int32 // the node that control comes from without a branch, or -1

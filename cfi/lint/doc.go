@@ -1,4 +1,4 @@
-// Package lint holds call frame information against the code that it describes, without running it.
+// Package lint checks call frame information against the code that it describes, without running it.
 //
 // Check follows the x86-64 code of every function over all its paths and tracks where the stack pointer stands relative
 // to the frame's CFA, which registers still hold the values that they had on entry, and where the others were saved.

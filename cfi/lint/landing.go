@@ -13,11 +13,11 @@ import (
 const maxLSDA = 1 << 20
 
 // callSites reads where the calls of a function go on that exceptions leave, by start. What cannot be read gives none.
-// It takes the bytes that it reads off left, and reads no more.
-func callSites(lsda, function uint64, readAddr func(addr, n uint64) ([]byte, error), left *int) []ehtable.CallSite {
+// It takes the bytes that it reads off budget, and reads no more.
+func callSites(lsda, function uint64, readAddr func(addr, n uint64) ([]byte, error), budget *int) []ehtable.CallSite {
 	var list []ehtable.CallSite
-	read, ok := ehtable.CallSites(lsda, function, min(maxLSDA, *left), readAddr, func(c ehtable.CallSite) { list = append(list, c) })
-	if *left -= min(read, *left); !ok {
+	read, ok := ehtable.CallSites(lsda, function, min(maxLSDA, *budget), readAddr, func(c ehtable.CallSite) { list = append(list, c) })
+	if *budget -= min(read, *budget); !ok {
 		return nil
 	}
 	slices.SortStableFunc(list, func(a, b ehtable.CallSite) int { return cmp.Compare(a.Start, b.Start) })

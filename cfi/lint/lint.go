@@ -17,14 +17,14 @@ type Result struct {
 	Findings []Finding // in the order of their addresses
 	Section  string    // the section that was read: ".eh_frame" or ".debug_frame"
 	FDEs     int
-	// CodeFollowed says whether the rows were held against the code, which is so for x86-64.
+	// CodeFollowed says whether the rows were checked against the code, which is so for x86-64.
 	CodeFollowed bool
 	// Synchronous says that the rows leave out epilogues throughout, as those of compilers do that were not asked for
 	// asynchronous unwind tables. They are exact at calls only, which is no error: no WrongEpilogue is among the findings.
 	Synchronous bool
 }
 
-// Check holds an image's call frame information against its code. The image must stay open until Check returns. The
+// Check checks an image's call frame information against its code. The image must stay open until Check returns. The
 // error is for information that is missing (cfi.ErrNone, cfi.ErrNotLinked) or cannot be read at all; damage inside is among the findings.
 func Check(im *object.Image) (*Result, error) {
 	if im.Type == object.Relocatable {
@@ -68,7 +68,7 @@ func read(im *object.Image) (*cfi.Table, cfi.Section, error) {
 	return nil, cfi.Section{}, fmt.Errorf("cfi: %s: %w", im.Name(), cfi.ErrNone)
 }
 
-// check holds tables, which need not be those of the image, against the image's code.
+// check checks tables, which need not be those of the image, against the image's code.
 func check(im *object.Image, table *cfi.Table, hdr cfi.Section) (*Result, error) {
 	const fdeCost = 1 << 10 // of memory for each: what is noted and found of a function
 	if err := im.Take(uint64(len(table.FDEs()))*fdeCost, "a check of so many FDEs"); err != nil {
@@ -97,9 +97,9 @@ func check(im *object.Image, table *cfi.Table, hdr cfi.Section) (*Result, error)
 	return &l.result, nil
 }
 
-// budget returns how many bytes of language-specific data may be read, and how many rules kept: what a file of this size
+// budgets returns how many bytes of language-specific data may be read, and how many rules kept: what a file of this size
 // can honestly need, and more.
-func budget(im *object.Image) (lsda, rules int) {
+func budgets(im *object.Image) (lsda, rules int) {
 	const least, most = 1 << 20, 1 << 30
 	size := int(min(im.Size(), most))
 	return least + size, least + 2*size
@@ -116,7 +116,7 @@ type linter struct {
 	compact *cfi.CompactTable // of Mach-O, else nil
 	names   cfi.NameFunc
 	// How much may still be read and kept: tables that share their bytes could cost more than the file is large.
-	lsdaLeft, rulesLeft int
+	lsdaBudget, rulesBudget int
 
 	evaluator cfi.Evaluator
 	result    Result
@@ -124,7 +124,7 @@ type linter struct {
 
 func newLinter(im *object.Image, table *cfi.Table) *linter {
 	l := &linter{im: im, table: table, fdes: table.FDEs(), plts: im.PLTRanges()}
-	l.lsdaLeft, l.rulesLeft = budget(im)
+	l.lsdaBudget, l.rulesBudget = budgets(im)
 	if regs, ok := cfi.RegistersOf(im.Arch); ok {
 		l.names = regs.Name
 	}
@@ -195,8 +195,8 @@ func (l *linter) code() {
 // fill gives the parts of a function their rows. That they can be read, and how many they are, is known from before.
 func (l *linter) fill(m *cfi.Machine, f *function) {
 	for k := range f.parts {
-		_, left := budget(l.im)
-		f.parts[k].rows, _ = rowsOf(m, &l.fdes[f.parts[k].fde], &left)
+		_, rules := budgets(l.im)
+		f.parts[k].rows, _ = rowsOf(m, &l.fdes[f.parts[k].fde], &rules)
 	}
 }
 

@@ -80,7 +80,7 @@ func (l *linter) load(k int, p *part) bool {
 	}
 	*p = part{start: f.Start, end: f.End, code: code, fde: k}
 	if f.LSDA != 0 {
-		p.sites = callSites(f.LSDA, f.Start, l.im.ReadAddr, &l.lsdaLeft)
+		p.sites = callSites(f.LSDA, f.Start, l.im.ReadAddr, &l.lsdaBudget)
 	}
 	return true
 }

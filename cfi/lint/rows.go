@@ -17,17 +17,17 @@ type row struct {
 // errTooManyRules is the error for rows that are larger than any program needs.
 var errTooManyRules = errors.New("rows have more rules than the file is large")
 
-// rowsOf returns the rows of an FDE; those before an error beside it. It takes their rules off left, and keeps no more.
-func rowsOf(m *cfi.Machine, f *cfi.FDE, left *int) ([]row, error) {
+// rowsOf returns the rows of an FDE; those before an error beside it. It takes their rules off budget, and keeps no more.
+func rowsOf(m *cfi.Machine, f *cfi.FDE, budget *int) ([]row, error) {
 	var rows []row
 	err := m.Rows(f, func(r *cfi.Row) bool {
-		if *left -= 1 + len(r.Regs); *left < 0 {
+		if *budget -= 1 + len(r.Regs); *budget < 0 {
 			return false
 		}
 		rows = append(rows, row{r.Clone()})
 		return true
 	})
-	if *left < 0 {
+	if *budget < 0 {
 		return nil, errTooManyRules
 	}
 	return rows, err

@@ -15,7 +15,7 @@ func (l *linter) readRows() {
 	l.first = make([]row, len(l.fdes))
 	for k := range l.fdes {
 		f := &l.fdes[k]
-		rows, err := rowsOf(&m, f, &l.rulesLeft)
+		rows, err := rowsOf(&m, f, &l.rulesBudget)
 		switch {
 		case errors.Is(err, cfi.ErrUnbalanced):
 			l.add(Finding{Kind: Unbalanced, Address: endOf(rows, f), Says: "restore_state", Truth: "no state is remembered", Directive: ".cfi_remember_state"})

@@ -40,15 +40,15 @@ func (m *mark) set(bit int, i *issue) {
 	m.issues[bit] = i
 }
 
-// comparison holds the row of an instruction against a call.
+// comparison checks the row of an instruction against a call.
 type comparison struct {
 	evaluator cfi.Evaluator
 	// read reads the memory of the process.
 	read func(addr uint64, buf []byte) error
 
-	// window is the memory below the CFA, where registers are saved, read once for an instruction.
-	window   [windowSize]byte
-	windowOK bool
+	// saveArea is the memory below the CFA, where registers are saved, read once for an instruction.
+	saveArea   [saveAreaSize]byte
+	saveAreaOK bool
 
 	row   *cfi.Row
 	regs  *registers
@@ -58,20 +58,20 @@ type comparison struct {
 	cfa   uint64 // the call's
 }
 
-// windowSize holds what functions save at the beginning of their frames: eight registers.
-const windowSize = 64
+// saveAreaSize holds what functions save at the beginning of their frames: eight registers.
+const saveAreaSize = 64
 
 // look gets ready for an instruction of a call, and says whether the call is still what it was when it began: a function
 // that has put another return address in the place of its own, as unwinders do that install the frame of a handler, will
 // return to where nothing is known of.
 func (c *comparison) look(regs *registers, call *shadow) bool {
 	c.regs, c.call, c.cfa = regs, call, call.cfa
-	c.windowOK = c.read(call.cfa-windowSize, c.window[:]) == nil
+	c.saveAreaOK = c.read(call.cfa-saveAreaSize, c.saveArea[:]) == nil
 	ra, ok := c.word(call.cfa - 8)
 	return regs.sp() >= call.cfa || ok && ra == call.ra
 }
 
-// compare holds the row of the instruction that was looked at against its call. slide leads from link addresses to those of
+// compare checks the row of the instruction that was looked at against its call. slide leads from link addresses to those of
 // the process.
 func (c *comparison) compare(row *cfi.Row, slide uint64, m *mark) {
 	ra := row.RA()
@@ -158,8 +158,8 @@ func (c *comparison) register(reg uint32) (uint64, bool) {
 }
 
 func (c *comparison) word(addr uint64) (uint64, bool) {
-	if at := addr - (c.cfa - windowSize); c.windowOK && at <= windowSize-8 {
-		return binary.LittleEndian.Uint64(c.window[at:]), true
+	if at := addr - (c.cfa - saveAreaSize); c.saveAreaOK && at <= saveAreaSize-8 {
+		return binary.LittleEndian.Uint64(c.saveArea[at:]), true
 	}
 	var b [8]byte
 	if c.read(addr, b[:]) != nil {

@@ -56,7 +56,7 @@ func (e *engine) passFlags(t *thread) {
 	}
 }
 
-// resumed says whether a frame was waited for to go on here, and drops those above, which have been left. A frame that
+// resumed says whether a frame was waited for to go on here, and drops those above, which have been unwound. A frame that
 // has ended here by returning is dropped, too.
 func (e *engine) resumed(t *thread) bool {
 	for k := len(t.frames) - 1; k >= 0; k-- {
@@ -116,7 +116,7 @@ func (e *engine) moved(t *thread) error {
 	case e.switched(t, f, &in):
 		e.cut(t, len(t.frames)-1)
 		return e.goOn(t, 0)
-	case e.left(t, f, &in):
+	case e.tailJumps(t, f, &in):
 		return e.tailJump(t, f)
 	}
 	return e.look(t)
@@ -219,8 +219,8 @@ func (e *engine) outside(t *thread) bool {
 	return from.partOf(t.before.pc-from.slide) != from.partOf(t.regs.pc-from.slide)
 }
 
-// left says whether a jump has led to the beginning of another function, or out of the image, with the frame taken down.
-func (e *engine) left(t *thread, f *frame, in *amd64.Inst) bool {
+// tailJumps says whether a jump has led to the beginning of another function, or out of the image, with the frame taken down.
+func (e *engine) tailJumps(t *thread, f *frame, in *amd64.Inst) bool {
 	if in.Kind == amd64.Other || t.regs.sp() != f.cfa-8 {
 		return false
 	}

@@ -47,7 +47,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	return e.finish(), err
 }
 
-// killWhenDone kills the command when ctx ends, which ends the wait for its stops. The function returned ends the watch; the
+// killWhenDone kills the command when ctx ends, which ends the wait for its stops. The function returned undoes that; the
 // process has not been waited for before, so that its ID is still its own.
 func killWhenDone(ctx context.Context, pid int) func() {
 	p, err := os.FindProcess(pid)

@@ -103,7 +103,7 @@ func (e *engine) push(t *thread, fn *function) bool {
 		return false // not called: a thread's or program's beginning, a coroutine's
 	}
 	f := frame{shadow: shadowAt(&t.regs, ra), function: fn}
-	e.dropLeft(t, f.cfa)
+	e.dropUnwound(t, f.cfa)
 	if len(t.frames) >= maxFrames {
 		e.cut(t, 0)
 	}
@@ -115,8 +115,8 @@ func (e *engine) push(t *thread, fn *function) bool {
 	return true
 }
 
-// dropLeft drops frames that a call whose CFA is cfa shows to have been left: they are not above it on the same stack.
-func (e *engine) dropLeft(t *thread, cfa uint64) {
+// dropUnwound drops frames that a call whose CFA is cfa shows to have been unwound: they are not above it on the same stack.
+func (e *engine) dropUnwound(t *thread, cfa uint64) {
 	k := len(t.frames)
 	for k > 0 && t.frames[k-1].cfa <= cfa && t.frames[k-1].stack.contains(cfa-8) {
 		k--

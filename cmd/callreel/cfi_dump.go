@@ -17,7 +17,7 @@ func newCFIDump() *cobra.Command {
 		Use:   "dump FILE [ADDR…]",
 		Short: "Print the rows of all FDEs, or of those that describe link addresses",
 		Long: `Dump prints for each range of code where the caller's frame is (the CFA) and where its registers are: rsp+16 is a
-value, [cfa-16] is what stands at an address. Compact unwind information of Mach-O has one row a function. If nothing
+value, [cfa-16] is what is at an address. Compact unwind information of Mach-O has one row a function. If nothing
 describes an address, dump says so and ends with code 1.`,
 		Example: "  callreel cfi dump /usr/lib/x86_64-linux-gnu/libc.so.6 0x26554",
 		Args: func(_ *cobra.Command, args []string) error {

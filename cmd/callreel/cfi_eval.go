@@ -17,7 +17,7 @@ func newCFIEval() *cobra.Command {
 		Use:   "eval FILE ADDR…",
 		Short: "Print the CFA and every register's rule at link addresses",
 		Long: `Eval prints for each link address where the caller's frame is (the CFA) and where the caller's registers are: rsp+16 is
-a value, [cfa-16] is what stands at an address.`,
+a value, [cfa-16] is what is at an address.`,
 		Example: `  callreel cfi eval /usr/lib/x86_64-linux-gnu/libc.so.6 0x26554
   callreel cfi eval ./prog 0x401136 0x40113a --json`,
 		Args: func(_ *cobra.Command, args []string) error {

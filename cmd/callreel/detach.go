@@ -14,7 +14,7 @@ func newDetach() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "detach -p PID",
-		Short: "Remove what a killed recorder has left in a process",
+		Short: "Remove the remains of a killed recorder from a process",
 		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs correctly,
 with probes that record nothing.
 
@@ -33,7 +33,7 @@ If there is nothing to remove it says so and ends with code 0 (with --json, "rem
 				if asJSON {
 					return writeJSON(w, map[string]any{"removed": 0})
 				}
-				_, err = fmt.Fprintf(w, "process %d is not being recorded, and no recorder has left anything there\n", pid)
+				_, err = fmt.Fprintf(w, "process %d is not being recorded, and has no remains of a recorder\n", pid)
 				return err
 			}
 			if err != nil {
@@ -45,7 +45,7 @@ If there is nothing to remove it says so and ends with code 0 (with --json, "rem
 			} else {
 				_, err = fmt.Fprintf(w, "restored %s; text verified: %v; stopped %.1f ms\n", things(uint64(d.Sites), "site"), d.TextVerified, milliseconds(d.Stopped))
 				if d.Doubted > 0 {
-					fmt.Fprintf(w, "left alone: %s that a recorder is said to have replaced, but for other bytes than the file has there\n", things(uint64(d.Doubted), "site"))
+					fmt.Fprintf(w, "not touched: %s that a recorder is said to have replaced, but for other bytes than the file has there\n", things(uint64(d.Doubted), "site"))
 				}
 				if d.Left != "" {
 					fmt.Fprintf(w, "stubs stay mapped, unused: %s\n", d.Left)

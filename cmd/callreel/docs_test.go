@@ -19,7 +19,7 @@ import (
 // placeholders are what documents write where a value belongs that has a form.
 var placeholders = map[string]string{"PID": "1", "DUR": "1s", "N": "1", "MODE": "0640"}
 
-// checkUse holds the words behind callreel against the verbs and their flags as they are; whole says that nothing is left out.
+// checkUse checks the words behind callreel against the verbs and their flags as they are; whole says that nothing is left out.
 func checkUse(words []string, whole bool) error {
 	words = append([]string(nil), words...)
 	for i, w := range words {

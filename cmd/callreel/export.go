@@ -53,7 +53,7 @@ func newExport() *cobra.Command {
   pprof       how often and how long each stack was called, for go tool pprof
   folded      the same as lines of text, for flamegraph.pl and similar programs
 
-Calls that were open at the end, or that were left without returning, end there. Where the format allows it they are
+Calls that were open at the end, or that ended without returning, end there. Where the format allows it they are
 marked. The file also says what was dropped or damaged, if the format has a place for that.
 
 --split writes chrome's JSON into several files, OUT-001, OUT-002 and so on (before the extension). Each has all threads

@@ -129,7 +129,7 @@ int main(int argc, char **) { ns::box b{}; b[argc] = ns::twice<int>(argc); retur
 	checkAddress(t, prog)
 }
 
-// checkAddress holds the address and size that functions --json gives for main against the symbol table.
+// checkAddress checks the address and size that functions --json gives for main against the symbol table.
 func checkAddress(t *testing.T, prog string) {
 	t.Helper()
 	f, err := elf.Open(prog)

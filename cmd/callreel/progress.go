@@ -43,8 +43,8 @@ func (p *progress) show(what string, done, total int64, rate func(perSecond floa
 		p.status.show("%s   Ctrl-C ends", what)
 		return
 	}
-	left := time.Duration(float64(took) / float64(done) * float64(total-done))
-	p.status.show("%s: %d %%, %s, %s left   Ctrl-C ends", what, done*100/total, rate(float64(done)/took.Seconds()), left.Round(time.Second))
+	remaining := time.Duration(float64(took) / float64(done) * float64(total-done))
+	p.status.show("%s: %d %%, %s, %s left   Ctrl-C ends", what, done*100/total, rate(float64(done)/took.Seconds()), remaining.Round(time.Second))
 }
 
 // clear takes the line away.

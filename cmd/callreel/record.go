@@ -39,7 +39,7 @@ type recordFlags struct {
 	view     bool
 	noOpen   bool
 	armed    armedFlags
-	less     lessFlags
+	filters  filterFlags
 }
 
 func newRecord() *cobra.Command {
@@ -51,14 +51,14 @@ func newRecord() *cobra.Command {
 Ctrl-C, the end of -d, or the end of the process. Then it detaches, checks that the text is as it was, and adds an index
 to the reel, so that view can open it at once.
 
-A call that finds no room in the ring is dropped and counted. With --lossless the process waits instead.
+A call is dropped, and counted, if the ring is full. With --lossless the process waits instead.
 
-Filters leave calls out in the process itself, so that these take no room. --min keeps calls that take at least that
-long, their callers, and calls that are open at the end; it needs --clock full. --threads goes by the name that a thread
-has when it calls. --depth and --inside go by the stack at each entry and need no clock. A function that longjmp or an
-exception has left no longer counts as a caller. A second stack of a thread (of a signal handler, a coroutine) counts
-for itself. Calls that are left out are counted nowhere. Only --every counts: all calls that the other filters let
-through, and report shows that number.
+Filters act in the process itself: calls that they omit take no space in the ring. --min keeps calls that take at
+least that long, their callers, and calls that are open at the end; it needs --clock full. --threads goes by the name
+that a thread has when it calls. --depth and --inside go by the stack at each entry and need no clock. A function that
+longjmp or an exception has unwound no longer counts as a caller. A second stack of a thread (of a signal handler, a
+coroutine) counts for itself. Calls that filters omit are counted nowhere, but for --every: it counts all
+calls that the other filters let through, and report shows that number.
 
 With --when nothing is written until a condition comes true. Conditions are 'F > 5ms' (a call of F took longer, or has
 not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call) and
@@ -67,15 +67,15 @@ slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, 
 too.
 
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
-parentheses it means all arguments, or the result. In parentheses stand the wanted values: name, c->argc, s.len, v[2],
+parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
 *p, buf[:16] (the first 16 bytes), buf[:size] (as many bytes as the argument size says), and with --ret parts of the
 result, return->size. Strings and ranges are cut at 64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and
 ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, as unsigned, hexadecimal, float or
 string. A value that can't be read is shown as "?".
 
 --if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
-conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is left
-out, at little cost if the value is in a register.
+conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is
+omitted, at little cost if the value is in a register.
 
 Files are readable by you alone, since values may be secrets. --mode 0640 gives them that mode, and opens a folder that
 is made for dumps to the same people. Nothing is written through a symbolic link.
@@ -100,8 +100,8 @@ command.`,
 	addMode(fl, &f.mode)
 	fl.Var(&f.ring, "ring", "memory for the events of all threads that wait to be written (default 64M)")
 	fl.StringVar(&f.clock, "clock", "full", "which events have a time, a `MODE`: full (all of them), exit or none")
-	f.less.add(fl)
-	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait for room instead of dropping calls")
+	f.filters.add(fl)
+	fl.BoolVar(&f.lossless, "lossless", false, "let the process wait when the ring is full, instead of dropping calls")
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
@@ -133,17 +133,17 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
 	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
-	case f.less.badGlob() != "":
-		return usageError("callreel record: --threads %s: not a glob", f.less.badGlob())
-	case c.Flags().Changed("depth") && (f.less.depth < 1 || f.less.depth > recorder.MaxDepth):
-		return usageError("callreel record: --depth %d: give 1 to %d", f.less.depth, recorder.MaxDepth)
-	case f.less.min < 0:
-		return usageError("callreel record: --min %v: no call takes less than no time", f.less.min)
-	case f.less.min > 0 && f.clock != "full":
+	case f.filters.badGlob() != "":
+		return usageError("callreel record: --threads %s: not a glob", f.filters.badGlob())
+	case c.Flags().Changed("depth") && (f.filters.depth < 1 || f.filters.depth > recorder.MaxDepth):
+		return usageError("callreel record: --depth %d: give 1 to %d", f.filters.depth, recorder.MaxDepth)
+	case f.filters.min < 0:
+		return usageError("callreel record: --min %v: no call takes less than no time", f.filters.min)
+	case f.filters.min > 0 && f.clock != "full":
 		return usageError("callreel record: --min needs the times of entries and exits: --clock full")
-	case (f.less.depth > 0 || len(f.less.inside) > 0 || f.less.every > 0) && len(f.when) > 0:
+	case (f.filters.depth > 0 || len(f.filters.inside) > 0 || f.filters.every > 0) && len(f.when) > 0:
 		return usageError("callreel record: --depth, --inside and --every don't go with --if")
-	case f.armed.isArmed() && (len(f.less.threads) > 0 || f.less.every > 0):
+	case f.armed.isArmed() && (len(f.filters.threads) > 0 || f.filters.every > 0):
 		return usageError("callreel record: --when goes with neither --threads nor --every")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
@@ -171,7 +171,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 			f.output = strings.TrimSuffix(f.output, ".reel") + ".dumps"
 		}
 	}
-	// The recorder sees to that, too, but late: after long planning, or when a command stands at its entry.
+	// The recorder sees to that, too, but late: after long planning, or when a command is stopped at its entry.
 	if err := f.checkOutput(); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
-		Less: f.less.less(), Armed: arming,
+		Less: f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
@@ -262,7 +262,7 @@ func (f *recordFlags) laziness() recorder.Laziness {
 	return recorder.LazyAuto
 }
 
-// recording shows how a recording stands.
+// recording shows how a recording gets on.
 func (s *status) recording(p recorder.Progress) {
 	if p.Armed {
 		s.show("armed %5.1fs  %s  %s   Ctrl-C ends, SIGUSR2 dumps", p.Elapsed.Seconds(), things(uint64(p.Triggers.Dumped), "dump"), things(uint64(p.Threads), "thread"))
@@ -386,9 +386,9 @@ func ringHint(r *recorder.Result) string {
 	case r.RingEnough == 0:
 		return ""
 	case r.Scarce:
-		return fmt.Sprintf(" (room for them takes %s: choose fewer functions, or --lossless)", bytesText(r.RingEnough))
+		return fmt.Sprintf(" (a ring for all of them takes %s: choose fewer functions, or --lossless)", bytesText(r.RingEnough))
 	}
-	return fmt.Sprintf(" (--ring %dM has room for as many)", r.RingEnough>>20)
+	return fmt.Sprintf(" (--ring %dM would have held them)", r.RingEnough>>20)
 }
 
 // say writes the summary for people.

@@ -66,13 +66,13 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 		}
 		a.Triggers = append(a.Triggers, t)
 	}
-	a.Begun = func(pid int) { f.watchStalls(ctx, pid, a.Triggers, requests, status) }
+	a.Begun = func(pid int) { f.startStall(ctx, pid, a.Triggers, requests, status) }
 	onSIGUSR2(ctx, requests)
 	return a, nil
 }
 
-// watchStalls asks for a dump whenever the main thread stalls, if that is one of the conditions.
-func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []recorder.Trigger, requests chan<- recorder.DumpRequest, status *status) {
+// startStall asks for a dump whenever the main thread stalls, if that is one of the conditions.
+func (f *armedFlags) startStall(ctx context.Context, pid int, triggers []recorder.Trigger, requests chan<- recorder.DumpRequest, status *status) {
 	for _, t := range triggers {
 		if t.Kind != recorder.OnStall {
 			continue
@@ -90,7 +90,7 @@ func (f *armedFlags) watchStalls(ctx context.Context, pid int, triggers []record
 				},
 			}, func(*sampler.Stall) error { return nil })
 			if err != nil && ctx.Err() == nil {
-				status.notice("%s is not watched for: %v", t.Text, err)
+				status.notice("%s is not detected: %v", t.Text, err)
 			}
 		}()
 	}

@@ -31,13 +31,13 @@ func newReport() *cobra.Command {
 		Long: `Report writes a line for each function that was called: its calls, the time in them with the calls that they made
 (total) and without (self), and the median (p50), the 99th percentile (p99) and the longest (max) of its calls.
 
-Behind the name stand calls that didn't return. "Left without returning" (in JSON "implicit") are those that an
-exception or longjmp left. "Unfinished" are those that were open at the end of their thread or of the recording. "Open
-for" is the time until then, and a part of total. It doesn't say how long such a call takes, so it doesn't count for the
-order. In JSON it is "unfinished_total_ns" and "unfinished_self_ns", and "ended_max_ns" is the longest other call.
-Percentiles are of calls that were seen whole; if there are none, they are null.
+Behind the name are the calls that didn't return. "Ended without returning" (in JSON "implicit") are those that an
+exception or longjmp unwound. "Unfinished" are those that were open at the end of their thread or of the recording.
+"Open for" is the time until then, and a part of total. It doesn't say how long such a call takes, so it doesn't count
+for the order. In JSON it is "unfinished_total_ns" and "unfinished_self_ns", and "ended_max_ns" is the longest other
+call. Percentiles are of calls that were seen whole; if there are none, they are null.
 
-After record --every, calls are all calls that were made. The times are those of the recorded calls, whose number stands
+After record --every, calls are all calls that were made. The times are those of the recorded calls, whose number is
 behind the name (in JSON "recorded").
 
 For a dump the report first says what it was made for: which call of which thread, how long it took, and when; and
@@ -266,9 +266,9 @@ func notReturned(f *reel.FunctionSummary) string {
 	text := ""
 	switch {
 	case f.Implicit > 0 && f.Unfinished > 0:
-		text = fmt.Sprintf("  (%s left without returning, %s unfinished)", count(f.Implicit), count(f.Unfinished))
+		text = fmt.Sprintf("  (%s ended without returning, %s unfinished)", count(f.Implicit), count(f.Unfinished))
 	case f.Implicit > 0:
-		text = fmt.Sprintf("  (%s left without returning)", count(f.Implicit))
+		text = fmt.Sprintf("  (%s ended without returning)", count(f.Implicit))
 	case f.Unfinished > 0:
 		text = fmt.Sprintf("  (%s unfinished)", count(f.Unfinished))
 	}

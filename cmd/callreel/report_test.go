@@ -70,7 +70,7 @@ func TestReportOfAnEmptyReelIsValid(t *testing.T) {
 	}
 }
 
-func TestReportTellsCallsThatWereLeftFromThoseThatReturn(t *testing.T) {
+func TestReportTellsCallsThatWereUnwoundFromThoseThatReturn(t *testing.T) {
 	path := makeReelOf(t, []string{"catches", "throws"}, []reel.Event{
 		reel.Entry(2000, 0x10000, 1), reel.Entry(2100, 0xff00, 2), reel.Exit(2200, 0xff00, 2),
 		reel.Entry(2300, 0xff00, 2), reel.Exit(2400, 0x10000, 1), // thrown through
@@ -83,8 +83,8 @@ func TestReportTellsCallsThatWereLeftFromThoseThatReturn(t *testing.T) {
 		}
 	}
 	text := callreel("", "report", path).stdout
-	if !strings.Contains(text, "prog!throws  (1 left without returning)\n") || !strings.Contains(text, "prog!catches  (1 unfinished)\n") {
-		t.Errorf("the text doesn't say which calls were left:\n%s", text)
+	if !strings.Contains(text, "prog!throws  (1 ended without returning)\n") || !strings.Contains(text, "prog!catches  (1 unfinished)\n") {
+		t.Errorf("the text doesn't say which calls ended without returning:\n%s", text)
 	}
 }
 

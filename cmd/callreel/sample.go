@@ -184,7 +184,7 @@ func unseen(p *sampler.Profile) string {
 		span(uint64(p.CPU)), span(uint64(p.CPU-p.Unseen)), span(uint64(period)))
 }
 
-// sampling shows how sampling stands.
+// sampling shows how sampling gets on.
 func (s *status) sampling(p sampler.Progress) {
 	s.show("%5.1fs  %s  %s lost  %s   Ctrl-C ends", p.Elapsed.Seconds(), things(p.Samples, "sample"), count(p.Lost), things(uint64(p.Threads), "thread"))
 }

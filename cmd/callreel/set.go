@@ -19,9 +19,9 @@ func newSet() *cobra.Command {
 are open by then are recorded to their end. A function that is switched off costs a jump at its entry.
 
 Only functions that were chosen when recording began can be switched: others have no probes. Libraries that are loaded
-later go by the last change. Functions that record --when watches, or that --inside names, stay on.
+later go by the last change. Functions that record --when or --inside names stay on.
 
---min and --threads leave out calls from then on, whether or not recording began with them. --min 0 and --threads '*'
+--min and --threads filter calls from then on, whether or not recording began with them. --min 0 and --threads '*'
 let all in again. --keep and --when change the values that an armed recording began with.`,
 		Example: `  callreel record -p 1234 -o app.reel &
   callreel set -p 1234 -x 'dict*'
@@ -64,7 +64,7 @@ let all in again. --keep and --when change the values that an armed recording be
 			}
 			kept := ""
 			if a.Kept > 0 {
-				kept = fmt.Sprintf(" (%d of them since they are watched, or named by --inside)", a.Kept)
+				kept = fmt.Sprintf(" (%d of them since --when or --inside names them)", a.Kept)
 			}
 			_, err = fmt.Fprintf(w, "%d functions are recorded%s, %d are off; %d changed\n", a.On, kept, a.Off, a.Changed)
 			return err

@@ -21,7 +21,7 @@ func newStacks() *cobra.Command {
 		Use:   "stacks -p PID | --core FILE",
 		Short: "Show where every thread of a process is right now, or was in a core file",
 		Long: `Stacks shows the stack of every thread, innermost call first. The process isn't stopped as a whole: each thread in turn
-stands still for some tens of microseconds. A stack whose outermost call was not reached says why.
+is stopped for some tens of microseconds. A stack whose outermost call was not reached says why.
 
 Marks say that a call was not found by call frame information: [by code], [by frame pointer] and [by top of stack]. A
 call may be missing before such a one, as in a JIT compiler's code. [read late] marks calls whose part of the stack was

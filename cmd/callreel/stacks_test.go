@@ -28,7 +28,7 @@ func someStacks(name string) *sampler.Capture {
 	return &sampler.Capture{
 		PID: 7, Name: name, Arch: "amd64",
 		Threads: []sampler.Thread{
-			{TID: 7, Name: name, State: "sleeping", Stood: 12 * time.Microsecond, Frames: []sampler.Frame{
+			{TID: 7, Name: name, State: "sleeping", Stopped: 12 * time.Microsecond, Frames: []sampler.Frame{
 				{Address: 0x401000, Function: name, File: name, Line: 3, Inlined: true},
 				{Address: 0x401000, Function: name, Flags: unwind.SignalFrame},
 				{Address: 0x402000, Flags: unwind.Exact | unwind.Late, By: unwind.BySignalFrame},

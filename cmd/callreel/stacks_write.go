@@ -79,7 +79,7 @@ func hexadecimal(v uint64) string { return fmt.Sprintf("%#x", v) }
 
 func stackJSON(t *sampler.Thread) stackThread {
 	out := stackThread{
-		TID: t.TID, Name: t.Name, State: t.State, Signal: t.Signal, StoodNS: t.Stood.Nanoseconds(),
+		TID: t.TID, Name: t.Name, State: t.State, Signal: t.Signal, StoodNS: t.Stopped.Nanoseconds(),
 		End: t.End.Reason.String(), Frames: make([]stackFrame, len(t.Frames)),
 	}
 	if !t.End.Complete() {

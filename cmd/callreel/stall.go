@@ -53,13 +53,13 @@ func newStall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stall -p PID [--over DUR]",
 		Short: "Show what a thread was doing when it made no progress",
-		Long: `Stall watches a thread from outside. It reports each time in which the thread did not return to its wait, as an event
+		Long: `Stall observes a thread from outside. It reports each time in which the thread did not return to its wait, as an event
 loop does to epoll_wait, for longer than --over. The report says when that was, for how long, what kept the thread, and
 the heaviest stack, with the number of samples that share each of its calls. Stall runs until Ctrl-C, the end of -d, or
 the end of the process.
 
 A thread that rests in its wait is no stall. A thread that is blocked elsewhere, on a disk, a lock or the network, is.
-Stall learns which system call the wait is while it watches. The thread isn't stopped as long as it gets on. When it
+Stall learns which system call the wait is. The thread isn't stopped as long as it gets on. When it
 doesn't, it is stopped for some tens of microseconds every 10 to 20 ms while it runs. While it waits it is stopped at
 most once, and only if that doesn't prolong the wait.
 
@@ -75,9 +75,9 @@ for a dump when the stall is over.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	fl := c.Flags()
-	addPID(fl, &f.pid, "the process to watch, by its `PID`")
+	addPID(fl, &f.pid, "the process, by its `PID`")
 	fl.DurationVar(&f.over, "over", 200*time.Millisecond, "report stalls that are at least this long; 10ms is the least")
-	fl.Var(&f.thread, "thread", "watch this thread: main, or a `TID`")
+	fl.Var(&f.thread, "thread", "the thread to observe: main, or a `TID`")
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
 	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object a line for each stall")
@@ -92,7 +92,7 @@ func (f *stallFlags) arguments(c *cobra.Command, args []string) error {
 	case f.over < sampler.MinOver:
 		return usageError("callreel stall: --over %v: %w", f.over, sampler.ErrOver)
 	case f.duration < 0:
-		return usageError("callreel stall: -d %v: a watch can't end before it begins", f.duration)
+		return usageError("callreel stall: -d %v: give a duration of 0 or more", f.duration)
 	}
 	return noArguments(c, args)
 }

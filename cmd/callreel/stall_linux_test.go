@@ -16,19 +16,19 @@ import (
 	"github.com/callreel/callreel/process"
 )
 
-// watchStalls starts callreel stall, with a store of its own.
-func watchStalls(t *testing.T, pid int, args ...string) *realtest.Proc {
+// startStall starts callreel stall, with a store of its own.
+func startStall(t *testing.T, pid int, args ...string) *realtest.Proc {
 	t.Helper()
 	cmd := exec.Command(realtest.CallreelPath(t), append([]string{"stall", "-p", pidText(pid), "--json"}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
 	return realtest.StartCommand(t, cmd)
 }
 
-// stallsOf decodes what a watch has reported so far.
-func stallsOf(t *testing.T, watch *realtest.Proc) []stallObject {
+// stallsOf decodes what callreel stall has reported so far.
+func stallsOf(t *testing.T, stall *realtest.Proc) []stallObject {
 	t.Helper()
 	var out []stallObject
-	for _, line := range watch.Stdout() {
+	for _, line := range stall.Stdout() {
 		out = append(out, realtest.DecodeExactly[stallObject](t, line))
 	}
 	return out
@@ -46,32 +46,32 @@ func hasFrame(s *stallObject, function string) bool {
 
 // provoke makes a stall again and again until one is reported that is as wanted: the
 // first may come before the thread's wait is known.
-func provoke(t *testing.T, watch *realtest.Proc, again func(), want func(*stallObject) bool) *stallObject {
+func provoke(t *testing.T, stall *realtest.Proc, again func(), want func(*stallObject) bool) *stallObject {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
 		again()
 		for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			stalls := stallsOf(t, watch)
+			stalls := stallsOf(t, stall)
 			for k := range stalls {
 				if want(&stalls[k]) {
 					return &stalls[k]
 				}
 			}
 		}
-		if !watch.Alive() {
+		if !stall.Alive() {
 			break
 		}
 	}
-	t.Fatalf("no such stall is reported:\n%s\n%s", strings.Join(watch.Stdout(), "\n"), watch.Stderr())
+	t.Fatalf("no such stall is reported:\n%s\n%s", strings.Join(stall.Stdout(), "\n"), stall.Stderr())
 	return nil
 }
 
-// endWatch ends it as Ctrl-C does.
-func endWatch(t *testing.T, watch *realtest.Proc) {
+// endStall ends it as Ctrl-C does.
+func endStall(t *testing.T, stall *realtest.Proc) {
 	t.Helper()
-	watch.Signal(os.Interrupt)
-	if code := watch.Wait(); code != exitDone || !saysNothing(watch.Stderr()) {
-		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	stall.Signal(os.Interrupt)
+	if code := stall.Wait(); code != exitDone || !saysNothing(stall.Stderr()) {
+		t.Errorf("code %d, stderr %q", code, stall.Stderr())
 	}
 }
 
@@ -97,9 +97,9 @@ func TestStallNamesWhatKeptAThread(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			p := realtest.Start(t, target, mode)
-			watch := watchStalls(t, p.Pid(), "--over", "100ms")
+			stall := startStall(t, p.Pid(), "--over", "100ms")
 			began := time.Now()
-			s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
+			s := provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
 				return (s.State == state || state == "running" && byOthers(s)) && hasFrame(s, "kept_by")
 			})
 			if s.TID != p.Pid() || s.DurationNS < int64(100*time.Millisecond) || s.Samples == 0 || s.StartNS < began.Add(-time.Minute).UnixNano() {
@@ -109,13 +109,13 @@ func TestStallNamesWhatKeptAThread(t *testing.T) {
 			if !hasFrame(s, "main") || outermost.Samples+s.Partial != s.Samples || s.Stack[0].Samples > outermost.Samples {
 				t.Errorf("%+v", s)
 			}
-			endWatch(t, watch)
+			endStall(t, stall)
 			p.Finish() // it has come to no harm
 		})
 	}
 }
 
-func TestStallWatchesTheThreadThatWasAskedFor(t *testing.T) {
+func TestStallObservesTheThreadThatWasAskedFor(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "worker")
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.Pid()))
@@ -126,14 +126,14 @@ func TestStallWatchesTheThreadThatWasAskedFor(t *testing.T) {
 			worker = tid
 		}
 	}
-	watch := watchStalls(t, p.Pid(), "--over", "100ms", "--thread", strconv.Itoa(worker))
-	main := watchStalls(t, p.Pid(), "--over", "2s", "--thread", "main")
-	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "work") })
+	stall := startStall(t, p.Pid(), "--over", "100ms", "--thread", strconv.Itoa(worker))
+	main := startStall(t, p.Pid(), "--over", "2s", "--thread", "main")
+	s := provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "work") })
 	if s.TID != worker || s.State != "running" && !byOthers(s) || hasFrame(s, "main") {
 		t.Errorf("%+v", s)
 	}
-	endWatch(t, watch)
-	endWatch(t, main)
+	endStall(t, stall)
+	endStall(t, main)
 	checkRests(t, main)
 	p.Finish()
 	if r := realtest.Callreel(t, "stall", "-p", pidText(os.Getpid()), "--thread", "1"); r.Code != exitFailed || !strings.Contains(r.Stderr, "thread 1") {
@@ -146,19 +146,19 @@ func TestThreadThatRestsIsNoStall(t *testing.T) {
 	target := realtest.Build(t, "stall")
 	for _, mode := range []string{"reader", "lock"} {
 		p := realtest.Start(t, target, mode)
-		watch := watchStalls(t, p.Pid(), "--over", "300ms", "-d", "1500ms")
-		if code := watch.Wait(); code != exitDone || !saysNothing(watch.Stderr()) {
-			t.Errorf("%s: code %d, stderr %q", mode, code, watch.Stderr())
+		stall := startStall(t, p.Pid(), "--over", "300ms", "-d", "1500ms")
+		if code := stall.Wait(); code != exitDone || !saysNothing(stall.Stderr()) {
+			t.Errorf("%s: code %d, stderr %q", mode, code, stall.Stderr())
 		}
-		checkRests(t, watch)
+		checkRests(t, stall)
 		p.Finish()
 	}
 }
 
 // checkRests wants a thread that only rested to have had no stall of its own.
-func checkRests(t *testing.T, watch *realtest.Proc) {
+func checkRests(t *testing.T, stall *realtest.Proc) {
 	t.Helper()
-	for _, s := range stallsOf(t, watch) {
+	for _, s := range stallsOf(t, stall) {
 		if !byOthers(&s) {
 			t.Errorf("%+v", s)
 		}
@@ -168,12 +168,12 @@ func checkRests(t *testing.T, watch *realtest.Proc) {
 func TestLoopInsideOfAHandlerIsNotTheUsualWait(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace, realtest.Breakpoints)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "nested")
-	watch := watchStalls(t, p.Pid(), "--over", "200ms")
-	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "kept_by") })
+	stall := startStall(t, p.Pid(), "--over", "200ms")
+	s := provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return hasFrame(s, "kept_by") })
 	if s.DurationNS < int64(200*time.Millisecond) {
 		t.Errorf("%+v", s)
 	}
-	endWatch(t, watch)
+	endStall(t, stall)
 	p.Finish()
 }
 
@@ -181,42 +181,42 @@ func TestLoopInsideOfAHandlerIsNotTheUsualWait(t *testing.T) {
 func TestStallDoesNotProlongWhatAThreadWaitsFor(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall", "-O0"), "timer") // rbp is needed for the walk
-	watch := watchStalls(t, p.Pid(), "--over", "100ms")
-	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
+	stall := startStall(t, p.Pid(), "--over", "100ms")
+	s := provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
 		return s.State == "events" && hasFrame(s, "kept_by")
 	})
 	if s.Ongoing || s.Samples == 0 {
 		t.Errorf("%+v", s)
 	}
-	endWatch(t, watch)
+	endStall(t, stall)
 	p.Finish()
 }
 
 func TestProcessThatIsStoppedIsAStall(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "reader")
-	watch := watchStalls(t, p.Pid(), "--over", "100ms")
-	provoke(t, watch, func() {
+	stall := startStall(t, p.Pid(), "--over", "100ms")
+	provoke(t, stall, func() {
 		p.Signal(syscall.SIGSTOP)
 		time.Sleep(300 * time.Millisecond)
 		p.Signal(syscall.SIGCONT)
 	}, func(s *stallObject) bool { return s.State == "stopped" && hasFrame(s, "turn") })
-	endWatch(t, watch)
+	endStall(t, stall)
 	p.Finish()
 }
 
 func TestStallEndsWithTheProcess(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "sleep")
-	watch := watchStalls(t, p.Pid(), "--over", "100ms")
-	provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(*stallObject) bool { return true }) // it has begun
+	stall := startStall(t, p.Pid(), "--over", "100ms")
+	provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(*stallObject) bool { return true }) // it has begun
 	p.Finish()
-	if code := watch.Wait(); code != exitDone || !saysNothing(watch.Stderr()) {
-		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	if code := stall.Wait(); code != exitDone || !saysNothing(stall.Stderr()) {
+		t.Errorf("code %d, stderr %q", code, stall.Stderr())
 	}
 }
 
-func TestThreadThatHasEndedIsNotWatched(t *testing.T) {
+func TestThreadThatHasEndedIsNotObserved(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "leaderless")
 	waitUntil(t, p, "the main thread ends", func() bool {
@@ -232,11 +232,11 @@ func TestThreadThatHasEndedIsNotWatched(t *testing.T) {
 func TestStallThatGoesOnIsReportedAtTheEnd(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	p := realtest.Start(t, "/bin/sh", "-c", "echo ready; while :; do :; done")
-	watch := watchStalls(t, p.Pid(), "--over", "100ms", "-d", "1s")
-	if code := watch.Wait(); code != exitDone {
-		t.Fatalf("code %d, stderr %q", code, watch.Stderr())
+	stall := startStall(t, p.Pid(), "--over", "100ms", "-d", "1s")
+	if code := stall.Wait(); code != exitDone {
+		t.Fatalf("code %d, stderr %q", code, stall.Stderr())
 	}
-	got := stallsOf(t, watch)
+	got := stallsOf(t, stall)
 	if len(got) != 1 || !got[0].Ongoing || got[0].Samples == 0 {
 		t.Errorf("%+v", got)
 	}
@@ -245,7 +245,7 @@ func TestStallThatGoesOnIsReportedAtTheEnd(t *testing.T) {
 func TestStallOfRedisNamesWhatItDoes(t *testing.T) {
 	realtest.Need(t, realtest.RedisTools, realtest.LivePtrace)
 	s := realtest.Redis(t, "--enable-debug-command", "yes", "--lua-time-limit", "400")
-	watch := watchStalls(t, s.Pid(), "--over", "100ms")
+	stall := startStall(t, s.Pid(), "--over", "100ms")
 	do := func(words ...string) func() {
 		return func() {
 			if _, err := s.Do(words...); err != nil {
@@ -253,19 +253,19 @@ func TestStallOfRedisNamesWhatItDoes(t *testing.T) {
 			}
 		}
 	}
-	provoke(t, watch, do("DEBUG", "SLEEP", "0.3"), func(s *stallObject) bool { return s.State == "sleep" && hasFrame(s, "debugCommand") })
+	provoke(t, stall, do("DEBUG", "SLEEP", "0.3"), func(s *stallObject) bool { return s.State == "sleep" && hasFrame(s, "debugCommand") })
 	keys := 100_000
-	provoke(t, watch, func() {
+	provoke(t, stall, func() {
 		keys *= 2 // until it takes long enough
 		do("DEBUG", "POPULATE", strconv.Itoa(min(keys, 3_000_000)), "key", "100")()
 		do("SAVE")()
 	}, func(s *stallObject) bool {
 		return hasFrame(s, "rdbSaveRio") && hasFrame(s, "rdbSave") && hasFrame(s, "saveCommand")
 	})
-	provoke(t, watch, func() { endlessScript(t, s) }, func(s *stallObject) bool {
+	provoke(t, stall, func() { endlessScript(t, s) }, func(s *stallObject) bool {
 		return hasFrame(s, "luaCallFunction") && hasFrame(s, "lua_pcall") && hasFrame(s, "evalGenericCommand")
 	})
-	endWatch(t, watch)
+	endStall(t, stall)
 }
 
 // endlessScript runs a script until it is so slow that redis lets it be killed.
@@ -292,15 +292,15 @@ func endlessScript(t *testing.T, s *realtest.RedisServer) {
 func TestIdleAndEvenlyBusyRedisIsNoStall(t *testing.T) {
 	realtest.Need(t, realtest.RedisTools, realtest.LivePtrace)
 	s := realtest.Redis(t)
-	watch := watchStalls(t, s.Pid(), "--over", "600ms")
+	stall := startStall(t, s.Pid(), "--over", "600ms")
 	time.Sleep(700 * time.Millisecond)
 	ctx, stop := context.WithTimeout(context.Background(), 1500*time.Millisecond)
 	defer stop()
 	if _, err := s.Bench(ctx, "-t", "set,get", "-n", "100000000", "-P", "50", "-q"); err != nil {
 		t.Error(err)
 	}
-	endWatch(t, watch)
-	checkRests(t, watch)
+	endStall(t, stall)
+	checkRests(t, stall)
 }
 
 // takeBreakpoints takes all that the processor has for a thread.
@@ -323,15 +323,15 @@ func TestStallWithoutBreakpointsSaysSoAndMakesDo(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "stall"), "lock")
 	takeBreakpoints(t, p.Pid())
-	watch := watchStalls(t, p.Pid(), "--over", "100ms")
+	stall := startStall(t, p.Pid(), "--over", "100ms")
 	// A stall may be seen before the wait is known that a breakpoint is wanted for.
-	for began := time.Now(); !strings.Contains(watch.Stderr(), "counts as getting on") && time.Since(began) < time.Minute; {
+	for began := time.Now(); !strings.Contains(stall.Stderr(), "counts as getting on") && time.Since(began) < time.Minute; {
 		time.Sleep(time.Millisecond)
 	}
-	provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return s.State == "lock" && hasFrame(s, "kept_by") })
-	watch.Signal(os.Interrupt)
-	if code := watch.Wait(); code != exitDone || strings.Count(watch.Stderr(), "counts as getting on") != 1 {
-		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool { return s.State == "lock" && hasFrame(s, "kept_by") })
+	stall.Signal(os.Interrupt)
+	if code := stall.Wait(); code != exitDone || strings.Count(stall.Stderr(), "counts as getting on") != 1 {
+		t.Errorf("code %d, stderr %q", code, stall.Stderr())
 	}
 	p.Finish()
 }
@@ -366,10 +366,10 @@ func TestGoThreadThatHasNoGoroutineIsNoStall(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	p := realtest.Start(t, program)
-	watch := watchStalls(t, p.Pid(), "--over", "400ms", "-d", "2s")
-	if code := watch.Wait(); code != exitDone {
-		t.Errorf("code %d, stderr %q", code, watch.Stderr())
+	stall := startStall(t, p.Pid(), "--over", "400ms", "-d", "2s")
+	if code := stall.Wait(); code != exitDone {
+		t.Errorf("code %d, stderr %q", code, stall.Stderr())
 	}
-	checkRests(t, watch)
+	checkRests(t, stall)
 	p.Finish()
 }

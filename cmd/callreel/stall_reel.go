@@ -13,7 +13,7 @@ import (
 const (
 	// beforeStall is how much of what led to a stall is wanted besides.
 	beforeStall = time.Second
-	// dumpPatience is how long a recorder may take for a dump: meanwhile nobody watches.
+	// dumpPatience is how long a recorder may take for a dump: meanwhile no stall is seen.
 	dumpPatience = 10 * time.Second
 )
 

@@ -19,11 +19,11 @@ func TestStallComesWithTheReelOfItsLastMoments(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dumps")
 	r := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "record", "-p", pidText(p.Pid()), "-f", "kept_by", "--when", "stall:1h", "-o", dir, "--json"))
 	waitProbed(t, p.Pid())
-	watch := watchStalls(t, p.Pid(), "--over", "100ms")
-	s := provoke(t, watch, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
+	stall := startStall(t, p.Pid(), "--over", "100ms")
+	s := provoke(t, stall, func() { p.Signal(syscall.SIGUSR1) }, func(s *stallObject) bool {
 		return s.State == "sleep" && hasFrame(s, "kept_by") && s.Reel != ""
 	})
-	endWatch(t, watch)
+	endStall(t, stall)
 	type dumped struct {
 		Functions []struct {
 			Name  string `json:"name"`
@@ -51,6 +51,6 @@ func TestStallComesWithTheReelOfItsLastMoments(t *testing.T) {
 	if code := r.Wait(); code != exitDone {
 		t.Errorf("record: code %d, %s", code, r.Stderr())
 	}
-	wantLeft(t, p.Pid())
+	wantUntouched(t, p.Pid())
 	p.Finish()
 }

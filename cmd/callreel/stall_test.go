@@ -49,7 +49,7 @@ func TestStallTextIsSafeForATerminal(t *testing.T) {
 		var b bytes.Buffer
 		realtest.Must(t, stallText(&b, someStall(name), name, name))
 		checkTerminalSafe(t, b.String())
-		for _, want := range []string{"300.00 ms: lock, and still does (4 samples, 1 not whole)", "1   25%", "?? 0x403000"} {
+		for _, want := range []string{"300.00 ms: lock, and is still stalled (4 samples, 1 not whole)", "1   25%", "?? 0x403000"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("no %q in\n%s", want, b.String())
 			}
@@ -66,7 +66,7 @@ func TestStallRefusesWhatItCannotDo(t *testing.T) {
 		{[]string{"-p", "x"}, "not a process ID"},
 		{[]string{"-p", "1", "--over", "1ms"}, "10ms"},
 		{[]string{"-p", "1", "--over", "-1s"}, "10ms"},
-		{[]string{"-p", "1", "-d", "-1s"}, "can't end before"},
+		{[]string{"-p", "1", "-d", "-1s"}, "give a duration of 0 or more"},
 		{[]string{"-p", "1", "--thread", "0"}, "neither main nor a thread ID"},
 		{[]string{"-p", "1", "extra"}, "no argument is expected"},
 	} {

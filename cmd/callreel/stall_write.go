@@ -53,10 +53,10 @@ func stallJSON(w io.Writer, s *sampler.Stall, reel, noReel string) error {
 // stallText writes a stall for people, innermost call first as stacks does.
 func stallText(w io.Writer, s *sampler.Stall, reel, noReel string) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s  thread %d %q stood for %s: %s", s.Start.Format("2006-01-02 15:04:05.000"), s.TID, printable(s.Name),
+	fmt.Fprintf(&b, "%s  thread %d %q stalled for %s: %s", s.Start.Format("2006-01-02 15:04:05.000"), s.TID, printable(s.Name),
 		span(uint64(max(s.Duration, 0))), s.State)
 	if s.Ongoing {
-		b.WriteString(", and still does")
+		b.WriteString(", and is still stalled")
 	}
 	fmt.Fprintf(&b, " (%s", things(uint64(s.Samples), "sample"))
 	if s.Partial > 0 {

@@ -141,7 +141,7 @@ func addressLines(addrs []uint64) string {
 	return b.String()
 }
 
-// checkLookup holds lookup's answers against llvm-symbolizer's.
+// checkLookup checks lookup's answers against llvm-symbolizer's.
 func checkLookup(t *testing.T, file, truth string, addrs []uint64, args ...string) {
 	t.Helper()
 	want := symbolizerTruth(t, truth, addrs)

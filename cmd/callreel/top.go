@@ -32,12 +32,12 @@ func newTop() *cobra.Command {
 	f := &topFlags{}
 	c := &cobra.Command{
 		Use:   "top -p PID",
-		Short: "Watch live which functions are called, how often and for how long",
+		Short: "Show live which functions are called, how often and for how long",
 		Long: `Top attaches to the process as record does, and counts every call of the chosen functions. It writes no file. On a
 terminal it shows a page, twice a second, of the functions that were called in the last --interval: calls a second, the
 time in the function without the calls that it made (self), the 99th percentile and the longest of its calls, and how
-many are open. An open call counts with the time that has passed so far. Above the table stands how many calls found no
-room in the rings.
+many are open. An open call counts with the time that has passed so far. The line above the table says how many calls
+were dropped because the rings were full.
 
 Keys: c s p m sort by calls, self, p99 and max; / filters by the text that follows; space freezes the page and lets it
 go on; t shows the threads and the call that each of them is in; a shows all calls since the beginning; q ends.
@@ -103,7 +103,7 @@ func (f *topFlags) run(c *cobra.Command) error {
 type topRun struct {
 	meter   *live.Meter
 	started chan struct{} // closed when recording is on
-	ended   chan struct{} // closed when the process has been left
+	ended   chan struct{} // closed when recording has ended
 	cancel  context.CancelFunc
 
 	// When it has ended.
@@ -132,7 +132,7 @@ func (f *topFlags) start(ctx context.Context, stretch time.Duration, notice func
 	return t
 }
 
-// end ends the recording and waits until the process has been left.
+// end ends the recording and waits for its end.
 func (t *topRun) end(ctx context.Context) error {
 	t.cancel()
 	<-t.ended

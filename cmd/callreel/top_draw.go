@@ -21,10 +21,10 @@ const (
 func (p *topPage) lines(width, height int) []string {
 	out := []string{p.title(), p.second()}
 	head, rows := p.table(width)
-	room := max(height-4, 1)
-	p.from = max(0, min(p.from, len(rows)-room))
+	fit := max(height-4, 1)
+	p.from = max(0, min(p.from, len(rows)-fit))
 	out = append(out, sgrReverse+pad(head, width)+sgrOff)
-	for _, row := range rows[p.from:min(len(rows), p.from+room)] {
+	for _, row := range rows[p.from:min(len(rows), p.from+fit)] {
 		out = append(out, clip(row(), width))
 	}
 	for len(out) < height-1 {
@@ -83,7 +83,7 @@ func (p *topPage) second() string {
 	return strings.Join(parts, "   ")
 }
 
-// filterText is the end of the filter, so that there is room for what is behind it.
+// filterText is the end of the filter, so that what is behind it fits.
 func (p *topPage) filterText() string {
 	const most = 30
 	text := []rune(printable(p.filter))

@@ -21,15 +21,15 @@ const (
 // add takes a stretch in.
 func (p *topPage) add(s *reel.LiveSums) {
 	p.dropped += s.Dropped
-	p.window.Add(s)
+	p.recent.Add(s)
 }
 
-// look takes the numbers as they are now, unless the page stands still.
+// look takes the numbers as they are now, unless the page is paused.
 func (p *topPage) look() {
-	if p.paused || p.window.Empty() {
+	if p.paused || p.recent.Empty() {
 		return
 	}
-	p.snap = p.window.Snapshot(p.all)
+	p.snap = p.recent.Snapshot(p.all)
 	sortTop(p.snap.Functions, p.sort)
 }
 
@@ -77,7 +77,7 @@ func (p *topPage) press(key screen.Key) pageAct {
 // pageRows is how far PgUp and PgDn go.
 const pageRows = 15
 
-// order sorts by another key, also what stands still.
+// order sorts by another key, also while the page is paused.
 func (p *topPage) order(key string) {
 	p.sort, p.from = key, 0
 	if p.snap != nil {

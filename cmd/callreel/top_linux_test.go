@@ -40,8 +40,8 @@ func (o *topJSON) byName() map[string]topFunctionJSON {
 	return m
 }
 
-// wantLeft fails the test unless the process is as it was before anybody watched it.
-func wantLeft(t *testing.T, pid int) {
+// wantUntouched fails the test unless the process is as it was before top was there.
+func wantUntouched(t *testing.T, pid int) {
 	t.Helper()
 	realtest.Must(t, realtest.TextAsFile(pid))
 	if left, err := realtest.LeftIn(pid); err != nil || len(left) > 0 {
@@ -74,7 +74,7 @@ func waitStatus(t *testing.T, pid int, line string) {
 	t.Fatalf("process %d has no %q in its status after a minute", pid, line)
 }
 
-// Calls counted and calls dropped are the calls made, also when top stands still while they are made and its rings run full.
+// Calls counted and calls dropped are the calls made, also when top is stopped while they are made and its rings run full.
 func TestTopOnceCountsEveryCall(t *testing.T) {
 	t.Parallel()
 	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
@@ -82,7 +82,7 @@ func TestTopOnceCountsEveryCall(t *testing.T) {
 		name  string
 		ring  string
 		drops bool
-	}{{"at work", "64M", false}, {"standing still", "1M", true}} {
+	}{{"at work", "64M", false}, {"stopped", "1M", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			target := realtest.Start(t, realtest.Build(t, "count"), "300000", "40000")
 			top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()),
@@ -101,11 +101,11 @@ func TestTopOnceCountsEveryCall(t *testing.T) {
 			if code := top.Wait(); code != exitDone || top.Stderr() != "" {
 				t.Errorf("code %d, %s", code, top.Stderr())
 			}
-			wantLeft(t, target.Pid())
+			wantUntouched(t, target.Pid())
 			o := realtest.DecodeExactly[topJSON](t, strings.Join(top.Stdout(), "\n"))
 			wantCounted(t, &o, target.Finish())
 			if c.drops && o.Dropped == 0 {
-				t.Error("nothing was dropped, though top stood still with rings of 1M")
+				t.Error("nothing was dropped, though top was stopped with rings of 1M")
 			}
 			if !c.drops && len(o.Functions) != 2 || len(o.Threads) != 1 || o.Threads[0].TID != target.Pid() || o.Threads[0].Calls != o.Calls || o.Threads[0].Dropped != o.Dropped || o.PID != target.Pid() {
 				t.Errorf("%+v", o)
@@ -144,7 +144,7 @@ func TestTopObjectsHaveAllCalls(t *testing.T) {
 	if code := top.Wait(); code != exitDone {
 		t.Errorf("code %d, %s", code, top.Stderr())
 	}
-	wantLeft(t, target.Pid())
+	wantUntouched(t, target.Pid())
 	made := target.Finish()
 	calls, dropped := map[string]uint64{}, uint64(0)
 	for d := json.NewDecoder(strings.NewReader(strings.Join(top.Stdout(), "\n"))); ; {
@@ -213,7 +213,7 @@ func TestTopShowsThePageAndGivesTheTerminalBack(t *testing.T) {
 	if s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() || len(s.Unknown) > 0 {
 		t.Errorf("the terminal is not as it was: %+v, cooked %v", s, tty.Cooked())
 	}
-	wantLeft(t, target.Pid())
+	wantUntouched(t, target.Pid())
 }
 
 func TestTopGivesTheTerminalBackWhateverEndsIt(t *testing.T) {
@@ -275,7 +275,7 @@ func TestTopStopsAndGoesOn(t *testing.T) {
 			if code := tty.Code(); code != 0 || s.Alternate || s.Hidden || s.NoWrap || !tty.Cooked() {
 				t.Errorf("code %d; %+v, cooked %v", code, s, tty.Cooked())
 			}
-			wantLeft(t, target.Pid())
+			wantUntouched(t, target.Pid())
 		})
 	}
 }
@@ -308,7 +308,7 @@ func TestTopLeavesTheProcessWhenNobodyReads(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	wantLeft(t, target.Pid())
+	wantUntouched(t, target.Pid())
 }
 
 // Names are whatever a file says: a terminal must not obey them.
@@ -366,7 +366,7 @@ func TestTopOfRedis(t *testing.T) {
 		}
 		self = f.SelfNS
 	}
-	wantLeft(t, s.Pid())
+	wantUntouched(t, s.Pid())
 }
 
 // A Go program's calls are its goroutines', whatever threads they are on.

@@ -45,7 +45,7 @@ func (f *topFlags) page(ctx context.Context, c *cobra.Command, status *status, i
 	}
 	defer tty.Close()
 	said.show(tty)
-	p := newTopPage(f, live.NewWindow(t.meter, keep))
+	p := newTopPage(f, live.NewRecent(t.meter, keep))
 	p.plain = os.Getenv("NO_COLOR") != ""
 	p.show(ctx, tty, t, said)
 	tty.Close() // before the process is left: a second Ctrl-C must find the terminal as it was
@@ -61,8 +61,8 @@ func (f *topFlags) page(ctx context.Context, c *cobra.Command, status *status, i
 }
 
 // farewell is what stays on the terminal when the page is gone.
-func farewell(r *recorder.Result, watched time.Duration) string {
-	text := fmt.Sprintf("%s in %s, %s dropped; ", things(r.Calls, "call"), watched.Round(100*time.Millisecond), count(r.Dropped))
+func farewell(r *recorder.Result, took time.Duration) string {
+	text := fmt.Sprintf("%s in %s, %s dropped; ", things(r.Calls, "call"), took.Round(100*time.Millisecond), count(r.Dropped))
 	if r.Ended {
 		return text + "the process has ended"
 	}
@@ -123,7 +123,7 @@ func (n *notices) newest() string {
 // topPage is what the page shows, and how.
 type topPage struct {
 	f      *topFlags
-	window *live.Window
+	recent *live.Recent
 	plain  bool // no colours
 	name   string
 	began  time.Time
@@ -141,8 +141,8 @@ type topPage struct {
 	dropped uint64 // since the beginning
 }
 
-func newTopPage(f *topFlags, w *live.Window) *topPage {
-	return &topPage{f: f, window: w, sort: f.sort, began: time.Now(), name: processName(int(f.pid))}
+func newTopPage(f *topFlags, w *live.Recent) *topPage {
+	return &topPage{f: f, recent: w, sort: f.sort, began: time.Now(), name: processName(int(f.pid))}
 }
 
 // processName is what the kernel calls a process.

@@ -42,10 +42,10 @@ const repeatedLimit = 20
 func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status) error {
 	status.show("reading the files of process %d", f.pid)
 	t := f.start(ctx, f.interval, status.notice, func() {})
-	window, written := live.NewWindow(t.meter, 1), 0
+	recent, written := live.NewRecent(t.meter, 1), 0
 	write := func(all bool) error {
 		written++
-		return f.write(c.OutOrStdout(), window.Snapshot(all))
+		return f.write(c.OutOrStdout(), recent.Snapshot(all))
 	}
 	var werr error
 	for begun, done := t.started, false; !done && werr == nil; {
@@ -54,7 +54,7 @@ func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status)
 			begun = nil
 			status.clear()
 		case s := <-t.meter.Stretches():
-			window.Add(s)
+			recent.Add(s)
 			if done = f.once; !done {
 				werr = write(false)
 			}
@@ -62,7 +62,7 @@ func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status)
 			done = true
 		}
 	}
-	early := window.Empty()
+	early := recent.Empty()
 	err := t.end(ctx)
 	status.clear()
 	if t.result == nil {
@@ -70,7 +70,7 @@ func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status)
 	}
 	if early || !f.once {
 		for _, s := range t.meter.Rest() {
-			window.Add(s)
+			recent.Add(s)
 			if f.json && !f.once && werr == nil {
 				werr = write(false)
 			}

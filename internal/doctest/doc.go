@@ -1,3 +1,3 @@
-// Package doctest reads this repository's documents (*.md), for the tests that hold them against the program: their links, and the
+// Package doctest reads this repository's documents (*.md), for the tests that check them against the program: their links, and the
 // commands that they show.
 package doctest

@@ -17,7 +17,7 @@ type CallSite struct {
 // bytes at an address, or an error where there are fewer. It returns how many bytes it has read, which is more than most
 // when they were too many, and whether it could read all; what it has visited before stays.
 func CallSites(lsda, function uint64, most int, readAddr func(addr, n uint64) ([]byte, error), visit func(CallSite)) (read int, ok bool) {
-	r := reader{readAddr: readAddr, at: lsda, left: most}
+	r := reader{readAddr: readAddr, at: lsda, budget: most}
 	base := function
 	if enc := Encoding(r.byte()); enc != Omit {
 		base = r.pointer(enc)
@@ -40,14 +40,14 @@ func CallSites(lsda, function uint64, most int, readAddr func(addr, n uint64) ([
 			visit(CallSite{Start: function + start, End: function + start + length, Pad: base + pad})
 		}
 	}
-	return most - r.left, !r.failed
+	return most - r.budget, !r.failed
 }
 
 // reader reads on through memory; after a failure it gives zeros.
 type reader struct {
 	readAddr func(addr, n uint64) ([]byte, error)
 	at       uint64
-	left     int    // so many bytes may still be read
+	budget   int    // so many bytes may still be read
 	ahead    []byte // what follows, as far as it is known
 	failed   bool
 }
@@ -74,7 +74,7 @@ func (r *reader) take(n int) bool {
 	if r.failed = r.failed || n < 0; r.failed {
 		return false
 	}
-	if r.left -= n; r.left < 0 {
+	if r.budget -= n; r.budget < 0 {
 		r.failed = true
 		return false
 	}

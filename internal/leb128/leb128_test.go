@@ -77,7 +77,7 @@ func TestNothingIsReadOutside(t *testing.T) {
 	}
 }
 
-// FuzzNumbers holds all readers against numbers of any size.
+// FuzzNumbers checks all readers against numbers of any size.
 func FuzzNumbers(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0)
 	f.Add([]byte("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x7f"), 0)

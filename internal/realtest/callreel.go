@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Result is what one run of callreel left.
+// A Result is what one run of callreel gave.
 type Result struct {
 	Stdout string
 	Stderr string

@@ -1,4 +1,4 @@
-// Package realtest starts the real programs that tests hold callreel against:
+// Package realtest starts the real programs that tests check callreel against:
 // the self-checking C targets of testdata/targets, redis, nginx, python, and
 // the callreel binary itself; and says when a test cannot be run.
 //

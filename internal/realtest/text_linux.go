@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What a recorder has left in a process is judged here without callreel: from
+// The remains of a recorder in a process are judged here without callreel: from
 // /proc/PID/maps, /proc/PID/mem and the files alone.
 
 // A Region is one line of /proc/PID/maps (proc_pid_maps(5)).
@@ -70,7 +70,7 @@ func TextAsFile(pid int) error {
 	return nil
 }
 
-// compare holds the memory of an executable mapping against its file. What the
+// compare checks the memory of an executable mapping against its file. What the
 // last page has behind the file's end is zero.
 func (r Region) compare(mem io.ReaderAt, pid int) error {
 	got, want := make([]byte, r.End-r.Start), make([]byte, r.End-r.Start)

@@ -10,9 +10,9 @@ var (
 	ErrInvalid = errors.New("not an x86-64 instruction")
 )
 
-// window is how many bytes the decoder may look at without asking whether they are there: 14 prefixes, an EVEX
+// lookahead is how many bytes the decoder may look at without asking whether they are there: 14 prefixes, an EVEX
 // prefix, opcode, ModRM, SIB and displacement, and then 8 bytes whatever the size of the immediate.
-const window = 40
+const lookahead = 40
 
 // Decode reads the instruction at the start of code; bytes behind it have no effect. The error is ErrTruncated or
 // ErrInvalid, and the Inst is then empty. Decode does not allocate.
@@ -24,10 +24,10 @@ func Decode(code []byte) (inst Inst, err error) {
 // DecodeTo is Decode into a variable of the caller's. A loop over much code is faster with it, for an Inst that was
 // only just written is slow to copy.
 func DecodeTo(inst *Inst, code []byte) error {
-	if len(code) < window {
+	if len(code) < lookahead {
 		return inst.decodeShort(code)
 	}
-	if _, ok := inst.decode((*[window]byte)(code)); !ok {
+	if _, ok := inst.decode((*[lookahead]byte)(code)); !ok {
 		*inst = Inst{}
 		return ErrInvalid
 	}
@@ -37,7 +37,7 @@ func DecodeTo(inst *Inst, code []byte) error {
 // decodeShort decodes near the end of the bytes. If what was decided was decided with bytes that are not there, then
 // the instruction is cut off.
 func (i *Inst) decodeShort(code []byte) error {
-	var padded [window]byte
+	var padded [lookahead]byte
 	copy(padded[:], code)
 	n, ok := i.decode(&padded)
 	if ok && n <= len(code) {
@@ -52,7 +52,7 @@ func (i *Inst) decodeShort(code []byte) error {
 
 // decode reads prefixes and opcode and finds the shape of the rest. It returns how many bytes it went by: the length
 // of the instruction, or if there is none those that show it.
-func (i *Inst) decode(c *[window]byte) (n int, ok bool) {
+func (i *Inst) decode(c *[lookahead]byte) (n int, ok bool) {
 	*i = Inst{Base: NoReg, Index: NoReg}
 	opcode := c[0]
 	var rex REX
@@ -97,7 +97,7 @@ func (i *Inst) decode(c *[window]byte) (n int, ok bool) {
 }
 
 // prefixes reads all prefixes from the start and returns the offset behind them, or MaxLen if there is no end to them.
-func (i *Inst) prefixes(c *[window]byte) (n int) {
+func (i *Inst) prefixes(c *[lookahead]byte) (n int) {
 	i.REX = 0
 	for n < MaxLen && primaryShapes[c[n]]&shapePrefix != 0 {
 		i.prefix(c[n])
@@ -154,7 +154,7 @@ func (i *Inst) mandatoryPrefix() uint8 {
 }
 
 // decode0F reads an opcode of the maps behind 0F; n is the offset after that byte.
-func (i *Inst) decode0F(c *[window]byte, n int) (int, bool) {
+func (i *Inst) decode0F(c *[lookahead]byte, n int) (int, bool) {
 	opcode := c[n]
 	n++
 	s := shapes0F[opcode]
@@ -180,7 +180,7 @@ func (i *Inst) decode0F(c *[window]byte, n int) (int, bool) {
 }
 
 // decode3DNow reads an instruction whose opcode stands behind the operands (AMD64 APM vol. 3 appendix A.1.2).
-func (i *Inst) decode3DNow(c *[window]byte, n int) (int, bool) {
+func (i *Inst) decode3DNow(c *[lookahead]byte, n int) (int, bool) {
 	i.Map = Map3DNow
 	n, ok := i.operands(c, n, shapeModRM|tailByte, i.REX)
 	i.OpcodeOff, i.Opcode = i.ImmOff, uint8(i.Imm)

@@ -48,7 +48,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkEffects holds the answers about effects against each other.
+// checkEffects checks the answers about effects against each other.
 func checkEffects(t *testing.T, code []byte, i Inst) {
 	t.Helper()
 	if i.FlagsRead() && i.FlagsWritten() {

@@ -18,7 +18,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 )
 
-var wholeImages = flag.Bool("whole", false, "hold all of the largest programs against objdump, not pieces: minutes")
+var wholeImages = flag.Bool("whole", false, "check all of the largest programs against objdump, not pieces: minutes")
 
 const libc = "libc.so.6"
 
@@ -146,7 +146,7 @@ func (l listed) kindOf() Kind {
 // objdumpResult counts what a comparison has seen.
 type objdumpResult struct {
 	instructions, memTargets, branches int
-	bad, loose                         int // what objdump could not read: data
+	bad, stray                         int // what objdump could not read: data
 	refused                            int // what objdump reads and the processor would not: data too
 	different                          int
 }
@@ -159,7 +159,7 @@ func (l listed) faults(code []byte) bool {
 		code[0]&0xF0 == 0x40 && (code[1] == 0xC4 || code[1] == 0xC5)
 }
 
-// compare holds our decoder against one line. text is the section at base.
+// compare checks our decoder against one line. text is the section at base.
 func (r *objdumpResult) compare(t *testing.T, l listed, text []byte, base uint64) {
 	t.Helper()
 	if l.addr < base || l.addr-base+uint64(l.size) > uint64(len(text)) {
@@ -171,7 +171,7 @@ func (r *objdumpResult) compare(t *testing.T, l listed, text []byte, base uint64
 		return
 	}
 	if l.mnemonic == "" || l.mnemonic == ".byte" {
-		r.loose++ // a prefix alone or a byte before a symbol: objdump gave up on what follows
+		r.stray++ // a prefix alone or a byte before a symbol: objdump gave up on what follows
 		return
 	}
 	r.instructions++
@@ -261,7 +261,7 @@ func TestAgreesWithObjdump(t *testing.T) {
 				total.memTargets += r.memTargets
 				total.branches += r.branches
 				total.bad += r.bad
-				total.loose += r.loose
+				total.stray += r.stray
 				total.refused += r.refused
 				total.different += r.different
 			}
@@ -274,8 +274,8 @@ func TestAgreesWithObjdump(t *testing.T) {
 				}
 			}
 			t.Logf("%d instructions, %d RIP-relative operands, %d direct branches; %d not read by objdump; %d refused; %d differences",
-				total.instructions, total.memTargets, total.branches, total.bad+total.loose, total.refused, total.different)
-			if pure := name != "node" && name != "libcrypto.so.3"; pure && total.bad+total.loose+total.refused != 0 {
+				total.instructions, total.memTargets, total.branches, total.bad+total.stray, total.refused, total.different)
+			if pure := name != "node" && name != "libcrypto.so.3"; pure && total.bad+total.stray+total.refused != 0 {
 				t.Errorf("%s has no data in its code, yet something was not read", name)
 			}
 			if total.instructions < 10000 {

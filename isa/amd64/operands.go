@@ -23,7 +23,7 @@ var addressings = [32]addressing{
 //
 // This and address are where the time goes. Displacement and immediate are read without asking for their sizes,
 // since a branch that the processor guesses wrong costs more than both.
-func (i *Inst) operands(c *[window]byte, n int, s shape, rex REX) (int, bool) {
+func (i *Inst) operands(c *[lookahead]byte, n int, s shape, rex REX) (int, bool) {
 	if s&shapeModRM != 0 {
 		b := c[n]
 		n++
@@ -59,7 +59,7 @@ func (i *Inst) operands(c *[window]byte, n int, s shape, rex REX) (int, bool) {
 }
 
 // signed reads a signed number of 0 to 4 bytes at offset n. There are always 4 to read.
-func signed(c *[window]byte, n int, size uint8) int64 {
+func signed(c *[lookahead]byte, n int, size uint8) int64 {
 	// The shift is in two steps since one by 64, for size 0, is slow in Go.
 	unused := (63 - 8*size) & 63
 	v := uint64(binary.LittleEndian.Uint32(c[n:n+4])) << unused << 1
@@ -68,7 +68,7 @@ func signed(c *[window]byte, n int, size uint8) int64 {
 
 // address reads the SIB byte and the displacement at offset n (Intel SDM vol. 2 §2.1.5, table 2-3) that the ModRM
 // byte b asks for, and returns the offset behind them.
-func (i *Inst) address(c *[window]byte, n int, b byte, rex REX) int {
+func (i *Inst) address(c *[lookahead]byte, n int, b byte, rex REX) int {
 	a := addressings[b>>3&0x18|b&7]
 	size := uint8(a & addressingSize)
 	base := int8(b&7 | uint8(rex&RexB)<<3)
@@ -97,7 +97,7 @@ func (i *Inst) address(c *[window]byte, n int, b byte, rex REX) int {
 }
 
 // special ends what operands began, where prefixes, tail or opcode ask for more.
-func (i *Inst) special(c *[window]byte, n int, s shape) (int, bool) {
+func (i *Inst) special(c *[lookahead]byte, n int, s shape) (int, bool) {
 	t := s & shapeTail
 	size := i.tailSize(t)
 	var v int64

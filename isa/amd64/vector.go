@@ -11,7 +11,7 @@ type vectorPrefix struct {
 }
 
 // decodeVEX2 reads an instruction with the prefix C5 (Intel SDM vol. 2 §2.3.5); n is the offset after that byte.
-func (i *Inst) decodeVEX2(c *[window]byte, n int) (int, bool) {
+func (i *Inst) decodeVEX2(c *[lookahead]byte, n int) (int, bool) {
 	if i.REX != 0 || i.Prefixes&noVectorPrefix != 0 {
 		return n, false
 	}
@@ -22,7 +22,7 @@ func (i *Inst) decodeVEX2(c *[window]byte, n int) (int, bool) {
 }
 
 // decodeVEX3 reads an instruction with the prefix C4 (Intel SDM vol. 2 §2.3.5); n is the offset after that byte.
-func (i *Inst) decodeVEX3(c *[window]byte, n int) (int, bool) {
+func (i *Inst) decodeVEX3(c *[lookahead]byte, n int) (int, bool) {
 	opmap := c[n] & 0x1F
 	if i.REX != 0 || i.Prefixes&noVectorPrefix != 0 || opmap < Map0F || opmap > Map0F3A {
 		return n + 1, false
@@ -31,7 +31,7 @@ func (i *Inst) decodeVEX3(c *[window]byte, n int) (int, bool) {
 }
 
 // decodeXOP reads an instruction with AMD's prefix 8F, which is laid out as C4 is; n is the offset after that byte.
-func (i *Inst) decodeXOP(c *[window]byte, n int) (int, bool) {
+func (i *Inst) decodeXOP(c *[lookahead]byte, n int) (int, bool) {
 	opmap := c[n] & 0x1F
 	if i.REX != 0 || i.Prefixes&noVectorPrefix != 0 || opmap < MapXOP8 || opmap > MapXOPA {
 		return n + 1, false
@@ -40,7 +40,7 @@ func (i *Inst) decodeXOP(c *[window]byte, n int) (int, bool) {
 }
 
 // decodeThreeByte reads the two payload bytes of C4 and 8F at offset n, and the rest.
-func (i *Inst) decodeThreeByte(c *[window]byte, n int, p vectorPrefix) (int, bool) {
+func (i *Inst) decodeThreeByte(c *[lookahead]byte, n int, p vectorPrefix) (int, bool) {
 	b0, b1 := c[n], c[n+1]
 	i.REX = REX(^b0>>5) | REX(b1>>7)*RexW
 	i.V = ^b1 >> 3 & 15
@@ -49,7 +49,7 @@ func (i *Inst) decodeThreeByte(c *[window]byte, n int, p vectorPrefix) (int, boo
 }
 
 // decodeEVEX reads an instruction with the prefix 62 (Intel SDM vol. 2 §2.7.1); n is the offset after that byte.
-func (i *Inst) decodeEVEX(c *[window]byte, n int) (int, bool) {
+func (i *Inst) decodeEVEX(c *[lookahead]byte, n int) (int, bool) {
 	if i.REX != 0 || i.Prefixes&noVectorPrefix != 0 {
 		return n, false
 	}
@@ -71,7 +71,7 @@ func (i *Inst) decodeEVEX(c *[window]byte, n int) (int, bool) {
 }
 
 // decodeVector reads opcode and operands at offset n, behind the whole prefix.
-func (i *Inst) decodeVector(c *[window]byte, n int, p vectorPrefix) (int, bool) {
+func (i *Inst) decodeVector(c *[lookahead]byte, n int, p vectorPrefix) (int, bool) {
 	i.Encoding, i.Map, i.Opcode, i.OpcodeOff = p.encoding, p.opmap, c[n], uint8(n)
 	s, ok := p.shape(i.Opcode)
 	if !ok {

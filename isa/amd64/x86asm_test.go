@@ -9,7 +9,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// misread is what x86asm makes of an image's code, held against objdump.
+// misread is what x86asm makes of an image's code, checked against objdump.
 type misread struct {
 	instructions int
 	refused      int            // it finds no instruction
@@ -21,7 +21,7 @@ type misread struct {
 
 func (m *misread) all() int { return m.refused + m.length + m.absolute + m.unsigned }
 
-// look holds x86asm against one line. text is the section at base.
+// look checks x86asm against one line. text is the section at base.
 func (m *misread) look(t *testing.T, l listed, text []byte, base uint64) {
 	code := text[l.addr-base:]
 	m.instructions++

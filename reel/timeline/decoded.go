@@ -53,7 +53,7 @@ func (s *snapshot) takeWorker() *worker {
 func (s *snapshot) load(l *lane, i int) *decoded {
 	seg := &l.segments[i]
 	if seg.chunks == 0 {
-		return s.loadWindow(l, seg)
+		return s.loadBatch(l, seg)
 	}
 	return s.cache.get(seg.callsKey(), func() (any, int64) {
 		d := s.decode(l, seg)

@@ -10,7 +10,7 @@ import (
 // of each began in it, in order of their IDs, until yield returns false.
 func eachFunction(summary []byte, yield func(fn, calls uint32) bool) error {
 	var w wire
-	err := reel.GuardFaults(func() error { // what is called may be none of the file's faults
+	err := reel.CatchFaults(func() error { // what is called may be none of the file's faults
 		p, ok := nextPart(&summary)
 		if w.b = slices.Clone(p.checked()); !ok || p.tag != 0 || w.b == nil {
 			return errBlock

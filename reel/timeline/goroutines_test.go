@@ -102,7 +102,7 @@ func newGoroutineModel(f *reel.File, lanes []Lane) *model {
 		}
 		x.p.Push(events)
 		if f.Ends(events) {
-			x.p.Left()
+			x.p.Abandon()
 		}
 		return true
 	})
@@ -125,8 +125,8 @@ func TestGoroutinesAnswersAreThoseOfAllCalls(t *testing.T) {
 			if n := len(tl.Lanes()); n != 29 {
 				t.Fatalf("%d lanes", n)
 			}
-			if n := len(tl.live.Load().windows); n < 5 {
-				t.Fatalf("only %d windows", n)
+			if n := len(tl.live.Load().batches); n < 5 {
+				t.Fatalf("only %d batches", n)
 			}
 			check(t, tl, newGoroutineModel(f, tl.Lanes()), rand.New(rand.NewPCG(seed, 3)))
 		})
@@ -164,27 +164,27 @@ func TestGrowingReelOfGoroutines(t *testing.T) {
 	}
 }
 
-// Each of many goroutines may have made most of a window's calls at some time.
+// Each of many goroutines may have made most of a batch's calls at some time.
 func TestRoomForTheCallsOfGoroutinesIsBounded(t *testing.T) {
 	g := goroutineBuilder{}
 	var all []*pairing
 	for range 100 {
 		p := &pairing{calls: make([]call, 10, maxSpare/8)}
 		all = append(all, p)
-		g.takeRoom(p)
-		if p.calls != nil || g.room > maxSpare {
-			t.Fatalf("room for %d calls is left with a goroutine, for %d kept", cap(p.calls), g.room)
+		g.takeBuffer(p)
+		if p.calls != nil || g.spareCalls > maxSpare {
+			t.Fatalf("room for %d calls is left with a goroutine, for %d kept", cap(p.calls), g.spareCalls)
 		}
 	}
 	kept := 0
 	for _, p := range all {
-		g.giveRoom(p)
+		g.lendBuffer(p)
 		kept += cap(p.calls)
 		if len(p.calls) > 0 {
 			t.Error("calls were left in it")
 		}
 	}
-	if kept != maxSpare || g.room != 0 {
-		t.Errorf("room for %d calls was kept, of %d, and %d are left", kept, maxSpare, g.room)
+	if kept != maxSpare || g.spareCalls != 0 {
+		t.Errorf("room for %d calls was kept, of %d, and %d are left", kept, maxSpare, g.spareCalls)
 	}
 }

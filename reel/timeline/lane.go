@@ -6,7 +6,7 @@ import "github.com/callreel/callreel/reel"
 // recording's start.
 //
 // Its events are cut into segments, each of whole chunks (of goroutines: of a
-// window of all threads' events). A call that begins and ends in one segment
+// batch of all threads' events). A call that begins and ends in one segment
 // is known to that segment only; a call that is open where a segment ends is a
 // span, and kept here.
 type lane struct {
@@ -29,8 +29,8 @@ type lane struct {
 type segment struct {
 	id         uint64 // for the cache
 	start, end uint64 // times of its first and last event
-	chunk      uint32 // index of its first chunk in the thread, or of its window
-	chunks     uint32 // how many chunks it has; 0 in a window
+	chunk      uint32 // index of its first chunk in the thread, or of its batch
+	chunks     uint32 // how many chunks it has; 0 in a batch
 	events     uint32
 	firstSpan  uint32 // index of the first span that began in it
 	summary    []byte // see summary.go
@@ -45,10 +45,10 @@ type segment struct {
 
 // stackTop is a stack as a segment finds it.
 type stackTop struct {
-	sp    uint32 // the highest that is its own
-	left  uint64
-	since uint64 // tick
-	top   int32  // span that is the innermost open call, or -1
+	sp       uint32 // the highest that is its own
+	switched uint64
+	since    uint64 // tick
+	top      int32  // span that is the innermost open call, or -1
 }
 
 // span is a call that is open at the end of the segment in which it began.
@@ -146,7 +146,7 @@ func (l *lane) state(s *segment) reel.PairerState {
 			sp := &l.spans[k]
 			open[sp.depth] = reel.OpenCall{SP: sp.sp, Func: sp.fn, Start: sp.start}
 		}
-		st.Stacks[i] = reel.StackState{Top: top.sp, Left: top.left, Since: top.since, Open: open}
+		st.Stacks[i] = reel.StackState{Top: top.sp, Switched: top.switched, Since: top.since, Open: open}
 	}
 	return st
 }

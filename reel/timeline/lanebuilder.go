@@ -43,7 +43,7 @@ type laneBuilder struct {
 	last    bool   // the segment is the lane's last and may still grow
 
 	lastTick uint64 // of its last event, of goroutines
-	inWindow bool
+	inBatch  bool
 
 	lost     uint64 // events of damaged chunks, just before the next event
 	lostFrom uint64 // tick
@@ -177,7 +177,7 @@ func (lb *laneBuilder) beginSegment(st reel.PairerState) {
 		if i < len(lb.p.open) && len(lb.p.open[i]) > 0 {
 			top = lb.p.open[i][len(lb.p.open[i])-1]
 		}
-		seg.stacks[i] = stackTop{st.Stacks[i].Top, st.Stacks[i].Left, st.Stacks[i].Since, top}
+		seg.stacks[i] = stackTop{st.Stacks[i].Top, st.Stacks[i].Switched, st.Stacks[i].Since, top}
 	}
 	lb.seg = seg
 }
@@ -262,7 +262,7 @@ func (lb *laneBuilder) endSegment() {
 			lb.z.count(o.Func)
 		}
 	}
-	if p.into == nil { // of a window
+	if p.into == nil { // of a batch
 		lb.z.begin(max(lb.b.density.finest(lb.seg.start), grainOfPart(lb.seg.end-lb.seg.start, fineShift)))
 		lb.z.takeCalls(p.calls)
 		p.calls = p.calls[:0]

@@ -235,7 +235,7 @@ func (r *levelReader) next() (k rowKey, bars []bar, ok bool) {
 // decodeRow unpacks the bars of a row.
 func (r *levelReader) decodeRow(n int) bool {
 	c, b, p := r.c, r.b, 0
-	c.row = room(c.row, n)
+	c.row = resize(c.row, n)
 	at, above := r.start, c.above
 	up := -1
 	var top bar
@@ -310,8 +310,8 @@ func (r *levelReader) decodeRow(n int) bool {
 	return true
 }
 
-// room makes a list n long. What is in it is to be overwritten.
-func room(list []bar, n int) []bar {
+// resize makes a list n long. What is in it is to be overwritten.
+func resize(list []bar, n int) []bar {
 	if cap(list) < n {
 		return make([]bar, n, n+n/4)
 	}

@@ -34,7 +34,7 @@ func checkReal(t *testing.T, f *reel.File, makeModel func([]Lane) *model) {
 	stored, err := Open(t.Context(), f, Options{})
 	realtest.Must(t, err)
 	if !stored.Indexed() {
-		t.Error("the recorder left no index")
+		t.Error("the recorder stored no index")
 	}
 	made, err := newTimeline(small()).index(t.Context(), f, nil)
 	realtest.Must(t, err)

@@ -94,7 +94,7 @@ func (r *reader) read() bool {
 		r.s.done.busy[i] = r.uvarint()
 	}
 	goroutines := r.s.f.Header().Goroutines
-	if !r.windows(goroutines) {
+	if !r.batches(goroutines) {
 		return false
 	}
 	threads := r.s.f.Threads()
@@ -129,16 +129,16 @@ func (r *reader) read() bool {
 	return len(r.b) == 0 && len(r.summaries) == 0
 }
 
-func (r *reader) windows(goroutines bool) bool {
+func (r *reader) batches(goroutines bool) bool {
 	n := r.count(2)
 	if !goroutines {
 		return n == 0
 	}
 	r.s.laneOf = map[laneKey]*lane{}
-	r.s.windows = make([]window, 0, n)
-	most := 2 * windowEvents(len(r.s.f.Threads()), segmentEvents)
+	r.s.batches = make([]batch, 0, n)
+	most := 2 * batchEvents(len(r.s.f.Threads()), segmentEvents)
 	for range n {
-		w := window{events: int(r.atMost(uint64(most))), marks: []reel.RunMark{}}
+		w := batch{events: int(r.atMost(uint64(most))), marks: []reel.RunMark{}}
 		marks := r.count(7)
 		w.marks = slices.Grow(w.marks, marks)
 		last := uint32(0)
@@ -152,7 +152,7 @@ func (r *reader) windows(goroutines bool) bool {
 			last = m.Thread
 			w.marks = append(w.marks, m)
 		}
-		r.s.windows = append(r.s.windows, w)
+		r.s.batches = append(r.s.batches, w)
 	}
 	return !r.bad
 }
@@ -237,10 +237,10 @@ func (r *reader) segments(l *lane) bool {
 		if r.s.laneOf != nil {
 			chunk += step
 			seg.chunk = chunk
-			if i > 0 && step == 0 || int(chunk) >= len(r.s.windows) {
+			if i > 0 && step == 0 || int(chunk) >= len(r.s.batches) {
 				return false
 			}
-			events = r.s.windows[chunk].events
+			events = r.s.batches[chunk].events
 		} else {
 			seg.chunk, seg.chunks = chunk, step
 			chunk += step
@@ -292,7 +292,7 @@ func (r *reader) stacks(l *lane, seg *segment) bool {
 	}
 	for i := range seg.stacks {
 		st := &seg.stacks[i]
-		st.sp, st.left, st.since = uint32(r.atMost(1<<32-1)), r.uvarint(), seg.now+uint64(unzigzag(r.uvarint()))
+		st.sp, st.switched, st.since = uint32(r.atMost(1<<32-1)), r.uvarint(), seg.now+uint64(unzigzag(r.uvarint()))
 		st.top = int32(r.atMost(uint64(seg.firstSpan))) - 1
 		if st.top >= 0 && int(l.spans[st.top].stack) != i {
 			return false

@@ -60,7 +60,7 @@ func (r *replay) give(c *call) {
 func (r *replay) segment(i int) {
 	seg := &r.l.segments[i]
 	if seg.chunks == 0 {
-		r.window(i)
+		r.batch(i)
 		return
 	}
 	w := r.s.takeWorker()

@@ -27,14 +27,14 @@ const keptBars = 1 << 18
 // begin makes the mergers ready for another segment.
 func (m *rowMergers) begin(grain uint) {
 	m.grain, m.calls = grain, 0
-	room := 0
+	kept := 0
 	for s := range m.stacks {
 		for i := range m.stacks[s] {
-			room += cap(m.stacks[s][i].bars)
+			kept += cap(m.stacks[s][i].bars)
 		}
 		m.stacks[s] = m.stacks[s][:0]
 	}
-	if room > keptBars {
+	if kept > keptBars {
 		m.stacks = nil
 	}
 }

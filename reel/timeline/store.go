@@ -17,7 +17,7 @@ import (
 //
 //	cellShift; what it was made from (see source)
 //	end of the recording; the overview: shift; columns, the time in each
-//	windows: how many; events and marks of each
+//	batches: how many; events and marks of each
 //	lanes: how many; see appendLane
 //
 // Times are ticks from the recording's start; "from" is the difference to what
@@ -113,9 +113,9 @@ func (s *snapshot) directory() (b []byte) {
 	}
 	put(uint64(used))
 	put(c.busy[:used]...)
-	put(uint64(len(s.windows)))
-	for i := range s.windows {
-		w := &s.windows[i]
+	put(uint64(len(s.batches)))
+	for i := range s.batches {
+		w := &s.batches[i]
 		put(uint64(w.events), uint64(len(w.marks)))
 		for _, m := range w.marks {
 			flags := uint64(0)
@@ -144,9 +144,9 @@ func (s *snapshot) directory() (b []byte) {
 //	spans; each: start signed from that of the one before, duration, inside,
 //	       function, SP, span around+1, stack, flags
 //	segments; each: start from the end of the one before, duration, chunks (of
-//	       goroutines: window from the one before's), events, spans, length of
+//	       goroutines: batch from the one before's), events, spans, length of
 //	       the summary, current stack, its floor, stamp, now signed from the
-//	       start; stacks; SP, left, since signed from now, top+1 of each
+//	       start; stacks; SP, switched, since signed from now, top+1 of each
 func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 	put := func(values ...uint64) {
 		for _, v := range values {
@@ -179,18 +179,18 @@ func (s *snapshot) appendLane(b []byte, l *lane) []byte {
 	}
 	put(uint64(len(l.segments)))
 	at = 0
-	window := uint32(0)
+	batch := uint32(0)
 	for i := range l.segments {
 		seg := &l.segments[i]
 		from, to := l.spansOf(i)
 		chunks := uint64(seg.chunks)
-		if s.windows != nil {
-			chunks, window = uint64(seg.chunk-window), seg.chunk
+		if s.batches != nil {
+			chunks, batch = uint64(seg.chunk-batch), seg.chunk
 		}
 		put(seg.start-at, seg.end-seg.start, chunks, uint64(seg.events), uint64(to-from), uint64(len(seg.summary)))
 		put(uint64(seg.current), uint64(seg.floor), seg.stamp, zigzag(int64(seg.now-seg.start)), uint64(len(seg.stacks)))
 		for _, st := range seg.stacks {
-			put(uint64(st.sp), st.left, zigzag(int64(st.since-seg.now)), uint64(st.top+1))
+			put(uint64(st.sp), st.switched, zigzag(int64(st.since-seg.now)), uint64(st.top+1))
 		}
 		at = seg.end
 	}

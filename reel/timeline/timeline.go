@@ -23,7 +23,7 @@ type Timeline struct {
 
 // snapshot is a reel as far as it had come. It does not change.
 type snapshot struct {
-	generation uint32 // tells windows apart in the cache
+	generation uint32 // tells batches apart in the cache
 	f          *reel.File
 	clock      clock
 	lanes      []*lane
@@ -36,7 +36,7 @@ type snapshot struct {
 	indexed    bool       // by the index in the reel
 
 	// Of a reel of goroutines:
-	windows []window
+	batches []batch
 	laneOf  map[laneKey]*lane
 }
 
@@ -44,7 +44,7 @@ type snapshot struct {
 // memory. The File must stay open as long as the Timeline is used.
 func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	t := newTimeline(opt)
-	s := t.left(f)
+	s := t.storedIn(f)
 	if s == nil {
 		var err error
 		if s, err = t.index(ctx, f, nil); err != nil {
@@ -55,10 +55,10 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	return t, nil
 }
 
-// left is what the recorder left in a closed reel, nil if it did not or if that can't be used.
-func (t *Timeline) left(f *reel.File) *snapshot {
+// storedIn is what is stored of the timeline in a closed reel, nil if there is nothing or if it can't be used.
+func (t *Timeline) storedIn(f *reel.File) *snapshot {
 	var s *snapshot
-	err := reel.GuardFaults(func() (err error) {
+	err := reel.CatchFaults(func() (err error) {
 		s, err = t.stored(f)
 		return err
 	})
@@ -205,7 +205,7 @@ func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
 	if f.Size() < old.f.Size() || f.Header().StartUnixNS != old.f.Header().StartUnixNS || f.FirstTick() != old.f.FirstTick() {
 		before = nil // another recording
 	}
-	s := t.left(f) // it has just been closed, as a rule with an index
+	s := t.storedIn(f) // it has just been closed, as a rule with an index
 	if s == nil || !s.continues(before) {
 		if s, err = t.index(ctx, f, before); err != nil {
 			return false, errors.Join(err, f.Close())

@@ -61,7 +61,7 @@ func TestGrowingReelAnswersAsAFinishedOne(t *testing.T) {
 		t.Fatal("the reel was closed, and nothing changed", err)
 	}
 	if !tl.Indexed() {
-		t.Error("the index that the recorder left was not used")
+		t.Error("the index that the recorder stored was not used")
 	}
 	check(t, tl, newModel(tl.File()), rng)
 	if changed, err := tl.Refresh(t.Context()); err != nil || changed {

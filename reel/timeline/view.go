@@ -54,7 +54,7 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 func parallel(workers, n int, do func(i int)) error {
 	var next atomic.Int64
 	work := func() error {
-		return reel.GuardFaults(func() error {
+		return reel.CatchFaults(func() error {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}
@@ -171,7 +171,7 @@ func (v *view) loadAll(ctx context.Context, workers int, quick bool) error {
 	if quick && events > 2*v.s.atOnce { // never where the levels are there that are to be
 
 		rest := wanted[:0]
-		err := reel.GuardFaults(func() error {
+		err := reel.CatchFaults(func() error {
 			for _, w := range wanted {
 				if !v.makeDo(w.x, w.part) {
 					rest = append(rest, w)

@@ -28,7 +28,7 @@ type Visitor struct {
 // math.MaxUint64. Enter and Leave nest in each stack of each lane. Threads come
 // one after the other, goroutines in the order in which they ran. Several
 // ranges may be visited at once; wherever one begins, that takes no more than
-// decoding a segment of each lane, or a window.
+// decoding a segment of each lane, or a batch.
 func (t *Timeline) Visit(ctx context.Context, lanes []uint32, from, to uint64, v Visitor) error {
 	s := t.live.Load()
 	x := &visit{ctx: ctx, s: s, from: s.clock.toTicks(from), to: math.MaxUint64, v: v}

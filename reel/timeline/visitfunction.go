@@ -17,7 +17,7 @@ func (t *Timeline) VisitFunction(ctx context.Context, lanes []uint32, fn uint32,
 		Leave: func(lane uint32, c *reel.Call) bool { return c.Func != fn || leave(lane, c) },
 	}
 	s := t.live.Load()
-	if s.f.Header().Goroutines { // a window is decoded for all lanes at once
+	if s.f.Header().Goroutines { // a batch is decoded for all lanes at once
 		return t.Visit(ctx, lanes, from, to, of)
 	}
 	x := &visit{ctx: ctx, s: s, from: s.clock.toTicks(from), to: math.MaxUint64, v: of}

@@ -6,12 +6,12 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// goroutineVisit replays the lanes of a Go program, window by window.
+// goroutineVisit replays the lanes of a Go program, batch by batch.
 type goroutineVisit struct {
 	*visit
 	wanted  map[uint32]bool // nil for all
 	visits  map[uint32]*laneVisit
-	workers map[uint32]*worker // of the lanes that are in the window
+	workers map[uint32]*worker // of the lanes that are in the batch
 	detach  []func()
 }
 
@@ -24,9 +24,9 @@ func (x *visit) goroutines(lanes []uint32) {
 			g.wanted[lane] = true
 		}
 	}
-	first, next := g.windows()
+	first, next := g.batches()
 	for i := first; i < next && !x.over(); i++ {
-		g.window(i)
+		g.batch(i)
 	}
 	for _, l := range x.s.lanes {
 		if g.wants(l) && !x.over() {
@@ -38,15 +38,15 @@ func (x *visit) goroutines(lanes []uint32) {
 
 func (g *goroutineVisit) wants(l *lane) bool { return g.wanted == nil || g.wanted[l.ID] }
 
-// firstIn is the lane's first segment in a window or behind it.
-func (l *lane) firstIn(window int) int {
-	return sort.Search(len(l.segments), func(k int) bool { return int(l.segments[k].chunk) >= window })
+// firstIn is the lane's first segment in a batch or behind it.
+func (l *lane) firstIn(batch int) int {
+	return sort.Search(len(l.segments), func(k int) bool { return int(l.segments[k].chunk) >= batch })
 }
 
-// windows are those in which the lanes have events in the range, next exclusive;
+// batches are those in which the lanes have events in the range, next exclusive;
 // if there are none, next is no more than first.
-func (g *goroutineVisit) windows() (first, next int) {
-	first = len(g.s.windows)
+func (g *goroutineVisit) batches() (first, next int) {
+	first = len(g.s.batches)
 	for _, l := range g.s.lanes {
 		if !g.wants(l) {
 			continue
@@ -61,11 +61,11 @@ func (g *goroutineVisit) windows() (first, next int) {
 	return first, next
 }
 
-// window replays a window.
-func (g *goroutineVisit) window(i int) {
-	win := &g.s.windows[i]
+// batch replays a batch.
+func (g *goroutineVisit) batch(i int) {
+	batch := &g.s.batches[i]
 	events := 0
-	g.s.f.Goroutines(win.marks).Read(func(id uint64, thread uint32, list []reel.Event, lost bool) bool {
+	g.s.f.Goroutines(batch.marks).Read(func(id uint64, thread uint32, list []reel.Event, lost bool) bool {
 		if lost { // those of whom events are missing aren't known
 			for _, w := range g.workers {
 				w.p.pairer.Lost()
@@ -75,7 +75,7 @@ func (g *goroutineVisit) window(i int) {
 		if l := g.s.laneOf[keyOfRun(id, thread)]; l != nil && g.wants(l) {
 			g.take(l, i, list)
 		}
-		return events < win.events && !g.over()
+		return events < batch.events && !g.over()
 	})
 	for _, detach := range g.detach {
 		detach()
@@ -87,16 +87,16 @@ func (g *goroutineVisit) window(i int) {
 	}
 }
 
-// take takes the next events of a lane in a window.
-func (g *goroutineVisit) take(l *lane, window int, events []reel.Event) {
+// take takes the next events of a lane in a batch.
+func (g *goroutineVisit) take(l *lane, batch int, events []reel.Event) {
 	v, w := g.visits[l.ID], g.workers[l.ID]
 	if v == nil {
 		v = &laneVisit{visit: g.visit, lane: l}
 		g.visits[l.ID] = v
 	}
 	if w == nil {
-		k := l.firstIn(window)
-		if k == len(l.segments) || int(l.segments[k].chunk) != window {
+		k := l.firstIn(batch)
+		if k == len(l.segments) || int(l.segments[k].chunk) != batch {
 			return // the reel has grown since
 		}
 		seg := &l.segments[k]

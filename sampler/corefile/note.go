@@ -21,7 +21,7 @@ const noteAlign = 4
 // notes reads the segments of notes.
 func (f *File) notes() {
 	size := f.image.Size()
-	left := size // segments that overlap must not cost more than the file is long
+	budget := size // segments that overlap must not cost more than the file is long
 	for k, s := range f.image.Segments() {
 		if s.Type != object.SegmentNote {
 			continue
@@ -32,11 +32,11 @@ func (f *File) notes() {
 			f.problem("notes in segment %d: cut off after %d of %d bytes", k, have, n)
 			n = have
 		}
-		if n > left {
+		if n > budget {
 			f.problem("notes in segment %d: overlap others", k)
 			return
 		}
-		left -= n
+		budget -= n
 		data, err := f.image.Bytes(from, n)
 		if err != nil {
 			f.problem("notes in segment %d: %w", k, err)

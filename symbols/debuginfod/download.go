@@ -27,8 +27,8 @@ func (c *Client) download(ctx context.Context, client *http.Client, server, id, 
 	limits := c.Limits.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := startWatch(limits, cancel)
-	defer watch.stop()
+	supervisor := supervise(limits, cancel)
+	defer supervisor.stop()
 	defer func() {
 		if reason := context.Cause(ctx); err != nil && errors.Is(reason, errLimit) {
 			err = errors.Join(fmt.Errorf("debuginfod: %s: %w", shown(address), reason), leftover(err))
@@ -39,7 +39,7 @@ func (c *Client) download(ctx context.Context, client *http.Client, server, id, 
 		return err
 	}
 	defer answer.Body.Close()
-	watch.heard(0)
+	supervisor.heard(0)
 	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return fmt.Errorf("debuginfod: %w", err)
@@ -51,7 +51,7 @@ func (c *Client) download(ctx context.Context, client *http.Client, server, id, 
 			}
 		}
 	}()
-	err = c.receive(f, answer, address, limits.MaxSize, watch)
+	err = c.receive(f, answer, address, limits.MaxSize, supervisor)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (e *leftoverError) Unwrap() error { return e.err }
 
 // leftover returns the part of an error that says so.
 func leftover(err error) error {
-	var left *leftoverError
-	if errors.As(err, &left) {
-		return left
+	var failed *leftoverError
+	if errors.As(err, &failed) {
+		return failed
 	}
 	return nil
 }
@@ -156,13 +156,13 @@ func claimed(answer *http.Response) int64 {
 }
 
 // receive copies the answer's body to a file.
-func (c *Client) receive(to io.Writer, answer *http.Response, address string, limit int64, watch *watch) error {
+func (c *Client) receive(to io.Writer, answer *http.Response, address string, limit int64, supervisor *supervisor) error {
 	total := claimed(answer)
 	buf := make([]byte, 128<<10)
 	for done := int64(0); ; {
 		n, err := answer.Body.Read(buf)
 		if n > 0 {
-			watch.heard(n)
+			supervisor.heard(n)
 			done += int64(n)
 			if done > limit {
 				return fmt.Errorf("debuginfod: %s: refused: more than the %d bytes that are taken at most", shown(address), limit)

@@ -103,8 +103,8 @@ func seconds(n int64) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// A watch ends a download that exceeds its limits in time.
-type watch struct {
+// A supervisor ends a download that exceeds its limits in time.
+type supervisor struct {
 	limits Limits
 	cancel func(error)
 	begin  time.Time
@@ -118,12 +118,12 @@ type watch struct {
 	markAt  int64     // bytes that had come then
 }
 
-// errLimit is wrapped by the reasons of a watch.
+// errLimit is wrapped by the reasons that a supervisor gives.
 var errLimit = errors.New("gave up")
 
-// startWatch begins to watch; the cancel function is called with the reason, once.
-func startWatch(l Limits, cancel func(error)) *watch {
-	w := &watch{limits: l, cancel: cancel, begin: time.Now()}
+// supervise starts a supervisor. It calls cancel with the reason, once at most.
+func supervise(l Limits, cancel func(error)) *supervisor {
+	w := &supervisor{limits: l, cancel: cancel, begin: time.Now()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(w.next(w.begin).Sub(w.begin), w.look)
@@ -131,7 +131,7 @@ func startWatch(l Limits, cancel func(error)) *watch {
 }
 
 // next is when the next limit would be exceeded if nothing came.
-func (w *watch) next(now time.Time) time.Time {
+func (w *supervisor) next(now time.Time) time.Time {
 	at := after(w.begin, w.limits.MaxTime)
 	if w.mark.IsZero() {
 		at = earlier(at, after(w.begin, w.limits.StartTimeout))
@@ -161,7 +161,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // look says whether a limit is exceeded now, and waits for the next if none is.
-func (w *watch) look() {
+func (w *supervisor) look() {
 	w.mu.Lock()
 	if w.stopped {
 		w.mu.Unlock()
@@ -179,7 +179,7 @@ func (w *watch) look() {
 }
 
 // exceeded tells which limit is exceeded, if one is, and begins the next stretch.
-func (w *watch) exceeded(now time.Time) error {
+func (w *supervisor) exceeded(now time.Time) error {
 	l := &w.limits
 	switch {
 	case !now.Before(after(w.begin, l.MaxTime)):
@@ -199,7 +199,7 @@ func (w *watch) exceeded(now time.Time) error {
 }
 
 // heard notes that more has come: n bytes, or the answer's begin.
-func (w *watch) heard(n int) {
+func (w *supervisor) heard(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -213,8 +213,8 @@ func (w *watch) heard(n int) {
 	}
 }
 
-// stop ends the watch.
-func (w *watch) stop() {
+// stop ends the supervision.
+func (w *supervisor) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = true

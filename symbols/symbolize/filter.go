@@ -43,13 +43,13 @@ type filter struct {
 	join  joiner
 	ids   moduleIDs
 
-	holding bool
-	listing bool // the images of a held report
-	held    []heldLine
-	size    int // of what is held, bytes
+	holding  bool
+	listing  bool // the images of a held report
+	deferred []deferredLine
+	size     int // of what is held, bytes
 }
 
-type heldLine struct {
+type deferredLine struct {
 	text, end string
 	line      line
 }
@@ -95,7 +95,7 @@ func (f *filter) line(text, end string) error {
 	if !f.holding {
 		return f.write(text, end, &l)
 	}
-	f.held = append(f.held, heldLine{text, end, l})
+	f.deferred = append(f.deferred, deferredLine{text, end, l})
 	const overhead = 256 // of a held line
 	if f.size += len(text) + overhead; f.size > maxReport {
 		return f.release()
@@ -126,10 +126,10 @@ func (f *filter) release() error {
 		return nil
 	}
 	f.holding, f.size = false, 0
-	held := f.held
-	f.held = nil
-	for k := range held {
-		if err := f.write(held[k].text, held[k].end, &held[k].line); err != nil {
+	deferred := f.deferred
+	f.deferred = nil
+	for k := range deferred {
+		if err := f.write(deferred[k].text, deferred[k].end, &deferred[k].line); err != nil {
 			return err
 		}
 	}

@@ -340,7 +340,7 @@ func TestTextWithTooManyFramesIsRefusedAsJSON(t *testing.T) {
 	defer r.Close()
 	go func() {
 		line := []byte(strings.Repeat("0x1000\n", 1000))
-		for n := 0; n <= maxHeld; n += 1000 {
+		for n := 0; n <= maxDeferred; n += 1000 {
 			if _, err := w.Write(line); err != nil {
 				break
 			}

@@ -14,8 +14,8 @@ const (
 	// of JSON. Paths end at 4 KiB; the rest is for what captures put beside.
 	maxValue = 4 << 20
 
-	// maxHeld bounds the frames that wait for images that come behind them.
-	maxHeld = 1 << 20
+	// maxDeferred bounds the frames that wait for images that come behind them.
+	maxDeferred = 1 << 20
 )
 
 // A member is a key of the input that means nothing here and goes through.
@@ -47,10 +47,10 @@ type threadReceiver interface {
 // Values are read one by one, so memory does not grow with the capture; only threads that
 // come before the images wait for them.
 type jsonReader struct {
-	dec  *json.Decoder
-	in   *meter
-	to   receiver
-	held int
+	dec      *json.Decoder
+	in       *meter
+	to       receiver
+	deferred int
 
 	// whole hands threads on when all of them has been read: a thread's ID may stand behind
 	// its frames.
@@ -62,7 +62,7 @@ func readJSON(r io.Reader, to receiver, whole bool) error {
 	in := &meter{r: r}
 	j := &jsonReader{dec: json.NewDecoder(in), in: in, to: to, whole: whole}
 	for n := 0; ; n++ {
-		in.left = maxValue
+		in.budget = maxValue
 		token, err := j.dec.Token()
 		if errors.Is(err, io.EOF) && n > 0 {
 			return nil
@@ -89,7 +89,7 @@ func (j *jsonReader) capture() error {
 	}
 	var images []*Image
 	var extra [][]member
-	var waiting []heldThread
+	var waiting []deferredThread
 	known := false
 	err := j.object(func(key string) error {
 		switch key {
@@ -104,12 +104,12 @@ func (j *jsonReader) capture() error {
 				if known && !j.whole {
 					return j.thread(j.to)
 				}
-				var t heldThread
-				if err := j.thread(&holder{&t, &j.held}); err != nil {
+				var t deferredThread
+				if err := j.thread(&holder{&t, &j.deferred}); err != nil {
 					return err
 				}
 				if known {
-					j.held = 0
+					j.deferred = 0
 					return t.replay(j.to)
 				}
 				waiting = append(waiting, t)
@@ -270,7 +270,7 @@ func decodeRecord(raw json.RawMessage, to any, known ...string) ([]member, error
 // object calls each for every key of an object whose brace has been read.
 func (j *jsonReader) object(each func(key string) error) error {
 	for {
-		j.in.left = maxValue
+		j.in.budget = maxValue
 		token, err := j.dec.Token()
 		if err != nil {
 			return err
@@ -287,7 +287,7 @@ func (j *jsonReader) object(each func(key string) error) error {
 
 // array calls each before every item of an array; null is an empty one.
 func (j *jsonReader) array(what string, each func(n int) error) error {
-	j.in.left = maxValue
+	j.in.budget = maxValue
 	token, err := j.dec.Token()
 	if err != nil {
 		return err
@@ -299,7 +299,7 @@ func (j *jsonReader) array(what string, each func(n int) error) error {
 		return fmt.Errorf("%s: not a list", what)
 	}
 	for n := 0; ; n++ {
-		j.in.left = maxValue
+		j.in.budget = maxValue
 		if !j.dec.More() {
 			_, err = j.dec.Token()
 			return err
@@ -312,7 +312,7 @@ func (j *jsonReader) array(what string, each func(n int) error) error {
 
 // open reads an opening brace.
 func (j *jsonReader) open(brace rune, what string) error {
-	j.in.left = maxValue
+	j.in.budget = maxValue
 	token, err := j.dec.Token()
 	if err != nil {
 		return err
@@ -325,7 +325,7 @@ func (j *jsonReader) open(brace rune, what string) error {
 
 // value reads any one value.
 func (j *jsonReader) value(what string) (json.RawMessage, error) {
-	j.in.left = maxValue
+	j.in.budget = maxValue
 	var raw json.RawMessage
 	if err := j.dec.Decode(&raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
@@ -335,16 +335,16 @@ func (j *jsonReader) value(what string) (json.RawMessage, error) {
 
 // meter refuses to read on when one value takes too much.
 type meter struct {
-	r    io.Reader
-	left int
+	r      io.Reader
+	budget int
 }
 
 // Read implements io.Reader.
 func (m *meter) Read(b []byte) (int, error) {
-	if m.left <= 0 {
+	if m.budget <= 0 {
 		return 0, fmt.Errorf("one value has more than %d bytes", maxValue)
 	}
 	n, err := m.r.Read(b)
-	m.left -= n
+	m.budget -= n
 	return n, err
 }

@@ -58,7 +58,7 @@ func TestImagesOfTextReplaceWhatWasThere(t *testing.T) {
 	}
 }
 
-// Both ways of laying images out, held against asking every image.
+// Both ways of laying images out, checked against asking every image.
 func TestSpaceIsRightForAnyImages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

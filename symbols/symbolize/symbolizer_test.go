@@ -52,7 +52,7 @@ func codeAddresses(t *testing.T, path string, names ...string) []uint64 {
 }
 
 // checkSlid names every address of an image at a load address, as first frames and as return
-// addresses, and holds the answers against llvm-symbolizer's.
+// addresses, and checks the answers against llvm-symbolizer's.
 func checkSlid(t *testing.T, im *Image, base uint64, addrs []uint64) {
 	t.Helper()
 	want := truth(t, im.Path, addrs)

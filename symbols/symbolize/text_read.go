@@ -9,7 +9,7 @@ import (
 )
 
 // readText hands the images and stacks of a text to the receiver, as one capture. Since
-// images may stand anywhere, frames are kept until the end, at most maxHeld.
+// images may stand anywhere, frames are kept until the end, at most maxDeferred.
 func readText(ctx context.Context, r io.Reader, given []*Image, to receiver) error {
 	t := &textReader{images: given}
 	err := eachLine(r, func(text, _ string) error {
@@ -41,13 +41,13 @@ func readText(ctx context.Context, r io.Reader, given []*Image, to receiver) err
 
 // textReader collects a text's images and stacks.
 type textReader struct {
-	images  []*Image
-	threads []heldThread
-	join    joiner
-	ids     moduleIDs
-	loose   bool // other text stands between the last frame and the next
-	exact   bool // a signal interrupted the next frame
-	frames  int
+	images      []*Image
+	threads     []deferredThread
+	join        joiner
+	ids         moduleIDs
+	interrupted bool // other text stands between the last frame and the next
+	exact       bool // a signal interrupted the next frame
+	frames      int
 }
 
 func (t *textReader) line(l *line) error {
@@ -56,7 +56,7 @@ func (t *textReader) line(l *line) error {
 	}
 	switch l.kind {
 	case imageLine:
-		t.loose = true
+		t.interrupted = true
 		return t.image(&l.image)
 	case moduleLine:
 		return t.ids.add(&l.image)
@@ -72,7 +72,7 @@ func (t *textReader) line(l *line) error {
 		}
 		t.exact = false
 	case otherLine, mappingLine:
-		t.loose = true
+		t.interrupted = true
 	}
 	return nil
 }
@@ -90,11 +90,11 @@ func (t *textReader) image(im *Image) error {
 
 // begin starts a thread.
 func (t *textReader) begin(tid, name string) error {
-	if t.frames++; t.frames > maxHeld {
-		return fmt.Errorf("symbolize: more than %d frames and threads in one text", maxHeld)
+	if t.frames++; t.frames > maxDeferred {
+		return fmt.Errorf("symbolize: more than %d frames and threads in one text", maxDeferred)
 	}
-	t.loose, t.exact = false, false
-	h := heldThread{name: name}
+	t.interrupted, t.exact = false, false
+	h := deferredThread{name: name}
 	if tid != "" {
 		h.tid = json.RawMessage(strconv.Quote(tid))
 		if v, err := strconv.ParseUint(tid, 10, 53); err == nil {
@@ -109,21 +109,21 @@ func (t *textReader) begin(tid, name string) error {
 func (t *textReader) frame(l *line) error {
 	last := len(t.threads) - 1
 	// Numbers tell where a stack begins; without them any other line between two frames does.
-	fresh := last < 0 || l.index <= 0 && len(t.threads[last].frames) > 0 && (l.index == 0 || t.loose)
+	fresh := last < 0 || l.index <= 0 && len(t.threads[last].frames) > 0 && (l.index == 0 || t.interrupted)
 	if fresh {
 		if err := t.begin("", ""); err != nil {
 			return err
 		}
 		last++
 	}
-	if t.frames++; t.frames > maxHeld {
-		return fmt.Errorf("symbolize: more than %d frames and threads in one text", maxHeld)
+	if t.frames++; t.frames > maxDeferred {
+		return fmt.Errorf("symbolize: more than %d frames and threads in one text", maxDeferred)
 	}
-	t.loose = false
+	t.interrupted = false
 	if t.exact {
 		l.frame.Kind, t.exact = Exact, false
 	}
 	t.ids.fill(&l.frame)
-	t.threads[last].frames = append(t.threads[last].frames, heldFrame{Frame: l.frame})
+	t.threads[last].frames = append(t.threads[last].frames, deferredFrame{Frame: l.frame})
 	return nil
 }

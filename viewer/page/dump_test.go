@@ -52,7 +52,7 @@ func TestDumpOpensAtTheSlowCall(t *testing.T) {
 	if name := p.selectedCall(); name != "call" {
 		t.Fatalf("%q is selected", name)
 	}
-	w := p.window()
+	w := p.visible()
 	if share := 43 * ms / w.length(); share < 0.45 || share > 0.55 {
 		t.Errorf("the call takes %.2f of the screen, which shows %.0f to %.0f", share, w.From, w.To)
 	}
@@ -77,10 +77,10 @@ func TestDumpOpensAtTheSlowCall(t *testing.T) {
 			t.Errorf("%s has %d pixels of the mark", where, n)
 		}
 	}
-	// Home shows the window, not the hour before it, which B adds.
+	// Home shows the dump's window, not the hour before it, which B adds.
 	p.press("0")
 	p.still()
-	if w := p.window(); math.Abs(w.From-(from-ms)) > 1 || math.Abs(w.length()-2000*ms) > 1 {
+	if w := p.visible(); math.Abs(w.From-(from-ms)) > 1 || math.Abs(w.length()-2000*ms) > 1 {
 		t.Errorf("all of it is %.0f to %.0f", w.From, w.To)
 	}
 	p.picture("TestDump-whole")
@@ -89,14 +89,14 @@ func TestDumpOpensAtTheSlowCall(t *testing.T) {
 	}
 	p.press("b")
 	p.still()
-	if w := p.window(); w.From != 0 {
+	if w := p.visible(); w.From != 0 {
 		t.Errorf("what is before the window isn't shown: %.0f to %.0f", w.From, w.To)
 	}
 	p.picture("TestDump-before")
 	p.press("b")
 	p.press("g")
 	p.still()
-	if w := p.window(); math.Abs(43*ms/w.length()-0.5) > 0.05 {
+	if w := p.visible(); math.Abs(43*ms/w.length()-0.5) > 0.05 {
 		t.Errorf("g shows %.0f to %.0f", w.From, w.To)
 	}
 }
@@ -134,7 +134,7 @@ func TestURLWithAViewWinsOverTheTrigger(t *testing.T) {
 	p := open(t, dumped(t))
 	p.selectedCall()
 	q := show(t, p.url+"#t=3600099000000-3600199000000")
-	if w := q.window(); w.From != 3600099*ms || w.To != 3600199*ms {
+	if w := q.visible(); w.From != 3600099*ms || w.To != 3600199*ms {
 		t.Errorf("shown are %.0f to %.0f", w.From, w.To)
 	}
 	if eval[bool](q, `window.callreel.tab().call !== null`) {
@@ -148,7 +148,7 @@ func TestTwoDumpsEachOpenAtTheirCall(t *testing.T) {
 	p.do(chromedp.Click(`.segments button:nth-child(2)`))
 	p.until(`window.callreel.state.reel === 1 && window.callreel.tab().call?.name === "call"`)
 	p.still()
-	if w := p.window(); math.Abs(43*ms/w.length()-0.5) > 0.05 {
+	if w := p.visible(); math.Abs(43*ms/w.length()-0.5) > 0.05 {
 		t.Errorf("the second shows %.0f to %.0f", w.From, w.To)
 	}
 	p.press("5")
@@ -187,7 +187,7 @@ for i in range(20):
 	if name := p.selectedCall(); name != r.Trigger.Name {
 		t.Errorf("%q is selected", name)
 	}
-	if share := r.Trigger.DurationNS / p.window().length(); share < 0.4 || share > 1 {
+	if share := r.Trigger.DurationNS / p.visible().length(); share < 0.4 || share > 1 {
 		t.Errorf("the call takes %.2f of the screen", share)
 	}
 	if text := p.text(".call-facts"); !strings.Contains(text, "trigger: PyThread_acquire_lock_timed > 60ms, took ") {

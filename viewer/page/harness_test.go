@@ -182,14 +182,14 @@ func (p *tab) media(theme string) {
 	realtest.Must(p, err)
 }
 
-// window is what the timeline shows, in nanoseconds.
-type window struct{ From, To float64 }
+// visible is what the timeline shows, in nanoseconds.
+type visible struct{ From, To float64 }
 
-func (w window) length() float64 { return w.To - w.From }
+func (w visible) length() float64 { return w.To - w.From }
 
-func (p *tab) window() window {
+func (p *tab) visible() visible {
 	p.Helper()
-	return eval[window](p, `(() => { const d = window.callreel.timeline().canvas.dataset; return { From: Number(d.from), To: Number(d.to) } })()`)
+	return eval[visible](p, `(() => { const d = window.callreel.timeline().canvas.dataset; return { From: Number(d.from), To: Number(d.to) } })()`)
 }
 
 // rect is where an element is on the screen.

@@ -50,11 +50,11 @@ func TestRecordingInProgressIsFollowed(t *testing.T) {
 	p.press("aaa")
 	p.until(`document.querySelector(".follow").getAttribute("aria-pressed") === "false"`)
 	p.still()
-	was := p.window()
+	was := p.visible()
 	grow()
 	p.until(fmt.Sprintf(`window.callreel.reels[0].info.duration_ns >= %d`, now-20_000_000))
 	p.still()
-	if w := p.window(); w != was {
+	if w := p.visible(); w != was {
 		t.Errorf("it went from %v to %v by itself", was, w)
 	}
 	p.do(chromedp.Click(chromedp.CSS(".follow")))
@@ -136,7 +136,7 @@ func TestTwoReelsAreCompared(t *testing.T) {
 	p.until(`window.callreel.compare.timelines.every(t => t.selected)`)
 	p.still()
 	if got := eval[string](p, `window.callreel.compare.timelines.map(t => t.target.from + "-" + t.target.to).join()`); got != "1000000-2000000,3000000-4000000" {
-		t.Errorf("of the URL the windows are %s", got)
+		t.Errorf("of the URL the visible ranges are %s", got)
 	}
 	eval[bool](p, `(window.callreel.compare.timelines[1].panBy(0.5, false), true)`)
 	p.until(`location.hash.includes("tb=3500000-4500000") && location.hash.includes("ta=1000000-2000000")`)
@@ -144,7 +144,7 @@ func TestTwoReelsAreCompared(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS(".file .segments button:nth-child(2)")))
 	p.until(`location.hash.includes("reel=1")`)
 	p.still()
-	if all := p.window(); all.To < 50*900_000 {
+	if all := p.visible(); all.To < 50*900_000 {
 		t.Errorf("the second reel is shown to %v", all.To)
 	}
 }

@@ -199,7 +199,7 @@ func TestKeyboardAloneIsEnough(t *testing.T) {
 		}
 		return false
 	}
-	for _, want := range []string{"Timeline of calls", "Window within", "rows of", "Theme"} {
+	for _, want := range []string{"Timeline of calls", "Visible range within", "rows of", "Theme"} {
 		if !found(want) {
 			t.Errorf("Tab doesn't come by %q; it does by %v", want, reached)
 		}

@@ -159,11 +159,11 @@ func TestTimelineShowsTheRecording(t *testing.T) {
 
 func TestZoomAndPan(t *testing.T) {
 	p := open(t, real(t))
-	all := p.window()
+	all := p.visible()
 	before := colors(p.painted("canvas.lanes"))
 	p.press("www")
 	p.still()
-	in := p.window()
+	in := p.visible()
 	if want := all.length() / (1.35 * 1.35 * 1.35); math.Abs(in.length()-want) > want/50 {
 		t.Errorf("three times W: %v ns are shown of %v, want %v", in.length(), all.length(), want)
 	}
@@ -172,7 +172,7 @@ func TestZoomAndPan(t *testing.T) {
 	}
 	p.press("d")
 	p.still()
-	if w := p.window(); w.From <= in.From || math.Abs(w.length()-in.length()) > 1 {
+	if w := p.visible(); w.From <= in.From || math.Abs(w.length()-in.length()) > 1 {
 		t.Errorf("D goes from %v to %v", in, w)
 	}
 
@@ -180,14 +180,14 @@ func TestZoomAndPan(t *testing.T) {
 	lanes := p.rect("canvas.lanes")
 	const x = 700
 	at := func() float64 {
-		w := p.window()
+		w := p.visible()
 		return w.From + (x-lanes.Left)/lanes.Width*w.length()
 	}
-	pointed, length := at(), p.window().length()
+	pointed, length := at(), p.visible().length()
 	p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseWheel, x, lanes.Top+100, chromedp.ButtonModifiers(chromedp.ModifierCtrl), func(e *input.DispatchMouseEventParams) { e.DeltaX, e.DeltaY = 0.01, -200 }))
 	p.until(fmt.Sprintf(`Number(document.querySelector("canvas.lanes").dataset.to) - Number(document.querySelector("canvas.lanes").dataset.from) < %f`, length*0.9))
 	p.still()
-	if now, pixel := at(), p.window().length()/lanes.Width; math.Abs(now-pointed) > pixel {
+	if now, pixel := at(), p.visible().length()/lanes.Width; math.Abs(now-pointed) > pixel {
 		t.Errorf("the wheel moved what is under the pointer by %v pixels", (now-pointed)/pixel)
 	}
 
@@ -200,13 +200,13 @@ func TestZoomAndPan(t *testing.T) {
 		chromedp.MouseEvent(chromedp.MouseReleased, x-150, lanes.Top+100, chromedp.ButtonLeft),
 	)
 	p.still()
-	w := p.window()
+	w := p.visible()
 	if got := w.From + (x-150-lanes.Left)/lanes.Width*w.length(); math.Abs(got-pointed) > w.length()/lanes.Width {
 		t.Errorf("dragged by 150 pixels, %v is where %v was", got, pointed)
 	}
 	p.press(kb.Home)
 	p.still()
-	if w := p.window(); w != all {
+	if w := p.visible(); w != all {
 		t.Errorf("Home shows %v of %v", w, all)
 	}
 }
@@ -257,7 +257,7 @@ func TestFindGoesFromMatchToMatch(t *testing.T) {
 	if !strings.Contains(first.Name, "Dict_Set") || !strings.Contains(second.Name, "Dict_Set") || second.Start <= first.Start {
 		t.Errorf("the matches are %+v, then %+v", first, second)
 	}
-	if w := p.window(); second.Start > w.To || second.Start+second.Duration < w.From {
+	if w := p.visible(); second.Start > w.To || second.Start+second.Duration < w.From {
 		t.Errorf("the match at %v is not shown in %v", second.Start, w)
 	}
 	if back := step(kb.Enter, chromedp.ModifierShift); back != first {
@@ -305,7 +305,7 @@ func TestSelectedCallIsToldOf(t *testing.T) {
 	}
 	p.press("f")
 	p.still()
-	if w := p.window(); w.From > caller.Start || w.To < caller.Start+caller.Duration || w.length() > 2*caller.Duration+100 {
+	if w := p.visible(); w.From > caller.Start || w.To < caller.Start+caller.Duration || w.length() > 2*caller.Duration+100 {
 		t.Errorf("fitted to %+v, it shows %v", caller, w)
 	}
 }
@@ -323,7 +323,7 @@ func TestTableOfARangeIsTheReport(t *testing.T) {
 		chromedp.MouseEvent(chromedp.MouseReleased, ruler.Left+ruler.Width/2, y, chromedp.ButtonLeft),
 	)
 	p.until(`window.callreel.state.range !== null`)
-	dragged, all := eval[struct{ From, To float64 }](p, `({ From: window.callreel.state.range.from, To: window.callreel.state.range.to })`), p.window()
+	dragged, all := eval[struct{ From, To float64 }](p, `({ From: window.callreel.state.range.from, To: window.callreel.state.range.to })`), p.visible()
 	if pixel := all.length() / ruler.Width; math.Abs(dragged.From-all.From) > pixel || math.Abs(dragged.To-all.From-all.length()/2) > 2*pixel {
 		t.Errorf("dragged over the first half of %v: %v", all, dragged)
 	}
@@ -371,7 +371,7 @@ func TestTableOfARangeIsTheReport(t *testing.T) {
 
 func TestURLHoldsTheView(t *testing.T) {
 	p := open(t, real(t))
-	whole := p.window()
+	whole := p.visible()
 	p.until(`Number(document.querySelector("canvas.lanes").dataset.labels) > 3`)
 	all := p.bars()
 	b := all[len(all)/2]
@@ -384,11 +384,11 @@ func TestURLHoldsTheView(t *testing.T) {
 	p.press("Py")
 	p.until(`document.querySelector(".find").dataset.state === "still" && location.hash.includes("q=Py") && location.hash.includes("t=")`)
 	p.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
-	was, status := p.window(), p.text(".find-status")
+	was, status := p.visible(), p.text(".find-status")
 
 	p.do(chromedp.Reload())
 	p.ready()
-	if now := p.window(); math.Abs(now.From-was.From) > 1 || math.Abs(now.To-was.To) > 1 {
+	if now := p.visible(); math.Abs(now.From-was.From) > 1 || math.Abs(now.To-was.To) > 1 {
 		t.Errorf("after a reload it shows %v, before %v", now, was)
 	}
 	if again := p.selected(); again != c {
@@ -407,14 +407,14 @@ func TestURLHoldsTheView(t *testing.T) {
 	p.do(chromedp.NavigateBack())
 	p.until(`document.querySelector(".tab-timeline:not([hidden])") !== null`)
 	p.still()
-	if now := p.window(); math.Abs(now.From-was.From) > 1 || math.Abs(now.To-was.To) > 1 {
+	if now := p.visible(); math.Abs(now.From-was.From) > 1 || math.Abs(now.To-was.To) > 1 {
 		t.Errorf("back shows %v, before it was %v", now, was)
 	}
 
 	// A link with nonsense in it shows what it can.
 	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"#tab=nothing&t=9-3&sel=x.y.z&range=-5-&h=7&lane=-1e9&closed=%zz&q=%E0%A4%A"))
 	p.ready()
-	if w := p.window(); w != whole {
+	if w := p.visible(); w != whole {
 		t.Errorf("a senseless link shows %v", w)
 	}
 }

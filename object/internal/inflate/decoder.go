@@ -85,7 +85,7 @@ func (d *decoder) stored() error {
 	if n > len(d.in)-d.pos {
 		return ErrTruncated
 	}
-	if !d.room(n) {
+	if !d.reserve(n) {
 		return ErrTooLong
 	}
 	copy(d.out[d.n:], d.in[d.pos:d.pos+n])
@@ -95,8 +95,8 @@ func (d *decoder) stored() error {
 	return nil
 }
 
-// room makes sure that n more bytes can be written.
-func (d *decoder) room(n int) bool {
+// reserve makes sure that n more bytes can be written.
+func (d *decoder) reserve(n int) bool {
 	for len(d.out)-d.n < n {
 		if len(d.out) == d.size {
 			return false

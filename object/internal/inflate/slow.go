@@ -53,7 +53,7 @@ func (d *decoder) subtable(table []entry, e entry) (entry, error) {
 
 // literal writes one byte.
 func (d *decoder) literal(e entry) error {
-	if !d.room(1) {
+	if !d.reserve(1) {
 		return ErrTooLong
 	}
 	d.out[d.n] = byte(e >> valuePos)
@@ -81,7 +81,7 @@ func (d *decoder) match(length int) error {
 	if back > d.n {
 		return ErrCorrupt
 	}
-	if !d.room(length) {
+	if !d.reserve(length) {
 		return ErrTooLong
 	}
 	for end := d.n + length; d.n < end; d.n++ {

@@ -226,10 +226,10 @@ func (b *builder) fillSubtables(count *[maxCodeLen + 1]int, sorted []uint16, cod
 // full when the codes from here on fill it.
 func subtableBits(count *[maxCodeLen + 1]int, n uint32, left int, rootBits uint32, longest int) uint32 {
 	size := n - rootBits
-	room := 1<<size - left
-	for room > 0 && int(size+rootBits) < longest {
+	free := 1<<size - left
+	for free > 0 && int(size+rootBits) < longest {
 		size++
-		room = room<<1 - count[size+rootBits]
+		free = free<<1 - count[size+rootBits]
 	}
 	return size
 }

@@ -168,7 +168,7 @@ func TestAdler32OfAnyLength(t *testing.T) {
 	}
 }
 
-// FuzzZlib holds the decoder against the standard library's.
+// FuzzZlib checks the decoder against the standard library's.
 func FuzzZlib(f *testing.F) {
 	for _, data := range samples(f) {
 		for _, level := range []int{flate.NoCompression, flate.DefaultCompression, flate.HuffmanOnly} {

@@ -22,14 +22,14 @@ type ring struct {
 func (r *ring) take(head uint64, fn func(record []byte)) error {
 	size := uint64(len(r.data))
 	for r.tail != head {
-		left := head - r.tail
+		unread := head - r.tail
 		at := r.tail & (size - 1)
-		if left > size || left < headerSize || size-at < headerSize {
+		if unread > size || unread < headerSize || size-at < headerSize {
 			r.tail = head
-			return fmt.Errorf("perf: %w: %d bytes of %d are used", errRing, left, size)
+			return fmt.Errorf("perf: %w: %d bytes of %d are used", errRing, unread, size)
 		}
 		n := uint64(binary.NativeEndian.Uint16(r.data[at+6:]))
-		if n < headerSize || n > left {
+		if n < headerSize || n > unread {
 			r.tail = head
 			return fmt.Errorf("perf: %w: record of %d bytes at %#x", errRing, n, at)
 		}

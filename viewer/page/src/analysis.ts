@@ -1,5 +1,5 @@
 // The tabs that sum up: flame graph, call tree and functions, of the whole
-// recording, of the window or of the range, of all lanes or of one.
+// recording, of the visible range or of the selected one, of all lanes or of one.
 
 import type { Shade } from "./color";
 import { shadeOf } from "./paint";
@@ -81,7 +81,7 @@ export class Analysis {
 
   span(s: ViewState): Span {
     const all = this.reel.bounds();
-    return (s.scope === "window" ? s.window : s.scope === "range" ? s.range : null) ?? all;
+    return (s.scope === "visible" ? s.visible : s.scope === "range" ? s.range : null) ?? all;
   }
 
   apply(s: ViewState) {
@@ -189,7 +189,7 @@ export class Analysis {
     const set = (patch: Partial<ViewState>) => this.owner.change(patch, true);
     const scopes: [Scope, string, boolean][] = [
       ["all", this.reel.dump ? "The dump’s window" : "Whole recording", true],
-      ["window", "What the timeline shows", s.window !== null],
+      ["visible", "What the timeline shows", s.visible !== null],
       ["range", "Selected range", s.range !== null],
     ];
     const lanes: [string, string][] = sorted(this.reel.lanes, "activity")

@@ -17,7 +17,7 @@ import type { Timeline } from "./timeline";
 import type { Call, Info } from "./types";
 import { format, parse, type Tab, type ViewState } from "./urlstate";
 import { length, same } from "./viewport";
-import { Watch } from "./watch";
+import { Updates } from "./updates";
 
 const tabTitles: Record<Tab, string> = { timeline: "Timeline", flame: "Flame graph", tree: "Call tree", functions: "Functions", compare: "Compare" };
 
@@ -109,7 +109,7 @@ export class App implements Owner {
       help: () => this.help.showModal(),
       escape: () => this.escape(),
       end: () => this.end(),
-      useWindowAsRange: () => {
+      useVisibleAsRange: () => {
         const w = this.tab().timeline.target;
         this.change({ range: { from: Math.floor(w.from), to: Math.ceil(w.to) } }, true);
       },
@@ -125,7 +125,7 @@ export class App implements Owner {
     this.reels.forEach((r, i) => {
       const t = this.lanes[i].timeline;
       t.source.clear();
-      t.window = t.target = { ...r.bounds() };
+      t.visible = t.target = { ...r.bounds() };
       t.setLanes(r.lanes);
     });
     const live = this.reels.some((r) => r.info.live);
@@ -135,7 +135,7 @@ export class App implements Owner {
     if (!location.hash) Object.assign(this.state, this.tab().viewOf(0));
     this.apply(true);
     if (this.state.follow) this.follow(true);
-    if (this.reels.some((r) => r.info.live || !r.info.closed)) this.watch();
+    if (this.reels.some((r) => r.info.live || !r.info.closed)) this.startUpdates();
     // The lanes can be moved by keys at once.
     if (this.state.tab === "timeline") this.tab().timeline.canvas.focus({ preventScroll: true });
   }
@@ -167,10 +167,10 @@ export class App implements Owner {
     const t = this.tab().timeline;
     const all = this.tab().reel.bounds();
     // Of a dump what nothing is said of is the view of its trigger.
-    this.state.window = same(t.target, all) && !this.tab().reel.dump ? null : { ...t.target };
+    this.state.visible = same(t.target, all) && !this.tab().reel.dump ? null : { ...t.target };
     this.state.scroll = t.top / t.rowHeight;
     this.state.collapsed = t.closed;
-    this.state.sides = this.compare?.windows() ?? this.state.sides;
+    this.state.sides = this.compare?.visibles() ?? this.state.sides;
     const hash = "#" + format(this.state);
     if (hash !== (location.hash || "#")) history.replaceState(null, "", hash);
   }
@@ -240,7 +240,7 @@ export class App implements Owner {
           )
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
       el("span", { class: "quiet facts-line" }, [duration(r.dump ? length(this.tab().reel.bounds()) : r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
-      r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
+      r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no space in their ring" }, `${count(r.dropped)} lost`),
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),
       r.clock === "none" && el("span", { class: "badge", title: "recorded with --clock none: the ruler numbers events (#), and how long something took is how many events (ev) came meanwhile" }, "no clock"),
@@ -319,8 +319,8 @@ export class App implements Owner {
 
   // ---- a recording in progress
 
-  private watch() {
-    new Watch(this.reels, {
+  private startUpdates() {
+    new Updates(this.reels, {
       grown: (i, before) => {
         this.lanes[i].timeline.source.cutAt(before);
         this.lanes[i].overview.refresh();

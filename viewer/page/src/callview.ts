@@ -9,7 +9,7 @@ import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
   unfinished: "unfinished: still open when its thread or the recording ended",
-  implicit: "left without returning: by an exception, longjmp, or an exit that is not recorded",
+  implicit: "ended without returning: by an exception, longjmp, or an exit that is not recorded",
   "across-loss": "events were lost while it was open: calls inside may be missing, and its end may be another call's",
 };
 

@@ -69,7 +69,7 @@ export interface Scheme {
   line: string;
   accent: string;
   range: string;
-  veil: string; // over what is outside the window
+  veil: string; // over what is outside the visible range
   busy: string; // of the overview
   trigger: string; // what a dump was made for
 }

@@ -60,8 +60,8 @@ export class Compare {
     );
   }
 
-  /** windows are what the two show, null where that is all; unknown before they were opened. */
-  windows(): ViewState["sides"] | null {
+  /** visibles are the visible ranges of the two, null where that is all; unknown before they were opened. */
+  visibles(): ViewState["sides"] | null {
     if (!this.laid) return null;
     const [a, b] = this.timelines.map((t, i) => (same(t.target, this.reels[i].bounds()) ? null : { ...t.target }));
     return [a, b];
@@ -140,7 +140,7 @@ export class Compare {
     }
   }
 
-  // The function's longest call in each of the two; windows stay where they came from the URL.
+  // The function's longest call in each of the two; visible ranges stay where they came from the URL.
   private async jump(r: DiffRow, stay: boolean) {
     await Promise.all(
       this.reels.map(async (reel, i) => {
@@ -162,7 +162,7 @@ function heading(r: ReelInfo): Child[] {
   return [
     el("span", { class: "name" }, shown(r.name, 100)),
     el("span", { class: "quiet" }, `${duration(r.duration_ns)} · ${plural(r.calls, "call")}`),
-    r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no room in their ring" }, `${count(r.dropped)} lost`),
+    r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no space in their ring" }, `${count(r.dropped)} lost`),
     r.error !== undefined && el("span", { class: "badge warn", title: shown(r.error, 300) }, "not readable"),
   ];
 }

@@ -40,7 +40,7 @@ export class Reader {
   constructor(private grid: Grid | null) {}
 
   push(chunk: Uint8Array) {
-    this.room(this.have + chunk.length);
+    this.grow(this.have + chunk.length);
     this.bytes.set(chunk, this.have);
     this.have += chunk.length;
     const view = new DataView(this.bytes.buffer);
@@ -68,7 +68,7 @@ export class Reader {
     return this.lanes;
   }
 
-  private room(size: number) {
+  private grow(size: number) {
     if (size <= this.bytes.length) return;
     const wider = new Uint8Array(Math.max(size + (-size & 7), 2 * this.bytes.length));
     wider.set(this.bytes.subarray(0, this.have));

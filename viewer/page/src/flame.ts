@@ -213,9 +213,9 @@ function describe(b: Branch, root: Branch): string[] {
   ];
 }
 
-function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+function fit(ctx: CanvasRenderingContext2D, text: string, space: number): string {
   const width = ctx.measureText(text).width;
-  if (width <= room) return text;
-  const keep = Math.floor((text.length * room) / width) - 1;
+  if (width <= space) return text;
+  const keep = Math.floor((text.length * space) / width) - 1;
   return keep < 2 ? "" : text.slice(0, keep) + "…";
 }

@@ -4,7 +4,7 @@ import type { Timeline } from "./timeline";
 import type { Span } from "./viewport";
 
 type Drag =
-  | { kind: "pan"; x: number; y: number; window: Span; top: number; moved: boolean }
+  | { kind: "pan"; x: number; y: number; visible: Span; top: number; moved: boolean }
   | { kind: "measure"; from: number; x: number; moved: boolean };
 
 export class Input {
@@ -40,7 +40,7 @@ export class Input {
     this.t.canvas.focus({ preventScroll: true });
     const x = this.x(e);
     if (measure) this.drag = { kind: "measure", from: this.t.timeAt(x), x, moved: false };
-    else this.drag = { kind: "pan", x, y: e.clientY, window: this.t.window, top: this.t.top, moved: false };
+    else this.drag = { kind: "pan", x, y: e.clientY, visible: this.t.visible, top: this.t.top, moved: false };
     e.preventDefault();
   }
 
@@ -60,8 +60,8 @@ export class Input {
       return;
     }
     t.canvas.classList.add("panning");
-    const by = ((drag.x - x) / t.size.width) * (drag.window.to - drag.window.from);
-    t.show({ from: drag.window.from + by, to: drag.window.to + by }, false);
+    const by = ((drag.x - x) / t.size.width) * (drag.visible.to - drag.visible.from);
+    t.show({ from: drag.visible.from + by, to: drag.visible.to + by }, false);
     t.top = drag.top + drag.y - e.clientY;
   }
 

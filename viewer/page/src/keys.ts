@@ -18,7 +18,7 @@ export interface Desk {
   help(): void;
   escape(): void;
   end(): void;
-  useWindowAsRange(): void;
+  useVisibleAsRange(): void;
 }
 
 export function listen(d: Desk) {
@@ -89,7 +89,7 @@ function lanes(d: Desk, e: KeyboardEvent): boolean {
     Enter: () => d.tab().selectCentre(),
     f: () => d.tab().fitSelected(),
     m: () => d.tab().measureSelected(),
-    r: () => d.useWindowAsRange(),
+    r: () => d.useVisibleAsRange(),
     l: () => d.tab().longest(),
   };
   return run(act, e.key) || (e.key.length === 1 && run(act, e.key.toLowerCase()));

@@ -67,7 +67,7 @@ export class LanesTab {
     });
     const t = this.timeline;
     this.overview = new Overview((width, signal) => reel.api.json<OverviewData>("overview", { width }, signal), owner.scheme, {
-      window: () => t.target,
+      visible: () => t.target,
       bounds: () => reel.bounds(),
       range: () => t.range,
       marks: () => t.marks,
@@ -144,9 +144,9 @@ export class LanesTab {
     if (fromURL || t.rowHeight !== height || this.appliedSort !== s.sort) t.setRows(height, fromURL ? s.collapsed : t.closed, s.sort);
     this.appliedSort = s.sort;
     if (fromURL) {
-      if (s.window && s.window.from < this.reel.bounds().from) this.reel.earlier = true;
+      if (s.visible && s.visible.from < this.reel.bounds().from) this.reel.earlier = true;
       this.showDump();
-      t.show(s.window ?? this.reel.bounds(), false);
+      t.show(s.visible ?? this.reel.bounds(), false);
       // The height of the lanes is known after the layout.
       requestAnimationFrame(() => (t.top = s.scroll * height));
     }
@@ -164,9 +164,9 @@ export class LanesTab {
   // with the panel open, is to be seen what the others did.
   private fittingHeight(): number {
     const dump = this.reel.dump !== null;
-    const room = this.timeline.scroller.clientHeight - (dump ? 250 : 0);
+    const available = this.timeline.scroller.clientHeight - (dump ? 250 : 0);
     const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
-    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 < room * 0.8) ?? (dump ? 12 : 16);
+    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 < available * 0.8) ?? (dump ? 12 : 16);
   }
 
   private applySelection(p: Place | null) {
@@ -273,7 +273,7 @@ export class LanesTab {
     this.arriving = t.row !== null;
     return {
       tab: "timeline",
-      window: to > from ? around({ from, to }, bounds, 0.5) : { ...bounds },
+      visible: to > from ? around({ from, to }, bounds, 0.5) : { ...bounds },
       selected: t.lane !== null && t.row !== null ? placeOf({ ...t, row: t.row }, t.lane) : null,
     };
   }
@@ -287,7 +287,7 @@ export class LanesTab {
     }
     const view = this.viewOf(this.atTrigger ? (this.trigger + step + d.triggers.length) % d.triggers.length : this.trigger);
     this.owner.change({ tab: "timeline", selected: view.selected }, true);
-    this.timeline.show(view.window!);
+    this.timeline.show(view.visible!);
     this.showDump();
     if (this.call) this.revealTrigger(this.call);
     this.owner.say(describe(d.triggers[this.trigger]));

@@ -7,8 +7,8 @@ const invisible =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
 
-/** visible is the name with each such character written as its code: "a‹202E›b". */
-export function visible(name: string): string {
+/** showInvisible is the name with each such character written as its code: "a‹202E›b". */
+export function showInvisible(name: string): string {
   return name.replace(invisible, (c) => {
     const code = c.codePointAt(0)!;
     return `‹${code.toString(16).toUpperCase().padStart(code < 0x100 ? 2 : 4, "0")}›`;
@@ -33,7 +33,7 @@ function isHigh(unit: number): boolean {
 /** shown is what most places show of a name. */
 export function shown(name: string, length = 240): string {
   // What is far too long is cut before it is looked at.
-  const v = visible(name.length > 4 * length ? cut(name, 2 * length) : name);
+  const v = showInvisible(name.length > 4 * length ? cut(name, 2 * length) : name);
   return v === "" ? "(no name)" : cut(v, length);
 }
 

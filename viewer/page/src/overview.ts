@@ -1,4 +1,4 @@
-// The strip above the timeline: the whole recording, with the window as a frame
+// The strip above the timeline: the whole recording, with the visible range as a frame
 // that can be dragged, resized and moved by keys.
 
 import type { Scheme } from "./color";
@@ -11,7 +11,7 @@ const height = 44;
 const grip = 6; // pixels at the frame's sides by which it is resized
 
 export interface Shown {
-  window(): Span;
+  visible(): Span;
   bounds(): Span;
   range(): Span | null;
   marks(): Span[];
@@ -23,7 +23,7 @@ export class Overview {
     class: "overview",
     tabindex: 0,
     role: "slider",
-    "aria-label": "Window within the whole recording. Arrows move it, plus and minus resize it.",
+    "aria-label": "Visible range within the whole recording. Arrows move it, plus and minus resize it.",
     "aria-valuemin": 0,
     "aria-valuemax": 100,
   });
@@ -36,7 +36,7 @@ export class Overview {
   private width = 1;
   private frame = 0;
   private loading: AbortController | null = null;
-  private drag: { mode: "move" | "left" | "right" | "new"; at: number; window: Span } | null = null;
+  private drag: { mode: "move" | "left" | "right" | "new"; at: number; visible: Span } | null = null;
 
   constructor(
     private load: (width: number, signal: AbortSignal) => Promise<Data>,
@@ -113,7 +113,7 @@ export class Overview {
     this.paintFrame(ctx, s);
   }
 
-  // What does not change while the window moves is painted once.
+  // What does not change while the visible range moves is painted once.
   private paintData(s: Scheme, ratio: number) {
     this.drawn = s;
     this.drawnOf = this.shown.bounds();
@@ -139,7 +139,7 @@ export class Overview {
     ctx.fillStyle = s.gapText[1];
     for (const [from, to] of this.data.gaps ?? []) {
       const [x, wide] = [this.x(from), this.x(to) - this.x(from)];
-      // What is missing from a dump may be a thread's of most of the window: that of the others is to be seen.
+      // What is missing from a dump may be a thread's in most of the window: what the others have must still be seen.
       ctx.globalAlpha = wide > this.width / 20 ? 0.15 : 0.45;
       ctx.fillRect(x, 0, Math.max(1.5, wide), height);
       ctx.globalAlpha = 1;
@@ -148,7 +148,7 @@ export class Overview {
   }
 
   private paintFrame(ctx: CanvasRenderingContext2D, s: Scheme) {
-    const w = this.shown.window();
+    const w = this.shown.visible();
     let x0 = this.x(w.from);
     let x1 = this.x(w.to);
     if (x1 - x0 < 4) [x0, x1] = [(x0 + x1) / 2 - 2, (x0 + x1) / 2 + 2];
@@ -170,7 +170,7 @@ export class Overview {
   }
 
   private mode(x: number): "move" | "left" | "right" | "new" {
-    const w = this.shown.window();
+    const w = this.shown.visible();
     const [x0, x1] = [this.x(w.from), this.x(w.to)];
     if (x1 - x0 < 3 * grip) return x > x0 - 12 && x < x1 + 12 ? "move" : "new";
     if (Math.abs(x - x0) <= grip) return "left";
@@ -181,8 +181,8 @@ export class Overview {
   private down(e: PointerEvent) {
     if (e.button !== 0) return;
     this.canvas.setPointerCapture(e.pointerId);
-    const w = this.shown.window();
-    this.drag = { mode: this.mode(e.offsetX), at: this.at(e.offsetX), window: w };
+    const w = this.shown.visible();
+    this.drag = { mode: this.mode(e.offsetX), at: this.at(e.offsetX), visible: w };
   }
 
   private move(e: PointerEvent) {
@@ -194,16 +194,16 @@ export class Overview {
     }
     const at = this.at(Math.max(0, Math.min(this.width, e.offsetX)));
     const bounds = this.shown.bounds();
-    if (d.mode === "move") this.shown.show(pan(d.window, at - d.at, bounds), false);
+    if (d.mode === "move") this.shown.show(pan(d.visible, at - d.at, bounds), false);
     else {
-      const fixed = d.mode === "left" ? d.window.to : d.mode === "right" ? d.window.from : d.at;
+      const fixed = d.mode === "left" ? d.visible.to : d.mode === "right" ? d.visible.from : d.at;
       if (Math.abs(this.x(at) - this.x(fixed)) < 2) return;
       this.shown.show(clamp({ from: Math.min(at, fixed), to: Math.max(at, fixed) }, bounds), false);
     }
   }
 
   private key(e: KeyboardEvent) {
-    const w = this.shown.window();
+    const w = this.shown.visible();
     const b = this.shown.bounds();
     const by: Record<string, () => Span> = {
       ArrowLeft: () => pan(w, -length(w) / 4, b),
@@ -220,6 +220,6 @@ export class Overview {
 
   private wheel(e: WheelEvent) {
     e.preventDefault();
-    this.shown.show(zoom(this.shown.window(), this.at(e.offsetX), Math.exp(e.deltaY * 0.0025), this.shown.bounds()), true);
+    this.shown.show(zoom(this.shown.visible(), this.at(e.offsetX), Math.exp(e.deltaY * 0.0025), this.shown.bounds()), true);
   }
 }

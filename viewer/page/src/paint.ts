@@ -15,7 +15,7 @@ import { length, type Span } from "./viewport";
 
 /** Scene is all that a frame depends on. */
 export interface Scene {
-  window: Span;
+  visible: Span;
   top: number; // scrolled, CSS pixels
   width: number; // CSS pixels
   height: number;
@@ -57,7 +57,7 @@ export class Painter {
     const picture = s.coarse ? this.coarse.of(ctx, Math.round(s.width), Math.round(s.height)) : this.fine.of(ctx, canvas.width, canvas.height);
     const { pixels } = picture;
     const width = picture.image!.width;
-    this.raster.begin(pixels, width, s.window);
+    this.raster.begin(pixels, width, s.visible);
     const slots = s.layout.between(s.top, s.top + s.height);
     const end = slots.length > 0 ? slots[slots.length - 1].top + slots[slots.length - 1].height - s.top : 0;
     if (end < s.height) pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * width);
@@ -98,9 +98,9 @@ export class Painter {
     const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
     const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
-    const answers = within(s.source.answers, s.window);
+    const answers = within(s.source.answers, s.visible);
     const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
-    const life = { from: Math.max(s.window.from, Math.min(alive.from, slot.lane.start_ns)), to: Math.min(s.window.to, alive.to) };
+    const life = { from: Math.max(s.visible.from, Math.min(alive.from, slot.lane.start_ns)), to: Math.min(s.visible.to, alive.to) };
     const pieces: Piece[] = [];
     const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
@@ -109,8 +109,8 @@ export class Painter {
       for (const { span, grid, asked, rows } of parts) {
         if (!asked || row < asked.first || row >= asked.first + asked.count) continue;
         spans.push(span);
-        // What covers the window hides all before it.
-        if (span.from <= s.window.from && span.to >= s.window.to) pieces.length = 0;
+        // What covers the visible range hides all before it.
+        if (span.from <= s.visible.from && span.to >= s.visible.to) pieces.length = 0;
         const r = rows?.get(row);
         if (r) pieces.push({ span, grid, row: r });
         else if (pieces.length > 0) pieces.push({ span, grid, row: nothing });
@@ -127,7 +127,7 @@ export class Painter {
       painted = bottom;
     }
     this.raster.fill(painted, y(slot.top + slot.height), ground);
-    for (const g of gapsOf(answers, slot.lane.id, s.window)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
+    for (const g of gapsOf(answers, slot.lane.id, s.visible)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
     if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);
     if (slot.index === s.layout.slots.length - 1) this.raster.rule(y(slot.top + slot.height), s.scheme.rule);
   }
@@ -153,20 +153,20 @@ export class Painter {
     }
   }
 
-  private text(s: Scene, l: Label, room: number): string {
+  private text(s: Scene, l: Label, space: number): string {
     const name = s.name(l.func);
     let text = l.func === 0 ? "" : name === undefined ? "" : name;
     if (l.calls > 1) text = text ? `${count(l.calls)} × ${text}` : plural(l.calls, "call");
     if (!text) return "";
-    return this.widths.fitting(text, room);
+    return this.widths.fitting(text, space);
   }
 
   private gapTexts(ctx: CanvasRenderingContext2D, s: Scene) {
     ctx.font = `600 11px ${s.font}`;
     ctx.textBaseline = "middle";
-    const answers = within(s.source.answers, s.window);
+    const answers = within(s.source.answers, s.visible);
     for (const slot of s.layout.between(s.top, s.top + s.height)) {
-      for (const g of gapsOf(answers, slot.lane.id, s.window)) {
+      for (const g of gapsOf(answers, slot.lane.id, s.visible)) {
         overlay(s, g, (x0, x1) => {
           const text = g.events > 0 ? `${count(g.events)} lost` : missingIn(s.dump, slot.lane.id, g) ? "missing" : "lost";
           const w = ctx.measureText(text).width + 10;
@@ -191,7 +191,7 @@ export class Painter {
       overlay(s, m, (x0, x1) => {
         ctx.fillStyle = ctx.strokeStyle = s.scheme.trigger;
         // An end at the screen's edge is to be seen, as most of those who made a dump end where it does.
-        if (m.to <= s.window.to) x1 = Math.min(x1, s.width - 4);
+        if (m.to <= s.visible.to) x1 = Math.min(x1, s.width - 4);
         if (m.current) {
           ctx.globalAlpha = 0.55;
           for (const x of m.to > m.from ? [x0, x1] : [x0]) for (let y = 0; y < s.height; y += 7) ctx.fillRect(x - 0.5, y, 1, 4);
@@ -276,7 +276,7 @@ export interface Gap extends Span {
   events: number;
 }
 
-/** gapsOf are a lane's gaps: those of the finest answer, and where it doesn't cover the window of coarser ones too. */
+/** gapsOf are a lane's gaps: those of the finest answer, and where it doesn't cover the visible range of coarser ones too. */
 export function gapsOf(answers: Answer[], lane: number, w: Span): Gap[] {
   const all: Gap[] = [];
   for (let i = answers.length - 1; i >= 0; i--) {
@@ -290,9 +290,9 @@ export function gapsOf(answers: Answer[], lane: number, w: Span): Gap[] {
 }
 
 function overlay(s: Scene, span: Span | null, draw: (x0: number, x1: number) => void) {
-  if (!span || span.to < s.window.from || span.from > s.window.to) return;
-  const scale = s.width / length(s.window);
-  draw(Math.max(-4, (span.from - s.window.from) * scale), Math.min(s.width + 4, (span.to - s.window.from) * scale));
+  if (!span || span.to < s.visible.from || span.from > s.visible.to) return;
+  const scale = s.width / length(s.visible);
+  draw(Math.max(-4, (span.from - s.visible.from) * scale), Math.min(s.width + 4, (span.to - s.visible.from) * scale));
 }
 
 /** Coloring gives each function its shade, and those whose name is not known yet the unknown one. */

@@ -54,8 +54,8 @@ export class Raster {
   private from = 0;
   private scale = 1; // pixels a nanosecond
 
-  /** begin prepares a picture in which the window fills the width. */
-  begin(pixels: Uint32Array, width: number, window: Span) {
+  /** begin prepares a picture in which the visible range fills the width. */
+  begin(pixels: Uint32Array, width: number, visible: Span) {
     this.pixels = pixels;
     this.height = Math.floor(pixels.length / width);
     if (this.width !== width) {
@@ -63,8 +63,8 @@ export class Raster {
       this.lift = new Uint8Array(width);
     }
     this.width = width;
-    this.from = window.from;
-    this.scale = width / (window.to - window.from);
+    this.from = visible.from;
+    this.scale = width / (visible.to - visible.from);
     this.bars = 0;
     this.labels = [];
   }

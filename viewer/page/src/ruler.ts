@@ -16,10 +16,10 @@ export function ticks(w: Span, width: number): { step: number; at: number[] } {
 }
 
 /** paintRuler draws times; deep in a long recording they are counted from a base that stands at the left. */
-export function paintRuler(ctx: CanvasRenderingContext2D, width: number, window: Span, range: Span | null, marks: Mark[], s: Scheme, font: string) {
+export function paintRuler(ctx: CanvasRenderingContext2D, width: number, visible: Span, range: Span | null, marks: Mark[], s: Scheme, font: string) {
   ctx.clearRect(0, 0, width, rulerHeight);
-  const x = (at: number) => ((at - window.from) / length(window)) * width;
-  const w = { from: since(window.from), to: since(window.to) };
+  const x = (at: number) => ((at - visible.from) / length(visible)) * width;
+  const w = { from: since(visible.from), to: since(visible.to) };
   const xOf = (t: number) => ((t - w.from) / length(w)) * width;
   const { step, at } = ticks(w, width);
   const relative = step * 2000 < w.from;
@@ -73,8 +73,8 @@ function paintMark(ctx: CanvasRenderingContext2D, x0: number, x1: number, m: Mar
   ctx.fillText(text, at + 6, 10);
 }
 
-function cutTo(ctx: CanvasRenderingContext2D, text: string, room: number): string {
-  while (text.length > 4 && ctx.measureText(text).width > room) text = text.slice(0, Math.floor(text.length * 0.8)) + "…";
+function cutTo(ctx: CanvasRenderingContext2D, text: string, space: number): string {
+  while (text.length > 4 && ctx.measureText(text).width > space) text = text.slice(0, Math.floor(text.length * 0.8)) + "…";
   return text;
 }
 

@@ -48,11 +48,11 @@ export class Source {
     return this.running !== null;
   }
 
-  /** want sees to it that the window's rows are there, nsPerPixel fine; ahead are the rows to ask for if not. */
-  want(window: Span, nsPerPixel: number, rows: Stretch[], ahead: Stretch[], bounds: Span) {
-    this.wanted = [window, nsPerPixel, rows, ahead, bounds];
+  /** want sees to it that the rows of the visible range are there, nsPerPixel fine; ahead are the rows to ask for if not. */
+  want(visible: Span, nsPerPixel: number, rows: Stretch[], ahead: Stretch[], bounds: Span) {
+    this.wanted = [visible, nsPerPixel, rows, ahead, bounds];
     if (rows.length === 0 || performance.now() < this.again) return;
-    const covering = this.byAge.filter((a) => covers(a, window, nsPerPixel, rows, bounds));
+    const covering = this.byAge.filter((a) => covers(a, visible, nsPerPixel, rows, bounds));
     if (covering.some((a) => !a.coarse)) return;
     if (covering.length > 0) {
       if (!this.running) this.request(covering[covering.length - 1], false);
@@ -60,10 +60,10 @@ export class Source {
     }
     if (this.running) {
       const q = this.running.query;
-      if (covers(q, window, nsPerPixel, rows, bounds) || !outdated(q, window, nsPerPixel)) return;
+      if (covers(q, visible, nsPerPixel, rows, bounds) || !outdated(q, visible, nsPerPixel)) return;
       this.running.stop.abort();
     }
-    this.request(withMargin(window, nsPerPixel, ahead, bounds), true);
+    this.request(withMargin(visible, nsPerPixel, ahead, bounds), true);
   }
 
   /** cutAt forgets what lies after the instant: a recording in progress has grown there. */

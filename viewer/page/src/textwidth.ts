@@ -15,17 +15,17 @@ export class TextWidths {
     this.others.clear();
   }
 
-  /** fitting is as much of the text as has room, with an ellipsis if that is not all, or nothing if next to nothing has. */
-  fitting(text: string, room: number): string {
+  /** fitting is as much of the text as has space, with an ellipsis if that is not all, or nothing if next to nothing has. */
+  fitting(text: string, space: number): string {
     const dots = this.character(0x2026);
     let width = 0;
-    let short = 0; // characters that leave room for an ellipsis
+    let short = 0; // characters that leave space for an ellipsis
     for (let i = 0; i < text.length; ) {
       const c = text.codePointAt(i)!;
       width += this.character(c);
-      if (width > room) return short >= 2 ? text.slice(0, short) + "…" : "";
+      if (width > space) return short >= 2 ? text.slice(0, short) + "…" : "";
       i += c > 0xffff ? 2 : 1;
-      if (width + dots <= room) short = i;
+      if (width + dots <= space) short = i;
     }
     return text;
   }

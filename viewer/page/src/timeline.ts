@@ -21,7 +21,7 @@ export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 
 // More than so many milliseconds for the bars leave none for the rest of a frame.
 const mostCost = 7;
-// Milliseconds after which what hasn't changed is taken to stand still.
+// Milliseconds after which what hasn't changed is taken to be at rest.
 const stillAfter = 120;
 
 /** Bar is what is drawn at a place: a call, or several merged ones. */
@@ -37,7 +37,7 @@ export interface Bar {
 
 /** What a timeline tells its owner. */
 export interface Listener {
-  moved(): void; // window, scroll or rows
+  moved(): void; // visible range, scroll or rows
   selected(bar: Bar | null, at: number): void;
   ranged(range: Span | null): void;
   lane(lane: number): void;
@@ -60,7 +60,7 @@ export class Timeline {
   readonly source: Source;
   readonly painter: Painter;
   layout = new Layout([], 16, new Set());
-  window: Span;
+  visible: Span;
   target: Span;
   range: Span | null = null;
   selected: { lane: number; row: number; start: number; end: number } | null = null;
@@ -86,7 +86,7 @@ export class Timeline {
   private last = 0;
   private width = 1;
   private height = 1;
-  private headRoom = 1; // pixels of lanes for one of scrolling
+  private scrollScale = 1; // pixels of lanes for one of scrolling
   private scrolled: number | null = null; // of the scroller, if known
   private moved = { from: 0, to: 0, top: 0, at: -Infinity }; // what was shown last, and since when
   private cost = 0; // of painting all of the screen's pixels, ms
@@ -102,7 +102,7 @@ export class Timeline {
     private bounds: () => Span,
     readonly listener: Listener,
   ) {
-    this.window = this.target = { ...bounds() };
+    this.visible = this.target = { ...bounds() };
     this.source = new Source(api.view, () => this.draw(), (err) => listener.failed(err));
     this.painter = new Painter(this.canvas);
     this.list = new LaneList(
@@ -179,9 +179,9 @@ export class Timeline {
     this.width = Math.max(1, pane.clientWidth);
     this.sticky.style.height = `${this.height}px`;
     // Elements can't be arbitrarily high.
-    const room = Math.max(0, this.layout.height - this.height);
-    const drawn = Math.min(room, 8e6);
-    this.headRoom = drawn > 0 ? room / drawn : 1;
+    const beyond = Math.max(0, this.layout.height - this.height);
+    const drawn = Math.min(beyond, 8e6);
+    this.scrollScale = drawn > 0 ? beyond / drawn : 1;
     this.spacer.style.height = `${drawn}px`;
     this.scrolled = null;
     this.canvas.style.width = this.ruler.style.width = `${this.width}px`;
@@ -194,20 +194,20 @@ export class Timeline {
 
   // Asking the scroller makes the browser lay out the page, which a frame has no time for.
   get top(): number {
-    return (this.scrolled ??= this.scroller.scrollTop) * this.headRoom;
+    return (this.scrolled ??= this.scroller.scrollTop) * this.scrollScale;
   }
 
   set top(y: number) {
-    this.scroller.scrollTop = y / this.headRoom;
+    this.scroller.scrollTop = y / this.scrollScale;
     this.scrolled = null;
   }
 
   // ---- moving
 
-  /** show goes to a window, smoothly unless asked otherwise. */
+  /** show goes to a range, smoothly unless asked otherwise. */
   show(w: Span, smoothly = true) {
     this.target = clamp(w, this.bounds());
-    if (!smoothly || this.calm.matches) this.window = this.target;
+    if (!smoothly || this.calm.matches) this.visible = this.target;
     this.draw();
     this.listener.moved();
   }
@@ -220,7 +220,7 @@ export class Timeline {
     this.show(around(s, this.bounds()));
   }
 
-  /** zoomBy makes the window factor times as long, around a pixel or else what is selected, or the middle. */
+  /** zoomBy makes the visible range factor times as long, around a pixel or else what is selected, or the middle. */
   zoomBy(factor: number, x?: number) {
     const t = this.target;
     const at = x === undefined ? this.focus() : t.from + (x / this.width) * length(t);
@@ -240,20 +240,20 @@ export class Timeline {
   /** pointerX is where the pointer is, if it is over the lanes. */
   pointerX: number | null = null;
 
-  /** panBy moves the window by a share of its length. */
+  /** panBy moves the visible range by a share of its length. */
   panBy(share: number, smoothly = true) {
     this.show(pan(this.target, share * length(this.target), this.bounds()), smoothly);
   }
 
   timeAt(x: number): number {
-    return this.window.from + (x / this.width) * length(this.window);
+    return this.visible.from + (x / this.width) * length(this.visible);
   }
 
   get size(): { width: number; height: number } {
     return { width: this.width, height: this.height };
   }
 
-  /** reveal scrolls a row into sight, and the window to the span if it is not. */
+  /** reveal scrolls a row into sight, and the visible range to the span if it is not. */
   reveal(lane: number, row: number, span: Span, fit: boolean) {
     const slot = this.layout.byLane.get(lane);
     if (!slot) return;
@@ -279,7 +279,7 @@ export class Timeline {
     if (!slot) return null;
     const row = this.layout.rowAt(slot, top);
     if (row < 0) return null;
-    return this.barOf(slot, row, this.timeAt(x), (1.5 / this.width) * length(this.window));
+    return this.barOf(slot, row, this.timeAt(x), (1.5 / this.width) * length(this.visible));
   }
 
   private barOf(slot: Slot, row: number, at: number, near: number): Bar | null {
@@ -355,7 +355,7 @@ export class Timeline {
     } else {
       const slot = this.layout.at(y + this.top);
       const at = this.timeAt(x);
-      const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.window).find((g) => g.from <= at && at <= g.to);
+      const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.visible).find((g) => g.from <= at && at <= g.to);
       if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
       else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
@@ -392,30 +392,30 @@ export class Timeline {
     this.frame = 0;
     if (!this.element.isConnected || this.scroller.clientHeight === 0) return;
     const began = performance.now();
-    const moving = !same(this.window, this.target);
+    const moving = !same(this.visible, this.target);
     if (moving) {
-      this.window = approach(this.window, this.target, this.last > 0 ? Math.min(now - this.last, 50) : 16);
+      this.visible = approach(this.visible, this.target, this.last > 0 ? Math.min(now - this.last, 50) : 16);
     }
     this.last = moving ? now : 0;
     this.fetch();
     this.paint(this.mayBeCoarse(began));
     this.frameTimes?.push(performance.now() - began);
-    if (!same(this.window, this.target)) this.draw();
+    if (!same(this.visible, this.target)) this.draw();
   }
 
   // Where the screen has finer pixels than CSS and a frame takes too long for them, they wait until nothing moves.
   private mayBeCoarse(now: number): boolean {
-    const { window: w, top, moved } = this;
+    const { visible: w, top, moved } = this;
     if (moved.from !== w.from || moved.to !== w.to || moved.top !== top) this.moved = { from: w.from, to: w.to, top, at: now };
     return this.cost > mostCost && this.canvas.width > 1.2 * this.width && now - this.moved.at < stillAfter;
   }
 
   private fetch() {
-    const visible = this.layout.stretches(this.top, this.top + this.height);
+    const rows = this.layout.stretches(this.top, this.top + this.height);
     const ahead = this.layout.stretches(this.top - this.height, this.top + 2 * this.height);
     // Pixels of the device: bars are merged as they are drawn.
     const nsPerPixel = length(this.target) / this.canvas.width;
-    this.source.want(this.target, nsPerPixel, visible, ahead, this.bounds());
+    this.source.want(this.target, nsPerPixel, rows, ahead, this.bounds());
   }
 
   private paint(coarse: boolean) {
@@ -426,7 +426,7 @@ export class Timeline {
     this.palette ??= new Palette(this.colors, this.match, this.colors.unknown);
     const h = this.hovered;
     this.painter.paint({
-      window: this.window,
+      visible: this.visible,
       top: this.top,
       width: this.width,
       height: this.height,
@@ -455,7 +455,7 @@ export class Timeline {
     const ctx = this.ruler.getContext("2d")!;
     const ratio = this.ruler.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintRuler(ctx, this.width, this.window, this.range, this.marks, scheme, font);
+    paintRuler(ctx, this.width, this.visible, this.range, this.marks, scheme, font);
     this.tell();
   }
 
@@ -472,13 +472,13 @@ export class Timeline {
   // What tests look at.
   private tell() {
     const d = this.canvas.dataset;
-    d.from = String(this.window.from);
-    d.to = String(this.window.to);
+    d.from = String(this.visible.from);
+    d.to = String(this.visible.to);
     d.bars = String(this.painter.raster.bars);
     d.labels = String(this.painter.labels);
     d.unknown = String(this.painter.unknown);
     d.marked = String(this.painter.marked);
     d.requests = String(this.source.requests);
-    d.state = this.source.pending || this.coarse || !same(this.window, this.target) ? "moving" : this.source.failure ? "failed" : "still";
+    d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }
 }

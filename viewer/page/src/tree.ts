@@ -12,7 +12,7 @@ export class Tree {
   private body = el("div", { class: "table-body", role: "rowgroup" });
   private root: Branch | null = null;
   private open = new Set<Branch>();
-  private visible: Branch[] = [];
+  private shown: Branch[] = [];
   private current = 0;
   private frame = 0;
   match: ReadonlySet<number> | null = null;
@@ -53,16 +53,16 @@ export class Tree {
   }
 
   private refresh() {
-    this.visible = [];
+    this.shown = [];
     const todo = [...(this.root?.children ?? [])].reverse();
     for (let b = todo.pop(); b; b = todo.pop()) {
-      this.visible.push(b);
+      this.shown.push(b);
       if (this.open.has(b)) for (let i = b.children.length - 1; i >= 0; i--) todo.push(b.children[i]);
     }
-    this.body.style.height = `${Math.max(1, this.visible.length) * rowHeight}px`;
-    this.scroller.setAttribute("aria-rowcount", String(this.visible.length + 1));
-    this.element.dataset.rows = String(this.visible.length);
-    this.current = Math.min(this.current, Math.max(0, this.visible.length - 1));
+    this.body.style.height = `${Math.max(1, this.shown.length) * rowHeight}px`;
+    this.scroller.setAttribute("aria-rowcount", String(this.shown.length + 1));
+    this.element.dataset.rows = String(this.shown.length);
+    this.current = Math.min(this.current, Math.max(0, this.shown.length - 1));
     this.draw();
   }
 
@@ -70,10 +70,10 @@ export class Tree {
     const view = this.scroller.clientHeight;
     if (view === 0) return;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / rowHeight) - 4);
-    const end = Math.min(this.visible.length, Math.ceil((this.scroller.scrollTop + view) / rowHeight) + 4);
-    const lines = this.visible.slice(first, end).map((b, i) => this.line(b, first + i));
-    this.body.replaceChildren(...(this.visible.length > 0 ? lines : [el("div", { class: "table-empty" }, "no calls here")]));
-    if (this.visible.length > 0) this.scroller.setAttribute("aria-activedescendant", `tree-${this.current}`);
+    const end = Math.min(this.shown.length, Math.ceil((this.scroller.scrollTop + view) / rowHeight) + 4);
+    const lines = this.shown.slice(first, end).map((b, i) => this.line(b, first + i));
+    this.body.replaceChildren(...(this.shown.length > 0 ? lines : [el("div", { class: "table-empty" }, "no calls here")]));
+    if (this.shown.length > 0) this.scroller.setAttribute("aria-activedescendant", `tree-${this.current}`);
   }
 
   private line(b: Branch, index: number): HTMLElement {
@@ -115,17 +115,17 @@ export class Tree {
 
   private key(e: KeyboardEvent) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const b = this.visible[this.current];
+    const b = this.shown[this.current];
     if (!b) return;
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / rowHeight) - 2);
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
-    if (e.key in steps) this.current = Math.max(0, Math.min(this.visible.length - 1, this.current + steps[e.key]));
+    if (e.key in steps) this.current = Math.max(0, Math.min(this.shown.length - 1, this.current + steps[e.key]));
     else if (e.key === "ArrowRight") {
       if (!this.open.has(b) && b.children.length > 0) this.toggle(b);
       else if (b.children.length > 0) this.current++;
     } else if (e.key === "ArrowLeft") {
       if (this.open.has(b) && b.children.length > 0) this.toggle(b);
-      else if (b.parent && b.parent !== this.root) this.current = this.visible.indexOf(b.parent);
+      else if (b.parent && b.parent !== this.root) this.current = this.shown.indexOf(b.parent);
     } else if (e.key === "Enter" || e.key === " ") {
       if (b.func !== 0) this.chosen(b);
     } else return;

@@ -2,7 +2,7 @@
 
 import { length, type Span } from "./viewport";
 
-/** unknownIn are the stretches of a window that none of the spans covers. */
+/** unknownIn are the stretches of a range that none of the spans covers. */
 export function unknownIn(w: Span, spans: Span[]): Span[] {
   if (spans.some((s) => s.from <= w.from && s.to >= w.to)) return [];
   const out: Span[] = [];

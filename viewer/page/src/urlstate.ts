@@ -12,12 +12,12 @@ export interface Place {
   at: number; // ns
 }
 
-export type Scope = "all" | "window" | "range";
+export type Scope = "all" | "visible" | "range";
 
 export interface ViewState {
   tab: Tab;
   reel: number; // which of two
-  window: Span | null; // null: all
+  visible: Span | null; // null: all
   range: Span | null;
   selected: Place | null;
   find: string;
@@ -31,7 +31,7 @@ export interface ViewState {
   order: "heavy" | "time"; // of the flame graph
   filter: string; // of functions
   follow: boolean;
-  sides: [Span | null, Span | null]; // windows of the two that are compared; null: all
+  sides: [Span | null, Span | null]; // visible ranges of the two that are compared; null: all
   pair: { name: string; module: string } | null; // the function that is looked at in both
 }
 
@@ -43,7 +43,7 @@ export function initial(): ViewState {
   return {
     tab: "timeline",
     reel: 0,
-    window: null,
+    visible: null,
     range: null,
     selected: null,
     find: "",
@@ -69,7 +69,7 @@ export function format(s: ViewState): string {
   const put = (key: string, value: string | number) => out.push(`${key}=${encode(String(value))}`);
   if (s.tab !== d.tab) put("tab", s.tab);
   if (s.reel !== d.reel) put("reel", s.reel);
-  if (s.window) put("t", formatSpan(s.window));
+  if (s.visible) put("t", formatSpan(s.visible));
   if (s.range) put("range", formatSpan(s.range));
   if (s.selected) put("sel", `${s.selected.lane}.${s.selected.row}.${number(s.selected.at)}`);
   if (s.find) put("q", s.find);
@@ -131,7 +131,7 @@ function read(s: ViewState, key: string, v: string) {
       s.reel = v === "1" ? 1 : 0;
       break;
     case "t":
-      s.window = parseSpan(v);
+      s.visible = parseSpan(v);
       break;
     case "range":
       s.range = parseSpan(v);
@@ -158,7 +158,7 @@ function read(s: ViewState, key: string, v: string) {
       s.colors = oneOf(["function", "image"] as const, v, d.colors);
       break;
     case "of":
-      s.scope = oneOf(["all", "window", "range"] as const, v, d.scope);
+      s.scope = v === "window" ? "visible" : oneOf(["all", "visible", "range"] as const, v, d.scope); // older links have "window"
       break;
     case "lane": {
       const n = natural(v);

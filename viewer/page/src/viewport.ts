@@ -1,18 +1,18 @@
-// The window of time that a view shows, and how it moves.
+// The visible range: the time that a view shows, and how it moves.
 
 export interface Span {
   from: number; // ns
   to: number; // ns
 }
 
-/** shortest is the narrowest window, in ns: clocks tick no finer. */
+/** shortest is the narrowest visible range, in ns: clocks tick no finer. */
 export const shortest = 20;
 
 export function length(s: Span): number {
   return s.to - s.from;
 }
 
-/** clamp moves and shortens the window so that it lies within bounds. */
+/** clamp moves and shortens the range so that it lies within bounds. */
 export function clamp(s: Span, bounds: Span): Span {
   const whole = Math.max(length(bounds), shortest);
   const len = Math.min(Math.max(length(s), shortest), whole);
@@ -24,7 +24,7 @@ export function clamp(s: Span, bounds: Span): Span {
   return { from, to: from + len };
 }
 
-/** zoom makes the window factor times as long; what is at the instant stays where it is. */
+/** zoom makes the range factor times as long; what is at the instant stays where it is. */
 export function zoom(s: Span, at: number, factor: number, bounds: Span): Span {
   const whole = Math.max(length(bounds), shortest);
   const len = Math.min(Math.max(length(s) * factor, shortest), whole);
@@ -37,13 +37,13 @@ export function pan(s: Span, by: number, bounds: Span): Span {
   return clamp({ from: s.from + by, to: s.to + by }, bounds);
 }
 
-/** around is a window that shows the span with some room at its sides. */
-export function around(s: Span, bounds: Span, room = 0.12): Span {
+/** around is a range that shows the span with a margin at its sides. */
+export function around(s: Span, bounds: Span, margin = 0.12): Span {
   const len = Math.max(length(s), 1);
-  return clamp({ from: s.from - len * room, to: s.to + len * room }, bounds);
+  return clamp({ from: s.from - len * margin, to: s.to + len * margin }, bounds);
 }
 
-/** approach is the window on its way to target after ms milliseconds: both edges near it exponentially, so that the point zoomed at stands still. */
+/** approach is the range on its way to target after ms milliseconds: both edges near it exponentially, so that the point zoomed at stays where it is. */
 export function approach(now: Span, target: Span, ms: number): Span {
   const k = 1 - Math.exp(-ms / 55);
   const next = { from: now.from + (target.from - now.from) * k, to: now.to + (target.to - now.to) * k };

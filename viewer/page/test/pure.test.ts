@@ -10,7 +10,7 @@ import { grow, levels } from "../src/forest";
 import { count, countFrom, duration, instant, niceStep, percent, since } from "../src/format";
 import { matcher } from "../src/functions";
 import { Layout, sorted } from "../src/layout";
-import { brief, cut, shown, visible } from "../src/names";
+import { brief, cut, shown, showInvisible } from "../src/names";
 import { Palette } from "../src/palette";
 import { Raster } from "../src/raster";
 import type { Viewed } from "../src/request";
@@ -74,11 +74,14 @@ test("a URL's hash and the state are each other's inverse", () => {
   assert.equal(format(s), "");
   assert.deepEqual(parse(""), s);
   Object.assign(s, {
-    tab: "flame", reel: 1, window: { from: 1, to: 2 ** 52 }, range: { from: 0, to: 17 }, selected: { lane: 3, row: 4, at: 5 },
+    tab: "flame", reel: 1, visible: { from: 1, to: 2 ** 52 }, range: { from: 0, to: 17 }, selected: { lane: 3, row: 4, at: 5 },
     find: "a&b=c#%\u202e*", scroll: 7.5, height: 12, collapsed: [1, 2], sort: "name", colors: "image", scope: "range", lane: 0,
     order: "time", filter: "?", follow: true,
   });
   assert.deepEqual(parse("#" + format(s)), s);
+  s.scope = "visible";
+  assert.deepEqual(parse("#" + format(s)), s);
+  assert.equal(parse("#of=window").scope, "visible"); // as links had it
 });
 
 test("a hash of nonsense leaves what is usual", () => {
@@ -88,10 +91,10 @@ test("a hash of nonsense leaves what is usual", () => {
 });
 
 test("what can't be seen in names is made visible", () => {
-  assert.equal(visible("a\u202eb\u0000\u007f\u2066"), "a‹202E›b‹00›‹7F›‹2066›");
-  assert.equal(visible("\ud800x"), "‹D800›x");
-  assert.equal(visible("\u{e0041}"), "‹E0041›");
-  assert.equal(visible("été 名前 🎞"), "été 名前 🎞");
+  assert.equal(showInvisible("a\u202eb\u0000\u007f\u2066"), "a‹202E›b‹00›‹7F›‹2066›");
+  assert.equal(showInvisible("\ud800x"), "‹D800›x");
+  assert.equal(showInvisible("\u{e0041}"), "‹E0041›");
+  assert.equal(showInvisible("été 名前 🎞"), "été 名前 🎞");
   assert.equal(shown(""), "(no name)");
   assert.ok(shown("x".repeat(1e6)).length <= 240);
   assert.equal(cut("abcdefghij", 7), "abcd…ij");
@@ -228,9 +231,9 @@ test("rows of many bars look the same when they are painted from columns", () =>
   const shades = (f: number) => ({ full: f, tint: 100 + f, dim: 99 });
   const row = busyRow(400, 2, 9);
   const to = row.start[399] + row.duration[399];
-  const paint = (r: Row, window: { from: number; to: number }, width: number, grid: Grid) => {
+  const paint = (r: Row, visible: { from: number; to: number }, width: number, grid: Grid) => {
     const raster = new Raster();
-    raster.begin(new Uint32Array(width * 8), width, window);
+    raster.begin(new Uint32Array(width * 8), width, visible);
     raster.row(0, 8, new Uint32Array(width), [{ span: { from: 0, to }, grid, row: r }], new Palette(shades, null), Infinity);
     return raster;
   };

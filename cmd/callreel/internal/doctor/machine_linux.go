@@ -228,7 +228,7 @@ func shadowStack() Check {
 func addressSpace() Check {
 	const (
 		name = "address space"
-		room = 1 << 30 // rings, stubs, and as much again
+		need = 1 << 30 // rings, stubs, and as much again
 	)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil {
@@ -237,13 +237,13 @@ func addressSpace() Check {
 	switch {
 	case limit.Cur == unix.RLIM_INFINITY:
 		return ok(name, "not limited")
-	case limit.Cur < room:
+	case limit.Cur < need:
 		return warning(name, "raise ulimit -v, or give record a smaller --ring", "limited to %d MiB, for commands that callreel starts too", limit.Cur>>20)
 	}
 	return ok(name, "limited to %d MiB", limit.Cur>>20)
 }
 
-// disk looks at the room for reels.
+// disk looks at how much space there is for reels.
 func disk(folder string) Check {
 	const (
 		name  = "disk"

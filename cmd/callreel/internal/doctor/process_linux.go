@@ -22,7 +22,7 @@ func Process(ctx context.Context, pid int) ([]Check, *Functions) {
 		return []Check{no("process", "", "%v", err)}, nil
 	}
 	defer p.Close()
-	checks := []Check{ok("process", "%s", describe(p)), left(p), threads(p), kernelCalls(p), standing(ctx, p), limits(pid)}
+	checks := []Check{ok("process", "%s", describe(p)), remains(p), threads(p), kernelCalls(p), stopped(ctx, p), limits(pid)}
 	count, functions := functionsOf(ctx, pid)
 	return append(checks, count), functions
 }
@@ -39,8 +39,8 @@ func describe(p *process.Process) string {
 	return text
 }
 
-// left looks for what a recorder has in the process.
-func left(p *process.Process) Check {
+// remains looks for what a recorder has in the process.
+func remains(p *process.Process) Check {
 	const name = "recorder"
 	found, err := recorder.Find(p)
 	switch {
@@ -51,7 +51,7 @@ func left(p *process.Process) Check {
 	case found.Alive:
 		return warning(name, "wait for its end, or end it with SIGINT", "process %d is recording it", found.Recorder)
 	}
-	return warning(name, fmt.Sprintf("callreel detach -p %d", p.Pid()), "process %d, which has died, has left its probes in it", found.Recorder)
+	return warning(name, fmt.Sprintf("callreel detach -p %d", p.Pid()), "it has the probes of process %d, a recorder that has died", found.Recorder)
 }
 
 // threads looks for what forbids making system calls in the process.
@@ -94,8 +94,8 @@ var wanted = []uintptr{
 	unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_NANOSLEEP,
 }
 
-// standing looks at what only a process that stands shows.
-func standing(ctx context.Context, p *process.Process) Check {
+// stopped looks at what shows only while the process is stopped.
+func stopped(ctx context.Context, p *process.Process) Check {
 	const name = "stopping"
 	golang, why := recorder.GoProgram(fmt.Sprintf("/proc/%d/exe", p.Pid()))
 	if why != nil {
@@ -124,7 +124,7 @@ func standing(ctx context.Context, p *process.Process) Check {
 	case err != nil:
 		return no(name, "", "%v", err)
 	}
-	return ok(name, "stood for %.1f ms; the threads can be told apart, and their filters allow what is needed", stopped.Seconds()*1e3)
+	return ok(name, "stopped for %.1f ms; the threads can be told apart, and their filters allow what is needed", stopped.Seconds()*1e3)
 }
 
 // kernelCalls looks for the instructions that setting up needs.
@@ -136,7 +136,7 @@ func kernelCalls(p *process.Process) Check {
 	return ok(name, "the instructions to make some in it are there")
 }
 
-// limits looks at the room for rings and stubs.
+// limits looks at how much memory rings and stubs may take.
 func limits(pid int) Check {
 	const name = "address space"
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
@@ -146,7 +146,7 @@ func limits(pid int) Check {
 	for line := range strings.Lines(string(text)) {
 		if value, found := strings.CutPrefix(line, "Max address space"); found {
 			if f := strings.Fields(value); len(f) > 0 && f[0] != "unlimited" {
-				return warning(name, fmt.Sprintf("prlimit --pid %d --as=unlimited, or a smaller --ring, if recording finds no room", pid), "limited to %s bytes", f[0])
+				return warning(name, fmt.Sprintf("prlimit --pid %d --as=unlimited, or a smaller --ring, if recording fails for want of memory", pid), "limited to %s bytes", f[0])
 			}
 		}
 	}

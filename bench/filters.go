@@ -20,8 +20,8 @@ type lessCost struct {
 	err        error
 }
 
-// measureLess measures what record's filters cost and spare.
-func measureLess(ctx context.Context, c config) []row {
+// measureFilters measures what record's filters cost and spare.
+func measureFilters(ctx context.Context, c config) []row {
 	costs := []*lessCost{
 		{flags: ""},
 		{flags: "--min 1ms", reach: "≤ 1.0 × recorded"},

@@ -26,7 +26,7 @@ func TestAFileThatIsCutShortIsAnError(t *testing.T) {
 	defer unix.Munmap(b)
 	changed := errors.New("changed")
 	read := func() error {
-		return Guard(func() error {
+		return Catch(func() error {
 			if b[5000] != 0 {
 				return errors.New("not what was written")
 			}
@@ -57,7 +57,7 @@ func TestOtherPanicsGoOn(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			err := Guard(do, none)
+			err := Catch(do, none)
 			t.Errorf("%s: %v", name, err)
 		}()
 	}

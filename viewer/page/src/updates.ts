@@ -5,8 +5,8 @@ import { debounce } from "./dom";
 import { listenTo } from "./live";
 import type { Reel } from "./reel";
 
-/** Watched is who is told. */
-export interface Watched {
+/** UpdateListener is told. */
+export interface UpdateListener {
   grown(reel: number, before: number): void; // before: where it ended, ns
   changed(reel: number): void; // its lanes and facts
   ended(reel: number): void; // and what is known of it is final
@@ -14,16 +14,16 @@ export interface Watched {
   failed(err: unknown): void;
 }
 
-// Whether others' recordings still go on, is asked now and then: one that stands still is told of by nobody.
+// Whether others' recordings still go on, is asked now and then: nobody tells of one that makes no progress.
 const askEvery = 5000; // ms
 
-export class Watch {
+export class Updates {
   private lanesSoon = debounce(() => void this.reload(), 400);
   private asking: ReturnType<typeof setInterval>;
 
   constructor(
     private reels: Reel[],
-    private owner: Watched,
+    private owner: UpdateListener,
   ) {
     listenTo({
       progress: () => {},

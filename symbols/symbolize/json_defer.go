@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// heldThread is a thread that came before the images.
-type heldThread struct {
+// deferredThread is a thread that came before the images.
+type deferredThread struct {
 	tid    json.RawMessage
 	name   string
-	frames []heldFrame
+	frames []deferredFrame
 	extra  []member
 }
 
-type heldFrame struct {
+type deferredFrame struct {
 	Frame
 	extra []member
 }
 
 // holder keeps one thread.
 type holder struct {
-	t    *heldThread
-	held *int // frames and threads held of all captures
+	t        *deferredThread
+	deferred *int // frames and threads deferred, of all captures
 }
 
 func (h *holder) take() error {
-	if *h.held++; *h.held > maxHeld {
-		return fmt.Errorf("more than %d frames of one thread, or before \"images\"; put images first", maxHeld)
+	if *h.deferred++; *h.deferred > maxDeferred {
+		return fmt.Errorf("more than %d frames of one thread, or before \"images\"; put images first", maxDeferred)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (h *holder) thread(tid json.RawMessage, name string) error {
 }
 
 func (h *holder) frame(f *Frame, extra []member) error {
-	h.t.frames = append(h.t.frames, heldFrame{*f, extra})
+	h.t.frames = append(h.t.frames, deferredFrame{*f, extra})
 	return h.take()
 }
 
@@ -48,7 +48,7 @@ func (h *holder) endThread(extra []member) error {
 }
 
 // head takes a member that belongs before the frames and stood behind them.
-func (h *heldThread) head(m member) bool {
+func (h *deferredThread) head(m member) bool {
 	switch {
 	case m.key == "tid" && h.tid == nil:
 		h.tid = m.value
@@ -60,7 +60,7 @@ func (h *heldThread) head(m member) bool {
 }
 
 // replay hands the thread on.
-func (h *heldThread) replay(to threadReceiver) error {
+func (h *deferredThread) replay(to threadReceiver) error {
 	if err := to.thread(h.tid, h.name); err != nil {
 		return err
 	}

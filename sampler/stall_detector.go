@@ -24,8 +24,8 @@ const (
 	lastLook       = 2 * time.Second // that the last look may take
 )
 
-// stallWatch watches one thread.
-type stallWatch struct {
+// stallDetector looks for stalls of one thread.
+type stallDetector struct {
 	p      *process.Process
 	o      StallOptions
 	report func(*Stall) error
@@ -58,13 +58,13 @@ type openStall struct {
 	told    bool // Begun has been
 }
 
-func newStallWatch(p *process.Process, o StallOptions, stacks *stallStacks, report func(*Stall) error) *stallWatch {
+func newStallDetector(p *process.Process, o StallOptions, stacks *stallStacks, report func(*Stall) error) *stallDetector {
 	now := time.Now()
-	return &stallWatch{p: p, o: o, report: report, stacks: stacks, habits: habits{begun: now}, progress: now}
+	return &stallDetector{p: p, o: o, report: report, stacks: stacks, habits: habits{begun: now}, progress: now}
 }
 
 // run looks at the thread until it or ctx ends.
-func (w *stallWatch) run(ctx context.Context) error {
+func (w *stallDetector) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -85,7 +85,7 @@ func (w *stallWatch) run(ctx context.Context) error {
 }
 
 // step looks at the thread once. The error is ErrNoProcess when it has ended.
-func (w *stallWatch) step(ctx context.Context) error {
+func (w *stallDetector) step(ctx context.Context) error {
 	a, err := w.p.Activity(w.o.TID)
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (w *stallWatch) step(ctx context.Context) error {
 	return w.look(ctx, time.Now(), a)
 }
 
-// last ends the watch. Where we had no processor a stall may not have been seen yet.
-func (w *stallWatch) last(ctx context.Context) error {
+// last looks once more, at the end. Where we had no processor a stall may not have been seen yet.
+func (w *stallDetector) last(ctx context.Context) error {
 	var err error
 	if w.open == nil && time.Since(w.progress) >= w.o.Over {
 		more, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
@@ -109,7 +109,7 @@ func (w *stallWatch) last(ctx context.Context) error {
 	return errors.Join(err, w.finish(time.Now(), true))
 }
 
-func (w *stallWatch) pause(now time.Time) time.Duration {
+func (w *stallDetector) pause(now time.Time) time.Duration {
 	switch {
 	case w.open == nil:
 		return w.o.Over / looksInOver
@@ -120,7 +120,7 @@ func (w *stallWatch) pause(now time.Time) time.Duration {
 }
 
 // look decides whether the thread has got on since the last look.
-func (w *stallWatch) look(ctx context.Context, now time.Time, a process.Activity) error {
+func (w *stallDetector) look(ctx context.Context, now time.Time, a process.Activity) error {
 	if w.before.StackStart != 0 && a.StackStart != w.before.StackStart {
 		if err := w.newProgram(now); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (w *stallWatch) look(ctx context.Context, now time.Time, a process.Activity
 	if moved {
 		err = w.gotOn(now, &a, usual)
 	} else {
-		err = w.stands(ctx, now, &a)
+		err = w.sampleStall(ctx, now, &a)
 	}
 	w.before, w.beforeTime, w.beforeUsual = a, now, usual
 	if w.stopped {
@@ -165,7 +165,7 @@ func (w *stallWatch) look(ctx context.Context, now time.Time, a process.Activity
 }
 
 // newProgram forgets what was known of the program that execve has replaced.
-func (w *stallWatch) newProgram(now time.Time) error {
+func (w *stallDetector) newProgram(now time.Time) error {
 	err := errors.Join(w.finish(now, false), w.disarm())
 	w.habits = habits{begun: now}
 	w.progress, w.sampleIsLast = now, false
@@ -173,7 +173,7 @@ func (w *stallWatch) newProgram(now time.Time) error {
 }
 
 // passed says whether the thread has come by its usual wait since the last look.
-func (w *stallWatch) passed() (bool, error) {
+func (w *stallDetector) passed() (bool, error) {
 	if w.passage == nil {
 		return false, nil
 	}
@@ -188,7 +188,7 @@ func (w *stallWatch) passed() (bool, error) {
 	return by, w.disarm()
 }
 
-func (w *stallWatch) disarm() error {
+func (w *stallDetector) disarm() error {
 	if w.passage == nil {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (w *stallWatch) disarm() error {
 }
 
 // arm sees to it that the thread's coming by its usual wait is noticed.
-func (w *stallWatch) arm(now time.Time) error {
+func (w *stallDetector) arm(now time.Time) error {
 	usual := w.habits.usual
 	if w.passage != nil || usual == nil || usual.back == 0 || now.Before(w.nextPassage) {
 		return nil
@@ -222,7 +222,7 @@ func (w *stallWatch) arm(now time.Time) error {
 
 // meet looks at where a thread waits that is not its usual wait, and says whether it
 // is from now on, or whether the thread has nothing to do.
-func (w *stallWatch) meet(ctx context.Context, now time.Time, a *process.Activity) (bool, error) {
+func (w *stallDetector) meet(ctx context.Context, now time.Time, a *process.Activity) (bool, error) {
 	s, still := w.takeWaiting(a)
 	if !still || s.blockage.rest == neverRest {
 		return false, nil
@@ -255,7 +255,7 @@ func (w *stallWatch) meet(ctx context.Context, now time.Time, a *process.Activit
 }
 
 // gotOn ends a stall, if there was one.
-func (w *stallWatch) gotOn(now time.Time, a *process.Activity, usual bool) error {
+func (w *stallDetector) gotOn(now time.Time, a *process.Activity, usual bool) error {
 	err := w.finish(now, false)
 	w.progress = now
 	if w.beforeUsual && !usual && a.Blocked == w.before.Blocked {
@@ -269,8 +269,8 @@ func (w *stallWatch) gotOn(now time.Time, a *process.Activity, usual bool) error
 	return errors.Join(err, w.stacks.renew())
 }
 
-// stands takes a sample of a thread that may stall.
-func (w *stallWatch) stands(ctx context.Context, now time.Time, a *process.Activity) error {
+// sampleStall takes a sample of a thread that may stall.
+func (w *stallDetector) sampleStall(ctx context.Context, now time.Time, a *process.Activity) error {
 	if now.Sub(w.progress) < w.o.Over/2 {
 		return nil
 	}
@@ -299,7 +299,7 @@ func (w *stallWatch) stands(ctx context.Context, now time.Time, a *process.Activ
 
 // wakesUp says that the thread, whose stack was just taken, has not left its usual wait
 // yet: it is about to, and had nothing to do before.
-func (w *stallWatch) wakesUp() bool {
+func (w *stallDetector) wakesUp() bool {
 	const syscallSize = 2 // of the instruction that a call to be repeated goes back to
 	usual := w.habits.usual
 	if !w.stopped || usual == nil || len(w.stacks.frames) == 0 {
@@ -310,7 +310,7 @@ func (w *stallWatch) wakesUp() bool {
 }
 
 // finish reports the stall that was under way, if it was long enough.
-func (w *stallWatch) finish(now time.Time, ongoing bool) error {
+func (w *stallDetector) finish(now time.Time, ongoing bool) error {
 	open := w.open
 	w.open = nil
 	if open == nil || now.Sub(w.progress) < w.o.Over {

@@ -15,8 +15,8 @@ import (
 // The thread that is stopped has 48 frames: 43 functions of deep.cc, the one at the bottom, main
 // and three of the C library around it.
 const (
-	stoodLevels = 43
-	stoodFrames = 48
+	observedLevels = 43
+	stoodFrames    = 48
 )
 
 // stopsPerRound is how many stops a round's figure is the median of.
@@ -31,20 +31,20 @@ type stopper struct {
 	stop        func() error
 	note        func() string
 	now         []float64 // ns, of this round
-	stood       []float64 // ns, one figure a round
+	stopped     []float64 // ns, one figure a round
 	err         error
 }
 
-func measureStood(ctx context.Context, c config) []row {
+func measureStopped(ctx context.Context, c config) []row {
 	const name, reach = "stopped for one thread, 48 frames: ", "≤ 1.5 × the least"
-	w, err := startWatched(ctx, c)
+	w, err := startObserved(ctx, c)
 	if err != nil {
 		return []row{missing(name+"callreel", reach, err)}
 	}
 	all, endAll := stoppers(ctx, c, w.target.pid())
 	all[1].reach = reach
 	for range c.rounds {
-		stoodRound(ctx, w, all)
+		stoppedRound(ctx, w, all)
 	}
 	all[1].err = errors.Join(all[1].err, endAll(), w.end())
 	var rows []row
@@ -53,9 +53,9 @@ func measureStood(ctx context.Context, c config) []row {
 			rows = append(rows, missing(name+s.what, s.reach, s.err))
 			continue
 		}
-		r := row{what: name + s.what, value: duration(median(s.stood)), reach: s.reach}
+		r := row{what: name + s.what, value: duration(median(s.stopped)), reach: s.reach}
 		if all[0].err == nil {
-			r.ratio = ratioText(medianRatio(s.stood, all[0].stood))
+			r.ratio = ratioText(medianRatio(s.stopped, all[0].stopped))
 		}
 		if s.note != nil {
 			r.note = s.note()
@@ -65,8 +65,8 @@ func measureStood(ctx context.Context, c config) []row {
 	return rows
 }
 
-// stoodRound has all stop the thread in turns, until each has done so as often as it should.
-func stoodRound(ctx context.Context, w *watched, all []*stopper) {
+// stoppedRound has all stop the thread in turns, until each has done so as often as it should.
+func stoppedRound(ctx context.Context, w *observed, all []*stopper) {
 	for _, s := range all {
 		s.now = s.now[:0]
 	}
@@ -91,12 +91,12 @@ func stoodRound(ctx context.Context, w *watched, all []*stopper) {
 			s.err = fmt.Errorf("of %d stops only %d were undisturbed: the machine is too busy", 10*stopsPerRound, len(s.now))
 		}
 		if s.err == nil {
-			s.stood = append(s.stood, median(s.now))
+			s.stopped = append(s.stopped, median(s.now))
 		}
 	}
 }
 
-func (s *stopper) once(ctx context.Context, w *watched) (ns float64, clean bool, err error) {
+func (s *stopper) once(ctx context.Context, w *observed) (ns float64, clean bool, err error) {
 	if s.begin != nil {
 		if err := s.begin(); err != nil {
 			return 0, false, err
@@ -138,7 +138,7 @@ func libraryStopper(ctx context.Context, pid int) *stopper {
 				return err
 			}
 			t := &capture.Threads[0]
-			said = append(said, float64(t.Stood.Nanoseconds()))
+			said = append(said, float64(t.Stopped.Nanoseconds()))
 			if !t.End.Complete() || len(t.Frames) != stoodFrames {
 				err = fmt.Errorf("%d frames, %v", len(t.Frames), t.End)
 			}

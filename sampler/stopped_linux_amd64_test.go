@@ -13,7 +13,7 @@ import (
 	"github.com/callreel/callreel/sampler"
 )
 
-// BenchmarkThreadStands measures how long a thread 60 calls deep stands still, and the
+// BenchmarkThreadStands measures how long a thread 60 calls deep is stopped, and the
 // least that this can take: an order to stop, its registers, one read of its stack, and
 // on. Both are medians, for machines that measure are shared.
 func BenchmarkThreadStands(b *testing.B) {
@@ -25,7 +25,7 @@ func BenchmarkThreadStands(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ours = append(ours, c.Threads[0].Stood)
+		ours = append(ours, c.Threads[0].Stopped)
 		if err := c.Close(); err != nil {
 			b.Fatal(err)
 		}

@@ -1,12 +1,12 @@
-// Package mapfault makes errors of the memory faults that mapped files give when somebody cuts them short, or when
-// their disk fails: the program, which may be recording, goes on.
+// Package mapfault turns memory faults of mapped files into errors. A file faults when somebody truncates it or its
+// disk fails; the program, which may be recording, goes on.
 package mapfault
 
 import "runtime/debug"
 
-// Guard calls do. If it faults, and that is no fault of Go's own, the error is what changed returns for the address.
+// Catch calls do. If it faults, and that is no fault of Go's own, the error is what changed returns for the address.
 // It holds for this goroutine only; each that reads what is mapped needs its own. Other panics go on.
-func Guard(do func() error, changed func(addr uintptr) error) (err error) {
+func Catch(do func() error, changed func(addr uintptr) error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(old)
 	defer func() {

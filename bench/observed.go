@@ -14,21 +14,21 @@ import (
 	"unsafe"
 )
 
-// gaps is what bench/target/deep.cc shares: a thread that watches the clock in odd rounds notes
-// there how long it stood still, whoever stopped it.
+// gaps is what bench/target/deep.cc shares: a thread that reads the clock over and over in odd rounds
+// notes there for how long it was stopped, whoever stopped it.
 type gaps struct {
 	round, seen, beats, largest uint64
 	nsPerTick                   uint64 // a float64
 }
 
-// A watched thread is at the bottom of its stack and watches the clock.
-type watched struct {
+// An observed thread is at the bottom of its stack and reads the clock over and over.
+type observed struct {
 	target *conversation
 	gaps   *gaps
 	shared []byte
 }
 
-func startWatched(ctx context.Context, c config) (*watched, error) {
+func startObserved(ctx context.Context, c config) (*observed, error) {
 	path, err := buildTarget(ctx, c, "deep-stood", "g++", "deep.cc", "-fomit-frame-pointer")
 	if err != nil {
 		return nil, err
@@ -41,12 +41,12 @@ func startWatched(ctx context.Context, c config) (*watched, error) {
 	if err := file.Truncate(int64(os.Getpagesize())); err != nil {
 		return nil, err
 	}
-	w := &watched{}
+	w := &observed{}
 	if w.shared, err = syscall.Mmap(int(file.Fd()), 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
 		return nil, err
 	}
 	w.gaps = (*gaps)(unsafe.Pointer(unsafe.SliceData(w.shared)))
-	if w.target, err = startDeep(ctx, path, stoodLevels, file.Name()); err == nil {
+	if w.target, err = startDeep(ctx, path, observedLevels, file.Name()); err == nil {
 		err = w.target.say("gaps")
 	}
 	if err != nil {
@@ -57,21 +57,21 @@ func startWatched(ctx context.Context, c config) (*watched, error) {
 
 // until waits until a count of the thread's is at least n. It gives up the processor, which the
 // thread may need.
-func (w *watched) until(ctx context.Context, n uint64, count *uint64) error {
+func (w *observed) until(ctx context.Context, n uint64, count *uint64) error {
 	for start := time.Now(); atomic.LoadUint64(count) < n; time.Sleep(50 * time.Microsecond) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if time.Since(start) > time.Minute {
-			return errors.New("the thread that watches the clock does not run")
+			return errors.New("the thread that reads the clock does not run")
 		}
 	}
 	return nil
 }
 
-// during returns how long the thread stood still at the most while stop was at work, in
+// during returns how long the thread was stopped at the most while stop was at work, in
 // nanoseconds. It is not clean when the scheduler took the processor away meanwhile.
-func (w *watched) during(ctx context.Context, stop func() error) (ns float64, clean bool, err error) {
+func (w *observed) during(ctx context.Context, stop func() error) (ns float64, clean bool, err error) {
 	round := atomic.AddUint64(&w.gaps.round, 1)
 	defer atomic.AddUint64(&w.gaps.round, 1)
 	if err := w.until(ctx, round, &w.gaps.seen); err != nil {
@@ -89,7 +89,7 @@ func (w *watched) during(ctx context.Context, stop func() error) (ns float64, cl
 }
 
 // preempted counts how often others got the thread's processor; a stop is no such switch.
-func (w *watched) preempted() string {
+func (w *observed) preempted() string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(w.target.pid()) + "/status")
 	if err != nil {
 		return ""
@@ -99,7 +99,7 @@ func (w *watched) preempted() string {
 	return line
 }
 
-func (w *watched) end() error {
+func (w *observed) end() error {
 	var err error
 	if w.target != nil {
 		err = w.target.kill()

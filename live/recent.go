@@ -9,8 +9,8 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// Window is the last stretches of a Meter, and all of them since the beginning. It is used by one goroutine.
-type Window struct {
+// Recent is the last stretches of a Meter, and the sum of all since the beginning. It is used by one goroutine.
+type Recent struct {
 	meter *Meter
 	keep  int
 	last  []*reel.LiveSums
@@ -23,13 +23,13 @@ type Window struct {
 // naming is what a function is called.
 type naming struct{ name, short, module string }
 
-// NewWindow returns a window of so many stretches, at least one.
-func NewWindow(m *Meter, keep int) *Window {
-	return &Window{meter: m, keep: max(keep, 1), names: map[uint32]naming{}}
+// NewRecent keeps so many stretches, at least one.
+func NewRecent(m *Meter, keep int) *Recent {
+	return &Recent{meter: m, keep: max(keep, 1), names: map[uint32]naming{}}
 }
 
-// Add puts a stretch in, and the oldest out if there are enough.
-func (w *Window) Add(s *reel.LiveSums) {
+// Add adds a stretch, and drops the oldest if there are enough.
+func (w *Recent) Add(s *reel.LiveSums) {
 	w.meter.forget(w.ended)
 	w.ended = w.ended[:0]
 	for i := range s.Threads {
@@ -97,10 +97,10 @@ type Thread struct {
 }
 
 // Empty says that there is no stretch yet.
-func (w *Window) Empty() bool { return len(w.last) == 0 }
+func (w *Recent) Empty() bool { return len(w.last) == 0 }
 
-// Snapshot returns what the window has, or all since the beginning.
-func (w *Window) Snapshot(all bool) *Snapshot {
+// Snapshot returns the sum of the last stretches, or of all since the beginning.
+func (w *Recent) Snapshot(all bool) *Snapshot {
 	sums := &w.all
 	if !all {
 		sums = &w.sum
@@ -142,7 +142,7 @@ func (w *Window) Snapshot(all bool) *Snapshot {
 }
 
 // naming names a function, with the meter locked.
-func (w *Window) naming(id uint32) naming {
+func (w *Recent) naming(id uint32) naming {
 	if n, known := w.names[id]; known {
 		return n
 	}

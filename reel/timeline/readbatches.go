@@ -6,9 +6,9 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// readWindow is a window with its events, run by run.
-type readWindow struct {
-	window
+// readBatch is a batch with its events, run by run.
+type readBatch struct {
+	batch
 	list []reel.Event
 	runs []run
 }
@@ -21,13 +21,13 @@ type run struct {
 	lost      bool
 }
 
-// eachWindow reads a reel of goroutines window by window, and decodes the next
+// eachBatch reads a reel of goroutines batch by batch, and decodes the next
 // one meanwhile.
-func eachWindow(ctx context.Context, f *reel.File, most int, take func(*readWindow)) error {
-	full := make(chan *readWindow, 1)
-	free := make(chan *readWindow, 3)
+func eachBatch(ctx context.Context, f *reel.File, most int, take func(*readBatch)) error {
+	full := make(chan *readBatch, 1)
+	free := make(chan *readBatch, 3)
 	for range cap(free) {
-		free <- new(readWindow)
+		free <- new(readBatch)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -53,9 +53,9 @@ func eachWindow(ctx context.Context, f *reel.File, most int, take func(*readWind
 	return ctx.Err()
 }
 
-// read reads the next window.
-func (w *readWindow) read(r *reel.GoroutineReader, most int) {
-	w.window = window{marks: r.Marks()}
+// read reads the next batch.
+func (w *readBatch) read(r *reel.GoroutineReader, most int) {
+	w.batch = batch{marks: r.Marks()}
 	w.list, w.runs = w.list[:0], w.runs[:0]
 	r.Read(func(id uint64, thread uint32, events []reel.Event, lost bool) bool {
 		w.list = append(w.list, events...)

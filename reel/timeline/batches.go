@@ -8,20 +8,20 @@ import (
 )
 
 // Goroutines go from thread to thread, so that a goroutine's events are in the
-// chunks of several threads. They are read by windows: so many events of all
+// chunks of several threads. They are read by batches: so many events of all
 // threads, in the order of reel.File.ReadGoroutines. A segment of a goroutine is
-// what of it is in one window.
-type window struct {
+// what of it is in one batch.
+type batch struct {
 	marks  []reel.RunMark // of all threads, at its start
 	events int
 }
 
-// windowEvents is how many events a window has at least: more where there are
+// batchEvents is how many events a batch has at least: more where there are
 // many threads, whose chunks must all be decoded for it.
-func windowEvents(threads, segment int) int { return max(segment, threads<<9) }
+func batchEvents(threads, segment int) int { return max(segment, threads<<9) }
 
 // smallGo is smallSegment of goroutines: for a segment of one that has no levels a
-// whole window is decoded.
+// whole batch is decoded.
 const smallGo = 64
 
 // laneKey tells goroutines, and threads' own stacks, apart.
@@ -40,17 +40,17 @@ func keyOfRun(goroutine uint64, thread uint32) laneKey {
 // goroutineBuilder indexes the lanes of a reel of goroutines.
 type goroutineBuilder struct {
 	*builder
-	threads map[uint32]reel.Thread
-	lanes   map[laneKey]*laneBuilder
-	open    map[*laneBuilder]bool // lanes that have calls open, or are in the window
-	touched []*laneBuilder        // lanes that are in the window
-	free    []*pairing
-	spare   [][]call // room for the calls of lanes in a window
-	room    int      // of spare, in calls
-	z       *summarizer
+	threads    map[uint32]reel.Thread
+	lanes      map[laneKey]*laneBuilder
+	open       map[*laneBuilder]bool // lanes that have calls open, or are in the batch
+	touched    []*laneBuilder        // lanes that are in the batch
+	free       []*pairing
+	spare      [][]call // room for the calls of lanes in a batch
+	spareCalls int      // of spare, in calls
+	z          *summarizer
 }
 
-// maxSpare bounds the room for calls that is kept from window to window: what lanes had at their busiest would be far more than there is in
+// maxSpare bounds the room for calls that is kept from batch to batch: what lanes had at their busiest would be far more than there is in
 // any one.
 const maxSpare = 1 << 18
 
@@ -73,15 +73,15 @@ func (b *builder) buildGoroutines(ctx context.Context, _ int) error {
 	for _, th := range threads {
 		g.lane(laneKey{thread: th.Key}, th.Key)
 	}
-	err := eachWindow(ctx, f, windowEvents(len(threads), b.opt.segment), func(w *readWindow) {
+	err := eachBatch(ctx, f, batchEvents(len(threads), b.opt.segment), func(w *readBatch) {
 		at := 0
 		for _, r := range w.runs {
 			g.take(r.goroutine, r.thread, w.list[at:at+r.events], r.lost)
 			at += r.events
 		}
 		b.count(w.events)
-		g.endWindow()
-		s.windows = append(s.windows, w.window)
+		g.endBatch()
+		s.batches = append(s.batches, w.batch)
 	})
 	if err != nil {
 		return err
@@ -161,11 +161,11 @@ func (g *goroutineBuilder) take(id uint64, thread uint32, events []reel.Event, l
 	if lb.p == nil {
 		g.attach(lb, reel.PairerState{Now: max(lb.lastTick, events[0].Time)})
 	}
-	if !lb.inWindow {
-		g.open[lb], lb.inWindow = true, true
+	if !lb.inBatch {
+		g.open[lb], lb.inBatch = true, true
 		lb.beginSegment(lb.p.pairer.State(lb.p.known()))
-		g.giveRoom(lb.p)
-		lb.seg.chunk = uint32(len(g.s.windows))
+		g.lendBuffer(lb.p)
+		lb.seg.chunk = uint32(len(g.s.batches))
 		g.touched = append(g.touched, lb)
 	}
 	lb.p.pushRun(events, g.s.f.Ends(events))
@@ -192,7 +192,7 @@ func (p *pairing) pushRun(events []reel.Event, ends bool) {
 // ranOut takes the end of such a go.
 func (p *pairing) ranOut(ends bool) {
 	if ends {
-		p.pairer.Left()
+		p.pairer.Abandon()
 	}
 	if p.pairer.Open() == 0 { // as new, wherever its stack will be
 		p.pairer.SetState(reel.PairerState{Now: p.last})
@@ -200,28 +200,28 @@ func (p *pairing) ranOut(ends bool) {
 	}
 }
 
-// giveRoom gives a pairing room for its calls, if there is some, and takeRoom takes it back, as far as it is to be kept.
-func (g *goroutineBuilder) giveRoom(p *pairing) {
+// lendBuffer gives a pairing room for its calls, if there is some, and takeBuffer takes it back, as far as it is to be kept.
+func (g *goroutineBuilder) lendBuffer(p *pairing) {
 	if n := len(g.spare); n > 0 && p.calls == nil {
 		p.calls, g.spare = g.spare[n-1], g.spare[:n-1]
-		g.room -= cap(p.calls)
+		g.spareCalls -= cap(p.calls)
 	}
 }
 
-func (g *goroutineBuilder) takeRoom(p *pairing) {
-	if n := cap(p.calls); n > 0 && g.room+n <= maxSpare {
+func (g *goroutineBuilder) takeBuffer(p *pairing) {
+	if n := cap(p.calls); n > 0 && g.spareCalls+n <= maxSpare {
 		g.spare = append(g.spare, p.calls[:0])
-		g.room += n
+		g.spareCalls += n
 	}
 	p.calls = nil
 }
 
-// endWindow ends the segments of all lanes that were in the window.
-func (g *goroutineBuilder) endWindow() {
+// endBatch ends the segments of all lanes that were in the batch.
+func (g *goroutineBuilder) endBatch() {
 	for _, lb := range g.touched {
-		lb.inWindow = false
+		lb.inBatch = false
 		lb.endSegment()
-		g.takeRoom(lb.p)
+		g.takeBuffer(lb.p)
 		if lb.p.pairer.Open() == 0 {
 			g.release(lb)
 		}
@@ -229,14 +229,14 @@ func (g *goroutineBuilder) endWindow() {
 	g.touched = g.touched[:0]
 }
 
-// loadWindow returns the calls of a segment of a goroutine, decoding its window
+// loadBatch returns the calls of a segment of a goroutine, decoding its batch
 // if need be.
-func (s *snapshot) loadWindow(l *lane, seg *segment) *decoded {
-	key := s.windowKey(seg.chunk)
+func (s *snapshot) loadBatch(l *lane, seg *segment) *decoded {
+	key := s.batchKey(seg.chunk)
 	byLane := s.cache.get(key, func() (any, int64) {
 		byLane := map[uint32]*decoded{}
 		bytes := int64(0)
-		ws := s.readWindow(seg.chunk, nil, nil)
+		ws := s.readBatch(seg.chunk, nil, nil)
 		for id, w := range ws {
 			d := &decoded{}
 			d.calls, d.rows = byRow(w.p.calls, nil)
@@ -252,19 +252,19 @@ func (s *snapshot) loadWindow(l *lane, seg *segment) *decoded {
 	return &decoded{}
 }
 
-// windowKey is the key of a window in the cache: windows' are odd ones from the top.
-func (s *snapshot) windowKey(i uint32) uint64 { return ^(uint64(s.generation)<<32 | uint64(i)) }
+// batchKey is the key of a batch in the cache: batches' are odd ones from the top.
+func (s *snapshot) batchKey(i uint32) uint64 { return ^(uint64(s.generation)<<32 | uint64(i)) }
 
-// readWindow pairs the events of a window: of all lanes, or of one only. ended is
+// readBatch pairs the events of a batch: of all lanes, or of one only. ended is
 // then told of its spans.
-func (s *snapshot) readWindow(i uint32, only *lane, ended func(w *worker, index int32)) map[uint32]*worker {
+func (s *snapshot) readBatch(i uint32, only *lane, ended func(w *worker, index int32)) map[uint32]*worker {
 	ws := map[uint32]*worker{}
-	if int(i) >= len(s.windows) {
+	if int(i) >= len(s.batches) {
 		return ws
 	}
-	win := &s.windows[i]
+	batch := &s.batches[i]
 	events := 0
-	s.f.Goroutines(win.marks).Read(func(id uint64, thread uint32, list []reel.Event, lost bool) bool {
+	s.f.Goroutines(batch.marks).Read(func(id uint64, thread uint32, list []reel.Event, lost bool) bool {
 		events += len(list)
 		l := s.laneOf[keyOfRun(id, thread)]
 		if lost {
@@ -273,7 +273,7 @@ func (s *snapshot) readWindow(i uint32, only *lane, ended func(w *worker, index 
 			}
 		}
 		if l == nil || only != nil && l != only {
-			return events < win.events
+			return events < batch.events
 		}
 		w := ws[l.ID]
 		if w == nil {
@@ -281,7 +281,7 @@ func (s *snapshot) readWindow(i uint32, only *lane, ended func(w *worker, index 
 			k := sort.Search(len(l.segments), func(k int) bool { return l.segments[k].chunk >= i })
 			if k == len(l.segments) || l.segments[k].chunk != i {
 				s.workers.Put(w)
-				return events < win.events
+				return events < batch.events
 			}
 			seg := &l.segments[k]
 			w.p.resume(l, seg)
@@ -291,20 +291,20 @@ func (s *snapshot) readWindow(i uint32, only *lane, ended func(w *worker, index 
 			ws[l.ID] = w
 		}
 		w.p.pushRun(list, s.f.Ends(list))
-		return events < win.events
+		return events < batch.events
 	})
 	return ws
 }
 
-// window gives the calls of a segment of a goroutine.
-func (r *replay) window(i int) {
+// batch gives the calls of a segment of a goroutine.
+func (r *replay) batch(i int) {
 	given := 0
 	give := func(w *worker) {
 		for ; given < len(w.p.calls); given++ {
 			r.give(&w.p.calls[given])
 		}
 	}
-	ws := r.s.readWindow(r.l.segments[i].chunk, r.l, func(w *worker, index int32) {
+	ws := r.s.readBatch(r.l.segments[i].chunk, r.l, func(w *worker, index int32) {
 		give(w)
 		c := r.l.spans[index].call()
 		r.give(&c)

@@ -9,8 +9,8 @@ import (
 	"github.com/callreel/callreel/recorder"
 )
 
-// lessFlags are the flags of record by which calls are left out.
-type lessFlags struct {
+// filterFlags are the flags of record by which calls are filtered out.
+type filterFlags struct {
 	min     time.Duration
 	threads []string
 	depth   int
@@ -18,7 +18,7 @@ type lessFlags struct {
 	every   uint32
 }
 
-func (f *lessFlags) add(fl *pflag.FlagSet) {
+func (f *filterFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.min, "min", 0, "keep only calls that take at least this long, such as 50us, and their callers")
 	fl.StringArrayVar(&f.threads, "threads", nil, "only threads whose name matches this `GLOB` (repeatable)")
 	fl.IntVar(&f.depth, "depth", 0, "only the outermost `N` recorded calls of each stack")
@@ -26,12 +26,12 @@ func (f *lessFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.inside, "inside", nil, "only calls of functions that match this `GLOB`, and the calls inside them (repeatable)")
 }
 
-func (f *lessFlags) less() recorder.Less {
+func (f *filterFlags) filters() recorder.Less {
 	return recorder.Less{Min: f.min, Threads: f.threads, Depth: f.depth, Inside: f.inside, Every: f.every}
 }
 
 // badGlob is one that can't match anything, as its syntax is wrong; empty if there is none.
-func (f *lessFlags) badGlob() string {
+func (f *filterFlags) badGlob() string {
 	for _, g := range f.threads {
 		if _, err := path.Match(g, ""); err != nil {
 			return g
