@@ -100,7 +100,7 @@ func (r *recording) choose(ctx context.Context) error {
 		r.s.Ranges = append(r.s.Ranges, a.Take()...)
 		a.Bound(&r.s.Runtime)
 	}
-	slices.SortFunc(r.s.Ranges, func(a, b target.IdRange) int { return cmp.Compare(a.First, b.First) })
+	slices.SortFunc(r.s.Ranges, func(a, b target.IDRange) int { return cmp.Compare(a.First, b.First) })
 	return r.setup()
 }
 

@@ -24,7 +24,7 @@ func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 	p, pages := heapOf(t, proc)
 	var said []string
 	d := &drain{r: &recording{opt: Options{Notice: func(format string, args ...any) { said = append(said, format) }},
-		s: &target.Target{Process: p, Fd: -1, Memory: ringMemory(t), Arenas: []*target.Arena{{Base: pages[0]}, {Base: pages[1]}}}}}
+		s: &target.Target{Process: p, FD: -1, Memory: ringMemory(t), Arenas: []*target.Arena{{Base: pages[0]}, {Base: pages[1]}}}}}
 	d.r.s.Runtime.Ring = 0x7000_0000_0000
 	open := d.r.s.Runtime.Ring + ring.SlotsOff
 	gates := func() (words [2]uint64) {

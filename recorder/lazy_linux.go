@@ -16,7 +16,7 @@ import (
 type compiler struct {
 	memory *ring.Memory
 	mu     sync.Mutex       // guards what follows
-	ranges []target.IdRange // whose arenas have their code
+	ranges []target.IDRange // whose arenas have their code
 	known  []uint64         // a bit for each function whose probe is made; empty when there is nothing to make
 	seen   uint64           // how often probes had been asked for
 	made   int
@@ -35,7 +35,7 @@ func newCompiler(s *target.Target) *compiler {
 
 // add lets probes of functions be made, whose IDs are higher than those of all before. For libraries that come later it is to be
 // called before their gates are opened.
-func (c *compiler) add(ranges []target.IdRange) {
+func (c *compiler) add(ranges []target.IDRange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ranges = append(c.ranges, ranges...)
@@ -91,7 +91,7 @@ type lateNames struct {
 
 	mu     sync.Mutex // guards what follows
 	ids    []uint32   // the reel's, by the target's; 0 for none yet
-	ranges []target.IdRange
+	ranges []target.IDRange
 }
 
 // functionTable gives functions consecutive IDs, as a reel does.
@@ -112,7 +112,7 @@ func (n *lateNames) anew(to functionTable) *lateNames {
 }
 
 // add adds the functions of ranges, whose IDs end before next.
-func (n *lateNames) add(ranges []target.IdRange, next uint32) {
+func (n *lateNames) add(ranges []target.IDRange, next uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)

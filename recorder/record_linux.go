@@ -326,7 +326,7 @@ func (r *recording) addImage(im *mapped.Image) error {
 }
 
 // addFunctions writes the functions of ranges, with IDs from first on, into the reel's table, in the order of the IDs.
-func (r *recording) addFunctions(ranges []target.IdRange, first uint32) error {
+func (r *recording) addFunctions(ranges []target.IDRange, first uint32) error {
 	var table []reel.Function
 	for i := range ranges {
 		g := &ranges[i]
@@ -342,7 +342,7 @@ func (r *recording) addFunctions(ranges []target.IdRange, first uint32) error {
 }
 
 // describe is what the reel's table says of a range's k-th function.
-func (r *recording) describe(g *target.IdRange, k uint32) reel.Function {
+func (r *recording) describe(g *target.IDRange, k uint32) reel.Function {
 	f := &g.Arena.Fns[g.At+int(k)]
 	r.s.Mu.Lock()
 	defer r.s.Mu.Unlock()

@@ -530,7 +530,7 @@ func (s *switches) update(id uint32, set, clear uint8) {
 }
 
 // holds says whether a slot is not to be exchanged now, as what would change is off: it is made when the function is switched on.
-func (s *switches) holds(slot *probe.Slot, ranges []target.IdRange) bool {
+func (s *switches) holds(slot *probe.Slot, ranges []target.IDRange) bool {
 	if s == nil || !s.touched.Load() || s.stateOf(slot.ID)&entriesOff == 0 {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// FunctionChange checks a function of one recording against the same in another.
+// FunctionChange compares a function of one recording with the same in another.
 type FunctionChange struct {
 	Name   string
 	Module string

@@ -100,7 +100,7 @@ func runGDB(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// compare checks a capture of a core against gdb's stacks.
+// compare compares a capture of a core with gdb's stacks.
 func compare(t *testing.T, c *sampler.Capture, want map[int][]gdbFrame, coroutine bool) {
 	t.Helper()
 	if len(c.Threads) != len(want) {

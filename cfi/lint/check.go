@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// checker checks one function against its rows. It keeps its memory from one function to the next.
+// checker compares one function with its rows. It keeps its memory from one function to the next.
 type checker struct {
 	read func(addr, n uint64) ([]byte, error)
 	rets tally
@@ -222,7 +222,7 @@ func clash(r *row, at uint64, delta int64) Finding {
 	return f
 }
 
-// compare checks every instruction's row against its state.
+// compare compares every instruction's row with its state.
 func (k *checker) compare(w *flow, before []int32) *comparison {
 	c := &comparison{function: w.function, before: before, effects: &w.effects, escaped: w.effects.escaped, switches: w.effects.switches, evaluator: &k.evaluator}
 	s := &w.scratch

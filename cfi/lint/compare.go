@@ -31,7 +31,7 @@ type mark struct {
 	issues *[bits]*issue // nil where nothing is wrong
 }
 
-// comparison checks rows against states.
+// comparison compares rows with states.
 type comparison struct {
 	*function
 	before   []int32 // the node that control comes from without a branch, or -1

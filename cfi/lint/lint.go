@@ -24,7 +24,7 @@ type Result struct {
 	Synchronous bool
 }
 
-// Check checks an image's call frame information against its code. The image must stay open until Check returns. The
+// Check compares an image's call frame information with its code. The image must stay open until Check returns. The
 // error is for information that is missing (cfi.ErrNone, cfi.ErrNotLinked) or cannot be read at all; damage inside is among the findings.
 func Check(im *object.Image) (*Result, error) {
 	if im.Type == object.Relocatable {
@@ -68,7 +68,7 @@ func read(im *object.Image) (*cfi.Table, cfi.Section, error) {
 	return nil, cfi.Section{}, fmt.Errorf("cfi: %s: %w", im.Name(), cfi.ErrNone)
 }
 
-// check checks tables, which need not be those of the image, against the image's code.
+// check compares tables, which need not be those of the image, with the image's code.
 func check(im *object.Image, table *cfi.Table, hdr cfi.Section) (*Result, error) {
 	const fdeCost = 1 << 10 // of memory for each: what is noted and found of a function
 	if err := im.Take(uint64(len(table.FDEs()))*fdeCost, "a check of so many FDEs"); err != nil {

@@ -40,7 +40,7 @@ func (m *mark) set(bit int, i *issue) {
 	m.issues[bit] = i
 }
 
-// comparison checks the row of an instruction against a call.
+// comparison compares the row of an instruction with a call.
 type comparison struct {
 	evaluator cfi.Evaluator
 	// read reads the memory of the process.
@@ -71,7 +71,7 @@ func (c *comparison) look(regs *registers, call *shadow) bool {
 	return regs.sp() >= call.cfa || ok && ra == call.ra
 }
 
-// compare checks the row of the instruction that was looked at against its call. slide leads from link addresses to those of
+// compare compares the row of the instruction that was looked at with its call. slide leads from link addresses to those of
 // the process.
 func (c *comparison) compare(row *cfi.Row, slide uint64, m *mark) {
 	ra := row.RA()

@@ -106,7 +106,7 @@ func (e *engine) goOn(t *thread, signal int) error {
 	return e.t.Continue(t.tid, signal)
 }
 
-// compare checks the row of the instruction that the thread stands at against its innermost call.
+// compare compares the row of the instruction that the thread stands at with its innermost call.
 func (e *engine) compare(t *thread) {
 	f := t.top()
 	e.result.Steps++

@@ -70,7 +70,7 @@ func TextAsFile(pid int) error {
 	return nil
 }
 
-// compare checks the memory of an executable mapping against its file. What the
+// compare compares the memory of an executable mapping with its file. What the
 // last page has behind the file's end is zero.
 func (r Region) compare(mem io.ReaderAt, pid int) error {
 	got, want := make([]byte, r.End-r.Start), make([]byte, r.End-r.Start)

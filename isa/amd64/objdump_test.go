@@ -159,7 +159,7 @@ func (l listed) faults(code []byte) bool {
 		code[0]&0xF0 == 0x40 && (code[1] == 0xC4 || code[1] == 0xC5)
 }
 
-// compare checks our decoder against one line. text is the section at base.
+// compare compares our decoder with one line. text is the section at base.
 func (r *objdumpResult) compare(t *testing.T, l listed, text []byte, base uint64) {
 	t.Helper()
 	if l.addr < base || l.addr-base+uint64(l.size) > uint64(len(text)) {

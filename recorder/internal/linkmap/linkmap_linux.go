@@ -85,7 +85,7 @@ func FindDebug(p *process.Process) (uint64, error) {
 	return 0, nil
 }
 
-// Changed says whether the list is not what it was when follow was last called. While the loader is changing it, it is not
+// Changed says whether the list is not what it was when Follow was last called. While the loader is changing it, it is not
 // looked at.
 func (l *List) Changed() bool {
 	if len(l.vecs) == 0 {
@@ -109,7 +109,7 @@ func (l *List) Changed() bool {
 // Busy says whether the loader is adding to the list or taking away from it.
 func (l *List) Busy() bool { return binary.LittleEndian.Uint32(l.vecs[0].Buf[DebugState:]) != 0 }
 
-// Follow reads the list anew. It is to be called before the mappings are looked at: what changes then is found by changed.
+// Follow reads the list anew. It is to be called before the mappings are looked at: what changes then is found by Changed.
 func (l *List) Follow() {
 	l.vecs, l.was = l.vecs[:0], l.was[:0]
 	read := func(addr uint64, size int) []byte {

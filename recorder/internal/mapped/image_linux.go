@@ -23,7 +23,7 @@ type Image struct {
 	shared     *sharedPlan // whose file it has, nil if that is its own
 	plans      *PlanCache
 	Gone       bool // it has been
-	// Attempts are how often it was tried to probe it again after it had gone; file is for that.
+	// Attempts are how often it was tried to probe it again after it had gone; File is for that.
 	Attempts int
 	File     os.FileInfo
 	Main     bool // it is the program, and no library
@@ -33,7 +33,7 @@ type Image struct {
 	// are only guarded.
 	Traced, Guarded []probe.Selected
 	First           uint32
-	// Islands and sites are its patches, once the code that they lead to is made.
+	// Islands and Sites are its patches, once the code that they lead to is made.
 	Islands, Sites []probe.Patch
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool

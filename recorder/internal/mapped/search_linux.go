@@ -73,7 +73,7 @@ func (q *Search) candidates(maps []process.Mapping, exe string, own []string) (f
 	type file struct{ dev, inode uint64 }
 	seen := map[file]bool{}
 	for _, m := range maps {
-		if m.Inode == 0 || m.Perm&process.PermExec == 0 || m.Perm&process.PermShared != 0 || m.Path == "" {
+		if !IsCode(&m) {
 			continue
 		}
 		key := file{m.Dev, m.Inode}

@@ -29,11 +29,11 @@ type Target struct {
 	Images     []*mapped.Image
 	Loader     *mapped.Image // of these, that with the loader, if any
 	Arenas     []*Arena
-	Ranges     []IdRange // sorted by first
+	Ranges     []IDRange // sorted by first
 	Runtime    probe.Runtime
-	FirstStack process.FirstStack // with rt.NoTLS
+	FirstStack process.FirstStack // with Runtime.NoTLS
 	Memory     *ring.Memory
-	Fd         int              // of the ring memory, -1 when there is none
+	FD         int              // of the ring memory, -1 when there is none
 	RingFile   process.Memfd    // what that is
 	rec        *recovery.Memory // nil when there is none
 	Owner      *owner.Owner     // says in it that we live
@@ -45,12 +45,12 @@ type Target struct {
 	Skipped    map[uint32]bool  // functions that goroutines were preempted in, inside a site
 	GoStacks   uint64           // where in the ring memory the stacks for its threads begin
 	Reads      bool             // values in memory are recorded
-	ArgBuffers uint64           // where in the ring memory the rooms for arguments begin; 0 if none are recorded
+	ArgBuffers uint64           // where in the ring memory the buffers for arguments begin; 0 if none are recorded
 	Counts     uint64           // where in the ring memory calls are counted; 0 if they are not
 	Areas      uint64           // where in the ring memory the threads' areas begin; 0 if none are needed
 	Watches    uint64           // and where the watches are
 
-	ownsOwner  bool            // owner is of this one alone
+	ownsOwner  bool            // Owner is of this one alone
 	privileged bool            // the process may do more than others of its user
 	began      time.Time       // when its memory began to be mapped
 	made       []process.Memfd // all memfds that it was made to open
@@ -68,7 +68,7 @@ type Target struct {
 	Stopped        time.Duration      // that the process was stopped for attaching
 	ArenaMade      func(*Arena) error // is told of each arena whose code is made, before its gate opens; may be nil
 
-	// Mu guards arenas, and what images say of themselves, against who reads them while libraries are added.
+	// Mu guards Arenas, and what images say of themselves, against who reads them while libraries are added.
 	Mu sync.Mutex
 }
 
@@ -76,7 +76,7 @@ type Target struct {
 type Change struct {
 	Arenas []*Arena  // where they lead
 	Fresh  []*Arena  // of these, those whose code isn't made yet
-	Ranges []IdRange // of these
+	Ranges []IDRange // of these
 	Images []*mapped.Image
 
 	maps   []process.Mapping // as they were before the sites' pages were read
@@ -100,7 +100,7 @@ func Open(pid int) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Target{Process: p, Fd: -1}
+	s := &Target{Process: p, FD: -1}
 	st, err := p.Status()
 	if err == nil && st.Seccomp == 1 {
 		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, refusal.Err)
@@ -362,7 +362,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 		}
 	}
 	if !s.running {
-		s.Memory.LetLoadsWait(s.Runtime.Loads) // who watches begins soon
+		s.Memory.LetLoadsWait(s.Runtime.Loads) // who looks for libraries begins soon
 	}
 	s.running = true
 	s.Memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
@@ -544,7 +544,7 @@ func restricting(arenas []*Arena) (found []recovery.Span) {
 	return found
 }
 
-// ReopenGates opens the gates that are closed, closeGates closes all.
+// ReopenGates opens the gates that are closed, CloseGates closes all.
 func (s *Target) ReopenGates() error {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -8,25 +8,25 @@ import (
 	"github.com/callreel/callreel/recorder/internal/probe"
 )
 
-// IdRange is where the functions of one image are that are recorded. Their IDs follow one another.
-type IdRange struct {
+// IDRange is where the functions of one image are that are recorded. Their IDs follow one another.
+type IDRange struct {
 	First, Count uint32
 	Image        *mapped.Image
 	Arena        *Arena
-	At           int // index of the first in arena.fns
+	At           int // index of the first in Arena.Fns
 	slot         int // and in its code's Slots, of which each has one when probes are made on the first call
 }
 
 // Take takes over the functions of the arena's images.
-func (a *Arena) Take() []IdRange {
+func (a *Arena) Take() []IDRange {
 	n, slot := 0, 0
 	for _, im := range a.Images {
 		n += len(im.Traced) + len(im.Guarded)
 	}
-	var ranges []IdRange
+	var ranges []IDRange
 	for _, im := range a.Images {
 		if len(im.Traced) > 0 {
-			ranges = append(ranges, IdRange{im.First, uint32(len(im.Traced)), im, a, len(a.Fns), slot})
+			ranges = append(ranges, IDRange{im.First, uint32(len(im.Traced)), im, a, len(a.Fns), slot})
 			slot += len(im.Traced)
 		}
 		if len(a.Fns) == 0 && cap(im.Traced) >= n {
@@ -41,8 +41,8 @@ func (a *Arena) Take() []IdRange {
 }
 
 // FindRange returns which of ranges in the order of their IDs has an ID, and the ID's index in it; nil if none has.
-func FindRange(ranges []IdRange, id uint32) (g *IdRange, k uint32) {
-	i, found := slices.BinarySearchFunc(ranges, id, func(g IdRange, id uint32) int { return cmp.Compare(g.First, id) })
+func FindRange(ranges []IDRange, id uint32) (g *IDRange, k uint32) {
+	i, found := slices.BinarySearchFunc(ranges, id, func(g IDRange, id uint32) int { return cmp.Compare(g.First, id) })
 	if !found {
 		i--
 	}
@@ -53,7 +53,7 @@ func FindRange(ranges []IdRange, id uint32) (g *IdRange, k uint32) {
 }
 
 // SlotOf returns the slot of the function with that ID, and its arena; nil if there is none.
-func SlotOf(ranges []IdRange, id uint32) (*probe.Slot, *Arena) {
+func SlotOf(ranges []IDRange, id uint32) (*probe.Slot, *Arena) {
 	g, k := FindRange(ranges, id)
 	if g == nil {
 		return nil, nil

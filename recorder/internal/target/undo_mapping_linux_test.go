@@ -14,7 +14,6 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -24,17 +23,10 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 	p, finish := startCat(t)
 	for _, lazy := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
-		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}, Runtime: probe.Runtime{Lazy: lazy}}
-		maps, err := p.Maps()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, a := range s.Arenas {
-			a.Base = maps[0].Start - uint64(64+64*i)*PageSize
-		}
 		set := ring.Setup{Chunks: 16}
-		s.Size, s.Records = ring.Size(set.Chunks), 4*PageSize
-		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
+		s, maps := beforeMapping(t, p, set)
+		s.Runtime.Lazy = lazy
+		_, err := p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
 			if err := s.mapAll(st, maps, set); err != nil {
 				return err
 			}
@@ -115,17 +107,9 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 	p, finish := startCat(t)
 	for mapped := range 3 { // arenas
 		before := mappedAndOpen(t, p)
-		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}}
-		maps, err := p.Maps()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, a := range s.Arenas {
-			a.Base = maps[0].Start - uint64(64+64*i)*PageSize
-		}
 		set := ring.Setup{Chunks: 16}
-		s.Size, s.Records = ring.Size(set.Chunks), 4*PageSize
-		_, err = p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
+		s, maps := beforeMapping(t, p, set)
+		_, err := p.Stop(context.Background(), process.StopOptions{}, func(st *process.Stopped) error {
 			if mapped == len(s.Arenas) {
 				return s.mapAll(st, maps, set)
 			}
@@ -151,4 +135,19 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 		}
 	}
 	finish()
+}
+
+// beforeMapping is a process as it is before memory is mapped into it: its two arenas have their places.
+func beforeMapping(t *testing.T, p *process.Process, set ring.Setup) (*Target, []process.Mapping) {
+	t.Helper()
+	maps, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Target{Process: p, FD: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}}
+	for i, a := range s.Arenas {
+		a.Base = maps[0].Start - uint64(64+64*i)*PageSize
+	}
+	s.Size, s.Records = ring.Size(set.Chunks), 4*PageSize
+	return s, maps
 }
