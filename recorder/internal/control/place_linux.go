@@ -1,4 +1,4 @@
-package recorder
+package control
 
 import (
 	"context"
@@ -16,18 +16,19 @@ import (
 
 	"github.com/callreel/callreel/internal/runtimedir"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // Sockets of recorders are in a folder of their user's own, where nobody else can make, see or remove them. They are reached by
-// descriptors of the folder and of the socket, through /proc/self/fd: a socket's address has room for 107 bytes only (unix(7)), and what
+// descriptors of the folder and of the socket, through /proc/self/fd: a socket's address has 107 bytes at most (unix(7)), and what
 // a path leads to may change.
 
-// controlPrefix begins the sockets' names.
-const controlPrefix = "control-"
+// prefix begins the sockets' names.
+const prefix = "control-"
 
-// controlName names the socket of a process's recorder. The ID that a process has in its own PID namespace, with that namespace, is the
+// nameOf names the socket of a process's recorder. The ID that a process has in its own PID namespace, with that namespace, is the
 // same from wherever it is looked at; the start time tells it from one that had the ID before.
-func controlName(pid int) (string, error) {
+func nameOf(pid int) (string, error) {
 	status, err := process.StatusOf(pid, pid)
 	if err != nil {
 		return "", err
@@ -44,27 +45,18 @@ func controlName(pid int) (string, error) {
 	if n := len(status.NSPIDs); n > 0 {
 		own = status.NSPIDs[n-1]
 	}
-	return fmt.Sprintf("%s%d-%d-%d", controlPrefix, namespace, own, start), nil
+	return fmt.Sprintf("%s%d-%d-%d", prefix, namespace, own, start), nil
 }
 
-// place is where a control socket is.
+// place is where a socket is.
 type place struct {
 	dir  *os.File // O_PATH
 	name string
 	ino  uint64 // of the socket
 }
 
-// listenControl begins to listen for requests to the recorder of a process. They wait until begin is called.
-func listenControl(pid int) (*control, error) {
-	l, at, err := listenAt(pid)
-	if err != nil {
-		return nil, fmt.Errorf("callreel: dump and set can't reach this recording: %w", err)
-	}
-	return &control{listener: l, place: at}, nil
-}
-
 func listenAt(pid int) (*net.UnixListener, *place, error) {
-	name, err := controlName(pid)
+	name, err := nameOf(pid)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +70,7 @@ func listenAt(pid int) (*net.UnixListener, *place, error) {
 		at.sweep()
 		if l, err = net.ListenUnix("unix", &net.UnixAddr{Name: throughFD(dir) + "/" + name, Net: "unix"}); err != nil {
 			if errors.Is(err, unix.EADDRINUSE) {
-				return ErrRecorded
+				return target.ErrRecorded
 			}
 			return err
 		}
@@ -125,10 +117,10 @@ func (p *place) sweep() {
 		return // then they stay
 	}
 	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), controlPrefix) || e.Type() != fs.ModeSocket {
+		if !strings.HasPrefix(e.Name(), prefix) || e.Type() != fs.ModeSocket {
 			continue
 		}
-		conn, err := net.DialTimeout("unix", throughFD(p.dir)+"/"+e.Name(), controlTimeout)
+		conn, err := net.DialTimeout("unix", throughFD(p.dir)+"/"+e.Name(), lineTimeout)
 		if err == nil {
 			_ = conn.Close()
 		} else if errors.Is(err, unix.ECONNREFUSED) {
@@ -150,19 +142,19 @@ func (p *place) leave() {
 	_ = p.dir.Close()
 }
 
-// dialControl connects to the recorder of a process. It looks in the folders of its own user, and root also in those of the process's.
+// dial connects to the recorder of a process. It looks in the folders of its own user, and root also in those of the process's.
 // Whatever a folder of that user has under the name, root talks to nobody but that user: the socket and who listens at it are theirs.
-func dialControl(ctx context.Context, pid int) (*net.UnixConn, error) {
-	name, err := controlName(pid)
+func dial(ctx context.Context, pid int) (*net.UnixConn, error) {
+	name, err := nameOf(pid)
 	switch {
 	case errors.Is(err, process.ErrNoProcess):
-		return nil, ErrNoRecorder
+		return nil, ErrNobody
 	case err != nil:
 		return nil, err
 	}
 	var refused error
 	for _, uid := range recordersOf(pid) {
-		for _, dir := range runtimedir.OpenAll(uid, sessionOf(pid)) {
+		for _, dir := range runtimedir.OpenAll(uid, runtimeDirOf(pid)) {
 			conn, err := dialIn(ctx, dir, name, uid)
 			_ = dir.Close() // an O_PATH descriptor
 			if err == nil {
@@ -176,7 +168,7 @@ func dialControl(ctx context.Context, pid int) (*net.UnixConn, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	return nil, ErrNoRecorder
+	return nil, ErrNobody
 }
 
 // recordersOf are the users whose recorders may be asked about a process: oneself, and for root whoever the process belongs to.
@@ -198,9 +190,9 @@ func recordersOf(pid int) []int {
 	return uids
 }
 
-// sessionOf is the XDG_RUNTIME_DIR that a process was started with, which is likely to be its recorder's. It is only another place to look
+// runtimeDirOf is the XDG_RUNTIME_DIR that a process was started with, which is likely to be its recorder's. It is only another place to look
 // at: what is there has to be the user's all the same.
-func sessionOf(pid int) string {
+func runtimeDirOf(pid int) string {
 	dir, _ := process.Getenv(pid, "XDG_RUNTIME_DIR")
 	return dir
 }
@@ -220,7 +212,7 @@ func dialIn(ctx context.Context, dir *os.File, name string, uid int) (*net.UnixC
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK || int(st.Uid) != uid {
 		return nil, fmt.Errorf("%s/%s: %w: it is no socket of user %d", dir.Name(), name, fs.ErrPermission, uid)
 	}
-	d := net.Dialer{Timeout: controlTimeout}
+	d := net.Dialer{Timeout: lineTimeout}
 	conn, err := d.DialContext(ctx, "unix", throughFD(socket))
 	if err != nil {
 		return nil, err
@@ -255,5 +247,5 @@ func mayAsk(conn *net.UnixConn) error {
 	return err
 }
 
-// controlTimeout is how long a side has for its line.
-const controlTimeout = 5 * time.Second
+// lineTimeout is how long a side has for its line.
+const lineTimeout = 5 * time.Second
