@@ -59,7 +59,7 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 					}
 					captures[uint32(id+1)] = c
 				}
-				rt := probe.Runtime{Ring: 1 << 40, Lazy: lazy, Captures: captures, Args: 1 << 41, Areas: 1 << 42, Watches: 1 << 43, Overwrite: !lazy, Follow: lazy, Lossless: true}
+				rt := probe.Config{Ring: 1 << 40, Lazy: lazy, Captures: captures, Args: 1 << 41, Areas: 1 << 42, Watches: 1 << 43, Overwrite: !lazy, Follow: lazy, Lossless: true}
 				a := &target.Arena{Fns: all, Base: slide + 1<<28}
 				a.Bound(&rt)
 				if err := a.Compile(rt); err != nil {

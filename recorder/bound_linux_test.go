@@ -37,7 +37,7 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 		}
 		for _, n := range []int{1, 16, probe.InlineLimit, probe.InlineLimit + 1, len(all)} {
 			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
-				for _, rt := range []probe.Runtime{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
+				for _, rt := range []probe.Config{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
 					lazy := rt.Lazy
 					rt.Ring = 1 << 40
 					a := &target.Arena{Fns: all[from : from+n], Base: slide + 1<<28}

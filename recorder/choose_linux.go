@@ -78,7 +78,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.Process.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.Process.Pid())
 	}
-	r.s.Runtime = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
+	r.s.Runtime = probe.Config{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
 		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
 		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
 	if r.opt.Less.Every > 1 {

@@ -3,10 +3,10 @@ package probe
 import "math/bits"
 
 // Bound is how many bytes the code of these functions has at most, see Compile: three to five times what it has in fact, but
-// known without making it. rt is as for Compile, but for addresses.
-func Bound(rt *Runtime, fns []Selected) uint64 {
+// known without making it. cfg is as for Compile, but for addresses.
+func Bound(cfg *Config, fns []Selected) uint64 {
 	const routines = 1 << 16
-	b := boundStubs(rt, fns, len(fns) <= InlineLimit)
+	b := boundStubs(cfg, fns, len(fns) <= InlineLimit)
 	return routines + b.code + b.rows*unwindRowSize
 }
 
@@ -18,13 +18,13 @@ type bounds struct {
 }
 
 // boundStubs finds the bounds. inlined says whether events are inline in all stubs.
-func boundStubs(rt *Runtime, fns []Selected, inlined bool) (b bounds) {
+func boundStubs(cfg *Config, fns []Selected, inlined bool) (b bounds) {
 	// An event, or a look at arguments, where it isn't the call of a routine.
 	inline := uint64(236)
-	if rt.Min {
+	if cfg.Min {
 		inline += 320
 	}
-	if rt.chooses() || rt.Threads {
+	if cfg.Chooses() || cfg.Threads {
 		inline += 96
 	}
 	const (

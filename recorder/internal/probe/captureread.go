@@ -43,9 +43,9 @@ func savedAt(r amd64.Reg) (off int32, ok bool) {
 	return 0, false
 }
 
-// captures are the routines of an arena that gather values.
-type captures struct {
-	roomAt uint64 // where rt.Args stands
+// captureRoutines are those that gather values.
+type captureRoutines struct {
+	roomAt uint64 // where cfg.Args stands
 	read   uint64 // the address of the reading of memory
 	slow   uint64 // that of the slow path of events with a payload
 	enter  uint64 // of Go programs, see emitGoSlow
@@ -59,16 +59,16 @@ type gatherKey struct {
 
 // emitCaptures appends all that functions with captures share, and their routines.
 func (c *coder) emitCaptures(fns []Selected) {
-	t := &c.rt.captures
+	t := &c.routines.captures
 	t.gather = map[gatherKey]uint64{}
 	c.Align(8)
 	t.roomAt = c.PC()
-	c.Raw(binary.LittleEndian.AppendUint64(nil, c.rt.Args)...)
+	c.Raw(binary.LittleEndian.AppendUint64(nil, c.cfg.Args)...)
 	t.read = c.emitRead()
-	nap := c.rt.nap
+	nap := c.routines.nap
 	t.slow = c.emitSlowPath(true)
-	c.rt.nap = nap
-	if c.rt.Go != nil {
+	c.routines.nap = nap
+	if c.cfg.Go != nil {
 		t.enter = c.emitGoSlowPath(true)
 	}
 	c.Align(16)
@@ -81,13 +81,13 @@ func (c *coder) emitCaptures(fns []Selected) {
 
 // gatherers appends the routines of one function, if it has captures.
 func (c *coder) gatherers(id uint32) {
-	p := c.rt.Captures[id]
+	p := c.cfg.Captures[id]
 	if p == nil || id == 0 {
 		return
 	}
 	for _, exit := range []bool{false, true} {
 		if capture := p.of(exit); capture != nil {
-			c.rt.captures.gather[gatherKey{id, exit}] = c.emitGather(capture)
+			c.routines.captures.gather[gatherKey{id, exit}] = c.emitGather(capture)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (c *coder) gatherers(id uint32) {
 func (c *coder) room(r amd64.Reg) {
 	c.threadID(r)
 	c.ShlImm(r, ring.ArgsShift)
-	c.AddMem(r, amd64.AtAddr(c.rt.captures.roomAt))
+	c.AddMem(r, amd64.AtAddr(c.routines.captures.roomAt))
 }
 
 // inRoom is a field of the thread's room.
@@ -153,7 +153,7 @@ func (c *coder) emitGather(capture *Capture) uint64 {
 	c.Align(16)
 	addr := c.PC()
 	g := &gatherer{coder: c, sp: 8 - saveEntry + 8*int32(len(saved))}
-	if c.rt.Go == nil {
+	if c.cfg.Go == nil {
 		g.sp += maskRoom
 	}
 	g.where(capture.Where)
@@ -279,7 +279,7 @@ func (g *gatherer) look(off int32, size uint8, bad amd64.Label) {
 	g.Lea(amd64.RSI, amd64.At(amd64.RAX, off))
 	g.MovImm32(amd64.RDX, uint32(size))
 	g.Lea(amd64.RDI, inRoom(ring.ArgsTemp))
-	g.CallTo(g.rt.captures.read)
+	g.CallTo(g.routines.captures.read)
 	g.MovImm32(amd64.RCX, uint32(size))
 	g.Cmp(amd64.RAX, amd64.RCX)
 	g.Jcc(amd64.CondNE, bad)
@@ -322,7 +322,7 @@ func (g *gatherer) text(f *Field) {
 	g.MovImm32(amd64.RDX, uint32(f.Max)+1)
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
 	g.Lea(amd64.RDI, amd64.At(amd64.RDI, headString))
-	g.CallTo(g.rt.captures.read)
+	g.CallTo(g.routines.captures.read)
 	g.Test(amd64.RAX, amd64.RAX)
 	g.Jcc(amd64.CondE, bad)
 	g.Jcc(amd64.CondS, bad)
@@ -392,7 +392,7 @@ func (g *gatherer) bytes(f *Field) {
 	g.Load64(amd64.RDX, inRoom(ring.ArgsTemp+8))
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
 	g.Lea(amd64.RDI, amd64.At(amd64.RDI, headString))
-	g.CallTo(g.rt.captures.read)
+	g.CallTo(g.routines.captures.read)
 	g.CmpMem(amd64.RAX, inRoom(ring.ArgsTemp+8))
 	g.Jcc(amd64.CondNE, bad)
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))

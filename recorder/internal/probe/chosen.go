@@ -5,7 +5,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// With Runtime.Depth, Inside and Every it is decided at each entry whether the call is recorded, and its exit has to find the same. For
+// With Config.Depth, Inside and Every it is decided at each entry whether the call is recorded, and its exit has to find the same. For
 // that there is the thread's open stack (see openstack.go, whose memory this uses in its own way): with Depth or Every it has a record of
 // each open call that is recorded, else, and besides, one of each open call of the functions that are Selected.Inside.
 //
@@ -32,22 +32,16 @@ const (
 	recordNot    = 1 << 30
 )
 
-// chooses says whether entries are chosen.
-func (r *Runtime) chooses() bool { return r.Depth || r.Inside || r.Every > 0 }
-
-// keepsAll says whether all calls that are recorded have a record.
-func (r *Runtime) keepsAll() bool { return r.Depth || r.Every > 0 }
-
 // choose appends the decision to an event, behind saveFlags: it jumps to off when the event isn't to be written. load is to append the
 // loading of ECX with the word of the call's entry. The stack pointer is spDelta below its value at the function's entry. RAX, RCX, RDX and
 // flags are clobbered.
 func (c *coder) choose(exit bool, spDelta int32, load func(), off amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
-	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, closed)
 	load()
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
-	c.CallTo(c.rt.chosen[btoi(exit)])
+	c.CallTo(c.routines.chosen[btoi(exit)])
 	c.Test(amd64.RAX, amd64.RAX)
 	c.Jcc(amd64.CondE, off)
 }
@@ -65,8 +59,8 @@ type chosenPath struct {
 
 // emitChosen appends the routines.
 func (c *coder) emitChosen() {
-	c.rt.chosen[0] = c.chosenRoutine((*chosenPath).enter)
-	c.rt.chosen[1] = c.chosenRoutine((*chosenPath).leave)
+	c.routines.chosen[0] = c.chosenRoutine((*chosenPath).enter)
+	c.routines.chosen[1] = c.chosenRoutine((*chosenPath).leave)
 }
 
 func (c *coder) chosenRoutine(body func(*chosenPath)) uint64 {
@@ -80,7 +74,7 @@ func (c *coder) chosenRoutine(body func(*chosenPath)) uint64 {
 	c.Test(amd64.RSI, amd64.RSI)
 	c.Jcc(amd64.CondE, p.no)
 	c.ShlImm(amd64.RSI, ring.AreaShift)
-	c.AddMem(amd64.RSI, amd64.AtAddr(c.rt.open.areasAt))
+	c.AddMem(amd64.RSI, amd64.AtAddr(c.routines.open.areasAt))
 	c.Place(p.again)
 	c.Load64(amd64.RDI, amd64.At(amd64.RSI, ring.AreaTop))
 	c.Mov32(amd64.RAX, amd64.RDI)
@@ -182,13 +176,13 @@ func (p *chosenPath) prune() {
 
 func (p *chosenPath) enter() {
 	p.prune()
-	if p.rt.Depth {
+	if p.cfg.Depth {
 		p.shallow()
 	}
-	if p.rt.Inside {
+	if p.cfg.Inside {
 		p.inside()
 	}
-	if p.rt.Every > 0 {
+	if p.cfg.Every > 0 {
 		p.every()
 	}
 	full, push, changed := p.NewLabel(), p.NewLabel(), p.NewLabel()
@@ -203,7 +197,7 @@ func (p *chosenPath) enter() {
 	p.Store64(p.sp(amd64.RAX), amd64.RCX)
 	p.CmpMem(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))
 	p.Jcc(amd64.CondNE, changed)
-	if p.rt.Every > 0 {
+	if p.cfg.Every > 0 {
 		p.TestMem32Imm(p.own(), recordNot)
 		p.Jcc(amd64.CondNE, p.no)
 	}
@@ -212,7 +206,7 @@ func (p *chosenPath) enter() {
 	p.Load32(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))
 	p.Jmp(push)
 	p.Place(full)
-	if p.rt.keepsAll() {
+	if p.cfg.KeepsAll() {
 		p.Jmp(p.no)
 	} else {
 		p.ifInside(p.yes, p.no)
@@ -222,7 +216,7 @@ func (p *chosenPath) enter() {
 // shallow jumps to no if as many calls are above as may be recorded.
 func (p *chosenPath) shallow() {
 	ok := p.NewLabel()
-	p.MovImm64(amd64.RCX, p.rt.Ring+ring.HdrDepth)
+	p.MovImm64(amd64.RCX, p.cfg.Ring+ring.HdrDepth)
 	p.Load32(amd64.RBX, amd64.At(amd64.RCX, 0))
 	p.Cmp32(amd64.RAX, amd64.RBX)
 	p.Jcc(amd64.CondB, ok)
@@ -242,13 +236,13 @@ func (p *chosenPath) inside() {
 	ok, other := p.NewLabel(), p.NewLabel()
 	p.TestMem32Imm(p.own(), recordInside)
 	p.Jcc(amd64.CondNE, ok)
-	if p.rt.keepsAll() {
+	if p.cfg.KeepsAll() {
 		p.ifInside(ok, p.no)
 	} else {
 		p.ifInside(other, p.no)
 	}
 	p.Place(other)
-	if !p.rt.keepsAll() {
+	if !p.cfg.KeepsAll() {
 		p.Jmp(p.yes)
 	}
 	p.Place(ok)
@@ -260,21 +254,21 @@ func (p *chosenPath) every() {
 	hit := p.NewLabel()
 	p.Load32(amd64.RCX, p.own())
 	p.And32Imm(amd64.RCX, recordNot-1)
-	p.MovImm64(amd64.R8, p.rt.Counts)
+	p.MovImm64(amd64.R8, p.cfg.Counts)
 	p.Lea(amd64.R8, amd64.AtIndex(amd64.R8, amd64.RCX, 4, 0)) // a word is the function's number, doubled
 	p.MovImm32(amd64.RCX, 1)
 	p.LockXadd64(amd64.At(amd64.R8, 0), amd64.RCX)
 	p.Mov(amd64.RBX, amd64.RAX)
 	p.Mov(amd64.R8, amd64.RDX)
 	p.Mov32(amd64.RAX, amd64.RCX)
-	p.MovImm32(amd64.RCX, p.rt.Every)
+	p.MovImm32(amd64.RCX, p.cfg.Every)
 	p.MovImm32(amd64.RDX, 0)
 	p.Div32(amd64.RCX)
 	p.Test(amd64.RDX, amd64.RDX)
 	p.Mov(amd64.RAX, amd64.RBX)
 	p.Mov(amd64.RDX, amd64.R8)
 	p.Jcc(amd64.CondE, hit)
-	if !p.rt.Inside {
+	if !p.cfg.Inside {
 		p.Jmp(p.no)
 	} else {
 		p.Load32(amd64.RCX, p.own())
@@ -331,7 +325,7 @@ func (p *chosenPath) leave() {
 	p.dec(amd64.RAX)
 	p.setTop()
 	p.Place(done)
-	if p.rt.Every > 0 {
+	if p.cfg.Every > 0 {
 		p.And32Imm(amd64.RBX, recordNot)
 		p.Jcc(amd64.CondNE, p.no)
 	}
@@ -340,7 +334,7 @@ func (p *chosenPath) leave() {
 	p.Place(none)
 	p.Mov32(amd64.RAX, amd64.RDI)
 	p.prune()
-	if !p.rt.keepsAll() {
+	if !p.cfg.KeepsAll() {
 		p.ifInside(p.yes, p.no)
 	} else {
 		p.Jmp(p.no)

@@ -16,7 +16,7 @@ type Selected struct {
 	Image *Image
 	ID    uint32
 	Slide uint64 // load address minus link address
-	// Inside is for functions whose calls, and what is called from them, are recorded with Runtime.Inside.
+	// Inside is for functions whose calls, and what is called from them, are recorded with Config.Inside.
 	Inside bool
 	Watch  Watched
 }
@@ -39,10 +39,11 @@ type Code struct {
 	// is none. It is at a multiple of 16.
 	FrameList uint32
 
-	fns   []Selected
-	stubs []uint32 // offsets in Bytes where each function's stubs begin
-	sites []Patch  // those of Patches that are no islands
-	rt    Runtime
+	fns      []Selected
+	stubs    []uint32 // offsets in Bytes where each function's stubs begin
+	sites    []Patch  // those of Patches that are no islands
+	cfg      Config
+	routines *routines
 
 	asked, answer uint64 // see StubFor
 }
@@ -56,78 +57,20 @@ const InlineLimit = 256
 // Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use. The code is put into buf
 // if it has room, else elsewhere; buf may be nil.
-func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error) {
-	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns))}
+func Compile(base uint64, cfg Config, fns []Selected, buf []byte) (*Code, error) {
+	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, routines: &routines{}}
 	given := cap(buf)
-	room := 48 // bytes that a site's stub has, about
-	if len(fns) <= InlineLimit {
-		room = 128
-	}
 	if buf == nil {
-		sites := 0
-		for i := range fns {
-			sites += len(fns[i].Patched())
-		}
-		buf = make([]byte, 0, 4096+sites*room)
+		buf = make([]byte, 0, guessedSize(fns))
 	}
-	c := &coder{Asm: amd64.NewAsm(base, buf[:0]), rt: &rt, base: base}
+	c := code.coder(base, buf[:0])
 	c.beginFrames()
-	if c.frames != nil && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard == GuardFrames }) {
-		rt.frameList = c.emitFrameList()
-		code.FrameList = uint32(rt.frameList - base)
+	if c.unwind != nil && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard == GuardFrames }) {
+		c.routines.unwindList = c.emitFrameList()
+		code.FrameList = uint32(c.routines.unwindList - base)
 	}
-	c.emitThreadID()
-	rt.Slow = c.emitSlow()
-	if rt.Areas != 0 {
-		c.emitOpenStack()
-		if rt.chooses() {
-			c.emitChosen()
-		}
-	}
-	if rt.Watches != 0 {
-		c.emitWatch()
-	}
-	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Restricts() }) {
-		rt.guard = c.emitGuard(rt.nap)
-	}
-	if rt.Loads = rt.Loads && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard == GuardLoader }); rt.Loads {
-		rt.loader = c.emitLoader(rt.nap)
-	}
-	if rt.Follow {
-		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
-	}
-	if rt.Names = rt.Names && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.names() }); rt.Names {
-		rt.names = c.emitNames()
-	}
-	if rt.Go != nil {
-		own := *rt.Go
-		rt.Go = &own
-		c.emitGoSlow()
-		if rt.Watches != 0 {
-			c.emitGoWatch()
-		}
-	}
-	if len(rt.Captures) > 0 {
-		c.emitCaptures(fns)
-	}
-	rt.Shared = [2]uint64{}
-	if len(fns) > InlineLimit && rt.Go == nil {
-		shared := [2]uint64{}
-		for i := range shared {
-			c.Align(64)
-			shared[i] = c.PC()
-			c.beginRoutine()
-			c.shared(i == 1, 0)
-			c.flush()
-			c.endRoutine()
-		}
-		rt.Shared = shared
-	}
-	if rt.Lazy {
-		c.emitLazy(fns)
-	}
+	c.emitRoutines(fns)
 	stubs := c.PC()
-	code.rt = rt
 	if err := c.emitStubs(code, given); err != nil {
 		return nil, err
 	}
@@ -142,6 +85,68 @@ func Compile(base uint64, rt Runtime, fns []Selected, buf []byte) (*Code, error)
 	copy(code.Bytes, head)
 	code.sort()
 	return code, nil
+}
+
+// guessedSize is how many bytes the code of these functions has, about.
+func guessedSize(fns []Selected) int {
+	size := 48 // of a site's stub
+	if len(fns) <= InlineLimit {
+		size = 128
+	}
+	sites := 0
+	for i := range fns {
+		sites += len(fns[i].Patched())
+	}
+	return 4096 + sites*size
+}
+
+// coder begins code at an address of the arena, in buf if it isn't nil.
+func (code *Code) coder(at uint64, buf []byte) *coder {
+	return &coder{Asm: amd64.NewAsm(at, buf), cfg: &code.cfg, routines: code.routines, base: code.Base}
+}
+
+// emitRoutines appends what the stubs of these functions call.
+func (c *coder) emitRoutines(fns []Selected) {
+	cfg, to := c.cfg, c.routines
+	c.emitThreadID()
+	to.slow = c.emitSlow()
+	if cfg.Areas != 0 {
+		c.emitOpenStack()
+		if cfg.Chooses() {
+			c.emitChosen()
+		}
+	}
+	if cfg.Watches != 0 {
+		c.emitWatch()
+	}
+	if slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Restricts() }) {
+		to.guard = c.emitGuard(to.nap)
+	}
+	if cfg.Loads && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard == GuardLoader }) {
+		to.loader = c.emitLoader(to.nap)
+	}
+	if cfg.Follow {
+		to.follow = c.emitFollow()
+		to.exec = c.emitExec(to.nap)
+	}
+	if cfg.Names && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.names() }) {
+		to.names = c.emitNames()
+	}
+	if cfg.Go != nil {
+		c.emitGoSlow()
+		if cfg.Watches != 0 {
+			c.emitGoWatch()
+		}
+	}
+	if len(cfg.Captures) > 0 {
+		c.emitCaptures(fns)
+	}
+	if len(fns) > InlineLimit && cfg.Go == nil {
+		c.emitShared()
+	}
+	if cfg.Lazy {
+		c.emitLazy(fns)
+	}
 }
 
 // stub is a function's stubs being made.
@@ -172,7 +177,7 @@ func (s *stub) function(index int) error {
 				return fmt.Errorf("site at %#x: its instructions can't be read again", site.Addr)
 			}
 			c.alignStub()
-			if c.rt.Lazy && site.Role == RoleEntry && fn.ID != 0 {
+			if c.cfg.Lazy && site.Role == RoleEntry && fn.ID != 0 {
 				c.slotStart()
 			}
 			at := c.PC()
@@ -204,7 +209,7 @@ func (s *stub) function(index int) error {
 // functions the stubs are what a recording takes of the program's memory.
 func (c *coder) alignStub() {
 	switch {
-	case c.rt.Shared[0] == 0:
+	case c.routines.shared[0] == 0:
 		c.Align(16)
 	case c.PC()&7 > 8-switchSize:
 		c.Align(8)
@@ -285,9 +290,9 @@ func (s *stub) guardEntry() {
 	switch {
 	case s.fn.Guard != GuardFrames:
 		s.guard(s.fn.Guard)
-	case s.rt.frameList != 0:
-		if s.frames != nil {
-			s.frames.guard = s.moved[0].Addr + s.fn.Slide
+	case s.routines.unwindList != 0:
+		if s.unwind != nil {
+			s.unwind.guard = s.moved[0].Addr + s.fn.Slide
 		}
 		s.findFrames(func() { s.event(true, 0) })
 	}

@@ -15,12 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
-	"golang.org/x/sys/unix"
 )
 
 const targetsDir = "../../../testdata/targets/"
@@ -278,40 +279,40 @@ type driver struct {
 // eventCode makes a function for the entry and one for the exit of each ID.
 func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, funcs []uint64) {
 	t.Helper()
-	rt := &Runtime{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
-	c := &coder{Asm: amd64.NewAsm(testArena, nil), rt: rt}
-	rt.Overwrite = s.over
-	rt.NoTLS = s.noTLS
+	cfg := &Config{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
+	c := &coder{Asm: amd64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}}
+	cfg.Overwrite = s.over
+	cfg.NoTLS = s.noTLS
 	c.emitThreadID()
-	rt.Slow = c.emitSlow()
+	c.routines.slow = c.emitSlow()
 	if s.watches > 0 {
-		rt.Watches = testRing + ring.Size(s.chunks)
+		cfg.Watches = testRing + ring.Size(s.chunks)
 		c.emitWatch()
 	}
 	if s.depth > 0 || s.inside > 0 || s.every > 0 {
-		rt.Depth, rt.Inside, rt.Every = s.depth > 0, s.inside > 0, s.every
-		rt.Areas = testRing + ring.Size(s.chunks)
-		rt.Counts = rt.Areas + ring.AreasSize
+		cfg.Depth, cfg.Inside, cfg.Every = s.depth > 0, s.inside > 0, s.every
+		cfg.Areas = testRing + ring.Size(s.chunks)
+		cfg.Counts = cfg.Areas + ring.AreasSize
 		c.emitOpenStack()
 		c.emitChosen()
 	}
 	if s.open {
-		rt.Areas = testRing + ring.Size(s.chunks)
+		cfg.Areas = testRing + ring.Size(s.chunks)
 		c.emitOpenStack()
 	}
 	if s.captures != nil {
 		captureAll(t, c, s)
 	}
-	rt.guard = c.emitGuard(rt.nap)
+	c.routines.guard = c.emitGuard(c.routines.nap)
 	if s.guard == GuardLoader {
-		rt.Loads = true
-		rt.loader = c.emitLoader(rt.nap)
+		cfg.Loads = true
+		c.routines.loader = c.emitLoader(c.routines.nap)
 	}
 	if s.follow {
-		rt.follow, rt.exec = c.emitFollow(), c.emitExec(rt.nap)
+		c.routines.follow, c.routines.exec = c.emitFollow(), c.emitExec(c.routines.nap)
 	}
 	if s.names {
-		rt.names = c.emitNames()
+		c.routines.names = c.emitNames()
 	}
 	if s.shared {
 		shared := [2]uint64{}
@@ -321,7 +322,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			c.shared(i == 1, 0)
 			c.flush()
 		}
-		rt.Shared = shared
+		c.routines.shared = shared
 	}
 	for id := uint32(1); id <= uint32(s.ids); id++ {
 		for _, exit := range []bool{false, true} {

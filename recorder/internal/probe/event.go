@@ -5,89 +5,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// Clock says which events carry the time.
-type Clock uint8
-
-// The clock modes of `record --clock`.
-const (
-	ClockFull Clock = iota
-	ClockExit
-	ClockNone
-)
-
-// reads says whether an event of the kind carries the time.
-func (c Clock) reads(exit bool) bool { return c == ClockFull || c == ClockExit && exit }
-
-// Runtime is what stub code is told about the process it will run in. All addresses are the target's.
-type Runtime struct {
-	// TIDOffset is where, from the FS base, the C library keeps the thread's kernel ID.
-	TIDOffset int32
-	// NoTLS says that it keeps none, so that the thread is told by its stack, or by the kernel: see threadid.go.
-	NoTLS    bool
-	threadID uint64 // the address of that, once emitted
-	// Gate is the address of the 8-byte gate word in the arena's data page, within ±2 GiB of the code: the address of
-	// the slots while recording, else 0 or less, see CloseGate. The page is MADV_WIPEONFORK, so that a forked child finds 0.
-	Gate uint64
-	// Ring is where the ring memory is mapped.
-	Ring uint64
-	// Clock says which events read the time-stamp counter.
-	Clock Clock
-	// Min makes exits take back the entries of calls that were too short, see takeback.go.
-	Min bool
-	// Depth lets calls be recorded only that have fewer than ring.HdrDepth recorded ones above them, Inside those of functions that
-	// are selected so and what they call; see chosen.go. Both need Areas.
-	Depth, Inside bool
-	// Every, if not 0, lets one in so many of the calls of each function be recorded that are chosen else; at Counts is, by function ID, how
-	// many there were, u64 each.
-	Every  uint32
-	Counts uint64
-	chosen [2]uint64 // entry, exit
-	// Threads makes stubs look whether their thread is one to be recorded.
-	Threads bool
-	// Lossless makes the slow path wait for a chunk while the recorder is alive.
-	Lossless bool
-	// Watches is the address of what is watched of calls, see ring.WatchesSize; 0 if nothing is.
-	Watches uint64
-	watch   watchCode
-	// Overwrite makes the slow path take the oldest chunk when there is no other, see overwrite.go.
-	Overwrite bool
-	// Slow is the address of the arena's slow path, once emitted; Shared those of its shared event routines.
-	Slow   uint64
-	Shared [2]uint64 // entry, exit; 0 where every stub has the event inline
-	guard  uint64    // the address of what guards do, once emitted
-	nap    uint64    // where the time of a nap stands
-	mask   uint64    // and a mask of all signals
-	// Follow lets forked children be recorded, see follow.go; Anchor is the gate of the first arena. follow and exec are the
-	// addresses of what opens a gate, and of what is done before the program is replaced, once emitted.
-	Follow       bool
-	Anchor       uint64
-	follow, exec uint64
-	// Loads lets the recorder be told, and waited for, when the dynamic loader has loaded libraries, see loader.go. LoaderState is the address
-	// of the state that the loader keeps for debuggers, u32, 0 if it isn't known. loader is the address of what is done, once emitted.
-	Loads       bool
-	LoaderState uint64
-	loader      uint64
-	// Names lets the names be kept that threads give themselves, see threadname.go. names is the address of what is done, once emitted.
-	Names bool
-	names uint64
-	// frameList is the address of the list of arenas whose unwind information is to be found, once emitted.
-	frameList uint64
-	// Areas is the address of the threads' areas, see ring.AreaSize; 0 if there are none. open are the routines of the open stack.
-	Areas uint64
-	open  openStack
-	// Captures are those of functions, by their IDs. Args is the address of the threads' rooms in which values are gathered, see
-	// ring.ArgsSize.
-	Captures map[uint32]*Captures
-	Args     uint64
-	captures captures
-	// Go is set if the process is a Go program, whose stubs are of another kind.
-	Go *GoRuntime
-	// Lazy lets probes be made on the first call, see lazy.go. generic are the generic trampolines, entries the event routines
-	// behind them, both by SPDelta.
-	Lazy             bool
-	generic, entries map[int32]uint64
-}
-
 // Event code keeps what it clobbers below the stack pointer S, where at an entry, a return or a tail jump nothing is live
 // (System V AMD64 ABI §3.2.2: the red zone is the callee's, which hasn't begun or is over) and where signal frames don't
 // reach, since the kernel skips 128 bytes. [S-8] is left for the return address of a call out of the stub, [S-16] for
@@ -112,13 +29,14 @@ func word(id uint32, exit bool) uint32 {
 // coder is an assembler with parts that are seldom run, put behind the rest by flush.
 type coder struct {
 	*amd64.Asm
-	rt     *Runtime
-	base   uint64
-	cold   []func()
-	slots  []entrySlot
-	moved  []Moved // of the site at work
-	frames *unwinding
-	inside bool // the function at work is Selected.Inside
+	cfg      *Config
+	routines *routines
+	base     uint64
+	cold     []func()
+	slots    []entrySlot
+	moved    []Moved // of the site at work
+	unwind   *unwinding
+	inside   bool // the function at work is Selected.Inside
 
 	listing  bool // switches are to be noted
 	switches []switching
@@ -141,18 +59,18 @@ func (c *coder) flush() {
 // event appends code that writes one event and leaves every register and flag as it was. The stack pointer here is
 // spDelta bytes below its value at the function's entry.
 func (c *coder) event(id uint32, exit bool, spDelta int32) {
-	if c.rt.Go != nil {
+	if c.cfg.Go != nil {
 		c.goEvent(id, exit, spDelta)
 		return
 	}
 	c.beginSwitch(exit)
 	defer c.endSwitch()
-	shared := c.rt.Shared[btoi(exit)]
-	inside := c.rt.Inside && c.inside // whose word has a mark more than shared routines know
+	shared := c.routines.shared[btoi(exit)]
+	inside := c.cfg.Inside && c.inside // whose word has a mark more than shared routines know
 	if inside {
 		shared = 0
 	}
-	if shared != 0 && c.rt.Lazy && !exit {
+	if shared != 0 && c.cfg.Lazy && !exit {
 		c.sharedSlot(id, spDelta)
 		return
 	}
@@ -164,7 +82,7 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	}
 	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	switch {
-	case exit || !c.rt.Lazy:
+	case exit || !c.cfg.Lazy:
 	case inside: // each function has a slot, so that those of others are found
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	default:
@@ -172,7 +90,7 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
-	if c.rt.chooses() {
+	if c.cfg.Chooses() {
 		c.choose(exit, spDelta, func() {
 			w := word(id, false)
 			if inside {
@@ -181,7 +99,7 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 			c.MovImm32(amd64.RCX, w)
 		}, off)
 	}
-	if exit && c.rt.Min {
+	if exit && c.cfg.Min {
 		c.takeBack(id, 0, off)
 	}
 	c.claim(off, slow)
@@ -202,9 +120,23 @@ func (c *coder) event(id uint32, exit bool, spDelta int32) {
 		c.Place(slow)
 		c.MovImm32(amd64.RCX, word(id, exit))
 		c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
-		c.CallTo(c.rt.Slow)
+		c.CallTo(c.routines.slow)
 		c.Jmp(off)
 	})
+}
+
+// emitShared appends the shared event routines. Neither of them calls the other.
+func (c *coder) emitShared() {
+	shared := [2]uint64{}
+	for i := range shared {
+		c.Align(64)
+		shared[i] = c.PC()
+		c.beginRoutine()
+		c.shared(i == 1, 0)
+		c.flush()
+		c.endRoutine()
+	}
+	c.routines.shared = shared
 }
 
 // shared appends the event routine that stubs call with the event's word in EAX and RAX saved, S being 8 above the stack
@@ -214,7 +146,7 @@ func (c *coder) shared(exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
-	if c.rt.chooses() {
+	if c.cfg.Chooses() {
 		c.choose(exit, 8+spDelta, func() {
 			c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
 			if exit {
@@ -222,7 +154,7 @@ func (c *coder) shared(exit bool, spDelta int32) {
 			}
 		}, off)
 	}
-	if exit && c.rt.Min {
+	if exit && c.cfg.Min {
 		c.takeBack(0, 8, off)
 	}
 	c.claim(off, slow)
@@ -237,7 +169,7 @@ func (c *coder) shared(exit bool, spDelta int32) {
 	c.Place(slow)
 	c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, 8+spDelta))
-	c.CallTo(c.rt.Slow)
+	c.CallTo(c.routines.slow)
 	c.Jmp(off)
 }
 
@@ -272,7 +204,7 @@ func (c *coder) claim(off, slow amd64.Label) {
 // the thread isn't recorded.
 func (c *coder) throughGate(off amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
-	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondLE, closed)
@@ -283,7 +215,7 @@ func (c *coder) throughGate(off amd64.Label) {
 // unlessOff appends a jump to off where not all threads are recorded and this isn't one that is, see ring.SetOff. RDX are the slots and
 // RAX 8×TID.
 func (c *coder) unlessOff(off amd64.Label) {
-	if c.rt.Threads {
+	if c.cfg.Threads {
 		c.CmpMem32Imm8(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotRegistered), 1)
 		c.Jcc(amd64.CondA, off)
 	}
@@ -308,7 +240,7 @@ func (c *coder) addressOf(r amd64.Reg) {
 // time appends the store of the time-stamp counter into the event at RCX, if the event has one. RAX and RDX are
 // clobbered.
 func (c *coder) time(exit bool) {
-	if !c.rt.Clock.reads(exit) {
+	if !c.cfg.Clock.Reads(exit) {
 		return
 	}
 	c.Rdtsc()

@@ -31,7 +31,7 @@ func (c *coder) emitExec(napAt uint64) uint64 {
 	wait, done, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
 	c.beginKeeping(kept)
-	c.MovImm64(amd64.R9, c.rt.Ring)
+	c.MovImm64(amd64.R9, c.cfg.Ring)
 	c.CmpMem64Imm8(e.hdr(ring.HdrFollow), followOn)
 	c.Jcc(amd64.CondNE, out)
 	c.CmpMem64Imm8(e.hdr(ring.HdrSandboxed), 0)

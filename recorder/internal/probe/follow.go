@@ -23,7 +23,7 @@ const (
 	GateOwn = 8
 	// gateStrange counts events that came before the child's own thread ID.
 	gateStrange = 16
-	// gateOpened counts the gates that a child has opened, in the page of Runtime.Anchor; their addresses follow, and a 0.
+	// gateOpened counts the gates that a child has opened, in the page of Config.Anchor; their addresses follow, and a 0.
 	gateOpened = 24
 	gateList   = 32
 )
@@ -57,7 +57,7 @@ func FollowSyscalls() []uint64 { return []uint64{sysGetpid, sysGettid, sysFutex}
 // whenClosed returns where code goes that finds the gate closed, with RAX, RCX, RDX and the flags saved: to off, or, where
 // children are followed, to the opening of a child's gate, and from there to again.
 func (c *coder) whenClosed(again uint64, off amd64.Label) amd64.Label {
-	if !c.rt.Follow {
+	if !c.cfg.Follow {
 		return off
 	}
 	l := c.NewLabel()
@@ -65,9 +65,9 @@ func (c *coder) whenClosed(again uint64, off amd64.Label) amd64.Label {
 	c.cold = append(c.cold, func() {
 		later()
 		c.Place(l)
-		c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate+GateOwn), 0)
+		c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate+GateOwn), 0)
 		c.Jcc(amd64.CondNE, off)
-		c.CallTo(c.rt.follow)
+		c.CallTo(c.routines.follow)
 		c.Test(amd64.RAX, amd64.RAX)
 		c.Jcc(amd64.CondE, off)
 		c.JmpTo(again)
@@ -83,35 +83,35 @@ func (c *coder) emitFollow() uint64 {
 	no, strange, out := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	kept := []amd64.Reg{amd64.RSI, amd64.RDI, amd64.R9, amd64.R11}
 	c.beginKeeping(kept)
-	c.MovImm64(amd64.R9, c.rt.Ring)
+	c.MovImm64(amd64.R9, c.cfg.Ring)
 	c.CmpMem64Imm8(amd64.At(amd64.R9, ring.HdrFollow), followOn)
 	c.Jcc(amd64.CondNE, no)
 	c.MovImm32(amd64.RAX, sysGettid)
 	c.Syscall()
-	if !c.rt.NoTLS { // else the ID is the kernel's own
-		c.Load32(amd64.RCX, amd64.AtFS(c.rt.TIDOffset))
+	if !c.cfg.NoTLS { // else the ID is the kernel's own
+		c.Load32(amd64.RCX, amd64.AtFS(c.cfg.TIDOffset))
 		c.Cmp(amd64.RAX, amd64.RCX)
 		c.Jcc(amd64.CondNE, strange)
 	}
-	c.MovImm64(amd64.RDI, c.rt.Anchor)
+	c.MovImm64(amd64.RDI, c.cfg.Anchor)
 	c.MovImm32(amd64.RCX, 1)
 	c.LockXadd64(amd64.At(amd64.RDI, gateOpened), amd64.RCX)
 	c.MovImm32(amd64.RAX, maxOpened)
 	c.Cmp(amd64.RCX, amd64.RAX)
 	c.Jcc(amd64.CondAE, no)
-	c.MovImm64(amd64.RSI, c.rt.Gate)
+	c.MovImm64(amd64.RSI, c.cfg.Gate)
 	c.Store64(amd64.AtIndex(amd64.RDI, amd64.RCX, 8, gateList), amd64.RSI)
-	c.Store64Imm(amd64.AtAddr(c.rt.Gate+GateOwn), gateChild)
+	c.Store64Imm(amd64.AtAddr(c.cfg.Gate+GateOwn), gateChild)
 	c.Lea(amd64.RDX, amd64.At(amd64.R9, ring.SlotsOff))
-	c.Store64(amd64.AtAddr(c.rt.Gate), amd64.RDX)
+	c.Store64(amd64.AtAddr(c.cfg.Gate), amd64.RDX)
 	c.MovImm32(amd64.RAX, 1)
 	c.Jmp(out)
 	c.Place(strange)
-	c.IncMem(amd64.AtAddr(c.rt.Gate + gateStrange))
+	c.IncMem(amd64.AtAddr(c.cfg.Gate + gateStrange))
 	c.MovImm32(amd64.RAX, maxStrange)
-	c.CmpMem(amd64.RAX, amd64.AtAddr(c.rt.Gate+gateStrange))
+	c.CmpMem(amd64.RAX, amd64.AtAddr(c.cfg.Gate+gateStrange))
 	c.Jcc(amd64.CondA, no)
-	c.Store64Imm(amd64.AtAddr(c.rt.Gate+GateOwn), gateNever)
+	c.Store64Imm(amd64.AtAddr(c.cfg.Gate+GateOwn), gateNever)
 	c.Place(no)
 	c.MovImm32(amd64.RAX, 0)
 	c.Place(out)
@@ -123,9 +123,9 @@ func (c *coder) emitFollow() uint64 {
 // closeOpened closes the gates of a child that restricts its own system calls, and lets no child open any from then on: its own
 // children are restricted as well. Recording goes on elsewhere.
 func (g *guardPath) closeOpened() {
-	g.MovImm64(amd64.R9, g.rt.Ring)
+	g.MovImm64(amd64.R9, g.cfg.Ring)
 	g.Store64Imm(g.hdr(ring.HdrFollow), ring.FollowSandboxed)
 	g.slotOfThread()
 	g.MovImm32(amd64.R12, 1) // it waits without system calls
-	g.MovImm64(amd64.RCX, g.rt.Anchor+gateList)
+	g.MovImm64(amd64.RCX, g.cfg.Anchor+gateList)
 }

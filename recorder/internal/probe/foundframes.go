@@ -48,7 +48,7 @@ func (c *coder) findFrames(leave func()) {
 	next, miss, hit := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
-	c.Lea(amd64.RCX, amd64.AtAddr(c.rt.frameList))
+	c.Lea(amd64.RCX, amd64.AtAddr(c.routines.unwindList))
 	c.Place(next)
 	c.Load64(amd64.RAX, amd64.At(amd64.RCX, 0))
 	c.Test(amd64.RAX, amd64.RAX)

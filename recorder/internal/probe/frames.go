@@ -57,10 +57,10 @@ func frameBase(base uint64) uint64 { return base - 1<<31 }
 
 // beginFrames makes room at the arena's beginning.
 func (c *coder) beginFrames() {
-	if c.rt.Go != nil {
+	if c.cfg.Go != nil {
 		return // its runtime walks by tables of its own
 	}
-	c.frames = &unwinding{}
+	c.unwind = &unwinding{}
 	c.Raw(make([]byte, FramesHead)...)
 }
 
@@ -71,7 +71,7 @@ func (c *coder) stands(addr uint64) { c.row(addr, false) }
 func (c *coder) copied(addr uint64) { c.row(addr, true) }
 
 func (c *coder) row(addr uint64, isCopy bool) {
-	if c.frames == nil {
+	if c.unwind == nil {
 		return
 	}
 	off := uint64(c.offset())
@@ -90,7 +90,7 @@ func (c *coder) row(addr uint64, isCopy bool) {
 
 // put appends a row where it differs from the one before.
 func (c *coder) put(r unwindRow) {
-	rows := c.frames.rows
+	rows := c.unwind.rows
 	if n := len(rows); n > 0 {
 		last := &rows[n-1]
 		if last.off&1 == r.off&1 && last.from == r.from {
@@ -101,15 +101,15 @@ func (c *coder) put(r unwindRow) {
 			return
 		}
 	}
-	c.frames.rows = append(rows, r)
+	c.unwind.rows = append(rows, r)
 }
 
 // later is for code that is put off: the function returned says there what holds here.
 func (c *coder) later() func() {
-	if c.frames == nil || len(c.frames.rows) == 0 {
+	if c.unwind == nil || len(c.unwind.rows) == 0 {
 		return func() {}
 	}
-	r := c.frames.rows[len(c.frames.rows)-1]
+	r := c.unwind.rows[len(c.unwind.rows)-1]
 	return func() {
 		r.off = c.offset()<<1 | r.off&1
 		c.put(r)
@@ -118,23 +118,23 @@ func (c *coder) later() func() {
 
 // beginRoutine notes that code that is called begins here.
 func (c *coder) beginRoutine() {
-	if c.frames != nil {
-		c.frames.open = &unwindRange{start: c.PC(), program: slices.Clone(routineProgram)}
-		c.frames.at, c.frames.depth = c.PC(), 8
+	if c.unwind != nil {
+		c.unwind.open = &unwindRange{start: c.PC(), program: slices.Clone(routineProgram)}
+		c.unwind.at, c.unwind.depth = c.PC(), 8
 	}
 }
 
 // endRoutine notes that it ends here.
 func (c *coder) endRoutine() {
-	if c.frames != nil {
-		c.frames.open.end = c.PC()
-		c.frames.ranges = append(c.frames.ranges, *c.frames.open)
+	if c.unwind != nil {
+		c.unwind.open.end = c.PC()
+		c.unwind.ranges = append(c.unwind.ranges, *c.unwind.open)
 	}
 }
 
 // below notes how far the stack pointer is below the CFA from here on, in bytes, and returns how far it was.
 func (c *coder) below(depth int) (before int) {
-	f := c.frames
+	f := c.unwind
 	if f == nil {
 		return 0
 	}
@@ -149,15 +149,15 @@ func (c *coder) below(depth int) (before int) {
 // drop appends the making of room on the stack, or, with less than 0, the giving up of it.
 func (c *coder) drop(room int) {
 	c.Lea(amd64.RSP, amd64.At(amd64.RSP, int32(-room)))
-	if c.frames != nil {
-		c.below(c.frames.depth + room)
+	if c.unwind != nil {
+		c.below(c.unwind.depth + room)
 	}
 }
 
 // keep appends the saving of a register on the stack.
 func (c *coder) keep(r amd64.Reg) {
 	c.Push(r)
-	if f := c.frames; f != nil {
+	if f := c.unwind; f != nil {
 		c.below(f.depth + 8)
 		f.open.program = binary.AppendUvarint(append(f.open.program, cfaOffset|byte(r.DWARF())), uint64(f.depth/8))
 	}
@@ -166,7 +166,7 @@ func (c *coder) keep(r amd64.Reg) {
 // giveBack appends the restoring of what was kept last.
 func (c *coder) giveBack(r amd64.Reg) {
 	c.Pop(r)
-	if f := c.frames; f != nil {
+	if f := c.unwind; f != nil {
 		c.below(f.depth - 8)
 		f.open.program = append(f.open.program, cfaRestore|byte(r.DWARF()))
 	}
@@ -195,20 +195,20 @@ func (c *coder) returnWith(kept []amd64.Reg) {
 
 // endFrames appends the table, and returns what is to stand at the arena's beginning. The stubs are all that is from stubs on.
 func (c *coder) endFrames(stubs uint64) []byte {
-	if c.frames == nil {
+	if c.unwind == nil {
 		return nil
 	}
 	end := c.PC()
 	if end > stubs {
-		c.frames.ranges = append(c.frames.ranges, unwindRange{start: stubs, end: end})
+		c.unwind.ranges = append(c.unwind.ranges, unwindRange{start: stubs, end: end})
 	}
 	c.Align(8)
 	table, rows := c.PC(), c.emitRows()
 	le := binary.LittleEndian
 	w := ehWriter{base: c.base}
-	w.header(len(c.frames.ranges))
+	w.header(len(c.unwind.ranges))
 	plain, signal := w.cie("zR"), w.cie("zRS")
-	for i, r := range c.frames.ranges {
+	for i, r := range c.unwind.ranges {
 		at := len(w.buf)
 		if r.program == nil {
 			w.fde(signal, r, stubProgram(c.base, table, rows))
@@ -220,19 +220,19 @@ func (c *coder) endFrames(stubs uint64) []byte {
 	}
 	w.u32(0)
 	if len(w.buf) <= guardAt {
-		w.buf = le.AppendUint64(append(w.buf, make([]byte, guardAt-len(w.buf))...), c.frames.guard)
+		w.buf = le.AppendUint64(append(w.buf, make([]byte, guardAt-len(w.buf))...), c.unwind.guard)
 	}
 	return w.buf
 }
 
 // emitRows appends the table, and returns how many rows it has.
 func (c *coder) emitRows() (n int) {
-	for _, rows := range c.frames.tables {
+	for _, rows := range c.unwind.tables {
 		n += len(rows)
 	}
 	table := c.Extend(unwindRowSize * n)
 	var wg sync.WaitGroup
-	for _, rows := range c.frames.tables {
+	for _, rows := range c.unwind.tables {
 		to := table[:unwindRowSize*len(rows)]
 		table = table[len(to):]
 		wg.Go(func() {

@@ -16,17 +16,17 @@ type compiled struct {
 }
 
 // compileFrames makes the code of functions of a library, and reads its unwind information.
-func compileFrames(t *testing.T, rt Runtime, fns []Selected) *compiled {
+func compileFrames(t *testing.T, cfg Config, fns []Selected) *compiled {
 	t.Helper()
-	return compileFramesTo(t, rt, fns, nil)
+	return compileFramesTo(t, cfg, fns, nil)
 }
 
 // compileFramesTo is compileFrames to a buffer.
-func compileFramesTo(t *testing.T, rt Runtime, fns []Selected, buf []byte) *compiled {
+func compileFramesTo(t *testing.T, cfg Config, fns []Selected, buf []byte) *compiled {
 	t.Helper()
 	const base = 0x6000_0000
-	rt.Gate, rt.Ring = base-amd64.PageSize, 1<<40
-	code, err := Compile(base, rt, fns, buf)
+	cfg.Gate, cfg.Ring = base-amd64.PageSize, 1<<40
+	code, err := Compile(base, cfg, fns, buf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestUnwindersFindTheInstructionsThatStubsStandFor(t *testing.T) {
 	for _, n := range []int{InlineLimit, len(fns)} {
 		for _, lazy := range []bool{false, true} {
 			selected := selectedOf(im, fns, n)
-			c := compileFrames(t, Runtime{Lazy: lazy}, selected)
+			c := compileFrames(t, Config{Lazy: lazy}, selected)
 			copies, events := 0, 0
 			for i := range selected {
 				f := &selected[i]
@@ -162,8 +162,8 @@ func leadsTo(p Patch) (to uint64, jumps bool) {
 func TestTheStackIsDescribedAllThroughTheRoutines(t *testing.T) {
 	im := realImage(t, "libc")
 	selected := selectedOf(im, planImage(t, im), 2*InlineLimit)
-	for _, rt := range []Runtime{{Lazy: true}, {Lazy: true, Lossless: true}, {Clock: ClockExit}} {
-		c := compileFrames(t, rt, selected)
+	for _, cfg := range []Config{{Lazy: true}, {Lazy: true, Lossless: true}, {Clock: ClockExit}} {
+		c := compileFrames(t, cfg, selected)
 		depth := func(f *cfi.FDE, pc uint64) int64 {
 			row, err := f.RowAt(pc)
 			if err != nil || row.CFA.Reg != 7 {

@@ -158,7 +158,7 @@ func checkPlan(t *testing.T, fns []Function, im *Image) {
 	if hosting != len(hosts) {
 		t.Fatalf("%d sites host islands, %d islands are hosted", hosting, len(hosts))
 	}
-	code, err := Compile(0x100000, Runtime{Gate: 0x200000, Ring: 1 << 40}, selected, nil)
+	code, err := Compile(0x100000, Config{Gate: 0x200000, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		return // operands that lead nowhere near
 	}

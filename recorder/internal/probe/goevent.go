@@ -24,10 +24,6 @@ type GoRuntime struct {
 	GoID int32
 	// Stacks is the address of the stacks for the slow path, see ring.GoStackShift.
 	Stacks uint64
-	enter  uint64 // address of emitGoSlow's code
-	watch  uint64 // and of emitGoWatch's
-	// stacksAt is where Stacks stands, to which one stack is added.
-	stacksAt uint64
 }
 
 const goScratch = uint16(1<<amd64.R12 | 1<<amd64.R13 | 1<<amd64.R15)
@@ -49,13 +45,13 @@ const (
 // goEvent appends code that writes one event of a Go function.
 func (c *coder) goEvent(id uint32, exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
-	c.Load64(amd64.R12, amd64.AtAddr(c.rt.Gate))
+	c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.R13, amd64.AtFS(GoProcID))
 	c.Test(amd64.R12, amd64.R12)
 	c.Jcc(amd64.CondLE, off)
 	c.Load64(amd64.R15, amd64.AtFS(goG))
 	c.onStack(amd64.R15, slow)
-	c.Load64(amd64.R15, amd64.At(amd64.R15, c.rt.Go.GoID))
+	c.Load64(amd64.R15, amd64.At(amd64.R15, c.cfg.Go.GoID))
 	c.CmpMem(amd64.R15, amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.GoKeysOff-ring.SlotsOff))
 	c.Jcc(amd64.CondNE, slow)
 	c.Shl32Imm(amd64.R13, 3)
@@ -81,7 +77,7 @@ func (c *coder) goEvent(id uint32, exit bool, spDelta int32) {
 		c.Place(slow)
 		c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
 		c.LeaLabel(amd64.R12, off)
-		c.JmpTo(c.rt.Go.enter)
+		c.JmpTo(c.routines.goroutine.slow)
 	})
 }
 
@@ -99,13 +95,13 @@ func (c *coder) onStack(r amd64.Reg, no amd64.Label) {
 // Before the event of another goroutine goes one that names it, see reel.Switch. It counts as the exit of an accepted call, so it is
 // not dropped as long as there is a reserve; if it is lost, the thread tries again at its next event, and this one is dropped: it
 // would be taken for the other goroutine's.
-func (c *coder) emitGoSlow() { c.rt.Go.enter = c.emitGoSlowPath(false) }
+func (c *coder) emitGoSlow() { c.routines.goroutine.slow = c.emitGoSlowPath(false) }
 
 // emitGoSlowPath appends that, or, for events with a payload, the same with the address of what gathers it before the one in R12.
 func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	c.Align(8)
-	c.rt.Go.stacksAt = c.PC()
-	c.Raw(binary.LittleEndian.AppendUint64(nil, c.rt.Go.Stacks+ring.GoStackSize)...)
+	c.routines.goroutine.stacksAt = c.PC()
+	c.Raw(binary.LittleEndian.AppendUint64(nil, c.cfg.Go.Stacks+ring.GoStackSize)...)
 	c.Align(64)
 	addr := c.PC()
 	const (
@@ -118,12 +114,12 @@ func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	for _, r := range kept {
 		c.Push(r)
 	}
-	c.Load64(amd64.R12, amd64.AtAddr(c.rt.Gate))
+	c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.R13, amd64.AtFS(GoProcID))
 	c.Test(amd64.R12, amd64.R12)
 	c.Jcc(amd64.CondLE, out)
 	c.Load64(amd64.R15, amd64.AtFS(goG))
-	c.Load64(amd64.R15, amd64.At(amd64.R15, c.rt.Go.GoID))
+	c.Load64(amd64.R15, amd64.At(amd64.R15, c.cfg.Go.GoID))
 	key := amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.GoKeysOff-ring.SlotsOff)
 	c.CmpMem(amd64.R15, key)
 	c.Jcc(amd64.CondE, same)
@@ -144,8 +140,8 @@ func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	c.Or(amd64.RDX, amd64.RAX)
 	c.Mov32(amd64.RAX, amd64.R13)
 	c.Shl32Imm(amd64.RAX, 3)
-	c.CallTo(c.rt.Slow)
-	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+	c.CallTo(c.routines.slow)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, out)
 	c.CmpMem(amd64.RBX, slot(ring.SlotLostExits))
 	c.Jcc(amd64.CondNE, lost)
@@ -166,7 +162,7 @@ func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	} else {
 		c.Mov32(amd64.RAX, amd64.R13)
 		c.Shl32Imm(amd64.RAX, 3)
-		c.CallTo(c.rt.Slow)
+		c.CallTo(c.routines.slow)
 	}
 
 	c.Place(out)

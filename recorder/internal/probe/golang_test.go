@@ -199,11 +199,11 @@ func TestGoStubsHaveRoom(t *testing.T) {
 	}
 	const base = 1 << 28
 	for _, n := range []int{1, InlineLimit, len(all)} {
-		code, err := Compile(base, Runtime{Gate: base - 4096, Ring: 1 << 40, Go: &GoRuntime{GoID: im.Go.GoID}}, all[:n], nil)
+		code, err := Compile(base, Config{Gate: base - 4096, Ring: 1 << 40, Go: &GoRuntime{GoID: im.Go.GoID}}, all[:n], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if room := Bound(&Runtime{}, all[:n]); uint64(len(code.Bytes)) > room {
+		if room := Bound(&Config{}, all[:n]); uint64(len(code.Bytes)) > room {
 			t.Errorf("%d functions: %d bytes in room for %d", n, len(code.Bytes), room)
 		}
 	}

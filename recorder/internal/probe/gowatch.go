@@ -24,11 +24,11 @@ func (c *coder) goWatch(w Watched, id uint32, exit bool, spDelta int32) {
 		return // both ends of it then, since one without the other has nothing to look at
 	}
 	back, off := c.NewLabel(), c.NewLabel()
-	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, off)
 	c.MovImm64(amd64.R15, uint64(spDelta)/8<<goWatchDelta|uint64(w.Count)<<goWatchCount|uint64(w.First)<<goWatchFirst|uint64(word(id, exit)))
 	c.LeaLabel(amd64.R12, back)
-	c.JmpTo(c.rt.Go.watch)
+	c.JmpTo(c.routines.goroutine.conditions)
 	c.Place(back)
 	c.Place(off)
 }
@@ -44,7 +44,7 @@ func (c *coder) toOwnStack(skip amd64.Label) {
 	c.Test(amd64.R13, amd64.R13)
 	c.Jcc(amd64.CondE, skip)
 	c.ShlImm(amd64.R13, ring.GoStackShift)
-	c.AddMem(amd64.R13, amd64.AtAddr(c.rt.Go.stacksAt))
+	c.AddMem(amd64.R13, amd64.AtAddr(c.routines.goroutine.stacksAt))
 	c.Xchg(amd64.RSP, amd64.R13)
 }
 
@@ -62,7 +62,7 @@ func (c *coder) fromOwnStack(pushed []amd64.Reg, skip amd64.Label) {
 // emitGoWatch appends what stubs of a Go program jump to with the address to return to in R12 and R15 as said above.
 func (c *coder) emitGoWatch() {
 	c.Align(64)
-	c.rt.Go.watch = c.PC()
+	c.routines.goroutine.conditions = c.PC()
 	skip, leave, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	c.toOwnStack(skip)
 	kept := []amd64.Reg{amd64.R13, amd64.R12, amd64.RAX, amd64.RCX, amd64.RDX, amd64.R10}
@@ -76,7 +76,7 @@ func (c *coder) emitGoWatch() {
 	c.Add(amd64.RDX, amd64.R13)
 	c.Load64(amd64.R10, amd64.AtFS(goG))
 	c.SubMem(amd64.RDX, amd64.At(amd64.R10, gStackHi))
-	c.Load64(amd64.R10, amd64.At(amd64.R10, c.rt.Go.GoID))
+	c.Load64(amd64.R10, amd64.At(amd64.R10, c.cfg.Go.GoID))
 	// RCX as watch sets it: the entry's word, the first watch from bit 32 on, their number from bit 40 on.
 	c.Mov(amd64.RCX, amd64.R15)
 	c.ShrImm(amd64.RCX, goWatchCount)
@@ -95,10 +95,10 @@ func (c *coder) emitGoWatch() {
 	c.And32Imm(amd64.R13, 1)
 	c.Test(amd64.R13, amd64.R13)
 	c.Jcc(amd64.CondNE, leave)
-	c.CallTo(c.rt.watch.enter)
+	c.CallTo(c.routines.conditions.enter)
 	c.Jmp(done)
 	c.Place(leave)
-	c.CallTo(c.rt.watch.leave)
+	c.CallTo(c.routines.conditions.leave)
 	c.Place(done)
 	c.fromOwnStack(kept, skip)
 }

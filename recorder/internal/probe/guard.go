@@ -97,17 +97,17 @@ func (c *coder) callAtEntry(routine uint64) {
 
 // guard appends the look at a function's arguments, at its entry. Registers and flags are kept as by an event.
 func (c *coder) guard(g Guard) {
-	if g == GuardExec && c.rt.Follow {
-		c.callAtEntry(c.rt.exec) // it asks
+	if g == GuardExec && c.cfg.Follow {
+		c.callAtEntry(c.routines.exec) // it asks
 	}
-	if g == GuardLoader && c.rt.Loads {
-		c.callAtEntry(c.rt.loader) // it tells
+	if g == GuardLoader && c.routines.loader != 0 {
+		c.callAtEntry(c.routines.loader) // it tells
 	}
 	if g == GuardNone || g == GuardExec || g == GuardLoader {
 		return
 	}
 	off, hit, named := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	name := c.rt.names != 0 && g.names()
+	name := c.routines.names != 0 && g.names()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.Lahf()
 	c.SetOAL()
@@ -148,12 +148,12 @@ func (c *coder) guard(g Guard) {
 	c.cold = append(c.cold, func() {
 		later()
 		c.Place(hit)
-		c.CallTo(c.rt.guard)
+		c.CallTo(c.routines.guard)
 		c.Jmp(off)
 		if name {
 			c.Place(named)
 			c.Mov(amd64.RAX, g.nameArgument())
-			c.CallTo(c.rt.names)
+			c.CallTo(c.routines.names)
 			c.Jmp(off)
 		}
 	})
@@ -226,8 +226,8 @@ func (c *coder) emitGuard(napAt uint64) uint64 {
 // closeGates also counts the first to come.
 func (g *guardPath) closeGates() {
 	next, closed, child := g.NewLabel(), g.NewLabel(), g.NewLabel()
-	g.Load64(amd64.R9, amd64.AtAddr(g.rt.Gate+GateOwn))
-	if g.rt.Follow {
+	g.Load64(amd64.R9, amd64.AtAddr(g.cfg.Gate+GateOwn))
+	if g.cfg.Follow {
 		g.MovImm32(amd64.RAX, gateNever)
 		g.Cmp(amd64.R9, amd64.RAX)
 		g.Jcc(amd64.CondBE, child)
@@ -239,7 +239,7 @@ func (g *guardPath) closeGates() {
 	g.MovImm32(amd64.R12, 1)
 	g.LockXadd64(g.hdr(ring.HdrSandboxed), amd64.R12)
 	g.Lea(amd64.RCX, g.hdr(ring.HdrGates))
-	if g.rt.Follow {
+	if g.cfg.Follow {
 		g.Jmp(next)
 		g.Place(child)
 		g.closeOpened()

@@ -41,7 +41,7 @@ const callEnd = 5 + 5 + nearJump
 
 // slotStart appends what it takes for a slot to begin here.
 func (c *coder) slotStart() {
-	if c.rt.Shared[0] == 0 {
+	if c.routines.shared[0] == 0 {
 		c.Align(16)
 		return
 	}
@@ -56,7 +56,7 @@ func (c *coder) sharedSlot(id uint32, spDelta int32) {
 	c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), spDelta: spDelta})
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.MovImm32(amd64.RAX, word(id, false))
-	c.CallTo(c.rt.generic[spDelta])
+	c.CallTo(c.routines.generic[spDelta])
 }
 
 // inlineSlot notes that an entry's inline event begins here, and appends, later, what is done until the probe is made.
@@ -71,7 +71,7 @@ func (c *coder) inlineSlot(id uint32, spDelta int32, done amd64.Label) {
 		c.slots[k].ask = c.offset()
 		c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 		c.MovImm32(amd64.RAX, word(id, false))
-		c.CallTo(c.rt.generic[spDelta])
+		c.CallTo(c.routines.generic[spDelta])
 		c.Jmp(done)
 	})
 }
@@ -89,7 +89,7 @@ func (c *coder) settle(code *Code) {
 		switch {
 		case s.made:
 		case s.ask == 0:
-			routine := c.rt.entries[s.spDelta] - c.base
+			routine := c.routines.entries[s.spDelta] - c.base
 			made = made&(1<<32-1) | uint64(uint32(routine)-(s.start+callEnd))<<32
 		default:
 			w[0] = 0xE9
@@ -104,21 +104,21 @@ func (c *coder) settle(code *Code) {
 func (c *coder) emitLazy(fns []Selected) {
 	c.beginRoutine() // all of them: they keep the stack pointer where it is
 	defer c.endRoutine()
-	c.rt.generic, c.rt.entries = map[int32]uint64{}, map[int32]uint64{}
-	if c.rt.Shared[0] != 0 {
-		c.rt.entries[0] = c.rt.Shared[0]
+	c.routines.generic, c.routines.entries = map[int32]uint64{}, map[int32]uint64{}
+	if c.routines.shared[0] != 0 {
+		c.routines.entries[0] = c.routines.shared[0]
 	}
 	for i := range fns {
 		for _, site := range fns[i].Patched() {
-			if site.Role != RoleEntry || c.rt.generic[site.SPDelta] != 0 {
+			if site.Role != RoleEntry || c.routines.generic[site.SPDelta] != 0 {
 				continue
 			}
-			if c.rt.entries[site.SPDelta] == 0 {
+			if c.routines.entries[site.SPDelta] == 0 {
 				c.Align(64)
-				c.rt.entries[site.SPDelta] = c.PC()
+				c.routines.entries[site.SPDelta] = c.PC()
 				c.shared(false, site.SPDelta)
 			}
-			c.rt.generic[site.SPDelta] = c.emitGeneric(c.rt.entries[site.SPDelta])
+			c.routines.generic[site.SPDelta] = c.emitGeneric(c.routines.entries[site.SPDelta])
 			c.flush()
 		}
 	}
@@ -138,7 +138,7 @@ func (c *coder) emitGeneric(routine uint64) uint64 {
 	c.Store64(amd64.At(amd64.RSP, saveWord+8), amd64.RAX)
 	c.saveFlags(8)
 	closed := c.whenClosed(c.PC(), asked)
-	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.RCX, amd64.At(amd64.RSP, saveWord+8))
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondLE, closed)

@@ -55,20 +55,20 @@ func (c *coder) emitLoader(napAt uint64) uint64 {
 
 // look goes on at complete if the process is the one that is recorded, and the loader has completed what it does.
 func (l *loaderPath) look() {
-	l.Load64(amd64.R9, amd64.AtAddr(l.rt.Gate+GateOwn))
+	l.Load64(amd64.R9, amd64.AtAddr(l.cfg.Gate+GateOwn))
 	l.CmpImm64(amd64.R9, gateNever)
 	l.Jcc(amd64.CondBE, l.out)
-	l.CmpMem64Imm8(amd64.AtAddr(l.rt.Gate), 0)
+	l.CmpMem64Imm8(amd64.AtAddr(l.cfg.Gate), 0)
 	l.Jcc(amd64.CondLE, l.out)
-	l.Load32(amd64.RAX, amd64.AtFS(l.rt.TIDOffset))
+	l.Load32(amd64.RAX, amd64.AtFS(l.cfg.TIDOffset))
 	l.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
 	l.Jcc(amd64.CondE, l.out)
 	l.Shl32Imm(amd64.RAX, 3)
 	l.Lea(amd64.R8, amd64.AtIndex(amd64.R9, amd64.RAX, 8, ring.SlotsOff))
-	if l.rt.LoaderState == 0 {
+	if l.cfg.LoaderState == 0 {
 		return
 	}
-	l.MovImm64(amd64.RCX, l.rt.LoaderState)
+	l.MovImm64(amd64.RCX, l.cfg.LoaderState)
 	l.Load32(amd64.RAX, amd64.At(amd64.RCX, 0))
 	l.Test(amd64.RAX, amd64.RAX)
 	l.Jcc(amd64.CondE, l.complete)
@@ -80,7 +80,7 @@ func (l *loaderPath) look() {
 func (l *loaderPath) tell() {
 	l.Place(l.complete)
 	l.count(1)
-	l.CmpMem64Imm8(amd64.AtAddr(l.rt.Gate), 0)
+	l.CmpMem64Imm8(amd64.AtAddr(l.cfg.Gate), 0)
 	l.Jcc(amd64.CondLE, l.closed)
 	l.MovImm32(amd64.R12, 1)
 	l.LockXadd32(l.hdr(ring.HdrLoads), amd64.R12)
@@ -95,7 +95,7 @@ func (l *loaderPath) tell() {
 // await waits until the recorder has seen to the number, if it is to be waited for.
 func (l *loaderPath) await(napAt uint64) {
 	l.Load32(amd64.RAX, l.hdr(ring.HdrLoadKind))
-	l.Store32Imm(l.hdr(ring.HdrLoadKind), 0) // another namespace's state isn't looked at, see Runtime.LoaderState
+	l.Store32Imm(l.hdr(ring.HdrLoadKind), 0) // another namespace's state isn't looked at, see Config.LoaderState
 	l.CmpImm32(amd64.RAX, rtDelete)
 	l.Jcc(amd64.CondE, l.leave)
 	l.MovImm32(amd64.R13, maxLoadNaps)
@@ -103,7 +103,7 @@ func (l *loaderPath) await(napAt uint64) {
 	l.Mov(amd64.R10, amd64.RAX)
 	l.Place(l.wait)
 	// The gate first: a child may have no ring.
-	l.CmpMem64Imm8(amd64.AtAddr(l.rt.Gate), 0)
+	l.CmpMem64Imm8(amd64.AtAddr(l.cfg.Gate), 0)
 	l.Jcc(amd64.CondLE, l.closed)
 	l.CmpMem64Imm8(l.hdr(ring.HdrLoadWait), 0)
 	l.Jcc(amd64.CondE, l.leave)
@@ -133,7 +133,7 @@ func (l *loaderPath) await(napAt uint64) {
 	l.count(-1)
 	l.Jmp(l.out)
 	l.Place(l.closed)
-	l.Load64(amd64.RAX, amd64.AtAddr(l.rt.Gate+GateOwn))
+	l.Load64(amd64.RAX, amd64.AtAddr(l.cfg.Gate+GateOwn))
 	l.CmpImm64(amd64.RAX, gateNever)
 	l.Jcc(amd64.CondA, l.leave) // else it is a child's, which isn't counted
 	l.Place(l.out)

@@ -151,13 +151,13 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 		fns = append(fns, Selected{Function: f, Image: im, ID: id})
 		r.names[id] = f.Name
 	}
-	rt := Runtime{TIDOffset: tidOffsetOf(t, path), Gate: testArena + 1<<24, Ring: testRing, Lossless: true}
-	first, err := Compile(testArena, rt, fns, nil)
+	cfg := Config{TIDOffset: tidOffsetOf(t, path), Gate: testArena + 1<<24, Ring: testRing, Lossless: true}
+	first, err := Compile(testArena, cfg, fns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt.Gate = gateFor(first.Bytes)
-	code, err := Compile(testArena, rt, fns, nil)
+	cfg.Gate = gateFor(first.Bytes)
+	code, err := Compile(testArena, cfg, fns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

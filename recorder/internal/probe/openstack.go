@@ -23,14 +23,14 @@ import (
 // are clobbered. A thread whose ID isn't set up yet has no room.
 type openStack struct {
 	push, pop uint64
-	areasAt   uint64 // where rt.Areas stands
+	areasAt   uint64 // where cfg.Areas stands
 }
 
 // area appends the loading of the address of the thread's area; r is clobbered.
 func (c *coder) area(r amd64.Reg) {
 	c.threadID(r)
 	c.ShlImm(r, ring.AreaShift)
-	c.AddMem(r, amd64.AtAddr(c.rt.open.areasAt))
+	c.AddMem(r, amd64.AtAddr(c.routines.open.areasAt))
 }
 
 // ifNoneOpen appends a jump to none, at an exit, where surely no record is this call's: most often, with few records. The stack pointer
@@ -49,10 +49,10 @@ func (c *coder) ifNoneOpen(none amd64.Label, spDelta int32) {
 // Registers inside: RBX the record, RDX the low half of the stack pointer, RSI the area, RAX the top as read, RCX the count, RDI the change.
 func (c *coder) emitOpenStack() {
 	c.Align(8)
-	c.rt.open.areasAt = c.PC()
-	c.Raw(binary.LittleEndian.AppendUint64(nil, c.rt.Areas)...)
-	c.rt.open.push = c.openRoutine(true)
-	c.rt.open.pop = c.openRoutine(false)
+	c.routines.open.areasAt = c.PC()
+	c.Raw(binary.LittleEndian.AppendUint64(nil, c.cfg.Areas)...)
+	c.routines.open.push = c.openRoutine(true)
+	c.routines.open.pop = c.openRoutine(false)
 }
 
 func (c *coder) openRoutine(push bool) uint64 {
@@ -69,7 +69,7 @@ func (c *coder) openRoutine(push bool) uint64 {
 	c.Test(amd64.RSI, amd64.RSI)
 	c.Jcc(amd64.CondE, no)
 	c.ShlImm(amd64.RSI, ring.AreaShift)
-	c.AddMem(amd64.RSI, amd64.AtAddr(c.rt.open.areasAt))
+	c.AddMem(amd64.RSI, amd64.AtAddr(c.routines.open.areasAt))
 
 	c.Place(again)
 	c.Load64(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))

@@ -12,10 +12,10 @@ func (c *coder) openEvent(id uint32, exit bool) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
-	routine := c.rt.open.push
+	routine := c.routines.open.push
 	if exit {
 		c.ifNoneOpen(off, 0)
-		routine = c.rt.open.pop
+		routine = c.routines.open.pop
 	}
 	c.MovImm32(amd64.RCX, word(id, false))
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, 0))
@@ -32,7 +32,7 @@ func (c *coder) openEvent(id uint32, exit bool) {
 		c.Place(slow)
 		c.MovImm32(amd64.RCX, word(id, exit))
 		c.Lea(amd64.RDX, amd64.At(amd64.RSP, 0))
-		c.CallTo(c.rt.Slow)
+		c.CallTo(c.routines.slow)
 		c.Jmp(off)
 	})
 }

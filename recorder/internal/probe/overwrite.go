@@ -37,7 +37,7 @@ func (s *slowPath) takeOldest(none amd64.Label) {
 	clear, starved, got := s.NewLabel(), s.NewLabel(), s.NewLabel()
 	s.heartbeat(ring.HdrCloseLimit)
 	s.Jcc(amd64.CondBE, alive)
-	s.Store8Imm(amd64.AtAddr(s.rt.Gate+gateTop), gateShut)
+	s.Store8Imm(amd64.AtAddr(s.cfg.Gate+gateTop), gateShut)
 	s.Jmp(s.unblock)
 	s.Place(alive)
 	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)

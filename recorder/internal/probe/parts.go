@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 )
 
@@ -42,13 +41,13 @@ func (c *coder) emitStubs(code *Code, given int) error {
 		slots += p.slots
 		p.stub = stub{coder: c, code: own}
 		if i > 0 {
-			p.coder = &coder{Asm: amd64.NewAsm(c.base+uint64(p.at), c.Room(p.at, p.at+int(p.most.code))), rt: c.rt, base: c.base}
-			if c.frames != nil {
-				p.frames = &unwinding{}
+			p.coder = code.coder(c.base+uint64(p.at), c.Room(p.at, p.at+int(p.most.code)))
+			if c.unwind != nil {
+				p.unwind = &unwinding{}
 			}
 		}
-		if c.frames != nil {
-			p.frames.rows = hugepage.Make[unwindRow](int(p.most.rows))[:0]
+		if c.unwind != nil {
+			p.unwind.rows = hugepage.Make[unwindRow](int(p.most.rows))[:0]
 		}
 	}
 	var wg sync.WaitGroup
@@ -71,8 +70,8 @@ func (c *coder) divide(code *Code, given int) []*part {
 	at, rows := c.Len(), 0
 	for i := range parts {
 		p := &part{from: i * len(code.fns) / n, to: (i + 1) * len(code.fns) / n, at: at}
-		p.most = boundStubs(&code.rt, code.fns[p.from:p.to], len(code.fns) <= InlineLimit)
-		if c.rt.Lazy {
+		p.most = boundStubs(&code.cfg, code.fns[p.from:p.to], len(code.fns) <= InlineLimit)
+		if c.cfg.Lazy {
 			p.slots = p.to - p.from
 		}
 		at = (at + int(p.most.code) + 63) &^ 63
@@ -105,9 +104,9 @@ func (c *coder) join(code *Code, parts []*part) error {
 			return p.err
 		}
 		patches, slots = append(patches, p.code.Patches...), append(slots, p.code.Slots...)
-		if c.frames != nil {
-			c.frames.tables = append(c.frames.tables, p.frames.rows)
-			c.frames.guard = max(c.frames.guard, p.frames.guard)
+		if c.unwind != nil {
+			c.unwind.tables = append(c.unwind.tables, p.unwind.rows)
+			c.unwind.guard = max(c.unwind.guard, p.unwind.guard)
 		}
 		if _, err := p.Finish(); err != nil {
 			return fmt.Errorf("callreel: stubs: %w", err)

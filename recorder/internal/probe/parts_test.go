@@ -18,10 +18,10 @@ func TestStubsThatAreMadeInPartsAreThoseMadeInOneGo(t *testing.T) {
 	if len(selected) < 3*leastPart {
 		t.Fatalf("only %d functions", len(selected))
 	}
-	rt := Runtime{Lazy: true}
-	one := compileFrames(t, rt, selected)
-	buf := make([]byte, 0, Bound(&Runtime{}, selected))
-	several := compileFramesTo(t, rt, selected, buf)
+	cfg := Config{Lazy: true}
+	one := compileFrames(t, cfg, selected)
+	buf := make([]byte, 0, Bound(&Config{}, selected))
+	several := compileFramesTo(t, cfg, selected, buf)
 	if &several.Bytes[0] != &buf[:1][0] || len(several.Bytes) > cap(buf) {
 		t.Errorf("%d bytes in a buffer of %d, or elsewhere", len(several.Bytes), cap(buf))
 	}
@@ -33,7 +33,7 @@ func TestStubsThatAreMadeInPartsAreThoseMadeInOneGo(t *testing.T) {
 		t.Errorf("%d gaps between the functions, want 2 between 3 parts", gaps)
 	}
 	for i := range selected {
-		c := &coder{Asm: amd64.NewAsm(several.Base+uint64(several.stubs[i]), nil), rt: &several.rt, base: several.Base}
+		c := several.coder(several.Base+uint64(several.stubs[i]), nil)
 		if err := (&stub{coder: c, code: &Code{fns: selected}}).function(i); err != nil {
 			t.Fatal(err)
 		}

@@ -163,7 +163,7 @@ func (code *Code) StubFor(pc uint64) (uint64, bool) {
 		return 0, false
 	}
 	again := &Code{fns: code.fns, asked: pc}
-	c := &coder{Asm: amd64.NewAsm(code.Base+uint64(code.stubs[fn]), nil), rt: &code.rt, base: code.Base}
+	c := code.coder(code.Base+uint64(code.stubs[fn]), nil)
 	if err := (&stub{coder: c, code: again}).function(fn); err != nil {
 		return 0, false
 	}

@@ -17,7 +17,7 @@ func TestACopyIsFoundForEachMovedInstruction(t *testing.T) {
 			selected = append(selected, Selected{Function: &fns[i], Image: im, ID: uint32(i + 1), Slide: slide})
 		}
 	}
-	code, err := Compile(base, Runtime{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
+	code, err := Compile(base, Config{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestAPatchAloneLeadsToItsOwnPage(t *testing.T) {
 		}
 	}
 	const base = 0x6000_0000
-	code, err := Compile(base, Runtime{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
+	code, err := Compile(base, Config{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

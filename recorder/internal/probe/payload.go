@@ -14,18 +14,18 @@ import (
 
 // captures returns the function's captures, nil if it has none.
 func (s *stub) captures() *Captures {
-	if s.fn.ID == 0 || len(s.rt.Captures) == 0 {
+	if s.fn.ID == 0 || len(s.cfg.Captures) == 0 {
 		return nil
 	}
-	return s.rt.Captures[s.fn.ID]
+	return s.cfg.Captures[s.fn.ID]
 }
 
 // captured appends an event of a function that has captures: one with a payload, if there is one for this event, and only of a call for
 // which the function's conditions hold.
 func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) {
-	p := c.rt.Captures[id]
-	gather := c.rt.captures.gather[gatherKey{id, exit}]
-	if c.rt.Go != nil {
+	p := c.cfg.Captures[id]
+	gather := c.routines.captures.gather[gatherKey{id, exit}]
+	if c.cfg.Go != nil {
 		if capture == nil {
 			c.goEvent(id, exit, spDelta)
 		} else {
@@ -36,7 +36,7 @@ func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) 
 	c.beginSwitch(exit)
 	defer c.endSwitch()
 	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
-	if c.rt.Lazy && !exit {
+	if c.cfg.Lazy && !exit {
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
@@ -51,10 +51,10 @@ func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) 
 	case p.chosen() && now:
 		e.ofOpen()
 	case p.chosen():
-	case c.rt.chooses():
+	case c.cfg.Chooses():
 		c.choose(exit, spDelta, func() {
 			w := word(id, false)
-			if c.rt.Inside && c.inside {
+			if c.cfg.Inside && c.inside {
 				w |= recordInside
 			}
 			c.MovImm32(amd64.RCX, w)
@@ -94,7 +94,7 @@ func (e *capturedEvent) emit() {
 	c := e.coder
 	if e.capture != nil && !e.capture.inline() {
 		closed := c.whenClosed(c.PC(), e.off)
-		c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+		c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 		c.threadID(amd64.RAX)
 		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondLE, closed)
@@ -124,7 +124,7 @@ func (e *capturedEvent) emit() {
 		} else {
 			c.MovImm32(amd64.RCX, word(e.id, e.exit))
 			c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
-			c.CallTo(c.rt.Slow)
+			c.CallTo(c.routines.slow)
 		}
 		c.Jmp(e.off)
 	})
@@ -140,7 +140,7 @@ func (e *capturedEvent) gatherSlowly() {
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
 	c.Store64(amd64.At(amd64.RSP, saveEntry), amd64.RDX)
 	c.MovImm32(amd64.RCX, word(e.id, e.exit))
-	c.CallTo(c.rt.captures.slow)
+	c.CallTo(c.routines.captures.slow)
 }
 
 // claimAll appends the claim of an event and n payload events: RCX becomes the event's address. It jumps to slow with RCX the claim
@@ -219,17 +219,17 @@ func payloadWord(i, n int) uint32 {
 func (s *slowPath) gatherValues() {
 	s.room(amd64.R12)
 	toSaved := int32(8*len(saved)) - saveEntry // from the stack pointer here, without the mask's room, to S
-	if s.rt.Go == nil {
+	if s.cfg.Go == nil {
 		toSaved += maskRoom
 	}
-	if s.rt.Clock != ClockNone { // the time that gathering takes is not the call's
+	if s.cfg.Clock != ClockNone { // the time that gathering takes is not the call's
 		s.Rdtsc()
 		s.Store32(inRoom(ring.ArgsTime), amd64.RAX)
 		s.Store32(inRoom(ring.ArgsTime+4), amd64.RDX)
 	}
 	s.Load64(amd64.RAX, amd64.At(amd64.RSP, toSaved+saveGather))
 	s.CallReg(amd64.RAX)
-	if s.rt.Areas == 0 || s.rt.Go != nil {
+	if s.cfg.Areas == 0 || s.cfg.Go != nil {
 		return
 	}
 	s.CmpMem64Imm8(inRoom(ring.ArgsCount), 0)
@@ -240,7 +240,7 @@ func (s *slowPath) gatherValues() {
 	s.Jcc(amd64.CondNE, s.claim) // it has been pushed, and has waited for room since
 	s.Mov32(amd64.RCX, amd64.RBX)
 	s.Mov(amd64.RDX, amd64.RBP)
-	s.CallTo(s.rt.open.push)
+	s.CallTo(s.routines.open.push)
 	s.Test(amd64.RAX, amd64.RAX)
 	s.Jcc(amd64.CondNE, s.claim)
 	s.IncMem(s.slot(ring.SlotDropped))
@@ -319,11 +319,11 @@ func (s *slowPath) timeBefore() {
 // goCaptured appends an event of a Go function with a payload. What gathers it stands before the place that is gone on at.
 func (c *coder) goCaptured(id uint32, exit bool, spDelta int32, gather uint64) {
 	off, back := c.NewLabel(), c.NewLabel()
-	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, off)
 	c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
 	c.LeaLabel(amd64.R12, back)
-	c.JmpTo(c.rt.captures.enter)
+	c.JmpTo(c.routines.captures.enter)
 	c.Raw(byte(gather), byte(gather>>8), byte(gather>>16), byte(gather>>24), byte(gather>>32), byte(gather>>40), byte(gather>>48), byte(gather>>56))
 	c.Place(back)
 	c.Place(off)
@@ -350,5 +350,5 @@ func (c *coder) goPayload(kept []amd64.Reg) {
 	c.Store64(amd64.At(amd64.RSP, saveEntry), amd64.RAX)
 	c.Mov32(amd64.RAX, amd64.R13)
 	c.Shl32Imm(amd64.RAX, 3)
-	c.CallTo(c.rt.captures.slow)
+	c.CallTo(c.routines.captures.slow)
 }

@@ -15,14 +15,14 @@ import (
 // captureAll gives all functions the same captures.
 func captureAll(t *testing.T, c *coder, s stubSetup) {
 	t.Helper()
-	rt := c.rt
-	rt.Args = testRing + ring.Size(s.chunks)
-	rt.Areas = rt.Args + ring.ArgsSize
+	cfg := c.cfg
+	cfg.Args = testRing + ring.Size(s.chunks)
+	cfg.Areas = cfg.Args + ring.ArgsSize
 	c.emitOpenStack()
-	rt.Captures = map[uint32]*Captures{}
+	cfg.Captures = map[uint32]*Captures{}
 	var fns []Selected
 	for id := uint32(1); id <= uint32(s.ids); id++ {
-		rt.Captures[id] = s.captures
+		cfg.Captures[id] = s.captures
 		fns = append(fns, Selected{ID: id})
 	}
 	for _, exit := range []bool{false, true} {

@@ -22,7 +22,7 @@ func TestArenaCodeKeepsShadowStacksInStep(t *testing.T) {
 	}
 	for name, few := range map[string]int{"inline": 100, "shared": len(chosen)} {
 		for _, lazy := range []bool{false, true} {
-			code, err := Compile(base, Runtime{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, chosen[:few], nil)
+			code, err := Compile(base, Config{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, chosen[:few], nil)
 			if err != nil {
 				t.Fatal(err)
 			}

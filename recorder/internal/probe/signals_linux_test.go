@@ -6,9 +6,10 @@ import (
 	"runtime"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"golang.org/x/sys/unix"
 )
 
 // Signals at a high rate, each with a handler that runs stubs, through all paths of four threads.

@@ -18,7 +18,7 @@ func TestStubsOfManyFunctionsTakeLittle(t *testing.T) {
 				}
 			}
 			const base = 1 << 30
-			code, err := Compile(base, Runtime{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, fns, nil)
+			code, err := Compile(base, Config{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, fns, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,10 +53,10 @@ func (c *coder) emitSlow() uint64 { return c.emitSlowPath(false) }
 func (c *coder) emitSlowPath(payload bool) uint64 {
 	c.Align(16)
 	maskAt := c.PC()
-	c.rt.mask = maskAt
+	c.routines.mask = maskAt
 	c.Raw(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF) // all signals
 	napAt := c.PC()
-	c.rt.nap = napAt
+	c.routines.nap = napAt
 	c.Raw(0, 0, 0, 0, 0, 0, 0, 0)          // 0 s
 	c.Raw(0xA0, 0x86, 0x01, 0, 0, 0, 0, 0) // 100,000 ns
 	c.Align(64)
@@ -93,7 +93,7 @@ func (s *slowPath) prologue() {
 	s.beginKeeping(saved)
 	s.Mov32(amd64.RBX, amd64.RCX)
 	s.Mov(amd64.RBP, amd64.RDX)
-	s.Load64(amd64.RDX, amd64.AtAddr(s.rt.Gate))
+	s.Load64(amd64.RDX, amd64.AtAddr(s.cfg.Gate))
 	s.Test(amd64.RDX, amd64.RDX)
 	s.Jcc(amd64.CondLE, s.out)
 	s.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
@@ -124,7 +124,7 @@ func (s *slowPath) quickDrop() {
 	s.CmpMem32Imm8(s.slot(ring.SlotMode), 0)
 	s.Jcc(amd64.CondE, s.block)
 	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
-	if s.rt.Overwrite {
+	if s.cfg.Overwrite {
 		s.lookAgain(s.block)
 	} else {
 		s.Jcc(amd64.CondNE, s.block)
@@ -146,7 +146,7 @@ func (s *slowPath) quickDrop() {
 func (s *slowPath) enter() {
 	s.Place(s.block)
 	s.count(1)
-	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
+	s.CmpMem64Imm8(amd64.AtAddr(s.cfg.Gate), 0)
 	s.Jcc(amd64.CondLE, s.leave)
 }
 
@@ -164,7 +164,7 @@ const maskRoom = 16
 // blockSignals also makes room on the stack for the old mask.
 func (s *slowPath) blockSignals(maskAt uint64) {
 	s.Place(s.again)
-	if s.rt.Go != nil {
+	if s.cfg.Go != nil {
 		return // handlers don't come here, see goevent.go
 	}
 	s.drop(maskRoom)
@@ -189,7 +189,7 @@ func (s *slowPath) tryClaim() {
 		s.writePayload()
 	}
 	s.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RBP)
-	switch s.rt.Clock {
+	switch s.cfg.Clock {
 	case ClockFull:
 		s.time(true)
 	case ClockExit:
@@ -199,7 +199,7 @@ func (s *slowPath) tryClaim() {
 		s.time(true)
 		s.Place(entry)
 	}
-	if s.payload && s.rt.Clock != ClockNone {
+	if s.payload && s.cfg.Clock != ClockNone {
 		s.timeBefore()
 	}
 	s.Store32(amd64.At(amd64.RCX, ring.EventWord), amd64.RBX)
@@ -214,7 +214,7 @@ func (s *slowPath) registerThread() {
 	s.Store64Imm(s.slot(ring.SlotLeft), 0)
 	s.CmpMem32Imm8(s.slot(ring.SlotRegistered), 0)
 	s.Jcc(amd64.CondNE, s.acquire)
-	if s.rt.Go == nil { // a goroutine's exit may be of a call on another thread
+	if s.cfg.Go == nil { // a goroutine's exit may be of a call on another thread
 		s.TestALImm(amd64.RBX, 1)
 		s.Jcc(amd64.CondNE, s.unblock)
 	}
@@ -224,13 +224,13 @@ func (s *slowPath) registerThread() {
 	s.And32Imm(amd64.RCX, ring.RegistrySize-1)
 	s.Shl32Imm(amd64.RCX, 5)
 	s.Lea(amd64.R12, amd64.AtIndex(amd64.R9, amd64.RCX, 1, ring.RegistryOff))
-	if s.rt.Go == nil { // whose threads have no names of their own
+	if s.cfg.Go == nil { // whose threads have no names of their own
 		s.MovImm32(amd64.RAX, sysPrctl)
 		s.MovImm32(amd64.RDI, prGetName)
 		s.Lea(amd64.RSI, amd64.At(amd64.R12, ring.RegName))
 		s.Syscall()
 	}
-	if s.rt.Follow {
+	if s.cfg.Follow {
 		s.MovImm32(amd64.RAX, sysGetpid)
 		s.Syscall()
 		s.Store32(amd64.At(amd64.R12, ring.RegPID), amd64.RAX)
@@ -338,7 +338,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Jmp(s.claim)
 
 	s.Place(noSpare)
-	if s.rt.Overwrite {
+	if s.cfg.Overwrite {
 		s.takeOldest(empty)
 	} else {
 		s.popSuitable(empty)
@@ -360,7 +360,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Place(empty)
 	s.drained(again)
 	s.Place(none)
-	if s.rt.Lossless {
+	if s.cfg.Lossless {
 		s.wait(napAt, drop)
 	}
 	s.Place(drop)
@@ -427,7 +427,7 @@ func (s *slowPath) wait(napAt uint64, dead amd64.Label) {
 	s.restoreMask()
 	s.sleep(napAt)
 	// Recording may have ended meanwhile, or system calls be forbidden.
-	s.CmpMem64Imm8(amd64.AtAddr(s.rt.Gate), 0)
+	s.CmpMem64Imm8(amd64.AtAddr(s.cfg.Gate), 0)
 	s.Jcc(amd64.CondLE, s.leave)
 	s.Jmp(s.again)
 	s.blocked()
@@ -451,7 +451,7 @@ func (s *slowPath) heartbeat(limit int32) {
 // installChunk makes chunk EDX (index+1) the thread's own. R12 is where its claim word goes, SlotLeft or SlotSpare.
 func (s *slowPath) installChunk() {
 	s.Place(s.install)
-	if s.rt.Overwrite {
+	if s.cfg.Overwrite {
 		s.adopt()
 	}
 	first, linked := s.NewLabel(), s.NewLabel()
@@ -472,7 +472,7 @@ func (s *slowPath) installChunk() {
 	s.Test(amd64.RAX, amd64.RAX)
 	s.Jcc(amd64.CondE, first)
 	s.placeOf()
-	if !s.rt.Overwrite { // else adopt has numbered it
+	if !s.cfg.Overwrite { // else adopt has numbered it
 		s.Load32(amd64.RCX, s.chunk(amd64.RAX, ring.ChunkSeq))
 		s.Lea(amd64.RCX, amd64.At(amd64.RCX, 1))
 		s.Store32(s.chunk(amd64.R10, ring.ChunkSeq), amd64.RCX)
@@ -480,7 +480,7 @@ func (s *slowPath) installChunk() {
 	s.Store32(s.chunk(amd64.RAX, ring.ChunkNext), amd64.RDX)
 	s.Jmp(linked)
 	s.Place(first)
-	if !s.rt.Overwrite {
+	if !s.cfg.Overwrite {
 		s.Store32Imm(s.chunk(amd64.R10, ring.ChunkSeq), 1)
 		s.Store32(s.slot(ring.SlotFirst), amd64.RDX)
 	}
@@ -521,14 +521,14 @@ func (s *slowPath) spareExit(napAt uint64) {
 
 // blocked notes, behind code that has restored the mask and gone elsewhere, that it isn't restored in what follows.
 func (s *slowPath) blocked() {
-	if s.frames != nil {
-		s.below(s.frames.depth + maskRoom)
+	if s.unwind != nil {
+		s.below(s.unwind.depth + maskRoom)
 	}
 }
 
 // restoreMask undoes blockSignals.
 func (s *slowPath) restoreMask() {
-	if s.rt.Go != nil {
+	if s.cfg.Go != nil {
 		return
 	}
 	s.MovImm32(amd64.RAX, sysRtSigprocmask)
@@ -558,5 +558,5 @@ func (s *slowPath) dropEntry() {
 	s.Place(marked)
 	s.heartbeat(ring.HdrCloseLimit)
 	s.Jcc(amd64.CondBE, s.out)
-	s.Store8Imm(amd64.AtAddr(s.rt.Gate+gateTop), gateShut)
+	s.Store8Imm(amd64.AtAddr(s.cfg.Gate+gateTop), gateShut)
 }

@@ -3,8 +3,6 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // An event is switched off by one exchange of aligned bytes, as a probe is made by one, see lazy.go: its first instruction, which
@@ -47,7 +45,7 @@ func (s *Switch) In(v uint64, on, made bool) uint64 {
 func (s *Switch) IsOn(v uint64) bool { return v&s.Mask != s.Off }
 
 // canSwitch says whether events have their switches. In Go programs they begin with other instructions.
-func (c *coder) canSwitch() bool { return c.rt.Go == nil }
+func (c *coder) canSwitch() bool { return c.cfg.Go == nil }
 
 // nops are of 1 to 4 bytes (Intel SDM Vol. 2B, NOP).
 var nops = [switchSize][]byte{1: {0x90}, {0x66, 0x90}, {0x0F, 0x1F, 0}, {0x0F, 0x1F, 0x40, 0}}
@@ -82,11 +80,12 @@ func (c *coder) slotSwitch() {
 // Switches returns the events of a function: few are asked for, so its stubs are made once more. A function that makes no difference, since
 // it is only guarded, has none.
 func (code *Code) Switches(index int) ([]Switch, error) {
-	if code.rt.Go != nil || code.fns[index].ID == 0 {
+	if code.cfg.Go != nil || code.fns[index].ID == 0 {
 		return nil, nil
 	}
 	again := &Code{fns: code.fns}
-	c := &coder{Asm: amd64.NewAsm(code.Base+uint64(code.stubs[index]), nil), rt: &code.rt, base: code.Base, listing: true}
+	c := code.coder(code.Base+uint64(code.stubs[index]), nil)
+	c.listing = true
 	if err := (&stub{coder: c, code: again}).function(index); err != nil {
 		return nil, err
 	}

@@ -12,20 +12,20 @@ import (
 func TestEachEventCanBeSwitchedByOneExchange(t *testing.T) {
 	im := realImage(t, "libc")
 	fns := planImage(t, im)
-	less := Runtime{Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}
+	less := Config{Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}
 	lazily := less
 	lazily.Lazy = true
 	for _, n := range []int{InlineLimit, len(fns)} {
-		for _, rt := range []Runtime{{}, {Lazy: true}, less, lazily} {
-			if rt.Min && n > InlineLimit { // the same as without
+		for _, cfg := range []Config{{}, {Lazy: true}, less, lazily} {
+			if cfg.Min && n > InlineLimit { // the same as without
 				continue
 			}
-			rt.Gate, rt.Ring = testArena-amd64.PageSize, 1<<40
+			cfg.Gate, cfg.Ring = testArena-amd64.PageSize, 1<<40
 			selected := selectedOf(im, fns, n)
 			for i := range selected {
-				selected[i].Inside = rt.Inside && i%3 == 0
+				selected[i].Inside = cfg.Inside && i%3 == 0
 			}
-			code, err := Compile(testArena, rt, selected, nil)
+			code, err := Compile(testArena, cfg, selected, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +33,7 @@ func TestEachEventCanBeSwitchedByOneExchange(t *testing.T) {
 			for _, s := range code.Slots {
 				made[s.ID] = s
 			}
-			if rt.Lazy && len(code.Slots) != len(selected) {
+			if cfg.Lazy && len(code.Slots) != len(selected) {
 				t.Errorf("%d slots of %d functions", len(code.Slots), len(selected))
 			}
 			events := 0
@@ -50,7 +50,7 @@ func TestEachEventCanBeSwitchedByOneExchange(t *testing.T) {
 					if s.At%8 != 0 || !s.IsOn(word) || s.In(word, true, false) != word {
 						t.Fatalf("%s: at %#x is %#x, on %#x or %#x", selected[i].Name, s.At, word, s.On, s.Unmade)
 					}
-					if slot := made[selected[i].ID]; rt.Lazy && !s.Exit && slot.At == s.At && s.In(word, true, true) != slot.Word {
+					if slot := made[selected[i].ID]; cfg.Lazy && !s.Exit && slot.At == s.At && s.In(word, true, true) != slot.Word {
 						t.Fatalf("%s: made it is %#x, not %#x", selected[i].Name, slot.Word, s.In(word, true, true))
 					}
 					off := s.In(word, false, true)

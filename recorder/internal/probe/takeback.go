@@ -7,7 +7,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// With Runtime.Min an exit first looks at the last event that its thread has claimed in its chunk. If that is the entry of this very
+// With Config.Min an exit first looks at the last event that its thread has claimed in its chunk. If that is the entry of this very
 // call, nothing that was made since is kept; and if the call was shorter than ring.HdrMin says, the entry is taken back: its word
 // becomes 0, and then the claim word what it was before the entry. Else the exit is written as usual.
 //
@@ -47,7 +47,7 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 		c.Jcc(amd64.CondNE, no)
 	}
 
-	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondLE, keep)

@@ -22,16 +22,16 @@ func ThreadIDSyscalls() []uint64 { return []uint64{sysGettid} }
 
 // threadID appends the loading of the thread's ID into a register, as 32 bits. Flags are clobbered.
 func (c *coder) threadID(r amd64.Reg) {
-	if !c.rt.NoTLS {
-		c.Load32(r, amd64.AtFS(c.rt.TIDOffset))
+	if !c.cfg.NoTLS {
+		c.Load32(r, amd64.AtFS(c.cfg.TIDOffset))
 		return
 	}
 	if r == amd64.RAX {
-		c.CallTo(c.rt.threadID)
+		c.CallTo(c.routines.threadID)
 		return
 	}
 	c.Mov(r, amd64.RAX)
-	c.CallTo(c.rt.threadID)
+	c.CallTo(c.routines.threadID)
 	c.Xchg(r, amd64.RAX)
 }
 
@@ -43,18 +43,18 @@ const (
 
 // emitThreadID appends the routine that finds the thread's ID, if one is wanted: EAX becomes it, flags are clobbered.
 func (c *coder) emitThreadID() {
-	if !c.rt.NoTLS {
+	if !c.cfg.NoTLS {
 		return
 	}
 	c.Align(64)
-	c.rt.threadID = c.PC()
+	c.routines.threadID = c.PC()
 	c.beginRoutine()
 	other := c.NewLabel()
 	c.Mov(amd64.RAX, amd64.RSP)
-	c.SubMem(amd64.RAX, amd64.AtAddr(c.rt.Gate+GateStack))
-	c.CmpMem(amd64.RAX, amd64.AtAddr(c.rt.Gate+GateStackSize))
+	c.SubMem(amd64.RAX, amd64.AtAddr(c.cfg.Gate+GateStack))
+	c.CmpMem(amd64.RAX, amd64.AtAddr(c.cfg.Gate+GateStackSize))
 	c.Jcc(amd64.CondAE, other)
-	c.Load32(amd64.RAX, amd64.AtAddr(c.rt.Gate+GateThread))
+	c.Load32(amd64.RAX, amd64.AtAddr(c.cfg.Gate+GateThread))
 	c.Ret()
 	c.Place(other)
 	c.Store64(amd64.At(amd64.RSP, threadSaveRCX), amd64.RCX)

@@ -45,12 +45,12 @@ func (c *coder) emitNames() uint64 {
 	kept := []amd64.Reg{amd64.RCX, amd64.RDX, amd64.RSI, amd64.RDI, amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13}
 	c.beginKeeping(kept)
 	inside := 0 // how far the stack pointer is below the CFA
-	if c.frames != nil {
-		inside = c.frames.depth
+	if c.unwind != nil {
+		inside = c.unwind.depth
 	}
 	c.Mov(amd64.R13, amd64.RAX)
 	closed := c.whenClosed(c.PC(), out)
-	c.Load64(amd64.RDX, amd64.AtAddr(c.rt.Gate))
+	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondLE, closed)
 	c.threadID(amd64.RAX)
@@ -63,9 +63,9 @@ func (c *coder) emitNames() uint64 {
 	c.CmpMem32Imm8(n.slot(ring.SlotRegistered), 1)
 	c.Jcc(amd64.CondNE, out)
 	n.count(1)
-	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, leave)
-	n.blockSignals(c.rt.mask)
+	n.blockSignals(c.routines.mask)
 	c.MovImm32(amd64.RAX, sysGettid)
 	c.Syscall()
 	c.Cmp32(amd64.RAX, amd64.R12)

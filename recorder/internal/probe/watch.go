@@ -20,33 +20,33 @@ type Watched struct{ First, Count uint8 }
 // WatchSyscalls are the numbers of the system calls that watches make, as SlowSyscalls.
 func WatchSyscalls() []uint64 { return []uint64{sysFutex} }
 
-// watchCode is where the code of watches is, once emitted.
-type watchCode struct {
+// conditionRoutines is where the code of watches is, once emitted.
+type conditionRoutines struct {
 	enter, leave uint64
-	at           uint64 // where rt.Watches stands
+	at           uint64 // where cfg.Watches stands
 }
 
 // watch appends the call of it, behind the event of a watched function. Registers and flags are kept as by an event.
 func (c *coder) watch(w Watched, id uint32, exit bool, spDelta int32) {
-	if w.Count == 0 || c.rt.Watches == 0 {
+	if w.Count == 0 || c.cfg.Watches == 0 {
 		return
 	}
-	if c.rt.Go != nil {
+	if c.cfg.Go != nil {
 		c.goWatch(w, id, exit, spDelta)
 		return
 	}
 	off := c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
-	c.CmpMem64Imm8(amd64.AtAddr(c.rt.Gate), 0)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, off)
 	c.MovImm64(amd64.RCX, uint64(w.Count)<<40|uint64(w.First)<<32|uint64(word(id, false)))
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
 	if exit {
 		c.Load64(amd64.RAX, amd64.At(amd64.RSP, saveRAX))
-		c.CallTo(c.rt.watch.leave)
+		c.CallTo(c.routines.conditions.leave)
 	} else {
-		c.CallTo(c.rt.watch.enter)
+		c.CallTo(c.routines.conditions.enter)
 	}
 	c.Place(off)
 	c.restore(0)
@@ -64,11 +64,11 @@ type watcher struct {
 
 func (c *coder) emitWatch() {
 	c.Align(8)
-	c.rt.watch.at = c.PC()
-	c.Raw(binary.LittleEndian.AppendUint64(nil, c.rt.Watches)...)
+	c.routines.conditions.at = c.PC()
+	c.Raw(binary.LittleEndian.AppendUint64(nil, c.cfg.Watches)...)
 	w := &watcher{&slowPath{coder: c}}
-	c.rt.watch.enter = w.enterRoutine()
-	c.rt.watch.leave = w.leaveRoutine()
+	c.routines.conditions.enter = w.enterRoutine()
+	c.routines.conditions.leave = w.leaveRoutine()
 }
 
 // begin appends a routine's beginning, and returns its address.
@@ -82,19 +82,19 @@ func (w *watcher) begin(out amd64.Label) uint64 {
 	w.ShlImm(amd64.RBP, 32)
 	w.Mov32(amd64.RDX, amd64.RDX)
 	w.Or(amd64.RBP, amd64.RDX)
-	w.Load64(amd64.R8, amd64.AtAddr(w.rt.Gate))
+	w.Load64(amd64.R8, amd64.AtAddr(w.cfg.Gate))
 	w.Test(amd64.R8, amd64.R8)
 	w.Jcc(amd64.CondLE, out)
 	w.Lea(amd64.R9, amd64.At(amd64.R8, -ring.SlotsOff))
 	w.threadID(amd64.RAX)
 	w.Test(amd64.RAX, amd64.RAX)
 	w.Jcc(amd64.CondE, out)
-	if w.rt.Go == nil {
+	if w.cfg.Go == nil {
 		w.Mov32(amd64.R10, amd64.RAX)
 	}
 	w.Shl32Imm(amd64.RAX, 3)
 	w.Lea(amd64.R8, amd64.AtIndex(amd64.R8, amd64.RAX, 8, 0))
-	w.Load64(amd64.RSI, amd64.AtAddr(w.rt.watch.at))
+	w.Load64(amd64.RSI, amd64.AtAddr(w.routines.conditions.at))
 	// The call's own place: neighbours' stacks differ in their upper bits, callers' in the lower.
 	w.Mov(amd64.RAX, amd64.R10)
 	w.ShlImm(amd64.RAX, 4)
@@ -216,8 +216,8 @@ func (w *watcher) leaveRoutine() uint64 {
 	w.Test(amd64.RDI, amd64.RDI) // its sign is OpenFired
 	w.Jcc(amd64.CondS, out)
 	w.Push(amd64.R11) // when it was entered
-	if w.frames != nil {
-		w.below(w.frames.depth + 8)
+	if w.unwind != nil {
+		w.below(w.unwind.depth + 8)
 	}
 	w.firstWatch(amd64.RDX)
 	w.Mov(amd64.RSI, amd64.RDX) // from here on the watch
@@ -243,13 +243,13 @@ func (w *watcher) leaveRoutine() uint64 {
 	done := w.NewLabel()
 	w.Place(done)
 	w.Pop(amd64.R11)
-	if w.frames != nil {
-		w.below(w.frames.depth - 8)
+	if w.unwind != nil {
+		w.below(w.unwind.depth - 8)
 	}
 	w.Jmp(out)
 
-	if w.frames != nil {
-		w.below(w.frames.depth + 8)
+	if w.unwind != nil {
+		w.below(w.unwind.depth + 8)
 	}
 	w.Place(number)
 	w.Mov(amd64.RDX, amd64.RDI)
@@ -280,8 +280,8 @@ func (w *watcher) leaveRoutine() uint64 {
 	w.Place(fire)
 	w.fire()
 	w.Jmp(done) // one is enough
-	if w.frames != nil {
-		w.below(w.frames.depth - 8)
+	if w.unwind != nil {
+		w.below(w.unwind.depth - 8)
 	}
 	w.Place(out)
 	w.end()
@@ -292,7 +292,7 @@ func (w *watcher) leaveRoutine() uint64 {
 func (w *watcher) writeFiring(f func(field int32) amd64.Mem) {
 	w.Store32Imm(f(ring.FiringNumber), 0)
 	w.Mov(amd64.RAX, amd64.RSI)
-	w.SubMem(amd64.RAX, amd64.AtAddr(w.rt.watch.at))
+	w.SubMem(amd64.RAX, amd64.AtAddr(w.routines.conditions.at))
 	w.ShrImm(amd64.RAX, ring.WatchShift)
 	w.Store32(f(ring.FiringWatch), amd64.RAX)
 	w.Store64(f(ring.FiringCtx), amd64.R10)
@@ -317,7 +317,7 @@ func (w *watcher) fire() {
 	w.Mov32(amd64.RDX, amd64.RDI)
 	w.And32Imm(amd64.RDX, ring.Firings-1)
 	w.ShlImm(amd64.RDX, ring.FiringShift)
-	w.AddMem(amd64.RDX, amd64.AtAddr(w.rt.watch.at))
+	w.AddMem(amd64.RDX, amd64.AtAddr(w.routines.conditions.at))
 	f := func(field int32) amd64.Mem { return amd64.At(amd64.RDX, ring.FiringsOff+field) }
 	w.writeFiring(f)
 	w.CmpMem64Imm8(w.hdr(ring.HdrArmed), 0)
@@ -329,12 +329,12 @@ func (w *watcher) fire() {
 	w.Load64(amd64.RAX, f(ring.FiringTo))
 	w.Store64(w.hdr(ring.HdrFrozenAt), amd64.RAX)
 	// Others may write over what stands in the ring of firings before the recorder looks.
-	w.Load64(amd64.RDX, amd64.AtAddr(w.rt.watch.at))
+	w.Load64(amd64.RDX, amd64.AtAddr(w.routines.conditions.at))
 	w.writeFiring(func(field int32) amd64.Mem { return amd64.At(amd64.RDX, ring.FreezerOff+field) })
 	// As in the slow path: system calls are made only while counted, with the gate seen open since.
 	closed := w.NewLabel()
 	w.count(1)
-	w.CmpMem64Imm8(amd64.AtAddr(w.rt.Gate), 0)
+	w.CmpMem64Imm8(amd64.AtAddr(w.cfg.Gate), 0)
 	w.Jcc(amd64.CondLE, closed)
 	w.Lea(amd64.RDI, w.hdr(ring.HdrFired))
 	w.MovImm32(amd64.RSI, futexWake)

@@ -136,12 +136,12 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 
 // Bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
-func (a *Arena) Bound(rt *probe.Runtime) {
+func (a *Arena) Bound(rt *probe.Config) {
 	a.Size = (probe.Bound(rt, a.Fns) + probe.BoundCaptures(a.Fns, rt.Captures) + PageSize - 1) &^ (PageSize - 1)
 }
 
 // Compile makes the code for the place chosen.
-func (a *Arena) Compile(rt probe.Runtime) error {
+func (a *Arena) Compile(rt probe.Config) error {
 	rt.Gate = a.Gate()
 	code, err := probe.Compile(a.Base, rt, a.Fns, a.Mem)
 	if err != nil {

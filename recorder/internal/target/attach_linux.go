@@ -30,7 +30,7 @@ type Target struct {
 	Loader     *mapped.Image // of these, that with the loader, if any
 	Arenas     []*Arena
 	Ranges     []IdRange // sorted by first
-	Runtime    probe.Runtime
+	Runtime    probe.Config
 	FirstStack process.FirstStack // with rt.NoTLS
 	Memory     *ring.Memory
 	Fd         int              // of the ring memory, -1 when there is none

@@ -24,7 +24,7 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 	p, finish := startCat(t)
 	for _, lazy := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
-		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}, Runtime: probe.Runtime{Lazy: lazy}}
+		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}, Runtime: probe.Config{Lazy: lazy}}
 		maps, err := p.Maps()
 		if err != nil {
 			t.Fatal(err)
