@@ -25,7 +25,7 @@ func RefuseGo(g *probe.GoImage, planned []probe.Function) {
 		return
 	}
 	for i := range planned {
-		planned[i].Refuse(g.Reason, 0)
+		planned[i].Refuse(probe.GoReason(g), 0)
 	}
 }
 

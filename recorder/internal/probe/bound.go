@@ -1,7 +1,5 @@
 package probe
 
-import "math/bits"
-
 // Bound is how many bytes the code of these functions has at most, see Compile: three to five times what it has in fact, but
 // known without making it. cfg is as for Compile, but for addresses.
 func Bound(cfg *Config, fns []Selected) uint64 {
@@ -39,7 +37,7 @@ func boundStubs(cfg *Config, fns []Selected, inlined bool) (b bounds) {
 		for k := range sites {
 			s := &sites[k]
 			b.patches += 1 + btoi(s.Island != 0)
-			exits := uint64(bits.OnesCount64(s.exits))
+			exits := uint64(s.Exits())
 			b.code += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
 			b.rows += 2 + uint64(s.Count) + 2*exits
 			switch {
@@ -92,7 +90,7 @@ func BoundCaptures(fns []Selected, captures map[uint32]*Captures) uint64 {
 		}
 		fields += 4 * uint64(len(c.When)+btoi(len(c.When) > 0))
 		for _, s := range fns[i].Patched() {
-			b += (site + direct*fields) * uint64(1+bits.OnesCount64(s.exits))
+			b += (site + direct*fields) * uint64(1+s.Exits())
 		}
 	}
 	return b

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/recorder/internal/testimage"
 )
 
 // callsInListing are the targets of direct calls, as objdump prints them.
@@ -57,13 +57,7 @@ func aroundSyscall(t *testing.T, path, name string) []uint64 {
 // alone, and no others.
 func TestExactlyTheFunctionsThatSwitchCancellationAreRefused(t *testing.T) {
 	im := realImage(t, "libc")
-	var path string
-	for _, p := range realImages["libc"] {
-		if p, err := filepath.EvalSymlinks(p); err == nil {
-			path = p
-			break
-		}
-	}
+	path := testimage.Path(t, "libc")
 	realtest.Need(t, realtest.Objdump)
 	want := aroundSyscall(t, path, "read")
 	if other := aroundSyscall(t, path, "write"); !slices.Equal(want, other) {

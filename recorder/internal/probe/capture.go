@@ -28,13 +28,13 @@ type Captures struct {
 	When []Condition
 }
 
-// chosen says whether not all calls are recorded.
-func (c *Captures) chosen() bool {
+// Chosen says whether not all calls are recorded.
+func (c *Captures) Chosen() bool {
 	return len(c.When) > 0 || c.Entry != nil && len(c.Entry.Where) > 0
 }
 
-// of is what its entry, or its return, carries.
-func (c *Captures) of(exit bool) *Capture {
+// Of is what its entry, or its return, carries.
+func (c *Captures) Of(exit bool) *Capture {
 	if exit {
 		return c.Return
 	}
@@ -66,11 +66,11 @@ type Operand struct {
 	Signed bool
 }
 
-// wide says whether eight bytes of a register are stored for it, instead of four.
-func (o *Operand) wide() bool { return o.Size+o.Shift > 4 }
+// Wide says whether eight bytes of a register are stored for it, instead of four.
+func (o *Operand) Wide() bool { return o.Size+o.Shift > 4 }
 
-// inRegister says whether it takes no memory access.
-func (o *Operand) inRegister() bool {
+// InRegister says whether it takes no memory access.
+func (o *Operand) InRegister() bool {
 	return !o.Memory && len(o.Path) == 0 && o.Off == 0
 }
 
@@ -115,10 +115,10 @@ const (
 
 // Headers of what isn't in registers: a byte for numbers, two for strings.
 const (
-	headString = 2
-	headLen    = 1<<14 - 1
-	headCut    = 1 << 14
-	headBad    = 1 << 15
+	HeadString = 2
+	HeadLen    = 1<<14 - 1
+	HeadCut    = 1 << 14
+	HeadBad    = 1 << 15
 )
 
 // LayOut fixes where everything stands in the payload. It must be called before the capture is used, and fails if that is too long.
@@ -129,9 +129,9 @@ func (c *Capture) LayOut() error {
 	for i := range c.Fields {
 		f := &c.Fields[i]
 		switch {
-		case f.Kind == FieldValue && f.Value.inRegister():
+		case f.Kind == FieldValue && f.Value.InRegister():
 			c.direct = append(c.direct, i)
-			if f.Value.wide() {
+			if f.Value.Wide() {
 				wide = append(wide, i)
 			} else {
 				narrow = append(narrow, i)
@@ -141,7 +141,7 @@ func (c *Capture) LayOut() error {
 		case f.Max > MaxField:
 			return fmt.Errorf("%d bytes, more than %d", f.Max, MaxField)
 		default:
-			most += headString + int(f.Max) + 1
+			most += HeadString + int(f.Max) + 1
 		}
 	}
 	// Eight bytes to an event's time, four to its SP, or three times four to one.
@@ -168,14 +168,23 @@ func (c *Capture) LayOut() error {
 	return nil
 }
 
-// inline says whether stubs store it themselves.
-func (c *Capture) inline() bool { return !c.Reads() && c.count() <= 15 }
+// Inline says whether stubs store it themselves.
+func (c *Capture) Inline() bool { return !c.Reads() && c.Events() <= 15 }
+
+// Direct are those of Fields, by their indexes, whose values are in registers, see Field.Place.
+func (c *Capture) Direct() []int { return c.direct }
+
+// Fixed is how many bytes the values in registers take in the payload.
+func (c *Capture) Fixed() int { return c.fixed }
+
+// Place is where in the payload the value of a field stands that is in a register.
+func (f *Field) Place() int { return f.at }
 
 // Reads says whether it takes system calls.
 func (c *Capture) Reads() bool { return len(c.direct) < len(c.Fields) || len(c.Where) > 0 }
 
-// count is how many payload events the values in registers take.
-func (c *Capture) count() int { return c.fixed / ring.PayloadBytes }
+// Events is how many payload events the values in registers take.
+func (c *Capture) Events() int { return c.fixed / ring.PayloadBytes }
 
 // Decode appends the values of a payload to list. What the target wrote may be anything.
 func (c *Capture) Decode(payload []byte, list []Value) []Value {
@@ -184,7 +193,7 @@ func (c *Capture) Decode(payload []byte, list []Value) []Value {
 		f := &c.Fields[i]
 		var v Value
 		switch {
-		case f.Kind == FieldValue && f.Value.inRegister():
+		case f.Kind == FieldValue && f.Value.InRegister():
 			v = f.fixedValue(payload)
 		case f.Kind == FieldValue:
 			v, rest = f.readValue(rest)
@@ -202,7 +211,7 @@ func (f *Field) fixedValue(payload []byte) Value {
 		return Value{State: StateUnreadable}
 	}
 	n := 4
-	if f.Value.wide() {
+	if f.Value.Wide() {
 		n = 8
 	}
 	copy(b[:n], payload[f.at:])
@@ -226,17 +235,17 @@ func (f *Field) readValue(b []byte) (Value, []byte) {
 }
 
 func (f *Field) readBytes(b []byte) (Value, []byte) {
-	if len(b) < headString {
+	if len(b) < HeadString {
 		return Value{State: StateUnreadable}, nil
 	}
 	h := binary.LittleEndian.Uint16(b)
-	b = b[headString:]
+	b = b[HeadString:]
 	switch {
-	case h == headBad|headCut:
+	case h == HeadBad|HeadCut:
 		return Value{State: StateNull}, b
-	case h&headBad != 0:
+	case h&HeadBad != 0:
 		return Value{State: StateUnreadable}, b
 	}
-	n := min(int(h&headLen), len(b))
-	return Value{Bytes: b[:n:n], Cut: h&headCut != 0}, b[n:]
+	n := min(int(h&HeadLen), len(b))
+	return Value{Bytes: b[:n:n], Cut: h&HeadCut != 0}, b[n:]
 }

@@ -14,11 +14,6 @@ import (
 // Registers inside: R12 the thread's room; RBX, RBP, R8, R9 and R13 are the slow path's. What was in registers at the function's entry
 // is on the stack, at fixed offsets from the stack pointer S of the stub.
 
-const sysProcessVMReadv = 310
-
-// ReadSyscalls are the numbers of those that reading arguments in memory makes, besides SlowSyscalls.
-func ReadSyscalls() []uint64 { return []uint64{sysProcessVMReadv} }
-
 // Where, from S, a stub that has a payload leaves the address of its routine and the stack pointer at the function's entry.
 const (
 	saveGather = -64
@@ -86,7 +81,7 @@ func (c *coder) gatherers(id uint32) {
 		return
 	}
 	for _, exit := range []bool{false, true} {
-		if capture := p.of(exit); capture != nil {
+		if capture := p.Of(exit); capture != nil {
 			c.routines.captures.gather[gatherKey{id, exit}] = c.emitGather(capture)
 		}
 	}
@@ -158,25 +153,25 @@ func (c *coder) emitGather(capture *Capture) uint64 {
 	}
 	g.where(capture.Where)
 	c.Store64Imm(inRoom(ring.ArgsOpen), int32(btoi(len(capture.Where) > 0)))
-	for _, i := range capture.direct {
+	for _, i := range capture.Direct() {
 		f := &capture.Fields[i]
 		g.base(&f.Value)
-		if at := inRoom(ring.ArgsData + int32(f.at)); f.Value.wide() {
+		if at := inRoom(ring.ArgsData + int32(f.Place())); f.Value.Wide() {
 			c.Store64(at, amd64.RAX)
 		} else {
 			c.Store32(at, amd64.RAX)
 		}
 	}
-	if len(capture.direct) == len(capture.Fields) {
-		c.Store64Imm(inRoom(ring.ArgsCount), int32(capture.count()))
+	if len(capture.Direct()) == len(capture.Fields) {
+		c.Store64Imm(inRoom(ring.ArgsCount), int32(capture.Events()))
 		c.Ret()
 		return addr
 	}
-	c.Lea(amd64.RAX, inRoom(ring.ArgsData+int32(capture.fixed)))
+	c.Lea(amd64.RAX, inRoom(ring.ArgsData+int32(capture.Fixed())))
 	c.Store64(inRoom(ring.ArgsNext), amd64.RAX)
 	for i := range capture.Fields {
 		switch f := &capture.Fields[i]; {
-		case f.Kind == FieldValue && f.Value.inRegister():
+		case f.Kind == FieldValue && f.Value.InRegister():
 		case f.Kind == FieldValue:
 			g.number(f)
 		case f.Kind == FieldString:
@@ -201,7 +196,7 @@ func (g *gatherer) where(list []Condition) {
 		g.operand(&k.Value, no)
 		g.MovImm64(amd64.RCX, uint64(k.With))
 		g.Cmp(amd64.RAX, amd64.RCX)
-		g.Jcc(k.fails(), no)
+		g.Jcc(fails(k), no)
 	}
 	g.Jmp(yes)
 	g.Place(no)
@@ -307,7 +302,7 @@ func (g *gatherer) number(f *Field) {
 func (g *gatherer) header(h uint32) {
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
 	g.Store32Imm(amd64.At(amd64.RDI, 0), h)
-	g.Lea(amd64.RDI, amd64.At(amd64.RDI, headString))
+	g.Lea(amd64.RDI, amd64.At(amd64.RDI, HeadString))
 	g.Store64(inRoom(ring.ArgsNext), amd64.RDI)
 }
 
@@ -321,7 +316,7 @@ func (g *gatherer) text(f *Field) {
 	g.Mov(amd64.RSI, amd64.RAX)
 	g.MovImm32(amd64.RDX, uint32(f.Max)+1)
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
-	g.Lea(amd64.RDI, amd64.At(amd64.RDI, headString))
+	g.Lea(amd64.RDI, amd64.At(amd64.RDI, HeadString))
 	g.CallTo(g.routines.captures.read)
 	g.Test(amd64.RAX, amd64.RAX)
 	g.Jcc(amd64.CondE, bad)
@@ -329,7 +324,7 @@ func (g *gatherer) text(f *Field) {
 	g.Load64(amd64.RSI, inRoom(ring.ArgsNext))
 	g.MovImm32(amd64.RCX, 0)
 	g.Place(next)
-	g.Load8(amd64.RDX, amd64.AtIndex(amd64.RSI, amd64.RCX, 1, headString))
+	g.Load8(amd64.RDX, amd64.AtIndex(amd64.RSI, amd64.RCX, 1, HeadString))
 	g.Test(amd64.RDX, amd64.RDX)
 	g.Mov32(amd64.RDX, amd64.RCX)
 	g.Jcc(amd64.CondE, end)
@@ -343,18 +338,18 @@ func (g *gatherer) text(f *Field) {
 	g.Mov32(amd64.RCX, amd64.RDX)
 	g.Place(short)
 	g.Mov32(amd64.RDX, amd64.RCX)
-	g.MovImm32(amd64.RAX, headCut)
+	g.MovImm32(amd64.RAX, HeadCut)
 	g.Or(amd64.RDX, amd64.RAX)
 	g.Place(end)
 	g.Store16(amd64.At(amd64.RSI, 0), amd64.RDX)
-	g.Lea(amd64.RSI, amd64.AtIndex(amd64.RSI, amd64.RCX, 1, headString))
+	g.Lea(amd64.RSI, amd64.AtIndex(amd64.RSI, amd64.RCX, 1, HeadString))
 	g.Store64(inRoom(ring.ArgsNext), amd64.RSI)
 	g.Jmp(done)
 	g.Place(null)
-	g.header(headBad | headCut)
+	g.header(HeadBad | HeadCut)
 	g.Jmp(done)
 	g.Place(bad)
-	g.header(headBad)
+	g.header(HeadBad)
 	g.Place(done)
 }
 
@@ -374,15 +369,15 @@ func (g *gatherer) bytes(f *Field) {
 		g.MovImm32(amd64.RDX, uint32(f.Max))
 		g.Cmp(amd64.RAX, amd64.RDX)
 		g.Jcc(amd64.CondBE, all)
-		g.MovImm32(amd64.RAX, uint32(f.Max)|headCut)
+		g.MovImm32(amd64.RAX, uint32(f.Max)|HeadCut)
 		g.Place(all)
 	}
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
 	g.Store16(amd64.At(amd64.RDI, 0), amd64.RAX)
-	g.And32Imm(amd64.RAX, headLen)
+	g.And32Imm(amd64.RAX, HeadLen)
 	g.Test(amd64.RAX, amd64.RAX)
 	g.Jcc(amd64.CondNE, some)
-	g.Lea(amd64.RDI, amd64.At(amd64.RDI, headString))
+	g.Lea(amd64.RDI, amd64.At(amd64.RDI, HeadString))
 	g.Store64(inRoom(ring.ArgsNext), amd64.RDI)
 	g.Jmp(done)
 	g.Place(some)
@@ -391,15 +386,15 @@ func (g *gatherer) bytes(f *Field) {
 	g.Mov(amd64.RSI, amd64.RAX)
 	g.Load64(amd64.RDX, inRoom(ring.ArgsTemp+8))
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
-	g.Lea(amd64.RDI, amd64.At(amd64.RDI, headString))
+	g.Lea(amd64.RDI, amd64.At(amd64.RDI, HeadString))
 	g.CallTo(g.routines.captures.read)
 	g.CmpMem(amd64.RAX, inRoom(ring.ArgsTemp+8))
 	g.Jcc(amd64.CondNE, bad)
 	g.Load64(amd64.RDI, inRoom(ring.ArgsNext))
-	g.Lea(amd64.RDI, amd64.AtIndex(amd64.RDI, amd64.RAX, 1, headString))
+	g.Lea(amd64.RDI, amd64.AtIndex(amd64.RDI, amd64.RAX, 1, HeadString))
 	g.Store64(inRoom(ring.ArgsNext), amd64.RDI)
 	g.Jmp(done)
 	g.Place(bad)
-	g.header(headBad)
+	g.header(HeadBad)
 	g.Place(done)
 }

@@ -9,26 +9,6 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// Selected is a planned function that is to be probed, with its ID in the reel. ID 0 is for a function that is only
-// guarded, see Guard: it writes no events.
-type Selected struct {
-	*Function
-	Image *Image
-	ID    uint32
-	Slide uint64 // load address minus link address
-	// Inside is for functions whose calls, and what is called from them, are recorded with Config.Inside.
-	Inside bool
-	Watch  Watched
-}
-
-// Patched are the sites that are written for it.
-func (fn *Selected) Patched() []Site {
-	if fn.ID == 0 {
-		return fn.GuardSites()
-	}
-	return fn.Sites
-}
-
 // Code is what the arena of some images holds, and what changes in their text to lead there.
 type Code struct {
 	Base    uint64
@@ -47,8 +27,6 @@ type Code struct {
 
 	asked, answer uint64 // see StubFor
 }
-
-type span64 struct{ start, end uint64 }
 
 // InlineLimit is up to how many probes have their event code inline. It is faster by a call and a return (some 1 ns),
 // and 70 bytes longer at each site: with many probes it is the caches that count.
@@ -129,7 +107,7 @@ func (c *coder) emitRoutines(fns []Selected) {
 		to.follow = c.emitFollow()
 		to.exec = c.emitExec(to.nap)
 	}
-	if cfg.Names && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.names() }) {
+	if cfg.Names && slices.ContainsFunc(fns, func(fn Selected) bool { return fn.Guard.Names() }) {
 		to.names = c.emitNames()
 	}
 	if cfg.Go != nil {
@@ -166,10 +144,10 @@ func (s *stub) function(index int) error {
 	c.inside = fn.Inside
 	sites := fn.Patched()
 	s.findCopies(sites)
-	for turn := range 3 {
+	for k := range 3 {
 		for i := range sites {
 			site := &sites[i]
-			if site.turn() != turn {
+			if turn(site) != k {
 				continue
 			}
 			c.moved = fn.Image.Moved(site, c.moved[:0])
@@ -216,9 +194,9 @@ func (c *coder) alignStub() {
 	}
 }
 
-// turn says when a site's stub is made. The entry's comes first: jumps back to the entry need its address. Branches come last,
+// turn says when the stub of a site is made. The entry's comes first: jumps back to the entry need its address. Branches come last,
 // since they may lead to copies.
-func (s *Site) turn() int {
+func turn(s *Site) int {
 	switch {
 	case s.Role == RoleEntry:
 		return 0
@@ -264,7 +242,7 @@ func (s *stub) event(exit bool, spDelta int32) {
 		return
 	}
 	switch p := s.captures(); {
-	case p == nil || exit && !p.chosen() || !exit && !p.chosen() && p.Entry == nil:
+	case p == nil || exit && !p.Chosen() || !exit && !p.Chosen() && p.Entry == nil:
 		s.coder.event(s.fn.ID, exit, spDelta)
 	case exit: // by a tail jump
 		s.coder.captured(s.fn.ID, true, spDelta, nil)
@@ -305,14 +283,13 @@ func (s *stub) window(site *Site) error {
 		s.body = s.PC()
 		s.guardEntry()
 	}
-	site.swap(s.moved)
 	for i := range s.moved {
-		if site.Role == RoleEntry && i == int(site.before) {
+		if site.Role == RoleEntry && i == int(site.Before) {
 			enter()
 		}
 		m := &s.moved[i]
 		s.copied(m.Addr + s.fn.Slide)
-		if m.Addr+s.fn.Slide == s.code.asked && site.swapped == 0 { // nowhere else have the same instructions been run by then
+		if m.Addr+s.fn.Slide == s.code.asked && !site.Reordered() { // nowhere else have the same instructions been run by then
 			s.code.answer = s.PC()
 		}
 		if m.Target {
@@ -322,7 +299,7 @@ func (s *stub) window(site *Site) error {
 			return err
 		}
 	}
-	if site.Role == RoleEntry && int(site.before) == len(s.moved) {
+	if site.Role == RoleEntry && int(site.Before) == len(s.moved) {
 		enter()
 	}
 	if last := &s.moved[len(s.moved)-1]; !last.Inst.Ends() {
@@ -381,7 +358,7 @@ func (s *stub) move(m *Moved) error {
 			return err
 		}
 		s.Raw(raw[:len(raw)-1]...)
-		s.Raw(2, 0xEB, nearJump)
+		s.Raw(2, 0xEB, NearJump)
 		if led {
 			s.Jmp(copied)
 		} else if m.Exit {
@@ -408,11 +385,11 @@ func (s *stub) leaving(m *Moved, to uint64) amd64.Label {
 
 // original returns the bytes of a moved instruction.
 func (s *stub) original(m *Moved) ([]byte, error) {
-	t := s.fn.Image.textAt(m.Addr)
-	if t == nil || m.Addr+uint64(m.Inst.Len) > t.end {
+	raw := s.fn.Image.Code(m.Addr, int(m.Inst.Len))
+	if raw == nil {
 		return nil, fmt.Errorf("instruction at %#x is outside the text", m.Addr)
 	}
-	return t.data[m.Addr-t.start:][:m.Inst.Len], nil
+	return raw, nil
 }
 
 // copy emits an instruction as it is, with a RIP-relative operand made to name the same address from here.

@@ -10,33 +10,8 @@ import (
 // A condition is looked at before anything else, with only RAX and the flags kept, so that a call for which it is false costs little. Of a
 // call for which all are true the entry is written down on the thread's open stack; its exit is recorded only if it finds that.
 
-// Comparison is how a value is compared.
-type Comparison uint8
-
-// The comparisons.
-const (
-	Equal Comparison = iota
-	NotEqual
-	Less
-	LessEqual
-	Greater
-	GreaterEqual
-)
-
-// Condition compares an argument in a register with a number. The operand has neither Path nor Memory nor Shift, and is no vector.
-type Condition struct {
-	Value      Operand
-	Comparison Comparison
-	With       int64 // of an unsigned operand its bits
-}
-
-// Possible says whether stubs can look at it.
-func (k *Condition) Possible() bool {
-	return k.Value.inRegister() && k.Value.Origin == OriginReg && k.Value.Shift == 0
-}
-
-// fails is the condition code for which it is false.
-func (k *Condition) fails() amd64.Cond {
+// fails is the condition code for which k is false.
+func fails(k *Condition) amd64.Cond {
 	signed := [...]amd64.Cond{amd64.CondNE, amd64.CondE, amd64.CondGE, amd64.CondG, amd64.CondLE, amd64.CondL}
 	unsigned := [...]amd64.Cond{amd64.CondNE, amd64.CondE, amd64.CondAE, amd64.CondA, amd64.CondBE, amd64.CondB}
 	if k.Value.Signed {
@@ -54,7 +29,7 @@ func (e *capturedEvent) conditions(list []Condition, skip amd64.Label) {
 	for i := range list {
 		k := &list[i]
 		e.compare(k)
-		c.Jcc(k.fails(), skip)
+		c.Jcc(fails(k), skip)
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRCX), amd64.RCX)
 	c.Store64(amd64.At(amd64.RSP, saveRDX), amd64.RDX)

@@ -70,3 +70,6 @@ func (c *Config) Chooses() bool { return c.Depth || c.Inside || c.Every > 0 }
 
 // KeepsAll says whether all calls that are recorded have a record on their thread's open stack.
 func (c *Config) KeepsAll() bool { return c.Depth || c.Every > 0 }
+
+// Watched says which of the watches are a function's: Count from First on. None is for one that isn't watched.
+type Watched struct{ First, Count uint8 }

@@ -340,7 +340,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			case s.open:
 				c.openEvent(id, exit)
 			case s.captures != nil:
-				c.captured(id, exit, delta, s.captures.of(exit))
+				c.captured(id, exit, delta, s.captures.Of(exit))
 			default:
 				c.event(id, exit, delta)
 			}

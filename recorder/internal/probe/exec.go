@@ -9,15 +9,6 @@ import (
 // execve(2) asks the recorder first to be watched, and waits until it is, or until it is clear that nobody will. It may be one in
 // the child of vfork(2), with its parent's thread descriptor, of which nothing is used here.
 
-// isExec says whether the function of this name is one by which a C library's programs are replaced.
-func isExec(name string) bool {
-	switch name {
-	case "execve", "__execve", "execveat", "fexecve":
-		return true
-	}
-	return false
-}
-
 // maxExecNaps bounds the waiting, to some seconds.
 const maxExecNaps = 20000
 

@@ -16,44 +16,6 @@ import (
 // A child opens the gates of the arenas whose code it runs, one by one, since the list in the ring memory may name arenas by now
 // that were mapped in its parent only. Which these are stands behind the first arena's gate, for its guards.
 
-// What stands behind the gate word, in the same page.
-const (
-	// GateOwn is where the address of the ring memory stands, its gate open or closed: in the process that recording began
-	// with. In its forked children it is 0, then one of those below.
-	GateOwn = 8
-	// gateStrange counts events that came before the child's own thread ID.
-	gateStrange = 16
-	// gateOpened counts the gates that a child has opened, in the page of Config.Anchor; their addresses follow, and a 0.
-	gateOpened = 24
-	gateList   = 32
-)
-
-// Values of GateOwn in a child: it has opened the gate, or gives it up.
-const (
-	gateChild = 1
-	gateNever = 2
-)
-
-const (
-	maxOpened  = 500 // gates that gateList has room for
-	maxStrange = 256
-)
-
-// Values of ring.HdrFollow, besides 0 for not.
-const followOn = 1
-
-// Numbers of further system calls (arch/x86/entry/syscalls/syscall_64.tbl).
-const (
-	sysGetpid = 39
-	sysGettid = 186
-	sysFutex  = 202
-	futexWake = 1
-)
-
-// FollowSyscalls are the numbers of the system calls that code in the arena makes where children are followed, besides
-// SlowSyscalls.
-func FollowSyscalls() []uint64 { return []uint64{sysGetpid, sysGettid, sysFutex} }
-
 // whenClosed returns where code goes that finds the gate closed, with RAX, RCX, RDX and the flags saved: to off, or, where
 // children are followed, to the opening of a child's gate, and from there to again.
 func (c *coder) whenClosed(again uint64, off amd64.Label) amd64.Label {

@@ -7,24 +7,6 @@ import "github.com/callreel/callreel/isa/amd64"
 // with the unwinder, which would take its locks, run its code in a thread of our choice, and slow down every exception from then on;
 // and once the site is restored nothing is left.
 
-// GuardFrames is of _dl_find_object: PCs in arenas are found by it.
-const GuardFrames Guard = GuardExec + 1
-
-// Restricts says whether it is of a function by which a process restricts its own system calls.
-func (g Guard) Restricts() bool {
-	switch g {
-	case GuardPrctl, GuardSyscall, GuardSeccomp:
-		return true
-	}
-	return false
-}
-
-// MaxFrames is how many arenas unwinders can be told of.
-const MaxFrames = 64
-
-// FrameEntry is the size of an entry of the list of arenas: address and size, 8 bytes each; one of address 0 ends it.
-const FrameEntry = 16
-
 // Offsets in struct dl_find_object (dlfcn.h): flags, start and end, the link map, .eh_frame_hdr.
 const (
 	foundFlags = 8 * iota

@@ -20,12 +20,6 @@ import (
 // all of them is one FDE. Its CFA is one byte off: unwinders know a frame by its CFA, and that of the function's own frame is where
 // this one would be.
 
-// FramesHead is the room at an arena's beginning for .eh_frame_hdr and .eh_frame; at its end stands what FramesGuard returns.
-const (
-	FramesHead = 4096
-	guardAt    = FramesHead - 8
-)
-
 // unwinding gathers the unwind information of an arena's code.
 type unwinding struct {
 	rows   []unwindRow
@@ -244,10 +238,6 @@ func (c *coder) emitRows() (n int) {
 	wg.Wait()
 	return n
 }
-
-// FramesGuard returns the address of the site by which the unwind information of stubs is found, 0 if there is none in this arena. head
-// is the arena's beginning.
-func FramesGuard(head *[FramesHead]byte) uint64 { return binary.LittleEndian.Uint64(head[guardAt:]) }
 
 // DWARF 5 §6.4.2, §7.24 and §2.5; LSB Core §10.6 for the header and the augmentations.
 const (

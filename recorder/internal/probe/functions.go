@@ -102,12 +102,15 @@ func (im *Image) findChunks(ctx context.Context) error {
 	return nil
 }
 
+// leastNames is of how many names a core makes chunks at least.
+const leastNames = 2048
+
 // chunksOf makes the chunks that symbols name.
 func (im *Image) chunksOf(named *symbols) {
 	all := named.inPlace()
 	chunks := hugepage.Make[chunk](len(all))
 	im.names = hugepage.Make[string](len(all))
-	n := max(1, min(runtime.GOMAXPROCS(0), len(all)/leastPart))
+	n := max(1, min(runtime.GOMAXPROCS(0), len(all)/leastNames))
 	parts := make([][]chunk, n)
 	var wg sync.WaitGroup
 	for i, to := 0, 0; i < n; i++ {

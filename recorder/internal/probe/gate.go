@@ -39,3 +39,44 @@ func OpenGate(mem Writer, gate, slots uint64) error {
 
 // IsOpen says whether a gate is open that has this word in it.
 func IsOpen(word [8]byte) bool { return int64(binary.LittleEndian.Uint64(word[:])) > 0 }
+
+// What stands behind the gate word, in the same page.
+const (
+	// GateOwn is where the address of the ring memory stands, its gate open or closed: in the process that recording began
+	// with. In its forked children it is 0, then one of those below.
+	GateOwn = 8
+	// gateStrange counts events that came before the child's own thread ID.
+	gateStrange = 16
+	// gateOpened counts the gates that a child has opened, in the page of Config.Anchor; their addresses follow, and a 0.
+	gateOpened = 24
+	gateList   = 32
+)
+
+// Values of GateOwn in a child: it has opened the gate, or gives it up.
+const (
+	gateChild = 1
+	gateNever = 2
+)
+
+const (
+	maxOpened  = 500 // gates that gateList has room for
+	maxStrange = 256
+)
+
+// Values of ring.HdrFollow, besides 0 for not.
+const followOn = 1
+
+// A program without a C library may have no thread pointer, and nothing in its memory that tells one thread from another. There a
+// thread on the program's first stack, which the kernel made and no other thread uses, is the one that recording found there; of
+// every other stack's the kernel is asked (gettid), at each event: a stack may be given to another thread at any time, and nothing
+// would say so.
+//
+// What is known of the first stack stands at the end of the gate's page, behind the list of gates. In a forked child all of it is 0,
+// so that the kernel is asked on each stack.
+const (
+	// GateThread is where the ID of the thread on the first stack stands, GateStack where the lowest address of that stack, and
+	// GateStackSize how many bytes it has: 8 bytes each, all 0 if nobody is known to be there.
+	GateThread    = 4064
+	GateStack     = 4072
+	GateStackSize = 4080
+)

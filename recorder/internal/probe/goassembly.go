@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/callreel/callreel/isa/amd64"
 )
@@ -14,36 +13,6 @@ import (
 // convention that has nothing there, or other assembly, which is looked at. Functions of the runtime may be called by a convention of
 // their own (gcWriteBarrier), or change stacks, so of these only some are taken; and of those that are local to a file, too,
 // whose address may stand in a table.
-
-// runtimeAssembly are functions of the runtime that are called as others are (asm_amd64.s, mem*_amd64.s, sys_linux_amd64.s of go1.22 to
-// go1.26). runtime.call16 to runtime.call1073741824 are, too.
-var runtimeAssembly = strings.Fields(`
-	cmpstring memequal memequal_varlen memhash strhash memhash32 memhash64 memclrNoHeapPointers memmove reflectcall cputicks procyield
-	procyieldAsm exit open closefd write1 read pipe2 usleep gettid raise raiseproc getpid tgkill timer_create timer_settime timer_delete
-	mincore nanotime1 rtsigprocmask rt_sigaction sysMmap sysMunmap madvise futex sigaltstack osyield sched_getaffinity vgetrandom1
-	checkASM callCgoMmap callCgoMunmap callCgoSigaction
-	return0 panicIndex panicIndexU panicSliceAlen panicSliceAlenU panicSliceAcap panicSliceAcapU panicSliceB panicSliceBU panicSlice3Alen
-	panicSlice3AlenU panicSlice3Acap panicSlice3AcapU panicSlice3B panicSlice3BU panicSlice3C panicSlice3CU panicSliceConvert`)
-
-// localAssembly are functions without a package to their name that others jump to.
-var localAssembly = []string{"cmpbody", "countbody", "memeqbody", "indexbody", "indexbytebody", "aeshashbody"}
-
-// isTableAssembly says whether the name is that of a function whose address stands in a table, by which only assembly calls it
-// (internal/runtime/gc/scan of go1.25 and later).
-func isTableAssembly(name string) bool { return strings.HasPrefix(name, "expandAVX512_") }
-
-// isPlainAssembly says whether the name is that of a function in assembly that may be called by Go code in the usual way only. A child
-// of vfork returns from rawVforkSyscall before its parent does.
-func isPlainAssembly(name string) bool {
-	if rest, ok := strings.CutPrefix(name, "runtime."); ok {
-		digits, call := strings.CutPrefix(rest, "call")
-		return slices.Contains(runtimeAssembly, rest) || call && digits != "" && strings.Trim(digits, "0123456789") == ""
-	}
-	if !strings.Contains(name, ".") {
-		return slices.Contains(localAssembly, name) || isTableAssembly(name)
-	}
-	return name != "syscall.rawVforkSyscall" && (!strings.HasPrefix(name, "runtime/") || strings.HasPrefix(name, "runtime/internal/"))
-}
 
 // goLive are registers that an event of a Go function changes, and liveFlags.
 type goLive uint8
@@ -113,7 +82,7 @@ func (im *Image) takeAssembly() {
 	}
 	for _, f := range a.fns {
 		c := &im.chunks[f.chunk]
-		if isPlainAssembly(im.name(c)) && !f.wild && f.exit == 0 && f.live[stackCheck(f.insts)] == 0 && a.goesWhereNothingIsLive(f) {
+		if isPlainAssembly(im.name(c)) && !f.wild && f.exit == 0 && f.live[behindStackCheck(f.insts)] == 0 && a.goesWhereNothingIsLive(f) {
 			c.plain = true
 		}
 	}

@@ -18,30 +18,6 @@ import (
 // Signal handlers run on the stack of g.m.gsignal, at first still with the interrupted goroutine's g. They write no events: so between
 // two instructions of a stub nothing of its thread's changes. Nor does its goroutine: the runtime preempts only where the PC is Go code.
 
-// GoRuntime is what stubs of a Go program need to know.
-type GoRuntime struct {
-	// GoID is where goid stands in struct g, in bytes.
-	GoID int32
-	// Stacks is the address of the stacks for the slow path, see ring.GoStackShift.
-	Stacks uint64
-}
-
-const goScratch = uint16(1<<amd64.R12 | 1<<amd64.R13 | 1<<amd64.R15)
-
-// Where, from the FS base, which is 8 above m.tls, things stand in Go programs without cgo: g, and of struct m procid and gsignal
-// (runtime/runtime2.go, go1.22 to go1.26: between them and tls are goSigStack, 40 bytes, and sigmask, 8).
-const (
-	goG       = -8
-	goGsignal = -64
-	GoProcID  = -72
-)
-
-// Offsets in struct g: its stack.
-const (
-	gStackLo = 0
-	gStackHi = 8
-)
-
 // goEvent appends code that writes one event of a Go function.
 func (c *coder) goEvent(id uint32, exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()

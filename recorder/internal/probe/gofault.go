@@ -27,7 +27,7 @@ func (p *planner) behindFrame(k int, s span) (Site, run, bool) {
 	if p.im.Go == nil || w.lo < s.from || p.insts[k].Kind != amd64.Return || !isPopRBP(&p.insts[k-1]) || !p.swappable(&p.insts[w.lo]) {
 		return Site{}, w, false
 	}
-	for w.size(p) < nearJump {
+	for w.size(p) < NearJump {
 		if w.lo == s.from || p.insts[w.lo-1].Ends() || !p.movable(&p.insts[w.lo-1]) {
 			return Site{}, w, false
 		}
@@ -44,11 +44,11 @@ func (p *planner) behindFrame(k int, s span) (Site, run, bool) {
 // atStackCheck makes the entry's window of the check whether the stack is large enough; the event comes behind it.
 func (p *planner) atStackCheck() (Site, run, bool) {
 	w := run{lo: 0, hi: p.first}
-	if p.im.Go == nil || p.first == 0 || !p.canTake(w) || w.size(p) < nearJump {
+	if p.im.Go == nil || p.first == 0 || !p.canTake(w) || w.size(p) < NearJump {
 		return Site{}, w, false
 	}
 	site := p.window(w, RoleEntry)
-	site.before = site.Count
+	site.Before = site.Count
 	return site, w, true
 }
 
@@ -61,7 +61,7 @@ func (p *planner) canTake(w run) bool {
 	}
 	last := &p.insts[w.hi-1]
 	// Where the way back leads must be no instruction's middle, nor the entry's, of which an event was written.
-	return !crossesPage(p.insts[w.lo].addr, nearJump) && !p.targetInside(p.insts[w.lo].addr, last.end())
+	return !crossesPage(p.insts[w.lo].addr, NearJump) && !p.targetInside(p.insts[w.lo].addr, last.end())
 }
 
 // swappable says whether an instruction can change places with those that make or drop a frame: it has no part in that.

@@ -5,23 +5,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/testimage"
 )
 
 // goTool is a large Go program that is there wherever these tests are run by the go command.
 func goTool(t testing.TB) *Image {
 	t.Helper()
-	path := realtest.Tool(t, realtest.GoTool)
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	im := openTestImage(t, path)
+	im := openTestImage(t, testimage.GoTool(t))
 	if im.Go == nil || im.Go.Unsupported != nil {
 		realtest.NeedThat(t, "a static go command of a version that is known", os.ErrNotExist)
 	}
@@ -97,32 +92,6 @@ func TestGoRuntimeAssemblyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The names in the symbol table are those of pclntab, at the same addresses.
-func TestPclntabAgreesWithSymbols(t *testing.T) {
-	im := goTool(t)
-	syms, err := im.Object.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := map[uint64]bool{}
-	for i := range im.Go.funcs {
-		at[im.Go.funcs[i].start] = true
-	}
-	checked := 0
-	for i := range syms {
-		s := &syms[i]
-		if s.Defined() && s.IsFunc() && s.Size > 0 && s.Name != "runtime.text" && s.Name != "runtime.etext" {
-			checked++
-			if !at[s.Addr] {
-				t.Errorf("%s at %#x isn't in pclntab", s.Name, s.Addr)
-			}
-		}
-	}
-	if checked < 1000 {
-		t.Errorf("only %d symbols", checked)
-	}
-}
-
 // What stands in a Go function's sites: nothing is moved that may fault with a frame on the stack, no entry stands before the check
 // whether the stack is large enough, and control never comes to where the runtime has no entry for the PC, or that of another place.
 func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
@@ -141,16 +110,15 @@ func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
 				t.Errorf("%s: an island at %#x", f.Name, s.Island)
 			}
 			moved := im.Moved(&s, nil)
-			s.swap(moved)
-			if s.before != 0 {
+			if s.Before != 0 {
 				behind++
-				if last := moved[s.before-1]; s.Addr != f.Addr || last.Inst.Kind != amd64.CondJump || last.Addr < f.Addr+4 {
+				if last := moved[s.Before-1]; s.Addr != f.Addr || last.Inst.Kind != amd64.CondJump || last.Addr < f.Addr+4 {
 					t.Errorf("%s: the event is due behind +%#x", f.Name, last.Addr-f.Addr)
 				}
 			} else if check && s.Role == RoleEntry && s.Addr < f.Addr+6 {
 				t.Errorf("%s: entry at +%#x", f.Name, s.Addr-f.Addr)
 			}
-			if s.swapped != 0 {
+			if s.Reordered() {
 				swapped++
 				returnOnTop(t, im, f, &s, moved)
 				continue
@@ -184,43 +152,5 @@ func returnOnTop(t *testing.T, im *Image, f *Function, s *Site, moved []Moved) {
 		if !first && !last {
 			t.Errorf("%s: +%#x is moved, and runs with a frame on the stack", f.Name, m.Addr-f.Addr)
 		}
-	}
-}
-
-// The room for an arena is fixed before its code is made; events of Go functions are inline, however many there are.
-func TestGoStubsHaveRoom(t *testing.T) {
-	im := goTool(t)
-	fns := planImage(t, im)
-	var all []Selected
-	for i := range fns {
-		if fns[i].Tier != TierNone {
-			all = append(all, Selected{Function: &fns[i], Image: im, ID: uint32(len(all) + 1)})
-		}
-	}
-	const base = 1 << 28
-	for _, n := range []int{1, InlineLimit, len(all)} {
-		code, err := Compile(base, Config{Gate: base - 4096, Ring: 1 << 40, Go: &GoRuntime{GoID: im.Go.GoID}}, all[:n], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if room := Bound(&Config{}, all[:n]); uint64(len(code.Bytes)) > room {
-			t.Errorf("%d functions: %d bytes in room for %d", n, len(code.Bytes), room)
-		}
-	}
-}
-
-func TestGoIDIsKnownByVersion(t *testing.T) {
-	for version, want := range map[string]int32{"go1.22": 152, "go1.23.4": 160, "go1.24rc1": 160, "go1.25.1": 152, "go1.26-devel": 152} {
-		if got, err := goidOffset(version); err != nil || got != want {
-			t.Errorf("%s: %d, %v", version, got, err)
-		}
-	}
-	for _, version := range []string{"", "go1.21.9", "go1.27.0", "go2.0", "devel go1.26-abc", "go1.", "go1.26.1 X:boringcrypto"} {
-		if got, err := goidOffset(version); err == nil {
-			t.Errorf("%q: %d", version, got)
-		}
-	}
-	if _, err := goidOffset(runtime.Version()); err != nil {
-		t.Logf("this toolchain isn't known: %v", err)
 	}
 }

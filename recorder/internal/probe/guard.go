@@ -2,84 +2,9 @@ package probe
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/callreel/callreel/isa/amd64"
-	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/ring"
-)
-
-// Guard says which of a C library's functions it is by which a process restricts its own system calls (seccomp(2)). From
-// then on those of the slow path could be its death, so the stub of the function's entry looks at the arguments first. By two of
-// them threads also name themselves, see threadname.go; others are for something else, see GuardFrames and GuardLoader.
-type Guard uint8
-
-// The kinds of guards, after the functions.
-const (
-	GuardNone    Guard = iota
-	GuardPrctl         // prctl(option, mode, filter)
-	GuardSyscall       // syscall(number, …) of either of the others
-	GuardSeccomp       // seccomp(operation, flags, filter), where a C library has it
-	GuardExec          // replaces the program; of those that are followed, see exec.go
-)
-
-// guardOf says what a function of this name is guarded for.
-func guardOf(name string) Guard {
-	name, _, _ = strings.Cut(name, "@") // its version
-	switch name {
-	case "prctl", "__prctl":
-		return GuardPrctl
-	case "syscall":
-		return GuardSyscall
-	case "seccomp":
-		return GuardSeccomp
-	case "_dl_find_object":
-		return GuardFrames
-	}
-	if isLoaderState(name) {
-		return GuardLoader
-	}
-	if isExec(name) {
-		return GuardExec
-	}
-	return GuardNone
-}
-
-// HasGuards says whether the image defines a function that is to be guarded; exec counts those by which programs are replaced.
-func HasGuards(o *object.Image, exec bool) (bool, error) {
-	found := false
-	err := o.VisitSymbols(func(s *object.Symbol) bool {
-		g := GuardNone
-		if s.IsFunc() {
-			g = guardOf(s.Name)
-		}
-		found = g != GuardNone && (exec || g != GuardExec)
-		return !found
-	})
-	return found, err
-}
-
-// guard places the entry site of a function that has no tier, for a look at its arguments; none when that can't be done
-// either.
-func (p *planner) guard(i int) []Site {
-	p.begin(i)
-	p.ofLoader = p.im.entryOf(p.f).guard == GuardLoader
-	defer func() { p.ofLoader = false }()
-	if r := p.enter(); r.why != ReasonNone {
-		p.unclaim()
-		return nil
-	}
-	return slices.Clone(p.sites[:1])
-}
-
-// The calls that matter (linux/prctl.h, linux/seccomp.h, arch/x86/entry/syscalls/syscall_64.tbl).
-const (
-	sysSeccomp    = 317
-	prSetSeccomp  = 22
-	modeStrict    = 1 // of prctl's modes
-	modeFilter    = 2
-	seccompStrict = 0 // of seccomp's operations
-	seccompFilter = 1
 )
 
 // callAtEntry appends the call of a routine that keeps all but RAX and the flags, at a function's entry. Registers and flags are kept.
@@ -107,7 +32,7 @@ func (c *coder) guard(g Guard) {
 		return
 	}
 	off, hit, named := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	name := c.routines.names != 0 && g.names()
+	name := c.routines.names != 0 && g.Names()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.Lahf()
 	c.SetOAL()
@@ -152,7 +77,7 @@ func (c *coder) guard(g Guard) {
 		c.Jmp(off)
 		if name {
 			c.Place(named)
-			c.Mov(amd64.RAX, g.nameArgument())
+			c.Mov(amd64.RAX, nameArgument(g))
 			c.CallTo(c.routines.names)
 			c.Jmp(off)
 		}

@@ -10,28 +10,28 @@ import (
 // host finds a place for an island where there is no padding in reach: a second jump in a window of the same function that is
 // there for this only. The bytes behind a window's first jump are not reached any more.
 func (p *planner) host(s *Site) bool {
-	from := s.Addr + shortJump
+	from := s.Addr + ShortJump
 	lo, hi := from-min(from, 128), from+127
-	lo = max(lo, p.im.textAt(s.Addr).start+nearJump)
+	lo = max(lo, p.im.textAt(s.Addr).start+NearJump)
 	if p.hostThere(s, lo, hi) {
 		return true
 	}
 	for _, sp := range p.spans {
 		for k := sp.from; k < sp.to; k++ {
 			at := p.insts[k].addr
-			if at+nearJump < lo {
+			if at+NearJump < lo {
 				continue
 			}
-			if at+nearJump > hi {
+			if at+NearJump > hi {
 				break
 			}
-			if at+2*nearJump > s.Addr && at < s.End() || crossesPage(at, nearJump) || crossesPage(at+nearJump, nearJump) {
+			if at+2*NearJump > s.Addr && at < s.End() || crossesPage(at, NearJump) || crossesPage(at+NearJump, NearJump) {
 				continue
 			}
-			if w, ok := p.plainRun(k, sp, s, 2*nearJump); ok {
+			if w, ok := p.plainRun(k, sp, s, 2*NearJump); ok {
 				p.add(p.window(w, RoleExit), w.lo, w.hi)
 				p.sites[len(p.sites)-1].hosts = true
-				s.Island, s.Hosted = at+nearJump, true
+				s.Island, s.Hosted = at+NearJump, true
 				return true
 			}
 		}
@@ -43,7 +43,7 @@ func (p *planner) host(s *Site) bool {
 // of its instructions in the stub then, which changes nothing for it, whether it is traced or not: they can't fault.
 func (p *planner) hostAbroad(s *Site, lo, hi uint64) bool {
 	im, t := p.im, p.im.textAt(s.Addr)
-	for i := im.pieceAfter(lo - nearJump); i < len(im.pieces) && im.pieces[i].start < min(hi, t.end); i++ {
+	for i := im.pieceAfter(lo - NearJump); i < len(im.pieces) && im.pieces[i].start < min(hi, t.end); i++ {
 		at := &im.pieces[i]
 		c := &im.chunks[at.chunk]
 		if !im.understood[c.owner] || at.start != c.start || at.end != c.end || im.inFunction(p.f, c.start) {
@@ -53,7 +53,7 @@ func (p *planner) hostAbroad(s *Site, lo, hi uint64) bool {
 			w.hosts = true
 			t.claim(w.Addr, w.End())
 			p.sites = append(p.sites, w)
-			s.Island, s.Hosted = w.Addr+nearJump, true
+			s.Island, s.Hosted = w.Addr+NearJump, true
 			return true
 		}
 	}
@@ -64,11 +64,11 @@ func (p *planner) hostAbroad(s *Site, lo, hi uint64) bool {
 func (p *planner) runAbroad(t *text, c *chunk, lo, hi uint64) (Site, bool) {
 	var in amd64.Inst
 	w := Site{Kind: SiteWindow, Role: RoleExit}
-	pc := max(c.start, lo-nearJump) // lo is that far into the text
+	pc := max(c.start, lo-NearJump) // lo is that far into the text
 	for pc < c.end && !t.starts.has(pc-t.start) {
 		pc++
 	}
-	for ; pc < c.end && w.Size < 2*nearJump; pc += uint64(in.Len) {
+	for ; pc < c.end && w.Size < 2*NearJump; pc += uint64(in.Len) {
 		if !t.starts.has(pc - t.start) { // there is a table inside the function
 			w.Size, w.Count, in.Len = 0, 0, 1
 			continue
@@ -84,7 +84,7 @@ func (p *planner) runAbroad(t *text, c *chunk, lo, hi uint64) (Site, bool) {
 		if w.Size == 0 || p.isTarget(pc) {
 			w.Addr, w.Size, w.Count = pc, 0, 0
 		}
-		if at := w.Addr + nearJump; w.Size == 0 && (at < lo || crossesPage(w.Addr, nearJump) || crossesPage(at, nearJump)) {
+		if at := w.Addr + NearJump; w.Size == 0 && (at < lo || crossesPage(w.Addr, NearJump) || crossesPage(at, NearJump)) {
 			continue
 		} else if at > hi {
 			return w, false
@@ -92,15 +92,15 @@ func (p *planner) runAbroad(t *text, c *chunk, lo, hi uint64) (Site, bool) {
 		w.Size += in.Len
 		w.Count++
 	}
-	return w, w.Size >= 2*nearJump
+	return w, w.Size >= 2*NearJump
 }
 
 // hostThere takes room behind the jump of a window that there is already, which may get larger for it.
 func (p *planner) hostThere(s *Site, lo, hi uint64) bool {
 	for i := range p.sites {
 		w := &p.sites[i]
-		at := w.Addr + nearJump
-		if w.Kind != SiteWindow || w.Island != 0 || w.hosts || at < lo || at > hi || crossesPage(at, nearJump) || !p.enlarge(w, s) {
+		at := w.Addr + NearJump
+		if w.Kind != SiteWindow || w.Island != 0 || w.hosts || at < lo || at > hi || crossesPage(at, NearJump) || !p.enlarge(w, s) {
 			continue
 		}
 		w.hosts = true
@@ -112,7 +112,7 @@ func (p *planner) hostThere(s *Site, lo, hi uint64) bool {
 
 // enlarge lets a window take in what follows it, until there is room for two jumps. Nothing of site s may be among that.
 func (p *planner) enlarge(w, s *Site) bool {
-	if w.Size >= 2*nearJump {
+	if w.Size >= 2*NearJump {
 		return true
 	}
 	for _, sp := range p.spans {
@@ -128,7 +128,7 @@ func (p *planner) enlarge(w, s *Site) bool {
 		if k == sp.to || last.Ends() || last.end() != w.End() || p.isTarget(w.End()) {
 			return false
 		}
-		more, ok := p.plainRun(k, sp, s, 2*nearJump-int(w.Size))
+		more, ok := p.plainRun(k, sp, s, 2*NearJump-int(w.Size))
 		if !ok || int(w.Count)+more.hi-more.lo > maxExtended {
 			return false
 		}

@@ -162,6 +162,15 @@ func (im *Image) findTexts() error {
 	return nil
 }
 
+// Code is the file's n bytes of code at addr, nil where there are none. They aren't to be changed.
+func (im *Image) Code(addr uint64, n int) []byte {
+	t := im.textAt(addr)
+	if t == nil || addr+uint64(n) > t.end {
+		return nil
+	}
+	return t.data[addr-t.start:][:n:n]
+}
+
 // textAt returns the run of code that holds addr, nil when none does.
 func (im *Image) textAt(addr uint64) *text {
 	lo, hi := 0, len(im.texts)

@@ -83,7 +83,7 @@ func TestTablesOfAHaskellProgramAreLeftAlone(t *testing.T) {
 			for a := s.Addr; a < s.End(); a++ {
 				written[a] = f.Name
 			}
-			for a := s.Island; s.Island != 0 && a < s.Island+nearJump; a++ {
+			for a := s.Island; s.Island != 0 && a < s.Island+NearJump; a++ {
 				written[a] = f.Name
 			}
 		}

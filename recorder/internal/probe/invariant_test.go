@@ -336,7 +336,7 @@ func (c *checker) hosted(f *Function, s *Site) {
 	hosts := 0
 	for i := range f.Sites {
 		h := &f.Sites[i]
-		if h.Kind == SiteWindow && h.Island == 0 && h.Addr+nearJump == s.Island && h.Size >= 2*nearJump {
+		if h.Kind == SiteWindow && h.Island == 0 && h.Addr+NearJump == s.Island && h.Size >= 2*NearJump {
 			hosts++
 			if max(1, h.Level)+2 > s.Level {
 				c.errorf(f, "site %#x is of level %d, its host %#x of level %d", s.Addr, s.Level, h.Addr, h.Level)
@@ -350,24 +350,24 @@ func (c *checker) hosted(f *Function, s *Site) {
 	if hosts != 1 {
 		c.errorf(f, "%d windows for the island at %#x", hosts, s.Island)
 	}
-	if d := int64(s.Island) - int64(s.Addr+shortJump); d < -128 || d > 127 {
+	if d := int64(s.Island) - int64(s.Addr+ShortJump); d < -128 || d > 127 {
 		c.errorf(f, "the island at %#x is out of the reach of %#x", s.Island, s.Addr)
 	}
-	if s.Island/amd64.PageSize != (s.Island+nearJump-1)/amd64.PageSize {
+	if s.Island/amd64.PageSize != (s.Island+NearJump-1)/amd64.PageSize {
 		c.errorf(f, "the island at %#x crosses a page", s.Island)
 	}
 }
 
 // island checks that an island lies in padding, in reach.
 func (c *checker) island(f *Function, s *Site) {
-	c.taken = append(c.taken, span64{s.Island, s.Island + nearJump})
-	if d := int64(s.Island) - int64(s.Addr+shortJump); d < -128 || d > 127 {
+	c.taken = append(c.taken, span64{s.Island, s.Island + NearJump})
+	if d := int64(s.Island) - int64(s.Addr+ShortJump); d < -128 || d > 127 {
 		c.errorf(f, "the island at %#x is out of the reach of %#x", s.Island, s.Addr)
 	}
-	if s.Island/amd64.PageSize != (s.Island+nearJump-1)/amd64.PageSize {
+	if s.Island/amd64.PageSize != (s.Island+NearJump-1)/amd64.PageSize {
 		c.errorf(f, "the island at %#x crosses a page", s.Island)
 	}
-	for b := s.Island; b < s.Island+nearJump; b++ {
+	for b := s.Island; b < s.Island+NearJump; b++ {
 		at := b
 		for _, ok := c.list.insts[at]; !ok && b-at < 15; _, ok = c.list.insts[at] {
 			at--
@@ -377,7 +377,7 @@ func (c *checker) island(f *Function, s *Site) {
 			c.errorf(f, "the island at %#x takes %#x, which is no padding", s.Island, b)
 		}
 	}
-	if to, ok := c.list.targetIn(s.Island, s.Island+nearJump); ok {
+	if to, ok := c.list.targetIn(s.Island, s.Island+NearJump); ok {
 		c.errorf(f, "a branch leads to %#x in the island at %#x", to, s.Island)
 	}
 }

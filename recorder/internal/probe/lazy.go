@@ -20,13 +20,6 @@ import (
 //
 // Exits need nothing of the kind: they write their events from the beginning, as entries do.
 
-// Slot is the entry of a function whose probe is made on its first call.
-type Slot struct {
-	ID   uint32
-	At   uint32 // offset in the code, a multiple of 8
-	Word uint64 // what is to stand there then
-}
-
 // entrySlot is a slot being made.
 type entrySlot struct {
 	id      uint32
@@ -37,7 +30,7 @@ type entrySlot struct {
 }
 
 // callEnd is where, from the slot's start, the call of an event routine ends: RAX is saved, the word goes to EAX.
-const callEnd = 5 + 5 + nearJump
+const callEnd = 5 + 5 + NearJump
 
 // slotStart appends what it takes for a slot to begin here.
 func (c *coder) slotStart() {
@@ -93,7 +86,7 @@ func (c *coder) settle(code *Code) {
 			made = made&(1<<32-1) | uint64(uint32(routine)-(s.start+callEnd))<<32
 		default:
 			w[0] = 0xE9
-			le.PutUint32(w[1:], s.ask-(s.start+nearJump))
+			le.PutUint32(w[1:], s.ask-(s.start+NearJump))
 		}
 		code.Slots = append(code.Slots, Slot{s.id, at, made})
 	}

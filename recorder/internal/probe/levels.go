@@ -117,5 +117,5 @@ func samePage(a, b uint64) bool { return a/amd64.PageSize == b/amd64.PageSize }
 
 // hostOf is the index of the site that hosts a site's island.
 func (p *planner) hostOf(s *Site) int {
-	return slices.IndexFunc(p.sites, func(h Site) bool { return h.Kind == SiteWindow && h.Addr == s.Island-nearJump })
+	return slices.IndexFunc(p.sites, func(h Site) bool { return h.Kind == SiteWindow && h.Addr == s.Island-NearJump })
 }

@@ -11,20 +11,11 @@ import (
 // isn't at it after ring.HdrLoadAsk, and has shown no sign of life since, the thread goes on, and so it does after ring.HdrLoadMost in any
 // case. Nobody waits from then on until the recorder says so again.
 
-// GuardLoader is of that function.
-const GuardLoader Guard = GuardFrames + 1
-
-// isLoaderState says whether the function of this name is that one: glibc and musl call it so.
-func isLoaderState(name string) bool { return name == "_dl_debug_state" }
-
 // States of struct r_debug (<link.h>).
 const rtDelete = 2
 
 // maxLoadNaps bounds the waiting besides the clock.
 const maxLoadNaps = 5000
-
-// LoaderSyscalls are the numbers of the system calls that code in the arena makes at a loader's function, besides SlowSyscalls.
-func LoaderSyscalls() []uint64 { return []uint64{sysFutex} }
 
 // loaderPath is what is done at a loader's function. System calls are made as in the slow path: counted, and with the gate seen open. A
 // forked child, also one that a signal handler forks in the middle of it, has its gate closed and leaves.

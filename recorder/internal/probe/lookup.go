@@ -118,3 +118,6 @@ func contains(ranges []object.Range, addr uint64) bool {
 	}
 	return false
 }
+
+// span64 is addresses from start up to, and without, end.
+type span64 struct{ start, end uint64 }

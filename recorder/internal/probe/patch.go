@@ -10,89 +10,58 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 )
 
-// MaxPatch is how many bytes a patch changes at most.
-const MaxPatch = nearJump
-
-// Patch is bytes of the target that change.
-type Patch struct {
-	Addr     uint64 // the target's
-	fn       uint32 // index of the function that it is for
-	old, new [MaxPatch]byte
-	size     uint8
-	Island   bool // in padding: to be written before, and restored after, the sites that jump to it
-	Hosted   bool // behind the jump of a window: only another site's jump leads here
-	// Level orders the writing: what has a higher one leads to, or relies on, what has a lower one. Islands in padding have 0,
-	// most sites 1. Text is restored the other way round.
-	Level uint8
-	// Alone says that all that it leads to or relies on, and all that leads to or relies on it, is on its own page. So its level doesn't
-	// matter where pages are written whole.
-	Alone bool
-	ID    uint32 // the function's, 0 for one that is only guarded
-}
-
-// NewPatch makes a patch of as many old bytes as new ones, at most MaxPatch.
-func NewPatch(addr uint64, old, new []byte) Patch {
-	p := Patch{Addr: addr}
-	p.size = uint8(copy(p.old[:], old))
-	copy(p.new[:], new)
-	return p
-}
-
-// Old is what the file has there. The slice belongs to the patch.
-func (p *Patch) Old() []byte { return p.old[:p.size] }
-
-// New is what is to be there instead. The slice belongs to the patch.
-func (p *Patch) New() []byte { return p.new[:p.size] }
-
 // patch notes what changes in the text so that the site leads to the stub at stub.
 func (code *Code) patch(fn int, site *Site, stub uint64) error {
 	addr, n := site.Patch()
-	p, err := code.oldBytes(fn, addr, n)
-	if err != nil {
-		return err
-	}
-	p.Level = max(1, site.Level)
-	p.Alone = !site.apart && !site.islandApart()
+	slide := code.fns[fn].Slide
+	own := make([]byte, n, MaxPatch)
+	var err error
 	switch {
 	case site.Island != 0:
-		island, err := code.oldBytes(fn, site.Island, nearJump)
+		jump := make([]byte, NearJump)
+		if err := putJump(jump, site.Island+slide, stub); err != nil {
+			return err
+		}
+		island, err := code.newPatch(fn, site.Island, jump)
 		if err != nil {
 			return err
 		}
-		if err := island.jump(stub); err != nil {
-			return err
-		}
-		island.Island, island.Hosted, island.Alone = !site.Hosted, site.Hosted, p.Alone
+		island.Island, island.Hosted, island.Alone = !site.Hosted, site.Hosted, site.Alone()
 		if site.Hosted {
 			island.Level = site.Level - 1
 		}
 		code.Patches = append(code.Patches, island)
-		p.new = [MaxPatch]byte{0xEB, byte(int64(island.Addr) - int64(p.Addr+shortJump))}
+		own = append(own[:0], 0xEB, byte(int64(site.Island)-int64(addr+ShortJump)))
 	case site.Kind == SiteWindow:
-		err = p.jump(stub)
+		err = putJump(own, addr+slide, stub)
 	default:
-		err = putRel32(p.new[:], int64(stub)-int64(p.Addr+4)) // from the end of the branch
+		err = putRel32(own, int64(stub)-int64(addr+slide+4)) // from the end of the branch
 	}
+	if err != nil {
+		return err
+	}
+	p, err := code.newPatch(fn, addr, own)
+	p.Level, p.Alone = max(1, site.Level), site.Alone()
 	code.Patches = append(code.Patches, p)
 	return err
 }
 
-// oldBytes starts a patch with what the file has there.
-func (code *Code) oldBytes(fn int, addr uint64, n int) (Patch, error) {
+// newPatch makes a patch of a function's code.
+func (code *Code) newPatch(fn int, addr uint64, new []byte) (Patch, error) {
 	f := &code.fns[fn]
-	t := f.Image.textAt(addr)
-	if t == nil || addr+uint64(n) > t.end {
+	old := f.Image.Code(addr, len(new))
+	if old == nil {
 		return Patch{}, fmt.Errorf("site at %#x is outside the text", addr)
 	}
-	p := Patch{Addr: addr + f.Slide, ID: f.ID, fn: uint32(fn), size: uint8(n)}
-	copy(p.old[:n], t.data[addr-t.start:])
+	p := NewPatch(addr+f.Slide, old, new)
+	p.ID, p.Index = f.ID, uint32(fn)
 	return p, nil
 }
 
-// jump makes a jump of the new bytes.
-func (p *Patch) jump(to uint64) error {
-	p.new[0] = 0xE9
-	return putRel32(p.new[1:], int64(to)-int64(p.Addr+nearJump))
+// putJump makes a jump of the bytes at addr.
+func putJump(b []byte, addr, to uint64) error {
+	b[0] = 0xE9
+	return putRel32(b[1:], int64(to)-int64(addr+NearJump))
 }
 
 func putRel32(b []byte, d int64) error {
@@ -129,7 +98,7 @@ func (code *Code) windowAt(pc uint64) (fn int, site *Site) {
 	if i < 0 {
 		return 0, nil
 	}
-	fn = int(code.sites[i].fn)
+	fn = int(code.sites[i].Index)
 	f := &code.fns[fn]
 	sites := f.Patched()
 	for k := range sites {

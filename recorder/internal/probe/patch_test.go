@@ -76,9 +76,9 @@ func TestAPatchAloneLeadsToItsOwnPage(t *testing.T) {
 		selected = append(selected, Selected{Function: &fns[i], Image: im, ID: uint32(i + 1)})
 		for k := range fns[i].Sites {
 			s := &fns[i].Sites[k]
-			apart[uint32(i+1)] = apart[uint32(i+1)] || s.apart || s.islandApart()
+			apart[uint32(i+1)] = apart[uint32(i+1)] || !s.Alone()
 			at, _ := s.Patch()
-			apartAt[at] = s.apart && s.Kind != SiteCopy
+			apartAt[at] = !s.Alone() && s.Kind != SiteCopy
 		}
 	}
 	const base = 0x6000_0000
@@ -97,11 +97,11 @@ func TestAPatchAloneLeadsToItsOwnPage(t *testing.T) {
 			t.Errorf("the patch at %#x isn't alone, and no site of its function has to do with other pages", p.Addr)
 		}
 		to, jumps := leadsTo(p)
-		if len(p.New()) != shortJump || !jumps {
+		if len(p.New()) != ShortJump || !jumps {
 			continue
 		}
 		hops++
-		if p.Alone && !samePage(to, p.Addr) {
+		if p.Alone && to/amd64.PageSize != p.Addr/amd64.PageSize {
 			t.Errorf("the patch at %#x is said to be alone, and leads to %#x", p.Addr, to)
 		}
 	}

@@ -48,9 +48,9 @@ func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *Capture) 
 		c.saveFlags(0)
 	}
 	switch {
-	case p.chosen() && now:
+	case p.Chosen() && now:
 		e.ofOpen()
-	case p.chosen():
+	case p.Chosen():
 	case c.cfg.Chooses():
 		c.choose(exit, spDelta, func() {
 			w := word(id, false)
@@ -92,7 +92,7 @@ type capturedEvent struct {
 // emit appends the event itself, everything being saved.
 func (e *capturedEvent) emit() {
 	c := e.coder
-	if e.capture != nil && !e.capture.inline() {
+	if e.capture != nil && !e.capture.Inline() {
 		closed := c.whenClosed(c.PC(), e.off)
 		c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 		c.threadID(amd64.RAX)
@@ -107,7 +107,7 @@ func (e *capturedEvent) emit() {
 	if e.capture == nil {
 		c.claim(e.off, slow)
 	} else {
-		c.claimAll(e.capture.count(), e.off, slow)
+		c.claimAll(e.capture.Events(), e.off, slow)
 		c.storeDirect(e.capture, e.spDelta)
 	}
 	c.Lea(amd64.RAX, amd64.At(amd64.RSP, e.spDelta))
@@ -176,12 +176,12 @@ func (c *coder) fillRest() {
 
 // storeDirect appends the payload of the event at RCX, out of registers. RAX is clobbered.
 func (c *coder) storeDirect(capture *Capture, spDelta int32) {
-	n := capture.count()
-	for _, i := range capture.direct {
+	n := capture.Events()
+	for _, i := range capture.Direct() {
 		f := &capture.Fields[i]
 		o := &f.Value
-		at := amd64.At(amd64.RCX, int32(ring.EventSize*(1+f.at/ring.PayloadBytes)+f.at%ring.PayloadBytes))
-		wide := o.wide()
+		at := amd64.At(amd64.RCX, int32(ring.EventSize*(1+f.Place()/ring.PayloadBytes)+f.Place()%ring.PayloadBytes))
+		wide := o.Wide()
 		if o.Origin == OriginVector {
 			if wide {
 				c.StoreX64(at, o.Vector)

@@ -26,7 +26,7 @@ func captureAll(t *testing.T, c *coder, s stubSetup) {
 		fns = append(fns, Selected{ID: id})
 	}
 	for _, exit := range []bool{false, true} {
-		if capture := s.captures.of(exit); capture != nil {
+		if capture := s.captures.Of(exit); capture != nil {
 			if err := capture.LayOut(); err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func captureAll(t *testing.T, c *coder, s stubSetup) {
 
 // Append also looks whether the event is one of those for which the conditions hold.
 func (s *tally) Append(events []reel.Event) error {
-	if s.captures != nil && s.captures.chosen() {
+	if s.captures != nil && s.captures.Chosen() {
 		for _, e := range events {
 			if s.wrong == "" && !half(e.SP) {
 				s.wrong = fmt.Sprintf("an event at SP %#x", e.SP)
@@ -52,7 +52,7 @@ func (s *tally) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 	for _, p := range payloads {
 		e := events[p.Event]
 		s.valued++
-		v := s.captures.of(e.IsExit()).Decode(p.Data, s.values[btoi(e.IsExit())][:0])
+		v := s.captures.Of(e.IsExit()).Decode(p.Data, s.values[btoi(e.IsExit())][:0])
 		s.values[btoi(e.IsExit())] = v
 		if s.wrong == "" && uint32(v[0].Bits) != e.SP {
 			s.wrong = fmt.Sprintf("the payload's SP is %#x, the event's %#x", v[0].Bits, e.SP)
@@ -235,7 +235,7 @@ func TestPayloadsSayWhatWasInRegistersAndMemory(t *testing.T) {
 			code, v := d.code[at:], k.values[0]
 			text, _, _ := bytes.Cut(code, []byte{0})
 			var want []Value
-			if s.captures.Entry.inline() {
+			if s.captures.Entry.Inline() {
 				want = []Value{v[0], {Bits: testArena + uint64(at)}, {Bits: testArena + uint64(at)}, {Bits: dx}, {Bits: cx & 0xFFFF}, v[5], v[6], v[7]}
 			} else {
 				want = []Value{v[0], {Bits: dx}, {Bits: cx & 0xFFFFFFFF}, {Bytes: code[:61]}, {Bytes: text[:min(40, len(text))], Cut: len(text) > 40},
@@ -282,7 +282,7 @@ func TestPayloadsStayWithTheirEventsUnderSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, every := 40000, 20
-			if !s.captures.Entry.inline() {
+			if !s.captures.Entry.Inline() {
 				n, every = 5000, 700 // a handler makes up to 40 calls
 			}
 			d := startDriver(t, s)

@@ -60,16 +60,16 @@ func (p *planner) entry() refusal {
 		return p.add(call, at, at+1)
 	}
 	w, why := p.grow(k, k, s, false)
-	if why == ReasonNone && w.room(p) >= nearJump && !crossesPage(start, nearJump) {
+	if why == ReasonNone && w.room(p) >= NearJump && !crossesPage(start, NearJump) {
 		return p.add(p.window(w, RoleEntry), w.lo, w.hi)
 	}
-	if p.im.islands && w.size(p) >= shortJump && !crossesPage(start, shortJump) {
+	if p.im.islands && w.size(p) >= ShortJump && !crossesPage(start, ShortJump) {
 		if site := p.window(w, RoleEntry); p.takeIsland(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
 	}
 	// A guard's site must do by itself.
-	if p.im.islands && p.im.entryOf(p.f).guard == GuardNone && w.size(p) >= shortJump && !crossesPage(start, shortJump) {
+	if p.im.islands && p.im.entryOf(p.f).guard == GuardNone && w.size(p) >= ShortJump && !crossesPage(start, ShortJump) {
 		if site := p.window(w, RoleEntry); p.host(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
@@ -83,7 +83,7 @@ func (p *planner) entry() refusal {
 	switch {
 	case why != ReasonNone:
 		return refusal{why, start}
-	case w.room(p) < nearJump:
+	case w.room(p) < NearJump:
 		return refusal{ReasonEntryShort, start}
 	}
 	return refusal{ReasonPage, start}
@@ -103,7 +103,7 @@ func (p *planner) hasLoop() bool {
 func (p *planner) entryCall(k, end int) (site Site, at int, ok bool) {
 	pushed := int32(0)
 	start := p.insts[k].addr
-	for i := k; i < end && p.insts[i].addr-start < nearJump; i++ {
+	for i := k; i < end && p.insts[i].addr-start < NearJump; i++ {
 		in := &p.insts[i]
 		if i > k && p.targetInside(p.insts[i-1].addr, in.addr+1) {
 			return Site{}, 0, false
@@ -153,7 +153,7 @@ func (p *planner) grow(k, floor int, s span, back bool) (run, Reason) {
 	forward := func() bool {
 		last := &p.insts[w.hi-1]
 		if last.Ends() {
-			w.pad = p.padding(last.end(), nearJump-w.size(p))
+			w.pad = p.padding(last.end(), NearJump-w.size(p))
 			return false
 		}
 		if w.hi >= s.to || w.hi-w.lo >= maxMoved {
@@ -193,22 +193,22 @@ func (p *planner) grow(k, floor int, s span, back bool) (run, Reason) {
 	if p.insts[k].Ends() {
 		forward()
 	}
-	for w.room(p) < nearJump || crossesPage(p.insts[w.lo].addr, nearJump) {
+	for w.room(p) < NearJump || crossesPage(p.insts[w.lo].addr, NearJump) {
 		if backward() {
-			w.pad = min(w.pad, max(0, nearJump-w.size(p)))
+			w.pad = min(w.pad, max(0, NearJump-w.size(p)))
 			continue
 		}
-		if w.room(p) >= nearJump || w.pad > 0 || !forward() {
+		if w.room(p) >= NearJump || w.pad > 0 || !forward() {
 			break
 		}
 	}
-	if w.room(p) < nearJump && !p.insts[w.hi-1].Ends() {
+	if w.room(p) < NearJump && !p.insts[w.hi-1].Ends() {
 		forward()
 	}
 	if p.targetInside(p.insts[w.lo].addr, p.insts[w.hi-1].end()) {
 		return run{lo: k, hi: k}, why
 	}
-	if w.room(p) >= nearJump {
+	if w.room(p) >= NearJump {
 		return w, ReasonNone
 	}
 	return w, why
@@ -303,7 +303,7 @@ func (p *planner) unclaim() {
 		t := p.im.textAt(s.Addr)
 		t.unclaim(s.Addr, s.End())
 		if s.Island != 0 && !s.Hosted {
-			t.unclaim(s.Island, s.Island+nearJump)
+			t.unclaim(s.Island, s.Island+NearJump)
 		}
 	}
 }
@@ -344,7 +344,7 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 		return p.add(p.branch(k, role), k, k+1)
 	}
 	w, why := p.grow(k, s.from, s, true)
-	if why == ReasonNone && !crossesPage(p.insts[w.lo].addr, nearJump) {
+	if why == ReasonNone && !crossesPage(p.insts[w.lo].addr, NearJump) {
 		return p.add(p.window(w, role), w.lo, w.hi)
 	}
 	if p.extend(w, s) {
@@ -353,7 +353,7 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 	if site, w, ok := p.behindFrame(k, s); ok {
 		return p.add(site, w.lo, w.hi)
 	}
-	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
+	if p.im.islands && w.size(p) >= ShortJump && !crossesPage(p.insts[w.lo].addr, ShortJump) {
 		if site := p.window(w, role); p.takeIsland(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
@@ -361,7 +361,7 @@ func (p *planner) exit(k int, s span, inPlace bool) refusal {
 	if p.im.again && p.absorb(k, s, role, maxRedirects) {
 		return refusal{}
 	}
-	if p.im.islands && w.size(p) >= shortJump && !crossesPage(p.insts[w.lo].addr, shortJump) {
+	if p.im.islands && w.size(p) >= ShortJump && !crossesPage(p.insts[w.lo].addr, ShortJump) {
 		if site := p.window(w, role); p.host(&site) {
 			return p.add(site, w.lo, w.hi)
 		}
@@ -405,7 +405,7 @@ const maxPadding = 256
 // takeIsland finds five bytes of padding between functions in reach of a two-byte jump at the site.
 func (p *planner) takeIsland(s *Site) bool {
 	im, t := p.im, p.im.textAt(s.Addr)
-	from := s.Addr + shortJump
+	from := s.Addr + ShortJump
 	lo := max(t.start, from-min(from, 128))
 	hi := from + 127
 	// Each gap behind a piece is looked at, from the first that can reach lo.
@@ -415,12 +415,12 @@ func (p *planner) takeIsland(s *Site) bool {
 			gap.end = min(gap.end, im.pieces[i+1].start)
 		}
 		c := &im.chunks[im.pieces[i].chunk]
-		if gap.start < t.start || gap.end < gap.start+nearJump || !c.closed || c.end != gap.start {
+		if gap.start < t.start || gap.end < gap.start+NearJump || !c.closed || c.end != gap.start {
 			continue
 		}
 		if a, ok := im.island(t, gap, lo, hi, s); ok {
 			s.Island = a
-			t.claim(a, a+nearJump)
+			t.claim(a, a+NearJump)
 			return true
 		}
 	}
@@ -446,10 +446,10 @@ func (im *Image) island(t *text, gap span64, lo, hi uint64, s *Site) (uint64, bo
 				free = at + 1
 				continue
 			}
-			if at+1 < nearJump {
+			if at+1 < NearJump {
 				continue
 			}
-			if a := at + 1 - nearJump; a >= free && a >= lo && a <= hi && !crossesPage(a, nearJump) {
+			if a := at + 1 - NearJump; a >= free && a >= lo && a <= hi && !crossesPage(a, NearJump) {
 				return a, true
 			}
 		}

@@ -2,50 +2,21 @@ package probe
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/callreel/callreel/internal/realtest"
-	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/testimage"
 )
 
-// realImages are where the images stand that plans are tried on; each is the first that exists.
-var realImages = map[string][]string{
-	"libc":      {"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"},
-	"libstdc++": {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"},
-	"libcrypto": {"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib64/libcrypto.so.3", "/usr/lib/libcrypto.so.3"},
-	"redis":     {"/usr/bin/redis-server"},
-	"python":    {"/usr/bin/python3.11", "/usr/bin/python3", "/usr/bin/python3.13"},
-	"gdb":       {"/usr/bin/gdb"},
-	"node":      {"/usr/bin/node"},
-	"ld-linux":  {"/lib64/ld-linux-x86-64.so.2"},
-}
-
-// realImage opens one of them.
+// realImage opens an installed image, see testimage.Path.
 func realImage(t testing.TB, name string) *Image {
 	t.Helper()
-	for _, path := range realImages[name] {
-		if path, err := filepath.EvalSymlinks(path); err == nil {
-			return openTestImage(t, path)
-		}
-	}
-	realtest.NeedThat(t, name, os.ErrNotExist)
-	return nil
+	return openTestImage(t, testimage.Path(t, name))
 }
 
 func openTestImage(t testing.TB, path string) *Image {
 	t.Helper()
-	o, err := object.Open(path)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			realtest.NeedThat(t, path, err)
-		}
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { o.Close() })
-	im, err := NewImage(o, filepath.Base(path))
+	im, err := NewImage(testimage.Open(t, path), filepath.Base(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,4 +52,11 @@ func TestSharesOfRealImagesThatAreTraced(t *testing.T) {
 			t.Logf("%d functions: %v", len(fns), by)
 		})
 	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -2,8 +2,6 @@ package probe
 
 import (
 	"math"
-
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // Where jumps lead into what would make a window, it can be had all the same if every one of those jumps is led to the
@@ -134,10 +132,10 @@ func (p *planner) growOver(k int, s span) (run, bool) {
 	if !takes(k) {
 		return w, false
 	}
-	for w.size(p) < nearJump || crossesPage(p.insts[w.lo].addr, nearJump) {
+	for w.size(p) < NearJump || crossesPage(p.insts[w.lo].addr, NearJump) {
 		if last := &p.insts[w.hi-1]; last.Ends() {
-			w.pad = p.padding(last.end(), nearJump-w.size(p))
-			if w.room(p) >= nearJump && !crossesPage(p.insts[w.lo].addr, nearJump) {
+			w.pad = p.padding(last.end(), NearJump-w.size(p))
+			if w.room(p) >= NearJump && !crossesPage(p.insts[w.lo].addr, NearJump) {
 				return w, true
 			}
 			w.pad = 0
@@ -172,7 +170,7 @@ func (p *planner) redirect(i int, s span, depth int) bool {
 			p.add(p.branch(k, RoleExit), k, k+1)
 		default:
 			w, why := p.grow(k, s.from, s, true)
-			if why == ReasonNone && w.room(p) >= nearJump && !crossesPage(p.insts[w.lo].addr, nearJump) {
+			if why == ReasonNone && w.room(p) >= NearJump && !crossesPage(p.insts[w.lo].addr, NearJump) {
 				p.add(p.window(w, RoleExit), w.lo, w.hi)
 			} else if !p.absorb(k, s, RoleExit, depth) {
 				return false
@@ -212,33 +210,4 @@ func (p *planner) undo(from int) {
 	p.sites = all[from:]
 	p.unclaim()
 	p.sites = all[:from]
-}
-
-// target is the address that a direct jump is to lead to in the stub: that of the copy, if the instruction there was moved.
-func (s *stub) target(m *Moved) (amd64.Label, bool) {
-	to, ok := m.Inst.Target(m.Addr)
-	if !ok || m.Exit || m.Loop {
-		return 0, false
-	}
-	l, ok := s.copies[to]
-	return l, ok
-}
-
-// findCopies makes a label for every moved instruction that jumps lead to.
-func (s *stub) findCopies(sites []Site) {
-	clear(s.copies)
-	for i := range sites {
-		if sites[i].targets == 0 {
-			continue
-		}
-		s.moved = s.fn.Image.Moved(&sites[i], s.moved[:0])
-		for k := range s.moved {
-			if m := &s.moved[k]; m.Target {
-				if s.copies == nil {
-					s.copies = map[uint64]amd64.Label{}
-				}
-				s.copies[m.Addr] = s.NewLabel()
-			}
-		}
-	}
 }

@@ -28,7 +28,7 @@ func sitesOf(im *Image, f *Function) string {
 		}
 		exits := 0
 		for _, m := range im.Moved(s, nil) {
-			exits += btoi(m.Exit)
+			exits += count(m.Exit)
 		}
 		if s.Role != RoleExit && exits == 1 || s.Role == RoleExit && exits != 1 {
 			word += fmt.Sprintf("(%d)", exits)
@@ -100,7 +100,7 @@ func TestSitesOfEveryShape(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "state")
 	gcc := realtest.Tool(t, realtest.GCC)
-	args := []string{"-O2", "-no-pie", "-pthread", "-o", out, targetsDir + "state.c", targetsDir + "state.S", targetsDir + "shapes.S"}
+	args := []string{"-O2", "-no-pie", "-pthread", "-o", out, "../../../testdata/targets/" + "state.c", "../../../testdata/targets/" + "state.S", "../../../testdata/targets/" + "shapes.S"}
 	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}
@@ -300,7 +300,7 @@ g:	ret
 			}
 			table := (f.Addr + f.Size + 7) &^ 7
 			for _, s := range f.Sites {
-				if c.name != "no table" && max(s.End(), s.Island+nearJump) > table {
+				if c.name != "no table" && max(s.End(), s.Island+NearJump) > table {
 					t.Errorf("the site at %#x and its island at %#x take of the table at %#x", s.Addr, s.Island, table)
 				}
 			}

@@ -84,7 +84,7 @@ func TestFunctionsThatAreLongerThanTheirFrames(t *testing.T) {
 	for i := range fns {
 		n := 0
 		for _, s := range fns[i].Sites {
-			n += btoi(s.Role != RoleEntry)
+			n += count(s.Role != RoleEntry)
 		}
 		sizes, exits = append(sizes, fns[i].Size), append(exits, n)
 	}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
@@ -55,10 +56,23 @@ type Site struct {
 	bound  bool // it relies on another site, or another on it, see levels
 	apart  bool // and one of those that are bound to each other is on another page
 
-	before    uint8 // how many of the instructions run before the entry's event
+	// Before is how many of the instructions run before the entry's event.
+	Before    uint8
 	swapped   uint8 // the index of one that runs elsewhere, plus 1, see gofault.go; else 0
 	swappedTo uint8 // and there
 }
+
+// Exits is how many of the instructions leave the function.
+func (s *Site) Exits() int { return bits.OnesCount64(s.exits) }
+
+// HasTargets says whether jumps lead to one of the instructions.
+func (s *Site) HasTargets() bool { return s.targets != 0 }
+
+// Reordered says whether one of the instructions runs in another's place, see Image.Moved.
+func (s *Site) Reordered() bool { return s.swapped != 0 }
+
+// Alone says whether all that is to be written before or after the site, for it to be right, is on its own page.
+func (s *Site) Alone() bool { return !s.apart && !s.islandApart() }
 
 // Moved is an instruction that runs in the stub instead.
 type Moved struct {
@@ -80,9 +94,9 @@ func (s *Site) take(in *inst) {
 	s.Count++
 }
 
-// Moved appends the instructions to list that run in the site's stub.
+// Moved appends the instructions to list that run in the site's stub, in the order in which they run there.
 func (im *Image) Moved(s *Site, list []Moved) []Moved {
-	t := im.textAt(s.Addr)
+	t, first := im.textAt(s.Addr), len(list)
 	addr := s.Addr
 	for i := range s.Count {
 		n := len(list)
@@ -94,6 +108,7 @@ func (im *Image) Moved(s *Site, list []Moved) []Moved {
 		m.Addr, m.Exit, m.Target, m.Loop = addr, s.exits>>i&1 != 0, s.targets>>i&1 != 0, s.loops>>i&1 != 0
 		addr += uint64(m.Inst.Len)
 	}
+	s.swap(list[first:])
 	return list
 }
 
@@ -106,9 +121,9 @@ func (s *Site) Patch() (addr uint64, n int) {
 	case s.Kind == SiteBranch:
 		return s.End() - 4, 4
 	case s.Island != 0:
-		return s.Addr, shortJump
+		return s.Addr, ShortJump
 	}
-	return s.Addr, nearJump
+	return s.Addr, NearJump
 }
 
 // islandApart says whether its island is on another page.
@@ -116,8 +131,8 @@ func (s *Site) islandApart() bool { return s.Island != 0 && !samePage(s.Addr, s.
 
 // Sizes of the jumps that are written (Intel SDM vol. 2, JMP).
 const (
-	nearJump  = 5 // E9 rel32
-	shortJump = 2 // EB rel8
+	NearJump  = 5 // E9 rel32
+	ShortJump = 2 // EB rel8
 )
 
 // crossesPage says whether n bytes at addr lie on two pages. A write to another process is atomic against the death of the

@@ -5,28 +5,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// System calls that the slow path makes (arch/x86/entry/syscalls/syscall_64.tbl).
-const (
-	sysRtSigprocmask = 14
-	sysNanosleep     = 35
-	sysPrctl         = 157
-	prGetName        = 16
-	sigBlock         = 0
-	sigSetmask       = 2
-	modeDropping     = 1
-)
-
-// SlowSyscalls are the numbers of the system calls that code in the arena makes, for a check against seccomp filters.
-func SlowSyscalls() []uint64 { return []uint64{sysRtSigprocmask, sysNanosleep, sysPrctl} }
-
-// SyscallOption are the arguments that all of the arena's calls of a number have, besides those of NameSyscalls.
-func SyscallOption(number uint64) []uint64 {
-	if number == sysPrctl {
-		return []uint64{prGetName}
-	}
-	return nil
-}
-
 // slowPath is the code that runs when a thread's chunk is full, or when it has none, or while it drops: once in some
 // 4,000 events. It is called with ECX the event's word, RDX the stack pointer at the function's entry and EAX 8×TID, and
 // may clobber RAX, RCX, RDX and flags, which the stub has saved.

@@ -161,7 +161,7 @@ func (s *sweeper) note(pc uint64, in *amd64.Inst) {
 		default:
 			s.im.markTarget(to)
 		}
-		if g := s.im.Go; g != nil && in.Kind == amd64.Call && to == g.deferReturn {
+		if g := s.im.Go; g != nil && in.Kind == amd64.Call && to == g.DeferReturn {
 			s.t.take(pc)
 		}
 		if c != nil && in.Kind != amd64.Call && (to < c.start || to >= c.end) {

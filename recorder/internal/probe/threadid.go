@@ -2,24 +2,6 @@ package probe
 
 import "github.com/callreel/callreel/isa/amd64"
 
-// A program without a C library may have no thread pointer, and nothing in its memory that tells one thread from another. There a
-// thread on the program's first stack, which the kernel made and no other thread uses, is the one that recording found there; of
-// every other stack's the kernel is asked (gettid), at each event: a stack may be given to another thread at any time, and nothing
-// would say so.
-//
-// What is known of the first stack stands at the end of the gate's page, behind the list of gates. In a forked child all of it is 0,
-// so that the kernel is asked on each stack.
-const (
-	// GateThread is where the ID of the thread on the first stack stands, GateStack where the lowest address of that stack, and
-	// GateStackSize how many bytes it has: 8 bytes each, all 0 if nobody is known to be there.
-	GateThread    = 4064
-	GateStack     = 4072
-	GateStackSize = 4080
-)
-
-// ThreadIDSyscalls are the numbers of the system calls that code in the arena makes where NoTLS is set, besides SlowSyscalls.
-func ThreadIDSyscalls() []uint64 { return []uint64{sysGettid} }
-
 // threadID appends the loading of the thread's ID into a register, as 32 bits. Flags are clobbered.
 func (c *coder) threadID(r amd64.Reg) {
 	if !c.cfg.NoTLS {

@@ -10,19 +10,8 @@ import (
 // memory, where the recorder finds it when the thread has ended. It makes the program's own call first: whether the kernel takes the name,
 // and what it makes of it, nobody else knows, and that the program makes the same call then changes nothing.
 
-const prSetName = 15 // linux/prctl.h
-
-// NameSyscalls are the system calls that code in the arena makes where a thread names itself, besides SlowSyscalls: their numbers, each with
-// the arguments that filters may look at.
-func NameSyscalls() [][]uint64 {
-	return [][]uint64{{sysGettid}, {sysPrctl, prSetName}, {sysPrctl, prGetName}}
-}
-
-// names says whether it is of a function by which threads name themselves.
-func (g Guard) names() bool { return g == GuardPrctl || g == GuardSyscall }
-
-// nameArgument is where such a function has the address of the name.
-func (g Guard) nameArgument() amd64.Reg {
+// nameArgument is where a function by which threads name themselves has the address of the name.
+func nameArgument(g Guard) amd64.Reg {
 	if g == GuardSyscall {
 		return amd64.RDX
 	}

@@ -14,12 +14,6 @@ import (
 // A place of the table is taken by exchanging its key, and given back by making it 0 last, so that no two calls can have one. A call that
 // is left by longjmp or an exception leaves its place behind, which the next call with the same key takes; the recorder frees others.
 
-// Watched says which of the watches are a function's: Count from First on. None is for one that isn't watched.
-type Watched struct{ First, Count uint8 }
-
-// WatchSyscalls are the numbers of the system calls that watches make, as SlowSyscalls.
-func WatchSyscalls() []uint64 { return []uint64{sysFutex} }
-
 // conditionRoutines is where the code of watches is, once emitted.
 type conditionRoutines struct {
 	enter, leave uint64

@@ -220,7 +220,7 @@ func (p *planner) next() *inst {
 func (p *planner) classify() refusal {
 	p.first = 0
 	if p.im.Go != nil {
-		p.first, p.frameless = stackCheck(p.insts[p.spans[0].from:p.spans[0].to]), p.isFrameless()
+		p.first, p.frameless = behindStackCheck(p.insts[p.spans[0].from:p.spans[0].to]), p.isFrameless()
 	}
 	entry, behind := p.insts[p.first].addr, p.insts[p.first].addr
 	if p.insts[0].IsEndbr64() {
