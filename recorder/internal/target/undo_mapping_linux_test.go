@@ -14,8 +14,8 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // What was mapped and opened is found again without knowing what the calls have returned.
@@ -24,7 +24,7 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 	p, finish := startCat(t)
 	for _, lazy := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
-		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}, Runtime: probe.Runtime{Lazy: lazy}}
+		s := &Target{Process: p, Fd: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}, Runtime: stub.Config{Lazy: lazy}}
 		maps, err := p.Maps()
 		if err != nil {
 			t.Fatal(err)
