@@ -12,8 +12,9 @@ import (
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -24,8 +25,8 @@ const maxCaptured = 1024
 type captures struct {
 	specs []captureSpec
 	conds []conditionSpec
-	table map[uint32]*probe.Captures // for stubs, by the target's function IDs
-	reads bool                       // some stand in memory
+	table map[uint32]*stub.Captures // for stubs, by the target's function IDs
+	reads bool                      // some stand in memory
 
 	refused []refusedFunction // of those asked for
 	noticed int
@@ -62,7 +63,7 @@ func (p *capturePlans) of(atReturn bool) *arguments.Plan {
 
 // newCaptures reads the options; it returns nil if there is nothing to record.
 func newCaptures(opt *Options) (*captures, error) {
-	c := &captures{table: map[uint32]*probe.Captures{}, plans: map[uint32]*capturePlans{}, told: map[uint64]bool{}}
+	c := &captures{table: map[uint32]*stub.Captures{}, plans: map[uint32]*capturePlans{}, told: map[uint64]bool{}}
 	for _, k := range []struct {
 		flag     string
 		list     []string
@@ -115,7 +116,7 @@ func matches(function string, names []string) bool {
 }
 
 // refuse notes that a function can't be probed, for what its arguments are asked for.
-func (c *captures) refuse(f *probe.Function) {
+func (c *captures) refuse(f *plan.Function) {
 	if c == nil {
 		return
 	}
@@ -222,7 +223,7 @@ func (c *captures) few(notice func(format string, args ...any)) func(format stri
 }
 
 // planFunction plans what is recorded of one function.
-func (c *captures) planFunction(im *mapped.Image, fn *probe.Selected, names []string, sig *arguments.Signature, notice func(format string, args ...any)) error {
+func (c *captures) planFunction(im *mapped.Image, fn *stub.Probe, names []string, sig *arguments.Signature, notice func(format string, args ...any)) error {
 	var p capturePlans
 	var err error
 	for _, atReturn := range []bool{false, true} {
@@ -279,15 +280,15 @@ func (c *captures) planFunction(im *mapped.Image, fn *probe.Selected, names []st
 	}
 	if len(where) > 0 {
 		if p.entry == nil {
-			p.entry = &arguments.Plan{Capture: &probe.Capture{}}
+			p.entry = &arguments.Plan{Capture: &stub.Capture{}}
 		}
-		p.entry.Capture.Where = where
+		p.entry.Capture.Conditions = where
 	}
 	return c.put(fn, &p, when)
 }
 
 // conditions are those on calls of a function: on registers, and on memory.
-func (c *captures) conditions(im *mapped.Image, fn *probe.Selected, names []string, sig *arguments.Signature) (when, where []probe.Condition, err error) {
+func (c *captures) conditions(im *mapped.Image, fn *stub.Probe, names []string, sig *arguments.Signature) (when, where []stub.Condition, err error) {
 	for i := range c.conds {
 		k := &c.conds[i]
 		if !c.on(k, names) {
@@ -296,7 +297,7 @@ func (c *captures) conditions(im *mapped.Image, fn *probe.Selected, names []stri
 		k.hit = true
 		for j := range k.list {
 			cond, err := sig.Condition(&k.list[j])
-			if changed, _ := im.Probe.ChangedBefore(fn.Function); err == nil && cond.Value.Origin == probe.OriginReg && changed>>cond.Value.Reg&1 != 0 {
+			if changed, _ := im.Probe.ChangedBefore(fn.Function); err == nil && cond.Value.Origin == stub.OriginReg && changed>>cond.Value.Reg&1 != 0 {
 				err = fmt.Errorf("%s: its register is changed before the first instruction that can be probed", k.list[j].Text)
 			}
 			if err != nil {
@@ -313,9 +314,9 @@ func (c *captures) conditions(im *mapped.Image, fn *probe.Selected, names []stri
 }
 
 // put adds a function's plans.
-func (c *captures) put(fn *probe.Selected, p *capturePlans, when []probe.Condition) error {
-	table := &probe.Captures{When: when}
-	if p.entry != nil && len(p.entry.Capture.Fields)+len(p.entry.Capture.Where) > 0 {
+func (c *captures) put(fn *stub.Probe, p *capturePlans, when []stub.Condition) error {
+	table := &stub.Captures{Conditions: when}
+	if p.entry != nil && len(p.entry.Capture.Fields)+len(p.entry.Capture.Conditions) > 0 {
 		table.Entry = p.entry.Capture
 	}
 	if p.atReturn != nil && len(p.atReturn.Capture.Fields) > 0 {
@@ -324,7 +325,7 @@ func (c *captures) put(fn *probe.Selected, p *capturePlans, when []probe.Conditi
 	if table.Entry == nil && table.Return == nil && len(when) == 0 {
 		return nil
 	}
-	for _, capture := range []*probe.Capture{table.Entry, table.Return} {
+	for _, capture := range []*stub.Capture{table.Entry, table.Return} {
 		if capture == nil {
 			continue
 		}
@@ -421,7 +422,7 @@ func (c *captures) decode(events []reel.Event, payloads []ring.Payload) (sets []
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var values []probe.Value
+	var values []stub.Value
 	for _, p := range payloads {
 		e := &events[p.Event]
 		all := c.plans[e.ID()]

@@ -5,7 +5,8 @@ import (
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
@@ -18,37 +19,37 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	im, err := probe.NewImage(o, "library")
+	im, err := plan.NewImage(o, "library")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := im.Plan(t.Context())
+	planned, err := im.Plan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	const slide = 0x555500000000
-	var all []probe.Selected
-	for i := range plan {
-		if plan[i].Tier != probe.TierNone && len(all) < maxCaptured {
-			all = append(all, probe.Selected{Function: &plan[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
+	var all []stub.Probe
+	for i := range planned {
+		if planned[i].Tier != plan.TierNone && len(all) < maxCaptured {
+			all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
 		}
 	}
-	number := probe.Operand{Reg: amd64.RDI, Size: 8, Path: []int32{8, 16, 24}, Memory: true}
-	direct := probe.Field{Value: probe.Operand{Reg: amd64.RSI, Size: 8}}
-	values := []probe.Field{{Value: number}, {Kind: probe.FieldBytes, Value: number, Len: number, Max: 64}, {Kind: probe.FieldString, Value: number, Max: 64}}
-	in := probe.Condition{Value: probe.Operand{Reg: amd64.RCX, Size: 8}, With: 1 << 40}
-	for name, make := range map[string]func() *probe.Captures{
-		"memory": func() *probe.Captures {
-			return &probe.Captures{Entry: &probe.Capture{Fields: values, Where: []probe.Condition{{Value: number}}}, Return: &probe.Capture{Fields: values}}
+	number := stub.Operand{Reg: amd64.RDI, Size: 8, Path: []int32{8, 16, 24}, Memory: true}
+	direct := stub.Field{Value: stub.Operand{Reg: amd64.RSI, Size: 8}}
+	values := []stub.Field{{Value: number}, {Kind: stub.FieldBytes, Value: number, Len: number, Max: 64}, {Kind: stub.FieldString, Value: number, Max: 64}}
+	in := stub.Condition{Value: stub.Operand{Reg: amd64.RCX, Size: 8}, With: 1 << 40}
+	for name, make := range map[string]func() *stub.Captures{
+		"memory": func() *stub.Captures {
+			return &stub.Captures{Entry: &stub.Capture{Fields: values, Conditions: []stub.Condition{{Value: number}}}, Return: &stub.Capture{Fields: values}}
 		},
-		"registers": func() *probe.Captures {
-			fields := []probe.Field{direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct}
-			return &probe.Captures{Entry: &probe.Capture{Fields: fields}, Return: &probe.Capture{Fields: fields}, When: []probe.Condition{in, in, in}}
+		"registers": func() *stub.Captures {
+			fields := []stub.Field{direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct, direct}
+			return &stub.Captures{Entry: &stub.Capture{Fields: fields}, Return: &stub.Capture{Fields: fields}, Conditions: []stub.Condition{in, in, in}}
 		},
 	} {
 		for _, n := range []int{1, 10, len(all)} {
 			for _, lazy := range []bool{false, true} {
-				captures := map[uint32]*probe.Captures{}
+				captures := map[uint32]*stub.Captures{}
 				for id := range n {
 					c := make()
 					if err := c.Entry.LayOut(); err != nil {
@@ -59,7 +60,7 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 					}
 					captures[uint32(id+1)] = c
 				}
-				rt := probe.Runtime{Ring: 1 << 40, Lazy: lazy, Captures: captures, Args: 1 << 41, Areas: 1 << 42, Watches: 1 << 43, Overwrite: !lazy, Follow: lazy, Lossless: true}
+				rt := stub.Config{Ring: 1 << 40, Lazy: lazy, Captures: captures, Args: 1 << 41, Areas: 1 << 42, Predicates: 1 << 43, Overwrite: !lazy, Follow: lazy, Lossless: true}
 				a := &target.Arena{Fns: all, Base: slide + 1<<28}
 				a.Bound(&rt)
 				if err := a.Compile(rt); err != nil {

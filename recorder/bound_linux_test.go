@@ -7,7 +7,9 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
@@ -20,24 +22,24 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer o.Close()
-		im, err := probe.NewImage(o, name)
+		im, err := plan.NewImage(o, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := im.Plan(t.Context())
+		planned, err := im.Plan(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		const slide = 0x555500000000
-		var all []probe.Selected
-		for i := range plan {
-			if plan[i].Tier != probe.TierNone {
-				all = append(all, probe.Selected{Function: &plan[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
+		var all []stub.Probe
+		for i := range planned {
+			if planned[i].Tier != plan.TierNone {
+				all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
 			}
 		}
-		for _, n := range []int{1, 16, probe.InlineLimit, probe.InlineLimit + 1, len(all)} {
+		for _, n := range []int{1, 16, amd64.InlineLimit, amd64.InlineLimit + 1, len(all)} {
 			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
-				for _, rt := range []probe.Runtime{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
+				for _, rt := range []stub.Config{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
 					lazy := rt.Lazy
 					rt.Ring = 1 << 40
 					a := &target.Arena{Fns: all[from : from+n], Base: slide + 1<<28}

@@ -9,9 +9,10 @@ import (
 
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
@@ -78,7 +79,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.Process.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.Process.Pid())
 	}
-	r.s.Runtime = probe.Runtime{Clock: probe.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
+	r.s.Runtime = stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
 		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
 		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
 	if r.opt.Less.Every > 1 {
@@ -130,7 +131,7 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	n := picked{refused: map[string]int{}}
 	im.First = id
 	if !im.Unchosen {
-		im.Traced = hugepage.Make[probe.Selected](len(im.Plan))[:0]
+		im.Traced = hugepage.Make[stub.Probe](len(im.Plan))[:0]
 	}
 	for i := range im.Plan {
 		f := &im.Plan[i]
@@ -144,7 +145,7 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 			continue
 		}
 		n.seen++
-		if f.Tier == probe.TierNone {
+		if f.Tier == plan.TierNone {
 			n.refused[f.Reason.String()]++
 			ch.captures.refuse(f)
 			if len(about) > 0 {
@@ -153,7 +154,7 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
 			continue
 		}
-		sel := probe.Selected{Function: f, Image: im.Probe, ID: id, Slide: im.Slide, Inside: inside}
+		sel := stub.Probe{Function: f, Image: im.Probe, ID: id, Slide: im.Slide, Inside: inside}
 		if len(about) > 0 {
 			ch.watching.want(id, about)
 		}
@@ -182,11 +183,11 @@ func (r *recording) lazy() bool {
 }
 
 // guardOf is the guard of a function that is not traced, if it is one.
-func (ch *chooser) guardOf(im *mapped.Image, f *probe.Function) []probe.Selected {
-	if len(f.GuardSites()) == 0 || f.Guard == probe.GuardExec && !ch.follow {
+func (ch *chooser) guardOf(im *mapped.Image, f *plan.Function) []stub.Probe {
+	if len(f.HookSites()) == 0 || f.Hook == plan.HookExec && !ch.follow {
 		return nil
 	}
-	return []probe.Selected{{Function: f, Image: im.Probe, Slide: im.Slide}}
+	return []stub.Probe{{Function: f, Image: im.Probe, Slide: im.Slide}}
 }
 
 // covered notes what is known of an image's code, and says if that is little.

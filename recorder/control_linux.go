@@ -1,30 +1,19 @@
 package recorder
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/reel"
 )
 
-// A recorder listens on a socket, named by the process it records, so that other callreels can ask it to dump and to change what it
-// records. Each side looks who the other is: requests come from the recorder's own user or root, and answers from that user, whose socket
-// it is. A request and its answer are one line of JSON each. An answer is text for whoever has asked, and nothing is done by it: the file
-// that it names isn't opened.
-
-const (
-	answerTimeout  = time.Minute // for a dump of large rings to a slow disk
-	maxControlLine = 1 << 16
-)
+// What a recorder is asked, and what it answers, are one line of JSON each. An answer is text for whoever has asked, and nothing is done by
+// it: the file that it names isn't opened.
 
 // controlRequest is what may be asked.
 type controlRequest struct {
@@ -51,97 +40,19 @@ type controlAnswer struct {
 	NotSettable bool          `json:"not_settable,omitempty"`
 }
 
-// control serves requests.
-type control struct {
-	listener *net.UnixListener
-	place    *place
-	handle   func(controlRequest) controlAnswer
-	wg       sync.WaitGroup
-}
-
-// begin serves requests.
-func (c *control) begin(handle func(controlRequest) controlAnswer) {
-	c.handle = handle
-	c.wg.Go(c.serve)
-}
-
-// close ends serving, when the requests that are being served have their answers.
-func (c *control) close() {
-	if c != nil {
-		c.place.leave()
-		_ = c.listener.Close()
-		c.wg.Wait()
-	}
-}
-
-// serve takes one request after the other: each may stop the recording for a moment.
-func (c *control) serve() {
-	for {
-		conn, err := c.listener.AcceptUnix()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors
-			continue
-		}
-		c.answer(conn)
-		_ = conn.Close()
-	}
-}
-
-func (c *control) answer(conn *net.UnixConn) {
-	if err := mayAsk(conn); err != nil {
-		return
-	}
-	_ = conn.SetDeadline(time.Now().Add(controlTimeout))
-	var q controlRequest
-	line, err := readLine(conn)
-	if err != nil {
-		return
-	}
-	var a controlAnswer
-	if err := json.Unmarshal(line, &q); err != nil {
-		a.Error = err.Error()
-	} else {
-		a = c.handle(q)
-	}
-	_ = conn.SetDeadline(time.Now().Add(controlTimeout))
-	b, err := json.Marshal(a)
-	if err == nil {
-		_, _ = conn.Write(append(b, '\n'))
-	}
-}
-
-// readLine reads one line of bounded length.
-func readLine(r io.Reader) ([]byte, error) {
-	return bufio.NewReaderSize(io.LimitReader(r, maxControlLine), maxControlLine).ReadBytes('\n')
-}
-
 // ask sends a request to the recorder of a process.
 func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) {
 	var a controlAnswer
 	if err := process.Supported(); err != nil {
 		return a, fmt.Errorf("callreel: process %d: %w", pid, err)
 	}
-	conn, err := dialControl(ctx, pid)
-	if err != nil {
-		return a, fmt.Errorf("callreel: process %d: %w", pid, err)
-	}
-	defer conn.Close()
 	b, err := json.Marshal(q)
 	if err != nil {
 		return a, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
-	defer stop()
-	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
-	if _, err := conn.Write(append(b, '\n')); err != nil {
-		return a, fmt.Errorf("callreel: process %d: asking its recorder: %w", pid, err)
-	}
-	line, err := readLine(conn)
+	line, err := control.Ask(ctx, pid, b)
 	if err != nil {
-		return a, fmt.Errorf("callreel: process %d: its recorder gives no answer: %w", pid, err)
+		return a, err
 	}
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("callreel: process %d: the answer of its recorder: %w", pid, err)
@@ -176,8 +87,8 @@ func (r *recording) listen() {
 		return
 	}
 	var err error
-	if r.control, err = listenControl(r.s.Process.Pid()); err != nil {
-		r.notice("%v", err)
+	if r.control, err = control.Listen(r.s.Process.Pid()); err != nil {
+		r.notice("callreel: dump and set can't reach this recording: %v", err)
 	}
 }
 
@@ -186,19 +97,35 @@ func (r *recording) serveControl(ctx context.Context, held *armed) {
 	if r.control == nil {
 		return
 	}
-	r.control.begin(func(q controlRequest) controlAnswer {
-		switch {
-		case q.Dump != nil && held == nil && r.opt.To != nil:
-			return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
-		case q.Dump != nil && held == nil:
-			return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
-		case q.Dump != nil:
-			return held.askedToDump(ctx, q.Dump)
-		case q.Set != nil:
-			return r.askedToSet(q.Set, held)
+	r.control.Serve(func(line []byte) []byte {
+		var q controlRequest
+		var a controlAnswer
+		if err := json.Unmarshal(line, &q); err != nil {
+			a.Error = err.Error()
+		} else {
+			a = r.answer(ctx, q, held)
 		}
-		return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
+		b, err := json.Marshal(a)
+		if err != nil {
+			return nil // who has asked reads that this is no answer
+		}
+		return b
 	})
+}
+
+// answer does what is asked.
+func (r *recording) answer(ctx context.Context, q controlRequest, held *armed) controlAnswer {
+	switch {
+	case q.Dump != nil && held == nil && r.opt.To != nil:
+		return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
+	case q.Dump != nil && held == nil:
+		return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
+	case q.Dump != nil:
+		return held.askedToDump(ctx, q.Dump)
+	case q.Set != nil:
+		return r.askedToSet(q.Set, held)
+	}
+	return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
 }
 
 func absolute(path string) string {

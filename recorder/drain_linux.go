@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // How often things are done while recording.
@@ -199,7 +199,7 @@ func (d *drain) reopen(silent time.Duration) error {
 		if _, err := s.Process.ReadAt(word[:], a.Gate()); err != nil {
 			return nil // it has ended, which housekeeping notices
 		}
-		if probe.IsOpen(word) {
+		if stub.IsOpen(word) {
 			continue
 		}
 		d.r.notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))

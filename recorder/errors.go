@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/text"
@@ -24,7 +25,7 @@ var (
 	// ErrNothing: no function of the process was chosen that can be probed.
 	ErrNothing = errors.New("no function to record")
 	// ErrNoRecorder: there is nobody to ask for a dump.
-	ErrNoRecorder = errors.New("it is not being recorded by a callreel that could be asked")
+	ErrNoRecorder = control.ErrNobody
 	// ErrRefused: recording could harm the process.
 	ErrRefused = refusal.Err
 	// ErrText: the process's text isn't what the file says, and isn't ours.

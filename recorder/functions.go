@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 )
 
 // Function is one function of a process or file and how it would be probed.
@@ -48,7 +49,7 @@ type Listing struct {
 	Images    []Coverage
 }
 
-func coverageOf(im *probe.Image, module string, main bool) Coverage {
+func coverageOf(im *plan.Image, module string, main bool) Coverage {
 	return Coverage{module, main, im.Coverage.Text, im.Coverage.Known, im.Coverage.Found}
 }
 
@@ -61,7 +62,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 	}
 	defer o.Close()
 	module := filepath.Base(path)
-	im, err := probe.NewImage(o, module)
+	im, err := plan.NewImage(o, module)
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +86,18 @@ func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 	return out, ch.unmatched()
 }
 
-func listed(f *probe.Function, module string, slide uint64) Function {
+func listed(f *plan.Function, module string, slide uint64) Function {
 	return Function{Name: f.Name, Module: module, Address: f.Addr + slide, Size: f.Size, Tier: f.Tier.String(), Reason: f.Reason.String(), Found: f.Found.String()}
 }
 
 // GoProgram says whether an ELF file is a Go program, and if so why it can't be recorded, nil if it can.
-func GoProgram(path string) (golang bool, why error) {
+func GoProgram(path string) (isGo bool, why error) {
 	o, err := object.Open(path)
 	if err != nil {
 		return false, nil
 	}
 	defer o.Close()
-	g := probe.ReadGo(o)
+	g := golang.Read(o)
 	if g == nil {
 		return false, nil
 	}

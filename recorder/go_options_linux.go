@@ -3,8 +3,9 @@ package recorder
 import (
 	"fmt"
 
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -24,7 +25,7 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.Process.Pid(), ErrRefused)
 		}
 		r.s.Go = g
-		r.s.Runtime.Go = &probe.GoRuntime{GoID: g.GoID}
+		r.s.Runtime.Go = &golang.Runtime{GoID: g.GoID}
 		r.s.Runtime.Lazy, r.s.Runtime.Follow = false, false
 	}
 	if r.isSub() && (r.s.Go != nil) != (r.tree.root.s.Go != nil) {
@@ -40,6 +41,6 @@ func (r *recording) countLeftOut() {
 		return
 	}
 	r.result.Traced -= n
-	r.result.Refused[string(probe.ReasonPreempted)] += n
+	r.result.Refused[string(plan.ReasonPreempted)] += n
 	r.notice("%d functions are not recorded, since goroutines were preempted just where their probes would be", n)
 }

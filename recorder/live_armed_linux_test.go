@@ -105,7 +105,7 @@ var armedFunctions = []string{1: "work_a", 2: "work_b", 3: "work_c", 4: "request
 // readLog reads the log of the target's calls, by thread, in the order of their returns.
 func (a *armedTarget) readLog(t *testing.T) map[int][]loggedCall {
 	t.Helper()
-	const room = 1 << 22
+	const room = 1 << 24
 	all := a.loggedTarget.readLog(t, 5, room, armedFunctions)
 	for tid, calls := range all {
 		if len(calls) >= room {

@@ -17,6 +17,7 @@ import (
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/target"
@@ -50,7 +51,7 @@ type recording struct {
 	names    *lateNames  // nil if all functions are in the reel's table from the beginning
 	captures *captures   // nil if no arguments are recorded
 	switches *switches
-	control  *control        // nil if it can't be asked
+	control  *control.Server // nil if it can't be asked
 	since    uint64          // clock ticks since boot: before it was on
 	who      *process.Handle // if not nil, which process it must be of
 }
@@ -218,7 +219,7 @@ func (r *recording) create() error {
 	r.listen()
 	err := r.createReel()
 	if err != nil {
-		r.control.close()
+		r.control.Close()
 	}
 	return err
 }
@@ -447,7 +448,7 @@ func (r *recording) session(ctx context.Context) error {
 	}
 	r.tellEnding()
 	r.switches.end()
-	r.control.close()
+	r.control.Close()
 	if d.family == nil {
 		r.tellOfExec()
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
@@ -192,10 +192,10 @@ func (s *switches) switchesExits() bool {
 }
 
 // keepsOn says whether a function is never switched off.
-func keepsOn(fn *probe.Selected) bool { return fn.Watch.Count > 0 || fn.Inside }
+func keepsOn(fn *stub.Probe) bool { return fn.Predicates.Count > 0 || fn.Inside }
 
 // wanted says whether a function is to be recorded by the changes so far. hit, if not nil, notes which globs of the last have matched.
-func (s *switches) wanted(fn *probe.Selected, hit *hits) bool {
+func (s *switches) wanted(fn *stub.Probe, hit *hits) bool {
 	var names []string
 	on := true
 	for i := range s.rules {
@@ -530,7 +530,7 @@ func (s *switches) update(id uint32, set, clear uint8) {
 }
 
 // holds says whether a slot is not to be exchanged now, as what would change is off: it is made when the function is switched on.
-func (s *switches) holds(slot *probe.Slot, ranges []target.IDRange) bool {
+func (s *switches) holds(slot *stub.Slot, ranges []target.IDRange) bool {
 	if s == nil || !s.touched.Load() || s.stateOf(slot.ID)&entriesOff == 0 {
 		return false
 	}
@@ -539,5 +539,5 @@ func (s *switches) holds(slot *probe.Slot, ranges []target.IDRange) bool {
 		return true
 	}
 	list, err := g.Arena.Code.Switches(g.At + int(k))
-	return err != nil || slices.ContainsFunc(list, func(w probe.Switch) bool { return !w.Exit && w.At == slot.At&^7 })
+	return err != nil || slices.ContainsFunc(list, func(w stub.Switch) bool { return !w.Exit && w.At == slot.At&^7 })
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
@@ -12,7 +13,7 @@ import (
 func unshared(names ...string) *switches {
 	a := &target.Arena{}
 	for i, name := range names {
-		a.Fns = append(a.Fns, probe.Selected{Function: &probe.Function{Name: name}, ID: uint32(i + 1)})
+		a.Fns = append(a.Fns, stub.Probe{Function: &plan.Function{Name: name}, ID: uint32(i + 1)})
 	}
 	root := &recording{s: &target.Target{}}
 	root.tree = &tree{root: root}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // watching says which functions are watched for which triggers. Functions that are about the same triggers share the watches of these.
@@ -21,10 +21,10 @@ type watching struct {
 	hit      []bool     // by trigger: a function of the name was seen
 	refused  []string   // by trigger: why the last one of the name can't be probed
 	traced   []bool     // by trigger: one is
-	groups   map[string]probe.Watched
+	groups   map[string]stub.Predicates
 	watches  []watchOf
 	pending  map[uint32][]int // by function: the triggers that are about it, until it has its watches
-	watched  map[uint32]probe.Watched
+	watched  map[uint32]stub.Predicates
 	overflow bool // there were more combinations than watches
 }
 
@@ -36,7 +36,7 @@ type watchOf struct {
 }
 
 func newWatching(a *Arming) *watching {
-	w := &watching{groups: map[string]probe.Watched{}, watched: map[uint32]probe.Watched{}, pending: map[uint32][]int{}}
+	w := &watching{groups: map[string]stub.Predicates{}, watched: map[uint32]stub.Predicates{}, pending: map[uint32][]int{}}
 	for _, t := range a.Triggers {
 		if t.Kind != OnStall {
 			w.triggers = append(w.triggers, t)
@@ -113,7 +113,7 @@ func (w *watching) plan(ctx context.Context, im *mapped.Image, notice func(forma
 			list = append(list, of)
 		}
 		if len(list) > 0 {
-			fn.Watch = w.watch(fn.ID, list)
+			fn.Predicates = w.watch(fn.ID, list)
 		}
 	}
 	clear(w.pending)
@@ -123,7 +123,7 @@ func (w *watching) plan(ctx context.Context, im *mapped.Image, notice func(forma
 }
 
 // result finds out what a function returns.
-func (w *watching) result(of *watchOf, debug *arguments.Debug, fn *probe.Selected, im *mapped.Image, notice func(format string, args ...any)) error {
+func (w *watching) result(of *watchOf, debug *arguments.Debug, fn *stub.Probe, im *mapped.Image, notice func(format string, args ...any)) error {
 	sig, err := debug.Function(fn.Addr, fn.Names(), im.Probe.Go != nil)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (w *watching) result(of *watchOf, debug *arguments.Debug, fn *probe.Selecte
 }
 
 // watch gives the function with an ID its watches, which it may share with others.
-func (w *watching) watch(id uint32, list []watchOf) probe.Watched {
+func (w *watching) watch(id uint32, list []watchOf) stub.Predicates {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := fmt.Sprint(list)
@@ -153,9 +153,9 @@ func (w *watching) watch(id uint32, list []watchOf) probe.Watched {
 	if !found {
 		if len(w.watches)+len(list) > ring.MaxWatches {
 			w.overflow = true
-			return probe.Watched{}
+			return stub.Predicates{}
 		}
-		g = probe.Watched{First: uint8(len(w.watches)), Count: uint8(len(list))}
+		g = stub.Predicates{First: uint8(len(w.watches)), Count: uint8(len(list))}
 		w.watches = append(w.watches, list...)
 		w.groups[key] = g
 	}

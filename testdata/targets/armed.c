@@ -24,7 +24,7 @@
 #include <x86intrin.h>
 
 #define WORKERS 5
-#define ROOM (1u << 22)
+#define ROOM (1ul << 24)
 #define PAGE 4096
 
 struct record {

@@ -4,25 +4,25 @@ import (
 	"fmt"
 
 	"github.com/callreel/callreel/isa/amd64"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // place is where a value stands: in registers, piece by piece, or in memory.
 type place struct {
 	pieces []piece
 	// memory is where it begins: Off bytes from where Path leads.
-	memory *probe.Operand
+	memory *stub.Operand
 	why    string // it is not known where, and this is why
 }
 
 // piece is a register that has Size bytes of a value, from its byte At on.
 type piece struct {
 	at, size int64
-	operand  probe.Operand
+	operand  stub.Operand
 }
 
-func inMemory(origin probe.Origin, r amd64.Reg, off int64) place {
-	return place{memory: &probe.Operand{Origin: origin, Reg: r, Memory: true, Off: int32(off)}}
+func inMemory(origin stub.Origin, r amd64.Reg, off int64) place {
+	return place{memory: &stub.Operand{Origin: origin, Reg: r, Memory: true, Off: int32(off)}}
 }
 
 // The registers of arguments and results (System V AMD64 ABI §3.2.3).
@@ -183,10 +183,10 @@ func (a *sysV) argument(t *Type) place {
 		size := min(t.Size-at, 8)
 		switch k {
 		case classInteger:
-			p.pieces = append(p.pieces, piece{at, size, probe.Operand{Reg: argumentRegs[a.ints]}})
+			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Reg: argumentRegs[a.ints]}})
 			a.ints++
 		case classSSE:
-			p.pieces = append(p.pieces, piece{at, size, probe.Operand{Origin: probe.OriginVector, Vector: uint8(a.vectors)}})
+			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Origin: stub.OriginVector, Vector: uint8(a.vectors)}})
 			a.vectors++
 		}
 	}
@@ -199,7 +199,7 @@ func (a *sysV) integer() place {
 		return a.onStack(8, 8)
 	}
 	a.ints++
-	return place{pieces: []piece{{0, 8, probe.Operand{Reg: argumentRegs[a.ints-1]}}}}
+	return place{pieces: []piece{{0, 8, stub.Operand{Reg: argumentRegs[a.ints-1]}}}}
 }
 
 // onStack gives an argument a place in memory: above the return address, in their order.
@@ -209,7 +209,7 @@ func (a *sysV) onStack(size, alignment int64) place {
 		return place{why: "it is too large"}
 	}
 	a.stack = (a.stack + alignment - 1) &^ (alignment - 1)
-	p := inMemory(probe.OriginStack, 0, 8+a.stack)
+	p := inMemory(stub.OriginStack, 0, 8+a.stack)
 	a.stack += (size + 7) &^ 7
 	return p
 }
@@ -243,7 +243,7 @@ func (d *Debug) result(t *Type) place {
 	case err != nil:
 		return place{why: err.Error()}
 	case hidden:
-		return inMemory(probe.OriginReg, amd64.RAX, 0)
+		return inMemory(stub.OriginReg, amd64.RAX, 0)
 	}
 	c, err := d.classify(t)
 	if err != nil {
@@ -256,10 +256,10 @@ func (d *Debug) result(t *Type) place {
 		size := min(t.Size-at, 8)
 		switch k {
 		case classInteger:
-			p.pieces = append(p.pieces, piece{at, size, probe.Operand{Reg: resultRegs[ints]}})
+			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Reg: resultRegs[ints]}})
 			ints++
 		case classSSE:
-			p.pieces = append(p.pieces, piece{at, size, probe.Operand{Origin: probe.OriginVector, Vector: vectors}})
+			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Origin: stub.OriginVector, Vector: vectors}})
 			vectors++
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // Condition is one for stubs. Of a number in a register, see [probe.Condition.Possible], it costs next to nothing; what stands in memory takes a system call.
-func (s *Signature) Condition(c *Condition) (k probe.Condition, err error) {
+func (s *Signature) Condition(c *Condition) (k stub.Condition, err error) {
 	err = s.guarded(func() error {
 		if s.golang {
 			return fmt.Errorf("%w on calls of Go functions", errNoCondition)
@@ -42,7 +42,7 @@ func (s *Signature) Condition(c *Condition) (k probe.Condition, err error) {
 var errNoCondition = errors.New("there are no conditions")
 
 // conditionValue is the operand of a value that conditions may be on.
-func (s *Signature) conditionValue(v value) (probe.Operand, error) {
+func (s *Signature) conditionValue(v value) (stub.Operand, error) {
 	switch v.t.Kind {
 	case KindInt, KindChar:
 		return v.p.number(v.t.Size, v.t.Kind == KindInt || v.t.Signed)
@@ -52,9 +52,9 @@ func (s *Signature) conditionValue(v value) (probe.Operand, error) {
 		return v.p.number(v.t.Size, v.t.Signed)
 	}
 	if v.p.why != "" {
-		return probe.Operand{}, fmt.Errorf("%w: %s", ErrUnplaced, v.p.why)
+		return stub.Operand{}, fmt.Errorf("%w: %s", ErrUnplaced, v.p.why)
 	}
-	return probe.Operand{}, fmt.Errorf("%w on values of type %q", errNoCondition, s.d.nameOf(v.t))
+	return stub.Operand{}, fmt.Errorf("%w on values of type %q", errNoCondition, s.d.nameOf(v.t))
 }
 
 // literal reads a number that a value of the type is compared with.

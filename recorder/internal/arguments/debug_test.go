@@ -14,7 +14,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -101,7 +101,7 @@ func TestWithoutDebugInformationRegistersHaveNames(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	one := Expression{Text: "arg2:s", Name: "arg2", Format: 's'}
-	if p, err = s.Entry(false, []Expression{one}); err != nil || p.Capture.Fields[0].Kind != probe.FieldString || p.Arguments[0].Name != "arg2" {
+	if p, err = s.Entry(false, []Expression{one}); err != nil || p.Capture.Fields[0].Kind != stub.FieldString || p.Arguments[0].Name != "arg2" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	var unknown *UnknownError

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/callreel/callreel/isa/amd64"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // The registers of Go's arguments, and of its results (cmd/compile/abi-internal.md).
@@ -45,7 +45,7 @@ func (a *goABI) value(t *Type) place {
 	}
 	to := a.d.goAlign(t, 0)
 	a.stack = (a.stack + to - 1) &^ (to - 1)
-	p = inMemory(probe.OriginStack, 0, 8+a.stack)
+	p = inMemory(stub.OriginStack, 0, 8+a.stack)
 	a.stack += t.Size
 	return p
 }
@@ -60,14 +60,14 @@ func (a *goABI) assign(t *Type, off int64, p *place, depth int) (fits bool, err 
 		if a.ints >= len(goRegs) {
 			return false, nil
 		}
-		p.pieces = append(p.pieces, piece{off, t.Size, probe.Operand{Reg: goRegs[a.ints]}})
+		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Reg: goRegs[a.ints]}})
 		a.ints++
 		return true, nil
 	case KindFloat:
 		if a.vectors >= goVectors {
 			return false, nil
 		}
-		p.pieces = append(p.pieces, piece{off, t.Size, probe.Operand{Origin: probe.OriginVector, Vector: uint8(a.vectors)}})
+		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Origin: stub.OriginVector, Vector: uint8(a.vectors)}})
 		a.vectors++
 		return true, nil
 	case KindStruct:

@@ -6,7 +6,7 @@ import (
 
 	"github.com/callreel/callreel/internal/leb128"
 	"github.com/callreel/callreel/isa/amd64"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // DWARF's numbers of general registers (System V AMD64 ABI, figure 3.36).
@@ -20,7 +20,7 @@ const (
 )
 
 // entryRegister finds the register that a variable is in at the function's very entry, at low.
-func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (probe.Operand, bool) {
+func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (stub.Operand, bool) {
 	switch v := e.Val(dwarf.AttrLocation).(type) {
 	case []byte:
 		return registerOf(v)
@@ -34,11 +34,11 @@ func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (probe.
 		}
 		return f.inOldLists(v, base, low)
 	}
-	return probe.Operand{}, false
+	return stub.Operand{}, false
 }
 
 // registerOf reads an expression that is but a register.
-func registerOf(expr []byte) (o probe.Operand, ok bool) {
+func registerOf(expr []byte) (o stub.Operand, ok bool) {
 	if len(expr) != 1 || expr[0] < opReg0 {
 		return o, false
 	}
@@ -46,15 +46,15 @@ func registerOf(expr []byte) (o probe.Operand, ok bool) {
 	case n < len(dwarfRegs):
 		o.Reg = dwarfRegs[n]
 	case n >= firstVector && n < firstVector+15: // the last has a number too high for one byte
-		o.Origin, o.Vector = probe.OriginVector, uint8(n-firstVector)
+		o.Origin, o.Vector = stub.OriginVector, uint8(n-firstVector)
 	default:
 		return o, false
 	}
-	return o, o.Origin == probe.OriginVector || o.Reg != amd64.RSP
+	return o, o.Origin == stub.OriginVector || o.Reg != amd64.RSP
 }
 
 // inOldLists looks a location list of DWARF 2 to 4 up (DWARF 4 §2.6.2).
-func (f *file) inOldLists(at int64, base, low uint64) (o probe.Operand, ok bool) {
+func (f *file) inOldLists(at int64, base, low uint64) (o stub.Operand, ok bool) {
 	le := binary.LittleEndian
 	for range maxLocations {
 		if at < 0 || at+18 > int64(len(f.loc)) || f.big {
@@ -97,7 +97,7 @@ const (
 )
 
 // inLists looks one of DWARF 5 up (DWARF 5 §7.7.3). Those that go by .debug_addr, as split units have them, are not looked into.
-func (f *file) inLists(at int64, base, low uint64) (o probe.Operand, ok bool) {
+func (f *file) inLists(at int64, base, low uint64) (o stub.Operand, ok bool) {
 	if at < 0 || at >= int64(len(f.loclists)) || f.big {
 		return o, false
 	}

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
 )
 
 // Plan is what is recorded of a function, at its entry or at its return.
 type Plan struct {
-	Capture   *probe.Capture
+	Capture   *stub.Capture
 	Arguments []reel.Argument
 	// Left are arguments that can't be recorded, with the reasons.
 	Left  []string
@@ -61,11 +61,11 @@ const maxExpanded = 16
 
 // CheckEntry takes out what stands in registers that are changed before the event of the entry.
 func (p *Plan) CheckEntry(registers uint16, vectors bool) error {
-	changed := func(o *probe.Operand) bool {
+	changed := func(o *stub.Operand) bool {
 		switch o.Origin {
-		case probe.OriginVector:
+		case stub.OriginVector:
 			return vectors
-		case probe.OriginReg:
+		case stub.OriginReg:
 			return o.Size != 0 && registers>>o.Reg&1 != 0
 		}
 		return false
@@ -98,7 +98,7 @@ func (s *Signature) Return(all bool, values []Expression) (p *Plan, err error) {
 }
 
 func (s *Signature) plan(params []param, all bool, values []Expression, atReturn bool) (*Plan, error) {
-	p := &Plan{Capture: &probe.Capture{}}
+	p := &Plan{Capture: &stub.Capture{}}
 	err := s.guarded(func() error {
 		if all {
 			if err := p.all(s, params, atReturn); err != nil {
@@ -186,18 +186,18 @@ func (p *Plan) named(s *Signature, all []param, e *Expression, atReturn bool) er
 }
 
 // register adds one that has no type.
-func (p *Plan) register(o probe.Operand, e *Expression) error {
-	f := probe.Field{Value: o}
+func (p *Plan) register(o stub.Operand, e *Expression) error {
+	f := stub.Field{Value: o}
 	a := reel.Argument{Name: e.Text, Kind: reel.ArgumentInt}
-	if o.Origin == probe.OriginVector {
+	if o.Origin == stub.OriginVector {
 		a.Kind = reel.ArgumentFloat
 	}
 	if e.Bytes && e.Length == nil {
-		f.Kind, f.Max, a.Kind = probe.FieldBytes, uint16(e.Count), reel.ArgumentBytes
+		f.Kind, f.Max, a.Kind = stub.FieldBytes, uint16(e.Count), reel.ArgumentBytes
 	}
 	switch e.Format {
 	case 's':
-		f.Kind, f.Max, a.Kind = probe.FieldString, DefaultBytes, reel.ArgumentString
+		f.Kind, f.Max, a.Kind = stub.FieldString, DefaultBytes, reel.ArgumentString
 	case 'u':
 		a.Kind = reel.ArgumentUint
 	case 'x':
@@ -210,7 +210,7 @@ func (p *Plan) register(o probe.Operand, e *Expression) error {
 	return nil
 }
 
-func (p *Plan) put(f probe.Field, a reel.Argument) {
+func (p *Plan) put(f stub.Field, a reel.Argument) {
 	p.Capture.Fields = append(p.Capture.Fields, f)
 	p.Arguments = append(p.Arguments, a)
 }
@@ -357,7 +357,7 @@ func (d *Debug) follow(v value, index int64) (value, error) {
 }
 
 // pointer is the operand for what is where a pointer leads.
-func (p place) pointer() (o probe.Operand, err error) {
+func (p place) pointer() (o stub.Operand, err error) {
 	if p.memory != nil {
 		o = *p.memory
 		if len(o.Path) >= maxSteps {
@@ -367,7 +367,7 @@ func (p place) pointer() (o probe.Operand, err error) {
 		o.Off = 0
 		return o, nil
 	}
-	if len(p.pieces) != 1 || p.pieces[0].operand.Origin != probe.OriginReg || p.pieces[0].operand.Shift != 0 {
+	if len(p.pieces) != 1 || p.pieces[0].operand.Origin != stub.OriginReg || p.pieces[0].operand.Shift != 0 {
 		return o, fmt.Errorf("%w: it is in no register of its own", ErrUnplaced)
 	}
 	o = p.pieces[0].operand
@@ -404,7 +404,7 @@ func (p place) part(off, size int64) (place, error) {
 }
 
 // number is the operand for a value of up to eight bytes.
-func (p place) number(size int64, signed bool) (o probe.Operand, err error) {
+func (p place) number(size int64, signed bool) (o stub.Operand, err error) {
 	switch {
 	case p.why != "":
 		return o, fmt.Errorf("%w: %s", ErrUnplaced, p.why)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -52,7 +52,7 @@ func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) 
 				return err
 			}
 			a.Kind = reel.ArgumentString
-			p.put(probe.Field{Kind: probe.FieldString, Value: o, Max: DefaultBytes}, a)
+			p.put(stub.Field{Kind: stub.FieldString, Value: o, Max: DefaultBytes}, a)
 			return nil
 		}
 		return p.number(a, reel.ArgumentPointer, v, false)
@@ -86,7 +86,7 @@ func (p *Plan) formatted(a reel.Argument, v value, format byte) error {
 			return err
 		}
 		a.Kind = reel.ArgumentString
-		p.put(probe.Field{Kind: probe.FieldString, Value: o, Max: DefaultBytes}, a)
+		p.put(stub.Field{Kind: stub.FieldString, Value: o, Max: DefaultBytes}, a)
 		return nil
 	case 'd':
 		return p.number(a, reel.ArgumentInt, v, true)
@@ -105,7 +105,7 @@ func (p *Plan) number(a reel.Argument, kind reel.ArgumentKind, v value, signed b
 		return err
 	}
 	a.Kind = kind
-	p.put(probe.Field{Value: o}, a)
+	p.put(stub.Field{Value: o}, a)
 	return nil
 }
 
@@ -123,17 +123,17 @@ func (p *Plan) array(s *Signature, a reel.Argument, v value) error {
 	if v.t.Size == 0 {
 		n = DefaultBytes // a flexible one at a struct's end
 	}
-	f := probe.Field{Kind: probe.FieldString, Value: o, Max: uint16(n)}
+	f := stub.Field{Kind: stub.FieldString, Value: o, Max: uint16(n)}
 	a.Kind = reel.ArgumentString
 	if elem.Kind != KindChar {
-		f.Kind, a.Kind = probe.FieldBytes, reel.ArgumentBytes
+		f.Kind, a.Kind = stub.FieldBytes, reel.ArgumentBytes
 	}
 	p.put(f, a)
 	return nil
 }
 
 // address is the operand whose value is where something in memory begins.
-func address(p place) probe.Operand {
+func address(p place) stub.Operand {
 	o := *p.memory
 	o.Memory, o.Size = false, 8
 	return o
@@ -234,7 +234,7 @@ func (p *Plan) text(s *Signature, a reel.Argument, v value) error {
 	if err != nil {
 		return err
 	}
-	f := probe.Field{Kind: probe.FieldBytes, Max: DefaultBytes}
+	f := stub.Field{Kind: stub.FieldBytes, Max: DefaultBytes}
 	if f.Value, err = at.number(8, false); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (p *Plan) text(s *Signature, a reel.Argument, v value) error {
 
 // bytes adds a range of bytes.
 func (p *Plan) bytes(s *Signature, all []param, e *Expression, v value, atReturn bool) error {
-	f := probe.Field{Kind: probe.FieldBytes, Max: uint16(e.Count)}
+	f := stub.Field{Kind: stub.FieldBytes, Max: uint16(e.Count)}
 	a := reel.Argument{Name: e.Text, Type: s.d.nameOf(v.t), Kind: reel.ArgumentBytes}
 	var err error
 	switch {

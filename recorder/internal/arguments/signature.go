@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // Signature is a function's arguments and results, and where they stand.
@@ -231,20 +231,20 @@ func (s *Signature) names() []string {
 }
 
 // registers are the names of arguments without debug information.
-func (s *Signature) register(name string) (probe.Operand, bool) {
+func (s *Signature) register(name string) (stub.Operand, bool) {
 	regs, results := argumentRegs, resultRegs
 	if s.golang {
 		regs, results = goRegs, goRegs
 	}
 	if name == "ret" || name == "return" {
-		return probe.Operand{Reg: results[0], Size: 8, Signed: true}, true
+		return stub.Operand{Reg: results[0], Size: 8, Signed: true}, true
 	}
 	var n int
 	if _, err := fmt.Sscanf(name, "arg%d", &n); err == nil && n >= 1 && n <= len(regs) && name == fmt.Sprintf("arg%d", n) {
-		return probe.Operand{Reg: regs[n-1], Size: 8, Signed: true}, true
+		return stub.Operand{Reg: regs[n-1], Size: 8, Signed: true}, true
 	}
 	if _, err := fmt.Sscanf(name, "farg%d", &n); err == nil && n >= 1 && n <= argumentVectors && name == fmt.Sprintf("farg%d", n) {
-		return probe.Operand{Origin: probe.OriginVector, Vector: uint8(n - 1), Size: 8}, true
+		return stub.Operand{Origin: stub.OriginVector, Vector: uint8(n - 1), Size: 8}, true
 	}
-	return probe.Operand{}, false
+	return stub.Operand{}, false
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // Spec is what was asked for of some functions.
@@ -195,15 +195,15 @@ func identifier(s string) (name, rest string) {
 type Condition struct {
 	Text       string
 	Value      Expression
-	Comparison probe.Comparison
+	Comparison stub.Comparison
 	Literal    string
 }
 
 var comparisons = []struct {
 	text string
-	is   probe.Comparison
+	is   stub.Comparison
 }{
-	{"==", probe.Equal}, {"!=", probe.NotEqual}, {"<=", probe.LessEqual}, {">=", probe.GreaterEqual}, {"<", probe.Less}, {">", probe.Greater},
+	{"==", stub.Equal}, {"!=", stub.NotEqual}, {"<=", stub.LessEqual}, {">=", stub.GreaterEqual}, {"<", stub.Less}, {">", stub.Greater},
 }
 
 // ParseConditions reads what --if is given: "F: size > 4096 && flags == 0", or without F, which is then "".

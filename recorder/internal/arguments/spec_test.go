@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 func field(name string, arrow bool) Step { return Step{Field: name, Arrow: arrow} }
@@ -44,8 +44,8 @@ func TestParseConditions(t *testing.T) {
 	}
 	for i, want := range []struct {
 		value, literal string
-		is             probe.Comparison
-	}{{"size", "4096", probe.Greater}, {"c->argc", "-1", probe.NotEqual}, {"e", "RED", probe.Equal}, {"p", "'x'", probe.Equal}} {
+		is             stub.Comparison
+	}{{"size", "4096", stub.Greater}, {"c->argc", "-1", stub.NotEqual}, {"e", "RED", stub.Equal}, {"p", "'x'", stub.Equal}} {
 		if c := list[i]; c.Value.Text != want.value || c.Literal != want.literal || c.Comparison != want.is {
 			t.Errorf("%+v, want %+v", c, want)
 		}

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 )
 
 // NameByDebugFile gives functions that an image has no symbols for the names that its separate debug file has, where that is
 // installed. It names only: what a function's code is has been decided by the image itself.
-func NameByDebugFile(im *object.Image, module string, plan []probe.Function) {
+func NameByDebugFile(im *object.Image, module string, plan []plan.Function) {
 	unnamed := map[uint64]int{}
 	prefix := module + "+0x"
 	for i := range plan {

@@ -2,7 +2,8 @@ package mapped
 
 import (
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/golang"
+	"github.com/callreel/callreel/recorder/internal/plan"
 )
 
 // IsLoader says whether an image is the dynamic loader: it defines the loader's state.
@@ -20,12 +21,12 @@ func IsLoader(o *object.Image) bool {
 }
 
 // RefuseGo refuses the functions of a Go program that can't be probed.
-func RefuseGo(g *probe.GoImage, planned []probe.Function) {
+func RefuseGo(g *golang.Program, planned []plan.Function) {
 	if g == nil || g.Unsupported == nil {
 		return
 	}
 	for i := range planned {
-		planned[i].Refuse(g.Reason, 0)
+		planned[i].Refuse(plan.GoReason(g), 0)
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // Image is an image of the process that may be probed.
@@ -14,8 +15,8 @@ type Image struct {
 	Path       string // as the process sees it
 	Module     string
 	Object     *object.Image
-	Probe      *probe.Image
-	Plan       []probe.Function
+	Probe      *plan.Image
+	Plan       []plan.Function
 	Slide      uint64
 	Lo, Hi     uint64 // addresses it occupies
 	Text       []process.Mapping
@@ -31,10 +32,10 @@ type Image struct {
 	Unchosen bool
 	// Traced are its functions that are recorded, their IDs from First on, until an arena has them; Guarded are those that
 	// are only guarded.
-	Traced, Guarded []probe.Selected
+	Traced, Guarded []stub.Probe
 	First           uint32
 	// Islands and Sites are its patches, once the code that they lead to is made.
-	Islands, Sites []probe.Patch
+	Islands, Sites []stub.Patch
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
 }
@@ -84,7 +85,7 @@ func PlaceOf(m *process.Mapping) Place { return Place{m.Start, m.Offset, m.Dev, 
 func LoaderOf(images []*Image) *Image {
 	for _, im := range images {
 		for i := range im.Plan {
-			if im.Plan[i].Guard == probe.GuardLoader {
+			if im.Plan[i].Hook == plan.HookLoader {
 				return im
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 )
 
 // PlanCache keeps the plans of files, for the programs of a tree: most share their libraries, and many are started again and
@@ -36,8 +36,8 @@ type sharedPlan struct {
 	mu     sync.Mutex
 	made   bool
 	object *object.Image
-	probe  *probe.Image
-	plan   []probe.Function
+	probe  *plan.Image
+	plan   []plan.Function
 
 	key  planKey
 	uses int

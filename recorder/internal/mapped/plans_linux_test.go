@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 )
 
 // Programs can be made without number; what isn't used is forgotten, and what is stays.
@@ -15,7 +15,7 @@ func TestPlansOfProgramsWithoutNumberAreBounded(t *testing.T) {
 	fill := func(functions int) func(p *sharedPlan) error {
 		return func(p *sharedPlan) (err error) {
 			p.object, err = object.Open("/proc/self/exe")
-			p.plan = make([]probe.Function, functions)
+			p.plan = make([]plan.Function, functions)
 			return err
 		}
 	}

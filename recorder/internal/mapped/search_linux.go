@@ -15,7 +15,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -156,7 +156,7 @@ func (q *Search) HasGuards(p *process.Process, m process.Mapping) bool {
 		return false
 	}
 	defer o.Close()
-	has, err := probe.HasGuards(o, q.Follow)
+	has, err := plan.HasHooks(o, q.Follow)
 	return err == nil && has
 }
 
@@ -238,7 +238,7 @@ func OpenImage(p *process.Process, m process.Mapping, maps []process.Mapping, me
 	}
 	im.Slide, err = slideOf(o, own)
 	if err == nil {
-		im.Probe, err = probe.NewImage(o, im.Module)
+		im.Probe, err = plan.NewImage(o, im.Module)
 	}
 	if err != nil {
 		o.Close()

@@ -8,7 +8,8 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -16,7 +17,7 @@ import (
 func (im *Image) compareText(p *process.Process) error {
 	for i := range im.Plan {
 		if f := &im.Plan[i]; probed(f) && !im.mapped(f) {
-			f.Refuse(probe.ReasonUnmapped, 0)
+			f.Refuse(plan.ReasonUnmapped, 0)
 		}
 	}
 	for _, m := range im.Text {
@@ -93,10 +94,10 @@ func (im *Image) FileBytes(link, size uint64) ([]byte, error) {
 }
 
 // probed says whether anything is to be written for a function.
-func probed(f *probe.Function) bool { return f.Tier != probe.TierNone || len(f.GuardSites()) > 0 }
+func probed(f *plan.Function) bool { return f.Tier != plan.TierNone || len(f.HookSites()) > 0 }
 
 // mapped says whether the code of a function is where it is to be.
-func (im *Image) mapped(f *probe.Function) bool {
+func (im *Image) mapped(f *plan.Function) bool {
 	for _, m := range im.Text {
 		if a := f.Addr + im.Slide; a >= m.Start && a < m.End {
 			return true
@@ -109,9 +110,9 @@ func (im *Image) mapped(f *probe.Function) bool {
 func (im *Image) refuseDiffering(link uint64, mem, file []byte) {
 	for i := range im.Plan {
 		f := &im.Plan[i]
-		for _, s := range slices.Concat(f.Sites, f.GuardSites()) {
+		for _, s := range slices.Concat(f.Sites, f.HookSites()) {
 			if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
-				f.Refuse(probe.ReasonText, s.Addr)
+				f.Refuse(plan.ReasonText, s.Addr)
 				break
 			}
 		}
@@ -160,7 +161,7 @@ func (im *Image) VerifyText(p *process.Process) (bool, error) {
 
 // HasSites says whether any of its sites is in place.
 func (im *Image) HasSites(p *process.Process) (bool, error) {
-	var buf [probe.MaxPatch]byte
+	var buf [stub.MaxPatch]byte
 	for _, site := range slices.Backward(im.Sites) {
 		b := buf[:len(site.New())]
 		if _, err := p.ReadAt(b, site.Addr); err != nil {

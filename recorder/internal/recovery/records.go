@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // A Record is what it takes to undo a recording without the recorder that made it: a list of records in the recovery memory. What is
@@ -21,7 +21,7 @@ import (
 // bytes [5], length u8, kind u8 (0, patchIsland or patchHosted), level u8, three bytes of zero. The next record follows. The magic is stored last.
 type Record struct {
 	Arenas  []Arena
-	Patches []probe.Patch
+	Patches []stub.Patch
 	Golang  bool // it is a Go program: not in the record, but in the recovery memory's header
 }
 
@@ -175,7 +175,7 @@ func parseRecovery(buf []byte) (*Record, error) {
 	if sum := crc32.Checksum(buf[12:size], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
 		return nil, fmt.Errorf("%w is damaged (checksum)", ErrRecord)
 	}
-	r := &Record{Arenas: make([]Arena, 0, na), Patches: make([]probe.Patch, 0, np)}
+	r := &Record{Arenas: make([]Arena, 0, na), Patches: make([]stub.Patch, 0, np)}
 	at := RecordHeader
 	for range na {
 		r.Arenas = append(r.Arenas, Arena{Span{le.Uint64(buf[at:]), le.Uint64(buf[at+8:])}, le.Uint64(buf[at+16:]), le.Uint64(buf[at+24:])})
@@ -184,10 +184,10 @@ func parseRecovery(buf []byte) (*Record, error) {
 	for range np {
 		e := buf[at : at+recoveryPatch]
 		n := int(e[18])
-		if n == 0 || n > probe.MaxPatch {
+		if n == 0 || n > stub.MaxPatch {
 			return nil, fmt.Errorf("%w has a patch of %d bytes", ErrRecord, n)
 		}
-		p := probe.NewPatch(le.Uint64(e), e[8:8+n], e[13:13+n])
+		p := stub.NewPatch(le.Uint64(e), e[8:8+n], e[13:13+n])
 		p.Island, p.Hosted, p.Level = e[19] == patchIsland, e[19] == patchHosted, e[20]
 		r.Patches = append(r.Patches, p)
 		at += recoveryPatch

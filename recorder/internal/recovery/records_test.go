@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // recordsOf are records of all shapes.
 func recordsOf() []Record {
 	return []Record{
 		{Arenas: []Arena{{Span{0x7000_0000, 0x5000}, 1, 7}, {Span{0x1_0000_0000, 0x2000}, 0, 0}}},
-		{Patches: []probe.Patch{
-			patchOf(0x401000, []byte{1, 2, 3, 4, 5}, []byte{0xE9, 1, 2, 3, 4}, probe.Patch{Level: 1}),
-			patchOf(0x401009, []byte{1, 2}, []byte{0xEB, 3}, probe.Patch{Level: 2}),
-			patchOf(0x401020, []byte{0xCC, 0xCC, 0xCC, 0xCC, 0xCC}, []byte{0xE9, 4, 3, 2, 1}, probe.Patch{Island: true}),
-			patchOf(0x401030, []byte{9, 9, 9, 9, 9}, []byte{0xE9, 9, 3, 2, 1}, probe.Patch{Hosted: true, Level: 1}),
+		{Patches: []stub.Patch{
+			patchOf(0x401000, []byte{1, 2, 3, 4, 5}, []byte{0xE9, 1, 2, 3, 4}, stub.Patch{Level: 1}),
+			patchOf(0x401009, []byte{1, 2}, []byte{0xEB, 3}, stub.Patch{Level: 2}),
+			patchOf(0x401020, []byte{0xCC, 0xCC, 0xCC, 0xCC, 0xCC}, []byte{0xE9, 4, 3, 2, 1}, stub.Patch{Island: true}),
+			patchOf(0x401030, []byte{9, 9, 9, 9, 9}, []byte{0xE9, 9, 3, 2, 1}, stub.Patch{Hosted: true, Level: 1}),
 		}},
 		{},
 		{Arenas: []Arena{{Span{0x9000_0000, 0x3000}, 1, 8}}},
@@ -25,8 +25,8 @@ func recordsOf() []Record {
 }
 
 // patchOf is a patch of the kind and level that like has.
-func patchOf(addr uint64, old, new []byte, like probe.Patch) probe.Patch {
-	p := probe.NewPatch(addr, old, new)
+func patchOf(addr uint64, old, new []byte, like stub.Patch) stub.Patch {
+	p := stub.NewPatch(addr, old, new)
 	p.Island, p.Hosted, p.Level = like.Island, like.Hosted, like.Level
 	return p
 }
@@ -113,14 +113,14 @@ func FuzzReadRecovery(f *testing.F) {
 			t.Errorf("%d bytes hold %d arenas and %d patches", len(space), len(r.Arenas), len(r.Patches))
 		}
 		for _, p := range recoveryPatches(r) {
-			if len(p.New()) == 0 || len(p.New()) > probe.MaxPatch || len(p.New()) != len(p.Old()) {
+			if len(p.New()) == 0 || len(p.New()) > stub.MaxPatch || len(p.New()) != len(p.Old()) {
 				t.Errorf("a patch of %d and %d bytes", len(p.Old()), len(p.New()))
 			}
 		}
 	})
 }
 
-func recoveryPatches(r *Record) []probe.Patch {
+func recoveryPatches(r *Record) []stub.Patch {
 	if r == nil {
 		return nil
 	}

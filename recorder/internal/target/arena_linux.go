@@ -7,8 +7,9 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/refusal"
+	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -17,11 +18,11 @@ const PageSize = text.PageSize
 // Arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
 type Arena struct {
 	Images []*mapped.Image
-	Fns    []probe.Selected
+	Fns    []stub.Probe
 	Lo, Hi uint64 // addresses its images occupy
 	Base   uint64
 	Size   uint64 // of the code, whole pages
-	Code   *probe.Code
+	Code   *amd64.Code
 	Mem    []byte // of the code, shared with the target; nil when probes are made all at once
 	// Dev and inode are of the memfd that mem is of, as process.Mapping has them; 0 without one.
 	Dev, Inode uint64
@@ -136,14 +137,14 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 
 // Bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
-func (a *Arena) Bound(rt *probe.Runtime) {
-	a.Size = (probe.Bound(rt, a.Fns) + probe.BoundCaptures(a.Fns, rt.Captures) + PageSize - 1) &^ (PageSize - 1)
+func (a *Arena) Bound(rt *stub.Config) {
+	a.Size = (amd64.Bound(rt, a.Fns) + amd64.BoundCaptures(a.Fns, rt.Captures) + PageSize - 1) &^ (PageSize - 1)
 }
 
 // Compile makes the code for the place chosen.
-func (a *Arena) Compile(rt probe.Runtime) error {
+func (a *Arena) Compile(rt stub.Config) error {
 	rt.Gate = a.Gate()
-	code, err := probe.Compile(a.Base, rt, a.Fns, a.Mem)
+	code, err := amd64.Compile(a.Base, rt, a.Fns, a.Mem)
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (a *Arena) Compile(rt probe.Runtime) error {
 // order of their addresses.
 func (a *Arena) share() {
 	all := a.Code.Patches
-	first := slices.IndexFunc(all, func(p probe.Patch) bool { return !p.Island })
+	first := slices.IndexFunc(all, func(p stub.Patch) bool { return !p.Island })
 	if first < 0 {
 		first = len(all)
 	}
@@ -168,8 +169,8 @@ func (a *Arena) share() {
 }
 
 // within is what lies from lo to before hi of patches in the order of their addresses.
-func within(patches []probe.Patch, lo, hi uint64) []probe.Patch {
-	byAddr := func(p probe.Patch, a uint64) int { return cmp.Compare(p.Addr, a) }
+func within(patches []stub.Patch, lo, hi uint64) []stub.Patch {
+	byAddr := func(p stub.Patch, a uint64) int { return cmp.Compare(p.Addr, a) }
 	from, _ := slices.BinarySearchFunc(patches, lo, byAddr)
 	to, _ := slices.BinarySearchFunc(patches, hi, byAddr)
 	return slices.Clip(patches[from:to])

@@ -13,12 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/owner"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
 )
@@ -30,7 +32,7 @@ type Target struct {
 	Loader     *mapped.Image // of these, that with the loader, if any
 	Arenas     []*Arena
 	Ranges     []IDRange // sorted by first
-	Runtime    probe.Runtime
+	Runtime    stub.Config
 	FirstStack process.FirstStack // with Runtime.NoTLS
 	Memory     *ring.Memory
 	FD         int              // of the ring memory, -1 when there is none
@@ -40,7 +42,7 @@ type Target struct {
 	Size       uint64           // of the ring memory
 	Records    uint64           // bytes for recovery records
 	chunks     int              // of the pool
-	Go         *probe.GoImage   // the program, if it is one in Go
+	Go         *golang.Program  // the program, if it is one in Go
 	async      *asyncFrame      // of a Go program
 	Skipped    map[uint32]bool  // functions that goroutines were preempted in, inside a site
 	GoStacks   uint64           // where in the ring memory the stacks for its threads begin
@@ -154,7 +156,7 @@ func (s *Target) makeStubs(c *Change) error {
 		if err := a.Compile(s.Runtime); err != nil {
 			return err
 		}
-		if err := s.WriteWord(a.Gate()+probe.GateOwn, s.Runtime.Ring); err != nil {
+		if err := s.WriteWord(a.Gate()+stub.GateOwn, s.Runtime.Ring); err != nil {
 			return err
 		}
 		if err := s.writeFirstStack(a); err != nil {
@@ -265,7 +267,7 @@ func (s *Target) prepareText(c *Change, last bool) (err error) {
 	if c.maps, err = s.Process.Maps(); err != nil {
 		return err
 	}
-	var patches [][]probe.Patch
+	var patches [][]stub.Patch
 	for i, a := range c.Arenas {
 		if slices.Contains(c.Arenas[:i], a) {
 			continue
@@ -292,7 +294,7 @@ func (s *Target) prepareText(c *Change, last bool) (err error) {
 	}
 	if len(s.Skipped) > 0 {
 		for i, list := range patches {
-			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p probe.Patch) bool { return s.Skipped[p.ID] })
+			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p stub.Patch) bool { return s.Skipped[p.ID] })
 		}
 	}
 	if c.layers, c.all, err = text.Prepare(s.Process, patches...); err == nil {
@@ -399,7 +401,7 @@ func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages [
 			written[last.Start] = true
 		}
 	}
-	inside := func(pc uint64) *probe.Code {
+	inside := func(pc uint64) *amd64.Code {
 		m := process.FindMapping(maps, pc)
 		if m == nil || !written[m.Start] {
 			return nil
@@ -446,7 +448,7 @@ type move struct {
 }
 
 // threadMoves returns where threads inside sites are to go on.
-func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *probe.Code) (moves []move, err error) {
+func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *amd64.Code) (moves []move, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
@@ -476,7 +478,7 @@ func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, i
 }
 
 // frameMoves returns where signal handlers are to return to that would return into sites.
-func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *probe.Code) ([]interrupted, error) {
+func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *amd64.Code) ([]interrupted, error) {
 	frames, err := interruptedPCs(st, maps, s.restorers, s.Go != nil, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return nil, err
@@ -536,7 +538,7 @@ func insideGuarded(regs *process.Regs, restricting []recovery.Span) bool {
 func restricting(arenas []*Arena) (found []recovery.Span) {
 	for _, a := range arenas {
 		for i := range a.Fns {
-			if f := &a.Fns[i]; f.Guard.Restricts() {
+			if f := &a.Fns[i]; f.Hook.Restricts() {
 				found = append(found, recovery.Span{Base: f.Addr + f.Slide, Size: f.Size})
 			}
 		}
@@ -554,7 +556,7 @@ func (s *Target) ReopenGates() error {
 		if _, err := s.Process.ReadAt(word[:], a.Gate()); err != nil {
 			return err
 		}
-		if !probe.IsOpen(word) {
+		if !stub.IsOpen(word) {
 			closed = append(closed, a)
 		}
 	}
@@ -563,7 +565,7 @@ func (s *Target) ReopenGates() error {
 
 func (s *Target) open(arenas []*Arena) error {
 	for _, a := range arenas {
-		if err := probe.OpenGate(s.Process, a.Gate(), s.Runtime.Ring+ring.SlotsOff); err != nil {
+		if err := stub.OpenGate(s.Process, a.Gate(), s.Runtime.Ring+ring.SlotsOff); err != nil {
 			return err
 		}
 	}
@@ -574,7 +576,7 @@ func (s *Target) CloseGates() error {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	for _, a := range s.Arenas {
-		if err := probe.CloseGate(s.Process, a.Gate()); err != nil {
+		if err := stub.CloseGate(s.Process, a.Gate()); err != nil {
 			return err
 		}
 	}
@@ -586,8 +588,8 @@ func (s *Target) writeFirstStack(a *Arena) error {
 	if !s.Runtime.NoTLS {
 		return nil
 	}
-	return errors.Join(s.WriteWord(a.Gate()+probe.GateThread, uint64(s.FirstStack.TID)),
-		s.WriteWord(a.Gate()+probe.GateStack, s.FirstStack.Start), s.WriteWord(a.Gate()+probe.GateStackSize, s.FirstStack.Size))
+	return errors.Join(s.WriteWord(a.Gate()+stub.GateThread, uint64(s.FirstStack.TID)),
+		s.WriteWord(a.Gate()+stub.GateStack, s.FirstStack.Start), s.WriteWord(a.Gate()+stub.GateStackSize, s.FirstStack.Size))
 }
 
 func (s *Target) WriteWord(addr, v uint64) error {

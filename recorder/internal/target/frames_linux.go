@@ -7,19 +7,19 @@ import (
 	"unsafe"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // listFrames tells the stub of _dl_find_object, wherever there is one, of all arenas. The list may get longer while the target runs:
 // an entry's address is written last.
 func (s *Target) listFrames() error {
 	for _, a := range s.Arenas {
-		if a.Code == nil || a.Code.FrameList == 0 {
+		if a.Code == nil || a.Code.UnwindList == 0 {
 			continue
 		}
-		at := uint64(a.Code.FrameList)
-		for _, other := range s.Arenas[:min(len(s.Arenas), probe.MaxFrames)] {
+		at := uint64(a.Code.UnwindList)
+		for _, other := range s.Arenas[:min(len(s.Arenas), stub.MaxUnwindEntries)] {
 			if other.Base == 0 {
 				continue // not mapped
 			}
@@ -29,7 +29,7 @@ func (s *Target) listFrames() error {
 			if err := s.writeCode(a, at, other.Base); err != nil {
 				return err
 			}
-			at += probe.FrameEntry
+			at += stub.UnwindEntry
 		}
 	}
 	return nil
@@ -49,17 +49,17 @@ func (s *Target) writeCode(a *Arena, off, v uint64) error {
 
 // splitLate takes out of sites those by which the unwind information of stubs is found. They are restored last: an exception or a
 // cancellation may be on its way from a PC in a stub.
-func splitLate(p *process.Process, r *recovery.Record, sites []probe.Patch) (early, late []probe.Patch) {
+func splitLate(p *process.Process, r *recovery.Record, sites []stub.Patch) (early, late []stub.Patch) {
 	if r.Golang {
 		return sites, nil
 	}
 	var guards []uint64
 	for _, a := range r.Arenas {
-		var head [probe.FramesHead]byte
+		var head [stub.UnwindHead]byte
 		if _, err := p.ReadAt(head[:], a.Base); err != nil {
 			continue // it isn't there: its recorder died before it had mapped it
 		}
-		if at := probe.FramesGuard(&head); at != 0 {
+		if at := stub.UnwindHook(&head); at != 0 {
 			guards = append(guards, at)
 		}
 	}
@@ -73,5 +73,5 @@ func splitLate(p *process.Process, r *recovery.Record, sites []probe.Patch) (ear
 	if len(late) == 0 {
 		return sites, nil
 	}
-	return slices.DeleteFunc(slices.Clone(sites), func(s probe.Patch) bool { return slices.Contains(late, s) }), late
+	return slices.DeleteFunc(slices.Clone(sites), func(s stub.Patch) bool { return slices.Contains(late, s) }), late
 }

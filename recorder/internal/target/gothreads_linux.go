@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
@@ -79,7 +79,7 @@ func (s *Target) checkGo(st *process.Stopped) error {
 			return fmt.Errorf("callreel: process %d: %w: %w", s.Process.Pid(), refusal.Err, err)
 		}
 	}
-	s.Runtime.TIDOffset = probe.GoProcID
+	s.Runtime.TIDOffset = golang.ProcID
 	return nil
 }
 

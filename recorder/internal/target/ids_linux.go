@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // IDRange is where the functions of one image are that are recorded. Their IDs follow one another.
@@ -53,7 +53,7 @@ func FindRange(ranges []IDRange, id uint32) (g *IDRange, k uint32) {
 }
 
 // SlotOf returns the slot of the function with that ID, and its arena; nil if there is none.
-func SlotOf(ranges []IDRange, id uint32) (*probe.Slot, *Arena) {
+func SlotOf(ranges []IDRange, id uint32) (*stub.Slot, *Arena) {
 	g, k := FindRange(ranges, id)
 	if g == nil {
 		return nil, nil

@@ -3,7 +3,7 @@ package target
 import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/linkmap"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 )
 
 // findLoader finds out whether the process can tell of the libraries that it loads.
@@ -20,7 +20,7 @@ func (s *Target) findLoader(st *process.Stopped) error {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		for _, nr := range probe.LoaderSyscalls() {
+		for _, nr := range amd64.LoaderSyscalls() {
 			if ok, err := t.SeccompAllows(uintptr(nr)); err != nil || !ok {
 				return err
 			}
@@ -44,7 +44,7 @@ func (s *Target) mayKeepNames(st *process.Stopped) (bool, error) {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		for _, call := range probe.NameSyscalls() {
+		for _, call := range amd64.NameSyscalls() {
 			if ok, err := t.SeccompAllows(uintptr(call[0]), call[1:]...); err != nil || !ok {
 				return false, err
 			}

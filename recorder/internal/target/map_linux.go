@@ -12,10 +12,10 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/owner"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 )
 
 // MapMemory maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
@@ -107,24 +107,24 @@ func (s *Target) checkSeccomp(st *process.Stopped) error {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		calls := probe.SlowSyscalls()
+		calls := amd64.SlowSyscalls()
 		if s.Runtime.Follow {
-			calls = append(calls, probe.FollowSyscalls()...)
+			calls = append(calls, amd64.FollowSyscalls()...)
 		}
 		if s.Runtime.NoTLS {
-			calls = append(calls, probe.ThreadIDSyscalls()...)
+			calls = append(calls, amd64.ThreadIDSyscalls()...)
 		}
 		if s.ArgBuffers != 0 && s.Reads {
-			calls = append(calls, probe.ReadSyscalls()...)
+			calls = append(calls, amd64.ReadSyscalls()...)
 		}
 		if s.Watches != 0 {
-			calls = append(calls, probe.WatchSyscalls()...)
+			calls = append(calls, amd64.PredicateSyscalls()...)
 		}
 		if s.Runtime.Loads {
-			calls = append(calls, probe.LoaderSyscalls()...)
+			calls = append(calls, amd64.LoaderSyscalls()...)
 		}
 		for _, nr := range calls {
-			ok, err := t.SeccompAllows(uintptr(nr), probe.SyscallOption(nr)...)
+			ok, err := t.SeccompAllows(uintptr(nr), amd64.SyscallOption(nr)...)
 			if err != nil {
 				return err
 			}
@@ -265,7 +265,7 @@ func (s *Target) placeParts() {
 		s.Memory.SetCounts(s.Counts)
 	}
 	if s.Watches != 0 {
-		s.Runtime.Watches = s.Runtime.Ring + s.Watches
+		s.Runtime.Predicates = s.Runtime.Ring + s.Watches
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
@@ -27,7 +27,7 @@ type asyncFrame struct {
 }
 
 // findAsyncFrame reads asyncPreempt's code: up to its first call it only pushes.
-func findAsyncFrame(o *object.Image, g *probe.GoImage, slide uint64) (*asyncFrame, error) {
+func findAsyncFrame(o *object.Image, g *golang.Program, slide uint64) (*asyncFrame, error) {
 	f := &asyncFrame{code: g.AsyncPreempt, goidAt: uint64(g.GoID), above: 8}
 	code, err := o.ReadAddr(f.code.Start, f.code.End-f.code.Start)
 	if err != nil {

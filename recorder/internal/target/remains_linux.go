@@ -13,10 +13,10 @@ import (
 	"github.com/callreel/callreel/internal/runtimedir"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // Remains is what a recorder has left in a process.
@@ -250,7 +250,7 @@ func (l *Remains) believeFiles(p *process.Process, maps []process.Mapping) error
 	files := &textFiles{p: p, maps: maps}
 	defer files.close()
 	all := l.Record.Patches
-	var kept []probe.Patch // instead of all, once one is omitted: others may have the same list
+	var kept []stub.Patch // instead of all, once one is omitted: others may have the same list
 	for i := range all {
 		patch := &all[i]
 		want, err := files.bytes(patch.Addr, len(patch.Old()))
@@ -260,7 +260,7 @@ func (l *Remains) believeFiles(p *process.Process, maps []process.Mapping) error
 		believed := want == nil && l.Signed || want != nil && bytes.Equal(want, patch.Old())
 		switch {
 		case !believed && kept == nil:
-			kept = append(make([]probe.Patch, 0, len(all)), all[:i]...)
+			kept = append(make([]stub.Patch, 0, len(all)), all[:i]...)
 		case believed && kept != nil:
 			kept = append(kept, *patch)
 		}
@@ -351,7 +351,7 @@ func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, err
 	})
 	for _, a := range l.Record.Arenas {
 		// The gate is in the last page.
-		if err := probe.CloseGate(p, a.Base+a.Size-PageSize); err != nil {
+		if err := stub.CloseGate(p, a.Base+a.Size-PageSize); err != nil {
 			return nil, err
 		}
 	}
@@ -381,7 +381,7 @@ func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, err
 }
 
 // verifyPatches compares the text of every image that was patched with its file.
-func verifyPatches(p *process.Process, patches []probe.Patch) (bool, error) {
+func verifyPatches(p *process.Process, patches []stub.Patch) (bool, error) {
 	maps, err := p.Maps()
 	if err != nil {
 		return false, err

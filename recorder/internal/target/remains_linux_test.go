@@ -16,8 +16,8 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/owner"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // server is a process that has mapped a memfd which somebody else has made.
@@ -63,7 +63,7 @@ func serve(t *testing.T, fd int, prot string) *server {
 }
 
 // forged makes recovery memory like a recorder's, for a process if there is one, with a patch of its text, and returns its descriptor.
-func forged(t *testing.T, p *process.Process, key []byte, patch *probe.Patch, inode func(process.Memfd) uint64) process.Memfd {
+func forged(t *testing.T, p *process.Process, key []byte, patch *stub.Patch, inode func(process.Memfd) uint64) process.Memfd {
 	t.Helper()
 	fd, err := unix.MemfdCreate(recovery.MemfdName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -95,7 +95,7 @@ func forged(t *testing.T, p *process.Process, key []byte, patch *probe.Patch, in
 	if err := j.Add(&recovery.Record{Arenas: []recovery.Arena{{Span: recovery.Span{Base: patch.Addr &^ 0xfff, Size: 3 * PageSize}, Dev: file.Dev, Inode: file.Inode}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Add(&recovery.Record{Patches: []probe.Patch{*patch}}); err != nil {
+	if err := j.Add(&recovery.Record{Patches: []stub.Patch{*patch}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Sign(a, key)
@@ -123,7 +123,7 @@ func TestRecoveryMemoryOfAnotherIsLeftAlone(t *testing.T) {
 		} {
 			t.Run(prot+" "+name, func(t *testing.T) {
 				old := []byte{0x90, 0x90, 0x90, 0x90, 0x90}
-				patch := probe.NewPatch(0x401000, old, []byte{0xE9, 0, 0, 0, 0})
+				patch := stub.NewPatch(0x401000, old, []byte{0xE9, 0, 0, 0, 0})
 				if prot == "rw" { // the server maps it before it is sealed, then nobody has sealed it
 					testWritable(t, &patch)
 					return
@@ -154,7 +154,7 @@ func (s *server) check() {
 }
 
 // testWritable is a memfd by our name that a client goes on to write to.
-func testWritable(t *testing.T, patch *probe.Patch) {
+func testWritable(t *testing.T, patch *stub.Patch) {
 	fd, err := unix.MemfdCreate(recovery.MemfdName, unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func testWritable(t *testing.T, patch *probe.Patch) {
 	binary.LittleEndian.PutUint32(header[recovery.HdrVersion:], recovery.MemoryVersion)
 	binary.LittleEndian.PutUint64(header[recovery.HdrSize:], 16*PageSize)
 	j := recovery.Journal{Space: make([]byte, PageSize)}
-	if err := j.Add(&recovery.Record{Patches: []probe.Patch{*patch}}); err != nil {
+	if err := j.Add(&recovery.Record{Patches: []stub.Patch{*patch}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := unix.Pwrite(fd, append(header, j.Space...), 0); err != nil {
@@ -211,7 +211,7 @@ func TestOnlyBytesOfTheFileAreRestored(t *testing.T) {
 		"no text":                {maps[0].Start &^ 0xffff, was, 0},
 		"across a mapping's end": {process.FindMapping(maps, s.victim).End - 2, was, 0},
 	} {
-		l := &Remains{Record: &recovery.Record{Patches: []probe.Patch{probe.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
+		l := &Remains{Record: &recovery.Record{Patches: []stub.Patch{stub.NewPatch(c.addr, c.old, []byte{0xE9, 1, 1, 1, 1})}}}
 		if err := l.believeFiles(s.p, maps); err != nil {
 			t.Fatal(err)
 		}

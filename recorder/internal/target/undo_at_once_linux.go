@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -63,8 +63,8 @@ func (w *undoWork) atOnce(st *process.Stopped) (kept string, done bool, err erro
 }
 
 // startsAt says whether one of patches, which are in the order of their addresses, begins there.
-func startsAt(patches []probe.Patch, addr uint64) bool {
-	_, found := slices.BinarySearchFunc(patches, addr, func(p probe.Patch, a uint64) int { return cmp.Compare(p.Addr, a) })
+func startsAt(patches []stub.Patch, addr uint64) bool {
+	_, found := slices.BinarySearchFunc(patches, addr, func(p stub.Patch, a uint64) int { return cmp.Compare(p.Addr, a) })
 	return found
 }
 

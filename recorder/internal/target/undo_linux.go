@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
 )
@@ -80,10 +80,10 @@ type undoWork struct {
 	maps       []process.Mapping // as they were before text was read
 	unloadable func(addr uint64) bool
 	doubtful   func(p *text.Page) bool
-	sites      []probe.Patch
-	islands    []probe.Patch     // in the order of their addresses
-	hosting    []probe.Patch     // sites that are hosted islands, likewise
-	upper      []probe.Patch     // sites of higher levels
+	sites      []stub.Patch
+	islands    []stub.Patch      // in the order of their addresses
+	hosting    []stub.Patch      // sites that are hosted islands, likewise
+	upper      []stub.Patch      // sites of higher levels
 	hops       map[uint64]bool   // addresses of the islands
 	hosted     map[uint64]uint64 // where hosted islands lead, by their addresses
 	text       *text.Undo        // nil once text was restored in another way
@@ -91,9 +91,9 @@ type undoWork struct {
 	foreign    int
 	forbidden  bool // the process's seccomp filters don't let memory be unmapped
 	restorers  []uint64
-	late       []probe.Patch // sites that are restored last, see splitLate
-	patient    bool          // it will be tried again soon
-	last       bool          // it is the last try
+	late       []stub.Patch // sites that are restored last, see splitLate
+	patient    bool         // it will be tried again soon
+	last       bool         // it is the last try
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
@@ -157,7 +157,7 @@ func (w *undoWork) findIslands(maps []process.Mapping) error {
 }
 
 // there leaves out patches of libraries that may have gone, where they are not in place.
-func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe.Patch, error) {
+func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.Patch, error) {
 	at := map[uint64]*text.Page{}
 	var pages []text.Page
 	for i := range patches {
@@ -176,7 +176,7 @@ func (w *undoWork) there(maps []process.Mapping, patches []probe.Patch) ([]probe
 	for i := range pages {
 		at[pages[i].Addr] = &pages[i]
 	}
-	return slices.DeleteFunc(slices.Clone(patches), func(p probe.Patch) bool {
+	return slices.DeleteFunc(slices.Clone(patches), func(p stub.Patch) bool {
 		if !w.unloadable(p.Addr) {
 			return false
 		}
@@ -289,7 +289,7 @@ func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (kept stri
 
 // restoreUpper restores the sites of higher levels, the highest first, before the others.
 func (w *undoWork) restoreUpper(maps []process.Mapping) error {
-	byLevel := map[uint8][]probe.Patch{}
+	byLevel := map[uint8][]stub.Patch{}
 	for _, s := range w.upper {
 		byLevel[s.Level] = append(byLevel[s.Level], s)
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // What is patched, and not changed by anybody meanwhile, is Undo with what was prepared; a page that has changed between the
@@ -42,7 +42,7 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 		if _, err := p.ReadAt(old, at); err != nil {
 			t.Fatal(err)
 		}
-		patch := probe.NewPatch(at, old[:5], []byte{0xE9, 1, 2, 3, 4})
+		patch := stub.NewPatch(at, old[:5], []byte{0xE9, 1, 2, 3, 4})
 		patch.Level = 1
 		write := func(b []byte, at uint64) {
 			t.Helper()
@@ -51,7 +51,7 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 			}
 		}
 		write(patch.New(), at)
-		w, err := prepareUndo(p, &recovery.Record{Arenas: spansOf(s.Arenas), Patches: []probe.Patch{patch}})
+		w, err := prepareUndo(p, &recovery.Record{Arenas: spansOf(s.Arenas), Patches: []stub.Patch{patch}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // goneMemory is ownMemory with a live process's errors.
@@ -63,9 +63,9 @@ func TestTextThatATruncatedFileHasTakenAlong(t *testing.T) {
 	mem := goneMemory{ownMemory{own}}
 	maps := []process.Mapping{{Start: at, End: at + pages*PageSize, Inode: 1, Path: path, Perm: process.PermRead | process.PermExec}}
 	old, changedTo := content[:5], []byte{0xE9, 1, 2, 3, 4}
-	var patches []probe.Patch
+	var patches []stub.Patch
 	for i := range pages {
-		p := probe.NewPatch(at+uint64(i*PageSize)+100, old, changedTo)
+		p := stub.NewPatch(at+uint64(i*PageSize)+100, old, changedTo)
 		patches = append(patches, p)
 		if _, err := mem.WriteAt(changedTo, p.Addr); err != nil {
 			t.Fatal(err)

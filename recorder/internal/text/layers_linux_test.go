@@ -8,19 +8,19 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/refusal"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // layeredPatches are patches of five pages: three in a row, of several levels, one apart. They come as an arena has them,
 // islands first, and then those of another arena.
-func layeredPatches(base uint64) []probe.Patch {
-	patch := func(off uint64, level uint8, n int) probe.Patch {
-		p := probe.NewPatch(base+off, make([]byte, n), bytes.Repeat([]byte{level + 1}, n))
+func layeredPatches(base uint64) []stub.Patch {
+	patch := func(off uint64, level uint8, n int) stub.Patch {
+		p := stub.NewPatch(base+off, make([]byte, n), bytes.Repeat([]byte{level + 1}, n))
 		p.Level, p.Island = level, level == 0
 		return p
 	}
-	return []probe.Patch{
+	return []stub.Patch{
 		patch(0x0010, 0, 5), patch(0x2ffb, 0, 5),
 		patch(0x0000, 1, 5), patch(0x0100, 1, 2), patch(0x0200, 3, 5), patch(0x1000, 2, 5), patch(0x1ffb, 1, 5), patch(0x2000, 1, 4),
 		patch(0x4000, 1, 5),
@@ -28,8 +28,8 @@ func layeredPatches(base uint64) []probe.Patch {
 }
 
 // manyLayeredPatches are layeredPatches over and over, as an arena has them: so many that all cores prepare them.
-func manyLayeredPatches(base uint64, times int) []probe.Patch {
-	var islands, sites []probe.Patch
+func manyLayeredPatches(base uint64, times int) []stub.Patch {
+	var islands, sites []stub.Patch
 	for i := range uint64(times) {
 		for _, p := range layeredPatches(base + i*5*PageSize) {
 			if p.Island {
@@ -100,7 +100,7 @@ func TestTextThatDiffersIsNotPrepared(t *testing.T) {
 		t.Errorf("text that differs: %v", err)
 	}
 	now[0x1001] = 0
-	crossing := append(layeredPatches(base), probe.NewPatch(base+0x3ffe, make([]byte, 5), []byte{1, 2, 3, 4, 5}))
+	crossing := append(layeredPatches(base), stub.NewPatch(base+0x3ffe, make([]byte, 5), []byte{1, 2, 3, 4, 5}))
 	if _, _, err := Prepare(mem, crossing); !errors.Is(err, refusal.Err) {
 		t.Errorf("a patch on two pages: %v", err)
 	}
@@ -108,13 +108,13 @@ func TestTextThatDiffersIsNotPrepared(t *testing.T) {
 
 func TestPatchesInTheOrderOfTheirAddresses(t *testing.T) {
 	one := layeredPatches(0x1000)
-	for name, patches := range map[string][]probe.Patch{
+	for name, patches := range map[string][]stub.Patch{
 		"none": nil, "one run": one[2:3], "islands and sites": one, "many runs": slices.Repeat(one, 20),
 		"others": slices.Concat(one[4:], one[:4]),
 	} {
 		before := slices.Clone(patches)
 		got := ByAddress(patches)
-		if !slices.IsSortedFunc(got, func(a, b probe.Patch) int { return int(a.Addr) - int(b.Addr) }) || len(got) != len(patches) {
+		if !slices.IsSortedFunc(got, func(a, b stub.Patch) int { return int(a.Addr) - int(b.Addr) }) || len(got) != len(patches) {
 			t.Errorf("%s: not in order, or %d of %d", name, len(got), len(patches))
 		}
 		for _, p := range before {

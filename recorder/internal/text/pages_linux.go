@@ -12,8 +12,8 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
-	"github.com/callreel/callreel/recorder/internal/probe"
 	"github.com/callreel/callreel/recorder/internal/refusal"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // A Page is one page of text before and after.
@@ -33,7 +33,7 @@ type Memory interface {
 }
 
 // pagesOf makes the pages that the patches of runs lie on.
-func pagesOf(runs [][]probe.Patch) []Page {
+func pagesOf(runs [][]stub.Patch) []Page {
 	var pages []Page
 	for next := pageByPage(runs); ; {
 		patches := next.page()
@@ -53,7 +53,7 @@ func pagesOf(runs [][]probe.Patch) []Page {
 }
 
 // crosses says whether the patch isn't all on one page.
-func Crosses(p *probe.Patch) bool { return p.Addr%PageSize+uint64(len(p.New())) > PageSize }
+func Crosses(p *stub.Patch) bool { return p.Addr%PageSize+uint64(len(p.New())) > PageSize }
 
 // Prepare reads the pages that the patches lie on and applies them to copies. No patch of a site crosses a page, so
 // each write of a page does whole sites, or none if we are killed before it. It fails when the bytes there aren't the
@@ -62,8 +62,8 @@ func Crosses(p *probe.Patch) bool { return p.Addr%PageSize+uint64(len(p.New())) 
 // The layers are the pages to be written one after the other, so that at every moment, should the writing end there, all that is
 // written leads to, and relies on, what is written already: first islands, then most sites, then those of higher levels.
 // all are the pages as they are in the end.
-func Prepare(mem Memory, patches ...[]probe.Patch) (layers [][]Page, all []Page, err error) {
-	var runs [][]probe.Patch
+func Prepare(mem Memory, patches ...[]stub.Patch) (layers [][]Page, all []Page, err error) {
+	var runs [][]stub.Patch
 	for _, list := range patches {
 		runs = append(runs, inRuns(list)...)
 	}
@@ -94,7 +94,7 @@ func Prepare(mem Memory, patches ...[]probe.Patch) (layers [][]Page, all []Page,
 const leastPages = 512
 
 // layersOf is Prepare for some of all pages that runs are on, in their order.
-func layersOf(mem Memory, pages []Page, runs [][]probe.Patch) (layers [][]Page, err error) {
+func layersOf(mem Memory, pages []Page, runs [][]stub.Patch) (layers [][]Page, err error) {
 	if len(pages) == 0 {
 		return nil, nil
 	}
@@ -121,7 +121,7 @@ func layersOf(mem Memory, pages []Page, runs [][]probe.Patch) (layers [][]Page, 
 
 // layer applies the patches to the page, level by level, and adds what it is then to the layers. Patches that have nothing to do with
 // those of other pages are written with the first.
-func (pg *Page) layer(layers [][]Page, patches []probe.Patch) [][]Page {
+func (pg *Page) layer(layers [][]Page, patches []stub.Patch) [][]Page {
 	copy(pg.New, pg.Old)
 	first := uint8(math.MaxUint8)
 	for i := range patches {
@@ -291,7 +291,7 @@ func Without(pages []Page, maps []process.Mapping, starts map[uint64]bool) []Pag
 // Restore makes the pages that undo the patches, from what is in memory now. Bytes that are neither a patch's new
 // ones nor its old ones were changed by somebody else; they are left and counted. Patches where no code is mapped any
 // more went with their library.
-func Restore(mem Memory, maps []process.Mapping, patches []probe.Patch) (pages []Page, foreign int, err error) {
+func Restore(mem Memory, maps []process.Mapping, patches []stub.Patch) (pages []Page, foreign int, err error) {
 	parts := partsByPage(inCode(maps, patches))
 	kept, counts, errs := make([][]Page, len(parts)), make([]int, len(parts)), make([]error, len(parts))
 	var wg sync.WaitGroup
@@ -312,7 +312,7 @@ func Restore(mem Memory, maps []process.Mapping, patches []probe.Patch) (pages [
 const leastPatches = 4096
 
 // partsByPage divides patches that are in the order of their addresses among the cores; no page is in two parts.
-func partsByPage(sorted []probe.Patch) (parts [][]probe.Patch) {
+func partsByPage(sorted []stub.Patch) (parts [][]stub.Patch) {
 	n := max(1, min(runtime.GOMAXPROCS(0), len(sorted)/leastPatches))
 	for from, i := 0, 1; i <= n; i++ {
 		to := max(from, i*len(sorted)/n)
@@ -326,8 +326,8 @@ func partsByPage(sorted []probe.Patch) (parts [][]probe.Patch) {
 }
 
 // restorePart is Restore for some of the patches, in the order of their addresses.
-func restorePart(mem Memory, sorted []probe.Patch) (pages []Page, foreign int, err error) {
-	if pages, err = ReadThere(mem, pagesOf([][]probe.Patch{sorted})); err != nil {
+func restorePart(mem Memory, sorted []stub.Patch) (pages []Page, foreign int, err error) {
+	if pages, err = ReadThere(mem, pagesOf([][]stub.Patch{sorted})); err != nil {
 		return nil, 0, err
 	}
 	k := 0
@@ -359,7 +359,7 @@ func restorePart(mem Memory, sorted []probe.Patch) (pages []Page, foreign int, e
 }
 
 // split separates islands from sites.
-func Split(patches []probe.Patch) (islands, sites []probe.Patch) {
+func Split(patches []stub.Patch) (islands, sites []stub.Patch) {
 	for _, p := range patches {
 		if p.Island {
 			islands = append(islands, p)

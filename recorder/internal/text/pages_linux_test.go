@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // ownMemory is this process's memory.
@@ -113,13 +113,13 @@ func TestSameMemoryKeepsThePagesOfTheSameFiles(t *testing.T) {
 
 func TestPatchesAreDividedByPages(t *testing.T) {
 	for _, perPage := range []int{1, 3, 700, 5000} {
-		var all []probe.Patch
+		var all []stub.Patch
 		for i := range 6 * leastPatches {
-			all = append(all, probe.Patch{Addr: uint64(i/perPage)*PageSize + uint64(i%perPage)%PageSize})
+			all = append(all, stub.Patch{Addr: uint64(i/perPage)*PageSize + uint64(i%perPage)%PageSize})
 		}
-		slices.SortFunc(all, func(a, b probe.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
+		slices.SortFunc(all, func(a, b stub.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
 		parts := partsByPage(all)
-		if got := slices.Concat(parts...); !slices.EqualFunc(got, all, func(a, b probe.Patch) bool { return a.Addr == b.Addr }) {
+		if got := slices.Concat(parts...); !slices.EqualFunc(got, all, func(a, b stub.Patch) bool { return a.Addr == b.Addr }) {
 			t.Errorf("%d patches of %d are in the parts, or in another order", len(got), len(all))
 		}
 		last := ^uint64(0)

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/probe"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // An Undo is text as it is to be Undo, made from what is in memory before the process is stopped.
@@ -19,7 +19,7 @@ type Undo struct {
 
 // PrepareUndo prepares the restoring of islands and sites, so that at every moment, should the writing end there, whatever isn't
 // Undo yet leads to, and relies on, what isn't either. It is Prepare the other way round. No page may be gone.
-func PrepareUndo(mem Memory, maps []process.Mapping, patches []probe.Patch) (*Undo, error) {
+func PrepareUndo(mem Memory, maps []process.Mapping, patches []stub.Patch) (*Undo, error) {
 	parts := partsByPage(inCode(maps, patches))
 	done, errs := make([]Undo, len(parts)), make([]error, len(parts))
 	var wg sync.WaitGroup
@@ -42,8 +42,8 @@ func PrepareUndo(mem Memory, maps []process.Mapping, patches []probe.Patch) (*Un
 }
 
 // read makes the pages that patches, in the order of their addresses, are on.
-func (r *Undo) read(mem Memory, sorted []probe.Patch) error {
-	runs := [][]probe.Patch{sorted}
+func (r *Undo) read(mem Memory, sorted []stub.Patch) error {
+	runs := [][]stub.Patch{sorted}
 	pages := pagesOf(runs)
 	if err := readPages(mem, pages); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *Undo) read(mem Memory, sorted []probe.Patch) error {
 
 // add undoes patches on a copy of the page, from the highest level on, and adds what it is then to the layers. Those that have nothing
 // to do with other pages' are undone with the first.
-func (r *Undo) add(pg *Page, patches []probe.Patch) {
+func (r *Undo) add(pg *Page, patches []stub.Patch) {
 	copy(pg.New, pg.Old)
 	first, last := -1, math.MaxInt
 	for i := range patches {
@@ -94,7 +94,7 @@ func (r *Undo) add(pg *Page, patches []probe.Patch) {
 }
 
 // isIn says whether a patch is in place, and counts sites that are neither as they were nor as they are to be.
-func (r *Undo) isIn(pg *Page, p *probe.Patch) bool {
+func (r *Undo) isIn(pg *Page, p *stub.Patch) bool {
 	if !Crosses(p) { // else no recorder wrote this
 		at := pg.New[p.Addr-pg.Addr:][:len(p.New())]
 		if bytes.Equal(at, p.New()) {
@@ -120,10 +120,10 @@ func addLayer(layers [][]Page, level int, pages ...Page) [][]Page {
 }
 
 // inCode returns the patches where code is mapped, in the order of their addresses. Others went with their library.
-func inCode(maps []process.Mapping, patches []probe.Patch) []probe.Patch {
+func inCode(maps []process.Mapping, patches []stub.Patch) []stub.Patch {
 	sorted := ByAddress(patches)
 	var m *process.Mapping // the last one
-	is := func(p *probe.Patch) bool {
+	is := func(p *stub.Patch) bool {
 		if m == nil || !m.Contains(p.Addr) {
 			m = process.FindMapping(maps, p.Addr)
 		}

@@ -1,0 +1,102 @@
+package amd64
+
+import (
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
+)
+
+// Bound is how many bytes the code of these functions has at most, see Compile: three to five times what it has in fact, but
+// known without making it. cfg is as for Compile, but for addresses.
+func Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
+	const routines = 1 << 16
+	b := boundStubs(cfg, fns, len(fns) <= InlineLimit)
+	return routines + b.code + b.rows*unwindRowSize
+}
+
+// bounds is what the stubs of some functions have at most.
+type bounds struct {
+	code    uint64 // bytes
+	rows    uint64 // of unwind information
+	patches int
+}
+
+// boundStubs finds the bounds. inlined says whether events are inline in all stubs.
+func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
+	// An event, or a look at arguments, where it isn't the call of a routine.
+	inline := uint64(236)
+	if cfg.Min {
+		inline += 320
+	}
+	if cfg.Chooses() || cfg.Threads {
+		inline += 96
+	}
+	const (
+		site   = 56  // alignment, the entry event's call, the way back
+		longer = 8   // than the original is a jump in the stub
+		exit   = 44  // an exit event's padding and call, and the jump to where the exit leads
+		golang = 224 // an event in a Go program, which is always inline
+	)
+	for i := range fns {
+		f := &fns[i]
+		sites := f.Patched()
+		for k := range sites {
+			s := &sites[k]
+			b.patches += 1 + btoi(s.Island != 0)
+			exits := uint64(s.Exits())
+			b.code += site + uint64(s.Size) + longer*uint64(s.Count) + exit*exits
+			b.rows += 2 + uint64(s.Count) + 2*exits
+			switch {
+			case f.Image.Go != nil:
+				b.code += golang * (1 + exits)
+			case inlined || f.Inside:
+				b.code += inline * (1 + exits)
+			}
+			if s.SPDelta != 0 {
+				b.code += inline
+			}
+			if s.Role == plan.RoleEntry && f.Hook != plan.HookNone {
+				b.code += inline
+			}
+		}
+	}
+	return b
+}
+
+// BoundCaptures is how many bytes the captures of some of these functions take besides.
+func BoundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 {
+	if len(captures) == 0 {
+		return 0
+	}
+	const (
+		routines = 1 << 14
+		gather   = 256 // a routine, without its fields
+		field    = 512 // of a routine
+		pointer  = 64  // looked through on the way to it
+		site     = 512 // an event
+		direct   = 32  // a field of it, and its payload event
+	)
+	b := uint64(routines)
+	for i := range fns {
+		c := captures[fns[i].ID]
+		if c == nil || fns[i].ID == 0 {
+			continue
+		}
+		fields := uint64(0)
+		for _, capture := range []*stub.Capture{c.Entry, c.Return} {
+			if capture == nil {
+				continue
+			}
+			b += gather
+			for k := range capture.Fields {
+				f := &capture.Fields[k]
+				fields++
+				b += field + pointer*uint64(len(f.Value.Path)+len(f.Len.Path))
+			}
+		}
+		fields += 4 * uint64(len(c.Conditions)+btoi(len(c.Conditions) > 0))
+		for _, s := range fns[i].Patched() {
+			b += (site + direct*fields) * uint64(1+s.Exits())
+		}
+	}
+	return b
+}
