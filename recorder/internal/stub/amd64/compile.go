@@ -25,6 +25,7 @@ type Code struct {
 	stubs    []uint32     // offsets in Bytes where each function's stubs begin
 	sites    []stub.Patch // those of Patches that are no islands
 	cfg      stub.Config
+	lang     language
 	routines *routines
 
 	asked, answer uint64 // see StubFor
@@ -38,7 +39,7 @@ const InlineLimit = 256
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use. The code is put into buf
 // if it has room, else elsewhere; buf may be nil.
 func Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code, error) {
-	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, routines: &routines{}}
+	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, lang: languageOf(&cfg), routines: &routines{}}
 	given := cap(buf)
 	if buf == nil {
 		buf = make([]byte, 0, guessedSize(fns))
@@ -82,7 +83,7 @@ func guessedSize(fns []stub.Probe) int {
 
 // coder begins code at an address of the arena, in buf if it isn't nil.
 func (code *Code) coder(at uint64, buf []byte) *coder {
-	return &coder{Asm: amd64.NewAsm(at, buf), cfg: &code.cfg, routines: code.routines, base: code.Base}
+	return &coder{Asm: amd64.NewAsm(at, buf), cfg: &code.cfg, lang: code.lang, routines: code.routines, base: code.Base}
 }
 
 // emitRoutines appends what the stubs of these functions call.
@@ -112,16 +113,11 @@ func (c *coder) emitRoutines(fns []stub.Probe) {
 	if cfg.Names && slices.ContainsFunc(fns, func(fn stub.Probe) bool { return fn.Hook.Names() }) {
 		to.names = c.emitNames()
 	}
-	if cfg.Go != nil {
-		c.emitGoSlow()
-		if cfg.Predicates != 0 {
-			c.emitGoPredicates()
-		}
-	}
+	c.lang.routines(c)
 	if len(cfg.Captures) > 0 {
 		c.emitCaptures(fns)
 	}
-	if len(fns) > InlineLimit && cfg.Go == nil {
+	if len(fns) > InlineLimit && c.lang.shared {
 		c.emitShared()
 	}
 	if cfg.Lazy {
@@ -245,13 +241,20 @@ func (s *emitter) event(exit bool, spDelta int32) {
 	}
 	switch p := s.captures(); {
 	case p == nil || exit && !p.Chosen() || !exit && !p.Chosen() && p.Entry == nil:
-		s.coder.event(s.fn.ID, exit, spDelta)
+		s.lang.event(s.coder, s.fn.ID, exit, spDelta)
 	case exit: // by a tail jump
-		s.coder.captured(s.fn.ID, true, spDelta, nil)
+		s.lang.captured(s.coder, s.fn.ID, true, spDelta, nil)
 	default:
-		s.coder.captured(s.fn.ID, false, spDelta, p.Entry)
+		s.lang.captured(s.coder, s.fn.ID, false, spDelta, p.Entry)
 	}
-	s.coder.predicates(s.fn.Predicates, s.fn.ID, exit, spDelta)
+	s.predicates(exit, spDelta)
+}
+
+// predicates emits the test of the function's predicates, if it has any.
+func (s *emitter) predicates(exit bool, spDelta int32) {
+	if s.fn.Predicates.Count != 0 && s.cfg.Predicates != 0 {
+		s.lang.predicates(s.coder, s.fn.Predicates, s.fn.ID, exit, spDelta)
+	}
 }
 
 // returns emits the event of a return, which has a result, unlike that of a tail jump.
@@ -261,8 +264,8 @@ func (s *emitter) returns() {
 		s.event(true, 0)
 		return
 	}
-	s.coder.captured(s.fn.ID, true, 0, p.Return)
-	s.coder.predicates(s.fn.Predicates, s.fn.ID, true, 0)
+	s.lang.captured(s.coder, s.fn.ID, true, 0, p.Return)
+	s.predicates(true, 0)
 }
 
 // hooks emits what a hook at the function's entry does.

@@ -282,7 +282,7 @@ type driver struct {
 func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, funcs []uint64) {
 	t.Helper()
 	cfg := &stub.Config{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
-	c := &coder{Asm: amd64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}}
+	c := &coder{Asm: amd64.NewAsm(testArena, nil), cfg: cfg, lang: cLanguage(), routines: &routines{}}
 	cfg.Overwrite = s.over
 	cfg.NoTLS = s.noTLS
 	c.emitThreadID()
@@ -342,11 +342,13 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			case s.open:
 				c.openEvent(id, exit)
 			case s.captures != nil:
-				c.captured(id, exit, delta, s.captures.Of(exit))
+				c.lang.captured(c, id, exit, delta, s.captures.Of(exit))
 			default:
-				c.event(id, exit, delta)
+				c.lang.event(c, id, exit, delta)
 			}
-			c.predicates(stub.Predicates{First: 0, Count: uint8(s.watches)}, id, exit, delta)
+			if s.watches > 0 {
+				c.lang.predicates(c, stub.Predicates{First: 0, Count: uint8(s.watches)}, id, exit, delta)
+			}
 			if !exit {
 				c.hook(s.hook)
 			}

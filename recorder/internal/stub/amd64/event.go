@@ -32,6 +32,7 @@ func word(id uint32, exit bool) uint32 {
 type coder struct {
 	*amd64.Asm
 	cfg      *stub.Config
+	lang     language
 	routines *routines
 	base     uint64
 	cold     []func()
@@ -60,11 +61,7 @@ func (c *coder) flush() {
 
 // event appends code that writes one event and leaves every register and flag as it was. The stack pointer here is
 // spDelta bytes below its value at the function's entry.
-func (c *coder) event(id uint32, exit bool, spDelta int32) {
-	if c.cfg.Go != nil {
-		c.goEvent(id, exit, spDelta)
-		return
-	}
+func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	c.beginSwitch(exit)
 	defer c.endSwitch()
 	shared := c.routines.shared[btoi(exit)]

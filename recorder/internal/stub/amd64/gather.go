@@ -44,7 +44,7 @@ type captureRoutines struct {
 	argsAt uint64 // where cfg.Args stands
 	read   uint64 // the address of the reading of memory
 	slow   uint64 // that of the slow path of events with a payload
-	enter  uint64 // of Go programs, see emitGoSlow
+	enter  uint64 // of Go programs, see goEvents.emitSlow
 	gather map[gatherKey]uint64
 }
 
@@ -64,9 +64,7 @@ func (c *coder) emitCaptures(fns []stub.Probe) {
 	nap := c.routines.nap
 	t.slow = c.emitSlowPath(true)
 	c.routines.nap = nap
-	if c.cfg.Go != nil {
-		t.enter = c.emitGoSlowPath(true)
-	}
+	c.lang.payloadRoutines(c)
 	c.Align(16)
 	c.beginRoutine()
 	for i := range fns {
@@ -149,7 +147,7 @@ func (c *coder) emitGather(capture *stub.Capture) uint64 {
 	c.Align(16)
 	addr := c.PC()
 	g := &gatherer{coder: c, sp: 8 - saveEntry + 8*int32(len(saved))}
-	if c.cfg.Go == nil {
+	if c.lang.handlersWrite {
 		g.sp += maskSize
 	}
 	g.conditions(capture.Conditions)

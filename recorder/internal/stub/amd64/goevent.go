@@ -19,8 +19,8 @@ import (
 // Signal handlers run on the stack of g.m.gsignal, at first still with the interrupted goroutine's g. They write no events: so between
 // two instructions of a stub nothing of its thread's changes. Nor does its goroutine: the runtime preempts only where the PC is Go code.
 
-// goEvent appends code that writes one event of a Go function.
-func (c *coder) goEvent(id uint32, exit bool, spDelta int32) {
+// event appends code that writes one event of a Go function.
+func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.R13, amd64.AtFS(golang.ProcID))
@@ -28,7 +28,7 @@ func (c *coder) goEvent(id uint32, exit bool, spDelta int32) {
 	c.Jcc(amd64.CondLE, off)
 	c.Load64(amd64.R15, amd64.AtFS(golang.G))
 	c.onStack(amd64.R15, slow)
-	c.Load64(amd64.R15, amd64.At(amd64.R15, c.cfg.Go.GoID))
+	c.Load64(amd64.R15, amd64.At(amd64.R15, g.GoID))
 	c.CmpMem(amd64.R15, amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.GoKeysOff-ring.SlotsOff))
 	c.Jcc(amd64.CondNE, slow)
 	c.Shl32Imm(amd64.R13, 3)
@@ -66,19 +66,18 @@ func (c *coder) onStack(r amd64.Reg, no amd64.Label) {
 	c.Jcc(amd64.CondA, no)
 }
 
-// emitGoSlow appends what stubs of a Go program jump to with the address to return to in R12 and SPDelta and word in R15, when there
+// emitSlow appends what stubs of a Go program jump to with the address to return to in R12 and SPDelta and word in R15, when there
 // is another goroutine than the thread's last, or no room, or no event to be written since it is a signal handler that runs.
 //
 // Before the event of another goroutine goes one that names it, see reel.Switch. It counts as the exit of an accepted call, so it is
 // not dropped as long as there is a reserve; if it is lost, the thread tries again at its next event, and this one is dropped: it
 // would be taken for the other goroutine's.
-func (c *coder) emitGoSlow() { c.routines.goroutine.slow = c.emitGoSlowPath(false) }
-
-// emitGoSlowPath appends that, or, for events with a payload, the same with the address of what gathers it before the one in R12.
-func (c *coder) emitGoSlowPath(payload bool) uint64 {
+//
+// For events with a payload it is the same, with the address of what gathers it before the one in R12.
+func (g goEvents) emitSlow(c *coder, payload bool) uint64 {
 	c.Align(8)
 	c.routines.goroutine.stacksAt = c.PC()
-	c.Raw(binary.LittleEndian.AppendUint64(nil, c.cfg.Go.Stacks+ring.GoStackSize)...)
+	c.Raw(binary.LittleEndian.AppendUint64(nil, g.Stacks+ring.GoStackSize)...)
 	c.Align(64)
 	addr := c.PC()
 	const (
@@ -96,7 +95,7 @@ func (c *coder) emitGoSlowPath(payload bool) uint64 {
 	c.Test(amd64.R12, amd64.R12)
 	c.Jcc(amd64.CondLE, out)
 	c.Load64(amd64.R15, amd64.AtFS(golang.G))
-	c.Load64(amd64.R15, amd64.At(amd64.R15, c.cfg.Go.GoID))
+	c.Load64(amd64.R15, amd64.At(amd64.R15, g.GoID))
 	key := amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.GoKeysOff-ring.SlotsOff)
 	c.CmpMem(amd64.R15, key)
 	c.Jcc(amd64.CondE, same)

@@ -20,8 +20,8 @@ const (
 // maxGoDelta bounds SPDelta for a function with predicates.
 const maxGoDelta = 8 * (1<<(64-goPredicateDelta) - 1)
 
-// goPredicates appends the call of predicates behind the event of a Go function. Registers and flags are kept as by goEvent.
-func (c *coder) goPredicates(w stub.Predicates, id uint32, exit bool, spDelta int32) {
+// predicates appends the call of what tests them, behind the event of a Go function. Registers and flags are kept as by event.
+func (g goEvents) predicates(c *coder, w stub.Predicates, id uint32, exit bool, spDelta int32) {
 	if spDelta < 0 || spDelta > maxGoDelta {
 		return // both ends of it then, since one without the other has nothing to look at
 	}
@@ -61,8 +61,8 @@ func (c *coder) fromOwnStack(pushed []amd64.Reg, skip amd64.Label) {
 	c.JmpReg(amd64.R12)
 }
 
-// emitGoPredicates appends what stubs of a Go program jump to with the address to return to in R12 and R15 as said above.
-func (c *coder) emitGoPredicates() {
+// emitPredicates appends what stubs of a Go program jump to with the address to return to in R12 and R15 as said above.
+func (g goEvents) emitPredicates(c *coder) {
 	c.Align(64)
 	c.routines.goroutine.predicates = c.PC()
 	skip, leave, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
@@ -78,7 +78,7 @@ func (c *coder) emitGoPredicates() {
 	c.Add(amd64.RDX, amd64.R13)
 	c.Load64(amd64.R10, amd64.AtFS(golang.G))
 	c.SubMem(amd64.RDX, amd64.At(amd64.R10, golang.StackHi))
-	c.Load64(amd64.R10, amd64.At(amd64.R10, c.cfg.Go.GoID))
+	c.Load64(amd64.R10, amd64.At(amd64.R10, g.GoID))
 	// RCX as predicates sets it: the entry's word, the first predicate from bit 32 on, their number from bit 40 on.
 	c.Mov(amd64.RCX, amd64.R15)
 	c.ShrImm(amd64.RCX, goPredicateCount)

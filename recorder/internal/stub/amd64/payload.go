@@ -23,17 +23,9 @@ func (s *emitter) captures() *stub.Captures {
 
 // captured appends an event of a function that has captures: one with a payload, if there is one for this event, and only of a call for
 // which the function's conditions hold.
-func (c *coder) captured(id uint32, exit bool, spDelta int32, capture *stub.Capture) {
+func (cEvents) captured(c *coder, id uint32, exit bool, spDelta int32, capture *stub.Capture) {
 	p := c.cfg.Captures[id]
 	gather := c.routines.captures.gather[gatherKey{id, exit}]
-	if c.cfg.Go != nil {
-		if capture == nil {
-			c.goEvent(id, exit, spDelta)
-		} else {
-			c.goCaptured(id, exit, spDelta, gather)
-		}
-		return
-	}
 	c.beginSwitch(exit)
 	defer c.endSwitch()
 	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
@@ -220,7 +212,7 @@ func payloadWord(i, n int) uint32 {
 func (s *slowPath) gatherValues() {
 	s.args(amd64.R12)
 	toSaved := int32(8*len(saved)) - saveEntry // from the stack pointer here, without the mask's place, to S
-	if s.cfg.Go == nil {
+	if s.lang.handlersWrite {
 		toSaved += maskSize
 	}
 	if s.cfg.Clock != stub.ClockNone { // the time that gathering takes is not the call's
@@ -230,7 +222,7 @@ func (s *slowPath) gatherValues() {
 	}
 	s.Load64(amd64.RAX, amd64.At(amd64.RSP, toSaved+saveGather))
 	s.CallReg(amd64.RAX)
-	if s.cfg.Areas == 0 || s.cfg.Go != nil {
+	if s.cfg.Areas == 0 || !s.lang.callsStay {
 		return
 	}
 	s.CmpMem64Imm8(inArgs(ring.ArgsCount), 0)
@@ -317,8 +309,13 @@ func (s *slowPath) timeBefore() {
 	s.Place(entry)
 }
 
-// goCaptured appends an event of a Go function with a payload. What gathers it stands before the place that is gone on at.
-func (c *coder) goCaptured(id uint32, exit bool, spDelta int32, gather uint64) {
+// captured of a payload puts the address of what gathers it before the place that is gone on at.
+func (g goEvents) captured(c *coder, id uint32, exit bool, spDelta int32, capture *stub.Capture) {
+	if capture == nil {
+		g.event(c, id, exit, spDelta)
+		return
+	}
+	gather := c.routines.captures.gather[gatherKey{id, exit}]
 	off, back := c.NewLabel(), c.NewLabel()
 	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
 	c.Jcc(amd64.CondLE, off)
@@ -331,7 +328,7 @@ func (c *coder) goCaptured(id uint32, exit bool, spDelta int32, gather uint64) {
 }
 
 // goPayload appends the call of the slow path of events with a payload, with the word in RCX and the event's SP in RDX, out of
-// emitGoSlowPath, which has pushed kept.
+// goEvents.emitSlow, which has pushed kept.
 func (c *coder) goPayload(kept []amd64.Reg) {
 	pushed := func(r amd64.Reg) amd64.Mem {
 		return amd64.At(amd64.RSP, int32(8*(len(kept)-1-slices.Index(kept, r))))

@@ -22,14 +22,7 @@ type predicateRoutines struct {
 }
 
 // predicates appends the call of it, behind the event of a function with predicates. Registers and flags are kept as by an event.
-func (c *coder) predicates(w stub.Predicates, id uint32, exit bool, spDelta int32) {
-	if w.Count == 0 || c.cfg.Predicates == 0 {
-		return
-	}
-	if c.cfg.Go != nil {
-		c.goPredicates(w, id, exit, spDelta)
-		return
-	}
+func (cEvents) predicates(c *coder, w stub.Predicates, id uint32, exit bool, spDelta int32) {
 	off := c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
@@ -84,7 +77,7 @@ func (w *predicatePath) begin(out amd64.Label) uint64 {
 	w.threadID(amd64.RAX)
 	w.Test(amd64.RAX, amd64.RAX)
 	w.Jcc(amd64.CondE, out)
-	if w.cfg.Go == nil {
+	if w.lang.callsStay {
 		w.Mov32(amd64.R10, amd64.RAX)
 	}
 	w.Shl32Imm(amd64.RAX, 3)

@@ -23,7 +23,7 @@ type routines struct {
 
 // goRoutines are those of a Go program.
 type goRoutines struct {
-	slow       uint64 // see emitGoSlow
-	predicates uint64 // see emitGoPredicates
+	slow       uint64 // see goEvents.emitSlow
+	predicates uint64 // see goEvents.emitPredicates
 	stacksAt   uint64 // where golang.Runtime.Stacks stands, to which one stack is added
 }

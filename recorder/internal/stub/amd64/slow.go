@@ -143,7 +143,7 @@ const maskSize = 16
 // blockSignals also makes room on the stack for the old mask.
 func (s *slowPath) blockSignals(maskAt uint64) {
 	s.Place(s.again)
-	if s.cfg.Go != nil {
+	if !s.lang.handlersWrite {
 		return // handlers don't come here, see goevent.go
 	}
 	s.drop(maskSize)
@@ -193,7 +193,7 @@ func (s *slowPath) registerThread() {
 	s.Store64Imm(s.slot(ring.SlotLeft), 0)
 	s.CmpMem32Imm8(s.slot(ring.SlotRegistered), 0)
 	s.Jcc(amd64.CondNE, s.acquire)
-	if s.cfg.Go == nil { // a goroutine's exit may be of a call on another thread
+	if s.lang.callsStay { // a goroutine's exit may be of a call on another thread
 		s.TestALImm(amd64.RBX, 1)
 		s.Jcc(amd64.CondNE, s.unblock)
 	}
@@ -203,7 +203,7 @@ func (s *slowPath) registerThread() {
 	s.And32Imm(amd64.RCX, ring.RegistrySize-1)
 	s.Shl32Imm(amd64.RCX, 5)
 	s.Lea(amd64.R12, amd64.AtIndex(amd64.R9, amd64.RCX, 1, ring.RegistryOff))
-	if s.cfg.Go == nil { // whose threads have no names of their own
+	if s.lang.threadsNamed {
 		s.MovImm32(amd64.RAX, sysPrctl)
 		s.MovImm32(amd64.RDI, prGetName)
 		s.Lea(amd64.RSI, amd64.At(amd64.R12, ring.RegName))
@@ -507,7 +507,7 @@ func (s *slowPath) blocked() {
 
 // restoreMask undoes blockSignals.
 func (s *slowPath) restoreMask() {
-	if s.cfg.Go != nil {
+	if !s.lang.handlersWrite {
 		return
 	}
 	s.MovImm32(amd64.RAX, sysRtSigprocmask)

@@ -22,15 +22,12 @@ type switching struct {
 	slot  int // of coder.slots, counted from 1; 0 if it is none that changes there
 }
 
-// canSwitch says whether events have their switches. In Go programs they begin with other instructions.
-func (c *coder) canSwitch() bool { return c.cfg.Go == nil }
-
 // nops are of 1 to 4 bytes (Intel SDM Vol. 2B, NOP).
 var nops = [switchSize][]byte{1: {0x90}, {0x66, 0x90}, {0x0F, 0x1F, 0}, {0x0F, 0x1F, 0x40, 0}}
 
 // beginSwitch begins an event. Where a slot begins nothing is padded, see slotStart.
 func (c *coder) beginSwitch(exit bool) {
-	if !c.canSwitch() {
+	if !c.lang.switched {
 		return
 	}
 	if at := c.PC() & 7; at > 8-switchSize {
@@ -43,7 +40,7 @@ func (c *coder) beginSwitch(exit bool) {
 
 // endSwitch ends it.
 func (c *coder) endSwitch() {
-	if c.listing && c.canSwitch() {
+	if c.listing && c.lang.switched {
 		c.switches[len(c.switches)-1].end = c.offset()
 	}
 }
@@ -58,7 +55,7 @@ func (c *coder) slotSwitch() {
 // Switches returns the events of a function: few are asked for, so its stubs are made once more. A function that makes no difference, since
 // it only has a hook, has none.
 func (code *Code) Switches(index int) ([]stub.Switch, error) {
-	if code.cfg.Go != nil || code.fns[index].ID == 0 {
+	if !code.lang.switched || code.fns[index].ID == 0 {
 		return nil, nil
 	}
 	again := &Code{fns: code.fns}

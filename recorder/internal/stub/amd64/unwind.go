@@ -52,8 +52,8 @@ func frameBase(base uint64) uint64 { return base - 1<<31 }
 
 // beginUnwind leaves place at the arena's beginning.
 func (c *coder) beginUnwind() {
-	if c.cfg.Go != nil {
-		return // its runtime walks by tables of its own
+	if !c.lang.unwound {
+		return
 	}
 	c.unwind = &unwinding{}
 	c.Raw(make([]byte, stub.UnwindHead)...)
