@@ -389,10 +389,8 @@ func (k *known) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 		return k.append(events)
 	}
 	sets, plans := c.decode(events, payloads)
-	if k.names != nil {
-		if err := k.names.translate(events); err != nil {
-			return err
-		}
+	if err := k.functions.Translate(events); err != nil {
+		return err
 	}
 	if err := c.describeNew(w, c.told, events, sets, plans); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -252,7 +253,7 @@ func (a *armed) writeTo(f dumpFile, win window, threads []*heldRuns, causes []ca
 	if err != nil {
 		return err
 	}
-	names := a.r.names.anew(w)
+	names := a.r.late.Anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
 	err = a.writeThreads(w, win, threads, causes, names, &d)
 	if err == nil {
@@ -271,7 +272,7 @@ func (a *armed) writeTo(f dumpFile, win window, threads []*heldRuns, causes []ca
 }
 
 // writeThreads writes the events of all threads.
-func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, causes []cause, names *lateNames, d *reel.Dump) error {
+func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, causes []cause, names *tables.Late, d *reel.Dump) error {
 	described := map[uint64]bool{}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
@@ -302,7 +303,7 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 		}
 		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
 			sets, plans := a.r.captures.decode(part, cut.payloads[i])
-			if err := names.translate(part); err != nil {
+			if err := names.Translate(part); err != nil {
 				return err
 			}
 			if err := a.r.captures.describeNew(w, described, part, sets, plans); err != nil {
@@ -322,7 +323,7 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 }
 
 // writeLong writes a thread's events without the calls that are shorter than so many ticks, which its stubs could not take back.
-func (t *heldRuns) writeLong(cut *cutEvents, names *lateNames, ticks uint64) error {
+func (t *heldRuns) writeLong(cut *cutEvents, names *tables.Late, ticks uint64) error {
 	f := ring.NewFilter(namedThread{t.w, names}, ticks)
 	for _, part := range append([][]reel.Event{cut.open}, cut.events...) {
 		if err := f.Append(part); err != nil {
@@ -335,11 +336,11 @@ func (t *heldRuns) writeLong(cut *cutEvents, names *lateNames, ticks uint64) err
 // namedThread is a thread of a reel that gets events with the recording's function IDs.
 type namedThread struct {
 	*reel.ThreadWriter
-	names *lateNames
+	names *tables.Late
 }
 
 func (n namedThread) Append(events []reel.Event) error {
-	if err := n.names.translate(events); err != nil {
+	if err := n.names.Translate(events); err != nil {
 		return err
 	}
 	return n.ThreadWriter.Append(events)
@@ -457,7 +458,7 @@ func joined(list []reel.Missing) []reel.Missing {
 }
 
 // trigger is what the reel says of a cause. The events of the call say exactly when it was.
-func (c cause) trigger(threads []*heldRuns, names *lateNames, gaps []gap) reel.Trigger {
+func (c cause) trigger(threads []*heldRuns, names *tables.Late, gaps []gap) reel.Trigger {
 	t := reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
 	for _, h := range threads {
 		if h.nstid != c.tid || c.tid == 0 || h.end != 0 && int64(h.end-c.to) < 0 {
@@ -465,12 +466,12 @@ func (c cause) trigger(threads []*heldRuns, names *lateNames, gaps []gap) reel.T
 		}
 		t.Thread = h.key
 		if c.function != 0 {
-			h.exactly(c, names.idOf(c.function), &t, gaps)
+			h.exactly(c, names.IDOf(c.function), &t, gaps)
 		}
 		break
 	}
 	if c.function != 0 {
-		t.Function = names.idOf(c.function)
+		t.Function = names.IDOf(c.function)
 	}
 	return t
 }

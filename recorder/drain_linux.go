@@ -10,6 +10,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/tables"
 )
 
 // How often things are done while recording.
@@ -49,12 +50,12 @@ type drain struct {
 
 // known is a thread of the recording.
 type known struct {
-	DestinationThread            // nil while the thread is off
-	names             *lateNames // nil if all functions are in the reel's table already
-	pid               int        // of its process
-	tid               int        // as seen from here
-	nstid             int        // as the target sees it
-	over              bool       // it has ended
+	DestinationThread // nil while the thread is off
+	functions         tables.Functions
+	pid               int  // of its process
+	tid               int  // as seen from here
+	nstid             int  // as the target sees it
+	over              bool // it has ended
 	name              string
 	read              time.Time    // when the name was last read
 	fresh             int          // readings of the name still to be made soon: threads are named just after they start
@@ -93,7 +94,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.Process.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, names: d.r.names, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
+	k := &known{pid: d.r.s.Process.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, functions: d.r.functions, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}

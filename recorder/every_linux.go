@@ -14,10 +14,8 @@ func (r *recording) tellMade() error {
 			continue
 		}
 		e := [1]reel.Event{{Word: id << 1}}
-		if r.names != nil {
-			if err := r.names.translate(e[:]); err != nil {
-				return err
-			}
+		if err := r.functions.Translate(e[:]); err != nil {
+			return err
 		}
 		made[e[0].Word>>1] += calls
 	}

@@ -408,14 +408,12 @@ func (l *libraries) introduce(c *target.Change, next uint32) error {
 		im.Gone = true // until its sites are written
 		l.s.Images = append(l.s.Images, im)
 		if !im.Unchosen {
-			if err := l.r.addImage(im); err != nil {
+			if err := l.r.images.Add(im); err != nil {
 				return err
 			}
 		}
 	}
-	if l.r.names != nil {
-		l.r.names.add(c.Ranges, next)
-	} else if err := l.r.addFunctions(c.Ranges, l.r.nextID); err != nil {
+	if err := l.r.functions.Add(c.Ranges, next); err != nil {
 		return err
 	}
 	l.r.nextID = next

@@ -18,8 +18,8 @@ import (
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/control"
-	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
@@ -40,20 +40,21 @@ type recording struct {
 	filtered atomic.Bool
 	// unmatched says which globs have matched nothing.
 	unmatched error
-	images    map[*mapped.Image]reel.ImageID
+	images    *tables.Images
 	// noticeMu lets one notice, or word of progress, out at a time.
-	noticeMu sync.Mutex
-	tree     *tree       // nil if children aren't followed
-	keptOff  map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
-	watching *watching   // nil if recording isn't armed
-	catalog  *catalog    // of an armed one
-	began    uint64      // when it was on, in TSC ticks
-	names    *lateNames  // nil if all functions are in the reel's table from the beginning
-	captures *captures   // nil if no arguments are recorded
-	switches *switches
-	control  *control.Server // nil if it can't be asked
-	since    uint64          // clock ticks since boot: before it was on
-	who      *process.Handle // if not nil, which process it must be of
+	noticeMu  sync.Mutex
+	tree      *tree       // nil if children aren't followed
+	keptOff   map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
+	watching  *watching   // nil if recording isn't armed
+	catalog   *catalog    // of an armed one
+	began     uint64      // when it was on, in TSC ticks
+	functions tables.Functions
+	late      *tables.Late // functions, of an armed recording
+	captures  *captures    // nil if no arguments are recorded
+	switches  *switches
+	control   *control.Server // nil if it can't be asked
+	since     uint64          // clock ticks since boot: before it was on
+	who       *process.Handle // if not nil, which process it must be of
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -246,7 +247,7 @@ func (r *recording) createReel() error {
 		return err
 	}
 	if r.tree != nil {
-		r.tree.tables.to = r.to
+		r.tree.tables = tables.NewShared(r.to)
 	}
 	return r.introduce()
 }
@@ -282,72 +283,36 @@ func (r *recording) written() int64 {
 
 // introduce writes the images, and the functions if they aren't to be written when their first events come.
 func (r *recording) introduce() error {
-	r.images = map[*mapped.Image]reel.ImageID{}
+	store := tables.Store(tables.Own{To: r.to})
+	if r.tree != nil {
+		store = r.tree.tables
+	}
+	r.images = tables.NewImages(store)
 	for _, a := range r.s.Arenas {
 		for _, im := range a.Images {
 			if im.Unchosen {
 				continue
 			}
-			if err := r.addImage(im); err != nil {
+			if err := r.images.Add(im); err != nil {
 				return errors.Join(err, r.abandon())
 			}
 		}
 	}
-	if r.s.Runtime.Lazy || r.tree != nil || r.opt.Armed != nil {
-		r.lateNames()
-		return nil
+	late := r.s.Runtime.Lazy || r.tree != nil || r.opt.Armed != nil
+	if late {
+		r.late = tables.NewLate(r.images, store)
+		r.functions = r.late
+	} else {
+		r.functions = tables.NewFixed(r.images, r.to)
 	}
-	err := r.addFunctions(r.s.Ranges, 1)
-	if err == nil {
+	err := r.functions.Add(r.s.Ranges, r.nextID)
+	if err == nil && !late {
 		err = r.captures.describeAll(r.to)
 	}
 	if err != nil {
 		return errors.Join(err, r.abandon())
 	}
 	return nil
-}
-
-// addImage adds an image to the reel.
-func (r *recording) addImage(im *mapped.Image) error {
-	about := reel.Image{Path: im.Path, ID: im.Object.ID(), Arch: runtime.GOARCH, Slide: im.Slide, Base: im.Lo, End: im.Hi}
-	var id reel.ImageID
-	var err error
-	if r.tree != nil {
-		id, err = r.tree.tables.image(about, im.File)
-	} else {
-		id, err = r.to.AddImage(about)
-	}
-	if err != nil {
-		return err
-	}
-	r.s.Mu.Lock()
-	r.images[im] = id
-	r.s.Mu.Unlock()
-	return nil
-}
-
-// addFunctions writes the functions of ranges, with IDs from first on, into the reel's table, in the order of the IDs.
-func (r *recording) addFunctions(ranges []target.IDRange, first uint32) error {
-	var table []reel.Function
-	for i := range ranges {
-		g := &ranges[i]
-		for k := range g.Count {
-			table = append(table, r.describe(g, k))
-		}
-	}
-	got, err := r.to.AddFunctions(table)
-	if err == nil && got != first {
-		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", got, first)
-	}
-	return err
-}
-
-// describe is what the reel's table says of a range's k-th function.
-func (r *recording) describe(g *target.IDRange, k uint32) reel.Function {
-	f := &g.Arena.Fns[g.At+int(k)]
-	r.s.Mu.Lock()
-	defer r.s.Mu.Unlock()
-	return reel.Function{Name: f.Name, Image: r.images[g.Image], Addr: f.Addr, Size: f.Size, Tier: reel.TierExitSite}
 }
 
 // abandon removes the reel of a recording that never began. That of a program that was started has none of its own.

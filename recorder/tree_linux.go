@@ -12,8 +12,8 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
-	"github.com/callreel/callreel/reel"
 )
 
 // tree is all recordings that go into one reel: that of the process it began with, and those of the programs that processes below it
@@ -22,7 +22,7 @@ type tree struct {
 	root   *recording
 	ctx    context.Context
 	plans  mapped.PlanCache
-	tables tables
+	tables *tables.Shared
 
 	mu     sync.Mutex // guards what follows
 	at     map[int]*recording
@@ -41,7 +41,7 @@ type tree struct {
 }
 
 func newTree(root *recording) *tree {
-	return &tree{root: root, tables: tables{images: map[imageKey]reel.ImageID{}, known: map[functionKey]uint32{}}, at: map[int]*recording{}, coming: map[int]int{},
+	return &tree{root: root, at: map[int]*recording{}, coming: map[int]int{},
 		passed: map[int]string{}, mostPassed: fewPassed, sum: Result{TextVerified: true}}
 }
 

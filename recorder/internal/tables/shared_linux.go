@@ -1,4 +1,4 @@
-package recorder
+package tables
 
 import (
 	"os"
@@ -7,13 +7,17 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// tables are the images and functions that the recordings of a tree have put into their reel: a program that is started again and
-// again stands there once.
-type tables struct {
-	to     Destination
-	mu     sync.Mutex
+// Shared is the Store of recordings that have one reel: a program that is started again and again stands there once.
+type Shared struct {
+	to     Reel
+	mu     sync.Mutex // guards what follows, and the order in which to is called
 	images map[imageKey]reel.ImageID
 	known  map[functionKey]uint32
+}
+
+// NewShared returns the tables of a reel that has neither images nor functions yet.
+func NewShared(to Reel) *Shared {
+	return &Shared{to: to, images: map[imageKey]reel.ImageID{}, known: map[functionKey]uint32{}}
 }
 
 // imageKey names a file as it is.
@@ -28,9 +32,9 @@ type functionKey struct {
 	addr  uint64
 }
 
-// image returns the number of an image, which is that of one with the same file in another process, if there has been one. The reel
+// Image returns the number of an image, which is that of one with the same file in another process, if there has been one. The reel
 // says where it is in the first of them.
-func (t *tables) image(im reel.Image, file os.FileInfo) (reel.ImageID, error) {
+func (t *Shared) Image(im reel.Image, file os.FileInfo) (reel.ImageID, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := imageKey{im.Path, im.ID, file.Size(), file.ModTime().UnixNano()}
@@ -51,8 +55,8 @@ func (t *tables) image(im reel.Image, file os.FileInfo) (reel.ImageID, error) {
 // maxTable bounds how many images are remembered, and how many functions: programs can be made without number.
 const maxTable = 1 << 18
 
-// functions calls put with the number of each function of list, new ones for those that have none yet.
-func (t *tables) functions(list []reel.Function, put func(i int, id uint32)) error {
+// Functions calls put with the number of each function of list, new ones for those that have none yet.
+func (t *Shared) Functions(list []reel.Function, put func(i int, id uint32)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var fresh []reel.Function

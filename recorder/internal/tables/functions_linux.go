@@ -1,0 +1,137 @@
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/reel"
+)
+
+// Functions are those of one recording. Its methods may be called by several goroutines.
+type Functions interface {
+	// Add adds the functions of ranges, whose target IDs follow those of all before and end before next. It must come before their first
+	// event.
+	Add(ranges []target.IDRange, next uint32) error
+	// Translate gives events the reel's numbers of their functions. Events of functions that there are not are left as they are: what reads
+	// reels says that it doesn't know them.
+	Translate(events []reel.Event) error
+}
+
+// Fixed are functions whose numbers in the reel are their target IDs.
+type Fixed struct {
+	images *Images
+	to     Reel
+	next   uint32
+}
+
+// NewFixed returns functions of a reel that has none yet.
+func NewFixed(images *Images, to Reel) *Fixed { return &Fixed{images: images, to: to, next: 1} }
+
+// Add puts the functions into the reel at once, in the order of their IDs.
+func (f *Fixed) Add(ranges []target.IDRange, next uint32) error {
+	var table []reel.Function
+	for i := range ranges {
+		g := &ranges[i]
+		for k := range g.Count {
+			table = append(table, f.images.describe(g, k))
+		}
+	}
+	got, err := f.to.AddFunctions(table)
+	if err == nil && got != f.next {
+		err = fmt.Errorf("callreel: the reel's next function is %d, not %d", got, f.next)
+	}
+	f.next = next
+	return err
+}
+
+// Translate does nothing.
+func (*Fixed) Translate([]reel.Event) error { return nil }
+
+// Late puts functions into the reel when their first event comes.
+type Late struct {
+	images *Images
+
+	mu     sync.Mutex // guards what follows; the store's lock may be taken while it is held
+	store  Store
+	ids    []uint32 // the reel's, by the target's; 0 for none yet
+	ranges []target.IDRange
+	fresh  []reel.Function // of introduce
+	at     []uint32        // their target IDs
+}
+
+// NewLate returns functions none of which is in the reel yet.
+func NewLate(images *Images, store Store) *Late { return &Late{images: images, store: store} }
+
+// Anew returns the same functions for another reel, which has none of them yet.
+func (n *Late) Anew(to Reel) *Late {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return &Late{images: n.images, store: Own{to}, ids: make([]uint32, len(n.ids)), ranges: slices.Clone(n.ranges)}
+}
+
+// Add lets events of the functions come.
+func (n *Late) Add(ranges []target.IDRange, next uint32) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
+	n.ranges = append(n.ranges, ranges...)
+	return nil
+}
+
+// Translate puts the functions into the reel that aren't there.
+func (n *Late) Translate(events []reel.Event) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.introduce(events); err != nil {
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		if id := e.Word >> 1; uint64(id) < uint64(len(n.ids)) && n.ids[id] != 0 {
+			e.Word = n.ids[id]<<1 | e.Word&1
+		}
+	}
+	return nil
+}
+
+// IDOf is the reel's number of a function, which is put there if it isn't; 0 if it can't be.
+func (n *Late) IDOf(id uint32) uint32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.introduce([]reel.Event{reel.Entry(0, 0, id)}); err != nil || uint64(id) >= uint64(len(n.ids)) {
+		return 0
+	}
+	return n.ids[id]
+}
+
+// pendingID stands for a number that the reel has not given yet.
+const pendingID = ^uint32(0)
+
+// introduce puts the functions of events into the reel that are not in it. The caller holds mu.
+func (n *Late) introduce(events []reel.Event) error {
+	n.fresh, n.at = n.fresh[:0], n.at[:0]
+	for i := range events {
+		id := events[i].Word >> 1
+		if uint64(id) >= uint64(len(n.ids)) || n.ids[id] != 0 {
+			continue
+		}
+		g, k := target.FindRange(n.ranges, id)
+		if g == nil {
+			continue
+		}
+		n.ids[id] = pendingID
+		n.fresh, n.at = append(n.fresh, n.images.describe(g, k)), append(n.at, id)
+	}
+	if len(n.fresh) == 0 {
+		return nil
+	}
+	err := n.store.Functions(n.fresh, func(i int, id uint32) { n.ids[n.at[i]] = id })
+	if err != nil { // which ends the recording
+		for _, id := range n.at {
+			n.ids[id] = 0
+		}
+	}
+	return err
+}
