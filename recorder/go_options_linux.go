@@ -41,6 +41,6 @@ func (r *recording) countLeftOut() {
 		return
 	}
 	r.result.Traced -= n
-	r.result.Refused[string(plan.ReasonPreempted)] += n
+	r.result.Refused[plan.ReasonPreempted.String()] += n
 	r.notice("%d functions are not recorded, since goroutines were preempted just where their probes would be", n)
 }
