@@ -11,6 +11,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/recorder/internal/arguments"
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -95,7 +96,7 @@ func newCaptures(opt *Options) (*captures, error) {
 
 // records says whether values of a function are asked for.
 func (c *captures) records(names []string) bool {
-	return slices.ContainsFunc(c.specs, func(s captureSpec) bool { return matches(s.Function, names) })
+	return slices.ContainsFunc(c.specs, func(s captureSpec) bool { return glob.MatchAny(s.Function, names) })
 }
 
 // on says whether a condition is on calls of a function.
@@ -103,7 +104,7 @@ func (c *captures) on(k *conditionSpec, names []string) bool {
 	if k.function == "" {
 		return c.records(names)
 	}
-	return matches(k.function, names)
+	return glob.MatchAny(k.function, names)
 }
 
 // wants says whether a function's arguments, or its result, are asked for.
@@ -111,16 +112,12 @@ func (c *captures) wants(names []string) bool {
 	return c != nil && (c.records(names) || slices.ContainsFunc(c.conds, func(k conditionSpec) bool { return c.on(&k, names) }))
 }
 
-func matches(function string, names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return n == function || glob(function, n) })
-}
-
 // refuse notes that a function can't be probed, for what its arguments are asked for.
 func (c *captures) refuse(f *plan.Function) {
 	if c == nil {
 		return
 	}
-	if names := namesOf(f.Names()); c.wants(names) {
+	if names := glob.Spellings(f.Names()); c.wants(names) {
 		c.refused = append(c.refused, refusedFunction{names, f.Reason.String()})
 	}
 }
@@ -134,7 +131,7 @@ type refusedFunction struct {
 // refusal says why the functions of a name can't be probed, nil if there are none.
 func (c *captures) refusal(flag, function string) error {
 	for _, r := range c.refused {
-		if matches(function, r.names) {
+		if glob.MatchAny(function, r.names) {
 			return &ArgumentError{flag, function, fmt.Errorf("%s can't be probed: %s", r.names[0], r.why)}
 		}
 	}
@@ -151,7 +148,7 @@ func (c *captures) unmatched(sample []string) error {
 			if err := c.refusal(s.flag, s.Function); err != nil {
 				return err
 			}
-			return &NoMatchError{Flag: s.flag, Glob: s.Function, Near: near(s.Function, sample)}
+			return glob.NoMatch(s.flag, s.Function, sample)
 		}
 	}
 	for i := range c.conds {
@@ -159,7 +156,7 @@ func (c *captures) unmatched(sample []string) error {
 			if err := c.refusal("--if", k.function); err != nil {
 				return err
 			}
-			return &NoMatchError{Flag: "--if", Glob: cmp.Or(k.function, k.text), Near: near(k.function, sample)}
+			return &NoMatchError{Flag: "--if", Glob: cmp.Or(k.function, k.text), Near: glob.Near(k.function, sample)}
 		}
 	}
 	return nil
@@ -182,7 +179,7 @@ func (c *captures) plan(ctx context.Context, im *mapped.Image, late bool, notice
 	}()
 	for i := range im.Traced {
 		fn := &im.Traced[i]
-		names := namesOf(fn.Names())
+		names := glob.Spellings(fn.Names())
 		if !c.wants(names) {
 			continue
 		}
@@ -232,7 +229,7 @@ func (c *captures) planFunction(im *mapped.Image, fn *stub.Probe, names []string
 		all := false
 		for k := range c.specs {
 			s := &c.specs[k]
-			if s.atReturn != atReturn || !matches(s.Function, names) {
+			if s.atReturn != atReturn || !glob.MatchAny(s.Function, names) {
 				continue
 			}
 			s.hit, asked = true, s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
@@ -22,7 +23,7 @@ func (r *recording) await(ch *chooser, traced bool) error {
 		return missed[0].told()
 	}
 	for i := range missed {
-		if m := &missed[i]; !traced && misspelt(m.glob, m.names) && !(m.flag == "-m" && isBeside(r.s.Process, r.s.SearchedImages, m.glob)) {
+		if m := &missed[i]; !traced && glob.Misspelt(m.glob, m.names) && !(m.flag == "-m" && isBeside(r.s.Process, r.s.SearchedImages, m.glob)) {
 			return missed[0].told()
 		}
 	}

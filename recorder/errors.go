@@ -3,10 +3,10 @@ package recorder
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/control"
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/text"
@@ -42,15 +42,6 @@ func (e *ArgumentError) Error() string { return fmt.Sprintf("%s %s: %v", e.Flag,
 
 func (e *ArgumentError) Unwrap() error { return e.Err }
 
-// NoMatchError is a glob that matches nothing. Flag is the option it was given with.
-type NoMatchError struct {
-	Flag, Glob string
-	Near       []string // names that are like it
-}
-
-func (e *NoMatchError) Error() string {
-	if len(e.Near) == 0 {
-		return fmt.Sprintf("%s %s matches nothing", e.Flag, e.Glob)
-	}
-	return fmt.Sprintf("%s %s matches nothing; near it are %s", e.Flag, e.Glob, strings.Join(e.Near, ", "))
-}
+// NoMatchError is the error of a glob that matches nothing. Flag is the option that it was given with, and Glob the glob as it was given.
+// Near are up to five names that are like it, the nearest first.
+type NoMatchError = glob.NoMatchError

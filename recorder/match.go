@@ -1,13 +1,8 @@
 package recorder
 
 import (
-	"cmp"
-	"path"
-	"slices"
-	"strings"
-
-	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 )
 
@@ -23,27 +18,6 @@ type Choice struct {
 	// Memory bounds what the files of one process, or one file, may make us keep of them, in bytes: see object.Allowance. 0 is
 	// object.DefaultMemory.
 	Memory int64
-}
-
-// glob matches a name, * taking any characters.
-func glob(pattern, name string) bool {
-	// path.Match stops * at slashes; a byte that no name holds stands in for them.
-	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
-	return err == nil && ok
-}
-
-// namesOf are all the spellings a glob may match.
-func namesOf(names []string) []string {
-	all := slices.Clone(names)
-	for _, n := range names {
-		if d := demangle.Name(n); d != n {
-			all = append(all, d)
-			if s := demangle.Short(n); s != d {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
 }
 
 // chooser applies a Choice and remembers which globs have matched.
@@ -69,21 +43,21 @@ func newChooser(c *Choice) *chooser {
 // module says whether a module is chosen by one of its names.
 func (ch *chooser) module(names ...string) bool {
 	ch.modules = append(ch.modules, names...)
-	return anyGlob(ch.c.Modules, ch.modHit, names) || len(ch.c.Modules) == 0
+	return glob.Any(ch.c.Modules, ch.modHit, names) || len(ch.c.Modules) == 0
 }
 
 // function says whether a function of a chosen module is.
 func (ch *chooser) function(names []string, size uint64) bool {
 	if len(ch.c.Functions) > 0 || len(ch.c.Exclude) > 0 || ch.captures != nil {
-		names = namesOf(names)
+		names = glob.Spellings(names)
 		ch.sample = append(ch.sample, names...)
 	}
 	if ch.captures.wants(names) {
-		anyGlob(ch.c.Functions, ch.fnHit, names)
+		glob.Any(ch.c.Functions, ch.fnHit, names)
 		return true
 	}
-	in := anyGlob(ch.c.Functions, ch.fnHit, names) || len(ch.c.Functions) == 0
-	out := anyGlob(ch.c.Exclude, ch.xHit, names)
+	in := glob.Any(ch.c.Functions, ch.fnHit, names) || len(ch.c.Functions) == 0
+	out := glob.Any(ch.c.Exclude, ch.xHit, names)
 	return in && !out && size >= ch.c.MinSize
 }
 
@@ -92,22 +66,9 @@ func (ch *chooser) isInside(names []string) bool {
 	if len(ch.inside) == 0 {
 		return false
 	}
-	names = namesOf(names)
+	names = glob.Spellings(names)
 	ch.sample = append(ch.sample, names...)
-	return anyGlob(ch.inside, ch.inHit, names)
-}
-
-func anyGlob(globs []string, hit []bool, names []string) bool {
-	found := false
-	for i, g := range globs {
-		for _, n := range names {
-			if n == g || glob(g, n) {
-				hit[i], found = true, true
-				break
-			}
-		}
-	}
-	return found
+	return glob.Any(ch.inside, ch.inHit, names)
 }
 
 // missed is a glob that matched nothing. names are those that it could have matched.
@@ -118,7 +79,7 @@ type missed struct {
 
 // told is the error that says so.
 func (m *missed) told() *NoMatchError {
-	return &NoMatchError{Flag: m.flag, Glob: m.glob, Near: near(m.glob, m.names)}
+	return glob.NoMatch(m.flag, m.glob, m.names)
 }
 
 // unmatched returns an error for the first glob that matched nothing.
@@ -149,84 +110,4 @@ func (ch *chooser) missed() (all []missed) {
 		}
 	}
 	return all
-}
-
-// misspelt says whether a glob without wildcards is likely meant to be one of the names: it is part of one, or all but one.
-func misspelt(pattern string, names []string) bool {
-	if strings.ContainsAny(pattern, "*?[") {
-		return false
-	}
-	want := strings.ToLower(pattern)
-	limit := 1 + len(want)/6
-	return slices.ContainsFunc(names, func(n string) bool {
-		l := strings.ToLower(n)
-		return strings.Contains(l, want) || editDistance(want, l, limit) <= limit
-	})
-}
-
-// near returns up to five names that are like the glob: that hold its letters as a part, then those with the least
-// edit distance.
-func near(pattern string, names []string) []string {
-	want := strings.ToLower(strings.Trim(pattern, "*?"))
-	type scored struct {
-		name string
-		cost int
-	}
-	best := map[string]int{}
-	for _, n := range names {
-		l := strings.ToLower(n)
-		var cost int
-		switch {
-		case want != "" && strings.Contains(l, want):
-			cost = len(l) - len(want)
-		default:
-			limit := 1 + len(want)/3
-			d := editDistance(want, l, limit)
-			if d > limit {
-				continue
-			}
-			cost = 1000 + d
-		}
-		best[n] = cost
-	}
-	var list []scored
-	for n, c := range best {
-		list = append(list, scored{n, c})
-	}
-	slices.SortFunc(list, func(a, b scored) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.name, b.name)) })
-	var out []string
-	for _, s := range list[:min(5, len(list))] {
-		out = append(out, s.name)
-	}
-	return out
-}
-
-// editDistance is Levenshtein's, or limit+1 once it is sure to be more than limit.
-func editDistance(a, b string, limit int) int {
-	if d := len(a) - len(b); d > limit || -d > limit {
-		return limit + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		least := row[0]
-		for j := 1; j <= len(b); j++ {
-			next := min(row[j]+1, row[j-1]+1)
-			if a[i-1] == b[j-1] {
-				next = min(next, diag)
-			} else {
-				next = min(next, diag+1)
-			}
-			diag, row[j] = row[j], next
-			least = min(least, next)
-		}
-		if least > limit {
-			return limit + 1
-		}
-	}
-	return row[len(b)]
 }

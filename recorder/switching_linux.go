@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
@@ -201,13 +202,13 @@ func (s *switches) wanted(fn *stub.Probe, hit *hits) bool {
 	for i := range s.rules {
 		q := &s.rules[i]
 		if names == nil && len(q.Functions)+len(q.Exclude) > 0 {
-			names = namesOf(fn.Names())
+			names = glob.Spellings(fn.Names())
 		}
 		fnHit, xHit := make([]bool, len(q.Functions)), make([]bool, len(q.Exclude))
 		if hit != nil && i == len(s.rules)-1 {
 			fnHit, xHit = hit.fn, hit.x
 		}
-		in, out := anyGlob(q.Functions, fnHit, names), anyGlob(q.Exclude, xHit, names)
+		in, out := glob.Any(q.Functions, fnHit, names), glob.Any(q.Exclude, xHit, names)
 		switch {
 		case len(q.Functions) > 0:
 			on = in
@@ -260,11 +261,11 @@ func (s *switches) unmatched(hit *hits) error {
 			for _, a := range s.arenas {
 				for f := range a.Fns {
 					if a.Fns[f].ID != 0 {
-						names = append(names, namesOf(a.Fns[f].Names())...)
+						names = append(names, glob.Spellings(a.Fns[f].Names())...)
 					}
 				}
 			}
-			return &NoMatchError{Flag: k.flag, Glob: g, Near: near(g, names)}
+			return glob.NoMatch(k.flag, g, names)
 		}
 	}
 	return nil

@@ -6,13 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
 
 // wants says whether a thread of that name is to be recorded.
 func (l *Less) wants(name string) bool {
-	return len(l.Threads) == 0 || anyGlob(l.Threads, make([]bool, len(l.Threads)), []string{name})
+	return len(l.Threads) == 0 || glob.Any(l.Threads, nil, []string{name})
 }
 
 // keepOff switches the threads off that there are and that aren't to be recorded, before the gates open: so they take no room in the

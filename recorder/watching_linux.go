@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/arguments"
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -53,16 +54,13 @@ func (w *watching) about(names []string) []int {
 		return nil
 	}
 	var list []int
-	all := namesOf(names)
+	all := glob.Spellings(names)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.triggers {
-		for _, n := range all {
-			if n == w.triggers[i].Function || glob(w.triggers[i].Function, n) {
-				list = append(list, i)
-				w.hit[i] = true
-				break
-			}
+		if glob.MatchAny(w.triggers[i].Function, all) {
+			list = append(list, i)
+			w.hit[i] = true
 		}
 	}
 	return list
@@ -177,7 +175,7 @@ func (w *watching) check(sample []string) error {
 		case w.hit[i]:
 			return fmt.Errorf("callreel: --when %q: %w to watch %s: %s", t.Text, ErrRefused, t.Function, w.refused[i])
 		default:
-			return &NoMatchError{Flag: "--when", Glob: t.Function, Near: near(t.Function, sample)}
+			return glob.NoMatch("--when", t.Function, sample)
 		}
 	}
 	return nil

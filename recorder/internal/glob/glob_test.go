@@ -1,0 +1,124 @@
+package glob
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestAGlobMatchesWholeNames(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"main", "main", true},
+		{"main", "main2", false},
+		{"*", "", true},
+		{"get?ommand", "getCommand", true},
+		{"std::*::find", "std::map<a/b>::find", true},
+		{"*", "github.com/callreel/callreel/reel.(*Writer).Close", true},
+		{"a?b", "a/b", true},
+		{"[a-c]x", "bx", true},
+		{"[a-c]x", "dx", false},
+		{"operator[]", "operator[]", true}, // not well-formed, and a name
+		{"operator[]", "operator", false},
+		{"[", "x", false},
+	} {
+		if got := Match(c.pattern, c.name); got != c.want {
+			t.Errorf("Match(%q, %q) is %v", c.pattern, c.name, got)
+		}
+	}
+}
+
+func TestAnyNotesEachGlobThatMatches(t *testing.T) {
+	globs, hit := []string{"a*", "b*", "*c"}, make([]bool, 3)
+	if !Any(globs, hit, []string{"abc"}) || !slices.Equal(hit, []bool{true, false, true}) {
+		t.Errorf("%v", hit)
+	}
+	if Any(globs, hit, []string{"x"}) || !slices.Equal(hit, []bool{true, false, true}) {
+		t.Errorf("what matches nothing has changed %v", hit)
+	}
+	if !Any(globs, nil, []string{"x", "bx"}) || Any(nil, nil, []string{"x"}) {
+		t.Error("without notes it says otherwise")
+	}
+}
+
+func TestSpellingsAreWhatPeopleWrite(t *testing.T) {
+	names := []string{"_ZN3foo3barEi", "main"}
+	want := []string{"_ZN3foo3barEi", "main", "foo::bar(int)", "foo::bar"}
+	if got := Spellings(names); !slices.Equal(got, want) || len(names) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNearNamesHoldTheGlobOrAreLikeIt(t *testing.T) {
+	names := []string{"getCommand", "getcommandx", "getGenericCommand", "setCommand", "unrelated", "getCommand"}
+	if got := Near("*getcommand*", names); !slices.Equal(got, []string{"getCommand", "getcommandx", "setCommand"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Near("zzzzzzzz", names); got != nil {
+		t.Errorf("%q is near nothing", got)
+	}
+	var many []string
+	for i := range 20 {
+		many = append(many, fmt.Sprintf("name%02d", i))
+	}
+	if got := Near("name", many); !slices.Equal(got, many[:5]) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWhatIsMisspelt(t *testing.T) {
+	names := []string{"processCommand", "libssl.so.3"}
+	for glob, want := range map[string]bool{
+		"processComand": true, "PROCESSCOMMAND": true, "Command": true, "libssl.so": true,
+		"dlopen_me": false, "processComand*": false, "[p]rocessComand": false, "libcrypto.so.3": false,
+	} {
+		if got := Misspelt(glob, names); got != want {
+			t.Errorf("Misspelt(%q) is %v", glob, got)
+		}
+	}
+}
+
+func TestTheErrorNamesWhatIsNear(t *testing.T) {
+	var err error = NoMatch("-f", "mian", []string{"main", "other"})
+	if err.Error() != "-f mian matches nothing; near it are main" {
+		t.Error(err)
+	}
+	if got := NoMatch("-m", "x", nil).Error(); got != "-m x matches nothing" {
+		t.Error(got)
+	}
+	if none := (*NoMatchError)(nil); !errors.As(err, &none) || none.Glob != "mian" {
+		t.Errorf("%+v", none)
+	}
+}
+
+// distance is Levenshtein's by its definition.
+func distance(a, b string) int {
+	switch {
+	case a == "" || b == "":
+		return len(a) + len(b)
+	case a[0] == b[0]:
+		return distance(a[1:], b[1:])
+	}
+	return 1 + min(distance(a[1:], b), distance(a, b[1:]), distance(a[1:], b[1:]))
+}
+
+func TestEditDistanceIsLevenshteinsUpToTheLimit(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, random.IntN(7))
+		for i := range b {
+			b[i] = "abc"[random.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 2000 {
+		a, b, limit := word(), word(), random.IntN(5)
+		if got, want := editDistance(a, b, limit), distance(a, b); got != want && (got <= limit || want <= limit) {
+			t.Fatalf("editDistance(%q, %q, %d) is %d, and not %d", a, b, limit, got, want)
+		}
+	}
+}
