@@ -51,7 +51,7 @@ func (a *armed) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made b
 	case causes[0].to != 0:
 		moment = min(moment, causes[0].to)
 	}
-	w.from = max(moment-min(ticksOf(keep, a.r.set.TicksPerSecond), moment), a.began)
+	w.from = max(moment-min(ring.TicksOf(keep, a.r.set.TicksPerSecond), moment), a.began)
 	told.Frozen, told.Reason = frozen, causes[0].condition
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail

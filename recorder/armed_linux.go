@@ -97,14 +97,14 @@ func (r *recording) newArmed(d *drain) *armed {
 
 // armWatches writes down what stubs are to look at.
 func (r *recording) armWatches() error {
-	if r.watching == nil {
+	if r.opt.Armed == nil {
 		return nil
 	}
 	w, err := r.s.Memory.WatchesAt(r.s.Watches)
 	if err != nil {
 		return err
 	}
-	r.watching.set(w, r.set.TicksPerSecond)
+	r.triggers.WriteTo(w, r.set.TicksPerSecond)
 	w.Arm(true)
 	return nil
 }
@@ -269,13 +269,7 @@ func (a *armed) ask(ctx context.Context, q DumpRequest) bool {
 
 // tick is how long to wait for triggers: calls that don't return are to be noticed soon.
 func (a *armed) tick() time.Duration {
-	t := longestTick
-	for i := range a.r.watching.triggers {
-		if w := &a.r.watching.triggers[i]; w.Kind == OnDuration {
-			t = min(t, max(w.Duration/2, grace/10)) // of grace
-		}
-	}
-	return t
+	return a.r.triggers.Interval(longestTick)
 }
 
 // meet notes a thread that has written for the first time. That the target says so costs it nothing: one that isn't there, and has written

@@ -19,7 +19,7 @@ type cause struct {
 	tid               int    // as the target sees it; 0 if it is about no thread
 	function          uint32 // by the recording's IDs
 	sp                uint32
-	from, to          uint64 // TSC of the call's beginning and end, by the watch; to is 0 for one that has not returned
+	from, to          uint64 // TSC of the call's beginning and end, as its stub saw them; to is 0 for one that has not returned
 	open              *ring.OpenCall
 	goroutine         uint64 // of an open call in a Go program
 }
@@ -116,15 +116,8 @@ func (a *armed) frozenSince() uint64 {
 
 // cause is what a firing says.
 func (a *armed) cause(f ring.Firing) (cause, bool) {
-	t, of := a.r.watching.of(f.Watch)
-	if t == nil {
-		return cause{}, false
-	}
-	c := cause{kind: reel.TriggerCall, condition: t.Text, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}
-	if t.Kind == OnResult {
-		c.detail = "returned " + of.text(f.Result)
-	}
-	return c, true
+	t, detail, ok := a.r.triggers.Fired(&f)
+	return cause{kind: reel.TriggerCall, condition: t.Text, detail: detail, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}, ok
 }
 
 // maxOverdue is for how many calls at most one dump is made.
@@ -141,14 +134,9 @@ func (a *armed) overdue() {
 		if int64(now-c.From) < 0 || len(causes) >= maxOverdue { // the others stay overdue
 			return
 		}
-		for _, t := range a.r.watching.ofFunction(c.Word >> 1) {
-			after, ok := t.overdue(c.Number, a.r.set.TicksPerSecond)
-			if !ok || now-c.From <= after {
-				continue
-			}
+		if t, ok := a.r.triggers.Overdue(&c, now, a.r.set.TicksPerSecond); ok {
 			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text,
 				tid: a.tidOf(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
-			return
 		}
 	})
 	if len(causes) == 0 {
@@ -213,7 +201,7 @@ func (a *armed) tickOf(at time.Time) uint64 {
 		return 0
 	}
 	now := ring.Ticks()
-	return now - min(now, ticksOf(max(0, time.Since(at)), a.r.set.TicksPerSecond))
+	return now - min(now, ring.TicksOf(max(0, time.Since(at)), a.r.set.TicksPerSecond))
 }
 
 // dumpAtEnd dumps the last moments of a process that has ended: the rings outlive it.

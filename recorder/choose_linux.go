@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -14,6 +15,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/recorder/internal/trigger"
 )
 
 // choose plans the process's images and groups what is chosen into arenas.
@@ -22,6 +24,7 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.captures, err = newCaptures(&r.opt); err != nil {
 		return err
 	}
+	r.triggers = trigger.NewSet(r.opt.triggers())
 	ch := r.newChooser()
 	images, maps, err := ch.images.Find(ctx, r.s.Process)
 	if err != nil {
@@ -39,7 +42,7 @@ func (r *recording) choose(ctx context.Context) error {
 			r.covered(coverageOf(im.Probe, im.Module, im.Main))
 		}
 		n := ch.pick(im, r.nextID)
-		r.watching.plan(ctx, im, r.notice)
+		r.triggers.Plan(ctx, im, r.notice)
 		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
 			return err
 		}
@@ -49,10 +52,8 @@ func (r *recording) choose(ctx context.Context) error {
 			with = append(with, im)
 		}
 	}
-	if r.watching != nil {
-		if err := r.watching.check(ch.sample); err != nil {
-			return err
-		}
+	if err := r.triggers.Check(ch.sample); err != nil {
+		return err
 	}
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
 	r.unmatched = ch.unmatched()
@@ -135,12 +136,9 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	}
 	for i := range im.Plan {
 		f := &im.Plan[i]
-		about := ch.watching.about(f.Names())
-		if ch.watching != nil {
-			ch.sample = append(ch.sample, f.Names()...)
-		}
+		names, wanters := ch.ask(f.Names())
 		inside := !im.Unchosen && ch.isInside(f.Names())
-		if im.Unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 && !inside {
+		if im.Unchosen || !ch.function(f.Names(), f.Size) && len(wanters) == 0 && !inside {
 			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
 			continue
 		}
@@ -148,15 +146,15 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 		if f.Tier == plan.TierNone {
 			n.refused[f.Reason.String()]++
 			ch.captures.refuse(f)
-			if len(about) > 0 {
-				ch.watching.refuse(about, f.Reason.String())
+			for _, w := range wanters {
+				w.Refuse(names, f.Reason.String())
 			}
 			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
 			continue
 		}
 		sel := stub.Probe{Function: f, Image: im.Probe, ID: id, Slide: im.Slide, Inside: inside}
-		if len(about) > 0 {
-			ch.watching.want(id, about)
+		for _, w := range wanters {
+			w.Take(id, names)
 		}
 		im.Traced = append(im.Traced, sel)
 		id++
@@ -164,6 +162,21 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	n.traced = len(im.Traced)
 	im.Unchosen = n.traced == 0
 	return n
+}
+
+// ask returns the wanters that ask for a function, and all spellings of its names.
+func (ch *chooser) ask(names []string) (all []string, wanters []wanter) {
+	if len(ch.wanters) == 0 {
+		return nil, nil
+	}
+	all = glob.Spellings(names)
+	ch.sample = append(ch.sample, all...)
+	for _, w := range ch.wanters {
+		if w.Wants(all) {
+			wanters = append(wanters, w)
+		}
+	}
+	return all, wanters
 }
 
 func (r *recording) count(n picked) {
@@ -292,7 +305,7 @@ func (r *recording) setup() error {
 		r.s.Counts = r.s.Size
 		r.s.Size += ring.CountsSize
 	}
-	if r.watching != nil {
+	if r.opt.Armed != nil {
 		r.s.Watches = r.s.Size
 		r.s.Size += ring.WatchesSize
 	}

@@ -1,6 +1,10 @@
 package recorder
 
-import "time"
+import (
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
 
 // Less says which of the chosen functions' calls are left out of a recording.
 type Less struct {
@@ -31,5 +35,5 @@ func (l *Less) chooses() bool { return l.Depth > 0 || len(l.Inside) > 0 || l.Eve
 
 // ticks is Min in ticks of the clock.
 func (l *Less) ticks(perSecond uint64) uint64 {
-	return uint64(l.Min.Seconds() * float64(perSecond))
+	return ring.TicksOf(l.Min, perSecond)
 }

@@ -20,6 +20,15 @@ type Choice struct {
 	Memory int64
 }
 
+// wanter asks for functions whatever a Choice says of them. names are all spellings of a function's.
+type wanter interface {
+	// Wants says whether it asks for a function. Of images that aren't chosen it is asked, too.
+	Wants(names []string) bool
+	// Take is told under which ID a function is probed that it asks for, Refuse why one isn't.
+	Take(id uint32, names []string)
+	Refuse(names []string, why string)
+}
+
 // chooser applies a Choice and remembers which globs have matched.
 type chooser struct {
 	c                   *Choice
@@ -31,7 +40,7 @@ type chooser struct {
 	follow              bool // what replaces programs is guarded, too
 	images              mapped.Search
 	captures            *captures // nil if no arguments are recorded
-	watching            *watching // nil if nothing is
+	wanters             []wanter  // what else asks for functions
 }
 
 func newChooser(c *Choice) *chooser {

@@ -69,6 +69,14 @@ type Options struct {
 // needsAreas says whether threads keep an open stack.
 func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 || o.Less.chooses() }
 
+// triggers are those of an armed recording; another has none.
+func (o *Options) triggers() []Trigger {
+	if o.Armed == nil {
+		return nil
+	}
+	return o.Armed.Triggers
+}
+
 // Laziness says when probes are made.
 type Laziness uint8
 

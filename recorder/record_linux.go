@@ -21,6 +21,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/recorder/internal/trigger"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -45,9 +46,9 @@ type recording struct {
 	noticeMu  sync.Mutex
 	tree      *tree       // nil if children aren't followed
 	keptOff   map[int]int // threads that were off before recording began, by their IDs as the target sees them, and as seen from here
-	watching  *watching   // nil if recording isn't armed
-	catalog   *catalog    // of an armed one
-	began     uint64      // when it was on, in TSC ticks
+	triggers  *trigger.Set
+	catalog   *catalog // of an armed one
+	began     uint64   // when it was on, in TSC ticks
 	functions tables.Functions
 	late      *tables.Late // functions, of an armed recording
 	captures  *captures    // nil if no arguments are recorded
@@ -128,7 +129,7 @@ func newRecording(opt Options) *recording {
 		r.tree = newTree(r)
 	}
 	if opt.Armed != nil {
-		r.watching, r.catalog = newWatching(opt.Armed), &catalog{}
+		r.catalog = &catalog{}
 		r.opt.To = r.catalog
 	}
 	return r
@@ -138,7 +139,9 @@ func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
 	ch.images.Memory, ch.images.Guards = r.memory, true
 	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
-	ch.watching = r.watching
+	if !r.triggers.Empty() {
+		ch.wanters = append(ch.wanters, r.triggers)
+	}
 	if r.tree != nil {
 		ch.follow, ch.images.Follow, ch.images.Plans = true, true, &r.tree.plans
 	}

@@ -46,7 +46,7 @@ type SetAnswer struct {
 	On      int `json:"on"`      // functions that are recorded now
 	Off     int `json:"off"`     // functions that could be, and are not
 	Changed int `json:"changed"` // how many were on and are off, or the other way round
-	Kept    int `json:"kept"`    // of those that are on: they don't match, but are watched for a trigger, or named by --inside
+	Kept    int `json:"kept"`    // of those that are on: they don't match, but have triggers, or are named by --inside
 }
 
 // add adds what became of it in another process.

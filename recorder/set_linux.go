@@ -34,8 +34,8 @@ func (r *recording) setFilters(q *SetRequest, held *armed) error {
 			if q.Keep > 0 {
 				held.o.Keep = q.Keep
 			}
-			r.watching.replace(triggers)
-			r.watching.set(held.watches, r.set.TicksPerSecond)
+			r.triggers.Replace(triggers)
+			r.triggers.WriteTo(held.watches, r.set.TicksPerSecond)
 		})
 	}
 	if !r.switches.rounds.after(r.switches.over, change) {
@@ -72,7 +72,7 @@ func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger
 		if err != nil {
 			return nil, err
 		}
-		at, why := r.watching.like(&t)
+		at, why := r.triggers.Like(&t)
 		if why != "" {
 			return nil, refuse("%s: %s", text, why)
 		}
@@ -104,33 +104,6 @@ func (d *drain) setThreads(globs []string) error {
 		d.stillOff(live, true)
 	}
 	return nil
-}
-
-// like finds the trigger that is the same but for the number that is compared with.
-func (w *watching) like(t *Trigger) (at int, why string) {
-	if t.Kind != OnDuration && t.Kind != OnResult || t.Op == "==" || t.Op == "!=" {
-		return 0, "only conditions with > >= < or <= can be changed"
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var have []string
-	for i := range w.triggers {
-		h := &w.triggers[i]
-		if h.Kind == t.Kind && h.Function == t.Function && h.Op == t.Op {
-			return i, ""
-		}
-		have = append(have, h.Text)
-	}
-	return 0, "it must be as one that the recording was armed with, but for the number: " + strings.Join(have, ", ")
-}
-
-// replace replaces triggers, by their places.
-func (w *watching) replace(by map[int]Trigger) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, t := range by {
-		w.triggers[i] = t
-	}
 }
 
 // change calls f in the loop.

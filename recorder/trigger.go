@@ -1,95 +1,35 @@
 package recorder
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/trigger"
 	"github.com/callreel/callreel/reel"
 )
 
-// Trigger is a condition on which the last moments are dumped.
-type Trigger struct {
-	// Text is the condition as it was given.
-	Text string
-	// Function names the function that it is about: a glob, as in a Choice.
-	Function string
-	Kind     TriggerKind
-	// Op compares, for the durations and results: one of > >= < <= == !=.
-	Op string
-	// Duration is what the call's is compared with, or the length of a stall.
-	Duration time.Duration
-	// Value is what the result is compared with, or the number of the call, from 1; 0 for every call.
-	Value int64
-}
+// Trigger is a condition on which the last moments are dumped, as ParseTrigger reads it. Text is the condition as it was given, Function
+// the glob of the functions that it is about, as in a Choice, and Kind what it looks at. With OnDuration the call's time is compared with
+// Duration, with OnResult what it returns with Value; Op is how, one of > >= < <= == !=. With OnCall Value is the number of the call, from
+// 1, or 0 for every call. With OnStall Duration is how long the stall is, and there is no Function.
+type Trigger = trigger.Trigger
 
 // TriggerKind says what a Trigger looks at.
-type TriggerKind uint8
+type TriggerKind = trigger.Kind
 
 // The kinds of triggers.
 const (
-	OnDuration TriggerKind = iota // F > 5ms: how long the call took; for > and >= also one that has not returned
-	OnResult                      // F == 0: what it returns
-	OnCall                        // F, F #100: that it is called, or the Nth time
-	OnStall                       // stall:200ms: that the main thread makes no progress; the recorder's user sees to that
+	OnDuration = trigger.OnDuration // F > 5ms: how long the call took; for > and >= also one that has not returned
+	OnResult   = trigger.OnResult   // F == 0: what it returns
+	OnCall     = trigger.OnCall     // F, F #100: that it is called, or the Nth time
+	OnStall    = trigger.OnStall    // stall:200ms: that the main thread makes no progress; the recorder's user sees to that
 )
 
 // ErrTrigger is wrapped by ParseTrigger's errors.
-var ErrTrigger = errors.New("not a condition")
-
-var (
-	comparison = regexp.MustCompile(`^(.+?)\s*(>=|<=|==|!=|>|<|=)\s*([-+]?[0-9][0-9A-Za-z.µ]*)$`)
-	nthCall    = regexp.MustCompile(`^(.+?)\s*#\s*([0-9]+)$`)
-)
+var ErrTrigger = trigger.Err
 
 // ParseTrigger reads a condition: "F > 5ms", "F == 0", "F < 0", "F", "F #100" or "stall:200ms". A number with a unit is a duration,
 // one without is compared with what F returns.
-func ParseTrigger(text string) (Trigger, error) {
-	t := Trigger{Text: text}
-	s := strings.TrimSpace(text)
-	if over, found := strings.CutPrefix(s, "stall:"); found {
-		d, err := time.ParseDuration(over)
-		if err != nil || d <= 0 {
-			return t, fmt.Errorf("%q is %w: stall: wants a duration, such as stall:200ms", text, ErrTrigger)
-		}
-		t.Kind, t.Duration = OnStall, d
-		return t, nil
-	}
-	if m := comparison.FindStringSubmatch(s); m != nil {
-		t.Function, t.Op = m[1], m[2]
-		if t.Op == "=" {
-			t.Op = "=="
-		}
-		if v, err := strconv.ParseInt(m[3], 0, 64); err == nil {
-			t.Kind, t.Value = OnResult, v
-			return t, nil
-		}
-		d, err := time.ParseDuration(m[3])
-		if err != nil || d < 0 {
-			return t, fmt.Errorf("%q is %w: %q is neither a duration, such as 5ms, nor a whole number", text, ErrTrigger, m[3])
-		}
-		if t.Op == "==" || t.Op == "!=" {
-			return t, fmt.Errorf("%q is %w: no call takes exactly %v; use > or <", text, ErrTrigger, d)
-		}
-		t.Kind, t.Duration = OnDuration, d
-		return t, nil
-	}
-	t.Kind, t.Function = OnCall, s
-	if m := nthCall.FindStringSubmatch(s); m != nil {
-		n, err := strconv.ParseInt(m[2], 10, 64)
-		if err != nil || n == 0 {
-			return t, fmt.Errorf("%q is %w: calls are counted from #1", text, ErrTrigger)
-		}
-		t.Function, t.Value = m[1], n
-	}
-	if t.Function == "" {
-		return t, fmt.Errorf("%q is %w: it names no function", text, ErrTrigger)
-	}
-	return t, nil
-}
+func ParseTrigger(text string) (Trigger, error) { return trigger.Parse(text) }
 
 // Arming lets a recording keep the last moments in memory, and dump them when something happens, instead of writing all down.
 type Arming struct {

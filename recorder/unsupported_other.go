@@ -43,10 +43,7 @@ func DefaultOutput(_ int, command []string) string {
 }
 
 // What a chooser of a recording has besides; there are none here.
-type (
-	watching struct{}
-	captures struct{}
-)
+type captures struct{}
 
 func (*captures) wants([]string) bool { return false }
 
