@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/outfile"
+	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/reel"
@@ -273,7 +274,7 @@ func (a *armed) writeTo(f dumpFile, win window, threads []*heldRuns, causes []ca
 
 // writeThreads writes the events of all threads.
 func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, causes []cause, names *tables.Late, d *reel.Dump) error {
-	described := map[uint64]bool{}
+	told := capture.Told{}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
@@ -302,14 +303,14 @@ func (a *armed) writeThreads(w *reel.Writer, win window, threads []*heldRuns, ca
 			cut.open, cut.events = nil, nil
 		}
 		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
-			sets, plans := a.r.captures.decode(part, cut.payloads[i])
+			values := a.r.captures.Decode(part, cut.payloads[i])
 			if err := names.Translate(part); err != nil {
 				return err
 			}
-			if err := a.r.captures.describeNew(w, described, part, sets, plans); err != nil {
+			if err := values.Describe(w, told, part); err != nil {
 				return err
 			}
-			if err := t.w.AppendWith(part, sets); err != nil {
+			if err := t.w.AppendWith(part, values.Sets); err != nil {
 				return err
 			}
 		}

@@ -17,7 +17,7 @@ import (
 func (r *recording) await(ch *chooser, traced bool) error {
 	missed := ch.missed()
 	if len(missed) == 0 {
-		return ch.captures.unmatched(ch.sample)
+		return r.captures.Check(ch.sample)
 	}
 	if !loadsLibraries(r.s.Process, r.s.SearchedImages) {
 		return missed[0].told()
@@ -27,7 +27,7 @@ func (r *recording) await(ch *chooser, traced bool) error {
 			return missed[0].told()
 		}
 	}
-	if err := ch.captures.unmatched(ch.sample); err != nil {
+	if err := r.captures.Check(ch.sample); err != nil {
 		return err
 	}
 	for i := range missed {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
@@ -30,7 +31,7 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 	const slide = 0x555500000000
 	var all []stub.Probe
 	for i := range planned {
-		if planned[i].Tier != plan.TierNone && len(all) < maxCaptured {
+		if planned[i].Tier != plan.TierNone && len(all) < capture.MaxFunctions {
 			all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
 		}
 	}

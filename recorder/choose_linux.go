@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/mapped"
@@ -21,9 +22,10 @@ import (
 // choose plans the process's images and groups what is chosen into arenas.
 func (r *recording) choose(ctx context.Context) error {
 	var err error
-	if r.captures, err = newCaptures(&r.opt); err != nil {
+	if r.captures, err = capture.New(capture.Options{Args: r.opt.Args, Returns: r.opt.Returns, Conditions: r.opt.Conditions}); err != nil {
 		return err
 	}
+	r.told = capture.Told{}
 	r.triggers = trigger.NewSet(r.opt.triggers())
 	ch := r.newChooser()
 	images, maps, err := ch.images.Find(ctx, r.s.Process)
@@ -43,7 +45,7 @@ func (r *recording) choose(ctx context.Context) error {
 		}
 		n := ch.pick(im, r.nextID)
 		r.triggers.Plan(ctx, im, r.notice)
-		if err := r.captures.plan(ctx, im, false, r.notice); err != nil {
+		if err := r.captures.Plan(ctx, im, r.notice); err != nil {
 			return err
 		}
 		r.nextID += uint32(n.traced)
@@ -56,7 +58,9 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
-	r.unmatched = ch.unmatched()
+	if r.unmatched = ch.unmatched(); r.unmatched == nil {
+		r.unmatched = r.captures.Check(ch.sample)
+	}
 	follows := r.tree != nil && len(with) > 0
 	if r.isSub() && !follows {
 		return errNotWanted
@@ -95,9 +99,7 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.s.Arenas = target.GroupImages(with)
 	r.s.ArenaMade = r.switches.come
-	if r.captures != nil {
-		r.s.Runtime.Captures = r.captures.table
-	}
+	r.s.Runtime.Captures = r.captures.Table()
 	for _, a := range r.s.Arenas {
 		r.s.Ranges = append(r.s.Ranges, a.Take()...)
 		a.Bound(&r.s.Runtime)
@@ -136,16 +138,16 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	}
 	for i := range im.Plan {
 		f := &im.Plan[i]
-		names, wanters := ch.ask(f.Names())
-		inside := !im.Unchosen && ch.isInside(f.Names())
-		if im.Unchosen || !ch.function(f.Names(), f.Size) && len(wanters) == 0 && !inside {
+		names := ch.spellings(f.Names())
+		wanters := ch.asking(names)
+		inside := !im.Unchosen && glob.Any(ch.inside, ch.inHit, names)
+		if im.Unchosen || !ch.function(names, f.Size) && len(wanters) == 0 && !inside {
 			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
 			continue
 		}
 		n.seen++
 		if f.Tier == plan.TierNone {
 			n.refused[f.Reason.String()]++
-			ch.captures.refuse(f)
 			for _, w := range wanters {
 				w.Refuse(names, f.Reason.String())
 			}
@@ -162,21 +164,6 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	n.traced = len(im.Traced)
 	im.Unchosen = n.traced == 0
 	return n
-}
-
-// ask returns the wanters that ask for a function, and all spellings of its names.
-func (ch *chooser) ask(names []string) (all []string, wanters []wanter) {
-	if len(ch.wanters) == 0 {
-		return nil, nil
-	}
-	all = glob.Spellings(names)
-	ch.sample = append(ch.sample, all...)
-	for _, w := range ch.wanters {
-		if w.Wants(all) {
-			wanters = append(wanters, w)
-		}
-	}
-	return all, wanters
 }
 
 func (r *recording) count(n picked) {
@@ -297,8 +284,8 @@ func (r *recording) setup() error {
 		r.s.Areas = r.s.Size
 		r.s.Size += ring.AreasSize
 	}
-	if r.captures != nil {
-		r.s.ArgBuffers, r.s.Reads = r.s.Size, r.captures.reads
+	if !r.captures.Empty() {
+		r.s.ArgBuffers, r.s.Reads = r.s.Size, r.captures.Reads()
 		r.s.Size += ring.ArgsSize
 	}
 	if r.s.Runtime.Every > 0 {

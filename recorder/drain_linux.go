@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -60,7 +61,8 @@ type known struct {
 	read              time.Time    // when the name was last read
 	fresh             int          // readings of the name still to be made soon: threads are named just after they start
 	own               ring.OwnName // as it was when the name was last read
-	captures          *captures
+	captures          *capture.Set
+	told              capture.Told // see recording
 	to                Destination
 	switches          *switches
 	open              openCalls
@@ -94,7 +96,7 @@ func (d *drain) ran(nstid int) (time.Duration, bool) {
 
 // open starts a thread's part of the reel.
 func (d *drain) open(nstid, nspid int, name string) (ring.Sink, error) {
-	k := &known{pid: d.r.s.Process.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, functions: d.r.functions, captures: d.r.captures, to: d.r.to, switches: d.r.switches}
+	k := &known{pid: d.r.s.Process.Pid(), tid: nstid, nstid: nstid, name: name, fresh: unread, functions: d.r.functions, captures: d.r.captures, told: d.r.told, to: d.r.to, switches: d.r.switches}
 	if d.family != nil {
 		k.pid = d.family.processOf(nspid)
 	}

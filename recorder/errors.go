@@ -2,9 +2,9 @@ package recorder
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/refusal"
@@ -32,15 +32,9 @@ var (
 	ErrText = text.Err
 )
 
-// ArgumentError says that an argument, or a result, can't be recorded as it was asked for. Flag is the option, Text what it was given.
-type ArgumentError struct {
-	Flag, Text string
-	Err        error
-}
-
-func (e *ArgumentError) Error() string { return fmt.Sprintf("%s %s: %v", e.Flag, e.Text, e.Err) }
-
-func (e *ArgumentError) Unwrap() error { return e.Err }
+// ArgumentError says that an argument, or a result, can't be recorded as it was asked for. Flag is the option, Text what it was given, and
+// Err, which it wraps, says why.
+type ArgumentError = capture.Error
 
 // NoMatchError is the error of a glob that matches nothing. Flag is the option that it was given with, and Glob the glob as it was given.
 // Near are up to five names that are like it, the nearest first.

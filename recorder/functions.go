@@ -78,7 +78,7 @@ func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 		out.Images = append(out.Images, coverageOf(im, module, o.Type == object.Executable || o.Interp() != ""))
 		for i := range planned {
 			f := &planned[i]
-			if ch.function(f.Names(), f.Size) {
+			if ch.function(ch.spellings(f.Names()), f.Size) {
 				out.Functions = append(out.Functions, listed(f, module, 0))
 			}
 		}

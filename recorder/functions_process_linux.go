@@ -24,7 +24,7 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error
 	for _, im := range images {
 		out.Images = append(out.Images, coverageOf(im.Probe, im.Module, im.Main))
 		for i := range im.Plan {
-			if f := &im.Plan[i]; ch.function(f.Names(), f.Size) {
+			if f := &im.Plan[i]; ch.function(ch.spellings(f.Names()), f.Size) {
 				l := listed(f, im.Module, im.Slide)
 				// The names alias the file, which is about to be closed.
 				l.Name = strings.Clone(l.Name)

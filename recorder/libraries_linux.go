@@ -304,9 +304,7 @@ func (l *libraries) attach(ctx context.Context, c *target.Change) error {
 		a := &target.Arena{Images: []*mapped.Image{im}, Lo: im.Lo, Hi: im.Hi}
 		n := l.choose.pick(im, id)
 		l.r.triggers.Plan(ctx, im, l.r.notice)
-		if err := l.r.captures.plan(ctx, im, true, l.r.notice); err != nil {
-			l.r.notice("%v", err)
-		}
+		l.r.captures.PlanLate(ctx, im, l.r.notice)
 		l.choose.sample = nil
 		ranges := a.Take()
 		if len(a.Fns) == 0 || id+uint32(n.traced) > l.most {

@@ -39,8 +39,7 @@ type chooser struct {
 	modules             []string
 	follow              bool // what replaces programs is guarded, too
 	images              mapped.Search
-	captures            *captures // nil if no arguments are recorded
-	wanters             []wanter  // what else asks for functions
+	wanters             []wanter // what else asks for functions
 }
 
 func newChooser(c *Choice) *chooser {
@@ -55,29 +54,30 @@ func (ch *chooser) module(names ...string) bool {
 	return glob.Any(ch.c.Modules, ch.modHit, names) || len(ch.c.Modules) == 0
 }
 
-// function says whether a function of a chosen module is.
+// spellings are all names of a function that globs may match; none if nobody asks for names.
+func (ch *chooser) spellings(names []string) []string {
+	if len(ch.c.Functions)+len(ch.c.Exclude)+len(ch.inside)+len(ch.wanters) == 0 {
+		return nil
+	}
+	return glob.Spellings(names)
+}
+
+// function says whether a function of a chosen module is, by its spellings.
 func (ch *chooser) function(names []string, size uint64) bool {
-	if len(ch.c.Functions) > 0 || len(ch.c.Exclude) > 0 || ch.captures != nil {
-		names = glob.Spellings(names)
-		ch.sample = append(ch.sample, names...)
-	}
-	if ch.captures.wants(names) {
-		glob.Any(ch.c.Functions, ch.fnHit, names)
-		return true
-	}
+	ch.sample = append(ch.sample, names...)
 	in := glob.Any(ch.c.Functions, ch.fnHit, names) || len(ch.c.Functions) == 0
 	out := glob.Any(ch.c.Exclude, ch.xHit, names)
 	return in && !out && size >= ch.c.MinSize
 }
 
-// isInside says whether a function of a chosen module is one that calls are to be recorded in.
-func (ch *chooser) isInside(names []string) bool {
-	if len(ch.inside) == 0 {
-		return false
+// asking are the wanters that ask for a function.
+func (ch *chooser) asking(names []string) (list []wanter) {
+	for _, w := range ch.wanters {
+		if w.Wants(names) {
+			list = append(list, w)
+		}
 	}
-	names = glob.Spellings(names)
-	ch.sample = append(ch.sample, names...)
-	return glob.Any(ch.inside, ch.inHit, names)
+	return list
 }
 
 // missed is a glob that matched nothing. names are those that it could have matched.
@@ -96,7 +96,7 @@ func (ch *chooser) unmatched() error {
 	if all := ch.missed(); len(all) > 0 {
 		return all[0].told()
 	}
-	return ch.captures.unmatched(ch.sample)
+	return nil
 }
 
 // missed are the globs that matched nothing.

@@ -17,6 +17,7 @@ import (
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -51,7 +52,8 @@ type recording struct {
 	began     uint64   // when it was on, in TSC ticks
 	functions tables.Functions
 	late      *tables.Late // functions, of an armed recording
-	captures  *captures    // nil if no arguments are recorded
+	captures  *capture.Set
+	told      capture.Told // what the reel has been told of arguments
 	switches  *switches
 	control   *control.Server // nil if it can't be asked
 	since     uint64          // clock ticks since boot: before it was on
@@ -145,7 +147,9 @@ func (r *recording) newChooser() *chooser {
 	if r.tree != nil {
 		ch.follow, ch.images.Follow, ch.images.Plans = true, true, &r.tree.plans
 	}
-	ch.captures = r.captures
+	if !r.captures.Empty() {
+		ch.wanters = append(ch.wanters, r.captures)
+	}
 	return ch
 }
 
@@ -310,7 +314,7 @@ func (r *recording) introduce() error {
 	}
 	err := r.functions.Add(r.s.Ranges, r.nextID)
 	if err == nil && !late {
-		err = r.captures.describeAll(r.to)
+		err = r.describeAll()
 	}
 	if err != nil {
 		return errors.Join(err, r.abandon())

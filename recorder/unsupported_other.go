@@ -41,10 +41,3 @@ func DefaultOutput(_ int, command []string) string {
 	}
 	return "callreel.reel"
 }
-
-// What a chooser of a recording has besides; there are none here.
-type captures struct{}
-
-func (*captures) wants([]string) bool { return false }
-
-func (*captures) unmatched([]string) error { return nil }
