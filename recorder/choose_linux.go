@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/capture"
+	"github.com/callreel/callreel/recorder/internal/follow"
 	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -25,7 +28,6 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.captures, err = capture.New(capture.Options{Args: r.opt.Args, Returns: r.opt.Returns, Conditions: r.opt.Conditions}); err != nil {
 		return err
 	}
-	r.told = capture.Told{}
 	r.triggers = trigger.NewSet(r.opt.triggers())
 	ch := r.newChooser()
 	images, maps, err := ch.images.Find(ctx, r.s.Process)
@@ -61,9 +63,9 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.unmatched = ch.unmatched(); r.unmatched == nil {
 		r.unmatched = r.captures.Check(ch.sample)
 	}
-	follows := r.tree != nil && len(with) > 0
-	if r.isSub() && !follows {
-		return errNotWanted
+	follows := r.opt.Follow && len(with) > 0
+	if !r.isFirst() && !follows {
+		return follow.ErrNotWanted
 	}
 	waits := false
 	if r.unmatched != nil && !follows {
@@ -75,21 +77,21 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.result.Traced == 0 && !follows && !waits {
 		for _, im := range images {
 			if g := im.Probe.Go; g != nil && g.Unsupported != nil {
-				return fmt.Errorf("callreel: process %d: %w: %w", r.s.Process.Pid(), ErrRefused, g.Unsupported)
+				return fmt.Errorf("callreel: process %d: %w: %w", r.s.PID(), ErrRefused, g.Unsupported)
 			}
 		}
 		if r.result.Seen == 0 {
-			return fmt.Errorf("callreel: process %d: %w: %s", r.s.Process.Pid(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
-			r.s.Process.Pid(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.Process.Pid())
+			r.s.PID(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.PID())
 	}
-	r.s.Runtime = stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.tree != nil,
+	r.s.Runtime = stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
 		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
 		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
 	if r.opt.Less.Every > 1 {
 		if r.result.Traced >= ring.MaxFunctions {
-			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.Process.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.PID(), ErrRefused)
 		}
 		r.s.Runtime.Every = r.opt.Less.Every
 	}
@@ -98,7 +100,8 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.s.Arenas = target.GroupImages(with)
-	r.s.ArenaMade = r.switches.come
+	r.switches = r.newSwitches()
+	r.s.ArenaMade = r.switches.Come
 	r.s.Runtime.Captures = r.captures.Table()
 	for _, a := range r.s.Arenas {
 		r.s.Ranges = append(r.s.Ranges, a.Take()...)
@@ -164,6 +167,38 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 	n.traced = len(im.Traced)
 	im.Unchosen = n.traced == 0
 	return n
+}
+
+// lateChoice is what is recorded of libraries that are loaded later.
+type lateChoice struct {
+	r *recording
+	*chooser
+}
+
+// Module says whether a module of that name is chosen.
+func (c lateChoice) Module(name string) bool {
+	chosen := c.module(name)
+	c.modules, c.sample = nil, nil // they are for messages only
+	return chosen
+}
+
+// HasHooks says whether a file has functions to be hooked.
+func (c lateChoice) HasHooks(p *process.Process, m process.Mapping) bool {
+	return c.images.HasGuards(p, m)
+}
+
+// Open plans the image behind a mapping.
+func (c lateChoice) Open(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*mapped.Image, error) {
+	return c.images.Open(ctx, p, m, maps)
+}
+
+// Pick takes the functions of an image that are chosen, and what stubs need to know of them.
+func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func()) {
+	n := c.pick(im, id)
+	c.r.triggers.Plan(ctx, im, c.r.notice)
+	c.r.captures.PlanLate(ctx, im, c.r.notice)
+	c.sample = nil
+	return n.traced, func() { c.r.count(n) }
 }
 
 func (r *recording) count(n picked) {
@@ -272,8 +307,8 @@ func (r *recording) setup() error {
 	r.s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
-	if r.isSub() {
-		r.s.Owner = r.tree.root.s.Owner
+	if !r.isFirst() {
+		r.s.Owner = r.first.s.Owner
 	}
 	r.s.Size = ring.Size(r.set.Chunks)
 	if r.s.Go != nil {
@@ -297,4 +332,13 @@ func (r *recording) setup() error {
 		r.s.Size += ring.WatchesSize
 	}
 	return nil
+}
+
+// newSwitches returns what switches the recording's functions off and on.
+func (r *recording) newSwitches() *probes.Switches {
+	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil, Elsewhere: r.opt.Follow, Notice: r.notice}
+	if !r.isFirst() {
+		c.Lead = r.first.switches
+	}
+	return probes.New(c)
 }

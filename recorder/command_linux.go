@@ -7,15 +7,13 @@ import (
 	"syscall"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // recordCommand starts a program and records it from its entry point on. While everything is prepared the program
 // stands there: it has not begun yet, so nobody waits for it.
 func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	r := newRecording(opt)
-	if err := r.checkOutput(); err != nil {
+	if err := r.out.check(); err != nil {
 		return nil, err
 	}
 	begun := false
@@ -23,16 +21,13 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Ignored: opt.Ignored, GoAtEntry: true,
 	}, process.StopOptions{}, func(st *process.Stopped) error {
-		r.s = &target.Target{Process: st.Process(), FD: -1}
-		if err := r.atEntry(ctx, st); err != nil {
-			return errors.Join(err, r.abandon())
+		if err := r.AtEntry(ctx, st); err != nil {
+			return err
 		}
 		begun = true
 		return nil
 	})
-	if r.s != nil {
-		defer r.s.Close()
-	}
+	defer r.Close()
 	if err != nil && !begun {
 		return nil, err
 	}
@@ -49,29 +44,6 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 		res.ExitCode = 128 + status.Signal
 	}
 	return res, errors.Join(err, werr)
-}
-
-// atEntry does everything up to the first event, in a process that stands at its entry point.
-func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
-	if err := r.s.Process.PrepareSyscalls(); err != nil {
-		return err
-	}
-	if err := r.choose(ctx); err != nil {
-		return err
-	}
-	r.startClock()
-	if err := r.s.MapMemoryIn(st, r.set); err != nil {
-		return err
-	}
-	c := r.s.All()
-	if err := errors.Join(r.armWatches(), r.s.Prepare(c)); err != nil {
-		return err
-	}
-	if err := r.s.SwitchOnIn(st, c); err != nil {
-		return err
-	}
-	r.began = ring.Ticks() // nothing of it has run yet
-	return r.create()
 }
 
 // SignalCause is a context's cause that names the signal which has ended it: a command that was started for recording

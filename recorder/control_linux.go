@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"time"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/control"
@@ -83,17 +81,17 @@ func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
 
 // listen lets the recording be asked. One that can't be reached goes on.
 func (r *recording) listen() {
-	if r.isSub() {
+	if !r.isFirst() {
 		return
 	}
 	var err error
-	if r.control, err = control.Listen(r.s.Process.Pid()); err != nil {
+	if r.control, err = control.Listen(r.s.PID()); err != nil {
 		r.notice("callreel: dump and set can't reach this recording: %v", err)
 	}
 }
 
 // serveControl answers what the recording is asked.
-func (r *recording) serveControl(ctx context.Context, held *armed) {
+func (r *recording) serveControl(ctx context.Context) {
 	if r.control == nil {
 		return
 	}
@@ -103,7 +101,7 @@ func (r *recording) serveControl(ctx context.Context, held *armed) {
 		if err := json.Unmarshal(line, &q); err != nil {
 			a.Error = err.Error()
 		} else {
-			a = r.answer(ctx, q, held)
+			a = r.answer(ctx, q)
 		}
 		b, err := json.Marshal(a)
 		if err != nil {
@@ -114,50 +112,12 @@ func (r *recording) serveControl(ctx context.Context, held *armed) {
 }
 
 // answer does what is asked.
-func (r *recording) answer(ctx context.Context, q controlRequest, held *armed) controlAnswer {
+func (r *recording) answer(ctx context.Context, q controlRequest) controlAnswer {
 	switch {
-	case q.Dump != nil && held == nil && r.opt.To != nil:
-		return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
-	case q.Dump != nil && held == nil:
-		return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(r.opt.Output)}
 	case q.Dump != nil:
-		return held.askedToDump(ctx, q.Dump)
+		return r.reader.dump(ctx, q.Dump)
 	case q.Set != nil:
-		return r.askedToSet(q.Set, held)
+		return r.askedToSet(q.Set)
 	}
 	return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
-}
-
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
-}
-
-// askedToDump waits for a dump that somebody has asked for.
-func (a *armed) askedToDump(ctx context.Context, q *dumpRequest) controlAnswer {
-	if q.LastNS < 0 || q.Kind > reel.TriggerEnd {
-		return controlAnswer{Error: "not a request for a dump"}
-	}
-	done := make(chan controlAnswer, 1)
-	request := DumpRequest{Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID, Keep: time.Duration(q.LastNS),
-		Answer: func(d Dumped, err error) {
-			d.File = absolute(d.File)
-			answer := controlAnswer{Dumped: d}
-			if err != nil {
-				answer.Error = err.Error()
-			}
-			done <- answer
-		}}
-	if q.FromNS > 0 {
-		request.From = time.Unix(0, q.FromNS)
-	}
-	if q.ToNS > 0 {
-		request.To = time.Unix(0, q.ToNS)
-	}
-	if !a.ask(ctx, request) {
-		return controlAnswer{Error: "the recording is just ending"}
-	}
-	return <-done
 }

@@ -45,17 +45,3 @@ type ArgumentsTaker interface {
 type ValuesTaker interface {
 	AppendWith(events []reel.Event, values []reel.ValueSet) error
 }
-
-// toReel makes a reel a Destination.
-type toReel struct{ *reel.Writer }
-
-func (toReel) Begin(reel.Header) error { return nil } // it has got its header already
-func (toReel) Round(uint64) error      { return nil }
-
-func (t toReel) Thread(about reel.Thread) (DestinationThread, error) {
-	w, err := t.Writer.Thread(about)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
-}

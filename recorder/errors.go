@@ -7,6 +7,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/text"
@@ -26,6 +27,8 @@ var (
 	ErrNothing = errors.New("no function to record")
 	// ErrNoRecorder: there is nobody to ask for a dump.
 	ErrNoRecorder = control.ErrNobody
+	// ErrNotSettable: a recording can't be changed in that way while it is on.
+	ErrNotSettable = probes.ErrNotSettable
 	// ErrRefused: recording could harm the process.
 	ErrRefused = refusal.Err
 	// ErrText: the process's text isn't what the file says, and isn't ours.

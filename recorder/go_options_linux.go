@@ -18,24 +18,24 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 		}
 		switch {
 		case len(with) > 1:
-			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.Process.Pid(), ErrRefused, with[1].Path)
+			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.PID(), ErrRefused, with[1].Path)
 		case r.opt.Clock != reel.ClockFull:
-			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.Process.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.PID(), ErrRefused)
 		case r.opt.Less.some():
-			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.Process.Pid(), ErrRefused)
+			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.PID(), ErrRefused)
 		}
 		r.s.Go = g
 		r.s.Runtime.Go = &golang.Runtime{GoID: g.GoID}
 		r.s.Runtime.Lazy, r.s.Runtime.Follow = false, false
 	}
-	if r.isSub() && (r.s.Go != nil) != (r.tree.root.s.Go != nil) {
-		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.Process.Pid(), ErrRefused)
+	if (r.s.Go != nil) != (r.first.s.Go != nil) {
+		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.PID(), ErrRefused)
 	}
 	return nil
 }
 
-// countLeftOut corrects the counts of functions for those that were left out.
-func (r *recording) countLeftOut() {
+// countSkipped corrects the counts of functions for those that were skipped.
+func (r *recording) countSkipped() {
 	n := len(r.s.Skipped)
 	if n == 0 {
 		return

@@ -5,12 +5,13 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
 )
 
 // index adds to the reel what makes it open at once in callreel view. The process has been left; half of the processors are
 // used, since it goes on working. A signal that ends this leaves a reel without an index.
-func (r *recording) index(ctx context.Context) {
+func (r *recording) index(ctx context.Context, w *reel.Writer) {
 	started := time.Now()
 	ctx = context.WithoutCancel(ctx)
 	if r.opt.Index != nil {
@@ -18,15 +19,12 @@ func (r *recording) index(ctx context.Context) {
 		defer done()
 		ctx = during
 	}
-	err := timeline.Append(ctx, r.w, r.opt.Output, timeline.Options{
+	err := timeline.Append(ctx, w, r.opt.Output, timeline.Options{
 		Workers: max(1, runtime.GOMAXPROCS(0)/2),
 		Progress: func(done, total uint64) {
-			if r.opt.Progress == nil || time.Since(started) < time.Second {
-				return
+			if time.Since(started) >= time.Second {
+				r.tell(Progress{Indexed: done, Indexing: total})
 			}
-			r.noticeMu.Lock()
-			defer r.noticeMu.Unlock()
-			r.opt.Progress(Progress{Indexed: done, Indexing: total})
 		},
 	})
 	switch {

@@ -1,12 +1,8 @@
 package recorder
 
 import (
-	"errors"
 	"time"
 )
-
-// ErrNotSettable: a recording can't be changed in that way while it is on.
-var ErrNotSettable = errors.New("this recording can't be changed like that")
 
 // notSettable is ErrNotSettable as a recorder has said it.
 type notSettable struct{ says string }
@@ -47,11 +43,6 @@ type SetAnswer struct {
 	Off     int `json:"off"`     // functions that could be, and are not
 	Changed int `json:"changed"` // how many were on and are off, or the other way round
 	Kept    int `json:"kept"`    // of those that are on: they don't match, but have triggers, or are named by --inside
-}
-
-// add adds what became of it in another process.
-func (a *SetAnswer) add(b SetAnswer) {
-	a.On, a.Off, a.Changed, a.Kept = a.On+b.On, a.Off+b.Off, a.Changed+b.Changed, a.Kept+b.Kept
 }
 
 // changesFunctions says whether it asks for anything.

@@ -7,81 +7,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/reel"
 )
 
 // setFilters changes what isn't about functions, all of it or nothing.
-func (r *recording) setFilters(q *SetRequest, held *armed) error {
-	triggers, err := r.canSet(q, held)
-	if err != nil {
-		return err
-	}
-	var changed error
-	change := func(d *drain) {
-		if q.changesMin() {
-			r.filtered.Store(true)
-			d.drainer.SetLeast(r.setMin(q.Min))
-		}
-		if len(q.Threads) > 0 {
-			changed = d.setThreads(q.Threads)
-		}
-	}
-	if held != nil {
-		return held.change(func() {
-			if q.changesMin() {
-				r.setMin(q.Min)
-			}
-			if q.Keep > 0 {
-				held.o.Keep = q.Keep
-			}
-			r.triggers.Replace(triggers)
-			r.triggers.WriteTo(held.watches, r.set.TicksPerSecond)
-		})
-	}
-	if !r.switches.rounds.after(r.switches.over, change) {
-		return r.switches.notDone()
-	}
-	return changed
-}
-
-// canSet says why the recording can't be changed so; nil if it can. triggers are those of q.When, by their places.
-func (r *recording) canSet(q *SetRequest, held *armed) (triggers map[int]Trigger, err error) {
-	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrNotSettable, fmt.Sprintf(format, args...))
-	}
+func (r *recording) setFilters(q *SetRequest) error {
 	switch {
 	case q.Min > 0 && q.NoMin:
-		return nil, refuse("--min can't be two things")
-	case q.changesMin() && r.tree != nil:
-		return nil, refuse("--min can't be changed with --follow")
-	case q.Min > 0 && held != nil && !r.s.Runtime.Min:
-		return nil, refuse("--min can be changed of an armed recording that began with --min")
+		return notSettableAs("--min can't be two things")
+	case q.changesMin() && r.opt.Follow:
+		return notSettableAs("--min can't be changed with --follow")
 	case q.Min > 0 && r.opt.Clock != reel.ClockFull:
-		return nil, refuse("--min needs --clock full")
-	case len(q.Threads) > 0 && (held != nil || r.tree != nil):
-		return nil, refuse("--threads can't be changed with --when and --follow")
-	case (q.Keep > 0 || len(q.When) > 0) && held == nil:
-		return nil, refuse("it isn't armed (record --when)")
+		return notSettableAs("--min needs --clock full")
+	case q.Min > 0 && (&Less{Min: q.Min}).ticks(r.set.TicksPerSecond) == 0:
+		return notSettableAs("--min %v is less than the clock can tell", q.Min)
 	}
-	if q.Min > 0 && (&Less{Min: q.Min}).ticks(r.set.TicksPerSecond) == 0 {
-		return nil, refuse("--min %v is less than the clock can tell", q.Min)
+	if err := r.reader.canSet(q); err != nil {
+		return err
 	}
-	triggers = map[int]Trigger{}
-	for _, text := range q.When {
-		t, err := ParseTrigger(text)
-		if err != nil {
-			return nil, err
-		}
-		at, why := r.triggers.Like(&t)
-		if why != "" {
-			return nil, refuse("%s: %s", text, why)
-		}
-		triggers[at] = t
-	}
-	return triggers, nil
+	return r.reader.set(q)
 }
 
-// setMin changes from which duration on calls are kept, in ticks. Whatever the stubs take back by either is not handed on yet.
+// setMin changes from which duration on calls are kept, and returns it in ticks. Whatever the stubs take back by either is not handed on
+// yet.
 func (r *recording) setMin(least time.Duration) uint64 {
 	l := &r.opt.Less
 	l.Min = least
@@ -90,40 +39,8 @@ func (r *recording) setMin(least time.Duration) uint64 {
 	return r.set.Min
 }
 
-// setThreads changes which threads are recorded.
-func (d *drain) setThreads(globs []string) error {
-	d.r.opt.Less.Threads = globs
-	for nstid, k := range d.known {
-		if d.r.opt.Less.wants(k.name) != (k.DestinationThread != nil) {
-			if err := d.renamed(nstid, k); err != nil {
-				return err
-			}
-		}
-	}
-	if live := d.firstTasks(); live != nil {
-		d.stillOff(live, true)
-	}
-	return nil
-}
-
-// change calls f in the loop.
-func (a *armed) change(f func()) error {
-	done := make(chan struct{})
-	for {
-		a.watches.Wake()
-		select {
-		case a.changes <- func() { f(); close(done) }:
-			<-done
-			return nil
-		case <-a.over:
-			return errors.New("the recording is just ending")
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
 // askedToSet changes the recording, and those of the programs that its process's children run, as somebody has asked.
-func (r *recording) askedToSet(q *SetRequest, held *armed) (a controlAnswer) {
+func (r *recording) askedToSet(q *SetRequest) (a controlAnswer) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -137,37 +54,37 @@ func (r *recording) askedToSet(q *SetRequest, held *armed) (a controlAnswer) {
 		return a
 	}
 	if q.changesFilters() {
-		if err = r.setFilters(q, held); err != nil {
+		if err = r.setFilters(q); err != nil {
 			return a
 		}
 	}
 	if !q.changesFunctions() {
 		return a
 	}
-	a.Set, err = r.switches.change(SetRequest{All: q.All, Functions: q.Functions, Exclude: q.Exclude})
-	if r.tree == nil || err != nil {
-		return a
-	}
-	var failed []string
-	for _, sub := range r.tree.others() {
-		done, e := sub.switches.catchUp()
-		a.Set.add(done)
-		switch {
-		case e == nil:
-		case errors.Is(e, ErrNotSettable):
-			failed = append(failed, fmt.Sprintf("process %d: %v", sub.s.Process.Pid(), e))
-		default:
-			failed = append(failed, fmt.Sprintf("process %d: %v, and is tried again", sub.s.Process.Pid(), e))
-		}
-	}
-	if len(failed) > 0 { // not err: elsewhere it has been done
-		const most = 3
-		a.Error = "not in force in " + strings.Join(failed[:min(len(failed), most)], "; ")
-		if len(failed) > most {
-			a.Error += fmt.Sprintf("; and in %d more", len(failed)-most)
-		}
+	count, failures, err := r.switches.Change(probes.Rule{All: q.All, Functions: q.Functions, Exclude: q.Exclude})
+	a.Set = SetAnswer(count)
+	if len(failures) > 0 { // not err: elsewhere it has been done
+		a.Error = "not in force in " + told(failures)
 	}
 	return a
+}
+
+// told says in which processes functions could not be switched, and why.
+func told(failures []probes.Failure) string {
+	const most = 3
+	var list []string
+	for _, f := range failures[:min(len(failures), most)] {
+		text := fmt.Sprintf("process %d: %v", f.PID, f.Err)
+		if f.Again {
+			text += ", and is tried again"
+		}
+		list = append(list, text)
+	}
+	text := strings.Join(list, "; ")
+	if len(failures) > most {
+		text += fmt.Sprintf("; and in %d more", len(failures)-most)
+	}
+	return text
 }
 
 // AskToSet asks the recorder of a process to change its recording, and returns when that is done: calls that begin from then on are

@@ -99,18 +99,22 @@ func TestValuesAreWhatWasAskedFor(t *testing.T) {
 	payload := binary.LittleEndian.AppendUint64(nil, 42)
 	payload = append(payload, make([]byte, ring.PayloadBytes-len(payload))...)
 	events := []reel.Event{reel.Entry(1, 1, id), reel.Entry(2, 1, id+1), reel.Exit(3, 1, id), reel.Exit(4, 1, id)}
-	decoded := s.Decode(events, []ring.Payload{{Event: 0, Data: payload}, {Event: 1, Data: payload}, {Event: 3, Data: nil}})
-	if len(decoded.Sets) != 2 || decoded.Sets[0].Number != 0 || decoded.Sets[0].Values[0].Bits != 42 ||
-		decoded.Sets[1].Number != 3 || decoded.Sets[1].Values[0].State != reel.ValueState(stub.StateUnreadable) {
-		t.Errorf("%+v", decoded.Sets)
+	var d told
+	decoder := s.For(&d)
+	decode := func() ([]reel.ValueSet, func([]reel.Event) error) {
+		return decoder.Decode(events, []ring.Payload{{Event: 0, Data: payload}, {Event: 1, Data: payload}, {Event: 3, Data: nil}})
+	}
+	sets, describe := decode()
+	_, again := decode()
+	if len(sets) != 2 || sets[0].Number != 0 || sets[0].Values[0].Bits != 42 ||
+		sets[1].Number != 3 || sets[1].Values[0].State != reel.ValueState(stub.StateUnreadable) {
+		t.Errorf("%+v", sets)
 	}
 	for i := range events {
 		events[i].Word += 20 // the reel has other IDs
 	}
-	var d told
-	known := Told{}
-	for range 2 {
-		if err := decoded.Describe(&d, known, events); err != nil {
+	for _, f := range []func([]reel.Event) error{describe, again} {
+		if err := f(events); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,8 +122,11 @@ func TestValuesAreWhatWasAskedFor(t *testing.T) {
 		t.Errorf("%q, not %q", d, want)
 	}
 	d = nil
-	if err := s.DescribeAll(&d, Told{}); err != nil || len(d) != 2 {
+	if err := s.For(&d).DescribeAll(); err != nil || len(d) != 2 {
 		t.Errorf("%q, %v", d, err)
+	}
+	if sets, _ := s.For(nil).Decode(events, []ring.Payload{{Event: 0, Data: payload}}); sets != nil || s.For(nil).DescribeAll() != nil {
+		t.Errorf("a reel that takes no values is given %+v", sets)
 	}
 }
 
@@ -132,8 +139,8 @@ func TestAnEmptySetAsksForNothing(t *testing.T) {
 		t.Error(err)
 	}
 	// The target may write payloads that nobody has asked for.
-	if got := s.Decode([]reel.Event{reel.Entry(1, 1, 1)}, []ring.Payload{{Data: make([]byte, ring.PayloadBytes)}}); len(got.Sets) != 0 {
-		t.Errorf("%+v", got.Sets)
+	if got, _ := s.For(new(told)).Decode([]reel.Event{reel.Entry(1, 1, 1)}, []ring.Payload{{Data: make([]byte, ring.PayloadBytes)}}); len(got) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

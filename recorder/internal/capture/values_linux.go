@@ -11,8 +11,12 @@ type Describer interface {
 	AddArguments(function uint32, atReturn bool, args []reel.Argument) error
 }
 
-// Told is what one Describer has been told.
-type Told map[described]bool
+// Decoder reads the values that events carry, for one reel. It is used by one goroutine at a time.
+type Decoder struct {
+	set  *Set
+	to   Describer
+	told map[described]bool
+}
 
 // described is a function, by the reel's ID, at its entry or at its return.
 type described struct {
@@ -20,15 +24,18 @@ type described struct {
 	atReturn bool
 }
 
+// For returns what reads values for a reel, of which to is told what is recorded of functions. A reel that takes no values has nil.
+func (s *Set) For(to Describer) *Decoder { return &Decoder{set: s, to: to, told: map[described]bool{}} }
+
 // describe says what is recorded of a function; id is the reel's.
-func (told Told) describe(to Describer, id uint32, p *plans) error {
+func (d *Decoder) describe(id uint32, p *plans) error {
 	for _, atReturn := range []bool{false, true} {
 		plan, key := p.of(atReturn), described{id, atReturn}
-		if plan == nil || told[key] {
+		if plan == nil || d.told[key] {
 			continue
 		}
-		told[key] = true
-		if err := to.AddArguments(id, atReturn, plan.Arguments); err != nil {
+		d.told[key] = true
+		if err := d.to.AddArguments(id, atReturn, plan.Arguments); err != nil {
 			return err
 		}
 	}
@@ -36,35 +43,34 @@ func (told Told) describe(to Describer, id uint32, p *plans) error {
 }
 
 // DescribeAll says what is recorded of all functions that were planned. Their IDs must be the reel's.
-func (s *Set) DescribeAll(to Describer, told Told) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, p := range s.plans {
-		if err := told.describe(to, id, p); err != nil {
+func (d *Decoder) DescribeAll() error {
+	if d.to == nil {
+		return nil
+	}
+	d.set.mu.Lock()
+	defer d.set.mu.Unlock()
+	for id, p := range d.set.plans {
+		if err := d.describe(id, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Values are those that events carry.
-type Values struct {
-	Sets  []reel.ValueSet // Number is the event's index in events
-	plans []*plans        // of their functions
-}
-
-// Decode reads the values of events, whose IDs are the target's. What the target has written that was not asked for is left out.
-func (s *Set) Decode(events []reel.Event, payloads []ring.Payload) Values {
-	if len(payloads) == 0 {
-		return Values{}
+// Decode reads the values of events, whose IDs are the target's. What the target has written that was not asked for is left out. describe says
+// what is recorded of the functions of these values, if that hasn't been said yet; it is called with the same events, their IDs the reel's
+// by then.
+func (d *Decoder) Decode(events []reel.Event, payloads []ring.Payload) (sets []reel.ValueSet, describe func(events []reel.Event) error) {
+	if len(payloads) == 0 || d.to == nil {
+		return nil, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var decoded Values
+	d.set.mu.Lock()
+	defer d.set.mu.Unlock()
+	var of []*plans
 	var values []stub.Value
 	for _, p := range payloads {
 		e := &events[p.Event]
-		all := s.plans[e.ID()]
+		all := d.set.plans[e.ID()]
 		if all == nil || all.of(e.IsExit()) == nil {
 			continue
 		}
@@ -73,18 +79,14 @@ func (s *Set) Decode(events []reel.Event, payloads []ring.Payload) Values {
 		for i, v := range values {
 			set.Values[i] = reel.Value{State: reel.ValueState(v.State), Bits: v.Bits, Bytes: v.Bytes, Cut: v.Cut}
 		}
-		decoded.Sets, decoded.plans = append(decoded.Sets, set), append(decoded.plans, all)
+		sets, of = append(sets, set), append(of, all)
 	}
-	return decoded
-}
-
-// Describe says what is recorded of the functions of values, if it hasn't been told yet. events are those that were decoded, their IDs the
-// reel's by now.
-func (v *Values) Describe(to Describer, told Told, events []reel.Event) error {
-	for i := range v.Sets {
-		if err := told.describe(to, events[v.Sets[i].Number].ID(), v.plans[i]); err != nil {
-			return err
+	return sets, func(events []reel.Event) error {
+		for i := range sets {
+			if err := d.describe(events[sets[i].Number].ID(), of[i]); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
 }

@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
-	"golang.org/x/sys/unix"
 )
 
 // testBase is where producers believe the memory to be mapped.

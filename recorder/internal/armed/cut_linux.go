@@ -1,0 +1,116 @@
+package armed
+
+import (
+	"slices"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/reel"
+)
+
+// cutEvents is what a dump has of a thread.
+type cutEvents struct {
+	open    []reel.Event   // entries of calls that were open when the window began
+	events  [][]reel.Event // within the window
+	missing []window
+	// payloads are those of the open calls, then those of each of events.
+	payloads [][]ring.Payload
+}
+
+// cut finds a thread's part of a window.
+func (t *threadRuns) cut(win window, calls calls) cutEvents {
+	var c cutEvents
+	next := uint32(0) // the number that the next chunk has if nothing is missing
+	last := uint64(0) // up to when all is known
+	before := map[reel.Event][]byte{}
+	c.payloads = [][]ring.Payload{nil}
+	for _, h := range t.runs {
+		if h.Seq != next {
+			c.open = c.open[:0]
+			if from := max(last, win.from); int64(h.From-from) > 0 {
+				c.missing = append(c.missing, window{from, h.From})
+			}
+		}
+		next, last = h.Seq+1, h.To
+		k := 0
+		for k < len(h.Events) && h.Events[k].Time < win.from {
+			c.open = calls.replay(c.open, h.Events[k])
+			k++
+		}
+		for _, p := range h.Payloads {
+			if p.Event < k {
+				before[h.Events[p.Event]] = p.Data
+			}
+		}
+		if k < len(h.Events) {
+			c.events = append(c.events, h.Events[k:])
+			c.payloads = append(c.payloads, ring.Within(h.Payloads, k, len(h.Events)))
+		}
+	}
+	c.open = slices.Clone(c.open)
+	for i, e := range c.open {
+		if data := before[e]; data != nil {
+			c.payloads[0] = append(c.payloads[0], ring.Payload{Event: i, Data: data})
+		}
+	}
+	return c
+}
+
+// calls is how calls follow one another on a thread: they are its own, or those of the goroutines that take turns on it.
+type calls interface {
+	// replay adds an event to the open calls' entries, outermost first.
+	replay(open []reel.Event, e reel.Event) []reel.Event
+	// thread is the thread of an open call by what stubs have written of it, 0 if that is none.
+	thread(ctx uint64) int
+	// addEntries adds the entries of the calls that a dump is made for where the rings hold them no more.
+	addEntries(t *threadRuns, c *cutEvents, causes []cause)
+}
+
+func callsOf(t *target.Target) calls {
+	if t.Go != nil {
+		return ofGoroutines{}
+	}
+	return ofThreads{}
+}
+
+// ofThreads are the calls of programs whose threads call.
+type ofThreads struct{}
+
+func (ofThreads) replay(open []reel.Event, e reel.Event) []reel.Event {
+	n := len(open)
+	for n > 0 && (open[n-1].SP < e.SP || open[n-1].SP == e.SP && !e.IsExit()) {
+		n--
+	}
+	switch {
+	case !e.IsExit():
+		return append(open[:n], e)
+	case n > 0 && open[n-1].SP == e.SP && open[n-1].ID() == e.ID():
+		n--
+	}
+	return open[:n]
+}
+
+func (ofThreads) thread(ctx uint64) int {
+	if ctx >= ring.MaxTID {
+		return 0
+	}
+	return int(ctx)
+}
+
+func (ofThreads) addEntries(t *threadRuns, c *cutEvents, causes []cause) { t.addEntries(c, causes) }
+
+// ofGoroutines are those of Go programs. Which goroutine it is stands in the events, and it isn't known whose turn it was when events were
+// overwritten.
+type ofGoroutines struct{}
+
+// replay keeps which goroutine it is.
+func (ofGoroutines) replay(open []reel.Event, e reel.Event) []reel.Event {
+	if _, isSwitch := e.Goroutine(); isSwitch {
+		return append(open[:0], e)
+	}
+	return open
+}
+
+func (ofGoroutines) thread(uint64) int { return 0 }
+
+func (ofGoroutines) addEntries(*threadRuns, *cutEvents, []cause) {}

@@ -1,0 +1,368 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/probes"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/tables"
+	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/reel"
+)
+
+// How often things are done while recording.
+const (
+	// maxRest lets events gather between rounds, since each waking costs some 10 µs. minRest is for small rings.
+	maxRest = 10 * time.Millisecond
+	minRest = 200 * time.Microsecond
+	// flushInterval bounds what is lost of the reel if we are killed.
+	flushInterval = 200 * time.Millisecond
+	// tasksInterval is how soon a thread's name is noticed, and the end of the process, or of a thread of a forked child.
+	tasksInterval = 20 * time.Millisecond
+	// endsInterval is how soon a thread's end is, or later if it takes longer than a tenth of that to look for all.
+	endsInterval = 2 * time.Millisecond
+	endsShare    = 10
+	// renameInterval is how often names of threads that are long known are read again.
+	renameInterval = time.Second
+	clockInterval  = time.Second
+)
+
+// Config says what is collected, and where it goes.
+type Config struct {
+	Target    *target.Target
+	Sink      Sink
+	Functions tables.Functions // their numbers there
+	Values    Values
+	Making    *probes.Maker
+	Switches  *probes.Switches
+	Processes Processes
+	// Threads are globs of the names of threads that are recorded; empty for all. Off is what KeepOff has said of the others.
+	Threads []string
+	Off     map[int]int
+	// Min is for how many ticks a call must take to be kept; 0 keeps all. Chunks is how many the rings have.
+	Min    uint64
+	Chunks int
+	// GoesOn says that the sink takes what other recordings write when this one has ended.
+	GoesOn bool
+	// Notice tells what the user should know. Progress is called some times a second.
+	Notice   func(format string, args ...any)
+	Progress func(Progress)
+}
+
+// Values reads what events carry besides.
+type Values interface {
+	// Decode reads the values of events, whose functions have their target IDs. describe is called before the values are handed on, with the
+	// events as they are then: it says in the reel what is recorded of their functions.
+	Decode(events []reel.Event, payloads []ring.Payload) (sets []reel.ValueSet, describe func(events []reel.Event) error)
+}
+
+// Processes are those whose threads write into the rings.
+type Processes interface {
+	// Of returns which process a thread is of that says it is of nspid, an ID in that process's own namespace; 0 is for one that doesn't say.
+	Of(nspid int) (pid int)
+	// OuterTID is a thread's ID as seen from here, by its ID in the process's own namespace.
+	OuterTID(pid, nstid int) int
+	// Sees says whether there is a thread that says it is nstid of nspid, as far as that can be told.
+	Sees(nspid, nstid int) bool
+	// Look finds out which processes have ended. It returns false when all have.
+	Look() bool
+	// Threads lists the threads of a process, none when it has ended.
+	Threads(pid int) map[int]bool
+}
+
+// Alone are the Processes of a recording that doesn't follow children: one.
+type Alone struct {
+	target *target.Target
+	ours   bool
+}
+
+// NewAlone returns the Processes with nothing but the target.
+func NewAlone(t *target.Target) *Alone { return &Alone{t, t.IDsAreOurs()} }
+
+// Of is the target, whatever a thread says.
+func (a *Alone) Of(int) int { return a.target.PID() }
+
+// OuterTID is a thread's ID as seen from here.
+func (a *Alone) OuterTID(_, nstid int) int {
+	if a.ours {
+		return nstid
+	}
+	return target.OuterTID(a.target.Process, nstid)
+}
+
+// Sees says whether the target has such a thread.
+func (a *Alone) Sees(_, nstid int) bool { return a.ours && !process.ThreadGone(a.target.PID(), nstid) }
+
+// Look says whether the target is there.
+func (a *Alone) Look() bool { return a.target.Runs() }
+
+// Threads lists the target's threads.
+func (a *Alone) Threads(pid int) map[int]bool {
+	if !a.target.Runs() {
+		return nil
+	}
+	return target.ThreadSet(pid)
+}
+
+// Progress is how collecting stands.
+type Progress struct {
+	Elapsed        time.Duration
+	Calls, Dropped uint64
+	Threads        int
+}
+
+// Collector is the loop that drains the rings.
+type Collector struct {
+	Config
+	drainer *ring.Drainer
+	started time.Time
+	known   map[int]*thread // by the thread ID as the target sees it
+	// openCalls is how many calls are in the threads' lists of open ones.
+	openCalls int
+	order     []*thread // as they were met; those that are over are taken out when ends are looked for
+	starts    int       // threads of this round whose part was begun
+	turn      int       // from where in order names are read next
+	endsTook  time.Duration
+	last      struct{ flush, tasks, ends, waiting, whole, clock time.Time }
+}
+
+// thread is one of those that are recorded.
+type thread struct {
+	ThreadSink // nil while the thread is off
+	c          *Collector
+	pid        int  // of its process
+	tid        int  // as seen from here
+	nstid      int  // as the target sees it
+	over       bool // it has ended
+	name       string
+	read       time.Time    // when the name was last read
+	fresh      int          // readings of the name still to be made soon: threads are named just after they start
+	own        ring.OwnName // as it was when the name was last read
+	open       probes.OpenCalls
+	// seen is the last tick at which the thread was surely there, 0 if it never was looked for in time.
+	seen uint64
+}
+
+// unread is thread.fresh at first.
+const unread = 8
+
+// New returns what collects.
+func New(c Config) *Collector {
+	d := &Collector{Config: c, started: time.Now(), known: map[int]*thread{}}
+	d.drainer = ring.NewDrainer(c.Target.Memory, d.open)
+	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, c.Min, c.Target.Runtime.Min
+	return d
+}
+
+// Totals is what was collected.
+func (d *Collector) Totals() ring.Totals { return d.drainer.Totals() }
+
+// SetMin changes how many ticks a call must take to be kept. It is called in the loop.
+func (d *Collector) SetMin(ticks uint64) { d.drainer.SetLeast(ticks) }
+
+// OpenFunctions are those of which calls are open, as far as events have been drained. It is called in the loop.
+func (d *Collector) OpenFunctions() map[uint32]bool {
+	open := map[uint32]bool{}
+	for _, k := range d.known {
+		for id := range k.open.Functions {
+			open[id] = true
+		}
+	}
+	return open
+}
+
+// ran is how much processor time a thread has used, by its ID in the target's namespace.
+func (d *Collector) ran(nstid int) (time.Duration, bool) {
+	k := d.known[nstid]
+	if k == nil {
+		return 0, false
+	}
+	return process.ThreadRan(k.pid, k.tid)
+}
+
+// open starts a thread's part of the reel.
+func (d *Collector) open(nstid, nspid int, name string) (ring.Sink, error) {
+	k := &thread{c: d, pid: d.Processes.Of(nspid), nstid: nstid, name: name, fresh: unread}
+	k.tid = d.Processes.OuterTID(k.pid, nstid)
+	if k.own = d.Target.Memory.OwnName(nstid); k.own.IsThere() { // since it registered
+		k.name = k.own.Name
+	}
+	if len(d.Config.Threads) > 0 { // threads name themselves just after they start
+		if now, err := process.ThreadName(k.pid, k.tid); err == nil {
+			k.name = now
+		}
+	}
+	d.known[nstid] = k
+	d.order = append(d.order, k)
+	if !wants(d.Config.Threads, k.name) {
+		return nil, nil
+	}
+	return k, d.begin(k)
+}
+
+// Run drains until the context ends, the process does, or the reel can't be written.
+func (d *Collector) Run(ctx context.Context) error {
+	longest := d.longestRest()
+	fill := ring.ChunkEvents * d.Chunks / 8 // how much may gather between rounds
+	last := time.Now()
+	for {
+		d.Making.Round()
+		began := ring.Ticks()
+		d.Switches.Rounds.Begin()
+		d.starts = 0
+		n, err := d.drainer.Round()
+		if err == nil {
+			d.Switches.Rounds.End(n)
+			err = d.Sink.Round(began)
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.Target.ReopenGatesAfter(time.Since(last), d.Notice); err != nil {
+			return err
+		}
+		if err := d.housekeeping(); err != nil {
+			if errors.Is(err, process.ErrNoProcess) {
+				return nil
+			}
+			return err
+		}
+		if ctx.Err() != nil || d.Target.Memory.Sandboxed() {
+			return d.lastNames()
+		}
+		now := time.Now()
+		elapsed := now.Sub(last)
+		last = now
+		rest := longest
+		if n > 0 {
+			rest = min(rest, elapsed*time.Duration(fill)/time.Duration(n))
+		}
+		if n >= fill {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(rest, minRest)):
+		}
+	}
+}
+
+// longestRest is how long the ring surely lasts when the target suddenly calls as much as a core can.
+func (d *Collector) longestRest() time.Duration {
+	const fastest = 160e6 // events a second and core, with nothing but calls and no clock
+	events := float64(ring.ChunkEvents * d.Chunks / 4)
+	return min(maxRest, time.Duration(events/fastest*float64(time.Second)))
+}
+
+// housekeeping does what is due.
+func (d *Collector) housekeeping() error {
+	now := time.Now()
+	due := func(last *time.Time, every time.Duration) bool {
+		if now.Sub(*last) < every {
+			return false
+		}
+		*last = now
+		return true
+	}
+	if due(&d.last.ends, max(endsInterval, endsShare*d.endsTook)) {
+		if err := d.ends(); err != nil {
+			return err
+		}
+	}
+	if due(&d.last.tasks, tasksInterval) {
+		if err := d.tasks(due(&d.last.whole, renameInterval), namesAtOnce); err != nil {
+			return err
+		}
+	}
+	if due(&d.last.clock, clockInterval) {
+		if err := d.Sink.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
+			return err
+		}
+	}
+	if due(&d.last.flush, flushInterval) {
+		if err := d.Sink.Flush(); err != nil {
+			return err
+		}
+		d.progress(now)
+	}
+	return nil
+}
+
+func (d *Collector) progress(now time.Time) {
+	t := d.drainer.Totals()
+	d.Progress(Progress{Elapsed: now.Sub(d.started), Calls: t.Entries, Dropped: t.Dropped, Threads: t.Threads})
+}
+
+// lastNames reads the names of threads that have named themselves since the last look.
+func (d *Collector) lastNames() error {
+	if err := d.tasks(true, math.MaxInt); !errors.Is(err, process.ErrNoProcess) {
+		return err
+	}
+	return nil
+}
+
+// Finish drains what is left when nobody writes any more. The recording's end is when the gates were closed: draining may take long. A
+// process that ended by itself did so a little before that was noticed, which is not the end of its unfinished calls, then.
+func (d *Collector) Finish(ended bool) error {
+	at := d.Target.GatesClosed
+	if !ended {
+		d.drainer.EndsAt = at.Tick
+	}
+	err := d.ownNames()
+	err = errors.Join(err, d.drainer.Finish())
+	for _, k := range d.known {
+		if k.fresh == unread && !ended && k.ThreadSink != nil { // first seen just now
+			if name, e := process.ThreadName(k.pid, k.tid); e == nil {
+				err = errors.Join(err, k.Rename(name))
+			}
+		}
+	}
+	if d.GoesOn && ended { // the recordings of other processes may go on
+		for _, k := range d.known {
+			err = errors.Join(err, k.end())
+		}
+	}
+	if !ended && at.Tick != 0 {
+		if e := d.Sink.ClockPair(at.Tick, at.UnixNS); err == nil {
+			err = e
+		}
+	}
+	d.progress(time.Now())
+	return err
+}
+
+// Append puts a thread's events where they go.
+func (k *thread) Append(events []reel.Event) error {
+	events, _ = k.c.Switches.Pick(&k.open, events, nil)
+	return k.append(events)
+}
+
+func (k *thread) append(events []reel.Event) error {
+	if err := k.c.Functions.Translate(events); err != nil {
+		return err
+	}
+	return k.ThreadSink.Append(events)
+}
+
+// AppendWith passes a thread's events on, with the values that they carry.
+func (k *thread) AppendWith(events []reel.Event, payloads []ring.Payload) error {
+	events, payloads = k.c.Switches.Pick(&k.open, events, payloads)
+	to, takes := k.ThreadSink.(valueSink)
+	if !takes || len(payloads) == 0 {
+		return k.append(events)
+	}
+	sets, describe := k.c.Values.Decode(events, payloads)
+	if err := k.c.Functions.Translate(events); err != nil {
+		return err
+	}
+	if len(sets) > 0 {
+		if err := describe(events); err != nil {
+			return err
+		}
+	}
+	return to.AppendWith(events, sets)
+}

@@ -1,0 +1,449 @@
+package libraries
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/linkmap"
+	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/probes"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/tables"
+	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/reel"
+)
+
+// How often libraries are looked for.
+const (
+	// Soon is the usual Interval: a look takes some microseconds. Seldom is that of a recording which is to cost next to nothing.
+	Soon   = 10 * time.Millisecond
+	Seldom = 250 * time.Millisecond
+	// mapsInterval is how soon, at the soonest, the mappings are looked at though the list has not changed: there are other lists
+	// (dlmopen), and code that is mapped by other means.
+	mapsInterval = time.Second
+	// restTimes is how many times as long as the last looking took nothing is done then, and standTimes as long as
+	// the process stood still for it.
+	restTimes  = 20
+	standTimes = 50
+	mapsTimes  = 200 // the same for reading the mappings though nothing seems to have changed
+)
+
+// Bounds of what libraries that come may take.
+const (
+	maxLateFunctions = 1 << 20
+	maxAttempts      = 3 // at one image
+	maxMarks         = 8 // looked at at a time
+)
+
+// Config says of which process libraries are recorded, and how.
+type Config struct {
+	Target *target.Target
+	Making *probes.Maker
+	Choice Choice
+	// Images and Functions are the reel's tables.
+	Images    *tables.Images
+	Functions tables.Functions
+	// Arm lets stubs know which triggers new functions have.
+	Arm func() error
+	// Next is the ID that the next function gets.
+	Next uint32
+	// Interval is how soon, at the soonest, the loader's list is looked at again.
+	Interval time.Duration
+	// Notice tells what the user should know.
+	Notice func(format string, args ...any)
+}
+
+// Choice says what of a library is recorded.
+type Choice interface {
+	// Module says whether a module of that name is recorded.
+	Module(name string) bool
+	// HasHooks says whether a file that a process has mapped has functions that are hooked though nothing of it is recorded.
+	HasHooks(p *process.Process, m process.Mapping) bool
+	// Open plans the image behind a mapping; nil if that is none.
+	Open(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*mapped.Image, error)
+	// Pick takes the functions of an image that are recorded, and says how many they are. Their IDs begin with id. count is called when they
+	// are on.
+	Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func())
+}
+
+// Counts is what came and went while recording.
+type Counts struct {
+	Loaded   int // times that a library's functions were probed
+	Unloaded int // times that a probed library was found gone
+	Stops    int // that this took
+	// Stopped is how long the process stood still for all of it, Longest the longest stop.
+	Stopped, Longest time.Duration
+}
+
+// Libraries looks which libraries come and go. While it runs it alone changes which images and arenas the target has.
+type Libraries struct {
+	Config
+	list *linkmap.List // nil if there is none
+	// seen are the mappings of files that are not recorded.
+	seen map[mapped.Place]bool
+	// marks are a site of each image that may go, and is there, of which some are looked at each time.
+	marks  []process.Vec
+	marked [][]byte // the bytes there
+	turn   int
+	took   Counts
+	loads  loads
+	last   time.Time     // that the mappings were looked at
+	every  time.Duration // see mapsInterval
+	most   uint32        // function ID
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Start begins to look for libraries. searched are the mappings among which the images were found that recording began with.
+func Start(ctx context.Context, c Config, searched []process.Mapping) *Libraries {
+	l := &Libraries{Config: c, seen: map[mapped.Place]bool{}, done: make(chan struct{})}
+	l.list = linkmap.Find(c.Target.Process)
+	l.loads = newLoads(c.Target)
+	l.last, l.every = time.Now(), mapsInterval
+	l.most = min(c.Next+maxLateFunctions, reel.MaxID)
+	if c.Target.Runtime.Lazy {
+		l.most = min(l.most, ring.MaxFunctions-1)
+	}
+	for i := range searched {
+		if m := &searched[i]; mapped.IsCode(m) && l.imageAt(m) == nil {
+			l.seen[mapped.PlaceOf(m)] = true
+		}
+	}
+	ctx, l.cancel = context.WithCancel(ctx)
+	go l.run(ctx)
+	return l
+}
+
+// End ends the looking, and waits for that. It returns what came and went, and the ID that the next function would get.
+func (l *Libraries) End() (Counts, uint32) {
+	l.cancel()
+	l.Target.Memory.WakeLoads()
+	<-l.done
+	return l.took, l.Next
+}
+
+func (l *Libraries) run(ctx context.Context) {
+	defer close(l.done)
+	least := l.Interval
+	defer l.loads.pass()
+	for rest := least; ; {
+		told := l.loads.wait(ctx, rest)
+		if ctx.Err() != nil || l.Target.Memory.Sandboxed() {
+			return
+		}
+		start, stopped := time.Now(), l.took.Stopped
+		err := l.look(ctx, told)
+		l.loads.seen()
+		if err != nil {
+			return // the process or the recording has ended
+		}
+		rest = max(least, restTimes*time.Since(start), standTimes*(l.took.Stopped-stopped))
+	}
+}
+
+// look finds out whether anything has changed, and follows it. told says that something has.
+func (l *Libraries) look(ctx context.Context, told bool) error {
+	if !told && time.Since(l.last) < l.every && !l.changed() {
+		return nil
+	}
+	if l.list != nil {
+		l.list.Follow()
+	}
+	start := time.Now()
+	maps, err := l.Target.Process.Maps()
+	if err != nil {
+		return err
+	}
+	if !l.Target.Holds(maps) {
+		return process.ErrExec
+	}
+	l.last = time.Now()
+	l.every = max(mapsInterval, mapsTimes*l.last.Sub(start))
+	if err := l.forget(maps); err != nil {
+		return err
+	}
+	err = l.add(ctx, maps)
+	l.mark()
+	return err
+}
+
+// changed says whether the loader's list has changed, or a site is not what it was: a library may have gone and another
+// come, at the same place and with the same entry in the list.
+func (l *Libraries) changed() bool {
+	if l.list != nil && l.list.Changed() {
+		return true
+	}
+	if l.turn >= len(l.marks) {
+		l.turn = 0
+	}
+	from, to := l.turn, min(l.turn+maxMarks, len(l.marks))
+	l.turn = to
+	if n, _ := l.Target.Process.ReadVec(l.marks[from:to]); n < to-from {
+		return true
+	}
+	for i := from; i < to; i++ {
+		if string(l.marks[i].Buf) != string(l.marked[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark chooses the sites to look at.
+func (l *Libraries) mark() {
+	l.marks, l.marked = l.marks[:0], l.marked[:0]
+	for _, im := range l.Target.Images {
+		if im.Unloadable && !im.Gone && len(im.Sites) > 0 {
+			p := &im.Sites[len(im.Sites)-1]
+			l.marks = append(l.marks, process.Vec{Addr: p.Addr, Buf: make([]byte, len(p.New()))})
+			l.marked = append(l.marked, p.New())
+		}
+	}
+}
+
+// forget notes which images are gone: their sites with them. Where one site is left the image is still taken for there,
+// though somebody else may have changed others.
+func (l *Libraries) forget(maps []process.Mapping) error {
+	for _, im := range l.Target.Images {
+		if !im.Unloadable || im.Gone || len(im.Sites) == 0 {
+			continue
+		}
+		there := false
+		if im.IsThere(maps) {
+			var err error
+			if there, err = im.HasSites(l.Target.Process); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+				return err
+			}
+		}
+		if !there {
+			im.Gone = true
+			l.took.Unloaded++
+		}
+	}
+	return nil
+}
+
+// imageAt is the image that a mapping belongs to, one that is gone not counted.
+func (l *Libraries) imageAt(m *process.Mapping) *mapped.Image {
+	for _, im := range l.Target.Images {
+		if im.Gone {
+			continue
+		}
+		for i := range im.Text {
+			if mapped.PlaceOf(&im.Text[i]) == mapped.PlaceOf(m) {
+				return im
+			}
+		}
+	}
+	return nil
+}
+
+// add probes what has come.
+func (l *Libraries) add(ctx context.Context, maps []process.Mapping) error {
+	now := map[mapped.Place]bool{}
+	var c target.Change
+	l.takeIfSmall(maps)
+	for i := range maps {
+		m := &maps[i]
+		if !mapped.IsCode(m) || l.imageAt(m) != nil {
+			continue
+		}
+		name := mapped.PlaceOf(m)
+		if now[name] = true; l.seen[name] {
+			continue
+		}
+		im, err := l.open(ctx, m, maps, c.Images)
+		if err != nil && (ctx.Err() != nil || errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec)) {
+			return err
+		}
+		if err != nil {
+			l.Notice("a library that was loaded is not recorded: %v", err)
+		}
+		if im == nil {
+			l.seen[name] = true
+			continue
+		}
+		if !slices.Contains(c.Images, im) {
+			c.Images = append(c.Images, im)
+		}
+	}
+	for name := range l.seen {
+		if !now[name] {
+			delete(l.seen, name)
+		}
+	}
+	if len(c.Images) == 0 {
+		return nil
+	}
+	err := l.attach(ctx, &c)
+	if err == nil || ctx.Err() == nil && l.Target.Process.Alive() && !errors.Is(err, process.ErrExec) {
+		if err != nil {
+			l.Notice("a library that was loaded is not recorded: %v", err)
+		}
+		return nil
+	}
+	return err
+}
+
+// open is the image behind a mapping, if it is to be recorded: one of those that are going to be, one that was here before, or
+// one that is planned now.
+func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process.Mapping, coming []*mapped.Image) (*mapped.Image, error) {
+	for _, im := range slices.Concat(coming, l.Target.Images) {
+		if im.Gone || len(im.Text) == 0 || im.Text[0].Dev != m.Dev || im.Text[0].Inode != m.Inode {
+			continue
+		}
+		if slices.ContainsFunc(im.Text, func(t process.Mapping) bool { return mapped.PlaceOf(&t) == mapped.PlaceOf(m) }) {
+			return im, nil // another part of it
+		}
+		return nil, nil // another copy
+	}
+	for _, im := range l.Target.Images {
+		if !im.Gone || len(im.Sites) == 0 || !im.IsBack(l.Target.Process, m, maps) {
+			continue
+		}
+		if im.Attempts >= maxAttempts {
+			return nil, nil
+		}
+		return im, nil
+	}
+	chosen := l.Choice.Module(path.Base(m.Path))
+	if !chosen && !l.Choice.HasHooks(l.Target.Process, *m) {
+		return nil, nil
+	}
+	im, err := l.Choice.Open(ctx, l.Target.Process, *m, maps)
+	if err != nil || im == nil {
+		return nil, err
+	}
+	im.Unloadable, im.Unchosen = true, !chosen
+	if im.Probe.Loader || im.Object.HasTextRelocations() {
+		im.Close()
+		return nil, nil
+	}
+	return im, nil
+}
+
+// attach probes images as it is done when recording begins. Those that were here before have their stubs already.
+func (l *Libraries) attach(ctx context.Context, c *target.Change) error {
+	var fresh []func()
+	id := l.Next
+	c.Images = slices.DeleteFunc(c.Images, func(im *mapped.Image) bool {
+		if a := l.Target.ArenaOf(im); a != nil {
+			c.Arenas = append(c.Arenas, a)
+			return false
+		}
+		a := &target.Arena{Images: []*mapped.Image{im}, Lo: im.Lo, Hi: im.Hi}
+		traced, count := l.Choice.Pick(ctx, im, id)
+		ranges := a.Take()
+		if len(a.Fns) == 0 || id+uint32(traced) > l.most {
+			l.pass(im)
+			im.Close()
+			if len(a.Fns) > 0 {
+				l.Notice("%s is not recorded: too many functions were loaded", im.Path)
+			}
+			return true
+		}
+		id += uint32(traced)
+		c.Fresh, c.Arenas, c.Ranges = append(c.Fresh, a), append(c.Arenas, a), append(c.Ranges, ranges...)
+		fresh = append(fresh, count)
+		return false
+	})
+	if len(c.Images) == 0 {
+		return nil
+	}
+	if err := l.mapArenas(ctx, c); err != nil {
+		for _, a := range c.Fresh {
+			l.pass(a.Images[0])
+			a.Images[0].Close()
+		}
+		return err
+	}
+	if err := l.introduce(c, id); err != nil {
+		l.failed(c)
+		return err
+	}
+	if err := errors.Join(l.Arm(), l.Target.Prepare(c)); err != nil {
+		l.failed(c)
+		return err
+	}
+	l.Making.Add(c.Ranges)
+	d, err := l.Target.SwitchOn(ctx, c)
+	l.countStop(d)
+	if err != nil {
+		l.failed(c)
+		return err
+	}
+	for _, im := range c.Images {
+		im.Gone, im.Attempts = false, 0
+	}
+	for _, count := range fresh {
+		count()
+	}
+	l.took.Loaded += len(c.Images)
+	return nil
+}
+
+// countStop counts a stop.
+func (l *Libraries) countStop(d time.Duration) {
+	l.took.Stops++
+	l.took.Stopped += d
+	l.took.Longest = max(l.took.Longest, d)
+}
+
+// failed lets it be tried again, some times.
+func (l *Libraries) failed(c *target.Change) {
+	for _, im := range c.Images {
+		im.Gone = true
+		if im.Attempts++; len(im.Sites) == 0 {
+			l.pass(im)
+		}
+	}
+}
+
+// pass leaves an image alone for as long as it is where it is.
+func (l *Libraries) pass(im *mapped.Image) {
+	for i := range im.Text {
+		l.seen[mapped.PlaceOf(&im.Text[i])] = true
+	}
+}
+
+// mapArenas maps the arenas, after it has noted where.
+func (l *Libraries) mapArenas(ctx context.Context, c *target.Change) error {
+	if len(c.Fresh) == 0 {
+		return nil
+	}
+	for _, a := range c.Fresh {
+		a.Bound(&l.Target.Runtime)
+	}
+	for try := 0; ; try++ {
+		d, err := l.Target.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.Target.MapArenas(st, c.Fresh) })
+		l.countStop(d)
+		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced) || errors.Is(err, process.ErrLate)) && try < target.StopRetries {
+			time.Sleep(time.Millisecond << min(try, 5))
+			continue
+		}
+		return err
+	}
+}
+
+// introduce lets everybody know of the images and their functions, whose IDs end before next, before the first event of theirs.
+func (l *Libraries) introduce(c *target.Change, next uint32) error {
+	for _, a := range c.Fresh {
+		im := a.Images[0]
+		im.Gone = true // until its sites are written
+		l.Target.Images = append(l.Target.Images, im)
+		if !im.Unchosen {
+			if err := l.Images.Add(im); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.Functions.Add(c.Ranges, next); err != nil {
+		return err
+	}
+	l.Next = next
+	return nil
+}

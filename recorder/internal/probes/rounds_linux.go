@@ -1,0 +1,79 @@
+package probes
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
+)
+
+// Rounds lets things be done in the loop that drains the rings when all has been drained that was written before.
+type Rounds struct {
+	waiting atomic.Bool
+	mu      sync.Mutex // guards what follows
+	begun   uint64
+	waiters []*waiter
+}
+
+type waiter struct {
+	begun uint64 // rounds, when it began to wait
+	f     func()
+	done  chan struct{}
+}
+
+// roundPatience is for how long a round is waited for in which nothing is left to be drained.
+const roundPatience = 10 * time.Second
+
+// Begin is called before each round.
+func (r *Rounds) Begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun++
+}
+
+// End is called behind each round. events is how many it has drained: with too many it may have left some.
+func (r *Rounds) End(events int) {
+	if !r.waiting.Load() || events >= ring.MostAtOnce {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := r.waiters[:0]
+	for _, w := range r.waiters {
+		if w.begun == r.begun {
+			left = append(left, w)
+			continue
+		}
+		w.f()
+		close(w.done)
+	}
+	clear(r.waiters[len(left):])
+	r.waiters = left
+	r.waiting.Store(len(left) > 0)
+}
+
+// after waits until f was called in the loop, behind a round that began later than this call. It returns false where that doesn't come.
+func (r *Rounds) after(over <-chan struct{}, f func()) bool {
+	w := &waiter{f: f, done: make(chan struct{})}
+	r.mu.Lock()
+	w.begun = r.begun
+	r.waiters = append(r.waiters, w)
+	r.waiting.Store(true)
+	r.mu.Unlock()
+	select {
+	case <-w.done:
+		return true
+	case <-over:
+	case <-time.After(roundPatience):
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.waiters {
+		if r.waiters[i] == w {
+			r.waiters = append(r.waiters[:i], r.waiters[i+1:]...)
+			return false
+		}
+	}
+	return true
+}

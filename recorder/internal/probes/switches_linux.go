@@ -1,0 +1,538 @@
+package probes
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/target"
+)
+
+// What is known of a function that has been switched.
+const (
+	wasOff     = 1 << iota // ever: exits without an entry are left out
+	entriesOff             // its entries are off, or are about to be
+	exitsOff               // so are its exits: an entry that comes all the same is left out
+)
+
+// Config says whose functions are switched, and how.
+type Config struct {
+	// Target is the process.
+	Target *target.Target
+	// EntriesOnly leaves exits on: for recordings of which calls are accepted that the drain doesn't see at once.
+	EntriesOnly bool
+	// Elsewhere says that a glob that matches nothing may match in another recording.
+	Elsewhere bool
+	// Lead, if not nil, are the switches of the recording that this one follows: what is asked of them is done here, too.
+	Lead *Switches
+	// Notice tells what the user should know.
+	Notice func(format string, args ...any)
+}
+
+// Switches switches functions of one recording off and on.
+type Switches struct {
+	c Config
+
+	requests  sync.Mutex // guards what follows: one change at a time. The Maker's lock, and mu, may be taken while it is held.
+	rules     []Rule
+	version   int
+	arenas    []*target.Arena
+	closing   []*switched // entries are off, exits are not yet
+	waits     bool        // somebody sees to closing
+	behind    bool        // somebody sees to it that what was asked for is tried again
+	making    *Maker      // nil before the recording's loop begins
+	loop      Loop        // the same
+	ended     bool
+	followers map[*Switches]bool // those that this one leads, which are on
+
+	touched     atomic.Bool // any function has been switched off
+	entriesOnly atomic.Bool // no exits are switched off any more
+	mu          sync.Mutex  // guards what follows
+	state       []uint8     // by function ID
+
+	over   chan struct{} // closed when the loop has ended
+	wg     sync.WaitGroup
+	Rounds Rounds // of the loop
+
+	omitted omitted
+}
+
+// Loop is what drains the rings.
+type Loop interface {
+	// OpenFunctions are those of which calls are open, as far as events have been drained. It is called in the loop.
+	OpenFunctions() map[uint32]bool
+}
+
+// Rule says which functions are to be recorded. All is for all that were chosen when recording began, Functions only for those of them that
+// match one of these globs; without either it is for those that are recorded now. Of these, Exclude leaves out those that match.
+type Rule struct {
+	All                bool
+	Functions, Exclude []string
+}
+
+// Count is how many functions are as they are.
+type Count struct {
+	On      int // are recorded now
+	Off     int // could be, and are not
+	Changed int // were on and are off, or the other way round
+	Kept    int // of those that are on: they don't match, but have triggers, or are named by --inside
+}
+
+// switched is a function in an arena.
+type switched struct {
+	a     *target.Arena
+	index int
+	id    uint32
+	since time.Time
+}
+
+// exitsAfter is how long entries have been off, at least, when exits are switched off: threads that are inside an entry's event go on.
+const exitsAfter = 250 * time.Millisecond
+
+// maxRules bounds how many changes libraries that come later are to be matched with.
+const maxRules = 1000
+
+// New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
+func New(c Config) *Switches {
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}}
+	s.entriesOnly.Store(c.EntriesOnly)
+	return s
+}
+
+// Begin is called when the recording's loop is about to begin.
+func (s *Switches) Begin(making *Maker, loop Loop) {
+	s.requests.Lock()
+	s.making, s.loop = making, loop
+	s.requests.Unlock()
+	making.setOff(s.isOff)
+	lead := s.c.Lead
+	if lead == nil {
+		return
+	}
+	lead.requests.Lock()
+	lead.followers[s] = true
+	lead.requests.Unlock()
+	if _, err := s.catchUp(); err != nil {
+		s.c.Notice("process %d, which was started meanwhile, isn't recorded as was asked for: %v", s.c.Target.PID(), err)
+	}
+}
+
+// End is called when it has ended.
+func (s *Switches) End() {
+	close(s.over)
+	s.wg.Wait()
+	s.requests.Lock()
+	s.ended = true
+	s.requests.Unlock()
+	if lead := s.c.Lead; lead != nil {
+		lead.requests.Lock()
+		delete(lead.followers, s)
+		lead.requests.Unlock()
+	}
+}
+
+// LeaveExits switches no exits off from now on, as calls may be accepted that the drain doesn't see at once.
+func (s *Switches) LeaveExits() { s.entriesOnly.Store(true) }
+
+// InLoop calls f in the loop, behind a round in which all has been drained that was written before. It doesn't if the loop ends, or is too
+// busy.
+func (s *Switches) InLoop(f func()) error {
+	if !s.Rounds.after(s.over, f) {
+		return s.notDone()
+	}
+	return nil
+}
+
+// retryAfter is how soon a change that has failed is tried again.
+const retryAfter = time.Second
+
+// errEnding: the recording's loop has ended, or is about to.
+var errEnding = errors.New("the recording is just ending")
+
+// errBusy: what was written before a change couldn't be drained in time.
+var errBusy = errors.New("it is too busy now")
+
+// notDone says why what was to be done in the loop has not been.
+func (s *Switches) notDone() error {
+	select {
+	case <-s.over:
+		return errEnding
+	default:
+		return errBusy
+	}
+}
+
+// Come takes over an arena whose code is made and whose gate isn't open yet.
+func (s *Switches) Come(a *target.Arena) error {
+	if a.Mem == nil {
+		return nil
+	}
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	s.arenas = append(s.arenas, a)
+	if len(s.rules) == 0 {
+		return nil
+	}
+	for i := range a.Fns {
+		fn := &a.Fns[i]
+		if fn.ID == 0 || keepsOn(fn) || s.wanted(fn, nil) {
+			continue
+		}
+		off := uint8(wasOff | entriesOff)
+		if s.switchesExits() {
+			off |= exitsOff
+		}
+		s.update(fn.ID, off, 0)
+		s.touched.Store(true)
+		w := &switched{a: a, index: i, id: fn.ID}
+		err := s.exchange(w, false, false)
+		if s.switchesExits() {
+			err = errors.Join(err, s.exchange(w, true, false))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchesExits says whether exits are switched off as well. Not where calls may be accepted that the drain doesn't see at once, or the
+// thread keeps a record of.
+func (s *Switches) switchesExits() bool {
+	return !s.entriesOnly.Load() && !s.c.Target.Runtime.Min && s.c.Target.Runtime.Areas == 0
+}
+
+// keepsOn says whether a function is never switched off.
+func keepsOn(fn *stub.Probe) bool { return fn.Predicates.Count > 0 || fn.Inside }
+
+// wanted says whether a function is to be recorded by the changes so far. hit, if not nil, notes which globs of the last have matched.
+func (s *Switches) wanted(fn *stub.Probe, hit *hits) bool {
+	var names []string
+	on := true
+	for i := range s.rules {
+		q := &s.rules[i]
+		if names == nil && len(q.Functions)+len(q.Exclude) > 0 {
+			names = glob.Spellings(fn.Names())
+		}
+		fnHit, xHit := make([]bool, len(q.Functions)), make([]bool, len(q.Exclude))
+		if hit != nil && i == len(s.rules)-1 {
+			fnHit, xHit = hit.fn, hit.x
+		}
+		in, out := glob.Any(q.Functions, fnHit, names), glob.Any(q.Exclude, xHit, names)
+		switch {
+		case len(q.Functions) > 0:
+			on = in
+		case q.All:
+			on = true
+		}
+		on = on && !out
+	}
+	return on
+}
+
+// hits notes which globs have matched.
+type hits struct{ fn, x []bool }
+
+// unmatched returns an error for the first glob of the last change that has matched nothing.
+func (s *Switches) unmatched(hit *hits) error {
+	q := &s.rules[len(s.rules)-1]
+	for _, k := range []struct {
+		flag  string
+		globs []string
+		hit   []bool
+	}{{"-f", q.Functions, hit.fn}, {"-x", q.Exclude, hit.x}} {
+		for i, g := range k.globs {
+			if k.hit[i] {
+				continue
+			}
+			var names []string
+			for _, a := range s.arenas {
+				for f := range a.Fns {
+					if a.Fns[f].ID != 0 {
+						names = append(names, glob.Spellings(a.Fns[f].Names())...)
+					}
+				}
+			}
+			return glob.NoMatch(k.flag, g, names)
+		}
+	}
+	return nil
+}
+
+// apply makes all functions what the changes so far say.
+func (s *Switches) apply() (a Count, err error) {
+	if s.ended {
+		return a, errEnding
+	}
+	if err := s.canSwitch(); err != nil {
+		if on := s.allOn(); s.c.Lead != nil && on > 0 {
+			return Count{On: on}, nil // it is as was asked for
+		}
+		return a, err
+	}
+	last := &s.rules[len(s.rules)-1]
+	hit := &hits{make([]bool, len(last.Functions)), make([]bool, len(last.Exclude))}
+	var on, off []*switched
+	for _, ar := range s.arenas {
+		for i := range ar.Fns {
+			fn := &ar.Fns[i]
+			if fn.ID == 0 {
+				continue
+			}
+			want, is := s.wanted(fn, hit), s.stateOf(fn.ID)&entriesOff == 0
+			if !want && keepsOn(fn) {
+				want = true
+				a.Kept++
+			}
+			w := &switched{a: ar, index: i, id: fn.ID}
+			switch {
+			case want && !is:
+				on = append(on, w)
+			case !want && is:
+				off = append(off, w)
+			}
+			if want {
+				a.On++
+			} else {
+				a.Off++
+			}
+		}
+	}
+	if !s.c.Elsewhere {
+		if err := s.unmatched(hit); err != nil {
+			return Count{}, err
+		}
+	}
+	a.Changed = len(on) + len(off)
+	return a, errors.Join(s.switchOff(off), s.switchOn(on))
+}
+
+// canSwitch says why no function of this recording can be switched.
+func (s *Switches) canSwitch() error {
+	switch {
+	case s.c.Target.Go != nil:
+		return fmt.Errorf("%w: probes in Go programs can't be switched off", ErrNotSettable)
+	case len(s.arenas) == 0:
+		return fmt.Errorf("%w: the memory of its probes could not be shared with it", ErrNotSettable)
+	}
+	return nil
+}
+
+// allOn returns how many functions there are if the changes so far want all of them recorded, and 0 otherwise.
+func (s *Switches) allOn() int {
+	s.c.Target.Mu.Lock()
+	arenas := slices.Clone(s.c.Target.Arenas)
+	s.c.Target.Mu.Unlock()
+	n := 0
+	for _, a := range arenas {
+		for i := range a.Fns {
+			fn := &a.Fns[i]
+			switch {
+			case fn.ID == 0:
+			case !keepsOn(fn) && !s.wanted(fn, nil):
+				return 0
+			default:
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// switchOff switches entries off, and sees to it that exits follow.
+func (s *Switches) switchOff(list []*switched) error {
+	if len(list) == 0 {
+		return nil
+	}
+	for _, w := range list {
+		s.update(w.id, wasOff|entriesOff, 0)
+	}
+	s.touched.Store(true)
+	var err error
+	for i, w := range list {
+		if err = s.exchange(w, false, false); err != nil {
+			for _, on := range list[i:] { // which they still are, to be tried again
+				s.update(on.id, 0, entriesOff)
+			}
+			list = list[:i]
+			break
+		}
+		w.since = time.Now()
+	}
+	if len(list) == 0 || !s.switchesExits() {
+		return err
+	}
+	s.closing = append(s.closing, list...)
+	if !s.waits {
+		s.waits = true
+		s.wg.Go(s.close)
+	}
+	return err
+}
+
+// close switches exits off when no call is open any more.
+func (s *Switches) close() {
+	const soon, late = 50 * time.Millisecond, time.Second
+	for rest := soon; ; {
+		select {
+		case <-s.over:
+			return
+		case <-time.After(rest):
+		}
+		s.requests.Lock()
+		n := len(s.closing)
+		s.closeSome()
+		left := len(s.closing)
+		s.waits = left > 0
+		s.requests.Unlock()
+		switch {
+		case left == 0:
+			return
+		case left < n:
+			rest = soon
+		default:
+			rest = min(2*rest, late)
+		}
+	}
+}
+
+// closeSome switches those exits off of which no call is open.
+func (s *Switches) closeSome() {
+	now := time.Now()
+	var due []*switched
+	for _, w := range s.closing {
+		if now.Sub(w.since) >= exitsAfter {
+			due = append(due, w)
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	if !s.switchesExits() { // any more
+		s.closing = nil
+		return
+	}
+	var closed []*switched
+	if !s.Rounds.after(s.over, func() {
+		open := s.loop.OpenFunctions()
+		for _, w := range due {
+			if !open[w.id] && s.switchesExits() {
+				s.update(w.id, exitsOff, 0)
+				closed = append(closed, w)
+			}
+		}
+	}) {
+		return
+	}
+	is := map[*switched]bool{}
+	for _, w := range closed {
+		is[w] = true
+		if err := s.exchange(w, true, false); err != nil {
+			s.c.Notice("%v", err)
+		}
+	}
+	s.closing = slices.DeleteFunc(s.closing, func(w *switched) bool { return is[w] })
+}
+
+// switchOn switches exits on, then entries.
+func (s *Switches) switchOn(list []*switched) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ids := map[uint32]bool{}
+	for _, w := range list {
+		ids[w.id] = true
+	}
+	s.closing = slices.DeleteFunc(s.closing, func(w *switched) bool { return ids[w.id] })
+	var exits []*switched
+	for _, w := range list {
+		if s.stateOf(w.id)&exitsOff == 0 {
+			continue
+		}
+		exits = append(exits, w)
+		if err := s.exchange(w, true, true); err != nil {
+			return err
+		}
+	}
+	if len(exits) > 0 {
+		// What was written while they were off is to be left out.
+		if !s.Rounds.after(s.over, func() {
+			for _, w := range exits {
+				s.update(w.id, 0, exitsOff)
+			}
+		}) {
+			return s.notDone()
+		}
+	}
+	for _, w := range list {
+		s.update(w.id, 0, entriesOff)
+		if err := s.exchange(w, false, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchange switches the entry, or the exits, of a function.
+func (s *Switches) exchange(w *switched, exits, on bool) error {
+	list, err := w.a.Code.Switches(w.index)
+	if err != nil {
+		return err
+	}
+	made := true
+	if s.making != nil {
+		s.making.mu.Lock()
+		defer s.making.mu.Unlock()
+		made = s.making.isMade(w.id)
+	} else if s.c.Target.Runtime.Lazy {
+		made = false
+	}
+	for i := range list {
+		sw := &list[i]
+		if sw.Exit != exits {
+			continue
+		}
+		word := (*uint64)(unsafe.Pointer(&w.a.Mem[sw.At]))
+		atomic.StoreUint64(word, sw.In(atomic.LoadUint64(word), on, made))
+	}
+	return nil
+}
+
+// stateOf returns what is known of a function.
+func (s *Switches) stateOf(id uint32) uint8 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int(id) < len(s.state) {
+		return s.state[id]
+	}
+	return 0
+}
+
+// update changes it.
+func (s *Switches) update(id uint32, set, clear uint8) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := int(id) + 1 - len(s.state); n > 0 {
+		s.state = append(s.state, make([]uint8, n)...)
+	}
+	s.state[id] = s.state[id]&^clear | set
+}
+
+// isOff says whether what a slot would change is off: it isn't exchanged now, then, but made when the function is switched on.
+func (s *Switches) isOff(slot *stub.Slot, ranges []target.IDRange) bool {
+	if !s.touched.Load() || s.stateOf(slot.ID)&entriesOff == 0 {
+		return false
+	}
+	g, k := target.FindRange(ranges, slot.ID)
+	if g == nil {
+		return true
+	}
+	list, err := g.Arena.Code.Switches(g.At + int(k))
+	return err != nil || slices.ContainsFunc(list, func(w stub.Switch) bool { return !w.Exit && w.At == slot.At&^7 })
+}

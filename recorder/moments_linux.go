@@ -1,0 +1,181 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/armed"
+	"github.com/callreel/callreel/recorder/internal/capture"
+	"github.com/callreel/callreel/recorder/internal/libraries"
+	"github.com/callreel/callreel/recorder/internal/probes"
+	"github.com/callreel/callreel/recorder/internal/tables"
+	"github.com/callreel/callreel/reel"
+)
+
+// moments is the reader of an armed recording, which keeps the last moments only.
+type moments struct {
+	r *recording
+	*armed.Loop
+}
+
+func (r *recording) newMoments(making *probes.Maker) *moments {
+	o, out := r.opt.Armed, r.out.(*toFolder)
+	m := &moments{r: r}
+	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, Making: making,
+		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Began: r.began,
+		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
+	return m
+}
+
+// dumpValues are the values of arguments in dumps.
+type dumpValues struct{ *capture.Set }
+
+// In returns what reads them for a dump.
+func (v dumpValues) In(w armed.ArgumentsSink) armed.Decoder { return v.For(w) }
+
+func (m *moments) begun() {
+	if begun := m.r.opt.Armed.Begun; begun != nil {
+		begun(m.r.s.PID())
+	}
+}
+
+func (m *moments) dumped(d armed.Dumped) {
+	if dumped := m.r.opt.Armed.Dumped; dumped != nil {
+		dumped(Dumped(d))
+	}
+}
+
+func (m *moments) progress(p armed.Progress) {
+	m.r.tell(Progress{Elapsed: p.Elapsed, Threads: p.Threads, Armed: true, Triggers: Triggers(p.Counts)})
+}
+
+func (m *moments) run(ctx context.Context) error {
+	over, end := context.WithCancel(ctx)
+	defer end()
+	go m.forward(ctx, over)
+	return m.Run(ctx)
+}
+
+// forward passes the requests of who has called Record on, until over ends.
+func (m *moments) forward(ctx, over context.Context) {
+	for {
+		select {
+		case q, open := <-m.r.opt.Armed.Requests:
+			if !open {
+				return
+			}
+			if !m.Ask(ctx, requestOf(q)) && q.Answer != nil {
+				q.Answer(Dumped{}, errors.New("callreel: the recording has ended"))
+			}
+		case <-over.Done():
+			return
+		}
+	}
+}
+
+func requestOf(q DumpRequest) armed.Request {
+	return armed.Request{Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID, From: q.From, To: q.To, Keep: q.Keep,
+		Answer: func(d armed.Dumped, err error) {
+			if q.Answer != nil {
+				q.Answer(Dumped(d), err)
+			}
+		}}
+}
+
+// OpenFunctions are none: exits of an armed recording are never switched off.
+func (*moments) OpenFunctions() map[uint32]bool { return nil }
+
+func (*moments) libraries() time.Duration { return libraries.Seldom }
+func (m *moments) end(bool) error         { return m.End() }
+
+func (m *moments) sum(to *Result) {
+	to.Threads, to.Triggers = m.Threads(), Triggers(m.Counts())
+}
+
+// dump waits for a dump that somebody has asked for.
+func (m *moments) dump(ctx context.Context, q *dumpRequest) controlAnswer {
+	if q.LastNS < 0 || q.Kind > reel.TriggerEnd {
+		return controlAnswer{Error: "not a request for a dump"}
+	}
+	done := make(chan controlAnswer, 1)
+	request := DumpRequest{Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID, Keep: time.Duration(q.LastNS),
+		Answer: func(d Dumped, err error) {
+			d.File = absolute(d.File)
+			answer := controlAnswer{Dumped: d}
+			if err != nil {
+				answer.Error = err.Error()
+			}
+			done <- answer
+		}}
+	if q.FromNS > 0 {
+		request.From = time.Unix(0, q.FromNS)
+	}
+	if q.ToNS > 0 {
+		request.To = time.Unix(0, q.ToNS)
+	}
+	if !m.Ask(ctx, requestOf(request)) {
+		return controlAnswer{Error: "the recording is just ending"}
+	}
+	return <-done
+}
+
+func (m *moments) canSet(q *SetRequest) error {
+	switch {
+	case q.Min > 0 && !m.r.s.Runtime.Min:
+		return notSettableAs("--min can be changed of an armed recording that began with --min")
+	case len(q.Threads) > 0:
+		return notSettableAs("--threads can't be changed with --when and --follow")
+	}
+	_, err := m.replacements(q)
+	return err
+}
+
+// replacements are the triggers that a request replaces, by their places.
+func (m *moments) replacements(q *SetRequest) (map[int]Trigger, error) {
+	by := map[int]Trigger{}
+	for _, text := range q.When {
+		t, err := ParseTrigger(text)
+		if err != nil {
+			return nil, err
+		}
+		at, why := m.r.triggers.Like(&t)
+		if why != "" {
+			return nil, notSettableAs("%s: %s", text, why)
+		}
+		by[at] = t
+	}
+	return by, nil
+}
+
+func (m *moments) set(q *SetRequest) error {
+	by, err := m.replacements(q)
+	if err != nil {
+		return err
+	}
+	return m.Change(func() {
+		if q.changesMin() {
+			m.Min = m.r.setMin(q.Min)
+		}
+		if q.Keep > 0 {
+			m.Keep = q.Keep
+		}
+		m.Replace(by)
+	})
+}
+
+// arm lets stubs know the conditions of an armed recording.
+func (r *recording) arm() error {
+	if r.opt.Armed == nil {
+		return nil
+	}
+	return armed.Arm(r.s, r.triggers, r.set.TicksPerSecond)
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

@@ -1,0 +1,110 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/collect"
+	"github.com/callreel/callreel/recorder/internal/libraries"
+	"github.com/callreel/callreel/recorder/internal/probes"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// newReader returns what takes the events of a recording that is on.
+func (r *recording) newReader(making *probes.Maker, family family) reader {
+	if r.opt.Armed != nil {
+		return r.newMoments(making)
+	}
+	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values,
+		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Less.Threads, Off: r.keptOff, Min: r.set.Min,
+		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Notice: r.notice, Progress: r.tellCollected})}
+}
+
+func (r *recording) tellCollected(p collect.Progress) {
+	r.tell(Progress{Elapsed: p.Elapsed, Calls: p.Calls, Dropped: p.Dropped, Bytes: r.out.written(), Threads: p.Threads})
+}
+
+// stream is the reader of a recording that writes all down.
+type stream struct {
+	r *recording
+	*collect.Collector
+}
+
+func (s *stream) run(ctx context.Context) error { return s.Run(ctx) }
+func (s *stream) libraries() time.Duration      { return libraries.Soon }
+func (s *stream) end(gone bool) error           { return errors.Join(s.Finish(gone), s.r.tellMade()) }
+
+func (s *stream) sum(to *Result) {
+	t := s.Totals()
+	events, entries := s.r.switches.Omitted()
+	to.Calls, to.Events, to.Dropped = t.Entries-entries, t.Events-events, t.Dropped
+	to.LostExits, to.Torn, to.Threads = t.LostExits, t.Torn, t.Threads
+	to.Ring = int64(s.r.set.Chunks) * ring.ChunkSize
+	if t.Dropped > 0 {
+		enough := ring.Enough(uint64(to.Ring), t)
+		to.RingEnough, to.Scarce = int64(enough), enough > availableMemory()/2
+	}
+	if threads := s.r.opt.Less.Threads; t.Threads == 0 && len(threads) > 0 && s.r.isFirst() {
+		s.r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(threads, ", "))
+	}
+}
+
+func (s *stream) dump(context.Context, *dumpRequest) controlAnswer {
+	if s.r.opt.To != nil {
+		return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
+	}
+	return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(s.r.opt.Output)}
+}
+
+func (s *stream) canSet(q *SetRequest) error {
+	switch {
+	case q.Keep > 0 || len(q.When) > 0:
+		return notSettableAs("it isn't armed (record --when)")
+	case s.r.opt.Follow && len(q.Threads) > 0:
+		return notSettableAs("--threads can't be changed with --when and --follow")
+	}
+	return nil
+}
+
+func (s *stream) set(q *SetRequest) (err error) {
+	done := s.r.switches.InLoop(func() {
+		if q.changesMin() {
+			s.r.switches.LeaveExits()
+			s.SetMin(s.r.setMin(q.Min))
+		}
+		if len(q.Threads) > 0 {
+			s.r.opt.Less.Threads = q.Threads
+			err = s.SetThreads(q.Threads)
+		}
+	})
+	return errors.Join(done, err)
+}
+
+// notSettableAs wraps ErrNotSettable.
+func notSettableAs(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrNotSettable, fmt.Sprintf(format, args...))
+}
+
+// tellMade puts into the reel how many calls of each function there were, where not all are recorded.
+func (r *recording) tellMade() error {
+	if r.s.Runtime.Every == 0 {
+		return nil
+	}
+	made := map[uint32]uint64{}
+	for id := uint32(1); id < r.nextID; id++ {
+		calls := r.s.Memory.Count(id)
+		if calls == 0 {
+			continue
+		}
+		e := [1]reel.Event{{Word: id << 1}}
+		if err := r.functions.Translate(e[:]); err != nil {
+			return err
+		}
+		made[e[0].Word>>1] += calls
+	}
+	return r.out.made(r.s.Runtime.Every, made)
+}
