@@ -9,11 +9,9 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/capture"
+	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/follow"
-	"github.com/callreel/callreel/recorder/internal/glob"
-	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -30,7 +28,7 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.triggers = trigger.NewSet(r.opt.triggers())
 	ch := r.newChooser()
-	images, maps, err := ch.images.Find(ctx, r.s.Process)
+	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
 	if err != nil {
 		return err
 	}
@@ -45,23 +43,23 @@ func (r *recording) choose(ctx context.Context) error {
 			asked = append(asked, im)
 			r.covered(coverageOf(im.Probe, im.Module, im.Main))
 		}
-		n := ch.pick(im, r.nextID)
+		n := ch.Pick(im, r.nextID)
 		r.triggers.Plan(ctx, im, r.notice)
 		if err := r.captures.Plan(ctx, im, r.notice); err != nil {
 			return err
 		}
-		r.nextID += uint32(n.traced)
+		r.nextID += uint32(n.Traced)
 		r.count(n)
 		if len(im.Traced)+len(im.Guarded) > 0 {
 			with = append(with, im)
 		}
 	}
-	if err := r.triggers.Check(ch.sample); err != nil {
+	if err := r.triggers.Check(ch.Names()); err != nil {
 		return err
 	}
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
-	if r.unmatched = ch.unmatched(); r.unmatched == nil {
-		r.unmatched = r.captures.Check(ch.sample)
+	if r.unmatched = ch.Check(); r.unmatched == nil {
+		r.unmatched = r.captures.Check(ch.Names())
 	}
 	follows := r.opt.Follow && len(with) > 0
 	if !r.isFirst() && !follows {
@@ -126,85 +124,48 @@ func withoutGuards(with []*mapped.Image) []*mapped.Image {
 	})
 }
 
-// picked counts what pick has done.
-type picked struct {
-	seen, traced int
-	refused      map[string]int
-}
-
-// pick takes the functions that are chosen, with IDs from id on, and those to be guarded.
-func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
-	n := picked{refused: map[string]int{}}
-	im.First = id
-	if !im.Unchosen {
-		im.Traced = hugepage.Make[stub.Probe](len(im.Plan))[:0]
-	}
-	for i := range im.Plan {
-		f := &im.Plan[i]
-		names := ch.spellings(f.Names())
-		wanters := ch.asking(names)
-		inside := !im.Unchosen && glob.Any(ch.inside, ch.inHit, names)
-		if im.Unchosen || !ch.function(names, f.Size) && len(wanters) == 0 && !inside {
-			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
-			continue
-		}
-		n.seen++
-		if f.Tier == plan.TierNone {
-			n.refused[f.Reason.String()]++
-			for _, w := range wanters {
-				w.Refuse(names, f.Reason.String())
-			}
-			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
-			continue
-		}
-		sel := stub.Probe{Function: f, Image: im.Probe, ID: id, Slide: im.Slide, Inside: inside}
-		for _, w := range wanters {
-			w.Take(id, names)
-		}
-		im.Traced = append(im.Traced, sel)
-		id++
-	}
-	n.traced = len(im.Traced)
-	im.Unchosen = n.traced == 0
-	return n
-}
-
-// lateChoice is what is recorded of libraries that are loaded later.
+// lateChoice is what is recorded of libraries that are loaded later. What globs miss is not told any more.
 type lateChoice struct {
-	r *recording
-	*chooser
+	r      *recording
+	ch     *choose.Chooser
+	search *mapped.Search
+}
+
+func (r *recording) newLateChoice() lateChoice {
+	ch := r.newChooser()
+	return lateChoice{r, ch, r.newSearch(ch)}
 }
 
 // Module says whether a module of that name is chosen.
 func (c lateChoice) Module(name string) bool {
-	chosen := c.module(name)
-	c.modules, c.sample = nil, nil // they are for messages only
-	return chosen
+	defer c.ch.Forget()
+	return c.ch.Module(name)
 }
 
 // HasHooks says whether a file has functions to be hooked.
 func (c lateChoice) HasHooks(p *process.Process, m process.Mapping) bool {
-	return c.images.HasGuards(p, m)
+	return c.search.HasGuards(p, m)
 }
 
 // Open plans the image behind a mapping.
 func (c lateChoice) Open(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*mapped.Image, error) {
-	return c.images.Open(ctx, p, m, maps)
+	return c.search.Open(ctx, p, m, maps)
 }
 
 // Pick takes the functions of an image that are chosen, and what stubs need to know of them.
 func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func()) {
-	n := c.pick(im, id)
+	n := c.ch.Pick(im, id)
 	c.r.triggers.Plan(ctx, im, c.r.notice)
 	c.r.captures.PlanLate(ctx, im, c.r.notice)
-	c.sample = nil
-	return n.traced, func() { c.r.count(n) }
+	c.ch.Forget()
+	return n.Traced, func() { c.r.count(n) }
 }
 
-func (r *recording) count(n picked) {
-	r.result.Seen += n.seen
-	r.result.Traced += n.traced
-	for why, k := range n.refused {
+// count adds what was chosen of an image.
+func (r *recording) count(n choose.Picked) {
+	r.result.Seen += n.Seen
+	r.result.Traced += n.Traced
+	for why, k := range n.Refused {
 		r.result.Refused[why] += k
 	}
 }
@@ -215,14 +176,6 @@ func (r *recording) lazy() bool {
 		return false
 	}
 	return r.opt.Lazy == Lazy || r.opt.Lazy == LazyAuto && r.result.Traced > LazyLimit
-}
-
-// guardOf is the guard of a function that is not traced, if it is one.
-func (ch *chooser) guardOf(im *mapped.Image, f *plan.Function) []stub.Probe {
-	if len(f.HookSites()) == 0 || f.Hook == plan.HookExec && !ch.follow {
-		return nil
-	}
-	return []stub.Probe{{Function: f, Image: im.Probe, Slide: im.Slide}}
 }
 
 // covered notes what is known of an image's code, and says if that is little.

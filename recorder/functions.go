@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -55,8 +56,8 @@ func coverageOf(im *plan.Image, module string, main bool) Coverage {
 
 // FunctionsOf lists the functions of an ELF file on disk, on any machine.
 func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
-	ch := newChooser(&c)
-	o, err := object.Opener{Memory: ch.images.Memory}.Open(path)
+	ch := choose.New(c.rules())
+	o, err := object.Opener{Memory: object.NewAllowance(c.Memory)}.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +75,16 @@ func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 	mapped.NameByDebugFile(o, module, planned)
 	mapped.RefuseGo(im.Go, planned)
 	out := &Listing{}
-	if ch.module(module) {
+	if ch.Module(module) {
 		out.Images = append(out.Images, coverageOf(im, module, o.Type == object.Executable || o.Interp() != ""))
 		for i := range planned {
 			f := &planned[i]
-			if ch.function(ch.spellings(f.Names()), f.Size) {
+			if ch.Function(f.Names(), f.Size) {
 				out.Functions = append(out.Functions, listed(f, module, 0))
 			}
 		}
 	}
-	return out, ch.unmatched()
+	return out, ch.Check()
 }
 
 func listed(f *plan.Function, module string, slide uint64) Function {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/choose"
+	"github.com/callreel/callreel/recorder/internal/mapped"
 )
 
 // FunctionsOfProcess lists the functions of a running process, which is not stopped.
@@ -15,8 +18,9 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error
 	}
 	defer p.Close()
 	p.LimitMemory(c.Memory)
-	ch := newChooser(&c)
-	images, _, err := ch.images.Find(ctx, p)
+	ch := choose.New(c.rules())
+	search := mapped.Search{Chosen: ch.Module, NoFound: c.NoFound, Memory: object.NewAllowance(c.Memory)}
+	images, _, err := search.Find(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +28,7 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error
 	for _, im := range images {
 		out.Images = append(out.Images, coverageOf(im.Probe, im.Module, im.Main))
 		for i := range im.Plan {
-			if f := &im.Plan[i]; ch.function(ch.spellings(f.Names()), f.Size) {
+			if f := &im.Plan[i]; ch.Function(f.Names(), f.Size) {
 				l := listed(f, im.Module, im.Slide)
 				// The names alias the file, which is about to be closed.
 				l.Name = strings.Clone(l.Name)
@@ -33,5 +37,5 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error
 		}
 		im.Close()
 	}
-	return out, ch.unmatched()
+	return out, ch.Check()
 }

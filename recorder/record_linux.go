@@ -15,6 +15,7 @@ import (
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/capture"
+	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/mapped"
@@ -179,20 +180,27 @@ func (r *recording) removeRemains(ctx context.Context) error {
 	return nil
 }
 
-func (r *recording) newChooser() *chooser {
-	ch := newChooser(&r.opt.Choice)
-	ch.images.Memory, ch.images.Guards = r.memory, true
-	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
+// newChooser returns what says which functions are recorded: the options, and what triggers and captures ask for.
+func (r *recording) newChooser() *choose.Chooser {
+	rules := r.opt.Choice.rules()
+	rules.Inside, rules.Exec = r.opt.Less.Inside, r.opt.Follow
+	var wanters []choose.Wanter
 	if !r.triggers.Empty() {
-		ch.wanters = append(ch.wanters, r.triggers)
-	}
-	if r.opt.Follow {
-		ch.follow, ch.images.Follow, ch.images.Plans = true, true, &r.plans
+		wanters = append(wanters, r.triggers)
 	}
 	if !r.captures.Empty() {
-		ch.wanters = append(ch.wanters, r.captures)
+		wanters = append(wanters, r.captures)
 	}
-	return ch
+	return choose.New(rules, wanters...)
+}
+
+// newSearch returns what finds the images of modules that ch chooses, and those of hooks.
+func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
+	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Guards: true}
+	if r.opt.Follow {
+		q.Follow, q.Plans = true, &r.plans
+	}
+	return q
 }
 
 func (r *recording) notice(format string, args ...any) {

@@ -66,7 +66,7 @@ func (r *recording) session(ctx context.Context) error {
 	making := probes.NewMaker(r.s)
 	family := r.others.family(r)
 	r.reader = r.newReader(making, family)
-	libs := libraries.Start(ctx, libraries.Config{Target: r.s, Making: making, Choice: lateChoice{r, r.newChooser()}, Images: r.images,
+	libs := libraries.Start(ctx, libraries.Config{Target: r.s, Making: making, Choice: r.newLateChoice(), Images: r.images,
 		Functions: r.functions, Arm: r.arm, Next: r.nextID, Interval: r.reader.libraries(), Notice: r.notice}, r.s.SearchedImages)
 	family.AwaitExecs(ctx)
 	r.switches.Begin(making, r.reader)
