@@ -157,6 +157,7 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	n := c.ch.Pick(im, id)
 	c.r.triggers.Plan(ctx, im, c.r.notice)
 	c.r.captures.PlanLate(ctx, im, c.r.notice)
+	c.r.s.Runtime.Captures = c.r.captures.Table()
 	c.ch.Forget()
 	return n.Traced, func() { c.r.count(n) }
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/callreel/callreel/demangle"
@@ -39,6 +40,7 @@ func (s *Set) plan(ctx context.Context, im *mapped.Image, notice Notice, failed 
 		return nil
 	}
 	defer clear(s.taken)
+	s.table = maps.Clone(s.table)
 	notice = s.few(notice)
 	debug, err := arguments.Open(ctx, im.Object)
 	if err != nil {

@@ -96,7 +96,8 @@ func (s *Set) Empty() bool { return len(s.values)+len(s.conditions) == 0 }
 // Reads says whether some values stand in memory. It is known once the images are planned.
 func (s *Set) Reads() bool { return s.reads }
 
-// Table is what stubs are asked for, by the target's function IDs. Plan adds to it.
+// Table is what stubs are asked for, by the target's function IDs. It doesn't change any more, since stubs may be made at any time: Plan and
+// PlanLate make another one, with what was there before.
 func (s *Set) Table() map[uint32]*stub.Captures { return s.table }
 
 // hasValues says whether values of a function are asked for.

@@ -265,3 +265,28 @@ func TestOnlySomeFunctionsHaveCodeOfTheirOwn(t *testing.T) {
 		t.Errorf("%d functions", len(s.Table()))
 	}
 }
+
+// Stubs of what was planned before may just be made, by another goroutine, when a library comes.
+func TestATableThatStubsAreMadeByDoesNotChange(t *testing.T) {
+	im := program(t, "-g", "-O1")
+	s, err := New(Options{Args: []string{"twice"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(s, im)
+	if err := s.Plan(t.Context(), im, t.Errorf); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Table()
+	late := im.Traced[0]
+	late.ID = 9
+	im.Traced = []stub.Probe{late}
+	s.Take(late.ID, []string{"twice"})
+	s.PlanLate(t.Context(), im, t.Errorf)
+	if len(before) != 1 || before[9] != nil {
+		t.Errorf("the table is %v now", before)
+	}
+	if now := s.Table(); len(now) != 2 || now[1] != before[1] || now[9] == nil {
+		t.Errorf("the new table is %v", now)
+	}
+}
