@@ -23,7 +23,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Ignored: opt.Ignored, GoAtEntry: true,
 	}, process.StopOptions{}, func(st *process.Stopped) error {
-		r.s = &target.Target{Process: st.Process(), FD: -1}
+		r.s = target.New(st.Process())
 		if err := r.atEntry(ctx, st); err != nil {
 			return errors.Join(err, r.abandon())
 		}

@@ -108,7 +108,7 @@ func (e *execs) see(ctx context.Context, i, nspid, nstid int) {
 	r := t.recording(pid)
 	err := process.AwaitExec(ctx, pid, tid, execPatience, process.StopOptions{GoAtEntry: true, Of: who}, let,
 		func(st *process.Stopped) error {
-			r.s = &target.Target{Process: st.Process(), FD: -1}
+			r.s = target.New(st.Process())
 			err := r.atEntry(ctx, st)
 			if err != nil {
 				err = errors.Join(err, r.s.TakeBack(st))

@@ -31,7 +31,7 @@ type Program struct {
 	DeferReturn uint64
 }
 
-// goCause is why a program isn't supported.
+// Cause is why a program isn't supported.
 type Cause uint8
 
 // The causes.
@@ -42,7 +42,7 @@ const (
 	CauseC                // it has C code in it, whose threads and stacks are not the Go runtime's alone
 )
 
-// goFunc is one function of a pclntab. All addresses are link addresses.
+// Function is one function of a pclntab. All addresses are link addresses.
 type Function struct {
 	Start, End uint64
 	Name       string
@@ -51,10 +51,10 @@ type Function struct {
 	Resumes uint64
 }
 
-// errGo is in the chain of Program.Unsupported.
+// errProgram is in the chain of Program.Unsupported.
 var errProgram = errors.New("callreel: Go program")
 
-// goRefusal is a cause with its explanation.
+// refusal is a cause with its explanation.
 type refusal struct {
 	cause Cause
 	text  string
@@ -62,7 +62,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// ReadGo returns what is known of a Go program, nil if the image is none. It refers to the image's bytes.
+// Read returns what is known of a Go program, nil if the image is none. It refers to the image's bytes.
 func Read(o *object.Image) *Program {
 	tab := pclntab.Section(o)
 	if tab == nil && o.Section(".go.buildinfo") == nil {

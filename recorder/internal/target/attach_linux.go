@@ -25,7 +25,7 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// Target is one process that is recorded, and what has been put into it.
+// Target is one process that is recorded, and what has been put into it. New makes one.
 type Target struct {
 	Process    *process.Process
 	Images     []*mapped.Image
@@ -42,8 +42,7 @@ type Target struct {
 	Size       uint64           // of the ring memory
 	Records    uint64           // bytes for recovery records
 	chunks     int              // of the pool
-	Go         *golang.Program  // the program, if it is one in Go
-	async      *asyncFrame      // of a Go program
+	Go         *golang.Program  // the program, if it is one in Go, see BeGo
 	Skipped    map[uint32]bool  // functions that goroutines were preempted in, inside a site
 	GoStacks   uint64           // where in the ring memory the stacks for its threads begin
 	Reads      bool             // values in memory are recorded
@@ -52,6 +51,7 @@ type Target struct {
 	Areas      uint64           // where in the ring memory the threads' areas begin; 0 if none are needed
 	Watches    uint64           // and where the watches are
 
+	lang       language
 	ownsOwner  bool            // Owner is of this one alone
 	privileged bool            // the process may do more than others of its user
 	began      time.Time       // when its memory began to be mapped
@@ -96,13 +96,18 @@ func (s *Target) All() *Change {
 	return &Change{Arenas: s.Arenas, Fresh: s.Arenas, Images: s.Images}
 }
 
+// New is for a process that nothing has been put into yet. Its program isn't one in Go, unless BeGo says so.
+func New(p *process.Process) *Target {
+	return &Target{Process: p, FD: -1, lang: native()}
+}
+
 // Open checks that recording can begin at all.
 func Open(pid int) (*Target, error) {
 	p, err := process.Open(pid)
 	if err != nil {
 		return nil, err
 	}
-	s := &Target{Process: p, FD: -1}
+	s := New(p)
 	st, err := p.Status()
 	if err == nil && st.Seccomp == 1 {
 		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, refusal.Err)
@@ -209,8 +214,8 @@ func (s *Target) prepareSites(c *Change) error {
 
 // prepareTextOnce is prepareText until no library has gone meanwhile.
 func (s *Target) prepareTextOnce(c *Change) error {
-	if !s.running && s.Go != nil {
-		if err := s.prepareGo(); err != nil {
+	if !s.running {
+		if err := s.lang.prepare(s); err != nil {
 			return err
 		}
 	}
@@ -313,6 +318,9 @@ func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration
 		stopped += d
 		// Goroutines may not run again for long: functions that they are to go on in are skipped.
 		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < StopRetries {
+			if s.Skipped == nil {
+				s.Skipped = map[uint32]bool{}
+			}
 			for _, id := range pe.ids {
 				s.Skipped[id] = true
 			}
@@ -413,10 +421,8 @@ func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages [
 		}
 		return nil
 	}
-	if s.async != nil {
-		if err := s.preempted(st, maps, func(pc uint64) bool { return inside(pc) != nil }); err != nil {
-			return err
-		}
+	if err := s.lang.suspended(s, st, maps, func(pc uint64) bool { return inside(pc) != nil }); err != nil {
+		return err
 	}
 	// Nothing is moved before it is certain that the sites will be written now: a thread that is let go in a stub may throw there, and
 	// nothing leads unwinders to the stub's information yet.
@@ -479,7 +485,7 @@ func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, i
 
 // frameMoves returns where signal handlers are to return to that would return into sites.
 func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *amd64.Code) ([]interrupted, error) {
-	frames, err := interruptedPCs(st, maps, s.restorers, s.Go != nil, func(pc uint64) bool { return inside(pc) != nil })
+	frames, err := interruptedPCs(st, maps, s.restorers, s.lang.handlers, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return nil, err
 	}

@@ -50,9 +50,6 @@ func (s *Target) writeCode(a *Arena, off, v uint64) error {
 // splitLate takes out of sites those by which the unwind information of stubs is found. They are restored last: an exception or a
 // cancellation may be on its way from a PC in a stub.
 func splitLate(p *process.Process, r *recovery.Record, sites []stub.Patch) (early, late []stub.Patch) {
-	if r.Golang {
-		return sites, nil
-	}
 	var guards []uint64
 	for _, a := range r.Arenas {
 		var head [stub.UnwindHead]byte

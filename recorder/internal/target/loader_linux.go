@@ -9,11 +9,8 @@ import (
 // findLoader finds out whether the process can tell of the libraries that it loads.
 func (s *Target) findLoader(st *process.Stopped) error {
 	s.Runtime.Loads, s.Runtime.LoaderState = false, 0
-	if s.Go != nil {
-		return nil
-	}
 	im := s.Loader
-	if im == nil {
+	if im == nil || !s.lang.loadsLibraries {
 		return nil
 	}
 	for _, t := range st.Threads() {
@@ -37,7 +34,7 @@ func (s *Target) findLoader(st *process.Stopped) error {
 // mayKeepNames says whether stubs may see to it that names are known which threads give themselves. Programs that have forbidden themselves
 // what that takes are recorded without.
 func (s *Target) mayKeepNames(st *process.Stopped) (bool, error) {
-	if s.Go != nil { // whose threads have no names of their own
+	if !s.lang.threadsNamed {
 		return false, nil
 	}
 	for _, t := range st.Threads() {

@@ -42,12 +42,7 @@ func (s *Target) MapMemoryIn(st *process.Stopped, set ring.Setup) error {
 	if l, err := findRemainsIn(s.Process, maps); err != nil || l != nil {
 		return errors.Join(err, fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), ErrRecorded))
 	}
-	if s.Go != nil {
-		err = s.checkGo(st)
-	} else {
-		err = s.findThreadIDs(st)
-	}
-	if err != nil {
+	if err := s.lang.identify(s, st); err != nil {
 		return err
 	}
 	if err := s.checkSeccomp(st); err != nil {
@@ -66,15 +61,6 @@ func (s *Target) MapMemoryIn(st *process.Stopped, set ring.Setup) error {
 		return err
 	}
 	return s.mapAll(st, maps, set)
-}
-
-// findThreadIDs finds out how stubs tell threads apart.
-func (s *Target) findThreadIDs(st *process.Stopped) (err error) {
-	s.Runtime.TIDOffset, err = st.TIDOffset()
-	if s.Runtime.NoTLS = errors.Is(err, process.ErrNoThreadID); s.Runtime.NoTLS {
-		s.FirstStack, err = st.FirstStack()
-	}
-	return err
 }
 
 func placeAll(arenas []*Arena, maps []process.Mapping) error {
@@ -250,7 +236,7 @@ func (m *mapper) mapArenas(arenas []*Arena) error {
 
 // placeParts says where the parts of the ring memory are that not every recording has.
 func (s *Target) placeParts() {
-	if s.Go != nil {
+	if s.GoStacks != 0 {
 		s.Runtime.Go.Stacks = s.Runtime.Ring + s.GoStacks
 	}
 	if s.Areas != 0 {
@@ -398,7 +384,7 @@ func (s *Target) initMemory(set ring.Setup, rec, rings process.Memfd) (err error
 	if err := s.Memory.Init(set); err != nil {
 		return err
 	}
-	about, err := recovery.AboutUs(s.Process, rings, s.Go != nil)
+	about, err := recovery.AboutUs(s.Process, rings, s.lang.golang)
 	if err != nil {
 		return err
 	}

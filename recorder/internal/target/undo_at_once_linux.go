@@ -32,7 +32,7 @@ func (w *undoWork) atOnce(st *process.Stopped) (kept string, done bool, err erro
 	if !w.shared[0].isIn(maps) {
 		return "", false, process.ErrExec
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.handlers, inside)
 	if err != nil {
 		return "", false, err
 	}

@@ -74,6 +74,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 
 // undoWork is what undo has to do while the process stands, made ready before.
 type undoWork struct {
+	traits
 	p          *process.Process
 	r          *recovery.Record
 	shared     []sharedSpan
@@ -97,10 +98,12 @@ type undoWork struct {
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
-	w := &undoWork{p: p, r: r}
+	w := &undoWork{traits: traitsOf(r.Golang), p: p, r: r}
 	w.islands, w.sites = text.Split(r.Patches)
 	w.islands = text.ByAddress(w.islands)
-	w.sites, w.late = splitLate(p, r, w.sites)
+	if w.unwound {
+		w.sites, w.late = splitLate(p, r, w.sites)
+	}
 	for i := range w.sites {
 		s := &w.sites[i]
 		if s.Hosted && len(s.New()) == 5 {
@@ -231,7 +234,7 @@ func (w *undoWork) stepwise(st *process.Stopped) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.handlers, inside)
 	if err != nil {
 		return "", err
 	}
@@ -328,7 +331,7 @@ func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (kep
 			return "", err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, func(pc uint64) bool { return w.hosted[pc] != 0 })
+	frames, err := interruptedPCs(st, maps, w.restorers, w.handlers, func(pc uint64) bool { return w.hosted[pc] != 0 })
 	if err != nil {
 		return "", err
 	}
@@ -452,7 +455,7 @@ func (s *Target) Shared() []sharedSpan {
 }
 
 func (s *Target) Record() *recovery.Record {
-	r := &recovery.Record{Arenas: spansOf(s.Arenas), Golang: s.Go != nil}
+	r := &recovery.Record{Arenas: spansOf(s.Arenas), Golang: s.lang.golang}
 	if !s.patched {
 		return r
 	}
