@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
@@ -54,7 +54,7 @@ const (
 // Operand is a number.
 type Operand struct {
 	Origin Origin
-	Reg    amd64.Reg
+	Reg    isa.Reg // of the processor that the code is for
 	Vector uint8
 	// Path are pointers looked through: each the offset at which the next one stands, from the last, which is at first the register.
 	Path []int32

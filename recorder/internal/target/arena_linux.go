@@ -9,7 +9,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -22,7 +21,7 @@ type Arena struct {
 	Lo, Hi uint64 // addresses its images occupy
 	Base   uint64
 	Size   uint64 // of the code, whole pages
-	Code   *amd64.Code
+	Code   *stub.Code
 	Mem    []byte // of the code, shared with the target; nil when probes are made all at once
 	// Dev and inode are of the memfd that mem is of, as process.Mapping has them; 0 without one.
 	Dev, Inode uint64
@@ -138,13 +137,13 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 // Bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
 func (a *Arena) Bound(rt *stub.Config) {
-	a.Size = (amd64.Bound(rt, a.Fns) + amd64.BoundCaptures(a.Fns, rt.Captures) + PageSize - 1) &^ (PageSize - 1)
+	a.Size = (generator().Bound(rt, a.Fns) + PageSize - 1) &^ (PageSize - 1)
 }
 
 // Compile makes the code for the place chosen.
 func (a *Arena) Compile(rt stub.Config) error {
 	rt.Gate = a.Gate()
-	code, err := amd64.Compile(a.Base, rt, a.Fns, a.Mem)
+	code, err := generator().Compile(a.Base, rt, a.Fns, a.Mem)
 	if err != nil {
 		return err
 	}

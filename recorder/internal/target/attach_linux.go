@@ -20,7 +20,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/text"
 	"github.com/callreel/callreel/reel"
 )
@@ -409,7 +408,7 @@ func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages [
 			written[last.Start] = true
 		}
 	}
-	inside := func(pc uint64) *amd64.Code {
+	inside := func(pc uint64) *stub.Code {
 		m := process.FindMapping(maps, pc)
 		if m == nil || !written[m.Start] {
 			return nil
@@ -454,7 +453,7 @@ type move struct {
 }
 
 // threadMoves returns where threads inside sites are to go on.
-func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *amd64.Code) (moves []move, err error) {
+func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *stub.Code) (moves []move, err error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
@@ -484,7 +483,7 @@ func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, i
 }
 
 // frameMoves returns where signal handlers are to return to that would return into sites.
-func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *amd64.Code) ([]interrupted, error) {
+func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *stub.Code) ([]interrupted, error) {
 	frames, err := interruptedPCs(st, maps, s.restorers, s.lang.handlers, func(pc uint64) bool { return inside(pc) != nil })
 	if err != nil {
 		return nil, err

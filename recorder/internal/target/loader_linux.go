@@ -3,7 +3,7 @@ package target
 import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/linkmap"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // findLoader finds out whether the process can tell of the libraries that it loads.
@@ -13,15 +13,8 @@ func (s *Target) findLoader(st *process.Stopped) error {
 	if im == nil || !s.lang.loadsLibraries {
 		return nil
 	}
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		for _, nr := range amd64.LoaderSyscalls() {
-			if ok, err := t.SeccompAllows(uintptr(nr)); err != nil || !ok {
-				return err
-			}
-		}
+	if ok, err := mayCall(st, stub.ForLoader); err != nil || !ok {
+		return err
 	}
 	s.Runtime.Loads = true
 	// The state is looked at only where it is the loader's own: that isn't unmapped.
@@ -37,15 +30,5 @@ func (s *Target) mayKeepNames(st *process.Stopped) (bool, error) {
 	if !s.lang.threadsNamed {
 		return false, nil
 	}
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		for _, call := range amd64.NameSyscalls() {
-			if ok, err := t.SeccompAllows(uintptr(call[0]), call[1:]...); err != nil || !ok {
-				return false, err
-			}
-		}
-	}
-	return true, nil
+	return mayCall(st, stub.ForNames)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 )
 
 // MapMemory maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
@@ -83,41 +82,6 @@ func (s *Target) checkClock(st *process.Stopped) error {
 	}
 	if res[0].Errno == 0 && binary.LittleEndian.Uint32(mode) == prTSCSigsegv {
 		return fmt.Errorf("callreel: process %d: %w: it has forbidden itself to read the time-stamp counter (PR_SET_TSC), which probes do", s.Process.Pid(), refusal.Err)
-	}
-	return nil
-}
-
-// checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
-func (s *Target) checkSeccomp(st *process.Stopped) error {
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		calls := amd64.SlowSyscalls()
-		if s.Runtime.Follow {
-			calls = append(calls, amd64.FollowSyscalls()...)
-		}
-		if s.Runtime.NoTLS {
-			calls = append(calls, amd64.ThreadIDSyscalls()...)
-		}
-		if s.ArgBuffers != 0 && s.Reads {
-			calls = append(calls, amd64.ReadSyscalls()...)
-		}
-		if s.Watches != 0 {
-			calls = append(calls, amd64.PredicateSyscalls()...)
-		}
-		if s.Runtime.Loads {
-			calls = append(calls, amd64.LoaderSyscalls()...)
-		}
-		for _, nr := range calls {
-			ok, err := t.SeccompAllows(uintptr(nr), amd64.SyscallOption(nr)...)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				return &process.SeccompError{TID: t.TID, Number: nr, Why: "stubs need it when a ring is full"}
-			}
-		}
 	}
 	return nil
 }

@@ -11,15 +11,9 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// Code is what the arena of some images holds, and what changes in their text to lead there.
+// Code is that of x86-64, and answers what is asked of it as stub.Sites.
 type Code struct {
-	Base    uint64
-	Bytes   []byte
-	Patches []stub.Patch // islands first, then sites, each in the order of their addresses
-	Slots   []stub.Slot  // of functions whose probes are made on the first call
-	// UnwindList is the offset in Bytes of the list of arenas whose unwind information is to be found, see MaxUnwindEntries; 0 if there
-	// is none. It is at a multiple of 16.
-	UnwindList uint32
+	stub.Code
 
 	fns      []stub.Probe
 	stubs    []uint32     // offsets in Bytes where each function's stubs begin
@@ -39,7 +33,8 @@ const InlineLimit = 256
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use. The code is put into buf
 // if it has room, else elsewhere; buf may be nil.
 func Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code, error) {
-	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, lang: languageOf(&cfg), routines: &routines{}}
+	code := &Code{Code: stub.Code{Base: base}, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, lang: languageOf(&cfg), routines: &routines{}}
+	code.Sites = code
 	given := cap(buf)
 	if buf == nil {
 		buf = make([]byte, 0, guessedSize(fns))

@@ -39,7 +39,7 @@ func (e *capturedEvent) conditions(list []stub.Condition, skip amd64.Label) {
 
 // compare appends the comparison.
 func (e *capturedEvent) compare(k *stub.Condition) {
-	c, r := e.coder, k.Value.Reg
+	c, r := e.coder, amd64.Reg(k.Value.Reg)
 	switch size := k.Value.Size; {
 	case size == 1:
 		c.CmpImm8(r, uint8(k.With))

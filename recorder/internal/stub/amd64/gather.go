@@ -230,10 +230,10 @@ func (g *gatherer) base(o *stub.Operand) {
 	case stub.OriginStack:
 		g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+saveEntry))
 	default:
-		if off, ok := savedAt(o.Reg); ok {
+		if off, ok := savedAt(amd64.Reg(o.Reg)); ok {
 			g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+off))
 		} else {
-			g.Mov(amd64.RAX, o.Reg)
+			g.Mov(amd64.RAX, amd64.Reg(o.Reg))
 		}
 	}
 }

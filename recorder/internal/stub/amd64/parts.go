@@ -35,7 +35,7 @@ func (c *coder) emitStubs(code *Code, given int) error {
 	code.Patches, code.Slots = hugepage.Make[stub.Patch](patches), hugepage.Make[stub.Slot](slots)
 	patches, slots = 0, 0
 	for i, p := range parts {
-		own := &Code{Base: code.Base, fns: code.fns, stubs: code.stubs}
+		own := &Code{Code: stub.Code{Base: code.Base}, fns: code.fns, stubs: code.stubs}
 		own.Patches = code.Patches[patches : patches : patches+p.most.patches]
 		own.Slots = code.Slots[slots : slots : slots+p.slots]
 		patches += p.most.patches

@@ -183,7 +183,7 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 			}
 			continue
 		}
-		r := o.Reg
+		r := amd64.Reg(o.Reg)
 		if o.Origin == stub.OriginStack {
 			c.Lea(amd64.RAX, amd64.At(amd64.RSP, spDelta))
 			r = amd64.RAX
