@@ -21,7 +21,7 @@ type execs struct {
 	memory *ring.Memory
 	cancel context.CancelFunc
 	over   <-chan struct{}
-	mu     sync.Mutex
+	mu     sync.Mutex            // guards busy and taken
 	busy   map[int]bool          // entries that are being seen to
 	taken  map[int]chan struct{} // threads that are being watched; closed when they aren't any more
 	wg     sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 // again stands there once.
 type tables struct {
 	to     Destination
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	images map[imageKey]reel.ImageID
 	known  map[functionKey]uint32
 }

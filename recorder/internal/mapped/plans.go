@@ -33,7 +33,7 @@ type planKey struct {
 
 // plan is a file's; once it is made it isn't changed any more.
 type sharedPlan struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards made, object, probe and plan until they are made
 	made   bool
 	object *object.Image
 	probe  *plan.Image

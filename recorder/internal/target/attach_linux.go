@@ -69,7 +69,8 @@ type Target struct {
 	Stopped        time.Duration      // that the process was stopped for attaching
 	ArenaMade      func(*Arena) error // is told of each arena whose code is made, before its gate opens; may be nil
 
-	// Mu guards Arenas, and what images say of themselves, against who reads them while libraries are added.
+	// Mu guards Arenas, what images say of themselves, and which gates are open, against who reads them, or opens and closes gates, while
+	// libraries are added. Who adds arenas, in the goroutine that looks for libraries, may read them without it.
 	Mu sync.Mutex
 }
 
