@@ -58,8 +58,9 @@ func SlotOf(ranges []IDRange, id uint32) (*stub.Slot, *Arena) {
 	if g == nil {
 		return nil, nil
 	}
-	if i := g.slot + int(k); i < len(g.Arena.Code.Slots) && g.Arena.Code.Slots[i].ID == id {
-		return &g.Arena.Code.Slots[i], g.Arena
+	slots := g.Arena.Code.Slots
+	if i := g.slot + int(k); i < len(slots) && slots[i].ID == id {
+		return &slots[i], g.Arena
 	}
 	return nil, nil
 }

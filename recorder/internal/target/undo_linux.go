@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -376,59 +374,6 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck 
 	return stuck, nil
 }
 
-// sharedSpan is where memory is mapped that is shared with the recorder, and the memfd that it is of, as process.Mapping has it.
-type sharedSpan struct {
-	recovery.Span
-	Dev, Inode uint64
-}
-
-// isIn says whether it is still there.
-func (s sharedSpan) isIn(maps []process.Mapping) bool {
-	m := process.FindMapping(maps, s.Base)
-	return m != nil && m.Start == s.Base && m.Dev == s.Dev && m.Inode == s.Inode
-}
-
-// unmap takes the arenas and the shared memory out of the process, the first of that last.
-func unmap(st *process.Stopped, r *recovery.Record, shared []sharedSpan, maps []process.Mapping) error {
-	var spans []recovery.Span
-	for _, a := range r.Arenas {
-		spans = append(spans, a.Span)
-	}
-	for _, m := range slices.Backward(shared) {
-		if m.isIn(maps) {
-			spans = append(spans, m.Span)
-		}
-	}
-	var calls []process.Call
-	for _, a := range spans {
-		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.Base, a.Size}})
-	}
-	late := false
-	for len(calls) > 0 {
-		n := min(len(calls), process.MaxBatch)
-		res, err := st.SyscallBatch(calls[:n])
-		if errors.Is(err, process.ErrLate) {
-			late = true // unmapped all the same, as a rule
-		} else if err != nil {
-			return err
-		}
-		for _, x := range res {
-			if x.Errno != 0 {
-				return fmt.Errorf("callreel: unmapping: %w", x.Errno)
-			}
-		}
-		calls = calls[n:]
-	}
-	if !late {
-		return nil
-	}
-	now, err := st.Process().Maps()
-	if err == nil && shared[0].isIn(now) {
-		return fmt.Errorf("callreel: unmapping: %w", process.ErrLate)
-	}
-	return err
-}
-
 // Detach closes the gates, restores the text and unmaps what was mapped.
 func (s *Target) Detach(ctx context.Context) (Undone, error) {
 	if !s.Process.Alive() {
@@ -448,8 +393,9 @@ func (s *Target) Detach(ctx context.Context) (Undone, error) {
 
 // Shared is what the process has mapped of the memory that it shares with us.
 func (s *Target) Shared() []sharedSpan {
+	rec := s.rec
 	return []sharedSpan{
-		{recovery.Span{Base: s.rec.At, Size: s.rec.Size()}, s.rec.File.Dev, s.rec.File.Inode},
+		{recovery.Span{Base: rec.At, Size: rec.Size()}, rec.File.Dev, rec.File.Inode},
 		{recovery.Span{Base: s.Runtime.Ring, Size: s.Size}, s.RingFile.Dev, s.RingFile.Inode},
 	}
 }
