@@ -45,7 +45,7 @@ func (r *recording) choose(ctx context.Context) error {
 		}
 		r.nextID += uint32(n.traced)
 		r.count(n)
-		if len(im.Traced)+len(im.Guarded) > 0 {
+		if len(im.Traced)+len(im.Hooked) > 0 {
 			with = append(with, im)
 		}
 	}
@@ -115,7 +115,7 @@ func withoutGuards(with []*mapped.Image) []*mapped.Image {
 		if len(im.Traced) > 0 {
 			return false
 		}
-		im.Guarded = nil
+		im.Hooked = nil
 		return true
 	})
 }
@@ -141,7 +141,7 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 		}
 		inside := !im.Unchosen && ch.isInside(f.Names())
 		if im.Unchosen || !ch.function(f.Names(), f.Size) && len(about) == 0 && !inside {
-			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
+			im.Hooked = append(im.Hooked, ch.guardOf(im, f)...)
 			continue
 		}
 		n.seen++
@@ -151,7 +151,7 @@ func (ch *chooser) pick(im *mapped.Image, id uint32) picked {
 			if len(about) > 0 {
 				ch.watching.refuse(about, f.Reason.String())
 			}
-			im.Guarded = append(im.Guarded, ch.guardOf(im, f)...)
+			im.Hooked = append(im.Hooked, ch.guardOf(im, f)...)
 			continue
 		}
 		sel := stub.Probe{Function: f, Image: im.Probe, ID: id, Slide: im.Slide, Inside: inside}

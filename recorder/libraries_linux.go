@@ -277,7 +277,7 @@ func (l *libraries) open(ctx context.Context, m *process.Mapping, maps []process
 	}
 	chosen := l.choose.module(m.Path[lastSlash(m.Path)+1:])
 	l.choose.modules, l.choose.sample = nil, nil // they are for messages only
-	if !chosen && !l.choose.images.HasGuards(l.s.Process, *m) {
+	if !chosen && !l.choose.images.HasHooks(l.s.Process, *m) {
 		return nil, nil
 	}
 	im, err := l.choose.images.Open(ctx, l.s.Process, *m, maps)

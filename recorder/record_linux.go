@@ -135,7 +135,7 @@ func newRecording(opt Options) *recording {
 
 func (r *recording) newChooser() *chooser {
 	ch := newChooser(&r.opt.Choice)
-	ch.images.Memory, ch.images.Guards = r.memory, true
+	ch.images.Memory, ch.images.Hooks = r.memory, true
 	ch.inside, ch.inHit = r.opt.Less.Inside, make([]bool, len(r.opt.Less.Inside))
 	ch.watching = r.watching
 	if r.tree != nil {

@@ -18,7 +18,7 @@ var runtimeAssembly = strings.Fields(`
 // localAssembly are functions without a package to their name that others jump to.
 var localAssembly = []string{"cmpbody", "countbody", "memeqbody", "indexbody", "indexbytebody", "aeshashbody"}
 
-// IsTableAssembly says whether the name is that of a function whose address stands in a table, by which only assembly calls it
+// IsTableAssembly says whether the name is that of a function whose address is in a table, by which only assembly calls it
 // (internal/runtime/gc/scan of go1.25 and later).
 func IsTableAssembly(name string) bool { return strings.HasPrefix(name, "expandAVX512_") }
 

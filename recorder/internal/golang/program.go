@@ -11,15 +11,15 @@ import (
 	"github.com/callreel/callreel/object/pclntab"
 )
 
-// A Go program's functions stand in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
-// by PCs, moves stacks and gives a function little room below the stack pointer, so its stubs are of their own kind: see goevent.go.
+// A Go program's functions are in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
+// by PCs, moves stacks and gives a function little space below the stack pointer, so its stubs are of their own kind: see goevent.go.
 
 // Program is what is known of a Go program.
 type Program struct {
 	Version string // as go1.26.1
-	// GoID is where goid stands in the runtime's struct g.
+	// GoID is where goid is in the runtime's struct g.
 	GoID int32
-	// AsyncPreempt is the range of runtime.asyncPreempt, on whose frames PCs stand at which goroutines were preempted.
+	// AsyncPreempt is the range of runtime.asyncPreempt, above whose frames the PCs are at which goroutines were preempted.
 	AsyncPreempt object.Range
 	// Unsupported is why its functions can't be probed, nil if they can, and Cause is that in a word.
 	Unsupported error
@@ -149,13 +149,13 @@ func goidOffset(version string) (int32, error) {
 	return 0, fmt.Errorf("it was built by %.40s, and what is newer than go1.26 isn't known", version)
 }
 
-// functionCost is what each function is counted for, in bytes: what stands here, and what is planned of it.
+// functionCost is what each function is counted for, in bytes: what is here, and what is planned of it.
 const functionCost = 512
 
 // deferReturn is the name of Program.DeferReturn.
 const deferReturn = "runtime.deferreturn"
 
-// goFunctions lists the functions of a table.
+// functions lists the functions of a table.
 func functions(o *object.Image, t *pclntab.Table) ([]Function, error) {
 	n := t.Len()
 	if err := o.Take(uint64(n)*functionCost, "a plan of so many functions"); err != nil {

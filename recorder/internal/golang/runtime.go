@@ -4,7 +4,7 @@ import "github.com/callreel/callreel/isa/amd64"
 
 // Runtime is what stubs of a Go program need to know.
 type Runtime struct {
-	// GoID is where goid stands in struct g, in bytes.
+	// GoID is where goid is in struct g, in bytes.
 	GoID int32
 	// Stacks is the address of the stacks for the slow path, see ring.GoStackShift.
 	Stacks uint64

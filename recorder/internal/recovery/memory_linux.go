@@ -85,7 +85,7 @@ func New(o *owner.Owner, file process.Memfd, records uint64) (*Memory, error) {
 	return &Memory{mem: mem, File: file}, nil
 }
 
-// Journal is room for records.
+// Journal is space for records.
 func (m *Memory) Journal() Journal { return Journal{Space: m.mem.Bytes[RecordsOff:]} }
 
 // Size is that of all of it, in bytes.
@@ -138,7 +138,7 @@ func (m *Memory) Sign(a About, key []byte) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(unsafe.SliceData(h))), MemoryMagic)
 }
 
-// SignatureOf signs a header, but for its owner and magic, which change, for the memfd that it stands in.
+// SignatureOf signs a header, but for its owner and magic, which change, for the memfd that it is in.
 func SignatureOf(header []byte, dev, inode uint64, key []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("callreel recovery memory\x00"))

@@ -54,7 +54,7 @@ func GroupImages(images []*mapped.Image) []*Arena {
 func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 	const (
 		lowest = 1 << 16
-		guard  = 1 << 16 // between the arena and what is there
+		margin = 1 << 16 // between the arena and what is there
 		growth = 1 << 30 // that a heap above or a stack below may want
 	)
 	need := a.Size + PageSize
@@ -74,7 +74,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 		start, end  uint64
 		heap, stack bool
 	}
-	occupied := make([]occupant, 0, len(maps)+len(taken)) // the process may stand meanwhile, and have very many mappings
+	occupied := make([]occupant, 0, len(maps)+len(taken)) // the process may be stopped meanwhile, and have very many mappings
 	for i := range maps {
 		m := &maps[i]
 		occupied = append(occupied, occupant{m.Start, m.End, m.Special == "[heap]", m.Special == "[stack]"})
@@ -94,7 +94,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 	gaps = append(gaps, gap{at, max(at, top), heap, false})
 	best, bestDist := uint64(0), ^uint64(0)
 	for _, g := range gaps {
-		start, end := g.start+guard, g.end-min(g.end, guard)
+		start, end := g.start+margin, g.end-min(g.end, margin)
 		if g.heapBelow {
 			start += growth
 		}

@@ -28,7 +28,7 @@ type Change struct {
 	maps   []process.Mapping // as they were before the sites' pages were read
 	layers [][]text.Page
 	all    []text.Page
-	// restricting are the functions that are guarded since they restrict system calls, where they are.
+	// restricting are the functions that have a hook since they restrict system calls, where they are.
 	restricting []recovery.Span
 }
 
@@ -40,7 +40,7 @@ func (s *Target) All() *Change {
 	return &Change{Arenas: s.Arenas, Fresh: s.Arenas, Images: s.Images}
 }
 
-// Prepare makes the stubs and writes them, and everything else that doesn't need the process to stand. What doesn't depend on each
+// Prepare makes the stubs and writes them, and everything else that doesn't need the process stopped. What doesn't depend on each
 // other is done at the same time.
 func (s *Target) Prepare(c *Change) error {
 	var populated error
@@ -148,7 +148,7 @@ func (s *Target) findRestorers(maps []process.Mapping) {
 }
 
 // own makes the kernel give the process its own copies of the pages that are going to be written, since that takes most of
-// the writing and the process would stand meanwhile: one byte of each page is written as it is. That is done only where
+// the writing and the process would be stopped meanwhile: one byte of each page is written as it is. That is done only where
 // nothing else can have been mapped since the page was read, and with a byte that is going to change anyway. It
 // isn't needed, so nothing comes of its failing.
 func (s *Target) own(pages []text.Page) {
@@ -213,7 +213,7 @@ func (s *Target) prepareText(c *Change, last bool) (err error) {
 	return err
 }
 
-// SwitchOn writes the sites while the process stands, and opens the gate.
+// SwitchOn writes the sites while the process is stopped, and opens the gate.
 func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration, err error) {
 	for try := 0; ; try++ {
 		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.SwitchOnIn(st, c) })
@@ -240,7 +240,7 @@ func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration
 	}
 }
 
-// SwitchOnIn does SwitchOn's work in a process that stands.
+// SwitchOnIn does SwitchOn's work in a stopped process.
 func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	if !s.running {
 		s.mapChunks(st) // first, since a thread may run on for a moment behind it, see process.ErrLate
@@ -252,7 +252,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	if !s.Holds(maps) {
 		return fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), process.ErrExec)
 	}
-	if s.Memory.Sandboxed() { // a guard may have gone through the list of gates already
+	if s.Memory.Sandboxed() { // a hook may have gone through the list of gates already
 		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.Process.Pid(), refusal.Err)
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
@@ -281,7 +281,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	return s.open(c.Arenas)
 }
 
-// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
+// maxMapped bounds how much of the chunks is mapped ahead, since the process is stopped meanwhile, and has as much more memory by its own
 // count: 64 MiB took 10 ms. Chunks that are freed are used again first, so few programs use more.
 const maxMapped = 8 << 20
 

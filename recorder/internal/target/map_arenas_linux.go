@@ -13,7 +13,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// MapArenas maps more arenas in a process that stands.
+// MapArenas maps more arenas in a stopped process.
 func (s *Target) MapArenas(st *process.Stopped, fresh []*Arena) (err error) {
 	maps, err := s.Process.Maps()
 	if err != nil {

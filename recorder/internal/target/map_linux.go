@@ -30,7 +30,7 @@ func (s *Target) MapMemory(ctx context.Context, set ring.Setup) error {
 	}
 }
 
-// MapMemoryIn does MapMemory's work in a process that stands.
+// MapMemoryIn does MapMemory's work in a stopped process.
 func (s *Target) MapMemoryIn(st *process.Stopped, set ring.Setup) error {
 	maps, err := s.Process.Maps()
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Target) Holds(maps []process.Mapping) bool {
 	return !slices.ContainsFunc(s.Shared(), func(m sharedSpan) bool { return !m.isIn(maps) })
 }
 
-// listGates tells guards which gates there are.
+// listGates tells hooks which gates there are.
 func (s *Target) listGates(arenas []*Arena) error {
 	var gates []uint64
 	for _, a := range arenas {

@@ -244,7 +244,7 @@ func isArena(maps []process.Mapping, a recovery.Arena) bool {
 
 // Remove undoes what was left and verifies the text.
 func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, error) {
-	// In a static program sites may stand on all instructions that would do. They are looked for again when the text is
+	// In a static program sites may be on all instructions that would do. They are looked for again when the text is
 	// restored.
 	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.Record.Patches) > 0) {
 		return nil, err

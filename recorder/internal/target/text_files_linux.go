@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// believeFiles leaves out the patches whose old bytes aren't those of the file that is mapped there: no site is made where text differs
+// believeFiles omits the patches whose old bytes aren't those of the file that is mapped there: no site is made where text differs
 // from its file, so no recorder has noted them. Where a file can't be read any more a signed note is believed.
 func (l *Remains) believeFiles(p *process.Process, maps []process.Mapping) error {
 	files := &textFiles{p: p, maps: maps}

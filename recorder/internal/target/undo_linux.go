@@ -70,7 +70,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 	return u, err
 }
 
-// undoWork is what undo has to do while the process stands, made ready before.
+// undoWork is what undo has to do while the process is stopped, made ready before.
 type undoWork struct {
 	traits
 	p          *process.Process
@@ -157,7 +157,7 @@ func (w *undoWork) findIslands(maps []process.Mapping) error {
 	return err
 }
 
-// there leaves out patches of libraries that may have gone, where they are not in place.
+// there omits patches of libraries that may have gone, where they are not in place.
 func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.Patch, error) {
 	at := map[uint64]*text.Page{}
 	var pages []text.Page
@@ -186,7 +186,7 @@ func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.P
 	}), nil
 }
 
-// in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
+// in does the work in a stopped process, and returns why memory had to stay mapped, empty if it wasn't. It can be
 // done again.
 func (w *undoWork) in(st *process.Stopped) (kept string, err error) {
 	kept, done, err := w.atOnce(st)
@@ -274,7 +274,7 @@ func (w *undoWork) restoreLate(maps []process.Mapping) error {
 	return text.WriteThere(w.p, pages)
 }
 
-// unmap unmaps what nobody can come back to, and returns why something had to be left.
+// unmap unmaps what nobody can come back to, and returns why something had to stay.
 func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
 	err = unmap(st, w.r, w.shared, maps)
 	if errors.Is(err, process.ErrSeccomp) {
@@ -306,7 +306,7 @@ func (w *undoWork) restoreUpper(maps []process.Mapping) error {
 	return nil
 }
 
-// leaveHosted moves threads that stand on a hosted island to where it leads, and PCs likewise that signal handlers will return
+// leaveHosted moves threads that are on a hosted island to where it leads, and PCs likewise that signal handlers will return
 // to: once the text is restored there may be the middle of an instruction.
 func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
 	if len(w.hosted) == 0 {

@@ -41,7 +41,7 @@ func savedAt(r amd64.Reg) (off int32, ok bool) {
 
 // captureRoutines are those that gather values.
 type captureRoutines struct {
-	argsAt uint64 // where cfg.Args stands
+	argsAt uint64 // where cfg.Args is
 	read   uint64 // the address of the reading of memory
 	slow   uint64 // that of the slow path of events with a payload
 	enter  uint64 // of Go programs, see goEvents.emitSlow
