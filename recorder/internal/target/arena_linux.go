@@ -30,9 +30,6 @@ type Arena struct {
 func (a *Arena) Gate() uint64 { return a.Base + a.Size }
 func (a *Arena) end() uint64  { return a.Base + a.Size + PageSize }
 
-// reach is how far an arena may be from the far end of its images: what 32 bits address, with some spare.
-const reach = 1<<31 - 1<<20
-
 // GroupImages puts images that one arena can serve together.
 func GroupImages(images []*mapped.Image) []*Arena {
 	slices.SortFunc(images, func(a, b *mapped.Image) int { return cmp.Compare(a.Lo, b.Lo) })
@@ -128,7 +125,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 		}
 	}
 	if best == 0 {
-		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", refusal.Err, need, a.Images[0].Path, a.Lo)
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place in reach of %s (%#x)", refusal.Err, need, a.Images[0].Path, a.Lo)
 	}
 	a.Base = best
 	return nil

@@ -12,4 +12,6 @@ type codegen interface {
 	Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*stub.Code, error)
 	// Syscalls are the system calls that stubs make for a purpose.
 	Syscalls(p stub.Purpose) []stub.Syscall
+	// JumpOf returns where the jump leads that a patch writes; is is false for a patch that writes something else.
+	JumpOf(p *stub.Patch) (to uint64, is bool)
 }

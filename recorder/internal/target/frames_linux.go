@@ -62,8 +62,11 @@ func splitLate(p *process.Process, r *recovery.Record, sites []stub.Patch) (earl
 	}
 	for i := range sites {
 		s := &sites[i]
+		if !slices.Contains(hooks, s.Addr) {
+			continue
+		}
 		// What is on an island, or below another site, is restored with all others.
-		if slices.Contains(hooks, s.Addr) && len(s.New()) == 5 && s.Level <= 1 && !s.Hosted {
+		if _, jumps := generator().JumpOf(s); jumps && s.Level <= 1 && !s.Hosted {
 			late = append(late, *s)
 		}
 	}

@@ -104,8 +104,10 @@ func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	}
 	for i := range w.sites {
 		s := &w.sites[i]
-		if s.Hosted && len(s.New()) == 5 {
-			w.hosting = append(w.hosting, *s)
+		if s.Hosted {
+			if _, jumps := generator().JumpOf(s); jumps {
+				w.hosting = append(w.hosting, *s)
+			}
 		}
 		if s.Level > 1 {
 			w.upper = append(w.upper, *s)
@@ -152,7 +154,7 @@ func (w *undoWork) findIslands(maps []process.Mapping) error {
 	hosted, err := w.there(maps, w.hosting)
 	for i := range hosted {
 		s := &hosted[i]
-		w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
+		w.hosted[s.Addr], _ = generator().JumpOf(s)
 	}
 	return err
 }

@@ -132,19 +132,19 @@ func (pg *Page) layer(layers [][]Page, patches []stub.Patch) [][]Page {
 	if first == math.MaxUint8 {
 		first = 0
 	}
-	for level, left := first, len(patches); left > 0; level++ {
-		before := left
+	for level, unwritten := first, len(patches); unwritten > 0; level++ {
+		before := unwritten
 		for i := range patches {
 			if p := &patches[i]; p.Alone && level == first || !p.Alone && p.Level == level {
 				copy(pg.New[p.Addr-pg.Addr:], p.New())
-				left--
+				unwritten--
 			}
 		}
-		if left == before {
+		if unwritten == before {
 			continue
 		}
 		now := pg.New
-		if left > 0 {
+		if unwritten > 0 {
 			now = slices.Clone(now)
 		}
 		layers = addLayer(layers, int(level), Page{Addr: pg.Addr, Old: pg.Old, New: now})

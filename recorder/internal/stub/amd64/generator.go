@@ -1,6 +1,11 @@
 package amd64
 
-import "github.com/callreel/callreel/recorder/internal/stub"
+import (
+	"encoding/binary"
+
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
+)
 
 // Generator makes the code of stubs for x86-64. It has no state.
 type Generator struct{}
@@ -17,4 +22,14 @@ func (Generator) Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []b
 		return nil, err
 	}
 	return &code.Code, nil
+}
+
+// JumpOf returns where the jump with 32 bits of displacement leads that a patch writes; is is false for a patch that writes something else.
+// The patch may be one that is read from the recovery record of a process.
+func (Generator) JumpOf(p *stub.Patch) (to uint64, is bool) {
+	code := p.New()
+	if len(code) != plan.NearJump {
+		return 0, false
+	}
+	return p.Addr + plan.NearJump + uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))), true
 }
