@@ -50,7 +50,7 @@ func (r *recording) choose(ctx context.Context) error {
 		}
 		r.nextID += uint32(n.Traced)
 		r.count(n)
-		if len(im.Traced)+len(im.Guarded) > 0 {
+		if len(im.Traced)+len(im.Hooked) > 0 {
 			with = append(with, im)
 		}
 	}
@@ -119,7 +119,7 @@ func withoutGuards(with []*mapped.Image) []*mapped.Image {
 		if len(im.Traced) > 0 {
 			return false
 		}
-		im.Guarded = nil
+		im.Hooked = nil
 		return true
 	})
 }
@@ -144,7 +144,7 @@ func (c lateChoice) Module(name string) bool {
 
 // HasHooks says whether a file has functions to be hooked.
 func (c lateChoice) HasHooks(p *process.Process, m process.Mapping) bool {
-	return c.search.HasGuards(p, m)
+	return c.search.HasHooks(p, m)
 }
 
 // Open plans the image behind a mapping.

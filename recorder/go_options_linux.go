@@ -3,7 +3,6 @@ package recorder
 import (
 	"fmt"
 
-	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/reel"
@@ -24,8 +23,7 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 		case r.opt.Less.some():
 			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.PID(), ErrRefused)
 		}
-		r.s.Go = g
-		r.s.Runtime.Go = &golang.Runtime{GoID: g.GoID}
+		r.s.BeGo(g)
 		r.s.Runtime.Lazy, r.s.Runtime.Follow = false, false
 	}
 	if (r.s.Go != nil) != (r.first.s.Go != nil) {

@@ -196,7 +196,7 @@ func (r *recording) newChooser() *choose.Chooser {
 
 // newSearch returns what finds the images of modules that ch chooses, and those of hooks.
 func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
-	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Guards: true}
+	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Hooks: true}
 	if r.opt.Follow {
 		q.Follow, q.Plans = true, &r.plans
 	}
@@ -249,7 +249,7 @@ func (r *recording) attach(ctx context.Context) error {
 // AtEntry does everything up to the first event, in a process that stands at its program's entry point. If it
 // fails the process is as it was.
 func (r *recording) AtEntry(ctx context.Context, st *process.Stopped) error {
-	r.s = &target.Target{Process: st.Process(), FD: -1}
+	r.s = target.New(st.Process())
 	err := r.atEntry(ctx, st)
 	if err != nil && !r.isFirst() {
 		err = errors.Join(err, r.s.TakeBack(st))

@@ -3,6 +3,7 @@ package arguments
 import (
 	"fmt"
 
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -22,7 +23,7 @@ type piece struct {
 }
 
 func inMemory(origin stub.Origin, r amd64.Reg, off int64) place {
-	return place{memory: &stub.Operand{Origin: origin, Reg: r, Memory: true, Off: int32(off)}}
+	return place{memory: &stub.Operand{Origin: origin, Reg: isa.Reg(r), Memory: true, Off: int32(off)}}
 }
 
 // The registers of arguments and results (System V AMD64 ABI §3.2.3).
@@ -183,7 +184,7 @@ func (a *sysV) argument(t *Type) place {
 		size := min(t.Size-at, 8)
 		switch k {
 		case classInteger:
-			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Reg: argumentRegs[a.ints]}})
+			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Reg: isa.Reg(argumentRegs[a.ints])}})
 			a.ints++
 		case classSSE:
 			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Origin: stub.OriginVector, Vector: uint8(a.vectors)}})
@@ -199,7 +200,7 @@ func (a *sysV) integer() place {
 		return a.onStack(8, 8)
 	}
 	a.ints++
-	return place{pieces: []piece{{0, 8, stub.Operand{Reg: argumentRegs[a.ints-1]}}}}
+	return place{pieces: []piece{{0, 8, stub.Operand{Reg: isa.Reg(argumentRegs[a.ints-1])}}}}
 }
 
 // onStack gives an argument a place in memory: above the return address, in their order.
@@ -256,7 +257,7 @@ func (d *Debug) result(t *Type) place {
 		size := min(t.Size-at, 8)
 		switch k {
 		case classInteger:
-			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Reg: resultRegs[ints]}})
+			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Reg: isa.Reg(resultRegs[ints])}})
 			ints++
 		case classSSE:
 			p.pieces = append(p.pieces, piece{at, size, stub.Operand{Origin: stub.OriginVector, Vector: vectors}})

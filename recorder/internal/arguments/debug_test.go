@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -62,7 +63,7 @@ int main(int c, char **v) { struct s s = {c, 2, 3}; return one(&s, c, 7) + two(&
 		}
 		for name, want := range map[string]amd64.Reg{"k": amd64.RSI, "l": amd64.RDX} {
 			i := slices.IndexFunc(p.Arguments, func(a reel.Argument) bool { return a.Name == name })
-			if i < 0 || p.Capture.Fields[i].Value.Reg != want {
+			if i < 0 || p.Capture.Fields[i].Value.Reg != isa.Reg(want) {
 				t.Errorf("%s: %s is %v of %v, want %v", fn.Name, name, p.Capture.Fields, p.Arguments, want)
 			}
 		}

@@ -3,6 +3,7 @@ package arguments
 import (
 	"fmt"
 
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -60,7 +61,7 @@ func (a *goABI) assign(t *Type, off int64, p *place, depth int) (fits bool, err 
 		if a.ints >= len(goRegs) {
 			return false, nil
 		}
-		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Reg: goRegs[a.ints]}})
+		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Reg: isa.Reg(goRegs[a.ints])}})
 		a.ints++
 		return true, nil
 	case KindFloat:

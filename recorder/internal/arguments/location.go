@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/callreel/callreel/internal/leb128"
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -44,13 +45,13 @@ func registerOf(expr []byte) (o stub.Operand, ok bool) {
 	}
 	switch n := int(expr[0]) - opReg0; {
 	case n < len(dwarfRegs):
-		o.Reg = dwarfRegs[n]
+		o.Reg = isa.Reg(dwarfRegs[n])
 	case n >= firstVector && n < firstVector+15: // the last has a number too high for one byte
 		o.Origin, o.Vector = stub.OriginVector, uint8(n-firstVector)
 	default:
 		return o, false
 	}
-	return o, o.Origin == stub.OriginVector || o.Reg != amd64.RSP
+	return o, o.Origin == stub.OriginVector || o.Reg != isa.Reg(amd64.RSP)
 }
 
 // inOldLists looks a location list of DWARF 2 to 4 up (DWARF 4 §2.6.2).

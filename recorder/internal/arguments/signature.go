@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
@@ -237,11 +238,11 @@ func (s *Signature) register(name string) (stub.Operand, bool) {
 		regs, results = goRegs, goRegs
 	}
 	if name == "ret" || name == "return" {
-		return stub.Operand{Reg: results[0], Size: 8, Signed: true}, true
+		return stub.Operand{Reg: isa.Reg(results[0]), Size: 8, Signed: true}, true
 	}
 	var n int
 	if _, err := fmt.Sscanf(name, "arg%d", &n); err == nil && n >= 1 && n <= len(regs) && name == fmt.Sprintf("arg%d", n) {
-		return stub.Operand{Reg: regs[n-1], Size: 8, Signed: true}, true
+		return stub.Operand{Reg: isa.Reg(regs[n-1]), Size: 8, Signed: true}, true
 	}
 	if _, err := fmt.Sscanf(name, "farg%d", &n); err == nil && n >= 1 && n <= argumentVectors && name == fmt.Sprintf("farg%d", n) {
 		return stub.Operand{Origin: stub.OriginVector, Vector: uint8(n - 1), Size: 8}, true

@@ -26,7 +26,7 @@ func (c *Chooser) Pick(im *mapped.Image, id uint32) Picked {
 		wanters := c.asking(names)
 		inside := !im.Unchosen && c.inside.match(names)
 		if im.Unchosen || !c.function(names, f.Size) && len(wanters) == 0 && !inside {
-			im.Guarded = append(im.Guarded, c.hookOf(im, f)...)
+			im.Hooked = append(im.Hooked, c.hookOf(im, f)...)
 			continue
 		}
 		n.Seen++
@@ -35,7 +35,7 @@ func (c *Chooser) Pick(im *mapped.Image, id uint32) Picked {
 			for _, w := range wanters {
 				w.Refuse(names, f.Reason.String())
 			}
-			im.Guarded = append(im.Guarded, c.hookOf(im, f)...)
+			im.Hooked = append(im.Hooked, c.hookOf(im, f)...)
 			continue
 		}
 		for _, w := range wanters {

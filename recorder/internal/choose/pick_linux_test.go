@@ -43,8 +43,8 @@ func picked(im *mapped.Image) (traced, hooks []string) {
 	for i := range im.Traced {
 		traced = append(traced, fmt.Sprint(im.Traced[i].Name, im.Traced[i].ID))
 	}
-	for i := range im.Guarded {
-		hooks = append(hooks, im.Guarded[i].Name)
+	for i := range im.Hooked {
+		hooks = append(hooks, im.Hooked[i].Name)
 	}
 	return traced, hooks
 }

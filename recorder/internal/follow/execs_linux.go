@@ -21,7 +21,7 @@ type execs struct {
 	memory *ring.Memory
 	cancel context.CancelFunc
 	over   <-chan struct{}
-	mu     sync.Mutex
+	mu     sync.Mutex            // guards busy and taken
 	busy   map[int]bool          // entries that are being seen to
 	taken  map[int]chan struct{} // threads whose exec is awaited; closed when it isn't any more
 	wg     sync.WaitGroup

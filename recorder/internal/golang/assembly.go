@@ -18,11 +18,11 @@ var runtimeAssembly = strings.Fields(`
 // localAssembly are functions without a package to their name that others jump to.
 var localAssembly = []string{"cmpbody", "countbody", "memeqbody", "indexbody", "indexbytebody", "aeshashbody"}
 
-// isTableAssembly says whether the name is that of a function whose address stands in a table, by which only assembly calls it
+// IsTableAssembly says whether the name is that of a function whose address is in a table, by which only assembly calls it
 // (internal/runtime/gc/scan of go1.25 and later).
 func IsTableAssembly(name string) bool { return strings.HasPrefix(name, "expandAVX512_") }
 
-// isPlainAssembly says whether the name is that of a function in assembly that may be called by Go code in the usual way only. A child
+// IsPlainAssembly says whether the name is that of a function in assembly that may be called by Go code in the usual way only. A child
 // of vfork returns from rawVforkSyscall before its parent does.
 func IsPlainAssembly(name string) bool {
 	if rest, ok := strings.CutPrefix(name, "runtime."); ok {

@@ -1,3 +1,3 @@
-// Package golang knows of Go what recording a Go program needs: its functions, where its runtime keeps threads and goroutines, and by which
-// rules its code uses registers and stacks.
+// Package golang has what is known of Go: the functions of a program, the data of its runtime in a process's memory (threads, goroutines,
+// where they were preempted), and the rules by which its code uses registers and stacks.
 package golang

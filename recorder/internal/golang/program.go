@@ -11,15 +11,15 @@ import (
 	"github.com/callreel/callreel/object/pclntab"
 )
 
-// A Go program's functions stand in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
-// by PCs, moves stacks and gives a function little room below the stack pointer, so its stubs are of their own kind: see goevent.go.
+// A Go program's functions are in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
+// by PCs, moves stacks and gives a function little space below the stack pointer, so its stubs are of their own kind: see goevent.go.
 
 // Program is what is known of a Go program.
 type Program struct {
 	Version string // as go1.26.1
-	// GoID is where goid stands in the runtime's struct g.
+	// GoID is where goid is in the runtime's struct g.
 	GoID int32
-	// AsyncPreempt is the range of runtime.asyncPreempt, on whose frames PCs stand at which goroutines were preempted.
+	// AsyncPreempt is the range of runtime.asyncPreempt, above whose frames the PCs are at which goroutines were preempted.
 	AsyncPreempt object.Range
 	// Unsupported is why its functions can't be probed, nil if they can, and Cause is that in a word.
 	Unsupported error
@@ -31,7 +31,7 @@ type Program struct {
 	DeferReturn uint64
 }
 
-// goCause is why a program isn't supported.
+// Cause is why a program isn't supported.
 type Cause uint8
 
 // The causes.
@@ -42,7 +42,7 @@ const (
 	CauseC                // it has C code in it, whose threads and stacks are not the Go runtime's alone
 )
 
-// goFunc is one function of a pclntab. All addresses are link addresses.
+// Function is one function of a pclntab. All addresses are link addresses.
 type Function struct {
 	Start, End uint64
 	Name       string
@@ -51,10 +51,10 @@ type Function struct {
 	Resumes uint64
 }
 
-// errGo is in the chain of Program.Unsupported.
+// errProgram is in the chain of Program.Unsupported.
 var errProgram = errors.New("callreel: Go program")
 
-// goRefusal is a cause with its explanation.
+// refusal is a cause with its explanation.
 type refusal struct {
 	cause Cause
 	text  string
@@ -62,7 +62,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// ReadGo returns what is known of a Go program, nil if the image is none. It refers to the image's bytes.
+// Read returns what is known of a Go program, nil if the image is none. It refers to the image's bytes.
 func Read(o *object.Image) *Program {
 	tab := pclntab.Section(o)
 	if tab == nil && o.Section(".go.buildinfo") == nil {
@@ -149,13 +149,13 @@ func goidOffset(version string) (int32, error) {
 	return 0, fmt.Errorf("it was built by %.40s, and what is newer than go1.26 isn't known", version)
 }
 
-// functionCost is what each function is counted for, in bytes: what stands here, and what is planned of it.
+// functionCost is what each function is counted for, in bytes: what is here, and what is planned of it.
 const functionCost = 512
 
 // deferReturn is the name of Program.DeferReturn.
 const deferReturn = "runtime.deferreturn"
 
-// goFunctions lists the functions of a table.
+// functions lists the functions of a table.
 func functions(o *object.Image, t *pclntab.Table) ([]Function, error) {
 	n := t.Len()
 	if err := o.Take(uint64(n)*functionCost, "a plan of so many functions"); err != nil {

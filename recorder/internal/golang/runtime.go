@@ -4,17 +4,17 @@ import "github.com/callreel/callreel/isa/amd64"
 
 // Runtime is what stubs of a Go program need to know.
 type Runtime struct {
-	// GoID is where goid stands in struct g, in bytes.
+	// GoID is where goid is in struct g, in bytes.
 	GoID int32
 	// Stacks is the address of the stacks for the slow path, see ring.GoStackShift.
 	Stacks uint64
 }
 
-// goScratch is a mask of the registers that hold nothing at an entry, behind the stack check, and at a return of what the Go compiler has
+// Scratch is a mask of the registers that hold nothing at an entry, behind the stack check, and at a return of what the Go compiler has
 // made (cmd/compile/abi-internal.md).
 const Scratch = uint16(1<<amd64.R12 | 1<<amd64.R13 | 1<<amd64.R15)
 
-// Where, from the FS base, which is 8 above m.tls, things stand in Go programs without cgo: g, and of struct m procid and gsignal
+// Where, from the FS base, which is 8 above m.tls, Go programs without cgo have what stubs need: g, and of struct m procid and gsignal
 // (runtime/runtime2.go, go1.22 to go1.26: between them and tls are goSigStack, 40 bytes, and sigmask, 8).
 const (
 	G       = -8
@@ -22,13 +22,16 @@ const (
 	ProcID  = -72
 )
 
-// Offsets in struct g: its stack.
+// Offsets in struct g: its stack, its m, and the stack pointer at which it goes on if it doesn't run (runtime/runtime2.go, go1.22 to
+// go1.26).
 const (
-	StackLo = 0
-	StackHi = 8
+	StackLo  = 0
+	StackHi  = 8
+	gM       = 48
+	gSchedSP = 56
 )
 
-// stackCheck returns the index of the first instruction behind the check whether the stack is large enough
+// StackCheck returns the index of the first instruction behind the check whether the stack is large enough
 // (cmd/internal/obj/x86, stacksplit), 0 if the function has none. Those that grow the stack come to the check once more. at gives the
 // function's n instructions.
 func StackCheck(n int, at func(k int) *amd64.Inst) int {
@@ -47,7 +50,7 @@ func StackCheck(n int, at func(k int) *amd64.Inst) int {
 	return 0
 }
 
-// mayPanic says whether an instruction may fault, where the runtime makes a panic of that by the PC. From a PC that
+// MayPanic says whether an instruction may fault, where the runtime makes a panic of that by the PC. From a PC that
 // isn't Go code it can only do so when the return address is on top of the stack: it takes the fault for one of the caller's then
 // (runtime/signal_unix.go, shouldPushSigpanic).
 func MayPanic(in *amd64.Inst) bool {

@@ -33,9 +33,9 @@ func RefuseGo(g *golang.Program, planned []plan.Function) {
 // Search says which images of a process are wanted, and how they are planned.
 type Search struct {
 	Chosen  func(names ...string) bool // says of a module's names whether it is wanted; called by one goroutine only
-	Guards  bool                       // images that define a function to be guarded are wanted, too
+	Hooks   bool                       // images that define a function that gets a hook are wanted, too
 	Follow  bool                       // such a function is also one that replaces programs
-	NoFound bool                       // functions that were found in the code are left out
+	NoFound bool                       // functions that were found in the code are omitted
 	Plans   *PlanCache                 // nil to plan each file anew
 	Memory  *object.Allowance          // for what is kept of files
 }

@@ -28,12 +28,12 @@ type Image struct {
 	Attempts int
 	File     os.FileInfo
 	Main     bool // it is the program, and no library
-	// Unchosen says that none of its functions is traced: it is there for its guards.
+	// Unchosen says that none of its functions is traced: it is there for its hooks.
 	Unchosen bool
-	// Traced are its functions that are recorded, their IDs from First on, until an arena has them; Guarded are those that
-	// are only guarded.
-	Traced, Guarded []stub.Probe
-	First           uint32
+	// Traced are its functions that are recorded, their IDs from First on, until an arena has them; Hooked are those that
+	// only have a hook.
+	Traced, Hooked []stub.Probe
+	First          uint32
 	// Islands and Sites are its patches, once the code that they lead to is made.
 	Islands, Sites []stub.Patch
 	// differed are the addresses of text that wasn't the file's when we came.
@@ -81,7 +81,7 @@ func IsCode(m *process.Mapping) bool {
 // PlaceOf is the place of a mapping.
 func PlaceOf(m *process.Mapping) Place { return Place{m.Start, m.Offset, m.Dev, m.Inode, m.Path} }
 
-// LoaderOf is the image that has the loader's function to be guarded, nil if there is none.
+// LoaderOf is the image that has the loader's function that gets a hook, nil if there is none.
 func LoaderOf(images []*Image) *Image {
 	for _, im := range images {
 		for i := range im.Plan {

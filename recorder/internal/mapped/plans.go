@@ -31,9 +31,9 @@ type planKey struct {
 	size, mtime int64
 }
 
-// plan is a file's; once it is made it isn't changed any more.
+// sharedPlan is a file's; once it is made it isn't changed any more.
 type sharedPlan struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards made, object, probe and plan until they are made
 	made   bool
 	object *object.Image
 	probe  *plan.Image

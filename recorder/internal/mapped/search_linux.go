@@ -32,7 +32,7 @@ func (q *Search) Find(ctx context.Context, p *process.Process) (images []*Image,
 		wg.Go(func() { // while one is at what one core must do, another can be planned
 			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
 				c := &found[i]
-				if c.chosen || q.Guards && q.HasGuards(p, c.m) {
+				if c.chosen || q.Hooks && q.HasHooks(p, c.m) {
 					c.image, c.err = q.Open(ctx, p, c.m, maps)
 				}
 			}
@@ -144,9 +144,9 @@ func (im *Image) planOnce(c *PlanCache, key planKey, make func() error) error {
 	return nil
 }
 
-// HasGuards says whether the file behind a mapping defines functions to be guarded. One that can't be read has none that
+// HasHooks says whether the file behind a mapping defines functions that get a hook. One that can't be read has none that
 // could be.
-func (q *Search) HasGuards(p *process.Process, m process.Mapping) bool {
+func (q *Search) HasHooks(p *process.Process, m process.Mapping) bool {
 	path, err := p.ExeFile(m)
 	if err != nil {
 		return false

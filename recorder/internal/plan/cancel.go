@@ -11,7 +11,7 @@ var cancellationPoints = []string{"read", "write", "poll", "pause", "recvfrom", 
 
 // markCancellation finds the functions that let a thread be cancelled at any instruction, and stop that again. The C
 // library calls them before and after each system call that is a cancellation point, and a signal in between makes the
-// unwinder run from where the thread stands (pthreads(7), "Cancellation points"): in them, for an instruction or two.
+// unwinder run from where the thread is (pthreads(7), "Cancellation points"): in them, for an instruction or two.
 // Their own names are local, so they are known by their callers.
 func (im *Image) markCancellation() {
 	seen := map[int]int{}

@@ -232,7 +232,7 @@ func (im *Image) addFrames(frames []frame) error {
 // dwarfRSP is the stack pointer's DWARF number (System V AMD64 ABI figure 3.36).
 const dwarfRSP = 7
 
-// settleEnds gives symbols without a size the room up to the next one, and finds overlaps.
+// settleEnds gives symbols without a size the space up to the next one, and finds overlaps.
 func (im *Image) settleEnds() {
 	n := len(im.chunks)
 	reach := uint64(0) // the highest end so far

@@ -13,7 +13,7 @@ import (
 // registers, nor in the flags, at the entry and at the exits. That needs knowing who comes to them: the Go compiler, by a
 // convention that has nothing there, or other assembly, which is looked at. Functions of the runtime may be called by a convention of
 // their own (gcWriteBarrier), or change stacks, so of these only some are taken; and of those that are local to a file, too,
-// whose address may stand in a table.
+// whose address may be in a table.
 
 // goLive are registers that an event of a Go function changes, and liveFlags.
 type goLive uint8
@@ -43,7 +43,7 @@ type assemblyFunc struct {
 	live  []goLive // before each instruction
 	exit  goLive   // what its callers have there when it returns
 	wild  bool     // it goes where isn't known
-	table bool     // see isTableAssembly
+	table bool     // see golang.IsTableAssembly
 }
 
 // assembly is all of it that a program has.

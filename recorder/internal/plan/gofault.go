@@ -2,7 +2,7 @@ package plan
 
 import "github.com/callreel/callreel/isa/amd64"
 
-// In a Go function with a frame no instruction that may fault can run in the arena, see mayPanic: where a nil pointer is looked through,
+// In a Go function with a frame no instruction that may fault can run in the arena, see golang.MayPanic: where a nil pointer is looked through,
 // the runtime would find neither Go code at the PC nor a return address on top of the stack. But what makes and drops the frame needs
 // nothing of such an instruction, and the other way round. So at an entry it runs before the frame is made, and at a return behind
 // the frame's end. A panic there is the caller's, as that of a call of a nil function is.

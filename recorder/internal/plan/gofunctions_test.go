@@ -92,7 +92,7 @@ func TestGoRuntimeAssemblyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What stands in a Go function's sites: nothing is moved that may fault with a frame on the stack, no entry stands before the check
+// What is in a Go function's sites: nothing is moved that may fault with a frame on the stack, no entry comes before the check
 // whether the stack is large enough, and control never comes to where the runtime has no entry for the PC, or that of another place.
 func TestGoSitesLeaveFaultsAndStackChecksAlone(t *testing.T) {
 	im := goTool(t)

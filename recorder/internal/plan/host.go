@@ -60,7 +60,7 @@ func (p *planner) hostAbroad(s *Site, lo, hi uint64) bool {
 	return false
 }
 
-// runAbroad finds instructions of a chunk that have room for two jumps, the second between lo and hi, and no part in how control goes.
+// runAbroad finds instructions of a chunk that have space for two jumps, the second between lo and hi, and no part in how control goes.
 func (p *planner) runAbroad(t *text, c *chunk, lo, hi uint64) (Site, bool) {
 	var in amd64.Inst
 	w := Site{Kind: SiteDisplaced, Role: RoleExit}

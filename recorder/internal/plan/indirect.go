@@ -26,7 +26,7 @@ const (
 // computed goto); ok is false when that, or where an internal one goes, isn't known. Where the stack frame isn't gone it
 // is internal; where it is, or isn't known, the way the target was made tells.
 //
-// Labels whose addresses stand in data whole were all found, by relocations or word by word. A table of offsets must
+// Labels whose addresses are in data whole were all found, by relocations or word by word. A table of offsets must
 // have been found for this very jump.
 func (p *planner) leaves(k int) (leaves, ok bool) {
 	known, gone := p.frameGone(p.insts[k].addr)

@@ -9,7 +9,7 @@ import (
 // errTooMuch ends the planning of an image whose tables overlap beyond reason.
 var errTooMuch = errors.New("callreel: the tables of landing pads are larger than the image")
 
-// markLandingPads marks where exceptions go on: the unwinder jumps there, no instruction does. They stand in the call-site
+// markLandingPads marks where exceptions go on: the unwinder jumps there, no instruction does. They are in the call-site
 // tables of the language-specific data that CFI names (.gcc_except_table; Itanium C++ ABI, Exception Handling Tables).
 func (im *Image) markLandingPads() error {
 	budget := 1 << 20

@@ -44,7 +44,7 @@ func (i *inst) movable() bool {
 }
 
 // entry places the entry site: the first whole instructions (behind endbr64, which indirect branch tracking wants
-// first) that make room for a jump, or a direct call among them.
+// first) that make space for a jump, or a direct call among them.
 func (p *planner) entry() refusal {
 	s := p.spans[0]
 	k := p.first
@@ -309,7 +309,7 @@ func (p *planner) unclaim() {
 }
 
 // exits places a site for every exit, and for every jump back to the entry, that none covers yet: first those that
-// need room, then the branches that have it in themselves.
+// need space, then the branches that have it in themselves.
 func (p *planner) exits() refusal {
 	for _, inPlace := range []bool{false, true} {
 		for _, s := range p.spans {
@@ -327,7 +327,7 @@ func (p *planner) exits() refusal {
 	return refusal{}
 }
 
-// inPlace says whether an exit is a branch whose displacement can be changed where it stands.
+// inPlace says whether an exit is a branch whose displacement can be changed where it is.
 func (p *planner) inPlace(in *inst) bool {
 	return (in.Kind == amd64.Jump || in.Kind == amd64.CondJump) && in.RelSize == 4 &&
 		!crossesPage(in.addr+uint64(in.RelOff), 4) && !p.targetInside(in.addr, in.end())

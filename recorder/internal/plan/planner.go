@@ -206,7 +206,7 @@ func (p *planner) decode() {
 	}
 }
 
-// next makes room for an instruction, in which nothing is left of another but what decoding sets. Appending one would copy it, which takes as
+// next makes space for an instruction, in which nothing is left of another but what decoding sets. Appending one would copy it, which takes as
 // long as decoding it does.
 func (p *planner) next() *inst {
 	n := len(p.insts)

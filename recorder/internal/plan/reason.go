@@ -22,17 +22,17 @@ const (
 	ReasonNone Reason = iota
 	// ReasonEntryShort: fewer than five bytes can be taken over at the entry.
 	ReasonEntryShort
-	// ReasonExitShort: a return or tail jump has no room for a jump, since a branch target or another function is too near.
+	// ReasonExitShort: a return or tail jump has no space for a jump, since a branch target or another function is too near.
 	ReasonExitShort
 	// ReasonEntryTarget: a branch leads into the bytes that the entry's jump would overwrite.
 	ReasonEntryTarget
-	// ReasonCall: a call stands where a jump would have to be, and its return address must stay the true one.
+	// ReasonCall: a call is where a jump would have to be, and its return address must stay the true one.
 	ReasonCall
 	// ReasonPage: the jump would cross a page boundary, and no write of two pages is atomic if callreel dies in it.
 	ReasonPage
 	// ReasonJump: an indirect jump inside the function whose targets aren't known.
 	ReasonJump
-	// ReasonLoop: a jump back to the entry from inside the function has no room to be led past the entry event.
+	// ReasonLoop: a jump back to the entry from inside the function has no space to be led past the entry event.
 	ReasonLoop
 	// ReasonUndecodable: bytes in the function are no instructions of this architecture.
 	ReasonUndecodable

@@ -6,7 +6,7 @@ import (
 
 // Where jumps lead into what would be displaced, it can be all the same if every one of those jumps is led to the
 // instruction's copy in the stub instead. That takes knowing them all: the instruction must be known for a target only by
-// direct jumps of the same function's same part. Jumps that have 32 bits of displacement are led elsewhere where they stand,
+// direct jumps of the same function's same part. Jumps that have 32 bits of displacement are led elsewhere where they are,
 // others are displaced themselves.
 
 // isTaken says whether control may come to addr other than from before it and by direct jumps of its own part.

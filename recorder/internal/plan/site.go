@@ -13,7 +13,7 @@ type SiteKind uint8
 
 // The kinds of sites.
 const (
-	// SiteDisplaced is whole instructions that are moved into the stub; a jump stands in their place.
+	// SiteDisplaced is whole instructions that are moved into the stub; a jump takes their place.
 	SiteDisplaced SiteKind = iota
 	// SiteBranch is a direct branch (jmp, jcc or call with a 32-bit displacement) whose displacement is changed.
 	SiteBranch

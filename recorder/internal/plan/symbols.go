@@ -49,7 +49,7 @@ func (l *symbols) at(i int) *symbol {
 func (im *Image) findSymbols() (*symbols, error) {
 	found := &symbols{}
 	var over error
-	functions, data := 0, 0 // that there is room for
+	functions, data := 0, 0 // that there is space for
 	err := im.Object.VisitSymbols(func(s *object.Symbol) bool {
 		if found.n == functions || len(im.data) == data {
 			if over = im.Object.Take(planTake*(planCost+dataCost), "a plan of so many functions"); over != nil {

@@ -62,7 +62,7 @@ func (t *text) retpoline(addr uint64) (*amd64.Inst, bool) {
 	return &put, ok && ret.Kind == amd64.Return
 }
 
-// fencedJump recognises what stands in a thunk's place on processors that don't need it: an indirect jump behind a fence.
+// fencedJump recognises what is in a thunk's place on processors that don't need it: an indirect jump behind a fence.
 func (t *text) fencedJump(addr uint64) (amd64.Reg, bool) {
 	for range 3 {
 		in, ok := t.instAt(addr)
@@ -91,7 +91,7 @@ func replacesReturn(in *amd64.Inst) bool {
 }
 
 // thunkInLine finds out what the return insts[k] is, which goes to where a register leads (gcc -mindirect-branch=thunk-inline).
-// It is an indirect call where the call by which control has come to it is called itself, by what stands behind.
+// It is an indirect call where the call by which control has come to it is called itself, by what is behind.
 func (p *planner) thunkInLine(k int, s span) refusal {
 	ret, put := &p.insts[k], &p.insts[k-1]
 	c := k - 2

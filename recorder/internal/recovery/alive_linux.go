@@ -26,7 +26,7 @@ func recorderLives(pid int, start uint64) bool {
 	}
 }
 
-// RecorderLives says whether the recorder is at work, by what stands in its word of the header, at HdrOwner. Where PIDs mean here what
+// RecorderLives says whether the recorder is at work, by what is in its word of the header, at HdrOwner. Where PIDs mean here what
 // they meant there, one that is just being killed is waited for.
 func (a *About) RecorderLives(word uint32) bool {
 	if !owner.Lives(word) {

@@ -57,10 +57,13 @@ const (
 
 // A Memory is the recorder's own mapping of it.
 type Memory struct {
-	Mem  *owner.Memory
 	File process.Memfd
 	At   uint64 // where the target has mapped it; 0 while it hasn't
+	mem  *owner.Memory
 }
+
+// Close unmaps it here. It says from then on that no recorder is at work.
+func (m *Memory) Close() error { return m.mem.Close() }
 
 // New lays out a fresh memfd, which the caller goes on to close, for records of that many bytes, and seals it.
 func New(o *owner.Owner, file process.Memfd, records uint64) (*Memory, error) {
@@ -79,14 +82,14 @@ func New(o *owner.Owner, file process.Memfd, records uint64) (*Memory, error) {
 		mem.Close()
 		return nil, err
 	}
-	return &Memory{Mem: mem, File: file}, nil
+	return &Memory{mem: mem, File: file}, nil
 }
 
-// Journal is room for records.
-func (m *Memory) Journal() Journal { return Journal{Space: m.Mem.Bytes[RecordsOff:]} }
+// Journal is space for records.
+func (m *Memory) Journal() Journal { return Journal{Space: m.mem.Bytes[RecordsOff:]} }
 
 // Size is that of all of it, in bytes.
-func (m *Memory) Size() uint64 { return uint64(len(m.Mem.Bytes)) }
+func (m *Memory) Size() uint64 { return uint64(len(m.mem.Bytes)) }
 
 // An About is what the header says.
 type About struct {
@@ -114,7 +117,7 @@ func AboutUs(p *process.Process, ring process.Memfd, golang bool) (About, error)
 
 // Sign writes the header. A recorder without a key goes without a signature.
 func (m *Memory) Sign(a About, key []byte) {
-	h, le := m.Mem.Bytes[:RecordsOff], binary.LittleEndian
+	h, le := m.mem.Bytes[:RecordsOff], binary.LittleEndian
 	le.PutUint32(h[HdrVersion:], MemoryVersion)
 	le.PutUint32(h[recRecorderPID:], uint32(a.Recorder))
 	if a.Golang {
@@ -135,7 +138,7 @@ func (m *Memory) Sign(a About, key []byte) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(unsafe.SliceData(h))), MemoryMagic)
 }
 
-// SignatureOf signs a header, but for its owner and magic, which change, for the memfd that it stands in.
+// SignatureOf signs a header, but for its owner and magic, which change, for the memfd that it is in.
 func SignatureOf(header []byte, dev, inode uint64, key []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("callreel recovery memory\x00"))

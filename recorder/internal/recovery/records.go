@@ -50,8 +50,8 @@ func RecordSize(arenas, patches int) uint64 {
 	return RecordHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch
 }
 
-// errRecoveryFull: there is no room for another record.
-var errRecoveryFull = errors.New("callreel: no room is left to note what would have to be undone")
+// errRecoveryFull: there is no space for another record.
+var errRecoveryFull = errors.New("callreel: no space is left to note what would have to be undone")
 
 // A Journal adds records to a space that is all zero.
 type Journal struct {
@@ -205,5 +205,5 @@ func (r *Record) InArena(addr uint64) bool {
 	return false
 }
 
-// LateSize is room for the records of libraries that come while recording, 2 M patches. Only the pages in use exist.
+// LateSize is space for the records of libraries that come while recording, 2 M patches. Only the pages in use exist.
 const LateSize = 64 << 20

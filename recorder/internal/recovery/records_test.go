@@ -72,7 +72,7 @@ func TestARecordThatIsBeingWrittenIsNotThereYet(t *testing.T) {
 		if err := j.Add(&records[i]); err != nil {
 			t.Fatal(err)
 		}
-		for end := from + 8; end <= j.used; end++ { // what stands behind the magic, which comes last
+		for end := from + 8; end <= j.used; end++ { // what is behind the magic, which comes last
 			torn := bytes.Clone(before)
 			copy(torn[from+8:end], j.Space[from+8:end])
 			got, err := readAll(torn)
@@ -89,7 +89,7 @@ func TestAFullJournalSaysSo(t *testing.T) {
 	if err := j.Add(&records[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Add(&records[0]); err == nil || !strings.Contains(err.Error(), "no room") {
+	if err := j.Add(&records[0]); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("%v", err)
 	}
 	if got, err := readAll(j.Space); err != nil || len(got.Patches) != 4 || len(got.Arenas) != 0 {

@@ -4,16 +4,16 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// A Capture is what an event of a function carries besides: values of arguments at an entry, of the result at a return. What stands in
-// registers is stored as it is, with no system call. What stands in memory is read by process_vm_readv(2), so that a bad pointer gives
+// A Capture is what an event of a function carries besides: values of arguments at an entry, of the result at a return. What is in
+// registers is stored as it is, with no system call. What is in memory is read by process_vm_readv(2), so that a bad pointer gives
 // no value instead of a fault, see slow.go for what surrounds a system call.
 type Capture struct {
 	Fields []Field
-	// Where are conditions on values in memory, of an entry: a call for which one of them doesn't hold, or can't be read, is not recorded.
+	// Conditions are on values in memory, of an entry: a call for which one of them doesn't hold, or can't be read, is not recorded.
 	Conditions []Condition
 
 	direct []int // of Fields, those in registers
@@ -23,7 +23,7 @@ type Capture struct {
 // Captures are those of one function.
 type Captures struct {
 	Entry, Return *Capture // nil for none
-	// When are conditions on arguments in registers: a call for which one of them doesn't hold is not recorded. These, and Where of Entry,
+	// Conditions are on arguments in registers: a call for which one of them doesn't hold is not recorded. These, and those of Entry,
 	// take an open stack.
 	Conditions []Condition
 }
@@ -54,11 +54,11 @@ const (
 // Operand is a number.
 type Operand struct {
 	Origin Origin
-	Reg    amd64.Reg
+	Reg    isa.Reg // of the processor that the code is for
 	Vector uint8
-	// Path are pointers looked through: each the offset at which the next one stands, from the last, which is at first the register.
+	// Path are pointers looked through: each the offset at which the next one is, from the last, which is at first the register.
 	Path []int32
-	// Memory says that the value stands in memory, Off bytes from where the last pointer leads; else it is that address itself.
+	// Memory says that the value is in memory, Off bytes from where the last pointer leads; else it is that address itself.
 	Memory bool
 	Off    int32
 	Shift  uint8 // how many bytes of the register are before the value; 0 in memory
@@ -90,7 +90,7 @@ type Field struct {
 	Value Operand
 	Len   Operand // of FieldBytes; one of Size 0 is the constant Max
 	Max   uint16  // bytes at most, MaxField
-	at    int     // where it stands in the payload, if in a register
+	at    int     // where it is in the payload, if in a register
 }
 
 // MaxField is how many bytes of a string may be recorded.
@@ -121,7 +121,7 @@ const (
 	HeadBad    = 1 << 15
 )
 
-// LayOut fixes where everything stands in the payload. It must be called before the capture is used, and fails if that is too long.
+// LayOut fixes where everything is in the payload. It must be called before the capture is used, and fails if that is too long.
 func (c *Capture) LayOut() error {
 	c.direct = c.direct[:0]
 	var wide, narrow []int
@@ -177,7 +177,7 @@ func (c *Capture) Direct() []int { return c.direct }
 // Fixed is how many bytes the values in registers take in the payload.
 func (c *Capture) Fixed() int { return c.fixed }
 
-// Place is where in the payload the value of a field stands that is in a register.
+// Place is where in the payload a field's value is, of one that is in a register.
 func (f *Field) Place() int { return f.at }
 
 // Reads says whether it takes system calls.

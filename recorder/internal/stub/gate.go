@@ -40,14 +40,14 @@ func OpenGate(mem Writer, gate, slots uint64) error {
 // IsOpen says whether a gate is open that has this word in it.
 func IsOpen(word [8]byte) bool { return int64(binary.LittleEndian.Uint64(word[:])) > 0 }
 
-// What stands behind the gate word, in the same page.
+// What is behind the gate word, in the same page.
 const (
-	// GateOwn is where the address of the ring memory stands, its gate open or closed: in the process that recording began
+	// GateOwn is where the address of the ring memory is, its gate open or closed: in the process that recording began
 	// with. In its forked children it is 0, then one of those below.
 	GateOwn = 8
-	// gateStrange counts events that came before the child's own thread ID.
+	// GateStrange counts events that came before the child's own thread ID.
 	GateStrange = 16
-	// gateOpened counts the gates that a child has opened, in the page of Config.Anchor; their addresses follow, and a 0.
+	// GateOpened counts the gates that a child has opened, in the page of Config.Anchor; their addresses follow, and a 0.
 	GateOpened = 24
 	GateList   = 32
 )
@@ -59,7 +59,7 @@ const (
 )
 
 const (
-	MaxOpened  = 500 // gates that gateList has room for
+	MaxOpened  = 500 // gates that GateList has space for
 	MaxStrange = 256
 )
 
@@ -71,10 +71,10 @@ const FollowOn = 1
 // every other stack's the kernel is asked (gettid), at each event: a stack may be given to another thread at any time, and nothing
 // would say so.
 //
-// What is known of the first stack stands at the end of the gate's page, behind the list of gates. In a forked child all of it is 0,
+// What is known of the first stack is at the end of the gate's page, behind the list of gates. In a forked child all of it is 0,
 // so that the kernel is asked on each stack.
 const (
-	// GateThread is where the ID of the thread on the first stack stands, GateStack where the lowest address of that stack, and
+	// GateThread is where the ID of the thread on the first stack is, GateStack where the lowest address of that stack, and
 	// GateStackSize how many bytes it has: 8 bytes each, all 0 if nobody is known to be there.
 	GateThread    = 4064
 	GateStack     = 4072

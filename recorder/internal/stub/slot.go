@@ -4,5 +4,5 @@ package stub
 type Slot struct {
 	ID   uint32
 	At   uint32 // offset in the code, a multiple of 8
-	Word uint64 // what is to stand there then
+	Word uint64 // what is to be there then
 }

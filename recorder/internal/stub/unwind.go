@@ -2,7 +2,7 @@ package stub
 
 import "encoding/binary"
 
-// UnwindHead is how many bytes an arena begins with for .eh_frame_hdr and .eh_frame; at its end stands what UnwindHook returns.
+// UnwindHead is how many bytes an arena begins with for .eh_frame_hdr and .eh_frame; at its end is what UnwindHook returns.
 const (
 	UnwindHead = 4096
 	HookAt     = UnwindHead - 8
@@ -15,5 +15,5 @@ func UnwindHook(head *[UnwindHead]byte) uint64 { return binary.LittleEndian.Uint
 // MaxUnwindEntries is how many arenas unwinders can be told of.
 const MaxUnwindEntries = 64
 
-// FrameEntry is the size of an entry of the list of arenas: address and size, 8 bytes each; one of address 0 ends it.
+// UnwindEntry is the size of an entry of the list of arenas: address and size, 8 bytes each; one of address 0 ends it.
 const UnwindEntry = 16

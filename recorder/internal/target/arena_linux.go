@@ -9,7 +9,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
 
@@ -22,7 +21,7 @@ type Arena struct {
 	Lo, Hi uint64 // addresses its images occupy
 	Base   uint64
 	Size   uint64 // of the code, whole pages
-	Code   *amd64.Code
+	Code   *stub.Code
 	Mem    []byte // of the code, shared with the target; nil when probes are made all at once
 	// Dev and inode are of the memfd that mem is of, as process.Mapping has them; 0 without one.
 	Dev, Inode uint64
@@ -30,9 +29,6 @@ type Arena struct {
 
 func (a *Arena) Gate() uint64 { return a.Base + a.Size }
 func (a *Arena) end() uint64  { return a.Base + a.Size + PageSize }
-
-// reach is how far an arena may be from the far end of its images: what 32 bits address, with some spare.
-const reach = 1<<31 - 1<<20
 
 // GroupImages puts images that one arena can serve together.
 func GroupImages(images []*mapped.Image) []*Arena {
@@ -55,7 +51,7 @@ func GroupImages(images []*mapped.Image) []*Arena {
 func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 	const (
 		lowest = 1 << 16
-		guard  = 1 << 16 // between the arena and what is there
+		margin = 1 << 16 // between the arena and what is there
 		growth = 1 << 30 // that a heap above or a stack below may want
 	)
 	need := a.Size + PageSize
@@ -75,7 +71,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 		start, end  uint64
 		heap, stack bool
 	}
-	occupied := make([]occupant, 0, len(maps)+len(taken)) // the process may stand meanwhile, and have very many mappings
+	occupied := make([]occupant, 0, len(maps)+len(taken)) // the process may be stopped meanwhile, and have very many mappings
 	for i := range maps {
 		m := &maps[i]
 		occupied = append(occupied, occupant{m.Start, m.End, m.Special == "[heap]", m.Special == "[stack]"})
@@ -95,7 +91,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 	gaps = append(gaps, gap{at, max(at, top), heap, false})
 	best, bestDist := uint64(0), ^uint64(0)
 	for _, g := range gaps {
-		start, end := g.start+guard, g.end-min(g.end, guard)
+		start, end := g.start+margin, g.end-min(g.end, margin)
 		if g.heapBelow {
 			start += growth
 		}
@@ -129,7 +125,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 		}
 	}
 	if best == 0 {
-		return fmt.Errorf("callreel: %w: %d bytes of code find no free place within 2 GiB of %s (%#x)", refusal.Err, need, a.Images[0].Path, a.Lo)
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place in reach of %s (%#x)", refusal.Err, need, a.Images[0].Path, a.Lo)
 	}
 	a.Base = best
 	return nil
@@ -138,13 +134,13 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 // Bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
 // put into.
 func (a *Arena) Bound(rt *stub.Config) {
-	a.Size = (amd64.Bound(rt, a.Fns) + amd64.BoundCaptures(a.Fns, rt.Captures) + PageSize - 1) &^ (PageSize - 1)
+	a.Size = (generator().Bound(rt, a.Fns) + PageSize - 1) &^ (PageSize - 1)
 }
 
 // Compile makes the code for the place chosen.
 func (a *Arena) Compile(rt stub.Config) error {
 	rt.Gate = a.Gate()
-	code, err := amd64.Compile(a.Base, rt, a.Fns, a.Mem)
+	code, err := generator().Compile(a.Base, rt, a.Fns, a.Mem)
 	if err != nil {
 		return err
 	}

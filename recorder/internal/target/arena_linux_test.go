@@ -30,7 +30,7 @@ func wantPlaced(t *testing.T, a *Arena, maps []process.Mapping) {
 	}
 }
 
-// Without randomised addresses the libraries stand right below the stack, and
+// Without randomised addresses the libraries are right below the stack, and
 // the stack at the end of user space. The gap above it belongs to the kernel.
 func TestArenasAreNeverPlacedAboveUserSpace(t *testing.T) {
 	libc := &mapped.Image{Path: "/lib/libc.so.6"}

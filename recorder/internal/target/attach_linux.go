@@ -4,75 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/mapped"
-	"github.com/callreel/callreel/recorder/internal/owner"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/refusal"
-	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/text"
-	"github.com/callreel/callreel/reel"
 )
-
-// Target is one process that is recorded, and what has been put into it.
-type Target struct {
-	Process    *process.Process
-	Images     []*mapped.Image
-	Loader     *mapped.Image // of these, that with the loader, if any
-	Arenas     []*Arena
-	Ranges     []IDRange // sorted by first
-	Runtime    stub.Config
-	FirstStack process.FirstStack // with Runtime.NoTLS
-	Memory     *ring.Memory
-	FD         int              // of the ring memory, -1 when there is none
-	RingFile   process.Memfd    // what that is
-	rec        *recovery.Memory // nil when there is none
-	Owner      *owner.Owner     // says in it that we live
-	Size       uint64           // of the ring memory
-	Records    uint64           // bytes for recovery records
-	chunks     int              // of the pool
-	Go         *golang.Program  // the program, if it is one in Go
-	async      *asyncFrame      // of a Go program
-	Skipped    map[uint32]bool  // functions that goroutines were preempted in, inside a site
-	GoStacks   uint64           // where in the ring memory the stacks for its threads begin
-	Reads      bool             // values in memory are recorded
-	ArgBuffers uint64           // where in the ring memory the buffers for arguments begin; 0 if none are recorded
-	Counts     uint64           // where in the ring memory calls are counted; 0 if they are not
-	Areas      uint64           // where in the ring memory the threads' areas begin; 0 if none are needed
-	Watches    uint64           // and where the watches are
-
-	ownsOwner  bool            // Owner is of this one alone
-	privileged bool            // the process may do more than others of its user
-	began      time.Time       // when its memory began to be mapped
-	made       []process.Memfd // all memfds that it was made to open
-	Unsigned   func(error)     // is told why the recovery memory isn't signed; may be nil
-	journal    recovery.Journal
-	// GatesClosed is when detach began to close the gates, 0 until then.
-	GatesClosed    reel.ClockPair
-	SearchedImages []process.Mapping  // in which images were looked for
-	restorers      []uint64           // see findRestorers
-	searched       []process.Mapping  // in which they were looked for
-	patched        bool               // the journal says of sites that may have been written
-	running        bool               // recording is on
-	guardTries     int                // see guardRetries
-	handTries      int                // see handlerRetries
-	Stopped        time.Duration      // that the process was stopped for attaching
-	ArenaMade      func(*Arena) error // is told of each arena whose code is made, before its gate opens; may be nil
-
-	// Mu guards Arenas, and what images say of themselves, against who reads them while libraries are added.
-	Mu sync.Mutex
-}
 
 // Change is sites that are to be written in one stop.
 type Change struct {
@@ -84,7 +28,7 @@ type Change struct {
 	maps   []process.Mapping // as they were before the sites' pages were read
 	layers [][]text.Page
 	all    []text.Page
-	// restricting are the functions that are guarded since they restrict system calls, where they are.
+	// restricting are the functions that have a hook since they restrict system calls, where they are.
 	restricting []recovery.Span
 }
 
@@ -96,41 +40,7 @@ func (s *Target) All() *Change {
 	return &Change{Arenas: s.Arenas, Fresh: s.Arenas, Images: s.Images}
 }
 
-// Open checks that recording can begin at all.
-func Open(pid int) (*Target, error) {
-	p, err := process.Open(pid)
-	if err != nil {
-		return nil, err
-	}
-	s := &Target{Process: p, FD: -1}
-	st, err := p.Status()
-	if err == nil && st.Seccomp == 1 {
-		err = fmt.Errorf("callreel: process %d: %w: it runs in strict seccomp mode, which kills on any system call that setting up would need", pid, refusal.Err)
-	}
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// Close lets go of everything on our side.
-func (s *Target) Close() {
-	for _, im := range s.Images {
-		im.Close()
-	}
-	s.Images = nil
-	s.closeMemory()
-	if s.ownsOwner {
-		s.Owner.Close()
-		s.Owner, s.ownsOwner = nil, false
-	}
-	if s.Process != nil {
-		s.Process.Close()
-	}
-}
-
-// Prepare makes the stubs and writes them, and everything else that doesn't need the process to stand. What doesn't depend on each
+// Prepare makes the stubs and writes them, and everything else that doesn't need the process stopped. What doesn't depend on each
 // other is done at the same time.
 func (s *Target) Prepare(c *Change) error {
 	var populated error
@@ -209,8 +119,8 @@ func (s *Target) prepareSites(c *Change) error {
 
 // prepareTextOnce is prepareText until no library has gone meanwhile.
 func (s *Target) prepareTextOnce(c *Change) error {
-	if !s.running && s.Go != nil {
-		if err := s.prepareGo(); err != nil {
+	if !s.running {
+		if err := s.lang.prepare(s); err != nil {
 			return err
 		}
 	}
@@ -238,7 +148,7 @@ func (s *Target) findRestorers(maps []process.Mapping) {
 }
 
 // own makes the kernel give the process its own copies of the pages that are going to be written, since that takes most of
-// the writing and the process would stand meanwhile: one byte of each page is written as it is. That is done only where
+// the writing and the process would be stopped meanwhile: one byte of each page is written as it is. That is done only where
 // nothing else can have been mapped since the page was read, and with a byte that is going to change anyway. It
 // isn't needed, so nothing comes of its failing.
 func (s *Target) own(pages []text.Page) {
@@ -303,16 +213,16 @@ func (s *Target) prepareText(c *Change, last bool) (err error) {
 	return err
 }
 
-// errInTheWay: a thread is inside a site.
-var errInTheWay = errors.New("a thread stands inside a site")
-
-// SwitchOn writes the sites while the process stands, and opens the gate.
+// SwitchOn writes the sites while the process is stopped, and opens the gate.
 func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration, err error) {
 	for try := 0; ; try++ {
 		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.SwitchOnIn(st, c) })
 		stopped += d
 		// Goroutines may not run again for long: functions that they are to go on in are skipped.
 		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < StopRetries {
+			if s.Skipped == nil {
+				s.Skipped = map[uint32]bool{}
+			}
 			for _, id := range pe.ids {
 				s.Skipped[id] = true
 			}
@@ -330,7 +240,7 @@ func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration
 	}
 }
 
-// SwitchOnIn does SwitchOn's work in a process that stands.
+// SwitchOnIn does SwitchOn's work in a stopped process.
 func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	if !s.running {
 		s.mapChunks(st) // first, since a thread may run on for a moment behind it, see process.ErrLate
@@ -342,7 +252,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	if !s.Holds(maps) {
 		return fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), process.ErrExec)
 	}
-	if s.Memory.Sandboxed() { // a guard may have gone through the list of gates already
+	if s.Memory.Sandboxed() { // a hook may have gone through the list of gates already
 		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.Process.Pid(), refusal.Err)
 	}
 	// A library may have been unloaded since the pages were read, and another one be in its place.
@@ -371,7 +281,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	return s.open(c.Arenas)
 }
 
-// maxMapped bounds how much of the chunks is mapped ahead, since the process stands meanwhile, and has as much more memory by its own
+// maxMapped bounds how much of the chunks is mapped ahead, since the process is stopped meanwhile, and has as much more memory by its own
 // count: 64 MiB took 10 ms. Chunks that are freed are used again first, so few programs use more.
 const maxMapped = 8 << 20
 
@@ -385,215 +295,4 @@ func (s *Target) mapChunks(st *process.Stopped) {
 		calls = append(calls, process.Call{Number: unix.SYS_MADVISE, Args: [6]uint64{s.Runtime.Ring + r.From, r.To - r.From, populateRead}})
 	}
 	_, _ = st.SyscallBatch(calls)
-}
-
-// clearSites moves threads that stand inside a site to the same instruction in its stub, where they go on as if they
-// had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
-// where sites are not written, another library's code may stand.
-func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages []text.Page, c *Change) error {
-	written := map[uint64]bool{} // starts of mappings
-	var last *process.Mapping
-	for i := range pages {
-		if last != nil && last.Contains(pages[i].Addr) {
-			continue
-		}
-		if last = process.FindMapping(maps, pages[i].Addr); last != nil {
-			written[last.Start] = true
-		}
-	}
-	inside := func(pc uint64) *amd64.Code {
-		m := process.FindMapping(maps, pc)
-		if m == nil || !written[m.Start] {
-			return nil
-		}
-		for _, a := range c.Arenas {
-			if id, in := a.Code.InsideOf(pc); in && !s.Skipped[id] {
-				return a.Code
-			}
-		}
-		return nil
-	}
-	if s.async != nil {
-		if err := s.preempted(st, maps, func(pc uint64) bool { return inside(pc) != nil }); err != nil {
-			return err
-		}
-	}
-	// Nothing is moved before it is certain that the sites will be written now: a thread that is let go in a stub may throw there, and
-	// nothing leads unwinders to the stub's information yet.
-	moves, err := s.threadMoves(st, c.restricting, inside)
-	if err != nil {
-		return err
-	}
-	frames, err := s.frameMoves(st, maps, inside)
-	if err != nil {
-		return err
-	}
-	for _, m := range moves {
-		if err := m.t.SetRegs(m.regs); err != nil {
-			return err
-		}
-	}
-	for _, f := range frames {
-		if err := s.WriteWord(f.at, f.pc); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// move is a thread that is to go on elsewhere.
-type move struct {
-	t    *process.Thread
-	regs *process.Regs
-}
-
-// threadMoves returns where threads inside sites are to go on.
-func (s *Target) threadMoves(st *process.Stopped, restricting []recovery.Span, inside func(pc uint64) *amd64.Code) (moves []move, err error) {
-	for _, t := range st.Threads() {
-		regs, err := t.Regs()
-		if err != nil {
-			return nil, err
-		}
-		if insideGuarded(regs, restricting) && s.guardTries < guardRetries {
-			s.guardTries++
-			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x, where it may be about to restrict its system calls: %w", s.Process.Pid(), t.TID, regs.PC(), errInTheWay)
-		}
-		code := inside(regs.PC())
-		if code == nil {
-			continue
-		}
-		to, ok := code.StubFor(regs.PC())
-		if !ok {
-			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.Process.Pid(), t.TID, regs.PC(), errInTheWay)
-		}
-		if _, in, err := t.InSyscall(); err != nil || in {
-			// A restart would take two bytes off the new PC. No site holds a system call, so this is only a stop on its way.
-			return nil, fmt.Errorf("callreel: process %d, thread %d at %#x: %w", s.Process.Pid(), t.TID, regs.PC(), errInTheWay)
-		}
-		moved := *regs
-		moved.SetPC(to)
-		moves = append(moves, move{t, &moved})
-	}
-	return moves, nil
-}
-
-// frameMoves returns where signal handlers are to return to that would return into sites.
-func (s *Target) frameMoves(st *process.Stopped, maps []process.Mapping, inside func(pc uint64) *amd64.Code) ([]interrupted, error) {
-	frames, err := interruptedPCs(st, maps, s.restorers, s.Go != nil, func(pc uint64) bool { return inside(pc) != nil })
-	if err != nil {
-		return nil, err
-	}
-	if len(frames) > 0 && (s.handTries < handlerRetries || s.hasUnwinder(maps)) {
-		// An unwinder that is at work there would meet another PC than before. Mostly the handler is over soon.
-		s.handTries++
-		return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x, from which an exception may be on its way; try again later: %w",
-			s.Process.Pid(), frames[0].tid, frames[0].pc, errInTheWay)
-	}
-	for i := range frames {
-		f := &frames[i]
-		to, ok := inside(f.pc).StubFor(f.pc)
-		if !ok {
-			return nil, fmt.Errorf("callreel: process %d, thread %d in a handler above %#x: %w", s.Process.Pid(), f.tid, f.pc, errInTheWay)
-		}
-		f.pc = to
-	}
-	return frames, nil
-}
-
-// hasUnwinder says whether a process has code mapped that unwinds for exceptions: a library, or a static program's own.
-func (s *Target) hasUnwinder(maps []process.Mapping) bool {
-	files := map[string]bool{}
-	for _, m := range maps {
-		name := filepath.Base(m.Path)
-		if strings.HasPrefix(name, "libgcc_s.") || strings.HasPrefix(name, "libunwind.") {
-			return true
-		}
-		if m.Perm&process.PermExec != 0 && m.Inode != 0 {
-			files[m.Path] = true
-		}
-	}
-	return len(files) == 1 && slices.ContainsFunc(s.Images, func(im *mapped.Image) bool {
-		return files[im.Path] && im.Object != nil && im.Object.Section(".gcc_except_table") != nil
-	})
-}
-
-// guardRetries is how often a stop is tried again for a thread that has passed where a guard will be. It is there for some
-// nanoseconds; but a thread may do nothing else than call syscall. handlerRetries is the same for a signal handler above a site, for
-// half a second in all: one that takes longer isn't about to throw.
-const (
-	guardRetries   = 8
-	handlerRetries = StopRetries - 2
-)
-
-// insideGuarded says whether a thread stands behind the entry of a function that is to be guarded, and so may go on from there
-// to restrict its system calls with nobody to notice. One that stands in a system call has made it.
-func insideGuarded(regs *process.Regs, restricting []recovery.Span) bool {
-	if _, in := regs.Syscall(); in {
-		return false
-	}
-	return slices.ContainsFunc(restricting, func(f recovery.Span) bool { return regs.PC() > f.Base && regs.PC()-f.Base < f.Size })
-}
-
-// restricting lists the functions of arenas that are guarded for that. They are few, of very many.
-func restricting(arenas []*Arena) (found []recovery.Span) {
-	for _, a := range arenas {
-		for i := range a.Fns {
-			if f := &a.Fns[i]; f.Hook.Restricts() {
-				found = append(found, recovery.Span{Base: f.Addr + f.Slide, Size: f.Size})
-			}
-		}
-	}
-	return found
-}
-
-// ReopenGates opens the gates that are closed, CloseGates closes all.
-func (s *Target) ReopenGates() error {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	var closed []*Arena
-	for _, a := range s.Arenas {
-		var word [8]byte
-		if _, err := s.Process.ReadAt(word[:], a.Gate()); err != nil {
-			return err
-		}
-		if !stub.IsOpen(word) {
-			closed = append(closed, a)
-		}
-	}
-	return s.open(closed)
-}
-
-func (s *Target) open(arenas []*Arena) error {
-	for _, a := range arenas {
-		if err := stub.OpenGate(s.Process, a.Gate(), s.Runtime.Ring+ring.SlotsOff); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Target) CloseGates() error {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	for _, a := range s.Arenas {
-		if err := stub.CloseGate(s.Process, a.Gate()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeFirstStack tells an arena's code where the first stack is, and whose, if it goes by that.
-func (s *Target) writeFirstStack(a *Arena) error {
-	if !s.Runtime.NoTLS {
-		return nil
-	}
-	return errors.Join(s.WriteWord(a.Gate()+stub.GateThread, uint64(s.FirstStack.TID)),
-		s.WriteWord(a.Gate()+stub.GateStack, s.FirstStack.Start), s.WriteWord(a.Gate()+stub.GateStackSize, s.FirstStack.Size))
-}
-
-func (s *Target) WriteWord(addr, v uint64) error {
-	b := [8]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), byte(v >> 32), byte(v >> 40), byte(v >> 48), byte(v >> 56)}
-	_, err := s.Process.WriteAt(b[:], addr)
-	return err
 }

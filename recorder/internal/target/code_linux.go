@@ -22,7 +22,7 @@ const (
 // shareCode makes the file of the arenas' code, and maps it here. It returns the target's descriptor of it. Where there can't be such
 // a file it is noFile, unless probes are made on the first call.
 func (s *Target) shareCode(st *process.Stopped, arenas []*Arena) (there uint64, err error) {
-	if s.Go != nil {
+	if !s.lang.codeShared {
 		return noFile, nil
 	}
 	there, own, err := s.memfd(st, codeName, execMemfd)

@@ -50,23 +50,23 @@ func (s *Target) writeCode(a *Arena, off, v uint64) error {
 // splitLate takes out of sites those by which the unwind information of stubs is found. They are restored last: an exception or a
 // cancellation may be on its way from a PC in a stub.
 func splitLate(p *process.Process, r *recovery.Record, sites []stub.Patch) (early, late []stub.Patch) {
-	if r.Golang {
-		return sites, nil
-	}
-	var guards []uint64
+	var hooks []uint64
 	for _, a := range r.Arenas {
 		var head [stub.UnwindHead]byte
 		if _, err := p.ReadAt(head[:], a.Base); err != nil {
 			continue // it isn't there: its recorder died before it had mapped it
 		}
 		if at := stub.UnwindHook(&head); at != 0 {
-			guards = append(guards, at)
+			hooks = append(hooks, at)
 		}
 	}
 	for i := range sites {
 		s := &sites[i]
-		// What stands on an island, or below another site, is restored with all others.
-		if slices.Contains(guards, s.Addr) && len(s.New()) == 5 && s.Level <= 1 && !s.Hosted {
+		if !slices.Contains(hooks, s.Addr) {
+			continue
+		}
+		// What is on an island, or below another site, is restored with all others.
+		if _, jumps := generator().JumpOf(s); jumps && s.Level <= 1 && !s.Hosted {
 			late = append(late, *s)
 		}
 	}

@@ -21,7 +21,7 @@ type IDRange struct {
 func (a *Arena) Take() []IDRange {
 	n, slot := 0, 0
 	for _, im := range a.Images {
-		n += len(im.Traced) + len(im.Guarded)
+		n += len(im.Traced) + len(im.Hooked)
 	}
 	var ranges []IDRange
 	for _, im := range a.Images {
@@ -34,8 +34,8 @@ func (a *Arena) Take() []IDRange {
 		} else {
 			a.Fns = append(slices.Grow(a.Fns, n-len(a.Fns)), im.Traced...)
 		}
-		a.Fns = append(a.Fns, im.Guarded...)
-		im.Traced, im.Guarded = nil, nil
+		a.Fns = append(a.Fns, im.Hooked...)
+		im.Traced, im.Hooked = nil, nil
 	}
 	return ranges
 }
@@ -58,8 +58,9 @@ func SlotOf(ranges []IDRange, id uint32) (*stub.Slot, *Arena) {
 	if g == nil {
 		return nil, nil
 	}
-	if i := g.slot + int(k); i < len(g.Arena.Code.Slots) && g.Arena.Code.Slots[i].ID == id {
-		return &g.Arena.Code.Slots[i], g.Arena
+	slots := g.Arena.Code.Slots
+	if i := g.slot + int(k); i < len(slots) && slots[i].ID == id {
+		return &slots[i], g.Arena
 	}
 	return nil, nil
 }

@@ -3,28 +3,18 @@ package target
 import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/linkmap"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // findLoader finds out whether the process can tell of the libraries that it loads.
 func (s *Target) findLoader(st *process.Stopped) error {
 	s.Runtime.Loads, s.Runtime.LoaderState = false, 0
-	if s.Go != nil {
-		return nil
-	}
 	im := s.Loader
-	if im == nil {
+	if im == nil || !s.lang.loadsLibraries {
 		return nil
 	}
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		for _, nr := range amd64.LoaderSyscalls() {
-			if ok, err := t.SeccompAllows(uintptr(nr)); err != nil || !ok {
-				return err
-			}
-		}
+	if ok, err := mayCall(st, stub.ForLoader); err != nil || !ok {
+		return err
 	}
 	s.Runtime.Loads = true
 	// The state is looked at only where it is the loader's own: that isn't unmapped.
@@ -37,18 +27,8 @@ func (s *Target) findLoader(st *process.Stopped) error {
 // mayKeepNames says whether stubs may see to it that names are known which threads give themselves. Programs that have forbidden themselves
 // what that takes are recorded without.
 func (s *Target) mayKeepNames(st *process.Stopped) (bool, error) {
-	if s.Go != nil { // whose threads have no names of their own
+	if !s.lang.threadsNamed {
 		return false, nil
 	}
-	for _, t := range st.Threads() {
-		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
-			continue
-		}
-		for _, call := range amd64.NameSyscalls() {
-			if ok, err := t.SeccompAllows(uintptr(call[0]), call[1:]...); err != nil || !ok {
-				return false, err
-			}
-		}
-	}
-	return true, nil
+	return mayCall(st, stub.ForNames)
 }

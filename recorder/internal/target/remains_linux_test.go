@@ -99,7 +99,9 @@ func forged(t *testing.T, p *process.Process, key []byte, patch *stub.Patch, ino
 		t.Fatal(err)
 	}
 	m.Sign(a, key)
-	m.Mem.Release() // its recorder has died
+	if err := m.Close(); err != nil { // its recorder has died
+		t.Fatal(err)
+	}
 	return file
 }
 

@@ -55,9 +55,8 @@ const maxStacks = 64
 
 // interruptedPCs finds the frames of running signal handlers whose interrupted PC satisfies want. It looks through the
 // part in use of each thread's stack for frames, and from a frame goes on to the stack that was interrupted, when that
-// is another one (sigaltstack). In a Go program handlers run on stacks that the runtime knows, and other memory of its heap is full of
-// what once were stacks.
-func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, golang bool, want func(pc uint64) bool) ([]interrupted, error) {
+// is another one (sigaltstack), where h says that it may be.
+func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, h handlers, want func(pc uint64) bool) ([]interrupted, error) {
 	var found []interrupted
 	var buf []byte
 	for _, t := range s.Threads() {
@@ -65,17 +64,14 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 		if err != nil {
 			return nil, err
 		}
-		stacks, limit := []uint64{regs.SP()}, uint64(8<<20) // a stack's default limit: frames of handlers are near the top
-		if golang {
-			gt, ok, err := goThreadOf(s.Process(), t)
-			if err != nil {
-				return nil, err
-			}
-			if !ok || regs.SP() < gt.sigLo || regs.SP() >= gt.sigHi {
-				continue
-			}
-			limit = gt.sigHi - regs.SP()&^7
+		limit, err := h.within(s.Process(), t, regs.SP())
+		if err != nil {
+			return nil, err
 		}
+		if limit == 0 {
+			continue
+		}
+		stacks := []uint64{regs.SP()}
 		seen := map[uint64]bool{} // starts of mappings
 		for i := 0; i < len(stacks) && i < maxStacks; i++ {
 			lo := stacks[i] &^ 7
@@ -93,7 +89,7 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 				if want(pc) {
 					found = append(found, interrupted{at: lo + uint64(off+pcInFrame), pc: pc, tid: t.TID})
 				}
-				if !golang {
+				if h.elsewhere() {
 					stacks = append(stacks, sp)
 				}
 			})

@@ -14,7 +14,7 @@ const patientTries = 4
 
 // atOnce does it where no thread can come back into a stub, with text that was prepared before. If it can't it says that nothing was done,
 // or why it isn't done yet. First threads are let out, which may do anything on their way; then comes what shows that the text is still
-// what was prepared, and that all are out. None can get in again while all stand, so that the order in which text is restored matters only
+// what was prepared, and that all are out. None can get in again while all are stopped, so that the order in which text is restored matters only
 // if we are killed meanwhile.
 func (w *undoWork) atOnce(st *process.Stopped) (kept string, done bool, err error) {
 	if w.text == nil {
@@ -32,7 +32,7 @@ func (w *undoWork) atOnce(st *process.Stopped) (kept string, done bool, err erro
 	if !w.shared[0].isIn(maps) {
 		return "", false, process.ErrExec
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.handlers, inside)
 	if err != nil {
 		return "", false, err
 	}

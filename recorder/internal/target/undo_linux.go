@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -72,8 +70,9 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 	return u, err
 }
 
-// undoWork is what undo has to do while the process stands, made ready before.
+// undoWork is what undo has to do while the process is stopped, made ready before.
 type undoWork struct {
+	traits
 	p          *process.Process
 	r          *recovery.Record
 	shared     []sharedSpan
@@ -97,14 +96,18 @@ type undoWork struct {
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
-	w := &undoWork{p: p, r: r}
+	w := &undoWork{traits: traitsOf(r.Golang), p: p, r: r}
 	w.islands, w.sites = text.Split(r.Patches)
 	w.islands = text.ByAddress(w.islands)
-	w.sites, w.late = splitLate(p, r, w.sites)
+	if w.unwound {
+		w.sites, w.late = splitLate(p, r, w.sites)
+	}
 	for i := range w.sites {
 		s := &w.sites[i]
-		if s.Hosted && len(s.New()) == 5 {
-			w.hosting = append(w.hosting, *s)
+		if s.Hosted {
+			if _, jumps := generator().JumpOf(s); jumps {
+				w.hosting = append(w.hosting, *s)
+			}
 		}
 		if s.Level > 1 {
 			w.upper = append(w.upper, *s)
@@ -151,12 +154,12 @@ func (w *undoWork) findIslands(maps []process.Mapping) error {
 	hosted, err := w.there(maps, w.hosting)
 	for i := range hosted {
 		s := &hosted[i]
-		w.hosted[s.Addr] = s.Addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(s.New()[1:]))))
+		w.hosted[s.Addr], _ = generator().JumpOf(s)
 	}
 	return err
 }
 
-// there leaves out patches of libraries that may have gone, where they are not in place.
+// there omits patches of libraries that may have gone, where they are not in place.
 func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.Patch, error) {
 	at := map[uint64]*text.Page{}
 	var pages []text.Page
@@ -185,7 +188,7 @@ func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.P
 	}), nil
 }
 
-// in does the work in a process that stands, and returns why memory had to be left mapped, empty if it wasn't. It can be
+// in does the work in a stopped process, and returns why memory had to stay mapped, empty if it wasn't. It can be
 // done again.
 func (w *undoWork) in(st *process.Stopped) (kept string, err error) {
 	kept, done, err := w.atOnce(st)
@@ -231,7 +234,7 @@ func (w *undoWork) stepwise(st *process.Stopped) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, inside)
+	frames, err := interruptedPCs(st, maps, w.restorers, w.handlers, inside)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +276,7 @@ func (w *undoWork) restoreLate(maps []process.Mapping) error {
 	return text.WriteThere(w.p, pages)
 }
 
-// unmap unmaps what nobody can come back to, and returns why something had to be left.
+// unmap unmaps what nobody can come back to, and returns why something had to stay.
 func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
 	err = unmap(st, w.r, w.shared, maps)
 	if errors.Is(err, process.ErrSeccomp) {
@@ -305,7 +308,7 @@ func (w *undoWork) restoreUpper(maps []process.Mapping) error {
 	return nil
 }
 
-// leaveHosted moves threads that stand on a hosted island to where it leads, and PCs likewise that signal handlers will return
+// leaveHosted moves threads that are on a hosted island to where it leads, and PCs likewise that signal handlers will return
 // to: once the text is restored there may be the middle of an instruction.
 func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
 	if len(w.hosted) == 0 {
@@ -328,7 +331,7 @@ func (w *undoWork) leaveHosted(st *process.Stopped, maps []process.Mapping) (kep
 			return "", err
 		}
 	}
-	frames, err := interruptedPCs(st, maps, w.restorers, w.r.Golang, func(pc uint64) bool { return w.hosted[pc] != 0 })
+	frames, err := interruptedPCs(st, maps, w.restorers, w.handlers, func(pc uint64) bool { return w.hosted[pc] != 0 })
 	if err != nil {
 		return "", err
 	}
@@ -373,59 +376,6 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck 
 	return stuck, nil
 }
 
-// sharedSpan is where memory is mapped that is shared with the recorder, and the memfd that it is of, as process.Mapping has it.
-type sharedSpan struct {
-	recovery.Span
-	Dev, Inode uint64
-}
-
-// isIn says whether it is still there.
-func (s sharedSpan) isIn(maps []process.Mapping) bool {
-	m := process.FindMapping(maps, s.Base)
-	return m != nil && m.Start == s.Base && m.Dev == s.Dev && m.Inode == s.Inode
-}
-
-// unmap takes the arenas and the shared memory out of the process, the first of that last.
-func unmap(st *process.Stopped, r *recovery.Record, shared []sharedSpan, maps []process.Mapping) error {
-	var spans []recovery.Span
-	for _, a := range r.Arenas {
-		spans = append(spans, a.Span)
-	}
-	for _, m := range slices.Backward(shared) {
-		if m.isIn(maps) {
-			spans = append(spans, m.Span)
-		}
-	}
-	var calls []process.Call
-	for _, a := range spans {
-		calls = append(calls, process.Call{Number: unix.SYS_MUNMAP, Args: [6]uint64{a.Base, a.Size}})
-	}
-	late := false
-	for len(calls) > 0 {
-		n := min(len(calls), process.MaxBatch)
-		res, err := st.SyscallBatch(calls[:n])
-		if errors.Is(err, process.ErrLate) {
-			late = true // unmapped all the same, as a rule
-		} else if err != nil {
-			return err
-		}
-		for _, x := range res {
-			if x.Errno != 0 {
-				return fmt.Errorf("callreel: unmapping: %w", x.Errno)
-			}
-		}
-		calls = calls[n:]
-	}
-	if !late {
-		return nil
-	}
-	now, err := st.Process().Maps()
-	if err == nil && shared[0].isIn(now) {
-		return fmt.Errorf("callreel: unmapping: %w", process.ErrLate)
-	}
-	return err
-}
-
 // Detach closes the gates, restores the text and unmaps what was mapped.
 func (s *Target) Detach(ctx context.Context) (Undone, error) {
 	if !s.Process.Alive() {
@@ -445,14 +395,15 @@ func (s *Target) Detach(ctx context.Context) (Undone, error) {
 
 // Shared is what the process has mapped of the memory that it shares with us.
 func (s *Target) Shared() []sharedSpan {
+	rec := s.rec
 	return []sharedSpan{
-		{recovery.Span{Base: s.rec.At, Size: s.rec.Size()}, s.rec.File.Dev, s.rec.File.Inode},
+		{recovery.Span{Base: rec.At, Size: rec.Size()}, rec.File.Dev, rec.File.Inode},
 		{recovery.Span{Base: s.Runtime.Ring, Size: s.Size}, s.RingFile.Dev, s.RingFile.Inode},
 	}
 }
 
 func (s *Target) Record() *recovery.Record {
-	r := &recovery.Record{Arenas: spansOf(s.Arenas), Golang: s.Go != nil}
+	r := &recovery.Record{Arenas: spansOf(s.Arenas), Golang: s.lang.golang}
 	if !s.patched {
 		return r
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// undoRoom takes away what was mapped for arenas, and opened, when not all of it could be, and returns why that was. undo does what is
+// undoMapping takes away what was mapped for arenas, and opened, when not all of it could be, and returns why that was. undo does what is
 // known to have been made; what has become of the call that failed, or after ErrLate of all, is looked for.
 func (s *Target) undoMapping(st *process.Stopped, arenas []*Arena, undo []process.Call, why error) error {
 	for _, a := range arenas {

@@ -144,7 +144,8 @@ func beforeMapping(t *testing.T, p *process.Process, set ring.Setup) (*Target, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Target{Process: p, FD: -1, Arenas: []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}}
+	s := New(p)
+	s.Arenas = []*Arena{{Size: 3 * PageSize}, {Size: 5 * PageSize}}
 	for i, a := range s.Arenas {
 		a.Base = maps[0].Start - uint64(64+64*i)*PageSize
 	}

@@ -20,7 +20,8 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 	p, finish := startCat(t)
 	for _, changes := range []bool{false, true} {
 		before := mappedAndOpen(t, p)
-		s := &Target{Process: p, FD: -1, Arenas: []*Arena{{Size: 3 * PageSize}}}
+		s := New(p)
+		s.Arenas = []*Arena{{Size: 3 * PageSize}}
 		maps, err := p.Maps()
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 )
 
 // comeFirst gives the calling goroutine's thread the processor before all others of ordinary priority, where that is permitted
-// (CAP_SYS_NICE, or a limit RLIMIT_RTPRIO): it is to do what a process waits for that stands. It must be a short time, without waiting for
+// (CAP_SYS_NICE, or a limit RLIMIT_RTPRIO): it is to do what a stopped process waits for. It must be a short time, without waiting for
 // anything. back ends it. Who has chosen another kind of scheduling keeps it.
 func comeFirst() (back func()) {
 	const (

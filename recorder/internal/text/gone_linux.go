@@ -9,7 +9,7 @@ import (
 // The owner of a mapped file may make it smaller. Then pages of text are there no more, and with them is gone what was written to them:
 // what is to be done to the other pages must be done all the same.
 
-// ReadThere reads pages, and leaves out those that are gone.
+// ReadThere reads pages, but for those that are gone.
 func ReadThere(mem Memory, pages []Page) ([]Page, error) {
 	err := readPages(mem, pages)
 	if !errors.Is(err, process.ErrNoMapping) {

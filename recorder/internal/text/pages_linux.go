@@ -52,7 +52,7 @@ func pagesOf(runs [][]stub.Patch) []Page {
 	return pages
 }
 
-// crosses says whether the patch isn't all on one page.
+// Crosses says whether the patch isn't all on one page.
 func Crosses(p *stub.Patch) bool { return p.Addr%PageSize+uint64(len(p.New())) > PageSize }
 
 // Prepare reads the pages that the patches lie on and applies them to copies. No patch of a site crosses a page, so
@@ -132,19 +132,19 @@ func (pg *Page) layer(layers [][]Page, patches []stub.Patch) [][]Page {
 	if first == math.MaxUint8 {
 		first = 0
 	}
-	for level, left := first, len(patches); left > 0; level++ {
-		before := left
+	for level, unwritten := first, len(patches); unwritten > 0; level++ {
+		before := unwritten
 		for i := range patches {
 			if p := &patches[i]; p.Alone && level == first || !p.Alone && p.Level == level {
 				copy(pg.New[p.Addr-pg.Addr:], p.New())
-				left--
+				unwritten--
 			}
 		}
-		if left == before {
+		if unwritten == before {
 			continue
 		}
 		now := pg.New
-		if left > 0 {
+		if unwritten > 0 {
 			now = slices.Clone(now)
 		}
 		layers = addLayer(layers, int(level), Page{Addr: pg.Addr, Old: pg.Old, New: now})
@@ -181,7 +181,7 @@ func Write(mem Memory, pages []Page) error {
 	return onAllCores(pages, func(some []Page) error { return writePages(mem, some, NewSide) })
 }
 
-// onAllCores has all cores write pages, and before others: the process stands meanwhile. Each takes some that are left, and nobody waits for
+// onAllCores has all cores write pages, and before others: the process is stopped meanwhile. Each takes some that are left, and nobody waits for
 // one that hasn't taken any: on a busy machine it may come late.
 func onAllCores(pages []Page, write func(some []Page) error) error {
 	parts := (len(pages) + leastPages - 1) / leastPages
@@ -213,7 +213,7 @@ func onAllCores(pages []Page, write func(some []Page) error) error {
 func OldSide(p *Page) []byte { return p.Old }
 func NewSide(p *Page) []byte { return p.New }
 
-// SameMemory leaves out the pages that are not, in the maps of now, what they were in the maps of before: a library was
+// SameMemory omits the pages that are not, in the maps of now, what they were in the maps of before: a library was
 // unloaded since, and something else may have taken its place. Mostly it is the slice itself.
 func SameMemory(pages []Page, before, now []process.Mapping) []Page {
 	var lo, hi uint64 // where that is known
@@ -243,7 +243,7 @@ func SameMemory(pages []Page, before, now []process.Mapping) []Page {
 	return pages
 }
 
-// changed lists the mappings of pages whose bytes are no longer those that were read, by their starts. Only the doubtful pages
+// Changed lists the mappings of pages whose bytes are no longer those that were read, by their starts. Only the doubtful pages
 // are looked at.
 func Changed(mem Memory, pages []Page, maps []process.Mapping, doubtful func(p *Page) bool) (map[uint64]bool, error) {
 	var again []Page
@@ -277,7 +277,7 @@ func Changed(mem Memory, pages []Page, maps []process.Mapping, doubtful func(p *
 	return found, nil
 }
 
-// without leaves out the pages of those mappings. Mostly it is the slice itself.
+// Without omits the pages of those mappings. Mostly it is the slice itself.
 func Without(pages []Page, maps []process.Mapping, starts map[uint64]bool) []Page {
 	if len(starts) == 0 {
 		return pages
@@ -358,7 +358,7 @@ func restorePart(mem Memory, sorted []stub.Patch) (pages []Page, foreign int, er
 	return keep, foreign, nil
 }
 
-// split separates islands from sites.
+// Split separates islands from sites.
 func Split(patches []stub.Patch) (islands, sites []stub.Patch) {
 	for _, p := range patches {
 		if p.Island {

@@ -19,7 +19,7 @@ import (
 // record that isn't the top one when its call ends, as another stack's are above it, becomes 0.
 //
 // Signal handlers leave the top as they found it, and what is below it alone, so it is changed by a store. A push raises it before
-// the record is written, as a handler would write over what is above it; if a handler takes what stands there meanwhile for a call that is
+// the record is written, as a handler would write over what is above it; if a handler takes what is there meanwhile for a call that is
 // gone, and lowers the top, the push is done again.
 const (
 	reachDown = 1 << 20
@@ -202,7 +202,7 @@ func (p *chosenPath) enter() {
 		p.Jcc(amd64.CondNE, p.no)
 	}
 	p.Jmp(p.yes)
-	p.Place(changed) // a handler has taken what stood there for a call that is gone
+	p.Place(changed) // a handler has taken what was there for a call that is gone
 	p.Load32(amd64.RAX, amd64.At(amd64.RSI, ring.AreaTop))
 	p.Jmp(push)
 	p.Place(full)

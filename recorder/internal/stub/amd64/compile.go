@@ -11,15 +11,9 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// Code is what the arena of some images holds, and what changes in their text to lead there.
+// Code is that of x86-64, and answers what is asked of it as stub.Sites.
 type Code struct {
-	Base    uint64
-	Bytes   []byte
-	Patches []stub.Patch // islands first, then sites, each in the order of their addresses
-	Slots   []stub.Slot  // of functions whose probes are made on the first call
-	// UnwindList is the offset in Bytes of the list of arenas whose unwind information is to be found, see MaxUnwindEntries; 0 if there
-	// is none. It is at a multiple of 16.
-	UnwindList uint32
+	stub.Code
 
 	fns      []stub.Probe
 	stubs    []uint32     // offsets in Bytes where each function's stubs begin
@@ -37,9 +31,10 @@ const InlineLimit = 256
 
 // Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use. The code is put into buf
-// if it has room, else elsewhere; buf may be nil.
+// if it is large enough, else elsewhere; buf may be nil.
 func Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code, error) {
-	code := &Code{Base: base, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, lang: languageOf(&cfg), routines: &routines{}}
+	code := &Code{Code: stub.Code{Base: base}, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, lang: languageOf(&cfg), routines: &routines{}}
+	code.Sites = code
 	given := cap(buf)
 	if buf == nil {
 		buf = make([]byte, 0, guessedSize(fns))
@@ -57,7 +52,7 @@ func Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code,
 	}
 	head := c.endUnwind(stubs)
 	if len(head) > stub.UnwindHead {
-		return nil, fmt.Errorf("callreel: stubs: unwind information of %d bytes where there is room for %d", len(head), stub.UnwindHead)
+		return nil, fmt.Errorf("callreel: stubs: unwind information of %d bytes in a space of %d", len(head), stub.UnwindHead)
 	}
 	var err error
 	if code.Bytes, err = c.Finish(); err != nil {
@@ -181,7 +176,7 @@ func (s *emitter) function(index int) error {
 	return nil
 }
 
-// alignStub makes a stub begin where its event needs no padding, see beginSwitch. A program of few functions has room for more; of many
+// alignStub makes a stub begin where its event needs no padding, see beginSwitch. A program of few functions has space for more; of many
 // functions the stubs are what a recording takes of the program's memory.
 func (c *coder) alignStub() {
 	switch {

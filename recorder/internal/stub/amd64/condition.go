@@ -39,7 +39,7 @@ func (e *capturedEvent) conditions(list []stub.Condition, skip amd64.Label) {
 
 // compare appends the comparison.
 func (e *capturedEvent) compare(k *stub.Condition) {
-	c, r := e.coder, k.Value.Reg
+	c, r := e.coder, amd64.Reg(k.Value.Reg)
 	switch size := k.Value.Size; {
 	case size == 1:
 		c.CmpImm8(r, uint8(k.With))
@@ -49,7 +49,7 @@ func (e *capturedEvent) compare(k *stub.Condition) {
 		c.CmpImm32(r, uint32(k.With))
 	case k.With >= math.MinInt32 && k.With <= math.MaxInt32:
 		c.CmpImm64(r, int32(k.With))
-	default: // the number stands behind the stub
+	default: // the number is behind the stub
 		at := c.NewLabel()
 		c.CmpLabel(r, at)
 		c.cold = append(c.cold, func() {
@@ -61,7 +61,7 @@ func (e *capturedEvent) compare(k *stub.Condition) {
 }
 
 // ofOpen appends the pushing of an entry whose conditions hold, or, at an exit, a jump to off if the call's entry was not pushed. An entry
-// that finds no room on the open stack is dropped.
+// that finds no space on the open stack is dropped.
 func (e *capturedEvent) ofOpen() {
 	c := e.coder
 	if e.exit {

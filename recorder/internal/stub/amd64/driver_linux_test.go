@@ -153,7 +153,7 @@ func selfPatchFile(t testing.TB, code []byte, patches []stub.Patch, mem *testMem
 	return name
 }
 
-// gateFor is where the gate of code of that size stands: behind it.
+// gateFor is where the gate of code of that size is: behind it.
 func gateFor(code []byte) uint64 {
 	return testArena + (uint64(len(code))+pageBytes-1)&^(pageBytes-1)
 }

@@ -45,7 +45,7 @@ type coder struct {
 	switches []switching
 }
 
-// offset is where in the arena's code the next byte stands.
+// offset is where in the arena's code the next byte is.
 func (c *coder) offset() uint32 { return uint32(c.PC() - c.base) }
 
 // flush emits the cold parts that were put off, those that they put off themselves included.
@@ -192,7 +192,7 @@ func (c *coder) restore(above int32) {
 }
 
 // claim appends the claim of 16 bytes: RCX becomes the event's address, RDX the slots and RAX 8×TID. It jumps to off
-// when the gate is closed, to slow when the chunk has no room. The XADD is one instruction and gives address and room at
+// when the gate is closed, to slow when the chunk has no space. The XADD is one instruction and gives address and space at
 // once, so a signal handler that runs stubs of its own, and may even change the chunk, comes wholly before or wholly after.
 func (c *coder) claim(off, slow amd64.Label) {
 	c.throughGate(off)
@@ -221,7 +221,7 @@ func (c *coder) unlessOff(off amd64.Label) {
 }
 
 // take appends the taking of one event out of the claim word at m: RCX becomes its address. It jumps to none when there
-// is no room.
+// is no space.
 func (c *coder) take(m amd64.Mem, none amd64.Label) {
 	c.MovImm64(amd64.RCX, ring.Claim)
 	c.Xadd64(m, amd64.RCX)

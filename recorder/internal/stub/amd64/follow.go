@@ -15,7 +15,7 @@ import (
 // has it; its gate stays closed.
 //
 // A child opens the gates of the arenas whose code it runs, one by one, since the list in the ring memory may name arenas by now
-// that were mapped in its parent only. Which these are stands behind the first arena's gate, for its hooks.
+// that were mapped in its parent only. Which these are is said behind the first arena's gate, for its hooks.
 
 // whenClosed returns where code goes that finds the gate closed, with RAX, RCX, RDX and the flags saved: to off, or, where
 // children are followed, to the opening of a child's gate, and from there to again.

@@ -41,7 +41,7 @@ func savedAt(r amd64.Reg) (off int32, ok bool) {
 
 // captureRoutines are those that gather values.
 type captureRoutines struct {
-	argsAt uint64 // where cfg.Args stands
+	argsAt uint64 // where cfg.Args is
 	read   uint64 // the address of the reading of memory
 	slow   uint64 // that of the slow path of events with a payload
 	enter  uint64 // of Go programs, see goEvents.emitSlow
@@ -230,10 +230,10 @@ func (g *gatherer) base(o *stub.Operand) {
 	case stub.OriginStack:
 		g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+saveEntry))
 	default:
-		if off, ok := savedAt(o.Reg); ok {
+		if off, ok := savedAt(amd64.Reg(o.Reg)); ok {
 			g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+off))
 		} else {
-			g.Mov(amd64.RAX, o.Reg)
+			g.Mov(amd64.RAX, amd64.Reg(o.Reg))
 		}
 	}
 }

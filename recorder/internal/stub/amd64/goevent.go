@@ -67,7 +67,7 @@ func (c *coder) onStack(r amd64.Reg, no amd64.Label) {
 }
 
 // emitSlow appends what stubs of a Go program jump to with the address to return to in R12 and SPDelta and word in R15, when there
-// is another goroutine than the thread's last, or no room, or no event to be written since it is a signal handler that runs.
+// is another goroutine than the thread's last, or no space, or no event to be written since it is a signal handler that runs.
 //
 // Before the event of another goroutine goes one that names it, see reel.Switch. It counts as the exit of an accepted call, so it is
 // not dropped as long as there is a reserve; if it is lost, the thread tries again at its next event, and this one is dropped: it

@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// A Go function's stub has but three registers to spare, so what tells the predicates which call it is stands in one of them: the word of the
+// A Go function's stub has but three registers to spare, so one of them has what tells the predicates which call it is: the word of the
 // event in bits 0 to 31, the first predicate and their number in 32 to 37 and 38 to 44, and SPDelta in units of 8 bytes above.
 const (
 	goPredicateFirst = 32

@@ -22,7 +22,7 @@ type language struct {
 	unwound bool
 }
 
-// eventWriter is the code of events, which keeps all registers and flags that may be alive where they stand.
+// eventWriter is the code of events, which keeps all registers and flags that may be alive where they are.
 type eventWriter interface {
 	// event appends an event. The stack pointer is spDelta bytes below its value at the function's entry.
 	event(c *coder, id uint32, exit bool, spDelta int32)

@@ -12,7 +12,7 @@ import (
 // Lazily, an entry's stub begins as the function's specific trampoline: it leads to the generic trampoline, with the function
 // named in EAX, until the function's probe is made. That is one exchange of aligned bytes, after which it is the same stub as
 // if all probes had been made at once. The instructions begin at the same places before and after, and no thread can read a
-// part of the exchange, so it needs no thread to stand still.
+// part of the exchange, so no thread need be stopped for it.
 //
 // Nor does the calling thread wait for it: the generic trampoline asks for the probe and writes the event itself, by the routine that
 // the slot is going to lead to. Until the recorder has got round to the exchange, calls go this way.

@@ -8,7 +8,7 @@ import (
 )
 
 // The open stack has, for each thread, a record of each of its open calls whose entry was chosen at run time: what the exit must know
-// is whether its entry was. An entry pushes its stack pointer and word, the exit looks for them at the top. A call that is left by
+// is whether its entry was. An entry pushes its stack pointer and word, the exit looks for them at the top. A call that is ended by
 // longjmp or an exception has no exit; its record goes when a call as high up in the stack, or higher, comes.
 //
 // Only the thread itself changes its area, but its signal handlers may do so between any two instructions. So the top is changed by a
@@ -19,11 +19,11 @@ import (
 // the stack pointer S that event.go speaks of.
 //
 // push is called with ECX the word of the entry's event and RDX the stack pointer at the function's entry, pop with the same, the
-// word being still the entry's. EAX tells whether there was room for the record, and whether there was one. RAX, RCX, RDX and flags
-// are clobbered. A thread whose ID isn't set up yet has no room.
+// word being still the entry's. EAX tells whether there was space for the record, and whether there was one. RAX, RCX, RDX and flags
+// are clobbered. A thread whose ID isn't set up yet has no space.
 type openStack struct {
 	push, pop uint64
-	areasAt   uint64 // where cfg.Areas stands
+	areasAt   uint64 // where cfg.Areas is
 }
 
 // area appends the loading of the address of the thread's area; r is clobbered.

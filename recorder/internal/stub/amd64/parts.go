@@ -22,8 +22,8 @@ type part struct {
 // leastPart is of how many functions a part is at least.
 const leastPart = 2048
 
-// emitStubs appends the stubs of all functions, to a buffer that was given with room for so many bytes, or to none. Where
-// there is the room each core makes a part of them: it begins behind the most that the one before may have, and what lies between is
+// emitStubs appends the stubs of all functions, to a buffer that was given with space for so many bytes, or to none. Where
+// there is the space each core makes a part of them: it begins behind the most that the one before may have, and what lies between is
 // not touched.
 func (c *coder) emitStubs(code *Code, given int) error {
 	parts := c.divide(code, given)
@@ -35,7 +35,7 @@ func (c *coder) emitStubs(code *Code, given int) error {
 	code.Patches, code.Slots = hugepage.Make[stub.Patch](patches), hugepage.Make[stub.Slot](slots)
 	patches, slots = 0, 0
 	for i, p := range parts {
-		own := &Code{Base: code.Base, fns: code.fns, stubs: code.stubs}
+		own := &Code{Code: stub.Code{Base: code.Base}, fns: code.fns, stubs: code.stubs}
 		own.Patches = code.Patches[patches : patches : patches+p.most.patches]
 		own.Slots = code.Slots[slots : slots : slots+p.slots]
 		patches += p.most.patches

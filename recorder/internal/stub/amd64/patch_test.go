@@ -8,7 +8,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// A thread that stands inside a site is led to the copy of the instruction it stands at, and to nothing else.
+// A thread that is inside a site is led to the copy of the instruction it is at, and to nothing else.
 func TestACopyIsFoundForEachMovedInstruction(t *testing.T) {
 	const slide, base = 0x7000_0000, 0x6000_0000
 	im := realImage(t, "libc")

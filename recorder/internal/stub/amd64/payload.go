@@ -137,7 +137,7 @@ func (e *capturedEvent) gatherSlowly() {
 }
 
 // claimAll appends the claim of an event and n payload events: RCX becomes the event's address. It jumps to slow with RCX the claim
-// word that was there if there is no room for all.
+// word that was there if there is no space for all.
 func (c *coder) claimAll(n int, off, slow amd64.Label) {
 	c.throughGate(off)
 	c.MovImm64(amd64.RCX, uint64(n+1)*ring.Claim)
@@ -183,7 +183,7 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 			}
 			continue
 		}
-		r := o.Reg
+		r := amd64.Reg(o.Reg)
 		if o.Origin == stub.OriginStack {
 			c.Lea(amd64.RAX, amd64.At(amd64.RSP, spDelta))
 			r = amd64.RAX
@@ -230,7 +230,7 @@ func (s *slowPath) gatherValues() {
 	s.CmpMem64Imm8(inArgs(ring.ArgsOpen), 0)
 	s.Jcc(amd64.CondE, s.claim)
 	s.Test(amd64.R13, amd64.R13)
-	s.Jcc(amd64.CondNE, s.claim) // it has been pushed, and has waited for room since
+	s.Jcc(amd64.CondNE, s.claim) // it has been pushed, and has waited for space since
 	s.Mov32(amd64.RCX, amd64.RBX)
 	s.Mov(amd64.RDX, amd64.RBP)
 	s.CallTo(s.routines.open.push)
@@ -240,7 +240,7 @@ func (s *slowPath) gatherValues() {
 	s.Jmp(s.unblock)
 }
 
-// claimWithPayload claims an event and what stands in the thread's argument buffer. Nothing comes in between: signals are blocked, or write none.
+// claimWithPayload claims an event and what is in the thread's argument buffer. Nothing comes in between: signals are blocked, or write none.
 func (s *slowPath) claimWithPayload() {
 	enough := s.NewLabel()
 	claim := s.slot(ring.SlotLeft)
@@ -272,7 +272,7 @@ func (s *slowPath) withoutPayload() {
 	s.Store64Imm(inArgs(ring.ArgsCount), 0)
 }
 
-// writePayload writes what stands in the thread's argument buffer behind the event at RCX.
+// writePayload writes what is in the thread's argument buffer behind the event at RCX.
 func (s *slowPath) writePayload() {
 	next, none := s.NewLabel(), s.NewLabel()
 	s.Load64(amd64.RSI, inArgs(ring.ArgsCount))

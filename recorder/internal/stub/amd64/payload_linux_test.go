@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -63,7 +64,7 @@ func (s *tally) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 }
 
 func register(r amd64.Reg, size uint8) stub.Field {
-	return stub.Field{Value: stub.Operand{Reg: r, Size: size}}
+	return stub.Field{Value: stub.Operand{Reg: isa.Reg(r), Size: size}}
 }
 
 var entrySP = stub.Field{Value: stub.Operand{Origin: stub.OriginStack, Size: 8}}
@@ -84,13 +85,13 @@ func ofMemory() *stub.Captures {
 	return &stub.Captures{
 		Entry: &stub.Capture{Fields: []stub.Field{
 			entrySP, register(amd64.RDX, 8), register(amd64.RCX, 4),
-			{Kind: stub.FieldBytes, Value: stub.Operand{Reg: amd64.RDI, Size: 8}, Max: 61},
-			{Kind: stub.FieldString, Value: stub.Operand{Reg: amd64.RSI, Size: 8}, Max: 40},
-			{Kind: stub.FieldBytes, Value: stub.Operand{Reg: amd64.RDI, Size: 8}, Len: stub.Operand{Reg: amd64.RCX, Size: 1, Signed: true}, Max: 40},
-			{Value: stub.Operand{Reg: amd64.RDI, Size: 4, Memory: true, Off: 8}},
+			{Kind: stub.FieldBytes, Value: stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 8}, Max: 61},
+			{Kind: stub.FieldString, Value: stub.Operand{Reg: isa.Reg(amd64.RSI), Size: 8}, Max: 40},
+			{Kind: stub.FieldBytes, Value: stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 8}, Len: stub.Operand{Reg: isa.Reg(amd64.RCX), Size: 1, Signed: true}, Max: 40},
+			{Value: stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 4, Memory: true, Off: 8}},
 			{Value: stub.Operand{Origin: stub.OriginStack, Memory: true, Size: 8}},
 		}},
-		Return: &stub.Capture{Fields: []stub.Field{entrySP, {Value: stub.Operand{Reg: amd64.RAX, Size: 8, Memory: true}}}},
+		Return: &stub.Capture{Fields: []stub.Field{entrySP, {Value: stub.Operand{Reg: isa.Reg(amd64.RAX), Size: 8, Memory: true}}}},
 	}
 }
 
@@ -127,9 +128,9 @@ func TestPayloadsKeepEveryRegister(t *testing.T) {
 // ofHalf records the calls at some depths only: those whose stack pointer has a low byte of half.
 func ofHalf(c *stub.Captures) *stub.Captures {
 	c.Conditions = []stub.Condition{
-		{Value: stub.Operand{Reg: amd64.RSP, Size: 1}, Comparison: stub.GreaterEqual, With: 0x40}, {Value: stub.Operand{Reg: amd64.RSP, Size: 1}, Comparison: stub.LessEqual, With: 0xB0},
-		{Value: stub.Operand{Reg: amd64.RSP, Size: 2, Signed: true}, Comparison: stub.NotEqual, With: 0x4321}, {Value: stub.Operand{Reg: amd64.RSP, Size: 8, Signed: true}, Comparison: stub.Greater, With: -5},
-		{Value: stub.Operand{Reg: amd64.RSP, Size: 8}, Comparison: stub.Greater, With: 1 << 40}, {Value: stub.Operand{Reg: amd64.RSP, Size: 4}, Comparison: stub.NotEqual, With: 3},
+		{Value: stub.Operand{Reg: isa.Reg(amd64.RSP), Size: 1}, Comparison: stub.GreaterEqual, With: 0x40}, {Value: stub.Operand{Reg: isa.Reg(amd64.RSP), Size: 1}, Comparison: stub.LessEqual, With: 0xB0},
+		{Value: stub.Operand{Reg: isa.Reg(amd64.RSP), Size: 2, Signed: true}, Comparison: stub.NotEqual, With: 0x4321}, {Value: stub.Operand{Reg: isa.Reg(amd64.RSP), Size: 8, Signed: true}, Comparison: stub.Greater, With: -5},
+		{Value: stub.Operand{Reg: isa.Reg(amd64.RSP), Size: 8}, Comparison: stub.Greater, With: 1 << 40}, {Value: stub.Operand{Reg: isa.Reg(amd64.RSP), Size: 4}, Comparison: stub.NotEqual, With: 3},
 	}
 	return c
 }

@@ -13,12 +13,12 @@ import (
 // freezes the rings if it is to, and wakes the recorder.
 //
 // A place of the table is taken by exchanging its key, and given back by making it 0 last, so that no two calls can have one. A call that
-// is left by longjmp or an exception leaves its place behind, which the next call with the same key takes; the recorder frees others.
+// is ended by longjmp or an exception leaves its place behind, which the next call with the same key takes; the recorder frees others.
 
 // predicateRoutines is where the code of predicates is, once emitted.
 type predicateRoutines struct {
 	enter, leave uint64
-	at           uint64 // where cfg.Predicates stands
+	at           uint64 // where cfg.Predicates is
 }
 
 // predicates appends the call of it, behind the event of a function with predicates. Registers and flags are kept as by an event.
@@ -316,7 +316,7 @@ func (w *predicatePath) fire() {
 	w.Jcc(amd64.CondNE, counted)
 	w.Load64(amd64.RAX, f(ring.FiringTo))
 	w.Store64(w.hdr(ring.HdrFrozenAt), amd64.RAX)
-	// Others may write over what stands in the ring of firings before the recorder looks.
+	// Others may write over what is in the ring of firings before the recorder looks.
 	w.Load64(amd64.RDX, amd64.AtAddr(w.routines.predicates.at))
 	w.writeFiring(func(field int32) amd64.Mem { return amd64.At(amd64.RDX, ring.FreezerOff+field) })
 	// As in the slow path: system calls are made only while counted, with the gate seen open since.

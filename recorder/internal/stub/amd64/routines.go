@@ -4,7 +4,7 @@ package amd64
 type routines struct {
 	threadID   uint64    // finds the thread's ID, see threadid.go
 	slow       uint64    // the slow path
-	nap, mask  uint64    // where the time of a nap stands, and a mask of all signals
+	nap, mask  uint64    // where the time of a nap is, and a mask of all signals
 	shared     [2]uint64 // the shared event routines: entry, exit; 0 where every stub has the event inline
 	chosen     [2]uint64 // decide whether a call is recorded: entry, exit
 	open       openStack
@@ -25,5 +25,5 @@ type routines struct {
 type goRoutines struct {
 	slow       uint64 // see goEvents.emitSlow
 	predicates uint64 // see goEvents.emitPredicates
-	stacksAt   uint64 // where golang.Runtime.Stacks stands, to which one stack is added
+	stacksAt   uint64 // where golang.Runtime.Stacks is, to which one stack is added
 }

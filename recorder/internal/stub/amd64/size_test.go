@@ -7,7 +7,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// What stands in an arena is what recording takes of a program's memory, most of it for functions that are never called.
+// What is in an arena is what recording takes of a program's memory, most of it for functions that are never called.
 func TestStubsOfManyFunctionsTakeLittle(t *testing.T) {
 	const most = 25 // bytes a site of libc, the copies of its instructions included
 	for name, lazy := range map[string]bool{"at once": false, "on the first call": true} {

@@ -82,7 +82,7 @@ func (s *slowPath) prologue() {
 	s.MovImm32(amd64.R13, 0)
 }
 
-// sleep appends a sleep for the time that stands at napAt. RAX, RCX, RDI, RSI, R11 and flags are clobbered.
+// sleep appends a sleep for the time that is at napAt. RAX, RCX, RDI, RSI, R11 and flags are clobbered.
 func (c *coder) sleep(napAt uint64) {
 	c.MovImm32(amd64.RAX, sysNanosleep)
 	c.Lea(amd64.RDI, amd64.AtAddr(napAt))
@@ -120,8 +120,8 @@ func (s *slowPath) quickDrop() {
 	s.Jcc(amd64.CondBE, s.out)
 }
 
-// enter counts the thread, and goes on only with the gate open. The locked addition stands before the look at the gate
-// as the hook's closing stands before its look at the count: one of the two sees the other.
+// enter counts the thread, and goes on only with the gate open. The locked addition comes before the look at the gate
+// as the hook's closing comes before its look at the count: one of the two sees the other.
 func (s *slowPath) enter() {
 	s.Place(s.block)
 	s.count(1)
@@ -140,7 +140,7 @@ func (s *slowPath) count(n int64) {
 // maskSize is the place on the stack for the old mask.
 const maskSize = 16
 
-// blockSignals also makes room on the stack for the old mask.
+// blockSignals also makes space on the stack for the old mask.
 func (s *slowPath) blockSignals(maskAt uint64) {
 	s.Place(s.again)
 	if !s.lang.handlersWrite {
@@ -155,7 +155,7 @@ func (s *slowPath) blockSignals(maskAt uint64) {
 	s.Syscall()
 }
 
-// tryClaim claims 16 bytes and writes the event; without room it goes on to acquire.
+// tryClaim claims 16 bytes and writes the event; without space it goes on to acquire.
 func (s *slowPath) tryClaim() {
 	s.Place(s.claim)
 	if s.payload {
@@ -292,7 +292,7 @@ func (s *slowPath) drained(yes amd64.Label) {
 	s.Place(no)
 }
 
-// acquireChunk gets room: a chunk of the pool for anything, the thread's spare chunk or a chunk of the reserve for the
+// acquireChunk gets space: a chunk of the pool for anything, the thread's spare chunk or a chunk of the reserve for the
 // exit of an accepted call, else nothing. When all chunks are other threads', the thread's own will do again once it is
 // drained; otherwise threads that hold all of them would wait for each other.
 func (s *slowPath) acquireChunk(napAt uint64) {
@@ -492,7 +492,7 @@ func (s *slowPath) spareExit(napAt uint64) {
 	s.Lea(amd64.R12, s.slot(ring.SlotSpare))
 	s.Jmp(s.install)
 	s.Place(lost)
-	s.wait(napAt, dead) // an accepted entry gets its exit as long as there is a recorder to make room
+	s.wait(napAt, dead) // an accepted entry gets its exit as long as there is a recorder to make space
 	s.Place(dead)
 	s.IncMem(s.slot(ring.SlotLostExits))
 	s.Place(s.unblock)

@@ -13,7 +13,7 @@ import (
 //
 // A signal handler may come between any two instructions, write events, and go on to another chunk, so that this one is drained and
 // becomes another thread's. docs/design/choosing-less.md says why nothing goes wrong then. In short: before the entry is looked at
-// for good its address stands in the thread's word at ring.TakingOff. As long as it does the recorder gives the chunk to nobody and
+// for good its address is in the thread's word at ring.TakingOff. As long as it does the recorder gives the chunk to nobody and
 // handlers take nothing back; and the last step is a CMPXCHG, which fails if a handler has claimed anything.
 
 // What is kept below the stack pointer S besides what event.go says. Nothing is called meanwhile.
@@ -26,7 +26,7 @@ const (
 
 // takeBack appends that to an exit's event, behind saveFlags. It jumps to off when the entry is taken back, and goes on when the exit
 // is to be written. S, which is the stack pointer at the function's entry, is above bytes higher than RSP. With above 0 the event is
-// that of function id, else its word stands at saveWord.
+// that of function id, else its word is at saveWord.
 func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	keep, undo, late := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	at := func(save int32) amd64.Mem { return amd64.At(amd64.RSP, save+above) }

@@ -27,13 +27,13 @@ type unwinding struct {
 	tables [][]unwindRow // those of the stubs, in their order
 	ranges []unwindRange
 	open   *unwindRange // of the routine being made
-	at     uint64       // where its last instruction stands
+	at     uint64       // where its last instruction is
 	depth  int          // how far the stack pointer is below the CFA
 	hook   uint64       // see UnwindHook
 }
 
 // unwindRow says for which instruction the code from off on stands: for the one at a fixed address, or for the original of the
-// copy that stands there.
+// copy that is there.
 type unwindRow struct {
 	off  uint32 // in the arena, shifted by one, and 1 if it is a copy
 	from uint32 // address less frameBase and, of a copy, less the offset
@@ -188,7 +188,7 @@ func (c *coder) returnWith(kept []amd64.Reg) {
 	c.Ret()
 }
 
-// endUnwind appends the table, and returns what is to stand at the arena's beginning. The stubs are all that is from stubs on.
+// endUnwind appends the table, and returns what is to be at the arena's beginning. The stubs are all that is from stubs on.
 func (c *coder) endUnwind(stubs uint64) []byte {
 	if c.unwind == nil {
 		return nil
@@ -369,7 +369,7 @@ type ehWriter struct {
 
 func (w *ehWriter) u32(v uint32) { w.buf = binary.LittleEndian.AppendUint32(w.buf, v) }
 
-// header leaves room for the sorted table of n FDEs.
+// header leaves space for the sorted table of n FDEs.
 func (w *ehWriter) header(n int) {
 	w.buf = append(w.buf, 1, pcRelative4, udata4, dataRel4)
 	w.u32(uint32(12 + 8*n - 4)) // .eh_frame is behind the table

@@ -3,6 +3,7 @@ package recorder
 import (
 	"testing"
 
+	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/capture"
@@ -35,10 +36,10 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 			all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
 		}
 	}
-	number := stub.Operand{Reg: amd64.RDI, Size: 8, Path: []int32{8, 16, 24}, Memory: true}
-	direct := stub.Field{Value: stub.Operand{Reg: amd64.RSI, Size: 8}}
+	number := stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 8, Path: []int32{8, 16, 24}, Memory: true}
+	direct := stub.Field{Value: stub.Operand{Reg: isa.Reg(amd64.RSI), Size: 8}}
 	values := []stub.Field{{Value: number}, {Kind: stub.FieldBytes, Value: number, Len: number, Max: 64}, {Kind: stub.FieldString, Value: number, Max: 64}}
-	in := stub.Condition{Value: stub.Operand{Reg: amd64.RCX, Size: 8}, With: 1 << 40}
+	in := stub.Condition{Value: stub.Operand{Reg: isa.Reg(amd64.RCX), Size: 8}, With: 1 << 40}
 	for name, make := range map[string]func() *stub.Captures{
 		"memory": func() *stub.Captures {
 			return &stub.Captures{Entry: &stub.Capture{Fields: values, Conditions: []stub.Condition{{Value: number}}}, Return: &stub.Capture{Fields: values}}

@@ -1,0 +1,26 @@
+package target
+
+import (
+	"fmt"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/stub"
+)
+
+// generator is none yet: process.Open declines every process here before one is asked.
+func generator() codegen { return noCode{} }
+
+// reach is how far an arena may be from the far end of its images: what B has bits for, with some spare.
+const reach = 1<<27 - 1<<20
+
+type noCode struct{}
+
+func (noCode) Bound(*stub.Config, []stub.Probe) uint64 { return 0 }
+
+func (noCode) Syscalls(stub.Purpose) []stub.Syscall { return nil }
+
+func (noCode) JumpOf(*stub.Patch) (uint64, bool) { return 0, false }
+
+func (noCode) Compile(uint64, stub.Config, []stub.Probe, []byte) (*stub.Code, error) {
+	return nil, fmt.Errorf("callreel: stubs: %w", process.ErrUnsupported)
+}

@@ -1,0 +1,65 @@
+package target
+
+import (
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/stub"
+)
+
+// checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
+func (s *Target) checkSeccomp(st *process.Stopped) error {
+	no, err := firstForbidden(st, s.purposes())
+	if err == nil && no != nil {
+		return no
+	}
+	return err
+}
+
+// purposes are what the stubs of this recording can't do without.
+func (s *Target) purposes() []stub.Purpose {
+	all := []stub.Purpose{stub.ForRings}
+	for _, p := range []struct {
+		is bool
+		of stub.Purpose
+	}{
+		{s.Runtime.Follow, stub.ForChildren},
+		{s.Runtime.NoTLS, stub.ForThreadIDs},
+		{s.ArgBuffers != 0 && s.Reads, stub.ForReading},
+		{s.Watches != 0, stub.ForPredicates},
+		{s.Runtime.Loads, stub.ForLoader},
+	} {
+		if p.is {
+			all = append(all, p.of)
+		}
+	}
+	return all
+}
+
+// mayCall says whether no filter of any thread forbids what stubs do for a purpose that recording can do without.
+func mayCall(st *process.Stopped, p stub.Purpose) (bool, error) {
+	no, err := firstForbidden(st, []stub.Purpose{p})
+	return err == nil && no == nil, err
+}
+
+// firstForbidden returns a system call that stubs make for one of the purposes, and a thread may not make; nil if there is none. A thread
+// whose state can't be read has gone.
+func firstForbidden(st *process.Stopped, purposes []stub.Purpose) (*process.SeccompError, error) {
+	var calls []stub.Syscall
+	for _, p := range purposes {
+		calls = append(calls, generator().Syscalls(p)...)
+	}
+	for _, t := range st.Threads() {
+		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
+			continue
+		}
+		for _, c := range calls {
+			ok, err := t.SeccompAllows(uintptr(c.Number), c.Args...)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return &process.SeccompError{TID: t.TID, Number: c.Number, Why: "stubs need it when a ring is full"}, nil
+			}
+		}
+	}
+	return nil, nil
+}
