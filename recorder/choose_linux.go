@@ -282,8 +282,8 @@ func (r *recording) setup() error {
 		r.s.Size += ring.CountsSize
 	}
 	if r.opt.Armed != nil {
-		r.s.Watches = r.s.Size
-		r.s.Size += ring.WatchesSize
+		r.s.Predicates = r.s.Size
+		r.s.Size += ring.PredicatesSize
 	}
 	return nil
 }

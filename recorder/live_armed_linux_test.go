@@ -256,7 +256,7 @@ func TestDumpsAreWholeByTheTargetsOwnLog(t *testing.T) {
 	}
 	log := a.readLog(t)
 	slow := slowRequests(t, log, s.Dumps[0], 20*time.Millisecond)
-	if n := s.Triggers.Fired; n < slow || n > slow+2 || slow < 5 { // two that took just so long that the log has more and the watch less
+	if n := s.Triggers.Fired; n < slow || n > slow+2 || slow < 5 { // two that took just so long that the log has more and the stub less
 		t.Errorf("%d triggers fired, %d calls were slow", n, slow)
 	}
 	if s.Triggers.Dumped+s.Triggers.Suppressed != s.Triggers.Fired || s.Triggers.Dumped < 4 {

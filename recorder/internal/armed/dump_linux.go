@@ -22,11 +22,11 @@ func (a *Loop) dump(causes []cause, keep time.Duration) (made bool, err error) {
 
 func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
 	from := a.frozenSince()
-	a.keeper.Freeze()
+	a.snapshots.Freeze()
 	to := ring.Ticks()
 	lossy := a.dropping(nil) // surely all that have dropped a call by then
-	held, err := a.keeper.Copy(to)
-	a.keeper.Thaw()
+	held, err := a.snapshots.Take(to)
+	a.snapshots.Thaw()
 	frozen := time.Duration(float64(ring.Ticks()-from) / float64(a.TicksPerSecond) * float64(time.Second))
 	if starved := a.starved(); len(starved) > 0 {
 		a.gaps = append(a.gaps, gap{max(a.thawed, a.Began), to, starved})
@@ -83,7 +83,7 @@ type window struct{ from, to uint64 }
 func (a *Loop) starved() []int {
 	var tids []int
 	for _, nstid := range a.dropping(nil) {
-		if !a.keeper.HasChunk(nstid) {
+		if !a.snapshots.HasChunk(nstid) {
 			tids = append(tids, nstid)
 		}
 	}
@@ -93,7 +93,7 @@ func (a *Loop) starved() []int {
 // dropping appends the threads that have dropped calls since the rings were last let go.
 func (a *Loop) dropping(to []int) []int {
 	for nstid, t := range a.threads {
-		if a.keeper.Dropped(nstid) != t.dropped {
+		if a.snapshots.Dropped(nstid) != t.dropped {
 			to = append(to, nstid)
 		}
 	}
@@ -105,7 +105,7 @@ func (a *Loop) noteGap(from uint64) {
 	g := gap{from: from, to: ring.Ticks()}
 	a.thawed = g.to
 	for nstid, t := range a.threads {
-		if n := a.keeper.Dropped(nstid); n != t.dropped {
+		if n := a.snapshots.Dropped(nstid); n != t.dropped {
 			t.dropped = n
 			g.tids = append(g.tids, nstid)
 		}
@@ -121,13 +121,13 @@ func (a *Loop) noteGap(from uint64) {
 // threadRuns is a thread with what the rings hold of it, oldest first.
 type threadRuns struct {
 	*thread
-	runs []ring.Held
+	runs []ring.Run
 	key  uint32 // in the reel
 	w    *reel.ThreadWriter
 }
 
 // assign finds out whose the chunks are: thread IDs are used again.
-func (a *Loop) assign(held []ring.Held) []*threadRuns {
+func (a *Loop) assign(held []ring.Run) []*threadRuns {
 	var all []*threadRuns
 	of, nobody := map[*thread]*threadRuns{}, map[int]*thread{}
 	for _, h := range held {
@@ -171,13 +171,13 @@ func (a *Loop) stillOpen(causes []cause, threads []*threadRuns) []cause {
 		}
 		for _, t := range threads {
 			if t.nstid == c.tid && t.unwoundSince(c) || c.tid == 0 && t.goroutineUnwoundSince(c) {
-				a.watches.Forget(*c.open)
+				a.predicates.Forget(*c.open)
 				a.counts.Fired--
 				a.counts.Suppressed--
 				return true
 			}
 		}
-		if !a.watches.Take(*c.open) {
+		if !a.predicates.Take(*c.open) {
 			a.counts.Fired-- // it has just returned, and fired by itself if it was to
 			a.counts.Suppressed--
 			return true

@@ -19,14 +19,14 @@ type cause struct {
 	tid               int    // as the target sees it; 0 if it is about no thread
 	function          uint32 // by the recording's IDs
 	sp                uint32
-	from, to          uint64 // TSC of the call's beginning and end, by the watch; to is 0 for one that has not returned
+	from, to          uint64 // TSC of the call's beginning and end, as its stub saw them; to is 0 for one that has not returned
 	open              *ring.OpenCall
 	goroutine         uint64 // of an open call in a Go program
 }
 
 // fired makes a dump of what triggers have fired since the last look, or counts it, which inVain says.
 func (a *Loop) fired() (inVain bool) {
-	n := a.watches.Fired()
+	n := a.predicates.Fired()
 	if n == a.seen {
 		return false
 	}
@@ -53,11 +53,11 @@ func (a *Loop) firings(n uint32) []cause {
 		}
 	}
 	freezer := uint32(0)
-	if a.keeper.Frozen() {
-		f, ok := a.watches.Freezer(a.freezer)
+	if a.snapshots.Frozen() {
+		f, ok := a.predicates.Freezer(a.freezer)
 		for began := time.Now(); !ok && time.Since(began) < patience; {
 			time.Sleep(100 * time.Microsecond)
-			f, ok = a.watches.Freezer(a.freezer)
+			f, ok = a.predicates.Freezer(a.freezer)
 		}
 		if ok {
 			freezer, a.freezer = f.Number, f.Number
@@ -65,7 +65,7 @@ func (a *Loop) firings(n uint32) []cause {
 		}
 	}
 	for k := n - min(n-a.seen, ring.Firings) + 1; k != n+1; k++ {
-		if f, ok := a.watches.Firing(k); ok && k != freezer {
+		if f, ok := a.predicates.Firing(k); ok && k != freezer {
 			add(f)
 		}
 	}
@@ -94,19 +94,19 @@ func (a *Loop) countDump() {
 
 // letGo lets rings go on that a trigger has frozen for nothing.
 func (a *Loop) letGo() {
-	if a.keeper.Frozen() {
+	if a.snapshots.Frozen() {
 		from := a.frozenSince()
-		a.keeper.Thaw()
+		a.snapshots.Thaw()
 		a.noteGap(from)
 	}
 }
 
 // frozenSince is since when a trigger has had the rings frozen, now if none has.
 func (a *Loop) frozenSince() uint64 {
-	if !a.keeper.Frozen() {
+	if !a.snapshots.Frozen() {
 		return ring.Ticks()
 	}
-	at := a.watches.FrozenAt()
+	at := a.predicates.FrozenAt()
 	if at == a.frozenAt { // it is about to be written down: not before they were let go, then
 		return max(a.thawed, a.Began)
 	}
@@ -133,7 +133,7 @@ func (a *Loop) overdue() {
 	}
 	now := ring.Ticks()
 	var causes []cause
-	a.watches.EachOpen(func(c ring.OpenCall) {
+	a.predicates.EachOpen(func(c ring.OpenCall) {
 		if int64(now-c.From) < 0 || len(causes) >= maxOverdue { // the others stay overdue
 			return
 		}

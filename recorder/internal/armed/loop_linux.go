@@ -35,14 +35,14 @@ const (
 // Loop waits for triggers, and makes dumps.
 type Loop struct {
 	Config
-	calls   calls
-	sameNS  bool // the target's IDs of threads are ours
-	started time.Time
-	keeper  *ring.Keeper
-	watches *ring.Watches
-	threads map[int]*thread // by thread ID, as the target sees it
-	ended   []*thread       // that may have events in the rings
-	gone    int             // threads that were forgotten
+	calls      calls
+	sameNS     bool // the target's IDs of threads are ours
+	started    time.Time
+	snapshots  *ring.Snapshotter
+	predicates *ring.Predicates
+	threads    map[int]*thread // by thread ID, as the target sees it
+	ended      []*thread       // that may have events in the rings
+	gone       int             // threads that were forgotten
 	// mostEnded is at how many ended ones it is looked which of them have.
 	mostEnded int
 	pairs     []reel.ClockPair
@@ -84,17 +84,17 @@ type gap struct {
 
 // New returns the loop of a recording that is on. Arm has been called.
 func New(c Config) *Loop {
-	a := &Loop{Config: c, calls: callsOf(c.Target), sameNS: c.Target.IDsAreOurs(), started: time.Now(), keeper: ring.NewKeeper(c.Target.Memory),
+	a := &Loop{Config: c, calls: callsOf(c.Target), sameNS: c.Target.IDsAreOurs(), started: time.Now(), snapshots: ring.NewSnapshotter(c.Target.Memory),
 		threads: map[int]*thread{}, mostEnded: manyEnded, tokens: dumpsAtOnce, filled: time.Now(), requests: make(chan Request),
 		changes: make(chan func()), over: make(chan struct{})}
-	a.watches, _ = c.Target.Memory.WatchesAt(c.Target.Watches) // which Arm has found to be there
+	a.predicates, _ = c.Target.Memory.PredicatesAt(c.Target.Predicates) // which Arm has found to be there
 	a.pair()
 	return a
 }
 
 // Arm writes down what stubs are to compare. It comes before the probes are on, and again when functions have got triggers.
 func Arm(t *target.Target, triggers *trigger.Set, ticksPerSecond uint64) error {
-	w, err := t.Memory.WatchesAt(t.Watches)
+	w, err := t.Memory.PredicatesAt(t.Predicates)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *Loop) Threads() int { return len(a.threads) + len(a.ended) + a.gone }
 
 // Run waits for triggers until the context ends or the process does, whose last moments are dumped then.
 func (a *Loop) Run(ctx context.Context) (err error) {
-	if err := a.keeper.Prepare(); err != nil {
+	if err := a.snapshots.Prepare(); err != nil {
 		return err
 	}
 	// A folder that can't be read has numbers that are free all the same.
@@ -120,7 +120,7 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 	} else {
 		a.number = last
 	}
-	stop := context.AfterFunc(ctx, a.watches.Wake)
+	stop := context.AfterFunc(ctx, a.predicates.Wake)
 	defer stop()
 	a.Notice("armed: process %d is recorded into memory, and dumped to %s", a.Target.PID(), a.Folder.Path)
 	defer close(a.over)
@@ -128,14 +128,14 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 	longest := a.tick()
 	tick, last := min(longest, makingTick), time.Now()
 	for {
-		a.watches.Wait(a.seen, tick)
+		a.predicates.Wait(a.seen, tick)
 		a.Target.Memory.Beat()
 		if err := a.Target.ReopenGatesAfter(time.Since(last), a.Notice); err != nil {
 			return err
 		}
 		last = time.Now()
 		making := a.Making.Round()
-		a.keeper.Meet(a.meet)
+		a.snapshots.Meet(a.meet)
 		gone, err := a.look(last)
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ func (a *Loop) rest(ctx context.Context) {
 // Ask wakes the loop for a request, which will be answered; it returns false if the loop has ended, or ctx.
 func (a *Loop) Ask(ctx context.Context, q Request) bool {
 	for {
-		a.watches.Wake()
+		a.predicates.Wake()
 		select {
 		case a.requests <- q:
 			return true
@@ -197,7 +197,7 @@ func (a *Loop) Ask(ctx context.Context, q Request) bool {
 func (a *Loop) Change(f func()) error {
 	done := make(chan struct{})
 	for {
-		a.watches.Wake()
+		a.predicates.Wake()
 		select {
 		case a.changes <- func() { f(); close(done) }:
 			<-done
@@ -212,7 +212,7 @@ func (a *Loop) Change(f func()) error {
 // Replace replaces triggers by others, by their places in the set. It is called in the loop.
 func (a *Loop) Replace(by map[int]trigger.Trigger) {
 	a.Triggers.Replace(by)
-	a.Triggers.WriteTo(a.watches, a.TicksPerSecond)
+	a.Triggers.WriteTo(a.predicates, a.TicksPerSecond)
 }
 
 // tick is how long to wait for triggers: calls that don't return are to be noticed soon.
@@ -232,8 +232,8 @@ func (a *Loop) meet(nstid, _ int, name string) {
 	now := ring.Ticks()
 	if t.start, err = process.StartTime(t.pid, t.tid); err == nil {
 		t.seen = now
-	} else if !a.keeper.Holds(nstid) {
-		a.keeper.Forget(nstid)
+	} else if !a.snapshots.Holds(nstid) {
+		a.snapshots.Forget(nstid)
 		return
 	}
 	a.readName(t)
@@ -285,7 +285,7 @@ func (a *Loop) look(now time.Time) (gone bool, err error) {
 		}
 		t.end = ring.Ticks()
 		a.ownName(t)
-		a.keeper.End(nstid)
+		a.snapshots.End(nstid)
 		a.ended = append(a.ended, t)
 		delete(a.threads, nstid)
 	}
@@ -301,7 +301,7 @@ const manyEnded = 1000
 
 // forgetEnded forgets the threads of which the rings can't hold anything any more.
 func (a *Loop) forgetEnded() {
-	oldest, held := a.keeper.Oldest(), a.keeper.Threads()
+	oldest, held := a.snapshots.Oldest(), a.snapshots.Threads()
 	a.gone += len(a.ended)
 	a.ended = slices.DeleteFunc(a.ended, func(t *thread) bool { return int64(t.end-oldest) < 0 || !held[t.nstid] })
 	a.gone -= len(a.ended)
@@ -323,7 +323,7 @@ func (a *Loop) refill() {
 	now := time.Now()
 	a.tokens = min(dumpsAtOnce, a.tokens+now.Sub(a.filled).Seconds()/dumpEvery.Seconds())
 	a.filled = now
-	a.watches.Arm(a.mayDump())
+	a.predicates.Arm(a.mayDump())
 }
 
 func (a *Loop) mayDump() bool {
@@ -343,11 +343,11 @@ func (a *Loop) progress(now time.Time) {
 
 // End sums up, when the process has been left.
 func (a *Loop) End() error {
-	more := int(a.watches.Fired() - a.seen)
+	more := int(a.predicates.Fired() - a.seen)
 	a.counts.Fired += more
 	a.counts.Suppressed += more
-	if n := a.watches.Unwatched(); n > 0 {
-		a.Notice("%d calls were not watched: more than %d were open at once", n, ring.OpenCalls)
+	if n := a.predicates.Untracked(); n > 0 {
+		a.Notice("%d calls could not be tracked: more than %d were open at once", n, ring.OpenCalls)
 	}
-	return a.keeper.Close()
+	return a.snapshots.Close()
 }

@@ -62,7 +62,7 @@ func (s *Switches) Pick(open *OpenCalls, events []reel.Event, payloads []ring.Pa
 }
 
 // PickRuns is Pick for all that the rings hold of a thread.
-func (s *Switches) PickRuns(runs []ring.Held) {
+func (s *Switches) PickRuns(runs []ring.Run) {
 	if !s.touched.Load() {
 		return
 	}

@@ -20,7 +20,7 @@ func (m *Memory) SetFollow(on bool) {
 // FollowEnded says whether a child has restricted its own system calls, and so ended the following of others.
 func (m *Memory) FollowEnded() bool { return atomic.LoadUint64(m.u64(HdrFollow)) == FollowSandboxed }
 
-// Execs is how often a thread has asked to be watched while it replaces its program.
+// Execs is how often a thread has asked to be awaited while it replaces its program.
 func (m *Memory) Execs() uint32 { return atomic.LoadUint32(m.u32(HdrExecs)) }
 
 // WaitExecs waits until that is no longer seen, or the time is over. It needs a thread of its own.
@@ -30,7 +30,7 @@ func (m *Memory) WaitExecs(seen uint32, timeout time.Duration) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(m.u32(HdrExecs))), futexWait, uintptr(seen), uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
-// EachExec calls f for the threads that have asked to be watched and are waiting: entry i, process and thread as the target's
+// EachExec calls f for the threads that have asked to be awaited and are waiting: entry i, process and thread as the target's
 // namespace counts.
 func (m *Memory) EachExec(f func(i int, pid, tid int)) {
 	for i := range ExecSlots {

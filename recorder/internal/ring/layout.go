@@ -28,7 +28,7 @@ const (
 	HdrInSlow      = 320  // u64, how many threads are where code in the arenas makes system calls
 	HdrSandboxed   = 384  // u64, how often the target was about to restrict its own system calls; the gates are closed for good then
 	HdrFollow      = 512  // u64, 1 while forked children may open their gates; FollowSandboxed
-	HdrExecs       = 576  // u64, how often a thread has asked to be watched while it replaces its program
+	HdrExecs       = 576  // u64, how often a thread has asked to be awaited while it replaces its program
 	HdrAsked       = 448  // u64, how often a thread has asked for a probe that isn't made yet
 	HdrHand        = 640  // u64, of rings in overwrite mode: how often a chunk has been looked at for being overwritten
 	HdrStarved     = 704  // u64, TSC when a thread last found none
@@ -37,7 +37,7 @@ const (
 	HdrSmall       = 728  // u32, how many chunks are small: those from index 0 on
 	HdrFired       = 768  // u32, how often a trigger has fired
 	HdrFrozenAt    = 784  // u64, TSC of the exit of the call that froze the rings last
-	HdrUnwatched   = 776  // u64, calls that found no place in the table of watched calls
+	HdrUntracked   = 776  // u64, calls that found no place in the table of tracked calls
 	HdrArmed       = 832  // u64, 1 while one that fires freezes the rings
 	HdrSmallPool   = 896  // u64, as HdrPool, of small chunks
 	HdrLoads       = 1152 // u32, how often the loader has said that what it has mapped is complete; each is a number that a thread may wait for
@@ -245,16 +245,16 @@ const (
 	ArgsData  = 128
 )
 
-// Behind that, where calls are watched for a trigger, are the watches, what they have fired, and a table of the watched calls that are
+// Behind that, where functions have triggers, are the predicates, what they have fired, and a table of the tracked calls that are
 // open: of calls, not of threads, since a goroutine's go from thread to thread.
 const (
-	WatchesSize = OpenCallsOff + OpenCalls<<OpenCallShift
-	// WatchesOff are MaxWatches conditions, of WatchSize bytes.
-	WatchesOff = 0
-	WatchShift = 6
-	MaxWatches = 64
+	PredicatesSize = OpenCallsOff + OpenCalls<<OpenCallShift
+	// PredicatesOff are MaxPredicates conditions, of 1<<PredicateShift bytes.
+	PredicatesOff  = 0
+	PredicateShift = 6
+	MaxPredicates  = 64
 	// FiringsOff is a ring of what fired.
-	FiringsOff  = MaxWatches << WatchShift
+	FiringsOff  = MaxPredicates << PredicateShift
 	FiringShift = 6
 	Firings     = 64 // a power of two
 	// FreezerOff is the firing that froze the rings last.
@@ -266,32 +266,32 @@ const (
 	OpenCallTries = 32
 )
 
-// A watch. It fires at the exit of a call for which the value that it is about is between two bounds, or isn't.
+// A predicate. It fires at the exit of a call for which the value that it is about is between two bounds, or isn't.
 const (
-	WatchKind   = 0  // u32, see below
-	WatchShiftL = 4  // u32, by how many bits a result is shifted left, and then right again, to have the width of its type
-	WatchSign   = 8  // u32, 1 if its type is signed
-	WatchNot    = 12 // u32, 1 if it fires outside of the bounds
-	WatchLow    = 16 // i64
-	WatchHigh   = 24 // i64, both included
-	WatchCalls  = 32 // u64, entries of the function, counted in the first of its watches
+	PredicateKind   = 0  // u32, see below
+	PredicateShiftL = 4  // u32, by how many bits a result is shifted left, and then right again, to have the width of its type
+	PredicateSign   = 8  // u32, 1 if its type is signed
+	PredicateNot    = 12 // u32, 1 if it fires outside of the bounds
+	PredicateLow    = 16 // i64
+	PredicateHigh   = 24 // i64, both included
+	PredicateCalls  = 32 // u64, entries of the function, counted in the first of its predicates
 
-	WatchOff      = 0
-	WatchDuration = 1 // the value is the call's duration, in ticks
-	WatchNumber   = 2 // … its number among the calls of the function, from 1
-	WatchResult   = 3 // … what it returns in RAX
+	PredicateOff      = 0
+	PredicateDuration = 1 // the value is the call's duration, in ticks
+	PredicateNumber   = 2 // … its number among the calls of the function, from 1
+	PredicateResult   = 3 // … what it returns in RAX
 )
 
 // A firing. The number is stored last.
 const (
-	FiringNumber = 0  // u32, from 1; 0 while it isn't complete
-	FiringWatch  = 4  // u32
-	FiringCtx    = 8  // u64, as OpenCtx
-	FiringSPWord = 16 // u64, as OpenSPWord
-	FiringFrom   = 24 // u64, TSC behind the entry
-	FiringTo     = 32 // u64, TSC at the exit
-	FiringResult = 40 // u64, RAX
-	FiringTID    = 48 // u32
+	FiringNumber    = 0  // u32, from 1; 0 while it isn't complete
+	FiringPredicate = 4  // u32
+	FiringCtx       = 8  // u64, as OpenCtx
+	FiringSPWord    = 16 // u64, as OpenSPWord
+	FiringFrom      = 24 // u64, TSC behind the entry
+	FiringTo        = 32 // u64, TSC at the exit
+	FiringResult    = 40 // u64, RAX
+	FiringTID       = 48 // u32
 )
 
 // An open call.

@@ -52,7 +52,7 @@ type Memory struct {
 type Setup struct {
 	Chunks         int  // of ChunkSize, before some of them are divided
 	Divide         bool // some of them into small ones, see SmallSize
-	Overwrite      bool // nothing is drained: see Keeper
+	Overwrite      bool // nothing is drained: see Snapshotter
 	TicksPerSecond uint64
 	Min            uint64 // ticks, see HdrMin
 	Depth          int    // see HdrDepth

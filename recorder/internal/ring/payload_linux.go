@@ -91,7 +91,7 @@ func appendTo(sink Sink, events []reel.Event, payloads []Payload) error {
 }
 
 // split takes payloads out of the events.
-func (h *Held) split() {
+func (h *Run) split() {
 	if slices.ContainsFunc(h.Events, func(e reel.Event) bool { return isPayload(e.Word) }) {
 		var p Payloads
 		h.Events, h.Payloads = p.Split(h.Events)

@@ -42,7 +42,7 @@ type Config struct {
 	Threads bool
 	// Lossless makes a thread wait for a chunk while the recorder is alive.
 	Lossless bool
-	// Predicates is the address of the conditions of an armed recording, see ring.WatchesSize; 0 if there are none.
+	// Predicates is the address of the conditions of an armed recording, see ring.PredicatesSize; 0 if there are none.
 	Predicates uint64
 	// Overwrite makes a thread take the oldest chunk when there is no other.
 	Overwrite bool

@@ -115,8 +115,8 @@ func (s *Target) placeParts() {
 		s.Runtime.Counts = s.Runtime.Ring + s.Counts
 		s.Memory.SetCounts(s.Counts)
 	}
-	if s.Watches != 0 {
-		s.Runtime.Predicates = s.Runtime.Ring + s.Watches
+	if s.Predicates != 0 {
+		s.Runtime.Predicates = s.Runtime.Ring + s.Predicates
 	}
 }
 

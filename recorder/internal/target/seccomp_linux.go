@@ -24,7 +24,7 @@ func (s *Target) purposes() []stub.Purpose {
 		{s.Runtime.Follow, stub.ForChildren},
 		{s.Runtime.NoTLS, stub.ForThreadIDs},
 		{s.ArgBuffers != 0 && s.Reads, stub.ForReading},
-		{s.Watches != 0, stub.ForPredicates},
+		{s.Predicates != 0, stub.ForPredicates},
 		{s.Runtime.Loads, stub.ForLoader},
 	} {
 		if p.is {

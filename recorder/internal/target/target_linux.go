@@ -50,7 +50,7 @@ type Target struct {
 	Records  uint64
 	// Where parts of the ring memory begin, in bytes, 0 for one that isn't needed; set before: the stacks of a Go program's threads, the
 	// buffers for arguments, the counts of calls, the threads' areas, and the predicates.
-	GoStacks, ArgBuffers, Counts, Areas, Watches uint64
+	GoStacks, ArgBuffers, Counts, Areas, Predicates uint64
 	// Reads says that values in the process's memory are recorded. Set before.
 	Reads bool
 

@@ -75,7 +75,7 @@ func (s *Set) give(id uint32, list []predicate) stub.Predicates {
 	}
 	g, found := s.groups[key]
 	if !found {
-		if len(s.predicates)+len(list) > ring.MaxWatches {
+		if len(s.predicates)+len(list) > ring.MaxPredicates {
 			s.overflow = true
 			return stub.Predicates{}
 		}
@@ -129,7 +129,7 @@ func (r *results) predicate(at int, t Trigger, fn *stub.Probe, notice func(forma
 }
 
 // WriteTo writes the predicates down where stubs read them.
-func (s *Set) WriteTo(to *ring.Watches, ticksPerSecond uint64) {
+func (s *Set) WriteTo(to *ring.Predicates, ticksPerSecond uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, p := range s.predicates {
@@ -143,10 +143,10 @@ func (s *Set) WriteTo(to *ring.Watches, ticksPerSecond uint64) {
 func (s *Set) Fired(f *ring.Firing) (t Trigger, detail string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.Watch < 0 || f.Watch >= len(s.predicates) {
+	if f.Predicate < 0 || f.Predicate >= len(s.predicates) {
 		return Trigger{}, "", false
 	}
-	p := s.predicates[f.Watch]
+	p := s.predicates[f.Predicate]
 	if t = s.list[p.trigger].Trigger; t.Kind == OnResult {
 		detail = "returned " + p.text(f.Result)
 	}
@@ -163,16 +163,16 @@ func (p predicate) text(result uint64) string {
 }
 
 // predicate is what stubs compare.
-func (t *Trigger) predicate(ticksPerSecond uint64) ring.Watch {
-	w := ring.Watch{Low: math.MinInt64, High: math.MaxInt64}
+func (t *Trigger) predicate(ticksPerSecond uint64) ring.Predicate {
+	w := ring.Predicate{Low: math.MinInt64, High: math.MaxInt64}
 	v := t.Value
 	switch t.Kind {
 	case OnDuration:
-		w.Kind, v = ring.WatchDuration, int64(ring.TicksOf(t.Duration, ticksPerSecond))
+		w.Kind, v = ring.PredicateDuration, int64(ring.TicksOf(t.Duration, ticksPerSecond))
 	case OnResult:
-		w.Kind = ring.WatchResult
+		w.Kind = ring.PredicateResult
 	case OnCall:
-		w.Kind, w.Low = ring.WatchNumber, 1
+		w.Kind, w.Low = ring.PredicateNumber, 1
 		if v > 0 {
 			w.Low, w.High = v, v
 		}

@@ -91,7 +91,7 @@ func (s *Set) Check(names []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.overflow {
-		return fmt.Errorf("callreel: more than %d combinations of triggers and functions: name fewer functions in each", ring.MaxWatches)
+		return fmt.Errorf("callreel: more than %d combinations of triggers and functions: name fewer functions in each", ring.MaxPredicates)
 	}
 	for i := range s.list {
 		t := &s.list[i]

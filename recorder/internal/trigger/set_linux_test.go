@@ -60,12 +60,12 @@ func TestFunctionsWithTheSameTriggersShareTheirPredicates(t *testing.T) {
 		t.Error(err)
 	}
 	for i, want := range []string{"a* > 5ms", "a* > 5ms", "*b #3", "*b #3"} {
-		if got, detail, ok := s.Fired(&ring.Firing{Watch: i}); !ok || got.Text != want || detail != "" {
+		if got, detail, ok := s.Fired(&ring.Firing{Predicate: i}); !ok || got.Text != want || detail != "" {
 			t.Errorf("predicate %d is of %q (%q), and not of %q", i, got.Text, detail, want)
 		}
 	}
 	for _, i := range []int{-1, 4} {
-		if got, _, ok := s.Fired(&ring.Firing{Watch: i}); ok { // the target writes what it likes
+		if got, _, ok := s.Fired(&ring.Firing{Predicate: i}); ok { // the target writes what it likes
 			t.Errorf("predicate %d is of %q", i, got.Text)
 		}
 	}
@@ -94,16 +94,16 @@ func TestATriggerThatNoFunctionHasIsAnError(t *testing.T) {
 
 func TestTooManyGroupsAreRefused(t *testing.T) {
 	var conditions, functions []string
-	for i := range ring.MaxWatches + 1 {
+	for i := range ring.MaxPredicates + 1 {
 		name := fmt.Sprintf("f%d", i)
 		conditions, functions = append(conditions, name), append(functions, name)
 	}
 	s := setOf(t, conditions...)
-	im := take(t, s, functions[:ring.MaxWatches]...)
-	if last := im.Traced[ring.MaxWatches-1].Predicates; last.First != ring.MaxWatches-1 || last.Count != 1 {
+	im := take(t, s, functions[:ring.MaxPredicates]...)
+	if last := im.Traced[ring.MaxPredicates-1].Predicates; last.First != ring.MaxPredicates-1 || last.Count != 1 {
 		t.Errorf("%+v", last)
 	}
-	if im = take(t, s, functions[ring.MaxWatches]); im.Traced[0].Predicates.Count != 0 {
+	if im = take(t, s, functions[ring.MaxPredicates]); im.Traced[0].Predicates.Count != 0 {
 		t.Errorf("%+v", im.Traced[0].Predicates)
 	}
 	if err := s.Check(nil); err == nil || !strings.Contains(err.Error(), "more than 64 combinations") {
@@ -120,7 +120,7 @@ func TestPredicatesAreWhatTheConditionSays(t *testing.T) {
 		for _, with := range []int64{-3, 0, 7} {
 			one := Trigger{Kind: OnResult, Op: op, Value: with}
 			p := one.predicate(perSecond)
-			if p.Kind != ring.WatchResult {
+			if p.Kind != ring.PredicateResult {
 				t.Errorf("its kind is %d", p.Kind)
 			}
 			for v := with - 2; v <= with+2; v++ {
@@ -131,12 +131,12 @@ func TestPredicatesAreWhatTheConditionSays(t *testing.T) {
 		}
 	}
 	one := Trigger{Kind: OnDuration, Op: ">=", Duration: time.Millisecond}
-	if p := one.predicate(perSecond); p.Kind != ring.WatchDuration || p.Low != 1e6 {
+	if p := one.predicate(perSecond); p.Kind != ring.PredicateDuration || p.Low != 1e6 {
 		t.Errorf("%+v", p)
 	}
 	for number, low := range map[int64]int64{0: 1, 5: 5} {
 		one := Trigger{Kind: OnCall, Value: number}
-		if p := one.predicate(perSecond); p.Kind != ring.WatchNumber || p.Low != low || number > 0 && p.High != number {
+		if p := one.predicate(perSecond); p.Kind != ring.PredicateNumber || p.Low != low || number > 0 && p.High != number {
 			t.Errorf("call %d: %+v", number, p)
 		}
 	}

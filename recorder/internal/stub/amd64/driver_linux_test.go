@@ -225,27 +225,27 @@ func (s *tally) Dropped(entries, exits, tick uint64) error {
 
 // stubSetup says which event code the driver is to run.
 type stubSetup struct {
-	clock    stub.Clock
-	lossless bool
-	shared   bool
-	chunks   int
-	divide   bool // some of the chunks into small ones
-	ids      int
-	spDelta  bool // entries whose stack pointer has moved already
-	hook     plan.Hook
-	follow   bool
-	names    bool   // names that threads give themselves are kept
-	min      bool   // exits take back entries; of no call, as long as HdrMin is 0
-	threads  bool   // not all threads are recorded
-	depth    int    // how many calls are recorded in one another; 0 for any number
-	every    uint32 // one call in so many is recorded; 0 for all
-	inside   int    // up to which ID functions are those that are recorded, with what they call; 0 for any
-	open     bool   // events of calls on the open stack
-	captures *stub.Captures
-	over     bool // rings in overwrite mode
-	noTLS    bool // threads are told apart by the kernel
-	stack    bool // with noTLS: but for the first, by its stack
-	watches  int  // of each function
+	clock      stub.Clock
+	lossless   bool
+	shared     bool
+	chunks     int
+	divide     bool // some of the chunks into small ones
+	ids        int
+	spDelta    bool // entries whose stack pointer has moved already
+	hook       plan.Hook
+	follow     bool
+	names      bool   // names that threads give themselves are kept
+	min        bool   // exits take back entries; of no call, as long as HdrMin is 0
+	threads    bool   // not all threads are recorded
+	depth      int    // how many calls are recorded in one another; 0 for any number
+	every      uint32 // one call in so many is recorded; 0 for all
+	inside     int    // up to which ID functions are those that are recorded, with what they call; 0 for any
+	open       bool   // events of calls on the open stack
+	captures   *stub.Captures
+	over       bool // rings in overwrite mode
+	noTLS      bool // threads are told apart by the kernel
+	stack      bool // with noTLS: but for the first, by its stack
+	predicates int  // of each function
 }
 
 // more is the memory needed behind the rings.
@@ -259,8 +259,8 @@ func (s *stubSetup) more() uint64 {
 	if s.captures != nil {
 		return ring.ArgsSize + ring.AreasSize
 	}
-	if s.watches > 0 {
-		return ring.WatchesSize
+	if s.predicates > 0 {
+		return ring.PredicatesSize
 	}
 	return 0
 }
@@ -287,7 +287,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	cfg.NoTLS = s.noTLS
 	c.emitThreadID()
 	c.routines.slow = c.emitSlow()
-	if s.watches > 0 {
+	if s.predicates > 0 {
 		cfg.Predicates = testRing + ring.Size(s.chunks)
 		c.emitPredicates()
 	}
@@ -346,8 +346,8 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			default:
 				c.lang.event(c, id, exit, delta)
 			}
-			if s.watches > 0 {
-				c.lang.predicates(c, stub.Predicates{First: 0, Count: uint8(s.watches)}, id, exit, delta)
+			if s.predicates > 0 {
+				c.lang.predicates(c, stub.Predicates{First: 0, Count: uint8(s.predicates)}, id, exit, delta)
 			}
 			if !exit {
 				c.hook(s.hook)

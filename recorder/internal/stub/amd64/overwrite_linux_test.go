@@ -10,14 +10,14 @@ import (
 )
 
 // keep copies what the rings hold, frozen, and returns each thread's runs.
-func (d *driver) keep(k *ring.Keeper) map[int][]ring.Held {
+func (d *driver) keep(k *ring.Snapshotter) map[int][]ring.Run {
 	d.t.Helper()
 	k.Freeze()
-	all, err := k.Copy(ring.Ticks())
+	all, err := k.Take(ring.Ticks())
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	threads := map[int][]ring.Held{}
+	threads := map[int][]ring.Run{}
 	for _, h := range all {
 		threads[h.TID] = append(threads[h.TID], h)
 	}
@@ -26,7 +26,7 @@ func (d *driver) keep(k *ring.Keeper) map[int][]ring.Held {
 }
 
 // contiguous returns a thread's last runs that have no gap between them, as one.
-func contiguous(runs []ring.Held) (events []reel.Event, first uint32) {
+func contiguous(runs []ring.Run) (events []reel.Event, first uint32) {
 	from := len(runs) - 1
 	for from > 0 && runs[from-1].Seq+1 == runs[from].Seq {
 		from--
@@ -55,22 +55,22 @@ func checkKept(t *testing.T, who string, events []reel.Event, maxID uint32, drop
 }
 
 func TestOverwritingKeepsEveryRegister(t *testing.T) {
-	for name, s := range map[string]stubSetup{"inline": {}, "shared": {shared: true}, "watched": {watches: 3}} {
+	for name, s := range map[string]stubSetup{"inline": {}, "shared": {shared: true}, "tracked": {predicates: 3}} {
 		t.Run(name, func(t *testing.T) {
 			s.chunks, s.over = 2*ring.MinChunks, true
 			d := startDriver(t, s)
-			if s.watches > 0 {
-				w, err := d.mem.WatchesAt(ring.Size(s.chunks))
+			if s.predicates > 0 {
+				w, err := d.mem.PredicatesAt(ring.Size(s.chunks))
 				if err != nil {
 					t.Fatal(err)
 				}
 				w.Arm(true)
-				w.Set(0, ring.Watch{Kind: ring.WatchResult, Bits: 32, Signed: true, Low: math.MinInt64, High: -1})
-				w.Set(1, ring.Watch{Kind: ring.WatchNumber, Low: 100, High: 200})
-				w.Set(2, ring.Watch{Kind: ring.WatchDuration, Low: 0, High: 10, Not: true})
+				w.Set(0, ring.Predicate{Kind: ring.PredicateResult, Bits: 32, Signed: true, Low: math.MinInt64, High: -1})
+				w.Set(1, ring.Predicate{Kind: ring.PredicateNumber, Low: 100, High: 200})
+				w.Set(2, ring.Predicate{Kind: ring.PredicateDuration, Low: 0, High: 10, Not: true})
 			}
 			d.do("state %d", 3000)
-			k := ring.NewKeeper(d.mem.Memory)
+			k := ring.NewSnapshotter(d.mem.Memory)
 			k.Freeze()
 			d.do("state %d", 3000) // drops
 			k.Thaw()
@@ -82,7 +82,7 @@ func TestOverwritingKeepsEveryRegister(t *testing.T) {
 // One thread's last events are all there, whatever the state of its chunk, and in the right number.
 func TestTheLastEventsAreHeld(t *testing.T) {
 	d := startDriver(t, stubSetup{chunks: 16, over: true})
-	k := ring.NewKeeper(d.mem.Memory)
+	k := ring.NewSnapshotter(d.mem.Memory)
 	for round := range 40 {
 		d.do("calls %d", 1+round*977)
 		threads := d.keep(k)
@@ -102,7 +102,7 @@ func TestTheLastEventsAreHeld(t *testing.T) {
 // A thread that calls seldom isn't robbed of its last events by those that call much.
 func TestAnIdleThreadKeepsItsLastEvents(t *testing.T) {
 	d := startDriver(t, stubSetup{chunks: 32, over: true})
-	k := ring.NewKeeper(d.mem.Memory)
+	k := ring.NewSnapshotter(d.mem.Memory)
 	d.do("calls 50")
 	d.do("crowd 3 500000")
 	events, first := contiguous(d.keep(k)[d.cmd.Process.Pid])
@@ -116,7 +116,7 @@ func TestCopiesOfBusyRingsAreWhole(t *testing.T) {
 	for _, storm := range []int{0, 50} {
 		t.Run(fmt.Sprintf("a signal every %d µs", storm), func(t *testing.T) {
 			d := startDriver(t, stubSetup{chunks: 64, over: true})
-			k := ring.NewKeeper(d.mem.Memory)
+			k := ring.NewSnapshotter(d.mem.Memory)
 			defer k.Close()
 			d.do("storm %d", storm)
 			d.send("crowd 4 3000000")
@@ -148,7 +148,7 @@ func TestCopiesOfBusyRingsAreWhole(t *testing.T) {
 
 func TestThreadsWithoutAChunkDropAndCount(t *testing.T) {
 	d := startDriver(t, stubSetup{chunks: ring.MinChunks, over: true}) // 6, and 2 in reserve
-	k := ring.NewKeeper(d.mem.Memory)
+	k := ring.NewSnapshotter(d.mem.Memory)
 	d.do("crowd 20 20000")
 	dropped, kept := uint64(0), 0
 	k.Meet(func(tid, _ int, name string) {

@@ -7,26 +7,26 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-func watchedDriver(t *testing.T, s stubSetup) (*driver, *ring.Watches, *ring.Keeper) {
+func predicateDriver(t *testing.T, s stubSetup) (*driver, *ring.Predicates, *ring.Snapshotter) {
 	t.Helper()
 	s.over = true
 	if s.chunks == 0 {
 		s.chunks = 64
 	}
 	d := startDriver(t, s)
-	w, err := d.mem.WatchesAt(ring.Size(s.chunks))
+	w, err := d.mem.PredicatesAt(ring.Size(s.chunks))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, w, ring.NewKeeper(d.mem.Memory)
+	return d, w, ring.NewSnapshotter(d.mem.Memory)
 }
 
 // The Nth call, and no other, freezes the rings, once; what comes then is counted.
 func TestTheNthCallFires(t *testing.T) {
-	d, w, k := watchedDriver(t, stubSetup{watches: 2, ids: 1})
+	d, w, k := predicateDriver(t, stubSetup{predicates: 2, ids: 1})
 	w.Arm(true)
-	w.Set(0, ring.Watch{Kind: ring.WatchNumber, Low: 1000, High: 1000})
-	w.Set(1, ring.Watch{Kind: ring.WatchNumber, Low: 1500, High: 1502})
+	w.Set(0, ring.Predicate{Kind: ring.PredicateNumber, Low: 1000, High: 1000})
+	w.Set(1, ring.Predicate{Kind: ring.PredicateNumber, Low: 1500, High: 1502})
 	d.do("calls 900")
 	if w.Fired() != 0 || k.Frozen() {
 		t.Fatalf("fired %d times before", w.Fired())
@@ -36,7 +36,7 @@ func TestTheNthCallFires(t *testing.T) {
 	if w.Fired() != 1 || !ok || !k.Frozen() {
 		t.Fatalf("fired %d times, %+v", w.Fired(), f)
 	}
-	if f.Watch != 0 || f.TID != d.cmd.Process.Pid || f.Word>>1 != 1 || f.To <= f.From {
+	if f.Predicate != 0 || f.TID != d.cmd.Process.Pid || f.Word>>1 != 1 || f.To <= f.From {
 		t.Errorf("%+v", f)
 	}
 	events, _ := contiguous(d.keep(k)[f.TID])
@@ -54,20 +54,20 @@ func TestTheNthCallFires(t *testing.T) {
 	if w.Fired() != 4 || k.Frozen() {
 		t.Errorf("fired %d times, frozen: %v", w.Fired(), k.Frozen())
 	}
-	if f, ok := w.Firing(4); !ok || f.Watch != 1 {
+	if f, ok := w.Firing(4); !ok || f.Predicate != 1 {
 		t.Errorf("%+v", f)
 	}
 }
 
 func TestDurationsFire(t *testing.T) {
-	d, w, k := watchedDriver(t, stubSetup{watches: 1})
+	d, w, k := predicateDriver(t, stubSetup{predicates: 1})
 	w.Arm(true)
-	w.Set(0, ring.Watch{Kind: ring.WatchDuration, Low: 1 << 40, High: math.MaxInt64})
+	w.Set(0, ring.Predicate{Kind: ring.PredicateDuration, Low: 1 << 40, High: math.MaxInt64})
 	d.do("calls 1000")
 	if w.Fired() != 0 {
 		t.Errorf("fired %d times", w.Fired())
 	}
-	w.Set(0, ring.Watch{Kind: ring.WatchDuration, Low: 0, High: math.MaxInt64})
+	w.Set(0, ring.Predicate{Kind: ring.PredicateDuration, Low: 0, High: math.MaxInt64})
 	d.do("enter")
 	open := 0
 	w.EachOpen(func(c ring.OpenCall) {
@@ -93,22 +93,22 @@ func TestDurationsFire(t *testing.T) {
 	w.EachOpen(func(c ring.OpenCall) { t.Errorf("still open: %+v", c) })
 }
 
-// Signals whose handlers make watched calls, in four threads: no call may be mistaken for another, or left in the table.
-func TestWatchedCallsUnderSignals(t *testing.T) {
-	d, w, _ := watchedDriver(t, stubSetup{watches: 1, ids: 3})
-	w.Set(0, ring.Watch{Kind: ring.WatchNumber, Low: 1, High: math.MaxInt64})
+// Signals whose handlers make tracked calls, in four threads: no call may be mistaken for another, or left in the table.
+func TestTrackedCallsUnderSignals(t *testing.T) {
+	d, w, _ := predicateDriver(t, stubSetup{predicates: 1, ids: 3})
+	w.Set(0, ring.Predicate{Kind: ring.PredicateNumber, Low: 1, High: math.MaxInt64})
 	d.do("storm 43")
 	d.do("crowd 4 50000")
 	d.do("storm 0")
 	w.EachOpen(func(c ring.OpenCall) { t.Errorf("still open: %+v", c) })
 	made := uint64(d.number("made"))
-	if got := uint64(w.Fired()) + w.Unwatched(); got != made {
-		t.Errorf("%d fired and %d not watched, of %d calls", w.Fired(), w.Unwatched(), made)
+	if got := uint64(w.Fired()) + w.Untracked(); got != made {
+		t.Errorf("%d fired and %d not tracked, of %d calls", w.Fired(), w.Untracked(), made)
 	}
 }
 
 func TestCallsLeftByLongjmpDontFillTheTable(t *testing.T) {
-	d, w, _ := watchedDriver(t, stubSetup{watches: 1, ids: 3})
+	d, w, _ := predicateDriver(t, stubSetup{predicates: 1, ids: 3})
 	for range 200 {
 		d.do("enter")
 		d.do("forget")

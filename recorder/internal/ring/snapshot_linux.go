@@ -13,13 +13,13 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// Keeper looks after rings in overwrite mode, from which nothing is drained, and copies what they hold. It is used by one goroutine.
+// Snapshotter looks after rings in overwrite mode, from which nothing is drained, and copies what they hold. It is used by one goroutine.
 //
-// As a Drainer it believes nothing of what stands in the memory.
-type Keeper struct {
+// As a Drainer it believes nothing of what is in the memory.
+type Snapshotter struct {
 	m        *Memory
 	registry registry
-	copied   []byte // room for a copy, mapped when the first is made
+	copied   []byte // memory for a copy, mapped when the first is made
 }
 
 // starveLimit is for how long threads without a chunk don't look for one again when they found none.
@@ -41,11 +41,11 @@ func (m *Memory) initOverwrite(ticksPerSecond uint64) {
 	atomic.StoreUint64(m.u64(HdrPool), 1)
 }
 
-// NewKeeper returns the keeper of memory that was laid out with Setup.Overwrite.
-func NewKeeper(m *Memory) *Keeper { return &Keeper{m: m} }
+// NewSnapshotter returns what takes snapshots of memory that was laid out with Setup.Overwrite.
+func NewSnapshotter(m *Memory) *Snapshotter { return &Snapshotter{m: m} }
 
-// Close gives back the room for copies; events of a Copy are no more valid.
-func (k *Keeper) Close() error {
+// Close gives back the memory for copies; events of a Take are no more valid.
+func (k *Snapshotter) Close() error {
 	if k.copied == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (k *Keeper) Close() error {
 }
 
 // Meet calls f for the threads that have registered since the last call.
-func (k *Keeper) Meet(f func(tid, pid int, name string)) {
+func (k *Snapshotter) Meet(f func(tid, pid int, name string)) {
 	_ = k.registry.read(k.m, func(tid, pid int, name string) error {
 		f(tid, pid, name)
 		return nil
@@ -63,7 +63,7 @@ func (k *Keeper) Meet(f func(tid, pid int, name string)) {
 }
 
 // End gives back the chunk that a thread which has ended was at, and frees its slot. It returns how many entries the thread had dropped.
-func (k *Keeper) End(tid int) (dropped uint64) {
+func (k *Snapshotter) End(tid int) (dropped uint64) {
 	m, slot := k.m, SlotsOff+uint64(tid)*SlotSize
 	dropped = atomic.LoadUint64(m.u64(slot + SlotDropped))
 	if i := atomic.LoadUint32(m.u32(slot + SlotChunk)); i != 0 && uint64(i) <= uint64(m.chunks) {
@@ -80,7 +80,7 @@ func (k *Keeper) End(tid int) (dropped uint64) {
 }
 
 // Dropped is how many entries the thread has dropped so far.
-func (k *Keeper) Dropped(tid int) uint64 {
+func (k *Snapshotter) Dropped(tid int) uint64 {
 	if tid < 0 || tid >= MaxTID {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (k *Keeper) Dropped(tid int) uint64 {
 }
 
 // Holds says whether the thread has written anything into a chunk that is its own now.
-func (k *Keeper) Holds(tid int) bool {
+func (k *Snapshotter) Holds(tid int) bool {
 	if tid <= 0 || tid >= MaxTID {
 		return false
 	}
@@ -99,14 +99,14 @@ func (k *Keeper) Holds(tid int) bool {
 }
 
 // Forget frees the slot of a thread that has ended and holds nothing.
-func (k *Keeper) Forget(tid int) {
+func (k *Snapshotter) Forget(tid int) {
 	if tid > 0 && tid < MaxTID {
 		k.m.forgetThread(tid)
 	}
 }
 
 // Threads are those that chunks say they are of.
-func (k *Keeper) Threads() map[int]bool {
+func (k *Snapshotter) Threads() map[int]bool {
 	all := map[int]bool{}
 	for i := range uint32(k.m.chunks) {
 		all[int(atomic.LoadUint32(k.m.u32(k.m.chunk(i)+ChunkTID)))] = true
@@ -115,12 +115,12 @@ func (k *Keeper) Threads() map[int]bool {
 }
 
 // HasChunk says whether the thread has a chunk.
-func (k *Keeper) HasChunk(tid int) bool {
+func (k *Snapshotter) HasChunk(tid int) bool {
 	return tid >= 0 && tid < MaxTID && atomic.LoadUint32(k.m.u32(SlotsOff+uint64(tid)*SlotSize+SlotChunk)) != 0
 }
 
 // Oldest is when the oldest chunk that the rings hold was got by its thread, in TSC ticks; now if they hold none.
-func (k *Keeper) Oldest() uint64 {
+func (k *Snapshotter) Oldest() uint64 {
 	oldest := Ticks()
 	for i := range uint32(k.m.chunks) {
 		c := k.m.chunk(i)
@@ -135,19 +135,19 @@ func (k *Keeper) Oldest() uint64 {
 }
 
 // Freeze makes threads overwrite nothing: they fill the chunks that they have, and then drop.
-func (k *Keeper) Freeze() { atomic.StoreUint64(k.m.u64(HdrPool), 0) }
+func (k *Snapshotter) Freeze() { atomic.StoreUint64(k.m.u64(HdrPool), 0) }
 
 // Frozen says whether the rings are frozen, by the recorder or by a trigger.
-func (k *Keeper) Frozen() bool { return atomic.LoadUint64(k.m.u64(HdrPool)) == 0 }
+func (k *Snapshotter) Frozen() bool { return atomic.LoadUint64(k.m.u64(HdrPool)) == 0 }
 
 // Thaw ends that, after the reserve has got back what was taken out of it.
-func (k *Keeper) Thaw() {
+func (k *Snapshotter) Thaw() {
 	k.refill()
 	atomic.StoreUint64(k.m.u64(HdrPool), 1)
 }
 
 // refill puts the chunks that have been full for longest into the reserve, for those that threads have taken out of it.
-func (k *Keeper) refill() {
+func (k *Snapshotter) refill() {
 	type full struct {
 		i     uint32
 		state uint32
@@ -200,8 +200,8 @@ func compareTicks(a, b uint64) int {
 	return 0
 }
 
-// Held is a run of one thread's events without a gap, as a chunk held them. The events are valid up to the next Copy.
-type Held struct {
+// Run is a run of one thread's events without a gap, as a chunk held them. The events are valid up to the next Take.
+type Run struct {
 	TID      int
 	Seq      uint32 // of the chunk, among the thread's
 	From, To uint64 // TSC when the thread got it and when it got the next; To is 0 for its present one
@@ -211,7 +211,7 @@ type Held struct {
 }
 
 // Prepare gets the memory for a copy, so that the first takes no longer than others.
-func (k *Keeper) Prepare() (err error) {
+func (k *Snapshotter) Prepare() (err error) {
 	if k.copied != nil {
 		return nil
 	}
@@ -227,9 +227,9 @@ func (k *Keeper) Prepare() (err error) {
 	return nil
 }
 
-// Copy copies what all chunks hold up to a moment, in TSC ticks, that has been: those of one thread in order, the threads by their IDs.
+// Take copies what all chunks hold up to a moment, in TSC ticks, that has been: those of one thread in order, the threads by their IDs.
 // Meanwhile threads go on; only if the rings are frozen is what was there at that moment in the copy for certain.
-func (k *Keeper) Copy(to uint64) (all []Held, err error) {
+func (k *Snapshotter) Take(to uint64) (all []Run, err error) {
 	m := k.m
 	if err := k.Prepare(); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func (k *Keeper) Copy(to uint64) (all []Held, err error) {
 			all = append(all, h)
 		}
 	}
-	slices.SortFunc(all, func(a, b Held) int {
+	slices.SortFunc(all, func(a, b Run) int {
 		if a.TID != b.TID {
 			return a.TID - b.TID
 		}
@@ -250,7 +250,7 @@ func (k *Keeper) Copy(to uint64) (all []Held, err error) {
 
 // upTo leaves out what was written after a moment: a thread that has gone on to a chunk which was copied later than the one before has
 // written events in between that are in neither copy.
-func upTo(all []Held, to uint64) []Held {
+func upTo(all []Run, to uint64) []Run {
 	kept, ended := all[:0], 0
 	for _, h := range all {
 		if h.TID == ended {
@@ -269,7 +269,7 @@ func upTo(all []Held, to uint64) []Held {
 }
 
 // copyChunk copies chunk i, if it holds events. A chunk that changes hands meanwhile holds none: it was the oldest.
-func (k *Keeper) copyChunk(i uint32) (h Held, ok bool) {
+func (k *Snapshotter) copyChunk(i uint32) (h Run, ok bool) {
 	m := k.m
 	c := m.chunk(i)
 	state := atomic.LoadUint32(m.u32(c + ChunkState))
