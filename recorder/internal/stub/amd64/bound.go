@@ -5,9 +5,9 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// Bound is how many bytes the code of these functions has at most, see Compile: three to five times what it has in fact, but
+// bound is how many bytes the code of these functions has at most, see compile: three to five times what it has in fact, but
 // known without making it. cfg is as for Compile, but for addresses.
-func Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
+func bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	const routines = 1 << 16
 	b := boundStubs(cfg, fns, len(fns) <= InlineLimit)
 	return routines + b.code + b.rows*unwindRowSize
@@ -62,8 +62,8 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 	return b
 }
 
-// BoundCaptures is how many bytes the captures of some of these functions take besides.
-func BoundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 {
+// boundCaptures is how many bytes the captures of some of these functions take besides.
+func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 {
 	if len(captures) == 0 {
 		return 0
 	}

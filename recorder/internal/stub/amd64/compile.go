@@ -29,10 +29,10 @@ type Code struct {
 // and 70 bytes longer at each site: with many probes it is the caches that count.
 const InlineLimit = 256
 
-// Compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
+// compile makes the code for an arena at base: the event routines and the slow path, then each function's stubs. The
 // result's size does not depend on base. It keeps fns, whose images must stay open while it is in use. The code is put into buf
 // if it is large enough, else elsewhere; buf may be nil.
-func Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code, error) {
+func compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code, error) {
 	code := &Code{Code: stub.Code{Base: base}, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, lang: languageOf(&cfg), routines: &routines{}}
 	code.Sites = code
 	given := cap(buf)

@@ -31,7 +31,7 @@ func checkCode(t *testing.T, data []byte) {
 			selected = append(selected, stub.Probe{Function: &fns[i], Image: im, ID: uint32(i + 1)})
 		}
 	}
-	code, err := Compile(0x100000, stub.Config{Gate: 0x200000, Ring: 1 << 40}, selected, nil)
+	code, err := compile(0x100000, stub.Config{Gate: 0x200000, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		return // operands that lead nowhere near
 	}

@@ -12,12 +12,13 @@ type Generator struct{}
 
 // Bound is how many bytes the code of these functions has at most, their captures included. cfg is as for Compile, but for addresses.
 func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
-	return Bound(cfg, fns) + BoundCaptures(fns, cfg.Captures)
+	return bound(cfg, fns) + boundCaptures(fns, cfg.Captures)
 }
 
-// Compile is the function of that name.
+// Compile makes the code for an arena at base. Its size does not depend on base. It keeps fns, whose images must stay open while it is in use.
+// The code is put into buf if that is large enough, else elsewhere; buf may be nil.
 func (Generator) Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*stub.Code, error) {
-	code, err := Compile(base, cfg, fns, buf)
+	code, err := compile(base, cfg, fns, buf)
 	if err != nil {
 		return nil, err
 	}

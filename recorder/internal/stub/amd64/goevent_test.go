@@ -26,11 +26,11 @@ func TestGoStubsHaveRoom(t *testing.T) {
 	}
 	const base = 1 << 28
 	for _, n := range []int{1, InlineLimit, len(all)} {
-		code, err := Compile(base, stub.Config{Gate: base - 4096, Ring: 1 << 40, Go: &golang.Runtime{GoID: im.Go.GoID}}, all[:n], nil)
+		code, err := compile(base, stub.Config{Gate: base - 4096, Ring: 1 << 40, Go: &golang.Runtime{GoID: im.Go.GoID}}, all[:n], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if room := Bound(&stub.Config{}, all[:n]); uint64(len(code.Bytes)) > room {
+		if room := bound(&stub.Config{}, all[:n]); uint64(len(code.Bytes)) > room {
 			t.Errorf("%d functions: %d bytes in room for %d", n, len(code.Bytes), room)
 		}
 	}

@@ -154,12 +154,12 @@ func runPatched(t *testing.T, p program, shared bool) *patchedRun {
 		r.names[id] = f.Name
 	}
 	cfg := stub.Config{TIDOffset: tidOffsetOf(t, path), Gate: testArena + 1<<24, Ring: testRing, Lossless: true}
-	first, err := Compile(testArena, cfg, fns, nil)
+	first, err := compile(testArena, cfg, fns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Gate = gateFor(first.Bytes)
-	code, err := Compile(testArena, cfg, fns, nil)
+	code, err := compile(testArena, cfg, fns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

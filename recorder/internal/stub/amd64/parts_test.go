@@ -21,7 +21,7 @@ func TestStubsThatAreMadeInPartsAreThoseMadeInOneGo(t *testing.T) {
 	}
 	cfg := stub.Config{Lazy: true}
 	one := compileFrames(t, cfg, selected)
-	buf := make([]byte, 0, Bound(&stub.Config{}, selected))
+	buf := make([]byte, 0, bound(&stub.Config{}, selected))
 	several := compileFramesTo(t, cfg, selected, buf)
 	if &several.Bytes[0] != &buf[:1][0] || len(several.Bytes) > cap(buf) {
 		t.Errorf("%d bytes in a buffer of %d, or elsewhere", len(several.Bytes), cap(buf))

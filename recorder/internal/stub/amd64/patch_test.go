@@ -19,7 +19,7 @@ func TestACopyIsFoundForEachMovedInstruction(t *testing.T) {
 			selected = append(selected, stub.Probe{Function: &fns[i], Image: im, ID: uint32(i + 1), Slide: slide})
 		}
 	}
-	code, err := Compile(base, stub.Config{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
+	code, err := compile(base, stub.Config{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestAPatchAloneLeadsToItsOwnPage(t *testing.T) {
 		}
 	}
 	const base = 0x6000_0000
-	code, err := Compile(base, stub.Config{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
+	code, err := compile(base, stub.Config{Gate: base - amd64.PageSize, Ring: 1 << 40}, selected, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

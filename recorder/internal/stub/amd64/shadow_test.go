@@ -24,7 +24,7 @@ func TestArenaCodeKeepsShadowStacksInStep(t *testing.T) {
 	}
 	for name, few := range map[string]int{"inline": 100, "shared": len(chosen)} {
 		for _, lazy := range []bool{false, true} {
-			code, err := Compile(base, stub.Config{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, chosen[:few], nil)
+			code, err := compile(base, stub.Config{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, chosen[:few], nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ func TestStubsOfManyFunctionsTakeLittle(t *testing.T) {
 				}
 			}
 			const base = 1 << 30
-			code, err := Compile(base, stub.Config{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, fns, nil)
+			code, err := compile(base, stub.Config{Gate: base - 4096, Ring: 1 << 40, Lazy: lazy}, fns, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

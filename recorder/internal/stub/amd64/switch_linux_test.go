@@ -27,7 +27,7 @@ func TestEachEventCanBeSwitchedByOneExchange(t *testing.T) {
 			for i := range selected {
 				selected[i].Inside = cfg.Inside && i%3 == 0
 			}
-			code, err := Compile(testArena, cfg, selected, nil)
+			code, err := compile(testArena, cfg, selected, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

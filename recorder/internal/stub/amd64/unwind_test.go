@@ -28,7 +28,7 @@ func compileFramesTo(t *testing.T, cfg stub.Config, fns []stub.Probe, buf []byte
 	t.Helper()
 	const base = 0x6000_0000
 	cfg.Gate, cfg.Ring = base-amd64.PageSize, 1<<40
-	code, err := Compile(base, cfg, fns, buf)
+	code, err := compile(base, cfg, fns, buf)
 	if err != nil {
 		t.Fatal(err)
 	}
