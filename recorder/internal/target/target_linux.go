@@ -59,8 +59,8 @@ type Target struct {
 	// Stopped is for how long the process was stopped for attaching.
 	Stopped time.Duration
 
-	// Mu guards Arenas, what images say of themselves, and which gates are open, against who reads them, or opens and closes gates, while
-	// libraries are added. Who adds arenas, in the goroutine that looks for libraries, may read them without it.
+	// Mu guards Arenas, and which gates are open, against who reads them, or opens and closes gates, while libraries are added. Who adds
+	// arenas, in the goroutine that looks for libraries, may read them without it.
 	Mu sync.Mutex
 
 	lang       language
