@@ -1,5 +1,7 @@
 package stub
 
+import "fmt"
+
 // Code is what the arena of some images holds, and what changes in their text to lead there.
 type Code struct {
 	Base    uint64  // where it is in the target
@@ -36,6 +38,16 @@ const (
 	ForLoader                    // Config.Loads
 	ForNames                     // Config.Names
 )
+
+// String says when stubs call.
+func (p Purpose) String() string {
+	names := [...]string{"when a ring is full", "when a forked child is followed", "to know which thread calls", "to read arguments in memory",
+		"when a trigger fires", "when a library is loaded", "when a thread gets a name"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return fmt.Sprintf("for purpose %d", uint8(p))
+}
 
 // Syscall is a system call that stubs make: its number, and the arguments by which seccomp filters may tell it from others of that number.
 type Syscall struct {

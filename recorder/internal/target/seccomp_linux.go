@@ -43,21 +43,19 @@ func mayCall(st *process.Stopped, p stub.Purpose) (bool, error) {
 // firstForbidden returns a system call that stubs make for one of the purposes, and a thread may not make; nil if there is none. A thread
 // whose state can't be read has gone.
 func firstForbidden(st *process.Stopped, purposes []stub.Purpose) (*process.SeccompError, error) {
-	var calls []stub.Syscall
-	for _, p := range purposes {
-		calls = append(calls, generator().Syscalls(p)...)
-	}
 	for _, t := range st.Threads() {
 		if mode, err := t.SeccompMode(); err != nil || mode == 0 {
 			continue
 		}
-		for _, c := range calls {
-			ok, err := t.SeccompAllows(uintptr(c.Number), c.Args...)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
-				return &process.SeccompError{TID: t.TID, Number: c.Number, Why: "stubs need it when a ring is full"}, nil
+		for _, p := range purposes {
+			for _, c := range generator().Syscalls(p) {
+				ok, err := t.SeccompAllows(uintptr(c.Number), c.Args...)
+				if err != nil {
+					return nil, err
+				}
+				if !ok {
+					return &process.SeccompError{TID: t.TID, Number: c.Number, Why: "stubs need it " + p.String()}, nil
+				}
 			}
 		}
 	}
