@@ -179,14 +179,10 @@ func (t *Trigger) predicate(ticksPerSecond uint64) ring.Predicate {
 		return w
 	}
 	switch t.Op {
-	case ">":
-		w.Low = v + 1
-	case ">=":
-		w.Low = v
-	case "<":
-		w.High = v - 1
-	case "<=":
-		w.High = v
+	case ">=", "<":
+		w.Low, w.Not = v, t.Op == "<"
+	case "<=", ">":
+		w.High, w.Not = v, t.Op == ">"
 	case "==", "!=":
 		w.Low, w.High, w.Not = v, v, t.Op == "!="
 	}

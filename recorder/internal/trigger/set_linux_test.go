@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -117,13 +118,14 @@ func TestPredicatesAreWhatTheConditionSays(t *testing.T) {
 		"<": func(a, b int64) bool { return a < b }, "<=": func(a, b int64) bool { return a <= b },
 		"==": func(a, b int64) bool { return a == b }, "!=": func(a, b int64) bool { return a != b },
 	} {
-		for _, with := range []int64{-3, 0, 7} {
+		for _, with := range []int64{-3, 0, 7, math.MinInt64, math.MinInt64 + 1, math.MaxInt64 - 1, math.MaxInt64} {
 			one := Trigger{Kind: OnResult, Op: op, Value: with}
 			p := one.predicate(perSecond)
 			if p.Kind != ring.PredicateResult {
 				t.Errorf("its kind is %d", p.Kind)
 			}
-			for v := with - 2; v <= with+2; v++ {
+			// Two numbers on both sides; behind the last come the first again.
+			for _, v := range []int64{with - 2, with - 1, with, with + 1, with + 2} {
 				if got := (p.Low <= v && v <= p.High) != p.Not; got != holds(v, with) {
 					t.Errorf("%d %s %d is %v", v, op, with, got)
 				}
