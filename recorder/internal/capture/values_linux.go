@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"maps"
+
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
@@ -47,14 +49,19 @@ func (d *Decoder) DescribeAll() error {
 	if d.to == nil {
 		return nil
 	}
-	d.set.mu.Lock()
-	defer d.set.mu.Unlock()
-	for id, p := range d.set.plans {
+	for id, p := range d.set.planned() {
 		if err := d.describe(id, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// planned returns the plans of all functions that have any so far. Plans don't change.
+func (s *Set) planned() map[uint32]*plans {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.plans)
 }
 
 // Decode reads the values of events, whose IDs are the target's. What the target has written that was not asked for is left out. describe says
