@@ -12,6 +12,6 @@ var syscallNames = map[uint64]string{
 	183: "mq_timedreceive", 188: "msgrcv", 192: "semtimedop", 193: "semop", 202: "accept", 203: "connect",
 	206: "sendto", 207: "recvfrom", 211: "sendmsg", 212: "recvmsg", 215: "munmap", 216: "mremap", 220: "clone",
 	221: "execve", 222: "mmap", 226: "mprotect", 227: "msync", 233: "madvise", 242: "accept4", 243: "recvmmsg",
-	260: "wait4", 267: "syncfs", 269: "sendmmsg", 279: "memfd_create", 283: "membarrier", 292: "io_pgetevents",
+	260: "wait4", 267: "syncfs", 269: "sendmmsg", 270: "process_vm_readv", 279: "memfd_create", 283: "membarrier", 292: "io_pgetevents",
 	293: "rseq", 426: "io_uring_enter", 435: "clone3", 441: "epoll_pwait2", 449: "futex_waitv",
 }

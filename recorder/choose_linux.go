@@ -156,7 +156,7 @@ func (c lateChoice) Open(ctx context.Context, p *process.Process, m process.Mapp
 func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func()) {
 	n := c.ch.Pick(im, id)
 	c.r.triggers.Plan(ctx, im, c.r.notice)
-	c.r.captures.PlanLate(ctx, im, c.r.notice)
+	c.r.captures.PlanLate(ctx, im, c.r.s.MayRead, c.r.notice)
 	c.r.s.Runtime.Captures = c.r.captures.Table()
 	c.ch.Forget()
 	return n.Traced, func() { c.r.count(n) }
@@ -274,7 +274,7 @@ func (r *recording) setup() error {
 		r.s.Size += ring.AreasSize
 	}
 	if !r.captures.Empty() {
-		r.s.ArgBuffers, r.s.Reads = r.s.Size, r.captures.Reads()
+		r.s.ArgBuffers = r.s.Size
 		r.s.Size += ring.ArgsSize
 	}
 	if r.s.Runtime.Every > 0 {

@@ -58,7 +58,7 @@ int main(int c, char **v) { struct s s = {c, 2, 3}; return one(&s, c, 7) + two(&
 		if err != nil {
 			t.Fatalf("%s: %v", fn.Name, err)
 		}
-		if !slices.ContainsFunc(p.Left, func(l string) bool { return strings.HasPrefix(l, "unused:") }) {
+		if !slices.ContainsFunc(p.Omitted, func(l string) bool { return strings.HasPrefix(l, "unused:") }) {
 			t.Errorf("%s: unused is taken for an argument: %v", fn.Name, p.Arguments)
 		}
 		for name, want := range map[string]amd64.Reg{"k": amd64.RSI, "l": amd64.RDX} {

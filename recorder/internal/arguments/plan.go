@@ -15,9 +15,9 @@ import (
 type Plan struct {
 	Capture   *stub.Capture
 	Arguments []reel.Argument
-	// Left are arguments that can't be recorded, with the reasons.
-	Left  []string
-	first error // why the first is left out
+	// Omitted are values that can't be recorded, with the reasons.
+	Omitted []string
+	first   error // why the first can't be
 }
 
 // UnknownError says that a function has no argument of that name.
@@ -70,19 +70,39 @@ func (p *Plan) CheckEntry(registers uint16, vectors bool) error {
 		}
 		return false
 	}
+	return p.omit(func(f *stub.Field) string {
+		if changed(&f.Value) || changed(&f.Len) {
+			return "its register is changed before the first instruction that can be probed"
+		}
+		return ""
+	})
+}
+
+// OmitMemory takes out what is read from memory, and says why it can't be. An error says that nothing else was asked for.
+func (p *Plan) OmitMemory(why string) error {
+	return p.omit(func(f *stub.Field) string {
+		if f.InRegister() {
+			return ""
+		}
+		return why
+	})
+}
+
+// omit takes out the values for which why has a reason. An error says that there are no others.
+func (p *Plan) omit(why func(*stub.Field) string) error {
 	kept := 0
 	for i := range p.Arguments {
 		f := p.Capture.Fields[i]
-		if changed(&f.Value) || changed(&f.Len) {
-			p.Left = append(p.Left, p.Arguments[i].Name+": its register is changed before the first instruction that can be probed")
+		if reason := why(&f); reason != "" {
+			p.Omitted = append(p.Omitted, p.Arguments[i].Name+": "+reason)
 			continue
 		}
 		p.Capture.Fields[kept], p.Arguments[kept] = f, p.Arguments[i]
 		kept++
 	}
 	p.Capture.Fields, p.Arguments = p.Capture.Fields[:kept], p.Arguments[:kept]
-	if kept == 0 && len(p.Left) > 0 {
-		return fmt.Errorf("%w: %s", ErrUnplaced, p.Left[0])
+	if kept == 0 && len(p.Omitted) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnplaced, p.Omitted[0])
 	}
 	return nil
 }
@@ -118,7 +138,7 @@ func (s *Signature) plan(params []param, all bool, values []Expression, atReturn
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Arguments) == 0 && len(p.Left) > 0 {
+	if len(p.Arguments) == 0 && len(p.Omitted) > 0 {
 		return nil, fmt.Errorf("%w", p.first)
 	}
 	return p, nil
@@ -159,7 +179,7 @@ func (p *Plan) all(s *Signature, all []param, atReturn bool) error {
 			name = resultName(all, i)
 		}
 		if err := p.add(s, name, value{a.t, a.p}, &Expression{}, maxExpanded); err != nil {
-			p.Left = append(p.Left, fmt.Sprintf("%s: %v", name, err))
+			p.Omitted = append(p.Omitted, fmt.Sprintf("%s: %v", name, err))
 			p.first = cmp.Or(p.first, fmt.Errorf("%s: %w", name, err))
 		}
 	}

@@ -20,22 +20,23 @@ type Notice = func(format string, args ...any)
 // Plan finds out where the values of an image's functions stand. It must be done before the functions are taken over by an arena. The error
 // is an *Error where something can't be recorded that was asked for by a function's name; what a glob matches besides is only told.
 func (s *Set) Plan(ctx context.Context, im *mapped.Image, notice Notice) error {
-	return s.plan(ctx, im, notice, func(err error) error { return err })
+	return s.plan(ctx, im, true, notice, func(err error) error { return err })
 }
 
-// PlanLate is Plan for an image that comes later: what can't be recorded is only told.
-func (s *Set) PlanLate(ctx context.Context, im *mapped.Image, notice Notice) {
+// PlanLate is Plan for an image that comes later: what can't be recorded is only told. So is, if stubs may not read the process's memory, which
+// values are there. Conditions on such values stay, since more calls would be recorded without: it is for who maps stubs to refuse these.
+func (s *Set) PlanLate(ctx context.Context, im *mapped.Image, mayRead bool, notice Notice) {
 	tell := func(err error) error {
 		notice("%v", err)
 		return nil
 	}
-	if err := s.plan(ctx, im, notice, tell); err != nil {
+	if err := s.plan(ctx, im, mayRead, notice, tell); err != nil {
 		notice("%v", err)
 	}
 }
 
 // plan plans the functions that were taken. Those that can't be are left to failed.
-func (s *Set) plan(ctx context.Context, im *mapped.Image, notice Notice, failed func(error) error) error {
+func (s *Set) plan(ctx context.Context, im *mapped.Image, mayRead bool, notice Notice, failed func(error) error) error {
 	if len(s.taken) == 0 {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (s *Set) plan(ctx context.Context, im *mapped.Image, notice Notice, failed 
 		if err != nil {
 			return err
 		}
-		p := planning{s: s, im: im, fn: fn, names: names, sig: sig, notice: notice}
+		p := planning{s: s, im: im, fn: fn, names: names, sig: sig, mayRead: mayRead, notice: notice}
 		if err := p.run(); err != nil {
 			if err = failed(err); err != nil {
 				return err
@@ -86,12 +87,13 @@ func (s *Set) few(notice Notice) Notice {
 
 // planning is the planning of one function.
 type planning struct {
-	s      *Set
-	im     *mapped.Image
-	fn     *stub.Probe
-	names  []string
-	sig    *arguments.Signature
-	notice Notice
+	s       *Set
+	im      *mapped.Image
+	fn      *stub.Probe
+	names   []string
+	sig     *arguments.Signature
+	mayRead bool // stubs may read the process's memory
+	notice  Notice
 }
 
 // run plans what is recorded of the function.
@@ -131,6 +133,9 @@ func (p *planning) values(atReturn bool) (*arguments.Plan, error) {
 	} else if plan, err = p.sig.Entry(all, values); err == nil {
 		err = plan.CheckEntry(p.im.Probe.ChangedBefore(p.fn.Function))
 	}
+	if err == nil && !p.mayRead {
+		err = plan.OmitMemory("it is in memory, which a seccomp filter forbids to read (process_vm_readv)")
+	}
 	if err != nil {
 		if !strings.ContainsAny(asked.Function, "*?[") {
 			return nil, &Error{asked.flag, asked.Function, err}
@@ -140,7 +145,7 @@ func (p *planning) values(atReturn bool) (*arguments.Plan, error) {
 		}
 		return nil, nil
 	}
-	for _, omitted := range plan.Left {
+	for _, omitted := range plan.Omitted {
 		p.notice("%s %s: %s", asked.flag, demangle.Short(p.fn.Name), omitted)
 	}
 	if why := p.sig.Missing(); why != nil && len(values) == 0 {
@@ -206,7 +211,6 @@ func (s *Set) put(fn *stub.Probe, p *plans, inRegisters []stub.Condition) error 
 		if err := capture.LayOut(); err != nil {
 			return &Error{"--args", fn.Name, err}
 		}
-		s.reads = s.reads || capture.Reads()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

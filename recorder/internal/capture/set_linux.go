@@ -21,7 +21,6 @@ type Set struct {
 	values     []*valueSpec
 	conditions []*conditionSpec
 	table      map[uint32]*stub.Captures
-	reads      bool
 	refused    []refused           // of those asked for
 	taken      map[uint32][]string // all names of functions that are to be planned, by ID
 	noticed    int                 // see few
@@ -92,9 +91,6 @@ func New(o Options) (*Set, error) {
 
 // Empty says whether nothing is asked for.
 func (s *Set) Empty() bool { return len(s.values)+len(s.conditions) == 0 }
-
-// Reads says whether some values stand in memory. It is known once the images are planned.
-func (s *Set) Reads() bool { return s.reads }
 
 // Table is what stubs are asked for, by the target's function IDs. It doesn't change any more, since stubs may be made at any time: Plan and
 // PlanLate make another one, with what was there before.

@@ -89,8 +89,8 @@ func TestValuesAreWhatWasAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := ids["twice"]
-	if err := s.Check(nil); err != nil || len(ids) != 1 || s.Reads() {
-		t.Fatalf("%v of %v, reads %v", err, ids, s.Reads())
+	if err := s.Check(nil); err != nil || len(ids) != 1 || s.Table()[id].Reads() {
+		t.Fatalf("%v of %v, reads %v", err, ids, s.Table()[id].Reads())
 	}
 	captures := s.Table()[id]
 	if captures == nil || len(captures.Conditions) != 1 || len(captures.Entry.Fields) != 1 || len(captures.Return.Fields) != 1 {
@@ -180,10 +180,32 @@ func TestWhatCannotBeRecordedIsSaid(t *testing.T) {
 		im.Traced = nil
 		take(s, im)
 		var notices []string
-		s.PlanLate(t.Context(), im, func(format string, args ...any) { notices = append(notices, fmt.Sprintf(format, args...)) })
+		s.PlanLate(t.Context(), im, true, func(format string, args ...any) { notices = append(notices, fmt.Sprintf(format, args...)) })
 		if len(notices) != 1 || !strings.HasPrefix(notices[0], c.want) {
 			t.Errorf("%q, and not %s", notices, c.want)
 		}
+	}
+}
+
+// Where stubs may not read the process's memory, values in registers are recorded still. Conditions aren't dropped: more calls would be
+// recorded.
+func TestValuesThatMayNotBeReadAreOmitted(t *testing.T) {
+	im := program(t, "-g", "-O1")
+	s, err := New(Options{Args: []string{"[nt][ow][ti]*"}, Conditions: []string{"nothing: name[0] == 1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := take(s, im)
+	var notices []string
+	s.PlanLate(t.Context(), im, false, func(format string, args ...any) { notices = append(notices, fmt.Sprintf(format, args...)) })
+	if len(notices) != 1 || !strings.Contains(notices[0], ": nothing: ") || !strings.Contains(notices[0], "process_vm_readv") {
+		t.Errorf("%q", notices)
+	}
+	if c := s.Table()[ids["twice"]]; c == nil || c.Reads() || len(c.Entry.Fields) != 1 {
+		t.Errorf("%+v", c)
+	}
+	if c := s.Table()[ids["nothing"]]; c == nil || !c.Reads() || len(c.Entry.Fields) != 0 || len(c.Entry.Conditions) != 1 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -282,7 +304,7 @@ func TestATableThatStubsAreMadeByDoesNotChange(t *testing.T) {
 	late.ID = 9
 	im.Traced = []stub.Probe{late}
 	s.Take(late.ID, []string{"twice"})
-	s.PlanLate(t.Context(), im, t.Errorf)
+	s.PlanLate(t.Context(), im, true, t.Errorf)
 	if len(before) != 1 || before[9] != nil {
 		t.Errorf("the table is %v now", before)
 	}

@@ -33,6 +33,11 @@ func (c *Captures) Chosen() bool {
 	return len(c.Conditions) > 0 || c.Entry != nil && len(c.Entry.Conditions) > 0
 }
 
+// Reads says whether values or conditions of the function take system calls.
+func (c *Captures) Reads() bool {
+	return c.Entry != nil && c.Entry.Reads() || c.Return != nil && c.Return.Reads()
+}
+
 // Of is what its entry, or its return, carries.
 func (c *Captures) Of(exit bool) *Capture {
 	if exit {
@@ -93,6 +98,9 @@ type Field struct {
 	at    int     // where it is in the payload, if in a register
 }
 
+// InRegister says whether it takes no memory access.
+func (f *Field) InRegister() bool { return f.Kind == FieldValue && f.Value.InRegister() }
+
 // MaxField is how many bytes of a string may be recorded.
 const MaxField = 256
 
@@ -129,7 +137,7 @@ func (c *Capture) LayOut() error {
 	for i := range c.Fields {
 		f := &c.Fields[i]
 		switch {
-		case f.Kind == FieldValue && f.Value.InRegister():
+		case f.InRegister():
 			c.direct = append(c.direct, i)
 			if f.Value.Wide() {
 				wide = append(wide, i)
@@ -193,7 +201,7 @@ func (c *Capture) Decode(payload []byte, list []Value) []Value {
 		f := &c.Fields[i]
 		var v Value
 		switch {
-		case f.Kind == FieldValue && f.Value.InRegister():
+		case f.InRegister():
 			v = f.fixedValue(payload)
 		case f.Kind == FieldValue:
 			v, rest = f.readValue(rest)

@@ -262,7 +262,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 		return err
 	}
 	all = text.Without(all, maps, other)
-	if err := s.checkSeccomp(st); err != nil { // it may have restricted itself since the first stop
+	if err := s.checkSeccomp(st, c.Arenas); err != nil { // it may have restricted itself since the first stop
 		return err
 	}
 	if err := s.clearSites(st, maps, all, c); err != nil {

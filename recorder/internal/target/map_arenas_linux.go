@@ -25,7 +25,7 @@ func (s *Target) MapArenas(st *process.Stopped, fresh []*Arena) (err error) {
 	if len(s.Arenas)+len(fresh) > ring.MaxGates {
 		return ring.ErrGates
 	}
-	if err := s.checkSeccomp(st); err != nil {
+	if err := s.checkSeccomp(st, fresh); err != nil {
 		return err
 	}
 	if err := placeAll(fresh, maps); err != nil {

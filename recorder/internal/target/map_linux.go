@@ -13,6 +13,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // MapMemory maps arenas and ring memory in the target. It is the first of two short stops: what takes long, the making
@@ -42,8 +43,13 @@ func (s *Target) MapMemoryIn(st *process.Stopped, set ring.Setup) error {
 	if err := s.lang.identify(s, st); err != nil {
 		return err
 	}
-	if err := s.checkSeccomp(st); err != nil {
+	if err := s.checkSeccomp(st, s.Arenas); err != nil {
 		return err
+	}
+	if s.ArgBuffers != 0 { // libraries that come may have values in memory, though none has now
+		if s.MayRead, err = mayCall(st, stub.ForReading); err != nil {
+			return err
+		}
 	}
 	if err := s.findLoader(st); err != nil {
 		return err

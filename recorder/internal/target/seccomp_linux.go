@@ -5,17 +5,17 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// checkSeccomp makes sure that no filter of any thread forbids what code in the arena may call.
-func (s *Target) checkSeccomp(st *process.Stopped) error {
-	no, err := firstForbidden(st, s.purposes())
+// checkSeccomp makes sure that no filter of any thread forbids what the stubs in arenas may call.
+func (s *Target) checkSeccomp(st *process.Stopped, arenas []*Arena) error {
+	no, err := firstForbidden(st, s.purposes(arenas))
 	if err == nil && no != nil {
 		return no
 	}
 	return err
 }
 
-// purposes are what the stubs of this recording can't do without.
-func (s *Target) purposes() []stub.Purpose {
+// purposes are what the stubs in arenas can't do without.
+func (s *Target) purposes(arenas []*Arena) []stub.Purpose {
 	all := []stub.Purpose{stub.ForRings}
 	for _, p := range []struct {
 		is bool
@@ -23,7 +23,7 @@ func (s *Target) purposes() []stub.Purpose {
 	}{
 		{s.Runtime.Follow, stub.ForChildren},
 		{s.Runtime.NoTLS, stub.ForThreadIDs},
-		{s.ArgBuffers != 0 && s.Reads, stub.ForReading},
+		{s.readsMemory(arenas), stub.ForReading},
 		{s.Predicates != 0, stub.ForPredicates},
 		{s.Runtime.Loads, stub.ForLoader},
 	} {
@@ -32,6 +32,22 @@ func (s *Target) purposes() []stub.Purpose {
 		}
 	}
 	return all
+}
+
+// readsMemory says whether stubs in arenas read values in the process's memory.
+func (s *Target) readsMemory(arenas []*Arena) bool {
+	captures := s.Runtime.Captures
+	if len(captures) == 0 {
+		return false
+	}
+	for _, a := range arenas {
+		for i := range a.Fns {
+			if c := captures[a.Fns[i].ID]; c != nil && c.Reads() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mayCall says whether no filter of any thread forbids what stubs do for a purpose that recording can do without.

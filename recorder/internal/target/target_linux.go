@@ -51,8 +51,9 @@ type Target struct {
 	// Where parts of the ring memory begin, in bytes, 0 for one that isn't needed; set before: the stacks of a Go program's threads, the
 	// buffers for arguments, the counts of calls, the threads' areas, and the predicates.
 	GoStacks, ArgBuffers, Counts, Areas, Predicates uint64
-	// Reads says that values in the process's memory are recorded. Set before.
-	Reads bool
+	// MayRead says whether stubs may read values in the process's memory: whether no thread's filter forbids it. It is known once memory is
+	// mapped, if there are buffers for arguments.
+	MayRead bool
 
 	// GatesClosed is when detach began to close the gates, 0 until then.
 	GatesClosed reel.ClockPair
