@@ -212,12 +212,12 @@ func leftAlone(pid int) error {
 	if err != nil {
 		return err
 	}
-	left, err := realtest.LeftIn(pid)
+	remains, err := realtest.RemainsIn(pid)
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("there is still %+v", left)
+	if len(remains) > 0 {
+		return fmt.Errorf("there is still %+v", remains)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

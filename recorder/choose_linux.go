@@ -85,13 +85,13 @@ func (r *recording) choose(ctx context.Context) error {
 			r.s.PID(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.PID())
 	}
 	r.s.Runtime = stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
-		Overwrite: r.opt.Armed != nil, Min: r.opt.Less.Min > 0, Threads: len(r.opt.Less.Threads) > 0,
-		Depth: r.opt.Less.Depth > 0, Inside: len(r.opt.Less.Inside) > 0}
-	if r.opt.Less.Every > 1 {
+		Overwrite: r.opt.Armed != nil, Min: r.opt.Filters.Min > 0, Threads: len(r.opt.Filters.Threads) > 0,
+		Depth: r.opt.Filters.Depth > 0, Inside: len(r.opt.Filters.Inside) > 0}
+	if r.opt.Filters.Every > 1 {
 		if r.result.Traced >= ring.MaxFunctions {
 			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.PID(), ErrRefused)
 		}
-		r.s.Runtime.Every = r.opt.Less.Every
+		r.s.Runtime.Every = r.opt.Filters.Every
 	}
 	with = withoutGuards(with)
 	if err := r.goOptions(with); err != nil {
@@ -256,7 +256,7 @@ func (r *recording) setup() error {
 			}
 		}
 	}
-	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: r.opt.Less.Depth}
+	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: r.opt.Filters.Depth}
 	r.s.Records = recovery.RecordSize(len(r.s.Arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(r.s.Arenas))*recovery.RecordHeader + recovery.LateSize
 	r.s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)

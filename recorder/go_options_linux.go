@@ -20,7 +20,7 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.PID(), ErrRefused, with[1].Path)
 		case r.opt.Clock != reel.ClockFull:
 			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.PID(), ErrRefused)
-		case r.opt.Less.some():
+		case r.opt.Filters.any():
 			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.PID(), ErrRefused)
 		}
 		r.s.BeGo(g)

@@ -159,8 +159,8 @@ func TestACommandOutlivesItsRecording(t *testing.T) {
 		t.Fatalf("children %v", children)
 	}
 	eventually(t, "detached", func() bool {
-		left, err := leftIn(children[0])
-		return err == nil && len(left) == 0 && textAsFile(children[0]) == nil
+		remains, err := remainsIn(children[0])
+		return err == nil && len(remains) == 0 && textAsFile(children[0]) == nil
 	})
 	if counts := r.Finish(); counts["counted_a"] == 0 {
 		t.Errorf("%v", counts)

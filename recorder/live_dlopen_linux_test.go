@@ -118,8 +118,8 @@ func TestLibrariesComeAndGoWhileRecorded(t *testing.T) {
 				r := realtest.StartRecording(t, append(pidFlag(p), mode, "-m", "l*-*")...)
 				time.Sleep(3 * time.Second) // each library is there for moments only: how many are noticed is chance
 				s := stop(t, r)             // the text is verified
-				if left, err := leftIn(p.Pid()); err != nil || len(left) > 0 {
-					t.Errorf("left %+v, %v", left, err)
+				if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
+					t.Errorf("left %+v, %v", remains, err)
 				}
 				counts := p.Finish()
 				t.Logf("%d rounds, %+v", counts["loads"], s.Libraries)
@@ -153,8 +153,8 @@ func TestRecordersOfChangingLibrariesAreKilled(t *testing.T) {
 			if !p.Alive() {
 				t.Fatalf("%s, round %d: the target has ended: %s", mode, i, p.Stderr())
 			}
-			if left, err := leftIn(p.Pid()); err != nil || len(left) > 0 {
-				t.Fatalf("%s, round %d: left %+v, %v", mode, i, left, err)
+			if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
+				t.Fatalf("%s, round %d: left %+v, %v", mode, i, remains, err)
 			}
 		}
 		if counts := p.Finish(); counts["loads"] == 0 {

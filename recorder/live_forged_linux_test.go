@@ -32,7 +32,7 @@ func forger(t testing.TB) string {
 		"EXEC_TID": ring.ExecTID, "EXEC_PID": ring.ExecPID, "EXEC_STATE": ring.ExecState, "EXEC_ASKED": ring.ExecAsked,
 		"SLOTS_OFF": ring.SlotsOff, "SLOT_SIZE": ring.SlotSize, "SLOT_CHUNK": ring.SlotChunk, "SLOT_FIRST": ring.SlotFirst,
 		"SLOT_DROPPED": ring.SlotDropped, "CHUNKS_OFF": ring.ChunksOff, "CHUNK_SIZE": ring.SmallSize, "CHUNK_TID": ring.ChunkTID,
-		"CHUNK_HEADER": ring.ChunkHeader, "FULL_ROOM": ring.FullRoom, "MAX_TID": ring.MaxTID,
+		"CHUNK_HEADER": ring.ChunkHeader, "CLAIM_EMPTY": ring.ClaimEmpty, "MAX_TID": ring.MaxTID,
 	} {
 		flags = append(flags, fmt.Sprintf("-D%s=%#xul", name, v))
 	}

@@ -39,8 +39,8 @@ func TestLibrariesMayComeAndGoWhileAttaching(t *testing.T) {
 		} else if s := realtest.Decode[summary](t, r.Stdout); !s.TextVerified || s.Ended || s.Calls == 0 {
 			t.Errorf("round %d: %+v", i, s)
 		}
-		if left, err := leftIn(p.Pid()); err != nil || len(left) > 0 {
-			t.Fatalf("round %d: left %+v, %v", i, left, err)
+		if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
+			t.Fatalf("round %d: left %+v, %v", i, remains, err)
 		}
 	}
 	p.Finish()
@@ -58,8 +58,8 @@ func TestLibrariesMayComeAndGoWhileDetaching(t *testing.T) {
 		if d.Code != 0 || !strings.Contains(d.Stdout, "text verified: true") {
 			t.Errorf("round %d: code %d: %s%s", i, d.Code, d.Stdout, d.Stderr)
 		}
-		if left, err := leftIn(p.Pid()); err != nil || len(left) > 0 {
-			t.Fatalf("round %d: left %+v, %v", i, left, err)
+		if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
+			t.Fatalf("round %d: left %+v, %v", i, remains, err)
 		}
 	}
 	p.Finish()

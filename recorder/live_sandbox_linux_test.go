@@ -56,8 +56,8 @@ func TestARecordingEndsWhereItsProcessEntersASandbox(t *testing.T) {
 			if err := textAsFile(p.Pid()); err != nil {
 				t.Error(err)
 			}
-			if left, err := leftIn(p.Pid()); err != nil || (len(left) > 0) != (s.Left != "") {
-				t.Errorf("left %+v, %v, and said: %q", left, err, s.Left)
+			if remains, err := remainsIn(p.Pid()); err != nil || (len(remains) > 0) != (s.Left != "") {
+				t.Errorf("left %+v, %v, and said: %q", remains, err, s.Left)
 			}
 			rep := reportOf(t, r.File)
 			for _, name := range []string{"syscall", "prctl"} {

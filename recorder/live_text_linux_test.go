@@ -9,9 +9,9 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 )
 
-// textAsFile and leftIn say what a recorder has left in a process.
-func textAsFile(pid int) error                  { return realtest.TextAsFile(pid) }
-func leftIn(pid int) ([]realtest.Region, error) { return realtest.LeftIn(pid) }
+// textAsFile and remainsIn say what a recorder has left in a process.
+func textAsFile(pid int) error                     { return realtest.TextAsFile(pid) }
+func remainsIn(pid int) ([]realtest.Region, error) { return realtest.RemainsIn(pid) }
 
 // wantUntouched fails the test unless the process's text is its files', byte for
 // byte, and nothing of a recorder is mapped in it.
@@ -20,12 +20,12 @@ func wantUntouched(t testing.TB, pid int) {
 	if err := textAsFile(pid); err != nil {
 		t.Fatalf("after detaching: %v", err)
 	}
-	left, err := leftIn(pid)
+	remains, err := remainsIn(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(left) > 0 {
-		t.Fatalf("after detaching there is still %+v", left)
+	if len(remains) > 0 {
+		t.Fatalf("after detaching there is still %+v", remains)
 	}
 }
 

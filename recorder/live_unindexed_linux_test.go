@@ -17,8 +17,8 @@ func TestASecondInterruptLeavesTheIndexOut(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond) // an index of that takes a while
 	r.Signal(os.Interrupt)
 	eventually(t, "the process free", func() bool {
-		left, err := leftIn(p.Pid())
-		return err == nil && len(left) == 0
+		remains, err := remainsIn(p.Pid())
+		return err == nil && len(remains) == 0
 	})
 	eventually(t, "whole", func() bool { // what the rings held is still being written when the process is free
 		rep := realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", r.File).Stdout)

@@ -49,8 +49,8 @@ type Options struct {
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool
 
-	// Less leaves out calls.
-	Less Less
+	// Filters leaves out calls.
+	Filters Filters
 
 	// Tool names the program and its version for the reel.
 	Tool string
@@ -67,7 +67,7 @@ type Options struct {
 }
 
 // needsAreas says whether threads keep an open stack.
-func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 || o.Less.chooses() }
+func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 || o.Filters.decideAtEntry() }
 
 // triggers are those of an armed recording; another has none.
 func (o *Options) triggers() []Trigger {

@@ -70,8 +70,8 @@ func (o *toFile) begin(header func() (reel.Header, error)) error {
 	if o.w, err = reel.Create(opt.Output, h, reel.Options{Force: opt.Force, Mode: opt.Mode}); err != nil {
 		return err
 	}
-	if opt.Less.Every > 1 {
-		return o.w.Made(opt.Less.Every, nil)
+	if opt.Filters.Every > 1 {
+		return o.w.Made(opt.Filters.Every, nil)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func (r *recording) startClock() {
 		r.since = ticks
 	}
 	r.set.TicksPerSecond = r.clock.ticksPerSecond()
-	r.set.Min = r.opt.Less.ticks(r.set.TicksPerSecond)
+	r.set.Min = r.opt.Filters.ticks(r.set.TicksPerSecond)
 	if r.isFirst() {
 		r.base = reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: ring.Ticks(), BaseUnixNS: time.Now().UnixNano()}
 	}
@@ -183,7 +183,7 @@ func (r *recording) removeRemains(ctx context.Context) error {
 // newChooser returns what says which functions are recorded: the options, and what triggers and captures ask for.
 func (r *recording) newChooser() *choose.Chooser {
 	rules := r.opt.Choice.rules()
-	rules.Inside, rules.Exec = r.opt.Less.Inside, r.opt.Follow
+	rules.Inside, rules.Exec = r.opt.Filters.Inside, r.opt.Follow
 	var wanters []choose.Wanter
 	if !r.triggers.Empty() {
 		wanters = append(wanters, r.triggers)
@@ -228,7 +228,7 @@ func (r *recording) attach(ctx context.Context) error {
 	c := r.s.All()
 	err := errors.Join(r.arm(), r.s.Prepare(c))
 	if err == nil {
-		r.keptOff, err = collect.KeepOff(r.s, r.opt.Less.Threads)
+		r.keptOff, err = collect.KeepOff(r.s, r.opt.Filters.Threads)
 	}
 	if err == nil {
 		var d time.Duration

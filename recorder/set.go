@@ -17,11 +17,11 @@ type SetRequest struct {
 	All                bool
 	Functions, Exclude []string
 
-	// Min is Less.Min, and Threads Less.Threads, from then on, if not 0 and empty: of recordings only that don't follow children. An armed
+	// Min is Filters.Min, and Threads Filters.Threads, from then on, if not 0 and empty: of recordings only that don't follow children. An armed
 	// one must have begun with a Min, and its Threads stay.
 	Min     time.Duration
 	Threads []string
-	// NoMin sets Less.Min to 0: all calls are kept.
+	// NoMin sets Filters.Min to 0: all calls are kept.
 	NoMin bool
 	// Keep is Arming.Keep, if not 0. When are conditions as ParseTrigger takes them, each of which takes the place of the one that the
 	// recording was armed with for the same function and comparison, but for the number.
@@ -34,7 +34,7 @@ func (q *SetRequest) changesFilters() bool {
 	return q.changesMin() || len(q.Threads) > 0 || q.Keep > 0 || len(q.When) > 0
 }
 
-// changesMin says whether it asks for another Less.Min.
+// changesMin says whether it asks for another Filters.Min.
 func (q *SetRequest) changesMin() bool { return q.Min > 0 || q.NoMin }
 
 // SetAnswer says what became of it.

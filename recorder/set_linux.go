@@ -20,7 +20,7 @@ func (r *recording) setFilters(q *SetRequest) error {
 		return notSettableAs("--min can't be changed with --follow")
 	case q.Min > 0 && r.opt.Clock != reel.ClockFull:
 		return notSettableAs("--min needs --clock full")
-	case q.Min > 0 && (&Less{Min: q.Min}).ticks(r.set.TicksPerSecond) == 0:
+	case q.Min > 0 && (&Filters{Min: q.Min}).ticks(r.set.TicksPerSecond) == 0:
 		return notSettableAs("--min %v is less than the clock can tell", q.Min)
 	}
 	if err := r.reader.canSet(q); err != nil {
@@ -32,9 +32,9 @@ func (r *recording) setFilters(q *SetRequest) error {
 // setMin changes from which duration on calls are kept, and returns it in ticks. Whatever the stubs take back by either is not handed on
 // yet.
 func (r *recording) setMin(least time.Duration) uint64 {
-	l := &r.opt.Less
-	l.Min = least
-	r.set.Min = l.ticks(r.set.TicksPerSecond)
+	filters := &r.opt.Filters
+	filters.Min = least
+	r.set.Min = filters.ticks(r.set.TicksPerSecond)
 	r.s.Memory.SetMin(r.set.Min)
 	return r.set.Min
 }

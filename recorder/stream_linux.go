@@ -20,7 +20,7 @@ func (r *recording) newReader(making *probes.Maker, family family) reader {
 		return r.newMoments(making)
 	}
 	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values,
-		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Less.Threads, Off: r.keptOff, Min: r.set.Min,
+		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Filters.Threads, Off: r.keptOff, Min: r.set.Min,
 		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Notice: r.notice, Progress: r.tellCollected})}
 }
 
@@ -48,7 +48,7 @@ func (s *stream) sum(to *Result) {
 		enough := ring.Enough(uint64(to.Ring), t)
 		to.RingEnough, to.Scarce = int64(enough), enough > availableMemory()/2
 	}
-	if threads := s.r.opt.Less.Threads; t.Threads == 0 && len(threads) > 0 && s.r.isFirst() {
+	if threads := s.r.opt.Filters.Threads; t.Threads == 0 && len(threads) > 0 && s.r.isFirst() {
 		s.r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(threads, ", "))
 	}
 }
@@ -77,7 +77,7 @@ func (s *stream) set(q *SetRequest) (err error) {
 			s.SetMin(s.r.setMin(q.Min))
 		}
 		if len(q.Threads) > 0 {
-			s.r.opt.Less.Threads = q.Threads
+			s.r.opt.Filters.Threads = q.Threads
 			err = s.SetThreads(q.Threads)
 		}
 	})

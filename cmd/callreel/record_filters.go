@@ -26,8 +26,8 @@ func (f *filterFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.inside, "inside", nil, "only calls of functions that match this `GLOB`, and the calls inside them (repeatable)")
 }
 
-func (f *filterFlags) filters() recorder.Less {
-	return recorder.Less{Min: f.min, Threads: f.threads, Depth: f.depth, Inside: f.inside, Every: f.every}
+func (f *filterFlags) filters() recorder.Filters {
+	return recorder.Filters{Min: f.min, Threads: f.threads, Depth: f.depth, Inside: f.inside, Every: f.every}
 }
 
 // badGlob is one that can't match anything, as its syntax is wrong; empty if there is none.

@@ -44,8 +44,8 @@ func (o *topJSON) byName() map[string]topFunctionJSON {
 func wantUntouched(t *testing.T, pid int) {
 	t.Helper()
 	realtest.Must(t, realtest.TextAsFile(pid))
-	if left, err := realtest.LeftIn(pid); err != nil || len(left) > 0 {
-		t.Errorf("left in the process: %v, %v", left, err)
+	if remains, err := realtest.RemainsIn(pid); err != nil || len(remains) > 0 {
+		t.Errorf("left in the process: %v, %v", remains, err)
 	}
 }
 

@@ -101,8 +101,8 @@ func (r Region) compare(mem io.ReaderAt, pid int) error {
 	return nil
 }
 
-// LeftIn returns the mappings of a recorder that are still in the process.
-func LeftIn(pid int) ([]Region, error) {
+// RemainsIn returns the mappings of a recorder that are still in the process.
+func RemainsIn(pid int) ([]Region, error) {
 	regions, err := RegionsOf(pid)
 	if err != nil {
 		return nil, err

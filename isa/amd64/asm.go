@@ -100,9 +100,9 @@ func (a *Asm) Extend(n int) []byte {
 	return a.buf[from:]
 }
 
-// Room is what the buffer has from one offset up to another, both behind the code so far, for another Asm; Extend takes over what that has
+// Space is what the buffer has from one offset up to another, both behind the code so far, for another Asm; Extend takes over what that has
 // made. The buffer that NewAsm was given must reach so far.
-func (a *Asm) Room(from, to int) []byte { return a.buf[from:from:to] }
+func (a *Asm) Space(from, to int) []byte { return a.buf[from:from:to] }
 
 // Finish resolves labels and returns the code.
 func (a *Asm) Finish() ([]byte, error) {

@@ -460,7 +460,7 @@ func TestCodeIsMadeInPiecesOfABuffer(t *testing.T) {
 	const base = 0x1000
 	a := NewAsm(base, make([]byte, 0, 64))
 	a.Raw(1, 2)
-	b := NewAsm(base+8, a.Room(8, 12))
+	b := NewAsm(base+8, a.Space(8, 12))
 	b.Raw(3, 4)
 	if b.Base() != base+8 || b.PC() != base+10 {
 		t.Errorf("from %#x to %#x", b.Base(), b.PC())

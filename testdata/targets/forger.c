@@ -131,7 +131,7 @@ static void *caller(void *arg)
 
 static void scribble(uint64_t seed)
 {
-    static const uint64_t often[] = {0, 1, 2, 7, 64, 1u << 31, 0xffffffff, 1ul << 63, ~0ul, FULL_ROOM};
+    static const uint64_t often[] = {0, 1, 2, 7, 64, 1u << 31, 0xffffffff, 1ul << 63, ~0ul, CLAIM_EMPTY};
     uint64_t off = target_random(&seed), v = target_random(&seed);
     switch (target_random(&seed) % 6) {
     case 0: off %= REGISTRY_OFF; break; /* header, requests, gates, stacks */

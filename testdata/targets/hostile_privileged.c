@@ -70,9 +70,9 @@ static int attack(const char *mode, pid_t parent, const char *file)
     char *ring = (char *)r.start;
     if (strchr(r.perm, 'w') == NULL || !can_write(ring))
         return 0;
-    _Atomic uint64_t *claim = (void *)(ring + SLOTS_OFF + (uint64_t)parent * SLOT_SIZE + SLOT_LEFT);
+    _Atomic uint64_t *claim = (void *)(ring + SLOTS_OFF + (uint64_t)parent * SLOT_SIZE + SLOT_CLAIM);
     for (int i = 0; i < 100000; i++)
-        *claim = FULL_ROOM | (uint64_t)precious;
+        *claim = CLAIM_EMPTY | (uint64_t)precious;
     return 1;
 }
 

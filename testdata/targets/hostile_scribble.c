@@ -33,8 +33,8 @@ static uint64_t value(uint64_t *seed, char *ring, uint64_t size)
     case 3: return 1ul << (r & 63);
     case 4: return r & 0xff;
     case 5: return (uint64_t)ring + (r & (size - 1));
-    case 6: return FULL_ROOM | ((uint64_t)ring + CHUNKS_OFF + (r & 0xffff0));
-    case 7: return FULL_ROOM | (r & 0xffffffffffff);
+    case 6: return CLAIM_EMPTY | ((uint64_t)ring + CHUNKS_OFF + (r & 0xffff0));
+    case 7: return CLAIM_EMPTY | (r & 0xffffffffffff);
     case 8: return (r & 0x3ff) << 32 | (r >> 10 & 0x3ff);
     case 9: return (uint32_t)gettid();
     case 10: return ~0ul << (r & 63);

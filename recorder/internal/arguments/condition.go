@@ -13,7 +13,7 @@ import (
 
 // Condition is one for stubs. Of a number in a register, see [probe.Condition.Possible], it costs next to nothing; what stands in memory takes a system call.
 func (s *Signature) Condition(c *Condition) (k stub.Condition, err error) {
-	err = s.guarded(func() error {
+	err = s.catchPanics(func() error {
 		if s.golang {
 			return fmt.Errorf("%w on calls of Go functions", errNoCondition)
 		}

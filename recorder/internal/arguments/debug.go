@@ -108,7 +108,7 @@ func load(ctx context.Context, im *object.Image) (*file, error) {
 	if len(by[".debug_info"]) == 0 {
 		return nil, fmt.Errorf("callreel: %s: %w", im.Name(), ErrNoDebug)
 	}
-	err = guarded(im.Name(), func() error {
+	err = catchPanics(im.Name(), func() error {
 		f.data, err = dwarf.New(by[".debug_abbrev"], nil, nil, by[".debug_info"], nil, nil, by[".debug_ranges"], by[".debug_str"])
 		for _, n := range names[4:8] {
 			if err == nil && by[n] != nil {
@@ -124,8 +124,8 @@ func load(ctx context.Context, im *object.Image) (*file, error) {
 	return f, nil
 }
 
-// guarded turns a panic over a damaged file into an error.
-func guarded(name string, do func() error) (err error) {
+// catchPanics turns a panic over a damaged file into an error.
+func catchPanics(name string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("callreel: %s: its debug information is damaged: %v", name, p)

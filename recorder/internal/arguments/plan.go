@@ -119,7 +119,7 @@ func (s *Signature) Return(all bool, values []Expression) (p *Plan, err error) {
 
 func (s *Signature) plan(params []param, all bool, values []Expression, atReturn bool) (*Plan, error) {
 	p := &Plan{Capture: &stub.Capture{}}
-	err := s.guarded(func() error {
+	err := s.catchPanics(func() error {
 		if all {
 			if err := p.all(s, params, atReturn); err != nil {
 				return err
@@ -144,12 +144,12 @@ func (s *Signature) plan(params []param, all bool, values []Expression, atReturn
 	return p, nil
 }
 
-func (s *Signature) guarded(do func() error) error {
+func (s *Signature) catchPanics(do func() error) error {
 	name := ""
 	if s.d != nil {
 		name = s.d.name
 	}
-	return guarded(name, do)
+	return catchPanics(name, do)
 }
 
 // all adds all arguments, or the result. Without debug information these are registers, as integers.

@@ -8,9 +8,9 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// add adds a value as its type is: numbers as they are, strings as their bytes, structs field by field. room is how many fields there may
+// add adds a value as its type is: numbers as they are, strings as their bytes, structs field by field. space is how many fields there may
 // be.
-func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) error {
+func (p *Plan) add(s *Signature, name string, v value, e *Expression, space int) error {
 	if v.p.why != "" {
 		return fmt.Errorf("%w: %s", ErrUnplaced, v.p.why)
 	}
@@ -28,7 +28,7 @@ func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) 
 		if inner.t.Kind == KindStruct && !s.isString(inner.t) {
 			return p.number(a, reel.ArgumentPointer, v, false)
 		}
-		return p.add(s, name, inner, e, room)
+		return p.add(s, name, inner, e, space)
 	case KindInt:
 		return p.number(a, reel.ArgumentInt, v, true)
 	case KindUint:
@@ -60,7 +60,7 @@ func (p *Plan) add(s *Signature, name string, v value, e *Expression, room int) 
 		if s.isString(v.t) {
 			return p.text(s, a, v)
 		}
-		return p.fields(s, name, v, e, room)
+		return p.fields(s, name, v, e, space)
 	case KindArray:
 		return p.array(s, a, v)
 	case KindVoid:
@@ -140,7 +140,7 @@ func address(p place) stub.Operand {
 }
 
 // fields adds those of a struct.
-func (p *Plan) fields(s *Signature, name string, v value, e *Expression, room int) error {
+func (p *Plan) fields(s *Signature, name string, v value, e *Expression, space int) error {
 	if s.d.depth++; s.d.depth > maxChain {
 		s.d.depth--
 		return fmt.Errorf("%w: values of type %q", ErrUnplaced, v.t.Name)
@@ -151,7 +151,7 @@ func (p *Plan) fields(s *Signature, name string, v value, e *Expression, room in
 	}
 	added := len(p.Arguments)
 	for _, m := range v.t.Fields {
-		if m.Bits || len(p.Arguments)-added >= room {
+		if m.Bits || len(p.Arguments)-added >= space {
 			continue
 		}
 		t, err := s.d.typeAt(m.Type)
@@ -168,7 +168,7 @@ func (p *Plan) fields(s *Signature, name string, v value, e *Expression, room in
 				continue
 			}
 		}
-		_ = p.add(s, inside, value{t, part}, e, room-(len(p.Arguments)-added)) // what can't be recorded is left out
+		_ = p.add(s, inside, value{t, part}, e, space-(len(p.Arguments)-added)) // what can't be recorded is left out
 	}
 	if len(p.Arguments) == added {
 		return fmt.Errorf("%w: values of type %q", ErrUnplaced, v.t.Name)

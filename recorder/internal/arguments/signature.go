@@ -39,7 +39,7 @@ func (d *Debug) Function(addr uint64, names []string, golang bool) (s *Signature
 	if d == nil {
 		return s, nil
 	}
-	err = guarded(d.name, func() error { return d.signature(s, addr, names) })
+	err = catchPanics(d.name, func() error { return d.signature(s, addr, names) })
 	if err != nil {
 		return &Signature{golang: golang, why: err}, nil
 	}

@@ -21,7 +21,7 @@ func TestEntryThatTheRingsHoldNoMoreIsAdded(t *testing.T) {
 		{"it is within the window", nil, [][]reel.Event{{in(498, 0x1000, 7)}, {in(600, 0xf00, 2)}}, nil},
 		{"all before is overwritten", nil, [][]reel.Event{{out(600, 0xf00, 2)}}, []reel.Event{added, out(600, 0xf00, 2)}},
 		{"an earlier call has ended", nil, [][]reel.Event{{in(100, 0x1000, 7), out(200, 0x1000, 7)}, {out(600, 0xf00, 2)}}, []reel.Event{in(100, 0x1000, 7), out(200, 0x1000, 7), added, out(600, 0xf00, 2)}},
-		{"an earlier call was left", nil, [][]reel.Event{{in(100, 0x1000, 7), in(300, 0x1100, 3), out(600, 0xf00, 2)}}, []reel.Event{in(100, 0x1000, 7), in(300, 0x1100, 3), added, out(600, 0xf00, 2)}},
+		{"an earlier call was unwound", nil, [][]reel.Event{{in(100, 0x1000, 7), in(300, 0x1100, 3), out(600, 0xf00, 2)}}, []reel.Event{in(100, 0x1000, 7), in(300, 0x1100, 3), added, out(600, 0xf00, 2)}},
 		{"between calls that were open", []reel.Event{in(100, 0x1100, 3), in(600, 0xf00, 2)}, [][]reel.Event{{out(700, 0xf00, 2)}}, []reel.Event{in(100, 0x1100, 3), added, in(600, 0xf00, 2), out(700, 0xf00, 2)}},
 		{"nothing is behind", nil, [][]reel.Event{{in(100, 0x1100, 3)}}, []reel.Event{in(100, 0x1100, 3), added}},
 	}

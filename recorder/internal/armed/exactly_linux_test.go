@@ -21,7 +21,7 @@ func TestATriggerBeginsWithItsOwnCall(t *testing.T) {
 			nil, 990, 1990},
 		{"a signal handler in between", []ring.Run{{Events: []reel.Event{in(990, 0x1000, 7), in(993, 0xf00, 3), out(996, 0xf00, 3), out(1990, 0x1000, 7)}}}, nil, 990, 1990},
 		{"the entry is missing, and an older call has returned", []ring.Run{{Events: []reel.Event{in(500, 0x1000, 7), out(600, 0x1000, 7), out(1990, 0x1000, 7)}}}, nil, 1000, 1990},
-		{"an older call was left", []ring.Run{{Events: []reel.Event{in(500, 0x1000, 7), in(600, 0x1040, 3), out(1990, 0x1000, 7)}}}, nil, 1000, 1990},
+		{"an older call was unwound", []ring.Run{{Events: []reel.Event{in(500, 0x1000, 7), in(600, 0x1040, 3), out(1990, 0x1000, 7)}}}, nil, 1000, 1990},
 		{"chunks are missing in between", []ring.Run{{Seq: 1, Events: []reel.Event{in(500, 0x1000, 7)}}, {Seq: 3, Events: []reel.Event{out(1990, 0x1000, 7)}}}, nil, 1000, 1990},
 		{"the rings were frozen in between", []ring.Run{{Events: []reel.Event{in(500, 0x1000, 7), out(1990, 0x1000, 7)}}}, []gap{{550, 700, []int{5}}}, 1000, 1990},
 		{"they were, but dropped nothing of it", []ring.Run{{Events: []reel.Event{in(990, 0x1000, 7), out(1990, 0x1000, 7)}}}, []gap{{550, 700, []int{5}}, {992, 995, []int{6}}}, 990, 1990},

@@ -237,8 +237,8 @@ func TestLibraryIsTruncatedWhileItIsRecorded(t *testing.T) {
 	r.interrupt()
 	out := r.wait(t)
 	t.Logf("code %d: %s", out.Code, out.Stderr)
-	if left, err := realtest.LeftIn(p.Pid()); err != nil || len(left) > 0 {
-		t.Errorf("left in the process: %v, %v", left, err)
+	if remains, err := realtest.RemainsIn(p.Pid()); err != nil || len(remains) > 0 {
+		t.Errorf("left in the process: %v, %v", remains, err)
 	}
 	p.Wait()
 }

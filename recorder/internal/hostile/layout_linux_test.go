@@ -17,8 +17,8 @@ func layout() (flags []string) {
 		"REGISTRY_ENTRY": ring.RegistryEntry, "REG_TID": ring.RegTID, "REG_PID": ring.RegPID, "REG_NAME": ring.RegName,
 		"HDR_EXECS": ring.HdrExecs, "EXECS_OFF": ring.ExecsOff, "EXEC_SLOTS": ring.ExecSlots, "EXEC_SHIFT": ring.ExecShift,
 		"EXEC_TID": ring.ExecTID, "EXEC_PID": ring.ExecPID, "EXEC_STATE": ring.ExecState, "EXEC_ASKED": ring.ExecAsked,
-		"SLOTS_OFF": ring.SlotsOff, "SLOT_SIZE": ring.SlotSize, "SLOT_LEFT": ring.SlotLeft, "MAX_TID": ring.MaxTID,
-		"CHUNKS_OFF": ring.ChunksOff, "FULL_ROOM": ring.FullRoom,
+		"SLOTS_OFF": ring.SlotsOff, "SLOT_SIZE": ring.SlotSize, "SLOT_CLAIM": ring.SlotClaim, "MAX_TID": ring.MaxTID,
+		"CHUNKS_OFF": ring.ChunksOff, "CLAIM_EMPTY": ring.ClaimEmpty,
 	} {
 		flags = append(flags, fmt.Sprintf("-D%s=%#xul", name, v))
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// omitted is what was left out of functions that are or were off.
+// omitted is what functions that are or were off have written.
 type omitted struct {
 	events, entries uint64
 	kept            []reel.Event
 	payloads        []ring.Payload
 }
 
-// Omitted is how many events were left out, and how many of them are entries. It is for when nothing comes any more.
+// Omitted is how many events were omitted, and how many of them are entries. It is for when nothing comes any more.
 func (s *Switches) Omitted() (events, entries uint64) { return s.omitted.events, s.omitted.entries }
 
 // Pick leaves out, of a thread's next events, what functions that are or were off have no pairs for, see Switches. The result is valid

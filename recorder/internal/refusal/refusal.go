@@ -1,4 +1,4 @@
-// Package refusal has the error that every room of the recorder wraps when it declines to do what could harm the process.
+// Package refusal has the error that every package of the recorder wraps when it declines to do what could harm the process.
 package refusal
 
 import "errors"

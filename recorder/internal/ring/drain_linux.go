@@ -33,21 +33,21 @@ type Drainer struct {
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
-	m        *Memory
-	open     func(tid, pid int, name string) (Sink, error)
-	threads  map[int]*thread
-	order    []*thread // those that are over are taken out at the next round
-	over     int       // of them
-	registry registry
-	held     []bool // by chunk: a thread's events are being read from it, or it is torn
-	torn     []*tornChunk
-	totals   Totals
-	split    Payloads
-	raw      []reel.Event
-	again    map[int]bool // see Late
-	rooms    rooms
-	unheard  int // threads of which nothing was known but that they have dropped calls
-	others   struct{ entries, exits uint64 }
+	m         *Memory
+	open      func(tid, pid int, name string) (Sink, error)
+	threads   map[int]*thread
+	order     []*thread // those that are over are taken out at the next round
+	over      int       // of them
+	registry  registry
+	taken     []bool // by chunk: a thread's events are being read from it, or it is torn
+	torn      []*tornChunk
+	totals    Totals
+	split     Payloads
+	raw       []reel.Event
+	again     map[int]bool // see Late
+	allowance allowance
+	unheard   int // threads of which nothing was known but that they have dropped calls
+	others    struct{ entries, exits uint64 }
 }
 
 // Totals are counts since the start.
@@ -96,7 +96,7 @@ const MostAtOnce = 256 * ChunkEvents
 // Off. Thread 0 is all others together that have ended and
 // have dropped calls.
 func NewDrainer(m *Memory, open func(tid, pid int, name string) (Sink, error)) *Drainer {
-	return &Drainer{m: m, open: open, threads: map[int]*thread{}, held: make([]bool, m.chunks)}
+	return &Drainer{m: m, open: open, threads: map[int]*thread{}, taken: make([]bool, m.chunks)}
 }
 
 // Totals returns the counts so far.
@@ -242,25 +242,25 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 		}
 		next := d.m.chunk(t.chunk-1) + ChunkNext
 		moved := atomic.LoadUint32(d.m.u32(next)) != 0
-		if t.pos < d.m.room(t.chunk-1) {
+		if t.pos < d.m.capacity(t.chunk-1) {
 			if !d.passHole(t, moved, final) {
 				break
 			}
 			continue
 		}
 		if d.startedOver(t) {
-			most -= d.m.room(t.chunk - 1)
+			most -= d.m.capacity(t.chunk - 1)
 			continue
 		}
-		left, torn := t.chunk-1, t.torn
+		behind, torn := t.chunk-1, t.torn
 		if !moved || !d.follow(t, next) {
 			break
 		}
-		most -= d.m.room(left)
+		most -= d.m.capacity(behind)
 		if torn != nil {
-			torn.left = true
+			torn.movedOn = true
 		} else {
-			d.free(left)
+			d.free(behind)
 		}
 	}
 	return total, d.drops(t)
@@ -270,10 +270,10 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 // from it.
 func (d *Drainer) follow(t *thread, off uint64) bool {
 	i := atomic.LoadUint32(d.m.u32(off))
-	if i == 0 || uint64(i) > uint64(len(d.held)) || d.held[i-1] {
+	if i == 0 || uint64(i) > uint64(len(d.taken)) || d.taken[i-1] {
 		return false
 	}
-	d.held[i-1] = true
+	d.taken[i-1] = true
 	t.chunk, t.pos, t.torn, t.holed, t.holeSince = i, 0, nil, false, time.Time{}
 	return true
 }
@@ -281,7 +281,7 @@ func (d *Drainer) follow(t *thread, off uint64) bool {
 // startedOver notices that the thread has begun its full and drained chunk again, for want of another. Whether it has
 // moved on to another must have been looked at before: it may have done both.
 func (d *Drainer) startedOver(t *thread) bool {
-	if t.holed || int(atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained))) == d.m.room(t.chunk-1) {
+	if t.holed || int(atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkDrained))) == d.m.capacity(t.chunk-1) {
 		return false
 	}
 	t.pos, t.holeSince = 0, time.Time{}
@@ -290,14 +290,14 @@ func (d *Drainer) startedOver(t *thread) bool {
 
 // free gives a chunk back whose events are all zero.
 func (d *Drainer) free(i uint32) {
-	d.held[i] = false
+	d.taken[i] = false
 	d.m.free(i)
 }
 
 // take hands the complete events from the thread's position on to the sink, and clears them. open says that it has left some that may
 // be taken back, see final.
 func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
-	left := ended || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
+	movedOn := ended || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
 	events := d.m.events(t.chunk - 1)[t.pos:]
 	n, entries, others := 0, uint64(0), 0
 	for n < len(events) {
@@ -312,7 +312,7 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 		}
 		n++
 	}
-	if d.TakesBack && !left && n < len(events) {
+	if d.TakesBack && !movedOn && n < len(events) {
 		all := n
 		n = final(events[:n])
 		open = n < all
@@ -425,7 +425,7 @@ func (d *Drainer) End(tid int) error {
 		if c.tid != tid {
 			return false
 		}
-		if c.left {
+		if c.movedOn {
 			clear(d.m.events(c.idx))
 			d.free(c.idx)
 		}

@@ -10,12 +10,12 @@ import (
 
 // tornChunk is a chunk with events that its thread may still write: it can't be used again until then.
 type tornChunk struct {
-	tid    int
-	idx    uint32
-	holes  []int
-	spent  int    // the event that clearBut has left, counted from 1; 0 if there is none
-	taking uint64 // its address, from behind
-	left   bool   // the thread has gone on to another chunk
+	tid     int
+	idx     uint32
+	holes   []int
+	spent   int    // the event that clearBut has left, counted from 1; 0 if there is none
+	taking  uint64 // its address, from behind
+	movedOn bool   // the thread has gone on to another chunk
 }
 
 const (
@@ -30,16 +30,16 @@ const (
 func (d *Drainer) claimed(t *thread) int {
 	word := atomic.LoadUint64(d.m.u64(t.slot() + SlotSpare))
 	if word == 0 {
-		word = atomic.LoadUint64(d.m.u64(t.slot() + SlotLeft))
+		word = atomic.LoadUint64(d.m.u64(t.slot() + SlotClaim))
 	}
-	left, room := -int(int64(word)>>ClaimShift), d.m.room(t.chunk-1)
-	return room - max(0, min(left, room))
+	available, capacity := -int(int64(word)>>ClaimShift), d.m.capacity(t.chunk-1)
+	return capacity - max(0, min(available, capacity))
 }
 
 // passHole moves past events that were claimed and not written, when it is time to. moved says that the thread has gone
 // on to another chunk.
 func (d *Drainer) passHole(t *thread, moved, final bool) bool {
-	end := d.m.room(t.chunk - 1)
+	end := d.m.capacity(t.chunk - 1)
 	if !final {
 		if !moved {
 			end = d.claimed(t)
@@ -181,7 +181,7 @@ func (d *Drainer) releaseTorn() error {
 		}
 	}
 	d.torn = slices.DeleteFunc(d.torn, func(c *tornChunk) bool {
-		if len(c.holes) > 0 || c.spent != 0 || !c.left {
+		if len(c.holes) > 0 || c.spent != 0 || !c.movedOn {
 			return false
 		}
 		d.free(c.idx)

@@ -66,8 +66,8 @@ func TestNoValueInTheMemoryIsBelieved(t *testing.T) {
 		"chunks in a circle":    func(m *Memory) { chain(m, 3, 4, 5, 3) },
 		"chunks of the pool":    func(m *Memory) { chain(m, 3, 8, 7, 6, 5, 4) },
 		"drops without number":  func(m *Memory) { m.spoil(slot+SlotDropped, 1<<62) },
-		"claim word of nothing": func(m *Memory) { m.spoil(slot+SlotLeft, 1<<63) },
-		"claim word of all":     func(m *Memory) { m.spoil(slot+SlotLeft, 1<<64-1) },
+		"claim word of nothing": func(m *Memory) { m.spoil(slot+SlotClaim, 1<<63) },
+		"claim word of all":     func(m *Memory) { m.spoil(slot+SlotClaim, 1<<64-1) },
 		"pool leads to itself":  func(m *Memory) { m.spoil(HdrPool, 2); m.spoil(NextOff+4, 2) },
 		"pool head too high":    func(m *Memory) { m.spoil(HdrPool, 1<<64-1) },
 		"magic and sizes": func(m *Memory) {
@@ -106,7 +106,7 @@ func FuzzDrain(f *testing.F) {
 		d.Min = seed % 3
 		d.TakesBack = d.Min != 0
 		r := rand.New(rand.NewPCG(seed, 1))
-		interesting := []uint64{0, 1, 2, 7, 8, 9, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1, FullRoom, Claim}
+		interesting := []uint64{0, 1, 2, 7, 8, 9, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1, ClaimEmpty, Claim}
 		for i, b := range script[:min(len(script), 64)] {
 			p := &producer{m, 1 + int(b%3)}
 			switch b % 8 {

@@ -52,7 +52,7 @@ const (
 	ExecsOff  = 0x800
 	ExecSlots = 64 // a power of two
 	ExecShift = 4  // log2 of an entry's bytes
-	// HdrGates is an array of u64 that ends with a 0: the gates of all arenas, which a guard closes. Arenas can be added.
+	// HdrGates is an array of u64 that ends with a 0: the gates of all arenas, which a hook closes. Arenas can be added.
 	HdrGates = 0x1000
 	// MaxGates bounds it.
 	MaxGates = (NextOff-HdrGates)/8 - 1
@@ -115,12 +115,12 @@ const (
 
 // A slot. All fields are written by its own thread only, but for the recorder's reset after the thread's death.
 const (
-	SlotLeft       = 0  // u64, the claim word (see Claim): what is left of the chunk
+	SlotClaim      = 0  // u64, the claim word (see Claim): what is left of the chunk
 	SlotInSlow     = 8  // u64, its part of HdrInSlow: more than 1 when signal handlers have come in between
 	SlotChunk      = 16 // u32, current chunk, index+1
 	SlotMode       = 20 // u32, 1 while entries are dropped
 	SlotMark       = 24 // u64, highest SP of an entry that was dropped in this mode
-	SlotSpare      = 32 // u64, the claim word of the thread's spare room, while only exits are accepted; 0 without any
+	SlotSpare      = 32 // u64, the claim word of the thread's spare chunk, while only exits are accepted; 0 without any
 	SlotDropped    = 40 // u64, entries dropped
 	SlotLostExits  = 48 // u64, exits lost since even the reserve was empty: of accepted calls, or of some dropped long before
 	SlotFirst      = 56 // u32, the thread's first chunk, index+1; in overwrite mode how many it has had
@@ -131,14 +131,14 @@ const (
 // events still fit, negated, in its upper 16 bits, and in the lower 48 the address of the next one in the target. One
 // word, because a signal handler that changes the chunk may come between any two instructions. While it is not negative
 // there is no room; the failed claims that it then counts are set back by the slow path before they could reach the
-// sign (see NearlyRoom).
+// sign (see ClaimOverflow).
 const (
 	Claim      = 1<<ClaimShift | EventSize
 	ClaimShift = 48
-	// NearlyRoom is set in the upper half of a claim word that has counted 2^14 or more failed claims.
-	NearlyRoom = 1 << 30
-	// FullRoom is the upper 16 bits of the claim word of an empty chunk, in place.
-	FullRoom = (1<<16 - ChunkEvents) << ClaimShift
+	// ClaimOverflow is set in the upper half of a claim word that has counted 2^14 or more failed claims.
+	ClaimOverflow = 1 << 30
+	// ClaimEmpty is the upper 16 bits of the claim word of an empty chunk, in place.
+	ClaimEmpty = (1<<16 - ChunkEvents) << ClaimShift
 )
 
 // A chunk: a header, then events.

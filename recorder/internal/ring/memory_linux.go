@@ -177,10 +177,10 @@ func (m *Memory) SetBase(addr uint64) {
 	binary.LittleEndian.PutUint64(m.mem[HdrBase:], addr)
 }
 
-// ErrGates is returned for more arenas than a guard can close the gates of.
+// ErrGates is returned for more arenas than a hook can close the gates of.
 var ErrGates = errors.New("callreel: too many arenas")
 
-// SetGates writes the list of gates. It may get longer while the target runs, but what stood in it stays.
+// SetGates writes the list of gates. It may get longer while the target runs, but what was in it stays.
 func (m *Memory) SetGates(gates []uint64) error {
 	if len(gates) > MaxGates {
 		return ErrGates
@@ -220,8 +220,8 @@ func (m *Memory) chunk(i uint32) uint64 {
 	return ChunksOff + uint64(m.small)<<SmallShift + uint64(int(i)-m.small)<<ChunkShift
 }
 
-// room is how many events chunk i holds.
-func (m *Memory) room(i uint32) int {
+// capacity is how many events chunk i holds.
+func (m *Memory) capacity(i uint32) int {
 	if int(i) < m.small {
 		return SmallEvents
 	}
@@ -230,7 +230,7 @@ func (m *Memory) room(i uint32) int {
 
 // events is the memory of chunk i's events.
 func (m *Memory) events(i uint32) []reel.Event {
-	n := m.room(i)
+	n := m.capacity(i)
 	b := m.mem[m.chunk(i)+ChunkHeader:][:n*EventSize]
 	return unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }

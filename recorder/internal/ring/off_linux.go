@@ -34,11 +34,11 @@ func (d *Drainer) Off(tid int) error {
 	return err
 }
 
-// leave gives the room back that what leaves out some of the thread's events has taken.
+// leave gives the capacity back that what leaves out some of the thread's events has taken.
 func (t *thread) leave() {
 	if e := t.entered; e != nil {
-		e.rooms.giveBack(e.room)
-		e.room, t.entered = firstRoom, nil
+		e.allowance.giveBack(e.capacity)
+		e.capacity, t.entered = firstCapacity, nil
 	}
 }
 
@@ -70,12 +70,12 @@ func (d *Drainer) switchTo(t *thread, registered uint32) {
 func (d *Drainer) lead(t *thread, sink Sink, late bool) {
 	t.sink, t.long, t.counted, t.entered = sink, nil, false, nil
 	if d.Min != 0 || d.TakesBack {
-		t.long = newLongEnough(sink, &d.Min, &d.totals, &d.rooms)
+		t.long = newLongEnough(sink, &d.Min, &d.totals, &d.allowance)
 		t.sink, t.counted = t.long, true
 	}
 	if late {
-		e := &entered{sink: t.sink, rooms: &d.rooms, room: firstRoom}
-		e.pairer.MaxOpen = firstRoom
+		e := &entered{sink: t.sink, allowance: &d.allowance, capacity: firstCapacity}
+		e.pairer.MaxOpen = firstCapacity
 		e.pairer.OnEntry, e.pairer.OnCall = func(*reel.Call) { e.open++ }, func(*reel.Call) { e.open-- }
 		t.entered = e
 		if !t.counted {
@@ -100,10 +100,10 @@ func (d *Drainer) SetLeast(ticks uint64) {
 			continue
 		}
 		if e := t.entered; e != nil {
-			t.long = newLongEnough(e.sink, &d.Min, &d.totals, &d.rooms)
+			t.long = newLongEnough(e.sink, &d.Min, &d.totals, &d.allowance)
 			e.sink, e.totals = t.long, nil
 		} else {
-			t.long = newLongEnough(t.sink, &d.Min, &d.totals, &d.rooms)
+			t.long = newLongEnough(t.sink, &d.Min, &d.totals, &d.allowance)
 			t.sink = t.long
 		}
 		t.counted = true
@@ -112,14 +112,14 @@ func (d *Drainer) SetLeast(ticks uint64) {
 
 // entered passes on all events but exits of calls whose entry it hasn't seen.
 type entered struct {
-	sink   Sink
-	totals *Totals // nil if others count
-	rooms  *rooms
-	room   int // how many calls may be open
-	open   int
-	pairer reel.Pairer
-	out    []reel.Event
-	with   []Payload
+	sink      Sink
+	totals    *Totals // nil if others count
+	allowance *allowance
+	capacity  int // how many calls may be open
+	open      int
+	pairer    reel.Pairer
+	out       []reel.Event
+	with      []Payload
 }
 
 // Append takes the thread's next events.
@@ -129,9 +129,9 @@ func (s *entered) Append(events []reel.Event) error { return s.AppendWith(events
 func (s *entered) AppendWith(events []reel.Event, payloads []Payload) error {
 	s.out, s.with = s.out[:0], s.with[:0]
 	for i, e := range events {
-		if s.open >= s.room {
-			s.room = s.rooms.grow(s.room, maxFiltered)
-			s.pairer.MaxOpen = s.room
+		if s.open >= s.capacity {
+			s.capacity = s.allowance.grow(s.capacity, maxFiltered)
+			s.pairer.MaxOpen = s.capacity
 		}
 		before := s.pairer.Unmatched
 		s.pairer.Push([]reel.Event{e})

@@ -82,15 +82,15 @@ func (p *producer) pop(off uint64) (index1 uint32, ok bool) {
 
 // claim takes an event's place, and a new chunk when need be.
 func (p *producer) claim() (*reel.Event, error) {
-	word := atomic.AddUint64(p.m.u64(p.slot(SlotLeft)), Claim) - Claim
+	word := atomic.AddUint64(p.m.u64(p.slot(SlotClaim)), Claim) - Claim
 	if int64(word) >= 0 {
 		i, ok := p.popSuitable()
 		if !ok {
-			atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), 0)
+			atomic.StoreUint64(p.m.u64(p.slot(SlotClaim)), 0)
 			return nil, errEmpty
 		}
 		p.install(i)
-		word = atomic.AddUint64(p.m.u64(p.slot(SlotLeft)), Claim) - Claim
+		word = atomic.AddUint64(p.m.u64(p.slot(SlotClaim)), Claim) - Claim
 	}
 	off := word<<(64-ClaimShift)>>(64-ClaimShift) - testBase - ChunksOff
 	i, at := off>>SmallShift, off%SmallSize
@@ -117,7 +117,7 @@ func (p *producer) popSuitable() (index1 uint32, ok bool) {
 func (p *producer) install(index1 uint32) {
 	first := testBase + p.m.chunk(index1-1) + ChunkHeader
 	before := atomic.SwapUint32(p.m.u32(p.slot(SlotChunk)), index1)
-	atomic.StoreUint64(p.m.u64(p.slot(SlotLeft)), uint64(-int64(p.m.room(index1-1)))<<ClaimShift|first)
+	atomic.StoreUint64(p.m.u64(p.slot(SlotClaim)), uint64(-int64(p.m.capacity(index1-1)))<<ClaimShift|first)
 	link := p.slot(SlotFirst)
 	seq := p.m.u32(p.m.chunk(index1-1) + ChunkSeq)
 	atomic.StoreUint32(seq, 1)

@@ -14,43 +14,43 @@ const maxWaiting = 1 << 16
 // maxFiltered is how many calls of a thread may be open for what leaves out some of its events; entries beyond are passed on.
 const maxFiltered = 1 << 16
 
-// What may wait, or be open, of a thread for what leaves out some of its events: room is given as it is needed, and taken back when the
+// What may wait, or be open, of a thread for what leaves out some of its events: capacity is given as it is needed, and taken back when the
 // thread has ended. Threads are the target's to make, and to fill.
 const (
-	firstRoom = 128
-	allRoom   = 1 << 21 // of all threads together, at some 64 bytes each
+	firstCapacity = 128
+	totalCapacity = 1 << 21 // of all threads together, at some 64 bytes each
 )
 
 // maxPayloads is how many bytes of values may wait, of all threads together. Events beyond are recorded without theirs.
 const maxPayloads = 64 << 20
 
-// rooms is what all threads have beyond firstRoom, and what waits of values.
-type rooms struct{ taken, payloads int }
+// allowance is what all threads have beyond firstCapacity, and what waits of values.
+type allowance struct{ taken, payloads int }
 
-// grow doubles a room of up to most, if it may be.
-func (r *rooms) grow(room, most int) int {
-	if room >= most || r.taken+room > allRoom {
-		return room
+// grow doubles a capacity of up to most, if it may be.
+func (a *allowance) grow(capacity, most int) int {
+	if capacity >= most || a.taken+capacity > totalCapacity {
+		return capacity
 	}
-	r.taken += room
-	return 2 * room
+	a.taken += capacity
+	return 2 * capacity
 }
 
-// giveBack takes a room back.
-func (r *rooms) giveBack(room int) { r.taken -= room - firstRoom }
+// giveBack takes a capacity back.
+func (a *allowance) giveBack(capacity int) { a.taken -= capacity - firstCapacity }
 
 // longEnough passes on to a sink the events of those calls of one thread that take at least min ticks, or are open at the end. Stubs
-// take back most of the others; what is left are those that had no room to look back to, or were left by longjmp or an exception.
+// take back most of the others; what is left are those that had no room to look back to, or were unwound by longjmp or an exception.
 //
 // A call is kept as soon as an event comes that is so much later than its entry. So what waits in line is no older than that, and
 // entries that were made before a kept call and aren't over are kept, too: events go out in the order in which they came in.
 type longEnough struct {
-	sink   Sink
-	min    *uint64
-	totals *Totals
-	rooms  *rooms
-	room   int // how many may be in line, and how many calls open
-	opened int // calls
+	sink      Sink
+	min       *uint64
+	totals    *Totals
+	allowance *allowance
+	capacity  int // how many may be in line, and how many calls open
+	opened    int // calls
 
 	pairer  reel.Pairer
 	open    [][]uint64 // by the pairer's stack and depth: the numbers of the open calls' entries
@@ -82,10 +82,10 @@ const (
 	tooShort
 )
 
-func newLongEnough(sink Sink, min *uint64, totals *Totals, all *rooms) *longEnough {
-	l := &longEnough{sink: sink, min: min, totals: totals, rooms: all, room: firstRoom}
-	l.pairer.MaxOpen = firstRoom
-	l.pairer.OnEntry, l.pairer.OnCall = l.entered, l.left
+func newLongEnough(sink Sink, min *uint64, totals *Totals, all *allowance) *longEnough {
+	l := &longEnough{sink: sink, min: min, totals: totals, allowance: all, capacity: firstCapacity}
+	l.pairer.MaxOpen = firstCapacity
+	l.pairer.OnEntry, l.pairer.OnCall = l.entered, l.ended
 	return l
 }
 
@@ -103,9 +103,9 @@ func (l *longEnough) AppendWith(events []reel.Event, payloads []Payload) error {
 		e.Time = max(e.Time, l.now) // as readers count it, so that they find the same durations
 		l.now = e.Time
 		l.decide()
-		if max(l.opened, len(l.line)-l.gone) >= l.room {
-			l.room = l.rooms.grow(l.room, maxWaiting)
-			l.pairer.MaxOpen = l.room
+		if max(l.opened, len(l.line)-l.gone) >= l.capacity {
+			l.capacity = l.allowance.grow(l.capacity, maxWaiting)
+			l.pairer.MaxOpen = l.capacity
 		}
 		l.matched, l.short = false, false
 		tooDeep := l.pairer.TooDeep
@@ -120,7 +120,7 @@ func (l *longEnough) AppendWith(events []reel.Event, payloads []Payload) error {
 			l.line = append(l.line, waiting{e, kept})
 		}
 		l.dropLast()
-		if len(l.line)-l.gone > l.room {
+		if len(l.line)-l.gone > l.capacity {
 			l.line[l.gone].is = kept
 		}
 		l.advance()
@@ -145,8 +145,8 @@ func (l *longEnough) entered(c *reel.Call) {
 	l.line = append(l.line, waiting{Event: reel.Event{Time: c.Start, SP: c.SP, Word: c.Func << 1}})
 }
 
-// left notes that a call is over, now. The entry of one that was kept isn't in line any more, or is decided.
-func (l *longEnough) left(c *reel.Call) {
+// ended notes that a call is over, now. The entry of one that was kept isn't in line any more, or is decided.
+func (l *longEnough) ended(c *reel.Call) {
 	l.opened--
 	n := l.open[c.Stack][c.Depth]
 	short := false
@@ -197,7 +197,7 @@ func (l *longEnough) advance() {
 		l.forgetPayload(number)
 		l.gone++
 	}
-	if l.gone == len(l.line) || l.gone > l.room {
+	if l.gone == len(l.line) || l.gone > l.capacity {
 		l.base += uint64(l.gone)
 		l.line = append(l.line[:0], l.line[l.gone:]...)
 		l.gone = 0
@@ -217,11 +217,11 @@ func (l *longEnough) pass() error {
 
 // keepPayload keeps the payload of the event that is put in line next.
 func (l *longEnough) keepPayload() {
-	if l.payload == nil || l.rooms.payloads+len(l.payload) > maxPayloads {
+	if l.payload == nil || l.allowance.payloads+len(l.payload) > maxPayloads {
 		l.payload = nil
 		return
 	}
-	l.rooms.payloads += len(l.payload)
+	l.allowance.payloads += len(l.payload)
 	if l.waits == nil {
 		l.waits = map[uint64][]byte{}
 	}
@@ -231,15 +231,15 @@ func (l *longEnough) keepPayload() {
 
 func (l *longEnough) forgetPayload(number uint64) {
 	if data, waits := l.waits[number]; waits {
-		l.rooms.payloads -= len(data)
+		l.allowance.payloads -= len(data)
 		delete(l.waits, number)
 	}
 }
 
 // end passes on the calls that are open when the thread has ended, or the recording.
 func (l *longEnough) end() error {
-	l.rooms.giveBack(l.room)
-	l.room = firstRoom
+	l.allowance.giveBack(l.capacity)
+	l.capacity = firstCapacity
 	l.now = math.MaxUint64
 	for i := range l.line[l.gone:] {
 		if w := &l.line[l.gone+i]; w.is == undecided {
@@ -259,7 +259,7 @@ type Filter struct {
 // NewFilter returns a Filter for a thread whose stubs take back calls shorter than min ticks.
 func NewFilter(sink Sink, min uint64) *Filter {
 	f := &Filter{min: min}
-	f.long = newLongEnough(sink, &f.min, &Totals{}, new(rooms))
+	f.long = newLongEnough(sink, &f.min, &Totals{}, new(allowance))
 	return f
 }
 

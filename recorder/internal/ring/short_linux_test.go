@@ -79,7 +79,7 @@ func TestJustLongCallsArePassedOn(t *testing.T) {
 		least := uint64(1) << r.IntN(14)
 		var got collected
 		var totals Totals
-		l := newLongEnough(&got, &least, &totals, new(rooms))
+		l := newLongEnough(&got, &least, &totals, new(allowance))
 		for rest := events; len(rest) > 0; {
 			n := min(len(rest), 1+r.IntN(100))
 			if err := l.Append(rest[:n]); err != nil {
@@ -107,7 +107,7 @@ func TestOpenCallsArePassedOnInTheEnd(t *testing.T) {
 	var got collected
 	var totals Totals
 	least := uint64(1 << 60)
-	l := newLongEnough(&got, &least, &totals, new(rooms))
+	l := newLongEnough(&got, &least, &totals, new(allowance))
 	var run []reel.Event
 	const calls = maxWaiting + maxWaiting/2
 	for i := range uint32(calls) {
@@ -120,7 +120,7 @@ func TestOpenCallsArePassedOnInTheEnd(t *testing.T) {
 		}
 	}
 	if n := cap(l.line); n > 3*maxWaiting {
-		t.Errorf("room for %d events in line", n)
+		t.Errorf("capacity for %d events in line", n)
 	}
 	if err := l.end(); err != nil {
 		t.Fatal(err)
@@ -159,14 +159,14 @@ func TestWhatWaitsOfAllThreadsIsBounded(t *testing.T) {
 		p.event(reel.Exit(1, sp, 1)) // so that all of them are final
 		mustRound(t, d)
 	}
-	if d.rooms.taken == 0 || d.rooms.taken > allRoom {
-		t.Errorf("room for %d is taken", d.rooms.taken)
+	if d.allowance.taken == 0 || d.allowance.taken > totalCapacity {
+		t.Errorf("a capacity of %d is taken", d.allowance.taken)
 	}
 	waiting := 0
 	for _, th := range d.order {
 		waiting += cap(th.long.line)
 	}
-	if waiting > 4*(allRoom+threads*firstRoom) {
+	if waiting > 4*(totalCapacity+threads*firstCapacity) {
 		t.Errorf("memory for %d events", waiting)
 	}
 	for tid := 1; tid <= threads; tid++ {
@@ -174,7 +174,7 @@ func TestWhatWaitsOfAllThreadsIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d.rooms.taken != 0 {
-		t.Errorf("room for %d is taken by no thread", d.rooms.taken)
+	if d.allowance.taken != 0 {
+		t.Errorf("a capacity of %d is taken by no thread", d.allowance.taken)
 	}
 }

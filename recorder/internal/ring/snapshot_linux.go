@@ -282,8 +282,8 @@ func (k *Snapshotter) copyChunk(i uint32) (h Run, ok bool) {
 	if h.TID <= 0 || h.TID >= MaxTID {
 		return h, false
 	}
-	room := k.copied[uint64(i)<<ChunkShift:][:ChunkEvents*EventSize]
-	h.Events = unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(room))), ChunkEvents)
+	events := k.copied[uint64(i)<<ChunkShift:][:ChunkEvents*EventSize]
+	h.Events = unsafe.Slice((*reel.Event)(unsafe.Pointer(unsafe.SliceData(events))), ChunkEvents)
 	if state&ChunkStates == ChunkFull {
 		copy(h.Events, m.events(i))
 		h.Events, h.Torn = complete(h.Events, ChunkEvents)
@@ -306,7 +306,7 @@ func (m *Memory) copyWritten(i uint32, tid int, to []reel.Event) (events []reel.
 	if atomic.LoadUint32(m.u32(slot+SlotChunk)) == i+1 {
 		word := atomic.LoadUint64(m.u64(slot + SlotSpare))
 		if word == 0 {
-			word = atomic.LoadUint64(m.u64(slot + SlotLeft))
+			word = atomic.LoadUint64(m.u64(slot + SlotClaim))
 		}
 		if atomic.LoadUint32(m.u32(slot+SlotChunk)) == i+1 { // else the word may be the next chunk's
 			claimed = ChunkEvents - max(0, min(-int(int64(word)>>ClaimShift), ChunkEvents))

@@ -63,13 +63,13 @@ func TestTextThatChangesBeforeTheStop(t *testing.T) {
 			want[32] ^= 0xFF
 			write(want[32:33], at+32)
 		}
-		var left string
+		var kept string
 		stop(func(st *process.Stopped) (err error) {
-			left, err = w.in(st)
+			kept, err = w.in(st)
 			return err
 		})
-		if left != "" {
-			t.Errorf("changes: %v: %s", changes, left)
+		if kept != "" {
+			t.Errorf("changes: %v: %s", changes, kept)
 		}
 		if atOnce := w.text != nil; atOnce == changes {
 			t.Errorf("changes: %v: what was prepared was written: %v", changes, atOnce)

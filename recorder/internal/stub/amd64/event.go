@@ -196,7 +196,7 @@ func (c *coder) restore(above int32) {
 // once, so a signal handler that runs stubs of its own, and may even change the chunk, comes wholly before or wholly after.
 func (c *coder) claim(off, slow amd64.Label) {
 	c.throughGate(off)
-	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), slow)
+	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotClaim), slow)
 }
 
 // throughGate appends what comes before every claim: RDX becomes the slots and RAX 8×TID. It jumps to off when the gate is closed, or

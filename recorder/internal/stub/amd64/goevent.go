@@ -33,7 +33,7 @@ func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	c.Jcc(amd64.CondNE, slow)
 	c.Shl32Imm(amd64.R13, 3)
 	c.MovImm64(amd64.R15, ring.Claim)
-	c.Xadd64(amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.SlotLeft), amd64.R15)
+	c.Xadd64(amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.SlotClaim), amd64.R15)
 	c.Test(amd64.R15, amd64.R15)
 	c.Jcc(amd64.CondNS, slow)
 	c.addressOf(amd64.R15)

@@ -42,7 +42,7 @@ func (c *coder) emitStubs(code *Code, given int) error {
 		slots += p.slots
 		p.emitter = emitter{coder: c, code: own}
 		if i > 0 {
-			p.coder = code.coder(c.base+uint64(p.at), c.Room(p.at, p.at+int(p.most.code)))
+			p.coder = code.coder(c.base+uint64(p.at), c.Space(p.at, p.at+int(p.most.code)))
 			if c.unwind != nil {
 				p.unwind = &unwinding{}
 			}

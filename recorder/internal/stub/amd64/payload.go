@@ -141,7 +141,7 @@ func (e *capturedEvent) gatherSlowly() {
 func (c *coder) claimAll(n int, off, slow amd64.Label) {
 	c.throughGate(off)
 	c.MovImm64(amd64.RCX, uint64(n+1)*ring.Claim)
-	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotLeft), amd64.RCX)
+	c.Xadd64(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotClaim), amd64.RCX)
 	c.Mov(amd64.RAX, amd64.RCX)
 	c.SarImm(amd64.RAX, ring.ClaimShift)
 	c.Lea(amd64.RAX, amd64.At(amd64.RAX, int32(n)))
@@ -243,7 +243,7 @@ func (s *slowPath) gatherValues() {
 // claimWithPayload claims an event and what is in the thread's argument buffer. Nothing comes in between: signals are blocked, or write none.
 func (s *slowPath) claimWithPayload() {
 	enough := s.NewLabel()
-	claim := s.slot(ring.SlotLeft)
+	claim := s.slot(ring.SlotClaim)
 	s.args(amd64.R12)
 	s.Load64(amd64.RCX, claim)
 	s.Test(amd64.RCX, amd64.RCX)

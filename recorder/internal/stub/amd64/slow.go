@@ -110,7 +110,7 @@ func (s *slowPath) quickDrop() {
 		s.CmpMem32Imm8(s.hdr(ring.HdrSmallPool), 0)
 		s.Jcc(amd64.CondNE, s.block)
 	}
-	s.TestMem32Imm(s.slot(ring.SlotLeft+4), ring.NearlyRoom)
+	s.TestMem32Imm(s.slot(ring.SlotClaim+4), ring.ClaimOverflow)
 	s.Jcc(amd64.CondNE, s.block)
 	s.drained(s.block)
 	s.TestALImm(amd64.RBX, 1)
@@ -161,7 +161,7 @@ func (s *slowPath) tryClaim() {
 	if s.payload {
 		s.claimWithPayload()
 	} else {
-		s.take(s.slot(ring.SlotLeft), s.register)
+		s.take(s.slot(ring.SlotClaim), s.register)
 	}
 	s.Place(s.write)
 	if s.payload {
@@ -190,7 +190,7 @@ func (s *slowPath) tryClaim() {
 // recorder looks.
 func (s *slowPath) registerThread() {
 	s.Place(s.register)
-	s.Store64Imm(s.slot(ring.SlotLeft), 0)
+	s.Store64Imm(s.slot(ring.SlotClaim), 0)
 	s.CmpMem32Imm8(s.slot(ring.SlotRegistered), 0)
 	s.Jcc(amd64.CondNE, s.acquire)
 	if s.lang.callsStay { // a goroutine's exit may be of a call on another thread
@@ -265,7 +265,7 @@ func (s *slowPath) chunk(r amd64.Reg, field int32) amd64.Mem {
 }
 
 // emptyWord makes RSI, how many events a chunk holds, the claim word of the chunk with nothing in it, whose first event is at RDI. RCX is
-// clobbered. See ring.FullRoom.
+// clobbered. See ring.ClaimEmpty.
 func (s *slowPath) emptyWord() {
 	s.MovImm32(amd64.RCX, 0)
 	s.Sub(amd64.RCX, amd64.RSI)
@@ -313,7 +313,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.Store64Imm(s.slot(ring.SlotSpare), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
-	s.Store64(s.slot(ring.SlotLeft), amd64.RAX)
+	s.Store64(s.slot(ring.SlotClaim), amd64.RAX)
 	s.Jmp(s.claim)
 
 	s.Place(noSpare)
@@ -324,7 +324,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	}
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
-	s.Lea(amd64.R12, s.slot(ring.SlotLeft))
+	s.Lea(amd64.R12, s.slot(ring.SlotClaim))
 	s.Jmp(s.install)
 
 	s.Place(again)
@@ -333,7 +333,7 @@ func (s *slowPath) acquireChunk(napAt uint64) {
 	s.emptyWord()
 	s.Store32Imm(s.slot(ring.SlotMode), 0)
 	s.Store64Imm(s.slot(ring.SlotMark), 0)
-	s.Store64(s.slot(ring.SlotLeft), amd64.RSI)
+	s.Store64(s.slot(ring.SlotClaim), amd64.RSI)
 	s.Jmp(s.claim)
 
 	s.Place(empty)
@@ -427,7 +427,7 @@ func (s *slowPath) heartbeat(limit int32) {
 	s.CmpMem(amd64.RAX, s.hdr(limit))
 }
 
-// installChunk makes chunk EDX (index+1) the thread's own. R12 is where its claim word goes, SlotLeft or SlotSpare.
+// installChunk makes chunk EDX (index+1) the thread's own. R12 is where its claim word goes, SlotClaim or SlotSpare.
 func (s *slowPath) installChunk() {
 	s.Place(s.install)
 	if s.cfg.Overwrite {

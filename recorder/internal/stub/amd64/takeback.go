@@ -57,7 +57,7 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	c.Lea(amd64.RAX, amd64.AtIndex(amd64.RDX, amd64.RAX, 8, 0))
 	c.Store64(at(saveSlot), amd64.RAX)
 	c.Load64(amd64.RDX, amd64.At(amd64.RDX, ring.HdrMin-ring.SlotsOff))
-	c.Load64(amd64.RCX, amd64.At(amd64.RAX, ring.SlotLeft))
+	c.Load64(amd64.RCX, amd64.At(amd64.RAX, ring.SlotClaim))
 	c.Store64(at(saveMin), amd64.RDX)
 	c.Test(amd64.RCX, amd64.RCX)
 	c.Jcc(amd64.CondNS, keep)
@@ -80,7 +80,7 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	// is told by the stack pointer: no other call has that while this one is open.
 	c.Load64(amd64.RDX, at(saveSlot))
 	c.Load64(amd64.RAX, at(saveClaim))
-	c.CmpMem(amd64.RAX, amd64.At(amd64.RDX, ring.SlotLeft))
+	c.CmpMem(amd64.RAX, amd64.At(amd64.RDX, ring.SlotClaim))
 	c.Jcc(amd64.CondNE, undo)
 	if above == 0 {
 		c.CmpMem32(amd64.RSP, last(ring.EventSP))
@@ -93,7 +93,7 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 	c.Store32Imm(last(ring.EventWord), 0)
 	c.MovImm64(amd64.RCX, uint64(math.MaxUint64-ring.Claim+1))
 	c.Add(amd64.RCX, amd64.RAX)
-	c.Cmpxchg64(amd64.At(amd64.RDX, ring.SlotLeft), amd64.RCX)
+	c.Cmpxchg64(amd64.At(amd64.RDX, ring.SlotClaim), amd64.RCX)
 	c.Jcc(amd64.CondNE, late)
 	c.Load64(amd64.RDX, at(saveTaking))
 	c.Store64Imm(amd64.At(amd64.RDX, 0), 0)

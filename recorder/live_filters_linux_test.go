@@ -11,12 +11,12 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-var lessFunctions = []string{"fa", "fb", "fc", "fd", "fe"}
+var filteredFunctions = []string{"fa", "fb", "fc", "fd", "fe"}
 
-// recordLess records testdata/targets/less.c, whose long calls take so many ticks. It returns what the program counted.
-func recordLess(t *testing.T, rounds, ticks string, flags ...string) (realtest.Counts, summary, string) {
+// recordFiltered records testdata/targets/filters.c, whose long calls take so many ticks. It returns what the program counted.
+func recordFiltered(t *testing.T, rounds, ticks string, flags ...string) (realtest.Counts, summary, string) {
 	t.Helper()
-	p := realtest.Start(t, realtest.Build(t, "less"), rounds, "4", ticks)
+	p := realtest.Start(t, realtest.Build(t, "filters"), rounds, "4", ticks)
 	r := realtest.StartRecording(t, slices.Concat(pidFlag(p), flags, []string{"-f", "f?"})...)
 	p.Go()
 	p.WaitLine("counted ")
@@ -61,13 +61,13 @@ func TestCallsThatAreTooShortAreLeftOut(t *testing.T) {
 	const ticks, shortestKept = "900000", 50 * time.Microsecond // the clock having 0.9 to 18 GHz
 	for _, flags := range [][]string{nil, {"--lossless", "--ring", "512K"}, {"--follow", "--lazy"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "4000", ticks, append(flags, "--min", shortestKept.String())...)
+			made, s, file := recordFiltered(t, "4000", ticks, append(flags, "--min", shortestKept.String())...)
 			least, calls := shortest(t, file)
 			if least < shortestKept {
 				t.Errorf("a call of %v is in the reel", least)
 			}
 			var sum, all int64
-			for _, f := range lessFunctions {
+			for _, f := range filteredFunctions {
 				sum += calls[f]
 				all += made[f]
 				if calls[f] < made[f+"_must"] || calls[f] > made[f+"_may"] || made[f+"_must"] == 0 {
@@ -87,9 +87,9 @@ func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
 	needLive(t)
 	for _, flags := range [][]string{{"--lazy", "--clock", "none"}, {"--min", "1ns"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "4000", "900000", append(flags, "--threads", "work-*")...)
+			made, s, file := recordFiltered(t, "4000", "900000", append(flags, "--threads", "work-*")...)
 			_, calls := shortest(t, file)
-			for _, f := range lessFunctions {
+			for _, f := range filteredFunctions {
 				if calls[f] != made[f+"_work"] || calls[f] == 0 {
 					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+"_work"])
 				}
@@ -122,10 +122,10 @@ func TestChosenCallsAreRecorded(t *testing.T) {
 		{[]string{"--inside", "fb", "--depth", "50", "--min", "1ns"}, "_in"},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "4000", "90000", c.flags...)
+			made, s, file := recordFiltered(t, "4000", "90000", c.flags...)
 			_, calls := shortest(t, file)
 			var sum int64
-			for _, f := range lessFunctions {
+			for _, f := range filteredFunctions {
 				sum += calls[f]
 				if calls[f] != made[f+c.kind] || calls[f] == 0 {
 					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+c.kind])
@@ -151,10 +151,10 @@ func TestOneCallInSoManyIsRecorded(t *testing.T) {
 		{[]string{"--every", "3", "--inside", "fb", "--lossless", "--ring", "512K"}, "_in", 3},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
-			made, s, file := recordLess(t, "4000", "90000", c.flags...)
+			made, s, file := recordFiltered(t, "4000", "90000", c.flags...)
 			_, calls := shortest(t, file)
 			var sum int64
-			for _, f := range lessFunctions {
+			for _, f := range filteredFunctions {
 				sum += calls[f]
 				if want := (made[f+c.kind] + c.every - 1) / c.every; calls[f] != want {
 					t.Errorf("%d calls of %s in the reel, want %d of %d", calls[f], f, want, made[f+c.kind])
@@ -166,7 +166,7 @@ func TestOneCallInSoManyIsRecorded(t *testing.T) {
 					t.Errorf("%d calls of %s in the report, the program made %d", f.Calls, f.Name, made[f.Name+c.kind])
 				}
 			}
-			if s.Calls != sum || rep.Calls != sum || s.Dropped != 0 || len(rep.Functions) != len(lessFunctions) {
+			if s.Calls != sum || rep.Calls != sum || s.Dropped != 0 || len(rep.Functions) != len(filteredFunctions) {
 				t.Errorf("%d calls in the reel; %+v", sum, s)
 			}
 		})

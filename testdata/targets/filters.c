@@ -1,5 +1,5 @@
 /*
- * less ROUNDS THREADS TICKS: pairs of threads, of which one names itself work-N
+ * filters ROUNDS THREADS TICKS: pairs of threads, of which one names itself work-N
  * and the other rest-N, make ROUNDS random trees of calls each. Some calls take
  * TICKS of the time-stamp counter, some trees are left by longjmp. They start
  * when a line comes on stdin; "counted" is printed at their end, and the

@@ -6,8 +6,8 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
-// Less says which of the chosen functions' calls are left out of a recording.
-type Less struct {
+// Filters says which of the chosen functions' calls are left out of a recording.
+type Filters struct {
 	// Min keeps only calls that take at least as long, and their callers; 0 keeps all. It needs reel.ClockFull.
 	Min time.Duration
 	// Threads are globs, as Choice has them, of the names of threads; empty for all. Calls of others aren't recorded, and of a thread
@@ -24,16 +24,16 @@ type Less struct {
 	Every uint32
 }
 
-// MaxDepth is the most that Less.Depth may be.
+// MaxDepth is the most that Filters.Depth may be.
 const MaxDepth = 100
 
-// some says whether any calls are left out.
-func (l *Less) some() bool { return l.Min > 0 || len(l.Threads) > 0 || l.chooses() }
+// any says whether any calls are left out.
+func (f *Filters) any() bool { return f.Min > 0 || len(f.Threads) > 0 || f.decideAtEntry() }
 
-// chooses says whether it is decided at each entry whether the call is recorded.
-func (l *Less) chooses() bool { return l.Depth > 0 || len(l.Inside) > 0 || l.Every > 1 }
+// decideAtEntry says whether it is decided at each entry whether the call is recorded.
+func (f *Filters) decideAtEntry() bool { return f.Depth > 0 || len(f.Inside) > 0 || f.Every > 1 }
 
 // ticks is Min in ticks of the clock.
-func (l *Less) ticks(perSecond uint64) uint64 {
-	return ring.TicksOf(l.Min, perSecond)
+func (f *Filters) ticks(perSecond uint64) uint64 {
+	return ring.TicksOf(f.Min, perSecond)
 }
