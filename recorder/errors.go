@@ -3,10 +3,10 @@ package recorder
 import (
 	"errors"
 
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/control"
-	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/target"

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
 )
@@ -103,35 +104,9 @@ func (n *names) matching(text string) map[uint32]bool {
 func newMatcher(text string) func(folded string) bool {
 	text = strings.ToLower(text)
 	if strings.ContainsAny(text, "*?") {
-		return func(folded string) bool { return glob(text, folded) }
+		return func(folded string) bool { return glob.Match(text, folded) }
 	}
 	return func(folded string) bool { return strings.Contains(folded, text) }
-}
-
-// glob matches a whole name, in which * is any number of bytes and ? is one. It goes back to the last * only, so that no name
-// takes longer than its length times the pattern's.
-func glob(pattern, name string) bool {
-	p, n := 0, 0
-	star, from := -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			from++
-			p, n = star+1, from
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
 }
 
 // nameJSON is a function as api/names has it.

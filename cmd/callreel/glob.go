@@ -1,12 +1,7 @@
 package main
 
 import (
-	"cmp"
-	"path"
-	"slices"
-	"strings"
-
-	"github.com/callreel/callreel/recorder"
+	"github.com/callreel/callreel/internal/glob"
 )
 
 // globs match names and remember which of them have matched any.
@@ -27,7 +22,7 @@ func newGlobs(patterns []string) *globs {
 func (g *globs) match(name string) bool {
 	found := false
 	for i, p := range g.patterns {
-		if glob(p, name) {
+		if glob.Match(p, name) {
 			g.hit[i], found = true, true
 		}
 	}
@@ -41,46 +36,8 @@ func (g *globs) match(name string) bool {
 func (g *globs) unmatched(flag string) error {
 	for i, p := range g.patterns {
 		if !g.hit[i] {
-			return &recorder.NoMatchError{Flag: flag, Glob: p, Near: near(p, g.missed)}
+			return glob.NoMatch(flag, p, g.missed)
 		}
 	}
 	return nil
-}
-
-// near returns up to five of the names that hold the pattern's letters, or as many of its first letters as any does.
-func near(pattern string, names []string) []string {
-	const most, fewest = 5, 3
-	letters := strings.ToLower(strings.Trim(pattern, "*?"))
-	for n := len(letters); n >= fewest; n-- {
-		var list []string
-		for _, name := range names {
-			if strings.Contains(strings.ToLower(name), letters[:n]) {
-				list = append(list, name)
-			}
-		}
-		if len(list) > 0 {
-			slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-			list = slices.Compact(list)
-			return list[:min(most, len(list))]
-		}
-	}
-	return nil
-}
-
-// glob matches a whole name: * takes any characters, ? one, [abc] one of these. As C++ has names such as operator[] and
-// f[abi:cxx11], brackets match themselves, too.
-func glob(pattern, name string) bool {
-	if pattern == name {
-		return true
-	}
-	// path.Match stops * at slashes; a byte that no name holds stands in for them.
-	pattern, name = strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01")
-	if ok, err := path.Match(pattern, name); err == nil && ok {
-		return true
-	}
-	if !strings.Contains(pattern, "[") {
-		return false
-	}
-	ok, err := path.Match(strings.ReplaceAll(pattern, "[", `\[`), name)
-	return err == nil && ok
 }

@@ -27,40 +27,6 @@ func TestSizesTakeLetters(t *testing.T) {
 	}
 }
 
-func TestGlobsMatchWholeNames(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"main", "main", true},
-		{"main", "main2", false},
-		{"*", "", true},
-		{"*Command", "getCommand", true},
-		{"get?ommand", "getCommand", true},
-		{"*", "std::map<int, std::string>::find(int const&)", true},
-		{"std::*::find(*", "std::map<int, std::string>::find(int const&)", true},
-		{"net/http.*", "net/http.(*Server).Serve", true},
-		{"net*Serve", "net/http.(*Server).Serve", true},
-		{"net/http.(*Server).Serve", "net/http.(*Server).Serve", true},
-		{"[fg]oo", "goo", true},
-		{"[fg]oo", "hoo", false},
-		{"*::operator[]", "vector<int>::operator[]", true},
-		{"*::operator[]*", "vector<int>::operator[](unsigned long)", true},
-		{"operator delete[]", "operator delete[]", true},
-		{"name[abi:cxx11]*", "name[abi:cxx11]()", true},
-		{"operator[]*", "operatorx", false},
-		{`a\*b`, "a*b", true},
-		{`a\*b`, "axb", false},
-		{"[", "[", true},
-		{"[", "x", false},
-		{"\x1b*", "\x1b[31m", true},
-	} {
-		if got := glob(c.pattern, c.name); got != c.want {
-			t.Errorf("glob(%q, %q) = %v", c.pattern, c.name, got)
-		}
-	}
-}
-
 func TestPrintableKeepsTextAndEscapesTheRest(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                        "",

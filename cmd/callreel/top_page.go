@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/callreel/callreel/cmd/callreel/internal/screen"
 	"github.com/callreel/callreel/live"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder"
-	"github.com/spf13/cobra"
 )
 
 // drawInterval is how often the page is drawn, and how long stretches are whose sums it shows, unless --interval is long.

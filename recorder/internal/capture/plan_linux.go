@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/demangle"
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/arguments"
-	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )

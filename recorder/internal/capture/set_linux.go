@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/arguments"
-	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
-	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"

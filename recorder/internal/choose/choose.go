@@ -2,7 +2,7 @@
 package choose
 
 import (
-	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/internal/glob"
 )
 
 // Rules say which functions are chosen: those of a module that Modules matches, if Functions matches them, Exclude doesn't, and they have

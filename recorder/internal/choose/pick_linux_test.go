@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
 )

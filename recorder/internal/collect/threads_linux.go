@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"

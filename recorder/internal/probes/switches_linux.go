@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"

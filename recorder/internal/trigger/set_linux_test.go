@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callreel/callreel/recorder/internal/glob"
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/refusal"

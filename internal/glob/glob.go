@@ -6,19 +6,54 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/callreel/callreel/demangle"
 )
 
-// Match says whether a glob is a name, or matches it: globs are those of path.Match, but * and ? also take slashes. A glob that isn't
-// well-formed matches itself only.
+// Match says whether a glob is a name, or matches it as a whole: * takes any characters, ? one, [abc] one of these. As C++ has names such
+// as operator[] and f[abi:cxx11], brackets match themselves, too. It takes no longer than the name's length times the glob's.
 func Match(pattern, name string) bool {
-	if pattern == name {
+	switch {
+	case pattern == name:
 		return true
+	case !strings.ContainsAny(pattern, `[\`):
+		return matchWildcards(pattern, name)
 	}
 	// path.Match stops * at slashes; a byte that no name holds takes their place.
-	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
+	pattern, name = strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01")
+	if ok, err := path.Match(pattern, name); err == nil && ok {
+		return true
+	}
+	if !strings.Contains(pattern, "[") {
+		return false
+	}
+	ok, err := path.Match(strings.ReplaceAll(pattern, "[", `\[`), name)
 	return err == nil && ok
+}
+
+// matchWildcards is Match for globs without brackets, of which very many names may be asked. It goes back to the last * only.
+func matchWildcards(pattern, name string) bool {
+	p, n := 0, 0
+	star, from := -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(pattern) && pattern[p] == '?':
+			_, size := utf8.DecodeRuneInString(name[n:])
+			p, n = p+1, n+size
+		case p < len(pattern) && pattern[p] == name[n]:
+			p, n = p+1, n+1
+		case star >= 0:
+			from++
+			p, n = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // MatchAny says whether a glob matches one of the names.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,11 +27,44 @@ func TestAGlobMatchesWholeNames(t *testing.T) {
 		{"operator[]", "operator[]", true}, // not well-formed, and a name
 		{"operator[]", "operator", false},
 		{"[", "x", false},
+		{"*Command", "getCommand", true},
+		{"*", "std::map<int, std::string>::find(int const&)", true},
+		{"std::*::find(*", "std::map<int, std::string>::find(int const&)", true},
+		{"net/http.*", "net/http.(*Server).Serve", true},
+		{"net*Serve", "net/http.(*Server).Serve", true},
+		{"net/http.(*Server).Serve", "net/http.(*Server).Serve", true},
+		{"[fg]oo", "goo", true},
+		{"[fg]oo", "hoo", false},
+		{"*::operator[]", "vector<int>::operator[]", true},
+		{"*::operator[]*", "vector<int>::operator[](unsigned long)", true},
+		{"operator delete[]", "operator delete[]", true},
+		{"name[abi:cxx11]*", "name[abi:cxx11]()", true},
+		{"operator[]*", "operatorx", false},
+		{`a\*b`, "a*b", true},
+		{`a\*b`, "axb", false},
+		{"[", "[", true},
+		{"\x1b*", "\x1b[31m", true},
 	} {
 		if got := Match(c.pattern, c.name); got != c.want {
 			t.Errorf("Match(%q, %q) is %v", c.pattern, c.name, got)
 		}
 	}
+}
+
+// Of globs that are well-formed, and names without slashes, path.Match says the same; of those with brackets it says less.
+func FuzzMatch(f *testing.F) {
+	f.Add("a*b?c", "axxbyc")
+	f.Add("*?é*", "xéy")
+	f.Add("[a-c]*[^d]", "bxe")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if strings.Contains(pattern+name, "/") || pattern == name {
+			return
+		}
+		want, err := path.Match(pattern, name)
+		if got := Match(pattern, name); err == nil && got != want && (want || !strings.Contains(pattern, "[")) {
+			t.Errorf("Match(%q, %q) is %v", pattern, name, got)
+		}
+	})
 }
 
 func TestAnyNotesEachGlobThatMatches(t *testing.T) {
