@@ -79,39 +79,50 @@ func (r *recording) choose(ctx context.Context) error {
 			}
 		}
 		if r.result.Seen == 0 {
-			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.noFound()))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.PID(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.PID())
 	}
-	r.s.Runtime = stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
-		Overwrite: r.opt.Armed != nil, Min: r.opt.Filters.Min > 0, Threads: len(r.opt.Filters.Threads) > 0,
-		Depth: r.opt.Filters.Depth > 0, Inside: len(r.opt.Filters.Inside) > 0}
-	if r.opt.Filters.Every > 1 {
-		if r.result.Traced >= ring.MaxFunctions {
-			return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.PID(), ErrRefused)
-		}
-		r.s.Runtime.Every = r.opt.Filters.Every
+	if filters := &r.opt.Filters; filters.Every > 1 && r.result.Traced >= ring.MaxFunctions {
+		return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.PID(), ErrRefused)
 	}
-	with = withoutGuards(with)
+	r.s.Runtime = r.stubConfig()
+	with = withoutHooks(with)
 	if err := r.goOptions(with); err != nil {
 		return err
 	}
-	r.s.Arenas = target.GroupImages(with)
 	r.switches = r.newSwitches()
-	r.s.ArenaMade = r.switches.Come
-	r.s.Runtime.Captures = r.captures.Table()
-	for _, a := range r.s.Arenas {
-		r.s.Ranges = append(r.s.Ranges, a.Take()...)
-		a.Bound(&r.s.Runtime)
-	}
-	slices.SortFunc(r.s.Ranges, func(a, b target.IDRange) int { return cmp.Compare(a.First, b.First) })
+	r.takeOver(with)
 	return r.setup()
 }
 
-// withoutGuards leaves out, beside a Go program, images of which nothing is chosen: that of a position-independent one has a loader, which
+// stubConfig is what stubs are told of what was asked for.
+func (r *recording) stubConfig() stub.Config {
+	c := stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
+		Overwrite: r.opt.Armed != nil, Captures: r.captures.Table()}
+	f := &r.opt.Filters
+	c.Min, c.Threads, c.Depth, c.Inside = f.Min > 0, len(f.Threads) > 0, f.Depth > 0, len(f.Inside) > 0
+	if f.Every > 1 {
+		c.Every = f.Every
+	}
+	return c
+}
+
+// takeOver gives the functions of images to arenas.
+func (r *recording) takeOver(images []*mapped.Image) {
+	s := r.s
+	s.Arenas, s.ArenaMade = target.GroupImages(images), r.switches.Come
+	for _, a := range s.Arenas {
+		s.Ranges = append(s.Ranges, a.Take()...)
+		a.Bound(&s.Runtime)
+	}
+	slices.SortFunc(s.Ranges, func(a, b target.IDRange) int { return cmp.Compare(a.First, b.First) })
+}
+
+// withoutHooks leaves out, beside a Go program, images of which nothing is chosen: that of a position-independent one has a loader, which
 // it never calls.
-func withoutGuards(with []*mapped.Image) []*mapped.Image {
+func withoutHooks(with []*mapped.Image) []*mapped.Image {
 	if !slices.ContainsFunc(with, func(im *mapped.Image) bool { return im.Probe.Go != nil && len(im.Traced) > 0 }) {
 		return with
 	}
@@ -154,12 +165,13 @@ func (c lateChoice) Open(ctx context.Context, p *process.Process, m process.Mapp
 
 // Pick takes the functions of an image that are chosen, and what stubs need to know of them.
 func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func()) {
+	r, s := c.r, c.r.s
 	n := c.ch.Pick(im, id)
-	c.r.triggers.Plan(ctx, im, c.r.notice)
-	c.r.captures.PlanLate(ctx, im, c.r.s.MayRead, c.r.notice)
-	c.r.s.Runtime.Captures = c.r.captures.Table()
+	r.triggers.Plan(ctx, im, r.notice)
+	r.captures.PlanLate(ctx, im, s.MayRead, r.notice)
+	s.Runtime.Captures = r.captures.Table()
 	c.ch.Forget()
-	return n.Traced, func() { c.r.count(n) }
+	return n.Traced, func() { r.count(n) }
 }
 
 // count adds what was chosen of an image.
@@ -186,7 +198,7 @@ func (r *recording) covered(c Coverage) {
 		return
 	}
 	help := "its debug symbols, installed or left in, make them known"
-	if r.opt.Choice.NoFound {
+	if r.opt.noFound() {
 		help = "without --found=no more are found"
 	}
 	r.notice("only %.1f %% of the code of %s belongs to functions that are known; %s", 100*c.Share(), c.Module, help)
@@ -256,34 +268,35 @@ func (r *recording) setup() error {
 			}
 		}
 	}
-	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: r.opt.Filters.Depth}
-	r.s.Records = recovery.RecordSize(len(r.s.Arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(r.s.Arenas))*recovery.RecordHeader + recovery.LateSize
-	r.s.Unsigned = func(err error) {
+	s, filters := r.s, &r.opt.Filters
+	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: filters.Depth}
+	s.Records = recovery.RecordSize(len(s.Arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
+	s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
 	if !r.isFirst() {
-		r.s.Owner = r.first.s.Owner
+		s.Owner = r.first.owner()
 	}
-	r.s.Size = ring.Size(r.set.Chunks)
-	if r.s.Go != nil {
-		r.s.GoStacks = r.s.Size
-		r.s.Size += ring.GoStacksSize
+	s.Size = ring.Size(r.set.Chunks)
+	if s.Go != nil {
+		s.GoStacks = s.Size
+		s.Size += ring.GoStacksSize
 	}
 	if r.opt.needsAreas() {
-		r.s.Areas = r.s.Size
-		r.s.Size += ring.AreasSize
+		s.Areas = s.Size
+		s.Size += ring.AreasSize
 	}
 	if !r.captures.Empty() {
-		r.s.ArgBuffers = r.s.Size
-		r.s.Size += ring.ArgsSize
+		s.ArgBuffers = s.Size
+		s.Size += ring.ArgsSize
 	}
-	if r.s.Runtime.Every > 0 {
-		r.s.Counts = r.s.Size
-		r.s.Size += ring.CountsSize
+	if s.Runtime.Every > 0 {
+		s.Counts = s.Size
+		s.Size += ring.CountsSize
 	}
 	if r.opt.Armed != nil {
-		r.s.Predicates = r.s.Size
-		r.s.Size += ring.PredicatesSize
+		s.Predicates = s.Size
+		s.Size += ring.PredicatesSize
 	}
 	return nil
 }

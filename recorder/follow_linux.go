@@ -78,14 +78,14 @@ type programs struct {
 }
 
 func (p *programs) store(reel tables.Reel) tables.Store { return tables.NewShared(reel) }
-func (p *programs) start(ctx context.Context)           { p.tree.Start(ctx, p.first.s.PID(), p.first) }
+func (p *programs) start(ctx context.Context)           { p.tree.Start(ctx, p.first.pid(), p.first) }
 func (p *programs) family(r *recording) family          { return p.tree.NewFamily(r.s, r, r.since) }
 
 func (p *programs) wait(to *Result) error {
 	counts, err := p.tree.Wait()
 	to.add(&p.first.sum)
 	to.Processes = Processes(counts)
-	p.first.plans.Close()
+	p.first.closePlans()
 	return err
 }
 

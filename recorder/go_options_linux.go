@@ -11,7 +11,7 @@ import (
 // goOptions looks whether a Go program is to be recorded, and notes what its stubs need.
 func (r *recording) goOptions(with []*mapped.Image) error {
 	for _, im := range with {
-		g := im.Probe.Go
+		g, filters := im.Probe.Go, &r.opt.Filters
 		if g == nil {
 			continue
 		}
@@ -20,13 +20,14 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.PID(), ErrRefused, with[1].Path)
 		case r.opt.Clock != reel.ClockFull:
 			return fmt.Errorf("callreel: process %d: %w: the calls of a Go program's goroutines can't be told apart without times, so use --clock full", r.s.PID(), ErrRefused)
-		case r.opt.Filters.any():
+		case filters.any():
 			return fmt.Errorf("callreel: process %d: %w: of a Go program all calls of the chosen functions are recorded; leave out --min, --threads, --depth, --inside and --every", r.s.PID(), ErrRefused)
 		}
 		r.s.BeGo(g)
-		r.s.Runtime.Lazy, r.s.Runtime.Follow = false, false
+		config := &r.s.Runtime
+		config.Lazy, config.Follow = false, false
 	}
-	if (r.s.Go != nil) != (r.first.s.Go != nil) {
+	if r.isGo() != r.first.isGo() {
 		return fmt.Errorf("callreel: process %d: %w: a reel holds either Go programs or others", r.s.PID(), ErrRefused)
 	}
 	return nil

@@ -16,13 +16,14 @@ import (
 
 // moments is the reader of an armed recording, which keeps the last moments only.
 type moments struct {
-	r *recording
+	r     *recording
+	armed *Arming
 	*armed.Loop
 }
 
 func (r *recording) newMoments(making *probes.Maker) *moments {
 	o, out := r.opt.Armed, r.out.(*toFolder)
-	m := &moments{r: r}
+	m := &moments{r: r, armed: o}
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, Making: making,
 		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Began: r.began,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
@@ -36,13 +37,13 @@ type dumpValues struct{ *capture.Set }
 func (v dumpValues) In(w armed.ArgumentsSink) armed.Decoder { return v.For(w) }
 
 func (m *moments) begun() {
-	if begun := m.r.opt.Armed.Begun; begun != nil {
-		begun(m.r.s.PID())
+	if begun := m.armed.Begun; begun != nil {
+		begun(m.r.pid())
 	}
 }
 
 func (m *moments) dumped(d armed.Dumped) {
-	if dumped := m.r.opt.Armed.Dumped; dumped != nil {
+	if dumped := m.armed.Dumped; dumped != nil {
 		dumped(Dumped(d))
 	}
 }
@@ -62,7 +63,7 @@ func (m *moments) run(ctx context.Context) error {
 func (m *moments) forward(ctx, over context.Context) {
 	for {
 		select {
-		case q, open := <-m.r.opt.Armed.Requests:
+		case q, open := <-m.armed.Requests:
 			if !open {
 				return
 			}
@@ -123,7 +124,7 @@ func (m *moments) dump(ctx context.Context, q *dumpRequest) controlAnswer {
 
 func (m *moments) canSet(q *SetRequest) error {
 	switch {
-	case q.Min > 0 && !m.r.s.Runtime.Min:
+	case q.Min > 0 && !m.r.keepsLong():
 		return notSettableAs("--min can be changed of an armed recording that began with --min")
 	case len(q.Threads) > 0:
 		return notSettableAs("--threads can't be changed with --when and --follow")
@@ -134,13 +135,13 @@ func (m *moments) canSet(q *SetRequest) error {
 
 // replacements are the triggers that a request replaces, by their places.
 func (m *moments) replacements(q *SetRequest) (map[int]Trigger, error) {
-	by := map[int]Trigger{}
+	triggers, by := m.r.triggers, map[int]Trigger{}
 	for _, text := range q.When {
 		t, err := ParseTrigger(text)
 		if err != nil {
 			return nil, err
 		}
-		at, why := m.r.triggers.Like(&t)
+		at, why := triggers.Like(&t)
 		if why != "" {
 			return nil, notSettableAs("%s: %s", text, why)
 		}

@@ -50,8 +50,9 @@ type toFile struct {
 }
 
 func (o *toFile) check() error {
-	path := o.r.opt.Output
-	err := outfile.Check(path, outfile.Options{Force: o.r.opt.Force})
+	opt := &o.r.opt
+	path := opt.Output
+	err := outfile.Check(path, outfile.Options{Force: opt.Force})
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("callreel: %s: %w; choose another name with -o, or replace it with --force", path, fs.ErrExist)
@@ -70,8 +71,8 @@ func (o *toFile) begin(header func() (reel.Header, error)) error {
 	if o.w, err = reel.Create(opt.Output, h, reel.Options{Force: opt.Force, Mode: opt.Mode}); err != nil {
 		return err
 	}
-	if opt.Filters.Every > 1 {
-		return o.w.Made(opt.Filters.Every, nil)
+	if every := opt.Filters.Every; every > 1 {
+		return o.w.Made(every, nil)
 	}
 	return nil
 }
@@ -79,7 +80,10 @@ func (o *toFile) begin(header func() (reel.Header, error)) error {
 func (o *toFile) tables() tables.Reel       { return o.w }
 func (o *toFile) sink() collect.Sink        { return reelSink{o.w} }
 func (o *toFile) arguments() ArgumentsTaker { return o.w }
-func (o *toFile) written() int64            { return o.w.Stats().Bytes }
+func (o *toFile) written() int64 {
+	stats := o.w.Stats()
+	return stats.Bytes
+}
 
 func (o *toFile) made(every uint32, calls map[uint32]uint64) error { return o.w.Made(every, calls) }
 

@@ -111,7 +111,8 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 		return err
 	}
 	r.s = s
-	s.Process.LimitMemory(r.opt.Choice.Memory)
+	choice := &r.opt.Choice
+	s.Process.LimitMemory(choice.Memory)
 	if who != nil && !who.Is(s.Process) {
 		return fmt.Errorf("callreel: process %d: %w: another has its ID by now", pid, process.ErrNoProcess)
 	}
@@ -153,7 +154,8 @@ func (r *recording) startClock() {
 		r.since = ticks
 	}
 	r.set.TicksPerSecond = r.clock.ticksPerSecond()
-	r.set.Min = r.opt.Filters.ticks(r.set.TicksPerSecond)
+	filters := &r.opt.Filters
+	r.set.Min = filters.ticks(r.set.TicksPerSecond)
 	if r.isFirst() {
 		r.base = reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: ring.Ticks(), BaseUnixNS: time.Now().UnixNano()}
 	}
@@ -182,8 +184,9 @@ func (r *recording) removeRemains(ctx context.Context) error {
 
 // newChooser returns what says which functions are recorded: the options, and what triggers and captures ask for.
 func (r *recording) newChooser() *choose.Chooser {
-	rules := r.opt.Choice.rules()
-	rules.Inside, rules.Exec = r.opt.Filters.Inside, r.opt.Follow
+	opt := &r.opt
+	rules := opt.Choice.rules()
+	rules.Inside, rules.Exec = opt.Filters.Inside, opt.Follow
 	var wanters []choose.Wanter
 	if !r.triggers.Empty() {
 		wanters = append(wanters, r.triggers)
@@ -196,7 +199,7 @@ func (r *recording) newChooser() *choose.Chooser {
 
 // newSearch returns what finds the images of modules that ch chooses, and those of hooks.
 func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
-	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Hooks: true}
+	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.noFound(), Memory: r.memory, Hooks: true}
 	if r.opt.Follow {
 		q.Follow, q.Plans = true, &r.plans
 	}
@@ -206,9 +209,7 @@ func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
 func (r *recording) notice(format string, args ...any) {
 	r.noticeMu.Lock()
 	defer r.noticeMu.Unlock()
-	if notice := r.first.opt.Notice; notice != nil {
-		notice(format, args...)
-	}
+	r.first.tellUser(format, args...)
 }
 
 // tell tells the user how the recording stands.
@@ -228,7 +229,7 @@ func (r *recording) attach(ctx context.Context) error {
 	c := r.s.All()
 	err := errors.Join(r.arm(), r.s.Prepare(c))
 	if err == nil {
-		r.keptOff, err = collect.KeepOff(r.s, r.opt.Filters.Threads)
+		r.keptOff, err = collect.KeepOff(r.s, r.threads())
 	}
 	if err == nil {
 		var d time.Duration
@@ -260,7 +261,7 @@ func (r *recording) AtEntry(ctx context.Context, st *process.Stopped) error {
 }
 
 func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
-	if err := r.s.Process.PrepareSyscalls(); err != nil {
+	if err := r.s.PrepareSyscalls(); err != nil {
 		return err
 	}
 	if err := r.choose(ctx); err != nil {
@@ -312,7 +313,7 @@ func (r *recording) introduce() error {
 		}
 	}
 	r.values = r.captures.For(r.out.arguments())
-	if r.s.Runtime.Lazy || r.opt.Follow || r.opt.Armed != nil {
+	if r.s.Lazy() || r.opt.Follow || r.opt.Armed != nil {
 		r.functions = tables.NewLate(r.images, r.store)
 		return r.functions.Add(r.s.Ranges, r.nextID)
 	}

@@ -84,7 +84,7 @@ func (r *recording) session(ctx context.Context) error {
 	if derr != nil {
 		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.PID()))
 	}
-	if r.s.Memory.Sandboxed() {
+	if r.s.Sandboxed() {
 		r.result.Sandboxed = true
 		r.notice("the process restricts its own system calls from here on (seccomp): recording has ended")
 	}
@@ -96,7 +96,7 @@ func (r *recording) session(ctx context.Context) error {
 		err = eerr
 	}
 	r.result.Made = r.result.Traced
-	if r.s.Runtime.Lazy {
+	if r.s.Lazy() {
 		making.MakeAll() // of threads that were killed while they asked, too
 		r.result.Made = making.Made()
 	}
@@ -121,11 +121,11 @@ func (r *recording) verify(u target.Undone) (bool, error) {
 	}
 	for _, im := range r.s.Images {
 		ok, err := im.VerifyText(r.s.Process)
-		for try := 0; im.Unloadable && (!ok || err != nil) && r.s.Process.Alive() && try < target.UndoRetries; try++ {
+		for try := 0; im.Unloadable && (!ok || err != nil) && r.s.Alive() && try < target.UndoRetries; try++ {
 			time.Sleep(time.Millisecond) // a library came or went while it was read
 			ok, err = im.VerifyText(r.s.Process)
 		}
-		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.Process.Alive() {
+		if errors.Is(err, process.ErrNoProcess) || err != nil && !r.s.Alive() {
 			return true, nil
 		}
 		if err != nil || !ok {

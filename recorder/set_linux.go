@@ -32,10 +32,10 @@ func (r *recording) setFilters(q *SetRequest) error {
 // setMin changes from which duration on calls are kept, and returns it in ticks. Whatever the stubs take back by either is not handed on
 // yet.
 func (r *recording) setMin(least time.Duration) uint64 {
-	filters := &r.opt.Filters
+	filters, memory := &r.opt.Filters, r.s.Memory
 	filters.Min = least
 	r.set.Min = filters.ticks(r.set.TicksPerSecond)
-	r.s.Memory.SetMin(r.set.Min)
+	memory.SetMin(r.set.Min)
 	return r.set.Min
 }
 

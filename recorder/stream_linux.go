@@ -20,7 +20,7 @@ func (r *recording) newReader(making *probes.Maker, family family) reader {
 		return r.newMoments(making)
 	}
 	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values,
-		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Filters.Threads, Off: r.keptOff, Min: r.set.Min,
+		Making: making, Switches: r.switches, Processes: family, Threads: r.threads(), Off: r.keptOff, Min: r.set.Min,
 		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Notice: r.notice, Progress: r.tellCollected})}
 }
 
@@ -40,44 +40,47 @@ func (s *stream) end(gone bool) error           { return errors.Join(s.Finish(go
 
 func (s *stream) sum(to *Result) {
 	t := s.Totals()
-	events, entries := s.r.switches.Omitted()
+	r := s.r
+	events, entries := r.switches.Omitted()
 	to.Calls, to.Events, to.Dropped = t.Entries-entries, t.Events-events, t.Dropped
 	to.LostExits, to.Torn, to.Threads = t.LostExits, t.Torn, t.Threads
-	to.Ring = int64(s.r.set.Chunks) * ring.ChunkSize
+	to.Ring = int64(r.set.Chunks) * ring.ChunkSize
 	if t.Dropped > 0 {
 		enough := ring.Enough(uint64(to.Ring), t)
 		to.RingEnough, to.Scarce = int64(enough), enough > availableMemory()/2
 	}
-	if threads := s.r.opt.Filters.Threads; t.Threads == 0 && len(threads) > 0 && s.r.isFirst() {
-		s.r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(threads, ", "))
+	if threads := r.threads(); t.Threads == 0 && len(threads) > 0 && r.isFirst() {
+		r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(threads, ", "))
 	}
 }
 
 func (s *stream) dump(context.Context, *dumpRequest) controlAnswer {
-	if s.r.opt.To != nil {
+	opt := &s.r.opt
+	if opt.To != nil {
 		return controlAnswer{Error: "it only counts calls (callreel top) and keeps none"}
 	}
-	return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(s.r.opt.Output)}
+	return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(opt.Output)}
 }
 
 func (s *stream) canSet(q *SetRequest) error {
 	switch {
 	case q.Keep > 0 || len(q.When) > 0:
 		return notSettableAs("it isn't armed (record --when)")
-	case s.r.opt.Follow && len(q.Threads) > 0:
+	case s.r.follows() && len(q.Threads) > 0:
 		return notSettableAs("--threads can't be changed with --when and --follow")
 	}
 	return nil
 }
 
 func (s *stream) set(q *SetRequest) (err error) {
-	done := s.r.switches.InLoop(func() {
+	r, switches := s.r, s.r.switches
+	done := switches.InLoop(func() {
 		if q.changesMin() {
-			s.r.switches.LeaveExits()
-			s.SetMin(s.r.setMin(q.Min))
+			switches.LeaveExits()
+			s.SetMin(r.setMin(q.Min))
 		}
 		if len(q.Threads) > 0 {
-			s.r.opt.Filters.Threads = q.Threads
+			r.setThreads(q.Threads)
 			err = s.SetThreads(q.Threads)
 		}
 	})
@@ -91,12 +94,13 @@ func notSettableAs(format string, args ...any) error {
 
 // tellMade puts into the reel how many calls of each function there were, where not all are recorded.
 func (r *recording) tellMade() error {
-	if r.s.Runtime.Every == 0 {
+	every, memory := r.s.Every(), r.s.Memory
+	if every == 0 {
 		return nil
 	}
 	made := map[uint32]uint64{}
 	for id := uint32(1); id < r.nextID; id++ {
-		calls := r.s.Memory.Count(id)
+		calls := memory.Count(id)
 		if calls == 0 {
 			continue
 		}
@@ -106,5 +110,5 @@ func (r *recording) tellMade() error {
 		}
 		made[e[0].Word>>1] += calls
 	}
-	return r.out.made(r.s.Runtime.Every, made)
+	return r.out.made(every, made)
 }

@@ -140,7 +140,7 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		ended := gone || ctx.Err() != nil || a.Target.Memory.Sandboxed()
+		ended := gone || ctx.Err() != nil || a.Target.Sandboxed()
 		a.refill()
 		inVain := a.fired() // what fired before the end is dumped
 		if gone {
@@ -242,7 +242,7 @@ func (a *Loop) meet(nstid, _ int, name string) {
 
 // readName reads a thread's name. That of one that has ended is the last one known.
 func (a *Loop) readName(t *thread) {
-	own := a.Target.Memory.OwnName(t.nstid) // before, so that what is read is no older
+	own := a.Target.OwnName(t.nstid) // before, so that what is read is no older
 	name, err := process.ThreadName(t.pid, t.tid)
 	if err != nil {
 		a.ownName(t)
@@ -253,14 +253,14 @@ func (a *Loop) readName(t *thread) {
 
 // ownName goes by the name that a thread has given itself since its name was last read, if stubs have seen that.
 func (a *Loop) ownName(t *thread) {
-	if own := a.Target.Memory.OwnName(t.nstid); own.IsThere() && own != t.own {
+	if own := a.Target.OwnName(t.nstid); own.IsThere() && own != t.own {
 		t.name, t.own = own.Name, own
 	}
 }
 
 // look looks which threads there are, now and then, and whether the process has gone.
 func (a *Loop) look(now time.Time) (gone bool, err error) {
-	if !a.Target.Process.Alive() {
+	if !a.Target.Alive() {
 		return true, nil
 	}
 	if now.Sub(a.last.pair) >= pairInterval {

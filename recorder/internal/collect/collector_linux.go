@@ -188,7 +188,7 @@ func (d *Collector) ran(nstid int) (time.Duration, bool) {
 func (d *Collector) open(nstid, nspid int, name string) (ring.Sink, error) {
 	k := &thread{c: d, pid: d.Processes.Of(nspid), nstid: nstid, name: name, fresh: unread}
 	k.tid = d.Processes.OuterTID(k.pid, nstid)
-	if k.own = d.Target.Memory.OwnName(nstid); k.own.IsThere() { // since it registered
+	if k.own = d.Target.OwnName(nstid); k.own.IsThere() { // since it registered
 		k.name = k.own.Name
 	}
 	if len(d.Config.Threads) > 0 { // threads name themselves just after they start
@@ -231,7 +231,7 @@ func (d *Collector) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		if ctx.Err() != nil || d.Target.Memory.Sandboxed() {
+		if ctx.Err() != nil || d.Target.Sandboxed() {
 			return d.lastNames()
 		}
 		now := time.Now()

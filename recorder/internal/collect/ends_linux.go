@@ -106,7 +106,7 @@ func (d *Collector) readNames(most int) error {
 }
 
 func (d *Collector) rename(nstid int, k *thread) error {
-	own := d.Target.Memory.OwnName(nstid) // before, so that what is read is no older
+	own := d.Target.OwnName(nstid) // before, so that what is read is no older
 	name, err := process.ThreadName(k.pid, k.tid)
 	if err != nil { // it has just ended: the next look will see that
 		return nil

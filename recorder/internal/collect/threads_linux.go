@@ -131,7 +131,7 @@ func (d *Collector) renamed(nstid int, k *thread) error {
 // ownName goes by the name that a thread has given itself since its name was last read, if stubs have seen that: the thread has ended, or
 // there are no more stubs. One by which it wouldn't be recorded comes too late.
 func (d *Collector) ownName(k *thread) error {
-	own := d.Target.Memory.OwnName(k.nstid)
+	own := d.Target.OwnName(k.nstid)
 	if !own.IsThere() || own == k.own || own.Name == k.name || k.ThreadSink == nil || !wants(d.Config.Threads, own.Name) {
 		return nil
 	}

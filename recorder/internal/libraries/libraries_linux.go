@@ -131,7 +131,7 @@ func (l *Libraries) run(ctx context.Context) {
 	defer l.loads.pass()
 	for rest := least; ; {
 		told := l.loads.wait(ctx, rest)
-		if ctx.Err() != nil || l.Target.Memory.Sandboxed() {
+		if ctx.Err() != nil || l.Target.Sandboxed() {
 			return
 		}
 		start, stopped := time.Now(), l.took.Stopped
@@ -279,7 +279,7 @@ func (l *Libraries) add(ctx context.Context, maps []process.Mapping) error {
 		return nil
 	}
 	err := l.attach(ctx, &c)
-	if err == nil || ctx.Err() == nil && l.Target.Process.Alive() && !errors.Is(err, process.ErrExec) {
+	if err == nil || ctx.Err() == nil && l.Target.Alive() && !errors.Is(err, process.ErrExec) {
 		if err != nil {
 			l.Notice("a library that was loaded is not recorded: %v", err)
 		}
