@@ -114,7 +114,8 @@ func (p *planning) run() error {
 		if planned.entry == nil {
 			planned.entry = &arguments.Plan{Capture: &stub.Capture{}}
 		}
-		planned.entry.Capture.Conditions = inMemory
+		capture := planned.entry.Capture
+		capture.Conditions = inMemory
 	}
 	return p.s.put(p.fn, &planned, inRegisters)
 }
@@ -131,7 +132,7 @@ func (p *planning) values(atReturn bool) (*arguments.Plan, error) {
 	if atReturn {
 		plan, err = p.sig.Return(all, values)
 	} else if plan, err = p.sig.Entry(all, values); err == nil {
-		err = plan.CheckEntry(p.im.Probe.ChangedBefore(p.fn.Function))
+		err = plan.CheckEntry(p.changedBefore())
 	}
 	if err == nil && !p.mayRead {
 		err = plan.OmitMemory("it is in memory, which a seccomp filter forbids to read (process_vm_readv)")
@@ -152,6 +153,12 @@ func (p *planning) values(atReturn bool) (*arguments.Plan, error) {
 		p.notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, demangle.Short(p.fn.Name), why)
 	}
 	return plan, nil
+}
+
+// changedBefore says which registers are changed before the first instruction that can be probed.
+func (p *planning) changedBefore() (registers uint16, vectors bool) {
+	image := p.im.Probe
+	return image.ChangedBefore(p.fn.Function)
 }
 
 // asked are the values that are asked for, and the last option that asks for any, nil if there is none; all is for all values.
@@ -176,7 +183,7 @@ func (p *planning) conditions() (inRegisters, inMemory []stub.Condition, err err
 		c.hit = true
 		for j := range c.list {
 			cond, err := p.sig.Condition(&c.list[j])
-			if changed, _ := p.im.Probe.ChangedBefore(p.fn.Function); err == nil && cond.Value.Origin == stub.OriginReg && changed>>cond.Value.Reg&1 != 0 {
+			if changed, _ := p.changedBefore(); err == nil && cond.Value.Origin == stub.OriginReg && changed>>cond.Value.Reg&1 != 0 {
 				err = fmt.Errorf("%s: its register is changed before the first instruction that can be probed", c.list[j].Text)
 			}
 			if err != nil {
@@ -192,15 +199,22 @@ func (p *planning) conditions() (inRegisters, inMemory []stub.Condition, err err
 	return inRegisters, inMemory, nil
 }
 
+// captureOf is what stubs are asked for by a plan, nil if that is nothing.
+func captureOf(p *arguments.Plan) *stub.Capture {
+	if p == nil {
+		return nil
+	}
+	c := p.Capture
+	if len(c.Fields)+len(c.Conditions) == 0 {
+		return nil
+	}
+	return c
+}
+
 // put adds a function's plans.
 func (s *Set) put(fn *stub.Probe, p *plans, inRegisters []stub.Condition) error {
 	captures := &stub.Captures{Conditions: inRegisters}
-	if p.entry != nil && len(p.entry.Capture.Fields)+len(p.entry.Capture.Conditions) > 0 {
-		captures.Entry = p.entry.Capture
-	}
-	if p.atReturn != nil && len(p.atReturn.Capture.Fields) > 0 {
-		captures.Return = p.atReturn.Capture
-	}
+	captures.Entry, captures.Return = captureOf(p.entry), captureOf(p.atReturn)
 	if captures.Entry == nil && captures.Return == nil && len(inRegisters) == 0 {
 		return nil
 	}

@@ -71,22 +71,28 @@ func (d *Decoder) Decode(events []reel.Event, payloads []ring.Payload) (sets []r
 	if len(payloads) == 0 || d.to == nil {
 		return nil, nil
 	}
-	d.set.mu.Lock()
-	defer d.set.mu.Unlock()
+	set := d.set
+	set.mu.Lock()
+	defer set.mu.Unlock()
 	var of []*plans
 	var values []stub.Value
 	for _, p := range payloads {
 		e := &events[p.Event]
-		all := d.set.plans[e.ID()]
-		if all == nil || all.of(e.IsExit()) == nil {
+		all := set.plans[e.ID()]
+		if all == nil {
 			continue
 		}
-		values = all.of(e.IsExit()).Capture.Decode(p.Data, values[:0])
-		set := reel.ValueSet{Number: uint64(p.Event), Values: make([]reel.Value, len(values))}
-		for i, v := range values {
-			set.Values[i] = reel.Value{State: reel.ValueState(v.State), Bits: v.Bits, Bytes: v.Bytes, Cut: v.Cut}
+		plan := all.of(e.IsExit())
+		if plan == nil {
+			continue
 		}
-		sets, of = append(sets, set), append(of, all)
+		capture := plan.Capture
+		values = capture.Decode(p.Data, values[:0])
+		one := reel.ValueSet{Number: uint64(p.Event), Values: make([]reel.Value, len(values))}
+		for i, v := range values {
+			one.Values[i] = reel.Value{State: reel.ValueState(v.State), Bits: v.Bits, Bytes: v.Bytes, Cut: v.Cut}
+		}
+		sets, of = append(sets, one), append(of, all)
 	}
 	return sets, func(events []reel.Event) error {
 		for i := range sets {

@@ -206,17 +206,17 @@ func (d *Collector) open(nstid, nspid int, name string) (ring.Sink, error) {
 
 // Run drains until the context ends, the process does, or the reel can't be written.
 func (d *Collector) Run(ctx context.Context) error {
-	longest := d.longestRest()
+	longest, rounds := d.longestRest(), &d.Switches.Rounds
 	fill := ring.ChunkEvents * d.Chunks / 8 // how much may gather between rounds
 	last := time.Now()
 	for {
 		d.Making.Round()
 		began := ring.Ticks()
-		d.Switches.Rounds.Begin()
+		rounds.Begin()
 		d.starts = 0
 		n, err := d.drainer.Round()
 		if err == nil {
-			d.Switches.Rounds.End(n)
+			rounds.End(n)
 			err = d.Sink.Round(began)
 		}
 		if err != nil {
@@ -337,12 +337,24 @@ func (d *Collector) Finish(ended bool) error {
 
 // Append puts a thread's events where they go.
 func (k *thread) Append(events []reel.Event) error {
-	events, _ = k.c.Switches.Pick(&k.open, events, nil)
+	events, _ = k.pick(events, nil)
 	return k.append(events)
 }
 
+// pick takes out what functions that are off have written.
+func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Event, []ring.Payload) {
+	c := k.c
+	return c.Switches.Pick(&k.open, events, payloads)
+}
+
+// translate gives events the reel's numbers of their functions.
+func (k *thread) translate(events []reel.Event) error {
+	c := k.c
+	return c.Functions.Translate(events)
+}
+
 func (k *thread) append(events []reel.Event) error {
-	if err := k.c.Functions.Translate(events); err != nil {
+	if err := k.translate(events); err != nil {
 		return err
 	}
 	return k.ThreadSink.Append(events)
@@ -350,13 +362,14 @@ func (k *thread) append(events []reel.Event) error {
 
 // AppendWith passes a thread's events on, with the values that they carry.
 func (k *thread) AppendWith(events []reel.Event, payloads []ring.Payload) error {
-	events, payloads = k.c.Switches.Pick(&k.open, events, payloads)
+	events, payloads = k.pick(events, payloads)
 	to, takes := k.ThreadSink.(valueSink)
 	if !takes || len(payloads) == 0 {
 		return k.append(events)
 	}
-	sets, describe := k.c.Values.Decode(events, payloads)
-	if err := k.c.Functions.Translate(events); err != nil {
+	values := k.c.Values
+	sets, describe := values.Decode(events, payloads)
+	if err := k.translate(events); err != nil {
 		return err
 	}
 	if len(sets) > 0 {

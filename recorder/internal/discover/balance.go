@@ -36,7 +36,7 @@ func (w *walker) balanced(start, end uint64) bool {
 				return false
 			}
 			seen[p.at] = p.height
-			if amd64.DecodeTo(&in, w.m.Data[p.at-w.m.Start:]) != nil {
+			if amd64.DecodeTo(&in, w.Data[p.at-w.Start:]) != nil {
 				return false
 			}
 			if prev == amd64.Call && in.IsPadding() {
@@ -140,7 +140,7 @@ func (w *walker) makesFrame(addr, end uint64) bool {
 	var in amd64.Inst
 	const looked = 4 // instructions
 	for range looked {
-		if addr >= end || amd64.DecodeTo(&in, w.m.Data[addr-w.m.Start:]) != nil || in.Kind != amd64.Other {
+		if addr >= end || amd64.DecodeTo(&in, w.Data[addr-w.Start:]) != nil || in.Kind != amd64.Other {
 			return false
 		}
 		if delta, known := in.StackDelta(); known && delta < 0 {
@@ -153,6 +153,6 @@ func (w *walker) makesFrame(addr, end uint64) bool {
 
 // isFirm says whether surely a function begins at an address of the gap's text: a call or data leads there.
 func (w *walker) isFirm(addr uint64) bool {
-	off := addr - w.m.Start
-	return w.m.called.has(off) || w.m.pointed.has(off) && !w.m.label.has(off)
+	off := addr - w.Start
+	return w.called.has(off) || w.pointed.has(off) && !w.label.has(off)
 }

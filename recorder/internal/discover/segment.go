@@ -23,7 +23,7 @@ type segment struct {
 // there is data among the code, such as the tables that GHC puts before each function, and what follows it may be more of that.
 func (s *state) divide(gap Range) (out []segment) {
 	m := s.marks(gap.Start)
-	w := walker{s: s, m: m, gap: gap, left: 64 * int(min(gap.End-gap.Start, 1<<40))}
+	w := walker{s: s, marks: m, gap: gap, left: 64 * int(min(gap.End-gap.Start, 1<<40))}
 	w.labels = allLabels * int(1+(gap.End-gap.Start)/shard)
 	at, between := w.skipPadding(gap.Start)
 	trusted, firm, prev := true, false, amd64.Return
@@ -64,8 +64,8 @@ const (
 
 // walker follows the code of one function at a time.
 type walker struct {
-	s   *state
-	m   *marks
+	s *state
+	*marks
 	gap Range
 
 	left   int // instructions that may still be looked at
@@ -87,7 +87,7 @@ func (w *walker) skipPadding(addr uint64) (uint64, padding) {
 	var in amd64.Inst
 	kind := noPadding
 	for addr < w.gap.End {
-		code := w.m.Data[addr-w.m.Start : w.gap.End-w.m.Start]
+		code := w.Data[addr-w.Start : w.gap.End-w.Start]
 		switch {
 		case code[0] == 0 && (len(code) == 1 || code[1] == 0 || addr%2 == 1):
 			addr, kind = addr+1, zeros
@@ -103,8 +103,8 @@ func (w *walker) skipPadding(addr uint64) (uint64, padding) {
 // resume returns where code may begin again behind something else: at a function that is called, or that data points to.
 func (w *walker) resume(addr uint64) uint64 {
 	for ; addr < w.gap.End; addr++ {
-		off := addr - w.m.Start
-		if w.m.called.has(off) || addr%16 == 0 && (w.m.pointed.has(off) || w.m.loaded.has(off)) {
+		off := addr - w.Start
+		if w.called.has(off) || addr%16 == 0 && (w.pointed.has(off) || w.loaded.has(off)) {
 			return addr
 		}
 	}
@@ -113,13 +113,13 @@ func (w *walker) resume(addr uint64) uint64 {
 
 // begins says whether another function begins at addr, where what precedes it ends. padded says that there is padding between.
 func (w *walker) begins(addr uint64, padded bool, prev amd64.Kind) bool {
-	off := addr - w.m.Start
+	off := addr - w.Start
 	switch {
-	case w.m.called.has(off):
+	case w.called.has(off):
 		return true
-	case w.m.label.has(off):
+	case w.label.has(off):
 		return false
-	case w.m.pointed.has(off), w.m.loaded.has(off):
+	case w.pointed.has(off), w.loaded.has(off):
 		return padded || addr%16 == 0 || prev == amd64.Return || w.s.dense
 	}
 	return false
@@ -136,13 +136,13 @@ func (w *walker) walk(start uint64) bool {
 	prev, padded := amd64.Other, false
 	for pc := start; pc < end; {
 		w.left--
-		off := pc - w.m.Start
-		if amd64.DecodeTo(&in, w.m.Data[off:end-w.m.Start]) != nil {
+		off := pc - w.Start
+		if amd64.DecodeTo(&in, w.Data[off:end-w.Start]) != nil {
 			break
 		}
 		closed := ends(prev) || prev == amd64.Call
 		next := pc + uint64(in.Len)
-		if closed && in.IsPadding() && !w.m.called.has(off) {
+		if closed && in.IsPadding() && !w.called.has(off) {
 			if pc <= reach { // it is led to, and so is what follows
 				reach = max(reach, next)
 			}
@@ -152,23 +152,23 @@ func (w *walker) walk(start uint64) bool {
 			pc, padded = next, true
 			continue
 		}
-		if ends(prev) && pc > max(reach, perhaps) && w.m.Data[off] == 0 { // padding, too
+		if ends(prev) && pc > max(reach, perhaps) && w.Data[off] == 0 { // padding, too
 			break
 		}
-		if pc > start && closed && (ends(prev) || padded || w.m.called.has(off)) && w.begins(pc, padded, prev) && !(pc < reach && !w.m.called.has(off) && !padded) {
+		if pc > start && closed && (ends(prev) || padded || w.called.has(off)) && w.begins(pc, padded, prev) && !(pc < reach && !w.called.has(off) && !padded) {
 			break
 		}
-		if prev == amd64.Call && pc%16 == 0 && pc > max(reach, perhaps) && !w.m.label.has(off) &&
-			(padded || w.m.pointed.has(off) || w.makesFrame(pc, end)) && w.balanced(pc, end) {
+		if prev == amd64.Call && pc%16 == 0 && pc > max(reach, perhaps) && !w.label.has(off) &&
+			(padded || w.pointed.has(off) || w.makesFrame(pc, end)) && w.balanced(pc, end) {
 			break // the call doesn't return: what follows would have to take away the frame that it was made with
 		}
 		if pc > start && ends(prev) && pc > reach && !w.goesOn(pc, padded) {
-			if pc > perhaps || !w.m.jumped.has(off) && w.balanced(pc, end) {
+			if pc > perhaps || !w.jumped.has(off) && w.balanced(pc, end) {
 				break
 			}
 			reach = perhaps
 		}
-		if pc > start && w.inside == 0 && (w.m.pointed.has(off) || w.m.loaded.has(off)) && !w.m.label.has(off) {
+		if pc > start && w.inside == 0 && (w.pointed.has(off) || w.loaded.has(off)) && !w.label.has(off) {
 			w.inside = pc
 		}
 		if strange(&in) {
@@ -225,10 +225,10 @@ func (w *walker) leaves(from, to uint64, always bool) bool {
 	if near := to-from < far; near && !(always && w.makesFrame(to, w.gap.End)) {
 		return false
 	}
-	if w.s.dense || !w.stack.known || w.stack.height != 0 || to%16 != 0 || w.m.label.has(to-w.m.Start) {
+	if w.s.dense || !w.stack.known || w.stack.height != 0 || to%16 != 0 || w.label.has(to-w.Start) {
 		return false
 	}
-	switch w.m.Data[to-w.m.Start-1] {
+	switch w.Data[to-w.Start-1] {
 	case 0x00, 0x90, 0xCC, 0xC3: // the last byte of padding, or of a return
 		return w.balanced(to, w.gap.End)
 	}
@@ -237,8 +237,8 @@ func (w *walker) leaves(from, to uint64, always bool) bool {
 
 // goesOn says whether what stands at pc, behind an end, is still of the same function.
 func (w *walker) goesOn(pc uint64, padded bool) bool {
-	off := pc - w.m.Start
-	return w.m.label.has(off) || w.switches && !padded && pc%16 != 0 && !w.m.called.has(off) && !w.m.pointed.has(off)
+	off := pc - w.Start
+	return w.label.has(off) || w.switches && !padded && pc%16 != 0 && !w.called.has(off) && !w.pointed.has(off)
 }
 
 // ends says whether control never goes on behind an instruction of the kind.
@@ -305,14 +305,14 @@ func strange(in *amd64.Inst) bool {
 
 // segment is what was walked last. between is what is before it.
 func (w *walker) segment(start uint64, between padding) segment {
-	off := start - w.m.Start
-	g := segment{Range: Range{start, w.end}, jumped: w.m.jumped.has(off), branch: w.m.branch.has(off), label: w.m.label.has(off),
+	off := start - w.Start
+	g := segment{Range: Range{start, w.end}, jumped: w.jumped.has(off), branch: w.branch.has(off), label: w.label.has(off),
 		padded: between == proper || start%16 == 0, sound: w.closed && !w.odd, returns: w.returns}
 	g.jumps = append(g.jumps, w.jumps...)
 	switch {
-	case w.m.called.has(off):
+	case w.called.has(off):
 		g.evidence = Called
-	case w.m.pointed.has(off), w.m.loaded.has(off):
+	case w.pointed.has(off), w.loaded.has(off):
 		g.evidence = Pointed
 	default:
 		g.evidence = Behind

@@ -142,7 +142,7 @@ func (l *Libraries) mapArenas(ctx context.Context, c *target.Change) error {
 		a.Bound(&l.Target.Runtime)
 	}
 	for try := 0; ; try++ {
-		d, err := l.Target.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.Target.MapArenas(st, c.Fresh) })
+		d, err := l.process().Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return l.Target.MapArenas(st, c.Fresh) })
 		l.countStop(d)
 		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrTraced) || errors.Is(err, process.ErrLate)) && try < target.StopRetries {
 			time.Sleep(time.Millisecond << min(try, 5))

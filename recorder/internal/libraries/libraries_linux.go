@@ -104,7 +104,7 @@ func Start(ctx context.Context, c Config, searched []process.Mapping) *Libraries
 	l.loads = newLoads(c.Target)
 	l.last, l.every = time.Now(), mapsInterval
 	l.most = min(c.Next+maxLateFunctions, reel.MaxID)
-	if c.Target.Runtime.Lazy {
+	if c.Target.Lazy() {
 		l.most = min(l.most, ring.MaxFunctions-1)
 	}
 	for i := range searched {
@@ -120,7 +120,8 @@ func Start(ctx context.Context, c Config, searched []process.Mapping) *Libraries
 // End ends the looking, and waits for that. It returns what came and went, and the ID that the next function would get.
 func (l *Libraries) End() (Counts, uint32) {
 	l.cancel()
-	l.Target.Memory.WakeLoads()
+	memory := l.Target.Memory
+	memory.WakeLoads()
 	<-l.done
 	return l.took, l.Next
 }
@@ -144,6 +145,8 @@ func (l *Libraries) run(ctx context.Context) {
 	}
 }
 
+func (l *Libraries) process() *process.Process { return l.Target.Process }
+
 // look finds out whether anything has changed, and follows it. told says that something has.
 func (l *Libraries) look(ctx context.Context, told bool) error {
 	if !told && time.Since(l.last) < l.every && !l.changed() {
@@ -153,7 +156,7 @@ func (l *Libraries) look(ctx context.Context, told bool) error {
 		l.list.Follow()
 	}
 	start := time.Now()
-	maps, err := l.Target.Process.Maps()
+	maps, err := l.process().Maps()
 	if err != nil {
 		return err
 	}
@@ -181,7 +184,7 @@ func (l *Libraries) changed() bool {
 	}
 	from, to := l.turn, min(l.turn+maxMarks, len(l.marks))
 	l.turn = to
-	if n, _ := l.Target.Process.ReadVec(l.marks[from:to]); n < to-from {
+	if n, _ := l.process().ReadVec(l.marks[from:to]); n < to-from {
 		return true
 	}
 	for i := from; i < to; i++ {

@@ -205,7 +205,14 @@ func (s *Switches) Come(a *target.Arena) error {
 // switchesExits says whether exits are switched off as well. Not where calls may be accepted that the drain doesn't see at once, or the
 // thread keeps a record of.
 func (s *Switches) switchesExits() bool {
-	return !s.entriesOnly.Load() && !s.c.Target.Runtime.Min && s.c.Target.Runtime.Areas == 0
+	config := s.config()
+	return !s.entriesOnly.Load() && !config.Min && config.Areas == 0
+}
+
+// config is what the target's stubs are told.
+func (s *Switches) config() *stub.Config {
+	target := s.c.Target
+	return &target.Runtime
 }
 
 // keepsOn says whether a function is never switched off.
@@ -315,8 +322,9 @@ func (s *Switches) apply() (a Count, err error) {
 
 // canSwitch says why no function of this recording can be switched.
 func (s *Switches) canSwitch() error {
+	target := s.c.Target
 	switch {
-	case s.c.Target.Go != nil:
+	case target.Go != nil:
 		return fmt.Errorf("%w: probes in Go programs can't be switched off", ErrNotSettable)
 	case len(s.arenas) == 0:
 		return fmt.Errorf("%w: the memory of its probes could not be shared with it", ErrNotSettable)
@@ -326,9 +334,10 @@ func (s *Switches) canSwitch() error {
 
 // allOn returns how many functions there are if the changes so far want all of them recorded, and 0 otherwise.
 func (s *Switches) allOn() int {
-	s.c.Target.Mu.Lock()
-	arenas := slices.Clone(s.c.Target.Arenas)
-	s.c.Target.Mu.Unlock()
+	target := s.c.Target
+	target.Mu.Lock()
+	arenas := slices.Clone(target.Arenas)
+	target.Mu.Unlock()
 	n := 0
 	for _, a := range arenas {
 		for i := range a.Fns {
@@ -481,16 +490,17 @@ func (s *Switches) switchOn(list []*switched) error {
 
 // exchange switches the entry, or the exits, of a function.
 func (s *Switches) exchange(w *switched, exits, on bool) error {
-	list, err := w.a.Code.Switches(w.index)
+	code := w.a.Code
+	list, err := code.Switches(w.index)
 	if err != nil {
 		return err
 	}
 	made := true
-	if s.making != nil {
-		s.making.mu.Lock()
-		defer s.making.mu.Unlock()
-		made = s.making.isMade(w.id)
-	} else if s.c.Target.Runtime.Lazy {
+	if making := s.making; making != nil {
+		making.mu.Lock()
+		defer making.mu.Unlock()
+		made = making.isMade(w.id)
+	} else if s.config().Lazy {
 		made = false
 	}
 	for i := range list {
