@@ -5,9 +5,7 @@ import (
 
 	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
-	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/capture"
-	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
@@ -16,26 +14,7 @@ import (
 // unwinders of it.
 func TestArenasHaveRoomForCaptures(t *testing.T) {
 	libraries := realLibraries(t)
-	o, err := object.Open(libraries[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Close()
-	im, err := plan.NewImage(o, "library")
-	if err != nil {
-		t.Fatal(err)
-	}
-	planned, err := im.Plan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const slide = 0x555500000000
-	var all []stub.Probe
-	for i := range planned {
-		if planned[i].Tier != plan.TierNone && len(all) < capture.MaxFunctions {
-			all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
-		}
-	}
+	all := probesOf(t, libraries[0], capture.MaxFunctions)
 	number := stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 8, Path: []int32{8, 16, 24}, Memory: true}
 	direct := stub.Field{Value: stub.Operand{Reg: isa.Reg(amd64.RSI), Size: 8}}
 	values := []stub.Field{{Value: number}, {Kind: stub.FieldBytes, Value: number, Len: number, Max: 64}, {Kind: stub.FieldString, Value: number, Max: 64}}

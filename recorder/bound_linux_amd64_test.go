@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,26 +18,7 @@ import (
 func TestArenasHaveRoomForTheirCode(t *testing.T) {
 	for _, path := range realLibraries(t) {
 		name := filepath.Base(path)
-		o, err := object.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer o.Close()
-		im, err := plan.NewImage(o, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		planned, err := im.Plan(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		const slide = 0x555500000000
-		var all []stub.Probe
-		for i := range planned {
-			if planned[i].Tier != plan.TierNone {
-				all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
-			}
-		}
+		all := probesOf(t, path, math.MaxInt)
 		for _, n := range []int{1, 16, amd64.InlineLimit, amd64.InlineLimit + 1, len(all)} {
 			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
 				for _, rt := range []stub.Config{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
@@ -76,3 +58,30 @@ func realLibraries(t *testing.T) []string {
 	}
 	return found
 }
+
+// probesOf are the probes of a file's functions, up to most, at a place where it could be loaded.
+func probesOf(t *testing.T, path string, most int) []stub.Probe {
+	t.Helper()
+	o, err := object.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	im, err := plan.NewImage(o, filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned, err := im.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []stub.Probe
+	for i := range planned {
+		if planned[i].Tier != plan.TierNone && len(all) < most {
+			all = append(all, stub.Probe{Function: &planned[i], Image: im, ID: uint32(len(all) + 1), Slide: slide})
+		}
+	}
+	return all
+}
+
+const slide = 0x555500000000

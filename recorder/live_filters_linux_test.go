@@ -107,6 +107,18 @@ func TestJustThreadsOfThatNameAreRecorded(t *testing.T) {
 	}
 }
 
+// wantCalls fails the test unless each function has as many calls as are wanted, and some. It returns how many these are together.
+func wantCalls(t *testing.T, calls map[string]int64, want func(function string) int64) (sum int64) {
+	t.Helper()
+	for _, f := range filteredFunctions {
+		sum += calls[f]
+		if n := want(f); calls[f] != n || n == 0 {
+			t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, n)
+		}
+	}
+	return sum
+}
+
 // With --depth and --inside just the calls are recorded that the program counted so, without a clock, too, and each with its exit but
 // for those that longjmp has left.
 func TestChosenCallsAreRecorded(t *testing.T) {
@@ -124,13 +136,7 @@ func TestChosenCallsAreRecorded(t *testing.T) {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			made, s, file := recordFiltered(t, "4000", "90000", c.flags...)
 			_, calls := shortest(t, file)
-			var sum int64
-			for _, f := range filteredFunctions {
-				sum += calls[f]
-				if calls[f] != made[f+c.kind] || calls[f] == 0 {
-					t.Errorf("%d calls of %s in the reel, want %d", calls[f], f, made[f+c.kind])
-				}
-			}
+			sum := wantCalls(t, calls, func(f string) int64 { return made[f+c.kind] })
 			if s.Calls != sum || s.Dropped != 0 || s.LostExits != 0 || s.Torn != 0 {
 				t.Errorf("%d calls in the reel; %+v", sum, s)
 			}
@@ -153,13 +159,7 @@ func TestOneCallInSoManyIsRecorded(t *testing.T) {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			made, s, file := recordFiltered(t, "4000", "90000", c.flags...)
 			_, calls := shortest(t, file)
-			var sum int64
-			for _, f := range filteredFunctions {
-				sum += calls[f]
-				if want := (made[f+c.kind] + c.every - 1) / c.every; calls[f] != want {
-					t.Errorf("%d calls of %s in the reel, want %d of %d", calls[f], f, want, made[f+c.kind])
-				}
-			}
+			sum := wantCalls(t, calls, func(f string) int64 { return (made[f+c.kind] + c.every - 1) / c.every })
 			rep := reportOf(t, file)
 			for _, f := range rep.Functions {
 				if f.Calls != made[f.Name+c.kind] {

@@ -229,13 +229,6 @@ func TestGoAssemblyThatKeepsRegistersIsLeftAlone(t *testing.T) {
 // A Go program with C code in it is refused with the reason.
 func TestCgoProgramIsRefused(t *testing.T) {
 	needLive(t)
-	realtest.Need(t, realtest.GoTool)
-	tool, err := realtest.GoTool.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 	const text = `package main
 
 // int three(void) { return 3; }
@@ -244,16 +237,9 @@ import ("fmt"; "io"; "os")
 
 func main() { fmt.Println("ready"); io.Copy(io.Discard, os.Stdin); fmt.Printf("calls three=%d ok\n", C.three()) }
 `
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.Command(tool, "build", "-o", program, source)
-	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GO111MODULE=off")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	program := realtest.BuildGoSource(t, text, []string{"CGO_ENABLED=1"})
 	p := realtest.Start(t, program)
-	res := realtest.Callreel(t, "record", "-m", "program", "-d", "10ms", "-o", filepath.Join(dir, "no.reel"), "-p", strconv.Itoa(p.Pid()))
+	res := realtest.Callreel(t, "record", "-m", "program", "-d", "10ms", "-o", filepath.Join(t.TempDir(), "no.reel"), "-p", strconv.Itoa(p.Pid()))
 	if res.Code != 3 || !strings.Contains(res.Stderr, "CGO_ENABLED=0") {
 		t.Errorf("code %d: %s", res.Code, res.Stderr)
 	}

@@ -238,21 +238,8 @@ func TestAStrippedProgramIsRecordedByWhatIsFound(t *testing.T) {
 // addressOf is the link address of the function whose name has the word in it, whatever its case.
 func addressOf(t *testing.T, path, word string) uint64 {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range symbols {
-		name := strings.ToLower(s.Name)
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && (name == word || strings.HasPrefix(name, "p$") && strings.Contains(name, "_$$_"+word)) {
-			return s.Value
-		}
-	}
-	t.Fatalf("%s has no %s", path, word)
-	return 0
+	return realtest.FunctionAddress(t, path, func(name string) bool {
+		name = strings.ToLower(name)
+		return name == word || strings.HasPrefix(name, "p$") && strings.Contains(name, "_$$_"+word)
+	})
 }

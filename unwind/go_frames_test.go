@@ -1,9 +1,6 @@
 package unwind_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,18 +15,7 @@ import (
 // goProgram builds a program for an architecture.
 func goProgram(t *testing.T, arch string) *object.Image {
 	t.Helper()
-	realtest.Need(t, realtest.GoTool)
-	dir := t.TempDir()
-	source, out := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte("package main\nimport \"fmt\"\nfunc main() { fmt.Println(\"hello\") }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "build", "-o", out, source)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off", "GOARCH="+arch)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	im, err := object.Open(out)
+	im, err := object.Open(realtest.BuildGoSource(t, "package main\nimport \"fmt\"\nfunc main() { fmt.Println(\"hello\") }\n", []string{"GOARCH=" + arch}))
 	if err != nil {
 		t.Fatal(err)
 	}

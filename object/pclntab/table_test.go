@@ -4,8 +4,6 @@ import (
 	"debug/gosym"
 	"encoding/binary"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -44,18 +42,7 @@ func main() {
 // program builds the source.
 func program(t testing.TB, flags ...string) string {
 	t.Helper()
-	tool := realtest.Tool(t, realtest.GoTool)
-	dir := t.TempDir()
-	file, out := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", out, file})...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	return out
+	return realtest.BuildGoSource(t, source, nil, flags...)
 }
 
 func open(t testing.TB, path string) (*object.Image, *Table) {

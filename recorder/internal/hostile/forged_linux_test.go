@@ -1,7 +1,6 @@
 package hostile
 
 import (
-	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -67,20 +66,7 @@ var ofJIT = arena{base: jitAt, size: jitSize + 0x1000}
 // symbolOf is the address of a function of a program that is linked to a fixed one.
 func symbolOf(t testing.TB, path, name string) uint64 {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
-	if i < 0 {
-		t.Fatalf("%s has no %s", path, name)
-	}
-	return symbols[i].Value
+	return realtest.FunctionAddress(t, path, func(n string) bool { return n == name })
 }
 
 // memoryOf reads a process's memory.

@@ -3,9 +3,6 @@ package plan
 import (
 	"bytes"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
@@ -26,18 +23,7 @@ func goTool(t testing.TB) *Image {
 // goProgram builds a small Go program without C code, and plans it.
 func goProgram(t *testing.T, text string, flags ...string) (*Image, []Function) {
 	t.Helper()
-	tool := realtest.Tool(t, realtest.GoTool)
-	dir := t.TempDir()
-	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", program, source})...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	im := openTestImage(t, program)
+	im := openTestImage(t, realtest.BuildGoSource(t, text, nil, flags...))
 	if im.Go == nil || im.Go.Unsupported != nil {
 		t.Fatalf("it isn't taken for a Go program that can be probed: %+v", im.Go)
 	}

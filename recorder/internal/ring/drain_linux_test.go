@@ -44,9 +44,7 @@ func TestEventsComeOutAsTheyWentIn(t *testing.T) {
 	if sum := d.Totals(); sum.Events != uint64(made) || sum.Entries != uint64(made) || sum.Torn != 0 || sum.Threads != 1 {
 		t.Errorf("totals %+v", sum)
 	}
-	if n := inPool(t, m); n != 16 {
-		t.Errorf("%d of 16 chunks are free", n)
-	}
+	wantFree(t, m, 16)
 }
 
 // What is written past the recording's end is neither handed on nor counted, nor is what its thread writes behind that.
@@ -73,9 +71,7 @@ func TestWhatIsWrittenPastTheEndIsLeftOut(t *testing.T) {
 	if sum := d.Totals(); sum.Events != 2 || sum.Entries != 2 || sum.Torn != 0 || sum.Dropped != 0 {
 		t.Errorf("totals %+v", sum)
 	}
-	if n := inPool(t, m); n != 8 {
-		t.Errorf("%d of 8 chunks are free", n)
-	}
+	wantFree(t, m, 8)
 }
 
 func TestAThreadIDIsUsedAgain(t *testing.T) {
@@ -230,9 +226,7 @@ func TestAnEventThatIsNeverWrittenIsPassedOver(t *testing.T) {
 				p.event(reel.Entry(2, 2, 2))
 			}
 			mustRound(t, d)
-			if n := inPool(t, m); n != 7 {
-				t.Errorf("%d of 8 chunks are free, want all but one", n)
-			}
+			wantFree(t, m, 7)
 			came := 0
 			for _, e := range (*all)[0].events {
 				if e.ID() == 9 {
@@ -287,9 +281,7 @@ func TestSeveralHolesOfAThreadThatDies(t *testing.T) {
 		if n := d.Totals().Torn; n != uint64(torn) {
 			t.Errorf("%d events torn, want %d", n, torn)
 		}
-		if n := inPool(t, m); n != 8 {
-			t.Errorf("%d of 8 chunks are free", n)
-		}
+		wantFree(t, m, 8)
 	}
 }
 
@@ -394,9 +386,7 @@ func manyProducers(t *testing.T, m *Memory) {
 	if sum := d.Totals(); total+dropped != want || sum.Events != total || sum.Torn != 0 {
 		t.Errorf("%d events and %d dropped of %d made; totals %+v", total, dropped, want, sum)
 	}
-	if n := inPool(t, m); n != m.chunks {
-		t.Errorf("%d of %d chunks are free", n, m.chunks)
-	}
+	wantFree(t, m, m.chunks)
 }
 
 // Memory has room for many threads that make few calls, and all of it comes back.
@@ -420,9 +410,7 @@ func TestThreadsThatCallLittleTakeLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := inPool(t, m); n != m.chunks {
-		t.Errorf("%d of %d chunks are free", n, m.chunks)
-	}
+	wantFree(t, m, m.chunks)
 }
 
 // What Enough says is never less than there was, and takes what was dropped, and all threads, into account.

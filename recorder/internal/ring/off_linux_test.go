@@ -50,9 +50,7 @@ func TestAThreadIsSwitchedOffAndOn(t *testing.T) {
 		if d.Totals() != want {
 			t.Errorf("%+v, want %+v", d.Totals(), want)
 		}
-		if n := inPool(t, m); n != 8 {
-			t.Errorf("%d of 8 chunks are free", n)
-		}
+		wantFree(t, m, 8)
 	}
 }
 
@@ -72,7 +70,5 @@ func TestAThreadWithoutASinkIsOff(t *testing.T) {
 	if err := d.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if n := inPool(t, m); n != 8 {
-		t.Errorf("%d of 8 chunks are free", n)
-	}
+	wantFree(t, m, 8)
 }

@@ -194,6 +194,14 @@ func mustRound(t testing.TB, d *Drainer) int {
 	return n
 }
 
+// wantFree fails the test unless so many chunks are free.
+func wantFree(t testing.TB, m *Memory, want int) {
+	t.Helper()
+	if n := inPool(t, m); n != want {
+		t.Errorf("%d of %d chunks are free, not %d", n, m.chunks, want)
+	}
+}
+
 // inPool counts the chunks on the stacks and fails when one is there twice or holds something.
 func inPool(t testing.TB, m *Memory) int {
 	t.Helper()
