@@ -79,7 +79,7 @@ func (r *recording) choose(ctx context.Context) error {
 			}
 		}
 		if r.result.Seen == 0 {
-			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.noFound()))
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.PID(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.PID())
@@ -198,7 +198,7 @@ func (r *recording) covered(c Coverage) {
 		return
 	}
 	help := "its debug symbols, installed or left in, make them known"
-	if r.opt.noFound() {
+	if r.opt.Choice.NoFound {
 		help = "without --found=no more are found"
 	}
 	r.notice("only %.1f %% of the code of %s belongs to functions that are known; %s", 100*c.Share(), c.Module, help)
@@ -275,10 +275,10 @@ func (r *recording) setup() error {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
 	if !r.isFirst() {
-		s.Owner = r.first.owner()
+		s.Owner = r.first.s.Owner
 	}
 	s.Size = ring.Size(r.set.Chunks)
-	if s.Go != nil {
+	if r.isGo() {
 		s.GoStacks = s.Size
 		s.Size += ring.GoStacksSize
 	}

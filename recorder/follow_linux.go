@@ -85,7 +85,7 @@ func (p *programs) wait(to *Result) error {
 	counts, err := p.tree.Wait()
 	to.add(&p.first.sum)
 	to.Processes = Processes(counts)
-	p.first.closePlans()
+	p.first.plans.Close()
 	return err
 }
 

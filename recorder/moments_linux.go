@@ -124,7 +124,7 @@ func (m *moments) dump(ctx context.Context, q *dumpRequest) controlAnswer {
 
 func (m *moments) canSet(q *SetRequest) error {
 	switch {
-	case q.Min > 0 && !m.r.keepsLong():
+	case q.Min > 0 && !m.r.s.Runtime.Min:
 		return notSettableAs("--min can be changed of an armed recording that began with --min")
 	case len(q.Threads) > 0:
 		return notSettableAs("--threads can't be changed with --when and --follow")

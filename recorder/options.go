@@ -69,9 +69,6 @@ type Options struct {
 // needsAreas says whether threads keep an open stack.
 func (o *Options) needsAreas() bool { return len(o.Conditions) > 0 || o.Filters.decideAtEntry() }
 
-// noFound says that functions which only the code shows aren't looked for.
-func (o *Options) noFound() bool { return o.Choice.NoFound }
-
 // triggers are those of an armed recording; another has none.
 func (o *Options) triggers() []Trigger {
 	if o.Armed == nil {

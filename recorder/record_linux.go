@@ -104,6 +104,12 @@ func (r *recording) Close() {
 // isFirst says whether it is the recording of the process with which Record was called.
 func (r *recording) isFirst() bool { return r.first == r }
 
+// pid is the process's ID.
+func (r *recording) pid() int { return r.s.PID() }
+
+// isGo says whether the program is one in Go.
+func (r *recording) isGo() bool { return r.s.Go != nil }
+
 // attachTo does everything up to the first event, in a process that runs. who, if not nil, is which one it must be.
 func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) error {
 	s, err := target.Open(pid)
@@ -199,7 +205,7 @@ func (r *recording) newChooser() *choose.Chooser {
 
 // newSearch returns what finds the images of modules that ch chooses, and those of hooks.
 func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
-	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.noFound(), Memory: r.memory, Hooks: true}
+	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Hooks: true}
 	if r.opt.Follow {
 		q.Follow, q.Plans = true, &r.plans
 	}
@@ -209,7 +215,9 @@ func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
 func (r *recording) notice(format string, args ...any) {
 	r.noticeMu.Lock()
 	defer r.noticeMu.Unlock()
-	r.first.tellUser(format, args...)
+	if notice := r.first.opt.Notice; notice != nil {
+		notice(format, args...)
+	}
 }
 
 // tell tells the user how the recording stands.
@@ -229,7 +237,7 @@ func (r *recording) attach(ctx context.Context) error {
 	c := r.s.All()
 	err := errors.Join(r.arm(), r.s.Prepare(c))
 	if err == nil {
-		r.keptOff, err = collect.KeepOff(r.s, r.threads())
+		r.keptOff, err = collect.KeepOff(r.s, r.opt.Filters.Threads)
 	}
 	if err == nil {
 		var d time.Duration
@@ -338,7 +346,7 @@ func (r *recording) header() (h reel.Header, err error) {
 	host, _ := os.Hostname()
 	return reel.Header{
 		StartUnixNS: r.base.BaseUnixNS, PID: p.Pid(), Command: command, Exe: exe, Host: host, Arch: runtime.GOARCH, Tool: r.opt.Tool,
-		Clock: r.base, Goroutines: r.s.Go != nil,
+		Clock: r.base, Goroutines: r.isGo(),
 	}, nil
 }
 

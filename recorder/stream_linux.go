@@ -20,7 +20,7 @@ func (r *recording) newReader(making *probes.Maker, family family) reader {
 		return r.newMoments(making)
 	}
 	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values,
-		Making: making, Switches: r.switches, Processes: family, Threads: r.threads(), Off: r.keptOff, Min: r.set.Min,
+		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Filters.Threads, Off: r.keptOff, Min: r.set.Min,
 		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Notice: r.notice, Progress: r.tellCollected})}
 }
 
@@ -49,7 +49,7 @@ func (s *stream) sum(to *Result) {
 		enough := ring.Enough(uint64(to.Ring), t)
 		to.RingEnough, to.Scarce = int64(enough), enough > availableMemory()/2
 	}
-	if threads := r.threads(); t.Threads == 0 && len(threads) > 0 && r.isFirst() {
+	if threads := r.opt.Filters.Threads; t.Threads == 0 && len(threads) > 0 && r.isFirst() {
 		r.notice("no thread that --threads %s matches has called a chosen function", strings.Join(threads, ", "))
 	}
 }
@@ -66,7 +66,7 @@ func (s *stream) canSet(q *SetRequest) error {
 	switch {
 	case q.Keep > 0 || len(q.When) > 0:
 		return notSettableAs("it isn't armed (record --when)")
-	case s.r.follows() && len(q.Threads) > 0:
+	case s.r.opt.Follow && len(q.Threads) > 0:
 		return notSettableAs("--threads can't be changed with --when and --follow")
 	}
 	return nil
@@ -80,7 +80,7 @@ func (s *stream) set(q *SetRequest) (err error) {
 			s.SetMin(r.setMin(q.Min))
 		}
 		if len(q.Threads) > 0 {
-			r.setThreads(q.Threads)
+			r.opt.Filters.Threads = q.Threads
 			err = s.SetThreads(q.Threads)
 		}
 	})
