@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/armed"
@@ -54,8 +55,10 @@ func (m *moments) progress(p armed.Progress) {
 
 func (m *moments) run(ctx context.Context) error {
 	over, end := context.WithCancel(ctx)
+	var forwarding sync.WaitGroup
+	forwarding.Go(func() { m.forward(ctx, over) })
+	defer forwarding.Wait() // who asks wakes the loop, by memory that goes when this has ended
 	defer end()
-	go m.forward(ctx, over)
 	return m.Run(ctx)
 }
 

@@ -120,8 +120,7 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 	} else {
 		a.number = last
 	}
-	stop := context.AfterFunc(ctx, a.predicates.Wake)
-	defer stop()
+	defer callWhenOver(ctx, a.predicates.Wake)()
 	a.Notice("armed: process %d is recorded into memory, and dumped to %s", a.Target.PID(), a.Folder.Path)
 	defer close(a.over)
 	a.Begun()
@@ -164,6 +163,20 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 		}
 		if tick = longest; making {
 			tick = min(tick, makingTick) // more functions are likely to be called for the first time
+		}
+	}
+}
+
+// callWhenOver calls f, by another goroutine, when ctx ends. Once stop has returned f isn't called any more, and has returned if it was.
+func callWhenOver(ctx context.Context, f func()) (stop func()) {
+	called := make(chan struct{})
+	end := context.AfterFunc(ctx, func() {
+		defer close(called)
+		f()
+	})
+	return func() {
+		if !end() {
+			<-called
 		}
 	}
 }
