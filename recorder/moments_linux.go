@@ -104,10 +104,10 @@ func (m *moments) dump(ctx context.Context, q *dumpRequest) controlAnswer {
 		return controlAnswer{Error: "not a request for a dump"}
 	}
 	done := make(chan controlAnswer, 1)
-	request := DumpRequest{Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID, Keep: time.Duration(q.LastNS),
-		Answer: func(d Dumped, err error) {
+	request := armed.Request{Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID, Keep: time.Duration(q.LastNS),
+		Answer: func(d armed.Dumped, err error) {
 			d.File = absolute(d.File)
-			answer := controlAnswer{Dumped: d}
+			answer := controlAnswer{Dumped: Dumped(d)}
 			if err != nil {
 				answer.Error = err.Error()
 			}
@@ -119,21 +119,10 @@ func (m *moments) dump(ctx context.Context, q *dumpRequest) controlAnswer {
 	if q.ToNS > 0 {
 		request.To = time.Unix(0, q.ToNS)
 	}
-	if !m.Ask(ctx, requestOf(request)) {
+	if !m.Ask(ctx, request) {
 		return controlAnswer{Error: "the recording is just ending"}
 	}
 	return <-done
-}
-
-func (m *moments) canSet(q *SetRequest) error {
-	switch {
-	case q.Min > 0 && !m.r.s.Runtime.Min:
-		return notSettableAs("--min can be changed of an armed recording that began with --min")
-	case len(q.Threads) > 0:
-		return notSettableAs("--threads can't be changed with --when and --follow")
-	}
-	_, err := m.replacements(q)
-	return err
 }
 
 // replacements are the triggers that a request replaces, by their places.
@@ -154,6 +143,12 @@ func (m *moments) replacements(q *SetRequest) (map[int]Trigger, error) {
 }
 
 func (m *moments) set(q *SetRequest) error {
+	switch {
+	case q.Min > 0 && !m.r.s.Runtime.Min:
+		return notSettableAs("--min can be changed of an armed recording that began with --min")
+	case len(q.Threads) > 0:
+		return notSettableAs("--threads can't be changed with --when and --follow")
+	}
 	by, err := m.replacements(q)
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ type Result struct {
 	Processes Processes // that were followed
 	Triggers  Triggers  // of an armed recording
 
-	AttachStop   time.Duration // that the target stood still
+	AttachStop   time.Duration // for which the target was stopped
 	DetachStop   time.Duration
 	TextVerified bool   // after detaching the text is the files', byte for byte; true for a process that has ended
 	Ended        bool   // the process ended, or replaced its program, before the recording did
@@ -149,7 +149,7 @@ type Libraries struct {
 	Loaded   int // times that a library's functions were probed
 	Unloaded int // times that a probed library was found gone
 	Stops    int // that this took
-	// Stopped is how long the process stood still for all of it, Longest the longest stop.
+	// Stopped is how long the process was stopped for all of it, Longest the longest stop.
 	Stopped, Longest time.Duration
 }
 

@@ -36,7 +36,7 @@ type output interface {
 func (r *recording) newOutput() output {
 	switch {
 	case r.opt.Armed != nil:
-		return &toFolder{r: r, folder: armed.Folder{Path: r.opt.Output, Force: r.opt.Force, Mode: r.opt.Mode}}
+		return &toFolder{folder: armed.Folder{Path: r.opt.Output, Force: r.opt.Force, Mode: r.opt.Mode}}
 	case r.opt.To != nil:
 		return &toCaller{to: r.opt.To}
 	}
@@ -80,10 +80,7 @@ func (o *toFile) begin(header func() (reel.Header, error)) error {
 func (o *toFile) tables() tables.Reel       { return o.w }
 func (o *toFile) sink() collect.Sink        { return reelSink{o.w} }
 func (o *toFile) arguments() ArgumentsTaker { return o.w }
-func (o *toFile) written() int64 {
-	stats := o.w.Stats()
-	return stats.Bytes
-}
+func (o *toFile) written() int64            { return o.w.Stats().Bytes }
 
 func (o *toFile) made(every uint32, calls map[uint32]uint64) error { return o.w.Made(every, calls) }
 
@@ -170,7 +167,6 @@ func (o *toCaller) end(_ context.Context, _ *Result, err error) error {
 
 // toFolder is the folder of an armed recording's dumps.
 type toFolder struct {
-	r       *recording
 	folder  armed.Folder
 	catalog armed.Catalog
 }

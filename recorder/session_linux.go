@@ -26,8 +26,7 @@ type reader interface {
 	libraries() time.Duration
 	// dump answers who asks for a dump.
 	dump(ctx context.Context, q *dumpRequest) controlAnswer
-	// canSet says why what isn't about functions can't be changed so, nil if it can; set changes it.
-	canSet(q *SetRequest) error
+	// set changes what isn't about functions, all of it or nothing.
 	set(q *SetRequest) error
 }
 

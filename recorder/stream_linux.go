@@ -62,18 +62,14 @@ func (s *stream) dump(context.Context, *dumpRequest) controlAnswer {
 	return controlAnswer{Error: "it isn't armed (record --when): all that it records is in " + absolute(opt.Output)}
 }
 
-func (s *stream) canSet(q *SetRequest) error {
+func (s *stream) set(q *SetRequest) (err error) {
+	r, switches := s.r, s.r.switches
 	switch {
 	case q.Keep > 0 || len(q.When) > 0:
 		return notSettableAs("it isn't armed (record --when)")
-	case s.r.opt.Follow && len(q.Threads) > 0:
+	case r.opt.Follow && len(q.Threads) > 0:
 		return notSettableAs("--threads can't be changed with --when and --follow")
 	}
-	return nil
-}
-
-func (s *stream) set(q *SetRequest) (err error) {
-	r, switches := s.r, s.r.switches
 	done := switches.InLoop(func() {
 		if q.changesMin() {
 			switches.LeaveExits()

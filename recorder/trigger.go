@@ -67,7 +67,7 @@ type DumpRequest struct {
 type Dumped struct {
 	File    string        `json:"file"`
 	Reason  string        `json:"reason"`    // the condition, and what there is to say besides
-	Frozen  time.Duration `json:"frozen_ns"` // from the trigger on, until calls that no room was left for were recorded again
+	Frozen  time.Duration `json:"frozen_ns"` // from the trigger on, until calls that no chunk was left for were recorded again
 	Events  uint64        `json:"events"`
 	Missing int           `json:"missing"` // stretches of time of a thread that are not in it
 }

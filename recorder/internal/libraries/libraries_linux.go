@@ -25,7 +25,7 @@ const (
 	// (dlmopen), and code that is mapped by other means.
 	mapsInterval = time.Second
 	// restTimes is how many times as long as the last looking took nothing is done then, and standTimes as long as
-	// the process stood still for it.
+	// the process was stopped for it.
 	restTimes  = 20
 	standTimes = 50
 	mapsTimes  = 200 // the same for reading the mappings though nothing seems to have changed
@@ -74,7 +74,7 @@ type Counts struct {
 	Loaded   int // times that a library's functions were probed
 	Unloaded int // times that a probed library was found gone
 	Stops    int // that this took
-	// Stopped is how long the process stood still for all of it, Longest the longest stop.
+	// Stopped is how long the process was stopped for all of it, Longest the longest stop.
 	Stopped, Longest time.Duration
 }
 
