@@ -48,6 +48,18 @@ func demangle(s string, short bool) (name string, steps int) {
 		if name, ok := rustLegacyName(s, short); ok {
 			return name, len(s)
 		}
+	case dlangMangled(s):
+		return dlangName(s, short)
+	case strings.HasPrefix(s, "_Z"): // by far the most
+	case strings.HasPrefix(s, "caml"):
+		name, _ := camlName(s, short)
+		return name, len(s)
+	case strings.HasPrefix(s, "__"):
+		if name, ok := fortranName(s); ok {
+			return name, len(s)
+		}
+	case surelyAda(s):
+		return Ada(s), len(s)
 	}
 	return cppName(s, short)
 }

@@ -87,6 +87,6 @@ func TestUnknownNamesStayAsTheyAre(t *testing.T) {
 
 // mangledPrefix says whether a name begins like a mangled one.
 func mangledPrefix(s string) bool {
-	return swiftMangled(s) || slices.ContainsFunc([]string{"_Z", "_R", "___Z", "_GLOBAL_", "__alloc_token_"},
+	return swiftMangled(s) || dlangMangled(s) || s == "_Dmain" || strings.HasPrefix(s, "caml") || strings.Contains(s, "_MOD_") || surelyAda(s) || slices.ContainsFunc([]string{"_Z", "_R", "___Z", "_GLOBAL_", "__alloc_token_"},
 		func(prefix string) bool { return strings.HasPrefix(s, prefix) })
 }

@@ -12,17 +12,28 @@ import (
 )
 
 func newDemangle() *cobra.Command {
-	var short bool
+	var short, ada bool
 	c := &cobra.Command{
 		Use:   "demangle [NAME…]",
-		Short: "Turn linkage names of C++, Rust and Swift into readable ones",
-		Long:  `Demangle takes names as arguments, or one a line from stdin, and writes one a line. Other names stay as they are.`,
+		Short: "Turn linkage names of C++, Rust, Swift, D, OCaml, Ada and Fortran into readable ones",
+		Long: `Demangle takes names as arguments, or one a line from stdin, and writes one a line. Other names stay as they are.
+
+Names of Ada's packages look like names that C programs have, too (uv__io_poll). So only those are taken for Ada's that
+are surely its own, such as ada__text_io__put_line. --ada takes all names in that form for Ada's.`,
 		Example: `  callreel demangle _ZNSt6vectorIiSaIiEE9push_backERKi
   nm lib.so | cut -d" " -f3 | callreel demangle --short`,
 		RunE: func(c *cobra.Command, args []string) error {
 			name := demangle.Name
 			if short {
 				name = demangle.Short
+			}
+			if other := name; ada {
+				name = func(s string) string {
+					if n := demangle.Ada(s); n != s {
+						return n
+					}
+					return other(s)
+				}
 			}
 			var in io.Reader = c.InOrStdin()
 			if len(args) > 0 {
@@ -31,6 +42,7 @@ func newDemangle() *cobra.Command {
 			return demangleLines(in, c.OutOrStdout(), name)
 		},
 	}
+	c.Flags().BoolVar(&ada, "ada", false, "take names in GNAT's form for Ada's, as c++filt -s gnat does")
 	c.Flags().BoolVar(&short, "short", false, "leave out parameters and template arguments")
 	return c
 }

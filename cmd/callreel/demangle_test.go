@@ -72,3 +72,16 @@ func FuzzDemangleKeepsLines(f *testing.F) {
 		}
 	})
 }
+
+func TestDemangleTakesGNATsNamesIfAsked(t *testing.T) {
+	const names = "uv__io_poll\nada__text_io__put\n_D1a1fFiZv\n"
+	for flag, want := range map[string]string{"": "uv__io_poll\nada.text_io.put\na.f(int)\n", "--ada": "uv.io_poll\nada.text_io.put\na.f(int)\n"} {
+		args := []string{"demangle"}
+		if flag != "" {
+			args = append(args, flag)
+		}
+		if a := callreel(names, args...); a.stdout != want {
+			t.Errorf("%v: %q, want %q", args, a.stdout, want)
+		}
+	}
+}
