@@ -16,58 +16,62 @@ type Capability string
 
 // The capabilities that tests ask for. The string is what a skip message names.
 const (
-	GCC         Capability = "gcc"                 // C compiler, x86-64 Linux output
-	GXX         Capability = "g++"                 // C++ compiler with its run-time library
-	Musl        Capability = "musl-gcc"            // C compiler against musl
-	Binutils    Capability = "as and ld"           // GNU assembler and linker that know i386
-	Clang       Capability = "clang-19"            // LLVM's C and C++ compiler, for many targets
-	LLVMDwp     Capability = "llvm-dwp-19"         // LLVM's packager of split DWARF
-	LD64        Capability = "ld64.lld-19"         // LLVM's linker of Mach-O
-	Dsymutil    Capability = "dsymutil-19"         // LLVM's linker of Mach-O debug information
-	Symbolizer  Capability = "llvm-symbolizer-19"  // LLVM's symbolizer
-	Dwz         Capability = "dwz"                 // DWARF optimizer
-	Objcopy     Capability = "objcopy"             // GNU objcopy
-	LLVMObjcopy Capability = "llvm-objcopy-19"     // LLVM's objcopy, for Mach-O too
-	LLVMObjdump Capability = "llvm-objdump-19"     // LLVM's disassembler, for Mach-O too
-	LLVMNm      Capability = "llvm-nm-19"          // LLVM's lister of symbols
-	LLVMLipo    Capability = "llvm-lipo-19"        // LLVM's maker of fat Mach-O files
-	LLVMCxxfilt Capability = "llvm-cxxfilt-19"     // LLVM's demangler, for Rust too
-	LLVMAr      Capability = "llvm-ar-19"          // LLVM's archiver, for Mach-O too
-	Dwarfdump   Capability = "llvm-dwarfdump-19"   // LLVM's printer of DWARF
-	GoTool      Capability = "go"                  // Go's own toolchain, for every target
-	Rustc       Capability = "rustc"               // Rust compiler
-	FreePascal  Capability = "fpc"                 // Pascal compiler with a run-time library of its own
-	GHC         Capability = "ghc"                 // Haskell compiler, which puts tables among its code
-	Objdump     Capability = "objdump"             // GNU disassembler
-	Readelf     Capability = "readelf"             // GNU printer of ELF files and their CFI
-	Unshare     Capability = "unshare"             // starts programs in namespaces of their own
-	Setpriv     Capability = "setpriv"             // starts programs with fewer rights
-	GDB         Capability = "gdb"                 // debugger
-	Node        Capability = "node"                // Node.js, whose compiler writes down what it makes
-	Mono        Capability = "mono"                // runtime and JIT compiler of .NET programs
-	MonoC       Capability = "mcs"                 // Mono's C# compiler
-	Ruby        Capability = "ruby"                // Ruby's own interpreter
-	Boost       Capability = "Boost.Context"       // Boost's fibers, for C++
-	RedisTools  Capability = "redis-server"        // with redis-benchmark
-	OpenSSL     Capability = "openssl"             // command-line tool of the TLS library
-	WebServer   Capability = "nginx"               // web server
-	ApacheBench Capability = "ab"                  // HTTP load
-	Python3     Capability = "python3"             // the distribution's CPython
-	LivePtrace  Capability = "ptrace on Linux"     // permission to trace one's own children
-	PerfEvents  Capability = "perf events"         // the kernel's software clock for one's own children
-	Breakpoints Capability = "perf breakpoints"    // the processor's breakpoints for one's own children
-	I386        Capability = "i386 programs"       // a kernel that runs 32-bit x86
-	QEMUARM64   Capability = "qemu-aarch64-static" // emulator of programs for 64-bit Arm
-	Chromium    Capability = "chromium"            // web browser
-	NPMReaders  Capability = "readers of exports"  // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
-	Superuser   Capability = "root"                // the right to start processes as another user
-	TraceViewer Capability = "Go's trace viewer"   // Chrome's trace viewer, which Go's distribution has for go tool trace
-	Bash        Capability = "bash"                // shell whose completion is tested
-	Zsh         Capability = "zsh"                 // the same
-	Fish        Capability = "fish"                // the same
-	Lintian     Capability = "lintian"             // Debian's checker of packages
-	RPM         Capability = "rpm"                 // reader and checker of .rpm files
-	CleanChroot Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
+	GCC            Capability = "gcc"                 // C compiler, x86-64 Linux output
+	GXX            Capability = "g++"                 // C++ compiler with its run-time library
+	Musl           Capability = "musl-gcc"            // C compiler against musl
+	Binutils       Capability = "as and ld"           // GNU assembler and linker that know i386
+	Clang          Capability = "clang-19"            // LLVM's C and C++ compiler, for many targets
+	LLVMDwp        Capability = "llvm-dwp-19"         // LLVM's packager of split DWARF
+	LD64           Capability = "ld64.lld-19"         // LLVM's linker of Mach-O
+	Dsymutil       Capability = "dsymutil-19"         // LLVM's linker of Mach-O debug information
+	Symbolizer     Capability = "llvm-symbolizer-19"  // LLVM's symbolizer
+	GFortran       Capability = "gfortran"            // Fortran compiler
+	Dwz            Capability = "dwz"                 // DWARF optimizer
+	Objcopy        Capability = "objcopy"             // GNU objcopy
+	LLVMObjcopy    Capability = "llvm-objcopy-19"     // LLVM's objcopy, for Mach-O too
+	LLVMObjdump    Capability = "llvm-objdump-19"     // LLVM's disassembler, for Mach-O too
+	LLVMNm         Capability = "llvm-nm-19"          // LLVM's lister of symbols
+	LLVMLipo       Capability = "llvm-lipo-19"        // LLVM's maker of fat Mach-O files
+	LLVMCxxfilt    Capability = "llvm-cxxfilt-19"     // LLVM's demangler, for Rust too
+	LLVMAr         Capability = "llvm-ar-19"          // LLVM's archiver, for Mach-O too
+	Dwarfdump      Capability = "llvm-dwarfdump-19"   // LLVM's printer of DWARF
+	GoTool         Capability = "go"                  // Go's own toolchain, for every target
+	Rustc          Capability = "rustc"               // Rust compiler
+	FreePascal     Capability = "fpc"                 // Pascal compiler with a run-time library of its own
+	GHC            Capability = "ghc"                 // Haskell compiler, which puts tables among its code
+	Objdump        Capability = "objdump"             // GNU disassembler
+	Readelf        Capability = "readelf"             // GNU printer of ELF files and their CFI
+	Unshare        Capability = "unshare"             // starts programs in namespaces of their own
+	Setpriv        Capability = "setpriv"             // starts programs with fewer rights
+	GDB            Capability = "gdb"                 // debugger
+	Node           Capability = "node"                // Node.js, whose compiler writes down what it makes
+	Mono           Capability = "mono"                // runtime and JIT compiler of .NET programs
+	MonoC          Capability = "mcs"                 // Mono's C# compiler
+	Ruby           Capability = "ruby"                // Ruby's own interpreter
+	Boost          Capability = "Boost.Context"       // Boost's fibers, for C++
+	RedisTools     Capability = "redis-server"        // with redis-benchmark
+	OpenSSL        Capability = "openssl"             // command-line tool of the TLS library
+	WebServer      Capability = "nginx"               // web server
+	ApacheBench    Capability = "ab"                  // HTTP load
+	Python3        Capability = "python3"             // the distribution's CPython
+	LivePtrace     Capability = "ptrace on Linux"     // permission to trace one's own children
+	PerfEvents     Capability = "perf events"         // the kernel's software clock for one's own children
+	Breakpoints    Capability = "perf breakpoints"    // the processor's breakpoints for one's own children
+	I386           Capability = "i386 programs"       // a kernel that runs 32-bit x86
+	QEMUARM64      Capability = "qemu-aarch64-static" // emulator of programs for 64-bit Arm
+	Chromium       Capability = "chromium"            // web browser
+	NPMReaders     Capability = "readers of exports"  // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
+	Superuser      Capability = "root"                // the right to start processes as another user
+	TraceViewer    Capability = "Go's trace viewer"   // Chrome's trace viewer, which Go's distribution has for go tool trace
+	Bash           Capability = "bash"                // shell whose completion is tested
+	Zsh            Capability = "zsh"                 // the same
+	Fish           Capability = "fish"                // the same
+	Lintian        Capability = "lintian"             // Debian's checker of packages
+	RPM            Capability = "rpm"                 // reader and checker of .rpm files
+	VersityGW      Capability = "versitygw"           // S3 service over a folder
+	Debuginfod     Capability = "debuginfod"          // elfutils' server of debug files
+	DebuginfodFind Capability = "debuginfod-find"     // and its client
+	CleanChroot    Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
 )
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
@@ -104,6 +108,8 @@ func (c Capability) Find() (string, error) {
 			return "", fmt.Errorf("%w: %s: go env: %w", ErrMissing, c, err)
 		}
 		return findFile(c, filepath.Join(strings.TrimSpace(string(root)), "src", "internal", "trace", "traceviewer", "static", "trace_viewer_full.html"))
+	case VersityGW:
+		return findVersityGW()
 	case WebServer:
 		// Debian keeps it in sbin, which is not on every user's PATH.
 		return findFirst(c, "nginx", "/usr/sbin/nginx")

@@ -37,18 +37,24 @@ func runLoad(ctx context.Context, clients int, client func(ctx context.Context, 
 	return total, first
 }
 
-// freePort returns a loopback port that was free a moment ago.
+// freePort is FreePort for tests.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := FreePort()
 	if err != nil {
 		t.Fatalf("realtest: find a free port: %v", err)
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err = errors.Join(err, l.Close()); err != nil {
-		t.Fatalf("realtest: find a free port: %v", err)
-	}
 	return port
+}
+
+// FreePort is a port of loopback that nobody used a moment ago, for programs that don't choose one themselves.
+func FreePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
 }
 
 // waitAnswer returns when ask succeeds.
