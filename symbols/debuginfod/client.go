@@ -48,9 +48,14 @@ type Client struct {
 	// MissingFor is how long it is remembered that no server has a file.
 	MissingFor time.Duration
 
+	// Agent is how the client names itself to servers; "callreel" if it is "".
+	Agent string
+
 	// Progress, if set, is told how much of a file has come; total is -1 when the
-	// server does not say. It is called often.
+	// server does not say. It is called often, and once before a server is asked.
 	Progress func(url string, done, total int64)
+
+	silent silentServers
 }
 
 // FromEnvironment makes a client of the servers in DEBUGINFOD_URLS (separated by
@@ -90,20 +95,11 @@ func checkURL(text string) error {
 // has the file the error says what each one said, and wraps ErrNotFound only if all
 // answered that they do not have it.
 func (c *Client) Fetch(ctx context.Context, id, kind string) (string, error) {
-	if err := checkRequest(id, kind); err != nil {
-		return "", err
+	path, err := c.Cached(id, kind)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return path, err
 	}
-	if c.CacheDir == "" {
-		return "", errors.New("debuginfod: no cache folder")
-	}
-	// What others can change there could be a link to where this user's files are, or a file that isn't the server's.
-	if err := ownfolder.Check(c.CacheDir); err != nil {
-		return "", fmt.Errorf("debuginfod: the cache is not used: %w", err)
-	}
-	path := filepath.Join(c.CacheDir, id, kind)
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		return path, nil
-	}
+	path = filepath.Join(c.CacheDir, id, kind)
 	if c.knownMissing(path) {
 		return "", fmt.Errorf("debuginfod: %s of %s: %w: no server had it a short while ago", kind, id, ErrNotFound)
 	}
@@ -117,9 +113,15 @@ func (c *Client) Fetch(ctx context.Context, id, kind string) (string, error) {
 	var errs []error
 	absent := true
 	for _, server := range c.URLs {
-		err := c.download(ctx, client, server, id, kind, path)
+		err := c.silent.known(server)
+		if err == nil {
+			err = c.download(ctx, client, server, id, kind, path)
+		}
 		if err == nil {
 			return path, nil
+		}
+		if ctx.Err() == nil && unanswered(err) {
+			c.silent.add(server, err)
 		}
 		errs = append(errs, err)
 		absent = absent && errors.Is(err, ErrNotFound)
@@ -134,6 +136,25 @@ func (c *Client) Fetch(ctx context.Context, id, kind string) (string, error) {
 		c.rememberMissing(path)
 	}
 	return "", &fetchError{errors: errs, absent: absent}
+}
+
+// Cached returns the path of a file that the cache has; no server is asked. The error wraps ErrNotFound if it has none.
+func (c *Client) Cached(id, kind string) (string, error) {
+	if err := checkRequest(id, kind); err != nil {
+		return "", err
+	}
+	if c.CacheDir == "" {
+		return "", errors.New("debuginfod: no cache folder")
+	}
+	// What others can change there could be a link to where this user's files are, or a file that isn't the server's.
+	if err := ownfolder.Check(c.CacheDir); err != nil {
+		return "", fmt.Errorf("debuginfod: the cache is not used: %w", err)
+	}
+	path := filepath.Join(c.CacheDir, id, kind)
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		return path, nil
+	}
+	return "", fmt.Errorf("debuginfod: %s of %s: %w in the cache", kind, id, ErrNotFound)
 }
 
 // fetchError is what the servers said. Where only some do not have the file it does
@@ -168,13 +189,16 @@ const maxRedirects = 5
 
 // httpClient makes a client with the timeouts that net/http can keep by itself.
 func (c *Client) httpClient() *http.Client {
-	connect := c.Limits.withDefaults().ConnectTimeout
+	limits := c.Limits.withDefaults()
+	connect := limits.ConnectTimeout
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: connect}).DialContext,
 			TLSHandshakeTimeout: connect,
-			ForceAttemptHTTP2:   true,
+			// A server that takes connections and says nothing.
+			ResponseHeaderTimeout: limits.FirstByteTimeout,
+			ForceAttemptHTTP2:     true,
 			// Servers name the file, its size and its package there.
 			MaxResponseHeaderBytes: 64 << 10,
 			// Files are compressed already, and inflating would hide their size.

@@ -253,6 +253,40 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 }
 
 // A slow server that keeps sending is waited for, however long the whole takes.
+// A server that takes connections and says nothing: the next one is asked when the first byte's time is over, and it is
+// not asked again for the next file.
+func TestServerThatSaysNothingIsPassedOver(t *testing.T) {
+	data, id := program(t)
+	const short = 200 * time.Millisecond
+	for name, limits := range map[string]Limits{
+		"first byte": {FirstByteTimeout: short},
+		"start":      {StartTimeout: short},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, taken := realtest.SilentServer(t)
+			var asked atomic.Int32
+			c := client(t, "http://"+address, server(t, func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				if strings.HasSuffix(r.URL.Path, DebugInfo) {
+					http.NotFound(w, r)
+					return
+				}
+				w.Write(data)
+			}))
+			c.Limits = limits
+			if _, err := c.Fetch(t.Context(), id, DebugInfo); err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), errLimit.Error()) {
+				t.Errorf("no server has it, and one didn't say: %v", err)
+			}
+			if _, err := c.Fetch(t.Context(), id, Executable); err != nil {
+				t.Fatal(err)
+			}
+			if taken.Load() != 1 || asked.Load() != 2 {
+				t.Errorf("the silent server was asked %d times, the other %d", taken.Load(), asked.Load())
+			}
+		})
+	}
+}
+
 func TestSlowServerIsWaitedFor(t *testing.T) {
 	data, id := program(t)
 	c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -416,9 +450,9 @@ func TestLimitsComeFromTheEnvironment(t *testing.T) {
 		want                      Limits // with the defaults of what is not set
 	}{
 		{"", "", "", Limits{}},
-		{"7", "60", "1000000", Limits{StartTimeout: 7 * time.Second, MaxTime: time.Minute, MaxSize: 1000000}},
-		{"0", "0", "0", Limits{StartTimeout: noLimit, MaxTime: noLimit, MaxSize: noLimit}},
-		{"-1", " 9223372036854775807 ", "", Limits{StartTimeout: noLimit, MaxTime: noLimit}},
+		{"7", "60", "1000000", Limits{StartTimeout: 7 * time.Second, FirstByteTimeout: 7 * time.Second, MaxTime: time.Minute, MaxSize: 1000000}},
+		{"0", "0", "0", Limits{StartTimeout: noLimit, FirstByteTimeout: noLimit, MaxTime: noLimit, MaxSize: noLimit}},
+		{"-1", " 9223372036854775807 ", "", Limits{StartTimeout: noLimit, FirstByteTimeout: noLimit, MaxTime: noLimit}},
 	} {
 		t.Setenv("DEBUGINFOD_TIMEOUT", k.timeout)
 		t.Setenv("DEBUGINFOD_MAXTIME", k.maxTime)

@@ -1,10 +1,12 @@
 package debuginfod
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -31,10 +33,17 @@ func (c *Client) download(ctx context.Context, client *http.Client, server, id, 
 	defer supervisor.stop()
 	defer func() {
 		if reason := context.Cause(ctx); err != nil && errors.Is(reason, errLimit) {
-			err = errors.Join(fmt.Errorf("debuginfod: %s: %w", shown(address), reason), leftover(err))
+			told := fmt.Errorf("debuginfod: %s: %w", shown(address), reason)
+			if unanswered := (*noAnswerError)(nil); errors.As(err, &unanswered) {
+				told = &noAnswerError{told}
+			}
+			err = errors.Join(told, leftover(err))
 		}
 	}()
-	answer, err := get(ctx, client, address, limits.MaxSize)
+	if c.Progress != nil {
+		c.Progress(address, 0, -1)
+	}
+	answer, err := get(ctx, client, address, limits.MaxSize, cmp.Or(c.Agent, "callreel"))
 	if err != nil {
 		return err
 	}
@@ -118,18 +127,18 @@ const (
 )
 
 // get asks for a file and returns the answer if it has one that may be taken.
-func get(ctx context.Context, client *http.Client, address string, limit int64) (*http.Response, error) {
+func get(ctx context.Context, client *http.Client, address string, limit int64, agent string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("debuginfod: %w", err)
 	}
-	request.Header.Set("User-Agent", "callreel")
+	request.Header.Set("User-Agent", agent)
 	if limit != noLimit {
 		request.Header.Set(maxSizeHeader, strconv.FormatInt(limit, 10))
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("debuginfod: %w", err)
+		return nil, failedRequest(err)
 	}
 	switch size := claimed(answer); {
 	case answer.StatusCode == http.StatusNotFound:
@@ -142,6 +151,20 @@ func get(ctx context.Context, client *http.Client, address string, limit int64) 
 		return answer, nil
 	}
 	return nil, errors.Join(err, answer.Body.Close())
+}
+
+// failedRequest tells what has no answer from what has one that can't be used, such as a redirection to nowhere.
+func failedRequest(err error) error {
+	told := fmt.Errorf("debuginfod: %w", err)
+	var network net.Error
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &network) && network.Timeout():
+		return &noAnswerError{fmt.Errorf("%w: %w", errLimit, told)}
+	case errors.Is(err, errLimit), errors.As(err, &operation):
+		return &noAnswerError{told}
+	}
+	return told
 }
 
 // claimed is the size that an answer says the file has, or -1.

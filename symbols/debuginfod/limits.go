@@ -13,11 +13,12 @@ import (
 
 // The defaults of Limits.
 const (
-	DefaultConnectTimeout = 10 * time.Second
-	DefaultStartTimeout   = 90 * time.Second // as elfutils has it
-	DefaultStallTimeout   = 30 * time.Second
-	DefaultMinRate        = 16 << 10
-	DefaultMaxSize        = 8 << 30
+	DefaultConnectTimeout   = 10 * time.Second
+	DefaultFirstByteTimeout = 30 * time.Second
+	DefaultStartTimeout     = 90 * time.Second // as elfutils has it
+	DefaultStallTimeout     = 30 * time.Second
+	DefaultMinRate          = 16 << 10
+	DefaultMaxSize          = 8 << 30
 )
 
 // startSize is how much of a file must have come within StartTimeout, in bytes: the
@@ -33,9 +34,11 @@ type Limits struct {
 	// ConnectTimeout bounds the making of a connection; TLS's part has as much again.
 	ConnectTimeout time.Duration
 
+	// FirstByteTimeout bounds how long a server that has got the request may say nothing.
+	FirstByteTimeout time.Duration
+
 	// StartTimeout bounds the time from the request to the first 100 KiB of the file,
-	// or to all of it where it is smaller. Servers that must take the file out of a
-	// package first need most of this for their first byte.
+	// or to all of it where it is smaller.
 	StartTimeout time.Duration
 
 	// StallTimeout bounds how long nothing may come, once the answer has begun.
@@ -58,6 +61,7 @@ const noLimit = math.MaxInt64
 // withDefaults fills in what is not set.
 func (l Limits) withDefaults() Limits {
 	l.ConnectTimeout = or(l.ConnectTimeout, DefaultConnectTimeout)
+	l.FirstByteTimeout = or(l.FirstByteTimeout, DefaultFirstByteTimeout)
 	l.StartTimeout = or(l.StartTimeout, DefaultStartTimeout)
 	l.StallTimeout = or(l.StallTimeout, DefaultStallTimeout)
 	l.MinRate = or(l.MinRate, DefaultMinRate)
@@ -69,13 +73,15 @@ func (l Limits) withDefaults() Limits {
 // limitsFromEnvironment reads the variables that elfutils defines
 // (debuginfod-client-config(7)): DEBUGINFOD_TIMEOUT and DEBUGINFOD_MAXTIME in seconds,
 // DEBUGINFOD_MAXSIZE in bytes. In each a number that is not positive means no limit.
+// DEBUGINFOD_TIMEOUT is for the first byte, too: who waits longer for the file's begin
+// has a server in mind that needs that long before it says anything.
 func limitsFromEnvironment() (Limits, error) {
 	var l Limits
 	for _, v := range []struct {
 		name string
 		set  func(n int64)
 	}{
-		{"DEBUGINFOD_TIMEOUT", func(n int64) { l.StartTimeout = seconds(n) }},
+		{"DEBUGINFOD_TIMEOUT", func(n int64) { l.StartTimeout, l.FirstByteTimeout = seconds(n), seconds(n) }},
 		{"DEBUGINFOD_MAXTIME", func(n int64) { l.MaxTime = seconds(n) }},
 		{"DEBUGINFOD_MAXSIZE", func(n int64) { l.MaxSize = n }},
 	} {
