@@ -106,8 +106,9 @@ func TestNearNamesHoldTheGlobOrAreLikeIt(t *testing.T) {
 }
 
 func TestWhatIsMisspelt(t *testing.T) {
-	names := []string{"processCommand", "libssl.so.3"}
+	names := []string{"processCommand", "libssl.so.3", "svc_run"}
 	for glob, want := range map[string]bool{
+		"run": false, "rum": false, "svc": false, "svcrun": true,
 		"processComand": true, "PROCESSCOMMAND": true, "Command": true, "libssl.so": true,
 		"dlopen_me": false, "processComand*": false, "[p]rocessComand": false, "libcrypto.so.3": false,
 	} {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Misspelt says whether a glob without wildcards is likely meant to be one of the names: it is part of one, or all but one.
+// Misspelt says whether a glob without wildcards is likely meant to be one of the names: it is part of one, or all but one. Two or three
+// letters are part of too many names for that to mean anything, unless they are half of it.
 func Misspelt(pattern string, names []string) bool {
 	if strings.ContainsAny(pattern, "*?[") {
 		return false
@@ -15,7 +16,8 @@ func Misspelt(pattern string, names []string) bool {
 	limit := 1 + len(want)/6
 	return slices.ContainsFunc(names, func(n string) bool {
 		l := strings.ToLower(n)
-		return strings.Contains(l, want) || editDistance(want, l, limit) <= limit
+		part := strings.Contains(l, want) && (len(want) > 3 || 2*len(want) >= len(l))
+		return part || editDistance(want, l, limit) <= limit
 	})
 }
 

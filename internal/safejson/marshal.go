@@ -40,4 +40,18 @@ func Marshal(v any) ([]byte, error) {
 	return escaped, nil
 }
 
+// AppendString appends a text as Marshal writes it.
+func AppendString(b []byte, text string) []byte {
+	for k := range len(text) {
+		if c := text[k]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			escaped, err := Marshal(text)
+			if err != nil { // which can't be for a string
+				panic(err)
+			}
+			return append(b, escaped...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
+}
+
 func isUnsafe(r rune) bool { return r >= 0x7F && r <= 0x9F || r > 0x9F && unicode.Is(unicode.Cf, r) }

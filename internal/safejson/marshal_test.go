@@ -7,7 +7,7 @@ import (
 )
 
 func TestControlCharactersAreEscaped(t *testing.T) {
-	for _, text := range []string{"", "plain <a&b>", "\x1b[31m", "del \x7f", "csi \u009b31m", "é 漢 \U0001F600", "bad \xff\x9b", "back \u202Eward\u2066", "tag \U000E0041"} {
+	for _, text := range []string{"", "plain <a&b>", `quoted "\`, "\x1b[31m", "del \x7f", "csi \u009b31m", "é 漢 \U0001F600", "bad \xff\x9b", "back \u202Eward\u2066", "tag \U000E0041"} {
 		got, err := Marshal(map[string]string{"k": text})
 		if err != nil {
 			t.Fatal(err)
@@ -16,6 +16,10 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 			if r < ' ' || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Cf, r) {
 				t.Errorf("%q: %q holds %U", text, got, r)
 			}
+		}
+		alone, err := Marshal(text)
+		if appended := AppendString([]byte("x"), text); err != nil || string(appended) != "x"+string(alone) {
+			t.Errorf("%q: appended as %s, want %s", text, appended, alone)
 		}
 		plain, err := json.Marshal(text)
 		if err != nil {
