@@ -226,8 +226,12 @@ func (i *Image) folders() []string {
 		return nil
 	}
 	dirs := []string{filepath.Dir(path)}
-	if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Dir(real) != dirs[0] {
-		dirs = append(dirs, filepath.Dir(real))
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil { // it leads nowhere here: to a file that is gone, or that only a process with another root sees
+		real, err = os.Readlink(path)
+	}
+	if dir := filepath.Dir(real); err == nil && filepath.IsAbs(dir) && dir != dirs[0] {
+		dirs = append(dirs, dir)
 	}
 	return dirs
 }

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,11 +28,20 @@ func (s *DebugSearch) elfCandidates(im *Image) iter.Seq[candidate] {
 		if id == "" || im.path == "" {
 			return
 		}
+		var names []string
+		for _, path := range im.paths() { // a file may be opened by another name than its own, as those below /proc are
+			names = append(names, filepath.Base(path))
+		}
+		if link, err := os.Readlink(im.path); err == nil { // that may lead nowhere here, where the process sees other files
+			names = append(names, filepath.Base(link))
+		}
 		for _, dir := range s.Dirs {
-			base := filepath.Join(dir, filepath.Base(im.path))
-			for _, path := range []string{base + ".debug", base} {
-				if !slices.Contains(im.paths(), path) && !yield(byIDWithDebug(im, path, id)) {
-					return
+			for _, name := range unique(names) {
+				base := filepath.Join(dir, name)
+				for _, path := range []string{base + ".debug", base} {
+					if !slices.Contains(im.paths(), path) && !yield(byIDWithDebug(im, path, id)) {
+						return
+					}
 				}
 			}
 		}
@@ -43,15 +53,16 @@ func byID(im *Image, path, id string) candidate {
 	return candidate{path, func() (*Image, error) { return openFor(im, path, id) }}
 }
 
-// byIDWithDebug is a candidate that must have the ID and debug information too: the
-// stripped program has the same ID.
+// byIDWithDebug is a candidate that must have the ID and debug information too, or a symbol
+// table that the image doesn't have: the stripped program has the same ID.
 func byIDWithDebug(im *Image, path, id string) candidate {
 	return candidate{path, func() (*Image, error) {
 		found, err := openFor(im, path, id)
 		if err != nil {
 			return nil, err
 		}
-		if found.Section(".debug_info") == nil && found.Section(".debug_line") == nil {
+		more := found.Section(".symtab") != nil && im.Section(".symtab") == nil
+		if !more && found.Section(".debug_info") == nil && found.Section(".debug_line") == nil {
 			err := found.errorf("refused: it has the ID but no debug information")
 			_ = found.Close() // only read from
 			return nil, err

@@ -3,6 +3,7 @@ package object
 import (
 	"debug/elf"
 	"fmt"
+	"strings"
 )
 
 // elfFile is what only an ELF file has: its dynamic table, and the readers that
@@ -142,6 +143,15 @@ func (i *Image) Dependencies() []string {
 		return i.mach.dependencies()
 	}
 	return i.elf.dynNames(elf.DT_NEEDED)
+}
+
+// SearchPaths are the folders that an ELF file has its libraries searched in, as it has them ($ORIGIN and such included), joined by colons:
+// DT_RPATH, which also holds for the libraries that those need, and DT_RUNPATH.
+func (i *Image) SearchPaths() (rpath, runpath string) {
+	if i.Format != ELF {
+		return "", ""
+	}
+	return strings.Join(i.elf.dynNames(elf.DT_RPATH), ":"), strings.Join(i.elf.dynNames(elf.DT_RUNPATH), ":")
 }
 
 // HasTextRelocations says whether the dynamic loader changes the image's code (DT_TEXTREL, DF_TEXTREL).
