@@ -40,8 +40,15 @@ type BuildOptions struct {
 	// Alt is the file that .gnu_debugaltlink names, nil for none.
 	Alt *object.Image
 
+	// FetchAlt opens the file with the ID that .gnu_debugaltlink names, if Search doesn't find it on this machine; nil
+	// for none. What it opens is closed after the build.
+	FetchAlt func(ctx context.Context, id string) (*object.Image, error)
+
 	// Split opens .dwo and .dwp files, see dwarf.Options; nil leaves split units out.
 	Split func(name, compDir string, id uint64) (*object.Image, error)
+
+	// Fetched marks the map as made of what a Fetcher got, see Map.Fetched.
+	Fetched bool
 
 	// Progress, if set, is told how many bytes of DWARF have been read of how many.
 	// It is called after each unit, from several goroutines at once.
@@ -84,7 +91,7 @@ func Build(ctx context.Context, im *object.Image, w io.Writer, opts BuildOptions
 	b := &builder{image: im, opts: &opts}
 	if opts.Search {
 		var found companions
-		found, b.stats.Missing = searchCompanions(im, &opts)
+		found, b.stats.Missing = searchCompanions(ctx, im, &opts)
 		defer found.Close()
 	}
 	b.noteSources()
@@ -203,6 +210,9 @@ func (b *builder) noteSources() {
 func (b *builder) header() header {
 	h := header{arch: b.image.Arch, format: b.image.Format, class: b.image.Class, base: b.image.BaseAddr()}
 	h.flags, h.layout = flagLayout, layoutOf(b.image)
+	if b.opts.Fetched {
+		h.flags |= flagFetched
+	}
 	if b.data != nil || len(b.linked) > 0 {
 		h.flags |= flagDWARF
 	}

@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +27,7 @@ func (c companions) Close() error {
 
 // searchCompanions fills in the options that are not given. What the image names and what
 // is there, but isn't used, is told in missing; that there is no debug file is no news.
-func searchCompanions(im *object.Image, opts *BuildOptions) (found companions, missing []error) {
+func searchCompanions(ctx context.Context, im *object.Image, opts *BuildOptions) (found companions, missing []error) {
 	search := &object.DebugSearch{Dirs: opts.DebugDirs}
 	holder := im
 	if opts.Debug == nil && im.Section(".debug_info") == nil {
@@ -41,6 +43,13 @@ func searchCompanions(im *object.Image, opts *BuildOptions) (found companions, m
 	}
 	if opts.Alt == nil {
 		alt, err := search.Alt(holder)
+		if _, id, ok := holder.GnuDebugAltLink(); err != nil && ok && len(id) > 0 && opts.FetchAlt != nil {
+			if fetched, fetchErr := opts.FetchAlt(ctx, hex.EncodeToString(id)); fetchErr == nil {
+				alt, err = fetched, nil
+			} else {
+				err = errors.Join(err, fetchErr)
+			}
+		}
 		if err == nil && alt != nil {
 			opts.Alt = alt
 			found = append(found, alt)
@@ -57,14 +66,23 @@ func searchCompanions(im *object.Image, opts *BuildOptions) (found companions, m
 	return found, missing
 }
 
-// debugPaths lists where debug folders have the debug file of an ID.
-func debugPaths(dirs []string, id string) []string {
+// debugPaths lists where debug folders have the debug file of an image, whose own file need not be at hand: by its ID and,
+// in those that were given, by its name.
+func debugPaths(dirs []string, w *Wanted) []string {
+	id := w.ID
 	if len(id) <= 2 || len(id) > maxIDSize || strings.Trim(id, "0123456789abcdef") != "" {
 		return nil
 	}
 	var paths []string
 	for _, dir := range append(slices.Clip(dirs), object.SystemDebugDir) {
 		paths = append(paths, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))
+	}
+	if w.Path == "" {
+		return paths
+	}
+	for _, dir := range dirs {
+		named := filepath.Join(dir, filepath.Base(w.Path))
+		paths = append(paths, named+".debug", named)
 	}
 	return paths
 }

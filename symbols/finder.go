@@ -135,6 +135,41 @@ func (f *Finder) StoredFor(im *object.Image) (*Map, error) {
 	return s.fromStore()
 }
 
+// DebugInfo returns how many bytes of debug information this machine has of an image outside of the store, 0 if it has none.
+// The image's own file need not be here.
+func (f *Finder) DebugInfo(w Wanted) int64 {
+	s := &finding{Finder: f, wanted: w}
+	defer s.closeImage()
+	s.open()
+	size := func(im *object.Image) int64 {
+		if info := im.Section(".debug_info"); info != nil {
+			return int64(info.FileSize)
+		}
+		return 0
+	}
+	if s.image != nil {
+		if n := size(s.image); n > 0 {
+			return n
+		}
+		if debug, err := (&object.DebugSearch{Dirs: f.DebugDirs}).Debug(s.image); err == nil {
+			defer debug.Close() // only looked at
+			if n := size(debug); n > 0 {
+				return n
+			}
+		}
+	}
+	for _, path := range debugPaths(f.DebugDirs, &s.wanted) {
+		if im, err := s.openFor(path); err == nil {
+			n := size(im)
+			_ = im.Close() // only looked at
+			if n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
 // text names the image in errors.
 func (w *Wanted) text() string {
 	if w.Path != "" {
@@ -217,7 +252,7 @@ func (s *finding) file(ctx context.Context) error {
 	if s.image == nil {
 		return s.failed
 	}
-	return s.build(ctx, s.image)
+	return s.build(ctx, s.image, false)
 }
 
 // debugDirs makes the map of a debug file that is known by the ID alone.
@@ -226,7 +261,7 @@ func (s *finding) debugDirs(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, path := range debugPaths(s.DebugDirs, s.wanted.ID) {
+	for _, path := range debugPaths(s.DebugDirs, &s.wanted) {
 		im, err := s.openFor(path)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -234,7 +269,7 @@ func (s *finding) debugDirs(ctx context.Context) error {
 			}
 			continue
 		}
-		err = errors.Join(s.build(ctx, im), im.Close())
+		err = errors.Join(s.build(ctx, im, false), im.Close())
 		if err == nil {
 			return nil
 		}
@@ -263,13 +298,22 @@ func (s *finding) fetched(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		if err := errors.Join(s.build(ctx, im), im.Close()); err != nil {
+		if err := errors.Join(s.build(ctx, im, true), im.Close()); err != nil {
 			errs = append(errs, err)
 		} else if s.best != nil && s.best.HasDWARF() {
 			return nil
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// fetchAlt fetches the file that dwz has put parts of debug information into.
+func (s *finding) fetchAlt(ctx context.Context, id string) (*object.Image, error) {
+	path, err := s.Fetcher.Fetch(ctx, id, FetchDebugInfo)
+	if err != nil {
+		return nil, err
+	}
+	return s.opener().OpenID(path, id)
 }
 
 // openFor opens a file that has the image's ID and, if the image is at hand, describes
@@ -286,8 +330,12 @@ func (s *finding) openFor(path string) (*object.Image, error) {
 }
 
 // build makes the map of an image, and keeps it if it is better than the one so far.
-func (s *finding) build(ctx context.Context, im *object.Image) error {
-	m, stats, err := BuildMap(ctx, im, BuildOptions{Workers: s.Workers, DebugDirs: s.DebugDirs, Search: true, Progress: s.Progress})
+func (s *finding) build(ctx context.Context, im *object.Image, fetched bool) error {
+	opts := BuildOptions{Workers: s.Workers, DebugDirs: s.DebugDirs, Search: true, Progress: s.Progress, Fetched: fetched}
+	if s.Fetcher != nil {
+		opts.FetchAlt = s.fetchAlt
+	}
+	m, stats, err := BuildMap(ctx, im, opts)
 	if err != nil {
 		return err
 	}

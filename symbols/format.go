@@ -80,6 +80,8 @@ const (
 	flagSymbols                 // there was a symbol table with functions
 	flagRelocatable             // addresses are places, see object.Image
 	flagLayout                  // the header says where the image's code lies, if it can
+	flagFetched                 // a Fetcher has got what the map was made of
+	flagChoices                 // choices are behind the strings, see choice.go
 )
 
 // extent is where one section lies in the file.

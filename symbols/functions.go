@@ -34,3 +34,16 @@ func (m *Map) Functions(yield func(start, end uint64, name string) bool) {
 		yield(start, end, name)
 	}
 }
+
+// Files yields the paths of the source files that code comes from, each once, until yield returns false.
+func (m *Map) Files(yield func(path string) bool) {
+	for k := range uint64(len(m.files)) / fileSize {
+		var f Frame
+		if f.Dir, f.Base = m.file(k); f.Base == "" && f.Dir == "" {
+			continue
+		}
+		if !yield(f.File()) {
+			return
+		}
+	}
+}

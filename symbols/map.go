@@ -27,6 +27,7 @@ type Map struct {
 	regions                       []byte
 	buckets, index                []byte
 	blocks, callees, files, texts []byte
+	choices                       []byte // records of a choice; none in most maps
 	blockCount                    uint64
 	calleeCount                   uint64
 }
@@ -109,6 +110,7 @@ func Parse(name string, data []byte) (*Map, error) {
 	m.index = m.section(sectionIndex)
 	m.blocks, m.callees = m.section(sectionBlocks), m.section(sectionCallees)
 	m.files, m.texts = m.section(sectionFiles), m.section(sectionStrings)
+	m.findChoices()
 	m.blockCount = uint64(len(m.index)) / indexSize
 	m.calleeCount = math.MaxUint32
 	if width := uint64(m.head.calleeSize()); width > 0 {
@@ -134,7 +136,7 @@ func (m *Map) Close() error {
 	unmap := m.unmap
 	m.unmap, m.data = nil, nil
 	m.regions, m.buckets, m.index = nil, nil, nil
-	m.blocks, m.callees, m.files, m.texts = nil, nil, nil, nil
+	m.blocks, m.callees, m.files, m.texts, m.choices = nil, nil, nil, nil, nil
 	m.blockCount, m.calleeCount = 0, 0
 	if unmap == nil {
 		return nil
@@ -192,6 +194,9 @@ func (m *Map) Explain(why Reason) string {
 // HasDWARF says whether the map was made with DWARF; otherwise it has functions of
 // symbol tables only, without files and lines.
 func (m *Map) HasDWARF() bool { return m.head.flags&flagDWARF != 0 }
+
+// Fetched says that the map was made of what a Fetcher got.
+func (m *Map) Fetched() bool { return m.head.flags&flagFetched != 0 }
 
 // HasSymbols says whether a symbol table named functions.
 func (m *Map) HasSymbols() bool { return m.head.flags&flagSymbols != 0 }

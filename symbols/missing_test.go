@@ -93,6 +93,74 @@ func TestMissingDwzFileIsTold(t *testing.T) {
 }
 
 // Labels of RISC-V's assembler stand for places in functions, and mapping symbols for nothing.
+// What dwz has put elsewhere is fetched, too, for a debug file that was fetched and for one that is here.
+func TestDwzFilesAreFetched(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "t.c"), twoFunctions)
+	for _, name := range []string{"one", "two"} {
+		run(t, dir, nil, realtest.Tool(t, realtest.GCC), "-g", "-Wl,--build-id", "-o", name, "t.c")
+	}
+	whole, _, err := BuildMap(t.Context(), image(t, filepath.Join(dir, "one")), BuildOptions{})
+	realtest.Must(t, err)
+	addr := image(t, filepath.Join(dir, "one")).Entry()
+	whole.Functions(func(start, _ uint64, name string) bool {
+		if name == "main" {
+			addr = start
+		}
+		return true
+	})
+	run(t, dir, nil, realtest.Tool(t, realtest.Dwz), "-m", "common.dwz", "one", "two")
+	common := image(t, filepath.Join(dir, "common.dwz")).ID()
+	one := image(t, filepath.Join(dir, "one")).ID()
+	served := t.TempDir()
+	for id, file := range map[string]string{common: "common.dwz", one: "one"} {
+		realtest.Must(t, os.MkdirAll(filepath.Join(served, id), 0o700))
+		realtest.Must(t, os.Rename(filepath.Join(dir, file), filepath.Join(served, id, FetchDebugInfo)))
+	}
+	for name, w := range map[string]Wanted{
+		"fetched": {ID: one},
+		"here":    {ID: one, Path: filepath.Join(served, one, FetchDebugInfo)},
+	} {
+		store := newStore(t)
+		m, err := (&Finder{Store: store, Fetcher: &folder{dir: served}}).Find(t.Context(), w)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		frames, _ := m.Lookup(addr, nil)
+		if len(frames) != 1 || frames[0].Linkage != "main" || frames[0].Line == 0 || len(m.missing) > 0 {
+			t.Errorf("%s: %+v, missing %v", name, frames, m.missing)
+		}
+		realtest.Must(t, m.Close())
+		if m, err = (&Finder{Store: store}).Stored(w); err != nil {
+			t.Errorf("%s: it isn't in the store: %v", name, err)
+		} else {
+			m.Close()
+		}
+	}
+}
+
+// A debug file of a program without debug information has a symbol table.
+func TestDebugFilesOfSymbolsOnlyAreFoundByName(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "t.c"), twoFunctions)
+	objcopy := realtest.Tool(t, realtest.Objcopy)
+	run(t, dir, nil, realtest.Tool(t, realtest.GCC), "-Wl,--build-id", "-o", "t", "t.c")
+	debug := t.TempDir()
+	run(t, dir, nil, objcopy, "--only-keep-debug", "t", filepath.Join(debug, "stripped.debug"))
+	run(t, dir, nil, objcopy, "--strip-all", "t", "stripped")
+	path := filepath.Join(dir, "stripped")
+	for _, w := range []Wanted{{Path: path}, {Path: "/elsewhere/stripped", ID: image(t, path).ID()}} {
+		m, err := (&Finder{DebugDirs: []string{debug}}).Find(t.Context(), w)
+		if err != nil {
+			t.Fatalf("%+v: %v", w, err)
+		}
+		if !m.HasSymbols() || m.HasDWARF() {
+			t.Errorf("%+v: %s", w, m.Name())
+		}
+		realtest.Must(t, m.Close())
+	}
+}
+
 func TestLocalLabelsOfRISCVNameNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "f.s"), `	.text

@@ -20,8 +20,9 @@ type symbolPiece struct {
 // symbolTable says which symbol names which code, in disjoint sorted pieces. Several
 // workers read it.
 type symbolTable struct {
-	pieces []symbolPiece
-	names  *symbolNames
+	pieces  []symbolPiece
+	names   *symbolNames
+	choices []choice // by address
 }
 
 // text returns the name of a reference with symbolName.
@@ -35,6 +36,8 @@ type candidate struct {
 	addr, size uint64
 	name, file uint32
 	mark       bool // may turn out to name nothing, see marksOf
+	function   bool // by its type
+	local      bool
 }
 
 // newSymbolTable makes the table of an image's code. Where symbols overlap, the one
@@ -53,7 +56,7 @@ func newSymbolTable(im *object.Image, place placeFunc, regions []region) (*symbo
 
 // lay makes the pieces of candidates that lie in the regions.
 func (t *symbolTable) lay(list []candidate, regions []region) {
-	kept := largest(list)
+	kept := t.largest(list)
 	var o overlay
 	resolved := o.resolve(extents(kept, regions))
 	t.pieces = make([]symbolPiece, 0, len(resolved))
@@ -68,19 +71,32 @@ func (t *symbolTable) lay(list []candidate, regions []region) {
 }
 
 // largest returns of the candidates at each address the largest, of several such the
-// last; sorted by address.
-func largest(list []candidate) []candidate {
+// last; sorted by address. It notes the choices.
+func (t *symbolTable) largest(list []candidate) []candidate {
 	keys := make([]keyed, 2*len(list))
 	for k := range list {
 		keys[k] = keyed{list[k].addr, uint32(k)}
 	}
 	kept := make([]candidate, 0, len(list))
-	for _, k := range sortKeyed(keys[:len(list)], keys[len(list):]) {
-		c := list[k.index]
-		if n := len(kept); n == 0 || kept[n-1].addr != c.addr {
-			kept = append(kept, c)
-		} else if c.size >= kept[n-1].size {
-			kept[n-1] = c
+	var same []candidate
+	sorted := sortKeyed(keys[:len(list)], keys[len(list):])
+	for from, to := 0, 0; from < len(sorted); from = to {
+		best := list[sorted[from].index]
+		for to = from + 1; to < len(sorted) && list[sorted[to].index].addr == best.addr; to++ {
+			if c := list[sorted[to].index]; c.size >= best.size {
+				best = c
+			}
+		}
+		kept = append(kept, best)
+		if to == from+1 || t.names == nil {
+			continue
+		}
+		same = same[:0]
+		for _, k := range sorted[from:to] {
+			same = append(same, list[k.index])
+		}
+		if name, several := t.names.choose(same); several {
+			t.choices = append(t.choices, choice{best.addr, name})
 		}
 	}
 	return kept
@@ -135,7 +151,10 @@ func (t *symbolTable) candidates(im *object.Image, place placeFunc, regions []re
 			addr += base
 		}
 		if r := nextRegion(regions, addr); r < len(regions) && addr >= regions[r].base {
-			list = append(list, candidate{addr, s.size, s.name, s.file, marks != nil && s.kind == object.NoType})
+			list = append(list, candidate{
+				addr: addr, size: s.size, name: s.name, file: s.file, mark: marks != nil && s.kind == object.NoType,
+				function: s.kind == object.Func || s.kind == object.IFunc, local: s.local,
+			})
 		}
 	})
 	return slices.DeleteFunc(list, func(c candidate) bool { return c.mark && marks(t.names.at(c.name)) }), err

@@ -16,6 +16,7 @@ type rawSymbol struct {
 	file       uint32 // likewise, of a local symbol's source file; 0 is none
 	section    uint32
 	kind       object.Kind
+	local      bool
 }
 
 // symbolNames holds the names of raw symbols: a string table or strings.
@@ -61,7 +62,7 @@ func eachSymbol(im *object.Image, visit func(s *rawSymbol)) (names *symbolNames,
 	for k := range list {
 		s := &list[k]
 		if hasSection(s.Section) && (dynamicOnly || s.Source != object.Dynsym) {
-			visit(&rawSymbol{addr: s.Addr, size: s.Size, name: uint32(k), section: s.Section, kind: s.Kind})
+			visit(&rawSymbol{addr: s.Addr, size: s.Size, name: uint32(k), section: s.Section, kind: s.Kind, local: s.Binding == object.Local})
 		}
 	}
 	return &symbolNames{list: list}, err
@@ -143,7 +144,7 @@ func readSymtab(im *object.Image, s *object.Section, visit func(s *rawSymbol)) (
 			file = e.name
 			continue
 		}
-		if object.Binding(info>>4) == object.Local {
+		if e.local = object.Binding(info>>4) == object.Local; e.local {
 			e.file = file
 		}
 		if im.Arch == object.ARM && e.kind == object.Func {

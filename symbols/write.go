@@ -31,6 +31,8 @@ type writer struct {
 	fileOf  [][]uint32 // per worker: of its files, the number in files + 1
 	path    []byte
 
+	choices []choice
+
 	index, buckets []uint32 // index: start and place of each block
 	blockBytes     uint64
 }
@@ -65,6 +67,7 @@ func (w *writer) number() error {
 			}
 		}
 	}
+	w.addChoices()
 	if w.texts.full() || len(w.files.list) > 1<<24 {
 		return fmt.Errorf("symbols: %s: %d files and %#x bytes of names are more than a symbol map holds",
 			w.image, len(w.files.list), len(w.texts.out))
@@ -199,7 +202,7 @@ func (w *writer) layout() {
 		w.head.sections[k] = extent{at, size}
 		at = (at + size + sectionAlign - 1) &^ (sectionAlign - 1)
 	}
-	w.head.total = at
+	w.head.total = (at + w.choicesSize() + sectionAlign - 1) &^ (sectionAlign - 1)
 }
 
 // write writes the map and returns its size.
@@ -218,6 +221,8 @@ func (w *writer) write(to io.Writer) (int64, error) {
 		w.putSection(k, put)
 	}
 	var pad [sectionAlign]byte
+	put(pad[:(sectionAlign-at%sectionAlign)%sectionAlign])
+	w.putChoices(put)
 	put(pad[:w.head.total-at])
 	if err := out.Flush(); err != nil {
 		return int64(at), fmt.Errorf("symbols: %s: writing the symbol map: %w", w.image, err)
