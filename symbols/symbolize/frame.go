@@ -1,5 +1,7 @@
 package symbolize
 
+import "github.com/callreel/callreel/symbols"
+
 // Kind is what a frame's address is.
 type Kind uint8
 
@@ -54,4 +56,8 @@ type Named struct {
 	Offset  uint64 // from Image.Load; without a load address, the link address
 	Calls   []Call // innermost first; empty when nothing is known, and Reason says why
 	Reason  string
+
+	// In the place of Calls, if JSON is all that is wanted: valid until the next frame.
+	found []symbols.Frame
+	texts *Texts
 }

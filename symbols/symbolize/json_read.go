@@ -57,10 +57,16 @@ type jsonReader struct {
 	whole bool
 }
 
+func newJSONReader(r io.Reader, to receiver) *jsonReader {
+	in := &meter{r: r}
+	return &jsonReader{dec: json.NewDecoder(in), in: in, to: to}
+}
+
 // readJSON hands all captures of r to the receiver.
 func readJSON(r io.Reader, to receiver, whole bool) error {
-	in := &meter{r: r}
-	j := &jsonReader{dec: json.NewDecoder(in), in: in, to: to, whole: whole}
+	j := newJSONReader(r, to)
+	j.whole = whole
+	in := j.in
 	for n := 0; ; n++ {
 		in.budget = maxValue
 		token, err := j.dec.Token()
@@ -206,6 +212,9 @@ func (j *jsonReader) frame(to threadReceiver) error {
 	raw, err := j.value("a frame")
 	if err != nil {
 		return err
+	}
+	if a, ok := quickFrame(raw); ok {
+		return to.frame(&Frame{Address: a}, nil)
 	}
 	var in struct {
 		Address     jsonNumber

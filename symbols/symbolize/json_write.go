@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"sync"
 
 	"github.com/callreel/callreel/internal/safejson"
 )
@@ -19,9 +21,9 @@ import (
 // alone. Frames get image, offset (from the load address), inline (innermost first) and, where
 // that is empty, reason.
 func JSON(ctx context.Context, r io.Reader, w io.Writer, source Source) error {
-	b := bufio.NewWriterSize(w, 64<<10)
-	err := readJSON(r, &jsonWriter{ctx: ctx, w: b, s: New(source)}, false)
-	if ferr := b.Flush(); err == nil {
+	to := newJSONWriter(ctx, w, source, false)
+	err := readJSON(r, to, false)
+	if ferr := to.close(); err == nil {
 		err = ferr
 	}
 	return err
@@ -34,9 +36,55 @@ type jsonWriter struct {
 	s    *Symbolizer
 	walk Walk
 
+	lines bool // one capture is one line
+
+	image     *Image // whose name is in imageText, as JSON
+	imageText []byte
+	texts     []callTexts // used again
+
 	members int // written of the capture
 	threads int
-	frames  int
+	frames  int // of the thread
+	counter Counter
+}
+
+// nobody receives a capture that is only checked.
+type nobody struct{}
+
+func (nobody) begin() error                         { return nil }
+func (nobody) member(member) error                  { return nil }
+func (nobody) images([]*Image, [][]member) error    { return nil }
+func (nobody) thread(json.RawMessage, string) error { return nil }
+func (nobody) frame(*Frame, []member) error         { return nil }
+func (nobody) endThread([]member) error             { return nil }
+func (nobody) end() error                           { return nil }
+
+func newJSONWriter(ctx context.Context, w io.Writer, source Source, lines bool) *jsonWriter {
+	s := New(source)
+	s.raw = true
+	b := writers.Get().(*bufio.Writer)
+	b.Reset(w)
+	counter, _ := source.(Counter)
+	return &jsonWriter{ctx: ctx, w: b, s: s, lines: lines, counter: counter}
+}
+
+// writers are buffers that are used again.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
+// close flushes what was written, and gives the buffer back.
+func (j *jsonWriter) close() error {
+	err := j.w.Flush()
+	j.w.Reset(nil)
+	writers.Put(j.w)
+	j.w = nil
+	return err
+}
+
+// newline parts what people read.
+func (j *jsonWriter) newline() {
+	if !j.lines {
+		j.w.WriteByte('\n')
+	}
 }
 
 func (j *jsonWriter) begin() error {
@@ -112,7 +160,7 @@ func (j *jsonWriter) images(list []*Image, extra [][]member) error {
 		if k > 0 {
 			j.w.WriteByte(',')
 		}
-		j.w.WriteByte('\n')
+		j.newline()
 		out := jsonImage{ID: im.ID, Load: hex(im.Load), Size: im.Size, Path: im.Path, Arch: im.Arch}
 		if im.Offset != 0 {
 			out.Offset = hex(im.Offset)
@@ -158,7 +206,8 @@ func (j *jsonWriter) thread(tid json.RawMessage, name string) error {
 	j.threads++
 	j.frames = 0
 	j.walk = Walk{}
-	j.w.WriteString("\n{")
+	j.newline()
+	j.w.WriteByte('{')
 	if tid != nil {
 		if err := j.write(true, member{"tid", tid}); err != nil {
 			return err
@@ -204,8 +253,38 @@ func (j *jsonWriter) frame(f *Frame, extra []member) error {
 		j.w.WriteByte(',')
 	}
 	j.frames++
-	j.w.WriteByte('\n')
-	return j.extended(frameJSON(&n), extra)
+	j.newline()
+	if n.texts == nil {
+		return j.extended(frameJSON(&n), extra)
+	}
+	if err := j.quick(&n); err != nil {
+		return err
+	}
+	if err := j.write(false, extra...); err != nil {
+		return err
+	}
+	return j.w.WriteByte('}')
+}
+
+// quick writes a frame as jsonFrame has it, without its brace at the end, by texts that are kept.
+func (j *jsonWriter) quick(n *Named) error {
+	if j.image != n.Image {
+		name := n.Image.Path
+		if name == "" {
+			name = n.Image.ID
+		}
+		j.image, j.imageText = n.Image, safejson.AppendString(j.imageText[:0], name)
+	}
+	b := append(j.w.AvailableBuffer(), `{"address":"0x`...)
+	b = append(strconv.AppendUint(b, n.Address, 16), `","image":`...)
+	b = append(append(b, j.imageText...), `,"offset":"0x`...)
+	b = append(strconv.AppendUint(b, n.Offset, 16), `","inline":[`...)
+	b = append(n.texts.appendCalls(b, n.found, &j.texts), ']')
+	if n.Reason != "" {
+		b = safejson.AppendString(append(b, `,"reason":`...), n.Reason)
+	}
+	_, err := j.w.Write(b)
+	return err
 }
 
 func frameJSON(n *Named) jsonFrame {
@@ -223,6 +302,9 @@ func frameJSON(n *Named) jsonFrame {
 }
 
 func (j *jsonWriter) endThread(extra []member) error {
+	if j.counter != nil {
+		j.counter.Count(j.frames)
+	}
 	j.w.WriteByte(']')
 	if err := j.write(false, extra...); err != nil {
 		return err
@@ -243,7 +325,8 @@ func (j *jsonWriter) end() error {
 	if j.members == 0 {
 		j.w.WriteByte('{')
 	}
-	_, err := j.w.WriteString("\n}\n")
+	j.newline()
+	_, err := j.w.WriteString("}\n")
 	if err != nil {
 		return err
 	}

@@ -15,21 +15,6 @@ type module struct {
 	kept    int // bytes of answers
 }
 
-// answer is what a link address has turned out to be.
-type answer struct {
-	calls  []Call
-	reason string
-}
-
-// size is about what an answer takes, in bytes.
-func (a *answer) size() int {
-	n := 128 + len(a.reason)
-	for k := range a.calls {
-		n += 96 + len(a.calls[k].Function) + len(a.calls[k].File)
-	}
-	return n
-}
-
 // maxKept bounds the answers that are kept of one image, in bytes. Stacks repeat their outer
 // frames, and demangling costs ten times as much as looking up; the stacks of all threads of
 // a large program have some ten thousand addresses.
@@ -79,9 +64,17 @@ func (m *module) name(s *Symbolizer, link uint64, exact bool, n *Named) {
 	if !exact {
 		link--
 	}
+	if s.raw && m.Texts != nil {
+		var why symbols.Reason
+		if s.frames, why = m.Map.Lookup(link, s.frames[:0]); len(s.frames) == 0 {
+			n.Reason = reasonOf(m.Map, why)
+		}
+		n.found, n.texts = s.frames, m.Texts
+		return
+	}
 	a, ok := m.answers[link]
 	if !ok {
-		a = m.answer(s, link)
+		a = ask(m.Map, link, &s.frames)
 		if m.kept += a.size(); m.kept > maxKept || m.answers == nil {
 			m.answers, m.kept = map[uint64]answer{}, a.size()
 		}
@@ -90,21 +83,24 @@ func (m *module) name(s *Symbolizer, link uint64, exact bool, n *Named) {
 	n.Calls, n.Reason = a.calls, a.reason
 }
 
-func (m *module) answer(s *Symbolizer, link uint64) answer {
-	var why symbols.Reason
-	s.frames, why = m.Map.Lookup(link, s.frames[:0])
-	if len(s.frames) == 0 {
-		if e, ok := m.Map.(interface{ Explain(symbols.Reason) string }); ok {
-			return answer{reason: e.Explain(why)}
-		}
-		return answer{reason: why.String()}
+// callMap is a Map that finds a call by its return address, as *symbols.Map does.
+type callMap interface {
+	LookupCall(ret uint64, frames []symbols.Frame) (found []symbols.Frame, why symbols.Reason, same bool)
+}
+
+// nameCall is name for most return addresses: those in the middle of functions that are no trampolines. It says whether it was one.
+func (m *module) nameCall(s *Symbolizer, link uint64, n *Named) bool {
+	calls, ok := m.Map.(callMap)
+	if !ok || !s.raw || m.Texts == nil || m.Thumb || m.Signals != nil {
+		return false
 	}
-	calls := make([]Call, len(s.frames))
-	for k := range s.frames {
-		f := &s.frames[k]
-		calls[k] = Call{Function: f.Function(), Linkage: f.Linkage, File: f.File(), Line: f.Line, Inlined: f.Inlined}
+	var same bool
+	s.frames, _, same = calls.LookupCall(link, s.frames[:0])
+	if !same || len(s.frames) == 0 || isTrampoline(s.frames[len(s.frames)-1].Linkage) {
+		return false
 	}
-	return answer{calls: calls}
+	n.found, n.texts = s.frames, m.Texts
+	return true
 }
 
 // trampoline says whether a link address is in the code that signal handlers return to.
@@ -113,11 +109,17 @@ func (m *module) trampoline(s *Symbolizer, link uint64) bool {
 	if m.Signals != nil && m.Signals(link) {
 		return true
 	}
-	s.frames, _ = m.Map.Lookup(link, s.frames[:0])
-	if len(s.frames) != 1 {
+	// Most addresses need no more than the function around them.
+	if n, ok := m.Map.(interface{ FunctionAt(uint64) string }); ok && !isTrampoline(n.FunctionAt(link)) {
 		return false
 	}
-	switch s.frames[0].Linkage {
+	s.frames, _ = m.Map.Lookup(link, s.frames[:0])
+	return len(s.frames) == 1 && isTrampoline(s.frames[0].Linkage)
+}
+
+// isTrampoline knows the names of the code that signal handlers return to.
+func isTrampoline(linkage string) bool {
+	switch linkage {
 	case "__restore_rt", "__restore", // glibc and musl
 		"__kernel_rt_sigreturn", "__kernel_sigreturn", // Linux' vdso
 		"_sigtramp", "__sigtramp", "_platform_sigtramp", // Darwin

@@ -27,6 +27,9 @@ type Module struct {
 	// (ARM).
 	Thumb bool
 
+	// Texts keeps what JSON says of the map's names, for all Symbolizers; nil for nothing kept.
+	Texts *Texts
+
 	// Signals says whether code is the trampoline that a signal's handler returns to; nil
 	// when that can't be told.
 	Signals func(link uint64) bool
@@ -44,13 +47,18 @@ type Source interface {
 	Module(ctx context.Context, im *Image) (*Module, error)
 }
 
+// A Counter is a Source that wants to know how many frames of a thread were asked for.
+type Counter interface{ Count(frames int) }
+
 // A Symbolizer names the frames of captures. It is for one goroutine.
 type Symbolizer struct {
 	source  Source
 	space   space
 	count   int
 	modules map[moduleKey]*module
+	placed  map[*Image]*module // of the images that are laid out
 	frames  []symbols.Frame
+	raw     bool // Named gets what the map has found, instead of Calls, where there are Texts
 }
 
 // moduleKey is what decides which symbols an image gets: not where it was loaded.
@@ -61,7 +69,7 @@ type moduleKey struct {
 
 // New makes a Symbolizer without images.
 func New(source Source) *Symbolizer {
-	return &Symbolizer{source: source, modules: map[moduleKey]*module{}}
+	return &Symbolizer{source: source, modules: map[moduleKey]*module{}, placed: map[*Image]*module{}}
 }
 
 // SetImages lays out the images of a capture in the place of all that were known. Where
@@ -71,6 +79,7 @@ func (s *Symbolizer) SetImages(images []*Image) error {
 		return fmt.Errorf("symbolize: %d images, at most %d are taken", len(images), maxImages)
 	}
 	s.space, s.count = newSpace(images), len(images)
+	clear(s.placed)
 	return nil
 }
 
@@ -115,12 +124,12 @@ func (s *Symbolizer) Next(ctx context.Context, w *Walk, f *Frame, n *Named) {
 	exact := w.exact || f.Kind >= Exact || f.Kind == Auto && !w.inside
 	m, link := s.locate(ctx, f, n)
 	var trampoline bool
-	if n.Reason == "" {
+	if n.Reason == "" && (exact || !m.nameCall(s, link, n)) {
 		trampoline = m.trampoline(s, link)
 		m.name(s, link, exact || trampoline, n)
 	}
 	w.inside = true
-	w.exact = trampoline || f.Kind == Signal && len(n.Calls) == 0
+	w.exact = trampoline || f.Kind == Signal && len(n.Calls) == 0 && len(n.found) == 0
 }
 
 // Exact names one address that belongs to no stack.
@@ -154,7 +163,13 @@ func (s *Symbolizer) locate(ctx context.Context, f *Frame, n *Named) (*module, u
 		n.Reason = reasonNoImage
 		return nil, 0
 	}
-	m := s.module(ctx, n.Image)
+	m := s.placed[n.Image]
+	if m == nil {
+		m = s.module(ctx, n.Image)
+		if ok {
+			s.placed[n.Image] = m
+		}
+	}
 	var link uint64
 	switch {
 	case m.err != "":
