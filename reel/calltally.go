@@ -29,7 +29,8 @@ func (c *CallTally) SpentUnfinished(function uint32, total, self uint64) {
 func (c *CallTally) Merge(o *CallTally) { c.t.merge(o.t) }
 
 // Functions lists the functions that were called, or that time was spent in, by the Total
-// of calls that ended, longest first.
+// of calls that ended, longest first, if opt doesn't say something else.
 func (c *CallTally) Functions(opt SummaryOptions) []FunctionSummary {
-	return listFunctions(c.t.f, c.t, opt)
+	list, _ := listFunctions(c.t.f, c.t, &opt)
+	return list
 }

@@ -18,12 +18,13 @@ const (
 	KindEvents    ChunkKind = 5  // Events of one thread
 	KindDrops     ChunkKind = 6  // Drops of one thread
 	KindClock     ChunkKind = 7  // a ClockPair
-	KindIndex     ChunkKind = 8  // the index: always last
+	KindIndex     ChunkKind = 8  // the index: always last; older ones may stand among the chunks
 	KindTimeline  ChunkKind = 9  // summaries for a screen: see package timeline
 	KindDump      ChunkKind = 10 // what the reel is a Dump of
 	KindArgs      ChunkKind = 11 // values of arguments and results, see Value
 	KindMade      ChunkKind = 12 // how many calls of each function there were, where not all are recorded
 	KindStacks    ChunkKind = 13 // where stacks of one thread begin, see Writer.StackTops
+	KindNames     ChunkKind = 14 // names, files and lines that became known later, see File.Appendix
 )
 
 // String returns the kind in words.
@@ -55,6 +56,8 @@ func (k ChunkKind) String() string {
 		return "calls made"
 	case KindStacks:
 		return "stacks"
+	case KindNames:
+		return "names"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -12,7 +12,8 @@
 // they become known, between the chunks of events. A reel that was closed ends
 // with summaries for the timeline, if its recorder made them (see package
 // timeline), and an index of all its chunks; for one that was not, that is rebuilt
-// by walking the frames. A reel that is a [Dump], of the last seconds before something happened,
+// by walking the frames. Names that became known later (see [File.Appendix]) stand behind
+// that, with another index. A reel that is a [Dump], of the last seconds before something happened,
 // says so by a chunk of its own.
 //
 // Integers in frames are little-endian. Payloads of descriptive chunks are

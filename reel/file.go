@@ -45,6 +45,9 @@ type File struct {
 
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 
+	attached attached
+	namer    Namer // nil for the names that the reel has
+
 	decoders sync.Pool
 	damage   damageLog
 }
@@ -127,6 +130,7 @@ func (f *File) load() error {
 	f.closed = ok
 	if !ok {
 		entries = scan(f.data, &f.damage)
+		f.closed = ended(f.data, entries)
 	}
 	if len(entries) == 0 {
 		if bytes.HasPrefix(f.data, []byte(frameMagic)) {
@@ -251,6 +255,8 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		}
 		f.clocks = append(f.clocks, c)
 		f.lastClock = max(f.lastClock, c.Tick)
+	case KindNames:
+		return f.loadNames(payload, e.count)
 	case KindMade:
 		return f.loadMade(payload, e.count)
 	case KindStacks:

@@ -55,26 +55,57 @@ func (t *functionTable) index(id uint32) int {
 // Function returns the function with the ID, and false if the reel does not
 // describe it.
 func (f *File) Function(id uint32) (Function, bool) {
+	fn, ok := f.recorded(id)
+	if !ok {
+		return Function{}, false
+	}
+	named := *fn
+	named.Name = f.naming(id, fn).Name
+	return named, true
+}
+
+// recorded returns the function with the ID as the reel has it, and false if there is none.
+func (f *File) recorded(id uint32) (*Function, bool) {
 	t := &f.functions
 	i := t.index(id)
 	if i < 0 {
-		return Function{}, false
+		return nil, false
 	}
 	b := sort.Search(len(t.blocks), func(j int) bool { return t.blocks[j].base > i }) - 1
-	return t.blocks[b].list[i-t.blocks[b].base], true
+	return &t.blocks[b].list[i-t.blocks[b].base], true
 }
 
 // FunctionCount is how many functions the table holds.
 func (f *File) FunctionCount() int { return f.functions.count }
 
+// Describes says whether the function with the ID is in the table.
+func (f *File) Describes(id uint32) bool { return f.functions.index(id) >= 0 }
+
 // Functions calls yield with each function and its ID, in order, until it
 // returns false. It is an iter.Seq2.
 func (f *File) Functions(yield func(id uint32, fn Function) bool) {
+	f.eachKnown(func(id uint32, fn *Function, known *Naming) bool {
+		named := *fn
+		named.Name = known.Name
+		return yield(id, named)
+	})
+}
+
+// eachKnown calls yield with each function and what is known of it, in order, until it returns false.
+func (f *File) eachKnown(yield func(id uint32, fn *Function, known *Naming) bool) {
+	n := namings{f: f}
 	for i := range f.functions.blocks {
 		b := &f.functions.blocks[i]
-		for j := range b.list {
-			if !yield(b.first+uint32(j), b.list[j]) {
-				return
+		for from := 0; from < len(b.list); from += namedAtOnce {
+			part := b.list[from:min(from+namedAtOnce, len(b.list))]
+			for j := range part {
+				n.add(b.first+uint32(from+j), &part[j])
+			}
+			known := n.ask()
+			for j := range part {
+				if !yield(b.first+uint32(from+j), &part[j], &known[j]) {
+					return
+				}
 			}
 		}
 	}

@@ -12,6 +12,9 @@ type indexEntry struct {
 	offset int64
 }
 
+// end is where the next chunk begins.
+func (e *indexEntry) end() int64 { return e.offset + frameSize + int64(e.length) }
+
 // The payload of the index is, for each chunk before it, the 48 bytes of its
 // frame without magic and check (40 bytes: kind … sum) and its offset in 8
 // bytes. It ends with the trailer, the last 16 bytes of the file: the offset of

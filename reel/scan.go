@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // indexed returns the chunks of a reel that was closed, from its index, and
@@ -28,6 +29,24 @@ func indexed(data []byte) (entries []indexEntry, ok bool) {
 	}
 	entries, err := parseIndex(payload, f.count, offset)
 	return entries, err == nil
+}
+
+// ended says whether a recorder has ended the reel whose chunks a scan has found: an index stands among them, and what was
+// appended behind it is cut short or damaged.
+func ended(data []byte, entries []indexEntry) bool {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		if e.kind != KindIndex {
+			continue
+		}
+		payload := data[e.offset+frameSize : e.end()]
+		if crc32.Checksum(payload, castagnoli) != e.sum {
+			continue
+		}
+		before, err := parseIndex(payload, e.count, e.offset)
+		return err == nil && slices.EqualFunc(before, entries[:i], func(a, b indexEntry) bool { return a.offset == b.offset })
+	}
+	return false
 }
 
 // scan finds the chunks of a reel by walking their frames. What is damaged is

@@ -2,8 +2,6 @@ package reel
 
 import (
 	"cmp"
-	"fmt"
-	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,16 +13,31 @@ type SummaryOptions struct {
 	// as Name gives it; nil lists all. It does not change the numbers.
 	Match func(name string) bool
 	// Name turns a recorded name into the one shown, for example demangled; nil
-	// shows it as recorded.
+	// shows it as recorded. It may be called by several goroutines at once.
 	Name func(name string) string
+	// Order puts the functions in another order than by the Total of calls that ended: by what it returns, highest first. It
+	// must not depend on names.
+	Order func(*FunctionSummary) uint64
+	// Limit is how many functions are listed, the first in that order; 0 lists all. Where Match is nil no others are named.
+	Limit int
 	// Workers is how many goroutines read; 0 means one for each processor.
 	Workers int
 }
 
+// workers is how many goroutines there are to be.
+func (o *SummaryOptions) workers() int {
+	if o.Workers <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return o.Workers
+}
+
 // Summary is what a recording sums up to. Times are in nanoseconds.
 type Summary struct {
-	// Functions lists those that were called, by the Total of calls that ended, longest first.
+	// Functions lists those that were called, by the Total of calls that ended, longest first, if SummaryOptions don't say
+	// something else. Unlisted is how many others Match has chosen, beyond the Limit.
 	Functions []FunctionSummary
+	Unlisted  int
 	// Threads lists all threads, in order of appearance.
 	Threads []ThreadSummary
 	// Goroutines lists the goroutines of a Go program, and what ran on its threads' own stacks, by Calls,
@@ -53,6 +66,10 @@ type FunctionSummary struct {
 	ID     uint32
 	Name   string
 	Module string // base name of its image's file
+	// File and Line are where it begins in its source, "" and 0 if that isn't known; NamedFrom is who knew its name.
+	File      string
+	Line      uint32
+	NamedFrom NameSource
 	// Calls counts entries.
 	Calls uint64
 	// Made is how many calls there were, where one in so many was recorded and that is known; else 0.
@@ -102,10 +119,7 @@ type ThreadSummary struct {
 // Summarize reads all events and sums them up. Damage does not make it fail: it
 // is in the Summary.
 func Summarize(f *File, opt SummaryOptions) *Summary {
-	workers := opt.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := opt.workers()
 	s := &Summary{Threads: make([]ThreadSummary, len(f.threads))}
 	var tallies []*tally
 	if f.header.Goroutines {
@@ -134,7 +148,7 @@ func Summarize(f *File, opt SummaryOptions) *Summary {
 	for _, n := range f.made {
 		s.Made += n
 	}
-	s.Functions = listFunctions(f, total, opt)
+	s.Functions, s.Unlisted = listFunctions(f, total, &opt)
 	first, last := f.FirstTick(), f.LastTick()
 	s.Duration = f.ticks.Nanoseconds(last - min(first, last))
 	s.Damage = f.Damage()
@@ -169,44 +183,4 @@ func tallyThreads(f *File, s *Summary, workers int) []*tally {
 	close(next)
 	wg.Wait()
 	return tallies
-}
-
-func listFunctions(f *File, t *tally, opt SummaryOptions) []FunctionSummary {
-	var list []FunctionSummary
-	for i := range t.stats {
-		st := &t.stats[i]
-		if st.empty() {
-			continue
-		}
-		fs := FunctionSummary{
-			ID: t.id(i), Calls: st.calls, Unfinished: st.unfinished, Implicit: st.implicit,
-			Total: f.ticks.Nanoseconds(st.total), Self: f.ticks.Nanoseconds(st.self), Max: f.ticks.Nanoseconds(max(st.max, st.openMax)),
-			UnfinishedTotal: f.ticks.Nanoseconds(st.openTotal), UnfinishedSelf: f.ticks.Nanoseconds(st.openSelf), EndedMax: f.ticks.Nanoseconds(st.max),
-		}
-		fs.Made, _ = f.Made(fs.ID)
-		fn, known := f.Function(fs.ID)
-		fs.Name = fn.Name
-		if !known {
-			fs.Name = fmt.Sprintf("function #%d", fs.ID)
-		}
-		if opt.Name != nil {
-			fs.Name = opt.Name(fs.Name)
-		}
-		if opt.Match != nil && !opt.Match(fs.Name) && !opt.Match(fn.Name) {
-			continue
-		}
-		if m, ok := f.Image(fn.Image); ok {
-			fs.Module = path.Base(m.Path)
-		}
-		if h := st.durations; h != nil {
-			fs.Complete = h.total()
-			fs.P50 = min(fs.Max, f.ticks.Nanoseconds(h.percentile(50)))
-			fs.P99 = min(fs.Max, f.ticks.Nanoseconds(h.percentile(99)))
-		}
-		list = append(list, fs)
-	}
-	slices.SortStableFunc(list, func(a, b FunctionSummary) int {
-		return cmp.Or(cmp.Compare(b.EndedTotal(), a.EndedTotal()), cmp.Compare(b.Total, a.Total))
-	})
-	return list
 }
