@@ -33,7 +33,7 @@ func (w *Walker) advance(frames []Frame, next *Registers, by Rule) ([]Frame, End
 	if end, ok := w.outward(callee, sp, by); !ok {
 		return frames, end, false
 	}
-	k.adrift = exact && !w.inStack(sp)
+	k.adrift = (exact || k.adrift && sp == k.sp) && !w.inStack(sp)
 	if changed || next.known&^(1<<w.arch.sp|1<<w.arch.fp) != 0 {
 		k.regs, k.regsAt = *next, len(frames)
 	}
@@ -64,8 +64,9 @@ func (w *Walker) outward(callee *Frame, sp uint64, by Rule) (End, bool) {
 	to, ok2 := w.images.Mapping(sp - 1)
 	if !ok2 || !to.Write {
 		if to, ok2 = w.images.Mapping(sp); !ok2 || !to.Write {
-			// What a signal is about may be a stack that has overflowed.
-			return End{Reason: NoStack, Addr: sp}, callee.Has(SignalFrame)
+			// What a signal is about may be a stack that has overflowed, and with the return address
+			// in a register the caller's stack pointer is the same then.
+			return End{Reason: NoStack, Addr: sp}, callee.Has(SignalFrame) || k.adrift && sp == k.sp && callee.Has(Exact)
 		}
 	}
 	if k.adrift {

@@ -53,6 +53,12 @@ var (
 		sp: 31, fp: 29, lr: 30, last: 1<<48 - 1, strip: 1<<48 - 1, signal: arm64Signal,
 		syscall: []int{0, 1, 2, 3, 4, 5},
 	}
+	// ARM64Darwin is AArch64 as Apple's systems have it: user addresses have 47 bits.
+	ARM64Darwin = &Arch{
+		object: object.ARM64, wordSize: 8, order: binary.LittleEndian,
+		sp: 31, fp: 29, lr: 30, last: 1<<47 - 1, strip: 1<<47 - 1,
+		syscall: []int{0, 1, 2, 3, 4, 5},
+	}
 	// I386 is 32-bit x86 (System V i386 ABI §2.4.2).
 	I386 = &Arch{
 		object: object.I386, wordSize: 4, order: binary.LittleEndian,

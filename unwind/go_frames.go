@@ -42,6 +42,10 @@ func leavesGoroutine(name []byte) bool {
 	return false
 }
 
+// isSignalHandler says whether a function is what the kernel calls for a signal. The runtime's own tracebacks end there; but it returns to
+// the code that goes back to what was interrupted.
+func isSignalHandler(name []byte) bool { return string(name) == "runtime.sigtramp" }
+
 // byFramePointer makes the row that of a frame record.
 func (g *goFrames) byFramePointer(row *cfi.Row) {
 	a := g.arch
@@ -61,7 +65,7 @@ func (g *goFrames) row(pc uint64) *cfi.Row {
 	}
 	a := g.arch
 	row := &cfi.Row{Start: f.Start, End: f.End, RAReg: g.ra}
-	if f.Flags&pclntab.TopFrame != 0 || f.Flags&pclntab.SPWrite != 0 && leavesGoroutine(g.table.Name(f.Name)) {
+	if f.Flags&pclntab.TopFrame != 0 && !isSignalHandler(g.table.Name(f.Name)) || f.Flags&pclntab.SPWrite != 0 && leavesGoroutine(g.table.Name(f.Name)) {
 		row.CFA = cfi.Rule{Kind: cfi.RegOffset, Reg: uint16(a.sp)}
 		row.Regs = []cfi.RegRule{{Reg: row.RAReg, Rule: cfi.Rule{Kind: cfi.Undefined}}}
 		return row

@@ -61,7 +61,7 @@ func TestGoTableHasTheRowsOfItsCFI(t *testing.T) {
 						t.Fatalf("%s at %#x: row %+v, %v", table.Name(f.Name), pc, row, err)
 					}
 					got := row.Clone()
-					if f.Flags&pclntab.TopFrame != 0 {
+					if f.Flags&pclntab.TopFrame != 0 && string(table.Name(f.Name)) != "runtime.sigtramp" {
 						if outermost++; got.RA().Kind != cfi.Undefined {
 							t.Errorf("%s is outermost, and has %+v", table.Name(f.Name), got)
 						}

@@ -34,6 +34,11 @@ func (w *Walker) stepGuess(frames []Frame, why End) ([]Frame, End, bool) {
 			return more, End{}, true
 		}
 	}
+	if exact && e.by == ByCode && e.kind == kindSP && e.cfaOff == int32(w.arch.wordSize) { // at a return
+		if to, ok := w.reader.word(w.walk.sp); ok && w.cache[w.find(to, false)].kind == kindNotCode {
+			why = End{Reason: BadReturnAddress, Addr: to} // an overwritten stack
+		}
+	}
 	return frames, why, false
 }
 

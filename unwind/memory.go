@@ -31,6 +31,9 @@ type Snapshot struct {
 	// Frozen says that Memory is of the same moment, as in a core file, so that
 	// no frame is Late.
 	Frozen bool
+	// Return says that the PC of Regs is a return address, as that of a caller whose
+	// registers somebody else has found. The first frame is not Exact then.
+	Return bool
 }
 
 // errUnreadable is the cause when memory that an expression asks for is not there.

@@ -125,8 +125,12 @@ func (w *Walker) begin(s *Snapshot, frames []Frame) ([]Frame, End, bool) {
 	k.sp, _ = k.regs.Get(w.arch.sp)
 	k.fp, k.fpKnown = k.regs.Get(w.arch.fp)
 	w.reader.enter(k.sp)
-	w.enterEntry(k.regs.PC, true)
-	frames = append(frames, Frame{PC: k.regs.PC, SP: k.sp, By: ByRegisters, Flags: Exact | k.entry.flags})
+	w.enterEntry(k.regs.PC, !s.Return)
+	first := Frame{PC: k.regs.PC, SP: k.sp, By: ByRegisters, Flags: k.entry.flags}
+	if !s.Return {
+		first.Flags |= Exact
+	}
+	frames = append(frames, first)
 	k.adrift = !w.inStack(k.sp)
 	return frames, End{}, true
 }
