@@ -46,6 +46,14 @@ type Thread struct {
 	Signal int // that ended the process, or 0
 	Regs   unwind.Registers
 	TLS    uint64 // thread pointer (x86-64), 0 when not known
+	Info   Siginfo
+}
+
+// Siginfo is what the kernel said of a signal (NT_SIGINFO).
+type Siginfo struct {
+	Known        bool
+	Signal, Code int    // si_signo and si_code
+	Addr         uint64 // of a fault
 }
 
 // A Mapping is a range of memory [Start, End), of which the first Size bytes are in

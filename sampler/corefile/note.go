@@ -11,6 +11,7 @@ const (
 	noteStatus  = 1
 	noteProcess = 3
 	noteAuxv    = 6
+	noteSiginfo = 0x53494749
 	noteFile    = 0x46494c45
 )
 
@@ -76,6 +77,8 @@ func (f *File) note(kind uint32, desc []byte, offset uint64) {
 		f.processNote(desc, offset)
 	case noteAuxv:
 		f.auxvNote(desc)
+	case noteSiginfo:
+		f.siginfoNote(desc)
 	case noteFile:
 		f.fileNote(desc, offset)
 	}
@@ -90,6 +93,20 @@ func (f *File) word(b []byte) uint64 {
 }
 
 func (f *File) wordSize() uint64 { return uint64(f.image.Class.AddrSize()) }
+
+// siginfoNote reads siginfo_t: three numbers, and for faults their address. Kernels write one
+// behind each thread's status, gcore one for the process.
+func (f *File) siginfoNote(desc []byte) {
+	const addr = 16 // 12 with 32 bits
+	if len(f.Threads) == 0 || len(desc) < addr+8 {
+		return
+	}
+	t, at := &f.Threads[len(f.Threads)-1], addr
+	if f.image.Class == object.Class32 {
+		at = 12
+	}
+	t.Info = Siginfo{Known: true, Signal: int(int32(f.image.ByteOrder.Uint32(desc))), Code: int(int32(f.image.ByteOrder.Uint32(desc[8:]))), Addr: f.word(desc[at:])}
+}
 
 // auxvNote reads the auxiliary vector.
 func (f *File) auxvNote(desc []byte) {
