@@ -39,6 +39,7 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 		PID: f.Process.PID, Name: f.Process.Name, Arch: f.Arch.String(), Images: m.space.images,
 		Threads: make([]Thread, 0, len(f.Threads)), space: m.space,
 	}
+	o.prepare(ctx, m.space.images)
 	w := o.walker(f.Arch, m.space)
 	var frames []unwind.Frame
 	budget := maxFrames
@@ -84,9 +85,6 @@ const (
 	// stackCopied is how much of a stack is copied ahead; what lies above is read as other
 	// memory is.
 	stackCopied = 1 << 20
-
-	// maxHeader is how much of an image's first mapping is looked through for its ID.
-	maxHeader = 1 << 20
 )
 
 // coreMemory is a core's memory, with the files for what the core leaves out.
@@ -145,7 +143,7 @@ func (m *coreMemory) open(im *Image) (*object.Image, error) {
 	if im.regions[0].special != "" {
 		return imageFromMemory(im, m, m.memory)
 	}
-	want := m.idInCore(im)
+	want := m.core.ImageID(im.Load)
 	file, err := object.Opener{Memory: m.memory}.Open(im.Path)
 	if err == nil {
 		if want == "" || file.ID() == want {
@@ -166,24 +164,6 @@ func orNone(id string) string {
 	if id == "" {
 		return "none"
 	}
-	return id
-}
-
-// idInCore is the build ID that the core has of an image, "" when it has none.
-func (m *coreMemory) idInCore(im *Image) string {
-	if im.Offset != 0 {
-		return ""
-	}
-	header := m.core.Bytes(im.Load, maxHeader)
-	if len(header) == 0 {
-		return ""
-	}
-	file, err := object.Parse(im.Path, header)
-	if err != nil {
-		return ""
-	}
-	id := file.ID()
-	_ = file.Close() // nothing is behind it
 	return id
 }
 

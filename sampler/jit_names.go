@@ -22,6 +22,8 @@ type jitNames struct {
 	text jitMap
 	dump jitFile
 	code jitDump
+	// version changes when names come: code may have been made where other code was.
+	version int
 }
 
 // jitFile is a file that grows while it is read.
@@ -45,13 +47,21 @@ func (j *jitNames) find(addr uint64) string {
 	if j == nil || j.p == nil {
 		return ""
 	}
+	j.update()
+	return j.known(addr)
+}
+
+// update reads what was written since, if the last time was some time ago.
+func (j *jitNames) update() {
+	if j == nil || j.p == nil {
+		return
+	}
 	if now := time.Now(); !now.Before(j.next) {
 		j.refresh()
 		// A process that compiles all the time must not keep us reading all the time.
 		const share = 20
 		j.next = now.Add(max(time.Second, share*time.Since(now)))
 	}
-	return j.known(addr)
 }
 
 // known is find with what was read.
@@ -80,6 +90,12 @@ func (j *jitNames) problem() error {
 // refresh reads what was written since the last time. Of a process that has ended it is
 // the rest of the files that are open.
 func (j *jitNames) refresh() {
+	text, code := len(j.text.lines), len(j.code.names.lines)
+	defer func() {
+		if len(j.text.lines) != text || len(j.code.names.lines) != code {
+			j.version++
+		}
+	}()
 	if status, err := j.p.Status(); err == nil {
 		inner := j.p.Pid()
 		if n := len(status.NSPIDs); n > 0 {

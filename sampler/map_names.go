@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/callreel/callreel/demangle"
@@ -15,8 +16,16 @@ import (
 // an image has debug information or its map is in the store, and by symbol tables for
 // the others. It must be closed.
 type MapNames struct {
-	ctx    context.Context
-	finder *symbols.Finder
+	// FetchFailed, if set, is told of the first fetch that has failed, other than by there being no such file.
+	FetchFailed func(err error)
+
+	ctx     context.Context
+	finder  *symbols.Finder // that fetches nothing any more
+	fetcher symbols.Fetcher // nil for none
+	fetched fetchedFiles
+	asked   map[string]bool // IDs of images that were prepared
+	failed  bool
+
 	maps   map[*Image]*imageNames // nil where there is none
 	frames []symbols.Frame
 	calls  []Call
@@ -34,10 +43,65 @@ func (n *imageNames) Close() error {
 	return errors.Join(n.Map.Close(), n.definitions.close())
 }
 
-// NewMapNames makes a MapNames that finds and makes maps with a finder. ctx ends the
+// NewMapNames makes a MapNames that finds and makes maps with a finder, whose fetcher only Prepare asks. ctx ends the
 // making of maps; symbol tables have to do then.
 func NewMapNames(ctx context.Context, finder *symbols.Finder) *MapNames {
-	return &MapNames{ctx: ctx, finder: finder, maps: map[*Image]*imageNames{}}
+	n := &MapNames{ctx: ctx, fetcher: finder.Fetcher, fetched: fetchedFiles{}, asked: map[string]bool{}, maps: map[*Image]*imageNames{}}
+	own := *finder
+	own.Fetcher = n.fetched
+	n.finder = &own
+	return n
+}
+
+// fetchedFiles are those that were fetched, by ID and kind.
+type fetchedFiles map[[2]string]string
+
+// Fetch implements symbols.Fetcher. It asks nobody.
+func (f fetchedFiles) Fetch(_ context.Context, id, kind string) (string, error) {
+	path, ok := f[[2]string{id, kind}]
+	if !ok {
+		return "", fs.ErrNotExist
+	}
+	return path, nil
+}
+
+// Prepare implements Preparer: it fetches debug information of images for which there is none on this machine. An image
+// is asked for once.
+func (n *MapNames) Prepare(ctx context.Context, images []*Image) {
+	if n.fetcher == nil {
+		return
+	}
+	for _, im := range images {
+		id := im.ID()
+		if id == "" || n.asked[id] || strings.HasPrefix(im.Path, "[") || ctx.Err() != nil {
+			continue
+		}
+		n.asked[id] = true
+		file := im.File()
+		if file == nil || n.isStored(file) || n.hasDebug(file) {
+			continue
+		}
+		for _, kind := range [...]string{symbols.FetchDebugInfo, symbols.FetchExecutable} {
+			path, err := n.fetcher.Fetch(ctx, id, kind)
+			if err == nil {
+				n.fetched[[2]string{id, kind}] = path
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil && !n.failed && n.FetchFailed != nil {
+				n.failed = true
+				n.FetchFailed(err)
+			}
+		}
+	}
+}
+
+func (n *MapNames) isStored(file *object.Image) bool {
+	m, err := n.finder.StoredFor(file)
+	if err != nil {
+		return false
+	}
+	_ = m.Close() // only looked for
+	return true
 }
 
 // Close closes the maps. Names that were given stay valid.
@@ -120,6 +184,11 @@ func (n *MapNames) open(im *Image) *symbols.Map {
 func (n *MapNames) hasDebug(file *object.Image) bool {
 	if file.Section(".debug_info") != nil || hasGoTable(file) {
 		return true
+	}
+	for _, kind := range [...]string{symbols.FetchDebugInfo, symbols.FetchExecutable} {
+		if _, ok := n.fetched[[2]string{file.ID(), kind}]; ok {
+			return true
+		}
 	}
 	search := object.DebugSearch{Dirs: n.finder.DebugDirs}
 	debug, err := search.Debug(file)

@@ -36,6 +36,9 @@ type SampleOptions struct {
 	// object.DefaultMemory.
 	Memory *object.Allowance
 
+	// Names, if it isn't nil, may get ahead what it needs of the images of the process PID.
+	Names Preparer
+
 	Notice   func(format string, args ...any) // nil: nobody is told
 	Progress func(Progress)                   // is called some times a second; may be nil
 }

@@ -99,6 +99,16 @@ func (s *sampling) begin(ctx context.Context) (err error) {
 	}
 	s.profile.closers = append(s.profile.closers, s.p.Close)
 	s.p.LimitMemory(s.files.memory.Limit())
+	if s.opt.Names != nil {
+		maps, err := s.p.Maps()
+		if err != nil {
+			return err
+		}
+		s.opt.Names.Prepare(ctx, newSpace(regionsOf(maps), s.files.opener(s.p), nil).images) // their files are s.files'
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 	return s.clock()
 }
 

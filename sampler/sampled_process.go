@@ -32,8 +32,9 @@ type sampledProcess struct {
 	chain  []uint64
 	frames []unwind.Frame
 
-	known map[string]int32 // stacks by their addresses: index in Profile.Stacks
-	key   []byte
+	known   map[string]int32 // stacks by their addresses: index in Profile.Stacks
+	version int              // of the names in jit that they go by
+	key     []byte
 }
 
 // maxTold bounds the mappings that only events tell of.
@@ -199,6 +200,10 @@ func (s *sampledProcess) walk(r *perf.Record, t *stackTable) int32 {
 	s.key = append(s.key[:0], byte(end.Reason), truth(r.Kernel))
 	for k := range s.frames {
 		s.key = binary.LittleEndian.AppendUint64(s.key, codeAddr(&s.frames[k]))
+	}
+	if s.jit.update(); s.jit != nil && s.jit.version != s.version {
+		s.version = s.jit.version
+		clear(s.known)
 	}
 	at, known := s.known[string(s.key)]
 	if !known {

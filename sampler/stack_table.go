@@ -48,17 +48,25 @@ func (t *stackTable) location(im *Image, link, addr uint64) int32 {
 }
 
 // made returns the index of a place in code that a process made itself. Its compiler may
-// write down the name a little later than the code runs.
+// write down the name a little later than the code runs. Where it has made other code by now
+// it is another place.
 func (t *stackTable) made(jit *jitNames, im *Image, addr uint64) int32 {
 	key := locationKey{im, addr, jit}
 	id, known := t.locations[key]
-	if !known {
-		id = int32(len(t.profile.Locations))
-		t.locations[key] = id
-		t.profile.Locations = append(t.profile.Locations, Location{Address: addr, Image: im, Link: addr, Name: jit.find(addr)})
-		if t.profile.Locations[id].Name == "" {
-			t.unnamed[id] = jit
-		}
+	name := jit.find(addr)
+	if known && (name == "" || name == t.profile.Locations[id].Name) {
+		return id
+	}
+	if known && t.unnamed[id] != nil {
+		t.profile.Locations[id].Name = name
+		delete(t.unnamed, id)
+		return id
+	}
+	id = int32(len(t.profile.Locations))
+	t.locations[key] = id
+	t.profile.Locations = append(t.profile.Locations, Location{Address: addr, Image: im, Link: addr, Name: name})
+	if name == "" {
+		t.unnamed[id] = jit
 	}
 	return id
 }

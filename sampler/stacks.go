@@ -36,8 +36,11 @@ func Stacks(ctx context.Context, pid int, o Options) (*Capture, error) {
 	// Memory that is there before a thread is stopped costs it nothing.
 	l := &live{p: p, o: o, buf: make([]byte, unknownStack+4096), budget: maxFrames}
 	clear(l.buf)
-	if err := l.refresh(); err != nil {
+	if err := l.refreshPrepared(ctx); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), l.space.close())
 	}
 	infos, err := p.Threads()
 	if err != nil {
@@ -73,6 +76,20 @@ type live struct {
 	frames   []unwind.Frame
 	outdated bool // the maps were read anew for a walk that failed
 	budget   int  // frames that may still be kept
+}
+
+// refreshPrepared is refresh when the Symbolizer has got what it needs.
+func (l *live) refreshPrepared(ctx context.Context) error {
+	if err := l.refresh(); err != nil {
+		return err
+	}
+	if !l.o.prepare(ctx, l.space.images) {
+		return nil
+	}
+	if err := l.refresh(); err != nil {
+		return errors.Join(err, l.space.close())
+	}
+	return nil
 }
 
 // refresh reads what is mapped where.

@@ -104,7 +104,7 @@ func Stalls(ctx context.Context, pid int, o StallOptions, report func(*Stall) er
 		return fmt.Errorf("thread %d: %w", o.TID, err)
 	}
 	stacks := &stallStacks{live: live{p: p, o: o.Options, buf: make([]byte, unknownStack+4096)}}
-	if err := stacks.refresh(); err != nil {
+	if err := stacks.refreshPrepared(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stacks.space.close()) }()

@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"context"
+
 	"slices"
 
 	"github.com/callreel/callreel/object"
@@ -20,6 +22,23 @@ type Options struct {
 	Memory *object.Allowance
 	// Original is unwind.Options.Original.
 	Original func(*unwind.Registers) bool
+}
+
+// A Preparer is a Symbolizer that can get ahead what it needs of images.
+type Preparer interface {
+	Symbolizer
+	// Prepare is called before threads are stopped, which it may delay by minutes; ctx ends it.
+	Prepare(ctx context.Context, images []*Image)
+}
+
+// prepare lets the Symbolizer get ahead what it needs. It says whether that may have taken long.
+func (o *Options) prepare(ctx context.Context, images []*Image) bool {
+	p, ok := o.Symbolizer.(Preparer)
+	if !ok || o.NoNames {
+		return false
+	}
+	p.Prepare(ctx, images)
+	return true
 }
 
 // allow makes sure that there is an allowance.
