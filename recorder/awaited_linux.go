@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/libraries"
 )
@@ -10,7 +11,7 @@ import (
 func (r *recording) await(ch *choose.Chooser, traced bool) error {
 	missed := ch.Missed()
 	if len(missed) == 0 {
-		return r.captures.Check(ch.Names())
+		return r.captures.Check(ch.Names(), r.waiter(ch.Names()))
 	}
 	if !libraries.CanLoad(r.s.Process, r.s.SearchedImages) {
 		return missed[0].Err()
@@ -20,16 +21,32 @@ func (r *recording) await(ch *choose.Chooser, traced bool) error {
 			return missed[0].Err()
 		}
 	}
-	if err := r.captures.Check(ch.Names()); err != nil {
-		return err
-	}
 	for i := range missed {
 		text := missed[i].Err().Error()
 		if missed[i].Flag == "-m" {
 			r.notice("%s; waiting for a library of that name to be loaded", text)
 		} else {
-			r.notice("%s; waiting for a library to be loaded that has such a function", text)
+			r.notice(waitsForFunction, text)
 		}
 	}
-	return nil
+	return r.captures.Check(ch.Names(), r.waiter(ch.Names()))
+}
+
+const waitsForFunction = "%s; waiting for a library to be loaded that has such a function"
+
+// waiter returns what says whether a library may come that has a function which an option is about, and if so tells that it is waited for.
+// names are those that are there.
+func (r *recording) waiter(names []string) func(*glob.NoMatchError) bool {
+	return func(missed *glob.NoMatchError) bool {
+		if !r.mayCome(missed, names) {
+			return false
+		}
+		r.notice(waitsForFunction, missed.Error())
+		return true
+	}
+}
+
+// mayCome says whether the function that a glob has missed may come with a library. names are those that are there.
+func (r *recording) mayCome(missed *glob.NoMatchError, names []string) bool {
+	return !glob.Misspelt(missed.Glob, names) && libraries.CanLoad(r.s.Process, r.s.SearchedImages)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/follow"
@@ -54,12 +53,12 @@ func (r *recording) choose(ctx context.Context) error {
 			with = append(with, im)
 		}
 	}
-	if err := r.triggers.Check(ch.Names()); err != nil {
+	if err := r.triggers.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
 		return err
 	}
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
 	if r.unmatched = ch.Check(); r.unmatched == nil {
-		r.unmatched = r.captures.Check(ch.Names())
+		r.unmatched = r.captures.Check(ch.Names(), nil)
 	}
 	follows := r.opt.Follow && len(with) > 0
 	if !r.isFirst() && !follows {
@@ -133,45 +132,6 @@ func withoutHooks(with []*mapped.Image) []*mapped.Image {
 		im.Hooked = nil
 		return true
 	})
-}
-
-// lateChoice is what is recorded of libraries that are loaded later. What globs miss is not told any more.
-type lateChoice struct {
-	r      *recording
-	ch     *choose.Chooser
-	search *mapped.Search
-}
-
-func (r *recording) newLateChoice() lateChoice {
-	ch := r.newChooser()
-	return lateChoice{r, ch, r.newSearch(ch)}
-}
-
-// Module says whether a module of that name is chosen.
-func (c lateChoice) Module(name string) bool {
-	defer c.ch.Forget()
-	return c.ch.Module(name)
-}
-
-// HasHooks says whether a file has functions to be hooked.
-func (c lateChoice) HasHooks(p *process.Process, m process.Mapping) bool {
-	return c.search.HasHooks(p, m)
-}
-
-// Open plans the image behind a mapping.
-func (c lateChoice) Open(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*mapped.Image, error) {
-	return c.search.Open(ctx, p, m, maps)
-}
-
-// Pick takes the functions of an image that are chosen, and what stubs need to know of them.
-func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func()) {
-	r, s := c.r, c.r.s
-	n := c.ch.Pick(im, id)
-	r.triggers.Plan(ctx, im, r.notice)
-	r.captures.PlanLate(ctx, im, s.MayRead, r.notice)
-	s.Runtime.Captures = r.captures.Table()
-	c.ch.Forget()
-	return n.Traced, func() { r.count(n) }
 }
 
 // count adds what was chosen of an image.
@@ -303,7 +263,7 @@ func (r *recording) setup() error {
 
 // newSwitches returns what switches the recording's functions off and on.
 func (r *recording) newSwitches() *probes.Switches {
-	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil, Elsewhere: r.opt.Follow, Notice: r.notice}
+	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil, Elsewhere: r.opt.Follow, MayCome: r.mayCome, Notice: r.notice}
 	if !r.isFirst() {
 		c.Lead = r.first.switches
 	}

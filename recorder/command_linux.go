@@ -16,6 +16,9 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	if err := r.out.check(); err != nil {
 		return nil, err
 	}
+	if err := r.fetchCommand(ctx); err != nil {
+		return nil, err
+	}
 	begun := false
 	l, err := process.Launch(ctx, process.Command{
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

@@ -72,7 +72,11 @@ func FunctionsOf(ctx context.Context, path string, c Choice) (*Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapped.NameByDebugFile(o, module, planned)
+	files := c.debugFiles()
+	if ch.Module(module) {
+		files.Fetch(ctx, o, false)
+	}
+	mapped.NameByDebugFile(files, o, module, planned)
 	mapped.RefuseGo(im.Go, planned)
 	out := &Listing{}
 	if ch.Module(module) {

@@ -19,7 +19,10 @@ func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error
 	defer p.Close()
 	p.LimitMemory(c.Memory)
 	ch := choose.New(c.rules())
-	search := mapped.Search{Chosen: ch.Module, NoFound: c.NoFound, Memory: object.NewAllowance(c.Memory)}
+	search := mapped.Search{Chosen: ch.Module, NoFound: c.NoFound, Memory: object.NewAllowance(c.Memory), DebugFiles: c.debugFiles()}
+	if err := search.Fetch(ctx, p, func(*object.Image) bool { return false }); err != nil {
+		return nil, err
+	}
 	images, _, err := search.Find(ctx, p)
 	if err != nil {
 		return nil, err

@@ -2,11 +2,13 @@ package recorder_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/recorder"
 )
 
 // Functions, and libraries, that come later can be chosen before; what waits for what is said.
@@ -18,6 +20,7 @@ func TestGlobsMayWaitForALibrary(t *testing.T) {
 		"functions beside others":     {"-f", "steady_work", "-f", "library_value"},
 		"a library":                   {"-m", "library-*"},
 		"a library and its functions": {"-m", "library-*", "-f", "library_value"},
+		"values of a function":        {"-f", "steady_work", "--args", "library_value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := loading(t, "late")
@@ -49,6 +52,8 @@ func TestGlobsThatCannotComeToMatchAreRefused(t *testing.T) {
 	}{
 		{loads, []string{"-f", "stedy_work"}, "steady_work"},
 		{loads, []string{"-f", "steady_wrok"}, "steady_work"},
+		{loads, []string{"-f", "steady_work", "--args", "stedy_work"}, "steady_work"},
+		{loads, []string{"--inside", "steady_work", "--ret", "steady_wrok"}, "steady_work"},
 		{loads, []string{"-m", "libc.so.7"}, "libc.so.6"},
 		{fixed, []string{"-f", "library_va*"}, ""},
 		{fixed, []string{"-m", "library-*"}, ""},
@@ -61,4 +66,27 @@ func TestGlobsThatCannotComeToMatchAreRefused(t *testing.T) {
 	loads.Finish()
 	fixed.Go()
 	fixed.Finish()
+}
+
+// What is set before a library is loaded holds for it.
+func TestSetMayBeAboutALibraryThatIsLoadedLater(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	p := loading(t, "late")
+	r := realtest.StartRecording(t, append(pidFlag(p), "-m", "loading-*", "-m", "library-*")...)
+	a, err := recorder.AskToSet(t.Context(), p.Pid(), recorder.SetRequest{Functions: []string{"library_va*"}})
+	if err != nil || a.On != 0 || a.Off == 0 || !slices.Equal(a.Waiting, []string{"-f library_va* matches nothing"}) {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if _, err := recorder.AskToSet(t.Context(), p.Pid(), recorder.SetRequest{Exclude: []string{"stedy_work"}}); err == nil {
+		t.Error("a name that is misspelt is no error")
+	}
+	p.Go()
+	p.WaitLine("loaded")
+	eventually(t, "recorded", func() bool { return recorded(t, r.File) > 0 })
+	stop(t, r)
+	if n := realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", r.File).Stdout).Report.Calls("steady_work"); n > 1 { // one may have been open
+		t.Errorf("%d calls of what is off", n)
+	}
+	p.Finish()
 }

@@ -126,6 +126,11 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 		r.notice("process %d (%s) shares the file descriptors of process %d, and goes on while that one stands; what is opened for recording is checked, and refused if it is exchanged",
 			other, name, pid)
 	}
+	if r.isFirst() {
+		if err := r.fetch(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.removeRemains(ctx); err != nil {
 		return err
 	}
@@ -205,7 +210,7 @@ func (r *recording) newChooser() *choose.Chooser {
 
 // newSearch returns what finds the images of modules that ch chooses, and those of hooks.
 func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
-	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Hooks: true}
+	q := &mapped.Search{Chosen: ch.Module, NoFound: r.opt.Choice.NoFound, Memory: r.memory, Hooks: true, DebugFiles: r.opt.Choice.debugFiles()}
 	if r.opt.Follow {
 		q.Follow, q.Plans = true, &r.plans
 	}

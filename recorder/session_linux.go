@@ -65,7 +65,8 @@ func (r *recording) session(ctx context.Context) error {
 	making := probes.NewMaker(r.s)
 	family := r.others.family(r)
 	r.reader = r.newReader(making, family)
-	libs := libraries.Start(ctx, libraries.Config{Target: r.s, Making: making, Choice: r.newLateChoice(), Images: r.images,
+	late := r.newLateChoice(ctx)
+	libs := libraries.Start(ctx, libraries.Config{Target: r.s, Making: making, Choice: late, Images: r.images,
 		Functions: r.functions, Arm: r.arm, Next: r.nextID, Interval: r.reader.libraries(), Notice: r.notice}, r.s.SearchedImages)
 	family.AwaitExecs(ctx)
 	r.switches.Begin(making, r.reader)
@@ -75,6 +76,7 @@ func (r *recording) session(ctx context.Context) error {
 	r.switches.End()
 	r.control.Close()
 	counts, next := libs.End()
+	late.end()
 	r.result.Libraries, r.nextID = Libraries(counts), next
 	family.EndExecs()
 	// What follows must be done whatever has ended the recording.

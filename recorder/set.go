@@ -43,6 +43,8 @@ type SetAnswer struct {
 	Off     int `json:"off"`     // functions that could be, and are not
 	Changed int `json:"changed"` // how many were on and are off, or the other way round
 	Kept    int `json:"kept"`    // of those that are on: they don't match, but have triggers, or are named by --inside
+	// Waiting says which globs match nothing yet, but may in a library that is loaded later.
+	Waiting []string `json:"waiting,omitempty"`
 }
 
 // changesFunctions says whether it asks for anything.

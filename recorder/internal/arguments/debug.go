@@ -42,9 +42,18 @@ type ref struct {
 	off dwarf.Offset
 }
 
-// Open reads an image's debug information: its own, or that of the separate file that belongs to it, as package symbols finds it. The error
-// wraps ErrNoDebug if there is none. The image must stay open until Close.
-func Open(ctx context.Context, im *object.Image) (d *Debug, err error) {
+// Files finds the files with an image's debug information: *object.DebugSearch does.
+type Files interface {
+	// Debug opens the debug file of an image.
+	Debug(im *object.Image) (*object.Image, error)
+	// Alt opens the file that dwz has made, which a debug file names; nil, and no error, if it names none.
+	Alt(debug *object.Image) (*object.Image, error)
+}
+
+// Open reads an image's debug information: its own, or that of the separate file that belongs to it, as files finds it, nil for
+// *object.DebugSearch. The error wraps
+// ErrNoDebug if there is none. The image must stay open until Close.
+func Open(ctx context.Context, im *object.Image, files Files) (d *Debug, err error) {
 	d = &Debug{name: im.Name(), units: map[dwarf.Offset]map[uint64]dwarf.Offset{}, types: map[ref]*Type{}}
 	defer func() {
 		if err != nil {
@@ -54,10 +63,12 @@ func Open(ctx context.Context, im *object.Image) (d *Debug, err error) {
 	for _, lib := range im.Dependencies() {
 		d.libcp = d.libcp || len(lib) > 8 && lib[:8] == "libc++.s"
 	}
-	search := &object.DebugSearch{}
+	if files == nil {
+		files = &object.DebugSearch{}
+	}
 	holder := im
 	if im.Section(".debug_info") == nil {
-		holder, err = search.Debug(im)
+		holder, err = files.Debug(im)
 		if err != nil {
 			return d, fmt.Errorf("callreel: %s: %w: %w", im.Name(), ErrNoDebug, err)
 		}
@@ -66,7 +77,7 @@ func Open(ctx context.Context, im *object.Image) (d *Debug, err error) {
 	if d.main, err = load(ctx, holder); err != nil {
 		return d, err
 	}
-	if alt, err := search.Alt(holder); err == nil && alt != nil {
+	if alt, err := files.Alt(holder); err == nil && alt != nil {
 		d.found = append(d.found, alt)
 		if d.alt, err = load(ctx, alt); err != nil {
 			return d, err

@@ -40,7 +40,7 @@ int two(struct s *p, int k, int l) { return part(p, 2, k + 1, l) + 2; }
 int main(int c, char **v) { struct s s = {c, 2, 3}; return one(&s, c, 7) + two(&s, atoi(v[0]), c); }
 `
 	im := compiled(t, source, "-O3", "-fno-inline", "-fipa-sra", "-fno-ipa-cp")
-	d, err := Open(t.Context(), im)
+	d, err := Open(t.Context(), im, &object.DebugSearch{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func plans(t testing.TB, data []byte) {
 		return
 	}
 	defer im.Close()
-	d, err := Open(t.Context(), im)
+	d, err := Open(t.Context(), im, &object.DebugSearch{})
 	if err != nil {
 		return
 	}

@@ -91,13 +91,16 @@ func (d *Debug) signature(s *Signature, addr uint64, names []string) error {
 			break
 		}
 	}
+	low, _ := list[0].Val(dwarf.AttrLowpc).(uint64)
+	if low = cmp.Or(low, addr); isFortran(unit) {
+		d.byReference(s, from, refs[0], unit, low)
+	}
 	s.results = []param{{"return", result, d.result(result)}}
 	if err := d.placeSysV(s, result); err != nil {
 		return err
 	}
 	if changed {
-		low, _ := list[0].Val(dwarf.AttrLowpc).(uint64)
-		d.placeChanged(s, refs[0], unit, cmp.Or(low, addr))
+		d.placeChanged(s, refs[0], unit, low)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (s *Set) plan(ctx context.Context, im *mapped.Image, mayRead bool, notice N
 	defer clear(s.taken)
 	s.table = maps.Clone(s.table)
 	notice = s.few(notice)
-	debug, err := arguments.Open(ctx, im.Object)
+	debug, err := arguments.Open(ctx, im.Object, im.DebugFiles)
 	if err != nil {
 		debug = nil
 		if !errors.Is(err, arguments.ErrNoDebug) {

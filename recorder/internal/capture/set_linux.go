@@ -130,8 +130,9 @@ func (s *Set) refusal(flag, function string) error {
 	return nil
 }
 
-// Check returns an error for the first option that is about no function that was planned. names are those that it could have been about.
-func (s *Set) Check(names []string) error {
+// Check returns an error for the first option that is about no function that was planned, unless wait, which may be nil, says of it that such
+// a function may come. names are those that it could have been about.
+func (s *Set) Check(names []string, wait func(*glob.NoMatchError) bool) error {
 	for _, v := range s.values {
 		if v.hit {
 			continue
@@ -139,7 +140,9 @@ func (s *Set) Check(names []string) error {
 		if err := s.refusal(v.flag, v.Function); err != nil {
 			return err
 		}
-		return glob.NoMatch(v.flag, v.Function, names)
+		if err := glob.NoMatch(v.flag, v.Function, names); wait == nil || !wait(err) {
+			return err
+		}
 	}
 	for _, c := range s.conditions {
 		if c.hit {
@@ -148,7 +151,10 @@ func (s *Set) Check(names []string) error {
 		if err := s.refusal("--if", c.function); err != nil {
 			return err
 		}
-		return &glob.NoMatchError{Flag: "--if", Glob: cmp.Or(c.function, c.text), Near: glob.Near(c.function, names)}
+		err := &glob.NoMatchError{Flag: "--if", Glob: cmp.Or(c.function, c.text), Near: glob.Near(c.function, names)}
+		if wait == nil || !wait(err) {
+			return err
+		}
 	}
 	return nil
 }

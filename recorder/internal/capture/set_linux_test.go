@@ -89,7 +89,7 @@ func TestValuesAreWhatWasAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := ids["twice"]
-	if err := s.Check(nil); err != nil || len(ids) != 1 || s.Table()[id].Reads() {
+	if err := s.Check(nil, nil); err != nil || len(ids) != 1 || s.Table()[id].Reads() {
 		t.Fatalf("%v of %v, reads %v", err, ids, s.Table()[id].Reads())
 	}
 	captures := s.Table()[id]
@@ -132,7 +132,7 @@ func TestValuesAreWhatWasAskedFor(t *testing.T) {
 
 func TestAnEmptySetAsksForNothing(t *testing.T) {
 	s, err := New(Options{})
-	if err != nil || !s.Empty() || s.Wants([]string{"main"}) || len(s.Table()) != 0 || s.Check(nil) != nil {
+	if err != nil || !s.Empty() || s.Wants([]string{"main"}) || len(s.Table()) != 0 || s.Check(nil, nil) != nil {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := s.Plan(t.Context(), &mapped.Image{}, t.Errorf); err != nil {
@@ -216,8 +216,8 @@ func TestAGlobMayMatchWhatCannotBeRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := take(s, im)
-	if err := s.Plan(t.Context(), im, t.Errorf); err != nil || s.Check(nil) != nil {
-		t.Error(err, s.Check(nil))
+	if err := s.Plan(t.Context(), im, t.Errorf); err != nil || s.Check(nil, nil) != nil {
+		t.Error(err, s.Check(nil, nil))
 	}
 	if ids["nothing"] == 0 || s.Table()[ids["nothing"]] != nil || s.Table()[ids["twice"]] == nil {
 		t.Errorf("%v of %v", s.Table(), ids)
@@ -254,12 +254,12 @@ func TestWhatNoFunctionHasIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		var none *glob.NoMatchError
-		if err := s.Check([]string{"twice"}); !errors.As(err, &none) || none.Flag != c.flag || none.Glob != c.glob || !slices.Equal(none.Near, []string{"twice"}) {
+		if err := s.Check([]string{"twice"}, nil); !errors.As(err, &none) || none.Flag != c.flag || none.Glob != c.glob || !slices.Equal(none.Near, []string{"twice"}) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 		s.Refuse([]string{"twise"}, "too-short")
 		var wrong *Error
-		if err := s.Check(nil); !errors.As(err, &wrong) || err.Error() != c.flag+" twise: twise can't be probed: too-short" {
+		if err := s.Check(nil, nil); !errors.As(err, &wrong) || err.Error() != c.flag+" twise: twise can't be probed: too-short" {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 	}

@@ -49,6 +49,20 @@ func (c *Chooser) Pick(im *mapped.Image, id uint32) Picked {
 	return n
 }
 
+// Look says, without taking any, whether Pick would find functions of an image that are chosen, and whether wanters ask for one.
+func (c *Chooser) Look(im *mapped.Image) (chosen, asked bool) {
+	for i := range im.Plan {
+		f := &im.Plan[i]
+		names := c.spellings(f.Names())
+		asked = asked || len(c.asking(names)) > 0
+		chosen = chosen || asked || c.function(names, f.Size) || c.inside.match(names)
+		if asked || chosen && len(c.wanters) == 0 {
+			break
+		}
+	}
+	return chosen, asked
+}
+
 // hookOf is the hook at a function that isn't recorded, if it gets one.
 func (c *Chooser) hookOf(im *mapped.Image, f *plan.Function) []stub.Probe {
 	if len(f.HookSites()) == 0 || f.Hook == plan.HookExec && !c.rules.Exec {

@@ -49,6 +49,14 @@ func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process
 	return im, nil
 }
 
+// await says when an image that was planned now is to be looked at again, nil if it can be probed.
+func (l *Libraries) await(im *mapped.Image, m *process.Mapping) (done func() bool) {
+	if im.Unchosen || l.Target.ArenaOf(im) != nil {
+		return nil
+	}
+	return l.Choice.Await(im, l.process(), *m, l.loads.fetched)
+}
+
 // attach probes images as it is done when recording begins. Those that were here before have their stubs already.
 func (l *Libraries) attach(ctx context.Context, c *target.Change) error {
 	var fresh []func()

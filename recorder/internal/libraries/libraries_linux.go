@@ -64,6 +64,9 @@ type Choice interface {
 	HasHooks(p *process.Process, m process.Mapping) bool
 	// Open plans the image behind a mapping; nil if that is none.
 	Open(ctx context.Context, p *process.Process, m process.Mapping, maps []process.Mapping) (*mapped.Image, error)
+	// Await says whether an image is to be looked at again later, because what tells of its functions is being fetched: done says when that has
+	// ended, before ready is called by another goroutine. nil if there is nothing to wait for.
+	Await(im *mapped.Image, p *process.Process, m process.Mapping, ready func()) (done func() bool)
 	// Pick takes the functions of an image that are recorded, and says how many they are. Their IDs begin with id. count is called when they
 	// are on.
 	Pick(ctx context.Context, im *mapped.Image, id uint32) (traced int, count func())
@@ -84,6 +87,8 @@ type Libraries struct {
 	list *linkmap.List // nil if there is none
 	// seen are the mappings of files that are not recorded.
 	seen map[mapped.Place]bool
+	// awaited are those of them that are looked at again when this says so.
+	awaited map[mapped.Place]func() bool
 	// marks are a site of each image that may go, and is there, of which some are looked at each time.
 	marks  []process.Vec
 	marked [][]byte // the bytes there
@@ -99,7 +104,7 @@ type Libraries struct {
 
 // Start begins to look for libraries. searched are the mappings among which the images were found that recording began with.
 func Start(ctx context.Context, c Config, searched []process.Mapping) *Libraries {
-	l := &Libraries{Config: c, seen: map[mapped.Place]bool{}, done: make(chan struct{})}
+	l := &Libraries{Config: c, seen: map[mapped.Place]bool{}, awaited: map[mapped.Place]func() bool{}, done: make(chan struct{})}
 	l.list = linkmap.Find(c.Target.Process)
 	l.loads = newLoads(c.Target)
 	l.last, l.every = time.Now(), mapsInterval
@@ -246,6 +251,12 @@ func (l *Libraries) imageAt(m *process.Mapping) *mapped.Image {
 
 // add probes what has come.
 func (l *Libraries) add(ctx context.Context, maps []process.Mapping) error {
+	for name, done := range l.awaited {
+		if done() {
+			delete(l.awaited, name)
+			delete(l.seen, name)
+		}
+	}
 	now := map[mapped.Place]bool{}
 	var c target.Change
 	l.takeIfSmall(maps)
@@ -269,6 +280,11 @@ func (l *Libraries) add(ctx context.Context, maps []process.Mapping) error {
 			l.seen[name] = true
 			continue
 		}
+		if done := l.await(im, m); done != nil {
+			im.Close()
+			l.seen[name], l.awaited[name] = true, done
+			continue
+		}
 		if !slices.Contains(c.Images, im) {
 			c.Images = append(c.Images, im)
 		}
@@ -276,6 +292,7 @@ func (l *Libraries) add(ctx context.Context, maps []process.Mapping) error {
 	for name := range l.seen {
 		if !now[name] {
 			delete(l.seen, name)
+			delete(l.awaited, name)
 		}
 	}
 	if len(c.Images) == 0 {

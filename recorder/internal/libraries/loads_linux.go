@@ -18,6 +18,7 @@ type loads struct {
 	upTo   uint32       // the load that was heard of last
 	left   time.Duration
 	since  time.Time // that left is of
+	ready  chan struct{}
 }
 
 const (
@@ -29,13 +30,25 @@ const (
 )
 
 func newLoads(s *target.Target) loads {
-	if !s.Runtime.Loads {
-		return loads{}
+	l := loads{left: mostCredit, since: time.Now(), ready: make(chan struct{}, 1)}
+	if s.Runtime.Loads {
+		l.memory = s.Memory
 	}
-	return loads{memory: s.Memory, left: mostCredit, since: time.Now()}
+	return l
 }
 
-// wait waits for that long, or until a library is loaded, if there is credit for it, and says whether one has been.
+// fetched tells that what a library lacked has been fetched. Any goroutine may call it, until the looking has ended and some time behind that.
+func (l *loads) fetched() {
+	select {
+	case l.ready <- struct{}{}:
+	default: // it is known already
+	}
+	if l.memory != nil {
+		l.memory.WakeLoads()
+	}
+}
+
+// wait waits for that long, or until a library is loaded, if there is credit for it, or has been fetched for, and says whether one has been.
 func (l *loads) wait(ctx context.Context, rest time.Duration) (told bool) {
 	for until := time.Now().Add(rest); ; {
 		now := time.Now()
@@ -43,9 +56,16 @@ func (l *loads) wait(ctx context.Context, rest time.Duration) (told bool) {
 		if l.memory == nil || l.earn(now) <= 0 {
 			select {
 			case <-ctx.Done():
+			case <-l.ready:
+				return true
 			case <-time.After(rest):
 			}
 			rest = 0
+		}
+		select {
+		case <-l.ready:
+			return true
+		default:
 		}
 		if l.memory != nil {
 			if n := l.memory.Loads(); n != l.upTo {

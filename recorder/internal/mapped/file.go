@@ -38,4 +38,6 @@ type Search struct {
 	NoFound bool                       // functions that were found in the code are omitted
 	Plans   *PlanCache                 // nil to plan each file anew
 	Memory  *object.Allowance          // for what is kept of files
+	// DebugFiles are where names are that images lack.
+	DebugFiles DebugFiles
 }

@@ -28,6 +28,8 @@ type Image struct {
 	Attempts int
 	File     os.FileInfo
 	Main     bool // it is the program, and no library
+	// DebugFiles are where its debug file may be.
+	DebugFiles DebugFiles
 	// Unchosen says that none of its functions is traced: it is there for its hooks.
 	Unchosen bool
 	// Traced are its functions that are recorded, their IDs from First on, until an arena has them; Hooked are those that

@@ -60,6 +60,36 @@ func (q *Search) Find(ctx context.Context, p *process.Process) (images []*Image,
 	return images, maps, nil
 }
 
+// Fetch lets DebugFiles fetch what the chosen images lack. typed says of one whether types of values of its functions are wanted.
+func (q *Search) Fetch(ctx context.Context, p *process.Process, typed func(im *object.Image) bool) error {
+	maps, err := p.Maps()
+	if err != nil {
+		return err
+	}
+	exe, own := ownNames(p)
+	var opener object.Opener // with an allowance of its own: the files are closed before they are planned
+	if q.Memory != nil {
+		opener.Memory = object.NewAllowance(q.Memory.Limit())
+	}
+	for _, c := range q.candidates(maps, exe, own) {
+		if !c.chosen {
+			continue
+		}
+		path, err := p.ExeFile(c.m)
+		if err != nil {
+			continue // it has gone meanwhile, or planning says what is wrong
+		}
+		if o, err := opener.Open(path); err == nil {
+			q.DebugFiles.Fetch(ctx, o, typed(o))
+			o.Close()
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("callreel: process %d: told to end while debug files were fetched: %w", p.Pid(), ctx.Err())
+		}
+	}
+	return nil
+}
+
 // candidate is a file with executable pages that may be an image to be probed.
 type candidate struct {
 	m      process.Mapping // the first of them
@@ -96,12 +126,12 @@ func (q *Search) Open(ctx context.Context, p *process.Process, m process.Mapping
 	if err != nil || im == nil {
 		return nil, err
 	}
-	im.Probe.NoSearch = q.NoFound
+	im.Probe.NoSearch, im.DebugFiles = q.NoFound, q.DebugFiles
 	plan := func() error {
 		if im.Plan, err = im.Probe.Plan(ctx); err != nil {
 			return fmt.Errorf("callreel: %s: %w", im.Path, err)
 		}
-		NameByDebugFile(im.Object, im.Module, im.Plan)
+		NameByDebugFile(q.DebugFiles, im.Object, im.Module, im.Plan)
 		RefuseGo(im.Probe.Go, im.Plan)
 		return nil
 	}

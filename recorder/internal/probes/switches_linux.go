@@ -29,6 +29,9 @@ type Config struct {
 	EntriesOnly bool
 	// Elsewhere says that a glob that matches nothing may match in another recording.
 	Elsewhere bool
+	// MayCome says of a glob that matches nothing whether it may match in a library that is loaded later. names are those that are there.
+	// nil if none may.
+	MayCome func(missed *glob.NoMatchError, names []string) bool
 	// Lead, if not nil, are the switches of the recording that this one follows: what is asked of them is done here, too.
 	Lead *Switches
 	// Notice tells what the user should know.
@@ -82,6 +85,8 @@ type Count struct {
 	Off     int // could be, and are not
 	Changed int // were on and are off, or the other way round
 	Kept    int // of those that are on: they don't match, but have triggers, or are named by --inside
+	// Waiting says which globs match nothing yet.
+	Waiting []string
 }
 
 // switched is a function in an arena.
@@ -246,8 +251,8 @@ func (s *Switches) wanted(fn *stub.Probe, hit *hits) bool {
 // hits notes which globs have matched.
 type hits struct{ fn, x []bool }
 
-// unmatched returns an error for the first glob of the last change that has matched nothing.
-func (s *Switches) unmatched(hit *hits) error {
+// unmatched says which globs of the last change have matched nothing yet. The error is that of the first for which nothing may come.
+func (s *Switches) unmatched(hit *hits) (waiting []string, err error) {
 	q := &s.rules[len(s.rules)-1]
 	for _, k := range []struct {
 		flag  string
@@ -266,10 +271,14 @@ func (s *Switches) unmatched(hit *hits) error {
 					}
 				}
 			}
-			return glob.NoMatch(k.flag, g, names)
+			missed := glob.NoMatch(k.flag, g, names)
+			if s.c.MayCome == nil || !s.c.MayCome(missed, names) {
+				return nil, missed
+			}
+			waiting = append(waiting, missed.Error())
 		}
 	}
-	return nil
+	return waiting, nil
 }
 
 // apply makes all functions what the changes so far say.
@@ -312,7 +321,7 @@ func (s *Switches) apply() (a Count, err error) {
 		}
 	}
 	if !s.c.Elsewhere {
-		if err := s.unmatched(hit); err != nil {
+		if a.Waiting, err = s.unmatched(hit); err != nil {
 			return Count{}, err
 		}
 	}

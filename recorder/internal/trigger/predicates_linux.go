@@ -109,7 +109,7 @@ func (r *results) predicate(at int, t Trigger, fn *stub.Probe, notice func(forma
 	}
 	if !r.opened {
 		r.opened = true
-		r.debug, _ = arguments.Open(r.ctx, r.im.Object)
+		r.debug, _ = arguments.Open(r.ctx, r.im.Object, r.im.DebugFiles)
 	}
 	sig, err := r.debug.Function(fn.Addr, fn.Names(), r.im.Probe.Go != nil)
 	if err != nil {

@@ -86,8 +86,9 @@ func (s *Set) Refuse(names []string, why string) {
 	}
 }
 
-// Check returns an error for the first trigger that no function has. names are those that it could have been about.
-func (s *Set) Check(names []string) error {
+// Check returns an error for the first trigger that no function has, unless wait, which may be nil, says of it that such a function may come.
+// names are those that it could have been about.
+func (s *Set) Check(names []string, wait func(*glob.NoMatchError) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.overflow {
@@ -100,7 +101,9 @@ func (s *Set) Check(names []string) error {
 		case t.seen: // without a reason it was only seen in an image that isn't recorded
 			return fmt.Errorf("callreel: --when %q: %w to watch %s: %s", t.Text, refusal.Err, t.Function, cmp.Or(t.refused, "-m leaves its module out"))
 		default:
-			return glob.NoMatch("--when", t.Function, names)
+			if err := glob.NoMatch("--when", t.Function, names); wait == nil || !wait(err) {
+				return err
+			}
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestFunctionsWithTheSameTriggersShareTheirPredicates(t *testing.T) {
 			t.Errorf("%s has %+v, and not %+v", im.Traced[i].Name, got, want[i])
 		}
 	}
-	if err := s.Check(nil); err != nil {
+	if err := s.Check(nil, nil); err != nil {
 		t.Error(err)
 	}
 	for i, want := range []string{"a* > 5ms", "a* > 5ms", "*b #3", "*b #3"} {
@@ -76,19 +76,19 @@ func TestATriggerThatNoFunctionHasIsAnError(t *testing.T) {
 	s := setOf(t, "main > 5ms")
 	s.Wants([]string{"mian"})
 	var none *glob.NoMatchError
-	if err := s.Check([]string{"mian"}); !errors.As(err, &none) || none.Flag != "--when" || none.Glob != "main" || !slices.Equal(none.Near, []string{"mian"}) {
+	if err := s.Check([]string{"mian"}, nil); !errors.As(err, &none) || none.Flag != "--when" || none.Glob != "main" || !slices.Equal(none.Near, []string{"mian"}) {
 		t.Error(err)
 	}
 	s.Wants([]string{"main"}) // in an image that isn't chosen
-	if err := s.Check(nil); !errors.Is(err, refusal.Err) || !strings.HasSuffix(err.Error(), "to watch main: -m leaves its module out") {
+	if err := s.Check(nil, nil); !errors.Is(err, refusal.Err) || !strings.HasSuffix(err.Error(), "to watch main: -m leaves its module out") {
 		t.Error(err)
 	}
 	s.Refuse([]string{"main"}, "too-short")
-	if err := s.Check(nil); !errors.Is(err, refusal.Err) || !strings.HasSuffix(err.Error(), "to watch main: too-short") {
+	if err := s.Check(nil, nil); !errors.Is(err, refusal.Err) || !strings.HasSuffix(err.Error(), "to watch main: too-short") {
 		t.Error(err)
 	}
 	take(t, s, "main")
-	if err := s.Check(nil); err != nil {
+	if err := s.Check(nil, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestTooManyGroupsAreRefused(t *testing.T) {
 	if im = take(t, s, functions[ring.MaxPredicates]); im.Traced[0].Predicates.Count != 0 {
 		t.Errorf("%+v", im.Traced[0].Predicates)
 	}
-	if err := s.Check(nil); err == nil || !strings.Contains(err.Error(), "more than 64 combinations") {
+	if err := s.Check(nil, nil); err == nil || !strings.Contains(err.Error(), "more than 64 combinations") {
 		t.Error(err)
 	}
 }
