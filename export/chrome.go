@@ -84,6 +84,7 @@ type chrome struct {
 // chromeName holds the ends of a function's events, rendered.
 type chromeName struct {
 	begin, end []byte
+	place      []byte // members of args that say where the function is; empty if that isn't known
 }
 
 // head begins a file.
@@ -151,6 +152,10 @@ func (c *chrome) name(id uint32) chromeName {
 	if module != "" {
 		n.begin = appendJSON([]byte(`,"cat":`), module)
 		n.begin = append(n.begin, n.end...)
+	}
+	if file, line := c.line(id); file != "" {
+		n.place = appendJSON([]byte(`"source.file_name":`), file)
+		n.place = fmt.Appendf(n.place, `,"source.line_number":%d`, line) // as trace_processor calls them
 	}
 	if len(c.names) < maxNames {
 		c.names[id] = n

@@ -49,8 +49,12 @@ func (c *chrome) begin(l *lane, at int64, call *reel.Call) {
 	b = append(b, lane...)
 	b = appendMicros(b, at)
 	b = append(b, n.begin...)
-	if c.values.n() > 0 {
-		b = append(appendValues(append(b[:len(b)-1], `,"args":{`...), c.values), `}}`...)
+	if c.values.n() > 0 || len(n.place) > 0 {
+		b = append(append(b[:len(b)-1], `,"args":{`...), n.place...)
+		if c.values.n() > 0 && len(n.place) > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendValues(b, c.values), `}}`...)
 	}
 	c.buf = b
 	c.event()

@@ -46,13 +46,11 @@ func (w *walk) module(id reel.ImageID) string {
 
 // line is where a function is in its source.
 func (w *walk) line(id uint32) (file string, line uint32) {
-	fn, known := w.f.Function(id)
-	m, ok := w.f.Image(fn.Image)
-	if w.opt.Line == nil || !known || !ok {
+	if !w.opt.Lines {
 		return "", 0
 	}
-	file, line = w.opt.Line(m, fn)
-	return cut(file, maxName), line
+	n, _ := w.f.Naming(id)
+	return cut(n.File, maxName), n.Line
 }
 
 // cut shortens a text to at most n bytes, at a character's end.

@@ -81,8 +81,8 @@ type perfettoSequence struct {
 	cats   map[string]uint64
 }
 
-// perfettoName is a function's name and module as interned.
-type perfettoName struct{ name, cat uint64 }
+// perfettoName is a function's name, module and place in its source as interned; 0 for what isn't known.
+type perfettoName struct{ name, cat, source uint64 }
 
 // head writes the clocks and the processes.
 func (p *perfetto) head() {

@@ -61,6 +61,7 @@ const (
 	eventTrack       = 11
 	eventCounter     = 30
 	eventAnnotation  = 4
+	eventSourceIID   = 34
 	eventFlow        = 47
 	eventFlowEnd     = 48
 	typeBegin        = 1
@@ -70,8 +71,12 @@ const (
 
 	internedCategory = 1
 	internedName     = 2
+	internedSource   = 4
 	internedIID      = 1
 	internedText     = 2
+	sourceFile       = 2
+	sourceFunction   = 3
+	sourceLine       = 4
 
 	annotationName   = 10
 	annotationNumber = 3
@@ -125,6 +130,15 @@ func (p *perfetto) name(id uint32) perfettoName {
 			p.intern(internedCategory, n.cat, module)
 		}
 	}
+	if file, line := p.line(id); file != "" {
+		n.source = n.name
+		p.inner = p.inner[:0]
+		p.inner.number(internedIID, n.source)
+		p.inner.text(sourceFile, validText(file))
+		p.inner.text(sourceFunction, validText(name))
+		p.inner.number(sourceLine, uint64(line))
+		p.part.bytes(internedSource, p.inner)
+	}
 	p.seq.names[id] = n
 	return n
 }
@@ -142,6 +156,7 @@ func (p *perfetto) begin(l *lane, at int64, call *reel.Call) {
 	p.start(l, typeBegin)
 	p.event.number(eventNameIID, n.name)
 	p.event.number(eventCategoryIID, n.cat)
+	p.event.number(eventSourceIID, n.source)
 	if p.arrow != 0 {
 		p.event.fixed(eventFlowEnd, p.arrow)
 		p.arrow = 0

@@ -17,10 +17,9 @@ type Options struct {
 	// demangled; nil shows it as recorded. It is called once for each function
 	// that was called, or seldom more often.
 	Name func(name string) string
-	// Line tells where a function of an image begins in its source; "" and 0
-	// where that is not known. [PProfCalls] and [Speedscope] ask, once for each
-	// function that was called; nil is for nowhere.
-	Line func(m reel.Image, fn reel.Function) (file string, line uint32)
+	// Lines has all but [FoldedCalls] write where functions begin in their sources,
+	// as far as [reel.File.Naming] knows.
+	Lines bool
 	// Calls has [FoldedCalls] weigh stacks by calls instead of by time.
 	Calls bool
 	// TempDir is where [Speedscope] keeps what can't be written yet; empty is

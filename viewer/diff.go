@@ -11,6 +11,8 @@ import (
 type changeJSON struct {
 	Name         string     `json:"name"`
 	Module       string     `json:"module"`
+	File         string     `json:"file,omitempty"` // where it begins in its source, if that is known
+	Line         uint32     `json:"line,omitempty"`
 	SlowerNS     int64      `json:"slower_ns"`
 	DeltaTotalNS int64      `json:"delta_total_ns"`
 	DeltaSelfNS  int64      `json:"delta_self_ns"`
@@ -32,7 +34,13 @@ type timesJSON struct {
 func Change(c *reel.FunctionChange) any { return changeOf(c) }
 
 func changeOf(c *reel.FunctionChange) changeJSON {
-	return changeJSON{c.Name, c.Module, c.Slower, c.DeltaTotal(), c.DeltaSelf(), timesOf(c.A), timesOf(c.B)}
+	file, line := "", uint32(0)
+	for _, f := range []*reel.FunctionSummary{c.A, c.B} { // B's, if both know it
+		if f != nil && f.File != "" {
+			file, line = cut(f.File, maxName), f.Line
+		}
+	}
+	return changeJSON{c.Name, c.Module, file, line, c.Slower, c.DeltaTotal(), c.DeltaSelf(), timesOf(c.A), timesOf(c.B)}
 }
 
 func timesOf(f *reel.FunctionSummary) *timesJSON {

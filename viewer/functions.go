@@ -121,11 +121,16 @@ func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.Fun
 
 // Function is a function as `callreel report --json` has it; the keys are promised. Times are in nanoseconds.
 type Function struct {
-	Name    string `json:"name"`
-	Module  string `json:"module"`
-	Calls   uint64 `json:"calls"`
-	TotalNS uint64 `json:"total_ns"`
-	SelfNS  uint64 `json:"self_ns"`
+	Name   string `json:"name"`
+	Module string `json:"module"`
+	// File and Line are where it begins in its source, where that is known. NameFrom says who knew its name if the recorder
+	// didn't: symbol table, DWARF, or debuginfod.
+	File     string `json:"file,omitempty"`
+	Line     uint32 `json:"line,omitempty"`
+	NameFrom string `json:"name_from,omitempty"`
+	Calls    uint64 `json:"calls"`
+	TotalNS  uint64 `json:"total_ns"`
+	SelfNS   uint64 `json:"self_ns"`
 	// P50NS and P99NS are of complete calls, and null if there was none.
 	P50NS      Percentile `json:"p50_ns"`
 	P99NS      Percentile `json:"p99_ns"`
@@ -174,7 +179,7 @@ func (p *Percentile) UnmarshalJSON(b []byte) error {
 
 // FunctionOf returns what a reel's summary has of a function.
 func FunctionOf(f *reel.FunctionSummary) Function {
-	fn := Function{Name: f.Name, Module: f.Module, Calls: f.Calls, TotalNS: f.Total, SelfNS: f.Self, P50NS: PercentileOf(f.P50, f.Complete), P99NS: PercentileOf(f.P99, f.Complete), MaxNS: f.Max,
+	fn := Function{Name: f.Name, Module: f.Module, File: cut(f.File, maxName), Line: f.Line, NameFrom: f.NamedFrom.String(), Calls: f.Calls, TotalNS: f.Total, SelfNS: f.Self, P50NS: PercentileOf(f.P50, f.Complete), P99NS: PercentileOf(f.P99, f.Complete), MaxNS: f.Max,
 		Unfinished: f.Unfinished, Implicit: f.Implicit}
 	if f.Unfinished > 0 {
 		fn.UnfinishedTotalNS, fn.UnfinishedSelfNS, fn.EndedMaxNS = f.UnfinishedTotal, f.UnfinishedSelf, f.EndedMax

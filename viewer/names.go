@@ -21,7 +21,7 @@ type names struct {
 	mu    sync.Mutex
 	of    *reel.File // whose functions are in the list
 	list  []named
-	calls []uint64                   // by ID
+	calls map[uint32]uint64          // by ID
 	globs map[string]map[uint32]bool // what some texts have matched
 }
 
@@ -67,7 +67,7 @@ func (n *names) upToDate() []named {
 }
 
 // counted returns how often each function was called, by its ID.
-func (n *names) counted(tl *timeline.Timeline) []uint64 {
+func (n *names) counted(tl *timeline.Timeline) map[uint32]uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.upToDate()
@@ -117,6 +117,8 @@ type nameJSON struct {
 	Address string `json:"address,omitempty"` // link address
 	File    string `json:"file,omitempty"`
 	Line    uint32 `json:"line,omitempty"`
+	// NameFrom says who knew the name if not the recorder.
+	NameFrom string `json:"name_from,omitempty"`
 	// Pending says that file and line may be known later.
 	Pending bool `json:"pending,omitempty"`
 }
@@ -137,7 +139,11 @@ func (r *recording) namesOf(w http.ResponseWriter, q *query) error {
 		n.Linkage, _ = naming.given(id, fn.Name, "")
 		if known {
 			n.Address = "0x" + strconv.FormatUint(fn.Addr, 16)
-			n.File, n.Line, n.Pending = r.sources.find(f, &fn)
+			known, _ := f.Naming(id)
+			n.File, n.Line, n.NameFrom = cut(known.File, maxName), known.Line, known.From.String()
+			if n.File == "" {
+				n.File, n.Line, n.Pending = r.sources.find(f, &fn)
+			}
 		}
 		answer[strconv.FormatUint(uint64(id), 10)] = n
 	}
@@ -178,7 +184,7 @@ func (r *recording) find(w http.ResponseWriter, q *query) error {
 	var list []foundJSON
 	naming := newNaming(tl.File())
 	for _, n := range r.names.all() {
-		if found[n.id] && int(n.id) < len(calls) && calls[n.id] > 0 {
+		if found[n.id] && calls[n.id] > 0 {
 			answer.Calls += calls[n.id]
 			list = append(list, foundJSON{n.id, n.name, n.module, calls[n.id]})
 		}

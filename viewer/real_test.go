@@ -72,6 +72,7 @@ func checkAgainstReport(t *testing.T, path string) {
 	for i := range want {
 		f := got.Functions[i]
 		ids[i], f.Func = f.Func, 0
+		want[i].File, want[i].Line = "", 0 // the report has asked for symbols, this server hasn't
 		if f != want[i] {
 			t.Errorf("function %d: %+v, the report has %+v", i, f, want[i])
 		}

@@ -51,8 +51,11 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 	}
 	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ours: live, ready: make(chan struct{}), finish: make(chan struct{})}
 	r.live.Store(live && !f.Closed()) // a short recording may be over by now, and nothing will follow it
+	if s.opt.Name != nil {
+		s.opt.Name(f)
+	}
 	r.names = newNames(r)
-	r.sources = newSources(s.opt.Store)
+	r.sources = newSources(s.opt.Store, s.opt.DebugDirs)
 	return r, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/symbols"
 )
 
@@ -34,6 +35,10 @@ type Options struct {
 	Version string
 	// Store keeps the symbol maps that tell where functions are in source files; nil keeps them in memory.
 	Store *symbols.Store
+	// DebugDirs are searched for debug files, see symbols.Finder.
+	DebugDirs []string
+	// Name, if set, is called with each reel before it is served, and may name its functions.
+	Name func(*reel.File)
 }
 
 // Server serves reels until it is closed.

@@ -23,9 +23,9 @@ type sources struct {
 // build`, and is found in the store.
 const maxDebugInfo = 256 << 20
 
-func newSources(store *symbols.Store) *sources {
+func newSources(store *symbols.Store, debugDirs []string) *sources {
 	return &sources{
-		lines:  sourcelines.New(store, maxDebugInfo, 1),
+		lines:  sourcelines.New(&symbols.Finder{Store: store, DebugDirs: debugDirs, Workers: 1}, maxDebugInfo),
 		wanted: make(chan reel.Image, sourcelines.MaxImages), asked: map[string]bool{},
 	}
 }

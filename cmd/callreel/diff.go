@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -21,6 +20,7 @@ type diffFlags struct {
 	limit     int
 	functions []string
 	json      bool
+	debugDirs []string
 }
 
 func newDiff() *cobra.Command {
@@ -35,7 +35,10 @@ only B has counts with all of its own time. Calls that were open at the end, or 
 how long those were seen depends on how long was recorded.
 
 The other columns are, for A and for B, the function's own time in a call on average, the median, the 99th percentile,
-and the calls.`,
+and the calls.
+
+` + reelNaming + `
+So a stripped program can be compared with one that isn't.`,
 		Example: `  callreel diff before.reel after.reel --limit 20
   callreel diff before.reel after.reel --sort p99 -f 'parse*'
   callreel diff before.reel after.reel --json`,
@@ -46,7 +49,7 @@ and the calls.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.run(c.Context(), c.OutOrStdout(), newStatus(c.ErrOrStderr()), args)
+			return f.run(c, newStatus(c.ErrOrStderr()), args)
 		},
 	}
 	fl := c.Flags()
@@ -54,6 +57,7 @@ and the calls.`,
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
+	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
 }
 
@@ -62,22 +66,26 @@ var changeKeys = map[string]func(*reel.FunctionChange) int64{
 	"slower": func(c *reel.FunctionChange) int64 { return c.Slower },
 	"total":  (*reel.FunctionChange).DeltaTotal,
 	"self":   (*reel.FunctionChange).DeltaSelf,
-	"p50":    growth(func(f *reel.FunctionSummary) uint64 { return f.P50 }),
-	"p99":    growth(func(f *reel.FunctionSummary) uint64 { return f.P99 }),
-	"max":    growth(func(f *reel.FunctionSummary) uint64 { return f.EndedMax }),
+	"p50":    growth(func(f *reel.FunctionSummary) uint64 { return f.P50 }, wasWhole),
+	"p99":    growth(func(f *reel.FunctionSummary) uint64 { return f.P99 }, wasWhole),
+	"max":    growth(func(f *reel.FunctionSummary) uint64 { return f.EndedMax }, func(f *reel.FunctionSummary) bool { return f.Ended() > 0 }),
 }
 
-// growth is by how much a number has grown of a function that both have.
-func growth(of func(*reel.FunctionSummary) uint64) func(*reel.FunctionChange) int64 {
+// wasWhole says whether a call of the function was seen whole: else there are no percentiles.
+func wasWhole(f *reel.FunctionSummary) bool { return f.Complete > 0 }
+
+// growth is by how much a number has grown of a function of which both know it; 0 where one doesn't.
+func growth(of func(*reel.FunctionSummary) uint64, known func(*reel.FunctionSummary) bool) func(*reel.FunctionChange) int64 {
 	return func(c *reel.FunctionChange) int64 {
-		if c.A == nil || c.B == nil {
+		if c.A == nil || c.B == nil || !known(c.A) || !known(c.B) {
 			return 0
 		}
 		return int64(of(c.B)) - int64(of(c.A))
 	}
 }
 
-func (f *diffFlags) run(_ context.Context, w io.Writer, status *status, paths []string) error {
+func (f *diffFlags) run(c *cobra.Command, status *status, paths []string) error {
+	w := c.OutOrStdout()
 	key, ok := changeKeys[f.sort]
 	if !ok {
 		return usageError("callreel diff: --sort %s: use slower, total, self, p50, p99 or max", f.sort)
@@ -91,12 +99,20 @@ func (f *diffFlags) run(_ context.Context, w io.Writer, status *status, paths []
 		options.Match = func(name string) bool { return wanted.match(name) || wanted.match(demangle.Short(name)) }
 	}
 	var files [2]*reel.File
+	ctx, stop := untilSignal(c.Context())
+	defer stop()
+	names, err := newReelNames(ctx, c, status, f.debugDirs)
+	if err != nil {
+		return err
+	}
+	defer names.Close()          // only read from
 	for i, path := range paths { // both at first: reading one may take minutes
 		var err error
 		if files[i], err = reel.Open(path); err != nil {
 			return err
 		}
 		defer files[i].Close() // only read from
+		files[i].NameBy(names)
 	}
 	var sums [2]*reel.Summary
 	for i, path := range paths {
@@ -106,6 +122,9 @@ func (f *diffFlags) run(_ context.Context, w io.Writer, status *status, paths []
 		for _, d := range sums[i].Damage {
 			status.notice("%s is damaged: %s", path, d)
 		}
+	}
+	if toldWhereToLook(f.debugDirs) {
+		tellNotFound(status, names)
 	}
 	if err := wanted.unmatched("-f"); err != nil {
 		return fmt.Errorf("callreel diff: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/callreel/callreel/export"
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/symbols/reelnames"
 )
 
 // exportFormats write a reel in another format, by the name that --format has for it.
@@ -38,6 +39,7 @@ type exportFlags struct {
 	split          size
 	force, lines   bool
 	mode           fileMode
+	debugDirs      []string
 }
 
 func newExport() *cobra.Command {
@@ -56,6 +58,8 @@ func newExport() *cobra.Command {
 Calls that were open at the end, or that ended without returning, end there. Where the format allows it they are
 marked. The file also says what was dropped or damaged, if the format has a place for that.
 
+` + reelNaming + `
+
 --split writes chrome's JSON into several files, OUT-001, OUT-002 and so on (before the extension). Each has all threads
 for a stretch of time.`,
 		Example: `  callreel export slow.reel --format perfetto -o slow.pftrace
@@ -72,7 +76,8 @@ for a stretch of time.`,
 	fl.BoolVarP(&f.force, "force", "f", false, "replace the file if it exists")
 	addMode(fl, &f.mode)
 	fl.Var(&f.split, "split", "chrome: write several files of about this `SIZE`, at least 64K")
-	fl.BoolVar(&f.lines, "lines", false, "pprof, speedscope: add source files and lines, if this machine has the images' symbols")
+	fl.BoolVar(&f.lines, "lines", false, "look for source files and lines of all functions, and write them in all formats but folded")
+	addDebugDirs(c.Flags(), &f.debugDirs)
 	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number means: time (in nanoseconds) or calls")
 	return c
 }
@@ -94,8 +99,8 @@ func (f *exportFlags) run(c *cobra.Command, path string) error {
 		return usageError("callreel export: --split %d: use at least 64K", f.split)
 	case f.weight != "time" && f.weight != "calls":
 		return usageError("callreel export: --weight %s: use time or calls", f.weight)
-	case f.lines && f.format != "pprof" && f.format != "speedscope":
-		return usageError("callreel export: --lines is for --format pprof and speedscope only")
+	case f.lines && f.format == "folded":
+		return usageError("callreel export: --lines: --format folded has no place for files and lines")
 	case c.Flags().Changed("weight") && f.format != "folded":
 		return usageError("callreel export: --weight is for --format folded only; pprof has both")
 	}
@@ -115,11 +120,18 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	defer stop()
 	status := newStatus(c.ErrOrStderr())
 	options := export.Options{Name: demangle.Name, Calls: f.weight == "calls"}
-	if f.lines {
-		lines := newSourceLines(ctx, status)
-		defer lines.close()
-		options.Line = lines.of
+	names, err := newReelNames(ctx, c, status, f.debugDirs)
+	if err != nil {
+		return err
 	}
+	defer names.Close() // only read from
+	names.Lines = reelnames.NoLines
+	if f.lines {
+		names.Lines = reelnames.AllLines
+	}
+	file.NameBy(names)
+	// Where it costs nothing, what is known is written.
+	options.Lines = f.lines || f.format == "pprof" || f.format == "speedscope"
 	written := &counter{after: func(n int64) { status.show("%s written   Ctrl-C ends", bytesText(n)) }}
 	counted := func(w io.Writer) io.Writer {
 		written.Writer = w // one after the other, where there are several
@@ -147,6 +159,9 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	}
 	if err != nil {
 		return err
+	}
+	if toldWhereToLook(f.debugDirs) {
+		tellNotFound(status, names)
 	}
 	f.missing(status, path, file)
 	return nil

@@ -19,6 +19,7 @@ type choiceFlags struct {
 	minSize                     size
 	noFound                     found
 	memory                      memoryLimit
+	debugDirs                   []string
 }
 
 func (f *choiceFlags) add(fl *pflag.FlagSet) {
@@ -28,6 +29,7 @@ func (f *choiceFlags) add(fl *pflag.FlagSet) {
 	fl.Var(&f.minSize, "min-size", "no functions smaller than `BYTES`")
 	fl.Var(&f.noFound, "found", "look for functions without symbols in the code, too: `yes|no`")
 	f.memory.add(fl)
+	addDebugDirs(fl, &f.debugDirs)
 }
 
 // found is the flag that says whether functions are looked for in code; true is no.
@@ -55,8 +57,14 @@ func (f *found) Set(text string) error {
 	return nil
 }
 
-func (f *choiceFlags) choice() recorder.Choice {
-	return recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize), NoFound: bool(f.noFound), Memory: f.memory.limit()}
+// choice is what they choose of a process, 0 if there is none yet. verb is for errors; status shows what is fetched.
+func (f *choiceFlags) choice(verb string, pid processID, status *status) (recorder.Choice, error) {
+	c := recorder.Choice{Modules: f.modules, Functions: f.functions, Exclude: f.exclude, MinSize: uint64(f.minSize), NoFound: bool(f.noFound), Memory: f.memory.limit()}
+	files, err := newDebugFiles(verb, status, searched(int(pid), f.debugDirs))
+	if err == nil {
+		c.DebugFiles = files
+	}
+	return c, err
 }
 
 // processID is a flag that takes the ID of a process; 0 is none given.

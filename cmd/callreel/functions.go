@@ -25,7 +25,9 @@ func newFunctions() *cobra.Command {
 		Long: `Functions lists every function of a process or of an ELF file: its address, its size, and the tier of its probe or the
 reason why it gets none. Nothing is stopped or changed. Functions that have neither a symbol nor call frame information
 are looked for in the code; their names are found_0x and the address. The last lines say how much of each image's code
-belongs to known functions.`,
+belongs to known functions.
+
+` + liveNaming,
 		Example: `  callreel functions -p 1234 -m redis-server
   callreel functions /usr/bin/redis-server --json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -35,13 +37,18 @@ belongs to known functions.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var list *recorder.Listing
-			var err error
-			if pid > 0 {
-				list, err = recorder.FunctionsOfProcess(c.Context(), int(pid), choice.choice())
-			} else {
-				list, err = recorder.FunctionsOf(c.Context(), args[0], choice.choice())
+			status := newStatus(c.ErrOrStderr())
+			chosen, err := choice.choice(c.CommandPath(), pid, status)
+			if err != nil {
+				return err
 			}
+			var list *recorder.Listing
+			if pid > 0 {
+				list, err = recorder.FunctionsOfProcess(c.Context(), int(pid), chosen)
+			} else {
+				list, err = recorder.FunctionsOf(c.Context(), args[0], chosen)
+			}
+			status.clear()
 			if err != nil {
 				return err
 			}

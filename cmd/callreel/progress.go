@@ -32,9 +32,6 @@ func (p *progress) items(what string, done, total int64) {
 func (p *progress) show(what string, done, total int64, rate func(perSecond float64) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.status.tty == nil {
-		return
-	}
 	took := time.Since(p.start)
 	if took < quickly {
 		return

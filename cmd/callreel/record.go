@@ -73,6 +73,8 @@ result, return->size. Strings and ranges are cut at 64 bytes. Without DWARF ther
 ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, as unsigned, hexadecimal, float or
 string. A value that can't be read is shown as "?".
 
+` + liveNaming + `
+
 --if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
 conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is
 omitted, at little cost if the value is in a register.
@@ -193,9 +195,13 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	if page != nil {
 		progress = page.progress(progress)
 	}
+	choice, err := f.choice.choice(c.CommandPath(), f.pid, status)
+	if err != nil {
+		return err
+	}
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
-		PID: int(f.pid), Command: args, Ignored: ignored, Choice: f.choice.choice(),
+		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
 		Filters: f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,

@@ -13,7 +13,7 @@ import (
 // recordShown records with the page of the reel served meanwhile, and on until a signal. That it can't be served doesn't end
 // the recording.
 func (f *recordFlags) recordShown(c *cobra.Command, args []string, status *status) error {
-	v := &liveView{page: pageFlags{noOpen: f.noOpen, address: "127.0.0.1"}, reel: &f.output, status: status, begun: make(chan liveServer, 1)}
+	v := &liveView{page: pageFlags{noOpen: f.noOpen, address: "127.0.0.1", debugDirs: f.choice.debugDirs}, reel: &f.output, status: status, begun: make(chan liveServer, 1)}
 	v.ctx, v.stop = context.WithCancel(c.Context())
 	err := f.record(c, args, status, v)
 	if verr := v.stay(c.Context()); err == nil {

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,7 @@ type reportFlags struct {
 	functions []string
 	by        string
 	json      bool
+	debugDirs []string
 }
 
 func newReport() *cobra.Command {
@@ -43,12 +46,17 @@ behind the name (in JSON "recorded").
 For a dump the report first says what it was made for: which call of which thread, how long it took, and when; and
 whether calls are missing.
 
+` + reelNaming + `
+Behind the name is where the function begins in its source, as far as that is known on this machine. In JSON that is
+"file" (with its path) and "line"; "name_from" says who knew the name if not the recorder: symbol table, DWARF or
+debuginfod.
+
 A damaged reel is read up to the damage and beyond it. The report says what was lost.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
   callreel report slow.reel -f '*Command' --json
   callreel report slow.reel -f handle_request --by path`,
 		Args: oneFile,
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c.OutOrStdout(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.sort, "sort", "total", "sort by this `KEY`: calls, total, self or max")
@@ -56,10 +64,12 @@ A damaged reel is read up to the damage and beyond it. The report says what was 
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
 	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
+	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
 }
 
-func (f *reportFlags) run(w io.Writer, path string) error {
+func (f *reportFlags) run(c *cobra.Command, path string) error {
+	w := c.OutOrStdout()
 	key, ok := sortKeys[f.sort]
 	if !ok {
 		return usageError("callreel report: --sort %s: use calls, total, self or max", f.sort)
@@ -72,24 +82,31 @@ func (f *reportFlags) run(w io.Writer, path string) error {
 		return err
 	}
 	defer file.Close()
+	ctx, stop := untilSignal(c.Context())
+	defer stop()
+	status := newStatus(c.ErrOrStderr())
+	names, err := newReelNames(ctx, c, status, f.debugDirs)
+	if err != nil {
+		return err
+	}
+	defer names.Close() // only read from
+	file.NameBy(names)
 	if f.by != "" {
 		return f.groups(w, path, file, key)
 	}
-	options := reel.SummaryOptions{Name: demangle.Name}
+	options := reel.SummaryOptions{Name: demangle.Name, Order: key, Limit: f.limit}
 	wanted := newGlobs(f.functions)
 	if len(f.functions) > 0 {
 		options.Match = func(name string) bool { return wanted.match(name) || wanted.match(demangle.Short(name)) }
 	}
 	sum := reel.Summarize(file, options)
+	if toldWhereToLook(f.debugDirs) {
+		tellNotFound(status, names)
+	}
 	if err := wanted.unmatched("-f"); err != nil {
 		return fmt.Errorf("callreel report: %s: %w", path, err)
 	}
-	slices.SortStableFunc(sum.Functions, func(a, b reel.FunctionSummary) int { return cmp.Compare(key(&b), key(&a)) })
-	shown := sum.Functions
-	if f.limit > 0 {
-		shown = shown[:min(f.limit, len(shown))]
-	}
-	r := report{Summary: sum, shown: shown, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
+	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
 	if f.json {
 		return r.json(w)
@@ -110,7 +127,6 @@ func madeOf(f *reel.FunctionSummary) uint64 { return max(f.Made, f.Calls) }
 // report is what is written.
 type report struct {
 	*reel.Summary
-	shown   []reel.FunctionSummary
 	threads int          // how many of them the text has
 	closed  bool         // the reel is whole: its recorder has ended it
 	dump    *viewer.Dump // nil if the reel is none
@@ -138,8 +154,8 @@ type goroutineJSON struct {
 func (r *report) json(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("{")
-	err := jsonList(b, "functions", len(r.shown), func(i int) any {
-		return viewer.FunctionOf(&r.shown[i])
+	err := jsonList(b, "functions", len(r.Functions), func(i int) any {
+		return viewer.FunctionOf(&r.Functions[i])
 	})
 	if err != nil {
 		return err
@@ -187,20 +203,21 @@ func (r *report) text(w io.Writer) error {
 		dumpText(b, r.dump)
 	}
 	fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s\n", "calls", "total", "self", "p50", "p99", "max", "function")
-	for i := range r.shown {
-		f := &r.shown[i]
+	for i := range r.Functions {
+		f := &r.Functions[i]
 		p50, p99 := span(f.P50), span(f.P99)
 		if f.Complete == 0 { // no call was seen whole
 			p50, p99 = "-", "-"
 		}
 		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(madeOf(f)), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
+		b.WriteString(placeText(f.File, f.Line))
 		if f.Made > 0 {
 			fmt.Fprintf(b, "  (%s recorded)", count(f.Calls))
 		}
 		fmt.Fprintf(b, "%s\n", notReturned(f))
 	}
-	if n := len(r.Functions) - len(r.shown); n > 0 {
-		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
+	if r.Unlisted > 0 {
+		fmt.Fprintf(b, "and %s\n", things(uint64(r.Unlisted), "other function"))
 	}
 	duration := r.Duration
 	if r.dump != nil { // its first entry may be long before
@@ -259,6 +276,14 @@ func (r *report) threadRows(b *bufio.Writer) {
 		}
 		fmt.Fprintf(b, "%12s calls  of %s\n", count(calls), things(uint64(len(others)), "other thread"))
 	}
+}
+
+// placeText says where a function is in its source, if that is known.
+func placeText(file string, line uint32) string {
+	if file == "" {
+		return ""
+	}
+	return "  (" + printable(path.Base(file)) + ":" + strconv.FormatUint(uint64(line), 10) + ")"
 }
 
 // notReturned says how many calls of a function were not seen to return, and why.

@@ -107,7 +107,9 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--split", "0"}, "at least 64K"},
 		{[]string{"export", reel, "--format", "folded", "-o", "x", "--weight", "size"}, "time or calls"},
 		{[]string{"export", reel, "--format", "pprof", "-o", "x", "--weight", "calls"}, "pprof has both"},
-		{[]string{"export", reel, "--format", "chrome", "-o", "x", "--lines"}, "pprof and speedscope only"},
+		{[]string{"export", reel, "--format", "folded", "-o", "x", "--lines"}, "no place for files and lines"},
+		{[]string{"crash"}, "one FILE"},
+		{[]string{"crash", "a", "b"}, "one FILE"},
 		{[]string{"detach"}, "-p PID"},
 		{[]string{"detach", "7"}, "no argument is expected"},
 		{[]string{"doctor", "7"}, "no argument is expected"},
@@ -131,7 +133,7 @@ func TestHelpListsEachVerbInTheOrderOfUse(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", a.code, a.stderr)
 	}
 	at := 0
-	for _, verb := range []string{"record", "top", "functions", "report", "view", "diff", "export", "detach", "symbols", "symbolize", "demangle", "doctor", "demo"} {
+	for _, verb := range []string{"record", "top", "functions", "report", "view", "diff", "export", "detach", "crash", "symbols", "symbolize", "demangle", "doctor", "demo"} {
 		i := strings.Index(a.stdout[at:], "\n  "+verb+" ")
 		if i < 0 {
 			t.Fatalf("%s is missing, or out of order, in\n%s", verb, a.stdout)

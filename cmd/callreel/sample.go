@@ -30,6 +30,8 @@ type sampleFlags struct {
 	json     bool
 	summary  string
 	memory   memoryLimit
+
+	debugDirs []string
 }
 
 func newSample() *cobra.Command {
@@ -46,6 +48,12 @@ run for a shorter time.
 With --wall all threads are sampled, whether they run or wait. A thread that runs is stopped for some tens of
 microseconds. A thread that waits is looked at where it is, and stopped at most once in a wait. Where the kernel permits
 no perf events, sample works in this way without --wall, too, and says so.
+
+Code of JIT compilers has the names of /tmp/perf-PID.map or of a jitdump file, if the process has written one (node
+--perf-basic-prof or --perf-prof).
+
+` + liveNaming + `
+Of a command and of what was loaded meanwhile it is fetched after sampling.
 
 Formats:
   pprof    for go tool pprof
@@ -73,6 +81,7 @@ command.`,
 	fl.BoolVar(&f.raw, "raw", false, "write images and addresses, without names")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	f.memory.add(fl)
+	addDebugDirs(fl, &f.debugDirs)
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE`, for CMD, which has stdout to itself")
 	return c
 }
@@ -133,13 +142,21 @@ func (f *sampleFlags) run(c *cobra.Command, args []string) (err error) {
 		status.quiet() // the command writes to the same terminal
 	}
 	o.Notice, o.Progress = status.notice, status.sampling
+	names, err := newStackNames(c.Context(), c.CommandPath(), status, f.memory, searched(int(f.pid), f.debugDirs))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, names.Close()) }()
+	if !f.raw {
+		o.Names = names
+	}
 	profile, err := sampler.Sample(ctx, o)
 	status.clear()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, profile.Close()) }()
-	s, err := f.finish(c, profile, status)
+	s, err := f.finish(c, profile, names, status)
 	// A command that goes on has the terminal, and we wait for it as a shell does.
 	code, werr := profile.Wait(ctx)
 	if err == nil {
@@ -152,7 +169,7 @@ func (f *sampleFlags) run(c *cobra.Command, args []string) (err error) {
 }
 
 // finish names and writes the profile.
-func (f *sampleFlags) finish(c *cobra.Command, p *sampler.Profile, status *status) (*sampleSummary, error) {
+func (f *sampleFlags) finish(c *cobra.Command, p *sampler.Profile, names *sampler.MapNames, status *status) (*sampleSummary, error) {
 	for _, problem := range p.Problems {
 		status.notice("%v", problem)
 	}
@@ -165,7 +182,13 @@ func (f *sampleFlags) finish(c *cobra.Command, p *sampler.Profile, status *statu
 	if text := unseen(p); text != "" {
 		status.notice("%s", text)
 	}
-	stacks, err := f.stacks(c.Context(), p)
+	if !f.raw { // of what wasn't there before
+		during, done := untilNextSignal(c.Context())
+		names.Prepare(during, imagesOf(p))
+		done()
+	}
+	stacks, err := f.stacks(p, names)
+	status.clear()
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -18,8 +16,8 @@ import (
 type stacksWriter = func(io.Writer, *export.Stacks) error
 
 // stacks names each place once and makes of a profile what exports are made from.
-func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *export.Stacks, err error) {
-	out = &export.Stacks{
+func (f *sampleFlags) stacks(p *sampler.Profile, names *sampler.MapNames) (*export.Stacks, error) {
+	out := &export.Stacks{
 		Wall: p.Wall, Begun: p.Begun, Duration: p.Duration, Period: time.Second / time.Duration(p.Rate),
 		Locations: make([]export.StackLocation, len(p.Locations)), Stacks: make([]export.Stack, len(p.Stacks)),
 		Comments: []string{"callreel " + versionText()},
@@ -27,8 +25,6 @@ func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *expo
 	if p.Lost > 0 {
 		out.Comments = append(out.Comments, things(p.Lost, "sample")+" lost")
 	}
-	names := newStackNames(ctx, f.memory)
-	defer func() { err = errors.Join(err, names.Close()) }()
 	images := map[*sampler.Image]int{}
 	for k := range p.Locations {
 		l := &p.Locations[k]
@@ -67,6 +63,16 @@ func (f *sampleFlags) stacks(ctx context.Context, p *sampler.Profile) (out *expo
 		}
 	}
 	return out, nil
+}
+
+// imagesOf are the images of a profile's places, each once or more.
+func imagesOf(p *sampler.Profile) (images []*sampler.Image) {
+	for k := range p.Locations {
+		if im := p.Locations[k].Image; im != nil && (len(images) == 0 || images[len(images)-1] != im) {
+			images = append(images, im)
+		}
+	}
+	return images
 }
 
 // export writes the file and returns its size.

@@ -51,6 +51,9 @@ let all in again. --keep and --when change the values that an armed recording be
 			if err != nil {
 				return err
 			}
+			for _, missed := range a.Waiting {
+				newStatus(c.ErrOrStderr()).notice("%s; it is for libraries that are loaded later", missed)
+			}
 			w := c.OutOrStdout()
 			switched := q.All || len(q.Functions)+len(q.Exclude) > 0
 			switch {

@@ -17,6 +17,7 @@ func newStacks() *cobra.Command {
 	var core string
 	var asJSON, raw bool
 	var memory memoryLimit
+	var debugDirs []string
 	c := &cobra.Command{
 		Use:   "stacks -p PID | --core FILE",
 		Short: "Show where every thread of a process is right now, or was in a core file",
@@ -27,6 +28,8 @@ Marks say that a call was not found by call frame information: [by code], [by fr
 call may be missing before such a one, as in a JIT compiler's code. [read late] marks calls whose part of the stack was
 read after the thread ran on. Code of JIT compilers has the names of /tmp/perf-PID.map, if that file is there (node
 --perf-basic-prof).
+
+` + liveNaming + `
 
 With --raw nothing is named. callreel symbolize can name the output of --json on another machine.`,
 		Example: `  callreel stacks -p 1234
@@ -40,10 +43,15 @@ With --raw nothing is named. callreel symbolize can name the output of --json on
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			names := newStackNames(ctx, memory)
+			status := newStatus(c.ErrOrStderr())
+			names, err := newStackNames(ctx, c.CommandPath(), status, memory, searched(int(pid), debugDirs))
+			if err != nil {
+				return err
+			}
 			defer func() { err = errors.Join(err, names.Close()) }()
 			o := sampler.Options{NoNames: raw, Symbolizer: names, Memory: object.NewAllowance(memory.limit())}
 			capture, err := takeStacks(ctx, int(pid), core, o)
+			status.clear()
 			if err != nil {
 				return err
 			}
@@ -61,6 +69,7 @@ With --raw nothing is named. callreel symbolize can name the output of --json on
 	addPID(fl, &pid, "the process to look at, by its `PID`")
 	fl.StringVar(&core, "core", "", "read this core `FILE` instead of a process")
 	memory.add(fl)
+	addDebugDirs(fl, &debugDirs)
 	fl.BoolVar(&asJSON, "json", false, "write JSON")
 	fl.BoolVar(&raw, "raw", false, "write addresses only, without names")
 	return c

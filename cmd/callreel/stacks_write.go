@@ -139,24 +139,11 @@ func frameText(b *bufio.Writer, number int, f *sampler.Frame) {
 	} else {
 		fmt.Fprintf(b, "%#016x ", f.Address)
 	}
-	switch {
-	case f.Function != "":
-		b.WriteString(printable(f.Function))
-	default:
-		b.WriteString("??")
-	}
-	if f.Flags.Has(unwind.SignalFrame) {
-		b.WriteString(" <signal handler called>")
-	}
-	switch {
-	case f.File != "" && f.Line > 0:
-		fmt.Fprintf(b, " at %s:%d", printable(f.File), f.Line)
-	case f.File != "":
-		fmt.Fprintf(b, " in %s", printable(f.File))
-	}
+	at := frameAt{function: f.Function, file: f.File, line: f.Line, signal: f.Flags.Has(unwind.SignalFrame), offset: f.Offset}
 	if f.Image != nil && !f.Inlined {
-		fmt.Fprintf(b, " (%s+%#x)", printable(f.Image.Name()), f.Offset)
+		at.inImage, at.image = true, f.Image.Name()
 	}
+	at.write(b)
 	switch f.By {
 	case unwind.ByCode:
 		b.WriteString(" [by code]")
@@ -169,4 +156,35 @@ func frameText(b *bufio.Writer, number int, f *sampler.Frame) {
 		b.WriteString(" [read late]")
 	}
 	b.WriteByte('\n')
+}
+
+// frameAt is where a frame is, of a stack that was just captured or out of a crash report.
+type frameAt struct {
+	function string // "" if it isn't known
+	file     string
+	line     uint32
+	inImage  bool // false of inlined calls, too
+	image    string
+	offset   uint64
+	signal   bool // the kernel has called a signal handler from there
+}
+
+func (f *frameAt) write(b *bufio.Writer) {
+	if f.function != "" {
+		b.WriteString(printable(f.function))
+	} else {
+		b.WriteString("??")
+	}
+	if f.signal {
+		b.WriteString(" <signal handler called>")
+	}
+	switch {
+	case f.file != "" && f.line > 0:
+		fmt.Fprintf(b, " at %s:%d", printable(f.file), f.line)
+	case f.file != "":
+		fmt.Fprintf(b, " in %s", printable(f.file))
+	}
+	if f.inImage {
+		fmt.Fprintf(b, " (%s+%#x)", printable(f.image), f.offset)
+	}
 }

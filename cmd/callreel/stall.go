@@ -46,6 +46,8 @@ type stallFlags struct {
 	duration time.Duration
 	json     bool
 	memory   memoryLimit
+
+	debugDirs []string
 }
 
 func newStall() *cobra.Command {
@@ -68,7 +70,9 @@ events (one of several things, but not in its usual wait), stopped (by a signal 
 system call).
 
 If record --when is at work on the process, each stall comes with the reel of its last moments: stall asks the recorder
-for a dump when the stall is over.`,
+for a dump when the stall is over.
+
+` + liveNaming,
 		Example: `  callreel stall -p 1234 --over 200ms
   callreel stall -p 1234 --thread 1240 -d 1h --json > stalls.jsonl`,
 		Args: f.arguments,
@@ -80,6 +84,7 @@ for a dump when the stall is over.`,
 	fl.Var(&f.thread, "thread", "the thread to observe: main, or a `TID`")
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 5s or 1m30s")
 	f.memory.add(fl)
+	addDebugDirs(fl, &f.debugDirs)
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object a line for each stall")
 	return c
 }
@@ -100,12 +105,17 @@ func (f *stallFlags) arguments(c *cobra.Command, args []string) error {
 func (f *stallFlags) run(c *cobra.Command) (err error) {
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
-	names := newStackNames(ctx, f.memory)
+	status := newStatus(c.ErrOrStderr())
+	names, err := newStackNames(ctx, c.CommandPath(), status, f.memory, searched(int(f.pid), f.debugDirs))
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, names.Close()) }()
 	return sampler.Stalls(ctx, int(f.pid), sampler.StallOptions{
 		Options: sampler.Options{Symbolizer: names, Memory: object.NewAllowance(f.memory.limit())}, TID: int(f.thread), Over: f.over, For: f.duration,
 		Notice: func(text string) { c.PrintErrln(message(errors.New(text))) },
 	}, func(s *sampler.Stall) error {
+		status.clear()
 		reel, missing := f.lastMoments(ctx, s)
 		if f.json {
 			return stallJSON(c.OutOrStdout(), s, reel, missing)

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
 )
 
-// status is the line of progress, which only a terminal gets; notices go anywhere.
+// status is the line of progress, which only a terminal gets; notices go anywhere. It may be used by several goroutines at once.
 type status struct {
+	mu    sync.Mutex
 	w     io.Writer
 	tty   *os.File // nil where no line is to be shown
 	open  bool
@@ -30,16 +32,24 @@ func newStatus(w io.Writer) *status {
 }
 
 // quiet ends the line for good: the terminal is somebody else's.
-func (s *status) quiet() { s.tty = nil }
+func (s *status) quiet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tty = nil
+}
 
 // notice writes a line that stays.
 func (s *status) notice(format string, args ...any) {
-	s.clear()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clearLine()
 	fmt.Fprintln(s.w, "callreel: "+printable(fmt.Sprintf(format, args...)))
 }
 
 // show puts a text into the line, if the last was put there some time ago.
 func (s *status) show(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.tty == nil || time.Since(s.drawn) < redraw {
 		return
 	}
@@ -56,6 +66,12 @@ func (s *status) show(format string, args ...any) {
 
 // clear takes the line away.
 func (s *status) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clearLine()
+}
+
+func (s *status) clearLine() {
 	if s.open {
 		fmt.Fprint(s.tty, "\r\x1b[K")
 		s.open = false

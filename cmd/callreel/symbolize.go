@@ -59,7 +59,7 @@ DEBUGINFOD_URLS if that is set.`,
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	fl.StringArrayVar(&f.images, "image", nil, "an image of the process, `PATH[@LOAD]`; without LOAD it is at its link address (repeatable)")
 	fl.StringVar(&f.store, "store", "", "look for maps in the store `DIR` (default your user's)")
-	addDebugDirs(c, &f.debugDirs)
+	addDebugDirs(c.Flags(), &f.debugDirs)
 	addArch(c, &f.arch)
 	f.memory.add(fl)
 	return c
@@ -81,7 +81,7 @@ func (f *symbolizeFlags) run(c *cobra.Command, args []string) error {
 		defer file.Close()
 		in = file
 	}
-	source, err := f.source(newStatus(c.ErrOrStderr()))
+	source, err := f.source("callreel symbolize", newStatus(c.ErrOrStderr()))
 	if err != nil {
 		return err
 	}

@@ -26,15 +26,15 @@ func (s *shownSource) Module(ctx context.Context, im *symbolize.Image) (*symboli
 	return s.Files.Module(ctx, im)
 }
 
-// source finds maps: in the store, beside the files, and on the servers of DEBUGINFOD_URLS.
-func (f *symbolizeFlags) source(status *status) (*shownSource, error) {
+// source finds maps for a verb: in the store, beside the files, and on the servers of DEBUGINFOD_URLS.
+func (f *symbolizeFlags) source(verb string, status *status) (*shownSource, error) {
 	finder := &symbols.Finder{DebugDirs: f.debugDirs, Memory: f.memory.limit()}
 	s := &shownSource{Files: &symbolize.Files{Finder: finder, Given: map[string]string{}}, status: status}
 	var err error
 	if finder.Store, err = f.openStore(); err != nil {
 		return nil, err
 	}
-	client, err := newDebuginfod()
+	client, err := newDebuginfod(verb)
 	if err != nil {
 		return nil, err
 	}
@@ -58,15 +58,15 @@ func (f *symbolizeFlags) openStore() (*symbols.Store, error) {
 	return openDefaultStore(), nil
 }
 
-// newDebuginfod makes a client of the servers in DEBUGINFOD_URLS, nil if there are none.
-func newDebuginfod() (*debuginfod.Client, error) {
+// newDebuginfod makes a client of the servers in DEBUGINFOD_URLS for a verb, nil if there are none.
+func newDebuginfod(verb string) (*debuginfod.Client, error) {
 	cache, cacheErr := ownfolder.Cache()
 	client, err := debuginfod.FromEnvironment(filepath.Join(cache, "debuginfod"))
 	if err != nil {
-		return nil, usageError("callreel symbolize: %w", err)
+		return nil, usageError("%s: %w", verb, err)
 	}
 	if client != nil && cacheErr != nil {
-		return nil, fmt.Errorf("callreel symbolize: there is no place for what debuginfod servers send; set XDG_CACHE_HOME: %w", cacheErr)
+		return nil, fmt.Errorf("%s: there is no place for what debuginfod servers send; set XDG_CACHE_HOME: %w", verb, cacheErr)
 	}
 	return client, nil
 }

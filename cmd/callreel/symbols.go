@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newSymbols() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "symbols VERB",
-		Short: "Compile symbol maps from DWARF, and look addresses up in them",
+		Short: "Compile symbol maps from DWARF, look addresses up, and name reels",
 		Long: `Symbols compiles the DWARF and the symbol tables of an image into a symbol map. That is a small file that answers any
 address at once, with its function, file, line and everything that was inlined there.`,
 		Example: `  callreel symbols build /usr/lib/debug/vmlinux
@@ -17,7 +18,8 @@ address at once, with its function, file, line and everything that was inlined t
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("callreel symbols: there is no verb %q, only build, lookup and info", args[0])
+				return usageError("callreel symbols: there is no verb %q, only attach, build, info and lookup",
+					args[0])
 			}
 			c.SetOut(c.ErrOrStderr())
 			_ = c.Help() // to stderr, of whose failure nobody can be told
@@ -25,7 +27,7 @@ address at once, with its function, file, line and everything that was inlined t
 		},
 	}
 	c.Flags().BoolP("help", "h", false, "help for symbols")
-	c.AddCommand(newSymbolsBuild(), newSymbolsLookup(), newSymbolsInfo())
+	c.AddCommand(newSymbolsBuild(), newSymbolsLookup(), newSymbolsInfo(), newSymbolsAttach())
 	for _, verb := range c.Commands() {
 		verb.DisableFlagsInUseLine = true
 	}
@@ -38,8 +40,8 @@ func addArch(c *cobra.Command, arch *string) {
 }
 
 // addDebugDirs adds --debug-dir.
-func addDebugDirs(c *cobra.Command, dirs *[]string) {
-	c.Flags().StringArrayVar(dirs, "debug-dir", nil, "look for debug files below `DIR`, too (repeatable)")
+func addDebugDirs(fl *pflag.FlagSet, dirs *[]string) {
+	fl.StringArrayVar(dirs, "debug-dir", nil, "look for debug files below `DIR`, too (repeatable)")
 }
 
 // base is the last element of a path without its slashes at the end.

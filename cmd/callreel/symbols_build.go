@@ -53,7 +53,7 @@ Maps are readable by you alone. --mode 0644 gives them that mode, and opens fold
 	fl.StringVarP(&f.output, "output", "o", "", "write the map, or the store, to `OUT`")
 	fl.BoolVarP(&f.force, "force", "f", false, "replace the map if it exists")
 	addMode(fl, &f.mode)
-	addDebugDirs(c, &f.debugDirs)
+	addDebugDirs(c.Flags(), &f.debugDirs)
 	addArch(c, &f.arch)
 	f.memory.add(fl)
 	fl.BoolVar(&f.json, "json", false, "write what was made, as JSON")

@@ -42,7 +42,7 @@ parts.`,
 	}
 	addArch(c, &arch)
 	memory.add(c.Flags())
-	addDebugDirs(c, &debugDirs)
+	addDebugDirs(c.Flags(), &debugDirs)
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }

@@ -58,7 +58,7 @@ For an ELF or Mach-O FILE it compiles the map in memory. A MAP is opened at once
 	}
 	addArch(c, &arch)
 	memory.add(c.Flags())
-	addDebugDirs(c, &debugDirs)
+	addDebugDirs(c.Flags(), &debugDirs)
 	c.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line")
 	return c
 }

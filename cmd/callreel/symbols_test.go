@@ -479,6 +479,16 @@ func TestSymbolsUsageIsSaidInWords(t *testing.T) {
 		{[]string{"symbols", "lookup", path, "xyz"}, "not a hexadecimal address"},
 		{[]string{"symbols", "lookup", path, "11112222333344445"}, "not a hexadecimal address"},
 		{[]string{"symbols", "info"}, "one FILE"},
+		{[]string{"symbols", "serve"}, "one STORE"},
+		{[]string{"symbols", "serve", t.TempDir(), "--public", "push"}, "is no service"},
+		{[]string{"symbols", "serve", t.TempDir(), "--log", "xml"}, "text or json"},
+		{[]string{"symbols", "serve", t.TempDir(), "--log-level", "loud"}, "debug, info"},
+		{[]string{"symbols", "serve", t.TempDir(), "--tls-cert", "x"}, "go together"},
+		{[]string{"symbols", "serve", t.TempDir(), "--token-file", "/dev/null"}, "has no token"},
+		{[]string{"symbols", "push", t.TempDir()}, "--to URL"},
+		{[]string{"symbols", "push", t.TempDir(), "--to", "ftp://x"}, "http or https"},
+		{[]string{"symbols", "prune", t.TempDir()}, "--max-age"},
+		{[]string{"symbols", "prune", t.TempDir(), "--max-age", "-1d"}, "is not an age"},
 		{[]string{"symbolize", "a", "b"}, "one FILE"},
 		{[]string{"symbolize", "--wibble"}, "symbolize --help"},
 	} {
@@ -500,7 +510,7 @@ func TestSymbolsUsageIsSaidInWords(t *testing.T) {
 }
 
 func TestHelpOfEachSymbolsVerbHasAnExample(t *testing.T) {
-	for _, verb := range []string{"build", "lookup", "info"} {
+	for _, verb := range []string{"build", "lookup", "info", "serve", "push", "prune"} {
 		a := callreel("", "symbols", verb, "--help")
 		for _, want := range []string{"Usage:\n  callreel symbols " + verb, "Examples:\n  callreel symbols " + verb, "Flags:"} {
 			if a.code != exitDone || !strings.Contains(a.stdout, want) {

@@ -12,11 +12,21 @@ import (
 // printable makes text that came from outside safe for a terminal: control characters, invisible ones that reorder
 // what is around them, and bytes that are not UTF-8 are escaped.
 func printable(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+	if plain(s) || utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return s
 	}
 	q := strconv.Quote(s)
 	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}
+
+// plain says that all of a text is printable ASCII, as nearly all names are.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // count writes a number with thousands separated.

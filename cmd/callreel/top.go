@@ -44,7 +44,9 @@ go on; t shows the threads and the call that each of them is in; a shows all cal
 
 If stdout is no terminal, a table is written each --interval, with --json an object. --once writes one and ends.
 Ctrl-C, SIGTERM, the end of -d and the end of the process end it. Then it detaches, and checks that the text is as it
-was.`,
+was.
+
+` + liveNaming,
 		Example: `  callreel top -p 1234
   callreel top -p 1234 -m redis-server -x 'dict*' --sort self
   callreel top -p 1234 --once --json --interval 5s`,
@@ -93,10 +95,14 @@ func (f *topFlags) run(c *cobra.Command) error {
 	status := newStatus(c.ErrOrStderr())
 	out, _ := c.OutOrStdout().(*os.File)
 	in, _ := c.InOrStdin().(*os.File)
-	if !f.once && !f.json && in != nil && out != nil && screen.Usable(out) {
-		return f.page(ctx, c, status, in, out)
+	choice, err := f.choice.choice(c.CommandPath(), f.pid, status)
+	if err != nil {
+		return err
 	}
-	return f.tables(ctx, c, status)
+	if !f.once && !f.json && in != nil && out != nil && screen.Usable(out) {
+		return f.page(ctx, choice, c, status, in, out)
+	}
+	return f.tables(ctx, choice, c, status)
 }
 
 // topRun is a recording whose events are but counted.
@@ -112,7 +118,7 @@ type topRun struct {
 }
 
 // start begins to record, with sums of stretches of that length.
-func (f *topFlags) start(ctx context.Context, stretch time.Duration, notice func(string, ...any), failing func()) *topRun {
+func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch time.Duration, notice func(string, ...any), failing func()) *topRun {
 	t := &topRun{meter: live.NewMeter(stretch), started: make(chan struct{}), ended: make(chan struct{})}
 	ctx, t.cancel = context.WithCancel(ctx)
 	collect := collectLater()
@@ -125,7 +131,7 @@ func (f *topFlags) start(ctx context.Context, stretch time.Duration, notice func
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: f.choice.choice(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
+			PID: int(f.pid), Choice: choice, To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

@@ -26,12 +26,12 @@ func (f *topFlags) stretches() (n int, each time.Duration) {
 }
 
 // page shows the page until it is ended.
-func (f *topFlags) page(ctx context.Context, c *cobra.Command, status *status, in, out *os.File) (err error) {
+func (f *topFlags) page(ctx context.Context, choice recorder.Choice, c *cobra.Command, status *status, in, out *os.File) (err error) {
 	status.show("reading the files of process %d", f.pid)
 	keep, each := f.stretches()
 	said := &notices{before: status.notice}
 	var tty *screen.Screen
-	t := f.start(ctx, each, said.add, func() { said.restore() })
+	t := f.start(ctx, choice, each, said.add, func() { said.restore() })
 	select {
 	case <-t.started:
 	case <-t.ended:

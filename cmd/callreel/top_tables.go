@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/live"
+	"github.com/callreel/callreel/recorder"
 	"github.com/callreel/callreel/viewer"
 )
 
@@ -39,9 +40,9 @@ func sortTop(list []live.Function, key string) {
 const repeatedLimit = 20
 
 // tables writes what each interval came to, as it ends.
-func (f *topFlags) tables(ctx context.Context, c *cobra.Command, status *status) error {
+func (f *topFlags) tables(ctx context.Context, choice recorder.Choice, c *cobra.Command, status *status) error {
 	status.show("reading the files of process %d", f.pid)
-	t := f.start(ctx, f.interval, status.notice, func() {})
+	t := f.start(ctx, choice, f.interval, status.notice, func() {})
 	recent, written := live.NewRecent(t.meter, 1), 0
 	write := func(all bool) error {
 		written++

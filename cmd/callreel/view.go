@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/viewer"
 )
 
@@ -15,6 +16,9 @@ type pageFlags struct {
 	noOpen  bool
 	address string
 	port    uint16
+
+	debugDirs []string
+	name      func(*reel.File) // see viewer.Options
 }
 
 func newView() *cobra.Command {
@@ -26,6 +30,9 @@ func newView() *cobra.Command {
 for what the screen can show, so a reel may be of any size. It is served until Ctrl-C, on this machine only, to whoever
 knows the address. With two reels the page also says what became slower from the first to the second, as callreel diff
 does.
+
+` + reelNaming + `
+What must be made or fetched for that is, before the page is there. The page says where a name came from.
 
 A reel that is still being written is followed to its end. A dump opens at the call that it was made for.
 
@@ -42,11 +49,23 @@ To look at a reel on another machine, forward the port to the same port here: ss
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(c.Context())
 			defer stop()
+			status := newStatus(c.ErrOrStderr())
+			names, err := newReelNames(ctx, c, status, f.debugDirs)
+			if err != nil {
+				return err
+			}
+			defer names.Close() // only read from
+			f.name = func(file *reel.File) {
+				names.Prepare(file)
+				if toldWhereToLook(f.debugDirs) {
+					tellNotFound(status, names)
+				}
+				file.NameBy(names)
+			}
 			server, err := f.start(args, false)
 			if err != nil {
 				return err
 			}
-			status := newStatus(c.ErrOrStderr())
 			for _, d := range server.Damage() {
 				status.notice("%s", d)
 			}
@@ -63,6 +82,7 @@ To look at a reel on another machine, forward the port to the same port here: ss
 	fl.BoolVar(&f.noOpen, "no-open", false, "don't open the browser")
 	fl.StringVar(&f.address, "address", "127.0.0.1", "listen at this IP `ADDRESS`; one that isn't loopback lets others in")
 	fl.Uint16Var(&f.port, "port", 0, "listen at this `PORT` (default a free one)")
+	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
 }
 
@@ -77,6 +97,7 @@ func (f *pageFlags) check(verb string) error {
 func (f *pageFlags) start(paths []string, recording bool) (*viewer.Server, error) {
 	return viewer.New(viewer.Options{
 		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: versionText(), Store: openDefaultStore(),
+		DebugDirs: f.debugDirs, Name: f.name,
 	})
 }
 

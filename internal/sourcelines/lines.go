@@ -24,11 +24,10 @@ type Lines struct {
 	frames []symbols.Frame
 }
 
-// New returns Lines that look into a store first, which may be nil, and then for the image's debug information. What has more of
-// that than maxInfo bytes is left alone, if maxInfo isn't 0: making a map takes a few times as much memory. workers is how many
-// goroutines make a map; 0 means one for each processor.
-func New(store *symbols.Store, maxInfo int64, workers int) *Lines {
-	return &Lines{finder: &symbols.Finder{Store: store, Workers: workers}, maxInfo: maxInfo, maps: map[string]*symbols.Map{}}
+// New returns Lines that look into the finder's store first, and then for the image's debug information. What has more of
+// that than maxInfo bytes is left alone, if maxInfo isn't 0: making a map takes a few times as much memory.
+func New(finder *symbols.Finder, maxInfo int64) *Lines {
+	return &Lines{finder: finder, maxInfo: maxInfo, maps: map[string]*symbols.Map{}}
 }
 
 // Findable reports whether an image can be looked for at all.
@@ -82,7 +81,7 @@ func (l *Lines) find(ctx context.Context, im *reel.Image) *symbols.Map {
 	if m, err := l.finder.Stored(symbols.Wanted{ID: im.ID, Path: im.Path}); err == nil {
 		return m
 	}
-	if l.maxInfo > 0 && !hasInfo(im, l.maxInfo) {
+	if l.maxInfo > 0 && !l.hasInfo(im) {
 		return nil
 	}
 	m, err := l.finder.Find(ctx, symbols.Wanted{ID: im.ID, Path: im.Path})
@@ -92,8 +91,8 @@ func (l *Lines) find(ctx context.Context, im *reel.Image) *symbols.Map {
 	return m
 }
 
-// hasInfo says whether the image's debug information is on this machine, and of no more than so many bytes.
-func hasInfo(im *reel.Image, most int64) bool {
+// hasInfo says whether the image's debug information is on this machine, and not too large.
+func (l *Lines) hasInfo(im *reel.Image) bool {
 	file, err := object.OpenID(im.Path, im.ID)
 	if err != nil {
 		return false
@@ -101,13 +100,13 @@ func hasInfo(im *reel.Image, most int64) bool {
 	defer file.Close() // only looked at
 	debug := file
 	if file.Section(".debug_info") == nil {
-		if debug, err = (&object.DebugSearch{}).Debug(file); err != nil || debug == nil {
+		if debug, err = (&object.DebugSearch{Dirs: l.finder.DebugDirs}).Debug(file); err != nil || debug == nil {
 			return false
 		}
 		defer debug.Close() // only looked at
 	}
 	info := debug.Section(".debug_info")
-	return info != nil && info.FileSize <= uint64(most)
+	return info != nil && info.FileSize <= uint64(l.maxInfo)
 }
 
 // Close closes the maps.

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/symbols"
 )
 
 func TestFunctionsAreFoundInWhatHasTheRightID(t *testing.T) {
@@ -29,7 +30,7 @@ func TestFunctionsAreFoundInWhatHasTheRightID(t *testing.T) {
 		{"no ID", reel.Image{Path: target}, 0, ""},
 		{"a relative path", reel.Image{Path: "threads", ID: right.ID}, 0, ""},
 	} {
-		l := New(nil, k.maxInfo, 1)
+		l := New(&symbols.Finder{Workers: 1}, k.maxInfo)
 		if file, line := l.Of(&k.image, &fn); file != "" || line != 0 {
 			t.Errorf("%s: %s:%d before it was opened", k.name, file, line)
 		}

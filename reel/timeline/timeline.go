@@ -165,17 +165,13 @@ func (t *Timeline) Duration() uint64 {
 }
 
 // Calls counts the calls of each function, by ID, as far as IDs are in the reel's table.
-func (t *Timeline) Calls() []uint64 {
+func (t *Timeline) Calls() map[uint32]uint64 {
 	s := t.live.Load()
-	counts := make([]uint64, 0)
-	s.f.Functions(func(id uint32, _ reel.Function) bool {
-		counts = append(counts, make([]uint64, int(id)+1-len(counts))...)
-		return true
-	})
+	counts := map[uint32]uint64{} // a damaged table has few functions and may have any IDs
 	for _, l := range s.lanes {
 		for i := range l.segments {
 			_ = eachFunction(l.segments[i].summary, func(fn, calls uint32) bool {
-				if int(fn) < len(counts) {
+				if s.f.Describes(fn) {
 					counts[fn] += uint64(calls)
 				}
 				return true
@@ -201,6 +197,7 @@ func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
 	if f.Size() == old.f.Size() {
 		return false, f.Close()
 	}
+	f.NameAs(old.f)
 	before := old
 	if f.Size() < old.f.Size() || f.Header().StartUnixNS != old.f.Header().StartUnixNS || f.FirstTick() != old.f.FirstTick() {
 		before = nil // another recording

@@ -54,6 +54,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),
       ...row("Image", el("span", { class: "name" }, c.module ? shown(c.module, 120) : "unknown")),
       ...(name?.file ? row("Source", el("span", { class: "name" }, shown(name.file, 200) + (name.line ? `:${name.line}` : ""))) : []),
+      ...(name?.name_from ? row("Name from", shown(name.name_from, 40)) : []),
       ...(name?.linkage_name && name.linkage_name !== c.name ? row("Symbol", el("span", { class: "name wrap" }, shown(name.linkage_name, 300))) : []),
       ...(missing ? row("Note", "calls that it made are missing from the dump: its own time may be theirs") : []),
       ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),

@@ -71,6 +71,7 @@ export interface FunctionName {
   address?: string;
   file?: string;
   line?: number;
+  name_from?: string; // who knew the name, if not the recorder
   pending?: boolean; // where it is in the source may be known later
 }
 
