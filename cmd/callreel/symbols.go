@@ -10,7 +10,7 @@ import (
 func newSymbols() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "symbols VERB",
-		Short: "Compile symbol maps from DWARF, look addresses up, and name reels",
+		Short: "Compile symbol maps from DWARF, look addresses up, name reels, and serve symbols",
 		Long: `Symbols compiles the DWARF and the symbol tables of an image into a symbol map. That is a small file that answers any
 address at once, with its function, file, line and everything that was inlined there.`,
 		Example: `  callreel symbols build /usr/lib/debug/vmlinux
@@ -18,7 +18,7 @@ address at once, with its function, file, line and everything that was inlined t
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("callreel symbols: there is no verb %q, only attach, build, info and lookup",
+				return usageError("callreel symbols: there is no verb %q, only attach, build, info, lookup, prune, push and serve",
 					args[0])
 			}
 			c.SetOut(c.ErrOrStderr())
@@ -27,7 +27,8 @@ address at once, with its function, file, line and everything that was inlined t
 		},
 	}
 	c.Flags().BoolP("help", "h", false, "help for symbols")
-	c.AddCommand(newSymbolsBuild(), newSymbolsLookup(), newSymbolsInfo(), newSymbolsAttach())
+	c.AddCommand(newSymbolsBuild(), newSymbolsLookup(), newSymbolsInfo(), newSymbolsAttach(), newSymbolsServe(),
+		newSymbolsPush(), newSymbolsPrune())
 	for _, verb := range c.Commands() {
 		verb.DisableFlagsInUseLine = true
 	}
