@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -135,6 +136,12 @@ func TestGetenvOfAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
+	// Start returns when exec has closed its pipe, which is before the kernel has laid out the new environment.
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if _, ok := Getenv(cmd.Process.Pid, "LAST"); ok {
+			break
+		}
+	}
 	for _, test := range []struct {
 		name, want string
 		ok         bool
