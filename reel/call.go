@@ -33,6 +33,9 @@ type Call struct {
 	// same stack, or while that waited for another stack of the thread.
 	Inside uint64
 	Flags  CallFlags
+	// States is what the thread did meanwhile, InsideStates what it did in the time that Inside counts, as far as that is known; see
+	// [File.PairStates].
+	States, InsideStates StateTimes
 }
 
 // Duration is the time from entry to end, in ticks.
@@ -44,6 +47,9 @@ func (c *Call) Self() uint64 {
 	d := c.Duration()
 	return d - min(d, c.Inside)
 }
+
+// SelfStates splits Self by what the thread did.
+func (c *Call) SelfStates() StateTimes { return c.States.Minus(c.InsideStates) }
 
 // Complete reports whether both entry and exit were recorded and nothing
 // between was lost: whether the duration can be relied on.

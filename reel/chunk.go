@@ -25,6 +25,11 @@ const (
 	KindMade      ChunkKind = 12 // how many calls of each function there were, where not all are recorded
 	KindStacks    ChunkKind = 13 // where stacks of one thread begin, see Writer.StackTops
 	KindNames     ChunkKind = 14 // names, files and lines that became known later, see File.Appendix
+
+	KindSched      ChunkKind = 15 // what the scheduler did with threads, see SchedEvent
+	KindScheduling ChunkKind = 16 // how that was learned: Scheduling
+	KindWaits      ChunkKind = 17 // what threads waited for: Waits
+	KindSchedSums  ChunkKind = 18 // the kernel's own sums of threads: SchedSums
 )
 
 // String returns the kind in words.
@@ -58,6 +63,14 @@ func (k ChunkKind) String() string {
 		return "stacks"
 	case KindNames:
 		return "names"
+	case KindSched:
+		return "threads' states"
+	case KindScheduling:
+		return "scheduling"
+	case KindWaits:
+		return "waits"
+	case KindSchedSums:
+		return "sums of states"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

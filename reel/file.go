@@ -43,6 +43,9 @@ type File struct {
 	every uint32            // see Made
 	made  map[uint32]uint64 // by function
 
+	scheduling *Scheduling // nil if nothing is said
+	known      uint64      // up to when states of threads are known, in ticks
+
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 
 	attached attached
@@ -59,6 +62,9 @@ type threadChunks struct {
 	chunks []Chunk
 	values []indexEntry // of KindArgs
 	tops   []uint32     // see StackTops
+	states []schedSection
+	waits  []Wait
+	sums   *SchedSums // nil if they aren't known
 }
 
 // Open opens the reel at path. The file is mapped into memory where the system
@@ -267,6 +273,16 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		tops, err := parseTops(payload, e.count)
 		f.threads[i].tops = tops
 		return err
+	case KindSched:
+		return f.loadSched(e, payload)
+	case KindScheduling:
+		s, err := parseScheduling(payload)
+		f.scheduling = &s
+		return err
+	case KindWaits:
+		return f.loadWaits(payload, e.count)
+	case KindSchedSums:
+		return f.loadSchedSums(payload, e.count)
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

@@ -83,6 +83,8 @@ type Pairer struct {
 	idle   stackList // stacks but for the current one that have no open calls
 	paused stackList // those that have
 
+	states StateClock // nil if they aren't asked for
+
 	tops    []uint32 // where stacks are known to begin, in order
 	settled bool     // no more tops are learned
 	doubted doubted
@@ -208,10 +210,14 @@ func (p *Pairer) enter(s *callStack, e *Event, index int) {
 	// copied, which costs a third of the pairing.
 	o := &s.calls[n]
 	o.sp, o.id, o.start, o.inside, o.losses = e.SP, e.Word>>1, p.now, 0, p.losses
+	if p.states != nil {
+		p.enterStates(s, n)
+	}
 	if p.OnEntry != nil {
 		c := &p.call
 		c.Func, c.Depth, c.Stack, c.SP = o.id, n, p.cur, o.sp
 		c.Start, c.End, c.Inside, c.Flags = o.start, 0, 0, 0
+		c.States, c.InsideStates = StateTimes{}, StateTimes{}
 		p.index = index
 		p.OnEntry(c)
 	}
@@ -229,6 +235,9 @@ func (p *Pairer) leave(s *callStack, flags CallFlags, index int) {
 	}
 	if n > 0 {
 		s.calls[n-1].inside += end - o.start
+	}
+	if p.states != nil {
+		p.leaveStates(s, n)
 	}
 	if p.OnCall != nil {
 		c := &p.call
@@ -274,7 +283,7 @@ func (p *Pairer) endAll(flags CallFlags) {
 	for i := range p.stacks {
 		s := &p.stacks[i]
 		if i != cur {
-			s.waited(p.now)
+			p.waited(s)
 		}
 		p.cur = i
 		for len(s.calls) > 0 {

@@ -57,7 +57,8 @@ func (p *Pairer) State(known []int) PairerState {
 }
 
 // SetState makes the Pairer go on from a state that holds all open calls. Its
-// counts stay as they are. What is out of range in the state is left out.
+// counts stay as they are. What is out of range in the state is left out. States of
+// the thread (see [File.PairStates]) count from there on, in calls that are open as well.
 func (p *Pairer) SetState(st PairerState) {
 	p.losses++
 	p.stacks, p.open = p.stacks[:0], 0
@@ -72,7 +73,15 @@ func (p *Pairer) SetState(st PairerState) {
 			calls = append(calls, c)
 		}
 		p.open += len(calls)
-		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since})
+		stack := callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since}
+		if p.states != nil {
+			now := p.states.At(st.Now)
+			stack.left, stack.states = now, make([]openStates, len(calls), len(calls)+8)
+			for k := range stack.states {
+				stack.states[k].entry = now
+			}
+		}
+		p.stacks = append(p.stacks, stack)
 	}
 	p.cur, p.floor, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Floor, st.Stamp, st.Now
 	p.order = p.order[:0]

@@ -8,9 +8,11 @@ import (
 // callStack is a stack of a thread.
 type callStack struct {
 	calls    []openCall
-	top      uint32 // the highest SP that is its own
-	switched uint64 // stamp of when it stopped being the current one
-	since    uint64 // tick of that
+	states   []openStates // of calls, where states are known: see Pairer.states
+	top      uint32       // the highest SP that is its own
+	switched uint64       // stamp of when it stopped being the current one
+	since    uint64       // tick of that
+	left     StateTimes   // what the thread had done until then
 	// Its neighbours in the list that it is in, or -1.
 	older, newer int16
 }
@@ -34,9 +36,14 @@ func (s *callStack) has(sp, id uint32) bool {
 }
 
 // waited adds the time since the stack stopped being the current one to what its innermost call didn't spend itself.
-func (s *callStack) waited(now uint64) {
-	if n := len(s.calls); n > 0 {
-		s.calls[n-1].inside += now - min(now, s.since)
+func (p *Pairer) waited(s *callStack) {
+	n := len(s.calls)
+	if n == 0 {
+		return
+	}
+	s.calls[n-1].inside += p.now - min(p.now, s.since)
+	if p.states != nil {
+		s.spentElsewhere(p.states.At(p.now))
 	}
 }
 
@@ -111,7 +118,7 @@ func (p *Pairer) switchTo(to int, sp uint32, index int) {
 			p.listOf(to).remove(p.stacks, to)
 		}
 		p.cur = to
-		p.stacks[to].waited(p.now)
+		p.waited(&p.stacks[to])
 		if p.OnSwitch != nil {
 			p.OnSwitch(from, to, p.now)
 		}
@@ -148,6 +155,9 @@ func (p *Pairer) pause() {
 	s := &p.stacks[p.cur]
 	p.clock++
 	s.switched, s.since = p.clock, p.now
+	if p.states != nil {
+		s.left = p.states.At(p.now)
+	}
 	if size := cap(s.calls); size > keptPaused && size > 4*len(s.calls) {
 		s.calls = append(make([]openCall, 0, len(s.calls)+8), s.calls...)
 	}
@@ -173,12 +183,15 @@ func (p *Pairer) newStack(sp uint32, index int) int {
 		p.paused.remove(p.stacks, int(i))
 		p.cur = int(i)
 		s := &p.stacks[i]
-		s.waited(p.now)
+		p.waited(s)
 		p.endFrom(s, 0, index)
 		p.unplace(int(i))
 	}
 	p.stacks[i].top = p.topFor(sp)
 	p.stacks[i].since = p.now
+	if p.states != nil {
+		p.stacks[i].left = p.states.At(p.now)
+	}
 	p.placeStack(int(i))
 	return int(i)
 }

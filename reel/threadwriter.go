@@ -29,6 +29,8 @@ type ThreadWriter struct {
 	values threadValues
 	ended  bool
 	listed bool // among the Writer's threads
+
+	states threadStates // guarded by the Writer's schedMu
 }
 
 // Key is the thread's number in the reel.

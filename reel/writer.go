@@ -61,6 +61,9 @@ type Writer struct {
 
 	flushing sync.Mutex // held by Flush; it is taken before all others
 
+	schedMu sync.Mutex // guards sched; it is taken before mu
+	sched   schedBuffer
+
 	// mu guards the file.
 	mu     sync.Mutex
 	file   Output
@@ -103,6 +106,7 @@ func Create(path string, h Header, opt Options) (*Writer, error) {
 // then on: Close closes it, as an error of NewWriter does. name is what errors call it.
 func NewWriter(name string, f Output, h Header) (*Writer, error) {
 	w := &Writer{name: name, mode: h.Clock.Mode, file: f, mostIndexed: mostIndexed}
+	w.sched.shift = schedQuantum(h.Clock.TicksPerSecond)
 	err := w.put(frame{kind: KindHeader, mode: w.mode, count: 1}, appendHeader(make([]byte, frameSize), &h))
 	if err != nil {
 		f.Close()
@@ -207,7 +211,8 @@ func (w *Writer) Timeline(parts ...[]byte) error {
 const MaxTimeline = 1 << 30
 
 // Flush writes everything appended so far to the file, so that it survives the
-// end of this process, however sudden. It does not wait for the disk.
+// end of this process, however sudden. It does not wait for the disk. States of
+// threads may wait for more of them, up to two seconds.
 func (w *Writer) Flush() error {
 	w.flushing.Lock()
 	defer w.flushing.Unlock()
@@ -223,6 +228,9 @@ func (w *Writer) Flush() error {
 		if ended {
 			over[tw] = true
 		}
+	}
+	if err := w.flushSched(false); err != nil {
+		return err
 	}
 	if len(over) > 0 {
 		w.tableMu.Lock()
@@ -257,6 +265,9 @@ func (w *Writer) Stats() WriterStats {
 // is left out; the reel is then read by scanning it.
 func (w *Writer) Close() error {
 	flushErr := w.Flush()
+	if flushErr == nil {
+		flushErr = w.flushSched(true)
+	}
 	w.tableMu.Lock()
 	defer w.tableMu.Unlock()
 	w.mu.Lock()
