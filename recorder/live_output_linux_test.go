@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder"
 	"github.com/callreel/callreel/reel"
@@ -26,10 +28,15 @@ func TestDumpsThatFailDontCount(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not a request") {
 		t.Fatal(err)
 	}
-	if err := os.Remove(r.File); err != nil { // the folder, which gets a file's name
+	// The folder becomes a file at once: one that is missing for a moment may be made anew by the recorder.
+	other := r.File + ".file"
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(r.File, nil, 0o600); err != nil {
+	if err := unix.Renameat2(unix.AT_FDCWD, other, unix.AT_FDCWD, r.File, unix.RENAME_EXCHANGE); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
