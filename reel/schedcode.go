@@ -42,7 +42,9 @@ func (r *recent) find(v int32) int {
 
 // first puts the number v, which was at the place, first.
 func (r *recent) first(at int, v int32) {
-	copy(r[1:], r[:min(at, len(r)-1)])
+	if at > 0 {
+		copy(r[1:], r[:min(at, len(r)-1)])
+	}
 	r[0] = v
 }
 
