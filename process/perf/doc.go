@@ -1,5 +1,5 @@
-// Package perf samples threads by the kernel's software clock (perf_event_open(2)): on
-// each tick the kernel copies the registers of the program and a piece of its stack
-// into a ring that is shared with us, together with what else is needed to make sense
-// of them: forks, new programs, new mappings of code.
+// Package perf has the kernel's events of threads (perf_event_open(2)), which it writes
+// into rings that it shares with us: samples by its software clock, with the registers of
+// the program and a piece of its stack, and what else is needed to make sense of them;
+// and when threads come onto a processor, leave it, and miss pages.
 package perf

@@ -17,30 +17,37 @@ type ring struct {
 }
 
 // take calls fn with each record up to head. The records stay as they are until the
-// kernel is told that the ring has room again. Records are aligned to 8 bytes, so that
-// a header never wraps.
+// kernel is told that the ring has room again.
 func (r *ring) take(head uint64, fn func(record []byte)) error {
-	size := uint64(len(r.data))
 	for r.tail != head {
-		unread := head - r.tail
-		at := r.tail & (size - 1)
-		if unread > size || unread < headerSize || size-at < headerSize {
+		record, err := r.peek(head)
+		if err != nil {
 			r.tail = head
-			return fmt.Errorf("perf: %w: %d bytes of %d are used", errRing, unread, size)
+			return err
 		}
-		n := uint64(binary.NativeEndian.Uint16(r.data[at+6:]))
-		if n < headerSize || n > unread {
-			r.tail = head
-			return fmt.Errorf("perf: %w: record of %d bytes at %#x", errRing, n, at)
-		}
-		if at+n <= size {
-			fn(r.data[at : at+n])
-		} else {
-			// There is one at most between tail and head.
-			r.wrapped = append(append(r.wrapped[:0], r.data[at:]...), r.data[:at+n-size]...)
-			fn(r.wrapped)
-		}
-		r.tail += n
+		fn(record)
+		r.tail += uint64(len(record))
 	}
 	return nil
+}
+
+// peek is the record at the tail, which is before head. Records are aligned to 8 bytes,
+// so that a header never wraps.
+func (r *ring) peek(head uint64) ([]byte, error) {
+	size := uint64(len(r.data))
+	unread := head - r.tail
+	at := r.tail & (size - 1)
+	if unread > size || unread < headerSize || size-at < headerSize {
+		return nil, fmt.Errorf("perf: %w: %d bytes of %d are used", errRing, unread, size)
+	}
+	n := uint64(binary.NativeEndian.Uint16(r.data[at+6:]))
+	if n < headerSize || n > unread {
+		return nil, fmt.Errorf("perf: %w: record of %d bytes at %#x", errRing, n, at)
+	}
+	if at+n <= size {
+		return r.data[at : at+n], nil
+	}
+	// There is one at most between tail and head.
+	r.wrapped = append(append(r.wrapped[:0], r.data[at:]...), r.data[:at+n-size]...)
+	return r.wrapped, nil
 }
