@@ -11,7 +11,7 @@ type SwitchRecord struct {
 	PID, TID  uint32
 	ParentPID uint32 // of Fork: the process and thread that have made it
 	ParentTID uint32
-	Time      uint64 // nanoseconds of CLOCK_MONOTONIC_RAW
+	Time      uint64 // nanoseconds of the clock that was asked for
 
 	Out, Preempted bool   // of Switch
 	Exec           bool   // of Comm: a new program

@@ -11,10 +11,12 @@ import (
 
 // SwitchOptions says what is told of threads.
 type SwitchOptions struct {
-	Bytes    int  // of the rings of all processors together
-	Children bool // processes that they start, too; else only threads
-	Major    bool // page faults that had to read something
-	Minor    bool // other page faults; each costs the thread some 0.75 µs
+	Bytes    int   // of the rings of all processors together
+	Clock    int32 // that times are of: unix.CLOCK_MONOTONIC_RAW or unix.CLOCK_MONOTONIC
+	Children bool  // processes that they start, too; else only threads
+	Switches bool  // when they come onto a processor and leave it, begin, end, and run a new program
+	Major    bool  // page faults that had to read something
+	Minor    bool  // other page faults; each costs the thread some 0.75 µs
 }
 
 // Switches are the events by which threads come onto a processor and leave it.
@@ -26,9 +28,8 @@ type Switches struct {
 	rings []*SwitchRing
 	// threadsOnly says that the kernel can leave out processes that are started (Linux 5.13).
 	threadsOnly bool
-	fds         map[int][]int // by the process they were added for
+	fds         map[int][]int // by the process they were added for; 0 for all
 	minor       []int
-	open        int // descriptors
 }
 
 // SwitchRing is what one processor has written.
@@ -83,9 +84,12 @@ func OpenSwitches(o SwitchOptions) (_ *Switches, err error) {
 
 // PerThread is how many file descriptors a thread takes.
 func (s *Switches) PerThread() int {
-	n := len(s.cpus)
+	n := 0
+	if s.opt.Switches {
+		n += len(s.cpus)
+	}
 	if s.opt.Minor {
-		n *= 2
+		n += len(s.cpus)
 	}
 	return n
 }
@@ -101,7 +105,7 @@ func (s *Switches) attributes(minor bool) unix.PerfEventAttr {
 		Type:        unix.PERF_TYPE_SOFTWARE,
 		Size:        uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_ADDR,
-		Clockid:     unix.CLOCK_MONOTONIC_RAW, // nothing turns it faster or slower
+		Clockid:     s.opt.Clock,
 		Bits: unix.PerfBitInherit | unix.PerfBitExcludeHv | unix.PerfBitExcludeKernel | unix.PerfBitSampleIDAll |
 			unix.PerfBitUseClockID | unix.PerfBitWatermark,
 		Wakeup: 1 << 30, // nobody waits for these rings
@@ -115,7 +119,10 @@ func (s *Switches) attributes(minor bool) unix.PerfEventAttr {
 	default:
 		attr.Config = unix.PERF_COUNT_SW_DUMMY
 	}
-	if !minor {
+	switch {
+	case minor && !s.opt.Switches:
+		attr.Bits |= unix.PerfBitTask // who inherits it
+	case !minor && s.opt.Switches:
 		attr.Bits |= unix.PerfBitContextSwitch | unix.PerfBitTask | unix.PerfBitComm | unix.PerfBitCommExec
 	}
 	if s.threadsOnly {
@@ -128,8 +135,10 @@ func (s *Switches) attributes(minor bool) unix.PerfEventAttr {
 // the thread has ended, ErrNotPermitted or ErrTooMany where that is the reason.
 func (s *Switches) AddThread(pid, tid int) error {
 	for _, r := range s.rings {
-		if err := s.addTo(r, pid, tid, false); err != nil {
-			return err
+		if s.opt.Switches {
+			if err := s.addTo(r, pid, tid, false); err != nil {
+				return err
+			}
 		}
 		if s.opt.Minor {
 			if err := s.addTo(r, pid, tid, true); err != nil {
@@ -153,6 +162,24 @@ func (s *Switches) addTo(r *SwitchRing, pid, tid int, minor bool) error {
 	s.fds[pid] = append(s.fds[pid], fd)
 	if minor {
 		s.minor = append(s.minor, fd)
+	}
+	return nil
+}
+
+// AddAll tells of the major page faults of all processes on all processors, also of those that the kernel takes on their
+// behalf. It needs CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less.
+func (s *Switches) AddAll() error {
+	for _, r := range s.rings {
+		attr := s.attributes(false)
+		attr.Bits &^= unix.PerfBitInherit | unix.PerfBitExcludeKernel | bitInheritThread
+		fd, err := unix.PerfEventOpen(&attr, -1, r.CPU, r.fd, unix.PERF_FLAG_FD_CLOEXEC|unix.PERF_FLAG_FD_OUTPUT|unix.PERF_FLAG_FD_NO_GROUP)
+		if errors.Is(err, unix.ENODEV) {
+			continue
+		}
+		if err != nil {
+			return switchError(0, err)
+		}
+		s.fds[0] = append(s.fds[0], fd)
 	}
 	return nil
 }
@@ -240,5 +267,5 @@ func (r *SwitchRing) Each(fn func(data []byte)) {
 // Release gives the room of what was read back.
 func (r *SwitchRing) Release() { atomic.StoreUint64(&r.page.Data_tail, r.tail) }
 
-// TimeOf is a record's time, in nanoseconds of CLOCK_MONOTONIC_RAW.
+// TimeOf is a record's time, in nanoseconds of the clock that was asked for.
 func TimeOf(data []byte) uint64 { return timeOf(data) }

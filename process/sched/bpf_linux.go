@@ -24,6 +24,10 @@ type bpfSource struct {
 	mapped  [][]byte
 	watched []uint64
 	cpus    []*bpfRing
+	all     []ring // the same
+
+	pages    *perfSource // tells of page faults; nil if they aren't told
+	noFaults error       // why not
 }
 
 // openBPF loads the programs and lets them begin; nothing is watched yet. The error says why not, and what would help.
@@ -64,30 +68,32 @@ func openBPF(o Options) (_ *bpfSource, err error) {
 		{"sched_waking", p.wakes},
 		{"sched_wakeup", p.woken},
 		{"sched_wakeup_new", p.born},
+		{"sched_process_exec", p.execs},
 		{"sched_switch", p.switches},
 	} {
-		err := s.attach(t.at, t.code())
+		err := s.attach(t.at, ebpf.AttachTraceRawTp, t.code())
 		for t.at == "sched_waking" && err != nil && len(p.preempt) > 0 {
 			p.preempt = p.preempt[1:]
-			err = s.attach(t.at, t.code())
+			err = s.attach(t.at, ebpf.AttachTraceRawTp, t.code())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.at, err)
 		}
 	}
+	s.addFaults(o)
 	return s, nil
 }
 
-func (s *bpfSource) attach(at string, code asm.Instructions) error {
+func (s *bpfSource) attach(at string, as ebpf.AttachType, code asm.Instructions) error {
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Name: "callreel", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: at,
+		Name: "callreel", Type: ebpf.Tracing, AttachType: as, AttachTo: at,
 		Instructions: code, License: "GPL", // the kernel's word for programs that may call these helpers
 	})
 	if err != nil {
 		return err
 	}
 	s.loaded = append(s.loaded, prog)
-	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: ebpf.AttachTraceRawTp})
+	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: as})
 	if err != nil {
 		return err
 	}
@@ -151,6 +157,7 @@ func (s *bpfSource) makeMaps(p *programs) error {
 			data:  records[recordSize*p.places*k:][:recordSize*p.places],
 		})
 	}
+	s.all = asRings(s.cpus)
 	return nil
 }
 
@@ -165,17 +172,26 @@ func (s *bpfSource) mapMemory(m *ebpf.Map, size int) ([]byte, error) {
 }
 
 // add watches a process from the next switch on.
-func (s *bpfSource) add(pid int, _ []int) error {
+func (s *bpfSource) add(pid int, tids []int) error {
 	if pid <= 0 || pid >= watchedWords*64 {
 		return fmt.Errorf("process %d: %w", pid, unix.ESRCH)
 	}
 	atomic.OrUint64(&s.watched[pid>>6], 1<<(pid&63))
+	if s.pages == nil {
+		return nil
+	}
+	if err := s.pages.add(pid, tids); err != nil {
+		s.noFaults = fmt.Errorf("bpf: page faults of process %d: %w", pid, err)
+	}
 	return nil
 }
 
 func (s *bpfSource) forget(pid int) {
 	if pid > 0 && pid < watchedWords*64 {
 		atomic.AndUint64(&s.watched[pid>>6], ^(uint64(1) << (pid & 63)))
+	}
+	if s.pages != nil {
+		s.pages.forget(pid)
 	}
 }
 
@@ -189,6 +205,9 @@ func (s *bpfSource) stop() error {
 		errs = append(errs, p.Close())
 	}
 	s.links, s.loaded = nil, nil
+	if s.pages != nil {
+		errs = append(errs, s.pages.stop())
+	}
 	return errors.Join(errs...)
 }
 
@@ -201,15 +220,16 @@ func (s *bpfSource) close() error {
 		errs = append(errs, m.Close())
 	}
 	s.mapped, s.maps, s.cpus, s.watched = nil, nil, nil, nil
+	if s.pages != nil {
+		errs = append(errs, s.pages.close())
+	}
 	return errors.Join(errs...)
 }
 
 func (s *bpfSource) name() string  { return SourceBPF }
-func (s *bpfSource) clock() int32  { return unix.CLOCK_MONOTONIC }
-func (s *bpfSource) slack() uint64 { return 0 }
 func (s *bpfSource) wakeUps() bool { return true }
 func (s *bpfSource) repeats() bool { return false }
-func (s *bpfSource) rings() []ring { return asRings(s.cpus) }
+func (s *bpfSource) rings() []ring { return s.all }
 
 func whyNoBPF(err error) error {
 	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {

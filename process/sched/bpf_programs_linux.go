@@ -32,7 +32,8 @@ const (
 const (
 	flagPreempted = 1 << 31
 	flagRunnable  = 1 << 30 // it was to wait, but a signal was there
-	flagWoken     = 1 << 29 // a wake-up, else a switch
+	flagWoken     = 1 << 29 // a wake-up
+	flagExec      = 1 << 28 // a new program; without any of these it is a switch
 	flagStates    = 1<<24 - 1
 )
 
@@ -419,6 +420,17 @@ func (p *programs) forks() asm.Instructions {
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("exit"),
 		asm.Return(),
 	})
+}
+
+// execs is the program at sched_process_exec(task, …): it has a new program, and no other threads any more.
+func (p *programs) execs() asm.Instructions {
+	return join(
+		p.wokenTask(),
+		p.reserve(),
+		p.copy(onPrev, recPrev),
+		asm.Instructions{asm.StoreImm(asm.R9, recFlags, flagExec, asm.Word)},
+		p.commit(),
+	)
 }
 
 // atomically does op with the eight bytes at to. The library (ebpf 0.22) forgets which operation it is when it encodes an

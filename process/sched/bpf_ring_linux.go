@@ -114,8 +114,13 @@ func (r *bpfRing) take(out *[2]told) int {
 	r.last = time
 	flags := u32(recFlags)
 	prev := told{time: time, pid: int32(u32(recPrev)), tid: int32(u32(recPrev + 4)), cpu: r.cpu, syscall: NoSyscall}
-	if flags&flagWoken != 0 {
+	switch {
+	case flags&flagWoken != 0:
 		prev.kind, prev.waker = Woken, int32(u32(recNext))
+	case flags&flagExec != 0:
+		prev.kind = execed
+	}
+	if prev.kind != 0 {
 		out[0] = prev
 		return 1
 	}

@@ -41,7 +41,7 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	limit := w.clock.to.ns
 	rings := w.source.rings()
 	w.holes, w.hole = w.holes[:0], 0
-	bound := limit - min(limit, w.source.slack())
+	bound := limit
 	for _, r := range rings {
 		r.load(limit)
 		w.holes = append(w.holes, r.windows()...)
@@ -60,6 +60,9 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	w.passHoles(bound)
 	w.afterLoss()
 	w.settle(final)
+	if ns := w.source.minorsEnded(); ns != 0 && w.stats.MinorsEnded == 0 {
+		w.stats.MinorsEnded = w.clock.ticks(ns)
+	}
 	return nil
 }
 

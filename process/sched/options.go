@@ -22,11 +22,12 @@ type FaultMode uint8
 const (
 	NoFaults    FaultMode = iota
 	MajorFaults           // those that had to read something
-	AllFaults             // the others too, while they are fewer than MinorFaultRate
+	AllFaults             // the others too, until they are too many: see MinorFaultRate
 )
 
-// MinorFaultRate is how many minor faults a second of one processor are told at most: where there are more, the rest is
-// only counted. Each costs the process up to 0.75 µs, so that they take less than 1 % of its time.
+// MinorFaultRate is how many minor faults a second, times the number of processors, are told at most: once there are more,
+// minor faults aren't told any longer (Stats.MinorsEnded). Each costs the process some 0.75 µs, so that they take less than
+// 1 % of its time.
 const MinorFaultRate = 10_000
 
 // Options says what is watched, and how.

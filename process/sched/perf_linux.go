@@ -3,7 +3,6 @@ package sched
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,27 +14,35 @@ import (
 type perfSource struct {
 	events   *perf.Switches
 	cpus     []*perfRing
+	all      []ring // the same
 	children bool
 	watched  map[int32]bool
 
-	minors     int // faults in this second
-	minorSince uint64
-	minorOff   atomic.Bool
+	onlyFaults bool   // switches are another's to tell
+	minors     int    // faults in this second
+	minorSince uint64 // nanoseconds of the clock
+	minorsEnd  uint64 // when they became too many, else 0
 }
 
 func openPerf(o Options) (*perfSource, error) {
 	events, err := perf.OpenSwitches(perf.SwitchOptions{
-		Bytes: o.bufferBytes(), Children: o.Children,
-		Major: o.Faults >= MajorFaults, Minor: o.Faults >= AllFaults,
+		// Nothing turns that clock faster or slower.
+		Bytes: o.bufferBytes(), Children: o.Children, Clock: unix.CLOCK_MONOTONIC_RAW,
+		Switches: true, Major: o.Faults >= MajorFaults, Minor: o.Faults >= AllFaults,
 	})
 	if err != nil {
 		return nil, whyNoPerf(err)
 	}
+	return newPerf(events, o), nil
+}
+
+func newPerf(events *perf.Switches, o Options) *perfSource {
 	s := &perfSource{events: events, children: o.Children, watched: map[int32]bool{}}
 	for _, r := range events.Rings() {
 		s.cpus = append(s.cpus, &perfRing{SwitchRing: r, source: s})
 	}
-	return s, nil
+	s.all = asRings(s.cpus)
+	return s
 }
 
 func whyNoPerf(err error) error {
@@ -53,6 +60,10 @@ const (
 
 // add begins an event for each thread of a process. Those that they start inherit it.
 func (s *perfSource) add(pid int, tids []int) error {
+	if s.events.PerThread() == 0 {
+		s.watched[int32(pid)] = true
+		return nil
+	}
 	if err := s.roomFor(len(tids)); err != nil {
 		return err
 	}
@@ -138,13 +149,13 @@ func (s *perfSource) forget(pid int) {
 func (s *perfSource) name() string { return SourcePerf }
 func (s *perfSource) clock() int32 { return unix.CLOCK_MONOTONIC_RAW }
 
-// slack: the kernel takes a record's time some instructions before it shows the record.
-func (s *perfSource) slack() uint64 { return uint64(time.Millisecond) }
-func (s *perfSource) wakeUps() bool { return false }
-func (s *perfSource) repeats() bool { return true }
-func (s *perfSource) rings() []ring { return asRings(s.cpus) }
-func (s *perfSource) stop() error   { s.events.Stop(); return nil }
-func (s *perfSource) close() error  { return s.events.Close() }
+func (s *perfSource) wakeUps() bool       { return false }
+func (s *perfSource) repeats() bool       { return true }
+func (s *perfSource) rings() []ring       { return s.all }
+func (s *perfSource) faults() error       { return nil }
+func (s *perfSource) minorsEnded() uint64 { return s.minorsEnd }
+func (s *perfSource) stop() error         { s.events.Stop(); return nil }
+func (s *perfSource) close() error        { return s.events.Close() }
 
 // minor counts a minor fault, and ends telling of them once there are too many.
 func (s *perfSource) minor(time uint64) {
@@ -152,7 +163,8 @@ func (s *perfSource) minor(time uint64) {
 	if time-s.minorSince >= second {
 		s.minorSince, s.minors = time, 0
 	}
-	if s.minors++; s.minors > MinorFaultRate*len(s.cpus) && !s.minorOff.Swap(true) {
+	if s.minors++; s.minors > MinorFaultRate*len(s.cpus) && s.minorsEnd == 0 {
+		s.minorsEnd = time
 		s.events.StopMinor()
 	}
 }
@@ -186,8 +198,13 @@ func (r *perfRing) load(limit uint64) {
 	}
 }
 
-func (r *perfRing) windows() []window         { return r.holes }
-func (r *perfRing) bound(limit uint64) uint64 { return limit }
+func (r *perfRing) windows() []window { return r.holes }
+
+// underWay is how long a record may take, in nanoseconds: the kernel reads the clock some instructions before it shows the
+// record. It takes longer where the processor itself stands still (a virtual one); what comes then is given late.
+const underWay = uint64(time.Millisecond)
+
+func (r *perfRing) bound(limit uint64) uint64 { return limit - min(limit, underWay) }
 
 func (r *perfRing) peek() (uint64, bool) {
 	if r.next = r.Peek(); r.next == nil {
@@ -233,7 +250,7 @@ func (r *perfRing) take(out *[2]told) int {
 	default:
 		return 0
 	}
-	if e.pid <= 0 || e.tid <= 0 || !r.source.wanted(&e, &rec) {
+	if e.pid <= 0 || e.tid <= 0 || r.source.onlyFaults && rec.Type != perf.Sample || !r.source.wanted(&e, &rec) {
 		return 0
 	}
 	out[0] = e
@@ -242,6 +259,9 @@ func (r *perfRing) take(out *[2]told) int {
 
 // wanted leaves out children, where the kernel can't.
 func (s *perfSource) wanted(e *told, rec *perf.SwitchRecord) bool {
+	if s.onlyFaults {
+		return true // those of threads that aren't watched are passed over later
+	}
 	if s.children {
 		if e.kind == born && s.watched[int32(rec.ParentPID)] {
 			s.watched[e.pid] = true

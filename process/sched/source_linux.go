@@ -39,13 +39,14 @@ type ring interface {
 type source interface {
 	name() string
 	clock() int32                  // CLOCK_…
-	slack() uint64                 // how long a record may be under way, in nanoseconds of the clock; 0 if rings bound it
 	wakeUps() bool                 // tells when threads become ready
 	repeats() bool                 // may tell a thing twice
 	add(pid int, tids []int) error // watches a process, or more of its threads
 	forget(pid int)                // the process has ended
 	rings() []ring
-	stop() error // nothing more is written; what is there can be read
+	faults() error       // why page faults that were asked for aren't told
+	minorsEnded() uint64 // nanoseconds of the clock: since when minor faults aren't told, since they were too many; else 0
+	stop() error         // nothing more is written; what is there can be read
 	close() error
 }
 

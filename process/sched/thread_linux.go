@@ -32,7 +32,10 @@ func (w *Watcher) tell(e *told) {
 	w.passHoles(e.time)
 	tick := w.clock.ticks(e.time)
 	t := w.threads[e.tid]
+	fault := e.kind == MinorFault || e.kind == MajorFault
 	switch {
+	case fault && (t == nil || t.pid != e.pid):
+		return // another process's, whose faults are told, too
 	case t != nil && t.pid != e.pid && e.kind != born:
 		// It has become another process's: the number was given anew, and the end of the first was lost.
 		w.end(t, max(tick, t.last))

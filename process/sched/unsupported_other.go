@@ -12,7 +12,7 @@ import (
 type Watcher struct{}
 
 // Stats counts what a Watcher has seen.
-type Stats struct{ Events, Lost, Odd, LeftOut uint64 }
+type Stats struct{ Events, Lost, Odd, MinorsEnded uint64 }
 
 // Sums are the kernel's own of a thread, in nanoseconds.
 type Sums struct{ Running, Ready uint64 }
@@ -28,6 +28,9 @@ func (w *Watcher) Reasons() []error { return nil }
 
 // WakeUps is false.
 func (w *Watcher) WakeUps() bool { return false }
+
+// Faults is false.
+func (w *Watcher) Faults() bool { return false }
 
 // Add returns process.ErrUnsupported.
 func (w *Watcher) Add(int) error { return process.ErrUnsupported }

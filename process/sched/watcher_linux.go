@@ -17,6 +17,7 @@ type Watcher struct {
 	mu      sync.Mutex
 	source  source // nil when only the kernel's sums can be had
 	reasons []error
+	faults  bool
 	clock   clock
 
 	processes map[int32]*watched
@@ -42,10 +43,11 @@ type watched struct {
 
 // Stats counts what a Watcher has seen.
 type Stats struct {
-	Events  uint64 // that were given
-	Lost    uint64 // records of the kernel's that found no room
-	Odd     uint64 // events that didn't fit the one before, so that something is missing between
-	LeftOut uint64 // minor faults beyond MinorFaultRate
+	Events uint64 // that were given
+	Lost   uint64 // records of the kernel's that found no room
+	Odd    uint64 // events that didn't fit the one before, so that something is missing between
+	// MinorsEnded is when minor faults became too many (MinorFaultRate), in ticks: later ones aren't told. Else 0.
+	MinorsEnded uint64
 }
 
 // Open begins to watch. What the processes do from its return on is told, and of what they do at that moment as soon as it
@@ -70,6 +72,10 @@ func Open(ctx context.Context, o Options) (*Watcher, error) {
 		if err == nil {
 			w := &Watcher{source: s, reasons: reasons, processes: map[int32]*watched{}, threads: map[int32]*thread{}}
 			if err = w.begin(ctx, o.PIDs); err == nil {
+				if s != nil && s.faults() != nil {
+					w.reasons = append(w.reasons, s.faults())
+				}
+				w.faults = s != nil && s.faults() == nil && o.Faults != NoFaults
 				return w, nil
 			}
 		}
@@ -119,6 +125,9 @@ func (w *Watcher) Reasons() []error { return w.reasons }
 
 // WakeUps says whether events of kind Woken come. If not, the time from being woken to running looks like waiting.
 func (w *Watcher) WakeUps() bool { return w.source != nil && w.source.wakeUps() }
+
+// Faults says whether page faults are told.
+func (w *Watcher) Faults() bool { return w.faults }
 
 // Add watches another process from now on.
 func (w *Watcher) Add(pid int) error {
