@@ -74,20 +74,20 @@ func (a *answer) steady(ns uint64) (Kind, doing) {
 	return a.kind()
 }
 
-// ask asks for a thread's state, and says whether there is such a thread.
-func (w *Watcher) ask(t *thread) bool {
+// ask asks for a thread's state and sums, and says whether there is such a thread.
+func (w *Watcher) ask(t *thread) (Sums, bool) {
 	path := taskPath(int(t.pid), int(t.tid))
 	text, err := readSmall(path + "stat")
 	if err != nil {
-		return false
+		return Sums{}, false
 	}
 	state, processor, ok := parseTaskStat(text)
 	if !ok || state == 'Z' || state == 'X' {
-		return false
+		return Sums{}, false
 	}
 	sums, err := readSums(int(t.pid), int(t.tid))
 	if err != nil {
-		return false
+		return Sums{}, false
 	}
 	a := answer{known: true, state: state, ran: sums.Running, processor: processor, tick: ticks.Now()}
 	if t.asked.known {
@@ -100,11 +100,9 @@ func (w *Watcher) ask(t *thread) bool {
 		}
 		first.earlier = nil
 		a.earlier = &first
-	} else if t.base == (Sums{}) {
-		t.base = sums
 	}
 	t.asked = a
-	return true
+	return sums, true
 }
 
 const (
@@ -138,7 +136,10 @@ func (w *Watcher) settle(final bool) {
 				continue
 			}
 		}
-		if n++; !final && n <= settleMost && !w.ask(t) {
+		if n++; final || n > settleMost {
+			continue
+		}
+		if _, alive := w.ask(t); !alive {
 			w.end(t, max(w.bound, t.last)) // its end was lost
 		}
 	}
@@ -158,7 +159,8 @@ func (w *Watcher) lives(pid int32, p *watched) bool {
 	}
 	for _, tid := range tids {
 		t := &thread{pid: pid, tid: int32(tid), since: w.bound, last: w.bound, processor: -1}
-		if w.ask(t) && w.threads[t.tid] == nil {
+		if base, alive := w.ask(t); alive && w.threads[t.tid] == nil {
+			t.base = base
 			w.threads[t.tid], p.threads[t.tid] = t, t
 		}
 	}

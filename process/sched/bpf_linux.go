@@ -113,7 +113,7 @@ func probeBPF() error {
 // The bounds of a processor's ring, in records.
 const (
 	minPlaces = 1 << 10
-	maxPlaces = 1 << 16
+	maxPlaces = 1 << 18
 )
 
 // places is how many records a processor's ring has, so that all have at most bytes.

@@ -40,7 +40,12 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	}
 	limit := w.clock.to.ns
 	rings := w.source.rings()
-	w.holes, w.hole = w.holes[:0], 0
+	// What was lost after the last bound still matters.
+	w.holes = append(w.holes[:0], slices.DeleteFunc(w.holes[min(w.hole, len(w.holes)):], func(h window) bool { return h.to <= w.limit })...)
+	for i := range w.holes {
+		w.holes[i].count = 0 // they were counted
+	}
+	w.hole = 0
 	bound := limit
 	for _, r := range rings {
 		r.load(limit)

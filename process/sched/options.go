@@ -44,8 +44,9 @@ type Options struct {
 	NoPerf bool // don't use perf's events, even if they are permitted
 }
 
-// DefaultBuffer is what Options.BufferBytes is when it says nothing, 8 MiB a processor but 64 MiB in all.
-func DefaultBuffer() int { return min(8<<20*runtime.NumCPU(), 64<<20) }
+// DefaultBuffer is what Options.BufferBytes is when it says nothing, 16 MiB a processor but 64 MiB in all: a busy processor
+// has some 200,000 switches a second, each of 64 bytes with its wake-up, and who drains may have to wait for it.
+func DefaultBuffer() int { return min(16<<20*runtime.NumCPU(), 64<<20) }
 
 func (o Options) bufferBytes() int {
 	if o.BufferBytes > 0 {

@@ -163,9 +163,11 @@ func (w *Watcher) add(pid int) error {
 			continue
 		}
 		t := &thread{pid: int32(pid), tid: int32(tid), since: since, last: since, processor: -1}
-		if !w.ask(t) {
-			continue // it has ended
+		base, alive := w.ask(t)
+		if !alive {
+			continue
 		}
+		t.base = base
 		w.threads[t.tid], p.threads[t.tid] = t, t
 	}
 	return nil
