@@ -41,7 +41,9 @@ func openBPF(o Options) (_ *bpfSource, err error) {
 	if err := probeBPF(); err != nil {
 		return nil, err
 	}
-	spec, err := btf.LoadKernelSpec()
+	// Reading the kernel's types takes most of the time: once for all programs.
+	types := btf.NewCache()
+	spec, err := types.Kernel()
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +73,10 @@ func openBPF(o Options) (_ *bpfSource, err error) {
 		{"sched_process_exec", p.execs},
 		{"sched_switch", p.switches},
 	} {
-		err := s.attach(t.at, ebpf.AttachTraceRawTp, t.code())
+		err := s.attach(types, t.at, t.code())
 		for t.at == "sched_waking" && err != nil && len(p.preempt) > 0 {
 			p.preempt = p.preempt[1:]
-			err = s.attach(t.at, ebpf.AttachTraceRawTp, t.code())
+			err = s.attach(types, t.at, t.code())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.at, err)
@@ -84,16 +86,21 @@ func openBPF(o Options) (_ *bpfSource, err error) {
 	return s, nil
 }
 
-func (s *bpfSource) attach(at string, as ebpf.AttachType, code asm.Instructions) error {
-	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Name: "callreel", Type: ebpf.Tracing, AttachType: as, AttachTo: at,
-		Instructions: code, License: "GPL", // the kernel's word for programs that may call these helpers
-	})
+func (s *bpfSource) attach(types *btf.Cache, at string, code asm.Instructions) error {
+	const name = "callreel"
+	loaded, err := ebpf.NewCollectionWithOptions(&ebpf.CollectionSpec{
+		Programs: map[string]*ebpf.ProgramSpec{name: {
+			Name: name, Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: at,
+			Instructions: code, License: "GPL", // the kernel's word for programs that may call these helpers
+		}},
+	}, ebpf.CollectionOptions{Cache: types})
 	if err != nil {
 		return err
 	}
+	prog := loaded.DetachProgram(name)
+	loaded.Close()
 	s.loaded = append(s.loaded, prog)
-	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: as})
+	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: ebpf.AttachTraceRawTp})
 	if err != nil {
 		return err
 	}

@@ -193,8 +193,8 @@ func (r *perfRing) load(limit uint64) {
 		last = max(last, rec.Time)
 	})
 	if full {
-		// What is lost now is told by the next record that finds room. How much it was is counted then.
-		r.holes = append(r.holes, window{from: last, to: max(limit, last)})
+		// What is lost now is told by the next record that finds room. How much it was is known then.
+		r.holes = append(r.holes, window{from: last, to: max(limit, last), count: 1})
 	}
 }
 

@@ -153,7 +153,7 @@ func (h *heard) spans(tid int, to uint64) spans {
 			state = new(uint64)
 		}
 	}
-	if n := len(events); n > 0 && to > events[n-1].Time {
+	if n := len(events); n > 0 && to > events[n-1].Time && state != &s.ready { // the kernel counts that when it is over
 		*state += to - events[n-1].Time
 	}
 	return s
