@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/internal/ticks"
 	"github.com/callreel/callreel/process/sched"
 )
 
@@ -18,7 +19,7 @@ type heard struct {
 	events  map[int][]sched.Event // by thread
 	pids    map[int]int
 	sums    map[int]sched.Sums // of threads, when it was closed
-	summed  uint64             // ticks then
+	summed  map[int]uint64     // ticks then
 	stats   sched.Stats
 	reasons []error
 }
@@ -71,7 +72,7 @@ func watch(t *testing.T, o sched.Options, every time.Duration) *watcher {
 		t.Fatal(err)
 	}
 	x := &watcher{Watcher: w, t: t, stop: make(chan struct{}), done: make(chan struct{})}
-	x.got = heard{events: map[int][]sched.Event{}, pids: map[int]int{}, sums: map[int]sched.Sums{}, reasons: w.Reasons()}
+	x.got = heard{events: map[int][]sched.Event{}, pids: map[int]int{}, sums: map[int]sched.Sums{}, summed: map[int]uint64{}, reasons: w.Reasons()}
 	go func() {
 		defer close(x.done)
 		for {
@@ -106,11 +107,11 @@ func (w *watcher) end() *heard {
 	close(w.stop)
 	<-w.done
 	for tid := range w.Threads() {
+		at := ticks.Now()
 		if s, ok := w.Sums(tid); ok {
-			w.got.sums[tid] = s
+			w.got.sums[tid], w.got.summed[tid] = s, at
 		}
 	}
-	w.got.summed = w.now()
 	if err := w.Close(w.got.take); err != nil {
 		w.t.Errorf("close: %v", err)
 	}
@@ -118,28 +119,24 @@ func (w *watcher) end() *heard {
 	return &w.got
 }
 
-// now is a moment on the clock of the events: that of the last bound.
-func (w *watcher) now() uint64 {
-	if err := w.Drain(w.got.take); err != nil {
-		w.t.Errorf("drain: %v", err)
-	}
-	return w.Bound()
-}
-
-// spans adds up what a thread did, in ticks.
-type spans struct{ running, ready, blocked, unknown uint64 }
+// spans adds up what a thread did up to a moment, in ticks. Pending is how long it has been ready by then: the kernel counts
+// that only when it is over, or the thread goes to another processor.
+type spans struct{ running, ready, blocked, unknown, pending uint64 }
 
 func (h *heard) spans(tid int, to uint64) spans {
 	var s spans
-	events := h.events[tid]
-	state := &s.unknown
-	for i, e := range events {
+	state, last := &s.unknown, uint64(0)
+	for _, e := range h.events[tid] {
+		if e.Time > to {
+			break
+		}
 		if e.Kind == sched.Lost {
 			state = &s.unknown // since the one before
 		}
-		if i > 0 && e.Time > events[i-1].Time {
-			*state += min(e.Time, to) - min(events[i-1].Time, to)
+		if last > 0 {
+			*state += e.Time - last
 		}
+		last = e.Time
 		switch e.Kind {
 		case sched.In:
 			state = &s.running
@@ -153,8 +150,10 @@ func (h *heard) spans(tid int, to uint64) spans {
 			state = new(uint64)
 		}
 	}
-	if n := len(events); n > 0 && to > events[n-1].Time && state != &s.ready { // the kernel counts that when it is over
-		*state += to - events[n-1].Time
+	if state == &s.ready {
+		s.pending = to - last
+	} else if last > 0 {
+		*state += to - last
 	}
 	return s
 }
