@@ -241,7 +241,7 @@ func (s *bpfSource) rings() []ring { return s.all }
 func whyNoBPF(err error) error {
 	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, ebpf.ErrNotSupported) {
-			return fmt.Errorf("bpf: %w: a kernel of Linux 5.12 or newer with BTF (CONFIG_DEBUG_INFO_BTF) is needed: %w", ErrUnavailable, err)
+			return fmt.Errorf("bpf: %w: a kernel of Linux 5.15 or newer with BTF (CONFIG_DEBUG_INFO_BTF) is needed: %w", ErrUnavailable, err)
 		}
 		return fmt.Errorf("bpf: %w: %w", ErrUnavailable, firstLine{err})
 	}
