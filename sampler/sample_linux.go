@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/sampler/internal/perf"
+	"github.com/callreel/callreel/process/perf"
 )
 
 // Sample takes stacks at a rate until the process ends, the time is over, or ctx ends,

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/sampler/internal/perf"
+	"github.com/callreel/callreel/process/perf"
 	"github.com/callreel/callreel/unwind"
 )
 

@@ -29,11 +29,11 @@ func Machine(ctx context.Context, o Options) []Check {
 		writeText(ctx, o.Self),
 		recording(ctx),
 		clock(),
+		scheduling(ctx),
 		seccomp(),
 		shadowStack(),
 		addressSpace(),
 		disk(o.Folder),
-		perf(),
 	}
 }
 
@@ -262,14 +262,4 @@ func disk(folder string) Check {
 		return warning(name, "free some, or write reels elsewhere: record -o", "%s", text)
 	}
 	return ok(name, "%s", text)
-}
-
-// perf is for those who use other tools beside this one: nothing here needs it.
-func perf() Check {
-	const name = "perf events"
-	level := readLine("/proc/sys/kernel/perf_event_paranoid")
-	if level == "" {
-		return ok(name, "none in this kernel; recording doesn't use them")
-	}
-	return ok(name, "kernel.perf_event_paranoid is %s; recording doesn't use them", level)
 }

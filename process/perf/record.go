@@ -20,6 +20,7 @@ const (
 	Sample      Type = 9
 	Mmap        Type = 10 // PERF_RECORD_MMAP2: code was mapped
 	LostSamples Type = 13
+	Switch      Type = 14 // a thread comes onto a processor, or leaves it
 )
 
 // Bits of a record's misc field.
@@ -27,6 +28,8 @@ const (
 	miscModeMask = 7
 	miscKernel   = 1
 	miscExec     = 1 << 13 // of Comm: by execve
+	miscOut      = 1 << 13 // of Switch: leaves
+	miscPreempt  = 1 << 14 // of Switch: could have gone on
 )
 
 // Registers that are sampled: the sixteen general ones and the instruction pointer,

@@ -78,6 +78,19 @@ type mark struct {
 
 // Open prepares events; Add begins.
 func Open(o Options) (*Events, error) {
+	cpus, err := onlineCPUs()
+	if err != nil {
+		return nil, err
+	}
+	size := maxRing
+	for size > midRing && size*len(cpus) > allRings {
+		size /= 2
+	}
+	return &Events{opt: o, cpus: cpus, rings: make([]*cpuRing, len(cpus)), size: size}, nil
+}
+
+// onlineCPUs lists the processors that are on.
+func onlineCPUs() ([]int, error) {
 	text, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {
 		return nil, fmt.Errorf("perf: processors: %w", err)
@@ -86,11 +99,7 @@ func Open(o Options) (*Events, error) {
 	if err != nil {
 		return nil, fmt.Errorf("perf: processors: %w", err)
 	}
-	size := maxRing
-	for size > midRing && size*len(cpus) > allRings {
-		size /= 2
-	}
-	return &Events{opt: o, cpus: cpus, rings: make([]*cpuRing, len(cpus)), size: size}, nil
+	return cpus, nil
 }
 
 // Add samples a thread and all that it will start from now on. The error wraps
@@ -208,21 +217,29 @@ func (e *Events) stack() int {
 
 // makeRing makes an event the owner of its processor's ring.
 func (e *Events) makeRing(k, fd int) error {
+	r, size, err := mapRing(fd, e.size)
+	if err != nil {
+		return fmt.Errorf("perf: ring of processor %d: %w", e.cpus[k], err)
+	}
+	e.rings[k], e.size = r, size
+	return nil
+}
+
+// mapRing maps an event's ring, of size bytes or of as many as are granted.
+func mapRing(fd, size int) (*cpuRing, int, error) {
 	page := os.Getpagesize()
 	for {
-		memory, err := unix.Mmap(fd, 0, page+e.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		memory, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		switch {
 		case err == nil:
-			e.rings[k] = &cpuRing{
+			return &cpuRing{
 				ring: ring{data: memory[page:]}, fd: fd, memory: memory,
 				page: (*unix.PerfEventMmapPage)(unsafe.Pointer(&memory[0])),
-			}
-			return nil
-		case e.size > minRing && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)):
-			e.size /= 2
+			}, size, nil
+		case size > minRing && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)):
+			size /= 2
 		default:
-			return fmt.Errorf("perf: ring of processor %d: %w: kernel.perf_event_mlock_kb bounds what may be locked, and ulimit -l (%w)",
-				e.cpus[k], ErrNotPermitted, err)
+			return nil, size, fmt.Errorf("%w: kernel.perf_event_mlock_kb bounds what may be locked, and ulimit -l (%w)", ErrNotPermitted, err)
 		}
 	}
 }

@@ -1,0 +1,2 @@
+// Package ticks reads the processor's clock on which all events of a recording are.
+package ticks

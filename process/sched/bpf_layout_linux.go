@@ -1,0 +1,110 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// layout is where this kernel keeps what the programs read: offsets in bytes, from its BTF.
+type layout struct {
+	// Of a task.
+	pid, tgid, flags, state, threadPID, signal int16
+	// Of a signal_struct: the pid of the process.
+	signalTGID int16
+	// Of a pid: its level, and its numbers.
+	pidLevel, pidNumbers, upidSize int16
+	// Of an upid: its number and its namespace.
+	upidNumber, upidNamespace int16
+
+	regs registers
+
+	preempt []preemptCount // the ways to it, best first
+
+	// prevState says that sched_switch has the state of who leaves as an argument (Linux 5.18).
+	prevState bool
+}
+
+var errLayout = errors.New("the kernel's BTF is not as expected")
+
+func readLayout(spec *btf.Spec) (layout, error) {
+	var l layout
+	task, err1 := structOf(spec, "task_struct")
+	signal, err2 := structOf(spec, "signal_struct")
+	pid, err3 := structOf(spec, "pid")
+	upid, err4 := structOf(spec, "upid")
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return l, err
+	}
+	find := func(s *btf.Struct, names ...string) int16 {
+		for _, name := range names {
+			if off, ok := offsetOf(s.Members, name); ok && off <= 1<<15-64 {
+				return int16(off)
+			}
+		}
+		err1 = errors.Join(err1, fmt.Errorf("%w: %s has no %s", errLayout, s.Name, names[0]))
+		return 0
+	}
+	l.pid, l.tgid, l.flags = find(task, "pid"), find(task, "tgid"), find(task, "flags")
+	l.state = find(task, "__state", "state") // renamed in Linux 5.14
+	l.threadPID, l.signal = find(task, "thread_pid"), find(task, "signal")
+	const tgidOfPIDs = 1 // PIDTYPE_TGID
+	l.signalTGID = find(signal, "pids") + 8*tgidOfPIDs
+	l.pidLevel, l.pidNumbers, l.upidSize = find(pid, "level"), find(pid, "numbers"), int16(upid.Size)
+	l.upidNumber, l.upidNamespace = find(upid, "nr"), find(upid, "ns")
+	if err1 != nil {
+		return l, err1
+	}
+	if regs, err := structOf(spec, "pt_regs"); err == nil {
+		l.regs = readRegisters(regs.Members)
+	} else if regs, err := structOf(spec, "user_pt_regs"); err == nil {
+		l.regs = readRegisters(regs.Members)
+	}
+	l.preempt = preemptCounts(spec, task)
+	var sw *btf.Typedef
+	if err := spec.TypeByName("btf_trace_sched_switch", &sw); err != nil {
+		return l, fmt.Errorf("%w: sched_switch: %w", errLayout, err)
+	}
+	pointer, _ := sw.Type.(*btf.Pointer)
+	if pointer == nil {
+		return l, fmt.Errorf("%w: sched_switch", errLayout)
+	}
+	proto, _ := pointer.Target.(*btf.FuncProto)
+	if proto == nil || len(proto.Params) < 4 {
+		return l, fmt.Errorf("%w: sched_switch", errLayout)
+	}
+	l.prevState = len(proto.Params) >= 5 // the first is the tracepoint's own
+	return l, nil
+}
+
+func structOf(spec *btf.Spec, name string) (*btf.Struct, error) {
+	var s *btf.Struct
+	if err := spec.TypeByName(name, &s); err != nil {
+		return nil, fmt.Errorf("%w: struct %s: %w", errLayout, name, err)
+	}
+	return s, nil
+}
+
+// offsetOf finds a member, also in structs and unions without a name.
+func offsetOf(members []btf.Member, name string) (uint32, bool) {
+	for _, m := range members {
+		if m.Name == name {
+			return m.Offset.Bytes(), true
+		}
+		if m.Name != "" {
+			continue
+		}
+		var inner []btf.Member
+		switch t := btf.UnderlyingType(m.Type).(type) {
+		case *btf.Struct:
+			inner = t.Members
+		case *btf.Union:
+			inner = t.Members
+		}
+		if off, ok := offsetOf(inner, name); ok {
+			return m.Offset.Bytes() + off, true
+		}
+	}
+	return 0, false
+}
