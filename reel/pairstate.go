@@ -73,17 +73,13 @@ func (p *Pairer) SetState(st PairerState) {
 			calls = append(calls, c)
 		}
 		p.open += len(calls)
-		stack := callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since}
-		if p.states != nil {
-			now := p.states.At(st.Now)
-			stack.left, stack.states = now, make([]openStates, len(calls), len(calls)+8)
-			for k := range stack.states {
-				stack.states[k].entry = now
-			}
-		}
-		p.stacks = append(p.stacks, stack)
+		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since})
 	}
 	p.cur, p.floor, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Floor, st.Stamp, st.Now
+	if p.states != nil {
+		p.spent.begun = false
+		p.settle()
+	}
 	p.order = p.order[:0]
 	for i := range p.stacks {
 		p.order = append(p.order, uint16(i))
