@@ -22,6 +22,7 @@ type reportFlags struct {
 	limit     int
 	functions []string
 	by        string
+	locks     bool
 	json      bool
 	debugDirs []string
 }
@@ -51,10 +52,20 @@ Behind the name is where the function begins in its source, as far as that is kn
 "file" (with its path) and "line"; "name_from" says who knew the name if not the recorder: symbol table, DWARF or
 debuginfod.
 
+Where it is known when threads ran and waited, self is split: cpu is the time on a processor, ready the time in which
+the thread could have run and didn't, blocked the time in which it waited for something (in JSON "self_cpu_ns" and so
+on, and "total_cpu_ns" of total). What isn't known is in none of them.
+
+With --locks it sums up what threads waited for in memory: mutexes and the like by address, how often, how long, and
+which function of the thread that let them go on held them ("in" is where that spent nearly all of the time). Condition
+variables come last, with the functions that signalled.
+
 A damaged reel is read up to the damage and beyond it. The report says what was lost.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
   callreel report slow.reel -f '*Command' --json
-  callreel report slow.reel -f handle_request --by path`,
+  callreel report slow.reel -f handle_request --by path
+  callreel report slow.reel --sort blocked
+  callreel report slow.reel --locks`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
@@ -63,6 +74,7 @@ A damaged reel is read up to the damage and beyond it. The report says what was 
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions and the N busiest threads (default all functions, 20 threads)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
 	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return")
+	fl.BoolVar(&f.locks, "locks", false, "sum up what threads waited for by lock, and which functions held it")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
@@ -94,6 +106,9 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	}
 	defer names.Close() // only read from
 	file.NameBy(names)
+	if f.locks {
+		return f.lockReport(w, file)
+	}
 	if f.by != "" {
 		return f.groups(w, path, file, key)
 	}
@@ -150,7 +165,7 @@ type threadJSON struct {
 	Name    string `json:"name"`
 	Calls   uint64 `json:"calls"`
 	Dropped uint64 `json:"dropped_events,omitempty"`
-	*threadStatesJSON
+	*ThreadStatesJSON
 }
 
 // goroutineJSON is a goroutine of a Go program; the keys are promised. ID 0 is what ran on the own stack of the thread.
@@ -197,7 +212,7 @@ func (r *report) json(w io.Writer) error {
 	if r.Every > 0 {
 		fmt.Fprintf(b, ",\"every\":%d,\"made\":%d", r.Every, r.Made)
 	}
-	if err := r.schedulingJSON(b); err != nil {
+	if err := r.scheduledJSON(b); err != nil {
 		return err
 	}
 	if r.dump != nil {

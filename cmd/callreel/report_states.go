@@ -25,8 +25,8 @@ func (f *reportFlags) sortable(path string, file *reel.File) error {
 	return usageError("callreel report: --sort %s: %s: it isn't known when threads ran and waited: %s", f.sort, path, why)
 }
 
-// threadStatesJSON is what is known of when a thread ran and waited; the keys are promised. Times are in nanoseconds.
-type threadStatesJSON struct {
+// ThreadStatesJSON is what is known of when a thread ran and waited; the keys are promised. Times are in nanoseconds.
+type ThreadStatesJSON struct {
 	CPUNS   uint64 `json:"cpu_ns"`
 	ReadyNS uint64 `json:"ready_ns"`
 	// BlockedNS is null if only the kernel's sums are known, UnknownNS the time of which nothing is known.
@@ -39,11 +39,11 @@ type threadStatesJSON struct {
 	MajorFaults   *uint64 `json:"major_faults,omitempty"`
 }
 
-func threadStates(t *reel.ThreadSummary, faults bool) *threadStatesJSON {
+func threadStates(t *reel.ThreadSummary, faults bool) *ThreadStatesJSON {
 	if !t.HasStates && !t.HasSums {
 		return nil
 	}
-	s := &threadStatesJSON{}
+	s := &ThreadStatesJSON{}
 	if t.HasSums {
 		s.CPUNS, s.ReadyNS = t.Sums.Running, t.Sums.Ready
 		s.KernelCPUNS, s.KernelReadyNS = &t.Sums.Running, &t.Sums.Ready
@@ -57,19 +57,22 @@ func threadStates(t *reel.ThreadSummary, faults bool) *threadStatesJSON {
 	return s
 }
 
-// schedulingJSON adds how the states of threads were learned, if the reel says so.
-func (r *report) schedulingJSON(b *bufio.Writer) error {
+// schedulingJSON is how it was learned when threads ran and waited; the keys are promised.
+type schedulingJSON struct {
+	Source      string  `json:"source"` // "" if nothing could be learned
+	Reason      string  `json:"reason"` // why the source is no better one
+	WakeUps     bool    `json:"wake_ups"`
+	Faults      bool    `json:"faults"`
+	MinorFaults *uint64 `json:"minor_faults,omitempty"`
+	MajorFaults *uint64 `json:"major_faults,omitempty"`
+}
+
+// scheduledJSON adds how the states of threads were learned, if the reel says so.
+func (r *report) scheduledJSON(b *bufio.Writer) error {
 	if !r.scheduled {
 		return nil
 	}
-	s := struct {
-		Source      string  `json:"source"`
-		Reason      string  `json:"reason"`
-		WakeUps     bool    `json:"wake_ups"`
-		Faults      bool    `json:"faults"`
-		MinorFaults *uint64 `json:"minor_faults,omitempty"`
-		MajorFaults *uint64 `json:"major_faults,omitempty"`
-	}{Source: r.scheduling.Source, Reason: r.scheduling.Reason, WakeUps: r.scheduling.WakeUps, Faults: r.scheduling.Faults}
+	s := schedulingJSON{Source: r.scheduling.Source, Reason: r.scheduling.Reason, WakeUps: r.scheduling.WakeUps, Faults: r.scheduling.Faults}
 	if s.Faults {
 		s.MinorFaults, s.MajorFaults = new(uint64), new(uint64)
 		for i := range r.Threads {
