@@ -86,7 +86,11 @@ func (b *blocked) at(l *lane) {
 	if open := l.open(); len(open) > 0 {
 		o := &open[len(open)-1]
 		s.Function, s.CallStart = o.function, o.start
-		locked = b.names.argument(b.values, o)
+		for i := len(open) - 1; i >= 0 && b.names.roles[open[i].function].skip; i-- {
+			if locked = b.names.argument(b.values, &open[i]); locked != 0 {
+				break
+			}
+		}
 	}
 	for len(b.waits) > 0 && b.waits[0].Time < s.From {
 		b.waits = b.waits[1:]
@@ -94,7 +98,7 @@ func (b *blocked) at(l *lane) {
 	if len(b.waits) > 0 && b.waits[0].Time < s.To {
 		s.Wait, s.HasWait = b.waits[0], true
 	}
-	b.names.classify(&s, locked)
+	b.names.classify(&s, l.open(), locked)
 	switch {
 	case b.cur.Waker == reel.WakerKernel:
 		s.By, s.WokenAt = ByKernel, s.To

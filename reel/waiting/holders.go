@@ -155,10 +155,12 @@ func (h *held) at(l *lane) {
 	if n == 0 {
 		return
 	}
-	// The innermost that was open for most of the time, or the outermost.
+	// The innermost that was open for most of the time, with the calls of its function that were there before, or the outermost.
 	at := n - 1
-	for at > 0 && percent(w.To-min(w.To, max(w.From, open[at].start)), w.To-w.From) < mostShare {
+	w.Held = h.openFor(w, l, open, at)
+	for at > 0 && percent(w.Held, w.To-w.From) < mostShare {
 		at--
+		w.Held = h.openFor(w, l, open, at)
 	}
 	for _, o := range open[max(0, at+1-maxPath) : at+1] {
 		w.Path = append(w.Path, o.function)
@@ -167,13 +169,28 @@ func (h *held) at(l *lane) {
 	h.inside(w, l, open, at)
 }
 
+// openFor is for how long of the time a function was open as the one at the depth is.
+func (h *held) openFor(w *Holder, l *lane, open []frame, depth int) uint64 {
+	o := &open[depth]
+	sum := w.To - min(w.To, max(w.From, o.start))
+	if o.start <= w.From {
+		return sum
+	}
+	for i := range h.calls {
+		if c := &h.calls[i]; c.lane == l && c.stack == l.cur && c.depth == depth && c.function == o.function && c.end > w.From {
+			sum += min(c.end, o.start) - min(max(c.start, w.From), o.start)
+		}
+	}
+	return min(sum, w.To-w.From)
+}
+
 // inside follows the time down the calls that the one at the depth made.
 func (h *held) inside(w *Holder, l *lane, open []frame, depth int) {
-	from := max(w.From, open[depth].start)
-	whole := w.To - min(w.To, from)
+	whole := w.Held
 	if whole == 0 {
 		return
 	}
+	from := w.From
 	calls := make([]pastCall, 0, 16)
 	for _, c := range h.calls {
 		if c.lane == l && c.stack == l.cur && c.end > from && c.start < w.To && c.depth > depth {

@@ -214,19 +214,39 @@ func newNames(f *reel.File) *names {
 	return n
 }
 
-// classify says what a stretch is of, by its call and its system call. locked is the argument of the call, if that locks something.
-func (n *names) classify(s *Stretch, locked uint64) {
+// classify says what a stretch is of, by its call and its system call. open are the open calls, locked the argument of the one of them that
+// locks something.
+func (n *names) classify(s *Stretch, open []frame, locked uint64) {
 	kind, isFutex := Other, false
 	if s.HasWait && s.Wait.Syscall >= 0 && s.Wait.Syscall == n.futex {
 		if kind, isFutex = futexKind(s.Wait.Args); isFutex {
 			s.Address = s.Wait.Args[0]
 		}
 	}
-	if r := n.roles[s.Function]; r.wait != Other && (isFutex || !s.HasWait || s.Wait.Syscall < 0) {
-		kind = r.wait
-		if s.Address == 0 {
-			s.Address = locked
+	if isFutex || !s.HasWait || s.Wait.Syscall < 0 {
+		if _, wait := n.waitsIn(open); wait != Other {
+			kind = wait
+			if s.Address == 0 {
+				s.Address = locked
+			}
 		}
 	}
+	if kind == Condition {
+		s.Address &^= 7 // glibc's have two words side by side, which take turns
+	}
 	s.Kind = kind
+}
+
+// waitsIn finds the innermost call whose function says what it waits for, below which there are only such as merely wait for it.
+func (n *names) waitsIn(open []frame) (*frame, Kind) {
+	for i := len(open) - 1; i >= 0; i-- {
+		r := n.roles[open[i].function]
+		if r.wait != Other {
+			return &open[i], r.wait
+		}
+		if !r.skip {
+			break
+		}
+	}
+	return nil, Other
 }

@@ -113,7 +113,7 @@ func (l *Lock) add(s *Stretch) {
 	seen := map[uint32]bool{}
 	for k := range s.Holders {
 		h := &s.Holders[k]
-		held := h.Held()
+		held := h.Held
 		if !s.Kind.IsLock() { // it is waited for from the beginning to the end
 			held = h.To - h.From
 		}

@@ -40,7 +40,9 @@ type Holder struct {
 	// Path are the IDs of the functions that were open, outermost first, at To and for most of that time. The last one is the one
 	// that let the other go on, without functions that merely lock, unlock or wake: of a lock, the one that held it. Nil if no call was open.
 	Path []uint32
-	// Since is when the call of the last one began.
+	// Held is for how long of the time the last one was open, in ticks; it isn't known to have been its for the rest. Since is when its last
+	// call began.
+	Held  uint64
 	Since uint64
 	// In are the functions below the last one in which nearly all of the time went, one called by the other.
 	In []uint32
@@ -52,14 +54,6 @@ func (h *Holder) Function() uint32 {
 		return 0
 	}
 	return h.Path[len(h.Path)-1]
-}
-
-// Held is how long the Function's call was open in the time, in ticks: what is missing to the whole isn't known to have been its.
-func (h *Holder) Held() uint64 {
-	if len(h.Path) == 0 {
-		return 0
-	}
-	return h.To - min(h.To, max(h.From, h.Since))
 }
 
 // Source says how it is known who let a thread go on.

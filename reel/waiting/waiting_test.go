@@ -211,10 +211,10 @@ func TestAConvoyIsSplitAmongThoseThatHadTheLock(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	h := list[0].Holders
-	if h[0].Thread != 2 || h[0].Function() != fnCritical || h[0].Held() < 495*us || h[0].Held() > 505*us {
+	if h[0].Thread != 2 || h[0].Function() != fnCritical || h[0].Held < 495*us || h[0].Held > 505*us {
 		t.Errorf("at last %+v", h[0])
 	}
-	if h[1].Thread != 3 || h[1].Function() != fnRebuild || h[1].Held() < 295*us || h[1].Held() > 305*us {
+	if h[1].Thread != 3 || h[1].Function() != fnRebuild || h[1].Held < 295*us || h[1].Held > 305*us {
 		t.Errorf("before %+v", h[1])
 	}
 }

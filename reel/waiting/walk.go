@@ -12,7 +12,7 @@ import (
 type frame struct {
 	function uint32
 	start    uint64
-	sp       uint32
+	sp       uint32 // at entry
 }
 
 // lane are the open calls of a thread, or of a goroutine.
