@@ -118,6 +118,7 @@ func (g *grouping) read() {
 	}
 	walks := map[goroutineKey]*groupWalk{}
 	values := map[uint32]*ValueReader{}
+	states := g.f.GoroutineStates()
 	g.f.ReadGoroutines(func(id uint64, thread uint32, events []Event, lost bool) bool {
 		key := goroutineKey{id: id}
 		if id == 0 {
@@ -138,10 +139,17 @@ func (g *grouping) read() {
 			}
 		}
 		w.values = values[thread]
-		w.pairer.Push(events)
+		if states != nil {
+			states.Push(&w.pairer, id, thread, events, lost)
+		} else {
+			w.pairer.Push(events)
+		}
 		if g.f.Ends(events) {
 			w.pairer.Abandon()
 			delete(walks, key)
+			if states != nil {
+				states.Forget(id)
+			}
 		}
 		return true
 	})

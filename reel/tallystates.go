@@ -68,13 +68,14 @@ func (t *tally) threadStates(index int, sum *ThreadSummary) *wholeClock {
 		t.pairer.SetStates(nil)
 		return nil
 	}
-	c := t.f.wholeClock(thread.Key)
+	c := &wholeClock{}
+	t.f.readWhole(c, thread.Key)
 	t.pairer.SetStates(c)
 	return c
 }
 
-func (f *File) wholeClock(thread uint32) *wholeClock {
-	c := &wholeClock{}
+// readWhole makes it the clock of a thread.
+func (f *File) readWhole(c *wholeClock, thread uint32) {
 	r := f.States(thread)
 	r.fault = func(x Fault) {
 		if x.Major {
@@ -84,7 +85,6 @@ func (f *File) wholeClock(thread uint32) *wholeClock {
 		}
 	}
 	c.r = r
-	return c
 }
 
 // sumStates says of a thread what it did in all. The clock is nil if it has no states.
@@ -103,4 +103,30 @@ func (f *File) sumStates(c *wholeClock, sum *ThreadSummary) {
 	}
 	lived := to - min(to, from)
 	sum.Unknown = ns(lived - min(lived, all.Known()))
+}
+
+// sumGoroutines says of goroutines, and of their threads, what they did in all.
+func (t *goroutineTally) sumGoroutines(s *Summary) {
+	ns := t.f.ticks.Nanoseconds
+	for key, c := range t.states.clocks {
+		g := t.sums[key]
+		if g == nil {
+			continue
+		}
+		g.States = StateTimes{ns(c.sum.Running), ns(c.sum.Ready), ns(c.sum.Blocked)}
+		lived := c.now - c.first
+		g.Unknown = ns(lived - min(lived, c.sum.Known()))
+	}
+	for i := range s.Threads {
+		sum := &s.Threads[i]
+		thread := &t.f.threads[i]
+		if thread.sums != nil {
+			sum.Sums, sum.HasSums = *thread.sums, true
+		}
+		var c *wholeClock
+		if len(thread.states) > 0 {
+			c = &t.states.thread(sum.Key).wholeClock
+		}
+		t.f.sumStates(c, sum)
+	}
 }
