@@ -127,6 +127,9 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
 	r.scheduling, r.scheduled = file.Scheduling()
+	if g := file.GoroutineStates(); g != nil && file.Header().Goroutines {
+		r.goroutinesKnown, r.goroutinesUnknown = g.Known(), !g.Known()
+	}
 	if f.json {
 		return r.json(w)
 	}
@@ -156,6 +159,8 @@ type report struct {
 
 	scheduling reel.Scheduling // if the reel says anything of that
 	scheduled  bool
+	// Of a Go program with states: whether anything is known of goroutines.
+	goroutinesKnown, goroutinesUnknown bool
 }
 
 // threadJSON is a thread as --json has it; the keys are promised.
@@ -175,6 +180,7 @@ type goroutineJSON struct {
 	Calls     uint64 `json:"calls"`
 	Runs      uint64 `json:"runs"`
 	Unmatched uint64 `json:"unmatched_exits,omitempty"`
+	*GoroutineStatesJSON
 }
 
 // json streams the report; "damaged" is there only for a damaged reel.
@@ -202,7 +208,7 @@ func (r *report) json(w io.Writer) error {
 		b.WriteString(",\n")
 		if err := jsonList(b, "goroutines", len(r.Goroutines), func(i int) any {
 			g := &r.Goroutines[i]
-			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits}
+			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits, r.goroutineStates(g)}
 		}); err != nil {
 			return err
 		}
@@ -377,7 +383,7 @@ func (r *report) goroutines(b *bufio.Writer) {
 		if g.ID == 0 {
 			name = fmt.Sprintf("the own stack of thread %d", r.tid(g.Thread))
 		}
-		fmt.Fprintf(b, "%12s calls  %7s runs  %s\n", count(g.Calls), count(g.Runs), name)
+		fmt.Fprintf(b, "%12s calls  %7s runs  %s%s\n", count(g.Calls), count(g.Runs), r.goroutineColumns(g), name)
 	}
 	if n := len(r.Goroutines) - shownGoroutines; n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other goroutine"))

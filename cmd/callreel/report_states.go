@@ -122,6 +122,9 @@ func (r *report) schedulingText(b *bufio.Writer) {
 		b.WriteString("; from being woken to running counts as blocked")
 	}
 	b.WriteString("\n")
+	if r.goroutinesUnknown {
+		b.WriteString("What goroutines did isn't known: the functions of the Go runtime were not recorded that take them from their threads.\n")
+	}
 	known, unknown := uint64(0), uint64(0)
 	for i := range r.Threads {
 		known += r.Threads[i].States.Known()
@@ -132,18 +135,43 @@ func (r *report) schedulingText(b *bufio.Writer) {
 	}
 }
 
+// stateColumns are the columns of what a thread or a goroutine did.
+const stateColumns = "%7s cpu  %7s ready  %7s blocked  "
+
 // threadColumns is when a thread ran and waited, as far as that is known of any.
 func (r *report) threadColumns(t *reel.ThreadSummary) string {
-	const columns = "%7s cpu  %7s ready  %7s blocked  "
 	switch {
 	case t.HasStates:
-		return fmt.Sprintf(columns, shortSpan(t.States.Running), shortSpan(t.States.Ready), shortSpan(t.States.Blocked))
+		return fmt.Sprintf(stateColumns, shortSpan(t.States.Running), shortSpan(t.States.Ready), shortSpan(t.States.Blocked))
 	case t.HasSums:
-		return fmt.Sprintf(columns, shortSpan(t.Sums.Running), shortSpan(t.Sums.Ready), "-")
+		return fmt.Sprintf(stateColumns, shortSpan(t.Sums.Running), shortSpan(t.Sums.Ready), "-")
 	case r.HasStates || r.hasSums():
-		return fmt.Sprintf(columns, "-", "-", "-")
+		return fmt.Sprintf(stateColumns, "-", "-", "-")
 	}
 	return ""
+}
+
+// GoroutineStatesJSON is what is known of what a goroutine did; the keys are promised. Times are in nanoseconds.
+type GoroutineStatesJSON struct {
+	CPUNS     uint64 `json:"cpu_ns"`
+	ReadyNS   uint64 `json:"ready_ns"`
+	BlockedNS uint64 `json:"blocked_ns"`
+	UnknownNS uint64 `json:"unknown_ns,omitempty"`
+}
+
+func (r *report) goroutineStates(g *reel.GoroutineSummary) *GoroutineStatesJSON {
+	if !r.goroutinesKnown {
+		return nil
+	}
+	return &GoroutineStatesJSON{g.States.Running, g.States.Ready, g.States.Blocked, g.Unknown}
+}
+
+func (r *report) goroutineColumns(g *reel.GoroutineSummary) string {
+	if !r.goroutinesKnown {
+		return ""
+	}
+	cpu, ready, blocked := stateTexts(1, g.States)
+	return fmt.Sprintf(stateColumns, cpu, ready, blocked)
 }
 
 // hasSums says whether the kernel's sums are known of a thread.
