@@ -1,13 +1,16 @@
 package reel
 
 // GoroutineStates says what goroutines did, from what their threads did and from what the Go runtime's scheduler was seen to do with
-// them. A goroutine on a thread does what that does. The runtime's functions on the thread's own stack tell that it leaves: in park_m it has
-// begun to wait, in goschedImpl and the like it could go on. Then it is blocked, or ready, until its next event: when it could have
-// gone on isn't told. Where these functions aren't recorded nothing is known, since a goroutine may leave a thread, and come back, without a word.
+// them. A goroutine on a thread does what that does. The runtime's functions on the thread's own stack tell that it leaves. If it did so in
+// a function of the runtime's that returns when it goes on, such as gopark, it waited until then, or could have gone on, and didn't: it
+// isn't told when what it waited for had come. If it left elsewhere, in the beginning of a function, it may have gone on long before its
+// next event: what it did until then isn't known. Where the runtime's functions aren't recorded nothing is known, since a goroutine may leave
+// a thread, and come back, without a word.
 type GoroutineStates struct {
 	f       *File
 	known   bool
-	leaves  map[uint32]RunState // functions on a thread's own stack, at whose entry the goroutine that was on it leaves
+	leaves  map[uint32]bool     // functions on a thread's own stack, at whose entry the goroutine that was on it leaves
+	holds   map[uint32]RunState // functions that a goroutine leaves in, and goes on in, and what it does meanwhile
 	threads map[uint32]*goroutineThread
 	clocks  map[goroutineKey]*goroutineClock
 }
@@ -24,21 +27,28 @@ type goroutineThread struct {
 type goroutineClock struct {
 	on          *goroutineThread // nil while it is on none
 	away        RunState         // what it does then
+	inner       uint32           // its innermost open call's function
 	first, now  uint64
 	sum, thread StateTimes // its own at now, and the thread's
 }
 
-// leaving says, of a function of the Go runtime on a thread's own stack, whether the goroutine that was on it leaves, and what it does then.
-// schedule comes behind all others.
-func leaving(name string) (then RunState, leaves bool) {
+// leaves says of a function of the Go runtime on a thread's own stack whether the goroutine that was on it leaves.
+func leaves(name string) bool {
 	switch name {
-	case "runtime.park_m":
+	case "runtime.park_m", "runtime.goschedImpl", "runtime.gosched_m", "runtime.gopreempt_m", "runtime.goyield_m", "runtime.goschedguarded_m",
+		"runtime.preemptPark", "runtime.exitsyscall0", "runtime.exitsyscallNoP", "runtime.goexit0", "runtime.schedule":
+		return true
+	}
+	return false
+}
+
+// holds says of a function of the runtime on a goroutine's stack what that does while it has left its thread in there.
+func holds(name string) (RunState, bool) {
+	switch name {
+	case "runtime.gopark":
 		return StateBlocked, true
-	case "runtime.goschedImpl", "runtime.gosched_m", "runtime.gopreempt_m", "runtime.goyield_m", "runtime.goschedguarded_m",
-		"runtime.exitsyscall0", "runtime.exitsyscallNoP":
+	case "runtime.asyncPreempt2", "runtime.Gosched", "runtime.goyield", "runtime.goschedguarded", "runtime.exitsyscall":
 		return StateReady, true
-	case "runtime.goexit0", "runtime.schedule":
-		return StateUnknown, true
 	}
 	return StateUnknown, false
 }
@@ -48,12 +58,16 @@ func (f *File) GoroutineStates() (g *GoroutineStates) {
 	if !f.HasStates() {
 		return nil
 	}
-	g = &GoroutineStates{f: f, leaves: map[uint32]RunState{}, threads: map[uint32]*goroutineThread{}, clocks: map[goroutineKey]*goroutineClock{}}
+	g = &GoroutineStates{f: f, leaves: map[uint32]bool{}, holds: map[uint32]RunState{}, threads: map[uint32]*goroutineThread{}, clocks: map[goroutineKey]*goroutineClock{}}
 	seen := map[string]bool{}
 	for id, fn := range f.Functions {
-		if s, ok := leaving(fn.Name); ok && fn.Tier != TierNone {
-			g.leaves[id] = s
-			seen[fn.Name] = true
+		if fn.Tier == TierNone {
+			continue
+		}
+		if leaves(fn.Name) {
+			g.leaves[id], seen[fn.Name] = true, true
+		} else if s, ok := holds(fn.Name); ok {
+			g.holds[id] = s
 		}
 	}
 	g.known = seen["runtime.park_m"] && seen["runtime.goschedImpl"] && seen["runtime.schedule"]
@@ -105,7 +119,7 @@ func (g *GoroutineStates) Push(p *Pairer, goroutine uint64, thread uint32, event
 	}
 	p.Push(events)
 	c.At(p.now)
-	t.last = c
+	t.last, c.inner = c, p.innermost()
 }
 
 // Forget forgets a goroutine that has ended.
@@ -143,8 +157,8 @@ func (g *GoroutineStates) scan(t *goroutineThread, events []Event) {
 		if e.IsExit() {
 			continue
 		}
-		if s, ok := g.leaves[e.ID()]; ok {
-			t.leave(s, e.Time)
+		if g.leaves[e.ID()] {
+			t.leave(g.holds[t.owner.inner], e.Time)
 			return
 		}
 	}

@@ -18,12 +18,13 @@ func goroutineReel(t *testing.T, tier Tier) *File {
 		schedule
 		goschedImpl
 		onSystemStack
+		asyncPreempt2
 	)
 	path := filepath.Join(t.TempDir(), "go.reel")
 	w, err := Create(path, Header{Goroutines: true, Clock: Clock{TicksPerSecond: 1e9, BaseTick: schedBase}}, Options{})
 	realtest.Must(t, err)
 	_, err = w.AddFunctions([]Function{{Name: "main.f", Tier: TierExitSite}, {Name: "runtime.gopark", Tier: tier}, {Name: "runtime.park_m", Tier: tier},
-		{Name: "runtime.schedule", Tier: tier}, {Name: "runtime.goschedImpl", Tier: tier}, {Name: "runtime.mallocgc.func1", Tier: tier}})
+		{Name: "runtime.schedule", Tier: tier}, {Name: "runtime.goschedImpl", Tier: tier}, {Name: "runtime.mallocgc.func1", Tier: tier}, {Name: "runtime.asyncPreempt2", Tier: tier}})
 	realtest.Must(t, err)
 	at := func(n uint64) uint64 { return schedBase + n*u }
 	on := func(id uint64, n uint64) Event { return Switch(at(n), id) }
@@ -33,8 +34,9 @@ func goroutineReel(t *testing.T, tier Tier) *File {
 		{
 			on(7, 1), in(1, 500, f), in(20, 400, gopark),
 			on(0, 21), in(21, 900, parkM), in(22, 800, schedule),
-			on(8, 30), in(30, 500, f),
+			on(8, 30), in(30, 500, f), in(60, 400, asyncPreempt2),
 			on(0, 60), in(60, 900, goschedImpl), in(61, 800, schedule),
+			on(12, 70), in(70, 500, f), on(0, 75), in(75, 900, goschedImpl), on(12, 88), out(88, 500, f), // may have been on in between
 			on(10, 90), in(90, 500, f),
 			on(11, 92), in(92, 500, f), out(93, 500, f), // without a word the one before is gone
 			on(10, 95), out(95, 500, f),
@@ -42,7 +44,7 @@ func goroutineReel(t *testing.T, tier Tier) *File {
 		{
 			on(7, 40), out(40, 400, gopark), out(44, 500, f),
 			on(9, 50), in(50, 500, f), on(0, 52), in(52, 900, onSystemStack), out(54, 900, onSystemStack), on(9, 56), out(56, 500, f),
-			on(8, 80), out(80, 500, f),
+			on(8, 80), out(80, 400, asyncPreempt2), out(80, 500, f),
 		},
 	}
 	words := [][]SchedEvent{
@@ -67,12 +69,12 @@ func TestGoroutinesDoWhatTheirThreadsDoAndWaitInBetween(t *testing.T) {
 		unknown := fn.Total - fn.TotalStates.Known()
 		switch fn.Name {
 		case "main.f":
-			// Goroutine 7's, 8's, 9's, 10's and 11's.
-			want := StateTimes{Running: (22 + 28 + 6 + 0 + 1) * u, Ready: 22 * u, Blocked: 21 * u}
-			if fn.TotalStates != want || unknown != 5*u {
+			// Goroutine 7's, 8's, 9's, 10's, 11's and 12's.
+			want := StateTimes{Running: (22 + 28 + 6 + 0 + 1 + 5) * u, Ready: 22 * u, Blocked: 21 * u}
+			if fn.TotalStates != want || unknown != (5+13)*u {
 				t.Errorf("%+v, %d unknown, want %+v", fn.TotalStates, unknown, want)
 			}
-			if self := (StateTimes{Running: want.Running - u, Ready: want.Ready, Blocked: 2 * u}); fn.SelfStates != self {
+			if self := (StateTimes{Running: want.Running - u, Ready: 2 * u, Blocked: 2 * u}); fn.SelfStates != self {
 				t.Errorf("self %+v, want %+v", fn.SelfStates, self)
 			}
 		case "runtime.gopark":

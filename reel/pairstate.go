@@ -90,3 +90,15 @@ func (p *Pairer) SetState(st PairerState) {
 
 // Open is how many calls are open.
 func (p *Pairer) Open() int { return p.open }
+
+// innermost is the function of the innermost open call on the current stack, or 0.
+func (p *Pairer) innermost() uint32 {
+	if p.cur >= len(p.stacks) {
+		return 0
+	}
+	calls := p.stacks[p.cur].calls
+	if len(calls) == 0 {
+		return 0
+	}
+	return calls[len(calls)-1].id
+}
