@@ -27,6 +27,17 @@ func (k Kind) String() string {
 	return [...]string{"", "mutex", "rwlock", "condition", "semaphore", "barrier", "join", "futex"}[min(k, Futex)]
 }
 
+// rank is 0 for locks, 1 for what may be one, and 2 for what is none.
+func (k Kind) rank() int {
+	switch {
+	case k == Futex:
+		return 1
+	case k.IsLock():
+		return 0
+	}
+	return 2
+}
+
 // IsLock says whether who lets the thread go on has had what it waited for until then.
 func (k Kind) IsLock() bool { return k == Mutex || k == ReadWriteLock || k == Futex }
 

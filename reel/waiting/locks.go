@@ -42,8 +42,8 @@ type LockHolder struct {
 	longest uint64 // of one wait
 }
 
-// Locks sums up what threads waited for in futex calls, and in functions that lock: locks by the time that was waited, longest first, and
-// then what isn't a lock. Times that overlap count for each thread. left is how many stretches were left out.
+// Locks sums up what threads waited for in futex calls, and in functions that lock: locks by the time that was waited, longest first, then
+// what may be one, and then what isn't. Times that overlap count for each thread. left is how many stretches were left out.
 func Locks(f *reel.File, opt Options) (locks []Lock, left int) {
 	keep := opt.Keep
 	opt.Keep = func(s *Stretch) bool { return s.Kind != Other && (keep == nil || keep(s)) }
@@ -91,20 +91,9 @@ func SumLocks(f *reel.File, list []Stretch) []Lock {
 		})
 	}
 	slices.SortFunc(locks, func(a, b Lock) int {
-		return cmp.Or(compareBool(a.Kind.IsLock(), b.Kind.IsLock()), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Kind, b.Kind))
 	})
 	return locks
-}
-
-// compareBool puts true first.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // add adds who was waited for.
