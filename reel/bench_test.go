@@ -4,6 +4,7 @@ package reel
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -113,6 +114,12 @@ func BenchmarkSummarize(b *testing.B) {
 // writeReel writes a reel of one thread for each slice and returns its size.
 func writeReel(tb testing.TB, name string, threads [][]Event) int64 {
 	tb.Helper()
+	return writeReelWith(tb, name, threads, nil)
+}
+
+// writeReelWith is writeReel with words of the scheduler on each thread.
+func writeReelWith(tb testing.TB, name string, threads [][]Event, words []SchedEvent) int64 {
+	tb.Helper()
 	w, err := Create(name, Header{StartUnixNS: time.Now().UnixNano(), Clock: Clock{TicksPerSecond: 2_450_000_000}, PID: 1}, Options{Force: true})
 	if err != nil {
 		tb.Fatal(err)
@@ -133,6 +140,9 @@ func writeReel(tb testing.TB, name string, threads [][]Event) int64 {
 			tb.Fatal(err)
 		}
 		if err := t.Append(events); err != nil {
+			tb.Fatal(err)
+		}
+		if err := t.Sched(words); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -251,4 +261,40 @@ func BenchmarkPair(b *testing.B) {
 		p.Finish(1 << 60)
 	}
 	reportEvents(b, len(events), 0, start)
+}
+
+// BenchmarkSummarizeStates reads a reel of one thread without states of it, and with a switch every so many events.
+func BenchmarkSummarizeStates(b *testing.B) {
+	events := benchEvents(b, 8<<20)
+	for _, every := range []int{0, 2000, 200, 20} {
+		b.Run(fmt.Sprintf("a switch every %d events", every), func(b *testing.B) {
+			events := slices.Clone(events)
+			var words []SchedEvent
+			if every > 0 {
+				words = append(words, SchedEvent{Time: events[0].Time, Kind: SchedIn})
+				for at, late := every, uint64(0); at < len(events); at += every {
+					for i := at; i < min(at+every, len(events)); i++ { // it has waited between two events
+						events[i].Time += late + 10_000
+					}
+					left := events[at-1].Time
+					words = append(words, SchedEvent{Time: left + 50, Kind: SchedBlocked}, SchedEvent{Time: left + 9_000, Kind: SchedWoken, Waker: 4711}, SchedEvent{Time: left + 9_950, Kind: SchedIn, CPU: int32(at % 2)})
+					late += 10_000
+				}
+			}
+			name := filepath.Join(b.TempDir(), "bench.reel")
+			writeReelWith(b, name, [][]Event{events}, words)
+			f, err := Open(name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			start := cpuTime()
+			for b.Loop() {
+				if s := Summarize(f, SummaryOptions{Workers: 1}); s.Events != uint64(len(events)) || s.HasStates != (every > 0) {
+					b.Fatalf("%d of %d events read", s.Events, len(events))
+				}
+			}
+			reportEvents(b, len(events), 0, start)
+		})
+	}
 }

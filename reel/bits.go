@@ -1,6 +1,9 @@
 package reel
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // bitWriter appends bits, the first in the highest place of a byte.
 type bitWriter struct {
@@ -60,6 +63,12 @@ type bitReader struct {
 }
 
 func (r *bitReader) fill(n uint) bool {
+	if len(r.b) >= 4 && r.n <= 32 {
+		r.acc = r.acc<<32 | uint64(binary.BigEndian.Uint32(r.b))
+		r.b = r.b[4:]
+		r.n += 32
+		return true // nobody asks for more than 32
+	}
 	for r.n < n {
 		if len(r.b) == 0 {
 			r.failed = true

@@ -5,7 +5,11 @@ package reel
 type CallTally struct{ t *tally }
 
 // NewCallTally returns an empty tally of calls in f.
-func NewCallTally(f *File) *CallTally { return &CallTally{newTally(f)} }
+func NewCallTally(f *File) *CallTally {
+	t := newTally(f)
+	t.hasStates = false // until SpentStates is called
+	return &CallTally{t}
+}
 
 // Counted adds a call: to how often its function was called, to its longest call and, if it is complete, to its percentiles.
 func (c *CallTally) Counted(call *Call) {
@@ -23,6 +27,21 @@ func (c *CallTally) Spent(function uint32, total, self uint64) {
 // SpentUnfinished is Spent of a call that is unfinished.
 func (c *CallTally) SpentUnfinished(function uint32, total, self uint64) {
 	c.t.at(function).spend(Unfinished, total, self)
+}
+
+// SpentStates is Spent, or SpentUnfinished, of a time that is split by what the thread did, in ticks; what is missing to the whole isn't
+// known. Once it is called it is to be called for all time: that of which nothing is known, too.
+func (c *CallTally) SpentStates(function uint32, unfinished bool, total, self uint64, totalStates, selfStates StateTimes) {
+	flags := CallFlags(0)
+	if unfinished {
+		flags = Unfinished
+	}
+	st := c.t.at(function)
+	st.spend(flags, total, self)
+	c.t.hasStates = true
+	if totalStates.Running != total || selfStates.Running != self {
+		st.notRunning().add(flags, notRunningOf(total, totalStates), notRunningOf(self, selfStates))
+	}
 }
 
 // Merge adds another tally of the same file, which must not be used any more.

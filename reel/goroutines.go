@@ -223,6 +223,9 @@ type GoroutineSummary struct {
 	// Calls counts entries, UnmatchedExits exits without an entry.
 	Calls          uint64
 	UnmatchedExits uint64
+	// States is what it did from its first event to its last, in nanoseconds, if states are known; Unknown is how long that isn't known.
+	States  StateTimes
+	Unknown uint64
 }
 
 // goroutineKey tells goroutines, and threads' own stacks, apart.
@@ -239,11 +242,14 @@ type goroutineTally struct {
 	sums map[goroutineKey]*GoroutineSummary
 	last map[uint32]goroutineKey // by thread
 	now  map[goroutineKey]uint64 // tick of its last event
+
+	states *GoroutineStates // nil if none are known
 }
 
 // tallyGoroutines adds all events of the reel to the tally, and to the summary what is of threads and of goroutines.
 func tallyGoroutines(f *File, s *Summary) *tally {
-	t := goroutineTally{tally: newTally(f), open: map[goroutineKey]*Pairer{}, sums: map[goroutineKey]*GoroutineSummary{}, last: map[uint32]goroutineKey{}, now: map[goroutineKey]uint64{}}
+	t := goroutineTally{tally: newTally(f), open: map[goroutineKey]*Pairer{}, sums: map[goroutineKey]*GoroutineSummary{}, last: map[uint32]goroutineKey{}, now: map[goroutineKey]uint64{}, states: f.GoroutineStates()}
+	t.split = t.states != nil
 	for i := range f.threads {
 		s.Threads[i].Thread = f.threads[i].Thread
 	}
@@ -254,6 +260,9 @@ func tallyGoroutines(f *File, s *Summary) *tally {
 	for key, p := range t.open {
 		p.Finish(f.LastTick())
 		t.close(key, p)
+	}
+	if t.states != nil {
+		t.sumGoroutines(s)
 	}
 	for _, g := range t.sums {
 		s.Goroutines = append(s.Goroutines, *g)
@@ -290,7 +299,11 @@ func (t *goroutineTally) add(id uint64, thread uint32, events []Event, lost bool
 	}
 	calls, unmatched := p.Calls, p.Unmatched
 	t.events += uint64(len(events))
-	p.Push(events)
+	if t.states != nil {
+		t.states.Push(p, id, thread, events, lost)
+	} else {
+		p.Push(events)
+	}
 	t.now[key] = p.now
 	calls, unmatched = p.Calls-calls, p.Unmatched-unmatched
 	sum.Calls += calls

@@ -21,6 +21,8 @@ type GroupSummary struct {
 	Complete uint64
 	// UnfinishedTotal is the part of Total that unfinished calls have, and EndedMax the longest of the others, as in a FunctionSummary.
 	UnfinishedTotal, EndedMax uint64
+	// TotalStates and UnfinishedTotalStates split Total and UnfinishedTotal by what threads did, as in a FunctionSummary.
+	TotalStates, UnfinishedTotalStates StateTimes
 }
 
 // ErrNoArgument says that nothing of that name is recorded.
@@ -31,7 +33,7 @@ const maxGroups = 1 << 17
 
 // GroupCalls sums up the calls of functions by the value of an argument, or of a result ("return"), by the Total of those that ended, longest first.
 func GroupCalls(f *File, functions []uint32, argument string) ([]GroupSummary, error) {
-	g := &grouping{f: f, by: map[uint32]groupedBy{}, index: map[string]int{}}
+	g := &grouping{f: f, hasStates: f.HasStates(), by: map[uint32]groupedBy{}, index: map[string]int{}}
 	var known []string
 	for _, id := range functions {
 		for _, atReturn := range []bool{false, true} {
@@ -61,6 +63,8 @@ type grouping struct {
 	by     map[uint32]groupedBy // by function
 	index  map[string]int       // by what is shown
 	groups []group
+
+	hasStates bool // of some thread
 }
 
 // groupedBy is which value of a function.
@@ -98,6 +102,7 @@ func (g *grouping) read() {
 			t := &g.f.threads[i]
 			w := g.newWalk()
 			g.f.ReadyPairer(&w.pairer, t.Key)
+			g.f.PairStates(&w.pairer, t.Key)
 			w.values = g.f.Values(t.Key)
 			g.f.ReadThread(t.Key, func(events []Event, lost bool) bool {
 				if lost {
@@ -113,6 +118,7 @@ func (g *grouping) read() {
 	}
 	walks := map[goroutineKey]*groupWalk{}
 	values := map[uint32]*ValueReader{}
+	states := g.f.GoroutineStates()
 	g.f.ReadGoroutines(func(id uint64, thread uint32, events []Event, lost bool) bool {
 		key := goroutineKey{id: id}
 		if id == 0 {
@@ -133,10 +139,17 @@ func (g *grouping) read() {
 			}
 		}
 		w.values = values[thread]
-		w.pairer.Push(events)
+		if states != nil {
+			states.Push(&w.pairer, id, thread, events, lost)
+		} else {
+			w.pairer.Push(events)
+		}
 		if g.f.Ends(events) {
 			w.pairer.Abandon()
 			delete(walks, key)
+			if states != nil {
+				states.Forget(id)
+			}
 		}
 		return true
 	})
@@ -184,7 +197,7 @@ func (w *groupWalk) leave(c *Call) {
 		return
 	}
 	st := &w.groups[of].tally
-	t := tally{}
+	t := tally{hasStates: w.hasStates, split: w.pairer.states != nil}
 	t.end(st, c, by.atReturn || !slices.Contains(around, of))
 }
 
@@ -219,6 +232,12 @@ func (g *grouping) list() []GroupSummary {
 		st := &g.groups[i].tally
 		s := GroupSummary{Text: g.groups[i].text, JSON: g.groups[i].json, Calls: st.calls, Total: ns(st.total), Max: ns(max(st.max, st.openMax)),
 			UnfinishedTotal: ns(st.openTotal), EndedMax: ns(st.max)}
+		if g.hasStates {
+			var fs FunctionSummary
+			fs.Total, fs.UnfinishedTotal = s.Total, s.UnfinishedTotal
+			g.f.setStates(&fs, st)
+			s.TotalStates, s.UnfinishedTotalStates = fs.TotalStates, fs.UnfinishedTotalStates
+		}
 		if h := st.durations; h != nil {
 			s.Complete = h.total()
 			s.P50, s.P99 = min(s.Max, ns(h.percentile(50))), min(s.Max, ns(h.percentile(99)))

@@ -84,6 +84,7 @@ type Pairer struct {
 	paused stackList // those that have
 
 	states StateClock // nil if they aren't asked for
+	spent  spentStates
 
 	tops    []uint32 // where stacks are known to begin, in order
 	settled bool     // no more tops are learned
@@ -115,6 +116,9 @@ func (p *Pairer) Push(events []Event) {
 		e := &events[i]
 		if e.Time > p.now { // an earlier one, of a handler above a stub's claim, is now
 			p.now = e.Time
+		}
+		if p.states != nil && p.now >= p.spent.until {
+			p.settle()
 		}
 		s := &p.stacks[p.cur]
 		n := len(s.calls)
@@ -210,14 +214,13 @@ func (p *Pairer) enter(s *callStack, e *Event, index int) {
 	// copied, which costs a third of the pairing.
 	o := &s.calls[n]
 	o.sp, o.id, o.start, o.inside, o.losses = e.SP, e.Word>>1, p.now, 0, p.losses
-	if p.states != nil {
-		p.enterStates(s, n)
-	}
 	if p.OnEntry != nil {
 		c := &p.call
 		c.Func, c.Depth, c.Stack, c.SP = o.id, n, p.cur, o.sp
 		c.Start, c.End, c.Inside, c.Flags = o.start, 0, 0, 0
-		c.States, c.InsideStates = StateTimes{}, StateTimes{}
+		if p.states != nil {
+			c.States, c.InsideStates = StateTimes{}, StateTimes{}
+		}
 		p.index = index
 		p.OnEntry(c)
 	}
@@ -237,7 +240,7 @@ func (p *Pairer) leave(s *callStack, flags CallFlags, index int) {
 		s.calls[n-1].inside += end - o.start
 	}
 	if p.states != nil {
-		p.leaveStates(s, n)
+		p.leaveStates(s, n, end-o.start, o.inside)
 	}
 	if p.OnCall != nil {
 		c := &p.call
@@ -269,8 +272,12 @@ func (p *Pairer) Abandon() {
 // ended, as Unfinished. The Pairer is then as new, but for its counts and for what it was told of stacks.
 func (p *Pairer) Finish(tick uint64) {
 	p.now = max(p.now, tick)
+	if p.states != nil && p.now >= p.spent.until {
+		p.settle()
+	}
 	p.endAll(Unfinished)
 	p.stacks, p.order, p.cur, p.clock, p.now = p.stacks[:0], p.order[:0], 0, 0, 0
+	p.spent.begun, p.spent.until = false, 0
 	p.doubted.clear()
 	if !p.settled {
 		p.tops = nil

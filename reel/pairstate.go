@@ -73,17 +73,13 @@ func (p *Pairer) SetState(st PairerState) {
 			calls = append(calls, c)
 		}
 		p.open += len(calls)
-		stack := callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since}
-		if p.states != nil {
-			now := p.states.At(st.Now)
-			stack.left, stack.states = now, make([]openStates, len(calls), len(calls)+8)
-			for k := range stack.states {
-				stack.states[k].entry = now
-			}
-		}
-		p.stacks = append(p.stacks, stack)
+		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since})
 	}
 	p.cur, p.floor, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Floor, st.Stamp, st.Now
+	if p.states != nil {
+		p.spent.begun = false
+		p.settle()
+	}
 	p.order = p.order[:0]
 	for i := range p.stacks {
 		p.order = append(p.order, uint16(i))
@@ -94,3 +90,15 @@ func (p *Pairer) SetState(st PairerState) {
 
 // Open is how many calls are open.
 func (p *Pairer) Open() int { return p.open }
+
+// innermost is the function of the innermost open call on the current stack, or 0.
+func (p *Pairer) innermost() uint32 {
+	if p.cur >= len(p.stacks) {
+		return 0
+	}
+	calls := p.stacks[p.cur].calls
+	if len(calls) == 0 {
+		return 0
+	}
+	return calls[len(calls)-1].id
+}

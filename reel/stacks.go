@@ -8,11 +8,11 @@ import (
 // callStack is a stack of a thread.
 type callStack struct {
 	calls    []openCall
-	states   []openStates // of calls, where states are known: see Pairer.states
+	states   []openStates // of the outermost calls: see openStates
 	top      uint32       // the highest SP that is its own
 	switched uint64       // stamp of when it stopped being the current one
 	since    uint64       // tick of that
-	left     StateTimes   // what the thread had done until then
+	left     notRunning   // what the thread had done until then
 	// Its neighbours in the list that it is in, or -1.
 	older, newer int16
 }
@@ -43,7 +43,7 @@ func (p *Pairer) waited(s *callStack) {
 	}
 	s.calls[n-1].inside += p.now - min(p.now, s.since)
 	if p.states != nil {
-		s.spentElsewhere(p.states.At(p.now))
+		s.spentElsewhere(p.spent.notRunning)
 	}
 }
 
@@ -156,7 +156,8 @@ func (p *Pairer) pause() {
 	p.clock++
 	s.switched, s.since = p.clock, p.now
 	if p.states != nil {
-		s.left = p.states.At(p.now)
+		s.noteEntries(p.spent.notRunning)
+		s.left = p.spent.notRunning
 	}
 	if size := cap(s.calls); size > keptPaused && size > 4*len(s.calls) {
 		s.calls = append(make([]openCall, 0, len(s.calls)+8), s.calls...)
@@ -189,9 +190,7 @@ func (p *Pairer) newStack(sp uint32, index int) int {
 	}
 	p.stacks[i].top = p.topFor(sp)
 	p.stacks[i].since = p.now
-	if p.states != nil {
-		p.stacks[i].left = p.states.At(p.now)
-	}
+	p.stacks[i].left = p.spent.notRunning
 	p.placeStack(int(i))
 	return int(i)
 }

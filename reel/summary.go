@@ -43,6 +43,8 @@ type Summary struct {
 	// Goroutines lists the goroutines of a Go program, and what ran on its threads' own stacks, by Calls,
 	// most first.
 	Goroutines []GoroutineSummary
+	// HasStates says that states are known of a thread at least: Functions and Threads are split by them.
+	HasStates bool
 	// Calls counts entries, Events what could be read.
 	Calls, Events uint64
 	// Every says that one in so many calls of each function was recorded, of the Made that there were; 0 where all were to be.
@@ -90,6 +92,9 @@ type FunctionSummary struct {
 	// UnfinishedTotal and UnfinishedSelf are the parts of Total and Self that unfinished calls have: how long they were seen, which
 	// isn't what they cost. EndedMax is the longest of the other calls.
 	UnfinishedTotal, UnfinishedSelf, EndedMax uint64
+	// TotalStates and SelfStates split Total and Self by what the threads did meanwhile, in nanoseconds, if the Summary HasStates; what is
+	// missing to the whole isn't known. UnfinishedTotalStates and UnfinishedSelfStates are the parts that unfinished calls have.
+	TotalStates, SelfStates, UnfinishedTotalStates, UnfinishedSelfStates StateTimes
 	// Implicit counts calls whose end was concluded from the stack pointer:
 	// unwound by an exception or longjmp, or across lost events. Their time counts
 	// in all but the percentiles.
@@ -101,6 +106,11 @@ func (f *FunctionSummary) EndedTotal() uint64 { return f.Total - min(f.Unfinishe
 
 // EndedSelf is Self without that of unfinished calls.
 func (f *FunctionSummary) EndedSelf() uint64 { return f.Self - min(f.UnfinishedSelf, f.Self) }
+
+// EndedSelfStates is SelfStates without that of unfinished calls.
+func (f *FunctionSummary) EndedSelfStates() StateTimes {
+	return f.SelfStates.Minus(f.UnfinishedSelfStates)
+}
 
 // Ended counts the calls that ended.
 func (f *FunctionSummary) Ended() uint64 { return f.Calls - min(f.Unfinished, f.Calls) }
@@ -114,6 +124,16 @@ type ThreadSummary struct {
 	Dropped uint64
 	// UnmatchedExits counts exits without an entry.
 	UnmatchedExits uint64
+	// States is what it did, in nanoseconds, within calls and outside of them, if HasStates; Unknown is how long it isn't known what it did,
+	// since the first that is known of it.
+	States    StateTimes
+	Unknown   uint64
+	HasStates bool
+	// Sums are the kernel's own, if HasSums.
+	Sums    SchedSums
+	HasSums bool
+	// MinorFaults and MajorFaults count page faults, if the reel's Scheduling has Faults.
+	MinorFaults, MajorFaults uint64
 }
 
 // Summarize reads all events and sums them up. Damage does not make it fail: it
@@ -144,6 +164,7 @@ func Summarize(f *File, opt SummaryOptions) *Summary {
 			total.merge(t)
 		}
 	}
+	s.HasStates = total.hasStates
 	s.Every = f.every
 	for _, n := range f.made {
 		s.Made += n

@@ -64,6 +64,9 @@ func called(f *File, t *tally) []*listed {
 		}
 		id := t.id(i)
 		l := listed{FunctionSummary: sumOf(f, id, st), stats: st}
+		if t.hasStates {
+			f.setStates(&l.FunctionSummary, st)
+		}
 		if fn, known := f.recorded(id); known {
 			l.fn = fn
 		}

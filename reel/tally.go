@@ -13,6 +13,9 @@ type tally struct {
 	ids     []uint32 // of the unknown ones
 	events  uint64
 	tooDeep uint64
+
+	hasStates bool // of some thread
+	split     bool // states are known of calls that come now
 }
 
 // functionTally sums up a function; times are in ticks.
@@ -25,7 +28,8 @@ type functionTally struct {
 	openTotal  uint64
 	openSelf   uint64
 	durations  *histogram
-	active     uint32 // calls open now, on the first stack of the thread being read
+	states     *notRunningTally // nil if all of the time was running
+	active     uint32           // calls open now, on the first stack of the thread being read
 	unfinished uint64
 	implicit   uint64
 }
@@ -39,7 +43,7 @@ const maxUnknown = 1 << 16
 
 func newTally(f *File) *tally {
 	n := f.functions.count
-	t := &tally{f: f, stats: make([]functionTally, n), known: n, unknown: make(map[uint32]int)}
+	t := &tally{f: f, stats: make([]functionTally, n), known: n, unknown: make(map[uint32]int), hasStates: f.HasStates()}
 	if len(f.functions.blocks) > 0 {
 		b := &f.functions.blocks[0]
 		t.first, t.block = b.first, uint32(len(b.list))
@@ -98,6 +102,8 @@ func (t *tally) readThread(index int, ahead bool) ThreadSummary {
 	t.pairer.OnEntry, t.pairer.OnCall = t.enter, t.leave
 	t.f.ReadyPairer(&t.pairer, thread.Key)
 	t.pairer.SetTime(t.f.FirstTick())
+	sum := ThreadSummary{Thread: thread.Thread}
+	clock := t.threadStates(index, &sum)
 	read := t.f.ReadThread
 	if ahead {
 		read = t.f.readAhead
@@ -112,7 +118,11 @@ func (t *tally) readThread(index int, ahead bool) ThreadSummary {
 	})
 	t.pairer.Finish(t.f.EndOf(&thread.Thread))
 	t.tooDeep += t.pairer.TooDeep
-	return ThreadSummary{Thread: thread.Thread, Calls: t.pairer.Calls, UnmatchedExits: t.pairer.Unmatched}
+	sum.Calls, sum.UnmatchedExits = t.pairer.Calls, t.pairer.Unmatched
+	if t.hasStates {
+		t.f.sumStates(clock, &sum)
+	}
+	return sum
 }
 
 // onStack is a function on a stack of a thread other than its first, such as a coroutine's.
@@ -159,6 +169,9 @@ func (t *tally) end(st *functionTally, c *Call, outermost bool) {
 	} else {
 		st.spend(c.Flags, 0, c.Self())
 	}
+	if t.hasStates && (!t.split || c.States.Running != c.Duration()) {
+		st.spendStates(c, outermost)
+	}
 	t.addDuration(st, c)
 }
 
@@ -193,6 +206,7 @@ func (t *tally) addDuration(st *functionTally, c *Call) {
 
 // merge adds another tally of the same file.
 func (t *tally) merge(o *tally) {
+	t.hasStates = t.hasStates || o.hasStates
 	for i := range o.stats {
 		from := &o.stats[i]
 		if from.empty() {
@@ -208,6 +222,9 @@ func (t *tally) merge(o *tally) {
 		to.openSelf += from.openSelf
 		to.unfinished += from.unfinished
 		to.implicit += from.implicit
+		if from.states != nil {
+			to.notRunning().merge(from.states)
+		}
 		switch {
 		case to.durations == nil:
 			to.durations = from.durations

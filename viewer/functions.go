@@ -143,6 +143,7 @@ type Function struct {
 	Implicit          uint64 `json:"implicit,omitempty"`
 	// Recorded is there where one call in so many was: Calls are all, the times those of the recorded ones.
 	Recorded uint64 `json:"recorded,omitempty"`
+	*FunctionStates
 }
 
 // Percentile is one of the durations of complete calls, in nanoseconds: null in JSON if there was no such call.

@@ -22,6 +22,7 @@ type reportFlags struct {
 	limit     int
 	functions []string
 	by        string
+	locks     bool
 	json      bool
 	debugDirs []string
 }
@@ -51,18 +52,29 @@ Behind the name is where the function begins in its source, as far as that is kn
 "file" (with its path) and "line"; "name_from" says who knew the name if not the recorder: symbol table, DWARF or
 debuginfod.
 
+Where it is known when threads ran and waited, self is split: cpu is the time on a processor, ready the time in which
+the thread could have run and didn't, blocked the time in which it waited for something (in JSON "self_cpu_ns" and so
+on, and "total_cpu_ns" of total). What isn't known is in none of them.
+
+With --locks it sums up what threads waited for in memory: mutexes and the like by address, how often, how long, and
+which function of the thread that let them go on held them ("in" is where that spent nearly all of the time). Condition
+variables come last, with the functions that signalled.
+
 A damaged reel is read up to the damage and beyond it. The report says what was lost.`,
 		Example: `  callreel report slow.reel --sort max --limit 20
   callreel report slow.reel -f '*Command' --json
-  callreel report slow.reel -f handle_request --by path`,
+  callreel report slow.reel -f handle_request --by path
+  callreel report slow.reel --sort blocked
+  callreel report slow.reel --locks`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.sort, "sort", "total", "sort by this `KEY`: calls, total, self or max")
+	fl.StringVar(&f.sort, "sort", "total", "sort by this `KEY`: calls, total, self, max, cpu, ready or blocked")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions and the N busiest threads (default all functions, 20 threads)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
 	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return")
+	fl.BoolVar(&f.locks, "locks", false, "sum up what threads waited for by lock, and which functions held it")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
@@ -72,7 +84,7 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	w := c.OutOrStdout()
 	key, ok := sortKeys[f.sort]
 	if !ok {
-		return usageError("callreel report: --sort %s: use calls, total, self or max", f.sort)
+		return usageError("callreel report: --sort %s: use calls, total, self, max, cpu, ready or blocked", f.sort)
 	}
 	if f.limit < 0 {
 		return usageError("callreel report: --limit %d: use 0 for all, or a number above it", f.limit)
@@ -82,6 +94,9 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer file.Close()
+	if err := f.sortable(path, file); err != nil {
+		return err
+	}
 	ctx, stop := untilSignal(c.Context())
 	defer stop()
 	status := newStatus(c.ErrOrStderr())
@@ -91,6 +106,9 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	}
 	defer names.Close() // only read from
 	file.NameBy(names)
+	if f.locks {
+		return f.lockReport(w, file)
+	}
 	if f.by != "" {
 		return f.groups(w, path, file, key)
 	}
@@ -108,6 +126,10 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	}
 	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
+	r.scheduling, r.scheduled = file.Scheduling()
+	if g := file.GoroutineStates(); g != nil && file.Header().Goroutines {
+		r.goroutinesKnown, r.goroutinesUnknown = g.Known(), !g.Known()
+	}
 	if f.json {
 		return r.json(w)
 	}
@@ -119,6 +141,10 @@ var sortKeys = map[string]func(*reel.FunctionSummary) uint64{
 	"total": (*reel.FunctionSummary).EndedTotal,
 	"self":  (*reel.FunctionSummary).EndedSelf,
 	"max":   func(f *reel.FunctionSummary) uint64 { return f.EndedMax },
+	// Of self.
+	"cpu":     func(f *reel.FunctionSummary) uint64 { return f.EndedSelfStates().Running },
+	"ready":   func(f *reel.FunctionSummary) uint64 { return f.EndedSelfStates().Ready },
+	"blocked": func(f *reel.FunctionSummary) uint64 { return f.EndedSelfStates().Blocked },
 }
 
 // madeOf is how many calls of a function there were, as far as the reel tells.
@@ -130,6 +156,11 @@ type report struct {
 	threads int          // how many of them the text has
 	closed  bool         // the reel is whole: its recorder has ended it
 	dump    *viewer.Dump // nil if the reel is none
+
+	scheduling reel.Scheduling // if the reel says anything of that
+	scheduled  bool
+	// Of a Go program with states: whether anything is known of goroutines.
+	goroutinesKnown, goroutinesUnknown bool
 }
 
 // threadJSON is a thread as --json has it; the keys are promised.
@@ -139,6 +170,7 @@ type threadJSON struct {
 	Name    string `json:"name"`
 	Calls   uint64 `json:"calls"`
 	Dropped uint64 `json:"dropped_events,omitempty"`
+	*ThreadStatesJSON
 }
 
 // goroutineJSON is a goroutine of a Go program; the keys are promised. ID 0 is what ran on the own stack of the thread.
@@ -148,6 +180,7 @@ type goroutineJSON struct {
 	Calls     uint64 `json:"calls"`
 	Runs      uint64 `json:"runs"`
 	Unmatched uint64 `json:"unmatched_exits,omitempty"`
+	*GoroutineStatesJSON
 }
 
 // json streams the report; "damaged" is there only for a damaged reel.
@@ -155,7 +188,11 @@ func (r *report) json(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("{")
 	err := jsonList(b, "functions", len(r.Functions), func(i int) any {
-		return viewer.FunctionOf(&r.Functions[i])
+		fn := viewer.FunctionOf(&r.Functions[i])
+		if r.HasStates {
+			fn.FunctionStates = viewer.StatesOf(&r.Functions[i])
+		}
+		return fn
 	})
 	if err != nil {
 		return err
@@ -163,7 +200,7 @@ func (r *report) json(w io.Writer) error {
 	b.WriteString(",\n")
 	if err := jsonList(b, "threads", len(r.Threads), func(i int) any {
 		t := &r.Threads[i]
-		return threadJSON{t.TID, t.Process, t.Name, t.Calls, t.Dropped}
+		return threadJSON{t.TID, t.Process, t.Name, t.Calls, t.Dropped, threadStates(t, r.scheduling.Faults)}
 	}); err != nil {
 		return err
 	}
@@ -171,7 +208,7 @@ func (r *report) json(w io.Writer) error {
 		b.WriteString(",\n")
 		if err := jsonList(b, "goroutines", len(r.Goroutines), func(i int) any {
 			g := &r.Goroutines[i]
-			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits}
+			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits, r.goroutineStates(g)}
 		}); err != nil {
 			return err
 		}
@@ -180,6 +217,9 @@ func (r *report) json(w io.Writer) error {
 		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
 	if r.Every > 0 {
 		fmt.Fprintf(b, ",\"every\":%d,\"made\":%d", r.Every, r.Made)
+	}
+	if err := r.scheduledJSON(b); err != nil {
+		return err
 	}
 	if r.dump != nil {
 		if err := dumpJSON(b, r.dump); err != nil {
@@ -202,20 +242,7 @@ func (r *report) text(w io.Writer) error {
 	if r.dump != nil {
 		dumpText(b, r.dump)
 	}
-	fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s\n", "calls", "total", "self", "p50", "p99", "max", "function")
-	for i := range r.Functions {
-		f := &r.Functions[i]
-		p50, p99 := span(f.P50), span(f.P99)
-		if f.Complete == 0 { // no call was seen whole
-			p50, p99 = "-", "-"
-		}
-		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s!%s", count(madeOf(f)), span(f.Total), span(f.Self), p50, p99, span(f.Max), printable(f.Module), printable(f.Name))
-		b.WriteString(placeText(f.File, f.Line))
-		if f.Made > 0 {
-			fmt.Fprintf(b, "  (%s recorded)", count(f.Calls))
-		}
-		fmt.Fprintf(b, "%s\n", notReturned(f))
-	}
+	r.columns(b)
 	if r.Unlisted > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(r.Unlisted), "other function"))
 	}
@@ -238,6 +265,7 @@ func (r *report) text(w io.Writer) error {
 	if r.Calls == 0 {
 		b.WriteString("No call was recorded: no thread entered a traced function. A call that began before the recording isn't seen.\n")
 	}
+	r.schedulingText(b)
 	r.threadRows(b)
 	r.goroutines(b)
 	if !r.closed {
@@ -247,6 +275,33 @@ func (r *report) text(w io.Writer) error {
 		fmt.Fprintf(b, "damaged: %s\n", printable(d.String()))
 	}
 	return b.Flush()
+}
+
+// columns writes the table of functions.
+func (r *report) columns(b *bufio.Writer) {
+	if r.HasStates {
+		r.columnsWithStates(b)
+		return
+	}
+	fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  %s\n", "calls", "total", "self", "p50", "p99", "max", "function")
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		p50, p99 := span(f.P50), span(f.P99)
+		if f.Complete == 0 { // no call was seen whole
+			p50, p99 = "-", "-"
+		}
+		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  ", count(madeOf(f)), span(f.Total), span(f.Self), p50, p99, span(f.Max))
+		nameText(b, f)
+	}
+}
+
+// nameText ends a function's line with its name, and what is behind that.
+func nameText(b *bufio.Writer, f *reel.FunctionSummary) {
+	fmt.Fprintf(b, "%s!%s%s", printable(f.Module), printable(f.Name), placeText(f.File, f.Line))
+	if f.Made > 0 {
+		fmt.Fprintf(b, "  (%s recorded)", count(f.Calls))
+	}
+	fmt.Fprintf(b, "%s\n", notReturned(f))
 }
 
 // shownThreads is how many threads are listed if --limit doesn't say: a program may have had thousands.
@@ -267,7 +322,7 @@ func (r *report) threadRows(b *bufio.Writer) {
 		if t.Process != r.Threads[0].Process { // of another process than the first, which --follow has taken in
 			of = fmt.Sprintf(" of process %d", t.Process)
 		}
-		fmt.Fprintf(b, "%12s calls  %7d %s%s\n", count(t.Calls), t.TID, printable(t.Name), of)
+		fmt.Fprintf(b, "%12s calls  %s%7d %s%s%s\n", count(t.Calls), r.threadColumns(t), t.TID, printable(t.Name), of, faultsText(t))
 	}
 	if others := busiest[n:]; len(others) > 0 {
 		calls := uint64(0)
@@ -328,7 +383,7 @@ func (r *report) goroutines(b *bufio.Writer) {
 		if g.ID == 0 {
 			name = fmt.Sprintf("the own stack of thread %d", r.tid(g.Thread))
 		}
-		fmt.Fprintf(b, "%12s calls  %7s runs  %s\n", count(g.Calls), count(g.Runs), name)
+		fmt.Fprintf(b, "%12s calls  %7s runs  %s%s\n", count(g.Calls), count(g.Runs), r.goroutineColumns(g), name)
 	}
 	if n := len(r.Goroutines) - shownGoroutines; n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other goroutine"))

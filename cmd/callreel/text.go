@@ -72,5 +72,26 @@ func span(ns uint64) string {
 	return fmt.Sprintf("%.3f s", float64(ns)/1e9)
 }
 
+// shortSpan writes a time in nanoseconds with three digits and a unit, for tables with many columns.
+func shortSpan(ns uint64) string {
+	unit, of := "s", 1e9
+	switch {
+	case ns < 1e3:
+		return fmt.Sprintf("%d ns", ns)
+	case ns < 999_500:
+		unit, of = "us", 1e3
+	case ns < 999_500_000:
+		unit, of = "ms", 1e6
+	}
+	v := float64(ns) / of
+	switch {
+	case v < 9.995:
+		return fmt.Sprintf("%.2f %s", v, unit)
+	case v < 99.95:
+		return fmt.Sprintf("%.1f %s", v, unit)
+	}
+	return fmt.Sprintf("%.0f %s", v, unit)
+}
+
 // milliseconds is how JSON gives the time of stops.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
