@@ -119,7 +119,7 @@ func checkNesting(t *testing.T, file chromeFile) {
 		if e.TS == nil {
 			t.Fatalf("event %d has no time: %+v", i, e)
 		}
-		if strings.Contains("MCXsf", e.Ph) { // these have no place in the order
+		if strings.Contains("MCXsf", e.Ph) || strings.HasSuffix(e.Name, "page fault") { // these have no place in the order
 			continue
 		}
 		if before, ok := last[e.TID]; ok && *e.TS <= before {

@@ -26,6 +26,7 @@ func ChromeSplit(ctx context.Context, f *reel.File, size int64, next func(part i
 	c.split = &chromeSplit{size: max(size, 64<<10), next: next, open: make(map[*lane]struct{})}
 	if !c.untimed && f.HasStates() {
 		c.split.sched = c.newSched(&c.split.lines, 0, math.MaxUint64)
+		c.split.sched.fault = func(reel.Fault) { c.split.lines += chromeFaultSize }
 	}
 	c.split.start(c)
 	c.all(c, true)

@@ -160,13 +160,14 @@ func (s *chromeSched) woken(at int64, tid, waker, cpu int) {
 	}
 }
 
-// chromeSchedSize estimates how much [chromeSched] will write.
+// chromeSchedSize estimates how many bytes there will be of states.
 type chromeSchedSize int64
 
-// Bytes of a line, of which names are a part.
+// Bytes of what is written, of which names are a part.
 const (
 	chromeSwitchSize = 200
 	chromeWakingSize = 240
+	chromeFaultSize  = 140
 )
 
 func (s *chromeSchedSize) switched(int64, int, int, leftAs, int) { *s += chromeSwitchSize }

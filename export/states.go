@@ -50,6 +50,7 @@ type sched struct {
 	due      []schedBegin // threads that have not begun, the next one last
 	going    schedHeap
 	of       map[int]*schedThread // by ID: those that go on
+	fault    func(reel.Fault)     // is told of page faults, if not nil, which may come too early
 }
 
 // schedBegin is when a thread's states begin.
@@ -139,6 +140,7 @@ func (s *sched) begin(b schedBegin) {
 		return
 	}
 	t := &schedThread{schedBegin: b, r: s.reader(b.key), last: -1}
+	t.r.OnFault(s.fault)
 	t.next, _ = t.r.Next()
 	t.next.From = max(t.next.From, s.from)
 	s.of[b.tid] = t

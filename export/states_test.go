@@ -1,13 +1,12 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/callreel/callreel/reel"
@@ -97,7 +96,7 @@ func scheduled(t testing.TB, threads, steps int, h reel.Header) *reel.File {
 		for i, list := range words {
 			thread := reel.Thread{TID: int(tid(i)), Name: fmt.Sprintf("thread-%d", i)}
 			var events []reel.Event
-			for k, e := range manyCalls(int(last) / 160) {
+			for k, e := range manyCalls(int(last) / 150) {
 				e.Time = 1001 + uint64(k)*150
 				events = append(events, e)
 			}
@@ -229,6 +228,48 @@ func compareStates(t *testing.T, name string, got, want []stateRow) {
 	}
 }
 
-var _ = io.Discard
-var _ = os.Args
-var _ = strings.ToUpper
+// Each file of a split trace has the states of its stretch of time, also those that began before.
+func TestSplitTracesHaveTheStatesOfTheirTime(t *testing.T) {
+	f := scheduled(t, 9, 6000, reel.Header{})
+	var files []string
+	for n, p := range splitParts(t, f, 64<<10) {
+		files = append(files, filepath.Join(t.TempDir(), fmt.Sprintf("part-%d.json", n)))
+		if err := os.WriteFile(files[n], p.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) < 5 {
+		t.Fatalf("%d parts", len(files))
+	}
+	var got []stateRow
+	open := map[int]int{} // by thread: in got, what goes on at the end of the file
+	for n, rows := range traceProcessor(t, files, stateQueries...) {
+		if len(rows[1]) > 0 || fmt.Sprint(rows[4]) != "[[0]]" {
+			t.Errorf("part %d: trace_processor says %v, and %v threads share a processor", n, rows[1], rows[4])
+		}
+		was := open
+		open = map[int]int{}
+		for _, r := range gotStates(rows[0]) {
+			at := len(got)
+			if i, some := was[r.tid]; some {
+				delete(was, r.tid)
+				if o := &got[i]; o.state == r.state && o.cpu == r.cpu {
+					at = i
+					if o.dur = r.dur; r.dur >= 0 {
+						o.dur = r.from + r.dur - o.from
+					}
+				} else {
+					o.dur = r.from - o.from
+				}
+			}
+			if at == len(got) {
+				got = append(got, r)
+			}
+			if r.dur < 0 {
+				open[r.tid] = at
+			}
+		}
+	}
+	slices.SortStableFunc(got, func(a, b stateRow) int { return cmp.Or(cmp.Compare(a.tid, b.tid), cmp.Compare(a.from, b.from)) })
+	compareStates(t, "parts", got, wantStates(f, f.Clock().UnixNS(f.FirstTick())))
+}
