@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/madereel"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -80,7 +81,8 @@ func schedule(rng *rand.Rand, threads, cpus, steps int, tid func(int) int32) [][
 	return out
 }
 
-// scheduled is a reel of threads that call and are scheduled. The first one makes no calls.
+// scheduled is a reel of threads that call and are scheduled. The first one makes no calls, and the
+// second one has several stacks.
 func scheduled(t testing.TB, threads, steps int, h reel.Header) *reel.File {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(18, uint64(threads)))
@@ -100,8 +102,11 @@ func scheduled(t testing.TB, threads, steps int, h reel.Header) *reel.File {
 				e.Time = 1001 + uint64(k)*150
 				events = append(events, e)
 			}
-			if i == 0 {
+			switch i {
+			case 0:
 				events = nil
+			case 1:
+				events = madereel.Coroutines(rng, int(last)/60, 3, 64<<10, 1001)
 			}
 			tw := appendTo(t, w, thread, events...)
 			if err := tw.Sched(list); err != nil {
@@ -109,9 +114,6 @@ func scheduled(t testing.TB, threads, steps int, h reel.Header) *reel.File {
 			}
 		}
 		w.SchedKnown(last + 160)
-		if err := w.ClockPair(last+160, 1_700_000_000_000_000_000+int64(last+160-1000)); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
