@@ -78,10 +78,12 @@ func taskName(name string) string {
 	if name == "" {
 		return "thread"
 	}
+	word := false
 	return strings.Map(func(r rune) rune {
-		if r == ' ' {
+		if word && r == ' ' {
 			return '\u00a0'
 		}
+		word = true
 		if r == '"' || r == '\\' || r == '=' || r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) {
 			return '_'
 		}

@@ -54,6 +54,13 @@ func FuzzExport(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	for _, file := range []*reel.File{scheduled(f, 3, 100, reel.Header{}), hostileStates(f)} {
+		data, err := os.ReadFile(file.Name())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := reel.Parse("fuzz", data)
 		if err != nil {

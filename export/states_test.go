@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
@@ -274,4 +275,48 @@ func TestSplitTracesHaveTheStatesOfTheirTime(t *testing.T) {
 	}
 	slices.SortStableFunc(got, func(a, b stateRow) int { return cmp.Or(cmp.Compare(a.tid, b.tid), cmp.Compare(a.from, b.from)) })
 	compareStates(t, "parts", got, wantStates(f, f.Clock().UnixNS(f.FirstTick())))
+}
+
+// hostileStates is a reel with states as no kernel has them: on processors that there can't be, two threads on one and one on two, of threads
+// that have the same ID or an impossible one, and hostile names.
+func hostileStates(tb testing.TB) *reel.File {
+	tb.Helper()
+	return recordAs(tb, reel.Header{}, []string{"a", "b"}, func(w *reel.Writer) {
+		for i, name := range append(hostileNames(), "with space", "a=b c=d") {
+			tid := []int{5, 5, 6, -1, 1 << 30, 7, 8, 9}[i%8]
+			if i > 8 {
+				tid = 100 + i
+			}
+			tw := appendTo(tb, w, reel.Thread{TID: tid, Name: name, EndTick: uint64(i%2) * 9000}, reel.Entry(1100, base, 1), reel.Exit(8000, base, 1))
+			err := tw.Sched([]reel.SchedEvent{
+				{Time: 1008, Kind: reel.SchedIn, CPU: 1}, {Time: 1504, Kind: reel.SchedIn, CPU: 2}, {Time: 1600, Kind: reel.SchedIn, CPU: 1 << 30},
+				{Time: 2000, Kind: reel.SchedPreempted}, {Time: 2064, Kind: reel.SchedIn, CPU: -1}, {Time: 2080, Kind: reel.SchedIn, CPU: int32(i)},
+				{Time: 3008, Kind: reel.SchedBlocked}, {Time: 3008, Kind: reel.SchedUninterruptible}, {Time: 3200, Kind: reel.SchedWoken, Waker: -77},
+				{Time: 3216, Kind: reel.SchedLost}, {Time: 3232, Kind: reel.SchedPreempted}, {Time: 4000, Kind: reel.SchedMajorFault}, {Time: 4000, Kind: reel.SchedIn, CPU: 1022},
+				{Time: 5008, Kind: reel.SchedEnded},
+			})
+			if err != nil {
+				tb.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestHostileStatesGiveFilesThatReadersTakeWhole(t *testing.T) {
+	f := hostileStates(t)
+	files := []string{exportTo(t, f, "pftrace", Options{}), exportTo(t, f, "json", Options{})}
+	for i, rows := range traceProcessor(t, files, stateQueries[1], `select count(distinct tid) from thread_state join thread using (utid) where tid > 0`,
+		`select count(*) from slice where name in ('a', 'b')`) {
+		if len(rows[0]) > 0 {
+			t.Errorf("%s: trace_processor says %v", files[i], rows[0])
+		}
+		if got, want := fmt.Sprint(rows[1], rows[2]), "[[13]] [[17]]"; got != want {
+			t.Errorf("%s: threads with states and calls: %s, want %s", files[i], got, want)
+		}
+	}
+	for _, w := range catapult(t, files[1])[0].Warnings {
+		if !strings.HasPrefix(w, "Unknown event sched_waking") && !strings.HasPrefix(w, "Unrecognized sleep state: N") {
+			t.Errorf("Chrome's trace viewer warns: %q", w)
+		}
+	}
 }

@@ -54,6 +54,11 @@ func (w Weight) state() reel.RunState {
 	return reel.StateUnknown
 }
 
+// HasWeights says whether calls of a reel can be weighed by CPU time, time ready and time blocked.
+func HasWeights(f *reel.File) bool {
+	return (&walk{f: f, untimed: f.Header().Clock.Mode == reel.ClockNone}).weighed()
+}
+
 // A lane is where calls nest: one stack of a thread, or of a goroutine.
 type lane struct {
 	pid, tid  int
