@@ -138,7 +138,7 @@ func wantStates(f *reel.File, base int64) []stateRow {
 			next, more := r.Next()
 			from, to := f.Clock().UnixNS(s.From)-base, f.Clock().UnixNS(s.To)-base
 			row := stateRow{t.TID, from, to - from, "", -1, -1}
-			if !more {
+			if !more && t.EndTick == 0 {
 				row.dur = -1
 			}
 			switch s.State {
