@@ -6,17 +6,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/callreel/callreel/internal/bigreel"
 )
 
-// measureExports exports a recording of python3 in each format, against reading it for the report.
+// measureExports exports a recording of python3 in each format, against reading it for the report, and the same of a made-up reel whose
+// threads' states are known.
 func measureExports(ctx context.Context, c config) []row {
-	const what = "export of a recording"
 	path := filepath.Join(c.dir, "exports.reel")
 	const work = "d = {}\nfor i in range(60000): d[str(i)] = sorted([i, -i])\n"
 	record := exec.CommandContext(ctx, c.callreel, "record", "--lossless", "-o", path, "--", "/usr/bin/python3", "-c", work)
 	if said, err := record.CombinedOutput(); err != nil {
-		return []row{missing(what, "", fmt.Errorf("callreel record: %w: %s", err, said))}
+		return []row{missing("export of a recording", "", fmt.Errorf("callreel record: %w: %s", err, said))}
 	}
+	rows := measureExportsOf(ctx, c, "a recording of python3", path)
+	for _, switches := range []uint64{0, 400_000} {
+		const events = 8_000_000
+		what := fmt.Sprintf("%d M made-up events and %d switches", events/1_000_000, switches)
+		if err := bigreel.Write(path, bigreel.Shape{Events: events, Threads: 8, Depth: 40, Switches: switches}); err != nil {
+			rows = append(rows, missing("export of "+what, "", err))
+			continue
+		}
+		rows = append(rows, measureExportsOf(ctx, c, what, path)...)
+	}
+	return rows
+}
+
+func measureExportsOf(ctx context.Context, c config, of, path string) []row {
+	what := "export of " + of
 	run := func(args ...string) (u used, err error) {
 		u, _, _, err = usedBy(c.dir, exec.CommandContext(ctx, c.callreel, args...), 0)
 		return u, err
@@ -46,7 +63,7 @@ func measureExports(ctx context.Context, c config) []row {
 	if err != nil {
 		return []row{missing(what, "", err)}
 	}
-	rows := []row{{what: "reading a recording of python3 (report)", value: seconds(cpu["report"]) + " CPU", note: fmt.Sprintf("a reel of %.1f MB", float64(reel.Size())/1e6)}}
+	rows := []row{{what: "reading " + of + " (report)", value: seconds(cpu["report"]) + " CPU", note: fmt.Sprintf("a reel of %.1f MB", float64(reel.Size())/1e6)}}
 	for _, format := range formats {
 		rows = append(rows, row{
 			what: "export of it: " + format, value: seconds(cpu[format]) + " CPU",

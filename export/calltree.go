@@ -26,6 +26,8 @@ const (
 type callTree struct {
 	*walk
 	nodes  []treeNode
+	states []reel.StateTimes // of each node, the parts of self; empty if they aren't wanted
+	parts  *treeParts        // nil then
 	index  map[uint64]uint32 // by parent and function
 	limit  int               // of nodes
 	age    uint32            // how often it was written
@@ -35,6 +37,7 @@ type callTree struct {
 	byThread bool
 	unknown  map[uint32]bool // functions that the reel does not describe
 	write    func(*callTree) // writes all nodes
+	final    bool            // for the last time
 }
 
 // treeNode is a stack: a call inside that of its parent.
@@ -67,15 +70,21 @@ func newCallTree(ctx context.Context, f *reel.File, opt Options) *callTree {
 }
 
 func (t *callTree) clear() {
-	t.nodes = t.nodes[:0]
+	t.nodes, t.states = t.nodes[:0], t.states[:0]
 	t.index = make(map[uint64]uint32)
 	t.age++
+}
+
+// split has times told apart by what the threads did meanwhile.
+func (t *callTree) split() {
+	t.pairStates = true
+	t.parts = &treeParts{clock: t.f.Clock(), of: make(map[uint32]*treePart)}
 }
 
 // count walks over the reel and writes what it has counted.
 func (t *callTree) count(to string) error {
 	t.all(t, false)
-	if t.err == nil {
+	if t.final = true; t.err == nil {
 		t.write(t)
 	}
 	if t.err != nil {
@@ -115,7 +124,11 @@ func (t *callTree) end(l *lane, _ int64, call *reel.Call) {
 	d := l.data.(*treeLane)
 	t.renew(d)
 	n := len(d.open) - 1
-	t.nodes[d.open[n].node].self += call.Self()
+	node := d.open[n].node
+	t.nodes[node].self += call.Self()
+	if t.parts != nil {
+		t.states[node] = t.states[node].Plus(call.SelfStates())
+	}
 	if d.open = d.open[:n]; n == 0 && cap(d.open) > maxFrames {
 		d.open = nil
 	}
@@ -152,9 +165,18 @@ func (t *callTree) child(parent, fn uint32) uint32 {
 	if !ok {
 		n = uint32(len(t.nodes))
 		t.nodes = append(t.nodes, treeNode{parent: parent, fn: fn})
+		if t.parts != nil {
+			t.states = append(t.states, reel.StateTimes{})
+		}
 		t.index[key] = n
 	}
 	return n
+}
+
+// counted says whether a node has anything to be told; others are but on the way to such.
+func (t *callTree) counted(k int) bool {
+	n := &t.nodes[k]
+	return n.parent != noParent && (n.calls > 0 || n.self > 0)
 }
 
 // function is the function's ID, or otherCall: a damaged reel can have any number of IDs that nothing is known of.

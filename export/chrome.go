@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/callreel/callreel/reel"
@@ -41,6 +42,10 @@ import (
 // events also lead from the innermost call on one stack of a thread to the first
 // on another. Counter events tell calls per second, open calls and events dropped
 // until then, of all processes together, in a thousandth of the recording each.
+//
+// States of threads (see [reel.File.States]) are in the member "systemTraceEvents", as
+// lines of the kernel's tracer (sched_switch, sched_waking) on the clock of the events;
+// page faults are instant events.
 func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	c := newChrome(ctx, f, opt)
 	c.w = bufio.NewWriterSize(w, chromeBuffer)
@@ -53,8 +58,11 @@ func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 const chromeBuffer = 1 << 18
 
 func newChrome(ctx context.Context, f *reel.File, opt Options) *chrome {
-	c := &chrome{walk: newWalk(ctx, f, opt), names: make(map[uint32]chromeName)}
+	c := &chrome{walk: newWalk(ctx, f, opt), names: make(map[uint32]chromeName), byTID: make(map[int]*lane)}
 	c.gap = 1
+	if f.HasStates() { // a thread 0 is none of the process's, but the processors' idling
+		c.tid = f.Header().PID
+	}
 	c.rates = newRates(f)
 	return c
 }
@@ -79,6 +87,10 @@ type chrome struct {
 	flows uint64       // given
 	arrow uint64       // of the flow that ends in the call that begins next, or 0
 	split *chromeSplit // or nil
+
+	byTID      map[int]*lane // threads that readers know by their IDs
+	statesFrom uint64        // tick from which states go into the file
+	tid        int           // of what is the whole process's
 }
 
 // chromeName holds the ends of a function's events, rendered.
@@ -94,10 +106,10 @@ func (c *chrome) head() {
 	name := c.processName()
 	labels := cut(strings.Join(c.f.Header().Command, " "), maxName)
 	for k, pid := range c.processes() {
-		c.metadata("process_name", pid, 0, appendJSON([]byte(`"name":`), name))
-		c.metadata("process_sort_index", pid, 0, fmt.Appendf(nil, `"sort_index":%d`, k))
+		c.metadata("process_name", pid, c.tid, appendJSON([]byte(`"name":`), name))
+		c.metadata("process_sort_index", pid, c.tid, fmt.Appendf(nil, `"sort_index":%d`, k))
 		if labels != "" {
-			c.metadata("process_labels", pid, 0, appendJSON([]byte(`"labels":`), labels))
+			c.metadata("process_labels", pid, c.tid, appendJSON([]byte(`"labels":`), labels))
 		}
 	}
 }
@@ -108,12 +120,12 @@ func (c *chrome) foot() {
 		c.rates.rest(c.walk, c.counters)
 	}
 	c.unplaced(c.mark)
-	c.tail()
+	c.tail(math.MaxUint64)
 }
 
-// tail ends a file.
-func (c *chrome) tail() {
-	c.raw("\n],\n")
+// tail ends a file, which holds what was before a tick.
+func (c *chrome) tail(tick uint64) {
+	c.states(tick)
 	c.trailer()
 	c.raw("}\n")
 }

@@ -20,6 +20,9 @@ func (c *chrome) lane(l *lane) {
 		d.part = c.split.part
 	}
 	l.data = d
+	if l.main == l && l.goroutine == 0 && !l.runs && l.tid == l.thread.TID {
+		c.byTID[l.tid] = l
+	}
 	c.announce(l)
 }
 
@@ -112,7 +115,7 @@ func (c *chrome) note(l *lane, at int64, n note) {
 // mark writes an instant of the whole process.
 func (c *chrome) mark(at int64, tid int, n note) {
 	b := append(c.buf[:0], `{"ph":"i`...)
-	b = appendLane(b, c.f.Header().PID, 0)
+	b = appendLane(b, c.f.Header().PID, c.tid)
 	b = append(b, `,"ts":`...)
 	b = appendMicros(b, at)
 	b = append(b, `,"s":"g","cat":"callreel","name":`...)
@@ -191,7 +194,7 @@ func (c *chrome) counters(r rate) {
 	one := func(name string, value uint64) {
 		b := append(c.buf[:0], `{"ph":"C","name":"`...)
 		b = append(b, name...)
-		b = appendLane(b, c.f.Header().PID, 0)
+		b = appendLane(b, c.f.Header().PID, c.tid)
 		b = append(b, `,"ts":`...)
 		b = appendMicros(b, r.at)
 		b = append(b, `,"args":{"value":`...)

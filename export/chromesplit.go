@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/callreel/callreel/reel"
@@ -23,6 +24,10 @@ import (
 func ChromeSplit(ctx context.Context, f *reel.File, size int64, next func(part int) (io.WriteCloser, error), opt Options) error {
 	c := newChrome(ctx, f, opt)
 	c.split = &chromeSplit{size: max(size, 64<<10), next: next, open: make(map[*lane]struct{})}
+	if !c.untimed && f.HasStates() {
+		c.split.sched = c.newSched(&c.split.lines, 0, math.MaxUint64)
+		c.split.sched.fault = func(reel.Fault) { c.split.lines += chromeFaultSize }
+	}
 	c.split.start(c)
 	c.all(c, true)
 	c.split.last = true
@@ -44,6 +49,8 @@ type chromeSplit struct {
 	closing  int64 // at most so many are needed to end what is open
 	from     int64 // where the file begins, in nanoseconds
 	open     map[*lane]struct{}
+	sched    *sched // tells of states as the calls go on, into size
+	lines    chromeSchedSize
 }
 
 // room for the end of a call besides its name and lane, and for the end of a file.
@@ -83,7 +90,7 @@ func (s *chromeSplit) close() error {
 
 // due says whether a new file is to be begun before so many bytes more.
 func (s *chromeSplit) due(more int64) bool {
-	return s.written+s.closing+more+chromeTailSize > s.size && s.written-s.reopened >= s.size/2
+	return s.written+s.closing+int64(s.lines)+more+chromeTailSize > s.size && s.written+int64(s.lines)-s.reopened >= s.size/2
 }
 
 // has says whether a call is open on the lane in this file, and will stay so.
@@ -96,10 +103,13 @@ func (s *chromeSplit) begin(c *chrome, l *lane, at int64, n chromeName, call *re
 	if c.rates != nil {
 		c.rates.until(c.walk, call.Start, c.counters)
 	}
+	if s.sched != nil {
+		s.sched.until(call.Start)
+	}
 	d := l.data.(*chromeLane)
 	end := s.endSize(d, n)
 	if s.due(2 * end) {
-		s.cut(c, at)
+		s.cut(c, at, call.Start)
 		l.last = max(at, l.last+1)
 		at = l.last
 	}
@@ -124,8 +134,8 @@ func (s *chromeSplit) end(l *lane, n chromeName) {
 	}
 }
 
-// cut ends the file at a time, and begins the next.
-func (s *chromeSplit) cut(c *chrome, at int64) {
+// cut ends the file at a time, which is that of a tick, and begins the next.
+func (s *chromeSplit) cut(c *chrome, at int64, tick uint64) {
 	lanes := slices.SortedFunc(maps.Keys(s.open), func(a, b *lane) int { return cmp.Compare(a.tid, b.tid) })
 	step := func(l *lane) int64 {
 		l.last++
@@ -140,7 +150,7 @@ func (s *chromeSplit) cut(c *chrome, at int64) {
 			c.ended(l, step(l), c.name(calls[k]), "continues")
 		}
 	}
-	c.tail()
+	c.tail(tick)
 	if c.err == nil {
 		c.err = c.w.Flush()
 	}
@@ -153,6 +163,10 @@ func (s *chromeSplit) cut(c *chrome, at int64) {
 		}
 	}
 	s.reopened = s.written
+	if s.sched != nil { // the states that go on are told again
+		s.lines = chromeSchedSize(2 * chromeSwitchSize * len(s.sched.going))
+		s.reopened += int64(s.lines)
+	}
 }
 
 // reopened writes that a call goes on in this file.

@@ -13,14 +13,18 @@ import (
 // FoldedCalls writes the reel in the form that Brendan Gregg's flamegraph.pl reads,
 // as [Folded] does: a line for each stack, the process's name and then all functions from
 // the outermost one on between semicolons, a space, and the nanoseconds that the
-// innermost took itself; or with [Options.Calls], and where there was no clock, how
-// often it was called there. Lines are in the order of the first calls.
+// innermost took itself; or as [Options.Weight] says, and where there was no clock, how
+// often it was called there. Lines are in the order of the first calls; of a part of
+// the time there are those that have any.
 //
 // The form can't say what was dropped or damaged. Calls that were open at the end,
 // or ended without returning, count with the time until then. Memory is bounded as
 // for [PProfCalls]: a stack may have several lines, which readers sum up.
 func FoldedCalls(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	t := newCallTree(ctx, f, opt)
+	if t.weighed() && opt.Weight.state() != reel.StateUnknown {
+		t.split()
+	}
 	return t.folded(w)
 }
 
@@ -46,8 +50,11 @@ type foldedCalls struct {
 
 func (o *foldedCalls) lines() {
 	for k := range o.nodes {
-		n := &o.nodes[k]
-		if n.parent == noParent || n.calls == 0 && n.self == 0 {
+		if !o.counted(k) {
+			continue
+		}
+		weight := o.weight(k)
+		if weight == 0 && o.parts != nil {
 			continue
 		}
 		o.path = o.path[:0]
@@ -59,15 +66,37 @@ func (o *foldedCalls) lines() {
 		for i := len(o.path) - 1; i >= 0; i-- {
 			o.line = append(append(o.line, ';'), o.name(o.path[i])...)
 		}
-		weight := o.f.Clock().Nanoseconds(n.self)
-		if o.opt.Calls || o.untimed {
-			weight = n.calls
-		}
 		o.line = strconv.AppendUint(append(o.line, ' '), weight, 10)
 		if _, o.err = o.w.Write(append(o.line, '\n')); o.err != nil || k%1024 == 0 && o.failed() {
 			return
 		}
 	}
+}
+
+// weight is a stack's number.
+func (o *foldedCalls) weight(k int) uint64 {
+	n := &o.nodes[k]
+	state := o.opt.Weight.state()
+	switch {
+	case o.opt.Weight == WeightCalls || o.untimed:
+		return n.calls
+	case state == reel.StateUnknown:
+		return o.f.Clock().Nanoseconds(n.self)
+	case o.parts == nil: // nothing is known of states
+		return 0
+	}
+	return timeIn(o.part(k), state)
+}
+
+// timeIn is the time in a state.
+func timeIn(t reel.StateTimes, state reel.RunState) uint64 {
+	switch state {
+	case reel.StateRunning:
+		return t.Running
+	case reel.StateReady:
+		return t.Ready
+	}
+	return t.Blocked
 }
 
 func (o *foldedCalls) process(r treeRoot) string {

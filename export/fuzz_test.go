@@ -54,6 +54,13 @@ func FuzzExport(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	for _, file := range []*reel.File{scheduled(f, 3, 100, reel.Header{}), hostileStates(f)} {
+		data, err := os.ReadFile(file.Name())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := reel.Parse("fuzz", data)
 		if err != nil {
@@ -163,7 +170,7 @@ func FuzzExportsHaveAllCalls(f *testing.F) {
 		if got := seenByPProf(t, exportTo(t, file, "pb.gz", Options{})); !maps.Equal(got.calls, want) {
 			t.Errorf("pprof: %s", differences(got.calls, want))
 		}
-		if got := seenInFolded(t, exportTo(t, file, "folded", Options{Calls: true}), false); !maps.Equal(got.calls, folded) {
+		if got := seenInFolded(t, exportTo(t, file, "folded", Options{Weight: WeightCalls}), false); !maps.Equal(got.calls, folded) {
 			t.Errorf("folded: %s", differences(got.calls, folded))
 		}
 		if got := callsInSpeedscope(t, exportTo(t, file, "speedscope", Options{})); !maps.Equal(got, want) {

@@ -66,7 +66,7 @@ func TestHostileReelsGiveFilesThatReadersTakeWhole(t *testing.T) {
 			out[ext] = append(out[ext], exportTo(t, f, ext, Options{}))
 		}
 		out["few names"] = append(out["few names"], exportFewNames(t, f))
-		out["folded calls"] = append(out["folded calls"], exportTo(t, f, "folded", Options{Calls: true}))
+		out["folded calls"] = append(out["folded calls"], exportTo(t, f, "folded", Options{Weight: WeightCalls}))
 	}
 	traces := catapult(t, out["json"]...)
 	rows := traceProcessor(t, slices.Concat(out["pftrace"], out["few names"], out["json"]), perfettoCalls, `select name, value from stats where value > 0 and severity != 'info'`,
@@ -241,7 +241,7 @@ func TestStacksBeyondTheLimitsAreCountedAll(t *testing.T) {
 		}
 		seenByPProf(t, write("p.pb.gz", Options{}, (*callTree).pprof)).checkReport(t, fmt.Sprint("pprof, limit ", limit), sum)
 		seenInFolded(t, write("folded", Options{}, (*callTree).folded), true).checkReport(t, fmt.Sprint("folded, limit ", limit), sum)
-		seenInFolded(t, write("calls.folded", Options{Calls: true}, (*callTree).folded), false).checkReport(t, fmt.Sprint("folded calls, limit ", limit), sum)
+		seenInFolded(t, write("calls.folded", Options{Weight: WeightCalls}, (*callTree).folded), false).checkReport(t, fmt.Sprint("folded calls, limit ", limit), sum)
 	}
 }
 

@@ -97,7 +97,7 @@ func TestReadersSeeWhatTheReportSays(t *testing.T) {
 	files := []*reel.File{recordThreads(t), recordGoroutines(t)}
 	opt := Options{Name: demangle.Name}
 	calls := opt
-	calls.Calls = true
+	calls.Weight = WeightCalls
 	out := map[string][]string{} // by format
 	for _, f := range files {
 		for ext := range exporters {

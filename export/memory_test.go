@@ -2,6 +2,8 @@ package export
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -63,6 +65,10 @@ func TestExportsMemoryDoesNotGrowWithTheTrace(t *testing.T) {
 		return h.peak
 	}
 	for format := range exporters {
+		few, many := scheduledPeak(t, format, 20), scheduledPeak(t, format, 200)
+		if few+2<<20 < many {
+			t.Errorf("%s, with states: %d bytes for 40,000 words, %d for 400,000", format, few, many)
+		}
 		for _, goroutines := range []bool{false, true} {
 			few, many := peak(format, goroutines, 20), peak(format, goroutines, 200)
 			// Of a lane up to 64 KiB wait for the temporary file.
@@ -71,4 +77,41 @@ func TestExportsMemoryDoesNotGrowWithTheTrace(t *testing.T) {
 			}
 		}
 	}
+}
+
+// scheduledPeak is what an export of threads that are scheduled takes: 2,000 words and calls each round.
+func scheduledPeak(t *testing.T, format string, rounds int) uint64 {
+	t.Helper()
+	const threads = 4
+	words := schedule(rand.New(rand.NewPCG(1, 2)), threads, 2, 2500, func(i int) int32 { return int32(100 + i) })
+	step := uint64(0)
+	for _, list := range words {
+		step = max(step, list[len(list)-1].Time+16)
+	}
+	f := recordAs(t, reel.Header{}, manyNames(), func(w *reel.Writer) {
+		var writers []*reel.ThreadWriter
+		for i := range threads {
+			writers = append(writers, appendTo(t, w, reel.Thread{TID: 100 + i, Name: "t"}))
+		}
+		for round := range uint64(rounds) {
+			for i, tw := range writers {
+				list := slices.Clone(words[i])
+				var events []reel.Event
+				for k := range list {
+					list[k].Time += round * step
+					at := list[k].Time
+					events = append(events, reel.Entry(at, base, uint32(1+k%7)), reel.Exit(at+8, base, uint32(1+k%7)))
+				}
+				if err := errors.Join(tw.Append(events), tw.Sched(list)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	h := &heapPeak{}
+	if err := exporters[format](context.Background(), f, h, Options{TempDir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	h.look()
+	return h.peak
 }

@@ -28,6 +28,10 @@ import (
 // to the next, and from one stack of a thread to another, as there. The counters are
 // the same.
 //
+// States of threads (see [reel.File.States]) are what the kernel's tracer would have
+// said of them: readers make the tables sched and thread_state of it. Page faults
+// are instants.
+//
 // Each thread's packets are a sequence of their own, all goroutines' one; names are
 // interned, times are differences. When a sequence has too many names for the
 // memory its state is cleared and begins anew.
@@ -36,7 +40,7 @@ func Perfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) error
 }
 
 func newPerfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) *perfetto {
-	p := &perfetto{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), processTrack: make(map[int]uint64)}
+	p := &perfetto{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), processTrack: make(map[int]uint64), byTID: make(map[int]*lane)}
 	p.rates = newRates(f)
 	if p.base > 0 && p.base < math.MaxInt64/2 { // else a clock that was never right
 		p.zero = uint64(p.base)
@@ -49,6 +53,7 @@ func (p *perfetto) export() error {
 	p.all(p, false)
 	p.unplaced(p.mark)
 	p.counters()
+	p.states()
 	if p.err == nil {
 		p.err = p.w.Flush()
 	}
@@ -67,6 +72,7 @@ type perfetto struct {
 	flows        uint64 // given
 	arrow        uint64 // the flow that ends in the call that begins next, or 0
 	processTrack map[int]uint64
+	byTID        map[int]*lane // threads that readers know by their IDs
 	seq          perfettoSequence
 
 	packet, event, part, inner protobuf
@@ -166,6 +172,10 @@ func (p *perfetto) lane(l *lane) {
 	if !p.f.Header().Goroutines && p.seq.thread != l.thread.Key {
 		p.startSequence(l.thread.Key)
 	}
+	p.describe(l)
+}
+
+func (p *perfetto) describe(l *lane) {
 	p.tracks++
 	l.data = p.tracks
 	p.part = p.part[:0]
@@ -178,6 +188,7 @@ func (p *perfetto) lane(l *lane) {
 		p.inner.number(threadTID, uint64(l.tid))
 		p.inner.text(threadName, name)
 		p.part.bytes(trackThread, p.inner)
+		p.byTID[l.tid] = l
 	} else {
 		p.part.text(trackName, name)
 		p.part.number(trackMerge, mergeNever)

@@ -13,7 +13,8 @@ import (
 
 // PProfCalls writes the reel as a gzipped profile.proto, for go tool pprof: how
 // often each stack was called (calls), and how long it was at its innermost frame
-// itself (wall, nanoseconds). Locations are functions' entries, mappings are
+// itself (wall, nanoseconds); of reels with states of threads also how long of that
+// it was running (cpu), ready and blocked, if that is known. Locations are functions' entries, mappings are
 // images with their build IDs. Threads of different names are told apart by the
 // label "thread", processes by "pid".
 //
@@ -24,6 +25,9 @@ import (
 // rest between those and the innermost is one frame, "[deeper calls]".
 func PProfCalls(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	t := newCallTree(ctx, f, opt)
+	if t.weighed() {
+		t.split()
+	}
 	return t.pprof(w)
 }
 
@@ -69,6 +73,11 @@ const (
 func (p *pprofCalls) calls() {
 	p.valueType(profileSampleType, "calls", "count")
 	p.valueType(profileSampleType, "wall", "nanoseconds")
+	if p.tree.parts != nil {
+		for _, what := range [...]string{"cpu", "ready", "blocked"} {
+			p.valueType(profileSampleType, what, "nanoseconds")
+		}
+	}
 	p.valueType(profilePeriodType, "wall", "nanoseconds")
 	p.out.number(profilePeriod, 1)
 	f := p.tree.f
@@ -167,8 +176,7 @@ func (p *pprofCalls) place(id uint32) uint64 {
 func (p *pprofCalls) samples() {
 	t := p.tree
 	for k := range t.nodes {
-		n := &t.nodes[k]
-		if n.parent == noParent || n.calls == 0 && n.self == 0 {
+		if !t.counted(k) {
 			continue
 		}
 		p.ids = p.ids[:0]
@@ -176,7 +184,7 @@ func (p *pprofCalls) samples() {
 		for ; t.nodes[at].parent != noParent; at = t.nodes[at].parent {
 			p.ids.varint(p.place(t.nodes[at].fn))
 		}
-		p.stack(n, t.roots[t.nodes[at].fn])
+		p.stack(k, t.roots[t.nodes[at].fn])
 		if k%1024 == 0 && t.failed() {
 			return
 		}
@@ -184,13 +192,20 @@ func (p *pprofCalls) samples() {
 	t.err = p.pprofEncoder.err
 }
 
-// stack writes a Sample of the frames in p.ids.
-func (p *pprofCalls) stack(n *treeNode, root treeRoot) {
+// stack writes a Sample of a node, whose frames are in p.ids.
+func (p *pprofCalls) stack(k int, root treeRoot) {
+	n := &p.tree.nodes[k]
 	m := p.message[:0]
 	m.bytes(sampleLocationID, p.ids)
 	p.inner = p.inner[:0]
 	p.inner.varint(n.calls)
 	p.inner.varint(p.tree.f.Clock().Nanoseconds(n.self))
+	if p.tree.parts != nil {
+		part := p.tree.part(k)
+		for _, ns := range [...]uint64{part.Running, part.Ready, part.Blocked} {
+			p.inner.varint(ns)
+		}
+	}
 	m.bytes(sampleValue, p.inner)
 	label := func(key string, text string, number uint64) {
 		p.inner = p.inner[:0]

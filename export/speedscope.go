@@ -18,13 +18,27 @@ import (
 // As speedscope does not show calls that take no time, an event that falls on the
 // nanosecond of the one before is written one nanosecond later.
 //
+// Of reels with states of threads there are two more profiles for each stack that has
+// any: of the time in its calls that the thread was running (", CPU time"), and that it was
+// blocked. Their axes are that time, without what is between, and they leave out
+// calls that have none of it. [Options.Weight] asks for one of these alone.
+//
 // The format has neither instants nor arguments. How many events were dropped, and
 // how many calls were open at the end or ended without returning, is in the
 // name of the profile; what is damaged, and what a dump was made for, in that of the file. Goroutines' and further stacks' events are
-// kept in a temporary file, a fifth as large as the result, until their turn comes.
+// kept in a temporary file, a fifth as large as the result, until their turn comes, and so are those of the other profiles.
 func Speedscope(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	s := &speedscope{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), frames: make(map[uint32]int)}
 	s.gap = 1
+	s.wall = opt.Weight.state() == reel.StateUnknown
+	switch {
+	case !s.weighed():
+	case !s.wall:
+		s.weights = []Weight{opt.Weight}
+	case opt.Weight == WeightDefault:
+		s.weights = []Weight{WeightCPU, WeightBlocked}
+	}
+	s.clocks = len(s.weights) > 0
 	s.spool.dir = opt.TempDir
 	s.raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[`)
 	s.all(s, false)
@@ -47,6 +61,8 @@ type speedscope struct {
 	spool    spool
 	lanes    []*speedscopeLane // whose events are in the spool
 	direct   *speedscopeLane   // the one that is being written, or nil
+	wall     bool              // there are profiles of the wall time
+	weights  []Weight          // of which there are profiles, too
 	profiles int
 	frames   map[uint32]int // by function ID, in the order of order
 	order    []uint32
@@ -62,6 +78,10 @@ type speedscopeLane struct {
 	dropped  uint64
 	spool    spoolLane
 	at       int64 // of the last event in the spool
+	weighed  []speedscopeWeighed
+	// Of a thread's, or goroutine's, first lane: the lane of the last event, and what had been done up to it.
+	on  *speedscopeLane
+	did reel.StateTimes
 }
 
 func (s *speedscope) raw(text string) {
@@ -80,7 +100,9 @@ func (s *speedscope) lane(l *lane) {
 	if l.stack == 0 && !s.f.Header().Goroutines {
 		s.finish()
 		s.direct = d
-		s.profile()
+		if s.wall {
+			s.profile()
+		}
 		return
 	}
 	s.lanes = append(s.lanes, d)
@@ -106,19 +128,32 @@ func (s *speedscope) finish() {
 	}
 	d := s.direct
 	s.direct = nil
+	if s.wall {
+		what := ""
+		if len(d.weighed) > 0 {
+			what = ", wall time"
+		}
+		s.ended(s.value(d.last), d.title(what))
+	}
+	s.weighedProfiles(d)
+}
+
+// ended ends a profile.
+func (s *speedscope) ended(at int64, title string) {
 	b := append(s.buf[:0], `],"endValue":`...)
-	b = strconv.AppendInt(b, s.value(d.last), 10)
-	b = appendJSON(append(b, `,"name":`...), d.title())
+	b = strconv.AppendInt(b, at, 10)
+	b = appendJSON(append(b, `,"name":`...), title)
 	s.raw(string(append(b, '}')))
 	s.buf = b
 }
 
-// title is the name of a profile, with what isn't as it seems.
-func (d *speedscopeLane) title() string {
+// title is the name of a profile, with what it is of and what isn't as it seems.
+func (d *speedscopeLane) title(what string) string {
 	name := cut(d.name, maxName)
 	if d.main == d.lane && d.goroutine == 0 && d.tid == d.thread.TID {
 		name = fmt.Sprintf("%s (%d)", name, d.tid)
 	}
+	name += what
 	for _, n := range []struct {
 		count     uint64
 		what, how string
@@ -134,6 +169,7 @@ func (d *speedscopeLane) title() string {
 }
 
 func (s *speedscope) begin(l *lane, at int64, call *reel.Call) {
+	s.weighBegin(l, call)
 	s.event(l.data.(*speedscopeLane), at, s.frame(call.Func), false)
 }
 
@@ -142,13 +178,17 @@ func (s *speedscope) end(l *lane, at int64, call *reel.Call) {
 	if call.Flags&(reel.Implicit|reel.Unfinished) == reel.Implicit {
 		d.implicit++
 	}
+	s.weighEnd(l)
 	s.event(d, at, s.frame(call.Func), true)
 }
 
 // event writes an event, now or into the spool.
 func (s *speedscope) event(d *speedscopeLane, at int64, frame int, end bool) {
+	if !s.wall {
+		return
+	}
 	if d == s.direct {
-		s.write(d, at, frame, end)
+		s.write(d, s.value(at), frame, end)
 		return
 	}
 	kind := uint64(frame) << 1
@@ -161,6 +201,7 @@ func (s *speedscope) event(d *speedscopeLane, at int64, frame int, end bool) {
 	d.at = at
 }
 
+// write writes an event at a time in the profile's unit.
 func (s *speedscope) write(d *speedscopeLane, at int64, frame int, end bool) {
 	b := s.buf[:0]
 	if d.some {
@@ -174,7 +215,7 @@ func (s *speedscope) write(d *speedscopeLane, at int64, frame int, end bool) {
 	}
 	b = strconv.AppendInt(b, int64(frame), 10)
 	b = append(b, `,"at":`...)
-	b = strconv.AppendInt(b, s.value(at), 10)
+	b = strconv.AppendInt(b, at, 10)
 	s.buf = append(b, '}')
 	if s.err == nil {
 		_, s.err = s.w.Write(s.buf)
@@ -197,16 +238,24 @@ func (s *speedscope) spooled() {
 			return
 		}
 		s.direct = d
-		s.profile()
-		at := int64(0)
-		err := s.spool.read(&d.spool, func(kind, delta uint64) bool {
-			at += int64(delta)
-			s.write(d, at, int(kind>>1), kind&1 != 0)
-			return s.err == nil
-		})
-		s.err = errors.Join(s.err, err)
+		if s.wall {
+			s.profile()
+			s.fromSpool(d, &d.spool, s.value)
+		}
 		s.finish()
 	}
+}
+
+// fromSpool writes events of a profile.
+func (s *speedscope) fromSpool(d *speedscopeLane, from *spoolLane, value func(at int64) int64) {
+	at := int64(0)
+	d.some = false
+	err := s.spool.read(from, func(kind, delta uint64) bool {
+		at += int64(delta)
+		s.write(d, value(at), int(kind>>1), kind&1 != 0)
+		return s.err == nil
+	})
+	s.err = errors.Join(s.err, err)
 }
 
 func (s *speedscope) note(l *lane, _ int64, n note) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // spool keeps events of many lanes in a temporary file until they can be written
@@ -125,6 +126,17 @@ func (s *spool) read(l *spoolLane, yield func(a, b uint64) bool) error {
 	}
 	spoolEvents(l.buffered, yield)
 	return nil
+}
+
+// drop forgets a lane that isn't read any more.
+func (s *spool) drop(l *spoolLane) {
+	s.buffered -= len(l.buffered)
+	l.buffered = nil
+	for i := len(s.some) - 1; l.listed && i >= 0; i-- {
+		if s.some[i] == l {
+			s.some, l.listed = slices.Delete(s.some, i, i+1), false
+		}
+	}
 }
 
 func spoolEvents(block []byte, yield func(a, b uint64) bool) bool {

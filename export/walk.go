@@ -20,11 +20,43 @@ type Options struct {
 	// Lines has all but [FoldedCalls] write where functions begin in their sources,
 	// as far as [reel.File.Naming] knows.
 	Lines bool
-	// Calls has [FoldedCalls] weigh stacks by calls instead of by time.
-	Calls bool
+	// Weight is what [FoldedCalls] and [Speedscope] weigh calls by.
+	Weight Weight
 	// TempDir is where [Speedscope] keeps what can't be written yet; empty is
 	// the system's folder for temporary files.
 	TempDir string
+}
+
+// Weight is what calls are weighed by.
+type Weight int
+
+// The weights. CPU, Ready and Blocked are the parts of the wall time in which a thread was running, could have run or waited (see
+// [reel.RunState]), of reels that have states.
+const (
+	WeightDefault Weight = iota // of folded stacks the wall time; of speedscope that, and CPU and Blocked beside it, if there are states
+	WeightWall
+	WeightCalls // for FoldedCalls
+	WeightCPU
+	WeightReady
+	WeightBlocked
+)
+
+// state is the state whose time it is; reel.StateUnknown for none.
+func (w Weight) state() reel.RunState {
+	switch w {
+	case WeightCPU:
+		return reel.StateRunning
+	case WeightReady:
+		return reel.StateReady
+	case WeightBlocked:
+		return reel.StateBlocked
+	}
+	return reel.StateUnknown
+}
+
+// HasWeights says whether calls of a reel can be weighed by CPU time, time ready and time blocked.
+func HasWeights(f *reel.File) bool {
+	return (&walk{f: f, untimed: f.Header().Clock.Mode == reel.ClockNone}).weighed()
 }
 
 // A lane is where calls nest: one stack of a thread, or of a goroutine.
@@ -101,6 +133,12 @@ type sink interface {
 	run(l *lane, r goroutineRun, back *goroutineRun)
 }
 
+// stackSink is a sink that weighs calls by what the thread did: it also wants to know when another stack goes on.
+type stackSink interface {
+	// moved says that so it is, with the thread's first lane and that of the stack, if it has one yet.
+	moved(first, to *lane, known bool)
+}
+
 // walk reads a reel for a sink.
 type walk struct {
 	f       *reel.File
@@ -118,6 +156,10 @@ type walk struct {
 	names   int          // how many are kept ready: maxNames
 	readers map[uint32]*reel.ValueReader
 	values  values // of the call that begins, or has ended
+
+	pairStates bool            // calls are to have states
+	clocks     bool            // the next field is wanted
+	did        reel.StateTimes // what the strand has done up to the call's begin or end
 }
 
 func newWalk(ctx context.Context, f *reel.File, opt Options) *walk {
@@ -162,7 +204,8 @@ type strand struct {
 	depth     int    // open calls, those that are too deep left out
 	on        *lane  // where the last call began
 	reader    *reel.ValueReader
-	base      uint64 // number in the thread of the first event that is being paired, if numbered
+	clock     reel.StateClock // or nil
+	base      uint64          // number in the thread of the first event that is being paired, if numbered
 	numbered  bool
 }
 
@@ -175,7 +218,40 @@ func (w *walk) newStrand(thread reel.Thread) *strand {
 	w.f.ReadyPairer(&s.pairer, thread.Key)
 	s.now = w.f.FirstTick()
 	s.pairer.SetTime(s.now)
+	s.useStates()
 	return s
+}
+
+// weighed says whether calls can be weighed by what threads did meanwhile.
+func (w *walk) weighed() bool { return !w.untimed && !w.f.Header().Goroutines && w.f.HasStates() }
+
+// useStates finds what there is of the thread's states, where that is wanted.
+func (s *strand) useStates() {
+	if !s.pairStates && !s.clocks || !s.weighed() || !s.hasStates(s.thread.Key, 0, math.MaxUint64) {
+		return
+	}
+	s.clock = reel.NewThreadClock(s.f.States(s.thread.Key))
+	if s.pairStates {
+		s.pairer.SetStates(s.clock)
+	}
+	if sink, ok := s.sink.(stackSink); ok && s.clocks {
+		s.pairer.OnSwitch = func(_, to int, tick uint64) {
+			if len(s.lanes) > 0 {
+				s.weigh(tick)
+				sink.moved(s.lanes[0], s.lanes[min(to, len(s.lanes)-1)], to < len(s.lanes))
+			}
+		}
+	}
+}
+
+// weigh looks at the clock, where that is wanted.
+func (s *strand) weigh(tick uint64) {
+	if !s.clocks {
+		return
+	}
+	if s.did = (reel.StateTimes{}); s.clock != nil {
+		s.did = s.clock.At(tick)
+	}
 }
 
 // thread walks over all events of a thread.
@@ -254,6 +330,7 @@ func (s *strand) begin(call *reel.Call) {
 		s.rates.begin(call.Start)
 	}
 	s.look(call, false)
+	s.weigh(call.Start)
 	s.sink.begin(l, s.at(l, call.Start), call)
 }
 
@@ -272,6 +349,7 @@ func (s *strand) end(call *reel.Call) {
 		}
 	}
 	s.look(call, true)
+	s.weigh(call.End)
 	s.sink.end(l, s.at(l, call.End), call)
 	if call.Depth > 0 {
 		s.on = l

@@ -133,6 +133,9 @@ func (r *StateReader) Next() (s StateInterval, ok bool) {
 	return s, true
 }
 
+// OnFault has Next, and Seek, pass on the page faults that they read over. Next reads ahead: some come before their interval.
+func (r *StateReader) OnFault(pass func(Fault)) { r.fault = pass }
+
 // Seek makes Next go on with the interval that contains the tick, or with the first one behind it.
 func (r *StateReader) Seek(tick uint64) {
 	// That of the section before may reach beyond its last word.

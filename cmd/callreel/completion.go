@@ -49,7 +49,7 @@ The script asks callreel itself what fits, so it needn't be written again when c
 var flagValues = map[string]map[string][]string{
 	"cfi lint":  {"format": {"text", "json", "sarif"}},
 	"diff":      {"sort": {"slower", "total", "self", "p50", "p99", "max"}},
-	"export":    {"format": slices.Sorted(maps.Keys(exportFormats)), "weight": {"time", "calls"}},
+	"export":    {"format": slices.Sorted(maps.Keys(exportFormats)), "weight": {"blocked", "calls", "cpu", "ready", "wall"}},
 	"functions": {"found": {"yes", "no"}},
 	"record":    {"clock": {"full", "exit", "none"}, "found": {"yes", "no"}},
 	"report":    {"sort": {"calls", "total", "self", "max"}},

@@ -28,6 +28,12 @@ var exportFormats = map[string]func(context.Context, *reel.File, io.Writer, expo
 	"folded":     export.FoldedCalls,
 }
 
+// exportWeights are the values of --weight. The time of the clock was called time when there was no other.
+var exportWeights = map[string]export.Weight{
+	"": export.WeightDefault, "time": export.WeightWall, "wall": export.WeightWall, "calls": export.WeightCalls,
+	"cpu": export.WeightCPU, "ready": export.WeightReady, "blocked": export.WeightBlocked,
+}
+
 func formatNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(exportFormats)), ", ")
 }
@@ -58,6 +64,10 @@ func newExport() *cobra.Command {
 Calls that were open at the end, or that ended without returning, end there. Where the format allows it they are
 marked. The file also says what was dropped or damaged, if the format has a place for that.
 
+Where the reel has states of threads, perfetto and chrome show them, with page faults. pprof has the CPU time, the time
+ready and the time blocked of each stack, speedscope profiles of CPU time and of time blocked beside the wall time.
+--weight makes speedscope write one of them alone, and says what folded's numbers are.
+
 ` + reelNaming + `
 
 --split writes chrome's JSON into several files, OUT-001, OUT-002 and so on (before the extension). Each has all threads
@@ -66,7 +76,8 @@ for a stretch of time.`,
   callreel export slow.reel --format chrome -o - | gzip > slow.json.gz
   callreel export slow.reel --format chrome --split 200M -o slow.json
   callreel export slow.reel --format pprof -o slow.pb.gz && go tool pprof -http : slow.pb.gz
-  callreel export slow.reel --format folded --weight calls -o - | flamegraph.pl > slow.svg`,
+  callreel export slow.reel --format folded --weight calls -o - | flamegraph.pl > slow.svg
+  callreel export slow.reel --format folded --weight blocked -o - | flamegraph.pl > waits.svg`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
@@ -78,12 +89,13 @@ for a stretch of time.`,
 	fl.Var(&f.split, "split", "chrome: write several files of about this `SIZE`, at least 64K")
 	fl.BoolVar(&f.lines, "lines", false, "look for source files and lines of all functions, and write them in all formats but folded")
 	addDebugDirs(c.Flags(), &f.debugDirs)
-	fl.StringVar(&f.weight, "weight", "time", "folded: what a stack's number means: time (in nanoseconds) or calls")
+	fl.StringVar(&f.weight, "weight", "", "folded, speedscope: weigh by `WHAT`: wall, cpu, ready or blocked time, or (folded) calls")
 	return c
 }
 
 func (f *exportFlags) run(c *cobra.Command, path string) error {
 	write, ok := exportFormats[f.format]
+	_, known := exportWeights[f.weight]
 	switch {
 	case f.format == "":
 		return usageError("callreel export: give --format FORMAT; there is: %s", formatNames())
@@ -97,12 +109,14 @@ func (f *exportFlags) run(c *cobra.Command, path string) error {
 		return usageError("callreel export: --split writes several files; give -o OUT, a file")
 	case c.Flags().Changed("split") && f.split < 64<<10:
 		return usageError("callreel export: --split %d: use at least 64K", f.split)
-	case f.weight != "time" && f.weight != "calls":
-		return usageError("callreel export: --weight %s: use time or calls", f.weight)
+	case !known:
+		return usageError("callreel export: --weight %s: use wall, cpu, ready, blocked or calls", f.weight)
+	case f.weight == "calls" && f.format == "speedscope":
+		return usageError("callreel export: --weight calls is for --format folded only; pprof has the calls")
 	case f.lines && f.format == "folded":
 		return usageError("callreel export: --lines: --format folded has no place for files and lines")
-	case c.Flags().Changed("weight") && f.format != "folded":
-		return usageError("callreel export: --weight is for --format folded only; pprof has both")
+	case c.Flags().Changed("weight") && f.format != "folded" && f.format != "speedscope":
+		return usageError("callreel export: --weight is for --format folded and speedscope only; pprof has them all")
 	}
 	return f.export(c, path, write)
 }
@@ -116,10 +130,13 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	if sameFile(path, f.output) {
 		return usageError("callreel export: %s is the reel itself; give -o another file", f.output)
 	}
+	if err := f.weighable(path, file); err != nil {
+		return err
+	}
 	ctx, stop := untilSignal(c.Context()) // so that half a file is removed
 	defer stop()
 	status := newStatus(c.ErrOrStderr())
-	options := export.Options{Name: demangle.Name, Calls: f.weight == "calls"}
+	options := export.Options{Name: demangle.Name, Weight: exportWeights[f.weight]}
 	names, err := newReelNames(ctx, c, status, f.debugDirs)
 	if err != nil {
 		return err
@@ -165,6 +182,23 @@ func (f *exportFlags) export(c *cobra.Command, path string, write func(context.C
 	}
 	f.missing(status, path, file)
 	return nil
+}
+
+// weighable says why a reel has nothing of what it is to be weighed by.
+func (f *exportFlags) weighable(path string, file *reel.File) error {
+	switch exportWeights[f.weight] {
+	case export.WeightCPU, export.WeightReady, export.WeightBlocked:
+	default:
+		return nil
+	}
+	if export.HasWeights(file) {
+		return nil
+	}
+	why := "record it anew, without --no-sched and with a clock"
+	if s, ok := file.Scheduling(); ok && s.Reason != "" {
+		why = s.Reason
+	}
+	return fmt.Errorf("callreel export: --weight %s: %s has no states of threads: %s", f.weight, path, why)
 }
 
 // missing says what the file can't hold since the reel doesn't.

@@ -18,6 +18,8 @@ type Shape struct {
 	Threads int
 	Depth   int // how deep the stacks get, again and again
 	Seed    uint64
+	// Switches is how often threads of all threads leave a processor or come onto one, about; 0 leaves their states unknown.
+	Switches uint64
 	// Last, if set, is called before the reel is closed.
 	Last func(w *reel.Writer) error
 }
@@ -78,6 +80,9 @@ func fill(w *reel.Writer, s Shape) error {
 			p.make()
 			var end uint64
 			end, errs[i] = p.repeat(tw, s.Events/uint64(s.Threads))
+			if n := s.Switches / uint64(s.Threads); n > 0 && errs[i] == nil {
+				errs[i] = sched(tw, rand.New(rand.NewPCG(s.Seed, uint64(i)+1<<32)), n, end)
+			}
 			lastMu.Lock()
 			defer lastMu.Unlock()
 			last = max(last, end)
@@ -85,6 +90,44 @@ func fill(w *reel.Writer, s Shape) error {
 	}
 	wg.Wait()
 	return errors.Join(append(errs, w.ClockPair(last, int64(float64(last-start)/ticksPerSecond*1e9)))...)
+}
+
+// sched writes so many switches of a thread until its end, with wake-ups, page faults and now and then a burst.
+func sched(tw *reel.ThreadWriter, rng *rand.Rand, switches, end uint64) error {
+	mean := float64(end-start) / float64(switches)
+	batch := make([]reel.SchedEvent, 0, 1<<10)
+	now, n := uint64(start), uint64(0)
+	pace := 1.0
+	for n < switches && now < end {
+		if rng.IntN(500) == 0 {
+			pace = [...]float64{0.2, 0.5, 1, 2}[rng.IntN(4)]
+		}
+		step := func(share float64) uint64 {
+			now += uint64(rng.ExpFloat64()*mean*pace*share) + 8
+			return now
+		}
+		batch = append(batch, reel.SchedEvent{Kind: reel.SchedIn, Time: step(0.1), CPU: int32(rng.IntN(8))})
+		if rng.IntN(50) == 0 {
+			batch = append(batch, reel.SchedEvent{Kind: reel.SchedMinorFault, Time: step(0.1), Address: rng.Uint64() >> 20})
+		}
+		if rng.IntN(10) == 0 {
+			batch = append(batch, reel.SchedEvent{Kind: reel.SchedPreempted, Time: step(1.2)})
+		} else {
+			kind := reel.SchedBlocked
+			if rng.IntN(20) == 0 {
+				kind = reel.SchedUninterruptible
+			}
+			batch = append(batch, reel.SchedEvent{Kind: kind, Time: step(0.8)}, reel.SchedEvent{Kind: reel.SchedWoken, Time: step(0.8), Waker: int32(1001 + rng.IntN(9) - 1)})
+		}
+		n += 2
+		if len(batch) > cap(batch)-4 {
+			if err := tw.Sched(batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return tw.Sched(batch)
 }
 
 // pattern is a stretch of a thread's life that ends where it began.
