@@ -204,8 +204,7 @@ type strand struct {
 	depth     int    // open calls, those that are too deep left out
 	on        *lane  // where the last call began
 	reader    *reel.ValueReader
-	clock     reel.StateClock // or nil
-	base      uint64          // number in the thread of the first event that is being paired, if numbered
+	base      uint64 // number in the thread of the first event that is being paired, if numbered
 	numbered  bool
 }
 
@@ -222,35 +221,37 @@ func (w *walk) newStrand(thread reel.Thread) *strand {
 	return s
 }
 
-// weighed says whether calls can be weighed by what threads did meanwhile.
-func (w *walk) weighed() bool { return !w.untimed && !w.f.Header().Goroutines && w.f.HasStates() }
+// weighed says whether calls can be weighed by what threads, or goroutines, did meanwhile.
+func (w *walk) weighed() bool {
+	if w.untimed || !w.f.Header().Goroutines {
+		return !w.untimed && w.f.HasStates()
+	}
+	g := w.f.GoroutineStates()
+	return g != nil && g.Known()
+}
 
-// useStates finds what there is of the thread's states, where that is wanted.
+// useStates has the Pairer know what the thread did, where that is wanted. Goroutines' are told it with their events.
 func (s *strand) useStates() {
-	if !s.pairStates && !s.clocks || !s.weighed() || !s.hasStates(s.thread.Key, 0, math.MaxUint64) {
+	if !s.pairStates && !s.clocks || !s.weighed() {
 		return
 	}
-	s.clock = reel.NewThreadClock(s.f.States(s.thread.Key))
-	if s.pairStates {
-		s.pairer.SetStates(s.clock)
+	if !s.f.Header().Goroutines {
+		s.f.PairStates(&s.pairer, s.thread.Key)
 	}
 	if sink, ok := s.sink.(stackSink); ok && s.clocks {
-		s.pairer.OnSwitch = func(_, to int, tick uint64) {
+		s.pairer.OnSwitch = func(_, to int, _ uint64) {
 			if len(s.lanes) > 0 {
-				s.weigh(tick)
+				s.weigh()
 				sink.moved(s.lanes[0], s.lanes[min(to, len(s.lanes)-1)], to < len(s.lanes))
 			}
 		}
 	}
 }
 
-// weigh looks at the clock, where that is wanted.
-func (s *strand) weigh(tick uint64) {
-	if !s.clocks {
-		return
-	}
-	if s.did = (reel.StateTimes{}); s.clock != nil {
-		s.did = s.clock.At(tick)
+// weigh asks what was done so far, where that is wanted.
+func (s *strand) weigh() {
+	if s.clocks {
+		s.did = s.pairer.Did()
 	}
 }
 
@@ -330,7 +331,7 @@ func (s *strand) begin(call *reel.Call) {
 		s.rates.begin(call.Start)
 	}
 	s.look(call, false)
-	s.weigh(call.Start)
+	s.weigh()
 	s.sink.begin(l, s.at(l, call.Start), call)
 }
 
@@ -349,7 +350,7 @@ func (s *strand) end(call *reel.Call) {
 		}
 	}
 	s.look(call, true)
-	s.weigh(call.End)
+	s.weigh()
 	s.sink.end(l, s.at(l, call.End), call)
 	if call.Depth > 0 {
 		s.on = l

@@ -29,6 +29,7 @@ type merged struct {
 	of   map[uint32]reel.Thread  // by key
 	runs map[uint32]*threadRuns  // by key
 	last map[uint64]goroutineRun // by goroutine: of those that go on, the run that is over
+	did  *reel.GoroutineStates   // nil if that isn't wanted, or known
 }
 
 // threadRuns is which goroutine is on a thread.
@@ -40,6 +41,9 @@ type threadRuns struct {
 func (w *walk) merged() {
 	m := &merged{walk: w, open: map[uint64]*strand{}, rest: map[uint64]*lane{}, own: map[uint32]*strand{},
 		drop: map[uint32][]reel.Drop{}, of: map[uint32]reel.Thread{}, runs: map[uint32]*threadRuns{}, last: map[uint64]goroutineRun{}}
+	if w.f.Header().Goroutines && (w.pairStates || w.clocks) && w.weighed() {
+		m.did = w.f.GoroutineStates()
+	}
 	for _, t := range w.f.Threads() {
 		m.of[t.Key] = t
 	}
@@ -77,7 +81,7 @@ func (m *merged) events(id uint64, thread uint32, events []reel.Event, lost bool
 	}
 	if id == 0 {
 		m.thread(thread).from(thread)
-		m.thread(thread).pairer.Push(events)
+		m.push(m.thread(thread), id, thread, events, lost)
 		return
 	}
 	s := m.open[id]
@@ -86,7 +90,7 @@ func (m *merged) events(id uint64, thread uint32, events []reel.Event, lost bool
 		m.open[id] = s
 	}
 	s.from(thread)
-	s.pairer.Push(events)
+	m.push(s, id, thread, events, lost)
 	ended := m.f.Ends(events)
 	if ended {
 		s.pairer.Abandon()
@@ -94,6 +98,15 @@ func (m *merged) events(id uint64, thread uint32, events []reel.Event, lost bool
 	if s.depth == 0 {
 		m.close(id, s, ended)
 	}
+}
+
+// push has a strand's events paired.
+func (m *merged) push(s *strand, id uint64, thread uint32, events []reel.Event, lost bool) {
+	if m.did == nil {
+		s.pairer.Push(events)
+		return
+	}
+	m.did.Push(&s.pairer, id, thread, events, lost)
 }
 
 // lost marks the open calls of whom events may be missing.
@@ -115,6 +128,9 @@ func (m *merged) close(id uint64, s *strand, ended bool) {
 	s.pairer.Finish(0) // as new
 	delete(m.open, id)
 	if ended {
+		if m.did != nil {
+			m.did.Forget(id)
+		}
 		for _, r := range m.runs {
 			if r.now.goroutine == id {
 				m.endRun(r)

@@ -59,6 +59,15 @@ func (p *Pairer) SetStates(c StateClock) {
 	p.call.States, p.call.InsideStates = StateTimes{}, StateTimes{}
 }
 
+// Did is what the thread, or the goroutine, did up to where the Pairer is, since some moment that doesn't change; nothing where that isn't
+// known. It may be asked in OnEntry, OnCall and OnSwitch.
+func (p *Pairer) Did() StateTimes {
+	if p.states == nil {
+		return StateTimes{}
+	}
+	return p.states.At(p.now)
+}
+
 // settle asks what the thread did since it was asked last.
 func (p *Pairer) settle() {
 	t, w := p.states.At(p.now), &p.spent
