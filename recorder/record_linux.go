@@ -21,6 +21,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
@@ -32,9 +33,10 @@ import (
 type shared struct {
 	memory *object.Allowance // for what is read of files
 	plans  mapped.PlanCache
-	store  tables.Store // the reel's tables
-	base   reel.Clock   // what the reel's times count from
-	others others       // recordings but the first
+	store  tables.Store      // the reel's tables
+	base   reel.Clock        // what the reel's times count from
+	others others            // recordings but the first
+	watch  *scheduling.Watch // nil if nobody wants to know what the scheduler does
 
 	noticeMu sync.Mutex // lets one notice, or word of progress, out at a time
 	sumMu    sync.Mutex // guards sum
@@ -96,6 +98,9 @@ func newRecording(opt Options) *recording {
 
 // Close closes the process. It may be closed already.
 func (r *recording) Close() {
+	if r.isFirst() {
+		r.watch.Close()
+	}
 	if r.s != nil {
 		r.s.Close()
 	}
@@ -145,6 +150,9 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 		return err
 	}
 	r.startClock()
+	if err := r.watchScheduler(ctx); err != nil {
+		return err
+	}
 	if err := r.attach(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", pid, err)
@@ -281,6 +289,9 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 		return err
 	}
 	r.startClock()
+	if err := r.watchScheduler(ctx); err != nil {
+		return err
+	}
 	if err := r.s.MapMemoryIn(st, r.set); err != nil {
 		return err
 	}
@@ -313,6 +324,9 @@ func (r *recording) introduce() error {
 	}
 	if r.isFirst() {
 		r.store = r.others.store(r.out.tables())
+	}
+	if err := r.out.watch(r.watch, r); err != nil {
+		return err
 	}
 	r.images = tables.NewImages(r.store)
 	for _, a := range r.s.Arenas {

@@ -1,0 +1,243 @@
+package scheduling
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callreel/callreel/process/sched"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+const (
+	// drainInterval is how often it is read what the scheduler did: the kernel's room for it is bounded, and each waking costs some 20 µs.
+	drainInterval = 20 * time.Millisecond
+	// missingInterval is how often it is looked for threads whose end got lost.
+	missingInterval = 2 * time.Second
+)
+
+// Config says which threads are watched.
+type Config struct {
+	PID int
+	// Children says that the processes that it starts are watched, too.
+	Children bool
+	// TicksPerSecond is the clock's rate.
+	TicksPerSecond uint64
+}
+
+// keeper takes what is learned. Its methods are called by one goroutine at a time.
+type keeper interface {
+	// word takes what the scheduler did with a thread, in order of time.
+	word(k *life, e reel.SchedEvent)
+	// waited takes what it has waited for, in order of time.
+	waited(k *life, x reel.Wait)
+	// drained follows all words up to that tick that weren't late.
+	drained(now time.Time, bound uint64) error
+	// forget says that a thread which has ended isn't told of any more. It returns false if it is needed still.
+	forget(k *life) bool
+	// finish follows the last words, and comes before their drained, if there is an end.
+	finish() error
+}
+
+// Watch learns what the scheduler does with the threads of processes, and hands it on.
+type Watch struct {
+	watcher     *sched.Watcher
+	about       reel.Scheduling
+	tellsCalls  bool // the words say in which system call a thread waits
+	leastWait   uint64
+	leastLookup uint64
+
+	mu      sync.Mutex // guards what follows, and what keep has; the reel's are taken while it is held
+	lives   lives
+	objects objects
+	waiting []*life // that waited when they were last looked at
+	keep    keeper
+	from    uint64         // what was before is told as of then
+	cuts    map[int]uint64 // by process: what is later is left out
+	to      uint64         // when the last recording has ended
+	waits   uint64
+	missing time.Time // when it was last looked for threads whose end got lost
+	lost    uint64    // words, up to then
+	closed  bool
+
+	stop chan struct{}
+	done sync.WaitGroup
+	err  error // that ended it early
+}
+
+// Open begins to watch. That the scheduler's words aren't permitted is no error: see About.
+func Open(ctx context.Context, c Config) (*Watch, error) {
+	watcher, err := sched.Open(ctx, sched.Options{PIDs: []int{c.PID}, Children: c.Children, Faults: sched.AllFaults})
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{watcher: watcher, lives: newLives(), objects: newObjects(), cuts: map[int]uint64{}, to: math.MaxUint64,
+		stop: make(chan struct{}), missing: time.Now()}
+	w.leastWait = ring.TicksOf(leastWait, c.TicksPerSecond)
+	w.leastLookup = ring.TicksOf(leastLookup, c.TicksPerSecond)
+	w.about = reel.Scheduling{Source: watcher.Source(), WakeUps: watcher.WakeUps()}
+	w.about.Faults = watcher.Source() != sched.SourceSchedstat
+	w.tellsCalls = w.about.Source == sched.SourceBPF
+	var reasons []string
+	for _, r := range watcher.Reasons() {
+		reasons = append(reasons, r.Error())
+	}
+	w.about.Reason = strings.Join(reasons, "; ")
+	return w, nil
+}
+
+// About says how states are learned.
+func (w *Watch) About() reel.Scheduling { return w.about }
+
+// SumsOnly says that the kernel's own sums are all there is.
+func (w *Watch) SumsOnly() bool { return w.about.Source == sched.SourceSchedstat }
+
+// start hands on what happens from a tick on, which has just been.
+func (w *Watch) start(pid int, from uint64, keep keeper) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.from, w.keep = from, keep
+	w.beginSums(pid)
+	if !w.SumsOnly() {
+		w.done.Go(w.run)
+	}
+}
+
+func (w *Watch) run() {
+	tick := time.NewTicker(drainInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+		if err := w.drain(); err != nil {
+			w.err = err
+			return
+		}
+	}
+}
+
+func (w *Watch) drain() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.drainLocked(w.watcher.Drain)
+}
+
+// drainLocked hands on what there is. The caller holds mu.
+func (w *Watch) drainLocked(drain func(func(tid, pid int, e sched.Event)) error) error {
+	if w.closed {
+		return nil
+	}
+	w.objects.round()
+	err := drain(w.take)
+	bound, now := w.bound(), time.Now()
+	w.look(bound)
+	w.objects.look()
+	err = errors.Join(err, w.keep.drained(now, bound))
+	if lost := w.watcher.Stats().Lost; lost != w.lost && now.Sub(w.missing) >= missingInterval {
+		w.lost, w.missing = lost, now
+		w.lives.endMissing(now, bound)
+	}
+	w.lives.forget(now, w.keep.forget)
+	return err
+}
+
+// take takes a word of the scheduler's.
+func (w *Watch) take(tid, pid int, e sched.Event) {
+	if len(w.cuts) > 0 {
+		if cut := w.cuts[pid]; cut != 0 && e.Time > cut {
+			return
+		}
+	}
+	k := w.lives.at(who{pid, tid}, e.Time)
+	switch e.Kind {
+	case sched.Blocked, sched.Uninterruptible:
+		w.blocked(k, &e)
+	case sched.Woken, sched.In:
+		w.unblocked(k, e.Time)
+	case sched.Preempted, sched.Lost, sched.Ended:
+		k.block = block{}
+	}
+	w.keep.word(k, reel.SchedEvent{Time: max(e.Time, w.from), Address: e.Address, CPU: e.CPU, Waker: e.Waker, Kind: reel.SchedKind(e.Kind)})
+	if e.Kind == sched.Ended {
+		w.lives.end(k, e.Time, time.Now())
+	}
+}
+
+// Settle takes the kernel's sums, as the recording is about to end.
+func (w *Watch) Settle() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.endSums()
+}
+
+// Counts is what was learned.
+type Counts struct {
+	Switches uint64 // words on threads, page faults among them
+	Lost     uint64 // words that found no room
+	Waits    uint64 // of which it is known what they were for
+}
+
+// Counts is what was learned up to now.
+func (w *Watch) Counts() Counts {
+	s := w.watcher.Stats()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Counts{s.Events, s.Lost + s.Odd, w.waits}
+}
+
+// Cut says that the recording of a process has ended at that tick: what is later is left out.
+func (w *Watch) Cut(pid int, tick uint64) {
+	if w == nil || tick == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cuts[pid] = tick
+}
+
+// Finish ends the watching, and hands on all that is left.
+func (w *Watch) Finish() error {
+	close(w.stop)
+	w.done.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keep == nil {
+		return nil
+	}
+	if len(w.cuts) > 0 {
+		w.to = 0
+		for _, cut := range w.cuts {
+			w.to = max(w.to, cut)
+		}
+	}
+	err := errors.Join(w.err, w.drainLocked(w.watcher.Close))
+	for _, list := range w.lives.by {
+		k := list[len(list)-1]
+		w.unblocked(k, w.bound())
+	}
+	err = errors.Join(err, w.keep.finish())
+	w.closed = true
+	return err
+}
+
+// bound is up to when all is known.
+func (w *Watch) bound() uint64 {
+	return min(w.watcher.Bound(), w.to)
+}
+
+// Close ends the watching where nothing has come of it. It may be called again, and behind the end.
+func (w *Watch) Close() {
+	if w != nil {
+		_ = w.watcher.Close(func(int, int, sched.Event) {}) // nobody wants to know
+	}
+}

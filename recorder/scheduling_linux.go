@@ -1,0 +1,45 @@
+package recorder
+
+import (
+	"context"
+
+	"github.com/callreel/callreel/recorder/internal/collect"
+	"github.com/callreel/callreel/recorder/internal/scheduling"
+	"github.com/callreel/callreel/reel"
+)
+
+// watchScheduler begins to watch what the scheduler does with the process's threads, before there are probes in it: so nothing is missing
+// of what follows.
+func (r *recording) watchScheduler(ctx context.Context) (err error) {
+	opt := &r.opt
+	if !r.isFirst() || opt.Scheduling == SchedulingOff || opt.To != nil || opt.Clock == reel.ClockNone {
+		return nil
+	}
+	r.watch, err = scheduling.Open(ctx, scheduling.Config{PID: r.pid(), Children: opt.Follow, TicksPerSecond: r.set.TicksPerSecond})
+	if err != nil {
+		return err
+	}
+	if r.watch.SumsOnly() {
+		r.notice("when threads run and wait is not recorded, but for sums (--no-sched: nor those): %s", r.watch.About().Reason)
+	}
+	return nil
+}
+
+// endScheduling writes what there is up to the end of the recording, and says what it came to.
+func (r *recording) endScheduling() error {
+	if r.watch == nil {
+		return nil
+	}
+	err := r.watch.Finish()
+	about, counts := r.watch.About(), r.watch.Counts()
+	r.result.Scheduling = &Scheduling{Source: about.Source, Reason: about.Reason, Switches: counts.Switches, Lost: counts.Lost, Waits: counts.Waits}
+	return err
+}
+
+// asThreadSink makes a thread of the reel one that takes calls.
+func asThreadSink(t *scheduling.Thread, err error) (collect.ThreadSink, error) {
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
