@@ -33,10 +33,12 @@ import (
 type shared struct {
 	memory *object.Allowance // for what is read of files
 	plans  mapped.PlanCache
-	store  tables.Store      // the reel's tables
-	base   reel.Clock        // what the reel's times count from
-	others others            // recordings but the first
-	watch  *scheduling.Watch // nil if nobody wants to know what the scheduler does
+	store  tables.Store // the reel's tables
+	base   reel.Clock   // what the reel's times count from
+	others others       // recordings but the first
+	// opening and watch are nil if nobody wants to know what the scheduler does; watch also before it is watched.
+	opening *scheduling.Opening
+	watch   *scheduling.Watch
 
 	noticeMu sync.Mutex // lets one notice, or word of progress, out at a time
 	sumMu    sync.Mutex // guards sum
@@ -99,7 +101,7 @@ func newRecording(opt Options) *recording {
 // Close closes the process. It may be closed already.
 func (r *recording) Close() {
 	if r.isFirst() {
-		r.watch.Close()
+		r.opening.Close()
 	}
 	if r.s != nil {
 		r.s.Close()
@@ -132,6 +134,7 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 			other, name, pid)
 	}
 	if r.isFirst() {
+		r.prepareScheduler(ctx)
 		if err := r.fetch(ctx); err != nil {
 			return err
 		}

@@ -8,19 +8,25 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
+// prepareScheduler gets the kernel ready to tell what the scheduler does.
+func (r *recording) prepareScheduler(ctx context.Context) {
+	opt := &r.opt
+	if opt.Scheduling != SchedulingOff && opt.To == nil && opt.Clock != reel.ClockNone {
+		r.opening = scheduling.Prepare(ctx, opt.Follow)
+	}
+}
+
 // watchScheduler begins to watch what the scheduler does with the process's threads, before there are probes in it: so nothing is missing
 // of what follows.
 func (r *recording) watchScheduler(ctx context.Context) (err error) {
-	opt := &r.opt
-	if !r.isFirst() || opt.Scheduling == SchedulingOff || opt.To != nil || opt.Clock == reel.ClockNone {
+	if !r.isFirst() || r.opening == nil {
 		return nil
 	}
-	r.watch, err = scheduling.Open(ctx, scheduling.Config{PID: r.pid(), Children: opt.Follow, TicksPerSecond: r.set.TicksPerSecond})
-	if err != nil {
+	if r.watch, err = r.opening.Watch(ctx, r.pid(), r.set.TicksPerSecond); err != nil {
 		return err
 	}
-	if r.watch.SumsOnly() {
-		r.notice("when threads run and wait is not recorded, but for sums (--no-sched: nor those): %s", r.watch.About().Reason)
+	if about := r.watch.About(); r.watch.SumsOnly() {
+		r.notice("when threads run and wait is recorded as sums only, see callreel doctor (--no-sched: not at all): %s", about.Reason)
 	}
 	return nil
 }

@@ -81,13 +81,13 @@ func (r *recording) session(ctx context.Context) error {
 	family.EndExecs()
 	// What follows must be done whatever has ended the recording.
 	ctx = context.WithoutCancel(ctx)
-	if r.isFirst() {
-		r.watch.Settle()
-	}
+	r.watch.Ending(r.isFirst())
 	u, derr := r.s.Detach(ctx)
-	if !u.Gone {
-		r.watch.Cut(r.pid(), r.s.GatesClosed.Tick)
+	cut := r.s.GatesClosed.Tick
+	if u.Gone {
+		cut = 0
 	}
+	r.watch.Cut(r.pid(), cut)
 	if derr != nil {
 		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.PID()))
 	}

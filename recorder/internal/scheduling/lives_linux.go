@@ -15,7 +15,7 @@ type who struct{ pid, tid int }
 // lives are the threads that there are, or were a moment ago. Of those with the same ID each has its part of the time.
 type lives struct {
 	by   map[who][]*life // in order of time
-	over []*life         // that the scheduler saw end, in that order
+	over []*life         // that have ended, in the order in which that was noted
 }
 
 // life is a thread from its beginning to its end.
@@ -79,6 +79,12 @@ func (l *lives) end(k *life, tick uint64, now time.Time) {
 		k.ended, k.noted = max(tick, 1), now
 		l.over = append(l.over, k)
 	}
+}
+
+// expire notes that a thread isn't there any more, which the scheduler may not have said yet.
+func (l *lives) expire(k *life, now time.Time) {
+	k.noted = now
+	l.over = append(l.over, k)
 }
 
 // forget forgets threads that ended long before now. done is told of each; it returns false for one that is needed still, and then those

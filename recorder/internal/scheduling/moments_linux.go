@@ -73,6 +73,7 @@ func tellsState(e *reel.SchedEvent) bool {
 func (m *Moments) waited(k *life, x reel.Wait) { m.waits.push(momentWait{k, x}) }
 
 func (m *Moments) drained(time.Time, uint64) error { return nil }
+func (m *Moments) early(*life)                     {}
 func (m *Moments) forget(k *life) bool             { return k.kept.words == 0 }
 func (m *Moments) finish() error                   { return nil }
 

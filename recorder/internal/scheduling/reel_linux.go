@@ -22,6 +22,7 @@ const (
 	// firstLooks is of how many threads in a round the name is read that are new, looksAtOnce of how many of the others each silentTime, and
 	// renameInterval how soon it is read again.
 	firstLooks     = 32
+	firstNames     = 1 << 12 // when recording begins
 	looksAtOnce    = 256
 	renameInterval = time.Second
 )
@@ -56,6 +57,7 @@ type part struct {
 	pending []reel.SchedEvent
 	waits   []reel.Wait
 	last    reel.SchedEvent // by which its state was told last
+	ran     bool            // there is more to be told than that it is there
 	touched bool
 	listed  bool // among the silent
 }
@@ -67,7 +69,21 @@ func (w *Watch) Into(to *reel.Writer, globs []string, from uint64, pid int) (*Re
 		return nil, err
 	}
 	w.start(pid, from, r)
+	r.meet(pid)
 	return r, nil
+}
+
+// meet reads the names of the threads that a process has.
+func (r *Reel) meet(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looks = firstNames
+	now := time.Now()
+	for who, list := range r.lives.by {
+		if k := list[len(list)-1]; who.pid == pid && k.part.looked.IsZero() {
+			r.look(k, now)
+		}
+	}
 }
 
 // Add says that the recording of another process has just begun, which is watched as a child already.
@@ -99,8 +115,14 @@ func (r *Reel) word(k *life, e reel.SchedEvent) {
 	r.pending++
 	if e.Kind != reel.SchedMinorFault && e.Kind != reel.SchedMajorFault {
 		p.last = e
+		p.ran = p.ran || e.Kind != reel.SchedWoken && e.Kind != reel.SchedPreempted
 	}
 	r.touch(k)
+}
+
+func (r *Reel) early(k *life) {
+	r.pending -= len(k.part.pending)
+	k.part.pending, k.part.waits = nil, nil
 }
 
 func (r *Reel) waited(k *life, x reel.Wait) {
@@ -235,11 +257,15 @@ func (r *Reel) placeOne(k *life, now time.Time, bound uint64) (stays bool, err e
 	case !r.wants(p.name) || r.made >= maxSilent:
 		r.shorten(k)
 		return k.ended == 0, nil
-	case len(p.pending) == 0:
+	case len(p.pending) == 0 || !p.ran && r.last:
 		return k.ended == 0, nil
 	}
 	r.made++
-	return true, r.begin(k, reel.Thread{TID: k.tid, Process: k.pid, StartTime: p.start, Name: p.name})
+	err = r.begin(k, reel.Thread{TID: k.tid, Process: k.pid, StartTime: p.start, Name: p.name})
+	if err == nil && k.ended != 0 {
+		return false, p.w.End(k.ended)
+	}
+	return true, err
 }
 
 // begin gives a thread its part of the reel.

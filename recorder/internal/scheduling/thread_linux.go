@@ -1,6 +1,9 @@
 package scheduling
 
 import (
+	"time"
+
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
@@ -110,9 +113,12 @@ func (t *Thread) End(tick uint64) error {
 	r, k := t.r, t.k
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k.ended != 0 { // the scheduler knows it exactly
+	switch {
+	case k.ended != 0: // the scheduler knows it exactly
 		tick = max(tick, k.ended)
-	} else {
+	case process.ThreadGone(k.pid, k.tid): // its last words may be still to come
+		r.lives.expire(k, time.Now())
+	default:
 		r.succeed(k, ring.Ticks(), len(r.globs) > 0)
 	}
 	if err := r.write(k); err != nil {

@@ -1,15 +1,11 @@
 package scheduling
 
 import (
-	"context"
 	"errors"
-	"math"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/callreel/callreel/process/sched"
-	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -20,15 +16,6 @@ const (
 	missingInterval = 2 * time.Second
 )
 
-// Config says which threads are watched.
-type Config struct {
-	PID int
-	// Children says that the processes that it starts are watched, too.
-	Children bool
-	// TicksPerSecond is the clock's rate.
-	TicksPerSecond uint64
-}
-
 // keeper takes what is learned. Its methods are called by one goroutine at a time.
 type keeper interface {
 	// word takes what the scheduler did with a thread, in order of time.
@@ -37,6 +24,8 @@ type keeper interface {
 	waited(k *life, x reel.Wait)
 	// drained follows all words up to that tick that weren't late.
 	drained(now time.Time, bound uint64) error
+	// early says that a thread had ended before the recording began.
+	early(k *life)
 	// forget says that a thread which has ended isn't told of any more. It returns false if it is needed still.
 	forget(k *life) bool
 	// finish follows the last words, and comes before their drained, if there is an end.
@@ -58,6 +47,7 @@ type Watch struct {
 	keep    keeper
 	from    uint64         // what was before is told as of then
 	cuts    map[int]uint64 // by process: what is later is left out
+	ending  int            // recordings that are about to end
 	to      uint64         // when the last recording has ended
 	waits   uint64
 	missing time.Time // when it was last looked for threads whose end got lost
@@ -67,27 +57,6 @@ type Watch struct {
 	stop chan struct{}
 	done sync.WaitGroup
 	err  error // that ended it early
-}
-
-// Open begins to watch. That the scheduler's words aren't permitted is no error: see About.
-func Open(ctx context.Context, c Config) (*Watch, error) {
-	watcher, err := sched.Open(ctx, sched.Options{PIDs: []int{c.PID}, Children: c.Children, Faults: sched.AllFaults})
-	if err != nil {
-		return nil, err
-	}
-	w := &Watch{watcher: watcher, lives: newLives(), objects: newObjects(), cuts: map[int]uint64{}, to: math.MaxUint64,
-		stop: make(chan struct{}), missing: time.Now()}
-	w.leastWait = ring.TicksOf(leastWait, c.TicksPerSecond)
-	w.leastLookup = ring.TicksOf(leastLookup, c.TicksPerSecond)
-	w.about = reel.Scheduling{Source: watcher.Source(), WakeUps: watcher.WakeUps()}
-	w.about.Faults = watcher.Source() != sched.SourceSchedstat
-	w.tellsCalls = w.about.Source == sched.SourceBPF
-	var reasons []string
-	for _, r := range watcher.Reasons() {
-		reasons = append(reasons, r.Error())
-	}
-	w.about.Reason = strings.Join(reasons, "; ")
-	return w, nil
 }
 
 // About says how states are learned.
@@ -126,14 +95,14 @@ func (w *Watch) run() {
 func (w *Watch) drain() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed || w.ending > 0 {
+		return nil
+	}
 	return w.drainLocked(w.watcher.Drain)
 }
 
 // drainLocked hands on what there is. The caller holds mu.
 func (w *Watch) drainLocked(drain func(func(tid, pid int, e sched.Event)) error) error {
-	if w.closed {
-		return nil
-	}
 	w.objects.round()
 	err := drain(w.take)
 	bound, now := w.bound(), time.Now()
@@ -167,17 +136,24 @@ func (w *Watch) take(tid, pid int, e sched.Event) {
 	w.keep.word(k, reel.SchedEvent{Time: max(e.Time, w.from), Address: e.Address, CPU: e.CPU, Waker: e.Waker, Kind: reel.SchedKind(e.Kind)})
 	if e.Kind == sched.Ended {
 		w.lives.end(k, e.Time, time.Now())
+		if e.Time <= w.from {
+			w.keep.early(k)
+		}
 	}
 }
 
-// Settle takes the kernel's sums, as the recording is about to end.
-func (w *Watch) Settle() {
+// Ending says that the recording of a process is about to end: Cut follows. What the scheduler does from now on waits until it is known
+// whether it belongs to the recording. The kernel's sums are taken if it is the last one.
+func (w *Watch) Ending(last bool) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.endSums()
+	w.ending++
+	if last {
+		w.endSums()
+	}
 }
 
 // Counts is what was learned.
@@ -195,14 +171,17 @@ func (w *Watch) Counts() Counts {
 	return Counts{s.Events, s.Lost + s.Odd, w.waits}
 }
 
-// Cut says that the recording of a process has ended at that tick: what is later is left out.
+// Cut says that the recording of a process has ended at that tick: what is later is left out. It is 0 for one that has ended itself.
 func (w *Watch) Cut(pid int, tick uint64) {
-	if w == nil || tick == 0 {
+	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cuts[pid] = tick
+	w.ending--
+	if tick != 0 {
+		w.cuts[pid] = tick
+	}
 }
 
 // Finish ends the watching, and hands on all that is left.
@@ -233,11 +212,4 @@ func (w *Watch) Finish() error {
 // bound is up to when all is known.
 func (w *Watch) bound() uint64 {
 	return min(w.watcher.Bound(), w.to)
-}
-
-// Close ends the watching where nothing has come of it. It may be called again, and behind the end.
-func (w *Watch) Close() {
-	if w != nil {
-		_ = w.watcher.Close(func(int, int, sched.Event) {}) // nobody wants to know
-	}
 }
