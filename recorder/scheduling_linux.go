@@ -25,8 +25,9 @@ func (r *recording) watchScheduler(ctx context.Context) (err error) {
 	if r.watch, err = r.opening.Watch(ctx, r.pid(), r.set.TicksPerSecond); err != nil {
 		return err
 	}
-	if about := r.watch.About(); r.watch.SumsOnly() {
-		r.notice("when threads run and wait is recorded as sums only, see callreel doctor (--no-sched: not at all): %s", about.Reason)
+	if r.watch.SumsOnly() {
+		r.notice("when threads run and wait can't be recorded here, but for sums: that takes perf events, which a container's seccomp profile, " +
+			"or kernel.perf_event_paranoid above 2, forbids; with CAP_PERFMON it works; --no-sched leaves it out")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (w *Watch) Keep(from uint64, pid int, ring uint64) *Moments {
 	m := &Moments{Watch: w}
 	m.words.most = max(leastMoments, int(bytes/uint64(unsafe.Sizeof(moment{}))))
 	m.waits.most = min(maxWaits, m.words.most)
-	w.start(pid, from, m)
+	w.start(pid, from, m, keepInterval)
 	return m
 }
 
@@ -75,7 +75,7 @@ func (m *Moments) waited(k *life, x reel.Wait) { m.waits.push(momentWait{k, x}) 
 func (m *Moments) drained(time.Time, uint64) error { return nil }
 func (m *Moments) early(*life)                     {}
 func (m *Moments) forget(k *life) bool             { return k.kept.words == 0 }
-func (m *Moments) finish() error                   { return nil }
+func (m *Moments) finish(uint64) error             { return nil }
 
 // Called is a thread that is in a dump for its calls.
 type Called struct {
@@ -115,7 +115,7 @@ func (m *Moments) WriteTo(w *reel.Writer, from, to uint64, called []Called) erro
 // catchUp waits until all is there of before a tick.
 func (m *Moments) catchUp(tick uint64) error {
 	for began := time.Now(); ; {
-		if err := m.drain(); err != nil {
+		if err := m.drain(false); err != nil {
 			return err
 		}
 		if m.watcher.Bound() >= tick || m.SumsOnly() || time.Since(began) >= patience {

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"cmp"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 const (
 	maxLinks     = 512     // are read in a round, at some 2 µs
 	maxSockets   = 1 << 12 // are remembered
-	maxAsking    = 1 << 6  // processes have sockets to be looked for
+	maxAsking    = 1 << 4  // processes have sockets to be looked for
 	longLook     = 10 * time.Millisecond
 	tablesShare  = 50 // at most one part in so many of the time goes into reading the tables of sockets
 	tablesRest   = 50 * time.Millisecond
@@ -104,29 +105,55 @@ func (o *objects) ask(pid int, inode uint64) {
 	}
 }
 
-// look looks for the sockets that were asked for, unless that was done just now.
-func (o *objects) look() {
+// due returns the sockets that were asked for, by process, unless some were looked for just now.
+func (o *objects) due(now time.Time) map[int]map[uint64]bool {
+	if len(o.asked) == 0 || now.Before(o.next) {
+		return nil
+	}
+	asked := o.asked
+	o.asked = map[int]map[uint64]bool{}
+	return asked
+}
+
+// found is what came of looking for sockets.
+type found struct {
+	names map[uint64]socketName
+	took  time.Duration
+}
+
+// lookFor looks for sockets in the tables of the processes' network namespaces, or of as many of these as there is time for.
+func lookFor(asked map[int]map[uint64]bool) (f found) {
+	if len(asked) == 0 {
+		return f
+	}
 	began := time.Now()
-	if len(o.asked) == 0 || began.Before(o.next) {
+	f.names = map[uint64]socketName{}
+	for pid, wanted := range asked {
+		sockets := process.Sockets(pid, wanted)
+		for inode := range wanted {
+			s := sockets[inode]
+			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid()}
+			if s.Inode != 0 {
+				name.text = s.String()
+			}
+			f.names[inode] = name
+		}
+		if time.Since(began) >= longLook {
+			break // the others are asked for again
+		}
+	}
+	f.took = time.Since(began)
+	return f
+}
+
+// learn takes in what came of looking.
+func (o *objects) learn(f found, now time.Time) {
+	if f.names == nil {
 		return
 	}
-	for pid, wanted := range o.asked {
-		if len(o.sockets)+len(wanted) > maxSockets {
-			clear(o.sockets)
-		}
-		found := process.Sockets(pid, wanted)
-		now := time.Now()
-		for inode := range wanted {
-			s := socketName{at: now}
-			if f, ok := found[inode]; ok {
-				s.text, s.peer = f.String(), f.Unix || f.Remote.IsValid()
-			}
-			o.sockets[inode] = s
-		}
-		delete(o.asked, pid)
-		if now.Sub(began) >= longLook {
-			break // the others' turn comes
-		}
+	if len(o.sockets)+len(f.names) > maxSockets {
+		clear(o.sockets)
 	}
-	o.next = time.Now().Add(max(tablesRest, tablesShare*time.Since(began)))
+	maps.Copy(o.sockets, f.names)
+	o.next = now.Add(max(tablesRest, tablesShare*f.took))
 }

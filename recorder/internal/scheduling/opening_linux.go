@@ -3,9 +3,7 @@ package scheduling
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/process/sched"
@@ -61,8 +59,8 @@ func (o *Opening) Watch(ctx context.Context, pid int, ticksPerSecond uint64) (*W
 			return nil, err
 		}
 	}
-	w := &Watch{watcher: o.watcher, lives: newLives(), objects: newObjects(), cuts: map[int]uint64{}, to: math.MaxUint64,
-		stop: make(chan struct{}), missing: time.Now()}
+	w := newWatch()
+	w.watcher = o.watcher
 	w.leastWait = ring.TicksOf(leastWait, ticksPerSecond)
 	w.leastLookup = ring.TicksOf(leastLookup, ticksPerSecond)
 	w.about = reel.Scheduling{Source: w.watcher.Source(), WakeUps: w.watcher.WakeUps(), Faults: w.watcher.Faults()}

@@ -68,7 +68,7 @@ func (w *Watch) Into(to *reel.Writer, globs []string, from uint64, pid int) (*Re
 	if err := to.Scheduling(w.about); err != nil {
 		return nil, err
 	}
-	w.start(pid, from, r)
+	w.start(pid, from, r, drainInterval)
 	r.meet(pid)
 	return r, nil
 }
@@ -310,9 +310,9 @@ func (r *Reel) forget(k *life) bool {
 }
 
 // finish writes all that is left, and the sums.
-func (r *Reel) finish() error {
+func (r *Reel) finish(bound uint64) error {
 	r.last = true
-	err := r.drained(time.Now().Add(silentTime), r.bound())
+	err := r.drained(time.Now().Add(silentTime), bound)
 	for _, list := range r.lives.by {
 		for _, k := range list {
 			if s, known := k.base.since(); known && k.part.w != nil {

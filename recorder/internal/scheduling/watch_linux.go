@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 const (
 	// drainInterval is how often it is read what the scheduler did: the kernel's room for it is bounded, and each waking costs some 20 µs.
 	drainInterval = 20 * time.Millisecond
+	// keepInterval is the same of an armed recording, which sleeps otherwise.
+	keepInterval = 100 * time.Millisecond
 	// missingInterval is how often it is looked for threads whose end got lost.
 	missingInterval = 2 * time.Second
 )
@@ -29,7 +32,7 @@ type keeper interface {
 	// forget says that a thread which has ended isn't told of any more. It returns false if it is needed still.
 	forget(k *life) bool
 	// finish follows the last words, and comes before their drained, if there is an end.
-	finish() error
+	finish(bound uint64) error
 }
 
 // Watch learns what the scheduler does with the threads of processes, and hands it on.
@@ -39,6 +42,8 @@ type Watch struct {
 	tellsCalls  bool // the words say in which system call a thread waits
 	leastWait   uint64
 	leastLookup uint64
+
+	draining sync.Mutex // held by who drains; it is taken before mu
 
 	mu      sync.Mutex // guards what follows, and what keep has; the reel's are taken while it is held
 	lives   lives
@@ -59,6 +64,10 @@ type Watch struct {
 	err  error // that ended it early
 }
 
+func newWatch() *Watch {
+	return &Watch{lives: newLives(), objects: newObjects(), cuts: map[int]uint64{}, to: math.MaxUint64, stop: make(chan struct{}), missing: time.Now()}
+}
+
 // About says how states are learned.
 func (w *Watch) About() reel.Scheduling { return w.about }
 
@@ -66,18 +75,18 @@ func (w *Watch) About() reel.Scheduling { return w.about }
 func (w *Watch) SumsOnly() bool { return w.about.Source == sched.SourceSchedstat }
 
 // start hands on what happens from a tick on, which has just been.
-func (w *Watch) start(pid int, from uint64, keep keeper) {
+func (w *Watch) start(pid int, from uint64, keep keeper, every time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.from, w.keep = from, keep
 	w.beginSums(pid)
 	if !w.SumsOnly() {
-		w.done.Go(w.run)
+		w.done.Go(func() { w.run(every) })
 	}
 }
 
-func (w *Watch) run() {
-	tick := time.NewTicker(drainInterval)
+func (w *Watch) run(every time.Duration) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
@@ -85,29 +94,27 @@ func (w *Watch) run() {
 			return
 		case <-tick.C:
 		}
-		if err := w.drain(); err != nil {
+		if err := w.drain(false); err != nil {
 			w.err = err
 			return
 		}
 	}
 }
 
-func (w *Watch) drain() error {
+// drain hands on what there is. The last time is when the watching ends.
+func (w *Watch) drain(last bool) error {
+	w.draining.Lock()
+	defer w.draining.Unlock()
+	wanted, err := w.takeAll(last)
+	// Without the lock, since it may take long, and who drains the rings needs that.
+	found := lookFor(wanted)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.objects.learn(found, time.Now())
 	if w.closed || w.ending > 0 {
-		return nil
+		return err
 	}
-	return w.drainLocked(w.watcher.Drain)
-}
-
-// drainLocked hands on what there is. The caller holds mu.
-func (w *Watch) drainLocked(drain func(func(tid, pid int, e sched.Event)) error) error {
-	w.objects.round()
-	err := drain(w.take)
-	bound, now := w.bound(), time.Now()
-	w.look(bound)
-	w.objects.look()
+	now, bound := time.Now(), w.bound()
 	err = errors.Join(err, w.keep.drained(now, bound))
 	if lost := w.watcher.Stats().Lost; lost != w.lost && now.Sub(w.missing) >= missingInterval {
 		w.lost, w.missing = lost, now
@@ -115,6 +122,23 @@ func (w *Watch) drainLocked(drain func(func(tid, pid int, e sched.Event)) error)
 	}
 	w.lives.forget(now, w.keep.forget)
 	return err
+}
+
+// takeAll takes what there is, and says which sockets are to be looked for.
+func (w *Watch) takeAll(last bool) (map[int]map[uint64]bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.ending > 0 {
+		return nil, nil
+	}
+	w.objects.round()
+	drain := w.watcher.Drain
+	if last {
+		drain = w.watcher.Close
+	}
+	err := drain(w.take)
+	w.look(w.bound())
+	return w.objects.due(time.Now()), err
 }
 
 // take takes a word of the scheduler's.
@@ -188,25 +212,31 @@ func (w *Watch) Cut(pid int, tick uint64) {
 func (w *Watch) Finish() error {
 	close(w.stop)
 	w.done.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.keep == nil {
+	if !w.ends() {
 		return nil
 	}
+	err := errors.Join(w.err, w.drain(true))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, list := range w.lives.by {
+		w.unblocked(list[len(list)-1], w.bound())
+	}
+	err = errors.Join(err, w.keep.finish(w.bound()))
+	w.closed = true
+	return err
+}
+
+// ends fixes the end. It returns false if nothing was ever handed on.
+func (w *Watch) ends() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.cuts) > 0 {
 		w.to = 0
 		for _, cut := range w.cuts {
 			w.to = max(w.to, cut)
 		}
 	}
-	err := errors.Join(w.err, w.drainLocked(w.watcher.Close))
-	for _, list := range w.lives.by {
-		k := list[len(list)-1]
-		w.unblocked(k, w.bound())
-	}
-	err = errors.Join(err, w.keep.finish())
-	w.closed = true
-	return err
+	return w.keep != nil
 }
 
 // bound is up to when all is known.
