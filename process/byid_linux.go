@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -193,4 +194,40 @@ func (p *Process) Descriptors(wanted func(name string) bool) ([]Descriptor, erro
 func ThreadGone(pid, tid int) bool {
 	_, _, err := unix.RawSyscall(unix.SYS_TGKILL, uintptr(pid), uintptr(tid), 0)
 	return err == unix.ESRCH || err == unix.EINVAL
+}
+
+// FileOf says what a descriptor of a process leads to now (proc_pid_fd(5)): a path, or "socket:[INODE]", "pipe:[INODE]",
+// "anon_inode:[KIND]". Nothing is opened.
+func FileOf(pid, fd int) (string, error) {
+	to, err := os.Readlink(procPath(pid, "fd/"+strconv.Itoa(fd)))
+	if err != nil {
+		return "", goneError(pid, err)
+	}
+	return to, nil
+}
+
+// WaitingAt says of a thread what Process.WaitingAt says.
+func WaitingAt(pid, tid int) (Waiting, error) {
+	var buf [512]byte
+	text, err := readOnce(taskPath(pid, tid, "syscall"), buf[:])
+	if err != nil {
+		return Waiting{}, goneError(pid, err)
+	}
+	w, err := parseWaiting(string(text))
+	if err != nil {
+		return Waiting{}, fmt.Errorf("process %d: thread %d: %w", pid, tid, err)
+	}
+	return w, nil
+}
+
+// Scheduled is how long a thread has run up to now, and how long it was ready to but had no processor, by the kernel's own count. It is
+// false for a thread that has ended, and where the kernel doesn't count it.
+func Scheduled(pid, tid int) (ran, queued time.Duration, ok bool) {
+	var buf [128]byte
+	text, err := readOnce(taskPath(pid, tid, "schedstat"), buf[:])
+	if err != nil {
+		return 0, 0, false
+	}
+	ran, queued, err = parseSchedstat(text)
+	return ran, queued, err == nil
 }

@@ -14,7 +14,7 @@ var syscallNames = map[uint64]string{
 	130: "rt_sigsuspend", 131: "sigaltstack", 157: "prctl", 158: "arch_prctl", 162: "sync", 186: "gettid",
 	202: "futex", 208: "io_getevents", 218: "set_tid_address", 219: "restart_syscall",
 	220: "semtimedop", 230: "clock_nanosleep", 231: "exit_group", 232: "epoll_wait", 243: "mq_timedreceive", 247: "waitid",
-	257: "openat", 270: "pselect6", 271: "ppoll", 277: "sync_file_range", 281: "epoll_pwait", 285: "fallocate", 288: "accept4", 295: "preadv", 296: "pwritev", 299: "recvmmsg", 306: "syncfs", 307: "sendmmsg", 310: "process_vm_readv",
-	319: "memfd_create", 324: "membarrier", 333: "io_pgetevents", 334: "rseq", 426: "io_uring_enter",
+	217: "getdents64", 242: "mq_timedsend", 257: "openat", 270: "pselect6", 271: "ppoll", 275: "splice", 276: "tee", 277: "sync_file_range", 278: "vmsplice", 281: "epoll_pwait", 285: "fallocate", 288: "accept4", 295: "preadv", 296: "pwritev", 299: "recvmmsg", 306: "syncfs", 307: "sendmmsg", 310: "process_vm_readv",
+	319: "memfd_create", 326: "copy_file_range", 327: "preadv2", 328: "pwritev2", 324: "membarrier", 333: "io_pgetevents", 334: "rseq", 426: "io_uring_enter",
 	435: "clone3", 441: "epoll_pwait2", 449: "futex_waitv",
 }

@@ -19,6 +19,7 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	if err := r.fetchCommand(ctx); err != nil {
 		return nil, err
 	}
+	r.prepareScheduler(ctx)
 	begun := false
 	l, err := process.Launch(ctx, process.Command{
 		Path: opt.Command[0], Args: opt.Command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

@@ -133,7 +133,7 @@ func TestEveryCallOfEveryThreadIsCounted(t *testing.T) {
 					t.Errorf("thread %s has %d calls, it made %d", name, got, want/8)
 				}
 			}
-			if len(rep.Threads) != 8 {
+			if n := len(rep.Threads); n > 8 || n < 8 && s.Dropped == 0 { // of one that has dropped all that it called nothing is known
 				t.Errorf("%d threads, want 8: %+v", len(rep.Threads), rep.Threads)
 			}
 			for name, n := range made {

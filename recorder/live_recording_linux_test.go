@@ -80,13 +80,14 @@ func ended(t testing.TB, r *realtest.Recording) summary {
 	return s
 }
 
-// reportOf sums up a reel that must be whole.
+// reportOf sums up a reel that must be whole. Its threads are those that have called.
 func reportOf(t testing.TB, file string) report {
 	t.Helper()
 	r := realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", file).Stdout)
 	if len(r.Damaged) > 0 {
 		t.Fatalf("reel damaged: %s", r.Damaged)
 	}
+	r.Threads = r.Callers()
 	return r
 }
 

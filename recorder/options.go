@@ -48,6 +48,9 @@ type Options struct {
 	Follow bool
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool
+	// Scheduling says whether it is recorded when threads run, are ready and wait. Nothing of it goes to To, or where Clock is
+	// reel.ClockNone.
+	Scheduling SchedulingMode
 
 	// Filters leaves out calls.
 	Filters Filters
@@ -89,6 +92,15 @@ const (
 
 // LazyLimit is up to how many functions get their probes at once by default.
 const LazyLimit = 4096
+
+// SchedulingMode says whether it is recorded when threads run, are ready and wait.
+type SchedulingMode uint8
+
+// Whether it is.
+const (
+	SchedulingAuto SchedulingMode = iota // as well as it is permitted; that it isn't is no error
+	SchedulingOff                        // it isn't
+)
 
 // DefaultRingSize holds 4 M events: a tenth of a second of the busiest program.
 const DefaultRingSize = 64 << 20
@@ -132,6 +144,8 @@ type Result struct {
 	Libraries Libraries // that came and went while recording
 	Processes Processes // that were followed
 	Triggers  Triggers  // of an armed recording
+	// Scheduling is nil where it was not to be recorded.
+	Scheduling *Scheduling
 
 	AttachStop   time.Duration // for which the target was stopped
 	DetachStop   time.Duration
@@ -142,6 +156,15 @@ type Result struct {
 
 	// ExitCode is the command's own, or 128+signal.
 	ExitCode int
+}
+
+// Scheduling is what was learned of when threads run, are ready and wait.
+type Scheduling struct {
+	// Source is "bpf", "perf", or "schedstat", which has sums only. Reason says why it is no better one, and what would make that work.
+	Source, Reason string
+	Switches       uint64 // words of the scheduler: leaving a processor, coming onto one, being woken, and page faults
+	Lost           uint64 // words that are missing
+	Waits          uint64 // of which it is known what they were for
 }
 
 // Libraries is what came and went while recording.

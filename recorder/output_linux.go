@@ -9,6 +9,8 @@ import (
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/armed"
 	"github.com/callreel/callreel/recorder/internal/collect"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/reel"
 )
@@ -23,6 +25,8 @@ type output interface {
 	tables() tables.Reel
 	sink() collect.Sink
 	arguments() ArgumentsTaker
+	// watch takes what the scheduler does from when a recording is on; w is nil where nobody wants to know.
+	watch(w *scheduling.Watch, r *recording) error
 	// written is how large it is, in bytes.
 	written() int64
 	// made says how many calls of each function there were, of which one in every is recorded.
@@ -45,8 +49,9 @@ func (r *recording) newOutput() output {
 
 // toFile is a reel.
 type toFile struct {
-	r *recording
-	w *reel.Writer // nil before begin, and once it is abandoned
+	r      *recording
+	w      *reel.Writer     // nil before begin, and once it is abandoned
+	states *scheduling.Reel // nil if nobody watches the scheduler
 }
 
 func (o *toFile) check() error {
@@ -78,7 +83,7 @@ func (o *toFile) begin(header func() (reel.Header, error)) error {
 }
 
 func (o *toFile) tables() tables.Reel       { return o.w }
-func (o *toFile) sink() collect.Sink        { return reelSink{o.w} }
+func (o *toFile) sink() collect.Sink        { return reelSink{o.w, o.states} }
 func (o *toFile) arguments() ArgumentsTaker { return o.w }
 func (o *toFile) written() int64            { return o.w.Stats().Bytes }
 
@@ -90,6 +95,17 @@ func (o *toFile) abandon() error {
 		return nil
 	}
 	return w.Abandon()
+}
+
+func (o *toFile) watch(w *scheduling.Watch, r *recording) (err error) {
+	switch {
+	case w == nil:
+	case o.states != nil:
+		o.states.Add(r.pid())
+	default:
+		o.states, err = w.Into(o.w, r.opt.Filters.Threads, r.began, r.pid())
+	}
+	return err
 }
 
 // end adds the index, and closes the reel.
@@ -147,8 +163,9 @@ func (o *toCaller) arguments() ArgumentsTaker {
 	return to
 }
 
-func (o *toCaller) written() int64                       { return 0 }
-func (o *toCaller) made(uint32, map[uint32]uint64) error { return nil }
+func (o *toCaller) watch(*scheduling.Watch, *recording) error { return nil }
+func (o *toCaller) written() int64                            { return 0 }
+func (o *toCaller) made(uint32, map[uint32]uint64) error      { return nil }
 
 func (o *toCaller) abandon() error {
 	if !o.begun {
@@ -169,6 +186,7 @@ func (o *toCaller) end(_ context.Context, _ *Result, err error) error {
 type toFolder struct {
 	folder  armed.Folder
 	catalog armed.Catalog
+	moments *scheduling.Moments // nil if nobody watches the scheduler
 }
 
 func (o *toFolder) check() error { return o.folder.Check() }
@@ -185,9 +203,17 @@ func (o *toFolder) begin(header func() (reel.Header, error)) error {
 	return nil
 }
 
-func (o *toFolder) tables() tables.Reel                             { return &o.catalog }
-func (o *toFolder) sink() collect.Sink                              { return nil } // dumps are made, and nothing else comes
-func (o *toFolder) arguments() ArgumentsTaker                       { return nil }
+func (o *toFolder) tables() tables.Reel       { return &o.catalog }
+func (o *toFolder) sink() collect.Sink        { return nil } // dumps are made, and nothing else comes
+func (o *toFolder) arguments() ArgumentsTaker { return nil }
+
+func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
+	if w != nil {
+		o.moments = w.Keep(r.began, r.pid(), uint64(r.set.Chunks)*ring.ChunkSize)
+	}
+	return nil
+}
+
 func (o *toFolder) written() int64                                  { return 0 }
 func (o *toFolder) made(uint32, map[uint32]uint64) error            { return nil }
 func (o *toFolder) abandon() error                                  { return nil }
@@ -201,12 +227,18 @@ func (part) begin(func() (reel.Header, error)) error         { return nil }
 func (part) abandon() error                                  { return nil }
 func (part) end(_ context.Context, _ *Result, e error) error { return e }
 
-// reelSink is a reel as the collector's sink.
-type reelSink struct{ *reel.Writer }
+// reelSink is a reel as the collector's sink. States, if not nil, has the threads that the scheduler has told of.
+type reelSink struct {
+	*reel.Writer
+	states *scheduling.Reel
+}
 
 func (reelSink) Round(uint64) error { return nil }
 
 func (s reelSink) Thread(about reel.Thread) (collect.ThreadSink, error) {
+	if s.states != nil {
+		return asThreadSink(s.states.Thread(about))
+	}
 	w, err := s.Writer.Thread(about)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
@@ -35,6 +36,9 @@ type shared struct {
 	store  tables.Store // the reel's tables
 	base   reel.Clock   // what the reel's times count from
 	others others       // recordings but the first
+	// opening and watch are nil if nobody wants to know what the scheduler does; watch also before it is watched.
+	opening *scheduling.Opening
+	watch   *scheduling.Watch
 
 	noticeMu sync.Mutex // lets one notice, or word of progress, out at a time
 	sumMu    sync.Mutex // guards sum
@@ -96,6 +100,9 @@ func newRecording(opt Options) *recording {
 
 // Close closes the process. It may be closed already.
 func (r *recording) Close() {
+	if r.isFirst() {
+		r.opening.Close()
+	}
 	if r.s != nil {
 		r.s.Close()
 	}
@@ -127,6 +134,7 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 			other, name, pid)
 	}
 	if r.isFirst() {
+		r.prepareScheduler(ctx)
 		if err := r.fetch(ctx); err != nil {
 			return err
 		}
@@ -145,6 +153,9 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 		return err
 	}
 	r.startClock()
+	if err := r.watchScheduler(ctx); err != nil {
+		return err
+	}
 	if err := r.attach(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", pid, err)
@@ -281,6 +292,9 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 		return err
 	}
 	r.startClock()
+	if err := r.watchScheduler(ctx); err != nil {
+		return err
+	}
 	if err := r.s.MapMemoryIn(st, r.set); err != nil {
 		return err
 	}
@@ -313,6 +327,9 @@ func (r *recording) introduce() error {
 	}
 	if r.isFirst() {
 		r.store = r.others.store(r.out.tables())
+	}
+	if err := r.out.watch(r.watch, r); err != nil {
+		return err
 	}
 	r.images = tables.NewImages(r.store)
 	for _, a := range r.s.Arenas {

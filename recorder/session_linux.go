@@ -42,7 +42,7 @@ func (r *recording) run(ctx context.Context) (*Result, error) {
 	}
 	r.others.start(ctx)
 	err := r.Run(ctx)
-	err = errors.Join(err, r.others.wait(&r.result))
+	err = errors.Join(err, r.others.wait(&r.result), r.endScheduling())
 	if r.result.Seen == 0 && err == nil && r.opt.Follow {
 		err = r.unmatched
 	}
@@ -81,7 +81,13 @@ func (r *recording) session(ctx context.Context) error {
 	family.EndExecs()
 	// What follows must be done whatever has ended the recording.
 	ctx = context.WithoutCancel(ctx)
+	r.watch.Ending(r.isFirst())
 	u, derr := r.s.Detach(ctx)
+	cut := r.s.GatesClosed.Tick
+	if u.Gone {
+		cut = 0
+	}
+	r.watch.Cut(r.pid(), cut)
 	if derr != nil {
 		err = errors.Join(err, fmt.Errorf("detaching: %w (callreel detach -p %d tries again)", derr, r.s.PID()))
 	}

@@ -31,6 +31,7 @@ type recordFlags struct {
 	lazy     bool
 	eager    bool
 	follow   bool
+	noSched  bool
 	args     []string
 	returns  []string
 	when     []string
@@ -107,6 +108,7 @@ command.`,
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
+	fl.BoolVar(&f.noSched, "no-sched", false, "don't record when threads run, are ready and wait")
 	fl.StringArrayVar(&f.args, "args", nil, "record arguments: the `SPEC` F means all of them, 'F(name, c->argc)' these (repeatable)")
 	fl.StringArrayVar(&f.returns, "ret", nil, "record results: the `SPEC` F means the result, 'F(return->size)' a part (repeatable)")
 	fl.StringArrayVar(&f.when, "if", nil, "only calls for which this `CONDITION` holds, such as 'F: size > 4096' (repeatable)")
@@ -203,7 +205,8 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
-		Filters: f.filters.filters(), Armed: arming,
+		Scheduling: f.scheduling(),
+		Filters:    f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
@@ -268,6 +271,13 @@ func (f *recordFlags) laziness() recorder.Laziness {
 	return recorder.LazyAuto
 }
 
+func (f *recordFlags) scheduling() recorder.SchedulingMode {
+	if f.noSched {
+		return recorder.SchedulingOff
+	}
+	return recorder.SchedulingAuto
+}
+
 // recording shows how a recording gets on.
 func (s *status) recording(p recorder.Progress) {
 	if p.Armed {
@@ -313,6 +323,8 @@ type summary struct {
 	Left         string         `json:"left,omitempty"`
 	File         string         `json:"file"`
 	ExitCode     *int           `json:"exit_code,omitempty"`
+	// Scheduling is missing with --no-sched.
+	Scheduling *schedulingSummary `json:"scheduling,omitempty"`
 	// Processes is there with --follow.
 	Processes *processesSummary `json:"processes,omitempty"`
 	// Triggers and Dumps are there with --when.
@@ -320,6 +332,15 @@ type summary struct {
 	Dumps    []string         `json:"dumps,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
+}
+
+// schedulingSummary is what was learned of when threads run, are ready and wait.
+type schedulingSummary struct {
+	Source   string `json:"source"`
+	Reason   string `json:"reason,omitempty"`
+	Switches uint64 `json:"switches"`
+	Lost     uint64 `json:"lost"`
+	Waits    uint64 `json:"waits"`
 }
 
 // processesSummary is what came of the processes that were followed.
@@ -355,6 +376,9 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	if f.follow {
 		p := r.Processes
 		s.Processes = &processesSummary{p.Forked, p.Executed, p.Late, p.Unrecorded}
+	}
+	if g := r.Scheduling; g != nil {
+		s.Scheduling = &schedulingSummary{g.Source, g.Reason, g.Switches, g.Lost, g.Waits}
 	}
 	if l := r.Libraries; l != (recorder.Libraries{}) {
 		s.Libraries = &librariesSummary{l.Loaded, l.Unloaded, l.Stops, milliseconds(l.Stopped), milliseconds(l.Longest)}

@@ -2,6 +2,7 @@ package realtest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,13 +49,22 @@ type Report struct {
 		P99NS   int64  `json:"p99_ns"`
 		MaxNS   int64  `json:"max_ns"`
 	} `json:"functions"`
-	Threads []struct {
-		TID   int    `json:"tid"`
-		Name  string `json:"name"`
-		Calls int64  `json:"calls"`
-	} `json:"threads"`
+	Threads []ReportThread  `json:"threads"`
 	Dropped int64           `json:"dropped"`
 	Damaged json.RawMessage `json:"damaged"` // absent when the reel is whole
+}
+
+// ReportThread is a thread of a Report.
+type ReportThread struct {
+	TID     int    `json:"tid"`
+	Name    string `json:"name"`
+	Calls   int64  `json:"calls"`
+	Dropped int64  `json:"dropped"`
+}
+
+// Callers leaves out the threads of which there is nothing but what the scheduler did with them.
+func (r *Report) Callers() []ReportThread {
+	return slices.DeleteFunc(slices.Clone(r.Threads), func(t ReportThread) bool { return t.Calls == 0 && t.Dropped == 0 })
 }
 
 // Decode reads one JSON object from what callreel printed.

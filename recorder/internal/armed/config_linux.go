@@ -5,6 +5,7 @@ import (
 
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
@@ -24,6 +25,8 @@ type Config struct {
 	// Keep is how long the last moments are, Max how many dumps triggers may make; 0 for any number.
 	Keep time.Duration
 	Max  int
+	// Scheduler has what the scheduler did with threads; nil if nobody watches it.
+	Scheduler *scheduling.Moments
 	// Began is when recording was on, in TSC ticks, of which there are so many in a second. Min is for how many of them a call must take to be
 	// in a dump; 0 is for all.
 	Began, TicksPerSecond uint64

@@ -124,6 +124,8 @@ type threadRuns struct {
 	runs []ring.Run
 	key  uint32 // in the reel
 	w    *reel.ThreadWriter
+	// since is when the first call in the dump began, if that was before the window; else 0.
+	since uint64
 }
 
 // assign finds out whose the chunks are: thread IDs are used again.
@@ -255,6 +257,9 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 	d := reel.Dump{From: win.from, To: win.to}
 	err = a.writeThreads(w, win, threads, causes, names, &d)
 	if err == nil {
+		err = a.writeStates(w, win, threads)
+	}
+	if err == nil {
 		for _, c := range causes {
 			d.Triggers = append(d.Triggers, c.trigger(threads, names, a.gaps))
 		}
@@ -288,6 +293,9 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 			return err
 		}
 		t.key = t.w.Key()
+		if len(cut.open) > 0 {
+			t.since = cut.open[0].Time
+		}
 		for _, m := range cut.missing {
 			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
 		}

@@ -1,0 +1,235 @@
+package scheduling
+
+import (
+	"errors"
+	"time"
+	"unsafe"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/reel"
+)
+
+// Moments keeps the last of what the scheduler did, for dumps.
+type Moments struct {
+	*Watch
+	words queue[moment]
+	waits queue[momentWait]
+}
+
+// moment is a word, momentWait what was waited for.
+type moment struct {
+	k *life
+	e reel.SchedEvent
+}
+
+type momentWait struct {
+	k *life
+	x reel.Wait
+}
+
+// kept is what a life has among the moments.
+type kept struct {
+	before reel.SchedEvent // the last of the words that are kept no more by which its state was told; its Kind is 0 if there is none
+	words  int
+}
+
+const (
+	// momentsBytes is how much memory the words take at most, ringShare that they take no more than one part in so many of what the rings do.
+	momentsBytes = 16 << 20
+	ringShare    = 4
+	leastMoments = 1 << 12
+	maxWaits     = 1 << 14
+	// patience is for how long a dump waits for what is under way.
+	patience     = 50 * time.Millisecond
+	patienceStep = time.Millisecond
+)
+
+// Keep keeps the last of what happens from a tick on. Ring is how many bytes the rings of calls have.
+func (w *Watch) Keep(from uint64, pid int, ring uint64) *Moments {
+	bytes := min(momentsBytes, ring/ringShare)
+	m := &Moments{Watch: w}
+	m.words.most = max(leastMoments, int(bytes/uint64(unsafe.Sizeof(moment{}))))
+	m.waits.most = min(maxWaits, m.words.most)
+	w.start(pid, from, m, keepInterval)
+	return m
+}
+
+func (m *Moments) word(k *life, e reel.SchedEvent) {
+	k.kept.words++
+	old, full := m.words.push(moment{k, e})
+	if !full {
+		return
+	}
+	old.k.kept.words--
+	if tellsState(&old.e) {
+		old.k.kept.before = old.e
+	}
+}
+
+func tellsState(e *reel.SchedEvent) bool {
+	return e.Kind != reel.SchedMinorFault && e.Kind != reel.SchedMajorFault
+}
+
+func (m *Moments) waited(k *life, x reel.Wait) { m.waits.push(momentWait{k, x}) }
+
+func (m *Moments) drained(time.Time, uint64) error { return nil }
+func (m *Moments) early(*life)                     {}
+func (m *Moments) forget(k *life) bool             { return k.kept.words == 0 }
+func (m *Moments) finish(uint64) error             { return nil }
+
+// Called is a thread that is in a dump for its calls.
+type Called struct {
+	PID, TID int
+	// Seen is a tick at which it was there, 0 for now. Since is that of the first event that the dump has of it, if that is before the window.
+	Seen, Since uint64
+	Writer      *reel.ThreadWriter
+}
+
+// span is what a dump has of a life.
+type span struct {
+	to     *reel.ThreadWriter // nil if it isn't in the dump for its calls
+	from   uint64
+	before reel.SchedEvent // by which its state was told last before that
+	words  []reel.SchedEvent
+	waits  []reel.Wait
+}
+
+// WriteTo writes what threads did in a window of time, those that have called and others. Of each it says what it was doing when the window
+// began.
+func (m *Moments) WriteTo(w *reel.Writer, from, to uint64, called []Called) error {
+	err := m.catchUp(to)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err = errors.Join(err, w.Scheduling(m.about))
+	spans := m.spans(from, to, called)
+	for k, s := range spans {
+		if err != nil {
+			break
+		}
+		err = m.write(w, k, s)
+	}
+	w.SchedKnown(min(to, m.watcher.Bound()))
+	return err
+}
+
+// catchUp waits until all is there of before a tick.
+func (m *Moments) catchUp(tick uint64) error {
+	for began := time.Now(); ; {
+		if err := m.drain(false); err != nil {
+			return err
+		}
+		if m.watcher.Bound() >= tick || m.SumsOnly() || time.Since(began) >= patience {
+			return nil
+		}
+		time.Sleep(patienceStep)
+	}
+}
+
+// spans cuts the window out. The caller holds mu.
+func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
+	spans := map[*life]*span{}
+	for _, c := range called {
+		k := m.lives.latest(who{c.PID, c.TID})
+		if k == nil {
+			continue
+		}
+		if c.Seen != 0 {
+			k = m.lives.at(k.who, c.Seen)
+		}
+		since := from
+		if c.Since != 0 {
+			since = min(from, c.Since)
+		}
+		spans[k] = &span{to: c.Writer, from: since}
+	}
+	for _, list := range m.lives.by {
+		for _, k := range list {
+			if spans[k] == nil && (k.ended == 0 || k.ended >= from) {
+				spans[k] = &span{from: from}
+			}
+			if s := spans[k]; s != nil {
+				s.before = k.kept.before
+			}
+		}
+	}
+	m.words.each(func(x *moment) {
+		s := spans[x.k]
+		switch {
+		case s == nil || x.e.Time > to:
+		case x.e.Time >= s.from:
+			s.words = append(s.words, x.e)
+		case tellsState(&x.e):
+			s.before = x.e
+		}
+	})
+	add := func(k *life, x reel.Wait) {
+		s := spans[k]
+		switch {
+		case s == nil || x.Time > to:
+			return
+		case x.Time < s.from && x.Time != s.before.Time:
+			return
+		}
+		x.Time, x.Object = max(x.Time, s.from), m.objects.named(x.Object)
+		s.waits = append(s.waits, x)
+	}
+	m.waits.each(func(x *momentWait) { add(x.k, x.x) })
+	for k := range spans {
+		if x, ok := m.waitsFor(k, to); ok {
+			add(k, x)
+		}
+	}
+	return spans
+}
+
+// write writes a thread's part. The caller holds mu.
+func (m *Moments) write(w *reel.Writer, k *life, s *span) (err error) {
+	if s.before.Kind != 0 && s.before.Kind != reel.SchedEnded {
+		s.before.Time = max(s.before.Time, s.from)
+		s.words = append([]reel.SchedEvent{s.before}, s.words...)
+	}
+	if len(s.words) == 0 {
+		return nil
+	}
+	if s.to == nil {
+		about := reel.Thread{TID: k.tid, Process: k.pid}
+		if k.ended == 0 {
+			about.Name, _ = process.ThreadName(k.pid, k.tid) // "" and 0 for one that has just ended
+			about.StartTime, _ = process.StartTime(k.pid, k.tid)
+		}
+		if s.to, err = w.Thread(about); err != nil {
+			return err
+		}
+		if k.ended != 0 {
+			defer func() { err = errors.Join(err, s.to.End(k.ended)) }()
+		}
+	}
+	return errors.Join(s.to.Sched(s.words), s.to.Waits(s.waits))
+}
+
+// queue keeps the last of what is pushed.
+type queue[T any] struct {
+	most int
+	list []T
+	next int // the oldest, when it is full
+}
+
+// push adds one, and returns the one that had to go for it.
+func (q *queue[T]) push(x T) (old T, full bool) {
+	if len(q.list) < q.most {
+		q.list = append(q.list, x)
+		return old, false
+	}
+	old, q.list[q.next] = q.list[q.next], x
+	if q.next++; q.next == q.most {
+		q.next = 0
+	}
+	return old, true
+}
+
+// each calls f with all, the oldest first.
+func (q *queue[T]) each(f func(*T)) {
+	for i := range q.list {
+		f(&q.list[(q.next+i)%len(q.list)])
+	}
+}

@@ -1,0 +1,119 @@
+package scheduling
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/callreel/callreel/process/sched"
+	"github.com/callreel/callreel/reel"
+)
+
+// dumped writes a window of the moments into a reel, with one thread that has called, and reads it.
+func dumped(t *testing.T, m *Moments, from, to uint64, tid int, since uint64) (f *reel.File, called uint32) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dump.reel")
+	w, err := reel.Create(path, reel.Header{Clock: reel.Clock{Mode: reel.ClockFull, TicksPerSecond: 1e8}}, reel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	th, err := w.Thread(reel.Thread{TID: tid, Process: os.Getpid(), Name: "caller"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, s := range m.spans(from, to, []Called{{PID: os.Getpid(), TID: tid, Since: since, Writer: th}}) {
+		if err := m.write(w, k, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.SchedKnown(to)
+	if err := w.ClockPair(to, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = reel.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, th.Key()
+}
+
+func newMoments(words int) *Moments {
+	m := &Moments{Watch: newWatch()}
+	m.words.most, m.waits.most, m.leastWait = words, words, 100
+	m.keep = m
+	return m
+}
+
+func intervals(f *reel.File, key uint32) (list []reel.StateInterval) {
+	r := f.States(key)
+	for i, ok := r.Next(); ok; i, ok = r.Next() {
+		list = append(list, i)
+	}
+	return list
+}
+
+// A dump says what each thread was doing when its window began, however long it had done so.
+func TestADumpSaysWhatThreadsWereDoingBefore(t *testing.T) {
+	m := newMoments(8)
+	take := func(tid int, words ...sched.Event) {
+		for _, e := range words {
+			m.take(tid, os.Getpid(), e)
+		}
+	}
+	take(nobody, blocked(1000))       // for the whole time, and its word is kept no more
+	take(nobody+1, in(2000))          // until the window has begun
+	take(nobody+2, in(10), ended(20)) // before
+	for at := uint64(3000); at < 6000; at += 500 {
+		take(nobody+3, in(at), blocked(at+200))
+	}
+	take(nobody+1, blocked(6500))
+	f, called := dumped(t, m, 5000, 7000, nobody+1, 4000)
+	if got := intervals(f, called); len(got) != 2 || got[0].From != 4000 || got[0].To != 6500 || got[0].State != reel.StateRunning ||
+		got[1].State != reel.StateBlocked {
+		t.Errorf("the thread that has called since before the window: %+v", got)
+	}
+	if len(f.Threads()) != 3 {
+		t.Errorf("%d threads, want 3: %+v", len(f.Threads()), f.Threads())
+	}
+	for _, th := range f.Threads() {
+		got, waits := intervals(f, th.Key), f.Waits(th.Key)
+		switch th.TID {
+		case nobody:
+			if len(got) != 1 || got[0].From != 5000 || got[0].State != reel.StateBlocked {
+				t.Errorf("the thread that waits for long: %+v", got)
+			}
+			if len(waits) != 1 || waits[0].Time != 5000 || waits[0].Syscall != 202 {
+				t.Errorf("it waits for %+v", waits)
+			}
+		case nobody + 3:
+			if len(got) < 3 || got[0].From != 5000 {
+				t.Errorf("the thread that runs and waits: %+v", got)
+			}
+			for _, x := range waits {
+				if x.Time < 5000 {
+					t.Errorf("a wait from before the window: %+v", x)
+				}
+			}
+		}
+	}
+	if m.lives.forget(m.lives.over[0].noted.Add(2*endedTime), m.forget); m.lives.latest(who{os.Getpid(), nobody + 2}) != nil {
+		t.Error("a thread that has ended, and of which nothing is kept, is not forgotten")
+	}
+}
+
+func TestQueuesKeepWhatIsNewest(t *testing.T) {
+	q := queue[int]{most: 3}
+	for i := range 5 {
+		if old, full := q.push(i); full != (i >= 3) || full && old != i-3 {
+			t.Errorf("%d made %d go: %v", i, old, full)
+		}
+	}
+	var got []int
+	q.each(func(x *int) { got = append(got, *x) })
+	if len(got) != 3 || got[0] != 2 || got[2] != 4 {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,159 @@
+package scheduling
+
+import (
+	"cmp"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callreel/callreel/process"
+)
+
+// What it costs to name descriptors is bounded, since the target decides how many it has and how often they change.
+const (
+	maxLinks     = 512     // are read in a round, at some 2 µs
+	maxSockets   = 1 << 12 // are remembered
+	maxAsking    = 1 << 4  // processes have sockets to be looked for
+	longLook     = 10 * time.Millisecond
+	tablesShare  = 50 // at most one part in so many of the time goes into reading the tables of sockets
+	tablesRest   = 50 * time.Millisecond
+	unknownSince = 2 * time.Second // after which a socket is looked for again that had no peer, or wasn't there
+)
+
+// objects says what descriptors stand for.
+type objects struct {
+	links   map[descriptor]string   // of this round: a descriptor may be another file's in the next
+	sockets map[uint64]socketName   // by inode
+	asked   map[int]map[uint64]bool // sockets that wait to be looked for, by process
+	next    time.Time               // when tables may be read again
+}
+
+type descriptor struct {
+	pid int
+	fd  int32
+}
+
+type socketName struct {
+	text string // "" while it isn't known
+	at   time.Time
+	peer bool
+}
+
+func newObjects() objects {
+	return objects{links: map[descriptor]string{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
+}
+
+// round begins anew: descriptors may have changed.
+func (o *objects) round() { clear(o.links) }
+
+// of says what a descriptor of a process stands for now; "" if that isn't known. Nothing that the process names is opened. A socket is
+// called by its number: named knows more, behind look.
+func (o *objects) of(pid int, fd uint64) string {
+	if fd > 1<<31-1 {
+		return ""
+	}
+	d := descriptor{pid, int32(fd)}
+	link, found := o.links[d]
+	if !found {
+		if len(o.links) >= maxLinks {
+			return ""
+		}
+		link, _ = process.FileOf(pid, int(fd)) // "" if it is closed
+		o.links[d] = link
+	}
+	if inode, is := socketInode(link); is {
+		o.ask(pid, inode)
+	}
+	return link
+}
+
+// named is an object by its name, if it is a socket whose ends are known.
+func (o *objects) named(object string) string {
+	if inode, is := socketInode(object); is {
+		return cmp.Or(o.sockets[inode].text, object)
+	}
+	return object
+}
+
+// socketInode reads "socket:[123]".
+func socketInode(link string) (uint64, bool) {
+	number, isSocket := strings.CutPrefix(link, "socket:[")
+	if !isSocket {
+		return 0, false
+	}
+	inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64)
+	return inode, err == nil
+}
+
+// ask notes that a socket is to be looked for, unless that was done.
+func (o *objects) ask(pid int, inode uint64) {
+	s, known := o.sockets[inode]
+	if known && (s.peer || time.Since(s.at) < unknownSince) {
+		return
+	}
+	wanted := o.asked[pid]
+	if wanted == nil {
+		if len(o.asked) >= maxAsking {
+			return
+		}
+		wanted = map[uint64]bool{}
+		o.asked[pid] = wanted
+	}
+	if len(wanted) < maxSockets {
+		wanted[inode] = true
+	}
+}
+
+// due returns the sockets that were asked for, by process, unless some were looked for just now.
+func (o *objects) due(now time.Time) map[int]map[uint64]bool {
+	if len(o.asked) == 0 || now.Before(o.next) {
+		return nil
+	}
+	asked := o.asked
+	o.asked = map[int]map[uint64]bool{}
+	return asked
+}
+
+// found is what came of looking for sockets.
+type found struct {
+	names map[uint64]socketName
+	took  time.Duration
+}
+
+// lookFor looks for sockets in the tables of the processes' network namespaces, or of as many of these as there is time for.
+func lookFor(asked map[int]map[uint64]bool) (f found) {
+	if len(asked) == 0 {
+		return f
+	}
+	began := time.Now()
+	f.names = map[uint64]socketName{}
+	for pid, wanted := range asked {
+		sockets := process.Sockets(pid, wanted)
+		for inode := range wanted {
+			s := sockets[inode]
+			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid()}
+			if s.Inode != 0 {
+				name.text = s.String()
+			}
+			f.names[inode] = name
+		}
+		if time.Since(began) >= longLook {
+			break // the others are asked for again
+		}
+	}
+	f.took = time.Since(began)
+	return f
+}
+
+// learn takes in what came of looking.
+func (o *objects) learn(f found, now time.Time) {
+	if f.names == nil {
+		return
+	}
+	if len(o.sockets)+len(f.names) > maxSockets {
+		clear(o.sockets)
+	}
+	maps.Copy(o.sockets, f.names)
+	o.next = now.Add(max(tablesRest, tablesShare*f.took))
+}
