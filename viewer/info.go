@@ -31,7 +31,18 @@ type reelJSON struct {
 	Lanes      int         `json:"lanes"`
 	Images     []imageJSON `json:"images"`
 	Dump       bool        `json:"dump,omitempty"`
-	Error      string      `json:"error,omitempty"` // why there is no timeline
+	// Scheduling says how the states of threads were learned; absent if nothing is said of it.
+	Scheduling *schedulingJSON `json:"scheduling,omitempty"`
+	Error      string          `json:"error,omitempty"` // why there is no timeline
+}
+
+// schedulingJSON is reel.Scheduling as api/info has it.
+type schedulingJSON struct {
+	Source  string `json:"source"`
+	Reason  string `json:"reason,omitempty"`
+	WakeUps bool   `json:"wake_ups"`
+	Faults  bool   `json:"faults"`
+	States  bool   `json:"states"` // there are some
 }
 
 type imageJSON struct {
@@ -68,6 +79,9 @@ func (r *recording) info() reelJSON {
 		Goroutines: h.Goroutines, Functions: f.FunctionCount(), Images: []imageJSON{},
 	}
 	_, j.Dump = f.Dump()
+	if x, ok := f.Scheduling(); ok || f.HasStates() {
+		j.Scheduling = &schedulingJSON{cut(x.Source, maxLaneName), cut(x.Reason, maxName), x.WakeUps, x.Faults, f.HasStates()}
+	}
 	for _, d := range f.Drops() {
 		j.Dropped += d.Entries
 	}
@@ -100,7 +114,8 @@ type laneJSON struct {
 	Rows      int    `json:"rows"`
 	StartNS   uint64 `json:"start_ns"`
 	EndNS     uint64 `json:"end_ns"`
-	Dropped   uint64 `json:"dropped"` // events
+	Dropped   uint64 `json:"dropped"`          // events
+	States    bool   `json:"states,omitempty"` // when it ran is known
 }
 
 // lanes is api/lanes.
@@ -112,7 +127,7 @@ func (r *recording) lanes(w http.ResponseWriter, q *query) error {
 	goroutines := tl.File().Header().Goroutines
 	list := []laneJSON{}
 	for _, l := range tl.Lanes() {
-		j := laneJSON{ID: l.ID, TID: l.TID, PID: l.Process, Goroutine: l.Goroutine, Name: cut(l.Name, maxLaneName), Kind: "thread", Calls: l.Calls, Rows: l.Rows, StartNS: l.Start, EndNS: l.End, Dropped: l.Dropped}
+		j := laneJSON{ID: l.ID, TID: l.TID, PID: l.Process, Goroutine: l.Goroutine, Name: cut(l.Name, maxLaneName), Kind: "thread", Calls: l.Calls, Rows: l.Rows, StartNS: l.Start, EndNS: l.End, Dropped: l.Dropped, States: l.States}
 		switch {
 		case l.Goroutine != 0:
 			j.Kind = "goroutine"

@@ -15,6 +15,7 @@ type laneStates struct {
 	once     sync.Once
 	known    atomic.Bool // segments are there
 	segments []stateSegment
+	little   bool        // there is to sum up, as old has most of it
 	old      *laneStates // of the reel before it grew: what is settled in it is taken over
 }
 
@@ -32,7 +33,7 @@ func (s *snapshot) findStates(old *snapshot) {
 		l.states, l.States = &laneStates{}, true
 		if old != nil && i < len(old.lanes) {
 			if o := old.lanes[i].states; o != nil && o.known.Load() {
-				l.states.old = o
+				l.states.old, l.states.little = o, true
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// states adds the states of lanes to the answer. A quick one has only those that are summed up already.
+// states adds the states of lanes to the answer. A quick one has only those that are summed up already, or nearly.
 func (v *view) states(ctx context.Context, workers int, quick bool, answer *View) error {
 	var list []*lane
 	asked := map[*lane]bool{}
@@ -16,7 +16,7 @@ func (v *view) states(ctx context.Context, workers int, quick bool, answer *View
 			continue
 		}
 		asked[l] = true
-		if quick && !l.states.known.Load() {
+		if quick && !l.states.little && !l.states.known.Load() {
 			answer.Coarse = true
 			continue
 		}

@@ -166,7 +166,8 @@ export class LanesTab {
     const dump = this.reel.dump !== null;
     const available = this.timeline.scroller.clientHeight - (dump ? 250 : 0);
     const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
-    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 < available * 0.8) ?? (dump ? 12 : 16);
+    const strips = this.reel.lanes.filter((l) => l.states).length * 10;
+    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 + strips < available * 0.8) ?? (dump ? 12 : 16);
   }
 
   private applySelection(p: Place | null) {

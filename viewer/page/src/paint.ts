@@ -3,11 +3,12 @@
 import { missingIn, type Mark } from "./dump";
 import { css, shade, type Scheme, type Shade } from "./color";
 import { count, duration, plural } from "./format";
-import { padding, type Layout, type Slot } from "./layout";
+import { stripHeight, type Layout, type Slot } from "./layout";
 import { brief, shown } from "./names";
 import type { Dump } from "./types";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
+import { paintStates, paintWaits, type StatePiece } from "./states";
 import type { Answer, Source } from "./source";
 import { TextWidths } from "./textwidth";
 import { unknownIn } from "./unknown";
@@ -95,8 +96,9 @@ export class Painter {
     // A thread of which a dump has nothing was there, and called nothing.
     const alive = s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
     const ground = this.raster.ground(alive, paper, s.scheme.idle);
-    const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
-    const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
+    const rows = s.layout.rowTop(slot, 0);
+    const first = Math.max(0, Math.floor((s.top - rows) / s.layout.row));
+    const end = Math.min(slot.rows, Math.ceil((s.top + s.height - rows) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.visible);
     const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
@@ -104,6 +106,13 @@ export class Painter {
     const pieces: Piece[] = [];
     const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
+    const states: StatePiece[] = slot.strip > 0 ? answers.flatMap((a) => (a.rows.has(slot.lane.id) ? [{ span: a.span, states: a.lanes.get(slot.lane.id)?.states ?? null }] : [])) : [];
+    if (slot.strip > 0) {
+      const top = y(s.layout.stripTop(slot));
+      this.raster.fill(painted, top, ground);
+      painted = y(s.layout.stripTop(slot) + stripHeight);
+      paintStates(this.raster, top, painted, ground, states, s.scheme);
+    }
     for (let row = first; row < end; row++) {
       pieces.length = spans.length = 0;
       for (const { span, grid, asked, rows } of parts) {
@@ -126,6 +135,7 @@ export class Painter {
       }
       painted = bottom;
     }
+    if (states.length > 0 && painted > y(rows)) paintWaits(this.raster, y(rows), painted, ground, states, s.scheme, ratio);
     this.raster.fill(painted, y(slot.top + slot.height), ground);
     for (const g of gapsOf(answers, slot.lane.id, s.visible)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
     if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);

@@ -125,6 +125,7 @@ export class Timeline {
   /** setLanes gives the lanes to show; only limits them to one. */
   setLanes(lanes: Lane[], only: number | null = null) {
     this.lanes = lanes;
+    this.source.states = lanes.some((l) => l.states);
     this.only = only;
     this.list.clear();
     this.relayout();

@@ -15,8 +15,18 @@ export interface ReelInfo {
   functions: number;
   dump?: boolean;
   clock: string; // none: there are no times, an event takes one unit
+  scheduling?: Scheduling;
   error?: string; // why it has no timeline
   images: { id: number; path: string; build_id: string }[] | null;
+}
+
+/** Scheduling says how it was learned when threads ran. */
+export interface Scheduling {
+  source: string; // "": it was not
+  reason?: string;
+  wake_ups: boolean; // what was ready after it was woken is told from what was blocked
+  faults: boolean;
+  states: boolean;
 }
 
 export interface Info {
@@ -37,6 +47,7 @@ export interface Lane {
   start_ns: number;
   end_ns: number;
   dropped: number;
+  states?: boolean; // when it ran is known
 }
 
 /** Trigger is what a dump was made for. */

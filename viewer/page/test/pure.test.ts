@@ -306,7 +306,7 @@ test("answers are kept while they are small, and the latest and that of everythi
   for (const [bars, want] of [[10, 3], [1 << 20, 2]]) {
     const s = new Source(async () => {
       const row: Row = { start: new Float64Array(3.5 * bars), duration: new Float64Array(0), busy: new Float32Array(0), func: new Uint32Array(0), calls: new Uint32Array(0), columns: null };
-      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null }]]), coarse: false };
+      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null, states: null }]]), coarse: false };
     }, () => {});
     const rows = [{ lane: 0, first: 0, count: 5 }];
     for (const w of [{ from: 0, to: 1e6 }, { from: 100, to: 1100 }, { from: 5e5, to: 5e5 + 100 }, { from: 7e5, to: 7e5 + 100 }]) {
