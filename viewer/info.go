@@ -189,6 +189,8 @@ type callJSON struct {
 	Callees *int `json:"callees,omitempty"`
 	// Arguments are the values that were recorded of it, the result last.
 	Arguments []argumentJSON `json:"arguments,omitempty"`
+	// States split the duration; absent where nothing is known of the thread's.
+	States *statesJSON `json:"states,omitempty"`
 }
 
 type callerJSON struct {
@@ -221,6 +223,9 @@ func (r *recording) call(w http.ResponseWriter, tl *timeline.Timeline, c *timeli
 	j := callJSON{
 		Lane: c.Lane, Row: c.Row, Func: c.Func, StartNS: c.Start, DurationNS: c.Duration, SelfNS: c.Self, Depth: c.Depth, Stack: c.Stack,
 		Flags: flagNames(c.Flags), Callers: []callerJSON{}, Callees: callees, Arguments: valuesOf(tl, c),
+	}
+	if s, ok := tl.StateTimes(c.Lane, tl.Tick(c.Start), tl.Tick(c.Start+c.Duration)); ok {
+		j.States = splitJSON(f, s)
 	}
 	naming := newNaming(f)
 	j.Name, j.Module = naming.of(c.Func)
