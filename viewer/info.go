@@ -62,7 +62,8 @@ func (s *Server) info(w http.ResponseWriter, r *http.Request) error {
 		Build   struct {
 			Progress float64 `json:"progress"`
 		} `json:"build"`
-	}{Version: s.opt.Version}
+		Why bool `json:"why,omitempty"` // it can be said why a call was slow
+	}{Version: s.opt.Version, Why: s.opt.Explain != nil}
 	for _, rec := range s.reels {
 		answer.Reels = append(answer.Reels, rec.info())
 		answer.Build.Progress += float64(rec.progress.Load()) / progressWhole / float64(len(s.reels))

@@ -154,8 +154,9 @@ type Found struct {
 	Lane uint32
 	Row  int
 	Func uint32
-	// Start, Duration and Self are those of reel.Call in nanoseconds.
+	// Start, Duration and Self are those of reel.Call in nanoseconds, Tick is its Start.
 	Start, Duration, Self uint64
+	Tick                  uint64
 	Depth, Stack          int
 	Flags                 reel.CallFlags
 	// Callers are the calls around it on its stack, outermost first.

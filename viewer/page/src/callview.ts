@@ -4,7 +4,8 @@ import { el, replace, type Child } from "./dom";
 import { describe, missingIn, triggerOf } from "./dump";
 import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
-import type { Call, Caller, Dump, FunctionName } from "./types";
+import { splitBar, splitList } from "./split";
+import type { Call, Caller, Dump, FunctionName, Split } from "./types";
 import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
@@ -18,6 +19,13 @@ export interface CallActions {
   fit(): void;
   find(name: string): void;
   measure(): void;
+  why: (() => void) | null; // null: nobody can tell
+}
+
+/** Waited is what is known of what a call waited for, which comes later than the call. */
+export interface Waited {
+  element: HTMLElement;
+  self?: Split;
 }
 
 /** placeOf is an instant inside a call. */
@@ -26,7 +34,7 @@ export function placeOf(c: { start_ns: number; duration_ns: number; row: number 
 }
 
 /** showCall fills the element. */
-export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, act: CallActions) {
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, waited: Waited, act: CallActions) {
   const trigger = triggerOf(dump, c);
   const missing = missingIn(dump, c.lane, { from: c.start_ns, to: c.start_ns + c.duration_ns });
   const full = shown(c.name, 4000);
@@ -38,6 +46,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
     el(
       "div",
       { class: "actions" },
+      act.why && el("button", { class: "why", title: "Y: hold it against ordinary calls of the same function", onclick: act.why }, "Why?"),
       el("button", { title: "double-click, or F", onclick: act.fit }, "Fit"),
       el("button", { title: "M: take its time as the range", onclick: act.measure }, "Take as range"),
       el("button", { title: "find its other calls", onclick: () => act.find(c.name) }, "Find calls"),
@@ -48,7 +57,9 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(trigger ? row("Trigger", el("strong", { class: "triggered" }, `trigger: ${describe(trigger)}`)) : []),
       ...(c.arguments ?? []).flatMap((a) => row(shown(a.name, 100), el("span", { class: "name wrap", title: shown(a.type ?? "", 200) }, shown(a.value, 1000)))),
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
+      ...(c.states ? row("", splitBar(c.states, c.duration_ns), splitList(c.states, c.duration_ns)) : []),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
+      ...(waited.self ? row("", splitBar(waited.self, c.self_ns), splitList(waited.self, c.self_ns)) : []),
       ...row("Start", duration(since(c.start_ns)), el("span", { class: "quiet" }, ` ${count(since(c.start_ns))} ns`)),
       ...row("Thread", el("span", { class: "name" }, shown(lane, 100))),
       ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),
@@ -59,6 +70,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(missing ? row("Note", "calls that it made are missing from the dump: its own time may be theirs") : []),
       ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),
     ),
+    waited.element,
     callers.length > 0 ? el("h3", {}, `Called by`) : null,
     callers.length > 0 ? callerList(callers, c.lane, act) : null,
   );

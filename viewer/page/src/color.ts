@@ -73,6 +73,7 @@ export interface Scheme {
   busy: string; // of the overview
   trigger: string; // what a dump was made for
   states: StateColors;
+  arrow: string; // from who ended a wait
   wait: Bytes; // stripes over calls that are blocked
 }
 
@@ -105,6 +106,7 @@ const light: Scheme = {
   busy: "#7f9cc9",
   trigger: "#b3221a",
   wait: bytes([255, 255, 255]),
+  arrow: "#a3157e",
   states: {
     running: bytes([38, 140, 92]),
     ready: bytes([240, 168, 28]),
@@ -134,6 +136,7 @@ const dark: Scheme = {
   busy: "#5b7bb0",
   trigger: "#ff8f85",
   wait: bytes([10, 12, 15]),
+  arrow: "#ff9be0",
   states: {
     running: bytes([64, 176, 120]),
     ready: bytes([226, 158, 40]),

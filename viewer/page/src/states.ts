@@ -2,7 +2,8 @@
 // ticks. Calls are hatched where their thread was blocked, and less densely where it was ready.
 
 import type { Bytes, Scheme } from "./color";
-import { firstEndingAfter, type States } from "./decode";
+import { firstEndingAfter, type Lanes, type States } from "./decode";
+import { duration, percent, plural } from "./format";
 import type { Raster } from "./raster";
 import { unknownIn } from "./unknown";
 import type { Span } from "./viewport";
@@ -25,6 +26,32 @@ export function sharesOf(word: number): Shares {
   return { running: word & 255, ready: (word >>> 8) & 255, blocked: (word >>> 16) & 255, uninterruptible: word >>> 24 };
 }
 
+/** sharesAt is what is shown of a thread's states at an instant, and how many page faults; null if nothing is. */
+export function sharesAt(answers: { span: Span; lanes: Lanes }[], lane: number, at: number, near: number): { word: number; faults: number; duration: number } | null {
+  for (let k = answers.length - 1; k >= 0; k--) {
+    const s = answers[k].span.from <= at && answers[k].span.to >= at ? answers[k].lanes.get(lane)?.states : null;
+    if (!s) continue;
+    const i = firstEndingAfter(s, at - near);
+    return i < s.start.length && s.start[i] <= at + near ? { word: s.shares[i], faults: s.faults[i], duration: s.duration[i] } : null;
+  }
+  return null;
+}
+
+/** sharesLines are the lines that tell about a place in a row of states. */
+export function sharesLines(x: { word: number; faults: number; duration: number } | null): string[] {
+  if (!x) return ["not known", "the recording does not say what the thread did here"];
+  const s = sharesOf(x.word);
+  const share = (n: number, text: string) => (n === 255 ? text : n > 0 ? `${text} ${percent(n / 255)}` : "");
+  const minor = x.faults & 0xffff;
+  const major = x.faults >>> 16;
+  return [
+    [share(s.running, "on a processor"), share(s.ready, "ready"), share(s.blocked, s.uninterruptible === s.blocked ? "blocked, uninterruptible (state D)" : "blocked")].filter(Boolean).join(", ") || "not known",
+    duration(x.duration),
+    minor > 0 ? plural(minor, "page fault") + " without input" : "",
+    major > 0 ? plural(major, "page fault") + " with input (major)" : "",
+  ].filter(Boolean);
+}
+
 // Stretches all of which is one state.
 const allRunning = 0x000000ff;
 const allReady = 0x0000ff00;
@@ -41,12 +68,12 @@ function seen(pieces: StatePiece[]): [States, Span][] {
   return out;
 }
 
-/** paintStates paints the row of states into the lines y0 to y1-1. Where nothing is known it has dots. */
-export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Array, pieces: StatePiece[], s: Scheme) {
+/** paintStates paints the row of states into the lines y0 to y1-1, and returns how many stretches. Where nothing is known it has dots. */
+export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Array, pieces: StatePiece[], s: Scheme): number {
   r.fill(y0, y1, ground);
   const top = Math.max(0, y0);
   const bottom = Math.min(r.height, y1);
-  if (top >= bottom) return;
+  if (top >= bottom) return 0;
   const { pixels, width } = r;
   const height = y1 - y0;
   const middle = (y0 + y1) >> 1;
@@ -58,6 +85,7 @@ export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Arr
     else pixels.fill(color, y * width + x0, y * width + x1);
   };
   const lines = (share: number) => (share === 0 ? 0 : Math.max(1, Math.round((height * share) / 255)));
+  let painted = 0;
   const ticks: [number, number][] = [];
   for (const [states, span] of seen(pieces)) {
     const { start, duration, shares, faults } = states;
@@ -69,6 +97,7 @@ export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Arr
       if (faults[i] > 0) ticks.push([r.column(start[i]), faults[i]]);
       if (x1 <= x0) continue;
       last = x1;
+      painted++;
       const w = shares[i] | 0;
       const whole = w === allRunning ? c.running : w === allReady ? c.ready : w === allBlocked ? c.blocked : w === allUninterruptible ? c.uninterruptible : 0;
       if (whole !== 0) {
@@ -92,16 +121,18 @@ export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Arr
     const end = major ? y1 : y0 + Math.ceil(height * 0.4);
     for (let y = y0; y < end; y++) line(y, x, Math.min(width, x + (major ? 2 : 1)), major ? c.major : c.minor);
   }
+  return painted;
 }
 
 // Narrower stretches are not hatched, in CSS pixels.
 const hatchedFrom = 3;
 
-/** paintWaits hatches calls, which are painted in the lines y0 to y1-1, where their thread was blocked or ready. */
-export function paintWaits(r: Raster, y0: number, y1: number, ground: Uint32Array, pieces: StatePiece[], s: Scheme, ratio: number) {
+/** paintWaits hatches calls, which are painted in the lines y0 to y1-1, where their thread was blocked or ready, and returns in how many stretches. */
+export function paintWaits(r: Raster, y0: number, y1: number, ground: Uint32Array, pieces: StatePiece[], s: Scheme, ratio: number): number {
   const top = Math.max(0, y0);
   const bottom = Math.min(r.height, y1);
-  if (top >= bottom) return;
+  let hatched = 0;
+  if (top >= bottom) return 0;
   const thick = Math.max(1, Math.round(ratio));
   for (const [states, span] of seen(pieces)) {
     const { start, duration, shares } = states;
@@ -111,8 +142,10 @@ export function paintWaits(r: Raster, y0: number, y1: number, ground: Uint32Arra
       if (w !== allBlocked && w !== allUninterruptible && w !== allReady) continue;
       const [x0, x1] = [r.column(Math.max(start[i], from)), r.column(Math.min(start[i] + duration[i], to))];
       if (x1 - x0 <= hatchedFrom * ratio) continue;
+      hatched++;
       if (w === allReady) r.stripes(top, bottom, x0, x1, ground, s.states.ready, 0.75, -1, 10 * thick, thick);
       else r.stripes(top, bottom, x0, x1, ground, w === allUninterruptible ? s.states.uninterruptible : s.wait, 0.6, 1, 5 * thick, thick);
     }
   }
+  return hatched;
 }
