@@ -22,19 +22,14 @@ export interface CallActions {
   why: (() => void) | null; // null: nobody can tell
 }
 
-/** Waited is what is known of what a call waited for, which comes later than the call. */
-export interface Waited {
-  element: HTMLElement;
-  self?: Split;
-}
 
 /** placeOf is an instant inside a call. */
 export function placeOf(c: { start_ns: number; duration_ns: number; row: number }, lane: number): Place {
   return { lane, row: c.row, at: Math.floor(c.start_ns + c.duration_ns / 2) };
 }
 
-/** showCall fills the element. */
-export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, waited: Waited, act: CallActions) {
+/** showCall fills the element; self is how its own time is split, which is known later than the call. */
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, self: Split | undefined, act: CallActions) {
   const trigger = triggerOf(dump, c);
   const missing = missingIn(dump, c.lane, { from: c.start_ns, to: c.start_ns + c.duration_ns });
   const full = shown(c.name, 4000);
@@ -59,7 +54,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
       ...(c.states ? row("", splitBar(c.states, c.duration_ns), splitList(c.states, c.duration_ns)) : []),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
-      ...(waited.self ? row("", splitBar(waited.self, c.self_ns), splitList(waited.self, c.self_ns)) : []),
+      ...(self ? row("", splitBar(self, c.self_ns), splitList(self, c.self_ns)) : []),
       ...row("Start", duration(since(c.start_ns)), el("span", { class: "quiet" }, ` ${count(since(c.start_ns))} ns`)),
       ...row("Thread", el("span", { class: "name" }, shown(lane, 100))),
       ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),
@@ -70,7 +65,6 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(missing ? row("Note", "calls that it made are missing from the dump: its own time may be theirs") : []),
       ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),
     ),
-    waited.element,
     callers.length > 0 ? el("h3", {}, `Called by`) : null,
     callers.length > 0 ? callerList(callers, c.lane, act) : null,
   );

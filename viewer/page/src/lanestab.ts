@@ -106,6 +106,7 @@ export class LanesTab {
     this.waiting = waiting;
     this.waits = new CallWaits(reel, waiting, () => {
       this.arrows();
+      this.callView.classList.toggle("with-waits", !this.waits.element.hidden);
       if (this.call && this.waits.self) this.showCallFacts();
     });
     this.why = new WhyPanel(reel, {
@@ -120,7 +121,7 @@ export class LanesTab {
       closed: () => this.showPeer(null),
       failed: (err) => owner.failed(err),
     });
-    this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.detail.element);
+    this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.waits.element, this.detail.element);
     const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter functions of the range" });
     filter.addEventListener("input", debounce(() => this.rangeTable.filter(matcher(filter.value)), 120));
     this.rangeView = el(
@@ -284,7 +285,7 @@ export class LanesTab {
     if (!c) return;
     const name = this.reel.names.get(c.func);
     if (name?.pending) setTimeout(() => this.call === c && this.reel.names.again(c.func), 700);
-    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), this.reel.dump, { element: this.waits.element, self: this.waits.self }, {
+    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), this.reel.dump, this.waits.self, {
       select: (p) => this.selectAndReveal(p),
       fit: () => this.fitSelected(),
       find: (name) => this.owner.findName(name),
