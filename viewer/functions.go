@@ -117,11 +117,27 @@ func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.Fun
 		return list, nil
 	}
 	of := r.File()
-	list, err := r.summarize(ctx, span{0, math.MaxUint64, nil}, ticket)
+	list, err := r.summarizeAll(ctx, of, ticket)
 	if err == nil && r.File() == of { // else it has grown meanwhile
 		r.whole.set(list, true)
 	}
 	return list, err
+}
+
+// summarizeAll sums up the whole recording. What goroutines did is only known to who has seen all events from the beginning on, in order.
+func (r *recording) summarizeAll(ctx context.Context, f *reel.File, ticket string) ([]reel.FunctionSummary, error) {
+	if f.Header().Goroutines && f.HasStates() {
+		var s *reel.Summary
+		err := catchFaults(func() error {
+			s = reel.Summarize(f, reel.SummaryOptions{Name: demangle.Name})
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s.Functions, nil
+	}
+	return r.summarize(ctx, span{0, math.MaxUint64, nil}, ticket)
 }
 
 // Function is a function as `callreel report --json` has it; the keys are promised. Times are in nanoseconds.

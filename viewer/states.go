@@ -38,6 +38,20 @@ type stateJSON struct {
 	ReadyNS uint64 `json:"ready_ns,omitempty"`
 	// In is the innermost call that was open when it began.
 	In *callerJSON `json:"in,omitempty"`
+	// Holders are the threads that were waited for and what they did meanwhile, the last one first.
+	Holders []holderJSON `json:"holders,omitempty"`
+}
+
+// holderJSON is what a thread did while it was waited for.
+type holderJSON struct {
+	Lane     *uint32 `json:"lane"`
+	TID      int     `json:"tid"`
+	Name     string  `json:"name,omitempty"`
+	FromNS   uint64  `json:"from_ns"`
+	ToNS     uint64  `json:"to_ns"`
+	Function string  `json:"function,omitempty"` // that it was in for the most part
+	HeldNS   uint64  `json:"held_ns"`            // and for how long
+	In       string  `json:"in,omitempty"`       // the function below it in which nearly all of that went
 }
 
 // wakerJSON is who ended a wait.
@@ -50,11 +64,11 @@ type wakerJSON struct {
 
 // waitJSON is what was waited for.
 type waitJSON struct {
-	Syscall int32     `json:"syscall"` // number, -1 if it isn't known
-	Name    string    `json:"name,omitempty"`
-	Args    [3]uint64 `json:"-"`
-	Object  string    `json:"object,omitempty"`
-	Address string    `json:"address,omitempty"` // of a futex
+	Syscall int32  `json:"syscall"` // number, -1 if it isn't known
+	Name    string `json:"name,omitempty"`
+	Kind    string `json:"kind,omitempty"` // mutex, rwlock, condition, semaphore, barrier, join, futex
+	Object  string `json:"object,omitempty"`
+	Address string `json:"address,omitempty"` // of a futex
 }
 
 // lookup finds lanes by the threads' IDs.
@@ -120,7 +134,8 @@ func (l *lookup) wait(thread uint32, tick uint64) *waitJSON {
 	if best < 0 {
 		return nil
 	}
-	return &waitJSON{Syscall: list[best].Syscall, Args: list[best].Args, Object: cut(list[best].Object, maxLaneName)}
+	x := &list[best]
+	return &waitJSON{Syscall: x.Syscall, Name: syscallName(l.f.Header().Arch, x.Syscall), Object: cut(x.Object, maxLaneName)}
 }
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
@@ -147,22 +162,26 @@ func (r *recording) stateAt(w http.ResponseWriter, q *query) error {
 		return writeJSON(w, nil)
 	}
 	j := l.state(uint32(lane), &x)
-	if err := l.around(q.ctx, sr, &x, &j); err != nil {
+	in := j.FromNS
+	if x.State == reel.StateRunning { // in which it may have made many calls
+		in = at
+	}
+	if err := l.around(q.ctx, sr, &x, &j, in); err != nil {
+		return err
+	}
+	if err := r.holders(q, l, uint32(lane), x.From, x.To, []reel.StateInterval{x}, []*stateJSON{&j}); err != nil {
 		return err
 	}
 	return writeJSON(w, j)
 }
 
-// around adds to a blocked interval how long its thread was ready then, which sr goes on with, and in which call it was.
-func (l *lookup) around(ctx context.Context, sr *reel.StateReader, x *reel.StateInterval, j *stateJSON) error {
-	if x.State != reel.StateBlocked {
-		return nil
-	}
-	if next, ok := sr.Next(); ok && next.State == reel.StateReady && !next.Preempted {
+// around adds to an interval which call was the innermost at a time, and to a blocked one how long its thread was ready then, which sr goes on with.
+func (l *lookup) around(ctx context.Context, sr *reel.StateReader, x *reel.StateInterval, j *stateJSON, at uint64) error {
+	if next, ok := sr.Next(); ok && x.State == reel.StateBlocked && next.State == reel.StateReady && !next.Preempted {
 		j.ReadyNS = l.tl.NS(next.To) - l.tl.NS(next.From)
 	}
 	var err error
-	j.In, err = l.innermost(ctx, j.Lane, j.FromNS)
+	j.In, err = l.innermost(ctx, j.Lane, at)
 	return err
 }
 

@@ -3,13 +3,82 @@ package viewer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
 
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
+	"github.com/callreel/callreel/reel/waiting"
 )
+
+// mostEvents is up to how many events of a reel are read to say who was waited for: about a second's work of a processor.
+const mostEvents = 100_000_000
+
+// holders adds to blocked stretches of a lane what was waited for and who, if the request wants that (deep=1) and it doesn't take long.
+func (r *recording) holders(q *query, l *lookup, lane uint32, from, to uint64, list []reel.StateInterval, into []*stateJSON) error {
+	if q.choice("deep", "0", "1") != "1" || len(list) == 0 || list[0].State != reel.StateBlocked || l.f.Events() > mostEvents || l.f.Header().Goroutines {
+		return q.err
+	}
+	select {
+	case r.server.turn <- struct{}{}:
+		defer func() { <-r.server.turn }()
+	case <-q.ctx.Done():
+		return context.Cause(q.ctx)
+	}
+	at := map[uint64]int{}
+	for i := range list {
+		at[list[i].From] = i
+	}
+	stretches, _ := waiting.Find(l.f, waiting.Options{
+		Threads: []uint32{l.lanes[lane].Thread}, From: from, To: to,
+		Keep: func(s *waiting.Stretch) bool { _, ok := at[s.From]; return ok },
+	})
+	for i := range stretches {
+		l.held(&stretches[i], into[at[stretches[i].From]])
+	}
+	return nil
+}
+
+// held adds what is known of a stretch.
+func (l *lookup) held(s *waiting.Stretch, j *stateJSON) {
+	if s.HasWait || s.Kind != waiting.Other || s.Address != 0 {
+		if j.Wait == nil {
+			j.Wait = &waitJSON{Syscall: -1}
+		}
+		if j.Wait.Kind = s.Kind.String(); s.Address != 0 {
+			j.Wait.Address = fmt.Sprintf("%#x", s.Address)
+			if place, ok := waiting.Place(l.f, s.Address); ok {
+				j.Wait.Address = cut(place, maxLaneName)
+			}
+		}
+	}
+	threads := l.f.Threads()
+	of := func(key uint32) *reel.Thread {
+		i := slices.IndexFunc(threads, func(t reel.Thread) bool { return t.Key == key })
+		if i < 0 {
+			return &reel.Thread{}
+		}
+		return &threads[i]
+	}
+	if j.Waker == nil && s.Waker != 0 {
+		t := of(s.Waker)
+		j.Waker = &wakerJSON{TID: t.TID, Name: cut(t.Name, maxLaneName), Lane: l.laneOf(s.Waker)}
+	}
+	for i := range s.Holders {
+		h := &s.Holders[i]
+		t := of(h.Thread)
+		x := holderJSON{Lane: l.laneOf(h.Thread), TID: t.TID, Name: cut(t.Name, maxLaneName), FromNS: l.tl.NS(h.From), ToNS: l.tl.NS(h.To), HeldNS: l.f.Clock().Nanoseconds(h.Held)}
+		if fn := h.Function(); fn != 0 {
+			x.Function, _ = nameOf(l.f, fn)
+		}
+		if n := len(h.In); n > 0 {
+			x.In, _ = nameOf(l.f, h.In[n-1])
+		}
+		j.Holders = append(j.Holders, x)
+	}
+}
 
 // Waits shorter than that are only summed up; mostWaits is how many are listed, the longest.
 const (
@@ -69,14 +138,22 @@ func (r *recording) waits(w http.ResponseWriter, q *query) error {
 			list = longest(list)
 		}
 	}
-	for _, x := range longest(list) {
+	list = longest(list)
+	for _, x := range list {
 		j := l.state(uint32(lane), &x)
 		sr.Seek(x.From)
 		sr.Next()
-		if err := l.around(q.ctx, sr, &x, &j); err != nil {
+		if err := l.around(q.ctx, sr, &x, &j, j.FromNS); err != nil {
 			return err
 		}
 		answer.Waits = append(answer.Waits, j)
+	}
+	all := make([]*stateJSON, len(list))
+	for i := range all {
+		all[i] = &answer.Waits[i]
+	}
+	if err := r.holders(q, l, uint32(lane), from, to, list, all); err != nil {
+		return err
 	}
 	if answer.Self, err = selfStates(q.ctx, tl, &c); err != nil {
 		return err

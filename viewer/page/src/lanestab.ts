@@ -101,6 +101,7 @@ export class LanesTab {
       select: (p) => this.selectAndReveal(p),
       state: (lane, at) => owner.change({ state: { lane, at } }, true),
       waker: (x) => this.goToWaker(x),
+      stretch: (lane, from, to) => this.goToLine(lane, { from, to }),
       failed: (err) => owner.failed(err),
     };
     this.waiting = waiting;
@@ -310,7 +311,7 @@ export class LanesTab {
       return;
     }
     this.reel.api
-      .json<State | null>("state", { lane: p.lane, at: Math.floor(p.at) })
+      .json<State | null>("state", { lane: p.lane, at: Math.floor(p.at), deep: 1 })
       .then((x) => {
         if (this.stateKey !== key) return;
         if (!x) return this.owner.say("what the thread did there is not known");
@@ -369,8 +370,10 @@ export class LanesTab {
 
   private showPeer(peer: Call | null) {
     const of = this.why.call;
-    if (peer && of) this.peer.show(of, peer);
-    else this.peer.hide();
+    if (peer && of) {
+      this.peer.show(of, peer);
+      this.timeline.reveal(of.lane, of.row, { from: of.start_ns, to: of.start_ns + of.duration_ns }, false);
+    } else this.peer.hide();
     this.why.peerChanged(peer !== null);
   }
 

@@ -7,6 +7,7 @@ import type { Scheme } from "./color";
 import type { Reel } from "./reel";
 import { Timeline } from "./timeline";
 import type { Call } from "./types";
+import { same, type Span } from "./viewport";
 
 // Whatever is before a peer's recording begins, or behind its end, may be in sight: calls stay aligned.
 const anywhere = 2 ** 52;
@@ -18,6 +19,7 @@ export class Peer {
   private call: Call | null = null; // the one that is explained
   peer: Call | null = null;
   private following = false;
+  private followed: Span = { from: 0, to: 0 }; // what was shown last because the main timeline did
 
   constructor(
     private reel: Reel,
@@ -70,13 +72,14 @@ export class Peer {
     if (!this.call || !this.peer || this.following) return;
     const by = this.peer.start_ns - this.call.start_ns;
     this.following = true;
-    this.timeline.show({ from: this.main.visible.from + by, to: this.main.visible.to + by }, false);
+    this.followed = { from: this.main.visible.from + by, to: this.main.visible.to + by };
+    this.timeline.show(this.followed, false);
     this.following = false;
   }
 
   // The other way round.
   private lead() {
-    if (!this.call || !this.peer || this.following) return;
+    if (!this.call || !this.peer || this.following || same(this.timeline.target, this.followed)) return;
     const by = this.call.start_ns - this.peer.start_ns;
     this.following = true;
     this.main.show({ from: this.timeline.target.from + by, to: this.timeline.target.to + by }, false);

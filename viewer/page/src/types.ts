@@ -132,9 +132,22 @@ export interface State {
   preempted?: boolean; // of ready: it was running before
   uninterruptible?: boolean; // of blocked: in state D
   waker?: { tid?: number; kernel?: boolean; name?: string; lane: number | null };
-  wait?: { syscall: number; name?: string; object?: string; address?: string };
+  wait?: { syscall: number; name?: string; kind?: string; object?: string; address?: string };
   ready_ns?: number; // of blocked: how long it then took until it ran
   in?: Caller; // the innermost call that was open
+  holders?: Holder[]; // who was waited for, the last one first
+}
+
+/** Holder is what a thread did while it was waited for. */
+export interface Holder {
+  lane: number | null;
+  tid: number;
+  name?: string;
+  from_ns: number;
+  to_ns: number;
+  function?: string; // that it was in for the most part
+  held_ns: number; // and for how long
+  in?: string; // the function below it in which nearly all of that went
 }
 
 /** Waits is what a call waited for. */

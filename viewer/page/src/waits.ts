@@ -4,7 +4,7 @@ import { el, replace, type Child } from "./dom";
 import { count, duration, plural, since } from "./format";
 import { shown } from "./names";
 import type { Reel } from "./reel";
-import type { Call, State, Waits } from "./types";
+import type { Call, Holder, State, Waits } from "./types";
 import type { Place } from "./urlstate";
 
 /** WaitActions are what a click leads to. */
@@ -12,6 +12,7 @@ export interface WaitActions {
   select(p: Place): void; // a call
   state(lane: number, at: number): void; // a stretch of states
   waker(x: State): void; // who ended a wait, and when
+  stretch(lane: number, from: number, to: number): void; // of a thread's time
   failed(err: unknown): void;
 }
 
@@ -32,8 +33,7 @@ export function stateTitle(x: State): string {
 export function waitsOn(x: State): string {
   const w = x.wait;
   if (!w) return "";
-  const call = w.name || (w.syscall >= 0 ? `system call ${w.syscall}` : "");
-  return [call, w.object || w.address || ""].filter(Boolean).map((t) => shown(t, 120)).join(" ");
+  return [w.kind || w.name || "", w.object || w.address || ""].filter(Boolean).map((t) => shown(t, 120)).join(" ");
 }
 
 /** wokenBy says who ended a wait. */
@@ -61,6 +61,27 @@ function wakerLink(x: State, act: WaitActions): Child {
   if (!who) return null;
   if (x.waker!.lane === null) return el("span", { class: "quiet" }, who);
   return el("button", { class: "link inline", title: "go to what it did then", onclick: () => act.waker(x) }, el("span", { class: "name" }, who));
+}
+
+/** heldText says what a thread did while it was waited for. */
+function heldText(h: Holder): string {
+  if (!h.function) return "";
+  return `${shown(h.function, 80)} for ${duration(h.held_ns)}${h.in ? `, nearly all in ${shown(h.in, 80)}` : ""}`;
+}
+
+function holderLinks(x: State, act: WaitActions): Child[] {
+  return (x.holders ?? [])
+    .filter((h) => h.function)
+    .map((h) =>
+      el(
+        "span",
+        { class: "holder" },
+        el("span", { class: "quiet" }, "meanwhile "),
+        h.lane === null ? shown(h.name ?? `${h.tid}`, 40) : el("button", { class: "link inline", title: "go to what it did meanwhile", onclick: () => act.stretch(h.lane!, h.from_ns, h.to_ns) }, el("span", { class: "name" }, shown(h.name || `${h.tid}`, 40))),
+        el("span", { class: "quiet" }, " was in "),
+        el("span", { class: "name" }, heldText(h)),
+      ),
+    );
 }
 
 function callLink(x: State, act: WaitActions): Child {
@@ -93,13 +114,17 @@ export class CallWaits {
     if (!c?.states) return this.arrived();
     const stop = (this.stop = new AbortController());
     this.element.dataset.state = "loading";
-    this.reel.api
-      .json<Waits | null>("waits", { lane: c.lane, row: c.row, at: Math.floor(c.start_ns + c.duration_ns / 2) }, stop.signal)
-      .then((w) => {
-        this.element.dataset.state = "still";
-        this.fill(w, c);
-        this.arrived();
-      })
+    const ask = (deep: number) => this.reel.api.json<Waits | null>("waits", { lane: c.lane, row: c.row, at: Math.floor(c.start_ns + c.duration_ns / 2), deep }, stop.signal);
+    const take = (w: Waits | null) => {
+      this.fill(w, c);
+      this.arrived();
+      return w;
+    };
+    // Who was waited for takes longer to find out.
+    ask(0)
+      .then(take)
+      .then((w) => (w && w.waits.length > 0 ? ask(1).then(take) : w))
+      .then(() => (this.element.dataset.state = "still"))
       .catch((err) => stop.signal.aborted || this.act.failed(err));
   }
 
@@ -135,6 +160,7 @@ export class CallWaits {
         x.in && el("span", {}, el("span", { class: "quiet" }, "in "), callLink(x, this.act)),
         on !== "" && el("span", { class: "name", title: on }, el("span", { class: "quiet" }, "on "), on),
         x.waker && el("span", {}, el("span", { class: "quiet" }, "woken by "), wakerLink(x, this.act)),
+        ...holderLinks(x, this.act),
         x.ready_ns ? el("span", { class: "quiet" }, `ran ${duration(x.ready_ns)} later`) : null,
       ),
     );
@@ -160,6 +186,7 @@ export function showState(into: HTMLElement, x: State, lane: string, act: WaitAc
       ...(x.in ? row(x.state === "blocked" ? "Waits in" : "In", callLink(x, act)) : []),
       ...(on ? row("On", el("span", { class: "name wrap" }, on)) : []),
       ...(who ? row("Woken by", who) : []),
+      ...holderLinks(x, act).flatMap((h) => row("", h)),
       ...(x.ready_ns ? row("Then", `ready for ${duration(x.ready_ns)} until it ran`) : []),
     ),
   );
