@@ -124,8 +124,12 @@ export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Arr
   return painted;
 }
 
-// Narrower stretches are not hatched, in CSS pixels.
+// Narrower stretches are not hatched, in CSS pixels. A thread may wake up for a moment in a pixel that counts as waiting.
 const hatchedFrom = 3;
+const nearlyAll = 235; // of 255
+
+// What a thread did in a stretch, for hatching.
+const waitKind = (w: number): number => (((w >>> 16) & 255) >= nearlyAll ? (w >>> 24 >= nearlyAll ? 2 : 1) : ((w >>> 8) & 255) >= nearlyAll ? 3 : 0);
 
 /** paintWaits hatches calls, which are painted in the lines y0 to y1-1, where their thread was blocked or ready, and returns in how many stretches. */
 export function paintWaits(r: Raster, y0: number, y1: number, ground: Uint32Array, pieces: StatePiece[], s: Scheme, ratio: number): number {
@@ -137,14 +141,18 @@ export function paintWaits(r: Raster, y0: number, y1: number, ground: Uint32Arra
   for (const [states, span] of seen(pieces)) {
     const { start, duration, shares } = states;
     const [from, to] = [Math.max(r.start, span.from), Math.min(r.end, span.to)];
-    for (let i = firstEndingAfter(states, from); i < start.length && start[i] < to; i++) {
-      const w = shares[i] | 0;
-      if (w !== allBlocked && w !== allUninterruptible && w !== allReady) continue;
-      const [x0, x1] = [r.column(Math.max(start[i], from)), r.column(Math.min(start[i] + duration[i], to))];
+    for (let i = firstEndingAfter(states, from); i < start.length && start[i] < to; ) {
+      const kind = waitKind(shares[i]);
+      const begin = Math.max(start[i], from);
+      let end = start[i] + duration[i];
+      // Neighbours of the same kind are one stretch.
+      for (i++; kind !== 0 && i < start.length && start[i] <= end && start[i] < to && waitKind(shares[i]) === kind; i++) end = start[i] + duration[i];
+      if (kind === 0) continue;
+      const [x0, x1] = [r.column(begin), r.column(Math.min(end, to))];
       if (x1 - x0 <= hatchedFrom * ratio) continue;
       hatched++;
-      if (w === allReady) r.stripes(top, bottom, x0, x1, ground, s.states.ready, 0.75, -1, 10 * thick, thick);
-      else r.stripes(top, bottom, x0, x1, ground, w === allUninterruptible ? s.states.uninterruptible : s.wait, 0.6, 1, 5 * thick, thick);
+      if (kind === 3) r.stripes(top, bottom, x0, x1, ground, s.states.ready, 0.75, -1, 10 * thick, thick);
+      else r.stripes(top, bottom, x0, x1, ground, kind === 2 ? s.states.uninterruptible : s.wait, 0.6, 1, 5 * thick, thick);
     }
   }
   return hatched;
