@@ -236,7 +236,7 @@ func (p *pageFigures) again(tab context.Context, server *pageServer, scale float
 
 // writeIndexed makes a reel of eight busy threads, 40 deep, with its index.
 func writeIndexed(ctx context.Context, path string, events uint64) error {
-	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40}
+	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40, Switches: events / viewSwitches}
 	shape.Last = func(w *reel.Writer) error { return timeline.Append(ctx, w, path, timeline.Options{}) }
 	return bigreel.Write(path, shape)
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/callreel/callreel/reel/timeline"
 )
 
+// viewSwitches is in how many events of a reel that views are measured on there is a switch of a thread: 10 million in all.
+const viewSwitches = 10
+
 // viewEvents is how large the reel is that views are measured on: eight busy threads, 40 deep.
 const viewEvents = 100_000_000
 
@@ -54,6 +57,15 @@ func viewRows(ctx context.Context, c config, events uint64) []row {
 		}
 		rows = append(rows, r)
 	}
+	states := fmt.Sprintf("%s, %d M switches", what, events/viewSwitches/1_000_000)
+	rows = append(rows, row{what: states + ": summing up", value: fmt.Sprintf("%.2f s", v.States), reach: "≤ 1 s", note: fmt.Sprintf("in the background; of processors' time %.2f s; it takes %.0f MB", v.StatesCPU, v.StatesMemory/1e6)})
+	for _, z := range v.StateZooms {
+		rows = append(rows, row{
+			what:  states + ": states in a view of " + z.Part,
+			value: fmt.Sprintf("%.1f ms, at most %.1f", z.Warm[0], z.Warm[1]), reach: "≤ 10 ms",
+			note: fmt.Sprintf("of processors' time %.1f ms; at most %d stretches of a thread", z.CPU, z.Spans),
+		})
+	}
 	return append(rows, row{what: what + ": memory beyond the file", value: fmt.Sprintf("%.0f MB", v.Memory/1e6), reach: "≤ 1000 MB"})
 }
 
@@ -64,6 +76,11 @@ type views struct {
 	Open   float64 // seconds
 	Memory float64 // bytes
 	Zooms  []zoomed
+	// States is how long it takes to sum up the states of threads, in seconds.
+	States       float64
+	StatesCPU    float64 // of processors' time
+	StatesMemory float64 // bytes
+	StateZooms   []zoomed
 }
 
 type zoomed struct {
@@ -71,13 +88,15 @@ type zoomed struct {
 	Cold [2]float64 // the exact answer with nothing in the cache
 	CPU  float64    // processors' time of that
 	Warm [2]float64 // the same once more
+	// Spans is the most stretches of states that a thread has.
+	Spans int
 }
 
 // runViews makes the reel and has another bench measure it.
 func runViews(ctx context.Context, c config, events uint64) (v views, err error) {
 	plain, indexed := filepath.Join(c.dir, "plain.reel"), filepath.Join(c.dir, "indexed.reel")
 	defer func() { err = errors.Join(err, os.Remove(plain), os.Remove(indexed)) }()
-	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40}
+	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40, Switches: events / viewSwitches}
 	if err := bigreel.Write(plain, shape); err != nil {
 		return v, err
 	}
@@ -138,7 +157,58 @@ func printViews(ctx context.Context, plain, indexed string) error {
 		v.Zooms = append(v.Zooms, z)
 	}
 	v.Memory = memoryOf(os.Getpid())
+	if err := v.states(ctx, f); err != nil {
+		return err
+	}
 	return json.NewEncoder(os.Stdout).Encode(v)
+}
+
+// states measures how states of threads are summed up, and views of them.
+func (v *views) states(ctx context.Context, f *reel.File) error {
+	t, err := timeline.Open(ctx, f, timeline.Options{})
+	if err != nil {
+		return err
+	}
+	used := func() float64 {
+		runtime.GC()
+		runtime.GC() // what pools had is let go of by the second
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	before, start, spent := used(), time.Now(), cpuTime()
+	if err := t.SumStates(ctx); err != nil {
+		return err
+	}
+	v.States, v.StatesCPU = time.Since(start).Seconds(), (cpuTime() - spent).Seconds()
+	v.StatesMemory = max(0, used()-before)
+	for _, shift := range []uint{0, 2, 4, 6, 8, 10, 14, 18} {
+		z := zoomed{Part: fmt.Sprintf("1/%d", 1<<shift)}
+		span := t.Duration() >> shift
+		rng := rand.New(rand.NewPCG(span, 2))
+		var warm, cpu []float64
+		for range viewPlaces {
+			q := timeline.Query{From: rng.Uint64N(t.Duration() - span + 1), Width: 1800, States: true}
+			q.To = q.From + span
+			for _, l := range t.Lanes() {
+				q.Lanes = append(q.Lanes, timeline.LaneRows{Lane: l.ID})
+			}
+			used, start := cpuTime(), time.Now()
+			answer, err := t.View(ctx, q)
+			if err != nil {
+				return err
+			}
+			warm = append(warm, float64(time.Since(start).Microseconds())/1000)
+			cpu = append(cpu, float64((cpuTime()-used).Microseconds())/1000)
+			for _, l := range answer.States {
+				z.Spans = max(z.Spans, len(l.Spans))
+			}
+		}
+		z.Warm, z.CPU = [2]float64{median(warm), slices.Max(warm)}, median(cpu)
+		v.StateZooms = append(v.StateZooms, z)
+	}
+	runtime.KeepAlive(t)
+	return nil
 }
 
 // index measures how fast a reel is indexed that has no index.

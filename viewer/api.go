@@ -28,6 +28,9 @@ func (s *Server) routes() map[string]answerer {
 		"first":        s.of((*recording).firstCall),
 		"next":         s.of((*recording).nextCall),
 		"call":         s.of((*recording).callAt),
+		"state":        s.of((*recording).stateAt), // what a lane's thread did at a time
+		"waits":        s.of((*recording).waits),   // what it waited for in a call
+		"why":          s.of((*recording).why),     // why a call was slow
 		"functions":    s.of((*recording).functions),
 		"tree":         s.of((*recording).tree),
 		"distribution": s.of((*recording).distribution),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/timeline"
 )
 
 // functionCollector sums up calls by function as `callreel report` does. In a span total and self are the time within it, and
@@ -22,11 +23,15 @@ type functionCollector struct {
 	goroutines bool
 }
 
-func newFunctionCollector(f *reel.File) *functionCollector {
-	return &functionCollector{tally: reel.NewCallTally(f), stacks: newOpenStacks(), active: newActivity(f.FunctionCount()), goroutines: f.Header().Goroutines}
+func newFunctionCollector(tl *timeline.Timeline) *functionCollector {
+	f := tl.File()
+	return &functionCollector{tally: reel.NewCallTally(f), stacks: newOpenStacks(newLaneClocks(tl)), active: newActivity(f.FunctionCount()), goroutines: f.Header().Goroutines}
 }
 
-func (c *functionCollector) begin(p *piece) { c.piece = p }
+func (c *functionCollector) begin(p *piece) {
+	c.piece = p
+	c.stacks.clocks.begin(p)
+}
 
 // enter opens a call. Whether another of its function is open is asked of its stack.
 func (c *functionCollector) enter(lane uint32, call *reel.Call) {
@@ -37,27 +42,28 @@ func (c *functionCollector) enter(lane uint32, call *reel.Call) {
 	} else {
 		outermost = c.active.enter(call.Func, call.Stack)
 	}
-	s.push(openFrame{function: call.Func, outermost: outermost})
+	c.stacks.push(s, call, openFrame{function: call.Func, outermost: outermost})
 }
 
 func (c *functionCollector) leave(lane uint32, call *reel.Call) {
-	within := c.piece.within(call)
-	f := c.stacks.of(lane, call).pop(c.piece, call, within)
+	f := c.stacks.pop(c.stacks.of(lane, call), c.piece, call)
 	if !c.goroutines {
 		c.active.leave(call.Func, call.Stack)
 	}
 	if c.piece.counts(call) {
 		c.tally.Counted(call)
 	}
-	total := within
 	if !f.outermost {
-		total = 0
+		f.total, f.totalStates = 0, reel.StateTimes{}
 	}
-	self := within - min(within, f.inside)
-	if call.Flags&reel.Unfinished != 0 {
-		c.tally.SpentUnfinished(call.Func, total, self)
-	} else {
-		c.tally.Spent(call.Func, total, self)
+	unfinished := call.Flags&reel.Unfinished != 0
+	switch {
+	case c.stacks.clocks != nil:
+		c.tally.SpentStates(call.Func, unfinished, f.total, f.self, f.totalStates, f.selfStates)
+	case unfinished:
+		c.tally.SpentUnfinished(call.Func, f.total, f.self)
+	default:
+		c.tally.Spent(call.Func, f.total, f.self)
 	}
 }
 
@@ -75,8 +81,7 @@ func (r *recording) summarize(ctx context.Context, s span, ticket string) ([]ree
 	if err != nil {
 		return nil, err
 	}
-	f := tl.File()
-	list, err := r.analyze(ctx, tl, s, ticket, func() collector { return newFunctionCollector(f) })
+	list, err := r.analyze(ctx, tl, s, ticket, func() collector { return newFunctionCollector(tl) })
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +117,27 @@ func (r *recording) allFunctions(ctx context.Context, ticket string) ([]reel.Fun
 		return list, nil
 	}
 	of := r.File()
-	list, err := r.summarize(ctx, span{0, math.MaxUint64, nil}, ticket)
+	list, err := r.summarizeAll(ctx, of, ticket)
 	if err == nil && r.File() == of { // else it has grown meanwhile
 		r.whole.set(list, true)
 	}
 	return list, err
+}
+
+// summarizeAll sums up the whole recording. What goroutines did is only known to who has seen all events from the beginning on, in order.
+func (r *recording) summarizeAll(ctx context.Context, f *reel.File, ticket string) ([]reel.FunctionSummary, error) {
+	if f.Header().Goroutines && f.HasStates() {
+		var s *reel.Summary
+		err := catchFaults(func() error {
+			s = reel.Summarize(f, reel.SummaryOptions{Name: demangle.Name})
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s.Functions, nil
+	}
+	return r.summarize(ctx, span{0, math.MaxUint64, nil}, ticket)
 }
 
 // Function is a function as `callreel report --json` has it; the keys are promised. Times are in nanoseconds.
@@ -226,10 +247,14 @@ func (r *recording) functions(w http.ResponseWriter, q *query) error {
 		Total       int            `json:"total"` // functions, listed or not
 		Approximate bool           `json:"approximate"`
 	}{Functions: []functionJSON{}, Total: len(list)}
-	naming := newNaming(tl.File())
+	naming, states := newNaming(tl.File()), tl.File().HasStates()
 	for _, f := range list[:min(len(list), limit)] {
 		f.Name, f.Module = naming.given(f.ID, f.Name, f.Module)
-		answer.Functions = append(answer.Functions, functionJSON{f.ID, FunctionOf(&f)})
+		fn := FunctionOf(&f)
+		if states {
+			fn.FunctionStates = StatesOf(&f)
+		}
+		answer.Functions = append(answer.Functions, functionJSON{f.ID, fn})
 	}
 	return writeJSON(w, answer)
 }

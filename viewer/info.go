@@ -31,7 +31,18 @@ type reelJSON struct {
 	Lanes      int         `json:"lanes"`
 	Images     []imageJSON `json:"images"`
 	Dump       bool        `json:"dump,omitempty"`
-	Error      string      `json:"error,omitempty"` // why there is no timeline
+	// Scheduling says how the states of threads were learned; absent if nothing is said of it.
+	Scheduling *schedulingJSON `json:"scheduling,omitempty"`
+	Error      string          `json:"error,omitempty"` // why there is no timeline
+}
+
+// schedulingJSON is reel.Scheduling as api/info has it.
+type schedulingJSON struct {
+	Source  string `json:"source"`
+	Reason  string `json:"reason,omitempty"`
+	WakeUps bool   `json:"wake_ups"`
+	Faults  bool   `json:"faults"`
+	States  bool   `json:"states"` // there are some
 }
 
 type imageJSON struct {
@@ -51,7 +62,8 @@ func (s *Server) info(w http.ResponseWriter, r *http.Request) error {
 		Build   struct {
 			Progress float64 `json:"progress"`
 		} `json:"build"`
-	}{Version: s.opt.Version}
+		Why bool `json:"why,omitempty"` // it can be said why a call was slow
+	}{Version: s.opt.Version, Why: s.opt.Explain != nil}
 	for _, rec := range s.reels {
 		answer.Reels = append(answer.Reels, rec.info())
 		answer.Build.Progress += float64(rec.progress.Load()) / progressWhole / float64(len(s.reels))
@@ -68,6 +80,9 @@ func (r *recording) info() reelJSON {
 		Goroutines: h.Goroutines, Functions: f.FunctionCount(), Images: []imageJSON{},
 	}
 	_, j.Dump = f.Dump()
+	if x, ok := f.Scheduling(); ok || f.HasStates() {
+		j.Scheduling = &schedulingJSON{cut(x.Source, maxLaneName), cut(x.Reason, maxName), x.WakeUps, x.Faults, f.HasStates()}
+	}
 	for _, d := range f.Drops() {
 		j.Dropped += d.Entries
 	}
@@ -100,7 +115,8 @@ type laneJSON struct {
 	Rows      int    `json:"rows"`
 	StartNS   uint64 `json:"start_ns"`
 	EndNS     uint64 `json:"end_ns"`
-	Dropped   uint64 `json:"dropped"` // events
+	Dropped   uint64 `json:"dropped"`          // events
+	States    bool   `json:"states,omitempty"` // when it ran is known
 }
 
 // lanes is api/lanes.
@@ -112,7 +128,7 @@ func (r *recording) lanes(w http.ResponseWriter, q *query) error {
 	goroutines := tl.File().Header().Goroutines
 	list := []laneJSON{}
 	for _, l := range tl.Lanes() {
-		j := laneJSON{ID: l.ID, TID: l.TID, PID: l.Process, Goroutine: l.Goroutine, Name: cut(l.Name, maxLaneName), Kind: "thread", Calls: l.Calls, Rows: l.Rows, StartNS: l.Start, EndNS: l.End, Dropped: l.Dropped}
+		j := laneJSON{ID: l.ID, TID: l.TID, PID: l.Process, Goroutine: l.Goroutine, Name: cut(l.Name, maxLaneName), Kind: "thread", Calls: l.Calls, Rows: l.Rows, StartNS: l.Start, EndNS: l.End, Dropped: l.Dropped, States: l.States}
 		switch {
 		case l.Goroutine != 0:
 			j.Kind = "goroutine"
@@ -174,6 +190,8 @@ type callJSON struct {
 	Callees *int `json:"callees,omitempty"`
 	// Arguments are the values that were recorded of it, the result last.
 	Arguments []argumentJSON `json:"arguments,omitempty"`
+	// States split the duration; absent where nothing is known of the thread's.
+	States *statesJSON `json:"states,omitempty"`
 }
 
 type callerJSON struct {
@@ -206,6 +224,9 @@ func (r *recording) call(w http.ResponseWriter, tl *timeline.Timeline, c *timeli
 	j := callJSON{
 		Lane: c.Lane, Row: c.Row, Func: c.Func, StartNS: c.Start, DurationNS: c.Duration, SelfNS: c.Self, Depth: c.Depth, Stack: c.Stack,
 		Flags: flagNames(c.Flags), Callers: []callerJSON{}, Callees: callees, Arguments: valuesOf(tl, c),
+	}
+	if s, ok := tl.StateTimes(c.Lane, tl.Tick(c.Start), tl.Tick(c.Start+c.Duration)); ok {
+		j.States = splitJSON(f, s)
 	}
 	naming := newNaming(f)
 	j.Name, j.Module = naming.of(c.Func)

@@ -74,6 +74,9 @@ func (r *recording) start() {
 		r.progress.Store(progressWhole) // pages wait for that, whatever has come of it
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
+		if r.err == nil {
+			_ = catchFaults(func() error { return r.timeline.SumStates(ctx) }) // views do without, or do it
+		}
 		if r.err == nil && !r.first.Closed() {
 			r.follow(ctx, look.cost())
 		}

@@ -37,6 +37,8 @@ type Options struct {
 	Store *symbols.Store
 	// DebugDirs are searched for debug files, see symbols.Finder.
 	DebugDirs []string
+	// Explain, if set, says why a call was slow.
+	Explain func(context.Context, *reel.File, CallID) (*Explanation, error)
 	// Name, if set, is called with each reel before it is served, and may name its functions.
 	Name func(*reel.File)
 }

@@ -8,10 +8,13 @@ type openFrame struct {
 	outermost bool   // no other call of the function is open around it
 	inside    uint64 // ticks within the piece that calls made by it were open
 	node      int32  // of a call tree
+	// What its thread had done when it began, and what it did in the time that inside counts.
+	entry, insideStates reel.StateTimes
 }
 
 // openStacks are the calls that are open in a replay, stack by stack.
 type openStacks struct {
+	clocks  *laneClocks // nil if no states are known
 	current *openStack
 	others  map[stackKey]*openStack // those that have open calls, but for the current one
 	free    []*openStack
@@ -27,10 +30,12 @@ type openStack struct {
 	frames []openFrame
 	waits  bool   // for another stack of its lane
 	since  uint64 // tick of that
+	// What its thread had done by then.
+	sinceStates reel.StateTimes
 }
 
-func newOpenStacks() *openStacks {
-	return &openStacks{current: &openStack{}, others: map[stackKey]*openStack{}}
+func newOpenStacks(clocks *laneClocks) *openStacks {
+	return &openStacks{clocks: clocks, current: &openStack{}, others: map[stackKey]*openStack{}}
 }
 
 // of returns the stack that a call is on.
@@ -69,42 +74,66 @@ func (s *openStacks) known(lane uint32, stack int) *openStack {
 // pause lets the innermost call of a stack wait.
 func (s *openStacks) pause(lane uint32, stack int, tick uint64) {
 	if o := s.known(lane, stack); o != nil {
-		o.waits, o.since = true, tick
+		o.waits, o.since, o.sinceStates = true, tick, s.clocks.at(lane, tick)
 	}
 }
 
 // resume lets it go on.
 func (s *openStacks) resume(p *piece, lane uint32, stack int, tick uint64) {
 	if o := s.known(lane, stack); o != nil {
-		o.waited(p, tick)
+		s.waited(o, p, tick)
 		o.waits = false
 	}
 }
 
 // waited counts what the stack has waited within the piece, up to a tick, as time that its innermost call did not spend itself.
-func (s *openStack) waited(p *piece, tick uint64) {
-	if n := len(s.frames); n > 0 && s.waits {
-		start, end := max(s.since, p.start), min(tick, p.end)
-		s.frames[n-1].inside += end - min(start, end)
-		s.since = max(s.since, tick)
+func (s *openStacks) waited(o *openStack, p *piece, tick uint64) {
+	if n := len(o.frames); n > 0 && o.waits {
+		start, end := max(o.since, p.start), min(tick, p.end)
+		f := &o.frames[n-1]
+		f.inside += end - min(start, end)
+		o.since = max(o.since, tick)
+		if s.clocks != nil {
+			now := s.clocks.at(o.key.lane, tick)
+			f.insideStates = f.insideStates.Plus(now.Minus(o.sinceStates))
+			o.sinceStates = now
+		}
 	}
 }
 
-// push opens a call.
-func (s *openStack) push(f openFrame) { s.frames = append(s.frames, f) }
-
-// pop ends the innermost call, which is c and was open for so many ticks within the piece. Without one, in a reel that is damaged in
-// some way, it is an empty one.
-func (s *openStack) pop(p *piece, c *reel.Call, within uint64) openFrame {
-	n := len(s.frames)
-	if n == 0 {
-		return openFrame{}
+// push opens a call, which is c.
+func (s *openStacks) push(o *openStack, c *reel.Call, f openFrame) {
+	if s.clocks != nil {
+		f.entry = s.clocks.at(o.key.lane, c.Start)
 	}
-	s.waited(p, c.End)
-	f := s.frames[n-1]
-	s.frames = s.frames[:n-1]
+	o.frames = append(o.frames, f)
+}
+
+// left is a call that has ended.
+type left struct {
+	openFrame
+	total, self             uint64 // ticks within the piece
+	totalStates, selfStates reel.StateTimes
+}
+
+// pop ends the innermost call of a stack, which is c. Without one, in a reel that is damaged in some way, it is an empty one.
+func (s *openStacks) pop(o *openStack, p *piece, c *reel.Call) left {
+	n, within := len(o.frames), p.within(c)
+	if n == 0 {
+		return left{total: within, self: within}
+	}
+	s.waited(o, p, c.End)
+	f := left{openFrame: o.frames[n-1], total: within}
+	f.self = within - min(within, f.inside)
+	if s.clocks != nil {
+		f.totalStates = s.clocks.at(o.key.lane, c.End).Minus(f.entry)
+		f.selfStates = f.totalStates.Minus(f.insideStates)
+	}
+	o.frames = o.frames[:n-1]
 	if n > 1 {
-		s.frames[n-2].inside += within
+		around := &o.frames[n-2]
+		around.inside += within
+		around.insideStates = around.insideStates.Plus(f.totalStates)
 	}
 	return f
 }

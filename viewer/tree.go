@@ -82,9 +82,13 @@ type treeCollector struct {
 	piece  *piece
 	stacks *openStacks
 	tree   *callTree
+	by     string // of which state times are
 }
 
-func (c *treeCollector) begin(p *piece) { c.piece = p }
+func (c *treeCollector) begin(p *piece) {
+	c.piece = p
+	c.stacks.clocks.begin(p)
+}
 
 func (c *treeCollector) enter(lane uint32, call *reel.Call) {
 	s := c.stacks.of(lane, call)
@@ -96,19 +100,18 @@ func (c *treeCollector) enter(lane uint32, call *reel.Call) {
 	if len(s.frames) < c.tree.depth {
 		node = c.tree.child(parent, call.Func)
 	}
-	s.push(openFrame{function: call.Func, node: node})
+	c.stacks.push(s, call, openFrame{function: call.Func, node: node})
 }
 
 func (c *treeCollector) leave(lane uint32, call *reel.Call) {
-	within := c.piece.within(call)
 	s := c.stacks.of(lane, call)
-	f := s.pop(c.piece, call, within)
+	f := c.stacks.pop(s, c.piece, call)
 	n := &c.tree.nodes[f.node]
-	n.self += within - min(within, f.inside)
+	n.self += stateOf(c.by, f.self, f.selfStates)
 	if len(s.frames) >= c.tree.depth {
 		return // its time is its caller's
 	}
-	n.total += within
+	n.total += stateOf(c.by, f.total, f.totalStates)
 	if c.piece.counts(call) {
 		n.calls++
 	}
@@ -131,7 +134,8 @@ type treeNodeJSON struct {
 	SelfNS  uint64 `json:"self_ns"`
 }
 
-// tree is api/tree: the call tree of a range, what took longest first, callers before what they call.
+// tree is api/tree: the call tree of a range, what took longest first, callers before what they call. With by= times are those in which threads
+// were on a processor (cpu), ready or blocked.
 func (r *recording) tree(w http.ResponseWriter, q *query) error {
 	tl, err := r.wait(q.ctx)
 	if err != nil {
@@ -140,11 +144,11 @@ func (r *recording) tree(w http.ResponseWriter, q *query) error {
 	from, to := q.interval()
 	s := span{from, to, q.lanes(len(tl.Lanes()))}
 	depth, limit := q.integer("depth", defaultTreeDepth, 1, 1<<20), q.integer("limit", defaultTreeLimit, 1, mostTreeLimit)
-	ticket := q.ticket()
+	ticket, by := q.ticket(), q.choice("by", byStates...)
 	if q.err != nil {
 		return q.err
 	}
-	t, err := r.callTree(q.ctx, s, depth, ticket)
+	t, err := r.callTree(q.ctx, s, depth, by, ticket)
 	if err != nil {
 		return err
 	}
@@ -155,12 +159,14 @@ func (r *recording) tree(w http.ResponseWriter, q *query) error {
 	return writeJSON(w, answer)
 }
 
-func (r *recording) callTree(ctx context.Context, s span, depth int, ticket string) (*callTree, error) {
+func (r *recording) callTree(ctx context.Context, s span, depth int, by, ticket string) (*callTree, error) {
 	tl, err := r.wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.analyze(ctx, tl, s, ticket, func() collector { return &treeCollector{stacks: newOpenStacks(), tree: newCallTree(depth)} })
+	list, err := r.analyze(ctx, tl, s, ticket, func() collector {
+		return &treeCollector{stacks: newOpenStacks(clocksFor(by, tl)), tree: newCallTree(depth), by: by}
+	})
 	if err != nil {
 		return nil, err
 	}

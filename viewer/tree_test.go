@@ -27,7 +27,7 @@ func TestPathsAreToldApart(t *testing.T) {
 
 // Whatever has no room of its own is in the tree all the same.
 func TestCallTreeOfMorePathsThanItHasRoomForKeepsTheTime(t *testing.T) {
-	c := &treeCollector{stacks: newOpenStacks(), tree: newCallTree(defaultTreeDepth)}
+	c := &treeCollector{stacks: newOpenStacks(nil), tree: newCallTree(defaultTreeDepth)}
 	c.begin(&piece{start: 0, end: 1 << 60, first: true})
 	const each, calls = 10, maxTreeNodes + 1000
 	at := uint64(0)

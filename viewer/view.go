@@ -20,7 +20,15 @@ const viewMagic = 0x57564c43
 //	u32 func[bars], u32 calls[bars], u32 flags[bars]               each padded to 8 bytes
 //	f64 gapStart[gaps], f64 gapEnd[gaps], f64 gapEvents[gaps]
 //
-// Gaps are those of the lane, and stand in its first block. With quick=1 the answer comes at once, from what summaries there are;
+// Gaps are those of the lane, and stand in its first block. With states=1 a lane of which they are known has a block of row 0xffffffff
+// more, whose bars are stretches of its states:
+//
+//	f64 start[bars], f64 duration[bars]                            nanoseconds
+//	u32 shares[bars], u32 faults[bars]                             each padded to 8 bytes
+//
+// shares are four bytes, the lowest first: how much of the stretch the thread was on a processor, ready, blocked, and blocked in state D, 255
+// being all of it. faults has the page faults in its lower half that needed no input, above those that did, 65535 being that many or more.
+// With quick=1 the answer comes at once, from what summaries there are;
 // where a finer one is to be had without it, the header Callreel-Pixels says up to how many pixels wide merged calls may be.
 func (r *recording) view(w http.ResponseWriter, q *query) error {
 	tl, err := r.wait(q.ctx)
@@ -30,11 +38,12 @@ func (r *recording) view(w http.ResponseWriter, q *query) error {
 	from, to := q.interval()
 	width := q.integer("width", 1, 1, maxWidth)
 	rows, quick := q.rows(len(tl.Lanes()), width), q.choice("quick", "0", "1") == "1"
+	states := q.choice("states", "0", "1") == "1"
 	if q.err != nil {
 		return q.err
 	}
 	duration := tl.Duration()
-	v, err := tl.View(q.ctx, timeline.Query{From: min(from, duration), To: min(to, duration+1), Width: width, Lanes: rows, Quick: quick})
+	v, err := tl.View(q.ctx, timeline.Query{From: min(from, duration), To: min(to, duration+1), Width: width, Lanes: rows, Quick: quick, States: states})
 	if err != nil {
 		return err
 	}
@@ -54,7 +63,12 @@ type viewBlock struct {
 	row  int
 	bars []timeline.Bar
 	gaps []timeline.Gap
+	// Of a block of states:
+	states []timeline.StateSpan
 }
+
+// stateRow is the row of blocks of states.
+const stateRow = math.MaxUint32
 
 func encodeView(v *timeline.View) []byte {
 	gaps := map[uint32][]timeline.Gap{}
@@ -77,10 +91,19 @@ func encodeView(v *timeline.View) []byte {
 			add(viewBlock{lane: g.Lane})
 		}
 	}
+	for i := range v.States {
+		list := v.States[i].Spans
+		size += 16 + 16*len(list) + 2*4*(len(list)+len(list)&1)
+		blocks = append(blocks, viewBlock{lane: v.States[i].Lane, row: stateRow, states: list})
+	}
 	b := viewBuffer(make([]byte, 0, size))
 	b.u32(viewMagic)
 	b.u32(uint32(len(blocks)))
 	for i := range blocks {
+		if blocks[i].row == stateRow {
+			b.states(&blocks[i])
+			continue
+		}
 		b.block(&blocks[i])
 	}
 	return b
@@ -136,4 +159,38 @@ func (b *viewBuffer) block(k *viewBlock) {
 	for i := range k.gaps {
 		b.f64(k.gaps[i].Events)
 	}
+}
+
+func (b *viewBuffer) states(k *viewBlock) {
+	b.u32(k.lane)
+	b.u32(stateRow)
+	b.u32(uint32(len(k.states)))
+	b.u32(0)
+	for i := range k.states {
+		b.f64(k.states[i].Start)
+	}
+	for i := range k.states {
+		b.f64(k.states[i].Duration)
+	}
+	for i := range k.states {
+		x := &k.states[i]
+		b.u32(shareOf(x.Running, x) | shareOf(x.Ready, x)<<8 | shareOf(x.Blocked, x)<<16 | shareOf(x.Uninterruptible, x)<<24)
+	}
+	b.pad()
+	for i := range k.states {
+		const most = math.MaxUint16
+		b.u32(min(k.states[i].Minor, most) | min(k.states[i].Major, most)<<16)
+	}
+	b.pad()
+}
+
+// shareOf is how much of a stretch a time is: 255 if it is all of it, and not 0 if it is something.
+func shareOf(ns uint64, x *timeline.StateSpan) uint32 {
+	switch {
+	case ns >= x.Duration: // a pixel may be shorter than a nanosecond
+		return 255 * uint32(min(ns, 1))
+	case ns == 0:
+		return 0
+	}
+	return max(1, uint32(float64(ns)/float64(x.Duration)*255))
 }

@@ -94,11 +94,11 @@ func fill(w *reel.Writer, s Shape) error {
 
 // sched writes so many switches of a thread until its end, with wake-ups, page faults and now and then a burst.
 func sched(tw *reel.ThreadWriter, rng *rand.Rand, switches, end uint64) error {
-	mean := float64(end-start) / float64(switches)
+	mean := 1.5 * float64(end-start) / float64(switches) // two switches take about 4/3 of it
 	batch := make([]reel.SchedEvent, 0, 1<<10)
-	now, n := uint64(start), uint64(0)
+	now := uint64(start)
 	pace := 1.0
-	for n < switches && now < end {
+	for now < end {
 		if rng.IntN(500) == 0 {
 			pace = [...]float64{0.2, 0.5, 1, 2}[rng.IntN(4)]
 		}
@@ -119,7 +119,6 @@ func sched(tw *reel.ThreadWriter, rng *rand.Rand, switches, end uint64) error {
 			}
 			batch = append(batch, reel.SchedEvent{Kind: kind, Time: step(0.8)}, reel.SchedEvent{Kind: reel.SchedWoken, Time: step(0.8), Waker: int32(1001 + rng.IntN(9) - 1)})
 		}
-		n += 2
 		if len(batch) > cap(batch)-4 {
 			if err := tw.Sched(batch); err != nil {
 				return err

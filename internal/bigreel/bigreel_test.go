@@ -30,3 +30,27 @@ func TestThreadsAreAsDeepAsAsked(t *testing.T) {
 		t.Errorf("%d unmatched, %d open, by depth %v", p.Unmatched, p.Open(), depths)
 	}
 }
+
+func TestThreadsSwitchAsOftenAsAsked(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "big.reel")
+	if err := Write(name, Shape{Events: 400_000, Threads: 2, Depth: 40, Switches: 40_000}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := reel.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for key := range uint32(2) {
+		running := 0
+		r := f.States(key + 1)
+		for x, ok := r.Next(); ok; x, ok = r.Next() {
+			if x.State == reel.StateRunning {
+				running++
+			}
+		}
+		if running < 8_000 || running > 12_000 {
+			t.Errorf("thread %d ran %d times", key+1, running)
+		}
+	}
+}

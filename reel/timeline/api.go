@@ -37,6 +37,8 @@ type Lane struct {
 	Start, End uint64
 	// Dropped counts the events that are missing from it.
 	Dropped uint64
+	// States says that it is a thread of which the reel knows when it ran.
+	States bool
 }
 
 // LaneRows chooses Count rows of a lane from First on.
@@ -55,6 +57,8 @@ type Query struct {
 	// than where the index has all its levels, that takes what there is, and
 	// View.Coarse says so. The same query without Quick gives the finer picture.
 	Quick bool
+	// States asks for the states of the lanes' threads, too.
+	States bool
 }
 
 // Bar is a call, or several that are each narrower than a pixel.
@@ -93,6 +97,23 @@ type LaneGaps struct {
 	Gaps []Gap
 }
 
+// StateSpan is a stretch in which a thread was in one state, or about a pixel in which it was in several or had page faults. Times are in
+// nanoseconds; what is missing to its duration isn't known.
+type StateSpan struct {
+	Start, Duration         uint64
+	Running, Ready, Blocked uint64
+	// Uninterruptible is the part of Blocked that was in state D.
+	Uninterruptible uint64
+	// Minor and Major count page faults.
+	Minor, Major uint32
+}
+
+// LaneStates is what a lane's thread did, in order of time. Stretches of which nothing is known are left out.
+type LaneStates struct {
+	Lane  uint32
+	Spans []StateSpan
+}
+
 // View is the answer to a Query.
 //
 // What a pixel is, is rounded to the nearest power of two of ticks. A call at least
@@ -103,6 +124,8 @@ type LaneGaps struct {
 type View struct {
 	Rows []Row      // as asked for, those without bars left out
 	Gaps []LaneGaps // of the lanes asked for that have any
+	// States are those of the lanes asked for that have any, if they were asked for.
+	States []LaneStates
 	// Coarse says that bars may be merged from calls up to Pixels pixels wide.
 	Coarse bool
 	Pixels int
@@ -131,8 +154,9 @@ type Found struct {
 	Lane uint32
 	Row  int
 	Func uint32
-	// Start, Duration and Self are those of reel.Call in nanoseconds.
+	// Start, Duration and Self are those of reel.Call in nanoseconds, Tick is its Start.
 	Start, Duration, Self uint64
+	Tick                  uint64
 	Depth, Stack          int
 	Flags                 reel.CallFlags
 	// Callers are the calls around it on its stack, outermost first.

@@ -96,7 +96,7 @@ func (s *snapshot) found(l *lane, segment int, c *call) Found {
 // plain describes a call without its callers.
 func (s *snapshot) plain(l *lane, c *call) Found {
 	f := Found{
-		Lane: l.ID, Row: l.row(c.key()), Func: c.fn, Start: s.clock.toNS(c.start),
+		Lane: l.ID, Row: l.row(c.key()), Func: c.fn, Start: s.clock.toNS(c.start), Tick: c.start + s.clock.first,
 		Depth: c.key().depth(), Stack: c.key().stack(), Flags: c.flags(),
 	}
 	f.Duration = s.clock.toNS(c.end) - f.Start

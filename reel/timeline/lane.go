@@ -19,6 +19,7 @@ type lane struct {
 	tail     []interval   // calls at depth 0 that the snapshot's columns don't have
 	open     bool         // calls are open at the end
 	current  uint16       // stack at the end
+	states   *laneStates  // of its thread, nil if there are none
 	tops     []uint32     // where its stacks are known to begin, if they are neighbours
 
 	chunks, drops int    // how many chunks and drops it was made from

@@ -51,6 +51,7 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 			return nil, err
 		}
 	}
+	s.findStates(nil)
 	t.live.Store(s)
 	return t, nil
 }
@@ -210,6 +211,7 @@ func (t *Timeline) Refresh(ctx context.Context) (changed bool, err error) {
 	}
 	// Whoever uses it may do so as long as they like.
 	runtime.SetFinalizer(f, func(f *reel.File) { f.Close() })
+	s.findStates(before)
 	t.live.Store(s)
 	return true, nil
 }

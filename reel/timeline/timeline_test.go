@@ -169,7 +169,7 @@ func sameBars(t *testing.T, m *model, row []reel.Call, got []Bar, want []bar) {
 
 // plain describes a call without its callers.
 func (m *model) plain(lane, r int, c *reel.Call) Found {
-	f := Found{Lane: uint32(lane), Row: r, Func: c.Func, Start: m.clock.toNS(c.Start), Depth: c.Depth, Stack: c.Stack, Flags: c.Flags}
+	f := Found{Lane: uint32(lane), Row: r, Func: c.Func, Start: m.clock.toNS(c.Start), Tick: c.Start + m.clock.first, Depth: c.Depth, Stack: c.Stack, Flags: c.Flags}
 	f.Duration = m.clock.toNS(c.End) - f.Start
 	f.Self = m.clock.toNS(c.Self())
 	return f

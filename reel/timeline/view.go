@@ -46,6 +46,11 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 			answer.Gaps = append(answer.Gaps, LaneGaps{x.l.ID, gaps})
 		}
 	}
+	if q.States {
+		if err := v.states(ctx, t.workers(), q.Quick, answer); err != nil {
+			return nil, err
+		}
+	}
 	return answer, ctx.Err()
 }
 

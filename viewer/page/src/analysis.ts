@@ -7,15 +7,16 @@ import { debounce, el, replace, select } from "./dom";
 import { Flame } from "./flame";
 import { grow } from "./forest";
 import { count, duration } from "./format";
-import { FunctionDetail, functionTable, matcher } from "./functions";
+import { FunctionDetail, FunctionTable, matcher } from "./functions";
 import { sorted, title } from "./layout";
 import type { Owner } from "./lanestab";
 import { shown } from "./names";
+import { bySwitch, inWords } from "./split";
 import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Timeline, type Bar } from "./timeline";
 import { Tree } from "./tree";
-import type { Call, FunctionRow, TreeNode } from "./types";
+import type { By, Call, FunctionRow, TreeNode } from "./types";
 import type { Scope, ViewState } from "./urlstate";
 import { length, type Span } from "./viewport";
 
@@ -28,7 +29,7 @@ export class Analysis {
   private flame: Flame;
   private tree: Tree;
   private ordered: Timeline;
-  private table = functionTable("Functions", (r) => this.chooseFunction(r));
+  private table = new FunctionTable("Functions", (r) => this.chooseFunction(r));
   private detail: FunctionDetail;
   private functionsBox: HTMLElement;
   private orderedBox: HTMLElement;
@@ -93,6 +94,7 @@ export class Analysis {
     this.tree.element.hidden = kind !== "tree";
     this.functionsBox.hidden = kind !== "functions";
     this.table.filter(matcher(s.filter));
+    this.table.showBy(this.by(s), this.reel.hasStates);
     const span = this.span(s);
     if (timeOrder) {
       const lane = s.lane >= 0 ? s.lane : (sorted(this.reel.lanes, "activity")[0]?.id ?? 0);
@@ -106,10 +108,15 @@ export class Analysis {
       this.note.textContent = duration(length(span));
       return;
     }
-    const key = `${kind === "functions" ? "functions" : "tree"} ${s.lane} ${span.from} ${span.to}`;
+    const key = `${kind === "functions" ? "functions" : "tree " + this.by(s)} ${s.lane} ${span.from} ${span.to}`;
     if (key === this.key) return;
     this.key = key;
     this.load(kind, s, span);
+  }
+
+  // Links may ask for what the recording doesn't have.
+  private by(s: ViewState): By {
+    return this.reel.hasStates ? s.by : "wall";
   }
 
   /** forget lets everything be asked for again. */
@@ -164,11 +171,11 @@ export class Analysis {
             this.table.set(functions ?? []);
             done(`${count(functions?.length ?? 0)} functions`);
           })
-        : this.reel.api.json<{ nodes: TreeNode[] | null }>("tree", { ...params, depth: 500, limit: 50000 }, stop.signal).then(({ nodes }) => {
+        : this.reel.api.json<{ nodes: TreeNode[] | null }>("tree", { ...params, depth: 500, limit: 50000, by: this.by(s) }, stop.signal).then(({ nodes }) => {
             const root = grow(nodes ?? []);
             this.flame.show(root);
             this.tree.show(root);
-            done(`${count(nodes?.length ?? 0)} nodes, ${duration(root.total)} in calls`);
+            done(`${count(nodes?.length ?? 0)} nodes, ${duration(root.total)} ${inWords(this.by(s))}`);
           });
     request.finally(() => progress.end()).catch((err) => {
       if (stop.signal.aborted) return;
@@ -214,6 +221,7 @@ export class Analysis {
           el("button", { "aria-pressed": String(s.order === "heavy"), onclick: () => set({ order: "heavy" }) }, "Left-heavy"),
           el("button", { "aria-pressed": String(s.order === "time"), onclick: () => set({ order: "time" }) }, "Time order"),
         ),
+      this.reel.hasStates && (kind !== "flame" || s.order === "heavy") && bySwitch(s.by, (by) => set({ by })),
       kind === "functions" && this.filter,
       this.note,
       kind === "flame" &&

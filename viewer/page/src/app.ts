@@ -235,7 +235,7 @@ export class App implements Owner {
             "div",
             { class: "segments", role: "group", "aria-label": "Recording" },
             ...this.reels.map((reel, i) =>
-              el("button", { "aria-pressed": String(i === s.reel), title: shown(reel.info.path, 400), onclick: () => this.change({ reel: i, selected: null, range: null, ...(reel.dump ? this.lanes[i].viewOf(0) : {}) }, true) }, `${i === 0 ? "A" : "B"} `, el("span", { class: "name" }, shown(reel.info.name, 30))),
+              el("button", { "aria-pressed": String(i === s.reel), title: shown(reel.info.path, 400), onclick: () => this.change({ reel: i, selected: null, state: null, range: null, ...(reel.dump ? this.lanes[i].viewOf(0) : {}) }, true) }, `${i === 0 ? "A" : "B"} `, el("span", { class: "name" }, shown(reel.info.name, 30))),
             ),
           )
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
@@ -297,6 +297,7 @@ export class App implements Owner {
   private escape() {
     const s = this.state;
     if (s.range) this.change({ range: null }, true);
+    else if (s.state) this.change({ state: null }, true);
     else if (s.selected) this.change({ selected: null }, true);
     else if (s.find) this.find.set("");
   }
@@ -305,6 +306,7 @@ export class App implements Owner {
     this.themeLabel();
     this.lanes.forEach((l) => {
       l.timeline.recolor();
+      l.peer.timeline.recolor();
       l.overview.draw();
     });
     this.analyses.forEach((a) => a.recolor());

@@ -4,7 +4,8 @@ import { el, replace, type Child } from "./dom";
 import { describe, missingIn, triggerOf } from "./dump";
 import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
-import type { Call, Caller, Dump, FunctionName } from "./types";
+import { splitBar, splitList } from "./split";
+import type { Call, Caller, Dump, FunctionName, Split } from "./types";
 import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
@@ -18,15 +19,17 @@ export interface CallActions {
   fit(): void;
   find(name: string): void;
   measure(): void;
+  why: (() => void) | null; // null: nobody can tell
 }
+
 
 /** placeOf is an instant inside a call. */
 export function placeOf(c: { start_ns: number; duration_ns: number; row: number }, lane: number): Place {
   return { lane, row: c.row, at: Math.floor(c.start_ns + c.duration_ns / 2) };
 }
 
-/** showCall fills the element. */
-export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, act: CallActions) {
+/** showCall fills the element; self is how its own time is split, which is known later than the call. */
+export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefined, lane: string, dump: Dump | null, self: Split | undefined, act: CallActions) {
   const trigger = triggerOf(dump, c);
   const missing = missingIn(dump, c.lane, { from: c.start_ns, to: c.start_ns + c.duration_ns });
   const full = shown(c.name, 4000);
@@ -38,6 +41,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
     el(
       "div",
       { class: "actions" },
+      act.why && el("button", { class: "why", title: "Y: hold it against ordinary calls of the same function", onclick: act.why }, "Why?"),
       el("button", { title: "double-click, or F", onclick: act.fit }, "Fit"),
       el("button", { title: "M: take its time as the range", onclick: act.measure }, "Take as range"),
       el("button", { title: "find its other calls", onclick: () => act.find(c.name) }, "Find calls"),
@@ -48,7 +52,9 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(trigger ? row("Trigger", el("strong", { class: "triggered" }, `trigger: ${describe(trigger)}`)) : []),
       ...(c.arguments ?? []).flatMap((a) => row(shown(a.name, 100), el("span", { class: "name wrap", title: shown(a.type ?? "", 200) }, shown(a.value, 1000)))),
       ...row("Duration", el("strong", {}, duration(c.duration_ns))),
+      ...(c.states ? row("", splitBar(c.states, c.duration_ns), splitList(c.states, c.duration_ns)) : []),
       ...row("Self", `${duration(c.self_ns)} (${percent(c.duration_ns > 0 ? c.self_ns / c.duration_ns : 1)})`),
+      ...(self ? row("", splitBar(self, c.self_ns), splitList(self, c.self_ns)) : []),
       ...row("Start", duration(since(c.start_ns)), el("span", { class: "quiet" }, ` ${count(since(c.start_ns))} ns`)),
       ...row("Thread", el("span", { class: "name" }, shown(lane, 100))),
       ...row("Depth", `${c.depth}`, c.callees !== undefined ? el("span", { class: "quiet" }, `, makes ${count(c.callees)} calls`) : null),

@@ -72,6 +72,19 @@ export interface Scheme {
   veil: string; // over what is outside the visible range
   busy: string; // of the overview
   trigger: string; // what a dump was made for
+  states: StateColors;
+  arrow: string; // from who ended a wait
+  wait: Bytes; // stripes over calls that are blocked
+}
+
+/** StateColors are those of what threads do. */
+export interface StateColors {
+  running: Bytes;
+  ready: Bytes;
+  blocked: Bytes;
+  uninterruptible: Bytes;
+  minor: Bytes; // page faults
+  major: Bytes;
 }
 
 const light: Scheme = {
@@ -92,6 +105,16 @@ const light: Scheme = {
   veil: "rgba(238,241,245,0.66)",
   busy: "#7f9cc9",
   trigger: "#b3221a",
+  wait: bytes([255, 255, 255]),
+  arrow: "#a3157e",
+  states: {
+    running: bytes([38, 140, 92]),
+    ready: bytes([240, 168, 28]),
+    blocked: bytes([206, 212, 221]),
+    uninterruptible: bytes([176, 98, 190]),
+    minor: bytes([70, 84, 104]),
+    major: bytes([196, 28, 40]),
+  },
 };
 
 const dark: Scheme = {
@@ -112,6 +135,16 @@ const dark: Scheme = {
   veil: "rgba(12,14,18,0.62)",
   busy: "#5b7bb0",
   trigger: "#ff8f85",
+  wait: bytes([10, 12, 15]),
+  arrow: "#ff9be0",
+  states: {
+    running: bytes([64, 176, 120]),
+    ready: bytes([226, 158, 40]),
+    blocked: bytes([58, 66, 78]),
+    uninterruptible: bytes([160, 92, 180]),
+    minor: bytes([190, 202, 220]),
+    major: bytes([255, 92, 96]),
+  },
 };
 
 export function scheme(isDark: boolean): Scheme {

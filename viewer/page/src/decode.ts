@@ -19,14 +19,24 @@ export interface Gaps {
   events: Float64Array;
 }
 
+/** States is what a lane's thread did, in order of time: stretches of one state, and pixels of several. */
+export interface States {
+  start: Float64Array; // ns
+  duration: Float64Array; // ns
+  shares: Uint32Array; // bytes, the lowest first: on a processor, ready, blocked, of that in state D; 255: all of it
+  faults: Uint32Array; // page faults: below those that needed no input, above those that did
+}
+
 export interface LaneBars {
   rows: Map<number, Row>;
   gaps: Gaps | null;
+  states: States | null;
 }
 
 export type Lanes = Map<number, LaneBars>;
 
 const magic = 0x57564c43;
+const stateRow = 0xffffffff;
 const largest = 1 << 26; // bytes of a block, that no answer of ours has
 
 /** Reader takes an answer piece by piece; it throws if the bytes do not make sense. */
@@ -85,7 +95,11 @@ export class Reader {
     const floats = (n: number) => new Float64Array(buffer, (at += 8 * n) - 8 * n, n);
     const words = (n: number) => new Uint32Array(buffer, (at += 8 * Math.ceil(n / 2)) - 8 * Math.ceil(n / 2), n);
     let l = this.lanes.get(lane);
-    if (!l) this.lanes.set(lane, (l = { rows: new Map(), gaps: null }));
+    if (!l) this.lanes.set(lane, (l = { rows: new Map(), gaps: null, states: null }));
+    if (row === stateRow) {
+      l.states = { start: floats(n).slice(), duration: floats(n).slice(), shares: words(n).slice(), faults: words(n).slice() };
+      return;
+    }
     const kept = new ArrayBuffer(28 * n);
     const r: Row = {
       start: new Float64Array(kept, 0, n),
@@ -109,6 +123,7 @@ export class Reader {
 
 function sizeOf(view: DataView, at: number): number {
   const bars = view.getUint32(at + 8, true);
+  if (view.getUint32(at + 4, true) === stateRow) return 16 + 16 * bars + 2 * 8 * Math.ceil(bars / 2);
   return 16 + 24 * bars + 3 * 8 * Math.ceil(bars / 2) + 24 * view.getUint32(at + 12, true);
 }
 
@@ -128,6 +143,7 @@ export function buffersOf(lanes: Lanes): ArrayBuffer[] {
       add(r.start);
       add(r.columns);
     }
+    if (l.states) [l.states.start, l.states.duration, l.states.shares, l.states.faults].forEach(add);
     if (l.gaps) [l.gaps.start, l.gaps.end, l.gaps.events].forEach(add);
   }
   return all;
@@ -138,8 +154,8 @@ export function bytesOf(lanes: Lanes): number {
   return buffersOf(lanes).reduce((sum, b) => sum + b.byteLength, 0);
 }
 
-/** firstEndingAfter is the index of the first bar of a row that ends after the instant. */
-export function firstEndingAfter(row: Row, at: number): number {
+/** firstEndingAfter is the index of the first bar of a row, or stretch of states, that ends after the instant. */
+export function firstEndingAfter(row: { start: Float64Array; duration: Float64Array }, at: number): number {
   let lo = 0;
   let hi = row.start.length;
   while (lo < hi) {

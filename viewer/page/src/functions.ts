@@ -4,7 +4,8 @@ import { el, replace, type Child } from "./dom";
 import { count, duration, percent, plural, since } from "./format";
 import { shown } from "./names";
 import type { Api } from "./api";
-import type { Bucket, Call, FunctionRow } from "./types";
+import { splitBar } from "./split";
+import type { Bucket, By, Call, FunctionRow, Split } from "./types";
 import { Table, type Column } from "./table";
 import type { Span } from "./viewport";
 
@@ -19,38 +20,76 @@ export function nameCell(name: string, module: string): Child {
   );
 }
 
-/** functionTable is sortable by every column. */
-export function functionTable(label: string, chosen: (r: FunctionRow) => void): Table<FunctionRow> {
-  let most = { total: 1, self: 1 };
-  const time = (key: keyof FunctionRow, title: string, hint: string): Column<FunctionRow> => ({
-    key,
-    title,
-    hint,
-    value: (r) => r[key] ?? -1,
-    show: (r) => (r[key] === null ? "–" : duration(r[key] as number)),
-  });
-  const table = new Table<FunctionRow>(
-    label,
-    [
+/** FunctionTable is sortable by every column. Its times are of all states, or of one. */
+export class FunctionTable extends Table<FunctionRow> {
+  private by: By = "wall";
+  private split = false; // states are known
+  private most = { total: 1, self: 1 };
+
+  constructor(label: string, chosen: (r: FunctionRow) => void) {
+    super(label, [], "total", chosen, "no calls here");
+    this.most = { total: 1, self: 1 };
+    this.setColumns(this.made());
+  }
+
+  /** showBy makes times be those of a state; split says that states are known. */
+  showBy(by: By, split: boolean) {
+    if (by === this.by && split === this.split) return;
+    [this.by, this.split] = [by, split];
+    this.measure(this.all);
+    this.setColumns(this.made());
+  }
+
+  override set(rows: FunctionRow[]) {
+    this.measure(rows);
+    super.set(rows);
+  }
+
+  private measure(rows: FunctionRow[]) {
+    this.most = { total: 1, self: 1 };
+    for (const r of rows) this.most = { total: Math.max(this.most.total, timeOf(r, "total", this.by)), self: Math.max(this.most.self, timeOf(r, "self", this.by)) };
+  }
+
+  private made(): Column<FunctionRow>[] {
+    const of = this.by === "wall" ? "" : ` ${this.by}`;
+    const what = { wall: "time", cpu: "time on a processor", ready: "time in which it could have run, and did not,", blocked: "time of waiting" }[this.by];
+    const time = (key: "total" | "self", title: string, hint: string): Column<FunctionRow> => ({
+      key,
+      title: title + of,
+      hint: `${what} in it${hint}`,
+      width: of ? 104 : 84,
+      value: (r) => timeOf(r, key, this.by),
+      show: (r) => duration(timeOf(r, key, this.by)),
+      share: (r) => timeOf(r, key, this.by) / this.most[key],
+    });
+    const whole = (key: "p50_ns" | "p99_ns" | "max_ns", title: string, hint: string): Column<FunctionRow> => ({
+      key,
+      title,
+      hint,
+      value: (r) => r[key] ?? -1,
+      show: (r) => (r[key] === null ? "–" : duration(r[key])),
+    });
+    return [
       { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => nameCell(r.name, r.module) },
       { key: "calls", title: "Calls", width: 96, value: (r) => r.calls, show: (r) => count(r.calls) },
-      { ...time("total_ns", "Total", "time in it, calls that it made included; of recursion the outermost call only"), share: (r) => r.total_ns / most.total },
-      { ...time("self_ns", "Self", "time in it without the calls that it made"), share: (r) => r.self_ns / most.self },
-      time("p50_ns", "p50", "half of its calls took no longer"),
-      time("p99_ns", "p99", "99 of 100 calls took no longer"),
-      time("max_ns", "Max", "the longest call"),
-    ],
-    "total_ns",
-    chosen,
-    "no calls here",
-  );
-  const set = table.set.bind(table);
-  table.set = (rows) => {
-    most = { total: 1, self: 1 };
-    for (const r of rows) most = { total: Math.max(most.total, r.total_ns), self: Math.max(most.self, r.self_ns) };
-    set(rows);
-  };
-  return table;
+      time("total", "Total", ", calls that it made included; of recursion the outermost call only"),
+      time("self", "Self", " without the calls that it made"),
+      ...(this.split
+        ? [{ key: "split", title: "Self is", hint: "how much of its own time its threads ran, could have run, and waited", width: 96, value: (r: FunctionRow) => (r.self_ns > 0 ? (r.self_blocked_ns ?? 0) / r.self_ns : 0), show: (r: FunctionRow) => splitBar(selfOf(r), r.self_ns) }]
+        : []),
+      whole("p50_ns", "p50", "half of its calls took no longer"),
+      whole("p99_ns", "p99", "99 of 100 calls took no longer"),
+      whole("max_ns", "Max", "the longest call"),
+    ];
+  }
+}
+
+function timeOf(r: FunctionRow, of: "total" | "self", by: By): number {
+  return (by === "wall" ? r[`${of}_ns`] : r[`${of}_${by}_ns`]) ?? 0;
+}
+
+function selfOf(r: FunctionRow): Split {
+  return { cpu_ns: r.self_cpu_ns ?? 0, ready_ns: r.self_ready_ns ?? 0, blocked_ns: r.self_blocked_ns ?? 0 };
 }
 
 /** matcher is the filter of tables of functions: a glob if it has * or ?, else a part, ignoring case. */

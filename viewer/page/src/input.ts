@@ -87,6 +87,8 @@ export class Input {
 
   private click(e: PointerEvent) {
     const bar = this.t.barAt(e.offsetX, e.offsetY);
+    const state = this.t.stateAt(e.offsetX, e.offsetY);
+    if (state && this.t.listener.state) return this.t.listener.state(state.lane, state.at);
     if (!bar) {
       this.t.listener.selected(null, 0);
       return;

@@ -91,6 +91,7 @@ function lanes(d: Desk, e: KeyboardEvent): boolean {
     m: () => d.tab().measureSelected(),
     r: () => d.useVisibleAsRange(),
     l: () => d.tab().longest(),
+    y: () => d.tab().askWhy(),
   };
   return run(act, e.key) || (e.key.length === 1 && run(act, e.key.toLowerCase()));
 }

@@ -1,20 +1,28 @@
 // The tab with the timeline of one reel: overview, lanes, and below them what is
 // known of the selected call and of the selected range.
 
+import { arrowsOf } from "./arrows";
 import { placeOf, showCall } from "./callview";
 import type { Scheme } from "./color";
 import { debounce, el, replace, select } from "./dom";
 import { count, duration, plural, since } from "./format";
 import { describe, DumpBar, marks, triggerOf } from "./dump";
-import { FunctionDetail, functionTable, matcher } from "./functions";
+import { FunctionDetail, FunctionTable, matcher } from "./functions";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
+import { Peer } from "./peer";
 import { Progress } from "./progress";
 import type { Reel } from "./reel";
+import { bySwitch } from "./split";
 import { Timeline, type Bar } from "./timeline";
-import type { Call, FunctionRow, Overview as OverviewData } from "./types";
+import type { Call, FunctionRow, Overview as OverviewData, State } from "./types";
 import { heights, type Place, type ViewState } from "./urlstate";
 import { around, length, type Span } from "./viewport";
+import { CallWaits, showState, type WaitActions } from "./waits";
+import { WhyPanel } from "./why";
+
+/** Shows is what the panel is of. */
+type Shows = "call" | "state" | "range" | "why";
 
 /** What the tab asks of its owner. */
 export interface Owner {
@@ -33,16 +41,22 @@ export class LanesTab {
   readonly timeline: Timeline;
   readonly overview: Overview;
   call: Call | null = null;
+  state: State | null = null; // a stretch of a thread's states that is selected
+  private waits: CallWaits;
+  private why: WhyPanel;
+  readonly peer: Peer;
+  private stateView = el("section", { class: "panel-state call-facts", role: "tabpanel", "aria-label": "Selected stretch of states", hidden: true });
+  private bySwitch = el("span", {});
   private dumpBar = new DumpBar({ go: (step) => this.stepTrigger(step), earlier: () => this.showEarlier() });
   private panel: HTMLElement;
   private facts = el("section", { class: "call-facts", "aria-label": "Selected call" });
   private callView: HTMLElement;
   private rangeView: HTMLElement;
   private rangeTitle = el("span", { class: "range-title" });
-  private rangeTable = functionTable("Functions in the range", (r) => this.chooseFunction(r));
+  private rangeTable = new FunctionTable("Functions in the range", (r) => this.chooseFunction(r));
   private detail: FunctionDetail;
   private tabs = el("div", { class: "panel-tabs", role: "tablist" });
-  private shows: "call" | "range" | null = null;
+  private shows: Shows | null = null;
   private rangeKey = "";
   private selecting: AbortController | null = null;
   private ranging: AbortController | null = null;
@@ -58,6 +72,8 @@ export class LanesTab {
         this.overview?.draw();
         owner.moved();
       },
+      painted: () => this.peer?.follow(),
+      state: (lane, at) => owner.change({ state: { lane, at: Math.floor(at) } }, true),
       selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null }, true)),
       ranged: (r) => owner.change({ range: r && { from: Math.floor(r.from), to: Math.ceil(r.to) } }, true),
       lane: (l) => owner.openLane(l),
@@ -81,7 +97,32 @@ export class LanesTab {
       (l) => reel.laneTitle(l),
       (c) => this.jump(c),
     );
-    this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.detail.element);
+    const waiting: WaitActions = {
+      select: (p) => this.selectAndReveal(p),
+      state: (lane, at) => owner.change({ state: { lane, at } }, true),
+      waker: (x) => this.goToWaker(x),
+      stretch: (lane, from, to) => this.goToLine(lane, { from, to }),
+      failed: (err) => owner.failed(err),
+    };
+    this.waiting = waiting;
+    this.waits = new CallWaits(reel, waiting, () => {
+      this.arrows();
+      this.callView.classList.toggle("with-waits", !this.waits.element.hidden);
+      if (this.call && this.waits.self) this.showCallFacts();
+    });
+    this.why = new WhyPanel(reel, {
+      go: (l) => this.goToLine(l.lane!, { from: l.from_ns, to: l.to_ns }),
+      peer: (c) => this.showPeer(c),
+      failed: (err) => owner.failed(err),
+      close: () => this.choosePanel(),
+    });
+    this.peer = new Peer(reel, t, owner.scheme, {
+      colorKey: (f) => this.colorKey(f),
+      open: (c) => this.jump(c),
+      closed: () => this.showPeer(null),
+      failed: (err) => owner.failed(err),
+    });
+    this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.waits.element, this.detail.element);
     const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter functions of the range" });
     filter.addEventListener("input", debounce(() => this.rangeTable.filter(matcher(filter.value)), 120));
     this.rangeView = el(
@@ -91,6 +132,7 @@ export class LanesTab {
         "div",
         { class: "panel-bar" },
         this.rangeTitle,
+        this.bySwitch,
         filter,
         el("button", { onclick: () => t.range && t.fit(t.range) }, "Fit"),
         el("button", { onclick: () => owner.change({ tab: "flame", scope: "range" }, true) }, "Flame graph"),
@@ -99,8 +141,8 @@ export class LanesTab {
       ),
       this.rangeTable.element,
     );
-    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.rangeView);
-    this.element = el("div", { class: "tab-timeline" }, this.dumpBar.element, this.overview.element, t.element, this.panel);
+    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.stateView, this.rangeView, this.why.element);
+    this.element = el("div", { class: "tab-timeline" }, this.dumpBar.element, this.overview.element, t.element, this.peer.element, this.panel);
   }
 
   private colorKey(func: number): string | undefined {
@@ -154,7 +196,10 @@ export class LanesTab {
     t.recolor();
     this.overview.draw();
     this.applySelection(s.selected);
+    this.applyState(s.state);
     this.applyRange(s.range);
+    this.rangeTable.showBy(this.reel.hasStates ? s.by : "wall", this.reel.hasStates);
+    replace(this.bySwitch, this.reel.hasStates && bySwitch(s.by, (by) => this.owner.change({ by }, true)));
     this.choosePanel();
   }
   private appliedSort = "activity";
@@ -166,7 +211,8 @@ export class LanesTab {
     const dump = this.reel.dump !== null;
     const available = this.timeline.scroller.clientHeight - (dump ? 250 : 0);
     const rows = this.reel.lanes.reduce((n, l) => n + Math.max(1, l.rows), 0);
-    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 < available * 0.8) ?? (dump ? 12 : 16);
+    const strips = this.reel.lanes.filter((l) => l.states).length * 10;
+    return (dump ? [22, 20, 16] : [22, 20]).find((h) => rows * h + this.reel.lanes.length * 12 + strips < available * 0.8) ?? (dump ? 12 : 16);
   }
 
   private applySelection(p: Place | null) {
@@ -177,6 +223,9 @@ export class LanesTab {
     if (!p) {
       if (this.call) this.shows = t.range ? "range" : null;
       this.call = null;
+      this.waits.show(null);
+      this.why.clear();
+      this.showPeer(null);
       t.selected = null;
       t.draw();
       return;
@@ -213,6 +262,7 @@ export class LanesTab {
     this.timeline.selected = { lane: c.lane, row: c.row, start: c.start_ns, end: c.start_ns + c.duration_ns };
     this.timeline.draw();
     this.shows = "call";
+    this.waits.show(c);
     this.showCallFacts();
     this.detail.show(c.func, null, c.duration_ns);
     this.choosePanel();
@@ -236,12 +286,95 @@ export class LanesTab {
     if (!c) return;
     const name = this.reel.names.get(c.func);
     if (name?.pending) setTimeout(() => this.call === c && this.reel.names.again(c.func), 700);
-    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), this.reel.dump, {
+    showCall(this.facts, c, name, this.reel.laneTitle(c.lane), this.reel.dump, this.waits.self, {
       select: (p) => this.selectAndReveal(p),
       fit: () => this.fitSelected(),
       find: (name) => this.owner.findName(name),
       measure: () => this.measureSelected(),
+      why: this.reel.api.info.why ? () => this.askWhy() : null,
     });
+  }
+
+  // ---- states of threads, what calls waited for, and why
+
+  private waiting: WaitActions;
+  private stateKey = "";
+
+  private applyState(p: ViewState["state"]) {
+    const key = p ? `${p.lane}.${p.at}` : "";
+    if (key === this.stateKey) return;
+    this.stateKey = key;
+    if (!p) {
+      if (this.shows === "state") this.shows = null;
+      this.state = this.timeline.state = null;
+      this.arrows();
+      return;
+    }
+    this.reel.api
+      .json<State | null>("state", { lane: p.lane, at: Math.floor(p.at), deep: 1 })
+      .then((x) => {
+        if (this.stateKey !== key) return;
+        if (!x) return this.owner.say("what the thread did there is not known");
+        this.state = x;
+        this.timeline.state = { lane: x.lane, from: x.from_ns, to: x.to_ns };
+        this.shows = "state";
+        const span = { from: x.from_ns, to: x.to_ns };
+        showState(this.stateView, x, this.reel.laneTitle(x.lane), {
+          ...this.waiting,
+          fit: () => this.timeline.fit(span),
+          measure: () => {
+            this.shows = "range";
+            this.owner.change({ range: { from: Math.floor(span.from), to: Math.ceil(span.to) } }, true);
+          },
+        });
+        this.arrows();
+        this.choosePanel();
+        this.timeline.reveal(x.lane, 0, span, false);
+      })
+      .catch((err) => this.owner.failed(err));
+  }
+
+  // Arrows are those of the selected call's waits, and of the selected stretch.
+  private arrows() {
+    this.timeline.arrows = arrowsOf([...this.waits.waits, ...(this.state && !this.waits.waits.some((w) => w.from_ns === this.state!.from_ns && w.lane === this.state!.lane) ? [this.state] : [])]);
+    this.timeline.draw();
+  }
+
+  // What a waker did when it ended the wait: the innermost call that was open then, or else its row.
+  private goToWaker(x: State) {
+    const lane = x.waker?.lane;
+    if (lane === null || lane === undefined) return;
+    this.reel.api
+      .json<State | null>("state", { lane, at: Math.floor(x.to_ns) })
+      .then((at) => {
+        if (at?.in) this.selectAndReveal({ lane, row: at.in.row, at: x.to_ns });
+        else if (at) this.owner.change({ state: { lane, at: Math.floor(x.to_ns) } }, true);
+        else this.goToLine(lane, { from: x.from_ns, to: x.to_ns });
+      })
+      .catch((err) => this.owner.failed(err));
+  }
+
+  private goToLine(lane: number, span: Span) {
+    this.timeline.reveal(lane, 0, span, true);
+  }
+
+  /** askWhy asks why the selected call was slow. */
+  askWhy() {
+    const c = this.call;
+    if (!c) return this.owner.say("no call is selected");
+    if (!this.reel.api.info.why) return this.owner.say("this callreel can't tell why");
+    this.why.show(c);
+    this.shows = "why";
+    this.choosePanel();
+  }
+
+  private showPeer(peer: Call | null) {
+    const of = this.why.call;
+    if (peer && of) {
+      this.peer.show(of, peer);
+      this.timeline.reveal(of.lane, of.row, { from: of.start_ns, to: of.start_ns + of.duration_ns }, false);
+    } else this.peer.hide();
+    this.why.peerChanged(peer !== null);
   }
 
   private selectAndReveal(p: Place) {
@@ -374,12 +507,14 @@ export class LanesTab {
   }
 
   private choosePanel() {
-    const has = { call: this.call !== null, range: this.timeline.range !== null };
-    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.range ? "range" : null;
+    const has = { call: this.call !== null, state: this.state !== null, range: this.timeline.range !== null, why: this.call !== null && this.why.call !== null };
+    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.state ? "state" : has.range ? "range" : null;
     this.panel.hidden = this.shows === null;
     this.callView.hidden = this.shows !== "call";
     this.rangeView.hidden = this.shows !== "range";
-    const tab = (which: "call" | "range", title: string) =>
+    this.stateView.hidden = this.shows !== "state";
+    this.why.element.hidden = this.shows !== "why";
+    const tab = (which: Shows, title: string) =>
       has[which] &&
       el("button", { role: "tab", "aria-selected": String(this.shows === which), onclick: () => {
         this.shows = which;
@@ -388,9 +523,11 @@ export class LanesTab {
     replace(
       this.tabs,
       tab("call", "Call"),
+      tab("why", "Why?"),
+      tab("state", "State"),
       tab("range", "Range"),
       el("span", { class: "grow" }),
-      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, range: null }, true) }, "✕"),
+      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, state: null, range: null }, true) }, "✕"),
     );
   }
 
@@ -446,6 +583,7 @@ export class LanesTab {
 
   namesArrived() {
     this.timeline.namesArrived();
+    this.peer.timeline.namesArrived();
     if (this.call && !this.facts.contains(document.activeElement)) this.showCallFacts();
   }
 }

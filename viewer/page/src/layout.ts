@@ -9,6 +9,7 @@ export interface Slot {
   height: number; // with its padding
   rows: number; // that are shown
   collapsed: boolean;
+  strip: number; // what the row of states takes above the others; 0: there is none
 }
 
 /** What one screen shows of a lane: rows First to First+Count-1. */
@@ -20,6 +21,10 @@ export interface Stretch {
 
 export const padding = 4; // above and below a lane's rows
 const least = 38; // a lane's name needs that much
+
+/** stripHeight is that of the row of states, and stripSpace with what is free below it. */
+export const stripHeight = 8;
+const stripSpace = stripHeight + 2;
 
 export class Layout {
   readonly slots: Slot[] = [];
@@ -35,8 +40,9 @@ export class Layout {
     lanes.forEach((lane, index) => {
       const closed = collapsed.has(lane.id);
       const rows = closed ? Math.min(1, lane.rows) : lane.rows;
-      const height = Math.max(least, rows * row + 2 * padding);
-      const slot = { lane, index, top, height, rows, collapsed: closed };
+      const strip = lane.states ? stripSpace : 0;
+      const height = Math.max(least, rows * row + strip + 2 * padding);
+      const slot = { lane, index, top, height, rows, collapsed: closed, strip };
       this.slots.push(slot);
       this.byLane.set(lane.id, slot);
       top += height;
@@ -69,21 +75,32 @@ export class Layout {
   stretches(top: number, bottom: number): Stretch[] {
     const out: Stretch[] = [];
     for (const s of this.between(top, bottom)) {
-      const first = Math.max(0, Math.floor((top - s.top - padding) / this.row));
-      const end = Math.min(s.rows, Math.ceil((bottom - s.top - padding) / this.row));
+      const first = Math.max(0, Math.floor((top - this.rowTop(s, 0)) / this.row));
+      const end = Math.min(s.rows, Math.ceil((bottom - this.rowTop(s, 0)) / this.row));
       if (end > first) out.push({ lane: s.lane.id, first, count: end - first });
+      else if (s.strip > 0) out.push({ lane: s.lane.id, first: 0, count: 0 });
     }
     return out;
   }
 
   /** rowTop is where a row begins. */
   rowTop(s: Slot, row: number): number {
-    return s.top + padding + row * this.row;
+    return s.top + padding + s.strip + row * this.row;
+  }
+
+  /** stripTop is where the row of states begins. */
+  stripTop(s: Slot): number {
+    return s.top + padding - 1;
+  }
+
+  /** inStrip says whether y is in the row of states. */
+  inStrip(s: Slot, y: number): boolean {
+    return s.strip > 0 && y >= s.top && y < s.top + padding + s.strip - 1;
   }
 
   /** rowAt is the row of a slot at y, or -1. */
   rowAt(s: Slot, y: number): number {
-    const row = Math.floor((y - s.top - padding) / this.row);
+    const row = Math.floor((y - this.rowTop(s, 0)) / this.row);
     return row >= 0 && row < s.rows ? row : -1;
   }
 }

@@ -1,13 +1,15 @@
 // One frame of the lanes: bars, lost stretches, labels, selection.
 
 import { missingIn, type Mark } from "./dump";
+import { paintArrows, type Arrow } from "./arrows";
 import { css, shade, type Scheme, type Shade } from "./color";
 import { count, duration, plural } from "./format";
-import { padding, type Layout, type Slot } from "./layout";
+import { stripHeight, type Layout, type Slot } from "./layout";
 import { brief, shown } from "./names";
 import type { Dump } from "./types";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
+import { paintStates, paintWaits, type StatePiece } from "./states";
 import type { Answer, Source } from "./source";
 import { TextWidths } from "./textwidth";
 import { unknownIn } from "./unknown";
@@ -32,6 +34,8 @@ export interface Scene {
   marks: Mark[]; // of its triggers
   selected: { lane: number; row: number; start: number; end: number } | null;
   hovered: { lane: number; row: number; start: number; end: number } | null;
+  state: { lane: number; from: number; to: number } | null; // selected
+  arrows: Arrow[];
 }
 
 // Narrower bars have no text, in CSS pixels.
@@ -46,6 +50,9 @@ export class Painter {
   labels = 0; // drawn in the last frame
   unknown = 0; // stretches of rows that no answer speaks of
   marked = 0; // triggers that were drawn in their rows
+  states = 0; // stretches of states
+  hatched = 0; // stretches over calls in which their thread waited
+  arrows = 0;
 
   constructor(private canvas: HTMLCanvasElement) {}
 
@@ -61,7 +68,7 @@ export class Painter {
     const slots = s.layout.between(s.top, s.top + s.height);
     const end = slots.length > 0 ? slots[slots.length - 1].top + slots[slots.length - 1].height - s.top : 0;
     if (end < s.height) pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * width);
-    this.unknown = 0;
+    this.unknown = this.states = this.hatched = 0;
     for (const slot of slots) this.lane(s, slot, ratio);
     if (s.coarse) this.enlarge(ctx, picture.image!);
     else ctx.putImageData(picture.image!, 0, 0);
@@ -78,6 +85,8 @@ export class Painter {
     if (s.hovered) this.outline(ctx, s, s.hovered, 1);
     if (s.selected) this.outline(ctx, s, s.selected, 2);
     this.triggers(ctx, s);
+    this.stateFrame(ctx, s);
+    this.arrows = paintArrows(ctx, s.arrows, s.layout, s.top, s, s.visible, s.scheme);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
   }
 
@@ -95,8 +104,9 @@ export class Painter {
     // A thread of which a dump has nothing was there, and called nothing.
     const alive = s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
     const ground = this.raster.ground(alive, paper, s.scheme.idle);
-    const first = Math.max(0, Math.floor((s.top - slot.top - padding) / s.layout.row));
-    const end = Math.min(slot.rows, Math.ceil((s.top + s.height - slot.top - padding) / s.layout.row));
+    const rows = s.layout.rowTop(slot, 0);
+    const first = Math.max(0, Math.floor((s.top - rows) / s.layout.row));
+    const end = Math.min(slot.rows, Math.ceil((s.top + s.height - rows) / s.layout.row));
     const least = s.layout.row >= 12 ? labelWidth * ratio : Infinity;
     const answers = within(s.source.answers, s.visible);
     const parts = answers.map((a) => ({ span: a.span, grid: a.grid, asked: a.rows.get(slot.lane.id), rows: a.lanes.get(slot.lane.id)?.rows }));
@@ -104,6 +114,13 @@ export class Painter {
     const pieces: Piece[] = [];
     const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
+    const states: StatePiece[] = slot.strip > 0 ? answers.flatMap((a) => (a.rows.has(slot.lane.id) ? [{ span: a.span, states: a.lanes.get(slot.lane.id)?.states ?? null }] : [])) : [];
+    if (slot.strip > 0) {
+      const top = y(s.layout.stripTop(slot));
+      this.raster.fill(painted, top, ground);
+      painted = y(s.layout.stripTop(slot) + stripHeight);
+      this.states += paintStates(this.raster, top, painted, ground, states, s.scheme);
+    }
     for (let row = first; row < end; row++) {
       pieces.length = spans.length = 0;
       for (const { span, grid, asked, rows } of parts) {
@@ -126,6 +143,7 @@ export class Painter {
       }
       painted = bottom;
     }
+    if (states.length > 0 && painted > y(rows)) this.hatched += paintWaits(this.raster, y(rows), painted, ground, states, s.scheme, ratio);
     this.raster.fill(painted, y(slot.top + slot.height), ground);
     for (const g of gapsOf(answers, slot.lane.id, s.visible)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
     if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);
@@ -219,6 +237,17 @@ export class Painter {
         ctx.fill();
       });
     }
+  }
+
+  private stateFrame(ctx: CanvasRenderingContext2D, s: Scene) {
+    const slot = s.state && s.layout.byLane.get(s.state.lane);
+    if (!s.state || !slot || slot.strip === 0) return;
+    const y = s.layout.stripTop(slot) - s.top;
+    overlay(s, s.state, (x0, x1) => {
+      ctx.lineWidth = 2;
+      ctx.strokeStyle = s.scheme.strong;
+      ctx.strokeRect(x0 - 1, y - 1, Math.max(x1 - x0, 2) + 2, stripHeight + 2);
+    });
   }
 
   private outline(ctx: CanvasRenderingContext2D, s: Scene, b: { lane: number; row: number; start: number; end: number }, width: number) {

@@ -69,7 +69,17 @@ export class Raster {
     this.labels = [];
   }
 
-  private column(at: number): number {
+  /** start and end are the visible range. */
+  get start(): number {
+    return this.from;
+  }
+
+  get end(): number {
+    return this.from + this.width / this.scale;
+  }
+
+  /** column is the pixel that an instant is in, at most the width. */
+  column(at: number): number {
     const x = (at - this.from) * this.scale;
     return x <= 0 ? 0 : x >= this.width ? this.width : Math.floor(x);
   }
@@ -291,6 +301,26 @@ export class Raster {
     for (let y = Math.max(0, y0); y < Math.min(this.height, y1); y++) {
       if (y % 4 > 1) continue;
       for (let x = x0 + (-x0 & 7) + (y & 4); x < x1; x += 8) this.pixels.fill(color, y * this.width + x, y * this.width + Math.min(x + 2, x1));
+    }
+  }
+
+  /** stripes paints slanted lines over what is painted in a part of the picture, every so many pixels; the ground stays as it is. */
+  stripes(y0: number, y1: number, x0: number, x1: number, ground: Uint32Array, color: Bytes, share: number, slant: 1 | -1, every: number, thick: number) {
+    const { pixels, width } = this;
+    const of = Math.round(share * 256);
+    const [r, g, b] = [(color & 255) * of, ((color >> 8) & 255) * of, ((color >> 16) & 255) * of];
+    const rest = 256 - of;
+    for (let y = y0; y < y1; y++) {
+      const line = y * width;
+      // The first stripe that reaches into the stretch; it is on a grid of the screen, so that neighbours go on.
+      const phase = (((slant * y) % every) + every) % every;
+      for (let at = x0 - ((((x0 + phase) % every) + every) % every); at < x1; at += every) {
+        for (let x = at < x0 ? x0 : at; x < at + thick && x < x1; x++) {
+          const p = pixels[line + x];
+          if (p === ground[x]) continue;
+          pixels[line + x] = (0xff000000 | ((((p >> 16) & 255) * rest + b) >> 8) << 16 | ((((p >> 8) & 255) * rest + g) >> 8) << 8 | (((p & 255) * rest + r) >> 8)) >>> 0;
+        }
+      }
     }
   }
 

@@ -35,6 +35,11 @@ export class Reel {
     this.first = first > this.info.duration_ns * 0.02 && first < this.info.duration_ns ? Math.floor(first) : 0;
   }
 
+  /** hasStates says that it is known of some threads when they ran and waited. */
+  get hasStates(): boolean {
+    return this.info.scheduling?.states === true;
+  }
+
   bounds(): Span {
     const from = this.before() > 0 && !this.earlier ? this.dump!.from_ns : this.first;
     return { from, to: Math.max(from + 1, this.info.duration_ns) };

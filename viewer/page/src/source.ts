@@ -32,6 +32,7 @@ const keptBytes = 64 << 20;
 export class Source {
   answers: Answer[] = []; // coarse ones first
   requests = 0;
+  states = false; // are asked for, too
   failure: unknown = null; // of the last request
   private again = 0; // when one that failed may be asked for again, ms
   private byAge: Answer[] = [];
@@ -87,7 +88,7 @@ export class Source {
     const width = Math.max(1, Math.round((query.span.to - query.span.from) / query.nsPerPixel));
     const lanes = [...query.rows.values()].map((r) => `${r.lane}:${r.first}:${r.count}`).join(",");
     const grid = { ...query.span, width };
-    this.load(`from=${grid.from}&to=${grid.to}&width=${width}&lanes=${lanes}${quick ? "&quick=1" : ""}`, grid, stop.signal)
+    this.load(`from=${grid.from}&to=${grid.to}&width=${width}&lanes=${lanes}${this.states ? "&states=1" : ""}${quick ? "&quick=1" : ""}`, grid, stop.signal)
       .then(({ lanes, coarse }) => {
         if (this.running !== running) return;
         this.keep({ ...query, grid, lanes, bytes: bytesOf(lanes), coarse: quick && coarse });
@@ -132,7 +133,7 @@ function covers(q: Query, w: Span, nsPerPixel: number, rows: Stretch[], bounds: 
   if (q.span.from > Math.max(bounds.from, w.from - margin) || q.span.to < Math.min(bounds.to, w.to + margin)) return false;
   return rows.every((r) => {
     const has = q.rows.get(r.lane);
-    return has !== undefined && has.first <= r.first && has.first + has.count >= r.first + r.count;
+    return has !== undefined && (r.count === 0 || has.first <= r.first && has.first + has.count >= r.first + r.count);
   });
 }
 

@@ -19,7 +19,7 @@ export const rowHeight = 24;
 export class Table<R> {
   readonly element: HTMLElement;
   rows: R[] = [];
-  private all: R[] = [];
+  protected all: R[] = [];
   private head = el("div", { class: "table-head", role: "row" });
   private body = el("div", { class: "table-body", role: "rowgroup" });
   private scroller: HTMLElement;
@@ -31,8 +31,8 @@ export class Table<R> {
 
   constructor(
     label: string,
-    private columns: Column<R>[],
-    private by: string,
+    protected columns: Column<R>[],
+    private order: string,
     private chosen: (r: R) => void,
     private empty = "nothing here",
   ) {
@@ -41,17 +41,24 @@ export class Table<R> {
     this.scroller.addEventListener("scroll", () => this.draw());
     this.scroller.addEventListener("keydown", (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(this.scroller);
+    this.setColumns(columns);
+  }
+
+  /** setColumns shows others; the one that rows are ordered by is to be among them. */
+  protected setColumns(columns: Column<R>[]) {
+    this.columns = columns;
     const widths = columns.map((c) => (c.wide ? "minmax(160px, 860px)" : `${c.width ?? 84}px`)).join(" ");
     this.scroller.style.setProperty("--columns", widths);
     this.heading();
+    this.refresh();
   }
 
   /** sortBy orders by a column, largest first unless it holds text. */
   sortBy(key: string, down?: boolean) {
     const c = this.columns.find((c) => c.key === key);
     if (!c) return;
-    this.down = down ?? (this.by === key ? !this.down : !c.wide);
-    this.by = key;
+    this.down = down ?? (this.order === key ? !this.down : !c.wide);
+    this.order = key;
     this.heading();
     this.refresh();
   }
@@ -80,7 +87,8 @@ export class Table<R> {
   }
 
   private refresh() {
-    const c = this.columns.find((c) => c.key === this.by)!;
+    const c = this.columns.find((c) => c.key === this.order);
+    if (!c) return; // there are no columns yet
     const kept = this.all.filter(this.accept);
     const sign = this.down ? -1 : 1;
     const keyed = kept.map((r) => [c.value(r), r] as const);
@@ -98,7 +106,7 @@ export class Table<R> {
     replace(
       this.head,
       ...this.columns.map((c) => {
-        const sorted = this.by === c.key ? (this.down ? "descending" : "ascending") : "none";
+        const sorted = this.order === c.key ? (this.down ? "descending" : "ascending") : "none";
         const button = el("button", { title: c.hint, onclick: () => this.sortBy(c.key) }, c.title);
         return el("div", { role: "columnheader", "aria-sort": sorted, class: c.wide ? "wide" : "" }, button);
       }),

@@ -14,7 +14,10 @@ import { count } from "./format";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { Source } from "./source";
-import type { Dump, Lane } from "./types";
+import type { Arrow } from "./arrows";
+import { sharesAt, sharesLines } from "./states";
+import type { Dump, Lane, State } from "./types";
+import { stateLines } from "./waits";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
 export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
@@ -41,6 +44,8 @@ export interface Listener {
   selected(bar: Bar | null, at: number): void;
   ranged(range: Span | null): void;
   lane(lane: number): void;
+  state?(lane: number, at: number): void; // a place in a row of states
+  painted?(): void;
   hovered(bar: Bar | null): void;
   colorKey(func: number): string | undefined;
   failed(err: unknown): void; // an answer did not come
@@ -65,6 +70,8 @@ export class Timeline {
   range: Span | null = null;
   selected: { lane: number; row: number; start: number; end: number } | null = null;
   match: ReadonlySet<number> | null = null;
+  state: { lane: number; from: number; to: number } | null = null; // a stretch of states that is selected
+  arrows: Arrow[] = [];
   dump: Dump | null = null;
   marks: Mark[] = []; // of a dump's triggers
   private sticky: HTMLElement;
@@ -96,7 +103,7 @@ export class Timeline {
   frameTimes: number[] | null = null;
 
   constructor(
-    api: Api,
+    private api: Api,
     private names: Names,
     private scheme: () => Scheme,
     private bounds: () => Span,
@@ -125,6 +132,7 @@ export class Timeline {
   /** setLanes gives the lanes to show; only limits them to one. */
   setLanes(lanes: Lane[], only: number | null = null) {
     this.lanes = lanes;
+    this.source.states = lanes.some((l) => l.states);
     this.only = only;
     this.list.clear();
     this.relayout();
@@ -298,6 +306,12 @@ export class Timeline {
     return null;
   }
 
+  /** stateAt is the thread whose row of states is at a point of the canvas, and the instant. */
+  stateAt(x: number, y: number): { lane: number; at: number } | null {
+    const slot = this.layout.at(y + this.top);
+    return slot && this.layout.inStrip(slot, y + this.top) ? { lane: slot.lane.id, at: this.timeAt(x) } : null;
+  }
+
   /** centreBar is a bar near the middle of what is shown, for those who have no pointer. */
   centreBar(): Bar | null {
     const at = (this.target.from + this.target.to) / 2;
@@ -335,11 +349,29 @@ export class Timeline {
       this.draw();
     }
     this.showTip(x, y, bar);
+    this.askState(bar ? null : this.stateAt(x, y), x, y);
     this.hair.hidden = false;
     this.hair.style.transform = `translateX(${Math.round(x)}px)`;
   }
 
+  // What a stretch of states is exactly, is asked for when the pointer rests on it.
+  private askState(p: { lane: number; at: number } | null, x: number, y: number) {
+    clearTimeout(this.resting);
+    this.asking?.abort();
+    if (!p) return;
+    this.resting = window.setTimeout(() => {
+      const stop = (this.asking = new AbortController());
+      this.api
+        .json<State | null>("state", { lane: p.lane, at: Math.floor(p.at) }, stop.signal)
+        .then((s) => !stop.signal.aborted && s && !this.tip.hidden && this.fillTip(stateLines(s), x, y))
+        .catch(() => {}); // the shares stay
+    }, 90);
+  }
+  private resting = 0;
+  private asking: AbortController | null = null;
+
   leave() {
+    this.askState(null, 0, 0);
     this.tip.hidden = this.hair.hidden = true;
     if (this.hovered) {
       this.hovered = null;
@@ -352,6 +384,9 @@ export class Timeline {
     if (bar) {
       const n = this.names.get(bar.func);
       lines = tooltip(bar.func === 0 ? undefined : n?.name, n?.module, bar);
+    } else if (this.stateAt(x, y)) {
+      const { lane, at } = this.stateAt(x, y)!;
+      lines = sharesLines(sharesAt(this.source.answers, lane, at, (0.5 / this.width) * length(this.visible)));
     } else {
       const slot = this.layout.at(y + this.top);
       const at = this.timeAt(x);
@@ -359,6 +394,10 @@ export class Timeline {
       if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
       else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
+    this.fillTip(lines, x, y);
+  }
+
+  private fillTip(lines: string[], x: number, y: number) {
     this.tip.hidden = lines.length === 0;
     this.tip.replaceChildren(...lines.map((l, i) => el("div", { class: i === 0 ? "tip-title" : "" }, l)));
     if (lines.length === 0) return;
@@ -399,6 +438,7 @@ export class Timeline {
     this.last = moving ? now : 0;
     this.fetch();
     this.paint(this.mayBeCoarse(began));
+    this.listener.painted?.();
     this.frameTimes?.push(performance.now() - began);
     if (!same(this.visible, this.target)) this.draw();
   }
@@ -442,6 +482,8 @@ export class Timeline {
       dump: this.dump,
       marks: this.marks,
       selected: this.selected,
+      state: this.state,
+      arrows: this.arrows,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
     if (!coarse) this.cost += 0.4 * (performance.now() - began - this.cost);
@@ -478,6 +520,9 @@ export class Timeline {
     d.labels = String(this.painter.labels);
     d.unknown = String(this.painter.unknown);
     d.marked = String(this.painter.marked);
+    d.states = String(this.painter.states);
+    d.hatched = String(this.painter.hatched);
+    d.arrows = String(this.painter.arrows);
     d.requests = String(this.source.requests);
     d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }

@@ -15,13 +15,24 @@ export interface ReelInfo {
   functions: number;
   dump?: boolean;
   clock: string; // none: there are no times, an event takes one unit
+  scheduling?: Scheduling;
   error?: string; // why it has no timeline
   images: { id: number; path: string; build_id: string }[] | null;
+}
+
+/** Scheduling says how it was learned when threads ran. */
+export interface Scheduling {
+  source: string; // "": it was not
+  reason?: string;
+  wake_ups: boolean; // what was ready after it was woken is told from what was blocked
+  faults: boolean;
+  states: boolean;
 }
 
 export interface Info {
   version: string;
   reels: ReelInfo[];
+  why?: boolean; // the server can tell why a call was slow
   build: { progress: number };
 }
 
@@ -37,6 +48,7 @@ export interface Lane {
   start_ns: number;
   end_ns: number;
   dropped: number;
+  states?: boolean; // when it ran is known
 }
 
 /** Trigger is what a dump was made for. */
@@ -96,7 +108,69 @@ export interface Call {
   flags: string[] | null;
   callers?: Caller[] | null;
   callees?: number;
+  states?: Split; // its time split, if that is known of its thread
   arguments?: { name: string; type?: string; value: string }[];
+}
+
+/** By is what times are of: all, or those in which threads were in a state. */
+export type By = "wall" | "cpu" | "ready" | "blocked";
+
+/** Split is a time by what a thread did; what is missing to the whole isn't known. */
+export interface Split {
+  cpu_ns: number;
+  ready_ns: number;
+  blocked_ns: number;
+}
+
+/** State is a time in which a thread was in one state. */
+export interface State {
+  lane: number;
+  state: "cpu" | "ready" | "blocked" | "unknown";
+  from_ns: number;
+  to_ns: number;
+  cpu?: number;
+  preempted?: boolean; // of ready: it was running before
+  uninterruptible?: boolean; // of blocked: in state D
+  waker?: { tid?: number; kernel?: boolean; name?: string; lane: number | null };
+  wait?: { syscall: number; name?: string; kind?: string; object?: string; address?: string };
+  ready_ns?: number; // of blocked: how long it then took until it ran
+  in?: Caller; // the innermost call that was open
+  holders?: Holder[]; // who was waited for, the last one first
+}
+
+/** Holder is what a thread did while it was waited for. */
+export interface Holder {
+  lane: number | null;
+  tid: number;
+  name?: string;
+  from_ns: number;
+  to_ns: number;
+  function?: string; // that it was in for the most part
+  held_ns: number; // and for how long
+  in?: string; // the function below it in which nearly all of that went
+}
+
+/** Waits is what a call waited for. */
+export interface Waits {
+  waits: State[]; // the longest, in order of time
+  long: number; // how many of 100 µs and more there are
+  short: number;
+  short_ns: number;
+  self?: Split;
+}
+
+/** WhyLine is a line of the answer to why a call was slow, with the place that it is about. */
+export interface WhyLine {
+  text: string;
+  kind: "head" | "cause" | "more" | "note";
+  lane: number | null; // null: it is about no place
+  from_ns: number;
+  to_ns: number;
+}
+
+export interface Why {
+  lines: WhyLine[] | null;
+  peer?: Call | null; // the ordinary call that it was compared with
 }
 
 export interface FunctionRow {
@@ -106,6 +180,13 @@ export interface FunctionRow {
   calls: number;
   total_ns: number;
   self_ns: number;
+  // Where states are known:
+  total_cpu_ns?: number;
+  total_ready_ns?: number;
+  total_blocked_ns?: number;
+  self_cpu_ns?: number;
+  self_ready_ns?: number;
+  self_blocked_ns?: number;
   p50_ns: number | null; // null where no call was complete
   p99_ns: number | null;
   max_ns: number;

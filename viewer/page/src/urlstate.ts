@@ -1,5 +1,6 @@
 // The whole view as the hash of the URL, so that a link or a reload comes back to it.
 
+import type { By } from "./types";
 import type { Span } from "./viewport";
 
 export const tabs = ["timeline", "flame", "tree", "functions", "compare"] as const;
@@ -29,6 +30,8 @@ export interface ViewState {
   scope: Scope; // of flame graph, tree and functions
   lane: number; // their lane; -1: all
   order: "heavy" | "time"; // of the flame graph
+  by: By; // of what state times of tables and graphs are
+  state: { lane: number; at: number } | null; // of a thread, that is selected
   filter: string; // of functions
   follow: boolean;
   sides: [Span | null, Span | null]; // visible ranges of the two that are compared; null: all
@@ -55,6 +58,8 @@ export function initial(): ViewState {
     scope: "all",
     lane: -1,
     order: "heavy",
+    by: "wall",
+    state: null,
     filter: "",
     follow: false,
     sides: [null, null],
@@ -81,6 +86,8 @@ export function format(s: ViewState): string {
   if (s.scope !== d.scope) put("of", s.scope);
   if (s.lane !== d.lane) put("lane", s.lane);
   if (s.order !== d.order) put("order", s.order);
+  if (s.by !== d.by) put("by", s.by);
+  if (s.state) put("st", `${s.state.lane}.${number(s.state.at)}`);
   if (s.filter) put("filter", s.filter);
   if (s.follow) put("follow", 1);
   s.sides.forEach((w, i) => w && put(sideKeys[i], formatSpan(w)));
@@ -168,6 +175,14 @@ function read(s: ViewState, key: string, v: string) {
     case "order":
       s.order = oneOf(["heavy", "time"] as const, v, d.order);
       break;
+    case "by":
+      s.by = oneOf(["wall", "cpu", "ready", "blocked"] as const, v, d.by);
+      break;
+    case "st": {
+      const p = parsePlace(v.replace(".", ".0."));
+      s.state = p && { lane: p.lane, at: p.at };
+      break;
+    }
     case "filter":
       s.filter = v;
       break;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { arrowsOf } from "../src/arrows";
 import { oklch, scheme, shade, css } from "../src/color";
 import { columnsOf, type Grid } from "../src/columns";
 import { decodeView, firstEndingAfter, Reader, type Row } from "../src/decode";
@@ -15,6 +16,8 @@ import { Palette } from "../src/palette";
 import { Raster } from "../src/raster";
 import type { Viewed } from "../src/request";
 import { Source } from "../src/source";
+import { splitText } from "../src/split";
+import { paintStates, paintWaits, sharesAt, sharesLines } from "../src/states";
 import type { Call, Dump, Lane, Trigger } from "../src/types";
 import { format, initial, parse } from "../src/urlstate";
 import { approach, clamp, pan, zoom } from "../src/viewport";
@@ -306,7 +309,7 @@ test("answers are kept while they are small, and the latest and that of everythi
   for (const [bars, want] of [[10, 3], [1 << 20, 2]]) {
     const s = new Source(async () => {
       const row: Row = { start: new Float64Array(3.5 * bars), duration: new Float64Array(0), busy: new Float32Array(0), func: new Uint32Array(0), calls: new Uint32Array(0), columns: null };
-      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null }]]), coarse: false };
+      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null, states: null }]]), coarse: false };
     }, () => {});
     const rows = [{ lane: 0, first: 0, count: 5 }];
     for (const w of [{ from: 0, to: 1e6 }, { from: 100, to: 1100 }, { from: 5e5, to: 5e5 + 100 }, { from: 7e5, to: 7e5 + 100 }]) {
@@ -331,4 +334,90 @@ test("filters are parts or globs", () => {
   assert.ok(f("ALLOC", "zmalloc") && f("z*", "zmalloc") && f("?malloc", "zmalloc") && f("", "x") && f("libc", "x"));
   assert.ok(!f("alloc*", "zmalloc") && !f("z.*", "zmalloc"));
   assert.ok(!f("*".repeat(50) + "q", "z".repeat(5000)));
+});
+
+/** viewOfStates is an answer with the states of lane 3, from [start, duration, shares, faults]. */
+function viewOfStates(list: [number, number, number, number][]): ArrayBuffer {
+  const n = list.length;
+  const b = new DataView(new ArrayBuffer(8 + 16 + 16 * n + 2 * 8 * Math.ceil(n / 2)));
+  [0x57564c43, 1, 3, 0xffffffff, n, 0].forEach((v, i) => b.setUint32(4 * i, v, true));
+  list.forEach(([start, duration, shares, faults], i) => {
+    b.setFloat64(24 + 8 * i, start, true);
+    b.setFloat64(24 + 8 * (n + i), duration, true);
+    b.setUint32(24 + 16 * n + 4 * i, shares, true);
+    b.setUint32(24 + 16 * n + 8 * Math.ceil(n / 2) + 4 * i, faults, true);
+  });
+  return b.buffer;
+}
+
+const running = 0xff;
+const blocked = 0xff0000;
+const half = 0x7f007f; // on a processor, and blocked
+
+test("states come with the bars, and say what is under the pointer", () => {
+  const lanes = decodeView(viewOfStates([[0, 10, running, 0], [10, 5, half, 2 | (1 << 16)], [15, 85, blocked, 0]]));
+  const states = lanes.get(3)!.states!;
+  assert.deepEqual([...states.start, ...states.duration], [0, 10, 15, 10, 5, 85]);
+  const answers = [{ span: { from: 0, to: 200 }, lanes }];
+  assert.deepEqual(sharesLines(sharesAt(answers, 3, 5, 0)), ["on a processor", "10 ns"]);
+  assert.deepEqual(sharesLines(sharesAt(answers, 3, 12, 0)), ["on a processor 49.8 %, blocked 49.8 %", "5 ns", "2 page faults without input", "1 page fault with input (major)"]);
+  assert.equal(sharesLines(sharesAt(answers, 3, 150, 0))[0], "not known");
+  assert.equal(sharesAt(answers, 4, 5, 0), null);
+});
+
+test("the row of states and hatching are painted where they belong, and keep to their lines", () => {
+  const [width, height] = [100, 30];
+  const raster = new Raster();
+  const pixels = new Uint32Array(width * height);
+  const s = scheme(false);
+  raster.begin(pixels, width, { from: 0, to: 100 });
+  const ground = raster.ground({ from: 0, to: 100 }, s.ground, s.idle);
+  raster.fill(0, height, ground);
+  const states = decodeView(viewOfStates([[0, 40, running, 0], [40, 1, half, 1 << 16], [41, 39, blocked, 0]])).get(3)!.states!;
+  const pieces = [{ span: { from: 0, to: 100 }, states }];
+  assert.equal(paintStates(raster, 2, 10, ground, pieces, s), 3);
+  assert.equal(pixels[5 * width + 20], s.states.running);
+  assert.equal(pixels[5 * width + 60], s.states.blocked);
+  assert.equal(pixels[5 * width + 90], s.ground); // nothing is known
+  assert.equal(pixels[5 * width + 40], s.states.major);
+  assert.ok(pixels.subarray(0, 2 * width).every((p) => p === s.ground) && pixels.subarray(10 * width).every((p) => p === s.ground));
+  // Of calls only bars are hatched, and only where their thread was blocked.
+  const bar = 0xff112233;
+  for (let y = 12; y < 20; y++) pixels.fill(bar, y * width + 10, y * width + 70);
+  assert.equal(paintWaits(raster, 12, 28, ground, pieces, s, 1), 1);
+  const line = pixels.subarray(15 * width, 16 * width);
+  assert.ok(line.subarray(10, 41).every((p) => p === bar));
+  const stripes = line.subarray(41, 70).filter((p) => p !== bar).length;
+  assert.ok(stripes >= 5 && stripes <= 7, `${stripes} stripes`);
+  assert.ok(pixels.subarray(20 * width).every((p) => p === s.ground));
+});
+
+test("a lane with states has a row for them above its others", () => {
+  const lane = (id: number, states: boolean, rows: number): Lane => ({ id, tid: id, pid: 1, goroutine: 0, name: "", kind: "thread", calls: rows, rows, start_ns: 0, end_ns: 1, dropped: 0, states });
+  const l = new Layout([lane(0, true, 3), lane(1, false, 3), lane(2, true, 0)], 16, new Set());
+  const [a, b, c] = l.slots;
+  assert.equal(l.rowTop(b, 0) - b.top, 4);
+  assert.equal(l.rowTop(a, 0) - a.top, 14);
+  assert.equal(l.rowAt(a, a.top + 6), -1);
+  assert.ok(l.inStrip(a, a.top + 6) && !l.inStrip(a, a.top + 15) && !l.inStrip(b, b.top + 6) && l.inStrip(c, c.top + 6));
+  assert.equal(l.rowAt(a, a.top + 15), 0);
+  // One without calls is asked for all the same.
+  assert.deepEqual(l.stretches(0, l.height).map((s) => [s.lane, s.count]), [[0, 3], [1, 3], [2, 0]]);
+});
+
+test("what times are of, and a selected state, are in the URL", () => {
+  const s = parse("#by=blocked&st=4.1234.5");
+  assert.deepEqual([s.by, s.state], ["blocked", { lane: 4, at: 1234.5 }]);
+  assert.equal(format(s), "by=blocked&st=4.1234.5");
+  for (const bad of ["by=idle", "st=4", "st=.5", "st=a.b"]) assert.equal(format(parse(`#${bad}`)), format(initial()));
+});
+
+test("times are split in words, what isn't known too", () => {
+  assert.equal(splitText({ cpu_ns: 600, ready_ns: 0, blocked_ns: 300 }, 1000), "cpu 600 ns (60.0 %), blocked 300 ns (30.0 %), unknown 100 ns (10.0 %)");
+  assert.equal(splitText({ cpu_ns: 0, ready_ns: 0, blocked_ns: 0 }, 0), "nothing is known");
+});
+
+test("arrows come from wakers that are threads of the recording", () => {
+  const x = { lane: 1, state: "blocked" as const, from_ns: 5, to_ns: 9 };
+  assert.deepEqual(arrowsOf([{ ...x, waker: { tid: 7, lane: 2 } }, { ...x, waker: { kernel: true, lane: null } }, { ...x, waker: { tid: 8, lane: null } }, x]), [{ from: 2, to: 1, at: 9 }]);
 });
