@@ -1,0 +1,79 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+)
+
+// describe puts an answer into words.
+func (x *explainer) describe(out *Answer, a *aligned, peers *peerSet) {
+	var b strings.Builder
+	verb := "took"
+	if out.Unfinished {
+		verb = "had not returned after"
+	}
+	fmt.Fprintf(&b, "%s %s %s", out.Function, verb, took(out.DurationNS))
+	switch {
+	case out.Peers == 0:
+		b.WriteString("; there is no other call of it to hold it against.")
+	case out.Others < fewPeers:
+		fmt.Fprintf(&b, "; of only %s half took %s.", many(out.Others, "other"), took(out.PeerP50NS))
+	default:
+		fmt.Fprintf(&b, "; of %s half took %s (p99 %s).", many(out.Others, "other"), took(out.PeerP50NS), took(out.PeerP99NS))
+	}
+	for i := range out.Causes {
+		c := &out.Causes[i]
+		c.Text = causeText(out, c)
+	}
+	switch n := len(out.Causes); {
+	case out.Peers == 0:
+	case n == 0:
+		b.WriteString(" Nothing stands out: it lies within the scatter of its peers.")
+	case n == 1:
+		b.WriteString(" It is slow in one place:")
+	default:
+		fmt.Fprintf(&b, " It is slow in %d places:", n)
+	}
+	for i := range out.Causes {
+		b.WriteString("\n  " + out.Causes[i].Text)
+	}
+	for _, n := range out.Notes {
+		b.WriteString("\n  " + n)
+	}
+	out.Text = b.String()
+}
+
+// causeText puts a cause into words.
+func causeText(out *Answer, c *Cause) string {
+	var b strings.Builder
+	place := "in " + route(c.Path)
+	if len(c.Path) == 0 {
+		place = "in " + out.Function + " itself"
+	}
+	fmt.Fprintf(&b, "%s more (%s) %s: ", took(uint64(max(c.ExcessNS, 0))), percent(c.Share), place)
+	each := c.SpentNS / max(1, c.Calls)
+	usually := c.PeerSpentNS / max(1, c.PeerCalls)
+	switch c.Kind {
+	case MoreCalls:
+		fmt.Fprintf(&b, "%s instead of %s of usual ones, %s each", many(c.Calls, "call"), number(c.PeerCalls), took(each))
+		if usually > 0 && each*2 < usually*3 && usually*2 < each*3 {
+			b.WriteString(" as always")
+		} else if usually > 0 {
+			fmt.Fprintf(&b, " instead of %s", took(usually))
+		}
+	case NewPath:
+		fmt.Fprintf(&b, "where usual ones don't go, %s, %s", many(c.Calls, "call"), took(c.SpentNS))
+	case SlowerCalls:
+		if c.Calls == 1 && c.PeerCalls == 1 {
+			fmt.Fprintf(&b, "one call of %s instead of %s", took(c.SpentNS), took(c.PeerSpentNS))
+		} else {
+			fmt.Fprintf(&b, "%s, %s each instead of %s", many(c.Calls, "call"), took(each), took(usually))
+		}
+	case Self:
+		fmt.Fprintf(&b, "its own time is %s instead of %s", took(c.SpentNS), took(c.PeerSpentNS))
+	}
+	if s := inState(c.State); s != "" {
+		b.WriteString("; " + s)
+	}
+	return b.String()
+}
