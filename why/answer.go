@@ -35,16 +35,27 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 	if p := nearest(peers.mid, peers.median); p != nil {
 		out.Peer = p.id().String()
 	}
-	if len(peers.mid) > 0 {
-		for _, p := range a.places() {
-			if c := x.cause(a, &p); c != nil {
-				out.Causes = append(out.Causes, *c)
-			}
-		}
+	x.causes(ctx, out, a, peers)
+	if len(out.Causes) > 0 {
+		out.Causes[0].DistinguishedBy = x.distinguish(a, peers, x.found.found[r.fn], slow)
 	}
 	out.Notes = x.doubts(a, peers)
 	x.describe(out, a, peers)
 	return out, nil
+}
+
+// causes finds the causes that stand out.
+func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *peerSet) {
+	if len(peers.mid) == 0 || !x.outlier(a, peers) {
+		return
+	}
+	for _, p := range a.places() {
+		marks := a.marks(&p)
+		if p.state == int(reel.StateReady) && x.signed(p.excess) < leastReady || !x.unusual(a, &p, marks, peers) {
+			continue
+		}
+		out.Causes = append(out.Causes, *x.cause(ctx, a, &p, marks))
+	}
 }
 
 // nearest is the peer whose duration is nearest to a median.
@@ -109,12 +120,10 @@ func evenOut(parts []*int64, whole int64) {
 func abs(v int64) int64 { return max(v, -v) }
 
 // cause says what is in a place.
-func (x *explainer) cause(a *aligned, p *place) *Cause {
+func (x *explainer) cause(ctx context.Context, a *aligned, p *place, marks []bool) *Cause {
 	m := &a.at[p.at]
-	c := &Cause{functions: a.path(p.at), ExcessNS: x.signed(p.excess), State: stateName(max(p.state, 0)), Calls: m.calls, Kind: a.kindOf(p)}
-	c.Path = x.nameAll(c.functions)
+	c := &Cause{Path: x.nameAll(a.path(p.at)), ExcessNS: x.signed(p.excess), State: stateName(max(p.state, 0)), Calls: m.calls, Kind: a.kindOf(p)}
 	c.Share = float64(p.excess) / float64(max(1, sum(a.at[0].sub)))
-	marks := a.marks(p)
 	spent := a.slow.spentIn(marks)
 	c.SpentNS = x.ns(spent.sum())
 	var usual []uint64
@@ -133,6 +142,13 @@ func (x *explainer) cause(a *aligned, p *place) *Cause {
 		n := &a.slow.nodes[m.node]
 		c.FromNS, c.ToNS = x.since(n.from), x.since(n.to)
 	}
+	switch p.state {
+	case int(reel.StateBlocked):
+		x.waitsFor(ctx, a, c, marks)
+	case int(reel.StateReady):
+		x.ranInstead(a, c, marks)
+	}
+	x.faults(a, c, marks)
 	return c
 }
 

@@ -35,7 +35,17 @@ func (x *explainer) describe(out *Answer, a *aligned, peers *peerSet) {
 		fmt.Fprintf(&b, " It is slow in %d places:", n)
 	}
 	for i := range out.Causes {
-		b.WriteString("\n  " + out.Causes[i].Text)
+		c := &out.Causes[i]
+		b.WriteString("\n  " + c.Text)
+		for _, line := range steps(c) {
+			b.WriteString("\n    " + line)
+		}
+	}
+	if len(out.Causes) > 0 {
+		b.WriteString("\n  so: " + so(out) + ".")
+		for _, d := range out.Causes[0].DistinguishedBy {
+			b.WriteString(" " + d.said())
+		}
 	}
 	for _, n := range out.Notes {
 		b.WriteString("\n  " + n)
@@ -75,5 +85,63 @@ func causeText(out *Answer, c *Cause) string {
 	if s := inState(c.State); s != "" {
 		b.WriteString("; " + s)
 	}
+	b.WriteString(c.waits)
+	if c.faults != "" {
+		b.WriteString("; " + c.faults)
+	}
 	return b.String()
+}
+
+// steps are the lines that say who was waited for.
+func steps(c *Cause) (lines []string) {
+	if c.WaitsFor == nil {
+		return nil
+	}
+	lead := "until"
+	for _, w := range append([]Waiter{*c.WaitsFor}, c.Chain...) {
+		who := fmt.Sprintf("thread %d %s", w.TID, w.Thread)
+		if w.Text != "" {
+			who = fmt.Sprintf("thread %d, %s,", w.TID, w.Text)
+		}
+		line := fmt.Sprintf("%s %s let it go on", lead, who)
+		switch {
+		case w.Function != "":
+			line += fmt.Sprintf(", which was in %s meanwhile", route(w.Path))
+			if s := inState(w.State); s != "" {
+				line += ", " + s
+			}
+		case w.Text == "":
+			line += ", which made no recorded calls meanwhile"
+		}
+		lines = append(lines, line)
+		lead = "that one until"
+	}
+	return lines
+}
+
+// so sums the first cause up.
+func so(out *Answer) string {
+	c := &out.Causes[0]
+	switch {
+	case c.State == "ready":
+		return "it could have run, and others had the processors"
+	case c.State == "blocked" && c.Kind == MoreCalls:
+		return "it waits more often, for as long as always"
+	case c.State == "blocked" && c.Kind == NewPath:
+		return "waiting where others don't"
+	case c.State == "blocked":
+		return "waiting, not working"
+	case c.Kind == MoreCalls:
+		return "more work, not slower work" + notWaiting(c)
+	case c.Kind == NewPath:
+		return "other work than usual" + notWaiting(c)
+	}
+	return "the same work, slower or more of it in one call" + notWaiting(c)
+}
+
+func notWaiting(c *Cause) string {
+	if c.State == "cpu" {
+		return ", not waiting"
+	}
+	return ""
 }

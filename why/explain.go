@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/timeline"
 )
 
 // Explain says why calls of a reel were slow. What it doesn't find there, it doesn't say: an answer may have no causes. Errors wrap
@@ -42,6 +43,9 @@ type explainer struct {
 	names     map[uint32]string
 	hasStates bool
 	cache     map[peersKey]*peerSet
+	byTID     map[int][]reel.Thread
+	tl        *timeline.Timeline // nil if the reel has none
+	looked    bool               // for tl
 }
 
 // choose finds the calls that are to be explained.

@@ -107,8 +107,10 @@ type Cause struct {
 	ToNS   uint64 `json:"to_ns"`
 	// Text is the cause in words.
 	Text string `json:"text"`
-	// functions are the IDs of Path.
-	functions []uint32
+	// waits says in words what was waited in and for.
+	waits string
+	// faults says so of page faults, where they are more than usual.
+	faults string
 }
 
 // Waiter is what a thread did while it was waited for.
