@@ -98,13 +98,15 @@ func steps(c *Cause) (lines []string) {
 		return nil
 	}
 	lead := "until"
-	for _, w := range append([]Waiter{*c.WaitsFor}, c.Chain...) {
+	for _, w := range c.Chain {
 		who := fmt.Sprintf("thread %d %s", w.TID, w.Thread)
 		if w.Text != "" {
 			who = fmt.Sprintf("thread %d, %s,", w.TID, w.Text)
 		}
 		line := fmt.Sprintf("%s %s let it go on", lead, who)
 		switch {
+		case w.same:
+			line += ", which waited for the same itself"
 		case w.Function != "":
 			line += fmt.Sprintf(", which was in %s meanwhile", route(w.Path))
 			if s := inState(w.State); s != "" {

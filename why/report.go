@@ -96,9 +96,9 @@ type Cause struct {
 	// SpentNS is what the call spent there in all, PeerSpentNS what its peers did.
 	SpentNS     uint64 `json:"spent_ns"`
 	PeerSpentNS uint64 `json:"peer_spent_ns"`
-	// WaitsFor is who was waited for, nil if nobody is known.
+	// WaitsFor is who was waited for, nil if nobody is known: the first of the chain that didn't wait for the same itself.
 	WaitsFor *Waiter `json:"waits_for,omitempty"`
-	// Chain are the steps from there on, of the threads that were waited for in turn.
+	// Chain are the threads that were waited for: whoever ended the wait, then whoever ended the wait of that one, and so on.
 	Chain []Waiter `json:"chain,omitempty"`
 	// DistinguishedBy are values that set slow calls apart from others.
 	DistinguishedBy []Difference `json:"distinguished_by,omitempty"`
@@ -130,6 +130,8 @@ type Waiter struct {
 	Object string `json:"object,omitempty"`
 	// Text says what was waited for where it is no thread, or besides.
 	Text string `json:"text,omitempty"`
+	// same says that it waited for the same.
+	same bool
 }
 
 // Difference is a value that slow calls have and others don't.

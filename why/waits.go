@@ -50,12 +50,15 @@ func (x *explainer) waitsFor(ctx context.Context, a *aligned, c *Cause, marks []
 	}
 	spans = slices.DeleteFunc(spans, func(s stretch) bool { return x.waker(&s) != waker })
 	c.waits = x.waitIn(&spans[0], x.name(a.slow.nodes[spans[0].node].fn))
-	steps := x.follow(ctx, spans)
+	steps := x.follow(ctx, spans, a.slow.nodes[spans[0].node].fn)
 	if len(steps) == 0 {
 		return
 	}
-	c.WaitsFor = &steps[0]
-	c.Chain = steps[1:]
+	at := 0 // who waits for the same itself keeps nobody waiting
+	for at < len(steps)-1 && steps[at].same {
+		at++
+	}
+	c.WaitsFor, c.Chain = &steps[at], steps
 }
 
 // waker is the thread that ended a wait: WakerKernel for timers, whoever's time the interrupt took; 0 if nobody knows.
@@ -67,7 +70,8 @@ func (x *explainer) waker(s *stretch) int32 {
 }
 
 // follow goes from thread to thread: what each did while it was waited for.
-func (x *explainer) follow(ctx context.Context, spans []stretch) (steps []Waiter) {
+// inner is the innermost function of the one that waits.
+func (x *explainer) follow(ctx context.Context, spans []stretch, inner uint32) (steps []Waiter) {
 	seen := map[uint32]bool{spans[0].thread: true}
 	for len(steps) < maxSteps && ctx.Err() == nil {
 		tid := x.waker(&spans[0])
@@ -89,6 +93,8 @@ func (x *explainer) follow(ctx context.Context, spans []stretch) (steps []Waiter
 		if next == nil || seen[thread.Key] && len(steps) > 2 {
 			break
 		}
+		steps[len(steps)-1].same = x.sameWait(&spans[0], next, inner, t.nodes[next.node].fn)
+		inner = t.nodes[next.node].fn
 		seen[thread.Key] = true
 		spans = []stretch{*next}
 	}
@@ -149,6 +155,15 @@ func (x *explainer) longestWait(t *tree, thread uint32, w window) *stretch {
 	}
 	best.thread = thread
 	return best
+}
+
+// sameWait says whether two waits are for the same lock: by its address, or, where that isn't known, in the same function.
+func (x *explainer) sameWait(a, b *stretch, fnA, fnB uint32) bool {
+	v, w := x.waitAt(a), x.waitAt(b)
+	if v != nil && w != nil && v.Syscall >= 0 && w.Syscall >= 0 {
+		return v.Syscall == w.Syscall && v.Args[0] == w.Args[0]
+	}
+	return fnA == fnB
 }
 
 // threadOf is the thread that had an ID at a moment.
