@@ -61,7 +61,7 @@ func (x *explainer) during(ctx context.Context, thread uint32, windows []window)
 	}
 	b.clock = w
 	b.down(0, frame{0, -1, from})
-	if tl := x.timeline(ctx); tl != nil {
+	if tl := x.timeline(); tl != nil {
 		x.visit(ctx, tl, b, thread, from, to)
 	} else {
 		x.read(ctx, b, thread, from, to)
@@ -87,13 +87,11 @@ func joined(windows []window) []window {
 }
 
 // timeline is the reel's, if it has one that needn't be made.
-func (x *explainer) timeline(ctx context.Context) *timeline.Timeline {
+func (x *explainer) timeline() *timeline.Timeline {
 	if !x.looked {
 		x.looked = true
 		if x.f.MappedTimeline() != nil && !x.f.Header().Goroutines {
-			if tl, err := timeline.Open(ctx, x.f, timeline.Options{}); err == nil && tl.Indexed() {
-				x.tl = tl
-			}
+			x.tl = timeline.Stored(x.f, timeline.Options{})
 		}
 	}
 	return x.tl

@@ -11,14 +11,14 @@ import (
 
 // answer explains one call; slow are all that are explained.
 func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, error) {
-	t := replay(ctx, x.f, []ref{*r}, maxNodes, 1)[0]
+	t := replay(ctx, x.f, []ref{*r}, replayed{maxNodes, true}, 1)[0]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if t == nil {
 		return nil, fmt.Errorf("why: %s: call %v: its events can't be read: %w", x.f.Name(), r.id(), ErrNoCall)
 	}
-	peers := x.peersOf(ctx, r, slow)
+	peers := x.peersOf(ctx, r, slow, t.faults() >= worthFaults)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -56,6 +56,17 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 		}
 		out.Causes = append(out.Causes, *x.cause(ctx, a, &p, marks))
 	}
+}
+
+// worthFaults is how many page faults of a call are worth a look at those of its peers.
+const worthFaults = 16
+
+// faults counts the page faults of a call.
+func (t *tree) faults() (n uint64) {
+	for i := range t.nodes {
+		n += t.nodes[i].minor + t.nodes[i].major
+	}
+	return n
 }
 
 // nearest is the peer whose duration is nearest to a median.

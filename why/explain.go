@@ -190,8 +190,9 @@ func (x *explainer) nameAll(ids []uint32) []string {
 
 // peersKey says whose peers they are.
 type peersKey struct {
-	fn   uint32
-	role string
+	fn     uint32
+	role   string
+	faults bool
 }
 
 // peerSet are the ordinary calls of a function by threads of one role.
@@ -206,12 +207,12 @@ type peerSet struct {
 }
 
 // peersOf finds and reads the peers of a call; slow are the calls that are explained, which are nobody's peers.
-func (x *explainer) peersOf(ctx context.Context, r *ref, slow []ref) *peerSet {
+func (x *explainer) peersOf(ctx context.Context, r *ref, slow []ref, faults bool) *peerSet {
 	role := roleOf(x.threads[r.thread].Name)
 	if r.goroutine != 0 {
 		role = ""
 	}
-	k := peersKey{r.fn, role}
+	k := peersKey{r.fn, role, faults}
 	if s := x.cache[k]; s != nil {
 		return s
 	}
@@ -245,10 +246,12 @@ func (x *explainer) peersOf(ctx context.Context, r *ref, slow []ref) *peerSet {
 				mid = append(mid, list[i])
 			}
 		}
+		// Both at once: each piece of the reel is decoded once.
 		mid = evenly(mid, x.o.peers())
-		s.mid = placeAll(replay(ctx, x.f, mid, peerNodes, x.o.workers()), mid)
-		tail := evenly(list, x.o.peers())
-		s.spread = placeAll(replay(ctx, x.f, tail, peerNodes, x.o.workers()), tail)
+		both := append(mid, evenly(list, x.o.peers())...)
+		trees := replay(ctx, x.f, both, replayed{peerNodes, faults}, x.o.workers())
+		s.mid = placeAll(trees[:len(mid)], both)
+		s.spread = placeAll(trees[len(mid):], both[len(mid):])
 	}
 	if x.cache == nil {
 		x.cache = map[peersKey]*peerSet{}

@@ -10,8 +10,14 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
+// replayed says what trees are made of.
+type replayed struct {
+	limit  int  // of nodes
+	faults bool // page faults are told to the paths
+}
+
 // replay makes the trees of calls: trees[i] is that of refs[i], nil if it couldn't be found again.
-func replay(ctx context.Context, f *reel.File, refs []ref, limit, workers int) []*tree {
+func replay(ctx context.Context, f *reel.File, refs []ref, limit replayed, workers int) []*tree {
 	trees := make([]*tree, len(refs))
 	if f.Header().Goroutines {
 		replayGoroutines(ctx, f, refs, trees, limit)
@@ -71,7 +77,7 @@ func (d *chunkDecoder) chunk(thread uint32, chunks []reel.Chunk, at int) ([]reel
 }
 
 // tree makes the tree of a call of a thread.
-func (d *chunkDecoder) tree(r *ref, limit int) *tree {
+func (d *chunkDecoder) tree(r *ref, limit replayed) *tree {
 	chunks := d.f.Chunks(r.thread)
 	at := 0
 	if d.f.Header().Clock.Mode == reel.ClockFull {
@@ -133,11 +139,13 @@ func findEntry(f *reel.File, events []reel.Event, r *ref) int {
 	return best
 }
 
-func newBuilder(f *reel.File, r *ref, limit int) *builder {
-	b := &builder{t: newTree(r.fn, limit), thread: r.thread, last: r.end, now: r.start}
+func newBuilder(f *reel.File, r *ref, limit replayed) *builder {
+	b := &builder{t: newTree(r.fn, limit.limit), thread: r.thread, last: r.end, now: r.start}
 	if f.HasStates() && r.goroutine == 0 {
 		b.clock = newStateClock(f, r.thread, r.start)
-		b.readFaults(f, r)
+		if limit.faults {
+			b.readFaults(f, r)
+		}
 	}
 	return b
 }

@@ -47,7 +47,7 @@ type goroutineReplay struct {
 	f       *reel.File
 	refs    []ref
 	trees   []*tree
-	limit   int
+	limit   replayed
 	pending map[runKey][]int // refs by their starts
 	active  map[runKey][]*goroutineCall
 	ran     map[uint32]runKey // the last one on each thread
@@ -55,7 +55,7 @@ type goroutineReplay struct {
 	preempt map[uint32]bool // functions in which a goroutine is taken off its thread though it could go on
 }
 
-func replayGoroutines(ctx context.Context, f *reel.File, refs []ref, trees []*tree, limit int) {
+func replayGoroutines(ctx context.Context, f *reel.File, refs []ref, trees []*tree, limit replayed) {
 	r := goroutineReplay{f: f, refs: refs, trees: trees, limit: limit, pending: map[runKey][]int{}, active: map[runKey][]*goroutineCall{}, ran: map[uint32]runKey{}, left: len(refs), preempt: preemptFunctions(f)}
 	for i := range refs {
 		k := keyOf(refs[i].goroutine, refs[i].thread)
