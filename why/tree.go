@@ -212,8 +212,8 @@ func (b *builder) stretch(s *reel.StateInterval) {
 	list := b.t.spans
 	if n := len(list); n > 0 {
 		l := &list[n-1]
-		if l.node == b.cur && l.To == s.From && l.State == s.State {
-			l.To, l.Waker = s.To, s.Waker
+		if l.node == b.cur && l.To == s.From && l.State == s.State && l.Waker == s.Waker {
+			l.To = s.To
 			return
 		}
 	}
