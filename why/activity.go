@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/callreel/callreel/reel"
 	"github.com/callreel/callreel/reel/timeline"
@@ -49,24 +50,63 @@ const activityNodes = 1 << 13
 
 // during is what a thread did in windows of time: a tree whose root is the thread itself.
 func (x *explainer) during(ctx context.Context, thread uint32, windows []window) *tree {
-	windows = joined(windows)
-	if len(windows) == 0 {
-		return newTree(otherStack, 1)
+	t := newTree(otherStack, activityNodes)
+	if windows = joined(windows); len(windows) == 0 {
+		return t
 	}
-	from, to := windows[0].from, windows[len(windows)-1].to
-	b := &builder{t: newTree(otherStack, activityNodes), thread: thread, now: from, last: to, depth: -1}
-	w := &windowed{windows: windows, clock: unknownClock{}}
-	if x.hasStates {
-		w.clock = newStateClock(x.f, thread, from)
+	for _, part := range x.thin(thread, windows) {
+		from, to := part[0].from, part[len(part)-1].to
+		b := &builder{t: t, thread: thread, now: from, last: to, depth: -1}
+		w := &windowed{windows: part, clock: unknownClock{}}
+		if x.hasStates {
+			w.clock = newStateClock(x.f, thread, from)
+		}
+		b.clock = w
+		b.down(0, frame{0, -1, from})
+		if tl := x.timeline(); x.found.marks[thread] == nil && tl != nil {
+			x.visit(ctx, tl, b, thread, from, to)
+		} else {
+			x.read(ctx, b, thread, from, to)
+		}
+		b.end()
 	}
-	b.clock = w
-	b.down(0, frame{0, -1, from})
-	if tl := x.timeline(); tl != nil {
-		x.visit(ctx, tl, b, thread, from, to)
-	} else {
-		x.read(ctx, b, thread, from, to)
+	return t
+}
+
+const (
+	mostEvents = 1 << 21 // of a thread that are looked at for a wait; of more there is a sample
+	thinParts  = 16      // in how many places that is
+)
+
+// thin groups windows that are read in one go. If they have too many events, it leaves parts of them, evenly, so that shares of time stay.
+func (x *explainer) thin(thread uint32, windows []window) (parts [][]window) {
+	chunks := x.f.Chunks(thread)
+	events := 0.0
+	for _, w := range windows {
+		at := sort.Search(len(chunks), func(i int) bool { return chunks[i].Last >= w.from })
+		for ; at < len(chunks) && chunks[at].First <= w.to; at++ {
+			c := &chunks[at]
+			part := 1.0
+			if c.Last > c.First {
+				part = float64(min(c.Last, w.to)-min(max(c.First, w.from), min(c.Last, w.to))) / float64(c.Last-c.First)
+			}
+			events += part * float64(min(c.Events, c.Bytes))
+		}
 	}
-	return b.end()
+	if events <= mostEvents {
+		return [][]window{windows}
+	}
+	keep := mostEvents / events
+	for _, w := range windows {
+		for k := range uint64(thinParts) {
+			from := w.from + (w.to-w.from)/thinParts*k
+			to := from + uint64(keep*float64((w.to-w.from)/thinParts))
+			if from < to {
+				parts = append(parts, []window{{from, to}})
+			}
+		}
+	}
+	return parts
 }
 
 // joined sorts windows, and joins those that overlap.
@@ -112,45 +152,56 @@ func (x *explainer) visit(ctx context.Context, tl *timeline.Timeline, b *builder
 	}
 }
 
-// read reads a thread's calls from its beginning.
+// read reads a thread's calls, from the mark before them on.
 func (x *explainer) read(ctx context.Context, b *builder, thread uint32, from, to uint64) {
 	var p reel.Pairer
 	x.f.ReadyPairer(&p, thread)
 	p.SetTime(x.f.FirstTick())
-	begun := false
-	x.f.ReadThread(thread, func(events []reel.Event, lost bool) bool {
-		if lost {
+	chunks := x.f.Chunks(thread)
+	at := 0
+	if x.f.Header().Clock.Mode == reel.ClockFull {
+		at = sort.Search(len(chunks), func(i int) bool { return chunks[i].Last >= from })
+	}
+	if m := x.found.marks[thread]; m != nil {
+		var st *reel.PairerState
+		if at, st = m.before(at); st != nil {
+			p.SetState(*st)
+		}
+	} else {
+		at = 0
+	}
+	begun, over := false, false
+	var buf [blockEvents]reel.Event
+	for first := at; at < len(chunks) && !over && ctx.Err() == nil; at++ {
+		if at > first && chunks[at].Seq != chunks[at-1].Seq+1 {
 			p.Lost()
 		}
-		if !begun {
-			n := 0
-			if events[len(events)-1].Time < from && events[0].Time < from {
-				n = len(events)
+		err := x.f.DecodeBlocks(chunks[at], buf[:], func(events []reel.Event) []reel.Event {
+			if !begun {
+				n := 0
+				for n < len(events) && events[n].Time < from {
+					n++
+				}
+				p.Push(events[:n])
+				if events = events[n:]; len(events) == 0 {
+					return buf[:]
+				}
+				begun = true
+				b.opened(p.State(nil))
+				p.OnEntry = b.entered
+				p.OnCall = func(c *reel.Call) { b.left(c) }
+				p.OnSwitch = func(_, stack int, tick uint64) { b.switched(stack, tick) }
 			}
-			for n < len(events) && (events[n].Time < from || events[n].Time == 0) {
-				n++
+			if over = events[0].Time > to; over {
+				return nil
 			}
-			p.Push(events[:n])
-			if events = events[n:]; len(events) == 0 {
-				return true
-			}
-			begun = true
-			b.opened(p.State(nil))
-			p.OnEntry = b.entered
-			p.OnCall = func(c *reel.Call) { b.left(c) }
-			p.OnSwitch = func(_, stack int, tick uint64) { b.switched(stack, tick) }
+			p.Push(events)
+			return buf[:]
+		})
+		if err != nil {
+			p.Lost()
 		}
-		const piece = 512
-		for len(events) > 0 {
-			if events[0].Time > to {
-				return false
-			}
-			n := min(piece, len(events))
-			p.Push(events[:n])
-			events = events[n:]
-		}
-		return ctx.Err() == nil
-	})
+	}
 	if !begun { // it made no calls since
 		b.opened(p.State(nil))
 	}

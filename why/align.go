@@ -51,7 +51,7 @@ type aligned struct {
 	others  []placed // a sample of all other calls, for their scatter
 	median  uint64   // duration of all other calls, in ticks
 	at      []measure
-	longest uint64 // of the call, in ticks
+	crowd   float64 // how long calls are ready for each tick that they run, on average
 }
 
 // placed is a tree and which path each of its nodes is.
@@ -81,7 +81,7 @@ func sum(v [4]int64) int64 { return v[0] + v[1] + v[2] + v[3] }
 // align measures a call against its peers. median is that of all other calls: the excess of all paths together is what the call took
 // longer, exactly.
 func align(slow placed, peers []placed, median uint64) *aligned {
-	a := &aligned{slow: slow, peers: peers, median: median, longest: slow.duration()}
+	a := &aligned{slow: slow, peers: peers, median: median}
 	a.slow.of = a.intern(slow.tree)
 	for i := range peers {
 		peers[i].of = a.intern(peers[i].tree)

@@ -190,6 +190,14 @@ func (a *aligned) kindOf(p *place) Kind {
 // addOthers aligns a sample of all other calls, for their scatter. Where they go and neither the call nor its peers do doesn't matter.
 func (a *aligned) addOthers(others []placed) {
 	known := len(a.list)
+	var all states
+	for i := range others {
+		s := others[i].total()
+		for k := range s {
+			all[k] += s[k]
+		}
+	}
+	a.crowd = float64(all[reel.StateReady]) / float64(max(1, all[reel.StateRunning]))
 	a.others = slices.Clone(others)
 	for i := range a.others {
 		o := &a.others[i]

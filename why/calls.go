@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -120,6 +121,8 @@ type collector struct {
 	found map[uint32]*population
 	open  map[openKey]uint32 // calls that are open, by stack and function
 	want  idSet
+	marks map[uint32]*marks // by thread
+	buf   []reel.Event
 }
 
 type openKey struct {
@@ -158,7 +161,7 @@ func (s *idSet) has(id uint32) bool {
 }
 
 func newCollector(fns []uint32, over uint64, call *CallID) *collector {
-	c := &collector{over: over, call: call, found: map[uint32]*population{}, open: map[openKey]uint32{}, want: newIDSet(fns)}
+	c := &collector{over: over, call: call, found: map[uint32]*population{}, open: map[openKey]uint32{}, want: newIDSet(fns), marks: map[uint32]*marks{}}
 	most := max(keptLongest, min(maxSample, maxSamples/max(1, len(fns))))
 	for _, fn := range fns {
 		c.found[fn] = &population{fn: fn, all: sampler{most: most}, top: longest{most: keptLongest}}
@@ -200,6 +203,7 @@ func (c *collector) take(r ref) {
 
 // merge takes in what another has gathered.
 func (c *collector) merge(o *collector) {
+	maps.Copy(c.marks, o.marks)
 	for fn, q := range o.found {
 		p := c.found[fn]
 		p.all.merge(&q.all)
@@ -260,15 +264,64 @@ func (c *collector) thread(ctx context.Context, f *reel.File, t *reel.Thread) {
 	c.attach(&p, runKey{thread: t.Key}, func() uint32 { return t.Key })
 	f.ReadyPairer(&p, t.Key)
 	p.SetTime(f.FirstTick())
-	f.ReadThread(t.Key, func(events []reel.Event, lost bool) bool {
-		if lost {
+	marks := &marks{}
+	next := uint32(0)
+	for i, chunk := range f.Chunks(t.Key) {
+		if ctx.Err() != nil {
+			return
+		}
+		if chunk.Seq != next {
 			p.Lost()
 		}
-		p.Push(events)
-		return ctx.Err() == nil
-	})
+		next = chunk.Seq + 1
+		marks.note(i, &p)
+		if len(c.buf) == 0 {
+			c.buf = make([]reel.Event, blockEvents)
+		}
+		err := f.DecodeBlocks(chunk, c.buf, func(events []reel.Event) []reel.Event {
+			p.Push(events)
+			return c.buf
+		})
+		if err != nil {
+			p.Lost()
+		}
+	}
 	p.Finish(f.EndOf(t))
 	clear(c.open)
+	c.marks[t.Key] = marks
+}
+
+// blockEvents is how many events are decoded at a time: what fits a processor's cache.
+const blockEvents = 1 << 12
+
+// marks are where the pairing of a thread was at the beginning of chunks, so that it can be begun there again.
+type marks struct {
+	at    []int // indices of chunks
+	state []reel.PairerState
+	open  int // calls in the states
+}
+
+// maxMarked bounds the open calls in the marks of a thread.
+const maxMarked = 1 << 16
+
+// note notes where a Pairer is before a chunk, as long as there is room.
+func (m *marks) note(chunk int, p *reel.Pairer) {
+	if n := p.Open(); m.open+n+8 <= maxMarked {
+		m.open += n + 8
+		m.at, m.state = append(m.at, chunk), append(m.state, p.State(nil))
+	}
+}
+
+// before is the last mark at a chunk or before it.
+func (m *marks) before(chunk int) (at int, st *reel.PairerState) {
+	i, found := slices.BinarySearch(m.at, chunk)
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return 0, nil
+	}
+	return m.at[i], &m.state[i]
 }
 
 // attach has a Pairer tell of the calls of a goroutine or a thread. thread is the key of the thread that it is on.

@@ -78,8 +78,15 @@ func (x *explainer) choose(ctx context.Context) ([]ref, error) {
 		all.most = min(MaxCalls, x.o.Slowest)
 	}
 	for _, p := range x.found.found {
+		ended := uint64(0)
 		for _, r := range p.top.list {
-			if r.duration() > over {
+			if r.flags&reel.Unfinished == 0 {
+				ended = max(ended, r.duration())
+			}
+		}
+		for _, r := range p.top.list {
+			// How long a call took that was open at the end isn't known, unless it took longer than any.
+			if r.duration() > over && (r.flags&reel.Unfinished == 0 || r.duration() > ended) {
 				all.add(r)
 			}
 		}

@@ -3,6 +3,8 @@ package why
 import (
 	"cmp"
 	"slices"
+
+	"github.com/callreel/callreel/reel"
 )
 
 // place is where a part of the excess is: a path, with what is below it or without, and one state or all.
@@ -156,6 +158,7 @@ func (r *rollup) byState(p place) {
 			v[s] -= r.at[c].sub[s]
 		}
 	}
+	r.crowded(&p, &v)
 	best := largest(v)
 	if float64(v[best]) >= pure*float64(sum(v)) || r.newPath(p.at) || len(p.except) > 0 {
 		p.state = best
@@ -173,5 +176,21 @@ func (r *rollup) byState(p place) {
 			r.descend(p.at)
 		}
 		r.state = -1
+	}
+}
+
+// crowded takes the time that a place was ready for time on a processor, as far as who works for long on a crowded machine has to wait in
+// proportion: what is to be told is the work.
+func (r *rollup) crowded(p *place, v *[4]int64) {
+	cpu, ready := v[reel.StateRunning], v[reel.StateReady]
+	if cpu <= 0 || ready <= 0 {
+		return
+	}
+	most := max(1, 2*r.crowd)
+	if k := r.kindOf(p); k == NewPath || k == MoreCalls {
+		most = max(3, 4*r.crowd)
+	}
+	if float64(ready) <= most*float64(cpu) {
+		v[reel.StateRunning], v[reel.StateReady] = cpu+ready, 0
 	}
 }

@@ -34,6 +34,13 @@ func (a *aligned) spansOf(marks []bool, state reel.RunState) (list []stretch, wh
 // waitsFor finds out whom a blocked place waited for.
 func (x *explainer) waitsFor(ctx context.Context, a *aligned, c *Cause, marks []bool) {
 	spans, _ := a.spansOf(marks, reel.StateBlocked)
+	if a.slow.flags&reel.Unfinished != 0 { // what ended its last wait was the recording
+		for i := range spans {
+			if spans[i].To+x.ticks(20e6) >= a.slow.end {
+				spans[i].Waker = 0
+			}
+		}
+	}
 	if len(spans) == 0 {
 		return
 	}
@@ -88,7 +95,7 @@ func (x *explainer) follow(ctx context.Context, spans []stretch, inner uint32) (
 			windows = append(windows, window{s.From, s.To})
 		}
 		t := x.during(ctx, thread.Key, windows)
-		steps = append(steps, x.step(t, thread, windows[0]))
+		steps = append(steps, x.step(t, thread, windows))
 		next := x.longestWait(t, thread.Key, windows[0])
 		if next == nil || seen[thread.Key] && len(steps) > 2 {
 			break
@@ -109,10 +116,14 @@ func length(spans []stretch) (n uint64) {
 }
 
 // step says what a thread did while it was waited for.
-func (x *explainer) step(t *tree, thread *reel.Thread, longest window) Waiter {
+func (x *explainer) step(t *tree, thread *reel.Thread, windows []window) Waiter {
 	s := t.total()
-	w := Waiter{TID: thread.TID, Thread: thread.Name, NS: x.ns(s.sum()), Path: []string{}}
-	path, one, _ := t.hot(longest)
+	whole := uint64(0)
+	for _, w := range windows {
+		whole += w.to - w.from
+	}
+	w := Waiter{TID: thread.TID, Thread: thread.Name, NS: x.ns(whole), Path: []string{}}
+	path, one, _ := t.hot(windows[0])
 	for _, at := range path {
 		w.Path = append(w.Path, x.name(t.nodes[at].fn))
 	}
@@ -140,20 +151,24 @@ func (x *explainer) step(t *tree, thread *reel.Thread, longest window) Waiter {
 func (x *explainer) longestWait(t *tree, thread uint32, w window) *stretch {
 	blocked := uint64(0)
 	var best *stretch
-	for i := range t.spans {
-		s := &t.spans[i]
-		if s.State != reel.StateBlocked || s.From < w.from || s.To > w.to {
-			continue
+	c := newStateClock(x.f, thread, w.from)
+	c.walk(w.from, w.to, func(s *reel.StateInterval) {
+		if s.State != reel.StateBlocked {
+			return
 		}
 		blocked += s.To - s.From
 		if best == nil || s.To-s.From > best.To-best.From {
-			best = s
+			best = &stretch{StateInterval: *s, thread: thread}
 		}
-	}
+	})
 	if best == nil || float64(blocked) < mostWaiting*float64(w.to-w.from) {
 		return nil
 	}
-	best.thread = thread
+	for _, s := range t.spans {
+		if s.From < best.To && s.To > best.From {
+			best.node = s.node
+		}
+	}
 	return best
 }
 
