@@ -46,12 +46,12 @@ func (p *paths) intern(t *tree) []int32 {
 // aligned is a call's tree beside those of its peers.
 type aligned struct {
 	paths
-	slow    placed
-	peers   []placed // ordinary calls, which the excess is measured against
-	others  []placed // a sample of all other calls, for their scatter
-	median  uint64   // duration of all other calls, in ticks
-	at      []measure
-	crowd   float64 // how long calls are ready for each tick that they run, on average
+	slow   placed
+	peers  []placed // ordinary calls, which the excess is measured against
+	others []placed // a sample of all other calls, for their scatter
+	median uint64   // duration of all other calls, in ticks
+	at     []measure
+	crowd  float64 // how long calls are ready for each tick that they run, on average
 }
 
 // placed is a tree and which path each of its nodes is.
@@ -72,7 +72,7 @@ type measure struct {
 	// The same with all paths below it.
 	sub      [4]int64
 	subSpent uint64
-	subUsual int64
+	subUsual [4]int64
 	node     int32 // of the call's tree, -1 if it doesn't go there
 }
 
@@ -137,16 +137,16 @@ func align(slow placed, peers []placed, median uint64) *aligned {
 		for s := range m.excess {
 			m.excess[s] = int64(m.spent[s]) - m.usual[s]
 			m.sub[s] += m.excess[s]
+			m.subUsual[s] += m.usual[s]
 		}
 		m.subSpent += m.spent.sum()
-		m.subUsual += sum(m.usual)
 		if up := a.list[i].parent; up >= 0 {
 			o := &a.at[up]
 			for s := range m.sub {
 				o.sub[s] += m.sub[s]
+				o.subUsual[s] += m.subUsual[s]
 			}
 			o.subSpent += m.subSpent
-			o.subUsual += m.subUsual
 		}
 	}
 	return a

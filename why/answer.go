@@ -46,12 +46,13 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 
 // causes finds the causes that stand out.
 func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *peerSet) {
-	if len(peers.mid) == 0 || !x.outlier(a, peers) {
+	if len(peers.mid) == 0 {
 		return
 	}
+	outlier := x.outlier(a, peers)
 	for _, p := range a.places() {
 		marks := a.marks(&p)
-		if p.state == int(reel.StateReady) && x.signed(p.excess) < leastReady || !x.unusual(a, &p, marks, peers) {
+		if p.state == int(reel.StateReady) && x.signed(p.excess) < leastReady || !a.unusual(&p, marks, peers, outlier) {
 			continue
 		}
 		out.Causes = append(out.Causes, *x.cause(ctx, a, &p, marks))
@@ -174,11 +175,17 @@ func (a *aligned) kindOf(p *place) Kind {
 	case a.newPath(p.at):
 		return NewPath
 	}
-	usual := m.subUsual
-	if p.alone {
-		usual = sum(m.usual)
+	// How long it was ready for a processor says nothing of what it did.
+	usual, excess := m.sub, m.sub
+	for s := range usual {
+		usual[s] = m.subUsual[s]
 	}
-	if more := (float64(m.calls)/m.peerCalls - 1) * float64(usual); more >= 0.5*float64(p.excess) {
+	if p.alone {
+		usual, excess = m.usual, m.excess
+	}
+	work := func(v [4]int64) float64 { return float64(sum(v) - v[reel.StateReady]) }
+	more := (float64(m.calls)/m.peerCalls - 1) * work(usual)
+	if more >= 0.5*work(excess) && work(excess) > 0 {
 		return MoreCalls
 	}
 	if p.alone && a.list[p.at].children {

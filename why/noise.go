@@ -3,6 +3,8 @@ package why
 import (
 	"math"
 	"slices"
+
+	"github.com/callreel/callreel/reel"
 )
 
 // scatter is how far values of one kind go by nature, told from a sample of them.
@@ -65,29 +67,33 @@ func (x *explainer) outlier(a *aligned, peers *peerSet) bool {
 	return float64(a.slow.duration()) > newScatter(values, peers.count).most()
 }
 
-// unusual says whether what a call spent in a place is beyond what others spend there: whether it alone would make a call an outlier.
-func (x *explainer) unusual(a *aligned, p *place, marks []bool, peers *peerSet) bool {
-	pick := func(s states) float64 {
-		if p.state < 0 {
-			return float64(s.sum())
+// unusual says whether what a call spent in a place is beyond what others spend there: whether it alone would make a call an outlier. Time
+// on processors and time blocked are held against the same of others, since what a busy machine adds to all calls isn't in them; other
+// times count only in a call that is an outlier as a whole.
+func (a *aligned) unusual(p *place, marks []bool, peers *peerSet, outlier bool) bool {
+	pick := func(s states) float64 { return float64(s.sum()) }
+	switch p.state {
+	case int(reel.StateRunning), int(reel.StateBlocked):
+		pick = func(s states) float64 { return float64(s[p.state]) }
+	default:
+		if !outlier {
+			return false
 		}
-		return float64(s[p.state])
 	}
-	var values []float64
+	var here []float64
 	for i := range a.others {
-		values = append(values, pick(a.others[i].spentIn(marks)))
+		here = append(here, pick(a.others[i].spentIn(marks)))
 	}
-	if len(values) == 0 {
+	if len(here) == 0 {
 		return true
 	}
-	slices.Sort(values)
+	slices.Sort(here)
 	// Everything else being as usual.
-	rest := max(0, float64(a.median)-values[len(values)/2])
-	for i := range values {
-		values[i] += rest
+	rest := max(0, float64(a.median)-here[len(here)/2])
+	for i := range here {
+		here[i] += rest
 	}
-	spent := pick(a.slow.spentIn(marks)) + rest
-	return spent > newScatter(values, peers.count).most()
+	return pick(a.slow.spentIn(marks))+rest > newScatter(here, peers.count).most()
 }
 
 // leastReady is for how long at least a thread has to wait for a processor, in nanoseconds, for that to be a cause: two or three turns of

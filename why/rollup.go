@@ -117,7 +117,7 @@ func (r *rollup) moreOfAll(at int32, e int64) bool {
 	if m.peerCalls == 0 {
 		return false
 	}
-	more := (float64(m.calls)/m.peerCalls - 1) * float64(m.subUsual)
+	more := (float64(m.calls)/m.peerCalls - 1) * float64(sum(m.subUsual))
 	return r.state < 0 && more >= pure*float64(e)
 }
 
@@ -179,16 +179,21 @@ func (r *rollup) byState(p place) {
 	}
 }
 
-// crowded takes the time that a place was ready for time on a processor, as far as who works for long on a crowded machine has to wait in
-// proportion: what is to be told is the work.
+// mostCrowd is how much longer than it runs a thread may be ready for that to follow from its running: as on a machine on which so many
+// others want each processor.
+const mostCrowd = 16
+
+// crowded takes the time that a place was ready for time on a processor where it follows from work: whoever works for long on a crowded
+// machine waits in proportion, and what is to be told is the work. That is so where the call does other things or more of them than its
+// peers, or works for several times as long as they take in all; else as far as it isn't more than calls wait by nature.
 func (r *rollup) crowded(p *place, v *[4]int64) {
 	cpu, ready := v[reel.StateRunning], v[reel.StateReady]
 	if cpu <= 0 || ready <= 0 {
 		return
 	}
 	most := max(1, 2*r.crowd)
-	if k := r.kindOf(p); k == NewPath || k == MoreCalls {
-		most = max(3, 4*r.crowd)
+	if k := r.kindOf(p); k == NewPath || k == MoreCalls || cpu >= 3*int64(r.median) {
+		most = mostCrowd
 	}
 	if float64(ready) <= most*float64(cpu) {
 		v[reel.StateRunning], v[reel.StateReady] = cpu+ready, 0
