@@ -40,7 +40,13 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 		out.Causes[0].DistinguishedBy = x.distinguish(a, peers, x.found.found[r.fn], slow)
 	}
 	out.Notes = x.doubts(a, peers)
-	x.describe(out, a, peers)
+	for i := range out.Causes {
+		out.Causes[i].Text = causeText(out, &out.Causes[i])
+	}
+	out.slower = a.allSlower()
+	if ready := out.ByState.ReadyNS; len(out.Causes) == 0 && ready > 0 && 2*ready > out.ExcessNS {
+		out.hint = fmt.Sprintf("%s of it it was ready to run and had no processor", took(uint64(ready)))
+	}
 	return out, nil
 }
 

@@ -5,52 +5,36 @@ import (
 	"strings"
 )
 
-// describe puts an answer into words.
-func (x *explainer) describe(out *Answer, a *aligned, peers *peerSet) {
+// head is the first line of an answer.
+func head(a *Answer, several bool) string {
 	var b strings.Builder
 	verb := "took"
-	if out.Unfinished {
+	if a.Unfinished {
 		verb = "had not returned after"
 	}
-	fmt.Fprintf(&b, "%s %s %s", out.Function, verb, took(out.DurationNS))
+	fmt.Fprintf(&b, "%s %s %s", a.Function, verb, took(a.DurationNS))
 	switch {
-	case out.Peers == 0:
+	case a.Peers == 0:
 		b.WriteString("; there is no other call of it to hold it against.")
-	case out.Others < fewPeers:
-		fmt.Fprintf(&b, "; of only %s half took %s.", many(out.Others, "other"), took(out.PeerP50NS))
+	case a.Others < fewPeers:
+		fmt.Fprintf(&b, "; of only %s half took %s.", many(a.Others, "other"), took(a.PeerP50NS))
 	default:
-		fmt.Fprintf(&b, "; of %s half took %s (p99 %s).", many(out.Others, "other"), took(out.PeerP50NS), took(out.PeerP99NS))
+		fmt.Fprintf(&b, "; of %s half took %s (p99 %s).", many(a.Others, "other"), took(a.PeerP50NS), took(a.PeerP99NS))
 	}
-	for i := range out.Causes {
-		c := &out.Causes[i]
-		c.Text = causeText(out, c)
-	}
-	switch n := len(out.Causes); {
-	case out.Peers == 0:
+	switch n := len(a.Causes); {
+	case a.Peers == 0:
 	case n == 0:
-		b.WriteString(" Nothing stands out: it lies within the scatter of its peers.")
+		b.WriteString(" Nothing stands out: it lies within the scatter of its peers")
+		if a.hint != "" {
+			b.WriteString(" (" + a.hint + ")")
+		}
+		b.WriteString(".")
 	case n == 1:
 		b.WriteString(" It is slow in one place:")
 	default:
 		fmt.Fprintf(&b, " It is slow in %d places:", n)
 	}
-	for i := range out.Causes {
-		c := &out.Causes[i]
-		b.WriteString("\n  " + c.Text)
-		for _, line := range steps(c) {
-			b.WriteString("\n    " + line)
-		}
-	}
-	if len(out.Causes) > 0 {
-		b.WriteString("\n  so: " + so(out) + ".")
-		for _, d := range out.Causes[0].DistinguishedBy {
-			b.WriteString(" " + d.said())
-		}
-	}
-	for _, n := range out.Notes {
-		b.WriteString("\n  " + n)
-	}
-	out.Text = b.String()
+	return b.String()
 }
 
 // causeText puts a cause into words.
@@ -122,28 +106,36 @@ func steps(c *Cause) (lines []string) {
 }
 
 // so sums the first cause up.
-func so(out *Answer) string {
-	c := &out.Causes[0]
+func so(a *Answer) string {
+	c := &a.Causes[0]
+	text := "so: "
 	switch {
 	case c.State == "ready":
-		return "it could have run, and others had the processors"
+		text += "it could have run, and others had the processors."
 	case c.State == "blocked" && c.Kind == MoreCalls:
-		return "it waits more often, for as long as always"
+		text += "it waits more often, for as long as always."
 	case c.State == "blocked" && c.Kind == NewPath:
-		return "waiting where others don't"
+		text += "waiting where others don't."
 	case c.State == "blocked":
-		return "waiting, not working"
+		text += "waiting, not working."
 	case c.Kind == MoreCalls:
-		return "more work, not slower work" + notWaiting(c)
+		text += "more work, not slower work" + notWaiting(c)
 	case c.Kind == NewPath:
-		return "other work than usual" + notWaiting(c)
+		text += "other work than usual" + notWaiting(c)
+	case a.slower > 0:
+		text += fmt.Sprintf("the same work, all of it about %.1f times as slow: the machine was slower%s", a.slower, notWaiting(c))
+	default:
+		text += "slower work, or more of it in one call" + notWaiting(c)
 	}
-	return "the same work, slower or more of it in one call" + notWaiting(c)
+	for _, d := range c.DistinguishedBy {
+		text += " " + d.said()
+	}
+	return text
 }
 
 func notWaiting(c *Cause) string {
 	if c.State == "cpu" {
-		return ", not waiting"
+		return ", not waiting."
 	}
-	return ""
+	return "."
 }

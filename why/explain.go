@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,6 +31,14 @@ func Explain(ctx context.Context, f *reel.File, o Options) (*Report, error) {
 			return nil, err
 		}
 		r.Calls = append(r.Calls, *a)
+	}
+	slices.SortStableFunc(r.Calls, func(a, b Answer) int { return cmp.Compare(b.claimed(), a.claimed()) })
+	r.Groups = groups(r.Calls)
+	for _, group := range r.Groups {
+		for _, i := range group {
+			one := Report{Calls: r.Calls[i : i+1], Groups: [][]int{{0}}}
+			r.Calls[i].Text = one.Text()
+		}
 	}
 	return r, nil
 }
@@ -301,4 +310,12 @@ func placeAll(trees []*tree, refs []ref) []placed {
 		}
 	}
 	return list
+}
+
+// claimed is how much of a call's time is explained.
+func (a *Answer) claimed() (ns int64) {
+	for i := range a.Causes {
+		ns += a.Causes[i].ExcessNS
+	}
+	return ns
 }

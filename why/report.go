@@ -41,6 +41,10 @@ type Answer struct {
 	// Text is the answer in words, Notes what can't be known.
 	Text  string   `json:"text"`
 	Notes []string `json:"notes,omitempty"`
+	// hint is what there is to say where no cause is given.
+	hint string
+	// slower is by what factor everything was slower, 0 if only some was.
+	slower float64
 }
 
 // Kind says how a cause differs from what the peers do.
