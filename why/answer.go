@@ -58,10 +58,12 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 	outlier := x.outlier(a, peers)
 	for _, p := range a.places() {
 		marks := a.marks(&p)
-		if p.state == int(reel.StateReady) && x.signed(p.excess) < leastReady || !a.unusual(&p, marks, peers, outlier) {
+		if !a.unusual(&p, marks, peers, outlier) {
 			continue
 		}
-		out.Causes = append(out.Causes, *x.cause(ctx, a, &p, marks))
+		if c := x.cause(ctx, a, &p, marks); !c.natural() {
+			out.Causes = append(out.Causes, *c)
+		}
 	}
 }
 
@@ -190,8 +192,11 @@ func (a *aligned) kindOf(p *place) Kind {
 		usual, excess = m.usual, m.excess
 	}
 	work := func(v [4]int64) float64 { return float64(sum(v) - v[reel.StateReady]) }
-	more := (float64(m.calls)/m.peerCalls - 1) * work(usual)
-	if more >= 0.5*work(excess) && work(excess) > 0 {
+	calls := float64(m.calls) / m.peerCalls
+	each := (work(usual) + work(excess)) / work(usual) / calls // how many times as long
+	switch {
+	case work(excess) <= 0 || work(usual) <= 0:
+	case (calls-1)*work(usual) >= 0.5*work(excess), calls >= 1.5 && calls >= each:
 		return MoreCalls
 	}
 	if p.alone && a.list[p.at].children {

@@ -84,6 +84,9 @@ func steps(c *Cause) (lines []string) {
 	lead := "until"
 	for _, w := range c.Chain {
 		who := fmt.Sprintf("thread %d %s", w.TID, w.Thread)
+		if w.Goroutine != 0 {
+			who = fmt.Sprintf("goroutine %d", w.Goroutine)
+		}
 		if w.Text != "" {
 			who = fmt.Sprintf("thread %d, %s,", w.TID, w.Text)
 		}

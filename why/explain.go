@@ -94,8 +94,8 @@ func (x *explainer) choose(ctx context.Context) ([]ref, error) {
 			}
 		}
 		for _, r := range p.top.list {
-			// How long a call took that was open at the end isn't known, unless it took longer than any.
-			if r.duration() > over && (r.flags&reel.Unfinished == 0 || r.duration() > ended) {
+			// How long a call took that was open at the end isn't known, unless it took longer than any, and not for being stopped there.
+			if r.duration() > over && (r.flags&reel.Unfinished == 0 || r.duration() > ended+x.ticks(stopped)) {
 				all.add(r)
 			}
 		}
@@ -108,6 +108,9 @@ func (x *explainer) choose(ctx context.Context) ([]ref, error) {
 	}
 	return all.list, nil
 }
+
+// stopped is for how long the end of a recording may stop threads at most, in nanoseconds.
+const stopped = 100e6
 
 // functions are those whose calls are read, and the trigger whose call is meant if it is a dump's.
 func (x *explainer) functions() ([]uint32, *reel.Trigger, error) {

@@ -50,7 +50,7 @@ func (s *scatter) most() float64 {
 }
 
 // leastSpread is how much any machine's times scatter, as the deviation of their logarithms.
-const leastSpread = 0.05
+const leastSpread = 0.15
 
 // normalQuantile is the inverse of the normal distribution above its middle (Abramowitz and Stegun, 26.2.23; right to 0.00045).
 func normalQuantile(p float64) float64 {
@@ -99,3 +99,16 @@ func (a *aligned) unusual(p *place, marks []bool, peers *peerSet, outlier bool) 
 // leastReady is for how long at least a thread has to wait for a processor, in nanoseconds, for that to be a cause: two or three turns of
 // other threads are how a busy machine works, and any call may meet them.
 const leastReady = 8e6
+
+// leastExcess is what a cause has to come to at least, in nanoseconds: less is what interrupts, and the host of a virtual machine, take now and
+// then.
+const leastExcess = 150e3
+
+// natural says whether a cause is no more than what the scheduler does to any call.
+func (c *Cause) natural() bool {
+	if c.ExcessNS < leastExcess {
+		return true
+	}
+	waited := c.State == "blocked" && c.WaitsFor != nil && c.WaitsFor.State == "ready"
+	return (c.State == "ready" || waited) && c.ExcessNS < leastReady
+}

@@ -52,11 +52,11 @@ type goroutineReplay struct {
 	active  map[runKey][]*goroutineCall
 	ran     map[uint32]runKey // the last one on each thread
 	left    int
-	preempt map[uint32]bool // functions in which a goroutine is taken off its thread though it could go on
+	away    map[uint32]reel.RunState
 }
 
 func replayGoroutines(ctx context.Context, f *reel.File, refs []ref, trees []*tree, limit replayed) {
-	r := goroutineReplay{f: f, refs: refs, trees: trees, limit: limit, pending: map[runKey][]int{}, active: map[runKey][]*goroutineCall{}, ran: map[uint32]runKey{}, left: len(refs), preempt: preemptFunctions(f)}
+	r := goroutineReplay{f: f, refs: refs, trees: trees, limit: limit, pending: map[runKey][]int{}, active: map[runKey][]*goroutineCall{}, ran: map[uint32]runKey{}, left: len(refs), away: away(f)}
 	for i := range refs {
 		k := keyOf(refs[i].goroutine, refs[i].thread)
 		r.pending[k] = append(r.pending[k], i)
@@ -75,13 +75,16 @@ func replayGoroutines(ctx context.Context, f *reel.File, refs []ref, trees []*tr
 	}
 }
 
-// preemptFunctions are the functions of Go's runtime that take a goroutine off its thread without its waiting for anything.
-func preemptFunctions(f *reel.File) map[uint32]bool {
-	found := map[uint32]bool{}
+// away are the functions of Go's runtime in which a goroutine leaves its thread and goes on, and what it does in between. One that left
+// elsewhere may have gone on long before its next event.
+func away(f *reel.File) map[uint32]reel.RunState {
+	found := map[uint32]reel.RunState{}
 	f.Functions(func(id uint32, fn reel.Function) bool {
 		switch fn.Name {
-		case "runtime.asyncPreempt", "runtime.asyncPreempt2", "runtime.gopreempt_m", "runtime.goschedImpl", "runtime.Gosched", "runtime.morestack", "runtime.newstack", "runtime.preemptPark":
-			found[id] = true
+		case "runtime.gopark", "runtime.goparkunlock":
+			found[id] = reel.StateBlocked
+		case "runtime.asyncPreempt", "runtime.asyncPreempt2", "runtime.Gosched", "runtime.goyield", "runtime.goschedguarded", "runtime.exitsyscall", "runtime.morestack", "runtime.newstack":
+			found[id] = reel.StateReady
 		}
 		return true
 	})
@@ -101,7 +104,7 @@ func (r *goroutineReplay) take(k runKey, thread uint32, events []reel.Event, los
 	r.ran[thread] = k
 	kept := r.active[k][:0]
 	for _, c := range r.active[k] {
-		c.moved(thread, on && c.thread == thread, events[0].Time, r.preempt)
+		c.moved(thread, on && c.thread == thread, events[0].Time, r.away)
 		c.push(events, thread)
 		if c.b.done {
 			r.finish(c)
@@ -122,7 +125,7 @@ func (r *goroutineReplay) take(k runKey, thread uint32, events []reel.Event, los
 		}
 		c := &goroutineCall{ref: i, b: newBuilder(r.f, x, r.limit), clock: &goroutineClock{f: r.f}, thread: thread}
 		if k.goroutine != 0 {
-			c.b.clock = c.clock
+			c.b.clock, c.b.holds = c.clock, r.away
 			if r.f.HasStates() {
 				c.clock.on = newStateClock(r.f, thread, x.start)
 			}
@@ -145,14 +148,16 @@ func (r *goroutineReplay) take(k runKey, thread uint32, events []reel.Event, los
 }
 
 // moved tells the clock that the goroutine goes on at a tick; still says that nothing else has run on its thread meanwhile.
-func (c *goroutineCall) moved(thread uint32, still bool, tick uint64, preempt map[uint32]bool) {
+func (c *goroutineCall) moved(thread uint32, still bool, tick uint64, away map[uint32]reel.RunState) {
 	c.b.thread = thread
 	if still {
 		return
 	}
-	c.clock.off, c.clock.gapped = tick, reel.StateBlocked
-	if preempt[c.b.t.nodes[c.b.cur].fn] {
-		c.clock.gapped = reel.StateReady
+	c.clock.off, c.clock.gapped = tick, reel.StateUnknown
+	if s, ok := away[c.b.t.nodes[c.b.cur].fn]; ok {
+		c.clock.gapped = s
+	} else if len(away) == 0 { // the runtime isn't recorded: most who leave wait
+		c.clock.gapped = reel.StateBlocked
 	}
 	if c.clock.on != nil {
 		c.clock.on = newStateClock(c.clock.f, thread, tick)

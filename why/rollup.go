@@ -117,9 +117,13 @@ func (r *rollup) moreOfAll(at int32, e int64) bool {
 	if m.peerCalls == 0 {
 		return false
 	}
-	more := (float64(m.calls)/m.peerCalls - 1) * float64(sum(m.subUsual))
-	return r.state < 0 && more >= pure*float64(e)
+	// By what each of its calls takes: that may be more than usual for the same reason.
+	more := (1 - m.peerCalls/float64(max(m.calls, 1))) * float64(m.subSpent)
+	return r.state < 0 && float64(m.calls) >= mostOften*m.peerCalls && more >= pure*float64(e)
 }
+
+// mostOften is how many times as often as usual a path is taken at least for all that is below it to have grown for that.
+const mostOften = 1.5
 
 // split tells the parts of an excess apart that are worth it.
 func (r *rollup) split(at int32, e int64) {

@@ -153,6 +153,7 @@ type builder struct {
 	now    uint64    // up to when time is charged
 	last   uint64    // when the call ends
 	faults []reel.Fault
+	holds  map[uint32]reel.RunState // functions in which a goroutine does something whatever its thread does
 	began  bool
 	done   bool
 }
@@ -195,6 +196,14 @@ func (b *builder) spend(to uint64) {
 	}
 	if b.clock == nil {
 		n.self[reel.StateUnknown] += to - b.now
+		b.now = to
+		return
+	}
+	held, isHeld := b.holds[n.fn]
+	if isHeld {
+		s := reel.StateInterval{From: b.now, To: to, State: held, CPU: -1}
+		n.self[held] += to - b.now
+		b.stretch(&s)
 		b.now = to
 		return
 	}

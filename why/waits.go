@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/reel/waiting"
 )
 
 const (
@@ -58,6 +59,9 @@ func (x *explainer) waitsFor(ctx context.Context, a *aligned, c *Cause, marks []
 	spans = slices.DeleteFunc(spans, func(s stretch) bool { return x.waker(&s) != waker })
 	c.waits = x.waitIn(&spans[0], x.name(a.slow.nodes[spans[0].node].fn))
 	steps := x.follow(ctx, spans, a.slow.nodes[spans[0].node].fn)
+	if a.slow.goroutine != 0 {
+		steps = x.followGoroutines(ctx, &spans[0], a.slow.goroutine)
+	}
 	if len(steps) == 0 {
 		return
 	}
@@ -82,6 +86,9 @@ func (x *explainer) follow(ctx context.Context, spans []stretch, inner uint32) (
 	seen := map[uint32]bool{spans[0].thread: true}
 	for len(steps) < maxSteps && ctx.Err() == nil {
 		tid := x.waker(&spans[0])
+		if tid == 0 {
+			tid = x.unlocker(&spans[0])
+		}
 		if tid <= 0 {
 			break
 		}
@@ -245,4 +252,19 @@ func (x *explainer) callOf(s *stretch) int32 {
 		return w.Syscall
 	}
 	return -1
+}
+
+// searchable is up to how many events of a reel are read for who unlocked what, where the scheduler doesn't say.
+const searchable = 1 << 25
+
+// unlocker is the thread that let a thread go on whose waker isn't known, if the reel's calls tell that; else 0.
+func (x *explainer) unlocker(s *stretch) int32 {
+	if x.f.Events() > searchable || s.State != reel.StateBlocked || x.f.Header().Goroutines {
+		return 0
+	}
+	list, _ := waiting.Find(x.f, waiting.Options{Threads: []uint32{s.thread}, From: s.From, To: s.To, Least: (s.To - s.From) / 2, Most: 1})
+	if len(list) == 0 || list[0].Waker == 0 {
+		return 0
+	}
+	return int32(x.threads[list[0].Waker].TID)
 }
