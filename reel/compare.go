@@ -28,6 +28,64 @@ func (c *FunctionChange) DeltaSelf() int64 {
 	return c.delta((*FunctionSummary).EndedSelf)
 }
 
+// ChangeParts splits how much more time of its own B has in a function than A, in nanoseconds. MoreCalls and Slower, or New, or Gone, add up to
+// DeltaSelf; each may be below 0.
+type ChangeParts struct {
+	// MoreCalls is what the calls that B has beyond A's would have taken in A, Slower what as many calls take longer.
+	MoreCalls, Slower int64
+	// New is of a function that A doesn't have, Gone of one that B doesn't have.
+	New, Gone int64
+}
+
+// Parts splits DeltaSelf.
+func (c *FunctionChange) Parts() ChangeParts {
+	delta := c.DeltaSelf()
+	switch {
+	case c.A == nil || c.A.Ended() == 0:
+		return ChangeParts{New: delta}
+	case c.B == nil || c.B.Ended() == 0:
+		return ChangeParts{Gone: delta}
+	}
+	return ChangeParts{MoreCalls: delta - c.Slower, Slower: c.Slower}
+}
+
+// DeltaStates splits DeltaSelf by what threads did, in nanoseconds; what is missing to the whole isn't known.
+func (c *FunctionChange) DeltaStates() (cpu, ready, blocked int64) {
+	var a, b StateTimes
+	if c.A != nil {
+		a = c.A.EndedSelfStates()
+	}
+	if c.B != nil {
+		b = c.B.EndedSelfStates()
+	}
+	return clampNS(b.Running) - clampNS(a.Running), clampNS(b.Ready) - clampNS(a.Ready), clampNS(b.Blocked) - clampNS(a.Blocked)
+}
+
+// Slowdown is how much slower B is than A, as a share: by how much longer the calls that B made of functions that both have took in their own
+// code than as many did in A, against what those took in A. onCPU compares time on processors only, which waiting isn't in; it is for
+// reels that both have states. Functions with fewer than 20 calls in either don't count.
+func Slowdown(changes []FunctionChange, onCPU bool) (share float64, functions int) {
+	const least = 20
+	var before, after float64
+	for i := range changes {
+		c := &changes[i]
+		if c.A == nil || c.B == nil || c.A.Ended() < least || c.B.Ended() < least {
+			continue
+		}
+		a, b := float64(c.A.EndedSelf()), float64(c.B.EndedSelf())
+		if onCPU {
+			a, b = float64(c.A.EndedSelfStates().Running), float64(c.B.EndedSelfStates().Running)
+		}
+		functions++
+		before += a / float64(c.A.Ended()) * float64(c.B.Ended())
+		after += b
+	}
+	if before == 0 {
+		return 0, functions
+	}
+	return after/before - 1, functions
+}
+
 func (c *FunctionChange) delta(of func(*FunctionSummary) uint64) int64 {
 	var a, b uint64
 	if c.A != nil {

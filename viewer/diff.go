@@ -18,6 +18,15 @@ type changeJSON struct {
 	DeltaSelfNS  int64      `json:"delta_self_ns"`
 	A            *timesJSON `json:"a"` // null where it was not called
 	B            *timesJSON `json:"b"`
+	// The parts of DeltaSelfNS: what more calls come to, slower ones, functions that only one has.
+	MoreCallsNS   int64 `json:"more_calls_ns"`
+	SlowerCallsNS int64 `json:"slower_calls_ns"`
+	NewPathNS     int64 `json:"new_path_ns"`
+	MissingPathNS int64 `json:"missing_path_ns"`
+	// DeltaSelfNS by what threads did, as far as that is known; not there if it isn't.
+	DeltaSelfCPUNS     int64 `json:"delta_self_cpu_ns,omitempty"`
+	DeltaSelfReadyNS   int64 `json:"delta_self_ready_ns,omitempty"`
+	DeltaSelfBlockedNS int64 `json:"delta_self_blocked_ns,omitempty"`
 }
 
 type timesJSON struct {
@@ -40,7 +49,13 @@ func changeOf(c *reel.FunctionChange) changeJSON {
 			file, line = cut(f.File, maxName), f.Line
 		}
 	}
-	return changeJSON{c.Name, c.Module, file, line, c.Slower, c.DeltaTotal(), c.DeltaSelf(), timesOf(c.A), timesOf(c.B)}
+	parts := c.Parts()
+	cpu, ready, blocked := c.DeltaStates()
+	return changeJSON{
+		Name: c.Name, Module: c.Module, File: file, Line: line, SlowerNS: c.Slower, DeltaTotalNS: c.DeltaTotal(), DeltaSelfNS: c.DeltaSelf(), A: timesOf(c.A), B: timesOf(c.B),
+		MoreCallsNS: parts.MoreCalls, SlowerCallsNS: parts.Slower, NewPathNS: parts.New, MissingPathNS: parts.Gone,
+		DeltaSelfCPUNS: cpu, DeltaSelfReadyNS: ready, DeltaSelfBlockedNS: blocked,
+	}
 }
 
 func timesOf(f *reel.FunctionSummary) *timesJSON {

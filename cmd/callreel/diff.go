@@ -3,9 +3,12 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +23,7 @@ type diffFlags struct {
 	limit     int
 	functions []string
 	json      bool
+	failOver  share
 	debugDirs []string
 }
 
@@ -37,11 +41,20 @@ how long those were seen depends on how long was recorded.
 The other columns are, for A and for B, the function's own time in a call on average, the median, the 99th percentile,
 and the calls.
 
+Below the table is how much more time of its own B has in all, split into what more calls of functions come to, what
+slower calls do, and functions that only one has; and, if both reels say when threads ran, into time on a CPU, ready
+to run, and blocked.
+
+--fail-over 5% ends with code 1 if B is slower by more than that: if the calls that B made of functions that both have
+took so much more time of their own than as many did in A. If both reels say when threads ran, only time on a CPU
+counts. Functions with fewer than 20 calls in either don't count, and -f chooses others.
+
 ` + reelNaming + `
 So a stripped program can be compared with one that isn't.`,
 		Example: `  callreel diff before.reel after.reel --limit 20
   callreel diff before.reel after.reel --sort p99 -f 'parse*'
-  callreel diff before.reel after.reel --json`,
+  callreel diff before.reel after.reel --json
+  callreel diff before.reel after.reel --fail-over 5%`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError("callreel diff: give two FILEs; see callreel diff --help")
@@ -57,6 +70,7 @@ So a stripped program can be compared with one that isn't.`,
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions (default all)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
+	fl.Var(&f.failOver, "fail-over", "end with code 1 if B is slower by more than this `SHARE`, such as 5%")
 	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
 }
@@ -131,14 +145,53 @@ func (f *diffFlags) run(c *cobra.Command, status *status, paths []string) error 
 	}
 	changes := reel.Compare(sums[0].Functions, sums[1].Functions)
 	slices.SortStableFunc(changes, func(a, b reel.FunctionChange) int { return cmp.Compare(key(&b), key(&a)) })
-	d := diff{sums, changes, changes}
+	d := diff{sums: sums, all: changes, shown: changes, states: sums[0].HasStates && sums[1].HasStates}
+	d.slower, d.compared = reel.Slowdown(changes, d.states)
 	if f.limit > 0 {
 		d.shown = changes[:min(f.limit, len(changes))]
 	}
+	write := d.text
 	if f.json {
-		return d.json(w)
+		write = d.json
 	}
-	return d.text(w)
+	if err := write(w); err != nil {
+		return err
+	}
+	return d.tooSlow(float64(f.failOver))
+}
+
+// tooSlow is an error if B is slower by more than a share; 0 for none.
+func (d *diff) tooSlow(most float64) error {
+	switch {
+	case most == 0 || d.slower <= most && d.compared > 0:
+		return nil
+	case d.compared == 0:
+		return &exitError{exitFailed, errors.New("callreel diff: --fail-over: no function was called often enough in both reels to be compared")}
+	}
+	return &exitError{exitFailed, fmt.Errorf("callreel diff: B is slower by %.1f %%, more than %.1f %%", 100*d.slower, 100*most)}
+}
+
+// share is a flag that takes a percentage.
+type share float64
+
+func (s *share) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%"
+}
+
+func (s *share) Type() string { return "SHARE" }
+
+// Set reads a percentage above 0.
+func (s *share) Set(text string) error {
+	number, isPercent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !isPercent || !(v > 0 && v <= 1e6) {
+		return fmt.Errorf("%q is not a share: a percentage above 0, such as 5%%", text)
+	}
+	*s = share(v / 100)
+	return nil
 }
 
 // diff is what is written.
@@ -146,6 +199,21 @@ type diff struct {
 	sums  [2]*reel.Summary
 	all   []reel.FunctionChange
 	shown []reel.FunctionChange
+	// slower is by what share B is slower in the functions that were compared; states says that this is of time on a CPU.
+	slower   float64
+	compared int
+	states   bool
+}
+
+// split adds up the parts of what B's functions have more time of their own.
+func (d *diff) split() (p reel.ChangeParts, cpu, ready, blocked int64) {
+	for i := range d.all {
+		q := d.all[i].Parts()
+		p.MoreCalls, p.Slower, p.New, p.Gone = p.MoreCalls+q.MoreCalls, p.Slower+q.Slower, p.New+q.New, p.Gone+q.Gone
+		c, r, b := d.all[i].DeltaStates()
+		cpu, ready, blocked = cpu+c, ready+r, blocked+b
+	}
+	return p, cpu, ready, blocked
 }
 
 // json streams the differences; the keys are promised.
@@ -157,8 +225,14 @@ func (d *diff) json(w io.Writer) error {
 		return err
 	}
 	a, z := d.sums[0], d.sums[1]
-	fmt.Fprintf(b, ",\n\"a\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d},\"b\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d}}\n",
+	fmt.Fprintf(b, ",\n\"a\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d},\"b\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d}",
 		a.Calls, a.Duration, a.DroppedEntries, z.Calls, z.Duration, z.DroppedEntries)
+	p, cpu, ready, blocked := d.split()
+	fmt.Fprintf(b, ",\n\"split\":{\"more_calls_ns\":%d,\"slower_calls_ns\":%d,\"new_path_ns\":%d,\"missing_path_ns\":%d", p.MoreCalls, p.Slower, p.New, p.Gone)
+	if d.states {
+		fmt.Fprintf(b, ",\"cpu_ns\":%d,\"ready_ns\":%d,\"blocked_ns\":%d", cpu, ready, blocked)
+	}
+	fmt.Fprintf(b, "},\"slower_share\":%.6f,\"compared\":%d}\n", d.slower, d.compared)
 	return b.Flush()
 }
 
@@ -176,6 +250,17 @@ func (d *diff) text(w io.Writer) error {
 	}
 	if n := len(d.all) - len(d.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
+	}
+	p, cpu, ready, blocked := d.split()
+	fmt.Fprintf(b, "B has %s of own time more: %s by more calls, %s by slower ones, %s in functions that only B has, %s in those that only A has\n",
+		signedSpan(p.MoreCalls+p.Slower+p.New+p.Gone), signedSpan(p.MoreCalls), signedSpan(p.Slower), signedSpan(p.New), signedSpan(p.Gone))
+	on := ""
+	if d.states {
+		fmt.Fprintf(b, "of it %s on a CPU, %s ready, %s blocked\n", signedSpan(cpu), signedSpan(ready), signedSpan(blocked))
+		on = " on a CPU"
+	}
+	if d.compared > 0 {
+		fmt.Fprintf(b, "calls of the %s that both have take %+.1f %% of own time%s\n", things(uint64(d.compared), "function"), 100*d.slower, on)
 	}
 	for i, name := range [...]string{"A", "B"} {
 		s := d.sums[i]

@@ -211,6 +211,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
 	})
+	f.armed.finish()
 	if page != nil {
 		page.recorded(c.Context())
 	}

@@ -22,6 +22,9 @@ type armedFlags struct {
 	when []string
 	keep time.Duration
 	max  int
+	why  bool
+
+	answers *whyWriter // nil without --why
 
 	mu     sync.Mutex
 	dumps  []string
@@ -31,7 +34,15 @@ type armedFlags struct {
 func (f *armedFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.when, "when", nil, "write only the moments before this `CONDITION` comes true, such as 'F > 5ms' (repeatable)")
 	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "with --when: how much of the past a dump holds")
+	fl.BoolVar(&f.why, "why", false, "with --when: write beside each dump, as text, why its call was slow")
 	fl.IntVar(&f.max, "max", 20, "with --when: how many dumps conditions make at most; 0 means any number")
+}
+
+// finish ends what goes on beside the recording.
+func (f *armedFlags) finish() {
+	if f.answers != nil {
+		f.answers.finish()
+	}
 }
 
 func (f *armedFlags) isArmed() bool { return len(f.when) > 0 }
@@ -46,6 +57,9 @@ func (f *armedFlags) files() []string {
 // arming reads the flags; nil if recording isn't armed. SIGUSR2 asks for a dump.
 func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Arming, error) {
 	if !f.isArmed() {
+		if f.why {
+			return nil, usageError("callreel record: --why is for the dumps of --when; callreel why reads other reels")
+		}
 		return nil, nil
 	}
 	if f.keep <= 0 {
@@ -68,6 +82,9 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 	}
 	a.Begun = func(pid int) { f.startStall(ctx, pid, a.Triggers, requests, status) }
 	onSIGUSR2(ctx, requests)
+	if f.why {
+		f.answers = newWhyWriter(ctx, status)
+	}
 	return a, nil
 }
 
@@ -101,6 +118,9 @@ func (f *armedFlags) dumped(d recorder.Dumped, status *status) {
 	f.dumps = append(f.dumps, d.File)
 	f.frozen = max(f.frozen, d.Frozen)
 	f.mu.Unlock()
+	if f.answers != nil {
+		f.answers.dumped(d.File)
+	}
 	text := fmt.Sprintf("%s: %s", d.File, d.Reason)
 	if d.Missing > 0 {
 		text += "; not whole, see callreel report"

@@ -56,6 +56,17 @@ func Open(ctx context.Context, f *reel.File, opt Options) (*Timeline, error) {
 	return t, nil
 }
 
+// Stored is Open for who can do without an index: it returns nil if the reel has none that can be used.
+func Stored(f *reel.File, opt Options) *Timeline {
+	t := newTimeline(opt)
+	s := t.storedIn(f)
+	if s == nil {
+		return nil
+	}
+	t.live.Store(s)
+	return t
+}
+
 // storedIn is what is stored of the timeline in a closed reel, nil if there is nothing or if it can't be used.
 func (t *Timeline) storedIn(f *reel.File) *snapshot {
 	var s *snapshot
