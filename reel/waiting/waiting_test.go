@@ -77,7 +77,7 @@ func (p *program) futex(from, to uint64, address, op, val uint64, waker int32) {
 }
 
 // write writes the programs' threads, whose IDs are from 100 on, all of one process.
-func write(t *testing.T, h reel.Header, wakeUps, arguments bool, threads ...*program) *reel.File {
+func write(t testing.TB, h reel.Header, wakeUps, arguments bool, threads ...*program) *reel.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "waits.reel")
 	h.Clock, h.Arch = madereel.Nanoseconds(begin), "amd64"
