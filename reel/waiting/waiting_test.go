@@ -183,9 +183,8 @@ func TestAMutexIsHeldByWhoCalledTheUnlock(t *testing.T) {
 
 func TestAConvoyIsSplitAmongThoseThatHadTheLock(t *testing.T) {
 	// The last waits from 200 on; the second has waited since 150, gets the lock at 500 and gives it on at 1000.
-	waiter, holder := contendedPrograms(true, plainUnlock)
-	second := &program{}
-	holder = &program{}
+	waiter, _ := contendedPrograms(true, plainUnlock)
+	second, holder := &program{}, &program{}
 	holder.sched(0, reel.SchedIn, 0)
 	holder.enter(50, fnWorker)
 	holder.enter(101, fnRebuild)
