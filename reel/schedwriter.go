@@ -23,8 +23,7 @@ type schedBuffer struct {
 	told    uint64 // the same, of what is written
 	written time.Time
 
-	waits  []threadWait
-	chunks int
+	waits []threadWait
 }
 
 // threadStates is what waits of one thread, and where its words that were written end.

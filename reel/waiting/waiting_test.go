@@ -77,7 +77,7 @@ func (p *program) futex(from, to uint64, address, op, val uint64, waker int32) {
 }
 
 // write writes the programs' threads, whose IDs are from 100 on, all of one process.
-func write(t *testing.T, h reel.Header, wakeUps, arguments bool, threads ...*program) *reel.File {
+func write(t testing.TB, h reel.Header, wakeUps, arguments bool, threads ...*program) *reel.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "waits.reel")
 	h.Clock, h.Arch = madereel.Nanoseconds(begin), "amd64"
@@ -183,9 +183,8 @@ func TestAMutexIsHeldByWhoCalledTheUnlock(t *testing.T) {
 
 func TestAConvoyIsSplitAmongThoseThatHadTheLock(t *testing.T) {
 	// The last waits from 200 on; the second has waited since 150, gets the lock at 500 and gives it on at 1000.
-	waiter, holder := contendedPrograms(true, plainUnlock)
-	second := &program{}
-	holder = &program{}
+	waiter, _ := contendedPrograms(true, plainUnlock)
+	second, holder := &program{}, &program{}
 	holder.sched(0, reel.SchedIn, 0)
 	holder.enter(50, fnWorker)
 	holder.enter(101, fnRebuild)
