@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
@@ -135,24 +136,88 @@ func FuzzExplain(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data, uint64(1))
-	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		data = append([]byte(nil), data...)
-		for range rng.IntN(8) {
-			if len(data) > 0 {
-				data[rng.IntN(len(data))] ^= byte(1 << rng.IntN(8))
+	f.Fuzz(explainFlipped)
+}
+
+// explainFlipped explains a reel of which some bits are wrong.
+func explainFlipped(t *testing.T, data []byte, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	data = append([]byte(nil), data...)
+	for range rng.IntN(8) {
+		if len(data) > 0 {
+			data[rng.IntN(len(data))] ^= byte(1 << rng.IntN(8))
+		}
+	}
+	file, err := reel.Parse("fuzz", data)
+	if err != nil {
+		return
+	}
+	rep, err := Explain(context.Background(), file, Options{Match: func(string) bool { return true }, Slowest: 2, Peers: 10, Workers: 1})
+	if err != nil {
+		return
+	}
+	checkSums(t, rep)
+	rep.Text()
+	rep.Markdown()
+}
+
+func TestFlippedBitsAreHarmless(t *testing.T) {
+	p := newProgram(t, true)
+	r := madereel.NewRun(baseTick)
+	p.requests(r, 30, 10, func(r *madereel.Run) { r.Call(fnRead, func() { r.Wait(9*ms, 102) }) })
+	p.thread("worker-1", r)
+	p.open()
+	data, err := os.ReadFile(p.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(300) {
+		explainFlipped(t, data, seed)
+	}
+}
+
+// Threads that do whatever: entries and exits that don't belong together, times that go back, states out of order.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("0000111122223333444455556666777788889999aaaabbbb"), false)
+	f.Add([]byte("zx81zx82zx83zx84zx85zx86zx87zx88"), true)
+	f.Fuzz(func(t *testing.T, data []byte, goroutines bool) {
+		data = data[:min(len(data), 4096)]
+		path := filepath.Join(t.TempDir(), "fuzz.reel")
+		w := madereel.Create(t, path, reel.Header{Clock: madereel.Nanoseconds(baseTick), Goroutines: goroutines, Arch: "amd64"}, reel.Image{Path: "/bin/made"}, functionNames...)
+		for k := range 2 {
+			var events []reel.Event
+			var sched []reel.SchedEvent
+			now := uint64(baseTick)
+			for at := k * 4; at+4 <= len(data); at += 8 {
+				b := data[at : at+4]
+				now += uint64(b[0]) << (b[1] & 31)
+				switch e := (reel.Event{Time: now, SP: 0x7000_0000 - uint32(b[2])*16, Word: uint32(b[3])}); {
+				case b[1]&0x20 != 0:
+					sched = append(sched, reel.SchedEvent{Time: now, Kind: reel.SchedKind(1 + b[3]%9), CPU: int32(b[2] % 4), Waker: int32(b[2]%5) + 99})
+				case goroutines && b[1]&0x40 != 0:
+					events = append(events, reel.Switch(now, uint64(b[3]%4)))
+				default:
+					events = append(events, e)
+				}
+			}
+			tw := madereel.Thread(t, w, reel.Thread{TID: 100 + k, Process: 100, Name: "t"}, events...)
+			if err := tw.Sched(sched); err != nil {
+				t.Fatal(err)
 			}
 		}
-		file, err := reel.Parse("fuzz", data)
-		if err != nil {
-			return
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
 		}
-		rep, err := Explain(context.Background(), file, Options{Match: func(string) bool { return true }, Slowest: 2, Peers: 10, Workers: 1})
+		file, err := reel.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		rep, err := Explain(context.Background(), file, Options{Match: func(string) bool { return true }, Slowest: 3, Peers: 10, Workers: 1})
 		if err != nil {
 			return
 		}
 		checkSums(t, rep)
 		rep.Text()
-		rep.Markdown()
 	})
 }

@@ -181,6 +181,17 @@ type promisedDiff struct {
 	Functions []promisedChange `json:"functions"`
 	A         promisedSum      `json:"a"`
 	B         promisedSum      `json:"b"`
+	Split     promisedSplit    `json:"split"`
+	Slower    float64          `json:"slower_share"`
+	Compared  int              `json:"compared"`
+}
+
+// promisedSplit has the parts of what B has of own time more.
+type promisedSplit struct {
+	MoreCallsNS   int64 `json:"more_calls_ns"`
+	SlowerCallsNS int64 `json:"slower_calls_ns"`
+	NewPathNS     int64 `json:"new_path_ns"`
+	MissingPathNS int64 `json:"missing_path_ns"`
 }
 
 type promisedChange struct {
@@ -191,6 +202,7 @@ type promisedChange struct {
 	DeltaSelfNS  int64          `json:"delta_self_ns"`
 	A            *promisedTimes `json:"a"`
 	B            *promisedTimes `json:"b"`
+	promisedSplit
 }
 
 type promisedTimes struct {
@@ -230,6 +242,14 @@ func TestDiffRanksWhatBecameSlower(t *testing.T) {
 	if len(d.Functions) != 2 || d.Functions[0].Name != "slow\x1b[31m" || d.Functions[0].SlowerNS != 40*100 || d.Functions[1].SlowerNS != 0 || d.Functions[1].DeltaSelfNS != 30*500 {
 		t.Errorf("%+v", d)
 	}
+	for _, f := range d.Functions {
+		if f.MoreCallsNS+f.SlowerCallsNS+f.NewPathNS+f.MissingPathNS != f.DeltaSelfNS {
+			t.Errorf("the parts of %+v don't add up", f)
+		}
+	}
+	if d.Split.MoreCallsNS != 30*200+30*500 || d.Split.SlowerCallsNS != 40*100 {
+		t.Errorf("%+v", d.Split)
+	}
 	if d.A.Calls != 20 || d.B.Calls != 80 {
 		t.Errorf("%+v, %+v", d.A, d.B)
 	}
@@ -244,6 +264,22 @@ func TestDiffRanksWhatBecameSlower(t *testing.T) {
 	}
 	if only := realtest.DecodeExactly[promisedDiff](t, callreel("", "diff", a, b, "--json", "-f", "fi*").stdout); len(only.Functions) != 1 {
 		t.Errorf("%+v", only)
+	}
+}
+
+func TestDiffFailsIfBIsSlowerByMore(t *testing.T) {
+	a, b := diffReel(t, 50, 200), diffReel(t, 50, 300) // 700 ns against 800 for one call of each
+	for _, k := range []struct {
+		a, b, share string
+		code        int
+	}{
+		{a, b, "15%", exitDone}, {a, b, "14%", exitFailed}, {b, a, "1%", exitDone}, {a, a, "0.1%", exitDone},
+		{a, b, "0%", exitUsage}, {a, b, "5", exitUsage}, {a, b, "much%", exitUsage},
+		{diffReel(t, 5, 200), b, "50%", exitFailed}, // too few calls to tell
+	} {
+		if r := callreel("", "diff", k.a, k.b, "--fail-over", k.share); r.code != k.code {
+			t.Errorf("--fail-over %s: code %d, want %d\n%s%s", k.share, r.code, k.code, r.stdout, r.stderr)
+		}
 	}
 }
 
