@@ -8,7 +8,8 @@ import (
 )
 
 // laneClocks say what lanes' threads have done, in a replay of a piece: what comes before it or behind it doesn't count. Lanes come one after the
-// other. Of lanes without states, as those of goroutines, nothing is known.
+// other. Of lanes without states nothing is known, and nothing in a Go program: what its goroutines did is only known to who has seen all events
+// from the beginning on.
 type laneClocks struct {
 	f     *reel.File
 	lanes []timeline.Lane
@@ -40,7 +41,7 @@ func (c *laneClocks) at(lane uint32, tick uint64) reel.StateTimes {
 	}
 	if !c.any || c.lane != lane {
 		c.any, c.lane, c.clock = true, lane, nil
-		if l := &c.lanes[lane]; l.States {
+		if l := &c.lanes[lane]; l.States && !c.f.Header().Goroutines {
 			r := c.f.States(l.Thread)
 			r.Seek(c.piece.start)
 			c.clock = reel.NewThreadClock(r)

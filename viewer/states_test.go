@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"github.com/callreel/callreel/demangle"
@@ -183,5 +184,39 @@ func TestCallSaysWhatItWaitedFor(t *testing.T) {
 	}
 	if x := ask[*stateJSON](c, "state?lane=0&at=1000000"); x == nil || x.CPU == nil || *x.CPU != 3 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// Goroutines go from thread to thread: over the whole recording their functions are split as report has it, in a range nothing is said.
+func TestFunctionsOfGoroutinesAreSplitAsReportDoes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "go.reel")
+	h := reel.Header{PID: 77, Goroutines: true, Clock: madereel.Nanoseconds(1000)}
+	w := madereel.Create(t, path, h, reel.Image{Path: "/bin/prog"}, "main.work", "main.leaf", "runtime.park_m", "runtime.goschedImpl", "runtime.schedule")
+	tw := madereel.Thread(t, w, reel.Thread{TID: 80, Process: 77, Name: "prog"},
+		reel.Switch(2000, 7), reel.Entry(2100, 0x10000, 1), reel.Entry(2200, 0xff00, 2), reel.Exit(6200, 0xff00, 2),
+		reel.Switch(6300, 0), reel.Entry(6400, 0x90000, 3), reel.Exit(6500, 0x90000, 3),
+		reel.Switch(9000, 7), reel.Exit(9100, 0x10000, 1))
+	realtest.Must(t, tw.Sched([]reel.SchedEvent{{Time: 1500, Kind: reel.SchedIn}, {Time: 3000, Kind: reel.SchedBlocked}, {Time: 4000, Kind: reel.SchedWoken}, {Time: 5000, Kind: reel.SchedIn}, {Time: 9500, Kind: reel.SchedBlocked}}))
+	realtest.Must(t, w.Close())
+	c := serveReels(t, path)
+	f, err := reel.Open(path)
+	realtest.Must(t, err)
+	defer f.Close()
+	want := reel.Summarize(f, reel.SummaryOptions{}).Functions
+	got := ask[functionsAnswer](c, "functions").Functions
+	known := uint64(0)
+	for i := range want {
+		if got[i].Func != want[i].ID || *got[i].FunctionStates != *StatesOf(&want[i]) {
+			t.Errorf("%s: %+v, want %+v", want[i].Name, got[i].FunctionStates, StatesOf(&want[i]))
+		}
+		known += got[i].SelfBlockedNS
+	}
+	if known == 0 {
+		t.Error("nothing is known of goroutines")
+	}
+	for _, fn := range ask[functionsAnswer](c, "functions?from=0&to=5000").Functions {
+		if fn.SelfUnknownNS != fn.SelfNS {
+			t.Errorf("in a range: %+v of %d", fn.FunctionStates, fn.SelfNS)
+		}
 	}
 }

@@ -174,7 +174,7 @@ func longest(list []reel.StateInterval) []reel.StateInterval {
 // selfStates splits the self time of a call by what its thread did; nil if that takes long.
 func selfStates(ctx context.Context, tl *timeline.Timeline, c *timeline.Found) (*statesJSON, error) {
 	clocks := newLaneClocks(tl)
-	if clocks == nil || !clocks.lanes[c.Lane].States {
+	if clocks == nil || !clocks.lanes[c.Lane].States || tl.File().Header().Goroutines {
 		return nil, nil
 	}
 	p := &piece{from: c.Start, to: c.Start + c.Duration, start: tl.Tick(c.Start), end: tl.Tick(c.Start + c.Duration), first: true}
