@@ -23,13 +23,13 @@ static void limit_cpu(void)
     char pid[16];
     snprintf(pid, sizeof pid, "%d", getpid());
     snprintf(group, sizeof group, "/sys/fs/cgroup/cpu/planted-%s", pid);
-    if (mkdir(group, 0755) == 0 && put(group, "cpu.cfs_period_us", "100000") == 0 && put(group, "cpu.cfs_quota_us", "40000") == 0 &&
+    if (mkdir(group, 0755) == 0 && put(group, "cpu.cfs_period_us", "100000") == 0 && put(group, "cpu.cfs_quota_us", "100000") == 0 &&
         put(group, "cgroup.procs", pid) == 0)
         return;
     rmdir(group);
     snprintf(group, sizeof group, "/sys/fs/cgroup/planted-%s", pid);
     put("/sys/fs/cgroup", "cgroup.subtree_control", "+cpu");
-    if (mkdir(group, 0755) == 0 && put(group, "cpu.max", "40000 100000") == 0 && put(group, "cgroup.procs", pid) == 0)
+    if (mkdir(group, 0755) == 0 && put(group, "cpu.max", "100000 100000") == 0 && put(group, "cgroup.procs", pid) == 0)
         return;
     fprintf(stderr, "cgroups can't be written here\n");
     exit(77);
@@ -51,7 +51,7 @@ static void remove_group(void)
 FN static void run_batch(void)
 {
     static unsigned char data[512];
-    for (uint64_t end = now_ns() + 70000000; now_ns() < end && serving;)
+    for (uint64_t end = now_ns() + 60000000; now_ns() < end && serving;)
         data[0] ^= (unsigned char)mix(data, sizeof data, 100);
 }
 
@@ -61,7 +61,7 @@ static void batches(void)
         run_batch();
 }
 
-FN static void price_item(struct request *r, unsigned i) { put_field(r, i, mix(r->text, 200, 20)); }
+FN static void price_item(struct request *r, unsigned i) { put_field(r, i, mix(r->text, 200, 1200)); }
 
 FN static void quote_prices(struct request *r)
 {
@@ -87,5 +87,5 @@ int main(int argc, char **argv)
     the_server.end = now_ns() + 60000000000u; /* until serve says */
     background("batch", batches);
     background("batch", batches);
-    return serve(argc, argv, &(struct server){.handle = quote_prices, .threads = 1, .pause_us = 1500, .slow_ms = 12});
+    return serve(argc, argv, &(struct server){.handle = quote_prices, .threads = 1, .pause_us = 700, .slow_ms = 12});
 }

@@ -127,8 +127,9 @@ static void *background_main(void *arg)
 UNUSED static pthread_t background(const char *name, void (*run)(void))
 {
     pthread_t t;
-    struct starting *s = malloc(sizeof *s);
-    *s = (struct starting){run, name};
+    struct starting *s = (struct starting *)malloc(sizeof *s);
+    s->run = run;
+    s->name = name;
     if ((errno = pthread_create(&t, NULL, background_main, s)) != 0)
         die("thread");
     return t;
@@ -148,7 +149,7 @@ FN UNUSED static uint32_t mix(const void *p, unsigned n, unsigned units)
 {
     uint32_t h = 2166136261u;
     for (unsigned i = 0; i < units; i++)
-        h = mix_block(p, n < 512 ? n : 512, h);
+        h = mix_block((const unsigned char *)p, n < 512 ? n : 512, h);
     return h;
 }
 
@@ -214,7 +215,7 @@ static void *serve_requests(void *arg)
     char name[16];
     snprintf(name, sizeof name, "worker-%u", me);
     prctl(PR_SET_NAME, name);
-    struct request *r = calloc(1, sizeof *r);
+    struct request *r = (struct request *)calloc(1, sizeof *r);
     while (serving && now_ns() < the_server.end) {
         sleep_us(20 + (unsigned)(exponential(&seed) * (s->pause_us ? s->pause_us : 400)));
         r->id = __atomic_add_fetch(&the_server.ids, 1, __ATOMIC_RELAXED);
@@ -243,7 +244,7 @@ static void print_log(void)
     int threads = s->threads ? s->threads : 2;
     for (int i = 0; i < threads; i++)
         n += the_server.n[i];
-    float *all = malloc((n + 1) * sizeof *all);
+    float *all = (float *)malloc((n + 1) * sizeof *all);
     unsigned k = 0;
     for (int i = 0; i < threads; i++) {
         memcpy(all + k, the_server.took[i], the_server.n[i] * sizeof *all);
@@ -259,7 +260,13 @@ static void print_log(void)
     free(all);
 }
 
-/* Serves until the time is over. Returns the exit code. */
+static void stop_serving(int sig)
+{
+    (void)sig;
+    the_server.end = 0;
+}
+
+/* Serves until the time is over, or SIGTERM comes. Returns the exit code. */
 static int serve(int argc, char **argv, const struct server *s)
 {
     pthread_t workers[64];
@@ -268,6 +275,7 @@ static int serve(int argc, char **argv, const struct server *s)
     the_server.how = s;
     the_server.seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGTERM, stop_serving);
     alarm((unsigned)seconds + 20); /* ends it if a thread doesn't */
     uint64_t now = now_ns();
     the_server.end = now + (uint64_t)(seconds * 1e9);
@@ -275,7 +283,7 @@ static int serve(int argc, char **argv, const struct server *s)
     printf("ready\n");
     fflush(stdout);
     for (int i = 0; i < threads; i++) {
-        the_server.took[i] = malloc(MOST_REQUESTS * sizeof(float));
+        the_server.took[i] = (float *)malloc(MOST_REQUESTS * sizeof(float));
         if ((errno = pthread_create(&workers[i], NULL, serve_requests, (void *)(uintptr_t)i)) != 0)
             die("thread");
     }
