@@ -94,24 +94,28 @@ func (p *place) compile(ctx context.Context, file string) (string, error) {
 	})
 }
 
-// goProgram is a static program, as Go makes them without cgo.
+// goProgram is a static program, as Go makes them without cgo. It has all plants in Go.
 func goProgram(plant string) func(context.Context, *place) (*Instance, error) {
 	return func(ctx context.Context, p *place) (*Instance, error) {
-		out, err := p.once("goserver", func(out string) error {
-			dir, err := p.write("goserver")
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module goserver\n\ngo 1.25\n"), 0o644); err != nil {
-				return err
-			}
-			return makeIt(ctx, dir, "/usr/bin/env", "CGO_ENABLED=0", "GOFLAGS=", p.found[0], "build", "-buildvcs=false", "-o", out, ".")
-		})
+		out, err := p.compileGo(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return serve(exec.CommandContext(ctx, out, plant, seconds, strconv.Itoa(p.seed)))
 	}
+}
+
+func (p *place) compileGo(ctx context.Context) (string, error) {
+	return p.once("go-plants", func(out string) error {
+		dir, err := p.write("goserver")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module goserver\n\ngo 1.25\n"), 0o644); err != nil {
+			return err
+		}
+		return makeIt(ctx, dir, "/usr/bin/env", "CGO_ENABLED=0", "GOFLAGS=", p.found[0], "build", "-buildvcs=false", "-o", out, ".")
+	})
 }
 
 // pythonProgram is the interpreter with a script.
@@ -125,12 +129,22 @@ func pythonProgram(plant string) func(context.Context, *place) (*Instance, error
 	}
 }
 
-// Build compiles what a plant has to compile, so that it doesn't take time later.
+// Build compiles what the plant has to compile, so that it doesn't take time later.
 func (p *Plant) Build(ctx context.Context, dir string) error {
-	i, err := p.Start(ctx, dir, 1)
+	at, err := p.makePlace(dir, 0)
 	if err != nil {
 		return err
 	}
-	_, err = i.End()
-	return errors.Join(err)
+	if p.build != nil {
+		_, err = p.build(at, ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return errors.Join(err, os.RemoveAll(at.dir))
+}
+
+// builds is what compiles one file.
+func builds(file string) func(*place, context.Context) (string, error) {
+	return func(p *place, ctx context.Context) (string, error) { return p.compile(ctx, file) }
 }

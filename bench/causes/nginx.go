@@ -134,7 +134,7 @@ func nginx() []Plant {
 			needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: nginxPlant(odd, slow)}
 	}
 	return []Plant{
-		plant("location that backtracks", "/files/"+strings.Repeat("a", 24)+"/y", 4*ms, Truth{Path: []string{"*pcre2_match*", "ngx_regex_exec*", "ngx_http_regex_exec", "*pcre2*"}, Kinds: repeats, States: []string{CPU}}),
+		plant("location that backtracks", "/files/"+strings.Repeat("a", 27)+"/x/y", 4*ms, Truth{Path: []string{"*pcre2_match*", "ngx_regex_exec*", "ngx_http_regex_exec", "*pcre2*"}, Kinds: repeats, States: []string{CPU}}),
 		plant("index of a large directory", "/list/large/", 4*ms, Truth{Path: []string{"ngx_http_autoindex_*", "*readdir*", "ngx_read_dir", "ngx_de_info", "*stat*", "qsort*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		plant("large reply compressed", "/files/large", 4*ms, Truth{Path: []string{"*deflate*", "ngx_http_gzip_*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 	}

@@ -19,6 +19,7 @@ type Plant struct {
 	Truth Truth
 	// needs are commands on the PATH, or files, of each of which the first that is there is taken.
 	needs [][]string
+	build func(*place, context.Context) (string, error) // nil for what needn't be compiled
 	start func(context.Context, *place) (*Instance, error)
 }
 
@@ -74,14 +75,9 @@ func (p *Plant) Missing() error {
 	return err
 }
 
-// Start starts the program and returns once it serves. Files are made below dir only, and what is compiled stays there for
-// other instances. seed is for what scatters by nature. ctx ends the program by force.
-func (p *Plant) Start(ctx context.Context, dir string, seed int) (*Instance, error) {
+// makePlace finds what the plant needs and makes a folder below dir.
+func (p *Plant) makePlace(dir string, seed int) (*place, error) {
 	found, err := p.find()
-	if err != nil {
-		return nil, err
-	}
-	own, err := os.MkdirTemp(dir, "plant-")
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +85,22 @@ func (p *Plant) Start(ctx context.Context, dir string, seed int) (*Instance, err
 	if err := os.MkdirAll(built, 0o755); err != nil {
 		return nil, err
 	}
-	i, err := p.start(ctx, &place{own, built, found, seed})
+	own, err := os.MkdirTemp(dir, "plant-")
+	return &place{own, built, found, seed}, err
+}
+
+// Start starts the program and returns once it serves. Files are made below dir only, and what is compiled stays there for
+// other instances. seed is for what scatters by nature. ctx ends the program by force.
+func (p *Plant) Start(ctx context.Context, dir string, seed int) (*Instance, error) {
+	at, err := p.makePlace(dir, seed)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", p.Name, err), os.RemoveAll(own))
+		return nil, err
 	}
-	i.dir = own
+	i, err := p.start(ctx, at)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", p.Name, err), os.RemoveAll(at.dir))
+	}
+	i.dir = at.dir
 	return i, nil
 }
 

@@ -5,7 +5,7 @@ import "time"
 // golang are plants in Go. What waits there is a goroutine, and its thread does something else meanwhile.
 func golang() []Plant {
 	plant := func(name, plant, handler string, slow time.Duration, t Truth) Plant {
-		return Plant{Name: "Go: " + name, Handler: handler, Slow: slow, Truth: t, needs: need("go"), start: goProgram(plant)}
+		return Plant{Name: "Go: " + name, Handler: handler, Slow: slow, Truth: t, needs: need("go"), build: (*place).compileGo, start: goProgram(plant)}
 	}
 	return []Plant{
 		plant("slow sender of a channel", "channel", "main.priceOrder", 10*ms, Truth{Path: []string{"awaitQuote"}, Kinds: waiting, States: []string{Blocked},
@@ -43,7 +43,7 @@ func Controls() []Plant {
 		native("five stages", "control_stages.c", "transfer_money", 0, Truth{}),
 		native("a thread behind a socket", "control_echo.c", "forward_request", 0, Truth{}),
 		native("a number of lookups", "control_lookups.c", "read_values", 0, Truth{}),
-		{Name: "Go", Handler: "main.handleAny", needs: need("go"), start: goProgram("control")},
+		{Name: "Go", Handler: "main.handleAny", needs: need("go"), build: (*place).compileGo, start: goProgram("control")},
 		{Name: "Python", Handler: "PyEval_EvalCode", needs: [][]string{{"/usr/bin/python3"}}, start: pythonProgram("control")},
 		quietRedis(),
 		quietNginx(),

@@ -143,6 +143,11 @@ func rare(every time.Duration, do func(c *redisClient, n int) error) func(contex
 	}
 }
 
+// unseen is a client whose own requests aren't the ones that are slow.
+func unseen(client func(context.Context, *redisClient, *requests) error) func(context.Context, *redisClient, *requests) error {
+	return func(ctx context.Context, c *redisClient, _ *requests) error { return client(ctx, c, &requests{}) }
+}
+
 // populate makes keys in the server itself.
 func populate(keys, size int) func(*redisClient) error {
 	return func(c *redisClient) error {
@@ -168,10 +173,10 @@ func redis() []Plant {
 			fill: func(c *redisClient) error {
 				return errors.Join(c.do("SETBIT", "bits", strconv.Itoa(96<<23), "1"), populate(200000, 200)(c))
 			},
-			clients: clients{bitfields, rare(450*time.Millisecond, func(c *redisClient, _ int) error {
+			clients: clients{bitfields, unseen(rare(450*time.Millisecond, func(c *redisClient, _ int) error {
 				_ = c.do("BGSAVE") // one may still be on
 				return nil
-			})},
+			}))},
 		}),
 		plant("fork for BGSAVE", "call", 2*ms, Truth{Path: []string{"bgsaveCommand", "rdbSaveBackground", "redisFork"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
 			options: []string{"--rdbcompression", "no"},
@@ -191,8 +196,8 @@ func redis() []Plant {
 			States: []string{CPU}}, redisPlant{
 			options: []string{"--hash-max-listpack-entries", "16"},
 			fill: func(c *redisClient) error {
-				for n := range 40 {
-					if err := fillHash(c, n, 20000); err != nil {
+				for n := range 24 {
+					if err := fillHash(c, n, 15000); err != nil {
 						return err
 					}
 				}

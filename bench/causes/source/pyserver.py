@@ -81,7 +81,7 @@ while serving and time.perf_counter() - begin < seconds:
     exec(handler, names)
     took.append((time.perf_counter() - start) * 1e6)
 serving = False
-took.sort()
+took = sorted(took) or [0]
 slow = [t for t in took if slow_ms and t >= slow_ms * 1000]
 rest = took[:len(took) - len(slow)] or [0]
 print(json.dumps({"requests": len(took), "p50_us": rest[len(rest) // 2], "p95_us": rest[len(rest) * 95 // 100],
