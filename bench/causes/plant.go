@@ -19,6 +19,7 @@ type Plant struct {
 	Truth Truth
 	// needs are commands on the PATH, or files, of each of which the first that is there is taken.
 	needs [][]string
+	file  string                                        // in C or C++, if it is
 	build func(*place, context.Context) (string, error) // nil for what needn't be compiled
 	start func(context.Context, *place) (*Instance, error)
 }

@@ -19,7 +19,7 @@ func native(name, file, handler string, slow time.Duration, t Truth) Plant {
 	if file[len(file)-3:] == ".cc" {
 		compiler = "g++"
 	}
-	return Plant{Name: name, Handler: handler, Slow: slow, Truth: t, needs: need(compiler), build: builds(file), start: compiled(file)}
+	return Plant{Name: name, Handler: handler, Slow: slow, Truth: t, needs: need(compiler), file: file, build: builds(file), start: compiled(file)}
 }
 
 // locks are causes of which another thread is the reason.

@@ -61,7 +61,7 @@ static void batches(void)
         run_batch();
 }
 
-FN static void price_item(struct request *r, unsigned i) { put_field(r, i, mix(r->text, 200, 1200)); }
+FN static void price_item(struct request *r, unsigned i) { put_field(r, i, mix(r->text, 200, 500)); }
 
 FN static void quote_prices(struct request *r)
 {

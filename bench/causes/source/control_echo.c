@@ -6,7 +6,7 @@
 
 static int fds[2];
 
-FN static void answer_ask(char *ask, uint64_t *seed) { ask[0] = (char)mix(ask, 16, 200 + (unsigned)(exponential(seed) * 400)); }
+FN static void answer_ask(char *ask, uint64_t *seed) { ask[0] = (char)mix(ask, 16, 6 + (unsigned)(exponential(seed) * 12)); }
 
 static void answerer(void)
 {

@@ -26,7 +26,7 @@ static void hog(void)
     }
 }
 
-FN static void score_document(struct request *r, unsigned i) { put_field(r, i, mix(r->text, 200, 800)); }
+FN static void score_document(struct request *r, unsigned i) { put_field(r, i, mix(r->text, 200, 400)); }
 
 FN static void rank_documents(struct request *r)
 {

@@ -43,7 +43,7 @@ private:
 static Executor executor;
 static void executor_main() { executor.run(); }
 
-FN static unsigned compile_node(unsigned i) { return mix("template", 8, 30000 + i); }
+FN static unsigned compile_node(unsigned i) { return mix("template", 8, 600 + i); }
 
 FN static unsigned compile_template()
 {
@@ -59,7 +59,7 @@ static void editor()
         executor.post([] { compile_template(); });
 }
 
-FN static unsigned fill_template(unsigned id) { return mix("filled", 6, 1000 + id % 100); }
+FN static unsigned fill_template(unsigned id) { return mix("filled", 6, 20 + id % 10); }
 
 FN static unsigned await_page(std::future<unsigned> &page) { return page.get(); }
 

@@ -14,7 +14,7 @@ FN static uint32_t config_value(unsigned i)
     return v;
 }
 
-FN static void parse_config_line(unsigned i) { config[i % 64] = mix(config, sizeof config, 700); }
+FN static void parse_config_line(unsigned i) { config[i % 64] = mix(config, sizeof config, 800); }
 
 FN static void refresh_config(void)
 {

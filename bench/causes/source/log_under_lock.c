@@ -10,7 +10,8 @@ static int log_fd;
 
 FN static void flush_log(void)
 {
-    for (unsigned i = 0; i < 24; i++)
+    /* To a disk that takes its time. */
+    for (uint64_t end = now_ns() + 30000000; now_ns() < end && serving;)
         if (write(log_fd, buffer, sizeof buffer) < 0 || fdatasync(log_fd) != 0)
             die("log");
     used = 0;

@@ -7,7 +7,7 @@
 FN static void fill_cache(void)
 {
     enum { N = 12000 };
-    static void *block[N], *pin[N];
+    void **block = calloc(2 * N, sizeof *block), **pin = block + N;
     for (unsigned i = 0; i < N; i++) {
         block[i] = memset(malloc(9000), 1, 9000);
         pin[i] = malloc(64);
@@ -16,6 +16,7 @@ FN static void fill_cache(void)
         free(block[i]);
     for (unsigned i = 0; i < N; i++)
         free(pin[i]);
+    free(block);
 }
 
 FN static void release_memory(void)

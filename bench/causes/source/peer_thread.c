@@ -10,11 +10,11 @@ FN static uint32_t scan_store(const char *key, unsigned blocks)
 {
     uint32_t h = 0;
     for (unsigned i = 0; i < blocks; i++)
-        h ^= mix(key, 8, 6000);
+        h ^= mix(key, 8, 120);
     return h;
 }
 
-FN static uint32_t get_from_store(const char *key) { return key[0] ? scan_store(key, 500) : mix(key, 8, 1000); }
+FN static uint32_t get_from_store(const char *key) { return key[0] ? scan_store(key, 500) : mix(key, 8, 20); }
 
 static void store_loop(unsigned i)
 {

@@ -5,7 +5,7 @@
 
 static int metrics[2];
 
-FN static uint32_t merge_histogram(const char *p, unsigned i) { return mix(p, 512, 1000 + i); }
+FN static uint32_t merge_histogram(const char *p, unsigned i) { return mix(p, 512, 600 + i); }
 
 FN static void digest_metrics(const char *p)
 {

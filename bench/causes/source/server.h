@@ -144,12 +144,15 @@ FN static uint32_t mix_block(const unsigned char *p, unsigned n, uint32_t h)
     return h;
 }
 
-/* About a microsecond for each unit. */
+/* About half a microsecond for each unit, whatever n is. */
 FN UNUSED static uint32_t mix(const void *p, unsigned n, unsigned units)
 {
+    unsigned char block[512];
     uint32_t h = 2166136261u;
+    for (unsigned i = 0; i < sizeof block; i++)
+        block[i] = ((const unsigned char *)p)[i % n];
     for (unsigned i = 0; i < units; i++)
-        h = mix_block((const unsigned char *)p, n < 512 ? n : 512, h);
+        h = mix_block(block, sizeof block, h);
     return h;
 }
 

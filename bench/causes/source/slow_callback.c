@@ -5,7 +5,7 @@
 
 typedef void observer(struct request *, unsigned row);
 
-FN static void sign_row(struct request *r, unsigned row) { put_field(r, row, mix(r->text, 256, r->odd && row == 17 ? 100000 : 4)); }
+FN static void sign_row(struct request *r, unsigned row) { put_field(r, row, mix(r->text, 256, r->odd && row == 17 ? 60000 : 4)); }
 
 FN static void count_row(struct request *r, unsigned row) { put_field(r, row, row); }
 FN static void index_row(struct request *r, unsigned row) { put_field(r, row, mix(r->text, 100, 3)); }

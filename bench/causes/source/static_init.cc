@@ -13,7 +13,7 @@ public:
         for (unsigned i = 0; i < 400; i++)
             add_rule(i);
     }
-    FN void add_rule(unsigned i) { rules.push_back(mix(this, sizeof *this, 2000 + i % 3)); }
+    FN void add_rule(unsigned i) { rules.push_back(mix(this, sizeof *this, 150 + i % 3)); }
     FN unsigned apply(unsigned i) const { return rules[i % rules.size()]; }
 
 private:
