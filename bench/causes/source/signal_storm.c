@@ -5,11 +5,16 @@
 
 static pthread_t victim;
 static volatile int known, summing;
-static volatile uint32_t samples;
+static uint32_t samples;
 
 static char stack_copy[512];
 
-FN static void take_sample(void) { samples ^= mix(stack_copy, sizeof stack_copy, 400); }
+FN static void take_sample(void)
+{
+    for (unsigned i = 0; i < 400; i++)
+        for (unsigned k = 0; k < sizeof stack_copy; k++)
+            samples = (samples ^ (uint32_t)stack_copy[k]) * 16777619u;
+}
 
 FN static void on_signal(int sig)
 {
