@@ -113,7 +113,7 @@ func moreWork() []Plant {
 func otherWork() []Plant {
 	return []Plant{
 		native("another branch", "branch_by_argument.c", "export_report", 6*ms, Truth{Path: []string{"format_pdf"}, Kinds: fresh, States: []string{CPU}}),
-		native("log rotation", "log_rotation.c", "serve_file", 8*ms, Truth{Path: []string{"rotate_log"}, Kinds: fresh, States: []string{CPU, Blocked}}),
+		native("log rotation", "log_rotation.c", "serve_file", 4*ms, Truth{Path: []string{"rotate_log"}, Kinds: fresh, States: []string{CPU, Blocked}}),
 		native("slow callee of a callback", "slow_callback.c", "import_rows", 8*ms, Truth{Path: []string{"sign_row", "audit_row"}, Kinds: repeats, States: []string{CPU}}),
 		native("handshake", "handshake.c", "accept_client", 5*ms, Truth{Path: []string{"agree_on_key"}, Kinds: fresh, States: []string{CPU}}),
 		native("exceptions", "exceptions.cc", "import_csv", 3*ms, Truth{Path: []string{"parse_number", "number_or_zero", "__cxa_throw", "_Unwind_*"}, Kinds: []string{NewPath, SlowerCalls, Self, MoreCalls}, States: []string{CPU}}),

@@ -35,6 +35,7 @@ FN static void import_batch(void)
 
 static void importer(void)
 {
+    stay_on(0);
     for (; serving; sleep_us(1000))
         while (importing && serving)
             import_batch();
@@ -62,5 +63,6 @@ int main(int argc, char **argv)
     mallopt(M_ARENA_MAX, 1);
     background("importer", importer);
     background("scheduler", import_now_and_then);
+    stay_on(1);
     return serve(argc, argv, &(struct server){.handle = list_rows, .threads = 1, .slow_ms = 6});
 }

@@ -23,6 +23,7 @@ FN static void count_bytes(void)
 
 static void transfers(void)
 {
+    stay_on(0);
     while (serving) {
         pause_ms(250);
         for (uint64_t end = now_ns() + 50000000; now_ns() < end && serving;)
@@ -41,5 +42,6 @@ FN static void record_visit(struct request *r)
 int main(int argc, char **argv)
 {
     background("transfers", transfers);
+    stay_on(1);
     return serve(argc, argv, &(struct server){.handle = record_visit, .threads = 1, .pause_us = 1500, .slow_ms = 2});
 }

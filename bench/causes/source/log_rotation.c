@@ -3,7 +3,7 @@
 /* Log rotation: the request that fills the log copies it away before it goes on. */
 #include "server.h"
 
-enum { MOST = 12 << 20 };
+enum { MOST = 5 << 20 };
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd;
 static off_t size;
@@ -51,5 +51,5 @@ FN static void serve_file(struct request *r)
 int main(int argc, char **argv)
 {
     log_fd = open("log", O_RDWR | O_CREAT | O_TRUNC, 0600);
-    return serve(argc, argv, &(struct server){.handle = serve_file, .threads = 1, .pause_us = 200, .slow_ms = 8});
+    return serve(argc, argv, &(struct server){.handle = serve_file, .threads = 1, .pause_us = 200, .slow_ms = 4});
 }

@@ -2,20 +2,10 @@
 
 /* Priority inversion: a thread of low priority holds the lock, and one of middle priority keeps it from the processor. */
 #include "server.h"
-#include <sched.h>
-#include <sys/resource.h>
 
 static pthread_mutex_t stats_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t stats[64], archive[1024];
 static volatile int compressing;
-
-static void stay_on(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    sched_setaffinity(0, sizeof set, &set); /* on a machine with one processor it is there anyway */
-}
 
 FN static void count_request(struct request *r)
 {

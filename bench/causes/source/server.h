@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -107,6 +108,15 @@ UNUSED static void pause_ms(unsigned ms)
         sleep_us(20000);
     if (serving)
         sleep_us(ms * 1000);
+}
+
+/* This thread, and those that it makes, run on one processor. */
+UNUSED static void stay_on(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set); /* on a machine with one processor it is there anyway */
 }
 
 struct starting {

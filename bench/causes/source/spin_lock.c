@@ -27,6 +27,7 @@ FN static void compact_heap(void)
 
 static void compactor(void)
 {
+    stay_on(0);
     for (; serving; pause_ms(300))
         compact_heap();
 }
@@ -48,5 +49,6 @@ FN static void allocate_buffer(struct request *r)
 int main(int argc, char **argv)
 {
     background("compactor", compactor);
+    stay_on(1);
     return serve(argc, argv, &(struct server){.handle = allocate_buffer, .threads = 1, .slow_ms = 8});
 }
