@@ -130,7 +130,7 @@ func childOf(pid int) (int, error) {
 
 func nginx() []Plant {
 	plant := func(name, odd string, slow time.Duration, t Truth) Plant {
-		return Plant{Name: "nginx: " + name, Handler: "ngx_http_process_request", Slow: slow, Truth: t,
+		return Plant{Name: "nginx: " + name, Handler: "ngx_http_core_run_phases", Slow: slow, Truth: t,
 			needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: nginxPlant(odd, slow)}
 	}
 	return []Plant{
@@ -142,5 +142,5 @@ func nginx() []Plant {
 
 // quietNginx has no cause.
 func quietNginx() Plant {
-	return Plant{Name: "nginx", Handler: "ngx_http_process_request", needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: nginxPlant("", 0)}
+	return Plant{Name: "nginx", Handler: "ngx_http_core_run_phases", needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: nginxPlant("", 0)}
 }

@@ -41,9 +41,9 @@ func locks() []Plant {
 		native("file lock of another process", "file_lock.c", "get_mail", 10*ms, Truth{Path: []string{"lock_store", "flock"}, Kinds: working, States: []string{Blocked}}),
 		native("lock of the address space", "mmap_lock.c", "encode_frame", 6*ms, Truth{Path: []string{"map_buffer", "use_buffers", "*mmap*", "*munmap*"}, Kinds: waiting,
 			States: []string{Blocked}}),
-		native("allocator contention", "allocator_contention.c", "list_rows", 6*ms, Truth{Path: []string{"build_rows", "new_row", "malloc", "free", "*int_malloc*", "*int_free*"},
-			Kinds: waiting, States: []string{Blocked, CPU}}),
-		native("false sharing", "false_sharing.c", "record_visit", 2*ms, Truth{Path: []string{"count_hits"}, Kinds: working, States: []string{CPU}}),
+		native("allocator contention", "allocator_contention.c", "list_rows", 6*ms, Truth{Path: []string{"build_rows", "new_row", "malloc", "free"},
+			Kinds: []string{SlowerCalls, Self, NewPath, MoreCalls}, States: []string{Blocked}, WaitsFor: []string{"report_memory", "mallinfo*", "*int_mallinfo*"}}),
+		native("false sharing", "false_sharing.c", "record_visit", 8*ms, Truth{Path: []string{"count_hits"}, Kinds: working, States: []string{CPU}}),
 		native("thread pool exhausted", "pool_exhausted.c", "answer_call", 10*ms, Truth{Path: []string{"await_job", "*cond_wait*"}, Kinds: []string{SlowerCalls, Self, NewPath, MoreCalls},
 			States: []string{Blocked}, WaitsFor: []string{"make_thumbnail"}}),
 		native("straggler", "straggler.c", "search_all", 10*ms, Truth{Path: []string{"gather_hits", "scatter_query", "*cond_wait*"}, Kinds: waiting,
@@ -99,13 +99,13 @@ func moreWork() []Plant {
 		native("hash collision", "hash_collision.c", "answer_query", 8*ms, Truth{Path: []string{"table_find", "key_equal"}, Kinds: repeats, States: []string{CPU}}),
 		native("quadratic input", "quadratic_input.c", "tag_item", 8*ms, Truth{Path: []string{"unique_tags"}, Kinds: repeats, States: []string{CPU}}),
 		native("large payload", "big_payload.c", "relay_message", 5*ms, Truth{Path: []string{"copy_payload", "pass_message"}, Kinds: working, States: []string{CPU}}),
-		native("backtracking", "backtracking.c", "filter_mail", 5*ms, Truth{Path: []string{"match_here", "match_star"}, Kinds: repeats, States: []string{CPU}}),
+		native("backtracking", "backtracking.c", "filter_mail", 4*ms, Truth{Path: []string{"match_here", "match_star"}, Kinds: repeats, States: []string{CPU}}),
 		native("table grows", "table_grows.c", "open_session", 3*ms, Truth{Path: []string{"grow_table"}, Kinds: fresh, States: []string{CPU}}),
 		native("deep recursion", "deep_recursion.c", "total_account", 3*ms, Truth{Path: []string{"visit_node"}, Kinds: repeats, States: []string{CPU}}),
 		native("nothing remembered", "memo_miss.c", "plan_trip", 5*ms, Truth{Path: []string{"compute_route"}, Kinds: fresh, States: []string{CPU}}),
 		native("large sort", "big_sort.c", "select_ordered", 3*ms, Truth{Path: []string{"sort_rows"}, Kinds: repeats, States: []string{CPU}}),
 		native("decompression", "decompression.c", "cat_file", 6*ms, Truth{Path: []string{"expand_block", "copy_match"}, Kinds: repeats, States: []string{CPU}}),
-		native("std::regex", "std_regex.cc", "route_request", 3*ms, Truth{Path: []string{"match_route"}, Kinds: repeats, States: []string{CPU}}),
+		native("std::regex", "std_regex.cc", "route_request", 2*ms, Truth{Path: []string{"match_route"}, Kinds: repeats, States: []string{CPU}}),
 	}
 }
 

@@ -13,7 +13,7 @@ func golang() []Plant {
 		plant("mutex held", "mutex", "main.checkAccess", 10*ms, Truth{Path: []string{"rule", "lockSlow", "Lock"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"reload", "parseRule"}}),
 		plant("pool of connections", "pool", "main.listUsers", 10*ms, Truth{Path: []string{"takeConnection"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"exportAll"}}),
 		plant("sleep in a retry loop", "retry", "main.reserveRoom", 10*ms, Truth{Path: []string{"backOff"}, Kinds: fresh, States: []string{Blocked}}),
-		plant("assist of the collector", "assist", "main.buildPage", 5*ms, Truth{Path: []string{"newPart", "makeParts", "mallocgc*", "gcAssist*"}, Kinds: []string{SlowerCalls, Self, NewPath, MoreCalls},
+		plant("assist of the collector", "assist", "main.buildPage", 4*ms, Truth{Path: []string{"newPart", "makeParts", "mallocgc*", "gcAssist*"}, Kinds: []string{SlowerCalls, Self, NewPath, MoreCalls},
 			States: []string{CPU, Blocked, Ready}}),
 		plant("latency of the scheduler", "latency", "main.readShards", 8*ms, Truth{Path: []string{"readShard", "Sleep"}, Kinds: working, States: []string{Ready, Blocked}}),
 		plant("large reply", "encode", "main.sendReport", 4*ms, Truth{Path: []string{"encodeRow"}, Kinds: repeats, States: []string{CPU}}),
@@ -29,7 +29,7 @@ func python() []Plant {
 	return []Plant{
 		plant("lock held by another thread", "lock", 12*ms, Truth{Path: []string{"PyThread_acquire_lock*", "*sem_*wait*"}, Kinds: waiting, States: []string{Blocked}}),
 		plant("interpreter lock", "gil", 12*ms, Truth{Path: []string{"PyEval_RestoreThread", "PyEval_AcquireThread", "*cond_*wait*"}, Kinds: waiting, States: []string{Blocked}}),
-		plant("hash collision", "collision", 4*ms, Truth{Path: []string{"PyDict_*", "_PyDict_*", "_Py_dict_*", "PyObject_SetItem", "PyObject_RichCompare*", "PyLong_*"}, Kinds: repeats, States: []string{CPU}}),
+		plant("hash collision", "collision", 4*ms, Truth{Path: []string{"PyDict_*", "_PyDict_*", "_Py_dict_*", "PyObject_SetItem", "PyObject_RichCompare*", "PyLong_*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		plant("large number printed", "digits", 4*ms, Truth{Path: []string{"PyObject_Str", "_PyLong_Format*"}, Kinds: repeats, States: []string{CPU}}),
 		plant("sleep in a retry loop", "retry", 12*ms, Truth{Path: []string{"*clock_nanosleep*", "*nanosleep*", "*select*", "_PyTime_*"}, Kinds: fresh, States: []string{Blocked}}),
 		plant("backtracking", "regex", 4*ms, Truth{Path: []string{"*sre*", "*pattern*", "PyObject_Vectorcall*", "*vectorcall*", "*python3*"}, Kinds: repeats, States: []string{CPU}}),

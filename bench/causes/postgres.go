@@ -248,7 +248,7 @@ func postgres() []Plant {
 			odd: run("SELECT count(*) FROM item WHERE note = 'note 7'"),
 		}),
 		plant("row locked by another transaction", "PortalRun", 10*ms, Truth{Path: []string{"XactLockTableWait", "LockAcquire*", "ProcSleep", "heap_update"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
-			other: run("BEGIN; UPDATE item SET n = n + 1 WHERE id < 20000 AND id % 50 = 0; SELECT pg_sleep(0.25); COMMIT"),
+			other: run("BEGIN; UPDATE item SET n = n + 1 WHERE id < 20000 AND id % 10 = 0; SELECT pg_sleep(0.25); COMMIT"),
 		}),
 		plant("table locked by VACUUM FULL", "pg_analyze_and_rewrite_fixedparams", 10*ms, Truth{Path: []string{"LockAcquire*", "LockRelationOid", "ProcSleep"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
 			other: run("VACUUM FULL item"),

@@ -164,16 +164,17 @@ func redis() []Plant {
 	const pause = 200 * time.Microsecond
 	type clients = []func(context.Context, *redisClient, *requests) error
 	return []Plant{
-		plant("KEYS of another client", "aeProcessEvents", 5*ms, Truth{Path: []string{"keysCommand"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
+		plant("KEYS of another client", "readQueryFromClient", 5*ms, Truth{Path: []string{"keysCommand"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
 			fill: populate(60000, 20),
 			clients: clients{ordinaryRedis(1, pause), ordinaryRedis(2, pause), ordinaryRedis(3, pause),
 				rare(350*time.Millisecond, func(c *redisClient, _ int) error { return c.do("KEYS", "*:77*1") })},
 		}),
-		plant("copy on write after BGSAVE", "bitfieldCommand", 2*ms, Truth{Path: []string{"bitfieldGeneric", "setUnsignedBitfield", "bitfieldCommand"}, Kinds: working, States: []string{CPU}}, redisPlant{
+		plant("copy on write after BGSAVE", "setrangeCommand", 2*ms, Truth{Path: []string{"*memcpy*", "*memmove*", "sdsgrowzero"}, Kinds: working, States: []string{CPU}}, redisPlant{
+			options: []string{"--rdbcompression", "no"},
 			fill: func(c *redisClient) error {
 				return errors.Join(c.do("SETBIT", "bits", strconv.Itoa(96<<23), "1"), populate(200000, 200)(c))
 			},
-			clients: clients{bitfields, unseen(rare(450*time.Millisecond, func(c *redisClient, _ int) error {
+			clients: clients{overwrites, unseen(rare(900*time.Millisecond, func(c *redisClient, _ int) error {
 				_ = c.do("BGSAVE") // one may still be on
 				return nil
 			}))},
@@ -186,7 +187,7 @@ func redis() []Plant {
 				return nil
 			})},
 		}),
-		plant("append-only file synced", "flushAppendOnlyFile", 4*ms, Truth{Path: []string{"fdatasync", "flushAppendOnlyFile"}, Kinds: []string{SlowerCalls, Self, NewPath}, States: []string{Blocked}}, redisPlant{
+		plant("append-only file synced", "beforeSleep", 4*ms, Truth{Path: []string{"fdatasync", "fsync"}, Kinds: []string{SlowerCalls, Self, NewPath}, States: []string{Blocked}}, redisPlant{
 			options: []string{"--appendonly", "yes", "--appendfsync", "always"},
 			clients: clients{ordinaryRedis(1, 5*time.Millisecond), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
 				return c.do("SET", "large", strings.Repeat("x", 16<<20))
@@ -218,14 +219,12 @@ func fillHash(c *redisClient, n, fields int) error {
 	return c.do(words...)
 }
 
-// bitfields sets bytes in many pages of one large value at once.
-func bitfields(ctx context.Context, c *redisClient, log *requests) error {
-	return repeat(ctx, 5, 2*time.Millisecond, func(_ int, chance *rand.Rand) error {
-		words := []string{"BITFIELD", "bits"}
-		for range 1000 {
-			words = append(words, "SET", "u8", strconv.Itoa(chance.IntN(96<<20/4096)*4096*8), "7")
-		}
-		return log.time(false, func() error { return c.do(words...) })
+// overwrites writes over some megabytes of one large value.
+func overwrites(ctx context.Context, c *redisClient, log *requests) error {
+	payload := strings.Repeat("7", 4<<20)
+	return repeat(ctx, 5, 12*time.Millisecond, func(_ int, chance *rand.Rand) error {
+		at := strconv.Itoa(chance.IntN(92 << 20))
+		return log.time(false, func() error { return c.do("SETRANGE", "bits", at, payload) })
 	})
 }
 

@@ -1,15 +1,24 @@
 // For cc, not for the go command, which takes a .c file in a package for cgo.
 
-/* Allocator contention: an import allocates in the one arena that all threads share. */
+/* Allocator contention: statistics of the heap are taken under the lock of the arena that all threads share. */
 #include "server.h"
 #include <malloc.h>
 
-enum { ROWS = 600 };
-static volatile int importing;
+enum { ROWS = 200, FRAGMENTS = 300000 };
+
+FN static void fragment_heap(void)
+{
+    char **piece = malloc(FRAGMENTS * sizeof *piece);
+    for (unsigned i = 0; i < FRAGMENTS; i++)
+        piece[i] = malloc(1100);
+    for (unsigned i = 0; i < FRAGMENTS; i += 2)
+        free(piece[i]);
+    free(malloc(1 << 20)); /* sorts them */
+}
 
 FN static void *new_row(uint64_t *seed)
 {
-    char *row = malloc(1100 + draw(seed) % 2000); /* too large for a thread's own cache */
+    char *row = malloc(1500 + draw(seed) % 2000); /* too large for a thread's own cache */
     row[0] = 1;
     return row;
 }
@@ -23,31 +32,17 @@ FN static void build_rows(struct request *r)
         free(rows[i]);
 }
 
-FN static void import_batch(void)
-{
-    uint64_t seed = now_ns() | 1;
-    void *rows[256];
-    for (unsigned i = 0; i < 256; i++)
-        rows[i] = malloc(1100 + draw(&seed) % 6000);
-    for (unsigned i = 0; i < 256; i++)
-        free(rows[(i * 37) % 256]);
-}
+FN static size_t report_memory(void) { return mallinfo2().fordblks; }
 
-static void importer(void)
+static void monitor(void)
 {
-    stay_on(0);
-    for (; serving; sleep_us(1000))
-        while (importing && serving)
-            import_batch();
-}
-
-static void import_now_and_then(void)
-{
+    volatile size_t most = 0;
     while (serving) {
-        pause_ms(280);
-        importing = 1;
-        pause_ms(40);
-        importing = 0;
+        pause_ms(300);
+        for (uint64_t end = now_ns() + 40000000; now_ns() < end;) {
+            size_t now = report_memory();
+            most = now > most ? now : most;
+        }
     }
 }
 
@@ -61,8 +56,7 @@ FN static void list_rows(struct request *r)
 int main(int argc, char **argv)
 {
     mallopt(M_ARENA_MAX, 1);
-    background("importer", importer);
-    background("scheduler", import_now_and_then);
-    stay_on(1);
+    fragment_heap();
+    background("monitor", monitor);
     return serve(argc, argv, &(struct server){.handle = list_rows, .threads = 1, .slow_ms = 6});
 }

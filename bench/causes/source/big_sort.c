@@ -4,14 +4,16 @@
 #include "server.h"
 
 struct row {
-    unsigned key;
-    char rest[28];
+    char name[92];
 };
 
 FN static int compare_rows(const void *a, const void *b)
 {
-    unsigned x = ((const struct row *)a)->key, y = ((const struct row *)b)->key;
-    return x < y ? -1 : x > y;
+    const char *x = ((const struct row *)a)->name, *y = ((const struct row *)b)->name;
+    unsigned i = 0;
+    while (i + 1 < sizeof ((struct row *)a)->name && x[i] == y[i])
+        i++;
+    return x[i] - y[i];
 }
 
 FN static void sort_rows(struct row *rows, unsigned n) { qsort(rows, n, sizeof *rows, compare_rows); }
@@ -19,12 +21,12 @@ FN static void sort_rows(struct row *rows, unsigned n) { qsort(rows, n, sizeof *
 FN static void fetch_rows(struct request *r, struct row *rows, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        rows[i].key = (unsigned)draw(&r->seed);
+        snprintf(rows[i].name, sizeof rows[i].name, "%070d%08x", 0, (unsigned)draw(&r->seed));
 }
 
 FN static void select_ordered(struct request *r)
 {
-    unsigned n = r->odd ? 24000 : 60 + (unsigned)(exponential(&r->seed) * 60);
+    unsigned n = r->odd ? 9000 : 60 + (unsigned)(exponential(&r->seed) * 60);
     struct row *rows = malloc(n * sizeof *rows);
     parse_request(r);
     fetch_rows(r, rows, n);

@@ -26,7 +26,7 @@ static void transfers(void)
     stay_on(0);
     while (serving) {
         pause_ms(250);
-        for (uint64_t end = now_ns() + 50000000; now_ns() < end && serving;)
+        for (uint64_t end = now_ns() + 80000000; now_ns() < end && serving;)
             count_bytes();
     }
 }
@@ -35,7 +35,7 @@ FN static void record_visit(struct request *r)
 {
     parse_request(r);
     for (unsigned i = 0; i < 20; i++)
-        count_hits(4000);
+        count_hits(20000);
     render_reply(r);
 }
 
@@ -43,5 +43,5 @@ int main(int argc, char **argv)
 {
     background("transfers", transfers);
     stay_on(1);
-    return serve(argc, argv, &(struct server){.handle = record_visit, .threads = 1, .pause_us = 1500, .slow_ms = 2});
+    return serve(argc, argv, &(struct server){.handle = record_visit, .threads = 1, .pause_us = 1000, .slow_ms = 8});
 }

@@ -7,10 +7,10 @@ enum { BUCKETS = 1024 };
 struct entry {
     struct entry *next;
     unsigned hash, value;
-    char key[48];
+    char key[164];
 };
 struct table {
-    struct entry *bucket[BUCKETS], entries[2400];
+    struct entry *bucket[BUCKETS], entries[700];
     unsigned n;
 };
 
@@ -47,12 +47,12 @@ FN static void table_put(struct table *t, const char *key, unsigned hash, unsign
 FN static void group_rows(struct request *r)
 {
     struct table *t = calloc(1, sizeof *t);
-    unsigned rows = r->odd ? 900 : 150 + (unsigned)(uniform(&r->seed) * 100), stride = r->odd ? BUCKETS : 37;
+    unsigned rows = r->odd ? 600 : 150 + (unsigned)(uniform(&r->seed) * 100), spread = r->odd ? BUCKETS : 2654435761u;
     for (unsigned i = 0; i < rows; i++) {
-        char key[48];
-        memset(key, 'k', 40);
-        memcpy(key + 40, (char[]){(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676), 0}, 4);
-        table_put(t, key, (i + r->id) * stride, i);
+        char key[164];
+        memset(key, 'k', 160);
+        memcpy(key + 160, (char[]){(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676), 0}, 4);
+        table_put(t, key, (i + r->id) * spread, i);
     }
     free(t);
 }

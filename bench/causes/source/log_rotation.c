@@ -14,10 +14,8 @@ FN static void copy_log(int to)
     char block[8192];
     ssize_t n;
     for (off_t at = 0; (n = pread(log_fd, block, sizeof block, at)) > 0; at += n)
-        if (write(to, block, (size_t)n) < 0)
+        if (write(to, block, (size_t)n) < 0 || ((at >> 13) % 64 == 0 && fsync(to) != 0))
             die("copy");
-    if (fsync(to) != 0)
-        die("fsync");
 }
 
 FN static void rotate_log(void)

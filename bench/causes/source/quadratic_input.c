@@ -3,9 +3,10 @@
 /* Quadratic work on a large input: duplicates are looked for by comparing each tag with all before it. */
 #include "server.h"
 
+#define PREFIX "https://tags.example.org/of-items/of-this-shop/of-this-country/of-this-year/of-this-season/of-this-collection/of-this-size"
 struct tags {
     unsigned n;
-    char tag[1000][48];
+    char tag[700][200];
 };
 
 FN static int same_tag(const char *a, const char *b)
@@ -33,9 +34,9 @@ FN static unsigned unique_tags(const struct tags *t)
 
 FN static void read_tags(struct request *r, struct tags *t)
 {
-    t->n = r->odd ? 900 : 20 + (unsigned)(uniform(&r->seed) * 30);
+    t->n = r->odd ? 600 : 20 + (unsigned)(uniform(&r->seed) * 30);
     for (unsigned i = 0; i < t->n; i++)
-        snprintf(t->tag[i], sizeof t->tag[i], "https://tags.example.org/of-items/%u", i * 7 % 4001);
+        snprintf(t->tag[i], sizeof t->tag[i], "%s/%u", PREFIX, i * 7 % 4001);
 }
 
 FN static void tag_item(struct request *r)

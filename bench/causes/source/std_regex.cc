@@ -11,7 +11,7 @@ FN static bool match_route(const std::string &path) { return std::regex_match(pa
 
 FN static void route_request(struct request *r)
 {
-    std::string path = "/" + std::string(r->odd ? 21 : 3 + r->id % 3, 'a') + (r->odd ? "/delete" : "/edit");
+    std::string path = "/" + std::string(r->odd ? 19 : 3 + r->id % 3, 'a') + (r->odd ? "/delete" : "/edit");
     parse_request(r);
     r->seed ^= match_route(path) ? 2 : 4;
     render_reply(r);
@@ -20,6 +20,6 @@ FN static void route_request(struct request *r)
 int main(int argc, char **argv)
 {
     static struct server s;
-    s.handle = route_request, s.every_ms = 300, s.slow_ms = 3;
+    s.handle = route_request, s.every_ms = 300, s.slow_ms = 2;
     return serve(argc, argv, &s);
 }

@@ -15,7 +15,7 @@ func assistPlant() server {
 			loadCatalog()
 		}
 	}()
-	return server{handle: buildPage, threads: 2, pause: 1500 * time.Microsecond, slow: 5 * time.Millisecond}
+	return server{handle: buildPage, threads: 2, pause: 3 * time.Millisecond, slow: 4 * time.Millisecond}
 }
 
 type tree struct {
@@ -23,14 +23,17 @@ type tree struct {
 	rest        [6]*tree
 }
 
-var keepAlive, catalog *tree
+var (
+	keepAlive *tree
+	catalog   []byte
+)
 
 // loadCatalog makes so much garbage that the heap is marked meanwhile.
 //
 //go:noinline
 func loadCatalog() {
-	for range 3 {
-		catalog = makeTree(18)
+	for range 3000 {
+		catalog = make([]byte, 64<<10)
 	}
 }
 
@@ -50,19 +53,16 @@ func buildPage(r *request) {
 	writeReply(r)
 }
 
-var partsSink []*tree
-
 //go:noinline
 func makeParts(r *request) {
-	parts := make([]*tree, 0, 4000)
-	for range 3000 + r.draw()%1000 {
-		parts = append(parts, newPart())
+	for range 12 + r.draw()%8 {
+		part := newPart()
+		r.seed ^= uint64(len(part)) * 2
 	}
-	r.seed ^= uint64(len(parts)) * 2
 }
 
 //go:noinline
-func newPart() *tree { return &tree{} }
+func newPart() []byte { return make([]byte, 24<<10) }
 
 // latencyPlant: goroutines that compute leave no processor to one that has become ready.
 func latencyPlant() server {
