@@ -39,7 +39,7 @@ type Log struct {
 
 // Holds says whether slow requests are there, few, and far from ordinary ones.
 func (l *Log) Holds() bool {
-	return l.Slow >= 3 && l.Slow*10 < l.Requests && l.SlowP50us > 4*l.P50us && l.SlowP50us > l.P95us
+	return l.Slow >= 3 && l.Slow*10 < l.Requests && l.SlowP50us > 3*l.P50us && l.SlowP50us > l.P95us
 }
 
 // A proc is a process of an instance.

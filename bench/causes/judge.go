@@ -12,8 +12,9 @@ type Verdict struct {
 	Three int // of them: one of the first three is
 	// Place is how many have the true place, kind and state first, whoever was waited for.
 	Place int
-	// Claims is how many calls anything was claimed for.
-	Claims int
+	// Claims is how many calls anything was claimed for, ReadyClaims for how many of them the first claim is that the
+	// thread was kept from the processor.
+	Claims, ReadyClaims int
 	// Said is the first cause of the first call that First, or else anything at all, is true of.
 	Said string
 }
@@ -38,6 +39,9 @@ func (p *Plant) Judge(a Answer) Verdict {
 		}
 		v.Claims++
 		first := c.Causes[0]
+		if first.State == Ready {
+			v.ReadyClaims++
+		}
 		if p.Truth.placed(&first) {
 			v.Place++
 		}
