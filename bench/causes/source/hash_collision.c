@@ -47,12 +47,13 @@ FN static void table_put(struct table *t, const char *key, unsigned hash, unsign
 FN static void group_rows(struct request *r)
 {
     struct table *t = calloc(1, sizeof *t);
-    unsigned rows = r->odd ? 600 : 150 + (unsigned)(uniform(&r->seed) * 100), spread = r->odd ? BUCKETS : 2654435761u;
+    unsigned rows = r->odd ? 600 : 150 + (unsigned)(uniform(&r->seed) * 100);
     for (unsigned i = 0; i < rows; i++) {
         char key[164];
         memset(key, 'k', 160);
         memcpy(key + 160, (char[]){(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676), 0}, 4);
-        table_put(t, key, (i + r->id) * spread, i);
+        unsigned hash = (i + r->id) * 2654435761u;
+        table_put(t, key, r->odd ? r->id : hash ^ hash >> 15 ^ hash >> 22, i);
     }
     free(t);
 }

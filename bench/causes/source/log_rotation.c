@@ -41,9 +41,9 @@ FN static void access_log(void)
 FN static void serve_file(struct request *r)
 {
     parse_request(r);
-    render_reply(r);
     access_log();
     access_log();
+    render_reply(r); /* not the log last: the compiler would leave this function first */
 }
 
 int main(int argc, char **argv)
