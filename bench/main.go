@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -14,15 +15,17 @@ import (
 // config is what the flags say, and where things are.
 type config struct {
 	rounds   int
-	calls    int64  // of leaf in one measurement
-	requests int    // GETs in one measurement
-	callreel string // path of the binary
-	ring     string // for --ring; "" leaves callreel's default
-	source   string // bench/target
-	dir      string // for everything that is made, removed at the end
-	input    string // part of the names of what is to be measured, of some parts
-	billion  bool   // view is measured on a billion events, too
-	keep     bool   // programs that were harmed are not ended
+	calls    int64          // of leaf in one measurement
+	requests int            // GETs in one measurement
+	callreel string         // path of the binary
+	ring     string         // for --ring; "" leaves callreel's default
+	source   string         // bench/target
+	dir      string         // for everything that is made, removed at the end
+	input    string         // part of the names of what is to be measured, of some parts
+	billion  bool           // view is measured on a billion events, too
+	keep     bool           // programs that were harmed are not ended
+	plants   *regexp.Regexp // names of the planted causes that why is asked about; nil for all
+	reels    string         // a folder for what was recorded of them; "" for nowhere
 }
 
 // A part measures some of the rows. It returns rows for what it could not
@@ -54,6 +57,7 @@ var parts = []part{
 	{"page", measurePage},
 	{"viewers", measureViewers},
 	{"exports", measureExports},
+	{"why", measureWhy},
 }
 
 func main() {
@@ -70,13 +74,16 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, throws, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports")
+	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, throws, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports, why")
 	flag.StringVar(&c.input, "input", "", "of symbols, lazy (steady, first, node, million), server (frames, clients, bucket, debuginfod) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
 	flag.BoolVar(&c.billion, "billion", false, "measure view and page on a reel of a billion events, too; it takes 5 GB of disk")
+	plants := flag.String("plants", "", "of why, only the planted causes whose names match this regular expression")
+	flag.StringVar(&c.reels, "reels", "", "keep what why was asked about in this folder")
+	truths := flag.Bool("truths", false, "print the planted causes and what has to be said of each, as JSON")
 	plain, indexed := flag.String("views", "", "measure the timeline of this reel, which has no index"), flag.String("views-indexed", "", "and of this one, which has")
 	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")
 	flag.Parse()
@@ -87,11 +94,19 @@ func run() (err error) {
 		}
 		return err
 	}
+	if *truths {
+		return printTruths(os.Stdout)
+	}
 	if *plain != "" {
 		return printViews(context.Background(), *plain, *indexed)
 	}
 	if c.rounds < 1 || c.calls < 1000 || c.requests < 1000 || flag.NArg() > 0 {
 		return fmt.Errorf("rounds must be positive, calls and requests at least 1000, and no arguments given")
+	}
+	if *plants != "" {
+		if c.plants, err = regexp.Compile(*plants); err != nil {
+			return err
+		}
 	}
 	if c.callreel, err = filepath.Abs(c.callreel); err != nil {
 		return err
