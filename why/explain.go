@@ -67,9 +67,13 @@ func (x *explainer) choose(ctx context.Context) ([]ref, error) {
 	if x.o.Over > 0 {
 		over = x.ticks(uint64(x.o.Over))
 	}
-	x.found, err = collect(ctx, x.f, fns, over, x.o.Call, x.o.workers())
-	if err != nil {
-		return nil, err
+	if trigger == nil {
+		x.found = x.collectIndexed(ctx, fns, over)
+	}
+	if x.found == nil {
+		if x.found, err = collect(ctx, x.f, fns, over, x.o.Call, x.o.workers()); err != nil {
+			return nil, err
+		}
 	}
 	if x.o.Call != nil {
 		if r := x.found.found[x.o.Call.Function].asked; r != nil {

@@ -130,7 +130,7 @@ func findEntry(f *reel.File, events []reel.Event, r *ref) int {
 		if now > r.start {
 			break
 		}
-		if !e.IsExit() && e.ID() == r.fn && e.SP == r.sp {
+		if !e.IsExit() && e.ID() == r.fn && (e.SP == r.sp || r.sp == 0) {
 			if best = i; now == r.start && f.Header().Clock.Mode == reel.ClockFull {
 				break
 			}
