@@ -105,13 +105,6 @@ func printPrograms(w io.Writer, rows []programRow) error {
 	return nil
 }
 
-func share(n, of int) string {
-	if of == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
-}
-
 // reasons are the most frequent ones, the rest added up.
 func reasons(refused map[string]int) string {
 	const most = 3

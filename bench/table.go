@@ -39,6 +39,14 @@ func printTable(w io.Writer, machine string, rows []row) error {
 	return t.Flush()
 }
 
+// share is a part of a whole in per cent.
+func share(n, of int) string {
+	if of == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
+}
+
 // median returns the middle of v, which must not be empty.
 func median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
