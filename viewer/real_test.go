@@ -7,6 +7,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -72,8 +73,8 @@ func checkAgainstReport(t *testing.T, path string) {
 	for i := range want {
 		f := got.Functions[i]
 		ids[i], f.Func = f.Func, 0
-		want[i].File, want[i].Line = "", 0 // the report has asked for symbols, this server hasn't
-		if f != want[i] {
+		want[i].File, want[i].Line = "", 0  // the report has asked for symbols, this server hasn't
+		if !reflect.DeepEqual(f, want[i]) { // parts by state, where they are known, are behind a pointer
 			t.Errorf("function %d: %+v, the report has %+v", i, f, want[i])
 		}
 	}
