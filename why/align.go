@@ -198,14 +198,6 @@ func (a *aligned) path(at int32) []uint32 {
 	return list
 }
 
-// within says whether a path is another one or below it.
-func (a *aligned) within(at, top int32) bool {
-	for at > top {
-		at = a.list[at].parent
-	}
-	return at == top
-}
-
 // marks marks the paths of a place.
 func (a *aligned) marks(p *place) []bool {
 	marks := make([]bool, len(a.list))
