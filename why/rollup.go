@@ -37,29 +37,35 @@ type rollup struct {
 	found    []place
 }
 
-// places lists the places of a positive excess, the largest first.
+// places lists the places of a positive excess, the largest first. Where a thread waits for a processor says nothing: it may be anywhere. So
+// that time is left out at first, then goes to the work that it follows from, and what is left of it is one place.
 func (a *aligned) places() []place {
-	r := rollup{aligned: a, total: sum(a.at[0].sub), state: -1, children: make([][]int32, len(a.list))}
-	if r.total <= 0 {
-		return nil
-	}
+	r := rollup{aligned: a, total: work(a.at[0].sub), state: -1, children: make([][]int32, len(a.list))}
 	for i := 1; i < len(a.list); i++ {
 		up := a.list[i].parent
 		r.children[up] = append(r.children[up], int32(i))
 	}
-	r.descend(0)
+	if r.total > 0 {
+		r.descend(0)
+	}
 	whole := r.found
 	r.found = nil
 	for _, p := range whole {
 		r.byState(p)
 	}
-	slices.SortStableFunc(r.found, func(a, b place) int { return cmp.Compare(b.excess, a.excess) })
-	return r.found
+	r.waiting()
+	least := int64(worth / 3 * float64(sum(a.at[0].sub)))
+	found := slices.DeleteFunc(r.found, func(p place) bool { return p.excess < least || p.excess <= 0 })
+	slices.SortStableFunc(found, func(a, b place) int { return cmp.Compare(b.excess, a.excess) })
+	return found
 }
+
+// work is a time without what was spent ready.
+func work(v [4]int64) int64 { return sum(v) - v[reel.StateReady] }
 
 func (r *rollup) pick(v [4]int64) int64 {
 	if r.state < 0 {
-		return sum(v)
+		return work(v)
 	}
 	return v[r.state]
 }
@@ -162,7 +168,7 @@ func (r *rollup) byState(p place) {
 			v[s] -= r.at[c].sub[s]
 		}
 	}
-	r.crowded(&p, &v)
+	v[reel.StateReady] = 0
 	best := largest(v)
 	if float64(v[best]) >= pure*float64(sum(v)) || r.newPath(p.at) || len(p.except) > 0 {
 		p.state = best
@@ -187,19 +193,63 @@ func (r *rollup) byState(p place) {
 // others want each processor.
 const mostCrowd = 16
 
-// crowded takes the time that a place was ready for time on a processor where it follows from work: whoever works for long on a crowded
-// machine waits in proportion, and what is to be told is the work. That is so where the call does other things or more of them than its
-// peers, or works for several times as long as they take in all; else as far as it isn't more than calls wait by nature.
-func (r *rollup) crowded(p *place, v *[4]int64) {
-	cpu, ready := v[reel.StateRunning], v[reel.StateReady]
-	if cpu <= 0 || ready <= 0 {
+// waiting gives the time that the call was ready to the places of the work that it follows from, and makes a place of what is left. Whoever
+// works for long on a crowded machine waits in proportion, and what is to be told is the work. That is so where the call does other things or
+// more of them than its peers, or works for several times as long as they take in all; else as far as it isn't more than calls wait by
+// nature.
+func (r *rollup) waiting() {
+	left := r.at[0].sub[reel.StateReady]
+	if left <= 0 {
 		return
 	}
-	most := max(1, 2*r.crowd)
-	if k := r.kindOf(p); k == NewPath || k == MoreCalls || cpu >= 3*int64(r.median) {
-		most = mostCrowd
+	const ready = int(reel.StateReady)
+	rest := make([]int64, len(r.list)) // ready time of each path that no place has
+	for i := range rest {
+		rest[i] = r.at[i].excess[ready]
 	}
-	if float64(ready) <= most*float64(cpu) {
-		v[reel.StateRunning], v[reel.StateReady] = cpu+ready, 0
+	for i := range r.found {
+		p := &r.found[i]
+		if p.state != int(reel.StateRunning) {
+			continue
+		}
+		marks := r.marks(p)
+		waited := int64(0)
+		for at, v := range rest {
+			if marks[at] {
+				waited += v
+			}
+		}
+		most := max(1, 2*r.crowd)
+		if k := r.kindOf(p); k == NewPath || k == MoreCalls || p.excess >= 3*int64(r.median) {
+			most = mostCrowd
+		}
+		if waited <= 0 || float64(waited) > most*float64(p.excess) {
+			continue
+		}
+		p.excess += waited
+		left -= waited
+		for at := range rest {
+			if marks[at] {
+				rest[at] = 0
+			}
+		}
 	}
+	if left <= 0 {
+		return
+	}
+	// The lowest path that holds most of it.
+	below := slices.Clone(rest)
+	for i := len(below) - 1; i > 0; i-- {
+		below[r.list[i].parent] += below[i]
+	}
+	at := int32(0)
+	for next := at; next >= 0; {
+		at, next = next, -1
+		for _, c := range r.children[at] {
+			if float64(below[c]) >= holds*float64(left) {
+				next = c
+			}
+		}
+	}
+	r.found = append(r.found, place{at: at, state: ready, excess: min(left, below[at])})
 }

@@ -60,7 +60,7 @@ func (x *explainer) waitsFor(ctx context.Context, a *aligned, c *Cause, marks []
 	c.waits = x.waitIn(&spans[0], x.name(a.slow.nodes[spans[0].node].fn))
 	steps := x.follow(ctx, spans, a.slow.nodes[spans[0].node].fn)
 	if a.slow.goroutine != 0 {
-		steps = x.followGoroutines(ctx, &spans[0], a.slow.goroutine)
+		steps = x.followGoroutines(ctx, &spans[0], a.slow.goroutine, a.slow.chain(spans[0].node))
 	}
 	if len(steps) == 0 {
 		return

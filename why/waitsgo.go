@@ -2,6 +2,7 @@ package why
 
 import (
 	"context"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -24,7 +25,9 @@ func readies(f *reel.File) map[uint32]bool {
 const maxGoSteps = 3
 
 // followGoroutines goes from goroutine to goroutine: who made each go on, and what that did meanwhile.
-func (x *explainer) followGoroutines(ctx context.Context, s *stretch, goroutine uint64) (steps []Waiter) {
+//
+// inner are the functions that it waits in, the innermost first.
+func (x *explainer) followGoroutines(ctx context.Context, s *stretch, goroutine uint64, inner []uint32) (steps []Waiter) {
 	ready := readies(x.f)
 	if len(ready) == 0 || x.f.Events() > searchable {
 		return nil
@@ -54,6 +57,7 @@ func (x *explainer) followGoroutines(ctx context.Context, s *stretch, goroutine 
 		if next == nil || float64(blocked) < mostWaiting*float64(w.to-w.from) || seen[by] {
 			break
 		}
+		steps[len(steps)-1].same = sameChain(inner, t.chain(next.node))
 		seen[by] = true
 		goroutine, w = by, window{next.From, next.To}
 	}
@@ -139,4 +143,19 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 		begin()
 	}
 	return b.end()
+}
+
+// chain are the functions of a path, the innermost first.
+func (t *tree) chain(at int32) (fns []uint32) {
+	for ; at >= 0; at = t.nodes[at].parent {
+		fns = append(fns, t.nodes[at].fn)
+	}
+	return fns
+}
+
+// sameChain says whether two goroutines wait in the same place: in the runtime's functions, and by whom those were called.
+func sameChain(a, b []uint32) bool {
+	const most = 4
+	n := min(most, len(a), len(b))
+	return n > 0 && slices.Equal(a[:n], b[:n])
 }
