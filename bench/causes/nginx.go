@@ -78,9 +78,13 @@ func nginxPlant(odd string, slow time.Duration) func(context.Context, *place) (*
 			err := repeat(ctx, p.seed, 600*time.Microsecond, func(n int, chance *rand.Rand) error {
 				path, isOdd := []string{"/files/" + strconv.Itoa(chance.IntN(40)), "/list/small/", "/files/aaaa/x"}[n%3], odd != "" && time.Now().After(next)
 				if isOdd {
-					path, next = odd, time.Now().Add(300*time.Millisecond)
+					path = odd
 				}
-				return log.time(isOdd, func() error { return get(ctx, path) })
+				err := log.time(isOdd, func() error { return get(ctx, path) })
+				if isOdd {
+					next = time.Now().Add(300 * time.Millisecond)
+				}
+				return err
 			})
 			client.CloseIdleConnections()
 			return err
@@ -108,7 +112,7 @@ func fillWWW(dir string) error {
 	}
 	chance := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
-	for text.Len() < 1<<20 {
+	for text.Len() < 200<<10 {
 		fmt.Fprintf(&text, "%d said %x to %d\n", chance.IntN(1000), chance.IntN(1<<20), chance.IntN(1000))
 	}
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, "www/files/large"), []byte(text.String()), 0o644))

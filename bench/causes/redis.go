@@ -8,7 +8,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -60,8 +62,9 @@ func (c *redisClient) reply() error {
 type redisPlant struct {
 	options []string
 	fill    func(*redisClient) error
+	beside  func(ctx context.Context, dir string) error // what others do on the machine; may be nil
 	clients []func(context.Context, *redisClient, *requests) error
-	slow    time.Duration // for the clients' log: what they see of a slow request
+	slow    time.Duration // for the clients' log
 }
 
 func (plant redisPlant) start(ctx context.Context, p *place) (*Instance, error) {
@@ -96,6 +99,9 @@ func (plant redisPlant) start(ctx context.Context, p *place) (*Instance, error) 
 		var run []func() error
 		for k, client := range plant.clients {
 			run = append(run, func() error { return client(ctx, clients[k], &log) })
+		}
+		if plant.beside != nil {
+			run = append(run, func() error { return plant.beside(ctx, p.dir) })
 		}
 		err := together(run...)
 		for _, c := range clients {
@@ -158,7 +164,7 @@ func populate(keys, size int) func(*redisClient) error {
 func redis() []Plant {
 	// keysCommand is too short for a probe in some builds, and what it calls stands in its stead.
 	plant := func(name, handler string, slow time.Duration, t Truth, r redisPlant) Plant {
-		r.slow = max(r.slow, slow)
+		r.slow = slow
 		r.options = append(r.options, "--enable-debug-command", "yes")
 		return Plant{Name: "redis: " + name, Handler: handler, Slow: slow, Truth: t, needs: need("redis-server"), start: r.start}
 	}
@@ -172,11 +178,10 @@ func redis() []Plant {
 		}),
 		plant("copy on write after BGSAVE", "setrangeCommand", 2*ms, Truth{Path: []string{"*memcpy*", "*memmove*", "sdsgrowzero"}, Kinds: working, States: []string{CPU}}, redisPlant{
 			options: []string{"--rdbcompression", "no"},
-			slow:    12 * ms, // most of which the payload takes on its way
 			fill: func(c *redisClient) error {
-				return errors.Join(c.do("SETBIT", "bits", strconv.Itoa(96<<23), "1"), populate(200000, 200)(c))
+				return c.do("SETBIT", "bits", strconv.Itoa(32<<23), "1")
 			},
-			clients: clients{overwrites, unseen(rare(1200*time.Millisecond, func(c *redisClient, _ int) error {
+			clients: clients{unseen(overwrites), unseen(rare(1200*time.Millisecond, func(c *redisClient, _ int) error {
 				_ = c.do("BGSAVE") // one may still be on
 				return nil
 			}))},
@@ -191,9 +196,8 @@ func redis() []Plant {
 		}),
 		plant("append-only file synced", "beforeSleep", 4*ms, Truth{Path: []string{"fdatasync", "fsync"}, Kinds: []string{SlowerCalls, Self, NewPath}, States: []string{Blocked}}, redisPlant{
 			options: []string{"--appendonly", "yes", "--appendfsync", "always"},
-			clients: clients{ordinaryRedis(1, 5*time.Millisecond), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
-				return c.do("SET", "large", strings.Repeat("x", 16<<20))
-			})},
+			clients: clients{ordinaryRedis(1, 3*time.Millisecond)},
+			beside:  writesMuch,
 		}),
 		plant("DEL of a large hash", "call", 3*ms, Truth{Path: []string{"delCommand", "delGenericCommand", "dbDelete", "dbGenericDelete", "freeHashObject", "dictRelease"}, Kinds: []string{MoreCalls, SlowerCalls, Self, NewPath},
 			States: []string{CPU}}, redisPlant{
@@ -221,13 +225,33 @@ func fillHash(c *redisClient, n, fields int) error {
 	return c.do(words...)
 }
 
-// overwrites writes over some megabytes of one large value.
+// overwrites writes over some megabytes of one large value. Most of what a client sees of it is the payload on its way.
 func overwrites(ctx context.Context, c *redisClient, log *requests) error {
 	payload := strings.Repeat("7", 4<<20)
 	return repeat(ctx, 5, 12*time.Millisecond, func(_ int, chance *rand.Rand) error {
-		at := strconv.Itoa(chance.IntN(92 << 20))
+		at := strconv.Itoa(chance.IntN(28 << 20))
 		return log.time(false, func() error { return c.do("SETRANGE", "bits", at, payload) })
 	})
+}
+
+// writesMuch is a neighbour on the same disk: what it writes has to be there before anybody else's sync is done.
+func writesMuch(ctx context.Context, dir string) error {
+	data := make([]byte, 24<<20)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(350 * time.Millisecond):
+		}
+		f, err := os.Create(filepath.Join(dir, "neighbour"))
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(data)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
 }
 
 // quietRedis has no cause.

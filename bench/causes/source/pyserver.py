@@ -54,7 +54,7 @@ def ordinary(text):
 plants = {
     "lock": ("with lock:\n    ordinary(text)", 0, 12, lambda: every(300, hash_under_lock)),
     "gil": ("ordinary(text)\nfor i in range(3):\n    time.sleep(0.0003)\nordinary(text)", 0, 12, lambda: every(300, sort_numbers)),
-    "collision": ("d = {}\nfor i in range(600 if odd else 40):\n    d[i * 2305843009213693951 if odd else i] = i", 300, 4, None),
+    "collision": ("keys = [i * 2305843009213693951 if odd else i for i in range(600 if odd else 40)]\ndict(zip(keys, keys))", 300, 4, None),
     "digits": ("ordinary(text)\nstr(digits[odd])", 300, 4, None),
     "retry": ("ordinary(text)\nfor attempt in range(5 if odd else 0):\n    time.sleep(0.006)", 300, 12, None),
     "regex": ("ordinary(text)\npattern.match('a' * (25 if odd else 4) + 'b')", 300, 4, None),

@@ -8,7 +8,7 @@ import (
 
 // assistPlant: while the heap is marked, whoever allocates has to help.
 func assistPlant() server {
-	keepAlive = makeTree(20)
+	keepAlive = makeTree(18)
 	go func() {
 		for {
 			time.Sleep(300 * time.Millisecond)
@@ -32,7 +32,7 @@ var (
 //
 //go:noinline
 func loadCatalog() {
-	for range 3000 {
+	for range 1500 {
 		catalog = make([]byte, 64<<10)
 	}
 }
