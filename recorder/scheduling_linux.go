@@ -2,7 +2,9 @@ package recorder
 
 import (
 	"context"
+	"errors"
 
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/reel"
@@ -23,7 +25,12 @@ func (r *recording) watchScheduler(ctx context.Context) (err error) {
 		return nil
 	}
 	if r.watch, err = r.opening.Watch(ctx, r.pid(), r.set.TicksPerSecond); err != nil {
-		return err
+		if errors.Is(err, process.ErrNoProcess) || ctx.Err() != nil {
+			return err
+		}
+		r.notice("when threads run and wait can't be recorded: %v", err)
+		r.watch = nil
+		return nil
 	}
 	if r.watch.SumsOnly() {
 		r.notice("when threads run and wait can't be recorded here, but for sums: that takes perf events, which a container's seccomp profile, " +

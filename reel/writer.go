@@ -290,9 +290,12 @@ func (w *Writer) Close() error {
 	return flushErr
 }
 
-// Open opens the reel for reading, as far as it has come. It is the file that the
+// Open opens the reel for reading, as far as it has come, with all states of threads. It is the file that the
 // Writer has made, or none: another by the same name isn't opened.
 func (w *Writer) Open() (*File, error) {
+	if err := w.flushSched(true); err != nil { // what is derived from the file counts on its end
+		return nil, err
+	}
 	made, ok := w.file.(*outfile.File)
 	if !ok {
 		return nil, fmt.Errorf("reel: %s: %w", w.name, errors.ErrUnsupported)

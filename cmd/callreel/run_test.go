@@ -83,7 +83,7 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"functions", "-p", "1", "a"}, "-p PID or one FILE"},
 		{[]string{"report"}, "one FILE"},
 		{[]string{"report", "a", "b"}, "one FILE"},
-		{[]string{"report", reel, "--sort", "size"}, "calls, total, self or max"},
+		{[]string{"report", reel, "--sort", "size"}, "calls, total, self, max, cpu, ready or blocked"},
 		{[]string{"report", reel, "--limit", "-1"}, "--limit -1"},
 		{[]string{"report", reel, "-f", "wibble"}, "-f wibble matches nothing"},
 		{[]string{"record", "--no-open", "-p", "1"}, "goes with --view"},

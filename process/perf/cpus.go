@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,4 +31,16 @@ func parseList(text string) ([]int, error) {
 		}
 	}
 	return out, nil
+}
+
+// cpusOfStat is the list of the processors that /proc/stat has a line for (proc_stat(5)).
+func cpusOfStat(stat []byte) []byte {
+	var out [][]byte
+	for line := range bytes.Lines(stat) {
+		name, _, _ := bytes.Cut(line, []byte(" "))
+		if number, ok := bytes.CutPrefix(name, []byte("cpu")); ok && len(number) > 0 {
+			out = append(out, number)
+		}
+	}
+	return bytes.Join(out, []byte(","))
 }

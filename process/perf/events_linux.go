@@ -89,11 +89,15 @@ func Open(o Options) (*Events, error) {
 	return &Events{opt: o, cpus: cpus, rings: make([]*cpuRing, len(cpus)), size: size}, nil
 }
 
-// onlineCPUs lists the processors that are on.
+// onlineCPUs lists the processors that are on. Where /sys isn't mounted, /proc/stat has them too.
 func onlineCPUs() ([]int, error) {
 	text, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {
-		return nil, fmt.Errorf("perf: processors: %w", err)
+		stat, err2 := os.ReadFile("/proc/stat")
+		if err2 != nil {
+			return nil, fmt.Errorf("perf: processors: %w", errors.Join(err, err2))
+		}
+		text = cpusOfStat(stat)
 	}
 	cpus, err := parseList(strings.TrimSpace(string(text)))
 	if err != nil {

@@ -79,8 +79,11 @@ func Open(ctx context.Context, o Options) (*Watcher, error) {
 				return w, nil
 			}
 		}
-		if !errors.Is(err, ErrUnavailable) {
+		if errors.Is(err, process.ErrNoProcess) || ctx.Err() != nil {
 			return nil, err
+		}
+		if !errors.Is(err, ErrUnavailable) { // whatever it is, a lesser source may do
+			err = fmt.Errorf("%s: %w: %w", c.name, ErrUnavailable, err)
 		}
 		reasons = append(reasons, err)
 	}
