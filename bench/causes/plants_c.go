@@ -71,8 +71,9 @@ func waits() []Plant {
 		native("timers put together", "timer_slack.c", "stream_video", 10*ms, Truth{Path: []string{"pace", "send_chunk", "*nanosleep*"}, Kinds: working, States: []string{Blocked}}),
 		native("system call held by seccomp", "seccomp_slow.c", "show_document", 10*ms, Truth{Path: []string{"check_access", "open_document", "syscall"}, Kinds: working, States: []string{Blocked}}),
 		native("fsync", "fsync_stall.c", "store_item", 6*ms, Truth{Path: []string{"commit_journal"}, Kinds: fresh, States: []string{Blocked}}),
-		native("cold page cache", "cold_cache.c", "get_blob", 8*ms, Truth{Path: []string{"read_block", "load_segment", "pread*"}, Kinds: working, States: []string{Blocked}}),
-		// A quick disk takes as long as the kernel's own work for a page.
+		// A quick disk takes as long as the kernel's own work for a page, here and for faults.
+		native("cold page cache", "cold_cache.c", "get_blob", 8*ms, Truth{Path: []string{"read_block", "load_segment", "pread*"}, Kinds: working,
+			States: []string{Blocked, CPU}}),
 		native("major page faults", "major_faults.c", "find_item", 8*ms, Truth{Path: []string{"probe_index", "search_index"}, Kinds: working,
 			States: []string{Blocked, CPU}}),
 	}
