@@ -290,11 +290,14 @@ func (w *Writer) Close() error {
 	return flushErr
 }
 
-// Open opens the reel for reading, as far as it has come, with all states of threads. It is the file that the
-// Writer has made, or none: another by the same name isn't opened.
+// Open opens the reel for reading, as far as it has come, with all states of threads; after an error from the file,
+// or Close, as far as it was written. It is the file that the Writer has made, or none: another by the same name isn't
+// opened.
 func (w *Writer) Open() (*File, error) {
-	if err := w.flushSched(true); err != nil { // what is derived from the file counts on its end
-		return nil, err
+	if w.failed() == nil {
+		if err := w.flushSched(true); err != nil { // what is derived from the file counts on its end
+			return nil, err
+		}
 	}
 	made, ok := w.file.(*outfile.File)
 	if !ok {
@@ -309,6 +312,13 @@ func (w *Writer) Open() (*File, error) {
 	}
 	r, err := openFile(w.name, f)
 	return r, errors.Join(err, f.Close())
+}
+
+// failed returns why the Writer takes nothing more.
+func (w *Writer) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
 // Abandon closes the Writer and removes the file that Create has made, unless another

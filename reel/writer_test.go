@@ -293,3 +293,21 @@ func TestOpenCallsEndWithTheirThread(t *testing.T) {
 		t.Errorf("%+v", s.Functions)
 	}
 }
+
+// Who counts what can be read of a reel that took no more opens it behind its Writer's end.
+func TestAReelOpensBehindItsWritersEnd(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "over.reel")
+	w, err := Create(name, Header{Clock: Clock{TicksPerSecond: 1e9, BaseTick: 1000, BaseUnixNS: 1}}, Options{})
+	realtest.Must(t, err)
+	tw, err := w.Thread(Thread{TID: 1})
+	realtest.Must(t, err)
+	realtest.Must(t, tw.Append([]Event{Entry(2000, 0x8000, 1), Exit(3000, 0x8000, 1)}))
+	realtest.Must(t, w.Close())
+	realtest.Must(t, tw.Sched([]SchedEvent{{Time: 1500, Kind: SchedIn}})) // it waits for more, and is told of no end
+	f, err := w.Open()
+	realtest.Must(t, err)
+	defer f.Close()
+	if s := Summarize(f, SummaryOptions{}); s.Events != 2 {
+		t.Errorf("%d events can be read, want 2", s.Events)
+	}
+}
