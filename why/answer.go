@@ -35,7 +35,7 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 	if p := nearest(peers.mid, peers.median); p != nil {
 		out.Peer = p.id().String()
 	}
-	x.causes(ctx, out, a, peers)
+	x.causes(ctx, out, a, peers, slow)
 	if len(out.Causes) > 0 {
 		out.Causes[0].DistinguishedBy = x.distinguish(a, peers, x.found.found[r.fn], slow)
 	}
@@ -51,17 +51,24 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 }
 
 // causes finds the causes that stand out.
-func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *peerSet) {
+func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *peerSet, slow []ref) {
 	if len(peers.mid) == 0 {
 		return
 	}
 	outlier := x.outlier(a, peers)
+	again := again{x: x, a: a, slow: slow}
 	for _, p := range a.places() {
 		marks := a.marks(&p)
 		if !a.unusual(&p, marks, peers, outlier) {
 			continue
 		}
-		if c := x.cause(ctx, a, &p, marks); !c.natural() {
+		switch c := x.cause(ctx, a, &p, marks); {
+		case c.natural():
+		case c.maybeHiccup() && !again.often(ctx, c, &p, marks):
+			if out.hiccup == "" {
+				out.hiccup = fmt.Sprintf("%s more %s", took(uint64(c.ExcessNS)), where(out, c))
+			}
+		default:
 			out.Causes = append(out.Causes, *c)
 		}
 	}
@@ -207,7 +214,6 @@ func (a *aligned) kindOf(p *place) Kind {
 
 // addOthers aligns a sample of all other calls, for their scatter. Where they go and neither the call nor its peers do doesn't matter.
 func (a *aligned) addOthers(others []placed) {
-	known := len(a.list)
 	var all states
 	for i := range others {
 		s := others[i].total()
@@ -218,15 +224,19 @@ func (a *aligned) addOthers(others []placed) {
 	a.crowd = float64(all[reel.StateReady]) / float64(max(1, all[reel.StateRunning]))
 	a.others = slices.Clone(others)
 	for i := range a.others {
-		o := &a.others[i]
-		o.of = make([]int32, len(o.nodes))
-		for k := range o.nodes {
-			if up := o.nodes[k].parent; up >= 0 {
-				o.of[k] = -1
-				if o.of[up] >= 0 {
-					if at, ok := a.edges[edge{o.of[up], o.nodes[k].fn}]; ok && int(at) < known {
-						o.of[k] = at
-					}
+		a.place(&a.others[i])
+	}
+}
+
+// place finds where a call's tree goes that the call itself or its peers go, too.
+func (a *aligned) place(o *placed) {
+	o.of = make([]int32, len(o.nodes))
+	for k := range o.nodes {
+		if up := o.nodes[k].parent; up >= 0 {
+			o.of[k] = -1
+			if o.of[up] >= 0 {
+				if at, ok := a.edges[edge{o.of[up], o.nodes[k].fn}]; ok {
+					o.of[k] = at
 				}
 			}
 		}

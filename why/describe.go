@@ -23,6 +23,8 @@ func head(a *Answer, several bool) string {
 	}
 	switch n := len(a.Causes); {
 	case a.Peers == 0:
+	case n == 0 && a.hiccup != "":
+		b.WriteString(" Once it spent " + a.hiccup + ". So short and so seldom that may be the machine's doing: an interrupt, a timer that is late, its host.")
 	case n == 0:
 		b.WriteString(" Nothing stands out: it lies within the scatter of its peers")
 		if a.hint != "" {
@@ -37,14 +39,18 @@ func head(a *Answer, several bool) string {
 	return b.String()
 }
 
+// where says in which place a cause is.
+func where(out *Answer, c *Cause) string {
+	if len(c.Path) == 0 {
+		return "in " + out.Function + " itself"
+	}
+	return "in " + route(c.Path)
+}
+
 // causeText puts a cause into words.
 func causeText(out *Answer, c *Cause) string {
 	var b strings.Builder
-	place := "in " + route(c.Path)
-	if len(c.Path) == 0 {
-		place = "in " + out.Function + " itself"
-	}
-	fmt.Fprintf(&b, "%s more (%s) %s: ", took(uint64(max(c.ExcessNS, 0))), percent(c.Share), place)
+	fmt.Fprintf(&b, "%s more (%s) %s: ", took(uint64(max(c.ExcessNS, 0))), percent(c.Share), where(out, c))
 	each := c.SpentNS / max(1, c.Calls)
 	usually := c.PeerSpentNS / max(1, c.PeerCalls)
 	switch c.Kind {

@@ -46,8 +46,11 @@ func (s *scatter) most() float64 {
 		slope = contaminated * middle
 	}
 	slope = max(slope, leastSpread)
-	return math.Exp(h + slope*(normalQuantile(1-0.5/(s.n+1))-z80))
+	return math.Exp(h + slope*(normalQuantile(1-chance/(s.n+1))-z80))
 }
+
+// chance is how likely it may be that of all calls one comes by nature where it counts as an outlier.
+const chance = 0.01
 
 // leastSpread is how much any machine's times scatter, as the deviation of their logarithms.
 const leastSpread = 0.15

@@ -43,6 +43,8 @@ type Answer struct {
 	Notes []string `json:"notes,omitempty"`
 	// hint is what there is to say where no cause is given.
 	hint string
+	// hiccup is what may have been the machine's doing.
+	hiccup string
 	// slower is by what factor everything was slower, 0 if only some was.
 	slower float64
 }
