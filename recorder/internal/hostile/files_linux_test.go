@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/internal/realtest"
 )
 
@@ -29,6 +31,9 @@ func spent(t *testing.T, pid int) {
 		{"record", "-p", id, "-m", "hostile*", "-d", "300ms", "--args", "*hostile_leaf", "-o", filepath.Join(folder, "args.reel")},
 		{"report", reel},
 		{"report", reel, "--json"},
+		{"report", reel, "--locks"},
+		{"why", reel, "-f", "waits_at_the_pipe"},
+		{"why", reel, "-f", "waits_at_the_pipe", "--markdown"},
 		{"export", reel, "--format", "folded", "-o", filepath.Join(folder, "folded")},
 		{"export", reel, "--format", "perfetto", "-o", filepath.Join(folder, "perfetto")},
 		{"diff", reel, reel},
@@ -70,7 +75,14 @@ func TestNamesAreEscapeSequences(t *testing.T) {
 	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := u.Command(path, "\x1b[2J\x1b]0;argument\x07")
+	fifo := filepath.Join(u.Folder, "fifo\x1b[31m\n\x1b]0;x\x07\xe2\x80\xae")
+	if err := unix.Mkfifo(fifo, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(fifo, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := u.Command(path, "\x1b[2J\x1b]0;argument\x07", fifo)
 	p := realtest.StartCommand(t, cmd)
 	p.WaitLine("ready")
 	spent(t, p.Pid())
