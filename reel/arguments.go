@@ -209,36 +209,42 @@ func parseArguments(payload []byte, count uint32) (map[uint64][]Argument, error)
 	d := fields{b: payload}
 	all := map[uint64][]Argument{}
 	for range count {
-		key, n := d.uvarint(), d.uvarint()
-		if n > maxArguments {
-			return all, fmt.Errorf("%d arguments of one function", n)
-		}
-		var args []Argument
-		for range n {
-			a := Argument{Name: d.string(), Type: d.string()}
-			if !d.more() {
-				return all, errShortField
-			}
-			a.Kind, d.b = ArgumentKind(d.b[0]), d.b[1:]
-			names := d.uvarint()
-			if names > maxNames {
-				return all, fmt.Errorf("%d names of one enum", names)
-			}
-			for range names {
-				if a.Names == nil {
-					a.Names = map[int64]string{}
-				}
-				v := int64(unzigzag(d.uvarint()))
-				a.Names[v] = d.string()
-			}
-			args = append(args, a)
-		}
-		if d.err != nil {
-			return all, d.err
+		key := d.uvarint()
+		args, err := parseArgumentList(&d)
+		if err != nil {
+			return all, err
 		}
 		all[key] = args
 	}
 	return all, nil
+}
+
+// parseArgumentList reads how many arguments there are, and those.
+func parseArgumentList(d *fields) (args []Argument, err error) {
+	n := d.uvarint()
+	if n > maxArguments {
+		return nil, fmt.Errorf("%d arguments of one function", n)
+	}
+	for range n {
+		a := Argument{Name: d.string(), Type: d.string()}
+		if !d.more() {
+			return nil, errShortField
+		}
+		a.Kind, d.b = ArgumentKind(d.b[0]), d.b[1:]
+		names := d.uvarint()
+		if names > maxNames {
+			return nil, fmt.Errorf("%d names of one enum", names)
+		}
+		for range names {
+			if a.Names == nil {
+				a.Names = map[int64]string{}
+			}
+			v := int64(unzigzag(d.uvarint()))
+			a.Names[v] = d.string()
+		}
+		args = append(args, a)
+	}
+	return args, d.err
 }
 
 // valueCoder codes the values of one chunk after the other.

@@ -30,6 +30,9 @@ const (
 	KindScheduling ChunkKind = 16 // how that was learned: Scheduling
 	KindWaits      ChunkKind = 17 // what threads waited for: Waits
 	KindSchedSums  ChunkKind = 18 // the kernel's own sums of threads: SchedSums
+	KindMarkers    ChunkKind = 19 // Markers, with consecutive IDs
+	KindMarks      ChunkKind = 20 // Marks of one thread
+	KindPauses     ChunkKind = 21 // a Pause
 )
 
 // String returns the kind in words.
@@ -71,6 +74,12 @@ func (k ChunkKind) String() string {
 		return "waits"
 	case KindSchedSums:
 		return "sums of states"
+	case KindMarkers:
+		return "markers"
+	case KindMarks:
+		return "marks"
+	case KindPauses:
+		return "pauses"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -44,7 +44,10 @@ type File struct {
 	made  map[uint32]uint64 // by function
 
 	scheduling *Scheduling // nil if nothing is said
-	known      uint64      // up to when states of threads are known, in ticks
+	markers    []Marker
+	pauses     []Pause
+	marks      uint64 // how many
+	known      uint64 // up to when states of threads are known, in ticks
 
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 
@@ -64,7 +67,8 @@ type threadChunks struct {
 	tops   []uint32     // see StackTops
 	states []schedSection
 	waits  []Wait
-	sums   *SchedSums // nil if they aren't known
+	sums   *SchedSums   // nil if they aren't known
+	marks  []indexEntry // of KindMarks
 }
 
 // Open opens the reel at path. The file is mapped into memory where the system
@@ -180,6 +184,9 @@ func (f *File) loadChunk(e *indexEntry) error {
 		t := f.thread(e.thread)
 		t.values = append(t.values, *e)
 		return nil
+	case e.kind == KindMarks:
+		f.addMarks(e)
+		return nil
 	}
 	payload, err := f.payload(e)
 	if err == nil {
@@ -283,6 +290,10 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		return f.loadWaits(payload, e.count)
 	case KindSchedSums:
 		return f.loadSchedSums(payload, e.count)
+	case KindMarkers:
+		return f.loadMarkers(payload, e.count)
+	case KindPauses:
+		return f.loadPause(payload)
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

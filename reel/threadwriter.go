@@ -27,6 +27,7 @@ type ThreadWriter struct {
 	high   uint64 // the latest time of those that were written
 	drops  []Drop
 	values threadValues
+	marks  *threadMarks // nil before the first one
 	ended  bool
 	listed bool // among the Writer's threads
 
@@ -175,6 +176,9 @@ func (t *ThreadWriter) write() error {
 		return err
 	}
 	if err := t.flushValues(); err != nil {
+		return err
+	}
+	if err := t.flushMarks(); err != nil {
 		return err
 	}
 	return t.flushDrops()

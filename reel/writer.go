@@ -43,6 +43,9 @@ type Writer struct {
 	name string
 	mode ClockMode
 
+	markShift  uint // see markQuantum
+	goroutines bool // marks are of them
+
 	appended atomic.Uint64 // events
 
 	// poolMu guards idle and raw. idle are encoders that no thread holds an open chunk in.
@@ -55,7 +58,8 @@ type Writer struct {
 	tableMu   sync.Mutex
 	images    ImageID
 	functions uint32
-	keys      uint32          // threads so far
+	keys      uint32 // threads so far
+	markers   uint32
 	threads   []*ThreadWriter // but for those that have ended and have nothing to be written
 	dumped    bool
 
@@ -106,7 +110,7 @@ func Create(path string, h Header, opt Options) (*Writer, error) {
 // then on: Close closes it, as an error of NewWriter does. name is what errors call it.
 func NewWriter(name string, f Output, h Header) (*Writer, error) {
 	w := &Writer{name: name, mode: h.Clock.Mode, file: f, mostIndexed: mostIndexed}
-	w.sched.shift = schedQuantum(h.Clock.TicksPerSecond)
+	w.sched.shift, w.markShift, w.goroutines = schedQuantum(h.Clock.TicksPerSecond), markQuantum(h.Clock.TicksPerSecond), h.Goroutines
 	err := w.put(frame{kind: KindHeader, mode: w.mode, count: 1}, appendHeader(make([]byte, frameSize), &h))
 	if err != nil {
 		f.Close()
