@@ -1,6 +1,7 @@
 package reel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -37,7 +38,7 @@ type markCoder struct {
 	follows    map[uint32]uint32 // what came after each marker
 	recent     recent
 	numbers    map[valueKey]uint64
-	strings    [8]string // the last ones, the latest first
+	strings    [8][]byte // the last ones, the latest first; what is read shares them
 }
 
 // valueKey is an argument of a marker.
@@ -162,7 +163,7 @@ func (c *markCoder) appendValues(b []byte, m *Mark) []byte {
 			k := valueKey{m.Marker, i}
 			d := zigzag(v.Bits - c.numbers[k])
 			if d < 1<<55 {
-				b = appendUvarint(b, d<<2|markDelta)
+				b = appendUvarint(b, d<<2+markDelta)
 			} else {
 				b = append(b, markWide)
 				b = binary.LittleEndian.AppendUint64(b, v.Bits)
@@ -189,20 +190,21 @@ func (c *markCoder) appendBytes(b []byte, v *Value) []byte {
 		code |= 4
 	}
 	for i := range c.strings {
-		if c.strings[i] == string(text) {
+		if c.strings[i] != nil && bytes.Equal(c.strings[i], text) {
 			b = appendUvarint(b, uint64(i+1)<<3|code)
 			c.heard(i, c.strings[i])
 			return b
 		}
 	}
 	b = appendUvarint(b, code)
-	b = appendString(b, string(text))
-	c.heard(len(c.strings)-1, string(text))
+	b = appendUvarint(b, uint64(len(text)))
+	b = append(b, text...)
+	c.heard(len(c.strings)-1, append([]byte{}, text...))
 	return b
 }
 
 // heard puts a string first that was at a place.
-func (c *markCoder) heard(at int, text string) {
+func (c *markCoder) heard(at int, text []byte) {
 	copy(c.strings[1:], c.strings[:at])
 	c.strings[0] = text
 }
@@ -234,17 +236,17 @@ func (c *markCoder) values(d *fields, m *Mark, n int) error {
 			v.Cut = rest&1 != 0
 			switch at := rest >> 1; {
 			case at == 0:
-				text := d.string()
+				text := d.bytes()
 				if len(text) > maxMarkString {
 					return errMarkCode
 				}
-				c.heard(len(c.strings)-1, text)
-			case at > uint64(len(c.strings)):
+				c.heard(len(c.strings)-1, append([]byte{}, text...))
+			case at > uint64(len(c.strings)) || c.strings[at-1] == nil:
 				return errMarkCode
 			default:
 				c.heard(int(at-1), c.strings[at-1])
 			}
-			v.Bytes = []byte(c.strings[0])
+			v.Bytes = c.strings[0]
 		}
 		if d.err != nil {
 			return d.err

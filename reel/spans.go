@@ -50,6 +50,7 @@ const (
 	maxOpenSpans = 1 << 18
 	maxSpanDepth = 1 << 12
 	maxSpanSteps = 256
+	maxKept      = 1 << 20 // values of all open spans; those of further ones aren't kept
 )
 
 // SpanPairer pairs marks to spans and flows. It is given the marks of all threads in order of time, see [File.AllMarks]; without asynchronous
@@ -66,6 +67,7 @@ type SpanPairer struct {
 	async map[asyncKey]*Span
 	flows map[asyncKey]Flow
 	open  int
+	kept  int // values
 }
 
 type spanLane struct {
@@ -136,7 +138,14 @@ func (p *SpanPairer) lane(thread uint32, goroutine uint64) spanLane {
 	return spanLane{thread: thread}
 }
 
-func cloneValues(list []Value) []Value { return slices.Clone(list) }
+// keep copies values for a span.
+func (p *SpanPairer) keep(list []Value) []Value {
+	if len(list) == 0 || p.kept+len(list) > maxKept {
+		return nil
+	}
+	p.kept += len(list)
+	return slices.Clone(list)
+}
 
 func (p *SpanPairer) begin(thread uint32, x *Mark, m *Marker) {
 	k := p.lane(thread, x.Goroutine)
@@ -147,7 +156,7 @@ func (p *SpanPairer) begin(thread uint32, x *Mark, m *Marker) {
 	}
 	p.open++
 	p.lanes[k] = append(open, openSpan{
-		Span: Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Depth: len(open), Values: cloneValues(x.Values)},
+		Span: Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Depth: len(open), Values: p.keep(x.Values)},
 		pair: p.pairOf(m, x), provider: m.Provider,
 	})
 }
@@ -161,7 +170,7 @@ func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) {
 	}
 	if at < 0 { // it was open when the recording began
 		s := Span{Begin: p.f.FirstTick(), End: x.Time, Marker: x.Marker, Thread: thread, EndThread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x),
-			Unstarted: true, EndMarker: x.Marker, EndValues: cloneValues(x.Values)}
+			Unstarted: true, EndMarker: x.Marker, EndValues: p.keep(x.Values)}
 		if s.Begin = min(s.Begin, s.End); s.Title == "" {
 			return // who knows what
 		}
@@ -174,7 +183,7 @@ func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) {
 		if i > at {
 			s.Unfinished = true
 		} else {
-			s.EndMarker, s.EndValues = x.Marker, cloneValues(x.Values)
+			s.EndMarker, s.EndValues = x.Marker, p.keep(x.Values)
 		}
 		p.give(&s)
 	}
@@ -197,18 +206,18 @@ func (p *SpanPairer) asynchronous(thread uint32, x *Mark, m *Marker, k asyncKey)
 			p.Lost++
 			return
 		}
-		p.async[k] = &Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Async: true, ID: k.id, Values: cloneValues(x.Values)}
+		p.async[k] = &Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Async: true, ID: k.id, Values: p.keep(x.Values)}
 	case MarkAsyncStep:
 		if s == nil || len(s.Steps) >= maxSpanSteps {
 			return
 		}
-		s.Steps = append(s.Steps, SpanStep{x.Time, x.Marker, thread, cloneValues(x.Values)})
+		s.Steps = append(s.Steps, SpanStep{x.Time, x.Marker, thread, p.keep(x.Values)})
 	case MarkAsyncEnd:
 		if s == nil {
 			s = &Span{Begin: min(p.f.FirstTick(), x.Time), Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Async: true, ID: k.id, Unstarted: true}
 		}
 		delete(p.async, k)
-		s.End, s.EndThread, s.EndMarker, s.EndValues = x.Time, thread, x.Marker, cloneValues(x.Values)
+		s.End, s.EndThread, s.EndMarker, s.EndValues = x.Time, thread, x.Marker, p.keep(x.Values)
 		p.give(s)
 	}
 }
@@ -233,6 +242,10 @@ func (p *SpanPairer) flow(thread uint32, x *Mark, m *Marker, k asyncKey) {
 }
 
 func (p *SpanPairer) give(s *Span) {
+	p.kept -= len(s.Values) + len(s.EndValues)
+	for i := range s.Steps {
+		p.kept -= len(s.Steps[i].Values)
+	}
 	if p.OnSpan != nil {
 		p.OnSpan(s)
 	}
