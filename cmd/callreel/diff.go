@@ -45,6 +45,8 @@ Below the table is how much more time of its own B has in all, split into what m
 slower calls do, and functions that only one has; and, if both reels say when threads ran, into time on a CPU, ready
 to run, and blocked.
 
+Spans of markers are compared, too: by how much longer those of B took than as many of A.
+
 --fail-over 5% ends with code 1 if B is slower by more than that: if the calls that B made of functions that both have
 took so much more time of their own than as many did in A. If both reels say when threads ran, only time on a CPU
 counts. Functions with fewer than 20 calls in either don't count, and -f chooses others.
@@ -147,6 +149,9 @@ func (f *diffFlags) run(c *cobra.Command, status *status, paths []string) error 
 	slices.SortStableFunc(changes, func(a, b reel.FunctionChange) int { return cmp.Compare(key(&b), key(&a)) })
 	d := diff{sums: sums, all: changes, shown: changes, states: sums[0].HasStates && sums[1].HasStates}
 	d.slower, d.compared = reel.Slowdown(changes, d.states)
+	if len(f.functions) == 0 && (files[0].HasMarks() || files[1].HasMarks()) {
+		d.spans = compareSpans(files[0].SummarizeMarks(reel.MarkSummaryOptions{}), files[1].SummarizeMarks(reel.MarkSummaryOptions{}))
+	}
 	if f.limit > 0 {
 		d.shown = changes[:min(f.limit, len(changes))]
 	}
@@ -203,6 +208,7 @@ type diff struct {
 	slower   float64
 	compared int
 	states   bool
+	spans    []spanChangeJSON
 }
 
 // split adds up the parts of what B's functions have more time of their own.
@@ -223,6 +229,12 @@ func (d *diff) json(w io.Writer) error {
 	err := jsonList(b, "functions", len(d.shown), func(i int) any { return viewer.Change(&d.shown[i]) })
 	if err != nil {
 		return err
+	}
+	if d.spans != nil {
+		b.WriteString(",\n")
+		if err := jsonList(b, "spans", len(d.spans), func(i int) any { return &d.spans[i] }); err != nil {
+			return err
+		}
 	}
 	a, z := d.sums[0], d.sums[1]
 	fmt.Fprintf(b, ",\n\"a\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d},\"b\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d}",
@@ -251,6 +263,7 @@ func (d *diff) text(w io.Writer) error {
 	if n := len(d.all) - len(d.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
 	}
+	d.spanTable(b)
 	p, cpu, ready, blocked := d.split()
 	fmt.Fprintf(b, "B has %s of own time more: %s by more calls, %s by slower ones, %s in functions that only B has, %s in those that only A has\n",
 		signedSpan(p.MoreCalls+p.Slower+p.New+p.Gone), signedSpan(p.MoreCalls), signedSpan(p.Slower), signedSpan(p.New), signedSpan(p.Gone))

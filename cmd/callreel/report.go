@@ -22,6 +22,7 @@ type reportFlags struct {
 	limit     int
 	functions []string
 	by        string
+	spans     []string
 	locks     bool
 	json      bool
 	debugDirs []string
@@ -56,6 +57,11 @@ Where it is known when threads ran and waited, self is split: cpu is the time on
 the thread could have run and didn't, blocked the time in which it waited for something (in JSON "self_cpu_ns" and so
 on, and "total_cpu_ns" of total). What isn't known is in none of them.
 
+If markers were recorded, tables follow of spans (how many, the time in them, percentiles), flows, counters (min, mean
+of the values told, max, last) and instants. --span GLOB with --by ARG sums up spans by the value of a recorded argument.
+In JSON these are "spans", "flows", "counters" and "instants", and "pauses" are the times in which nothing was recorded
+because somebody had asked for that.
+
 With --locks it sums up what threads waited for in memory: mutexes and the like by address, how often, how long, and
 which function of the thread that let them go on held them ("in" is where that spent nearly all of the time). Condition
 variables come last, with the functions that signalled.
@@ -65,7 +71,8 @@ A damaged reel is read up to the damage and beyond it. The report says what was 
   callreel report slow.reel -f '*Command' --json
   callreel report slow.reel -f handle_request --by path
   callreel report slow.reel --sort blocked
-  callreel report slow.reel --locks`,
+  callreel report slow.reel --locks
+  callreel report slow.reel --span query --by arg1`,
 		Args: oneFile,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
@@ -73,7 +80,8 @@ A damaged reel is read up to the damage and beyond it. The report says what was 
 	fl.StringVar(&f.sort, "sort", "total", "sort by this `KEY`: calls, total, self, max, cpu, ready or blocked")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions and the N busiest threads (default all functions, 20 threads)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
-	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return")
+	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return; with --span: spans")
+	fl.StringArrayVar(&f.spans, "span", nil, "with --by: the spans that match this `GLOB` (repeatable)")
 	fl.BoolVar(&f.locks, "locks", false, "sum up what threads waited for by lock, and which functions held it")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	addDebugDirs(c.Flags(), &f.debugDirs)
@@ -109,6 +117,12 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	if f.locks {
 		return f.lockReport(w, file)
 	}
+	if len(f.spans) > 0 {
+		if f.by == "" || len(f.functions) > 0 {
+			return usageError("callreel report: --span goes with --by, and without -f")
+		}
+		return f.spanGroups(w, path, file)
+	}
 	if f.by != "" {
 		return f.groups(w, path, file, key)
 	}
@@ -126,6 +140,7 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	}
 	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
+	r.marks = marksOf(file, f.limit)
 	r.scheduling, r.scheduled = file.Scheduling()
 	if g := file.GoroutineStates(); g != nil && file.Header().Goroutines {
 		r.goroutinesKnown, r.goroutinesUnknown = g.Known(), !g.Known()
@@ -156,6 +171,8 @@ type report struct {
 	threads int          // how many of them the text has
 	closed  bool         // the reel is whole: its recorder has ended it
 	dump    *viewer.Dump // nil if the reel is none
+
+	marks markReport
 
 	scheduling reel.Scheduling // if the reel says anything of that
 	scheduled  bool
@@ -218,6 +235,9 @@ func (r *report) json(w io.Writer) error {
 	if r.Every > 0 {
 		fmt.Fprintf(b, ",\"every\":%d,\"made\":%d", r.Every, r.Made)
 	}
+	if err := r.marks.json(b); err != nil {
+		return err
+	}
 	if err := r.scheduledJSON(b); err != nil {
 		return err
 	}
@@ -262,9 +282,10 @@ func (r *report) text(w io.Writer) error {
 		fmt.Fprintf(b, "; one in %s of each function, of %s made: times are of those", count(uint64(r.Every)), things(r.Made, "call"))
 	}
 	b.WriteString("\n")
-	if r.Calls == 0 {
+	if r.Calls == 0 && r.marks.MarkSummary == nil {
 		b.WriteString("No call was recorded: no thread entered a traced function. A call that began before the recording isn't seen.\n")
 	}
+	r.marks.text(b)
 	r.schedulingText(b)
 	r.threadRows(b)
 	r.goroutines(b)
