@@ -8,6 +8,7 @@
  *   lives THREADS AT_ONCE   threads that live 0.1 ms: "lives THREADS"
  *   crowd THREADS           that many threads wait at once until the end
  *   mixed SECONDS           some run, some sleep, some yield, some wake one another, all until the end
+ *   stints SECONDS          threads of long and short stints, all until the end: "stints TID NAME"
  *   pingpong TIMES          two threads by a futex: "switches NS", nanoseconds a switch
  *   execs                   a thread that isn't the first runs this program anew, in mode execed; others wait meanwhile
  *   renames MS              all names change all the time
@@ -212,6 +213,49 @@ static void *pings(void *arg)
     return NULL;
 }
 
+/* Threads of mode stints. */
+struct stint {
+    const char *name;
+    uint64_t run_ns, every_ns; /* every_ns 0: without end */
+    int alone;                 /* on processor 0 */
+};
+
+static void *stints(void *arg)
+{
+    const struct stint *s = arg;
+    struct timespec at;
+    if (s->alone) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof one, &one);
+    }
+    prctl(PR_SET_TIMERSLACK, 1);
+    pthread_mutex_lock(&printing);
+    printf("stints %d %s\n", own_tid(), s->name);
+    fflush(stdout);
+    pthread_mutex_unlock(&printing);
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    for (;;) {
+        spin(s->run_ns);
+        if (!s->every_ns)
+            continue;
+        at.tv_nsec += s->every_ns;
+        at.tv_sec += at.tv_nsec / 1000000000;
+        at.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+    }
+}
+
+static void *pings_named(void *arg)
+{
+    pthread_mutex_lock(&printing);
+    printf("stints %d pingpong\n", own_tid());
+    fflush(stdout);
+    pthread_mutex_unlock(&printing);
+    return pings(arg);
+}
+
 static void *executes(void *path)
 {
     sleep_us(2000);
@@ -304,6 +348,19 @@ int main(int argc, char **argv)
         threads[5] = start(pings, (void *)0L);
         threads[6] = start(pings, (void *)1L);
         start(wait_for_ever, NULL);
+        sleep_us(n * 1000000);
+    } else if (!strcmp(mode, "stints")) {
+        static const struct stint kinds[] = {
+            {"computes", 100000, 0, 0},          {"twice", 30000, 500000000, 0},        {"thousand", 30000, 1000000, 0},
+            {"ten-thousand", 30000, 100000, 0},  {"short", 0, 50000, 0},                {"computes-pinned", 100000, 0, 1},
+            {"thousand-pinned", 30000, 1000000, 1}, {"twice-pinned", 30000, 500000000, 1}, {"long", 3000000, 10000000, 0},
+        };
+        times = 1 << 30;
+        pause_ns = 10000;
+        for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            start(stints, (void *)&kinds[i]);
+        start(pings_named, (void *)0L);
+        start(pings_named, (void *)1L);
         sleep_us(n * 1000000);
     } else if (!strcmp(mode, "pingpong")) {
         uint64_t begin;
