@@ -57,6 +57,7 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	}
 	bound = max(bound, w.limit)
 	w.mergeHoles()
+	w.coming = bound
 	w.merge(rings, bound)
 	for _, r := range rings {
 		r.release()

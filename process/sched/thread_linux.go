@@ -19,6 +19,8 @@ type thread struct {
 	since uint64
 	last  uint64 // ticks of its last event
 
+	excess int64 // nanoseconds: how much longer it was told to run than the kernel counted
+
 	asked     answer
 	processor int32 // where it runs
 	base      Sums  // when it began to be watched
@@ -53,7 +55,7 @@ func (w *Watcher) tell(e *told) {
 			return
 		}
 	}
-	tick = max(tick, t.last)
+	tick = max(w.moved(t, e, tick), t.last)
 	w.checkLoss(t, tick)
 	switch e.kind {
 	case In:
