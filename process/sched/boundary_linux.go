@@ -1,6 +1,9 @@
 package sched
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A source may know how much the kernel has counted of a stint. Then its beginning or its end is moved, so that what a thread
 // was told to run is what the kernel says: the boundary between ready and running is the kernel's. What cannot be moved, since
@@ -26,7 +29,12 @@ func (w *Watcher) moved(t *thread, e *told, tick uint64) uint64 {
 		if t.state != ready {
 			return tick
 		}
-		if want = e.shift + min(max(t.excess, 0), e.length/share); want == 0 {
+		// Earlier only where that cannot be before another thread leaves that processor.
+		least := int64(0)
+		if e.alone {
+			least = -e.length / share
+		}
+		if want = e.shift + max(min(t.excess, e.length/share), least); want == 0 {
 			return tick
 		}
 	case Preempted, Blocked, Uninterruptible:
@@ -55,4 +63,35 @@ func (w *Watcher) moved(t *thread, e *told, tick uint64) uint64 {
 	}
 	t.excess = min(max(t.excess+off, -mostExcess), mostExcess)
 	return to
+}
+
+// hold keeps a wake-up until the thread's next event, or the end of this drain.
+func (w *Watcher) hold(t *thread, e Event) {
+	if !w.source.wakeUps() {
+		w.give(t, e)
+		return
+	}
+	t.woke, t.holding = e, true
+	if !t.listed {
+		t.listed = true
+		w.held = append(w.held, t)
+	}
+}
+
+// letGo gives the wake-up that is kept of a thread, which is no later than its next event.
+func (w *Watcher) letGo(t *thread, tick uint64) {
+	if !t.holding {
+		return
+	}
+	t.holding = false
+	t.woke.Time = min(t.woke.Time, tick)
+	w.give(t, t.woke)
+}
+
+func (w *Watcher) letAllGo() {
+	for _, t := range w.held {
+		t.listed = false
+		w.letGo(t, math.MaxUint64)
+	}
+	w.held = slices.Delete(w.held, 0, len(w.held))
 }

@@ -155,7 +155,7 @@ func (r *bpfRing) take(out *[2]told) int {
 	}
 	r.stint.known = false
 	if pid := int32(next & (1<<nextBits - 1)); pid != 0 {
-		in := told{time: time, pid: pid, tid: int32(next >> nextBits & (1<<nextBits - 1)), cpu: r.cpu, kind: In, syscall: NoSyscall}
+		in := told{time: time, pid: pid, tid: int32(next >> nextBits & (1<<nextBits - 1)), cpu: r.cpu, kind: In, syscall: NoSyscall, alone: n == 0}
 		in.shift, in.length = r.comes(b, place, in.tid)
 		out[n] = in
 		n++

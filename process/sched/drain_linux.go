@@ -59,6 +59,7 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	w.mergeHoles()
 	w.coming = bound
 	w.merge(rings, bound)
+	w.letAllGo()
 	for _, r := range rings {
 		r.release()
 	}

@@ -24,6 +24,7 @@ type Watcher struct {
 	threads   map[int32]*thread
 	yield     func(tid, pid int, e Event) // while draining
 	heads     []head
+	held      []*thread // whose wake-ups were kept; only while draining
 
 	bound   uint64    // ticks: all before it was given
 	limit   uint64    // the same on the source's clock
