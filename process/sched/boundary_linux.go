@@ -20,9 +20,6 @@ const (
 // moved is the tick of an event, whose tick was measured, after its boundary was moved to the kernel's: not before what this
 // thread was told, nor before what was known to be complete, nor past what will be.
 func (w *Watcher) moved(t *thread, e *told, tick uint64) uint64 {
-	if w.clock.rate <= 0 {
-		return tick // no time has passed
-	}
 	var want int64 // nanoseconds later
 	switch e.kind {
 	case In:
@@ -34,38 +31,38 @@ func (w *Watcher) moved(t *thread, e *told, tick uint64) uint64 {
 		if e.alone {
 			least = -e.length / share
 		}
-		if want = e.shift + max(min(t.excess, e.length/share), least); want == 0 {
-			return tick
-		}
+		want = e.shift + max(min(t.excess, e.length/share), least)
 	case Preempted, Blocked, Uninterruptible:
-		if t.state != running || e.shift == 0 && e.excess == 0 {
+		if t.state != running {
 			return tick
 		}
 		want = e.shift
 	default:
 		return tick
 	}
-	to := tick
-	if want != 0 {
-		to = min(w.clock.ticks(uint64(int64(e.time)+want)), max(w.clock.ticks(w.coming), tick))
-		// What w.bound is now was told before this drain.
-		if to = max(to, min(w.bound, tick)); to < w.lossEnd {
-			to = tick
-		}
+	if want == 0 && e.excess == 0 || w.clock.rate <= 0 {
+		return tick
+	}
+	to := w.clock.ticks(uint64(int64(e.time) + want))
+	ideal := to
+	// Bound is as it was told before this drain.
+	if to = max(min(to, max(w.coming, tick)), min(w.bound, tick)); to < w.lossEnd {
+		to = tick
 	}
 	to = max(to, t.last)
-	// How far that is from where it was to be, also for want of room.
-	off := int64(math.Round(float64(int64(to-tick))/w.clock.rate)) - e.shift
+	off := want - e.shift
+	if to != ideal {
+		off += int64(math.Round(float64(int64(to-ideal)) / w.clock.rate))
+	}
 	if e.kind == In {
 		off = -off
-	} else {
-		off += e.excess
 	}
-	t.excess = min(max(t.excess+off, -mostExcess), mostExcess)
+	t.excess = min(max(t.excess+off+e.excess, -mostExcess), mostExcess)
 	return to
 }
 
-// hold keeps a wake-up until the thread's next event, or the end of this drain.
+// hold keeps a wake-up until the thread's next event, or the end of this drain: the kernel's count of what the thread runs may
+// begin a moment before the wake-up is told.
 func (w *Watcher) hold(t *thread, e Event) {
 	if !w.source.wakeUps() {
 		w.give(t, e)

@@ -12,11 +12,10 @@ type bpfRing struct {
 	state []byte
 	data  []byte
 
-	counts   bool  // records say up to when the kernel has counted
-	stint    stint // of who came last
-	distance distance
-	late     []count // of the records from first on
-	least    []int64 // distances, while late is found out
+	counts   bool    // records say up to when the kernel has counted
+	stint    stint   // of who came last
+	switched count   // the last record of a switch that was taken
+	counted  []count // of the records from first on
 	first    uint64
 
 	head, tail uint64
@@ -148,10 +147,8 @@ func (r *bpfRing) take(out *[2]told) int {
 		n++
 	}
 	next := binary.LittleEndian.Uint64(b[recNext:])
-	if c := r.late[place-r.first]; c.known {
-		raw, _, _ := counted(b)
-		r.distance.wide, r.distance.raw = r.distance.follow(raw), raw
-		r.distance.known, r.distance.time, r.distance.least = true, time, r.distance.wide-int64(c.lateBy)
+	if c := &r.counted[place-r.first]; c.known {
+		r.switched = *c
 	}
 	r.stint.known = false
 	if pid := int32(next & (1<<nextBits - 1)); pid != 0 {

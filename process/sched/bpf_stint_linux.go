@@ -21,9 +21,17 @@ const (
 // count is what a record of a switch says of the kernel's clock.
 type count struct {
 	known  bool
-	lateBy int32 // how late the record is for who leaves, or if nobody does for who comes; nanoseconds
-	nextBy int32 // for who comes; below 0 if that isn't known
+	sooner int32  // by how much less its difference is for who comes than for who leaves; below 0 if that isn't known
+	time   uint64 // of the record
+	wide   int64  // its difference, without an end
+	least  int64  // the distance of the clocks then
 }
+
+// lateBy is how late the record is for who leaves, or if nobody does for who comes, in nanoseconds.
+func (c *count) lateBy() int64 { return lateness(c.wide - c.least) }
+
+// nextBy is how late it is for who comes.
+func (c *count) nextBy() int64 { return lateness(c.wide - int64(c.sooner) - c.least) }
 
 // counted is the record's difference between its time and up to when the kernel has counted: for who leaves, or if nobody does
 // for who comes. Sooner is by how much less it is for who comes, below 0 if that isn't known.
@@ -37,36 +45,23 @@ func counted(b []byte) (difference uint32, sooner int32, ok bool) {
 	return uint32(binary.LittleEndian.Uint64(b)) - binary.LittleEndian.Uint32(b[recCount:]), sooner, true
 }
 
-// distance is what is known of the two clocks of a processor.
-type distance struct {
-	known bool
-	time  uint64 // of a record
-	raw   uint32 // its difference, and
-	wide  int64  // the same without an end
-	least int64  // the distance then
-}
-
-// follow makes raw differences wide: they are near one another.
-func (d *distance) follow(raw uint32) int64 { return d.wide + int64(int32(raw-d.raw)) }
-
 // measure finds out how late the records from the tail on are.
 func (r *bpfRing) measure() {
 	n := int(r.head - r.tail)
-	if cap(r.late) < n {
-		r.late = make([]count, n)
-		r.least = make([]int64, n)
+	if cap(r.counted) < n {
+		r.counted = make([]count, n, max(n, min(2*n, len(r.data)/recordSize)))
 	}
-	r.late, r.least = r.late[:n], r.least[:n]
-	r.first = r.tail
+	r.counted, r.first = r.counted[:n], r.tail
 	if !r.counts {
-		clear(r.late)
+		clear(r.counted)
 		return
 	}
-	// Forwards: differences without an end.
-	at := r.distance
-	for k := range r.late {
+	// Forwards: differences without an end. They are near one another.
+	wide := r.switched.wide
+	for k := range r.counted {
+		c := &r.counted[k]
+		*c = count{}
 		b := r.record(r.first + uint64(k))
-		r.late[k] = count{}
 		if b == nil {
 			continue // not reached
 		}
@@ -74,54 +69,41 @@ func (r *bpfRing) measure() {
 		if !ok {
 			continue
 		}
-		at.wide, at.raw = at.follow(raw), raw
-		r.late[k] = count{known: true, nextBy: sooner}
-		r.least[k] = at.wide - int64(max(sooner, 0))
+		wide += int64(int32(raw - uint32(wide)))
+		*c = count{known: true, sooner: sooner, time: binary.LittleEndian.Uint64(b), wide: wide, least: wide - int64(max(sooner, 0))}
 	}
 	// Backwards: the distance cannot be more than what follows shows, but for what NTP turns.
-	var last *int64
-	var lastTime uint64
+	var last *count
 	for k := n - 1; k >= 0; k-- {
-		if !r.late[k].known {
+		c := &r.counted[k]
+		if !c.known {
 			continue
 		}
-		time := binary.LittleEndian.Uint64(r.record(r.first + uint64(k)))
 		if last != nil {
-			r.least[k] = min(r.least[k], *last+turned(time, lastTime))
+			c.least = min(c.least, last.least+turned(c.time, last.time))
 		}
-		last, lastTime = &r.least[k], time
+		last = c
 	}
 	// Forwards: nor is it much more than before, but for what isn't counted.
-	at = r.distance
-	for k := range r.late {
-		if c := &r.late[k]; c.known {
-			r.late[k] = at.late(r.record(r.first+uint64(k)), r.least[k], c.nextBy)
+	last = &r.switched
+	for k := range r.counted {
+		c := &r.counted[k]
+		if !c.known {
+			continue
 		}
+		if before := last.least + turned(last.time, c.time); last.known && c.least-before < step {
+			c.least = min(c.least, before)
+		}
+		last = c
 	}
-}
-
-// late is how late a record is, where the distance is at most most.
-func (d *distance) late(b []byte, most int64, sooner int32) count {
-	raw, time := uint32(binary.LittleEndian.Uint64(b))-binary.LittleEndian.Uint32(b[recCount:]), binary.LittleEndian.Uint64(b)
-	wide := d.follow(raw)
-	least := most
-	if before := d.least + turned(d.time, time); d.known && most-before < step {
-		least = min(most, before)
-	}
-	*d = distance{known: true, time: time, raw: raw, wide: wide, least: least}
-	c := count{known: true, lateBy: lateness(wide - least), nextBy: -1}
-	if sooner >= 0 {
-		c.nextBy = lateness(wide - int64(sooner) - least)
-	}
-	return c
 }
 
 // lateness is how late a record is, or 0 if that cannot be.
-func lateness(ns int64) int32 {
+func lateness(ns int64) int64 {
 	if ns < 0 || ns > latest {
 		return 0
 	}
-	return int32(ns)
+	return ns
 }
 
 // turned is by how much NTP can have turned the clocks against one another between two times.
@@ -138,25 +120,24 @@ type stint struct {
 	tid    int32
 	lost   uint32 // records, up to then
 	time   uint64 // measured
-	raw    uint32 // the record's difference, for it
+	wide   int64  // the record's difference, for it
 	lateBy int64
 	later  int64 // by how much its beginning was moved beyond that
 }
 
-// excess is by how much a stint, which ends with the record b that is late by ns, is longer than the kernel counted. It is
-// false where that isn't known, or cannot be.
-func (s *stint) excess(b []byte, c count) (ns int64, ok bool) {
-	if !s.known || !c.known || s.tid != int32(binary.LittleEndian.Uint32(b[recPrev+4:])) || s.lost != binary.LittleEndian.Uint32(b[recCommit+4:]) {
+// length is how long a stint is from its boundary to that of its end.
+func (s *stint) length(c *count) int64 { return int64(c.time-s.time) + s.lateBy - c.lateBy() }
+
+// excess is by how much a stint, which ends with the record b, is longer than the kernel counted. It is false where that isn't
+// known, or cannot be.
+func (s *stint) excess(b []byte, c *count) (ns int64, ok bool) {
+	if !s.known || !c.known || c.time < s.time ||
+		s.tid != int32(binary.LittleEndian.Uint32(b[recPrev+4:])) || s.lost != binary.LittleEndian.Uint32(b[recCommit+4:]) {
 		return 0, false
 	}
-	time := binary.LittleEndian.Uint64(b)
-	if time < s.time {
-		return 0, false
-	}
-	raw, _, _ := counted(b)
-	ns = int64(int32(raw-s.raw)) + s.lateBy - int64(c.lateBy)
+	ns = c.wide - s.wide + s.lateBy - c.lateBy()
 	// More than half of a long stint isn't taken away.
-	if measured := int64(time-s.time) + s.lateBy - int64(c.lateBy); ns < -latest || ns > 0 && ns > min(measured, max(measured/2, latest)) {
+	if length := s.length(c); ns < -latest || ns > 0 && ns > min(length, max(length/2, latest)) {
 		return 0, false
 	}
 	return ns, true
@@ -168,19 +149,15 @@ func (s *stint) excess(b []byte, c count) (ns int64, ok bool) {
 // Time that wasn't counted within a stint is told as if the thread hadn't been on the processor then: where in the stint that
 // was isn't known. One that goes to wait does that in a certain call, so that the beginning is moved; else the end is.
 func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64) {
-	c := r.late[place-r.first]
-	raw, sooner, _ := counted(b)
-	r.stint = stint{
-		known: c.known && c.nextBy >= 0, tid: tid, lost: binary.LittleEndian.Uint32(b[recCommit+4:]),
-		time: binary.LittleEndian.Uint64(b), raw: raw - uint32(sooner), lateBy: int64(c.nextBy),
-	}
-	s := &r.stint
-	if !s.known {
+	c := &r.counted[place-r.first]
+	if !c.known || c.sooner < 0 {
 		return 0, 0
 	}
+	r.stint = stint{known: true, tid: tid, lost: binary.LittleEndian.Uint32(b[recCommit+4:]), time: c.time, wide: c.wide - int64(c.sooner), lateBy: c.nextBy()}
+	s := &r.stint
 	// Each record between two switches is looked at once here.
 	for p := place + 1; p != r.head; p++ {
-		c := r.late[p-r.first]
+		c := &r.counted[p-r.first]
 		if !c.known {
 			continue
 		}
@@ -192,7 +169,7 @@ func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64)
 		if ns > 0 && leftFor(binary.LittleEndian.Uint32(b[recFlags:])) != Preempted {
 			s.later = ns
 		}
-		length = int64(binary.LittleEndian.Uint64(b)-s.time) + s.lateBy - int64(c.lateBy) - s.later
+		length = s.length(c) - s.later
 		break
 	}
 	return s.later - s.lateBy, length
@@ -201,14 +178,14 @@ func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64)
 // leaves ends the stint of who leaves by the record b at a place: by how much its leaving is to be moved, and by how much the
 // stint is still longer then than the kernel counted.
 func (r *bpfRing) leaves(b []byte, place uint64, kind Kind) (shift, excess int64) {
-	c := r.late[place-r.first]
+	c := &r.counted[place-r.first]
 	ns, ok := r.stint.excess(b, c)
 	if !ok {
-		return -int64(c.lateBy), 0
+		return -c.lateBy(), 0
 	}
 	ns -= r.stint.later
 	if ns > 0 && kind == Preempted {
-		return -int64(c.lateBy) - ns, 0
+		return -c.lateBy() - ns, 0
 	}
-	return -int64(c.lateBy), ns
+	return -c.lateBy(), ns
 }

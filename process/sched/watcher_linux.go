@@ -28,7 +28,7 @@ type Watcher struct {
 
 	bound   uint64    // ticks: all before it was given
 	limit   uint64    // the same on the source's clock
-	coming  uint64    // on the source's clock: what it will be after this drain
+	coming  uint64    // ticks: what bound will be after this drain
 	settled time.Time // when threads were last asked for their state
 	holes   []window  // of this drain: disjoint, in order
 	hole    int       // the first that may matter
