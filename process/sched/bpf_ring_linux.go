@@ -59,7 +59,7 @@ func (r *bpfRing) load(limit uint64) {
 			break
 		}
 	}
-	r.measure()
+	r.counted = r.counted[:0]
 	r.holes = r.holes[:0]
 	if lostNow == r.lost {
 		return
@@ -147,7 +147,7 @@ func (r *bpfRing) take(out *[2]told) int {
 		n++
 	}
 	next := binary.LittleEndian.Uint64(b[recNext:])
-	if c := &r.counted[place-r.first]; c.known {
+	if c := r.at(place); c.known {
 		r.switched = *c
 	}
 	r.stint.known = false

@@ -45,13 +45,28 @@ func counted(b []byte) (difference uint32, sooner int32, ok bool) {
 	return uint32(binary.LittleEndian.Uint64(b)) - binary.LittleEndian.Uint32(b[recCount:]), sooner, true
 }
 
-// measure finds out how late the records from the tail on are.
-func (r *bpfRing) measure() {
-	n := int(r.head - r.tail)
-	if cap(r.counted) < n {
-		r.counted = make([]count, n, max(n, min(2*n, len(r.data)/recordSize)))
+const (
+	// atOnce is of how many records it is found out at once how late they are: as many as stay in a processor's cache.
+	atOnce = 1024
+	// ahead is how many later records, if there are, tell of the distance at each.
+	ahead = 256
+)
+
+// at is what the record at a place says, which is not before the tail.
+func (r *bpfRing) at(place uint64) *count {
+	if end := r.first + uint64(len(r.counted)); place < r.first || place >= end || end != r.head && end-place < ahead {
+		r.measure(place)
 	}
-	r.counted, r.first = r.counted[:n], r.tail
+	return &r.counted[place-r.first]
+}
+
+// measure finds out how late records are, from the one at a place on.
+func (r *bpfRing) measure(place uint64) {
+	n := int(min(r.head-place, atOnce))
+	if r.counted == nil {
+		r.counted = make([]count, atOnce)
+	}
+	r.counted, r.first = r.counted[:n], place
 	if !r.counts {
 		clear(r.counted)
 		return
@@ -149,14 +164,20 @@ func (s *stint) excess(b []byte, c *count) (ns int64, ok bool) {
 // Time that wasn't counted within a stint is told as if the thread hadn't been on the processor then: where in the stint that
 // was isn't known. One that goes to wait does that in a certain call, so that the beginning is moved; else the end is.
 func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64) {
-	c := &r.counted[place-r.first]
+	c := r.at(place)
 	if !c.known || c.sooner < 0 {
 		return 0, 0
 	}
 	r.stint = stint{known: true, tid: tid, lost: binary.LittleEndian.Uint32(b[recCommit+4:]), time: c.time, wide: c.wide - int64(c.sooner), lateBy: c.nextBy()}
 	s := &r.stint
-	// Each record between two switches is looked at once here.
+	// Each record between two switches is looked at once here, or twice.
 	for p := place + 1; p != r.head; p++ {
+		if p == r.first+uint64(len(r.counted)) {
+			if place == r.first {
+				break // too far away
+			}
+			r.measure(place)
+		}
 		c := &r.counted[p-r.first]
 		if !c.known {
 			continue
@@ -178,7 +199,7 @@ func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64)
 // leaves ends the stint of who leaves by the record b at a place: by how much its leaving is to be moved, and by how much the
 // stint is still longer then than the kernel counted.
 func (r *bpfRing) leaves(b []byte, place uint64, kind Kind) (shift, excess int64) {
-	c := &r.counted[place-r.first]
+	c := r.at(place)
 	ns, ok := r.stint.excess(b, c)
 	if !ok {
 		return -c.lateBy(), 0
