@@ -107,7 +107,7 @@ func (w *Watcher) checkLoss(t *thread, tick uint64) {
 
 func (w *Watcher) lost(t *thread, tick uint64) {
 	w.give(t, Event{Time: tick, Kind: Lost, CPU: -1, Syscall: NoSyscall})
-	t.state, t.since, t.asked = unknown, tick, answer{}
+	t.state, t.since, t.asked, t.excess = unknown, tick, answer{}, 0
 }
 
 // odd is a loss that only the next event shows.

@@ -188,7 +188,7 @@ func (w *Watcher) process(pid int32) *watched {
 }
 
 // Drain gives all that has happened since the last one and is known to be complete; it doesn't wait. Events of one thread
-// come in order of time, those of different threads nearly so. It should be called every 10 to 100 ms: the kernel's room is
+// come in order of time, those of different threads nearly so: a wake-up comes with its thread's next event, if there is one. It should be called every 10 to 100 ms: the kernel's room is
 // bounded, and the longer the time between two calls, the rougher its clock fits the processor's.
 func (w *Watcher) Drain(yield func(tid, pid int, e Event)) error {
 	w.mu.Lock()
