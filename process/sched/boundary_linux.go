@@ -7,7 +7,7 @@ import (
 
 // A source may know how much the kernel has counted of a stint. Then its beginning or its end is moved, so that what a thread
 // was told to run is what the kernel says: the boundary between ready and running is the kernel's. What cannot be moved, since
-// something of that thread was told already that is later, is made up for at its next comings.
+// something of that thread was told already that is later, is made up for at its next comings, if it was told too much.
 
 const (
 	// mostExcess is how much is remembered of what a thread was told too much or too little, in nanoseconds: beyond that,
@@ -26,13 +26,9 @@ func (w *Watcher) moved(t *thread, e *told, tick uint64) uint64 {
 		if t.state != ready {
 			return tick
 		}
-		// Earlier only where that cannot be before another thread leaves that processor.
-		least := int64(0)
-		if e.alone {
-			least = -e.length / share
-		}
-		want = e.shift + max(min(t.excess, e.length/share), least)
-	case Preempted, Blocked, Uninterruptible:
+		// Too little isn't made up for: another thread was on the processor before.
+		want = e.shift + min(max(t.excess, 0), e.length/share)
+	case Preempted, Blocked, Uninterruptible, Ended:
 		if t.state != running {
 			return tick
 		}

@@ -14,6 +14,7 @@ type bpfRing struct {
 
 	counts   bool    // records say up to when the kernel has counted
 	stint    stint   // of who came last
+	edge     uint64  // the last boundary that was told
 	switched count   // the last record of a switch that was taken
 	counted  []count // of the records from first on
 	first    uint64
@@ -147,16 +148,14 @@ func (r *bpfRing) take(out *[2]told) int {
 		n++
 	}
 	next := binary.LittleEndian.Uint64(b[recNext:])
-	if c := r.at(place); c.known {
-		r.switched = *c
-	}
 	r.stint.known = false
 	if pid := int32(next & (1<<nextBits - 1)); pid != 0 {
-		in := told{time: time, pid: pid, tid: int32(next >> nextBits & (1<<nextBits - 1)), cpu: r.cpu, kind: In, syscall: NoSyscall, alone: n == 0}
+		in := told{time: time, pid: pid, tid: int32(next >> nextBits & (1<<nextBits - 1)), cpu: r.cpu, kind: In, syscall: NoSyscall}
 		in.shift, in.length = r.comes(b, place, in.tid)
 		out[n] = in
 		n++
 	}
+	r.took(place)
 	return n
 }
 

@@ -12,7 +12,9 @@ const (
 	// latest is how late a record can be, in nanoseconds. A wake-up may have to wait for a system call to end; but each tick
 	// of the kernel's, 10 ms at most, reads its clock anew.
 	latest = 10_000_000
-	// step is from where on a distance that grows isn't one of records that are late by chance, but time that isn't counted.
+	// enough later records are not all late by chance: what they show of the distance is so.
+	enough = 4
+	// step is from where on, with fewer, a distance that grows is time that isn't counted, and not a record that is late.
 	step = 5_000
 	// turning is by which part at most NTP turns one clock against the other: 1 in 1<<turning.
 	turning = 13
@@ -21,17 +23,12 @@ const (
 // count is what a record of a switch says of the kernel's clock.
 type count struct {
 	known  bool
+	after  uint8  // how many records follow by which least is known, at most enough; enough if one isn't late
 	sooner int32  // by how much less its difference is for who comes than for who leaves; below 0 if that isn't known
 	time   uint64 // of the record
 	wide   int64  // its difference, without an end
 	least  int64  // the distance of the clocks then
 }
-
-// lateBy is how late the record is for who leaves, or if nobody does for who comes, in nanoseconds.
-func (c *count) lateBy() int64 { return lateness(c.wide - c.least) }
-
-// nextBy is how late it is for who comes.
-func (c *count) nextBy() int64 { return lateness(c.wide - int64(c.sooner) - c.least) }
 
 // counted is the record's difference between its time and up to when the kernel has counted: for who leaves, or if nobody does
 // for who comes. Sooner is by how much less it is for who comes, below 0 if that isn't known.
@@ -51,6 +48,21 @@ const (
 	// ahead is how many later records, if there are, tell of the distance at each.
 	ahead = 256
 )
+
+// lateBy is how late a record is for who leaves, and nextBy for who comes, in nanoseconds: not as late as before the last boundary
+// that was told, when less was known.
+func (r *bpfRing) lateBy(c *count) int64 { return r.notBefore(c, lateness(c.wide-c.least)) }
+
+func (r *bpfRing) nextBy(c *count) int64 {
+	return r.notBefore(c, lateness(c.wide-int64(c.sooner)-c.least))
+}
+
+func (r *bpfRing) notBefore(c *count, ns int64) int64 {
+	if c.time < r.edge {
+		return 0
+	}
+	return int64(min(uint64(ns), c.time-r.edge))
+}
 
 // at is what the record at a place says, which is not before the tail.
 func (r *bpfRing) at(place uint64) *count {
@@ -86,6 +98,9 @@ func (r *bpfRing) measure(place uint64) {
 		}
 		wide += int64(int32(raw - uint32(wide)))
 		*c = count{known: true, sooner: sooner, time: binary.LittleEndian.Uint64(b), wide: wide, least: wide - int64(max(sooner, 0))}
+		if leftFor(binary.LittleEndian.Uint32(b[recFlags:])) != Preempted {
+			c.after = enough // the kernel has just read its clock
+		}
 	}
 	// Backwards: the distance cannot be more than what follows shows, but for what NTP turns.
 	var last *count
@@ -96,6 +111,7 @@ func (r *bpfRing) measure(place uint64) {
 		}
 		if last != nil {
 			c.least = min(c.least, last.least+turned(c.time, last.time))
+			c.after = max(c.after, min(last.after+1, enough))
 		}
 		last = c
 	}
@@ -106,7 +122,7 @@ func (r *bpfRing) measure(place uint64) {
 		if !c.known {
 			continue
 		}
-		if before := last.least + turned(last.time, c.time); last.known && c.least-before < step {
+		if before := last.least + turned(last.time, c.time); last.known && c.after < enough && c.least-before < step {
 			c.least = min(c.least, before)
 		}
 		last = c
@@ -141,18 +157,18 @@ type stint struct {
 }
 
 // length is how long a stint is from its boundary to that of its end.
-func (s *stint) length(c *count) int64 { return int64(c.time-s.time) + s.lateBy - c.lateBy() }
+func (s *stint) length(c *count, lateBy int64) int64 { return int64(c.time-s.time) + s.lateBy - lateBy }
 
-// excess is by how much a stint, which ends with the record b, is longer than the kernel counted. It is false where that isn't
-// known, or cannot be.
-func (s *stint) excess(b []byte, c *count) (ns int64, ok bool) {
+// excess is by how much a stint, which ends with the record b, that is late by lateBy, is longer than the kernel counted. It is
+// false where that isn't known, or cannot be.
+func (s *stint) excess(b []byte, c *count, lateBy int64) (ns int64, ok bool) {
 	if !s.known || !c.known || c.time < s.time ||
 		s.tid != int32(binary.LittleEndian.Uint32(b[recPrev+4:])) || s.lost != binary.LittleEndian.Uint32(b[recCommit+4:]) {
 		return 0, false
 	}
-	ns = c.wide - s.wide + s.lateBy - c.lateBy()
+	ns = c.wide - s.wide + s.lateBy - lateBy
 	// More than half of a long stint isn't taken away.
-	if length := s.length(c); ns < -latest || ns > 0 && ns > min(length, max(length/2, latest)) {
+	if length := s.length(c, lateBy); ns < -latest || ns > 0 && ns > min(length, max(length/2, latest)) {
 		return 0, false
 	}
 	return ns, true
@@ -168,7 +184,7 @@ func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64)
 	if !c.known || c.sooner < 0 {
 		return 0, 0
 	}
-	r.stint = stint{known: true, tid: tid, lost: binary.LittleEndian.Uint32(b[recCommit+4:]), time: c.time, wide: c.wide - int64(c.sooner), lateBy: c.nextBy()}
+	r.stint = stint{known: true, tid: tid, lost: binary.LittleEndian.Uint32(b[recCommit+4:]), time: c.time, wide: c.wide - int64(c.sooner), lateBy: r.nextBy(c)}
 	s := &r.stint
 	// Each record between two switches is looked at once here, or twice.
 	for p := place + 1; p != r.head; p++ {
@@ -183,14 +199,15 @@ func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64)
 			continue
 		}
 		b := r.record(p)
-		ns, ok := s.excess(b, c)
+		lateBy := r.lateBy(c)
+		ns, ok := s.excess(b, c, lateBy)
 		if !ok {
 			break
 		}
 		if ns > 0 && leftFor(binary.LittleEndian.Uint32(b[recFlags:])) != Preempted {
 			s.later = ns
 		}
-		length = s.length(c) - s.later
+		length = s.length(c, lateBy) - s.later
 		break
 	}
 	return s.later - s.lateBy, length
@@ -200,13 +217,25 @@ func (r *bpfRing) comes(b []byte, place uint64, tid int32) (shift, length int64)
 // stint is still longer then than the kernel counted.
 func (r *bpfRing) leaves(b []byte, place uint64, kind Kind) (shift, excess int64) {
 	c := r.at(place)
-	ns, ok := r.stint.excess(b, c)
+	lateBy := r.lateBy(c)
+	ns, ok := r.stint.excess(b, c, lateBy)
 	if !ok {
-		return -c.lateBy(), 0
+		return -lateBy, 0
 	}
 	ns -= r.stint.later
 	if ns > 0 && kind == Preempted {
-		return -c.lateBy() - ns, 0
+		return -lateBy - ns, 0
 	}
-	return -c.lateBy(), ns
+	return -lateBy, ns
+}
+
+// took notes the record of a switch at a place, which was taken.
+func (r *bpfRing) took(place uint64) {
+	if c := r.at(place); c.known {
+		r.edge = max(r.edge, c.time-uint64(r.lateBy(c)))
+		if c.sooner >= 0 {
+			r.edge = max(r.edge, c.time-uint64(r.nextBy(c)))
+		}
+		r.switched = *c
+	}
 }

@@ -67,7 +67,8 @@ func sumsOfStints(t *testing.T, o sched.Options, seconds, busy string) {
 		if !w.WakeUps() {
 			continue // no sums of the kernel's come with the events
 		}
-		if math.Abs(ran-kernelRan) > 0.01*kernelRan+unknown {
+		// A stint that a drain has cut in two begins where it was measured.
+		if math.Abs(ran-kernelRan) > 0.01*kernelRan+5e-6+unknown {
 			t.Errorf("%s ran %.6f s, the kernel says %.6f", name, ran, kernelRan)
 		}
 		// The kernel counts from a moment before it tells of a wake-up, and not what the host has stolen.
