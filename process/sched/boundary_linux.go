@@ -12,7 +12,7 @@ import (
 const (
 	// mostExcess is how much is remembered of what a thread was told too much or too little, in nanoseconds: beyond that,
 	// what was measured stays.
-	mostExcess = 10_000_000
+	mostExcess = 100_000_000
 	// share is which part of a stint makes up for earlier ones at most.
 	share = 8
 )

@@ -12,6 +12,8 @@ const (
 	// latest is how late a record can be, in nanoseconds. A wake-up may have to wait for a system call to end; but each tick
 	// of the kernel's, 10 ms at most, reads its clock anew.
 	latest = 10_000_000
+	// longest is how much of a stint isn't counted at most. A host may let a virtual processor stand still for that long.
+	longest = 1_000_000_000
 	// enough later records are not all late by chance: what they show of the distance is so.
 	enough = 4
 	// step is from where on, with fewer, a distance that grows is time that isn't counted, and not a record that is late.
@@ -167,8 +169,8 @@ func (s *stint) excess(b []byte, c *count, lateBy int64) (ns int64, ok bool) {
 		return 0, false
 	}
 	ns = c.wide - s.wide + s.lateBy - lateBy
-	// More than half of a long stint isn't taken away.
-	if length := s.length(c, lateBy); ns < -latest || ns > 0 && ns > min(length, max(length/2, latest)) {
+	// A clock that stands still, or isn't the one that is meant, takes nothing away.
+	if ns < -latest || ns > 0 && ns >= min(s.length(c, lateBy), longest) {
 		return 0, false
 	}
 	return ns, true
