@@ -11,6 +11,8 @@ import (
 type layout struct {
 	// Of a task.
 	pid, tgid, flags, state, threadPID, signal int16
+	// execStart is where a task has the time up to which the kernel has counted what it ran; 0 where that isn't found.
+	execStart int16
 	// Of a signal_struct: the pid of the process.
 	signalTGID int16
 	// Of a pid: its level, and its numbers.
@@ -55,6 +57,13 @@ func readLayout(spec *btf.Spec) (layout, error) {
 	l.upidNumber, l.upidNamespace = find(upid, "nr"), find(upid, "ns")
 	if err1 != nil {
 		return l, err1
+	}
+	if entity, err := structOf(spec, "sched_entity"); err == nil {
+		at, ok1 := offsetOf(task.Members, "se")
+		in, ok2 := offsetOf(entity.Members, "exec_start")
+		if ok1 && ok2 && at+in <= 1<<15-64 {
+			l.execStart = int16(at + in)
+		}
 	}
 	if regs, err := structOf(spec, "pt_regs"); err == nil {
 		l.regs = readRegisters(regs.Members)

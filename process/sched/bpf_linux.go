@@ -159,9 +159,10 @@ func (s *bpfSource) makeMaps(p *programs) error {
 	s.watched = unsafe.Slice((*uint64)(unsafe.Pointer(&watched[0])), watchedWords)
 	for k := range p.cpus {
 		s.cpus = append(s.cpus, &bpfRing{
-			cpu:   int32(k),
-			state: state[stateSize*k:][:stateSize],
-			data:  records[recordSize*p.places*k:][:recordSize*p.places],
+			cpu:    int32(k),
+			counts: p.execStart != 0,
+			state:  state[stateSize*k:][:stateSize],
+			data:   records[recordSize*p.places*k:][:recordSize*p.places],
 		})
 	}
 	s.all = asRings(s.cpus)

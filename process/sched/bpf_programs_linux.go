@@ -16,10 +16,10 @@ const (
 
 	recTime   = 0  // nanoseconds of CLOCK_MONOTONIC
 	recPrev   = 8  // process and thread that leave, or that are woken; 0 where they aren't watched
-	recNext   = 16 // process and thread that come; of wake-ups the waker
+	recNext   = 16 // of wake-ups the waker; of switches process and thread that come, and a difference: see nextBits
 	recFlags  = 24
-	recNumber = 28 // of the system call, or -1
-	recArgs   = 32
+	recCount  = 28 // of switches: up to when the kernel has counted what who leaves ran; or else since when who comes
+	recArgs   = 32 // of the system call
 	recCommit = 56 // place in the ring + 1 in the lower half, records lost so far in the upper
 
 	stateSize = 128 // of one processor: two lines, so that writing the tail doesn't slow the head
@@ -34,7 +34,16 @@ const (
 	flagRunnable  = 1 << 30 // it was to wait, but a signal was there
 	flagWoken     = 1 << 29 // a wake-up
 	flagExec      = 1 << 28 // a new program; without any of these it is a switch
-	flagStates    = 1<<24 - 1
+	flagStates    = 1<<17 - 1
+	numberShift   = 17 // above them: the number of the system call + 1, or 0
+	numberBits    = 1<<11 - 1
+)
+
+// nextBits is how many bits a number of a process or a thread takes in recNext (Linux: PID_MAX_LIMIT). Above them is from where
+// on the kernel counts what the next one runs, as a difference to recCount in nanoseconds; farthest if that is too much.
+const (
+	nextBits = 22
+	farthest = 1<<(64-2*nextBits) - 1
 )
 
 const (
@@ -223,9 +232,8 @@ func (p *programs) switches() asm.Instructions {
 		},
 		p.reserve(),
 		p.copy(onPrev, recPrev),
-		p.copy(onNext, recNext),
+		p.counted(),
 		asm.Instructions{
-			asm.StoreImm(asm.R9, recNumber, -1, asm.Word),
 			// What it left for.
 			asm.LoadMem(asm.R1, asm.R6, preempt, asm.DWord),
 			asm.And.Imm(asm.R1, 0xff),
@@ -250,6 +258,33 @@ func (p *programs) switches() asm.Instructions {
 	)
 }
 
+// counted writes who comes, and since when the kernel counts what it runs. That is up to when it has counted what the one ran
+// that leaves, but for who looked for another thread to run meanwhile.
+func (p *programs) counted() asm.Instructions {
+	code := asm.Instructions{
+		asm.LoadMem(asm.R1, asm.RFP, onNext, asm.Word),
+		asm.LoadMem(asm.R2, asm.RFP, onNext+4, asm.Word),
+		asm.LSh.Imm(asm.R2, nextBits),
+		asm.Or.Reg(asm.R1, asm.R2),
+	}
+	if p.execStart != 0 {
+		code = append(code,
+			asm.LoadMem(asm.R2, asm.R8, p.execStart, asm.DWord),
+			asm.LoadMem(asm.R3, asm.RFP, onPrev, asm.Word),
+			asm.JEq.Imm(asm.R3, 0, "count"),
+			asm.Mov.Reg(asm.R4, asm.R2),
+			asm.LoadMem(asm.R2, asm.R7, p.execStart, asm.DWord),
+			asm.Sub.Reg(asm.R4, asm.R2),
+			asm.JLE.Imm(asm.R4, farthest, "near"),
+			asm.Mov.Imm(asm.R4, farthest),
+			asm.LSh.Imm(asm.R4, 2*nextBits).WithSymbol("near"),
+			asm.Or.Reg(asm.R1, asm.R4),
+			asm.StoreMem(asm.R9, recCount, asm.R2, asm.Word).WithSymbol("count"),
+		)
+	}
+	return append(code, asm.StoreMem(asm.R9, recNext, asm.R1, asm.DWord))
+}
+
 // taskState is where a task has its state.
 func (p *programs) taskState() int16 { return p.layout.state }
 
@@ -263,7 +298,13 @@ func (p *programs) systemCall() asm.Instructions {
 		asm.FnTaskPtRegs.Call(),
 	}
 	code = append(code, p.regs.inSyscall("commit")...)
-	code = append(code, asm.StoreMem(asm.R9, recNumber, asm.R1, asm.Word))
+	code = append(code,
+		asm.Add.Imm(asm.R1, 1),
+		asm.LSh.Imm(asm.R1, numberShift),
+		asm.LoadMem(asm.R2, asm.R9, recFlags, asm.Word),
+		asm.Or.Reg(asm.R1, asm.R2),
+		asm.StoreMem(asm.R9, recFlags, asm.R1, asm.Word),
+	)
 	for i, at := range p.regs.arguments {
 		code = append(code, asm.LoadMem(asm.R1, asm.R0, at, asm.DWord), asm.StoreMem(asm.R9, recArgs+8*int16(i), asm.R1, asm.DWord))
 	}

@@ -12,6 +12,13 @@ type bpfRing struct {
 	state []byte
 	data  []byte
 
+	counts   bool    // records say up to when the kernel has counted
+	stint    stint   // of who came last
+	edge     uint64  // the last boundary that was told
+	switched count   // the last record of a switch that was taken
+	counted  []count // of the records from first on
+	first    uint64
+
 	head, tail uint64
 	lost       uint32 // what is known of
 	last       uint64 // time of the last record that was taken
@@ -53,6 +60,7 @@ func (r *bpfRing) load(limit uint64) {
 			break
 		}
 	}
+	r.counted = r.counted[:0]
 	r.holes = r.holes[:0]
 	if lostNow == r.lost {
 		return
@@ -107,7 +115,8 @@ func (r *bpfRing) peek() (time uint64, ok bool) {
 
 // take reads the next record, which peek has seen, into what happened to one thread or two.
 func (r *bpfRing) take(out *[2]told) int {
-	b := r.record(r.tail)
+	place := r.tail
+	b := r.record(place)
 	r.tail++
 	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 	time := binary.LittleEndian.Uint64(b)
@@ -127,8 +136,9 @@ func (r *bpfRing) take(out *[2]told) int {
 	n := 0
 	if prev.pid != 0 {
 		prev.kind = leftFor(flags)
+		prev.shift, prev.excess = r.leaves(b, place, prev.kind)
 		if prev.kind == Blocked || prev.kind == Uninterruptible {
-			if prev.syscall = int32(u32(recNumber)); prev.syscall != NoSyscall {
+			if prev.syscall = int32(flags>>numberShift&numberBits) - 1; prev.syscall != NoSyscall {
 				for i := range prev.args {
 					prev.args[i] = binary.LittleEndian.Uint64(b[recArgs+8*i:])
 				}
@@ -137,10 +147,15 @@ func (r *bpfRing) take(out *[2]told) int {
 		out[n] = prev
 		n++
 	}
-	if pid := int32(u32(recNext)); pid != 0 {
-		out[n] = told{time: time, pid: pid, tid: int32(u32(recNext + 4)), cpu: r.cpu, kind: In, syscall: NoSyscall}
+	next := binary.LittleEndian.Uint64(b[recNext:])
+	r.stint.known = false
+	if pid := int32(next & (1<<nextBits - 1)); pid != 0 {
+		in := told{time: time, pid: pid, tid: int32(next >> nextBits & (1<<nextBits - 1)), cpu: r.cpu, kind: In, syscall: NoSyscall}
+		in.shift, in.length = r.comes(b, place, in.tid)
+		out[n] = in
 		n++
 	}
+	r.took(place)
 	return n
 }
 

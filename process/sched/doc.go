@@ -10,6 +10,9 @@
 //     user may have them for processes of his own.
 //   - "schedstat": only the kernel's own sums of each thread.
 //
+// With "bpf" the boundaries of what a thread runs are those of the kernel's own count, so
+// that sums are the kernel's.
+//
 // Nothing is estimated. Where words of the kernel were lost, each thread that this
 // may concern gets an event that says so.
 package sched

@@ -57,7 +57,7 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	}
 	bound = max(bound, w.limit)
 	w.mergeHoles()
-	w.merge(rings, bound)
+	w.mergeAll(rings, bound)
 	for _, r := range rings {
 		r.release()
 	}
@@ -69,6 +69,13 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 		w.stats.MinorsEnded = w.clock.ticks(ns)
 	}
 	return nil
+}
+
+// mergeAll tells all that happened up to bound.
+func (w *Watcher) mergeAll(rings []ring, bound uint64) {
+	w.coming = w.clock.ticks(bound)
+	w.merge(rings, bound)
+	w.letAllGo()
 }
 
 // merge tells what happened up to bound, in order of time.

@@ -11,7 +11,7 @@ func FuzzRing(f *testing.F) {
 	f.Add(make([]byte, 4*recordSize), ^uint64(0), uint64(7))
 	f.Fuzz(func(t *testing.T, data []byte, head, lost uint64) {
 		const places = 16
-		r := &bpfRing{state: make([]byte, stateSize), data: make([]byte, places*recordSize)}
+		r := &bpfRing{counts: lost%2 == 0, state: make([]byte, stateSize), data: make([]byte, places*recordSize)}
 		copy(r.data, data)
 		for k := range min(head, places) { // else nothing is read
 			binary.LittleEndian.PutUint32(r.data[k*recordSize+recCommit:], uint32(k+1))

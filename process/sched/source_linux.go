@@ -10,6 +10,11 @@ type told struct {
 	syscall  int32
 	args     [3]uint64
 	address  uint64
+
+	// Nanoseconds, of a source that knows how much the kernel has counted of a stint.
+	shift  int64 // by how much the moment is to be moved, so that the stint is as long as the kernel's
+	length int64 // of In: how long the stint is, if that is known
+	excess int64 // of leavings: by how much the stint is too long after all that
 }
 
 // What sources say beside events' kinds.

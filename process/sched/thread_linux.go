@@ -19,6 +19,12 @@ type thread struct {
 	since uint64
 	last  uint64 // ticks of its last event
 
+	excess int64 // nanoseconds: how much longer it was told to run than the kernel counted
+
+	// woke is a wake-up that isn't given yet, since the kernel's count of what the thread runs may begin a moment earlier.
+	woke            Event
+	holding, listed bool
+
 	asked     answer
 	processor int32 // where it runs
 	base      Sums  // when it began to be watched
@@ -53,7 +59,7 @@ func (w *Watcher) tell(e *told) {
 			return
 		}
 	}
-	tick = max(tick, t.last)
+	tick = max(w.moved(t, e, tick), t.last)
 	w.checkLoss(t, tick)
 	switch e.kind {
 	case In:
@@ -86,6 +92,7 @@ func (w *Watcher) newThread(e *told, tick uint64) *thread {
 }
 
 func (w *Watcher) give(t *thread, e Event) {
+	w.letGo(t, e.Time)
 	t.last = max(t.last, e.Time)
 	w.stats.Events++
 	w.yield(int(t.tid), int(t.pid), e)
@@ -100,7 +107,7 @@ func (w *Watcher) checkLoss(t *thread, tick uint64) {
 
 func (w *Watcher) lost(t *thread, tick uint64) {
 	w.give(t, Event{Time: tick, Kind: Lost, CPU: -1, Syscall: NoSyscall})
-	t.state, t.since, t.asked = unknown, tick, answer{}
+	t.state, t.since, t.asked, t.excess = unknown, tick, answer{}, 0
 }
 
 // odd is a loss that only the next event shows.
@@ -178,7 +185,7 @@ func (w *Watcher) woken(t *thread, e *told, tick uint64) {
 		}
 	}
 	t.state = ready
-	w.give(t, Event{Time: tick, Kind: Woken, CPU: -1, Waker: e.waker, Syscall: NoSyscall})
+	w.hold(t, Event{Time: tick, Kind: Woken, CPU: -1, Waker: e.waker, Syscall: NoSyscall})
 }
 
 // exec ends all threads of a process but the one that runs a new program: it has the process's number as its own from now on.

@@ -44,7 +44,7 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 					k++
 				}
 				if k == len(waits) || e.Time+clockError < waits[k][1] {
-					t.Errorf("thread %d: blocked at %d outside of any wait", tid, e.Time)
+					t.Errorf("thread %d: blocked at %d outside of any wait: %d before the next", tid, e.Time, int64(waits[min(k, len(waits)-1)][1]-e.Time))
 					continue
 				}
 				end := i + 1
@@ -63,7 +63,8 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 				t.Errorf("thread %d: blocked %d times in %d waits", tid, n, len(waits))
 			}
 		}
-		if long > got.stats.Odd {
+		// Time that the machine's host took within a stint is told at its beginning.
+		if long > got.stats.Odd+uint64(len(stamps)/100) {
 			t.Errorf("%d waits weren't over when they were", long)
 		}
 		if w.WakeUps() && numbersRight < len(stamps)*98/100 {

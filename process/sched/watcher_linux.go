@@ -24,9 +24,11 @@ type Watcher struct {
 	threads   map[int32]*thread
 	yield     func(tid, pid int, e Event) // while draining
 	heads     []head
+	held      []*thread // whose wake-ups were kept; only while draining
 
 	bound   uint64    // ticks: all before it was given
 	limit   uint64    // the same on the source's clock
+	coming  uint64    // ticks: what bound will be after this drain
 	settled time.Time // when threads were last asked for their state
 	holes   []window  // of this drain: disjoint, in order
 	hole    int       // the first that may matter
@@ -186,7 +188,7 @@ func (w *Watcher) process(pid int32) *watched {
 }
 
 // Drain gives all that has happened since the last one and is known to be complete; it doesn't wait. Events of one thread
-// come in order of time, those of different threads nearly so. It should be called every 10 to 100 ms: the kernel's room is
+// come in order of time, those of different threads nearly so: a wake-up comes with its thread's next event, if there is one. It should be called every 10 to 100 ms: the kernel's room is
 // bounded, and the longer the time between two calls, the rougher its clock fits the processor's.
 func (w *Watcher) Drain(yield func(tid, pid int, e Event)) error {
 	w.mu.Lock()

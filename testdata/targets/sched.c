@@ -8,6 +8,8 @@
  *   lives THREADS AT_ONCE   threads that live 0.1 ms: "lives THREADS"
  *   crowd THREADS           that many threads wait at once until the end
  *   mixed SECONDS           some run, some sleep, some yield, some wake one another, all until the end
+ *   stints SECONDS BUSY     threads of long and short stints, and if BUSY isn't 0 some that compute: "stints TID NAME". They
+ *                           all wait at the end
  *   pingpong TIMES          two threads by a futex: "switches NS", nanoseconds a switch
  *   execs                   a thread that isn't the first runs this program anew, in mode execed; others wait meanwhile
  *   renames MS              all names change all the time
@@ -212,6 +214,70 @@ static void *pings(void *arg)
     return NULL;
 }
 
+/* Threads of mode stints. */
+struct stint {
+    const char *name;
+    uint64_t run_ns, every_ns; /* every_ns 0: without end */
+    int alone;                 /* on processor 0 */
+};
+
+static int over, at_end; /* of mode stints; how many threads have seen that */
+
+static void *ends_waiting(void)
+{
+    __atomic_add_fetch(&at_end, 1, __ATOMIC_SEQ_CST);
+    return wait_for_ever(NULL);
+}
+
+static void say_stints(const char *name)
+{
+    pthread_mutex_lock(&printing);
+    printf("stints %d %s\n", own_tid(), name);
+    fflush(stdout);
+    pthread_mutex_unlock(&printing);
+}
+
+static void *stints(void *arg)
+{
+    const struct stint *s = arg;
+    struct timespec at;
+    if (s->alone) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(0, &one);
+        sched_setaffinity(0, sizeof one, &one);
+    }
+    prctl(PR_SET_TIMERSLACK, 1);
+    say_stints(s->name);
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) {
+        spin(s->run_ns);
+        if (!s->every_ns)
+            continue;
+        at.tv_nsec += s->every_ns;
+        at.tv_sec += at.tv_nsec / 1000000000;
+        at.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+    }
+    return ends_waiting();
+}
+
+static void *pings_stints(void *arg)
+{
+    int me = (long)arg;
+    say_stints("pingpong");
+    while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) {
+        if (__atomic_load_n(&word, __ATOMIC_SEQ_CST) != me) {
+            futex(&word, FUTEX_WAIT, 1 - me, 0);
+            continue;
+        }
+        spin(10000);
+        __atomic_store_n(&word, 1 - me, __ATOMIC_SEQ_CST);
+        futex(&word, FUTEX_WAKE, 1, 0);
+    }
+    return ends_waiting();
+}
+
 static void *executes(void *path)
 {
     sleep_us(2000);
@@ -305,6 +371,26 @@ int main(int argc, char **argv)
         threads[6] = start(pings, (void *)1L);
         start(wait_for_ever, NULL);
         sleep_us(n * 1000000);
+    } else if (!strcmp(mode, "stints")) {
+        static const struct stint kinds[] = {
+            {"computes", 100000, 0, 0},          {"twice", 30000, 500000000, 0},        {"thousand", 30000, 1000000, 0},
+            {"ten-thousand", 30000, 100000, 0},  {"short", 0, 50000, 0},                {"computes-pinned", 100000, 0, 1},
+            {"thousand-pinned", 30000, 1000000, 1}, {"twice-pinned", 30000, 500000000, 1}, {"long", 3000000, 10000000, 0},
+        };
+        int begun = 2;
+        for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (m || kinds[i].every_ns) {
+                start(stints, (void *)&kinds[i]);
+                begun++;
+            }
+        start(pings_stints, (void *)0L);
+        start(pings_stints, (void *)1L);
+        sleep_us(n * 1000000);
+        over = 1;
+        while (__atomic_load_n(&at_end, __ATOMIC_SEQ_CST) < begun) {
+            futex(&word, FUTEX_WAKE, 2, 0);
+            sleep_us(1000);
+        }
     } else if (!strcmp(mode, "pingpong")) {
         uint64_t begin;
         times = n;
