@@ -17,6 +17,8 @@ import (
 type controlRequest struct {
 	Dump *dumpRequest `json:"dump,omitempty"`
 	Set  *SetRequest  `json:"set,omitempty"`
+	// Pause asks for a pause, or for its end.
+	Pause *pauseRequest `json:"pause,omitempty"`
 }
 
 type dumpRequest struct {
@@ -118,6 +120,8 @@ func (r *recording) answer(ctx context.Context, q controlRequest) controlAnswer 
 		return r.reader.dump(ctx, q.Dump)
 	case q.Set != nil:
 		return r.askedToSet(q.Set)
+	case q.Pause != nil:
+		return r.askedToPause(q.Pause)
 	}
 	return controlAnswer{Error: "it doesn't know this request: it is another version of callreel"}
 }

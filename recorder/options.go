@@ -46,6 +46,8 @@ type Options struct {
 	Conditions []string
 	// Follow records forked children, and the programs that processes are replaced by, as well.
 	Follow bool
+	// Paused begins with a pause: nothing is recorded until somebody asks for it, see AskToResume. It doesn't go with Follow.
+	Paused bool
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool
 	// Scheduling says whether it is recorded when threads run, are ready and wait. Nothing of it goes to To, or where Clock is

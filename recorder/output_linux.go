@@ -31,6 +31,8 @@ type output interface {
 	written() int64
 	// made says how many calls of each function there were, of which one in every is recorded.
 	made(every uint32, calls map[uint32]uint64) error
+	// paused is told of a time in which nothing is recorded, when it begins and when it has ended.
+	paused(p reel.Pause) error
 	// abandon removes it, as recording has not begun.
 	abandon() error
 	// end is called when the process has been left, with what has gone wrong until then. It returns that, and what goes wrong besides.
@@ -88,6 +90,8 @@ func (o *toFile) arguments() ArgumentsTaker { return o.w }
 func (o *toFile) written() int64            { return o.w.Stats().Bytes }
 
 func (o *toFile) made(every uint32, calls map[uint32]uint64) error { return o.w.Made(every, calls) }
+
+func (o *toFile) paused(p reel.Pause) error { return o.w.Pause(p) }
 
 func (o *toFile) abandon() error {
 	w := o.w
@@ -166,6 +170,7 @@ func (o *toCaller) arguments() ArgumentsTaker {
 func (o *toCaller) watch(*scheduling.Watch, *recording) error { return nil }
 func (o *toCaller) written() int64                            { return 0 }
 func (o *toCaller) made(uint32, map[uint32]uint64) error      { return nil }
+func (o *toCaller) paused(reel.Pause) error                   { return nil }
 
 func (o *toCaller) abandon() error {
 	if !o.begun {
@@ -216,6 +221,7 @@ func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
 
 func (o *toFolder) written() int64                                  { return 0 }
 func (o *toFolder) made(uint32, map[uint32]uint64) error            { return nil }
+func (o *toFolder) paused(reel.Pause) error                         { return nil } // dumps have those that they overlap
 func (o *toFolder) abandon() error                                  { return nil }
 func (o *toFolder) end(_ context.Context, _ *Result, e error) error { return e }
 

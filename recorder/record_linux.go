@@ -70,6 +70,7 @@ type recording struct {
 	keptOff   map[int]int // see collect.KeepOff
 	reader    reader
 	control   *control.Server // nil if it can't be asked
+	paused    pauses
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -256,6 +257,9 @@ func (r *recording) attach(ctx context.Context) error {
 		r.keptOff, err = collect.KeepOff(r.s, r.opt.Filters.Threads)
 	}
 	if err == nil {
+		err = r.startPaused()
+	}
+	if err == nil {
 		var d time.Duration
 		d, err = r.s.SwitchOn(ctx, c)
 		r.began = ring.Ticks()
@@ -302,6 +306,9 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := errors.Join(r.arm(), r.s.Prepare(c)); err != nil {
 		return err
 	}
+	if err := r.startPaused(); err != nil {
+		return err
+	}
 	if err := r.s.SwitchOnIn(st, c); err != nil {
 		return err
 	}
@@ -327,6 +334,9 @@ func (r *recording) introduce() error {
 	}
 	if r.isFirst() {
 		r.store = r.others.store(r.out.tables())
+	}
+	if err := r.tellPaused(); err != nil {
+		return err
 	}
 	if err := r.out.watch(r.watch, r); err != nil {
 		return err

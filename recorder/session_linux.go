@@ -28,6 +28,8 @@ type reader interface {
 	dump(ctx context.Context, q *dumpRequest) controlAnswer
 	// set changes what isn't about functions, all of it or nothing.
 	set(q *SetRequest) error
+	// settle returns when all has been taken from the rings that was written before.
+	settle() error
 }
 
 // run records until the end, detaches and sums up.

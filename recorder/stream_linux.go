@@ -83,6 +83,8 @@ func (s *stream) set(q *SetRequest) (err error) {
 	return errors.Join(done, err)
 }
 
+func (s *stream) settle() error { return s.r.switches.InLoop(func() {}) }
+
 // notSettableAs wraps ErrNotSettable.
 func notSettableAs(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrNotSettable, fmt.Sprintf(format, args...))

@@ -29,6 +29,12 @@ func AskToSet(context.Context, int, SetRequest) (SetAnswer, error) {
 	return SetAnswer{}, ErrUnsupported
 }
 
+// AskToPause returns ErrUnsupported.
+func AskToPause(context.Context, int, string) error { return ErrUnsupported }
+
+// AskToResume returns ErrUnsupported.
+func AskToResume(context.Context, int) error { return ErrUnsupported }
+
 // FunctionsOfProcess returns ErrUnsupported.
 func FunctionsOfProcess(context.Context, int, Choice) (*Listing, error) {
 	return nil, ErrUnsupported

@@ -55,6 +55,12 @@ func (f *File) loadPause(payload []byte) error {
 	case p.To != 0 && p.To < p.From || len(f.pauses) >= maxPauses:
 		return errors.New("a pause that ends before it begins, or one too many")
 	}
+	for i := range f.pauses { // it has ended
+		if o := &f.pauses[i]; o.To == 0 && o.From == p.From && o.Process == p.Process {
+			o.To = p.To
+			return nil
+		}
+	}
 	f.pauses = append(f.pauses, p)
 	f.lastTick = max(f.lastTick, p.To)
 	return nil
@@ -89,6 +95,24 @@ func (f *File) Pauses() []Pause {
 	list := slices.Clone(f.pauses)
 	slices.SortStableFunc(list, func(a, b Pause) int { return cmp.Compare(a.From, b.From) })
 	return list
+}
+
+// pausesOf is when pauses of a thread began, in order.
+func (f *File) pausesOf(thread uint32) (from []uint64) {
+	if len(f.pauses) == 0 || f.header.Clock.Mode != ClockFull {
+		return nil
+	}
+	process := 0
+	if i, ok := f.byKey[thread]; ok {
+		process = f.threads[i].Process
+	}
+	for i := range f.pauses {
+		if p := &f.pauses[i]; p.Process == 0 || p.Process == process {
+			from = append(from, p.From)
+		}
+	}
+	slices.Sort(from)
+	return from
 }
 
 // Marks reads the marks of a thread, by its key, in order of time. Of a thread without any there are none to read.

@@ -33,7 +33,7 @@ func (w *Writer) AddMarkers(markers []Marker) (firstID uint32, err error) {
 	return firstID, nil
 }
 
-// Pause tells of a time in which nothing was recorded.
+// Pause tells of a time in which nothing was recorded. It may be told twice: without To when it begins, and with To when it has ended.
 func (w *Writer) Pause(p Pause) error {
 	b := appendUvarint(make([]byte, frameSize, frameSize+32), p.From)
 	b = appendUvarint(b, p.To)

@@ -89,6 +89,7 @@ type Pairer struct {
 	tops    []uint32 // where stacks are known to begin, in order
 	settled bool     // no more tops are learned
 	doubted doubted
+	pauses  []uint64 // ticks at which those began that come next
 }
 
 // openCall is an entry whose exit has not come.
@@ -106,6 +107,22 @@ func (p *Pairer) SetTime(tick uint64) { p.now = tick }
 
 // Push takes the thread's next events.
 func (p *Pairer) Push(events []Event) {
+	at := 0
+	for len(p.pauses) > 0 && len(events) > 0 && events[len(events)-1].Time >= p.pauses[0] {
+		// What happened in a pause is missing, and calls that were open may have ended in it.
+		n := 0
+		for n < len(events) && events[n].Time < p.pauses[0] {
+			n++
+		}
+		p.pushAll(events[:n], at)
+		p.Lost()
+		p.pauses, events, at = p.pauses[1:], events[n:], at+n
+	}
+	p.pushAll(events, at)
+}
+
+// pushAll takes events, of which the first is the one at that index of those that were pushed.
+func (p *Pairer) pushAll(events []Event, at int) {
 	if len(p.stacks) == 0 {
 		if len(events) == 0 {
 			return
@@ -128,15 +145,15 @@ func (p *Pairer) Push(events []Event) {
 			top := &s.calls[n-1]
 			if e.Word&1 == 0 {
 				if e.SP-p.floor < top.sp-p.floor {
-					p.enter(s, e, i)
+					p.enter(s, e, at+i)
 					continue
 				}
 			} else if e.SP == top.sp && top.id == e.Word>>1 {
-				p.leave(s, 0, i)
+				p.leave(s, 0, at+i)
 				continue
 			}
 		}
-		p.pushSlowly(e, i)
+		p.pushSlowly(e, at+i)
 	}
 }
 

@@ -75,6 +75,9 @@ func (p *Pairer) SetState(st PairerState) {
 		p.open += len(calls)
 		p.stacks = append(p.stacks, callStack{calls: calls, top: s.Top, switched: s.Switched, since: s.Since})
 	}
+	for len(p.pauses) > 0 && p.pauses[0] <= st.Now { // it has been past them
+		p.pauses = p.pauses[1:]
+	}
 	p.cur, p.floor, p.clock, p.now = max(0, min(st.Current, len(p.stacks)-1)), st.Floor, st.Stamp, st.Now
 	if p.states != nil {
 		p.spent.begun = false

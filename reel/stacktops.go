@@ -27,6 +27,7 @@ func (f *File) StackTops(thread uint32) []uint32 {
 
 // ReadyPairer tells a Pairer what is known of the stacks of a thread, before its first event. Goroutines' stacks have no neighbours in theirs.
 func (f *File) ReadyPairer(p *Pairer, thread uint32) {
+	p.pauses = f.pausesOf(thread)
 	if tops := f.StackTops(thread); tops != nil || f.header.Goroutines {
 		p.SetTops(tops)
 		return

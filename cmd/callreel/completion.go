@@ -59,7 +59,7 @@ var flagValues = map[string]map[string][]string{
 }
 
 // noOperands are the verbs that take flags only.
-var noOperands = []string{"demo", "detach", "doctor", "dump", "set", "stacks", "stall", "top"}
+var noOperands = []string{"demo", "detach", "doctor", "dump", "pause", "resume", "set", "stacks", "stall", "top"}
 
 // completeValues lets shells offer values of flags, and no files where none are meant.
 func completeValues(c *cobra.Command) {

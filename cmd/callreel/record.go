@@ -32,6 +32,7 @@ type recordFlags struct {
 	eager    bool
 	follow   bool
 	noSched  bool
+	paused   bool
 	args     []string
 	returns  []string
 	when     []string
@@ -108,6 +109,7 @@ command.`,
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
+	fl.BoolVar(&f.paused, "paused", false, "begin with a pause: record nothing until callreel resume")
 	fl.BoolVar(&f.noSched, "no-sched", false, "don't record when threads run, are ready and wait")
 	fl.StringArrayVar(&f.args, "args", nil, "record arguments: the `SPEC` F means all of them, 'F(name, c->argc)' these (repeatable)")
 	fl.StringArrayVar(&f.returns, "ret", nil, "record results: the `SPEC` F means the result, 'F(return->size)' a part (repeatable)")
@@ -204,7 +206,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
-		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Lazy: f.laziness(), Follow: f.follow,
+		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Paused: f.paused, Lazy: f.laziness(), Follow: f.follow,
 		Scheduling: f.scheduling(),
 		Filters:    f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,

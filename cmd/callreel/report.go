@@ -58,9 +58,9 @@ the thread could have run and didn't, blocked the time in which it waited for so
 on, and "total_cpu_ns" of total). What isn't known is in none of them.
 
 If markers were recorded, tables follow of spans (how many, the time in them, percentiles), flows, counters (min, mean
-of the values told, max, last) and instants. --span GLOB with --by ARG sums up spans by the value of a recorded argument.
-In JSON these are "spans", "flows", "counters" and "instants", and "pauses" are the times in which nothing was recorded
-because somebody had asked for that.
+of the values told, max, last) and instants. --span GLOB with --by ARG sums up spans by the value of a recorded
+argument. In JSON these are "spans", "flows", "counters" and "instants", and "pauses" are the times in which nothing
+was recorded because somebody had asked for that.
 
 With --locks it sums up what threads waited for in memory: mutexes and the like by address, how often, how long, and
 which function of the thread that let them go on held them ("in" is where that spent nearly all of the time). Condition
@@ -80,7 +80,7 @@ A damaged reel is read up to the damage and beyond it. The report says what was 
 	fl.StringVar(&f.sort, "sort", "total", "sort by this `KEY`: calls, total, self, max, cpu, ready or blocked")
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions and the N busiest threads (default all functions, 20 threads)")
 	fl.StringArrayVarP(&f.functions, "function", "f", nil, "only functions that match this `GLOB` (repeatable)")
-	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by the value of this recorded `ARG`, or by the result: return; with --span: spans")
+	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by this recorded `ARG`, or by the result: return; with --span: spans")
 	fl.StringArrayVar(&f.spans, "span", nil, "with --by: the spans that match this `GLOB` (repeatable)")
 	fl.BoolVar(&f.locks, "locks", false, "sum up what threads waited for by lock, and which functions held it")
 	fl.BoolVar(&f.json, "json", false, "write JSON")

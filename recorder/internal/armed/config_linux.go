@@ -27,6 +27,8 @@ type Config struct {
 	Max  int
 	// Scheduler has what the scheduler did with threads; nil if nobody watches it.
 	Scheduler *scheduling.Moments
+	// Pauses are the times within a window in which nothing was recorded because somebody had asked for that.
+	Pauses func(from, to uint64) []reel.Pause
 	// Began is when recording was on, in TSC ticks, of which there are so many in a second. Min is for how many of them a call must take to be
 	// in a dump; 0 is for all.
 	Began, TicksPerSecond uint64

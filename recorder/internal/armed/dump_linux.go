@@ -268,6 +268,9 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 		for _, p := range a.pairs {
 			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
 		}
+		for _, p := range a.Pauses(win.from, win.to) {
+			err = errors.Join(err, w.Pause(p))
+		}
 		err = errors.Join(err, w.Dump(d))
 	}
 	told.Events, told.Missing = w.Stats().Events, len(d.Missing)

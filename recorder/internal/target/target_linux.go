@@ -73,6 +73,7 @@ type Target struct {
 	made       []process.Memfd  // all memfds that it was made to open
 	patched    bool             // the journal says of sites that may have been written
 	running    bool             // recording is on
+	paused     bool             // gates stay closed; guarded by Mu
 
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for
