@@ -10,9 +10,9 @@ import (
 )
 
 func newPause() *cobra.Command {
-	return pauseVerb("pause", "Let a running recorder record nothing for a while", `Pause lets the recorder of a process record nothing until it is asked to go on by callreel resume, by the program itself or
-on the page of record --view. When it returns, that is in force; the process isn't stopped for it. Probes stay in place,
-and each costs about as much as one that is switched off.
+	return pauseVerb("pause", "Let a running recorder record nothing for a while", `Pause lets the recorder of a process record nothing until it is asked to go on by callreel resume. When it returns, that
+is in force; the process isn't stopped for it. Probes stay in place, and each costs about as much as one that is
+switched off.
 
 Calls that are open by then are marked, since it isn't known whether they end in the pause. The page shows the pause as
 a gap, and the report says how long it was. Calls in a pause aren't counted. A recorder that is paused already stays so.
@@ -23,8 +23,8 @@ A recording that follows children (record --follow) can't be paused.`, `  callre
 }
 
 func newResume() *cobra.Command {
-	return pauseVerb("resume", "Let a paused recorder go on", `Resume lets the recorder of a process go on after callreel pause or record --paused. When it returns, that is in force. A
-recorder that isn't paused goes on as it was.`, `  callreel resume -p 1234`, recorder.AskToResume)
+	return pauseVerb("resume", "Let a paused recorder go on", `Resume lets the recorder of a process go on after callreel pause or record --paused. When it returns, that is in force.
+A recorder that isn't paused goes on as it was.`, `  callreel resume -p 1234`, recorder.AskToResume)
 }
 
 func pauseVerb(verb, short, long, example string, do func(context.Context, int) error) *cobra.Command {
