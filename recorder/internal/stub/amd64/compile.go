@@ -112,6 +112,9 @@ func (c *coder) emitRoutines(fns []stub.Probe) {
 	if len(cfg.Captures) > 0 {
 		c.emitCaptures(fns)
 	}
+	if len(cfg.Keeps) > 0 {
+		c.emitKept()
+	}
 	if len(fns) > InlineLimit && c.lang.shared {
 		c.emitShared()
 	}

@@ -66,7 +66,8 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	defer c.endSwitch()
 	shared := c.routines.shared[btoi(exit)]
 	inside := c.cfg.Inside && c.inside // whose word has a mark more than shared routines know
-	if inside {
+	keep := c.keeping(id)
+	if inside || keep != nil {
 		shared = 0
 	}
 	if shared != 0 && c.cfg.Lazy && !exit {
@@ -82,7 +83,7 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	switch {
 	case exit || !c.cfg.Lazy:
-	case inside: // each function has a slot, so that those of others are found
+	case inside || keep != nil: // each function has a slot, so that those of others are found
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	default:
 		c.inlineSlot(id, spDelta, done)
@@ -110,6 +111,15 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	}
 	c.time(exit)
 	c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), word(id, exit))
+	written := c.NewLabel()
+	c.Place(written)
+	switch {
+	case keep == nil:
+	case exit:
+		c.carry(keep, off)
+	default:
+		c.keepArguments(keep, id, spDelta)
+	}
 	c.Place(off)
 	c.restore(0)
 	c.Place(done)
@@ -120,6 +130,11 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 		c.MovImm32(amd64.RCX, word(id, exit))
 		c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
 		c.CallTo(c.routines.slow)
+		if keep != nil {
+			c.Rdtsc()
+			c.Jmp(written)
+			return
+		}
 		c.Jmp(off)
 	})
 }
