@@ -242,7 +242,12 @@ func (n *names) classify(s *Stretch, open []frame, locked uint64) {
 			}
 		}
 	}
-	if kind == Condition {
+	switch lock := s.Wait.Lock; {
+	case s.HasWait && lock != 0 && kind != Other:
+		if s.Address = lock; kind == Condition && lock == s.Wait.Mutex {
+			kind = Mutex // it has been signalled already
+		}
+	case kind == Condition:
 		s.Address &^= 7 // glibc's have two words side by side, which take turns
 	}
 	s.Kind = kind

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/process/sched"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -70,7 +71,11 @@ func tellsState(e *reel.SchedEvent) bool {
 	return e.Kind != reel.SchedMinorFault && e.Kind != reel.SchedMajorFault
 }
 
-func (m *Moments) waited(k *life, x reel.Wait) { m.waits.push(momentWait{k, x}) }
+func (m *Moments) waited(k *life, x reel.Wait, _ uint64) {
+	if x.Syscall != sched.NoSyscall {
+		m.waits.push(momentWait{k, x})
+	}
+}
 
 func (m *Moments) drained(time.Time, uint64) error { return nil }
 func (m *Moments) early(*life)                     {}

@@ -35,9 +35,11 @@ type descriptor struct {
 }
 
 type socketName struct {
-	text string // "" while it isn't known
-	at   time.Time
-	peer bool
+	text  string // "" while it isn't known
+	at    time.Time
+	peer  bool
+	ends  process.Socket
+	other uint64 // the inode of a Unix socket's other end, 0 if that isn't known
 }
 
 func newObjects() objects {
@@ -74,6 +76,30 @@ func (o *objects) named(object string) string {
 		return cmp.Or(o.sockets[inode].text, object)
 	}
 	return object
+}
+
+// joined says whether what goes out by the second object comes in by the first: they are the ends of a pipe or of a connection, or a socket
+// that listens and one that is connected to it.
+func (o *objects) joined(in, out string) bool {
+	if strings.HasPrefix(in, "pipe:[") {
+		return in == out
+	}
+	i, isSocket := socketInode(in)
+	j, are := socketInode(out)
+	if !isSocket || !are || i == j {
+		return false
+	}
+	a, b := o.sockets[i], o.sockets[j]
+	switch {
+	case a.ends.Unix || b.ends.Unix:
+		return a.other == j && b.other == i
+	case !a.ends.Local.IsValid() || !b.ends.Remote.IsValid():
+		return false
+	case a.ends.Remote.IsValid():
+		return a.ends.Local == b.ends.Remote && a.ends.Remote == b.ends.Local
+	}
+	at := a.ends.Local
+	return at.Port() == b.ends.Remote.Port() && (at.Addr().IsUnspecified() || at.Addr() == b.ends.Remote.Addr())
 }
 
 // socketInode reads "socket:[123]".
@@ -130,9 +156,16 @@ func lookFor(asked map[int]map[uint64]bool) (f found) {
 	f.names = map[uint64]socketName{}
 	for pid, wanted := range asked {
 		sockets := process.Sockets(pid, wanted)
+		var peers map[uint64]uint64
+		for _, s := range sockets {
+			if s.Unix {
+				peers, _ = process.UnixPeers(pid) // nil where that isn't permitted
+				break
+			}
+		}
 		for inode := range wanted {
 			s := sockets[inode]
-			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid()}
+			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid(), ends: s, other: peers[inode]}
 			if s.Inode != 0 {
 				name.text = s.String()
 			}

@@ -173,7 +173,7 @@ type tally struct {
 	name           string
 	captures       *stub.Captures
 	keeps          map[uint32]stub.Keep
-	kept           map[uint32]int // by function: exits that carried arguments
+	kept           map[uint32]int  // by function: exits that carried arguments
 	values         [2][]stub.Value // of the last entry's payload, and the last exit's
 	valued         uint64          // events with a payload
 	wrong          string          // what is wrong with one

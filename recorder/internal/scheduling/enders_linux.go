@@ -1,0 +1,195 @@
+package scheduling
+
+import (
+	"slices"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
+)
+
+// What is remembered of calls that may have let others go on is bounded: the target decides how many it makes. What is forgotten isn't found.
+const (
+	maxEnders      = 1 << 14 // of a process, and again as many on descriptors
+	maxOfAddress   = 1 << 10 // of these, on one address
+	maxCalls       = 1 << 8  // of a thread, that it may have waited in
+	maxProcesses   = 1 << 8  // have any
+	linksAtOnce    = 128     // in a round
+	watchedAtOnce  = 16      // descriptors that an epoll instance watches
+	unlockedWithin = 20_000  // nanoseconds of the beginning of a wait for a condition in which the mutex is unlocked
+)
+
+// waitCall is a call that a thread may have waited in.
+type waitCall struct {
+	waitcalls.Kept
+	object string
+	// watched is, of epoll, what is watched.
+	watched []watched
+}
+
+type watched struct {
+	fd     uint64
+	object string
+}
+
+// ender is a call that may have let another thread go on.
+type ender struct {
+	k          *life
+	start, end uint64
+	fd         uint64
+	object     string
+	out        bool
+}
+
+// enders are those of a process: by the address that they are about, and on descriptors, in the order in which it was learned of them.
+type enders struct {
+	byAddress   map[uint64][]ender
+	count       int
+	descriptors []ender
+}
+
+// Kept takes calls of the thread that took long, behind their events.
+func (t *Thread) Kept(calls []waitcalls.Kept) error {
+	r, k := t.r, t.k
+	if k == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range calls {
+		r.took(k, &calls[i])
+	}
+	return nil
+}
+
+// took takes one. The caller holds mu.
+func (r *Reel) took(k *life, c *waitcalls.Kept) {
+	of := r.enders[k.pid]
+	if of == nil {
+		if len(r.enders) >= maxProcesses {
+			return
+		}
+		of = &enders{byAddress: map[uint64][]ender{}}
+		r.enders[k.pid] = of
+	}
+	e := ender{k: k, start: c.Start, end: c.End}
+	waits := c.Waits && c.End-c.Start >= r.leastWait
+	if c.Descriptor {
+		e.fd, e.object, e.out = uint64(uint32(c.Args[0])), r.link(k.pid, uint64(uint32(c.Args[0])), waits), c.Out
+	}
+	if c.Ends {
+		of.add(c, e)
+	}
+	if c.Second && c.Args[1] != 0 {
+		e.end = min(e.end, e.start+r.ticks(unlockedWithin))
+		of.unlocks(c.Args[1], e)
+	}
+	if waits {
+		x := waitCall{Kept: *c, object: e.object}
+		if c.Descriptor && e.object == "anon_inode:[eventpoll]" {
+			for _, fd := range process.Watched(k.pid, int(e.fd)) {
+				if len(x.watched) == watchedAtOnce {
+					break
+				}
+				x.watched = append(x.watched, watched{uint64(fd), r.link(k.pid, uint64(fd), false)})
+			}
+		}
+		p := &k.part
+		if len(p.calls) >= maxCalls {
+			p.calls = slices.Delete(p.calls, 0, maxCalls/2)
+		}
+		p.calls = append(p.calls, x)
+	}
+}
+
+func (r *Reel) ticks(ns uint64) uint64 {
+	return uint64(float64(ns) * float64(r.leastWait) / float64(leastWait.Nanoseconds()))
+}
+
+// link is what a descriptor stands for, as far as there is time for that in this round; surely says that it is worth it.
+func (r *Reel) link(pid int, fd uint64, surely bool) string {
+	if _, known := r.objects.links[descriptor{pid, int32(fd)}]; !known && !surely {
+		if r.links == 0 {
+			return ""
+		}
+		r.links--
+	}
+	return r.objects.of(pid, fd)
+}
+
+func (of *enders) add(c *waitcalls.Kept, e ender) {
+	if !c.Descriptor {
+		of.unlocks(c.Args[0], e)
+		return
+	}
+	if len(of.descriptors) >= maxEnders {
+		of.descriptors = slices.Delete(of.descriptors, 0, maxEnders/2)
+	}
+	of.descriptors = append(of.descriptors, e)
+}
+
+// unlocks adds a call that is about an address.
+func (of *enders) unlocks(address uint64, e ender) {
+	if of.count >= maxEnders {
+		clear(of.byAddress)
+		of.count = 0
+	}
+	list := of.byAddress[address]
+	if len(list) >= maxOfAddress {
+		list = slices.Delete(list, 0, maxOfAddress/2)
+		of.count -= maxOfAddress / 2
+	}
+	of.byAddress[address] = append(list, e)
+	of.count++
+}
+
+// unlocked finds the last call about an address that may have ended a thread's wait. Nil if there is none.
+func (of *enders) unlocked(k *life, address, from, to uint64) *ender {
+	return last(of.byAddress[address], k, from, to, func(*ender) bool { return true })
+}
+
+// reached finds the last call by which something has reached what a call waits for.
+func (of *enders) reached(o *objects, k *life, c *waitCall, from, to uint64) *ender {
+	return last(of.descriptors, k, from, to, func(e *ender) bool {
+		if len(c.watched) == 0 {
+			return c.meets(o, uint64(uint32(c.Args[0])), c.object, c.Out, e)
+		}
+		for _, w := range c.watched {
+			if c.meets(o, w.fd, w.object, false, e) || c.meets(o, w.fd, w.object, true, e) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// meets says whether another call moves what this one waits for on a descriptor.
+func (c *waitCall) meets(o *objects, fd uint64, object string, out bool, e *ender) bool {
+	switch {
+	case e.out == out || object == "" || e.object == "":
+		return false
+	case object == "anon_inode:[eventfd]":
+		return e.fd == fd && e.object == object
+	case out:
+		return o.joined(e.object, object)
+	}
+	return o.joined(object, e.object)
+}
+
+// last finds the latest that overlaps a time.
+func last(list []ender, k *life, from, to uint64, fits func(*ender) bool) (best *ender) {
+	for i := range list {
+		e := &list[i]
+		if e.start >= to || e.end <= from || e.k == k || best != nil && best.start >= e.start {
+			continue
+		}
+		if fits(e) {
+			best = e
+		}
+	}
+	return best
+}
+
+// settleTime is how long it takes until all is known of a wait that has ended: the rings are read, sockets are found in their tables, and who
+// has let the thread go on has had time to return.
+const settleTime = 250_000_000 // nanoseconds
+

@@ -1,0 +1,118 @@
+package scheduling
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process/sched"
+	"github.com/callreel/callreel/reel"
+)
+
+// A wait is settled some time after it has ended: the scheduler tells of it, the rings of the call that it was in and of the one that ended it,
+// and neither is first.
+
+// maxEnded bounds how many waits of a thread are to be settled.
+const maxEnded = 1 << 12
+
+// endedWait is a wait that has ended at a tick.
+type endedWait struct {
+	reel.Wait
+	to uint64
+}
+
+func (r *Reel) waited(k *life, x reel.Wait, to uint64) {
+	p := &k.part
+	if len(p.ended) >= maxEnded {
+		r.settleFirst(k, len(p.ended)/2)
+	}
+	p.ended = append(p.ended, endedWait{x, to})
+	if !p.open {
+		p.open = true
+		r.unsettled = append(r.unsettled, k)
+	}
+}
+
+// settle settles the waits that ended long enough ago; all if nothing follows.
+func (r *Reel) settle(bound uint64) {
+	r.links = linksAtOnce
+	after := r.ticks(settleTime)
+	kept := r.unsettled[:0]
+	for _, k := range r.unsettled {
+		p := &k.part
+		n := 0
+		for n < len(p.ended) && (r.last || p.ended[n].to+after <= bound) {
+			n++
+		}
+		r.settleFirst(k, n)
+		if len(p.ended) > 0 {
+			kept = append(kept, k)
+		} else {
+			p.open, p.ended = false, nil
+		}
+	}
+	clear(r.unsettled[len(kept):])
+	r.unsettled = kept
+}
+
+// settleFirst settles the first n waits of a thread. Those of which nothing is known by then are left out.
+func (r *Reel) settleFirst(k *life, n int) {
+	if n == 0 {
+		return
+	}
+	p := &k.part
+	for i := range p.ended[:n] {
+		x := &p.ended[i]
+		known := x.Syscall != sched.NoSyscall
+		r.explain(k, x)
+		if x.Syscall == sched.NoSyscall && x.Lock == 0 && x.Object == "" {
+			continue
+		}
+		if !known {
+			r.waits++
+		}
+		p.waits = append(p.waits, x.Wait)
+		r.touch(k)
+	}
+	done := p.ended[n-1].to
+	p.ended = append(p.ended[:0], p.ended[n:]...)
+	over := 0
+	for over < len(p.calls) && p.calls[over].End <= done {
+		over++
+	}
+	p.calls = append(p.calls[:0], p.calls[over:]...)
+}
+
+// explain finds the call that a thread has waited in, and the one that has let it go on.
+func (r *Reel) explain(k *life, x *endedWait) {
+	var c *waitCall
+	for i := range k.part.calls {
+		if y := &k.part.calls[i]; y.Start <= x.Time && y.End >= x.to && (c == nil || c.Start < y.Start) {
+			c = y
+		}
+	}
+	of := r.enders[k.pid]
+	if c == nil || of == nil {
+		return
+	}
+	var by *ender
+	how := reel.EndUnlock
+	switch {
+	case c.Descriptor:
+		if x.Syscall == sched.NoSyscall {
+			x.Args[0], x.Object = uint64(uint32(c.Args[0])), c.object
+		}
+		by, how = of.reached(&r.objects, k, c, x.Time, x.to), reel.EndDescriptor
+	case x.Syscall != sched.NoSyscall && x.Syscall != unix.SYS_FUTEX:
+		return
+	default:
+		x.Lock, x.Mutex = c.Args[0], c.Args[1]
+		by = of.unlocked(k, x.Lock, x.Time, x.to)
+		if by == nil && x.Mutex != 0 { // it was signalled before, and waits for the mutex
+			if by = of.unlocked(k, x.Mutex, x.Time, x.to); by != nil {
+				x.Lock = x.Mutex
+			}
+		}
+	}
+	if by != nil && by.k.part.w != nil {
+		x.Ender, x.EndedAt, x.EndedBy = by.k.part.w.Key(), max(by.start, x.Time), how
+	}
+}
