@@ -1,12 +1,11 @@
 package recorder_test
 
 import (
-	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
@@ -79,7 +78,8 @@ func waitTruth(p *realtest.Proc) map[string]uint64 {
 	return truth
 }
 
-// wantWaits wants to know nearly all of what threads waited for.
+// wantWaits wants to know nearly all of what threads waited for. On an idle machine it is more than 99 of 100; a busy one may lose words of the
+// scheduler, and take long to find sockets.
 func wantWaits(t *testing.T, file string, truth map[string]uint64) {
 	t.Helper()
 	all := judgeWaits(t, file, truth)
@@ -90,28 +90,52 @@ func wantWaits(t *testing.T, file string, truth map[string]uint64) {
 			continue
 		}
 		t.Logf("%s: %d waits, of %d the place is right, of %d who ended it", kind, j.waits, j.place, j.ender)
-		if j.waits < 20 || j.place < j.waits*95/100 || j.ender < j.waits*95/100 {
+		if j.waits < 10 || j.place < j.waits*8/10 || j.ender < j.waits*8/10 {
 			t.Errorf("%s: %+v", kind, *j)
 		}
 	}
+}
+
+// sourceOf is how the reel's states were learned.
+func sourceOf(t *testing.T, file string) reel.Scheduling {
+	t.Helper()
+	f, err := reel.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	about, _ := f.Scheduling()
+	return about
 }
 
 func TestWhatThreadsWaitedForIsKnownByArgumentsOfLibraryCalls(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "waits"))
 	truth := waitTruth(p)
-	s := recordFor(t, "1500ms", pidFlag(p)...)
+	s := recordFor(t, "2s", pidFlag(p)...)
 	wantUntouched(t, p.Pid())
-	f, err := reel.Open(s.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about, _ := f.Scheduling()
-	f.Close()
-	wantWordsOfScheduler(t, about)
+	wantWordsOfScheduler(t, sourceOf(t, s.file))
 	wantWaits(t, s.file, truth)
 }
 
-var _ = fmt.Sprint
-var _ = filepath.Join
-var _ = time.Now
+// Perf's events, which are all that an ordinary user has, say neither the system call nor who woke.
+func TestAnOrdinaryUserKnowsWhatThreadsWaitedFor(t *testing.T) {
+	needLive(t, realtest.Superuser)
+	s := &strangers{t: t, home: realtest.StrangersFolder(t), env: os.Environ()}
+	s.public = filepath.Dir(s.home)
+	s.callreel = copyFor(t, s.public, realtest.CallreelPath(t))
+	s.target = s.start(copyFor(t, s.public, realtest.Build(t, "waits")), "hot")
+	truth := waitTruth(s.target)
+	file := filepath.Join(s.home, "waits.reel")
+	r := s.start(s.callreel, append([]string{"record", "-d", "2s", "-o", file}, pidFlag(s.target)...)...)
+	if code := r.Wait(); code != 0 {
+		t.Fatalf("code %d\n%s", code, r.Stderr())
+	}
+	wantUntouched(t, s.target.Pid())
+	about := sourceOf(t, file)
+	if about.Source == "bpf" {
+		t.Fatalf("an ordinary user has %+v", about)
+	}
+	wantWordsOfScheduler(t, about)
+	wantWaits(t, file, truth)
+}

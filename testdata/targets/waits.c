@@ -23,14 +23,18 @@ static void name(const char *before, const char *kind)
 	pthread_setname_np(pthread_self(), n);
 }
 
+#define TRACED __attribute__((noinline, noclone))
+TRACED void holds_mutex(pthread_mutex_t *m) { pthread_mutex_lock(m); nap(5000); pthread_mutex_unlock(m); __asm__(""); }
+TRACED void holds_rwlock(pthread_rwlock_t *l) { pthread_rwlock_wrlock(l); nap(5000); pthread_rwlock_unlock(l); __asm__(""); }
+
 // A lock is held for 5 ms, and free for 3.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *w_mutex(void *a) { name("w", a); for (;;) { pthread_mutex_lock(&mutex); pthread_mutex_unlock(&mutex); nap(300); } return 0; }
-static void *e_mutex(void *a) { name("e", a); for (;;) { pthread_mutex_lock(&mutex); nap(5000); pthread_mutex_unlock(&mutex); nap(3000); } return 0; }
+static void *e_mutex(void *a) { name("e", a); for (;;) { holds_mutex(&mutex); nap(3000); } return 0; }
 
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static void *w_rwlock(void *a) { name("w", a); for (;;) { pthread_rwlock_rdlock(&rwlock); pthread_rwlock_unlock(&rwlock); nap(300); } return 0; }
-static void *e_rwlock(void *a) { name("e", a); for (;;) { pthread_rwlock_wrlock(&rwlock); nap(5000); pthread_rwlock_unlock(&rwlock); nap(3000); } return 0; }
+static void *e_rwlock(void *a) { name("e", a); for (;;) { holds_rwlock(&rwlock); nap(3000); } return 0; }
 
 static pthread_mutex_t cond_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;

@@ -189,7 +189,9 @@ func last(list []ender, k *life, from, to uint64, fits func(*ender) bool) (best 
 	return best
 }
 
-// settleTime is how long it takes until all is known of a wait that has ended: the rings are read, sockets are found in their tables, and who
-// has let the thread go on has had time to return.
-const settleTime = 250_000_000 // nanoseconds
-
+// settleTime is how long it takes until all is known of a wait that has ended: the rings are read, and who has let the thread go on has had time
+// to return. For sockets of which it isn't known yet what they are it takes up to socketTime. Both are in nanoseconds.
+const (
+	settleTime = 250_000_000
+	socketTime = 1_000_000_000
+)

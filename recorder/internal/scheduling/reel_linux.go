@@ -60,18 +60,18 @@ type part struct {
 	looked  time.Time
 	pending []reel.SchedEvent
 	waits   []reel.Wait
-	ended   []endedWait // that are to be settled, and then are waits
-	calls   []waitCall  // that those may have been in
+	ended   []endedWait     // that are to be settled, and then are waits
+	calls   []waitCall      // that those may have been in
 	last    reel.SchedEvent // by which its state was told last
 	ran     bool            // there is more to be told than that it is there
 	touched bool
 	listed  bool // among the silent
-	open bool // among the unsettled
+	open    bool // among the unsettled
 }
 
 // Into puts what happens from a tick on into a reel: of the threads whose names one of the globs matches, or of all if there are none.
 func (w *Watch) Into(to *reel.Writer, globs []string, from uint64, pid int) (*Reel, error) {
-	r := &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, enders: map[int]*enders{}}
+	r := &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, enders: map[int]*enders{}, links: linksAtOnce}
 	if err := to.Scheduling(w.about); err != nil {
 		return nil, err
 	}

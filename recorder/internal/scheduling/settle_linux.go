@@ -1,6 +1,8 @@
 package scheduling
 
 import (
+	"strings"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process/sched"
@@ -34,12 +36,16 @@ func (r *Reel) waited(k *life, x reel.Wait, to uint64) {
 // settle settles the waits that ended long enough ago; all if nothing follows.
 func (r *Reel) settle(bound uint64) {
 	r.links = linksAtOnce
-	after := r.ticks(settleTime)
+	after, atLast := r.ticks(settleTime), r.ticks(socketTime)
 	kept := r.unsettled[:0]
 	for _, k := range r.unsettled {
 		p := &k.part
 		n := 0
-		for n < len(p.ended) && (r.last || p.ended[n].to+after <= bound) {
+		for n < len(p.ended) {
+			x := &p.ended[n]
+			if !r.last && (x.to+after > bound || x.to+atLast > bound && r.looksForSockets(k, x)) {
+				break
+			}
 			n++
 		}
 		r.settleFirst(k, n)
@@ -51,6 +57,25 @@ func (r *Reel) settle(bound uint64) {
 	}
 	clear(r.unsettled[len(kept):])
 	r.unsettled = kept
+}
+
+// looksForSockets says whether a thread waited for a socket, and sockets of the process are still looked for.
+func (r *Reel) looksForSockets(k *life, x *endedWait) bool {
+	if len(r.objects.asked[k.pid]) == 0 {
+		return false
+	}
+	c := k.part.callOf(x)
+	return c != nil && c.Descriptor && (len(c.watched) > 0 || strings.HasPrefix(c.object, "socket:"))
+}
+
+// callOf is the innermost call that a thread has waited in, nil if none is known.
+func (p *part) callOf(x *endedWait) (c *waitCall) {
+	for i := range p.calls {
+		if y := &p.calls[i]; y.Start <= x.Time && y.End >= x.to && (c == nil || c.Start < y.Start) {
+			c = y
+		}
+	}
+	return c
 }
 
 // settleFirst settles the first n waits of a thread. Those of which nothing is known by then are left out.
@@ -83,12 +108,7 @@ func (r *Reel) settleFirst(k *life, n int) {
 
 // explain finds the call that a thread has waited in, and the one that has let it go on.
 func (r *Reel) explain(k *life, x *endedWait) {
-	var c *waitCall
-	for i := range k.part.calls {
-		if y := &k.part.calls[i]; y.Start <= x.Time && y.End >= x.to && (c == nil || c.Start < y.Start) {
-			c = y
-		}
-	}
+	c := k.part.callOf(x)
 	of := r.enders[k.pid]
 	if c == nil || of == nil {
 		return
@@ -107,8 +127,10 @@ func (r *Reel) explain(k *life, x *endedWait) {
 		x.Lock, x.Mutex = c.Args[0], c.Args[1]
 		by = of.unlocked(k, x.Lock, x.Time, x.to)
 		if by == nil && x.Mutex != 0 { // it was signalled before, and waits for the mutex
-			if by = of.unlocked(k, x.Mutex, x.Time, x.to); by != nil {
+			if by = of.unlocked(k, x.Mutex, x.Time, x.to); by != nil && by.start > x.Time {
 				x.Lock = x.Mutex
+			} else {
+				by = nil
 			}
 		}
 	}

@@ -135,6 +135,7 @@ func (w *Watch) takeAll(last bool) (map[int]map[uint64]bool, error) {
 	drain := w.watcher.Drain
 	if last {
 		drain = w.watcher.Close
+		w.objects.next = time.Time{} // there is no later
 	}
 	err := drain(w.take)
 	w.look(w.bound())

@@ -102,7 +102,11 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	if exit && c.cfg.Min {
 		c.takeBack(id, 0, off)
 	}
-	c.claim(off, slow)
+	if keep != nil && exit {
+		c.claimBefore(keep, off, slow)
+	} else {
+		c.claim(off, slow)
+	}
 	if spDelta == 0 {
 		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RSP)
 	} else {

@@ -75,7 +75,31 @@ func (c *coder) carry(k *stub.Keep, off amd64.Label) {
 	})
 }
 
-// writeKept appends the payload events. Where the chunk has no room for them there are none.
+// claimBefore is claim where kept arguments may follow: what is left of a chunk that has no room for them is filled, so that the event goes into
+// another.
+func (c *coder) claimBefore(k *stub.Keep, off, slow amd64.Label) {
+	short, room := c.NewLabel(), c.NewLabel()
+	claim := func(at int32) amd64.Mem { return amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotClaim+at) }
+	// Of the claim word's upper half the upper half is how many events still fit, negated.
+	most := uint32(-int32(k.Events()) << 16)
+	c.throughGate(off)
+	c.CmpMem32Imm(claim(4), most)
+	c.Jcc(amd64.CondGE, short)
+	c.Place(room)
+	c.take(claim(0), slow)
+	later := c.later()
+	c.cold = append(c.cold, func() {
+		later()
+		c.Place(short)
+		c.take(claim(0), slow)
+		c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), ring.PayloadWord)
+		c.CmpMem32Imm(claim(4), most) // a handler may have come to a new chunk meanwhile
+		c.Jcc(amd64.CondGE, short)
+		c.Jmp(room)
+	})
+}
+
+// writeKept appends the payload events. If a handler has used up the chunk there are none.
 func (c *coder) writeKept(k *stub.Keep, off amd64.Label) {
 	n := k.Events()
 	full := c.NewLabel()
