@@ -9,8 +9,8 @@ import (
 
 // What is remembered of calls that may have let others go on is bounded: the target decides how many it makes. What is forgotten isn't found.
 const (
-	maxEnders      = 1 << 14 // of a process, and again as many on descriptors
-	maxOfAddress   = 1 << 10 // of these, on one address
+	maxEnders      = 1 << 15 // of a process, and again as many on descriptors
+	maxOfAddress   = 1 << 13 // of these, on one address
 	maxCalls       = 1 << 8  // of a thread, that it may have waited in
 	maxProcesses   = 1 << 8  // have any
 	linksAtOnce    = 128     // in a round
@@ -45,6 +45,7 @@ type enders struct {
 	byAddress   map[uint64][]ender
 	count       int
 	descriptors []ender
+	disorder    uint64 // ticks
 }
 
 // Kept takes calls of the thread that took long, behind their events.
@@ -68,7 +69,7 @@ func (r *Reel) took(k *life, c *waitcalls.Kept) {
 		if len(r.enders) >= maxProcesses {
 			return
 		}
-		of = &enders{byAddress: map[uint64][]ender{}}
+		of = &enders{byAddress: map[uint64][]ender{}, disorder: r.ticks(settleTime)}
 		r.enders[k.pid] = of
 	}
 	e := ender{k: k, start: c.Start, end: c.End}
@@ -144,12 +145,12 @@ func (of *enders) unlocks(address uint64, e ender) {
 
 // unlocked finds the last call about an address that may have ended a thread's wait. Nil if there is none.
 func (of *enders) unlocked(k *life, address, from, to uint64) *ender {
-	return last(of.byAddress[address], k, from, to, func(*ender) bool { return true })
+	return last(of.byAddress[address], k, from, to, of.disorder, func(*ender) bool { return true })
 }
 
 // reached finds the last call by which something has reached what a call waits for.
 func (of *enders) reached(o *objects, k *life, c *waitCall, from, to uint64) *ender {
-	return last(of.descriptors, k, from, to, func(e *ender) bool {
+	return last(of.descriptors, k, from, to, of.disorder, func(e *ender) bool {
 		if len(c.watched) == 0 {
 			return c.meets(o, uint64(uint32(c.Args[0])), c.object, c.Out, e)
 		}
@@ -175,10 +176,13 @@ func (c *waitCall) meets(o *objects, fd uint64, object string, out bool, e *ende
 	return o.joined(object, e.object)
 }
 
-// last finds the latest that overlaps a time.
-func last(list []ender, k *life, from, to uint64, fits func(*ender) bool) (best *ender) {
-	for i := range list {
+// last finds the latest that overlaps a time. The list is in order but for what the rings of threads are read one after the other.
+func last(list []ender, k *life, from, to, disorder uint64, fits func(*ender) bool) (best *ender) {
+	for i := len(list) - 1; i >= 0; i-- {
 		e := &list[i]
+		if e.end+disorder < from {
+			break
+		}
 		if e.start >= to || e.end <= from || e.k == k || best != nil && best.start >= e.start {
 			continue
 		}

@@ -32,7 +32,7 @@ var calls = map[string]Call{
 	"pthread_rwlock_rdlock": locks, "pthread_rwlock_timedrdlock": locks, "pthread_rwlock_clockrdlock": locks,
 	"pthread_rwlock_wrlock": locks, "pthread_rwlock_timedwrlock": locks, "pthread_rwlock_clockwrlock": locks, "pthread_rwlock_unlock": unlocks,
 	"pthread_cond_wait": condition, "pthread_cond_timedwait": condition, "pthread_cond_clockwait": condition,
-	"pthread_cond_signal": unlocks, "pthread_cond_broadcast": unlocks,
+	"pthread_cond_signal": unlocks, "pthread_cond_broadcast": unlocks, "private_cond_signal": unlocks,
 	"sem_wait": locks, "sem_timedwait": locks, "sem_clockwait": locks, "sem_post": unlocks, "new_sem_wait": locks, "new_sem_post": unlocks,
 	"pthread_barrier_wait": {Waits: true, Ends: true},
 	"mtx_lock":             locks, "mtx_timedlock": locks, "mtx_unlock": unlocks,

@@ -14,7 +14,7 @@ import (
 // A call that lets another thread go on makes a system call, which takes longer than leastEnding; one that finds nobody waiting doesn't. Who
 // waited for leastWait was in its call for longer than leastWaiting.
 const (
-	leastEnding  = 200 * time.Nanosecond
+	leastEnding  = 400 * time.Nanosecond
 	leastWaiting = 50 * time.Microsecond
 )
 
