@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,29 +107,3 @@ func readUnixPeers(b []byte, peers map[uint64]uint64) (more bool, err error) {
 }
 
 var errShortMessage = errors.New("callreel: the peers of Unix sockets: a message is too short")
-
-// maxWatched bounds how many descriptors of an epoll instance are read.
-const maxWatched = 256
-
-// Watched returns the descriptors that an epoll instance watches, the first of them, by a descriptor of a process; nil if it is none.
-func Watched(pid, fd int) []int {
-	text, err := readProc(filepath.Join(procPath(pid, "fdinfo"), strconv.Itoa(fd)))
-	if err != nil {
-		return nil // it is closed
-	}
-	var list []int
-	for line := range strings.Lines(string(text)) {
-		rest, is := strings.CutPrefix(line, "tfd:")
-		if !is {
-			continue
-		}
-		number := strings.Fields(rest)
-		if len(number) == 0 || len(list) == maxWatched {
-			break
-		}
-		if n, err := strconv.Atoi(number[0]); err == nil {
-			list = append(list, n)
-		}
-	}
-	return list
-}

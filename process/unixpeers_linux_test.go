@@ -31,29 +31,6 @@ func TestPeersOfUnixSocketsAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatEpollWatchesIsFound(t *testing.T) {
-	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(ep)
-	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(p[0])
-	defer unix.Close(p[1])
-	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, p[0], &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
-		t.Fatal(err)
-	}
-	if got := Watched(os.Getpid(), ep); len(got) != 1 || got[0] != p[0] {
-		t.Errorf("%v, not %d", got, p[0])
-	}
-	if got := Watched(os.Getpid(), p[0]); got != nil {
-		t.Errorf("a pipe watches %v", got)
-	}
-}
-
 func FuzzUnixPeers(f *testing.F) {
 	f.Add([]byte(strings.Repeat("\x20\x00\x00\x00\x14\x00", 6)))
 	f.Add([]byte("\x28\x00\x00\x00\x14\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x01\x01\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x02\x00\x09\x00\x00\x00"))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
@@ -23,6 +25,11 @@ func (r *recording) prepareScheduler(ctx context.Context) {
 func (r *recording) newWaitCalls() *waitcalls.Set {
 	opt := &r.opt
 	if r.first.opening == nil || opt.Armed != nil || opt.Clock != reel.ClockFull || r.isGo() {
+		return nil
+	}
+	// The room for arguments is of addresses, hardly of memory; who has few addresses gets none.
+	var limit unix.Rlimit
+	if err := unix.Prlimit(r.pid(), unix.RLIMIT_AS, nil, &limit); err != nil || limit.Cur != unix.RLIM_INFINITY {
 		return nil
 	}
 	return waitcalls.New(r.clock.ticksPerSecond())

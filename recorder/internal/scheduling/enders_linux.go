@@ -87,12 +87,7 @@ func (r *Reel) took(k *life, c *waitcalls.Kept) {
 	if waits {
 		x := waitCall{Kept: *c, object: e.object}
 		if c.Descriptor && e.object == "anon_inode:[eventpoll]" {
-			for _, fd := range process.Watched(k.pid, int(e.fd)) {
-				if len(x.watched) == watchedAtOnce {
-					break
-				}
-				x.watched = append(x.watched, watched{uint64(fd), r.link(k.pid, uint64(fd), false)})
-			}
+			x.watched = r.watchedBy(k.pid, e.fd)
 		}
 		p := &k.part
 		if len(p.calls) >= maxCalls {
@@ -115,6 +110,24 @@ func (r *Reel) link(pid int, fd uint64, surely bool) string {
 		r.links--
 	}
 	return r.objects.of(pid, fd)
+}
+
+// watchedBy is what an epoll instance watches, as far as there is time for that.
+func (r *Reel) watchedBy(pid int, fd uint64) (list []watched) {
+	d := descriptor{pid, int32(fd)}
+	fds, known := r.objects.watched[d]
+	if !known {
+		if r.links == 0 {
+			return nil
+		}
+		r.links--
+		fds = process.Watched(pid, int(fd))
+		r.objects.watched[d] = fds
+	}
+	for _, fd := range fds[:min(len(fds), watchedAtOnce)] {
+		list = append(list, watched{uint64(fd), r.link(pid, uint64(fd), false)})
+	}
+	return list
 }
 
 func (of *enders) add(c *waitcalls.Kept, e ender) {

@@ -24,6 +24,7 @@ const (
 // objects says what descriptors stand for.
 type objects struct {
 	links   map[descriptor]string   // of this round: a descriptor may be another file's in the next
+	watched map[descriptor][]int    // the same of what epoll instances watch
 	sockets map[uint64]socketName   // by inode
 	asked   map[int]map[uint64]bool // sockets that wait to be looked for, by process
 	next    time.Time               // when tables may be read again
@@ -43,11 +44,14 @@ type socketName struct {
 }
 
 func newObjects() objects {
-	return objects{links: map[descriptor]string{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
+	return objects{links: map[descriptor]string{}, watched: map[descriptor][]int{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
 }
 
 // round begins anew: descriptors may have changed.
-func (o *objects) round() { clear(o.links) }
+func (o *objects) round() {
+	clear(o.links)
+	clear(o.watched)
+}
 
 // of says what a descriptor of a process stands for now; "" if that isn't known. Nothing that the process names is opened. A socket is
 // called by its number: named knows more, behind look.

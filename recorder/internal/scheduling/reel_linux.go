@@ -69,9 +69,13 @@ type part struct {
 	open    bool // among the unsettled
 }
 
+func (w *Watch) newReel(to *reel.Writer, globs []string, pid int) *Reel {
+	return &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, enders: map[int]*enders{}, links: linksAtOnce}
+}
+
 // Into puts what happens from a tick on into a reel: of the threads whose names one of the globs matches, or of all if there are none.
 func (w *Watch) Into(to *reel.Writer, globs []string, from uint64, pid int) (*Reel, error) {
-	r := &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, enders: map[int]*enders{}, links: linksAtOnce}
+	r := w.newReel(to, globs, pid)
 	if err := to.Scheduling(w.about); err != nil {
 		return nil, err
 	}
