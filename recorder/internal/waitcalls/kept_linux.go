@@ -6,13 +6,6 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// Kept is a call that took long, and what it was about. Times are in ticks.
-type Kept struct {
-	Call
-	Start, End uint64
-	Args       [2]uint64
-}
-
 // Take takes what exits carry of kept arguments out of payloads, and leaves those of others. The events have their target's IDs. What the
 // target has written that doesn't fit is left out.
 func (s *Set) Take(events []reel.Event, payloads []ring.Payload) (kept []Kept, rest []ring.Payload) {

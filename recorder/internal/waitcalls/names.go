@@ -15,6 +15,13 @@ type Call struct {
 	Second bool
 }
 
+// Kept is a call that took long, and what it was about. Times are in ticks.
+type Kept struct {
+	Call
+	Start, End uint64
+	Args       [2]uint64
+}
+
 var (
 	locks     = Call{Waits: true}
 	unlocks   = Call{Ends: true}
