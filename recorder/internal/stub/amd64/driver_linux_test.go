@@ -174,6 +174,7 @@ type tally struct {
 	captures       *stub.Captures
 	keeps          map[uint32]stub.Keep
 	kept           map[uint32]int  // by function: exits that carried arguments
+	strange        int             // events that carried what is not of them
 	values         [2][]stub.Value // of the last entry's payload, and the last exit's
 	valued         uint64          // events with a payload
 	wrong          string          // what is wrong with one

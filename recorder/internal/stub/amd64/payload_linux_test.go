@@ -212,6 +212,9 @@ func (d *driver) finishPayloads(want expect) {
 	d.t.Helper()
 	d.finish(want)
 	for _, k := range d.threads {
+		if k.keeps != nil && k.wrong != "" {
+			d.t.Errorf("%s: %s", k.name, k.wrong)
+		}
 		if k.captures == nil {
 			continue
 		}
