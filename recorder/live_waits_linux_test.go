@@ -139,3 +139,35 @@ func TestAnOrdinaryUserKnowsWhatThreadsWaitedFor(t *testing.T) {
 	wantWordsOfScheduler(t, about)
 	wantWaits(t, file, truth)
 }
+
+// A dump has the same of its window.
+func TestADumpSaysWhatThreadsWaitedFor(t *testing.T) {
+	needLive(t, realtest.Superuser)
+	s := &strangers{t: t, home: realtest.StrangersFolder(t), env: os.Environ()}
+	s.public = filepath.Dir(s.home)
+	s.callreel = copyFor(t, s.public, realtest.CallreelPath(t))
+	s.target = s.start(copyFor(t, s.public, realtest.Build(t, "waits")), "hot")
+	truth := waitTruth(s.target)
+	dumps := filepath.Join(s.home, "dumps")
+	r := s.start(s.callreel, append([]string{"record", "--when", "holds_mutex > 1h", "-o", dumps}, pidFlag(s.target)...)...)
+	waitFile(t, dumps, r)
+	var file string
+	eventually(t, "a dump that has waits of all kinds", func() bool {
+		file = strings.TrimSpace(realtest.MustCallreel(t, append([]string{"dump", "--last", "800ms"}, pidFlag(s.target)...)...).Stdout)
+		all := judgeWaits(t, file, truth)
+		for _, kind := range waitKinds {
+			if j := all[kind]; j == nil || j.waits < 10 || j.place < j.waits*8/10 || j.ender < j.waits*8/10 {
+				return false
+			}
+		}
+		return true
+	})
+	about := sourceOf(t, file)
+	wantWordsOfScheduler(t, about)
+	wantWaits(t, file, truth)
+	r.Signal(os.Interrupt)
+	if code := r.Wait(); code != 0 {
+		t.Errorf("code %d\n%s", code, r.Stderr())
+	}
+	wantUntouched(t, s.target.Pid())
+}

@@ -48,6 +48,17 @@ type enders struct {
 	disorder    uint64 // ticks
 }
 
+// joining finds out what threads waited for, and who let them go on, by calls that took long.
+type joining struct {
+	watch  *Watch
+	enders map[int]*enders
+	links  int // descriptors that may still be looked up in this round
+}
+
+func (w *Watch) newJoining() joining {
+	return joining{watch: w, enders: map[int]*enders{}, links: linksAtOnce}
+}
+
 // Kept takes calls of the thread that took long, behind their events.
 func (t *Thread) Kept(calls []waitcalls.Kept) error {
 	r, k := t.r, t.k
@@ -57,75 +68,76 @@ func (t *Thread) Kept(calls []waitcalls.Kept) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range calls {
-		r.took(k, &calls[i])
+		k.part.calls = r.join.took(k, &calls[i], k.part.calls)
 	}
 	return nil
 }
 
-// took takes one. The caller holds mu.
-func (r *Reel) took(k *life, c *waitcalls.Kept) {
-	of := r.enders[k.pid]
+// took takes one, and adds it to those of the thread that it may have waited in. The caller holds mu.
+func (j *joining) took(k *life, c *waitcalls.Kept, calls []waitCall) []waitCall {
+	of := j.enders[k.pid]
 	if of == nil {
-		if len(r.enders) >= maxProcesses {
-			return
+		if len(j.enders) >= maxProcesses {
+			return calls
 		}
-		of = &enders{byAddress: map[uint64][]ender{}, disorder: r.ticks(settleTime)}
-		r.enders[k.pid] = of
+		of = &enders{byAddress: map[uint64][]ender{}, disorder: j.watch.ticks(settleTime)}
+		j.enders[k.pid] = of
 	}
 	e := ender{k: k, start: c.Start, end: c.End}
-	waits := c.Waits && c.End-c.Start >= r.leastWait
+	waits := c.Waits && c.End-c.Start >= j.watch.leastWait
 	if c.Descriptor {
-		e.fd, e.object, e.out = uint64(uint32(c.Args[0])), r.link(k.pid, uint64(uint32(c.Args[0])), waits), c.Out
+		e.fd, e.object, e.out = uint64(uint32(c.Args[0])), j.link(k.pid, uint64(uint32(c.Args[0])), waits), c.Out
 	}
 	if c.Ends {
 		of.add(c, e)
 	}
 	if c.Second && c.Args[1] != 0 {
-		e.end = min(e.end, e.start+r.ticks(unlockedWithin))
+		e.end = min(e.end, e.start+j.watch.ticks(unlockedWithin))
 		of.unlocks(c.Args[1], e)
 	}
-	if waits {
-		x := waitCall{Kept: *c, object: e.object}
-		if c.Descriptor && e.object == "anon_inode:[eventpoll]" {
-			x.watched = r.watchedBy(k.pid, e.fd)
-		}
-		p := &k.part
-		if len(p.calls) >= maxCalls {
-			p.calls = slices.Delete(p.calls, 0, maxCalls/2)
-		}
-		p.calls = append(p.calls, x)
+	if !waits {
+		return calls
 	}
+	x := waitCall{Kept: *c, object: e.object}
+	if c.Descriptor && e.object == "anon_inode:[eventpoll]" {
+		x.watched = j.watchedBy(k.pid, e.fd)
+	}
+	if len(calls) >= maxCalls {
+		calls = slices.Delete(calls, 0, maxCalls/2)
+	}
+	return append(calls, x)
 }
 
-func (r *Reel) ticks(ns uint64) uint64 {
-	return uint64(float64(ns) * float64(r.leastWait) / float64(leastWait.Nanoseconds()))
+func (w *Watch) ticks(ns uint64) uint64 {
+	return uint64(float64(ns) * float64(w.leastWait) / float64(leastWait.Nanoseconds()))
 }
 
 // link is what a descriptor stands for, as far as there is time for that in this round; surely says that it is worth it.
-func (r *Reel) link(pid int, fd uint64, surely bool) string {
-	if _, known := r.objects.links[descriptor{pid, int32(fd)}]; !known && !surely {
-		if r.links == 0 {
+func (j *joining) link(pid int, fd uint64, surely bool) string {
+	o := &j.watch.objects
+	if _, known := o.links[descriptor{pid, int32(fd)}]; !known && !surely {
+		if j.links == 0 {
 			return ""
 		}
-		r.links--
+		j.links--
 	}
-	return r.objects.of(pid, fd)
+	return o.of(pid, fd)
 }
 
 // watchedBy is what an epoll instance watches, as far as there is time for that.
-func (r *Reel) watchedBy(pid int, fd uint64) (list []watched) {
+func (j *joining) watchedBy(pid int, fd uint64) (list []watched) {
 	d := descriptor{pid, int32(fd)}
-	fds, known := r.objects.watched[d]
+	fds, known := j.watch.objects.watched[d]
 	if !known {
-		if r.links == 0 {
+		if j.links == 0 {
 			return nil
 		}
-		r.links--
+		j.links--
 		fds = process.Watched(pid, int(fd))
-		r.objects.watched[d] = fds
+		j.watch.objects.watched[d] = fds
 	}
 	for _, fd := range fds[:min(len(fds), watchedAtOnce)] {
-		list = append(list, watched{uint64(fd), r.link(pid, uint64(fd), false)})
+		list = append(list, watched{uint64(fd), j.link(pid, uint64(fd), false)})
 	}
 	return list
 }

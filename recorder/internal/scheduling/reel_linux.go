@@ -47,8 +47,7 @@ type Reel struct {
 	last    bool      // nothing follows
 
 	unsettled []*life // with ended
-	enders    map[int]*enders
-	links     int // descriptors that may still be looked up in this round
+	join      joining
 }
 
 // part is what a life has in a reel.
@@ -70,7 +69,7 @@ type part struct {
 }
 
 func (w *Watch) newReel(to *reel.Writer, globs []string, pid int) *Reel {
-	return &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, enders: map[int]*enders{}, links: linksAtOnce}
+	return &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, join: w.newJoining()}
 }
 
 // Into puts what happens from a tick on into a reel: of the threads whose names one of the globs matches, or of all if there are none.
@@ -312,7 +311,7 @@ func (r *Reel) forget(k *life) bool {
 	k.part.pending, k.part.calls = nil, nil
 	if k.pid == k.tid && k.pid != r.pid {
 		delete(r.known, k.pid)
-		delete(r.enders, k.pid)
+		delete(r.join.enders, k.pid)
 	}
 	return true
 }

@@ -35,7 +35,7 @@ func (r *Reel) waited(k *life, x reel.Wait, to uint64) {
 
 // settle settles the waits that ended long enough ago; all if nothing follows.
 func (r *Reel) settle(bound uint64) {
-	r.links = linksAtOnce
+	r.join.links = linksAtOnce
 	after, atLast := r.ticks(settleTime), r.ticks(socketTime)
 	kept := r.unsettled[:0]
 	for _, k := range r.unsettled {
@@ -64,14 +64,14 @@ func (r *Reel) looksForSockets(k *life, x *endedWait) bool {
 	if len(r.objects.asked[k.pid]) == 0 {
 		return false
 	}
-	c := k.part.callOf(x)
+	c := callOf(k.part.calls, x)
 	return c != nil && c.Descriptor && (len(c.watched) > 0 || strings.HasPrefix(c.object, "socket:"))
 }
 
-// callOf is the innermost call that a thread has waited in, nil if none is known.
-func (p *part) callOf(x *endedWait) (c *waitCall) {
-	for i := range p.calls {
-		if y := &p.calls[i]; y.Start <= x.Time && y.End >= x.to && (c == nil || c.Start < y.Start) {
+// callOf is the innermost of a thread's calls that it has waited in, nil if none is known.
+func callOf(calls []waitCall, x *endedWait) (c *waitCall) {
+	for i := range calls {
+		if y := &calls[i]; y.Start <= x.Time && y.End >= x.to && (c == nil || c.Start < y.Start) {
 			c = y
 		}
 	}
@@ -87,8 +87,8 @@ func (r *Reel) settleFirst(k *life, n int) {
 	for i := range p.ended[:n] {
 		x := &p.ended[i]
 		known := x.Syscall != sched.NoSyscall
-		r.explain(k, x)
-		if x.Syscall == sched.NoSyscall && x.Lock == 0 && x.Object == "" {
+		r.join.explain(k, p.calls, x, func(by *life) *reel.ThreadWriter { return by.part.w })
+		if !x.isKnown() {
 			continue
 		}
 		if !known {
@@ -106,10 +106,16 @@ func (r *Reel) settleFirst(k *life, n int) {
 	p.calls = append(p.calls[:0], p.calls[over:]...)
 }
 
-// explain finds the call that a thread has waited in, and the one that has let it go on.
-func (r *Reel) explain(k *life, x *endedWait) {
-	c := k.part.callOf(x)
-	of := r.enders[k.pid]
+// isKnown says whether anything is known of it.
+func (x *endedWait) isKnown() bool {
+	return x.Syscall != sched.NoSyscall || x.Lock != 0 || x.Object != ""
+}
+
+// explain finds the call that a thread has waited in, and the one that has let it go on. writer is the part of the reel that a thread has, nil if
+// it has none.
+func (j *joining) explain(k *life, calls []waitCall, x *endedWait, writer func(*life) *reel.ThreadWriter) {
+	c := callOf(calls, x)
+	of := j.enders[k.pid]
 	if c == nil || of == nil {
 		return
 	}
@@ -120,7 +126,7 @@ func (r *Reel) explain(k *life, x *endedWait) {
 		if x.Syscall == sched.NoSyscall {
 			x.Args[0], x.Object = uint64(uint32(c.Args[0])), c.object
 		}
-		by, how = of.reached(&r.objects, k, c, x.Time, x.to), reel.EndDescriptor
+		by, how = of.reached(&j.watch.objects, k, c, x.Time, x.to), reel.EndDescriptor
 	case x.Syscall != sched.NoSyscall && x.Syscall != unix.SYS_FUTEX:
 		return
 	default:
@@ -134,7 +140,10 @@ func (r *Reel) explain(k *life, x *endedWait) {
 			}
 		}
 	}
-	if by != nil && by.k.part.w != nil {
-		x.Ender, x.EndedAt, x.EndedBy = by.k.part.w.Key(), max(by.start, x.Time), how
+	if by == nil {
+		return
+	}
+	if w := writer(by.k); w != nil {
+		x.Ender, x.EndedAt, x.EndedBy = w.Key(), max(by.start, x.Time), how
 	}
 }

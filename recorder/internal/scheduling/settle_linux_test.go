@@ -118,7 +118,7 @@ func TestWhatIsRememberedOfCallsIsBounded(t *testing.T) {
 		tookLong(t, th, "write", i, i+1, 1<<40)
 		tookLong(t, other, "pthread_mutex_lock", i, i+200_000, lock)
 	}
-	of := s.r.enders[os.Getpid()]
+	of := s.r.join.enders[os.Getpid()]
 	n := 0
 	for _, list := range of.byAddress {
 		n += len(list)
