@@ -2,11 +2,13 @@ package waitcalls
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -63,7 +65,7 @@ func (s *Set) Plan(im *mapped.Image, but map[uint32]*stub.Captures) {
 		if !ok {
 			call, ok = behind[fn.Addr]
 		}
-		if !ok || but[fn.ID] != nil {
+		if !ok || but[fn.ID] != nil || slices.ContainsFunc(fn.Sites, func(site plan.Site) bool { return site.Role == plan.RoleEntry && site.Before > 0 }) {
 			continue
 		}
 		changed, _ := im.Probe.ChangedBefore(fn.Function)

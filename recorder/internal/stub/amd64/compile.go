@@ -152,7 +152,7 @@ func (s *emitter) function(index int) error {
 			}
 			c.alignStub()
 			if c.cfg.Lazy && site.Role == plan.RoleEntry && fn.ID != 0 {
-				c.slotStart()
+				c.slotStart(fn.ID)
 			}
 			at := c.PC()
 			c.stands(site.Addr + fn.Slide)

@@ -83,7 +83,7 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
 	switch {
 	case exit || !c.cfg.Lazy:
-	case inside || keep != nil: // each function has a slot, so that those of others are found
+	case inside: // each function has a slot, so that those of others are found
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	default:
 		c.inlineSlot(id, spDelta, done)
