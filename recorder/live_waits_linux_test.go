@@ -146,7 +146,7 @@ func TestADumpSaysWhatThreadsWaitedFor(t *testing.T) {
 	s := &strangers{t: t, home: realtest.StrangersFolder(t), env: os.Environ()}
 	s.public = filepath.Dir(s.home)
 	s.callreel = copyFor(t, s.public, realtest.CallreelPath(t))
-	s.target = s.start(copyFor(t, s.public, realtest.Build(t, "waits")), "hot")
+	s.target = s.start(copyFor(t, s.public, realtest.Build(t, "waits")), "cold") // the rings are to hold all threads' calls of the window
 	truth := waitTruth(s.target)
 	dumps := filepath.Join(s.home, "dumps")
 	r := s.start(s.callreel, append([]string{"record", "--when", "holds_mutex > 1h", "-o", dumps}, pidFlag(s.target)...)...)
