@@ -26,6 +26,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.triggers = trigger.NewSet(r.opt.triggers())
+	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
 	if err != nil {
@@ -47,6 +48,7 @@ func (r *recording) choose(ctx context.Context) error {
 		if err := r.captures.Plan(ctx, im, r.notice); err != nil {
 			return err
 		}
+		r.waitCalls.Plan(im, r.captures.Table())
 		r.nextID += uint32(n.Traced)
 		r.count(n)
 		if len(im.Traced)+len(im.Hooked) > 0 {
@@ -99,7 +101,7 @@ func (r *recording) choose(ctx context.Context) error {
 // stubConfig is what stubs are told of what was asked for.
 func (r *recording) stubConfig() stub.Config {
 	c := stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
-		Overwrite: r.opt.Armed != nil, Captures: r.captures.Table()}
+		Overwrite: r.opt.Armed != nil, Captures: r.captures.Table(), Keeps: r.waitCalls.Table()}
 	f := &r.opt.Filters
 	c.Min, c.Threads, c.Depth, c.Inside = f.Min > 0, len(f.Threads) > 0, f.Depth > 0, len(f.Inside) > 0
 	if f.Every > 1 {
@@ -249,6 +251,10 @@ func (r *recording) setup() error {
 	if !r.captures.Empty() {
 		s.ArgBuffers = s.Size
 		s.Size += ring.ArgsSize
+	}
+	if r.waitCalls != nil {
+		s.Kept = s.Size
+		s.Size += ring.KeptSize
 	}
 	if s.Runtime.Every > 0 {
 		s.Counts = s.Size

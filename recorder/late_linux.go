@@ -51,7 +51,8 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	n := c.ch.Pick(im, id)
 	r.triggers.Plan(ctx, im, r.notice)
 	r.captures.PlanLate(ctx, im, s.MayRead, r.notice)
-	s.Runtime.Captures = r.captures.Table()
+	r.waitCalls.Plan(im, r.captures.Table())
+	s.Runtime.Captures, s.Runtime.Keeps = r.captures.Table(), r.waitCalls.Table()
 	c.ch.Forget()
 	return n.Traced, func() {
 		r.count(n)

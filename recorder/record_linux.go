@@ -25,6 +25,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -63,6 +64,7 @@ type recording struct {
 
 	triggers  *trigger.Set
 	captures  *capture.Set
+	waitCalls *waitcalls.Set   // nil if no arguments are kept
 	values    *capture.Decoder // of the reel
 	switches  *probes.Switches
 	images    *tables.Images

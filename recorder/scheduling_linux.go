@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -16,6 +19,20 @@ func (r *recording) prepareScheduler(ctx context.Context) {
 	if opt.Scheduling != SchedulingOff && opt.To == nil && opt.Clock != reel.ClockNone {
 		r.opening = scheduling.Prepare(ctx, opt.Follow)
 	}
+}
+
+// newWaitCalls returns what says of which functions arguments are kept, so that it is known what threads waited for; nil if that is of no use.
+func (r *recording) newWaitCalls() *waitcalls.Set {
+	opt := &r.opt
+	if r.first.opening == nil || opt.Clock != reel.ClockFull || r.isGo() {
+		return nil
+	}
+	// The room for arguments is of addresses, hardly of memory; who has few addresses gets none.
+	var limit unix.Rlimit
+	if err := unix.Prlimit(r.pid(), unix.RLIMIT_AS, nil, &limit); err != nil || limit.Cur != unix.RLIM_INFINITY {
+		return nil
+	}
+	return waitcalls.New(r.clock.ticksPerSecond())
 }
 
 // watchScheduler begins to watch what the scheduler does with the process's threads, before there are probes in it: so nothing is missing

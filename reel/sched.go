@@ -137,8 +137,27 @@ type Wait struct {
 	Time uint64
 	// Syscall is the number of the system call that it was in, by the architecture in the Header; -1 if that isn't known.
 	Syscall int32
-	// Args are the call's first arguments: a descriptor, a futex's address.
+	// Args are the call's first arguments: a descriptor, a futex's address. Where the system call isn't known but the object is, the first
+	// is the descriptor.
 	Args [3]uint64
 	// Object is what the descriptor stands for: a file's path, "socket 127.0.0.1:80 -> 127.0.0.1:5555", "pipe:[123]"; "" if that isn't known.
 	Object string
+	// Lock is the address of what it waited for, by the argument of the library's call that it was in: a lock, a condition, a semaphore;
+	// 0 if that isn't known. Mutex is that of the mutex that goes with a condition.
+	Lock, Mutex uint64
+	// Ender is the key of the thread that is known to have let it go on, by the call that thread made, which began at EndedAt, in ticks;
+	// 0 if none is. EndedBy says what that call did.
+	Ender   uint32
+	EndedAt uint64
+	EndedBy WaitEnd
 }
+
+// WaitEnd is what a thread did that let another one go on.
+type WaitEnd uint8
+
+// What it may have done. Their numbers stand in files.
+const (
+	EndNotKnown   WaitEnd = iota
+	EndUnlock             // it unlocked the lock, signalled the condition, posted the semaphore
+	EndDescriptor         // it wrote into the other end of the pipe or socket, read from it, connected or closed it
+)

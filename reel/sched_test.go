@@ -260,6 +260,12 @@ func TestWaitsAndSumsComeBack(t *testing.T) {
 	for i := range uint64(10_000) {
 		tw := []*ThreadWriter{a, b}[i%2]
 		x := Wait{Time: 100 + i, Syscall: int32(i%3) - 1, Args: [3]uint64{i, 1 << 63, 0}, Object: []string{"", "/a", "pipe:[1]"}[i%3]}
+		if i > 6000 {
+			x.Lock, x.Mutex = i%5*0x1000, i%7*1<<60
+			if i%4 == 0 {
+				x.Ender, x.EndedAt, x.EndedBy = 1, x.Time+i-7000, EndDescriptor
+			}
+		}
 		of[tw] = append(of[tw], x)
 		if err := tw.Waits([]Wait{x}); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"sort"
@@ -114,13 +115,16 @@ func (l *lookup) state(lane uint32, x *reel.StateInterval) stateJSON {
 	}
 	if x.State == reel.StateBlocked {
 		j.Waker = l.waker(x.Waker, x.To)
-		j.Wait = l.wait(l.lanes[lane].Thread, x.From)
+		wait := l.wait(l.lanes[lane].Thread, x.From)
+		if j.Wait = l.waitJSON(wait); j.Waker == nil && wait != nil && wait.Ender != 0 {
+			j.Waker = l.ender(wait.Ender)
+		}
 	}
 	return j
 }
 
 // wait is what a thread waited for that became blocked at a tick; nil if that isn't known.
-func (l *lookup) wait(thread uint32, tick uint64) *waitJSON {
+func (l *lookup) wait(thread uint32, tick uint64) *reel.Wait {
 	list := l.f.Waits(thread)
 	// States are kept in a coarser unit than waits may be.
 	const near = 1 << 10
@@ -134,8 +138,29 @@ func (l *lookup) wait(thread uint32, tick uint64) *waitJSON {
 	if best < 0 {
 		return nil
 	}
-	x := &list[best]
-	return &waitJSON{Syscall: x.Syscall, Name: syscallName(l.f.Header().Arch, x.Syscall), Object: cut(x.Object, maxLaneName)}
+	return &list[best]
+}
+
+// waitJSON describes it.
+func (l *lookup) waitJSON(x *reel.Wait) *waitJSON {
+	if x == nil {
+		return nil
+	}
+	j := &waitJSON{Syscall: x.Syscall, Name: syscallName(l.f.Header().Arch, x.Syscall), Object: cut(x.Object, maxLaneName)}
+	if x.Lock != 0 {
+		j.Address = fmt.Sprintf("%#x", x.Lock)
+	}
+	return j
+}
+
+// ender describes a thread that is known to have let another go on, by its key.
+func (l *lookup) ender(thread uint32) *wakerJSON {
+	for i := range l.lanes {
+		if x := &l.lanes[i]; x.Thread == thread && x.Goroutine == 0 {
+			return &wakerJSON{TID: x.TID, Name: cut(x.Name, maxLaneName), Lane: &x.ID}
+		}
+	}
+	return nil
 }
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }

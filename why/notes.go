@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -16,7 +17,11 @@ func (x *explainer) notes() []string {
 	case !x.hasStates:
 		list = append(list, "The reel doesn't say when threads ran, so all times are wall time, waiting among it.")
 	case !s.WakeUps:
-		list = append(list, "Wake-ups weren't recorded: what is blocked may in part have been ready, and who woke a thread isn't known.")
+		who := "who woke a thread isn't known"
+		if x.endersKnown() {
+			who = "who woke a thread is known where the C library's calls tell it"
+		}
+		list = append(list, "Wake-ups weren't recorded: what is blocked may in part have been ready, and "+who+".")
 	}
 	if d := x.f.Damage(); len(d) > 0 {
 		list = append(list, fmt.Sprintf("The reel is damaged: %v", d[0]))
@@ -61,4 +66,11 @@ func (x *explainer) doubts(a *aligned, peers *peerSet) []string {
 		list = append(list, "It has too many paths: the deepest count as their callers' own time.")
 	}
 	return list
+}
+
+// endersKnown says whether it is known of any wait which call has ended it.
+func (x *explainer) endersKnown() bool {
+	return slices.ContainsFunc(x.f.Threads(), func(t reel.Thread) bool {
+		return slices.ContainsFunc(x.f.Waits(t.Key), func(w reel.Wait) bool { return w.Ender != 0 })
+	})
 }

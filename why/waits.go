@@ -182,6 +182,9 @@ func (x *explainer) longestWait(t *tree, thread uint32, w window) *stretch {
 // sameWait says whether two waits are for the same lock: by its address, or, where that isn't known, in the same function.
 func (x *explainer) sameWait(a, b *stretch, fnA, fnB uint32) bool {
 	v, w := x.waitAt(a), x.waitAt(b)
+	if v != nil && w != nil && v.Lock != 0 && w.Lock != 0 {
+		return v.Lock == w.Lock
+	}
 	if v != nil && w != nil && v.Syscall >= 0 && w.Syscall >= 0 {
 		return v.Syscall == w.Syscall && v.Args[0] == w.Args[0]
 	}
@@ -228,7 +231,12 @@ func (x *explainer) waitAt(s *stretch) *reel.Wait {
 func (x *explainer) waitIn(s *stretch, function string) string {
 	text := ""
 	switch w := x.waitAt(s); {
-	case w == nil || w.Syscall < 0:
+	case w == nil:
+	case w.Syscall < 0 && w.Object != "":
+		text = " for " + w.Object
+	case w.Syscall < 0 && w.Lock != 0:
+		text = fmt.Sprintf(" on the lock or condition at 0x%x", w.Lock)
+	case w.Syscall < 0:
 	case w.Object != "":
 		text = fmt.Sprintf(" in %s of %s", x.syscallText(w.Syscall), w.Object)
 	case x.syscall(w.Syscall) == "futex":
@@ -259,6 +267,9 @@ const searchable = 1 << 25
 
 // unlocker is the thread that let a thread go on whose waker isn't known, if the reel's calls tell that; else 0.
 func (x *explainer) unlocker(s *stretch) int32 {
+	if w := x.waitAt(s); w != nil && w.Ender != 0 && w.Ender != s.thread {
+		return int32(x.threads[w.Ender].TID)
+	}
 	if x.f.Events() > searchable || s.State != reel.StateBlocked || x.f.Header().Goroutines {
 		return 0
 	}

@@ -100,11 +100,16 @@ func (b *blocked) at(l *lane) {
 	}
 	b.names.classify(&s, l.open(), locked)
 	switch {
-	case b.cur.Waker == reel.WakerKernel:
+	case b.cur.Waker == reel.WakerKernel && !(s.HasWait && s.Wait.Ender != 0): // what goes out on this machine comes in by an interrupt, too
 		s.By, s.WokenAt = ByKernel, s.To
-	case b.cur.Waker != 0:
+	case b.cur.Waker != 0 && b.cur.Waker != reel.WakerKernel:
 		if key := b.wakers.at(b.cur.Waker, s.To); key != 0 && key != b.thread {
 			s.Waker, s.By, s.WokenAt = key, ByWakeUp, s.To
+		}
+	case s.HasWait && s.Wait.Ender != 0 && s.Wait.Ender != b.thread:
+		s.Waker, s.By, s.WokenAt = s.Wait.Ender, ByUnlock, min(s.Wait.EndedAt, s.To)
+		if s.Wait.EndedBy == reel.EndDescriptor {
+			s.By = ByDescriptor
 		}
 	}
 	if b.opt.Keep == nil || b.opt.Keep(&s) {

@@ -18,6 +18,12 @@ func FuzzFind(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	waits, other := explained()
+	data, err := os.ReadFile(write(f, reel.Header{}, false, false, waits, other).Name())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := reel.Parse("fuzz.reel", data)
 		if err != nil {

@@ -242,10 +242,33 @@ func (n *names) classify(s *Stretch, open []frame, locked uint64) {
 			}
 		}
 	}
-	if kind == Condition {
+	if s.HasWait && s.Wait.Lock != 0 {
+		if outer := n.outerWait(open); outer != Futex || kind == Other {
+			kind = outer
+		}
+	}
+	switch lock := s.Wait.Lock; {
+	case s.HasWait && lock != 0 && kind != Other:
+		if s.Address = lock; kind == Condition && lock == s.Wait.Mutex {
+			kind = Mutex // it has been signalled already
+		}
+	case kind == Condition:
 		s.Address &^= 7 // glibc's have two words side by side, which take turns
 	}
 	s.Kind = kind
+}
+
+// maxWithin is how many calls a library's function may have open within it that waits.
+const maxWithin = 6
+
+// outerWait is what one of the innermost calls waits for, Futex if none of them says so: it is known that one of them does.
+func (n *names) outerWait(open []frame) Kind {
+	for i := len(open) - 1; i >= max(0, len(open)-maxWithin); i-- {
+		if wait := n.roles[open[i].function].wait; wait != Other {
+			return wait
+		}
+	}
+	return Futex
 }
 
 // waitsIn finds the innermost call whose function says what it waits for, below which there are only such as merely wait for it.

@@ -61,10 +61,11 @@ type Source uint8
 
 // The sources.
 const (
-	NotKnown Source = iota
-	ByWakeUp        // the scheduler said whom it was woken by
-	ByUnlock        // it was the last that unlocked the address, by the argument of its call
-	ByKernel        // no thread did: an interrupt, a timer
+	NotKnown     Source = iota
+	ByWakeUp            // the scheduler said whom it was woken by
+	ByUnlock            // it was the last that unlocked the address, or signalled it, by the argument of its call
+	ByKernel            // no thread did: an interrupt, a timer
+	ByDescriptor        // it was the last that wrote into the other end of the pipe or socket, or read from it, connected or closed it
 )
 
 // Options say which stretches are looked for.

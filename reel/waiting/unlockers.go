@@ -12,6 +12,7 @@ import (
 // findUnlockers finds, for stretches whose waker isn't known, the thread that was the last to unlock the address in them, if that is recorded as an
 // argument of the calls that do it.
 func findUnlockers(f *reel.File, n *names, list []Stretch) {
+	findConditionWaits(f, list)
 	byAddress := map[placeInMemory][]int{}
 	process := processes(f)
 	for i := range list {
@@ -61,6 +62,39 @@ func findUnlockers(f *reel.File, n *names, list []Stretch) {
 	})
 	for i, who := range last {
 		list[i].Waker, list[i].WokenAt, list[i].By = who.thread, who.at, ByUnlock
+	}
+}
+
+// findConditionWaits finds, for waits for a mutex whose waker isn't known, the thread that was the last to begin to wait for a condition in them,
+// and so has unlocked the mutex that goes with it.
+func findConditionWaits(f *reel.File, list []Stretch) {
+	began := map[placeInMemory][]*Stretch{}
+	process := processes(f)
+	for i := range list {
+		if s := &list[i]; s.HasWait && s.Wait.Mutex != 0 && s.CallStart != 0 {
+			key := placeInMemory{process[s.Thread], s.Wait.Mutex}
+			began[key] = append(began[key], s)
+		}
+	}
+	if len(began) == 0 {
+		return
+	}
+	for _, of := range began {
+		slices.SortFunc(of, func(a, b *Stretch) int { return cmp.Compare(a.CallStart, b.CallStart) })
+	}
+	for i := range list {
+		s := &list[i]
+		if s.By != NotKnown || s.Kind != Mutex || s.Address == 0 {
+			continue
+		}
+		of := began[placeInMemory{process[s.Thread], s.Address}]
+		k := sort.Search(len(of), func(k int) bool { return of[k].CallStart >= s.To }) - 1
+		for ; k >= 0 && of[k].CallStart > s.From; k-- {
+			if of[k].Thread != s.Thread {
+				s.Waker, s.WokenAt, s.By = of[k].Thread, of[k].CallStart, ByUnlock
+				break
+			}
+		}
 	}
 }
 

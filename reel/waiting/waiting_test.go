@@ -270,3 +270,65 @@ func TestNamesThatMerelyLockOrWake(t *testing.T) {
 		}
 	}
 }
+
+// known blocks the thread until another one, by its key, ends that, as a library's calls tell.
+func (p *program) known(from, to uint64, w reel.Wait) {
+	p.sched(from, reel.SchedBlocked, 0)
+	w.Time, w.Syscall = at(from), -1
+	if w.Ender != 0 {
+		w.EndedAt = at(to - 1)
+	}
+	p.waits = append(p.waits, w)
+	p.sched(to, reel.SchedIn, 0)
+}
+
+// explained are a thread that waits, for a mutex, a condition and its mutex, and a pipe, and one that ends all that.
+func explained() (waiter, other *program) {
+	waiter, other = &program{}, &program{}
+	waiter.sched(0, reel.SchedIn, 0)
+	waiter.enter(10, fnWorker)
+	waiter.enter(100, fnLock)
+	waiter.known(200, 1000, reel.Wait{Lock: mutex, Ender: 2, EndedBy: reel.EndUnlock})
+	waiter.leave(1010)
+	waiter.enter(1100, fnCondWait)
+	waiter.known(1200, 2000, reel.Wait{Lock: mutex + 64, Mutex: mutex, Ender: 2, EndedBy: reel.EndUnlock})
+	waiter.known(2100, 3000, reel.Wait{Lock: mutex, Mutex: mutex, Ender: 2, EndedBy: reel.EndUnlock})
+	waiter.leave(3010)
+	waiter.enter(3100, fnRead)
+	waiter.known(3200, 4000, reel.Wait{Args: [3]uint64{5}, Object: "pipe:[7]", Ender: 2, EndedBy: reel.EndDescriptor})
+	waiter.leave(4010)
+	waiter.enter(4100, fnLock)
+	waiter.known(4200, 5000, reel.Wait{Lock: mutex})
+	waiter.leave(5010)
+	other.sched(0, reel.SchedIn, 0)
+	other.enter(10, fnProduce)
+	other.enter(4300, fnCondWait)
+	other.known(4400, 5500, reel.Wait{Lock: mutex + 64, Mutex: mutex, Ender: 1, EndedBy: reel.EndUnlock})
+	other.leave(5600)
+	other.leave(6000)
+	return waiter, other
+}
+
+func TestWhatLibraryCallsTellIsTaken(t *testing.T) {
+	waiter, other := explained()
+	list, _ := Find(write(t, reel.Header{}, false, false, waiter, other), Options{Threads: []uint32{1}})
+	want := []struct {
+		kind    Kind
+		address uint64
+		by      Source
+	}{{Mutex, mutex, ByUnlock}, {Condition, mutex + 64, ByUnlock}, {Mutex, mutex, ByUnlock}, {Other, 0, ByDescriptor}, {Mutex, mutex, NotKnown}}
+	if len(list) != len(want) {
+		t.Fatalf("%+v", list)
+	}
+	for i, w := range want {
+		s := &list[i]
+		if s.Kind != w.kind || s.Address != w.address || s.By != w.by || (s.Waker == 2) != (w.by != NotKnown) {
+			t.Errorf("%d: %+v", i, *s)
+		}
+	}
+	// The last mutex was unlocked as the other one began to wait for a condition.
+	list, _ = Find(write(t, reel.Header{}, false, false, waiter, other), Options{})
+	if s := &list[4]; s.By != ByUnlock || s.Waker != 2 || s.WokenAt != at(4300) {
+		t.Errorf("%+v", *s)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -29,6 +30,8 @@ type Config struct {
 	Scheduler *scheduling.Moments
 	// Pauses are the times within a window in which nothing was recorded because somebody had asked for that.
 	Pauses func(from, to uint64) []reel.Pause
+	// WaitCalls are the functions whose arguments are kept; nil for none.
+	WaitCalls *waitcalls.Set
 	// Began is when recording was on, in TSC ticks, of which there are so many in a second. Min is for how many of them a call must take to be
 	// in a dump; 0 is for all.
 	Began, TicksPerSecond uint64

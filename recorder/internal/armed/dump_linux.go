@@ -10,6 +10,7 @@ import (
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -126,6 +127,7 @@ type threadRuns struct {
 	w    *reel.ThreadWriter
 	// since is when the first call in the dump began, if that was before the window; else 0.
 	since uint64
+	kept  []waitcalls.Kept // calls that took long
 }
 
 // assign finds out whose the chunks are: thread IDs are used again.
@@ -309,6 +311,11 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 			cut.open, cut.events = nil, nil
 		}
 		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
+			if a.WaitCalls != nil {
+				var kept []waitcalls.Kept
+				kept, cut.payloads[i] = a.WaitCalls.Take(part, cut.payloads[i])
+				t.kept = append(t.kept, kept...)
+			}
 			sets, describe := values.Decode(part, cut.payloads[i])
 			if err := names.Translate(part); err != nil {
 				return err

@@ -15,7 +15,7 @@ func (a *Loop) writeStates(w *reel.Writer, win window, threads []*threadRuns) er
 		if t.w == nil {
 			continue
 		}
-		c := scheduling.Called{PID: t.pid, TID: t.tid, Since: t.since, Writer: t.w}
+		c := scheduling.Called{PID: t.pid, TID: t.tid, Since: t.since, Writer: t.w, Kept: t.kept}
 		if t.end != 0 {
 			c.Seen = t.seen
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -37,6 +38,7 @@ type Config struct {
 	Sink      Sink
 	Functions tables.Functions // their numbers there
 	Values    Values
+	WaitCalls *waitcalls.Set // whose arguments are kept; nil for none
 	Making    *probes.Maker
 	Switches  *probes.Switches
 	Processes Processes
@@ -363,6 +365,20 @@ func (k *thread) append(events []reel.Event) error {
 // AppendWith passes a thread's events on, with the values that they carry.
 func (k *thread) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 	events, payloads = k.pick(events, payloads)
+	var kept []waitcalls.Kept
+	if k.c.WaitCalls != nil {
+		kept, payloads = k.c.WaitCalls.Take(events, payloads)
+	}
+	if err := k.appendWith(events, payloads); err != nil {
+		return err
+	}
+	if to, takes := k.ThreadSink.(keptSink); takes && len(kept) > 0 {
+		return to.Kept(kept)
+	}
+	return nil
+}
+
+func (k *thread) appendWith(events []reel.Event, payloads []ring.Payload) error {
 	to, takes := k.ThreadSink.(valueSink)
 	if !takes || len(payloads) == 0 {
 		return k.append(events)

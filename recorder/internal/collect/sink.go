@@ -1,6 +1,9 @@
 package collect
 
-import "github.com/callreel/callreel/reel"
+import (
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
+	"github.com/callreel/callreel/reel"
+)
 
 // Sink takes what is recorded. An error of any method ends the recording.
 type Sink interface {
@@ -29,4 +32,9 @@ type ThreadSink interface {
 // valueSink is a ThreadSink that also takes values of arguments and results.
 type valueSink interface {
 	AppendWith(events []reel.Event, values []reel.ValueSet) error
+}
+
+// keptSink is a ThreadSink that wants to know what calls that took long were about. It is told behind their events.
+type keptSink interface {
+	Kept(calls []waitcalls.Kept) error
 }

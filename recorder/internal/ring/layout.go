@@ -245,6 +245,23 @@ const (
 	ArgsData  = 128
 )
 
+// And, where arguments are kept of calls that may come to wait, room for each thread ID there can be: KeptSlots places, which functions
+// share. An entry puts its argument there; an exit that comes long after lets these follow its event, as payload events that are claimed
+// behind it: the first argument and KeptSP, KeptTime and KeptWord, and the second argument if there is one.
+const (
+	KeptShift     = 9
+	KeptSize      = MaxTID << KeptShift
+	KeptSlotShift = 5
+	KeptSlots     = 1 << (KeptShift - KeptSlotShift)
+	KeptFirst     = 0  // u64, the first argument; stored last
+	KeptSP        = 8  // u32, low half of the stack pointer at the function's entry
+	KeptWord      = 12 // u32, the word of the exit's event
+	KeptTime      = 16 // u64, TSC at the entry
+	KeptSecond    = 24 // u64, the second argument
+	// KeptEvents is how many payload events there are, of a function of which two arguments are kept one more.
+	KeptEvents = 2
+)
+
 // Behind that, where functions have triggers, are the predicates, what they have fired, and a table of the tracked calls that are
 // open: of calls, not of threads, since a goroutine's go from thread to thread.
 const (

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -24,7 +25,7 @@ type moment struct {
 
 type momentWait struct {
 	k *life
-	x reel.Wait
+	x endedWait
 }
 
 // kept is what a life has among the moments.
@@ -70,7 +71,9 @@ func tellsState(e *reel.SchedEvent) bool {
 	return e.Kind != reel.SchedMinorFault && e.Kind != reel.SchedMajorFault
 }
 
-func (m *Moments) waited(k *life, x reel.Wait) { m.waits.push(momentWait{k, x}) }
+func (m *Moments) waited(k *life, x reel.Wait, to uint64) {
+	m.waits.push(momentWait{k, endedWait{x, to}})
+}
 
 func (m *Moments) drained(time.Time, uint64) error { return nil }
 func (m *Moments) early(*life)                     {}
@@ -83,6 +86,8 @@ type Called struct {
 	// Seen is a tick at which it was there, 0 for now. Since is that of the first event that the dump has of it, if that is before the window.
 	Seen, Since uint64
 	Writer      *reel.ThreadWriter
+	// Kept are its calls that took long.
+	Kept []waitcalls.Kept
 }
 
 // span is what a dump has of a life.
@@ -92,6 +97,7 @@ type span struct {
 	before reel.SchedEvent // by which its state was told last before that
 	words  []reel.SchedEvent
 	waits  []reel.Wait
+	calls  []waitCall // that it may have waited in
 }
 
 // WriteTo writes what threads did in a window of time, those that have called and others. Of each it says what it was doing when the window
@@ -127,7 +133,8 @@ func (m *Moments) catchUp(tick uint64) error {
 
 // spans cuts the window out. The caller holds mu.
 func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
-	spans := map[*life]*span{}
+	spans, join := map[*life]*span{}, m.newJoining()
+	m.objects.round()
 	for _, c := range called {
 		k := m.lives.latest(who{c.PID, c.TID})
 		if k == nil {
@@ -140,7 +147,21 @@ func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 		if c.Since != 0 {
 			since = min(from, c.Since)
 		}
-		spans[k] = &span{to: c.Writer, from: since}
+		s := &span{to: c.Writer, from: since}
+		spans[k] = s
+		for i := range c.Kept {
+			s.calls = join.took(k, &c.Kept[i], s.calls)
+		}
+	}
+	if len(join.enders) > 0 { // which may be on sockets that nobody has looked for yet
+		m.objects.next = time.Time{}
+		m.objects.learn(lookFor(m.objects.due(time.Now())), time.Now())
+	}
+	writer := func(k *life) *reel.ThreadWriter {
+		if s := spans[k]; s != nil {
+			return s.to
+		}
+		return nil
 	}
 	for _, list := range m.lives.by {
 		for _, k := range list {
@@ -173,7 +194,15 @@ func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 		x.Time, x.Object = max(x.Time, s.from), m.objects.named(x.Object)
 		s.waits = append(s.waits, x)
 	}
-	m.waits.each(func(x *momentWait) { add(x.k, x.x) })
+	m.waits.each(func(w *momentWait) {
+		s, x := spans[w.k], w.x
+		if s != nil {
+			join.explain(w.k, s.calls, &x, writer)
+		}
+		if x.isKnown() {
+			add(w.k, x.Wait)
+		}
+	})
 	for k := range spans {
 		if x, ok := m.waitsFor(k, to); ok {
 			add(k, x)

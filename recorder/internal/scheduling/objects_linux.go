@@ -24,6 +24,7 @@ const (
 // objects says what descriptors stand for.
 type objects struct {
 	links   map[descriptor]string   // of this round: a descriptor may be another file's in the next
+	watched map[descriptor][]int    // the same of what epoll instances watch
 	sockets map[uint64]socketName   // by inode
 	asked   map[int]map[uint64]bool // sockets that wait to be looked for, by process
 	next    time.Time               // when tables may be read again
@@ -35,17 +36,22 @@ type descriptor struct {
 }
 
 type socketName struct {
-	text string // "" while it isn't known
-	at   time.Time
-	peer bool
+	text  string // "" while it isn't known
+	at    time.Time
+	peer  bool
+	ends  process.Socket
+	other uint64 // the inode of a Unix socket's other end, 0 if that isn't known
 }
 
 func newObjects() objects {
-	return objects{links: map[descriptor]string{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
+	return objects{links: map[descriptor]string{}, watched: map[descriptor][]int{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
 }
 
 // round begins anew: descriptors may have changed.
-func (o *objects) round() { clear(o.links) }
+func (o *objects) round() {
+	clear(o.links)
+	clear(o.watched)
+}
 
 // of says what a descriptor of a process stands for now; "" if that isn't known. Nothing that the process names is opened. A socket is
 // called by its number: named knows more, behind look.
@@ -74,6 +80,30 @@ func (o *objects) named(object string) string {
 		return cmp.Or(o.sockets[inode].text, object)
 	}
 	return object
+}
+
+// joined says whether what goes out by the second object comes in by the first: they are the ends of a pipe or of a connection, or a socket
+// that listens and one that is connected to it.
+func (o *objects) joined(in, out string) bool {
+	if strings.HasPrefix(in, "pipe:[") {
+		return in == out
+	}
+	i, isSocket := socketInode(in)
+	j, are := socketInode(out)
+	if !isSocket || !are || i == j {
+		return false
+	}
+	a, b := o.sockets[i], o.sockets[j]
+	switch {
+	case a.ends.Unix || b.ends.Unix:
+		return a.other == j && b.other == i
+	case !a.ends.Local.IsValid() || !b.ends.Remote.IsValid():
+		return false
+	case a.ends.Remote.IsValid():
+		return a.ends.Local == b.ends.Remote && a.ends.Remote == b.ends.Local
+	}
+	at := a.ends.Local
+	return at.Port() == b.ends.Remote.Port() && (at.Addr().IsUnspecified() || at.Addr() == b.ends.Remote.Addr())
 }
 
 // socketInode reads "socket:[123]".
@@ -130,9 +160,16 @@ func lookFor(asked map[int]map[uint64]bool) (f found) {
 	f.names = map[uint64]socketName{}
 	for pid, wanted := range asked {
 		sockets := process.Sockets(pid, wanted)
+		var peers map[uint64]uint64
+		for _, s := range sockets {
+			if s.Unix {
+				peers, _ = process.UnixPeers(pid) // nil where that isn't permitted
+				break
+			}
+		}
 		for inode := range wanted {
 			s := sockets[inode]
-			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid()}
+			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid(), ends: s, other: peers[inode]}
 			if s.Inode != 0 {
 				name.text = s.String()
 			}

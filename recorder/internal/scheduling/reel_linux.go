@@ -45,6 +45,9 @@ type Reel struct {
 	looks   int       // names that may still be read in this round
 	placed  time.Time // when threads without calls were last looked at
 	last    bool      // nothing follows
+
+	unsettled []*life // with ended
+	join      joining
 }
 
 // part is what a life has in a reel.
@@ -56,15 +59,22 @@ type part struct {
 	looked  time.Time
 	pending []reel.SchedEvent
 	waits   []reel.Wait
+	ended   []endedWait     // that are to be settled, and then are waits
+	calls   []waitCall      // that those may have been in
 	last    reel.SchedEvent // by which its state was told last
 	ran     bool            // there is more to be told than that it is there
 	touched bool
 	listed  bool // among the silent
+	open    bool // among the unsettled
+}
+
+func (w *Watch) newReel(to *reel.Writer, globs []string, pid int) *Reel {
+	return &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}, join: w.newJoining()}
 }
 
 // Into puts what happens from a tick on into a reel: of the threads whose names one of the globs matches, or of all if there are none.
 func (w *Watch) Into(to *reel.Writer, globs []string, from uint64, pid int) (*Reel, error) {
-	r := &Reel{Watch: w, w: to, pid: pid, globs: globs, known: map[int]bool{pid: true}}
+	r := w.newReel(to, globs, pid)
 	if err := to.Scheduling(w.about); err != nil {
 		return nil, err
 	}
@@ -122,12 +132,7 @@ func (r *Reel) word(k *life, e reel.SchedEvent) {
 
 func (r *Reel) early(k *life) {
 	r.pending -= len(k.part.pending)
-	k.part.pending, k.part.waits = nil, nil
-}
-
-func (r *Reel) waited(k *life, x reel.Wait) {
-	k.part.waits = append(k.part.waits, x)
-	r.touch(k)
+	k.part.pending, k.part.waits, k.part.ended = nil, nil, nil
 }
 
 func (r *Reel) touch(k *life) {
@@ -140,6 +145,7 @@ func (r *Reel) touch(k *life) {
 // drained writes what has come.
 func (r *Reel) drained(now time.Time, bound uint64) error {
 	r.looks = firstLooks
+	r.settle(bound)
 	for _, k := range r.touched {
 		p := &k.part
 		p.touched = false
@@ -193,7 +199,7 @@ func (r *Reel) write(k *life) error {
 func (r *Reel) shorten(k *life) {
 	p := &k.part
 	r.pending -= len(p.pending)
-	p.pending, p.waits = p.pending[:0], nil
+	p.pending, p.waits, p.ended = p.pending[:0], nil, nil
 	if p.last.Kind != 0 {
 		p.pending = append(p.pending, p.last)
 		r.pending++
@@ -302,9 +308,10 @@ func (r *Reel) succeed(k *life, tick uint64, more bool) {
 
 func (r *Reel) forget(k *life) bool {
 	r.pending -= len(k.part.pending)
-	k.part.pending = nil
+	k.part.pending, k.part.calls = nil, nil
 	if k.pid == k.tid && k.pid != r.pid {
 		delete(r.known, k.pid)
+		delete(r.join.enders, k.pid)
 	}
 	return true
 }

@@ -27,7 +27,7 @@ func newSession(t *testing.T, globs ...string) *session {
 	}
 	w := newWatch()
 	w.leastWait = 100_000
-	s.r = &Reel{Watch: w, w: s.w, pid: os.Getpid(), globs: globs, known: map[int]bool{os.Getpid(): true}}
+	s.r = w.newReel(s.w, globs, os.Getpid())
 	w.keep = s.r
 	return s
 }

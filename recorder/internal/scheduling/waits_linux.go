@@ -40,7 +40,9 @@ func (w *Watch) blocked(k *life, e *sched.Event) {
 func (w *Watch) unblocked(k *life, tick uint64) {
 	if x, ok := w.waitsFor(k, tick); ok {
 		w.waits++
-		w.keep.waited(k, x)
+		w.keep.waited(k, x, tick)
+	} else if b := &k.block; !w.tellsCalls && b.at != 0 && tick >= b.at+w.leastWait && tick > w.from {
+		w.keep.waited(k, reel.Wait{Time: max(b.at, w.from), Syscall: sched.NoSyscall}, tick)
 	}
 	k.block = block{}
 }

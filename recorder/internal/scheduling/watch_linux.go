@@ -23,8 +23,8 @@ const (
 type keeper interface {
 	// word takes what the scheduler did with a thread, in order of time.
 	word(k *life, e reel.SchedEvent)
-	// waited takes what it has waited for, in order of time.
-	waited(k *life, x reel.Wait)
+	// waited takes what it has waited for up to a tick, in order of time. Its system call may not be known.
+	waited(k *life, x reel.Wait, to uint64)
 	// drained follows all words up to that tick that weren't late.
 	drained(now time.Time, bound uint64) error
 	// early says that a thread had ended before the recording began.
@@ -135,6 +135,7 @@ func (w *Watch) takeAll(last bool) (map[int]map[uint64]bool, error) {
 	drain := w.watcher.Drain
 	if last {
 		drain = w.watcher.Close
+		w.objects.next = time.Time{} // there is no later
 	}
 	err := drain(w.take)
 	w.look(w.bound())

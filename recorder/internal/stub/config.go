@@ -61,6 +61,10 @@ type Config struct {
 	// ring.ArgsSize.
 	Captures map[uint32]*Captures
 	Args     uint64
+	// Keeps says of which functions arguments are kept, by their IDs; not in a Go program, and with ClockFull alone. Kept is the address of
+	// the room for them, see ring.KeptSize.
+	Keeps map[uint32]Keep
+	Kept  uint64
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *golang.Runtime
 	// Lazy lets probes be made on the first call.

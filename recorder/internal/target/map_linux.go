@@ -117,6 +117,9 @@ func (s *Target) placeParts() {
 	if s.ArgBuffers != 0 {
 		s.Runtime.Args = s.Runtime.Ring + s.ArgBuffers
 	}
+	if s.Kept != 0 {
+		s.Runtime.Kept = s.Runtime.Ring + s.Kept
+	}
 	if s.Counts != 0 {
 		s.Runtime.Counts = s.Runtime.Ring + s.Counts
 		s.Memory.SetCounts(s.Counts)

@@ -49,8 +49,8 @@ type Target struct {
 	Size     uint64
 	Records  uint64
 	// Where parts of the ring memory begin, in bytes, 0 for one that isn't needed; set before: the stacks of a Go program's threads, the
-	// buffers for arguments, the counts of calls, the threads' areas, and the predicates.
-	GoStacks, ArgBuffers, Counts, Areas, Predicates uint64
+	// buffers for arguments, the counts of calls, the threads' areas, the predicates, and the room for arguments that are kept.
+	GoStacks, ArgBuffers, Counts, Areas, Predicates, Kept uint64
 	// MayRead says whether stubs may read values in the process's memory: whether no thread's filter forbids it. It is known once memory is
 	// mapped, if there are buffers for arguments.
 	MayRead bool

@@ -112,6 +112,9 @@ func (c *coder) emitRoutines(fns []stub.Probe) {
 	if len(cfg.Captures) > 0 {
 		c.emitCaptures(fns)
 	}
+	if len(cfg.Keeps) > 0 {
+		c.emitKept()
+	}
 	if len(fns) > InlineLimit && c.lang.shared {
 		c.emitShared()
 	}
@@ -149,7 +152,7 @@ func (s *emitter) function(index int) error {
 			}
 			c.alignStub()
 			if c.cfg.Lazy && site.Role == plan.RoleEntry && fn.ID != 0 {
-				c.slotStart()
+				c.slotStart(fn.ID)
 			}
 			at := c.PC()
 			c.stands(site.Addr + fn.Slide)

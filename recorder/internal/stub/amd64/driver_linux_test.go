@@ -172,6 +172,9 @@ type tally struct {
 	last           uint64
 	name           string
 	captures       *stub.Captures
+	keeps          map[uint32]stub.Keep
+	kept           map[uint32]int  // by function: exits that carried arguments
+	strange        int             // events that carried what is not of them
 	values         [2][]stub.Value // of the last entry's payload, and the last exit's
 	valued         uint64          // events with a payload
 	wrong          string          // what is wrong with one
@@ -242,6 +245,7 @@ type stubSetup struct {
 	inside     int    // up to which ID functions are those that are recorded, with what they call; 0 for any
 	open       bool   // events of calls on the open stack
 	captures   *stub.Captures
+	keeps      map[uint32]stub.Keep
 	over       bool // rings in overwrite mode
 	noTLS      bool // threads are told apart by the kernel
 	stack      bool // with noTLS: but for the first, by its stack
@@ -261,6 +265,9 @@ func (s *stubSetup) more() uint64 {
 	}
 	if s.predicates > 0 {
 		return ring.PredicatesSize
+	}
+	if s.keeps != nil {
+		return ring.KeptSize
 	}
 	return 0
 }
@@ -304,6 +311,10 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	}
 	if s.captures != nil {
 		captureAll(t, c, s)
+	}
+	if s.keeps != nil {
+		cfg.Keeps, cfg.Kept = s.keeps, testRing+ring.Size(s.chunks)
+		c.emitKept()
 	}
 	c.routines.seccomp = c.emitSeccomp(c.routines.nap)
 	if s.hook == plan.HookLoader {
@@ -386,7 +397,7 @@ func startDriver(t *testing.T, s stubSetup) *driver {
 		t.Fatal(err)
 	}
 	d.drainer = ring.NewDrainer(d.mem.Memory, func(tid, _ int, name string) (ring.Sink, error) {
-		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures}
+		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures, keeps: s.keeps}
 		d.threads = append(d.threads, k)
 		return k, nil
 	})

@@ -66,7 +66,8 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	defer c.endSwitch()
 	shared := c.routines.shared[btoi(exit)]
 	inside := c.cfg.Inside && c.inside // whose word has a mark more than shared routines know
-	if inside {
+	keep := c.keeping(id)
+	if inside || keep != nil {
 		shared = 0
 	}
 	if shared != 0 && c.cfg.Lazy && !exit {
@@ -101,7 +102,11 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	if exit && c.cfg.Min {
 		c.takeBack(id, 0, off)
 	}
-	c.claim(off, slow)
+	if keep != nil && exit {
+		c.claimBefore(keep, off, slow)
+	} else {
+		c.claim(off, slow)
+	}
 	if spDelta == 0 {
 		c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RSP)
 	} else {
@@ -110,6 +115,15 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	}
 	c.time(exit)
 	c.Store32Imm(amd64.At(amd64.RCX, ring.EventWord), word(id, exit))
+	written := c.NewLabel()
+	c.Place(written)
+	switch {
+	case keep == nil:
+	case exit:
+		c.carry(keep, off)
+	default:
+		c.keepArguments(keep, id, spDelta)
+	}
 	c.Place(off)
 	c.restore(0)
 	c.Place(done)
@@ -120,6 +134,11 @@ func (cEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 		c.MovImm32(amd64.RCX, word(id, exit))
 		c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
 		c.CallTo(c.routines.slow)
+		if keep != nil {
+			c.Rdtsc()
+			c.Jmp(written)
+			return
+		}
 		c.Jmp(off)
 	})
 }

@@ -34,9 +34,9 @@ type entrySlot struct {
 // callEnd is where, from the slot's start, the call of an event routine ends: RAX is saved, the word goes to EAX.
 const callEnd = 5 + 5 + plan.NearJump
 
-// slotStart appends what it takes for a slot to begin here.
-func (c *coder) slotStart() {
-	if c.routines.shared[0] == 0 {
+// slotStart appends what it takes for a function's slot to begin here.
+func (c *coder) slotStart(id uint32) {
+	if c.routines.shared[0] == 0 || c.keeping(id) != nil { // its event is inline
 		c.Align(16)
 		return
 	}

@@ -53,6 +53,10 @@ func (s *tally) Append(events []reel.Event) error {
 func (s *tally) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 	for _, p := range payloads {
 		e := events[p.Event]
+		if s.keeps != nil {
+			s.carried(&e, p.Data)
+			continue
+		}
 		s.valued++
 		v := s.captures.Of(e.IsExit()).Decode(p.Data, s.values[btoi(e.IsExit())][:0])
 		s.values[btoi(e.IsExit())] = v
@@ -208,6 +212,9 @@ func (d *driver) finishPayloads(want expect) {
 	d.t.Helper()
 	d.finish(want)
 	for _, k := range d.threads {
+		if k.keeps != nil && k.wrong != "" {
+			d.t.Errorf("%s: %s", k.name, k.wrong)
+		}
 		if k.captures == nil {
 			continue
 		}

@@ -16,6 +16,7 @@ type routines struct {
 	names      uint64 // what is done where a thread names itself
 	unwindList uint64 // the list of arenas whose unwind information is to be found
 	captures   captureRoutines
+	keptAt     uint64 // where cfg.Kept is
 	goroutine  goRoutines
 	// generic are the generic trampolines, entries the event routines behind them, both by SPDelta.
 	generic, entries map[int32]uint64

@@ -18,6 +18,7 @@ func TestSignalsLoseNothing(t *testing.T) {
 		"dropping":            {chunks: 16},
 		"dropping and shared": {chunks: 16, shared: true},
 		"lossless":            {chunks: 16, shared: true, lossless: true},
+		"arguments kept":      {chunks: 16, keeps: keptForms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := startDriver(t, s)
@@ -153,6 +154,9 @@ func TestASignalMayComeAtEveryInstruction(t *testing.T) {
 		{"a payload that may not fit", stubSetup{chunks: 64, captures: ofRegisters()}, 10, 3, false, false, 5},
 		{"a payload, and the handler changes the chunk", stubSetup{chunks: 64, captures: ofRegisters()}, 10, ring.ChunkEvents, false, false, 5},
 		{"a payload in memory", stubSetup{chunks: 64, captures: ofMemory()}, 100, 3, false, false, 13},
+		{"arguments kept", stubSetup{chunks: 64, keeps: keptForms}, 100, 3, false, false, 1},
+		{"arguments kept that may not fit", stubSetup{chunks: 64, keeps: keptForms}, 3, 1, false, false, 1},
+		{"arguments kept, and the handler changes the chunk", stubSetup{chunks: 64, keeps: keptForms}, 4, ring.ChunkEvents, false, false, 3},
 		{"handler fills the chunk", stubSetup{chunks: 64}, 2, 3, false, false, 1},
 		{"handler changes the chunk twice", stubSetup{chunks: 64}, 2, 2 * ring.ChunkEvents, false, false, 3},
 		{"chunk is full", stubSetup{chunks: 64}, 0, 3, false, false, 1},
