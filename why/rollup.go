@@ -95,6 +95,11 @@ func (r *rollup) descend(at int32) {
 			return
 		}
 		if next := r.heaviest(at); next >= 0 && float64(r.sub(next)) >= holds*float64(e) {
+			// A loop that goes round far more often than usual may go another way for that reason: it tries again.
+			if m := &r.at[at]; at > 0 && r.newPath(next) && float64(m.calls) >= manyTimes*max(1, m.peerCalls) && r.moreOfAll(at, e) {
+				r.add(at, false, e)
+				return
+			}
 			at = next
 			continue
 		}
@@ -159,6 +164,9 @@ func (r *rollup) moreOfAll(at int32, e int64) bool {
 
 // mostOften is how many times as often as usual a path is taken at least for all that is below it to have grown for that.
 const mostOften = 1.5
+
+// manyTimes is how many times as often as usual, or as once, a loop goes round at least for what is new in it to follow from that.
+const manyTimes = 10
 
 // split tells the parts of an excess apart that are worth it.
 func (r *rollup) split(at int32, e int64) {

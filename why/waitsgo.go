@@ -135,7 +135,7 @@ func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool, l
 				p.away = !e.IsExit()
 			case id == 0 && left[e.ID()] && !e.IsExit():
 				p.away = true
-			case ready[e.ID()] && p.on != goroutine && e.Time >= w.from && e.Time <= w.to:
+			case ready[e.ID()] && (p.on != goroutine || p.away) && e.Time >= w.from && e.Time <= w.to:
 				p.pending = &readied{by: p.on, thread: key, at: e.Time}
 				if id == 0 && p.away {
 					p.pending.by, p.pending.timer = 0, true

@@ -23,7 +23,6 @@ http {
 	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
 	server {
 		listen 127.0.0.1:%[2]s; root %[1]s/www; server_tokens off;
-		location /parts/ { ssi on; gzip off; }
 		location /list/ { autoindex on; gzip off; }
 		location ~ "^/files/(a|aa)+/x$" { return 403; }
 	}
@@ -52,7 +51,7 @@ func nginxPlant(odd string, slow time.Duration) func(context.Context, *place) (*
 			return nil, err
 		}
 		conf := filepath.Join(p.dir, "nginx.conf")
-		if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, p.dir, port, accessLog, strings.Repeat(".", 500)), 0o644); err != nil {
+		if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, p.dir, port, accessLog, strings.Repeat(".", 2000)), 0o644); err != nil {
 			return nil, err
 		}
 		i = &Instance{}
@@ -158,11 +157,6 @@ func fillWWW(dir string) error {
 	for text.Len() < 200<<10 {
 		fmt.Fprintf(&text, "%d said %x to %d\n", chance.IntN(1000), chance.IntN(1<<20), chance.IntN(1000))
 	}
-	err = errors.Join(err, os.MkdirAll(filepath.Join(dir, "www/parts"), 0o755))
-	for name, parts := range map[string]int{"few": 2, "many": 180} {
-		page := strings.Repeat("<!--#include virtual=\"/files/3\" -->\n", parts)
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "www/parts", name), []byte(page), 0o644))
-	}
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, "www/files/large"), []byte(text.String()), 0o644))
 }
 
@@ -185,11 +179,7 @@ func nginx() []Plant {
 		return Plant{Name: "nginx: " + name, Handler: "ngx_http_core_run_phases", Slow: slow, Truth: t,
 			needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: nginxPlant(odd, slow)}
 	}
-	parts := plant("page of many parts", "/parts/many", 4*ms, Truth{Path: []string{"ngx_http_ssi_*", "ngx_http_run_posted_requests", "ngx_http_subrequest", "ngx_http_handler", "ngx_http_static_handler",
-		"ngx_http_core_run_phases", "ngx_http_send_header", "ngx_http_output_filter", "ngx_http_finalize_request"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}})
-	parts.Handler = "ngx_http_keepalive_handler" // that runs the parts, too
 	return []Plant{
-		parts,
 		plant("log that is read slowly", slowLog, 8*ms, Truth{Path: []string{"ngx_http_log_*", "write", "__write", "__libc_write"}, Kinds: waiting, States: []string{Blocked}}),
 		plant("location that backtracks", "/files/"+strings.Repeat("a", 27)+"/x/y", 4*ms, Truth{Path: []string{"*pcre2_match*", "ngx_regex_exec*", "ngx_http_regex_exec", "*pcre2*"}, Kinds: repeats, States: []string{CPU}}),
 		plant("index of a large directory", "/list/large/", 4*ms, Truth{Path: []string{"ngx_http_autoindex_*", "*readdir*", "ngx_read_dir", "ngx_de_info", "*stat*", "qsort*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),

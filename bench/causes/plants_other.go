@@ -43,7 +43,7 @@ func python() []Plant {
 		plant("large JSON", "json", 4*ms, Truth{Path: []string{"*vectorcall*", "*Vectorcall*", "PyObject_Call*", "_PyEval_EvalFrameDefault", "PyUnicode*", "_PyUnicode*", "PyDict*", "PyIter*", "PyObject_*", "PyMapping_*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		plant("import within a request", "import", 8*ms, Truth{Path: []string{"PyImport_ImportModuleLevelObject", "PyImport_*"}, Kinds: fresh, States: []string{CPU}}),
 		plant("child waited for", "child", 8*ms, Truth{Path: []string{"*poll*", "*wait4*", "*waitpid*", "*read*", "PyEval_RestoreThread", "_PyEval_EvalFrameDefault", "PyObject_Call*", "_PyObject_*", "*vfork*"}, Kinds: fresh, States: []string{Blocked}}),
-		plant("query of SQLite", "sqlite", 4*ms, Truth{Path: []string{"sqlite3_step"}, Kinds: repeats, States: []string{CPU}}),
+		plant("query of SQLite", "sqlite", 4*ms, Truth{Path: []string{"sqlite3_step"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		plant("slow peer", "socket", 12*ms, Truth{Path: []string{"*recv*"}, Kinds: waiting, States: []string{Blocked}}),
 		plant("backtracking", "regex", 4*ms, Truth{Path: []string{"*sre*", "*pattern*", "PyObject_Vectorcall*", "*vectorcall*", "*python3*"}, Kinds: repeats, States: []string{CPU}}),
 	}
@@ -66,6 +66,5 @@ func Controls() []Plant {
 		native("a lock held for microseconds", "control_short_lock.c", "book_trip", 0, Truth{}),
 		native("timers with jitter", "control_timers.c", "poll_sensors", 0, Truth{}),
 		native("nice processes beside it", "control_nice_hogs.c", "answer_bid", 0, Truth{}),
-		{Name: "Go, its garbage collected", Handler: "main.renderFeed", needs: need("go"), build: (*place).compileGo, start: goProgram("garbage")},
 	}
 }

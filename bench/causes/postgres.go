@@ -248,21 +248,14 @@ func postgres() []Plant {
 		plant("scan without an index", "PortalRun", 4*ms, Truth{Path: []string{"heap_getnextslot", "ExecSeqScan", "ExecAgg", "standard_ExecutorRun", "ExecScan", "heapgettup*"}, Kinds: []string{NewPath, MoreCalls}, States: []string{CPU}}, postgresPlant{
 			odd: run("SELECT count(*) FROM item WHERE note = 'note 7'"),
 		}),
-		plant("sort in files", "PortalRun", 5*ms, Truth{Path: []string{"ExecSort", "tuplesort_*", "*qsort*", "mergeruns", "dumptuples"}, Kinds: fresh, States: []string{CPU, Blocked}}, postgresPlant{
-			odd: run("SELECT count(*) FROM (SELECT note FROM item WHERE id < 12000 ORDER BY md5(note)) x"), fill: []string{"SET work_mem = '64kB'"},
-		}),
-		plant("loop in PL/pgSQL", "PortalRun", 5*ms, Truth{Path: []string{"plpgsql_*", "exec_stmt*", "ExecuteDoStmt"}, Kinds: fresh, States: []string{CPU}}, postgresPlant{
+		plant("loop in plpgsql", "PortalRun", 5*ms, Truth{Path: []string{"plpgsql_*", "exec_stmt*", "ExecuteDoStmt"}, Kinds: fresh, States: []string{CPU}}, postgresPlant{
 			odd: run("DO $$ DECLARE n int := 0; BEGIN FOR i IN 1..20000 LOOP n := n + i % 7; END LOOP; END $$"),
 		}),
-		plant("hash join", "PortalRun", 5*ms, Truth{Path: []string{"ExecHashJoin*", "MultiExecHash", "MultiExecProcNode", "ExecHash*"}, Kinds: fresh, States: []string{CPU, Blocked}}, postgresPlant{
-			odd: run("SELECT count(*) FROM item a JOIN item b ON a.n = b.n + 1"), fill: []string{"SET max_parallel_workers_per_gather = 0", "SET enable_mergejoin = off"},
-		}),
-		plant("trigger of each row", "PortalRun", 5*ms, Truth{Path: []string{"ExecBRUpdateTriggers", "ExecCallTriggerFunc", "plpgsql_*", "AfterTrigger*"}, Kinds: fresh, States: []string{CPU}}, postgresPlant{
-			odd: run("UPDATE part SET n = n + 1"),
+		plant("trigger", "PortalRun", 5*ms, Truth{Path: []string{"ExecBRUpdateTriggers", "ExecCallTriggerFunc", "plpgsql_*", "AfterTrigger*"}, Kinds: fresh, States: []string{CPU}}, postgresPlant{
+			odd: run("UPDATE item SET note = 'checked' WHERE id = 7"),
 			fill: []string{
-				"CREATE TABLE part AS SELECT i AS id, i AS n FROM generate_series(1, 1500) i",
-				"CREATE FUNCTION check_part() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.n < 0 THEN RAISE 'n'; END IF; NEW.n := NEW.n % 1000; RETURN NEW; END $$",
-				"CREATE TRIGGER check_part BEFORE UPDATE ON part FOR EACH ROW EXECUTE FUNCTION check_part()",
+				"CREATE FUNCTION check_item() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE n int := 0; BEGIN FOR i IN 1..15000 LOOP n := n + i % 7; END LOOP; RETURN NEW; END $$",
+				"CREATE TRIGGER check_item BEFORE UPDATE OF note ON item FOR EACH ROW EXECUTE FUNCTION check_item()",
 			},
 		}),
 		plant("pg_sleep", "PortalRun", 8*ms, Truth{Path: []string{"pg_sleep", "WaitLatch"}, Kinds: fresh, States: []string{Blocked}}, postgresPlant{odd: run("SELECT pg_sleep(0.02)")}),

@@ -217,10 +217,10 @@ func redis() []Plant {
 				return c.do("HGETALL", "hash:0")
 			})},
 		}),
-		plant("keys that expire at once", "serverCron", 4*ms, Truth{Path: []string{"activeExpireCycle*", "deleteExpiredKey*", "databasesCron"}, Kinds: []string{MoreCalls, SlowerCalls, Self, NewPath}, States: []string{CPU}}, redisPlant{
-			options: []string{"--hz", "50"},
-			clients: clients{ordinaryRedis(1, pause), rare(400*time.Millisecond, func(c *redisClient, n int) error {
-				return c.do("EVAL", "for i = 1, 6000 do redis.call('SET', 'short:' .. ARGV[1] .. ':' .. i, 'v', 'PX', 150) end", "0", strconv.Itoa(n))
+		plant("keys that expire at once", "serverCron", 3*ms, Truth{Path: []string{"activeExpireCycle*", "deleteExpiredKey*", "databasesCron"}, Kinds: []string{MoreCalls, SlowerCalls, Self, NewPath}, States: []string{CPU}}, redisPlant{
+			options: []string{"--hz", "20"},
+			clients: clients{ordinaryRedis(1, pause), rare(700*time.Millisecond, func(c *redisClient, n int) error {
+				return c.do("EVAL", "for i = 1, 1500 do redis.call('SET', 'short:' .. ARGV[1] .. ':' .. i, 'v', 'PX', 150) end", "0", strconv.Itoa(n))
 			})},
 		}),
 		plant("command that sleeps", "call", 8*ms, Truth{Path: []string{"debugCommand"}, Kinds: fresh, States: []string{Blocked}}, redisPlant{

@@ -122,21 +122,3 @@ func awaitGauge(from int) {
 		panic(err)
 	}
 }
-
-// garbagePlant has no cause: it serves little, and its garbage is collected now and then.
-func garbagePlant() server {
-	keepAlive = makeTree(14)
-	return server{handle: renderFeed, threads: 2, pause: 3 * time.Millisecond}
-}
-
-//go:noinline
-func renderFeed(r *request) {
-	readHeader(r)
-	for range 10 + r.draw()%10 {
-		r.seed ^= uint64(len(newEntry()))*2 + 1
-	}
-	writeReply(r)
-}
-
-//go:noinline
-func newEntry() []byte { return make([]byte, 8<<10) }
