@@ -108,7 +108,6 @@ func kernelWork() []Plant {
 		native("large directory", "big_directory.c", "browse_files", 3*ms, Truth{Path: []string{"list_directory"}, Kinds: repeats, States: []string{CPU}}),
 		native("large region given back", "large_unmap.c", "end_session", 4*ms, Truth{Path: []string{"drop_buffer", "munmap"}, Kinds: working, States: []string{CPU}}),
 		native("large file cut", "truncate_spool.c", "put_job", 4*ms, Truth{Path: []string{"reset_spool"}, Kinds: fresh, States: []string{CPU}}),
-		native("plugin loaded", "plugin_load.c", "show_image", 4*ms, Truth{Path: []string{"load_plugin"}, Kinds: fresh, States: []string{CPU}}),
 		native("tried again at once", "again_again.c", "track_click", 4*ms, Truth{Path: []string{"publish", "offer_event"}, Kinds: repeats, States: []string{CPU}}),
 	}
 }
