@@ -73,7 +73,8 @@ type measure struct {
 	sub      [4]int64
 	subSpent uint64
 	subUsual [4]int64
-	node     int32 // of the call's tree, -1 if it doesn't go there
+	whole    uint64 // of the call: with what recursion has folded into callers, too
+	node     int32  // of the call's tree, -1 if it doesn't go there
 }
 
 func sum(v [4]int64) int64 { return v[0] + v[1] + v[2] + v[3] }
@@ -127,6 +128,7 @@ func align(slow placed, peers []placed, median uint64) *aligned {
 		n := &slow.nodes[k]
 		m := &a.at[a.slow.of[k]]
 		m.calls += n.calls
+		m.whole += n.whole
 		m.node = int32(k)
 		for s, v := range n.self {
 			m.spent[s] += v

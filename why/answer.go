@@ -44,7 +44,7 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 		out.Causes[i].Text = causeText(out, &out.Causes[i])
 	}
 	out.slower = a.allSlower()
-	if ready := out.ByState.ReadyNS; len(out.Causes) == 0 && ready > 0 && 2*ready > out.ExcessNS {
+	if ready := out.ByState.ReadyNS; len(out.Causes) == 0 && ready > 0 && 2*ready > out.ExcessNS && out.hint == "" {
 		out.hint = fmt.Sprintf("%s of it it was ready to run and had no processor", took(uint64(ready)))
 	}
 	return out, nil
@@ -55,7 +55,12 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 	if len(peers.mid) == 0 {
 		return
 	}
-	outlier := x.outlier(a, peers)
+	scatter := peers.scatter()
+	outlier := scatter.outlier(a)
+	byNature := false
+	if slope, heavy := scatter.heavy(); heavy {
+		byNature = !scatter.step(float64(a.slow.duration()), slope, x.found.found[a.slow.fn].longest())
+	}
 	again := again{x: x, a: a, slow: slow}
 	for _, p := range a.places() {
 		marks := a.marks(&p)
@@ -64,6 +69,10 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 		}
 		switch c := x.cause(ctx, a, &p, marks); {
 		case c.natural():
+		case byNature && c.Kind != NewPath:
+			if out.hint == "" {
+				out.hint = fmt.Sprintf("%s more %s; the tail of its peers is that long", took(uint64(c.ExcessNS)), where(out, c))
+			}
 		case c.maybeHiccup() && !again.often(ctx, c, &p, marks):
 			if out.hiccup == "" {
 				out.hiccup = fmt.Sprintf("%s more %s", took(uint64(c.ExcessNS)), where(out, c))
@@ -148,8 +157,8 @@ func abs(v int64) int64 { return max(v, -v) }
 
 // cause says what is in a place.
 func (x *explainer) cause(ctx context.Context, a *aligned, p *place, marks []bool) *Cause {
-	m := &a.at[p.at]
-	c := &Cause{Path: x.nameAll(a.path(p.at)), ExcessNS: x.signed(p.excess), State: stateName(max(p.state, 0)), Calls: m.calls, Kind: a.kindOf(p)}
+	m := &a.at[p.named()]
+	c := &Cause{Path: x.nameAll(a.path(p.named())), ExcessNS: x.signed(p.excess), State: stateName(max(p.state, 0)), Calls: m.calls, Kind: a.kindOf(p)}
 	c.Share = float64(p.excess) / float64(max(1, sum(a.at[0].sub)))
 	spent := a.slow.spentIn(marks)
 	c.SpentNS = x.ns(spent.sum())
@@ -158,7 +167,7 @@ func (x *explainer) cause(ctx context.Context, a *aligned, p *place, marks []boo
 	for i := range a.peers {
 		s := a.peers[i].spentIn(marks)
 		usual = append(usual, s.sum())
-		calls = append(calls, a.peers[i].callsOf(p.at))
+		calls = append(calls, a.peers[i].callsOf(p.named()))
 	}
 	slices.Sort(usual)
 	slices.Sort(calls)
@@ -183,11 +192,11 @@ func (x *explainer) cause(ctx context.Context, a *aligned, p *place, marks []boo
 func (a *aligned) kindOf(p *place) Kind {
 	m := &a.at[p.at]
 	switch {
-	case p.at == 0:
+	case p.named() == 0:
 		return Self
 	case m.calls == 0:
 		return MissingPath
-	case a.newPath(p.at):
+	case a.newPath(p.named()):
 		return NewPath
 	}
 	// How long it was ready for a processor says nothing of what it did.

@@ -349,3 +349,11 @@ func (c *collector) attach(p *reel.Pairer, of runKey, thread func() uint32) {
 		c.leave(k, r)
 	}
 }
+
+// longest are the durations of the longest calls, in ticks, the longest first.
+func (p *population) longest() (list []float64) {
+	for i := range p.top.list {
+		list = append(list, float64(p.top.list[i].duration()))
+	}
+	return list
+}

@@ -64,7 +64,9 @@ func causeText(out *Answer, c *Cause) string {
 	case NewPath:
 		fmt.Fprintf(&b, "where usual ones don't go, %s, %s", many(c.Calls, "call"), took(c.SpentNS))
 	case SlowerCalls:
-		if c.Calls == 1 && c.PeerCalls == 1 {
+		if c.PeerCalls == 0 && c.PeerSpentNS == 0 {
+			fmt.Fprintf(&b, "where most of usual ones don't go, %s, %s", many(c.Calls, "call"), took(c.SpentNS))
+		} else if c.Calls == 1 && c.PeerCalls == 1 {
 			fmt.Fprintf(&b, "one call of %s instead of %s", took(c.SpentNS), took(c.PeerSpentNS))
 		} else {
 			fmt.Fprintf(&b, "%s, %s each instead of %s", many(c.Calls, "call"), took(each), took(usually))

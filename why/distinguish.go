@@ -32,11 +32,13 @@ func (x *explainer) distinguish(a *aligned, peers *peerSet, p *population, chose
 		return nil
 	}
 	high := rank(peers.durations, 0.8)
-	for _, r := range evenly(p.all.list, 2*maxFast) {
-		if r.duration() <= high && !isOne(&r, slow) && len(fast) < maxFast {
+	for _, r := range p.all.list {
+		if r.duration() <= high && !isOne(&r, slow) {
 			fast = append(fast, r)
 		}
 	}
+	// The list goes by threads: a part of it that isn't even would have few of them.
+	fast = evenly(fast, maxFast)
 	if len(fast) < fewPeers {
 		return nil
 	}

@@ -49,6 +49,40 @@ func (s *scatter) most() float64 {
 	return math.Exp(h + slope*(normalQuantile(1-chance/(s.n+1))-z80))
 }
 
+// leastTail is of how many values the tail is looked at: of fewer there are none.
+const leastTail = 500
+
+// heavy says whether the tail is a power of the values, as of sizes of files: then its logarithm goes on by as much for each doubling of how
+// many are beyond, and the largest are far from all others by nature. It returns by how much, for each factor of e. Times that scatter
+// otherwise fall off, and what has a cause makes a step.
+func (s *scatter) heavy() (slope float64, is bool) {
+	if len(s.sorted) < leastTail {
+		return 0, false
+	}
+	at := func(beyond float64) float64 { return math.Log(max(s.rank(1-beyond), 1)) }
+	between := func(from, to float64) float64 { return (at(to) - at(from)) / math.Log(from/to) }
+	const straight, step = 0.65, 2.0
+	first, second := between(0.2, 0.05), between(0.05, 0.01)
+	if second < straight*first || second > step*first || first < straight*between(0.5, 0.2) {
+		return 0, false
+	}
+	return between(0.2, 0.01), true
+}
+
+// step says whether values of at least v are beyond a step in a heavy tail: where the next one is farther down than chance explains. Of a
+// power the logarithms of the largest and the next differ by the slope on average, those of the second and the third by half of it, and so
+// on, each exponentially. largest are the largest values, in falling order.
+func (s *scatter) step(v, slope float64, largest []float64) bool {
+	most := min(len(largest)-1, max(int(0.01*s.n), 1))
+	for i := 1; i <= most; i++ {
+		gap := math.Log(max(largest[i-1], 1) / max(largest[i], 1))
+		if v >= largest[i-1] && float64(i)*gap > slope*math.Log(float64(most)/chance) {
+			return true
+		}
+	}
+	return false
+}
+
 // chance is how likely it may be that of all calls one comes by nature where it counts as an outlier.
 const chance = 0.01
 
@@ -61,13 +95,16 @@ func normalQuantile(p float64) float64 {
 	return t - (2.515517+0.802853*t+0.010328*t*t)/(1+1.432788*t+0.189269*t*t+0.001308*t*t*t)
 }
 
-// outlier says whether the call as a whole is beyond the scatter of all others.
-func (x *explainer) outlier(a *aligned, peers *peerSet) bool {
-	values := make([]float64, len(peers.durations))
-	for i, d := range peers.durations {
+// outlier says whether a call as a whole is beyond the scatter of all others.
+func (s *scatter) outlier(a *aligned) bool { return float64(a.slow.duration()) > s.most() }
+
+// scatter is that of the durations of all other calls.
+func (p *peerSet) scatter() *scatter {
+	values := make([]float64, len(p.durations))
+	for i, d := range p.durations {
 		values[i] = float64(d)
 	}
-	return float64(a.slow.duration()) > newScatter(values, peers.count).most()
+	return newScatter(values, p.count)
 }
 
 // unusual says whether what a call spent in a place is beyond what others spend there: whether it alone would make a call an outlier. Time

@@ -14,7 +14,12 @@ type place struct {
 	except []int32 // paths below it that are places of their own
 	state  int     // -1 for all
 	excess int64
+	// via is the path by which recursion came to the place, if peers don't go there; else 0.
+	via int32
 }
+
+// named is the path that stands for the place.
+func (p *place) named() int32 { return max(p.at, p.via) }
 
 const (
 	// holds is the part of an excess that a path holds to stand for all of it. Measured on planted causes: less names places that hold
@@ -54,6 +59,9 @@ func (a *aligned) places() []place {
 		r.byState(p)
 	}
 	r.waiting()
+	for i := range r.found {
+		r.found[i].via = r.cameBy(&r.found[i])
+	}
 	least := int64(worth / 3 * float64(sum(a.at[0].sub)))
 	found := slices.DeleteFunc(r.found, func(p place) bool { return p.excess < least || p.excess <= 0 })
 	slices.SortStableFunc(found, func(a, b place) int { return cmp.Compare(b.excess, a.excess) })
@@ -87,6 +95,11 @@ func (r *rollup) descend(at int32) {
 			return
 		}
 		if next := r.heaviest(at); next >= 0 && float64(r.sub(next)) >= holds*float64(e) {
+			// A loop that goes round far more often than usual may go another way for that reason: it tries again.
+			if m := &r.at[at]; at > 0 && r.newPath(next) && float64(m.calls) >= manyTimes*max(1, m.peerCalls) && r.moreOfAll(at, e) {
+				r.add(at, false, e)
+				return
+			}
 			at = next
 			continue
 		}
@@ -101,6 +114,27 @@ func (r *rollup) descend(at int32) {
 		r.split(at, e)
 		return
 	}
+}
+
+// cameBy is the lowest new path of a place that calls the place's function again, and holds its excess with what that does: recursion has
+// folded this into the place, but it wouldn't be without the new path. It is 0 if there is none.
+func (r *rollup) cameBy(p *place) (via int32) {
+	if r.newPath(p.at) {
+		return 0
+	}
+	at := p.at
+	for next := at; next >= 0; {
+		at, next = next, -1
+		for _, c := range r.children[at] {
+			if m := &r.at[c]; float64(m.whole) >= holds*float64(p.excess) && (next < 0 || m.whole > r.at[next].whole) {
+				next = c
+			}
+		}
+	}
+	if m := &r.at[at]; at == p.at || !r.newPath(at) || float64(m.subSpent) >= holds*float64(p.excess) {
+		return 0
+	}
+	return at
 }
 
 // heaviest is the path called at another with the largest excess, -1 if there is none.
@@ -130,6 +164,9 @@ func (r *rollup) moreOfAll(at int32, e int64) bool {
 
 // mostOften is how many times as often as usual a path is taken at least for all that is below it to have grown for that.
 const mostOften = 1.5
+
+// manyTimes is how many times as often as usual, or as once, a loop goes round at least for what is new in it to follow from that.
+const manyTimes = 10
 
 // split tells the parts of an excess apart that are worth it.
 func (r *rollup) split(at int32, e int64) {

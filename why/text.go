@@ -56,6 +56,9 @@ func (r *Report) answer(group []int) lines {
 		same := "So are"
 		if len(a.Causes) == 0 {
 			same = "Nor does it of"
+			if a.Peers == 0 {
+				same = "Nor is there for"
+			}
 		}
 		l.list = append(l.list, line{text: same + " those of " + strings.Join(others, ", ") + "."})
 	}

@@ -28,6 +28,9 @@ type node struct {
 	depth  int32
 	calls  uint64
 	self   states // own time
+	// whole is the time of its outermost calls with all that they called, in ticks: also that which recursion has folded into a caller.
+	whole  uint64
+	nested int // how many of its calls are open
 	// The longest time that it was in the place at a stretch.
 	from, to uint64
 	// last is the edge that was taken last, which is taken again as a rule.
@@ -177,6 +180,7 @@ func (b *builder) down(stack int, f frame) {
 		b.open = append(b.open, nil)
 	}
 	b.open[stack] = append(b.open[stack], f)
+	b.t.nodes[f.node].nested++
 	b.cur = f.node
 }
 
@@ -257,6 +261,9 @@ func (b *builder) left(c *reel.Call) (done bool) {
 	node := &b.t.nodes[f.node]
 	if c.End-f.start > node.to-node.from {
 		node.from, node.to = f.start, c.End
+	}
+	if node.nested--; node.nested == 0 {
+		node.whole += c.End - f.start
 	}
 	b.open[c.Stack] = open[:n-1]
 	if c.Stack == b.stack && c.Depth == b.depth {

@@ -58,9 +58,14 @@ func (x *explainer) waitsFor(ctx context.Context, a *aligned, c *Cause, marks []
 	}
 	spans = slices.DeleteFunc(spans, func(s stretch) bool { return x.waker(&s) != waker })
 	c.waits = x.waitIn(&spans[0], x.name(a.slow.nodes[spans[0].node].fn))
-	steps := x.follow(ctx, spans, a.slow.nodes[spans[0].node].fn)
-	if a.slow.goroutine != 0 {
-		steps = x.followGoroutines(ctx, &spans[0], a.slow.goroutine, a.slow.chain(spans[0].node))
+	var steps []Waiter
+	if a.slow.goroutine == 0 {
+		steps = x.follow(ctx, spans, a.slow.nodes[spans[0].node].fn)
+	} else {
+		var timer bool
+		if steps, timer = x.followGoroutines(ctx, &spans[0], a.slow.goroutine, a.slow.tree); timer {
+			c.waits += ", until a timer of Go's runtime went off"
+		}
 	}
 	if len(steps) == 0 {
 		return

@@ -24,25 +24,38 @@ func readies(f *reel.File) map[uint32]bool {
 // maxGoSteps is how many goroutines are followed: each takes two readings of the reel.
 const maxGoSteps = 3
 
-// followGoroutines goes from goroutine to goroutine: who made each go on, and what that did meanwhile.
-//
-// inner are the functions that it waits in, the innermost first.
-func (x *explainer) followGoroutines(ctx context.Context, s *stretch, goroutine uint64, inner []uint32) (steps []Waiter) {
+// followGoroutines goes from goroutine to goroutine: who made each go on, and what that did meanwhile. t is the tree of the call. inner are the
+// functions that it waits in, the innermost first. timer says that one of the runtime's timers ended the first wait.
+func (x *explainer) followGoroutines(ctx context.Context, s *stretch, goroutine uint64, t *tree) (steps []Waiter, timer bool) {
 	ready := readies(x.f)
 	if len(ready) == 0 || x.f.Events() > searchable {
-		return nil
+		return nil, false
 	}
+	leaves := away(x.f)
 	seen := map[uint64]bool{goroutine: true}
-	w := window{s.From, s.To}
 	for len(steps) < maxGoSteps && ctx.Err() == nil {
-		by, thread, at := x.readier(goroutine, w, ready)
-		if by == 0 {
-			break
+		w, inner := window{s.From, s.To}, t.chain(s.node)
+		var r readied
+		if _, parked := leaves[t.nodes[s.node].fn]; parked {
+			r = x.readier(goroutine, w, ready, leaves)
+		} else { // its thread waited, in the kernel
+			tid := x.waker(s)
+			if tid <= 0 {
+				break
+			}
+			thread, ok := x.threadOf(tid, s.To)
+			if !ok {
+				return append(steps, Waiter{TID: int(tid), Path: []string{}, NS: x.ns(w.to - w.from), Text: "a thread of another process"}), false
+			}
+			r = readied{by: x.goroutineOn(thread.Key, s.To), thread: thread.Key, at: s.To}
 		}
-		w.to = min(w.to, at)
-		t := x.goroutineDuring(ctx, by, w)
-		step := x.step(t, &reel.Thread{TID: x.threads[thread].TID, Name: x.threads[thread].Name}, []window{w})
-		step.Goroutine = by
+		if r.by == 0 {
+			return steps, r.timer && len(steps) == 0
+		}
+		w.to = min(w.to, r.at)
+		t = x.goroutineDuring(ctx, r.by, w)
+		step := x.step(t, &reel.Thread{TID: x.threads[r.thread].TID, Name: x.threads[r.thread].Name}, []window{w})
+		step.Goroutine = r.by
 		steps = append(steps, step)
 		var next *stretch
 		blocked := uint64(0)
@@ -54,39 +67,103 @@ func (x *explainer) followGoroutines(ctx context.Context, s *stretch, goroutine 
 				}
 			}
 		}
-		if next == nil || float64(blocked) < mostWaiting*float64(w.to-w.from) || seen[by] {
+		if next == nil || float64(blocked) < mostWaiting*float64(w.to-w.from) || seen[r.by] {
 			break
 		}
 		steps[len(steps)-1].same = sameChain(inner, t.chain(next.node))
-		seen[by] = true
-		goroutine, w = by, window{next.From, next.To}
+		seen[r.by] = true
+		goroutine, s = r.by, next
 	}
-	return steps
+	return steps, false
 }
 
-// readier is the goroutine that made another one go on at the end of a wait: the last that did so to any before.
-func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool) (by uint64, thread uint32, at uint64) {
+// readied is who made a goroutine go on.
+type readied struct {
+	by     uint64 // a goroutine, 0 if it was none
+	timer  bool   // it was the runtime's scheduler itself, which runs timers
+	thread uint32
+	at     uint64
+}
+
+// schedules says of functions of the Go runtime on a thread's own stack that the goroutine before has left: what follows is the scheduler's.
+func schedules(f *reel.File) map[uint32]bool {
+	found := map[uint32]bool{}
+	f.Functions(func(id uint32, fn reel.Function) bool {
+		switch fn.Name {
+		case "runtime.schedule", "runtime.park_m", "runtime.goexit0", "runtime.findRunnable":
+			found[id] = true
+		}
+		return true
+	})
+	return found
+}
+
+// readier is who made a goroutine go on at the end of a wait. The runtime's calls don't say whom they let go on. But who is let go on by a
+// thread comes next on that thread, unless another one takes it. So it is the last on the goroutine's own thread, if nobody else has come
+// after that; else the last anywhere after which nobody came.
+func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool, leaves map[uint32]reel.RunState) (last readied) {
 	slack := x.ticks(1000)
-	on := map[uint32]uint64{} // the last goroutine on each thread, for which its own stack works
+	left := schedules(x.f)
+	type processor struct {
+		on      uint64 // the last goroutine on the thread, for which its own stack works
+		away    bool   // that one has left
+		pending *readied
+	}
+	threads := map[uint32]*processor{}
 	x.f.ReadGoroutines(func(id uint64, key uint32, events []reel.Event, _ bool) bool {
 		if events[0].Time > w.to+slack {
 			return false
 		}
-		if id == 0 {
-			id = on[key]
+		p := threads[key]
+		if p == nil {
+			p = &processor{}
+			threads[key] = p
 		}
-		on[key] = id
-		if id == goroutine || id == 0 || events[len(events)-1].Time < w.from {
-			return true
+		if id != 0 && (id != p.on || p.away) {
+			// The goroutine comes onto the thread.
+			if id == goroutine && events[0].Time+slack >= w.to && p.pending != nil {
+				last = *p.pending
+				return false
+			}
+			p.on, p.away, p.pending = id, false, nil
 		}
 		for i := range events {
-			if e := &events[i]; !e.IsExit() && ready[e.ID()] && e.Time >= w.from && e.Time <= w.to && e.Time >= at {
-				by, thread, at = id, key, e.Time
+			e := &events[i]
+			_, leaving := leaves[e.ID()]
+			switch {
+			case id != 0 && leaving:
+				p.away = !e.IsExit()
+			case id == 0 && left[e.ID()] && !e.IsExit():
+				p.away = true
+			case ready[e.ID()] && (p.on != goroutine || p.away) && e.Time >= w.from && e.Time <= w.to:
+				p.pending = &readied{by: p.on, thread: key, at: e.Time}
+				if id == 0 && p.away {
+					p.pending.by, p.pending.timer = 0, true
+				}
 			}
 		}
 		return true
 	})
-	return by, thread, at
+	if last.at > 0 {
+		return last
+	}
+	for key, p := range threads {
+		if r := p.pending; r != nil && (r.at > last.at || r.at == last.at && key < last.thread) {
+			last = *r
+		}
+	}
+	return last
+}
+
+// goroutineOn is the goroutine that was on a thread at a tick, 0 if that isn't known.
+func (x *explainer) goroutineOn(thread uint32, tick uint64) (on uint64) {
+	x.f.ReadGoroutines(func(id uint64, key uint32, events []reel.Event, _ bool) bool {
+		if key == thread && id != 0 && events[0].Time <= tick {
+			on = id
+		}
+		return events[0].Time <= tick
+	})
+	return on
 }
 
 // goroutineDuring is what a goroutine did in a window.

@@ -60,7 +60,39 @@ func route(path []string) string {
 	if len(path) > most {
 		path = append(append(append([]string{}, path[:2]...), "…"), path[len(path)-most+3:]...)
 	}
-	return strings.Join(path, " > ")
+	names := make([]string, len(path))
+	for i, name := range path {
+		names[i] = brief(name)
+	}
+	return strings.Join(names, " > ")
+}
+
+// longName is up to how many bytes a name is written whole.
+const longName = 80
+
+// brief is a name for a line of text: of a long one what is in brackets is left out.
+func brief(name string) string {
+	if len(name) <= longName {
+		return name
+	}
+	var b strings.Builder
+	depth := 0
+	for i, c := range name {
+		opens := c == '(' || c == '<' && !strings.HasSuffix(strings.TrimSuffix(name[:i], "<"), "operator")
+		closes := c == ')' || c == '>' && !strings.HasSuffix(name[:i], "-") && !strings.HasSuffix(strings.TrimSuffix(name[:i], ">"), "operator")
+		if closes && depth > 0 {
+			depth--
+		}
+		if depth == 0 {
+			b.WriteRune(c)
+		}
+		if opens {
+			if depth++; depth == 1 {
+				b.WriteString("…")
+			}
+		}
+	}
+	return b.String()
 }
 
 // inState says in words what a thread did.

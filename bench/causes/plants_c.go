@@ -51,6 +51,17 @@ func locks() []Plant {
 		native("late future", "future_late.cc", "show_page", 10*ms, Truth{Path: []string{"await_page", "get", "*_M_wait*", "*wait*"}, Kinds: waiting,
 			States: []string{Blocked}, WaitsFor: []string{"compile_template", "compile_node"}}),
 		native("lost wake-up", "lost_wakeup.c", "run_query", 15*ms, Truth{Path: []string{"wait_for_slot", "*cond_timedwait*"}, Kinds: fresh, States: []string{Blocked}}),
+		native("writer of a shared mutex", "shared_mutex.cc", "dispatch", 10*ms, Truth{Path: []string{"find_route", "*rwlock_rdlock*"}, Kinds: waiting, States: []string{Blocked},
+			WaitsFor: []string{"replace_routes", "check_route"}}),
+		native("call_once in another thread", "call_once.cc", "check_order", 10*ms, Truth{Path: []string{"rules_of", "*call_once*", "*pthread_once*"}, Kinds: waiting, States: []string{Blocked},
+			WaitsFor: []string{"load_tenant", "parse_rule"}}),
+		native("eventfd of a busy thread", "busy_eventfd.c", "add_document", 8*ms, Truth{Path: []string{"await_indexer", "read"}, Kinds: waiting, States: []string{Blocked},
+			WaitsFor: []string{"rebuild_index", "index_page"}}),
+		native("queue full", "queue_full.c", "record_sale", 6*ms, Truth{Path: []string{"enqueue_event", "*cond_wait*"}, Kinds: waiting, States: []string{Blocked},
+			WaitsFor: []string{"flush_segment", "fsync"}}),
+		native("barrier", "barrier.c", "step_model", 8*ms, Truth{Path: []string{"meet", "*barrier_wait*"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"integrate", "halve_step"}}),
+		native("lock held by one who waits for another process", "late_reader.c", "log_in", 8*ms, mutex("sign_token", "fetch_keys")),
+		native("two causes", "two_causes.c", "show_album", 12*ms, mutex("open_album", "copy_album")),
 	}
 }
 
@@ -76,6 +87,8 @@ func waits() []Plant {
 			States: []string{Blocked, CPU}}),
 		native("major page faults", "major_faults.c", "find_item", 8*ms, Truth{Path: []string{"probe_index", "search_index"}, Kinds: working,
 			States: []string{Blocked, CPU}}),
+		native("limiter of rates", "rate_limit.c", "send_mail", 8*ms, Truth{Path: []string{"take_tokens"}, Kinds: waiting, States: []string{Blocked}}),
+		native("process stopped", "stopped.c", "solve_puzzle", 30*ms, Truth{Path: []string{"*"}, Kinds: []string{SlowerCalls, Self}, States: []string{Blocked, Ready}}),
 	}
 }
 
@@ -93,6 +106,9 @@ func kernelWork() []Plant {
 		native("throttled cgroup", "cgroup_throttle.c", "quote_prices", 12*ms, Truth{Path: []string{"*"}, Kinds: []string{SlowerCalls, Self}, States: []string{Ready}}),
 		native("bytes read one by one", "byte_reads.c", "accept_upload", 3*ms, Truth{Path: []string{"read_chunked"}, Kinds: fresh, States: []string{CPU}}),
 		native("large directory", "big_directory.c", "browse_files", 3*ms, Truth{Path: []string{"list_directory"}, Kinds: repeats, States: []string{CPU}}),
+		native("large region given back", "large_unmap.c", "end_session", 4*ms, Truth{Path: []string{"drop_buffer", "munmap"}, Kinds: working, States: []string{CPU}}),
+		native("large file cut", "truncate_spool.c", "put_job", 4*ms, Truth{Path: []string{"reset_spool"}, Kinds: fresh, States: []string{CPU}}),
+		native("tried again at once", "again_again.c", "track_click", 4*ms, Truth{Path: []string{"publish", "offer_event"}, Kinds: repeats, States: []string{CPU}}),
 	}
 }
 
@@ -109,6 +125,10 @@ func moreWork() []Plant {
 		native("large sort", "big_sort.c", "select_ordered", 5*ms, Truth{Path: []string{"sort_rows", "qsort*", "msort*", "compare_rows"}, Kinds: repeats, States: []string{CPU}}),
 		native("decompression", "decompression.c", "cat_file", 6*ms, Truth{Path: []string{"expand_block", "copy_match"}, Kinds: repeats, States: []string{CPU}}),
 		native("std::regex", "std_regex.cc", "route_request", 2*ms, Truth{Path: []string{"match_route"}, Kinds: repeats, States: []string{CPU}}),
+		native("denormal floats", "denormal_floats.c", "encode_audio", 3*ms, Truth{Path: []string{"filter_band"}, Kinds: working, States: []string{CPU}}),
+		native("sorted input", "sorted_input.c", "list_invoice", 4*ms, Truth{Path: []string{"quick_sort", "partition"}, Kinds: repeats, States: []string{CPU}}),
+		native("buffer grown by steps", "buffer_steps.c", "export_table", 8*ms, Truth{Path: []string{"grow_buffer"}, Kinds: repeats, States: []string{CPU}}),
+		native("below a recursion", "below_recursion.c", "show_template", 4*ms, Truth{Path: []string{"call_builtin", "mix"}, Kinds: repeats, States: []string{CPU}}),
 	}
 }
 
@@ -123,5 +143,9 @@ func otherWork() []Plant {
 		native("container copied", "copied_container.cc", "quote_market", 3*ms, Truth{Path: []string{"*_M_copy*", "*_Rb_tree*", "*_M_construct*", "operator new*"},
 			Kinds: repeats, States: []string{CPU}}),
 		native("built late", "static_init.cc", "apply_rules", 3*ms, Truth{Path: []string{"Tenant::Tenant", "add_rule"}, Kinds: fresh, States: []string{CPU}}),
+		native("slow class of a virtual call", "virtual_slow.cc", "value_book", 5*ms, Truth{Path: []string{"basket::price"}, Kinds: fresh, States: []string{CPU}}),
+		native("cache filled, among requests of two kinds", "two_kinds.c", "draw_map", 4*ms, Truth{Path: []string{"fill_cache"}, Kinds: fresh, States: []string{CPU}}),
+		native("large tree taken down", "destructor.cc", "save_document", 4*ms, Truth{Path: []string{"close_document", "*_M_erase*", "document::~document", "free", "*operator delete*"}, Kinds: repeats, States: []string{CPU}}),
+		native("log of one tenant", "debug_log.c", "filter_packet", 3*ms, Truth{Path: []string{"log_debug"}, Kinds: fresh, States: []string{CPU}}),
 	}
 }

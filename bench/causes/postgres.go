@@ -80,6 +80,7 @@ type postgresPlant struct {
 	odd     func(c *pgClient) error // by the recorded session; nil if the other one is the cause
 	other   func(c *pgClient) error // in between, by the other session
 	slow    time.Duration
+	fill    []string // statements that make what the plant needs
 }
 
 func (plant postgresPlant) start(ctx context.Context, p *place) (*Instance, error) {
@@ -105,7 +106,7 @@ func (plant postgresPlant) start(ctx context.Context, p *place) (*Instance, erro
 	r.stop = syscall.SIGINT
 	sessions, err := openSessions(r, port)
 	if err == nil {
-		err = i.fillPostgres(sessions[0])
+		err = i.fillPostgres(sessions[0], plant.fill)
 	}
 	if err != nil {
 		i.Kill()
@@ -179,12 +180,12 @@ func openSessions(r *proc, port string) (sessions []*pgClient, err error) {
 }
 
 // fillPostgres makes the table, and says which process the session has.
-func (i *Instance) fillPostgres(c *pgClient) error {
-	for _, sql := range []string{
+func (i *Instance) fillPostgres(c *pgClient, more []string) error {
+	for _, sql := range append([]string{
 		"CREATE TABLE item (id int PRIMARY KEY, n int, note text) WITH (fillfactor = 70)",
 		"INSERT INTO item SELECT i, i, 'note ' || i || repeat('.', 100) FROM generate_series(0, 59999) i",
 		"SET synchronous_commit = off",
-	} {
+	}, more...) {
 		if _, err := c.do(sql); err != nil {
 			return err
 		}
@@ -246,6 +247,20 @@ func postgres() []Plant {
 		}),
 		plant("scan without an index", "PortalRun", 4*ms, Truth{Path: []string{"heap_getnextslot", "ExecSeqScan", "ExecAgg", "standard_ExecutorRun", "ExecScan", "heapgettup*"}, Kinds: []string{NewPath, MoreCalls}, States: []string{CPU}}, postgresPlant{
 			odd: run("SELECT count(*) FROM item WHERE note = 'note 7'"),
+		}),
+		plant("loop in plpgsql", "PortalRun", 5*ms, Truth{Path: []string{"plpgsql_*", "exec_stmt*", "ExecuteDoStmt"}, Kinds: fresh, States: []string{CPU}}, postgresPlant{
+			odd: run("DO $$ DECLARE n int := 0; BEGIN FOR i IN 1..20000 LOOP n := n + i % 7; END LOOP; END $$"),
+		}),
+		plant("trigger", "PortalRun", 5*ms, Truth{Path: []string{"ExecBRUpdateTriggers", "ExecCallTriggerFunc", "plpgsql_*", "AfterTrigger*"}, Kinds: fresh, States: []string{CPU}}, postgresPlant{
+			odd: run("UPDATE item SET note = 'checked' WHERE id = 7"),
+			fill: []string{
+				"CREATE FUNCTION check_item() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE n int := 0; BEGIN FOR i IN 1..15000 LOOP n := n + i % 7; END LOOP; RETURN NEW; END $$",
+				"CREATE TRIGGER check_item BEFORE UPDATE OF note ON item FOR EACH ROW EXECUTE FUNCTION check_item()",
+			},
+		}),
+		plant("pg_sleep", "PortalRun", 8*ms, Truth{Path: []string{"pg_sleep", "WaitLatch"}, Kinds: fresh, States: []string{Blocked}}, postgresPlant{odd: run("SELECT pg_sleep(0.02)")}),
+		plant("index made by another session", "pg_analyze_and_rewrite_fixedparams", 10*ms, Truth{Path: []string{"LockAcquire*", "LockRelationOid", "ProcSleep"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
+			other: run("BEGIN; CREATE INDEX item_note ON item (note); ROLLBACK"),
 		}),
 		plant("row locked by another transaction", "PortalRun", 10*ms, Truth{Path: []string{"XactLockTableWait", "LockAcquire*", "ProcSleep", "heap_update"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
 			other: run("BEGIN; UPDATE item SET n = n + 1 WHERE id < 20000 AND id % 10 = 0; SELECT pg_sleep(0.25); COMMIT"),

@@ -1,6 +1,8 @@
 package causes
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -21,4 +23,9 @@ func attr(cmd *exec.Cmd) *syscall.SysProcAttr {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	return cmd.SysProcAttr
+}
+
+// makePipe makes a pipe with a name that other users may write to, too.
+func makePipe(path string) error {
+	return errors.Join(syscall.Mkfifo(path, 0o666), os.Chmod(path, 0o666))
 }

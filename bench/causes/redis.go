@@ -199,6 +199,35 @@ func redis() []Plant {
 			clients: clients{ordinaryRedis(1, 3*time.Millisecond)},
 			beside:  writesMuch,
 		}),
+		plant("script of another client", "readQueryFromClient", 5*ms, Truth{Path: []string{"eval*Command*", "scriptCall*", "luaCallFunction", "lua_*", "luaV_*", "luaD_*"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
+			clients: clients{ordinaryRedis(1, pause), ordinaryRedis(2, pause), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
+				return c.do("EVAL", "local x = 0; for i = 1, 1000000 do x = x + i % 7 end; return x", "0")
+			})},
+		}),
+		plant("union of large sets", "call", 3*ms, Truth{Path: []string{"sunion*"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
+			fill: func(c *redisClient) error { return errors.Join(fillSet(c, 0, 9000), fillSet(c, 1, 9000)) },
+			clients: clients{ordinaryRedis(1, pause), ordinaryRedis(2, pause), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
+				return c.do("SUNION", "set:0", "set:1")
+			})},
+		}),
+		plant("HGETALL of a large hash", "call", 2*ms, Truth{Path: []string{"hgetallCommand", "genericHgetallCommand"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
+			options: []string{"--hash-max-listpack-entries", "16"},
+			fill:    func(c *redisClient) error { return fillHash(c, 0, 15000) },
+			clients: clients{ordinaryRedis(1, pause), ordinaryRedis(2, pause), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
+				return c.do("HGETALL", "hash:0")
+			})},
+		}),
+		plant("keys that expire at once", "serverCron", 3*ms, Truth{Path: []string{"activeExpireCycle*", "deleteExpiredKey*", "databasesCron"}, Kinds: []string{MoreCalls, SlowerCalls, Self, NewPath}, States: []string{CPU}}, redisPlant{
+			options: []string{"--hz", "20"},
+			clients: clients{ordinaryRedis(1, pause), rare(700*time.Millisecond, func(c *redisClient, n int) error {
+				return c.do("EVAL", "for i = 1, 1500 do redis.call('SET', 'short:' .. ARGV[1] .. ':' .. i, 'v', 'PX', 150) end", "0", strconv.Itoa(n))
+			})},
+		}),
+		plant("command that sleeps", "call", 8*ms, Truth{Path: []string{"debugCommand"}, Kinds: fresh, States: []string{Blocked}}, redisPlant{
+			clients: clients{ordinaryRedis(1, pause), ordinaryRedis(2, pause), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
+				return c.do("DEBUG", "SLEEP", "0.02")
+			})},
+		}),
 		plant("DEL of a large hash", "call", 3*ms, Truth{Path: []string{"delCommand", "delGenericCommand", "dbDelete", "dbGenericDelete", "freeHashObject", "dictRelease"}, Kinds: []string{MoreCalls, SlowerCalls, Self, NewPath},
 			States: []string{CPU}}, redisPlant{
 			options: []string{"--hash-max-listpack-entries", "16"},
@@ -221,6 +250,14 @@ func fillHash(c *redisClient, n, fields int) error {
 	words := []string{"HSET", "hash:" + strconv.Itoa(n)}
 	for k := range fields {
 		words = append(words, "field:"+strconv.Itoa(k), "a value that is stored by itself "+strconv.Itoa(k))
+	}
+	return c.do(words...)
+}
+
+func fillSet(c *redisClient, n, members int) error {
+	words := []string{"SADD", "set:" + strconv.Itoa(n)}
+	for k := range members {
+		words = append(words, "member:"+strconv.Itoa(k*(n+1)))
 	}
 	return c.do(words...)
 }

@@ -51,7 +51,54 @@ def ordinary(text):
     return {w: len(w) for w in words}, ",".join(reversed(words))
 
 
+def big_objects(n):
+    return [{"id": i, "name": "name %d" % i} for i in range(n)]
+
+
+tables = {False: big_objects(10), True: big_objects(8000)}
+
+
+def forget(name):
+    for known in [m for m in sys.modules if m == name or m.startswith(name + ".")]:
+        del sys.modules[known]
+
+
+def fill_database():
+    import sqlite3
+    db = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    db.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT)")
+    db.executemany("INSERT INTO item VALUES (?, ?)", ((i, "name %d" % i) for i in range(100000)))
+    return db
+
+
+def answer_slowly(conn):
+    for n, _ in enumerate(iter(lambda: conn.recv(64), b"")):
+        time.sleep(0.02 if n % 300 == 299 else 0.0001)
+        conn.send(b"answer")
+
+
+def slow_peer():
+    import socket
+    here, there = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        here.close()
+        os.close(1)
+        try:
+            answer_slowly(there)
+        finally:
+            os._exit(0)
+    there.close()
+    return here
+
+
 plants = {
+    "collect": ("ordinary(text)\nif odd:\n    gc.collect()", 300, 4, None),
+    "json": ("ordinary(text)\njson.dumps(tables[odd])", 300, 4, None),
+    "import": ("ordinary(text)\nif odd:\n    forget('asyncio')\n    import asyncio", 300, 8, None),
+    "child": ("ordinary(text)\nif odd:\n    subprocess.run(['/bin/sleep', '0.01'])", 300, 8, None),
+    "sqlite": ("db.execute(\"SELECT name FROM item WHERE \" + (\"name LIKE '%99999'\" if odd else \"id = 77\")).fetchall()\nordinary(text)", 300, 4, None),
+    "socket": ("ordinary(text)\npeer.send(b'ask')\npeer.recv(64)", 0, 12, None),
     "lock": ("with lock:\n    ordinary(text)", 0, 12, lambda: every(300, hash_under_lock)),
     "gil": ("ordinary(text)\nfor i in range(3):\n    time.sleep(0.0003)\nordinary(text)", 0, 12, lambda: every(300, sort_numbers)),
     "collision": ("keys = [i * 2305843009213693951 if odd else i for i in range(600 if odd else 40)]\ndict(zip(keys, keys))", 300, 4, None),
@@ -63,6 +110,17 @@ plants = {
 source, every_ms, slow_ms, background = plants[plant]
 handler = compile(source, plant, "exec")
 sys.set_int_max_str_digits(0)
+if plant == "collect":
+    import gc
+    kept = [[i, {}] for i in range(150000)]
+elif plant == "child":
+    import subprocess
+elif plant == "sqlite":
+    db = fill_database()
+elif plant == "socket":
+    peer = slow_peer()
+elif plant == "import":
+    import asyncio
 signal.signal(signal.SIGTERM, stop)
 signal.alarm(int(seconds) + 20)
 if background:

@@ -33,6 +33,8 @@ type server struct {
 var plants = map[string]func() server{
 	"channel": channelPlant, "mutex": mutexPlant, "assist": assistPlant, "latency": latencyPlant,
 	"pool": poolPlant, "retry": retryPlant, "encode": encodePlant, "control": controlPlant,
+	"waitgroup": waitGroupPlant, "rwmutex": rwmutexPlant, "select": selectPlant, "regexp": regexpPlant, "fsync": fsyncPlant,
+	"collect": collectPlant, "syscall": pollPlant,
 }
 
 func (r *request) draw() uint64 {
