@@ -20,7 +20,8 @@ type windowed struct {
 	windows []window
 }
 
-func (w *windowed) walk(from, to uint64, yield func(s *reel.StateInterval)) {
+// piece implements clock.
+func (w *windowed) piece(from, to uint64) (s reel.StateInterval, ok bool) {
 	for len(w.windows) > 0 && from < to {
 		x := w.windows[0]
 		if x.to <= from {
@@ -28,21 +29,19 @@ func (w *windowed) walk(from, to uint64, yield func(s *reel.StateInterval)) {
 			continue
 		}
 		if x.from >= to {
-			return
+			break
 		}
-		end := min(to, x.to)
-		w.clock.walk(max(from, x.from), end, yield)
-		from = end
+		return w.clock.piece(max(from, x.from), min(to, x.to))
 	}
+	return s, false
 }
 
 // unknownClock is the clock of what no states are known of.
 type unknownClock struct{}
 
-func (unknownClock) walk(from, to uint64, yield func(s *reel.StateInterval)) {
-	if from < to {
-		yield(&reel.StateInterval{From: from, To: to, CPU: -1})
-	}
+// piece implements clock.
+func (unknownClock) piece(from, to uint64) (s reel.StateInterval, ok bool) {
+	return reel.StateInterval{From: from, To: to, CPU: -1}, from < to
 }
 
 // activityNodes bounds the paths of a thread that are told apart.

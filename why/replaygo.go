@@ -17,20 +17,17 @@ type goroutineClock struct {
 	gapped reel.RunState
 }
 
-// walk implements clock.
-func (c *goroutineClock) walk(from, to uint64, yield func(s *reel.StateInterval)) {
-	if from < c.off {
-		s := reel.StateInterval{From: from, To: min(to, c.off), State: c.gapped, CPU: -1, Preempted: c.gapped == reel.StateReady}
-		yield(&s)
-		from = s.To
-	}
+// piece implements clock.
+func (c *goroutineClock) piece(from, to uint64) (s reel.StateInterval, ok bool) {
 	switch {
 	case from >= to:
+		return s, false
+	case from < c.off:
+		return reel.StateInterval{From: from, To: min(to, c.off), State: c.gapped, CPU: -1, Preempted: c.gapped == reel.StateReady}, true
 	case c.on != nil:
-		c.on.walk(from, to, yield)
-	default:
-		yield(&reel.StateInterval{From: from, To: to, CPU: -1})
+		return c.on.piece(from, to)
 	}
+	return reel.StateInterval{From: from, To: to, CPU: -1}, true
 }
 
 // goroutineCall is a call of a goroutine whose tree is being made.

@@ -104,8 +104,9 @@ func (t *tree) total() (s states) {
 
 // clock says what a thread, or a goroutine, did from one moment to the next. It is asked with moments that don't go back.
 type clock interface {
-	// walk calls yield with what it did from one tick to another, without holes.
-	walk(from, to uint64, yield func(s *reel.StateInterval))
+	// piece returns what it did from a tick on, up to another at the latest. Where the clock leaves something out it begins later; ok is false
+	// if nothing comes before to.
+	piece(from, to uint64) (s reel.StateInterval, ok bool)
 }
 
 // stateClock is the clock of a thread.
@@ -123,25 +124,23 @@ func newStateClock(f *reel.File, thread uint32, from uint64) *stateClock {
 	return c
 }
 
-func (c *stateClock) walk(from, to uint64, yield func(s *reel.StateInterval)) {
-	for from < to {
-		for !c.done && (!c.have || c.cur.To <= from) {
-			c.cur, c.have = c.r.Next()
-			c.done = !c.have
-		}
-		s := reel.StateInterval{From: from, To: to, CPU: -1}
-		switch {
-		case c.done:
-		case c.cur.From >= to:
-		case c.cur.From > from:
-			s.To = c.cur.From
-		default:
-			s = c.cur
-			s.From, s.To = from, min(to, c.cur.To)
-		}
-		yield(&s)
-		from = s.To
+// piece implements clock.
+func (c *stateClock) piece(from, to uint64) (s reel.StateInterval, ok bool) {
+	for !c.done && (!c.have || c.cur.To <= from) {
+		c.cur, c.have = c.r.Next()
+		c.done = !c.have
 	}
+	s = reel.StateInterval{From: from, To: to, CPU: -1}
+	switch {
+	case c.done:
+	case c.cur.From >= to:
+	case c.cur.From > from:
+		s.To = c.cur.From
+	default:
+		s = c.cur
+		s.From, s.To = from, min(to, c.cur.To)
+	}
+	return s, from < to
 }
 
 // builder makes the tree of one call from the events of its thread.
@@ -211,12 +210,17 @@ func (b *builder) spend(to uint64) {
 		b.now = to
 		return
 	}
-	b.clock.walk(b.now, to, func(s *reel.StateInterval) {
+	for at := b.now; at < to; {
+		s, ok := b.clock.piece(at, to)
+		if !ok {
+			break
+		}
 		n.self[s.State&3] += s.To - s.From
 		if s.State == reel.StateBlocked || s.State == reel.StateReady {
-			b.stretch(s)
+			b.stretch(&s)
 		}
-	})
+		at = s.To
+	}
 	b.now = to
 }
 

@@ -164,15 +164,16 @@ func (x *explainer) longestWait(t *tree, thread uint32, w window) *stretch {
 	blocked := uint64(0)
 	var best *stretch
 	c := newStateClock(x.f, thread, w.from)
-	c.walk(w.from, w.to, func(s *reel.StateInterval) {
-		if s.State != reel.StateBlocked {
-			return
+	for at := w.from; at < w.to; {
+		s, _ := c.piece(at, w.to)
+		if at = s.To; s.State != reel.StateBlocked {
+			continue
 		}
 		blocked += s.To - s.From
 		if best == nil || s.To-s.From > best.To-best.From {
-			best = &stretch{StateInterval: *s, thread: thread}
+			best = &stretch{StateInterval: s, thread: thread}
 		}
-	})
+	}
 	if best == nil || float64(blocked) < mostWaiting*float64(w.to-w.from) {
 		return nil
 	}
