@@ -55,6 +55,7 @@ func (f *File) loadPause(payload []byte) error {
 	case p.To != 0 && p.To < p.From || len(f.pauses) >= maxPauses:
 		return errors.New("a pause that ends before it begins, or one too many")
 	}
+	f.lastTick = max(f.lastTick, p.To)
 	for i := range f.pauses { // it has ended
 		if o := &f.pauses[i]; o.To == 0 && o.From == p.From && o.Process == p.Process {
 			o.To = p.To
@@ -62,7 +63,6 @@ func (f *File) loadPause(payload []byte) error {
 		}
 	}
 	f.pauses = append(f.pauses, p)
-	f.lastTick = max(f.lastTick, p.To)
 	return nil
 }
 
