@@ -31,6 +31,7 @@ type chromeEvent struct {
 	Dur  float64        `json:"dur"`
 	ID   any            `json:"id"`
 	S    string         `json:"s"`
+	ID2  map[string]any `json:"id2"`
 	Args map[string]any `json:"args"`
 }
 

@@ -106,7 +106,11 @@ func (s *chromeSplit) has(l *lane) bool {
 // begin takes note of a call, which may be the first of a new file.
 func (s *chromeSplit) begin(c *chrome, l *lane, at int64, n chromeName, call *reel.Call) int64 {
 	if c.marks != nil {
-		c.marks.until(call.Start, c.markDue)
+		part := s.part
+		if c.marks.until(call.Start, c.markDue); s.part != part {
+			l.last++
+			at = l.last
+		}
 	}
 	if c.rates != nil {
 		c.rates.until(c.walk, call.Start, c.counters)

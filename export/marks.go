@@ -63,7 +63,7 @@ const (
 	maxRenamed     = 1 << 12
 	// maxBefore is how many spans of a lane, and asynchronous ones of a title, can begin with the recording as their own beginnings aren't in
 	// it. They lie inside of each other: more would be a wall.
-	maxBefore    = 64
+	maxBefore    = 16
 	maxAllBefore = 1 << 14
 )
 
@@ -94,7 +94,7 @@ type markWalk struct {
 	unstarted int    // asynchronous spans that began with the recording
 	renamed   map[[2]uint32]renaming
 	kept      []reel.Value
-	counters  map[string]string // providers of counters by title
+	counters  map[string]string // see providersOf
 	left      []*reel.Span      // that the end of the recording ends
 	finishing bool
 
@@ -129,7 +129,7 @@ func newMarkWalk(w *walk, sink markSink) *markWalk {
 	}
 	m := &markWalk{
 		walk: w, sink: sink, of: map[uint32]reel.Thread{}, lanes: map[laneKey]*markLane{}, maxLanes: maxMarkLanes,
-		tracks: map[trackKey]*asyncTracks{}, maxTracks: maxAsyncTracks, renamed: map[[2]uint32]renaming{}, counters: map[string]string{},
+		tracks: map[trackKey]*asyncTracks{}, maxTracks: maxAsyncTracks, renamed: map[[2]uint32]renaming{}, counters: providersOf(w.f.Markers()),
 	}
 	for _, t := range w.f.Threads() {
 		m.of[t.Key] = t
@@ -408,22 +408,29 @@ func (m *markWalk) count() bool {
 		v.kind = numberUint
 	}
 	x := m.say("")
-	// Viewers know counters by their names.
-	if by, taken := m.counters[x.title]; taken && by != m.marker.Provider || isOwnCounter(x.title) {
+	if by, told := m.counters[x.title]; told && by != m.marker.Provider {
 		x.title += " (" + cut(m.marker.Provider, maxName) + ")"
-		x.marker = 0
-	} else if !taken {
-		if len(m.counters) >= maxCounters {
-			clear(m.counters)
-		}
-		m.counters[x.title] = m.marker.Provider
 	}
 	m.sink.counter(m.processOf(m.thread), m.at(m.mark.Time), x, v)
 	return true
 }
 
-func isOwnCounter(name string) bool {
-	return name == "calls per second" || name == "open calls" || name == "events dropped"
+// providersOf says whose counters' titles are, as viewers know counters by their names: "" if they are several providers', or the exporter's.
+func providersOf(markers []reel.Marker) map[string]string {
+	of := map[string]string{"calls per second": "", "open calls": "", "events dropped": ""}
+	for i := range markers {
+		m := &markers[i]
+		if m.Kind != reel.MarkCounter || m.Title == "" {
+			continue
+		}
+		title := cut(m.Title, maxName)
+		if by, told := of[title]; !told {
+			of[title] = m.Provider
+		} else if by != m.Provider {
+			of[title] = ""
+		}
+	}
+	return of
 }
 
 // tellPauses tells what is before a tick, or at it.

@@ -153,7 +153,7 @@ func TestChromeWritesWhatMarkersSay(t *testing.T) {
 		"B 4194306 last 3.12 [title:last]",
 		"b 0 paused 4 [by:command]", "e 0 paused 4.4", "b 0 paused 4.8 [by:page]", "e 0 paused 5 [end:unfinished]",
 		"i 4194306 lock 5", "E 4194306 last 5.001 [end:unfinished]",
-		"C marker queue 2.4 -3", "C db queue (db) 2.44 9", "C marker load 2.48 0.5",
+		"C marker queue (callreel) 2.4 -3", "C db queue (db) 2.44 9", "C marker load 2.48 0.5",
 	})
 	for _, e := range file.Events {
 		if want, ok := map[string]string{"query": "db", "io": "disk", "inner": "marker", "paused": "callreel"}[e.Name]; ok && e.Ph != "E" && e.Cat != want {
@@ -204,7 +204,7 @@ last|marker|3120|1880|0|title=last,end=unfinished
 paused|callreel|4000|400|0|by=command
 paused|callreel|4800|200|0|by=page,end=unfinished
 lock|db|5000|0|1|`,
-		"queue -3\nqueue (db) 9\nload 0.5",
+		"queue (callreel) -3\nqueue (db) 9\nload 0.5",
 		"job job 400\njob job 40", // from one to the next
 		"78 worker <nil> 1\n78 worker markers 7\n79 other markers 5",
 		"io 77\npaused 77", "",
@@ -214,7 +214,7 @@ lock|db|5000|0|1|`,
 		}
 	}
 	for q, want := range map[int]string{
-		1: "queue value -3\nqueue (db) value 9\nload value 0.5", 2: "job job 400\njob job 440",
+		1: "queue (callreel) value -3\nqueue (db) value 9\nload value 0.5", 2: "job job 400\njob job 440",
 		3: "78 worker <nil> 1\n4.194305e+06 worker (78): markers <nil> 7\n4.194306e+06 other (79): markers <nil> 5", 4: "io 77\npaused 77", 5: "",
 	} {
 		if got := join(rows[1][q]); got != want {
