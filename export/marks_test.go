@@ -93,7 +93,7 @@ func marksOf(tb testing.TB, tw *reel.ThreadWriter, marks ...reel.Mark) {
 }
 
 // marked is a small reel in which there is something of each kind. Its clock has ticks of 16 ns at most, so that times come back.
-func marked(t *testing.T) *reel.File {
+func marked(t testing.TB) *reel.File {
 	return record(t, reel.ClockFull, []string{"work"}, func(w *reel.Writer) {
 		addMarks(t, w)
 		tw := appendTo(t, w, reel.Thread{TID: 78, Process: 77, Name: "worker"}, reel.Entry(2000, base, 1), reel.Exit(3600, base, 1))
