@@ -203,12 +203,9 @@ func (c *chrome) counter(pid int, at int64, x *said, v number) {
 	b = appendMicros(append(b, `,"ts":`...), at)
 	n := c.titled(x).begin
 	b = append(append(b, n[:len(n)-1]...), `,"args":{"value":`...)
-	switch v.kind {
-	case numberInt:
-		b = strconv.AppendInt(b, int64(v.bits), 10)
-	case numberUint:
-		b = strconv.AppendUint(b, v.bits, 10)
-	default:
+	if v.whole {
+		b = strconv.AppendInt(b, v.int, 10)
+	} else {
 		b = strconv.AppendFloat(b, v.float, 'g', -1, 64)
 	}
 	c.buf = append(b, `}}`...)

@@ -42,18 +42,10 @@ type said struct {
 
 // number is a counter's value.
 type number struct {
-	kind  numberKind
-	bits  uint64 // of numberInt and numberUint
+	whole bool // it is int, else float
+	int   int64
 	float float64
 }
-
-type numberKind int
-
-const (
-	numberInt numberKind = iota
-	numberUint
-	numberFloat
-)
 
 // Bounds of what is kept of marks besides what is open. Beyond them a lane or a track may be made anew.
 const (
@@ -400,16 +392,18 @@ func (m *markWalk) count() bool {
 	if !ok {
 		return false
 	}
-	v := number{float: float, bits: m.mark.Values[m.marker.ValueArg].Bits}
+	v := number{float: float, int: int64(m.mark.Values[m.marker.ValueArg].Bits)}
 	switch m.marker.Arguments[m.marker.ValueArg].Kind {
 	case reel.ArgumentFloat, reel.ArgumentFloat32:
-		v.kind = numberFloat
 	case reel.ArgumentUint, reel.ArgumentPointer:
-		v.kind = numberUint
+		v.whole = v.int >= 0 // readers would take larger ones for negative ones
+	default:
+		v.whole = true
 	}
 	x := m.say("")
 	if by, told := m.counters[x.title]; told && by != m.marker.Provider {
 		x.title += " (" + cut(m.marker.Provider, maxName) + ")"
+		x.marker = 0
 	}
 	m.sink.counter(m.processOf(m.thread), m.at(m.mark.Time), x, v)
 	return true

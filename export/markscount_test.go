@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -202,7 +203,9 @@ func TestReadersFindAllMarks(t *testing.T) {
 				t.Errorf("%s, %+v: spans are of the processes %v", what, how, r[5])
 			}
 		}
-		fmt.Println(rows[i][6])
+		if parent := fmt.Sprint(rows[i][6]); how.goroutines && how.calls && parent != "[[goroutine 1 markers] [goroutine 2 markers] [goroutine 3 markers] [goroutine 4 markers]]" {
+			t.Errorf("%+v: the tracks of markers are below %s", how, parent)
+		}
 		got := markTally{slices: map[string]int{}, samples: map[string]int{}, flows: len(traces[i].Flows)}
 		for _, th := range traces[i].Threads {
 			for _, s := range th.Slices {
@@ -408,5 +411,22 @@ func TestMarksWithoutClock(t *testing.T) {
 	var text strings.Builder
 	if err := Chrome(context.Background(), f, &text, Options{}); err != nil || !json.Valid([]byte(text.String())) {
 		t.Error(err, text.String())
+	}
+}
+
+// Counters have integers as integers; what is no number is said as an instant.
+func TestReadersTakeAnyCountersValue(t *testing.T) {
+	list := []reel.Mark{mark(2000, markQueue, math.MinInt64), mark(2100, markOtherQueue, -1), mark(2200, markLoad, 1e300), mark(2300, markLoad, math.NaN()),
+		mark(2400, markLoad, -0.25), mark(2500, markOtherQueue, math.MaxInt64), {Time: 2600, Marker: markQueue, Values: []reel.Value{{State: reel.ValueUnreadable}}}}
+	f := record(t, reel.ClockFull, nil, func(w *reel.Writer) {
+		addMarks(t, w)
+		marksOf(t, appendTo(t, w, reel.Thread{TID: 78, Process: 77, Name: "t"}), list...)
+	})
+	for k, r := range traceProcessor(t, []string{exportTo(t, f, "pftrace", Options{}), exportTo(t, f, "json", Options{})},
+		`select c.value from counter c join track k on c.track_id = k.id where k.name like 'queue%' or k.name like 'load%' order by c.ts`,
+		`select name, coalesce(extract_arg(arg_set_id, 'debug.value'), extract_arg(arg_set_id, 'args.value')) from slice order by ts`, traceTroubles) {
+		if got, want := fmt.Sprint(r), "[[[-9.223372036854776e+18] [1.8446744073709552e+19] [1e+300] [-0.25] [9.223372036854776e+18]] [[load NaN] [queue ?]] []]"; got != want {
+			t.Errorf("file %d: trace_processor has %s, want %s", k, got, want)
+		}
 	}
 }

@@ -45,14 +45,11 @@ func (m *markWalk) survey() {
 	m.before, m.ran, m.marking = list, map[uint64]struct{}{}, map[uint32]struct{}{}
 	p := reel.NewSpanPairer(m.f)
 	p.OnBegin = func(s *reel.Span) {
-		if !s.Async {
-			open[keyOf(s.Thread, s.Goroutine)]++
-		}
+		open[keyOf(s.Thread, s.Goroutine)]++
 	}
 	p.OnSpan = func(s *reel.Span) {
 		k := keyOf(s.Thread, s.Goroutine)
 		switch {
-		case s.Async:
 		case !s.Unstarted:
 			if open[k]--; open[k] == 0 {
 				delete(open, k)
@@ -69,7 +66,9 @@ func (m *markWalk) survey() {
 		} else if len(m.ran) < maxMarkLanes {
 			m.ran[x.Goroutine] = struct{}{}
 		}
-		p.Push(thread, x)
+		if marker, ok := m.f.Marker(x.Marker); ok && (marker.Kind == reel.MarkBegin || marker.Kind == reel.MarkEnd) {
+			p.Push(thread, x)
+		}
 		n++
 		return n%1024 != 0 || !m.failed()
 	})

@@ -180,10 +180,10 @@ func (p *perfetto) counter(pid int, at int64, x *said, v number) {
 	p.event = p.event[:0]
 	p.event.number(eventType, typeCounter)
 	p.event.number(eventTrack, track)
-	if v.kind == numberFloat || v.kind == numberUint && v.bits > math.MaxInt64 {
-		p.event.fixed(eventDouble, math.Float64bits(v.float))
+	if v.whole {
+		p.event.always(eventCounter, uint64(v.int))
 	} else {
-		p.event.always(eventCounter, v.bits)
+		p.event.fixed(eventDouble, math.Float64bits(v.float))
 	}
 	p.emit(at)
 }
