@@ -46,11 +46,21 @@ import (
 // States of threads (see [reel.File.States]) are in the member "systemTraceEvents", as
 // lines of the kernel's tracer (sched_switch, sched_waking) on the clock of the events;
 // page faults are instant events.
+//
+// What markers said is in lanes of their own, one for each thread, or goroutine, that has any ("NAME (TID): markers"): spans need not nest with
+// calls, and in this format what is in one lane has to. There spans are "B" and "E" events, and instants are instant events. So are the ends of
+// flows, whose arrows ("s" and "f") are bound to the innermost span that is open; where none is, the end is a pair of events a nanosecond long,
+// which the arrow is bound to: viewers drop an arrow that begins in nothing. Asynchronous spans and pauses are "b", "n" and "e" events. Their
+// "id" is not the program's, which is among the arguments, but that of a row that is free: a program may use an ID for several things at a time.
+// Counters are "C" events, which hold a value and no other arguments.
 func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	c := newChrome(ctx, f, opt)
 	c.w = bufio.NewWriterSize(w, chromeBuffer)
 	c.head()
 	c.all(c, false)
+	if c.marks != nil {
+		c.marks.all()
+	}
 	c.foot()
 	return c.done()
 }
@@ -64,6 +74,7 @@ func newChrome(ctx context.Context, f *reel.File, opt Options) *chrome {
 		c.tid = f.Header().PID
 	}
 	c.rates = newRates(f)
+	c.marks = newMarkWalk(c.walk, c)
 	return c
 }
 
@@ -84,9 +95,11 @@ type chrome struct {
 	names map[uint32]chromeName // by function ID
 	some  bool                  // an event has been written
 	buf   []byte
-	flows uint64       // given
-	arrow uint64       // of the flow that ends in the call that begins next, or 0
-	split *chromeSplit // or nil
+	flows uint64                // given
+	arrow uint64                // of the flow that ends in the call that begins next, or 0
+	split *chromeSplit          // or nil
+	marks *markWalk             // or nil
+	said  map[uint32]chromeName // titles by marker ID
 
 	byTID      map[int]*lane // threads that readers know by their IDs
 	statesFrom uint64        // tick from which states go into the file

@@ -29,8 +29,9 @@ type chromeEvent struct {
 	TID  int            `json:"tid"`
 	TS   *float64       `json:"ts"`
 	Dur  float64        `json:"dur"`
-	ID   int            `json:"id"`
+	ID   any            `json:"id"`
 	S    string         `json:"s"`
+	ID2  map[string]any `json:"id2"`
 	Args map[string]any `json:"args"`
 }
 
@@ -122,7 +123,7 @@ func checkNesting(t *testing.T, file chromeFile) {
 		if e.TS == nil {
 			t.Fatalf("event %d has no time: %+v", i, e)
 		}
-		if strings.Contains("MCXsf", e.Ph) || strings.HasSuffix(e.Name, "page fault") { // these have no place in the order
+		if strings.Contains("MCXsfbne", e.Ph) || strings.HasSuffix(e.Name, "page fault") { // these have no place in the order
 			continue
 		}
 		if before, ok := last[e.TID]; ok && *e.TS <= before {

@@ -9,9 +9,10 @@ import (
 
 // chromeLane is what a lane's events have in common.
 type chromeLane struct {
-	at    []byte   // rendered pid, tid and the start of the time
-	part  int      // last one that it was announced in
-	calls []uint32 // open ones, where files are split
+	at    []byte       // rendered pid, tid and the start of the time
+	part  int          // last one that it was announced in
+	calls []uint32     // open ones, where files are split
+	spans []chromeName // the same of a lane of markers
 }
 
 func (c *chrome) lane(l *lane) {
@@ -20,7 +21,7 @@ func (c *chrome) lane(l *lane) {
 		d.part = c.split.part
 	}
 	l.data = d
-	if l.main == l && l.goroutine == 0 && !l.runs && l.tid == l.thread.TID {
+	if l.main == l && l.goroutine == 0 && !l.runs && !l.marks && l.tid == l.thread.TID {
 		c.byTID[l.tid] = l
 	}
 	c.announce(l)

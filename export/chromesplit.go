@@ -23,13 +23,17 @@ import (
 // complete.
 func ChromeSplit(ctx context.Context, f *reel.File, size int64, next func(part int) (io.WriteCloser, error), opt Options) error {
 	c := newChrome(ctx, f, opt)
-	c.split = &chromeSplit{size: max(size, 64<<10), next: next, open: make(map[*lane]struct{})}
+	c.split = &chromeSplit{size: max(size, 64<<10), next: next, open: make(map[*lane]struct{}), async: make(map[*asyncTrack]struct{})}
 	if !c.untimed && f.HasStates() {
 		c.split.sched = c.newSched(&c.split.lines, 0, math.MaxUint64)
 		c.split.sched.fault = func(reel.Fault) { c.split.lines += chromeFaultSize }
 	}
 	c.split.start(c)
 	c.all(c, true)
+	if c.marks != nil {
+		c.marks.until(math.MaxUint64, c.markDue)
+		c.marks.finish()
+	}
 	c.split.last = true
 	if c.w != nil {
 		c.foot()
@@ -49,7 +53,8 @@ type chromeSplit struct {
 	closing  int64 // at most so many are needed to end what is open
 	from     int64 // where the file begins, in nanoseconds
 	open     map[*lane]struct{}
-	sched    *sched // tells of states as the calls go on, into size
+	async    map[*asyncTrack]struct{} // on which a span is open
+	sched    *sched                   // tells of states as the calls go on, into size
 	lines    chromeSchedSize
 }
 
@@ -100,6 +105,13 @@ func (s *chromeSplit) has(l *lane) bool {
 
 // begin takes note of a call, which may be the first of a new file.
 func (s *chromeSplit) begin(c *chrome, l *lane, at int64, n chromeName, call *reel.Call) int64 {
+	if c.marks != nil {
+		part := s.part
+		if c.marks.until(call.Start, c.markDue); s.part != part {
+			l.last++
+			at = l.last
+		}
+	}
 	if c.rates != nil {
 		c.rates.until(c.walk, call.Start, c.counters)
 	}
@@ -149,6 +161,14 @@ func (s *chromeSplit) cut(c *chrome, at int64, tick uint64) {
 		for k := len(calls) - 1; k >= 0; k-- {
 			c.ended(l, step(l), c.name(calls[k]), "continues")
 		}
+		spans := l.data.(*chromeLane).spans
+		for k := len(spans) - 1; k >= 0; k-- {
+			c.ended(l, step(l), spans[k], "continues")
+		}
+	}
+	async := slices.SortedFunc(maps.Keys(s.async), func(a, b *asyncTrack) int { return cmp.Compare(a.number, b.number) })
+	for _, t := range async {
+		c.asyncBorder("e", t, at, `"end":"continues"`)
 	}
 	c.tail(tick)
 	if c.err == nil {
@@ -161,6 +181,15 @@ func (s *chromeSplit) cut(c *chrome, at int64, tick uint64) {
 		for _, id := range l.data.(*chromeLane).calls {
 			c.reopened(l, step(l), c.name(id))
 		}
+		for _, n := range l.data.(*chromeLane).spans {
+			c.reopened(l, step(l), n)
+		}
+	}
+	for _, t := range async {
+		c.asyncBorder("b", t, at, `"continued":true`)
+	}
+	if c.marks != nil {
+		c.marks.least = at
 	}
 	s.reopened = s.written
 	if s.sched != nil { // the states that go on are told again

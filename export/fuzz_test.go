@@ -54,7 +54,10 @@ func FuzzExport(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	for _, file := range []*reel.File{scheduled(f, 3, 100, reel.Header{}), hostileStates(f)} {
+	for _, file := range []*reel.File{
+		scheduled(f, 3, 100, reel.Header{}), hostileStates(f),
+		marked(f), markedAtRandom(f, marking{threads: 2, marks: 200, calls: true}), markedAtRandom(f, marking{threads: 2, marks: 100, goroutines: true}),
+	} {
 		data, err := os.ReadFile(file.Name())
 		if err != nil {
 			f.Fatal(err)

@@ -32,6 +32,11 @@ import (
 // said of them: readers make the tables sched and thread_state of it. Page faults
 // are instants.
 //
+// What markers said is in tracks of their own: spans and instants in a track "markers" below that of the thread, or the goroutine, since they
+// need not nest with calls; asynchronous spans, and pauses, in tracks that have their title for a name, in several if they overlap; counters in
+// counter tracks. The ends of a flow are instants, which the flow leads through: its events have the same number, which is not the program's, as
+// a program may use an ID again. What arrives at several places so goes on from one to the next.
+//
 // Each thread's packets are a sequence of their own, all goroutines' one; names are
 // interned, times are differences. When a sequence has too many names for the
 // memory its state is cleared and begins anew.
@@ -40,11 +45,13 @@ func Perfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) error
 }
 
 func newPerfetto(ctx context.Context, f *reel.File, w io.Writer, opt Options) *perfetto {
-	p := &perfetto{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), processTrack: make(map[int]uint64), byTID: make(map[int]*lane)}
+	p := &perfetto{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), processTrack: make(map[int]uint64), byTID: make(map[int]*lane),
+		parents: make(map[laneKey]uint64), counterTrack: make(map[perfettoCounter]uint64)}
 	p.rates = newRates(f)
 	if p.base > 0 && p.base < math.MaxInt64/2 { // else a clock that was never right
 		p.zero = uint64(p.base)
 	}
+	p.marks = newMarkWalk(p.walk, p)
 	return p
 }
 
@@ -53,6 +60,7 @@ func (p *perfetto) export() error {
 	p.all(p, false)
 	p.unplaced(p.mark)
 	p.counters()
+	p.tellMarks()
 	p.states()
 	if p.err == nil {
 		p.err = p.w.Flush()
@@ -74,6 +82,9 @@ type perfetto struct {
 	processTrack map[int]uint64
 	byTID        map[int]*lane // threads that readers know by their IDs
 	seq          perfettoSequence
+	marks        *markWalk          // or nil
+	parents      map[laneKey]uint64 // tracks of threads, and of goroutines that have marks
+	counterTrack map[perfettoCounter]uint64
 
 	packet, event, part, inner protobuf
 }
@@ -173,6 +184,12 @@ func (p *perfetto) lane(l *lane) {
 		p.startSequence(l.thread.Key)
 	}
 	p.describe(l)
+	if p.marks == nil || l.main != l || l.runs {
+		return
+	}
+	if _, ok := p.marks.ran[l.goroutine]; ok || l.goroutine == 0 {
+		p.parents[keyOf(l.thread.Key, l.goroutine)] = l.data.(uint64)
+	}
 }
 
 func (p *perfetto) describe(l *lane) {

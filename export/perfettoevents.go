@@ -60,6 +60,7 @@ const (
 	eventType        = 9
 	eventTrack       = 11
 	eventCounter     = 30
+	eventDouble      = 44 // a counter's value
 	eventAnnotation  = 4
 	eventSourceIID   = 34
 	eventFlow        = 47

@@ -61,6 +61,7 @@ type catapultTrace struct {
 		Samples [][2]float64
 	}
 	Flows    [][2]string
+	Async    []catapultSlice
 	Warnings []string
 }
 

@@ -69,6 +69,7 @@ type lane struct {
 	stack     int
 	main      *lane // of stack 0
 	runs      bool  // no calls, but the goroutines that were on a thread
+	marks     bool  // no calls, but what markers said
 	last      int64 // time of the last event, in nanoseconds
 	open      uint64
 	data      any // the sink's

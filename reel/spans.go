@@ -24,6 +24,8 @@ type Span struct {
 	// Unstarted says that its beginning isn't in the reel, which is then its Begin; Unfinished that its end isn't. One whose end is missing
 	// though that of a span around it is there ends with that.
 	Unstarted, Unfinished bool
+	// Tag is the caller's: what [SpanPairer.OnBegin] sets it to, OnSpan finds.
+	Tag any
 }
 
 // SpanStep is a step of an asynchronous span.
@@ -43,6 +45,8 @@ type Flow struct {
 	ToGoroutine          uint64
 	Title                string
 	ID                   uint64
+	// Tag is the caller's: what [SpanPairer.OnOut] sets it to, OnFlow finds.
+	Tag any
 }
 
 // Bounds of what is open at a time: what is beyond isn't paired, and Lost counts it.
@@ -59,6 +63,12 @@ type SpanPairer struct {
 	// OnSpan is given each span when it ends, and at Finish those that didn't; OnFlow each arrow; both may be nil. What they are given is theirs.
 	OnSpan func(*Span)
 	OnFlow func(*Flow)
+	// OnBegin is given each span when it begins, OnStep each step of an asynchronous one, and OnOut what leaves, whether or not it will arrive:
+	// for those that can't wait for the end. They may be nil, and must not keep what they are given. The values of a mark that is being
+	// pushed are better taken from the mark: of too many they aren't kept.
+	OnBegin func(*Span)
+	OnStep  func(*Span, *SpanStep)
+	OnOut   func(*Flow)
 	// Lost counts marks that are left out for want of memory.
 	Lost uint64
 
@@ -91,29 +101,30 @@ func NewSpanPairer(f *File) *SpanPairer {
 	return &SpanPairer{f: f, lanes: map[spanLane][]openSpan{}, async: map[asyncKey]*Span{}, flows: map[asyncKey]Flow{}}
 }
 
-// Push takes the next mark, of the thread with the key.
-func (p *SpanPairer) Push(thread uint32, x *Mark) {
+// Push takes the next mark, of the thread with the key. It returns false of one that belongs to nothing: an instant, a counter's value, one
+// without an ID that needs one, an end of who knows what, a step or an arrival of what hasn't begun, and one that is lost.
+func (p *SpanPairer) Push(thread uint32, x *Mark) bool {
 	m, ok := p.f.Marker(x.Marker)
 	if !ok {
-		return
+		return false
 	}
 	switch m.Kind {
 	case MarkBegin:
-		p.begin(thread, x, m)
+		return p.begin(thread, x, m)
 	case MarkEnd:
-		p.end(thread, x, m)
+		return p.end(thread, x, m)
 	case MarkAsyncBegin, MarkAsyncStep, MarkAsyncEnd, MarkFlowOut, MarkFlowIn:
 		id, ok := m.IDOf(x)
 		if !ok {
-			return
+			return false
 		}
 		k := asyncKey{p.process(thread), p.pairOf(m, x), id}
 		if m.Kind >= MarkFlowOut {
-			p.flow(thread, x, m, k)
-		} else {
-			p.asynchronous(thread, x, m, k)
+			return p.flow(thread, x, m, k)
 		}
+		return p.asynchronous(thread, x, m, k)
 	}
+	return false
 }
 
 // pairOf is what a mark has in common with those it belongs to.
@@ -147,21 +158,26 @@ func (p *SpanPairer) keep(list []Value) []Value {
 	return slices.Clone(list)
 }
 
-func (p *SpanPairer) begin(thread uint32, x *Mark, m *Marker) {
+func (p *SpanPairer) begin(thread uint32, x *Mark, m *Marker) bool {
 	k := p.lane(thread, x.Goroutine)
 	open := p.lanes[k]
 	if p.open >= maxOpenSpans || len(open) >= maxSpanDepth {
 		p.Lost++
-		return
+		return false
 	}
 	p.open++
-	p.lanes[k] = append(open, openSpan{
+	open = append(open, openSpan{
 		Span: Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Depth: len(open), Values: p.keep(x.Values)},
 		pair: p.pairOf(m, x), provider: m.Provider,
 	})
+	p.lanes[k] = open
+	if p.OnBegin != nil {
+		p.OnBegin(&open[len(open)-1].Span)
+	}
+	return true
 }
 
-func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) {
+func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) bool {
 	k, pair := p.lane(thread, x.Goroutine), p.pairOf(m, x)
 	open := p.lanes[k]
 	at := len(open) - 1
@@ -172,10 +188,10 @@ func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) {
 		s := Span{Begin: p.f.FirstTick(), End: x.Time, Marker: x.Marker, Thread: thread, EndThread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x),
 			Unstarted: true, EndMarker: x.Marker, EndValues: p.keep(x.Values)}
 		if s.Begin = min(s.Begin, s.End); s.Title == "" {
-			return // who knows what
+			return false // who knows what
 		}
 		p.give(&s)
-		return
+		return true
 	}
 	for i := len(open) - 1; i >= at; i-- {
 		s := open[i].Span
@@ -190,12 +206,13 @@ func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) {
 	p.open -= len(open) - at
 	if at == 0 {
 		delete(p.lanes, k)
-		return
+		return true
 	}
 	p.lanes[k] = open[:at]
+	return true
 }
 
-func (p *SpanPairer) asynchronous(thread uint32, x *Mark, m *Marker, k asyncKey) {
+func (p *SpanPairer) asynchronous(thread uint32, x *Mark, m *Marker, k asyncKey) bool {
 	s := p.async[k]
 	switch m.Kind {
 	case MarkAsyncBegin:
@@ -204,14 +221,25 @@ func (p *SpanPairer) asynchronous(thread uint32, x *Mark, m *Marker, k asyncKey)
 			p.give(s)
 		} else if len(p.async) >= maxOpenSpans {
 			p.Lost++
-			return
+			return false
 		}
-		p.async[k] = &Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Async: true, ID: k.id, Values: p.keep(x.Values)}
+		s = &Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Async: true, ID: k.id, Values: p.keep(x.Values)}
+		p.async[k] = s
+		if p.OnBegin != nil {
+			p.OnBegin(s)
+		}
 	case MarkAsyncStep:
-		if s == nil || len(s.Steps) >= maxSpanSteps {
-			return
+		if s == nil {
+			return false
 		}
-		s.Steps = append(s.Steps, SpanStep{x.Time, x.Marker, thread, p.keep(x.Values)})
+		step := SpanStep{Time: x.Time, Marker: x.Marker, Thread: thread}
+		if len(s.Steps) < maxSpanSteps {
+			step.Values = p.keep(x.Values)
+			s.Steps = append(s.Steps, step)
+		}
+		if p.OnStep != nil {
+			p.OnStep(s, &step)
+		}
 	case MarkAsyncEnd:
 		if s == nil {
 			s = &Span{Begin: min(p.f.FirstTick(), x.Time), Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Async: true, ID: k.id, Unstarted: true}
@@ -220,25 +248,31 @@ func (p *SpanPairer) asynchronous(thread uint32, x *Mark, m *Marker, k asyncKey)
 		s.End, s.EndThread, s.EndMarker, s.EndValues = x.Time, thread, x.Marker, p.keep(x.Values)
 		p.give(s)
 	}
+	return true
 }
 
-func (p *SpanPairer) flow(thread uint32, x *Mark, m *Marker, k asyncKey) {
+func (p *SpanPairer) flow(thread uint32, x *Mark, m *Marker, k asyncKey) bool {
 	if m.Kind == MarkFlowOut {
 		if _, known := p.flows[k]; !known && len(p.flows) >= maxOpenSpans {
 			p.Lost++
-			return
+			return false
 		}
-		p.flows[k] = Flow{From: x.Time, FromThread: thread, FromMarker: x.Marker, FromGoroutine: x.Goroutine, Title: m.TitleOf(x), ID: k.id}
-		return
+		w := Flow{From: x.Time, FromThread: thread, FromMarker: x.Marker, FromGoroutine: x.Goroutine, Title: m.TitleOf(x), ID: k.id}
+		if p.OnOut != nil {
+			p.OnOut(&w)
+		}
+		p.flows[k] = w
+		return true
 	}
 	w, ok := p.flows[k] // it stays: one may arrive at several places
 	if !ok {
-		return
+		return false
 	}
 	w.To, w.ToThread, w.ToMarker, w.ToGoroutine = x.Time, thread, x.Marker, x.Goroutine
 	if p.OnFlow != nil {
 		p.OnFlow(&w)
 	}
+	return true
 }
 
 func (p *SpanPairer) give(s *Span) {

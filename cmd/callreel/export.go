@@ -64,6 +64,9 @@ func newExport() *cobra.Command {
 Calls that were open at the end, or that ended without returning, end there. Where the format allows it they are
 marked. The file also says what was dropped or damaged, if the format has a place for that.
 
+What markers said is in perfetto and chrome: spans, flows, counters and instants. The other formats have no place for
+it, and how much of it there was is said on stderr.
+
 Where the reel has states of threads, perfetto and chrome show them, with page faults. pprof has the CPU time, the time
 ready and the time blocked of each stack, speedscope profiles of CPU time and of time blocked beside the wall time.
 --weight makes speedscope write one of them alone, and says what folded's numbers are.
@@ -216,6 +219,44 @@ func (f *exportFlags) missing(status *status, path string, file *reel.File) {
 	if !file.Closed() {
 		status.notice("%s was not ended by its recorder: that is still at work, or was killed", path)
 	}
+	if left := f.leftOut(file); left != "" {
+		status.notice("--format %s has no place for what markers say: left out are %s", f.format, left)
+	}
+}
+
+// leftOut says how much of markers a format has no place for, "" if it is nothing.
+func (f *exportFlags) leftOut(file *reel.File) string {
+	if f.format == "chrome" || f.format == "perfetto" || !file.HasMarks() && len(file.Pauses()) == 0 {
+		return ""
+	}
+	s := file.SummarizeMarks(reel.MarkSummaryOptions{})
+	var spans, async, flows, values, instants uint64
+	for _, x := range s.Spans {
+		if x.Async {
+			async += x.Count
+		} else {
+			spans += x.Count
+		}
+	}
+	for _, x := range s.Flows {
+		flows += x.In
+	}
+	for _, x := range s.Counters {
+		values += x.Count
+	}
+	for _, x := range s.Instants {
+		instants += x.Count
+	}
+	var list []string
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{{spans, "span"}, {async, "asynchronous span"}, {flows, "flow"}, {values, "counter value"}, {instants, "instant"}, {uint64(len(file.Pauses())), "pause"}} {
+		if x.n > 0 {
+			list = append(list, things(x.n, x.what))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 func sameFile(a, b string) bool {

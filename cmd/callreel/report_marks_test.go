@@ -118,3 +118,18 @@ func TestDiffComparesSpans(t *testing.T) {
 		t.Errorf("the diff doesn't tell of the span:\n%s", text)
 	}
 }
+
+// What has no place for marks says how many it leaves out; what has one says nothing.
+func TestExportSaysWhatOfMarksIsLeftOut(t *testing.T) {
+	path := markedReel(t, 1)
+	for format := range exportFormats {
+		a := callreel("", "export", path, "--format", format, "-o", filepath.Join(t.TempDir(), "out"))
+		want := "10 spans, 10 counter values, 10 instants, 1 pause"
+		if format == "chrome" || format == "perfetto" {
+			want = ""
+		}
+		if a.code != exitDone || want == "" && a.stderr != "" || !strings.Contains(a.stderr, want) {
+			t.Errorf("%s: code %d, stderr %q, want %q", format, a.code, a.stderr, want)
+		}
+	}
+}

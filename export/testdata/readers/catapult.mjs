@@ -1,5 +1,5 @@
 // catapult.mjs VIEWER FILE...: imports each FILE with the importer of Chrome's trace viewer (catapult), as Go's distribution has it in the HTML page
-// VIEWER, and prints what it holds as JSON: threads with their slices [start in µs, duration, name, category, depth], counters, flows, warnings.
+// VIEWER, and prints what it holds as JSON: threads with their slices [start in µs, duration, name, category, depth], counters, flows, asynchronous spans, warnings.
 import {readFileSync} from 'node:fs';
 import vm from 'node:vm';
 
@@ -19,7 +19,7 @@ const answers = files.map((file) => {
   const options = new tr.importer.ImportOptions();
   options.showImportWarnings = false;
   new tr.importer.Import(model, options).importTraces([readFileSync(file, 'utf8')]);
-  const answer = {threads: [], counters: [], flows: [], warnings: model.importWarnings.map((w) => w.message)};
+  const answer = {threads: [], counters: [], flows: [], async: [], warnings: model.importWarnings.map((w) => w.message)};
   for (const process of Object.values(model.processes)) {
     for (const thread of Object.values(process.threads)) {
       const depth = new Map();
@@ -28,6 +28,11 @@ const answers = files.map((file) => {
         depth.set(s, d);
         return [s.start * 1000, s.duration * 1000, s.title, s.category, d, s.args];
       });
+      const nested = (list) => list.forEach((s) => {
+        answer.async.push([s.start * 1000, s.duration * 1000, s.title, s.category, 0, s.args]);
+        nested(s.subSlices ?? []);
+      });
+      nested([...thread.asyncSliceGroup.slices]);
       answer.threads.push({pid: process.pid, process: process.name ?? '', tid: thread.tid, name: thread.name, order: thread.sortIndex, slices});
     }
     for (const c of Object.values(process.counters)) {
