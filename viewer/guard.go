@@ -83,13 +83,16 @@ func (s *Server) handler() http.Handler {
 			http.Error(w, "callreel: nothing here: use the whole address that callreel has printed.", http.StatusNotFound)
 			return
 		}
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close") // rather than read it
+		}
+		if name, isAPI := strings.CutPrefix(rest, "api/"); isAPI && s.controlled(w, r, name) {
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "callreel: only GET and HEAD.", http.StatusMethodNotAllowed)
 			return
-		}
-		if r.ContentLength != 0 {
-			w.Header().Set("Connection", "close") // rather than read it
 		}
 		name, isAPI := strings.CutPrefix(rest, "api/")
 		switch {

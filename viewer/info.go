@@ -63,7 +63,9 @@ func (s *Server) info(w http.ResponseWriter, r *http.Request) error {
 			Progress float64 `json:"progress"`
 		} `json:"build"`
 		Why bool `json:"why,omitempty"` // it can be said why a call was slow
-	}{Version: s.opt.Version, Why: s.opt.Explain != nil}
+		// Control says that the recording can be paused.
+		Control bool `json:"control,omitempty"`
+	}{Version: s.opt.Version, Why: s.opt.Explain != nil, Control: s.controls() != nil && s.reels[0].live.Load()}
 	for _, rec := range s.reels {
 		answer.Reels = append(answer.Reels, rec.info())
 		answer.Build.Progress += float64(rec.progress.Load()) / progressWhole / float64(len(s.reels))

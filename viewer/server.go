@@ -39,6 +39,8 @@ type Options struct {
 	DebugDirs []string
 	// Explain, if set, says why a call was slow.
 	Explain func(context.Context, *reel.File, CallID) (*Explanation, error)
+	// Control, if set, lets the page pause the recording that is written by this process.
+	Control Control
 	// Name, if set, is called with each reel before it is served, and may name its functions.
 	Name func(*reel.File)
 }

@@ -50,3 +50,12 @@ func pauseVerb(verb, short, long, example string, do func(context.Context, int) 
 	addPID(c.Flags(), &pid, "the process that is recorded, by its `PID`")
 	return c
 }
+
+// pageControl lets the page of record --view pause the recording.
+type pageControl struct{}
+
+func (pageControl) Pause(ctx context.Context, pid int) error {
+	return recorder.AskToPause(ctx, pid, "page")
+}
+
+func (pageControl) Resume(ctx context.Context, pid int) error { return recorder.AskToResume(ctx, pid) }

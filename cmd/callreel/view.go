@@ -97,7 +97,7 @@ func (f *pageFlags) check(verb string) error {
 func (f *pageFlags) start(paths []string, recording bool) (*viewer.Server, error) {
 	return viewer.New(viewer.Options{
 		Paths: paths, Recording: recording, Address: f.address, Port: int(f.port), Version: versionText(), Store: openDefaultStore(),
-		DebugDirs: f.debugDirs, Name: f.name, Explain: explainCall,
+		DebugDirs: f.debugDirs, Name: f.name, Explain: explainCall, Control: pageControl{},
 	})
 }
 
