@@ -14,15 +14,17 @@ import { Peer } from "./peer";
 import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { bySwitch } from "./split";
+import { Items } from "./items";
+import { RangeTables } from "./rangetables";
 import { Timeline, type Bar } from "./timeline";
-import type { Call, FunctionRow, Overview as OverviewData, State } from "./types";
+import type { Call, FunctionRow, Mark, Overview as OverviewData, State } from "./types";
 import { heights, type Place, type ViewState } from "./urlstate";
 import { around, length, type Span } from "./viewport";
 import { CallWaits, showState, type WaitActions } from "./waits";
 import { WhyPanel } from "./why";
 
 /** Shows is what the panel is of. */
-type Shows = "call" | "state" | "range" | "why";
+type Shows = "call" | "item" | "state" | "range" | "why";
 
 /** What the tab asks of its owner. */
 export interface Owner {
@@ -45,6 +47,8 @@ export class LanesTab {
   private waits: CallWaits;
   private why: WhyPanel;
   readonly peer: Peer;
+  readonly items: Items; // what the program said
+  private rangeTables: RangeTables;
   private stateView = el("section", { class: "panel-state call-facts", role: "tabpanel", "aria-label": "Selected stretch of states", hidden: true });
   private bySwitch = el("span", {});
   private dumpBar = new DumpBar({ go: (step) => this.stepTrigger(step), earlier: () => this.showEarlier() });
@@ -70,11 +74,13 @@ export class LanesTab {
     this.timeline = new Timeline(reel.api, reel.names, owner.scheme, () => reel.bounds(), {
       moved: () => {
         this.overview?.draw();
+        this.items?.moved();
         owner.moved();
       },
+      said: (bar, at) => this.items.pick(bar, at),
       painted: () => this.peer?.follow(),
       state: (lane, at) => owner.change({ state: { lane, at: Math.floor(at) } }, true),
-      selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null }, true)),
+      selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null, mark: null }, true)),
       ranged: (r) => owner.change({ range: r && { from: Math.floor(r.from), to: Math.ceil(r.to) } }, true),
       lane: (l) => owner.openLane(l),
       hovered: () => {},
@@ -82,6 +88,30 @@ export class LanesTab {
       failed: (err) => owner.failed(err),
     });
     const t = this.timeline;
+    t.titles = reel.titles;
+    this.items = new Items(reel, t, {
+      change: (patch, push) => owner.change(patch, push),
+      changed: () => {
+        if (this.items.mark) this.shows = "item";
+        this.choosePanel();
+      },
+      measure: (m) => {
+        this.shows = "range";
+        owner.change({ range: { from: m.start_ns, to: m.start_ns + Math.max(1, m.duration_ns) } }, true);
+      },
+      find: (name) => owner.findName(name),
+      say: (text) => owner.say(text),
+      failed: (err) => owner.failed(err),
+    });
+    this.rangeTables = new RangeTables(() => reel.api, {
+      choose: (ranged) => owner.change({ ranged }, true),
+      title: (title) => this.firstOf(title),
+      track: (track) => {
+        const r = t.range;
+        if (r) owner.change({ mark: { kind: "value", lane: track, row: 0, at: Math.floor(r.to - 1) }, selected: null }, true);
+      },
+      failed: (err) => owner.failed(err),
+    });
     this.overview = new Overview((width, signal) => reel.api.json<OverviewData>("overview", { width }, signal), owner.scheme, {
       visible: () => t.target,
       bounds: () => reel.bounds(),
@@ -124,7 +154,10 @@ export class LanesTab {
     });
     this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.waits.element, this.detail.element);
     const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter functions of the range" });
-    filter.addEventListener("input", debounce(() => this.rangeTable.filter(matcher(filter.value)), 120));
+    filter.addEventListener("input", debounce(() => {
+      this.rangeTable.filter(matcher(filter.value));
+      this.rangeTables.filter(matcher(filter.value));
+    }, 120));
     this.rangeView = el(
       "div",
       { class: "panel-range", role: "tabpanel", hidden: true },
@@ -132,6 +165,7 @@ export class LanesTab {
         "div",
         { class: "panel-bar" },
         this.rangeTitle,
+        this.rangeTables.chooser,
         this.bySwitch,
         filter,
         el("button", { onclick: () => t.range && t.fit(t.range) }, "Fit"),
@@ -140,8 +174,9 @@ export class LanesTab {
         el("button", { onclick: () => owner.change({ range: null }, true) }, "Let go"),
       ),
       this.rangeTable.element,
+      this.rangeTables.element,
     );
-    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.stateView, this.rangeView, this.why.element);
+    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.items.element, this.stateView, this.rangeView, this.why.element);
     this.element = el("div", { class: "tab-timeline" }, this.dumpBar.element, this.overview.element, t.element, this.peer.element, this.panel);
   }
 
@@ -185,6 +220,7 @@ export class LanesTab {
     const height = s.height || this.fitting;
     if (fromURL || t.rowHeight !== height || this.appliedSort !== s.sort) t.setRows(height, fromURL ? s.collapsed : t.closed, s.sort);
     this.appliedSort = s.sort;
+    t.showSaid(s.said);
     if (fromURL) {
       if (s.visible && s.visible.from < this.reel.bounds().from) this.reel.earlier = true;
       this.showDump();
@@ -196,10 +232,15 @@ export class LanesTab {
     t.recolor();
     this.overview.draw();
     this.applySelection(s.selected);
+    this.items.apply(s.mark);
+    this.items.moved();
     this.applyState(s.state);
     this.applyRange(s.range);
     this.rangeTable.showBy(this.reel.hasStates ? s.by : "wall", this.reel.hasStates);
-    replace(this.bySwitch, this.reel.hasStates && bySwitch(s.by, (by) => this.owner.change({ by }, true)));
+    const known = this.reel.marks?.state === "ready" && this.reel.marks.marks > 0;
+    this.rangeTables.show(s.ranged, s.range, known);
+    this.rangeTable.element.hidden = known && s.ranged !== "functions";
+    replace(this.bySwitch, this.reel.hasStates && !this.rangeTable.element.hidden && bySwitch(s.by, (by) => this.owner.change({ by }, true)));
     this.choosePanel();
   }
   private appliedSort = "activity";
@@ -223,6 +264,7 @@ export class LanesTab {
     if (!p) {
       if (this.call) this.shows = t.range ? "range" : null;
       this.call = null;
+      this.items.callSelected(null);
       this.waits.show(null);
       this.why.clear();
       this.showPeer(null);
@@ -256,9 +298,30 @@ export class LanesTab {
       .catch((err) => this.owner.failed(err));
   }
 
+  // The first of a title in the range.
+  private firstOf(title: number) {
+    const r = this.timeline.range;
+    this.reel.api
+      .json<Mark | null>("nextmark", { title, kind: "before", at: r?.from ?? 0 })
+      .then((m) => m && this.items.jump(m))
+      .catch((err) => this.owner.failed(err));
+  }
+
+  /** marksArrived shows what the program said, which may be known later than the calls. */
+  marksArrived() {
+    const t = this.timeline;
+    t.pauses = this.reel.marks?.pauses ?? [];
+    t.setLanes(this.reel.rows());
+    this.items.apply(this.owner.state.mark);
+    this.items.moved();
+    t.draw();
+  }
+
   /** setCall shows a call that is known already. */
   setCall(c: Call) {
     this.call = c;
+    if (this.owner.state.mark) this.owner.change({ mark: null, selected: placeOf(c, c.lane) }, false);
+    this.items.callSelected(c);
     this.timeline.selected = { lane: c.lane, row: c.row, start: c.start_ns, end: c.start_ns + c.duration_ns };
     this.timeline.draw();
     this.shows = "call";
@@ -450,11 +513,12 @@ export class LanesTab {
 
   fitSelected() {
     const s = this.timeline.selected;
+    if (!s) this.items.fit();
     if (s) this.timeline.fit({ from: s.start, to: s.end });
   }
 
   measureSelected() {
-    const s = this.timeline.selected;
+    const s = this.timeline.selected ?? this.timeline.item;
     if (s) {
       this.shows = "range";
       this.owner.change({ range: { from: Math.floor(s.start), to: Math.ceil(s.end) } }, true);
@@ -507,10 +571,11 @@ export class LanesTab {
   }
 
   private choosePanel() {
-    const has = { call: this.call !== null, state: this.state !== null, range: this.timeline.range !== null, why: this.call !== null && this.why.call !== null };
-    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.state ? "state" : has.range ? "range" : null;
+    const has = { call: this.call !== null, item: this.items.mark !== null, state: this.state !== null, range: this.timeline.range !== null, why: this.call !== null && this.why.call !== null };
+    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.item ? "item" : has.state ? "state" : has.range ? "range" : null;
     this.panel.hidden = this.shows === null;
     this.callView.hidden = this.shows !== "call";
+    this.items.element.hidden = this.shows !== "item";
     this.rangeView.hidden = this.shows !== "range";
     this.stateView.hidden = this.shows !== "state";
     this.why.element.hidden = this.shows !== "why";
@@ -523,11 +588,12 @@ export class LanesTab {
     replace(
       this.tabs,
       tab("call", "Call"),
+      tab("item", { span: "Span", async: "Span", instant: "Instant", value: "Counter" }[this.items.mark?.kind ?? "span"]),
       tab("why", "Why?"),
       tab("state", "State"),
       tab("range", "Range"),
       el("span", { class: "grow" }),
-      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, state: null, range: null }, true) }, "✕"),
+      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, mark: null, state: null, range: null }, true) }, "✕"),
     );
   }
 
