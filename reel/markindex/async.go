@@ -35,6 +35,11 @@ func (b *builder) asyncSpan(s *reel.Span, m *reel.Marker) {
 	}
 	b.x.tracks[title.AsyncTrack].Count++
 	steps := s.Steps
+	if b.items += uint64(len(steps)); b.items > maxItems {
+		b.items -= uint64(len(steps))
+		b.x.Left += uint64(len(steps))
+		steps = nil
+	}
 	for i := range steps {
 		steps[i].Values = nil // are read again when they are looked at
 	}

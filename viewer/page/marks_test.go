@@ -70,7 +70,7 @@ func markReel(t testing.TB) string {
 // openSaid is open of a reel in which the program said something, which has been read.
 func openSaid(t testing.TB, path string) *tab {
 	p := open(t, path)
-	p.until(`Number(document.querySelector("canvas.lanes").dataset.spans) > 0`)
+	p.until(`(d => Number(d.spans) + Number(d.graphs) > 0)(document.querySelector("canvas.lanes").dataset)`)
 	p.still()
 	return p
 }
@@ -108,10 +108,10 @@ func TestSelectedSpanSaysWhatIsKnownOfIt(t *testing.T) {
 	p.do(chromedp.Evaluate[chromedp.Void](`window.callreel.find.set("request")`))
 	p.until(`document.querySelector(".find-status").innerText.includes("22 marks")`)
 	p.do(chromedp.Focus(chromedp.CSS("canvas.lanes")))
-	p.press("nn")
-	p.until(`window.callreel.tab().items.mark?.name === "request"`)
-	p.press("n")
-	p.until(`document.querySelector(".panel-item").innerText.includes("/page/1?<b>")`)
+	for _, want := range []string{"beginning is not in the recording", "/page/0?<b>", "/page/1?<b>"} {
+		p.press("n")
+		p.until(fmt.Sprintf(`document.querySelector(".panel-item").innerText.includes(%q)`, want))
+	}
 	p.still()
 	p.picture("TestMarks-span")
 	said := p.text(".panel-item")
@@ -149,5 +149,55 @@ func TestRangeHasTablesOfWhatTheProgramSaid(t *testing.T) {
 	}
 	if !strings.Contains(eval[string](p, `location.hash`), "ranged=instants") {
 		t.Error("the address doesn't say which table is shown")
+	}
+}
+
+func TestHostileTitlesAreText(t *testing.T) {
+	path := made(t, "titles.reel", []string{"work"}, func(w *reel.Writer) {
+		named := reel.Marker{Provider: "<b>p</b>", Name: "<i>m</i>\u202e", Category: "<img src=x onerror=window.harmed=9>", TitleArg: 0, IDArg: 1, ValueArg: 1,
+			Arguments: []reel.Argument{{Name: "<u>title</u>", Kind: reel.ArgumentString}, {Name: "n", Kind: reel.ArgumentInt}}}
+		var markers []reel.Marker
+		for kind := reel.MarkInstant; kind <= reel.MarkCounter; kind++ {
+			m := named
+			m.Kind = kind
+			markers = append(markers, m)
+		}
+		_, err := w.AddMarkers(markers)
+		realtest.Must(t, err)
+		var m madereel.Marks
+		for i, s := range hostile {
+			title, n := madereel.Text(s[:min(len(s), 8000)]), madereel.Number(uint64(i))
+			at := uint64(1000 + 2000*i)
+			for k, kind := range []reel.MarkKind{reel.MarkBegin, reel.MarkInstant, reel.MarkCounter, reel.MarkAsyncBegin, reel.MarkAsyncStep, reel.MarkFlowOut, reel.MarkEnd, reel.MarkFlowIn, reel.MarkAsyncEnd} {
+				m.At(at+uint64(200*k), uint32(kind), title, n)
+			}
+		}
+		m.Write(t, thread(t, w, 8, "main", reel.Entry(1000, 4096, 1), reel.Exit(100_000, 4096, 1)))
+	})
+	p := openSaid(t, path)
+	check := func(where string) {
+		t.Helper()
+		if harmed := eval[bool](p, `"harmed" in window || document.querySelector("img, svg, i, b, u, body script") !== null`); harmed {
+			t.Errorf("%s: a title was taken for more than text", where)
+		}
+		if raw := eval[bool](p, `/[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u2028]/.test(document.documentElement.innerHTML + document.title)`); raw {
+			t.Errorf("%s: a character that turns text around, or can't be seen, is shown as it is", where)
+		}
+		if wide := eval[float64](p, `document.documentElement.scrollWidth`); wide > screenWidth {
+			t.Errorf("%s: the page is %v pixels wide", where, wide)
+		}
+	}
+	check("timeline")
+	for _, mark := range []string{`{ kind: "span", lane: 0, row: 0, at: 1400 }`, `{ kind: "instant", lane: 0, row: 0, at: 1199 }`} {
+		p.do(chromedp.Evaluate[chromedp.Void](`window.callreel.change({ mark: null }, true)`), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.callreel.change({ mark: %s }, true)`, mark)))
+		p.until(`document.querySelector(".panel-item").offsetParent !== null && document.querySelector(".panel-item").innerText.includes("<img src=x")`)
+		check(mark)
+	}
+	p.press("r")
+	for _, kind := range []string{"spans", "counters", "instants"} {
+		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.callreel.change({ ranged: %q }, true)`, kind)))
+		p.until(`Number([...document.querySelectorAll(".range-tables .table")].find(e => e.offsetParent)?.dataset.rows) > 5`)
+		p.picture("TestHostileTitles-" + kind)
+		check(kind)
 	}
 }

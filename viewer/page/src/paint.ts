@@ -126,7 +126,7 @@ export class Painter {
     const y = (css: number) => Math.round((css - s.top) * ratio);
     const paper = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
     // A thread of which a dump has nothing was there, and called nothing.
-    const alive = s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
+    const alive = slot.lane.track ? { from: s.bounds.from, to: s.bounds.to } : s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
     const ground = this.raster.ground(alive, paper, s.scheme.idle);
     const rows = s.layout.rowTop(slot, 0);
     const first = Math.max(0, Math.floor((s.top - rows) / s.layout.row));
