@@ -19,6 +19,7 @@ type marked struct {
 	alone  []*markindex.Lane // goroutines that have no lane, behind the index's tracks
 	hidden int               // further ones
 	pauses []reel.Pause
+	many   bool // there are several processes
 }
 
 const (
@@ -53,6 +54,7 @@ func (r *recording) readMarks(ctx context.Context) {
 func newMarked(x *markindex.Index, f *reel.File, lanes []timeline.Lane) *marked {
 	m := &marked{x: x, lanes: make([]*markindex.Lane, len(lanes)), ids: map[markindex.LaneKey]uint32{}, pauses: f.Pauses()}
 	for i := range lanes {
+		m.many = m.many || lanes[i].Process != lanes[0].Process
 		k := markindex.LaneKey{Goroutine: lanes[i].Goroutine}
 		if k.Goroutine == 0 {
 			k.Thread = lanes[i].Thread
@@ -112,7 +114,7 @@ type trackJSON struct {
 	Title    uint32   `json:"title"`
 	Name     string   `json:"name"`
 	Category string   `json:"category,omitempty"`
-	PID      int      `json:"pid,omitempty"`
+	PID      int      `json:"pid,omitempty"` // of a counter, where there are several processes
 	Rows     int      `json:"rows"`
 	Count    uint64   `json:"count"`
 	Instants int      `json:"instants,omitempty"`
@@ -173,6 +175,9 @@ func (r *recording) marksOf(w http.ResponseWriter, q *query) error {
 		title, ok := m.x.Title(t.Title)
 		if j.Name, j.Category = title.Name, title.Category; !ok {
 			j.Name = reel.OtherTitles
+		}
+		if !m.many {
+			j.PID = 0
 		}
 		if t.Counter {
 			j.Kind, j.Min, j.Max, j.Last = "counter", &t.Min, &t.Max, &t.Last
