@@ -60,7 +60,8 @@ const (
 	maxMarkValues = 64
 )
 
-// markAt is api/mark: the span, instant or counter's value of a lane or track at a time, or null. near is how far it may be, in nanoseconds.
+// markAt is api/mark: the span, instant or counter's value of a lane or track at a time, or null. near is how far it may be, in nanoseconds;
+// with brief=1 only what it says itself.
 func (r *recording) markAt(w http.ResponseWriter, q *query) error {
 	kind := q.choice("kind", "span", "instant", "value")
 	lane, row := uint32(q.integer("lane", 0, 0, math.MaxUint32)), q.integer("row", 0, 0, markindex.MaxRows)
@@ -156,6 +157,9 @@ func (r *recording) mark(w http.ResponseWriter, q *query, tl *timeline.Timeline,
 			}
 		}
 		j.Steps = append(j.Steps, s)
+	}
+	if q.choice("brief", "0", "1") == "1" {
+		return writeJSON(w, j)
 	}
 	if it.Kind == markindex.SpanItem || it.Kind == markindex.AsyncItem {
 		long := it.End - min(it.Start, it.End)

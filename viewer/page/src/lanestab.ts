@@ -4,22 +4,21 @@
 import { arrowsOf } from "./arrows";
 import { placeOf, showCall } from "./callview";
 import type { Scheme } from "./color";
-import { debounce, el, replace, select } from "./dom";
-import { count, duration, plural, since } from "./format";
+import { el, replace, select } from "./dom";
+import { duration } from "./format";
 import { describe, DumpBar, marks, triggerOf } from "./dump";
-import { FunctionDetail, FunctionTable, matcher } from "./functions";
+import { FunctionDetail } from "./functions";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
 import { Peer } from "./peer";
-import { Progress } from "./progress";
 import type { Reel } from "./reel";
-import { bySwitch } from "./split";
 import { Items } from "./items";
-import { RangeTables } from "./rangetables";
+import { RangePanel } from "./rangepanel";
+import { splitter } from "./splitter";
 import { Timeline, type Bar } from "./timeline";
-import type { Call, FunctionRow, Mark, Overview as OverviewData, State } from "./types";
+import type { Call, Mark, Overview as OverviewData, State } from "./types";
 import { heights, type Place, type ViewState } from "./urlstate";
-import { around, length, type Span } from "./viewport";
+import { around, type Span } from "./viewport";
 import { CallWaits, showState, type WaitActions } from "./waits";
 import { WhyPanel } from "./why";
 
@@ -48,22 +47,16 @@ export class LanesTab {
   private why: WhyPanel;
   readonly peer: Peer;
   readonly items: Items; // what the program said
-  private rangeTables: RangeTables;
   private stateView = el("section", { class: "panel-state call-facts", role: "tabpanel", "aria-label": "Selected stretch of states", hidden: true });
-  private bySwitch = el("span", {});
   private dumpBar = new DumpBar({ go: (step) => this.stepTrigger(step), earlier: () => this.showEarlier() });
-  private panel: HTMLElement;
+  readonly panel: HTMLElement;
+  private rangePanel: RangePanel;
   private facts = el("section", { class: "call-facts", "aria-label": "Selected call" });
   private callView: HTMLElement;
-  private rangeView: HTMLElement;
-  private rangeTitle = el("span", { class: "range-title" });
-  private rangeTable = new FunctionTable("Functions in the range", (r) => this.chooseFunction(r));
   private detail: FunctionDetail;
   private tabs = el("div", { class: "panel-tabs", role: "tablist" });
   private shows: Shows | null = null;
-  private rangeKey = "";
   private selecting: AbortController | null = null;
-  private ranging: AbortController | null = null;
   private colorBy: HTMLSelectElement;
   private sortBy: HTMLSelectElement;
 
@@ -101,15 +94,6 @@ export class LanesTab {
       },
       find: (name) => owner.findName(name),
       say: (text) => owner.say(text),
-      failed: (err) => owner.failed(err),
-    });
-    this.rangeTables = new RangeTables(() => reel.api, {
-      choose: (ranged) => owner.change({ ranged }, true),
-      title: (title) => this.firstOf(title),
-      track: (track) => {
-        const r = t.range;
-        if (r) owner.change({ mark: { kind: "value", lane: track, row: 0, at: Math.floor(r.to - 1) }, selected: null }, true);
-      },
       failed: (err) => owner.failed(err),
     });
     this.overview = new Overview((width, signal) => reel.api.json<OverviewData>("overview", { width }, signal), owner.scheme, {
@@ -153,30 +137,8 @@ export class LanesTab {
       failed: (err) => owner.failed(err),
     });
     this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.waits.element, this.detail.element);
-    const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter functions of the range" });
-    filter.addEventListener("input", debounce(() => {
-      this.rangeTable.filter(matcher(filter.value));
-      this.rangeTables.filter(matcher(filter.value));
-    }, 120));
-    this.rangeView = el(
-      "div",
-      { class: "panel-range", role: "tabpanel", hidden: true },
-      el(
-        "div",
-        { class: "panel-bar" },
-        this.rangeTitle,
-        this.rangeTables.chooser,
-        this.bySwitch,
-        filter,
-        el("button", { onclick: () => t.range && t.fit(t.range) }, "Fit"),
-        el("button", { onclick: () => owner.change({ tab: "flame", scope: "range" }, true) }, "Flame graph"),
-        el("button", { onclick: () => owner.change({ tab: "tree", scope: "range" }, true) }, "Call tree"),
-        el("button", { onclick: () => owner.change({ range: null }, true) }, "Let go"),
-      ),
-      this.rangeTable.element,
-      this.rangeTables.element,
-    );
-    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.items.element, this.stateView, this.rangeView, this.why.element);
+    this.rangePanel = new RangePanel(reel, t, owner, { call: (c) => this.jump(c), title: (title) => this.firstOf(title) });
+    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, splitter(this), this.tabs, this.callView, this.items.element, this.stateView, this.rangePanel.element, this.why.element);
     this.element = el("div", { class: "tab-timeline" }, this.dumpBar.element, this.overview.element, t.element, this.peer.element, this.panel);
   }
 
@@ -185,30 +147,6 @@ export class LanesTab {
     const n = this.reel.names.get(func);
     if (!n) return undefined;
     return this.owner.state.colors === "image" ? "image " + (n.module ?? "") : n.name;
-  }
-
-  // The panel's height, by drag or keys.
-  private splitter(): HTMLElement {
-    const bar = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", tabindex: 0 });
-    const set = (h: number) => {
-      const height = Math.max(120, Math.min(h, this.element.clientHeight - 160));
-      this.panel.style.height = `${height}px`;
-    };
-    bar.addEventListener("pointerdown", (e) => {
-      bar.setPointerCapture(e.pointerId);
-      const [y, h] = [e.clientY, this.panel.offsetHeight];
-      const move = (m: PointerEvent) => set(h + y - m.clientY);
-      bar.addEventListener("pointermove", move);
-      bar.addEventListener("pointerup", () => bar.removeEventListener("pointermove", move), { once: true });
-    });
-    bar.addEventListener("keydown", (e) => {
-      const by = e.key === "ArrowUp" ? 24 : e.key === "ArrowDown" ? -24 : 0;
-      if (by === 0) return;
-      e.preventDefault();
-      e.stopPropagation();
-      set(this.panel.offsetHeight + by);
-    });
-    return bar;
   }
 
   /** apply makes the tab show the state; at says that it was just come to. */
@@ -236,11 +174,7 @@ export class LanesTab {
     this.items.moved();
     this.applyState(s.state);
     this.applyRange(s.range);
-    this.rangeTable.showBy(this.reel.hasStates ? s.by : "wall", this.reel.hasStates);
-    const known = this.reel.marks?.state === "ready" && this.reel.marks.marks > 0;
-    this.rangeTables.show(s.ranged, s.range, known);
-    this.rangeTable.element.hidden = known && s.ranged !== "functions";
-    replace(this.bySwitch, this.reel.hasStates && !this.rangeTable.element.hidden && bySwitch(s.by, (by) => this.owner.change({ by }, true)));
+    this.rangePanel.show(s);
     this.choosePanel();
   }
   private appliedSort = "activity";
@@ -525,49 +459,14 @@ export class LanesTab {
     }
   }
 
-  private chooseFunction(r: FunctionRow) {
-    if (r.func === 0) return;
-    this.reel.api
-      .json<{ calls: Call[] | null }>("calls", { f: r.func, sort: "longest", limit: 1, ...this.rangeParams() })
-      .then(({ calls }) => calls?.[0] && this.jump(calls[0]))
-      .catch((err) => this.owner.failed(err));
-  }
-
-  private rangeParams(): Record<string, number> {
-    const r = this.timeline.range;
-    return r ? { from: r.from, to: r.to } : {};
-  }
-
   private applyRange(r: Span | null) {
-    const key = r ? `${r.from}-${r.to}` : "";
-    if (key === this.rangeKey) return;
-    this.rangeKey = key;
-    this.ranging?.abort();
-    this.timeline.draw();
-    if (!r) {
-      if (this.shows === "range") this.shows = this.call ? "call" : null;
-      return;
+    switch (this.rangePanel.apply(r)) {
+      case "gone":
+        if (this.shows === "range") this.shows = this.call ? "call" : null;
+        break;
+      case "other":
+        this.shows = "range";
     }
-    this.shows = "range";
-    const stop = (this.ranging = new AbortController());
-    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · `));
-    this.rangeTable.wait();
-    const progress = new Progress(() => this.owner.change({ range: null }, true));
-    this.rangeTitle.append(progress.element);
-    this.reel.api
-      .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all", ticket: progress.ticket }, stop.signal)
-      .finally(() => progress.end())
-      .then(({ functions }) => {
-        const rows = functions ?? [];
-        this.rangeTable.set(rows);
-        const calls = rows.reduce((n, f) => n + f.calls, 0);
-        replace(
-          this.rangeTitle,
-          el("strong", {}, duration(length(r))),
-          el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
-        );
-      })
-      .catch((err) => stop.signal.aborted || this.owner.failed(err));
   }
 
   private choosePanel() {
@@ -576,7 +475,7 @@ export class LanesTab {
     this.panel.hidden = this.shows === null;
     this.callView.hidden = this.shows !== "call";
     this.items.element.hidden = this.shows !== "item";
-    this.rangeView.hidden = this.shows !== "range";
+    this.rangePanel.element.hidden = this.shows !== "range";
     this.stateView.hidden = this.shows !== "state";
     this.why.element.hidden = this.shows !== "why";
     const tab = (which: Shows, title: string) =>

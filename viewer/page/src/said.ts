@@ -9,7 +9,7 @@ import { shown } from "./names";
 import { Palette } from "./palette";
 import type { Piece, Raster } from "./raster";
 import type { Answer } from "./source";
-import type { Track } from "./types";
+import type { Mark, Track } from "./types";
 import { unknownIn } from "./unknown";
 import type { Span } from "./viewport";
 
@@ -201,6 +201,11 @@ export function saidLines(b: SaidBar, name: string | undefined, category: string
   if (b.flags & flags.several) return [plural(b.count, "further span"), "there is no room to show them one by one", `the longest: ${title}`];
   if (b.count > 1) return [`${plural(b.count, "span")}, total ${duration(b.busy)}`, `too narrow to be drawn one by one, within ${duration(b.duration)}`, `the longest: ${title}`, where].filter(Boolean);
   return [title, `span, ${duration(b.duration)}`, b.flags & flags.unstarted ? "its beginning is not in the recording" : "", b.flags & flags.unfinished ? "its end is not in the recording" : "", where].filter(Boolean);
+}
+
+/** valueLines are a mark's arguments for a tooltip. */
+export function valueLines(m: Mark): string[] {
+  return [...(m.arguments ?? []), ...(m.results ?? [])].slice(0, 12).map((a) => `${shown(a.name, 60)} = ${shown(a.value, 160)}`);
 }
 
 /** trackFacts says what a track is. */

@@ -15,9 +15,10 @@ import { shown } from "./names";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { saidIn } from "./saidin";
-import { saidLines, SpanPalettes, type SaidBar } from "./said";
+import { saidLines, SpanPalettes, valueLines, type SaidBar } from "./said";
 import { Source } from "./source";
 import type { Arrow } from "./arrows";
+import { Tip } from "./tip";
 import { sharesAt, sharesLines } from "./states";
 import type { Dump, Flow, Lane, Mark as SaidMark, Pause, State } from "./types";
 import { stateLines } from "./waits";
@@ -91,7 +92,7 @@ export class Timeline {
   private titleLabels = new Map<number, string>();
   private sticky: HTMLElement;
   private spacer = el("div", { class: "lane-spacer" });
-  private tip = el("div", { class: "tip", role: "tooltip", hidden: true });
+  private tip = new Tip(() => this.size);
   private hair = el("div", { class: "hair", hidden: true });
   private list: LaneList;
   private listed: { layout: Layout | null; top: number; height: number } = { layout: null, top: 0, height: 0 }; // what the list shows
@@ -131,7 +132,7 @@ export class Timeline {
       (lane) => this.toggle(lane),
       (lane) => listener.lane(lane),
     );
-    const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip);
+    const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip.element);
     this.sticky = el("div", { class: "lane-sticky" }, this.list.element, pane);
     this.scroller.append(this.sticky, this.spacer);
     this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.scroller);
@@ -413,23 +414,13 @@ export class Timeline {
 
   // What a stretch of states is exactly, is asked for when the pointer rests on it.
   private askState(p: { lane: number; at: number } | null, x: number, y: number) {
-    clearTimeout(this.resting);
-    this.asking?.abort();
-    if (!p) return;
-    this.resting = window.setTimeout(() => {
-      const stop = (this.asking = new AbortController());
-      this.api
-        .json<State | null>("state", { lane: p.lane, at: Math.floor(p.at) }, stop.signal)
-        .then((s) => !stop.signal.aborted && s && !this.tip.hidden && this.fillTip(stateLines(s), x, y))
-        .catch(() => {}); // the shares stay
-    }, 90);
+    this.tip.rest();
+    if (p) this.tip.ask((signal) => this.api.json<State | null>("state", { lane: p.lane, at: Math.floor(p.at) }, signal).then((s) => s && stateLines(s)), x, y);
   }
-  private resting = 0;
-  private asking: AbortController | null = null;
 
   leave() {
     this.askState(null, 0, 0);
-    this.tip.hidden = this.hair.hidden = true;
+    this.tip.element.hidden = this.hair.hidden = true;
     this.point(null);
     if (this.hovered) {
       this.hovered = null;
@@ -458,31 +449,14 @@ export class Timeline {
       else if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
       else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
-    this.fillTip(lines, x, y);
+    this.tip.show(lines, x, y);
   }
 
-  // A span's arguments are asked for when the pointer rests on it.
+  // So are a span's arguments.
   private askSaid(b: SaidBar, lines: string[], x: number, y: number) {
-    clearTimeout(this.resting);
-    this.asking?.abort();
-    this.resting = window.setTimeout(() => {
-      const stop = (this.asking = new AbortController());
-      this.api
-        .json<SaidMark | null>("mark", { kind: "span", lane: b.lane, row: b.row, at: Math.floor(b.start + b.duration / 2), brief: 1 }, stop.signal)
-        .then((m) => !stop.signal.aborted && m && !this.tip.hidden && this.fillTip([...lines, ...[...(m.arguments ?? []), ...(m.results ?? [])].slice(0, 12).map((a) => `${shown(a.name, 60)} = ${shown(a.value, 160)}`)], x, y))
-        .catch(() => {});
-    }, 90);
-  }
-
-  private fillTip(lines: string[], x: number, y: number) {
-    this.tip.hidden = lines.length === 0;
-    this.tip.replaceChildren(...lines.map((l, i) => el("div", { class: i === 0 ? "tip-title" : "" }, l)));
-    if (lines.length === 0) return;
-    const w = this.tip.offsetWidth;
-    const h = this.tip.offsetHeight;
-    const left = x + 14 + w > this.width ? Math.max(0, x - w - 10) : x + 14;
-    const top = y + 18 + h > this.height ? Math.max(0, y - h - 8) : y + 18;
-    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+    this.tip.rest();
+    const place = { kind: "span", lane: b.lane, row: b.row, at: Math.floor(b.start + b.duration / 2), brief: 1 };
+    this.tip.ask((signal) => this.api.json<SaidMark | null>("mark", place, signal).then((m) => m && [...lines, ...valueLines(m)]), x, y);
   }
 
   // ---- drawing
@@ -616,17 +590,7 @@ export class Timeline {
     d.from = String(this.visible.from);
     d.to = String(this.visible.to);
     d.bars = String(this.painter.raster.bars);
-    d.labels = String(this.painter.labels);
-    d.unknown = String(this.painter.unknown);
-    d.marked = String(this.painter.marked);
-    d.states = String(this.painter.states);
-    d.hatched = String(this.painter.hatched);
-    d.arrows = String(this.painter.arrows);
-    d.spans = String(this.painter.spans);
-    d.ticks = String(this.painter.ticks);
-    d.graphs = String(this.painter.graphs);
-    d.flows = String(this.painter.flows);
-    d.paused = String(this.painter.paused);
+    for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused"] as const) d[key] = String(this.painter[key]);
     d.requests = String(this.source.requests);
     d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }
