@@ -3,6 +3,7 @@ package viewer
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/callreel/callreel/internal/madereel"
@@ -192,4 +193,29 @@ func decodeMarks(t *testing.T, b []byte) map[markRow]int {
 		rows[markRow{k.lane, k.row}] = max(len(k.start), k.columns)
 	}
 	return rows
+}
+
+func TestMarksOfAReelThatGrowsAreFollowed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "grows.reel")
+	w := newReel(t, path, []string{"work"})
+	madereel.AddMarkers(t, w)
+	tw := thread(t, w, "main", reel.Entry(2000, 0x10000, 1), reel.Exit(2500, 0x10000, 1))
+	realtest.Must(t, w.Flush())
+	c := serve(t, Options{Paths: []string{path}, Recording: true})
+	if m := c.marked(); m.State != "none" {
+		t.Errorf("%+v", m)
+	}
+	var m madereel.Marks
+	m.At(3000, madereel.MarkRequest, madereel.Text("/"), madereel.Number(1)).At(4000, madereel.MarkRequestDone, madereel.Number(2)).Write(t, tw)
+	realtest.Must(t, tw.Append([]reel.Event{reel.Entry(5000, 0x10000, 1), reel.Exit(6000, 0x10000, 1)}))
+	realtest.Must(t, w.Flush())
+	until(c, "marks", func(m marksJSON) bool { return len(m.Lanes) == 1 && m.Lanes[0] == [4]uint64{0, 1, 1, 0} })
+	m = madereel.Marks{}
+	m.At(7000, madereel.MarkTick).Write(t, tw)
+	realtest.Must(t, w.Pause(reel.Pause{From: 7500, To: 8000}))
+	realtest.Must(t, w.Close())
+	c.Ended()
+	until(c, "marks", func(m marksJSON) bool {
+		return len(m.Lanes) == 1 && m.Lanes[0] == [4]uint64{0, 1, 1, 1} && len(m.Pauses) == 1
+	})
 }
