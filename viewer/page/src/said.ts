@@ -81,17 +81,21 @@ export function paintTicks(r: Raster, y0: number, y1: number, rows: [Row, Span][
   for (const [row, span] of rows) {
     const { start } = row;
     const [from, to] = [Math.max(r.start, span.from), Math.min(r.end, span.to)];
-    let last = -1;
+    const columns: number[] = [];
     for (let i = firstStartingAt(start, from); i < start.length && start[i] < to; i++) {
       const x = r.column(start[i]);
-      if (x === last || x >= r.width) continue;
-      last = x;
-      painted++;
-      for (let y = top; y < bottom; y++) {
-        const wide = Math.max(0, head - (y - y0));
+      if (x !== columns[columns.length - 1] && x < r.width) columns.push(x);
+    }
+    painted += columns.length;
+    columns.forEach((x, i) => {
+      // Where they crowd they would hide the spans: they are short there.
+      const crowded = x - (columns[i - 1] ?? -Infinity) <= 2 * head || (columns[i + 1] ?? Infinity) - x <= 2 * head;
+      const end = crowded ? Math.min(bottom, y0 + Math.max(2, (y1 - y0) >> 2)) : bottom;
+      for (let y = top; y < end; y++) {
+        const wide = crowded ? 0 : Math.max(0, head - (y - y0));
         for (let k = Math.max(0, x - wide); k <= x + wide && k < r.width; k++) r.pixels[y * r.width + k] = color;
       }
-    }
+    });
   }
   return painted;
 }

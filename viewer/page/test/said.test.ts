@@ -177,6 +177,9 @@ test("instants are ticks, one a pixel", () => {
   assert.equal(at(r, 10, 9), s.said.instant);
   assert.equal(at(r, 12, 0), s.said.instant); // its head
   assert.equal(at(r, 12, 9), s.ground);
+  // Where they crowd they leave the spans in sight.
+  assert.equal(paintTicks(r, 0, 10, [[row([[70, 0], [72, 0], [74, 0]]), { from: 0, to: 100 }]], s.said.instant, 1), 3);
+  assert.deepEqual([at(r, 72, 0), at(r, 72, 9), at(r, 71, 0)], [s.said.instant, s.ground, s.ground]);
 });
 
 test("open edges are those of spans that do not begin or end in the reel", () => {
