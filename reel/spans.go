@@ -186,7 +186,7 @@ func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) bool {
 	}
 	if at < 0 { // it was open when the recording began
 		s := Span{Begin: p.f.FirstTick(), End: x.Time, Marker: x.Marker, Thread: thread, EndThread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x),
-			Unstarted: true, EndMarker: x.Marker, EndValues: p.keep(x.Values)}
+			Depth: len(open), Unstarted: true, EndMarker: x.Marker, EndValues: p.keep(x.Values)}
 		if s.Begin = min(s.Begin, s.End); s.Title == "" {
 			return false // who knows what
 		}

@@ -28,9 +28,16 @@ func (s *Server) routes() map[string]answerer {
 		"first":        s.of((*recording).firstCall),
 		"next":         s.of((*recording).nextCall),
 		"call":         s.of((*recording).callAt),
-		"state":        s.of((*recording).stateAt), // what a lane's thread did at a time
-		"waits":        s.of((*recording).waits),   // what it waited for in a call
-		"why":          s.of((*recording).why),     // why a call was slow
+		"state":        s.of((*recording).stateAt),   // what a lane's thread did at a time
+		"waits":        s.of((*recording).waits),     // what it waited for in a call
+		"why":          s.of((*recording).why),       // why a call was slow
+		"marks":        s.of((*recording).marksOf),   // what the program said: lanes that have spans, tracks, pauses
+		"titles":       s.of((*recording).titlesOf),  // what that is called
+		"mark":         s.of((*recording).markAt),    // one of it
+		"nextmark":     s.of((*recording).nextMark),  // the next of some titles
+		"findmarks":    s.of((*recording).findMarks), // titles that a text finds
+		"marktable":    s.of((*recording).markTable), // what it comes to in a range
+		"flows":        s.of((*recording).flowsOf),
 		"functions":    s.of((*recording).functions),
 		"tree":         s.of((*recording).tree),
 		"distribution": s.of((*recording).distribution),

@@ -299,6 +299,7 @@ type shownBlock struct {
 	start, duration, busy []float64
 	function, calls, flag []uint32
 	gaps                  [][3]float64
+	columns               int // of a counter
 }
 
 // decodeView reads an answer of api/view by what its comment says.
@@ -315,6 +316,11 @@ func decodeView(t *testing.T, b []byte) []shownBlock {
 		k := &blocks[i]
 		k.lane, k.row = u32(), u32()
 		bars, gaps := int(u32()), int(u32())
+		if k.row == counterRow {
+			k.columns = bars
+			at += 4*8*bars + (4*bars+7)&^7
+			continue
+		}
 		for _, list := range []*[]float64{&k.start, &k.duration, &k.busy} {
 			for range bars {
 				*list = append(*list, f64())

@@ -38,6 +38,8 @@ type recording struct {
 
 	names   *names
 	sources *sources
+	marks   atomic.Pointer[marked] // what the program said; nil: it isn't known yet
+	marking atomic.Uint64          // how much of that has been read, in millionths
 	whole   wholeTally
 	work    sync.WaitGroup // what runs in the background
 }
@@ -75,6 +77,7 @@ func (r *recording) start() {
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil {
+			r.readMarks(ctx)
 			_ = catchFaults(func() error { return r.timeline.SumStates(ctx) }) // views do without, or do it
 		}
 		if r.err == nil && !r.first.Closed() {
@@ -225,6 +228,9 @@ func (r *recording) look(ctx context.Context, last bool) (changed bool, err erro
 		changed, err = r.timeline.Refresh(ctx)
 		return err
 	})
+	if err == nil && changed {
+		r.readMarks(ctx)
+	}
 	return changed, err
 }
 

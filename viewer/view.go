@@ -28,6 +28,14 @@ const viewMagic = 0x57564c43
 //
 // shares are four bytes, the lowest first: how much of the stretch the thread was on a processor, ready, blocked, and blocked in state D, 255
 // being all of it. faults has the page faults in its lower half that needed no input, above those that did, 65535 being that many or more.
+//
+// With spans=LANE:FIRST:COUNT,… the answer also has rows of what the program said, which are of lanes or of tracks (see api/marks). Spans have
+// blocks as bars, whose rows are 0x80000000 and more, and whose func is a title; steps of asynchronous spans have rows of 0xc0000000 and
+// more, instants that of 0xfffffffe. A counter has one of row 0xfffffffd:
+//
+//	f64 start[bars], f64 min[bars], f64 max[bars], f64 last[bars]  nanoseconds, values
+//	u32 values[bars]                                               padded to 8 bytes
+//
 // With quick=1 the answer comes at once, from what summaries there are;
 // where a finer one is to be had without it, the header Callreel-Pixels says up to how many pixels wide merged calls may be.
 func (r *recording) view(w http.ResponseWriter, q *query) error {
@@ -39,6 +47,8 @@ func (r *recording) view(w http.ResponseWriter, q *query) error {
 	width := q.integer("width", 1, 1, maxWidth)
 	rows, quick := q.rows(len(tl.Lanes()), width), q.choice("quick", "0", "1") == "1"
 	states := q.choice("states", "0", "1") == "1"
+	marks := r.marks.Load()
+	spans := q.spans(marks, width)
 	if q.err != nil {
 		return q.err
 	}
@@ -47,7 +57,7 @@ func (r *recording) view(w http.ResponseWriter, q *query) error {
 	if err != nil {
 		return err
 	}
-	body := encodeView(v)
+	body := encodeView(v, marks.blocks(tl, spans, min(from, duration), min(to, duration+1), width))
 	if v.Coarse {
 		w.Header().Set("Callreel-Pixels", strconv.Itoa(v.Pixels))
 	}
@@ -65,12 +75,14 @@ type viewBlock struct {
 	gaps []timeline.Gap
 	// Of a block of states:
 	states []timeline.StateSpan
+	// Of a counter's:
+	columns []columnBlock
 }
 
 // stateRow is the row of blocks of states.
 const stateRow = math.MaxUint32
 
-func encodeView(v *timeline.View) []byte {
+func encodeView(v *timeline.View, marks []viewBlock) []byte {
 	gaps := map[uint32][]timeline.Gap{}
 	for _, g := range v.Gaps {
 		gaps[g.Lane] = g.Gaps
@@ -96,12 +108,21 @@ func encodeView(v *timeline.View) []byte {
 		size += 16 + 16*len(list) + 2*4*(len(list)+len(list)&1)
 		blocks = append(blocks, viewBlock{lane: v.States[i].Lane, row: stateRow, states: list})
 	}
+	for i := range marks {
+		k := &marks[i]
+		size += 16 + 24*len(k.bars) + 3*4*(len(k.bars)+len(k.bars)&1) + 32*len(k.columns) + 4*(len(k.columns)+len(k.columns)&1)
+	}
+	blocks = append(blocks, marks...)
 	b := viewBuffer(make([]byte, 0, size))
 	b.u32(viewMagic)
 	b.u32(uint32(len(blocks)))
 	for i := range blocks {
 		if blocks[i].row == stateRow {
 			b.states(&blocks[i])
+			continue
+		}
+		if blocks[i].row == counterRow {
+			b.counter(&blocks[i])
 			continue
 		}
 		b.block(&blocks[i])

@@ -45,6 +45,7 @@ export class Names {
   constructor(
     private api: Api,
     private arrived: () => void,
+    private path = "names",
   ) {}
 
   /** get is the name if it is known; otherwise it is asked for. */
@@ -75,7 +76,7 @@ export class Names {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, 400);
       try {
-        const got = await this.api.json<Record<string, FunctionName>>("names", { ids: batch.join(",") });
+        const got = await this.api.json<Record<string, FunctionName>>(this.path, { ids: batch.join(",") });
         for (const id of batch) this.known.set(id, got[id] ?? { name: "" });
         this.arrived();
       } catch {

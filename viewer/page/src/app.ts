@@ -41,7 +41,7 @@ export class App implements Owner {
   private following = false;
 
   constructor(info: Info) {
-    this.reels = info.reels.map((_, i) => new Reel(info, i, () => this.namesArrived(i)));
+    this.reels = info.reels.map((_, i) => new Reel(info, i, () => this.namesArrived(i), () => this.marksArrived(i)));
     this.lanes = this.reels.map((r) => new LanesTab(r, this));
     this.analyses = this.reels.map((r, i) => new Analysis(r, this, (c) => this.open(i, c)));
     if (this.reels.length > 1) {
@@ -57,6 +57,7 @@ export class App implements Owner {
     this.find = new Find(this.reels, () => this.tab(), {
       changed: (q) => this.change({ find: q }, false),
       matched: (i, m) => this.matched(i, m),
+      titles: (i, m) => this.matchedTitles(i, m),
       failed: (err) => this.failed(err),
       openTimeline: () => this.state.tab !== "timeline" && this.change({ tab: "timeline" }, true),
     });
@@ -105,6 +106,7 @@ export class App implements Owner {
       next: (d) => void this.find.next(d),
       trigger: (step) => this.tab().stepTrigger(step),
       earlier: () => this.tab().showEarlier(),
+      said: () => this.change({ said: !this.state.said }, false),
       theme: () => this.theme.next(),
       help: () => this.help.showModal(),
       escape: () => this.escape(),
@@ -126,7 +128,7 @@ export class App implements Owner {
       const t = this.lanes[i].timeline;
       t.source.clear();
       t.visible = t.target = { ...r.bounds() };
-      t.setLanes(r.lanes);
+      this.lanes[i].marksArrived();
     });
     const live = this.reels.some((r) => r.info.live);
     if (live && !location.hash) this.state.follow = true;
@@ -265,6 +267,11 @@ export class App implements Owner {
     this.find.set(q);
   }
 
+  private matchedTitles(reel: number, m: ReadonlySet<number> | null) {
+    this.lanes[reel].timeline.titleMatch = m;
+    this.lanes[reel].timeline.draw();
+  }
+
   private matched(reel: number, m: ReadonlySet<number> | null) {
     this.lanes[reel].timeline.match = m;
     this.lanes[reel].timeline.draw();
@@ -276,6 +283,11 @@ export class App implements Owner {
     this.lanes[reel].namesArrived();
     this.analyses[reel].recolor();
     this.compare?.timelines[reel].namesArrived();
+  }
+
+  private marksArrived(reel: number) {
+    this.lanes[reel].marksArrived();
+    this.find.marksArrived();
   }
 
   say(text: string) {
@@ -298,7 +310,7 @@ export class App implements Owner {
     const s = this.state;
     if (s.range) this.change({ range: null }, true);
     else if (s.state) this.change({ state: null }, true);
-    else if (s.selected) this.change({ selected: null }, true);
+    else if (s.selected || s.mark) this.change({ selected: null, mark: null }, true);
     else if (s.find) this.find.set("");
   }
 
@@ -332,7 +344,7 @@ export class App implements Owner {
         this.lanes[i].timeline.draw();
       },
       changed: (i) => {
-        this.lanes[i].timeline.setLanes(this.reels[i].lanes);
+        this.lanes[i].marksArrived();
         this.bars();
       },
       ended: (i) => this.ended(i),

@@ -75,6 +75,16 @@ export interface Scheme {
   states: StateColors;
   arrow: string; // from who ended a wait
   wait: Bytes; // stripes over calls that are blocked
+  said: SaidColors;
+}
+
+/** SaidColors are those of what the program said, but for spans, which have colours of their own. */
+export interface SaidColors {
+  instant: Bytes;
+  graph: [Bytes, Bytes]; // line and area
+  flow: string;
+  pause: [Bytes, Bytes]; // paper and stripes
+  pauseText: [string, string];
 }
 
 /** StateColors are those of what threads do. */
@@ -106,6 +116,13 @@ const light: Scheme = {
   busy: "#7f9cc9",
   trigger: "#b3221a",
   wait: bytes([255, 255, 255]),
+  said: {
+    instant: bytes([134, 32, 152]),
+    graph: [bytes([20, 96, 140]), bytes([190, 218, 234])],
+    flow: "#0a7a6b",
+    pause: [bytes([228, 231, 238]), bytes([150, 158, 174])],
+    pauseText: ["#eceff5", "#3b4658"],
+  },
   arrow: "#a3157e",
   states: {
     running: bytes([38, 140, 92]),
@@ -136,6 +153,13 @@ const dark: Scheme = {
   busy: "#5b7bb0",
   trigger: "#ff8f85",
   wait: bytes([10, 12, 15]),
+  said: {
+    instant: bytes([224, 140, 240]),
+    graph: [bytes([110, 190, 232]), bytes([34, 62, 80])],
+    flow: "#5fd6c4",
+    pause: [bytes([34, 38, 46]), bytes([88, 98, 114])],
+    pauseText: ["#2a303a", "#c5cedb"],
+  },
   arrow: "#ff9be0",
   states: {
     running: bytes([64, 176, 120]),
@@ -149,6 +173,16 @@ const dark: Scheme = {
 
 export function scheme(isDark: boolean): Scheme {
   return isDark ? dark : light;
+}
+
+/** spanShades are the colours of a span's title: a pale body, and a strong line above it, so that it isn't taken for a call. */
+export function spanShades(title: string, s: Scheme): { body: Shade; line: Shade } {
+  const h = hash("span " + title);
+  const hue = (h % 36) * 10 + 9;
+  const strong = bytes(oklch(s.dark ? 0.72 : 0.52, title === "" ? 0 : 0.13, hue));
+  const body = mix(strong, s.ground, s.dark ? 0.3 : 0.2);
+  const pale = mix(strong, s.ground, 0.1);
+  return { body: { full: body, tint: pale, dim: mix(strong, s.ground, 0.06) }, line: { full: strong, tint: mix(strong, s.ground, 0.6), dim: mix(strong, s.ground, 0.2) } };
 }
 
 /** shade is the colour of a key, which is a function's or an image's name; the empty key is grey. */

@@ -11,7 +11,11 @@ export interface Row {
   func: Uint32Array; // of a merged bar the one with most time; 0: unknown
   calls: Uint32Array; // 1: that very call
   columns: Uint32Array | null; // of a row with many bars: what each column of the answer's grid shows
+  flags?: Uint8Array; // of spans: see flags
 }
+
+/** flags of spans: their beginning, or their end, isn't in the reel; several that there was no room for lie over each other. */
+export const flags = { unstarted: 1, unfinished: 2, several: 4 };
 
 export interface Gaps {
   start: Float64Array; // ns
@@ -27,16 +31,38 @@ export interface States {
   faults: Uint32Array; // page faults: below those that needed no input, above those that did
 }
 
+/** Graph is a counter, in order of time: from each start on it was between least and most, and then last. */
+export interface Graph {
+  start: Float64Array; // ns
+  least: Float64Array;
+  most: Float64Array;
+  last: Float64Array;
+  values: Uint32Array; // how many it is of
+}
+
+/** Said is what the program said on a lane or a track. func is a title there. */
+export interface Said {
+  spans: Map<number, Row>;
+  steps: Map<number, Row>; // of asynchronous spans
+  instants: Row | null;
+  graph: Graph | null;
+}
+
 export interface LaneBars {
   rows: Map<number, Row>;
   gaps: Gaps | null;
   states: States | null;
+  said?: Said;
 }
 
 export type Lanes = Map<number, LaneBars>;
 
 const magic = 0x57564c43;
 const stateRow = 0xffffffff;
+const instantRow = 0xfffffffe;
+const counterRow = 0xfffffffd;
+const stepRow = 0xc0000000;
+const spanRow = 0x80000000; // and more
 const largest = 1 << 26; // bytes of a block, that no answer of ours has
 
 /** Reader takes an answer piece by piece; it throws if the bytes do not make sense. */
@@ -73,6 +99,35 @@ export class Reader {
     this.done += at;
   }
 
+  private said(s: Said, row: number, n: number, floats: (n: number) => Float64Array, words: (n: number) => Uint32Array) {
+    if (row === counterRow) {
+      s.graph = { start: floats(n).slice(), least: floats(n).slice(), most: floats(n).slice(), last: floats(n).slice(), values: words(n).slice() };
+      return;
+    }
+    const kept = new ArrayBuffer(29 * n);
+    const r: Row = {
+      start: new Float64Array(kept, 0, n),
+      duration: new Float64Array(kept, 8 * n, n),
+      busy: new Float32Array(kept, 16 * n, n),
+      func: new Uint32Array(kept, 20 * n, n),
+      calls: new Uint32Array(kept, 24 * n, n),
+      columns: null,
+      flags: new Uint8Array(kept, 28 * n, n),
+    };
+    r.start.set(floats(n));
+    r.duration.set(floats(n));
+    r.busy.set(floats(n));
+    r.func.set(words(n));
+    r.calls.set(words(n));
+    r.flags!.set(words(n));
+    if (row === instantRow) s.instants = r;
+    else if (row >= stepRow) s.steps.set(row - stepRow, r);
+    else {
+      if (this.grid) r.columns = columnsOf(r, this.grid);
+      s.spans.set(row - spanRow, r);
+    }
+  }
+
   end(): Lanes {
     if (this.blocks !== 0) throw new Error(`view: cut short at byte ${this.done + this.have}`);
     return this.lanes;
@@ -100,6 +155,10 @@ export class Reader {
       l.states = { start: floats(n).slice(), duration: floats(n).slice(), shares: words(n).slice(), faults: words(n).slice() };
       return;
     }
+    if (row >= spanRow) {
+      this.said((l.said ??= { spans: new Map(), steps: new Map(), instants: null, graph: null }), row, n, floats, words);
+      return;
+    }
     const kept = new ArrayBuffer(28 * n);
     const r: Row = {
       start: new Float64Array(kept, 0, n),
@@ -123,6 +182,7 @@ export class Reader {
 
 function sizeOf(view: DataView, at: number): number {
   const bars = view.getUint32(at + 8, true);
+  if (view.getUint32(at + 4, true) === counterRow) return 16 + 32 * bars + 8 * Math.ceil(bars / 2);
   if (view.getUint32(at + 4, true) === stateRow) return 16 + 16 * bars + 2 * 8 * Math.ceil(bars / 2);
   return 16 + 24 * bars + 3 * 8 * Math.ceil(bars / 2) + 24 * view.getUint32(at + 12, true);
 }
@@ -145,6 +205,11 @@ export function buffersOf(lanes: Lanes): ArrayBuffer[] {
     }
     if (l.states) [l.states.start, l.states.duration, l.states.shares, l.states.faults].forEach(add);
     if (l.gaps) [l.gaps.start, l.gaps.end, l.gaps.events].forEach(add);
+    if (l.said) {
+      const { spans, steps, instants, graph: g } = l.said;
+      for (const r of [...spans.values(), ...steps.values(), ...(instants ? [instants] : [])]) [r.start, r.columns].forEach(add);
+      if (g) [g.start, g.least, g.most, g.last, g.values].forEach(add);
+    }
   }
   return all;
 }

@@ -4,7 +4,7 @@ import { debounce, el } from "./dom";
 import { count, plural } from "./format";
 import type { LanesTab } from "./lanestab";
 import type { Reel } from "./reel";
-import type { Call, Found } from "./types";
+import type { Call, Found, Mark } from "./types";
 
 export class Find {
   readonly input = el("input", {
@@ -23,7 +23,7 @@ export class Find {
   constructor(
     private reels: Reel[],
     private tab: () => LanesTab,
-    private owner: { changed(q: string): void; matched(reel: number, match: ReadonlySet<number> | null): void; failed(err: unknown): void; openTimeline(): void },
+    private owner: { changed(q: string): void; matched(reel: number, match: ReadonlySet<number> | null): void; titles(reel: number, match: ReadonlySet<number> | null): void; failed(err: unknown): void; openTimeline(): void },
   ) {
     const previous = el("button", { "aria-label": "Previous match", title: "Shift+N", onclick: () => void this.next(-1) }, "‹");
     const next = el("button", { "aria-label": "Next match", title: "N", onclick: () => void this.next(1) }, "›");
@@ -67,7 +67,10 @@ export class Find {
     if (!q) {
       this.status.textContent = "";
       this.element.dataset.state = "still";
-      this.reels.forEach((r) => this.owner.matched(r.index, null));
+      this.reels.forEach((r) => {
+        this.owner.matched(r.index, null);
+        this.owner.titles(r.index, null);
+      });
       return;
     }
     const stop = (this.stop = new AbortController());
@@ -77,15 +80,36 @@ export class Find {
   // All matches are counted; what is marked is the first so many functions.
   private async ask(reel: Reel, q: string, signal: AbortSignal) {
     try {
-      const f = await reel.api.json<Found>("find", { q, limit: 5000 }, signal);
+      const [f, m] = await Promise.all([reel.api.json<Found>("find", { q, limit: 5000 }, signal), this.titles(reel, q, signal)]);
       this.owner.matched(reel.index, new Set((f.functions ?? []).map((m) => m.id)));
       if (f.pending) setTimeout(() => signal.aborted || void this.ask(reel, q, signal), 400);
       if (reel !== this.tab().reel) return;
-      this.status.textContent = f.matches === 0 ? "no match" : `${plural(f.matches, "function")}, ${f.pending ? "counting…" : `${count(f.calls)} calls`}`;
+      const said = m.matches > 0 ? `${plural(m.matches, "title")}, ${count(m.count)} marks` : "";
+      const calls = f.matches > 0 || !said ? `${plural(f.matches, "function")}, ${f.pending ? "counting…" : `${count(f.calls)} calls`}` : "";
+      this.status.textContent = f.matches === 0 && !said ? "no match" : [calls, said].filter(Boolean).join("; ");
       if (!f.pending) this.element.dataset.state = "still";
     } catch (err) {
       if (!signal.aborted) this.owner.failed(err);
     }
+  }
+
+  // Titles of what the program said.
+  private async titles(reel: Reel, q: string, signal: AbortSignal): Promise<{ matches: number; count: number }> {
+    if (!reel.marks?.marks) {
+      this.owner.titles(reel.index, null);
+      return { matches: 0, count: 0 };
+    }
+    const m = await reel.api.json<{ titles: { id: number }[]; matches: number; count: number }>("findmarks", { q, limit: 5000 }, signal);
+    this.owner.titles(reel.index, new Set(m.titles.map((t) => t.id)));
+    return m;
+  }
+
+  /** marksArrived looks again, as there may be more to find. */
+  marksArrived() {
+    const q = this.query;
+    if (!q) return;
+    this.query = "";
+    this.search(q);
   }
 
   /** next goes to the next or previous match in order of time over all lanes, and around at the end. */
@@ -101,28 +125,48 @@ export class Find {
     const tab = this.tab();
     this.element.dataset.state = "searching";
     try {
-      const call = await this.step(tab, q, direction, stop.signal);
+      const found = await this.step(tab, q, direction, stop.signal);
       if (stop.signal.aborted) return;
       this.element.dataset.state = "still";
-      if (!call) {
+      if (!found) {
         this.status.textContent = "no match";
         return;
       }
       this.owner.openTimeline();
-      tab.jump(call);
+      if ("call" in found) tab.jump(found.call);
+      else tab.items.jump(found.mark);
     } catch (err) {
       if (!stop.signal.aborted) this.owner.failed(err);
     }
   }
 
-  private async step(tab: LanesTab, q: string, direction: 1 | -1, signal: AbortSignal): Promise<Call | null> {
-    const reel = tab.reel;
-    const c = tab.call;
+  // What is nearer: a call or a mark. At the same time the call comes first.
+  private async step(tab: LanesTab, q: string, direction: 1 | -1, signal: AbortSignal): Promise<{ call: Call } | { mark: Mark } | null> {
+    const nearer = (call: Call | null, mark: Mark | null) => {
+      if (!call || !mark) return call ? { call } : mark ? { mark } : null;
+      const first = direction > 0 ? call.start_ns <= mark.start_ns : call.start_ns > mark.start_ns;
+      return first ? { call } : { mark };
+    };
+    const m = tab.items.mark;
+    const c = m ? null : tab.call;
     const w = tab.timeline.target;
-    const at = c ? { lane: c.lane, row: c.row, at: c.start_ns } : { lane: 0, row: 0, at: Math.max(0, Math.floor(direction > 0 ? w.from : w.to)) };
-    const found = await reel.whole("next", { q, ...at, dir: direction }, signal);
+    const here = m ? m.start_ns : Math.max(0, Math.floor(direction > 0 ? w.from : w.to));
+    const end = Math.ceil(tab.reel.bounds().to);
+    // After a mark come the calls that begin later; before it also those that begin at the same time.
+    const at = c ? { lane: c.lane, row: c.row, at: c.start_ns } : { lane: 0, row: 0, at: m ? m.start_ns + 1 : here };
+    const said: Record<string, string | number> = c
+      ? { kind: "before", at: c.start_ns }
+      : m
+        ? { kind: m.kind, lane: m.lane, row: m.row, at: m.start_ns }
+        : { kind: direction > 0 ? "before" : "after", at: here };
+    const found = nearer(...(await Promise.all([tab.reel.whole("next", { q, ...at, dir: direction }, signal), this.mark(tab.reel, { q, ...said, dir: direction }, signal)])));
     if (found) return found;
-    if (direction > 0) return reel.whole("first", { q }, signal);
-    return reel.whole("next", { q, lane: 0, row: 0, at: Math.ceil(tab.reel.bounds().to), dir: -1 }, signal);
+    if (direction > 0) return nearer(...(await Promise.all([tab.reel.whole("first", { q }, signal), this.mark(tab.reel, { q, kind: "before", at: 0 }, signal)])));
+    return nearer(...(await Promise.all([tab.reel.whole("next", { q, lane: 0, row: 0, at: end, dir: -1 }, signal), this.mark(tab.reel, { q, kind: "after", at: end, dir: -1 }, signal)])));
+  }
+
+  private mark(reel: Reel, params: Record<string, string | number>, signal: AbortSignal): Promise<Mark | null> {
+    if (!reel.marks?.marks) return Promise.resolve(null);
+    return reel.api.json<Mark | null>("nextmark", params, signal);
   }
 }

@@ -15,6 +15,7 @@ const keys: [string, [string, string][]][] = [
       ["End", "the end; follows it in a recording in progress"],
       ["[ ]", "lower, higher rows"],
       ["C", "fold, unfold all lanes"],
+      ["K", "show, hide what the program said: spans, counters, instants, flows"],
     ],
   ],
   [
@@ -25,6 +26,7 @@ const keys: [string, [string, string][]][] = [
       ["Shift+↑ ↓", "its caller, its first call"],
       ["double-click, F", "fit the call"],
       ["Y", "why it was slow, against ordinary calls"],
+      ["click a span, an instant, a counter", "what the program said there, and its place among its like"],
       ["click in a row of states", "what its thread did then; who ended its wait"],
       ["M", "take its time as the range"],
       ["Shift+drag, drag on the ruler", "measure a range"],
@@ -35,7 +37,7 @@ const keys: [string, [string, string][]][] = [
   [
     "Find and go",
     [
-      ["/ Ctrl+F", "find by name, or by a glob such as ngx_*_handler"],
+      ["/ Ctrl+F", "find functions, spans, counters and instants by name, or by a glob such as ngx_*_handler"],
       ["N  Shift+N", "next, previous match (Enter, Shift+Enter in the box)"],
       ["L", "longest call of the selected function"],
       ["1 … 5", "timeline, flame graph, call tree, functions, compare"],
@@ -90,6 +92,18 @@ export function helpDialog(): HTMLDialogElement {
       "events were lost, or are missing from a dump ",
       el("span", { class: "sample idle" }),
       "before a thread’s first event, after its last",
+    ),
+    el(
+      "p",
+      { class: "legend" },
+      el("span", { class: "sample span" }),
+      "a span, which the program marked; its edge is torn where its beginning or end is not in the recording ",
+      el("span", { class: "sample instant" }),
+      "an instant ",
+      el("span", { class: "sample graph" }),
+      "a counter; where a pixel has several values, a line from the least to the greatest ",
+      el("span", { class: "sample paused" }),
+      "the recording was paused",
     ),
   );
   dialog.addEventListener("click", (e) => {

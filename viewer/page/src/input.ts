@@ -22,7 +22,8 @@ export class Input {
     }
     canvas.addEventListener("dblclick", (e) => {
       const bar = t.barAt(e.offsetX, e.offsetY);
-      if (bar) t.fit({ from: bar.start, to: bar.start + bar.duration });
+      const of = bar ?? t.saidAt(e.offsetX, e.offsetY);
+      if (of && of.duration > 0) t.fit({ from: of.start, to: of.start + of.duration });
     });
     ruler.addEventListener("dblclick", () => t.range && t.fit(t.range));
     // Zooming must keep the page's own from happening, so it can't be passive.
@@ -89,6 +90,8 @@ export class Input {
     const bar = this.t.barAt(e.offsetX, e.offsetY);
     const state = this.t.stateAt(e.offsetX, e.offsetY);
     if (state && this.t.listener.state) return this.t.listener.state(state.lane, state.at);
+    const said = bar ? null : this.t.saidAt(e.offsetX, e.offsetY);
+    if (said && this.t.listener.said) return this.t.listener.said(said, this.t.timeAt(e.offsetX));
     if (!bar) {
       this.t.listener.selected(null, 0);
       return;

@@ -14,6 +14,7 @@ export interface Desk {
   next(direction: 1 | -1): void;
   trigger(step: 1 | -1): void;
   earlier(): void;
+  said(): void;
   theme(): void;
   help(): void;
   escape(): void;
@@ -49,6 +50,7 @@ function general(d: Desk, e: KeyboardEvent): boolean {
     g: () => d.trigger(1),
     G: () => d.trigger(-1),
     b: () => d.earlier(),
+    k: () => d.said(),
     t: () => d.theme(),
     Escape: () => d.escape(),
   };

@@ -4,6 +4,7 @@ import { el } from "./dom";
 import { count, plural } from "./format";
 import { number, title, type Slot } from "./layout";
 import { shown } from "./names";
+import { trackFacts } from "./said";
 
 export class LaneList {
   readonly element = el("div", { class: "lane-names", role: "list", "aria-label": "Threads and goroutines" });
@@ -53,7 +54,7 @@ export class LaneList {
       class: "lane-toggle",
       "aria-expanded": "true",
       "aria-label": `rows of ${name}`,
-      disabled: s.lane.rows < 2,
+      disabled: s.lane.rows < 2 && (s.lane.spans ?? 0) < 2,
       onclick: () => this.toggle(id),
     });
     const head = el(
@@ -62,9 +63,9 @@ export class LaneList {
       toggle,
       el(
         "button",
-        { class: "lane-name", title: `${shown(title(s.lane))}\n${facts(s)}\nclick: its flame graph, tree and functions`, onclick: () => this.chosen(id) },
+        { class: "lane-name", title: `${shown(title(s.lane))}\n${facts(s)}\n${s.lane.track ? "what the program said" : "click: its flame graph, tree and functions"}`, onclick: () => !s.lane.track && this.chosen(id) },
         el("span", { class: "name" }, this.marked.has(id) && el("span", { class: "flag", role: "img", "aria-label": "triggered the dump: " }), name),
-        el("span", { class: "lane-number" }, s.lane.kind === "stack" ? `${number(s.lane)}, own stack · ${count(s.lane.calls)}` : `${number(s.lane)} · ${plural(s.lane.calls, "call")}`),
+        el("span", { class: "lane-number" }, s.lane.track ? `${number(s.lane)} · ${count(s.lane.track.count)}` : s.lane.kind === "stack" ? `${number(s.lane)}, own stack · ${count(s.lane.calls)}` : `${number(s.lane)} · ${plural(s.lane.calls, "call")}`),
       ),
     );
     const root = el("div", { class: "lane", role: "listitem", "data-lane": id }, head);
@@ -77,6 +78,7 @@ export class LaneList {
 
 function facts(s: Slot): string {
   const l = s.lane;
+  if (l.track) return trackFacts(l.track);
   const parts = [`process ${l.pid}`, number(l), plural(l.calls, "call"), plural(l.rows, "row")];
   if (l.dropped > 0) parts.push(`${plural(l.dropped, "event")} lost`);
   return parts.join(" · ");

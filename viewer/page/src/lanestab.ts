@@ -4,25 +4,26 @@
 import { arrowsOf } from "./arrows";
 import { placeOf, showCall } from "./callview";
 import type { Scheme } from "./color";
-import { debounce, el, replace, select } from "./dom";
-import { count, duration, plural, since } from "./format";
+import { el, replace, select } from "./dom";
+import { duration } from "./format";
 import { describe, DumpBar, marks, triggerOf } from "./dump";
-import { FunctionDetail, FunctionTable, matcher } from "./functions";
+import { FunctionDetail } from "./functions";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
 import { Peer } from "./peer";
-import { Progress } from "./progress";
 import type { Reel } from "./reel";
-import { bySwitch } from "./split";
+import { Items } from "./items";
+import { RangePanel } from "./rangepanel";
+import { splitter } from "./splitter";
 import { Timeline, type Bar } from "./timeline";
-import type { Call, FunctionRow, Overview as OverviewData, State } from "./types";
+import type { Call, Mark, Overview as OverviewData, State } from "./types";
 import { heights, type Place, type ViewState } from "./urlstate";
-import { around, length, type Span } from "./viewport";
+import { around, type Span } from "./viewport";
 import { CallWaits, showState, type WaitActions } from "./waits";
 import { WhyPanel } from "./why";
 
 /** Shows is what the panel is of. */
-type Shows = "call" | "state" | "range" | "why";
+type Shows = "call" | "item" | "state" | "range" | "why";
 
 /** What the tab asks of its owner. */
 export interface Owner {
@@ -45,21 +46,17 @@ export class LanesTab {
   private waits: CallWaits;
   private why: WhyPanel;
   readonly peer: Peer;
+  readonly items: Items; // what the program said
   private stateView = el("section", { class: "panel-state call-facts", role: "tabpanel", "aria-label": "Selected stretch of states", hidden: true });
-  private bySwitch = el("span", {});
   private dumpBar = new DumpBar({ go: (step) => this.stepTrigger(step), earlier: () => this.showEarlier() });
-  private panel: HTMLElement;
+  readonly panel: HTMLElement;
+  private rangePanel: RangePanel;
   private facts = el("section", { class: "call-facts", "aria-label": "Selected call" });
   private callView: HTMLElement;
-  private rangeView: HTMLElement;
-  private rangeTitle = el("span", { class: "range-title" });
-  private rangeTable = new FunctionTable("Functions in the range", (r) => this.chooseFunction(r));
   private detail: FunctionDetail;
   private tabs = el("div", { class: "panel-tabs", role: "tablist" });
   private shows: Shows | null = null;
-  private rangeKey = "";
   private selecting: AbortController | null = null;
-  private ranging: AbortController | null = null;
   private colorBy: HTMLSelectElement;
   private sortBy: HTMLSelectElement;
 
@@ -70,11 +67,13 @@ export class LanesTab {
     this.timeline = new Timeline(reel.api, reel.names, owner.scheme, () => reel.bounds(), {
       moved: () => {
         this.overview?.draw();
+        this.items?.moved();
         owner.moved();
       },
+      said: (bar, at) => this.items.pick(bar, at),
       painted: () => this.peer?.follow(),
       state: (lane, at) => owner.change({ state: { lane, at: Math.floor(at) } }, true),
-      selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null }, true)),
+      selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null, mark: null }, true)),
       ranged: (r) => owner.change({ range: r && { from: Math.floor(r.from), to: Math.ceil(r.to) } }, true),
       lane: (l) => owner.openLane(l),
       hovered: () => {},
@@ -82,6 +81,21 @@ export class LanesTab {
       failed: (err) => owner.failed(err),
     });
     const t = this.timeline;
+    t.titles = reel.titles;
+    this.items = new Items(reel, t, {
+      change: (patch, push) => owner.change(patch, push),
+      changed: () => {
+        if (this.items.mark) this.shows = "item";
+        this.choosePanel();
+      },
+      measure: (m) => {
+        this.shows = "range";
+        owner.change({ range: { from: m.start_ns, to: m.start_ns + Math.max(1, m.duration_ns) } }, true);
+      },
+      find: (name) => owner.findName(name),
+      say: (text) => owner.say(text),
+      failed: (err) => owner.failed(err),
+    });
     this.overview = new Overview((width, signal) => reel.api.json<OverviewData>("overview", { width }, signal), owner.scheme, {
       visible: () => t.target,
       bounds: () => reel.bounds(),
@@ -123,25 +137,8 @@ export class LanesTab {
       failed: (err) => owner.failed(err),
     });
     this.callView = el("div", { class: "panel-call", role: "tabpanel", hidden: true }, this.facts, this.waits.element, this.detail.element);
-    const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter functions of the range" });
-    filter.addEventListener("input", debounce(() => this.rangeTable.filter(matcher(filter.value)), 120));
-    this.rangeView = el(
-      "div",
-      { class: "panel-range", role: "tabpanel", hidden: true },
-      el(
-        "div",
-        { class: "panel-bar" },
-        this.rangeTitle,
-        this.bySwitch,
-        filter,
-        el("button", { onclick: () => t.range && t.fit(t.range) }, "Fit"),
-        el("button", { onclick: () => owner.change({ tab: "flame", scope: "range" }, true) }, "Flame graph"),
-        el("button", { onclick: () => owner.change({ tab: "tree", scope: "range" }, true) }, "Call tree"),
-        el("button", { onclick: () => owner.change({ range: null }, true) }, "Let go"),
-      ),
-      this.rangeTable.element,
-    );
-    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, this.splitter(), this.tabs, this.callView, this.stateView, this.rangeView, this.why.element);
+    this.rangePanel = new RangePanel(reel, t, owner, { call: (c) => this.jump(c), title: (title) => this.firstOf(title) });
+    this.panel = el("section", { class: "panel", "aria-label": "Selection", hidden: true }, splitter(this), this.tabs, this.callView, this.items.element, this.stateView, this.rangePanel.element, this.why.element);
     this.element = el("div", { class: "tab-timeline" }, this.dumpBar.element, this.overview.element, t.element, this.peer.element, this.panel);
   }
 
@@ -150,30 +147,6 @@ export class LanesTab {
     const n = this.reel.names.get(func);
     if (!n) return undefined;
     return this.owner.state.colors === "image" ? "image " + (n.module ?? "") : n.name;
-  }
-
-  // The panel's height, by drag or keys.
-  private splitter(): HTMLElement {
-    const bar = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", tabindex: 0 });
-    const set = (h: number) => {
-      const height = Math.max(120, Math.min(h, this.element.clientHeight - 160));
-      this.panel.style.height = `${height}px`;
-    };
-    bar.addEventListener("pointerdown", (e) => {
-      bar.setPointerCapture(e.pointerId);
-      const [y, h] = [e.clientY, this.panel.offsetHeight];
-      const move = (m: PointerEvent) => set(h + y - m.clientY);
-      bar.addEventListener("pointermove", move);
-      bar.addEventListener("pointerup", () => bar.removeEventListener("pointermove", move), { once: true });
-    });
-    bar.addEventListener("keydown", (e) => {
-      const by = e.key === "ArrowUp" ? 24 : e.key === "ArrowDown" ? -24 : 0;
-      if (by === 0) return;
-      e.preventDefault();
-      e.stopPropagation();
-      set(this.panel.offsetHeight + by);
-    });
-    return bar;
   }
 
   /** apply makes the tab show the state; at says that it was just come to. */
@@ -185,6 +158,7 @@ export class LanesTab {
     const height = s.height || this.fitting;
     if (fromURL || t.rowHeight !== height || this.appliedSort !== s.sort) t.setRows(height, fromURL ? s.collapsed : t.closed, s.sort);
     this.appliedSort = s.sort;
+    t.showSaid(s.said);
     if (fromURL) {
       if (s.visible && s.visible.from < this.reel.bounds().from) this.reel.earlier = true;
       this.showDump();
@@ -196,10 +170,11 @@ export class LanesTab {
     t.recolor();
     this.overview.draw();
     this.applySelection(s.selected);
+    this.items.apply(s.mark);
+    this.items.moved();
     this.applyState(s.state);
     this.applyRange(s.range);
-    this.rangeTable.showBy(this.reel.hasStates ? s.by : "wall", this.reel.hasStates);
-    replace(this.bySwitch, this.reel.hasStates && bySwitch(s.by, (by) => this.owner.change({ by }, true)));
+    this.rangePanel.show(s);
     this.choosePanel();
   }
   private appliedSort = "activity";
@@ -223,6 +198,7 @@ export class LanesTab {
     if (!p) {
       if (this.call) this.shows = t.range ? "range" : null;
       this.call = null;
+      this.items.callSelected(null);
       this.waits.show(null);
       this.why.clear();
       this.showPeer(null);
@@ -256,9 +232,30 @@ export class LanesTab {
       .catch((err) => this.owner.failed(err));
   }
 
+  // The first of a title in the range.
+  private firstOf(title: number) {
+    const r = this.timeline.range;
+    this.reel.api
+      .json<Mark | null>("nextmark", { title, kind: "before", at: r?.from ?? 0 })
+      .then((m) => m && this.items.jump(m))
+      .catch((err) => this.owner.failed(err));
+  }
+
+  /** marksArrived shows what the program said, which may be known later than the calls. */
+  marksArrived() {
+    const t = this.timeline;
+    t.pauses = this.reel.marks?.pauses ?? [];
+    t.setLanes(this.reel.rows());
+    this.items.apply(this.owner.state.mark);
+    this.items.moved();
+    t.draw();
+  }
+
   /** setCall shows a call that is known already. */
   setCall(c: Call) {
     this.call = c;
+    if (this.owner.state.mark) this.owner.change({ mark: null, selected: placeOf(c, c.lane) }, false);
+    this.items.callSelected(c);
     this.timeline.selected = { lane: c.lane, row: c.row, start: c.start_ns, end: c.start_ns + c.duration_ns };
     this.timeline.draw();
     this.shows = "call";
@@ -450,68 +447,35 @@ export class LanesTab {
 
   fitSelected() {
     const s = this.timeline.selected;
+    if (!s) this.items.fit();
     if (s) this.timeline.fit({ from: s.start, to: s.end });
   }
 
   measureSelected() {
-    const s = this.timeline.selected;
+    const s = this.timeline.selected ?? this.timeline.item;
     if (s) {
       this.shows = "range";
       this.owner.change({ range: { from: Math.floor(s.start), to: Math.ceil(s.end) } }, true);
     }
   }
 
-  private chooseFunction(r: FunctionRow) {
-    if (r.func === 0) return;
-    this.reel.api
-      .json<{ calls: Call[] | null }>("calls", { f: r.func, sort: "longest", limit: 1, ...this.rangeParams() })
-      .then(({ calls }) => calls?.[0] && this.jump(calls[0]))
-      .catch((err) => this.owner.failed(err));
-  }
-
-  private rangeParams(): Record<string, number> {
-    const r = this.timeline.range;
-    return r ? { from: r.from, to: r.to } : {};
-  }
-
   private applyRange(r: Span | null) {
-    const key = r ? `${r.from}-${r.to}` : "";
-    if (key === this.rangeKey) return;
-    this.rangeKey = key;
-    this.ranging?.abort();
-    this.timeline.draw();
-    if (!r) {
-      if (this.shows === "range") this.shows = this.call ? "call" : null;
-      return;
+    switch (this.rangePanel.apply(r)) {
+      case "gone":
+        if (this.shows === "range") this.shows = this.call ? "call" : null;
+        break;
+      case "other":
+        this.shows = "range";
     }
-    this.shows = "range";
-    const stop = (this.ranging = new AbortController());
-    replace(this.rangeTitle, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · `));
-    this.rangeTable.wait();
-    const progress = new Progress(() => this.owner.change({ range: null }, true));
-    this.rangeTitle.append(progress.element);
-    this.reel.api
-      .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all", ticket: progress.ticket }, stop.signal)
-      .finally(() => progress.end())
-      .then(({ functions }) => {
-        const rows = functions ?? [];
-        this.rangeTable.set(rows);
-        const calls = rows.reduce((n, f) => n + f.calls, 0);
-        replace(
-          this.rangeTitle,
-          el("strong", {}, duration(length(r))),
-          el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · ${plural(calls, "call")} of ${count(rows.length)} functions`),
-        );
-      })
-      .catch((err) => stop.signal.aborted || this.owner.failed(err));
   }
 
   private choosePanel() {
-    const has = { call: this.call !== null, state: this.state !== null, range: this.timeline.range !== null, why: this.call !== null && this.why.call !== null };
-    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.state ? "state" : has.range ? "range" : null;
+    const has = { call: this.call !== null, item: this.items.mark !== null, state: this.state !== null, range: this.timeline.range !== null, why: this.call !== null && this.why.call !== null };
+    if (this.shows && !has[this.shows]) this.shows = has.call ? "call" : has.item ? "item" : has.state ? "state" : has.range ? "range" : null;
     this.panel.hidden = this.shows === null;
     this.callView.hidden = this.shows !== "call";
-    this.rangeView.hidden = this.shows !== "range";
+    this.items.element.hidden = this.shows !== "item";
+    this.rangePanel.element.hidden = this.shows !== "range";
     this.stateView.hidden = this.shows !== "state";
     this.why.element.hidden = this.shows !== "why";
     const tab = (which: Shows, title: string) =>
@@ -523,11 +487,12 @@ export class LanesTab {
     replace(
       this.tabs,
       tab("call", "Call"),
+      tab("item", { span: "Span", async: "Span", instant: "Instant", value: "Counter" }[this.items.mark?.kind ?? "span"]),
       tab("why", "Why?"),
       tab("state", "State"),
       tab("range", "Range"),
       el("span", { class: "grow" }),
-      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, state: null, range: null }, true) }, "✕"),
+      el("button", { class: "close", "aria-label": "Close the panel", title: "Esc", onclick: () => this.owner.change({ selected: null, mark: null, state: null, range: null }, true) }, "✕"),
     );
   }
 

@@ -10,6 +10,8 @@ export interface Slot {
   rows: number; // that are shown
   collapsed: boolean;
   strip: number; // what the row of states takes above the others; 0: there is none
+  spans: number; // rows of spans that are shown, between states and calls
+  graph: boolean; // it is a counter
 }
 
 /** What one screen shows of a lane: rows First to First+Count-1. */
@@ -17,6 +19,7 @@ export interface Stretch {
   lane: number;
   first: number;
   count: number;
+  spans?: { first: number; count: number }; // rows of what the program said
 }
 
 export const padding = 4; // above and below a lane's rows
@@ -26,23 +29,37 @@ const least = 38; // a lane's name needs that much
 export const stripHeight = 8;
 const stripSpace = stripHeight + 2;
 
+/** graphHeight is that of a counter. */
+export const graphHeight = 44;
+const belowSpans = 3; // between spans and calls
+
+/** firstTrack is the first track's place among lanes. */
+export const firstTrack = 0x80000000;
+
 export class Layout {
   readonly slots: Slot[] = [];
   readonly byLane = new Map<number, Slot>();
   readonly height: number;
+  readonly spanRow: number; // height of a row of spans
 
   constructor(
     lanes: Lane[],
     readonly row: number,
     collapsed: ReadonlySet<number>,
+    said = true, // what the program said is shown
   ) {
+    this.spanRow = Math.max(8, row);
     let top = 0;
     lanes.forEach((lane, index) => {
       const closed = collapsed.has(lane.id);
       const rows = closed ? Math.min(1, lane.rows) : lane.rows;
       const strip = lane.states ? stripSpace : 0;
-      const height = Math.max(least, rows * row + strip + 2 * padding);
-      const slot = { lane, index, top, height, rows, collapsed: closed, strip };
+      const graph = lane.track?.kind === "counter";
+      const all = said && !graph ? Math.max(lane.spans ?? 0, lane.instants ? 1 : 0) : 0;
+      const spans = closed ? Math.min(1, all) : all;
+      const inner = graph ? graphHeight : rows * row + strip + spans * this.spanRow + (spans > 0 && rows > 0 ? belowSpans : 0);
+      const height = Math.max(least, inner + 2 * padding);
+      const slot = { lane, index, top, height, rows, collapsed: closed, strip, spans, graph };
       this.slots.push(slot);
       this.byLane.set(lane.id, slot);
       top += height;
@@ -77,15 +94,27 @@ export class Layout {
     for (const s of this.between(top, bottom)) {
       const first = Math.max(0, Math.floor((top - this.rowTop(s, 0)) / this.row));
       const end = Math.min(s.rows, Math.ceil((bottom - this.rowTop(s, 0)) / this.row));
-      if (end > first) out.push({ lane: s.lane.id, first, count: end - first });
-      else if (s.strip > 0) out.push({ lane: s.lane.id, first: 0, count: 0 });
+      const spans = s.graph ? { first: 0, count: 1 } : s.spans > 0 ? { first: 0, count: s.spans } : undefined;
+      if (end > first) out.push({ lane: s.lane.id, first, count: end - first, ...(spans && { spans }) });
+      else if (s.strip > 0 || spans) out.push({ lane: s.lane.id, first: 0, count: 0, ...(spans && { spans }) });
     }
     return out;
   }
 
   /** rowTop is where a row begins. */
   rowTop(s: Slot, row: number): number {
-    return s.top + padding + s.strip + row * this.row;
+    return s.top + padding + s.strip + s.spans * this.spanRow + (s.spans > 0 && s.rows > 0 ? belowSpans : 0) + row * this.row;
+  }
+
+  /** spanTop is where a row of spans begins. */
+  spanTop(s: Slot, row: number): number {
+    return s.top + padding + s.strip + row * this.spanRow;
+  }
+
+  /** spanAt is the row of spans of a slot at y, or -1. */
+  spanAt(s: Slot, y: number): number {
+    const row = Math.floor((y - this.spanTop(s, 0)) / this.spanRow);
+    return row >= 0 && row < s.spans ? row : -1;
   }
 
   /** stripTop is where the row of states begins. */
@@ -112,12 +141,22 @@ export const sorts: Record<string, { title: string; compare: (a: Lane, b: Lane) 
   id: { title: "by number", compare: (a, b) => a.pid - b.pid || a.tid - b.tid || a.goroutine - b.goroutine },
 };
 
-/** sorted puts lanes without calls last; what is equal is in order of numbers. */
+/** sorted puts tracks first, and lanes without calls last; what is equal is in order of numbers. */
 export function sorted(lanes: Lane[], by: string): Lane[] {
   const { compare } = Object.hasOwn(sorts, by) ? sorts[by] : sorts.activity;
   return [...lanes].sort(
-    (a, b) => Number(a.calls === 0) - Number(b.calls === 0) || compare(a, b) || sorts.id.compare(a, b) || a.id - b.id,
+    (a, b) => tracksFirst(a, b) || Number(idle(a)) - Number(idle(b)) || compare(a, b) || sorts.id.compare(a, b) || a.id - b.id,
   );
+}
+
+function idle(l: Lane): boolean {
+  return l.calls === 0 && !l.spans && !l.instants;
+}
+
+// Counters are above asynchronous spans, both above threads, in order of their names.
+function tracksFirst(a: Lane, b: Lane): number {
+  const order = (l: Lane) => (l.track ? ["counter", "async", "spans"].indexOf(l.track.kind) : 9);
+  return order(a) - order(b) || (a.track && b.track ? (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id - b.id) : 0);
 }
 
 /** title is how a lane is called where there is one line for it. */
@@ -129,5 +168,6 @@ export function title(lane: Lane): string {
 
 /** number says which thread or goroutine a lane is. */
 export function number(lane: Lane): string {
+  if (lane.track) return { async: "asynchronous", counter: "counter", spans: "spans" }[lane.track.kind] + (lane.track.pid ? ` of ${lane.track.pid}` : "");
   return lane.kind === "goroutine" ? `g ${lane.goroutine}` : `tid ${lane.tid}`;
 }

@@ -4,9 +4,11 @@ import { missingIn, type Mark } from "./dump";
 import { paintArrows, type Arrow } from "./arrows";
 import { css, shade, type Scheme, type Shade } from "./color";
 import { count, duration, plural } from "./format";
-import { stripHeight, type Layout, type Slot } from "./layout";
+import { paintFlows } from "./flows";
+import { graphHeight, padding, stripHeight, type Layout, type Slot } from "./layout";
 import { brief, shown } from "./names";
-import type { Dump } from "./types";
+import { openEdges, paintGraph, paintSpans, paintTicks, scaleOf, seenOf, value, type SpanPalettes } from "./said";
+import type { Dump, Flow, Pause } from "./types";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
 import { paintStates, paintWaits, type StatePiece } from "./states";
@@ -36,6 +38,15 @@ export interface Scene {
   hovered: { lane: number; row: number; start: number; end: number } | null;
   state: { lane: number; from: number; to: number } | null; // selected
   arrows: Arrow[];
+  // What the program said:
+  title: (id: number) => string | undefined;
+  spans: SpanPalettes;
+  item: { lane: number; row: number; start: number; end: number; kind: string } | null; // selected
+  pointed: { lane: number; row: number; start: number; end: number; kind: string; value?: number } | null; // hovered
+  pointer: number | null; // where it is, if it is over a counter, CSS pixels
+  flows: Flow[];
+  strong: Flow[]; // of what is selected
+  pauses: Pause[];
 }
 
 // Narrower bars have no text, in CSS pixels.
@@ -47,12 +58,19 @@ export class Painter {
   private coarse = new Picture();
   private copied: HTMLCanvasElement | null = null; // a coarse picture, to be drawn larger
   private widths = new TextWidths(() => this.canvas.getContext("2d", { alpha: false })!);
+  private spanWidths = new TextWidths(() => this.canvas.getContext("2d", { alpha: false })!);
   labels = 0; // drawn in the last frame
   unknown = 0; // stretches of rows that no answer speaks of
   marked = 0; // triggers that were drawn in their rows
   states = 0; // stretches of states
   hatched = 0; // stretches over calls in which their thread waited
   arrows = 0;
+  spans = 0; // bars of them
+  ticks = 0; // instants and steps
+  graphs = 0; // columns of counters
+  flows = 0;
+  paused = 0; // pauses that are in sight
+  private spanLabels: Label[] = [];
 
   constructor(private canvas: HTMLCanvasElement) {}
 
@@ -68,13 +86,17 @@ export class Painter {
     const slots = s.layout.between(s.top, s.top + s.height);
     const end = slots.length > 0 ? slots[slots.length - 1].top + slots[slots.length - 1].height - s.top : 0;
     if (end < s.height) pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * width);
-    this.unknown = this.states = this.hatched = 0;
+    this.unknown = this.states = this.hatched = this.spans = this.ticks = this.graphs = 0;
+    this.spanLabels = [];
     for (const slot of slots) this.lane(s, slot, ratio);
     if (s.coarse) this.enlarge(ctx, picture.image!);
     else ctx.putImageData(picture.image!, 0, 0);
     ctx.setTransform(sharp, 0, 0, sharp, 0, 0);
     this.texts(ctx, s, ratio);
+    this.edges(ctx, s);
+    this.scales(ctx, s);
     this.gapTexts(ctx, s);
+    this.pauseTexts(ctx, s);
     overlay(s, s.range, (x0, x1) => {
       ctx.fillStyle = s.scheme.range;
       ctx.fillRect(x0, 0, x1 - x0, s.height);
@@ -86,6 +108,8 @@ export class Painter {
     if (s.selected) this.outline(ctx, s, s.selected, 2);
     this.triggers(ctx, s);
     this.stateFrame(ctx, s);
+    for (const [x, width] of [[s.pointed, 1], [s.item, 2]] as const) if (x) this.saidFrame(ctx, s, x, width);
+    this.flows = paintFlows(ctx, s.flows, s.strong, s.layout, s.source, s.top, s, s.visible, s.scheme);
     this.arrows = paintArrows(ctx, s.arrows, s.layout, s.top, s, s.visible, s.scheme);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
   }
@@ -102,7 +126,7 @@ export class Painter {
     const y = (css: number) => Math.round((css - s.top) * ratio);
     const paper = slot.index % 2 === 1 ? s.scheme.stripe : s.scheme.ground;
     // A thread of which a dump has nothing was there, and called nothing.
-    const alive = s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
+    const alive = slot.lane.track ? { from: s.bounds.from, to: s.bounds.to } : s.dump ? { from: s.dump.from_ns, to: Math.max(slot.lane.end_ns, s.dump.to_ns) } : slot.lane.calls > 0 ? { from: Math.min(slot.lane.start_ns, s.bounds.to), to: slot.lane.end_ns } : { from: 0, to: 0 };
     const ground = this.raster.ground(alive, paper, s.scheme.idle);
     const rows = s.layout.rowTop(slot, 0);
     const first = Math.max(0, Math.floor((s.top - rows) / s.layout.row));
@@ -121,6 +145,7 @@ export class Painter {
       painted = y(s.layout.stripTop(slot) + stripHeight);
       this.states += paintStates(this.raster, top, painted, ground, states, s.scheme);
     }
+    painted = this.said(s, slot, ratio, answers, ground, painted, y);
     for (let row = first; row < end; row++) {
       pieces.length = spans.length = 0;
       for (const { span, grid, asked, rows } of parts) {
@@ -146,8 +171,150 @@ export class Painter {
     if (states.length > 0 && painted > y(rows)) this.hatched += paintWaits(this.raster, y(rows), painted, ground, states, s.scheme, ratio);
     this.raster.fill(painted, y(slot.top + slot.height), ground);
     for (const g of gapsOf(answers, slot.lane.id, s.visible)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
+    for (const p of s.pauses) {
+      if (p.pid && p.pid !== slot.lane.pid) continue;
+      if (p.to_ns >= s.visible.from && p.from_ns <= s.visible.to) this.raster.hatch(y(slot.top), y(slot.top + slot.height), { from: p.from_ns, to: p.to_ns }, ground, s.scheme.said.pause);
+    }
     if (slot.top > 0) this.raster.rule(y(slot.top), s.scheme.rule);
     if (slot.index === s.layout.slots.length - 1) this.raster.rule(y(slot.top + slot.height), s.scheme.rule);
+  }
+
+  // What the program said on a lane; returns up to where is painted.
+  private said(s: Scene, slot: Slot, ratio: number, answers: Answer[], ground: Uint32Array, painted: number, y: (css: number) => number): number {
+    const id = slot.lane.id;
+    const { raster } = this;
+    if (slot.graph) {
+      const top = y(slot.top + padding);
+      const bottom = y(slot.top + padding + graphHeight);
+      raster.fill(painted, bottom, ground);
+      const pieces = seenOf(answers, id, (a) => a.lanes.get(id)?.said?.graph);
+      this.graphs += paintGraph(raster, top, bottom, pieces, scaleOf(slot.lane.track!), s.scheme.said.graph, ratio);
+      return bottom;
+    }
+    if (slot.spans === 0) return painted;
+    const asked = answers.filter((a) => a.rows.get(id)?.spans);
+    const before = { bars: raster.bars, labels: raster.labels };
+    raster.bars = 0;
+    raster.labels = [];
+    const least = s.layout.spanRow >= 12 ? labelWidth * ratio : Infinity;
+    for (let row = 0; row < slot.spans; row++) {
+      const [top, end] = [y(s.layout.spanTop(slot, row)), y(s.layout.spanTop(slot, row + 1))];
+      const bottom = end - Math.max(1, Math.round(ratio));
+      if (end < 0 || top >= raster.height) {
+        painted = end;
+        continue;
+      }
+      raster.fill(painted, top, ground);
+      const pieces: Piece[] = asked.map((a) => ({ span: a.span, grid: a.grid, row: a.lanes.get(id)?.said?.spans.get(row) ?? nothing }));
+      paintSpans(raster, top, bottom, ground, pieces, s.spans, least, ratio);
+      const life = { from: s.visible.from, to: Math.min(s.visible.to, s.bounds.to) };
+      for (const u of unknownIn(life, asked.map((a) => a.span))) {
+        raster.unknown(top, bottom, u, s.scheme.rule);
+        this.unknown++;
+      }
+      raster.fill(bottom, end, ground);
+      const steps = seenOf(answers, id, (a) => a.lanes.get(id)?.said?.steps.get(row));
+      this.ticks += paintTicks(raster, Math.round((top + bottom) / 2), bottom, steps, s.scheme.said.instant, ratio);
+      painted = end;
+    }
+    const top = y(s.layout.spanTop(slot, 0));
+    const instants = seenOf(answers, id, (a) => a.lanes.get(id)?.said?.instants);
+    this.ticks += paintTicks(raster, top, y(s.layout.spanTop(slot, 1)), instants, s.scheme.said.instant, ratio);
+    this.spans += raster.bars;
+    this.spanLabels.push(...raster.labels);
+    raster.bars = before.bars;
+    raster.labels = before.labels;
+    return painted;
+  }
+
+  // A span that isn't known to begin or end is open there: its edge is torn.
+  private edges(ctx: CanvasRenderingContext2D, s: Scene) {
+    const scale = s.width / length(s.visible);
+    for (const slot of s.layout.between(s.top, s.top + s.height)) {
+      const a = within(s.source.answers, s.visible).at(-1);
+      const said = a?.lanes.get(slot.lane.id)?.said;
+      if (!said) continue;
+      for (let row = 0; row < slot.spans; row++) {
+        const r = said.spans.get(row);
+        const y = s.layout.spanTop(slot, row) - s.top;
+        if (!r || y < -s.layout.spanRow || y > s.height) continue;
+        for (const e of openEdges(r, s.visible)) {
+          const x = (e.at - s.visible.from) * scale;
+          if (e.width * scale < 8 || x < -4 || x > s.width + 4) continue;
+          const h = s.layout.spanRow - 1;
+          const tooth = Math.min(4, h / 3) * (e.left ? 1 : -1);
+          ctx.fillStyle = css(s.scheme.ground);
+          ctx.beginPath();
+          ctx.moveTo(x - tooth, y - 0.5);
+          for (let i = 0; i <= 4; i++) ctx.lineTo(x + (i % 2 === 0 ? tooth : 0), y - 0.5 + ((h + 1) * i) / 4);
+          ctx.lineTo(x - tooth, y + h + 0.5);
+          ctx.fill();
+        }
+      }
+    }
+  }
+
+  // Of a counter the ends of its scale are said, and what it is at the pointer.
+  private scales(ctx: CanvasRenderingContext2D, s: Scene) {
+    ctx.font = `10px ${s.font}`;
+    ctx.textBaseline = "middle";
+    const ground = css(s.scheme.ground);
+    for (const slot of s.layout.between(s.top, s.top + s.height)) {
+      if (!slot.graph) continue;
+      const scale = scaleOf(slot.lane.track!);
+      const top = slot.top + padding - s.top;
+      for (const [v, y] of [[scale.to, top + 6], [scale.from, top + graphHeight - 6]] as const) {
+        const text = value(v);
+        ctx.globalAlpha = 0.75;
+        ctx.fillStyle = ground;
+        ctx.fillRect(2, y - 6, ctx.measureText(text).width + 4, 12);
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = s.scheme.strong;
+        ctx.fillText(text, 4, y + 0.5);
+      }
+      if (s.pointer !== null && s.pointed?.lane === slot.lane.id && s.pointed.value !== undefined) {
+        const y = top + graphHeight - 1 - ((s.pointed.value - scale.from) / (scale.to - scale.from)) * (graphHeight - 1);
+        ctx.fillStyle = s.scheme.strong;
+        ctx.beginPath();
+        ctx.arc(s.pointer, y, 3, 0, 2 * Math.PI);
+        ctx.fill();
+      }
+    }
+  }
+
+  private saidFrame(ctx: CanvasRenderingContext2D, s: Scene, x: { lane: number; row: number; start: number; end: number; kind: string }, width: number) {
+    const slot = s.layout.byLane.get(x.lane);
+    if (!slot || (!slot.graph && x.row >= slot.spans)) return;
+    const y = (slot.graph ? slot.top + padding : s.layout.spanTop(slot, x.row)) - s.top;
+    const h = slot.graph ? graphHeight : s.layout.spanRow - 1;
+    overlay(s, { from: x.start, to: x.end }, (x0, x1) => {
+      ctx.lineWidth = width;
+      ctx.strokeStyle = s.scheme.strong;
+      const w = Math.max(x1 - x0, 5);
+      ctx.strokeRect(x0 - (w > x1 - x0 ? 2.5 : 0.5), y - 0.5, w, h + 1);
+    });
+  }
+
+  private pauseTexts(ctx: CanvasRenderingContext2D, s: Scene) {
+    ctx.font = `600 11px ${s.font}`;
+    ctx.textBaseline = "middle";
+    this.paused = 0;
+    for (const p of s.pauses) {
+      overlay(s, { from: p.from_ns, to: p.to_ns }, (x0, x1) => {
+        this.paused++;
+        const text = `paused for ${duration(p.to_ns - p.from_ns)}`;
+        const w = ctx.measureText(text).width + 12;
+        if (x1 - x0 < w + 4) return;
+        const x = (Math.max(0, x0) + Math.min(s.width, x1)) / 2 - w / 2;
+        const y = s.height / 2 - 9;
+        ctx.fillStyle = s.scheme.said.pauseText[0];
+        ctx.beginPath();
+        ctx.roundRect(x, y, w, 18, 4);
+        ctx.fill();
+        ctx.fillStyle = s.scheme.said.pauseText[1];
+        ctx.fillText(text, x + 6, y + 9.5);
+      });
+    }
   }
 
   private texts(ctx: CanvasRenderingContext2D, s: Scene, ratio: number) {
@@ -168,6 +335,18 @@ export class Painter {
       if (want !== style) ctx.fillStyle = style = want;
       ctx.fillText(text, l.x0 / ratio + 4, l.y / ratio + middle);
       this.labels++;
+    }
+    const spanSize = Math.min(11, Math.max(9, s.layout.spanRow - 5));
+    ctx.font = `600 ${spanSize}px ${s.font}`;
+    this.spanWidths.use(ctx.font);
+    for (const l of this.spanLabels) {
+      if (l.x1 - l.x0 < labelWidth * ratio * (l.calls > 1 ? 2.5 : 1)) continue;
+      const title = s.title(l.func);
+      if (title === undefined) continue;
+      const text = this.spanWidths.fitting(l.calls > 1 ? `${count(l.calls)} × ${title}` : title, (l.x1 - l.x0) / ratio - 7);
+      if (!text) continue;
+      ctx.fillStyle = l.match ? s.scheme.text : s.scheme.faint;
+      ctx.fillText(text, l.x0 / ratio + 4, l.y / ratio + s.layout.spanRow / 2 + 0.5);
     }
   }
 

@@ -36,6 +36,7 @@ export class Peer {
       colorKey: act.colorKey,
       failed: act.failed,
     });
+    this.timeline.titles = reel.titles;
     this.timeline.canvas.setAttribute("aria-label", "An ordinary call, aligned with the selected one at its start");
     this.element = el(
       "section",

@@ -3,7 +3,7 @@
 
 import type { Grid } from "./columns";
 import { bytesOf, type Lanes } from "./decode";
-import type { Stretch } from "./layout";
+import { firstTrack, type Stretch } from "./layout";
 import type { Viewed } from "./request";
 import type { Span } from "./viewport";
 
@@ -86,9 +86,11 @@ export class Source {
     this.running = running;
     this.requests++;
     const width = Math.max(1, Math.round((query.span.to - query.span.from) / query.nsPerPixel));
-    const lanes = [...query.rows.values()].map((r) => `${r.lane}:${r.first}:${r.count}`).join(",");
+    const all = [...query.rows.values()];
+    const lanes = all.filter((r) => r.lane < firstTrack).map((r) => `${r.lane}:${r.first}:${r.count}`).join(",");
+    const spans = all.flatMap((r) => (r.spans ? [`${r.lane}:${r.spans.first}:${r.spans.count}`] : [])).join(",");
     const grid = { ...query.span, width };
-    this.load(`from=${grid.from}&to=${grid.to}&width=${width}&lanes=${lanes}${this.states ? "&states=1" : ""}${quick ? "&quick=1" : ""}`, grid, stop.signal)
+    this.load(`from=${grid.from}&to=${grid.to}&width=${width}&lanes=${lanes}${spans ? `&spans=${spans}` : ""}${this.states ? "&states=1" : ""}${quick ? "&quick=1" : ""}`, grid, stop.signal)
       .then(({ lanes, coarse }) => {
         if (this.running !== running) return;
         this.keep({ ...query, grid, lanes, bytes: bytesOf(lanes), coarse: quick && coarse });
@@ -133,7 +135,8 @@ function covers(q: Query, w: Span, nsPerPixel: number, rows: Stretch[], bounds: 
   if (q.span.from > Math.max(bounds.from, w.from - margin) || q.span.to < Math.min(bounds.to, w.to + margin)) return false;
   return rows.every((r) => {
     const has = q.rows.get(r.lane);
-    return has !== undefined && (r.count === 0 || has.first <= r.first && has.first + has.count >= r.first + r.count);
+    if (has === undefined || (r.spans && !(has.spans && has.spans.first <= r.spans.first && has.spans.first + has.spans.count >= r.spans.first + r.spans.count))) return false;
+    return r.count === 0 || (has.first <= r.first && has.first + has.count >= r.first + r.count);
   });
 }
 

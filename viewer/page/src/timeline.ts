@@ -10,13 +10,17 @@ import { Input } from "./input";
 import { Layout, sorted, type Slot } from "./layout";
 import { LaneList } from "./lanelist";
 import { labelOf, Painter, shadeOf, tooltip, gapsOf, type Coloring } from "./paint";
-import { count } from "./format";
+import { count, duration } from "./format";
+import { shown } from "./names";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
+import { saidIn } from "./saidin";
+import { saidLines, SpanPalettes, valueLines, type SaidBar } from "./said";
 import { Source } from "./source";
 import type { Arrow } from "./arrows";
+import { Tip } from "./tip";
 import { sharesAt, sharesLines } from "./states";
-import type { Dump, Lane, State } from "./types";
+import type { Dump, Flow, Lane, Mark as SaidMark, Pause, State } from "./types";
 import { stateLines } from "./waits";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
@@ -45,6 +49,7 @@ export interface Listener {
   ranged(range: Span | null): void;
   lane(lane: number): void;
   state?(lane: number, at: number): void; // a place in a row of states
+  said?(bar: SaidBar, at: number): void; // what the program said
   painted?(): void;
   hovered(bar: Bar | null): void;
   colorKey(func: number): string | undefined;
@@ -74,9 +79,20 @@ export class Timeline {
   arrows: Arrow[] = [];
   dump: Dump | null = null;
   marks: Mark[] = []; // of a dump's triggers
+  // What the program said:
+  titles: Names | null = null; // what that is called
+  item: { lane: number; row: number; start: number; end: number; kind: string } | null = null; // selected
+  titleMatch: ReadonlySet<number> | null = null;
+  pauses: Pause[] = [];
+  strong: Flow[] = []; // of what is selected
+  flows: Flow[] = []; // that are in sight
+  private said = true; // is shown
+  private pointed: SaidBar | null = null;
+  private spanPalettes: SpanPalettes | null = null;
+  private titleLabels = new Map<number, string>();
   private sticky: HTMLElement;
   private spacer = el("div", { class: "lane-spacer" });
-  private tip = el("div", { class: "tip", role: "tooltip", hidden: true });
+  private tip = new Tip(() => this.size);
   private hair = el("div", { class: "hair", hidden: true });
   private list: LaneList;
   private listed: { layout: Layout | null; top: number; height: number } = { layout: null, top: 0, height: 0 }; // what the list shows
@@ -116,7 +132,7 @@ export class Timeline {
       (lane) => this.toggle(lane),
       (lane) => listener.lane(lane),
     );
-    const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip);
+    const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip.element);
     this.sticky = el("div", { class: "lane-sticky" }, this.list.element, pane);
     this.scroller.append(this.sticky, this.spacer);
     this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.scroller);
@@ -159,6 +175,15 @@ export class Timeline {
     return this.row;
   }
 
+  /** showSaid shows what the program said, or leaves it out. */
+  showSaid(said: boolean) {
+    if (said === this.said) return;
+    this.said = said;
+    this.pointed = null;
+    this.list.clear();
+    this.relayout();
+  }
+
   get closed(): number[] {
     return [...this.collapsed].sort((a, b) => a - b);
   }
@@ -170,14 +195,14 @@ export class Timeline {
   }
 
   collapseAll(closed: boolean) {
-    this.collapsed = new Set(closed ? this.lanes.filter((l) => l.rows > 1).map((l) => l.id) : []);
+    this.collapsed = new Set(closed ? this.lanes.filter((l) => l.rows > 1 || (l.spans ?? 0) > 1).map((l) => l.id) : []);
     this.relayout();
     this.listener.moved();
   }
 
   private relayout() {
     const lanes = this.only === null ? sorted(this.lanes, this.sort) : this.lanes.filter((l) => l.id === this.only);
-    this.layout = new Layout(lanes, this.row, this.collapsed);
+    this.layout = new Layout(this.said ? lanes : lanes.filter((l) => !l.track), this.row, this.collapsed, this.said);
     this.resize();
   }
 
@@ -312,6 +337,28 @@ export class Timeline {
     return slot && this.layout.inStrip(slot, y + this.top) ? { lane: slot.lane.id, at: this.timeAt(x) } : null;
   }
 
+  /** saidAt is what the program said at a point of the canvas, a few pixels to either side of it included. */
+  saidAt(x: number, y: number): SaidBar | null {
+    const top = y + this.top;
+    const slot = this.layout.at(top);
+    if (!slot || (!slot.graph && slot.spans === 0)) return null;
+    return saidIn(this.source.answers, this.layout, slot, top, this.timeAt(x), length(this.visible) / this.width);
+  }
+
+  /** revealSaid scrolls a row of what the program said into sight, and the visible range to the span if it is not. */
+  revealSaid(lane: number, row: number, span: Span) {
+    const slot = this.layout.byLane.get(lane);
+    if (!slot) return;
+    this.resize();
+    if (row >= slot.spans && slot.collapsed && !slot.graph) this.toggle(lane);
+    const s = this.layout.byLane.get(lane)!;
+    const y = s.graph ? s.top : this.layout.spanTop(s, row);
+    if (y < this.top + 8 || y + this.layout.spanRow > this.top + this.height - 8) this.top = Math.max(0, y - this.height / 3);
+    const t = this.target;
+    if (span.to <= t.from || span.from >= t.to) this.show(length(span) > length(t) || length(span) < length(t) / 400 ? pan(t, (span.from + span.to) / 2 - (t.from + t.to) / 2, this.bounds()) : around(span, this.bounds(), 2));
+    this.draw();
+  }
+
   /** centreBar is a bar near the middle of what is shown, for those who have no pointer. */
   centreBar(): Bar | null {
     const at = (this.target.from + this.target.to) / 2;
@@ -348,31 +395,33 @@ export class Timeline {
       this.listener.hovered(bar);
       this.draw();
     }
+    this.point(bar ? null : this.saidAt(x, y));
+    this.pointerAt = x;
     this.showTip(x, y, bar);
-    this.askState(bar ? null : this.stateAt(x, y), x, y);
+    if (!this.pointed || this.pointed.kind !== "span" || this.pointed.count > 1) this.askState(bar ? null : this.stateAt(x, y), x, y);
     this.hair.hidden = false;
     this.hair.style.transform = `translateX(${Math.round(x)}px)`;
   }
 
+  private pointerAt = 0;
+
+  private point(said: SaidBar | null) {
+    const old = this.pointed;
+    if (!said && !old) return;
+    this.pointed = said;
+    if (said?.kind === "value" || said?.lane !== old?.lane || said?.row !== old?.row || said?.start !== old?.start || said?.kind !== old?.kind) this.draw();
+  }
+
   // What a stretch of states is exactly, is asked for when the pointer rests on it.
   private askState(p: { lane: number; at: number } | null, x: number, y: number) {
-    clearTimeout(this.resting);
-    this.asking?.abort();
-    if (!p) return;
-    this.resting = window.setTimeout(() => {
-      const stop = (this.asking = new AbortController());
-      this.api
-        .json<State | null>("state", { lane: p.lane, at: Math.floor(p.at) }, stop.signal)
-        .then((s) => !stop.signal.aborted && s && !this.tip.hidden && this.fillTip(stateLines(s), x, y))
-        .catch(() => {}); // the shares stay
-    }, 90);
+    this.tip.rest();
+    if (p) this.tip.ask((signal) => this.api.json<State | null>("state", { lane: p.lane, at: Math.floor(p.at) }, signal).then((s) => s && stateLines(s)), x, y);
   }
-  private resting = 0;
-  private asking: AbortController | null = null;
 
   leave() {
     this.askState(null, 0, 0);
-    this.tip.hidden = this.hair.hidden = true;
+    this.tip.element.hidden = this.hair.hidden = true;
+    this.point(null);
     if (this.hovered) {
       this.hovered = null;
       this.draw();
@@ -384,6 +433,10 @@ export class Timeline {
     if (bar) {
       const n = this.names.get(bar.func);
       lines = tooltip(bar.func === 0 ? undefined : n?.name, n?.module, bar);
+    } else if (this.pointed) {
+      const n = this.titles?.get(this.pointed.title);
+      lines = saidLines(this.pointed, n?.name, n?.module);
+      if (this.pointed.kind === "span" && this.pointed.count === 1) this.askSaid(this.pointed, lines, x, y);
     } else if (this.stateAt(x, y)) {
       const { lane, at } = this.stateAt(x, y)!;
       lines = sharesLines(sharesAt(this.source.answers, lane, at, (0.5 / this.width) * length(this.visible)));
@@ -391,33 +444,32 @@ export class Timeline {
       const slot = this.layout.at(y + this.top);
       const at = this.timeAt(x);
       const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.visible).find((g) => g.from <= at && at <= g.to);
-      if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
+      const pause = this.pauses.find((p) => p.from_ns <= at && at <= p.to_ns && (!p.pid || p.pid === slot?.lane.pid));
+      if (pause) lines = [`paused for ${duration(pause.to_ns - pause.from_ns)}`, `nothing was recorded here${pause.by ? `: the ${shown(pause.by, 40)} asked for that` : ""}`];
+      else if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
       else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
-    this.fillTip(lines, x, y);
+    this.tip.show(lines, x, y);
   }
 
-  private fillTip(lines: string[], x: number, y: number) {
-    this.tip.hidden = lines.length === 0;
-    this.tip.replaceChildren(...lines.map((l, i) => el("div", { class: i === 0 ? "tip-title" : "" }, l)));
-    if (lines.length === 0) return;
-    const w = this.tip.offsetWidth;
-    const h = this.tip.offsetHeight;
-    const left = x + 14 + w > this.width ? Math.max(0, x - w - 10) : x + 14;
-    const top = y + 18 + h > this.height ? Math.max(0, y - h - 8) : y + 18;
-    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+  // So are a span's arguments.
+  private askSaid(b: SaidBar, lines: string[], x: number, y: number) {
+    this.tip.rest();
+    const place = { kind: "span", lane: b.lane, row: b.row, at: Math.floor(b.start + b.duration / 2), brief: 1 };
+    this.tip.ask((signal) => this.api.json<SaidMark | null>("mark", place, signal).then((m) => m && [...lines, ...valueLines(m)]), x, y);
   }
 
   // ---- drawing
 
   recolor() {
-    this.colors = this.palette = null;
+    this.colors = this.palette = this.spanPalettes = null;
     this.draw();
   }
 
   /** namesArrived lets bars be drawn with their names and colours. */
   namesArrived() {
     this.palette?.namesArrived();
+    this.spanPalettes?.namesArrived();
     this.draw();
   }
 
@@ -465,6 +517,9 @@ export class Timeline {
     if (this.palette?.match !== this.match) this.palette = null;
     this.palette ??= new Palette(this.colors, this.match, this.colors.unknown);
     const h = this.hovered;
+    if (this.spanPalettes?.match !== this.titleMatch) this.spanPalettes = null;
+    this.spanPalettes ??= new SpanPalettes((id) => this.titles?.get(id)?.name, scheme, this.titleMatch);
+    const p = this.pointed;
     this.painter.paint({
       visible: this.visible,
       top: this.top,
@@ -484,6 +539,14 @@ export class Timeline {
       selected: this.selected,
       state: this.state,
       arrows: this.arrows,
+      title: (id) => this.titleLabel(id),
+      spans: this.spanPalettes,
+      item: this.item,
+      pointed: p && { lane: p.lane, row: p.row, start: p.start, end: p.start + (p.kind === "value" ? 0 : p.duration), kind: p.kind, value: p.value?.last },
+      pointer: p?.kind === "value" ? this.pointerAt : null,
+      flows: this.said ? this.flows : [],
+      strong: this.said ? this.strong : [],
+      pauses: this.pauses,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
     if (!coarse) this.cost += 0.4 * (performance.now() - began - this.cost);
@@ -511,18 +574,23 @@ export class Timeline {
     return l;
   }
 
+  private titleLabel(id: number): string | undefined {
+    let l = this.titleLabels.get(id);
+    if (l === undefined) {
+      const n = this.titles?.get(id);
+      if (n === undefined) return undefined;
+      this.titleLabels.set(id, (l = shown(n.name, 120)));
+    }
+    return l;
+  }
+
   // What tests look at.
   private tell() {
     const d = this.canvas.dataset;
     d.from = String(this.visible.from);
     d.to = String(this.visible.to);
     d.bars = String(this.painter.raster.bars);
-    d.labels = String(this.painter.labels);
-    d.unknown = String(this.painter.unknown);
-    d.marked = String(this.painter.marked);
-    d.states = String(this.painter.states);
-    d.hatched = String(this.painter.hatched);
-    d.arrows = String(this.painter.arrows);
+    for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused"] as const) d[key] = String(this.painter[key]);
     d.requests = String(this.source.requests);
     d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }

@@ -49,6 +49,101 @@ export interface Lane {
   end_ns: number;
   dropped: number;
   states?: boolean; // when it ran is known
+  // Of what the program said, see Marks:
+  spans?: number; // rows of spans
+  instants?: number; // how many there are
+  track?: Track; // it is one, and no thread
+}
+
+/** Track is a counter, or asynchronous spans of a title. */
+export interface Track {
+  id: number; // among lanes
+  kind: "async" | "counter" | "spans"; // spans: of a goroutine that has made no recorded call
+  title: number;
+  name: string;
+  category?: string;
+  pid?: number;
+  rows: number;
+  count: number;
+  instants?: number;
+  more?: number; // spans that are in the last row together
+  min?: number;
+  max?: number;
+  last?: number;
+}
+
+/** Pause is a time in which nothing was recorded because somebody had asked for that. */
+export interface Pause {
+  from_ns: number;
+  to_ns: number;
+  by?: string;
+  pid?: number; // that was paused; absent: all
+}
+
+/** Marks says where the program said something. */
+export interface Marks {
+  state: "none" | "pending" | "ready";
+  progress: number;
+  lanes: [lane: number, rows: number, spans: number, instants: number][];
+  tracks: Track[];
+  pauses: Pause[];
+  marks: number;
+  flows: number;
+  left?: number; // that aren't shown because there are too many
+}
+
+/** Flow is an arrow from what something left to where it arrived. */
+export interface Flow {
+  from_lane: number | null; // null: of a goroutine that isn't shown
+  to_lane: number | null;
+  from_ns: number;
+  to_ns: number;
+  title: number;
+  id: string;
+}
+
+type Argument = { name: string; type?: string; value: string };
+
+/** Mark is a span, an instant, or a counter's value. */
+export interface Mark {
+  kind: "span" | "async" | "instant" | "value";
+  lane: number;
+  row: number;
+  title: number;
+  name: string;
+  category?: string;
+  provider?: string;
+  marker?: string;
+  start_ns: number;
+  duration_ns: number;
+  unstarted?: boolean;
+  unfinished?: boolean;
+  count?: number; // several that there was no room to tell apart
+  id?: string;
+  value?: number;
+  arguments?: Argument[];
+  results?: Argument[];
+  steps?: { at_ns: number; name: string; arguments?: Argument[] }[];
+  among?: {
+    count: number;
+    complete: number;
+    total_ns: number;
+    p50_ns: number;
+    p99_ns: number;
+    min_ns: number;
+    max_ns: number;
+    shorter: number;
+    buckets: Bucket[];
+  };
+  flows?: Flow[];
+}
+
+/** MarkTable is what marks come to in a range. */
+export interface MarkTable {
+  spans: { title: number; name: string; category?: string; async?: boolean; count: number; total_ns: number; p50_ns: number; p99_ns: number; max_ns: number }[];
+  counters: { track: number; title: number; name: string; category?: string; values: number; min: number; mean: number; max: number; first: number; last: number }[];
+  instants: { title: number; name: string; category?: string; count: number }[];
+  titles: [number, number];
 }
 
 /** Trigger is what a dump was made for. */

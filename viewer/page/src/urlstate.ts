@@ -13,6 +13,13 @@ export interface Place {
   at: number; // ns
 }
 
+/** MarkKind is how what the program said is asked for. */
+export const markKinds = ["span", "instant", "value"] as const;
+export type MarkKind = (typeof markKinds)[number];
+
+export const rangedKinds = ["functions", "spans", "counters", "instants"] as const;
+export type Ranged = (typeof rangedKinds)[number];
+
 export type Scope = "all" | "visible" | "range";
 
 export interface ViewState {
@@ -32,6 +39,9 @@ export interface ViewState {
   order: "heavy" | "time"; // of the flame graph
   by: By; // of what state times of tables and graphs are
   state: { lane: number; at: number } | null; // of a thread, that is selected
+  mark: { kind: MarkKind; lane: number; row: number; at: number } | null; // of what the program said, that is selected
+  said: boolean; // what the program said is shown
+  ranged: Ranged; // what the table of the range is of
   filter: string; // of functions
   follow: boolean;
   sides: [Span | null, Span | null]; // visible ranges of the two that are compared; null: all
@@ -60,6 +70,9 @@ export function initial(): ViewState {
     order: "heavy",
     by: "wall",
     state: null,
+    mark: null,
+    said: true,
+    ranged: "functions",
     filter: "",
     follow: false,
     sides: [null, null],
@@ -88,6 +101,9 @@ export function format(s: ViewState): string {
   if (s.order !== d.order) put("order", s.order);
   if (s.by !== d.by) put("by", s.by);
   if (s.state) put("st", `${s.state.lane}.${number(s.state.at)}`);
+  if (s.mark) put("mk", `${s.mark.kind}.${s.mark.lane}.${s.mark.row}.${number(s.mark.at)}`);
+  if (!s.said) put("said", 0);
+  if (s.ranged !== d.ranged) put("ranged", s.ranged);
   if (s.filter) put("filter", s.filter);
   if (s.follow) put("follow", 1);
   s.sides.forEach((w, i) => w && put(sideKeys[i], formatSpan(w)));
@@ -183,6 +199,19 @@ function read(s: ViewState, key: string, v: string) {
       s.state = p && { lane: p.lane, at: p.at };
       break;
     }
+    case "mk": {
+      const dot = v.indexOf(".");
+      const kind = oneOf(markKinds, v.slice(0, dot), "span");
+      const p = parsePlace(v.slice(dot + 1));
+      s.mark = p && { kind, ...p };
+      break;
+    }
+    case "said":
+      s.said = v !== "0";
+      break;
+    case "ranged":
+      s.ranged = oneOf(rangedKinds, v, d.ranged);
+      break;
     case "filter":
       s.filter = v;
       break;
