@@ -292,6 +292,25 @@ func TestARM64IsAssembled(t *testing.T) {
 	}
 }
 
+// The Rust of docs/markers-in-code.md makes the same notes.
+func TestNotesOfRust(t *testing.T) {
+	dir := folder(t)
+	rustc := realtest.Tool(t, realtest.Rustc)
+	for _, level := range []string{"0", "2"} {
+		path := filepath.Join(dir, "rust"+level)
+		if said, err := exec.Command(rustc, "--edition", "2021", "-C", "opt-level="+level, "-o", path, "testdata/markers.rs").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		if got := run(t, path); got != "false\n" {
+			t.Errorf("the program said %q", got)
+		}
+		check(t, path, readNotes(t, path), []string{
+			expected("begin__frame", "-8@"), expected("counter__queue", "-8@"), expected("counterf__load", "-8@"),
+			expected("async_begin__request", "-8@"), expected("async_end__request", "-8@ -8@ -8@"), expected("end", ""),
+		})
+	}
+}
+
 // gdb is one of those that know such notes.
 func TestGDBListsMarkers(t *testing.T) {
 	dir := folder(t)
