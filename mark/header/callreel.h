@@ -51,9 +51,9 @@
 
 /* Counters. An integer is taken as one of 64 bits with a sign, a float as a double; the _F forms take any number as a double. */
 #define CALLREEL_COUNTER(title, value) CALLREEL_COUNTER_(title, CALLREEL_IS_REAL_(value), CALLREEL_BITS_(value))
-#define CALLREEL_COUNTER_F(title, value) CALLREEL_COUNTER_(title, 1, CALLREEL_BITS_((double)(value)))
+#define CALLREEL_COUNTER_F(title, value) CALLREEL_COUNTER_(title, 1, CALLREEL_BITS_(CALLREEL_DOUBLE_(value)))
 #define CALLREEL_COUNTER_S(pointer, value) CALLREEL_LATE_COUNTER_(pointer, CALLREEL_IS_REAL_(value), CALLREEL_BITS_(value))
-#define CALLREEL_COUNTER_F_S(pointer, value) CALLREEL_LATE_COUNTER_(pointer, 1, CALLREEL_BITS_((double)(value)))
+#define CALLREEL_COUNTER_F_S(pointer, value) CALLREEL_LATE_COUNTER_(pointer, 1, CALLREEL_BITS_(CALLREEL_DOUBLE_(value)))
 
 /* The thread is called what the string says. */
 #define CALLREEL_THREAD_NAME(pointer) CALLREEL_LATE_("thread_name", pointer)
@@ -239,6 +239,7 @@ template <typename T> callreel_type<T> callreel_type_of(T);
 #define CALLREEL_STR(p) callreel_str(p)
 #define CALLREEL_POINTER_(p) callreel_pointer(p)
 #define CALLREEL_BITS_(x) callreel_bits(x)
+#define CALLREEL_DOUBLE_(x) static_cast<double>(x)
 
 CALLREEL_INLINE_ inline const callreel_string *callreel_str(const void *p) noexcept { return static_cast<const callreel_string *>(p); }
 CALLREEL_INLINE_ inline const char *callreel_pointer(const char *p) noexcept { return p; }
@@ -276,8 +277,10 @@ struct callreel_string;
 #define CALLREEL_SIZE_(x) (CALLREEL_SIGN_(x) * (int)sizeof(__typeof__(CALLREEL_NUMBER_(x))))
 #define CALLREEL_STR(p) ((const struct callreel_string *)(const void *)(p))
 #define CALLREEL_POINTER_(p) callreel_pointer(p)
-#define CALLREEL_BITS_(x) \
-	__builtin_choose_expr(CALLREEL_IS_REAL_(x), callreel_bits(__builtin_choose_expr(CALLREEL_IS_REAL_(x), (x), 0.0)), (int64_t)(x))
+#define CALLREEL_DOUBLE_(x) ((double)(x))
+#define CALLREEL_BITS_(x)                                                                                                      \
+	__builtin_choose_expr(CALLREEL_IS_REAL_(x), callreel_bits((double)__builtin_choose_expr(CALLREEL_IS_REAL_(x), (x), 0.0)), \
+	                      (int64_t)(x))
 
 static __inline__ CALLREEL_INLINE_ const char *callreel_pointer(const char *p) { return p; }
 static __inline__ CALLREEL_INLINE_ int64_t callreel_bits(double v) {
