@@ -25,6 +25,8 @@ type config struct {
 	billion  bool           // view is measured on a billion events, too
 	keep     bool           // programs that were harmed are not ended
 	plants   *regexp.Regexp // names of the planted causes that why is asked about; nil for all
+	spall    string         // a folder with spall.h; "" for none
+	tracy    string         // a folder with TracyClient.cpp; "" for none
 	reels    string         // a folder for what was recorded of them; "" for nowhere
 }
 
@@ -41,6 +43,7 @@ var parts = []part{
 	{"armed", measureArmed},
 	{"arguments", measureArguments},
 	{"throws", measureThrows},
+	{"markers", measureMarkers},
 	{"golang", measureGo},
 	{"peers", measurePeers},
 	{"redis", measureRedis},
@@ -74,7 +77,7 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, throws, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports, why")
+	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, throws, markers, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports, why")
 	flag.StringVar(&c.input, "input", "", "of symbols, lazy (steady, first, node, million), server (frames, clients, bucket, debuginfod) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
@@ -83,6 +86,8 @@ func run() (err error) {
 	flag.BoolVar(&c.billion, "billion", false, "measure view and page on a reel of a billion events, too; it takes 5 GB of disk")
 	plants := flag.String("plants", "", "of why, only the planted causes whose names match this regular expression")
 	flag.StringVar(&c.reels, "reels", "", "keep what why was asked about in this folder")
+	flag.StringVar(&c.spall, "spall", "", "of markers, the folder with spall.h, to measure it, too")
+	flag.StringVar(&c.tracy, "tracy", "", "of markers, the folder with Tracy's TracyClient.cpp, to measure it, too")
 	truths := flag.Bool("truths", false, "print the planted causes and what has to be said of each, as JSON")
 	plain, indexed := flag.String("views", "", "measure the timeline of this reel, which has no index"), flag.String("views-indexed", "", "and of this one, which has")
 	usage := flag.String("measured", "", "run the arguments as a command and write what it used to this file")

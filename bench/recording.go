@@ -21,6 +21,7 @@ type summary struct {
 		Traced int `json:"traced"`
 	} `json:"functions"`
 	Events       int64   `json:"events"`
+	Marks        int64   `json:"marks"` // not among the events
 	Dropped      int64   `json:"dropped"`
 	Bytes        int64   `json:"bytes"`
 	AttachStopMS float64 `json:"attach_stop_ms"`
