@@ -69,6 +69,9 @@ func (c *coder) emitCaptures(fns []stub.Probe) {
 	c.beginRoutine()
 	for i := range fns {
 		c.gatherers(fns[i].ID)
+		for _, m := range fns[i].Marks {
+			c.gatherers(m.ID)
+		}
 	}
 	c.endRoutine()
 }

@@ -28,7 +28,7 @@ func (cEvents) captured(c *coder, id uint32, exit bool, spDelta int32, capture *
 	gather := c.routines.captures.gather[gatherKey{id, exit}]
 	c.beginSwitch(exit)
 	defer c.endSwitch()
-	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
+	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, origin: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
 	if c.cfg.Lazy && !exit {
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	}
@@ -77,6 +77,7 @@ type capturedEvent struct {
 	id      uint32
 	exit    bool
 	spDelta int32
+	origin  int32         // what stub.OriginStack is above the stack pointer
 	capture *stub.Capture // nil for none
 	gather  uint64
 	off     amd64.Label
@@ -101,7 +102,7 @@ func (e *capturedEvent) emit() {
 		c.claim(e.off, slow)
 	} else {
 		c.claimAll(e.capture.Events(), e.off, slow)
-		c.storeDirect(e.capture, e.spDelta)
+		c.storeDirect(e.capture, e.origin)
 	}
 	c.Lea(amd64.RAX, amd64.At(amd64.RSP, e.spDelta))
 	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
@@ -130,8 +131,11 @@ func (e *capturedEvent) gatherSlowly() {
 	c.Shl32Imm(amd64.RAX, 3)
 	c.Lea(amd64.RDX, amd64.AtAddr(e.gather))
 	c.Store64(amd64.At(amd64.RSP, saveGather), amd64.RDX)
-	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
+	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.origin))
 	c.Store64(amd64.At(amd64.RSP, saveEntry), amd64.RDX)
+	if e.origin != e.spDelta {
+		c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
+	}
 	c.MovImm32(amd64.RCX, word(e.id, e.exit))
 	c.CallTo(c.routines.captures.slow)
 }
