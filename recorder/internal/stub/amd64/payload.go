@@ -188,7 +188,10 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 			continue
 		}
 		r := amd64.Reg(o.Reg)
-		if o.Origin == stub.OriginStack {
+		if o.Memory {
+			c.loadSafe(o, spDelta)
+			r = amd64.RAX
+		} else if o.Origin == stub.OriginStack {
 			c.Lea(amd64.RAX, amd64.At(amd64.RSP, spDelta))
 			r = amd64.RAX
 		} else if r == amd64.RAX || r == amd64.RCX || r == amd64.RDX {
@@ -204,6 +207,26 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 	}
 	for i := range n {
 		c.Store32Imm(amd64.At(amd64.RCX, int32(ring.EventSize*(1+i)+ring.EventWord)), payloadWord(i, n))
+	}
+}
+
+// loadSafe appends the loading of what is in memory that is safe to be read into RAX. The stack pointer is spDelta below the one that
+// stub.OriginStack means.
+func (c *coder) loadSafe(o *stub.Operand, spDelta int32) {
+	from := amd64.At(amd64.RSP, spDelta+o.Off)
+	if o.Origin == stub.OriginAddress {
+		c.MovImm64(amd64.RAX, o.Addr+uint64(int64(o.Off)))
+		from = amd64.At(amd64.RAX, 0)
+	}
+	switch o.Size {
+	case 1:
+		c.Load8(amd64.RAX, from)
+	case 2:
+		c.Load16(amd64.RAX, from)
+	case 4:
+		c.Load32(amd64.RAX, from)
+	default:
+		c.Load64(amd64.RAX, from)
 	}
 }
 
