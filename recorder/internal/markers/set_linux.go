@@ -1,7 +1,6 @@
 package markers
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,13 +150,8 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 
 // refusal says why a marker can't be recorded.
 func refusal(im *mapped.Image, m *plan.Mark, host *stub.Probe) plan.Reason {
-	if host != nil {
-		switch m.With {
-		case plan.MarkJoined:
-			return plan.ReasonNone
-		case plan.MarkLost:
-			return cmp.Or(m.Alone.Reason, plan.ReasonMarkLost)
-		}
+	if host != nil && m.With != plan.MarkApart {
+		return m.ReasonWith()
 	}
 	if m.Alone.Tier == plan.TierNone {
 		return m.Alone.Reason
@@ -222,11 +216,6 @@ func (s *Set) AddTo(table map[uint32]*stub.Captures) map[uint32]*stub.Captures {
 		}
 	}
 	return all
-}
-
-// HasValues says whether any argument is asked for that isn't constant, now or of what may come.
-func (s *Set) HasValues() bool {
-	return slices.ContainsFunc(s.specs, func(one *spec) bool { return one.all || len(one.args) > 0 }) || !s.Empty()
 }
 
 // Check returns an error for the first option that is about no marker, unless wait, which may be nil, says of it that one may come.

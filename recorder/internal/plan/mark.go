@@ -47,6 +47,17 @@ func (m *Mark) Single() bool {
 	return s.Count == 1 && s.Addr%8 <= 8-NearJump
 }
 
+// ReasonWith is why the marker can't be recorded where its function is.
+func (m *Mark) ReasonWith() Reason {
+	switch {
+	case m.With == MarkJoined:
+		return ReasonNone
+	case m.With == MarkLost && m.Alone.Reason == ReasonNone:
+		return ReasonMarkLost
+	}
+	return m.Alone.Reason
+}
+
 // findMarks says which functions the marks are in, and places the site of each.
 func (im *Image) findMarks(fns []function) {
 	im.Marked = make([]Mark, len(im.Marks))
