@@ -245,8 +245,11 @@ func (r *recording) setup() error {
 		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
 			ErrRefused, size>>20, available>>20)
 	}
-	patches := 0
+	patches, semaphores := 0, 0
 	for _, a := range r.s.Arenas {
+		for _, im := range a.Images {
+			semaphores += len(im.Semaphores)
+		}
 		for i := range a.Fns {
 			for _, site := range a.Fns[i].Patched() {
 				patches++
@@ -258,10 +261,11 @@ func (r *recording) setup() error {
 	}
 	s, filters := r.s, &r.opt.Filters
 	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: filters.Depth}
-	s.Records = recovery.RecordSize(len(s.Arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
+	s.Records = recovery.RecordSize(len(s.Arenas), 0, 0) + recovery.RecordSize(0, patches, semaphores) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
 	s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
+	s.Uncounted = func(err error) { r.notice("%v", err) }
 	if !r.isFirst() {
 		s.Owner = r.first.s.Owner
 	}

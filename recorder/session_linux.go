@@ -111,6 +111,9 @@ func (r *recording) session(ctx context.Context) error {
 	}
 	r.result.AttachStop, r.result.DetachStop = r.s.Stopped, u.Stopped
 	r.result.Ended, r.result.Left = u.Gone, u.Kept
+	if u.Odd > 0 {
+		r.notice("%d semaphores of markers are left as they are: somebody else has set them to less than was added", u.Odd)
+	}
 	if derr != nil {
 		verified = false
 	} else {

@@ -42,7 +42,9 @@ type Image struct {
 	Marks    []plan.Mark
 	Marked   []stub.Probe
 	HasMarks bool
-	First    uint32
+	// Semaphores are the addresses, in the target, of those of its markers that are recorded, each once.
+	Semaphores []uint64
+	First      uint32
 	// Islands and Sites are its patches, once the code that they lead to is made.
 	Islands, Sites []stub.Patch
 	// differed are the addresses of text that wasn't the file's when we came.

@@ -58,8 +58,8 @@ func New(o Options) (*Set, error) {
 	return s, nil
 }
 
-// Empty says whether nothing is asked for.
-func (s *Set) Empty() bool { return len(s.specs) == 0 }
+// Empty says whether nothing is asked for, as of nil.
+func (s *Set) Empty() bool { return s == nil || len(s.specs) == 0 }
 
 // Wants says whether any of the notes is asked for.
 func (s *Set) Wants(notes []sdt.Note) bool {
@@ -145,6 +145,7 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 		im.HasMarks = true
 		n.Recorded++
 	}
+	im.Semaphores = s.semaphores(im)
 	return n
 }
 
@@ -231,8 +232,8 @@ func (s *Set) Check(wait func(*glob.NoMatchError, []string) bool) error {
 	return nil
 }
 
-// Semaphores are those of the recorded markers of an image, in the target, each once.
-func (s *Set) Semaphores(im *mapped.Image) (list []uint64) {
+// semaphores are those of the recorded markers of an image, in the target, each once.
+func (s *Set) semaphores(im *mapped.Image) (list []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.planned {

@@ -85,7 +85,7 @@ func TestARecordThatIsBeingWrittenIsNotThereYet(t *testing.T) {
 
 func TestAFullJournalSaysSo(t *testing.T) {
 	records := recordsOf()
-	j := Journal{Space: make([]byte, RecordSize(0, 4)+8)}
+	j := Journal{Space: make([]byte, RecordSize(0, 4, 0)+8)}
 	if err := j.Add(&records[1]); err != nil {
 		t.Fatal(err)
 	}
