@@ -157,10 +157,9 @@ func refusal(im *mapped.Image, m *plan.Mark, host *stub.Probe) plan.Reason {
 	if m.Alone.Tier == plan.TierNone {
 		return m.Alone.Reason
 	}
-	site := &m.Alone.Sites[0]
 	for i := range im.Hooked {
 		for _, h := range im.Hooked[i].Patched() {
-			if h.Addr < site.End() && site.Addr < h.End() {
+			if slices.ContainsFunc(m.Alone.Sites, func(s plan.Site) bool { return h.Addr < s.End() && s.Addr < h.End() }) {
 				return plan.ReasonMarkLost
 			}
 		}

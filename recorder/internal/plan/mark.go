@@ -127,20 +127,45 @@ const maxMarkMoved = 8
 
 // placeMark places the site of one mark.
 func (p *planner) placeMark(m *Mark) {
+	p.sites = p.sites[:0]
 	site, w, why := p.markSite(m.Addr)
-	if why != ReasonNone {
+	switch {
+	case why == ReasonNone:
+		p.add(site, w.lo, w.hi)
+		p.sites[0].Level = 1
+	case !p.markOver(m.Addr):
 		m.Alone.Refuse(why, m.Addr)
 		return
 	}
-	// Exits are the function's; alone they are only moved.
-	site.exits, site.loops, site.Level = 0, 0, 1
-	for i := w.lo; i < w.hi; i++ {
-		p.insts[i].covered = true
+	for i := range p.sites {
+		p.sites[i].exits = 0 // exits are the function's; alone they are only moved
 	}
-	p.im.textAt(site.Addr).claim(site.Addr, site.End())
 	m.Alone.Tier, m.Alone.Reason, m.Alone.At = TierExitSite, ReasonNone, 0
-	m.Alone.Sites = []Site{site}
-	m.Alone.Size = uint64(site.Size)
+	m.Alone.Sites = slices.Clone(p.sites)
+	m.Alone.Size = uint64(p.sites[0].Size)
+}
+
+// markOver makes the site of the mark at addr over instructions that jumps lead to, as of an exit: all of these jumps are led to the copies, which
+// takes sites of their own.
+func (p *planner) markOver(addr uint64) bool {
+	k, own := p.indexOf(addr)
+	if !own || k >= len(p.insts) || p.insts[k].addr != addr || p.insts[k].covered {
+		return false
+	}
+	s := p.spans[slices.IndexFunc(p.spans, func(s span) bool { return k >= s.from && k < s.to })]
+	w, ok := p.growOver(k, s)
+	if !ok || !p.leadAll(SiteDisplaced, w, s, RoleMark, maxRedirects) {
+		return false
+	}
+	p.sites[0].Before = uint8(k - w.lo)
+	looped := slices.ContainsFunc(p.sites, func(s Site) bool { return s.loops != 0 })
+	// What is led to the copies is told by the sites' own function, and not by a part of another's site.
+	foreign := slices.ContainsFunc(p.sites, func(s Site) bool { return s.hosts || s.Hosted || s.Kind == SiteCopy })
+	if looped || foreign || !p.levels() {
+		p.undo(0)
+		return false
+	}
+	return true
 }
 
 // markSite makes the site of the mark at addr: with a jump in its place, with a short one to an island, or, in front of a call, with that led to
@@ -288,18 +313,27 @@ func (p *planner) hold(marks []int) {
 		if len(m.Alone.Sites) == 0 {
 			continue
 		}
-		site := &m.Alone.Sites[0]
-		lo, own := p.indexOf(site.Addr)
-		if !own {
-			continue
+		lists := make([][]inst, 0, 1)
+		for i := range m.Alone.Sites {
+			site := &m.Alone.Sites[i]
+			lo, own := p.indexOf(site.Addr)
+			if !own {
+				break
+			}
+			insts := p.insts[lo : lo+int(site.Count)]
+			if site.Addr < first+2*NearJump && site.End() > first || slices.ContainsFunc(insts, func(i inst) bool { return i.role != rolePlain }) {
+				break
+			}
+			lists = append(lists, insts)
 		}
-		insts := p.insts[lo : lo+int(site.Count)]
-		if site.Addr < first+2*NearJump && site.End() > first || slices.ContainsFunc(insts, func(i inst) bool { return i.role != rolePlain }) {
+		if len(lists) < len(m.Alone.Sites) {
 			continue
 		}
 		m.With = MarkApart
-		for i := range insts {
-			insts[i].covered = true
+		for _, insts := range lists {
+			for i := range insts {
+				insts[i].covered = true
+			}
 		}
 	}
 }
@@ -315,7 +349,7 @@ func (p *planner) joinMarks(marks []int) {
 		switch {
 		case p.isMoved(m.Addr), p.takeMark(m.Addr):
 			m.With = MarkJoined
-		case len(m.Alone.Sites) > 0 && p.isFree(&m.Alone.Sites[0]):
+		case len(m.Alone.Sites) > 0 && !slices.ContainsFunc(m.Alone.Sites, func(s Site) bool { return !p.isFree(&s) }):
 			m.With = MarkApart
 		default:
 			m.With = MarkLost
@@ -323,29 +357,40 @@ func (p *planner) joinMarks(marks []int) {
 	}
 }
 
-// takeMark lets the site that begins behind the mark take its instruction in, too.
+// takeMark lets the site that begins behind the mark, or soon behind it, take its instruction in, too, and those in between.
 func (p *planner) takeMark(addr uint64) bool {
 	k, own := p.indexOf(addr)
-	if !own || !p.mayReach(k, k) || p.insts[k].Ends() || p.isTarget(p.insts[k].end()) || crossesPage(addr, NearJump) {
+	if !own || crossesPage(addr, NearJump) {
 		return false
 	}
-	in := &p.insts[k]
-	for i := range p.sites {
-		s := &p.sites[i]
-		if s.Addr != in.end() {
-			continue
-		}
-		if s.Kind != SiteDisplaced || s.Role != RoleExit || s.bound || s.hosts || s.Island != 0 || s.targets != 0 || s.swapped != 0 ||
-			s.Count >= maxExtended || int(s.Size)+int(in.Len) > math.MaxUint8 {
+	for j := k + 1; j < min(len(p.insts), k+1+maxMarkMoved); j++ {
+		before, at := &p.insts[j-1], p.insts[j].addr
+		if before.end() != at || before.Ends() || before.role != rolePlain || !p.mayReach(k, j-1) || p.isTarget(at) {
 			return false
 		}
-		s.Addr, s.Size, s.Count = addr, s.Size+in.Len, s.Count+1
-		s.exits, s.loops = s.exits<<1, s.loops<<1
-		in.covered = true
-		p.im.textAt(addr).claim(addr, in.end())
-		return true
+		for i := range p.sites {
+			if s := &p.sites[i]; s.Addr == at && s.Kind != SiteCopy {
+				return p.reachBack(s, k, j)
+			}
+		}
 	}
 	return false
+}
+
+// reachBack lets a site that begins with instruction j begin with instruction k instead, if nothing relies on where it is.
+func (p *planner) reachBack(s *Site, k, j int) bool {
+	size := int(s.Size) + int(p.insts[j].addr-p.insts[k].addr)
+	if s.Kind != SiteDisplaced || s.Role != RoleExit || s.bound || s.hosts || s.Island != 0 || s.targets != 0 || s.swapped != 0 ||
+		int(s.Count)+j-k > maxExtended || size > math.MaxUint8 {
+		return false
+	}
+	s.Addr, s.Size, s.Count = p.insts[k].addr, uint8(size), s.Count+uint8(j-k)
+	s.exits, s.loops = s.exits<<(j-k), s.loops<<(j-k)
+	for i := k; i < j; i++ {
+		p.insts[i].covered = true
+	}
+	p.im.textAt(s.Addr).claim(s.Addr, s.End())
+	return true
 }
 
 // isFree says whether a mark's window has nothing that a site of the function has, nor an exit.
@@ -363,28 +408,62 @@ func (p *planner) isFree(site *Site) bool {
 	return true
 }
 
-// planAround plans function i, in which there are marks: around their windows if that can be, else with these in the function's own.
+// planAround plans function i, in which there are marks: around their windows, or with these in the function's own sites, whichever leaves
+// more of the marks.
 func (p *planner) planAround(i int, marks []int, out *Function) {
-	for _, held := range []bool{true, false} {
+	const never = 1 << 30
+	try := func(held bool) (lost int) {
 		p.held = nil
-		p.giveWindows(marks, held)
 		if held {
 			p.held = marks
-		} else {
-			for _, k := range marks {
-				p.im.Marked[k].With = MarkLost
-			}
 		}
+		for _, k := range marks {
+			p.im.Marked[k].With = MarkLost
+		}
+		p.giveWindows(marks, held)
 		p.planOne(i, out)
 		p.held = nil
 		p.giveWindows(marks, true)
+		if out.Tier == TierNone {
+			return never
+		}
+		for _, k := range marks {
+			lost += btoi(p.im.Marked[k].With == MarkLost)
+		}
+		return lost
+	}
+	// back takes back what was planned last.
+	back := func() {
 		if out.Tier != TierNone {
-			return
+			p.unclaim()
+			out.Refuse(ReasonNone, 0)
+			p.giveWindows(marks, true)
 		}
 	}
-	for _, k := range marks { // the function isn't recorded, whatever is chosen
-		p.im.Marked[k].With = MarkApart
+	lost := try(true)
+	if lost == 0 {
+		return
 	}
+	back()
+	if free := try(false); free > lost {
+		back()
+		free = try(true)
+		lost = min(lost, free)
+	} else {
+		lost = free
+	}
+	if lost == never { // the function isn't recorded, whatever is chosen
+		for _, k := range marks {
+			p.im.Marked[k].With = MarkApart
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // giveWindows claims the windows of marks, or lets the function's sites have them.
