@@ -26,10 +26,13 @@ func (r *recording) choose(ctx context.Context) error {
 	if r.captures, err = capture.New(capture.Options{Args: r.opt.Args, Returns: r.opt.Returns, Conditions: r.opt.Conditions}); err != nil {
 		return err
 	}
-	if r.markers, err = markers.New(markers.Options{Markers: r.opt.Markers, Pairs: r.opt.Pairs}); err != nil {
+	r.triggers = trigger.NewSet(r.opt.triggers())
+	// What triggers are about comes first: what is asked for besides, with arguments, counts for more.
+	asked := slices.Concat(r.triggers.Markers(), r.opt.Markers)
+	if r.markers, err = markers.New(markers.Options{Markers: asked, Pairs: r.opt.Pairs}); err != nil {
 		return err
 	}
-	r.triggers = trigger.NewSet(r.opt.triggers())
+	r.markers.Triggers(r.triggers.TakeMark)
 	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
@@ -41,10 +44,10 @@ func (r *recording) choose(ctx context.Context) error {
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
 	var with []*mapped.Image
-	var asked []*mapped.Image // whose module is chosen
+	var listed []*mapped.Image // whose module is chosen
 	for _, im := range images {
 		if !im.Unchosen && !r.opt.Choice.NoFunctions {
-			asked = append(asked, im)
+			listed = append(listed, im)
 			r.covered(coverageOf(im.Probe, im.Module, im.Main))
 		}
 		n := ch.Pick(im, r.nextID)
@@ -93,7 +96,7 @@ func (r *recording) choose(ctx context.Context) error {
 				r.s.PID(), ErrNothing, r.result.Markers.Seen, ErrRefused, commonest(r.result.Markers.Refused), r.s.PID())
 		}
 		if r.result.Seen == 0 {
-			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(listed, r.opt.Choice.NoFound))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.PID(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.PID())
@@ -114,7 +117,8 @@ func (r *recording) choose(ctx context.Context) error {
 // stubConfig is what stubs are told of what was asked for.
 func (r *recording) stubConfig() stub.Config {
 	c := stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
-		Overwrite: r.opt.Armed != nil, Captures: r.markers.AddTo(r.captures.Table()), Keeps: r.waitCalls.Table()}
+		Overwrite: r.opt.Armed != nil, Captures: r.markers.AddTo(r.captures.Table()), Keeps: r.waitCalls.Table(),
+		MarkTriggers: r.markers.Parts()}
 	f := &r.opt.Filters
 	c.Min, c.Threads, c.Depth, c.Inside = f.Min > 0, len(f.Threads) > 0, f.Depth > 0, len(f.Inside) > 0
 	if f.Every > 1 {

@@ -54,6 +54,7 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	r.waitCalls.Plan(im, r.captures.Table())
 	marks := r.markers.Pick(im, s.MayRead, r.notice)
 	s.Runtime.Captures, s.Runtime.Keeps = r.markers.AddTo(r.captures.Table()), r.waitCalls.Table()
+	s.Runtime.MarkTriggers = r.markers.Parts()
 	c.ch.Forget()
 	return n.Traced, func() {
 		r.count(n)

@@ -29,7 +29,15 @@ func (f *markerFlags) wrong(clock string) string {
 
 // markersAlone says that only markers are recorded: nothing on the command line is about functions.
 func (f *recordFlags) markersAlone(fl *pflag.FlagSet) bool {
-	if len(f.markers.markers) == 0 {
+	marks := len(f.markers.markers) > 0
+	for _, when := range f.armed.when {
+		t, err := recorder.ParseTrigger(when)
+		if err != nil || t.Marker == "" && t.Span == "" {
+			return false // that a main thread stalls says little without calls
+		}
+		marks = true
+	}
+	if !marks {
 		return false
 	}
 	for _, name := range []string{"module", "function", "exclude", "min-size", "args", "ret", "if", "inside", "depth", "min", "every"} {
@@ -37,7 +45,7 @@ func (f *recordFlags) markersAlone(fl *pflag.FlagSet) bool {
 			return false
 		}
 	}
-	return !f.armed.isArmed()
+	return true
 }
 
 // markersSummary is what became of the markers that were asked for, by their sites; the keys are promised.

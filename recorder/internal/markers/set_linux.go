@@ -2,6 +2,7 @@ package markers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/trigger"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -21,6 +23,8 @@ type Set struct {
 	pairs []sdt.Pair
 	names []string // of markers that were seen
 	told  int      // see few
+	taken func(trigger.Mark) []stub.MarkTrigger
+	parts map[uint32][]stub.MarkTrigger // in triggers, by ID
 
 	mu      sync.Mutex // guards what follows, which grows as libraries are loaded
 	planned []*planned // that of number n is at n-1
@@ -119,7 +123,9 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 		if spec == nil {
 			continue
 		}
-		spec.hit = true
+		for _, one := range s.specs {
+			one.hit = one.hit || one.matches(note)
+		}
 		n.Seen++
 		host := hosts[m.Host]
 		if why := refusal(im, m, host); why != plan.ReasonNone {
@@ -137,6 +143,7 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 			continue
 		}
 		id := ring.MarkID(number)
+		s.take(id, p)
 		if host != nil && m.With == plan.MarkJoined {
 			host.Marks = append(host.Marks, stub.Joined{Addr: m.Addr, ID: id})
 		} else {
@@ -148,6 +155,30 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 	im.Semaphores = s.semaphores(im)
 	return n
 }
+
+// Triggers lets markers that are picked from now on have their parts in triggers, as taken says.
+func (s *Set) Triggers(taken func(trigger.Mark) []stub.MarkTrigger) { s.taken = taken }
+
+// take notes a marker's part in triggers.
+func (s *Set) take(id uint32, p *planned) {
+	if s.taken == nil {
+		return
+	}
+	list := s.taken(trigger.Mark{ID: id, Provider: p.Provider, Name: p.Name, Title: p.Title, Pair: p.Pair,
+		Begin: p.Kind == reel.MarkBegin, End: p.Kind == reel.MarkEnd})
+	if len(list) == 0 {
+		return
+	}
+	parts := maps.Clone(s.parts) // stubs may be made at any time by the other
+	if parts == nil {
+		parts = map[uint32][]stub.MarkTrigger{}
+	}
+	parts[id] = list
+	s.parts = parts
+}
+
+// Parts are what the markers have of triggers, by their IDs. It doesn't change any more.
+func (s *Set) Parts() map[uint32][]stub.MarkTrigger { return s.parts }
 
 // refusal says why a marker can't be recorded.
 func refusal(im *mapped.Image, m *plan.Mark, host *stub.Probe) plan.Reason {

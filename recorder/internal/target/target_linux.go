@@ -67,15 +67,6 @@ type Target struct {
 	Mu sync.Mutex
 
 	lang       language
-	rec        *recovery.Memory // nil when there is none
-	journal    recovery.Journal // in it
-	ownsOwner  bool             // Owner is of this one alone
-	privileged bool             // the process may do more than others of its user
-	began      time.Time        // when its memory began to be mapped
-	made       []process.Memfd  // all memfds that it was made to open
-	patched    bool             // the journal says of sites that may have been written
-	running    bool             // recording is on
-	paused     bool             // gates stay closed; guarded by Mu
 	rec        *recovery.Memory     // nil when there is none
 	journal    recovery.Journal     // in it
 	ownsOwner  bool                 // Owner is of this one alone
@@ -85,6 +76,7 @@ type Target struct {
 	semaphores []recovery.Semaphore // of markers, as they are noted
 	patched    bool                 // the journal says of sites that may have been written
 	running    bool                 // recording is on
+	paused     bool                 // gates stay closed; guarded by Mu
 
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for

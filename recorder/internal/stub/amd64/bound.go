@@ -30,6 +30,10 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 	if cfg.Chooses() || cfg.Threads {
 		inline += 96
 	}
+	triggers := uint64(0) // of a marker, at most
+	for _, list := range cfg.MarkTriggers {
+		triggers = max(triggers, markTriggerSize*uint64(len(list)))
+	}
 	const (
 		site   = 56  // alignment, the entry event's call, the way back
 		longer = 8   // than the original is a jump in the stub
@@ -40,7 +44,7 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 	for i := range fns {
 		f := &fns[i]
 		sites := f.Patched()
-		b.code += (inline + exit) * uint64(len(f.Marks))
+		b.code += (inline + exit + triggers) * uint64(len(f.Marks))
 		b.rows += marked * uint64(len(f.Marks))
 		for k := range sites {
 			s := &sites[k]
@@ -57,6 +61,7 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 			if s.SPDelta != 0 || s.Role == plan.RoleMark {
 				b.code += inline
 			}
+			b.code += triggers * uint64(btoi(s.Role == plan.RoleMark))
 			b.rows += marked * uint64(btoi(s.Role == plan.RoleMark))
 			if s.Role == plan.RoleEntry && f.Hook != plan.HookNone {
 				b.code += inline
@@ -111,6 +116,9 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 	}
 	return b
 }
+
+// markTriggerSize is how many bytes a marker's part in a trigger takes.
+const markTriggerSize = 160
 
 // boundMark is how many bytes the captures of a marker take.
 func boundMark(c *stub.Captures) uint64 {

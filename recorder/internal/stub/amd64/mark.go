@@ -55,10 +55,38 @@ func (c *coder) mark(id uint32, pushed int32) {
 	e.emit()
 	c.Place(e.off)
 	c.restore(0)
+	if c.cfg.Predicates != 0 {
+		for _, t := range c.cfg.MarkTriggers[id] {
+			c.markTrigger(&t)
+		}
+	}
 	if pushed == 0 {
 		c.lower(false)
 	}
 	c.endSwitch()
+}
+
+// markTrigger appends a marker's part in a trigger, as predicates does for a call. What spans begin and end is the thread's, wherever its
+// stack pointer is, so that is taken for 0; of spans of one name that are within one another the innermost counts.
+func (c *coder) markTrigger(t *stub.MarkTrigger) {
+	off := c.NewLabel()
+	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
+	c.saveFlags(0)
+	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
+	c.Jcc(amd64.CondLE, off)
+	call := func(routine uint64) {
+		c.MovImm64(amd64.RCX, uint64(t.Predicates.Count)<<40|uint64(t.Predicates.First)<<32|uint64(word(t.Key, false)))
+		c.MovImm32(amd64.RDX, 0)
+		c.CallTo(routine)
+	}
+	if t.Begin {
+		call(c.routines.predicates.enter)
+	}
+	if t.End {
+		call(c.routines.predicates.leave)
+	}
+	c.Place(off)
+	c.restore(0)
 }
 
 // hasMarks says whether any of the functions is a marker, or has one in it.
