@@ -111,6 +111,10 @@ func (p *planner) placeMarks(i int, marks []int) {
 		refuse(r.why, r.at)
 		return
 	}
+	p.marked = map[uint64]bool{}
+	for _, k := range marks {
+		p.marked[p.im.Marked[k].Addr] = true
+	}
 	slices.SortFunc(marks, func(a, b int) int { return cmp.Compare(p.im.Marked[a].Addr, p.im.Marked[b].Addr) })
 	for n, k := range marks {
 		m := &p.im.Marked[k]
@@ -250,7 +254,7 @@ func (p *planner) markWindow(addr uint64, least int) (best run, why Reason) {
 			if p.targetInside(p.insts[lo].addr, p.insts[last].end()) {
 				break // and so are all that reach further
 			}
-			if c := p.markCost(w); c < cost {
+			if c := p.markCost(w, k); c < cost {
 				best, cost = w, c
 			}
 			break
@@ -288,11 +292,13 @@ func (p *planner) reasonBehind(k int) Reason {
 	return ReasonNone
 }
 
-// markCost is how much speaks against a window.
-func (p *planner) markCost(w run) (cost int) {
+// markCost is how much speaks against a window of mark k.
+func (p *planner) markCost(w run, k int) (cost int) {
 	for i := w.lo; i < w.hi; i++ {
 		in := &p.insts[i]
 		switch {
+		case i != k && p.marked[in.addr]:
+			cost += 1000 // another marker would have none
 		case in.role == roleExit:
 			cost += 100 // it would have to be joined with the function's
 		case in.Kind != amd64.Other:

@@ -43,7 +43,8 @@ type planner struct {
 	frameless bool // a Go function without a frame
 	first     int  // index of the instruction before which the entry's event is due
 
-	held []int // the marks, by their places in Image.Marked, whose windows are to be left alone
+	marked map[uint64]bool // addresses of marks in the function at work, while they are placed
+	held   []int           // the marks, by their places in Image.Marked, whose windows are to be left alone
 }
 
 // span is the instructions of one part: insts[from:to].
