@@ -41,7 +41,7 @@ func TestArguments(t *testing.T) {
 }
 
 func TestWhatIsNotUnderstoodHasAReason(t *testing.T) {
-	for _, text := range []string{"3@%rax", "2f@%xmm0", "8@", "8@%", "8@$", "8@$x", "8@foo", "8@(%rip)", "8@foo(%rip,%rax)", "8@()", "8@(%rax,%rbx,3)",
+	for _, text := range []string{"3@%rax", "2f@%xmm0", "8@", "8@%", "8@$", "8@$x", "8@(%rip)", "8@foo(%rip,%rax)", "8@()", "8@(%rax,%rbx,3)",
 		"8@%fs:0", "8@[", "8@[sp, 1, 2]", "8@foo+bar(%rip)", "-@%rax", "8@(%rax"} {
 		for _, a := range ParseArguments(text) {
 			if a.Err == nil || a.Place != Unknown {
