@@ -189,7 +189,9 @@ func TestSemaphoresOutliveNoRecorder(t *testing.T) {
 	t.Parallel()
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "marks"), "2", "0")
+	start := time.Now()
 	r := realtest.StartRecording(t, append(pidFlag(p), "--markers", "marks:*")...)
+	most := max(300*time.Millisecond, 2*time.Since(start))
 	if n := semaphoreOf(t, p); n != 1 {
 		t.Errorf("it is %d while recorded", n)
 	}
@@ -209,7 +211,7 @@ func TestSemaphoresOutliveNoRecorder(t *testing.T) {
 		if i%4 > 1 {
 			flags = append(flags, "-m", "marks*")
 		}
-		outcomes[killedAfter(t, p, time.Duration(random.Int64N(int64(300*time.Millisecond))), flags)]++
+		outcomes[killedAfter(t, p, time.Duration(random.Int64N(int64(most))), flags)]++
 		if n := semaphoreOf(t, p); n != 0 {
 			t.Fatalf("%v: it is %d", outcomes, n)
 		}
