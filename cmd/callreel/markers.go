@@ -20,13 +20,12 @@ func newMarkers() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "markers -p PID | FILE",
 		Short: "List the markers that a program has compiled in, and whether they can be recorded",
-		Long: `Markers lists the places at which a process, or an ELF file, says something itself: SDT markers, which SystemTap, bpftrace
-and perf call USDT probes. Each has a provider and a name, where it is, its arguments as the note has them, what it
-begins or ends, and its semaphore, a number that is above 0 while somebody wants to know. Nothing is stopped or
-changed.
+		Long: `Markers lists the places at which a process, or an ELF file, says something itself: SDT markers, which bpftrace and
+perf call USDT probes. Each has a provider and a name, where it is, its arguments as the note has them, what it begins
+or ends, and its semaphore, a number that is above 0 while somebody wants to know. Nothing is stopped or changed.
 
-A marker that can't be recorded has a reason in place of its kind. One that can, but not together with its function, says
-so. Of arguments "read" means that a system call reads them, since their memory might not be there.
+A marker that can't be recorded has a reason in place of its kind. One that can, but not together with its function,
+says so. Of arguments "read" means that a system call reads them, since their memory might not be there.
 
 Go programs have no markers of this kind.`,
 		Example: `  callreel markers /usr/bin/python3.11

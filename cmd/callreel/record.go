@@ -64,7 +64,8 @@ coroutine) counts for itself. Calls that filters omit are counted nowhere, but f
 calls that the other filters let through, and report shows that number.
 
 With --when nothing is written until a condition comes true. Conditions are 'F > 5ms' (a call of F took longer, or has
-not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call) and
+not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call),
+'marker PROVIDER:NAME' (it is passed), 'span TITLE > 5ms' (the span took longer, of markers that are recorded) and
 stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
 slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, SIGUSR2 and callreel dump make a dump,
 too.
@@ -77,6 +78,11 @@ ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, a
 string. A value that can't be read is shown as "?".
 
 ` + liveNaming + `
+
+--markers records the passings of markers that the program has compiled in (SDT, USDT; see callreel markers):
+provider:name or a glob, with the wanted arguments in parentheses: 'python:line(arg1:s, arg3)'. Without parentheses
+all are recorded, as numbers. Alone it records no calls: -f '*' adds all functions. Names make spans, X__start and
+X__done, say; --pair 'BEGIN=END' makes others. Semaphores are counted up while it records.
 
 --if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
 conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is

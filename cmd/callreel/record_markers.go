@@ -12,8 +12,8 @@ import (
 type markerFlags struct{ markers, pairs []string }
 
 func (f *markerFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.markers, "markers", nil, "record the program's own markers: the `SPEC` 'postgresql:*' or 'python:line(arg1:s, arg3)' (repeatable)")
-	fl.StringArrayVar(&f.pairs, "pair", nil, "markers that begin and end spans, 'BEGIN=END', besides those that are known by name (repeatable)")
+	fl.StringArrayVar(&f.markers, "markers", nil, "record the program's own markers: the `SPEC` 'postgresql:*' or 'python:line(arg1:s)' (repeatable)")
+	fl.StringArrayVar(&f.pairs, "pair", nil, "markers that begin and end a span, as `BEGIN=END`, besides those that names tell (repeatable)")
 }
 
 // wrong says what is wrong with them, "" if nothing is.
