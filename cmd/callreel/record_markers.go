@@ -12,7 +12,7 @@ import (
 type markerFlags struct{ markers, pairs []string }
 
 func (f *markerFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.markers, "markers", nil, "record the program's own markers: the `SPEC` 'postgresql:*' or 'python:line(arg1:s)' (repeatable)")
+	fl.StringArrayVar(&f.markers, "markers", nil, "record the program's own markers: the `SPEC` 'postgresql:*' or 'p:line(arg1:s)' (repeatable)")
 	fl.StringArrayVar(&f.pairs, "pair", nil, "markers that begin and end a span, as `BEGIN=END`, besides those that names tell (repeatable)")
 }
 
