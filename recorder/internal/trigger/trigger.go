@@ -123,3 +123,11 @@ func Parse(text string) (Trigger, error) {
 	}
 	return t, nil
 }
+
+// hint says what may help where no marker has a trigger.
+func (t *Trigger) hint() string {
+	if t.Span != "" {
+		return ": --markers says which are, and callreel markers which begin and end spans"
+	}
+	return ": callreel markers lists those that there are"
+}

@@ -77,11 +77,3 @@ func (s *Set) Markers() (globs []string) {
 	}
 	return globs
 }
-
-// hint says what may help where no marker has a trigger.
-func (t *Trigger) hint() string {
-	if t.Span != "" {
-		return ": --markers says which are, and callreel markers which begin and end spans"
-	}
-	return ": callreel markers lists those that there are"
-}
