@@ -278,3 +278,30 @@ func TestMarkersThatAreNotThereAreSaid(t *testing.T) {
 	}
 	p.Finish()
 }
+
+// Markers and spans arm: a dump is made of what led to them, with the marks in it.
+func TestMarkersAndSpansMakeDumps(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	program := realtest.Build(t, "marks")
+	for _, c := range []struct {
+		when, marker string
+		kind         reel.MarkKind
+	}{
+		{"marker marks:strings #500", "strings", reel.MarkInstant},
+		{"span request > 1ns", "request__done", reel.MarkEnd},
+	} {
+		p := realtest.Start(t, program, "1", "0")
+		r := realtest.StartRecording(t, append(pidFlag(p), "--markers", "marks:*", "--when", c.when, "--max", "1")...)
+		file := waitDumps(t, r, 1)[0]
+		stopArmed(t, r)
+		found := false
+		got := passed(t, file, func(m *reel.Marker, values []string, _ uint32) {
+			found = found || m.Name == c.marker && m.Kind == c.kind && len(values) > 0
+		})
+		if !found {
+			t.Errorf("%s: no mark of %s in the dump: %v", c.when, c.marker, got)
+		}
+		p.Finish()
+	}
+}
