@@ -28,6 +28,7 @@ type Meter struct {
 	first     reel.ClockPair
 	images    []reel.Image
 	functions []reel.Function
+	markers   []Marker // by ID
 	threads   map[uint32]*reel.Thread
 	keys      uint32
 }

@@ -11,7 +11,7 @@ import (
 func (r *recording) await(ch *choose.Chooser, traced bool) error {
 	missed := ch.Missed()
 	if len(missed) == 0 {
-		return r.captures.Check(ch.Names(), r.waiter(ch.Names()))
+		return r.awaitOthers(ch)
 	}
 	if !libraries.CanLoad(r.s.Process, r.s.SearchedImages) {
 		return missed[0].Err()
@@ -29,7 +29,21 @@ func (r *recording) await(ch *choose.Chooser, traced bool) error {
 			r.notice(waitsForFunction, text)
 		}
 	}
-	return r.captures.Check(ch.Names(), r.waiter(ch.Names()))
+	return r.awaitOthers(ch)
+}
+
+// awaitOthers is await for what values and markers are asked of.
+func (r *recording) awaitOthers(ch *choose.Chooser) error {
+	if err := r.captures.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
+		return err
+	}
+	return r.markers.Check(func(missed *glob.NoMatchError, names []string) bool {
+		if !r.mayCome(missed, names) {
+			return false
+		}
+		r.notice("%s; waiting for a library to be loaded that has such a marker", missed.Error())
+		return true
+	})
 }
 
 const waitsForFunction = "%s; waiting for a library to be loaded that has such a function"

@@ -14,6 +14,8 @@ type Choice struct {
 	Functions []string // empty for all
 	Exclude   []string
 	MinSize   uint64 // bytes
+	// NoFunctions is for recordings of markers alone: no functions are chosen but those that other options ask for by name.
+	NoFunctions bool
 	// NoFound leaves out functions that neither symbols nor call frame information tell of, and that were found in the code.
 	NoFound bool
 	// Memory bounds what the files of one process, or one file, may make us keep of them, in bytes: see object.Allowance. 0 is
@@ -66,5 +68,5 @@ func (c *Choice) debugFiles() DebugFiles {
 
 // rules are what it says of modules and functions.
 func (c *Choice) rules() choose.Rules {
-	return choose.Rules{Modules: c.Modules, Functions: c.Functions, Exclude: c.Exclude, MinSize: c.MinSize}
+	return choose.Rules{Modules: c.Modules, Functions: c.Functions, Exclude: c.Exclude, MinSize: c.MinSize, None: c.NoFunctions}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/follow"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -26,6 +27,12 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.triggers = trigger.NewSet(r.opt.triggers())
+	// What triggers are about comes first: what is asked for besides, with arguments, counts for more.
+	asked := slices.Concat(r.triggers.Markers(), r.opt.Markers)
+	if r.markers, err = markers.New(markers.Options{Markers: asked, Pairs: r.opt.Pairs}); err != nil {
+		return err
+	}
+	r.markers.Triggers(r.triggers.TakeMark)
 	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
@@ -37,10 +44,10 @@ func (r *recording) choose(ctx context.Context) error {
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
 	var with []*mapped.Image
-	var asked []*mapped.Image // whose module is chosen
+	var listed []*mapped.Image // whose module is chosen
 	for _, im := range images {
-		if !im.Unchosen {
-			asked = append(asked, im)
+		if !im.Unchosen && !r.opt.Choice.NoFunctions {
+			listed = append(listed, im)
 			r.covered(coverageOf(im.Probe, im.Module, im.Main))
 		}
 		n := ch.Pick(im, r.nextID)
@@ -51,16 +58,21 @@ func (r *recording) choose(ctx context.Context) error {
 		r.waitCalls.Plan(im, r.captures.Table())
 		r.nextID += uint32(n.Traced)
 		r.count(n)
-		if len(im.Traced)+len(im.Hooked) > 0 {
+		r.countMarkers(r.markers.Pick(im, true, r.notice))
+		if len(im.Traced)+len(im.Hooked)+len(im.Marked) > 0 {
 			with = append(with, im)
 		}
 	}
 	if err := r.triggers.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
 		return err
 	}
+	marked := r.result.Markers.Recorded
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
 	if r.unmatched = ch.Check(); r.unmatched == nil {
 		r.unmatched = r.captures.Check(ch.Names(), nil)
+	}
+	if r.unmatched == nil {
+		r.unmatched = r.markers.Check(nil)
 	}
 	follows := r.opt.Follow && len(with) > 0
 	if !r.isFirst() && !follows {
@@ -68,19 +80,23 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	waits := false
 	if r.unmatched != nil && !follows {
-		if err := r.await(ch, r.result.Traced > 0); err != nil {
+		if err := r.await(ch, r.result.Traced+marked > 0); err != nil {
 			return err
 		}
 		waits = len(with) > 0
 	}
-	if r.result.Traced == 0 && !follows && !waits {
+	if r.result.Traced+marked == 0 && !follows && !waits {
 		for _, im := range images {
 			if g := im.Probe.Go; g != nil && g.Unsupported != nil {
 				return fmt.Errorf("callreel: process %d: %w: %w", r.s.PID(), ErrRefused, g.Unsupported)
 			}
 		}
+		if r.opt.Choice.NoFunctions {
+			return fmt.Errorf("callreel: process %d: %w: each of the %d markers that were asked for is %w (%s); see callreel markers -p %d",
+				r.s.PID(), ErrNothing, r.result.Markers.Seen, ErrRefused, commonest(r.result.Markers.Refused), r.s.PID())
+		}
 		if r.result.Seen == 0 {
-			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(asked, r.opt.Choice.NoFound))
+			return fmt.Errorf("callreel: process %d: %w: %s", r.s.PID(), ErrNothing, whyNone(listed, r.opt.Choice.NoFound))
 		}
 		return fmt.Errorf("callreel: process %d: %w: each of the %d chosen is %w (%s); see callreel functions -p %d",
 			r.s.PID(), ErrNothing, r.result.Seen, ErrRefused, commonest(r.result.Refused), r.s.PID())
@@ -101,7 +117,8 @@ func (r *recording) choose(ctx context.Context) error {
 // stubConfig is what stubs are told of what was asked for.
 func (r *recording) stubConfig() stub.Config {
 	c := stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
-		Overwrite: r.opt.Armed != nil, Captures: r.captures.Table(), Keeps: r.waitCalls.Table()}
+		Overwrite: r.opt.Armed != nil, Captures: r.markers.AddTo(r.captures.Table()), Keeps: r.waitCalls.Table(),
+		MarkTriggers: r.markers.Parts()}
 	f := &r.opt.Filters
 	c.Min, c.Threads, c.Depth, c.Inside = f.Min > 0, len(f.Threads) > 0, f.Depth > 0, len(f.Inside) > 0
 	if f.Every > 1 {
@@ -142,6 +159,19 @@ func (r *recording) count(n choose.Picked) {
 	r.result.Traced += n.Traced
 	for why, k := range n.Refused {
 		r.result.Refused[why] += k
+	}
+}
+
+// countMarkers adds what was picked of an image's markers.
+func (r *recording) countMarkers(n markers.Picked) {
+	m := &r.result.Markers
+	m.Seen += n.Seen
+	m.Recorded += n.Recorded
+	for why, k := range n.Refused {
+		if m.Refused == nil {
+			m.Refused = map[string]int{}
+		}
+		m.Refused[why] += k
 	}
 }
 
@@ -219,8 +249,11 @@ func (r *recording) setup() error {
 		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
 			ErrRefused, size>>20, available>>20)
 	}
-	patches := 0
+	patches, semaphores := 0, 0
 	for _, a := range r.s.Arenas {
+		for _, im := range a.Images {
+			semaphores += len(im.Semaphores)
+		}
 		for i := range a.Fns {
 			for _, site := range a.Fns[i].Patched() {
 				patches++
@@ -232,10 +265,11 @@ func (r *recording) setup() error {
 	}
 	s, filters := r.s, &r.opt.Filters
 	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: filters.Depth}
-	s.Records = recovery.RecordSize(len(s.Arenas), 0) + recovery.RecordSize(0, patches) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
+	s.Records = recovery.RecordSize(len(s.Arenas), 0, 0) + recovery.RecordSize(0, patches, semaphores) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
 	s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
+	s.Uncounted = func(err error) { r.notice("%v", err) }
 	if !r.isFirst() {
 		s.Owner = r.first.s.Owner
 	}
@@ -248,7 +282,7 @@ func (r *recording) setup() error {
 		s.Areas = s.Size
 		s.Size += ring.AreasSize
 	}
-	if !r.captures.Empty() {
+	if !r.captures.Empty() || !r.markers.Empty() {
 		s.ArgBuffers = s.Size
 		s.Size += ring.ArgsSize
 	}

@@ -45,3 +45,14 @@ type ArgumentsTaker interface {
 type ValuesTaker interface {
 	AppendWith(events []reel.Event, values []reel.ValueSet) error
 }
+
+// MarkersTaker is a Destination that also takes the passings of markers; others get none. AddMarkers numbers markers from 1 on, before their
+// first marks, and returns the first number.
+type MarkersTaker interface {
+	AddMarkers(markers []reel.Marker) (firstID uint32, err error)
+}
+
+// MarksTaker is a DestinationThread that takes them: see [reel.ThreadWriter.Marks].
+type MarksTaker interface {
+	Marks(marks []reel.Mark) error
+}

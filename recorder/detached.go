@@ -9,6 +9,7 @@ type Detached struct {
 	Stopped      time.Duration
 	Left         string // why arenas stay mapped, empty if they don't
 	Doubted      int    // sites that were noted, but not restored: the file of their image has other bytes there
+	Odd          int    // semaphores of markers that were left as they were, since somebody else had set them to less than was added
 }
 
 // A Presence is what a recorder has in a process.

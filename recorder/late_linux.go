@@ -32,12 +32,12 @@ func (r *recording) newLateChoice(ctx context.Context) lateChoice {
 // Module says whether a module of that name is chosen.
 func (c lateChoice) Module(name string) bool {
 	defer c.ch.Forget()
-	return c.ch.Module(name)
+	return c.ch.Module(name) && !c.r.opt.Choice.NoFunctions
 }
 
 // HasHooks says whether a file has functions to be hooked.
 func (c lateChoice) HasHooks(p *process.Process, m process.Mapping) bool {
-	return c.search.HasHooks(p, m)
+	return c.search.HasHooks(p, m) || c.search.HasNotes(p, m)
 }
 
 // Open plans the image behind a mapping.
@@ -52,10 +52,13 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	r.triggers.Plan(ctx, im, r.notice)
 	r.captures.PlanLate(ctx, im, s.MayRead, r.notice)
 	r.waitCalls.Plan(im, r.captures.Table())
-	s.Runtime.Captures, s.Runtime.Keeps = r.captures.Table(), r.waitCalls.Table()
+	marks := r.markers.Pick(im, s.MayRead, r.notice)
+	s.Runtime.Captures, s.Runtime.Keeps = r.markers.AddTo(r.captures.Table()), r.waitCalls.Table()
+	s.Runtime.MarkTriggers = r.markers.Parts()
 	c.ch.Forget()
 	return n.Traced, func() {
 		r.count(n)
+		r.countMarkers(marks)
 		if c.begun[im.Object.ID()] != nil {
 			r.notice("%s is recorded from now on: its debug file has been fetched before", im.Module)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/armed"
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/libraries"
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/reel"
@@ -25,7 +26,7 @@ type moments struct {
 func (r *recording) newMoments(making *probes.Maker) *moments {
 	o, out := r.opt.Armed, r.out.(*toFolder)
 	m := &moments{r: r, armed: o}
-	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Making: making,
+	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
 		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Began: r.began, Scheduler: out.moments,
 		Pauses:         r.paused.within,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
@@ -37,6 +38,11 @@ type dumpValues struct{ *capture.Set }
 
 // In returns what reads them for a dump.
 func (v dumpValues) In(w armed.ArgumentsSink) armed.Decoder { return v.For(w) }
+
+// marks returns what makes marks for a dump.
+func (m *moments) marks(w markers.Taker) *markers.Decoder {
+	return m.r.markers.For(markers.NewStore(w), m.r.images.Number)
+}
 
 func (m *moments) begun() {
 	if begun := m.armed.Begun; begun != nil {

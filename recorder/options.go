@@ -41,6 +41,10 @@ type Options struct {
 	// Args and Returns say of which functions argument values, or results, are recorded: a function's name or glob, and in parentheses
 	// which, separated by commas; without parentheses all. Such functions are chosen whatever Choice says of names.
 	Args, Returns []string
+	// Markers say which markers that the program has compiled in (SDT, USDT) are recorded: provider:name or a glob of that, with the arguments
+	// that are wanted in parentheses; without parentheses all. Pairs are 'begin=end', names of markers that begin and end spans, besides those
+	// that are known by their names. See Choice.NoFunctions.
+	Markers, Pairs []string
 	// Conditions are such as "F: size > 4096": only calls for which they hold are recorded. Without F they are on the functions of Args and
 	// Returns.
 	Conditions []string
@@ -131,9 +135,13 @@ type Result struct {
 	Refused map[string]int // the others, by reason
 	Images  []Coverage     // those that were there when recording began, the chosen ones
 
+	// Markers is what was asked for of markers.
+	Markers Markers
+
 	Calls   uint64 // entries recorded
+	Marks   uint64 // passings of markers recorded; Events doesn't count them
 	Events  uint64
-	Dropped uint64 // entries not recorded for want of room
+	Dropped uint64 // entries, and passings of markers, not recorded for want of room
 	// Ring is how much memory there was for events to wait in, in bytes, RingEnough how much there would have to have been for none to be
 	// dropped; 0 if none were. Scarce says that it is more than there is.
 	Ring, RingEnough int64
@@ -158,6 +166,13 @@ type Result struct {
 
 	// ExitCode is the command's own, or 128+signal.
 	ExitCode int
+}
+
+// Markers is what became of the markers that were asked for: of their sites, of which each may have several.
+type Markers struct {
+	Seen     int
+	Recorded int
+	Refused  map[string]int // the others, by reason
 }
 
 // Scheduling is what was learned of when threads run, are ready and wait.

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/armed"
 	"github.com/callreel/callreel/recorder/internal/collect"
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -25,6 +26,8 @@ type output interface {
 	tables() tables.Reel
 	sink() collect.Sink
 	arguments() ArgumentsTaker
+	// markers, if not nil, takes markers.
+	markers() markers.Taker
 	// watch takes what the scheduler does from when a recording is on; w is nil where nobody wants to know.
 	watch(w *scheduling.Watch, r *recording) error
 	// written is how large it is, in bytes.
@@ -87,6 +90,7 @@ func (o *toFile) begin(header func() (reel.Header, error)) error {
 func (o *toFile) tables() tables.Reel       { return o.w }
 func (o *toFile) sink() collect.Sink        { return reelSink{o.w, o.states} }
 func (o *toFile) arguments() ArgumentsTaker { return o.w }
+func (o *toFile) markers() markers.Taker    { return o.w }
 func (o *toFile) written() int64            { return o.w.Stats().Bytes }
 
 func (o *toFile) made(every uint32, calls map[uint32]uint64) error { return o.w.Made(every, calls) }
@@ -167,6 +171,11 @@ func (o *toCaller) arguments() ArgumentsTaker {
 	return to
 }
 
+func (o *toCaller) markers() markers.Taker {
+	to, _ := o.to.(MarkersTaker)
+	return to
+}
+
 func (o *toCaller) watch(*scheduling.Watch, *recording) error { return nil }
 func (o *toCaller) written() int64                            { return 0 }
 func (o *toCaller) made(uint32, map[uint32]uint64) error      { return nil }
@@ -211,6 +220,7 @@ func (o *toFolder) begin(header func() (reel.Header, error)) error {
 func (o *toFolder) tables() tables.Reel       { return &o.catalog }
 func (o *toFolder) sink() collect.Sink        { return nil } // dumps are made, and nothing else comes
 func (o *toFolder) arguments() ArgumentsTaker { return nil }
+func (o *toFolder) markers() markers.Taker    { return nil }
 
 func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
 	if w != nil {

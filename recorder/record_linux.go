@@ -19,6 +19,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/control"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
@@ -35,8 +36,9 @@ type shared struct {
 	memory *object.Allowance // for what is read of files
 	plans  mapped.PlanCache
 	store  tables.Store // the reel's tables
-	base   reel.Clock   // what the reel's times count from
-	others others       // recordings but the first
+	marks  *markers.Store
+	base   reel.Clock // what the reel's times count from
+	others others     // recordings but the first
 	// opening and watch are nil if nobody wants to know what the scheduler does; watch also before it is watched.
 	opening *scheduling.Opening
 	watch   *scheduling.Watch
@@ -66,6 +68,8 @@ type recording struct {
 	captures  *capture.Set
 	waitCalls *waitcalls.Set   // nil if no arguments are kept
 	values    *capture.Decoder // of the reel
+	markers   *markers.Set
+	marked    *markers.Decoder // of the reel
 	switches  *probes.Switches
 	images    *tables.Images
 	functions tables.Functions
@@ -228,6 +232,9 @@ func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
 	if r.opt.Follow {
 		q.Follow, q.Plans = true, &r.plans
 	}
+	if !r.markers.Empty() {
+		q.Notes, q.MarksOnly = r.markers.Wants, r.opt.Choice.NoFunctions
+	}
 	return q
 }
 
@@ -336,6 +343,7 @@ func (r *recording) introduce() error {
 	}
 	if r.isFirst() {
 		r.store = r.others.store(r.out.tables())
+		r.marks = markers.NewStore(r.out.markers())
 	}
 	if err := r.tellPaused(); err != nil {
 		return err
@@ -346,7 +354,7 @@ func (r *recording) introduce() error {
 	r.images = tables.NewImages(r.store)
 	for _, a := range r.s.Arenas {
 		for _, im := range a.Images {
-			if im.Unchosen {
+			if im.Unlisted() {
 				continue
 			}
 			if err := r.images.Add(im); err != nil {
@@ -355,6 +363,7 @@ func (r *recording) introduce() error {
 		}
 	}
 	r.values = r.captures.For(r.out.arguments())
+	r.marked = r.markers.For(r.marks, r.images.Number)
 	if r.s.Lazy() || r.opt.Follow || r.opt.Armed != nil {
 		r.functions = tables.NewLate(r.images, r.store)
 		return r.functions.Add(r.s.Ranges, r.nextID)

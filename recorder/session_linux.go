@@ -111,6 +111,9 @@ func (r *recording) session(ctx context.Context) error {
 	}
 	r.result.AttachStop, r.result.DetachStop = r.s.Stopped, u.Stopped
 	r.result.Ended, r.result.Left = u.Gone, u.Kept
+	if u.Odd > 0 {
+		r.notice("%d semaphores of markers are left as they are: somebody else has set them to less than was added", u.Odd)
+	}
 	if derr != nil {
 		verified = false
 	} else {
@@ -153,6 +156,15 @@ func (r *Result) add(s *Result) {
 	for why, n := range s.Refused {
 		r.Refused[why] += n
 	}
+	m := &r.Markers
+	m.Seen, m.Recorded = m.Seen+s.Markers.Seen, m.Recorded+s.Markers.Recorded
+	for why, n := range s.Markers.Refused {
+		if m.Refused == nil {
+			m.Refused = map[string]int{}
+		}
+		m.Refused[why] += n
+	}
+	r.Marks += s.Marks
 	r.Calls, r.Events, r.Dropped = r.Calls+s.Calls, r.Events+s.Events, r.Dropped+s.Dropped
 	r.Ring, r.RingEnough, r.Scarce = max(r.Ring, s.Ring), max(r.RingEnough, s.RingEnough), r.Scarce || s.Scarce
 	r.LostExits, r.Torn, r.Threads = r.LostExits+s.LostExits, r.Torn+s.Torn, r.Threads+s.Threads

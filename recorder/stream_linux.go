@@ -19,7 +19,7 @@ func (r *recording) newReader(making *probes.Maker, family family) reader {
 	if r.opt.Armed != nil {
 		return r.newMoments(making)
 	}
-	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values, WaitCalls: r.waitCalls,
+	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values, WaitCalls: r.waitCalls, Marks: r.marked,
 		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Filters.Threads, Off: r.keptOff, Min: r.set.Min,
 		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Notice: r.notice, Progress: r.tellCollected})}
 }
@@ -43,6 +43,7 @@ func (s *stream) sum(to *Result) {
 	r := s.r
 	events, entries := r.switches.Omitted()
 	to.Calls, to.Events, to.Dropped = t.Entries-entries, t.Events-events, t.Dropped
+	to.Marks = t.Marks
 	to.LostExits, to.Torn, to.Threads = t.LostExits, t.Torn, t.Threads
 	to.Ring = int64(r.set.Chunks) * ring.ChunkSize
 	if t.Dropped > 0 {

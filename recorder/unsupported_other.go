@@ -47,3 +47,8 @@ func DefaultOutput(_ int, command []string) string {
 	}
 	return "callreel.reel"
 }
+
+// MarkersOfProcess returns ErrUnsupported.
+func MarkersOfProcess(context.Context, int, []string, Choice) ([]MarkerSite, error) {
+	return nil, ErrUnsupported
+}

@@ -41,11 +41,14 @@ If there is nothing to remove it says so and ends with code 0 (with --json, "rem
 			}
 			if asJSON {
 				err = writeJSON(w, map[string]any{
-					"removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "doubted": d.Doubted})
+					"removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "doubted": d.Doubted, "odd": d.Odd})
 			} else {
 				_, err = fmt.Fprintf(w, "restored %s; text verified: %v; stopped %.1f ms\n", things(uint64(d.Sites), "site"), d.TextVerified, milliseconds(d.Stopped))
 				if d.Doubted > 0 {
 					fmt.Fprintf(w, "not touched: %s that a recorder is said to have replaced, but for other bytes than the file has there\n", things(uint64(d.Doubted), "site"))
+				}
+				if d.Odd > 0 {
+					fmt.Fprintf(w, "not touched: %s of markers that somebody else has set to less than was added\n", things(uint64(d.Odd), "semaphore"))
 				}
 				if d.Left != "" {
 					fmt.Fprintf(w, "stubs stay mapped, unused: %s\n", d.Left)

@@ -35,6 +35,7 @@ type recordFlags struct {
 	paused   bool
 	args     []string
 	returns  []string
+	markers  markerFlags
 	when     []string
 	json     bool
 	summary  string
@@ -63,7 +64,8 @@ coroutine) counts for itself. Calls that filters omit are counted nowhere, but f
 calls that the other filters let through, and report shows that number.
 
 With --when nothing is written until a condition comes true. Conditions are 'F > 5ms' (a call of F took longer, or has
-not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call) and
+not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any call), 'F #100' (the 100th call),
+'marker PROVIDER:NAME' (it is passed), 'span TITLE > 5ms' (the span took longer, of markers that are recorded) and
 stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
 slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, SIGUSR2 and callreel dump make a dump,
 too.
@@ -76,6 +78,11 @@ ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, a
 string. A value that can't be read is shown as "?".
 
 ` + liveNaming + `
+
+--markers records the passings of markers that the program has compiled in (SDT, USDT; see callreel markers):
+provider:name or a glob, with the wanted arguments in parentheses: 'python:line(arg1:s, arg3)'. Without parentheses
+all are recorded, as numbers. Alone it records no calls: -f '*' adds all functions. Names make spans, X__start and
+X__done, say; --pair 'BEGIN=END' makes others. Semaphores are counted up while it records.
 
 --if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
 conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is
@@ -116,6 +123,7 @@ command.`,
 	fl.StringArrayVar(&f.when, "if", nil, "only calls for which this `CONDITION` holds, such as 'F: size > 4096' (repeatable)")
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE`, for CMD, which has stdout to itself")
+	f.markers.add(fl)
 	f.armed.add(fl)
 	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and afterwards until Ctrl-C")
 	fl.BoolVar(&f.noOpen, "no-open", false, "with --view: don't open the browser, only print the page's address to stderr")
@@ -151,6 +159,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --depth, --inside and --every don't go with --if")
 	case f.armed.isArmed() && (len(f.filters.threads) > 0 || f.filters.every > 0):
 		return usageError("callreel record: --when goes with neither --threads nor --every")
+	case f.markers.wrong(f.clock) != "":
+		return usageError("callreel record: %s", f.markers.wrong(f.clock))
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -203,6 +213,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	if err != nil {
 		return err
 	}
+	choice.NoFunctions = f.markersAlone(c.Flags())
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
@@ -210,6 +221,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		Scheduling: f.scheduling(),
 		Filters:    f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
+		Markers: f.markers.markers, Pairs: f.markers.pairs,
 		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
 	})
@@ -308,24 +320,27 @@ type summary struct {
 		Refused  map[string]int `json:"refused"`
 	} `json:"functions"`
 	// Images are those that were there when recording began.
-	Images       []coveredImage `json:"images"`
-	Calls        uint64         `json:"calls"`
-	Events       uint64         `json:"events"`
-	Dropped      uint64         `json:"dropped"`
-	Ring         int64          `json:"ring,omitempty"`
-	RingEnough   int64          `json:"ring_enough,omitempty"`
-	LostExits    uint64         `json:"lost_exits,omitempty"`
-	Torn         uint64         `json:"torn_events,omitempty"`
-	Bytes        int64          `json:"bytes"`
-	Threads      int            `json:"threads"`
-	AttachStopMS float64        `json:"attach_stop_ms"`
-	DetachStopMS float64        `json:"detach_stop_ms"`
-	TextVerified bool           `json:"text_verified"`
-	Ended        bool           `json:"ended"`
-	Sandboxed    bool           `json:"sandboxed,omitempty"`
-	Left         string         `json:"left,omitempty"`
-	File         string         `json:"file"`
-	ExitCode     *int           `json:"exit_code,omitempty"`
+	Images []coveredImage `json:"images"`
+	// Markers is there with --markers.
+	Markers      *markersSummary `json:"markers,omitempty"`
+	Calls        uint64          `json:"calls"`
+	Marks        uint64          `json:"marks,omitempty"`
+	Events       uint64          `json:"events"`
+	Dropped      uint64          `json:"dropped"`
+	Ring         int64           `json:"ring,omitempty"`
+	RingEnough   int64           `json:"ring_enough,omitempty"`
+	LostExits    uint64          `json:"lost_exits,omitempty"`
+	Torn         uint64          `json:"torn_events,omitempty"`
+	Bytes        int64           `json:"bytes"`
+	Threads      int             `json:"threads"`
+	AttachStopMS float64         `json:"attach_stop_ms"`
+	DetachStopMS float64         `json:"detach_stop_ms"`
+	TextVerified bool            `json:"text_verified"`
+	Ended        bool            `json:"ended"`
+	Sandboxed    bool            `json:"sandboxed,omitempty"`
+	Left         string          `json:"left,omitempty"`
+	File         string          `json:"file"`
+	ExitCode     *int            `json:"exit_code,omitempty"`
 	// Scheduling is missing with --no-sched.
 	Scheduling *schedulingSummary `json:"scheduling,omitempty"`
 	// Processes is there with --follow.
@@ -365,7 +380,7 @@ type librariesSummary struct {
 
 func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	s := &summary{
-		Calls: r.Calls, Events: r.Events, Dropped: r.Dropped, Ring: r.Ring, RingEnough: r.RingEnough, LostExits: r.LostExits, Torn: r.Torn,
+		Markers: f.markers.summarize(r), Calls: r.Calls, Marks: r.Marks, Events: r.Events, Dropped: r.Dropped, Ring: r.Ring, RingEnough: r.RingEnough, LostExits: r.LostExits, Torn: r.Torn,
 		Bytes: r.Bytes, Threads: r.Threads,
 		AttachStopMS: milliseconds(r.AttachStop), DetachStopMS: milliseconds(r.DetachStop),
 		TextVerified: r.TextVerified, Ended: r.Ended, Sandboxed: r.Sandboxed, Left: r.Left, File: f.output,
@@ -430,11 +445,11 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	if f.armed.isArmed() {
 		return f.sayArmed(w, r)
 	}
-	text := fmt.Sprintf("%s: %s in %s, %s", printable(f.output), things(r.Calls, "call"), things(uint64(r.Threads), "thread"), bytesText(r.Bytes))
+	text := fmt.Sprintf("%s: %s%s in %s, %s", printable(f.output), things(r.Calls, "call"), f.markers.counted(r), things(uint64(r.Threads), "thread"), bytesText(r.Bytes))
 	if r.Events >= enough {
 		text += fmt.Sprintf(" (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))
 	}
-	text += fmt.Sprintf(", %s dropped%s\n%s of %s traced", count(r.Dropped), ringHint(r), count(uint64(r.Traced)), things(uint64(r.Seen), "function"))
+	text += fmt.Sprintf(", %s dropped%s\n%s of %s traced%s", count(r.Dropped), ringHint(r), count(uint64(r.Traced)), things(uint64(r.Seen), "function"), f.markers.sites(r))
 	switch {
 	case r.Ended && command:
 		text += "; the process has ended\n"

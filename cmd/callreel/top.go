@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ type topFlags struct {
 	limit    int
 	once     bool
 	json     bool
+	markers  markerFlags
 }
 
 func newTop() *cobra.Command {
@@ -63,6 +65,7 @@ was.
 	fl.IntVar(&f.limit, "limit", 0, "only the first `N` functions, except on the page (default 20 in repeated tables, else all)")
 	fl.BoolVar(&f.once, "once", false, "measure one --interval, write it and end")
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
+	fl.StringArrayVar(&f.markers.markers, "markers", nil, "count the program's own markers, too: the `GLOB` 'postgresql:*' (repeatable)")
 	return c
 }
 
@@ -131,7 +134,7 @@ func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch ti
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: choice, To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
+			PID: int(f.pid), Choice: choice, Markers: f.counted(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()
@@ -152,3 +155,14 @@ func (t *topRun) end(ctx context.Context) error {
 }
 
 var errTextChanged = errors.New("callreel: the text is not what the files say; somebody else has changed it while recording")
+
+// counted are the markers that are counted; their arguments are not wanted.
+func (f *topFlags) counted() (list []string) {
+	for _, m := range f.markers.markers {
+		if !strings.Contains(m, "(") {
+			m += "()"
+		}
+		list = append(list, m)
+	}
+	return list
+}

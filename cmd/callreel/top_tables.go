@@ -46,7 +46,7 @@ func (f *topFlags) tables(ctx context.Context, choice recorder.Choice, c *cobra.
 	recent, written := live.NewRecent(t.meter, 1), 0
 	write := func(all bool) error {
 		written++
-		return f.write(c.OutOrStdout(), recent.Snapshot(all))
+		return f.write(c.OutOrStdout(), recent.Snapshot(all), t.meter.Markers())
 	}
 	var werr error
 	for begun, done := t.started, false; !done && werr == nil; {
@@ -110,10 +110,17 @@ type (
 	}
 )
 
+// topMarkerJSON is how often a marker was passed since the beginning.
+type topMarkerJSON struct {
+	Provider string `json:"provider"`
+	Name     string `json:"name"`
+	Count    uint64 `json:"count"`
+}
+
 // rate rounds to what is worth telling.
 func rate(perSecond float64) float64 { return math.Round(perSecond*1000) / 1000 }
 
-func (f *topFlags) write(w io.Writer, s *live.Snapshot) error {
+func (f *topFlags) write(w io.Writer, s *live.Snapshot, markers []live.Marker) error {
 	sortTop(s.Functions, f.sort)
 	shown := s.Functions
 	limit := f.limit
@@ -125,16 +132,16 @@ func (f *topFlags) write(w io.Writer, s *live.Snapshot) error {
 	}
 	b := bufio.NewWriter(w)
 	if f.json {
-		if err := f.writeJSON(b, s, shown); err != nil {
+		if err := f.writeJSON(b, s, shown, markers); err != nil {
 			return err
 		}
 	} else {
-		writeTopTable(b, s, shown)
+		writeTopTable(b, s, shown, markers)
 	}
 	return b.Flush()
 }
 
-func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Function) error {
+func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Function, markers []live.Marker) error {
 	b.WriteString("{")
 	if err := jsonList(b, "functions", len(shown), func(i int) any {
 		n := &shown[i]
@@ -149,18 +156,33 @@ func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Fun
 	}); err != nil {
 		return err
 	}
+	if len(f.markers.markers) > 0 {
+		b.WriteString(",\n")
+		if err := jsonList(b, "markers", len(markers), func(i int) any {
+			return topMarkerJSON(markers[i])
+		}); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(b, ",\n\"pid\":%d,\"elapsed_ms\":%v,\"calls\":%d,\"dropped\":%d,\"lost_exits\":%d,\"ignored\":%d}\n",
 		int(f.pid), milliseconds(s.Elapsed), s.Calls, s.Dropped, s.LostExits, s.Ignored)
 	return nil
 }
 
-func writeTopTable(b *bufio.Writer, s *live.Snapshot, shown []live.Function) {
+func writeTopTable(b *bufio.Writer, s *live.Snapshot, shown []live.Function, markers []live.Marker) {
 	fmt.Fprintf(b, "%s\n", topHead)
 	for i := range shown {
 		fmt.Fprintf(b, "%s\n", topRow(&shown[i], functionName(&shown[i], math.MaxInt)))
 	}
 	if n := len(s.Functions) - len(shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
+	}
+	for i := range markers {
+		m := &markers[i]
+		if i == 0 {
+			fmt.Fprintf(b, "%12s  %s\n", "passed", "marker")
+		}
+		fmt.Fprintf(b, "%12s  %s:%s\n", count(m.Count), printable(cut(m.Provider)), printable(cut(m.Name)))
 	}
 	fmt.Fprintf(b, "%s\n\n", topTotals(s))
 }

@@ -357,6 +357,9 @@ func (a *Asm) Movzx16(r Reg) { a.rr(false, r, r, 0x0F, 0xB7) }
 // Movsx32 is movsxd r64, r32.
 func (a *Asm) Movsx32(r Reg) { a.rr(true, r, r, 0x63) }
 
+// Load16 is movzx r32, m16.
+func (a *Asm) Load16(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB7) }
+
 // Load8 is movzx r32, m8.
 func (a *Asm) Load8(dst Reg, m Mem) { a.op(false, uint8(dst), m, 0, 0x0F, 0xB6) }
 

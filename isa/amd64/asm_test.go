@@ -124,6 +124,7 @@ var memInstructions = []struct {
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem32Imm8(m, -1) }, "cmp DWORD PTR %m,0xffffffff"},
 	{func(a *Asm, r Reg, m Mem) { a.CmpMem64Imm8(m, 5) }, "cmp QWORD PTR %m,0x5"},
 	{func(a *Asm, r Reg, m Mem) { a.TestMem32Imm(m, 1<<30) }, "test DWORD PTR %m,0x40000000"},
+	{func(a *Asm, r Reg, m Mem) { a.Load16(r, m) }, "movzx %e,WORD PTR %m"},
 	{func(a *Asm, r Reg, m Mem) { a.Load8(r, m) }, "movzx %e,BYTE PTR %m"},
 }
 

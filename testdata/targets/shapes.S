@@ -461,6 +461,111 @@ shape_alias:
         end     shape_aliased
         .size   shape_alias, .-shape_alias
 
+/* --- Markers (SDT) in the middle of functions ----------------------------- */
+
+        /* The note that SystemTap's sdt.h makes of a marker here. */
+        .macro  note name, args
+        .pushsection .note.stapsdt, "", "note"
+        .balign 4
+        .4byte  8, 9993f-9992f, 3
+        .asciz  "stapsdt"
+        .balign 4
+9992:   .8byte  9990b, 0, 0
+        .asciz  "shapes"
+        .asciz  "\name"
+        .asciz  "\args"
+9993:   .balign 4
+        .popsection
+        .endm
+
+        .macro  mark name, args
+9990:   nop
+        note    \name, "\args"
+        .endm
+
+        .macro  mark5 name, args
+9990:   .byte   0x0f, 0x1f, 0x44, 0, 0
+        note    \name, "\args"
+        .endm
+
+        /* A nop of one byte, then of five, between moves. */
+        shape   shape_mark
+        movq    %rax, %rax
+        mark    plain, "8@%rax -4@%edi 1@%ah 2@%si 8@$-5 8f@%xmm3 8@%rsp 8@(%rsp)"
+        movq    %rbx, %rbx
+        mark5   five, "8@%rcx 8@%rdx"
+        ret
+        end     shape_mark
+
+        /* All that is below the stack pointer is the function's. */
+        shape   shape_mark_red_zone
+        movq    %rdi, -8(%rsp)
+        movq    %rsi, -40(%rsp)
+        movq    %r8, -64(%rsp)
+        movq    %r9, -96(%rsp)
+        movq    %r10, -120(%rsp)
+        movq    %r11, -128(%rsp)
+        mark    red, "8@-8(%rsp) 8@-128(%rsp) 4@-40(%rsp)"
+        movq    -8(%rsp), %rdi
+        movq    -40(%rsp), %rsi
+        movq    -64(%rsp), %r8
+        mark5   zone, "8@-96(%rsp)"
+        movq    -96(%rsp), %r9
+        movq    -120(%rsp), %r10
+        movq    -128(%rsp), %r11
+        ret
+        end     shape_mark_red_zone
+
+        /* rax = rdi + 4 unless CF: the jump is moved. */
+        shape   shape_mark_jcc
+        mark    jcc, ""
+        jc      1f
+        leaq    4(%rdi), %rax
+1:      ret
+        end     shape_mark_jcc
+
+        /* rax = rdi + 1: what follows is jumped to, so the jump before is moved. */
+        shape   shape_mark_over
+        jc      1f
+        mark    over, "8@%rdi"
+1:      leaq    1(%rdi), %rax
+        ret
+        end     shape_mark_over
+
+        /* rax = rdi + 5: the nop and what follows are both jumped to. */
+        shape   shape_mark_between
+        jz      3f
+        jc      2f
+1:      mark    between, ""
+2:      leaq    5(%rdi), %rax
+        ret
+3:      jmp     1b
+        end     shape_mark_between
+
+        /* rax = rdi + 1: in front of a call, and behind it. */
+        shape   shape_mark_call
+        pushq   %rbx
+        .cfi_adjust_cfa_offset 8
+        mark    before, "8@%rdi 8@(%rsp)"
+        call    shape_far
+        mark    behind, "8@%rax"
+        popq    %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+        end     shape_mark_call
+
+        /* rax = rdi + 1: in front of a tail call. */
+        shape   shape_mark_tail
+        mark    tail, ""
+        jmp     shape_far
+        end     shape_mark_tail
+
+        /* Nothing but a marker. */
+        shape   shape_mark_only
+        mark    only, "8@%r15"
+        ret
+        end     shape_mark_only
+
 /* --- Far away, so that jumps to it take 32 bits -------------------------- */
 
         .skip   4096, 0xcc

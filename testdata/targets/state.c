@@ -180,6 +180,14 @@ static void exits(const struct regs *in, struct regs *want, uint64_t k)
     X(shape_cold_exit, by_carry, 30 | 4 << 8)                                 \
     X(shape_alias, plus, 1)                                                   \
     X(shape_far, plus, 1)                                                     \
+    X(shape_mark, keeps, 0)                                                   \
+    X(shape_mark_red_zone, keeps, 0)                                          \
+    X(shape_mark_jcc, kept_by_carry, 4)                                       \
+    X(shape_mark_over, plus, 1)                                               \
+    X(shape_mark_between, plus, 5)                                            \
+    X(shape_mark_call, plus, 1)                                               \
+    X(shape_mark_tail, plus, 1)                                               \
+    X(shape_mark_only, keeps, 0)                                              \
     X(state_seer, exits, 0)                                                   \
     X(state_seer_endbr, exits, 0)                                             \
     X(state_seer_tail, exits, 0)

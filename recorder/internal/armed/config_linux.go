@@ -3,6 +3,7 @@ package armed
 import (
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
@@ -19,10 +20,12 @@ type Config struct {
 	Triggers  *trigger.Set
 	Functions *tables.Late
 	Values    Values
-	Making    *probes.Maker
-	Switches  *probes.Switches
-	Folder    Folder
-	Catalog   *Catalog
+	// Marks returns what makes marks for a reel, which is w.
+	Marks    func(w markers.Taker) *markers.Decoder
+	Making   *probes.Maker
+	Switches *probes.Switches
+	Folder   Folder
+	Catalog  *Catalog
 	// Keep is how long the last moments are, Max how many dumps triggers may make; 0 for any number.
 	Keep time.Duration
 	Max  int

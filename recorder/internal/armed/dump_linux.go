@@ -174,7 +174,7 @@ func (a *Loop) stillOpen(causes []cause, threads []*threadRuns) []cause {
 			return false
 		}
 		for _, t := range threads {
-			if t.nstid == c.tid && t.unwoundSince(c) || c.tid == 0 && t.goroutineUnwoundSince(c) {
+			if t.nstid == c.tid && !c.span && t.unwoundSince(c) || c.tid == 0 && t.goroutineUnwoundSince(c) {
 				a.predicates.Forget(*c.open)
 				a.counts.Fired--
 				a.counts.Suppressed--
@@ -281,7 +281,7 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 
 // writeThreads writes the events of all threads.
 func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, causes []cause, names *tables.Late, d *reel.Dump) error {
-	values := a.Values.In(w)
+	values, marks := a.Values.In(w), a.Marks(w)
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
@@ -290,7 +290,8 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 		}
 		cut := t.cut(win, a.calls)
 		a.calls.addEntries(t, &cut, causes)
-		if len(cut.events) == 0 && len(cut.open) == 0 {
+		passed, payloads := t.marks(win)
+		if len(cut.events) == 0 && len(cut.open) == 0 && len(passed) == 0 {
 			continue
 		}
 		var err error
@@ -303,6 +304,13 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 		}
 		for _, m := range cut.missing {
 			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
+		}
+		list, err := marks.Decode(passed, payloads, nil)
+		if err == nil && len(list) > 0 {
+			err = t.w.Marks(list)
+		}
+		if err != nil {
+			return err
 		}
 		if a.Min > 0 {
 			if err := t.writeLong(&cut, names, a.Min); err != nil {
@@ -336,6 +344,30 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 		}
 	}
 	return nil
+}
+
+// marks are the passings of markers in a window, in order of time, with what they carry.
+func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Payload) {
+	last := win.from
+	for _, h := range t.runs {
+		ring.InOrder(h.Marks)
+		with := h.MarkPayloads
+		for i, e := range h.Marks {
+			for len(with) > 0 && with[0].Event < i {
+				with = with[1:]
+			}
+			if e.Time < win.from {
+				continue
+			}
+			if len(with) > 0 && with[0].Event == i {
+				payloads = append(payloads, ring.Payload{Event: len(list), Data: with[0].Data})
+			}
+			e.Time = max(e.Time, last) // a signal handler may have come in between
+			last = e.Time
+			list = append(list, e)
+		}
+	}
+	return list, payloads
 }
 
 // writeLong writes a thread's events without the calls that are shorter than so many ticks, which its stubs could not take back.

@@ -22,6 +22,7 @@ type cause struct {
 	from, to          uint64 // TSC of the call's beginning and end, as its stub saw them; to is 0 for one that has not returned
 	open              *ring.OpenCall
 	goroutine         uint64 // of an open call in a Go program
+	span              bool   // it is about a span that goes on, which has no frame
 }
 
 // fired makes a dump of what triggers have fired since the last look, or counts it, which inVain says.
@@ -120,7 +121,11 @@ func (a *Loop) cause(f ring.Firing) (cause, bool) {
 	if !ok {
 		return cause{}, false
 	}
-	return cause{kind: reel.TriggerCall, condition: t.Text, detail: detail, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}, true
+	c := cause{kind: reel.TriggerCall, condition: t.Text, detail: detail, tid: f.TID, function: f.Word >> 1, sp: f.SP, from: f.From, to: f.To}
+	if ring.IsMarkID(c.function) { // of a marker, or a span
+		c.function, c.sp = 0, 0
+	}
+	return c, true
 }
 
 // maxOverdue is for how many calls at most one dump is made.
@@ -138,8 +143,11 @@ func (a *Loop) overdue() {
 			return
 		}
 		if t, ok := a.Triggers.Overdue(&c, now, a.TicksPerSecond); ok {
-			causes = append(causes, cause{kind: reel.TriggerCall, condition: t.Text,
-				tid: a.calls.thread(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c})
+			x := cause{kind: reel.TriggerCall, condition: t.Text, tid: a.calls.thread(c.Ctx), goroutine: c.Ctx, function: c.Word >> 1, sp: c.SP, from: c.From, open: &c}
+			if ring.IsMarkID(x.function) {
+				x.function, x.sp, x.span = 0, 0, true
+			}
+			causes = append(causes, x)
 		}
 	})
 	if len(causes) == 0 {

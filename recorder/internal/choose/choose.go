@@ -12,6 +12,8 @@ type Rules struct {
 	MinSize                     uint64 // bytes
 	// Inside are functions that calls are to be recorded in.
 	Inside []string
+	// None says that no functions are chosen by the other rules: only those that are asked for otherwise.
+	None bool
 	// Exec says that functions that replace programs get their hooks, too.
 	Exec bool
 }
@@ -72,7 +74,7 @@ func (c *Chooser) function(names []string, size uint64) bool {
 	c.names = append(c.names, names...)
 	in := c.functions.match(names) || len(c.functions.globs) == 0
 	out := c.exclude.match(names)
-	return in && !out && size >= c.rules.MinSize
+	return in && !out && size >= c.rules.MinSize && !c.rules.None
 }
 
 // asking are the wanters that ask for a function.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -39,6 +40,7 @@ type Config struct {
 	Functions tables.Functions // their numbers there
 	Values    Values
 	WaitCalls *waitcalls.Set // whose arguments are kept; nil for none
+	Marks     Marks
 	Making    *probes.Maker
 	Switches  *probes.Switches
 	Processes Processes
@@ -60,6 +62,12 @@ type Values interface {
 	// Decode reads the values of events, whose functions have their target IDs. describe is called before the values are handed on, with the
 	// events as they are then: it says in the reel what is recorded of their functions.
 	Decode(events []reel.Event, payloads []ring.Payload) (sets []reel.ValueSet, describe func(events []reel.Event) error)
+}
+
+// Marks reads the passings of markers.
+type Marks interface {
+	// Decode makes marks of a thread's events. tell is told what the thread says to the recorder itself. The marks are valid until the next call.
+	Decode(events []reel.Event, payloads []ring.Payload, tell func(markers.Said)) ([]reel.Mark, error)
 }
 
 // Processes are those whose threads write into the rings.
@@ -145,6 +153,9 @@ type thread struct {
 	fresh      int          // readings of the name still to be made soon: threads are named just after they start
 	own        ring.OwnName // as it was when the name was last read
 	open       probes.OpenCalls
+	// marked is the time of the last mark, given the name that the thread has said in one, which counts for more than others.
+	marked uint64
+	given  string
 	// seen is the last tick at which the thread was surely there, 0 if it never was looked for in time.
 	seen uint64
 }
@@ -317,7 +328,7 @@ func (d *Collector) Finish(ended bool) error {
 	err := d.ownNames()
 	err = errors.Join(err, d.drainer.Finish())
 	for _, k := range d.known {
-		if k.fresh == unread && !ended && k.ThreadSink != nil { // first seen just now
+		if k.fresh == unread && !ended && k.ThreadSink != nil && k.given == "" { // first seen just now
 			if name, e := process.ThreadName(k.pid, k.tid); e == nil {
 				err = errors.Join(err, k.Rename(name))
 			}

@@ -78,6 +78,7 @@ const startsAtOnce = 64
 
 // begin starts a part of the reel for the thread, under its name.
 func (d *Collector) begin(k *thread) error {
+	k.given = ""
 	k.open.Forget()
 	k.open.CountIn(&d.openCalls)
 	now := ring.Ticks()
@@ -113,6 +114,8 @@ func (k *thread) endAt(tick uint64) error {
 func (d *Collector) renamed(nstid int, k *thread) error {
 	wanted := wants(d.Config.Threads, k.name)
 	switch {
+	case wanted && k.ThreadSink != nil && k.given != "":
+		return nil
 	case wanted && k.ThreadSink != nil:
 		return k.Rename(k.name)
 	case wanted:
@@ -136,6 +139,9 @@ func (d *Collector) ownName(k *thread) error {
 		return nil
 	}
 	k.name, k.own = own.Name, own
+	if k.given != "" {
+		return nil
+	}
 	return k.Rename(k.name)
 }
 

@@ -166,7 +166,7 @@ func (l *Libraries) introduce(c *target.Change, next uint32) error {
 		im := a.Images[0]
 		im.Gone = true // until its sites are written
 		l.Target.Images = append(l.Target.Images, im)
-		if !im.Unchosen {
+		if !im.Unlisted() {
 			if err := l.Images.Add(im); err != nil {
 				return err
 			}

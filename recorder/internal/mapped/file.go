@@ -1,6 +1,7 @@
 package mapped
 
 import (
+	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -38,6 +39,10 @@ type Search struct {
 	NoFound bool                       // functions that were found in the code are omitted
 	Plans   *PlanCache                 // nil to plan each file anew
 	Memory  *object.Allowance          // for what is kept of files
+	// Notes says of the markers of a file whether any of them is wanted; nil if none are. It is called by several goroutines.
+	Notes func(notes []sdt.Note) bool
+	// MarksOnly says that no functions are wanted, but those with hooks.
+	MarksOnly bool
 	// DebugFiles are where names are that images lack.
 	DebugFiles DebugFiles
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -35,7 +36,15 @@ type Image struct {
 	// Traced are its functions that are recorded, their IDs from First on, until an arena has them; Hooked are those that
 	// only have a hook.
 	Traced, Hooked []stub.Probe
-	First          uint32
+	// Notes are its markers, if any of them is wanted, Marks their places, one for each, and Marked those that are recorded by themselves, until
+	// an arena has them. HasMarks says that there are any, or such that functions' stubs write.
+	Notes    []sdt.Note
+	Marks    []plan.Mark
+	Marked   []stub.Probe
+	HasMarks bool
+	// Semaphores are the addresses, in the target, of those of its markers that are recorded, each once.
+	Semaphores []uint64
+	First      uint32
 	// Islands and Sites are its patches, once the code that they lead to is made.
 	Islands, Sites []stub.Patch
 	// differed are the addresses of text that wasn't the file's when we came.

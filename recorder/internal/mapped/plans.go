@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -38,6 +39,7 @@ type sharedPlan struct {
 	object *object.Image
 	probe  *plan.Image
 	plan   []plan.Function
+	notes  []sdt.Note
 
 	key  planKey
 	uses int

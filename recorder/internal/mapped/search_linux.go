@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -32,7 +33,7 @@ func (q *Search) Find(ctx context.Context, p *process.Process) (images []*Image,
 		wg.Go(func() { // while one is at what one core must do, another can be planned
 			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
 				c := &found[i]
-				if c.chosen || q.Hooks && q.HasHooks(p, c.m) {
+				if c.chosen || q.Hooks && q.HasHooks(p, c.m) || q.HasNotes(p, c.m) {
 					c.image, c.err = q.Open(ctx, p, c.m, maps)
 				}
 			}
@@ -115,7 +116,7 @@ func (q *Search) candidates(maps []process.Mapping, exe string, own []string) (f
 		if m.Path == exe {
 			names = append(names, own...)
 		}
-		found = append(found, candidate{m: m, chosen: q.Chosen(names...)})
+		found = append(found, candidate{m: m, chosen: q.Chosen(names...) && !q.MarksOnly})
 	}
 	return found
 }
@@ -126,13 +127,15 @@ func (q *Search) Open(ctx context.Context, p *process.Process, m process.Mapping
 	if err != nil || im == nil {
 		return nil, err
 	}
-	im.Probe.NoSearch, im.DebugFiles = q.NoFound, q.DebugFiles
+	im.Probe.NoSearch, im.Probe.MarksOnly, im.DebugFiles = q.NoFound, q.MarksOnly, q.DebugFiles
 	plan := func() error {
+		q.findNotes(im)
 		if im.Plan, err = im.Probe.Plan(ctx); err != nil {
 			return fmt.Errorf("callreel: %s: %w", im.Path, err)
 		}
 		NameByDebugFile(q.DebugFiles, im.Object, im.Module, im.Plan)
 		RefuseGo(im.Probe.Go, im.Plan)
+		im.Marks = im.Probe.Marked
 		return nil
 	}
 	if q.Plans != nil {
@@ -159,7 +162,7 @@ func (im *Image) planOnce(c *PlanCache, key planKey, make func() error) error {
 	p, err := c.of(key, func(p *sharedPlan) error {
 		err := make()
 		if err == nil {
-			p.object, p.probe, p.plan = im.Object, im.Probe, slices.Clone(im.Plan)
+			p.object, p.probe, p.plan, p.notes = im.Object, im.Probe, slices.Clone(im.Plan), im.Notes
 		}
 		return err
 	})
@@ -170,6 +173,7 @@ func (im *Image) planOnce(c *PlanCache, key planKey, make func() error) error {
 		im.Object.Close()
 	}
 	im.Object, im.Probe, im.Plan, im.shared = p.object, p.probe, slices.Clone(p.plan), p
+	im.Notes, im.Marks = p.notes, slices.Clone(p.probe.Marked)
 	im.plans = c
 	return nil
 }
@@ -188,6 +192,24 @@ func (q *Search) HasHooks(p *process.Process, m process.Mapping) bool {
 	defer o.Close()
 	has, err := plan.HasHooks(o, q.Follow)
 	return err == nil && has
+}
+
+// HasNotes says whether the file behind a mapping has markers that are wanted.
+func (q *Search) HasNotes(p *process.Process, m process.Mapping) bool {
+	if q.Notes == nil {
+		return false
+	}
+	path, err := p.ExeFile(m)
+	if err != nil {
+		return false
+	}
+	o, err := object.Opener{Memory: q.Memory}.Open(path)
+	if err != nil {
+		return false
+	}
+	defer o.Close()
+	notes, _ := sdt.Read(o) // those before the damage
+	return q.Notes(notes)
 }
 
 // markUnloadable finds the images that may be unloaded.

@@ -20,6 +20,11 @@ func (im *Image) compareText(p *process.Process) error {
 			f.Refuse(plan.ReasonUnmapped, 0)
 		}
 	}
+	for i := range im.Marks {
+		if f := &im.Marks[i].Alone; len(f.Sites) > 0 && !im.mapped(f) {
+			f.Refuse(plan.ReasonUnmapped, 0)
+		}
+	}
 	for _, m := range im.Text {
 		link := m.Start - im.Slide
 		file, err := im.FileBytes(link, m.Size())
@@ -111,6 +116,15 @@ func (im *Image) refuseDiffering(link uint64, mem, file []byte) {
 	for i := range im.Plan {
 		f := &im.Plan[i]
 		for _, s := range slices.Concat(f.Sites, f.HookSites()) {
+			if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
+				f.Refuse(plan.ReasonText, s.Addr)
+				break
+			}
+		}
+	}
+	for i := range im.Marks {
+		f := &im.Marks[i].Alone
+		for _, s := range f.Sites {
 			if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
 				f.Refuse(plan.ReasonText, s.Addr)
 				break

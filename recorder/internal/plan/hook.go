@@ -62,7 +62,8 @@ func HasHooks(o *object.Image, exec bool) (bool, error) {
 func (p *planner) hook(i int) []Site {
 	p.begin(i)
 	p.ofLoader = p.im.entryOf(p.f).hook == HookLoader
-	defer func() { p.ofLoader = false }()
+	p.held = p.im.marksOf[i]
+	defer func() { p.ofLoader, p.held = false, nil }()
 	if r := p.enter(); r.why != ReasonNone {
 		p.unclaim()
 		return nil

@@ -22,6 +22,12 @@ type Image struct {
 	// Go is what is known of a Go program; nil if it is none.
 	Go *golang.Program
 
+	// Marks are the link addresses of markers that are to be planned, Marked what has become of each, once the image is planned.
+	Marks  []uint64
+	Marked []Mark
+	// MarksOnly says that of functions only those with a hook are to be planned.
+	MarksOnly bool
+
 	// Coverage is how much of its code functions have, once it is planned.
 	Coverage Coverage
 
@@ -44,12 +50,13 @@ type planning struct {
 	parts      []int32  // indexes into chunks: those of each function together
 	tables     []lists  // of each batch of functions: the jump tables that each refers to, sorted
 	pads       []padTable
-	data       []uint64 // addresses of code that symbols say are data
-	labelled   bitset   // indexes of chunks inside which data holds an address
-	labels     []label  // which relocations put into data; by address
-	understood []bool   // by owner: the functions that could be planned at once
-	again      bool     // functions with too few bytes are looked at once more: jumps may lead to displaced instructions
-	islands    bool     // and may be as short as a jump to an island
+	data       []uint64      // addresses of code that symbols say are data
+	labelled   bitset        // indexes of chunks inside which data holds an address
+	labels     []label       // which relocations put into data; by address
+	marksOf    map[int][]int // by function, which of Marked are in it
+	understood []bool        // by owner: the functions that could be planned at once
+	again      bool          // functions with too few bytes are looked at once more: jumps may lead to displaced instructions
+	islands    bool          // and may be as short as a jump to an island
 }
 
 // label is a word of data that holds an address inside a function.

@@ -52,6 +52,9 @@ func (p *planner) entry() refusal {
 		k++
 	}
 	start := p.insts[k].addr
+	if p.insts[k].covered {
+		return refusal{ReasonEntryShort, start}
+	}
 	// What is dead at the entry of a function in assembly need not be at a call.
 	if call, at, ok := p.entryCall(k, s.to); ok && !p.im.entryOf(p.f).assembly {
 		if p.hasLoop() {
@@ -106,6 +109,9 @@ func (p *planner) entryCall(k, end int) (site Site, at int, ok bool) {
 	for i := k; i < end && p.insts[i].addr-start < NearJump; i++ {
 		in := &p.insts[i]
 		if i > k && p.targetInside(p.insts[i-1].addr, in.addr+1) {
+			return Site{}, 0, false
+		}
+		if in.covered {
 			return Site{}, 0, false
 		}
 		if in.Kind == amd64.Call && in.RelSize == 4 {

@@ -37,6 +37,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	}
 	fns := im.join()
 	im.markTables(fns)
+	im.findMarks(fns)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -46,6 +47,10 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 		return func(from, to int) {
 			for i := from; i < to; i++ {
 				out[i] = im.describe(&fns[i])
+				if im.MarksOnly {
+					out[i].Reason = ReasonUnasked
+					continue
+				}
 				p.plan(i, &out[i])
 			}
 		}

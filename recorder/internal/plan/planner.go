@@ -42,6 +42,9 @@ type planner struct {
 	ofLoader  bool // it is the one of a loader's functions that has a hook
 	frameless bool // a Go function without a frame
 	first     int  // index of the instruction before which the entry's event is due
+
+	marked map[uint64]bool // addresses of marks in the function at work, while they are placed
+	held   []int           // the marks, by their places in Image.Marked, whose windows are to be left alone
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -87,6 +90,14 @@ func (im *Image) describe(f *function) Function {
 
 // plan fills in the tier of function i, or why it has none.
 func (p *planner) plan(i int, out *Function) {
+	if marks := p.im.marksOf[i]; len(marks) > 0 {
+		p.planAround(i, marks, out)
+		return
+	}
+	p.planOne(i, out)
+}
+
+func (p *planner) planOne(i int, out *Function) {
 	p.begin(i)
 	if r := p.run(); r.why != ReasonNone {
 		p.unclaim()
@@ -98,6 +109,7 @@ func (p *planner) plan(i int, out *Function) {
 		out.Reason, out.At = ReasonExitShort, p.im.entryOf(p.f).start
 		return
 	}
+	p.joinMarks(p.im.marksOf[i])
 	out.Tier, out.Reason, out.At = TierExitSite, ReasonNone, 0
 	out.Sites = p.slab.keep(p.sites)
 }
@@ -124,6 +136,9 @@ func (p *planner) enter() refusal {
 	p.decode()
 	if r := p.classify(); r.why != ReasonNone {
 		return r
+	}
+	if len(p.held) > 0 {
+		p.hold(p.held)
 	}
 	return p.entry()
 }

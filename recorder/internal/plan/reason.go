@@ -69,6 +69,18 @@ const (
 	ReasonGoVersion
 	// ReasonLarge: a function of more than maxFunction bytes: what is known of each of its instructions would take too much memory.
 	ReasonLarge
+	// ReasonUnasked: nobody wants to know of functions.
+	ReasonUnasked
+	// ReasonOutside: a marker that is in no function that is known.
+	ReasonOutside
+	// ReasonMarkShort: fewer than five bytes can be taken over around a marker, since branch targets or others' sites are too near.
+	ReasonMarkShort
+	// ReasonMarkNear: another marker's site has what this one would need.
+	ReasonMarkNear
+	// ReasonMarkedTwice: another marker is at the same instruction.
+	ReasonMarkedTwice
+	// ReasonMarkLost: the site of a function that is recorded, too, has what the marker would need.
+	ReasonMarkLost
 	// ReasonCgo: a Go program with C code in it, whose threads and stacks are not the Go runtime's alone.
 	ReasonCgo
 )
@@ -100,6 +112,12 @@ var reasonNames = [...]string{
 	ReasonGoVersion:    "go-version",
 	ReasonLarge:        "too-large",
 	ReasonCgo:          "cgo",
+	ReasonUnasked:      "not-asked-for",
+	ReasonOutside:      "outside-functions",
+	ReasonMarkShort:    "marker-too-short",
+	ReasonMarkNear:     "marker-too-near",
+	ReasonMarkedTwice:  "marked-twice",
+	ReasonMarkLost:     "function-in-the-way",
 }
 
 // String returns what `callreel functions` and the JSON show: nothing for ReasonNone.

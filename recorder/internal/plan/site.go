@@ -30,6 +30,7 @@ const (
 	RoleExit  Role = iota // none at its start; exits inside it
 	RoleEntry             // the entry event first
 	RoleLoop              // none: it only leads a jump past the entry event
+	RoleMark              // a marker's, before the instruction behind the first Before
 )
 
 // Site is one patched place of a function.
@@ -41,7 +42,8 @@ type Site struct {
 
 	exits, loops, targets uint64 // bit i tells of the instruction i
 
-	// SPDelta is how far the stack pointer at the site is below its value at the function's entry, for RoleEntry.
+	// SPDelta is how far the stack pointer at the site's event is below its value at the function's entry, for RoleEntry; below that at the
+	// marker for RoleMark.
 	SPDelta int32
 	Kind    SiteKind
 	Role    Role
@@ -56,7 +58,7 @@ type Site struct {
 	bound  bool // it relies on another site, or another on it, see levels
 	apart  bool // and one of those that are bound to each other is on another page
 
-	// Before is how many of the instructions run before the entry's event.
+	// Before is how many of the instructions run before the event of RoleEntry, or RoleMark.
 	Before    uint8
 	swapped   uint8 // the index of one that runs elsewhere, plus 1, see gofault.go; else 0
 	swappedTo uint8 // and there

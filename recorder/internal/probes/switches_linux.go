@@ -186,7 +186,7 @@ func (s *Switches) Come(a *target.Arena) error {
 	}
 	for i := range a.Fns {
 		fn := &a.Fns[i]
-		if fn.ID == 0 || keepsOn(fn) || s.wanted(fn, nil) {
+		if !isSwitched(fn) || keepsOn(fn) || s.wanted(fn, nil) {
 			continue
 		}
 		off := uint8(wasOff | entriesOff)
@@ -219,6 +219,9 @@ func (s *Switches) config() *stub.Config {
 	target := s.c.Target
 	return &target.Runtime
 }
+
+// isSwitched says whether it is a function that may be switched.
+func isSwitched(fn *stub.Probe) bool { return fn.ID != 0 && !fn.IsMark() }
 
 // keepsOn says whether a function is never switched off.
 func keepsOn(fn *stub.Probe) bool { return fn.Predicates.Count > 0 || fn.Inside }
@@ -266,7 +269,7 @@ func (s *Switches) unmatched(hit *hits) (waiting []string, err error) {
 			var names []string
 			for _, a := range s.arenas {
 				for f := range a.Fns {
-					if a.Fns[f].ID != 0 {
+					if isSwitched(&a.Fns[f]) {
 						names = append(names, glob.Spellings(a.Fns[f].Names())...)
 					}
 				}
@@ -298,7 +301,7 @@ func (s *Switches) apply() (a Count, err error) {
 	for _, ar := range s.arenas {
 		for i := range ar.Fns {
 			fn := &ar.Fns[i]
-			if fn.ID == 0 {
+			if !isSwitched(fn) {
 				continue
 			}
 			want, is := s.wanted(fn, hit), s.stateOf(fn.ID)&entriesOff == 0
@@ -352,7 +355,7 @@ func (s *Switches) allOn() int {
 		for i := range a.Fns {
 			fn := &a.Fns[i]
 			switch {
-			case fn.ID == 0:
+			case !isSwitched(fn):
 			case !keepsOn(fn) && !s.wanted(fn, nil):
 				return 0
 			default:
@@ -514,7 +517,7 @@ func (s *Switches) exchange(w *switched, exits, on bool) error {
 	}
 	for i := range list {
 		sw := &list[i]
-		if sw.Exit != exits {
+		if sw.Exit != exits || sw.Mark != 0 {
 			continue
 		}
 		word := (*uint64)(unsafe.Pointer(&w.a.Mem[sw.At]))
@@ -553,5 +556,5 @@ func (s *Switches) isOff(slot *stub.Slot, ranges []target.IDRange) bool {
 		return true
 	}
 	list, err := g.Arena.Code.Switches(g.At + int(k))
-	return err != nil || slices.ContainsFunc(list, func(w stub.Switch) bool { return !w.Exit && w.At == slot.At&^7 })
+	return err != nil || slices.ContainsFunc(list, func(w stub.Switch) bool { return !w.Exit && w.Mark == 0 && w.At == slot.At&^7 })
 }

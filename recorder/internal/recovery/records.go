@@ -16,13 +16,17 @@ import (
 // has gone, or gone and come back as it was, does no harm: only bytes that are exactly the new ones are ever restored. And forked children
 // read the same list: one may still have the library.
 //
-// Layout of a record, little-endian: magic u64, CRC-32C of what follows u32, version u32, number of arenas u32, of patches u32;
-// then per arena base, size with its gate, device and inode of its memfd (u64 each); then per patch address u64, old bytes [5], new
-// bytes [5], length u8, kind u8 (0, patchIsland or patchHosted), level u8, three bytes of zero. The next record follows. The magic is stored last.
+// Layout of a record, little-endian: magic u64, CRC-32C of what follows but the states u32, version u32, number of arenas u32, of patches u32,
+// of semaphores u32, four bytes of zero; then per arena base, size with its gate, device and inode of its memfd (u64 each); then per patch address
+// u64, old bytes [5], new bytes [5], length u8, kind u8 (0, patchIsland or patchHosted), level u8, three bytes of zero; then per semaphore
+// address, device and inode of its file, address of a site (u64 each); then per semaphore its state u64, which changes. The next record follows.
+// The magic is stored last.
 type Record struct {
-	Arenas  []Arena
-	Patches []stub.Patch
-	Golang  bool // it is a Go program: not in the record, but in the recovery memory's header
+	Arenas     []Arena
+	Patches    []stub.Patch
+	Semaphores []Semaphore
+	Golang     bool // it is a Go program: not in the record, but in the recovery memory's header
+	Forked     bool // the process is a forked child, to which states of semaphores don't apply: not in the record either
 }
 
 // An Arena is where an arena is, with its gate, and the memfd that its code is in: device and inode as process.Mapping has them, 0 if
@@ -37,17 +41,23 @@ type Span struct{ Base, Size uint64 }
 
 const (
 	recoveryMagic   = 0x79726576_6f636572 // "recovery"
-	recoveryVersion = 5
-	RecordHeader    = 24
+	recoveryVersion = 6
+	RecordHeader    = 32
 	recoveryArena   = 32
 	recoveryPatch   = 24
+	recoverySem     = 32 // without its state
 	patchIsland     = 1
 	patchHosted     = 2
 )
 
 // RecordSize is the size of a record.
-func RecordSize(arenas, patches int) uint64 {
-	return RecordHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch
+func RecordSize(arenas, patches, semaphores int) uint64 {
+	return statesAt(arenas, patches, semaphores) + uint64(semaphores)*8
+}
+
+// statesAt is where in it the states of semaphores are.
+func statesAt(arenas, patches, semaphores int) uint64 {
+	return RecordHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch + uint64(semaphores)*recoverySem
 }
 
 // errRecoveryFull: there is no space for another record.
@@ -61,13 +71,17 @@ type Journal struct {
 
 // Add writes a record.
 func (j *Journal) Add(r *Record) error {
-	size := RecordSize(len(r.Arenas), len(r.Patches))
+	size := RecordSize(len(r.Arenas), len(r.Patches), len(r.Semaphores))
 	if uint64(len(j.Space))-j.used < size {
 		return fmt.Errorf("%w (%d patches)", errRecoveryFull, len(r.Patches))
 	}
 	buf := j.Space[j.used:][:size]
 	if err := r.put(buf); err != nil {
 		return err
+	}
+	for i := range r.Semaphores {
+		at := statesAt(len(r.Arenas), len(r.Patches), len(r.Semaphores)) + 8*uint64(i)
+		r.Semaphores[i].state = (*uint64)(unsafe.Pointer(&buf[at]))
 	}
 	j.used += size
 	// Whoever looks while we are killed sees a whole record, or none.
@@ -103,9 +117,18 @@ func (r *Record) put(buf []byte) error {
 		copy(e[13:18], p.New())
 		at += recoveryPatch
 	}
+	for i := range r.Semaphores {
+		x := &r.Semaphores[i]
+		le.PutUint64(buf[at:], x.Addr)
+		le.PutUint64(buf[at+8:], x.Dev)
+		le.PutUint64(buf[at+16:], x.Inode)
+		le.PutUint64(buf[at+24:], x.Site)
+		at += recoverySem
+	}
 	le.PutUint32(buf[12:], recoveryVersion)
 	le.PutUint32(buf[16:], uint32(len(r.Arenas)))
 	le.PutUint32(buf[20:], uint32(len(r.Patches)))
+	le.PutUint32(buf[24:], uint32(len(r.Semaphores)))
 	le.PutUint32(buf[8:], crc32.Checksum(buf[12:at], crc32.MakeTable(crc32.Castagnoli)))
 	return nil
 }
@@ -144,6 +167,7 @@ func ReadRecords(size uint64, most int, read func(buf []byte, off uint64) error)
 			return nil, err
 		}
 		all.Arenas, all.Patches = append(all.Arenas, r.Arenas...), append(all.Patches, r.Patches...)
+		all.Semaphores = append(all.Semaphores, r.Semaphores...)
 		off += need
 	}
 	return all, nil
@@ -158,7 +182,7 @@ func recordSize(head []byte) (uint64, error) {
 	if v := le.Uint32(head[12:]); v != recoveryVersion {
 		return 0, fmt.Errorf("%w of version %d, this callreel knows %d", ErrRecord, v, recoveryVersion)
 	}
-	return RecordSize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:]))), nil
+	return RecordSize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:])), int(le.Uint32(head[24:]))), nil
 }
 
 // parseRecovery reads a record that a target had in its memory, so nothing in it is trusted.
@@ -168,11 +192,11 @@ func parseRecovery(buf []byte) (*Record, error) {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	na, np := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:]))
+	na, np, ns := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:])), int(le.Uint32(buf[24:]))
 	if size > uint64(len(buf)) {
-		return nil, fmt.Errorf("%w says %d arenas and %d patches, more than its %d bytes hold", ErrRecord, na, np, len(buf))
+		return nil, fmt.Errorf("%w says %d arenas, %d patches and %d semaphores, more than its %d bytes hold", ErrRecord, na, np, ns, len(buf))
 	}
-	if sum := crc32.Checksum(buf[12:size], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
+	if sum := crc32.Checksum(buf[12:statesAt(na, np, ns)], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
 		return nil, fmt.Errorf("%w is damaged (checksum)", ErrRecord)
 	}
 	r := &Record{Arenas: make([]Arena, 0, na), Patches: make([]stub.Patch, 0, np)}
@@ -191,6 +215,13 @@ func parseRecovery(buf []byte) (*Record, error) {
 		p.Island, p.Hosted, p.Level = e[19] == patchIsland, e[19] == patchHosted, e[20]
 		r.Patches = append(r.Patches, p)
 		at += recoveryPatch
+	}
+	for i := range ns {
+		e := buf[at : at+recoverySem]
+		x := Semaphore{Addr: le.Uint64(e), Dev: le.Uint64(e[8:]), Inode: le.Uint64(e[16:]), Site: le.Uint64(e[24:])}
+		x.noted = State(le.Uint64(buf[int(statesAt(na, np, ns))+8*i:]))
+		r.Semaphores = append(r.Semaphores, x)
+		at += recoverySem
 	}
 	return r, nil
 }

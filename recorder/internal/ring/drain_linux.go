@@ -43,6 +43,7 @@ type Drainer struct {
 	torn      []*tornChunk
 	totals    Totals
 	split     Payloads
+	marks     Marks
 	raw       []reel.Event
 	again     map[int]bool // see Late
 	allowance allowance
@@ -53,6 +54,7 @@ type Drainer struct {
 // Totals are counts since the start.
 type Totals struct {
 	Events, Entries uint64
+	Marks           uint64 // passings of markers, which Events doesn't count
 	Dropped         uint64 // entries
 	LostExits       uint64 // exits of accepted calls; of calls that were dropped, at worst
 	Torn            uint64 // events that were begun and not ended: the thread died, or a signal handler jumped out
@@ -65,6 +67,7 @@ type thread struct {
 	*waits               // nil once it has written or dropped something
 	over      bool       // it has ended
 	sink      Sink       // nil while the thread is off
+	marks     MarkSink   // nil for a sink that takes none
 	chunk     uint32     // index+1
 	pos       int        // of the next event in it
 	torn      *tornChunk // the chunk's holes, nil when it has none
@@ -299,15 +302,18 @@ func (d *Drainer) free(i uint32) {
 func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	movedOn := ended || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
 	events := d.m.events(t.chunk - 1)[t.pos:]
-	n, entries, others := 0, uint64(0), 0
+	n, entries, others, marks := 0, uint64(0), 0, 0
 	for n < len(events) {
 		w := atomic.LoadUint32(&events[n].Word)
 		if w == 0 {
 			break
 		}
-		if isPayload(w) {
+		switch {
+		case isPayload(w):
 			others++
-		} else {
+		case IsMark(w):
+			marks++
+		default:
 			entries += uint64(^w & 1)
 		}
 		n++
@@ -322,17 +328,25 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	}
 	run := events[:n]
 	var payloads []Payload
+	if others+marks > 0 && d.TakesBack { // what stands in the ring is looked at again, see clearBut
+		d.raw = append(d.raw[:0], run...)
+		run = d.raw
+	}
 	if others > 0 {
-		if d.TakesBack { // what stands in the ring is looked at again, see clearBut
-			d.raw = append(d.raw[:0], run...)
-			run = d.raw
-		}
 		run, payloads = d.split.Split(run)
 	}
 	putInOrder(run)
 	own := len(run)
 	if run, payloads = d.beforeEnd(t, run, payloads); len(run) < own {
 		entries = entriesIn(run)
+	}
+	if marks > 0 {
+		var passed []reel.Event
+		var with []Payload
+		run, payloads, passed, with = d.marks.Split(run, payloads)
+		if err := d.passMarks(t, passed, with); err != nil {
+			return 0, false, err
+		}
 	}
 	if err := d.appendWithLate(t, run, payloads); err != nil {
 		return 0, false, err

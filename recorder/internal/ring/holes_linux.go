@@ -138,6 +138,9 @@ func (d *Drainer) appendLate(t *thread, e reel.Event) error {
 	if d.EndsAt != 0 && e.Time > d.EndsAt {
 		return nil
 	}
+	if IsMark(e.Word) {
+		return d.passMarks(t, []reel.Event{e}, nil)
+	}
 	if !t.counted {
 		d.totals.count([]reel.Event{e})
 	}

@@ -196,6 +196,27 @@ const (
 	EventWord = 12 // u32, function ID<<1, plus 1 for an exit; stored last
 )
 
+// The passing of a marker is an event, too: one of neither an entry nor an exit. Its word's upper two bits are those of MarkWord; no function
+// has so high an ID. Its stack pointer is eight bytes below the thread's, so that no call's is the same that was open then.
+const (
+	MarkMask = 0xC0000001
+	MarkWord = 0x40000000
+	// MaxMarks is one above the highest number of a marker.
+	MaxMarks = 1 << 20
+)
+
+// MarkID is what marker n, counted from 1, has in place of a function's ID.
+func MarkID(n uint32) uint32 { return MarkWord>>1 | n }
+
+// IsMarkID says whether an ID is a marker's, IsMark whether the word of an event is.
+func IsMarkID(id uint32) bool { return id&(MarkMask>>1) == MarkWord>>1 }
+
+// IsMark says whether an event with this word is the passing of a marker.
+func IsMark(word uint32) bool { return word&MarkMask == MarkWord }
+
+// MarkOf is the number of the marker of an event with this word, which IsMark: it may be any, as the target has written it.
+func MarkOf(word uint32) uint32 { return word &^ MarkMask >> 1 }
+
 // A payload event carries PayloadBytes of data, in the fields before its word, of the event of the same thread before it: values of
 // arguments, or a result. An event is claimed together with its payload, and its own word is stored last of all. No function has so
 // high an ID. Of the word's other bits the ones from PayloadIndexShift on number it, from 0, and those from PayloadCountShift on

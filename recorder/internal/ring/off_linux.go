@@ -69,6 +69,7 @@ func (d *Drainer) switchTo(t *thread, registered uint32) {
 // lead lets a thread's events go to a sink, through what leaves out some of them.
 func (d *Drainer) lead(t *thread, sink Sink, late bool) {
 	t.sink, t.long, t.counted, t.entered = sink, nil, false, nil
+	t.marks, _ = sink.(MarkSink)
 	if d.Min != 0 || d.TakesBack {
 		t.long = newLongEnough(sink, &d.Min, &d.totals, &d.allowance)
 		t.sink, t.counted = t.long, true
@@ -171,7 +172,9 @@ func (t *Totals) count(events []reel.Event) {
 
 func entriesIn(events []reel.Event) (n uint64) {
 	for i := range events {
-		n += uint64(^events[i].Word & 1)
+		if w := events[i].Word; !IsMark(w) {
+			n += uint64(^w & 1)
+		}
 	}
 	return n
 }

@@ -208,6 +208,9 @@ type Run struct {
 	Events   []reel.Event
 	Payloads []Payload
 	Torn     int // events that were begun and not ended
+	// Marks are the passings of markers, which aren't among Events, and MarkPayloads what they carry.
+	Marks        []reel.Event
+	MarkPayloads []Payload
 }
 
 // Prepare gets the memory for a copy, so that the first takes no longer than others.
@@ -261,7 +264,8 @@ func upTo(all []Run, to uint64) []Run {
 			h.Events, ended = h.Events[:j], h.TID
 			h.Payloads = Within(h.Payloads, 0, j)
 		}
-		if len(h.Events) > 0 {
+		h.splitMarks()
+		if len(h.Events)+len(h.Marks) > 0 {
 			kept = append(kept, h)
 		}
 	}

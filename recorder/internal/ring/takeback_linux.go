@@ -13,13 +13,13 @@ func (m *Memory) SetMin(ticks uint64) { atomic.StoreUint64(m.u64(HdrMin), ticks)
 func (m *Memory) SetDepth(n int) { atomic.StoreUint32(m.u32(HdrDepth), uint32(n)) }
 
 // final is how many events of a run can't be taken back any more, in a chunk that the thread hasn't left and that has room: those up to
-// the last exit. Only the last event that a thread has claimed is taken back, and only an entry.
+// the last exit, or mark. Only the last event that a thread has claimed is taken back, and only an entry.
 func final(run []reel.Event) int {
 	n := len(run)
-	for n > 0 && !run[n-1].IsExit() {
+	for n > 0 && !run[n-1].IsExit() && !IsMark(run[n-1].Word) {
 		n--
 	}
-	for n > 0 && n < len(run) && isPayload(run[n].Word) { // of that exit
+	for n > 0 && n < len(run) && isPayload(run[n].Word) { // of that one
 		n++
 	}
 	return n

@@ -88,6 +88,16 @@ func (t *Thread) AppendWith(events []reel.Event, values []reel.ValueSet) error {
 	return t.ThreadWriter.AppendWith(events, values)
 }
 
+// Marks takes the next passings of markers.
+func (t *Thread) Marks(marks []reel.Mark) error {
+	if t.ThreadWriter == nil {
+		if err := t.bound(marks[0].Time); err != nil {
+			return err
+		}
+	}
+	return t.ThreadWriter.Marks(marks)
+}
+
 // Dropped says that calls were not recorded.
 func (t *Thread) Dropped(entries, exits, tick uint64) error {
 	if err := t.bound(tick); err != nil {

@@ -51,9 +51,10 @@ type Origin uint8
 
 // The origins.
 const (
-	OriginReg    Origin = iota // a general register
-	OriginVector               // the low half of an XMM register
-	OriginStack                // the stack pointer at the function's entry
+	OriginReg     Origin = iota // a general register
+	OriginVector                // the low half of an XMM register
+	OriginStack                 // the stack pointer at the function's entry, or at the marker
+	OriginAddress               // Operand.Addr
 )
 
 // Operand is a number.
@@ -66,17 +67,20 @@ type Operand struct {
 	// Memory says that the value is in memory, Off bytes from where the last pointer leads; else it is that address itself.
 	Memory bool
 	Off    int32
-	Shift  uint8 // how many bytes of the register are before the value; 0 in memory
-	Size   uint8 // in bytes: 1, 2, 4 or 8
+	// Safe says that the memory can be read with no fear of a fault: it is the stack, or the image's own data. Path is empty then.
+	Safe   bool
+	Addr   uint64 // of OriginAddress, in the target
+	Shift  uint8  // how many bytes of the register are before the value; 0 in memory
+	Size   uint8  // in bytes: 1, 2, 4 or 8
 	Signed bool
 }
 
 // Wide says whether eight bytes of a register are stored for it, instead of four.
 func (o *Operand) Wide() bool { return o.Size+o.Shift > 4 }
 
-// InRegister says whether it takes no memory access.
+// InRegister says whether it takes no system call: it is in a register, or in memory that is Safe to be read.
 func (o *Operand) InRegister() bool {
-	return !o.Memory && len(o.Path) == 0 && o.Off == 0
+	return o.Safe || !o.Memory && len(o.Path) == 0 && o.Off == 0
 }
 
 // FieldKind says what of a field is recorded.

@@ -22,5 +22,5 @@ type Condition struct {
 
 // Possible says whether stubs can look at it.
 func (k *Condition) Possible() bool {
-	return k.Value.InRegister() && k.Value.Origin == OriginReg && k.Value.Shift == 0
+	return k.Value.InRegister() && !k.Value.Memory && k.Value.Origin == OriginReg && k.Value.Shift == 0
 }

@@ -65,6 +65,8 @@ type Config struct {
 	// the room for them, see ring.KeptSize.
 	Keeps map[uint32]Keep
 	Kept  uint64
+	// MarkTriggers are what markers have of triggers, by their IDs.
+	MarkTriggers map[uint32][]MarkTrigger
 	// Go is set if the process is a Go program, whose stubs are of another kind.
 	Go *golang.Runtime
 	// Lazy lets probes be made on the first call.
@@ -76,6 +78,14 @@ func (c *Config) Chooses() bool { return c.Depth || c.Inside || c.Every > 0 }
 
 // KeepsAll says whether all calls that are recorded have a record on their thread's open stack.
 func (c *Config) KeepsAll() bool { return c.Depth || c.Every > 0 }
+
+// MarkTrigger is a trigger that a marker has a part in: it begins what the trigger is about, or ends it, or, for a trigger that is about the
+// marker's passing, both. Key is in place of a function's ID, the same for all markers that begin and end the same.
+type MarkTrigger struct {
+	Predicates Predicates
+	Key        uint32
+	Begin, End bool
+}
 
 // Predicates says which of the predicates are a function's: Count from First on. None is for one that has no condition.
 type Predicates struct{ First, Count uint8 }

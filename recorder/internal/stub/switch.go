@@ -4,6 +4,8 @@ package stub
 type Switch struct {
 	At   uint32 // offset in the code, a multiple of 8
 	Exit bool
+	// Mark is the ID of the marker whose event it is, 0 for one of calls.
+	Mark uint32
 	// Mask are the bits of the word at At that change, On and Off what they are. Unmade is what they are while it is on, of an
 	// entry whose probe isn't made yet and that changes there; 0 for others.
 	Mask, On, Off, Unmade uint64

@@ -67,6 +67,13 @@ func (t *Images) Add(im *mapped.Image) error {
 	return nil
 }
 
+// Number is an image's in the reel, 0 if it has none.
+func (t *Images) Number(im *mapped.Image) reel.ImageID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ids[im]
+}
+
 // describe is what the reel says of a range's k-th function.
 func (t *Images) describe(g *target.IDRange, k uint32) reel.Function {
 	f := &g.Arena.Fns[g.At+int(k)]

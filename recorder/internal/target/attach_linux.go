@@ -99,7 +99,12 @@ func (s *Target) prepareSites(c *Change) error {
 	wg.Go(func() {
 		s.findRestorers(maps)
 		for _, a := range c.Fresh {
-			noted = errors.Join(noted, s.journal.Add(&recovery.Record{Patches: a.Code.Patches}))
+			r := &recovery.Record{Patches: a.Code.Patches}
+			for _, im := range a.Images {
+				r.Semaphores = append(r.Semaphores, s.semaphoresOf(im, maps)...)
+			}
+			noted = errors.Join(noted, s.journal.Add(r))
+			s.semaphores = append(s.semaphores, r.Semaphores...)
 		}
 	})
 	err = s.prepareTextOnce(c)
@@ -272,6 +277,9 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 		if err := text.Write(s.Process, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
 			return err
 		}
+	}
+	if err := s.countUp(c.Images, maps); err != nil {
+		return err
 	}
 	if !s.running {
 		s.Memory.LetLoadsWait(s.Runtime.Loads) // who looks for libraries begins soon

@@ -21,7 +21,7 @@ type IDRange struct {
 func (a *Arena) Take() []IDRange {
 	n, slot := 0, 0
 	for _, im := range a.Images {
-		n += len(im.Traced) + len(im.Hooked)
+		n += len(im.Traced) + len(im.Hooked) + len(im.Marked)
 	}
 	var ranges []IDRange
 	for _, im := range a.Images {
@@ -34,8 +34,8 @@ func (a *Arena) Take() []IDRange {
 		} else {
 			a.Fns = append(slices.Grow(a.Fns, n-len(a.Fns)), im.Traced...)
 		}
-		a.Fns = append(a.Fns, im.Hooked...)
-		im.Traced, im.Hooked = nil, nil
+		a.Fns = append(append(a.Fns, im.Hooked...), im.Marked...)
+		im.Traced, im.Hooked, im.Marked = nil, nil, nil
 	}
 	return ranges
 }

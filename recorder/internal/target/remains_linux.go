@@ -271,11 +271,12 @@ func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, err
 	if m, found := l.rings(maps); found {
 		shared = append(shared, m)
 	}
+	l.Record.Forked = l.Inherited
 	u, err := undo(ctx, p, l.Record, shared, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &Removed{Sites: len(l.Record.Patches) - u.foreign, Stopped: u.Stopped, Left: u.Kept, Doubted: noted - len(l.Record.Patches)}
+	d := &Removed{Sites: len(l.Record.Patches) - u.foreign, Stopped: u.Stopped, Left: u.Kept, Doubted: noted - len(l.Record.Patches), Odd: u.Odd}
 	if u.Gone {
 		d.TextVerified = true
 		return d, nil
@@ -295,6 +296,7 @@ type Removed struct {
 	Stopped      time.Duration
 	Left         string // why memory stays mapped, empty if it doesn't
 	Doubted      int    // sites that were noted, but not restored: the file of their image has other bytes there
+	Odd          int    // semaphores of markers that were left as they were, since somebody else had set them to less than was added
 }
 
 // Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded

@@ -38,7 +38,9 @@ type Target struct {
 	Owner *owner.Owner
 	// Unsigned is told why the recovery memory isn't signed. ArenaMade is told of each arena whose code is made, before its gate opens, and
 	// its error ends that. Both are set before, and may be nil.
-	Unsigned  func(error)
+	Unsigned func(error)
+	// Uncounted is told which semaphore of markers can't be counted, and why. Set before; it may be nil.
+	Uncounted func(error)
 	ArenaMade func(*Arena) error
 
 	// Memory is the ring memory, as it is mapped here, FD its memfd, -1 when there is none, and RingFile what that is. Size, in bytes, is set
@@ -65,15 +67,16 @@ type Target struct {
 	Mu sync.Mutex
 
 	lang       language
-	rec        *recovery.Memory // nil when there is none
-	journal    recovery.Journal // in it
-	ownsOwner  bool             // Owner is of this one alone
-	privileged bool             // the process may do more than others of its user
-	began      time.Time        // when its memory began to be mapped
-	made       []process.Memfd  // all memfds that it was made to open
-	patched    bool             // the journal says of sites that may have been written
-	running    bool             // recording is on
-	paused     bool             // gates stay closed; guarded by Mu
+	rec        *recovery.Memory     // nil when there is none
+	journal    recovery.Journal     // in it
+	ownsOwner  bool                 // Owner is of this one alone
+	privileged bool                 // the process may do more than others of its user
+	began      time.Time            // when its memory began to be mapped
+	made       []process.Memfd      // all memfds that it was made to open
+	semaphores []recovery.Semaphore // of markers, as they are noted
+	patched    bool                 // the journal says of sites that may have been written
+	running    bool                 // recording is on
+	paused     bool                 // gates stay closed; guarded by Mu
 
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for

@@ -14,6 +14,9 @@ import (
 func (l *Remains) believeFiles(p *process.Process, maps []process.Mapping) error {
 	files := &textFiles{p: p, maps: maps}
 	defer files.close()
+	if err := l.believeSemaphores(files); err != nil {
+		return err
+	}
 	all := l.Record.Patches
 	var kept []stub.Patch // instead of all, once one is omitted: others may have the same list
 	for i := range all {

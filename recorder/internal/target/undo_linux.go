@@ -22,6 +22,7 @@ import (
 // Undone is what one detach did.
 type Undone struct {
 	Stopped time.Duration
+	Odd     int    // semaphores that somebody else has set to less than we have added
 	foreign int    // patches that somebody else had changed, left alone
 	Kept    string // why arenas stay mapped, empty if they don't
 	Gone    bool   // the process has ended or replaced its program: there was nothing to undo
@@ -63,6 +64,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 		}
 		time.Sleep(time.Millisecond << min(try, 6))
 	}
+	u.Odd = w.odd
 	if errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
 		u.Gone = true
 		return u, nil
@@ -93,10 +95,15 @@ type undoWork struct {
 	late       []stub.Patch // sites that are restored last, see splitLate
 	patient    bool         // it will be tried again soon
 	last       bool         // it is the last try
+	// semaphores are those that are counted down when text is restored, own those before, by the recorder itself.
+	semaphores []recovery.Semaphore
+	own        *Target
+	odd        int // semaphores that somebody else has set to less
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	w := &undoWork{traits: traitsOf(r.Golang), p: p, r: r}
+	w.semaphores = inPlace(p, r)
 	w.islands, w.sites = text.Split(r.Patches)
 	w.islands = text.ByAddress(w.islands)
 	if w.unwound {
@@ -134,6 +141,7 @@ func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 func (w *undoWork) judgeBy(s *Target) {
 	w.unloadable, w.doubtful = func(uint64) bool { return true }, func(*text.Page) bool { return true }
 	if s != nil {
+		w.own, w.semaphores = s, nil
 		if w.text != nil {
 			s.markFiled(w.text.Pages, w.maps, text.NewSide)
 		}
@@ -191,6 +199,20 @@ func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.P
 // in does the work in a stopped process, and returns why memory had to stay mapped, empty if it wasn't. It can be
 // done again.
 func (w *undoWork) in(st *process.Stopped) (kept string, err error) {
+	if w.own != nil && len(w.own.semaphores) > 0 {
+		maps, err := w.p.Maps()
+		if err != nil {
+			return "", err
+		}
+		if !w.shared[0].isIn(maps) {
+			return "", process.ErrExec
+		}
+		odd, err := countDown(w.p, w.own.semaphores, maps, false)
+		w.odd += odd
+		if err != nil {
+			return "", err
+		}
+	}
 	kept, done, err := w.atOnce(st)
 	if done || err != nil {
 		return kept, err
@@ -267,13 +289,20 @@ func (w *undoWork) stepwise(st *process.Stopped) (kept string, err error) {
 	return w.unmap(st, maps)
 }
 
-// restoreLate restores the sites that are restored last.
+// restoreLate restores the sites that are restored last. Behind that semaphores are counted down, once.
 func (w *undoWork) restoreLate(maps []process.Mapping) error {
 	pages, _, err := text.Restore(w.p, maps, w.late)
+	if err == nil {
+		err = text.WriteThere(w.p, pages)
+	}
 	if err != nil {
 		return err
 	}
-	return text.WriteThere(w.p, pages)
+	list := w.semaphores
+	w.semaphores = nil
+	odd, err := countDown(w.p, list, maps, w.r.Forked)
+	w.odd += odd
+	return err
 }
 
 // unmap unmaps what nobody can come back to, and returns why something had to stay.
@@ -403,7 +432,7 @@ func (s *Target) Shared() []sharedSpan {
 }
 
 func (s *Target) Record() *recovery.Record {
-	r := &recovery.Record{Arenas: spansOf(s.Arenas), Golang: s.lang.golang}
+	r := &recovery.Record{Arenas: spansOf(s.Arenas), Semaphores: s.semaphores, Golang: s.lang.golang}
 	if !s.patched {
 		return r
 	}

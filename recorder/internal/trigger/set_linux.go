@@ -22,6 +22,7 @@ type Set struct {
 	groups     map[string]stub.Predicates // those that functions with the same triggers share
 	taken      map[uint32][]int           // by function: its triggers, until Plan gives it its predicates
 	functions  map[uint32]stub.Predicates // those that have triggers
+	spans      map[[2]string]uint32       // see keyOf
 	overflow   bool                       // there were more groups than predicates
 }
 
@@ -50,7 +51,7 @@ func (s *Set) Empty() bool { return len(s.list) == 0 }
 // about are the triggers that are about a function of these names. The caller holds mu.
 func (s *Set) about(names []string) (list []int) {
 	for i := range s.list {
-		if glob.MatchAny(s.list[i].Function, names) {
+		if !s.list[i].isMark() && glob.MatchAny(s.list[i].Function, names) {
 			list = append(list, i)
 		}
 	}
@@ -98,6 +99,8 @@ func (s *Set) Check(names []string, wait func(*glob.NoMatchError) bool) error {
 		t := &s.list[i]
 		switch {
 		case t.has:
+		case t.isMark():
+			return fmt.Errorf("callreel: --when %q: no such marker is recorded%s", t.Text, t.hint())
 		case t.seen: // without a reason it was only seen in an image that isn't recorded
 			return fmt.Errorf("callreel: --when %q: %w to watch %s: %s", t.Text, refusal.Err, t.Function, cmp.Or(t.refused, "-m leaves its module out"))
 		default:
@@ -119,7 +122,7 @@ func (s *Set) Like(t *Trigger) (at int, why string) {
 	var have []string
 	for i := range s.list {
 		h := &s.list[i]
-		if h.Kind == t.Kind && h.Function == t.Function && h.Op == t.Op {
+		if h.Kind == t.Kind && h.Function == t.Function && h.Span == t.Span && h.Op == t.Op {
 			return i, ""
 		}
 		have = append(have, h.Text)

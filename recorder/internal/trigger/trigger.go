@@ -16,7 +16,10 @@ type Trigger struct {
 	Text string
 	// Function names the function that it is about: a glob, as in a Choice.
 	Function string
-	Kind     Kind
+	// Marker names the marker that it is about, provider:name or a glob of that, and Span the title of a span, or a glob; there is no Function
+	// then.
+	Marker, Span string
+	Kind         Kind
 	// Op compares, for the durations and results: one of > >= < <= == !=.
 	Op string
 	// Duration is what the call's is compared with, or the length of a stall.
@@ -44,7 +47,35 @@ var (
 	nthCall    = regexp.MustCompile(`^(.+?)\s*#\s*([0-9]+)$`)
 )
 
-// Parse reads a condition: "F > 5ms", "F == 0", "F < 0", "F", "F #100" or "stall:200ms". A number with a unit is a duration,
+// aboutMark finds the conditions that are about markers.
+var aboutMark = regexp.MustCompile(`^(marker|span)\s+(\S.*)$`)
+
+// parseMark reads what follows "marker" or "span".
+func (t *Trigger) parseMark(what, rest string) error {
+	inner, err := Parse(rest)
+	switch {
+	case err != nil:
+		return err
+	case what == "marker" && inner.Kind != OnCall || inner.Kind == OnStall:
+		return fmt.Errorf("%q is %w: of a marker it is that it is passed: 'marker provider:name', or with #100 behind it", t.Text, Err)
+	case what == "span" && inner.Kind != OnDuration:
+		return fmt.Errorf("%q is %w: a span is compared with a duration: 'span query > 20ms'", t.Text, Err)
+	case inner.Marker != "" || inner.Span != "":
+		return fmt.Errorf("%q is %w", t.Text, Err)
+	}
+	t.Kind, t.Op, t.Duration, t.Value = inner.Kind, inner.Op, inner.Duration, inner.Value
+	if what == "marker" {
+		t.Marker = inner.Function
+	} else {
+		t.Span = inner.Function
+	}
+	return nil
+}
+
+// isMark says whether it is about markers.
+func (t *Trigger) isMark() bool { return t.Marker != "" || t.Span != "" }
+
+// Parse reads a condition: "F > 5ms", "F == 0", "F < 0", "F", "F #100", "marker provider:name", "span title > 20ms" or "stall:200ms". A number with a unit is a duration,
 // one without is compared with what F returns.
 func Parse(text string) (Trigger, error) {
 	t := Trigger{Text: text}
@@ -56,6 +87,9 @@ func Parse(text string) (Trigger, error) {
 		}
 		t.Kind, t.Duration = OnStall, d
 		return t, nil
+	}
+	if m := aboutMark.FindStringSubmatch(s); m != nil {
+		return t, t.parseMark(m[1], m[2])
 	}
 	if m := comparison.FindStringSubmatch(s); m != nil {
 		t.Function, t.Op = m[1], m[2]
@@ -88,4 +122,12 @@ func Parse(text string) (Trigger, error) {
 		return t, fmt.Errorf("%q is %w: it names no function", text, Err)
 	}
 	return t, nil
+}
+
+// hint says what may help where no marker has a trigger.
+func (t *Trigger) hint() string {
+	if t.Span != "" {
+		return ": --markers says which are, and callreel markers which begin and end spans"
+	}
+	return ": callreel markers lists those that there are"
 }

@@ -30,15 +30,22 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 	if cfg.Chooses() || cfg.Threads {
 		inline += 96
 	}
+	triggers := uint64(0) // of a marker, at most
+	for _, list := range cfg.MarkTriggers {
+		triggers = max(triggers, markTriggerSize*uint64(len(list)))
+	}
 	const (
 		site   = 56  // alignment, the entry event's call, the way back
 		longer = 8   // than the original is a jump in the stub
 		exit   = 44  // an exit event's padding and call, and the jump to where the exit leads
 		golang = 224 // an event in a Go program, which is always inline
+		marked = 6   // rows of unwind information for the event of a marker
 	)
 	for i := range fns {
 		f := &fns[i]
 		sites := f.Patched()
+		b.code += (inline + exit + triggers) * uint64(len(f.Marks))
+		b.rows += marked * uint64(len(f.Marks))
 		for k := range sites {
 			s := &sites[k]
 			b.patches += 1 + btoi(s.Island != 0)
@@ -51,9 +58,11 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 			case inlined || f.Inside:
 				b.code += inline * (1 + exits)
 			}
-			if s.SPDelta != 0 {
+			if s.SPDelta != 0 || s.Role == plan.RoleMark {
 				b.code += inline
 			}
+			b.code += triggers * uint64(btoi(s.Role == plan.RoleMark))
+			b.rows += marked * uint64(btoi(s.Role == plan.RoleMark))
 			if s.Role == plan.RoleEntry && f.Hook != plan.HookNone {
 				b.code += inline
 			}
@@ -77,8 +86,15 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 	)
 	b := uint64(routines)
 	for i := range fns {
+		for _, m := range fns[i].Marks {
+			b += boundMark(captures[m.ID])
+		}
 		c := captures[fns[i].ID]
 		if c == nil || fns[i].ID == 0 {
+			continue
+		}
+		if fns[i].IsMark() {
+			b += boundMark(c)
 			continue
 		}
 		fields := uint64(0)
@@ -99,4 +115,19 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 		}
 	}
 	return b
+}
+
+// markTriggerSize is how many bytes a marker's part in a trigger takes.
+const markTriggerSize = 160
+
+// boundMark is how many bytes the captures of a marker take.
+func boundMark(c *stub.Captures) uint64 {
+	if c == nil || c.Entry == nil {
+		return 0
+	}
+	const (
+		all   = 1024 // the routine, and the event
+		field = 640
+	)
+	return all + field*uint64(len(c.Entry.Fields))
 }

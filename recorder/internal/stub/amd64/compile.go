@@ -45,6 +45,7 @@ func compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code,
 		c.routines.unwindList = c.emitUnwindList()
 		code.UnwindList = uint32(c.routines.unwindList - base)
 	}
+	c.routines.marked = hasMarks(fns)
 	c.emitRoutines(fns)
 	stubs := c.PC()
 	if err := c.emitStubs(code, given); err != nil {
@@ -57,6 +58,9 @@ func compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code,
 	var err error
 	if code.Bytes, err = c.Finish(); err != nil {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
+	}
+	if c.unwind != nil && len(code.Bytes) > maxUnwound {
+		return nil, fmt.Errorf("callreel: stubs of %d bytes, more than unwind information can tell of", len(code.Bytes))
 	}
 	copy(code.Bytes, head)
 	code.sort()
@@ -208,6 +212,9 @@ func (s *emitter) branch(site *plan.Site, at uint64) (uint64, error) {
 	to, _ := m.Inst.Target(m.Addr)
 	to += s.fn.Slide
 	switch {
+	case site.Role == plan.RoleMark: // a call, which is over
+		s.stands(to)
+		s.mark(s.fn.ID, site.SPDelta)
 	case site.Role != plan.RoleEntry && !m.Exit && !m.Loop: // one that is led to a copy
 		l, ok := s.copies[to-s.fn.Slide]
 		if !ok {
@@ -291,12 +298,13 @@ func (s *emitter) displaced(site *plan.Site) error {
 			enter()
 		}
 		m := &s.moved[i]
+		if m.Target {
+			s.Place(s.copies[m.Addr])
+		}
+		s.marks(site, m.Addr, i)
 		s.copied(m.Addr + s.fn.Slide)
 		if m.Addr+s.fn.Slide == s.code.asked && !site.Reordered() { // nowhere else have the same instructions been run by then
 			s.code.answer = s.PC()
-		}
-		if m.Target {
-			s.Place(s.copies[m.Addr])
 		}
 		if err := s.move(m); err != nil {
 			return err

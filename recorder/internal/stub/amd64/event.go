@@ -41,7 +41,8 @@ type coder struct {
 	unwind   *unwinding
 	inside   bool // the function at work is stub.Probe.Inside
 
-	listing  bool // switches are to be noted
+	marking  uint32 // the ID of the marker whose event is at work, else 0
+	listing  bool   // switches are to be noted
 	switches []switching
 }
 

@@ -69,6 +69,9 @@ func (c *coder) emitCaptures(fns []stub.Probe) {
 	c.beginRoutine()
 	for i := range fns {
 		c.gatherers(fns[i].ID)
+		for _, m := range fns[i].Marks {
+			c.gatherers(m.ID)
+		}
 	}
 	c.endRoutine()
 }
@@ -154,7 +157,11 @@ func (c *coder) emitGather(capture *stub.Capture) uint64 {
 	c.Store64Imm(inArgs(ring.ArgsOpen), int32(btoi(len(capture.Conditions) > 0)))
 	for _, i := range capture.Direct() {
 		f := &capture.Fields[i]
-		g.base(&f.Value)
+		if f.Value.Memory {
+			g.safe(&f.Value)
+		} else {
+			g.base(&f.Value)
+		}
 		if at := inArgs(ring.ArgsData + int32(f.Place())); f.Value.Wide() {
 			c.Store64(at, amd64.RAX)
 		} else {
@@ -222,6 +229,22 @@ func (g *gatherer) countUp() {
 	g.Store64(inArgs(ring.ArgsCount), amd64.RCX)
 }
 
+// safe appends the loading of what is in memory that is safe to be read into RAX.
+func (g *gatherer) safe(o *stub.Operand) {
+	g.base(o)
+	from := amd64.At(amd64.RAX, o.Off)
+	switch o.Size {
+	case 1:
+		g.Load8(amd64.RAX, from)
+	case 2:
+		g.Load16(amd64.RAX, from)
+	case 4:
+		g.Load32(amd64.RAX, from)
+	default:
+		g.Load64(amd64.RAX, from)
+	}
+}
+
 // base appends the loading of what an operand begins with into RAX.
 func (g *gatherer) base(o *stub.Operand) {
 	switch o.Origin {
@@ -229,6 +252,8 @@ func (g *gatherer) base(o *stub.Operand) {
 		g.MovX(amd64.RAX, o.Vector)
 	case stub.OriginStack:
 		g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+saveEntry))
+	case stub.OriginAddress:
+		g.MovImm64(amd64.RAX, o.Addr)
 	default:
 		if off, ok := savedAt(amd64.Reg(o.Reg)); ok {
 			g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+off))

@@ -28,7 +28,7 @@ func (cEvents) captured(c *coder, id uint32, exit bool, spDelta int32, capture *
 	gather := c.routines.captures.gather[gatherKey{id, exit}]
 	c.beginSwitch(exit)
 	defer c.endSwitch()
-	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
+	e := &capturedEvent{coder: c, id: id, exit: exit, spDelta: spDelta, origin: spDelta, capture: capture, gather: gather, off: c.NewLabel()}
 	if c.cfg.Lazy && !exit {
 		c.slots = append(c.slots, entrySlot{id: id, start: c.offset(), made: true})
 	}
@@ -77,6 +77,7 @@ type capturedEvent struct {
 	id      uint32
 	exit    bool
 	spDelta int32
+	origin  int32         // what stub.OriginStack is above the stack pointer
 	capture *stub.Capture // nil for none
 	gather  uint64
 	off     amd64.Label
@@ -101,7 +102,7 @@ func (e *capturedEvent) emit() {
 		c.claim(e.off, slow)
 	} else {
 		c.claimAll(e.capture.Events(), e.off, slow)
-		c.storeDirect(e.capture, e.spDelta)
+		c.storeDirect(e.capture, e.origin)
 	}
 	c.Lea(amd64.RAX, amd64.At(amd64.RSP, e.spDelta))
 	c.Store32(amd64.At(amd64.RCX, ring.EventSP), amd64.RAX)
@@ -130,8 +131,11 @@ func (e *capturedEvent) gatherSlowly() {
 	c.Shl32Imm(amd64.RAX, 3)
 	c.Lea(amd64.RDX, amd64.AtAddr(e.gather))
 	c.Store64(amd64.At(amd64.RSP, saveGather), amd64.RDX)
-	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
+	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.origin))
 	c.Store64(amd64.At(amd64.RSP, saveEntry), amd64.RDX)
+	if e.origin != e.spDelta {
+		c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
+	}
 	c.MovImm32(amd64.RCX, word(e.id, e.exit))
 	c.CallTo(c.routines.captures.slow)
 }
@@ -184,7 +188,10 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 			continue
 		}
 		r := amd64.Reg(o.Reg)
-		if o.Origin == stub.OriginStack {
+		if o.Memory {
+			c.loadSafe(o, spDelta)
+			r = amd64.RAX
+		} else if o.Origin == stub.OriginStack {
 			c.Lea(amd64.RAX, amd64.At(amd64.RSP, spDelta))
 			r = amd64.RAX
 		} else if r == amd64.RAX || r == amd64.RCX || r == amd64.RDX {
@@ -200,6 +207,26 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 	}
 	for i := range n {
 		c.Store32Imm(amd64.At(amd64.RCX, int32(ring.EventSize*(1+i)+ring.EventWord)), payloadWord(i, n))
+	}
+}
+
+// loadSafe appends the loading of what is in memory that is safe to be read into RAX. The stack pointer is spDelta below the one that
+// stub.OriginStack means.
+func (c *coder) loadSafe(o *stub.Operand, spDelta int32) {
+	from := amd64.At(amd64.RSP, spDelta+o.Off)
+	if o.Origin == stub.OriginAddress {
+		c.MovImm64(amd64.RAX, o.Addr+uint64(int64(o.Off)))
+		from = amd64.At(amd64.RAX, 0)
+	}
+	switch o.Size {
+	case 1:
+		c.Load8(amd64.RAX, from)
+	case 2:
+		c.Load16(amd64.RAX, from)
+	case 4:
+		c.Load32(amd64.RAX, from)
+	default:
+		c.Load64(amd64.RAX, from)
 	}
 }
 

@@ -18,6 +18,7 @@ type routines struct {
 	captures   captureRoutines
 	keptAt     uint64 // where cfg.Kept is
 	goroutine  goRoutines
+	marked     bool // there are events of markers
 	// generic are the generic trampolines, entries the event routines behind them, both by SPDelta.
 	generic, entries map[int32]uint64
 }

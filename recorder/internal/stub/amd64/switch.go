@@ -17,6 +17,7 @@ const switchSize = 5
 // switching is a Switch being made.
 type switching struct {
 	exit  bool
+	mark  uint32
 	start uint32 // offset in the code
 	end   uint32
 	slot  int // of coder.slots, counted from 1; 0 if it is none that changes there
@@ -34,7 +35,7 @@ func (c *coder) beginSwitch(exit bool) {
 		c.Raw(nops[8-at]...)
 	}
 	if c.listing {
-		c.switches = append(c.switches, switching{exit: exit, start: c.offset()})
+		c.switches = append(c.switches, switching{exit: exit, mark: c.marking, start: c.offset()})
 	}
 }
 
@@ -80,7 +81,11 @@ func (code *Code) Switches(index int) ([]stub.Switch, error) {
 		var jump [switchSize]byte
 		jump[0] = 0xE9
 		binary.LittleEndian.PutUint32(jump[1:], s.end-(s.start+switchSize))
-		sw := stub.Switch{At: at, Exit: s.exit, Mask: (1<<(8*switchSize) - 1) << shift, Off: place(jump[:]), On: place(saveInst[:])}
+		first := b[s.start-code.stubs[index]:][:switchSize]
+		if s.slot != 0 { // where the slot isn't made yet
+			first = saveInst[:]
+		}
+		sw := stub.Switch{At: at, Exit: s.exit, Mark: s.mark, Mask: (1<<(8*switchSize) - 1) << shift, Off: place(jump[:]), On: place(first)}
 		if s.slot != 0 {
 			sw.Unmade = place(b[s.start-code.stubs[index]:])
 		}
@@ -89,5 +94,5 @@ func (code *Code) Switches(index int) ([]stub.Switch, error) {
 	return list, nil
 }
 
-// saveInst is mov %rax,-24(%rsp), which every event begins with.
+// saveInst is mov %rax,-24(%rsp), which every event of a call begins with. That of a marker may begin with lea -128(%rsp),%rsp.
 var saveInst = [switchSize]byte{0x48, 0x89, 0x44, 0x24, 1<<8 + saveRAX}

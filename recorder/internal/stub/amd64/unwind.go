@@ -35,9 +35,17 @@ type unwinding struct {
 // unwindRow says for which instruction the code from off on stands: for the one at a fixed address, or for the original of the
 // copy that is there.
 type unwindRow struct {
-	off  uint32 // in the arena, shifted by one, and 1 if it is a copy
+	off  uint32 // in the arena, shifted by rowShift, and rowCopy if it is a copy, and rowLow if the stack pointer is redZone lower
 	from uint32 // address less frameBase and, of a copy, less the offset
 }
+
+const (
+	rowCopy  = 1
+	rowLow   = 2
+	rowShift = 2
+	// maxUnwound is how large an arena may be.
+	maxUnwound = 1 << (32 - rowShift)
+)
 
 const unwindRowSize = 8
 
@@ -71,13 +79,13 @@ func (c *coder) row(addr uint64, isCopy bool) {
 	}
 	off := uint64(c.offset())
 	v := addr - frameBase(c.base)
-	r := unwindRow{off: uint32(off) << 1}
+	r := unwindRow{off: uint32(off) << rowShift}
 	if isCopy {
-		r.off |= 1
+		r.off |= rowCopy
 		v -= off
 	}
 	if v > math.MaxUint32 {
-		r.off, v = uint32(off)<<1, 0 // beyond reach: unknown
+		r.off, v = uint32(off)<<rowShift, 0 // beyond reach: unknown
 	}
 	r.from = uint32(v)
 	c.put(r)
@@ -88,10 +96,10 @@ func (c *coder) put(r unwindRow) {
 	rows := c.unwind.rows
 	if n := len(rows); n > 0 {
 		last := &rows[n-1]
-		if last.off&1 == r.off&1 && last.from == r.from {
+		if last.off&(rowCopy|rowLow) == r.off&(rowCopy|rowLow) && last.from == r.from {
 			return
 		}
-		if last.off>>1 == r.off>>1 {
+		if last.off>>rowShift == r.off>>rowShift {
 			*last = r
 			return
 		}
@@ -106,9 +114,28 @@ func (c *coder) later() func() {
 	}
 	r := c.unwind.rows[len(c.unwind.rows)-1]
 	return func() {
-		r.off = c.offset()<<1 | r.off&1
+		r.off = c.offset()<<rowShift | r.off&(rowCopy|rowLow)
 		c.put(r)
 	}
+}
+
+// lower appends the lowering of the stack pointer by redZone in a stub, or its raising, without a change of flags. The row in force must be
+// that of an instruction that the code stands for.
+func (c *coder) lower(on bool) {
+	by := int32(redZone)
+	if on {
+		by = -redZone
+	}
+	c.Lea(amd64.RSP, amd64.At(amd64.RSP, by))
+	if c.unwind == nil || len(c.unwind.rows) == 0 {
+		return
+	}
+	r := c.unwind.rows[len(c.unwind.rows)-1]
+	r.off = c.offset()<<rowShift | r.off&rowCopy
+	if on {
+		r.off |= rowLow
+	}
+	c.put(r)
 }
 
 // beginRoutine notes that code that is called begins here.
@@ -206,7 +233,7 @@ func (c *coder) endUnwind(stubs uint64) []byte {
 	for i, r := range c.unwind.ranges {
 		at := len(w.buf)
 		if r.program == nil {
-			w.fde(signal, r, stubProgram(c.base, table, rows))
+			w.fde(signal, r, stubProgram(c.base, table, rows, c.routines.marked))
 		} else {
 			w.fde(plain, r, r.program)
 		}
@@ -284,24 +311,30 @@ var (
 // routineProgram is of code that is called, at its beginning: the return address is on the top of the stack.
 var routineProgram = []byte{cfaDefCFA, columnSP, 8, cfaOffset | columnRA, 1}
 
-// stubProgram is that of the stubs: nothing is saved and nothing moved, and the return address is what the table at
-// table says of the PC.
-func stubProgram(base, table uint64, rows int) []byte {
-	x := &expression{}
-	next, lower, done, isCopy, end := x.label(), x.label(), x.label(), x.label(), x.label()
+// search appends the search for the row of the PC: the offset of the PC in the arena is on the stack then, and above it the row's address.
+func (x *expression) search(base, table uint64, rows int) {
+	next, lower, done := x.label(), x.label(), x.label()
 	x.op(opBreg0+columnRA, 0).const8(base).op(opMinus)
 	x.op(opLit0, opConst4u).u32(uint32(rows))
 	x.place(next) // offset, lo, hi: the row is one of those from lo to before hi
 	x.op(opDup, opPick, 2, opMinus, opLit0+1, opLE).jump(opBra, done)
 	x.op(opOver, opOver, opPlus, opLit0+1, opShr)
-	x.op(opDup).row(table).op(opDeref4, 4, opLit0+1, opShr)
+	x.op(opDup).row(table).op(opDeref4, 4, opLit0+rowShift, opShr)
 	x.op(opPick, 4, opGT).jump(opBra, lower)
 	x.op(opRot, opSwap, opDrop).jump(opSkip, next)
 	x.place(lower)
 	x.op(opSwap, opDrop).jump(opSkip, next)
 	x.place(done)
 	x.op(opDrop).row(table)
-	x.op(opDup, opDeref4, 4, opLit0+1, opAnd).jump(opBra, isCopy)
+}
+
+// stubProgram is that of the stubs: nothing is saved, nothing moved but, where low says that it may be, the stack pointer, and the return
+// address is what the table at table says of the PC.
+func stubProgram(base, table uint64, rows int, low bool) []byte {
+	x := &expression{}
+	isCopy, end := x.label(), x.label()
+	x.search(base, table, rows)
+	x.op(opDup, opDeref4, 4, opLit0+rowCopy, opAnd).jump(opBra, isCopy)
 	x.op(opPlusU, 4, opDeref4, 4).jump(opSkip, end)
 	x.place(isCopy)
 	x.op(opPlusU, 4, opDeref4, 4, opPlus)
@@ -310,7 +343,18 @@ func stubProgram(base, table uint64, rows int) []byte {
 	code := x.finish()
 
 	p := []byte{cfaDefCFA, columnSP, 1}
-	p = append(p, cfaValExpression, columnSP, 2, opBreg0+columnSP, 0)
+	if low {
+		x := &expression{}
+		x.search(base, table, rows)
+		// rowLow, shifted to be redZone
+		x.op(opDeref4, 4, opLit0+rowLow, opAnd, opLit0+6, opShl, opBreg0+columnSP, 0, opPlus)
+		code := x.finish()
+		p = append(p, cfaValExpression, columnSP)
+		p = binary.AppendUvarint(p, uint64(len(code)))
+		p = append(p, code...)
+	} else {
+		p = append(p, cfaValExpression, columnSP, 2, opBreg0+columnSP, 0)
+	}
 	p = append(p, cfaValExpression, columnRA)
 	p = binary.AppendUvarint(p, uint64(len(code)))
 	return append(p, code...)

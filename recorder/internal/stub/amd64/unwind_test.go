@@ -1,12 +1,16 @@
 package amd64
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 
 	"github.com/callreel/callreel/cfi"
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
@@ -209,6 +213,196 @@ func TestTheStackIsDescribedAllThroughTheRoutines(t *testing.T) {
 		}
 		if routines < 3 || jumps < 10 {
 			t.Errorf("%d routines with %d jumps", routines, jumps)
+		}
+	}
+}
+
+// stackAt is the stack pointer that an unwinder finds for the function that the code at pc stands for, with the thread's at sp.
+func (c *compiled) stackAt(t *testing.T, pc, sp uint64) uint64 {
+	t.Helper()
+	f, ok := c.table.Find(pc)
+	if !ok {
+		t.Fatalf("nothing is said of %#x", pc)
+	}
+	row, err := f.RowAt(pc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &cfi.EvalInput{
+		CFA: sp + 1, HasCFA: true,
+		Reg: func(reg uint32) (uint64, bool) {
+			if reg == uint32(amd64.RSP.DWARF()) {
+				return sp, true
+			}
+			return pc, reg == amd64.DWARFReturnAddress
+		},
+		Read: func(addr uint64, b []byte) error {
+			if addr < c.Base || addr-c.Base > uint64(len(c.Bytes)-len(b)) {
+				return errors.New("outside of the arena")
+			}
+			copy(b, c.Bytes[addr-c.Base:])
+			return nil
+		},
+	}
+	v, err := c.eval.Eval(row.Reg(uint32(amd64.RSP.DWARF())).Expr, in)
+	if err != nil {
+		t.Fatalf("%#x: %v", pc, err)
+	}
+	return v
+}
+
+// markedOf are markers of an image's functions, alone, or with the functions that they are in.
+func markedOf(t *testing.T, name string, with bool) (im *plan.Image, selected []stub.Probe) {
+	t.Helper()
+	im = realImage(t, name)
+	notes, err := sdt.Read(im.Object)
+	if err != nil || len(notes) == 0 {
+		realtest.NeedThat(t, name+" with markers", errors.Join(err, errors.New("there are none")))
+	}
+	for i := range notes {
+		im.Marks = append(im.Marks, notes[i].Addr)
+	}
+	fns := planImage(t, im)
+	host := map[uint64]int{}
+	for i := range fns {
+		if with && fns[i].Tier != plan.TierNone && len(selected) < 1<<12 {
+			host[fns[i].Addr] = len(selected) + 1
+			selected = append(selected, stub.Probe{Function: &fns[i], Image: im, ID: uint32(i + 1), Slide: 0x7000_0000})
+		}
+	}
+	for i := range im.Marked {
+		m, id := &im.Marked[i], ring.MarkID(uint32(i+1))
+		switch k := host[m.Host]; {
+		case k != 0 && m.With == plan.MarkJoined:
+			selected[k-1].Marks = append(selected[k-1].Marks, stub.Joined{Addr: m.Addr, ID: id})
+		case k != 0 && m.With == plan.MarkLost || m.Alone.Tier == plan.TierNone:
+		default:
+			selected = append(selected, stub.Probe{Function: &m.Alone, Image: im, ID: id, Slide: 0x7000_0000})
+		}
+	}
+	return im, selected
+}
+
+// At each instruction of a marker's stub an unwinder finds the function's stack pointer, though the thread's is lower at its event.
+func TestUnwindersFindTheStackOfMarkers(t *testing.T) {
+	for _, with := range []bool{false, true} {
+		_, selected := markedOf(t, "python", with)
+		cfg := stub.Config{Args: 1 << 41, Captures: map[uint32]*stub.Captures{}}
+		for i := range selected {
+			if id := selected[i].ID; selected[i].IsMark() && i%2 == 0 {
+				field := stub.Field{Value: stub.Operand{Origin: stub.OriginStack, Memory: true, Safe: true, Off: 8, Size: 8}}
+				c := &stub.Capture{Fields: []stub.Field{field, {Value: stub.Operand{Origin: stub.OriginReg, Reg: 3, Memory: true, Size: 4}}}}
+				if err := c.LayOut(); err != nil {
+					t.Fatal(err)
+				}
+				cfg.Captures[id] = &stub.Captures{Entry: c}
+			}
+		}
+		c := compileFrames(t, cfg, selected)
+		end := c.Base + uint64(len(c.Bytes))
+		marks, low := 0, 0
+		for i := range c.Patches {
+			p := &c.Patches[i]
+			to, jumps := leadsTo(*p)
+			if !jumps || p.Island || to < c.Base || to >= end || !ring.IsMarkID(p.ID) {
+				continue
+			}
+			marks++
+			const sp = 0x7ffe_0000
+			lowered := uint64(0)
+			for pc := to; pc < end; {
+				in, err := amd64.Decode(c.Bytes[pc-c.Base:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := c.stackAt(t, pc, sp-lowered); got != sp {
+					t.Fatalf("at %#x of the stub at %#x, %d lower, the stack is %d bytes off", pc, to, lowered, int64(got-sp))
+				}
+				if lowered != 0 {
+					low++
+				}
+				raw := c.Bytes[pc-c.Base:][:in.Len]
+				switch {
+				case string(raw) == "\x48\x8D\x64\x24\x80":
+					lowered = redZone
+				case len(raw) == 8 && string(raw[:4]) == "\x48\x8D\xA4\x24":
+					lowered = 0
+				}
+				pc += uint64(in.Len)
+				if in.Ends() {
+					break
+				}
+			}
+			if lowered != 0 {
+				t.Errorf("the stub at %#x ends with the stack lowered", to)
+			}
+		}
+		if marks == 0 || low == 0 {
+			t.Errorf("%d stubs of markers, %d instructions with the stack lowered", marks, low)
+		}
+	}
+}
+
+// What is bounded before code is made holds for markers.
+func TestTheCodeOfMarkersIsBounded(t *testing.T) {
+	for _, with := range []bool{false, true} {
+		_, selected := markedOf(t, "python", with)
+		cfg := stub.Config{Args: 1 << 41, Predicates: 1 << 42, Captures: map[uint32]*stub.Captures{}, MarkTriggers: map[uint32][]stub.MarkTrigger{}}
+		for i := range selected {
+			ids := []uint32{}
+			if selected[i].IsMark() {
+				ids = append(ids, selected[i].ID)
+			}
+			for _, m := range selected[i].Marks {
+				ids = append(ids, m.ID)
+			}
+			for _, id := range ids {
+				c := &stub.Capture{}
+				for range 5 {
+					c.Fields = append(c.Fields, stub.Field{Kind: stub.FieldString, Max: 64, Value: stub.Operand{Origin: stub.OriginReg, Reg: 3, Size: 8}},
+						stub.Field{Value: stub.Operand{Origin: stub.OriginReg, Reg: 5, Size: 8}})
+				}
+				if err := c.LayOut(); err != nil {
+					t.Fatal(err)
+				}
+				cfg.Captures[id] = &stub.Captures{Entry: c}
+				cfg.MarkTriggers[id] = []stub.MarkTrigger{{Key: id, Begin: true, End: true, Predicates: stub.Predicates{Count: 1}}, {Key: id, Begin: true, Predicates: stub.Predicates{Count: 1}}}
+			}
+		}
+		most := Generator{}.Bound(&cfg, selected)
+		code := compileFrames(t, cfg, selected)
+		if n := uint64(len(code.Bytes)); n > most {
+			t.Errorf("%d bytes, and at most %d were to be expected", n, most)
+		}
+	}
+}
+
+// Each marker has one switch, whose instruction is its event's first.
+func TestEachMarkerHasASwitch(t *testing.T) {
+	for _, with := range []bool{false, true} {
+		_, selected := markedOf(t, "python", with)
+		c := compileFrames(t, stub.Config{}, selected)
+		found := 0
+		for i := range selected {
+			list, err := c.Switches(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range list {
+				w := &list[k]
+				if v := binary.LittleEndian.Uint64(c.Bytes[w.At:]); v&w.Mask != w.On {
+					t.Errorf("%s: a switch that is on is %#x, not %#x", selected[i].Name, v&w.Mask, w.On)
+				}
+				if w.Mark != 0 {
+					found++
+				}
+			}
+			if selected[i].IsMark() && (len(list) != 1 || list[0].Mark != selected[i].ID) {
+				t.Errorf("marker %#x: %+v", selected[i].Addr, list)
+			}
+		}
+		if found == 0 {
+			t.Error("no switches of markers")
 		}
 	}
 }

@@ -1,0 +1,50 @@
+package collect
+
+import (
+	"github.com/callreel/callreel/mark/sdt"
+	"github.com/callreel/callreel/recorder/internal/markers"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// markSink is a ThreadSink that also takes the passings of markers. There is at least one.
+type markSink interface {
+	Marks(marks []reel.Mark) error
+}
+
+// Marks puts the passings of markers where they go. They take no part in the pairing of calls.
+func (k *thread) Marks(events []reel.Event, payloads []ring.Payload) error {
+	to, takes := k.ThreadSink.(markSink)
+	if !takes {
+		return nil
+	}
+	var err error
+	marks, derr := k.c.Marks.Decode(events, payloads, func(s markers.Said) {
+		if s.Kind == sdt.ThreadName && s.Name != "" && err == nil {
+			err = k.names(s.Name)
+		}
+	})
+	if err != nil || derr != nil || len(marks) == 0 {
+		if derr != nil {
+			err = derr
+		}
+		return err
+	}
+	for i := range marks { // one that was late has the time of the one before
+		m := &marks[i]
+		m.Time = max(m.Time, k.marked)
+		k.marked = m.Time
+	}
+	return to.Marks(marks)
+}
+
+// names goes by the name that the thread has given itself in a mark, whatever others it has.
+func (k *thread) names(name string) error {
+	const most = 256 // bytes
+	name = name[:min(len(name), most)]
+	if k.given == name {
+		return nil
+	}
+	k.given = name
+	return k.Rename(name)
+}
