@@ -46,6 +46,8 @@ type Meaning struct {
 	// of a counter, or a thread's name; -1 for none. Float says that the value is the bits of a double.
 	TitleArg, IDArg, ValueArg int
 	Float                     bool
+	// Strings has bit i set if argument i, counted from 0, is the address of a string.
+	Strings uint16
 }
 
 // Provider is that of markers that are made by callreel's header, whose names say what they are.
@@ -157,11 +159,13 @@ func span(k Kind, title string) Meaning {
 	return Meaning{Kind: k, Title: title, Pair: title, TitleArg: -1, IDArg: -1, ValueArg: -1}
 }
 
-// named is what the names of callreel's own provider say: KIND__TITLE, or KIND_s__ANY for a title that is the first argument.
+// named is what the names of callreel's own provider say: KIND__TITLE, or KIND_s for a title that is the first argument. KIND_z13__TITLE
+// and KIND_s_z2 say that arguments are strings: the first and the third, the second.
 func named(name string) Meaning {
 	word, title, _ := strings.Cut(name, "__")
+	word, texts := stringArguments(word)
 	word, late := strings.CutSuffix(word, "_s")
-	m := Meaning{Title: title, TitleArg: -1, IDArg: -1, ValueArg: -1}
+	m := Meaning{Title: title, TitleArg: -1, IDArg: -1, ValueArg: -1, Strings: texts}
 	first := 0 // the first argument that isn't the title
 	if late {
 		m.Title, m.TitleArg, first = "", 0, 1
@@ -187,4 +191,16 @@ func named(name string) Meaning {
 		return Meaning{Kind: Instant, Title: name, TitleArg: -1, IDArg: -1, ValueArg: -1}
 	}
 	return m
+}
+
+// stringArguments takes _z13 off the end of a kind, which says that the first and the third argument are strings.
+func stringArguments(word string) (kind string, mask uint16) {
+	kind, digits, has := strings.Cut(word, "_z")
+	if !has || digits == "" || strings.Trim(digits, "123456789") != "" {
+		return word, 0
+	}
+	for _, d := range []byte(digits) {
+		mask |= 1 << (d - '1')
+	}
+	return kind, mask
 }

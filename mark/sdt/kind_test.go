@@ -62,26 +62,32 @@ func TestPairsThatAreGivenCountFirst(t *testing.T) {
 
 func TestNamesOfTheHeaderSayWhatTheyAre(t *testing.T) {
 	all := meant(t, Provider, "begin__frame end end__frame async_begin__load async_step__load async_end__load flow_out__job flow_in__job "+
-		"counter__queue counterf__load instant__tick thread_name pause resume begin_s counter_s__any async_begin_s odd")
+		"counter__queue counterf__load instant__tick thread_name pause resume begin_s counter_s__any async_begin_s odd "+
+		"begin_z13__frame begin_s_z2 async_end_z2__load begin_z__frame begin_z0__frame")
 	for name, want := range map[string]Meaning{
-		"begin__frame":      {Begin, "frame", "frame", -1, -1, -1, false},
-		"end":               {End, "", "", -1, -1, -1, false},
-		"end__frame":        {End, "frame", "frame", -1, -1, -1, false},
-		"async_begin__load": {AsyncBegin, "load", "load", -1, 0, -1, false},
-		"async_step__load":  {AsyncStep, "load", "load", -1, 0, -1, false},
-		"async_end__load":   {AsyncEnd, "load", "load", -1, 0, -1, false},
-		"flow_out__job":     {FlowOut, "job", "job", -1, 0, -1, false},
-		"flow_in__job":      {FlowIn, "job", "job", -1, 0, -1, false},
-		"counter__queue":    {Counter, "queue", "", -1, -1, 0, false},
-		"counterf__load":    {Counter, "load", "", -1, -1, 0, true},
-		"instant__tick":     {Instant, "tick", "", -1, -1, -1, false},
-		"thread_name":       {ThreadName, "", "", -1, -1, 0, false},
-		"pause":             {Pause, "", "", -1, -1, -1, false},
-		"resume":            {Resume, "", "", -1, -1, -1, false},
-		"begin_s":           {Begin, "", "", 0, -1, -1, false},
-		"counter_s__any":    {Counter, "", "", 0, -1, 1, false},
-		"async_begin_s":     {AsyncBegin, "", "", 0, 1, -1, false},
-		"odd":               {Instant, "odd", "", -1, -1, -1, false},
+		"begin__frame":       {Begin, "frame", "frame", -1, -1, -1, false, 0},
+		"end":                {End, "", "", -1, -1, -1, false, 0},
+		"end__frame":         {End, "frame", "frame", -1, -1, -1, false, 0},
+		"async_begin__load":  {AsyncBegin, "load", "load", -1, 0, -1, false, 0},
+		"async_step__load":   {AsyncStep, "load", "load", -1, 0, -1, false, 0},
+		"async_end__load":    {AsyncEnd, "load", "load", -1, 0, -1, false, 0},
+		"flow_out__job":      {FlowOut, "job", "job", -1, 0, -1, false, 0},
+		"flow_in__job":       {FlowIn, "job", "job", -1, 0, -1, false, 0},
+		"counter__queue":     {Counter, "queue", "", -1, -1, 0, false, 0},
+		"counterf__load":     {Counter, "load", "", -1, -1, 0, true, 0},
+		"instant__tick":      {Instant, "tick", "", -1, -1, -1, false, 0},
+		"thread_name":        {ThreadName, "", "", -1, -1, 0, false, 0},
+		"pause":              {Pause, "", "", -1, -1, -1, false, 0},
+		"resume":             {Resume, "", "", -1, -1, -1, false, 0},
+		"begin_s":            {Begin, "", "", 0, -1, -1, false, 0},
+		"counter_s__any":     {Counter, "", "", 0, -1, 1, false, 0},
+		"async_begin_s":      {AsyncBegin, "", "", 0, 1, -1, false, 0},
+		"begin_z13__frame":   {Begin, "frame", "frame", -1, -1, -1, false, 0b101},
+		"begin_s_z2":         {Begin, "", "", 0, -1, -1, false, 0b10},
+		"async_end_z2__load": {AsyncEnd, "load", "load", -1, 0, -1, false, 0b10},
+		"begin_z__frame":     {Instant, "begin_z__frame", "", -1, -1, -1, false, 0},
+		"begin_z0__frame":    {Instant, "begin_z0__frame", "", -1, -1, -1, false, 0},
+		"odd":                {Instant, "odd", "", -1, -1, -1, false, 0},
 	} {
 		if got := all[name]; got != want {
 			t.Errorf("%s: %+v, not %+v", name, got, want)

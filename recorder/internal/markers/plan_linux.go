@@ -55,7 +55,11 @@ func (s *Set) plan(one *spec, note *sdt.Note, means sdt.Meaning, places *placer,
 	if one.all {
 		list = nil
 		for i := range note.Arguments {
-			list = append(list, wanted{index: i})
+			want := wanted{index: i}
+			if i < 16 && means.Strings>>i&1 != 0 {
+				want.format = 's'
+			}
+			list = append(list, want)
 		}
 	}
 	for _, want := range list {
