@@ -328,10 +328,10 @@ func TestTableOfARangeIsTheReport(t *testing.T) {
 		t.Errorf("dragged over the first half of %v: %v", all, dragged)
 	}
 	p.press("r")
-	p.until(fmt.Sprintf(`window.callreel.state.range.to === %f && window.callreel.tab().rangeTable.element.dataset.state === "still"`, all.To))
-	p.until(`window.callreel.tab().rangeTable.rows.length > 0`)
+	p.until(fmt.Sprintf(`window.callreel.state.range.to === %f && window.callreel.tab().rangePanel.functions.element.dataset.state === "still"`, all.To))
+	p.until(`window.callreel.tab().rangePanel.functions.rows.length > 0`)
 	shown := map[string]functionJSON{}
-	for _, f := range eval[[]functionJSON](p, `window.callreel.tab().rangeTable.rows`) {
+	for _, f := range eval[[]functionJSON](p, `window.callreel.tab().rangePanel.functions.rows`) {
 		shown[f.Module+"!"+f.Name] = f
 	}
 	if len(shown) != len(functions) {
@@ -395,7 +395,7 @@ func TestURLHoldsTheView(t *testing.T) {
 		t.Errorf("after a reload %+v is selected, before %+v", again, c)
 	}
 	p.until(fmt.Sprintf(`document.querySelector(".find-status").innerText === %q`, status))
-	p.until(`window.callreel.tab().rangeTable.rows.length > 0`)
+	p.until(`window.callreel.tab().rangePanel.functions.rows.length > 0`)
 	p.picture("TestURL-reloaded")
 
 	// Tabs are in it, and the history.
