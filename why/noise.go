@@ -73,7 +73,8 @@ func (s *scatter) heavy() (slope float64, is bool) {
 // power the logarithms of the largest and the next differ by the slope on average, those of the second and the third by half of it, and so
 // on, each exponentially. largest are the largest values, in falling order.
 func (s *scatter) step(v, slope float64, largest []float64) bool {
-	most := min(len(largest)-1, max(int(0.01*s.n), 1))
+	const slow = 0.05 // how many may have a cause
+	most := min(len(largest)-1, max(int(slow*s.n), 1))
 	for i := 1; i <= most; i++ {
 		gap := math.Log(max(largest[i-1], 1) / max(largest[i], 1))
 		if v >= largest[i-1] && float64(i)*gap > slope*math.Log(float64(most)/chance) {
