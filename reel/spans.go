@@ -1,6 +1,9 @@
 package reel
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Span is what lies between a mark that begins it and one that ends it. Spans are of a thread, in Go programs of a goroutine; asynchronous
 // ones may end on another thread.
@@ -305,28 +308,10 @@ func (p *SpanPairer) Finish() {
 		end(s)
 	}
 	slices.SortFunc(left, func(a, b *Span) int {
-		switch {
-		case a.Begin != b.Begin:
-			return compareUint64(a.Begin, b.Begin)
-		case a.Thread != b.Thread:
-			return compareUint64(uint64(a.Thread), uint64(b.Thread))
-		case a.ID != b.ID:
-			return compareUint64(a.ID, b.ID)
-		}
-		return a.Depth - b.Depth
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Depth, b.Depth))
 	})
 	for _, s := range left {
 		p.give(s)
 	}
 	p.lanes, p.async, p.open = map[spanLane][]openSpan{}, map[asyncKey]*Span{}, 0
-}
-
-func compareUint64(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

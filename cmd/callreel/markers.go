@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +90,7 @@ type listedMarker struct {
 	Function      string           `json:"function,omitempty"`
 	Kind          string           `json:"kind"`
 	Title         string           `json:"title,omitempty"`
-	Semaphore     string           `json:"semaphore,omitempty"`
+	Semaphore     string           `json:"semaphore"` // address, "" for none
 	Count         *int             `json:"count,omitempty"`
 	Arguments     []listedArgument `json:"arguments"`
 	Reason        string           `json:"reason"`
@@ -98,12 +99,13 @@ type listedMarker struct {
 	Single        bool             `json:"single_store,omitempty"`
 }
 
-// listedArgument is one of its arguments: the text of the note, and how it is read, or why it can't be.
+// listedArgument is one of its arguments: the text of the note, the place that it names, and how that is read, or why it can't be.
 type listedArgument struct {
 	Name   string `json:"name"`
 	Text   string `json:"text"`
-	Size   uint8  `json:"size,omitempty"`
-	Signed bool   `json:"signed,omitempty"`
+	Place  string `json:"place"`
+	Size   uint8  `json:"size"`
+	Signed bool   `json:"signed"`
 	Float  bool   `json:"float,omitempty"`
 	How    string `json:"how,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -124,7 +126,8 @@ func markersJSON(w io.Writer, list []recorder.MarkerSite) error {
 			m.Count = &s.Count
 		}
 		for k, a := range s.Arguments {
-			m.Arguments = append(m.Arguments, listedArgument{fmt.Sprintf("arg%d", k+1), a.Text, a.Size, a.Signed, a.Float, s.Values[k].How, s.Values[k].Reason})
+			_, place, _ := strings.Cut(a.Text, "@") // "" of one that can't be parsed
+			m.Arguments = append(m.Arguments, listedArgument{fmt.Sprintf("arg%d", k+1), a.Text, place, a.Size, a.Signed, a.Float, s.Values[k].How, s.Values[k].Reason})
 		}
 		return m
 	})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 
@@ -182,6 +181,12 @@ func percentileText(ns, of uint64) string {
 	return span(ns)
 }
 
+// spanColumns is the row of a span, up to its name.
+func spanColumns(s *reel.SpanSummary) string {
+	return fmt.Sprintf("%12s %10s %10s %10s %10s  %s", count(s.Count), span(s.Total), percentileText(s.P50, s.Complete), percentileText(s.P99, s.Complete),
+		percentileText(s.Max, s.Complete), markName(s.Provider, s.Name))
+}
+
 func (m *markReport) spanTable(b *bufio.Writer) {
 	if len(m.Spans) == 0 {
 		return
@@ -189,8 +194,7 @@ func (m *markReport) spanTable(b *bufio.Writer) {
 	fmt.Fprintf(b, "\n%12s %10s %10s %10s %10s  %s\n", "count", "total", "p50", "p99", "max", "span")
 	for i := range m.Spans[:m.shown(len(m.Spans))] {
 		s := &m.Spans[i]
-		fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s", count(s.Count), span(s.Total), percentileText(s.P50, s.Complete), percentileText(s.P99, s.Complete),
-			percentileText(s.Max, s.Complete), markName(s.Provider, s.Name))
+		b.WriteString(spanColumns(s))
 		if s.Async {
 			b.WriteString("  (asynchronous)")
 		}
@@ -248,7 +252,7 @@ func (f *reportFlags) spanGroups(w io.Writer, path string, file *reel.File) erro
 		}
 	}
 	if !known {
-		return usageError("callreel report: --by %s: %w: no marker of the reel has an argument of that name", f.by, errors.New("not recorded"))
+		return usageError("callreel report: --by %s: %w: no marker of the reel has an argument of that name", f.by, reel.ErrNoArgument)
 	}
 	sum := file.SummarizeMarks(reel.MarkSummaryOptions{By: f.by})
 	var list []reel.SpanSummary
@@ -281,8 +285,7 @@ func (f *reportFlags) spanGroups(w io.Writer, path string, file *reel.File) erro
 	fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s\n", "count", "total", "p50", "p99", "max", "span, "+printable(f.by))
 	for i := range shown {
 		s := &shown[i]
-		fmt.Fprintf(b, "%12s %10s %10s %10s %10s  %s %s\n", count(s.Count), span(s.Total), percentileText(s.P50, s.Complete), percentileText(s.P99, s.Complete),
-			percentileText(s.Max, s.Complete), markName(s.Provider, s.Name), printable(s.Value))
+		fmt.Fprintf(b, "%s %s\n", spanColumns(s), printable(s.Value))
 	}
 	if n := len(list) - len(shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other value"))
