@@ -139,7 +139,11 @@ func (w *Watcher) settle(final bool) {
 		if n++; final || n > settleMost {
 			continue
 		}
-		if _, alive := w.ask(t); !alive {
+		switch _, alive := w.ask(t); {
+		case alive:
+		case t.missing == 0:
+			t.missing = ticks.Now()
+		case t.missing <= w.bound:
 			w.end(t, max(w.bound, t.last)) // its end was lost
 		}
 	}
@@ -153,12 +157,13 @@ func (w *Watcher) settle(final bool) {
 
 // lives looks whether a process that has no threads that we know of has any: what tells of their begin may have been lost.
 func (w *Watcher) lives(pid int32, p *watched) bool {
+	now := ticks.Now()
 	tids, err := threadsOf(int(pid))
 	if err != nil {
 		return false
 	}
 	for _, tid := range tids {
-		t := &thread{pid: pid, tid: int32(tid), since: w.bound, last: w.bound, processor: -1}
+		t := &thread{pid: pid, tid: int32(tid), since: now, last: now, processor: -1}
 		if base, alive := w.ask(t); alive && w.threads[t.tid] == nil {
 			t.base = base
 			w.threads[t.tid], p.threads[t.tid] = t, t

@@ -239,6 +239,14 @@ func (s *bpfSource) wakeUps() bool { return true }
 func (s *bpfSource) repeats() bool { return false }
 func (s *bpfSource) rings() []ring { return s.all }
 
+// late is as late as a record can be whose boundary the kernel's count moves.
+func (s *bpfSource) late() uint64 {
+	if len(s.cpus) == 0 || !s.cpus[0].counts {
+		return 0
+	}
+	return latest
+}
+
 func whyNoBPF(err error) error {
 	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, ebpf.ErrNotSupported) {

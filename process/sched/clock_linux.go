@@ -19,7 +19,14 @@ type clock struct {
 	id       int32 // CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW
 	from, to pair
 	rate     float64 // ticks per nanosecond between the two
+	before   []pair  // earlier pairs up to from, as far back as events are moved
 }
+
+// kept is from when pairs are kept, in nanoseconds before the last: what is told is held back by late, and moved by as much.
+const kept = 4 * latest
+
+// keptMost is about how many: who drains more often than each half of a millisecond has rougher lines behind.
+const keptMost = 64
 
 // pairReadings is how often both clocks are read for a pair. The one with the least time between the two readings of the
 // counter counts: an interrupt in between cannot spoil all of them.
@@ -60,11 +67,38 @@ func (c *clock) advance() error {
 		return nil // no time has passed
 	}
 	c.from, c.to = c.to, p
+	c.keep()
 	c.rate = float64(c.to.tick-c.from.tick) / float64(c.to.ns-c.from.ns)
 	return nil
 }
 
-// ticks turns a time into ticks. Times before the last but one pair are few: they were late.
+// keep remembers from, and forgets what is too long ago.
+func (c *clock) keep() {
+	if n := len(c.before); n > 1 && c.from.ns-c.before[n-2].ns < kept/keptMost {
+		c.before[n-1] = c.from
+	} else {
+		c.before = append(c.before, c.from)
+	}
+	old := 0
+	for old < len(c.before)-1 && c.before[old+1].ns+kept < c.to.ns {
+		old++
+	}
+	c.before = append(c.before[:0], c.before[old:]...)
+}
+
+// ticks turns a time into ticks. Times before the first pair that is kept are few: they were late.
 func (c *clock) ticks(ns uint64) uint64 {
-	return uint64(int64(c.from.tick) + int64(math.Round(float64(int64(ns-c.from.ns))*c.rate)))
+	if k := len(c.before) - 2; ns < c.from.ns && k >= 0 {
+		for k > 0 && ns < c.before[k].ns {
+			k--
+		}
+		from, to := c.before[k], c.before[k+1]
+		return from.on(ns, float64(to.tick-from.tick)/float64(to.ns-from.ns))
+	}
+	return c.from.on(ns, c.rate)
+}
+
+// on is the tick of a time on a line through the pair, with rate ticks a nanosecond.
+func (p pair) on(ns uint64, rate float64) uint64 {
+	return uint64(int64(p.tick) + int64(math.Round(float64(int64(ns-p.ns))*rate)))
 }

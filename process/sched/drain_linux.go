@@ -39,6 +39,9 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 		return fmt.Errorf("sched: clock: %w", err)
 	}
 	limit := w.clock.to.ns
+	if late := w.source.late(); !final && limit > late {
+		limit -= late // what is in the rings already tells which of the last moments were earlier
+	}
 	rings := w.source.rings()
 	// What was lost after the last bound still matters.
 	w.holes = append(w.holes[:0], slices.DeleteFunc(w.holes[min(w.hole, len(w.holes)):], func(h window) bool { return h.to <= w.limit })...)
@@ -65,6 +68,7 @@ func (w *Watcher) drain(yield func(tid, pid int, e Event), final bool) error {
 	w.passHoles(bound)
 	w.afterLoss()
 	w.settle(final)
+	w.forgetGone()
 	if ns := w.source.minorsEnded(); ns != 0 && w.stats.MinorsEnded == 0 {
 		w.stats.MinorsEnded = w.clock.ticks(ns)
 	}

@@ -78,3 +78,35 @@ func TestTheKernelsClockIsMappedPieceByPiece(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesOfTheLastMomentsKeepTheirPieces: what is told late is turned into ticks as it would have been at once.
+func TestTimesOfTheLastMomentsKeepTheirPieces(t *testing.T) {
+	for _, apart := range []uint64{3e5, 2e6, 3e7} {
+		c := clock{to: pair{1_000_000_000, 5_000_000_000}}
+		c.from = c.to
+		was := map[uint64]uint64{}
+		for i := range 200 {
+			next := pair{c.to.ns + apart, c.to.tick + 2*apart + uint64(i%3)*apart/1000}
+			c.from, c.to = c.to, next
+			c.rate = float64(c.to.tick-c.from.tick) / float64(c.to.ns-c.from.ns)
+			c.keep()
+			for ns := c.from.ns; ns <= c.to.ns; ns += apart / 4 {
+				was[ns] = c.ticks(ns)
+			}
+			off := uint64(0)
+			if apart < kept/keptMost {
+				off = apart / 500 // pieces were joined
+			}
+			for ns, tick := range was {
+				if ns+2*latest < c.to.ns {
+					delete(was, ns)
+				} else if now := c.ticks(ns); now > tick+off || tick > now+off {
+					t.Fatalf("each %d ns: %d ns before the end is tick %d, and was %d", apart, c.to.ns-ns, now, tick)
+				}
+			}
+			if len(c.before) > 2*keptMost {
+				t.Fatalf("%d pairs are kept", len(c.before))
+			}
+		}
+	}
+}

@@ -151,6 +151,7 @@ func (s *perfSource) clock() int32 { return unix.CLOCK_MONOTONIC_RAW }
 
 func (s *perfSource) wakeUps() bool       { return false }
 func (s *perfSource) repeats() bool       { return true }
+func (s *perfSource) late() uint64        { return 0 }
 func (s *perfSource) rings() []ring       { return s.all }
 func (s *perfSource) faults() error       { return nil }
 func (s *perfSource) minorsEnded() uint64 { return s.minorsEnd }

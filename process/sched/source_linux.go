@@ -46,6 +46,7 @@ type source interface {
 	clock() int32                  // CLOCK_…
 	wakeUps() bool                 // tells when threads become ready
 	repeats() bool                 // may tell a thing twice
+	late() uint64                  // nanoseconds: how far back a moment may still be moved
 	add(pid int, tids []int) error // watches a process, or more of its threads
 	forget(pid int)                // the process has ended
 	rings() []ring

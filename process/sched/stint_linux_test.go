@@ -7,6 +7,9 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // made is a processor whose records are made up.
@@ -63,7 +66,7 @@ func madeWatcher(rings ...*made) (*Watcher, func(bound uint64) []string) {
 		s.cpus = append(s.cpus, m.bpfRing)
 	}
 	s.all = asRings(s.cpus)
-	w := &Watcher{source: s, clock: clock{rate: 1}, processes: map[int32]*watched{}, threads: map[int32]*thread{}}
+	w := &Watcher{source: s, clock: clock{rate: 1}, processes: map[int32]*watched{}, threads: map[int32]*thread{}, gone: map[int32]departed{}}
 	return w, func(bound uint64) []string {
 		var got []string
 		w.yield = func(tid, _ int, e Event) {
@@ -225,4 +228,85 @@ func BenchmarkDrain(b *testing.B) {
 		w.limit, w.bound = now+1000, now+1000
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
+}
+
+// TestAnExecEndsThreadsThatAreStillOnTheirWay: the kernel lets go on what it has called dead until it leaves its processor.
+func TestAnExecEndsThreadsThatAreStillOnTheirWay(t *testing.T) {
+	s := madeStart
+	first, second := newMade(64), newMade(64)
+	first.switches(s, 0, 0, 8, 0)
+	second.switches(s+1000, 0, 0, madeWorker, 0)
+	first.add(s+5000, 8, 0, 0, flagExec, 0)
+	second.switches(s+6000, 0, madeWorker, 0, forOthers)
+	second.switches(s+8000, 0, 0, madeWorker, 0)
+	second.switches(s+9000, 0, madeWorker, 0, 0x80)
+	second.wakes(s+20_000, madeWorker) // the number is another's now, by a begin that was told
+	w, drain := madeWatcher(first, second)
+	for _, tid := range []int32{madeWorker, 8} {
+		w.newThread(&told{pid: 1, tid: tid}, s-20_000).state = ready
+	}
+	got := slices.DeleteFunc(drain(s+10_000), func(e string) bool { return e[0] != '7' })
+	if want := []string{"7 in 1000", "7 ended 5000"}; !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+	w.tell(&told{time: s + 15_000, pid: 1, tid: madeWorker, kind: born})
+	if w.threads[madeWorker] == nil {
+		t.Error("a thread that has the number of one that ended isn't told")
+	}
+}
+
+// TestALateRecordMovesWhatABoundWouldHaveFixed: what a thread runs begins before the drain that came between.
+func TestALateRecordMovesWhatABoundWouldHaveFixed(t *testing.T) {
+	const late = uint64(4_000_000)
+	m := newMade(64)
+	w, _ := madeWatcher(m)
+	w.clock = clock{id: unix.CLOCK_MONOTONIC}
+	if err := w.clock.start(); err != nil {
+		t.Fatal(err)
+	}
+	w.limit, w.bound = w.clock.to.ns, w.clock.to.tick
+	var in []uint64
+	take := func(tid, _ int, e Event) {
+		if tid == madeWorker && e.Kind == In {
+			in = append(in, e.Time)
+		}
+	}
+	now := func() uint64 {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			t.Fatal(err)
+		}
+		return uint64(ts.Nano())
+	}
+	began := now()
+	for _, tid := range []int32{madeWorker, 8} {
+		w.newThread(&told{pid: 1, tid: tid}, w.bound).state = ready
+	}
+	count := func(ns uint64) uint32 { return uint32(ns - made0) }
+	m.add(began, 0, 8, 0, 0, count(began))
+	time.Sleep(time.Duration(late) + 2*time.Millisecond)
+	if err := w.drain(take, false); err != nil {
+		t.Fatal(err)
+	}
+	at := now()
+	m.add(at, 8, madeWorker, 0, forOthers, count(at-late))
+	for k := range uint64(5) {
+		m.add(at+1000+k*1000, 0, 99, 0, 0, count(at+1000+k*1000))
+		m.add(at+1500+k*1000, 99, 0, 0, forWait, count(at+1500+k*1000))
+	}
+	if err := w.drain(take, false); err != nil {
+		t.Fatal(err)
+	}
+	if len(in) != 0 {
+		t.Fatal("what may still be moved was told")
+	}
+	if err := w.drain(take, true); err != nil {
+		t.Fatal(err)
+	}
+	if len(in) != 1 {
+		t.Fatalf("it came %d times", len(in))
+	}
+	if off := int64(in[0]) - int64(w.clock.ticks(at-late)); off < -5000 || off > 5000 {
+		t.Errorf("it came %d ticks from when the kernel counts", off)
+	}
 }

@@ -26,8 +26,9 @@ type thread struct {
 	holding, listed bool
 
 	asked     answer
-	processor int32 // where it runs
-	base      Sums  // when it began to be watched
+	processor int32  // where it runs
+	missing   uint64 // ticks: there was no such thread any more; 0 while that isn't known
+	base      Sums   // when it began to be watched
 }
 
 // tell takes what a source says of a thread.
@@ -46,12 +47,14 @@ func (w *Watcher) tell(e *told) {
 		// It has become another process's: the number was given anew, and the end of the first was lost.
 		w.end(t, max(tick, t.last))
 		t = nil
+	case t != nil && e.kind == born && tick <= t.since:
+		return // it was there when it began to be watched
 	case t != nil && e.kind == born:
 		w.end(t, max(tick, t.last))
 		t = nil
 	}
 	if t == nil {
-		if e.kind == Ended {
+		if e.kind == Ended || w.isGone(e) {
 			return
 		}
 		t = w.newThread(e, tick)
@@ -188,11 +191,41 @@ func (w *Watcher) woken(t *thread, e *told, tick uint64) {
 	w.hold(t, Event{Time: tick, Kind: Woken, CPU: -1, Waker: e.waker, Syscall: NoSyscall})
 }
 
+// departed is a thread that a new program has ended.
+type departed struct {
+	pid  int32
+	tick uint64
+}
+
+// isGone says whether an event is the last way of a thread that a new program has ended: the kernel calls it dead before it
+// has left its processor for good.
+func (w *Watcher) isGone(e *told) bool {
+	g, ok := w.gone[e.tid]
+	if !ok {
+		return false
+	}
+	if e.kind == born || g.pid != e.pid || w.clock.ticks(e.time) <= w.lossEnd {
+		delete(w.gone, e.tid)
+		return false
+	}
+	return true
+}
+
+// forgetGone forgets those that have left their processor long ago.
+func (w *Watcher) forgetGone() {
+	for tid, g := range w.gone {
+		if float64(w.bound-min(g.tick, w.bound)) > w.clock.rate*1e9 {
+			delete(w.gone, tid)
+		}
+	}
+}
+
 // exec ends all threads of a process but the one that runs a new program: it has the process's number as its own from now on.
 func (w *Watcher) exec(t *thread, e *told, tick uint64) {
 	for _, other := range w.process(e.pid).threads {
 		if other != t {
 			w.end(other, max(tick, other.last))
+			w.gone[other.tid] = departed{pid: other.pid, tick: tick}
 		}
 	}
 	if t.state != running {

@@ -22,6 +22,7 @@ type Watcher struct {
 
 	processes map[int32]*watched
 	threads   map[int32]*thread
+	gone      map[int32]departed
 	yield     func(tid, pid int, e Event) // while draining
 	heads     []head
 	held      []*thread // whose wake-ups were kept; only while draining
@@ -72,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Watcher, error) {
 		}
 		s, err := c.open(o)
 		if err == nil {
-			w := &Watcher{source: s, reasons: reasons, processes: map[int32]*watched{}, threads: map[int32]*thread{}}
+			w := &Watcher{source: s, reasons: reasons, processes: map[int32]*watched{}, threads: map[int32]*thread{}, gone: map[int32]departed{}}
 			if err = w.begin(ctx, o.PIDs); err == nil {
 				if s != nil && s.faults() != nil {
 					w.reasons = append(w.reasons, s.faults())
