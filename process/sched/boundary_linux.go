@@ -13,6 +13,9 @@ const (
 	// mostExcess is how much is remembered of what a thread was told too much or too little, in nanoseconds: beyond that,
 	// what was measured stays.
 	mostExcess = 100_000_000
+	// queuedAgain is from where on a thread that is ready for less than since its wake-up has been moved meanwhile, in
+	// nanoseconds. Below it, what is written of the one is later than what is written of the other.
+	queuedAgain = 2000
 	// share is which part of a stint makes up for earlier ones at most.
 	share = 8
 )
@@ -79,6 +82,19 @@ func (w *Watcher) letGo(t *thread, tick uint64) {
 	t.holding = false
 	t.woke.Time = min(t.woke.Time, tick)
 	w.give(t, t.woke)
+}
+
+// wasQueued moves the wake-up that is kept of a thread to where the kernel counts from, now that it comes: some tenths of a
+// microsecond before that is told.
+func (w *Watcher) wasQueued(t *thread, e *told, tick uint64) {
+	if !t.holding || e.queued == 0 || w.clock.rate <= 0 {
+		return
+	}
+	since := tick - min(tick, uint64(math.Round(float64(e.queued)*w.clock.rate)))
+	if float64(since) > float64(t.woke.Time)+queuedAgain*w.clock.rate {
+		return // it has come from another processor's queue, where it had been ready, too
+	}
+	t.woke.Time = max(since, min(t.woke.Time, max(t.last, w.bound)))
 }
 
 func (w *Watcher) letAllGo() {

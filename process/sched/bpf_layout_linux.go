@@ -13,6 +13,9 @@ type layout struct {
 	pid, tgid, flags, state, threadPID, signal int16
 	// execStart is where a task has the time up to which the kernel has counted what it ran; 0 where that isn't found.
 	execStart int16
+	// lastQueued is where a task has since when it has been ready, as the kernel counts it; and the way to the clock that it
+	// counts by: in a task its cfs_rq, in that the rq, in that the clock. 0 where any of it isn't found.
+	lastQueued, taskQueue, queue, queueClock int16
 	// Of a signal_struct: the pid of the process.
 	signalTGID int16
 	// Of a pid: its level, and its numbers.
@@ -65,6 +68,7 @@ func readLayout(spec *btf.Spec) (layout, error) {
 			l.execStart = int16(at + in)
 		}
 	}
+	l.readQueue(spec, task)
 	if regs, err := structOf(spec, "pt_regs"); err == nil {
 		l.regs = readRegisters(regs.Members)
 	} else if regs, err := structOf(spec, "user_pt_regs"); err == nil {
@@ -85,6 +89,28 @@ func readLayout(spec *btf.Spec) (layout, error) {
 	}
 	l.prevState = len(proto.Params) >= 5 // the first is the tracepoint's own
 	return l, nil
+}
+
+// readQueue finds since when a task has been ready.
+func (l *layout) readQueue(spec *btf.Spec, task *btf.Struct) {
+	at := func(s *btf.Struct, name string) uint32 {
+		if off, ok := offsetOf(s.Members, name); ok {
+			return off
+		}
+		return 1 << 15
+	}
+	info, err1 := structOf(spec, "sched_info")
+	entity, err2 := structOf(spec, "sched_entity")
+	fair, err3 := structOf(spec, "cfs_rq")
+	rq, err4 := structOf(spec, "rq")
+	if errors.Join(err1, err2, err3, err4) != nil {
+		return
+	}
+	queued, queue := at(task, "sched_info")+at(info, "last_queued"), at(task, "se")+at(entity, "cfs_rq")
+	inFair, clock := at(fair, "rq"), at(rq, "clock")
+	if max(queued, queue, inFair, clock) <= 1<<15-64 {
+		l.lastQueued, l.taskQueue, l.queue, l.queueClock = int16(queued), int16(queue), int16(inFair), int16(clock)
+	}
 }
 
 func structOf(spec *btf.Spec, name string) (*btf.Struct, error) {

@@ -19,7 +19,8 @@ const (
 	recNext   = 16 // of wake-ups the waker; of switches process and thread that come, and a difference: see nextBits
 	recFlags  = 24
 	recCount  = 28 // of switches: up to when the kernel has counted what who leaves ran; or else since when who comes
-	recArgs   = 32 // of the system call
+	recArgs   = 32 // of the system call: two of eight bytes, one of four
+	recQueued = 52 // of switches: for how long who comes has been ready, in nanoseconds as the kernel counts; 0 where that isn't known
 	recCommit = 56 // place in the ring + 1 in the lower half, records lost so far in the upper
 
 	stateSize = 128 // of one processor: two lines, so that writing the tail doesn't slow the head
@@ -282,7 +283,28 @@ func (p *programs) counted() asm.Instructions {
 			asm.StoreMem(asm.R9, recCount, asm.R2, asm.Word).WithSymbol("count"),
 		)
 	}
-	return append(code, asm.StoreMem(asm.R9, recNext, asm.R1, asm.DWord))
+	code = append(code, asm.StoreMem(asm.R9, recNext, asm.R1, asm.DWord))
+	return append(code, p.queued()...)
+}
+
+// queued writes for how long who comes, the task at R8, has been ready.
+func (p *programs) queued() asm.Instructions {
+	code := asm.Instructions{asm.Mov.Imm(asm.R1, 0)}
+	if p.lastQueued != 0 {
+		code = append(code,
+			asm.LoadMem(asm.R2, asm.R8, p.lastQueued, asm.DWord),
+			asm.JEq.Imm(asm.R2, 0, "queued"),
+			asm.LoadMem(asm.R3, asm.R8, p.taskQueue, asm.DWord),
+			asm.LoadMem(asm.R3, asm.R3, p.layout.queue, asm.DWord),
+			asm.LoadMem(asm.R3, asm.R3, p.queueClock, asm.DWord),
+			asm.Sub.Reg(asm.R3, asm.R2),
+			asm.Mov.Reg(asm.R2, asm.R3),
+			asm.RSh.Imm(asm.R2, 32),
+			asm.JNE.Imm(asm.R2, 0, "queued"),
+			asm.Mov.Reg(asm.R1, asm.R3),
+		)
+	}
+	return append(code, asm.StoreMem(asm.R9, recQueued, asm.R1, asm.Word).WithSymbol("queued"))
 }
 
 // taskState is where a task has its state.
@@ -306,7 +328,11 @@ func (p *programs) systemCall() asm.Instructions {
 		asm.StoreMem(asm.R9, recFlags, asm.R1, asm.Word),
 	)
 	for i, at := range p.regs.arguments {
-		code = append(code, asm.LoadMem(asm.R1, asm.R0, at, asm.DWord), asm.StoreMem(asm.R9, recArgs+8*int16(i), asm.R1, asm.DWord))
+		size := asm.DWord
+		if recArgs+8*int16(i)+8 > recQueued {
+			size = asm.Word
+		}
+		code = append(code, asm.LoadMem(asm.R1, asm.R0, at, asm.DWord), asm.StoreMem(asm.R9, recArgs+8*int16(i), asm.R1, size))
 	}
 	return code
 }

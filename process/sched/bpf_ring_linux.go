@@ -142,6 +142,8 @@ func (r *bpfRing) take(out *[2]told) int {
 				for i := range prev.args {
 					prev.args[i] = binary.LittleEndian.Uint64(b[recArgs+8*i:])
 				}
+				const last = len(prev.args) - 1
+				prev.args[last] = uint64(u32(recArgs + 8*last))
 			}
 		}
 		out[n] = prev
@@ -152,6 +154,7 @@ func (r *bpfRing) take(out *[2]told) int {
 	if pid := int32(next & (1<<nextBits - 1)); pid != 0 {
 		in := told{time: time, pid: pid, tid: int32(next >> nextBits & (1<<nextBits - 1)), cpu: r.cpu, kind: In, syscall: NoSyscall}
 		in.shift, in.length = r.comes(b, place, in.tid)
+		in.queued = int64(u32(recQueued))
 		out[n] = in
 		n++
 	}

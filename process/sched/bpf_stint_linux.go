@@ -169,6 +169,9 @@ func (s *stint) excess(b []byte, c *count, lateBy int64) (ns int64, ok bool) {
 		return 0, false
 	}
 	ns = c.wide - s.wide + s.lateBy - lateBy
+	if most := turned(s.time, c.time); ns >= -most && ns <= most {
+		return 0, true // the kernel's nanosecond is as much longer or shorter
+	}
 	// A clock that stands still, or isn't the one that is meant, takes nothing away.
 	if ns < -latest || ns > 0 && ns >= min(s.length(c, lateBy), longest) {
 		return 0, false

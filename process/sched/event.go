@@ -43,5 +43,5 @@ type Event struct {
 	Waker   int32     // of Woken: the thread that woke it, a TID as seen from here; or WakerUnknown, WakerKernel
 	Address uint64    // of faults: the address; 0 not known
 	Syscall int32     // of Blocked and Uninterruptible: the system call's number, or NoSyscall
-	Args    [3]uint64 // its first arguments
+	Args    [3]uint64 // its first arguments; of the third the lower 32 bits with some sources
 }

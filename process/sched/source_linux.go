@@ -14,6 +14,7 @@ type told struct {
 	// Nanoseconds, of a source that knows how much the kernel has counted of a stint.
 	shift  int64 // by how much the moment is to be moved, so that the stint is as long as the kernel's
 	length int64 // of In: how long the stint is, if that is known
+	queued int64 // of In: for how long it has been ready; 0 where that isn't known
 	excess int64 // of leavings: by how much the stint is too long after all that
 }
 

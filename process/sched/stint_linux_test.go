@@ -50,6 +50,12 @@ func (m *made) switches(time, late uint64, prev, next int32, flags uint32) {
 	m.add(time, prev, next, 0, flags, uint32(time-late-made0))
 }
 
+// queued says of the last record for how long who comes has been ready.
+func (m *made) queued(ns uint32) {
+	b := m.data[(*m.word(stateHead)-1)*recordSize%uint64(len(m.data)):]
+	binary.LittleEndian.PutUint32(b[recQueued:], ns)
+}
+
 func (m *made) wakes(time uint64, tid int32) { m.add(time, tid, 0, 0, flagWoken, 0) }
 
 const (
@@ -103,6 +109,22 @@ func TestBoundariesAreTheKernels(t *testing.T) {
 			m.switches(s+80_000, 0, madeWorker, 8, forWait)
 			m.switches(s+90_000, 0, 8, 0, forWait)
 		}, []string{"8 in 0", "8 preempted 50000", "7 woken 50000", "7 in 50000", "7 blocked 80000", "8 in 80000", "8 blocked 90000"}},
+		{"who is woken is ready from when the kernel counts", func(m *made) {
+			m.wakes(s+50_000, madeWorker)
+			m.switches(s+60_000, 0, 0, madeWorker, 0)
+			m.queued(10_400)
+			m.switches(s+80_000, 0, madeWorker, 0, forWait)
+		}, []string{"7 woken 49600", "7 in 60000", "7 blocked 80000"}},
+		{"but not from when it came to this processor, nor from before it waited", func(m *made) {
+			m.wakes(s+50_000, madeWorker)
+			m.switches(s+60_000, 0, 0, madeWorker, 0)
+			m.queued(7000)
+			m.switches(s+80_000, 0, madeWorker, 0, forWait)
+			m.wakes(s+90_000, madeWorker)
+			m.switches(s+95_000, 0, 0, madeWorker, 0)
+			m.queued(1 << 31)
+			m.switches(s+98_000, 0, madeWorker, 0, forWait)
+		}, []string{"7 woken 50000", "7 in 60000", "7 blocked 80000", "7 woken 80000", "7 in 95000", "7 blocked 98000"}},
 		{"who looked for another thread to run had stopped before", func(m *made) {
 			m.switches(s, 0, 0, 8, 0)
 			m.add(s+50_000, 8, 9, uint64(20_000)<<(2*nextBits), forWait, uint32(s+30_000-made0))

@@ -153,6 +153,7 @@ func (w *Watcher) in(t *thread, e *told, tick uint64) {
 		w.odd(t, tick)
 	}
 	t.state, t.processor = running, e.cpu
+	w.wasQueued(t, e, tick)
 	w.give(t, Event{Time: tick, Kind: In, CPU: e.cpu, Syscall: NoSyscall})
 }
 
