@@ -58,7 +58,7 @@ func (r *recording) choose(ctx context.Context) error {
 		r.waitCalls.Plan(im, r.captures.Table())
 		r.nextID += uint32(n.Traced)
 		r.count(n)
-		r.countMarkers(r.markers.Pick(im, true, r.notice))
+		r.countMarkers(r.markers.Pick(ctx, im, true, r.notice))
 		if len(im.Traced)+len(im.Hooked)+len(im.Marked) > 0 {
 			with = append(with, im)
 		}

@@ -52,7 +52,7 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	r.triggers.Plan(ctx, im, r.notice)
 	r.captures.PlanLate(ctx, im, s.MayRead, r.notice)
 	r.waitCalls.Plan(im, r.captures.Table())
-	marks := r.markers.Pick(im, s.MayRead, r.notice)
+	marks := r.markers.Pick(ctx, im, s.MayRead, r.notice)
 	s.Runtime.Captures, s.Runtime.Keeps = r.markers.AddTo(r.captures.Table()), r.waitCalls.Table()
 	s.Runtime.MarkTriggers = r.markers.Parts()
 	c.ch.Forget()

@@ -38,8 +38,8 @@ type MarkerSite struct {
 }
 
 // MarkerValue is how an argument of a marker is read: "constant", "register", "memory" with no system call, or "read" by one. Reason is why
-// it can't be, else "".
-type MarkerValue struct{ How, Reason string }
+// it can't be, else "". Variable and Type are what the source has there, "" without debug information.
+type MarkerValue struct{ How, Reason, Variable, Type string }
 
 // MarkersOf lists the markers of an ELF file on disk, on any machine; with the error, which may be about notes that are damaged, those that
 // can be read.
@@ -70,7 +70,7 @@ func MarkersOf(ctx context.Context, path string, globs []string, c Choice) ([]Ma
 	}
 	mapped.NameByDebugFile(c.debugFiles(), o, im.Module, fns)
 	l := markerList{globs: globs, hit: make([]bool, len(globs))}
-	l.add(o, im.Module, 0, notes, im.Marked, fns)
+	l.add(ctx, o, c.debugFiles(), im.Module, 0, notes, im.Marked, fns)
 	if err == nil {
 		err = l.check()
 	}
@@ -89,13 +89,13 @@ type markerList struct {
 }
 
 // add adds an image's.
-func (l *markerList) add(o *object.Image, module string, slide uint64, notes []sdt.Note, marks []plan.Mark, fns []plan.Function) {
+func (l *markerList) add(ctx context.Context, o *object.Image, files DebugFiles, module string, slide uint64, notes []sdt.Note, marks []plan.Mark, fns []plan.Function) {
 	byAddr := map[uint64]*plan.Function{}
 	for i := range fns {
 		byAddr[fns[i].Addr] = &fns[i]
 	}
 	meanings := sdt.Meanings(notes, nil)
-	values := markers.HowRead(o, slide, notes)
+	values := markers.HowRead(ctx, o, files, slide, notes)
 	for i := range notes {
 		n, m := &notes[i], &marks[i]
 		names := []string{n.Provider + ":" + n.Name, n.Name}
@@ -116,7 +116,7 @@ func (l *markerList) add(o *object.Image, module string, slide uint64, notes []s
 			}
 		}
 		for _, v := range values[i] {
-			s.Values = append(s.Values, MarkerValue{v.How, v.Reason})
+			s.Values = append(s.Values, MarkerValue(v))
 		}
 		l.sites = append(l.sites, s)
 	}

@@ -35,7 +35,7 @@ func MarkersOfProcess(ctx context.Context, pid int, globs []string, c Choice) ([
 		goProgram = goProgram || im.Main && im.Probe.Go != nil
 		if ch.Module(im.Module) {
 			from := len(l.sites)
-			l.add(im.Object, im.Module, im.Slide, im.Notes, im.Marks, im.Plan)
+			l.add(ctx, im.Object, im.DebugFiles, im.Module, im.Slide, im.Notes, im.Marks, im.Plan)
 			for i := range l.sites[from:] {
 				s := &l.sites[from+i]
 				s.Function = strings.Clone(s.Function) // it aliases the file, which is about to be closed

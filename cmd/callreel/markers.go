@@ -26,7 +26,8 @@ perf call USDT probes. Each has a provider and a name, where it is, its argument
 or ends, and its semaphore, a number that is above 0 while somebody wants to know. Nothing is stopped or changed.
 
 A marker that can't be recorded has a reason in place of its kind. One that can, but not together with its function,
-says so. Of arguments "read" means that a system call reads them, since their memory might not be there.
+says so. Of arguments "read" means that a system call reads them, since their memory might not be there. In braces is
+the variable that is in an argument's place, and its type, where debug information has it.
 
 Go programs have no markers of this kind.`,
 		Example: `  callreel markers /usr/bin/python3.11
@@ -109,6 +110,9 @@ type listedArgument struct {
 	Float  bool   `json:"float,omitempty"`
 	How    string `json:"how,omitempty"`
 	Reason string `json:"reason,omitempty"`
+
+	Variable string `json:"variable,omitempty"`
+	Type     string `json:"type,omitempty"`
 }
 
 func markersJSON(w io.Writer, list []recorder.MarkerSite) error {
@@ -127,7 +131,7 @@ func markersJSON(w io.Writer, list []recorder.MarkerSite) error {
 		}
 		for k, a := range s.Arguments {
 			_, place, _ := strings.Cut(a.Text, "@") // "" of one that can't be parsed
-			m.Arguments = append(m.Arguments, listedArgument{fmt.Sprintf("arg%d", k+1), a.Text, place, a.Size, a.Signed, a.Float, s.Values[k].How, s.Values[k].Reason})
+			m.Arguments = append(m.Arguments, listedArgument{fmt.Sprintf("arg%d", k+1), a.Text, place, a.Size, a.Signed, a.Float, s.Values[k].How, s.Values[k].Reason, s.Values[k].Variable, s.Values[k].Type})
 		}
 		return m
 	})
@@ -155,7 +159,11 @@ func markersText(w io.Writer, list []recorder.MarkerSite) error {
 		text := fmt.Sprintf("%#016x  %-22s %s!%s:%s", s.Address, how, printable(s.Module), printable(s.Provider), printable(s.Name))
 		for k, a := range s.Arguments {
 			text += " " + printable(a.Text)
-			if v := s.Values[k]; v.Reason != "" {
+			v := s.Values[k]
+			if v.Type != "" {
+				text += printable(" {" + strings.TrimSpace(v.Type+" "+v.Variable) + "}")
+			}
+			if v.Reason != "" {
 				text += " (not recorded)"
 			} else if v.How == "read" {
 				text += " (read)"

@@ -21,6 +21,7 @@ type Debug struct {
 	libcp bool // the image uses LLVM's C++ library
 	units map[dwarf.Offset]map[uint64]dwarf.Offset
 	types map[ref]*Type
+	spots map[uint64][]spot // by link addresses
 	found []*object.Image
 	depth int // of types being read
 }
@@ -54,7 +55,7 @@ type Files interface {
 // *object.DebugSearch. The error wraps
 // ErrNoDebug if there is none. The image must stay open until Close.
 func Open(ctx context.Context, im *object.Image, files Files) (d *Debug, err error) {
-	d = &Debug{name: im.Name(), units: map[dwarf.Offset]map[uint64]dwarf.Offset{}, types: map[ref]*Type{}}
+	d = &Debug{name: im.Name(), units: map[dwarf.Offset]map[uint64]dwarf.Offset{}, types: map[ref]*Type{}, spots: map[uint64][]spot{}}
 	defer func() {
 		if err != nil {
 			d.Close()

@@ -134,6 +134,10 @@ func plans(t testing.TB, data []byte) {
 				_ = p.Capture.LayOut()
 			}
 		}
+		for reg := range dwarfRegs {
+			d.Variable(fn.Addr+1, &stub.Operand{Reg: isa.Reg(dwarfRegs[reg]), Size: 4}, Frame{})
+			d.Variable(fn.Addr, &stub.Operand{Memory: true, Origin: stub.OriginStack, Off: int32(8 * reg), Size: 8}, Frame{7, 8, true})
+		}
 		_, _ = s.Entry(false, []Expression{{Name: "c", Steps: []Step{field("next", true), field("name", true)}}})
 	}
 }

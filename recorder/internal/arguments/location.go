@@ -21,21 +21,30 @@ const (
 )
 
 // entryRegister finds the register that a variable is in at the function's very entry, at low.
-func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (stub.Operand, bool) {
+func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (o stub.Operand, ok bool) {
+	expr, ok := f.location(unit, e, low, func(from, to uint64) bool { return from == low && to > from })
+	if !ok {
+		return o, false
+	}
+	return registerOf(expr)
+}
+
+// location is the expression that says where a variable is at pc: its only one, or that of the range that suits.
+func (f *file) location(unit, e *dwarf.Entry, pc uint64, suits func(from, to uint64) bool) (expr []byte, ok bool) {
 	switch v := e.Val(dwarf.AttrLocation).(type) {
 	case []byte:
-		return registerOf(v)
+		return v, true
 	case int64:
 		base, _ := unit.Val(dwarf.AttrLowpc).(uint64)
 		if unit.Val(dwarf.AttrRanges) != nil {
 			base = 0
 		}
 		if len(f.loclists) > 0 {
-			return f.inLists(v, base, low)
+			return f.inLists(v, base, pc, suits)
 		}
-		return f.inOldLists(v, base, low)
+		return f.inOldLists(v, base, suits)
 	}
-	return stub.Operand{}, false
+	return nil, false
 }
 
 // registerOf reads an expression that is but a register.
@@ -55,17 +64,17 @@ func registerOf(expr []byte) (o stub.Operand, ok bool) {
 }
 
 // inOldLists looks a location list of DWARF 2 to 4 up (DWARF 4 §2.6.2).
-func (f *file) inOldLists(at int64, base, low uint64) (o stub.Operand, ok bool) {
+func (f *file) inOldLists(at int64, base uint64, suits func(from, to uint64) bool) (expr []byte, ok bool) {
 	le := binary.LittleEndian
 	for range maxLocations {
 		if at < 0 || at+18 > int64(len(f.loc)) || f.big {
-			return o, false
+			return nil, false
 		}
 		from, to := le.Uint64(f.loc[at:]), le.Uint64(f.loc[at+8:])
 		at += 16
 		switch {
 		case from == 0 && to == 0:
-			return o, false
+			return nil, false
 		case from == 1<<64-1:
 			base = to
 			continue
@@ -73,14 +82,14 @@ func (f *file) inOldLists(at int64, base, low uint64) (o stub.Operand, ok bool) 
 		n := int64(le.Uint16(f.loc[at:]))
 		at += 2
 		if at+n > int64(len(f.loc)) {
-			return o, false
+			return nil, false
 		}
-		if base+from == low && to > from {
-			return registerOf(f.loc[at : at+n])
+		if suits(base+from, base+to) {
+			return f.loc[at : at+n], true
 		}
 		at += n
 	}
-	return o, false
+	return nil, false
 }
 
 // The entries of location lists (DWARF 5 §7.7.3).
@@ -98,9 +107,9 @@ const (
 )
 
 // inLists looks one of DWARF 5 up (DWARF 5 §7.7.3). Those that go by .debug_addr, as split units have them, are not looked into.
-func (f *file) inLists(at int64, base, low uint64) (o stub.Operand, ok bool) {
+func (f *file) inLists(at int64, base, pc uint64, suits func(from, to uint64) bool) (expr []byte, ok bool) {
 	if at < 0 || at >= int64(len(f.loclists)) || f.big {
-		return o, false
+		return nil, false
 	}
 	b := f.loclists[at:]
 	uleb := func() uint64 {
@@ -123,7 +132,7 @@ func (f *file) inLists(at int64, base, low uint64) (o stub.Operand, ok bool) {
 	}
 	for range maxLocations {
 		if len(b) == 0 {
-			return o, false
+			return nil, false
 		}
 		kind := b[0]
 		b = b[1:]
@@ -144,18 +153,18 @@ func (f *file) inLists(at int64, base, low uint64) (o stub.Operand, ok bool) {
 			from = addr()
 			to = from + uleb()
 		case lleDefault:
-			from, to = low, low+1
+			from, to = pc, pc+1
 		default:
-			return o, false
+			return nil, false
 		}
 		n := uleb()
 		if n > uint64(len(b)) {
-			return o, false
+			return nil, false
 		}
-		if from == low && to > from {
-			return registerOf(b[:n])
+		if suits(from, to) {
+			return b[:n], true
 		}
 		b = b[n:]
 	}
-	return o, false
+	return nil, false
 }

@@ -19,13 +19,14 @@ type planning struct {
 	*planned
 	note    *sdt.Note
 	places  *placer
+	types   *typer
 	mayRead bool
 	notice  Notice
 	fields  []stub.Field
 }
 
 // plan finds out what is recorded of a marker. What can't be is told, and left out.
-func (s *Set) plan(one *spec, note *sdt.Note, means sdt.Meaning, places *placer, mayRead bool, notice Notice) *planned {
+func (s *Set) plan(one *spec, note *sdt.Note, means sdt.Meaning, places *placer, types *typer, mayRead bool, notice Notice) *planned {
 	p := &planned{meaning: means}
 	p.Provider, p.Name, p.Addr = note.Provider, note.Name, note.Addr
 	p.Title, p.Pair, p.Kind = means.Title, means.Pair, kinds[means.Kind]
@@ -33,7 +34,7 @@ func (s *Set) plan(one *spec, note *sdt.Note, means sdt.Meaning, places *placer,
 	if note.Semaphore != 0 {
 		p.semaphore = note.Semaphore + places.slide
 	}
-	w := &planning{planned: p, note: note, places: places, mayRead: mayRead, notice: notice}
+	w := &planning{planned: p, note: note, places: places, types: types, mayRead: mayRead, notice: notice}
 	// What the name says that arguments mean comes first, then what was asked for.
 	if i := means.TitleArg; i >= 0 {
 		p.TitleArg = w.add(wanted{i, 's'}, true)
@@ -87,6 +88,11 @@ func (w *planning) add(want wanted, asked bool) int {
 	}
 	f := stub.Field{Value: o}
 	arg := reel.Argument{Name: name(want.index), Kind: kindOf(want.format, &o, a)}
+	if !constant && want.format == 0 {
+		if v, ok := w.types.variable(w.note.Addr, o, w.places.slide); ok {
+			typed(&arg, &f.Value, &v)
+		}
+	}
 	if want.format == 's' {
 		if f.Value.Size < 8 || constant {
 			w.notice("%s: arg%d isn't recorded: %s is no address of a string", text(w.note), want.index+1, a.Text)

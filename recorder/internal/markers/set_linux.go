@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,7 +97,7 @@ type Notice = func(format string, args ...any)
 
 // Pick takes the markers of an image that are asked for. It must come when the image's functions have been picked, and before they are
 // taken over by an arena. mayRead says that stubs may read the process's memory.
-func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
+func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice Notice) Picked {
 	n := Picked{Refused: map[string]int{}}
 	if s.Empty() || len(im.Notes) != len(im.Marks) {
 		return n
@@ -116,7 +117,8 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 	for i := range im.Traced {
 		hosts[im.Traced[i].Addr] = &im.Traced[i]
 	}
-	places := newPlacer(im.Object, im.Slide, asked)
+	places, types := newPlacer(im.Object, im.Slide, asked), newTyper(ctx, im.Object, im.DebugFiles)
+	defer types.close()
 	for i := range im.Notes {
 		note, m := &im.Notes[i], &im.Marks[i]
 		spec := s.specOf(note)
@@ -135,7 +137,7 @@ func (s *Set) Pick(im *mapped.Image, mayRead bool, notice Notice) Picked {
 			}
 			continue
 		}
-		p := s.plan(spec, note, meanings[i], places, mayRead, s.few(notice))
+		p := s.plan(spec, note, meanings[i], places, types, mayRead, s.few(notice))
 		p.image = im
 		number, ok := s.add(p)
 		if !ok {
