@@ -141,6 +141,8 @@ func TestMarksAreWhatTheProgramSays(t *testing.T) {
 				want = []string{fmt.Sprint(uint8(i)), fmt.Sprint(-int16(i)), fmt.Sprint(uint32(i * 0x10001)), fmt.Sprint(-i), "-12",
 					strconv.FormatFloat(float64(i)/2, 'g', -1, 64), "77"}
 				values = values[:7] // the last is of all threads
+			case "indexed":
+				want = []string{fmt.Sprint(i + i%4), fmt.Sprint(i + i%4), "7"}
 			case "strings":
 				text := fmt.Sprintf("round %d", i)
 				want = []string{text, fmt.Sprint(i), text}
@@ -156,7 +158,7 @@ func TestMarksAreWhatTheProgramSays(t *testing.T) {
 		if counts["semaphore"] != 0 {
 			t.Errorf("the semaphore is %d", counts["semaphore"])
 		}
-		for name, want := range map[string]int64{"leaf": counts["rounds"], "sizes": counts["rounds"], "strings": counts["rounds"],
+		for name, want := range map[string]int64{"leaf": counts["rounds"], "sizes": counts["rounds"], "strings": counts["rounds"], "indexed": counts["rounds"],
 			"request__start": counts["rounds"], "request__done": counts["rounds"], "guarded": counts["guarded"]} {
 			if n := got["marks:"+name]; n != want || n != threads*rounds {
 				t.Errorf("%q: %d marks of %s, and the program says %d", with, n, name, want)

@@ -17,6 +17,7 @@ SEMAPHORE(marks_guarded_semaphore);
 
 static uint64_t rounds;
 int marks_global = 77;
+uint16_t marks_numbers[2] = {7, 8};
 static volatile int marks_static;
 static atomic_ullong total, guarded;
 
@@ -53,8 +54,11 @@ TRACED void strings(uint64_t i)
     char text[32];
     struct pair p = {(int)i, text};
     struct pair *at = i % 16 == 15 ? (struct pair *)8 : &p;
+    uint64_t last = i % 4, table[4] = {i, i + 1, i + 2, i + 3};
     snprintf(text, sizeof text, "round %llu", (unsigned long long)i);
     __asm__ volatile(MARK(MARK_NOP, "marks", "strings", "0", "8@%[text] -4@(%[at]) 8@8(%[at])") ::[text] "r"(text), [at] "r"(at) : "memory");
+    __asm__ volatile(MARK(MARK_NOP, "marks", "indexed", "0", "8@(%[table],%[last],8) -4@-8(%[after],%[last],8) 2@marks_numbers(%%rip)")
+                     ::[table] "r"(table), [after] "r"(table + 1), [last] "r"(last) : "memory");
 }
 
 /* Passed only while somebody wants to know. */

@@ -45,7 +45,7 @@ const (
 // Variable finds the variable that is, at the instruction at a link address, where an operand says; of several the one of the innermost block.
 // Addresses of operands are link addresses. What is damaged, or isn't known, is false.
 func (d *Debug) Variable(pc uint64, o *stub.Operand, frame Frame) (v Variable, ok bool) {
-	if d == nil || len(o.Path) > 0 {
+	if d == nil || len(o.Path) > 0 || o.Scale > 0 {
 		return v, false
 	}
 	spots, known := d.spots[pc]

@@ -22,7 +22,7 @@ const redZone = 128
 // Why an argument can't be recorded.
 var (
 	errRegister = errors.New("is in a register that isn't known")
-	errIndexed  = errors.New("has an address that is computed with an index")
+	errIndexed  = errors.New("has an address that is computed in a way that isn't known")
 	errSymbol   = errors.New("is at a symbol that the file has no address of")
 	errSeveral  = errors.New("is at a symbol that stands for several addresses")
 	errFar      = errors.New("is too far from its base")
@@ -103,16 +103,17 @@ func (p *placer) memory(o *stub.Operand, at *sdt.Operand) error {
 		switch {
 		case err != nil:
 			return err
-		case !at.FromPC:
+		case !at.FromPC && at.Base != "":
 			return errIndexed
 		}
 		addr += uint64(disp)
 		o.Origin, o.Addr = stub.OriginAddress, addr+p.slide
-		o.Safe = p.isLoaded(addr, uint64(o.Size))
-		return nil
+		o.Safe = at.Index == "" && p.isLoaded(addr, uint64(o.Size))
+		return index(o, at)
 	}
-	if at.Index != "" {
-		return errIndexed
+	if at.Base == "" && !at.FromPC { // an array at a fixed address
+		o.Origin, o.Addr = stub.OriginAddress, uint64(disp)
+		return index(o, at)
 	}
 	if disp < math.MinInt32/2 || disp > math.MaxInt32/2 {
 		return errFar
@@ -124,11 +125,28 @@ func (p *placer) memory(o *stub.Operand, at *sdt.Operand) error {
 	}
 	if r.reg == amd64.RSP {
 		o.Origin = stub.OriginStack
-		o.Safe = disp >= -redZone && disp+int64(o.Size) <= safeReach
-		return nil
+		o.Safe = at.Index == "" && disp >= -redZone && disp+int64(o.Size) <= safeReach
+		return index(o, at)
 	}
 	o.Origin, o.Reg = stub.OriginReg, isa.Reg(r.reg)
-	return nil
+	return index(o, at)
+}
+
+// index adds the register that an address is computed with, if there is one.
+func index(o *stub.Operand, at *sdt.Operand) error {
+	if at.Index == "" {
+		return nil
+	}
+	r, known := registers[at.Index]
+	if !known || r.size != 8 || r.reg == amd64.RSP {
+		return errIndexed
+	}
+	switch at.Scale {
+	case 1, 2, 4, 8:
+		o.Index, o.Scale = isa.Reg(r.reg), at.Scale
+		return nil
+	}
+	return errIndexed
 }
 
 // isLoaded says whether memory is in a segment that the image has been loaded with.

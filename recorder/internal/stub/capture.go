@@ -62,6 +62,9 @@ type Operand struct {
 	Origin Origin
 	Reg    isa.Reg // of the processor that the code is for
 	Vector uint8
+	// Scale, if it isn't 0, says that Scale times the register Index is added to what the operand begins with: 1, 2, 4 or 8. It isn't Safe then.
+	Index isa.Reg
+	Scale uint8
 	// Path are pointers looked through: each the offset at which the next one is, from the last, which is at first the register.
 	Path []int32
 	// Memory says that the value is in memory, Off bytes from where the last pointer leads; else it is that address itself.
@@ -80,7 +83,7 @@ func (o *Operand) Wide() bool { return o.Size+o.Shift > 4 }
 
 // InRegister says whether it takes no system call: it is in a register, or in memory that is Safe to be read.
 func (o *Operand) InRegister() bool {
-	return o.Safe || !o.Memory && len(o.Path) == 0 && o.Off == 0
+	return o.Safe || !o.Memory && len(o.Path) == 0 && o.Off == 0 && o.Scale == 0
 }
 
 // FieldKind says what of a field is recorded.

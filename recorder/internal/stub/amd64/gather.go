@@ -255,11 +255,20 @@ func (g *gatherer) base(o *stub.Operand) {
 	case stub.OriginAddress:
 		g.MovImm64(amd64.RAX, o.Addr)
 	default:
-		if off, ok := savedAt(amd64.Reg(o.Reg)); ok {
-			g.Load64(amd64.RAX, amd64.At(amd64.RSP, g.sp+off))
-		} else {
-			g.Mov(amd64.RAX, amd64.Reg(o.Reg))
-		}
+		g.register(amd64.RAX, amd64.Reg(o.Reg))
+	}
+	if o.Scale > 0 {
+		g.register(amd64.RSI, amd64.Reg(o.Index))
+		g.Lea(amd64.RAX, amd64.AtIndex(amd64.RAX, amd64.RSI, o.Scale, 0))
+	}
+}
+
+// register appends the loading of what a register of the program's has.
+func (g *gatherer) register(to, r amd64.Reg) {
+	if off, ok := savedAt(r); ok {
+		g.Load64(to, amd64.At(amd64.RSP, g.sp+off))
+	} else {
+		g.Mov(to, r)
 	}
 }
 

@@ -63,6 +63,10 @@ func (s *tally) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 		if s.wrong == "" && uint32(v[0].Bits) != e.SP {
 			s.wrong = fmt.Sprintf("the payload's SP is %#x, the event's %#x", v[0].Bits, e.SP)
 		}
+		// The last of what is gathered at entries is the stack pointer and four times the second.
+		if c := s.captures.Of(e.IsExit()); s.wrong == "" && c.Fields[len(c.Fields)-1].Value.Scale == 4 && v[len(v)-1].Bits != v[0].Bits+4*v[1].Bits {
+			s.wrong = fmt.Sprintf("an address with an index is %#x, of %#x and %#x", v[len(v)-1].Bits, v[0].Bits, v[1].Bits)
+		}
 	}
 	return s.Append(events)
 }
@@ -94,6 +98,8 @@ func ofMemory() *stub.Captures {
 			{Kind: stub.FieldBytes, Value: stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 8}, Len: stub.Operand{Reg: isa.Reg(amd64.RCX), Size: 1, Signed: true}, Max: 40},
 			{Value: stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 4, Memory: true, Off: 8}},
 			{Value: stub.Operand{Origin: stub.OriginStack, Memory: true, Size: 8}},
+			{Value: stub.Operand{Reg: isa.Reg(amd64.R13), Index: isa.Reg(amd64.RSI), Scale: 8, Memory: true, Size: 8}},
+			{Value: stub.Operand{Origin: stub.OriginStack, Index: isa.Reg(amd64.RDX), Scale: 4, Size: 8}},
 		}},
 		Return: &stub.Capture{Fields: []stub.Field{entrySP, {Value: stub.Operand{Reg: isa.Reg(amd64.RAX), Size: 8, Memory: true}}}},
 	}
@@ -248,7 +254,7 @@ func TestPayloadsSayWhatWasInRegistersAndMemory(t *testing.T) {
 				want = []stub.Value{v[0], {Bits: testArena + uint64(at)}, {Bits: testArena + uint64(at)}, {Bits: dx}, {Bits: cx & 0xFFFF}, v[5], v[6], v[7]}
 			} else {
 				want = []stub.Value{v[0], {Bits: dx}, {Bits: cx & 0xFFFFFFFF}, {Bytes: code[:61]}, {Bytes: text[:min(40, len(text))], Cut: len(text) > 40},
-					{Bytes: code[:0x23]}, {Bits: uint64(binary.LittleEndian.Uint32(code[8:]))}, v[7]}
+					{Bytes: code[:0x23]}, {Bits: uint64(binary.LittleEndian.Uint32(code[8:]))}, v[7], {State: stub.StateUnreadable}, {Bits: v[0].Bits + (4*dx)&(1<<64-1)}}
 			}
 			if !reflect.DeepEqual(v, want) {
 				t.Errorf("recorded\n%+v, want\n%+v", v, want)
