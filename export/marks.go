@@ -74,11 +74,12 @@ type markWalk struct {
 	marker *reel.Marker
 	said   said
 
-	lanes     map[laneKey]*markLane
+	lanes     map[markLaneKey]*markLane
 	maxLanes  int
-	before    map[laneKey][]before // of lanes that aren't made yet
-	ran       map[uint64]struct{}  // goroutines that have marks, if they aren't too many
-	marking   map[uint32]struct{}  // threads that have, by key
+	crossing  map[pairKey]bool         // pairs whose spans have lanes of their own
+	before    map[markLaneKey][]before // of lanes that aren't made yet
+	ran       map[uint64]struct{}      // goroutines that have marks, if they aren't too many
+	marking   map[uint32]struct{}      // threads that have, by key
 	tracks    map[trackKey]*asyncTracks
 	made      int // tracks that are known
 	maxTracks int
@@ -112,7 +113,7 @@ func newMarkWalk(w *walk, sink markSink) *markWalk {
 		return nil
 	}
 	m := &markWalk{
-		walk: w, sink: sink, of: map[uint32]reel.Thread{}, lanes: map[laneKey]*markLane{}, maxLanes: maxMarkLanes,
+		walk: w, sink: sink, of: map[uint32]reel.Thread{}, lanes: map[markLaneKey]*markLane{}, maxLanes: maxMarkLanes,
 		tracks: map[trackKey]*asyncTracks{}, maxTracks: maxAsyncTracks, renamed: map[[2]uint32]renaming{}, counters: providersOf(w.f.Markers()),
 	}
 	for _, t := range w.f.Threads() {
@@ -241,8 +242,10 @@ func (m *markWalk) begin(s *reel.Span) {
 		m.sink.asyncBegin(t, m.at(s.Begin), x)
 		return
 	}
-	l := m.lane(s.Thread, s.Goroutine)
-	l.open++
+	l := m.laneOf(s)
+	o := &markOpen{lane: l, span: s}
+	l.open = append(l.open, o)
+	s.Tag = o
 	m.sink.spanBegin(l, m.timeIn(l, s.Begin), x)
 }
 
@@ -260,27 +263,49 @@ func (m *markWalk) end(s *reel.Span) {
 		m.instant(s.Title, true)
 		return
 	}
-	x := m.saidOf(s)
 	if s.Async {
 		t := s.Tag.(*asyncTrack)
-		m.sink.asyncEnd(t, m.at(s.End), x)
+		m.sink.asyncEnd(t, m.at(s.End), m.saidOf(s))
 		m.release(t)
 		return
 	}
-	l := m.lane(s.Thread, s.Goroutine)
 	if s.Unstarted {
+		l := m.laneOf(s)
 		l.before = l.before[1:]
-	} else {
-		l.open--
+		m.sink.spanEnd(l, m.timeIn(l, s.End), m.saidOf(s))
+		return
 	}
-	m.sink.spanEnd(l, m.timeIn(l, s.End), x)
+	m.close(s)
+}
+
+// close ends a span that was seen to begin. What lies in it was left open if it is still there; what was left open and has something in it that
+// goes on waits for that.
+func (m *markWalk) close(s *reel.Span) {
+	o := s.Tag.(*markOpen)
+	l := o.lane
+	if o.told {
+		return
+	}
+	if o.over = true; s.Unfinished && l.open[len(l.open)-1] != o {
+		return
+	}
+	for n := len(l.open); n > 0 && (!o.told || l.open[n-1].over); n-- {
+		in := l.open[n-1]
+		l.open = l.open[:n-1]
+		in.told = true
+		x := m.saidOf(in.span)
+		if in != o {
+			x.end, x.values = "unfinished", values{}
+		}
+		m.sink.spanEnd(l, m.timeIn(l, s.End), x)
+	}
 }
 
 // begun says whether a span that was not seen to begin began with the recording.
 func (m *markWalk) begun(s *reel.Span) bool {
 	if !s.Async {
-		l := m.lane(s.Thread, s.Goroutine)
-		return l.open == 0 && len(l.before) > 0
+		l := m.laneOf(s)
+		return len(l.open) == 0 && len(l.before) > 0 && l.before[0].end == s.End && l.before[0].marker == s.Marker
 	}
 	x := m.saidOf(s)
 	x.values, x.unstarted = values{}, true

@@ -32,8 +32,11 @@ func (p *perfetto) tellMarks() {
 // markLane describes a track below that of the thread, or the goroutine.
 func (p *perfetto) markLane(l *markLane) {
 	parent, name := p.parents[keyOf(l.thread.Key, l.goroutine)], "markers"
-	if parent == 0 {
+	switch {
+	case parent == 0:
 		parent, name = p.trackOf(l.pid), l.name
+	case l.pair != pairKey{}:
+		name += ", " + l.pair.pair
 	}
 	l.data = p.child(parent, name)
 	p.part.number(trackMerge, mergeNever)
