@@ -30,6 +30,7 @@ const (
 	markCount
 	markAsyncNamed
 	markAsyncNamedEnd
+	markEndNamed
 )
 
 func testMarkers() []reel.Marker {
@@ -54,6 +55,7 @@ func testMarkers() []reel.Marker {
 		{Provider: "callreel", Name: "counter_s", Kind: reel.MarkCounter, Arguments: append(number("value"), title), TitleArg: 1, IDArg: -1, ValueArg: 0},
 		{Provider: "callreel", Name: "async_begin_s", Kind: reel.MarkAsyncBegin, Arguments: []reel.Argument{id, title}, TitleArg: 1, IDArg: 0, ValueArg: -1},
 		{Provider: "callreel", Name: "async_end_s", Kind: reel.MarkAsyncEnd, Arguments: []reel.Argument{id, title}, TitleArg: 1, IDArg: 0, ValueArg: -1},
+		{Provider: "callreel", Name: "end_s", Kind: reel.MarkEnd, Arguments: []reel.Argument{title}, TitleArg: 0, IDArg: -1, ValueArg: -1},
 	}
 }
 
@@ -234,5 +236,39 @@ lock|db|5000|0|1|`,
 	}
 	if len(trace.Warnings) > 0 || len(trace.Flows) != 2 || trace.Flows[0] != [2]string{"query", "job"} && trace.Flows[0] != [2]string{"job", "job"} {
 		t.Errorf("Chrome's trace viewer warns %q, and has the flows %v", trace.Warnings, trace.Flows)
+	}
+}
+
+// Transactions begin in one query and end in another: they have a track beside that of the queries, and both are as long as they were.
+func TestCrossingSpansAreOnTracksOfTheirOwn(t *testing.T) {
+	f := record(t, reel.ClockFull, []string{"work"}, func(w *reel.Writer) {
+		addMarks(t, w)
+		tw := appendTo(t, w, reel.Thread{TID: 78, Process: 77, Name: "worker"}, reel.Entry(2000, base, 1), reel.Exit(3600, base, 1))
+		marksOf(t, tw, mark(1440, markEndNamed, "tx"), // began before
+			mark(1600, markQuery, "begin", 1), mark(1680, markBegin, "tx"), mark(1760, markDone, 1, 1),
+			mark(1840, markQuery, "update", 2), mark(1920, markBegin, "plan"), mark(2000, markDone, 1, 2), // a plan that is left open
+			mark(2080, markQuery, "end", 3), mark(2160, markEndNamed, "tx"), mark(2240, markBegin, "tx"), mark(2320, markEndNamed, "tx"), mark(2400, markDone, 1, 3),
+			mark(2480, markQuery, "begin", 4), mark(2560, markBegin, "tx"), mark(2640, markDone, 1, 4))
+	})
+	check(t, markLines(export(t, f, Options{})), []string{
+		"B 78 work 1", "E 78 work 2.6",
+		"B 4194305 tx 0 [unstarted:true]", "E 4194305 tx 0.44 [title:tx]",
+		"B 4194306 query 0.6 [n:1 text:begin]", "B 4194305 tx 0.68 [title:tx]", "E 4194306 query 0.76 [end_n:1 rows:1]",
+		"B 4194306 query 0.84 [n:2 text:update]", "B 4194306 plan 0.92 [title:plan]", "E 4194306 plan 1 [end:unfinished]", "E 4194306 query 1.001 [end_n:2 rows:1]",
+		"B 4194306 query 1.08 [n:3 text:end]", "E 4194305 tx 1.16", "B 4194305 tx 1.24 [title:tx]", "E 4194305 tx 1.32", "E 4194306 query 1.4 [end_n:3 rows:1]",
+		"B 4194306 query 1.48 [n:4 text:begin]", "B 4194305 tx 1.56 [title:tx]", "E 4194306 query 1.64 [end_n:4 rows:1]", "E 4194305 tx 2.6 [end:unfinished]",
+	})
+	rows := traceProcessor(t, []string{exportTo(t, f, "pftrace", Options{}), exportTo(t, f, "json", Options{})},
+		`select k.name, s.name, s.dur, s.depth from slice s join track k on s.track_id = k.id where s.category in ('db', 'marker') order by s.ts, s.dur desc`,
+		`select t.name, s.name, s.dur, s.depth from slice s join thread_track k on s.track_id = k.id join thread t using (utid) where s.category in ('db', 'marker') order by s.ts, s.dur desc`, traceTroubles)
+	const want = `[[%s, tx tx 440 0] [%s query 160 0] [%s, tx tx 480 0] [%s query 160 0] [%s plan 80 1] [%s query 320 0] [%s, tx tx 80 0] [%s query 160 0] [%s, tx tx 1040 0]]`
+	for k, name := range []string{"markers", "worker (78): markers"} {
+		want := strings.ReplaceAll(want, "%s", name)
+		if k == 1 { // no two events of a lane are at the same time
+			want = strings.Replace(want, "query 160 0] ["+name+" plan", "query 161 0] ["+name+" plan", 1)
+		}
+		if got := fmt.Sprint(rows[k][k]); got != want || len(rows[k][2]) > 0 {
+			t.Errorf("trace_processor has %s, want %s; it warns %v", got, want, rows[k][2])
+		}
 	}
 }
