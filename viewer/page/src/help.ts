@@ -15,6 +15,7 @@ const keys: [string, [string, string][]][] = [
       ["End", "the end; follows it in a recording in progress"],
       ["[ ]", "lower, higher rows"],
       ["C", "fold, unfold all lanes"],
+      ["P", "pause a recording in progress, go on with it"],
       ["K", "show, hide what the program said: spans, counters, instants, flows"],
     ],
   ],
