@@ -61,8 +61,14 @@ func (m *markWalk) survey() {
 		} else if len(m.ran) < maxMarkLanes {
 			m.ran[x.Goroutine] = struct{}{}
 		}
-		if marker, ok := m.f.Marker(x.Marker); ok && (marker.Kind == reel.MarkBegin || marker.Kind == reel.MarkEnd) {
+		switch marker, _ := m.f.Marker(x.Marker); {
+		case marker == nil:
+		case marker.Kind == reel.MarkBegin || marker.Kind == reel.MarkEnd:
 			p.Push(thread, x)
+		case marker.Kind == reel.MarkFlowOut || marker.Kind == reel.MarkFlowIn:
+			if k := keyOf(thread, x.Goroutine); len(s.open[k]) == 0 {
+				m.points.add(k, x.Time)
+			}
 		}
 		n++
 		return n%1024 != 0 || !m.failed()

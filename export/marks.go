@@ -23,9 +23,10 @@ type markSink interface {
 	asyncStep(t *asyncTrack, at int64, x *said)
 	asyncEnd(t *asyncTrack, at int64, x *said)
 
-	// flowOut returns what flowIn is given, once or several times, or never.
-	flowOut(l *markLane, at int64, x *said) any
-	flowIn(l *markLane, at int64, x *said, from any)
+	// flowOut returns what flowIn is given, once or several times, or never. Lanes are those of the innermost span, or else call, around it; alone
+	// says that there is none.
+	flowOut(l *lane, at int64, x *said, alone bool) any
+	flowIn(l *lane, at int64, x *said, from any, alone bool)
 
 	counter(pid int, at int64, x *said, v number)
 }
@@ -76,6 +77,8 @@ type markWalk struct {
 
 	lanes     map[markLaneKey]*markLane
 	maxLanes  int
+	beside    map[laneKey][]*markLane // lanes of pairs that cross others
+	points    flowPoints
 	crossing  map[pairKey]bool         // pairs whose spans have lanes of their own
 	before    map[markLaneKey][]before // of lanes that aren't made yet
 	ran       map[uint64]struct{}      // goroutines that have marks, if they aren't too many
@@ -119,8 +122,10 @@ func newMarkWalk(w *walk, sink markSink) *markWalk {
 	for _, t := range w.f.Threads() {
 		m.of[t.Key] = t
 	}
+	m.beside = map[laneKey][]*markLane{}
 	m.edges(pauses)
 	m.survey()
+	w.flowPoints = &m.points
 	m.pairer = reel.NewSpanPairer(w.f)
 	m.pairer.OnBegin, m.pairer.OnSpan, m.pairer.OnStep, m.pairer.OnOut, m.pairer.OnFlow = m.begin, m.end, m.step, m.out, m.in
 	return m
@@ -378,16 +383,6 @@ func (m *markWalk) rename(begin uint32, at *reel.Marker, x *reel.Mark, end *reel
 		}
 	}
 	return values{r.arguments, m.kept}
-}
-
-func (m *markWalk) out(f *reel.Flow) {
-	l := m.lane(f.FromThread, f.FromGoroutine)
-	f.Tag = m.sink.flowOut(l, m.timeIn(l, f.From), m.say(f.Title))
-}
-
-func (m *markWalk) in(f *reel.Flow) {
-	l := m.lane(f.ToThread, f.ToGoroutine)
-	m.sink.flowIn(l, m.timeIn(l, f.To), m.say(""), f.Tag)
 }
 
 // count tells a counter's value; it returns false if that isn't known.

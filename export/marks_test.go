@@ -272,3 +272,47 @@ func TestCrossingSpansAreOnTracksOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// An arrow leads from the innermost span, or, where none is open, from the innermost call, to the same elsewhere.
+func TestFlowsAreBoundToSpansElseCalls(t *testing.T) {
+	f := record(t, reel.ClockFull, []string{"serve", "send", "work", "take"}, func(w *reel.Writer) {
+		addMarks(t, w)
+		a := appendTo(t, w, reel.Thread{TID: 78, Process: 77, Name: "a"}, reel.Entry(1600, base, 1), reel.Entry(1760, base-64, 2), reel.Exit(2400, base-64, 2), reel.Exit(3600, base, 1))
+		marksOf(t, a, mark(1680, markOut, 1), mark(1920, markOut, 2), mark(2560, markQuery, "x", 1), mark(2640, markOut, 3), mark(2720, markDone, 1, 1), mark(3680, markOut, 4))
+		b := appendTo(t, w, reel.Thread{TID: 79, Process: 77, Name: "b"}, reel.Entry(1600, base, 3), reel.Entry(2000, base-64, 4), reel.Exit(2080, base-64, 4), reel.Exit(3600, base, 3))
+		marksOf(t, b, mark(1840, markIn, 1), mark(2048, markIn, 2), mark(3200, markIn, 3), mark(3760, markIn, 4))
+	})
+	pftrace, text := exportTo(t, f, "pftrace", Options{}), exportTo(t, f, "json", Options{})
+	var texts []string
+	for i, file := range splitParts(t, f, 1<<20) {
+		if file.Events == nil || i > 0 {
+			t.Fatalf("%d files", i+1)
+		}
+		for _, e := range file.Events {
+			if e.Ph == "s" || e.Ph == "f" {
+				texts = append(texts, fmt.Sprint(e.Ph, " ", e.TID, " ", *e.TS))
+			}
+		}
+	}
+	check(t, texts, []string{"s 78 0.68", "f 79 0.84", "s 78 0.92", "f 79 1.048", "s 4194305 1.64", "f 79 2.2", "s 4194305 2.68", "f 4194306 2.76"})
+	rows := traceProcessor(t, []string{pftrace, text},
+		`select o.name, coalesce(po.name, '-'), i.name, coalesce(pi.name, '-') from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id
+			left join slice po on o.parent_id = po.id left join slice pi on i.parent_id = pi.id order by i.ts`, traceTroubles)
+	for k, r := range rows { // the ends are instants in what they are bound to
+		if got, want := fmt.Sprint(r[0]), "[[job serve job work] [job send job take] [job query job work] [job - job -]]"; got != want || len(r[1]) > 0 {
+			t.Errorf("file %d: trace_processor has the flows %s, want %s; it warns %v", k, got, want, r[1])
+		}
+	}
+	trace := catapult(t, text)[0]
+	var ends []string
+	for _, th := range trace.Threads {
+		for _, s := range th.Slices {
+			if s.name == "job" {
+				ends = append(ends, fmt.Sprint(th.TID, " ", s.depth))
+			}
+		}
+	}
+	if want := []string{"78 1", "78 2", "79 1", "79 2", "79 1", "4194305 1", "4194305 0", "4194306 0"}; !slices.Equal(ends, want) || len(trace.Flows) != 4 || len(trace.Warnings) > 0 {
+		t.Errorf("Chrome's trace viewer has the ends %q, want %q; the flows %v; it warns %q", ends, want, trace.Flows, trace.Warnings)
+	}
+}

@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -80,6 +81,13 @@ func (m *markWalk) laneFor(thread uint32, goroutine uint64, pair pairKey) *markL
 				delete(m.lanes, k)
 			}
 		}
+		for k, list := range m.beside {
+			if list = slices.DeleteFunc(list, func(l *markLane) bool { return !l.enclosed() }); len(list) == 0 {
+				delete(m.beside, k)
+			} else {
+				m.beside[k] = list
+			}
+		}
 		m.maxLanes = max(maxMarkLanes, 2*len(m.lanes))
 	}
 	t := m.of[thread]
@@ -96,6 +104,7 @@ func (m *markWalk) laneFor(thread uint32, goroutine uint64, pair pairKey) *markL
 	}
 	if pair != (pairKey{}) {
 		l.name += ", " + cut(pair.pair, maxName)
+		m.beside[k.laneKey] = append(m.beside[k.laneKey], l)
 	}
 	m.lanes[k] = l
 	m.sink.markLane(l)

@@ -149,18 +149,18 @@ func (p *perfetto) markTrack(t *asyncTrack) {
 	p.descriptor()
 }
 
-func (p *perfetto) flowOut(l *markLane, at int64, x *said) any {
+func (p *perfetto) flowOut(l *lane, at int64, x *said, _ bool) any {
 	p.flows++
 	p.through(l, at, x, p.flows)
 	return p.flows
 }
 
-func (p *perfetto) flowIn(l *markLane, at int64, x *said, from any) {
+func (p *perfetto) flowIn(l *lane, at int64, x *said, from any, _ bool) {
 	p.through(l, at, x, from.(uint64))
 }
 
 // through writes an instant that a flow leads through.
-func (p *perfetto) through(l *markLane, at int64, x *said, flow uint64) {
+func (p *perfetto) through(l *lane, at int64, x *said, flow uint64) {
 	p.titled(l.data.(uint64), typeInstant, x)
 	p.event.fixed(eventFlow, flow)
 	p.mention(x)
