@@ -22,10 +22,10 @@ const keys: [string, [string, string][]][] = [
   [
     "Select",
     [
-      ["click, Enter", "the call there; in the middle without a pointer"],
-      ["Shift+← →", "the call before, after it in its row"],
-      ["Shift+↑ ↓", "its caller, its first call"],
-      ["double-click, F", "fit the call"],
+      ["click, Enter", "the call, the span there; in the middle without a pointer"],
+      ["Shift+← →", "the call, the span before, after it in its row"],
+      ["Shift+↑ ↓", "its caller, its first call; the span around it, in it"],
+      ["double-click, F", "fit the call, the span"],
       ["Y", "why it was slow, against ordinary calls"],
       ["click a span, an instant, a counter", "what the program said there, and its place among its like"],
       ["click in a row of states", "what its thread did then; who ended its wait"],
@@ -40,7 +40,7 @@ const keys: [string, [string, string][]][] = [
     [
       ["/ Ctrl+F", "find functions, spans, counters and instants by name, or by a glob such as ngx_*_handler"],
       ["N  Shift+N", "next, previous match (Enter, Shift+Enter in the box)"],
-      ["L", "longest call of the selected function"],
+      ["L", "longest call of the selected function, longest span of the selected title"],
       ["1 … 5", "timeline, flame graph, call tree, functions, compare"],
       ["G  Shift+G", "of a dump: what it was made for; the next, previous trigger"],
       ["B", "of a dump: what is before its window, too"],
