@@ -50,6 +50,7 @@ const (
 	Ruby           Capability = "ruby"                // Ruby's own interpreter
 	Boost          Capability = "Boost.Context"       // Boost's fibers, for C++
 	RedisTools     Capability = "redis-server"        // with redis-benchmark
+	PHP            Capability = "php"                 // PHP's command-line interpreter
 	Postgres       Capability = "postgres"            // SQL database, with psql and pgbench
 	OpenSSL        Capability = "openssl"             // command-line tool of the TLS library
 	WebServer      Capability = "nginx"               // web server
