@@ -18,6 +18,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
+	"github.com/callreel/callreel/reel"
 )
 
 // choose plans the process's images and groups what is chosen into arenas.
@@ -33,6 +34,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
+	r.markers.Obey(r.opt.Clock == reel.ClockFull)
 	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
@@ -43,6 +45,9 @@ func (r *recording) choose(ctx context.Context) error {
 	r.s.Images, r.s.Loader = images, mapped.LoaderOf(images)
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
+	if slices.ContainsFunc(images, func(im *mapped.Image) bool { return im.Main && im.Probe.Go != nil }) {
+		r.markers.Obey(false) // what else is in it isn't recorded
+	}
 	var with []*mapped.Image
 	var listed []*mapped.Image // whose module is chosen
 	for _, im := range images {
@@ -118,7 +123,7 @@ func (r *recording) choose(ctx context.Context) error {
 func (r *recording) stubConfig() stub.Config {
 	c := stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
 		Overwrite: r.opt.Armed != nil, Captures: r.markers.AddTo(r.captures.Table()), Keeps: r.waitCalls.Table(),
-		MarkTriggers: r.markers.Parts()}
+		MarkTriggers: r.markers.Parts(), Says: r.markers.Says()}
 	f := &r.opt.Filters
 	c.Min, c.Threads, c.Depth, c.Inside = f.Min > 0, len(f.Threads) > 0, f.Depth > 0, len(f.Inside) > 0
 	if f.Every > 1 {

@@ -64,6 +64,8 @@ const (
 const (
 	PausedByRecorder = 1
 	PausedSelf       = 1 // of its bytes
+	// PausedAtFirst is the byte that the recorder sets where recording begins with a pause, which the program ends, too, when it goes on.
+	PausedAtFirst = 2
 )
 
 // FollowSandboxed stands in HdrFollow when a child has restricted its own system calls: no child opens its gates from then on.

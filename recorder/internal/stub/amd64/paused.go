@@ -41,18 +41,22 @@ func (c *coder) whileOn(scratch amd64.Reg, closed, off amd64.Label) {
 	c.unlessPaused(scratch, off)
 }
 
-// hold appends the store by which the process pauses its recording, or lets it go on. A forked child that isn't followed has the ring's header,
+// hold appends the stores by which the process pauses its recording, or lets it go on. A forked child that isn't followed has the ring's header,
 // but no business there: its gate's page, which is wiped, tells. RDX and flags are clobbered.
 func (c *coder) hold(on bool) {
+	child := c.NewLabel()
 	if c.cfg.Held != 0 {
 		c.MovImm64(amd64.RDX, c.cfg.Held)
 		c.Store8Imm(amd64.At(amd64.RDX, 0), uint8(btoi(on)))
-		return
+		c.MovImm64(amd64.RDX, c.cfg.Ring)
+	} else {
+		c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate+stub.GateOwn))
+		c.Test(amd64.RDX, amd64.RDX)
+		c.Jcc(amd64.CondE, child)
+		c.Store8Imm(amd64.At(amd64.RDX, ring.HdrPaused+ring.PausedSelf), uint8(btoi(on)))
 	}
-	child := c.NewLabel()
-	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate+stub.GateOwn))
-	c.Test(amd64.RDX, amd64.RDX)
-	c.Jcc(amd64.CondE, child)
-	c.Store8Imm(amd64.At(amd64.RDX, ring.HdrPaused+ring.PausedSelf), uint8(btoi(on)))
+	if !on {
+		c.Store8Imm(amd64.At(amd64.RDX, ring.HdrPaused+ring.PausedAtFirst), 0)
+	}
 	c.Place(child)
 }
