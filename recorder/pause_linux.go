@@ -192,6 +192,8 @@ func (r *recording) obeys() func(list []collect.Said, began uint64, held bool) {
 	if r.opt.Clock != reel.ClockFull {
 		return nil
 	}
+	const oddRounds = 5
+	odd, since := 0, uint64(0)
 	return func(list []collect.Said, began uint64, held bool) {
 		p := &r.paused
 		p.mu.Lock()
@@ -199,11 +201,21 @@ func (r *recording) obeys() func(list []collect.Said, began uint64, held bool) {
 		for _, s := range list {
 			r.said(s)
 		}
-		if _, is := p.selves[r.pid()]; !r.s.Runtime.Follow && len(list) == 0 && held != is {
-			r.said(collect.Said{Process: r.pid(), Pause: held, Time: began}) // what it said found no room, or came in another order
-		}
-		if p.held != nil && p.held.atFirst && !r.s.Memory.PausedAtFirst() {
-			r.said(collect.Said{Process: r.pid(), Time: began})
+		// What it said may have found no room in the rings, or be in another order there than its threads have done it. By words it is otherwise
+		// for a moment only.
+		_, is := p.selves[r.pid()]
+		otherwise := !r.s.Runtime.Follow && held != is || p.held != nil && p.held.atFirst && !r.s.Memory.PausedAtFirst()
+		switch {
+		case !otherwise || len(list) > 0:
+			odd = 0
+		case odd == 0:
+			since = began
+			odd++
+		case odd < oddRounds:
+			odd++
+		default:
+			r.said(collect.Said{Process: r.pid(), Pause: held, Time: since})
+			odd = 0
 		}
 		const often = 200 * time.Millisecond
 		if now := time.Now(); len(p.selves) > 0 && now.Sub(p.looked) > often {
