@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,7 +71,7 @@ func (a *attacker) flags() (flags []string) {
 	if a.chance(8) && !a.program.Timed {
 		flags = append(flags, "--follow")
 	}
-	if a.chance(5) && !a.program.Timed {
+	if a.chance(5) && !a.program.Timed && !slices.Contains(flags, "--markers") {
 		flags = append(flags, "--clock", []string{"exit", "none"}[a.random.IntN(2)])
 	}
 	return flags
