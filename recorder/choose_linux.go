@@ -18,7 +18,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/recorder/internal/trigger"
-	"github.com/callreel/callreel/reel"
 )
 
 // choose plans the process's images and groups what is chosen into arenas.
@@ -34,7 +33,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
-	r.markers.Obey(r.opt.Clock == reel.ClockFull)
+	r.markers.Obey(needsTimes(r.opt.Clock))
 	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
@@ -46,7 +45,7 @@ func (r *recording) choose(ctx context.Context) error {
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
 	if slices.ContainsFunc(images, func(im *mapped.Image) bool { return im.Main && im.Probe.Go != nil }) {
-		r.markers.Obey(false) // what else is in it isn't recorded
+		r.markers.Ignore() // what else is in it isn't recorded
 	}
 	var with []*mapped.Image
 	var listed []*mapped.Image // whose module is chosen

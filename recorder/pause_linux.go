@@ -40,6 +40,14 @@ const (
 	maxOwnPauses = maxPauses - 1<<10
 )
 
+// needsTimes says why a recording with that clock can't be paused once it has begun, "" if it can.
+func needsTimes(c reel.ClockMode) string {
+	if c == reel.ClockFull {
+		return ""
+	}
+	return "which calls are open when a pause begins is told by the time of each event, which only --clock full records"
+}
+
 // within are those that overlap a stretch of time.
 func (p *pauses) within(from, to uint64) (list []reel.Pause) {
 	p.mu.Lock()
@@ -157,6 +165,8 @@ func (r *recording) beginPause(by string) (map[*recording]reader, error) {
 		return nil, nil
 	case p.held != nil:
 		return nil, nil
+	case needsTimes(r.opt.Clock) != "":
+		return nil, fmt.Errorf("it can't be paused: %s", needsTimes(r.opt.Clock))
 	case len(p.list) >= maxPauses:
 		return nil, fmt.Errorf("it has been paused %d times, and keeps no more of them", len(p.list))
 	}
@@ -189,9 +199,6 @@ func (r *recording) resume() error {
 
 // obeys returns what is told what a program says of pauses, nil if it isn't obeyed.
 func (r *recording) obeys() func(list []collect.Said, began uint64, held bool) {
-	if r.opt.Clock != reel.ClockFull {
-		return nil
-	}
 	const oddRounds = 5
 	odd, since := 0, uint64(0)
 	return func(list []collect.Said, began uint64, held bool) {

@@ -27,7 +27,10 @@ type Set struct {
 	taken func(trigger.Mark) []stub.MarkTrigger
 	parts map[uint32][]stub.MarkTrigger // in triggers, by ID
 	says  map[uint32]stub.Say           // what markers say to the recording, by ID
-	own   *spec                         // of markers that say something and weren't asked for; nil if the program isn't obeyed
+	// saidDeaf says that this has been told.
+	saidDeaf bool
+	own      *spec  // of markers that say something and weren't asked for; nil if they are left alone
+	deaf     string // why the program isn't obeyed, "" if it is
 
 	mu      sync.Mutex // guards what follows, which grows as libraries are loaded
 	planned []*planned // that of number n is at n-1
@@ -68,12 +71,12 @@ func New(o Options) (*Set, error) {
 // Empty says whether nothing is asked for, as of nil.
 func (s *Set) Empty() bool { return s == nil || len(s.specs) == 0 }
 
-// Obey lets the program pause its recording, and go on, by its markers CALLREEL_PAUSE and CALLREEL_RESUME, asked for or not.
-func (s *Set) Obey(yes bool) {
-	if s.own = nil; yes {
-		s.own = &spec{text: "callreel:pause"}
-	}
-}
+// Obey lets the program pause its recording, and go on, by its markers CALLREEL_PAUSE and CALLREEL_RESUME, asked for or not. If why isn't "" it
+// isn't obeyed, and told so.
+func (s *Set) Obey(why string) { s.own, s.deaf = &spec{text: "callreel:pause"}, why }
+
+// Ignore leaves these markers alone.
+func (s *Set) Ignore() { s.own = nil }
 
 // Wants returns the notes among which markers are picked: none if none of them is wanted, and where nothing is asked for only those by which
 // the program pauses its recording, so that no others are planned.
@@ -161,6 +164,13 @@ func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice N
 			one.hit = one.hit || one.matches(note)
 		}
 		counts := spec != s.own
+		if !counts && s.deaf != "" {
+			if !s.saidDeaf {
+				s.saidDeaf = true
+				notice("the program pauses its own recording (CALLREEL_PAUSE), which isn't obeyed: %s", s.deaf)
+			}
+			continue
+		}
 		n.Seen += btoi(counts)
 		host := hosts[m.Host]
 		if why := refusal(im, m, host); why != plan.ReasonNone {
@@ -200,7 +210,7 @@ func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice N
 
 // obey notes what a marker says to the recording.
 func (s *Set) obey(id uint32, n *sdt.Note) {
-	if say := say(n); say != stub.SayNothing && s.own != nil {
+	if say := say(n); say != stub.SayNothing && s.own != nil && s.deaf == "" {
 		says := maps.Clone(s.says) // as of parts
 		if says == nil {
 			says = map[uint32]stub.Say{}
