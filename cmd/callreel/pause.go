@@ -25,8 +25,8 @@ calls are open is told by the times of events.`, `  callreel record -p 1234 -o a
 
 func newResume() *cobra.Command {
 	return pauseVerb("resume", "Let a paused recorder go on", `Resume lets the recorder of a process go on after callreel pause or record --paused. When it returns, that is in force.
-A recorder that isn't paused goes on as it was. A program that pauses its recording itself (CALLREEL_PAUSE) goes on when it
-says so.`, `  callreel resume -p 1234`, recorder.AskToResume)
+A recorder that isn't paused goes on as it was. A program that pauses its recording itself (CALLREEL_PAUSE) goes on when
+it says so.`, `  callreel resume -p 1234`, recorder.AskToResume)
 }
 
 func pauseVerb(verb, short, long, example string, do func(context.Context, int) error) *cobra.Command {
