@@ -44,8 +44,9 @@ func (r *recording) choose(ctx context.Context) error {
 	r.s.Images, r.s.Loader = images, mapped.LoaderOf(images)
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
+	var goSays [2]uint32
 	if slices.ContainsFunc(images, func(im *mapped.Image) bool { return im.Main && im.Probe.Go != nil }) {
-		r.markers.Ignore() // what else is in it isn't recorded
+		goSays = r.markers.ObeyGo() // what else is in it isn't recorded
 	}
 	var with []*mapped.Image
 	var listed []*mapped.Image // whose module is chosen
@@ -109,6 +110,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.PID(), ErrRefused)
 	}
 	r.s.Runtime = r.stubConfig()
+	r.s.Runtime.GoSays = goSays
 	with = withoutHooks(with)
 	if err := r.goOptions(with); err != nil {
 		return err

@@ -75,8 +75,18 @@ func (s *Set) Empty() bool { return s == nil || len(s.specs) == 0 }
 // isn't obeyed, and told so.
 func (s *Set) Obey(why string) { s.own, s.deaf = &spec{text: "callreel:pause"}, why }
 
-// Ignore leaves these markers alone.
-func (s *Set) Ignore() { s.own = nil }
+// ObeyGo is Obey for a Go program, whose functions for that write markers of their own: it returns their IDs, as stub.Config.GoSays.
+func (s *Set) ObeyGo() (ids [2]uint32) {
+	s.own = nil
+	for i, kind := range []sdt.Kind{sdt.Pause, sdt.Resume} {
+		p := &planned{meaning: sdt.Meaning{Kind: kind}}
+		p.TitleArg, p.IDArg, p.ValueArg = -1, -1, -1
+		if n, ok := s.add(p); ok {
+			ids[i] = ring.MarkID(n)
+		}
+	}
+	return ids
+}
 
 // Wants returns the notes among which markers are picked: none if none of them is wanted, and where nothing is asked for only those by which
 // the program pauses its recording, so that no others are planned.

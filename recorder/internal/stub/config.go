@@ -52,6 +52,9 @@ type Config struct {
 	// Held is where, if children are followed, each process keeps whether it has paused its recording itself: u32, in memory of its own that
 	// forked children inherit. It is 0 where they aren't; ring.HdrPaused says it then.
 	Held uint64
+	// GoSays are, in a Go program, the IDs of the markers that functions which pause its recording write, or let it go on: SayPause and SayResume,
+	// less one. With 0 they aren't obeyed.
+	GoSays [2]uint32
 	// Says are what markers say to the recording, by their IDs.
 	Says map[uint32]Say
 	// Loads lets the recorder be told, and waited for, when the dynamic loader has loaded libraries. LoaderState is the address of the state

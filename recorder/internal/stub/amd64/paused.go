@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -59,4 +60,33 @@ func (c *coder) hold(on bool) {
 		c.Store8Imm(amd64.At(amd64.RDX, ring.HdrPaused+ring.PausedAtFirst), 0)
 	}
 	c.Place(child)
+}
+
+// goSays appends what a Go program's functions do at their entry that pause its recording, or let it go on: what hold does, and a marker's event.
+func (c *coder) goSays(h plan.Hook) {
+	pause := h == plan.HookPause
+	id := c.cfg.GoSays[btoi(!pause)]
+	if c.cfg.Go == nil || id == 0 {
+		return
+	}
+	hold := func() {
+		child := c.NewLabel()
+		c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate+stub.GateOwn))
+		c.Test(amd64.R12, amd64.R12)
+		c.Jcc(amd64.CondE, child)
+		c.Store8Imm(amd64.At(amd64.R12, ring.HdrPaused+ring.PausedSelf), uint8(btoi(pause)))
+		if !pause {
+			c.Store8Imm(amd64.At(amd64.R12, ring.HdrPaused+ring.PausedAtFirst), 0)
+		}
+		c.Place(child)
+	}
+	if pause {
+		hold()
+	}
+	c.heedless = true
+	c.lang.event(c, id, false, -belowMark)
+	c.heedless = false
+	if !pause {
+		hold()
+	}
 }
