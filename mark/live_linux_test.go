@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/reel"
 )
 
 // groups is what report --by prints.
@@ -78,6 +79,55 @@ func TestWhatGoProgramsSayIsRecorded(t *testing.T) {
 			if found != n {
 				t.Errorf("%s(%q): %d calls, the program made %d", function, name, found, n)
 			}
+		}
+	}
+}
+
+// A Go program that pauses its own recording is obeyed to the call, whether functions of this package are recorded or not.
+func TestGoProgramsPauseTheirRecording(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	tool, dir := realtest.Tool(t, realtest.GoTool), t.TempDir()
+	program := filepath.Join(dir, "gopauses")
+	cmd := exec.Command(tool, "build", "-o", program, "./testdata/targets/gopauses")
+	cmd.Dir = realtest.Root()
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	const rounds = 3000
+	for _, more := range [][]string{nil, {"-f", "github.com/callreel/callreel/mark.*"}} {
+		p := realtest.Start(t, program, strconv.Itoa(rounds))
+		r := realtest.StartRecording(t, append([]string{"-p", strconv.Itoa(p.Pid()), "--lossless", "-f", "main.work", "-f", "main.busy"}, more...)...)
+		p.Go()
+		p.WaitLine("gopauses ")
+		p.Wait()
+		s := r.Summary()
+		f, err := reel.Open(r.File)
+		realtest.Must(t, err)
+		calls := map[string]int{}
+		for _, th := range f.Threads() {
+			f.ReadThread(th.Key, func(events []reel.Event, _ bool) bool {
+				for _, e := range events {
+					if fn, ok := f.Function(e.ID()); ok && !e.IsExit() {
+						calls[fn.Name]++
+					}
+				}
+				return true
+			})
+		}
+		pauses := f.Pauses()
+		f.Close()
+		kept := 0
+		for _, word := range strings.Fields(strings.Join(p.Stdout(), " ")) {
+			if n, is := strings.CutPrefix(word, "kept="); is {
+				kept, _ = strconv.Atoi(n)
+			}
+		}
+		if calls["main.work"] != kept || kept == 0 || s.Dropped != 0 {
+			t.Errorf("%v: %v, it says %d; %d dropped", more, calls, kept, s.Dropped)
+		}
+		if len(pauses) != rounds || pauses[0].By != "program" {
+			t.Errorf("%v: %d pauses", more, len(pauses))
 		}
 	}
 }

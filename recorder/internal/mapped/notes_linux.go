@@ -10,7 +10,7 @@ func (q *Search) findNotes(im *Image) {
 		return
 	}
 	notes, _ := sdt.Read(im.Object)
-	if !q.Notes(notes) {
+	if notes = q.Notes(notes); len(notes) == 0 {
 		return
 	}
 	im.Notes = notes

@@ -22,10 +22,12 @@ import (
 // event appends code that writes one event of a Go function.
 func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
+	c.unlessHeld(amd64.R12, off)
 	c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.R13, amd64.AtFS(golang.ProcID))
 	c.Test(amd64.R12, amd64.R12)
 	c.Jcc(amd64.CondLE, off)
+	c.unlessPaused(amd64.R12, off)
 	c.Load64(amd64.R15, amd64.AtFS(golang.G))
 	c.onStack(amd64.R15, slow)
 	c.Load64(amd64.R15, amd64.At(amd64.R15, g.GoID))

@@ -87,13 +87,7 @@ type capturedEvent struct {
 func (e *capturedEvent) emit() {
 	c := e.coder
 	if e.capture != nil && !e.capture.Inline() {
-		closed := c.whenClosed(c.PC(), e.off)
-		c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
-		c.threadID(amd64.RAX)
-		c.Test(amd64.RDX, amd64.RDX)
-		c.Jcc(amd64.CondLE, closed)
-		c.Shl32Imm(amd64.RAX, 3)
-		c.unlessOff(e.off)
+		c.throughGate(e.off)
 		e.gatherSlowly()
 		return
 	}
@@ -344,8 +338,7 @@ func (g goEvents) captured(c *coder, id uint32, exit bool, spDelta int32, captur
 	}
 	gather := c.routines.captures.gather[gatherKey{id, exit}]
 	off, back := c.NewLabel(), c.NewLabel()
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, off)
+	c.whileOn(amd64.R12, off, off)
 	c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
 	c.LeaLabel(amd64.R12, back)
 	c.JmpTo(c.routines.captures.enter)
