@@ -346,3 +346,33 @@ func slides(o *object.Image, m process.Mapping) []uint64 {
 	}
 	return all
 }
+
+// Slides returns the slides with which the file of a mapping is mapped as an image: those for which one of its mappings, of which m is one, has
+// code, and its dynamic section, if it has one, is mapped. It may be there more than once (dlmopen).
+func Slides(o *object.Image, m *process.Mapping, maps []process.Mapping) (list []uint64) {
+	for i := range maps {
+		x := &maps[i]
+		if x.Dev != m.Dev || x.Inode != m.Inode || !IsCode(x) {
+			continue
+		}
+		for _, slide := range slides(o, *x) {
+			if !slices.Contains(list, slide) && isMapped(o, slide, m, maps) {
+				list = append(list, slide)
+			}
+		}
+	}
+	return list
+}
+
+// isMapped says whether what there must be of an image is there with a slide.
+func isMapped(o *object.Image, slide uint64, m *process.Mapping, maps []process.Mapping) bool {
+	for _, s := range o.Segments() {
+		if s.Type != object.SegmentDynamic {
+			continue
+		}
+		if d := process.FindMapping(maps, s.Addr+slide); d == nil || d.Dev != m.Dev || d.Inode != m.Inode {
+			return false
+		}
+	}
+	return true
+}
