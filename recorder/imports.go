@@ -1,5 +1,10 @@
 package recorder
 
+import "github.com/callreel/callreel/recorder/internal/imports"
+
+// ImportError says that an import can't be recorded as it was asked for: Text is what --imports was given, and Err, which it wraps, says why.
+type ImportError = imports.Error
+
 // ImportSlot is a slot of an image, an entry of its global offset table: where it leads, and whether the dynamic linker would have put that
 // there.
 type ImportSlot struct {

@@ -27,9 +27,9 @@ func (f *markerFlags) wrong(clock string) string {
 	return ""
 }
 
-// markersAlone says that only markers are recorded: nothing on the command line is about functions.
+// markersAlone says that only markers and imports are recorded: nothing on the command line is about functions.
 func (f *recordFlags) markersAlone(fl *pflag.FlagSet) bool {
-	marks := len(f.markers.markers) > 0
+	marks := len(f.markers.markers)+len(f.imports.imports) > 0
 	for _, when := range f.armed.when {
 		t, err := recorder.ParseTrigger(when)
 		if err != nil || t.Marker == "" && t.Span == "" {

@@ -1,7 +1,10 @@
 package imports
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -43,7 +46,20 @@ type Process struct {
 	p    *process.Process
 	maps []process.Mapping
 	name map[string]*Image // by file name and by the name that a library gives itself
-	lazy bool              // a slot that isn't bound yet may be bound by others' rules (LD_AUDIT)
+}
+
+// audited says whether others may decide what the loader binds (LD_AUDIT), by the program's environment as it was started with.
+func (r *Process) audited() bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.p.Pid()))
+	if err != nil {
+		return true
+	}
+	for _, v := range bytes.Split(env, []byte{0}) {
+		if bytes.HasPrefix(v, []byte("LD_AUDIT=")) || bytes.HasPrefix(v, []byte("LD_PROFILE=")) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxImages bounds how many images are looked at: a process may map any number of files.

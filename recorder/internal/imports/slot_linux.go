@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/plan"
 )
 
 // Slot is a slot of an image as it stands in the process.
@@ -126,6 +127,25 @@ func (r *Process) Slots(im *Image, wanted func(*object.Slot) bool) ([]Slot, erro
 		r.judge(&list[i])
 	}
 	return list, err
+}
+
+// Relocated says whether the loader has filled in slots of an image that was loaded with that slide. One that isn't bound yet has an address, too.
+func Relocated(p *process.Process, slots []plan.Slot, slide uint64) bool {
+	const most = 4096
+	some := false
+	for i := range slots[:min(len(slots), most)] {
+		s := Slot{Addr: slots[i].Addr + slide}
+		s.Verdict = Bound
+		(&Process{p: p}).readValue(&s)
+		switch {
+		case s.Verdict == Unreadable:
+			return true // it has gone
+		case s.Value != 0 && s.Value < slide:
+			return false
+		}
+		some = some || s.Value != 0
+	}
+	return some
 }
 
 // readValues reads what is in the slots, those near each other at once.

@@ -25,7 +25,7 @@ func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process
 		return nil, nil // another copy
 	}
 	for _, im := range l.Target.Images {
-		if !im.Gone || len(im.Sites) == 0 || !im.IsBack(l.Target.Process, m, maps) {
+		if !im.Gone || !im.IsPatched() || !im.IsBack(l.Target.Process, m, maps) {
 			continue
 		}
 		if im.Attempts >= maxAttempts {
@@ -51,7 +51,7 @@ func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process
 
 // await says when an image that was planned now is to be looked at again, nil if it can be probed.
 func (l *Libraries) await(im *mapped.Image, m *process.Mapping) (done func() bool) {
-	if im.Unchosen || l.Target.ArenaOf(im) != nil {
+	if im.Unchosen && len(im.Probe.Slotted) == 0 || l.Target.ArenaOf(im) != nil {
 		return nil
 	}
 	return l.Choice.Await(im, l.process(), *m, l.loads.fetched)
@@ -128,7 +128,7 @@ func (l *Libraries) countStop(d time.Duration) {
 func (l *Libraries) failed(c *target.Change) {
 	for _, im := range c.Images {
 		im.Gone = true
-		if im.Attempts++; len(im.Sites) == 0 {
+		if im.Attempts++; !im.IsPatched() {
 			l.pass(im)
 		}
 	}
