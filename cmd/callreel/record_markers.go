@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -40,8 +41,9 @@ func (f *recordFlags) markersAlone(fl *pflag.FlagSet) bool {
 	if !marks {
 		return false
 	}
+	filters := []string{"depth", "min", "every"} // of calls, which imports have, too
 	for _, name := range []string{"module", "function", "exclude", "min-size", "args", "ret", "if", "inside", "depth", "min", "every"} {
-		if fl.Changed(name) {
+		if fl.Changed(name) && !(len(f.imports.imports) > 0 && slices.Contains(filters, name)) {
 			return false
 		}
 	}
