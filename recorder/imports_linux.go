@@ -62,15 +62,14 @@ func (r *recording) awaitRelocated(im *mapped.Image, ready func()) (done func() 
 		rest  = 5 * time.Millisecond
 		tries = 400 // then it is taken as it is: weak symbols alone may stay 0
 	)
-	slots := im.Probe.Slotted
-	slide, n := im.Slide, 0
-	is := func() bool { return imports.Relocated(r.s.Process, slots, slide) }
-	if is() {
+	slots := imports.NewUnfilled(im.Object, im.Probe.Slotted, im.Slide)
+	if slots.Filled(r.s.Process) {
 		return nil
 	}
+	n := 0
 	time.AfterFunc(rest, ready)
 	return func() bool {
-		if n++; n > tries || is() {
+		if n++; n > tries || slots.Filled(r.s.Process) {
 			return true
 		}
 		time.AfterFunc(rest, ready)

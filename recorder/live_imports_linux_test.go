@@ -1,12 +1,14 @@
 package recorder_test
 
 import (
+	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
@@ -132,7 +134,6 @@ func TestImportsSayWhoHasReboundASlot(t *testing.T) {
 	cmd := exec.Command(program, "hook")
 	cmd.Env = append(cmd.Environ(), "LD_PRELOAD="+before)
 	p := realtest.StartCommand(t, cmd)
-	module := func(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 	all := func() importsList { return listImports(t, append(pidFlag(p), "-m", "imports-*")...) }
 	l := all()
 	for symbol, want := range map[string][2]string{
@@ -207,3 +208,70 @@ func TestImportsOutliveTheirRecorder(t *testing.T) {
 		}
 	}
 }
+
+// Libraries that come later have slots of their own, which are written when the loader has filled them in; and again when they come back.
+func TestImportsOfALibraryThatIsLoadedLater(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	_, library := importing(t)
+	for _, bound := range []string{"lazy", "now"} {
+		plugin := realtest.Build(t, "imports_library", "-fPIC", "-shared", "-DWHICH=1", "-Wl,-z,"+bound, "-Wl,--no-as-needed", library)
+		p := realtest.Start(t, realtest.Build(t, "loading"), "late", plugin, plugin)
+		r := realtest.StartRecording(t, append(pidFlag(p), "--lossless", "--imports", "imports_library-*:lib_*")...)
+		recorded := func() int64 {
+			return realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", r.File).Stdout).Report.Calls(module(library) + ":lib_mul")
+		}
+		for range 3 {
+			before := recorded()
+			p.Go()
+			p.WaitLine("loaded")
+			eventually(t, "recorded", func() bool { return recorded() > before })
+			p.Go()
+			p.WaitLine("unloaded")
+		}
+		s := stop(t, r)
+		wantUntouched(t, p.Pid())
+		counts := p.Finish()
+		calls, whole := importCalls(t, r.File)
+		if calls["lib_mul"] == 0 || calls["lib_mul"] > counts["calls"] || whole["lib_mul"]*2 < calls["lib_mul"] {
+			t.Errorf("%s: %v of which %v have an end, %d made", bound, calls, whole, counts["calls"])
+		}
+		if s.Libraries.Loaded < 3 || s.Left != "" {
+			t.Errorf("%s: %+v", bound, s)
+		}
+	}
+}
+
+// Whenever a recorder is killed, the program goes on and is right, and what was left can be removed.
+func TestRecordersOfImportsMayBeKilledAtAnyTime(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	program, _ := importing(t, importWays["lazy"]...)
+	p := realtest.Start(t, program, "busy")
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	outcomes := map[string]int{}
+	for i := range kills {
+		flags := append(pidFlag(p), "--imports", "*:*")
+		if i%2 == 1 {
+			flags = append(flags, "-d", "10ms")
+		}
+		if i%3 == 1 {
+			flags = append(flags, "-m", "imports-*")
+		}
+		outcomes[killedAfter(t, p, time.Duration(random.Int64N(int64(600*time.Millisecond))), flags)]++
+	}
+	t.Logf("%v", outcomes)
+	realtest.MustCallreel(t, append([]string{"record", "-d", "20ms", "--imports", "*:lib_*", "-o", t.TempDir() + "/last.reel"}, pidFlag(p)...)...)
+	wantUntouched(t, p.Pid())
+	if verdict, to := listImports(t, append(pidFlag(p), "-m", "imports-*")...).verdict(t, "lib_add"); verdict != "bound" {
+		t.Errorf("lib_add is %s to %s", verdict, to)
+	}
+	if counts := p.Finish(); counts["add"] == 0 {
+		t.Errorf("%v", counts)
+	}
+}
+
+// module is a file's name.
+func module(path string) string { return path[strings.LastIndex(path, "/")+1:] }

@@ -1,9 +1,21 @@
 /*
- * A library for the program "imports". With INTERPOSE it defines one of its functions only, for LD_PRELOAD.
+ * A library for the program "imports". With INTERPOSE it defines one of its functions only, for LD_PRELOAD; with WHICH it is a library for the
+ * program "loading" that needs the other.
  */
 #include <stdarg.h>
 
-#ifdef INTERPOSE
+#ifdef WHICH
+int lib_mul(int a, int b), lib_add(int a, int b);
+
+int library_value(int x)
+{
+    int seven = lib_mul(x, 7);
+    __asm__("" : "+r"(seven));
+    seven = lib_add(seven, WHICH);
+    __asm__("" : "+r"(seven));
+    return seven;
+}
+#elif defined INTERPOSE
 int lib_mul(int a, int b)
 {
     return b * a;

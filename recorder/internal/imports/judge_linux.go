@@ -91,7 +91,7 @@ func (r *Process) verdict(s *Slot, list []definer) Verdict {
 	if s.Kind == object.SlotJump && s.To == s.Image && s.Image.isPLT(s.Value-s.Image.Slide) {
 		return Lazy
 	}
-	if s.To == nil && s.Value < s.Image.Slide { // a link address
+	if s.Image.Slide != 0 && s.Value == fileWord(s.Image.Object, s.Offset) {
 		return Unrelocated
 	}
 	for i := range list {

@@ -129,23 +129,47 @@ func (r *Process) Slots(im *Image, wanted func(*object.Slot) bool) ([]Slot, erro
 	return list, err
 }
 
-// Relocated says whether the loader has filled in slots of an image that was loaded with that slide. One that isn't bound yet has an address, too.
-func Relocated(p *process.Process, slots []plan.Slot, slide uint64) bool {
+// Unfilled is slots of an image that the loader may not have come to. It doesn't need the image's file.
+type Unfilled struct {
+	addrs, words []uint64 // where they are, and what the file has there
+	slid         bool
+}
+
+// NewUnfilled returns those of an image that was loaded with that slide.
+func NewUnfilled(o *object.Image, slots []plan.Slot, slide uint64) *Unfilled {
 	const most = 4096
-	some := false
+	u := &Unfilled{slid: slide != 0}
 	for i := range slots[:min(len(slots), most)] {
-		s := Slot{Addr: slots[i].Addr + slide}
-		s.Verdict = Bound
-		(&Process{p: p}).readValue(&s)
-		switch {
-		case s.Verdict == Unreadable:
+		u.addrs = append(u.addrs, slots[i].Addr+slide)
+		u.words = append(u.words, fileWord(o, slots[i].Addr))
+	}
+	return u
+}
+
+// Filled says whether the loader has filled them in. One that isn't bound yet has an address, too.
+func (u *Unfilled) Filled(p *process.Process) bool {
+	some := false
+	for i, addr := range u.addrs {
+		var b [8]byte
+		if _, err := p.ReadAt(b[:], addr); err != nil {
 			return true // it has gone
-		case s.Value != 0 && s.Value < slide:
+		}
+		v := binary.LittleEndian.Uint64(b[:])
+		if v != 0 && u.slid && v == u.words[i] {
 			return false
 		}
-		some = some || s.Value != 0
+		some = some || v != 0
 	}
 	return some
+}
+
+// fileWord is what the file has in a slot, 0 where it has nothing.
+func fileWord(o *object.Image, at uint64) uint64 {
+	b, err := o.ReadAddr(at, 8)
+	if err != nil || len(b) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
 }
 
 // readValues reads what is in the slots, those near each other at once.
