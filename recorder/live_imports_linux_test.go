@@ -222,7 +222,7 @@ func TestImportsOfALibraryThatIsLoadedLater(t *testing.T) {
 			return realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", r.File).Stdout).Report.Calls(module(library) + ":lib_mul")
 		}
 		for range 3 {
-			before := recorded()
+			before := settled(recorded)
 			p.Go()
 			p.WaitLine("loaded")
 			eventually(t, "recorded", func() bool { return recorded() > before })

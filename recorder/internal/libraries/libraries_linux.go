@@ -36,6 +36,8 @@ const (
 	maxLateFunctions = 1 << 20
 	maxAttempts      = 3 // at one image
 	maxMarks         = 8 // looked at at a time
+	// maxRenewals is how often a library that has imports is recorded when it comes again: each time takes another arena.
+	maxRenewals = 100
 )
 
 // Config says of which process libraries are recorded, and how.

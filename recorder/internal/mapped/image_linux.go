@@ -48,6 +48,8 @@ type Image struct {
 	Imports     []stub.Probe
 	FirstImport uint32
 	HasImports  bool
+	// Renewals is how often the same file has been planned anew since it came again and has imports.
+	Renewals int
 	// Semaphores are the addresses, in the target, of those of its markers that are recorded, each once.
 	Semaphores []uint64
 	First      uint32

@@ -3,9 +3,9 @@ package target
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 )
 
@@ -54,64 +54,97 @@ func writeSlot(p *process.Process, addr, v uint64) error {
 // rebind leads the slots of a change to their stubs. What doesn't lead where it did when it was planned, or to where the loader has led it since,
 // is left.
 func (s *Target) rebind(c *Change, maps []process.Mapping) error {
+	noted := make(map[uint64]*recovery.Slot, len(s.slots))
 	for i := range s.slots {
-		x := &s.slots[i]
-		im := s.slotImage(c.Images, x.Addr)
-		if im == nil || !isSlot(maps, x) || im.Unloadable && !im.IsThere(maps) {
+		noted[s.slots[i].Stub] = &s.slots[i]
+	}
+	for _, im := range c.Images {
+		if im.Unloadable && !im.IsThere(maps) {
 			continue
 		}
-		now, err := readSlot(s.Process, x.Addr)
-		if err != nil {
-			return err
-		}
-		if now == x.Stub {
-			continue
-		}
-		if now != x.Was && now != x.Target {
-			if s.Unrecorded != nil {
-				s.Unrecorded(fmt.Errorf("the slot at %#x of %s was led elsewhere just now: its calls are not recorded", x.Addr, im.Module))
+		for i := range im.Rebindings {
+			x := noted[im.Rebindings[i].Stub]
+			if x == nil || !isSlot(maps, x) {
+				continue
 			}
-			continue
-		}
-		if err := writeSlot(s.Process, x.Addr, x.Stub); err != nil {
-			return err
+			now, err := readSlot(s.Process, x.Addr)
+			switch {
+			case err != nil:
+				return err
+			case now == x.Stub:
+			case now != x.Was && now != x.Target:
+				if s.Unrecorded != nil {
+					s.Unrecorded(fmt.Errorf("the slot at %#x of %s was led elsewhere just now: its calls are not recorded", x.Addr, im.Module))
+				}
+			default:
+				if err := writeSlot(s.Process, x.Addr, x.Stub); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
-// slotImage is which of images has a slot.
-func (s *Target) slotImage(images []*mapped.Image, addr uint64) *mapped.Image {
-	for _, im := range images {
-		if addr >= im.Lo && addr < im.Hi {
-			return im
+// unbind leads slots back to where they led, in a process of which all threads are stopped, and returns those that somebody else has written. A
+// library that went and came again has the same slots with other stubs; of those that came anew, and aren't recorded, anew tells.
+func unbind(p *process.Process, list []recovery.Slot, maps []process.Mapping, anew map[FileID]bool) (others []recovery.Slot, err error) {
+	at := map[uint64][]recovery.Slot{}
+	var order []uint64
+	for _, x := range list {
+		if at[x.Addr] == nil {
+			order = append(order, x.Addr)
 		}
+		at[x.Addr] = append(at[x.Addr], x)
 	}
-	return nil
-}
-
-// unbind leads slots back to where they led, in a process of which all threads are stopped, and returns those that somebody else has written.
-func unbind(p *process.Process, list []recovery.Slot, maps []process.Mapping) (others []recovery.Slot, err error) {
-	for i := range list {
-		x := &list[i]
-		if !isSlot(maps, x) {
+	for _, addr := range order {
+		same := slices.DeleteFunc(at[addr], func(x recovery.Slot) bool { return !isSlot(maps, &x) })
+		if len(same) == 0 {
 			continue // its library has gone
 		}
-		now, err := readSlot(p, x.Addr)
+		now, err := readSlot(p, addr)
 		if err != nil {
 			return nil, err
 		}
+		ours := slices.IndexFunc(same, func(x recovery.Slot) bool { return now == x.Stub })
 		switch {
-		case now == x.Stub:
-			if err := writeSlot(p, x.Addr, x.Was); err != nil {
+		case ours >= 0:
+			if err := writeSlot(p, addr, same[ours].Was); err != nil {
 				return nil, err
 			}
-		case now == x.Was, now == x.Target: // bound meanwhile, or never written
+		case slices.ContainsFunc(same, func(x recovery.Slot) bool { return now == x.Was || now == x.Target }): // bound meanwhile, or never written
+		case anew[FileID{same[0].Dev, same[0].Inode}]:
 		default:
-			others = append(others, *x)
+			others = append(others, same[len(same)-1])
 		}
 	}
 	return others, nil
+}
+
+// cameAnew are the files with slots that also have patches of text, none of which is in place: the library went, and was loaded again. Whoever
+// writes a slot doesn't restore text. It is to be asked before text is restored.
+func cameAnew(p *process.Process, r *recovery.Record, maps []process.Mapping) map[FileID]bool {
+	const most = 16 // patches of a file that are looked at
+	anew := map[FileID]bool{}
+	if len(r.Slots) == 0 {
+		return anew
+	}
+	looked := map[FileID]int{}
+	for i := range r.Patches {
+		patch := &r.Patches[i]
+		m := process.FindMapping(maps, patch.Addr)
+		if m == nil || m.Inode == 0 {
+			continue
+		}
+		id := FileID{m.Dev, m.Inode}
+		if looked[id]++; looked[id] > most || looked[id] > 1 && !anew[id] {
+			continue
+		}
+		b := make([]byte, len(patch.New()))
+		_, err := p.ReadAt(b, patch.Addr)
+		anew[id] = err == nil && string(b) == string(patch.Old())
+	}
+	return anew
 }
 
 // unbind leads the slots back, and notes where somebody else has written one.
@@ -126,7 +159,7 @@ func (w *undoWork) unbind() error {
 	if !w.shared[0].isIn(maps) {
 		return process.ErrExec
 	}
-	others, err := unbind(w.p, w.r.Slots, maps)
+	others, err := unbind(w.p, w.r.Slots, maps, w.anew)
 	if err != nil || len(others) == 0 {
 		return err
 	}

@@ -101,6 +101,7 @@ type undoWork struct {
 	odd        int // semaphores that somebody else has set to less
 	// rebound says which slot somebody else has written, so that arenas stay; empty if none.
 	rebound string
+	anew    map[FileID]bool // see cameAnew
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
@@ -127,6 +128,7 @@ func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
+	w.anew = cameAnew(p, r, w.maps)
 	// A library that goes just now is looked at again; if its file was truncated it stays as it is.
 	w.text, err = text.PrepareUndo(p, w.maps, slices.Concat(w.islands, w.sites))
 	if w.torn = errors.Is(err, process.ErrNoMapping); err != nil && !w.torn {
