@@ -72,7 +72,7 @@ by the symbols, versions and search order of the images that are loaded. Nothing
 	addPID(fl, &pid, "the process to look at, by its `PID`")
 	fl.StringArrayVarP(&q.Modules, "module", "m", nil, "only the slots of this `MODULE`: the base name of its file, or a glob (repeatable)")
 	fl.StringArrayVar(&q.Names, "name", nil, "only functions that match this `GLOB`: FUNC, or LIB:FUNC with the library (repeatable)")
-	fl.StringArrayVar(&q.Verdicts, "verdict", nil, "only slots of this `VERDICT`, such as rebound (repeatable)")
+	fl.StringArrayVar(&q.Verdicts, "verdict", nil, "`VERDICT`: bound, interposed, lazy, undefined, unrelocated, rebound, unreadable (repeatable)")
 	fl.BoolVar(&q.Words, "words", false, "pointers to functions in data, too, which relocations fill (tables of virtual functions)")
 	memory.add(fl)
 	fl.BoolVar(&asJSON, "json", false, "write JSON")

@@ -12,7 +12,7 @@ import (
 type importFlags struct{ imports []string }
 
 func (f *importFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.imports, "imports", nil, "record calls of a library's functions by their callers' GOT slots: the `SPEC` 'LIB:FUNC', globs (repeatable)")
+	fl.StringArrayVar(&f.imports, "imports", nil, "record calls by callers' GOT slots: the `SPEC` 'LIB:FUNC', two globs (repeatable)")
 }
 
 // importsSummary is what became of the imports that were asked for, by slots; the keys are promised.
