@@ -275,3 +275,37 @@ func TestRecordersOfImportsMayBeKilledAtAnyTime(t *testing.T) {
 
 // module is a file's name.
 func module(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+
+// Programs that throw, are cancelled, switch stacks, return from signals and look at all of their registers go on as they do, all of their slots
+// written.
+func TestProgramsGoOnWithAllOfTheirSlotsWritten(t *testing.T) {
+	t.Parallel()
+	needLive(t, realtest.GXX)
+	for _, target := range [][]string{{"cxx"}, {"throws", "3000", "3"}, {"cancel"}, {"abi"}, {"state", "2"}, {"threads", "churn", "3"}} {
+		t.Run(target[0], func(t *testing.T) {
+			p := realtest.Start(t, realtest.Build(t, target[0]), target[1:]...)
+			if target[0] == "throws" { // which waits to be told, here and when it has thrown
+				p.Go()
+			}
+			calls := int64(0)
+			for i := range 6 {
+				args := []string{"-d", "60ms", "--imports", "*:*"}
+				if i%3 == 1 {
+					args = append(args, "-m", target[0]+"-*")
+				}
+				if i%3 == 2 {
+					args = append(args, "--lazy", "--min", "1us", "--ring", "1M", "--lossless")
+				}
+				r := recordFor(t, args[1], slices.Concat(pidFlag(p), args[2:])...)
+				calls += r.Calls
+				wantUntouched(t, p.Pid())
+				if r.Left != "" || r.Ended {
+					t.Errorf("%+v", r.summary)
+				}
+			}
+			if p.Finish(); calls == 0 {
+				t.Error("no calls")
+			}
+		})
+	}
+}

@@ -1,10 +1,7 @@
 package imports
 
 import (
-	"bytes"
 	"cmp"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -48,14 +45,10 @@ type Process struct {
 	name map[string]*Image // by file name and by the name that a library gives itself
 }
 
-// audited says whether others may decide what the loader binds (LD_AUDIT), by the program's environment as it was started with.
+// audited says whether others may decide what the loader binds (LD_AUDIT), by the environment that the program was started with.
 func (r *Process) audited() bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.p.Pid()))
-	if err != nil {
-		return true
-	}
-	for _, v := range bytes.Split(env, []byte{0}) {
-		if bytes.HasPrefix(v, []byte("LD_AUDIT=")) || bytes.HasPrefix(v, []byte("LD_PROFILE=")) {
+	for _, name := range []string{"LD_AUDIT", "LD_PROFILE"} {
+		if _, is := process.Getenv(r.p.Pid(), name); is {
 			return true
 		}
 	}
@@ -135,13 +128,20 @@ func (r *Process) open(m *process.Mapping, memory *object.Allowance) {
 
 // definitions are the symbols of an image that others may be bound to.
 func definitions(o *object.Image) map[string][]definition {
-	all := map[string][]definition{}
+	const (
+		cost = 128 // bytes each
+		most = 1024
+	)
+	all, n := map[string][]definition{}, 0
 	// What comes before damage is worth having.
 	_ = o.VisitSymbols(func(s *object.Symbol) bool {
 		if s.Source == object.Dynsym && s.Binding != object.Local && s.Kind != object.TLS && (s.Defined() || s.Addr != 0) {
 			d := definition{s.Addr, s.Version, s.Kind}
 			if !s.Defined() {
 				d.kind = canonical
+			}
+			if n++; n%most == 1 && o.Take(cost*most, "a table of so many symbols") != nil {
+				return false
 			}
 			all[s.Name] = append(all[s.Name], d)
 		}

@@ -3,6 +3,7 @@ package imports
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/callreel/callreel/object"
@@ -104,13 +105,25 @@ const maxSlots = 1 << 21
 // Slots reads the slots of an image that wanted takes, in the order of their addresses. The error is about what can't be read of the file, beside
 // what can.
 func (r *Process) Slots(im *Image, wanted func(*object.Slot) bool) ([]Slot, error) {
+	const (
+		cost = 384 // bytes each
+		most = 1024
+	)
 	var list []Slot
+	var full error
 	err := im.Object.VisitSlots(func(s *object.Slot) bool {
-		if s.Symbol.Kind != object.TLS && wanted(s) {
+		if s.Symbol.Kind == object.TLS || !wanted(s) {
+			return true
+		}
+		if len(list)%most == 0 {
+			full = im.Object.Take(cost*most, "a list of so many slots")
+		}
+		if full == nil {
 			list = append(list, Slot{Slot: *s, Image: im, Addr: s.Offset + im.Slide})
 		}
-		return len(list) < maxSlots
+		return full == nil && len(list) < maxSlots
 	})
+	err = errors.Join(err, full)
 	slices.SortStableFunc(list, func(a, b Slot) int { return cmp.Compare(a.Addr, b.Addr) })
 	// Two relocations of one place: the loader applies both, the last one counts.
 	kept := list[:0]
