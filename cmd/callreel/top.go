@@ -68,7 +68,7 @@ was.
 	fl.BoolVar(&f.once, "once", false, "measure one --interval, write it and end")
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
 	fl.StringArrayVar(&f.markers.markers, "markers", nil, "count the program's own markers, too: the `GLOB` 'postgresql:*' (repeatable)")
-	fl.StringArrayVar(&f.imports.imports, "imports", nil, "count calls by callers' GOT slots: the `SPEC` 'LIB:FUNC', two globs; alone no others (repeatable)")
+	fl.StringArrayVar(&f.imports.imports, "imports", nil, "count calls by callers' GOT slots: the `SPEC` 'LIB:FUNC', two globs (repeatable)")
 	return c
 }
 
