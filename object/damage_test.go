@@ -168,6 +168,14 @@ func use(t *testing.T, i *Image) {
 	i.FunctionSymbols()
 	i.BaseAddr()
 	i.RelativeTargets(func(_, _ uint64) {})
+	slots := 0
+	i.VisitSlots(func(*Slot) bool {
+		slots++
+		return true
+	})
+	if slots > int(i.size) {
+		t.Errorf("%d slots from %d bytes", slots, int(i.size))
+	}
 	i.PLTRanges()
 	i.Dependencies()
 	i.SoName()

@@ -37,6 +37,9 @@ func (r *recording) awaitOthers(ch *choose.Chooser) error {
 	if err := r.captures.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
 		return err
 	}
+	if err := r.awaitImports(); err != nil {
+		return err
+	}
 	return r.markers.Check(func(missed *glob.NoMatchError, names []string) bool {
 		if !r.mayCome(missed, names) {
 			return false

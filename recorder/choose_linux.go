@@ -10,6 +10,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/follow"
+	"github.com/callreel/callreel/recorder/internal/imports"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
@@ -34,6 +35,12 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
 	r.markers.Obey(needsTimes(r.opt.Clock))
+	if err := r.opt.checkImports(); err != nil {
+		return err
+	}
+	if r.imports, err = imports.New(r.opt.Imports); err != nil {
+		return err
+	}
 	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
@@ -64,20 +71,31 @@ func (r *recording) choose(ctx context.Context) error {
 		r.nextID += uint32(n.Traced)
 		r.count(n)
 		r.countMarkers(r.markers.Pick(ctx, im, true, r.notice))
-		if len(im.Traced)+len(im.Hooked)+len(im.Marked) > 0 {
+	}
+	n, next, err := r.pickImports(images, r.nextID)
+	if err != nil {
+		return err
+	}
+	r.nextID = next
+	r.countImports(n)
+	for _, im := range images {
+		if len(im.Traced)+len(im.Imports)+len(im.Hooked)+len(im.Marked) > 0 {
 			with = append(with, im)
 		}
 	}
 	if err := r.triggers.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
 		return err
 	}
-	marked := r.result.Markers.Recorded
+	marked := r.result.Markers.Recorded + r.result.Imports.Recorded
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
 	if r.unmatched = ch.Check(); r.unmatched == nil {
 		r.unmatched = r.captures.Check(ch.Names(), nil)
 	}
 	if r.unmatched == nil {
 		r.unmatched = r.markers.Check(nil)
+	}
+	if r.unmatched == nil {
+		r.unmatched = r.imports.Check(nil)
 	}
 	follows := r.opt.Follow && len(with) > 0
 	if !r.isFirst() && !follows {
@@ -95,6 +113,9 @@ func (r *recording) choose(ctx context.Context) error {
 			if g := im.Probe.Go; g != nil && g.Unsupported != nil {
 				return fmt.Errorf("callreel: process %d: %w: %w", r.s.PID(), ErrRefused, g.Unsupported)
 			}
+		}
+		if r.opt.Choice.NoFunctions && r.result.Imports.Seen > 0 && r.markers.Empty() {
+			return r.noImports()
 		}
 		if r.opt.Choice.NoFunctions {
 			return fmt.Errorf("callreel: process %d: %w: each of the %d markers that were asked for is %w (%s); see callreel markers -p %d",
@@ -255,12 +276,15 @@ func (r *recording) setup() error {
 		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
 			ErrRefused, size>>20, available>>20)
 	}
-	patches, semaphores := 0, 0
+	patches, semaphores, slots := 0, 0, 0
 	for _, a := range r.s.Arenas {
 		for _, im := range a.Images {
 			semaphores += len(im.Semaphores)
 		}
 		for i := range a.Fns {
+			if a.Fns[i].Import != nil {
+				slots++
+			}
 			for _, site := range a.Fns[i].Patched() {
 				patches++
 				if site.Island != 0 {
@@ -271,10 +295,11 @@ func (r *recording) setup() error {
 	}
 	s, filters := r.s, &r.opt.Filters
 	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: filters.Depth}
-	s.Records = recovery.RecordSize(len(s.Arenas), 0, 0) + recovery.RecordSize(0, patches, semaphores) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
+	s.Records = recovery.RecordSize(len(s.Arenas), 0, 0, 0) + recovery.RecordSize(0, patches, semaphores, slots) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
 	s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
+	s.Unrecorded = func(err error) { r.notice("%v", err) }
 	s.Uncounted = func(err error) { r.notice("%v", err) }
 	if !r.isFirst() {
 		s.Owner = r.first.s.Owner

@@ -37,7 +37,7 @@ func (c lateChoice) Module(name string) bool {
 
 // HasHooks says whether a file has functions to be hooked.
 func (c lateChoice) HasHooks(p *process.Process, m process.Mapping) bool {
-	return c.search.HasHooks(p, m) || c.search.HasNotes(p, m)
+	return c.search.HasHooks(p, m) || c.search.HasNotes(p, m) || c.search.HasSlots(p, m)
 }
 
 // Open plans the image behind a mapping.
@@ -55,10 +55,15 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	marks := r.markers.Pick(ctx, im, s.MayRead, r.notice)
 	s.Runtime.Captures, s.Runtime.Keeps = r.markers.AddTo(r.captures.Table()), r.waitCalls.Table()
 	s.Runtime.MarkTriggers, s.Runtime.Says = r.markers.Parts(), r.markers.Says()
+	slots, next, err := r.pickImports([]*mapped.Image{im}, id+uint32(n.Traced))
+	if err != nil {
+		r.notice("the imports of %s are not recorded: %v", im.Module, err)
+	}
 	c.ch.Forget()
-	return n.Traced, func() {
+	return int(next - id), func() {
 		r.count(n)
 		r.countMarkers(marks)
+		r.countImports(slots)
 		if c.begun[im.Object.ID()] != nil {
 			r.notice("%s is recorded from now on: its debug file has been fetched before", im.Module)
 		}
@@ -69,6 +74,14 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 // are recorded. Where its own names choose functions, and nothing else is asked for, it is recorded at once: calls that are missed are worse.
 func (c lateChoice) Await(im *mapped.Image, p *process.Process, m process.Mapping, ready func()) (done func() bool) {
 	defer c.ch.Forget()
+	if len(im.Probe.Slotted) > 0 {
+		if done := c.r.awaitRelocated(im, ready); done != nil {
+			return done
+		}
+		if im.Unchosen {
+			return nil
+		}
+	}
 	types := c.typed(im.Object)
 	chosen, asked := c.ch.Look(im)
 	if chosen && !(types && asked) && !c.r.lacksFunctions() {

@@ -23,8 +23,13 @@ func recorded(t *testing.T, file string) int64 {
 // allRecorded is recorded when no more calls come.
 func allRecorded(t *testing.T, file string) int64 {
 	t.Helper()
+	return settled(func() int64 { return recorded(t, file) })
+}
+
+// settled is a number when it doesn't change any more.
+func settled(number func() int64) int64 {
 	for n := int64(-1); ; time.Sleep(500 * time.Millisecond) {
-		now := recorded(t, file)
+		now := number()
 		if now == n {
 			return n
 		}

@@ -45,6 +45,9 @@ type Options struct {
 	// that are wanted in parentheses; without parentheses all. Pairs are 'begin=end', names of markers that begin and end spans, besides those
 	// that are known by their names. See Choice.NoFunctions.
 	Markers, Pairs []string
+	// Imports say calls to which functions of libraries are recorded by the slots of their callers' images: 'LIB:FUNC', globs. See
+	// Choice.NoFunctions.
+	Imports []string
 	// Conditions are such as "F: size > 4096": only calls for which they hold are recorded. Without F they are on the functions of Args and
 	// Returns.
 	Conditions []string
@@ -139,6 +142,9 @@ type Result struct {
 	// Markers is what was asked for of markers.
 	Markers Markers
 
+	// Imports is what was asked for of imports.
+	Imports Imports
+
 	Calls   uint64 // entries recorded
 	Marks   uint64 // passings of markers recorded; Events doesn't count them
 	Events  uint64
@@ -174,6 +180,16 @@ type Markers struct {
 	Seen     int
 	Recorded int
 	Refused  map[string]int // the others, by reason
+}
+
+// Imports is what became of the imports that were asked for: of the slots of images for them, of which each function may have several.
+type Imports struct {
+	Seen     int
+	Recorded int
+	Refused  map[string]int // the others, by reason
+	// Calls is how many places were found that call by a slot which is recorded, Ends of how many of them the end of the call is seen. The calls
+	// of others have no end of their own: they end with what comes next.
+	Calls, Ends int
 }
 
 // Scheduling is what was learned of when threads run, are ready and wait.

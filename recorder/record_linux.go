@@ -18,6 +18,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/control"
+	"github.com/callreel/callreel/recorder/internal/imports"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
@@ -71,6 +72,7 @@ type recording struct {
 	waitCalls *waitcalls.Set   // nil if no arguments are kept
 	values    *capture.Decoder // of the reel
 	markers   *markers.Set
+	imports   *imports.Set
 	marked    *markers.Decoder // of the reel
 	switches  *probes.Switches
 	images    *tables.Images
@@ -235,9 +237,10 @@ func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
 		q.Follow, q.Plans = true, &r.plans
 	}
 	q.Notes = r.markers.Wants
-	if !r.markers.Empty() {
-		q.MarksOnly = r.opt.Choice.NoFunctions
+	if !r.imports.Empty() {
+		q.Slots = r.imports.Slots
 	}
+	q.MarksOnly = r.opt.Choice.NoFunctions && !(r.markers.Empty() && r.imports.Empty())
 	return q
 }
 

@@ -157,6 +157,7 @@ func (r *Result) add(s *Result) {
 	for why, n := range s.Refused {
 		r.Refused[why] += n
 	}
+	r.Imports.add(&s.Imports)
 	m := &r.Markers
 	m.Seen, m.Recorded = m.Seen+s.Markers.Seen, m.Recorded+s.Markers.Recorded
 	for why, n := range s.Markers.Refused {

@@ -52,3 +52,8 @@ func DefaultOutput(_ int, command []string) string {
 func MarkersOfProcess(context.Context, int, []string, Choice) ([]MarkerSite, error) {
 	return nil, ErrUnsupported
 }
+
+// ImportsOfProcess returns ErrUnsupported.
+func ImportsOfProcess(context.Context, int, ImportQuery) ([]ImportSlot, error) {
+	return nil, ErrUnsupported
+}

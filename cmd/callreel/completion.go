@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/callreel/callreel/recorder"
 )
 
 // completionShells write what lets a shell complete callreel's words.
@@ -51,6 +53,7 @@ var flagValues = map[string]map[string][]string{
 	"diff":      {"sort": {"slower", "total", "self", "p50", "p99", "max"}},
 	"export":    {"format": slices.Sorted(maps.Keys(exportFormats)), "weight": {"blocked", "calls", "cpu", "ready", "wall"}},
 	"functions": {"found": {"yes", "no"}},
+	"imports":   {"verdict": recorder.ImportVerdicts()},
 	"record":    {"clock": {"full", "exit", "none"}, "found": {"yes", "no"}},
 	"report":    {"sort": {"calls", "total", "self", "max"}},
 	"sample":    {"format": {"pprof", "folded"}},
@@ -59,7 +62,7 @@ var flagValues = map[string]map[string][]string{
 }
 
 // noOperands are the verbs that take flags only.
-var noOperands = []string{"demo", "detach", "doctor", "dump", "pause", "resume", "set", "stacks", "stall", "top"}
+var noOperands = []string{"demo", "detach", "doctor", "dump", "imports", "pause", "resume", "set", "stacks", "stall", "top"}
 
 // completeValues lets shells offer values of flags, and no files where none are meant.
 func completeValues(c *cobra.Command) {

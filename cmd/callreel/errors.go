@@ -48,11 +48,12 @@ func exitCode(err error) int {
 	var noMatch *recorder.NoMatchError
 	var argument *recorder.ArgumentError
 	var marker *recorder.MarkerError
+	var imported *recorder.ImportError
 	var signal signalCause
 	switch {
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &noMatch), errors.As(err, &argument), errors.As(err, &marker), errors.Is(err, fs.ErrExist):
+	case errors.As(err, &noMatch), errors.As(err, &argument), errors.As(err, &marker), errors.As(err, &imported), errors.Is(err, fs.ErrExist):
 		return exitUsage
 	case errors.As(err, &signal):
 		return signal.exitCode()

@@ -36,6 +36,7 @@ type recordFlags struct {
 	args     []string
 	returns  []string
 	markers  markerFlags
+	imports  importFlags
 	when     []string
 	json     bool
 	summary  string
@@ -84,6 +85,10 @@ provider:name or a glob, with the wanted arguments in parentheses: 'python:line(
 all are recorded, as numbers. Alone it records no calls: -f '*' adds all functions. Names make spans, X__start and
 X__done, say; --pair 'BEGIN=END' makes others. Semaphores are counted up while it records.
 
+--imports records calls by what their callers call through: the entries of their global offset tables, see callreel
+imports. LIB:FUNC names a library that is called and its function; both are globs. The library's code isn't changed,
+so it is for functions that can't be probed. Alone it records no others. A call's end is seen where it returns to.
+
 --if compares integers, enums, booleans and pointers with numbers, 'c', names of an enum, true and null; && joins
 conditions. Without "F:" the condition is for the functions of --args. A call for which a condition is false is
 omitted, at little cost if the value is in a register.
@@ -124,6 +129,7 @@ command.`,
 	fl.BoolVar(&f.json, "json", false, "write the summary as one JSON object to stdout")
 	fl.StringVar(&f.summary, "summary", "", "write the summary as JSON to this `FILE`, for CMD, which has stdout to itself")
 	f.markers.add(fl)
+	f.imports.add(fl)
 	f.armed.add(fl)
 	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and afterwards until Ctrl-C")
 	fl.BoolVar(&f.noOpen, "no-open", false, "with --view: don't open the browser, only print the page's address to stderr")
@@ -161,6 +167,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --when goes with neither --threads nor --every")
 	case f.markers.wrong(f.clock) != "":
 		return usageError("callreel record: %s", f.markers.wrong(f.clock))
+	case len(f.imports.imports) > 0 && f.follow:
+		return usageError("callreel record: --imports records one process: it doesn't go with --follow")
 	case f.duration < 0:
 		return usageError("callreel record: -d %v: a recording can't end before it begins", f.duration)
 	}
@@ -221,7 +229,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		Scheduling: f.scheduling(),
 		Filters:    f.filters.filters(), Armed: arming,
 		Args: f.args, Returns: f.returns, Conditions: f.when,
-		Markers: f.markers.markers, Pairs: f.markers.pairs,
+		Markers: f.markers.markers, Pairs: f.markers.pairs, Imports: f.imports.imports,
 		Tool:    "callreel " + versionText(),
 		Started: collect, Index: untilNextSignal, Notice: status.notice, Progress: progress,
 	})
@@ -322,7 +330,9 @@ type summary struct {
 	// Images are those that were there when recording began.
 	Images []coveredImage `json:"images"`
 	// Markers is there with --markers.
-	Markers      *markersSummary `json:"markers,omitempty"`
+	Markers *markersSummary `json:"markers,omitempty"`
+	// Imports is there with --imports.
+	Imports      *importsSummary `json:"imports,omitempty"`
 	Calls        uint64          `json:"calls"`
 	Marks        uint64          `json:"marks,omitempty"`
 	Events       uint64          `json:"events"`
@@ -380,7 +390,7 @@ type librariesSummary struct {
 
 func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	s := &summary{
-		Markers: f.markers.summarize(r), Calls: r.Calls, Marks: r.Marks, Events: r.Events, Dropped: r.Dropped, Ring: r.Ring, RingEnough: r.RingEnough, LostExits: r.LostExits, Torn: r.Torn,
+		Markers: f.markers.summarize(r), Imports: f.imports.summarize(r), Calls: r.Calls, Marks: r.Marks, Events: r.Events, Dropped: r.Dropped, Ring: r.Ring, RingEnough: r.RingEnough, LostExits: r.LostExits, Torn: r.Torn,
 		Bytes: r.Bytes, Threads: r.Threads,
 		AttachStopMS: milliseconds(r.AttachStop), DetachStopMS: milliseconds(r.DetachStop),
 		TextVerified: r.TextVerified, Ended: r.Ended, Sandboxed: r.Sandboxed, Left: r.Left, File: f.output,
@@ -449,7 +459,7 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 	if r.Events >= enough {
 		text += fmt.Sprintf(" (%.1f bytes an event)", float64(r.Bytes)/float64(r.Events))
 	}
-	text += fmt.Sprintf(", %s dropped%s\n%s of %s traced%s", count(r.Dropped), ringHint(r), count(uint64(r.Traced)), things(uint64(r.Seen), "function"), f.markers.sites(r))
+	text += fmt.Sprintf(", %s dropped%s\n%s of %s traced%s", count(r.Dropped), ringHint(r), count(uint64(r.Traced)), things(uint64(r.Seen), "function"), f.markers.sites(r)+f.imports.slots(r))
 	switch {
 	case r.Ended && command:
 		text += "; the process has ended\n"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -27,9 +28,9 @@ func (f *markerFlags) wrong(clock string) string {
 	return ""
 }
 
-// markersAlone says that only markers are recorded: nothing on the command line is about functions.
+// markersAlone says that only markers and imports are recorded: nothing on the command line is about functions.
 func (f *recordFlags) markersAlone(fl *pflag.FlagSet) bool {
-	marks := len(f.markers.markers) > 0
+	marks := len(f.markers.markers)+len(f.imports.imports) > 0
 	for _, when := range f.armed.when {
 		t, err := recorder.ParseTrigger(when)
 		if err != nil || t.Marker == "" && t.Span == "" {
@@ -40,8 +41,9 @@ func (f *recordFlags) markersAlone(fl *pflag.FlagSet) bool {
 	if !marks {
 		return false
 	}
+	filters := []string{"depth", "min", "every"} // of calls, which imports have, too
 	for _, name := range []string{"module", "function", "exclude", "min-size", "args", "ret", "if", "inside", "depth", "min", "every"} {
-		if fl.Changed(name) {
+		if fl.Changed(name) && !(len(f.imports.imports) > 0 && slices.Contains(filters, name)) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ type topFlags struct {
 	once     bool
 	json     bool
 	markers  markerFlags
+	imports  importFlags
 }
 
 func newTop() *cobra.Command {
@@ -66,6 +68,7 @@ was.
 	fl.BoolVar(&f.once, "once", false, "measure one --interval, write it and end")
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
 	fl.StringArrayVar(&f.markers.markers, "markers", nil, "count the program's own markers, too: the `GLOB` 'postgresql:*' (repeatable)")
+	fl.StringArrayVar(&f.imports.imports, "imports", nil, "count calls by callers' GOT slots: the `SPEC` 'LIB:FUNC', two globs (repeatable)")
 	return c
 }
 
@@ -102,6 +105,10 @@ func (f *topFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if len(f.imports.imports) > 0 {
+		chosen := slices.ContainsFunc([]string{"module", "function", "exclude", "min-size"}, c.Flags().Changed)
+		choice.NoFunctions = !chosen
+	}
 	if !f.once && !f.json && in != nil && out != nil && screen.Usable(out) {
 		return f.page(ctx, choice, c, status, in, out)
 	}
@@ -134,7 +141,7 @@ func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch ti
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: choice, Markers: f.counted(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
+			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

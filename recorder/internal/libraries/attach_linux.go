@@ -24,14 +24,22 @@ func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process
 		}
 		return nil, nil // another copy
 	}
+	renewals := 0
 	for _, im := range l.Target.Images {
-		if !im.Gone || len(im.Sites) == 0 || !im.IsBack(l.Target.Process, m, maps) {
+		if !im.Gone || !im.IsPatched() || !im.IsBack(l.Target.Process, m, maps) {
+			continue
+		}
+		if im.HasImports { // where its slots lead is another matter each time
+			renewals = max(renewals, im.Renewals+1)
 			continue
 		}
 		if im.Attempts >= maxAttempts {
 			return nil, nil
 		}
 		return im, nil
+	}
+	if renewals > maxRenewals {
+		return nil, nil
 	}
 	chosen := l.Choice.Module(path.Base(m.Path))
 	if !chosen && !l.Choice.HasHooks(l.Target.Process, *m) {
@@ -41,7 +49,7 @@ func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process
 	if err != nil || im == nil {
 		return nil, err
 	}
-	im.Unloadable, im.Unchosen = true, !chosen
+	im.Unloadable, im.Unchosen, im.Renewals = true, !chosen, renewals
 	if im.Probe.Loader || im.Object.HasTextRelocations() {
 		im.Close()
 		return nil, nil
@@ -51,7 +59,7 @@ func (l *Libraries) open(ctx context.Context, m *process.Mapping, maps []process
 
 // await says when an image that was planned now is to be looked at again, nil if it can be probed.
 func (l *Libraries) await(im *mapped.Image, m *process.Mapping) (done func() bool) {
-	if im.Unchosen || l.Target.ArenaOf(im) != nil {
+	if im.Unchosen && len(im.Probe.Slotted) == 0 || l.Target.ArenaOf(im) != nil {
 		return nil
 	}
 	return l.Choice.Await(im, l.process(), *m, l.loads.fetched)
@@ -128,7 +136,7 @@ func (l *Libraries) countStop(d time.Duration) {
 func (l *Libraries) failed(c *target.Change) {
 	for _, im := range c.Images {
 		im.Gone = true
-		if im.Attempts++; len(im.Sites) == 0 {
+		if im.Attempts++; !im.IsPatched() {
 			l.pass(im)
 		}
 	}

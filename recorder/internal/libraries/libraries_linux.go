@@ -36,6 +36,8 @@ const (
 	maxLateFunctions = 1 << 20
 	maxAttempts      = 3 // at one image
 	maxMarks         = 8 // looked at at a time
+	// maxRenewals is how often a library that has imports is recorded when it comes again: each time takes another arena.
+	maxRenewals = 100
 )
 
 // Config says of which process libraries are recorded, and how.
@@ -204,10 +206,10 @@ func (l *Libraries) changed() bool {
 func (l *Libraries) mark() {
 	l.marks, l.marked = l.marks[:0], l.marked[:0]
 	for _, im := range l.Target.Images {
-		if im.Unloadable && !im.Gone && len(im.Sites) > 0 {
-			p := &im.Sites[len(im.Sites)-1]
-			l.marks = append(l.marks, process.Vec{Addr: p.Addr, Buf: make([]byte, len(p.New()))})
-			l.marked = append(l.marked, p.New())
+		if im.Unloadable && !im.Gone && im.IsPatched() {
+			addr, is := im.Witness()
+			l.marks = append(l.marks, process.Vec{Addr: addr, Buf: make([]byte, len(is))})
+			l.marked = append(l.marked, is)
 		}
 	}
 }
@@ -216,7 +218,7 @@ func (l *Libraries) mark() {
 // though somebody else may have changed others.
 func (l *Libraries) forget(maps []process.Mapping) error {
 	for _, im := range l.Target.Images {
-		if !im.Unloadable || im.Gone || len(im.Sites) == 0 {
+		if !im.Unloadable || im.Gone || !im.IsPatched() {
 			continue
 		}
 		there := false

@@ -42,6 +42,8 @@ type Search struct {
 	// Notes returns those of the markers of a file that are to be planned, none if none is wanted; nil for that in any case. It is called by
 	// several goroutines.
 	Notes func(notes []sdt.Note) []sdt.Note
+	// Slots are an image's slots by which calls are wanted, by their link addresses; nil if none are. It is called by several goroutines.
+	Slots func(o *object.Image) []uint64
 	// MarksOnly says that no functions are wanted, but those with hooks.
 	MarksOnly bool
 	// DebugFiles are where names are that images lack.

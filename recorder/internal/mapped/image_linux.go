@@ -42,11 +42,21 @@ type Image struct {
 	Marks    []plan.Mark
 	Marked   []stub.Probe
 	HasMarks bool
+	// Returns are the places that calls by slots return to, and Imports the functions that are recorded by slots, until an arena has them, their
+	// IDs from FirstImport on. HasImports says that there are any.
+	Returns     []plan.Mark
+	Imports     []stub.Probe
+	FirstImport uint32
+	HasImports  bool
+	// Renewals is how often the same file has been planned anew since it came again and has imports.
+	Renewals int
 	// Semaphores are the addresses, in the target, of those of its markers that are recorded, each once.
 	Semaphores []uint64
 	First      uint32
 	// Islands and Sites are its patches, once the code that they lead to is made.
 	Islands, Sites []stub.Patch
+	// Rebindings are its slots that lead to stubs, once their code is made.
+	Rebindings []stub.Rebinding
 	// differed are the addresses of text that wasn't the file's when we came.
 	differed map[uint64]bool
 }

@@ -33,7 +33,7 @@ func (q *Search) Find(ctx context.Context, p *process.Process) (images []*Image,
 		wg.Go(func() { // while one is at what one core must do, another can be planned
 			for i := int(next.Add(1)) - 1; i < len(found); i = int(next.Add(1)) - 1 {
 				c := &found[i]
-				if c.chosen || q.Hooks && q.HasHooks(p, c.m) || q.HasNotes(p, c.m) {
+				if c.chosen || q.Hooks && q.HasHooks(p, c.m) || q.HasNotes(p, c.m) || q.HasSlots(p, c.m) {
 					c.image, c.err = q.Open(ctx, p, c.m, maps)
 				}
 			}
@@ -130,12 +130,13 @@ func (q *Search) Open(ctx context.Context, p *process.Process, m process.Mapping
 	im.Probe.NoSearch, im.Probe.MarksOnly, im.DebugFiles = q.NoFound, q.MarksOnly, q.DebugFiles
 	plan := func() error {
 		q.findNotes(im)
+		q.findSlots(im)
 		if im.Plan, err = im.Probe.Plan(ctx); err != nil {
 			return fmt.Errorf("callreel: %s: %w", im.Path, err)
 		}
 		NameByDebugFile(q.DebugFiles, im.Object, im.Module, im.Plan)
 		RefuseGo(im.Probe.Go, im.Plan)
-		im.Marks = im.Probe.Marked
+		im.takeMarks(im.Probe.Marked)
 		return nil
 	}
 	if q.Plans != nil {
@@ -173,7 +174,8 @@ func (im *Image) planOnce(c *PlanCache, key planKey, make func() error) error {
 		im.Object.Close()
 	}
 	im.Object, im.Probe, im.Plan, im.shared = p.object, p.probe, slices.Clone(p.plan), p
-	im.Notes, im.Marks = p.notes, slices.Clone(p.probe.Marked)
+	im.Notes = p.notes
+	im.takeMarks(slices.Clone(p.probe.Marked))
 	im.plans = c
 	return nil
 }
@@ -210,6 +212,23 @@ func (q *Search) HasNotes(p *process.Process, m process.Mapping) bool {
 	defer o.Close()
 	notes, _ := sdt.Read(o) // those before the damage
 	return len(q.Notes(notes)) > 0
+}
+
+// HasSlots says whether the file behind a mapping has slots that are wanted.
+func (q *Search) HasSlots(p *process.Process, m process.Mapping) bool {
+	if q.Slots == nil {
+		return false
+	}
+	path, err := p.ExeFile(m)
+	if err != nil {
+		return false
+	}
+	o, err := object.Opener{Memory: q.Memory}.Open(path)
+	if err != nil {
+		return false
+	}
+	defer o.Close()
+	return len(q.Slots(o)) > 0
 }
 
 // markUnloadable finds the images that may be unloaded.
@@ -345,4 +364,34 @@ func slides(o *object.Image, m process.Mapping) []uint64 {
 		}
 	}
 	return all
+}
+
+// Slides returns the slides with which the file of a mapping is mapped as an image: those for which one of its mappings, of which m is one, has
+// code, and its dynamic section, if it has one, is mapped. It may be there more than once (dlmopen).
+func Slides(o *object.Image, m *process.Mapping, maps []process.Mapping) (list []uint64) {
+	for i := range maps {
+		x := &maps[i]
+		if x.Dev != m.Dev || x.Inode != m.Inode || !IsCode(x) {
+			continue
+		}
+		for _, slide := range slides(o, *x) {
+			if !slices.Contains(list, slide) && isMapped(o, slide, m, maps) {
+				list = append(list, slide)
+			}
+		}
+	}
+	return list
+}
+
+// isMapped says whether what there must be of an image is there with a slide.
+func isMapped(o *object.Image, slide uint64, m *process.Mapping, maps []process.Mapping) bool {
+	for _, s := range o.Segments() {
+		if s.Type != object.SegmentDynamic {
+			continue
+		}
+		if d := process.FindMapping(maps, s.Addr+slide); d == nil || d.Dev != m.Dev || d.Inode != m.Inode {
+			return false
+		}
+	}
+	return true
 }

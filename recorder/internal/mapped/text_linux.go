@@ -2,6 +2,7 @@ package mapped
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,11 @@ func (im *Image) compareText(p *process.Process) error {
 			f.Refuse(plan.ReasonUnmapped, 0)
 		}
 	}
-	for i := range im.Marks {
-		if f := &im.Marks[i].Alone; len(f.Sites) > 0 && !im.mapped(f) {
-			f.Refuse(plan.ReasonUnmapped, 0)
+	for _, marks := range [][]plan.Mark{im.Marks, im.Returns} {
+		for i := range marks {
+			if f := &marks[i].Alone; len(f.Sites) > 0 && !im.mapped(f) {
+				f.Refuse(plan.ReasonUnmapped, 0)
+			}
 		}
 	}
 	for _, m := range im.Text {
@@ -122,12 +125,14 @@ func (im *Image) refuseDiffering(link uint64, mem, file []byte) {
 			}
 		}
 	}
-	for i := range im.Marks {
-		f := &im.Marks[i].Alone
-		for _, s := range f.Sites {
-			if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
-				f.Refuse(plan.ReasonText, s.Addr)
-				break
+	for _, marks := range [][]plan.Mark{im.Marks, im.Returns} {
+		for i := range marks {
+			f := &marks[i].Alone
+			for _, s := range f.Sites {
+				if differs(link, mem, file, s.Addr, s.End()) || s.Island != 0 && differs(link, mem, file, s.Island, s.Island+8) {
+					f.Refuse(plan.ReasonText, s.Addr)
+					break
+				}
 			}
 		}
 	}
@@ -173,7 +178,19 @@ func (im *Image) VerifyText(p *process.Process) (bool, error) {
 	return true, nil
 }
 
-// HasSites says whether any of its sites is in place.
+// IsPatched says whether anything is to be written in it.
+func (im *Image) IsPatched() bool { return len(im.Sites)+len(im.Rebindings) > 0 }
+
+// Witness is where something is written in it, and what, of an image that is patched.
+func (im *Image) Witness() (addr uint64, bytes []byte) {
+	if n := len(im.Sites); n > 0 {
+		return im.Sites[n-1].Addr, im.Sites[n-1].New()
+	}
+	b := &im.Rebindings[len(im.Rebindings)-1]
+	return b.Slot, binary.LittleEndian.AppendUint64(nil, b.Stub)
+}
+
+// HasSites says whether any of its sites, or of its slots that are written, is in place.
 func (im *Image) HasSites(p *process.Process) (bool, error) {
 	var buf [stub.MaxPatch]byte
 	for _, site := range slices.Backward(im.Sites) {
@@ -182,6 +199,15 @@ func (im *Image) HasSites(p *process.Process) (bool, error) {
 			return false, err
 		}
 		if string(b) == string(site.New()) {
+			return true, nil
+		}
+	}
+	for i := range im.Rebindings {
+		var b [8]byte
+		if _, err := p.ReadAt(b[:], im.Rebindings[i].Slot); err != nil {
+			return false, err
+		}
+		if binary.LittleEndian.Uint64(b[:]) == im.Rebindings[i].Stub {
 			return true, nil
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,13 @@ func planBytes(data []byte) ([]Function, *Image, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	_ = o.VisitSlots(func(s *object.Slot) bool {
+		if !slices.Contains(im.Slots, s.Offset) {
+			im.Slots = append(im.Slots, s.Offset)
+		}
+		return len(im.Slots) < 64
+	})
+	slices.Sort(im.Slots)
 	fns, err := im.Plan(context.Background())
 	return fns, im, err
 }

@@ -25,6 +25,10 @@ type Image struct {
 	// Marks are the link addresses of markers that are to be planned, Marked what has become of each, once the image is planned.
 	Marks  []uint64
 	Marked []Mark
+	// Slots are the link addresses of slots by which calls are to be recorded, each once, Slotted what has become of each, once the image is
+	// planned. The places where calls by them return to are in Marked, behind those of Marks.
+	Slots   []uint64
+	Slotted []Slot
 	// MarksOnly says that of functions only those with a hook are to be planned.
 	MarksOnly bool
 
@@ -54,6 +58,7 @@ type planning struct {
 	labelled   bitset        // indexes of chunks inside which data holds an address
 	labels     []label       // which relocations put into data; by address
 	marksOf    map[int][]int // by function, which of Marked are in it
+	calls      []slotCall    // by where they return to
 	understood []bool        // by owner: the functions that could be planned at once
 	again      bool          // functions with too few bytes are looked at once more: jumps may lead to displaced instructions
 	islands    bool          // and may be as short as a jump to an island

@@ -24,6 +24,8 @@ type Mark struct {
 	// that function is recorded.
 	Host uint64
 	With MarkWith
+	// Return says that it is where a call by a slot returns to.
+	Return bool
 
 	fn int // index of the host in the order in which functions are planned, -1 for none
 }
@@ -60,8 +62,12 @@ func (m *Mark) ReasonWith() Reason {
 
 // findMarks says which functions the marks are in, and places the site of each.
 func (im *Image) findMarks(fns []function) {
-	im.Marked = make([]Mark, len(im.Marks))
-	if len(im.Marks) == 0 {
+	places := slices.Clone(im.Marks)
+	for _, c := range im.calls {
+		places = append(places, c.to)
+	}
+	im.Marked = make([]Mark, len(places))
+	if len(places) == 0 {
 		return
 	}
 	byOwner := map[int32]int{}
@@ -69,9 +75,9 @@ func (im *Image) findMarks(fns []function) {
 		byOwner[im.entryOf(&fns[i]).owner] = i
 	}
 	im.marksOf = map[int][]int{}
-	for i, addr := range im.Marks {
+	for i, addr := range places {
 		m := &im.Marked[i]
-		*m = Mark{Addr: addr, fn: -1, Alone: Function{Addr: addr, Reason: ReasonOutside, At: addr}}
+		*m = Mark{Addr: addr, fn: -1, Return: i >= len(im.Marks), Alone: Function{Addr: addr, Reason: ReasonOutside, At: addr}}
 		k := im.chunkAt(addr)
 		if k < 0 {
 			continue
@@ -132,12 +138,16 @@ const maxMarkMoved = 8
 // placeMark places the site of one mark.
 func (p *planner) placeMark(m *Mark) {
 	p.sites = p.sites[:0]
-	site, w, why := p.markSite(m.Addr)
+	if k, own := p.indexOf(m.Addr); m.Return && (!own || !p.returnsTo(k, m.Addr)) {
+		m.Alone.Refuse(ReasonEntryTarget, m.Addr)
+		return
+	}
+	site, w, why := p.markSite(m)
 	switch {
 	case why == ReasonNone:
 		p.add(site, w.lo, w.hi)
 		p.sites[0].Level = 1
-	case !p.markOver(m.Addr):
+	case m.Return || !p.markOver(m.Addr): // what is led to a copy would end no call
 		m.Alone.Refuse(why, m.Addr)
 		return
 	}
@@ -173,8 +183,9 @@ func (p *planner) markOver(addr uint64) bool {
 }
 
 // markSite makes the site of the mark at addr: with a jump in its place, with a short one to an island, or, in front of a call, with that led to
-// the stub.
-func (p *planner) markSite(addr uint64) (site Site, w run, why Reason) {
+// the stub, unless a call returns there.
+func (p *planner) markSite(m *Mark) (site Site, w run, why Reason) {
+	addr := m.Addr
 	at, _ := p.indexOf(addr)
 	if w, why = p.markWindow(addr, NearJump); why == ReasonNone {
 		site = p.displace(w, RoleMark)
@@ -186,7 +197,7 @@ func (p *planner) markSite(addr uint64) (site Site, w run, why Reason) {
 	default:
 		return site, w, why
 	}
-	if site, w, ok := p.markCall(at); ok {
+	if site, w, ok := p.markCall(at); ok && !m.Return {
 		return site, w, ReasonNone
 	}
 	if short, no := p.markWindow(addr, ShortJump); no == ReasonNone {

@@ -37,6 +37,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	}
 	fns := im.join()
 	im.markTables(fns)
+	im.findSlots()
 	im.findMarks(fns)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -80,7 +81,9 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 			f.more.hookSite = p.hook(i)
 		}
 	}
-	return inOrder(out), ctx.Err()
+	out = inOrder(out)
+	im.settleSlots(out)
+	return out, ctx.Err()
 }
 
 // inOrder returns the functions in the order of their addresses.

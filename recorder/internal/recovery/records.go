@@ -17,16 +17,27 @@ import (
 // read the same list: one may still have the library.
 //
 // Layout of a record, little-endian: magic u64, CRC-32C of what follows but the states u32, version u32, number of arenas u32, of patches u32,
-// of semaphores u32, four bytes of zero; then per arena base, size with its gate, device and inode of its memfd (u64 each); then per patch address
+// of semaphores u32, of slots u32; then per arena base, size with its gate, device and inode of its memfd (u64 each); then per patch address
 // u64, old bytes [5], new bytes [5], length u8, kind u8 (0, patchIsland or patchHosted), level u8, three bytes of zero; then per semaphore
-// address, device and inode of its file, address of a site (u64 each); then per semaphore its state u64, which changes. The next record follows.
+// address, device and inode of its file, address of a site (u64 each); then per slot address, what was there, where its stub goes on, the stub,
+// device and inode of the mapping (u64 each); then per semaphore its state u64, which changes. The next record follows.
 // The magic is stored last.
 type Record struct {
 	Arenas     []Arena
 	Patches    []stub.Patch
 	Semaphores []Semaphore
+	Slots      []Slot
 	Golang     bool // it is a Go program: not in the record, but in the recovery memory's header
 	Forked     bool // the process is a forked child, to which states of semaphores don't apply: not in the record either
+}
+
+// A Slot is a word of data that leads to a stub while it is recorded.
+type Slot struct {
+	Addr uint64
+	// Was was there before, Target is where the stub goes on, Stub the address that is there meanwhile.
+	Was, Target, Stub uint64
+	// Dev and Inode are of the file that is mapped there, as process.Mapping has them, 0 for memory of no file.
+	Dev, Inode uint64
 }
 
 // An Arena is where an arena is, with its gate, and the memfd that its code is in: device and inode as process.Mapping has them, 0 if
@@ -41,23 +52,24 @@ type Span struct{ Base, Size uint64 }
 
 const (
 	recoveryMagic   = 0x79726576_6f636572 // "recovery"
-	recoveryVersion = 6
+	recoveryVersion = 7
 	RecordHeader    = 32
 	recoveryArena   = 32
 	recoveryPatch   = 24
 	recoverySem     = 32 // without its state
+	recoverySlot    = 48
 	patchIsland     = 1
 	patchHosted     = 2
 )
 
 // RecordSize is the size of a record.
-func RecordSize(arenas, patches, semaphores int) uint64 {
-	return statesAt(arenas, patches, semaphores) + uint64(semaphores)*8
+func RecordSize(arenas, patches, semaphores, slots int) uint64 {
+	return statesAt(arenas, patches, semaphores, slots) + uint64(semaphores)*8
 }
 
 // statesAt is where in it the states of semaphores are.
-func statesAt(arenas, patches, semaphores int) uint64 {
-	return RecordHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch + uint64(semaphores)*recoverySem
+func statesAt(arenas, patches, semaphores, slots int) uint64 {
+	return RecordHeader + uint64(arenas)*recoveryArena + uint64(patches)*recoveryPatch + uint64(semaphores)*recoverySem + uint64(slots)*recoverySlot
 }
 
 // errRecoveryFull: there is no space for another record.
@@ -71,7 +83,7 @@ type Journal struct {
 
 // Add writes a record.
 func (j *Journal) Add(r *Record) error {
-	size := RecordSize(len(r.Arenas), len(r.Patches), len(r.Semaphores))
+	size := RecordSize(len(r.Arenas), len(r.Patches), len(r.Semaphores), len(r.Slots))
 	if uint64(len(j.Space))-j.used < size {
 		return fmt.Errorf("%w (%d patches)", errRecoveryFull, len(r.Patches))
 	}
@@ -80,7 +92,7 @@ func (j *Journal) Add(r *Record) error {
 		return err
 	}
 	for i := range r.Semaphores {
-		at := statesAt(len(r.Arenas), len(r.Patches), len(r.Semaphores)) + 8*uint64(i)
+		at := statesAt(len(r.Arenas), len(r.Patches), len(r.Semaphores), len(r.Slots)) + 8*uint64(i)
 		r.Semaphores[i].state = (*uint64)(unsafe.Pointer(&buf[at]))
 	}
 	j.used += size
@@ -125,10 +137,18 @@ func (r *Record) put(buf []byte) error {
 		le.PutUint64(buf[at+24:], x.Site)
 		at += recoverySem
 	}
+	for i := range r.Slots {
+		x := &r.Slots[i]
+		for k, v := range [...]uint64{x.Addr, x.Was, x.Target, x.Stub, x.Dev, x.Inode} {
+			le.PutUint64(buf[at+8*k:], v)
+		}
+		at += recoverySlot
+	}
 	le.PutUint32(buf[12:], recoveryVersion)
 	le.PutUint32(buf[16:], uint32(len(r.Arenas)))
 	le.PutUint32(buf[20:], uint32(len(r.Patches)))
 	le.PutUint32(buf[24:], uint32(len(r.Semaphores)))
+	le.PutUint32(buf[28:], uint32(len(r.Slots)))
 	le.PutUint32(buf[8:], crc32.Checksum(buf[12:at], crc32.MakeTable(crc32.Castagnoli)))
 	return nil
 }
@@ -167,7 +187,7 @@ func ReadRecords(size uint64, most int, read func(buf []byte, off uint64) error)
 			return nil, err
 		}
 		all.Arenas, all.Patches = append(all.Arenas, r.Arenas...), append(all.Patches, r.Patches...)
-		all.Semaphores = append(all.Semaphores, r.Semaphores...)
+		all.Semaphores, all.Slots = append(all.Semaphores, r.Semaphores...), append(all.Slots, r.Slots...)
 		off += need
 	}
 	return all, nil
@@ -182,7 +202,7 @@ func recordSize(head []byte) (uint64, error) {
 	if v := le.Uint32(head[12:]); v != recoveryVersion {
 		return 0, fmt.Errorf("%w of version %d, this callreel knows %d", ErrRecord, v, recoveryVersion)
 	}
-	return RecordSize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:])), int(le.Uint32(head[24:]))), nil
+	return RecordSize(int(le.Uint32(head[16:])), int(le.Uint32(head[20:])), int(le.Uint32(head[24:])), int(le.Uint32(head[28:]))), nil
 }
 
 // parseRecovery reads a record that a target had in its memory, so nothing in it is trusted.
@@ -192,11 +212,11 @@ func parseRecovery(buf []byte) (*Record, error) {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	na, np, ns := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:])), int(le.Uint32(buf[24:]))
+	na, np, ns, nt := int(le.Uint32(buf[16:])), int(le.Uint32(buf[20:])), int(le.Uint32(buf[24:])), int(le.Uint32(buf[28:]))
 	if size > uint64(len(buf)) {
-		return nil, fmt.Errorf("%w says %d arenas, %d patches and %d semaphores, more than its %d bytes hold", ErrRecord, na, np, ns, len(buf))
+		return nil, fmt.Errorf("%w says %d arenas, %d patches, %d semaphores and %d slots, more than its %d bytes hold", ErrRecord, na, np, ns, nt, len(buf))
 	}
-	if sum := crc32.Checksum(buf[12:statesAt(na, np, ns)], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
+	if sum := crc32.Checksum(buf[12:statesAt(na, np, ns, nt)], crc32.MakeTable(crc32.Castagnoli)); sum != le.Uint32(buf[8:]) {
 		return nil, fmt.Errorf("%w is damaged (checksum)", ErrRecord)
 	}
 	r := &Record{Arenas: make([]Arena, 0, na), Patches: make([]stub.Patch, 0, np)}
@@ -219,9 +239,14 @@ func parseRecovery(buf []byte) (*Record, error) {
 	for i := range ns {
 		e := buf[at : at+recoverySem]
 		x := Semaphore{Addr: le.Uint64(e), Dev: le.Uint64(e[8:]), Inode: le.Uint64(e[16:]), Site: le.Uint64(e[24:])}
-		x.noted = State(le.Uint64(buf[int(statesAt(na, np, ns))+8*i:]))
+		x.noted = State(le.Uint64(buf[int(statesAt(na, np, ns, nt))+8*i:]))
 		r.Semaphores = append(r.Semaphores, x)
 		at += recoverySem
+	}
+	for range nt {
+		word := func(k int) uint64 { return le.Uint64(buf[at+8*k:]) }
+		r.Slots = append(r.Slots, Slot{Addr: word(0), Was: word(1), Target: word(2), Stub: word(3), Dev: word(4), Inode: word(5)})
+		at += recoverySlot
 	}
 	return r, nil
 }

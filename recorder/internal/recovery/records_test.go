@@ -22,6 +22,10 @@ func recordsOf() []Record {
 		{},
 		{Semaphores: []Semaphore{{Addr: 0x602000, Dev: 1, Inode: 9, Site: 0x401000}, {Addr: 0x602002, Dev: 1, Inode: 9, Site: 0x401000}}},
 		{Arenas: []Arena{{Span{0x9000_0000, 0x3000}, 1, 8}}},
+		{
+			Slots:      []Slot{{Addr: 0x603000, Was: 0x7f00_0000_1234, Target: 0x7f00_0000_5678, Stub: 0x9000_0040, Dev: 1, Inode: 9}, {Addr: 0x603008}},
+			Semaphores: []Semaphore{{Addr: 0x602004, Dev: 1, Inode: 9, Site: 0x401000}},
+		},
 	}
 }
 
@@ -52,6 +56,7 @@ func TestTheJournalIsReadAsItWasWritten(t *testing.T) {
 			x.state = nil // where the recorder has it
 			want.Semaphores = append(want.Semaphores, x)
 		}
+		want.Slots = append(want.Slots, r.Slots...)
 		got, err := readAll(j.Space)
 		if err != nil {
 			t.Fatalf("after record %d: %v", i, err)
@@ -90,7 +95,7 @@ func TestARecordThatIsBeingWrittenIsNotThereYet(t *testing.T) {
 
 func TestAFullJournalSaysSo(t *testing.T) {
 	records := recordsOf()
-	j := Journal{Space: make([]byte, RecordSize(0, 4, 0)+8)}
+	j := Journal{Space: make([]byte, RecordSize(0, 4, 0, 0)+8)}
 	if err := j.Add(&records[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +119,7 @@ func FuzzReadRecovery(f *testing.F) {
 	f.Add(bytes.Clone(j.Space[:100]))
 	f.Fuzz(func(t *testing.T, space []byte) {
 		r, err := readAll(space)
-		if err == nil && (len(r.Arenas)*recoveryArena > len(space) || len(r.Patches)*recoveryPatch > len(space)) {
+		if err == nil && (len(r.Arenas)*recoveryArena > len(space) || len(r.Patches)*recoveryPatch > len(space) || len(r.Slots)*recoverySlot > len(space)) {
 			t.Errorf("%d bytes hold %d arenas and %d patches", len(space), len(r.Arenas), len(r.Patches))
 		}
 		for _, p := range recoveryPatches(r) {

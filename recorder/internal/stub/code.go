@@ -8,6 +8,8 @@ type Code struct {
 	Bytes   []byte  // what is there
 	Patches []Patch // islands first, then sites, each in the order of their addresses
 	Slots   []Slot  // of functions whose probes are made on the first call
+	// Rebindings are the slots of imports that lead here, in the order of the probes.
+	Rebindings []Rebinding
 	// UnwindList is the offset in Bytes of the list of arenas whose unwind information is to be found, see MaxUnwindEntries; 0 if there
 	// is none. It is at a multiple of 16.
 	UnwindList uint32

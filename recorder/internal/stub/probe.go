@@ -15,6 +15,8 @@ type Probe struct {
 	// Inside is for functions whose calls, and what is called from them, are recorded with Config.Inside.
 	Inside     bool
 	Predicates Predicates
+	// Import is set if it is recorded by a slot of its callers' image, and not by sites of its own.
+	Import *Import
 	// Marks are markers whose instructions its sites move: their events are written there.
 	Marks []Joined
 }

@@ -165,6 +165,11 @@ func (a *Arena) share() {
 	}
 	for _, im := range a.Images {
 		im.Islands, im.Sites = within(all[:first], im.Lo, im.Hi), within(all[first:], im.Lo, im.Hi)
+		for _, b := range a.Code.Rebindings {
+			if b.Slot >= im.Lo && b.Slot < im.Hi {
+				im.Rebindings = append(im.Rebindings, b)
+			}
+		}
 	}
 }
 

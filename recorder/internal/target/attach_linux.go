@@ -106,7 +106,9 @@ func (s *Target) prepareSites(c *Change) error {
 			for _, im := range a.Images {
 				r.Semaphores = append(r.Semaphores, s.semaphoresOf(im, maps)...)
 			}
+			r.Slots = slotsOf(a, maps)
 			noted = errors.Join(noted, s.journal.Add(r))
+			s.slots = append(s.slots, r.Slots...)
 			s.semaphores = append(s.semaphores, r.Semaphores...)
 		}
 	})
@@ -280,6 +282,9 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 		if err := text.Write(s.Process, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
 			return err
 		}
+	}
+	if err := s.rebind(c, maps); err != nil {
+		return err
 	}
 	if err := s.countUp(c.Images, maps); err != nil {
 		return err

@@ -21,7 +21,7 @@ type IDRange struct {
 func (a *Arena) Take() []IDRange {
 	n, slot := 0, 0
 	for _, im := range a.Images {
-		n += len(im.Traced) + len(im.Hooked) + len(im.Marked)
+		n += len(im.Traced) + len(im.Imports) + len(im.Hooked) + len(im.Marked)
 	}
 	var ranges []IDRange
 	for _, im := range a.Images {
@@ -34,8 +34,13 @@ func (a *Arena) Take() []IDRange {
 		} else {
 			a.Fns = append(slices.Grow(a.Fns, n-len(a.Fns)), im.Traced...)
 		}
+		if len(im.Imports) > 0 {
+			ranges = append(ranges, IDRange{im.FirstImport, uint32(len(im.Imports)), im, a, len(a.Fns), slot})
+			slot += len(im.Imports)
+			a.Fns = append(a.Fns, im.Imports...)
+		}
 		a.Fns = append(append(a.Fns, im.Hooked...), im.Marked...)
-		im.Traced, im.Hooked, im.Marked = nil, nil, nil
+		im.Traced, im.Imports, im.Hooked, im.Marked = nil, nil, nil, nil
 	}
 	return ranges
 }

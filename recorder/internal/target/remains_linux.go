@@ -264,6 +264,7 @@ func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, err
 		}
 	}
 	noted := len(l.Record.Patches)
+	l.believeSlots(maps)
 	if err := l.believeFiles(p, maps); err != nil {
 		return nil, err
 	}

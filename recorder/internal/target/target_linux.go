@@ -42,6 +42,8 @@ type Target struct {
 	// Uncounted is told which semaphore of markers can't be counted, and why. Set before; it may be nil.
 	Uncounted func(error)
 	ArenaMade func(*Arena) error
+	// Unrecorded is told which slot of an import isn't written, and why. Set before; it may be nil.
+	Unrecorded func(error)
 
 	// Memory is the ring memory, as it is mapped here, FD its memfd, -1 when there is none, and RingFile what that is. Size, in bytes, is set
 	// before, and so is Records, how many bytes of recovery records there may be.
@@ -74,6 +76,7 @@ type Target struct {
 	began      time.Time            // when its memory began to be mapped
 	made       []process.Memfd      // all memfds that it was made to open
 	semaphores []recovery.Semaphore // of markers, as they are noted
+	slots      []recovery.Slot      // of imports, as they are noted
 	patched    bool                 // the journal says of sites that may have been written
 	running    bool                 // recording is on
 

@@ -58,7 +58,7 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 		u.Stopped += d
 		err = serr
 		// Another recorder may be looking at the process, only to be turned away.
-		again := err == nil && u.Kept != "" && !w.forbidden || errors.Is(err, process.ErrTraced)
+		again := err == nil && u.Kept != "" && !w.forbidden && w.rebound == "" || errors.Is(err, process.ErrTraced)
 		if !again || try >= UndoRetries {
 			break
 		}
@@ -99,6 +99,9 @@ type undoWork struct {
 	semaphores []recovery.Semaphore
 	own        *Target
 	odd        int // semaphores that somebody else has set to less
+	// rebound says which slot somebody else has written, so that arenas stay; empty if none.
+	rebound string
+	anew    map[FileID]bool // see cameAnew
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
@@ -125,6 +128,7 @@ func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	if w.maps, err = p.Maps(); err != nil {
 		return nil, err
 	}
+	w.anew = cameAnew(p, r, w.maps)
 	// A library that goes just now is looked at again; if its file was truncated it stays as it is.
 	w.text, err = text.PrepareUndo(p, w.maps, slices.Concat(w.islands, w.sites))
 	if w.torn = errors.Is(err, process.ErrNoMapping); err != nil && !w.torn {
@@ -199,6 +203,9 @@ func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.P
 // in does the work in a stopped process, and returns why memory had to stay mapped, empty if it wasn't. It can be
 // done again.
 func (w *undoWork) in(st *process.Stopped) (kept string, err error) {
+	if err := w.unbind(); err != nil {
+		return "", err
+	}
 	if w.own != nil && len(w.own.semaphores) > 0 {
 		maps, err := w.p.Maps()
 		if err != nil {
@@ -307,6 +314,9 @@ func (w *undoWork) restoreLate(maps []process.Mapping) error {
 
 // unmap unmaps what nobody can come back to, and returns why something had to stay.
 func (w *undoWork) unmap(st *process.Stopped, maps []process.Mapping) (kept string, err error) {
+	if w.rebound != "" {
+		return w.rebound, nil
+	}
 	err = unmap(st, w.r, w.shared, maps)
 	if errors.Is(err, process.ErrSeccomp) {
 		w.forbidden = true
@@ -432,7 +442,7 @@ func (s *Target) Shared() []sharedSpan {
 }
 
 func (s *Target) Record() *recovery.Record {
-	r := &recovery.Record{Arenas: spansOf(s.Arenas), Semaphores: s.semaphores, Golang: s.lang.golang}
+	r := &recovery.Record{Arenas: spansOf(s.Arenas), Semaphores: s.semaphores, Slots: s.slots, Golang: s.lang.golang}
 	if !s.patched {
 		return r
 	}

@@ -50,6 +50,10 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 		sites := f.Patched()
 		b.code += (inline + exit + says + triggers) * uint64(len(f.Marks))
 		b.rows += marked * uint64(len(f.Marks))
+		if f.Import != nil {
+			b.code += site + importSize + inline
+			b.rows += importRows
+		}
 		for k := range sites {
 			s := &sites[k]
 			b.patches += 1 + btoi(s.Island != 0)
@@ -114,6 +118,7 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 			}
 		}
 		fields += 4 * uint64(len(c.Conditions)+btoi(len(c.Conditions) > 0))
+		b += (site + direct*fields) * uint64(btoi(fns[i].Import != nil))
 		for _, s := range fns[i].Patched() {
 			b += (site + direct*fields) * uint64(1+s.Exits())
 		}

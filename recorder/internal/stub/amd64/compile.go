@@ -144,6 +144,9 @@ func (s *emitter) function(index int) error {
 	c.inside = fn.Inside
 	sites := fn.Patched()
 	s.findCopies(sites)
+	if fn.Import != nil {
+		s.imported(index)
+	}
 	for k := range 3 {
 		for i := range sites {
 			site := &sites[i]
@@ -212,6 +215,8 @@ func (s *emitter) branch(site *plan.Site, at uint64) (uint64, error) {
 	to, _ := m.Inst.Target(m.Addr)
 	to += s.fn.Slide
 	switch {
+	case site.Role == plan.RoleMark && s.fn.Import != nil: // a call behind the one that has returned
+		return 0, fmt.Errorf("call at %#x in place of a return", m.Addr)
 	case site.Role == plan.RoleMark: // a call, which is over
 		s.stands(to)
 		s.mark(s.fn.ID, site.SPDelta)

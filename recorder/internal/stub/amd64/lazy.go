@@ -103,18 +103,26 @@ func (c *coder) emitLazy(fns []stub.Probe) {
 	if c.routines.shared[0] != 0 {
 		c.routines.entries[0] = c.routines.shared[0]
 	}
+	need := func(spDelta int32) {
+		if c.routines.generic[spDelta] != 0 {
+			return
+		}
+		if c.routines.entries[spDelta] == 0 {
+			c.Align(64)
+			c.routines.entries[spDelta] = c.PC()
+			c.shared(false, spDelta)
+		}
+		c.routines.generic[spDelta] = c.emitGeneric(c.routines.entries[spDelta])
+		c.flush()
+	}
 	for i := range fns {
+		if fns[i].Import != nil {
+			need(0)
+		}
 		for _, site := range fns[i].Patched() {
-			if site.Role != plan.RoleEntry || c.routines.generic[site.SPDelta] != 0 {
-				continue
+			if site.Role == plan.RoleEntry {
+				need(site.SPDelta)
 			}
-			if c.routines.entries[site.SPDelta] == 0 {
-				c.Align(64)
-				c.routines.entries[site.SPDelta] = c.PC()
-				c.shared(false, site.SPDelta)
-			}
-			c.routines.generic[site.SPDelta] = c.emitGeneric(c.routines.entries[site.SPDelta])
-			c.flush()
 		}
 	}
 }

@@ -20,7 +20,9 @@ const belowMark = 8
 // marks emits the events of markers before the i-th instruction of a site, which was at addr.
 func (s *emitter) marks(site *plan.Site, addr uint64, i int) {
 	if site.Role == plan.RoleMark {
-		if i == int(site.Before) {
+		if i == int(site.Before) && s.fn.Import != nil {
+			s.returned(addr)
+		} else if i == int(site.Before) {
 			s.stands(addr + s.fn.Slide)
 			s.mark(s.fn.ID, 0)
 		}

@@ -100,11 +100,13 @@ func (p *part) emit() {
 // join puts together what the parts have made.
 func (c *coder) join(code *Code, parts []*part) error {
 	patches, slots := code.Patches[:0], code.Slots[:0]
+	code.Rebindings = nil
 	for _, p := range parts {
 		if p.err != nil {
 			return p.err
 		}
 		patches, slots = append(patches, p.code.Patches...), append(slots, p.code.Slots...)
+		code.Rebindings = append(code.Rebindings, p.code.Rebindings...)
 		if c.unwind != nil {
 			c.unwind.tables = append(c.unwind.tables, p.unwind.rows)
 			c.unwind.hook = max(c.unwind.hook, p.unwind.hook)
