@@ -1,0 +1,267 @@
+package process
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// functionIn returns where a function is in the process: one of a mapped file whose path has part in it.
+func functionIn(t testing.TB, p *Process, part, name string) uint64 {
+	t.Helper()
+	maps, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range maps {
+		if m.Offset != 0 || !strings.Contains(m.Path, part) {
+			continue
+		}
+		f, err := elf.Open(m.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		symbols, _ := f.DynamicSymbols()
+		more, _ := f.Symbols()
+		for _, s := range append(symbols, more...) {
+			if s.Name == name && s.Value != 0 && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+				if f.Type == elf.ET_EXEC {
+					return s.Value
+				}
+				return m.Start + s.Value
+			}
+		}
+	}
+	t.Fatalf("no function %s in %s", name, part)
+	return 0
+}
+
+// invokeOn calls a function on one thread, and again if it stood where that can't be.
+func invokeOn(t testing.TB, p *Process, tid int, call Invocation) (got *Returned, err error) {
+	t.Helper()
+	call.Returned = func(r Returned) { got = &r }
+	if call.Timeout == 0 {
+		call.Timeout = 10 * time.Second
+	}
+	if call.Room == 0 {
+		call.Room = 64 << 10
+	}
+	eachErr := p.EachThread(context.Background(), StopOptions{}, []int{tid}, func(thread *Thread, stopErr error) error {
+		if err = stopErr; err == nil {
+			err = thread.Invoke(context.Background(), call)
+		}
+		return nil
+	}, nil)
+	if eachErr != nil {
+		t.Fatal(eachErr)
+	}
+	return got, err
+}
+
+func TestInvokingOnEveryThreadGoesUnnoticed(t *testing.T) {
+	t.Parallel()
+	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
+	p := openTarget(t, g)
+	gettid, made, unfit := functionIn(t, p, "/libc.", "gettid"), 0, 0
+	for range 30 {
+		for _, info := range must(p.Threads()) {
+			r, err := invokeOn(t, p, info.TID, Invocation{Function: gettid})
+			switch {
+			case errors.Is(err, ErrNotInvoked):
+				unfit++
+			case err != nil:
+				t.Fatal(err)
+			case r.Integer[0] != uint64(info.TID):
+				t.Fatalf("gettid in thread %d returned %d", info.TID, r.Integer[0])
+			default:
+				made++
+			}
+		}
+	}
+	t.Logf("%d calls, %d threads unfit", made, unfit)
+	if text := g.finish(); !strings.HasPrefix(text, "eintr 0 handled 0 alarms 1\nok\n") {
+		t.Errorf("target: %s%s", text, &g.stderr)
+	}
+	if made < 300 {
+		t.Errorf("only %d calls were made", made)
+	}
+}
+
+// playInvoke has each thread in turn call a function, for ever.
+func playInvoke(p *Process, args []string) int {
+	function, err := strconv.ParseUint(args[0], 0, 64)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	fmt.Println("ready")
+	for {
+		infos, err := p.Threads()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		var tids []int
+		for _, info := range infos {
+			tids = append(tids, info.TID)
+		}
+		err = p.EachThread(context.Background(), StopOptions{Timeout: 10 * time.Second}, tids, func(thread *Thread, err error) error {
+			if err != nil {
+				return err
+			}
+			call := Invocation{Function: function, Arguments: list(text("a/b"), integer('/'), double(2)), Timeout: 10 * time.Second, Room: 64 << 10}
+			if err := thread.Invoke(context.Background(), call); !errors.Is(err, ErrNotInvoked) {
+				return err
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+}
+
+func TestAThreadComesBackFromAFunctionWhoseCallerWasKilled(t *testing.T) {
+	t.Parallel()
+	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
+	p := openTarget(t, g)
+	sent := killOften(t, g, "invoke", 200, hexAddr(functionIn(t, p, "/libc.", "gettid")))
+	text := g.finish()
+	for line := range strings.Lines(g.stderr.String()) {
+		if !mayEndWithEINTR[strings.TrimSpace(line)] {
+			t.Errorf("target: %s", line)
+		}
+	}
+	if !strings.HasSuffix(text, "\nok\n") {
+		t.Errorf("target: %s", text)
+	}
+	if got := handledSignals(t, text); got != sent {
+		t.Errorf("%d signals were handled, %d sent", got, sent)
+	}
+}
+
+func integer(v int64) Argument      { return Argument{Value: uint64(v)} }
+func double(v float64) Argument     { return Argument{Value: math.Float64bits(v), Float: true} }
+func text(s string) Argument        { return Argument{Data: append([]byte(s), 0)} }
+func single(v float32) Argument     { return Argument{Value: uint64(math.Float32bits(v)), Float: true} }
+func list(a ...Argument) []Argument { return a }
+
+func TestArgumentsAndResultsAreThoseOfTheABI(t *testing.T) {
+	g := startTarget(t, build(t, "invoke.c", "gcc"))
+	p := openTarget(t, g)
+	for _, c := range []struct {
+		function  string
+		arguments []Argument
+		want      func(Returned) bool
+	}{
+		{"eight", list(integer(-1), integer(2), integer(3), integer(4), text("five5"), integer(6), integer(7), text("eighthhh")),
+			func(r Returned) bool { return int64(r.Integer[0]) == -1+20+300+4000+50000+600000+7000000+80000000 }},
+		{"mixed", list(double(1.5), integer(4), double(1), single(8)), func(r Returned) bool { return math.Float64frombits(r.Float[0]) == 6.125 }},
+		{"nine", list(double(1), double(2), double(3), double(4), double(5), double(6), double(7), double(8), double(9)),
+			func(r Returned) bool { return math.Float64frombits(r.Float[0]) == 285 }},
+		{"extended", nil, func(r Returned) bool { return r.X87 == [10]byte{7: 0xc0, 8: 0xff, 9: 0x3f} }},
+		{"naps", list(integer(1)), func(r Returned) bool { return int32(r.Integer[0]) == 42 }},
+	} {
+		r, err := invokeOn(t, p, g.pid(), Invocation{Function: functionIn(t, p, "/invoke", c.function), Arguments: c.arguments})
+		if err != nil || r == nil || !c.want(*r) {
+			t.Errorf("%s returned %+v, %v", c.function, r, err)
+		}
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
+
+func TestAFunctionThatFailsIsPutBack(t *testing.T) {
+	g := startTarget(t, build(t, "invoke.c", "gcc"))
+	p := openTarget(t, g)
+	fails := functionIn(t, p, "/invoke", "fails")
+	for how, want := range []error{ErrFunctionFault, ErrFunctionFault, ErrFunctionFault, ErrFunctionEnds, ErrFunctionEnds} {
+		_, err := invokeOn(t, p, g.pid(), Invocation{Function: fails, Arguments: list(integer(int64(how)))})
+		if !errors.Is(err, want) {
+			t.Errorf("fails(%d): %v", how, err)
+		}
+		var fault *FunctionFaultError
+		if how == 0 && (!errors.As(err, &fault) || fault.Signal != int(unix.SIGSEGV) || fault.Address != 16) {
+			t.Errorf("fails(0): %v", err)
+		}
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
+
+func TestOverdueCallsArePutBackOrLeft(t *testing.T) {
+	g := startTarget(t, build(t, "invoke.c", "gcc"))
+	p := openTarget(t, g)
+	asked := 0
+	for _, c := range []struct {
+		function  string
+		arguments []Argument
+		overdue   OverdueAction
+		want      error
+	}{
+		{"spins", nil, PutBack, ErrPutBack},
+		{"naps", list(integer(3600_000)), PutBack, ErrPutBack},
+		{"naps", list(integer(60)), AskAgain, nil},
+		{"naps", list(integer(100)), LeaveThere, ErrLeftInFunction},
+	} {
+		r, err := invokeOn(t, p, g.pid(), Invocation{
+			Function: functionIn(t, p, "/invoke", c.function), Arguments: c.arguments, Timeout: 20 * time.Millisecond,
+			Overdue: func(thread *Thread) Overdue {
+				asked++
+				if _, err := thread.Regs(); err != nil {
+					t.Error(err)
+				}
+				return Overdue{Do: c.overdue, After: 10 * time.Millisecond}
+			},
+		})
+		if !errors.Is(err, c.want) || (c.want == nil) != (r != nil) {
+			t.Errorf("%s: %+v, %v", c.function, r, err)
+		}
+	}
+	if asked < 5 {
+		t.Errorf("asked %d times what to do", asked)
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
+
+func TestAWaitGoesOnForWhatIsLeftOfIt(t *testing.T) {
+	const ms = 1500
+	g := startTarget(t, build(t, "invoke.c", "gcc"), strconv.Itoa(ms))
+	p := openTarget(t, g)
+	getpid := functionIn(t, p, "/libc.", "getpid")
+	for range 20 {
+		r, err := invokeOn(t, p, g.pid(), Invocation{Function: getpid})
+		if err != nil || r.Integer[0] != uint64(g.pid()) || r.WaitsAnew {
+			t.Fatalf("getpid: %+v, %v", r, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	var result, took int
+	fields := strings.Fields(g.line())
+	if len(fields) == 2 {
+		result, _ = strconv.Atoi(fields[0])
+		took, _ = strconv.Atoi(fields[1])
+	}
+	// The calls came after about a second: had the sleep begun anew it would last a second longer.
+	if result != 0 || took < ms || took > ms+900 {
+		t.Errorf("nanosleep of %d ms returned %d after %d ms", ms, result, took)
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
