@@ -119,7 +119,7 @@ func playInvoke(p *Process, args []string) int {
 			if err != nil {
 				return err
 			}
-			call := Invocation{Function: function, Arguments: list(text("a/b"), integer('/'), double(2)), Timeout: 10 * time.Second, Room: 64 << 10}
+			call := Invocation{Function: function, Arguments: list(integer(1000), text("a"), double(2)), Timeout: 10 * time.Second, Room: 64 << 10}
 			if err := thread.Invoke(context.Background(), call); !errors.Is(err, ErrNotInvoked) {
 				return err
 			}
@@ -136,7 +136,7 @@ func TestAThreadComesBackFromAFunctionWhoseCallerWasKilled(t *testing.T) {
 	t.Parallel()
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
-	sent := killOften(t, g, "invoke", 200, hexAddr(functionIn(t, p, "/libc.", "gettid")))
+	sent := killOften(t, g, "invoke", 200, hexAddr(functionIn(t, p, "/libc.", "usleep")))
 	text := g.finish()
 	for line := range strings.Lines(g.stderr.String()) {
 		if !mayEndWithEINTR[strings.TrimSpace(line)] {
