@@ -208,7 +208,7 @@ func (v *invocation) start() error {
 		{"block signals", func() error { return setSigMask(t.TID, stepMask) }},
 		{"write registers", func() error { return setRegs(t.TID, v.f.start) }},
 	}
-	t.haveRegs = false
+	t.haveRegs, t.returnsTo = false, v.code.at
 	for _, s := range steps {
 		if err := s.do(); err != nil {
 			return t.fail(s.doing, err)
@@ -216,6 +216,9 @@ func (v *invocation) start() error {
 	}
 	return v.goOn()
 }
+
+// ReturnsTo is the address that a function returns to which the thread was made to call by Invoke, 0 if there is none.
+func (t *Thread) ReturnsTo() uint64 { return t.returnsTo }
 
 // goOn lets the thread run to its next stop.
 func (v *invocation) goOn() error {

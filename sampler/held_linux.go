@@ -39,5 +39,14 @@ func (h *Holder) Stack(t *process.Thread) (Thread, error) {
 	return out, nil
 }
 
+// Look takes the stacks of threads as Stacks does, each stopped by itself only while its stack is read. What Stack needs to walk the same
+// threads while they are stopped is known then.
+func (h *Holder) Look(ctx context.Context, infos []process.ThreadInfo) ([]Thread, error) {
+	l := h.l
+	l.outdated, l.budget, l.threads = false, maxFrames, nil
+	err := l.take(ctx, infos)
+	return l.threads, err
+}
+
 // Close closes the files of the images.
 func (h *Holder) Close() error { return h.l.space.close() }

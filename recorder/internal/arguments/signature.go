@@ -16,6 +16,7 @@ type Signature struct {
 	golang  bool
 	params  []param
 	results []param
+	more    bool  // it takes arguments that aren't named
 	why     error // there is no debug information of it, and this is why
 }
 
@@ -120,6 +121,7 @@ func isClone(names []string) bool {
 // readParams reads the list of arguments of an entry.
 func (d *Debug) readParams(s *Signature, r ref) error {
 	return r.children(func(e *dwarf.Entry) error {
+		s.more = s.more || e.Tag == dwarf.TagUnspecifiedParameters
 		if e.Tag != dwarf.TagFormalParameter || len(s.params)+len(s.results) >= maxParams {
 			return nil
 		}
