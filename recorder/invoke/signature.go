@@ -29,6 +29,9 @@ type signature struct {
 // signatureOf reads what debug information says of a function. Where there is none, the C library's functions are known by name.
 func signatureOf(ctx context.Context, f found, files DebugFiles) (signature, error) {
 	s := signature{result: knownResult(f.image.name(), f.symbol.Name)}
+	if f.symbol.Kind == object.IFunc {
+		return s, nil // what is known is about the function that chooses
+	}
 	debug, err := arguments.Open(ctx, f.image.file, files)
 	if err != nil {
 		return s, nil //nolint:nilerr // then nothing more is known

@@ -3,7 +3,7 @@ package arguments
 // Declared are a function's arguments and its result as debug information has them. more says that the function takes arguments that
 // aren't named, known that there is debug information. The result is nil where that doesn't tell.
 func (s *Signature) Declared() (params []Declaration, more bool, result *Type, known bool) {
-	if s.d == nil || s.golang {
+	if s.d == nil || s.golang || s.asm {
 		return nil, false, nil, false
 	}
 	for _, p := range s.params {
