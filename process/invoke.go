@@ -11,6 +11,9 @@ import (
 type Invocation struct {
 	Function  uint64 // its address
 	Arguments []Argument
+	// ErrnoLocation is the address of the C library's function that tells where errno is (__errno_location), 0 for none: with it errno is
+	// what it was when the thread goes on. It is called before.
+	ErrnoLocation uint64
 	// Room is how much stack must be free below the thread's stack pointer, in bytes, besides what the call's own frame takes.
 	Room uint64
 	// Timeout is when Overdue is asked for the first time.

@@ -23,6 +23,7 @@ func (v *invocation) putBack(why error) error {
 	if t.ended {
 		return v.gone()
 	}
+	v.restoreErrno()
 	if err := setXState(t.TID, v.vector); err != nil {
 		return t.fail("restore vector state", err)
 	}
@@ -37,6 +38,38 @@ func (v *invocation) putBack(why error) error {
 		return t.fail("restore registers", err)
 	}
 	return v.letGo(why)
+}
+
+// answered keeps errno, and sends the thread on to the function. Until its registers change it would restore itself.
+func (v *invocation) answered() error {
+	t := v.t
+	v.asks = false
+	regs, err := getRegs(t.TID)
+	if err != nil {
+		return t.fail("read registers", err)
+	}
+	at := arch.returned(&regs, nil).Integer[0]
+	if _, err := t.s.p.ReadAt(v.errno[:], at); err == nil {
+		v.errnoAt = at
+	}
+	if err := setXState(t.TID, v.f.vector); err != nil {
+		return t.fail("write vector state", err)
+	}
+	if err := setRegs(t.TID, v.f.start); err != nil {
+		return t.fail("write registers", err)
+	}
+	return v.goOn()
+}
+
+// restoreErrno gives errno back what it was. A memory that is gone, or can't be written, has none.
+func (v *invocation) restoreErrno() {
+	var now [4]byte
+	if v.errnoAt == 0 {
+		return
+	}
+	if _, err := v.t.s.p.ReadAt(now[:], v.errnoAt); err == nil && now != v.errno {
+		_, _ = v.t.s.p.WriteAt(v.errno[:], v.errnoAt)
+	}
 }
 
 // take reads the result.

@@ -46,6 +46,10 @@ type invocation struct {
 	filters []Filter // nil without seccomp
 	begun   time.Time
 
+	asks    bool   // it is still in ErrnoLocation
+	errnoAt uint64 // where errno is, 0 if that isn't known
+	errno   [4]byte
+
 	forgets bool  // the kernel has forgotten how long the thread's own call would have waited
 	ordered bool  // to stop
 	failure error // why it can't go on
@@ -131,7 +135,42 @@ func (t *Thread) prepareInvocation(call Invocation) (*invocation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, t.ownsStack(*regs, v.f.base-call.Room)
+	if err := t.ownsStack(*regs, v.f.base); err != nil {
+		return nil, err
+	}
+	return v, t.hasRoom(v.f.base, call.Room)
+}
+
+// hasRoom says whether there is so much stack below an address. The first thread's stack grows by itself, up to a limit and a gap above
+// what is mapped below it.
+func (t *Thread) hasRoom(base, room uint64) error {
+	maps, err := t.s.mapsOnce()
+	if err != nil {
+		return err
+	}
+	const gap = 1 << 20 // stack_guard_gap, 256 pages unless the kernel was told otherwise
+	lowest := uint64(0)
+	for k, m := range maps {
+		if !m.Contains(base) {
+			continue
+		}
+		lowest = m.Start
+		if m.Special == "[stack]" {
+			var limit unix.Rlimit
+			if err := unix.Prlimit(t.s.p.pid, unix.RLIMIT_STACK, nil, &limit); err != nil {
+				break
+			}
+			lowest = m.End - min(limit.Cur, m.End)
+			if k > 0 {
+				lowest = max(lowest, maps[k-1].End+gap)
+			}
+			lowest = min(lowest, m.Start)
+		}
+	}
+	if base < room || base-room < lowest {
+		return fmt.Errorf("%w: it has less than %d KiB of stack left", ErrNoSafeThread, room>>10)
+	}
+	return nil
 }
 
 func checkInvocation(call Invocation) error {
@@ -206,7 +245,7 @@ func (v *invocation) start() error {
 		{"write registers", func() error { return setRegs(t.TID, v.f.home) }},
 		{"write vector state", func() error { return setXState(t.TID, v.f.vector) }},
 		{"block signals", func() error { return setSigMask(t.TID, stepMask) }},
-		{"write registers", func() error { return setRegs(t.TID, v.f.start) }},
+		{"write registers", func() error { return setRegs(t.TID, v.entry()) }},
 	}
 	t.haveRegs, t.returnsTo = false, v.code.at
 	for _, s := range steps {
@@ -215,6 +254,16 @@ func (v *invocation) start() error {
 		}
 	}
 	return v.goOn()
+}
+
+// entry are the registers with which the thread goes to the function, or first to the one that says where errno is.
+func (v *invocation) entry() Regs {
+	v.asks = v.call.ErrnoLocation != 0
+	r := v.f.start
+	if v.asks {
+		r.SetPC(v.call.ErrnoLocation)
+	}
+	return r
 }
 
 // ReturnsTo is the address that a function returns to which the thread was made to call by Invoke, 0 if there is none.

@@ -72,10 +72,11 @@ func TestInvokingOnEveryThreadGoesUnnoticed(t *testing.T) {
 	t.Parallel()
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
+	errno := functionIn(t, p, "/libc.", "__errno_location")
 	gettid, made, unfit := functionIn(t, p, "/libc.", "gettid"), 0, 0
 	for range 30 {
 		for _, info := range must(p.Threads()) {
-			r, err := invokeOn(t, p, info.TID, Invocation{Function: gettid})
+			r, err := invokeOn(t, p, info.TID, Invocation{Function: gettid, ErrnoLocation: errno})
 			switch {
 			case errors.Is(err, ErrNotInvoked):
 				unfit++
@@ -171,9 +172,12 @@ func TestArgumentsAndResultsAreThoseOfTheABI(t *testing.T) {
 		{"nine", list(double(1), double(2), double(3), double(4), double(5), double(6), double(7), double(8), double(9)),
 			func(r Returned) bool { return math.Float64frombits(r.Float[0]) == 285 }},
 		{"extended", nil, func(r Returned) bool { return r.X87 == [10]byte{7: 0xc0, 8: 0xff, 9: 0x3f} }},
+		{"changes", nil, func(r Returned) bool { return int32(r.Integer[0]) == -1 }},
 		{"naps", list(integer(1)), func(r Returned) bool { return int32(r.Integer[0]) == 42 }},
 	} {
-		r, err := invokeOn(t, p, g.pid(), Invocation{Function: functionIn(t, p, "/invoke", c.function), Arguments: c.arguments})
+		r, err := invokeOn(t, p, g.pid(), Invocation{
+			Function: functionIn(t, p, "/invoke", c.function), Arguments: c.arguments, ErrnoLocation: functionIn(t, p, "/libc.", "__errno_location"),
+		})
 		if err != nil || r == nil || !c.want(*r) {
 			t.Errorf("%s returned %+v, %v", c.function, r, err)
 		}

@@ -34,6 +34,11 @@ func (v *invocation) run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
+		case where == isHome && v.asks:
+			if err := v.answered(); err != nil {
+				return err
+			}
+			continue
 		case where != isOverdue:
 			return v.end(where)
 		}
@@ -193,7 +198,10 @@ func (v *invocation) look(r *Regs) error {
 	default:
 		v.forgets = v.forgets || arch.forgetsTimeout(number)
 	}
-	return v.filtered(c, r.PC())
+	if err := v.filtered(c, r.PC()); err != nil {
+		return fmt.Errorf("%w: %w", ErrFunctionEnds, err)
+	}
+	return nil
 }
 
 // faulted returns an error for a signal that means that the function has failed.
@@ -226,6 +234,8 @@ func (v *invocation) overdue() (time.Duration, error) {
 	switch {
 	case err != nil:
 		return 0, err
+	case where == isHome && v.asks:
+		return time.Millisecond, v.answered() // it is overdue at once
 	case where != isStopped:
 		return 0, v.end(where)
 	}

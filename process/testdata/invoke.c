@@ -1,4 +1,5 @@
 // A program with functions to be called from outside. Its only thread waits for a line; then it prints "ok".
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ CALLED int naps(int ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
     return nanosleep(&t, 0) + 42;
 }
+CALLED int changes(void) { return close(-1); } // errno
 CALLED void spins(void) {
     for (volatile int i = 0;; i++) continue;
 }
@@ -53,7 +55,9 @@ int main(int argc, char **argv) {
         printf("%d %ld\n", r, (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
         fflush(stdout);
     }
+    errno = 4242;
     if (read(0, line, sizeof line) < 0) perror("read");
+    if (errno != 4242) printf("errno %d\n", errno);
     puts("ok");
     return 0;
 }

@@ -80,6 +80,9 @@ func (c *caller) prepare(ctx context.Context) error {
 		return err
 	}
 	c.kind = cmp.Or(c.o.Type, s.result)
+	if e, err := findFunction(images, Expression{Function: "__errno_location"}); err == nil && isCLibrary(e.image.name()) && c.isCode(e.address()) == nil {
+		c.call.ErrnoLocation = e.address()
+	}
 	c.resolves = f.symbol.Kind == object.IFunc
 	c.call.Function = f.address()
 	c.result.Function, c.result.Image, c.result.Address = f.symbol.Name, f.image.name(), f.address()
@@ -124,6 +127,9 @@ func (c *caller) images() ([]*image, error) {
 		}
 		out = append(out, &image{path: im.Path, file: file, slide: im.Slide(), load: im.Load})
 	}
+	if !slices.ContainsFunc(out, func(im *image) bool { return isCLibrary(im.name()) && im.path != "[vdso]" }) {
+		return nil, fmt.Errorf("process %d: %w: it is a static program, in which it can't be told what is the C library's", c.o.PID, ErrRefused)
+	}
 	return out, nil
 }
 
@@ -131,7 +137,7 @@ func (c *caller) images() ([]*image, error) {
 func (c *caller) run(ctx context.Context) (*Result, error) {
 	call, kind := c.call, c.kind
 	if c.resolves {
-		c.call.Arguments, c.kind = nil, "ptr"
+		c.call.Arguments, c.call.ErrnoLocation, c.kind = nil, 0, "ptr"
 		if err := c.find(ctx); err != nil {
 			return nil, fmt.Errorf("%s is chosen by a function (IFUNC), and that: %w", c.result.Function, err)
 		}
