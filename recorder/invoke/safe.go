@@ -85,8 +85,7 @@ func (s standing) inCLibrary() string {
 		for to+1 < len(s.places) && isCLibrary(s.places[to+1].image) {
 			to++
 		}
-		called := s.places[to] // by the program
-		if why := s.called(called, from == 0, to == len(s.places)-1); why != "" {
+		if why := s.called(s.places[from:to+1], from == 0, to == len(s.places)-1); why != "" {
 			return why
 		}
 		from = to + 1
@@ -94,22 +93,32 @@ func (s standing) inCLibrary() string {
 	return ""
 }
 
-// called judges one call of the C library. innermost: the thread is still there. outermost: nobody has called it.
-func (s standing) called(p place, innermost, outermost bool) string {
-	name := plainName(p.name)
-	switch {
-	case innermost && outermost:
+// called judges one call of the C library: the functions that it led to, the last of which is what was called. innermost: the thread is
+// still there. outermost: nobody has called it, as where threads start.
+func (s standing) called(run []place, innermost, outermost bool) string {
+	if innermost && outermost {
 		return "it is within the C library alone"
-	case innermost && s.waits && waits[name]:
-		return ""
-	case innermost && !s.waits && isPlain(name):
-		return ""
-	case !innermost && (outermost || callsBack[name]):
-		return ""
-	case innermost:
-		return "it is within the C library, which may hold a lock: " + p.text()
 	}
-	return "it was called by the C library, which may hold a lock: " + p.text()
+	known := func(name string) bool { return callsBack[name] }
+	switch {
+	case innermost && s.waits:
+		known = func(name string) bool { return waits[name] }
+	case innermost:
+		known = isPlain
+	}
+	why := "it is within the C library, which may hold a lock: "
+	if !innermost {
+		why = "it was called by the C library, which may hold a lock: "
+	}
+	for k, p := range run {
+		// What the C library calls within itself often has no name; what a program calls has one.
+		last := k == len(run)-1
+		if p.name == "" && (!last || outermost) || known(plainName(p.name)) || last && outermost && startsThreads[plainName(p.name)] {
+			continue
+		}
+		return why + p.text()
+	}
+	return ""
 }
 
 // plainName leaves out what C libraries put around the name of a function: underscores, and how wide its offsets are.

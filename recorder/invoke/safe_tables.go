@@ -24,7 +24,10 @@ var waits = set(`
 
 // callsBack are functions of C libraries that hold no lock while they call the program.
 var callsBack = set(`
-	libc_start_main start_main qsort qsort_r bsearch tfind twalk twalk_r lfind makecontext start_context`)
+	start_main start_call_main start_thread qsort qsort_r msort_with_tmp bsearch tfind twalk twalk_r lfind`)
+
+// startsThreads are what threads begin in.
+var startsThreads = set("clone clone3 start_thread start thread_start")
 
 // isPlain says whether a function of the C library works on memory alone, by its plain name.
 func isPlain(name string) bool {

@@ -34,6 +34,7 @@ func TestWhereFunctionsMayBeCalled(t *testing.T) {
 		{true, "libc.so.6:nanosleep app:compare libc.so.6: libc.so.6:qsort app:f" + start, ""},
 		{true, "libc.so.6:nanosleep app:handler *libc.so.6: app:f" + start, "signal"},
 		{true, "libc.so.6:nanosleep app:atexit_handler libc.so.6: libc.so.6:exit app:f" + start, "exit"},
+		{true, "libc.so.6:nanosleep app:atexit_handler libc.so.6: libc.so.6:exit libc.so.6: libc.so.6:__libc_start_main app:_start", "exit"},
 		{true, "libc.so.6:nanosleep app:each libc.so.6:dl_iterate_phdr app:f" + start, "dl_iterate_phdr"},
 		{true, "libc.so.6:nanosleep libjemalloc.so.2: app:f" + start, "libjemalloc"},
 		{true, "libc.so.6:read", "alone"},
