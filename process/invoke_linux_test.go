@@ -74,7 +74,7 @@ func TestInvokingOnEveryThreadGoesUnnoticed(t *testing.T) {
 	p := openTarget(t, g)
 	errno := functionIn(t, p, "/libc.", "__errno_location")
 	gettid, made, unfit := functionIn(t, p, "/libc.", "gettid"), 0, 0
-	for range 30 {
+	for range 60 {
 		for _, info := range must(p.Threads()) {
 			r, err := invokeOn(t, p, info.TID, Invocation{Function: gettid, ErrnoLocation: errno})
 			switch {
@@ -93,7 +93,7 @@ func TestInvokingOnEveryThreadGoesUnnoticed(t *testing.T) {
 	if text := g.finish(); !strings.HasPrefix(text, "eintr 0 handled 0 alarms 1\nok\n") {
 		t.Errorf("target: %s%s", text, &g.stderr)
 	}
-	if made < 300 {
+	if made < 900 {
 		t.Errorf("only %d calls were made", made)
 	}
 }

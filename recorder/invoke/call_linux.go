@@ -25,10 +25,15 @@ func Call(ctx context.Context, o Options) (_ *Result, err error) {
 	if why := refused(o.Call.Function); why != "" {
 		return nil, fmt.Errorf("%w: %s can't be called: %s", ErrRefused, o.Call.Function, why)
 	}
-	p, err := process.Open(o.PID)
+	c := &caller{o: o, deadline: time.Now().Add(cmp.Or(o.Wait, DefaultWait))}
+	err = c.untilUntraced(ctx, func() error {
+		c.p, err = process.Open(o.PID)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
+	p := c.p
 	defer p.Close() // only read from
 	if o.Memory == nil {
 		o.Memory = object.NewAllowance(0)
@@ -39,7 +44,7 @@ func Call(ctx context.Context, o Options) (_ *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, holder.Close()) }()
-	c := &caller{o: o, p: p, holder: holder}
+	c.o, c.holder = o, holder
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -60,6 +65,7 @@ type caller struct {
 	why          map[int]string // threads in which it could not be called
 	resolves     bool           // what is called is an IFUNC's resolver
 	overdueSince time.Time
+	deadline     time.Time // for finding a point where it can be called
 }
 
 // prepare finds the function and what it is passed.
@@ -136,6 +142,7 @@ func (c *caller) images() ([]*image, error) {
 // run calls the function, or what says which function it is and then that.
 func (c *caller) run(ctx context.Context) (*Result, error) {
 	call, kind := c.call, c.kind
+	c.deadline = time.Now().Add(cmp.Or(c.o.Wait, DefaultWait)) // the debug information may have taken long
 	if c.resolves {
 		c.call.Arguments, c.call.ErrnoLocation, c.kind = nil, 0, "ptr"
 		if err := c.find(ctx); err != nil {
@@ -154,20 +161,40 @@ func (c *caller) run(ctx context.Context) (*Result, error) {
 	return &c.result, nil
 }
 
+// untilUntraced does something again for as long as another tracer holds the process, within the time for that.
+func (c *caller) untilUntraced(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if !errors.Is(err, process.ErrTraced) || time.Now().After(c.deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tracedPause):
+		}
+	}
+}
+
+// tracedPause is how long a process is left to another tracer before it is looked at again.
+const tracedPause = 5 * time.Millisecond
+
 // errDone ends a round of threads.
 var errDone = errors.New("the function was called")
 
 // find looks for a thread that may call the function, and has it do so.
 func (c *caller) find(ctx context.Context) error {
-	wait := cmp.Or(c.o.Wait, DefaultWait)
-	deadline := time.Now().Add(wait)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		done, err := c.round(ctx)
+		var done bool
+		err := c.untilUntraced(ctx, func() (err error) {
+			done, err = c.round(ctx)
+			return err
+		})
 		if done || err != nil {
 			return err
 		}
-		if time.Now().After(deadline) {
-			return c.refuse(wait)
+		if time.Now().After(c.deadline) {
+			return c.refuse(cmp.Or(c.o.Wait, DefaultWait))
 		}
 		select {
 		case <-ctx.Done():

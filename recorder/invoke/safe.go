@@ -116,6 +116,9 @@ func (s standing) called(run []place, innermost, outermost bool) string {
 		if p.name == "" && (!last || outermost) || known(plainName(p.name)) || last && outermost && startsThreads[plainName(p.name)] {
 			continue
 		}
+		if c := run[len(run)-1]; c.name != "" && !last {
+			return why + p.text() + ", within " + c.name // which is what the program knows
+		}
 		return why + p.text()
 	}
 	return ""
