@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/internal/realtest"
 )
 
 // functionIn returns where a function is in the process: one of a mapped file whose path has part in it.
@@ -264,6 +266,110 @@ func TestAWaitGoesOnForWhatIsLeftOfIt(t *testing.T) {
 	// The calls came after about a second: had the sleep begun anew it would last a second longer.
 	if result != 0 || took < ms || took > ms+900 {
 		t.Errorf("nanosleep of %d ms returned %d after %d ms", ms, result, took)
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
+
+func TestAFunctionMayLeaveByAJump(t *testing.T) {
+	g := startTarget(t, build(t, "invoke.c", "gcc"))
+	p := openTarget(t, g)
+	waitForState(t, g.pid(), 'S') // the line has left its buffer
+	call := Invocation{Function: functionIn(t, p, "/invoke", "leaves"), Timeout: 20 * time.Millisecond}
+	if _, err := invokeOn(t, p, g.pid(), call); !errors.Is(err, ErrFunctionLeft) {
+		t.Error(err)
+	}
+	status, err := p.Status()
+	if err != nil || status.SigBlocked != 0 {
+		t.Errorf("signals %#x are blocked, %v", status.SigBlocked, err)
+	}
+	if text := g.finish(); text != "jumped\nok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
+
+func TestFiltersAreObeyedByWhatIsInvoked(t *testing.T) {
+	if !HasCapability(unix.CAP_SYS_ADMIN) {
+		realtest.NeedThat(t, "CAP_SYS_ADMIN, to read filters", os.ErrPermission)
+	}
+	for state, want := range map[string]error{
+		"memfd-kills": ErrFunctionEnds, "memfd-fails": nil, "other-filtered": nil, "no-pselect": nil, "no-sigreturn": ErrNotInvoked, "strict": ErrNotInvoked,
+	} {
+		t.Run(state, func(t *testing.T) {
+			g := startTarget(t, build(t, "states.c", "gcc"), state)
+			if state == "strict" {
+				waitForState(t, g.pid(), 'S')
+			}
+			p := openTarget(t, g)
+			r, err := invokeOn(t, p, g.pid(), Invocation{Function: functionIn(t, p, "/libc.", "memfd_create"), Arguments: list(text("x"), integer(0))})
+			if !errors.Is(err, want) || want != nil && !errors.Is(err, ErrSeccomp) {
+				t.Errorf("memfd_create: %v, want %v", err, want)
+			}
+			if want == nil && (r == nil || state == "memfd-fails" != (int32(r.Integer[0]) == -1)) {
+				t.Errorf("memfd_create returned %+v", r)
+			}
+			if text := g.finish(); text != "ok\n" {
+				t.Errorf("target: %s", text)
+			}
+		})
+	}
+}
+
+func TestOneCallAtATime(t *testing.T) {
+	g := startTarget(t, build(t, "invoke.c", "gcc"))
+	p := openTarget(t, g)
+	call := Invocation{Function: functionIn(t, p, "/libc.", "getpid")}
+	other, err := p.openFile("", os.O_RDONLY) // as another process that calls a function does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := unix.Flock(int(other.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := invokeOn(t, p, g.pid(), call); !errors.Is(err, ErrNotInvoked) || !strings.Contains(err.Error(), "somebody else") {
+		t.Error(err)
+	}
+	other.Close()
+	if r, err := invokeOn(t, p, g.pid(), call); err != nil || r.Integer[0] != uint64(g.pid()) {
+		t.Errorf("getpid: %+v, %v", r, err)
+	}
+	c, err := p.returnCode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(c.old) == string(c.code) {
+		t.Error("the code that functions return to is still there")
+	}
+	if text := g.finish(); text != "ok\n" {
+		t.Errorf("target: %s", text)
+	}
+}
+
+func TestARefusedInvocationLeavesTheThreadUsable(t *testing.T) {
+	g := startTarget(t, build(t, "invoke.c", "gcc"))
+	p := openTarget(t, g)
+	getpid := functionIn(t, p, "/libc.", "getpid")
+	for name, call := range map[string]Invocation{
+		"no function":   {},
+		"too much room": {Function: getpid, Room: 1 << 29},
+		"too many":      {Function: getpid, Arguments: make([]Argument, MaxArguments+1)},
+		"too long":      {Function: getpid, Arguments: list(Argument{Data: make([]byte, MaxInvocationData+1)})},
+	} {
+		err := p.EachThread(context.Background(), StopOptions{}, []int{g.pid()}, func(thread *Thread, err error) error {
+			if err != nil {
+				return err
+			}
+			if err := thread.Invoke(context.Background(), call); !errors.Is(err, ErrNotInvoked) {
+				t.Errorf("%s: %v", name, err)
+			}
+			_, err = thread.Regs()
+			return err
+		}, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if text := g.finish(); text != "ok\n" {
 		t.Errorf("target: %s", text)

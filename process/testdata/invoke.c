@@ -1,5 +1,6 @@
 // A program with functions to be called from outside. Its only thread waits for a line; then it prints "ok".
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,13 +38,15 @@ CALLED int naps(int ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
     return nanosleep(&t, 0) + 42;
 }
+static jmp_buf env;
+CALLED void leaves(void) { longjmp(env, 1); }
 CALLED int changes(void) { return close(-1); } // errno
 CALLED void spins(void) {
     for (volatile int i = 0;; i++) continue;
 }
 
 int main(int argc, char **argv) {
-    puts("ready");
+    puts(setjmp(env) ? "jumped" : "ready");
     fflush(stdout);
     char line[8];
     if (argc > 1) { // a sleep that must take as long as it says
