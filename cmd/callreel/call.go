@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,20 +23,20 @@ func newCall() *cobra.Command {
 		Long: `Call has a thread of a process call a C function, and prints what it returns. The thread is put back to where it was,
 with all its registers; a system call that it waits in goes on waiting. The other threads run on all the while.
 
-The function is one that the program or one of its libraries exports: IMAGE:FUNCTION chooses among several. Arguments are
-C's: numbers such as -1, 0x10 and 2.5, 'c', true, false, NULL, "text\n", &symbol, &symbol+8, and libc.so.6+0x1f0. A
-double must be written as one (2.0), unless the debug information of the function says that it is one.
+The function is one that the program or one of its libraries exports: IMAGE:FUNCTION chooses among several. Arguments
+are C's: numbers such as -1, 0x10 and 2.5, 'c', true, false, NULL, "text\n", &symbol, &symbol+8, and libc.so.6+0x1f0.
+A double must be written as one (2.0), unless the debug information of the function says that it is one.
 
 The call is refused where it could harm the process: while every thread may hold a lock of the C library, as within
-malloc, stdio or the loader, or runs code whose stack can't be walked to its end. Threads that wait are taken first. What
-the function itself does is yours to know: a thread that runs, or waits in the middle of something, may hold a lock of
-the program's own, and a function that wants it waits for ever.
+malloc, stdio or the loader, or runs code whose stack can't be walked to its end. Threads that wait are taken first.
+What the function itself does is yours to know: a thread that runs, or waits in the middle of something, may hold a
+lock of the program's own, and a function that wants it waits for ever.
 
 A function that has not returned after --timeout is given up: the thread is put back with the function half done, as
 soon as it holds no lock of the C library; else it is left in the function and comes back when that returns. What the
-function had locked stays locked then, and what it had begun stays half done. --overdue says otherwise: back puts it back
-at once, wherever it stands, and leave never. A function that crashes is given up, too, and one that would end the
-process is kept from it.`,
+function had locked stays locked then, and what it had begun stays half done. --overdue says otherwise: back puts it
+back at once, wherever it stands, and leave never. A function that crashes is given up, too, and one that would end
+the process is kept from it.`,
 		Example: `  callreel call -p 1234 'malloc_trim(0)'
   callreel call -p 1234 'getenv("HOME")'
   callreel call -p 1234 --type int 'libfoo.so.1:set_level(3, "all")'`,
@@ -73,13 +74,14 @@ process is kept from it.`,
 			return err
 		},
 	}
+	c.ValidArgsFunction = cobra.NoFileCompletions
 	fl := c.Flags()
 	addPID(fl, &pid, "the process to call the function in, by its `PID`")
 	fl.IntVar(&f.tid, "tid", 0, "only this thread, by its `TID`")
-	fl.StringVar(&f.kind, "type", "", "what the result is, where that isn't known: `TYPE` is one of\n"+invoke.Types)
+	fl.StringVar(&f.kind, "type", "", "what the result is, where it isn't known: `TYPE`\n"+strings.Replace(invoke.Types, "uchar", "\nuchar", 1))
 	fl.DurationVar(&f.timeout, "timeout", invoke.DefaultTimeout, "how long the function may take")
 	fl.DurationVar(&f.wait, "wait", invoke.DefaultWait, "how long to look for a point where it can be called")
-	fl.Var(&f.overdue, "overdue", "what becomes of a thread after the timeout: `back-if-safe|back|leave`")
+	fl.Var(&f.overdue, "overdue", "when to put the thread back after the timeout: `safe|back|leave`")
 	f.memory.add(fl)
 	addDebugDirs(fl, &f.debugDirs)
 	fl.BoolVar(&f.asJSON, "json", false, "write JSON")
@@ -115,11 +117,11 @@ func (f *callFlags) options(verb string, pid processID, text string, status *sta
 // overdueFlag is what becomes of a thread whose function has not returned in time.
 type overdueFlag invoke.Overdue
 
-var overdueNames = [...]string{invoke.BackIfSafe: "back-if-safe", invoke.Back: "back", invoke.Leave: "leave"}
+var overdueNames = [...]string{invoke.BackIfSafe: "safe", invoke.Back: "back", invoke.Leave: "leave"}
 
 func (o *overdueFlag) String() string { return overdueNames[*o] }
 
-func (o *overdueFlag) Type() string { return "back-if-safe|back|leave" }
+func (o *overdueFlag) Type() string { return "safe|back|leave" }
 
 // Set takes one of the names.
 func (o *overdueFlag) Set(text string) error {
@@ -129,7 +131,7 @@ func (o *overdueFlag) Set(text string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is none of back-if-safe, back and leave", text)
+	return fmt.Errorf("%q is none of safe, back and leave", text)
 }
 
 // callError adds to an error what it means for the process.
