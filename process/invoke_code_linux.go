@@ -66,6 +66,7 @@ func (c *returnCode) lay() error {
 	return nil
 }
 
+// unlock lets others call functions again, and passes an error on.
 func (c *returnCode) unlock(err error) error {
 	_ = c.lock.Close()
 	c.lock = nil

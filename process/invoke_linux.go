@@ -46,6 +46,8 @@ type invocation struct {
 	filters []Filter // nil without seccomp
 	begun   time.Time
 
+	stackEnd uint64 // of the mapping that the stack is in
+
 	asks    bool   // it is still in ErrnoLocation
 	errnoAt uint64 // where errno is, 0 if that isn't known
 	errno   [4]byte
@@ -85,10 +87,10 @@ func (t *Thread) Invoke(ctx context.Context, call Invocation) error {
 	if err == nil {
 		err = v.run(ctx)
 	}
-	if !errors.Is(err, ErrLeftInFunction) && !t.stopped && t.ended {
-		err = errors.Join(err, v.code.take())
+	if errors.Is(err, ErrLeftInFunction) || errors.Is(err, ErrFunctionLeft) || !t.ended {
+		return v.code.unlock(err) // something may still come back to it
 	}
-	return err
+	return errors.Join(err, v.code.take())
 }
 
 func (t *Thread) prepareInvocation(call Invocation) (*invocation, error) {
@@ -138,15 +140,16 @@ func (t *Thread) prepareInvocation(call Invocation) (*invocation, error) {
 	if err := t.ownsStack(*regs, v.f.base); err != nil {
 		return nil, err
 	}
-	return v, t.hasRoom(v.f.base, call.Room)
+	v.stackEnd, err = t.hasRoom(v.f.base, call.Room)
+	return v, err
 }
 
-// hasRoom says whether there is so much stack below an address. The first thread's stack grows by itself, up to a limit and a gap above
+// hasRoom checks that there is so much stack below an address, and returns where the mapping ends that the stack is in. The first thread's stack grows by itself, up to a limit and a gap above
 // what is mapped below it.
-func (t *Thread) hasRoom(base, room uint64) error {
+func (t *Thread) hasRoom(base, room uint64) (end uint64, err error) {
 	maps, err := t.s.mapsOnce()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	const gap = 1 << 20 // stack_guard_gap, 256 pages unless the kernel was told otherwise
 	lowest := uint64(0)
@@ -154,7 +157,7 @@ func (t *Thread) hasRoom(base, room uint64) error {
 		if !m.Contains(base) {
 			continue
 		}
-		lowest = m.Start
+		lowest, end = m.Start, m.End
 		if m.Special == "[stack]" {
 			var limit unix.Rlimit
 			if err := unix.Prlimit(t.s.p.pid, unix.RLIMIT_STACK, nil, &limit); err != nil {
@@ -168,9 +171,9 @@ func (t *Thread) hasRoom(base, room uint64) error {
 		}
 	}
 	if base < room || base-room < lowest {
-		return fmt.Errorf("%w: it has less than %d KiB of stack left", ErrNoSafeThread, room>>10)
+		return 0, fmt.Errorf("%w: it has less than %d KiB of stack left", ErrNoSafeThread, room>>10)
 	}
-	return nil
+	return end, nil
 }
 
 func checkInvocation(call Invocation) error {

@@ -148,11 +148,9 @@ func (v *invocation) standing() (whereabout, error) {
 	return isStopped, nil
 }
 
-// outOf says whether the stack pointer is above the call's frame: the function was left by longjmp or an exception.
-func (v *invocation) outOf(r *Regs) bool {
-	const within = 1 << 30 // of one stack
-	return r.SP() > v.f.end && r.SP()-v.f.end < within
-}
+// outOf says whether the stack pointer is above the call's frame in the same stack: the function was left by longjmp or an exception.
+// On another stack is a coroutine that it has switched to, which may switch back.
+func (v *invocation) outOf(r *Regs) bool { return r.SP() > v.f.end && r.SP() < v.stackEnd }
 
 // syscall is a stop at the beginning or the end of a system call.
 func (v *invocation) syscall() (whereabout, error) {
