@@ -41,6 +41,10 @@ CALLED int naps(int ms) {
 static jmp_buf env;
 CALLED void leaves(void) { longjmp(env, 1); }
 CALLED int changes(void) { return close(-1); } // errno
+CALLED int reads(void) {
+    char c;
+    return read(0, &c, 1);
+}
 CALLED void spins(void) {
     for (volatile int i = 0;; i++) continue;
 }
