@@ -15,6 +15,8 @@
 //     commands of our own.) With PTRACE_O_TRACESYSGOOD it does so for steps and
 //     breakpoints only: the way from an exec to the program's entry point
 //     (AwaitExec, Launch) has stops for system calls and harmless signals only.
+//     Thread.Invoke has system-call stops, too, of the one thread that calls a
+//     function, and nothing but those.
 //   - Remote system calls run as a chain of signal frames on the thread's own
 //     stack that ends in the thread's own registers: once started it restores
 //     everything by itself, whether its tracer still lives or not.

@@ -40,10 +40,10 @@ func TestTargetSurvivesTheTracersDeathAtAnyInstant(t *testing.T) {
 
 // killOften starts a tracer and kills it, kills times, and sends the target
 // queued signals all the while. It returns how many.
-func killOften(t *testing.T, g *target, role string, kills int) int {
+func killOften(t *testing.T, g *target, role string, kills int, more ...string) int {
 	sent := 0
 	for range kills {
-		tracer := startRole(t, role, g.pid())
+		tracer := startRole(t, role, g.pid(), more...)
 		wait := time.Duration(rand.Int64N(int64(6 * time.Millisecond)))
 		for end := time.Now().Add(wait); time.Now().Before(end); time.Sleep(300 * time.Microsecond) {
 			if err := unix.Kill(g.pid(), realTime); err != nil {

@@ -46,6 +46,16 @@ type processor interface {
 	chain(p chainPlan) (*chain, error)
 	sleepCalls() []sleepCall
 	cookie(r *Regs) (cookie uint64, ok bool)
+
+	// returnCode is what a function that a thread calls for us returns to; home is where in it a thread restores itself, and end is
+	// behind its system call. invocation lays out what such a call needs on the thread's stack.
+	returnCode() (code []byte, home, end uint64)
+	invocation(p invocationPlan) (*invocationFrame, error)
+	// isHome says whether a thread is about to restore itself; returned are the registers of a function that has returned there.
+	isHome(r *Regs, f *invocationFrame) bool
+	returned(r *Regs, vector []byte) Returned
+	// forgetsTimeout are calls of that processor alone by which the kernel forgets what was left of another one's timeout.
+	forgetsTimeout(number uint64) bool
 }
 
 // arch is the processor of this build. It has no state.

@@ -49,8 +49,15 @@ func (host) storeOfResult([]byte, *Regs) (uint64, int, bool)    { return 0, 0, f
 func (host) detour(detourCall, uint64) (code []byte, after int) { return nil, 0 }
 func (h host) chain(chainPlan) (*chain, error)                  { return nil, h.supported() }
 func (host) cookie(*Regs) (uint64, bool)                        { return 0, false }
-func (p *Process) findGadgets() (*gadgets, error)               { return nil, arch.supported() }
-func (p *Process) laidGadgets() (*gadgets, error)               { return nil, arch.supported() }
+func (host) returnCode() (code []byte, home, end uint64)        { return nil, 0, 0 }
+func (host) forgetsTimeout(uint64) bool                         { return false }
+func (host) isHome(*Regs, *invocationFrame) bool                { return false }
+func (host) returned(*Regs, []byte) Returned                    { return Returned{} }
+func (h host) invocation(invocationPlan) (*invocationFrame, error) {
+	return nil, h.supported()
+}
+func (p *Process) findGadgets() (*gadgets, error) { return nil, arch.supported() }
+func (p *Process) laidGadgets() (*gadgets, error) { return nil, arch.supported() }
 
 // PrepareSyscalls returns ErrUnsupported.
 func (p *Process) PrepareSyscalls() error { return arch.supported() }

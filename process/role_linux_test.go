@@ -27,6 +27,9 @@ func playRole(role string, args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if role == "invoke" {
+		return playInvoke(p, args[1:])
+	}
 	options := StopOptions{Timeout: 10 * time.Second}
 	work := map[string]func(*Stopped) error{
 		"stop":        doNothing,

@@ -17,6 +17,7 @@ type Thread struct {
 	stopped   bool
 	ended     bool
 	groupStop bool
+	returnsTo uint64 // see ReturnsTo
 }
 
 func (t *Thread) check() error {

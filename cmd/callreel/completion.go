@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callreel/callreel/recorder"
+	"github.com/callreel/callreel/recorder/invoke"
 )
 
 // completionShells write what lets a shell complete callreel's words.
@@ -49,6 +50,7 @@ The script asks callreel itself what fits, so it needn't be written again when c
 
 // flagValues are the values of flags that take a few words only, by verb and flag: what a shell offers.
 var flagValues = map[string]map[string][]string{
+	"call":      {"overdue": overdueNames[:], "type": strings.Split(invoke.Types, "|")},
 	"cfi lint":  {"format": {"text", "json", "sarif"}},
 	"diff":      {"sort": {"slower", "total", "self", "p50", "p99", "max"}},
 	"export":    {"format": slices.Sorted(maps.Keys(exportFormats)), "weight": {"blocked", "calls", "cpu", "ready", "wall"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder"
+	"github.com/callreel/callreel/recorder/invoke"
 )
 
 // Exit codes. Scripts rely on them.
@@ -66,7 +67,7 @@ func exitCode(err error) int {
 		process.ErrUnsupported, process.ErrNotPermitted, process.ErrTraced, process.ErrForeignArch, process.ErrSelf,
 		process.ErrKernelThread, process.ErrSeccomp, process.ErrNoThreadID, process.ErrNoGadget, process.ErrNoSafeThread,
 		process.ErrStopTimeout, process.ErrTooMuch, object.ErrMemory, process.ErrMemoryShared, process.ErrNotReady, recorder.ErrUnsupported, recorder.ErrRecorded, recorder.ErrRefused,
-		recorder.ErrLeftBehind, recorder.ErrNothing, recorder.ErrNoRecorder, fs.ErrPermission,
+		recorder.ErrLeftBehind, invoke.ErrRefused, recorder.ErrNothing, recorder.ErrNoRecorder, fs.ErrPermission,
 	} {
 		if errors.Is(err, not) {
 			return exitNotPermitted

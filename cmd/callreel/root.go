@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported he
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%s: %w; see %s --help", c.CommandPath(), err, c.CommandPath())
 	})
-	root.AddCommand(newRecord(), newTop(), newFunctions(), newMarkers(), newImports(), newDump(), newSet(), newPause(), newResume(), newReport(), newWhy(), newView(), newDiff(), newExport(), newDetach(), newHeader(), newStacks(), newSample(), newStall(), newCrash(), newSymbols(), newSymbolize(), newCFI(), newDemangle(), newDoctor(), newDemo(), newCompletion())
+	root.AddCommand(newRecord(), newTop(), newFunctions(), newMarkers(), newImports(), newCall(), newDump(), newSet(), newPause(), newResume(), newReport(), newWhy(), newView(), newDiff(), newExport(), newDetach(), newHeader(), newStacks(), newSample(), newStall(), newCrash(), newSymbols(), newSymbolize(), newCFI(), newDemangle(), newDoctor(), newDemo(), newCompletion())
 	root.AddCommand(packagingVerbs()...)
 	root.SetHelpCommand(newHelp())
 	for _, verb := range root.Commands() {

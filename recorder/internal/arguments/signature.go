@@ -16,6 +16,8 @@ type Signature struct {
 	golang  bool
 	params  []param
 	results []param
+	more    bool  // it takes arguments that aren't named
+	asm     bool  // an assembler has written the debug information, which tells nothing of arguments and results
 	why     error // there is no debug information of it, and this is why
 }
 
@@ -27,9 +29,12 @@ type param struct {
 }
 
 const (
-	languageGo   = 0x16
-	maxParams    = 256
-	changedClone = "the compiler has changed the function's signature"
+	languageGo = 0x16
+	// What GNU as and LLVM write (DWARF 5 §7.12, and version 6).
+	languageMipsAssembler = 0x8001
+	languageAssembly      = 0x31
+	maxParams             = 256
+	changedClone          = "the compiler has changed the function's signature"
 )
 
 // Function finds the signature of the function that begins at a link address and has these names in the symbol table. Where there is no
@@ -56,8 +61,11 @@ func (d *Debug) signature(s *Signature, addr uint64, names []string) error {
 	if err != nil {
 		return err
 	}
-	if lang, _ := number(unit, dwarf.AttrLanguage); lang == languageGo {
+	switch lang, _ := number(unit, dwarf.AttrLanguage); lang {
+	case languageGo:
 		s.golang = true
+	case languageMipsAssembler, languageAssembly:
+		s.asm = true
 	}
 	changed := isClone(names)
 	for _, e := range list {
@@ -120,6 +128,7 @@ func isClone(names []string) bool {
 // readParams reads the list of arguments of an entry.
 func (d *Debug) readParams(s *Signature, r ref) error {
 	return r.children(func(e *dwarf.Entry) error {
+		s.more = s.more || e.Tag == dwarf.TagUnspecifiedParameters
 		if e.Tag != dwarf.TagFormalParameter || len(s.params)+len(s.results) >= maxParams {
 			return nil
 		}
