@@ -190,7 +190,7 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 	b.down(0, frame{0, -1, w.from})
 	leaves := b.holds
 	begun := false
-	ran := map[uint32]uint64{}
+	threads := newGoroutineThreads(x.f)
 	begin := func() {
 		begun = true
 		b.opened(c.p.State(nil))
@@ -199,8 +199,7 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 	}
 	c.p.SetTops(nil)
 	x.f.ReadGoroutines(func(id uint64, thread uint32, events []reel.Event, lost bool) bool {
-		on := ran[thread] == id && c.thread == thread
-		ran[thread] = id
+		m := threads.take(keyOf(id, thread), thread, events, lost)
 		if id != goroutine {
 			return events[0].Time <= w.to && ctx.Err() == nil
 		}
@@ -223,7 +222,7 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 			}
 			begin()
 		}
-		c.moved(thread, on, events[n].Time, leaves)
+		c.moved(thread, m, leaves)
 		c.thread = thread
 		if x.hasStates && c.clock.on == nil {
 			c.clock.on = newStateClock(x.f, thread, max(w.from, events[n].Time))
