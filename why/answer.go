@@ -62,13 +62,17 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 		byNature = !scatter.step(float64(a.slow.duration()), slope, x.found.found[a.slow.fn].longest())
 	}
 	again := again{x: x, a: a, slow: slow}
+	larger := false // a place was no more than natural
 	for _, p := range a.places() {
 		marks := a.marks(&p)
 		if !a.unusual(&p, marks, peers, outlier) {
+			larger = larger || p.state != int(reel.StateReady)
 			continue
 		}
 		switch c := x.cause(ctx, a, &p, marks); {
 		case c.natural():
+		case larger && !outlier && c.Kind != NewPath:
+			// Where more of it is by nature, the rest follows: as of all that there is more to do.
 		case byNature && c.Kind != NewPath:
 			if out.hint == "" {
 				out.hint = fmt.Sprintf("%s more %s; the tail of its peers is that long", took(uint64(c.ExcessNS)), where(out, c))

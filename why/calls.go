@@ -247,6 +247,9 @@ func collect(ctx context.Context, f *reel.File, fns []uint32, over uint64, call 
 	for _, o := range parts[1:] {
 		parts[0].merge(o)
 	}
+	for _, p := range parts[0].found { // whichever worker had which thread
+		slices.SortFunc(p.all.list, func(a, b ref) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start)) })
+	}
 	return parts[0], ctx.Err()
 }
 
