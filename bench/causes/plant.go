@@ -116,7 +116,7 @@ func need(names ...string) (needs [][]string) {
 // All returns the plants, whether they can be built on this machine or not.
 func All() []Plant {
 	var all []Plant
-	for _, some := range [][]Plant{locks(), waits(), kernelWork(), moreWork(), otherWork(), golang(), python(), redis(), nginx(), postgres()} {
+	for _, some := range [][]Plant{locks(), waits(), kernelWork(), moreWork(), otherWork(), seldom(), golang(), python(), redis(), nginx(), postgres()} {
 		all = append(all, some...)
 	}
 	return all
