@@ -125,16 +125,14 @@ func (x *explainer) module(id uint32) string {
 
 // splitInto splits the excess of an answer by kinds and by states, so that each adds up to it.
 func (x *explainer) splitInto(out *Answer, a *aligned) {
-	kinds := map[Kind]int64{}
+	var kinds kindParts
 	for i := range a.at {
-		for k, v := range a.kinds(int32(i)) {
-			kinds[k] += v
-		}
+		a.addKinds(&kinds, int32(i))
 	}
 	k := &out.ByKind
 	parts := []*int64{&k.MoreCallsNS, &k.SlowerCallsNS, &k.NewPathNS, &k.MissingPathNS, &k.SelfNS}
-	for i, kind := range []Kind{MoreCalls, SlowerCalls, NewPath, MissingPath, Self} {
-		*parts[i] = x.signed(kinds[kind])
+	for i, v := range [...]int64{kinds.more, kinds.slower, kinds.fresh, kinds.missing, kinds.self} {
+		*parts[i] = x.signed(v)
 	}
 	evenOut(parts, out.ExcessNS)
 	s := &out.ByState
@@ -248,7 +246,7 @@ func (a *aligned) place(o *placed) {
 		if up := o.nodes[k].parent; up >= 0 {
 			o.of[k] = -1
 			if o.of[up] >= 0 {
-				if at, ok := a.edges[edge{o.of[up], o.nodes[k].fn}]; ok {
+				if at, ok := a.edges.get(edge{o.of[up], o.nodes[k].fn}); ok {
 					o.of[k] = at
 				}
 			}

@@ -269,12 +269,22 @@ func (x *explainer) peersOf(ctx context.Context, r *ref, slow []ref, faults bool
 				mid = append(mid, list[i])
 			}
 		}
-		// Both at once: each piece of the reel is decoded once.
-		mid = evenly(mid, x.o.peers())
-		both := append(mid, evenly(list, x.o.peers())...)
+		// Both at once: each piece of the reel is decoded once, and so is who is among both.
+		mid, spread := evenly(mid, x.o.peers()), evenly(list, x.o.peers())
+		both, at := slices.Clone(mid), make([]int, len(spread))
+		for i := range spread {
+			if at[i] = slices.Index(mid, spread[i]); at[i] < 0 {
+				at[i] = len(both)
+				both = append(both, spread[i])
+			}
+		}
 		trees := replay(ctx, x.f, both, replayed{peerNodes, faults}, x.o.workers())
 		s.mid = placeAll(trees[:len(mid)], both)
-		s.spread = placeAll(trees[len(mid):], both[len(mid):])
+		of := make([]*tree, len(spread))
+		for i := range of {
+			of[i] = trees[at[i]]
+		}
+		s.spread = placeAll(of, spread)
 	}
 	if x.cache == nil {
 		x.cache = map[peersKey]*peerSet{}

@@ -65,6 +65,7 @@ type chunkDecoder struct {
 	at     int // index of the chunk that is decoded
 	events []reel.Event
 	err    error
+	grown  tree // what trees are made in
 }
 
 // chunk decodes a chunk of a thread.
@@ -84,6 +85,12 @@ func (d *chunkDecoder) tree(r *ref, limit replayed) *tree {
 		at = sort.Search(len(chunks), func(i int) bool { return chunks[i].Last >= r.start })
 	}
 	b := newBuilder(d.f, r, limit)
+	b.t.nodes, b.t.edges = append(d.grown.nodes[:0], b.t.nodes...), d.grown.edges
+	b.t.edges.reset()
+	defer func() {
+		d.grown.nodes, d.grown.edges = b.t.nodes, b.t.edges
+		b.t.nodes, b.t.edges = slices.Clone(b.t.nodes), edges{}
+	}()
 	var p reel.Pairer
 	d.f.ReadyPairer(&p, r.thread)
 	p.SetTime(r.start)

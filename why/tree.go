@@ -10,7 +10,7 @@ func (s *states) sum() uint64 { return s[0] + s[1] + s[2] + s[3] }
 // tree is what one call consists of: the paths of calls below it. Recursion is folded: a path names each function once.
 type tree struct {
 	nodes []node // the call itself first, callers before what they call
-	edges map[edge]int32
+	edges edges
 	spans []stretch // the longest stretches in which it didn't run
 	cut   bool      // there were too many paths: what is deeper counts as its caller's own
 	limit int
@@ -56,7 +56,7 @@ const (
 )
 
 func newTree(fn uint32, limit int) *tree {
-	return &tree{nodes: []node{{fn: fn, parent: -1, last: -1}}, edges: map[edge]int32{}, limit: limit}
+	return &tree{nodes: []node{{fn: fn, parent: -1, last: -1}}, limit: limit}
 }
 
 // below is the node of a function that is called at a node; which may be that of a caller that is the same function.
@@ -66,11 +66,11 @@ func (t *tree) below(at int32, fn uint32) int32 {
 		return n.last
 	}
 	e := edge{at, fn}
-	to, ok := t.edges[e]
+	to, ok := t.edges.get(e)
 	if !ok {
 		to = t.add(at, fn)
-		if len(t.edges) < 4*t.limit {
-			t.edges[e] = to
+		if t.edges.used < 4*t.limit {
+			t.edges.put(e, to)
 		}
 	}
 	n = &t.nodes[at]
@@ -207,6 +207,11 @@ func (b *builder) spend(to uint64) {
 		s := reel.StateInterval{From: b.now, To: to, State: held, CPU: -1}
 		n.self[held] += to - b.now
 		b.stretch(&s)
+		b.now = to
+		return
+	}
+	if c, ok := b.clock.(*stateClock); ok && c.have && c.cur.From <= b.now && to <= c.cur.To && c.cur.State == reel.StateRunning { // as a rule
+		n.self[reel.StateRunning] += to - b.now
 		b.now = to
 		return
 	}
