@@ -11,7 +11,7 @@ import (
 
 // answer explains one call; slow are all that are explained.
 func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, error) {
-	t := replay(ctx, x.f, []ref{*r}, replayed{maxNodes, true}, 1)[0]
+	t := replay(ctx, x.f, []ref{*r}, replayed{maxNodes, true, x.sampling([]ref{*r}, wholeEvents)}, 1)[0]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

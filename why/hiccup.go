@@ -91,7 +91,7 @@ func (g *again) readOthers(ctx context.Context) {
 	r := &g.a.slow.ref
 	list := slowLike(r, g.a.median, g.x.found.found[r.fn], g.slow)[1:]
 	list = list[:min(len(list), mostAgain)]
-	g.others = placeAll(replay(ctx, g.x.f, list, replayed{limit: peerNodes}, g.x.o.workers()), list)
+	g.others = placeAll(replay(ctx, g.x.f, list, replayed{limit: peerNodes, sampling: g.x.sampling(list, peersEvents)}, g.x.o.workers()), list)
 	for i := range g.others {
 		g.a.place(&g.others[i])
 	}

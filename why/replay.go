@@ -14,6 +14,7 @@ import (
 type replayed struct {
 	limit  int  // of nodes
 	faults bool // page faults are told to the paths
+	*sampling
 }
 
 // replay makes the trees of calls: trees[i] is that of refs[i], nil if it couldn't be found again.
@@ -83,6 +84,9 @@ func (d *chunkDecoder) tree(r *ref, limit replayed) *tree {
 	at := 0
 	if d.f.Header().Clock.Mode == reel.ClockFull {
 		at = sort.Search(len(chunks), func(i int) bool { return chunks[i].Last >= r.start })
+	}
+	if t := d.sampledTree(r, limit); t != nil {
+		return t
 	}
 	b := newBuilder(d.f, r, limit)
 	b.t.nodes, b.t.edges = append(d.grown.nodes[:0], b.t.nodes...), d.grown.edges
@@ -216,8 +220,12 @@ func (b *builder) end() *tree {
 	}
 	for _, open := range b.open { // of a call that never ended
 		for _, o := range open {
-			if n := &b.t.nodes[o.node]; b.last-min(o.start, b.last) > n.to-n.from {
+			n := &b.t.nodes[o.node]
+			if b.last-min(o.start, b.last) > n.to-n.from {
 				n.from, n.to = o.start, b.last
+			}
+			if n.nested--; n.nested == 0 && b.from > 0 {
+				n.whole += b.last - min(max(o.start, b.from), b.last)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ type tree struct {
 	spans []stretch // the longest stretches in which it didn't run
 	cut   bool      // there were too many paths: what is deeper counts as its caller's own
 	limit int
+	part  float64 // how much of the call was read; 0 for all
 }
 
 type edge struct {
@@ -152,10 +153,12 @@ type builder struct {
 	depth  int       // of the call on it
 	open   [][]frame // of each stack, what is open of the tree, outermost first
 	cur    int32     // innermost node
+	from   uint64    // where it begins in the midst of the call; else 0
 	now    uint64    // up to when time is charged
 	last   uint64    // when the call ends
 	faults []reel.Fault
-	holds  map[uint32]reel.RunState // functions in which a goroutine does something whatever its thread does
+	holds  map[uint32]reel.RunState       // functions in which a goroutine does something whatever its thread does
+	long   func(node int32, start uint64) // told of calls that had begun before from; may be nil
 	began  bool
 	done   bool
 }
@@ -272,7 +275,10 @@ func (b *builder) left(c *reel.Call) (done bool) {
 		node.from, node.to = f.start, c.End
 	}
 	if node.nested--; node.nested == 0 {
-		node.whole += c.End - f.start
+		node.whole += c.End - max(f.start, min(b.from, c.End))
+	}
+	if f.start < b.from && b.long != nil {
+		b.long(f.node, f.start)
 	}
 	b.open[c.Stack] = open[:n-1]
 	if c.Stack == b.stack && c.Depth == b.depth {
