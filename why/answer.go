@@ -40,8 +40,10 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 		out.Causes[0].DistinguishedBy = x.distinguish(a, peers, x.found.found[r.fn], slow)
 	}
 	out.Notes = x.doubts(a, peers)
-	for i := range out.Causes {
-		out.Causes[i].Text = causeText(out, &out.Causes[i])
+	for _, list := range [...][]Cause{out.Causes, out.Natural} {
+		for i := range list {
+			list[i].Text = causeText(out, &list[i])
+		}
 	}
 	out.slower = a.allSlower()
 	if ready := out.ByState.ReadyNS; len(out.Causes) == 0 && ready > 0 && 2*ready > out.ExcessNS && out.hint == "" {
@@ -62,27 +64,47 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 		byNature = !scatter.step(float64(a.slow.duration()), slope, x.found.found[a.slow.fn].longest())
 	}
 	again := again{x: x, a: a, slow: slow}
-	larger := false // a place was no more than natural
+	var natural []place // parts that are no more than what scatters
 	for _, p := range a.places() {
 		marks := a.marks(&p)
 		if !a.unusual(&p, marks, peers, outlier) {
-			larger = larger || p.state != int(reel.StateReady)
+			natural = append(natural, p)
 			continue
 		}
+		larger := slices.ContainsFunc(natural, func(p place) bool { return p.state != int(reel.StateReady) })
 		switch c := x.cause(ctx, a, &p, marks); {
-		case c.natural():
-		case larger && !outlier && c.Kind != NewPath:
+		case c.natural(), larger && !outlier && c.Kind != NewPath, byNature && c.Kind != NewPath:
 			// Where more of it is by nature, the rest follows: as of all that there is more to do.
-		case byNature && c.Kind != NewPath:
-			if out.hint == "" {
-				out.hint = fmt.Sprintf("%s more %s; the tail of its peers is that long", took(uint64(c.ExcessNS)), where(out, c))
-			}
+			natural = append(natural, p)
 		case c.maybeHiccup() && !again.often(ctx, c, &p, marks):
 			if out.hiccup == "" {
 				out.hiccup = fmt.Sprintf("%s more %s", took(uint64(c.ExcessNS)), where(out, c))
 			}
 		default:
 			out.Causes = append(out.Causes, *c)
+		}
+	}
+	if len(out.Causes) == 0 {
+		x.natural(ctx, out, a, natural)
+	}
+}
+
+// mostNatural is how many parts of an excess are told that are no causes.
+const mostNatural = 3
+
+// natural tells what an excess that nothing is claimed for consists of, the largest part first.
+func (x *explainer) natural(ctx context.Context, out *Answer, a *aligned, parts []place) {
+	for _, p := range parts {
+		if float64(p.excess) < worth*float64(max(1, sum(a.at[0].sub))) || len(out.Natural) == mostNatural {
+			continue
+		}
+		out.Natural = append(out.Natural, *x.cause(ctx, a, &p, a.marks(&p)))
+	}
+	if len(out.Natural) > 0 && out.Natural[0].ExcessNS >= leastExcess {
+		c := &out.Natural[0]
+		out.hint = fmt.Sprintf("%s of it %s", took(uint64(c.ExcessNS)), where(out, c))
+		if c.State == "blocked" || c.State == "ready" {
+			out.hint += ", " + inState(c.State)
 		}
 	}
 }

@@ -32,6 +32,8 @@ type Truth struct {
 	// WaitsFor are functions of the thread that was waited for, of which one has to be named. Empty if it is none of the
 	// program's own.
 	WaitsFor []string `json:"waits_for,omitempty"`
+	// Else is what is as true of calls that the cause hits in another way: who does a thing, and who waits for that.
+	Else *Truth `json:"else,omitempty"`
 }
 
 // The kinds and states of a cause.

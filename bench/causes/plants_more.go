@@ -22,6 +22,5 @@ func seldom() []Plant {
 		native("fork by another thread", "forked_beside.c", "append_entry", 3*ms, Truth{Path: []string{"map_segment", "*mmap*", "*munmap*"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"take_snapshot", "*fork*"}}),
 		native("work on a coroutine's stack", "coroutine.c", "print_page", 4*ms, Truth{Path: []string{"typeset", "lay_out"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		native("vector filled from its front", "front_insert.cc", "order_events", 3*ms, Truth{Path: []string{"add_front", "*insert*", "*memmove*"}, Kinds: repeats, States: []string{CPU}}),
-		native("processor shared with a thread", "pinned_beside.c", "rank_page", 12*ms, Truth{Path: []string{"*"}, Kinds: working, States: []string{Ready}}),
 	}
 }
