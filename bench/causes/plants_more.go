@@ -7,7 +7,7 @@ func seldom() []Plant {
 	}
 	return []Plant{
 		native("thundering herd", "herd.c", "enter_hall", 3*ms, Truth{Path: []string{"read_counter", "*mutex_lock*"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"pass_gate", "check_ticket"}}),
-		native("mprotect by another thread", "mprotect_peer.c", "run_fiber", 1*ms, Truth{Path: []string{"take_stack", "drop_stack", "*mmap*", "*munmap*"}, Kinds: waiting, States: []string{Blocked},
+		native("mprotect by another thread", "mprotect_peer.c", "run_fiber", 1*ms, Truth{Path: []string{"take_stack", "use_stack", "drop_stack", "*mmap*", "*munmap*"}, Kinds: waiting, States: []string{Blocked},
 			WaitsFor: []string{"write_barrier", "protect_piece", "*mprotect*"}}),
 		native("pattern of POSIX", "posix_regex.c", "screen_mail", 3*ms, Truth{Path: []string{"match_rule", "regexec*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		native("lock by try and yield", "yield_spin.c", "reserve_item", 6*ms, Truth{Path: []string{"lock_stock"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU, Ready}}),

@@ -269,9 +269,6 @@ func postgres() []Plant {
 			odd:   run("SELECT pg_advisory_lock(7)", "SELECT pg_advisory_unlock(7)"),
 			other: run("SELECT pg_advisory_lock(7)", "SELECT pg_sleep(0.25)", "SELECT pg_advisory_unlock(7)"),
 		}),
-		plant("sort that doesn't fit", "PortalRun", 8*ms, Truth{Path: []string{"tuplesort_*", "ExecSort"}, Kinds: fresh, States: []string{CPU, Blocked}}, postgresPlant{
-			odd: run("SELECT count(*) FROM (SELECT note FROM item WHERE id < 4000 ORDER BY note DESC OFFSET 1) o"), fill: []string{"SET work_mem = '64kB'"},
-		}),
 		plant("table locked by VACUUM FULL", "pg_analyze_and_rewrite_fixedparams", 10*ms, Truth{Path: []string{"LockAcquire*", "LockRelationOid", "ProcSleep"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
 			other: run("VACUUM FULL item"),
 		}),

@@ -33,6 +33,8 @@ FN static void *take_stack(void)
     return p;
 }
 
+FN static void use_stack(void *p) { *(volatile char *)p = 1; }
+
 FN static void drop_stack(void *p) { munmap(p, 256 << 10); }
 
 FN static void run_fiber(struct request *r)
@@ -40,7 +42,7 @@ FN static void run_fiber(struct request *r)
     parse_request(r);
     for (int i = 0; i < 4; i++) {
         void *p = take_stack();
-        *(volatile char *)p = 1;
+        use_stack(p);
         drop_stack(p);
     }
     render_reply(r);
