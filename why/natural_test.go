@@ -20,7 +20,7 @@ func TestACallIsHeldAgainstThoseThatGoItsWay(t *testing.T) {
 			switch {
 			case i%400 == 201:
 				r.Call(fnRead, func() { r.Wait(p.about(12*ms), reel.WakerKernel) })
-			case i%8 < 3:
+			case p.rng.Float64() < 0.4:
 				r.Call(fnRead, func() { r.Wait(p.about(200*µs), reel.WakerKernel) })
 			}
 		})
