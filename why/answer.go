@@ -73,8 +73,9 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 		}
 		larger := slices.ContainsFunc(natural, func(p place) bool { return p.state != int(reel.StateReady) })
 		switch c := x.cause(ctx, a, &p, marks); {
-		case c.natural(), larger && !outlier && c.Kind != NewPath, byNature && c.Kind != NewPath:
-			// Where more of it is by nature, the rest follows: as of all that there is more to do.
+		case c.natural(), larger && !outlier && c.Kind != NewPath, byNature && c.Kind != NewPath && !c.forWork():
+			// Where more of it is by nature, the rest follows: as of all that there is more to do. What has a heavy tail is how much that is; who
+			// waits for another's work is slow for that.
 			natural = append(natural, p)
 		case c.maybeHiccup() && !again.often(ctx, c, &p, marks):
 			if out.hiccup == "" {
@@ -87,6 +88,11 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 	if len(out.Causes) == 0 {
 		x.natural(ctx, out, a, natural)
 	}
+}
+
+// forWork says whether a cause is a wait in which the thread that was waited for worked.
+func (c *Cause) forWork() bool {
+	return c.State == stateName(int(reel.StateBlocked)) && c.WaitsFor != nil && c.WaitsFor.State == stateName(int(reel.StateRunning))
 }
 
 // mostNatural is how many parts of an excess are told that are no causes.

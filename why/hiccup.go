@@ -3,8 +3,6 @@ package why
 import (
 	"context"
 	"math"
-
-	"github.com/callreel/callreel/reel"
 )
 
 // A machine has hiccups: interrupts, a timer that is late, a virtual processor that its host runs late. Such a thing lengthens one stretch of
@@ -24,7 +22,7 @@ func (c *Cause) maybeHiccup() bool {
 	if c.ExcessNS >= leastOnce || c.Kind != SlowerCalls && c.Kind != Self {
 		return false
 	}
-	return c.WaitsFor == nil || c.WaitsFor.State != stateName(int(reel.StateRunning))
+	return !c.forWork()
 }
 
 // again knows the other slow calls of the function.
