@@ -26,10 +26,10 @@ const (
 
 // whyCount adds up what the answers were worth.
 type whyCount struct {
-	plants, place, first, three int
-	controls, falseClaims       int
-	readyOnly                   int // of falseClaims: they say no more than that others had the processor
-	notJudged                   []string
+	plants, place, first, three, listed int
+	controls, falseClaims               int
+	readyOnly                           int // of falseClaims: they say no more than that others had the processor
+	notJudged                           []string
 }
 
 // measureWhy asks callreel why about programs with a planted cause, and about some without. It prints each as it goes.
@@ -161,6 +161,7 @@ func (n *whyCount) judgePlant(w io.Writer, name string, r plantRun) {
 		n.place += count(2*r.Place > r.Calls)
 		n.first += count(r.FirstRight())
 		n.three += count(r.ThreeRight())
+		n.listed += count(r.ListedRight())
 	}
 	_, _ = fmt.Fprintf(w, "%-42s %-5s %d of %d  %s\n%-42s       its own log: %s (%.1f s)\n", name, mark, r.First, r.Calls, said, "", logWords(r.log), r.took.Seconds())
 }
@@ -210,6 +211,7 @@ func (n *whyCount) rows() []row {
 	return []row{
 		{what: "why: the planted cause in first place", value: of(n.first, n.plants), ratio: share(n.first, n.plants), reach: "90 %", note: note},
 		{what: "why: among the first three", value: of(n.three, n.plants), ratio: share(n.three, n.plants), reach: "98 %"},
+		{what: "why: the same, or listed without a claim", value: of(n.listed, n.plants), ratio: share(n.listed, n.plants)},
 		{what: "why: place, kind and state, whoever was waited for", value: of(n.place, n.plants), ratio: share(n.place, n.plants)},
 		{what: "why: claims for slow calls of pure noise", value: of(n.falseClaims, n.controls), reach: "≤ 2 of 40",
 			note: fmt.Sprintf("%d of them say no more than that others had the processor, which may be so", n.readyOnly)},

@@ -82,15 +82,7 @@ func (x *explainer) thin(thread uint32, windows []window) (parts [][]window) {
 	chunks := x.f.Chunks(thread)
 	events := 0.0
 	for _, w := range windows {
-		at := sort.Search(len(chunks), func(i int) bool { return chunks[i].Last >= w.from })
-		for ; at < len(chunks) && chunks[at].First <= w.to; at++ {
-			c := &chunks[at]
-			part := 1.0
-			if c.Last > c.First {
-				part = float64(min(c.Last, w.to)-min(max(c.First, w.from), min(c.Last, w.to))) / float64(c.Last-c.First)
-			}
-			events += part * float64(min(c.Events, c.Bytes))
-		}
+		events += eventsIn(chunks, w.from, w.to)
 	}
 	if events <= mostEvents {
 		return [][]window{windows}

@@ -10,7 +10,7 @@ import (
 // paths are those of several trees, callers before what they call.
 type paths struct {
 	list  []path
-	edges map[edge]int32
+	edges edges
 }
 
 type path struct {
@@ -26,16 +26,16 @@ func (p *paths) intern(t *tree) []int32 {
 		n := &t.nodes[i]
 		if n.parent < 0 {
 			if len(p.list) == 0 {
-				p.list, p.edges = append(p.list, path{fn: n.fn, parent: -1}), map[edge]int32{}
+				p.list = append(p.list, path{fn: n.fn, parent: -1})
 			}
 			continue
 		}
 		e := edge{of[n.parent], n.fn}
-		at, ok := p.edges[e]
+		at, ok := p.edges.get(e)
 		if !ok {
 			at = int32(len(p.list))
 			p.list = append(p.list, path{fn: n.fn, parent: e.parent})
-			p.edges[e] = at
+			p.edges.put(e, at)
 			p.list[e.parent].children = true
 		}
 		of[i] = at
@@ -170,24 +170,29 @@ func (a *aligned) newPath(at int32) bool {
 	return m.calls > 0 && m.with*20 <= len(a.peers)
 }
 
-// kinds splits the excess of a path without those below it: what more calls of the same come to, and so on. The parts add up to it.
-func (a *aligned) kinds(at int32) (parts map[Kind]int64) {
+// kindParts is an excess by kinds, in ticks.
+type kindParts struct{ more, slower, fresh, missing, self int64 }
+
+// addKinds splits the excess of a path without those below it: what more calls of the same come to, and so on. The parts add up to it.
+func (a *aligned) addKinds(to *kindParts, at int32) {
 	m := &a.at[at]
 	e := sum(m.excess)
 	switch {
 	case at == 0:
-		return map[Kind]int64{Self: e}
+		to.self += e
 	case a.newPath(at):
-		return map[Kind]int64{NewPath: e}
+		to.fresh += e
 	case m.calls == 0:
-		return map[Kind]int64{MissingPath: e}
+		to.missing += e
+	default:
+		more := int64(math.Round((float64(m.calls) - m.peerCalls) * float64(sum(m.usual)) / m.peerCalls))
+		to.more += more
+		if a.list[at].children {
+			to.self += e - more
+		} else {
+			to.slower += e - more
+		}
 	}
-	more := int64(math.Round((float64(m.calls) - m.peerCalls) * float64(sum(m.usual)) / m.peerCalls))
-	slower := SlowerCalls
-	if a.list[at].children {
-		slower = Self
-	}
-	return map[Kind]int64{MoreCalls: more, slower: e - more}
 }
 
 // path lists the functions from below the call down to a path.

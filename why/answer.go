@@ -11,7 +11,7 @@ import (
 
 // answer explains one call; slow are all that are explained.
 func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, error) {
-	t := replay(ctx, x.f, []ref{*r}, replayed{maxNodes, true}, 1)[0]
+	t := replay(ctx, x.f, []ref{*r}, replayed{maxNodes, true, x.sampling([]ref{*r}, wholeEvents)}, 1)[0]
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -40,8 +40,10 @@ func (x *explainer) answer(ctx context.Context, r *ref, slow []ref) (*Answer, er
 		out.Causes[0].DistinguishedBy = x.distinguish(a, peers, x.found.found[r.fn], slow)
 	}
 	out.Notes = x.doubts(a, peers)
-	for i := range out.Causes {
-		out.Causes[i].Text = causeText(out, &out.Causes[i])
+	for _, list := range [...][]Cause{out.Causes, out.Natural} {
+		for i := range list {
+			list[i].Text = causeText(out, &list[i])
+		}
 	}
 	out.slower = a.allSlower()
 	if ready := out.ByState.ReadyNS; len(out.Causes) == 0 && ready > 0 && 2*ready > out.ExcessNS && out.hint == "" {
@@ -62,23 +64,53 @@ func (x *explainer) causes(ctx context.Context, out *Answer, a *aligned, peers *
 		byNature = !scatter.step(float64(a.slow.duration()), slope, x.found.found[a.slow.fn].longest())
 	}
 	again := again{x: x, a: a, slow: slow}
+	var natural []place // parts that are no more than what scatters
 	for _, p := range a.places() {
 		marks := a.marks(&p)
 		if !a.unusual(&p, marks, peers, outlier) {
+			natural = append(natural, p)
 			continue
 		}
+		larger := slices.ContainsFunc(natural, func(p place) bool { return p.state != int(reel.StateReady) })
 		switch c := x.cause(ctx, a, &p, marks); {
-		case c.natural():
-		case byNature && c.Kind != NewPath:
-			if out.hint == "" {
-				out.hint = fmt.Sprintf("%s more %s; the tail of its peers is that long", took(uint64(c.ExcessNS)), where(out, c))
-			}
+		case c.natural(), larger && !outlier && c.Kind != NewPath, byNature && c.Kind != NewPath && !c.forWork():
+			// Where more of it is by nature, the rest follows: as of all that there is more to do. What has a heavy tail is how much that is; who
+			// waits for another's work is slow for that.
+			natural = append(natural, p)
 		case c.maybeHiccup() && !again.often(ctx, c, &p, marks):
 			if out.hiccup == "" {
 				out.hiccup = fmt.Sprintf("%s more %s", took(uint64(c.ExcessNS)), where(out, c))
 			}
 		default:
 			out.Causes = append(out.Causes, *c)
+		}
+	}
+	if len(out.Causes) == 0 {
+		x.natural(ctx, out, a, natural)
+	}
+}
+
+// forWork says whether a cause is a wait in which the thread that was waited for worked.
+func (c *Cause) forWork() bool {
+	return c.State == stateName(int(reel.StateBlocked)) && c.WaitsFor != nil && c.WaitsFor.State == stateName(int(reel.StateRunning))
+}
+
+// mostNatural is how many parts of an excess are told that are no causes.
+const mostNatural = 3
+
+// natural tells what an excess that nothing is claimed for consists of, the largest part first.
+func (x *explainer) natural(ctx context.Context, out *Answer, a *aligned, parts []place) {
+	for _, p := range parts {
+		if float64(p.excess) < worth*float64(max(1, sum(a.at[0].sub))) || len(out.Natural) == mostNatural {
+			continue
+		}
+		out.Natural = append(out.Natural, *x.cause(ctx, a, &p, a.marks(&p)))
+	}
+	if len(out.Natural) > 0 && out.Natural[0].ExcessNS >= leastExcess {
+		c := &out.Natural[0]
+		out.hint = fmt.Sprintf("%s of it %s", took(uint64(c.ExcessNS)), where(out, c))
+		if c.State == "blocked" || c.State == "ready" {
+			out.hint += ", " + inState(c.State)
 		}
 	}
 }
@@ -121,16 +153,14 @@ func (x *explainer) module(id uint32) string {
 
 // splitInto splits the excess of an answer by kinds and by states, so that each adds up to it.
 func (x *explainer) splitInto(out *Answer, a *aligned) {
-	kinds := map[Kind]int64{}
+	var kinds kindParts
 	for i := range a.at {
-		for k, v := range a.kinds(int32(i)) {
-			kinds[k] += v
-		}
+		a.addKinds(&kinds, int32(i))
 	}
 	k := &out.ByKind
 	parts := []*int64{&k.MoreCallsNS, &k.SlowerCallsNS, &k.NewPathNS, &k.MissingPathNS, &k.SelfNS}
-	for i, kind := range []Kind{MoreCalls, SlowerCalls, NewPath, MissingPath, Self} {
-		*parts[i] = x.signed(kinds[kind])
+	for i, v := range [...]int64{kinds.more, kinds.slower, kinds.fresh, kinds.missing, kinds.self} {
+		*parts[i] = x.signed(v)
 	}
 	evenOut(parts, out.ExcessNS)
 	s := &out.ByState
@@ -244,7 +274,7 @@ func (a *aligned) place(o *placed) {
 		if up := o.nodes[k].parent; up >= 0 {
 			o.of[k] = -1
 			if o.of[up] >= 0 {
-				if at, ok := a.edges[edge{o.of[up], o.nodes[k].fn}]; ok {
+				if at, ok := a.edges.get(edge{o.of[up], o.nodes[k].fn}); ok {
 					o.of[k] = at
 				}
 			}

@@ -247,6 +247,9 @@ func collect(ctx context.Context, f *reel.File, fns []uint32, over uint64, call 
 	for _, o := range parts[1:] {
 		parts[0].merge(o)
 	}
+	for _, p := range parts[0].found { // whichever worker had which thread
+		slices.SortFunc(p.all.list, func(a, b ref) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start)) })
+	}
 	return parts[0], ctx.Err()
 }
 
@@ -299,17 +302,45 @@ type marks struct {
 	at    []int // indices of chunks
 	state []reel.PairerState
 	open  int // calls in the states
+	every int // chunk is noted, the others aren't; 0 is 1
 }
 
 // maxMarked bounds the open calls in the marks of a thread.
 const maxMarked = 1 << 16
 
-// note notes where a Pairer is before a chunk, as long as there is room.
+// note notes where a Pairer is before a chunk. Where there is no room for all, it is every other chunk, and so on.
 func (m *marks) note(chunk int, p *reel.Pairer) {
-	if n := p.Open(); m.open+n+8 <= maxMarked {
-		m.open += n + 8
+	m.every = max(m.every, 1)
+	if chunk%m.every != 0 {
+		return
+	}
+	n := p.Open() + 8
+	for m.open+n > maxMarked && len(m.at) > 1 {
+		m.thin()
+	}
+	if m.open+n <= maxMarked && chunk%m.every == 0 {
+		m.open += n
 		m.at, m.state = append(m.at, chunk), append(m.state, p.State(nil))
 	}
+}
+
+func (m *marks) thin() {
+	m.every *= 2
+	k := 0
+	m.open = 0
+	for i, at := range m.at {
+		if at%m.every != 0 {
+			continue
+		}
+		m.at[k], m.state[k] = at, m.state[i]
+		k++
+		m.open += 8
+		for _, s := range m.state[i].Stacks {
+			m.open += len(s.Open)
+		}
+	}
+	clear(m.state[k:])
+	m.at, m.state = m.at[:k], m.state[:k]
 }
 
 // before is the last mark at a chunk or before it.

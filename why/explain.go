@@ -55,6 +55,7 @@ type explainer struct {
 	byTID     map[int][]reel.Thread
 	tl        *timeline.Timeline // nil if the reel has none
 	looked    bool               // for tl
+	pieces    map[uint32]*pieces // by thread
 }
 
 // choose finds the calls that are to be explained.
@@ -269,12 +270,22 @@ func (x *explainer) peersOf(ctx context.Context, r *ref, slow []ref, faults bool
 				mid = append(mid, list[i])
 			}
 		}
-		// Both at once: each piece of the reel is decoded once.
-		mid = evenly(mid, x.o.peers())
-		both := append(mid, evenly(list, x.o.peers())...)
-		trees := replay(ctx, x.f, both, replayed{peerNodes, faults}, x.o.workers())
+		// Both at once: each piece of the reel is decoded once, and so is who is among both.
+		mid, spread := x.fewer(evenly(mid, x.o.peers())), x.fewer(evenly(list, x.o.peers()))
+		both, at := slices.Clone(mid), make([]int, len(spread))
+		for i := range spread {
+			if at[i] = slices.Index(mid, spread[i]); at[i] < 0 {
+				at[i] = len(both)
+				both = append(both, spread[i])
+			}
+		}
+		trees := replay(ctx, x.f, both, replayed{peerNodes, faults, x.sampling(both, peersEvents)}, x.o.workers())
 		s.mid = placeAll(trees[:len(mid)], both)
-		s.spread = placeAll(trees[len(mid):], both[len(mid):])
+		of := make([]*tree, len(spread))
+		for i := range of {
+			of[i] = trees[at[i]]
+		}
+		s.spread = placeAll(of, spread)
 	}
 	if x.cache == nil {
 		x.cache = map[peersKey]*peerSet{}

@@ -3,8 +3,6 @@ package why
 import (
 	"context"
 	"math"
-
-	"github.com/callreel/callreel/reel"
 )
 
 // A machine has hiccups: interrupts, a timer that is late, a virtual processor that its host runs late. Such a thing lengthens one stretch of
@@ -24,7 +22,7 @@ func (c *Cause) maybeHiccup() bool {
 	if c.ExcessNS >= leastOnce || c.Kind != SlowerCalls && c.Kind != Self {
 		return false
 	}
-	return c.WaitsFor == nil || c.WaitsFor.State != stateName(int(reel.StateRunning))
+	return !c.forWork()
 }
 
 // again knows the other slow calls of the function.
@@ -91,7 +89,7 @@ func (g *again) readOthers(ctx context.Context) {
 	r := &g.a.slow.ref
 	list := slowLike(r, g.a.median, g.x.found.found[r.fn], g.slow)[1:]
 	list = list[:min(len(list), mostAgain)]
-	g.others = placeAll(replay(ctx, g.x.f, list, replayed{limit: peerNodes}, g.x.o.workers()), list)
+	g.others = placeAll(replay(ctx, g.x.f, list, replayed{limit: peerNodes, sampling: g.x.sampling(list, peersEvents)}, g.x.o.workers()), list)
 	for i := range g.others {
 		g.a.place(&g.others[i])
 	}

@@ -42,12 +42,14 @@ func (x *explainer) collectIndexed(ctx context.Context, fns []uint32, over uint6
 		if err != nil {
 			return nil
 		}
-		for _, r := range outermost(sampled) {
+		kept := outermost(sampled)
+		for _, r := range kept {
 			if r.whole() {
 				p.all.add(r)
 			}
 		}
-		p.all.every = max(1, total/max(1, uint64(len(p.all.list))))
+		// Those within others of the function don't count.
+		p.all.every = max(1, uint64(float64(total)/float64(max(1, len(sampled)))*float64(len(kept))/float64(max(1, len(p.all.list)))))
 		for _, r := range outermost(all) {
 			p.top.add(r)
 		}

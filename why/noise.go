@@ -121,20 +121,33 @@ func (a *aligned) unusual(p *place, marks []bool, peers *peerSet, outlier bool) 
 			return false
 		}
 	}
-	var here []float64
+	var here, alike []float64 // of all, and of those that go there
 	for i := range a.others {
-		here = append(here, pick(a.others[i].spentIn(marks)))
+		v := pick(a.others[i].spentIn(marks))
+		here = append(here, v)
+		if a.others[i].callsOf(p.named()) > 0 {
+			alike = append(alike, v)
+		}
 	}
-	if len(here) == 0 {
+	if len(here) == 0 || beyond(here, a.median, pick(a.slow.spentIn(marks)), peers.count) {
 		return true
 	}
+	// Where half of the calls don't go, all of them scatter by far more than those do that go there.
+	return len(alike) >= leastAlike && len(alike) < len(here) && beyond(alike, a.median, pick(a.slow.spentIn(marks)), peers.count*uint64(len(alike))/uint64(len(here)))
+}
+
+// leastAlike is how many calls at least have to go where a slow one goes for that to be held against them alone.
+const leastAlike = 40
+
+// beyond says whether a time is beyond the scatter of n others, of which here are a sample, everything else being as usual.
+func beyond(here []float64, median uint64, v float64, n uint64) bool {
+	here = slices.Clone(here)
 	slices.Sort(here)
-	// Everything else being as usual.
-	rest := max(0, float64(a.median)-here[len(here)/2])
+	rest := max(0, float64(median)-here[len(here)/2])
 	for i := range here {
 		here[i] += rest
 	}
-	return pick(a.slow.spentIn(marks))+rest > newScatter(here, peers.count).most()
+	return v+rest > newScatter(here, n).most()
 }
 
 // leastReady is for how long at least a thread has to wait for a processor, in nanoseconds, for that to be a cause: two or three turns of

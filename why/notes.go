@@ -62,6 +62,9 @@ func (x *explainer) doubts(a *aligned, peers *peerSet) []string {
 			}
 		}
 	}
+	if a.slow.part > 0 {
+		list = append(list, fmt.Sprintf("It made too many calls to read them all: %s of it was read, in even pieces, and counts and times are what that comes to.", percent(a.slow.part)))
+	}
 	if a.slow.cut {
 		list = append(list, "It has too many paths: the deepest count as their callers' own time.")
 	}

@@ -41,6 +41,16 @@ func TestPlacesOfRecursionAndOfLoops(t *testing.T) {
 				r.Call(fnLookup, func() { r.Call(fnRotate, func() { r.Work(p.about(10 * µs)) }) })
 			}
 		}, []string{"lookup"}, MoreCalls},
+		{"a new path once in many rounds", func(p *program, r *madereel.Run) {
+			for i := range 60 {
+				r.Call(fnLookup, func() {
+					r.Work(p.about(10 * µs))
+					if i == 20 {
+						r.Call(fnRotate, func() { r.Work(9 * ms) })
+					}
+				})
+			}
+		}, []string{"lookup", "rotate"}, NewPath},
 		{"a new path in as many rounds as always", func(p *program, r *madereel.Run) {
 			for range 3 {
 				r.Call(fnLookup, func() { r.Call(fnRotate, func() { r.Work(p.about(3 * ms)) }) })

@@ -19,6 +19,10 @@ func (x *explainer) ranInstead(a *aligned, c *Cause, marks []bool) {
 		return
 	}
 	c.FromNS, c.ToNS = x.since(spans[0].From), x.since(spans[0].To)
+	if a.slow.goroutine != 0 && !x.threadReady(&spans[0]) {
+		c.waits = "; Go's scheduler had other goroutines, or the runtime's own work, on its processors"
+		return
+	}
 	whole := length(spans)
 	ours, anywhere := map[string]uint64{}, uint64(0)
 	threads := x.f.Threads()
@@ -70,6 +74,15 @@ func (x *explainer) ranInstead(a *aligned, c *Cause, marks []bool) {
 	case len(parts) > 0:
 		c.waits = "; the CPU had " + strings.Join(parts, ", ")
 	}
+}
+
+// threadReady says whether the thread of a stretch was ready, too, in the midst of it. A goroutine that is on no thread waits for others.
+func (x *explainer) threadReady(s *stretch) bool {
+	r := x.f.States(s.thread)
+	at := s.From + (s.To-s.From)/2
+	r.Seek(at)
+	iv, ok := r.Next()
+	return ok && iv.From <= at && iv.State == reel.StateReady
 }
 
 // nextCPU is the processor that a thread ran on when it had waited for one, -1 if that isn't known.

@@ -14,6 +14,7 @@ import (
 type replayed struct {
 	limit  int  // of nodes
 	faults bool // page faults are told to the paths
+	*sampling
 }
 
 // replay makes the trees of calls: trees[i] is that of refs[i], nil if it couldn't be found again.
@@ -65,6 +66,7 @@ type chunkDecoder struct {
 	at     int // index of the chunk that is decoded
 	events []reel.Event
 	err    error
+	grown  tree // what trees are made in
 }
 
 // chunk decodes a chunk of a thread.
@@ -83,7 +85,16 @@ func (d *chunkDecoder) tree(r *ref, limit replayed) *tree {
 	if d.f.Header().Clock.Mode == reel.ClockFull {
 		at = sort.Search(len(chunks), func(i int) bool { return chunks[i].Last >= r.start })
 	}
+	if t := d.sampledTree(r, limit); t != nil {
+		return t
+	}
 	b := newBuilder(d.f, r, limit)
+	b.t.nodes, b.t.edges = append(d.grown.nodes[:0], b.t.nodes...), d.grown.edges
+	b.t.edges.reset()
+	defer func() {
+		d.grown.nodes, d.grown.edges = b.t.nodes, b.t.edges
+		b.t.nodes, b.t.edges = slices.Clone(b.t.nodes), edges{}
+	}()
 	var p reel.Pairer
 	d.f.ReadyPairer(&p, r.thread)
 	p.SetTime(r.start)
@@ -209,8 +220,12 @@ func (b *builder) end() *tree {
 	}
 	for _, open := range b.open { // of a call that never ended
 		for _, o := range open {
-			if n := &b.t.nodes[o.node]; b.last-min(o.start, b.last) > n.to-n.from {
+			n := &b.t.nodes[o.node]
+			if b.last-min(o.start, b.last) > n.to-n.from {
 				n.from, n.to = o.start, b.last
+			}
+			if n.nested--; n.nested == 0 && b.from > 0 {
+				n.whole += b.last - min(max(o.start, b.from), b.last)
 			}
 		}
 	}

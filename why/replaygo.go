@@ -12,6 +12,8 @@ import (
 // was on none.
 type goroutineClock struct {
 	f      *reel.File
+	before *stateClock // of the thread that it was on up to left
+	left   uint64      // tick
 	on     *stateClock // of the thread that it is on; nil if no states are known
 	off    uint64      // up to when it was on none, in ticks
 	gapped reel.RunState
@@ -22,6 +24,8 @@ func (c *goroutineClock) piece(from, to uint64) (s reel.StateInterval, ok bool) 
 	switch {
 	case from >= to:
 		return s, false
+	case from < c.left && c.before != nil:
+		return c.before.piece(from, min(to, c.left))
 	case from < c.off:
 		return reel.StateInterval{From: from, To: min(to, c.off), State: c.gapped, CPU: -1, Preempted: c.gapped == reel.StateReady}, true
 	case c.on != nil:
@@ -47,13 +51,13 @@ type goroutineReplay struct {
 	limit   replayed
 	pending map[runKey][]int // refs by their starts
 	active  map[runKey][]*goroutineCall
-	ran     map[uint32]runKey // the last one on each thread
+	on      *goroutineThreads
 	left    int
 	away    map[uint32]reel.RunState
 }
 
 func replayGoroutines(ctx context.Context, f *reel.File, refs []ref, trees []*tree, limit replayed) {
-	r := goroutineReplay{f: f, refs: refs, trees: trees, limit: limit, pending: map[runKey][]int{}, active: map[runKey][]*goroutineCall{}, ran: map[uint32]runKey{}, left: len(refs), away: away(f)}
+	r := goroutineReplay{f: f, refs: refs, trees: trees, limit: limit, pending: map[runKey][]int{}, active: map[runKey][]*goroutineCall{}, on: newGoroutineThreads(f), left: len(refs), away: away(f)}
 	for i := range refs {
 		k := keyOf(refs[i].goroutine, refs[i].thread)
 		r.pending[k] = append(r.pending[k], i)
@@ -97,11 +101,10 @@ func (r *goroutineReplay) take(k runKey, thread uint32, events []reel.Event, los
 			}
 		}
 	}
-	on := r.ran[thread] == k
-	r.ran[thread] = k
+	m := r.on.take(k, thread, events, lost)
 	kept := r.active[k][:0]
 	for _, c := range r.active[k] {
-		c.moved(thread, on && c.thread == thread, events[0].Time, r.away)
+		c.moved(thread, m, r.away)
 		c.push(events, thread)
 		if c.b.done {
 			r.finish(c)
@@ -144,20 +147,22 @@ func (r *goroutineReplay) take(k runKey, thread uint32, events []reel.Event, los
 	r.active[k] = kept
 }
 
-// moved tells the clock that the goroutine goes on at a tick; still says that nothing else has run on its thread meanwhile.
-func (c *goroutineCall) moved(thread uint32, still bool, tick uint64, away map[uint32]reel.RunState) {
+// moved tells the clock how the goroutine came to go on, on a thread.
+func (c *goroutineCall) moved(thread uint32, m move, away map[uint32]reel.RunState) {
 	c.b.thread = thread
-	if still {
+	if m.still && c.thread == thread {
 		return
 	}
-	c.clock.off, c.clock.gapped = tick, reel.StateUnknown
+	k := c.clock
+	k.before, k.left = k.on, m.left
+	k.off, k.gapped = m.came, m.to
 	if s, ok := away[c.b.t.nodes[c.b.cur].fn]; ok {
-		c.clock.gapped = s
+		k.gapped = s
 	} else if len(away) == 0 { // the runtime isn't recorded: most who leave wait
-		c.clock.gapped = reel.StateBlocked
+		k.gapped = reel.StateBlocked
 	}
-	if c.clock.on != nil {
-		c.clock.on = newStateClock(c.clock.f, thread, tick)
+	if k.on != nil {
+		k.on = newStateClock(k.f, thread, m.came)
 	}
 }
 

@@ -36,6 +36,8 @@ type Answer struct {
 	ByState  ByState `json:"by_state"`
 	// Causes are what the excess comes from, the largest first; none if the call isn't out of the ordinary.
 	Causes []Cause `json:"causes"`
+	// Natural are, where Causes has none, the largest parts of the excess: what there is more of, but by no more than scatters.
+	Natural []Cause `json:"natural,omitempty"`
 	// Peer is the ID of the call that is nearest to the middle of the peers, "" if there is none.
 	Peer string `json:"peer,omitempty"`
 	// Text is the answer in words, Notes what can't be known.

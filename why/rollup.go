@@ -96,7 +96,7 @@ func (r *rollup) descend(at int32) {
 		}
 		if next := r.heaviest(at); next >= 0 && float64(r.sub(next)) >= holds*float64(e) {
 			// A loop that goes round far more often than usual may go another way for that reason: it tries again.
-			if m := &r.at[at]; at > 0 && r.newPath(next) && float64(m.calls) >= manyTimes*max(1, m.peerCalls) && r.moreOfAll(at, e) {
+			if m := &r.at[at]; at > 0 && r.newPath(next) && float64(m.calls) >= manyTimes*max(1, m.peerCalls) && r.moreOfAll(at, e) && r.eachRound(at, next) {
 				r.add(at, false, e)
 				return
 			}
@@ -160,6 +160,20 @@ func (r *rollup) moreOfAll(at int32, e int64) bool {
 	// By what each of its calls takes: that may be more than usual for the same reason.
 	more := (1 - m.peerCalls/float64(max(m.calls, 1))) * float64(m.subSpent)
 	return r.state < 0 && float64(m.calls) >= mostOften*m.peerCalls && more >= pure*float64(e)
+}
+
+// eachRound says whether what is new below a path is done in most of the rounds by which that is called more often: then it follows from those.
+// What takes long once in many rounds is why there are so many, or has nothing to do with them.
+func (r *rollup) eachRound(at, next int32) bool {
+	for low := next; low >= 0; low = r.heaviest(low) {
+		if float64(r.sub(low)) < holds*float64(r.sub(next)) {
+			break
+		}
+		if m := &r.at[at]; 2*float64(r.at[low].calls) < float64(m.calls)-m.peerCalls {
+			return false
+		}
+	}
+	return true
 }
 
 // mostOften is how many times as often as usual a path is taken at least for all that is below it to have grown for that.

@@ -10,10 +10,11 @@ func (s *states) sum() uint64 { return s[0] + s[1] + s[2] + s[3] }
 // tree is what one call consists of: the paths of calls below it. Recursion is folded: a path names each function once.
 type tree struct {
 	nodes []node // the call itself first, callers before what they call
-	edges map[edge]int32
+	edges edges
 	spans []stretch // the longest stretches in which it didn't run
 	cut   bool      // there were too many paths: what is deeper counts as its caller's own
 	limit int
+	part  float64 // how much of the call was read; 0 for all
 }
 
 type edge struct {
@@ -56,7 +57,7 @@ const (
 )
 
 func newTree(fn uint32, limit int) *tree {
-	return &tree{nodes: []node{{fn: fn, parent: -1, last: -1}}, edges: map[edge]int32{}, limit: limit}
+	return &tree{nodes: []node{{fn: fn, parent: -1, last: -1}}, limit: limit}
 }
 
 // below is the node of a function that is called at a node; which may be that of a caller that is the same function.
@@ -66,11 +67,11 @@ func (t *tree) below(at int32, fn uint32) int32 {
 		return n.last
 	}
 	e := edge{at, fn}
-	to, ok := t.edges[e]
+	to, ok := t.edges.get(e)
 	if !ok {
 		to = t.add(at, fn)
-		if len(t.edges) < 4*t.limit {
-			t.edges[e] = to
+		if t.edges.used < 4*t.limit {
+			t.edges.put(e, to)
 		}
 	}
 	n = &t.nodes[at]
@@ -152,10 +153,12 @@ type builder struct {
 	depth  int       // of the call on it
 	open   [][]frame // of each stack, what is open of the tree, outermost first
 	cur    int32     // innermost node
+	from   uint64    // where it begins in the midst of the call; else 0
 	now    uint64    // up to when time is charged
 	last   uint64    // when the call ends
 	faults []reel.Fault
-	holds  map[uint32]reel.RunState // functions in which a goroutine does something whatever its thread does
+	holds  map[uint32]reel.RunState       // functions in which a goroutine does something whatever its thread does
+	long   func(node int32, start uint64) // told of calls that had begun before from; may be nil
 	began  bool
 	done   bool
 }
@@ -207,6 +210,11 @@ func (b *builder) spend(to uint64) {
 		s := reel.StateInterval{From: b.now, To: to, State: held, CPU: -1}
 		n.self[held] += to - b.now
 		b.stretch(&s)
+		b.now = to
+		return
+	}
+	if c, ok := b.clock.(*stateClock); ok && c.have && c.cur.From <= b.now && to <= c.cur.To && c.cur.State == reel.StateRunning { // as a rule
+		n.self[reel.StateRunning] += to - b.now
 		b.now = to
 		return
 	}
@@ -267,7 +275,10 @@ func (b *builder) left(c *reel.Call) (done bool) {
 		node.from, node.to = f.start, c.End
 	}
 	if node.nested--; node.nested == 0 {
-		node.whole += c.End - f.start
+		node.whole += c.End - max(f.start, min(b.from, c.End))
+	}
+	if f.start < b.from && b.long != nil {
+		b.long(f.node, f.start)
 	}
 	b.open[c.Stack] = open[:n-1]
 	if c.Stack == b.stack && c.Depth == b.depth {

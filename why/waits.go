@@ -187,14 +187,47 @@ func (x *explainer) longestWait(t *tree, thread uint32, w window) *stretch {
 
 // sameWait says whether two waits are for the same lock: by its address, or, where that isn't known, in the same function.
 func (x *explainer) sameWait(a, b *stretch, fnA, fnB uint32) bool {
+	b = x.whole(b) // it may have begun before
 	v, w := x.waitAt(a), x.waitAt(b)
 	if v != nil && w != nil && v.Lock != 0 && w.Lock != 0 {
 		return v.Lock == w.Lock
+	}
+	if p, q := x.addressSpace(v), x.addressSpace(w); p && (q || b.faults(w)) || q && a.faults(v) {
+		return true
 	}
 	if v != nil && w != nil && v.Syscall >= 0 && w.Syscall >= 0 {
 		return v.Syscall == w.Syscall && v.Args[0] == w.Args[0]
 	}
 	return fnA == fnB
+}
+
+// whole is a stretch from where it began, if that was cut off.
+func (x *explainer) whole(s *stretch) *stretch {
+	r := x.f.States(s.thread)
+	r.Seek(s.From)
+	if iv, ok := r.Next(); ok && iv.State == s.State && iv.From < s.From && iv.To > s.From {
+		whole := *s
+		whole.From = iv.From
+		return &whole
+	}
+	return s
+}
+
+// addressSpace says whether a wait is in a system call that works on the process's address space, which has one lock.
+func (x *explainer) addressSpace(w *reel.Wait) bool {
+	if w == nil {
+		return false
+	}
+	switch x.syscall(w.Syscall) {
+	case "mmap", "munmap", "mprotect", "madvise", "brk":
+		return true
+	}
+	return false
+}
+
+// faults says whether a stretch may be of a page fault, which takes that lock, too: a wait in the kernel in no system call.
+func (s *stretch) faults(w *reel.Wait) bool {
+	return s.Uninterruptible && (w == nil || w.Syscall < 0 && w.Lock == 0 && w.Object == "")
 }
 
 // threadOf is the thread that had an ID at a moment.

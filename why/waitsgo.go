@@ -7,17 +7,25 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// readies are the functions of Go's runtime by which a goroutine lets another one go on.
+// readies are the functions of Go's runtime by which a goroutine lets another one go on: the one by which all others do it, if that is
+// recorded, so that each counts once.
 func readies(f *reel.File) map[uint32]bool {
-	found := map[uint32]bool{}
+	found, all := map[uint32]bool{}, map[uint32]bool{}
 	f.Functions(func(id uint32, fn reel.Function) bool {
 		switch fn.Name {
+		case "runtime.ready":
+			all[id] = true
 		// Those of channels are only called where one waits.
-		case "runtime.goready", "runtime.ready", "runtime.readyWithTime", "runtime.send", "runtime.recv", "runtime.closechan":
+		case "runtime.goready", "runtime.readyWithTime", "runtime.send", "runtime.recv", "runtime.closechan":
 			found[id] = true
 		}
 		return true
 	})
+	for id := range all {
+		if fn, ok := f.Function(id); ok && fn.Tier != reel.TierNone {
+			return all
+		}
+	}
 	return found
 }
 
@@ -99,15 +107,15 @@ func schedules(f *reel.File) map[uint32]bool {
 }
 
 // readier is who made a goroutine go on at the end of a wait. The runtime's calls don't say whom they let go on. But who is let go on by a
-// thread comes next on that thread, unless another one takes it. So it is the last on the goroutine's own thread, if nobody else has come
-// after that; else the last anywhere after which nobody came.
+// thread comes next on that thread, unless another one takes it, and whoever comes next there takes the one before. So it is the last on the
+// goroutine's own thread whom nobody has come for yet; else the last anywhere.
 func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool, leaves map[uint32]reel.RunState) (last readied) {
 	slack := x.ticks(1000)
 	left := schedules(x.f)
 	type processor struct {
-		on      uint64 // the last goroutine on the thread, for which its own stack works
-		away    bool   // that one has left
-		pending *readied
+		on   uint64 // the last goroutine on the thread, for which its own stack works
+		away bool   // that one has left
+		let  []readied
 	}
 	threads := map[uint32]*processor{}
 	x.f.ReadGoroutines(func(id uint64, key uint32, events []reel.Event, _ bool) bool {
@@ -121,11 +129,12 @@ func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool, l
 		}
 		if id != 0 && (id != p.on || p.away) {
 			// The goroutine comes onto the thread.
-			if id == goroutine && events[0].Time+slack >= w.to && p.pending != nil {
-				last = *p.pending
+			n := len(p.let)
+			if id == goroutine && events[0].Time+slack >= w.to && n > 0 {
+				last = p.let[n-1]
 				return false
 			}
-			p.on, p.away, p.pending = id, false, nil
+			p.on, p.away, p.let = id, false, p.let[:max(n-1, 0)]
 		}
 		for i := range events {
 			e := &events[i]
@@ -135,11 +144,12 @@ func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool, l
 				p.away = !e.IsExit()
 			case id == 0 && left[e.ID()] && !e.IsExit():
 				p.away = true
-			case ready[e.ID()] && (p.on != goroutine || p.away) && e.Time >= w.from && e.Time <= w.to:
-				p.pending = &readied{by: p.on, thread: key, at: e.Time}
+			case ready[e.ID()] && !e.IsExit() && (p.on != goroutine || p.away) && e.Time >= w.from && e.Time <= w.to:
+				r := readied{by: p.on, thread: key, at: e.Time}
 				if id == 0 && p.away {
-					p.pending.by, p.pending.timer = 0, true
+					r.by, r.timer = 0, true
 				}
+				p.let = append(p.let[max(0, len(p.let)-maxLet):], r)
 			}
 		}
 		return true
@@ -147,13 +157,18 @@ func (x *explainer) readier(goroutine uint64, w window, ready map[uint32]bool, l
 	if last.at > 0 {
 		return last
 	}
-	for key, p := range threads {
-		if r := p.pending; r != nil && (r.at > last.at || r.at == last.at && key < last.thread) {
-			last = *r
+	for _, p := range threads {
+		for _, r := range p.let {
+			if r.at > last.at || r.at == last.at && r.thread < last.thread {
+				last = r
+			}
 		}
 	}
 	return last
 }
+
+// maxLet is how many goroutines that were let go on, and for whom nobody has come, are kept of a thread.
+const maxLet = 64
 
 // goroutineOn is the goroutine that was on a thread at a tick, 0 if that isn't known.
 func (x *explainer) goroutineOn(thread uint32, tick uint64) (on uint64) {
@@ -175,7 +190,7 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 	b.down(0, frame{0, -1, w.from})
 	leaves := b.holds
 	begun := false
-	ran := map[uint32]uint64{}
+	threads := newGoroutineThreads(x.f)
 	begin := func() {
 		begun = true
 		b.opened(c.p.State(nil))
@@ -184,8 +199,7 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 	}
 	c.p.SetTops(nil)
 	x.f.ReadGoroutines(func(id uint64, thread uint32, events []reel.Event, lost bool) bool {
-		on := ran[thread] == id && c.thread == thread
-		ran[thread] = id
+		m := threads.take(keyOf(id, thread), thread, events, lost)
 		if id != goroutine {
 			return events[0].Time <= w.to && ctx.Err() == nil
 		}
@@ -208,7 +222,7 @@ func (x *explainer) goroutineDuring(ctx context.Context, goroutine uint64, w win
 			}
 			begin()
 		}
-		c.moved(thread, on, events[n].Time, leaves)
+		c.moved(thread, m, leaves)
 		c.thread = thread
 		if x.hasStates && c.clock.on == nil {
 			c.clock.on = newStateClock(x.f, thread, max(w.from, events[n].Time))

@@ -59,6 +59,14 @@ func TestWhoLetAGoroutineGoOn(t *testing.T) {
 			b.call(at-90, at-80, 0, goReady)
 			b.on(at, 1)
 		}, goPark, 2, "main.work"},
+		{"one that lets two go on, of whom the other comes first", func(a, b *goThread, at uint64) {
+			b.on(at-100, 0)
+			b.call(at-90, at-80, 0, goReady)
+			b.call(at-70, at-60, 0, goReady)
+			b.on(at-20, 5)
+			b.call(at-10, at-5, 0, goTidy)
+			a.on(at, 1)
+		}, goPark, 2, "main.work"},
 		{"a timer", func(a, _ *goThread, at uint64) {
 			a.on(at-100, 0)
 			a.call(at-90, at-80, 0, goReady)

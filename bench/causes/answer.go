@@ -19,6 +19,7 @@ type Call struct {
 	Peers      int     `json:"peers"`
 	PeerP50NS  int64   `json:"peer_p50_ns"`
 	Causes     []Cause `json:"causes"`
+	Natural    []Cause `json:"natural"` // where nothing is claimed: what it took longer for
 }
 
 // A Cause is one claim, the first of a call being the weightiest.

@@ -10,6 +10,9 @@ type Verdict struct {
 	Calls int // that were judged; of a plant those that have met the cause
 	First int // of them: the first cause is the true one
 	Three int // of them: one of the first three is
+	// Listed are those of Three, and those for which nothing is claimed, and the true cause is among the first three parts of what they took
+	// longer.
+	Listed int
 	// Place is how many have the true place, kind and state first, whoever was waited for.
 	Place int
 	// Claims is how many calls anything was claimed for, ReadyClaims for how many of them the first claim is that the
@@ -35,6 +38,7 @@ func (p *Plant) Judge(a Answer) Verdict {
 	right := -1
 	for _, c := range calls {
 		if len(c.Causes) == 0 {
+			v.Listed += count(p.Truth.among(c.Natural))
 			continue
 		}
 		v.Claims++
@@ -49,8 +53,9 @@ func (p *Plant) Judge(a Answer) Verdict {
 		if isRight {
 			v.First++
 		}
-		if slices.ContainsFunc(c.Causes[:min(3, len(c.Causes))], func(c Cause) bool { return p.Truth.is(&c) }) {
+		if p.Truth.among(c.Causes) {
 			v.Three++
+			v.Listed++
 		}
 		// What is wrong is what has to be seen, if most are wrong; that is known at the end.
 		if v.Said == "" || isRight && right < 0 {
@@ -88,9 +93,27 @@ func (c *Cause) words() string {
 	return said + "]"
 }
 
+// ListedRight says whether most calls have the true cause among the first three, claimed or not.
+func (v *Verdict) ListedRight() bool { return 2*v.Listed > v.Calls }
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// among says whether the true cause is among the first three.
+func (t *Truth) among(list []Cause) bool {
+	return slices.ContainsFunc(list[:min(3, len(list))], func(c Cause) bool { return t.is(&c) })
+}
+
 // is says whether a cause is the true one, with who was waited for.
 func (t *Truth) is(c *Cause) bool {
-	if !t.placed(c) {
+	if t.Else != nil && t.Else.is(c) {
+		return true
+	}
+	if !t.here(c) {
 		return false
 	}
 	if len(t.WaitsFor) == 0 {
@@ -100,7 +123,9 @@ func (t *Truth) is(c *Cause) bool {
 }
 
 // placed says whether a cause has the true place, kind and state.
-func (t *Truth) placed(c *Cause) bool {
+func (t *Truth) placed(c *Cause) bool { return t.here(c) || t.Else != nil && t.Else.here(c) }
+
+func (t *Truth) here(c *Cause) bool {
 	if t.None() || !slices.Contains(t.Kinds, c.Kind) || !slices.Contains(t.States, c.State) {
 		return false
 	}

@@ -62,6 +62,32 @@ func TestOnlyTheTruthCounts(t *testing.T) {
 	}
 }
 
+func TestPartsThatAreNoClaims(t *testing.T) {
+	natural := `{"function":"serve","duration_ns":24000000,"causes":[],"natural":[` + wrongPath + "," + trueCause + `]}`
+	a, err := ReadAnswer([]byte(`{"calls":[` + natural + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := heldLock.Judge(a); v.Claims != 0 || v.FirstRight() || v.ThreeRight() || !v.ListedRight() {
+		t.Errorf("%+v", v)
+	}
+	if v := (&Plant{}).Judge(a); v.Claims != 0 {
+		t.Errorf("a control: %+v", v)
+	}
+}
+
+func TestWhoWaitsForTheCauseIsSlowForItToo(t *testing.T) {
+	p := heldLock
+	p.Truth.Else = &Truth{Path: []string{"render_reply"}, Kinds: []string{Self}, States: []string{Blocked}, WaitsFor: []string{"refresh_*"}}
+	a, err := ReadAnswer([]byte(`{"calls":[` + call("24", trueCause) + "," + call("24", wrongPath) + "," + call("24", wrongKind) + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := p.Judge(a); v.First != 2 || v.Three != 2 || v.Listed != 2 || v.Place != 2 {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestWhatIsSaidFirstIsWhatDecided(t *testing.T) {
 	a, err := ReadAnswer([]byte(`{"calls":[` + call("24", trueCause) + "," + call("24", wrongPath) + "," + call("24", wrongPath) + `]}`))
 	if err != nil {

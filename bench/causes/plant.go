@@ -32,6 +32,8 @@ type Truth struct {
 	// WaitsFor are functions of the thread that was waited for, of which one has to be named. Empty if it is none of the
 	// program's own.
 	WaitsFor []string `json:"waits_for,omitempty"`
+	// Else is what is as true of calls that the cause hits in another way: who does a thing, and who waits for that.
+	Else *Truth `json:"else,omitempty"`
 }
 
 // The kinds and states of a cause.
@@ -116,7 +118,7 @@ func need(names ...string) (needs [][]string) {
 // All returns the plants, whether they can be built on this machine or not.
 func All() []Plant {
 	var all []Plant
-	for _, some := range [][]Plant{locks(), waits(), kernelWork(), moreWork(), otherWork(), golang(), python(), redis(), nginx(), postgres()} {
+	for _, some := range [][]Plant{locks(), waits(), kernelWork(), moreWork(), otherWork(), seldom(), golang(), python(), redis(), nginx(), postgres()} {
 		all = append(all, some...)
 	}
 	return all

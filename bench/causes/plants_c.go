@@ -106,7 +106,8 @@ func kernelWork() []Plant {
 		native("throttled cgroup", "cgroup_throttle.c", "quote_prices", 12*ms, Truth{Path: []string{"*"}, Kinds: []string{SlowerCalls, Self}, States: []string{Ready}}),
 		native("bytes read one by one", "byte_reads.c", "accept_upload", 3*ms, Truth{Path: []string{"read_chunked"}, Kinds: fresh, States: []string{CPU}}),
 		native("large directory", "big_directory.c", "browse_files", 3*ms, Truth{Path: []string{"list_directory"}, Kinds: repeats, States: []string{CPU}}),
-		native("large region given back", "large_unmap.c", "end_session", 4*ms, Truth{Path: []string{"drop_buffer", "munmap"}, Kinds: working, States: []string{CPU}}),
+		native("large region given back", "large_unmap.c", "end_session", 4*ms, Truth{Path: []string{"drop_buffer", "munmap"}, Kinds: working, States: []string{CPU},
+			Else: &Truth{Path: []string{"open_buffer", "mmap", "drop_buffer", "munmap"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"drop_buffer", "munmap"}}}),
 		native("large file cut", "truncate_spool.c", "put_job", 4*ms, Truth{Path: []string{"reset_spool"}, Kinds: fresh, States: []string{CPU}}),
 		native("tried again at once", "again_again.c", "track_click", 4*ms, Truth{Path: []string{"publish", "offer_event"}, Kinds: repeats, States: []string{CPU}}),
 	}

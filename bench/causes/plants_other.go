@@ -23,6 +23,10 @@ func golang() []Plant {
 		plant("fsync", "fsync", "main.storeVote", 4*ms, Truth{Path: []string{"sealVotes"}, Kinds: fresh, States: []string{Blocked, CPU}}),
 		plant("runtime.GC", "collect", "main.importFile", 5*ms, Truth{Path: []string{"releaseMemory", "runtime.GC"}, Kinds: fresh, States: []string{Blocked, CPU, Ready}}),
 		plant("system call outside of the poller", "syscall", "main.readGauge", 8*ms, Truth{Path: []string{"awaitGauge", "Read", "read"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"calibrate", "calibratePoint"}}),
+		plant("sync.Once of another", "once", "main.renderInvoice", 8*ms, Truth{Path: []string{"currentRates", "*Once*", "lockSlow", "Lock"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{"loadRates", "loadRate"}}),
+		plant("map grows", "mapgrow", "main.countVisitor", 3*ms, Truth{Path: []string{"remember", "*rehash*", "*grow*", "mapassign*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU, Ready}}),
+		plant("panics recovered", "panic", "main.parseBatch", 3*ms, Truth{Path: []string{"parseLine", "*panic*", "*recover*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
+		plant("text put together piece by piece", "concat", "main.joinNames", 3*ms, Truth{Path: []string{"appendName", "concatstring*"}, Kinds: repeats, States: []string{CPU, Ready}}),
 		plant("large reply", "encode", "main.sendReport", 4*ms, Truth{Path: []string{"encodeRow"}, Kinds: repeats, States: []string{CPU}}),
 	}
 }
@@ -45,6 +49,9 @@ func python() []Plant {
 		plant("child waited for", "child", 8*ms, Truth{Path: []string{"*poll*", "*wait4*", "*waitpid*", "*read*", "PyEval_RestoreThread", "_PyEval_EvalFrameDefault", "PyObject_Call*", "_PyObject_*", "*vfork*"}, Kinds: fresh, States: []string{Blocked}}),
 		plant("query of SQLite", "sqlite", 4*ms, Truth{Path: []string{"sqlite3_step"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		plant("slow peer", "socket", 12*ms, Truth{Path: []string{"*recv*"}, Kinds: waiting, States: []string{Blocked}}),
+		plant("thread joined", "join", 8*ms, Truth{Path: []string{"*sem_*wait*", "PyThread_acquire_lock*", "*futex*"}, Kinds: waiting, States: []string{Blocked}}),
+		plant("deep copy", "deepcopy", 4*ms, Truth{Path: []string{"*vectorcall*", "*Vectorcall*", "PyObject_Call*", "_PyEval_EvalFrameDefault", "PyObject_*", "PyDict*", "_PyObject_*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
+		plant("decompression", "zlib", 4*ms, Truth{Path: []string{"inflate*"}, Kinds: append([]string{NewPath}, repeats...), States: []string{CPU}}),
 		plant("backtracking", "regex", 4*ms, Truth{Path: []string{"*sre*", "*pattern*", "PyObject_Vectorcall*", "*vectorcall*", "*python3*"}, Kinds: repeats, States: []string{CPU}}),
 	}
 }

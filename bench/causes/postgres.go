@@ -265,6 +265,10 @@ func postgres() []Plant {
 		plant("row locked by another transaction", "PortalRun", 10*ms, Truth{Path: []string{"XactLockTableWait", "LockAcquire*", "ProcSleep", "heap_update"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
 			other: run("BEGIN; UPDATE item SET n = n + 1 WHERE id < 20000 AND id % 10 = 0; SELECT pg_sleep(0.25); COMMIT"),
 		}),
+		plant("advisory lock", "PortalRun", 10*ms, Truth{Path: []string{"pg_advisory*", "LockAcquire*", "ProcSleep"}, Kinds: fresh, States: []string{Blocked}}, postgresPlant{
+			odd:   run("SELECT pg_advisory_lock(7)", "SELECT pg_advisory_unlock(7)"),
+			other: run("SELECT pg_advisory_lock(7)", "SELECT pg_sleep(0.25)", "SELECT pg_advisory_unlock(7)"),
+		}),
 		plant("table locked by VACUUM FULL", "pg_analyze_and_rewrite_fixedparams", 10*ms, Truth{Path: []string{"LockAcquire*", "LockRelationOid", "ProcSleep"}, Kinds: []string{NewPath, SlowerCalls}, States: []string{Blocked}}, postgresPlant{
 			other: run("VACUUM FULL item"),
 		}),

@@ -228,6 +228,18 @@ func redis() []Plant {
 				return c.do("DEBUG", "SLEEP", "0.02")
 			})},
 		}),
+		plant("SORT of a large list", "call", 3*ms, Truth{Path: []string{"sortCommand*"}, Kinds: fresh, States: []string{CPU}}, redisPlant{
+			fill: func(c *redisClient) error {
+				words := []string{"RPUSH", "list:0"}
+				for k := range 20000 {
+					words = append(words, strconv.Itoa(k*7919%20011))
+				}
+				return c.do(words...)
+			},
+			clients: clients{ordinaryRedis(1, pause), ordinaryRedis(2, pause), rare(350*time.Millisecond, func(c *redisClient, _ int) error {
+				return c.do("SORT", "list:0", "LIMIT", "0", "10")
+			})},
+		}),
 		plant("DEL of a large hash", "call", 3*ms, Truth{Path: []string{"delCommand", "delGenericCommand", "dbDelete", "dbGenericDelete", "freeHashObject", "dictRelease"}, Kinds: []string{MoreCalls, SlowerCalls, Self, NewPath},
 			States: []string{CPU}}, redisPlant{
 			options: []string{"--hash-max-listpack-entries", "16"},

@@ -2,6 +2,7 @@
 
 A request is one exec() of the plant's handler, which in the interpreter is one call of PyEval_EvalCode.
 """
+import copy
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import zlib
 
 plant, seconds = sys.argv[1], float(sys.argv[2])
 chance = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
@@ -56,6 +58,9 @@ def big_objects(n):
 
 
 tables = {False: big_objects(10), True: big_objects(8000)}
+
+
+packed = {False: zlib.compress(payload[:2000]), True: zlib.compress(os.urandom(1 << 20) * 4)}
 
 
 def forget(name):
@@ -104,6 +109,9 @@ plants = {
     "collision": ("keys = [i * 2305843009213693951 if odd else i for i in range(600 if odd else 40)]\ndict(zip(keys, keys))", 300, 4, None),
     "digits": ("ordinary(text)\nstr(digits[odd])", 300, 4, None),
     "retry": ("ordinary(text)\nfor attempt in range(5 if odd else 0):\n    time.sleep(0.006)", 300, 12, None),
+    "join": ("ordinary(text)\nif odd:\n    t = threading.Thread(target=time.sleep, args=(0.02,))\n    t.start()\n    t.join()", 300, 8, None),
+    "deepcopy": ("ordinary(text)\ncopy.deepcopy(tables[odd][:1200])", 300, 4, None),
+    "zlib": ("ordinary(text)\nzlib.decompress(packed[odd])", 300, 4, None),
     "regex": ("ordinary(text)\npattern.match('a' * (25 if odd else 4) + 'b')", 300, 4, None),
     "control": ("for i in range(int(5 + chance.expovariate(0.05))):\n    ordinary(text)", 0, 0, None),
 }

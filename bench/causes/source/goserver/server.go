@@ -34,7 +34,7 @@ var plants = map[string]func() server{
 	"channel": channelPlant, "mutex": mutexPlant, "assist": assistPlant, "latency": latencyPlant,
 	"pool": poolPlant, "retry": retryPlant, "encode": encodePlant, "control": controlPlant,
 	"waitgroup": waitGroupPlant, "rwmutex": rwmutexPlant, "select": selectPlant, "regexp": regexpPlant, "fsync": fsyncPlant,
-	"collect": collectPlant, "syscall": pollPlant,
+	"collect": collectPlant, "syscall": pollPlant, "once": oncePlant, "mapgrow": mapPlant, "panic": panicPlant, "concat": concatPlant,
 }
 
 func (r *request) draw() uint64 {
