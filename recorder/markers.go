@@ -49,7 +49,7 @@ func MarkersOf(ctx context.Context, path string, globs []string, c Choice) ([]Ma
 		return nil, err
 	}
 	defer o.Close()
-	notes, err := sdt.Read(o)
+	notes, err := mapped.Notes(o)
 	if len(notes) == 0 {
 		if isGo, _ := GoProgram(path); isGo && err == nil {
 			err = fmt.Errorf("callreel: %s: %w", path, errGoMarkers)

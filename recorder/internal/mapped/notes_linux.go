@@ -1,15 +1,11 @@
 package mapped
 
-import (
-	"github.com/callreel/callreel/mark/sdt"
-)
-
 // findNotes reads the notes of markers, and asks for a plan of their places if any of them is wanted. Notes that can't be read are none.
 func (q *Search) findNotes(im *Image) {
 	if q.Notes == nil {
 		return
 	}
-	notes, _ := sdt.Read(im.Object)
+	notes, _ := Notes(im.Object) // those before the damage
 	if !q.Notes(notes) {
 		return
 	}
