@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"fmt"
+
 	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/libraries"
@@ -37,13 +39,19 @@ func (r *recording) awaitOthers(ch *choose.Chooser) error {
 	if err := r.captures.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
 		return err
 	}
-	return r.markers.Check(func(missed *glob.NoMatchError, names []string) bool {
+	err := r.markers.Check(func(missed *glob.NoMatchError, names []string) bool {
 		if !r.mayCome(missed, names) {
 			return false
 		}
 		r.notice("%s; waiting for a library to be loaded that has such a marker", missed.Error())
 		return true
 	})
+	if err != nil && !r.markers.Seen() {
+		if isGo, _ := GoProgram(fmt.Sprintf("/proc/%d/exe", r.s.PID())); isGo { // what can't be read is none
+			err = fmt.Errorf("%w: %w", err, errGoMarkers)
+		}
+	}
+	return err
 }
 
 const waitsForFunction = "%s; waiting for a library to be loaded that has such a function"

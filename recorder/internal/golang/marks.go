@@ -87,10 +87,13 @@ func markNote(name, letters string, at uint64) sdt.Note {
 		return markRegisters[ints-1]
 	}
 	for _, l := range letters {
-		a := sdt.Argument{Size: 8}
+		a := sdt.Argument{Size: 8, Name: "value"}
 		a.Place = sdt.Register
 		switch l {
 		case 's':
+			if a.Name = "text"; ints == 0 {
+				a.Name = "name"
+			}
 			a.Reg = register()
 			a.Length = register()
 			a.Text = "8@%" + a.Reg + "[%" + a.Length + "]"
@@ -98,7 +101,7 @@ func markNote(name, letters string, at uint64) sdt.Note {
 			a.Reg, a.Signed = register(), true
 			a.Text = "-8@%" + a.Reg
 		case 'u':
-			a.Reg = register()
+			a.Reg, a.Name = register(), "id"
 			a.Text = "8@%" + a.Reg
 		case 'f':
 			a.Reg, a.Float = "xmm0", true

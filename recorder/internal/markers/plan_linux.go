@@ -1,6 +1,8 @@
 package markers
 
 import (
+	"cmp"
+
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -90,7 +92,7 @@ func (w *planning) add(want wanted, asked bool) int {
 		return -1
 	}
 	f := stub.Field{Value: o}
-	arg := reel.Argument{Name: name(want.index), Kind: kindOf(want.format, &o, a)}
+	arg := reel.Argument{Name: cmp.Or(a.Name, name(want.index)), Kind: kindOf(want.format, &o, a)}
 	if !constant && want.format == 0 && a.Name == "" {
 		if v, ok := w.types.variable(w.note.Addr, o, w.places.slide); ok {
 			typed(&arg, &f.Value, &v)

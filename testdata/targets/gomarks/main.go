@@ -3,6 +3,8 @@
 // between:
 //
 //	said  goroutine  kind  title  arguments, with | between
+//
+// With ROUNDS 0 it begins at once, goes on until stdin ends, and logs nothing.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/callreel/callreel/mark"
 )
@@ -142,7 +145,14 @@ func main() {
 	runtime.GOMAXPROCS(4)
 	in := bufio.NewScanner(os.Stdin)
 	fmt.Println("ready")
-	if !in.Scan() {
+	var over atomic.Bool
+	if rounds == 0 {
+		go func() {
+			for in.Scan() {
+			}
+			over.Store(true)
+		}()
+	} else if !in.Scan() {
 		return
 	}
 	var done sync.WaitGroup
@@ -154,8 +164,10 @@ func main() {
 			name := fmt.Sprintf("worker %d by its own name", w)
 			mark.GoroutineName(name)
 			l.say("instant", "goroutine name", name)
-			for i := range rounds {
-				l.once(i)
+			for i := 0; i < rounds || rounds == 0 && !over.Load(); i++ {
+				if l.once(i); rounds == 0 {
+					l.log.Reset()
+				}
 			}
 		})
 	}
@@ -166,7 +178,9 @@ func main() {
 	}
 	fmt.Fprintln(out, "logged")
 	out.Flush()
-	in.Scan()
+	if rounds > 0 {
+		in.Scan()
+	}
 	semaphore := 0
 	if mark.Recording() {
 		semaphore = 1
