@@ -46,10 +46,8 @@ func (r *recording) awaitOthers(ch *choose.Chooser) error {
 		r.notice("%s; waiting for a library to be loaded that has such a marker", missed.Error())
 		return true
 	})
-	if err != nil && !r.markers.Seen() {
-		if isGo, _ := GoProgram(fmt.Sprintf("/proc/%d/exe", r.s.PID())); isGo { // what can't be read is none
-			err = fmt.Errorf("%w: %w", err, errGoMarkers)
-		}
+	if err != nil && isGoWithoutMarkers(fmt.Sprintf("/proc/%d/exe", r.s.PID())) {
+		err = fmt.Errorf("%w: %w", err, errGoMarkers)
 	}
 	return err
 }

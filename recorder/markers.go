@@ -83,6 +83,20 @@ func MarkersOf(ctx context.Context, path string, globs []string, c Choice) ([]Ma
 // errGoMarkers says that there are none, of either kind.
 var errGoMarkers = errors.New("a Go program has no SDT notes, and this one calls nothing of package github.com/callreel/callreel/mark")
 
+// isGoWithoutMarkers says whether a file is a Go program, and has none. What can't be read is none.
+func isGoWithoutMarkers(path string) bool {
+	if isGo, err := GoProgram(path); err != nil || !isGo {
+		return false
+	}
+	o, err := object.Open(path)
+	if err != nil {
+		return false
+	}
+	defer o.Close()
+	notes, _ := mapped.Notes(o) // only whether there are any
+	return len(notes) == 0
+}
+
 // markerList gathers sites.
 type markerList struct {
 	globs []string

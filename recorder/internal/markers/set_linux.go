@@ -212,9 +212,6 @@ func (s *Set) see(n *sdt.Note) {
 	}
 }
 
-// Seen says whether there were any markers, asked for or not.
-func (s *Set) Seen() bool { return len(s.names) > 0 }
-
 // few lets a handful of notices through: a glob may match very many markers.
 func (s *Set) few(notice Notice) Notice {
 	const most = 8
