@@ -32,13 +32,7 @@ func saysIn(t *testing.T, language string, flags ...string) string {
 	case "Rust":
 		return rustSays(t, root)
 	}
-	tool, out := realtest.Tool(t, realtest.GoTool), filepath.Join(t.TempDir(), "gomarks")
-	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", out, "./testdata/targets/gomarks"})...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	return out
+	return realtest.BuildGo(t, "gomarks", flags...)
 }
 
 // rustSays builds the one in Rust, of the macro that the documents have.
