@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/callreel/callreel/mark"
 )
@@ -167,6 +168,7 @@ func main() {
 			for i := 0; i < rounds || rounds == 0 && !over.Load(); i++ {
 				if l.once(i); rounds == 0 {
 					l.log.Reset()
+					time.Sleep(time.Millisecond) // there is no need for more
 				}
 			}
 		})
