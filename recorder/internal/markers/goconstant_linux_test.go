@@ -41,7 +41,7 @@ func goImage(t *testing.T) (*Set, *mapped.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := s.Pick(im, true, func(format string, args ...any) { t.Errorf(format, args...) }); n.Recorded != len(im.Notes) || n.Recorded == 0 {
+	if n := s.Pick(t.Context(), im, true, func(format string, args ...any) { t.Errorf(format, args...) }); n.Recorded != len(im.Notes) || n.Recorded == 0 {
 		t.Fatalf("%+v", n)
 	}
 	return s, im
