@@ -99,6 +99,7 @@ type listedMarker struct {
 	WithFunctions string           `json:"with_functions"`
 	Joined        bool             `json:"joined,omitempty"`
 	Single        bool             `json:"single_store,omitempty"`
+	Go            bool             `json:"go,omitempty"`
 }
 
 // listedArgument is one of its arguments: the text of the note, the place that it names, and how that is read, or why it can't be.
@@ -122,7 +123,7 @@ func markersJSON(w io.Writer, list []recorder.MarkerSite) error {
 	err := jsonList(b, "markers", len(list), func(i int) any {
 		s := &list[i]
 		m := listedMarker{Provider: s.Provider, Name: s.Name, Module: s.Module, Address: fmt.Sprintf("%#x", s.Address), Function: s.Function,
-			Kind: s.Kind.String(), Title: s.Title, Reason: s.Reason, WithFunctions: s.WithFunctions, Joined: s.Joined, Single: s.Single,
+			Kind: s.Kind.String(), Title: s.Title, Reason: s.Reason, WithFunctions: s.WithFunctions, Joined: s.Joined, Single: s.Single, Go: s.Go,
 			Arguments: []listedArgument{}}
 		if s.Semaphore != 0 {
 			m.Semaphore = fmt.Sprintf("%#x", s.Semaphore)
