@@ -101,7 +101,7 @@ func (m *markWalk) lane(thread uint32, goroutine uint64) *markLane {
 		name = "thread"
 	}
 	if l.name = fmt.Sprintf("%s (%d): markers", name, t.TID); goroutine != 0 {
-		l.name, l.order = goroutineName(goroutine)+": markers", math.MaxInt32
+		l.name, l.order = m.goroutineLane(goroutine)+": markers", math.MaxInt32
 	}
 	m.lanes[k] = l
 	m.sink.markLane(l)

@@ -145,6 +145,12 @@ func TestWhatIsRecordedIsWhatProgramsLog(t *testing.T) {
 			names(t, f, said)
 			compare(t, said, marksOf(t, f))
 			if c.language == "Go" {
+				for lane, list := range said {
+					id, _ := strconv.ParseUint(lane, 10, 64) // it is a goroutine's
+					if name := f.GoroutineNames()[id]; name == "" || list[0] != "instant\tgoroutine name\t"+name {
+						t.Errorf("goroutine %s is called %q, it has said %q", lane, name, list[0])
+					}
+				}
 				wantSpansOfGoroutines(t, f, lanes*rounds)
 				if n := realtest.Decode[realtest.Report](t, realtest.MustCallreel(t, "report", r.File, "--json").Stdout).Calls("github.com/callreel/callreel/mark.Begin"); n != 0 {
 					t.Errorf("%d marks are calls as well", n)
