@@ -20,16 +20,23 @@ import (
 // measurePage measures callreel view as a browser has it, on large reels: the first picture, frames while panning and zooming
 // over all rows of eight threads 40 deep, 1,800 pixels wide, and the memory of both sides.
 func measurePage(ctx context.Context, c config) []row {
-	rows := pageRows(ctx, c, viewEvents, "≤ 1 s")
+	rows := pageRows(ctx, c, viewEvents, 0, "≤ 1 s")
+	rows = append(rows, pageRows(ctx, c, viewEvents, viewMarks, "≤ 1 s")...)
 	if c.billion {
-		rows = append(rows, pageRows(ctx, c, 1_000_000_000, "≤ 3 s")...)
+		rows = append(rows, pageRows(ctx, c, 1_000_000_000, 0, "≤ 3 s")...)
 	}
 	return rows
 }
 
-func pageRows(ctx context.Context, c config, events uint64, reach string) []row {
+// viewMarks is how many marks the page is measured with besides.
+const viewMarks = 10_000_000
+
+func pageRows(ctx context.Context, c config, events, marks uint64, reach string) []row {
 	what := fmt.Sprintf("page of %d M events", events/1_000_000)
-	p, err := runPage(ctx, c, events)
+	if marks > 0 {
+		what += fmt.Sprintf(", %d M marks", marks/1_000_000)
+	}
+	p, err := runPage(ctx, c, events, marks)
 	if err != nil {
 		return []row{missing(what, "", err)}
 	}
@@ -159,12 +166,12 @@ func measureFrames(tab context.Context, script string) (f frames, err error) {
 	return f, err
 }
 
-func runPage(ctx context.Context, c config, events uint64) (p pageFigures, err error) {
+func runPage(ctx context.Context, c config, events, marks uint64) (p pageFigures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	path := filepath.Join(c.dir, "page.reel")
 	defer func() { err = errors.Join(err, os.Remove(path)) }()
-	if err := writeIndexed(ctx, path, events); err != nil {
+	if err := writeIndexed(ctx, path, events, marks); err != nil {
 		return p, err
 	}
 	start := time.Now()
@@ -208,6 +215,10 @@ func (p *pageFigures) round(ctx context.Context, c config, browser context.Conte
 	if len(p.first) < c.rounds {
 		return nil
 	}
+	// What the program said is there some seconds later.
+	if err := showUntil(tab, server.allRows(), drawn+saidDrawn); err != nil {
+		return err
+	}
 	most := mostMemory(server.pid())
 	defer func() { p.server = most() }()
 	if p.page, err = measureFrames(tab, moves); err != nil {
@@ -220,6 +231,9 @@ func (p *pageFigures) round(ctx context.Context, c config, browser context.Conte
 	return err
 }
 
+// saidDrawn is true once what the program said is there, too, if it said something.
+const saidDrawn = ` && ["none", "ready"].includes(window.callreel.reels[0].marks?.state)`
+
 // again measures the page with its rows as they are at first, on a screen with so many pixels for one of CSS.
 func (p *pageFigures) again(tab context.Context, server *pageServer, scale float64) (frames, error) {
 	if err := sizeTab(tab, chromedp.EmulateScale(scale)); err != nil {
@@ -228,15 +242,15 @@ func (p *pageFigures) again(tab context.Context, server *pageServer, scale float
 	if err := showUntil(tab, "about:blank", "true"); err != nil {
 		return frames{}, err
 	}
-	if err := showUntil(tab, server.url, drawn); err != nil {
+	if err := showUntil(tab, server.url, drawn+saidDrawn); err != nil {
 		return frames{}, err
 	}
 	return measureFrames(tab, moves)
 }
 
 // writeIndexed makes a reel of eight busy threads, 40 deep, with its index.
-func writeIndexed(ctx context.Context, path string, events uint64) error {
-	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40, Switches: events / viewSwitches}
+func writeIndexed(ctx context.Context, path string, events, marks uint64) error {
+	shape := bigreel.Shape{Events: events, Threads: 8, Depth: 40, Switches: events / viewSwitches, Marks: marks}
 	shape.Last = func(w *reel.Writer) error { return timeline.Append(ctx, w, path, timeline.Options{}) }
 	return bigreel.Write(path, shape)
 }

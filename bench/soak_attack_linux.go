@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +27,7 @@ type attacker struct {
 	pid     int
 	told    *soaked
 	history []string
+	killed  int // recorders
 }
 
 // chance is true once in n times.
@@ -55,7 +57,21 @@ func (a *attacker) flags() (flags []string) {
 	if a.chance(5) {
 		flags = append(flags, "--ring", "1M")
 	}
-	if a.chance(5) && !a.program.Timed {
+	for _, markers := range a.program.Markers {
+		if a.chance(3) {
+			flags = append(flags, "--markers", markers)
+			if a.chance(2) {
+				flags = append(flags, "-f", "*")
+			}
+		}
+	}
+	if a.chance(6) {
+		flags = append(flags, "--paused")
+	}
+	if a.chance(8) && !a.program.Timed {
+		flags = append(flags, "--follow")
+	}
+	if a.chance(5) && !a.program.Timed && !slices.Contains(flags, "--markers") {
 		flags = append(flags, "--clock", []string{"exit", "none"}[a.random.IntN(2)])
 	}
 	return flags
@@ -81,7 +97,13 @@ func (a *attacker) attack(ctx context.Context) error {
 	if !begun {
 		r.records(ctx, file)
 	}
-	r.pause(ctx, delay)
+	if a.chance(2) {
+		if err := a.pauses(ctx, r, delay); err != nil {
+			return err
+		}
+	} else {
+		r.pause(ctx, delay)
+	}
 	switch how {
 	case "end":
 		_ = r.cmd.Process.Signal(os.Interrupt) // it may have ended
@@ -127,8 +149,34 @@ func (a *attacker) attack(ctx context.Context) error {
 	return a.ended(r, on)
 }
 
+// pauses lets the recorder pause and go on for a time. Who asks for that may be killed, too.
+func (a *attacker) pauses(ctx context.Context, r *soakRun, long time.Duration) error {
+	for end := time.Now().Add(long); time.Now().Before(end) && ctx.Err() == nil; {
+		verb := []string{"pause", "resume"}[a.random.IntN(2)]
+		p, err := a.start(verb, "-p", strconv.Itoa(a.pid))
+		if err != nil {
+			return err
+		}
+		if a.chance(6) {
+			p.pause(ctx, a.upTo(20*time.Millisecond))
+			_ = p.cmd.Process.Kill() // it may have ended
+		}
+		if err := p.wait(); err != nil {
+			return err
+		}
+		// It fails where there is no recorder: it hasn't come so far, or has ended.
+		if p.cmd.ProcessState.ExitCode() == 0 {
+			a.told.outcomes[verb]++
+			a.history[len(a.history)-1] += " " + verb
+		}
+		r.pause(ctx, a.upTo(30*time.Millisecond))
+	}
+	return nil
+}
+
 // tell counts how a recorder was killed.
 func (a *attacker) tell(how string, on bool) {
+	a.killed++
 	if !on {
 		how += " before it recorded"
 	}
@@ -202,6 +250,41 @@ func (a *attacker) detach() error {
 
 // untouched returns an error if the process isn't as it was.
 func (a *attacker) untouched() error { return leftAlone(a.pid) }
+
+// semaphores returns an error if those of markers aren't as they were. Each recorder that was killed may have left one of them one too high.
+func (a *attacker) semaphores() error {
+	if len(a.program.Markers) == 0 {
+		return nil
+	}
+	r, err := a.start("markers", "--json", "-p", strconv.Itoa(a.pid))
+	if err != nil {
+		return err
+	}
+	if err := r.wait(); err != nil {
+		return err
+	}
+	var list struct {
+		Markers []struct {
+			Name      string
+			Semaphore string
+			Count     int
+		}
+	}
+	if err := json.Unmarshal(r.stdout.Bytes(), &list); err != nil {
+		return r.failed("%v", err)
+	}
+	high := map[string]int{}
+	for _, m := range list.Markers {
+		if m.Count > a.killed {
+			return fmt.Errorf("the semaphore of %s is %d, with %d recorders killed", m.Name, m.Count, a.killed)
+		}
+		if m.Count > 0 {
+			high[m.Semaphore] = m.Count
+		}
+	}
+	a.told.outcomes["semaphores that stay too high"] += len(high)
+	return nil
+}
 
 // leftAlone returns an error if a process isn't as if it had never been recorded.
 func leftAlone(pid int) error {

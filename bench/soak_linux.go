@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +43,7 @@ func runSoak(ctx context.Context, c config, d time.Duration, seed uint64) error 
 	for _, p := range programs.All() {
 		if err := p.Missing(); err != nil {
 			fmt.Printf("%s: left out, %v\n", p.Name, err)
-		} else if strings.Contains(p.Name, c.input) {
+		} else if slices.ContainsFunc(strings.Split(c.input, ","), func(part string) bool { return strings.Contains(p.Name, part) }) {
 			there = append(there, p)
 		}
 	}
@@ -167,6 +168,9 @@ func (a *attacker) live(ctx context.Context, p programs.Program, long time.Durat
 	}
 	if err == nil {
 		err = a.detach() // from a recorder that was killed last
+	}
+	if err == nil {
+		err = a.semaphores()
 	}
 	if err != nil {
 		i.Kill()

@@ -48,11 +48,12 @@ import (
 // page faults are instant events.
 //
 // What markers said is in lanes of their own, one for each thread, or goroutine, that has any ("NAME (TID): markers"): spans need not nest with
-// calls, and in this format what is in one lane has to. There spans are "B" and "E" events, and instants are instant events. So are the ends of
-// flows, whose arrows ("s" and "f") are bound to the innermost span that is open; where none is, the end is a pair of events a nanosecond long,
-// which the arrow is bound to: viewers drop an arrow that begins in nothing. Asynchronous spans and pauses are "b", "n" and "e" events. Their
-// "id" is not the program's, which is among the arguments, but that of a row that is free: a program may use an ID for several things at a time.
-// Counters are "C" events, which hold a value and no other arguments.
+// calls, and in this format what is in one lane has to; so pairs whose spans cross others have lanes beside that. There spans are "B" and "E"
+// events, and instants are instant events. So are the ends of flows, whose arrows ("s" and "f") are bound to the innermost span that is open, else
+// to the innermost call, in whose lane the end then is, behind all calls in the file; where neither is, the end is a pair of events a nanosecond
+// long, which the arrow is bound to: viewers drop an arrow that begins in nothing. Asynchronous spans and pauses are "b", "n" and "e" events.
+// Their "id" is not the program's, which is among the arguments, but that of a row that is free: a program may use an ID for several things at a
+// time. Counters are "C" events, which hold a value and no other arguments.
 func Chrome(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	c := newChrome(ctx, f, opt)
 	c.w = bufio.NewWriterSize(w, chromeBuffer)

@@ -123,7 +123,7 @@ func checkNesting(t *testing.T, file chromeFile) {
 		if e.TS == nil {
 			t.Fatalf("event %d has no time: %+v", i, e)
 		}
-		if strings.Contains("MCXsfbne", e.Ph) || strings.HasSuffix(e.Name, "page fault") { // these have no place in the order
+		if strings.Contains("MCXsfbne", e.Ph) || strings.HasSuffix(e.Name, "page fault") || e.Ph == "i" && e.Cat == "marker" { // these have no place in the order
 			continue
 		}
 		if before, ok := last[e.TID]; ok && *e.TS <= before {

@@ -36,8 +36,8 @@ func (c *chrome) titled(x *said) chromeName {
 }
 
 // markEvent writes an event of a lane of markers; of says more of it, and ends as names do.
-func (c *chrome) markEvent(phase string, l *markLane, at int64, of []byte, x *said) {
-	lane := c.of(&l.lane).at // first: it may write, too
+func (c *chrome) markEvent(phase string, l *lane, at int64, of []byte, x *said) {
+	lane := c.of(l).at // first: it may write, too
 	b := append(append(c.buf[:0], `{"ph":"`...), phase...)
 	b = append(b, lane...)
 	b = appendMicros(b, at)
@@ -86,7 +86,7 @@ func (c *chrome) spanBegin(l *markLane, at int64, x *said) {
 		d.spans = append(d.spans, n)
 		s.closing += s.endSize(d, n)
 	}
-	c.markEvent("B", l, at, n.begin, x)
+	c.markEvent("B", &l.lane, at, n.begin, x)
 }
 
 func (c *chrome) spanEnd(l *markLane, at int64, x *said) {
@@ -99,18 +99,20 @@ func (c *chrome) spanEnd(l *markLane, at int64, x *said) {
 			delete(s.open, &l.lane)
 		}
 	}
-	c.markEvent("E", l, at, n.end, x)
+	c.markEvent("E", &l.lane, at, n.end, x)
 }
 
-func (c *chrome) instant(l *markLane, at int64, x *said) {
+func (c *chrome) instant(l *markLane, at int64, x *said) { c.instantIn(&l.lane, at, x) }
+
+func (c *chrome) instantIn(l *lane, at int64, x *said) {
 	b := append([]byte(`,"s":"t"`), c.titled(x).begin...)
 	c.markEvent("i", l, at, b, x)
 }
 
 // flowEnd writes what an arrow begins or ends at.
-func (c *chrome) flowEnd(l *markLane, at int64, x *said) {
-	if l.enclosed() {
-		c.instant(l, at, x)
+func (c *chrome) flowEnd(l *lane, at int64, x *said, alone bool) {
+	if !alone {
+		c.instantIn(l, at, x)
 		return
 	}
 	n := c.titled(x)
@@ -121,17 +123,17 @@ func (c *chrome) flowEnd(l *markLane, at int64, x *said) {
 
 // chromeFlow is where a flow has left.
 type chromeFlow struct {
-	lane *markLane
+	lane *lane
 	at   int64
 }
 
-func (c *chrome) flowOut(l *markLane, at int64, x *said) any {
-	c.flowEnd(l, at, x)
+func (c *chrome) flowOut(l *lane, at int64, x *said, alone bool) any {
+	c.flowEnd(l, at, x, alone)
 	return chromeFlow{l, at}
 }
 
-func (c *chrome) flowIn(l *markLane, at int64, x *said, from any) {
-	c.flowEnd(l, at, x)
+func (c *chrome) flowIn(l *lane, at int64, x *said, from any, alone bool) {
+	c.flowEnd(l, at, x, alone)
 	out := from.(chromeFlow)
 	if c.split != nil && out.at < c.split.from {
 		return // where it leaves is in a file before

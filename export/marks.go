@@ -23,9 +23,10 @@ type markSink interface {
 	asyncStep(t *asyncTrack, at int64, x *said)
 	asyncEnd(t *asyncTrack, at int64, x *said)
 
-	// flowOut returns what flowIn is given, once or several times, or never.
-	flowOut(l *markLane, at int64, x *said) any
-	flowIn(l *markLane, at int64, x *said, from any)
+	// flowOut returns what flowIn is given, once or several times, or never. Lanes are those of the innermost span, or else call, around it; alone
+	// says that there is none.
+	flowOut(l *lane, at int64, x *said, alone bool) any
+	flowIn(l *lane, at int64, x *said, from any, alone bool)
 
 	counter(pid int, at int64, x *said, v number)
 }
@@ -74,11 +75,14 @@ type markWalk struct {
 	marker *reel.Marker
 	said   said
 
-	lanes     map[laneKey]*markLane
+	lanes     map[markLaneKey]*markLane
 	maxLanes  int
-	before    map[laneKey][]before // of lanes that aren't made yet
-	ran       map[uint64]struct{}  // goroutines that have marks, if they aren't too many
-	marking   map[uint32]struct{}  // threads that have, by key
+	beside    map[laneKey][]*markLane // lanes of pairs that cross others
+	points    flowPoints
+	crossing  map[pairKey]bool         // pairs whose spans have lanes of their own
+	before    map[markLaneKey][]before // of lanes that aren't made yet
+	ran       map[uint64]struct{}      // goroutines that have marks, if they aren't too many
+	marking   map[uint32]struct{}      // threads that have, by key
 	tracks    map[trackKey]*asyncTracks
 	made      int // tracks that are known
 	maxTracks int
@@ -112,14 +116,16 @@ func newMarkWalk(w *walk, sink markSink) *markWalk {
 		return nil
 	}
 	m := &markWalk{
-		walk: w, sink: sink, of: map[uint32]reel.Thread{}, lanes: map[laneKey]*markLane{}, maxLanes: maxMarkLanes,
+		walk: w, sink: sink, of: map[uint32]reel.Thread{}, lanes: map[markLaneKey]*markLane{}, maxLanes: maxMarkLanes,
 		tracks: map[trackKey]*asyncTracks{}, maxTracks: maxAsyncTracks, renamed: map[[2]uint32]renaming{}, counters: providersOf(w.f.Markers()),
 	}
 	for _, t := range w.f.Threads() {
 		m.of[t.Key] = t
 	}
+	m.beside = map[laneKey][]*markLane{}
 	m.edges(pauses)
 	m.survey()
+	w.flowPoints = &m.points
 	m.pairer = reel.NewSpanPairer(w.f)
 	m.pairer.OnBegin, m.pairer.OnSpan, m.pairer.OnStep, m.pairer.OnOut, m.pairer.OnFlow = m.begin, m.end, m.step, m.out, m.in
 	return m
@@ -241,8 +247,10 @@ func (m *markWalk) begin(s *reel.Span) {
 		m.sink.asyncBegin(t, m.at(s.Begin), x)
 		return
 	}
-	l := m.lane(s.Thread, s.Goroutine)
-	l.open++
+	l := m.laneOf(s)
+	o := &markOpen{lane: l, span: s}
+	l.open = append(l.open, o)
+	s.Tag = o
 	m.sink.spanBegin(l, m.timeIn(l, s.Begin), x)
 }
 
@@ -260,27 +268,49 @@ func (m *markWalk) end(s *reel.Span) {
 		m.instant(s.Title, true)
 		return
 	}
-	x := m.saidOf(s)
 	if s.Async {
 		t := s.Tag.(*asyncTrack)
-		m.sink.asyncEnd(t, m.at(s.End), x)
+		m.sink.asyncEnd(t, m.at(s.End), m.saidOf(s))
 		m.release(t)
 		return
 	}
-	l := m.lane(s.Thread, s.Goroutine)
 	if s.Unstarted {
+		l := m.laneOf(s)
 		l.before = l.before[1:]
-	} else {
-		l.open--
+		m.sink.spanEnd(l, m.timeIn(l, s.End), m.saidOf(s))
+		return
 	}
-	m.sink.spanEnd(l, m.timeIn(l, s.End), x)
+	m.close(s)
+}
+
+// close ends a span that was seen to begin. What lies in it was left open if it is still there; what was left open and has something in it that
+// goes on waits for that.
+func (m *markWalk) close(s *reel.Span) {
+	o := s.Tag.(*markOpen)
+	l := o.lane
+	if o.told {
+		return
+	}
+	if o.over = true; s.Unfinished && l.open[len(l.open)-1] != o {
+		return
+	}
+	for n := len(l.open); n > 0 && (!o.told || l.open[n-1].over); n-- {
+		in := l.open[n-1]
+		l.open = l.open[:n-1]
+		in.told = true
+		x := m.saidOf(in.span)
+		if in != o {
+			x.end, x.values = "unfinished", values{}
+		}
+		m.sink.spanEnd(l, m.timeIn(l, s.End), x)
+	}
 }
 
 // begun says whether a span that was not seen to begin began with the recording.
 func (m *markWalk) begun(s *reel.Span) bool {
 	if !s.Async {
-		l := m.lane(s.Thread, s.Goroutine)
-		return l.open == 0 && len(l.before) > 0
+		l := m.laneOf(s)
+		return len(l.open) == 0 && len(l.before) > 0 && l.before[0].end == s.End && l.before[0].marker == s.Marker
 	}
 	x := m.saidOf(s)
 	x.values, x.unstarted = values{}, true
@@ -353,16 +383,6 @@ func (m *markWalk) rename(begin uint32, at *reel.Marker, x *reel.Mark, end *reel
 		}
 	}
 	return values{r.arguments, m.kept}
-}
-
-func (m *markWalk) out(f *reel.Flow) {
-	l := m.lane(f.FromThread, f.FromGoroutine)
-	f.Tag = m.sink.flowOut(l, m.timeIn(l, f.From), m.say(f.Title))
-}
-
-func (m *markWalk) in(f *reel.Flow) {
-	l := m.lane(f.ToThread, f.ToGoroutine)
-	m.sink.flowIn(l, m.timeIn(l, f.To), m.say(""), f.Tag)
 }
 
 // count tells a counter's value; it returns false if that isn't known.

@@ -30,6 +30,7 @@ const (
 	markCount
 	markAsyncNamed
 	markAsyncNamedEnd
+	markEndNamed
 )
 
 func testMarkers() []reel.Marker {
@@ -54,6 +55,7 @@ func testMarkers() []reel.Marker {
 		{Provider: "callreel", Name: "counter_s", Kind: reel.MarkCounter, Arguments: append(number("value"), title), TitleArg: 1, IDArg: -1, ValueArg: 0},
 		{Provider: "callreel", Name: "async_begin_s", Kind: reel.MarkAsyncBegin, Arguments: []reel.Argument{id, title}, TitleArg: 1, IDArg: 0, ValueArg: -1},
 		{Provider: "callreel", Name: "async_end_s", Kind: reel.MarkAsyncEnd, Arguments: []reel.Argument{id, title}, TitleArg: 1, IDArg: 0, ValueArg: -1},
+		{Provider: "callreel", Name: "end_s", Kind: reel.MarkEnd, Arguments: []reel.Argument{title}, TitleArg: 0, IDArg: -1, ValueArg: -1},
 	}
 }
 
@@ -234,5 +236,83 @@ lock|db|5000|0|1|`,
 	}
 	if len(trace.Warnings) > 0 || len(trace.Flows) != 2 || trace.Flows[0] != [2]string{"query", "job"} && trace.Flows[0] != [2]string{"job", "job"} {
 		t.Errorf("Chrome's trace viewer warns %q, and has the flows %v", trace.Warnings, trace.Flows)
+	}
+}
+
+// Transactions begin in one query and end in another: they have a track beside that of the queries, and both are as long as they were.
+func TestCrossingSpansAreOnTracksOfTheirOwn(t *testing.T) {
+	f := record(t, reel.ClockFull, []string{"work"}, func(w *reel.Writer) {
+		addMarks(t, w)
+		tw := appendTo(t, w, reel.Thread{TID: 78, Process: 77, Name: "worker"}, reel.Entry(2000, base, 1), reel.Exit(3600, base, 1))
+		marksOf(t, tw, mark(1440, markEndNamed, "tx"), // began before
+			mark(1600, markQuery, "begin", 1), mark(1680, markBegin, "tx"), mark(1760, markDone, 1, 1),
+			mark(1840, markQuery, "update", 2), mark(1920, markBegin, "plan"), mark(2000, markDone, 1, 2), // a plan that is left open
+			mark(2080, markQuery, "end", 3), mark(2160, markEndNamed, "tx"), mark(2240, markBegin, "tx"), mark(2320, markEndNamed, "tx"), mark(2400, markDone, 1, 3),
+			mark(2480, markQuery, "begin", 4), mark(2560, markBegin, "tx"), mark(2640, markDone, 1, 4))
+	})
+	check(t, markLines(export(t, f, Options{})), []string{
+		"B 78 work 1", "E 78 work 2.6",
+		"B 4194305 tx 0 [unstarted:true]", "E 4194305 tx 0.44 [title:tx]",
+		"B 4194306 query 0.6 [n:1 text:begin]", "B 4194305 tx 0.68 [title:tx]", "E 4194306 query 0.76 [end_n:1 rows:1]",
+		"B 4194306 query 0.84 [n:2 text:update]", "B 4194306 plan 0.92 [title:plan]", "E 4194306 plan 1 [end:unfinished]", "E 4194306 query 1.001 [end_n:2 rows:1]",
+		"B 4194306 query 1.08 [n:3 text:end]", "E 4194305 tx 1.16", "B 4194305 tx 1.24 [title:tx]", "E 4194305 tx 1.32", "E 4194306 query 1.4 [end_n:3 rows:1]",
+		"B 4194306 query 1.48 [n:4 text:begin]", "B 4194305 tx 1.56 [title:tx]", "E 4194306 query 1.64 [end_n:4 rows:1]", "E 4194305 tx 2.6 [end:unfinished]",
+	})
+	rows := traceProcessor(t, []string{exportTo(t, f, "pftrace", Options{}), exportTo(t, f, "json", Options{})},
+		`select k.name, s.name, s.dur, s.depth from slice s join track k on s.track_id = k.id where s.category in ('db', 'marker') order by s.ts, s.dur desc`,
+		`select t.name, s.name, s.dur, s.depth from slice s join thread_track k on s.track_id = k.id join thread t using (utid) where s.category in ('db', 'marker') order by s.ts, s.dur desc`, traceTroubles)
+	const want = `[[%s, tx tx 440 0] [%s query 160 0] [%s, tx tx 480 0] [%s query 160 0] [%s plan 80 1] [%s query 320 0] [%s, tx tx 80 0] [%s query 160 0] [%s, tx tx 1040 0]]`
+	for k, name := range []string{"markers", "worker (78): markers"} {
+		want := strings.ReplaceAll(want, "%s", name)
+		if k == 1 { // no two events of a lane are at the same time
+			want = strings.Replace(want, "query 160 0] ["+name+" plan", "query 161 0] ["+name+" plan", 1)
+		}
+		if got := fmt.Sprint(rows[k][k]); got != want || len(rows[k][2]) > 0 {
+			t.Errorf("trace_processor has %s, want %s; it warns %v", got, want, rows[k][2])
+		}
+	}
+}
+
+// An arrow leads from the innermost span, or, where none is open, from the innermost call, to the same elsewhere.
+func TestFlowsAreBoundToSpansElseCalls(t *testing.T) {
+	f := record(t, reel.ClockFull, []string{"serve", "send", "work", "take"}, func(w *reel.Writer) {
+		addMarks(t, w)
+		a := appendTo(t, w, reel.Thread{TID: 78, Process: 77, Name: "a"}, reel.Entry(1600, base, 1), reel.Entry(1760, base-64, 2), reel.Exit(2400, base-64, 2), reel.Exit(3600, base, 1))
+		marksOf(t, a, mark(1680, markOut, 1), mark(1920, markOut, 2), mark(2560, markQuery, "x", 1), mark(2640, markOut, 3), mark(2720, markDone, 1, 1), mark(3680, markOut, 4))
+		b := appendTo(t, w, reel.Thread{TID: 79, Process: 77, Name: "b"}, reel.Entry(1600, base, 3), reel.Entry(2000, base-64, 4), reel.Exit(2080, base-64, 4), reel.Exit(3600, base, 3))
+		marksOf(t, b, mark(1840, markIn, 1), mark(2048, markIn, 2), mark(3200, markIn, 3), mark(3760, markIn, 4))
+	})
+	pftrace, text := exportTo(t, f, "pftrace", Options{}), exportTo(t, f, "json", Options{})
+	var texts []string
+	for i, file := range splitParts(t, f, 1<<20) {
+		if file.Events == nil || i > 0 {
+			t.Fatalf("%d files", i+1)
+		}
+		for _, e := range file.Events {
+			if e.Ph == "s" || e.Ph == "f" {
+				texts = append(texts, fmt.Sprint(e.Ph, " ", e.TID, " ", *e.TS))
+			}
+		}
+	}
+	check(t, texts, []string{"s 78 0.68", "f 79 0.84", "s 78 0.92", "f 79 1.048", "s 4194305 1.64", "f 79 2.2", "s 4194305 2.68", "f 4194306 2.76"})
+	rows := traceProcessor(t, []string{pftrace, text},
+		`select o.name, coalesce(po.name, '-'), i.name, coalesce(pi.name, '-') from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id
+			left join slice po on o.parent_id = po.id left join slice pi on i.parent_id = pi.id order by i.ts`, traceTroubles)
+	for k, r := range rows { // the ends are instants in what they are bound to
+		if got, want := fmt.Sprint(r[0]), "[[job serve job work] [job send job take] [job query job work] [job - job -]]"; got != want || len(r[1]) > 0 {
+			t.Errorf("file %d: trace_processor has the flows %s, want %s; it warns %v", k, got, want, r[1])
+		}
+	}
+	trace := catapult(t, text)[0]
+	var ends []string
+	for _, th := range trace.Threads {
+		for _, s := range th.Slices {
+			if s.name == "job" {
+				ends = append(ends, fmt.Sprint(th.TID, " ", s.depth))
+			}
+		}
+	}
+	if want := []string{"78 1", "78 2", "79 1", "79 2", "79 1", "4194305 1", "4194305 0", "4194306 0"}; !slices.Equal(ends, want) || len(trace.Flows) != 4 || len(trace.Warnings) > 0 {
+		t.Errorf("Chrome's trace viewer has the ends %q, want %q; the flows %v; it warns %q", ends, want, trace.Flows, trace.Warnings)
 	}
 }

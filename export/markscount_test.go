@@ -203,7 +203,7 @@ func TestReadersFindAllMarks(t *testing.T) {
 				t.Errorf("%s, %+v: spans are of the processes %v", what, how, r[5])
 			}
 		}
-		if parent := fmt.Sprint(rows[i][6]); how.goroutines && how.calls && parent != "[[goroutine 1 markers] [goroutine 2 markers] [goroutine 3 markers] [goroutine 4 markers]]" {
+		if parent := fmt.Sprint(rows[i][6]); how.goroutines && how.calls && parent != "[[goroutine 1 markers, query] [goroutine 1 markers] [goroutine 2 markers, query] [goroutine 2 markers] [goroutine 3 markers, query] [goroutine 3 markers] [goroutine 4 markers, query] [goroutine 4 markers]]" {
 			t.Errorf("%+v: the tracks of markers are below %s", how, parent)
 		}
 		got := markTally{slices: map[string]int{}, samples: map[string]int{}, flows: len(traces[i].Flows)}

@@ -3,31 +3,47 @@ package export
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
 
 // markLane is where the spans, the instants and the ends of flows of a thread, or a goroutine, are. Spans have it to themselves: they need not
-// nest with calls.
+// nest with calls. Those of pairs that cross others are in lanes of their pair.
 type markLane struct {
 	lane
-	open   int      // spans that were seen to begin
-	before []before // that were not, and are still to end, in the order of their ends
+	pair   pairKey     // {} for all that don't cross others
+	open   []*markOpen // spans that were seen to begin
+	before []before    // that were not, and are still to end, in the order of their ends
+}
+
+// markOpen is a span that is open in a lane.
+type markOpen struct {
+	lane *markLane
+	span *reel.Span
+	over bool // it has ended, but for what lies in it
+	told bool // and that was told
 }
 
 // enclosed says whether a span is open.
-func (l *markLane) enclosed() bool { return l.open > 0 || len(l.before) > 0 }
+func (l *markLane) enclosed() bool { return len(l.open) > 0 || len(l.before) > 0 }
 
 // before is a span that began before the recording did.
 type before struct {
 	title  string
 	marker uint32 // that ends it
+	end    uint64
 }
 
 // laneKey is a goroutine, else a thread by its key.
 type laneKey struct {
 	thread    uint32
 	goroutine uint64
+}
+
+type markLaneKey struct {
+	laneKey
+	pair pairKey // see markLane
 }
 
 func keyOf(thread uint32, goroutine uint64) laneKey {
@@ -37,48 +53,24 @@ func keyOf(thread uint32, goroutine uint64) laneKey {
 	return laneKey{thread: thread}
 }
 
-// survey looks for the spans of each lane that enclose what comes before their ends, as their beginnings aren't in the reel. They have to be
-// written first. It also notes who has marks.
-func (m *markWalk) survey() {
-	open, total := map[laneKey]int{}, 0
-	list := map[laneKey][]before{}
-	m.before, m.ran, m.marking = list, map[uint64]struct{}{}, map[uint32]struct{}{}
-	p := reel.NewSpanPairer(m.f)
-	p.OnBegin = func(s *reel.Span) {
-		open[keyOf(s.Thread, s.Goroutine)]++
-	}
-	p.OnSpan = func(s *reel.Span) {
-		k := keyOf(s.Thread, s.Goroutine)
-		switch {
-		case !s.Unstarted:
-			if open[k]--; open[k] == 0 {
-				delete(open, k)
-			}
-		case open[k] == 0 && len(list[k]) < maxBefore && total < maxAllBefore:
-			list[k] = append(list[k], before{s.Title, s.Marker})
-			total++
-		}
-	}
-	n := 0
-	m.f.AllMarks(func(thread uint32, x *reel.Mark) bool {
-		if x.Goroutine == 0 {
-			m.marking[thread] = struct{}{}
-		} else if len(m.ran) < maxMarkLanes {
-			m.ran[x.Goroutine] = struct{}{}
-		}
-		if marker, ok := m.f.Marker(x.Marker); ok && (marker.Kind == reel.MarkBegin || marker.Kind == reel.MarkEnd) {
-			p.Push(thread, x)
-		}
-		n++
-		return n%1024 != 0 || !m.failed()
-	})
-}
-
 func (m *markWalk) processOf(thread uint32) int { return m.pid(m.of[thread]) }
 
 // lane is the lane of a thread, or a goroutine.
 func (m *markWalk) lane(thread uint32, goroutine uint64) *markLane {
-	k := keyOf(thread, goroutine)
+	return m.laneFor(thread, goroutine, pairKey{})
+}
+
+// laneOf is the lane of a span.
+func (m *markWalk) laneOf(s *reel.Span) *markLane {
+	k := m.pairOf(s)
+	if !m.crossing[k] {
+		k = pairKey{}
+	}
+	return m.laneFor(s.Thread, s.Goroutine, k)
+}
+
+func (m *markWalk) laneFor(thread uint32, goroutine uint64, pair pairKey) *markLane {
+	k := markLaneKey{keyOf(thread, goroutine), pair}
 	l := m.lanes[k]
 	if l != nil {
 		return l
@@ -89,10 +81,17 @@ func (m *markWalk) lane(thread uint32, goroutine uint64) *markLane {
 				delete(m.lanes, k)
 			}
 		}
+		for k, list := range m.beside {
+			if list = slices.DeleteFunc(list, func(l *markLane) bool { return !l.enclosed() }); len(list) == 0 {
+				delete(m.beside, k)
+			} else {
+				m.beside[k] = list
+			}
+		}
 		m.maxLanes = max(maxMarkLanes, 2*len(m.lanes))
 	}
 	t := m.of[thread]
-	l = &markLane{lane: lane{pid: m.pid(t), tid: m.extraLane(), thread: t, goroutine: goroutine, marks: true, last: -m.gap}}
+	l = &markLane{pair: pair, lane: lane{pid: m.pid(t), tid: m.extraLane(), thread: t, goroutine: goroutine, marks: true, last: -m.gap}}
 	l.main = &l.lane
 	// Next to the thread's first lane: viewers order what has the same number by name or by tid.
 	l.order = int(t.Key) * reel.MaxStacks
@@ -102,6 +101,10 @@ func (m *markWalk) lane(thread uint32, goroutine uint64) *markLane {
 	}
 	if l.name = fmt.Sprintf("%s (%d): markers", name, t.TID); goroutine != 0 {
 		l.name, l.order = m.goroutineLane(goroutine)+": markers", math.MaxInt32
+	}
+	if pair != (pairKey{}) {
+		l.name += ", " + cut(pair.pair, maxName)
+		m.beside[k.laneKey] = append(m.beside[k.laneKey], l)
 	}
 	m.lanes[k] = l
 	m.sink.markLane(l)

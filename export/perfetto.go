@@ -32,10 +32,11 @@ import (
 // said of them: readers make the tables sched and thread_state of it. Page faults
 // are instants.
 //
-// What markers said is in tracks of their own: spans and instants in a track "markers" below that of the thread, or the goroutine, since they
-// need not nest with calls; asynchronous spans, and pauses, in tracks that have their title for a name, in several if they overlap; counters in
-// counter tracks. The ends of a flow are instants, which the flow leads through: its events have the same number, which is not the program's, as
-// a program may use an ID again. What arrives at several places so goes on from one to the next.
+// What markers said is in tracks of their own: spans and instants in a track "markers" below that of the thread, or the goroutine, since they need
+// not nest with calls, and those of a pair that crosses others in one beside it; asynchronous spans, and pauses, in tracks that have their title
+// for a name, in several if they overlap; counters in counter tracks. The ends of a flow are instants in the innermost span, or else call, which
+// the flow leads through: its events have the same number, which is not the program's, as a program may use an ID again. What arrives at several
+// places so goes on from one to the next.
 //
 // Each thread's packets are a sequence of their own, all goroutines' one; names are
 // interned, times are differences. When a sequence has too many names for the

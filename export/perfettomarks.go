@@ -32,8 +32,11 @@ func (p *perfetto) tellMarks() {
 // markLane describes a track below that of the thread, or the goroutine.
 func (p *perfetto) markLane(l *markLane) {
 	parent, name := p.parents[keyOf(l.thread.Key, l.goroutine)], "markers"
-	if parent == 0 {
+	switch {
+	case parent == 0:
 		parent, name = p.trackOf(l.pid), l.name
+	case l.pair != pairKey{}:
+		name += ", " + l.pair.pair
 	}
 	l.data = p.child(parent, name)
 	p.part.number(trackMerge, mergeNever)
@@ -146,18 +149,18 @@ func (p *perfetto) markTrack(t *asyncTrack) {
 	p.descriptor()
 }
 
-func (p *perfetto) flowOut(l *markLane, at int64, x *said) any {
+func (p *perfetto) flowOut(l *lane, at int64, x *said, _ bool) any {
 	p.flows++
 	p.through(l, at, x, p.flows)
 	return p.flows
 }
 
-func (p *perfetto) flowIn(l *markLane, at int64, x *said, from any) {
+func (p *perfetto) flowIn(l *lane, at int64, x *said, from any, _ bool) {
 	p.through(l, at, x, from.(uint64))
 }
 
 // through writes an instant that a flow leads through.
-func (p *perfetto) through(l *markLane, at int64, x *said, flow uint64) {
+func (p *perfetto) through(l *lane, at int64, x *said, flow uint64) {
 	p.titled(l.data.(uint64), typeInstant, x)
 	p.event.fixed(eventFlow, flow)
 	p.mention(x)

@@ -142,19 +142,21 @@ type stackSink interface {
 
 // walk reads a reel for a sink.
 type walk struct {
-	f       *reel.File
-	ctx     context.Context
-	opt     Options
-	sink    sink
-	err     error
-	rates   *rates  // or nil
-	placed  *placed // of a dump, or nil
-	base    int64   // time 0, in nanoseconds since 1970
-	gap     int64   // least time between two events of a lane
-	untimed bool
-	used    map[int]bool // lane numbers given
-	next    int          // lane number to try next
-	names   int          // how many are kept ready: maxNames
+	f      *reel.File
+	ctx    context.Context
+	opt    Options
+	sink   sink
+	err    error
+	rates  *rates  // or nil
+	placed *placed // of a dump, or nil
+	// flowPoints are places in calls that markers' arrows begin and end at, or nil.
+	flowPoints *flowPoints
+	base       int64 // time 0, in nanoseconds since 1970
+	gap        int64 // least time between two events of a lane
+	untimed    bool
+	used       map[int]bool // lane numbers given
+	next       int          // lane number to try next
+	names      int          // how many are kept ready: maxNames
 	// goroutines are the names that goroutines have given themselves.
 	goroutines map[uint64]string
 	readers    map[uint32]*reel.ValueReader
@@ -208,7 +210,8 @@ type strand struct {
 	depth     int    // open calls, those that are too deep left out
 	on        *lane  // where the last call began
 	reader    *reel.ValueReader
-	base      uint64 // number in the thread of the first event that is being paired, if numbered
+	points    []*flowPoint // to come; nil: not asked for yet
+	base      uint64       // number in the thread of the first event that is being paired, if numbered
 	numbered  bool
 }
 
@@ -325,6 +328,7 @@ func (s *strand) dropped(d reel.Drop) {
 }
 
 func (s *strand) begin(call *reel.Call) {
+	s.place(call.Start, false)
 	s.depth++
 	l := s.lane(call.Stack)
 	if s.on != nil && s.on != l {
@@ -340,6 +344,7 @@ func (s *strand) begin(call *reel.Call) {
 }
 
 func (s *strand) end(call *reel.Call) {
+	s.place(call.End, true)
 	s.depth--
 	l := s.lane(call.Stack)
 	if call.Flags&reel.Unfinished != 0 {

@@ -93,6 +93,17 @@ func InstantInt(name string, value int64) {}
 //go:noinline
 func InstantText(name, text string) {}
 
+// Pause pauses the recording of this process: of what this goroutine does from here on nothing is recorded, and others follow with their next
+// call. A recorder that records no function of this package obeys, too.
+//
+//go:noinline
+func Pause() {}
+
+// Resume ends all of the process's own pauses: every call from here on is recorded, unless somebody else has paused the recorder.
+//
+//go:noinline
+func Resume() {}
+
 // GoroutineName gives the goroutine a name, of which the first 64 bytes are recorded.
 //
 //go:noinline

@@ -33,6 +33,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
+	r.markers.Obey(needsTimes(r.opt.Clock))
 	r.waitCalls = r.newWaitCalls()
 	ch := r.newChooser()
 	images, maps, err := r.newSearch(ch).Find(ctx, r.s.Process)
@@ -43,6 +44,10 @@ func (r *recording) choose(ctx context.Context) error {
 	r.s.Images, r.s.Loader = images, mapped.LoaderOf(images)
 	r.result.Refused = map[string]int{}
 	r.nextID = 1
+	var goSays [2]uint32
+	if slices.ContainsFunc(images, func(im *mapped.Image) bool { return im.Main && im.Probe.Go != nil }) {
+		goSays = r.markers.ObeyGo() // what else is in it isn't recorded
+	}
 	var with []*mapped.Image
 	var listed []*mapped.Image // whose module is chosen
 	for _, im := range images {
@@ -105,6 +110,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return fmt.Errorf("callreel: process %d: %w: too many functions to count their calls", r.s.PID(), ErrRefused)
 	}
 	r.s.Runtime = r.stubConfig()
+	r.s.Runtime.GoSays = goSays
 	with = withoutHooks(with)
 	if err := r.goOptions(with); err != nil {
 		return err
@@ -118,7 +124,7 @@ func (r *recording) choose(ctx context.Context) error {
 func (r *recording) stubConfig() stub.Config {
 	c := stub.Config{Clock: stub.Clock(r.opt.Clock), Lossless: r.opt.Lossless, Lazy: r.lazy(), Follow: r.opt.Follow,
 		Overwrite: r.opt.Armed != nil, Captures: r.markers.AddTo(r.captures.Table()), Keeps: r.waitCalls.Table(),
-		MarkTriggers: r.markers.Parts()}
+		MarkTriggers: r.markers.Parts(), Says: r.markers.Says()}
 	f := &r.opt.Filters
 	c.Min, c.Threads, c.Depth, c.Inside = f.Min > 0, len(f.Threads) > 0, f.Depth > 0, len(f.Inside) > 0
 	if f.Every > 1 {

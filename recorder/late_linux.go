@@ -54,7 +54,7 @@ func (c lateChoice) Pick(ctx context.Context, im *mapped.Image, id uint32) (trac
 	r.waitCalls.Plan(im, r.captures.Table())
 	marks := r.markers.Pick(ctx, im, s.MayRead, r.notice)
 	s.Runtime.Captures, s.Runtime.Keeps = r.markers.AddTo(r.captures.Table()), r.waitCalls.Table()
-	s.Runtime.MarkTriggers = r.markers.Parts()
+	s.Runtime.MarkTriggers, s.Runtime.Says = r.markers.Parts(), r.markers.Says()
 	c.ch.Forget()
 	return n.Traced, func() {
 		r.count(n)

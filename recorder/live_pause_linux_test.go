@@ -115,15 +115,56 @@ func TestPausedArmedRecordingsFireNothing(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsChildrenIsNotPaused(t *testing.T) {
+// All processes of a recording that follows children pause together: the first, its children, what these have been replaced by, and those that
+// are born meanwhile.
+func TestFamiliesPauseTogether(t *testing.T) {
 	needLive(t)
-	p := realtest.Start(t, realtest.Build(t, "states"))
-	r := realtest.StartRecording(t, append(pidFlag(p), "-f", "does_*", "--follow")...)
-	if a := realtest.Callreel(t, append([]string{"pause"}, pidFlag(p)...)...); a.Code != 1 || !strings.Contains(a.Stderr, "follows children") {
-		t.Errorf("code %d: %s", a.Code, a.Stderr)
+	for _, atFirst := range []bool{false, true} {
+		count := realtest.Build(t, "pauses")
+		script := count + " often & " + count + " often & " + count + " often & " + "echo ready $$; read line; kill $(jobs -p); wait"
+		flags := []string{"--follow", "--lossless", "-f", "work", "-f", "in_child"}
+		if atFirst {
+			flags = append(flags, "--paused")
+		}
+		r := startCommand(t, flags, "bash", "-c", script)
+		shell := strings.TrimPrefix(r.WaitLine("ready "), "ready ")
+		time.Sleep(400 * time.Millisecond)
+		if !atFirst {
+			realtest.MustCallreel(t, "pause", "-p", shell)
+		}
+		time.Sleep(600 * time.Millisecond)
+		realtest.MustCallreel(t, "resume", "-p", shell)
+		time.Sleep(300 * time.Millisecond)
+		r.Go()
+		r.Wait()
+		s := r.result(t)
+		f, err := reel.Open(r.file)
+		realtest.Must(t, err)
+		pauses := f.Pauses()
+		if len(pauses) != 1 || pauses[0].To == 0 || pauses[0].Process != 0 {
+			t.Fatalf("pauses %+v", pauses)
+		}
+		before, within, after := map[int]int{}, map[int]int{}, map[int]int{}
+		for _, th := range f.Threads() {
+			f.ReadThread(th.Key, func(events []reel.Event, _ bool) bool {
+				for _, e := range events {
+					switch {
+					case e.Time > pauses[0].From+f.Header().Clock.TicksPerSecond/20 && e.Time < pauses[0].To:
+						within[th.Process]++
+					case e.Time >= pauses[0].To:
+						after[th.Process]++
+					case e.Time <= pauses[0].From:
+						before[th.Process]++
+					}
+				}
+				return true
+			})
+		}
+		f.Close()
+		if len(within) > 0 || len(after) < 6 || !atFirst && len(before) < 6 || s.Processes.Forked < 6 {
+			t.Errorf("%t: %d processes have written before, %v in the pause, %d behind it: %+v", atFirst, len(before), within, len(after), s.Processes)
+		}
 	}
-	stop(t, r)
-	p.Finish()
 	if a := realtest.Callreel(t, append([]string{"pause"}, "-p", "1")...); a.Code == 0 {
 		t.Error("what nobody records was paused")
 	}

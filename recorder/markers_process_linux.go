@@ -24,7 +24,7 @@ func MarkersOfProcess(ctx context.Context, pid int, globs []string, c Choice) ([
 	none := func(...string) bool { return false }
 	// What is chosen is only what has markers.
 	search := mapped.Search{Chosen: none, NoFound: c.NoFound, Memory: object.NewAllowance(c.Memory), DebugFiles: c.debugFiles(),
-		Notes: func(notes []sdt.Note) bool { return len(notes) > 0 }}
+		Notes: func(notes []sdt.Note) []sdt.Note { return notes }}
 	images, _, err := search.Find(ctx, p)
 	if err != nil {
 		return nil, err

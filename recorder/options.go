@@ -50,7 +50,8 @@ type Options struct {
 	Conditions []string
 	// Follow records forked children, and the programs that processes are replaced by, as well.
 	Follow bool
-	// Paused begins with a pause: nothing is recorded until somebody asks for it, see AskToResume. It doesn't go with Follow.
+	// Paused begins with a pause: nothing is recorded until somebody asks for it, see AskToResume, or the
+	// program says so itself.
 	Paused bool
 	// Lossless lets the target wait for room instead of dropping calls.
 	Lossless bool

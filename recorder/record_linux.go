@@ -46,6 +46,8 @@ type shared struct {
 	noticeMu sync.Mutex // lets one notice, or word of progress, out at a time
 	sumMu    sync.Mutex // guards sum
 	sum      Result     // of the recordings but the first that have ended
+
+	paused pauses
 }
 
 // recording is that of one program.
@@ -76,7 +78,6 @@ type recording struct {
 	keptOff   map[int]int // see collect.KeepOff
 	reader    reader
 	control   *control.Server // nil if it can't be asked
-	paused    pauses
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -110,6 +111,7 @@ func (r *recording) Close() {
 	if r.isFirst() {
 		r.opening.Close()
 	}
+	r.endPaused()
 	if r.s != nil {
 		r.s.Close()
 	}
@@ -232,8 +234,9 @@ func (r *recording) newSearch(ch *choose.Chooser) *mapped.Search {
 	if r.opt.Follow {
 		q.Follow, q.Plans = true, &r.plans
 	}
+	q.Notes = r.markers.Wants
 	if !r.markers.Empty() {
-		q.Notes, q.MarksOnly = r.markers.Wants, r.opt.Choice.NoFunctions
+		q.MarksOnly = r.opt.Choice.NoFunctions
 	}
 	return q
 }
@@ -266,9 +269,7 @@ func (r *recording) attach(ctx context.Context) error {
 		r.keptOff, err = collect.KeepOff(r.s, r.opt.Filters.Threads)
 	}
 	if err == nil {
-		err = r.startPaused()
-	}
-	if err == nil {
+		r.startPaused()
 		var d time.Duration
 		d, err = r.s.SwitchOn(ctx, c)
 		r.began = ring.Ticks()
@@ -290,6 +291,7 @@ func (r *recording) AtEntry(ctx context.Context, st *process.Stopped) error {
 	r.s = target.New(st.Process())
 	err := r.atEntry(ctx, st)
 	if err != nil && !r.isFirst() {
+		r.endPaused()
 		err = errors.Join(err, r.s.TakeBack(st))
 		r.s.Process = nil // who has stopped it closes it
 		r.s.Close()
@@ -315,9 +317,7 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := errors.Join(r.arm(), r.s.Prepare(c)); err != nil {
 		return err
 	}
-	if err := r.startPaused(); err != nil {
-		return err
-	}
+	r.startPaused()
 	if err := r.s.SwitchOnIn(st, c); err != nil {
 		return err
 	}

@@ -67,6 +67,7 @@ func (r *recording) session(ctx context.Context) error {
 	making := probes.NewMaker(r.s)
 	family := r.others.family(r)
 	r.reader = r.newReader(making, family)
+	r.paused.reads(r, r.reader)
 	late := r.newLateChoice(ctx)
 	libs := libraries.Start(ctx, libraries.Config{Target: r.s, Making: making, Choice: late, Images: r.images,
 		Functions: r.functions, Arm: r.arm, Next: r.nextID, Interval: r.reader.libraries(), Notice: r.notice}, r.s.SearchedImages)

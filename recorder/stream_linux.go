@@ -22,7 +22,7 @@ func (r *recording) newReader(making *probes.Maker, family family) reader {
 	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values, WaitCalls: r.waitCalls, Marks: r.marked,
 		GoMarks: r.isGo() && !r.markers.Empty(),
 		Making:  making, Switches: r.switches, Processes: family, Threads: r.opt.Filters.Threads, Off: r.keptOff, Min: r.set.Min,
-		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Notice: r.notice, Progress: r.tellCollected})}
+		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Said: r.obeys(), Notice: r.notice, Progress: r.tellCollected})}
 }
 
 func (r *recording) tellCollected(p collect.Progress) {
@@ -44,7 +44,7 @@ func (s *stream) sum(to *Result) {
 	r := s.r
 	events, entries := r.switches.Omitted()
 	to.Calls, to.Events, to.Dropped = t.Entries-entries, t.Events-events, t.Dropped
-	to.Marks = t.Marks
+	to.Marks = t.Marks - s.Sayings()
 	to.LostExits, to.Torn, to.Threads = t.LostExits, t.Torn, t.Threads
 	to.Ring = int64(r.set.Chunks) * ring.ChunkSize
 	if t.Dropped > 0 {

@@ -46,8 +46,14 @@ type File struct {
 	scheduling *Scheduling // nil if nothing is said
 	markers    []Marker
 	pauses     []Pause
-	marks      uint64 // how many
-	known      uint64 // up to when states of threads are known, in ticks
+	begun      map[pauseKey]int // of pauses, the places of those whose end hasn't come
+	paused     struct {
+		sync.Mutex
+		of int              // pauses, when it was made
+		at map[int][]uint64 // when they began, by process, in order
+	}
+	marks uint64 // how many
+	known uint64 // up to when states of threads are known, in ticks
 
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
 

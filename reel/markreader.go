@@ -46,6 +46,12 @@ func (f *File) loadMarkers(payload []byte, count uint32) error {
 	return d.err
 }
 
+// pauseKey tells a pause that has begun from others.
+type pauseKey struct {
+	from    uint64
+	process int
+}
+
 func (f *File) loadPause(payload []byte) error {
 	d := fields{b: payload}
 	p := Pause{From: d.uvarint(), To: d.uvarint(), Process: int(d.uint32()), By: d.string()}
@@ -56,11 +62,17 @@ func (f *File) loadPause(payload []byte) error {
 		return errors.New("a pause that ends before it begins, or one too many")
 	}
 	f.lastTick = max(f.lastTick, p.To)
-	for i := range f.pauses { // it has ended
-		if o := &f.pauses[i]; o.To == 0 && o.From == p.From && o.Process == p.Process {
-			o.To = p.To
-			return nil
+	key := pauseKey{p.From, p.Process}
+	if i, begun := f.begun[key]; begun { // it has ended
+		f.pauses[i].To = p.To
+		delete(f.begun, key)
+		return nil
+	}
+	if p.To == 0 {
+		if f.begun == nil {
+			f.begun = map[pauseKey]int{}
 		}
+		f.begun[key] = len(f.pauses)
 	}
 	f.pauses = append(f.pauses, p)
 	return nil
@@ -97,7 +109,7 @@ func (f *File) Pauses() []Pause {
 	return list
 }
 
-// pausesOf is when pauses of a thread began, in order.
+// pausesOf is when pauses of a thread began, in order. The slice is shared.
 func (f *File) pausesOf(thread uint32) (from []uint64) {
 	if len(f.pauses) == 0 || f.header.Clock.Mode != ClockFull {
 		return nil
@@ -106,11 +118,27 @@ func (f *File) pausesOf(thread uint32) (from []uint64) {
 	if i, ok := f.byKey[thread]; ok {
 		process = f.threads[i].Process
 	}
-	for i := range f.pauses {
-		if p := &f.pauses[i]; p.Process == 0 || p.Process == process {
-			from = append(from, p.From)
+	f.paused.Lock()
+	defer f.paused.Unlock()
+	if f.paused.of != len(f.pauses) {
+		at := map[int][]uint64{}
+		for i := range f.pauses {
+			p := &f.pauses[i]
+			at[p.Process] = append(at[p.Process], p.From)
 		}
+		for _, list := range at {
+			slices.Sort(list)
+		}
+		f.paused.of, f.paused.at = len(f.pauses), at
 	}
+	all, own := f.paused.at[0], f.paused.at[process]
+	switch {
+	case process == 0 || len(own) == 0:
+		return all
+	case len(all) == 0:
+		return own
+	}
+	from = slices.Concat(all, own)
 	slices.Sort(from)
 	return from
 }

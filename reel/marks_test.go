@@ -24,6 +24,7 @@ var testMarkers = []Marker{
 	{Provider: "callreel", Name: "flow_out__job", Title: "job", Pair: "job", Kind: MarkFlowOut, Arguments: []Argument{{Name: "id", Kind: ArgumentUint}}, TitleArg: -1, IDArg: 0, ValueArg: -1},
 	{Provider: "callreel", Name: "flow_in__job", Title: "job", Pair: "job", Kind: MarkFlowIn, Arguments: []Argument{{Name: "id", Kind: ArgumentUint}}, TitleArg: -1, IDArg: 0, ValueArg: -1},
 	{Provider: "callreel", Name: "counter__queue", Title: "queue", Kind: MarkCounter, Arguments: []Argument{{Name: "value", Kind: ArgumentInt}}, TitleArg: -1, IDArg: -1, ValueArg: 0},
+	{Provider: "callreel", Name: "end_s", Kind: MarkEnd, Arguments: []Argument{{Name: "title", Kind: ArgumentString}}, TitleArg: 0, IDArg: -1, ValueArg: -1},
 }
 
 const (
@@ -38,6 +39,7 @@ const (
 	markFlowOut
 	markFlowIn
 	markCounter
+	markEndS
 )
 
 func number(v uint64) Value    { return Value{Bits: v} }
@@ -220,7 +222,7 @@ func TestSpansFlowsAndCountersAreSummedUp(t *testing.T) {
 		unstarted, unfinished bool
 	}
 	want := []short{{"query", 0, 1, 0, 0, true, false}, {"inner", 20, 30, 1, 0, false, false}, {"query", 10, 40, 0, 0, false, false}, {"io", 50, 65, 0, 1, false, false},
-		{"never ended", 61, 70, 1, 0, false, true}, {"query", 60, 70, 0, 0, false, false}, {"io", 51, 100, 0, 0, false, true}, {"query", 80, 100, 0, 0, false, true}}
+		{"query", 60, 70, 0, 0, false, false}, {"io", 51, 100, 0, 0, false, true}, {"never ended", 61, 70, 1, 0, false, true}, {"query", 80, 100, 0, 0, false, true}}
 	var got []short
 	micro := func(tick uint64) uint64 { return (tick - 1000 + 1300) / 2600 }
 	for _, s := range spans {

@@ -15,7 +15,9 @@ type Span struct {
 	EndThread uint32 // key
 	Goroutine uint64
 	Title     string
-	// Depth is how many spans of the thread were open around it.
+	// Pair is what its beginning and its end have in common, for a provider.
+	Pair string
+	// Depth is the lowest that no other open span of the thread has: how many lie around it, unless they cross.
 	Depth int
 	// Async says that it is an asynchronous one, which ID tells from others of its Title.
 	Async bool
@@ -24,8 +26,8 @@ type Span struct {
 	// Values are those of its beginning, EndValues those of its end, whose marker is EndMarker.
 	Values, EndValues []Value
 	EndMarker         uint32
-	// Unstarted says that its beginning isn't in the reel, which is then its Begin; Unfinished that its end isn't. One whose end is missing
-	// though that of a span around it is there ends with that.
+	// Unstarted says that its beginning isn't in the reel, which is then its Begin; Unfinished that its end isn't. One that was left
+	// open ends where the span around it did, or another of its Pair began.
 	Unstarted, Unfinished bool
 	// Tag is the caller's: what [SpanPairer.OnBegin] sets it to, OnSpan finds.
 	Tag any
@@ -76,11 +78,15 @@ type SpanPairer struct {
 	Lost uint64
 
 	f     *File
-	lanes map[spanLane][]openSpan
+	lanes map[spanLane]*openSpans
+	facts map[pairKey]*pairFacts
 	async map[asyncKey]*Span
 	flows map[asyncKey]Flow
 	open  int
 	kept  int // values
+	lost  int // spans that are in openSpans.gone
+	// resumed is when pauses ended, in order, by process; 0 is all.
+	resumed map[int][]uint64
 }
 
 type spanLane struct {
@@ -94,14 +100,18 @@ type asyncKey struct {
 	id      uint64
 }
 
-type openSpan struct {
-	Span
-	pair, provider string
-}
-
 // NewSpanPairer returns a pairer for the marks of a reel.
 func NewSpanPairer(f *File) *SpanPairer {
-	return &SpanPairer{f: f, lanes: map[spanLane][]openSpan{}, async: map[asyncKey]*Span{}, flows: map[asyncKey]Flow{}}
+	p := &SpanPairer{f: f, lanes: map[spanLane]*openSpans{}, facts: map[pairKey]*pairFacts{}, async: map[asyncKey]*Span{}, flows: map[asyncKey]Flow{}, resumed: map[int][]uint64{}}
+	for _, x := range f.pauses {
+		if x.To != 0 {
+			p.resumed[x.Process] = append(p.resumed[x.Process], x.To)
+		}
+	}
+	for _, ends := range p.resumed {
+		slices.Sort(ends)
+	}
+	return p
 }
 
 // Push takes the next mark, of the thread with the key. It returns false of one that belongs to nothing: an instant, a counter's value, one
@@ -145,13 +155,6 @@ func (p *SpanPairer) process(thread uint32) int {
 	return 0
 }
 
-func (p *SpanPairer) lane(thread uint32, goroutine uint64) spanLane {
-	if goroutine != 0 {
-		return spanLane{goroutine: goroutine}
-	}
-	return spanLane{thread: thread}
-}
-
 // keep copies values for a span.
 func (p *SpanPairer) keep(list []Value) []Value {
 	if len(list) == 0 || p.kept+len(list) > maxKept {
@@ -159,60 +162,6 @@ func (p *SpanPairer) keep(list []Value) []Value {
 	}
 	p.kept += len(list)
 	return slices.Clone(list)
-}
-
-func (p *SpanPairer) begin(thread uint32, x *Mark, m *Marker) bool {
-	k := p.lane(thread, x.Goroutine)
-	open := p.lanes[k]
-	if p.open >= maxOpenSpans || len(open) >= maxSpanDepth {
-		p.Lost++
-		return false
-	}
-	p.open++
-	open = append(open, openSpan{
-		Span: Span{Begin: x.Time, Marker: x.Marker, Thread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x), Depth: len(open), Values: p.keep(x.Values)},
-		pair: p.pairOf(m, x), provider: m.Provider,
-	})
-	p.lanes[k] = open
-	if p.OnBegin != nil {
-		p.OnBegin(&open[len(open)-1].Span)
-	}
-	return true
-}
-
-func (p *SpanPairer) end(thread uint32, x *Mark, m *Marker) bool {
-	k, pair := p.lane(thread, x.Goroutine), p.pairOf(m, x)
-	open := p.lanes[k]
-	at := len(open) - 1
-	for at >= 0 && (pair != "" && open[at].pair != pair || open[at].provider != m.Provider) {
-		at--
-	}
-	if at < 0 { // it was open when the recording began
-		s := Span{Begin: p.f.FirstTick(), End: x.Time, Marker: x.Marker, Thread: thread, EndThread: thread, Goroutine: x.Goroutine, Title: m.TitleOf(x),
-			Depth: len(open), Unstarted: true, EndMarker: x.Marker, EndValues: p.keep(x.Values)}
-		if s.Begin = min(s.Begin, s.End); s.Title == "" {
-			return false // who knows what
-		}
-		p.give(&s)
-		return true
-	}
-	for i := len(open) - 1; i >= at; i-- {
-		s := open[i].Span
-		s.End, s.EndThread = x.Time, thread
-		if i > at {
-			s.Unfinished = true
-		} else {
-			s.EndMarker, s.EndValues = x.Marker, p.keep(x.Values)
-		}
-		p.give(&s)
-	}
-	p.open -= len(open) - at
-	if at == 0 {
-		delete(p.lanes, k)
-		return true
-	}
-	p.lanes[k] = open[:at]
-	return true
 }
 
 func (p *SpanPairer) asynchronous(thread uint32, x *Mark, m *Marker, k asyncKey) bool {
@@ -288,7 +237,8 @@ func (p *SpanPairer) give(s *Span) {
 	}
 }
 
-// Finish gives the spans that are open: they last until their thread ends, or the recording does. In order of their beginning.
+// Finish gives the spans that are open: they last until their thread ends, or the recording does, if it isn't known that they ended before.
+// In order of their beginning.
 func (p *SpanPairer) Finish() {
 	var left []*Span
 	end := func(s *Span) {
@@ -299,9 +249,11 @@ func (p *SpanPairer) Finish() {
 		s.End = max(s.End, s.Begin)
 		left = append(left, s)
 	}
-	for _, open := range p.lanes {
-		for i := range open {
-			end(&open[i].Span)
+	for _, o := range p.lanes {
+		for _, s := range o.list {
+			if end(&s.Span); p.left(s) {
+				s.End = s.until
+			}
 		}
 	}
 	for _, s := range p.async {
@@ -313,5 +265,5 @@ func (p *SpanPairer) Finish() {
 	for _, s := range left {
 		p.give(s)
 	}
-	p.lanes, p.async, p.open = map[spanLane][]openSpan{}, map[asyncKey]*Span{}, 0
+	p.lanes, p.async, p.open = map[spanLane]*openSpans{}, map[asyncKey]*Span{}, 0
 }

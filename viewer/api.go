@@ -34,6 +34,7 @@ func (s *Server) routes() map[string]answerer {
 		"marks":        s.of((*recording).marksOf),   // what the program said: lanes that have spans, tracks, pauses
 		"titles":       s.of((*recording).titlesOf),  // what that is called
 		"mark":         s.of((*recording).markAt),    // one of it
+		"nearmark":     s.of((*recording).nearMark),  // what is before, after, around or within it
 		"nextmark":     s.of((*recording).nextMark),  // the next of some titles
 		"findmarks":    s.of((*recording).findMarks), // titles that a text finds
 		"marktable":    s.of((*recording).markTable), // what it comes to in a range

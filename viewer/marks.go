@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/callreel/callreel/reel"
@@ -33,7 +34,10 @@ const (
 // readMarks reads what the program said, for views from then on. What was there before stays if that fails.
 func (r *recording) readMarks(ctx context.Context) {
 	f := r.timeline.File()
-	if before := r.marks.Load(); before != nil && before.x.Marks == f.MarkCount() && len(before.lanes) == len(r.timeline.Lanes()) && len(before.pauses) == len(f.Pauses()) {
+	if before := r.marks.Load(); before != nil && before.x.Marks == f.MarkCount() {
+		if len(before.lanes) != len(r.timeline.Lanes()) || !slices.Equal(before.pauses, f.Pauses()) {
+			r.marks.Store(newMarked(before.x, f, r.timeline.Lanes()))
+		}
 		return
 	}
 	var x *markindex.Index
@@ -129,7 +133,8 @@ type pauseJSON struct {
 	FromNS uint64 `json:"from_ns"`
 	ToNS   uint64 `json:"to_ns"`
 	By     string `json:"by,omitempty"`
-	PID    int    `json:"pid,omitempty"` // 0: all
+	PID    int    `json:"pid,omitempty"`  // 0: all
+	Open   bool   `json:"open,omitempty"` // its end isn't in the reel: it goes on, if the recording does
 }
 
 // marksJSON is api/marks.
@@ -203,12 +208,12 @@ func pausesOf(tl *timeline.Timeline, pauses []reel.Pause) []pauseJSON {
 	list := []pauseJSON{}
 	least := tl.Duration() / maxListed
 	for _, p := range pauses {
-		j := pauseJSON{FromNS: tl.NS(p.From), ToNS: tl.Duration(), By: cut(p.By, maxLaneName), PID: p.Process}
+		j := pauseJSON{FromNS: tl.NS(p.From), ToNS: tl.Duration(), By: cut(p.By, maxLaneName), PID: p.Process, Open: p.To == 0}
 		if p.To != 0 {
 			j.ToNS = min(tl.NS(p.To), math.MaxUint64)
 		}
 		if n := len(list); n > maxListed && list[n-1].PID == p.Process && j.FromNS < list[n-1].ToNS+least {
-			list[n-1].ToNS = max(list[n-1].ToNS, j.ToNS)
+			list[n-1].ToNS, list[n-1].Open = max(list[n-1].ToNS, j.ToNS), list[n-1].Open || j.Open
 			continue
 		}
 		if len(list) > 4*maxListed {

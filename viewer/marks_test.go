@@ -60,7 +60,7 @@ func TestWhatTheProgramSaidIsAnswered(t *testing.T) {
 	if m.State != "ready" || len(m.Lanes) != 2 || m.Lanes[0] != [4]uint64{0, 2, 22, 10} || m.Lanes[1] != [4]uint64{1, 0, 0, 10} || m.Flows != 10 || m.Left != 0 {
 		t.Errorf("%+v", m)
 	}
-	if len(m.Tracks) != 3 || len(m.Pauses) != 2 || m.Pauses[0] != (pauseJSON{84_000, 87_000, "command", 0}) || m.Pauses[1].FromNS != 93_000 || m.Pauses[1].ToNS != 94_000 {
+	if len(m.Tracks) != 3 || len(m.Pauses) != 2 || m.Pauses[0] != (pauseJSON{84_000, 87_000, "command", 0, false}) || !m.Pauses[1].Open || m.Pauses[1].FromNS != 93_000 || m.Pauses[1].ToNS != 94_000 {
 		t.Errorf("tracks %+v, pauses %+v", m.Tracks, m.Pauses)
 	}
 	kinds := map[string]trackJSON{}

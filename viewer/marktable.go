@@ -173,3 +173,36 @@ func (r *recording) nextMark(w http.ResponseWriter, q *query) error {
 	}
 	return writeJSON(w, m.briefly(tl, &it))
 }
+
+var ways = map[string]markindex.Way{"before": markindex.Before, "after": markindex.After, "around": markindex.Around, "within": markindex.Within, "longest": markindex.Longest}
+
+// nearMark is api/nearmark: what is next to a mark (kind, lane, row, at): before or after it in its row, the span around it or the first within
+// it, or the longest of its title; null if there is none.
+func (r *recording) nearMark(w http.ResponseWriter, q *query) error {
+	kind, way := q.choice("kind", "span", "async", "instant", "value"), q.choice("to", "before", "after", "around", "within", "longest")
+	lane, row := uint32(q.integer("lane", 0, 0, math.MaxUint32)), q.integer("row", 0, 0, markindex.MaxRows)
+	at := q.time("at", 0)
+	if q.err != nil {
+		return q.err
+	}
+	tl, err := r.wait(q.ctx)
+	if err != nil {
+		return err
+	}
+	m := r.marks.Load()
+	if m == nil {
+		return writeJSON(w, nil)
+	}
+	from, ok := m.itemAt(tl, kind, lane, row, at, 1)
+	if !ok {
+		return writeJSON(w, nil)
+	}
+	to, ok, err := m.x.Near(q.ctx, &from, ways[way])
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return writeJSON(w, nil)
+	}
+	return writeJSON(w, m.briefly(tl, &to))
+}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/callreel/callreel/mark/header"
 )
 
 //go:embed source
@@ -81,6 +84,18 @@ func compiled(name, from string, flags ...string) func(context.Context, *place) 
 		}
 		return converse(ctx, "go\n", out)
 	}
+}
+
+// startMarks is a program that includes callreel.h.
+func startMarks(ctx context.Context, p *place) (*Instance, error) {
+	text, err := io.ReadAll(header.Reader())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(p.dir, header.Name), text, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return compiled("marks", "marks.c", "-O2", "-pthread", "-o")(ctx, p)
 }
 
 // startGo is a static program, as Go makes them without cgo.

@@ -12,7 +12,9 @@ import (
 type Program struct {
 	Name   string
 	Images []string // globs, as callreel's -m takes them, of the images that the program is
-	Timed  bool     // it can't be recorded with a --clock that leaves times out
+	// Markers are globs, as callreel's --markers takes them, of those that it has.
+	Markers []string
+	Timed   bool // it can't be recorded with a --clock that leaves times out
 	// needs are commands on the PATH, or files, of each of which the first that is there is taken.
 	needs [][]string
 	start func(context.Context, *place) (*Instance, error)
@@ -28,8 +30,8 @@ type place struct {
 func All() []Program {
 	return []Program{
 		{Name: "redis", Images: []string{"redis-*"}, needs: need("redis-server"), start: startRedis},
-		{Name: "python3", Images: []string{"python3*"}, needs: [][]string{{"/usr/bin/python3.11", "/usr/bin/python3", "/usr/local/bin/python3"}}, start: startPython},
-		{Name: "postgres", Images: []string{"postgres"}, needs: [][]string{{"/usr/lib/postgresql/15/bin/postgres", "postgres"}, {"psql"}}, start: startPostgres},
+		{Name: "python3", Images: []string{"python3*"}, Markers: []string{"python:*"}, needs: [][]string{{"/usr/bin/python3.11", "/usr/bin/python3", "/usr/local/bin/python3"}}, start: startPython},
+		{Name: "postgres", Images: []string{"postgres"}, Markers: []string{"postgresql:*"}, needs: [][]string{{"/usr/lib/postgresql/15/bin/postgres", "postgres"}, {"psql"}}, start: startPostgres},
 		{Name: "git", Images: []string{"git"}, needs: need("git"), start: startGit},
 		{Name: "gdb", Images: []string{"gdb"}, needs: need("gdb", "g++"), start: startGDB},
 		{Name: "bash", Images: []string{"bash"}, needs: need("bash"), start: script("work.sh")},
@@ -41,6 +43,8 @@ func All() []Program {
 		{Name: "Go", Images: []string{"go-work"}, Timed: true, needs: need("go"), start: startGo},
 		{Name: "C++ that throws", Images: []string{"throw", "libstdc++.so.6*", "libgcc_s.so.1"}, needs: need("g++"), start: compiled("throw", "throw.cc", "-O2", "-g", "-std=c++17", "-pthread", "-o")},
 		{Name: "static musl", Images: []string{"musl"}, needs: need("musl-gcc"), start: compiled("musl", "work.c", "-O2", "-static", "-pthread", "-lm", "-o")},
+		{Name: "ruby", Images: []string{"ruby*", "libruby*"}, Markers: []string{"ruby:*"}, needs: need("ruby"), start: script("work.rb")},
+		{Name: "C with markers", Images: []string{"marks"}, Markers: []string{"callreel:*"}, needs: need("gcc"), start: startMarks},
 		{Name: "Mono", Images: []string{"mono*"}, needs: [][]string{{"mono"}, {"mcs", "mono-mcs"}}, start: startMono},
 	}
 }

@@ -17,14 +17,16 @@ switched off.
 Calls that are open by then are marked, since it isn't known whether they end in the pause. The page shows the pause as
 a gap, and the report says how long it was. Calls in a pause aren't counted. A recorder that is paused already stays so.
 
-A recording that follows children (record --follow) can't be paused.`, `  callreel record -p 1234 -o app.reel --paused &
+With record --follow all processes pause together. With --clock exit and none a recording can't be paused, since which
+calls are open is told by the times of events.`, `  callreel record -p 1234 -o app.reel --paused &
   callreel resume -p 1234
   callreel pause -p 1234`, func(ctx context.Context, pid int) error { return recorder.AskToPause(ctx, pid, "command") })
 }
 
 func newResume() *cobra.Command {
 	return pauseVerb("resume", "Let a paused recorder go on", `Resume lets the recorder of a process go on after callreel pause or record --paused. When it returns, that is in force.
-A recorder that isn't paused goes on as it was.`, `  callreel resume -p 1234`, recorder.AskToResume)
+A recorder that isn't paused goes on as it was. A program that pauses its recording itself (CALLREEL_PAUSE) goes on when
+it says so.`, `  callreel resume -p 1234`, recorder.AskToResume)
 }
 
 func pauseVerb(verb, short, long, example string, do func(context.Context, int) error) *cobra.Command {

@@ -116,7 +116,7 @@ command.`,
 	fl.BoolVar(&f.lazy, "lazy", false, fmt.Sprintf("make a function's probe on its first call (the default for more than %d functions)", recorder.LazyLimit))
 	fl.BoolVar(&f.eager, "eager", false, "make all probes before recording begins")
 	fl.BoolVar(&f.follow, "follow", false, "record forked children, and the programs that they start, in the same reel")
-	fl.BoolVar(&f.paused, "paused", false, "begin with a pause: record nothing until callreel resume")
+	fl.BoolVar(&f.paused, "paused", false, "begin with a pause: record nothing until callreel resume, or the program's CALLREEL_RESUME")
 	fl.BoolVar(&f.noSched, "no-sched", false, "don't record when threads run, are ready and wait")
 	fl.StringArrayVar(&f.args, "args", nil, "record arguments: the `SPEC` F means all of them, 'F(name, c->argc)' these (repeatable)")
 	fl.StringArrayVar(&f.returns, "ret", nil, "record results: the `SPEC` F means the result, 'F(return->size)' a part (repeatable)")

@@ -143,12 +143,21 @@ func (m *markReport) text(b *bufio.Writer) {
 		m.instantTable(b)
 	}
 	if len(m.pauses) > 0 {
-		total := uint64(0)
-		for _, p := range m.pauses {
-			total += p.DurationNS
-		}
-		fmt.Fprintf(b, "\npaused %s, for %s in all\n", things(uint64(len(m.pauses)), "time"), span(total))
+		fmt.Fprintf(b, "\npaused %s, for %s in all\n", things(uint64(len(m.pauses)), "time"), span(pausedFor(m.pauses)))
 	}
+}
+
+// pausedFor is how long processes were paused, by whomever, in ns: times of one that overlap count once. The list is in order.
+func pausedFor(list []pauseJSON) (total uint64) {
+	until := map[int]uint64{}
+	for _, p := range list {
+		from, to := max(p.StartNS, until[p.PID]), p.StartNS+p.DurationNS
+		if to > from {
+			total += to - from
+			until[p.PID] = to
+		}
+	}
+	return total
 }
 
 // shown is how many of n rows are written.

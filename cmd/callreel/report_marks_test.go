@@ -133,3 +133,10 @@ func TestExportSaysWhatOfMarksIsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+func TestPausesThatOverlapCountOnce(t *testing.T) {
+	list := []pauseJSON{{0, 10, "program", 1}, {5, 10, "command", 1}, {6, 2, "program", 1}, {7, 4, "program", 2}, {20, 5, "page", 1}}
+	if got := pausedFor(list); got != 15+4+5 {
+		t.Errorf("%d", got)
+	}
+}

@@ -20,6 +20,8 @@ type Shape struct {
 	Seed    uint64
 	// Switches is how often threads of all threads leave a processor or come onto one, about; 0 leaves their states unknown.
 	Switches uint64
+	// Marks is how many of all threads there are: spans of which some cross, asynchronous ones, flows, counters and instants.
+	Marks uint64
 	// Last, if set, is called before the reel is closed.
 	Last func(w *reel.Writer) error
 }
@@ -63,6 +65,11 @@ func fill(w *reel.Writer, s Shape) error {
 	if _, err := w.AddFunctions(functions); err != nil {
 		return err
 	}
+	if s.Marks > 0 {
+		if err := addMarkers(w); err != nil {
+			return err
+		}
+	}
 	errs := make([]error, s.Threads)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 2)
@@ -82,6 +89,9 @@ func fill(w *reel.Writer, s Shape) error {
 			end, errs[i] = p.repeat(tw, s.Events/uint64(s.Threads))
 			if n := s.Switches / uint64(s.Threads); n > 0 && errs[i] == nil {
 				errs[i] = sched(tw, rand.New(rand.NewPCG(s.Seed, uint64(i)+1<<32)), n, end)
+			}
+			if n := s.Marks / uint64(s.Threads); n > 0 && errs[i] == nil {
+				errs[i] = marks(tw, rand.New(rand.NewPCG(s.Seed, uint64(i)+2<<32)), uint64(i), n, end)
 			}
 			lastMu.Lock()
 			defer lastMu.Unlock()

@@ -54,3 +54,23 @@ func TestThreadsSwitchAsOftenAsAsked(t *testing.T) {
 		}
 	}
 }
+
+func TestThreadsSayAsMuchAsAsked(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "big.reel")
+	if err := Write(name, Shape{Events: 200_000, Threads: 2, Depth: 40, Marks: 40_000}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := reel.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := f.SummarizeMarks(reel.MarkSummaryOptions{})
+	whole, count := uint64(0), uint64(0)
+	for _, x := range s.Spans {
+		whole, count = whole+x.Complete, count+x.Count
+	}
+	if f.MarkCount() < 40_000 || count-whole > 20 || whole < 10_000 || len(s.Counters) != 1 || len(s.Flows) != 1 || len(s.Spans) != steps+2 {
+		t.Errorf("%d marks, %d of %d spans whole, %d titles", f.MarkCount(), whole, count, len(s.Spans))
+	}
+}

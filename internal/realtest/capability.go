@@ -50,6 +50,8 @@ const (
 	Ruby           Capability = "ruby"                // Ruby's own interpreter
 	Boost          Capability = "Boost.Context"       // Boost's fibers, for C++
 	RedisTools     Capability = "redis-server"        // with redis-benchmark
+	PHP            Capability = "php"                 // PHP's command-line interpreter
+	Postgres       Capability = "postgres"            // SQL database, with psql and pgbench
 	OpenSSL        Capability = "openssl"             // command-line tool of the TLS library
 	WebServer      Capability = "nginx"               // web server
 	ApacheBench    Capability = "ab"                  // HTTP load
@@ -110,6 +112,10 @@ func (c Capability) Find() (string, error) {
 		return findFile(c, filepath.Join(strings.TrimSpace(string(root)), "src", "internal", "trace", "traceviewer", "static", "trace_viewer_full.html"))
 	case VersityGW:
 		return findVersityGW()
+	case Postgres:
+		// Debian has several versions at a time, and none on the PATH.
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+		return findFirst(c, append(found, "postgres")...)
 	case WebServer:
 		// Debian keeps it in sbin, which is not on every user's PATH.
 		return findFirst(c, "nginx", "/usr/sbin/nginx")

@@ -81,9 +81,11 @@ func match(pattern, name string) (stem string, ok bool) {
 	return name[len(front) : len(name)-len(back)], true
 }
 
-// usual are the pairs that are known by their names.
+// usual are the pairs that are known by their names. What begins may end in several ways.
 var usual = []Pair{{"*__start", "*__done"}, {"*__start", "*__end"}, {"*__begin", "*__end"}, {"*__entry", "*__return"}, {"*__entry", "*__exit"}, {"*__start", "*__return"},
-	{"*__begin", "*__done"}, {"*-begin", "*-end"}, {"*-start", "*-done"}, {"*-entry", "*-return"}, {"*__enter", "*__exit"}, {"*__start", "*__stop"}}
+	{"*__begin", "*__done"}, {"*-begin", "*-end"}, {"*-start", "*-done"}, {"*-entry", "*-return"}, {"*__enter", "*__exit"}, {"*__start", "*__stop"},
+	{"*__start", "*__commit"}, {"*__start", "*__abort"}, {"*__start", "*__rollback"}, {"*__begin", "*__commit"}, {"*__begin", "*__abort"},
+	{"*__begin", "*__rollback"}, {"*__start", "*__complete"}, {"*__start", "*__finish"}}
 
 // Meanings says what each of the notes of a program is: by pairs that were given, by those that names make, if both ends are there, and by
 // what names of callreel's own provider say. Pairs may have a provider in front, as in 'postgresql:query__start=postgresql:query__done'.

@@ -28,13 +28,14 @@ func meant(t *testing.T, provider, names string, pairs ...string) map[string]Mea
 }
 
 func TestPairsAreKnownByTheirNames(t *testing.T) {
-	all := meant(t, "p", "query__start query__done f__entry f__return gc-begin gc-end lone__start other a__begin a__end")
+	all := meant(t, "p", "query__start query__done f__entry f__return gc-begin gc-end lone__start other a__begin a__end tx__start tx__commit tx__abort")
 	for name, want := range map[string]struct {
 		kind  Kind
 		title string
 	}{
 		"query__start": {Begin, "query"}, "query__done": {End, "query"}, "f__entry": {Begin, "f"}, "f__return": {End, "f"},
 		"gc-begin": {Begin, "gc"}, "gc-end": {End, "gc"}, "a__begin": {Begin, "a"}, "a__end": {End, "a"},
+		"tx__start": {Begin, "tx"}, "tx__commit": {End, "tx"}, "tx__abort": {End, "tx"},
 		"lone__start": {Instant, "lone__start"}, "other": {Instant, "other"},
 	} {
 		m := all[name]
@@ -48,7 +49,7 @@ func TestPairsThatAreGivenCountFirst(t *testing.T) {
 	all := meant(t, "pg", "transaction__start transaction__commit transaction__abort lock_get lock_put x__start x__done",
 		"transaction__start=transaction__commit", "pg:*_get=pg:*_put", "other:x__start=other:x__done")
 	for name, want := range map[string]string{"transaction__start": "begin transaction", "transaction__commit": "end transaction",
-		"transaction__abort": "instant transaction__abort", "lock_get": "begin lock", "lock_put": "end lock", "x__start": "begin x"} {
+		"transaction__abort": "end transaction", "lock_get": "begin lock", "lock_put": "end lock", "x__start": "begin x"} {
 		if m := all[name]; m.Kind.String()+" "+m.Title != want {
 			t.Errorf("%s: %+v", name, m)
 		}

@@ -92,7 +92,7 @@ TRACED static void once(struct lane *l, unsigned i)
     say(l, "counter", late, "%u", i);
     CALLREEL_COUNTER_F_S(late, half);
     say(l, "counter", late, "%g", half);
-    CALLREEL_END_OF("100%% %{odd|name%}", i); /* the one of the late name ends with it */
+    CALLREEL_END_OF("100%% %{odd|name%}", i);
     say(l, "end", "100% {odd|name}", "%u", i);
     CALLREEL_ASYNC_STEP("request", id);
     say(l, "async-step", "request", "%llu", id);

@@ -44,6 +44,9 @@ func TestRecordingInProgressIsFollowed(t *testing.T) {
 	if top := p.text(".file"); !strings.Contains(top, "recording") {
 		t.Errorf("the bar above doesn't say that it is in progress: %q", top)
 	}
+	if !eval[bool](p, `document.querySelector(".pausing").hidden`) {
+		t.Error("there are buttons though nobody can pause it")
+	}
 
 	// Going elsewhere ends it, End begins it again.
 	p.press("w")

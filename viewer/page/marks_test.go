@@ -135,6 +135,33 @@ func TestSelectedSpanSaysWhatIsKnownOfIt(t *testing.T) {
 	p.picture("TestMarks-flow")
 }
 
+// Keys go from a span to those around it as from a call.
+func TestKeysGoFromSpanToSpan(t *testing.T) {
+	p := openSaid(t, markReel(t))
+	selected := func(want string) {
+		t.Helper()
+		p.until(fmt.Sprintf(`(m => m && (m.arguments ?? []).map(a => a.value).concat(m.name).join(" ").includes(%q))(window.callreel.tab().items.mark)`, want))
+	}
+	p.do(chromedp.Evaluate[chromedp.Void](`window.callreel.find.set("request")`))
+	p.until(`document.querySelector(".find-status").innerText.includes("22 marks")`)
+	p.do(chromedp.Focus(chromedp.CSS("canvas.lanes")))
+	p.press("n")
+	p.until(`window.callreel.tab().items.mark?.unstarted`)
+	p.press("n")
+	selected("/page/0?<b>")
+	for _, step := range []struct{ key, want string }{
+		{"ArrowRight", "/page/1?<b>"}, {"ArrowRight", "/page/2?<b>"}, {"ArrowDown", "parse"}, {"ArrowUp", "/page/2?<b>"}, {"ArrowLeft", "/page/1?<b>"}, {"l", "/page/3?<b>"},
+	} {
+		if step.key == "l" {
+			p.press("l")
+		} else {
+			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: true, bubbles: true }))`, step.key)))
+		}
+		selected(step.want)
+	}
+	p.still()
+}
+
 func TestRangeHasTablesOfWhatTheProgramSaid(t *testing.T) {
 	p := openSaid(t, markReel(t))
 	p.press("r")

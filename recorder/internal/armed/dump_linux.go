@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/outfile"
+	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/waitcalls"
@@ -257,7 +258,8 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 	}
 	names := a.Functions.Anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
-	err = a.writeThreads(w, win, threads, causes, names, &d)
+	var said []saidBy
+	err = a.writeThreads(w, win, threads, causes, names, &d, &said)
 	if err == nil {
 		err = a.writeStates(w, win, threads)
 	}
@@ -270,7 +272,7 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 		for _, p := range a.pairs {
 			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
 		}
-		for _, p := range a.Pauses(win.from, win.to) {
+		for _, p := range append(ownPauses(said, win), a.Pauses(win.from, win.to)...) {
 			err = errors.Join(err, w.Pause(p))
 		}
 		err = errors.Join(err, w.Dump(d))
@@ -279,8 +281,8 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 	return errors.Join(err, w.Close())
 }
 
-// writeThreads writes the events of all threads.
-func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, causes []cause, names *tables.Late, d *reel.Dump) error {
+// writeThreads writes the events of all threads, and adds to said what they have said to the recording.
+func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, causes []cause, names *tables.Late, d *reel.Dump, said *[]saidBy) error {
 	values, marks := a.Values.In(w), a.Marks(w)
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
@@ -306,7 +308,7 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
 		}
 		goroutine := uint64(0)
-		list, err := marks.Decode(passed, payloads, &goroutine, nil)
+		list, err := marks.Decode(passed, payloads, &goroutine, func(s markers.Said) { *said = append(*said, saidBy{t.pid, s}) })
 		if err == nil && len(list) > 0 {
 			err = t.w.Marks(list)
 		}

@@ -53,6 +53,9 @@ type Config struct {
 	Chunks int
 	// GoesOn says that the sink takes what other recordings write when this one has ended.
 	GoesOn bool
+	// Said is told, in the loop and behind each round, what the program says of pauses, in order of time; nil if nobody wants to know. began is
+	// when the round did, and held whether the program's own pause was on then, as far as the rings say that.
+	Said func(list []Said, began uint64, held bool)
 	// Notice tells what the user should know. Progress is called some times a second.
 	Notice   func(format string, args ...any)
 	Progress func(Progress)
@@ -139,6 +142,8 @@ type Collector struct {
 	starts    int       // threads of this round whose part was begun
 	turn      int       // from where in order names are read next
 	endsTook  time.Duration
+	said      []Said // in this round
+	sayings   uint64 // that were told
 	last      struct{ flush, tasks, ends, waiting, whole, clock time.Time }
 }
 
@@ -229,11 +234,12 @@ func (d *Collector) Run(ctx context.Context) error {
 	last := time.Now()
 	for {
 		d.Making.Round()
-		began := ring.Ticks()
+		began, held := ring.Ticks(), d.Target.Memory.PausedSelf()
 		rounds.Begin()
 		d.starts = 0
 		n, err := d.drainer.Round()
 		if err == nil {
+			d.tellSaid(began, held)
 			rounds.End(n)
 			err = d.Sink.Round(began)
 		}
@@ -331,7 +337,9 @@ func (d *Collector) Finish(ended bool) error {
 		d.drainer.EndsAt = at.Tick
 	}
 	err := d.ownNames()
+	held := d.Target.Memory.PausedSelf()
 	err = errors.Join(err, d.drainer.Finish())
+	d.tellSaid(ring.Ticks(), held)
 	for _, k := range d.known {
 		if k.fresh == unread && !ended && k.ThreadSink != nil && k.given == "" { // first seen just now
 			if name, e := process.ThreadName(k.pid, k.tid); e == nil {

@@ -1,6 +1,9 @@
 package collect
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -20,8 +23,14 @@ func (k *thread) Marks(events []reel.Event, payloads []ring.Payload) error {
 	}
 	var err error
 	marks, derr := k.c.Marks.Decode(events, payloads, &k.goroutine, func(s markers.Said) {
-		if s.Kind == sdt.ThreadName && s.Name != "" && err == nil {
+		switch {
+		case s.Kind == sdt.ThreadName && s.Name != "" && err == nil:
 			err = k.names(s.Name)
+		case s.Kind == sdt.Pause || s.Kind == sdt.Resume:
+			k.c.sayings++
+			if k.c.Said != nil {
+				k.c.said = append(k.c.said, Said{Process: k.pid, Pause: s.Kind == sdt.Pause, Time: s.Time})
+			}
 		}
 	})
 	if err != nil || derr != nil || len(marks) == 0 {
@@ -37,6 +46,26 @@ func (k *thread) Marks(events []reel.Event, payloads []ring.Payload) error {
 	}
 	return to.Marks(marks)
 }
+
+// Said is what a program says of its recording: that it is to pause, or to go on.
+type Said struct {
+	Process int
+	Pause   bool
+	Time    uint64
+}
+
+// tellSaid tells what was said in a round.
+func (d *Collector) tellSaid(began uint64, held bool) {
+	if d.Said == nil {
+		return
+	}
+	slices.SortStableFunc(d.said, func(a, b Said) int { return cmp.Compare(a.Time, b.Time) })
+	d.Said(d.said, began, held)
+	d.said = d.said[:0]
+}
+
+// Sayings is how many marks were none, but said to the recording that it is to pause, or to go on.
+func (d *Collector) Sayings() uint64 { return d.sayings }
 
 // names goes by the name that the thread has given itself in a mark, whatever others it has.
 func (k *thread) names(name string) error {

@@ -39,8 +39,9 @@ type Search struct {
 	NoFound bool                       // functions that were found in the code are omitted
 	Plans   *PlanCache                 // nil to plan each file anew
 	Memory  *object.Allowance          // for what is kept of files
-	// Notes says of the markers of a file whether any of them is wanted; nil if none are. It is called by several goroutines.
-	Notes func(notes []sdt.Note) bool
+	// Notes returns those of the markers of a file that are to be planned, none if none is wanted; nil for that in any case. It is called by
+	// several goroutines.
+	Notes func(notes []sdt.Note) []sdt.Note
 	// MarksOnly says that no functions are wanted, but those with hooks.
 	MarksOnly bool
 	// DebugFiles are where names are that images lack.

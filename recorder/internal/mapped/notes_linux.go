@@ -5,8 +5,8 @@ func (q *Search) findNotes(im *Image) {
 	if q.Notes == nil {
 		return
 	}
-	notes, _ := Notes(im.Object) // those before the damage
-	if !q.Notes(notes) {
+	notes, _ := Notes(im.Object)
+	if notes = q.Notes(notes); len(notes) == 0 {
 		return
 	}
 	im.Notes = notes

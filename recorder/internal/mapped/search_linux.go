@@ -208,7 +208,7 @@ func (q *Search) HasNotes(p *process.Process, m process.Mapping) bool {
 	}
 	defer o.Close()
 	notes, _ := Notes(o) // those before the damage
-	return q.Notes(notes)
+	return len(q.Notes(notes)) > 0
 }
 
 // markUnloadable finds the images that may be unloaded.

@@ -26,6 +26,11 @@ type Set struct {
 	told  int      // see few
 	taken func(trigger.Mark) []stub.MarkTrigger
 	parts map[uint32][]stub.MarkTrigger // in triggers, by ID
+	says  map[uint32]stub.Say           // what markers say to the recording, by ID
+	// saidDeaf says that this has been told.
+	saidDeaf bool
+	own      *spec  // of markers that say something and weren't asked for; nil if they are left alone
+	deaf     string // why the program isn't obeyed, "" if it is
 
 	mu      sync.Mutex // guards what follows, which grows as libraries are loaded
 	planned []*planned // that of number n is at n-1
@@ -67,14 +72,36 @@ func New(o Options) (*Set, error) {
 // Empty says whether nothing is asked for, as of nil.
 func (s *Set) Empty() bool { return s == nil || len(s.specs) == 0 }
 
-// Wants says whether any of the notes is asked for.
-func (s *Set) Wants(notes []sdt.Note) bool {
-	for i := range notes {
-		if s.specOf(&notes[i]) != nil {
-			return true
+// Obey lets the program pause its recording, and go on, by its markers CALLREEL_PAUSE and CALLREEL_RESUME, asked for or not. If why isn't "" it
+// isn't obeyed, and told so.
+func (s *Set) Obey(why string) { s.own, s.deaf = &spec{text: "callreel:pause"}, why }
+
+// ObeyGo is Obey for a Go program, whose functions for that write markers of their own: it returns their IDs, as stub.Config.GoSays.
+func (s *Set) ObeyGo() (ids [2]uint32) {
+	s.own = nil
+	for i, kind := range []sdt.Kind{sdt.Pause, sdt.Resume} {
+		p := &planned{meaning: sdt.Meaning{Kind: kind}}
+		p.TitleArg, p.IDArg, p.ValueArg = -1, -1, -1
+		if n, ok := s.add(p); ok {
+			ids[i] = ring.MarkID(n)
 		}
 	}
-	return false
+	return ids
+}
+
+// Wants returns the notes among which markers are picked: none if none of them is wanted, and where nothing is asked for only those by which
+// the program pauses its recording, so that no others are planned.
+func (s *Set) Wants(notes []sdt.Note) (wanted []sdt.Note) {
+	for i := range notes {
+		switch s.specOf(&notes[i]) {
+		case nil:
+		case s.own:
+			wanted = append(wanted, notes[i])
+		default:
+			return notes
+		}
+	}
+	return wanted
 }
 
 // specOf is the last that asks for a marker.
@@ -84,8 +111,26 @@ func (s *Set) specOf(n *sdt.Note) *spec {
 			return one
 		}
 	}
+	if s.own != nil && say(n) != stub.SayNothing {
+		return s.own
+	}
 	return nil
 }
+
+// say is what a marker says to the recording.
+func say(n *sdt.Note) stub.Say {
+	switch {
+	case n.Provider != sdt.Provider:
+	case n.Name == "pause":
+		return stub.SayPause
+	case n.Name == "resume":
+		return stub.SayResume
+	}
+	return stub.SayNothing
+}
+
+// Says are what markers say to the recording, by their IDs. It doesn't change any more.
+func (s *Set) Says() map[uint32]stub.Say { return s.says }
 
 // Picked counts what Pick has done: sites of markers that were asked for, those that are recorded, and why the others aren't.
 type Picked struct {
@@ -100,7 +145,7 @@ type Notice = func(format string, args ...any)
 // taken over by an arena. mayRead says that stubs may read the process's memory.
 func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice Notice) Picked {
 	n := Picked{Refused: map[string]int{}}
-	if s.Empty() || len(im.Notes) != len(im.Marks) {
+	if s == nil || len(im.Notes) != len(im.Marks) {
 		return n
 	}
 	meanings := sdt.Meanings(im.Notes, s.pairs)
@@ -129,17 +174,31 @@ func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice N
 		for _, one := range s.specs {
 			one.hit = one.hit || one.matches(note)
 		}
-		n.Seen++
-		host := hosts[m.Host]
-		if why := refusal(im, m, host); why != plan.ReasonNone {
-			n.Refused[why.String()]++
-			if spec.isExact() {
-				s.few(notice)("--markers %s: the one at %#x can't be recorded: %s", spec.text, note.Addr, why)
+		counts := spec != s.own
+		if !counts && s.deaf != "" {
+			if !s.saidDeaf {
+				s.saidDeaf = true
+				notice("the program pauses its own recording (CALLREEL_PAUSE), which isn't obeyed: %s", s.deaf)
 			}
 			continue
 		}
+		n.Seen += btoi(counts)
+		host := hosts[m.Host]
+		if why := refusal(im, m, host); why != plan.ReasonNone {
+			switch {
+			case !counts:
+				s.few(notice)("the program's %s at %#x isn't obeyed: %s", note.Name, note.Addr, why)
+				continue
+			case spec.isExact():
+				s.few(notice)("--markers %s: the one at %#x can't be recorded: %s", spec.text, note.Addr, why)
+			}
+			n.Refused[why.String()]++
+			continue
+		}
 		p := s.plan(spec, note, meanings[i], places, types, mayRead, s.few(notice))
-		p.image = im
+		if p.image = im; !counts {
+			p.semaphore = 0
+		}
 		number, ok := s.addWithConstants(p, note)
 		if !ok {
 			n.Refused["too-many"]++
@@ -147,16 +206,36 @@ func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice N
 		}
 		id := ring.MarkID(number)
 		s.take(id, p)
+		s.obey(id, note)
 		if host != nil && m.With == plan.MarkJoined {
 			host.Marks = append(host.Marks, stub.Joined{Addr: m.Addr, ID: id})
 		} else {
 			im.Marked = append(im.Marked, stub.Probe{Function: &m.Alone, Image: im.Probe, ID: id, Slide: im.Slide})
 		}
-		im.HasMarks = true
-		n.Recorded++
+		im.HasMarks = im.HasMarks || counts
+		n.Recorded += btoi(counts)
 	}
 	im.Semaphores = s.semaphores(im)
 	return n
+}
+
+// obey notes what a marker says to the recording.
+func (s *Set) obey(id uint32, n *sdt.Note) {
+	if say := say(n); say != stub.SayNothing && s.own != nil && s.deaf == "" {
+		says := maps.Clone(s.says) // as of parts
+		if says == nil {
+			says = map[uint32]stub.Say{}
+		}
+		says[id] = say
+		s.says = says
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Triggers lets markers that are picked from now on have their parts in triggers, as taken says.

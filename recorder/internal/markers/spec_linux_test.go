@@ -46,7 +46,7 @@ func TestTheLastThatAsksForAMarkerCounts(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if s.specOf(&sdt.Note{Provider: "q", Name: "a"}) != nil || s.Wants([]sdt.Note{{Provider: "q", Name: "a"}}) {
+	if s.specOf(&sdt.Note{Provider: "q", Name: "a"}) != nil || s.Wants([]sdt.Note{{Provider: "q", Name: "a"}}) != nil {
 		t.Error("a marker of another provider is asked for")
 	}
 	var none *Set

@@ -17,7 +17,7 @@ func (im *Image) findGoChunks() {
 			im.markTarget(f.Resumes)
 		}
 		im.markTarget(f.Start)
-		im.chunks = append(im.chunks, chunk{start: f.Start, end: t.withoutPadding(f.Start, f.End),
+		im.chunks = append(im.chunks, chunk{start: f.Start, end: t.withoutPadding(f.Start, f.End), hook: hookOf(f.Name),
 			names: names{uint32(len(im.names)), 1}, assembly: f.Assembly})
 		im.names = append(im.names, f.Name)
 	}

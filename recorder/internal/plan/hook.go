@@ -19,6 +19,8 @@ const (
 	HookExec            // replaces the program; where children are followed
 	HookFindObject      // _dl_find_object: unwinders ask it what a PC belongs to, those in arenas too
 	HookLoader          // what a dynamic loader calls for debuggers when libraries come and go (r_brk of struct r_debug, <link.h>)
+	HookPause           // by which a Go program pauses its own recording, see package mark
+	HookResume          // by which it goes on
 )
 
 // hookOf is the one of a function of this name.
@@ -34,6 +36,14 @@ func hookOf(name string) Hook {
 	case "_dl_find_object":
 		return HookFindObject
 	}
+	if rest, own := strings.CutPrefix(name, goMarks); own {
+		switch rest {
+		case "Pause":
+			return HookPause
+		case "Resume":
+			return HookResume
+		}
+	}
 	if isLoaderState(name) {
 		return HookLoader
 	}
@@ -42,6 +52,12 @@ func hookOf(name string) Hook {
 	}
 	return HookNone
 }
+
+// goMarks is what the functions of package mark are called in a Go program.
+const goMarks = "github.com/callreel/callreel/mark."
+
+// OfGo says whether it is one that Go programs have, and only those.
+func (g Hook) OfGo() bool { return g == HookPause || g == HookResume }
 
 // HasHooks says whether the image defines a function with one; exec counts those by which programs are replaced.
 func HasHooks(o *object.Image, exec bool) (bool, error) {

@@ -82,7 +82,7 @@ func (im *Image) describe(f *function) Function {
 	for _, i := range im.partsOf(f) {
 		out.Size += im.chunks[i].end - im.chunks[i].start
 	}
-	if im.Go != nil {
+	if out.Hook.OfGo() != (im.Go != nil) {
 		out.Hook = HookNone
 	}
 	return out

@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 8
+const Version = 9
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -48,6 +48,7 @@ const (
 	HdrLoadAsk     = 1232 // u64, ticks that one waits for a recorder that shows no sign of life
 	HdrLoadMost    = 1240 // u64, ticks that one waits in all
 	HdrNamed       = 1280 // u32, 1 once a thread has named itself where that is seen, see NamesOff
+	HdrPaused      = 1344 // u32, 0 while events are written: PausedByRecorder is the recorder's, the byte at PausedSelf the program's own
 	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.
 	ExecsOff  = 0x800
 	ExecSlots = 64 // a power of two
@@ -56,6 +57,15 @@ const (
 	HdrGates = 0x1000
 	// MaxGates bounds it.
 	MaxGates = (NextOff-HdrGates)/8 - 1
+)
+
+// What HdrPaused consists of. Its bytes have one writer each, or writers that agree: the recorder changes its bit by an atomic operation on the
+// whole, the program's stubs store a byte. Where children are followed the program's is elsewhere, see stub.Config.Held.
+const (
+	PausedByRecorder = 1
+	PausedSelf       = 1 // of its bytes
+	// PausedAtFirst is the byte that the recorder sets where recording begins with a pause, which the program ends, too, when it goes on.
+	PausedAtFirst = 2
 )
 
 // FollowSandboxed stands in HdrFollow when a child has restricted its own system calls: no child opens its gates from then on.

@@ -49,6 +49,14 @@ type Config struct {
 	// Follow lets forked children be recorded; Anchor is the gate of the first arena.
 	Follow bool
 	Anchor uint64
+	// Held is where, if children are followed, each process keeps whether it has paused its recording itself: u32, in memory of its own that
+	// forked children inherit. It is 0 where they aren't; ring.HdrPaused says it then.
+	Held uint64
+	// GoSays are, in a Go program, the IDs of the markers that functions which pause its recording write, or let it go on: SayPause and SayResume,
+	// less one. With 0 they aren't obeyed.
+	GoSays [2]uint32
+	// Says are what markers say to the recording, by their IDs.
+	Says map[uint32]Say
 	// Loads lets the recorder be told, and waited for, when the dynamic loader has loaded libraries. LoaderState is the address of the state
 	// that the loader keeps for debuggers, u32, 0 if it isn't known.
 	Loads       bool
@@ -72,6 +80,16 @@ type Config struct {
 	// Lazy lets probes be made on the first call.
 	Lazy bool
 }
+
+// Say is what a marker says to the recording.
+type Say uint8
+
+// A program pauses its own recording, and goes on. Stubs obey at once, and write the marker's event whether it is paused or not.
+const (
+	SayNothing Say = iota
+	SayPause
+	SayResume
+)
 
 // Chooses says whether entries are chosen: not each call is recorded.
 func (c *Config) Chooses() bool { return c.Depth || c.Inside || c.Every > 0 }

@@ -14,7 +14,10 @@ import (
 
 const PageSize = text.PageSize
 
-// Arena is memory near some images: the code of their stubs, and behind it one data page with the gate.
+// dataSize is how many bytes of data are behind an arena's code: a page that forked children inherit, and the gate's, which is wiped in them.
+const dataSize = 2 * PageSize
+
+// Arena is memory near some images: the code of their stubs, and behind it two data pages, the second with the gate.
 type Arena struct {
 	Images []*mapped.Image
 	Fns    []stub.Probe
@@ -27,8 +30,9 @@ type Arena struct {
 	Dev, Inode uint64
 }
 
-func (a *Arena) Gate() uint64 { return a.Base + a.Size }
-func (a *Arena) end() uint64  { return a.Base + a.Size + PageSize }
+func (a *Arena) Gate() uint64 { return a.data() + PageSize }
+func (a *Arena) data() uint64 { return a.Base + a.Size }
+func (a *Arena) end() uint64  { return a.data() + dataSize }
 
 // GroupImages puts images that one arena can serve together.
 func GroupImages(images []*mapped.Image) []*Arena {
@@ -54,7 +58,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 		margin = 1 << 16 // between the arena and what is there
 		growth = 1 << 30 // that a heap above or a stack below may want
 	)
-	need := a.Size + PageSize
+	need := a.Size + dataSize
 	from := uint64(lowest)
 	if a.Hi > reach+lowest {
 		from = a.Hi - reach

@@ -61,6 +61,9 @@ func (s *Target) Prepare(c *Change) error {
 func (s *Target) makeStubs(c *Change) error {
 	if len(s.Arenas) > 0 {
 		s.Runtime.Anchor = s.Arenas[0].Gate()
+		if s.Runtime.Follow {
+			s.Runtime.Held = s.Arenas[0].data()
+		}
 	}
 	for _, a := range c.Fresh {
 		if err := a.Compile(s.Runtime); err != nil {

@@ -7,45 +7,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// Pause closes all gates, and keeps those closed that come later, until Resume. Threads that are within an event's code write it still.
-func (s *Target) Pause() error {
-	s.Mu.Lock()
-	s.paused = true
-	s.Mu.Unlock()
-	return s.CloseGates()
-}
-
-// Resume opens the gates again. A process that restricts its own system calls is left as it is.
-func (s *Target) Resume() error {
-	s.Mu.Lock()
-	s.paused = false
-	s.Mu.Unlock()
-	if s.Memory.Sandboxed() {
-		return nil
-	}
-	if err := s.ReopenGates(); err != nil {
-		return err
-	}
-	if s.Memory.Sandboxed() { // just then
-		return s.CloseGates()
-	}
-	return nil
-}
-
-// StartPaused keeps the gates closed that are about to be opened for the first time, until Resume.
-func (s *Target) StartPaused() {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.paused = true
-}
-
-// Paused says whether it is.
-func (s *Target) Paused() bool {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	return s.paused
-}
-
 // ReopenGates opens the gates that are closed, CloseGates closes all.
 func (s *Target) ReopenGates() error {
 	s.Mu.Lock()
@@ -65,9 +26,6 @@ func (s *Target) ReopenGates() error {
 
 // open opens gates. The caller holds Mu.
 func (s *Target) open(arenas []*Arena) error {
-	if s.paused {
-		return nil
-	}
 	for _, a := range arenas {
 		if err := stub.OpenGate(s.Process, a.Gate(), s.Runtime.Ring+ring.SlotsOff); err != nil {
 			return err

@@ -22,7 +22,7 @@ func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 	p, pages := heapOf(t, proc)
 	var said []string
 	memory, _ := ringtest.Memory(t, ring.Setup{Chunks: ring.MinChunks, TicksPerSecond: 3e9})
-	s := &Target{Process: p, FD: -1, Memory: memory, Arenas: []*Arena{{Base: pages[0]}, {Base: pages[1]}}}
+	s := &Target{Process: p, FD: -1, Memory: memory, Arenas: []*Arena{{Base: pages[0] - PageSize}, {Base: pages[1] - PageSize}}}
 	s.Runtime.Ring = 0x7000_0000_0000
 	reopen := func() error {
 		return s.ReopenGatesAfter(33*time.Second, func(format string, args ...any) { said = append(said, format) })

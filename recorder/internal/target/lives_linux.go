@@ -55,7 +55,7 @@ const longSilence = 20 * time.Second
 // ReopenGatesAfter opens the gates that the target's threads have closed, as there was no heartbeat for so long: the recorder was stopped, by
 // Ctrl-Z or SIGSTOP. Where the process has restricted its system calls just then they stay closed.
 func (s *Target) ReopenGatesAfter(silent time.Duration, notice func(format string, args ...any)) error {
-	if silent <= longSilence || s.Paused() || s.Memory.Sandboxed() || !s.hasClosedGate() {
+	if silent <= longSilence || s.Memory.Sandboxed() || !s.hasClosedGate() {
 		return nil
 	}
 	notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))

@@ -87,16 +87,16 @@ func (s *Target) mapArenas(st *process.Stopped, arenas []*Arena, code uint64) (u
 	return undo, nil
 }
 
-// spansOf are arenas with their gates.
+// spansOf are arenas with their data.
 func spansOf(arenas []*Arena) []recovery.Arena {
 	var all []recovery.Arena
 	for _, a := range arenas {
-		all = append(all, recovery.Arena{Span: recovery.Span{Base: a.Base, Size: a.Size + PageSize}, Dev: a.Dev, Inode: a.Inode})
+		all = append(all, recovery.Arena{Span: recovery.Span{Base: a.Base, Size: a.Size + dataSize}, Dev: a.Dev, Inode: a.Inode})
 	}
 	return all
 }
 
-// mapArena maps an arena and its gate at their places, and returns what takes away again what it has mapped.
+// mapArena maps an arena and its data at their places, and returns what takes away again what it has mapped.
 // Its code is in the file fd at that offset, if there is one.
 func (s *Target) mapArena(st *process.Stopped, a *Arena, fd, off uint64) (undo []process.Call, err error) {
 	const (
@@ -112,7 +112,7 @@ func (s *Target) mapArena(st *process.Stopped, a *Arena, fd, off uint64) (undo [
 	}
 	calls := []process.Call{
 		{Number: unix.SYS_MMAP, Args: [6]uint64{a.Base, a.Size, unix.PROT_READ | unix.PROT_EXEC, flags, fd, off}},
-		{Number: unix.SYS_MMAP, Args: [6]uint64{a.Gate(), PageSize, unix.PROT_READ | unix.PROT_WRITE, fixed, noFile}},
+		{Number: unix.SYS_MMAP, Args: [6]uint64{a.data(), dataSize, unix.PROT_READ | unix.PROT_WRITE, fixed, noFile}},
 		{Number: unix.SYS_MADVISE, Args: [6]uint64{a.Gate(), PageSize, wipeOnFork}},
 		{Number: unix.SYS_PRCTL, Args: [6]uint64{prSetVMA, prVMAName, a.Base, a.Size, 0}, Data: []byte("callreel\x00"), DataArg: 4},
 	}

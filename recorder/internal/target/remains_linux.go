@@ -227,13 +227,13 @@ func (l *Remains) IsBusy(p *process.Process) error {
 // ArenaSpecial is what /proc/PID/maps shows for arenas that are in no memfd, where the kernel lets memory be named.
 const ArenaSpecial = "[anon:callreel]"
 
-// isArena says whether an arena is mapped there: code of its memfd, or of no file, and behind it one page of data.
+// isArena says whether an arena is mapped there: code of its memfd, or of no file, and behind it its data.
 func isArena(maps []process.Mapping, a recovery.Arena) bool {
-	if a.Size <= PageSize || a.Base+a.Size < a.Base || a.Base%PageSize != 0 || a.Size%PageSize != 0 {
+	if a.Size <= dataSize || a.Base+a.Size < a.Base || a.Base%PageSize != 0 || a.Size%PageSize != 0 {
 		return false
 	}
 	code, gate := process.FindMapping(maps, a.Base), process.FindMapping(maps, a.Base+a.Size-PageSize)
-	if code == nil || gate == nil || code.Start != a.Base || code.End < a.Base+a.Size-PageSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
+	if code == nil || gate == nil || code.Start != a.Base || code.End < a.Base+a.Size-dataSize || gate.Inode != 0 || gate.Perm != process.PermRead|process.PermWrite {
 		return false
 	}
 	if a.Inode == 0 {

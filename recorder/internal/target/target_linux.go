@@ -76,7 +76,6 @@ type Target struct {
 	semaphores []recovery.Semaphore // of markers, as they are noted
 	patched    bool                 // the journal says of sites that may have been written
 	running    bool                 // recording is on
-	paused     bool                 // gates stay closed; guarded by Mu
 
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for

@@ -102,7 +102,7 @@ func (l *lane) once(i int) {
 	l.say("counter", "share", half)
 	mark.CounterFloat(late, -half)
 	l.say("counter", late, strconv.FormatFloat(-half, 'g', -1, 64))
-	mark.EndOf("100% {odd|name}") // the one of the late name ends with it
+	mark.EndOf("100% {odd|name}")
 	l.say("end", "100% {odd|name}")
 	mark.AsyncStep("request", id)
 	l.say("async-step", "request", id)

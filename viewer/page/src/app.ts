@@ -11,6 +11,7 @@ import { listen } from "./keys";
 import { LanesTab, type Owner } from "./lanestab";
 import { listenTo } from "./live";
 import { shown } from "./names";
+import { Pausing } from "./pausing";
 import { Reel } from "./reel";
 import { Theme } from "./theme";
 import type { Timeline } from "./timeline";
@@ -36,6 +37,7 @@ export class App implements Owner {
   private notices = el("div", { class: "notices" });
   private voice = el("div", { class: "voice", role: "status", "aria-live": "polite" });
   private follower = el("button", { class: "follow", hidden: true, title: "End" }, "Follow");
+  private pausing: Pausing;
   private themeButton = el("button", { class: "icon", title: "T" });
   private restoring = false;
   private following = false;
@@ -60,6 +62,11 @@ export class App implements Owner {
       titles: (i, m) => this.matchedTitles(i, m),
       failed: (err) => this.failed(err),
       openTimeline: () => this.state.tab !== "timeline" && this.change({ tab: "timeline" }, true),
+    });
+    this.pausing = new Pausing(this.reels[0], info.control === true && this.reels.length === 1, {
+      failed: (err) => this.failed(err),
+      say: (t) => this.say(t),
+      changed: () => this.bars(),
     });
     this.build();
     this.listen();
@@ -86,7 +93,7 @@ export class App implements Owner {
     this.follower.addEventListener("click", () => this.follow(!this.state.follow));
     this.themeButton.addEventListener("click", () => this.theme.next());
     const help = el("button", { class: "icon", "aria-label": "Keyboard help", title: "?", onclick: () => this.help.showModal() }, "?");
-    const top = el("header", { class: "top" }, this.file, this.tabBar, el("span", { class: "grow" }), this.find.element, this.follower, this.themeButton, help);
+    const top = el("header", { class: "top" }, this.file, this.tabBar, el("span", { class: "grow" }), this.find.element, this.pausing.element, this.follower, this.themeButton, help);
     this.main.append(...this.lanes.map((l) => l.element), ...this.analyses.map((a) => a.element));
     if (this.compare) this.main.append(this.compare.element);
     replace(document.body, top, this.notices, this.main, this.voice, this.help);
@@ -107,6 +114,7 @@ export class App implements Owner {
       trigger: (step) => this.tab().stepTrigger(step),
       earlier: () => this.tab().showEarlier(),
       said: () => this.change({ said: !this.state.said }, false),
+      pause: () => this.pausing.toggle(),
       theme: () => this.theme.next(),
       help: () => this.help.showModal(),
       escape: () => this.escape(),
@@ -246,8 +254,9 @@ export class App implements Owner {
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),
       r.clock === "none" && el("span", { class: "badge", title: "recorded with --clock none: the ruler numbers events (#), and how long something took is how many events (ev) came meanwhile" }, "no clock"),
-      r.live && el("span", { class: "badge live" }, "recording"),
+      r.live && (s.reel === 0 ? this.pausing.badge() : el("span", { class: "badge live" }, "recording")),
     );
+    this.pausing.show();
     this.follower.hidden = !r.live;
     this.follower.setAttribute("aria-pressed", String(s.follow));
   }

@@ -7,19 +7,26 @@ import type { Source } from "./source";
 import type { Flow } from "./types";
 import { length, type Span } from "./viewport";
 
-/** binding is where an end of a flow is drawn: the middle of the innermost span that is shown there, else of the innermost call, else of the lane's first row. */
+/** binding is where an end of a flow is drawn: the middle of the innermost span that is shown there, which began last, as they may cross; else of the innermost call, else of the lane's first row. */
 export function binding(layout: Layout, source: Source, slot: Slot, at: number): number {
   for (let k = source.answers.length - 1; k >= 0; k--) {
     const a = source.answers[k];
     if (a.span.from > at || a.span.to < at) continue;
     const bars = a.lanes.get(slot.lane.id);
-    const inside = (row: { start: Float64Array; duration: Float64Array } | undefined) => {
-      if (!row) return false;
+    // When what is there in a row began, -1 for nothing.
+    const begun = (row: { start: Float64Array; duration: Float64Array } | undefined) => {
+      if (!row) return -1;
       const i = firstEndingAfter(row, at - 0.5);
-      return i < row.start.length && row.start[i] <= at;
+      return i < row.start.length && row.start[i] <= at ? row.start[i] : -1;
     };
-    for (let row = slot.spans - 1; row >= 0; row--) if (inside(bars?.said?.spans.get(row))) return layout.spanTop(slot, row) + layout.spanRow / 2;
-    for (let row = slot.rows - 1; row >= 0; row--) if (inside(bars?.rows.get(row))) return layout.rowTop(slot, row) + layout.row / 2;
+    let innermost = -1;
+    let latest = -1;
+    for (let row = 0; row < slot.spans; row++) {
+      const start = begun(bars?.said?.spans.get(row));
+      if (start >= 0 && start >= latest) [innermost, latest] = [row, start];
+    }
+    if (innermost >= 0) return layout.spanTop(slot, innermost) + layout.spanRow / 2;
+    for (let row = slot.rows - 1; row >= 0; row--) if (begun(bars?.rows.get(row)) >= 0) return layout.rowTop(slot, row) + layout.row / 2;
     break;
   }
   return slot.spans > 0 ? layout.spanTop(slot, 0) + layout.spanRow / 2 : layout.rowTop(slot, 0) + layout.row / 2;

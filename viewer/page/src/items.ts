@@ -122,20 +122,36 @@ export class Items {
     }
   }
 
+  /** near goes to what is next to what is selected: in its row, around it, within it, or to the longest of its title. */
+  async near(to: "before" | "after" | "around" | "within" | "longest") {
+    const m = this.mark;
+    if (!m) return;
+    const p = spotOf(m);
+    try {
+      const found = await this.reel.api.json<Mark | null>("nearmark", { kind: m.kind, lane: p.lane, row: p.row, at: p.at, to });
+      if (found) this.jump(found);
+      else this.owner.say({ before: "there is none before it", after: "there is none after it", around: "no span is around it", within: "no span is in it", longest: "none is complete" }[to]);
+    } catch (err) {
+      this.owner.failed(err);
+    }
+  }
+
   // Where a flow comes from, or goes to: the innermost span there, else just the place.
   private follow(f: Flow, end: "from" | "to") {
     const lane = end === "from" ? f.from_lane : f.to_lane;
     const at = end === "from" ? f.from_ns : f.to_ns;
     if (lane === null) return;
     const rows = this.timeline.layout.byLane.get(lane)?.lane.spans ?? 0;
-    const look = (row: number): void => {
-      if (row < 0) {
-        this.timeline.reveal(lane, 0, { from: at, to: at + 1 }, false);
-        return;
-      }
-      this.reel.api.json<Mark | null>("mark", { kind: "span", lane, row, at: Math.floor(at) }).then((m) => (m ? this.jump(m) : look(row - 1)), (err) => this.owner.failed(err));
-    };
-    look(rows - 1);
+    const asked = Array.from({ length: rows }, (_, row) => this.reel.api.json<Mark | null>("mark", { kind: "span", lane, row, at: Math.floor(at), brief: 1 }));
+    Promise.all(asked).then(
+      (found) => {
+        const there = found.filter((m): m is Mark => m !== null);
+        // They may cross: the innermost is the one that began last.
+        if (there.length > 0) this.jump(there.reduce((a, b) => (b.start_ns >= a.start_ns ? b : a)));
+        else this.timeline.reveal(lane, 0, { from: at, to: at + 1 }, false);
+      },
+      (err) => this.owner.failed(err),
+    );
   }
 
   // ---- flows

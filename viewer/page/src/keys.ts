@@ -15,6 +15,7 @@ export interface Desk {
   trigger(step: 1 | -1): void;
   earlier(): void;
   said(): void;
+  pause(): void;
   theme(): void;
   help(): void;
   escape(): void;
@@ -51,6 +52,7 @@ function general(d: Desk, e: KeyboardEvent): boolean {
     G: () => d.trigger(-1),
     b: () => d.earlier(),
     k: () => d.said(),
+    p: () => d.pause(),
     t: () => d.theme(),
     Escape: () => d.escape(),
   };

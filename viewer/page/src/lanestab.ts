@@ -500,7 +500,8 @@ export class LanesTab {
   step(to: "before" | "after" | "caller" | "callee") {
     const c = this.call;
     if (!c) {
-      this.selectCentre();
+      if (this.items.mark) void this.items.near(({ before: "before", after: "after", caller: "around", callee: "within" } as const)[to]);
+      else this.selectCentre();
       return;
     }
     if (to === "caller") {
@@ -518,7 +519,9 @@ export class LanesTab {
   selectCentre() {
     const bar = this.timeline.centreBar();
     if (!bar) {
-      this.owner.say("no call is shown");
+      const said = this.timeline.centreSaid();
+      if (said) this.items.pick(said, said.start);
+      else this.owner.say("no call is shown");
       return;
     }
     this.revealBar(bar);
@@ -533,7 +536,7 @@ export class LanesTab {
 
   longest() {
     const f = this.call?.func;
-    if (f === undefined) return;
+    if (f === undefined) return void this.items.near("longest");
     this.reel.api
       .json<{ calls: Call[] | null }>("calls", { f, sort: "longest", limit: 1 })
       .then(({ calls }) => calls?.[0] && this.jump(calls[0], true))

@@ -4,12 +4,21 @@ import type { Grid } from "./columns";
 import { Reader, type Lanes } from "./decode";
 
 /** get is an answer of the server; what it says instead of one is the error's message. */
-export async function get(url: string, signal?: AbortSignal): Promise<Response> {
+export function get(url: string, signal?: AbortSignal): Promise<Response> {
+  return answer(url, { signal, cache: "no-store" });
+}
+
+/** post asks the server to change something. */
+export function post(url: string): Promise<Response> {
+  return answer(url, { method: "POST", cache: "no-store" });
+}
+
+async function answer(url: string, how: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, { signal, cache: "no-store" });
+    response = await fetch(url, how);
   } catch (err) {
-    if (signal?.aborted) throw err;
+    if (how.signal?.aborted) throw err;
     throw new Error("callreel view does not answer; is it still running?");
   }
   if (response.ok) return response;

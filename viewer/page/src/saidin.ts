@@ -4,6 +4,7 @@ import { firstEndingAfter } from "./decode";
 import type { Layout, Slot } from "./layout";
 import { firstStartingAt, type SaidBar } from "./said";
 import type { Answer } from "./source";
+import { length, type Span } from "./viewport";
 
 /** saidIn is what is at an instant, y in the lanes; an instant is hit three pixels to either side. */
 export function saidIn(answers: Answer[], layout: Layout, slot: Slot, y: number, at: number, pixel: number): SaidBar | null {
@@ -35,4 +36,16 @@ export function saidIn(answers: Answer[], layout: Layout, slot: Slot, y: number,
   const k = near(1.5 * pixel, r);
   if (!r || k < 0) return null;
   return { kind: "span", lane, row, start: r.start[k], duration: r.duration[k], busy: r.busy[k], title: r.func[k], count: r.calls[k], flags: r.flags?.[k] ?? 0 };
+}
+
+/** saidAround is a span near the middle of what is shown, for those who have no pointer. */
+export function saidAround(answers: Answer[], layout: Layout, y: Span, shown: Span, width: number): SaidBar | null {
+  for (const reach of [1.5 / width, 0.02, 0.1, 0.5]) {
+    for (const slot of layout.between(y.from, y.to)) {
+      if (slot.spans === 0) continue;
+      const bar = saidIn(answers, layout, slot, layout.spanTop(slot, 0) + layout.spanRow / 2, (shown.from + shown.to) / 2, (reach * length(shown)) / 1.5);
+      if (bar) return bar;
+    }
+  }
+  return null;
 }

@@ -14,7 +14,7 @@ import { count, duration } from "./format";
 import { shown } from "./names";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
-import { saidIn } from "./saidin";
+import { saidAround, saidIn } from "./saidin";
 import { saidLines, SpanPalettes, valueLines, type SaidBar } from "./said";
 import { Source } from "./source";
 import type { Arrow } from "./arrows";
@@ -370,6 +370,9 @@ export class Timeline {
     }
     return null;
   }
+
+  /** centreSaid is the same of what the program said. */
+  centreSaid = () => saidAround(this.source.answers, this.layout, { from: this.top, to: this.top + this.height }, this.target, this.width);
 
   /** neighbour is the bar before or after a call in its row, or the first below it. */
   neighbour(c: { lane: number; row: number; from: number; to: number }, to: "before" | "after" | "callee"): Bar | null {

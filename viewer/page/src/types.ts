@@ -33,6 +33,7 @@ export interface Info {
   version: string;
   reels: ReelInfo[];
   why?: boolean; // the server can tell why a call was slow
+  control?: boolean; // the recording can be paused from here
   build: { progress: number };
 }
 
@@ -78,6 +79,7 @@ export interface Pause {
   to_ns: number;
   by?: string;
   pid?: number; // that was paused; absent: all
+  open?: boolean; // its end is not in the recording: it goes on, if that does
 }
 
 /** Marks says where the program said something. */

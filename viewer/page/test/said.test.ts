@@ -6,6 +6,7 @@ import { scheme } from "../src/color";
 import { decodeView, flags, type Graph, type Row } from "../src/decode";
 import { binding } from "../src/flows";
 import { firstTrack, graphHeight, Layout, padding, sorted } from "../src/layout";
+import { pausedSince } from "../src/pausing";
 import { Raster, type Piece } from "../src/raster";
 import { openEdges, paintGraph, paintSpans, paintTicks, saidLines, scaleOf, SpanPalettes, trackFacts, value, type SaidBar } from "../src/said";
 import { saidIn } from "../src/saidin";
@@ -192,7 +193,7 @@ test("what is at a place of the screen is found, and flows bind to the innermost
   const l = new Layout(lanes, 20, new Set());
   const s = l.byLane.get(0)!;
   const g = l.byLane.get(firstTrack + 1)!;
-  const spans = new Map([[0, row([[100, 400]])], [1, row([[200, 100]])]]);
+  const spans = new Map([[0, row([[100, 400], [520, 60]])], [1, row([[200, 100], [480, 120]])]]); // the last two cross
   const a = {
     span: { from: 0, to: 1000 },
     nsPerPixel: 1,
@@ -212,8 +213,18 @@ test("what is at a place of the screen is found, and flows bind to the innermost
   const source = { answers: [a] } as Source;
   assert.equal(binding(l, source, s, 250), l.spanTop(s, 1) + l.spanRow / 2);
   assert.equal(binding(l, source, s, 350), l.spanTop(s, 0) + l.spanRow / 2);
+  assert.equal(binding(l, source, s, 510), l.spanTop(s, 1) + l.spanRow / 2);
+  assert.equal(binding(l, source, s, 550), l.spanTop(s, 0) + l.spanRow / 2);
   assert.equal(binding(l, source, s, 650), l.rowTop(s, 1) + l.row / 2);
   assert.equal(binding(l, source, s, 800), l.rowTop(s, 0) + l.row / 2);
+});
+
+test("a pause goes on while its end is not there and the recording is in progress", () => {
+  const over = { from_ns: 1, to_ns: 2 };
+  const open = { from_ns: 5, to_ns: 5, by: "page", open: true };
+  assert.equal(pausedSince(true, [over, open]), open);
+  assert.equal(pausedSince(true, [over]), null);
+  assert.equal(pausedSince(false, [open]), null);
 });
 
 test("tooltips show titles as text that can be seen", () => {

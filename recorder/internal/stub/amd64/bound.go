@@ -23,12 +23,15 @@ type bounds struct {
 // boundStubs finds the bounds. inlined says whether events are inline in all stubs.
 func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 	// An event, or a look at arguments, where it isn't the call of a routine.
-	inline := uint64(236)
+	inline := uint64(256)
 	if cfg.Min {
-		inline += 320
+		inline += 340
 	}
 	if cfg.Chooses() || cfg.Threads {
-		inline += 96
+		inline += 128
+	}
+	if cfg.Follow {
+		inline += 64 // see unlessHeld
 	}
 	triggers := uint64(0) // of a marker, at most
 	for _, list := range cfg.MarkTriggers {
@@ -38,13 +41,14 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 		site   = 56  // alignment, the entry event's call, the way back
 		longer = 8   // than the original is a jump in the stub
 		exit   = 44  // an exit event's padding and call, and the jump to where the exit leads
-		golang = 224 // an event in a Go program, which is always inline
+		golang = 272 // an event in a Go program, which is always inline
+		says   = 32  // what a marker says to the recording
 		marked = 6   // rows of unwind information for the event of a marker
 	)
 	for i := range fns {
 		f := &fns[i]
 		sites := f.Patched()
-		b.code += (inline + exit + triggers) * uint64(len(f.Marks))
+		b.code += (inline + exit + says + triggers) * uint64(len(f.Marks))
 		b.rows += marked * uint64(len(f.Marks))
 		for k := range sites {
 			s := &sites[k]
@@ -59,7 +63,7 @@ func boundStubs(cfg *stub.Config, fns []stub.Probe, inlined bool) (b bounds) {
 				b.code += inline * (1 + exits)
 			}
 			if s.SPDelta != 0 || s.Role == plan.RoleMark {
-				b.code += inline
+				b.code += inline + says*uint64(btoi(s.Role == plan.RoleMark))
 			}
 			b.code += triggers * uint64(btoi(s.Role == plan.RoleMark))
 			b.rows += marked * uint64(btoi(s.Role == plan.RoleMark))
@@ -121,7 +125,7 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 }
 
 // markTriggerSize is how many bytes a marker's part in a trigger takes.
-const markTriggerSize = 160
+const markTriggerSize = 200
 
 // boundMark is how many bytes the captures of a marker take.
 func boundMark(c *stub.Captures) uint64 {

@@ -37,8 +37,7 @@ const (
 // flags are clobbered.
 func (c *coder) choose(exit bool, spDelta int32, load func(), off amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, closed)
+	c.whileOn(amd64.RDX, closed, off)
 	load()
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
 	c.CallTo(c.routines.chosen[btoi(exit)])

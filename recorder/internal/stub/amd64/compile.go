@@ -276,6 +276,8 @@ func (s *emitter) returns() {
 // hooks emits what a hook at the function's entry does.
 func (s *emitter) hooks() {
 	switch {
+	case s.fn.Hook.OfGo():
+		s.goSays(s.fn.Hook)
 	case s.fn.Hook != plan.HookFindObject:
 		s.hook(s.fn.Hook)
 	case s.routines.unwindList != 0:

@@ -75,8 +75,7 @@ func (e *capturedEvent) ofOpen() {
 	}
 	none := c.NewLabel()
 	closed := c.whenClosed(c.PC(), e.off)
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, closed)
+	c.whileOn(amd64.RDX, closed, e.off)
 	c.MovImm32(amd64.RCX, word(e.id, false))
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, e.spDelta))
 	c.CallTo(c.routines.open.push)

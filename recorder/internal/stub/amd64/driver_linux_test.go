@@ -208,6 +208,9 @@ func (s *tally) add(events []reel.Event) error {
 	return nil
 }
 
+// Marks takes the passings of markers.
+func (s *tally) Marks([]reel.Event, []ring.Payload) error { return nil }
+
 func (s *tally) leave(e reel.Event) {
 	for n := len(s.open); n > 0 && s.open[n-1].SP < e.SP; n-- {
 		s.open = s.open[:n-1]
@@ -250,6 +253,8 @@ type stubSetup struct {
 	noTLS      bool // threads are told apart by the kernel
 	stack      bool // with noTLS: but for the first, by its stack
 	predicates int  // of each function
+	says       bool // functions are markers that pause recording, and go on, in turn
+	held       bool // with says: each process by itself, as where children are followed
 }
 
 // more is the memory needed behind the rings.
@@ -290,6 +295,15 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	t.Helper()
 	cfg := &stub.Config{TIDOffset: tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Follow: s.follow, Anchor: gate, Min: s.min, Threads: s.threads}
 	c := &coder{Asm: amd64.NewAsm(testArena, nil), cfg: cfg, lang: cLanguage(), routines: &routines{}}
+	if s.says {
+		cfg.Says = map[uint32]stub.Say{}
+		for id := uint32(1); id <= uint32(s.ids); id++ {
+			cfg.Says[ring.MarkID(id)] = stub.SayPause + stub.Say(1-id%2)
+		}
+	}
+	if s.held {
+		cfg.Held = testRing + heldWord
+	}
 	cfg.Overwrite = s.over
 	cfg.NoTLS = s.noTLS
 	c.emitThreadID()
@@ -350,6 +364,8 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			}
 			c.inside = int(id) <= s.inside
 			switch {
+			case s.says:
+				cEvents{}.mark(c, ring.MarkID(id), 0)
 			case s.open:
 				c.openEvent(id, exit)
 			case s.captures != nil:
@@ -376,6 +392,9 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 	}
 	return code, funcs
 }
+
+// heldWord is where, in the ring's header, a test keeps what is each process's own.
+const heldWord = ring.HdrPaused + 64
 
 // otherGate is where, behind the gate, the driver keeps a word that stands for another arena's.
 const otherGate = 8 * 64

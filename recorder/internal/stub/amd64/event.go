@@ -42,6 +42,7 @@ type coder struct {
 	inside   bool // the function at work is stub.Probe.Inside
 
 	marking  uint32 // the ID of the marker whose event is at work, else 0
+	heedless bool   // the event at work is written although recording is paused
 	listing  bool   // switches are to be noted
 	switches []switching
 }
@@ -219,14 +220,16 @@ func (c *coder) claim(off, slow amd64.Label) {
 	c.take(amd64.AtIndex(amd64.RDX, amd64.RAX, 8, ring.SlotClaim), slow)
 }
 
-// throughGate appends what comes before every claim: RDX becomes the slots and RAX 8×TID. It jumps to off when the gate is closed, or
-// the thread isn't recorded.
+// throughGate appends what comes before every claim: RDX becomes the slots and RAX 8×TID. It jumps to off when the gate is closed, recording
+// is paused, or the thread isn't recorded.
 func (c *coder) throughGate(off amd64.Label) {
 	closed := c.whenClosed(c.PC(), off)
+	c.unlessHeld(amd64.RAX, off)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondLE, closed)
+	c.unlessPaused(amd64.RDX, off)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.unlessOff(off)
 }

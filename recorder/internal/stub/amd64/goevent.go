@@ -39,10 +39,12 @@ func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 // claim appends the claim of n events: R15 becomes the claim word that was there. It jumps to off when the gate is closed, to slow when another
 // goroutine than the thread's last runs, or none.
 func (g goEvents) claim(c *coder, n int, off, slow amd64.Label) {
+	c.unlessHeld(amd64.R12, off)
 	c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.R13, amd64.AtFS(golang.ProcID))
 	c.Test(amd64.R12, amd64.R12)
 	c.Jcc(amd64.CondLE, off)
+	c.unlessPaused(amd64.R12, off)
 	c.Load64(amd64.R15, amd64.AtFS(golang.G))
 	c.onStack(amd64.R15, slow)
 	c.Load64(amd64.R15, amd64.At(amd64.R15, g.GoID))

@@ -16,8 +16,7 @@ func (g goEvents) mark(c *coder, id uint32, _ int32) {
 	}
 	k := p.Constant
 	off, other, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, off)
+	c.whileOn(amd64.R12, off, off)
 	c.Lea(amd64.R12, amd64.AtAddr(k.From))
 	c.Mov(amd64.R13, amd64.Reg(k.Reg))
 	c.Sub(amd64.R13, amd64.R12)

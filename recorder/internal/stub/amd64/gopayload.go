@@ -15,8 +15,7 @@ func (g goEvents) captured(c *coder, id uint32, exit bool, spDelta int32, captur
 	}
 	off := c.NewLabel()
 	if !inGoRegisters(capture) {
-		c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-		c.Jcc(amd64.CondLE, off)
+		c.whileOn(amd64.R12, off, off)
 		g.gatherSlowly(c, id, exit, spDelta)
 		c.Place(off)
 		return

@@ -26,8 +26,7 @@ func (g goEvents) predicates(c *coder, w stub.Predicates, id uint32, exit bool, 
 		return // both ends of it then, since one without the other has nothing to look at
 	}
 	back, off := c.NewLabel(), c.NewLabel()
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, off)
+	c.whileOn(amd64.R12, off, off)
 	c.MovImm64(amd64.R15, uint64(spDelta)/8<<goPredicateDelta|uint64(w.Count)<<goPredicateCount|uint64(w.First)<<goPredicateFirst|uint64(word(id, exit)))
 	c.LeaLabel(amd64.R12, back)
 	c.JmpTo(c.routines.goroutine.predicates)

@@ -51,8 +51,17 @@ func (cEvents) mark(c *coder, id uint32, pushed int32) {
 	}
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
+	says := c.cfg.Says[id]
+	if says == stub.SayPause {
+		c.hold(true)
+	}
+	c.heedless = says != stub.SayNothing
 	e.emit()
+	c.heedless = false
 	c.Place(e.off)
+	if says == stub.SayResume {
+		c.hold(false)
+	}
 	c.restore(0)
 	if c.cfg.Predicates != 0 {
 		for _, t := range c.cfg.MarkTriggers[id] {
@@ -71,8 +80,7 @@ func (c *coder) markTrigger(t *stub.MarkTrigger) {
 	off := c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, off)
+	c.whileOn(amd64.RDX, off, off)
 	call := func(routine uint64) {
 		c.MovImm64(amd64.RCX, uint64(t.Predicates.Count)<<40|uint64(t.Predicates.First)<<32|uint64(word(t.Key, false)))
 		c.MovImm32(amd64.RDX, 0)

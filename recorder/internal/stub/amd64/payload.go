@@ -87,13 +87,7 @@ type capturedEvent struct {
 func (e *capturedEvent) emit() {
 	c := e.coder
 	if e.capture != nil && !e.capture.Inline() {
-		closed := c.whenClosed(c.PC(), e.off)
-		c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
-		c.threadID(amd64.RAX)
-		c.Test(amd64.RDX, amd64.RDX)
-		c.Jcc(amd64.CondLE, closed)
-		c.Shl32Imm(amd64.RAX, 3)
-		c.unlessOff(e.off)
+		c.throughGate(e.off)
 		e.gatherSlowly()
 		return
 	}

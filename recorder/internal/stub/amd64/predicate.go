@@ -26,8 +26,7 @@ func (cEvents) predicates(c *coder, w stub.Predicates, id uint32, exit bool, spD
 	off := c.NewLabel()
 	c.Store64(amd64.At(amd64.RSP, saveRAX), amd64.RAX)
 	c.saveFlags(0)
-	c.CmpMem64Imm8(amd64.AtAddr(c.cfg.Gate), 0)
-	c.Jcc(amd64.CondLE, off)
+	c.whileOn(amd64.RDX, off, off)
 	c.MovImm64(amd64.RCX, uint64(w.Count)<<40|uint64(w.First)<<32|uint64(word(id, false)))
 	c.Lea(amd64.RDX, amd64.At(amd64.RSP, spDelta))
 	if exit {

@@ -47,10 +47,12 @@ func (c *coder) takeBack(id uint32, above int32, off amd64.Label) {
 		c.Jcc(amd64.CondNE, no)
 	}
 
+	c.unlessHeld(amd64.RAX, keep)
 	c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate))
 	c.threadID(amd64.RAX)
 	c.Test(amd64.RDX, amd64.RDX)
 	c.Jcc(amd64.CondLE, keep)
+	c.unlessPaused(amd64.RDX, keep)
 	c.Shl32Imm(amd64.RAX, 3)
 	c.Lea(amd64.RCX, amd64.AtIndex(amd64.RDX, amd64.RAX, 1, ring.TakingOff-ring.SlotsOff))
 	c.Store64(at(saveTaking), amd64.RCX)
