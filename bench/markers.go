@@ -58,7 +58,7 @@ func measureMarkers(ctx context.Context, c config) []row {
 			continue
 		}
 		var s summary
-		if s, liveErr = live.recorded(ctx, c, t); liveErr == nil {
+		if s, liveErr = live.recorded(ctx, c, t, markModes); liveErr == nil {
 			summaries = append(summaries, s)
 		}
 	}
@@ -90,6 +90,7 @@ func measureMarkers(ctx context.Context, c config) []row {
 			row{what: "span recorded", value: ns(live.added("span", live)), ratio: ratio(live.added("span", live), 2*limit),
 				note: fmt.Sprintf("%.1f bytes a marker", float64(bytes)/float64(max(1, marks)))})
 	}
+	rows = append(rows, goMarkRows(ctx, c)...)
 	return append(rows, markPeerRows(ctx, c, path, idle)...)
 }
 
@@ -107,13 +108,13 @@ func (k markCosts) round(t *conversation, modes []string, passes int64) error {
 	return nil
 }
 
-// recorded measures while callreel records the markers.
-func (k markCosts) recorded(ctx context.Context, c config, t *conversation) (s summary, err error) {
+// recorded measures modes while callreel records the markers.
+func (k markCosts) recorded(ctx context.Context, c config, t *conversation, modes []string) (s summary, err error) {
 	r, err := startRecording(ctx, c, t.pid(), "--markers", header.Provider+":*", "--no-sched")
 	if err != nil {
 		return s, err
 	}
-	err = errors.Join(awaitRecorded(t), k.round(t, markModes, c.calls/4))
+	err = errors.Join(awaitRecorded(t), k.round(t, modes, c.calls/4))
 	s, stopErr := r.stop()
 	if err = errors.Join(err, stopErr); err == nil && s.Marks+s.Dropped == 0 {
 		err = errors.New("no marker was recorded")

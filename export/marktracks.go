@@ -100,7 +100,7 @@ func (m *markWalk) laneFor(thread uint32, goroutine uint64, pair pairKey) *markL
 		name = "thread"
 	}
 	if l.name = fmt.Sprintf("%s (%d): markers", name, t.TID); goroutine != 0 {
-		l.name, l.order = goroutineName(goroutine)+": markers", math.MaxInt32
+		l.name, l.order = m.goroutineLane(goroutine)+": markers", math.MaxInt32
 	}
 	if pair != (pairKey{}) {
 		l.name += ", " + cut(pair.pair, maxName)

@@ -157,6 +157,8 @@ type walk struct {
 	used       map[int]bool // lane numbers given
 	next       int          // lane number to try next
 	names      int          // how many are kept ready: maxNames
+	// goroutines are the names that goroutines have given themselves.
+	goroutines map[uint64]string
 	readers    map[uint32]*reel.ValueReader
 	values     values // of the call that begins, or has ended
 
@@ -167,7 +169,8 @@ type walk struct {
 
 func newWalk(ctx context.Context, f *reel.File, opt Options) *walk {
 	return &walk{
-		f: f, ctx: ctx, opt: opt, placed: newPlaced(f), base: f.Clock().UnixNS(f.FirstTick()),
+		goroutines: f.GoroutineNames(),
+		f:          f, ctx: ctx, opt: opt, placed: newPlaced(f), base: f.Clock().UnixNS(f.FirstTick()),
 		untimed: f.Header().Clock.Mode == reel.ClockNone, used: make(map[int]bool), names: maxNames,
 	}
 }
@@ -471,6 +474,14 @@ func endOf(flags reel.CallFlags) string {
 		return "implicit"
 	}
 	return ""
+}
+
+// goroutineLane is what a lane of a goroutine is called: with the name that the goroutine has given itself.
+func (w *walk) goroutineLane(id uint64) string {
+	if name := w.goroutines[id]; name != "" {
+		return goroutineName(id) + " " + name
+	}
+	return goroutineName(id)
 }
 
 func goroutineName(id uint64) string { return "goroutine " + strconv.FormatUint(id, 10) }

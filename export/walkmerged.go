@@ -173,7 +173,7 @@ func (m *merged) goroutine(id uint64, process int) *strand {
 	} else {
 		s = m.newStrand(reel.Thread{})
 	}
-	s.thread, s.goroutine, s.name = reel.Thread{Process: process}, id, goroutineName(id)
+	s.thread, s.goroutine, s.name = reel.Thread{Process: process}, id, m.goroutineLane(id)
 	if l := m.rest[id]; l != nil {
 		s.lanes = append(s.lanes, l)
 		delete(m.rest, id)

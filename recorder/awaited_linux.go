@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"fmt"
+
 	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/libraries"
@@ -40,13 +42,17 @@ func (r *recording) awaitOthers(ch *choose.Chooser) error {
 	if err := r.awaitImports(); err != nil {
 		return err
 	}
-	return r.markers.Check(func(missed *glob.NoMatchError, names []string) bool {
+	err := r.markers.Check(func(missed *glob.NoMatchError, names []string) bool {
 		if !r.mayCome(missed, names) {
 			return false
 		}
 		r.notice("%s; waiting for a library to be loaded that has such a marker", missed.Error())
 		return true
 	})
+	if err != nil && isGoWithoutMarkers(fmt.Sprintf("/proc/%d/exe", r.s.PID())) {
+		err = fmt.Errorf("%w: %w", err, errGoMarkers)
+	}
+	return err
 }
 
 const waitsForFunction = "%s; waiting for a library to be loaded that has such a function"

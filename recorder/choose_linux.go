@@ -168,11 +168,11 @@ func (r *recording) takeOver(images []*mapped.Image) {
 // withoutHooks leaves out, beside a Go program, images of which nothing is chosen: that of a position-independent one has a loader, which
 // it never calls.
 func withoutHooks(with []*mapped.Image) []*mapped.Image {
-	if !slices.ContainsFunc(with, func(im *mapped.Image) bool { return im.Probe.Go != nil && len(im.Traced) > 0 }) {
+	if !slices.ContainsFunc(with, func(im *mapped.Image) bool { return im.Probe.Go != nil && len(im.Traced)+len(im.Marked) > 0 }) {
 		return with
 	}
 	return slices.DeleteFunc(with, func(im *mapped.Image) bool {
-		if len(im.Traced) > 0 {
+		if len(im.Traced)+len(im.Marked) > 0 {
 			return false
 		}
 		im.Hooked = nil

@@ -3,8 +3,6 @@ package recorder_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,19 +22,7 @@ func goTarget(t *testing.T, flags ...string) string {
 // goProgram builds one of the Go programs.
 func goProgram(t *testing.T, name string, flags ...string) string {
 	t.Helper()
-	realtest.Need(t, realtest.GoTool)
-	tool, err := realtest.GoTool.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), name)
-	cmd := exec.Command(tool, slices.Concat([]string{"build"}, flags, []string{"-o", out, "./testdata/targets/" + name})...)
-	cmd.Dir = realtest.Root()
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return out
+	return realtest.BuildGo(t, name, flags...)
 }
 
 var goCounted = []string{"-f", "main.leaf", "-f", "main.deep", "-f", "main.thrower", "-f", "main.catcher", "-f", "main.spin", "-f", "main.marked", "-f", "main.keeps"}

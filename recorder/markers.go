@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -35,6 +36,8 @@ type MarkerSite struct {
 	Values []MarkerValue
 	// Count is what the semaphore was, -1 where there is none, or no process.
 	Count int
+	// Go says that it is no note, which Go programs don't have, but a function of package mark.
+	Go bool
 }
 
 // MarkerValue is how an argument of a marker is read: "constant", "register", "memory" with no system call, or "read" by one. Reason is why
@@ -49,7 +52,7 @@ func MarkersOf(ctx context.Context, path string, globs []string, c Choice) ([]Ma
 		return nil, err
 	}
 	defer o.Close()
-	notes, err := sdt.Read(o)
+	notes, err := mapped.Notes(o)
 	if len(notes) == 0 {
 		if isGo, _ := GoProgram(path); isGo && err == nil {
 			err = fmt.Errorf("callreel: %s: %w", path, errGoMarkers)
@@ -77,8 +80,22 @@ func MarkersOf(ctx context.Context, path string, globs []string, c Choice) ([]Ma
 	return l.sites, err
 }
 
-// errGoMarkers says that there are none of this kind.
-var errGoMarkers = fmt.Errorf("a Go program has no markers of this kind (SDT)")
+// errGoMarkers says that there are none, of either kind.
+var errGoMarkers = errors.New("a Go program has no SDT notes, and this one calls nothing of package github.com/callreel/callreel/mark")
+
+// isGoWithoutMarkers says whether a file is a Go program, and has none. What can't be read is none.
+func isGoWithoutMarkers(path string) bool {
+	if isGo, err := GoProgram(path); err != nil || !isGo {
+		return false
+	}
+	o, err := object.Open(path)
+	if err != nil {
+		return false
+	}
+	defer o.Close()
+	notes, _ := mapped.Notes(o) // only whether there are any
+	return len(notes) == 0
+}
 
 // markerList gathers sites.
 type markerList struct {
@@ -103,7 +120,8 @@ func (l *markerList) add(ctx context.Context, o *object.Image, files DebugFiles,
 		if len(l.globs) > 0 && !glob.Any(l.globs, l.hit, names) {
 			continue
 		}
-		s := MarkerSite{Note: *n, Meaning: meanings[i], Module: module, Address: n.Addr + slide, Reason: m.Alone.Reason.String(), Single: m.Single(), Count: -1}
+		s := MarkerSite{Note: *n, Meaning: meanings[i], Module: module, Address: n.Addr + slide, Reason: m.Alone.Reason.String(), Single: m.Single(), Count: -1,
+			Go: o.Section(sdt.Section) == nil}
 		if m.Alone.Reason != plan.ReasonNone {
 			s.Single = false
 		}

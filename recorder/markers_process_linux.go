@@ -51,7 +51,7 @@ func MarkersOfProcess(ctx context.Context, pid int, globs []string, c Choice) ([
 	}
 	if len(l.sites) == 0 {
 		if exe, _, err := p.Exe(); err == nil {
-			if isGo, _ := GoProgram(fmt.Sprintf("/proc/%d/exe", pid)); isGo {
+			if isGoWithoutMarkers(fmt.Sprintf("/proc/%d/exe", pid)) {
 				return nil, fmt.Errorf("callreel: process %d (%s): %w", pid, exe, errGoMarkers)
 			}
 		}

@@ -17,6 +17,7 @@ type marked struct {
 	x      *markindex.Index
 	lanes  []*markindex.Lane // by the timeline's lanes; nil: it said nothing
 	ids    map[markindex.LaneKey]uint32
+	names  map[uint64]string // of goroutines, by their IDs
 	alone  []*markindex.Lane // goroutines that have no lane, behind the index's tracks
 	hidden int               // further ones
 	pauses []reel.Pause
@@ -56,7 +57,7 @@ func (r *recording) readMarks(ctx context.Context) {
 }
 
 func newMarked(x *markindex.Index, f *reel.File, lanes []timeline.Lane) *marked {
-	m := &marked{x: x, lanes: make([]*markindex.Lane, len(lanes)), ids: map[markindex.LaneKey]uint32{}, pauses: f.Pauses()}
+	m := &marked{x: x, lanes: make([]*markindex.Lane, len(lanes)), ids: map[markindex.LaneKey]uint32{}, pauses: f.Pauses(), names: f.GoroutineNames()}
 	for i := range lanes {
 		m.many = m.many || lanes[i].Process != lanes[0].Process
 		k := markindex.LaneKey{Goroutine: lanes[i].Goroutine}
@@ -193,6 +194,8 @@ func (r *recording) marksOf(w http.ResponseWriter, q *query) error {
 		j := trackJSON{ID: uint32(firstTrack + len(m.x.Tracks()) + i), Kind: "spans", Name: "goroutine " + strconv.FormatUint(l.Goroutine, 10), Rows: l.Rows(), Count: l.Spans, Instants: l.Instants.Len()}
 		if l.Goroutine == 0 {
 			j.Name = "thread"
+		} else if name := m.names[l.Goroutine]; name != "" {
+			j.Name += " " + name
 		}
 		answer.Tracks = append(answer.Tracks, j)
 	}

@@ -29,7 +29,8 @@ A marker that can't be recorded has a reason in place of its kind. One that can,
 says so. Of arguments "read" means that a system call reads them, since their memory might not be there. In braces is
 the variable that is in an argument's place, and its type, where debug information has it.
 
-Go programs have no markers of this kind.`,
+Go programs have no SDT notes. Theirs are the functions of package github.com/callreel/callreel/mark, which do nothing
+but be called; they have the names that callreel.h would give them. A string's place is its address and its length.`,
 		Example: `  callreel markers /usr/bin/python3.11
   callreel markers -p 1234 --name 'postgresql:query*'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -98,6 +99,7 @@ type listedMarker struct {
 	WithFunctions string           `json:"with_functions"`
 	Joined        bool             `json:"joined,omitempty"`
 	Single        bool             `json:"single_store,omitempty"`
+	Go            bool             `json:"go,omitempty"`
 }
 
 // listedArgument is one of its arguments: the text of the note, the place that it names, and how that is read, or why it can't be.
@@ -121,7 +123,7 @@ func markersJSON(w io.Writer, list []recorder.MarkerSite) error {
 	err := jsonList(b, "markers", len(list), func(i int) any {
 		s := &list[i]
 		m := listedMarker{Provider: s.Provider, Name: s.Name, Module: s.Module, Address: fmt.Sprintf("%#x", s.Address), Function: s.Function,
-			Kind: s.Kind.String(), Title: s.Title, Reason: s.Reason, WithFunctions: s.WithFunctions, Joined: s.Joined, Single: s.Single,
+			Kind: s.Kind.String(), Title: s.Title, Reason: s.Reason, WithFunctions: s.WithFunctions, Joined: s.Joined, Single: s.Single, Go: s.Go,
 			Arguments: []listedArgument{}}
 		if s.Semaphore != 0 {
 			m.Semaphore = fmt.Sprintf("%#x", s.Semaphore)
@@ -144,9 +146,10 @@ func markersJSON(w io.Writer, list []recorder.MarkerSite) error {
 
 func markersText(w io.Writer, list []recorder.MarkerSite) error {
 	b := bufio.NewWriter(w)
-	recordable, with := 0, 0
+	recordable, with, inGo := 0, 0, false
 	for i := range list {
 		s := &list[i]
+		inGo = inGo || s.Go
 		how := s.Kind.String()
 		if s.Reason != "" {
 			how = "- " + s.Reason
@@ -187,5 +190,8 @@ func markersText(w io.Writer, list []recorder.MarkerSite) error {
 		fmt.Fprintln(b, text)
 	}
 	fmt.Fprintf(b, "%d of %s can be recorded, %d where their functions are, too\n", recordable, things(uint64(len(list)), "marker site"), with)
+	if inGo {
+		fmt.Fprintln(b, "Go programs have no SDT notes: these are functions of package mark")
+	}
 	return b.Flush()
 }

@@ -140,7 +140,7 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	}
 	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
-	r.marks = marksOf(file, f.limit)
+	r.marks, r.names = marksOf(file, f.limit), file.GoroutineNames()
 	r.scheduling, r.scheduled = file.Scheduling()
 	if g := file.GoroutineStates(); g != nil && file.Header().Goroutines {
 		r.goroutinesKnown, r.goroutinesUnknown = g.Known(), !g.Known()
@@ -173,6 +173,7 @@ type report struct {
 	dump    *viewer.Dump // nil if the reel is none
 
 	marks markReport
+	names map[uint64]string // that goroutines have given themselves
 
 	scheduling reel.Scheduling // if the reel says anything of that
 	scheduled  bool
@@ -197,6 +198,7 @@ type goroutineJSON struct {
 	Calls     uint64 `json:"calls"`
 	Runs      uint64 `json:"runs"`
 	Unmatched uint64 `json:"unmatched_exits,omitempty"`
+	Name      string `json:"name,omitempty"`
 	*GoroutineStatesJSON
 }
 
@@ -225,7 +227,7 @@ func (r *report) json(w io.Writer) error {
 		b.WriteString(",\n")
 		if err := jsonList(b, "goroutines", len(r.Goroutines), func(i int) any {
 			g := &r.Goroutines[i]
-			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits, r.goroutineStates(g)}
+			return goroutineJSON{g.ID, r.tid(g.Thread), g.Calls, g.Runs, g.UnmatchedExits, r.names[g.ID], r.goroutineStates(g)}
 		}); err != nil {
 			return err
 		}
@@ -403,6 +405,9 @@ func (r *report) goroutines(b *bufio.Writer) {
 		name := fmt.Sprint(g.ID)
 		if g.ID == 0 {
 			name = fmt.Sprintf("the own stack of thread %d", r.tid(g.Thread))
+		}
+		if given := r.names[g.ID]; given != "" {
+			name += " " + printable(given)
 		}
 		fmt.Fprintf(b, "%12s calls  %7s runs  %s%s\n", count(g.Calls), count(g.Runs), r.goroutineColumns(g), name)
 	}

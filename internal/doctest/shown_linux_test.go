@@ -322,6 +322,7 @@ func TestCommandsThatAreShownWork(t *testing.T) {
 		t.Run(d.Path, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
+			s.programs(t, d)
 			for _, b := range shown {
 				t.Run(fmt.Sprint("line ", b.Line), func(t *testing.T) { s.block(t, b) })
 			}

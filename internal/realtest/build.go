@@ -36,6 +36,8 @@ func recipeOf(target string) recipe {
 		r.by, r.sources = GXX, []string{target + ".cc"}
 	case "coroutines_boost":
 		r.by, r.sources, r.libs = GXX, []string{target + ".cc"}, []string{"-lboost_context"}
+	case "says_cxx":
+		r.by, r.sources = GXX, []string{"says.cc"}
 	case "arguments_cxx":
 		r.by, r.sources, r.libs = GXX, []string{"arguments.cc"}, []string{"-lstdc++"}
 	case "panics":

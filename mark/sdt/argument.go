@@ -16,6 +16,11 @@ type Argument struct {
 	Signed bool
 	Float  bool
 	Operand
+	// Length is the register that says how many bytes the string has that the value points to: of a Go string, which no zero ends. No note has
+	// that; it is "" for all others.
+	Length string
+	// Name is what it is called, "" for most: notes don't say.
+	Name string
 	// Err is why it isn't known where the value is; nil if it is.
 	Err error
 }

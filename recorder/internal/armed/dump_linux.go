@@ -307,7 +307,8 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 		for _, m := range cut.missing {
 			d.Missing = append(d.Missing, reel.Missing{Thread: t.key, From: m.from, To: m.to})
 		}
-		list, err := marks.Decode(passed, payloads, func(s markers.Said) { *said = append(*said, saidBy{t.pid, s}) })
+		goroutine := uint64(0)
+		list, err := marks.Decode(passed, payloads, &goroutine, func(s markers.Said) { *said = append(*said, saidBy{t.pid, s}) })
 		if err == nil && len(list) > 0 {
 			err = t.w.Marks(list)
 		}
@@ -351,15 +352,28 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 // marks are the passings of markers in a window, in order of time, with what they carry.
 func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Payload) {
 	last := win.from
+	next, who := uint32(0), reel.Event{} // what said last which goroutine goes on
 	for _, h := range t.runs {
+		if h.Seq != next && who.Word != 0 { // nobody knows any more
+			who = reel.Switch(last, 0)
+			list = append(list, who)
+		}
+		next = h.Seq + 1
 		ring.InOrder(h.Marks)
 		with := h.MarkPayloads
 		for i, e := range h.Marks {
 			for len(with) > 0 && with[0].Event < i {
 				with = with[1:]
 			}
+			_, isSwitch := e.Goroutine()
+			if isSwitch {
+				who = e
+			}
 			if e.Time < win.from {
 				continue
+			}
+			if len(list) == 0 && who.Word != 0 && !isSwitch {
+				list = append(list, who)
 			}
 			if len(with) > 0 && with[0].Event == i {
 				payloads = append(payloads, ring.Payload{Event: len(list), Data: with[0].Data})

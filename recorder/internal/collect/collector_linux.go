@@ -41,6 +41,7 @@ type Config struct {
 	Values    Values
 	WaitCalls *waitcalls.Set // whose arguments are kept; nil for none
 	Marks     Marks
+	GoMarks   bool // they are of goroutines
 	Making    *probes.Maker
 	Switches  *probes.Switches
 	Processes Processes
@@ -70,7 +71,8 @@ type Values interface {
 // Marks reads the passings of markers.
 type Marks interface {
 	// Decode makes marks of a thread's events. tell is told what the thread says to the recorder itself. The marks are valid until the next call.
-	Decode(events []reel.Event, payloads []ring.Payload, tell func(markers.Said)) ([]reel.Mark, error)
+	// In goroutine is kept which goroutine runs on the thread.
+	Decode(events []reel.Event, payloads []ring.Payload, goroutine *uint64, tell func(markers.Said)) ([]reel.Mark, error)
 }
 
 // Processes are those whose threads write into the rings.
@@ -161,6 +163,8 @@ type thread struct {
 	// marked is the time of the last mark, given the name that the thread has said in one, which counts for more than others.
 	marked uint64
 	given  string
+	// goroutine is the one that runs on the thread, of a Go program whose markers are recorded.
+	goroutine uint64
 	// seen is the last tick at which the thread was surely there, 0 if it never was looked for in time.
 	seen uint64
 }
@@ -173,6 +177,7 @@ func New(c Config) *Collector {
 	d := &Collector{Config: c, started: time.Now(), known: map[int]*thread{}}
 	d.drainer = ring.NewDrainer(c.Target.Memory, d.open)
 	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, c.Min, c.Target.Runtime.Min
+	d.drainer.Goroutines = c.GoMarks
 	return d
 }
 

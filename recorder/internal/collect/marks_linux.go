@@ -22,7 +22,7 @@ func (k *thread) Marks(events []reel.Event, payloads []ring.Payload) error {
 		return nil
 	}
 	var err error
-	marks, derr := k.c.Marks.Decode(events, payloads, func(s markers.Said) {
+	marks, derr := k.c.Marks.Decode(events, payloads, &k.goroutine, func(s markers.Said) {
 		switch {
 		case s.Kind == sdt.ThreadName && s.Name != "" && err == nil:
 			err = k.names(s.Name)

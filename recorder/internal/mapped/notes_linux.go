@@ -1,16 +1,13 @@
 package mapped
 
-import (
-	"github.com/callreel/callreel/mark/sdt"
-	"github.com/callreel/callreel/recorder/internal/plan"
-)
+import "github.com/callreel/callreel/recorder/internal/plan"
 
 // findNotes reads the notes of markers, and asks for a plan of their places if any of them is wanted. Notes that can't be read are none.
 func (q *Search) findNotes(im *Image) {
 	if q.Notes == nil {
 		return
 	}
-	notes, _ := sdt.Read(im.Object)
+	notes, _ := Notes(im.Object)
 	if notes = q.Notes(notes); len(notes) == 0 {
 		return
 	}

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/plan"
@@ -210,7 +209,7 @@ func (q *Search) HasNotes(p *process.Process, m process.Mapping) bool {
 		return false
 	}
 	defer o.Close()
-	notes, _ := sdt.Read(o) // those before the damage
+	notes, _ := Notes(o) // those before the damage
 	return len(q.Notes(notes)) > 0
 }
 

@@ -64,6 +64,7 @@ type Decoder struct {
 	ids    []uint32 // the reel's, by the target's less one; 0 for none yet
 	marks  []reel.Mark
 	values []stub.Value
+	titles map[titleKey]uint32 // the reel's numbers of markers with constant titles
 }
 
 // For returns what makes marks for a reel, of whose markers store takes care; images are the reel's numbers of images. With no store there are
@@ -80,8 +81,9 @@ type Said struct {
 }
 
 // Decode makes marks of a thread's events. What the target has written that isn't known is left out, and so is what is said to the recorder,
-// which tell is told; it may be nil. The marks are valid until the next call.
-func (d *Decoder) Decode(events []reel.Event, payloads []ring.Payload, tell func(Said)) ([]reel.Mark, error) {
+// which tell is told; it may be nil. Which goroutine runs on the thread, 0 for none, is kept in goroutine, as events say so. The marks are valid
+// until the next call.
+func (d *Decoder) Decode(events []reel.Event, payloads []ring.Payload, goroutine *uint64, tell func(Said)) ([]reel.Mark, error) {
 	d.marks = d.marks[:0]
 	if d.store == nil {
 		return nil, nil
@@ -92,12 +94,16 @@ func (d *Decoder) Decode(events []reel.Event, payloads []ring.Payload, tell func
 		if len(payloads) > 0 && payloads[0].Event == i {
 			data, payloads = payloads[0].Data, payloads[1:]
 		}
+		if g, is := e.Goroutine(); is {
+			*goroutine = g
+			continue
+		}
 		n := ring.MarkOf(e.Word)
 		p := d.set.get(n)
 		if p == nil {
 			continue
 		}
-		m := reel.Mark{Time: e.Time, Values: d.valuesOf(p, data)}
+		m := reel.Mark{Time: e.Time, Goroutine: *goroutine, Values: d.valuesOf(p, data)}
 		if p.Kind == 0 {
 			if tell != nil {
 				tell(p.said(&m))
@@ -105,8 +111,16 @@ func (d *Decoder) Decode(events []reel.Event, payloads []ring.Payload, tell func
 			continue
 		}
 		var err error
-		if m.Marker, err = d.number(n, p); err != nil {
+		if p.constant != nil {
+			err = d.titled(n, p, &m)
+		} else {
+			m.Marker, err = d.number(n, p)
+		}
+		if err != nil {
 			return nil, err
+		}
+		if m.Marker == 0 {
+			continue
 		}
 		d.marks = append(d.marks, m)
 	}
@@ -142,12 +156,12 @@ func (d *Decoder) number(n uint32, p *planned) (uint32, error) {
 
 // valuesOf are the values of a mark.
 func (d *Decoder) valuesOf(p *planned, data []byte) []reel.Value {
-	if len(p.Arguments) == 0 {
-		return nil
-	}
 	d.values = d.values[:0]
 	if p.capture != nil {
 		d.values = p.capture.Decode(data, d.values)
+	}
+	if len(p.Arguments) == 0 {
+		return nil
 	}
 	values := make([]reel.Value, len(p.Arguments))
 	for i, at := range p.places {

@@ -26,8 +26,13 @@ func HowRead(ctx context.Context, im *object.Image, files arguments.Files, slide
 		for k := range notes[i].Arguments {
 			o, constant, err := p.operand(&notes[i].Arguments[k])
 			how := howOf(&o, constant, err)
-			if v, ok := types.variable(notes[i].Addr, o, slide); ok && err == nil && !constant {
-				how.Variable, how.Type = v.Name, v.Type
+			switch {
+			case notes[i].Arguments[k].Length != "" && how.Reason == "": // of Go: those that aren't constants are
+				how.How = "read"
+			case notes[i].Arguments[k].Name == "" && err == nil && !constant:
+				if v, ok := types.variable(notes[i].Addr, o, slide); ok {
+					how.Variable, how.Type = v.Name, v.Type
+				}
 			}
 			out[i] = append(out[i], how)
 		}

@@ -1,6 +1,8 @@
 package markers
 
 import (
+	"cmp"
+
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/recorder/internal/arguments"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -31,6 +33,9 @@ func (s *Set) plan(one *spec, note *sdt.Note, means sdt.Meaning, places *placer,
 	p.Provider, p.Name, p.Addr = note.Provider, note.Name, note.Addr
 	p.Title, p.Pair, p.Kind = means.Title, means.Pair, kinds[means.Kind]
 	p.TitleArg, p.IDArg, p.ValueArg = -1, -1, -1
+	if means.Kind == sdt.ThreadName && len(note.Arguments) > 0 && note.Arguments[0].Length != "" {
+		p.Kind, p.Title = reel.MarkInstant, "goroutine name" // a thread of Go's runtime has none of its own
+	}
 	if note.Semaphore != 0 {
 		p.semaphore = note.Semaphore + places.slide
 	}
@@ -87,13 +92,21 @@ func (w *planning) add(want wanted, asked bool) int {
 		return -1
 	}
 	f := stub.Field{Value: o}
-	arg := reel.Argument{Name: name(want.index), Kind: kindOf(want.format, &o, a)}
-	if !constant && want.format == 0 {
+	arg := reel.Argument{Name: cmp.Or(a.Name, name(want.index)), Kind: kindOf(want.format, &o, a)}
+	if !constant && want.format == 0 && a.Name == "" {
 		if v, ok := w.types.variable(w.note.Addr, o, w.places.slide); ok {
 			typed(&arg, &f.Value, &v)
 		}
 	}
-	if want.format == 's' {
+	if want.format == 's' && a.Length != "" { // of Go
+		f.Kind, f.Max = stub.FieldBytes, arguments.DefaultBytes
+		f.Len.Size = 8
+		if err := register(&f.Len, a.Length); err != nil {
+			w.notice("%s: arg%d isn't recorded: %v", text(w.note), want.index+1, err)
+			return -1
+		}
+		arg.Type = "string"
+	} else if want.format == 's' {
 		if f.Value.Size < 8 || constant {
 			w.notice("%s: arg%d isn't recorded: %s is no address of a string", text(w.note), want.index+1, a.Text)
 			return -1

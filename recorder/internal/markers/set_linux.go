@@ -45,7 +45,8 @@ type planned struct {
 	// places say of each of the marker's Arguments which of the capture's values it is, or, with -1, that it is constant.
 	places    []int
 	constants []uint64
-	semaphore uint64 // in the target, 0 for none
+	semaphore uint64    // in the target, 0 for none
+	constant  *constant // nil for most
 }
 
 // New reads what is asked for. An error is an *Error.
@@ -198,7 +199,7 @@ func (s *Set) Pick(ctx context.Context, im *mapped.Image, mayRead bool, notice N
 		if p.image = im; !counts {
 			p.semaphore = 0
 		}
-		number, ok := s.add(p)
+		number, ok := s.addWithConstants(p, note)
 		if !ok {
 			n.Refused["too-many"]++
 			continue
@@ -324,7 +325,7 @@ func (s *Set) AddTo(table map[uint32]*stub.Captures) map[uint32]*stub.Captures {
 	}
 	for i, p := range s.planned {
 		if p.capture != nil {
-			all[ring.MarkID(uint32(i+1))] = &stub.Captures{Entry: p.capture}
+			all[ring.MarkID(uint32(i+1))] = &stub.Captures{Entry: p.capture, Constant: p.constant.forStubs()}
 		}
 	}
 	return all

@@ -103,11 +103,15 @@ func (p *planner) placeMarks(i int, marks []int) {
 			p.im.Marked[k].Alone.Refuse(why, at)
 		}
 	}
-	p.begin(i)
-	if p.im.Go != nil {
-		refuse(ReasonGo, 0)
+	if g := p.im.Go; g != nil {
+		if g.Unsupported != nil {
+			refuse(GoReason(g), 0)
+			return
+		}
+		p.placeGoMarks(i, marks)
 		return
 	}
+	p.begin(i)
 	if r := p.refuseEarly(); r.why != ReasonNone {
 		refuse(r.why, r.at)
 		return
@@ -428,6 +432,13 @@ func (p *planner) isFree(site *Site) bool {
 // planAround plans function i, in which there are marks: around their windows, or with these in the function's own sites, whichever leaves
 // more of the marks.
 func (p *planner) planAround(i int, marks []int, out *Function) {
+	if p.im.Go != nil {
+		for _, k := range marks {
+			p.im.Marked[k].With = MarkApart
+		}
+		out.Refuse(ReasonMarker, 0)
+		return
+	}
 	const never = 1 << 30
 	try := func(held bool) (lost int) {
 		p.held = nil

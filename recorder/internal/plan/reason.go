@@ -81,6 +81,8 @@ const (
 	ReasonMarkedTwice
 	// ReasonMarkLost: the site of a function that is recorded, too, has what the marker would need.
 	ReasonMarkLost
+	// ReasonMarker: a function of package mark, where markers are asked for.
+	ReasonMarker
 	// ReasonCgo: a Go program with C code in it, whose threads and stacks are not the Go runtime's alone.
 	ReasonCgo
 )
@@ -112,6 +114,7 @@ var reasonNames = [...]string{
 	ReasonGoVersion:    "go-version",
 	ReasonLarge:        "too-large",
 	ReasonCgo:          "cgo",
+	ReasonMarker:       "marker",
 	ReasonUnasked:      "not-asked-for",
 	ReasonOutside:      "outside-functions",
 	ReasonMarkShort:    "marker-too-short",

@@ -30,6 +30,9 @@ type Drainer struct {
 	// EndsAt, if not 0, is the tick at which recording ended. What a thread writes later isn't handed on: gates are closed one by one, and
 	// calls behind the first of them may lack an exit that calls behind another have.
 	EndsAt uint64
+	// Goroutines says that markers of a Go program are recorded: sinks of marks are told which goroutine goes on, as their other events tell
+	// those of calls.
+	Goroutines bool
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
@@ -302,7 +305,7 @@ func (d *Drainer) free(i uint32) {
 func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	movedOn := ended || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
 	events := d.m.events(t.chunk - 1)[t.pos:]
-	n, entries, others, marks := 0, uint64(0), 0, 0
+	n, entries, others, marks, switches := 0, uint64(0), 0, 0, 0
 	for n < len(events) {
 		w := atomic.LoadUint32(&events[n].Word)
 		if w == 0 {
@@ -315,6 +318,9 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 			marks++
 		default:
 			entries += uint64(^w & 1)
+			if d.Goroutines && isSwitch(w) {
+				switches++
+			}
 		}
 		n++
 	}
@@ -340,9 +346,10 @@ func (d *Drainer) take(t *thread, ended bool) (_ int, open bool, _ error) {
 	if run, payloads = d.beforeEnd(t, run, payloads); len(run) < own {
 		entries = entriesIn(run)
 	}
-	if marks > 0 {
+	if marks+switches > 0 {
 		var passed []reel.Event
 		var with []Payload
+		d.marks.Goroutines = d.Goroutines
 		run, payloads, passed, with = d.marks.Split(run, payloads)
 		if err := d.passMarks(t, passed, with); err != nil {
 			return 0, false, err

@@ -1,15 +1,23 @@
 package ring
 
-import "github.com/callreel/callreel/reel"
+import (
+	"slices"
+
+	"github.com/callreel/callreel/reel"
+)
 
 // MarkSink is a Sink that takes the passings of markers, which are no calls: the word of each IsMark. They come in the order in which the
-// thread has written them, but for one that was late. Sinks that are none don't get them.
+// thread has written them, but for one that was late. In a Go program the events that say which goroutine goes on come between them, see
+// Drainer.Goroutines. Sinks that are none don't get them.
 type MarkSink interface {
 	Marks(events []reel.Event, payloads []Payload) error
 }
 
 // Marks takes the passings of markers out of events. It can be used again and again.
 type Marks struct {
+	// Goroutines says that what says which goroutine goes on is to be among the marks, too.
+	Goroutines bool
+
 	list  []reel.Event
 	own   []Payload
 	calls []Payload
@@ -32,6 +40,9 @@ func (m *Marks) Split(run []reel.Event, payloads []Payload) (calls []reel.Event,
 			}
 			continue
 		}
+		if m.Goroutines && isSwitch(run[i].Word) {
+			m.list = append(m.list, run[i])
+		}
 		if p != nil {
 			m.calls = append(m.calls, Payload{kept, p.Data})
 		}
@@ -46,7 +57,7 @@ func (d *Drainer) passMarks(t *thread, marks []reel.Event, payloads []Payload) e
 	if t.marks == nil || t.sink == nil || len(marks) == 0 {
 		return nil
 	}
-	d.totals.Marks += uint64(len(marks))
+	d.totals.Marks += uint64(marksIn(marks))
 	return t.marks.Marks(marks, payloads)
 }
 
@@ -60,11 +71,17 @@ func marksIn(events []reel.Event) (n int) {
 	return n
 }
 
-// splitMarks takes the marks out of a run.
+// isSwitch says whether an event's word is that of one that says which goroutine goes on.
+func isSwitch(word uint32) bool {
+	_, is := reel.Event{Word: word}.Goroutine()
+	return is
+}
+
+// splitMarks takes the marks out of a run, and with them what says which goroutines they are of.
 func (h *Run) splitMarks() {
-	if marksIn(h.Events) == 0 {
+	if !slices.ContainsFunc(h.Events, func(e reel.Event) bool { return IsMark(e.Word) || isSwitch(e.Word) }) {
 		return
 	}
-	var m Marks
+	m := Marks{Goroutines: true}
 	h.Events, h.Payloads, h.Marks, h.MarkPayloads = m.Split(h.Events, h.Payloads)
 }

@@ -53,3 +53,23 @@ func TestWhatIsInFrontOfAMarkIsFinal(t *testing.T) {
 		}
 	}
 }
+
+// In a Go program what says which goroutine goes on is among the marks as well, and stays among the others.
+func TestMarksComeWithTheirGoroutines(t *testing.T) {
+	mark := func(n uint32) reel.Event { return reel.Event{Word: MarkID(n) << 1} }
+	run := func() []reel.Event {
+		return []reel.Event{reel.Switch(1, 7), mark(1), reel.Entry(2, 9, 1), reel.Switch(3, 1<<40), mark(2)}
+	}
+	m := Marks{Goroutines: true}
+	calls, _, marks, own := m.Split(run(), []Payload{{4, []byte("b")}})
+	if !reflect.DeepEqual(marks, []reel.Event{reel.Switch(1, 7), mark(1), reel.Switch(3, 1<<40), mark(2)}) || !reflect.DeepEqual(own, []Payload{{3, []byte("b")}}) {
+		t.Errorf("%+v with %+v", marks, own)
+	}
+	if !reflect.DeepEqual(calls, []reel.Event{reel.Switch(1, 7), reel.Entry(2, 9, 1), reel.Switch(3, 1<<40)}) {
+		t.Errorf("%+v", calls)
+	}
+	m.Goroutines = false
+	if _, _, marks, _ := m.Split(run(), nil); len(marks) != 2 {
+		t.Errorf("%+v", marks)
+	}
+}

@@ -26,6 +26,16 @@ type Captures struct {
 	// Conditions are on arguments in registers: a call for which one of them doesn't hold is not recorded. These, and those of Entry,
 	// take an open stack.
 	Conditions []Condition
+	// Constant, of a marker in a Go program, says which events are another's; nil for none.
+	Constant *Constant
+}
+
+// A Constant is a string that a marker in a Go program expects among the program's constants, of which where it is tells what it is: then no
+// byte of it is read. Where it is elsewhere the event is that of the marker Else, whose capture reads it.
+type Constant struct {
+	Reg        isa.Reg // in which its address is
+	From, Size uint64  // where the constants are, in the target
+	Else       uint32  // ID
 }
 
 // Chosen says whether not all calls are recorded.

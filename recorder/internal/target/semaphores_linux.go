@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/recovery"
@@ -165,7 +164,7 @@ func (l *Remains) believeSemaphores(files *textFiles) error {
 		}
 		if notes[im] == nil {
 			notes[im] = map[uint64]bool{}
-			all, _ := sdt.Read(im.Object) // those before the damage
+			all, _ := mapped.Notes(im.Object) // those before the damage
 			for i := range all {
 				if all[i].Semaphore != 0 {
 					notes[im][all[i].Semaphore+im.Slide] = true

@@ -103,6 +103,9 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 		}
 		if fns[i].IsMark() {
 			b += boundMark(c)
+			if c.Constant != nil {
+				b += boundMark(captures[c.Constant.Else])
+			}
 			continue
 		}
 		fields := uint64(0)

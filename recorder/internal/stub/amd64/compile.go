@@ -219,7 +219,7 @@ func (s *emitter) branch(site *plan.Site, at uint64) (uint64, error) {
 		return 0, fmt.Errorf("call at %#x in place of a return", m.Addr)
 	case site.Role == plan.RoleMark: // a call, which is over
 		s.stands(to)
-		s.mark(s.fn.ID, site.SPDelta)
+		s.lang.mark(s.coder, s.fn.ID, site.SPDelta)
 	case site.Role != plan.RoleEntry && !m.Exit && !m.Loop: // one that is led to a copy
 		l, ok := s.copies[to-s.fn.Slide]
 		if !ok {

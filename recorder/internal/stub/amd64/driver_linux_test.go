@@ -365,7 +365,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 			c.inside = int(id) <= s.inside
 			switch {
 			case s.says:
-				c.mark(ring.MarkID(id), 0)
+				cEvents{}.mark(c, ring.MarkID(id), 0)
 			case s.open:
 				c.openEvent(id, exit)
 			case s.captures != nil:

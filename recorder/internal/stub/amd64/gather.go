@@ -82,6 +82,9 @@ func (c *coder) gatherers(id uint32) {
 	if p == nil || id == 0 {
 		return
 	}
+	if k := p.Constant; k != nil && k.Else != id {
+		c.gatherers(k.Else)
+	}
 	for _, exit := range []bool{false, true} {
 		if capture := p.Of(exit); capture != nil {
 			c.routines.captures.gather[gatherKey{id, exit}] = c.emitGather(capture)

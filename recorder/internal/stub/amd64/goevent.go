@@ -22,6 +22,23 @@ import (
 // event appends code that writes one event of a Go function.
 func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	off, slow := c.NewLabel(), c.NewLabel()
+	g.claim(c, 1, off, slow)
+	c.Test(amd64.R15, amd64.R15)
+	c.Jcc(amd64.CondNS, slow)
+	c.addressOf(amd64.R15)
+	g.write(c, id, exit, spDelta)
+	c.Place(off)
+	c.cold = append(c.cold, func() {
+		c.Place(slow)
+		c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
+		c.LeaLabel(amd64.R12, off)
+		c.JmpTo(c.routines.goroutine.slow)
+	})
+}
+
+// claim appends the claim of n events: R15 becomes the claim word that was there. It jumps to off when the gate is closed, to slow when another
+// goroutine than the thread's last runs, or none.
+func (g goEvents) claim(c *coder, n int, off, slow amd64.Label) {
 	c.unlessHeld(amd64.R12, off)
 	c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate))
 	c.Load32(amd64.R13, amd64.AtFS(golang.ProcID))
@@ -34,11 +51,12 @@ func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	c.CmpMem(amd64.R15, amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.GoKeysOff-ring.SlotsOff))
 	c.Jcc(amd64.CondNE, slow)
 	c.Shl32Imm(amd64.R13, 3)
-	c.MovImm64(amd64.R15, ring.Claim)
+	c.MovImm64(amd64.R15, uint64(n)*ring.Claim)
 	c.Xadd64(amd64.AtIndex(amd64.R12, amd64.R13, 8, ring.SlotClaim), amd64.R15)
-	c.Test(amd64.R15, amd64.R15)
-	c.Jcc(amd64.CondNS, slow)
-	c.addressOf(amd64.R15)
+}
+
+// write appends the writing of the event at R15.
+func (g goEvents) write(c *coder, id uint32, exit bool, spDelta int32) {
 	c.Load64(amd64.R12, amd64.AtFS(golang.G))
 	c.Lea(amd64.R13, amd64.At(amd64.RSP, spDelta))
 	c.SubMem(amd64.R13, amd64.At(amd64.R12, golang.StackHi))
@@ -51,13 +69,6 @@ func (g goEvents) event(c *coder, id uint32, exit bool, spDelta int32) {
 	c.Mov(amd64.RAX, amd64.R12)
 	c.Mov(amd64.RDX, amd64.R13)
 	c.Store32Imm(amd64.At(amd64.R15, ring.EventWord), word(id, exit))
-	c.Place(off)
-	c.cold = append(c.cold, func() {
-		c.Place(slow)
-		c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
-		c.LeaLabel(amd64.R12, off)
-		c.JmpTo(c.routines.goroutine.slow)
-	})
 }
 
 // onStack jumps to no where the stack pointer isn't in the stack of the g in r.

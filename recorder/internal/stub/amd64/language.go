@@ -30,6 +30,8 @@ type eventWriter interface {
 	captured(c *coder, id uint32, exit bool, spDelta int32, capture *stub.Capture)
 	// predicates appends the test of a function's predicates, behind an event.
 	predicates(c *coder, p stub.Predicates, id uint32, exit bool, spDelta int32)
+	// mark appends the event of a marker. The stack pointer is pushed bytes below what it is at the marker; if it isn't, the red zone is alive.
+	mark(c *coder, id uint32, pushed int32)
 	// routines appends what such events call besides, and payloadRoutines what those with a payload do.
 	routines(c *coder)
 	payloadRoutines(c *coder)

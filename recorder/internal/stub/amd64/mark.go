@@ -24,20 +24,19 @@ func (s *emitter) marks(site *plan.Site, addr uint64, i int) {
 			s.returned(addr)
 		} else if i == int(site.Before) {
 			s.stands(addr + s.fn.Slide)
-			s.mark(s.fn.ID, 0)
+			s.lang.mark(s.coder, s.fn.ID, 0)
 		}
 		return
 	}
 	for _, m := range s.fn.Marks {
 		if m.Addr == addr {
 			s.stands(addr + s.fn.Slide)
-			s.mark(m.ID, 0)
+			s.lang.mark(s.coder, m.ID, 0)
 		}
 	}
 }
 
-// mark appends the event of a marker. The stack pointer is pushed bytes below what it is at the marker; if it isn't, the red zone is alive.
-func (c *coder) mark(id uint32, pushed int32) {
+func (cEvents) mark(c *coder, id uint32, pushed int32) {
 	below := pushed
 	if pushed == 0 {
 		below = redZone

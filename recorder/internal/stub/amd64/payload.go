@@ -330,23 +330,6 @@ func (s *slowPath) timeBefore() {
 	s.Place(entry)
 }
 
-// captured of a payload puts the address of what gathers it before the place that is gone on at.
-func (g goEvents) captured(c *coder, id uint32, exit bool, spDelta int32, capture *stub.Capture) {
-	if capture == nil {
-		g.event(c, id, exit, spDelta)
-		return
-	}
-	gather := c.routines.captures.gather[gatherKey{id, exit}]
-	off, back := c.NewLabel(), c.NewLabel()
-	c.whileOn(amd64.R12, off, off)
-	c.MovImm64(amd64.R15, uint64(uint32(spDelta))<<32|uint64(word(id, exit)))
-	c.LeaLabel(amd64.R12, back)
-	c.JmpTo(c.routines.captures.enter)
-	c.Raw(byte(gather), byte(gather>>8), byte(gather>>16), byte(gather>>24), byte(gather>>32), byte(gather>>40), byte(gather>>48), byte(gather>>56))
-	c.Place(back)
-	c.Place(off)
-}
-
 // goPayload appends the call of the slow path of events with a payload, with the word in RCX and the event's SP in RDX, out of
 // goEvents.emitSlow, which has pushed kept.
 func (c *coder) goPayload(kept []amd64.Reg) {

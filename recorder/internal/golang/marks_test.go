@@ -1,0 +1,108 @@
+package golang
+
+import (
+	"encoding/binary"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/mark/sdt"
+	"github.com/callreel/callreel/object"
+	"github.com/callreel/callreel/recorder/internal/testimage"
+)
+
+// However a program is built, all functions of package mark that it calls are found, and the number that mark.Recording looks at.
+func TestFunctionsOfPackageMarkAreFound(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-gcflags=all=-N -l"}, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-buildmode=pie", "-ldflags=-s -w"}} {
+		o := testimage.Open(t, realtest.BuildGo(t, "gomarks", flags...))
+		notes := MarkNotes(o)
+		var names []string
+		for i := range notes {
+			names = append(names, notes[i].Name)
+			if notes[i].Provider != sdt.Provider || notes[i].Semaphore == 0 || notes[i].Semaphore != notes[0].Semaphore {
+				t.Errorf("%q: %+v", flags, notes[i])
+			}
+		}
+		var want []string
+		for _, m := range maps.All(markFunctions) {
+			want = append(want, m.name)
+		}
+		slices.Sort(names)
+		slices.Sort(want)
+		if !slices.Equal(names, want) {
+			t.Errorf("%q: %q, not %q", flags, names, want)
+		}
+		symbols, err := o.Symbols()
+		if err != nil && !strings.Contains(strings.Join(flags, " "), "-s") {
+			t.Fatal(err)
+		}
+		for i := range symbols {
+			if s := &symbols[i]; s.Name == markPackage+"semaphores" && s.Addr != notes[0].Semaphore {
+				t.Errorf("%q: the semaphore is at %#x, not %#x", flags, s.Addr, notes[0].Semaphore)
+			}
+		}
+	}
+}
+
+// Registers are those of Go's calling convention.
+func TestArgumentsOfMarksAreWhereGoPassesThem(t *testing.T) {
+	for letters, want := range map[string]string{
+		"": "", "s": "8@%rax[%rbx]", "si": "8@%rax[%rbx] -8@%rcx", "su": "8@%rax[%rbx] 8@%rcx", "ss": "8@%rax[%rbx] 8@%rcx[%rdi]",
+		"sf": "8@%rax[%rbx] 8f@%xmm0",
+	} {
+		if n := markNote("x", letters, 1); n.Text != want || len(n.Arguments) != len(letters) {
+			t.Errorf("%q: %q", letters, n.Text)
+		}
+	}
+}
+
+func TestOtherProgramsHaveNoMarks(t *testing.T) {
+	for _, path := range []string{testimage.Path(t, "libc"), realtest.BuildGo(t, "goroutines")} {
+		if notes := MarkNotes(testimage.Open(t, path)); notes != nil {
+			t.Errorf("%s: %+v", path, notes)
+		}
+	}
+}
+
+// FuzzMarkNotes damages the table of functions, and the code of package mark.
+func FuzzMarkNotes(f *testing.F) {
+	whole, err := os.ReadFile(realtest.BuildGo(f, "gomarks", "-ldflags=-s -w"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	im, err := object.Parse("whole", whole)
+	if err != nil {
+		f.Fatal(err)
+	}
+	notes := MarkNotes(im)
+	table, text := im.Section(".gopclntab"), im.Section(".text")
+	if table == nil || text == nil || len(notes) == 0 {
+		f.Fatal("no table, no text, or no marks")
+	}
+	code := uint32(notes[0].Addr - text.Addr)
+	f.Add(uint32(0), uint64(0), code)
+	f.Add(uint32(8), ^uint64(0), code+4)
+	f.Add(uint32(72), uint64(1)<<40, code+512)
+	f.Fuzz(func(t *testing.T, at uint32, bits uint64, inText uint32) {
+		data := slices.Clone(whole)
+		for _, x := range []struct {
+			part []byte
+			at   uint32
+		}{{data[table.Off : table.Off+table.FileSize], at}, {data[text.Off : text.Off+text.FileSize], inText}} {
+			if int(x.at)+8 <= len(x.part) {
+				binary.LittleEndian.PutUint64(x.part[x.at:], binary.LittleEndian.Uint64(x.part[x.at:])^bits)
+			}
+		}
+		im, err := object.Parse("damaged", data)
+		if err != nil {
+			t.Skip()
+		}
+		if n := len(MarkNotes(im)); n > len(markFunctions) {
+			t.Errorf("%d functions", n)
+		}
+		Constants(im)
+	})
+}

@@ -1,0 +1,2 @@
+// says in C++: see says.c.
+#include "says.c"
