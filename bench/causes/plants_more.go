@@ -1,6 +1,6 @@
 package causes
 
-// seldom are causes of further kinds, each of which was judged before anything was changed for it.
+// seldom are causes of further kinds, each of which was judged before the code was changed for it.
 func seldom() []Plant {
 	held := func(path, holder string) Truth {
 		return Truth{Path: []string{path, "*mutex_lock*"}, Kinds: waiting, States: []string{Blocked}, WaitsFor: []string{holder}}
