@@ -145,7 +145,7 @@ func TestURLWithAViewWinsOverTheTrigger(t *testing.T) {
 func TestTwoDumpsEachOpenAtTheirCall(t *testing.T) {
 	p := open(t, dumped(t), dumped(t))
 	p.selectedCall()
-	p.do(chromedp.Click(`.segments button:nth-child(2)`))
+	p.do(chromedp.Click(`.segments:not(.pausing) button:nth-child(2)`))
 	p.until(`window.callreel.state.reel === 1 && window.callreel.tab().call?.name === "call"`)
 	p.still()
 	if w := p.visible(); math.Abs(43*ms/w.length()-0.5) > 0.05 {
