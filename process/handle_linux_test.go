@@ -115,8 +115,8 @@ func TestAHandleIsNotFooledByAReusedID(t *testing.T) {
 		h.Close()
 		end(second)
 	}
-	if tried == 0 {
-		t.Error("no process got another's ID")
+	if tried < 20 {
+		t.Errorf("%d processes got another's ID", tried)
 	}
 }
 

@@ -140,18 +140,7 @@ func TestAThreadComesBackFromAFunctionWhoseCallerWasKilled(t *testing.T) {
 	g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 	p := openTarget(t, g)
 	sent := killOften(t, g, "invoke", 200, hexAddr(functionIn(t, p, "/libc.", "usleep")))
-	text := g.finish()
-	for line := range strings.Lines(g.stderr.String()) {
-		if !mayEndWithEINTR[strings.TrimSpace(line)] {
-			t.Errorf("target: %s", line)
-		}
-	}
-	if !strings.HasSuffix(text, "\nok\n") {
-		t.Errorf("target: %s", text)
-	}
-	if got := handledSignals(t, text); got != sent {
-		t.Errorf("%d signals were handled, %d sent", got, sent)
-	}
+	wantWhole(t, g, sent)
 }
 
 func integer(v int64) Argument      { return Argument{Value: uint64(v)} }

@@ -22,18 +22,7 @@ func TestTargetSurvivesTheTracersDeathAtAnyInstant(t *testing.T) {
 			t.Parallel()
 			g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 			sent := killOften(t, g, c.role, c.kills)
-			text := g.finish()
-			for line := range strings.Lines(g.stderr.String()) {
-				if !mayEndWithEINTR[strings.TrimSpace(line)] {
-					t.Errorf("target: %s", line)
-				}
-			}
-			if !strings.HasSuffix(text, "\nok\n") {
-				t.Errorf("target: %s", text)
-			}
-			if got := handledSignals(t, text); got != sent {
-				t.Errorf("%d signals were handled, %d sent", got, sent)
-			}
+			wantWhole(t, g, sent)
 		})
 	}
 }
@@ -110,4 +99,21 @@ func handledSignals(t *testing.T, text string) (n int) {
 		t.Fatal(err)
 	}
 	return counts[0]
+}
+
+// wantWhole ends a target that checks itself, and fails unless nothing was wrong in it, and it has handled all signals that were sent.
+func wantWhole(t *testing.T, g *target, sent int) {
+	t.Helper()
+	text := g.finish()
+	for line := range strings.Lines(g.stderr.String()) {
+		if !mayEndWithEINTR[strings.TrimSpace(line)] {
+			t.Errorf("target: %s", line)
+		}
+	}
+	if !strings.HasSuffix(text, "\nok\n") {
+		t.Errorf("target: %s", text)
+	}
+	if got := handledSignals(t, text); got != sent {
+		t.Errorf("%d signals were handled, %d sent", got, sent)
+	}
 }

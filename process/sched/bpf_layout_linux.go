@@ -91,25 +91,32 @@ func readLayout(spec *btf.Spec) (layout, error) {
 	return l, nil
 }
 
+// wayToQueue is where a task has its cfs_rq (with CONFIG_FAIR_GROUP_SCHED), and that the rq of its processor.
+func wayToQueue(spec *btf.Spec, task *btf.Struct) (inTask, inFair int16, ok bool) {
+	entity, err1 := structOf(spec, "sched_entity")
+	fair, err2 := structOf(spec, "cfs_rq")
+	if err1 != nil || err2 != nil {
+		return 0, 0, false
+	}
+	at, ok1 := offsetOf(task.Members, "se")
+	in, ok2 := offsetOf(entity.Members, "cfs_rq")
+	rq, ok3 := offsetOf(fair.Members, "rq")
+	return int16(at + in), int16(rq), ok1 && ok2 && ok3 && max(at+in, rq) <= 1<<15-64
+}
+
 // readQueue finds since when a task has been ready.
 func (l *layout) readQueue(spec *btf.Spec, task *btf.Struct) {
-	at := func(s *btf.Struct, name string) uint32 {
-		if off, ok := offsetOf(s.Members, name); ok {
-			return off
-		}
-		return 1 << 15
-	}
+	inTask, inFair, ok := wayToQueue(spec, task)
 	info, err1 := structOf(spec, "sched_info")
-	entity, err2 := structOf(spec, "sched_entity")
-	fair, err3 := structOf(spec, "cfs_rq")
-	rq, err4 := structOf(spec, "rq")
-	if errors.Join(err1, err2, err3, err4) != nil {
+	rq, err2 := structOf(spec, "rq")
+	if !ok || err1 != nil || err2 != nil {
 		return
 	}
-	queued, queue := at(task, "sched_info")+at(info, "last_queued"), at(task, "se")+at(entity, "cfs_rq")
-	inFair, clock := at(fair, "rq"), at(rq, "clock")
-	if max(queued, queue, inFair, clock) <= 1<<15-64 {
-		l.lastQueued, l.taskQueue, l.queue, l.queueClock = int16(queued), int16(queue), int16(inFair), int16(clock)
+	at, ok1 := offsetOf(task.Members, "sched_info")
+	queued, ok2 := offsetOf(info.Members, "last_queued")
+	clock, ok3 := offsetOf(rq.Members, "clock")
+	if ok1 && ok2 && ok3 && max(at+queued, clock) <= 1<<15-64 {
+		l.lastQueued, l.taskQueue, l.queue, l.queueClock = int16(at+queued), inTask, inFair, int16(clock)
 	}
 }
 

@@ -68,18 +68,14 @@ func besideQueue(spec *btf.Spec, task *btf.Struct) (preemptCount, bool) {
 			}
 		}
 	}
-	entity, err1 := structOf(spec, "sched_entity")
-	fair, err2 := structOf(spec, "cfs_rq")
-	rq, err3 := structOf(spec, "rq")
-	if queue < 0 || count < 0 || queue == count || err1 != nil || err2 != nil || err3 != nil {
+	inTask, inFair, ok := wayToQueue(spec, task)
+	rq, err := structOf(spec, "rq")
+	if queue < 0 || count < 0 || queue == count || !ok || err != nil {
 		return c, false
 	}
-	at, ok1 := offsetOf(task.Members, "se")
-	inEntity, ok2 := offsetOf(entity.Members, "cfs_rq") // with CONFIG_FAIR_GROUP_SCHED
-	inFair, ok3 := offsetOf(fair.Members, "rq")
-	cpu, ok4 := offsetOf(rq.Members, "cpu")
-	c = preemptCount{beside: int32(count - queue), taskQueue: int16(at + inEntity), queue: int16(inFair), queueCPU: int16(cpu)}
-	return c, ok1 && ok2 && ok3 && ok4
+	cpu, ok := offsetOf(rq.Members, "cpu")
+	c = preemptCount{beside: int32(count - queue), taskQueue: inTask, queue: inFair, queueCPU: int16(cpu)}
+	return c, ok
 }
 
 // read puts the count into R1, for the task at R8, which runs; R0 to R6 are used. It jumps to no where it isn't found.

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"encoding/binary"
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -142,8 +143,7 @@ func (r *bpfRing) take(out *[2]told) int {
 				for i := range prev.args {
 					prev.args[i] = binary.LittleEndian.Uint64(b[recArgs+8*i:])
 				}
-				const last = len(prev.args) - 1
-				prev.args[last] = uint64(u32(recArgs + 8*last))
+				prev.args[len(prev.args)-1] &= math.MaxUint32 // recQueued is above it
 			}
 		}
 		out[n] = prev

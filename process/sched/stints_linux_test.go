@@ -71,9 +71,8 @@ func sumsOfStints(t *testing.T, o sched.Options, seconds, busy string) {
 		if math.Abs(ran-kernelRan) > 0.01*kernelRan+5e-6+unknown {
 			t.Errorf("%s ran %.6f s, the kernel says %.6f", name, ran, kernelRan)
 		}
-		// The kernel counts from a moment before it tells of a wake-up, in which an interrupt may come, and not what the
-		// host has stolen.
-		if math.Abs(ready-kernelReady) > 0.01*kernelReady+1e-6*stints+50e-6+unknown+stolen.Seconds() {
+		// The kernel counts from a moment before it tells of a wake-up, and not what the host has stolen.
+		if math.Abs(ready-kernelReady) > 0.01*kernelReady+1e-6*stints+unknown+stolen.Seconds() {
 			t.Errorf("%s was ready for %.6f s, the kernel says %.6f", name, ready, kernelReady)
 		}
 	}
