@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -27,7 +28,7 @@ func (r *recording) newMoments(making *probes.Maker) *moments {
 	o, out := r.opt.Armed, r.out.(*toFolder)
 	m := &moments{r: r, armed: o}
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
-		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Began: r.began, Scheduler: out.moments,
+		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Memory: int(cmp.Or(o.Memory, DefaultMemory)), Began: r.began, Scheduler: out.moments,
 		Pauses:         r.paused.within,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m

@@ -38,6 +38,8 @@ type Arming struct {
 	Keep time.Duration
 	// Max is how many dumps triggers may make; 0 for any number.
 	Max int
+	// Memory is how many bytes are used for what the rings have held, encoded, besides the rings themselves; 0 is DefaultMemory.
+	Memory uint64
 	// Requests are for dumps that are asked for; nil if none will be.
 	Requests <-chan DumpRequest
 	// Begun, if not nil, is told the process when recording is on.
@@ -48,6 +50,9 @@ type Arming struct {
 
 // DefaultKeep is for how long the last moments are kept where nobody says.
 const DefaultKeep = 2 * time.Second
+
+// DefaultMemory is how much memory is used for what the rings have held where nobody says: as much as for the rings.
+const DefaultMemory = DefaultRingSize
 
 // DumpRequest asks for a dump.
 type DumpRequest struct {

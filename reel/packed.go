@@ -50,8 +50,13 @@ func (p *Packer) Append(events []Event) (taken int) {
 	return p.e.append(events, p.mode)
 }
 
-// Full says whether nothing more may be appended before Finish.
-func (p *Packer) Full() bool { return p.begun && p.e.full() }
+// Room is how many events it surely takes before Finish, whatever they are.
+func (p *Packer) Room() int {
+	if !p.begun {
+		return (bufSize - frameSize - codePad) / maxCode
+	}
+	return min((len(p.e.buf)-codePad-p.e.pos)/maxCode, chunkEvents-int(p.e.count))
+}
 
 // Events is how many events it holds.
 func (p *Packer) Events() int {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -58,11 +60,14 @@ type Loop struct {
 	thawed  uint64 // when the rings were last let go
 	// frozenAt is when a trigger last froze them, of those that were looked at.
 	frozenAt uint64
-	tokens   float64
-	filled   time.Time
-	number   int                    // of the last dump
-	old      map[string]fs.FileInfo // dumps that were there before, and may be replaced
-	last     struct{ look, pair, told time.Time }
+	// frozenFor is for how long one had frozen them when they were let go last, until a dump has told of it.
+	frozenFor time.Duration
+	compact   *compactor
+	tokens    float64
+	filled    time.Time
+	number    int                    // of the last dump
+	old       map[string]fs.FileInfo // dumps that were there before, and may be replaced
+	last      struct{ look, pair, told time.Time }
 }
 
 // thread is one whose events the rings hold.
@@ -88,6 +93,7 @@ func New(c Config) *Loop {
 		threads: map[int]*thread{}, mostEnded: manyEnded, tokens: dumpsAtOnce, filled: time.Now(), requests: make(chan Request),
 		changes: make(chan func()), over: make(chan struct{})}
 	a.predicates, _ = c.Target.Memory.PredicatesAt(c.Target.Predicates) // which Arm has found to be there
+	a.compact = newCompactor(a)
 	a.pair()
 	return a
 }
@@ -121,6 +127,11 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 		a.number = last
 	}
 	defer callWhenOver(ctx, a.predicates.Wake)()
+	compacting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var over sync.WaitGroup
+	over.Go(func() { a.compact.run(compacting) })
+	defer over.Wait()
+	defer stop()
 	a.Notice("armed: process %d is recorded into memory, and dumped to %s", a.Target.PID(), a.Folder.Path)
 	defer close(a.over)
 	a.Begun()
@@ -314,7 +325,11 @@ const manyEnded = 1000
 
 // forgetEnded forgets the threads of which the rings can't hold anything any more.
 func (a *Loop) forgetEnded() {
+	a.compact.forget(func(tid int) bool { return a.threads[tid] != nil })
 	oldest, held := a.snapshots.Oldest(), a.snapshots.Threads()
+	kept, since := a.compact.store.Threads()
+	maps.Copy(held, kept)
+	oldest = min(oldest, since)
 	a.gone += len(a.ended)
 	a.ended = slices.DeleteFunc(a.ended, func(t *thread) bool { return int64(t.end-oldest) < 0 || !held[t.nstid] })
 	a.gone -= len(a.ended)
@@ -362,5 +377,6 @@ func (a *Loop) End() error {
 	if n := a.predicates.Untracked(); n > 0 {
 		a.Notice("%d calls could not be tracked: more than %d were open at once", n, ring.OpenCalls)
 	}
+	a.compact.store.Close()
 	return a.snapshots.Close()
 }

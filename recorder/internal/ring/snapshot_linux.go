@@ -118,6 +118,9 @@ func (k *Snapshotter) Threads() map[int]bool {
 	return all
 }
 
+// Chunks is how many chunks there are.
+func (k *Snapshotter) Chunks() int { return k.m.chunks }
+
 // HasChunk says whether the thread has a chunk.
 func (k *Snapshotter) HasChunk(tid int) bool {
 	return tid >= 0 && tid < MaxTID && atomic.LoadUint32(k.m.u32(SlotsOff+uint64(tid)*SlotSize+SlotChunk)) != 0
