@@ -22,7 +22,7 @@ type cutEvents struct {
 
 // chunk is what the store has in place of events[i], if it has.
 func (c *cutEvents) chunk(i int) *past.Chunk {
-	if i >= len(c.chunks) {
+	if i < 0 || i >= len(c.chunks) {
 		return nil
 	}
 	return c.chunks[i]
