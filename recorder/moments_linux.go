@@ -104,6 +104,7 @@ func (m *moments) end(bool) error         { return m.End() }
 
 func (m *moments) sum(to *Result) {
 	to.Threads, to.Triggers = m.Threads(), Triggers(m.Counts())
+	to.Past = Past(m.Past())
 }
 
 // dump waits for a dump that somebody has asked for.
@@ -166,7 +167,7 @@ func (m *moments) set(q *SetRequest) error {
 			m.Min = m.r.setMin(q.Min)
 		}
 		if q.Keep > 0 {
-			m.Keep = q.Keep
+			m.SetKeep(q.Keep)
 		}
 		m.Replace(by)
 	})

@@ -77,6 +77,17 @@ type Dumped struct {
 	Missing int           `json:"missing"` // stretches of time of a thread that are not in it
 }
 
+// Past is what an armed recording keeps besides what the rings hold.
+type Past struct {
+	Memory int    // bytes that may be used for it
+	Used   int    // bytes that are
+	Events uint64 // that are kept
+	// Lasts is how much time the memory is for at the rate of the last seconds; 0 if nothing comes.
+	Lasts time.Duration
+	// ReachesBack is since when all calls of all threads are kept; 0 if since recording began.
+	ReachesBack time.Duration
+}
+
 // Triggers counts what became of triggers.
 type Triggers struct {
 	Fired      int

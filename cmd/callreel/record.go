@@ -355,9 +355,10 @@ type summary struct {
 	Scheduling *schedulingSummary `json:"scheduling,omitempty"`
 	// Processes is there with --follow.
 	Processes *processesSummary `json:"processes,omitempty"`
-	// Triggers and Dumps are there with --when.
+	// Triggers, Dumps and Past are there with --when.
 	Triggers *triggersSummary `json:"triggers,omitempty"`
 	Dumps    []string         `json:"dumps,omitempty"`
+	Past     *pastSummary     `json:"past,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
 }
@@ -414,6 +415,8 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	if f.armed.isArmed() {
 		t := r.Triggers
 		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()
+		p := r.Past
+		s.Past = &pastSummary{p.Memory, p.Used, p.Events, p.Lasts.Nanoseconds(), p.ReachesBack.Nanoseconds()}
 	}
 	if command {
 		s.ExitCode = &r.ExitCode

@@ -21,6 +21,7 @@ type compactor struct {
 	goroutines bool
 	picked     map[int]*picked
 	all        int // what the lists of open calls of all threads have
+	lasting    lasting
 	rested     time.Time
 	err        error // that has ended it
 }
@@ -63,8 +64,12 @@ func (c *compactor) run(ctx context.Context) {
 		}
 		c.mu.Lock()
 		moved, err := c.round()
+		said := c.look()
 		c.err = err
 		c.mu.Unlock()
+		if said != "" {
+			c.a.Notice("%s", said)
+		}
 		if err != nil {
 			c.a.Notice("what the rings hold can't be kept: %v; dumps are of what the rings hold themselves", err)
 			return
@@ -78,6 +83,29 @@ func (c *compactor) run(ctx context.Context) {
 		}
 		timer.Reset(max(wait, compactLeast))
 	}
+}
+
+// look looks how much is kept, once a second, and returns what there is to say of it. The caller holds mu.
+func (c *compactor) look() string {
+	now := time.Now()
+	if n := len(c.lasting.samples); n > 0 && now.Sub(c.lasting.samples[n-1].at) < time.Second {
+		return ""
+	}
+	kept := c.store.Stats()
+	c.lasting.add(now, kept.Added)
+	return c.lasting.say(now, kept.Memory, time.Duration(c.a.keep.Load()))
+}
+
+// past is what is kept now.
+func (c *compactor) past() Past {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.store.Stats()
+	p := Past{Memory: kept.Memory, Used: kept.Used, Events: kept.Events, Lasts: c.lasting.lasts(kept.Memory)}
+	if kept.Reaches != 0 {
+		p.ReachesBack = time.Duration(float64(ring.Ticks()-kept.Reaches) / float64(c.a.TicksPerSecond) * float64(time.Second))
+	}
+	return p
 }
 
 // round takes the chunks that are full. The caller holds mu.

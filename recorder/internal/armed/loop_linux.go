@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -63,6 +64,8 @@ type Loop struct {
 	// frozenFor is for how long one had frozen them when they were let go last, until a dump has told of it.
 	frozenFor time.Duration
 	compact   *compactor
+	past      Past
+	keep      atomic.Int64 // Config.Keep, for the compactor
 	tokens    float64
 	filled    time.Time
 	number    int                    // of the last dump
@@ -94,6 +97,7 @@ func New(c Config) *Loop {
 		changes: make(chan func()), over: make(chan struct{})}
 	a.predicates, _ = c.Target.Memory.PredicatesAt(c.Target.Predicates) // which Arm has found to be there
 	a.compact = newCompactor(a)
+	a.keep.Store(int64(a.Keep))
 	a.pair()
 	return a
 }
@@ -111,6 +115,15 @@ func Arm(t *target.Target, triggers *trigger.Set, ticksPerSecond uint64) error {
 
 // Counts is what became of triggers so far. It is for the loop, and for when it has ended.
 func (a *Loop) Counts() Counts { return a.counts }
+
+// Past is what was kept when recording ended. It is for when the loop has ended, and End was called.
+func (a *Loop) Past() Past { return a.past }
+
+// SetKeep says how long the last moments are from now on. It is called in the loop.
+func (a *Loop) SetKeep(d time.Duration) {
+	a.Keep = d
+	a.keep.Store(int64(d))
+}
 
 // Threads is how many threads have been recorded. It is for when the loop has ended.
 func (a *Loop) Threads() int { return len(a.threads) + len(a.ended) + a.gone }
@@ -377,6 +390,7 @@ func (a *Loop) End() error {
 	if n := a.predicates.Untracked(); n > 0 {
 		a.Notice("%d calls could not be tracked: more than %d were open at once", n, ring.OpenCalls)
 	}
+	a.past = a.compact.past()
 	a.compact.store.Close()
 	return a.snapshots.Close()
 }
