@@ -15,6 +15,7 @@ type pack struct {
 	t      *thread
 	c      *Chunk
 	packer *reel.Packer  // nil while there are few events
+	bytes  int           // that it counts for in Store.used
 	last   int           // place of the last event that carries something
 	at     *list.Element // in Store.packs
 	coding *list.Element // in Store.coding, if it has a packer
@@ -25,12 +26,15 @@ var errRoom = errors.New("callreel: a chunk of the rings holds more events than 
 // fill adds a run's events to the thread's chunk, and ends it, and begins others, where it is full.
 func (s *Store) fill(t *thread, run *ring.Run) error {
 	p := t.pack
+	had := len(p.c.payloads)
 	p.c.payloads, p.last = appendPayloads(p.c.payloads, run, p.events(), p.last)
+	p.count(s, len(p.c.payloads)-had)
 	if err := s.c.Translate(run.Events); err != nil {
 		return err
 	}
 	if p.packer == nil && len(p.c.few)+len(run.Events) <= fewEvents {
 		p.c.few = append(p.c.few, run.Events...)
+		p.count(s, len(run.Events)*reel.EventSize)
 	} else {
 		if p.packer == nil {
 			if err := s.takePacker(p); err != nil {
@@ -45,6 +49,12 @@ func (s *Store) fill(t *thread, run *ring.Run) error {
 		return s.close(p)
 	}
 	return nil
+}
+
+// count counts more bytes.
+func (p *pack) count(s *Store, bytes int) {
+	p.bytes += bytes
+	s.used += bytes
 }
 
 // events is how many it has.
@@ -79,6 +89,7 @@ func (s *Store) takePacker(p *pack) error {
 func (s *Store) close(p *pack) error {
 	c, t := p.c, p.t
 	t.pack = nil
+	s.used -= p.bytes
 	s.packs.Remove(p.at)
 	if p.packer != nil {
 		s.coding.Remove(p.coding)

@@ -127,6 +127,7 @@ func (s *Store) Add(run *ring.Run) error {
 		m.Data = slices.Clone(m.Data)
 		c.MarkPayloads = append(c.MarkPayloads, m)
 	}
+	p.count(s, (len(run.Marks)+len(run.Payloads))*reel.EventSize)
 	if err := s.fill(t, run); err != nil {
 		return err
 	}
@@ -138,6 +139,7 @@ func (s *Store) begin(t *thread, run *ring.Run) {
 	fresh := run.Seq != t.next || len(t.chunks) == 0 && t.base.To == 0
 	p := &pack{t: t, c: &Chunk{TID: t.tid, Seq: run.Seq, Next: run.Seq, From: run.From, Fresh: fresh, goroutines: s.c.Goroutines}}
 	t.pack = p
+	p.count(s, overhead)
 	p.at = s.packs.PushBack(p)
 }
 
@@ -149,6 +151,9 @@ func (s *Store) Hold() ([]Held, error) {
 		if err := s.close(e.Value.(*pack)); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.shrink(); err != nil {
+		return nil, err
 	}
 	all := make([]Held, 0, len(s.threads))
 	for _, t := range s.threads {
