@@ -110,8 +110,12 @@ func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
 	special := false
 	for i := range events[:n] {
 		w := events[i].Word
-		holes = holes || w == 0
-		special = special || isPayload(w) || IsMark(w)
+		if w == 0 {
+			holes = true
+		}
+		if w&(MarkMask&^0x80000000) == MarkWord { // of a payload, or a marker
+			special = true
+		}
 	}
 	if holes {
 		h.Events, h.Torn = complete(events[:n], n)

@@ -122,14 +122,31 @@ func (n *Late) Add(ranges []target.IDRange, next uint32) error {
 func (n *Late) Translate(events []reel.Event) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	events = n.translateKnown(events)
+	if len(events) == 0 {
+		return nil
+	}
 	if err := n.introduce(events); err != nil {
 		return err
 	}
+	for len(events) > 0 {
+		if events = n.translateKnown(events); len(events) > 0 {
+			events = events[1:] // of a function that there isn't
+		}
+	}
+	return nil
+}
+
+// translateKnown gives events the reel's numbers up to the first whose function has none, and returns the others. Nearly always there are none.
+func (n *Late) translateKnown(events []reel.Event) []reel.Event {
+	ids := n.ids
 	for i := range events {
 		e := &events[i]
-		if id := e.Word >> 1; uint64(id) < uint64(len(n.ids)) && n.ids[id] != 0 {
-			e.Word = n.ids[id]<<1 | e.Word&1
+		id := e.Word >> 1
+		if uint64(id) >= uint64(len(ids)) || ids[id] == 0 {
+			return events[i:]
 		}
+		e.Word = ids[id]<<1 | e.Word&1
 	}
 	return nil
 }
