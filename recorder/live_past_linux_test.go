@@ -111,3 +111,34 @@ func TestDumpsReachBackFurtherThanTheRings(t *testing.T) {
 		})
 	}
 }
+
+// When a signal ends the process, all that was kept is dumped, up to its last calls.
+func TestAllThatIsKeptOutlivesTheProcess(t *testing.T) {
+	needLive(t)
+	const ringEvents = 2 << 20 / reel.EventSize
+	a := startArmed(t)
+	r := a.arm(t, "--when", "request > 1h", "--keep", "10m", "--ring", "2M")
+	for before := a.made(t); a.made(t)-before < 4*ringEvents; time.Sleep(20 * time.Millisecond) {
+		a.do("100 0")
+	}
+	a.Signal(syscall.SIGSEGV)
+	a.Wait()
+	r.Wait()
+	s := realtest.Decode[pastSummary](t, strings.Join(r.Stdout(), "\n"))
+	if len(s.Dumps) != 1 || !s.Ended {
+		t.Fatalf("%+v\n%s", s, r.Stderr())
+	}
+	log := a.readLog(t)
+	n := wantWhole(t, s.Dumps[0], log)
+	d := readDump(t, s.Dumps[0])
+	t.Logf("%d calls, missing %+v; %+v", n, d.Missing, s.Past)
+	if n < ringEvents {
+		t.Errorf("only %d calls, where the rings hold %d", n, ringEvents/2)
+	}
+	for tid, calls := range log {
+		have := d.calls[tid]
+		if n := len(calls); n > 0 && calls[n-1].from > d.From && (len(have) == 0 || have[len(have)-1].to < calls[n-1].from) {
+			t.Errorf("thread %d: its last call isn't in the dump", tid)
+		}
+	}
+}

@@ -1,9 +1,9 @@
 package recorder
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
@@ -28,10 +28,28 @@ func (r *recording) newMoments(making *probes.Maker) *moments {
 	o, out := r.opt.Armed, r.out.(*toFolder)
 	m := &moments{r: r, armed: o}
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
-		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Memory: int(cmp.Or(o.Memory, DefaultMemory)), Began: r.began, Scheduler: out.moments,
+		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Memory: int(r.memory), Began: r.began, Scheduler: out.moments,
 		Pauses:         r.paused.within,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m
+}
+
+// setMemory says how much memory an armed recording may use for the past.
+func (r *recording) setMemory() error {
+	if r.opt.Armed == nil {
+		return nil
+	}
+	available := availableMemory()
+	switch r.memory = r.opt.Armed.Memory; {
+	case r.memory == 0:
+		r.memory = max(MinMemory, min(DefaultMemory, available/4))
+	case r.memory < MinMemory:
+		return fmt.Errorf("callreel: %w: %d KiB for the past are less than %d; give more with --memory", ErrRefused, r.memory>>10, MinMemory>>10)
+	case r.memory > available/2:
+		return fmt.Errorf("callreel: %w: %d MiB for the past are more than half of the %d MiB of memory that are available; give less with --memory",
+			ErrRefused, r.memory>>20, available>>20)
+	}
+	return nil
 }
 
 // dumpValues are the values of arguments in dumps.

@@ -54,6 +54,9 @@ const DefaultKeep = 2 * time.Second
 // DefaultMemory is how much memory is used for what the rings have held where nobody says: as much as for the rings.
 const DefaultMemory = DefaultRingSize
 
+// MinMemory is the least, in bytes.
+const MinMemory = 2 << 20
+
 // DumpRequest asks for a dump.
 type DumpRequest struct {
 	Kind              reel.TriggerKind

@@ -59,6 +59,9 @@ func (f *armedFlags) files() []string {
 // arming reads the flags; nil if recording isn't armed. SIGUSR2 asks for a dump.
 func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Arming, error) {
 	if !f.isArmed() {
+		if f.memory > 0 {
+			return nil, usageError("callreel record: --memory is for what --when keeps; --ring is for events that wait to be written")
+		}
 		if f.why {
 			return nil, usageError("callreel record: --why is for the dumps of --when; callreel why reads other reels")
 		}
@@ -66,6 +69,9 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 	}
 	if f.keep <= 0 {
 		return nil, usageError("callreel record: --keep %v: the last moments have to be some time", f.keep)
+	}
+	if f.memory > 0 && f.memory < recorder.MinMemory {
+		return nil, usageError("callreel record: --memory %d: give at least %dM", f.memory, recorder.MinMemory>>20)
 	}
 	if f.max < 0 {
 		return nil, usageError("callreel record: --max %d: give 0 for any number", f.max)

@@ -3,6 +3,7 @@ package armed
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/past"
@@ -17,13 +18,14 @@ type compactor struct {
 	a     *Loop
 	store *past.Store
 
-	mu         sync.Mutex // held while chunks are taken, and while the rings are copied for a dump
+	dumping atomic.Bool // the loop writes a dump
+
+	mu     sync.Mutex // held while chunks are taken, and while the rings are copied for a dump
 	goroutines bool
 	picked     map[int]*picked
 	all        int // what the lists of open calls of all threads have
 	lasting    lasting
 	rested     time.Time
-	err        error // that has ended it
 }
 
 // picked is a thread of a program some functions of which have been switched off.
@@ -39,6 +41,8 @@ const (
 	compactChunks  = 1024
 	compactLeast   = time.Millisecond
 	compactPart    = 16
+	// maxPicked is of how many threads it is kept which calls were open, in programs some functions of which have been off.
+	maxPicked = 1 << 16
 	// restAfter is when a chunk of the store is ended that nothing comes to.
 	restAfter = 2 * time.Second
 )
@@ -64,8 +68,8 @@ func (c *compactor) run(ctx context.Context) {
 		}
 		c.mu.Lock()
 		moved, err := c.round()
+		crowded := moved > 0 && c.a.snapshots.Crowded()
 		said := c.look()
-		c.err = err
 		c.mu.Unlock()
 		if said != "" {
 			c.a.Notice("%s", said)
@@ -74,10 +78,16 @@ func (c *compactor) run(ctx context.Context) {
 			c.a.Notice("what the rings hold can't be kept: %v; dumps are of what the rings hold themselves", err)
 			return
 		}
+		if crowded && !c.a.crowded.Swap(true) {
+			c.a.predicates.Wake()
+		}
 		now := time.Now()
 		took := now.Sub(last)
 		last = now
 		wait = min(2*wait, longest)
+		if c.dumping.Load() && c.a.snapshots.Frozen() { // by a call that fired as that was being forbidden
+			c.a.snapshots.LetGo()
+		}
 		if moved > 0 {
 			wait = min(wait, took*time.Duration(max(1, chunks/compactPart))/time.Duration(moved))
 		}
@@ -127,6 +137,10 @@ func (c *compactor) take(h *ring.Run) error {
 			if p != nil {
 				p.open.Forget()
 			}
+			if len(c.picked) >= maxPicked { // the target says which threads there are
+				clear(c.picked)
+				c.all = 0
+			}
 			p = &picked{}
 			p.open.CountIn(&c.all)
 			p.open.Take(c.openBefore(h.TID, h.Seq))
@@ -167,6 +181,7 @@ func (c *compactor) pick(tid int, runs []ring.Run) {
 // copies are what the rings and the store have held at a moment.
 type copies struct {
 	at   uint64 // that moment, in TSC ticks
+	lost uint64 // up to when calls are missing of threads of which there is nothing
 	runs []ring.Run
 	held []past.Held
 }
@@ -191,8 +206,28 @@ func (c *compactor) copy() (all copies, err error) {
 		c.pick(all.runs[i].TID, all.runs[i:k])
 		i = k
 	}
-	all.held, err = c.store.Hold()
-	return all, err
+	if all.held, err = c.store.Hold(); err != nil {
+		return all, err
+	}
+	all.lost = c.store.Stats().Lost
+	runs := all.runs
+	for _, h := range all.held {
+		for len(runs) > 0 && runs[0].TID < h.TID {
+			runs = runs[1:]
+		}
+		if len(h.Chunks) == 0 && (len(runs) == 0 || runs[0].TID != h.TID) {
+			all.lost = max(all.lost, h.To)
+		}
+	}
+	return all, nil
+}
+
+// done gives back what copy has returned.
+func (c *compactor) done(all copies) {
+	c.store.Release(all.held)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.a.snapshots.Shed()
 }
 
 // forget forgets threads that have ended and of which nothing is kept.

@@ -47,7 +47,7 @@ func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 		if seq != next {
 			c.open = c.open[:0]
 			if begin := max(last, win.from); int64(from-begin) > 0 {
-				c.missing = append(c.missing, window{begin, from})
+				c.missing = append(c.missing, window{from: begin, to: from})
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 	if known {
 		next, last = t.base.Next, t.base.To
 		if int64(last-win.from) > 0 {
-			c.missing = append(c.missing, window{win.from, last})
+			c.missing = append(c.missing, window{from: win.from, to: last})
 		}
 		setOpen(open)
 	}

@@ -24,11 +24,13 @@ func (a *Loop) dump(causes []cause, keep time.Duration) (made bool, err error) {
 }
 
 func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
+	a.compact.dumping.Store(true)
+	defer a.compact.dumping.Store(false)
 	a.predicates.Arm(false) // what fires while this one is written is dumped behind it, and freezes nothing
 	a.letGo()
 	held, err := a.compact.copy()
 	to := held.at
-	defer a.compact.store.Release(held.held)
+	defer a.compact.done(held)
 	a.noteGap(max(a.thawed, a.Began)) // threads may have found no chunk
 	if err != nil {
 		return false, err
@@ -37,7 +39,7 @@ func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bo
 	if causes, err = a.stillOpen(causes, threads); err != nil || len(causes) == 0 {
 		return false, err
 	}
-	w := window{to: to}
+	w := window{to: to, lost: held.lost}
 	moment := to // that the last moments are before
 	switch {
 	case causes[0].kind == reel.TriggerEnd:
@@ -75,8 +77,8 @@ func lastEvent(threads []*threadRuns, least uint64) uint64 {
 	return least
 }
 
-// window is the time that a dump is of, in ticks.
-type window struct{ from, to uint64 }
+// window is the time that a dump is of, in ticks. Calls are missing from it up to lost, of threads that are not in it.
+type window struct{ from, to, lost uint64 }
 
 // noteGap notes which threads have lost calls from a moment up to now, for want of a chunk: the rings were frozen, or all chunks in use.
 func (a *Loop) noteGap(from uint64) {
@@ -411,8 +413,11 @@ func (n namedThread) Append(events []reel.Event) error {
 	return n.ThreadWriter.Append(events)
 }
 
-// missingByFreezing adds the times in which calls were dropped.
+// missingByFreezing adds the times in which calls were dropped, and of which there is nothing left of some threads.
 func (a *Loop) missingByFreezing(win window, threads []*threadRuns, d *reel.Dump) {
+	if int64(win.lost-win.from) > 0 && win.lost != 0 {
+		d.Missing = append(d.Missing, reel.Missing{From: win.from, To: min(win.lost, win.to)})
+	}
 	keys := map[int]uint32{}
 	for _, t := range threads {
 		if t.key != 0 && t.end == 0 && keys[t.nstid] == 0 {

@@ -37,6 +37,7 @@ func (a *Loop) fired() (inVain bool) {
 	a.seen = n
 	a.letGo() // what was in the rings is in the store, or will be before it is overwritten
 	if len(causes) == 0 || !a.mayDump() {
+		a.frozenFor = 0
 		return true
 	}
 	a.byTrigger(causes)

@@ -24,6 +24,8 @@ const (
 	// lookInterval is how soon a thread's end is noticed, for each hundred threads that there are: only what they had last is kept
 	// meanwhile.
 	lookInterval = 500 * time.Millisecond
+	// crowdedInterval is the same where few chunks are left.
+	crowdedInterval = 20 * time.Millisecond
 	// pairInterval is how often both clocks are read: between two readings times are exact.
 	pairInterval = 10 * time.Second
 	maxPairs     = 64
@@ -65,6 +67,7 @@ type Loop struct {
 	frozenFor time.Duration
 	compact   *compactor
 	past      Past
+	crowded   atomic.Bool // there are few chunks left: threads may have ended
 	keep      atomic.Int64 // Config.Keep, for the compactor
 	tokens    float64
 	filled    time.Time
@@ -303,7 +306,11 @@ func (a *Loop) look(now time.Time) (gone bool, err error) {
 	if now.Sub(a.last.pair) >= pairInterval {
 		a.pair()
 	}
-	if now.Sub(a.last.look) < lookInterval*time.Duration(1+len(a.threads)/100) {
+	interval := lookInterval * time.Duration(1+len(a.threads)/100)
+	if a.crowded.Swap(false) {
+		interval = crowdedInterval
+	}
+	if now.Sub(a.last.look) < interval {
 		return false, nil
 	}
 	a.last.look = now

@@ -78,8 +78,10 @@ const (
 	// maxPayloads and maxMarks end a chunk: bytes of what events carry, and marks.
 	maxPayloads = 256 << 10
 	maxMarks    = 8 << 10
-	// threadCost is what a thread takes, in bytes.
-	threadCost = 200
+	// threadCost is what a thread takes, in bytes, here and where its name and times are kept.
+	threadCost = 400
+	// maxThreads is how many threads are known of which nothing is kept: the target says which there are.
+	maxThreads = 10_000
 )
 
 // packersFor is how many chunks of that memory may be encoded at once: an eighth of it.
@@ -230,6 +232,16 @@ func (s *Store) drop(c *Chunk) {
 	t.base = Base{c.Next, c.To, c.After(t.base.Open)}
 	s.used += bytesOf(t.base.Open)
 	c.unref()
+	if len(t.chunks) == 0 && t.pack == nil && len(s.threads) > maxThreads {
+		s.forget(t)
+	}
+}
+
+// forget forgets a thread of which nothing is kept.
+func (s *Store) forget(t *thread) {
+	s.lost = max(s.lost, t.base.To)
+	s.used -= threadCost + bytesOf(t.base.Open)
+	delete(s.threads, t.tid)
 }
 
 // Forget forgets threads of which nothing is kept, but for those that live.
@@ -238,9 +250,7 @@ func (s *Store) Forget(lives func(tid int) bool) {
 	defer s.mu.Unlock()
 	for tid, t := range s.threads {
 		if len(t.chunks) == 0 && t.pack == nil && !lives(tid) {
-			s.lost = max(s.lost, t.base.To)
-			s.used -= threadCost + bytesOf(t.base.Open)
-			delete(s.threads, tid)
+			s.forget(t)
 		}
 	}
 }

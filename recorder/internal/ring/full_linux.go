@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/reel"
 )
 
@@ -18,6 +20,7 @@ type taker struct {
 	again  atomic.Bool // some are to be looked at all the same: they had holes, or their threads have ended
 	copied []reel.Event
 	full   []fullChunk
+	owned  int // chunks that were threads' present ones when all were last looked at
 }
 
 // fullChunk is one that can be taken.
@@ -49,10 +52,13 @@ func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
 		return 0, nil
 	}
 	t.hand = hand
-	t.full = t.full[:0]
+	t.full, t.owned = t.full[:0], 0
 	for i := range uint32(m.chunks) {
 		c := m.chunk(i)
 		state := atomic.LoadUint32(m.u32(c + ChunkState))
+		if state&ChunkStates == ChunkOwned {
+			t.owned++
+		}
 		if state&ChunkStates != ChunkFull || t.states[i] == state {
 			continue
 		}
@@ -94,6 +100,9 @@ func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
 	return moved, nil
 }
 
+// Crowded says whether most chunks were threads' present ones at the last TakeFull: those of threads that have ended are to be found.
+func (k *Snapshotter) Crowded() bool { return k.taker.owned > k.m.chunks/2 }
+
 // copyFull copies a full chunk. ok is false if it isn't any more.
 func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
 	events := k.taker.copied
@@ -127,6 +136,13 @@ func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
 		h.splitMarks()
 	}
 	return h, holes, true
+}
+
+// Shed gives the memory back that copies have used; the events of a Take are no more valid.
+func (k *Snapshotter) Shed() {
+	if k.taker != nil && k.copied != nil {
+		_ = unix.Madvise(k.copied, unix.MADV_DONTNEED) // it only costs memory
+	}
 }
 
 // wasTaken says whether chunk i, in a state, was taken.
