@@ -28,7 +28,7 @@ func (r *recording) newMoments(making *probes.Maker) *moments {
 	o, out := r.opt.Armed, r.out.(*toFolder)
 	m := &moments{r: r, armed: o}
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
-		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Memory: int(r.memory), Began: r.began, Scheduler: out.moments,
+		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Memory: int(r.past), Began: r.began, Scheduler: out.moments,
 		Pauses:         r.paused.within,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m
@@ -40,14 +40,14 @@ func (r *recording) setMemory() error {
 		return nil
 	}
 	available := availableMemory()
-	switch r.memory = r.opt.Armed.Memory; {
-	case r.memory == 0:
-		r.memory = max(MinMemory, min(DefaultMemory, available/4))
-	case r.memory < MinMemory:
-		return fmt.Errorf("callreel: %w: %d KiB for the past are less than %d; give more with --memory", ErrRefused, r.memory>>10, MinMemory>>10)
-	case r.memory > available/2:
+	switch r.past = r.opt.Armed.Memory; {
+	case r.past == 0:
+		r.past = max(MinMemory, min(DefaultMemory, available/4))
+	case r.past < MinMemory:
+		return fmt.Errorf("callreel: %w: %d KiB for the past are less than %d; give more with --memory", ErrRefused, r.past>>10, MinMemory>>10)
+	case r.past > available/2:
 		return fmt.Errorf("callreel: %w: %d MiB for the past are more than half of the %d MiB of memory that are available; give less with --memory",
-			ErrRefused, r.memory>>20, available>>20)
+			ErrRefused, r.past>>20, available>>20)
 	}
 	return nil
 }

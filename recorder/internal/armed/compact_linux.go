@@ -20,7 +20,7 @@ type compactor struct {
 
 	dumping atomic.Bool // the loop writes a dump
 
-	mu     sync.Mutex // held while chunks are taken, and while the rings are copied for a dump
+	mu         sync.Mutex // held while chunks are taken, and while the rings are copied for a dump
 	goroutines bool
 	picked     map[int]*picked
 	all        int // what the lists of open calls of all threads have

@@ -67,7 +67,7 @@ type Loop struct {
 	frozenFor time.Duration
 	compact   *compactor
 	past      Past
-	crowded   atomic.Bool // there are few chunks left: threads may have ended
+	crowded   atomic.Bool  // there are few chunks left: threads may have ended
 	keep      atomic.Int64 // Config.Keep, for the compactor
 	tokens    float64
 	filled    time.Time
