@@ -44,7 +44,6 @@ func TestDumpsHaveThreadsThatLivedForAMoment(t *testing.T) {
 	if calls := rep.Report.Calls("counted_call"); calls > want || whole(t, rep) && calls != want {
 		t.Errorf("%d calls, want %d", calls, want)
 	}
-	p.Finish()
 }
 
 // Goroutines go from thread to thread, and from the past to what the rings hold.

@@ -98,6 +98,16 @@ func (a *Loop) noteGap(from uint64) {
 	}
 }
 
+// droppedByOthers notes that threads have ended that had lost calls for want of a chunk. Which they were isn't kept: there may be any number.
+func (a *Loop) droppedByOthers() {
+	from, now := max(a.thawed, a.Began), ring.Ticks()
+	if n := len(a.gaps); n > 0 && a.gaps[n-1].tids[0] == 0 && int64(a.gaps[n-1].to-from) >= 0 {
+		a.gaps[n-1].to = now
+		return
+	}
+	a.gaps = append(a.gaps, gap{from, now, []int{0}})
+}
+
 // threadRuns is a thread with what there is of it, oldest first: what the store has, and then what the rings hold.
 type threadRuns struct {
 	*thread

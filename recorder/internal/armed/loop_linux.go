@@ -90,7 +90,7 @@ type thread struct {
 // gap is a time in which the rings were frozen.
 type gap struct {
 	from, to uint64
-	tids     []int // that have dropped calls then
+	tids     []int // that have dropped calls then; 0 is for those that have ended
 }
 
 // New returns the loop of a recording that is on. Arm has been called.
@@ -273,6 +273,9 @@ func (a *Loop) meet(nstid, _ int, name string) {
 	if t.start, err = process.StartTime(t.pid, t.tid); err == nil {
 		t.seen = now
 	} else if !a.snapshots.Holds(nstid) {
+		if a.snapshots.Dropped(nstid) > 0 {
+			a.droppedByOthers()
+		}
 		a.snapshots.Forget(nstid)
 		return
 	}
@@ -329,7 +332,9 @@ func (a *Loop) look(now time.Time) (gone bool, err error) {
 		}
 		t.end = ring.Ticks()
 		a.ownName(t)
-		a.snapshots.End(nstid)
+		if a.snapshots.End(nstid) != t.dropped {
+			a.droppedByOthers()
+		}
 		a.ended = append(a.ended, t)
 		delete(a.threads, nstid)
 	}
