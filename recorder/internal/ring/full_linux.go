@@ -116,14 +116,19 @@ func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
 	for n > 0 && events[n-1].Word == 0 {
 		n--
 	}
-	special := false
+	special, switched := false, -1
 	for i := range events[:n] {
 		w := events[i].Word
-		if w == 0 {
-			holes = true
+		if w-1 < MarkWord-1 { // of a call, as nearly all are
+			continue
 		}
-		if w&(MarkMask&^0x80000000) == MarkWord { // of a payload, or a marker
+		switch {
+		case w == 0:
+			holes = true
+		case isPayload(w) || IsMark(w):
 			special = true
+		case isSwitch(w):
+			switched = i
 		}
 	}
 	if holes {
@@ -131,11 +136,34 @@ func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
 	} else {
 		h.Events = events[:n:n]
 	}
-	if special {
+	switch {
+	case special:
 		h.split()
 		h.splitMarks()
+		h.thinSwitches()
+	case switched >= 0 && !holes:
+		h.Marks = []reel.Event{events[switched]}
+	case switched >= 0:
+		h.splitMarks()
+		h.thinSwitches()
 	}
 	return h, holes, true
+}
+
+// thinSwitches leaves out, of what says which goroutine goes on, all that no mark comes behind, but for the last.
+func (h *Run) thinSwitches() {
+	kept, with := h.Marks[:0], h.MarkPayloads
+	for i, e := range h.Marks {
+		if isSwitch(e.Word) && i+1 < len(h.Marks) && isSwitch(h.Marks[i+1].Word) {
+			continue
+		}
+		if len(with) > 0 && with[0].Event == i {
+			with[0].Event = len(kept)
+			with = with[1:]
+		}
+		kept = append(kept, e)
+	}
+	h.Marks = kept
 }
 
 // Shed gives the memory back that copies have used; the events of a Take are no more valid.
