@@ -20,8 +20,8 @@ func dumpAll(t *testing.T, p interface{ Pid() int }) string {
 	return strings.TrimSpace(realtest.MustCallreel(t, append([]string{"dump", "--last", "1h"}, pidFlag(p)...)...).Stdout)
 }
 
-// whole says whether a dump has all; on a busy machine the recorder may have come too late, and then the dump must say so.
-func whole(t *testing.T, rep dumpReport) bool {
+// isWhole says whether a dump has all; on a busy machine the recorder may have come too late, and then the dump must say so.
+func isWhole(t *testing.T, rep dumpReport) bool {
 	t.Helper()
 	if len(rep.Missing) > 0 {
 		t.Logf("not whole: %+v", rep.Missing)
@@ -41,7 +41,7 @@ func TestDumpsHaveThreadsThatLivedForAMoment(t *testing.T) {
 	stopArmed(t, r)
 	rep := reportOfDump(t, file)
 	const want = 2 * 3000
-	if calls := rep.Report.Calls("counted_call"); calls > want || whole(t, rep) && calls != want {
+	if calls := rep.Report.Calls("counted_call"); calls > want || isWhole(t, rep) && calls != want {
 		t.Errorf("%d calls, want %d", calls, want)
 	}
 }
@@ -60,7 +60,7 @@ func TestDumpsOfGoProgramsReachBack(t *testing.T) {
 	made := p.Finish()
 	rep := reportOfDump(t, file)
 	t.Logf("%d events; kept: %+v", eventsOf(t, file), s.Past)
-	if !whole(t, rep) {
+	if !isWhole(t, rep) {
 		return
 	}
 	for name, n := range made {
@@ -110,7 +110,7 @@ func TestDumpsHaveTheArgumentsOfThePast(t *testing.T) {
 		if sets != integers {
 			t.Errorf("%d events of integers, %d with values", integers, sets)
 		}
-		if rep := reportOfDump(t, file); whole(t, rep) && integers != 2*rounds {
+		if rep := reportOfDump(t, file); isWhole(t, rep) && integers != 2*rounds {
 			t.Errorf("%d events of %d calls", integers, rounds)
 		}
 	}
@@ -129,7 +129,7 @@ func TestDumpsHaveTheMarksOfThePast(t *testing.T) {
 	stopArmed(t, r)
 	p.Finish()
 	rep := reportOfDump(t, file)
-	full := whole(t, rep)
+	full := isWhole(t, rep)
 	next := map[uint32]int64{} // by thread
 	got := passed(t, file, func(m *reel.Marker, values []string, thread uint32) {
 		if m.Name != "strings" {
