@@ -276,6 +276,9 @@ func (r *recording) setup() error {
 		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
 			ErrRefused, size>>20, available>>20)
 	}
+	if err := r.setMemory(); err != nil {
+		return err
+	}
 	patches, semaphores, slots := 0, 0, 0
 	for _, a := range r.s.Arenas {
 		for _, im := range a.Images {

@@ -161,6 +161,7 @@ type Result struct {
 	Libraries Libraries // that came and went while recording
 	Processes Processes // that were followed
 	Triggers  Triggers  // of an armed recording
+	Past      Past      // of one, when it ended
 	// Scheduling is nil where it was not to be recorded.
 	Scheduling *Scheduling
 

@@ -62,6 +62,7 @@ type recording struct {
 	clock  clock
 	since  uint64 // clock ticks since boot: before it was on
 	began  uint64 // when it was on, in TSC ticks
+	past   uint64 // bytes for what the rings have held, of an armed recording
 	nextID uint32 // of functions
 	result Result
 	// unmatched says which globs have matched nothing.

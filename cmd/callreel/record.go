@@ -69,7 +69,7 @@ not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any
 'marker PROVIDER:NAME' (it is passed), 'span TITLE > 5ms' (the span took longer, of markers that are recorded) and
 stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
 slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, SIGUSR2 and callreel dump make a dump,
-too.
+too. What the rings hold no more is kept encoded, in --memory: callreel says for how long that lasts.
 
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
 parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
@@ -355,9 +355,10 @@ type summary struct {
 	Scheduling *schedulingSummary `json:"scheduling,omitempty"`
 	// Processes is there with --follow.
 	Processes *processesSummary `json:"processes,omitempty"`
-	// Triggers and Dumps are there with --when.
+	// Triggers, Dumps and Past are there with --when.
 	Triggers *triggersSummary `json:"triggers,omitempty"`
 	Dumps    []string         `json:"dumps,omitempty"`
+	Past     *pastSummary     `json:"past,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
 }
@@ -414,6 +415,8 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	if f.armed.isArmed() {
 		t := r.Triggers
 		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()
+		p := r.Past
+		s.Past = &pastSummary{p.Memory, p.Used, p.Events, p.Lasts.Nanoseconds(), p.ReachesBack.Nanoseconds()}
 	}
 	if command {
 		s.ExitCode = &r.ExitCode

@@ -19,10 +19,11 @@ import (
 
 // armedFlags let record keep the last moments only, and dump them when something happens.
 type armedFlags struct {
-	when []string
-	keep time.Duration
-	max  int
-	why  bool
+	when   []string
+	keep   time.Duration
+	max    int
+	why    bool
+	memory size
 
 	answers *whyWriter // nil without --why
 
@@ -34,6 +35,7 @@ type armedFlags struct {
 func (f *armedFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.when, "when", nil, "write only the moments before this `CONDITION` comes true, such as 'F > 5ms' (repeatable)")
 	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "with --when: how much of the past a dump holds")
+	fl.Var(&f.memory, "memory", "with --when: memory for the past that the rings hold no more (default 64M)")
 	fl.BoolVar(&f.why, "why", false, "with --when: write beside each dump, as text, why its call was slow")
 	fl.IntVar(&f.max, "max", 20, "with --when: how many dumps conditions make at most; 0 means any number")
 }
@@ -57,6 +59,9 @@ func (f *armedFlags) files() []string {
 // arming reads the flags; nil if recording isn't armed. SIGUSR2 asks for a dump.
 func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Arming, error) {
 	if !f.isArmed() {
+		if f.memory > 0 {
+			return nil, usageError("callreel record: --memory is for what --when keeps; --ring is for events that wait to be written")
+		}
 		if f.why {
 			return nil, usageError("callreel record: --why is for the dumps of --when; callreel why reads other reels")
 		}
@@ -65,11 +70,14 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 	if f.keep <= 0 {
 		return nil, usageError("callreel record: --keep %v: the last moments have to be some time", f.keep)
 	}
+	if f.memory > 0 && f.memory < recorder.MinMemory {
+		return nil, usageError("callreel record: --memory %d: give at least %dM", f.memory, recorder.MinMemory>>20)
+	}
 	if f.max < 0 {
 		return nil, usageError("callreel record: --max %d: give 0 for any number", f.max)
 	}
 	requests := make(chan recorder.DumpRequest)
-	a := &recorder.Arming{Keep: f.keep, Max: f.max, Requests: requests, Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
+	a := &recorder.Arming{Keep: f.keep, Max: f.max, Memory: uint64(f.memory), Requests: requests, Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
 	for _, text := range f.when {
 		t, err := recorder.ParseTrigger(text)
 		if err != nil {
@@ -156,6 +164,17 @@ type triggersSummary struct {
 	Suppressed int `json:"suppressed"`
 	// FrozenMS is for how long at most a dump kept the rings from being overwritten, from its trigger on.
 	FrozenMS float64 `json:"frozen_ms"`
+}
+
+// pastSummary is what was kept of the past when recording ended.
+type pastSummary struct {
+	Memory int    `json:"memory"`
+	Used   int    `json:"used"`
+	Events uint64 `json:"events"`
+	// LastsNS is how long the memory lasts at the rate of the last seconds; missing if nothing came.
+	LastsNS int64 `json:"lasts_ns,omitempty"`
+	// ReachesBackNS is since when all is kept; missing if since recording began.
+	ReachesBackNS int64 `json:"reaches_back_ns,omitempty"`
 }
 
 // sayArmed writes the summary for people.

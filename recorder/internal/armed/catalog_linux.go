@@ -7,12 +7,13 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// Catalog keeps what each dump begins with: the header, and the images. It takes these as a reel does. Functions come into a dump with
-// their events.
+// Catalog keeps what each dump begins with: the header, and the images. It takes these as a reel does, and numbers functions as all dumps do.
 type Catalog struct {
 	mu     sync.Mutex // guards what follows
 	header reel.Header
 	images []reel.Image
+	// functions is how many there are.
+	functions uint32
 }
 
 // Begin keeps the header.
@@ -52,7 +53,21 @@ func (c *Catalog) create(to namedOutput) (*reel.Writer, error) {
 	return w, nil
 }
 
-// AddFunctions is an error: no events come.
-func (*Catalog) AddFunctions([]reel.Function) (uint32, error) {
-	return 0, errors.New("callreel: an armed recording has no reel to write to")
+// AddFunctions gives functions the numbers that they have in all dumps.
+func (c *Catalog) AddFunctions(list []reel.Function) (uint32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if uint64(c.functions)+uint64(len(list)) > reel.MaxID {
+		return 0, errors.New("callreel: too many functions")
+	}
+	first := c.functions + 1
+	c.functions += uint32(len(list))
+	return first, nil
+}
+
+// mode is which events of the dumps carry the time.
+func (c *Catalog) mode() reel.ClockMode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.header.Clock.Mode
 }

@@ -29,6 +29,8 @@ type Config struct {
 	// Keep is how long the last moments are, Max how many dumps triggers may make; 0 for any number.
 	Keep time.Duration
 	Max  int
+	// Memory is how many bytes are used for what the rings have held, besides the rings themselves.
+	Memory int
 	// Scheduler has what the scheduler did with threads; nil if nobody watches it.
 	Scheduler *scheduling.Moments
 	// Pauses are the times within a window in which nothing was recorded because somebody had asked for that.

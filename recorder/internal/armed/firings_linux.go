@@ -35,8 +35,9 @@ func (a *Loop) fired() (inVain bool) {
 	a.counts.Suppressed += int(n - a.seen)
 	causes := a.firings(n)
 	a.seen = n
+	a.letGo() // what was in the rings is in the store, or will be before it is overwritten
 	if len(causes) == 0 || !a.mayDump() {
-		a.letGo()
+		a.frozenFor = 0
 		return true
 	}
 	a.byTrigger(causes)
@@ -93,12 +94,14 @@ func (a *Loop) countDump() {
 	}
 }
 
-// letGo lets rings go on that a trigger has frozen for nothing.
+// letGo lets rings go on that a trigger has frozen.
 func (a *Loop) letGo() {
 	if a.snapshots.Frozen() {
 		from := a.frozenSince()
-		a.snapshots.Thaw()
+		a.snapshots.LetGo()
+		a.frozenFor = time.Duration(float64(ring.Ticks()-from) / float64(a.TicksPerSecond) * float64(time.Second))
 		a.noteGap(from)
+		a.snapshots.Thaw() // which fills the reserve
 	}
 }
 

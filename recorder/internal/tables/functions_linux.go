@@ -64,11 +64,49 @@ type Late struct {
 // NewLate returns functions none of which is in the reel yet.
 func NewLate(images *Images, store Store) *Late { return &Late{images: images, store: store} }
 
-// Anew returns the same functions for another reel, which has none of them yet.
-func (n *Late) Anew(to Reel) *Late {
+// Targets are the target's IDs of the functions that the reel has, by its numbers of them; the first is 0.
+func (n *Late) Targets() []uint32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return &Late{images: n.images, store: Own{to}, ids: make([]uint32, len(n.ids)), ranges: slices.Clone(n.ranges)}
+	return n.targets()
+}
+
+func (n *Late) targets() []uint32 {
+	list := make([]uint32, 1, 256)
+	for of, id := range n.ids {
+		if id == 0 {
+			continue
+		}
+		if int(id) >= len(list) {
+			list = append(list, make([]uint32, int(id)+1-len(list))...)
+		}
+		list[id] = uint32(of)
+	}
+	return list
+}
+
+// Again puts the functions that this reel has into another, which has none, and returns the same functions for that one, where they have the
+// same numbers.
+func (n *Late) Again(to Reel) (*Late, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	targets := n.targets()
+	table := make([]reel.Function, len(targets)-1)
+	for i, of := range targets[1:] {
+		if g, k := target.FindRange(n.ranges, of); g != nil {
+			table[i] = n.images.describe(g, k)
+		}
+	}
+	if len(table) > 0 {
+		first, err := to.AddFunctions(table)
+		if err == nil && first != 1 {
+			err = fmt.Errorf("callreel: the reel's first function is %d", first)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Late{images: n.images, store: Own{to}, ids: slices.Clone(n.ids), ranges: slices.Clone(n.ranges)}, nil
 }
 
 // Add lets events of the functions come.
@@ -84,14 +122,31 @@ func (n *Late) Add(ranges []target.IDRange, next uint32) error {
 func (n *Late) Translate(events []reel.Event) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	events = n.translateKnown(events)
+	if len(events) == 0 {
+		return nil
+	}
 	if err := n.introduce(events); err != nil {
 		return err
 	}
+	for len(events) > 0 {
+		if events = n.translateKnown(events); len(events) > 0 {
+			events = events[1:] // of a function that there isn't
+		}
+	}
+	return nil
+}
+
+// translateKnown gives events the reel's numbers up to the first whose function has none, and returns the others. Nearly always there are none.
+func (n *Late) translateKnown(events []reel.Event) []reel.Event {
+	ids := n.ids
 	for i := range events {
 		e := &events[i]
-		if id := e.Word >> 1; uint64(id) < uint64(len(n.ids)) && n.ids[id] != 0 {
-			e.Word = n.ids[id]<<1 | e.Word&1
+		id := e.Word >> 1
+		if uint64(id) >= uint64(len(ids)) || ids[id] == 0 {
+			return events[i:]
 		}
+		e.Word = ids[id]<<1 | e.Word&1
 	}
 	return nil
 }
