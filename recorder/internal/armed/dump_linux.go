@@ -23,24 +23,18 @@ func (a *Loop) dump(causes []cause, keep time.Duration) (made bool, err error) {
 }
 
 func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
+	end := a.Couple.begin(a)
+	defer end()
 	from := a.frozenSince()
 	a.snapshots.Freeze()
 	to := ring.Ticks()
-	lossy := a.dropping(nil) // surely all that have dropped a call by then
-	held, err := a.snapshots.Take(to)
-	a.snapshots.Thaw()
-	frozen := time.Duration(float64(ring.Ticks()-from) / float64(a.TicksPerSecond) * float64(time.Second))
-	if starved := a.starved(); len(starved) > 0 {
-		a.gaps = append(a.gaps, gap{max(a.thawed, a.Began), to, starved})
-	}
-	if len(lossy) > 0 {
-		a.gaps = append(a.gaps, gap{from, to, lossy})
-	}
-	a.noteGap(to)
+	copied := a.Couple.ask(a, to)
+	threads, frozen, err := a.take(from, to)
+	others := copied()
+	defer release(others)
 	if err != nil {
 		return false, err
 	}
-	threads := a.assign(held)
 	if causes = a.stillOpen(causes, threads); len(causes) == 0 {
 		return false, nil
 	}
@@ -48,8 +42,10 @@ func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bo
 	moment := to // that the last moments are before
 	switch {
 	case causes[0].kind == reel.TriggerEnd:
-		w.to = lastEvent(threads, a.Began)
-		moment = w.to
+		moment = lastEvent(threads, a.Began)
+		if len(others) == 0 { // which have gone on
+			w.to = moment
+		}
 	case causes[0].to != 0:
 		moment = min(moment, causes[0].to)
 	}
@@ -58,11 +54,30 @@ func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bo
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail
 	}
-	if told.File, err = a.write(w, threads, causes, told); err != nil {
+	if told.File, err = a.write(w, threads, causes, others, told); err != nil {
 		return false, fmt.Errorf("callreel: %w", err)
 	}
 	a.Dumped(*told)
 	return true, nil
+}
+
+// take copies what the rings hold up to now, which is to, and lets them go on. They are frozen, since from.
+func (a *Loop) take(from, to uint64) (threads []*threadRuns, frozen time.Duration, err error) {
+	lossy := a.dropping(nil) // surely all that have dropped a call by then
+	held, err := a.snapshots.Take(to)
+	a.snapshots.Thaw()
+	frozen = time.Duration(float64(ring.Ticks()-from) / float64(a.TicksPerSecond) * float64(time.Second))
+	if starved := a.starved(); len(starved) > 0 {
+		a.gaps = append(a.gaps, gap{max(a.thawed, a.Began), to, starved})
+	}
+	if len(lossy) > 0 {
+		a.gaps = append(a.gaps, gap{from, to, lossy})
+	}
+	a.noteGap(to)
+	if err != nil {
+		return nil, frozen, err
+	}
+	return a.assign(held), frozen, nil
 }
 
 // lastEvent is when the last event was written, or least if there is none later.
@@ -230,7 +245,7 @@ type dumpFile struct{ *outfile.File }
 func (dumpFile) Close() error { return nil }
 
 // write writes a dump and gives it the first number that no other has: there may be several recorders with one folder.
-func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Dumped) (name string, err error) {
+func (a *Loop) write(win window, threads []*threadRuns, causes []cause, others []*joint, told *Dumped) (name string, err error) {
 	folder, err := a.Folder.open()
 	if err != nil {
 		return "", err
@@ -239,7 +254,7 @@ func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Du
 	if err != nil {
 		return "", err
 	}
-	if err := a.writeTo(dumpFile{f}, win, threads, causes, told); err != nil {
+	if err := a.writeTo(dumpFile{f}, win, threads, causes, others, told); err != nil {
 		return "", errors.Join(err, f.Abandon())
 	}
 	n, err := f.FinishNumbered(a.number+1, dumpName, a.old)
@@ -251,29 +266,32 @@ func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Du
 }
 
 // writeTo writes a dump.
-func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []cause, told *Dumped) error {
+func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []cause, others []*joint, told *Dumped) error {
 	w, err := a.Catalog.create(f)
 	if err != nil {
 		return err
 	}
-	names := a.Functions.Anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
-	var said []saidBy
-	err = a.writeThreads(w, win, threads, causes, names, &d, &said)
+	out := &jointOut{w: w, win: win, dump: &d, store: tables.Own{To: w}}
+	if len(others) > 0 {
+		out.store = tables.NewShared(w)
+	}
+	names := a.Functions.Anew(out.store)
+	err = a.writePart(out, threads, causes, names)
 	if err == nil {
-		err = a.writeStates(w, win, threads)
+		err = writeParts(others, out)
+	}
+	if err == nil {
+		err = a.writeStates(w, win, out.called)
 	}
 	if err == nil {
 		for _, c := range causes {
 			d.Triggers = append(d.Triggers, c.trigger(threads, names, a.gaps))
 		}
-		a.missingByFreezing(win, threads, &d)
+		d.Missing = joined(d.Missing)
 		a.pair()
 		for _, p := range a.pairs {
 			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
-		}
-		for _, p := range append(ownPauses(said, win), a.Pauses(win.from, win.to)...) {
-			err = errors.Join(err, w.Pause(p))
 		}
 		err = errors.Join(err, w.Dump(d))
 	}
@@ -433,7 +451,6 @@ func (a *Loop) missingByFreezing(win window, threads []*threadRuns, d *reel.Dump
 			}
 		}
 	}
-	d.Missing = joined(d.Missing)
 }
 
 // joined makes one of the stretches of a thread that overlap, in the order of threads and times.

@@ -64,11 +64,11 @@ type Late struct {
 // NewLate returns functions none of which is in the reel yet.
 func NewLate(images *Images, store Store) *Late { return &Late{images: images, store: store} }
 
-// Anew returns the same functions for another reel, which has none of them yet.
-func (n *Late) Anew(to Reel) *Late {
+// Anew returns the same functions for another reel, whose store is given and has none of them from here yet.
+func (n *Late) Anew(store Store) *Late {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return &Late{images: n.images, store: Own{to}, ids: make([]uint32, len(n.ids)), ranges: slices.Clone(n.ranges)}
+	return &Late{images: n.images, store: store, ids: make([]uint32, len(n.ids)), ranges: slices.Clone(n.ranges)}
 }
 
 // Add lets events of the functions come.
