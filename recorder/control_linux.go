@@ -83,7 +83,7 @@ func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
 
 // listen lets the recording be asked. One that can't be reached goes on.
 func (r *recording) listen() {
-	if !r.isFirst() {
+	if !r.isFirst() && !r.isCoupled() {
 		return
 	}
 	var err error

@@ -25,10 +25,11 @@ type moments struct {
 }
 
 func (r *recording) newMoments(making *probes.Maker) *moments {
-	o, out := r.opt.Armed, r.out.(*toFolder)
+	o, out := r.opt.Armed, r.first.out.(*toFolder)
 	m := &moments{r: r, armed: o}
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
-		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Memory: int(r.past), Began: r.began, Scheduler: out.moments,
+		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Couple: out.couple, Keep: o.Keep, Max: o.Max, Memory: int(r.past), Began: r.began,
+		Scheduler:      out.moments,
 		Pauses:         r.paused.within,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m

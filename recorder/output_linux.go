@@ -45,7 +45,11 @@ type output interface {
 func (r *recording) newOutput() output {
 	switch {
 	case r.opt.Armed != nil:
-		return &toFolder{folder: armed.Folder{Path: r.opt.Output, Force: r.opt.Force, Mode: r.opt.Mode}}
+		f := &toFolder{folder: armed.Folder{Path: r.opt.Output, Force: r.opt.Force, Mode: r.opt.Mode}}
+		if r.isCoupled() {
+			f.couple = armed.NewCouple(1 + len(r.opt.Armed.With))
+		}
+		return f
 	case r.opt.To != nil:
 		return &toCaller{to: r.opt.To}
 	}
@@ -201,6 +205,7 @@ type toFolder struct {
 	folder  armed.Folder
 	catalog armed.Catalog
 	moments *scheduling.Moments // nil if nobody watches the scheduler
+	couple  *armed.Couple       // nil unless dumps are of several processes
 }
 
 func (o *toFolder) check() error { return o.folder.Check() }
@@ -223,7 +228,11 @@ func (o *toFolder) arguments() ArgumentsTaker { return nil }
 func (o *toFolder) markers() markers.Taker    { return nil }
 
 func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
-	if w != nil {
+	switch {
+	case w == nil:
+	case o.moments != nil:
+		o.moments.Add(r.pid())
+	default:
 		o.moments = w.Keep(r.began, r.pid(), uint64(r.set.Chunks)*ring.ChunkSize)
 	}
 	return nil

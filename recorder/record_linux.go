@@ -65,8 +65,9 @@ type recording struct {
 	past   uint64 // bytes for what the rings have held, of an armed recording
 	nextID uint32 // of functions
 	result Result
-	// unmatched says which globs have matched nothing.
+	// unmatched says which globs have matched nothing, missed the same of one of several processes.
 	unmatched error
+	missed    missed
 
 	triggers  *trigger.Set
 	captures  *capture.Set
@@ -91,7 +92,12 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 	}
 	r := newRecording(opt)
 	defer r.Close()
-	if err := r.attachTo(ctx, opt.PID, nil); err != nil {
+	attach := func() error { return r.attachTo(ctx, opt.PID, nil) }
+	if c, ok := r.others.(*couple); ok {
+		defer c.Close()
+		attach = func() error { return c.attach(ctx) }
+	}
+	if err := attach(); err != nil {
 		if r.s != nil && errors.Is(err, process.ErrNoProcess) {
 			err = fmt.Errorf("callreel: process %d ended before recording was on, so there is no reel: %w", opt.PID, err)
 		}
@@ -131,6 +137,14 @@ func (r *recording) isGo() bool { return r.s.Go != nil }
 
 // attachTo does everything up to the first event, in a process that runs. who, if not nil, is which one it must be.
 func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) error {
+	if err := r.planFor(ctx, pid, who); err != nil {
+		return err
+	}
+	return r.switchOnAndCreate(ctx)
+}
+
+// planFor does what leaves the process as it is.
+func (r *recording) planFor(ctx context.Context, pid int, who *process.Handle) error {
 	s, err := target.Open(pid)
 	if err != nil {
 		return err
@@ -165,21 +179,37 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 		return err
 	}
 	r.startClock()
-	if err := r.watchScheduler(ctx); err != nil {
-		return err
-	}
-	if err := r.attach(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", pid, err)
-		}
+	return nil
+}
+
+// switchOnAndCreate switches recording on, and makes the reel.
+func (r *recording) switchOnAndCreate(ctx context.Context) error {
+	if err := r.switchOn(ctx); err != nil {
 		return err
 	}
 	// Who waits for the reel to appear may count on recording being on from then.
 	if err := r.create(); err != nil {
-		_, derr := s.Detach(context.WithoutCancel(ctx))
-		return errors.Join(err, derr)
+		return r.leave(ctx, err)
 	}
 	return nil
+}
+
+// switchOn lets events come.
+func (r *recording) switchOn(ctx context.Context) error {
+	if err := r.watchScheduler(ctx); err != nil {
+		return err
+	}
+	err := r.attach(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", r.pid(), err)
+	}
+	return err
+}
+
+// leave detaches from a process that could be recorded, after an error.
+func (r *recording) leave(ctx context.Context, err error) error {
+	_, derr := r.s.Detach(context.WithoutCancel(ctx))
+	return errors.Join(err, derr)
 }
 
 // startClock fixes what the reel's times count from; it must be before the first event.

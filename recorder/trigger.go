@@ -40,6 +40,10 @@ type Arming struct {
 	Max int
 	// Memory is how many bytes are used for what the rings have held, encoded, besides the rings themselves; 0 is DefaultMemory.
 	Memory uint64
+	// With are more processes that are recorded in the same way: each dump, whichever of them it is made for, has the same time of all. One
+	// that ends doesn't end the recording of the others. Each trigger, and each glob, must match in one of them; each must have something to
+	// record, and none be a Go program, or none is touched.
+	With []int
 	// Requests are for dumps that are asked for; nil if none will be.
 	Requests <-chan DumpRequest
 	// Begun, if not nil, is told the process when recording is on.

@@ -69,7 +69,8 @@ not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any
 'marker PROVIDER:NAME' (it is passed), 'span TITLE > 5ms' (the span took longer, of markers that are recorded) and
 stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
 slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, SIGUSR2 and callreel dump make a dump,
-too. What the rings hold no more is kept encoded, in --memory: callreel says for how long that lasts.
+too. What the rings hold no more is kept encoded, in --memory: callreel says for how long that lasts. --with PID arms
+another process in the same way: each dump, whichever process it is made for, has the same time of all of them.
 
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
 parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
@@ -102,6 +103,7 @@ command.`,
   callreel record -p 1234 -m redis-server -f '*Command'
   callreel record -p 1234 --args 'parse(name, buf[:size])' --ret parse --if 'parse: size > 4096'
   callreel record -p 1234 --when 'call > 20ms' --keep 2s -o dumps
+  callreel record -p 1234 --when 'handle > 50ms' --with 1240 -o dumps
   callreel record -o ls.reel -- ls -l`,
 		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
@@ -153,6 +155,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
 	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
+	case f.armed.wrong(f.pid) != "":
+		return usageError("callreel record: %s", f.armed.wrong(f.pid))
 	case f.filters.badGlob() != "":
 		return usageError("callreel record: --threads %s: not a glob", f.filters.badGlob())
 	case c.Flags().Changed("depth") && (f.filters.depth < 1 || f.filters.depth > recorder.MaxDepth):

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ type armedFlags struct {
 	max    int
 	why    bool
 	memory size
+	with   processIDs
 
 	answers *whyWriter // nil without --why
 
@@ -37,6 +39,7 @@ func (f *armedFlags) add(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "with --when: how much of the past a dump holds")
 	fl.Var(&f.memory, "memory", "with --when: memory for the past that the rings hold no more (default 64M)")
 	fl.BoolVar(&f.why, "why", false, "with --when: write beside each dump, as text, why its call was slow")
+	fl.Var(&f.with, "with", "with --when: arm this process, too, and dump the same time of all (repeatable)")
 	fl.IntVar(&f.max, "max", 20, "with --when: how many dumps conditions make at most; 0 means any number")
 }
 
@@ -54,6 +57,21 @@ func (f *armedFlags) files() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string{}, f.dumps...)
+}
+
+// wrong says what is wrong with the other processes, beside the one that -p gives; empty if nothing is.
+func (f *armedFlags) wrong(pid processID) string {
+	for i, other := range f.with {
+		switch {
+		case !f.isArmed():
+			return "--with goes with --when"
+		case pid == 0:
+			return "--with needs -p PID: a command can't be recorded with others"
+		case other == int(pid) || slices.Contains(f.with[:i], other):
+			return fmt.Sprintf("--with %d: the process is given twice", other)
+		}
+	}
+	return ""
 }
 
 // arming reads the flags; nil if recording isn't armed. SIGUSR2 asks for a dump.
@@ -77,7 +95,8 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 		return nil, usageError("callreel record: --max %d: give 0 for any number", f.max)
 	}
 	requests := make(chan recorder.DumpRequest)
-	a := &recorder.Arming{Keep: f.keep, Max: f.max, Memory: uint64(f.memory), Requests: requests, Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
+	a := &recorder.Arming{Keep: f.keep, Max: f.max, Memory: uint64(f.memory), With: f.with, Requests: requests,
+		Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
 	for _, text := range f.when {
 		t, err := recorder.ParseTrigger(text)
 		if err != nil {

@@ -18,7 +18,7 @@ type compactor struct {
 	a     *Loop
 	store *past.Store
 
-	dumping atomic.Bool // the loop writes a dump
+	dumping atomic.Int32 // above 0 while the loop writes a dump, or waits to
 
 	mu         sync.Mutex // held while chunks are taken, and while the rings are copied for a dump
 	goroutines bool
@@ -85,7 +85,7 @@ func (c *compactor) run(ctx context.Context) {
 		took := now.Sub(last)
 		last = now
 		wait = min(2*wait, longest)
-		if c.dumping.Load() && c.a.snapshots.Frozen() { // by a call that fired as that was being forbidden
+		if c.dumping.Load() > 0 && c.a.snapshots.Frozen() { // by a call that fired as that was being forbidden
 			c.a.snapshots.LetGo()
 		}
 		if moved > 0 {
@@ -178,21 +178,19 @@ func (c *compactor) pick(tid int, runs []ring.Run) {
 	c.a.Switches.PickRuns(open, runs)
 }
 
-// copies are what the rings and the store have held at a moment.
+// copies are what the rings and the store have held up to a moment. The store may have some of what came behind it.
 type copies struct {
-	at   uint64 // that moment, in TSC ticks
 	lost uint64 // up to when calls are missing of threads of which there is nothing
 	runs []ring.Run
 	held []past.Held
 }
 
-// copy copies what the rings hold that the store doesn't have, and holds what the store has. Threads go on meanwhile. The runs are valid up to
+// copy copies what the rings hold up to a moment, in TSC ticks, that the store doesn't have, and holds what the store has. Threads go on meanwhile. The runs are valid up to
 // the next copy; what is held is to be released.
-func (c *compactor) copy() (all copies, err error) {
+func (c *compactor) copy(to uint64) (all copies, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all.at = ring.Ticks()
-	if all.runs, err = c.a.snapshots.Take(all.at); err != nil {
+	if all.runs, err = c.a.snapshots.Take(to); err != nil {
 		return all, err
 	}
 	for i := range all.runs {

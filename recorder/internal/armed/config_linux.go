@@ -26,6 +26,8 @@ type Config struct {
 	Switches *probes.Switches
 	Folder   Folder
 	Catalog  *Catalog
+	// Couple are the recordings whose dumps have this one's part; nil for none.
+	Couple *Couple
 	// Keep is how long the last moments are, Max how many dumps triggers may make; 0 for any number.
 	Keep time.Duration
 	Max  int

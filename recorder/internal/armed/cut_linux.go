@@ -62,9 +62,13 @@ func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 				before[h.Events[p.Event]] = p.Data
 			}
 		}
-		if k < len(h.Events) {
-			c.events = append(c.events, h.Events[k:])
-			c.payloads = append(c.payloads, ring.Within(h.Payloads, k, len(h.Events)))
+		end := len(h.Events)
+		for end > k && h.Events[end-1].Time > win.to {
+			end--
+		}
+		if k < end {
+			c.events = append(c.events, h.Events[k:end])
+			c.payloads = append(c.payloads, ring.Within(h.Payloads, k, end))
 			c.chunks = append(c.chunks, nil)
 		}
 	}
@@ -84,7 +88,8 @@ func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 		case h.Last() < win.from:
 			open = h.After(open)
 			setOpen(open)
-		case h.First() >= win.from:
+		case h.First() > win.to:
+		case h.First() >= win.from && h.Last() <= win.to:
 			c.events, c.payloads, c.chunks = append(c.events, nil), append(c.payloads, nil), append(c.chunks, h)
 		default:
 			run, err := h.Run(t.ids, nil)

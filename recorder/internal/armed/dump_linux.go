@@ -11,7 +11,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/past"
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
@@ -24,18 +23,19 @@ func (a *Loop) dump(causes []cause, keep time.Duration) (made bool, err error) {
 }
 
 func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
-	a.compact.dumping.Store(true)
-	defer a.compact.dumping.Store(false)
-	a.predicates.Arm(false) // what fires while this one is written is dumped behind it, and freezes nothing
+	defer a.undisturbed()()
+	end := a.Couple.begin(a)
+	defer end()
 	a.letGo()
-	held, err := a.compact.copy()
-	to := held.at
+	to := ring.Ticks()
+	copied := a.Couple.ask(a, to)
+	held, threads, err := a.take(to)
 	defer a.compact.done(held)
-	a.noteGap(max(a.thawed, a.Began)) // threads may have found no chunk
+	others := copied()
+	defer release(others)
 	if err != nil {
 		return false, err
 	}
-	threads := a.assign(held)
 	if causes, err = a.stillOpen(causes, threads); err != nil || len(causes) == 0 {
 		return false, err
 	}
@@ -43,8 +43,10 @@ func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bo
 	moment := to // that the last moments are before
 	switch {
 	case causes[0].kind == reel.TriggerEnd:
-		w.to = lastEvent(threads, a.Began)
-		moment = w.to
+		moment = lastEvent(threads, a.Began)
+		if len(others) == 0 { // which have gone on
+			w.to = moment
+		}
 	case causes[0].to != 0:
 		moment = min(moment, causes[0].to)
 	}
@@ -54,11 +56,28 @@ func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bo
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail
 	}
-	if told.File, err = a.write(w, threads, causes, told); err != nil {
+	if told.File, err = a.write(w, threads, causes, others, told); err != nil {
 		return false, fmt.Errorf("callreel: %w", err)
 	}
 	a.Dumped(*told)
 	return true, nil
+}
+
+// undisturbed lets what fires be dumped later, without freezing the rings, until end is called.
+func (a *Loop) undisturbed() (end func()) {
+	a.compact.dumping.Add(1)
+	a.predicates.Arm(false) // refill arms them again
+	return func() { a.compact.dumping.Add(-1) }
+}
+
+// take copies what the rings hold up to a moment, and holds what the store has. compactor.done is to be called for it.
+func (a *Loop) take(to uint64) (held copies, threads []*threadRuns, err error) {
+	held, err = a.compact.copy(to)
+	a.noteGap(max(a.thawed, a.Began)) // threads may have found no chunk
+	if err != nil {
+		return held, nil, err
+	}
+	return held, a.assign(held), nil
 }
 
 // lastEvent is when the last event was written, or least if there is none later.
@@ -191,7 +210,7 @@ type dumpFile struct{ *outfile.File }
 func (dumpFile) Close() error { return nil }
 
 // write writes a dump and gives it the first number that no other has: there may be several recorders with one folder.
-func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Dumped) (name string, err error) {
+func (a *Loop) write(win window, threads []*threadRuns, causes []cause, others []*joint, told *Dumped) (name string, err error) {
 	folder, err := a.Folder.open()
 	if err != nil {
 		return "", err
@@ -200,7 +219,7 @@ func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Du
 	if err != nil {
 		return "", err
 	}
-	if err := a.writeTo(dumpFile{f}, win, threads, causes, told); err != nil {
+	if err := a.writeTo(dumpFile{f}, win, threads, causes, others, told); err != nil {
 		return "", errors.Join(err, f.Abandon())
 	}
 	n, err := f.FinishNumbered(a.number+1, dumpName, a.old)
@@ -212,32 +231,34 @@ func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Du
 }
 
 // writeTo writes a dump.
-func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []cause, told *Dumped) error {
+func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []cause, others []*joint, told *Dumped) error {
 	w, err := a.Catalog.create(f)
 	if err != nil {
 		return err
 	}
-	names, err := a.Functions.Again(w)
-	if err != nil {
-		return errors.Join(err, w.Close())
-	}
 	d := reel.Dump{From: win.from, To: win.to}
-	var said []saidBy
-	err = a.writeThreads(w, win, threads, causes, names, &d, &said)
+	out := &jointOut{w: w, win: win, dump: &d}
+	err = a.writePart(out, win.lost, threads, causes)
 	if err == nil {
-		err = a.writeStates(w, win, threads)
+		err = writeParts(others, out)
+	}
+	if err == nil {
+		err = a.writeStates(w.Writer, win, out.called)
 	}
 	if err == nil {
 		for _, c := range causes {
-			d.Triggers = append(d.Triggers, c.trigger(threads, names, a.gaps))
+			var t reel.Trigger
+			if t, err = c.trigger(threads, names{a.Functions, w}, a.gaps); err != nil {
+				break
+			}
+			d.Triggers = append(d.Triggers, t)
 		}
-		a.missingByFreezing(win, threads, &d)
+	}
+	if err == nil {
+		d.Missing = joined(d.Missing)
 		a.pair()
 		for _, p := range a.pairs {
 			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
-		}
-		for _, p := range append(ownPauses(said, win), a.Pauses(win.from, win.to)...) {
-			err = errors.Join(err, w.Pause(p))
 		}
 		err = errors.Join(err, w.Dump(d))
 	}
@@ -246,8 +267,8 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 }
 
 // writeThreads writes the events of all threads, and adds to said what they have said to the recording.
-func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, causes []cause, names *tables.Late, d *reel.Dump, said *[]saidBy) error {
-	values, marks := a.Values.In(w), a.Marks(w)
+func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, causes []cause, d *reel.Dump, said *[]saidBy) error {
+	values, marks, names := a.Values.In(w.Writer), a.Marks(w.Writer), names{a.Functions, w}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
@@ -324,7 +345,7 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 }
 
 // writeChunk writes what the store has of a thread as it is, with the values of its events.
-func (a *Loop) writeChunk(t *threadRuns, h *past.Chunk, values Decoder, names *tables.Late) error {
+func (a *Loop) writeChunk(t *threadRuns, h *past.Chunk, values Decoder, names names) error {
 	events, at, payloads := h.Carrying()
 	if a.WaitCalls != nil {
 		var kept []waitcalls.Kept
@@ -367,7 +388,7 @@ func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Paylo
 			if isSwitch {
 				who = e
 			}
-			if e.Time < win.from {
+			if e.Time < win.from || e.Time > win.to {
 				continue
 			}
 			if len(list) == 0 && who.Word != 0 && !isSwitch {
@@ -392,7 +413,7 @@ func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Paylo
 }
 
 // writeLong writes a thread's events without the calls that are shorter than so many ticks, which its stubs could not take back.
-func (t *threadRuns) writeLong(cut *cutEvents, names *tables.Late, ticks uint64) error {
+func (t *threadRuns) writeLong(cut *cutEvents, names names, ticks uint64) error {
 	f := ring.NewFilter(namedThread{t.w, names}, ticks)
 	var buf []reel.Event
 	for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
@@ -413,7 +434,7 @@ func (t *threadRuns) writeLong(cut *cutEvents, names *tables.Late, ticks uint64)
 // namedThread is a thread of a reel that gets events with the recording's function IDs.
 type namedThread struct {
 	*reel.ThreadWriter
-	names *tables.Late
+	names names
 }
 
 func (n namedThread) Append(events []reel.Event) error {
@@ -449,7 +470,6 @@ func (a *Loop) missingByFreezing(win window, threads []*threadRuns, d *reel.Dump
 			}
 		}
 	}
-	d.Missing = joined(d.Missing)
 }
 
 // joined makes one of the stretches of a thread that overlap, in the order of threads and times.
@@ -469,22 +489,24 @@ func joined(list []reel.Missing) []reel.Missing {
 }
 
 // trigger is what the reel says of a cause. The events of the call say exactly when it was.
-func (c cause) trigger(threads []*threadRuns, names *tables.Late, gaps []gap) reel.Trigger {
-	t := reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
+func (c cause) trigger(threads []*threadRuns, names names, gaps []gap) (t reel.Trigger, err error) {
+	t = reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
+	if c.function != 0 {
+		if t.Function, err = names.IDOf(c.function); err != nil {
+			return t, err
+		}
+	}
 	for _, h := range threads {
 		if h.nstid != c.tid || c.tid == 0 || h.end != 0 && int64(h.end-c.to) < 0 {
 			continue
 		}
 		t.Thread = h.key
 		if c.function != 0 {
-			h.exactly(c, names.IDOf(c.function), &t, gaps)
+			h.exactly(c, t.Function, &t, gaps)
 		}
 		break
 	}
-	if c.function != 0 {
-		t.Function = names.IDOf(c.function)
-	}
-	return t
+	return t, nil
 }
 
 // lostWithin says whether the thread has dropped calls in a time.

@@ -89,8 +89,9 @@ func (a *Loop) countDump() {
 	t := &a.counts
 	t.Dumped++
 	t.Suppressed--
-	if a.Max > 0 && t.Dumped == a.Max {
-		a.Notice("%d dumps were made: triggers are only counted from here on", t.Dumped)
+	a.Couple.count()
+	if made := a.Couple.dumped(t.Dumped); a.Max > 0 && made == a.Max {
+		a.Notice("%d dumps were made: triggers are only counted from here on", made)
 	}
 }
 

@@ -56,6 +56,7 @@ type Loop struct {
 
 	requests chan Request
 	changes  chan func()
+	joint    chan *joint   // dumps of others, to take part in
 	over     chan struct{} // closed when the loop has ended
 
 	freezer uint32 // the last firing that has frozen the rings, of those that were looked at
@@ -97,7 +98,7 @@ type gap struct {
 func New(c Config) *Loop {
 	a := &Loop{Config: c, calls: callsOf(c.Target), sameNS: c.Target.IDsAreOurs(), started: time.Now(), snapshots: ring.NewSnapshotter(c.Target.Memory),
 		threads: map[int]*thread{}, mostEnded: manyEnded, tokens: dumpsAtOnce, filled: time.Now(), requests: make(chan Request),
-		changes: make(chan func()), over: make(chan struct{})}
+		changes: make(chan func()), joint: make(chan *joint), over: make(chan struct{})}
 	a.predicates, _ = c.Target.Memory.PredicatesAt(c.Target.Predicates) // which Arm has found to be there
 	a.compact = newCompactor(a)
 	a.keep.Store(int64(a.Keep))
@@ -133,6 +134,8 @@ func (a *Loop) Threads() int { return len(a.threads) + len(a.ended) + a.gone }
 
 // Run waits for triggers until the context ends or the process does, whose last moments are dumped then.
 func (a *Loop) Run(ctx context.Context) (err error) {
+	a.Couple.join(a)
+	defer a.Couple.leave(a)
 	if err := a.snapshots.Prepare(); err != nil {
 		return err
 	}
@@ -173,6 +176,9 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 			a.dumpAtEnd()
 		}
 		if ended {
+			if ctx.Err() != nil {
+				a.Couple.end(a)
+			}
 			return nil
 		}
 		a.overdue()
@@ -182,6 +188,8 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 		case f := <-a.changes:
 			f()
 			longest = a.tick()
+		case q := <-a.joint:
+			a.takePart(q)
 		default:
 		}
 		a.progress(last)
@@ -380,7 +388,7 @@ func (a *Loop) refill() {
 }
 
 func (a *Loop) mayDump() bool {
-	return a.tokens >= 1 && (a.Max == 0 || a.counts.Dumped < a.Max)
+	return a.tokens >= 1 && (a.Max == 0 || a.Couple.dumped(a.counts.Dumped) < a.Max)
 }
 
 // progressInterval is how often it is told how it stands.

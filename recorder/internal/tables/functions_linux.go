@@ -2,7 +2,6 @@ package tables
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/callreel/callreel/recorder/internal/target"
@@ -64,14 +63,10 @@ type Late struct {
 // NewLate returns functions none of which is in the reel yet.
 func NewLate(images *Images, store Store) *Late { return &Late{images: images, store: store} }
 
-// Targets are the target's IDs of the functions that the reel has, by its numbers of them; the first is 0.
+// Targets are the target's IDs of the functions that the reel has, by its numbers of them; 0 for those of other recordings.
 func (n *Late) Targets() []uint32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.targets()
-}
-
-func (n *Late) targets() []uint32 {
 	list := make([]uint32, 1, 256)
 	for of, id := range n.ids {
 		if id == 0 {
@@ -83,30 +78,6 @@ func (n *Late) targets() []uint32 {
 		list[id] = uint32(of)
 	}
 	return list
-}
-
-// Again puts the functions that this reel has into another, which has none, and returns the same functions for that one, where they have the
-// same numbers.
-func (n *Late) Again(to Reel) (*Late, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	targets := n.targets()
-	table := make([]reel.Function, len(targets)-1)
-	for i, of := range targets[1:] {
-		if g, k := target.FindRange(n.ranges, of); g != nil {
-			table[i] = n.images.describe(g, k)
-		}
-	}
-	if len(table) > 0 {
-		first, err := to.AddFunctions(table)
-		if err == nil && first != 1 {
-			err = fmt.Errorf("callreel: the reel's first function is %d", first)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &Late{images: n.images, store: Own{to}, ids: slices.Clone(n.ids), ranges: slices.Clone(n.ranges)}, nil
 }
 
 // Add lets events of the functions come.
