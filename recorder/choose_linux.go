@@ -35,7 +35,7 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
 	r.markers.Obey(needsTimes(r.opt.Clock))
-	if err := r.opt.checkImports(); err != nil {
+	if err := r.opt.checkTogether(); err != nil {
 		return err
 	}
 	if r.imports, err = imports.New(r.opt.Imports); err != nil {
@@ -354,5 +354,6 @@ func (r *recording) newSwitches() *probes.Switches {
 	if !r.isFirst() && !r.isCoupled() {
 		c.Lead = r.first.switches
 	}
+	c.Keeps = r.keepsByName()
 	return probes.New(c)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/collect"
@@ -81,6 +82,9 @@ type recording struct {
 	functions tables.Functions
 	keptOff   map[int]int // see collect.KeepOff
 	reader    reader
+	tally     *budget.Tally // nil without a budget
+	offMu     sync.Mutex    // guards off
+	off       []budget.Off
 	control   *control.Server // nil if it can't be asked
 }
 

@@ -43,6 +43,7 @@ type recordFlags struct {
 	view     bool
 	noOpen   bool
 	armed    armedFlags
+	budget   budgetFlags
 	filters  filterFlags
 }
 
@@ -133,6 +134,7 @@ command.`,
 	f.markers.add(fl)
 	f.imports.add(fl)
 	f.armed.add(fl)
+	f.budget.add(fl)
 	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and afterwards until Ctrl-C")
 	fl.BoolVar(&f.noOpen, "no-open", false, "with --view: don't open the browser, only print the page's address to stderr")
 	return c
@@ -171,6 +173,10 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --when goes with neither --threads nor --every")
 	case f.markers.wrong(f.clock) != "":
 		return usageError("callreel record: %s", f.markers.wrong(f.clock))
+	case f.budget.wrong() != "":
+		return usageError("callreel record: %s", f.budget.wrong())
+	case f.budget.share > 0 && (f.follow || f.clock != "full" || len(f.when) > 0 || f.filters.decide()):
+		return usageError("callreel record: --budget goes with none of --follow, --if, --min, --depth, --inside, --every and another --clock than full")
 	case len(f.imports.imports) > 0 && f.follow:
 		return usageError("callreel record: --imports records one process: it doesn't go with --follow")
 	case f.duration < 0:
@@ -231,7 +237,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Paused: f.paused, Lazy: f.laziness(), Follow: f.follow,
 		Scheduling: f.scheduling(),
-		Filters:    f.filters.filters(), Armed: arming,
+		Filters:    f.filters.filters(), Armed: arming, Budget: f.budget.budget(),
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Markers: f.markers.markers, Pairs: f.markers.pairs, Imports: f.imports.imports,
 		Tool:    "callreel " + versionText(),
@@ -363,6 +369,8 @@ type summary struct {
 	Triggers *triggersSummary `json:"triggers,omitempty"`
 	Dumps    []string         `json:"dumps,omitempty"`
 	Past     *pastSummary     `json:"past,omitempty"`
+	// Budget is there with --budget, unless it could not be kept.
+	Budget *budgetSummary `json:"budget,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
 }
@@ -416,6 +424,7 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	if l := r.Libraries; l != (recorder.Libraries{}) {
 		s.Libraries = &librariesSummary{l.Loaded, l.Unloaded, l.Stops, milliseconds(l.Stopped), milliseconds(l.Longest)}
 	}
+	s.Budget = budgetOf(r.Budget)
 	if f.armed.isArmed() {
 		t := r.Triggers
 		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()

@@ -18,6 +18,7 @@ type Rounds struct {
 
 type waiter struct {
 	begun uint64 // rounds, when it began to wait
+	soon  bool   // any round will do, also one that hasn't read all there was
 	f     func()
 	done  chan struct{}
 }

@@ -34,6 +34,8 @@ type Config struct {
 	MayCome func(missed *glob.NoMatchError, names []string) bool
 	// Lead, if not nil, are the switches of the recording that this one follows: what is asked of them is done here, too.
 	Lead *Switches
+	// Keeps says which functions are never to be rejected besides those that have triggers; nil for none.
+	Keeps func(fn *stub.Probe) bool
 	// Notice tells what the user should know.
 	Notice func(format string, args ...any)
 }
@@ -52,7 +54,10 @@ type Switches struct {
 	making    *Maker      // nil before the recording's loop begins
 	loop      Loop        // the same
 	ended     bool
-	followers map[*Switches]bool // those that this one leads, which are on
+	followers map[*Switches]bool     // those that this one leads, which are on
+	rejected  map[uint32]bool        // functions that are off for what they cost, by their IDs
+	places    map[uint32]*stub.Probe // by their IDs
+	keeps     map[uint32]bool        // what Kept has found
 
 	touched     atomic.Bool // any function has been switched off
 	entriesOnly atomic.Bool // no exits are switched off any more
@@ -105,7 +110,7 @@ const maxRules = 1000
 
 // New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
 func New(c Config) *Switches {
-	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}}
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, places: map[uint32]*stub.Probe{}, keeps: map[uint32]bool{}}
 	s.entriesOnly.Store(c.EntriesOnly)
 	return s
 }
@@ -181,6 +186,11 @@ func (s *Switches) Come(a *target.Arena) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
 	s.arenas = append(s.arenas, a)
+	for i := range a.Fns {
+		if fn := &a.Fns[i]; isSwitched(fn) {
+			s.places[fn.ID] = fn
+		}
+	}
 	if len(s.rules) == 0 {
 		return nil
 	}
@@ -311,6 +321,7 @@ func (s *Switches) apply() (a Count, err error) {
 			}
 			w := &switched{a: ar, index: i, id: fn.ID}
 			switch {
+			case want && s.rejected[fn.ID]:
 			case want && !is:
 				on = append(on, w)
 			case !want && is:
