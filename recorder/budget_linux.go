@@ -63,7 +63,7 @@ func (r *recording) keepBudget(ctx context.Context) (stop func()) {
 		return func() {}
 	}
 	ctx, end := context.WithCancel(ctx)
-	k := budget.New(budget.Config{Share: r.opt.Budget.Share, Sites: r.s, Probes: r.switches, InLoop: r.switches.InLoop, Tally: r.tally, CPU: r.s.Process.CPUTime,
+	k := budget.New(budget.Config{Share: r.opt.Budget.Share, Sites: r.s, Probes: r.switches, InLoop: r.switches.Soon, Tally: r.tally, CPU: r.s.Process.CPUTime,
 		Ticks: ring.Ticks, TicksPerSecond: r.set.TicksPerSecond, CountOff: r.opt.Budget.CountOff, Off: r.wereOff, Notice: r.notice})
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })

@@ -30,7 +30,7 @@ func (r *recording) newMoments(making *probes.Maker) *moments {
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
 		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Couple: out.couple, Keep: o.Keep, Max: o.Max, Memory: int(r.past), Began: r.began,
 		Scheduler:      out.moments,
-		Pauses:         r.paused.within,
+		Pauses:         r.paused.within, Tally: r.newTally(),
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m
 }
@@ -114,9 +114,6 @@ func requestOf(q DumpRequest) armed.Request {
 			}
 		}}
 }
-
-// OpenFunctions are none: exits of an armed recording are never switched off.
-func (*moments) OpenFunctions() map[uint32]bool { return nil }
 
 func (*moments) libraries() time.Duration { return libraries.Seldom }
 func (m *moments) end(bool) error         { return m.End() }

@@ -23,6 +23,7 @@ type compactor struct {
 	mu         sync.Mutex // held while chunks are taken, and while the rings are copied for a dump
 	goroutines bool
 	picked     map[int]*picked
+	counted    map[int]*counted // of Config.Tally
 	all        int // what the lists of open calls of all threads have
 	lasting    lasting
 	rested     time.Time
@@ -32,6 +33,12 @@ type compactor struct {
 type picked struct {
 	next uint32 // number of the ring's next chunk
 	open probes.OpenCalls
+}
+
+// counted is a thread whose calls are counted.
+type counted struct {
+	next uint32 // number of the ring's next chunk
+	*reel.LiveThread
 }
 
 // How often full chunks are looked for: so often that rings of that many chunks are filled by a sixteenth meanwhile, and no hand has gone half
@@ -49,7 +56,7 @@ const (
 
 func newCompactor(a *Loop) *compactor {
 	a.snapshots.TakesFull()
-	return &compactor{a: a, goroutines: a.Target.Go != nil, picked: map[int]*picked{}, store: past.New(past.Config{Memory: a.Memory, Mode: a.Catalog.mode(), Goroutines: a.Target.Go != nil,
+	return &compactor{a: a, goroutines: a.Target.Go != nil, picked: map[int]*picked{}, counted: map[int]*counted{}, store: past.New(past.Config{Memory: a.Memory, Mode: a.Catalog.mode(), Goroutines: a.Target.Go != nil,
 		Translate: a.Functions.Translate})}
 }
 
@@ -66,6 +73,8 @@ func (c *compactor) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
+		rounds := &c.a.Switches.Rounds
+		rounds.Begin()
 		c.mu.Lock()
 		moved, err := c.round()
 		crowded := moved > 0 && c.a.snapshots.Crowded()
@@ -74,6 +83,7 @@ func (c *compactor) run(ctx context.Context) {
 		if said != "" {
 			c.a.Notice("%s", said)
 		}
+		rounds.End(0)
 		if err != nil {
 			c.a.Notice("what the rings hold can't be kept: %v; dumps are of what the rings hold themselves", err)
 			return
@@ -150,7 +160,73 @@ func (c *compactor) take(h *ring.Run) error {
 		ring.InOrder(h.Events)
 		h.Events, h.Payloads = c.a.Switches.Pick(&p.open, h.Events, h.Payloads)
 	}
+	c.count(h)
 	return c.store.Add(h)
+}
+
+// count counts the calls of a chunk. What comes out of turn has lost exits before it.
+func (c *compactor) count(h *ring.Run) {
+	if c.a.Tally == nil {
+		return
+	}
+	t := c.counted[h.TID]
+	if t == nil {
+		if len(c.counted) >= maxPicked { // the target says which threads there are
+			for _, t := range c.counted {
+				t.End(h.From)
+			}
+			clear(c.counted)
+		}
+		t = &counted{next: h.Seq, LiveThread: c.a.Tally.Thread()}
+		c.counted[h.TID] = t
+	}
+	if t.next != h.Seq {
+		t.Dropped(0, 1)
+	}
+	t.next = h.Seq + 1
+	t.Push(h.Events)
+}
+
+// OpenFunctions are those of which calls are open, in what is kept and in the rings. It is called behind a round.
+func (c *compactor) OpenFunctions() (open map[uint32]bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	runs, err := c.a.snapshots.Take(ring.Ticks())
+	if err != nil {
+		return nil, err
+	}
+	defer c.a.snapshots.Shed()
+	open = map[uint32]bool{}
+	calls := map[int]*probes.OpenCalls{}
+	next := map[int]uint32{}
+	for tid, p := range c.picked {
+		calls[tid], next[tid] = p.open.Clone(), p.next
+	}
+	c.store.EachOpen(func(tid int, entries []past.Open) {
+		if calls[tid] == nil {
+			for _, o := range entries {
+				open[o.ID()] = true
+			}
+		}
+	})
+	for i := range runs {
+		h := &runs[i]
+		o := calls[h.TID]
+		if o == nil || next[h.TID] != h.Seq {
+			o = &probes.OpenCalls{}
+			o.Take(c.openBefore(h.TID, h.Seq))
+			calls[h.TID] = o
+		}
+		next[h.TID] = h.Seq + 1
+		ring.InOrder(h.Events)
+		o.Take(h.Events)
+	}
+	for _, o := range calls {
+		for id := range o.Functions {
+			open[id] = true
+		}
+	}
+	return open, nil
 }
 
 // openBefore are the entries of the calls that were open before a thread got a chunk of the rings, as far as the store knows.
@@ -237,6 +313,12 @@ func (c *compactor) forget(lives func(tid int) bool) {
 		if !lives(tid) {
 			p.open.Forget()
 			delete(c.picked, tid)
+		}
+	}
+	for tid, t := range c.counted {
+		if !lives(tid) {
+			t.End(ring.Ticks())
+			delete(c.counted, tid)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package armed
 
 import (
+	"github.com/callreel/callreel/recorder/internal/budget"
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/markers"
@@ -24,8 +25,10 @@ type Config struct {
 	Marks    func(w markers.Taker) *markers.Decoder
 	Making   *probes.Maker
 	Switches *probes.Switches
-	Folder   Folder
-	Catalog  *Catalog
+	// Tally counts calls by function; nil if nobody asks.
+	Tally   *budget.Tally
+	Folder  Folder
+	Catalog *Catalog
 	// Couple are the recordings whose dumps have this one's part; nil for none.
 	Couple *Couple
 	// Keep is how long the last moments are, Max how many dumps triggers may make; 0 for any number.

@@ -129,6 +129,9 @@ func (a *Loop) SetKeep(d time.Duration) {
 	a.keep.Store(int64(d))
 }
 
+// OpenFunctions are those of which calls are open. It is called behind a round of who keeps the past.
+func (a *Loop) OpenFunctions() (map[uint32]bool, error) { return a.compact.OpenFunctions() }
+
 // Threads is how many threads have been recorded. It is for when the loop has ended.
 func (a *Loop) Threads() int { return len(a.threads) + len(a.ended) + a.gone }
 

@@ -32,7 +32,7 @@ type Config struct {
 	Share  float64
 	Sites  Sites
 	Probes Probes
-	// InLoop calls a function in the goroutine that reads the rings, when it has read what was written before.
+	// InLoop calls a function in the goroutine that reads the rings.
 	InLoop func(func()) error
 	Tally  *Tally
 	// CPU is how much processor time the process has used.

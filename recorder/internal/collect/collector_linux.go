@@ -192,14 +192,14 @@ func (d *Collector) Totals() ring.Totals { return d.drainer.Totals() }
 func (d *Collector) SetMin(ticks uint64) { d.drainer.SetLeast(ticks) }
 
 // OpenFunctions are those of which calls are open, as far as events have been drained. It is called in the loop.
-func (d *Collector) OpenFunctions() map[uint32]bool {
+func (d *Collector) OpenFunctions() (map[uint32]bool, error) {
 	open := map[uint32]bool{}
 	for _, k := range d.known {
 		for id := range k.open.Functions {
 			open[id] = true
 		}
 	}
-	return open
+	return open, nil
 }
 
 // ran is how much processor time a thread has used, by its ID in the target's namespace.

@@ -176,6 +176,11 @@ func (s *Store) Open(tid int, next uint32) []Open {
 	if t == nil || t.next != next {
 		return nil
 	}
+	return t.open()
+}
+
+// open are the calls that are open behind all that is kept.
+func (t *thread) open() []Open {
 	open := t.base.Open
 	for _, c := range t.chunks {
 		open = c.After(open)
@@ -184,6 +189,15 @@ func (s *Store) Open(tid int, next uint32) []Open {
 		open = t.pack.c.After(open)
 	}
 	return open
+}
+
+// EachOpen calls f with the calls of each thread that are open behind all that is kept of it. f must not call the store.
+func (s *Store) EachOpen(f func(tid int, open []Open)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tid, t := range s.threads {
+		f(tid, t.open())
+	}
 }
 
 // Release lets go what Hold has returned.

@@ -74,7 +74,7 @@ type Switches struct {
 // Loop is what drains the rings.
 type Loop interface {
 	// OpenFunctions are those of which calls are open, as far as events have been drained. It is called in the loop.
-	OpenFunctions() map[uint32]bool
+	OpenFunctions() (map[uint32]bool, error)
 }
 
 // Rule says which functions are to be recorded. All is for all that were chosen when recording began, Functions only for those of them that
@@ -153,7 +153,15 @@ func (s *Switches) LeaveExits() { s.entriesOnly.Store(true) }
 // InLoop calls f in the loop, behind a round in which all has been drained that was written before. It doesn't if the loop ends, or is too
 // busy.
 func (s *Switches) InLoop(f func()) error {
-	if !s.Rounds.after(s.over, f) {
+	if !s.Rounds.after(s.over, false, f) {
+		return s.notDone()
+	}
+	return nil
+}
+
+// Soon is InLoop where it doesn't matter whether all has been read: a loop that can't keep up never has.
+func (s *Switches) Soon(f func()) error {
+	if !s.Rounds.after(s.over, true, f) {
 		return s.notDone()
 	}
 	return nil
@@ -451,8 +459,12 @@ func (s *Switches) closeSome() {
 		return
 	}
 	var closed []*switched
-	if !s.Rounds.after(s.over, func() {
-		open := s.loop.OpenFunctions()
+	if !s.Rounds.after(s.over, false, func() {
+		open, err := s.loop.OpenFunctions()
+		if err != nil {
+			s.c.Notice("functions that are off can't be closed: %v", err)
+			return
+		}
 		for _, w := range due {
 			if !open[w.id] && s.switchesExits() {
 				s.update(w.id, exitsOff, 0)
@@ -494,7 +506,7 @@ func (s *Switches) switchOn(list []*switched) error {
 	}
 	if len(exits) > 0 {
 		// What was written while they were off is to be left out.
-		if !s.Rounds.after(s.over, func() {
+		if !s.Rounds.after(s.over, false, func() {
 			for _, w := range exits {
 				s.update(w.id, 0, exitsOff)
 			}
