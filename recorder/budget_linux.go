@@ -8,6 +8,7 @@ import (
 
 	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/budget"
+	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
@@ -58,12 +59,19 @@ func (r *recording) keepBudget(ctx context.Context) (stop func()) {
 	if r.tally == nil {
 		return func() {}
 	}
-	if err := r.switches.CanReject(); err != nil {
+	var rejecting interface {
+		budget.Probes
+		CanReject() error
+	} = r.switches
+	if r.isGo() {
+		rejecting = probes.NewUnswitched(r.s, r.keepsByName())
+	}
+	if err := rejecting.CanReject(); err != nil {
 		r.notice("the budget can't be kept: %v", err)
 		return func() {}
 	}
 	ctx, end := context.WithCancel(ctx)
-	k := budget.New(budget.Config{Share: r.opt.Budget.Share, Sites: r.s, Probes: r.switches, InLoop: r.switches.Soon, Tally: r.tally, CPU: r.s.Process.CPUTime,
+	k := budget.New(budget.Config{Share: r.opt.Budget.Share, Sites: r.s, Probes: rejecting, InLoop: r.switches.Soon, Tally: r.tally, CPU: r.s.Process.CPUTime,
 		Ticks: ring.Ticks, TicksPerSecond: r.set.TicksPerSecond, CountOff: r.opt.Budget.CountOff, Off: r.wereOff, Notice: r.notice})
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })

@@ -24,7 +24,7 @@ type compactor struct {
 	goroutines bool
 	picked     map[int]*picked
 	counted    map[int]*counted // of Config.Tally
-	all        int // what the lists of open calls of all threads have
+	all        int              // what the lists of open calls of all threads have
 	lasting    lasting
 	rested     time.Time
 }

@@ -18,8 +18,9 @@ type Sites interface {
 
 // Probes can be switched off and on.
 type Probes interface {
-	// Reject switches off functions by their IDs, and others on that it has switched off. Of those that are off nothing is recorded any more.
-	Reject(off, on []uint32) error
+	// Reject switches off functions by their IDs, and others on that it has switched off. Of those that are off nothing is recorded any more:
+	// it returns which they are.
+	Reject(off, on []uint32) (are []uint32, err error)
 	// Closed are those of the functions that are off of which no event can come any more.
 	Closed(ids []uint32) []uint32
 	// Kept says of functions whether they stay on whatever they cost.
@@ -82,7 +83,8 @@ type Keeper struct {
 	price   float64 // ns a call
 	sure    float64 // its standard error, 0 as long as it isn't measured
 	off     map[uint32]*offState
-	cpu     time.Duration // when the last stretch ended
+	stays   map[uint32]bool // functions that could not be switched off
+	cpu     time.Duration   // when the last stretch ended
 	sampled time.Time
 	all     []Function // of the last sample
 	before  load       // the same
@@ -124,7 +126,7 @@ type Stats struct {
 
 // New returns a keeper of a budget.
 func New(c Config) *Keeper {
-	return &Keeper{c: c, price: firstPrice, off: map[uint32]*offState{}, stats: Stats{Wanted: c.Share, Price: firstPrice, Calls: 1, Time: 1}}
+	return &Keeper{c: c, price: firstPrice, off: map[uint32]*offState{}, stays: map[uint32]bool{}, stats: Stats{Wanted: c.Share, Price: firstPrice, Calls: 1, Time: 1}}
 }
 
 // Stats is how the budget is kept.
@@ -198,7 +200,7 @@ func (k *Keeper) stretch() (list []Function, l load, err error) {
 	list = slices.DeleteFunc(list, func(f Function) bool { return f.ID == 0 })
 	for i := range list {
 		f := &list[i]
-		f.Kept = k.c.Probes.Kept(f.ID)
+		f.Kept = k.stays[f.ID] || k.c.Probes.Kept(f.ID)
 		l.all += float64(f.Calls)
 	}
 	return list, l, nil
@@ -253,23 +255,31 @@ func (k *Keeper) choose(ctx context.Context) error {
 	for i := range off {
 		rates[off[i].ID] = float64(off[i].Calls) / l.cpu
 	}
-	return k.reject(fresh, back, rates, now)
+	return k.reject(ctx, fresh, back, rates, now)
 }
 
 // reject switches functions off, and others on.
-func (k *Keeper) reject(off, on []uint32, rates map[uint32]float64, now uint64) error {
+func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]float64, now uint64) error {
 	if len(off)+len(on) == 0 {
 		return nil
 	}
 	k.on(on, now)
-	if err := k.c.Probes.Reject(off, on); err != nil {
-		return err
-	}
-	for _, id := range off {
+	are, err := k.c.Probes.Reject(off, on)
+	is := map[uint32]bool{}
+	for _, id := range are {
+		is[id] = true
 		k.off[id] = &offState{since: now, rate: rates[id]}
 	}
+	for _, id := range off {
+		if !is[id] {
+			k.stays[id] = true
+		}
+	}
 	k.count()
-	return nil
+	if err != nil {
+		return err
+	}
+	return k.close(ctx)
 }
 
 // putBack puts the sites back of functions that are out.
@@ -397,7 +407,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 		ids = append(ids, off[i].ID)
 		rates[off[i].ID] = float64(off[i].Calls) / l.cpu
 	}
-	return k.reject(ids, nil, rates, k.c.Ticks())
+	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
 }
 
 // measure goes by the price that the load before and since shows, once enough is known of it.
@@ -469,7 +479,7 @@ func (k *Keeper) again(ctx context.Context) error {
 	if err := k.putBack(ctx, out); err != nil {
 		return err
 	}
-	if err := k.reject(nil, ids, nil, k.c.Ticks()); err != nil {
+	if err := k.reject(ctx, nil, ids, nil, k.c.Ticks()); err != nil {
 		return err
 	}
 	if _, _, err := k.stretch(); err != nil {

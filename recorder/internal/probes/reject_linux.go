@@ -22,12 +22,13 @@ func (s *Switches) CanReject() error {
 	return nil
 }
 
-// Reject switches functions off, by their IDs, and others on again that it has switched off, as far as they are wanted.
-func (s *Switches) Reject(off, on []uint32) error {
+// Reject switches functions off, by their IDs, and others on again that it has switched off, as far as they are wanted. It returns those that
+// are off now.
+func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 	s.requests.Lock()
 	defer s.requests.Unlock()
 	if s.ended {
-		return errEnding
+		return nil, errEnding
 	}
 	reject, accept := map[uint32]bool{}, map[uint32]bool{}
 	for _, id := range off {
@@ -47,7 +48,13 @@ func (s *Switches) Reject(off, on []uint32) error {
 			ons = append(ons, &switched{a: a, index: i, id: fn.ID})
 		}
 	})
-	return errors.Join(s.switchOff(offs), s.switchOn(ons))
+	err = errors.Join(s.switchOff(offs), s.switchOn(ons))
+	for _, id := range off {
+		if s.stateOf(id)&entriesOff != 0 {
+			are = append(are, id)
+		}
+	}
+	return are, err
 }
 
 // Closed are those of functions that are off entirely: no event of theirs comes any more.

@@ -39,11 +39,16 @@ func CanTakeOut(fn *stub.Probe) bool {
 // mostTaken is how many sites are written in one stop: 10,000 on 2,500 pages take some 3 ms.
 const mostTaken = 10_000
 
-// TakeOut restores the text of functions, by their IDs, in stops of some milliseconds. Their events must be off: of a call that is open the exit
-// doesn't come any more. A function stays whose text isn't what was written, or on whose island a thread stands.
+// TakeOut restores the text of functions, by their IDs, in stops of some milliseconds. Of a call that is open the exit doesn't come any more:
+// where that matters their events are switched off before, and calls awaited. A function stays whose text isn't what was written, or on whose island a thread stands.
 func (s *Target) TakeOut(ctx context.Context, ids map[uint32]bool) (done TakenOut, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	for id := range ids {
+		if s.out[id] {
+			done.Functions = append(done.Functions, id)
+		}
+	}
 	for _, part := range s.inParts(ids, func(id uint32) bool { return !s.out[id] }) {
 		if err := s.takeOut(ctx, part, &done); err != nil {
 			return done, err
@@ -64,20 +69,13 @@ func (s *Target) PutBack(ctx context.Context, ids map[uint32]bool) (done TakenOu
 	return done, nil
 }
 
-// Out says whether a function's sites are taken out.
-func (s *Target) Out(id uint32) bool {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	return s.out[id]
-}
-
 // part is functions whose sites are written in one stop.
 type part struct {
 	ids     map[uint32]bool
 	patches []stub.Patch // but for islands in padding
 }
 
-// inParts divides functions for which is says so, in the order of their addresses. The caller holds writing.
+// inParts divides the patches of functions for which is says so, in the order of their addresses. The caller holds writing.
 func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []part) {
 	s.Mu.Lock()
 	arenas := slices.Clone(s.Arenas)
@@ -89,14 +87,15 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []
 		}
 		of := map[uint32][]stub.Patch{}
 		var order []uint32
-		for _, p := range a.Code.Patches {
+		for i := range a.Code.Patches {
+			p := &a.Code.Patches[i]
 			if p.ID == 0 || p.Island || !ids[p.ID] || !is(p.ID) {
 				continue
 			}
 			if of[p.ID] == nil {
 				order = append(order, p.ID)
 			}
-			of[p.ID] = append(of[p.ID], p)
+			of[p.ID] = append(of[p.ID], *p)
 		}
 		for _, id := range order {
 			if len(now.patches)+len(of[id]) > mostTaken && len(now.patches) > 0 {
