@@ -84,8 +84,13 @@ func budgetOf(b *recorder.BudgetKept) *budgetSummary {
 		milliseconds(b.Stopped), milliseconds(b.LongestStop)}
 }
 
-// text is what the summary says of it.
-func (b *budgetSummary) text() string {
-	return fmt.Sprintf("budget: %.2g %% of the processor time, of %.2g %% wanted, with %.2g %% of the calls and %.2g %% of the time of functions; %d functions are off",
-		100*b.Measured, 100*b.Wanted, 100*b.CallsShare, 100*b.TimeShare, b.FunctionsOff)
+// budgetText is what the summary says of it, a line; empty without one.
+func budgetText(r *recorder.Result) string {
+	b := r.Budget
+	if b == nil {
+		return ""
+	}
+	text := fmt.Sprintf("budget: %.2g %% of the processor time, of %.2g %% wanted, with %.2g %% of the calls and %.2g %% of the time; ",
+		100*b.Measured, 100*b.Wanted, 100*b.CallsShare, 100*b.TimeShare)
+	return text + things(uint64(b.Functions), "function") + " off\n"
 }

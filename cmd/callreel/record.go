@@ -73,6 +73,10 @@ slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, 
 too. What the rings hold no more is kept encoded, in --memory: callreel says for how long that lasts. --with PID arms
 another process in the same way: each dump, whichever process it is made for, has the same time of all of them.
 
+--budget 2% keeps what recording costs within that share of the processor time that the process uses: functions that are
+called very often and tell little are left out, and looked at again when the load changes. --keep-function names some
+that stay.
+
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
 parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
 *p, buf[:16] (the first 16 bytes), buf[:size] (as many bytes as the argument size says), and with --ret parts of the
@@ -485,6 +489,7 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
 			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
 	}
+	text += budgetText(r)
 	for i := range r.Images {
 		if c := &r.Images[i]; c.Main {
 			text += coverageText(c) + "\n"

@@ -207,6 +207,7 @@ func (f *recordFlags) sayArmed(w io.Writer, r *recorder.Result) error {
 		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
 			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
 	}
+	text += budgetText(r)
 	if r.Left != "" {
 		text += fmt.Sprintf("stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", printable(r.Left))
 	}

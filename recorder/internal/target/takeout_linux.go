@@ -118,7 +118,10 @@ var errMoved = errors.New("the text has been changed by somebody else")
 // takeOut takes a part's sites out. The caller holds writing.
 func (s *Target) takeOut(ctx context.Context, p part, done *TakenOut) error {
 	for try := 0; ; try++ {
-		w, err := prepareUndo(s.Process, &recovery.Record{Arenas: spansOf(s.Arenas), Patches: p.patches, Golang: s.lang.golang})
+		s.Mu.Lock()
+		arenas := spansOf(s.Arenas)
+		s.Mu.Unlock()
+		w, err := prepareUndo(s.Process, &recovery.Record{Arenas: arenas, Patches: p.patches, Golang: s.lang.golang})
 		if err != nil {
 			return err
 		}
