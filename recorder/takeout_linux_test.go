@@ -62,25 +62,25 @@ func TestARecorderIsKilledWhileItTakesSitesOut(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		pause := time.After(300*time.Millisecond + time.Duration(random.IntN(700))*time.Millisecond)
+		pause := time.After(300*time.Millisecond + time.Duration(random.IntN(1500))*time.Millisecond)
 		<-pause
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
-		if err := cmd.Wait(); err != nil {
-			inside++
-		}
+		_ = cmd.Wait() // it was killed, as a rule
 		var d struct {
+			Removed      int    `json:"removed"`
 			TextVerified bool   `json:"text_verified"`
 			Left         string `json:"left"`
 		}
 		out := realtest.MustCallreel(t, "detach", "-p", strconv.Itoa(p.Pid()), "--json").Stdout
-		if err := json.Unmarshal([]byte(out), &d); err != nil || !d.TextVerified || d.Left != "" {
+		if err := json.Unmarshal([]byte(out), &d); err != nil || d.Removed > 0 && !d.TextVerified || d.Left != "" {
 			t.Fatalf("%v: %s", err, out)
 		}
+		inside += d.Removed
 	}
 	if counts := p.Finish(); counts["signals"] == 0 || inside == 0 {
-		t.Errorf("%v; %d recorders were killed", counts, inside)
+		t.Errorf("%v; what %d recorders left was removed", counts, inside)
 	}
 }
 
