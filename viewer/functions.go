@@ -165,6 +165,7 @@ type Function struct {
 	// Recorded is there where one call in so many was: Calls are all, the times those of the recorded ones.
 	Recorded uint64 `json:"recorded,omitempty"`
 	*FunctionStates
+	*FunctionOff
 }
 
 // Percentile is one of the durations of complete calls, in nanoseconds: null in JSON if there was no such call.
