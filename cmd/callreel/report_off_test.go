@@ -123,3 +123,54 @@ func TestReportWithoutABudgetTellsOfOffs(t *testing.T) {
 		t.Errorf("nothing was off, and it says\n%s", text)
 	}
 }
+
+// A function that was off in one of two reels has not come, gone, or become rarer there.
+func TestDiffTakesFunctionsThatWereOffForNeitherNewNorGone(t *testing.T) {
+	with := budgetedReel(t, true, nil, nil)
+	half := budgetedReel(t, true, someOff[:1], nil)
+	without := budgetedReel(t, false, []reel.Off{{Function: 2, From: 1_000_000}}, nil)
+	type answer struct {
+		Functions []struct {
+			Name      string `json:"name"`
+			SlowerNS  int64  `json:"slower_ns"`
+			NewNS     int64  `json:"new_path_ns"`
+			MissingNS int64  `json:"missing_path_ns"`
+			MoreNS    int64  `json:"more_calls_ns"`
+			OffNS     int64  `json:"off_ns"`
+			OffA      bool   `json:"off_a"`
+			OffB      bool   `json:"off_b"`
+		} `json:"functions"`
+		A, B struct {
+			Off int `json:"functions_off"`
+		}
+		Split map[string]int64 `json:"split"`
+	}
+	compare := func(a, b string) (r answer) {
+		t.Helper()
+		realtest.Must(t, json.Unmarshal([]byte(callreel("", "diff", a, b, "--json").stdout), &r))
+		return r
+	}
+	gone, come, same := compare(with, without), compare(without, with), compare(half, with)
+	for name, r := range map[string]answer{"gone": gone, "come": come, "same": same} {
+		for _, f := range r.Functions {
+			if f.Name == "parse" && (f.NewNS != 0 || f.MissingNS != 0 || f.MoreNS != 0 || f.SlowerNS != 0 || f.OffA == f.OffB || f.OffB != (name == "gone")) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if r.A.Off+r.B.Off != 1 || r.Split["new_path_ns"] != 0 || r.Split["missing_path_ns"] != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if gone.Split["off_ns"] != -1_800_000 || come.Split["off_ns"] != 1_800_000 || same.Split["off_ns"] != 0 {
+		t.Errorf("splits: %v, %v, %v", gone.Split, come.Split, same.Split)
+	}
+	text := callreel("", "diff", with, without).stdout
+	for _, want := range []string{"server!parse  (off in B for some time)\n", "-1.80 ms in functions that were off in one of them\n", "; 1 function was off for some time\n", "are not gone"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("diff doesn't say %q:\n%s", want, text)
+		}
+	}
+	if text := callreel("", "diff", with, with).stdout; strings.Contains(text, "off") {
+		t.Errorf("nothing was off:\n%s", text)
+	}
+}
