@@ -275,7 +275,7 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 		for _, p := range append(ownPauses(said, win), a.Pauses(win.from, win.to)...) {
 			err = errors.Join(err, w.Pause(p))
 		}
-		err = errors.Join(err, w.Dump(d))
+		err = errors.Join(err, a.writeOffs(w, win, names), w.Dump(d))
 	}
 	told.Events, told.Missing = w.Stats().Events, len(d.Missing)
 	return errors.Join(err, w.Close())

@@ -106,6 +106,26 @@ func (n *Late) IDOf(id uint32) uint32 {
 	return n.ids[id]
 }
 
+// IDsOf are the reel's numbers of functions, which are put there together if they aren't; 0 of those that can't be.
+func (n *Late) IDsOf(ids []uint32) ([]uint32, error) {
+	events := make([]reel.Event, len(ids))
+	for i, id := range ids {
+		events[i] = reel.Entry(0, 0, id)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.introduce(events); err != nil {
+		return nil, err
+	}
+	list := make([]uint32, len(ids))
+	for i, id := range ids {
+		if uint64(id) < uint64(len(n.ids)) {
+			list[i] = n.ids[id]
+		}
+	}
+	return list, nil
+}
+
 // pendingID stands for a number that the reel has not given yet.
 const pendingID = ^uint32(0)
 
