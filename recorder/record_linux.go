@@ -82,9 +82,11 @@ type recording struct {
 	functions tables.Functions
 	keptOff   map[int]int // see collect.KeepOff
 	reader    reader
-	tally     *budget.Tally // nil without a budget
-	offMu     sync.Mutex    // guards off
-	off       []budget.Off
+	tally     *budget.Tally     // nil without a budget
+	offMu     sync.Mutex        // guards what follows, up to keeper; that of the keeper may be taken while it is held
+	wasOff    []budget.Off      // of an armed recording
+	stillOff  map[uint32]uint64 // since when, by the target's IDs
+	keeper    *budget.Keeper
 	control   *control.Server // nil if it can't be asked
 }
 

@@ -40,6 +40,10 @@ type Config struct {
 	Scheduler *scheduling.Moments
 	// Pauses are the times within a window in which nothing was recorded because somebody had asked for that.
 	Pauses func(from, to uint64) []reel.Pause
+	// Offs are the times within a window in which functions were off for what their calls cost, by target IDs; Budget is what there is to say of that,
+	// if anything is. Both may be nil.
+	Offs   func(from, to uint64) []reel.Off
+	Budget func() (b reel.Budget, ok bool)
 	// WaitCalls are the functions whose arguments are kept; nil for none.
 	WaitCalls *waitcalls.Set
 	// Began is when recording was on, in TSC ticks, of which there are so many in a second. Min is for how many of them a call must take to be

@@ -237,7 +237,7 @@ func (a *Loop) writePart(out *jointOut, lost uint64, threads []*threadRuns, caus
 	win := out.win
 	win.lost = lost
 	a.missingByFreezing(win, threads, out.dump)
-	var err error
+	err := a.writeOffs(out.w, out.win)
 	for _, p := range append(ownPauses(said, out.win), a.Pauses(out.win.from, out.win.to)...) {
 		err = errors.Join(err, out.w.Pause(p))
 	}

@@ -43,13 +43,13 @@ type Config struct {
 	TicksPerSecond uint64
 	// CountOff is whether calls of functions that are off are to be counted by samples.
 	CountOff bool
-	// Off is told of functions that were off for some time: when they come on again, and in the end.
+	// Off is told of functions that go off, and again when they come on, or in the end.
 	Off func(list []Off)
 	// Notice tells what the user should know.
 	Notice func(format string, args ...any)
 }
 
-// Off is a time in which a function wasn't recorded, in ticks. Estimated is how many calls it had then, by samples; 0 if nobody has looked.
+// Off is a time in which a function wasn't recorded, in ticks; To is 0 as long as that goes on. Estimated is how many calls it had then, by samples; 0 if nobody has looked.
 type Off struct {
 	ID        uint32
 	From, To  uint64
@@ -85,6 +85,7 @@ type Keeper struct {
 	off     map[uint32]*offState
 	stays   map[uint32]bool // functions that could not be switched off
 	cpu     time.Duration   // when the last stretch ended
+	tick    uint64          // the same
 	sampled time.Time
 	all     []Function // of the last sample
 	before  load       // the same
@@ -104,8 +105,8 @@ type Keeper struct {
 // offState is a function that is off.
 type offState struct {
 	since uint64
-	out   bool // its sites are taken out
-	rate  float64
+	out   bool    // its sites are taken out
+	rate  float64 // calls a tick by the last sample, 0 if they aren't counted
 }
 
 // Stats is how a budget is kept.
@@ -197,6 +198,8 @@ func (k *Keeper) stretch() (list []Function, l load, err error) {
 		return nil, l, err
 	}
 	l.cpu, k.cpu = (cpu - k.cpu).Seconds(), cpu
+	now := k.c.Ticks()
+	l.ticks, k.tick = float64(now-k.tick), now
 	list = slices.DeleteFunc(list, func(f Function) bool { return f.ID == 0 })
 	for i := range list {
 		f := &list[i]
@@ -253,7 +256,7 @@ func (k *Keeper) choose(ctx context.Context) error {
 	k.mu.Unlock()
 	rates := map[uint32]float64{}
 	for i := range off {
-		rates[off[i].ID] = float64(off[i].Calls) / l.cpu
+		rates[off[i].ID] = k.rate(&off[i], l.ticks)
 	}
 	return k.reject(ctx, fresh, back, rates, now)
 }
@@ -265,10 +268,15 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 	}
 	k.on(on, now)
 	are, err := k.c.Probes.Reject(off, on)
+	var fresh []Off
 	is := map[uint32]bool{}
 	for _, id := range are {
 		is[id] = true
 		k.off[id] = &offState{since: now, rate: rates[id]}
+		fresh = append(fresh, Off{ID: id, From: now})
+	}
+	if len(fresh) > 0 {
+		k.c.Off(fresh)
 	}
 	for _, id := range off {
 		if !is[id] {
@@ -280,6 +288,14 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 		return err
 	}
 	return k.close(ctx)
+}
+
+// rate is how many calls of a function there were for each tick of a stretch, if that is to be known.
+func (k *Keeper) rate(f *Function, ticks float64) float64 {
+	if !k.c.CountOff || ticks <= 0 {
+		return 0
+	}
+	return float64(f.Calls) / ticks
 }
 
 // putBack puts the sites back of functions that are out.
@@ -305,7 +321,7 @@ func (k *Keeper) on(ids []uint32, now uint64) {
 	var list []Off
 	for _, id := range ids {
 		if o := k.off[id]; o != nil {
-			list = append(list, Off{ID: id, From: o.since, To: now})
+			list = append(list, Off{ID: id, From: o.since, To: now, Estimated: uint64(o.rate * float64(now-o.since))})
 			delete(k.off, id)
 		}
 	}
@@ -374,7 +390,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 			l.kept += float64(list[i].Calls)
 		}
 	}
-	k.after = load{k.after.cpu + l.cpu, k.after.kept + l.kept, k.after.all + l.all}
+	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all}
 	k.measure()
 	if k.usual == nil {
 		k.usual = list
@@ -405,7 +421,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	rates := map[uint32]float64{}
 	for i := range off {
 		ids = append(ids, off[i].ID)
-		rates[off[i].ID] = float64(off[i].Calls) / l.cpu
+		rates[off[i].ID] = k.rate(&off[i], l.ticks)
 	}
 	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
 }

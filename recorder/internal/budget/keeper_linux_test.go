@@ -63,7 +63,9 @@ func keeper() (*Keeper, *program) {
 	p := &program{off: map[uint32]bool{}, out: map[uint32]bool{}, kept: map[uint32]bool{}, open: map[uint32]bool{}}
 	k := New(Config{Share: 0.02, Sites: p, Probes: p, InLoop: func(f func()) error { f(); return nil }, Tally: NewTally(false, 0),
 		CPU: func() (time.Duration, error) { return 0, nil }, Ticks: func() uint64 { p.tick++; return p.tick }, TicksPerSecond: 1e9,
-		Off: func(list []Off) { p.offs = append(p.offs, list...) }, Notice: func(string, ...any) {}})
+		Off: func(list []Off) {
+			p.offs = append(p.offs, slices.DeleteFunc(list, func(o Off) bool { return o.To == 0 })...)
+		}, Notice: func(string, ...any) {}})
 	return k, p
 }
 

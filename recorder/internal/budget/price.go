@@ -15,9 +15,10 @@ const (
 
 // load is what was counted in a stretch of time.
 type load struct {
-	cpu  float64 // seconds of processor time that the process used
-	kept float64 // calls of functions that stay on
-	all  float64 // calls of all that were recorded
+	ticks float64 // of the clock, for how long
+	cpu   float64 // seconds of processor time that the process used
+	kept  float64 // calls of functions that stay on
+	all   float64 // calls of all that were recorded
 }
 
 // price estimates what a call costs, from a stretch in which all was on and one in which only some was, and says how sure that is: the

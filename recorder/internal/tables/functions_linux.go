@@ -16,6 +16,8 @@ type Functions interface {
 	// Translate gives events the reel's numbers of their functions. Events of functions that there are not are left as they are: what reads
 	// reels says that it doesn't know them.
 	Translate(events []reel.Event) error
+	// IDsOf are the reel's numbers of functions, by the target's IDs; 0 of those that have none.
+	IDsOf(ids []uint32) ([]uint32, error)
 }
 
 // Fixed are functions whose numbers in the reel are their target IDs.
@@ -44,6 +46,9 @@ func (f *Fixed) Add(ranges []target.IDRange, next uint32) error {
 	f.next = next
 	return err
 }
+
+// IDsOf are the same.
+func (f *Fixed) IDsOf(ids []uint32) ([]uint32, error) { return ids, nil }
 
 // Translate does nothing.
 func (*Fixed) Translate([]reel.Event) error { return nil }
@@ -130,6 +135,26 @@ func (n *Late) IDOf(id uint32) uint32 {
 		return 0
 	}
 	return n.ids[id]
+}
+
+// IDsOf are the reel's numbers of functions, which are put there together if they aren't; 0 of those that can't be.
+func (n *Late) IDsOf(ids []uint32) ([]uint32, error) {
+	events := make([]reel.Event, len(ids))
+	for i, id := range ids {
+		events[i] = reel.Entry(0, 0, id)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.introduce(events); err != nil {
+		return nil, err
+	}
+	list := make([]uint32, len(ids))
+	for i, id := range ids {
+		if uint64(id) < uint64(len(n.ids)) {
+			list[i] = n.ids[id]
+		}
+	}
+	return list, nil
 }
 
 // pendingID stands for a number that the reel has not given yet.
