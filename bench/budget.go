@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callreel/callreel/bench/programs"
@@ -40,10 +41,13 @@ func measureBudget(ctx context.Context, c config) (rows []row) {
 	defer back()
 	for _, pipeline := range []int{1, 16} {
 		what := fmt.Sprintf("redis GET, %d in a pipeline", pipeline)
+		if !strings.Contains(what, c.input) {
+			continue
+		}
 		rows = append(rows, budgetRows(ctx, c, what, func() (*work, error) { return redisWork(ctx, c, pipeline) })...)
 	}
 	for _, p := range programs.All() {
-		if !slices.Contains([]string{"redis", "nginx", "postgres", "python3", "node", "memcached", "Go"}, p.Name) || ctx.Err() != nil {
+		if !slices.Contains([]string{"redis", "nginx", "postgres", "python3", "node", "memcached", "Go"}, p.Name) || !strings.Contains(p.Name, c.input) || ctx.Err() != nil {
 			continue
 		}
 		rows = append(rows, budgetRows(ctx, c, p.Name, func() (*work, error) {
@@ -54,7 +58,10 @@ func measureBudget(ctx context.Context, c config) (rows []row) {
 			return &work{i.PID, func() error { _, err := i.Work(); return err }, i.End}, nil
 		})...)
 	}
-	return append(rows, measurePlanted(ctx, c)...)
+	if strings.Contains("planted", c.input) {
+		rows = append(rows, measurePlanted(ctx, c)...)
+	}
+	return rows
 }
 
 func redisWork(ctx context.Context, c config, pipeline int) (*work, error) {

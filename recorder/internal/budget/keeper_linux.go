@@ -106,6 +106,7 @@ type Keeper struct {
 type offState struct {
 	since uint64
 	out   bool    // its sites are taken out
+	stuck bool    // they can't be: it isn't tried again before all is on for a sample
 	rate  float64 // calls a tick by the last sample, 0 if they aren't counted
 }
 
@@ -340,7 +341,7 @@ func (k *Keeper) count() {
 func (k *Keeper) close(ctx context.Context) error {
 	var waiting []uint32
 	for id, o := range k.off {
-		if !o.out {
+		if !o.out && !o.stuck {
 			waiting = append(waiting, id)
 		}
 	}
@@ -355,8 +356,11 @@ func (k *Keeper) close(ctx context.Context) error {
 		return nil
 	}
 	done, err := k.c.Sites.TakeOut(ctx, ready)
+	for id := range ready { // each try stops the process
+		k.off[id].stuck = true
+	}
 	for _, id := range done.Functions {
-		k.off[id].out = true
+		k.off[id].out, k.off[id].stuck = true, false
 	}
 	k.took(done, 1)
 	k.after, k.usual = load{}, nil
@@ -433,7 +437,7 @@ func (k *Keeper) measure() {
 		return
 	}
 	for _, o := range k.off {
-		if !o.out {
+		if !o.out && !o.stuck {
 			return
 		}
 	}

@@ -15,6 +15,8 @@ type program struct {
 	off, out map[uint32]bool
 	kept     map[uint32]bool
 	open     map[uint32]bool // functions of which a call is open
+	foreign  map[uint32]bool // functions whose text somebody else has changed
+	tries    int             // to take sites out
 	offs     []Off
 	tick     uint64
 }
@@ -41,7 +43,11 @@ func (p *program) Closed(ids []uint32) (closed []uint32) {
 func (p *program) Kept(id uint32) bool { return p.kept[id] }
 
 func (p *program) TakeOut(_ context.Context, ids map[uint32]bool) (d target.TakenOut, _ error) {
+	p.tries++
 	for id := range ids {
+		if p.foreign[id] {
+			continue
+		}
 		p.out[id] = true
 		d.Functions = append(d.Functions, id)
 		d.Sites++
@@ -106,6 +112,23 @@ func TestAHotLeafIsTakenOutWhenNoneOfItsCallsIsOpen(t *testing.T) {
 	s := k.Stats()
 	if got := sorted(p.out); !slices.Equal(got, []uint32{3}) || s.Off != 1 || s.Removed != 1 || s.Calls > 0.02 || s.Time != 1 {
 		t.Errorf("out %v, %+v", got, s)
+	}
+}
+
+func TestTheProcessIsNotStoppedAgainAndAgainForSitesThatCannotBeTakenOut(t *testing.T) {
+	k, p := keeper()
+	p.foreign = map[uint32]bool{3: true}
+	list := work(10_000, 3)
+	if err := k.sample(t.Context(), list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := k.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.tries != 1 || !p.off[3] || p.out[3] {
+		t.Errorf("%d tries; off %v, out %v", p.tries, p.off, p.out)
 	}
 }
 
