@@ -20,6 +20,7 @@ func TestABudgetLeavesOutWhatTheReelSays(t *testing.T) {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			t.Parallel()
 			s := startSwitched(t)
+			s.shut = true
 			r := realtest.StartRecording(t, slices.Concat(pidFlag(s), flags, []string{"--budget", "0.1%", "--count-off", "-f", "sw_*"})...)
 			began := ring.Ticks()
 			time.Sleep(4 * time.Second) // it is chosen after a tenth of a second, and sites go half a second later
@@ -63,6 +64,7 @@ func (s *switchedTarget) offsOf(t *testing.T, file string, flags []string) (time
 func TestABudgetLeavesOutWhatADumpSays(t *testing.T) {
 	needLive(t)
 	s := startSwitched(t)
+	s.shut = true
 	r := realtest.StartRecording(t, append(pidFlag(s), "--budget", "0.1%", "-f", "sw_*", "--when", "sw_long #1000000", "--keep", "1m")...)
 	began := ring.Ticks()
 	time.Sleep(4 * time.Second)

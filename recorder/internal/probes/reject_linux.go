@@ -59,10 +59,10 @@ func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 
 // Closed are those of functions that are off entirely: no event of theirs comes any more.
 func (s *Switches) Closed(ids []uint32) (closed []uint32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.requests.Lock()
+	defer s.requests.Unlock()
 	for _, id := range ids {
-		if int(id) < len(s.state) && s.state[id]&(entriesOff|exitsOff) == entriesOff|exitsOff {
+		if s.shut[id] || s.stateOf(id)&(entriesOff|exitsOff) == entriesOff|exitsOff {
 			closed = append(closed, id)
 		}
 	}

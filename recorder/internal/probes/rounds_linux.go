@@ -57,7 +57,7 @@ func (r *Rounds) End(events int) {
 
 // after waits until f was called in the loop, behind a round that began later than this call and has read all that was written before; with
 // soon behind any that began later. It returns false where that doesn't come.
-func (r *Rounds) after(over <-chan struct{}, soon bool, f func()) bool {
+func (r *Rounds) after(over <-chan struct{}, patience time.Duration, soon bool, f func()) bool {
 	w := &waiter{soon: soon, f: f, done: make(chan struct{})}
 	r.mu.Lock()
 	w.begun = r.begun
@@ -68,7 +68,7 @@ func (r *Rounds) after(over <-chan struct{}, soon bool, f func()) bool {
 	case <-w.done:
 		return true
 	case <-over:
-	case <-time.After(roundPatience):
+	case <-time.After(patience):
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
