@@ -10,7 +10,7 @@
 # make cross  builds for the other systems, their tests as well
 # make dist   what people install, into dist: tar.gz, .deb and .rpm with manual pages and completions, SHA256SUMS, SBOM;
 #             the same commit gives the same bytes
-# make fuzz   each fuzz target for FUZZTIME
+# make fuzz   each fuzz target for FUZZTIME, on one processor
 
 GO         ?= go
 FUZZTIME   ?= 10s
