@@ -248,7 +248,7 @@ const mostForged = recorder.DefaultRingSize + ring.MaxTID*ring.SlotSize + 64<<20
 func TestForgedThreadsTakeBoundedMemoryAndTime(t *testing.T) {
 	needLive(t, realtest.Superuser)
 	for _, mode := range []string{"register", "drop", "write"} {
-		for _, how := range [][]string{{"record", "-d", "1s", "--json"}, {"record", "-d", "1s", "--json", "--follow"}, {"record", "-d", "1s", "--json", "--when", "step > 1h"}, {"top", "-d", "1s"}} {
+		for _, how := range [][]string{{"record", "-d", "500ms", "--json"}, {"record", "-d", "500ms", "--json", "--follow"}, {"record", "-d", "500ms", "--json", "--when", "step > 1h"}, {"top", "-d", "500ms"}} {
 			t.Run(mode+" "+strings.Join(how, " "), func(t *testing.T) {
 				p := another(t, forger(t), mode)
 				args := append(slices.Clone(how), "-p", strconv.Itoa(p.Pid()), "-f", "step")
