@@ -288,7 +288,7 @@ func TestProgramsGoOnWithAllOfTheirSlotsWritten(t *testing.T) {
 				p.Go()
 			}
 			calls := int64(0)
-			for i := range realtest.Repeats(t, 3) {
+			for i := range 6 {
 				args := []string{"-d", "60ms", "--imports", "*:*"}
 				if i%3 == 1 {
 					args = append(args, "-m", target[0]+"-*")
