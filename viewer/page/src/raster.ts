@@ -310,15 +310,23 @@ export class Raster {
     const of = Math.round(share * 256);
     const [r, g, b] = [(color & 255) * of, ((color >> 8) & 255) * of, ((color >> 16) & 255) * of];
     const rest = 256 - of;
+    // What is painted is of few colours: that of a pixel is mostly that of the one before.
+    let before = 0;
+    let mixed = 0;
     for (let y = y0; y < y1; y++) {
       const line = y * width;
       // The first stripe that reaches into the stretch; it is on a grid of the screen, so that neighbours go on.
       const phase = (((slant * y) % every) + every) % every;
       for (let at = x0 - ((((x0 + phase) % every) + every) % every); at < x1; at += every) {
-        for (let x = at < x0 ? x0 : at; x < at + thick && x < x1; x++) {
+        const end = at + thick < x1 ? at + thick : x1;
+        for (let x = at < x0 ? x0 : at; x < end; x++) {
           const p = pixels[line + x];
           if (p === ground[x]) continue;
-          pixels[line + x] = (0xff000000 | ((((p >> 16) & 255) * rest + b) >> 8) << 16 | ((((p >> 8) & 255) * rest + g) >> 8) << 8 | (((p & 255) * rest + r) >> 8)) >>> 0;
+          if (p !== before) {
+            before = p;
+            mixed = (0xff000000 | ((((p >> 16) & 255) * rest + b) >> 8) << 16 | ((((p >> 8) & 255) * rest + g) >> 8) << 8 | (((p & 255) * rest + r) >> 8)) >>> 0;
+          }
+          pixels[line + x] = mixed;
         }
       }
     }

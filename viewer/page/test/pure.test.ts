@@ -17,7 +17,7 @@ import { Raster } from "../src/raster";
 import type { Viewed } from "../src/request";
 import { Source } from "../src/source";
 import { splitText } from "../src/split";
-import { paintStates, paintWaits, sharesAt, sharesLines } from "../src/states";
+import { paintStates, paintWaits, seenStates, sharesAt, sharesLines } from "../src/states";
 import type { Call, Dump, Lane, Trigger } from "../src/types";
 import { format, initial, parse } from "../src/urlstate";
 import { approach, clamp, pan, zoom } from "../src/viewport";
@@ -375,7 +375,7 @@ test("the row of states and hatching are painted where they belong, and keep to 
   raster.fill(0, height, ground);
   const states = decodeView(viewOfStates([[0, 40, running, 0], [40, 1, half, 1 << 16], [41, 39, blocked, 0]])).get(3)!.states!;
   const pieces = [{ span: { from: 0, to: 100 }, states }];
-  assert.equal(paintStates(raster, 2, 10, ground, pieces, s), 3);
+  assert.equal(paintStates(raster, 2, 10, ground, seenStates(pieces), s), 3);
   assert.equal(pixels[5 * width + 20], s.states.running);
   assert.equal(pixels[5 * width + 60], s.states.blocked);
   assert.equal(pixels[5 * width + 90], s.ground); // nothing is known
@@ -384,7 +384,7 @@ test("the row of states and hatching are painted where they belong, and keep to 
   // Of calls only bars are hatched, and only where their thread was blocked.
   const bar = 0xff112233;
   for (let y = 12; y < 20; y++) pixels.fill(bar, y * width + 10, y * width + 70);
-  assert.equal(paintWaits(raster, 12, 28, ground, pieces, s, 1), 1);
+  assert.equal(paintWaits(raster, 12, 28, ground, seenStates(pieces), s, 1), 1);
   const line = pixels.subarray(15 * width, 16 * width);
   assert.ok(line.subarray(10, 41).every((p) => p === bar));
   const stripes = line.subarray(41, 70).filter((p) => p !== bar).length;
