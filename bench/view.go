@@ -177,7 +177,7 @@ func (v *views) states(ctx context.Context, f *reel.File) error {
 		return float64(m.HeapAlloc)
 	}
 	before, start, spent := used(), time.Now(), cpuTime()
-	if err := t.SumStates(ctx); err != nil {
+	if err := t.SumStates(ctx, 0); err != nil {
 		return err
 	}
 	v.States, v.StatesCPU = time.Since(start).Seconds(), (cpuTime() - spent).Seconds()
