@@ -100,7 +100,7 @@ func runViews(ctx context.Context, c config, events uint64) (v views, err error)
 	if err := bigreel.Write(plain, shape); err != nil {
 		return v, err
 	}
-	if err := writeIndexed(ctx, indexed, events, 0); err != nil {
+	if err := writeIndexed(ctx, indexed, events, events/viewSwitches, 0); err != nil {
 		return v, err
 	}
 	self, err := os.Executable()
