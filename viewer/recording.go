@@ -94,7 +94,7 @@ const (
 	// summedAtOnce is how large a reel may be, in bytes, for views to wait for the states of its threads, which takes milliseconds then.
 	summedAtOnce = 4 << 20
 	// firstView is for how long what isn't part of the first picture waits for that.
-	firstView = time.Second
+	firstView = 2 * time.Second
 )
 
 // readRest reads what the program said, and sums up the states of its threads: behind the answer to the first view, which would
