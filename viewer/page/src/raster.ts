@@ -45,6 +45,7 @@ export class Raster {
   private lift = new Uint8Array(0); // how many lines of the row the lower part has
   private lifts = { least: Infinity, most: 0 };
   private lines = { height: -1, of: new Uint8Array(levels) }; // by how busy a column is
+  private shares = { height: -1, of: new Uint8Array(0) }; // by shares of 255
   private lane = new Uint32Array(0);
   private hidden: { of: Span[]; parts: Span[][] } = { of: [], parts: [] };
   private labelX0 = 0;
@@ -82,6 +83,12 @@ export class Raster {
   column(at: number): number {
     const x = (at - this.from) * this.scale;
     return x <= 0 ? 0 : x >= this.width ? this.width : Math.floor(x);
+  }
+
+  /** linesOfShares is how many of so many lines stand for each share of 255: some for the least. */
+  linesOfShares(height: number): Uint8Array {
+    if (this.shares.height !== height) this.shares = { height, of: Uint8Array.from({ length: 256 }, (_, share) => (share === 0 ? 0 : linesOf(height, share / 255))) };
+    return this.shares.of;
   }
 
   /** fill paints the lines y0 to y1-1 from the ground line. */

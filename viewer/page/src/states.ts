@@ -71,11 +71,6 @@ export function seenStates(pieces: StatePiece[]): SeenStates[] {
   return out;
 }
 
-/** linesOf is how many of so many lines stand for each share: some for the least. */
-function linesOf(height: number): Uint8Array {
-  return Uint8Array.from({ length: 256 }, (_, share) => (share === 0 ? 0 : Math.max(1, Math.round((height * share) / 255))));
-}
-
 /**
  * paintStates paints the row of states into the lines y0 to y1-1, and returns how many stretches. Where nothing is known it has dots.
  * All lanes have thousands of stretches a frame, so there is nothing here that has to be called or made for each.
@@ -86,12 +81,11 @@ export function paintStates(r: Raster, y0: number, y1: number, ground: Uint32Arr
   const bottom = Math.min(r.height, y1);
   if (top >= bottom) return 0;
   const { pixels, width } = r;
-  const height = y1 - y0;
   const middle = (y0 + y1) >> 1;
   if (middle >= top && middle < bottom) for (let x = 0; x < width; x += 4) pixels[middle * width + x] = s.rule;
   const { running, ready, blocked, uninterruptible } = s.states;
   const [toUninterruptible, toReady, toRunning] = [blocked ^ uninterruptible, uninterruptible ^ ready, ready ^ running];
-  const lines = linesOf(height);
+  const lines = r.linesOfShares(y1 - y0);
   let painted = 0;
   let ticks: Uint8Array | null = null; // by columns: 1 for page faults, 2 with input
   for (const [states, span] of seen) {
