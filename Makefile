@@ -10,14 +10,14 @@
 # make cross  builds for the other systems, their tests as well
 # make dist   what people install, into dist: tar.gz, .deb and .rpm with manual pages and completions, SHA256SUMS, SBOM;
 #             the same commit gives the same bytes
-# make fuzz   each fuzz target for FUZZTIME
+# make fuzz   each fuzz target for FUZZTIME, on one processor
 
 GO         ?= go
 FUZZTIME   ?= 10s
 SOAK       ?= 30m
 PKG        ?= ./...
 # The tests that take longest begin first, and the others go on beside them.
-LONGEST     = $(if $(filter ./...,$(PKG)),./recorder)
+LONGEST     = $(if $(filter ./...,$(PKG)),./recorder ./viewer/page ./cmd/callreel ./packaging ./recorder/internal/hostile)
 VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -27,7 +27,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo test bench programs soak fuzz dist lint page page-check cross clean
+.PHONY: all callreel demo vet test bench programs soak fuzz dist lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -38,11 +38,16 @@ demo:
 	@scripts/need demo
 	@GO="$(GO)" VERSION="$(VERSION)" demo/run
 
-# Two packages at a time: most of them wait, for processes or for their ends.
-test:
-	@scripts/need test
+vet:
 	$(GO) vet $(PKG)
-	$(GO) test -p 2 -timeout 30m $(TESTFLAGS) $(LONGEST) $(PKG)
+
+# Three packages at a time: most of them wait, for processes or for their ends.
+# callreel is built once for all of them, and what go vet has looked at isn't
+# looked at again.
+test: export CALLREEL = $(CURDIR)/bin/callreel
+test: vet callreel
+	@scripts/need test
+	$(GO) test -p 3 -vet=off -timeout 30m $(TESTFLAGS) $(LONGEST) $(PKG)
 
 bench: callreel
 	@scripts/need bench
@@ -63,10 +68,9 @@ dist:
 fuzz:
 	@scripts/fuzz $(FUZZTIME)
 
-lint:
+lint: vet
 	@unformatted=$$(find . -name '*.go' -not -path './.git/*' -print0 | xargs -0 gofmt -l) && \
 		if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet $(PKG)
 	$(GO) vet -tags man ./cmd/callreel
 	$(GO) run $(STATICCHECK) $(PKG)
 

@@ -56,6 +56,11 @@ func showUntil(tab context.Context, url, drawn string) error {
 	if err := chromedp.Do(tab, chromedp.Navigate(url)); err != nil {
 		return err
 	}
+	return waitUntil(tab, drawn)
+}
+
+// waitUntil returns once an expression is true of the page that is shown, and what it stands for is on the screen.
+func waitUntil(tab context.Context, drawn string) error {
 	if _, err := chromedp.Run(tab, chromedp.Poll[bool](drawn, chromedp.WithPollingTimeout(5*time.Minute))); err != nil {
 		var said string
 		if text, err := chromedp.Run(tab, chromedp.Evaluate[string](`document.body.innerText`)); err == nil {

@@ -100,7 +100,7 @@ func runViews(ctx context.Context, c config, events uint64) (v views, err error)
 	if err := bigreel.Write(plain, shape); err != nil {
 		return v, err
 	}
-	if err := writeIndexed(ctx, indexed, events, 0); err != nil {
+	if err := writeIndexed(ctx, indexed, events, events/viewSwitches, 0); err != nil {
 		return v, err
 	}
 	self, err := os.Executable()
@@ -177,7 +177,7 @@ func (v *views) states(ctx context.Context, f *reel.File) error {
 		return float64(m.HeapAlloc)
 	}
 	before, start, spent := used(), time.Now(), cpuTime()
-	if err := t.SumStates(ctx); err != nil {
+	if err := t.SumStates(ctx, 0); err != nil {
 		return err
 	}
 	v.States, v.StatesCPU = time.Since(start).Seconds(), (cpuTime() - spent).Seconds()

@@ -92,7 +92,7 @@ func measureViewers(ctx context.Context, c config) []row {
 
 func newViewing(ctx context.Context, c config, events uint64) (v *viewing, end func(), err error) {
 	v = &viewing{config: c, reel: filepath.Join(c.dir, "viewers.reel")}
-	if err := writeIndexed(ctx, v.reel, events, 0); err != nil {
+	if err := writeIndexed(ctx, v.reel, events, events/viewSwitches, 0); err != nil {
 		return nil, nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 func TestCallsThatWereOpenAtTheEndAreUnfinished(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "between"))
-	for round := range 12 {
+	for round := range realtest.Repeats(t, 5) {
 		r := realtest.StartRecording(t, append(pidFlag(p), "-f", "near", "-f", "nearer", "-f", "*strtoull*")...)
 		time.Sleep(100 * time.Millisecond)
 		s := stop(t, r)

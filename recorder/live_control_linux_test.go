@@ -196,7 +196,7 @@ func TestRootIsLedToNobodyElse(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 20 {
+			for range realtest.Repeats(t, 5) {
 				a := realtest.Callreel(t, append([]string{"dump"}, pidFlag(s.target)...)...)
 				if a.Code != 3 || a.Stdout != "" {
 					t.Fatalf("%+v", a)

@@ -121,8 +121,8 @@ func TestLibrariesComeAndGoWhileRecorded(t *testing.T) {
 			t.Run(target+" "+mode, func(t *testing.T) {
 				p := loading(t, target)
 				r := realtest.StartRecording(t, append(pidFlag(p), mode, "-m", "l*-*")...)
-				time.Sleep(3 * time.Second) // each library is there for moments only: how many are noticed is chance
-				s := stop(t, r)             // the text is verified
+				time.Sleep(1500 * time.Millisecond) // each library is there for moments only: how many are noticed is chance
+				s := stop(t, r)                     // the text is verified
 				if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
 					t.Errorf("left %+v, %v", remains, err)
 				}
@@ -146,7 +146,7 @@ func TestRecordersOfChangingLibrariesAreKilled(t *testing.T) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		t.Logf("seed %d", seed)
-		for i := range kills {
+		for i := range kills(t) {
 			r := realtest.StartRecording(t, append(pidFlag(p), mode, "-m", "l*-*")...)
 			time.Sleep(time.Duration(random.Int64N(int64(200 * time.Millisecond))))
 			r.Signal(os.Kill)

@@ -125,7 +125,7 @@ func TestRecordersDetachWhileExceptionsAreThrown(t *testing.T) {
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := realtest.Start(t, realtest.Build(t, "cxx"), "8")
 		var calls int64
-		for range repeats(t, 2) {
+		for range realtest.Repeats(t, 1) {
 			calls += cycles(t, 2, p.Pid(), "", mode, "-m", "cxx*", "-m", "libstdc++*", "-m", "libgcc_s*")
 			calls += cycles(t, 1, p.Pid(), "", mode)
 			r := realtest.StartRecording(t, append(pidFlag(p), mode)...)
@@ -145,7 +145,7 @@ func TestRecordersDetachWhileThreadsAreCancelled(t *testing.T) {
 	needLive(t, realtest.GXX)
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := realtest.Start(t, realtest.Build(t, "cancel"))
-		if cycles(t, 15, p.Pid(), "", mode) == 0 {
+		if cycles(t, realtest.Repeats(t, 6), p.Pid(), "", mode) == 0 {
 			t.Errorf("%s: no call recorded", mode)
 		}
 		if counts := p.Finish(); counts["cancelled"] == 0 {
@@ -168,7 +168,7 @@ func TestUnwindersStartFromStubs(t *testing.T) {
 		r.Wait()
 		time.Sleep(100 * time.Millisecond)
 		realtest.MustCallreel(t, append([]string{"detach"}, pidFlag(p)...)...)
-		if cycles(t, repeats(t, 2), p.Pid(), "faults*", mode) == 0 {
+		if cycles(t, realtest.Repeats(t, 2), p.Pid(), "faults*", mode) == 0 {
 			t.Errorf("%s: no call recorded", mode)
 		}
 		counts := p.Finish()
@@ -180,18 +180,4 @@ func TestUnwindersStartFromStubs(t *testing.T) {
 			t.Errorf("%s: %d of %d walks did not come to the end", mode, counts["cut"], counts["walks"])
 		}
 	}
-}
-
-// repeats is n, or what CALLREEL_CYCLES in the environment says.
-func repeats(t *testing.T, n int) int {
-	t.Helper()
-	more := os.Getenv("CALLREEL_CYCLES")
-	if more == "" {
-		return n
-	}
-	n, err := strconv.Atoi(more)
-	if err != nil || n < 1 {
-		t.Fatalf("CALLREEL_CYCLES is %q, which is no number of cycles", more)
-	}
-	return n
 }

@@ -98,7 +98,7 @@ func TestFollowedChildrenAreDetachedFrom(t *testing.T) {
 func TestChildrenOfAFollowedProcessAreUnharmed(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "fork"))
-	cycles(t, 6, p.Pid(), "", "--follow")
+	cycles(t, realtest.Repeats(t, 4), p.Pid(), "", "--follow")
 	if counts := p.Finish(); counts["children"] == 0 {
 		t.Error("no children")
 	}

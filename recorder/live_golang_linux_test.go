@@ -142,12 +142,8 @@ func wantEndsOfGoCalls(t *testing.T, file string, rep report, made realtest.Coun
 func TestGoProgramLivesThroughRecordings(t *testing.T) {
 	t.Parallel()
 	needLive(t)
-	cycles := 10
-	if testing.Short() {
-		cycles = 3
-	}
 	p := realtest.Start(t, goTarget(t), "steady")
-	for i := range cycles {
+	for i := range realtest.Repeats(t, 5) {
 		d := time.Duration(1+rand.IntN(200)) * time.Millisecond
 		file := filepath.Join(t.TempDir(), "cycle.reel")
 		res := realtest.Callreel(t, "record", "--json", "-d", d.String(), "-o", file, "-p", strconv.Itoa(p.Pid()))

@@ -42,7 +42,7 @@ func TestGoProgramsKnowWhetherSomebodyRecords(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	outcomes := map[string]int{}
-	for i := range kills {
+	for i := range kills(t) {
 		flags := append(pidFlag(p), "--markers", "callreel:*")
 		if i%2 == 1 {
 			flags = append(flags, "-d", "20ms")

@@ -252,7 +252,7 @@ func TestRecordersOfImportsMayBeKilledAtAnyTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	outcomes := map[string]int{}
-	for i := range kills {
+	for i := range kills(t) {
 		flags := append(pidFlag(p), "--imports", "*:*")
 		if i%2 == 1 {
 			flags = append(flags, "-d", "10ms")

@@ -16,7 +16,7 @@ import (
 )
 
 // kills is how often callreel is killed on each target.
-const kills = 20
+func kills(t *testing.T) int { return realtest.Repeats(t, 8) }
 
 // Whenever callreel is killed, the target goes on and is right, the reel can be
 // read, and detach removes what was left.
@@ -60,7 +60,7 @@ func killRecorders(t *testing.T, p *realtest.Proc) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d, delays up to %v", seed, most)
 	outcomes := map[string]int{}
-	for i := range kills {
+	for i := range kills(t) {
 		flags := pidFlag(p)
 		if i%2 == 1 { // it detaches soon
 			flags = append(flags, "-d", "20ms")

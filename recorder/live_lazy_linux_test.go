@@ -109,7 +109,7 @@ func TestLazyRecordersOfATargetUnderLoad(t *testing.T) {
 	needLive(t)
 	t.Run("abi", func(t *testing.T) {
 		p := realtest.Start(t, realtest.Build(t, "abi"))
-		if cycles(t, 10, p.Pid(), "", "--lazy") == 0 {
+		if cycles(t, realtest.Repeats(t, 4), p.Pid(), "", "--lazy") == 0 {
 			t.Error("no call recorded")
 		}
 		if counts := p.Finish(); counts["signals"] == 0 {
@@ -118,8 +118,8 @@ func TestLazyRecordersOfATargetUnderLoad(t *testing.T) {
 	})
 	t.Run("every register", func(t *testing.T) {
 		p := realtest.Start(t, realtest.Build(t, "state"), "2")
-		cycles(t, 8, p.Pid(), "", "--lazy")
-		if cycles(t, 8, p.Pid(), "", "--lazy", "-f", "state_*", "-f", "shape_*") == 0 {
+		cycles(t, realtest.Repeats(t, 4), p.Pid(), "", "--lazy")
+		if cycles(t, realtest.Repeats(t, 4), p.Pid(), "", "--lazy", "-f", "state_*", "-f", "shape_*") == 0 {
 			t.Error("no call recorded")
 		}
 		if counts := p.Finish(); counts["calls"] == 0 {
@@ -128,7 +128,7 @@ func TestLazyRecordersOfATargetUnderLoad(t *testing.T) {
 	})
 	t.Run("short-lived threads", func(t *testing.T) {
 		p := realtest.Start(t, realtest.Build(t, "threads"), "churn", "4")
-		if cycles(t, 10, p.Pid(), "", "--lazy") == 0 {
+		if cycles(t, realtest.Repeats(t, 4), p.Pid(), "", "--lazy") == 0 {
 			t.Error("no call recorded")
 		}
 		p.Finish()
@@ -137,7 +137,7 @@ func TestLazyRecordersOfATargetUnderLoad(t *testing.T) {
 		realtest.Need(t, realtest.RedisTools)
 		s := realtest.Redis(t)
 		load := underLoad(t, func(ctx context.Context) (int64, error) { return s.Load(ctx, 1) })
-		cycles(t, 5, s.Pid(), "", "--lazy")
+		cycles(t, realtest.Repeats(t, 3), s.Pid(), "", "--lazy")
 		load.end(t)
 	})
 }

@@ -25,7 +25,7 @@ func loading(t *testing.T, mode string) *realtest.Proc {
 func TestLibrariesMayComeAndGoWhileAttaching(t *testing.T) {
 	needLive(t)
 	p := loading(t, "swap")
-	for i := range 15 {
+	for i := range realtest.Repeats(t, 6) {
 		args := []string{"record", "--json", "-d", "100ms", "-o", filepath.Join(t.TempDir(), "swap.reel"), "-p", strconv.Itoa(p.Pid())}
 		if i%3 != 2 { // or the whole process
 			args = append(args, "-m", "l*-*") // loading-… and library-…

@@ -205,7 +205,7 @@ func TestSemaphoresOutliveNoRecorder(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	outcomes := map[string]int{}
-	for i := range kills {
+	for i := range kills(t) {
 		flags := append(pidFlag(p), "--markers", "marks:*")
 		if i%2 == 1 {
 			flags = append(flags, "-d", "20ms")

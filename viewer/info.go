@@ -45,7 +45,8 @@ type schedulingJSON struct {
 	Reason  string `json:"reason,omitempty"`
 	WakeUps bool   `json:"wake_ups"`
 	Faults  bool   `json:"faults"`
-	States  bool   `json:"states"` // there are some
+	States  bool   `json:"states"`            // there are some
+	Summing bool   `json:"summing,omitempty"` // which are still being summed up: views have none of some lanes
 }
 
 type imageJSON struct {
@@ -90,7 +91,7 @@ func (r *recording) info() reelJSON {
 		j.Budget = &budgetJSON{b.Wanted, b.Measured, b.CallsShare, b.TimeShare}
 	}
 	if x, ok := f.Scheduling(); ok || f.HasStates() {
-		j.Scheduling = &schedulingJSON{cut(x.Source, maxLaneName), cut(x.Reason, maxName), x.WakeUps, x.Faults, f.HasStates()}
+		j.Scheduling = &schedulingJSON{cut(x.Source, maxLaneName), cut(x.Reason, maxName), x.WakeUps, x.Faults, f.HasStates(), f.HasStates() && !r.summed.Load()}
 	}
 	for _, d := range f.Drops() {
 		j.Dropped += d.Entries

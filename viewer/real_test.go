@@ -300,6 +300,7 @@ type shownBlock struct {
 	function, calls, flag []uint32
 	gaps                  [][3]float64
 	columns               int // of a counter
+	states                int // stretches of them
 }
 
 // decodeView reads an answer of api/view by what its comment says.
@@ -319,6 +320,11 @@ func decodeView(t *testing.T, b []byte) []shownBlock {
 		if k.row == counterRow {
 			k.columns = bars
 			at += 4*8*bars + (4*bars+7)&^7
+			continue
+		}
+		if k.row == stateRow {
+			k.states = bars
+			at += 2*8*bars + 2*((4*bars+7)&^7)
 			continue
 		}
 		for _, list := range []*[]float64{&k.start, &k.duration, &k.busy} {

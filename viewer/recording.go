@@ -40,6 +40,9 @@ type recording struct {
 	sources *sources
 	marks   atomic.Pointer[marked] // what the program said; nil: it isn't known yet
 	marking atomic.Uint64          // how much of that has been read, in millionths
+	summed  atomic.Bool            // the states of threads are summed up, or views do it that need them
+	seen    chan struct{}          // closed once a view has been answered
+	seeing  sync.Once
 	whole   wholeTally
 	work    sync.WaitGroup // what runs in the background
 }
@@ -51,7 +54,8 @@ func openRecording(s *Server, index int, path string, live bool) (*recording, er
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ours: live, ready: make(chan struct{}), finish: make(chan struct{})}
+	r := &recording{server: s, index: index, path: path, name: filepath.Base(path), first: f, ours: live, ready: make(chan struct{}), finish: make(chan struct{}), seen: make(chan struct{})}
+	r.summed.Store(!f.HasStates() || f.Size() < summedAtOnce)
 	r.live.Store(live && !f.Closed()) // a short recording may be over by now, and nothing will follow it
 	if s.opt.Name != nil {
 		s.opt.Name(f)
@@ -77,8 +81,7 @@ func (r *recording) start() {
 		close(r.ready)
 		r.server.events.send("progress", progressEvent{Reel: r.index, Done: 1, Total: 1})
 		if r.err == nil {
-			r.readMarks(ctx)
-			_ = catchFaults(func() error { return r.timeline.SumStates(ctx) }) // views do without, or do it
+			r.readRest(ctx)
 		}
 		if r.err == nil && !r.first.Closed() {
 			r.follow(ctx, look.cost())
@@ -86,6 +89,38 @@ func (r *recording) start() {
 	})
 	r.work.Go(func() { r.sources.run(ctx) })
 }
+
+const (
+	// summedAtOnce is how large a reel may be, in bytes, for views to wait for the states of its threads, which takes milliseconds then.
+	summedAtOnce = 4 << 20
+	// firstView is for how long what isn't part of the first picture waits for that.
+	firstView = 2 * time.Second
+)
+
+// readRest reads what the program said, and sums up the states of its threads: behind the answer to the first view, which would
+// otherwise have to share the processors with it, as would the browser that draws it. So it leaves half of them.
+func (r *recording) readRest(ctx context.Context) {
+	if r.first.Size() >= summedAtOnce {
+		late := time.NewTimer(firstView)
+		defer late.Stop()
+		select {
+		case <-r.seen:
+		case <-late.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() { r.readMarks(ctx) })
+	both.Go(func() {
+		_ = catchFaults(func() error { return r.timeline.SumStates(ctx, max(1, r.workers()/2)) })
+		r.summed.Store(true)
+	})
+	both.Wait()
+}
+
+// hasSeen says that a view has been answered.
+func (r *recording) hasSeen() { r.seeing.Do(func() { close(r.seen) }) }
 
 // workers is how many goroutines index. While this process records, half of the processors are left to what is recorded.
 func (r *recording) workers() int {

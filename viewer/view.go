@@ -36,6 +36,9 @@ const viewMagic = 0x57564c43
 //	f64 start[bars], f64 min[bars], f64 max[bars], f64 last[bars]  nanoseconds, values
 //	u32 values[bars]                                               padded to 8 bytes
 //
+// No answer waits for the states of a large reel to be summed up: those of lanes that aren't are left out, and the header Callreel-States is
+// there. The states of api/info say when they are.
+//
 // With quick=1 the answer comes at once, from what summaries there are;
 // where a finer one is to be had without it, the header Callreel-Pixels says up to how many pixels wide merged calls may be.
 func (r *recording) view(w http.ResponseWriter, q *query) error {
@@ -53,13 +56,17 @@ func (r *recording) view(w http.ResponseWriter, q *query) error {
 		return q.err
 	}
 	duration := tl.Duration()
-	v, err := tl.View(q.ctx, timeline.Query{From: min(from, duration), To: min(to, duration+1), Width: width, Lanes: rows, Quick: quick, States: states})
+	v, err := tl.View(q.ctx, timeline.Query{From: min(from, duration), To: min(to, duration+1), Width: width, Lanes: rows, Quick: quick, States: states, Summed: !r.summed.Load()})
 	if err != nil {
 		return err
 	}
+	defer r.hasSeen()
 	body := encodeView(v, marks.blocks(tl, spans, min(from, duration), min(to, duration+1), width))
 	if v.Coarse {
 		w.Header().Set("Callreel-Pixels", strconv.Itoa(v.Pixels))
+	}
+	if v.Unsummed {
+		w.Header().Set("Callreel-States", "unsummed")
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

@@ -57,8 +57,9 @@ type Query struct {
 	// than where the index has all its levels, that takes what there is, and
 	// View.Coarse says so. The same query without Quick gives the finer picture.
 	Quick bool
-	// States asks for the states of the lanes' threads, too.
-	States bool
+	// States asks for the states of the lanes' threads, too. With Summed only those that are summed up: an answer waits for none, and
+	// View.Unsummed says whether some are left out.
+	States, Summed bool
 }
 
 // Bar is a call, or several that are each narrower than a pixel.
@@ -126,6 +127,8 @@ type View struct {
 	Gaps []LaneGaps // of the lanes asked for that have any
 	// States are those of the lanes asked for that have any, if they were asked for.
 	States []LaneStates
+	// Unsummed says that the states of some lanes are left out, as they aren't summed up yet; see SumStates.
+	Unsummed bool
 	// Coarse says that bars may be merged from calls up to Pixels pixels wide.
 	Coarse bool
 	Pixels int

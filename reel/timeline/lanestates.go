@@ -124,10 +124,13 @@ func (s *snapshot) sumStates(l *lane, old *laneStates) []stateSegment {
 	return list
 }
 
-// SumStates sums up the states of all threads, which views then don't wait for.
-func (t *Timeline) SumStates(ctx context.Context) error {
+// SumStates sums up the states of all threads, which views then don't wait for, on so many goroutines; 0 are as many as the timeline has.
+func (t *Timeline) SumStates(ctx context.Context, workers int) error {
 	s := t.live.Load()
-	return parallel(t.workers(), len(s.lanes), func(i int) {
+	if workers <= 0 {
+		workers = t.workers()
+	}
+	return parallel(workers, len(s.lanes), func(i int) {
 		if ctx.Err() == nil && s.lanes[i].states != nil {
 			s.statesOf(s.lanes[i])
 		}

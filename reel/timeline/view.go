@@ -47,7 +47,7 @@ func (t *Timeline) View(ctx context.Context, q Query) (*View, error) {
 		}
 	}
 	if q.States {
-		if err := v.states(ctx, t.workers(), q.Quick, answer); err != nil {
+		if err := v.states(ctx, t.workers(), &q, answer); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // states adds the states of lanes to the answer. A quick one has only those that are summed up already, or nearly.
-func (v *view) states(ctx context.Context, workers int, quick bool, answer *View) error {
+func (v *view) states(ctx context.Context, workers int, q *Query, answer *View) error {
 	var list []*lane
 	asked := map[*lane]bool{}
 	for i := range v.lanes {
@@ -16,8 +16,9 @@ func (v *view) states(ctx context.Context, workers int, quick bool, answer *View
 			continue
 		}
 		asked[l] = true
-		if quick && !l.states.little && !l.states.known.Load() {
-			answer.Coarse = true
+		if (q.Quick || q.Summed) && !l.states.little && !l.states.known.Load() {
+			answer.Unsummed = true
+			answer.Coarse = answer.Coarse || !q.Summed // the same query without Quick has them
 			continue
 		}
 		list = append(list, l)

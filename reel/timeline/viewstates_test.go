@@ -136,7 +136,7 @@ func TestStatesOfAGrowingReelAreThoseOfAllIntervals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rng.IntN(2) == 0 {
-			realtest.Must(t, tl.SumStates(t.Context()))
+			realtest.Must(t, tl.SumStates(t.Context(), 0))
 		}
 	}
 	realtest.Must(t, r.w.Close())
@@ -163,7 +163,15 @@ func TestViewsHaveStates(t *testing.T) {
 	if err != nil || !v.Coarse || len(v.States) != 0 {
 		t.Fatalf("a quick view before states are summed up: coarse %v, %d lanes with states, %v", v.Coarse, len(v.States), err)
 	}
-	realtest.Must(t, tl.SumStates(t.Context()))
+	summed := q
+	summed.Quick, summed.Summed = false, true
+	if v, err := tl.View(t.Context(), summed); err != nil || v.Coarse || !v.Unsummed || len(v.States) != 0 {
+		t.Fatalf("a view of what is summed up, before that is: coarse %v, unsummed %v, %d lanes with states, %v", v.Coarse, v.Unsummed, len(v.States), err)
+	}
+	realtest.Must(t, tl.SumStates(t.Context(), 1))
+	if v, err := tl.View(t.Context(), summed); err != nil || v.Unsummed || len(v.States) != 5 {
+		t.Fatalf("and after it: unsummed %v, %d lanes with states, %v", v.Unsummed, len(v.States), err)
+	}
 	rng := rand.New(rand.NewPCG(9, 3))
 	for range 40 {
 		v, err := tl.View(t.Context(), q)

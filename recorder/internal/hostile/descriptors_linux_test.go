@@ -17,7 +17,7 @@ func swap(t *testing.T, mode string, suicidal bool, file func(u *realtest.User, 
 	s := newSecret(t, u)
 	program, arg := target(t, "hostile_descriptors"), file(u, s)
 	var p *realtest.Proc
-	recorded, ended, tries := 0, 0, races
+	recorded, ended, tries := 0, 0, races(t)
 	if suicidal {
 		tries = few
 	}

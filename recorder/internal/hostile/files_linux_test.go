@@ -218,7 +218,7 @@ func TestLibraryIsTruncatedWhileItIsRead(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	program := realtest.Build(t, "hostile_truncated")
 	p := u.Start(program, library(t, u), "always")
-	for i := range races {
+	for i := range races(t) {
 		id := strconv.Itoa(p.Pid())
 		for _, args := range [][]string{
 			{"record", "-p", id, "-m", "*hostile*", "-d", "10ms", "-o", filepath.Join(t.TempDir(), fmt.Sprint(i, ".reel"))},

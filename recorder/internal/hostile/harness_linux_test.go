@@ -26,11 +26,12 @@ const (
 	maxSpace = 24 << 30
 	// patience is how long a callreel may take that is told to end at once.
 	patience = 90 * time.Second
-	// races is how often a race is tried.
-	races = 20
 	// few is how often that is tried that has no moment to meet.
 	few = 5
 )
+
+// races is how often a race is tried.
+func races(t testing.TB) int { return realtest.Repeats(t, 10) }
 
 // ran is what one run of callreel left.
 type ran struct {

@@ -31,7 +31,11 @@ func scribbled(t *testing.T, mode string, while func(pid string), args ...string
 	pid := strconv.Itoa(p.Pid())
 	all := append([]string{args[0], "-p", pid, "-f", "hostile_*"}, args[1:]...)
 	if args[0] == "record" {
-		all = append(all, "-d", "1s", "-o", filepath.Join(folder, "x.reel"))
+		d := "500ms"
+		if while != nil { // which takes its time
+			d = "1s"
+		}
+		all = append(all, "-d", d, "-o", filepath.Join(folder, "x.reel"))
 	}
 	r := start(t, all...)
 	if while != nil {

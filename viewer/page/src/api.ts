@@ -5,6 +5,8 @@ import { get } from "./request";
 import type { Load } from "./source";
 import type { FunctionName, Info } from "./types";
 
+const askEvery = 250; // ms
+
 // One for all reels of the page.
 let loader: Loader | null = null;
 
@@ -25,6 +27,20 @@ export class Api {
   }
 
   view: Load = (params, grid, signal) => (loader ??= new Loader()).view(this.url("view", params), grid, signal);
+
+  /** summed waits until the states of threads are summed up, which the server needs some seconds for of a large reel. */
+  summed(): Promise<void> {
+    return (this.summing ??= this.untilSummed().finally(() => (this.summing = null)));
+  }
+  private summing: Promise<void> | null = null;
+
+  private async untilSummed() {
+    for (;;) {
+      await new Promise((done) => setTimeout(done, askEvery));
+      const now = await info().catch(() => null);
+      if (now && !now.reels[this.reel]?.scheduling?.summing) return;
+    }
+  }
 
   link(path: string, params: Record<string, string | number>): string {
     return this.url(path, Object.entries(params).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&"));

@@ -138,6 +138,7 @@ export class App implements Owner {
       t.visible = t.target = { ...r.bounds() };
       this.lanes[i].marksArrived();
     });
+    for (const r of this.reels) if (r.info.scheduling?.summing) void r.api.summed().then(() => this.summed(r));
     const live = this.reels.some((r) => r.info.live);
     if (live && !location.hash) this.state.follow = true;
     if (this.reels.length === 1) countFrom(this.reels[0].dump?.from_ns ?? 0);
@@ -251,6 +252,7 @@ export class App implements Owner {
         : el("span", { class: "name file-name", title: shown(r.path, 400) }, name),
       el("span", { class: "quiet facts-line" }, [duration(r.dump ? length(this.tab().reel.bounds()) : r.duration_ns), plural(r.calls, "call"), ...(lanes > 0 ? [plural(lanes, r.goroutines ? "lane" : "thread")] : [])].join(" · ")),
       r.dropped > 0 && el("span", { class: "badge warn", title: "events that found no space in their ring" }, `${count(r.dropped)} lost`),
+      this.tab().reel.later() && el("span", { class: "badge later", title: "calls are shown meanwhile" }, this.tab().reel.later()),
       r.damaged && r.damaged.length > 0 && el("span", { class: "badge warn", title: r.damaged.slice(0, 20).map((d) => shown(String(d), 300)).join("\n") }, "damaged"),
       !r.closed && !r.live && el("span", { class: "badge warn", title: "the recorder did not close this file: it was killed, or the file is cut short" }, "not closed"),
       r.clock === "none" && el("span", { class: "badge", title: "recorded with --clock none: the ruler numbers events (#), and how long something took is how many events (ev) came meanwhile" }, "no clock"),
@@ -297,6 +299,12 @@ export class App implements Owner {
   private marksArrived(reel: number) {
     this.lanes[reel].marksArrived();
     this.find.marksArrived();
+    this.bars();
+  }
+
+  private summed(r: Reel) {
+    if (r.info.scheduling) r.info.scheduling.summing = false;
+    this.bars();
   }
 
   say(text: string) {

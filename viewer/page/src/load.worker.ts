@@ -15,6 +15,7 @@ export interface Loaded {
   id: number;
   lanes?: Lanes;
   coarse?: boolean;
+  unsummed?: boolean;
   error?: string;
 }
 
@@ -24,9 +25,9 @@ async function load(id: number, url: string, grid: Grid) {
   const stop = new AbortController();
   running.set(id, stop);
   try {
-    const { lanes, coarse } = await view(url, grid, stop.signal);
+    const { lanes, coarse, unsummed } = await view(url, grid, stop.signal);
     if (stop.signal.aborted) return;
-    const said: Loaded = { id, lanes, coarse };
+    const said: Loaded = { id, lanes, coarse, unsummed };
     self.postMessage(said, { transfer: buffersOf(lanes) });
   } catch (err) {
     const said: Loaded = { id, error: String((err as Error).message ?? err) };

@@ -54,11 +54,11 @@ export class Loader {
     w.failed(w.signal.reason);
   }
 
-  private loaded({ id, lanes, coarse, error }: Loaded) {
+  private loaded({ id, lanes, coarse, unsummed, error }: Loaded) {
     const w = this.wishes.get(id);
     if (!w) return;
     this.wishes.delete(id);
-    if (lanes) w.done({ lanes, coarse: coarse === true });
+    if (lanes) w.done({ lanes, coarse: coarse === true, unsummed: unsummed === true });
     else w.failed(new Error(error));
   }
 }

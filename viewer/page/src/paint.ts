@@ -11,7 +11,7 @@ import { openEdges, paintGraph, paintSpans, paintTicks, scaleOf, seenOf, value, 
 import type { Dump, Flow, Pause } from "./types";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
-import { paintStates, paintWaits, type StatePiece } from "./states";
+import { paintStates, paintWaits, seenStates } from "./states";
 import type { Answer, Source } from "./source";
 import { TextWidths } from "./textwidth";
 import { unknownIn } from "./unknown";
@@ -138,7 +138,7 @@ export class Painter {
     const pieces: Piece[] = [];
     const spans: Span[] = [];
     let painted = y(slot.top); // lines above are done
-    const states: StatePiece[] = slot.strip > 0 ? answers.flatMap((a) => (a.rows.has(slot.lane.id) ? [{ span: a.span, states: a.lanes.get(slot.lane.id)?.states ?? null }] : [])) : [];
+    const states = slot.strip > 0 ? seenStates(answers.flatMap((a) => (a.rows.has(slot.lane.id) ? [{ span: a.span, states: a.lanes.get(slot.lane.id)?.states ?? null }] : []))) : [];
     if (slot.strip > 0) {
       const top = y(s.layout.stripTop(slot));
       this.raster.fill(painted, top, ground);

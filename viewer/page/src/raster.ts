@@ -45,6 +45,7 @@ export class Raster {
   private lift = new Uint8Array(0); // how many lines of the row the lower part has
   private lifts = { least: Infinity, most: 0 };
   private lines = { height: -1, of: new Uint8Array(levels) }; // by how busy a column is
+  private shares = { height: -1, of: new Uint8Array(0) }; // by shares of 255
   private lane = new Uint32Array(0);
   private hidden: { of: Span[]; parts: Span[][] } = { of: [], parts: [] };
   private labelX0 = 0;
@@ -82,6 +83,12 @@ export class Raster {
   column(at: number): number {
     const x = (at - this.from) * this.scale;
     return x <= 0 ? 0 : x >= this.width ? this.width : Math.floor(x);
+  }
+
+  /** linesOfShares is how many of so many lines stand for each share of 255: some for the least. */
+  linesOfShares(height: number): Uint8Array {
+    if (this.shares.height !== height) this.shares = { height, of: Uint8Array.from({ length: 256 }, (_, share) => (share === 0 ? 0 : linesOf(height, share / 255))) };
+    return this.shares.of;
   }
 
   /** fill paints the lines y0 to y1-1 from the ground line. */
@@ -310,15 +317,23 @@ export class Raster {
     const of = Math.round(share * 256);
     const [r, g, b] = [(color & 255) * of, ((color >> 8) & 255) * of, ((color >> 16) & 255) * of];
     const rest = 256 - of;
+    // What is painted is of few colours: that of a pixel is mostly that of the one before.
+    let before = 0;
+    let mixed = 0;
     for (let y = y0; y < y1; y++) {
       const line = y * width;
       // The first stripe that reaches into the stretch; it is on a grid of the screen, so that neighbours go on.
       const phase = (((slant * y) % every) + every) % every;
       for (let at = x0 - ((((x0 + phase) % every) + every) % every); at < x1; at += every) {
-        for (let x = at < x0 ? x0 : at; x < at + thick && x < x1; x++) {
+        const end = at + thick < x1 ? at + thick : x1;
+        for (let x = at < x0 ? x0 : at; x < end; x++) {
           const p = pixels[line + x];
           if (p === ground[x]) continue;
-          pixels[line + x] = (0xff000000 | ((((p >> 16) & 255) * rest + b) >> 8) << 16 | ((((p >> 8) & 255) * rest + g) >> 8) << 8 | (((p & 255) * rest + r) >> 8)) >>> 0;
+          if (p !== before) {
+            before = p;
+            mixed = (0xff000000 | ((((p >> 16) & 255) * rest + b) >> 8) << 16 | ((((p >> 8) & 255) * rest + g) >> 8) << 8 | (((p & 255) * rest + r) >> 8)) >>> 0;
+          }
+          pixels[line + x] = mixed;
         }
       }
     }

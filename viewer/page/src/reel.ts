@@ -1,6 +1,7 @@
 // One opened recording: its requests, names, lanes.
 
 import { Api, Names } from "./api";
+import { percent } from "./format";
 import { title } from "./layout";
 import type { Call, Dump, Info, Lane, Marks, ReelInfo, Track } from "./types";
 import type { Place } from "./urlstate";
@@ -47,6 +48,7 @@ export class Reel {
     const m = await this.api.json<Marks>("marks").catch(() => null);
     if (!m) return;
     this.saying = m.state !== "none";
+    this.reading = m.state === "pending" ? m.progress : null;
     if (m.state === "pending") {
       this.waiting = window.setTimeout(() => void this.loadMarks().then(() => this.marksArrived()), 400);
       if (this.marks) this.spread(this.marks);
@@ -54,6 +56,8 @@ export class Reel {
     }
     this.spread((this.marks = m));
   }
+  /** reading is how much of what the program said the server has read; null once that is all. */
+  reading: number | null = null;
   private waiting = 0;
   private saying = false; // the program said something, or was paused
 
@@ -72,6 +76,11 @@ export class Reel {
   /** hasStates says that it is known of some threads when they ran and waited. */
   get hasStates(): boolean {
     return this.info.scheduling?.states === true;
+  }
+
+  /** later says what isn't there yet, in words; "" if everything is. */
+  later(): string {
+    return [this.info.scheduling?.summing ? "states are being summed up" : "", this.reading !== null ? `markers are being read: ${percent(this.reading)}` : ""].filter(Boolean).join(", ");
   }
 
   bounds(): Span {

@@ -26,10 +26,11 @@ async function answer(url: string, how: RequestInit): Promise<Response> {
   throw new Error(typeof said?.error === "string" ? said.error : `the server answered ${response.status}`);
 }
 
-/** Viewed is an answer of api/view; a coarse one is given at once, merged more than asked for. */
+/** Viewed is an answer of api/view; a coarse one is given at once, merged more than asked for, and an unsummed one without some threads' states. */
 export interface Viewed {
   lanes: Lanes;
   coarse: boolean;
+  unsummed: boolean;
 }
 
 export async function view(url: string, grid: Grid, signal: AbortSignal): Promise<Viewed> {
@@ -39,5 +40,5 @@ export async function view(url: string, grid: Grid, signal: AbortSignal): Promis
     const chunks = r.body.getReader();
     for (let c = await chunks.read(); !c.done; c = await chunks.read()) reader.push(c.value);
   }
-  return { lanes: reader.end(), coarse: r.headers.has("Callreel-Pixels") };
+  return { lanes: reader.end(), coarse: r.headers.has("Callreel-Pixels"), unsummed: r.headers.has("Callreel-States") };
 }

@@ -15,9 +15,10 @@ export interface Answer {
   grid: Grid; // of its columns
   bytes: number; // about
   coarse: boolean; // given at once, merged more than asked for: the exact one is asked for next
+  unsummed: boolean; // states of some threads are left out: it is asked for again once they are summed up
 }
 
-type Query = Omit<Answer, "lanes" | "coarse" | "grid" | "bytes">;
+type Query = Omit<Answer, "lanes" | "coarse" | "unsummed" | "grid" | "bytes">;
 
 // A request that failed is made again, but not at once.
 const retryAfter = 2000; // ms
@@ -43,6 +44,7 @@ export class Source {
     private load: Load,
     private arrived: () => void,
     private failed: (err: unknown) => void = () => {},
+    private summed: () => Promise<void> = () => Promise.resolve(),
   ) {}
 
   get pending(): boolean {
@@ -91,9 +93,11 @@ export class Source {
     const spans = all.flatMap((r) => (r.spans ? [`${r.lane}:${r.spans.first}:${r.spans.count}`] : [])).join(",");
     const grid = { ...query.span, width };
     this.load(`from=${grid.from}&to=${grid.to}&width=${width}&lanes=${lanes}${spans ? `&spans=${spans}` : ""}${this.states ? "&states=1" : ""}${quick ? "&quick=1" : ""}`, grid, stop.signal)
-      .then(({ lanes, coarse }) => {
+      .then(({ lanes, coarse, unsummed }) => {
         if (this.running !== running) return;
-        this.keep({ ...query, grid, lanes, bytes: bytesOf(lanes), coarse: quick && coarse });
+        const a = { ...query, grid, lanes, bytes: bytesOf(lanes), coarse: quick && coarse, unsummed };
+        this.keep(a);
+        if (unsummed) void this.summed().then(() => this.askAgain(a));
         this.failure = null;
         this.done();
       })
@@ -106,6 +110,13 @@ export class Source {
         this.failed(err);
         this.arrived();
       });
+  }
+
+  // The states of its threads are to be had by now.
+  private askAgain(a: Answer) {
+    if (!this.byAge.includes(a)) return;
+    a.coarse = true;
+    this.arrived();
   }
 
   private done() {

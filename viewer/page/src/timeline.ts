@@ -127,7 +127,7 @@ export class Timeline {
     readonly listener: Listener,
   ) {
     this.visible = this.target = { ...bounds() };
-    this.source = new Source(api.view, () => this.draw(), (err) => listener.failed(err));
+    this.source = new Source(api.view, () => this.draw(), (err) => listener.failed(err), () => api.summed());
     this.painter = new Painter(this.canvas);
     this.list = new LaneList(
       (lane) => this.toggle(lane),
@@ -606,6 +606,7 @@ export class Timeline {
     d.bars = String(this.painter.raster.bars);
     for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused"] as const) d[key] = String(this.painter[key]);
     d.requests = String(this.source.requests);
+    d.unsummed = this.source.answers.some((a) => a.unsummed) ? "yes" : "no";
     d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";
   }
 }

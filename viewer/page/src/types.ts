@@ -45,6 +45,7 @@ export interface Scheduling {
   wake_ups: boolean; // what was ready after it was woken is told from what was blocked
   faults: boolean;
   states: boolean;
+  summing?: boolean; // they are still being summed up: views have none of some lanes
 }
 
 export interface Info {

@@ -17,7 +17,7 @@ import { Raster } from "../src/raster";
 import type { Viewed } from "../src/request";
 import { Source } from "../src/source";
 import { splitText } from "../src/split";
-import { paintStates, paintWaits, sharesAt, sharesLines } from "../src/states";
+import { paintStates, paintWaits, seenStates, sharesAt, sharesLines } from "../src/states";
 import type { Call, Dump, Lane, Trigger } from "../src/types";
 import { format, initial, parse } from "../src/urlstate";
 import { approach, clamp, pan, zoom } from "../src/viewport";
@@ -291,25 +291,52 @@ test("one request is on its way at a time, and the last wish is met", async () =
   s.want({ from: 100, to: 1100 }, 1, rows, rows, bounds); // covered by the margin
   s.want({ from: 900, to: 1900 }, 1, rows, rows, bounds); // near: waits
   assert.deepEqual(asked, ["from=0&to=1500&width=1500&lanes=0:0:5&quick=1"]);
-  answers[0]({ lanes: new Map(), coarse: false });
+  answers[0]({ lanes: new Map(), coarse: false, unsummed: false });
   await new Promise((r) => setTimeout(r));
   assert.equal(asked.length, 2);
   s.want({ from: 5e5, to: 5e5 + 100 }, 0.1, rows, rows, bounds); // far: the one on its way is of no use
   assert.equal(asked.length, 3);
-  answers[2]({ lanes: new Map(), coarse: true }); // merged more than asked for: drawn, and asked for again
+  answers[2]({ lanes: new Map(), coarse: true, unsummed: false }); // merged more than asked for: drawn, and asked for again
   await new Promise((r) => setTimeout(r));
   assert.equal(asked[3], asked[2].replace("&quick=1", ""));
-  answers[3]({ lanes: new Map(), coarse: false });
+  answers[3]({ lanes: new Map(), coarse: false, unsummed: false });
   await new Promise((r) => setTimeout(r));
   assert.equal(asked.length, 4);
   assert.ok(!s.pending);
+});
+
+test("an answer without states is asked for again once they are summed up", async () => {
+  const asked: string[] = [];
+  let ready = () => {};
+  let unsummed = true;
+  const s = new Source(
+    async (params) => {
+      asked.push(params);
+      return { lanes: new Map(), coarse: false, unsummed };
+    },
+    () => s.want(...wanted),
+    undefined,
+    () => new Promise((done) => (ready = done)),
+  );
+  s.states = true;
+  const rows = [{ lane: 0, first: 0, count: 5 }];
+  const wanted: Parameters<Source["want"]> = [{ from: 0, to: 1000 }, 1, rows, rows, { from: 0, to: 1e6 }];
+  s.want(...wanted);
+  await new Promise((r) => setTimeout(r));
+  s.want(...wanted);
+  assert.ok(asked.length === 1 && !s.pending && s.answers[0].unsummed); // it will do until then
+  unsummed = false;
+  ready();
+  await new Promise((r) => setTimeout(r));
+  assert.deepEqual(asked, ["from=0&to=1500&width=1500&lanes=0:0:5&states=1&quick=1", "from=0&to=1500&width=1500&lanes=0:0:5&states=1"]);
+  assert.ok(s.answers.length === 1 && !s.answers[0].unsummed);
 });
 
 test("answers are kept while they are small, and the latest and that of everything anyway", async () => {
   for (const [bars, want] of [[10, 3], [1 << 20, 2]]) {
     const s = new Source(async () => {
       const row: Row = { start: new Float64Array(3.5 * bars), duration: new Float64Array(0), busy: new Float32Array(0), func: new Uint32Array(0), calls: new Uint32Array(0), columns: null };
-      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null, states: null }]]), coarse: false };
+      return { lanes: new Map([[0, { rows: new Map([[0, row]]), gaps: null, states: null }]]), coarse: false, unsummed: false };
     }, () => {});
     const rows = [{ lane: 0, first: 0, count: 5 }];
     for (const w of [{ from: 0, to: 1e6 }, { from: 100, to: 1100 }, { from: 5e5, to: 5e5 + 100 }, { from: 7e5, to: 7e5 + 100 }]) {
@@ -375,7 +402,7 @@ test("the row of states and hatching are painted where they belong, and keep to 
   raster.fill(0, height, ground);
   const states = decodeView(viewOfStates([[0, 40, running, 0], [40, 1, half, 1 << 16], [41, 39, blocked, 0]])).get(3)!.states!;
   const pieces = [{ span: { from: 0, to: 100 }, states }];
-  assert.equal(paintStates(raster, 2, 10, ground, pieces, s), 3);
+  assert.equal(paintStates(raster, 2, 10, ground, seenStates(pieces), s), 3);
   assert.equal(pixels[5 * width + 20], s.states.running);
   assert.equal(pixels[5 * width + 60], s.states.blocked);
   assert.equal(pixels[5 * width + 90], s.ground); // nothing is known
@@ -384,7 +411,7 @@ test("the row of states and hatching are painted where they belong, and keep to 
   // Of calls only bars are hatched, and only where their thread was blocked.
   const bar = 0xff112233;
   for (let y = 12; y < 20; y++) pixels.fill(bar, y * width + 10, y * width + 70);
-  assert.equal(paintWaits(raster, 12, 28, ground, pieces, s, 1), 1);
+  assert.equal(paintWaits(raster, 12, 28, ground, seenStates(pieces), s, 1), 1);
   const line = pixels.subarray(15 * width, 16 * width);
   assert.ok(line.subarray(10, 41).every((p) => p === bar));
   const stripes = line.subarray(41, 70).filter((p) => p !== bar).length;

@@ -113,7 +113,7 @@ test("what the program said is asked for with the calls, and again if rows of it
   const asked: string[] = [];
   const s = new Source((params) => {
     asked.push(params);
-    return Promise.resolve({ lanes: new Map(), coarse: false });
+    return Promise.resolve({ lanes: new Map(), coarse: false, unsummed: false });
   }, () => {});
   const bounds = { from: 0, to: 1000 };
   const want = (spans: number) => {
@@ -205,6 +205,7 @@ test("what is at a place of the screen is found, and flows bind to the innermost
     grid: { from: 0, to: 1000, width: 1000 },
     bytes: 0,
     coarse: false,
+    unsummed: false,
   } as Answer;
   const found = (slot: typeof s, y: number, at: number) => saidIn([a], l, slot, y, at, 1);
   assert.deepEqual([found(s, l.spanTop(s, 0) + 2, 150)?.start, found(s, l.spanTop(s, 1) + 2, 250)?.row, found(s, l.spanTop(s, 1) + 2, 150)], [100, 1, null]);
