@@ -106,7 +106,7 @@ func TestAProcessIsKilledWhileThreeAreDumped(t *testing.T) {
 				asked = append(asked, done)
 				go func() {
 					defer close(done)
-					for range 5 {
+					for range 3 {
 						realtest.Callreel(t, append([]string{"dump"}, pidFlag(a)...)...)
 					}
 				}()
@@ -116,7 +116,7 @@ func TestAProcessIsKilledWhileThreeAreDumped(t *testing.T) {
 			for _, done := range asked {
 				<-done
 			}
-			files := waitDumps(t, r, 11)
+			files := waitDumps(t, r, 7)
 			r.Signal(syscall.SIGUSR2)
 			waitDumps(t, r, len(files)+1)
 			r.Stop()
@@ -126,7 +126,7 @@ func TestAProcessIsKilledWhileThreeAreDumped(t *testing.T) {
 				a.Finish()
 			}
 			log := logs(t, all)
-			if len(s.Dumps) != 12 {
+			if len(s.Dumps) != 8 {
 				t.Errorf("%d dumps, want those that were asked for, one of the end and one by SIGUSR2", len(s.Dumps))
 			}
 			kinds := map[reel.TriggerKind]int{}
@@ -135,7 +135,7 @@ func TestAProcessIsKilledWhileThreeAreDumped(t *testing.T) {
 				kinds[d.Triggers[0].Kind]++
 				wantWhole(t, file, log)
 			}
-			if kinds[reel.TriggerEnd] != 1 || kinds[reel.TriggerRequest] != 11 {
+			if kinds[reel.TriggerEnd] != 1 || kinds[reel.TriggerRequest] != 7 {
 				t.Errorf("dumps by kind: %v", kinds)
 			}
 		})
