@@ -427,9 +427,14 @@ func (r *recording) introduce() error {
 			functions.AlsoTo(r.note)
 		}
 		r.functions = functions
-		err := functions.Add(r.s.Ranges, r.nextID)
+		if err := functions.Add(r.s.Ranges, r.nextID); err != nil {
+			return err
+		}
 		r.checkNote()
-		return err
+		if o, is := r.out.(*toFolder); is { // behind the note: who waits for the folder to appear may kill us then
+			return o.folder.Make()
+		}
+		return nil
 	}
 	r.functions = tables.NewFixed(r.images, r.out.tables())
 	if err := r.functions.Add(r.s.Ranges, r.nextID); err != nil {
