@@ -29,12 +29,15 @@ type couple struct {
 	first *recording
 	with  []*recording
 
-	running sync.WaitGroup
-	mu      sync.Mutex // guards what follows
-	err     error
+	firstOver chan struct{} // closed when the first one's recording has ended
+	running   sync.WaitGroup
+	mu        sync.Mutex // guards what follows
+	err       error
 }
 
-func newCouple(first *recording) *couple { return &couple{first: first} }
+func newCouple(first *recording) *couple {
+	return &couple{first: first, firstOver: make(chan struct{})}
+}
 
 // Close closes the processes. They may be closed already.
 func (c *couple) Close() {
@@ -92,7 +95,7 @@ func (c *couple) recordingOf() *recording {
 	first := c.first
 	r := &recording{shared: first.shared, opt: first.opt, first: first, out: part{first.out}, clock: sameClock(first.set.TicksPerSecond)}
 	arming := *first.opt.Armed
-	arming.Requests, arming.Begun = nil, nil // which are for the first
+	arming.Begun = nil // which is for the first
 	r.opt.Armed, r.opt.Progress, r.opt.Started = &arming, nil, nil
 	return r
 }
@@ -150,6 +153,7 @@ func (c *couple) start(ctx context.Context) {
 }
 
 func (c *couple) wait(to *Result) error {
+	close(c.firstOver)
 	c.running.Wait()
 	to.add(&c.first.sum)
 	for _, r := range c.with {

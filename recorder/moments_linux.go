@@ -89,8 +89,16 @@ func (m *moments) run(ctx context.Context) error {
 	return m.Run(ctx)
 }
 
-// forward passes the requests of who has called Record on, until over ends.
+// forward passes the requests of who has called Record on, until over ends. Of several processes the first has them, and others when it has
+// ended.
 func (m *moments) forward(ctx, over context.Context) {
+	if c, ok := m.r.others.(*couple); ok && !m.r.isFirst() {
+		select {
+		case <-c.firstOver:
+		case <-over.Done():
+			return
+		}
+	}
 	for {
 		select {
 		case q, open := <-m.armed.Requests:

@@ -223,9 +223,6 @@ func (o *toFolder) begin(header func() (reel.Header, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := o.folder.Make(); err != nil {
-		return err
-	}
 	o.catalog.Begin(h)
 	return nil
 }

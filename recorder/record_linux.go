@@ -23,6 +23,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
+	"github.com/callreel/callreel/recorder/internal/rest"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -88,6 +89,7 @@ type recording struct {
 	stillOff  map[uint32]uint64 // since when, by the target's IDs
 	keeper    *budget.Keeper
 	control   *control.Server // nil if it can't be asked
+	note      *rest.Note      // of an armed recording; nil if there is none
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -130,6 +132,8 @@ func (r *recording) Close() {
 	if r.s != nil {
 		r.s.Close()
 	}
+	r.note.Close()
+	r.note = nil
 }
 
 // isFirst says whether it is the recording of the process with which Record was called.
@@ -241,13 +245,22 @@ func (r *recording) removeRemains(ctx context.Context) error {
 	if err := l.IsBusy(r.s.Process); err != nil {
 		return err
 	}
-	d, err := l.Remove(ctx, r.s.Process)
+	var file, why string
+	forget := func() {}
+	d, err := l.Remove(ctx, r.s.Process, func() { file, why, forget = restOf(r.s.Process, l) })
+	switch {
+	case file != "":
+		r.notice("%s: what the rings held of a recorder (process %d) that was killed", file, l.About.Recorder)
+	case why != "":
+		r.notice("what the rings hold of a recorder (process %d) that was killed can't be dumped: %s", l.About.Recorder, why)
+	}
 	if err != nil {
 		return err
 	}
 	if d.Left != "" {
 		return fmt.Errorf("callreel: process %d: %w that can't be removed yet: %s; try again later", pid, ErrLeftBehind, d.Left)
 	}
+	forget()
 	r.notice("removed the probes that a recorder (process %d) had left", l.About.Recorder)
 	return nil
 }
@@ -391,7 +404,11 @@ func (r *recording) introduce() error {
 	if err := r.out.watch(r.watch, r); err != nil {
 		return err
 	}
+	r.beginNote()
 	r.images = tables.NewImages(r.store)
+	if r.note != nil {
+		r.images.AlsoTo(r.note)
+	}
 	for _, a := range r.s.Arenas {
 		for _, im := range a.Images {
 			if im.Unlisted() {
@@ -405,8 +422,19 @@ func (r *recording) introduce() error {
 	r.values = r.captures.For(r.out.arguments())
 	r.marked = r.markers.For(r.marks, r.images.Number)
 	if r.s.Lazy() || r.opt.Follow || r.opt.Armed != nil {
-		r.functions = tables.NewLate(r.images, r.store)
-		return r.functions.Add(r.s.Ranges, r.nextID)
+		functions := tables.NewLate(r.images, r.store)
+		if r.note != nil {
+			functions.AlsoTo(r.note)
+		}
+		r.functions = functions
+		if err := functions.Add(r.s.Ranges, r.nextID); err != nil {
+			return err
+		}
+		r.checkNote()
+		if o, is := r.out.(*toFolder); is { // behind the note: who waits for the folder to appear may kill us then
+			return o.folder.Make()
+		}
+		return nil
 	}
 	r.functions = tables.NewFixed(r.images, r.out.tables())
 	if err := r.functions.Add(r.s.Ranges, r.nextID); err != nil {

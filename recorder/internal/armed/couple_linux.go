@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/reel"
 )
@@ -23,6 +24,7 @@ type Couple struct {
 	loops    []*Loop // that have joined, and not left
 	finished []*Loop // that make no dump any more
 	made     int     // dumps that triggers of any of them made
+	left     uint64  // when a loop left last, in TSC ticks, 0 before: what it held is in no dump any more
 }
 
 // NewCouple returns a Couple of so many recordings. Each must run.
@@ -51,7 +53,18 @@ func (c *Couple) leave(a *Loop) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.loops = slices.DeleteFunc(c.loops, func(b *Loop) bool { return b == a })
+	c.left = ring.Ticks()
 	c.finish(a)
+}
+
+// lost is up to when calls are missing of processes that aren't recorded any more, 0 if there are none.
+func (c *Couple) lost() uint64 {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left
 }
 
 // finish notes that a loop makes no dump any more. The caller holds mu.
@@ -219,8 +232,8 @@ func (a *Loop) takePart(q *joint) {
 	}
 }
 
-// writePart writes the loop's threads into a dump, but for what the scheduler did with them. Calls are missing up to lost, of threads that
-// aren't in it.
+// writePart writes the loop's threads into a dump, but for what the scheduler did with them, and for pauses of all processes. Calls are missing
+// up to lost, of threads that aren't in it.
 func (a *Loop) writePart(out *jointOut, lost uint64, threads []*threadRuns, causes []cause) error {
 	var said []saidBy
 	if err := a.writeThreads(out.w, out.win, threads, causes, out.dump, &said); err != nil {
@@ -237,9 +250,13 @@ func (a *Loop) writePart(out *jointOut, lost uint64, threads []*threadRuns, caus
 	win := out.win
 	win.lost = lost
 	a.missingByFreezing(win, threads, out.dump)
-	err := a.writeOffs(out.w, out.win)
-	for _, p := range append(ownPauses(said, out.win), a.Pauses(out.win.from, out.win.to)...) {
-		err = errors.Join(err, out.w.Pause(p))
+	return errors.Join(a.writeOffs(out.w, out.win), writePauses(out.w, ownPauses(said, out.win)))
+}
+
+// writePauses writes pauses into a dump.
+func writePauses(w *catalogued, list []reel.Pause) (err error) {
+	for _, p := range list {
+		err = errors.Join(err, w.Pause(p))
 	}
 	return err
 }

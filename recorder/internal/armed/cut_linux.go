@@ -28,6 +28,13 @@ func (c *cutEvents) chunk(i int) *past.Chunk {
 	return c.chunks[i]
 }
 
+// lacks notes that calls are missing, as far as that is in the window: the store may have gone on behind its end.
+func (c *cutEvents) lacks(win window, from, to uint64) {
+	if from, to = max(from, win.from), min(to, win.to); from < to {
+		c.missing = append(c.missing, window{from: from, to: to})
+	}
+}
+
 // cut finds a thread's part of a window.
 func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 	var c cutEvents
@@ -46,9 +53,7 @@ func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 	found := func(seq uint32, from uint64) {
 		if seq != next {
 			c.open = c.open[:0]
-			if begin := max(last, win.from); int64(from-begin) > 0 {
-				c.missing = append(c.missing, window{from: begin, to: from})
-			}
+			c.lacks(win, last, from)
 		}
 	}
 	addRun := func(h *ring.Run) {
@@ -75,9 +80,7 @@ func (t *threadRuns) cut(win window, calls calls) (cutEvents, error) {
 	open, known := t.continues()
 	if known {
 		next, last = t.base.Next, t.base.To
-		if int64(last-win.from) > 0 {
-			c.missing = append(c.missing, window{from: win.from, to: last})
-		}
+		c.lacks(win, win.from, last)
 		setOpen(open)
 	}
 	for _, h := range t.chunks {

@@ -238,9 +238,12 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 	}
 	d := reel.Dump{From: win.from, To: win.to}
 	out := &jointOut{w: w, win: win, dump: &d}
-	err = a.writePart(out, win.lost, threads, causes)
+	err = a.writePart(out, max(win.lost, a.Couple.lost()), threads, causes)
 	if err == nil {
 		err = writeParts(others, out)
+	}
+	if err == nil {
+		err = writePauses(w, a.Pauses(win.from, win.to))
 	}
 	if err == nil {
 		err = a.writeStates(w.Writer, win, out.called)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
@@ -56,6 +57,8 @@ func (*Fixed) Translate([]reel.Event) error { return nil }
 // Late puts functions into the reel when their first event comes.
 type Late struct {
 	images *Images
+	noted  func(id uint32) (reel.Function, bool) // in place of ranges, if not nil
+	also   Noter
 
 	mu     sync.Mutex // guards what follows; the store's lock may be taken while it is held
 	store  Store
@@ -67,6 +70,21 @@ type Late struct {
 
 // NewLate returns functions none of which is in the reel yet.
 func NewLate(images *Images, store Store) *Late { return &Late{images: images, store: store} }
+
+// Noter is told which images and functions there are.
+type Noter interface {
+	Image(im *mapped.Image)
+	// Functions is told of functions whose target IDs follow those of all before and end before next.
+	Functions(ranges []target.IDRange, next uint32)
+}
+
+// AlsoTo lets n know all functions that are added from now on.
+func (n *Late) AlsoTo(o Noter) { n.also = o }
+
+// NewNoted returns functions below next of which of says what a reel says.
+func NewNoted(store Store, next uint32, of func(id uint32) (reel.Function, bool)) *Late {
+	return &Late{store: store, noted: of, ids: make([]uint32, next)}
+}
 
 // Targets are the target's IDs of the functions that the reel has, by its numbers of them; 0 for those of other recordings.
 func (n *Late) Targets() []uint32 {
@@ -91,6 +109,9 @@ func (n *Late) Add(ranges []target.IDRange, next uint32) error {
 	defer n.mu.Unlock()
 	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
 	n.ranges = append(n.ranges, ranges...)
+	if n.also != nil {
+		n.also.Functions(ranges, next)
+	}
 	return nil
 }
 
@@ -168,12 +189,12 @@ func (n *Late) introduce(events []reel.Event) error {
 		if uint64(id) >= uint64(len(n.ids)) || n.ids[id] != 0 {
 			continue
 		}
-		g, k := target.FindRange(n.ranges, id)
-		if g == nil {
+		f, ok := n.describe(id)
+		if !ok {
 			continue
 		}
 		n.ids[id] = pendingID
-		n.fresh, n.at = append(n.fresh, n.images.describe(g, k)), append(n.at, id)
+		n.fresh, n.at = append(n.fresh, f), append(n.at, id)
 	}
 	if len(n.fresh) == 0 {
 		return nil
@@ -185,4 +206,16 @@ func (n *Late) introduce(events []reel.Event) error {
 		}
 	}
 	return err
+}
+
+// describe is what the reel says of a function.
+func (n *Late) describe(id uint32) (reel.Function, bool) {
+	if n.noted != nil {
+		return n.noted(id)
+	}
+	g, k := target.FindRange(n.ranges, id)
+	if g == nil {
+		return reel.Function{}, false
+	}
+	return n.images.describe(g, k), true
 }
