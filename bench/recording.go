@@ -30,6 +30,13 @@ type summary struct {
 		Dumped   int     `json:"dumped"`
 		FrozenMS float64 `json:"frozen_ms"`
 	} `json:"triggers"`
+	Budget *struct {
+		Measured      float64 `json:"measured"`
+		FunctionsOff  int     `json:"functions_off"`
+		CallsShare    float64 `json:"calls_recorded_share"`
+		TimeShare     float64 `json:"time_recorded_share"`
+		LongestStopMS float64 `json:"longest_stop_ms"`
+	} `json:"budget"`
 }
 
 // recording is a running `callreel record`.

@@ -74,6 +74,9 @@ func (a *attacker) flags() (flags []string) {
 	if a.chance(5) && !a.program.Timed && !slices.Contains(flags, "--markers") {
 		flags = append(flags, "--clock", []string{"exit", "none"}[a.random.IntN(2)])
 	}
+	if a.chance(3) && !slices.Contains(flags, "--clock") && !slices.Contains(flags, "--follow") {
+		flags = append(flags, "--budget", []string{"0.1%", "1%", "10%"}[a.random.IntN(3)])
+	}
 	return flags
 }
 
@@ -85,6 +88,9 @@ func (a *attacker) attack(ctx context.Context) error {
 	}
 	how := []string{"end", "end", "kill", "kill", "kill", "kill and go", "kill detach", "stand"}[a.random.IntN(8)]
 	delay := a.upTo(time.Second)
+	if slices.Contains(flags, "--budget") && a.chance(2) { // its sites are taken out after half a second, and may be put back after two
+		delay += a.upTo(3 * time.Second)
+	}
 	begun := a.chance(3) // while it attaches, else when it records
 	file := reelOf(a.c, a.pid)
 	_ = os.Remove(file) // it may not be there

@@ -35,7 +35,9 @@ import (
 // argument "end": "implicit" if an exception or longjmp unwound it (see
 // [reel.Implicit]), "unfinished" if it was open. Of a dump an instant event in the
 // call that made it says so, just before its end; triggers that are no calls and
-// stretches that are missing are instant events of the whole trace.
+// stretches that are missing are instant events of the whole trace. So is what recording
+// was allowed to cost and how much of the program is recorded, and where functions went off
+// for that, with their names and for how long; at most 1,000 are told.
 //
 // Which goroutine was on which thread is in lanes of their own, as "X" events of
 // the category "goroutine"; flow events lead from one thread to the next. Flow

@@ -125,7 +125,14 @@ func (c *chrome) mark(at int64, tid int, n note) {
 	if n.kind == noteTrigger {
 		b = appendTrigger(b, n)
 	} else {
-		b = fmt.Appendf(b, `"duration_ns":%d`, n.nanoseconds)
+		sep := ""
+		for _, x := range n.numbers() {
+			b = fmt.Appendf(b, `%s"%s":%d`, sep, x.key, x.value)
+			sep = ","
+		}
+		if n.off != nil && n.off.text != "" {
+			b = appendJSON(fmt.Appendf(b, `%s"%s":`, sep, n.textKey()), cut(n.off.text, maxName))
+		}
 	}
 	if tid != 0 {
 		b = fmt.Appendf(b, `,"tid":%d`, tid)

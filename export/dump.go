@@ -64,23 +64,34 @@ func (w *walk) trigger(t *reel.Trigger) note {
 	return note{kind: noteTrigger, trigger: t, nanoseconds: w.f.Clock().Nanoseconds(w.placed.dump.Ticks(t))}
 }
 
-// unplaced gives what is of no call in the reel, or of none at all, and what is missing: at a time, of a thread, whose ID is 0 if it isn't
-// known. They are in order of time.
+// apart is a note of no call: at a time, of a thread, whose ID is 0 if it isn't known.
+type apart struct {
+	at  int64
+	tid int
+	n   note
+}
+
+// unplaced gives what is of no call in the reel, or of none at all, what is missing, and what was off, in order of time.
 func (w *walk) unplaced(give func(at int64, tid int, n note)) {
+	marks := append(w.ofDump(), w.offs()...)
+	slices.SortStableFunc(marks, func(a, b apart) int { return cmp.Compare(a.at, b.at) })
+	last := int64(-1)
+	for _, m := range marks {
+		last = max(m.at, last+w.gap)
+		give(last, m.tid, m.n)
+	}
+}
+
+// ofDump are those of a dump.
+func (w *walk) ofDump() (marks []apart) {
 	if w.placed == nil {
-		return
+		return nil
 	}
 	tids := map[uint32]int{}
 	for _, t := range w.f.Threads() {
 		tids[t.Key] = t.TID
 	}
 	at := func(tick uint64) int64 { return max(0, w.nanoseconds(max(tick, w.f.FirstTick()))) }
-	type mark struct {
-		at  int64
-		tid int
-		n   note
-	}
-	var marks []mark
 	d := &w.placed.dump
 	for i := range d.Triggers {
 		t := &d.Triggers[i]
@@ -92,17 +103,14 @@ func (w *walk) unplaced(give func(at int64, tid int, n note)) {
 			tick = d.To
 		}
 		if !w.placed.told[i] {
-			marks = append(marks, mark{at(tick), tids[t.Thread], w.trigger(t)})
+			marks = append(marks, apart{at(tick), tids[t.Thread], w.trigger(t)})
 		}
 	}
 	for _, m := range d.Missing {
 		to := min(m.To, w.f.LastTick())
-		marks = append(marks, mark{at(m.From), tids[m.Thread], note{kind: noteMissing, nanoseconds: w.f.Clock().Nanoseconds(to - min(m.From, to))}})
+		marks = append(marks, apart{at(m.From), tids[m.Thread], note{kind: noteMissing, nanoseconds: w.f.Clock().Nanoseconds(to - min(m.From, to))}})
 	}
-	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
-	for _, m := range marks {
-		give(m.at, m.tid, m.n)
-	}
+	return marks
 }
 
 // triggerName is what a trigger is called.

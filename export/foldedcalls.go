@@ -17,7 +17,7 @@ import (
 // often it was called there. Lines are in the order of the first calls; of a part of
 // the time there are those that have any.
 //
-// The form can't say what was dropped or damaged. Calls that were open at the end,
+// The form can't say what was dropped, damaged or off: [Unrecorded] does. Calls that were open at the end,
 // or ended without returning, count with the time until then. Memory is bounded as
 // for [PProfCalls]: a stack may have several lines, which readers sum up.
 func FoldedCalls(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {

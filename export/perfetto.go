@@ -23,7 +23,7 @@ import (
 //
 // What was dropped or damaged, and calls that were open at the end, are said as
 // [Chrome] says them: by instants and by the argument "end" of the slice; so is what
-// a dump was made for, and what is missing from it. Which
+// a dump was made for, what is missing from it, and which functions were off when. Which
 // goroutine was on which thread is in tracks of their own; flows lead from a thread
 // to the next, and from one stack of a thread to another, as there. The counters are
 // the same.

@@ -202,7 +202,12 @@ func (p *perfetto) mark(at int64, tid int, n note) {
 	if n.kind == noteTrigger {
 		p.trigger(n)
 	} else {
-		p.count("duration_ns", n.nanoseconds)
+		for _, x := range n.numbers() {
+			p.count(x.key, x.value)
+		}
+		if n.off != nil && n.off.text != "" {
+			p.text(n.textKey(), n.off.text)
+		}
 	}
 	if tid != 0 {
 		p.count("tid", uint64(tid))

@@ -19,7 +19,7 @@ import (
 // label "thread", processes by "pid".
 //
 // Calls that were open at the end, or ended without returning, count with the time
-// until then. What was dropped or damaged is told in comments. Memory is bounded:
+// until then. What was dropped or damaged, and what share is recorded where functions were off, is told in comments. Memory is bounded:
 // where there are more than about a million different stacks, some stand in the
 // profile twice, and readers sum them up; of stacks deeper than 1024 frames the
 // rest between those and the innermost is one frame, "[deeper calls]".
@@ -106,6 +106,9 @@ func (p *pprofCalls) comments() {
 		name, _ := p.tree.frameName(id)
 		return name
 	}, say)
+	if text := Unrecorded(f); text != "" {
+		say("%s", text)
+	}
 	dropped := uint64(0)
 	for _, d := range f.Drops() {
 		dropped += d.Entries

@@ -25,7 +25,7 @@ import (
 //
 // The format has neither instants nor arguments. How many events were dropped, and
 // how many calls were open at the end or ended without returning, is in the
-// name of the profile; what is damaged, and what a dump was made for, in that of the file. Goroutines' and further stacks' events are
+// name of the profile; what is damaged, what share is recorded where functions were off, and what a dump was made for, in that of the file. Goroutines' and further stacks' events are
 // kept in a temporary file, a fifth as large as the result, until their turn comes, and so are those of the other profiles.
 func Speedscope(ctx context.Context, f *reel.File, w io.Writer, opt Options) error {
 	s := &speedscope{walk: newWalk(ctx, f, opt), w: bufio.NewWriterSize(w, 1<<18), frames: make(map[uint32]int)}
@@ -318,6 +318,9 @@ func (s *speedscope) foot() {
 	name := s.processName()
 	if s.placed != nil && len(s.placed.dump.Triggers) > 0 {
 		name += ", " + triggerName(&s.placed.dump.Triggers[0])
+	}
+	if text := Unrecorded(s.f); text != "" {
+		name += ", " + text
 	}
 	if n := len(s.f.Damage()); n > 0 {
 		name += fmt.Sprintf(", damaged in %d places: %v", n, s.f.Damage()[0])

@@ -81,13 +81,17 @@ type note struct {
 	entries, exits uint64 // dropped ones
 	calls          uint64 // that were open
 	trigger        *reel.Trigger
-	nanoseconds    uint64 // how long the trigger's call took, or what is missing is
+	nanoseconds    uint64   // how long the trigger's call took, or what is missing is
+	off            *offNote // of functions that were off, else nil
 }
 
 // name is the note in words.
 func (n *note) name() string {
 	if n.kind == noteTrigger {
 		return triggerName(n.trigger)
+	}
+	if n.off != nil {
+		return cut(n.off.name, maxName)
 	}
 	return n.kind.String()
 }
@@ -100,6 +104,8 @@ const (
 	noteOpen
 	noteTrigger // a call made the recorder dump
 	noteMissing // from a dump
+	noteOff     // functions were off
+	noteBudget  // what recording cost, and how much is recorded
 )
 
 // String is the note in words.
@@ -113,6 +119,10 @@ func (k noteKind) String() string {
 		return "trigger"
 	case noteMissing:
 		return "missing from the dump"
+	case noteOff:
+		return "functions off"
+	case noteBudget:
+		return "budget"
 	}
 	return "calls open when the thread or the recording ended"
 }

@@ -35,7 +35,7 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
 	r.markers.Obey(needsTimes(r.opt.Clock))
-	if err := r.opt.checkImports(); err != nil {
+	if err := r.opt.checkTogether(); err != nil {
 		return err
 	}
 	if r.imports, err = imports.New(r.opt.Imports); err != nil {
@@ -83,8 +83,10 @@ func (r *recording) choose(ctx context.Context) error {
 			with = append(with, im)
 		}
 	}
-	if err := r.triggers.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
-		return err
+	if !r.isCoupled() { // else it is seen to when all are planned
+		if err := r.triggers.Check(ch.Names(), r.waiter(ch.Names())); err != nil {
+			return err
+		}
 	}
 	marked := r.result.Markers.Recorded + r.result.Imports.Recorded
 	// Where children are followed, what is chosen may be in the program of one that is yet to come.
@@ -98,11 +100,16 @@ func (r *recording) choose(ctx context.Context) error {
 		r.unmatched = r.imports.Check(nil)
 	}
 	follows := r.opt.Follow && len(with) > 0
-	if !r.isFirst() && !follows {
+	if !r.isFirst() && !follows && !r.isCoupled() {
 		return follow.ErrNotWanted
 	}
 	waits := false
-	if r.unmatched != nil && !follows {
+	if r.isCoupled() {
+		r.missed = missed{globs: ch.Missed(), names: ch.Names(), other: r.checkValues(ch)}
+		if r.unmatched != nil && r.result.Traced+marked == 0 {
+			return fmt.Errorf("callreel: process %d has nothing to record: %w", r.s.PID(), r.unmatched)
+		}
+	} else if r.unmatched != nil && !follows {
 		if err := r.await(ch, r.result.Traced+marked > 0); err != nil {
 			return err
 		}
@@ -135,6 +142,9 @@ func (r *recording) choose(ctx context.Context) error {
 	with = withoutHooks(with)
 	if err := r.goOptions(with); err != nil {
 		return err
+	}
+	if r.isCoupled() && r.isGo() {
+		return fmt.Errorf("callreel: process %d: %w: it is a Go program, whose goroutines would be taken for those of others: --with takes none", r.s.PID(), ErrRefused)
 	}
 	r.switches = r.newSwitches()
 	r.takeOver(with)
@@ -258,10 +268,13 @@ func commonest(refused map[string]int) string {
 
 // setup sizes the ring memory.
 func (r *recording) setup() error {
-	size := r.opt.RingSize
+	size, available := r.opt.RingSize, availableMemory()
+	if r.isCoupled() {
+		available /= uint64(1 + len(r.opt.Armed.With)) // each has as much
+	}
 	if size == 0 {
 		size = DefaultRingSize
-		if quarter := availableMemory() / 4; size > quarter {
+		if quarter := available / 4; size > quarter {
 			size = max(quarter, ring.MinChunks*ring.ChunkSize)
 		}
 	}
@@ -272,9 +285,12 @@ func (r *recording) setup() error {
 	if chunks > ring.MaxChunks {
 		return fmt.Errorf("callreel: a ring of %d bytes is more than %d", size, uint64(ring.MaxChunks)*ring.ChunkSize)
 	}
-	if available := availableMemory(); size > available/2 {
+	if size > available/2 {
 		return fmt.Errorf("callreel: %w: a ring of %d MiB is more than half of the %d MiB of memory that are available; give less with --ring",
 			ErrRefused, size>>20, available>>20)
+	}
+	if err := r.setMemory(); err != nil {
+		return err
 	}
 	patches, semaphores, slots := 0, 0, 0
 	for _, a := range r.s.Arenas {
@@ -294,8 +310,8 @@ func (r *recording) setup() error {
 		}
 	}
 	s, filters := r.s, &r.opt.Filters
-	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Depth: filters.Depth}
 	s.Records = recovery.RecordSize(len(s.Arenas), 0, 0, 0) + recovery.RecordSize(0, patches, semaphores, slots) + uint64(len(s.Arenas))*recovery.RecordHeader + recovery.LateSize
+	r.set = ring.Setup{Chunks: int(chunks), Divide: r.opt.Armed == nil, Overwrite: r.opt.Armed != nil, Later: true, Depth: filters.Depth}
 	s.Unsigned = func(err error) {
 		r.notice("what is left should this recorder be killed isn't signed, so callreel detach removes less of it: %v", err)
 	}
@@ -334,9 +350,10 @@ func (r *recording) setup() error {
 
 // newSwitches returns what switches the recording's functions off and on.
 func (r *recording) newSwitches() *probes.Switches {
-	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil, Elsewhere: r.opt.Follow, MayCome: r.mayCome, Notice: r.notice}
-	if !r.isFirst() {
+	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil && r.opt.Budget.Share == 0, Elsewhere: r.opt.Follow, MayCome: r.mayCome, Notice: r.notice}
+	if !r.isFirst() && !r.isCoupled() {
 		c.Lead = r.first.switches
 	}
+	c.Keeps = r.keepsByName()
 	return probes.New(c)
 }

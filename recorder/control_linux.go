@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/callreel/callreel/process"
@@ -68,7 +69,8 @@ func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) 
 	return a, nil
 }
 
-// AskForDump asks the armed recorder of a process for a dump of its last moments. An error wraps ErrNoRecorder where there is none.
+// AskForDump asks the armed recorder of a process for a dump of its last moments. Where it was killed, what its rings still hold is dumped. An
+// error wraps ErrNoRecorder where there is none.
 func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
 	d := &dumpRequest{LastNS: int64(q.Keep), Kind: q.Kind, Condition: q.Condition, Detail: q.Detail, TID: q.TID}
 	if !q.From.IsZero() {
@@ -78,12 +80,17 @@ func AskForDump(ctx context.Context, pid int, q DumpRequest) (Dumped, error) {
 		d.ToNS = q.To.UnixNano()
 	}
 	a, err := ask(ctx, pid, controlRequest{Dump: d})
+	if errors.Is(err, ErrNoRecorder) {
+		if left, found, lerr := dumpLeft(pid); found {
+			return left, lerr
+		}
+	}
 	return a.Dumped, err
 }
 
 // listen lets the recording be asked. One that can't be reached goes on.
 func (r *recording) listen() {
-	if !r.isFirst() {
+	if !r.isFirst() && !r.isCoupled() {
 		return
 	}
 	var err error

@@ -10,8 +10,26 @@ import (
 // Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
 // when the recorder is alive.
 func Detach(ctx context.Context, pid int) (*Detached, error) {
-	d, err := target.Detach(ctx, pid)
-	return (*Detached)(d), err
+	p, err := process.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	l, err := target.FindDead(p)
+	if err != nil {
+		return nil, err
+	}
+	var file, why string
+	forget := func() {}
+	u, err := l.Remove(ctx, p, func() { file, why, forget = restOf(p, l) })
+	if err != nil {
+		return nil, err
+	}
+	if u.Left == "" {
+		forget()
+	}
+	return &Detached{Sites: u.Sites, TextVerified: u.TextVerified, Stopped: u.Stopped, Left: u.Left, Doubted: u.Doubted, Odd: u.Odd,
+		Dump: file, NoDump: why}, nil
 }
 
 // Find says whether a recorder is at work on a process, or has died there; nil if none has anything there.

@@ -32,10 +32,13 @@ type family interface {
 }
 
 func (r *recording) newOthers() others {
-	if !r.opt.Follow {
+	r.sum.TextVerified = true
+	switch {
+	case r.isCoupled():
+		return newCouple(r)
+	case !r.opt.Follow:
 		return nobody{}
 	}
-	r.sum.TextVerified = true
 	p := &programs{first: r}
 	p.tree = follow.NewTree(p.make, r.notice)
 	return p

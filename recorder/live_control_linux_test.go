@@ -349,7 +349,7 @@ func TestSocketsOfKilledRecordersAreRemoved(t *testing.T) {
 	}
 	r.Signal(os.Kill)
 	r.Wait()
-	if d := realtest.Callreel(t, append([]string{"dump"}, pidFlag(a)...)...); d.Code != 3 {
+	if d := realtest.Callreel(t, append([]string{"set", "--keep", "1s"}, pidFlag(a)...)...); d.Code != 3 {
 		t.Errorf("%+v", d)
 	}
 	b := startArmed(t)

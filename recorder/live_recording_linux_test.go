@@ -33,6 +33,10 @@ type summary struct {
 		Stops     int     `json:"stops"`
 		LongestMS float64 `json:"longest_stop_ms"`
 	} `json:"libraries"`
+	Budget struct {
+		FunctionsOff int `json:"functions_off"`
+		SitesRemoved int `json:"sites_removed"`
+	} `json:"budget"`
 }
 
 // report is all that `report --json` says.

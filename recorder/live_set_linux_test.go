@@ -23,6 +23,7 @@ var switchedFunctions = []string{1: "sw_outer", 2: "sw_inner", 3: "sw_tail", 4: 
 type switchedTarget struct {
 	loggedTarget
 	changes map[string][]switchedAt // by function, in their order
+	shut    bool                    // exits may be switched off while calls are open, where what is written can't be read in time
 }
 
 // switchedAt is when a function was switched: at some time between the two.
@@ -95,7 +96,7 @@ func (s *switchedTarget) wantSwitched(t *testing.T, file string, began, over uin
 			if c.Flags&reel.Unfinished != 0 || !strings.HasPrefix(fn.Name, "sw_") || fn.Name == "sw_leave" || fn.Name == "sw_jump" && c.Flags&reel.Implicit != 0 {
 				return
 			}
-			if c.Flags&reel.Implicit != 0 {
+			if c.Flags&reel.Implicit != 0 && !s.shut {
 				t.Errorf("thread %d: a call of %s from %d has no exit", thread.TID, fn.Name, c.Start)
 			}
 			have[fn.Name] = append(have[fn.Name], loggedCall{fn.Name, c.Start, c.End})

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,13 +25,32 @@ type moments struct {
 }
 
 func (r *recording) newMoments(making *probes.Maker) *moments {
-	o, out := r.opt.Armed, r.out.(*toFolder)
+	o, out := r.opt.Armed, r.first.out.(*toFolder)
 	m := &moments{r: r, armed: o}
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
-		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Keep: o.Keep, Max: o.Max, Began: r.began, Scheduler: out.moments,
-		Pauses:         r.paused.within,
+		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Couple: out.couple, Keep: o.Keep, Max: o.Max, Memory: int(r.past), Began: r.began,
+		Scheduler: out.moments,
+		Pauses:    r.paused.within, Offs: r.offWithin, Budget: r.budgetNow, Tally: r.newTally(),
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m
+}
+
+// setMemory says how much memory an armed recording may use for the past.
+func (r *recording) setMemory() error {
+	if r.opt.Armed == nil {
+		return nil
+	}
+	available := availableMemory()
+	switch r.past = r.opt.Armed.Memory; {
+	case r.past == 0:
+		r.past = max(MinMemory, min(DefaultMemory, available/4))
+	case r.past < MinMemory:
+		return fmt.Errorf("callreel: %w: %d KiB for the past are less than %d; give more with --memory", ErrRefused, r.past>>10, MinMemory>>10)
+	case r.past > available/2:
+		return fmt.Errorf("callreel: %w: %d MiB for the past are more than half of the %d MiB of memory that are available; give less with --memory",
+			ErrRefused, r.past>>20, available>>20)
+	}
+	return nil
 }
 
 // dumpValues are the values of arguments in dumps.
@@ -69,8 +89,16 @@ func (m *moments) run(ctx context.Context) error {
 	return m.Run(ctx)
 }
 
-// forward passes the requests of who has called Record on, until over ends.
+// forward passes the requests of who has called Record on, until over ends. Of several processes the first has them, and others when it has
+// ended.
 func (m *moments) forward(ctx, over context.Context) {
+	if c, ok := m.r.others.(*couple); ok && !m.r.isFirst() {
+		select {
+		case <-c.firstOver:
+		case <-over.Done():
+			return
+		}
+	}
 	for {
 		select {
 		case q, open := <-m.armed.Requests:
@@ -95,14 +123,12 @@ func requestOf(q DumpRequest) armed.Request {
 		}}
 }
 
-// OpenFunctions are none: exits of an armed recording are never switched off.
-func (*moments) OpenFunctions() map[uint32]bool { return nil }
-
 func (*moments) libraries() time.Duration { return libraries.Seldom }
 func (m *moments) end(bool) error         { return m.End() }
 
 func (m *moments) sum(to *Result) {
 	to.Threads, to.Triggers = m.Threads(), Triggers(m.Counts())
+	to.Past = Past(m.Past())
 }
 
 // dump waits for a dump that somebody has asked for.
@@ -165,7 +191,7 @@ func (m *moments) set(q *SetRequest) error {
 			m.Min = m.r.setMin(q.Min)
 		}
 		if q.Keep > 0 {
-			m.Keep = q.Keep
+			m.SetKeep(q.Keep)
 		}
 		m.Replace(by)
 	})

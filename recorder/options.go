@@ -64,6 +64,8 @@ type Options struct {
 
 	// Filters leaves out calls.
 	Filters Filters
+	// Budget leaves out functions, for what recording them costs.
+	Budget Budget
 
 	// Tool names the program and its version for the reel.
 	Tool string
@@ -161,6 +163,9 @@ type Result struct {
 	Libraries Libraries // that came and went while recording
 	Processes Processes // that were followed
 	Triggers  Triggers  // of an armed recording
+	Past      Past      // of one, when it ended
+	// Budget is nil where there was none, or none could be kept.
+	Budget *BudgetKept
 	// Scheduling is nil where it was not to be recorded.
 	Scheduling *Scheduling
 

@@ -36,6 +36,10 @@ type output interface {
 	made(every uint32, calls map[uint32]uint64) error
 	// paused is told of a time in which nothing is recorded, when it begins and when it has ended.
 	paused(p reel.Pause) error
+	// off is told of times in which functions were off, by the numbers of tables, when they begin and again when they have ended; budget of how
+	// a budget is kept.
+	off(list []reel.Off) error
+	budget(b reel.Budget) error
 	// abandon removes it, as recording has not begun.
 	abandon() error
 	// end is called when the process has been left, with what has gone wrong until then. It returns that, and what goes wrong besides.
@@ -45,7 +49,11 @@ type output interface {
 func (r *recording) newOutput() output {
 	switch {
 	case r.opt.Armed != nil:
-		return &toFolder{folder: armed.Folder{Path: r.opt.Output, Force: r.opt.Force, Mode: r.opt.Mode}}
+		f := &toFolder{folder: armed.Folder{Path: r.opt.Output, Force: r.opt.Force, Mode: r.opt.Mode}}
+		if r.isCoupled() {
+			f.couple = armed.NewCouple(1 + len(r.opt.Armed.With))
+		}
+		return f
 	case r.opt.To != nil:
 		return &toCaller{to: r.opt.To}
 	}
@@ -95,7 +103,9 @@ func (o *toFile) written() int64            { return o.w.Stats().Bytes }
 
 func (o *toFile) made(every uint32, calls map[uint32]uint64) error { return o.w.Made(every, calls) }
 
-func (o *toFile) paused(p reel.Pause) error { return o.w.Pause(p) }
+func (o *toFile) paused(p reel.Pause) error  { return o.w.Pause(p) }
+func (o *toFile) off(list []reel.Off) error  { return o.w.Off(list) }
+func (o *toFile) budget(b reel.Budget) error { return o.w.Budget(b) }
 
 func (o *toFile) abandon() error {
 	w := o.w
@@ -180,6 +190,8 @@ func (o *toCaller) watch(*scheduling.Watch, *recording) error { return nil }
 func (o *toCaller) written() int64                            { return 0 }
 func (o *toCaller) made(uint32, map[uint32]uint64) error      { return nil }
 func (o *toCaller) paused(reel.Pause) error                   { return nil }
+func (o *toCaller) off([]reel.Off) error                      { return nil }
+func (o *toCaller) budget(reel.Budget) error                  { return nil }
 
 func (o *toCaller) abandon() error {
 	if !o.begun {
@@ -201,6 +213,7 @@ type toFolder struct {
 	folder  armed.Folder
 	catalog armed.Catalog
 	moments *scheduling.Moments // nil if nobody watches the scheduler
+	couple  *armed.Couple       // nil unless dumps are of several processes
 }
 
 func (o *toFolder) check() error { return o.folder.Check() }
@@ -208,9 +221,6 @@ func (o *toFolder) check() error { return o.folder.Check() }
 func (o *toFolder) begin(header func() (reel.Header, error)) error {
 	h, err := header()
 	if err != nil {
-		return err
-	}
-	if err := o.folder.Make(); err != nil {
 		return err
 	}
 	o.catalog.Begin(h)
@@ -223,7 +233,11 @@ func (o *toFolder) arguments() ArgumentsTaker { return nil }
 func (o *toFolder) markers() markers.Taker    { return nil }
 
 func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
-	if w != nil {
+	switch {
+	case w == nil:
+	case o.moments != nil:
+		o.moments.Add(r.pid())
+	default:
 		o.moments = w.Keep(r.began, r.pid(), uint64(r.set.Chunks)*ring.ChunkSize)
 	}
 	return nil
@@ -232,6 +246,8 @@ func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
 func (o *toFolder) written() int64                                  { return 0 }
 func (o *toFolder) made(uint32, map[uint32]uint64) error            { return nil }
 func (o *toFolder) paused(reel.Pause) error                         { return nil } // dumps have those that they overlap
+func (o *toFolder) off([]reel.Off) error                            { return nil } // likewise
+func (o *toFolder) budget(reel.Budget) error                        { return nil }
 func (o *toFolder) abandon() error                                  { return nil }
 func (o *toFolder) end(_ context.Context, _ *Result, e error) error { return e }
 

@@ -117,7 +117,7 @@ func (r *recording) tellPaused() error {
 // begin begins a pause of all recordings. The caller holds mu.
 func (r *recording) begin(from uint64, by string) error {
 	x := reel.Pause{From: from, By: by}
-	if !r.opt.Follow {
+	if !r.opt.Follow && !r.isCoupled() { // else it is all of them
 		x.Process = r.pid()
 	}
 	p := &r.paused

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/choose"
 	"github.com/callreel/callreel/recorder/internal/collect"
@@ -22,6 +23,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
+	"github.com/callreel/callreel/recorder/internal/rest"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -62,10 +64,12 @@ type recording struct {
 	clock  clock
 	since  uint64 // clock ticks since boot: before it was on
 	began  uint64 // when it was on, in TSC ticks
+	past   uint64 // bytes for what the rings have held, of an armed recording
 	nextID uint32 // of functions
 	result Result
-	// unmatched says which globs have matched nothing.
+	// unmatched says which globs have matched nothing, missed the same of one of several processes.
 	unmatched error
+	missed    missed
 
 	triggers  *trigger.Set
 	captures  *capture.Set
@@ -79,7 +83,13 @@ type recording struct {
 	functions tables.Functions
 	keptOff   map[int]int // see collect.KeepOff
 	reader    reader
+	tally     *budget.Tally     // nil without a budget
+	offMu     sync.Mutex        // guards what follows, up to keeper; that of the keeper may be taken while it is held
+	wasOff    []budget.Off      // of an armed recording
+	stillOff  map[uint32]uint64 // since when, by the target's IDs
+	keeper    *budget.Keeper
 	control   *control.Server // nil if it can't be asked
+	note      *rest.Note      // of an armed recording; nil if there is none
 }
 
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
@@ -90,7 +100,12 @@ func Record(ctx context.Context, opt Options) (*Result, error) {
 	}
 	r := newRecording(opt)
 	defer r.Close()
-	if err := r.attachTo(ctx, opt.PID, nil); err != nil {
+	attach := func() error { return r.attachTo(ctx, opt.PID, nil) }
+	if c, ok := r.others.(*couple); ok {
+		defer c.Close()
+		attach = func() error { return c.attach(ctx) }
+	}
+	if err := attach(); err != nil {
 		if r.s != nil && errors.Is(err, process.ErrNoProcess) {
 			err = fmt.Errorf("callreel: process %d ended before recording was on, so there is no reel: %w", opt.PID, err)
 		}
@@ -117,6 +132,8 @@ func (r *recording) Close() {
 	if r.s != nil {
 		r.s.Close()
 	}
+	r.note.Close()
+	r.note = nil
 }
 
 // isFirst says whether it is the recording of the process with which Record was called.
@@ -130,6 +147,14 @@ func (r *recording) isGo() bool { return r.s.Go != nil }
 
 // attachTo does everything up to the first event, in a process that runs. who, if not nil, is which one it must be.
 func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) error {
+	if err := r.planFor(ctx, pid, who); err != nil {
+		return err
+	}
+	return r.switchOnAndCreate(ctx)
+}
+
+// planFor does what leaves the process as it is.
+func (r *recording) planFor(ctx context.Context, pid int, who *process.Handle) error {
 	s, err := target.Open(pid)
 	if err != nil {
 		return err
@@ -164,21 +189,37 @@ func (r *recording) attachTo(ctx context.Context, pid int, who *process.Handle) 
 		return err
 	}
 	r.startClock()
-	if err := r.watchScheduler(ctx); err != nil {
-		return err
-	}
-	if err := r.attach(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", pid, err)
-		}
+	return nil
+}
+
+// switchOnAndCreate switches recording on, and makes the reel.
+func (r *recording) switchOnAndCreate(ctx context.Context) error {
+	if err := r.switchOn(ctx); err != nil {
 		return err
 	}
 	// Who waits for the reel to appear may count on recording being on from then.
 	if err := r.create(); err != nil {
-		_, derr := s.Detach(context.WithoutCancel(ctx))
-		return errors.Join(err, derr)
+		return r.leave(ctx, err)
 	}
 	return nil
+}
+
+// switchOn lets events come.
+func (r *recording) switchOn(ctx context.Context) error {
+	if err := r.watchScheduler(ctx); err != nil {
+		return err
+	}
+	err := r.attach(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("callreel: process %d: told to end before recording was on, so there is no reel: %w", r.pid(), err)
+	}
+	return err
+}
+
+// leave detaches from a process that could be recorded, after an error.
+func (r *recording) leave(ctx context.Context, err error) error {
+	_, derr := r.s.Detach(context.WithoutCancel(ctx))
+	return errors.Join(err, derr)
 }
 
 // startClock fixes what the reel's times count from; it must be before the first event.
@@ -204,13 +245,22 @@ func (r *recording) removeRemains(ctx context.Context) error {
 	if err := l.IsBusy(r.s.Process); err != nil {
 		return err
 	}
-	d, err := l.Remove(ctx, r.s.Process)
+	var file, why string
+	forget := func() {}
+	d, err := l.Remove(ctx, r.s.Process, func() { file, why, forget = restOf(r.s.Process, l) })
+	switch {
+	case file != "":
+		r.notice("%s: what the rings held of a recorder (process %d) that was killed", file, l.About.Recorder)
+	case why != "":
+		r.notice("what the rings hold of a recorder (process %d) that was killed can't be dumped: %s", l.About.Recorder, why)
+	}
 	if err != nil {
 		return err
 	}
 	if d.Left != "" {
 		return fmt.Errorf("callreel: process %d: %w that can't be removed yet: %s; try again later", pid, ErrLeftBehind, d.Left)
 	}
+	forget()
 	r.notice("removed the probes that a recorder (process %d) had left", l.About.Recorder)
 	return nil
 }
@@ -354,7 +404,11 @@ func (r *recording) introduce() error {
 	if err := r.out.watch(r.watch, r); err != nil {
 		return err
 	}
+	r.beginNote()
 	r.images = tables.NewImages(r.store)
+	if r.note != nil {
+		r.images.AlsoTo(r.note)
+	}
 	for _, a := range r.s.Arenas {
 		for _, im := range a.Images {
 			if im.Unlisted() {
@@ -368,8 +422,19 @@ func (r *recording) introduce() error {
 	r.values = r.captures.For(r.out.arguments())
 	r.marked = r.markers.For(r.marks, r.images.Number)
 	if r.s.Lazy() || r.opt.Follow || r.opt.Armed != nil {
-		r.functions = tables.NewLate(r.images, r.store)
-		return r.functions.Add(r.s.Ranges, r.nextID)
+		functions := tables.NewLate(r.images, r.store)
+		if r.note != nil {
+			functions.AlsoTo(r.note)
+		}
+		r.functions = functions
+		if err := functions.Add(r.s.Ranges, r.nextID); err != nil {
+			return err
+		}
+		r.checkNote()
+		if o, is := r.out.(*toFolder); is { // behind the note: who waits for the folder to appear may kill us then
+			return o.folder.Make()
+		}
+		return nil
 	}
 	r.functions = tables.NewFixed(r.images, r.out.tables())
 	if err := r.functions.Add(r.s.Ranges, r.nextID); err != nil {

@@ -38,6 +38,11 @@ func (r *recording) newWaitCalls() *waitcalls.Set {
 // watchScheduler begins to watch what the scheduler does with the process's threads, before there are probes in it: so nothing is missing
 // of what follows.
 func (r *recording) watchScheduler(ctx context.Context) (err error) {
+	if r.isCoupled() && !r.isFirst() && r.watch != nil {
+		if err := r.watch.Also(r.pid()); err != nil {
+			r.notice("when threads of process %d run and wait can't be recorded: %v", r.pid(), err)
+		}
+	}
 	if !r.isFirst() || r.opening == nil {
 		return nil
 	}

@@ -38,6 +38,12 @@ type Arming struct {
 	Keep time.Duration
 	// Max is how many dumps triggers may make; 0 for any number.
 	Max int
+	// Memory is how many bytes are used for what the rings have held, encoded, besides the rings themselves; 0 is DefaultMemory.
+	Memory uint64
+	// With are more processes that are recorded in the same way: each dump, whichever of them it is made for, has the same time of all. One
+	// that ends doesn't end the recording of the others. Each trigger, and each glob, must match in one of them; each must have something to
+	// record, and none be a Go program, or none is touched.
+	With []int
 	// Requests are for dumps that are asked for; nil if none will be.
 	Requests <-chan DumpRequest
 	// Begun, if not nil, is told the process when recording is on.
@@ -48,6 +54,12 @@ type Arming struct {
 
 // DefaultKeep is for how long the last moments are kept where nobody says.
 const DefaultKeep = 2 * time.Second
+
+// DefaultMemory is how much memory is used for what the rings have held where nobody says: as much as for the rings.
+const DefaultMemory = DefaultRingSize
+
+// MinMemory is the least, in bytes.
+const MinMemory = 2 << 20
 
 // DumpRequest asks for a dump.
 type DumpRequest struct {
@@ -70,6 +82,17 @@ type Dumped struct {
 	Frozen  time.Duration `json:"frozen_ns"` // from the trigger on, until calls that no chunk was left for were recorded again
 	Events  uint64        `json:"events"`
 	Missing int           `json:"missing"` // stretches of time of a thread that are not in it
+}
+
+// Past is what an armed recording keeps besides what the rings hold.
+type Past struct {
+	Memory int    // bytes that may be used for it
+	Used   int    // bytes that are
+	Events uint64 // that are kept
+	// Lasts is how much time the memory is for at the rate of the last seconds; 0 if nothing comes.
+	Lasts time.Duration
+	// ReachesBack is since when all calls of all threads are kept; 0 if since recording began.
+	ReachesBack time.Duration
 }
 
 // Triggers counts what became of triggers.

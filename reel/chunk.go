@@ -33,6 +33,8 @@ const (
 	KindMarkers    ChunkKind = 19 // Markers, with consecutive IDs
 	KindMarks      ChunkKind = 20 // Marks of one thread
 	KindPauses     ChunkKind = 21 // a Pause
+	KindOffs       ChunkKind = 22 // Offs
+	KindBudget     ChunkKind = 23 // a Budget
 )
 
 // String returns the kind in words.
@@ -80,6 +82,10 @@ func (k ChunkKind) String() string {
 		return "marks"
 	case KindPauses:
 		return "pauses"
+	case KindOffs:
+		return "functions off"
+	case KindBudget:
+		return "budget"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }

@@ -16,6 +16,8 @@ type FunctionChange struct {
 	// lengths nor how often it was called count in it. Of a function that A doesn't have it is all its own time, of one that B
 	// doesn't have 0. Here and below only calls count that ended: how long others were seen goes by the recording's length.
 	Slower int64
+	// OffA and OffB say that its calls were not recorded for some time, or ever, in A or B: see TellOffs.
+	OffA, OffB bool
 }
 
 // DeltaTotal is how much more time B has in the function than A, in nanoseconds.
@@ -28,19 +30,24 @@ func (c *FunctionChange) DeltaSelf() int64 {
 	return c.delta((*FunctionSummary).EndedSelf)
 }
 
-// ChangeParts splits how much more time of its own B has in a function than A, in nanoseconds. MoreCalls and Slower, or New, or Gone, add up to
-// DeltaSelf; each may be below 0.
+// ChangeParts splits how much more time of its own B has in a function than A, in nanoseconds. They add up to DeltaSelf; each may be below 0.
 type ChangeParts struct {
 	// MoreCalls is what the calls that B has beyond A's would have taken in A, Slower what as many calls take longer.
 	MoreCalls, Slower int64
 	// New is of a function that A doesn't have, Gone of one that B doesn't have.
 	New, Gone int64
+	// Off is of a function that was off in one of them for some time: it isn't known whether that had more calls, or any.
+	Off int64
 }
 
 // Parts splits DeltaSelf.
 func (c *FunctionChange) Parts() ChangeParts {
 	delta := c.DeltaSelf()
 	switch {
+	case (c.OffA || c.OffB) && (c.A == nil || c.A.Ended() == 0 || c.B == nil || c.B.Ended() == 0):
+		return ChangeParts{Off: delta}
+	case c.OffA || c.OffB:
+		return ChangeParts{Slower: c.Slower, Off: delta - c.Slower}
 	case c.A == nil || c.A.Ended() == 0:
 		return ChangeParts{New: delta}
 	case c.B == nil || c.B.Ended() == 0:
@@ -123,9 +130,7 @@ func Compare(a, b []FunctionSummary) []FunctionChange {
 	for i := range changes {
 		changes[i].Slower = slower(changes[i].A, changes[i].B)
 	}
-	slices.SortStableFunc(changes, func(a, b FunctionChange) int {
-		return cmp.Or(cmp.Compare(b.Slower, a.Slower), cmp.Compare(b.DeltaTotal(), a.DeltaTotal()), cmp.Compare(a.Module, b.Module), cmp.Compare(a.Name, b.Name))
-	})
+	sortChanges(changes)
 	return changes
 }
 

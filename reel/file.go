@@ -53,6 +53,11 @@ type File struct {
 		at map[int][]uint64 // when they began, by process, in order
 	}
 	marks uint64 // how many
+
+	offs    []Off   // see Offs
+	lastOff uint64  // tick that they tell of
+	budget  *Budget // nil if there was none
+
 	known uint64 // up to when states of threads are known, in ticks
 
 	timeline indexEntry // of the chunk that Timeline returns; none if its length is 0
@@ -164,8 +169,9 @@ func (f *File) load() error {
 	}
 	f.checkOrder()
 	if f.dump == nil { // a dump ends with its window, and is written after that
-		f.lastTick = max(f.lastTick, f.lastClock)
+		f.lastTick = max(f.lastTick, f.lastClock, f.lastOff)
 	}
+	f.joinOffs()
 	f.firstTick = f.findFirstTick()
 	if f.header.Goroutines {
 		f.goexit = f.findGoexit()
@@ -300,6 +306,14 @@ func (f *File) loadTable(e *indexEntry, payload []byte) error {
 		return f.loadMarkers(payload, e.count)
 	case KindPauses:
 		return f.loadPause(payload)
+	case KindOffs:
+		return f.loadOffs(payload, e.count)
+	case KindBudget:
+		b, err := parseBudget(payload)
+		if err == nil {
+			f.budget = b
+		}
+		return err
 	case KindDump:
 		d, err := parseDump(payload)
 		f.dump = &d // what precedes damage is of use

@@ -39,6 +39,7 @@ func (s *Server) routes() map[string]answerer {
 		"findmarks":    s.of((*recording).findMarks), // titles that a text finds
 		"marktable":    s.of((*recording).markTable), // what it comes to in a range
 		"flows":        s.of((*recording).flowsOf),
+		"offs":         s.of((*recording).offs), // which functions were off for what they cost
 		"functions":    s.of((*recording).functions),
 		"tree":         s.of((*recording).tree),
 		"distribution": s.of((*recording).distribution),

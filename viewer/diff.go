@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/callreel/callreel/demangle"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -23,6 +24,10 @@ type changeJSON struct {
 	SlowerCallsNS int64 `json:"slower_calls_ns"`
 	NewPathNS     int64 `json:"new_path_ns"`
 	MissingPathNS int64 `json:"missing_path_ns"`
+	// OffNS is the part of which it isn't known what it comes from, as the function was off for some time in A or B.
+	OffNS int64 `json:"off_ns,omitempty"`
+	OffA  bool  `json:"off_a,omitempty"`
+	OffB  bool  `json:"off_b,omitempty"`
 	// DeltaSelfNS by what threads did, as far as that is known; not there if it isn't.
 	DeltaSelfCPUNS     int64 `json:"delta_self_cpu_ns,omitempty"`
 	DeltaSelfReadyNS   int64 `json:"delta_self_ready_ns,omitempty"`
@@ -54,6 +59,7 @@ func changeOf(c *reel.FunctionChange) changeJSON {
 	return changeJSON{
 		Name: c.Name, Module: c.Module, File: file, Line: line, SlowerNS: c.Slower, DeltaTotalNS: c.DeltaTotal(), DeltaSelfNS: c.DeltaSelf(), A: timesOf(c.A), B: timesOf(c.B),
 		MoreCallsNS: parts.MoreCalls, SlowerCallsNS: parts.Slower, NewPathNS: parts.New, MissingPathNS: parts.Gone,
+		OffNS: parts.Off, OffA: c.OffA, OffB: c.OffB,
 		DeltaSelfCPUNS: cpu, DeltaSelfReadyNS: ready, DeltaSelfBlockedNS: blocked,
 	}
 }
@@ -87,6 +93,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changes := reel.Compare(a, b)
+	reel.TellOffs(changes, s.reels[0].File(), s.reels[1].File(), demangle.Name)
 	answer := struct {
 		Functions []changeJSON `json:"functions"`
 		Total     int          `json:"total"`

@@ -165,6 +165,7 @@ type Function struct {
 	// Recorded is there where one call in so many was: Calls are all, the times those of the recorded ones.
 	Recorded uint64 `json:"recorded,omitempty"`
 	*FunctionStates
+	*FunctionOff
 }
 
 // Percentile is one of the durations of complete calls, in nanoseconds: null in JSON if there was no such call.
@@ -246,7 +247,9 @@ func (r *recording) functions(w http.ResponseWriter, q *query) error {
 		Functions   []functionJSON `json:"functions"`
 		Total       int            `json:"total"` // functions, listed or not
 		Approximate bool           `json:"approximate"`
-	}{Functions: []functionJSON{}, Total: len(list)}
+		Off         *offsJSON      `json:"off,omitempty"` // if functions were off
+	}{Off: offIn(tl, from, to), Functions: []functionJSON{}, Total: len(list)}
+	off := rowOff(tl, from, to)
 	naming, states := newNaming(tl.File()), tl.File().HasStates()
 	for _, f := range list[:min(len(list), limit)] {
 		f.Name, f.Module = naming.given(f.ID, f.Name, f.Module)
@@ -254,6 +257,7 @@ func (r *recording) functions(w http.ResponseWriter, q *query) error {
 		if states {
 			fn.FunctionStates = StatesOf(&f)
 		}
+		fn.FunctionOff = off(f.ID)
 		answer.Functions = append(answer.Functions, functionJSON{f.ID, fn})
 	}
 	return writeJSON(w, answer)

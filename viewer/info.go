@@ -31,6 +31,9 @@ type reelJSON struct {
 	Lanes      int         `json:"lanes"`
 	Images     []imageJSON `json:"images"`
 	Dump       bool        `json:"dump,omitempty"`
+	Off        bool        `json:"off,omitempty"` // functions were off for what they cost, see api/offs
+	// Budget is what recording was allowed to cost, if that was bounded.
+	Budget *budgetJSON `json:"budget,omitempty"`
 	// Scheduling says how the states of threads were learned; absent if nothing is said of it.
 	Scheduling *schedulingJSON `json:"scheduling,omitempty"`
 	Error      string          `json:"error,omitempty"` // why there is no timeline
@@ -83,6 +86,10 @@ func (r *recording) info() reelJSON {
 		Goroutines: h.Goroutines, Functions: f.FunctionCount(), Images: []imageJSON{},
 	}
 	_, j.Dump = f.Dump()
+	j.Off = len(f.Offs()) > 0
+	if b, ok := f.Budget(); ok {
+		j.Budget = &budgetJSON{b.Wanted, b.Measured, b.CallsShare, b.TimeShare}
+	}
 	if x, ok := f.Scheduling(); ok || f.HasStates() {
 		j.Scheduling = &schedulingJSON{cut(x.Source, maxLaneName), cut(x.Reason, maxName), x.WakeUps, x.Faults, f.HasStates(), f.HasStates() && !r.summed.Load()}
 	}
@@ -195,6 +202,8 @@ type callJSON struct {
 	Arguments []argumentJSON `json:"arguments,omitempty"`
 	// States split the duration; absent where nothing is known of the thread's.
 	States *statesJSON `json:"states,omitempty"`
+	// Off are the functions that were off while it ran: their calls aren't seen in it.
+	Off *offsJSON `json:"off,omitempty"`
 }
 
 type callerJSON struct {
@@ -231,6 +240,7 @@ func (r *recording) call(w http.ResponseWriter, tl *timeline.Timeline, c *timeli
 	if s, ok := tl.StateTimes(c.Lane, tl.Tick(c.Start), tl.Tick(c.Start+c.Duration)); ok {
 		j.States = splitJSON(f, s)
 	}
+	j.Off = offIn(tl, c.Start, c.Start+c.Duration)
 	naming := newNaming(f)
 	j.Name, j.Module = naming.of(c.Func)
 	for _, o := range slices.Backward(c.Callers) { // the innermost get their names first

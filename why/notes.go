@@ -23,6 +23,9 @@ func (x *explainer) notes() []string {
 		}
 		list = append(list, "Wake-ups weren't recorded: what is blocked may in part have been ready, and "+who+".")
 	}
+	if b, ok := x.f.Budget(); ok && b.Sampled() {
+		list = append(list, fmt.Sprintf("By the last sample %s of calls and %s of the time of functions were recorded: the time of the others counts as that of their callers.", percent(b.CallsShare), percent(b.TimeShare)))
+	}
 	if d := x.f.Damage(); len(d) > 0 {
 		list = append(list, fmt.Sprintf("The reel is damaged: %v", d[0]))
 	}
@@ -62,6 +65,7 @@ func (x *explainer) doubts(a *aligned, peers *peerSet) []string {
 			}
 		}
 	}
+	list = append(list, x.offDoubts(a)...)
 	if a.slow.part > 0 {
 		list = append(list, fmt.Sprintf("It made too many calls to read them all: %s of it was read, in even pieces, and counts and times are what that comes to.", percent(a.slow.part)))
 	}

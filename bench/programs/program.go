@@ -39,6 +39,7 @@ func All() []Program {
 		{Name: "OpenJDK", Images: []string{"libjvm.so"}, needs: need("java", "javac"), start: startJava},
 		{Name: "perl", Images: []string{"perl*"}, needs: [][]string{{"/usr/bin/perl", "perl"}}, start: script("work.pl")},
 		{Name: "nginx", Images: []string{"nginx"}, needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: startNginx},
+		{Name: "memcached", Images: []string{"memcached"}, needs: need("memcached"), start: startMemcached},
 		{Name: "Rust", Images: []string{"rust"}, needs: need("rustc"), start: compiled("rust", "work.rs", "-O", "-o")},
 		{Name: "Go", Images: []string{"go-work"}, Timed: true, needs: need("go"), start: startGo},
 		{Name: "C++ that throws", Images: []string{"throw", "libstdc++.so.6*", "libgcc_s.so.1"}, needs: need("g++"), start: compiled("throw", "throw.cc", "-O2", "-g", "-std=c++17", "-pthread", "-o")},

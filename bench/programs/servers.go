@@ -252,3 +252,49 @@ func childOf(pid int) (int, error) {
 	}
 	return 0, fmt.Errorf("process %d has no child", pid)
 }
+
+// startMemcached has memcached keep values and give them back.
+func startMemcached(ctx context.Context, p *place) (*Instance, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	var said strings.Builder
+	command := func(format string, args ...any) { said.WriteString(fmt.Sprintf(format, args...) + "\r\n") }
+	command("flush_all")
+	for k := range 300 {
+		value := strings.Repeat(fmt.Sprintf("value %d ", k), 1+k%20)
+		command("set key-%d %d 0 %d\r\n%s", k, k, len(value), value)
+		command("get key-%d key-%d", k, k/2)
+		command("append key-%d 0 0 4\r\nmore", k/3)
+		command("gets nothing key-%d", k/3)
+		command("delete key-%d", k/7)
+		command("incr key-%d 7", k)
+	}
+	command("set end 0 0 %d\r\n%s", len(marker), marker)
+	command("get end") // what follows the value in its answer comes before the next portion's
+	i := &Instance{portion: said.String(), clean: func(line string) string {
+		if strings.HasPrefix(line, "VALUE ") { // a value's number differs each time
+			line = strings.Join(strings.Fields(line)[:4], " ")
+		}
+		return line
+	}}
+	args := []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-t", "2"}
+	if os.Geteuid() == 0 {
+		args = append(args, "-u", "root")
+	}
+	r, err := i.run(exec.CommandContext(ctx, p.found[0], args...))
+	if err != nil {
+		return nil, err
+	}
+	r.stop = syscall.SIGTERM
+	conn, err := dial(r, port)
+	if err == nil {
+		_, err = io.WriteString(conn, "get nothing\r\n") // see "get end"
+	}
+	if err != nil {
+		return nil, err
+	}
+	i.PID, i.in, i.out = r.cmd.Process.Pid, conn, bufio.NewReader(conn)
+	return i, nil
+}

@@ -16,7 +16,8 @@ func newDetach() *cobra.Command {
 		Use:   "detach -p PID",
 		Short: "Remove the remains of a killed recorder from a process",
 		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs correctly,
-with probes that record nothing.
+with probes that record nothing. If it was armed (record --when), what its rings hold is written into the next dump of its
+folder first.
 
 If there is nothing to remove it says so and ends with code 0 (with --json, "removed" is 0).`,
 		Example: `  callreel detach -p 1234`,
@@ -41,9 +42,15 @@ If there is nothing to remove it says so and ends with code 0 (with --json, "rem
 			}
 			if asJSON {
 				err = writeJSON(w, map[string]any{
-					"removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "doubted": d.Doubted, "odd": d.Odd})
+					"dump": d.Dump, "no_dump": d.NoDump, "removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "doubted": d.Doubted, "odd": d.Odd})
 			} else {
 				_, err = fmt.Fprintf(w, "restored %s; text verified: %v; stopped %.1f ms\n", things(uint64(d.Sites), "site"), d.TextVerified, milliseconds(d.Stopped))
+				switch {
+				case d.Dump != "":
+					fmt.Fprintf(w, "%s: what the rings of the recorder held\n", printable(d.Dump))
+				case d.NoDump != "":
+					fmt.Fprintf(w, "what the rings of the recorder held could not be dumped: %s\n", printable(d.NoDump))
+				}
 				if d.Doubted > 0 {
 					fmt.Fprintf(w, "not touched: %s that a recorder is said to have replaced, but for other bytes than the file has there\n", things(uint64(d.Doubted), "site"))
 				}

@@ -45,6 +45,9 @@ Below the table is how much more time of its own B has in all, split into what m
 slower calls do, and functions that only one has; and, if both reels say when threads ran, into time on a CPU, ready
 to run, and blocked.
 
+A function that was off for some time for what its calls cost is marked, and isn't taken for one that came or went: it
+isn't known how many calls it had (in JSON "off_a", "off_b" and "off_ns").
+
 Spans of markers are compared, too: by how much longer those of B took than as many of A.
 
 --fail-over 5% ends with code 1 if B is slower by more than that: if the calls that B made of functions that both have
@@ -146,8 +149,12 @@ func (f *diffFlags) run(c *cobra.Command, status *status, paths []string) error 
 		return fmt.Errorf("callreel diff: %w", err)
 	}
 	changes := reel.Compare(sums[0].Functions, sums[1].Functions)
+	reel.TellOffs(changes, files[0], files[1], demangle.Name)
 	slices.SortStableFunc(changes, func(a, b reel.FunctionChange) int { return cmp.Compare(key(&b), key(&a)) })
 	d := diff{sums: sums, all: changes, shown: changes, states: sums[0].HasStates && sums[1].HasStates}
+	for i := range files {
+		d.off[i] = len(files[i].OffIn(viewer.Recorded(files[i])))
+	}
 	d.slower, d.compared = reel.Slowdown(changes, d.states)
 	if len(f.functions) == 0 && (files[0].HasMarks() || files[1].HasMarks()) {
 		d.spans = compareSpans(files[0].SummarizeMarks(reel.MarkSummaryOptions{}), files[1].SummarizeMarks(reel.MarkSummaryOptions{}))
@@ -209,13 +216,14 @@ type diff struct {
 	compared int
 	states   bool
 	spans    []spanChangeJSON
+	off      [2]int // how many functions were off for some time
 }
 
 // split adds up the parts of what B's functions have more time of their own.
 func (d *diff) split() (p reel.ChangeParts, cpu, ready, blocked int64) {
 	for i := range d.all {
 		q := d.all[i].Parts()
-		p.MoreCalls, p.Slower, p.New, p.Gone = p.MoreCalls+q.MoreCalls, p.Slower+q.Slower, p.New+q.New, p.Gone+q.Gone
+		p.MoreCalls, p.Slower, p.New, p.Gone, p.Off = p.MoreCalls+q.MoreCalls, p.Slower+q.Slower, p.New+q.New, p.Gone+q.Gone, p.Off+q.Off
 		c, r, b := d.all[i].DeltaStates()
 		cpu, ready, blocked = cpu+c, ready+r, blocked+b
 	}
@@ -237,10 +245,19 @@ func (d *diff) json(w io.Writer) error {
 		}
 	}
 	a, z := d.sums[0], d.sums[1]
-	fmt.Fprintf(b, ",\n\"a\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d},\"b\":{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d}",
-		a.Calls, a.Duration, a.DroppedEntries, z.Calls, z.Duration, z.DroppedEntries)
+	b.WriteString(",\n")
+	for i, s := range [...]*reel.Summary{a, z} {
+		off := ""
+		if d.off[i] > 0 {
+			off = fmt.Sprintf(",\"functions_off\":%d", d.off[i])
+		}
+		fmt.Fprintf(b, "%q:{\"calls\":%d,\"duration_ns\":%d,\"dropped\":%d%s},", [...]string{"a", "b"}[i], s.Calls, s.Duration, s.DroppedEntries, off)
+	}
 	p, cpu, ready, blocked := d.split()
-	fmt.Fprintf(b, ",\n\"split\":{\"more_calls_ns\":%d,\"slower_calls_ns\":%d,\"new_path_ns\":%d,\"missing_path_ns\":%d", p.MoreCalls, p.Slower, p.New, p.Gone)
+	fmt.Fprintf(b, "\n\"split\":{\"more_calls_ns\":%d,\"slower_calls_ns\":%d,\"new_path_ns\":%d,\"missing_path_ns\":%d", p.MoreCalls, p.Slower, p.New, p.Gone)
+	if p.Off != 0 {
+		fmt.Fprintf(b, ",\"off_ns\":%d", p.Off)
+	}
 	if d.states {
 		fmt.Fprintf(b, ",\"cpu_ns\":%d,\"ready_ns\":%d,\"blocked_ns\":%d", cpu, ready, blocked)
 	}
@@ -254,19 +271,23 @@ func (d *diff) text(w io.Writer) error {
 	fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s\n", "slower by", "self a call", "p50", "p99", "calls", "function")
 	for i := range d.shown {
 		c := &d.shown[i]
-		fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s!%s\n", signedSpan(c.Slower),
+		fmt.Fprintf(b, "%11s %21s %21s %21s %23s  %s!%s%s\n", signedSpan(c.Slower),
 			fromTo(c, func(f *reel.FunctionSummary) string { return span(f.EndedSelf() / max(1, f.Ended())) }),
 			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P50 })),
 			fromTo(c, ofWhole(func(f *reel.FunctionSummary) uint64 { return f.P99 })),
-			fromTo(c, func(f *reel.FunctionSummary) string { return count(f.Calls) }), printable(c.Module), printable(c.Name))
+			fromTo(c, func(f *reel.FunctionSummary) string { return count(f.Calls) }), printable(c.Module), printable(c.Name), offText(c))
 	}
 	if n := len(d.all) - len(d.shown); n > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(n), "other function"))
 	}
 	d.spanTable(b)
 	p, cpu, ready, blocked := d.split()
-	fmt.Fprintf(b, "B has %s of own time more: %s by more calls, %s by slower ones, %s in functions that only B has, %s in those that only A has\n",
-		signedSpan(p.MoreCalls+p.Slower+p.New+p.Gone), signedSpan(p.MoreCalls), signedSpan(p.Slower), signedSpan(p.New), signedSpan(p.Gone))
+	unknown := ""
+	if p.Off != 0 {
+		unknown = fmt.Sprintf(", %s in functions that were off in one of them", signedSpan(p.Off))
+	}
+	fmt.Fprintf(b, "B has %s of own time more: %s by more calls, %s by slower ones, %s in functions that only B has, %s in those that only A has%s\n",
+		signedSpan(p.MoreCalls+p.Slower+p.New+p.Gone+p.Off), signedSpan(p.MoreCalls), signedSpan(p.Slower), signedSpan(p.New), signedSpan(p.Gone), unknown)
 	on := ""
 	if d.states {
 		fmt.Fprintf(b, "of it %s on a CPU, %s ready, %s blocked\n", signedSpan(cpu), signedSpan(ready), signedSpan(blocked))
@@ -277,9 +298,29 @@ func (d *diff) text(w io.Writer) error {
 	}
 	for i, name := range [...]string{"A", "B"} {
 		s := d.sums[i]
-		fmt.Fprintf(b, "%s: %s in %s; %s dropped\n", name, things(s.Calls, "call"), span(s.Duration), count(s.DroppedEntries))
+		off := ""
+		if n := uint64(d.off[i]); n > 0 {
+			off = fmt.Sprintf("; %s %s off for some time", things(n, "function"), wasWere(n))
+		}
+		fmt.Fprintf(b, "%s: %s in %s; %s dropped%s\n", name, things(s.Calls, "call"), span(s.Duration), count(s.DroppedEntries), off)
+	}
+	if d.off != [2]int{} {
+		b.WriteString("Functions that were off are not gone: their calls then weren't recorded, and their time counts as their callers' own.\n")
 	}
 	return b.Flush()
+}
+
+// offText says in which reels a function was off.
+func offText(c *reel.FunctionChange) string {
+	switch {
+	case c.OffA && c.OffB:
+		return "  (off in both for some time)"
+	case c.OffA:
+		return "  (off in A for some time)"
+	case c.OffB:
+		return "  (off in B for some time)"
+	}
+	return ""
 }
 
 // fromTo writes what something was in A and is in B.

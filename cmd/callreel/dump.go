@@ -18,7 +18,8 @@ func newDump() *cobra.Command {
 		Use:   "dump -p PID",
 		Short: "Make an armed recorder write its last moments",
 		Long: `Dump asks an armed recorder (record --when) to write what its rings hold now. It prints the name of the file, the next
-slow-NNNN.reel in the recorder's folder. Recording goes on.`,
+slow-NNNN.reel in the recorder's folder. Recording goes on. Where the recorder was killed, all that its rings still hold
+is written.`,
 		Example: `  callreel record -p 1234 --when 'handle > 50ms' -o dumps &
   callreel dump -p 1234 --last 5s`,
 		Args: noArguments,

@@ -213,6 +213,9 @@ func (f *exportFlags) missing(status *status, path string, file *reel.File) {
 	if dropped > 0 {
 		status.notice("%s were dropped while recording: they are missing", things(dropped, "call"))
 	}
+	if text := export.Unrecorded(file); text != "" {
+		status.notice("%s: %s", path, text)
+	}
 	for _, d := range file.Damage() {
 		status.notice("%s is damaged: %s", path, d)
 	}

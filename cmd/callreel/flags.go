@@ -89,6 +89,29 @@ func (p *processID) Set(text string) error {
 	return nil
 }
 
+// processIDs is a flag that takes the ID of a process each time it is given.
+type processIDs []int
+
+func (p *processIDs) String() string {
+	var all []string
+	for _, pid := range *p {
+		all = append(all, strconv.Itoa(pid))
+	}
+	return strings.Join(all, ",")
+}
+
+func (p *processIDs) Type() string { return "PID" }
+
+// Set adds one.
+func (p *processIDs) Set(text string) error {
+	var pid processID
+	if err := pid.Set(text); err != nil {
+		return err
+	}
+	*p = append(*p, int(pid))
+	return nil
+}
+
 // addPID adds -p.
 func addPID(fl *pflag.FlagSet, pid *processID, usage string) { fl.VarP(pid, "pid", "p", usage) }
 

@@ -43,6 +43,7 @@ type recordFlags struct {
 	view     bool
 	noOpen   bool
 	armed    armedFlags
+	budget   budgetFlags
 	filters  filterFlags
 }
 
@@ -69,7 +70,12 @@ not returned a second after that), 'F == 0' or 'F < 0' (what F returned), F (any
 'marker PROVIDER:NAME' (it is passed), 'span TITLE > 5ms' (the span took longer, of markers that are recorded) and
 stall:200ms (the main thread makes no progress). Then the last --keep of all threads is dumped to the next
 slow-NNNN.reel in the folder -o, and recording goes on. The end of the process, SIGUSR2 and callreel dump make a dump,
-too.
+too. What the rings hold no more is kept encoded, in --memory: callreel says for how long that lasts. --with PID arms
+another process in the same way: each dump, whichever process it is made for, has the same time of all of them.
+
+--budget 2% keeps what recording costs within that share of the processor time that the process uses: functions that are
+called very often and tell little are left out, and looked at again when the load changes. --keep-function names some
+that stay.
 
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
 parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
@@ -102,6 +108,7 @@ command.`,
   callreel record -p 1234 -m redis-server -f '*Command'
   callreel record -p 1234 --args 'parse(name, buf[:size])' --ret parse --if 'parse: size > 4096'
   callreel record -p 1234 --when 'call > 20ms' --keep 2s -o dumps
+  callreel record -p 1234 --when 'handle > 50ms' --with 1240 -o dumps
   callreel record -o ls.reel -- ls -l`,
 		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
@@ -131,6 +138,7 @@ command.`,
 	f.markers.add(fl)
 	f.imports.add(fl)
 	f.armed.add(fl)
+	f.budget.add(fl)
 	fl.BoolVar(&f.view, "view", false, "show the reel in the browser while it is written, and afterwards until Ctrl-C")
 	fl.BoolVar(&f.noOpen, "no-open", false, "with --view: don't open the browser, only print the page's address to stderr")
 	return c
@@ -153,6 +161,8 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --view shows a recording while it is written; with --when there is none: callreel view shows a dump")
 	case f.armed.isArmed() && (f.follow || f.lossless || f.clock != "full"):
 		return usageError("callreel record: --when goes with neither --follow nor --lossless nor another --clock than full")
+	case f.armed.wrong(f.pid) != "":
+		return usageError("callreel record: %s", f.armed.wrong(f.pid))
 	case f.filters.badGlob() != "":
 		return usageError("callreel record: --threads %s: not a glob", f.filters.badGlob())
 	case c.Flags().Changed("depth") && (f.filters.depth < 1 || f.filters.depth > recorder.MaxDepth):
@@ -167,6 +177,10 @@ func (f *recordFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel record: --when goes with neither --threads nor --every")
 	case f.markers.wrong(f.clock) != "":
 		return usageError("callreel record: %s", f.markers.wrong(f.clock))
+	case f.budget.wrong() != "":
+		return usageError("callreel record: %s", f.budget.wrong())
+	case f.budget.share > 0 && (f.follow || f.clock != "full" || len(f.when) > 0 || f.filters.decide()):
+		return usageError("callreel record: --budget goes with none of --follow, --if, --min, --depth, --inside, --every and another --clock than full")
 	case len(f.imports.imports) > 0 && f.follow:
 		return usageError("callreel record: --imports records one process: it doesn't go with --follow")
 	case f.duration < 0:
@@ -227,7 +241,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Paused: f.paused, Lazy: f.laziness(), Follow: f.follow,
 		Scheduling: f.scheduling(),
-		Filters:    f.filters.filters(), Armed: arming,
+		Filters:    f.filters.filters(), Armed: arming, Budget: f.budget.budget(),
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Markers: f.markers.markers, Pairs: f.markers.pairs, Imports: f.imports.imports,
 		Tool:    "callreel " + versionText(),
@@ -355,9 +369,12 @@ type summary struct {
 	Scheduling *schedulingSummary `json:"scheduling,omitempty"`
 	// Processes is there with --follow.
 	Processes *processesSummary `json:"processes,omitempty"`
-	// Triggers and Dumps are there with --when.
+	// Triggers, Dumps and Past are there with --when.
 	Triggers *triggersSummary `json:"triggers,omitempty"`
 	Dumps    []string         `json:"dumps,omitempty"`
+	Past     *pastSummary     `json:"past,omitempty"`
+	// Budget is there with --budget, unless it could not be kept.
+	Budget *budgetSummary `json:"budget,omitempty"`
 	// Libraries is there when libraries came or went while recording.
 	Libraries *librariesSummary `json:"libraries,omitempty"`
 }
@@ -411,9 +428,12 @@ func (f *recordFlags) summarize(r *recorder.Result, command bool) *summary {
 	if l := r.Libraries; l != (recorder.Libraries{}) {
 		s.Libraries = &librariesSummary{l.Loaded, l.Unloaded, l.Stops, milliseconds(l.Stopped), milliseconds(l.Longest)}
 	}
+	s.Budget = budgetOf(r.Budget)
 	if f.armed.isArmed() {
 		t := r.Triggers
 		s.Triggers, s.Dumps = &triggersSummary{t.Fired, t.Dumped, t.Suppressed, milliseconds(f.armed.frozen)}, f.armed.files()
+		p := r.Past
+		s.Past = &pastSummary{p.Memory, p.Used, p.Events, p.Lasts.Nanoseconds(), p.ReachesBack.Nanoseconds()}
 	}
 	if command {
 		s.ExitCode = &r.ExitCode
@@ -469,6 +489,7 @@ func (f *recordFlags) say(w io.Writer, r *recorder.Result, command bool) error {
 		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
 			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
 	}
+	text += budgetText(r)
 	for i := range r.Images {
 		if c := &r.Images[i]; c.Main {
 			text += coverageText(c) + "\n"

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,10 +20,12 @@ import (
 
 // armedFlags let record keep the last moments only, and dump them when something happens.
 type armedFlags struct {
-	when []string
-	keep time.Duration
-	max  int
-	why  bool
+	when   []string
+	keep   time.Duration
+	max    int
+	why    bool
+	memory size
+	with   processIDs
 
 	answers *whyWriter // nil without --why
 
@@ -34,7 +37,9 @@ type armedFlags struct {
 func (f *armedFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.when, "when", nil, "write only the moments before this `CONDITION` comes true, such as 'F > 5ms' (repeatable)")
 	fl.DurationVar(&f.keep, "keep", recorder.DefaultKeep, "with --when: how much of the past a dump holds")
+	fl.Var(&f.memory, "memory", "with --when: memory for the past that the rings hold no more (default 64M)")
 	fl.BoolVar(&f.why, "why", false, "with --when: write beside each dump, as text, why its call was slow")
+	fl.Var(&f.with, "with", "with --when: arm this process, too, and dump the same time of all (repeatable)")
 	fl.IntVar(&f.max, "max", 20, "with --when: how many dumps conditions make at most; 0 means any number")
 }
 
@@ -54,9 +59,27 @@ func (f *armedFlags) files() []string {
 	return append([]string{}, f.dumps...)
 }
 
+// wrong says what is wrong with the other processes, beside the one that -p gives; empty if nothing is.
+func (f *armedFlags) wrong(pid processID) string {
+	for i, other := range f.with {
+		switch {
+		case !f.isArmed():
+			return "--with goes with --when"
+		case pid == 0:
+			return "--with needs -p PID: a command can't be recorded with others"
+		case other == int(pid) || slices.Contains(f.with[:i], other):
+			return fmt.Sprintf("--with %d: the process is given twice", other)
+		}
+	}
+	return ""
+}
+
 // arming reads the flags; nil if recording isn't armed. SIGUSR2 asks for a dump.
 func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Arming, error) {
 	if !f.isArmed() {
+		if f.memory > 0 {
+			return nil, usageError("callreel record: --memory is for what --when keeps; --ring is for events that wait to be written")
+		}
 		if f.why {
 			return nil, usageError("callreel record: --why is for the dumps of --when; callreel why reads other reels")
 		}
@@ -65,11 +88,15 @@ func (f *armedFlags) arming(ctx context.Context, status *status) (*recorder.Armi
 	if f.keep <= 0 {
 		return nil, usageError("callreel record: --keep %v: the last moments have to be some time", f.keep)
 	}
+	if f.memory > 0 && f.memory < recorder.MinMemory {
+		return nil, usageError("callreel record: --memory %d: give at least %dM", f.memory, recorder.MinMemory>>20)
+	}
 	if f.max < 0 {
 		return nil, usageError("callreel record: --max %d: give 0 for any number", f.max)
 	}
 	requests := make(chan recorder.DumpRequest)
-	a := &recorder.Arming{Keep: f.keep, Max: f.max, Requests: requests, Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
+	a := &recorder.Arming{Keep: f.keep, Max: f.max, Memory: uint64(f.memory), With: f.with, Requests: requests,
+		Dumped: func(d recorder.Dumped) { f.dumped(d, status) }}
 	for _, text := range f.when {
 		t, err := recorder.ParseTrigger(text)
 		if err != nil {
@@ -158,6 +185,17 @@ type triggersSummary struct {
 	FrozenMS float64 `json:"frozen_ms"`
 }
 
+// pastSummary is what was kept of the past when recording ended.
+type pastSummary struct {
+	Memory int    `json:"memory"`
+	Used   int    `json:"used"`
+	Events uint64 `json:"events"`
+	// LastsNS is how long the memory lasts at the rate of the last seconds; missing if nothing came.
+	LastsNS int64 `json:"lasts_ns,omitempty"`
+	// ReachesBackNS is since when all is kept; missing if since recording began.
+	ReachesBackNS int64 `json:"reaches_back_ns,omitempty"`
+}
+
 // sayArmed writes the summary for people.
 func (f *recordFlags) sayArmed(w io.Writer, r *recorder.Result) error {
 	t := r.Triggers
@@ -169,6 +207,7 @@ func (f *recordFlags) sayArmed(w io.Writer, r *recorder.Result) error {
 		text += fmt.Sprintf("; stopped %.1f ms to attach, %.1f ms to detach; text verified: %v\n",
 			milliseconds(r.AttachStop), milliseconds(r.DetachStop), r.TextVerified)
 	}
+	text += budgetText(r)
 	if r.Left != "" {
 		text += fmt.Sprintf("stubs stay mapped in the process, unused: %s; callreel detach removes them later\n", printable(r.Left))
 	}

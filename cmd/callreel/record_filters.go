@@ -30,6 +30,11 @@ func (f *filterFlags) filters() recorder.Filters {
 	return recorder.Filters{Min: f.min, Threads: f.threads, Depth: f.depth, Inside: f.inside, Every: f.every}
 }
 
+// decide says whether it is decided of each call whether it is recorded.
+func (f *filterFlags) decide() bool {
+	return f.min > 0 || f.depth > 0 || len(f.inside) > 0 || f.every > 1
+}
+
 // badGlob is one that can't match anything, as its syntax is wrong; empty if there is none.
 func (f *filterFlags) badGlob() string {
 	for _, g := range f.threads {

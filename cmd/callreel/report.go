@@ -24,6 +24,7 @@ type reportFlags struct {
 	by        string
 	spans     []string
 	locks     bool
+	off       bool
 	json      bool
 	debugDirs []string
 }
@@ -62,6 +63,11 @@ of the values told, max, last) and instants. --span GLOB with --by ARG sums up s
 argument. In JSON these are "spans", "flows", "counters" and "instants", and "pauses" are the times in which nothing
 was recorded because somebody had asked for that.
 
+If functions were off for what their calls cost (a budget), the first line says what recording did cost, how much is
+recorded, and how many functions were off. Behind a function's name is for how long it was off (in JSON "off_ns",
+"off_share" and "estimated_calls"). --off lists which functions were off from when to when, also those without any
+recorded call (in JSON "off").
+
 With --locks it sums up what threads waited for in memory: mutexes and the like by address, how often, how long, and
 which function of the thread that let them go on held them ("in" is where that spent nearly all of the time). Condition
 variables come last, with the functions that signalled.
@@ -83,6 +89,7 @@ A damaged reel is read up to the damage and beyond it. The report says what was 
 	fl.StringVar(&f.by, "by", "", "with -f: sum up calls by this recorded `ARG`, or by the result: return; with --span: spans")
 	fl.StringArrayVar(&f.spans, "span", nil, "with --by: the spans that match this `GLOB` (repeatable)")
 	fl.BoolVar(&f.locks, "locks", false, "sum up what threads waited for by lock, and which functions held it")
+	fl.BoolVar(&f.off, "off", false, "list when functions were off for what their calls cost")
 	fl.BoolVar(&f.json, "json", false, "write JSON")
 	addDebugDirs(c.Flags(), &f.debugDirs)
 	return c
@@ -140,6 +147,7 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 	}
 	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
 	r.dump, _ = viewer.DumpOf(file)
+	r.offs = offsOf(file, f.off, f.limit, options.Match)
 	r.marks, r.names = marksOf(file, f.limit), file.GoroutineNames()
 	r.scheduling, r.scheduled = file.Scheduling()
 	if g := file.GoroutineStates(); g != nil && file.Header().Goroutines {
@@ -173,6 +181,7 @@ type report struct {
 	dump    *viewer.Dump // nil if the reel is none
 
 	marks markReport
+	offs  offReport
 	names map[uint64]string // that goroutines have given themselves
 
 	scheduling reel.Scheduling // if the reel says anything of that
@@ -211,6 +220,7 @@ func (r *report) json(w io.Writer) error {
 		if r.HasStates {
 			fn.FunctionStates = viewer.StatesOf(&r.Functions[i])
 		}
+		fn.FunctionOff = r.offs.of(r.Functions[i].ID)
 		return fn
 	})
 	if err != nil {
@@ -236,6 +246,9 @@ func (r *report) json(w io.Writer) error {
 		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
 	if r.Every > 0 {
 		fmt.Fprintf(b, ",\"every\":%d,\"made\":%d", r.Every, r.Made)
+	}
+	if err := r.offs.json(b); err != nil {
+		return err
 	}
 	if err := r.marks.json(b); err != nil {
 		return err
@@ -264,6 +277,7 @@ func (r *report) text(w io.Writer) error {
 	if r.dump != nil {
 		dumpText(b, r.dump)
 	}
+	r.offs.head(b)
 	r.columns(b)
 	if r.Unlisted > 0 {
 		fmt.Fprintf(b, "and %s\n", things(uint64(r.Unlisted), "other function"))
@@ -287,6 +301,7 @@ func (r *report) text(w io.Writer) error {
 	if r.Calls == 0 && r.marks.MarkSummary == nil {
 		b.WriteString("No call was recorded: no thread entered a traced function. A call that began before the recording isn't seen.\n")
 	}
+	r.offs.table(b)
 	r.marks.text(b)
 	r.schedulingText(b)
 	r.threadRows(b)
@@ -314,17 +329,17 @@ func (r *report) columns(b *bufio.Writer) {
 			p50, p99 = "-", "-"
 		}
 		fmt.Fprintf(b, "%12s %10s %10s %10s %10s %10s  ", count(madeOf(f)), span(f.Total), span(f.Self), p50, p99, span(f.Max))
-		nameText(b, f)
+		r.nameText(b, f)
 	}
 }
 
 // nameText ends a function's line with its name, and what is behind that.
-func nameText(b *bufio.Writer, f *reel.FunctionSummary) {
+func (r *report) nameText(b *bufio.Writer, f *reel.FunctionSummary) {
 	fmt.Fprintf(b, "%s!%s%s", printable(f.Module), printable(f.Name), placeText(f.File, f.Line))
 	if f.Made > 0 {
 		fmt.Fprintf(b, "  (%s recorded)", count(f.Calls))
 	}
-	fmt.Fprintf(b, "%s\n", notReturned(f))
+	fmt.Fprintf(b, "%s%s\n", notReturned(f), r.offs.text(f.ID))
 }
 
 // shownThreads is how many threads are listed if --limit doesn't say: a program may have had thousands.

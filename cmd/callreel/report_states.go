@@ -97,7 +97,7 @@ func (r *report) columnsWithStates(b *bufio.Writer) {
 		}
 		cpu, ready, blocked := stateTexts(f.Self, f.SelfStates)
 		fmt.Fprintf(b, row, count(madeOf(f)), shortSpan(f.Total), shortSpan(f.Self), cpu, ready, blocked, p50, p99, shortSpan(f.Max))
-		nameText(b, f)
+		r.nameText(b, f)
 	}
 }
 

@@ -30,6 +30,7 @@ type topFlags struct {
 	json     bool
 	markers  markerFlags
 	imports  importFlags
+	budget   budgetFlags
 }
 
 func newTop() *cobra.Command {
@@ -68,6 +69,7 @@ was.
 	fl.BoolVar(&f.once, "once", false, "measure one --interval, write it and end")
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
 	fl.StringArrayVar(&f.markers.markers, "markers", nil, "count the program's own markers, too: the `GLOB` 'postgresql:*' (repeatable)")
+	f.budget.add(fl)
 	fl.StringArrayVar(&f.imports.imports, "imports", nil, "count calls by callers' GOT slots: the `SPEC` 'LIB:FUNC', two globs (repeatable)")
 	return c
 }
@@ -85,6 +87,8 @@ func (f *topFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel top: --limit %d: use 0 for all, or a number above it", f.limit)
 	case f.interval < minInterval:
 		return usageError("callreel top: --interval %v: use %v or more", f.interval, minInterval)
+	case f.budget.wrong() != "":
+		return usageError("callreel top: %s", f.budget.wrong())
 	case f.duration < 0:
 		return usageError("callreel top: -d %v: it can't end before it begins", f.duration)
 	}
@@ -141,7 +145,7 @@ func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch ti
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
+			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, Budget: f.budget.budget(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

@@ -1,6 +1,7 @@
 package armed
 
 import (
+	"github.com/callreel/callreel/recorder/internal/budget"
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/markers"
@@ -24,15 +25,25 @@ type Config struct {
 	Marks    func(w markers.Taker) *markers.Decoder
 	Making   *probes.Maker
 	Switches *probes.Switches
-	Folder   Folder
-	Catalog  *Catalog
+	// Tally counts calls by function; nil if nobody asks.
+	Tally   *budget.Tally
+	Folder  Folder
+	Catalog *Catalog
+	// Couple are the recordings whose dumps have this one's part; nil for none.
+	Couple *Couple
 	// Keep is how long the last moments are, Max how many dumps triggers may make; 0 for any number.
 	Keep time.Duration
 	Max  int
+	// Memory is how many bytes are used for what the rings have held, besides the rings themselves.
+	Memory int
 	// Scheduler has what the scheduler did with threads; nil if nobody watches it.
 	Scheduler *scheduling.Moments
 	// Pauses are the times within a window in which nothing was recorded because somebody had asked for that.
 	Pauses func(from, to uint64) []reel.Pause
+	// Offs are the times within a window in which functions were off for what their calls cost, by target IDs; Budget is what there is to say of that,
+	// if anything is. Both may be nil.
+	Offs   func(from, to uint64) []reel.Off
+	Budget func() (b reel.Budget, ok bool)
 	// WaitCalls are the functions whose arguments are kept; nil for none.
 	WaitCalls *waitcalls.Set
 	// Began is when recording was on, in TSC ticks, of which there are so many in a second. Min is for how many of them a call must take to be

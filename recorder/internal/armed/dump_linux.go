@@ -9,8 +9,8 @@ import (
 
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/markers"
+	"github.com/callreel/callreel/recorder/internal/past"
 	"github.com/callreel/callreel/recorder/internal/ring"
-	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
@@ -23,51 +23,69 @@ func (a *Loop) dump(causes []cause, keep time.Duration) (made bool, err error) {
 }
 
 func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
-	from := a.frozenSince()
-	a.snapshots.Freeze()
+	defer a.undisturbed()()
+	end := a.Couple.begin(a)
+	defer end()
+	a.letGo()
 	to := ring.Ticks()
-	lossy := a.dropping(nil) // surely all that have dropped a call by then
-	held, err := a.snapshots.Take(to)
-	a.snapshots.Thaw()
-	frozen := time.Duration(float64(ring.Ticks()-from) / float64(a.TicksPerSecond) * float64(time.Second))
-	if starved := a.starved(); len(starved) > 0 {
-		a.gaps = append(a.gaps, gap{max(a.thawed, a.Began), to, starved})
-	}
-	if len(lossy) > 0 {
-		a.gaps = append(a.gaps, gap{from, to, lossy})
-	}
-	a.noteGap(to)
+	copied := a.Couple.ask(a, to)
+	held, threads, err := a.take(to)
+	defer a.compact.done(held)
+	others := copied()
+	defer release(others)
 	if err != nil {
 		return false, err
 	}
-	threads := a.assign(held)
-	if causes = a.stillOpen(causes, threads); len(causes) == 0 {
-		return false, nil
+	if causes, err = a.stillOpen(causes, threads); err != nil || len(causes) == 0 {
+		return false, err
 	}
-	w := window{to: to}
+	w := window{to: to, lost: held.lost}
 	moment := to // that the last moments are before
 	switch {
 	case causes[0].kind == reel.TriggerEnd:
-		w.to = lastEvent(threads, a.Began)
-		moment = w.to
+		moment = lastEvent(threads, a.Began)
+		if len(others) == 0 { // which have gone on
+			w.to = moment
+		}
 	case causes[0].to != 0:
 		moment = min(moment, causes[0].to)
 	}
 	w.from = max(moment-min(ring.TicksOf(keep, a.TicksPerSecond), moment), a.Began)
-	told.Frozen, told.Reason = frozen, causes[0].condition
+	told.Frozen, told.Reason = a.frozenFor, causes[0].condition
+	a.frozenFor = 0
 	if causes[0].detail != "" {
 		told.Reason += ": " + causes[0].detail
 	}
-	if told.File, err = a.write(w, threads, causes, told); err != nil {
+	if told.File, err = a.write(w, threads, causes, others, told); err != nil {
 		return false, fmt.Errorf("callreel: %w", err)
 	}
 	a.Dumped(*told)
 	return true, nil
 }
 
+// undisturbed lets what fires be dumped later, without freezing the rings, until end is called.
+func (a *Loop) undisturbed() (end func()) {
+	a.compact.dumping.Add(1)
+	a.predicates.Arm(false) // refill arms them again
+	return func() { a.compact.dumping.Add(-1) }
+}
+
+// take copies what the rings hold up to a moment, and holds what the store has. compactor.done is to be called for it.
+func (a *Loop) take(to uint64) (held copies, threads []*threadRuns, err error) {
+	held, err = a.compact.copy(to)
+	a.noteGap(max(a.thawed, a.Began)) // threads may have found no chunk
+	if err != nil {
+		return held, nil, err
+	}
+	return held, a.assign(held), nil
+}
+
 // lastEvent is when the last event was written, or least if there is none later.
 func lastEvent(threads []*threadRuns, least uint64) uint64 {
 	for _, t := range threads {
+		if n := len(t.chunks); n > 0 {
+			least = max(least, t.chunks[n-1].Last())
+		}
 		for _, h := range slices.Backward(t.runs) {
 			if n := len(h.Events); n > 0 {
 				least = max(least, h.Events[n-1].Time)
@@ -78,31 +96,10 @@ func lastEvent(threads []*threadRuns, least uint64) uint64 {
 	return least
 }
 
-// window is the time that a dump is of, in ticks.
-type window struct{ from, to uint64 }
+// window is the time that a dump is of, in ticks. Calls are missing from it up to lost, of threads that are not in it.
+type window struct{ from, to, lost uint64 }
 
-// starved returns the threads that have dropped calls since the rings were last let go because there was no chunk for them.
-func (a *Loop) starved() []int {
-	var tids []int
-	for _, nstid := range a.dropping(nil) {
-		if !a.snapshots.HasChunk(nstid) {
-			tids = append(tids, nstid)
-		}
-	}
-	return tids
-}
-
-// dropping appends the threads that have dropped calls since the rings were last let go.
-func (a *Loop) dropping(to []int) []int {
-	for nstid, t := range a.threads {
-		if a.snapshots.Dropped(nstid) != t.dropped {
-			to = append(to, nstid)
-		}
-	}
-	return to
-}
-
-// noteGap notes that the rings were frozen from a moment up to now, and which threads have lost calls by that.
+// noteGap notes which threads have lost calls from a moment up to now, for want of a chunk: the rings were frozen, or all chunks in use.
 func (a *Loop) noteGap(from uint64) {
 	g := gap{from: from, to: ring.Ticks()}
 	a.thawed = g.to
@@ -120,108 +117,91 @@ func (a *Loop) noteGap(from uint64) {
 	}
 }
 
-// threadRuns is a thread with what the rings hold of it, oldest first.
+// droppedByOthers notes that threads have ended that had lost calls for want of a chunk. Which they were isn't kept: there may be any number.
+func (a *Loop) droppedByOthers() {
+	from, now := max(a.thawed, a.Began), ring.Ticks()
+	if n := len(a.gaps); n > 0 && a.gaps[n-1].tids[0] == 0 && int64(a.gaps[n-1].to-from) >= 0 {
+		a.gaps[n-1].to = now
+		return
+	}
+	a.gaps = append(a.gaps, gap{from, now, []int{0}})
+}
+
+// threadRuns is a thread with what there is of it, oldest first: what the store has, and then what the rings hold.
 type threadRuns struct {
 	*thread
-	runs []ring.Run
-	key  uint32 // in the reel
-	w    *reel.ThreadWriter
+	base   past.Base
+	chunks []*past.Chunk
+	runs   []ring.Run
+	ids    []uint32 // the target's IDs of functions by those in chunks
+	key    uint32   // in the reel
+	w      *reel.ThreadWriter
 	// since is when the first call in the dump began, if that was before the window; else 0.
 	since uint64
 	kept  []waitcalls.Kept // calls that took long
 }
 
 // assign finds out whose the chunks are: thread IDs are used again.
-func (a *Loop) assign(held []ring.Run) []*threadRuns {
+func (a *Loop) assign(held copies) []*threadRuns {
 	var all []*threadRuns
 	of, nobody := map[*thread]*threadRuns{}, map[int]*thread{}
-	for _, h := range held {
-		t := a.threads[h.TID]
-		for _, e := range a.ended {
-			if e.nstid == h.TID && int64(e.end-h.From) >= 0 && (t == nil || int64(e.end-t.end) < 0 || t.end == 0) {
+	ended := map[int][]*thread{}
+	for _, e := range a.ended {
+		ended[e.nstid] = append(ended[e.nstid], e)
+	}
+	ids := a.Functions.Targets()
+	whose := func(tid int, from uint64) *threadRuns {
+		t := a.threads[tid]
+		for _, e := range ended[tid] {
+			if int64(e.end-from) >= 0 && (t == nil || int64(e.end-t.end) < 0 || t.end == 0) {
 				t = e
 				break
 			}
 		}
 		if t == nil { // it has written nothing but this, and is not met yet
-			a.meet(h.TID, 0, "")
-			t = a.threads[h.TID]
+			a.meet(tid, 0, "")
+			t = a.threads[tid]
 		}
 		if t == nil { // nor is it there
-			if t = nobody[h.TID]; t == nil {
-				t = &thread{nstid: h.TID, tid: h.TID, pid: a.Target.PID()}
-				nobody[h.TID] = t
+			if t = nobody[tid]; t == nil {
+				t = &thread{nstid: tid, tid: tid, pid: a.Target.PID()}
+				nobody[tid] = t
 			}
 		}
 		if of[t] == nil {
-			of[t] = &threadRuns{thread: t}
+			of[t] = &threadRuns{thread: t, ids: ids}
 			all = append(all, of[t])
 		}
-		of[t].runs = append(of[t].runs, h)
+		return of[t]
 	}
-	for _, t := range all {
-		for _, h := range t.runs {
-			ring.InOrder(h.Events)
+	runs := held.runs
+	for _, h := range held.held {
+		for ; len(runs) > 0 && runs[0].TID < h.TID; runs = runs[1:] {
+			t := whose(runs[0].TID, runs[0].From)
+			t.runs = append(t.runs, runs[0])
 		}
-		a.Switches.PickRuns(t.runs)
+		first := true
+		of := func(from uint64) *threadRuns {
+			t := whose(h.TID, from)
+			if first {
+				t.base, first = h.Base, false
+			}
+			return t
+		}
+		for _, c := range h.Chunks {
+			t := of(c.From)
+			t.chunks = append(t.chunks, c)
+		}
+		for ; len(runs) > 0 && runs[0].TID == h.TID; runs = runs[1:] {
+			t := of(runs[0].From)
+			t.runs = append(t.runs, runs[0])
+		}
+	}
+	for _, h := range runs {
+		t := whose(h.TID, h.From)
+		t.runs = append(t.runs, h)
 	}
 	return all
-}
-
-// stillOpen leaves out the open calls that are gone, by longjmp or an exception: their threads have been higher up in the stack since.
-func (a *Loop) stillOpen(causes []cause, threads []*threadRuns) []cause {
-	return slices.DeleteFunc(causes, func(c cause) bool {
-		if c.open == nil {
-			return false
-		}
-		for _, t := range threads {
-			if t.nstid == c.tid && !c.span && t.unwoundSince(c) || c.tid == 0 && t.goroutineUnwoundSince(c) {
-				a.predicates.Forget(*c.open)
-				a.counts.Fired--
-				a.counts.Suppressed--
-				return true
-			}
-		}
-		if !a.predicates.Take(*c.open) {
-			a.counts.Fired-- // it has just returned, and fired by itself if it was to
-			a.counts.Suppressed--
-			return true
-		}
-		return false
-	})
-}
-
-// otherStack is how far above a frame a stack pointer is that of another stack, of a coroutine or for signals, in bytes.
-const otherStack = 8 << 20
-
-// unwoundSince says whether the thread has been above a call's frame since it was entered.
-func (t *threadRuns) unwoundSince(c cause) bool {
-	for _, h := range slices.Backward(t.runs) {
-		for _, e := range slices.Backward(h.Events) {
-			if int64(e.Time-c.from) < 0 {
-				return false
-			}
-			if e.SP == c.sp && e.ID() != c.function || e.SP > c.sp && e.SP-c.sp < otherStack {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// goroutineUnwoundSince says whether, on this thread, the goroutine has been above a call's frame since it was entered.
-func (t *threadRuns) goroutineUnwoundSince(c cause) bool {
-	runs := false // the goroutine
-	for _, h := range t.runs {
-		for _, e := range h.Events {
-			if id, isSwitch := e.Goroutine(); isSwitch {
-				runs = id == c.goroutine
-			} else if runs && int64(e.Time-c.from) > 0 && (e.SP > c.sp || e.SP == c.sp && e.ID() != c.function) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // dumpFile is a dump that is being written. Closing leaves it to get its name.
@@ -230,7 +210,7 @@ type dumpFile struct{ *outfile.File }
 func (dumpFile) Close() error { return nil }
 
 // write writes a dump and gives it the first number that no other has: there may be several recorders with one folder.
-func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Dumped) (name string, err error) {
+func (a *Loop) write(win window, threads []*threadRuns, causes []cause, others []*joint, told *Dumped) (name string, err error) {
 	folder, err := a.Folder.open()
 	if err != nil {
 		return "", err
@@ -239,7 +219,7 @@ func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Du
 	if err != nil {
 		return "", err
 	}
-	if err := a.writeTo(dumpFile{f}, win, threads, causes, told); err != nil {
+	if err := a.writeTo(dumpFile{f}, win, threads, causes, others, told); err != nil {
 		return "", errors.Join(err, f.Abandon())
 	}
 	n, err := f.FinishNumbered(a.number+1, dumpName, a.old)
@@ -251,29 +231,37 @@ func (a *Loop) write(win window, threads []*threadRuns, causes []cause, told *Du
 }
 
 // writeTo writes a dump.
-func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []cause, told *Dumped) error {
+func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []cause, others []*joint, told *Dumped) error {
 	w, err := a.Catalog.create(f)
 	if err != nil {
 		return err
 	}
-	names := a.Functions.Anew(w)
 	d := reel.Dump{From: win.from, To: win.to}
-	var said []saidBy
-	err = a.writeThreads(w, win, threads, causes, names, &d, &said)
+	out := &jointOut{w: w, win: win, dump: &d}
+	err = a.writePart(out, max(win.lost, a.Couple.lost()), threads, causes)
 	if err == nil {
-		err = a.writeStates(w, win, threads)
+		err = writeParts(others, out)
+	}
+	if err == nil {
+		err = writePauses(w, a.Pauses(win.from, win.to))
+	}
+	if err == nil {
+		err = a.writeStates(w.Writer, win, out.called)
 	}
 	if err == nil {
 		for _, c := range causes {
-			d.Triggers = append(d.Triggers, c.trigger(threads, names, a.gaps))
+			var t reel.Trigger
+			if t, err = c.trigger(threads, names{a.Functions, w}, a.gaps); err != nil {
+				break
+			}
+			d.Triggers = append(d.Triggers, t)
 		}
-		a.missingByFreezing(win, threads, &d)
+	}
+	if err == nil {
+		d.Missing = joined(d.Missing)
 		a.pair()
 		for _, p := range a.pairs {
 			err = errors.Join(err, w.ClockPair(p.Tick, p.UnixNS))
-		}
-		for _, p := range append(ownPauses(said, win), a.Pauses(win.from, win.to)...) {
-			err = errors.Join(err, w.Pause(p))
 		}
 		err = errors.Join(err, w.Dump(d))
 	}
@@ -282,21 +270,25 @@ func (a *Loop) writeTo(f dumpFile, win window, threads []*threadRuns, causes []c
 }
 
 // writeThreads writes the events of all threads, and adds to said what they have said to the recording.
-func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, causes []cause, names *tables.Late, d *reel.Dump, said *[]saidBy) error {
-	values, marks := a.Values.In(w), a.Marks(w)
+func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, causes []cause, d *reel.Dump, said *[]saidBy) error {
+	values, marks, names := a.Values.In(w.Writer), a.Marks(w.Writer), names{a.Functions, w}
 	for _, t := range threads {
 		about := reel.Thread{TID: t.tid, Process: t.pid, StartTime: t.start, Name: t.name}
 		if t.end == 0 {
 			a.readName(t.thread)
 			about.Name = t.name
 		}
-		cut := t.cut(win, a.calls)
-		a.calls.addEntries(t, &cut, causes)
+		cut, err := t.cut(win, a.calls)
+		if err == nil {
+			err = a.calls.addEntries(t, &cut, causes)
+		}
+		if err != nil {
+			return err
+		}
 		passed, payloads := t.marks(win)
 		if len(cut.events) == 0 && len(cut.open) == 0 && len(passed) == 0 {
 			continue
 		}
-		var err error
 		if t.w, err = w.Thread(about); err != nil {
 			return err
 		}
@@ -322,6 +314,12 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 			cut.open, cut.events = nil, nil
 		}
 		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
+			if h := cut.chunk(i - 1); h != nil {
+				if err := a.writeChunk(t, h, values, names); err != nil {
+					return err
+				}
+				continue
+			}
 			if a.WaitCalls != nil {
 				var kept []waitcalls.Kept
 				kept, cut.payloads[i] = a.WaitCalls.Take(part, cut.payloads[i])
@@ -349,19 +347,43 @@ func (a *Loop) writeThreads(w *reel.Writer, win window, threads []*threadRuns, c
 	return nil
 }
 
+// writeChunk writes what the store has of a thread as it is, with the values of its events.
+func (a *Loop) writeChunk(t *threadRuns, h *past.Chunk, values Decoder, names names) error {
+	events, at, payloads := h.Carrying()
+	if a.WaitCalls != nil {
+		var kept []waitcalls.Kept
+		kept, payloads = a.WaitCalls.Take(events, payloads)
+		t.kept = append(t.kept, kept...)
+	}
+	sets, describe := values.Decode(events, payloads)
+	if len(sets) > 0 {
+		if err := names.Translate(events); err != nil {
+			return err
+		}
+		if err := describe(events); err != nil {
+			return err
+		}
+	}
+	for i := range sets {
+		s := &sets[i]
+		e := &events[s.Number]
+		s.Function, s.AtReturn, s.Time, s.SP = e.ID(), e.IsExit(), e.Time, e.SP
+		s.Number = uint64(at[s.Number])
+	}
+	return h.AppendTo(t.w, sets)
+}
+
 // marks are the passings of markers in a window, in order of time, with what they carry.
 func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Payload) {
 	last := win.from
-	next, who := uint32(0), reel.Event{} // what said last which goroutine goes on
-	for _, h := range t.runs {
-		if h.Seq != next && who.Word != 0 { // nobody knows any more
+	behind, who := uint32(0), reel.Event{} // what said last which goroutine goes on
+	add := func(seq, next uint32, marks []reel.Event, with []ring.Payload) {
+		if seq != behind && who.Word != 0 { // nobody knows any more
 			who = reel.Switch(last, 0)
 			list = append(list, who)
 		}
-		next = h.Seq + 1
-		ring.InOrder(h.Marks)
-		with := h.MarkPayloads
-		for i, e := range h.Marks {
+		behind = next
+		for i, e := range marks {
 			for len(with) > 0 && with[0].Event < i {
 				with = with[1:]
 			}
@@ -369,7 +391,7 @@ func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Paylo
 			if isSwitch {
 				who = e
 			}
-			if e.Time < win.from {
+			if e.Time < win.from || e.Time > win.to {
 				continue
 			}
 			if len(list) == 0 && who.Word != 0 && !isSwitch {
@@ -383,13 +405,28 @@ func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Paylo
 			list = append(list, e)
 		}
 	}
+	for _, h := range t.chunks {
+		add(h.Seq, h.Next, h.Marks, h.MarkPayloads)
+	}
+	for _, h := range t.runs {
+		ring.InOrder(h.Marks)
+		add(h.Seq, h.Seq+1, h.Marks, h.MarkPayloads)
+	}
 	return list, payloads
 }
 
 // writeLong writes a thread's events without the calls that are shorter than so many ticks, which its stubs could not take back.
-func (t *threadRuns) writeLong(cut *cutEvents, names *tables.Late, ticks uint64) error {
+func (t *threadRuns) writeLong(cut *cutEvents, names names, ticks uint64) error {
 	f := ring.NewFilter(namedThread{t.w, names}, ticks)
-	for _, part := range append([][]reel.Event{cut.open}, cut.events...) {
+	var buf []reel.Event
+	for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
+		if h := cut.chunk(i - 1); h != nil {
+			run, err := h.Run(t.ids, buf)
+			if err != nil {
+				return err
+			}
+			part, buf = run.Events, run.Events
+		}
 		if err := f.Append(part); err != nil {
 			return err
 		}
@@ -400,7 +437,7 @@ func (t *threadRuns) writeLong(cut *cutEvents, names *tables.Late, ticks uint64)
 // namedThread is a thread of a reel that gets events with the recording's function IDs.
 type namedThread struct {
 	*reel.ThreadWriter
-	names *tables.Late
+	names names
 }
 
 func (n namedThread) Append(events []reel.Event) error {
@@ -410,8 +447,11 @@ func (n namedThread) Append(events []reel.Event) error {
 	return n.ThreadWriter.Append(events)
 }
 
-// missingByFreezing adds the times in which calls were dropped.
+// missingByFreezing adds the times in which calls were dropped, and of which there is nothing left of some threads.
 func (a *Loop) missingByFreezing(win window, threads []*threadRuns, d *reel.Dump) {
+	if int64(win.lost-win.from) > 0 && win.lost != 0 {
+		d.Missing = append(d.Missing, reel.Missing{From: win.from, To: min(win.lost, win.to)})
+	}
 	keys := map[int]uint32{}
 	for _, t := range threads {
 		if t.key != 0 && t.end == 0 && keys[t.nstid] == 0 {
@@ -433,7 +473,6 @@ func (a *Loop) missingByFreezing(win window, threads []*threadRuns, d *reel.Dump
 			}
 		}
 	}
-	d.Missing = joined(d.Missing)
 }
 
 // joined makes one of the stretches of a thread that overlap, in the order of threads and times.
@@ -453,47 +492,24 @@ func joined(list []reel.Missing) []reel.Missing {
 }
 
 // trigger is what the reel says of a cause. The events of the call say exactly when it was.
-func (c cause) trigger(threads []*threadRuns, names *tables.Late, gaps []gap) reel.Trigger {
-	t := reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
+func (c cause) trigger(threads []*threadRuns, names names, gaps []gap) (t reel.Trigger, err error) {
+	t = reel.Trigger{Kind: c.kind, Condition: c.condition, Detail: c.detail, SP: c.sp, Start: c.from, End: c.to}
+	if c.function != 0 {
+		if t.Function, err = names.IDOf(c.function); err != nil {
+			return t, err
+		}
+	}
 	for _, h := range threads {
 		if h.nstid != c.tid || c.tid == 0 || h.end != 0 && int64(h.end-c.to) < 0 {
 			continue
 		}
 		t.Thread = h.key
 		if c.function != 0 {
-			h.exactly(c, names.IDOf(c.function), &t, gaps)
+			h.exactly(c, t.Function, &t, gaps)
 		}
 		break
 	}
-	if c.function != 0 {
-		t.Function = names.IDOf(c.function)
-	}
-	return t
-}
-
-// exactly finds the call's events. Its entry is the thread's last event at or above its stack pointer before the clock was read for
-// the trigger. Where that is another event, or calls are missing in between, the entry isn't there: an older one would be of another call.
-func (h *threadRuns) exactly(c cause, id uint32, t *reel.Trigger, gaps []gap) {
-	same := func(e reel.Event) bool { // events within the window have got the reel's IDs, those before it may have kept the recording's
-		return e.SP == c.sp && (e.ID() == id || e.ID() == c.function)
-	}
-	for i, run := range slices.Backward(h.runs) {
-		missing := i+1 < len(h.runs) && h.runs[i+1].Seq != run.Seq+1
-		for _, e := range slices.Backward(run.Events) {
-			before := int64(e.Time-c.from) <= 0
-			switch {
-			case before && (missing || h.lostWithin(e.Time, c.from, gaps)):
-				return
-			case same(e) && e.IsExit() && !before && c.to != 0 && int64(e.Time-c.to) <= 0:
-				t.End = e.Time
-			case before && same(e) && !e.IsExit():
-				t.Start = e.Time
-				return
-			case before && (e.SP == c.sp || e.SP > c.sp && e.SP-c.sp < otherStack):
-				return
-			}
-		}
-	}
+	return t, nil
 }
 
 // lostWithin says whether the thread has dropped calls in a time.

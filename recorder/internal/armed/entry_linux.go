@@ -8,16 +8,19 @@ import (
 
 // addEntries adds the entries of the calls that a dump is made for where the rings hold them no more: a call that takes long is just one
 // in which a thread may overwrite all that it has.
-func (t *threadRuns) addEntries(c *cutEvents, causes []cause) {
+func (t *threadRuns) addEntries(c *cutEvents, causes []cause) error {
 	for _, x := range causes {
 		if x.function != 0 && x.tid != 0 && x.tid == t.nstid && (t.end == 0 || int64(t.end-x.to) >= 0) {
-			c.addEntry(x.from, x.sp, x.function)
+			if err := c.addEntry(x.from, x.sp, x.function, t.ids); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// addEntry adds an entry at a time behind it, if it isn't there. Others keep their order.
-func (c *cutEvents) addEntry(at uint64, sp, function uint32) {
+// addEntry adds an entry at a time behind it, if it isn't there. Others keep their order. ids are the target's IDs of functions by the store's.
+func (c *cutEvents) addEntry(at uint64, sp, function uint32, ids []uint32) error {
 	there := false
 	// seen looks at the events up to that time, and returns how many they are.
 	seen := func(events []reel.Event) int {
@@ -40,10 +43,26 @@ func (c *cutEvents) addEntry(at uint64, sp, function uint32) {
 			c.open = slices.Insert(c.open, n, entry)
 			c.movePayloads(0, n)
 		}
-		return
+		return nil
 	}
 	part, n := 0, 0
 	for ; part < len(c.events); part++ {
+		if h := c.chunk(part); h != nil {
+			if int64(h.Last()-at) <= 0 && h.Above < sp {
+				continue // nothing of it is about that call
+			}
+			run, err := h.Run(ids, nil)
+			if err != nil {
+				return err
+			}
+			if n = seen(run.Events); n == len(run.Events) {
+				continue
+			}
+			if !there && part+n > 0 { // it is put in between
+				c.events[part], c.payloads[part+1], c.chunks[part] = run.Events, run.Payloads, nil
+			}
+			break
+		}
 		if n = seen(c.events[part]); n < len(c.events[part]) {
 			break
 		}
@@ -59,6 +78,7 @@ func (c *cutEvents) addEntry(at uint64, sp, function uint32) {
 		c.events[part] = slices.Insert(slices.Clone(c.events[part]), n, entry) // the clone: what is behind it is the next chunk's
 		c.movePayloads(part+1, n)
 	}
+	return nil
 }
 
 // movePayloads makes payloads of a part's events from n on those of the events behind.

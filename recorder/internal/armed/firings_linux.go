@@ -35,8 +35,9 @@ func (a *Loop) fired() (inVain bool) {
 	a.counts.Suppressed += int(n - a.seen)
 	causes := a.firings(n)
 	a.seen = n
+	a.letGo() // what was in the rings is in the store, or will be before it is overwritten
 	if len(causes) == 0 || !a.mayDump() {
-		a.letGo()
+		a.frozenFor = 0
 		return true
 	}
 	a.byTrigger(causes)
@@ -88,17 +89,20 @@ func (a *Loop) countDump() {
 	t := &a.counts
 	t.Dumped++
 	t.Suppressed--
-	if a.Max > 0 && t.Dumped == a.Max {
-		a.Notice("%d dumps were made: triggers are only counted from here on", t.Dumped)
+	a.Couple.count()
+	if made := a.Couple.dumped(t.Dumped); a.Max > 0 && made == a.Max {
+		a.Notice("%d dumps were made: triggers are only counted from here on", made)
 	}
 }
 
-// letGo lets rings go on that a trigger has frozen for nothing.
+// letGo lets rings go on that a trigger has frozen.
 func (a *Loop) letGo() {
 	if a.snapshots.Frozen() {
 		from := a.frozenSince()
-		a.snapshots.Thaw()
+		a.snapshots.LetGo()
+		a.frozenFor = time.Duration(float64(ring.Ticks()-from) / float64(a.TicksPerSecond) * float64(time.Second))
 		a.noteGap(from)
+		a.snapshots.Thaw() // which fills the reserve
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -21,6 +24,8 @@ const (
 	// lookInterval is how soon a thread's end is noticed, for each hundred threads that there are: only what they had last is kept
 	// meanwhile.
 	lookInterval = 500 * time.Millisecond
+	// crowdedInterval is the same where few chunks are left.
+	crowdedInterval = 20 * time.Millisecond
 	// pairInterval is how often both clocks are read: between two readings times are exact.
 	pairInterval = 10 * time.Second
 	maxPairs     = 64
@@ -51,6 +56,7 @@ type Loop struct {
 
 	requests chan Request
 	changes  chan func()
+	joint    chan *joint   // dumps of others, to take part in
 	over     chan struct{} // closed when the loop has ended
 
 	freezer uint32 // the last firing that has frozen the rings, of those that were looked at
@@ -58,11 +64,17 @@ type Loop struct {
 	thawed  uint64 // when the rings were last let go
 	// frozenAt is when a trigger last froze them, of those that were looked at.
 	frozenAt uint64
-	tokens   float64
-	filled   time.Time
-	number   int                    // of the last dump
-	old      map[string]fs.FileInfo // dumps that were there before, and may be replaced
-	last     struct{ look, pair, told time.Time }
+	// frozenFor is for how long one had frozen them when they were let go last, until a dump has told of it.
+	frozenFor time.Duration
+	compact   *compactor
+	past      Past
+	crowded   atomic.Bool  // there are few chunks left: threads may have ended
+	keep      atomic.Int64 // Config.Keep, for the compactor
+	tokens    float64
+	filled    time.Time
+	number    int                    // of the last dump
+	old       map[string]fs.FileInfo // dumps that were there before, and may be replaced
+	last      struct{ look, pair, told time.Time }
 }
 
 // thread is one whose events the rings hold.
@@ -79,15 +91,17 @@ type thread struct {
 // gap is a time in which the rings were frozen.
 type gap struct {
 	from, to uint64
-	tids     []int // that have dropped calls then
+	tids     []int // that have dropped calls then; 0 is for those that have ended
 }
 
 // New returns the loop of a recording that is on. Arm has been called.
 func New(c Config) *Loop {
 	a := &Loop{Config: c, calls: callsOf(c.Target), sameNS: c.Target.IDsAreOurs(), started: time.Now(), snapshots: ring.NewSnapshotter(c.Target.Memory),
 		threads: map[int]*thread{}, mostEnded: manyEnded, tokens: dumpsAtOnce, filled: time.Now(), requests: make(chan Request),
-		changes: make(chan func()), over: make(chan struct{})}
+		changes: make(chan func()), joint: make(chan *joint), over: make(chan struct{})}
 	a.predicates, _ = c.Target.Memory.PredicatesAt(c.Target.Predicates) // which Arm has found to be there
+	a.compact = newCompactor(a)
+	a.keep.Store(int64(a.Keep))
 	a.pair()
 	return a
 }
@@ -106,11 +120,25 @@ func Arm(t *target.Target, triggers *trigger.Set, ticksPerSecond uint64) error {
 // Counts is what became of triggers so far. It is for the loop, and for when it has ended.
 func (a *Loop) Counts() Counts { return a.counts }
 
+// Past is what was kept when recording ended. It is for when the loop has ended, and End was called.
+func (a *Loop) Past() Past { return a.past }
+
+// SetKeep says how long the last moments are from now on. It is called in the loop.
+func (a *Loop) SetKeep(d time.Duration) {
+	a.Keep = d
+	a.keep.Store(int64(d))
+}
+
+// OpenFunctions are those of which calls are open. It is called behind a round of who keeps the past.
+func (a *Loop) OpenFunctions() (map[uint32]bool, error) { return a.compact.OpenFunctions() }
+
 // Threads is how many threads have been recorded. It is for when the loop has ended.
 func (a *Loop) Threads() int { return len(a.threads) + len(a.ended) + a.gone }
 
 // Run waits for triggers until the context ends or the process does, whose last moments are dumped then.
 func (a *Loop) Run(ctx context.Context) (err error) {
+	a.Couple.join(a)
+	defer a.Couple.leave(a)
 	if err := a.snapshots.Prepare(); err != nil {
 		return err
 	}
@@ -121,6 +149,11 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 		a.number = last
 	}
 	defer callWhenOver(ctx, a.predicates.Wake)()
+	compacting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var over sync.WaitGroup
+	over.Go(func() { a.compact.run(compacting) })
+	defer over.Wait()
+	defer stop()
 	a.Notice("armed: process %d is recorded into memory, and dumped to %s", a.Target.PID(), a.Folder.Path)
 	defer close(a.over)
 	a.Begun()
@@ -146,6 +179,9 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 			a.dumpAtEnd()
 		}
 		if ended {
+			if ctx.Err() != nil {
+				a.Couple.end(a)
+			}
 			return nil
 		}
 		a.overdue()
@@ -155,6 +191,8 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 		case f := <-a.changes:
 			f()
 			longest = a.tick()
+		case q := <-a.joint:
+			a.takePart(q)
 		default:
 		}
 		a.progress(last)
@@ -246,6 +284,9 @@ func (a *Loop) meet(nstid, _ int, name string) {
 	if t.start, err = process.StartTime(t.pid, t.tid); err == nil {
 		t.seen = now
 	} else if !a.snapshots.Holds(nstid) {
+		if a.snapshots.Dropped(nstid) > 0 {
+			a.droppedByOthers()
+		}
 		a.snapshots.Forget(nstid)
 		return
 	}
@@ -279,7 +320,11 @@ func (a *Loop) look(now time.Time) (gone bool, err error) {
 	if now.Sub(a.last.pair) >= pairInterval {
 		a.pair()
 	}
-	if now.Sub(a.last.look) < lookInterval*time.Duration(1+len(a.threads)/100) {
+	interval := lookInterval * time.Duration(1+len(a.threads)/100)
+	if a.crowded.Swap(false) {
+		interval = crowdedInterval
+	}
+	if now.Sub(a.last.look) < interval {
 		return false, nil
 	}
 	a.last.look = now
@@ -298,7 +343,9 @@ func (a *Loop) look(now time.Time) (gone bool, err error) {
 		}
 		t.end = ring.Ticks()
 		a.ownName(t)
-		a.snapshots.End(nstid)
+		if a.snapshots.End(nstid) != t.dropped {
+			a.droppedByOthers()
+		}
 		a.ended = append(a.ended, t)
 		delete(a.threads, nstid)
 	}
@@ -314,7 +361,11 @@ const manyEnded = 1000
 
 // forgetEnded forgets the threads of which the rings can't hold anything any more.
 func (a *Loop) forgetEnded() {
+	a.compact.forget(func(tid int) bool { return a.threads[tid] != nil })
 	oldest, held := a.snapshots.Oldest(), a.snapshots.Threads()
+	kept, since := a.compact.store.Threads()
+	maps.Copy(held, kept)
+	oldest = min(oldest, since)
 	a.gone += len(a.ended)
 	a.ended = slices.DeleteFunc(a.ended, func(t *thread) bool { return int64(t.end-oldest) < 0 || !held[t.nstid] })
 	a.gone -= len(a.ended)
@@ -340,7 +391,7 @@ func (a *Loop) refill() {
 }
 
 func (a *Loop) mayDump() bool {
-	return a.tokens >= 1 && (a.Max == 0 || a.counts.Dumped < a.Max)
+	return a.tokens >= 1 && (a.Max == 0 || a.Couple.dumped(a.counts.Dumped) < a.Max)
 }
 
 // progressInterval is how often it is told how it stands.
@@ -362,5 +413,7 @@ func (a *Loop) End() error {
 	if n := a.predicates.Untracked(); n > 0 {
 		a.Notice("%d calls could not be tracked: more than %d were open at once", n, ring.OpenCalls)
 	}
+	a.past = a.compact.past()
+	a.compact.store.Close()
 	return a.snapshots.Close()
 }

@@ -5,12 +5,8 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// writeStates writes what the scheduler did with the threads.
-func (a *Loop) writeStates(w *reel.Writer, win window, threads []*threadRuns) error {
-	if a.Scheduler == nil {
-		return nil
-	}
-	var called []scheduling.Called
+// called are the threads that are in a dump for their calls.
+func (a *Loop) called(threads []*threadRuns) (list []scheduling.Called) {
 	for _, t := range threads {
 		if t.w == nil {
 			continue
@@ -19,7 +15,15 @@ func (a *Loop) writeStates(w *reel.Writer, win window, threads []*threadRuns) er
 		if t.end != 0 {
 			c.Seen = t.seen
 		}
-		called = append(called, c)
+		list = append(list, c)
+	}
+	return list
+}
+
+// writeStates writes what the scheduler did with threads, those that have called and others.
+func (a *Loop) writeStates(w *reel.Writer, win window, called []scheduling.Called) error {
+	if a.Scheduler == nil {
+		return nil
 	}
 	return a.Scheduler.WriteTo(w, win.from, win.to, called)
 }

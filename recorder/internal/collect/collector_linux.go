@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -45,6 +46,8 @@ type Config struct {
 	Making    *probes.Maker
 	Switches  *probes.Switches
 	Processes Processes
+	// Tally counts calls by function; nil if nobody asks.
+	Tally *budget.Tally
 	// Threads are globs of the names of threads that are recorded; empty for all. Off is what KeepOff has said of the others.
 	Threads []string
 	Off     map[int]int
@@ -160,6 +163,7 @@ type thread struct {
 	fresh      int          // readings of the name still to be made soon: threads are named just after they start
 	own        ring.OwnName // as it was when the name was last read
 	open       probes.OpenCalls
+	counted    *reel.LiveThread // nil if nobody counts
 	// marked is the time of the last mark, given the name that the thread has said in one, which counts for more than others.
 	marked uint64
 	given  string
@@ -188,14 +192,14 @@ func (d *Collector) Totals() ring.Totals { return d.drainer.Totals() }
 func (d *Collector) SetMin(ticks uint64) { d.drainer.SetLeast(ticks) }
 
 // OpenFunctions are those of which calls are open, as far as events have been drained. It is called in the loop.
-func (d *Collector) OpenFunctions() map[uint32]bool {
+func (d *Collector) OpenFunctions() (map[uint32]bool, error) {
 	open := map[uint32]bool{}
 	for _, k := range d.known {
 		for id := range k.open.Functions {
 			open[id] = true
 		}
 	}
-	return open
+	return open, nil
 }
 
 // ran is how much processor time a thread has used, by its ID in the target's namespace.
@@ -370,7 +374,11 @@ func (k *thread) Append(events []reel.Event) error {
 // pick takes out what functions that are off have written.
 func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Event, []ring.Payload) {
 	c := k.c
-	return c.Switches.Pick(&k.open, events, payloads)
+	events, payloads = c.Switches.Pick(&k.open, events, payloads)
+	if k.counted != nil {
+		k.counted.Push(events)
+	}
+	return events, payloads
 }
 
 // translate gives events the reel's numbers of their functions.

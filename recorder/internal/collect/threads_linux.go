@@ -93,6 +93,9 @@ func (d *Collector) begin(k *thread) error {
 	} else {
 		k.seen = now
 	}
+	if d.Tally != nil {
+		k.counted = d.Tally.Thread()
+	}
 	k.ThreadSink, err = d.Sink.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: k.name})
 	return err
 }
@@ -103,6 +106,10 @@ func (k *thread) end() error { return k.endAt(k.seen) }
 
 func (k *thread) endAt(tick uint64) error {
 	k.open.Forget()
+	if k.counted != nil {
+		k.counted.End(tick)
+		k.counted = nil
+	}
 	if k.ThreadSink == nil {
 		return nil
 	}

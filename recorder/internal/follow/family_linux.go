@@ -387,7 +387,7 @@ func (f *Family) detachOne(ctx context.Context, who *process.Handle) (left strin
 	if !who.Is(p) {
 		return "", nil
 	}
-	d, err := remainsOf(f.target).Remove(ctx, p)
+	d, err := remainsOf(f.target).Remove(ctx, p, nil)
 	if err != nil {
 		if errors.Is(err, process.ErrNoProcess) || !p.Alive() {
 			return "", nil

@@ -61,18 +61,20 @@ func (s *Switches) Pick(open *OpenCalls, events []reel.Event, payloads []ring.Pa
 	return l.kept, l.payloads
 }
 
-// PickRuns is Pick for all that the rings hold of a thread.
-func (s *Switches) PickRuns(runs []ring.Run) {
+// Touched says whether any function has been switched off.
+func (s *Switches) Touched() bool { return s.touched.Load() }
+
+// PickRuns is Pick for all that the rings hold of a thread, when calls were open before, which changes. It is used by one goroutine.
+func (s *Switches) PickRuns(open *OpenCalls, runs []ring.Run) {
 	if !s.touched.Load() {
 		return
 	}
-	var open OpenCalls
 	for i := range runs {
 		h := &runs[i]
 		if i > 0 && h.Seq != runs[i-1].Seq+1 {
-			open = OpenCalls{}
+			open.Forget()
 		}
-		events, payloads := s.Pick(&open, h.Events, h.Payloads)
+		events, payloads := s.Pick(open, h.Events, h.Payloads)
 		if len(events) < len(h.Events) {
 			h.Events, h.Payloads = slices.Clone(events), slices.Clone(payloads)
 		}

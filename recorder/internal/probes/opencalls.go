@@ -97,6 +97,18 @@ func (o *OpenCalls) drop(part uint32) {
 // CountIn adds to all, which several lists may share, how many calls are open; all of them together are bounded.
 func (o *OpenCalls) CountIn(all *int) { o.all = all }
 
+// Clone returns another list with the same calls, which counts in nothing.
+func (o *OpenCalls) Clone() *OpenCalls {
+	c := &OpenCalls{count: o.count, parts: make(map[uint32]*openPart, len(o.parts))}
+	for k, p := range o.parts {
+		c.parts[k] = &openPart{slices.Clone(p.calls)}
+	}
+	return c
+}
+
+// Take adds calls that are open, by their entries, outermost first.
+func (o *OpenCalls) Take(entries []reel.Event) { o.pass(entries) }
+
 // Forget empties the list, as its thread has ended.
 func (o *OpenCalls) Forget() {
 	o.add(-o.count)

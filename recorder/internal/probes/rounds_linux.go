@@ -18,6 +18,7 @@ type Rounds struct {
 
 type waiter struct {
 	begun uint64 // rounds, when it began to wait
+	soon  bool   // any round will do, also one that hasn't read all there was
 	f     func()
 	done  chan struct{}
 }
@@ -34,14 +35,15 @@ func (r *Rounds) Begin() {
 
 // End is called behind each round. events is how many it has drained: with too many it may have left some.
 func (r *Rounds) End(events int) {
-	if !r.waiting.Load() || events >= ring.MostAtOnce {
+	if !r.waiting.Load() {
 		return
 	}
+	all := events < ring.MostAtOnce
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := r.waiters[:0]
 	for _, w := range r.waiters {
-		if w.begun == r.begun {
+		if w.begun == r.begun || !all && !w.soon {
 			left = append(left, w)
 			continue
 		}
@@ -53,9 +55,10 @@ func (r *Rounds) End(events int) {
 	r.waiting.Store(len(left) > 0)
 }
 
-// after waits until f was called in the loop, behind a round that began later than this call. It returns false where that doesn't come.
-func (r *Rounds) after(over <-chan struct{}, f func()) bool {
-	w := &waiter{f: f, done: make(chan struct{})}
+// after waits until f was called in the loop, behind a round that began later than this call and has read all that was written before; with
+// soon behind any that began later. It returns false where that doesn't come.
+func (r *Rounds) after(over <-chan struct{}, patience time.Duration, soon bool, f func()) bool {
+	w := &waiter{soon: soon, f: f, done: make(chan struct{})}
 	r.mu.Lock()
 	w.begun = r.begun
 	r.waiters = append(r.waiters, w)
@@ -65,7 +68,7 @@ func (r *Rounds) after(over <-chan struct{}, f func()) bool {
 	case <-w.done:
 		return true
 	case <-over:
-	case <-time.After(roundPatience):
+	case <-time.After(patience):
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

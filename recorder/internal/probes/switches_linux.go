@@ -34,6 +34,8 @@ type Config struct {
 	MayCome func(missed *glob.NoMatchError, names []string) bool
 	// Lead, if not nil, are the switches of the recording that this one follows: what is asked of them is done here, too.
 	Lead *Switches
+	// Keeps says which functions are never to be rejected besides those that have triggers; nil for none.
+	Keeps func(fn *stub.Probe) bool
 	// Notice tells what the user should know.
 	Notice func(format string, args ...any)
 }
@@ -52,7 +54,11 @@ type Switches struct {
 	making    *Maker      // nil before the recording's loop begins
 	loop      Loop        // the same
 	ended     bool
-	followers map[*Switches]bool // those that this one leads, which are on
+	followers map[*Switches]bool     // those that this one leads, which are on
+	rejected  map[uint32]bool        // functions that are off for what they cost, by their IDs
+	shut      map[uint32]bool        // of these, those whose exits are off before it is known that no call is open
+	places    map[uint32]*stub.Probe // by their IDs
+	keeps     map[uint32]bool        // what Kept has found
 
 	touched     atomic.Bool // any function has been switched off
 	entriesOnly atomic.Bool // no exits are switched off any more
@@ -69,7 +75,7 @@ type Switches struct {
 // Loop is what drains the rings.
 type Loop interface {
 	// OpenFunctions are those of which calls are open, as far as events have been drained. It is called in the loop.
-	OpenFunctions() map[uint32]bool
+	OpenFunctions() (map[uint32]bool, error)
 }
 
 // Rule says which functions are to be recorded. All is for all that were chosen when recording began, Functions only for those of them that
@@ -100,12 +106,19 @@ type switched struct {
 // exitsAfter is how long entries have been off, at least, when exits are switched off: threads that are inside an entry's event go on.
 const exitsAfter = 250 * time.Millisecond
 
+const (
+	// closePatience is for how long it is awaited that all is read, while nobody else can change anything.
+	closePatience = 200 * time.Millisecond
+	// shutAfter is when exits of rejected functions are switched off all the same.
+	shutAfter = 500 * time.Millisecond
+)
+
 // maxRules bounds how many changes libraries that come later are to be matched with.
 const maxRules = 1000
 
 // New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
 func New(c Config) *Switches {
-	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}}
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]*stub.Probe{}, keeps: map[uint32]bool{}}
 	s.entriesOnly.Store(c.EntriesOnly)
 	return s
 }
@@ -148,7 +161,15 @@ func (s *Switches) LeaveExits() { s.entriesOnly.Store(true) }
 // InLoop calls f in the loop, behind a round in which all has been drained that was written before. It doesn't if the loop ends, or is too
 // busy.
 func (s *Switches) InLoop(f func()) error {
-	if !s.Rounds.after(s.over, f) {
+	if !s.Rounds.after(s.over, roundPatience, false, f) {
+		return s.notDone()
+	}
+	return nil
+}
+
+// Soon is InLoop where it doesn't matter whether all has been read: a loop that can't keep up never has.
+func (s *Switches) Soon(f func()) error {
+	if !s.Rounds.after(s.over, roundPatience, true, f) {
 		return s.notDone()
 	}
 	return nil
@@ -181,6 +202,11 @@ func (s *Switches) Come(a *target.Arena) error {
 	s.requests.Lock()
 	defer s.requests.Unlock()
 	s.arenas = append(s.arenas, a)
+	for i := range a.Fns {
+		if fn := &a.Fns[i]; isSwitched(fn) {
+			s.places[fn.ID] = fn
+		}
+	}
 	if len(s.rules) == 0 {
 		return nil
 	}
@@ -311,6 +337,7 @@ func (s *Switches) apply() (a Count, err error) {
 			}
 			w := &switched{a: ar, index: i, id: fn.ID}
 			switch {
+			case want && s.rejected[fn.ID]:
 			case want && !is:
 				on = append(on, w)
 			case !want && is:
@@ -439,9 +466,14 @@ func (s *Switches) closeSome() {
 		s.closing = nil
 		return
 	}
+	s.shutSome(due, now)
 	var closed []*switched
-	if !s.Rounds.after(s.over, func() {
-		open := s.loop.OpenFunctions()
+	if !s.Rounds.after(s.over, closePatience, false, func() {
+		open, err := s.loop.OpenFunctions()
+		if err != nil {
+			s.c.Notice("functions that are off can't be closed: %v", err)
+			return
+		}
 		for _, w := range due {
 			if !open[w.id] && s.switchesExits() {
 				s.update(w.id, exitsOff, 0)
@@ -454,11 +486,26 @@ func (s *Switches) closeSome() {
 	is := map[*switched]bool{}
 	for _, w := range closed {
 		is[w] = true
+		delete(s.shut, w.id)
 		if err := s.exchange(w, true, false); err != nil {
 			s.c.Notice("%v", err)
 		}
 	}
 	s.closing = slices.DeleteFunc(s.closing, func(w *switched) bool { return is[w] })
+}
+
+// shutSome switches exits off of rejected functions for which that wasn't possible for long, since what they have written isn't read so fast: they
+// go on costing what was to be saved. Of a call that is open just then, one or none of each thread, the end isn't seen.
+func (s *Switches) shutSome(due []*switched, now time.Time) {
+	for _, w := range due {
+		if !s.rejected[w.id] || s.shut[w.id] || now.Sub(w.since) < shutAfter {
+			continue
+		}
+		s.shut[w.id] = true
+		if err := s.exchange(w, true, false); err != nil {
+			s.c.Notice("%v", err)
+		}
+	}
 }
 
 // switchOn switches exits on, then entries.
@@ -473,9 +520,10 @@ func (s *Switches) switchOn(list []*switched) error {
 	s.closing = slices.DeleteFunc(s.closing, func(w *switched) bool { return ids[w.id] })
 	var exits []*switched
 	for _, w := range list {
-		if s.stateOf(w.id)&exitsOff == 0 {
+		if s.stateOf(w.id)&exitsOff == 0 && !s.shut[w.id] {
 			continue
 		}
+		delete(s.shut, w.id)
 		exits = append(exits, w)
 		if err := s.exchange(w, true, true); err != nil {
 			return err
@@ -483,7 +531,7 @@ func (s *Switches) switchOn(list []*switched) error {
 	}
 	if len(exits) > 0 {
 		// What was written while they were off is to be left out.
-		if !s.Rounds.after(s.over, func() {
+		if !s.Rounds.after(s.over, roundPatience, false, func() {
 			for _, w := range exits {
 				s.update(w.id, 0, exitsOff)
 			}

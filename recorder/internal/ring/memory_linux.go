@@ -46,6 +46,8 @@ type Memory struct {
 	counts   uint64 // where calls are counted; 0 if they aren't
 	areas    uint64 // where the threads' areas begin; 0 if there are none
 	reserved int    // chunks 0 to reserved-1 belong to the reserve
+	// later is what Populate is to lay out, nil for nothing.
+	later *Setup
 }
 
 // Setup says how fresh memory is to be laid out.
@@ -53,6 +55,7 @@ type Setup struct {
 	Chunks         int  // of ChunkSize, before some of them are divided
 	Divide         bool // some of them into small ones, see SmallSize
 	Overwrite      bool // nothing is drained: see Snapshotter
+	Later          bool // Populate follows before the memory is used, and writes what chunks of Overwrite say of themselves
 	TicksPerSecond uint64
 	Min            uint64 // ticks, see HdrMin
 	Depth          int    // see HdrDepth
@@ -63,13 +66,13 @@ func Map(fd int, size uint64) (*Memory, error) {
 	if size < ChunksOff+ChunkSize || size > 1<<40 {
 		return nil, fmt.Errorf("callreel: ring memory of %d bytes", size)
 	}
-	mem, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := mapAligned(fd, size)
 	if err != nil {
 		return nil, fmt.Errorf("callreel: mapping %d bytes of ring memory: %w", size, err)
 	}
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		_ = unix.Munmap(mem) // it has just been mapped
+		_ = unmap(mem) // it has just been mapped
 		return nil, fmt.Errorf("callreel: a descriptor of the ring memory: %w", err)
 	}
 	return &Memory{mem: mem, fd: own}, nil
@@ -82,7 +85,7 @@ func (m *Memory) Close() error {
 	}
 	mem := m.mem
 	m.mem = nil
-	return errors.Join(unix.Munmap(mem), unix.Close(m.fd))
+	return errors.Join(unmap(mem), unix.Close(m.fd))
 }
 
 // ErrTooSmall is returned for a ring size of fewer chunks than recording can work with.
@@ -111,7 +114,10 @@ func (m *Memory) Init(s Setup) error {
 	m.SetDepth(s.Depth)
 	m.Beat()
 	m.freeAll()
-	if s.Overwrite {
+	switch {
+	case s.Overwrite && s.Later:
+		m.later = &s
+	case s.Overwrite:
 		m.initOverwrite(s.TicksPerSecond)
 	}
 	put(HdrMagic, Magic)
@@ -187,18 +193,6 @@ func (m *Memory) SetGates(gates []uint64) error {
 	}
 	for i, g := range slices.Backward(gates) { // so that it always ends with a 0
 		atomic.StoreUint64(m.u64(HdrGates+8*uint64(i)), g)
-	}
-	return nil
-}
-
-// Populate makes the kernel give the chunks their pages now and on the recorder's account, so that the target neither
-// waits for nor is charged with them.
-func (m *Memory) Populate() error {
-	const madvPopulateWrite = 23 // Linux 5.14; an older kernel says EINVAL, and then pages come on first use
-	size := m.small*SmallSize + (m.chunks-m.small)*ChunkSize
-	err := unix.Madvise(m.mem[ChunksOff:ChunksOff+size], madvPopulateWrite)
-	if err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("callreel: %d MiB of ring memory: %w", size>>20, err)
 	}
 	return nil
 }

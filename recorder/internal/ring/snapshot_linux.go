@@ -20,6 +20,7 @@ type Snapshotter struct {
 	m        *Memory
 	registry registry
 	copied   []byte // memory for a copy, mapped when the first is made
+	taker    *taker // nil where full chunks aren't taken
 }
 
 // starveLimit is for how long threads without a chunk don't look for one again when they found none.
@@ -73,6 +74,9 @@ func (k *Snapshotter) End(tid int) (dropped uint64) {
 			atomic.StoreUint64(m.u64(c+ChunkTo), Ticks())
 			atomic.StoreUint64(m.u64(c+ChunkHand), atomic.LoadUint64(m.u64(HdrHand)))
 			atomic.CompareAndSwapUint32(m.u32(c+ChunkState), state, state+1<<ChunkChanges+ChunkFull-ChunkOwned)
+			if k.taker != nil {
+				k.taker.again.Store(true)
+			}
 		}
 	}
 	m.forgetThread(tid)
@@ -114,6 +118,9 @@ func (k *Snapshotter) Threads() map[int]bool {
 	return all
 }
 
+// Chunks is how many chunks there are.
+func (k *Snapshotter) Chunks() int { return k.m.chunks }
+
 // HasChunk says whether the thread has a chunk.
 func (k *Snapshotter) HasChunk(tid int) bool {
 	return tid >= 0 && tid < MaxTID && atomic.LoadUint32(k.m.u32(SlotsOff+uint64(tid)*SlotSize+SlotChunk)) != 0
@@ -139,6 +146,9 @@ func (k *Snapshotter) Freeze() { atomic.StoreUint64(k.m.u64(HdrPool), 0) }
 
 // Frozen says whether the rings are frozen, by the recorder or by a trigger.
 func (k *Snapshotter) Frozen() bool { return atomic.LoadUint64(k.m.u64(HdrPool)) == 0 }
+
+// LetGo ends that at once. The reserve is to be filled behind that, by Thaw.
+func (k *Snapshotter) LetGo() { atomic.StoreUint64(k.m.u64(HdrPool), 1) }
 
 // Thaw ends that, after the reserve has got back what was taken out of it.
 func (k *Snapshotter) Thaw() {
@@ -223,6 +233,9 @@ func (k *Snapshotter) Prepare() (err error) {
 	if err != nil {
 		return fmt.Errorf("callreel: memory for a copy of the rings, %d MiB: %w", size>>20, err)
 	}
+	if k.taker != nil { // little of it is used
+		return nil
+	}
 	_ = unix.Madvise(k.copied, unix.MADV_HUGEPAGE) // where there are none, small ones do
 	for i := 0; i < len(k.copied); i += unix.Getpagesize() {
 		k.copied[i] = 0
@@ -277,7 +290,7 @@ func (k *Snapshotter) copyChunk(i uint32) (h Run, ok bool) {
 	m := k.m
 	c := m.chunk(i)
 	state := atomic.LoadUint32(m.u32(c + ChunkState))
-	if s := state & ChunkStates; s != ChunkOwned && s != ChunkFull {
+	if s := state & ChunkStates; s != ChunkOwned && s != ChunkFull || k.wasTaken(i, state) {
 		return h, false
 	}
 	h.TID = int(atomic.LoadUint32(m.u32(c + ChunkTID)))

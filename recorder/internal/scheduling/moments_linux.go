@@ -55,6 +55,13 @@ func (w *Watch) Keep(from uint64, pid int, ring uint64) *Moments {
 	return m
 }
 
+// Add says that the recording of another process has just begun, which is watched already.
+func (m *Moments) Add(pid int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.beginSums(pid)
+}
+
 func (m *Moments) word(k *life, e reel.SchedEvent) {
 	k.kept.words++
 	old, full := m.words.push(moment{k, e})

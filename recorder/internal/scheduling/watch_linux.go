@@ -68,6 +68,9 @@ func newWatch() *Watch {
 	return &Watch{lives: newLives(), objects: newObjects(), cuts: map[int]uint64{}, to: math.MaxUint64, stop: make(chan struct{}), missing: time.Now()}
 }
 
+// Also watches another process, from now on.
+func (w *Watch) Also(pid int) error { return w.watcher.Add(pid) }
+
 // About says how states are learned.
 func (w *Watch) About() reel.Scheduling { return w.about }
 

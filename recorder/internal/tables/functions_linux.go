@@ -2,9 +2,9 @@ package tables
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
+	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
@@ -17,6 +17,8 @@ type Functions interface {
 	// Translate gives events the reel's numbers of their functions. Events of functions that there are not are left as they are: what reads
 	// reels says that it doesn't know them.
 	Translate(events []reel.Event) error
+	// IDsOf are the reel's numbers of functions, by the target's IDs; 0 of those that have none.
+	IDsOf(ids []uint32) ([]uint32, error)
 }
 
 // Fixed are functions whose numbers in the reel are their target IDs.
@@ -46,12 +48,17 @@ func (f *Fixed) Add(ranges []target.IDRange, next uint32) error {
 	return err
 }
 
+// IDsOf are the same.
+func (f *Fixed) IDsOf(ids []uint32) ([]uint32, error) { return ids, nil }
+
 // Translate does nothing.
 func (*Fixed) Translate([]reel.Event) error { return nil }
 
 // Late puts functions into the reel when their first event comes.
 type Late struct {
 	images *Images
+	noted  func(id uint32) (reel.Function, bool) // in place of ranges, if not nil
+	also   Noter
 
 	mu     sync.Mutex // guards what follows; the store's lock may be taken while it is held
 	store  Store
@@ -64,11 +71,36 @@ type Late struct {
 // NewLate returns functions none of which is in the reel yet.
 func NewLate(images *Images, store Store) *Late { return &Late{images: images, store: store} }
 
-// Anew returns the same functions for another reel, which has none of them yet.
-func (n *Late) Anew(to Reel) *Late {
+// Noter is told which images and functions there are.
+type Noter interface {
+	Image(im *mapped.Image)
+	// Functions is told of functions whose target IDs follow those of all before and end before next.
+	Functions(ranges []target.IDRange, next uint32)
+}
+
+// AlsoTo lets n know all functions that are added from now on.
+func (n *Late) AlsoTo(o Noter) { n.also = o }
+
+// NewNoted returns functions below next of which of says what a reel says.
+func NewNoted(store Store, next uint32, of func(id uint32) (reel.Function, bool)) *Late {
+	return &Late{store: store, noted: of, ids: make([]uint32, next)}
+}
+
+// Targets are the target's IDs of the functions that the reel has, by its numbers of them; 0 for those of other recordings.
+func (n *Late) Targets() []uint32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return &Late{images: n.images, store: Own{to}, ids: make([]uint32, len(n.ids)), ranges: slices.Clone(n.ranges)}
+	list := make([]uint32, 1, 256)
+	for of, id := range n.ids {
+		if id == 0 {
+			continue
+		}
+		if int(id) >= len(list) {
+			list = append(list, make([]uint32, int(id)+1-len(list))...)
+		}
+		list[id] = uint32(of)
+	}
+	return list
 }
 
 // Add lets events of the functions come.
@@ -77,6 +109,9 @@ func (n *Late) Add(ranges []target.IDRange, next uint32) error {
 	defer n.mu.Unlock()
 	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
 	n.ranges = append(n.ranges, ranges...)
+	if n.also != nil {
+		n.also.Functions(ranges, next)
+	}
 	return nil
 }
 
@@ -84,14 +119,31 @@ func (n *Late) Add(ranges []target.IDRange, next uint32) error {
 func (n *Late) Translate(events []reel.Event) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	events = n.translateKnown(events)
+	if len(events) == 0 {
+		return nil
+	}
 	if err := n.introduce(events); err != nil {
 		return err
 	}
+	for len(events) > 0 {
+		if events = n.translateKnown(events); len(events) > 0 {
+			events = events[1:] // of a function that there isn't
+		}
+	}
+	return nil
+}
+
+// translateKnown gives events the reel's numbers up to the first whose function has none, and returns the others. Nearly always there are none.
+func (n *Late) translateKnown(events []reel.Event) []reel.Event {
+	ids := n.ids
 	for i := range events {
 		e := &events[i]
-		if id := e.Word >> 1; uint64(id) < uint64(len(n.ids)) && n.ids[id] != 0 {
-			e.Word = n.ids[id]<<1 | e.Word&1
+		id := e.Word >> 1
+		if uint64(id) >= uint64(len(ids)) || ids[id] == 0 {
+			return events[i:]
 		}
+		e.Word = ids[id]<<1 | e.Word&1
 	}
 	return nil
 }
@@ -106,6 +158,26 @@ func (n *Late) IDOf(id uint32) uint32 {
 	return n.ids[id]
 }
 
+// IDsOf are the reel's numbers of functions, which are put there together if they aren't; 0 of those that can't be.
+func (n *Late) IDsOf(ids []uint32) ([]uint32, error) {
+	events := make([]reel.Event, len(ids))
+	for i, id := range ids {
+		events[i] = reel.Entry(0, 0, id)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.introduce(events); err != nil {
+		return nil, err
+	}
+	list := make([]uint32, len(ids))
+	for i, id := range ids {
+		if uint64(id) < uint64(len(n.ids)) {
+			list[i] = n.ids[id]
+		}
+	}
+	return list, nil
+}
+
 // pendingID stands for a number that the reel has not given yet.
 const pendingID = ^uint32(0)
 
@@ -117,12 +189,12 @@ func (n *Late) introduce(events []reel.Event) error {
 		if uint64(id) >= uint64(len(n.ids)) || n.ids[id] != 0 {
 			continue
 		}
-		g, k := target.FindRange(n.ranges, id)
-		if g == nil {
+		f, ok := n.describe(id)
+		if !ok {
 			continue
 		}
 		n.ids[id] = pendingID
-		n.fresh, n.at = append(n.fresh, n.images.describe(g, k)), append(n.at, id)
+		n.fresh, n.at = append(n.fresh, f), append(n.at, id)
 	}
 	if len(n.fresh) == 0 {
 		return nil
@@ -134,4 +206,16 @@ func (n *Late) introduce(events []reel.Event) error {
 		}
 	}
 	return err
+}
+
+// describe is what the reel says of a function.
+func (n *Late) describe(id uint32) (reel.Function, bool) {
+	if n.noted != nil {
+		return n.noted(id)
+	}
+	g, k := target.FindRange(n.ranges, id)
+	if g == nil {
+		return reel.Function{}, false
+	}
+	return n.images.describe(g, k), true
 }

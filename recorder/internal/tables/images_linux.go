@@ -45,6 +45,7 @@ func (o Own) Functions(list []reel.Function, put func(i int, id uint32)) error {
 // Images are those of one recording.
 type Images struct {
 	store Store
+	also  Noter
 	mu    sync.Mutex // guards ids
 	ids   map[*mapped.Image]reel.ImageID
 }
@@ -54,12 +55,18 @@ func NewImages(store Store) *Images {
 	return &Images{store: store, ids: map[*mapped.Image]reel.ImageID{}}
 }
 
+// AlsoTo lets n know all images that are added from now on.
+func (t *Images) AlsoTo(n Noter) { t.also = n }
+
 // Add puts an image into the reel.
 func (t *Images) Add(im *mapped.Image) error {
 	about := reel.Image{Path: im.Path, ID: im.Object.ID(), Arch: runtime.GOARCH, Slide: im.Slide, Base: im.Lo, End: im.Hi}
 	id, err := t.store.Image(about, im.File)
 	if err != nil {
 		return err
+	}
+	if t.also != nil {
+		t.also.Image(im)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,6 +25,8 @@ type Change struct {
 	Ranges []IDRange // of these
 	Images []*mapped.Image
 
+	patches []stub.Patch // of functions whose sites are put back; nil for all of the images
+
 	maps   []process.Mapping // as they were before the sites' pages were read
 	layers [][]text.Page
 	all    []text.Page
@@ -43,6 +45,8 @@ func (s *Target) All() *Change {
 // Prepare makes the stubs and writes them, and everything else that doesn't need the process stopped. What doesn't depend on each
 // other is done at the same time.
 func (s *Target) Prepare(c *Change) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	var populated error
 	var wg sync.WaitGroup
 	if !s.running {
@@ -212,9 +216,9 @@ func (s *Target) prepareText(c *Change, last bool) (err error) {
 			patches = append(patches, im.Islands, im.Sites)
 		}
 	}
-	if len(s.Skipped) > 0 {
+	if len(s.Skipped)+len(s.out) > 0 {
 		for i, list := range patches {
-			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p stub.Patch) bool { return s.Skipped[p.ID] })
+			patches[i] = slices.DeleteFunc(slices.Clone(list), func(p stub.Patch) bool { return s.Skipped[p.ID] || s.out[p.ID] && !p.Island })
 		}
 	}
 	if c.layers, c.all, err = text.Prepare(s.Process, patches...); err == nil {
@@ -225,6 +229,8 @@ func (s *Target) prepareText(c *Change, last bool) (err error) {
 
 // SwitchOn writes the sites while the process is stopped, and opens the gate.
 func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration, err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	for try := 0; ; try++ {
 		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.SwitchOnIn(st, c) })
 		stopped += d
@@ -255,33 +261,9 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	if !s.running {
 		s.mapChunks(st) // first, since a thread may run on for a moment behind it, see process.ErrLate
 	}
-	maps, err := s.Process.Maps()
+	maps, err := s.writeSites(st, c, func(id uint32) bool { return !s.Skipped[id] && !s.out[id] })
 	if err != nil {
 		return err
-	}
-	if !s.Holds(maps) {
-		return fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), process.ErrExec)
-	}
-	if s.Memory.Sandboxed() { // a hook may have gone through the list of gates already
-		return fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.Process.Pid(), refusal.Err)
-	}
-	// A library may have been unloaded since the pages were read, and another one be in its place.
-	all := text.SameMemory(c.all, c.maps, maps)
-	other, err := text.Changed(s.Process, all, maps, s.doubtful())
-	if err != nil {
-		return err
-	}
-	all = text.Without(all, maps, other)
-	if err := s.checkSeccomp(st, c.Arenas); err != nil { // it may have restricted itself since the first stop
-		return err
-	}
-	if err := s.clearSites(st, maps, all, c); err != nil {
-		return err
-	}
-	for _, layer := range c.layers {
-		if err := text.Write(s.Process, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
-			return err
-		}
 	}
 	if err := s.rebind(c, maps); err != nil {
 		return err
@@ -295,6 +277,39 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	s.running = true
 	s.Memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead
 	return s.open(c.Arenas)
+}
+
+// writeSites writes the sites of a change in a stopped process: those of functions for which of says so. It returns the mappings.
+func (s *Target) writeSites(st *process.Stopped, c *Change, of func(id uint32) bool) ([]process.Mapping, error) {
+	maps, err := s.Process.Maps()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Holds(maps) {
+		return nil, fmt.Errorf("callreel: process %d: %w", s.Process.Pid(), process.ErrExec)
+	}
+	if s.Memory.Sandboxed() { // a hook may have gone through the list of gates already
+		return nil, fmt.Errorf("callreel: process %d: %w: it restricts its own system calls", s.Process.Pid(), refusal.Err)
+	}
+	// A library may have been unloaded since the pages were read, and another one be in its place.
+	all := text.SameMemory(c.all, c.maps, maps)
+	other, err := text.Changed(s.Process, all, maps, s.doubtful())
+	if err != nil {
+		return nil, err
+	}
+	all = text.Without(all, maps, other)
+	if err := s.checkSeccomp(st, c.Arenas); err != nil { // it may have restricted itself since the first stop
+		return nil, err
+	}
+	if err := s.clearSites(st, maps, all, c, of); err != nil {
+		return nil, err
+	}
+	for _, layer := range c.layers {
+		if err := text.Write(s.Process, text.Without(text.SameMemory(layer, c.maps, maps), maps, other)); err != nil {
+			return nil, err
+		}
+	}
+	return maps, nil
 }
 
 // maxMapped bounds how much of the chunks is mapped ahead, since the process is stopped meanwhile, and has as much more memory by its own

@@ -19,8 +19,8 @@ var errInTheWay = errors.New("a thread is inside a site")
 
 // clearSites moves threads that are inside a site to the same instruction in its stub, where they go on as if they
 // had come by the site; and the same for PCs that signal handlers will return to. Only the mappings of pages matter:
-// where sites are not written, another library's code may be.
-func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages []text.Page, c *Change) error {
+// where sites are not written, another library's code may be. Only sites of functions for which of says so count.
+func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages []text.Page, c *Change, of func(id uint32) bool) error {
 	written := map[uint64]bool{} // starts of mappings
 	var last *process.Mapping
 	for i := range pages {
@@ -37,7 +37,7 @@ func (s *Target) clearSites(st *process.Stopped, maps []process.Mapping, pages [
 			return nil
 		}
 		for _, a := range c.Arenas {
-			if id, in := a.Code.InsideOf(pc); in && !s.Skipped[id] {
+			if id, in := a.Code.InsideOf(pc); in && of(id) {
 				return a.Code
 			}
 		}

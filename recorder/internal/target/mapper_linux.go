@@ -68,10 +68,10 @@ func (m *mapper) closed(fd uint64) {
 // mapMemory maps the recovery memory and the ring memory.
 func (m *mapper) mapMemory(maps []process.Mapping) (err error) {
 	s := m.s
-	// One behind the other, so that neither takes a place of the arenas.
-	hint, behind := farFrom(maps, s.rec.Size()+s.Size), uint64(0)
+	// One behind the other, so that neither takes a place of the arenas; the rings where huge pages of theirs can be huge pages here.
+	hint, behind := farFrom(maps, s.rec.Size()+ring.HugePage+s.Size), uint64(0)
 	if hint != 0 {
-		behind = hint + s.rec.Size()
+		behind = (hint + s.rec.Size() + ring.HugePage - 1) &^ (ring.HugePage - 1)
 	}
 	if s.rec.At, err = m.mapShared(mapping{fd: m.rec, size: s.rec.Size(), prot: unix.PROT_READ, hint: hint, what: "recovery records"}); err != nil {
 		return err

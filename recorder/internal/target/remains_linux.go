@@ -212,6 +212,46 @@ func (l *Remains) rings(maps []process.Mapping) (found sharedSpan, ok bool) {
 	return found, ok
 }
 
+// OpenedRings are the rings of a dead recorder, as they are in the process.
+type OpenedRings struct {
+	Size uint64 // bytes
+	p    *process.Process
+	base uint64
+}
+
+// OpenRings finds the ring memory that the signed header names.
+func (l *Remains) OpenRings(p *process.Process) (*OpenedRings, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	m, found := l.rings(maps)
+	if !found {
+		return nil, fmt.Errorf("callreel: process %d: the rings aren't mapped any more", p.Pid())
+	}
+	return &OpenedRings{Size: m.Size, p: p, base: m.Base}, nil
+}
+
+// Read reads a piece of them. What is there may be anything.
+func (r *OpenedRings) Read(buf []byte, off uint64) error {
+	if off > r.Size || uint64(len(buf)) > r.Size-off {
+		return fmt.Errorf("callreel: process %d: %d bytes at %#x of rings that have %#x", r.p.Pid(), len(buf), off, r.Size)
+	}
+	_, err := r.p.ReadAt(buf, r.base+off)
+	return err
+}
+
+// CloseGates lets stubs write no more.
+func (l *Remains) CloseGates(p *process.Process) error {
+	for _, a := range l.Record.Arenas {
+		// The gate is in the last page.
+		if err := stub.CloseGate(p, a.Base+a.Size-PageSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // IsBusy is an error when the recorder is at work on the process.
 func (l *Remains) IsBusy(p *process.Process) error {
 	if !l.Alive || l.Inherited {
@@ -242,8 +282,9 @@ func isArena(maps []process.Mapping, a recovery.Arena) bool {
 	return code.Inode == a.Inode && code.Dev == a.Dev && code.Path == codeMapping && code.Perm == process.PermRead|process.PermExec|process.PermShared
 }
 
-// Remove undoes what was left and verifies the text.
-func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, error) {
+// Remove undoes what was left and verifies the text. Before what is mapped goes, but when nothing is written to it any more, before is called,
+// if it isn't nil.
+func (l *Remains) Remove(ctx context.Context, p *process.Process, before func()) (*Removed, error) {
 	// In a static program sites may be on all instructions that would do. They are looked for again when the text is
 	// restored.
 	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.Record.Patches) > 0) {
@@ -257,11 +298,11 @@ func (l *Remains) Remove(ctx context.Context, p *process.Process) (*Removed, err
 	l.Record.Arenas = slices.DeleteFunc(l.Record.Arenas, func(a recovery.Arena) bool {
 		return !isArena(maps, a) || !l.Signed && !isCertain(maps, a)
 	})
-	for _, a := range l.Record.Arenas {
-		// The gate is in the last page.
-		if err := stub.CloseGate(p, a.Base+a.Size-PageSize); err != nil {
-			return nil, err
-		}
+	if err := l.CloseGates(p); err != nil {
+		return nil, err
+	}
+	if before != nil {
+		before()
 	}
 	noted := len(l.Record.Patches)
 	l.believeSlots(maps)
@@ -300,23 +341,17 @@ type Removed struct {
 	Odd          int    // semaphores of markers that were left as they were, since somebody else had set them to less than was added
 }
 
-// Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
-// when the recorder is alive.
-func Detach(ctx context.Context, pid int) (*Removed, error) {
-	p, err := process.Open(pid)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
+// FindDead finds what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded when the recorder is alive.
+func FindDead(p *process.Process) (*Remains, error) {
 	l, err := FindRemains(p)
 	if err != nil {
 		return nil, err
 	}
 	if l == nil {
-		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrNotRecorded)
+		return nil, fmt.Errorf("callreel: process %d: %w", p.Pid(), ErrNotRecorded)
 	}
 	if err := l.IsBusy(p); err != nil {
 		return nil, fmt.Errorf("%w: end that one with SIGINT", err)
 	}
-	return l.Remove(ctx, p)
+	return l, nil
 }

@@ -2,7 +2,6 @@ package target
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -147,7 +146,7 @@ func (s *server) check() {
 	if l, err := FindRemains(s.p); l != nil || err != nil {
 		s.t.Errorf("found %+v, %v", l, err)
 	}
-	if d, err := Detach(context.Background(), s.p.Pid()); !errors.Is(err, ErrNotRecorded) {
+	if d, err := FindDead(s.p); !errors.Is(err, ErrNotRecorded) {
 		s.t.Errorf("detach: %+v, %v", d, err)
 	}
 	if now := mappedAndOpen(s.t, s.p); now != before {

@@ -68,6 +68,10 @@ type Target struct {
 	// arenas, in the goroutine that looks for libraries, may read them without it.
 	Mu sync.Mutex
 
+	// writing is held while sites are prepared and written, taken out or put back. Mu may be taken while it is held.
+	writing sync.Mutex
+	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing
+
 	lang       language
 	rec        *recovery.Memory     // nil when there is none
 	journal    recovery.Journal     // in it

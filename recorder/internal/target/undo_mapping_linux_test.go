@@ -127,7 +127,11 @@ func TestRoomOfAKilledRecorderIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, err := Detach(context.Background(), p.Pid()); err != nil || d.Left != "" {
+		l, err := FindDead(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := l.Remove(context.Background(), p, nil); err != nil || d.Left != "" {
 			t.Errorf("%d arenas: %+v, %v", mapped, d, err)
 		}
 		if now := mappedAndOpen(t, p); now != before {

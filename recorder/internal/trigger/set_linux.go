@@ -92,18 +92,15 @@ func (s *Set) Refuse(names []string, why string) {
 func (s *Set) Check(names []string, wait func(*glob.NoMatchError) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.overflow {
-		return fmt.Errorf("callreel: more than %d combinations of triggers and functions: name fewer functions in each", ring.MaxPredicates)
+	if err := s.checkSize(); err != nil {
+		return err
 	}
 	for i := range s.list {
 		t := &s.list[i]
-		switch {
-		case t.has:
-		case t.isMark():
-			return fmt.Errorf("callreel: --when %q: no such marker is recorded%s", t.Text, t.hint())
-		case t.seen: // without a reason it was only seen in an image that isn't recorded
-			return fmt.Errorf("callreel: --when %q: %w to watch %s: %s", t.Text, refusal.Err, t.Function, cmp.Or(t.refused, "-m leaves its module out"))
-		default:
+		if err := t.check(); err != nil {
+			return err
+		}
+		if t.isMissed() {
 			if err := glob.NoMatch("--when", t.Function, names); wait == nil || !wait(err) {
 				return err
 			}
@@ -111,6 +108,60 @@ func (s *Set) Check(names []string, wait func(*glob.NoMatchError) bool) error {
 	}
 	return nil
 }
+
+// CheckAll is Check for sets with the same triggers, of several processes: each trigger must be about something in one of them. names are
+// those that they could have been about.
+func CheckAll(sets []*Set, names []string) error {
+	var all []asked // of each trigger the best that became of it
+	for _, s := range sets {
+		s.mu.Lock()
+		err := s.checkSize()
+		for i, t := range s.list {
+			switch {
+			case i == len(all):
+				all = append(all, t)
+			case t.has || !all[i].has && all[i].isMissed():
+				all[i] = t
+			}
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		t := &all[i]
+		if err := t.check(); err != nil {
+			return err
+		}
+		if t.isMissed() {
+			return glob.NoMatch("--when", t.Function, names)
+		}
+	}
+	return nil
+}
+
+func (s *Set) checkSize() error {
+	if s.overflow {
+		return fmt.Errorf("callreel: more than %d combinations of triggers and functions: name fewer functions in each", ring.MaxPredicates)
+	}
+	return nil
+}
+
+// check is why the trigger can't come true though what it is about is there.
+func (t *asked) check() error {
+	switch {
+	case t.has:
+	case t.isMark():
+		return fmt.Errorf("callreel: --when %q: no such marker is recorded%s", t.Text, t.hint())
+	case t.seen: // without a reason it was only seen in an image that isn't recorded
+		return fmt.Errorf("callreel: --when %q: %w to watch %s: %s", t.Text, refusal.Err, t.Function, cmp.Or(t.refused, "-m leaves its module out"))
+	}
+	return nil
+}
+
+// isMissed says whether what it is about isn't there.
+func (t *asked) isMissed() bool { return !t.has && !t.isMark() && !t.seen }
 
 // Like finds the trigger that is the same as t but for the number that is compared with; why says why there is none.
 func (s *Set) Like(t *Trigger) (at int, why string) {

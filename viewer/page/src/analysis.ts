@@ -12,11 +12,12 @@ import { sorted, title } from "./layout";
 import type { Owner } from "./lanestab";
 import { shown } from "./names";
 import { bySwitch, inWords } from "./split";
+import { offNote } from "./off";
 import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Timeline, type Bar } from "./timeline";
 import { Tree } from "./tree";
-import type { By, Call, FunctionRow, TreeNode } from "./types";
+import type { By, Call, FunctionRow, Offs, TreeNode } from "./types";
 import type { Scope, ViewState } from "./urlstate";
 import { length, type Span } from "./viewport";
 
@@ -32,6 +33,7 @@ export class Analysis {
   private table = new FunctionTable("Functions", (r) => this.chooseFunction(r));
   private detail: FunctionDetail;
   private functionsBox: HTMLElement;
+  private off = el("div", { class: "off-notes" }); // what was not recorded
   private orderedBox: HTMLElement;
   private key = "";
   private colors: ((func: number) => Shade) | null = null;
@@ -64,7 +66,7 @@ export class Analysis {
     );
     this.functionsBox = el("div", { class: "functions-box" }, this.table.element, this.detail.element);
     this.filter.addEventListener("input", debounce(() => owner.change({ filter: this.filter.value }, false), 120));
-    this.element = el("div", { class: "tab-analysis" }, this.bar, this.flame.element, this.orderedBox, this.tree.element, this.functionsBox);
+    this.element = el("div", { class: "tab-analysis" }, this.bar, this.off, this.flame.element, this.orderedBox, this.tree.element, this.functionsBox);
   }
 
   private colorKey(func: number): string | undefined {
@@ -92,7 +94,7 @@ export class Analysis {
     this.flame.element.hidden = kind !== "flame" || timeOrder;
     this.orderedBox.hidden = !timeOrder;
     this.tree.element.hidden = kind !== "tree";
-    this.functionsBox.hidden = kind !== "functions";
+    this.functionsBox.hidden = this.off.hidden = kind !== "functions";
     this.table.filter(matcher(s.filter));
     this.table.showBy(this.by(s), this.reel.hasStates);
     const span = this.span(s);
@@ -167,7 +169,8 @@ export class Analysis {
     };
     const request =
       kind === "functions"
-        ? this.reel.api.json<{ functions: FunctionRow[] | null }>("functions", params, stop.signal).then(({ functions }) => {
+        ? this.reel.api.json<{ functions: FunctionRow[] | null; off?: Offs }>("functions", params, stop.signal).then(({ functions, off }) => {
+            replace(this.off, offNote(off, this.reel.info.budget));
             this.table.set(functions ?? []);
             done(`${count(functions?.length ?? 0)} functions`);
           })

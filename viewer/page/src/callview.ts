@@ -4,6 +4,7 @@ import { el, replace, type Child } from "./dom";
 import { describe, missingIn, triggerOf } from "./dump";
 import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
+import { offWhile } from "./off";
 import { splitBar, splitList } from "./split";
 import type { Call, Caller, Dump, FunctionName, Split } from "./types";
 import type { Place } from "./urlstate";
@@ -63,6 +64,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(name?.name_from ? row("Name from", shown(name.name_from, 40)) : []),
       ...(name?.linkage_name && name.linkage_name !== c.name ? row("Symbol", el("span", { class: "name wrap" }, shown(name.linkage_name, 300))) : []),
       ...(missing ? row("Note", "calls that it made are missing from the dump: its own time may be theirs") : []),
+      ...(c.off ? row("Note", el("span", { class: "off-while" }, offWhile(c.off))) : []),
       ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),
     ),
     callers.length > 0 ? el("h3", {}, `Called by`) : null,

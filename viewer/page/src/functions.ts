@@ -3,9 +3,10 @@
 import { el, replace, type Child } from "./dom";
 import { count, duration, percent, plural, since } from "./format";
 import { shown } from "./names";
+import { offMark, offTimes } from "./off";
 import type { Api } from "./api";
 import { splitBar } from "./split";
-import type { Bucket, By, Call, FunctionRow, Split } from "./types";
+import type { Bucket, By, Call, FunctionRow, Offs, Split } from "./types";
 import { Table, type Column } from "./table";
 import type { Span } from "./viewport";
 
@@ -70,7 +71,7 @@ export class FunctionTable extends Table<FunctionRow> {
       show: (r) => (r[key] === null ? "–" : duration(r[key])),
     });
     return [
-      { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => nameCell(r.name, r.module) },
+      { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => (r.off_ns ? el("span", { class: "fn-off" }, nameCell(r.name, r.module), offMark(r)) : nameCell(r.name, r.module)) },
       { key: "calls", title: "Calls", width: 96, value: (r) => r.calls, show: (r) => count(r.calls) },
       time("total", "Total", ", calls that it made included; of recursion the outermost call only"),
       time("self", "Self", " without the calls that it made"),
@@ -112,6 +113,7 @@ export class FunctionDetail {
   private stop: AbortController | null = null;
   private calls: Table<Call>;
   private histogram = el("div", { class: "histogram" });
+  private off = el("div", {});
   private callsTitle = el("h3", {}, "Longest calls");
   private key = "";
 
@@ -132,7 +134,7 @@ export class FunctionDetail {
       "no such calls",
     );
     this.element.append(
-      el("section", { class: "detail-distribution", "aria-label": "Distribution of durations" }, el("h3", {}, "Durations"), this.histogram),
+      el("section", { class: "detail-distribution", "aria-label": "Distribution of durations" }, el("h3", {}, "Durations"), this.histogram, this.off),
       el("section", { class: "detail-calls", "aria-label": "Calls" }, this.callsTitle, this.calls.element),
     );
   }
@@ -154,6 +156,14 @@ export class FunctionDetail {
       .json<{ buckets: Bucket[] | null }>("distribution", params, stop.signal)
       .then(({ buckets }) => this.fill(buckets ?? [], params, marked))
       .catch((err) => this.failed(err, stop));
+    replace(this.off);
+    const reel = this.api().info.reels[this.api().reel];
+    if (reel.off || reel.live) {
+      this.api()
+        .json<Offs | null>("offs", params, stop.signal)
+        .then((off) => replace(this.off, offTimes(off)))
+        .catch(() => {}); // it is but a note
+    }
     this.list(params, null);
   }
 
@@ -161,6 +171,7 @@ export class FunctionDetail {
     this.key = "";
     this.stop?.abort();
     replace(this.histogram);
+    replace(this.off);
     this.calls.set([]);
   }
 

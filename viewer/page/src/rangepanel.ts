@@ -4,18 +4,20 @@ import { debounce, el, replace } from "./dom";
 import { count, duration, plural, since } from "./format";
 import { FunctionTable, matcher } from "./functions";
 import type { Owner } from "./lanestab";
+import { offNote } from "./off";
 import { Progress } from "./progress";
 import { RangeTables } from "./rangetables";
 import type { Reel } from "./reel";
 import { bySwitch } from "./split";
 import type { Timeline } from "./timeline";
-import type { Call, FunctionRow } from "./types";
+import type { Call, FunctionRow, Offs } from "./types";
 import type { ViewState } from "./urlstate";
 import { length, type Span } from "./viewport";
 
 export class RangePanel {
   readonly element: HTMLElement;
   private title = el("span", { class: "range-title" });
+  private off = el("div", { class: "off-notes" });
   private bySwitch = el("span", {});
   private functions = new FunctionTable("Functions in the range", (r) => this.choose(r));
   private tables: RangeTables;
@@ -58,6 +60,7 @@ export class RangePanel {
         el("button", { onclick: () => owner.change({ tab: "tree", scope: "range" }, true) }, "Call tree"),
         el("button", { onclick: () => owner.change({ range: null }, true) }, "Let go"),
       ),
+      this.off,
       this.functions.element,
       this.tables.element,
     );
@@ -93,12 +96,14 @@ export class RangePanel {
     const stop = (this.stop = new AbortController());
     replace(this.title, el("strong", {}, duration(length(r))), el("span", { class: "quiet" }, ` from ${duration(since(r.from))} · `));
     this.functions.wait();
+    replace(this.off);
     const progress = new Progress(() => this.owner.change({ range: null }, true));
     this.title.append(progress.element);
     this.reel.api
-      .json<{ functions: FunctionRow[] | null }>("functions", { from: r.from, to: r.to, lanes: "all", ticket: progress.ticket }, stop.signal)
+      .json<{ functions: FunctionRow[] | null; off?: Offs }>("functions", { from: r.from, to: r.to, lanes: "all", ticket: progress.ticket }, stop.signal)
       .finally(() => progress.end())
-      .then(({ functions }) => {
+      .then(({ functions, off }) => {
+        replace(this.off, offNote(off, this.reel.info.budget));
         const rows = functions ?? [];
         this.functions.set(rows);
         const calls = rows.reduce((n, f) => n + f.calls, 0);

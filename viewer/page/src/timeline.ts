@@ -12,6 +12,7 @@ import { LaneList } from "./lanelist";
 import { labelOf, Painter, shadeOf, tooltip, gapsOf, type Coloring } from "./paint";
 import { count, duration } from "./format";
 import { shown } from "./names";
+import { offWhile } from "./off";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { saidAround, saidIn } from "./saidin";
@@ -20,7 +21,7 @@ import { Source } from "./source";
 import type { Arrow } from "./arrows";
 import { Tip } from "./tip";
 import { sharesAt, sharesLines } from "./states";
-import type { Dump, Flow, Lane, Mark as SaidMark, Pause, State } from "./types";
+import type { Dump, Flow, Lane, Mark as SaidMark, Offs, Pause, State } from "./types";
 import { stateLines } from "./waits";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
@@ -401,7 +402,7 @@ export class Timeline {
     this.point(bar ? null : this.saidAt(x, y));
     this.pointerAt = x;
     this.showTip(x, y, bar);
-    if (!this.pointed || this.pointed.kind !== "span" || this.pointed.count > 1) this.askState(bar ? null : this.stateAt(x, y), x, y);
+    if (bar?.calls !== 1 && (!this.pointed || this.pointed.kind !== "span" || this.pointed.count > 1)) this.askState(bar ? null : this.stateAt(x, y), x, y);
     this.hair.hidden = false;
     this.hair.style.transform = `translateX(${Math.round(x)}px)`;
   }
@@ -436,6 +437,7 @@ export class Timeline {
     if (bar) {
       const n = this.names.get(bar.func);
       lines = tooltip(bar.func === 0 ? undefined : n?.name, n?.module, bar);
+      if (bar.calls === 1) this.askOff(bar, lines, x, y);
     } else if (this.pointed) {
       const n = this.titles?.get(this.pointed.title);
       lines = saidLines(this.pointed, n?.name, n?.module);
@@ -453,6 +455,15 @@ export class Timeline {
       else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
     this.tip.show(lines, x, y);
+  }
+
+  // Which functions were off while a call ran is asked when the pointer rests: without an answer the tip is as it was.
+  private askOff(b: Bar, lines: string[], x: number, y: number) {
+    this.tip.rest();
+    const reel = this.api.info.reels[this.api.reel];
+    if (!reel.off && !reel.live) return;
+    const range = { from: Math.floor(b.start), to: Math.ceil(b.start + b.duration) };
+    this.tip.ask((signal) => this.api.json<Offs | null>("offs", range, signal).then((off) => off && [...lines, offWhile(off)]), x, y);
   }
 
   // So are a span's arguments.

@@ -14,10 +14,28 @@ export interface ReelInfo {
   goroutines: boolean;
   functions: number;
   dump?: boolean;
+  off?: boolean; // functions were off for what they cost
+  budget?: Budget;
   clock: string; // none: there are no times, an event takes one unit
   scheduling?: Scheduling;
   error?: string; // why it has no timeline
   images: { id: number; path: string; build_id: string }[] | null;
+}
+
+/** Budget is what recording was allowed to cost, did cost, and how much is recorded for that. */
+export interface Budget {
+  wanted: number;
+  measured?: number;
+  calls_recorded_share?: number;
+  time_recorded_share?: number;
+}
+
+/** Offs are functions whose calls were not recorded for some time. */
+export interface Offs {
+  functions: number; // how many
+  longest: { func: number; name: string; module: string; off_ns: number; off_share: number; estimated_calls?: number }[];
+  times?: { from_ns: number; to_ns: number; estimated?: number }[]; // of one function
+  more?: number;
 }
 
 /** Scheduling says how it was learned when threads ran. */
@@ -207,6 +225,7 @@ export interface Call {
   callers?: Caller[] | null;
   callees?: number;
   states?: Split; // its time split, if that is known of its thread
+  off?: Offs; // functions that were off while it ran
   arguments?: { name: string; type?: string; value: string }[];
 }
 
@@ -288,6 +307,10 @@ export interface FunctionRow {
   p50_ns: number | null; // null where no call was complete
   p99_ns: number | null;
   max_ns: number;
+  // Where its calls were not recorded for some time:
+  off_ns?: number;
+  off_share?: number;
+  estimated_calls?: number;
 }
 
 export interface TreeNode {

@@ -99,6 +99,58 @@ func TestTheLastEventsAreHeld(t *testing.T) {
 	}
 }
 
+// Full chunks that are taken in time are all taken, once and in their order, and with what the rings hold besides they are all that there was.
+func TestFullChunksAreTakenBeforeTheyAreOverwritten(t *testing.T) {
+	for _, storm := range []int{0, 50} {
+		t.Run(fmt.Sprintf("a signal every %d µs", storm), func(t *testing.T) {
+			d := startDriver(t, stubSetup{chunks: 64, over: true})
+			k := ring.NewSnapshotter(d.mem.Memory)
+			defer k.Close()
+			k.TakesFull()
+			d.do("storm %d", storm)
+			var all []reel.Event
+			tid, next := d.cmd.Process.Pid, uint32(0)
+			for round := range 60 {
+				d.do("calls %d", 1+round*577) // up to 17 chunks
+				d.mem.Beat()
+				if _, err := k.TakeFull(func(h *ring.Run) error {
+					if h.TID != tid || h.Seq != next {
+						t.Fatalf("round %d: chunk %d of thread %d, want %d of %d", round, h.Seq, h.TID, next, tid)
+					}
+					next++
+					all = append(all, h.Events...)
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				runs, err := k.Take(ring.Ticks())
+				if err != nil {
+					t.Fatal(err)
+				}
+				events, seq := all[:len(all):len(all)], next
+				for _, h := range runs {
+					if h.TID != tid || h.Seq != seq {
+						t.Fatalf("round %d: chunk %d of thread %d is in the rings, want %d of %d", round, h.Seq, h.TID, seq, tid)
+					}
+					seq++
+					events = append(events, h.Events...)
+				}
+				if storm == 0 {
+					if made := d.number("made"); len(events) != 2*made {
+						t.Fatalf("round %d: %d events, want %d", round, len(events), 2*made)
+					}
+				}
+				ring.InOrder(events)
+				checkKept(t, fmt.Sprint("round ", round), events, 8, 0)
+			}
+			if next < 200 {
+				t.Errorf("only %d chunks were taken", next)
+			}
+			d.do("storm 0")
+		})
+	}
+}
+
 // A thread that calls seldom isn't robbed of its last events by those that call much.
 func TestAnIdleThreadKeepsItsLastEvents(t *testing.T) {
 	d := startDriver(t, stubSetup{chunks: 32, over: true})

@@ -1,0 +1,539 @@
+package budget
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/target"
+)
+
+// Sites can be taken out of the text and put back.
+type Sites interface {
+	TakeOut(ctx context.Context, ids map[uint32]bool) (target.TakenOut, error)
+	PutBack(ctx context.Context, ids map[uint32]bool) (target.TakenOut, error)
+}
+
+// Probes can be switched off and on.
+type Probes interface {
+	// Reject switches off functions by their IDs, and others on that it has switched off. Of those that are off nothing is recorded any more:
+	// it returns which they are.
+	Reject(off, on []uint32) (are []uint32, err error)
+	// Closed are those of the functions that are off of which no event can come any more.
+	Closed(ids []uint32) []uint32
+	// Kept says of functions whether they stay on whatever they cost.
+	Kept(id uint32) bool
+}
+
+// Config says what is kept within which budget, and how.
+type Config struct {
+	// Share is the budget: of the processor time that the process uses.
+	Share  float64
+	Sites  Sites
+	Probes Probes
+	// InLoop calls a function in the goroutine that reads the rings.
+	InLoop func(func()) error
+	Tally  *Tally
+	// CPU is how much processor time the process has used.
+	CPU func() (time.Duration, error)
+	// Ticks is the clock of the events, TicksPerSecond its rate.
+	Ticks          func() uint64
+	TicksPerSecond uint64
+	// CountOff is whether calls of functions that are off are to be counted by samples.
+	CountOff bool
+	// Off is told of functions that go off, and again when they come on, or in the end.
+	Off func(list []Off)
+	// Notice tells what the user should know.
+	Notice func(format string, args ...any)
+}
+
+// Off is a time in which a function wasn't recorded, in ticks; To is 0 as long as that goes on. Estimated is how many calls it had then, by samples; 0 if nobody has looked.
+type Off struct {
+	ID        uint32
+	From, To  uint64
+	Estimated uint64
+}
+
+// How often it is looked, and for how long.
+const (
+	firstSample = 100 * time.Millisecond // all is on
+	laterSample = 40 * time.Millisecond
+	stretch     = 200 * time.Millisecond // between looks at what the functions cost that are on
+	// sampleEvery is how often all is switched on for a moment while the load stays the same, countEvery the same for CountOff, and
+	// sampleAtMost where it changes.
+	sampleEvery  = time.Minute
+	countEvery   = 10 * time.Second
+	sampleAtMost = 2 * time.Second
+	// changed is from which distance on two loads are not the same: half the sum of how much each function's share of the calls differs.
+	changed = 0.5
+	// leastCPU is for how much processor time calls are held against it: less says nothing.
+	leastCPU = 2 * time.Millisecond
+	// within is the part of the budget that is given away: what is measured is not exact.
+	within = 0.8
+	// doubt is by how much dearer a call is taken for than was measured: what is called for each piece of work is not the same when there is
+	// more time for it (an event loop finds more requests at once), so the measure is not exact.
+	doubt = 1.3
+)
+
+// Keeper keeps a budget. Run does; Stats may be called at any time.
+type Keeper struct {
+	c       Config
+	price   float64 // ns a call
+	sure    float64 // its standard error, 0 as long as it isn't measured
+	off     map[uint32]*offState
+	stays   map[uint32]bool // functions that could not be switched off
+	cpu     time.Duration   // when the last stretch ended
+	tick    uint64          // the same
+	sampled time.Time
+	all     []Function // of the last sample
+	before  load       // the same
+	after   load       // since, once the sites are out
+	usual   []Function // calls of what is on, of the first stretches since the last sample
+	differs int        // stretches in a row that are of another load
+	// bySample says that what is on was chosen by the last sample as it came: so much in it is as it was before.
+	bySample bool
+	// chosen is when it was chosen last, chosenAt at which price.
+	chosen   time.Time
+	chosenAt float64
+
+	mu    sync.Mutex // guards what follows
+	stats Stats
+}
+
+// offState is a function that is off.
+type offState struct {
+	since uint64
+	out   bool    // its sites are taken out
+	stuck bool    // they can't be: it isn't tried again before all is on for a sample
+	rate  float64 // calls a tick by the last sample, 0 if they aren't counted
+}
+
+// Stats is how a budget is kept.
+type Stats struct {
+	Wanted   float64 // share of the processor time
+	Measured float64 // of what is on, in the last second
+	Sure     float64 // standard error of that
+	Price    float64 // ns of processor time a call, while it isn't measured a guess
+	Off      int     // functions that are off
+	Removed  int     // sites that are taken out
+	Calls    float64 // share of calls that are recorded, by the last sample
+	Time     float64 // the same, of the time that functions took themselves
+	Stops    int
+	Stopped  time.Duration // of all stops
+	Longest  time.Duration // of them
+	Samples  int
+}
+
+// New returns a keeper of a budget.
+func New(c Config) *Keeper {
+	return &Keeper{c: c, price: firstPrice, off: map[uint32]*offState{}, stays: map[uint32]bool{}, stats: Stats{Wanted: c.Share, Price: firstPrice, Calls: 1, Time: 1}}
+}
+
+// Stats is how the budget is kept.
+func (k *Keeper) Stats() Stats {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.stats
+}
+
+// Run keeps the budget until ctx ends, or the recording does. Then all stays as it is.
+func (k *Keeper) Run(ctx context.Context) {
+	defer k.end()
+	if err := k.keep(ctx); err != nil && ctx.Err() == nil {
+		k.c.Notice("the budget is kept no more: %v", err)
+	}
+}
+
+func (k *Keeper) keep(ctx context.Context) error {
+	if _, _, err := k.stretch(); err != nil { // what came before is forgotten
+		return err
+	}
+	wait := firstSample
+	for {
+		if !sleep(ctx, wait) {
+			return nil
+		}
+		list, l, err := k.stretch()
+		if err != nil {
+			return err
+		}
+		if l.cpu >= leastCPU.Seconds() {
+			if err := k.sample(ctx, list, l); err != nil {
+				return err
+			}
+			break
+		}
+		wait = stretch // it is idle: there is nothing to be measured
+	}
+	for {
+		if !sleep(ctx, stretch) {
+			return nil
+		}
+		if err := k.close(ctx); err != nil {
+			return err
+		}
+		list, l, err := k.stretch()
+		if err != nil {
+			return err
+		}
+		if err := k.look(ctx, list, l); err != nil {
+			return err
+		}
+		if k.isDue() {
+			if err := k.again(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stretch ends a stretch of time and returns what was called in it.
+func (k *Keeper) stretch() (list []Function, l load, err error) {
+	if err := k.c.InLoop(func() { list = k.c.Tally.take(k.c.Ticks(), k.c.TicksPerSecond) }); err != nil {
+		return nil, l, err
+	}
+	cpu, err := k.c.CPU()
+	if err != nil {
+		return nil, l, err
+	}
+	l.cpu, k.cpu = (cpu - k.cpu).Seconds(), cpu
+	now := k.c.Ticks()
+	l.ticks, k.tick = float64(now-k.tick), now
+	list = slices.DeleteFunc(list, func(f Function) bool { return f.ID == 0 })
+	for i := range list {
+		f := &list[i]
+		f.Kept = k.stays[f.ID] || k.c.Probes.Kept(f.ID)
+		l.all += float64(f.Calls)
+	}
+	return list, l, nil
+}
+
+// allowed is how many calls a stretch may have.
+func (k *Keeper) allowed(l load) float64 { return within * k.c.Share * l.cpu * 1e9 / k.price }
+
+// sample goes by a stretch in which all was on.
+func (k *Keeper) sample(ctx context.Context, list []Function, l load) error {
+	k.all, k.before, k.sampled = list, l, time.Now()
+	k.mu.Lock()
+	k.stats.Samples++
+	k.mu.Unlock()
+	k.bySample = true
+	return k.choose(ctx)
+}
+
+// choose chooses anew, by the last sample.
+func (k *Keeper) choose(ctx context.Context) error {
+	now := k.c.Ticks()
+	l := &k.before
+	on, off := Choose(k.all, k.allowed(*l))
+	l.kept = 0
+	for i := range on {
+		l.kept += float64(on[i].Calls)
+	}
+	k.after, k.usual, k.differs, k.chosen, k.chosenAt = load{}, nil, 0, time.Now(), k.price
+	var fresh, back []uint32
+	out := map[uint32]bool{}
+	is := map[uint32]bool{}
+	for i := range off {
+		is[off[i].ID] = true
+		if k.off[off[i].ID] == nil {
+			fresh = append(fresh, off[i].ID)
+		}
+	}
+	for id, o := range k.off {
+		if !is[id] {
+			back = append(back, id)
+			out[id] = o.out
+		}
+	}
+	if err := k.putBack(ctx, out); err != nil {
+		return err
+	}
+	calls, time := Shares(on, off)
+	k.mu.Lock()
+	k.stats.Calls, k.stats.Time = calls, time
+	k.mu.Unlock()
+	rates := map[uint32]float64{}
+	for i := range off {
+		rates[off[i].ID] = k.rate(&off[i], l.ticks)
+	}
+	return k.reject(ctx, fresh, back, rates, now)
+}
+
+// reject switches functions off, and others on.
+func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]float64, now uint64) error {
+	if len(off)+len(on) == 0 {
+		return nil
+	}
+	k.on(on, now)
+	are, err := k.c.Probes.Reject(off, on)
+	var fresh []Off
+	is := map[uint32]bool{}
+	for _, id := range are {
+		is[id] = true
+		k.off[id] = &offState{since: now, rate: rates[id]}
+		fresh = append(fresh, Off{ID: id, From: now})
+	}
+	if len(fresh) > 0 {
+		k.c.Off(fresh)
+	}
+	for _, id := range off {
+		if !is[id] {
+			k.stays[id] = true
+		}
+	}
+	k.count()
+	if err != nil {
+		return err
+	}
+	return k.close(ctx)
+}
+
+// rate is how many calls of a function there were for each tick of a stretch, if that is to be known.
+func (k *Keeper) rate(f *Function, ticks float64) float64 {
+	if !k.c.CountOff || ticks <= 0 {
+		return 0
+	}
+	return float64(f.Calls) / ticks
+}
+
+// putBack puts the sites back of functions that are out.
+func (k *Keeper) putBack(ctx context.Context, out map[uint32]bool) error {
+	for id, is := range out {
+		if !is {
+			delete(out, id)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	done, err := k.c.Sites.PutBack(ctx, out)
+	for _, id := range done.Functions {
+		k.off[id].out = false
+	}
+	k.took(done, -1)
+	return err
+}
+
+// on notes that functions come on again.
+func (k *Keeper) on(ids []uint32, now uint64) {
+	var list []Off
+	for _, id := range ids {
+		if o := k.off[id]; o != nil {
+			list = append(list, Off{ID: id, From: o.since, To: now, Estimated: uint64(o.rate * float64(now-o.since))})
+			delete(k.off, id)
+		}
+	}
+	if len(list) > 0 {
+		k.c.Off(list)
+	}
+}
+
+func (k *Keeper) count() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stats.Off = len(k.off)
+}
+
+// close takes the sites out of functions that are off and of which no call is open.
+func (k *Keeper) close(ctx context.Context) error {
+	var waiting []uint32
+	for id, o := range k.off {
+		if !o.out && !o.stuck {
+			waiting = append(waiting, id)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	ready := map[uint32]bool{}
+	for _, id := range k.c.Probes.Closed(waiting) {
+		ready[id] = true
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	done, err := k.c.Sites.TakeOut(ctx, ready)
+	for id := range ready { // each try stops the process
+		k.off[id].stuck = true
+	}
+	for _, id := range done.Functions {
+		k.off[id].out, k.off[id].stuck = true, false
+	}
+	k.took(done, 1)
+	k.after, k.usual = load{}, nil
+	return err
+}
+
+// took counts what was done in stops.
+func (k *Keeper) took(done target.TakenOut, sign int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := &k.stats
+	s.Removed += sign * done.Sites
+	s.Stops += done.Stops
+	s.Stopped += done.Stopped
+	s.Longest = max(s.Longest, done.Longest)
+}
+
+// look holds what is on against the budget.
+func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
+	if l.cpu < leastCPU.Seconds() {
+		return nil
+	}
+	on := map[uint32]bool{}
+	for i := range k.all {
+		if id := k.all[i].ID; k.off[id] == nil {
+			on[id] = true
+		}
+	}
+	for i := range list {
+		if on[list[i].ID] {
+			l.kept += float64(list[i].Calls)
+		}
+	}
+	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all}
+	k.measure()
+	if k.usual == nil {
+		k.usual = list
+	}
+	if k.differs++; distance(k.usual, list) < changed {
+		k.differs = 0
+	}
+	share := l.all * k.price / 1e9 / l.cpu
+	k.mu.Lock()
+	if k.stats.Measured == 0 {
+		k.stats.Measured = share
+	}
+	k.stats.Measured += (share - k.stats.Measured) / 5
+	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
+	k.mu.Unlock()
+	if share <= k.c.Share {
+		const much, atMost = 1.25, 2 * time.Second
+		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
+			k.bySample = false
+			return k.choose(ctx)
+		}
+		return nil
+	}
+	// More is called now than was when all was on.
+	k.bySample = false
+	_, off := Choose(slices.DeleteFunc(list, func(f Function) bool { return k.off[f.ID] != nil }), k.allowed(l))
+	var ids []uint32
+	rates := map[uint32]float64{}
+	for i := range off {
+		ids = append(ids, off[i].ID)
+		rates[off[i].ID] = k.rate(&off[i], l.ticks)
+	}
+	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
+}
+
+// measure goes by the price that the load before and since shows, once enough is known of it.
+func (k *Keeper) measure() {
+	const enough = 300 * time.Millisecond // of processor time, with the sites out
+	if len(k.off) == 0 || k.after.cpu < enough.Seconds() || !k.bySample {
+		return
+	}
+	for _, o := range k.off {
+		if !o.out && !o.stuck {
+			return
+		}
+	}
+	ns, sure, ok := price(k.before, k.after)
+	if !ok {
+		return
+	}
+	k.price, k.sure = min(max(ns*doubt, leastPrice*doubt), mostPrice), sure
+}
+
+// distance is by how much two loads differ: 0 if each function has the same share of the calls, 1 if none is in both.
+func distance(a, b []Function) float64 {
+	share := map[uint32]float64{}
+	sum := func(list []Function) (n float64) {
+		for i := range list {
+			n += float64(list[i].Calls)
+		}
+		return max(n, 1)
+	}
+	na, nb := sum(a), sum(b)
+	for i := range a {
+		share[a[i].ID] += float64(a[i].Calls) / na
+	}
+	for i := range b {
+		share[b[i].ID] -= float64(b[i].Calls) / nb
+	}
+	d := 0.0
+	for _, x := range share {
+		d += math.Abs(x)
+	}
+	return d / 2
+}
+
+// isDue says whether all is to be switched on for a moment.
+func (k *Keeper) isDue() bool {
+	if len(k.off) == 0 {
+		return false
+	}
+	for _, o := range k.off {
+		if !o.out && time.Since(k.sampled) < countEvery {
+			return false // it has just been
+		}
+	}
+	since, every := time.Since(k.sampled), sampleEvery
+	if k.c.CountOff {
+		every = countEvery
+	}
+	return since >= every || k.differs >= 3 && since >= sampleAtMost
+}
+
+// again switches all on for a moment, and goes by that.
+func (k *Keeper) again(ctx context.Context) error {
+	out := map[uint32]bool{}
+	var ids []uint32
+	for id, o := range k.off {
+		ids = append(ids, id)
+		out[id] = o.out
+	}
+	if err := k.putBack(ctx, out); err != nil {
+		return err
+	}
+	if err := k.reject(ctx, nil, ids, nil, k.c.Ticks()); err != nil {
+		return err
+	}
+	if _, _, err := k.stretch(); err != nil {
+		return err
+	}
+	if !sleep(ctx, laterSample) {
+		return nil
+	}
+	list, l, err := k.stretch()
+	if err != nil {
+		return err
+	}
+	return k.sample(ctx, list, l)
+}
+
+// end says until when functions were off.
+func (k *Keeper) end() {
+	var ids []uint32
+	for id := range k.off {
+		ids = append(ids, id)
+	}
+	n := len(k.off)
+	k.on(ids, k.c.Ticks())
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stats.Off = n
+}
+
+// sleep returns false if ctx ends meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

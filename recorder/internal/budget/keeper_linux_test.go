@@ -1,0 +1,210 @@
+package budget
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/recorder/internal/target"
+)
+
+// program is a process whose functions are on, off or out. It notes what was off.
+type program struct {
+	off, out map[uint32]bool
+	kept     map[uint32]bool
+	open     map[uint32]bool // functions of which a call is open
+	foreign  map[uint32]bool // functions whose text somebody else has changed
+	tries    int             // to take sites out
+	offs     []Off
+	tick     uint64
+}
+
+func (p *program) Reject(off, on []uint32) ([]uint32, error) {
+	for _, id := range off {
+		p.off[id] = true
+	}
+	for _, id := range on {
+		delete(p.off, id)
+	}
+	return off, nil
+}
+
+func (p *program) Closed(ids []uint32) (closed []uint32) {
+	for _, id := range ids {
+		if p.off[id] && !p.open[id] {
+			closed = append(closed, id)
+		}
+	}
+	return closed
+}
+
+func (p *program) Kept(id uint32) bool { return p.kept[id] }
+
+func (p *program) TakeOut(_ context.Context, ids map[uint32]bool) (d target.TakenOut, _ error) {
+	p.tries++
+	for id := range ids {
+		if p.foreign[id] {
+			continue
+		}
+		p.out[id] = true
+		d.Functions = append(d.Functions, id)
+		d.Sites++
+	}
+	return d, nil
+}
+
+func (p *program) PutBack(_ context.Context, ids map[uint32]bool) (d target.TakenOut, _ error) {
+	for id := range ids {
+		delete(p.out, id)
+		d.Functions = append(d.Functions, id)
+		d.Sites++
+	}
+	return d, nil
+}
+
+// keeper is one with a budget of 2 %, of a program that nothing has been left out of.
+func keeper() (*Keeper, *program) {
+	p := &program{off: map[uint32]bool{}, out: map[uint32]bool{}, kept: map[uint32]bool{}, open: map[uint32]bool{}}
+	k := New(Config{Share: 0.02, Sites: p, Probes: p, InLoop: func(f func()) error { f(); return nil }, Tally: NewTally(false, 0),
+		CPU: func() (time.Duration, error) { return 0, nil }, Ticks: func() uint64 { p.tick++; return p.tick }, TicksPerSecond: 1e9,
+		Off: func(list []Off) {
+			p.offs = append(p.offs, slices.DeleteFunc(list, func(o Off) bool { return o.To == 0 })...)
+		}, Notice: func(string, ...any) {}})
+	return k, p
+}
+
+func sorted(ids map[uint32]bool) []uint32 { return slices.Sorted(maps.Keys(ids)) }
+
+// work is what a second of processor time has in calls, with so many requests.
+func work(requests uint64, hot uint32) []Function {
+	return []Function{
+		{ID: 1, Calls: requests, Half: 90_000, P99: 200_000, Max: 400_000},
+		{ID: 2, Calls: 10 * requests, Half: 5_000, P99: 9_000, Max: 60_000},
+		{ID: hot, Calls: 1000 * requests, Half: 40, P99: 90, Max: 800},
+	}
+}
+
+func loadOf(list []Function, cpu float64) (l load) {
+	for _, f := range list {
+		l.all += float64(f.Calls)
+	}
+	l.cpu = cpu
+	return l
+}
+
+func TestAHotLeafIsTakenOutWhenNoneOfItsCallsIsOpen(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	p.open[3] = true
+	list := work(10_000, 3)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{3}) || len(p.out) != 0 {
+		t.Fatalf("off %v, out %v", got, p.out)
+	}
+	p.open[3] = false
+	if err := k.close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s := k.Stats()
+	if got := sorted(p.out); !slices.Equal(got, []uint32{3}) || s.Off != 1 || s.Removed != 1 || s.Calls > 0.02 || s.Time != 1 {
+		t.Errorf("out %v, %+v", got, s)
+	}
+}
+
+func TestTheProcessIsNotStoppedAgainAndAgainForSitesThatCannotBeTakenOut(t *testing.T) {
+	k, p := keeper()
+	p.foreign = map[uint32]bool{3: true}
+	list := work(10_000, 3)
+	if err := k.sample(t.Context(), list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := k.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.tries != 1 || !p.off[3] || p.out[3] {
+		t.Errorf("%d tries; off %v, out %v", p.tries, p.off, p.out)
+	}
+}
+
+func TestWhatIsCalledMoreThanBeforeIsLeftOutToo(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	list := work(10_000, 3)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	list = work(10_000, 4)
+	if err := k.look(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{3, 4}) {
+		t.Errorf("off %v", got)
+	}
+	if s := k.Stats(); s.Measured < 0.02 {
+		t.Errorf("measured %v while too much was called", s.Measured)
+	}
+}
+
+func TestAnotherLoadIsSampled(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	list := work(10_000, 3)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	few := list[:2]
+	for range 4 {
+		if err := k.look(ctx, few, loadOf(few, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k.sampled = time.Now().Add(-3 * time.Second); k.isDue() {
+		t.Error("the same load is sampled again")
+	}
+	other := []Function{{ID: 7, Calls: 5000, Half: 900, P99: 2000, Max: 3000}}
+	for range 3 {
+		if err := k.look(ctx, other, loadOf(other, 0.3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !k.isDue() {
+		t.Error("another load isn't sampled")
+	}
+	if err := k.again(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.off) != 0 || len(p.out) != 0 || len(p.offs) != 1 || p.offs[0].ID != 3 || p.offs[0].From >= p.offs[0].To {
+		t.Errorf("off %v, out %v, were off %v", p.off, p.out, p.offs)
+	}
+}
+
+func TestAPriceThatIsMeasuredLetsMoreIn(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	// 10 µs of work for each call of function 2, and 20 ns for each call that is recorded.
+	list := []Function{{ID: 2, Calls: 100_000, Half: 9_000, P99: 9_500, Max: 60_000}, {ID: 3, Calls: 400_000, Half: 100, P99: 200, Max: 900},
+		{ID: 4, Calls: 10_000_000, Half: 40, P99: 90, Max: 800}}
+	if err := k.sample(ctx, list, loadOf(list, 1+0.02*10.5)); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{3, 4}) {
+		t.Fatalf("off %v", got)
+	}
+	on := list[:1]
+	k.chosen = time.Now().Add(-time.Minute)
+	if err := k.look(ctx, on, loadOf(on, 1.002)); err != nil {
+		t.Fatal(err)
+	}
+	if s := k.Stats(); s.Price < 20 || s.Price > 30 || s.Sure == 0 {
+		t.Errorf("%v ns a call, give or take %v of the share", s.Price, s.Sure)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{4}) || p.out[3] {
+		t.Errorf("off %v, out %v", got, p.out)
+	}
+}

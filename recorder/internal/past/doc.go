@@ -1,0 +1,2 @@
+// Package past keeps what armed rings have held: encoded, in bounded memory, the oldest of all threads being dropped first.
+package past

@@ -1,0 +1,94 @@
+package probes
+
+import (
+	"errors"
+
+	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/target"
+)
+
+// Rejecting is besides what is asked for by name: a function is on if it is wanted and not rejected.
+
+// CanReject says why no function of this recording can be rejected, nil if some can.
+func (s *Switches) CanReject() error {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	if err := s.canSwitch(); err != nil {
+		return err
+	}
+	if !s.switchesExits() {
+		return errors.New("exits are not switched off with --min and --inside")
+	}
+	return nil
+}
+
+// Reject switches functions off, by their IDs, and others on again that it has switched off, as far as they are wanted. It returns those that
+// are off now.
+func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	if s.ended {
+		return nil, errEnding
+	}
+	reject, accept := map[uint32]bool{}, map[uint32]bool{}
+	for _, id := range off {
+		reject[id], s.rejected[id] = true, true
+	}
+	for _, id := range on {
+		accept[id] = true
+		delete(s.rejected, id)
+	}
+	var offs, ons []*switched
+	s.each(func(a *target.Arena, i int, fn *stub.Probe) {
+		is := s.stateOf(fn.ID)&entriesOff == 0
+		switch {
+		case reject[fn.ID] && is:
+			offs = append(offs, &switched{a: a, index: i, id: fn.ID})
+		case accept[fn.ID] && !is && s.wanted(fn, nil):
+			ons = append(ons, &switched{a: a, index: i, id: fn.ID})
+		}
+	})
+	err = errors.Join(s.switchOff(offs), s.switchOn(ons))
+	for _, id := range off {
+		if s.stateOf(id)&entriesOff != 0 {
+			are = append(are, id)
+		}
+	}
+	return are, err
+}
+
+// Closed are those of functions that are off entirely: no event of theirs comes any more.
+func (s *Switches) Closed(ids []uint32) (closed []uint32) {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	for _, id := range ids {
+		if s.shut[id] || s.stateOf(id)&(entriesOff|exitsOff) == entriesOff|exitsOff {
+			closed = append(closed, id)
+		}
+	}
+	return closed
+}
+
+// Kept says whether a function is never to be rejected.
+func (s *Switches) Kept(id uint32) bool {
+	s.requests.Lock()
+	defer s.requests.Unlock()
+	keep, known := s.keeps[id]
+	if !known {
+		fn := s.places[id]
+		keep = fn == nil || keepsOn(fn) || !target.CanTakeOut(fn) || s.c.Keeps != nil && s.c.Keeps(fn)
+		s.keeps[id] = keep
+	}
+	return keep
+}
+
+// each calls f for each function that can be switched. The caller holds requests.
+func (s *Switches) each(f func(a *target.Arena, i int, fn *stub.Probe)) {
+	for _, a := range s.arenas {
+		for i := range a.Fns {
+			if fn := &a.Fns[i]; isSwitched(fn) {
+				f(a, i, fn)
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package ring
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/reel"
+)
+
+// A recorder may take what full chunks hold before they are overwritten. It changes nothing about them: a chunk that was taken is
+// overwritten when its turn comes, as it is when nobody takes anything. So the target doesn't know whether anybody does, and it doesn't
+// matter to it whether the recorder keeps up, or is there at all.
+
+// taker is what a Snapshotter knows of the chunks that were taken.
+type taker struct {
+	states []uint32    // by chunk: its state when it was taken, 0 before
+	hand   uint64      // HdrHand when all were last looked at
+	again  atomic.Bool // some are to be looked at all the same: they had holes, or their threads have ended
+	copied []reel.Event
+	full   []fullChunk
+	owned  int // chunks that were threads' present ones when all were last looked at
+}
+
+// fullChunk is one that can be taken.
+type fullChunk struct {
+	i, state, seq uint32
+	tid           int
+	from, to      uint64
+	hand          uint64
+}
+
+// TakesFull says that full chunks will be taken, by TakeFull. Take copies only what wasn't then.
+func (k *Snapshotter) TakesFull() {
+	k.taker = &taker{states: make([]uint32, k.m.chunks), copied: make([]reel.Event, ChunkEvents)}
+	k.taker.again.Store(true)
+}
+
+// fullPatience is for which part of a round of the hand, one in so many, a full chunk waits for events that were claimed and not written. In
+// half a round it may be overwritten.
+const fullPatience = 4
+
+// TakeFull calls f for each chunk that has become full since the last call: those of one thread in their order. The events are valid during
+// the call. Those of a thread whose oldest chunk has an event that isn't written yet are left for the next time, but not for so long that
+// they would be overwritten. It returns how many chunks threads have taken since the last call, about.
+func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
+	m, t := k.m, k.taker
+	hand := atomic.LoadUint64(m.u64(HdrHand))
+	moved = hand - t.hand
+	if again := t.again.Swap(false); moved == 0 && !again {
+		return 0, nil
+	}
+	t.hand = hand
+	t.full, t.owned = t.full[:0], 0
+	for i := range uint32(m.chunks) {
+		c := m.chunk(i)
+		state := atomic.LoadUint32(m.u32(c + ChunkState))
+		if state&ChunkStates == ChunkOwned {
+			t.owned++
+		}
+		if state&ChunkStates != ChunkFull || t.states[i] == state {
+			continue
+		}
+		tid := int(atomic.LoadUint32(m.u32(c + ChunkTID)))
+		if tid <= 0 || tid >= MaxTID { // there is nothing in it
+			continue
+		}
+		t.full = append(t.full, fullChunk{i, state, atomic.LoadUint32(m.u32(c + ChunkSeq)), tid,
+			atomic.LoadUint64(m.u64(c + ChunkFrom)), atomic.LoadUint64(m.u64(c + ChunkTo)), atomic.LoadUint64(m.u64(c + ChunkHand))})
+	}
+	slices.SortFunc(t.full, func(a, b fullChunk) int {
+		if a.tid != b.tid {
+			return a.tid - b.tid
+		}
+		return compareTicks(a.from, b.from)
+	})
+	waits := 0 // the thread that does
+	for _, c := range t.full {
+		if c.tid == waits {
+			continue
+		}
+		h, holes, ok := k.copyFull(c)
+		if !ok {
+			continue // it has been overwritten: its number is missing
+		}
+		if holes && (hand-c.hand)*fullPatience < uint64(m.chunks) {
+			waits = c.tid
+			t.again.Store(true)
+			continue
+		}
+		t.states[c.i] = c.state
+		if len(h.Events)+len(h.Marks) == 0 {
+			continue
+		}
+		if err := f(&h); err != nil {
+			return moved, err
+		}
+	}
+	return moved, nil
+}
+
+// Crowded says whether most chunks were threads' present ones at the last TakeFull: those of threads that have ended are to be found.
+func (k *Snapshotter) Crowded() bool { return k.taker.owned > k.m.chunks/2 }
+
+// copyFull copies a full chunk. ok is false if it isn't any more.
+func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
+	events := k.taker.copied
+	copy(events, k.m.events(c.i))
+	if atomic.LoadUint32(k.m.u32(k.m.chunk(c.i)+ChunkState)) != c.state {
+		return h, false, false
+	}
+	h = Run{TID: c.tid, Seq: c.seq, From: c.from, To: c.to}
+	// A thread that has ended leaves the end of its chunk empty, which is no hole.
+	n := len(events)
+	for n > 0 && events[n-1].Word == 0 {
+		n--
+	}
+	special, switched := false, -1
+	for i := range events[:n] {
+		w := events[i].Word
+		if w-1 < MarkWord-1 { // of a call, as nearly all are
+			continue
+		}
+		switch {
+		case w == 0:
+			holes = true
+		case isPayload(w) || IsMark(w):
+			special = true
+		case isSwitch(w):
+			switched = i
+		}
+	}
+	if holes {
+		h.Events, h.Torn = complete(events[:n], n)
+	} else {
+		h.Events = events[:n:n]
+	}
+	switch {
+	case special:
+		h.split()
+		h.splitMarks()
+		h.thinSwitches()
+	case switched >= 0 && !holes:
+		h.Marks = []reel.Event{events[switched]}
+	case switched >= 0:
+		h.splitMarks()
+		h.thinSwitches()
+	}
+	return h, holes, true
+}
+
+// thinSwitches leaves out, of what says which goroutine goes on, all that no mark comes behind, but for the last.
+func (h *Run) thinSwitches() {
+	kept, with := h.Marks[:0], h.MarkPayloads
+	for i, e := range h.Marks {
+		if isSwitch(e.Word) && i+1 < len(h.Marks) && isSwitch(h.Marks[i+1].Word) {
+			continue
+		}
+		if len(with) > 0 && with[0].Event == i {
+			with[0].Event = len(kept)
+			with = with[1:]
+		}
+		kept = append(kept, e)
+	}
+	h.Marks = kept
+}
+
+// Shed gives the memory back that copies have used; the events of a Take are no more valid.
+func (k *Snapshotter) Shed() {
+	if k.taker != nil && k.copied != nil {
+		_ = unix.Madvise(k.copied, unix.MADV_DONTNEED) // it only costs memory
+	}
+}
+
+// wasTaken says whether chunk i, in a state, was taken.
+func (k *Snapshotter) wasTaken(i, state uint32) bool {
+	return k.taker != nil && k.taker.states[i] == state && state&ChunkStates == ChunkFull
+}

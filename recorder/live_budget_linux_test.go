@@ -1,0 +1,83 @@
+package recorder_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/recorder"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/reel"
+)
+
+// Of a function that a budget leaves out all calls are in the reel but those of the times that the reel says.
+func TestABudgetLeavesOutWhatTheReelSays(t *testing.T) {
+	needLive(t)
+	for _, flags := range [][]string{nil, {"--lazy"}, {"--keep-function", "sw_inner"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			s := startSwitched(t)
+			s.shut = true
+			r := realtest.StartRecording(t, slices.Concat(pidFlag(s), flags, []string{"--budget", "0.1%", "--count-off", "-f", "sw_*"})...)
+			began := ring.Ticks()
+			time.Sleep(4 * time.Second) // it is chosen after a tenth of a second, and sites go half a second later
+			over := ring.Ticks()
+			sum := stop(t, r)
+			wantUntouched(t, s.Pid())
+			s.Finish()
+			offs := s.offsOf(t, r.File, flags)
+			if sum.Budget.FunctionsOff == 0 || sum.Budget.SitesRemoved == 0 || offs == 0 {
+				t.Fatalf("%+v; functions were off %d times", sum.Budget, offs)
+			}
+			s.wantSwitched(t, r.File, began, over, false)
+		})
+	}
+}
+
+// offsOf has it that functions were off when the reel says so, and returns how often they were.
+func (s *switchedTarget) offsOf(t *testing.T, file string, flags []string) (times int) {
+	t.Helper()
+	f, err := reel.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	switching := f.Header().Clock.TicksPerSecond // within a second, on a busy machine
+	for _, o := range f.Offs() {
+		fn, _ := f.Function(o.Function)
+		if slices.Contains(flags, fn.Name) {
+			t.Errorf("%s was off", fn.Name)
+		}
+		s.changes[fn.Name] = append(s.changes[fn.Name], switchedAt{o.From, o.From + switching, false}, switchedAt{o.To, o.To + switching, true})
+		times++
+	}
+	if b, ok := f.Budget(); !ok || b.Wanted != 0.001 || b.FunctionsOff == 0 || b.CallsShare >= 1 {
+		t.Errorf("%+v, %v", b, ok)
+	}
+	return times
+}
+
+// So it is in a dump.
+func TestABudgetLeavesOutWhatADumpSays(t *testing.T) {
+	needLive(t)
+	s := startSwitched(t)
+	s.shut = true
+	r := realtest.StartRecording(t, append(pidFlag(s), "--budget", "0.1%", "-f", "sw_*", "--when", "sw_long #1000000", "--keep", "1m")...)
+	began := ring.Ticks()
+	time.Sleep(4 * time.Second)
+	over := ring.Ticks()
+	d, err := recorder.AskForDump(context.Background(), s.Pid(), recorder.DumpRequest{Kind: reel.TriggerRequest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopArmed(t, r)
+	wantUntouched(t, s.Pid())
+	s.Finish()
+	if s.offsOf(t, d.File, []string{"sw_long"}) == 0 { // which has a trigger
+		t.Error("no function was off")
+	}
+	s.wantSwitched(t, d.File, began, over, false)
+}
