@@ -164,7 +164,7 @@ func TestAnotherLoadIsSampled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if k.sampled = time.Now().Add(-3 * time.Second); k.isDue() {
+	if k.sampled = time.Now().Add(-30 * time.Second); k.isDue() {
 		t.Error("the same load is sampled again")
 	}
 	other := []Function{{ID: 7, Calls: 5000, Half: 900, P99: 2000, Max: 3000}}
@@ -176,6 +176,11 @@ func TestAnotherLoadIsSampled(t *testing.T) {
 	if !k.isDue() {
 		t.Error("another load isn't sampled")
 	}
+	// All costs 0.6 of the processor time: 80 ms of that are a quarter of 2 % of ten seconds.
+	if k.sampled = time.Now().Add(-9 * time.Second); k.isDue() {
+		t.Error("samples take more than a quarter of the budget")
+	}
+	k.sampled = time.Now().Add(-11 * time.Second)
 	if err := k.again(ctx); err != nil {
 		t.Fatal(err)
 	}
