@@ -61,6 +61,7 @@ const (
 	firstSample = 100 * time.Millisecond // all is on
 	laterSample = 40 * time.Millisecond
 	stretch     = 200 * time.Millisecond // between looks at what the functions cost that are on
+	overStretch = 50 * time.Millisecond  // the same, while that is more than it may be
 	// sampleEvery is how often all is switched on for a moment while the load stays the same, countEvery the same for CountOff, and
 	// sampleAtMost where it changes.
 	sampleEvery  = time.Minute
@@ -91,6 +92,7 @@ type Keeper struct {
 	before  load       // the same
 	after   load       // since, once the sites are out
 	usual   []Function // calls of what is on, of the first stretches since the last sample
+	over    bool       // the last stretch cost more than it may
 	differs int        // stretches in a row that are of another load
 	// bySample says that what is on was chosen by the last sample as it came: so much in it is as it was before.
 	bySample bool
@@ -168,7 +170,11 @@ func (k *Keeper) keep(ctx context.Context) error {
 		wait = stretch // it is idle: there is nothing to be measured
 	}
 	for {
-		if !sleep(ctx, stretch) {
+		wait := stretch
+		if k.over {
+			wait = overStretch
+		}
+		if !sleep(ctx, wait) {
 			return nil
 		}
 		if err := k.close(ctx); err != nil {
@@ -410,7 +416,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	k.stats.Measured += (share - k.stats.Measured) / 5
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
-	if share <= k.c.Share {
+	if k.over = share > k.c.Share; !k.over {
 		const much, atMost = 1.25, 2 * time.Second
 		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
 			k.bySample = false
