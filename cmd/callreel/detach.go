@@ -16,8 +16,8 @@ func newDetach() *cobra.Command {
 		Use:   "detach -p PID",
 		Short: "Remove the remains of a killed recorder from a process",
 		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs correctly,
-with probes that record nothing. If it was armed (record --when), what its rings hold is written into the next dump of its
-folder first.
+with probes that record nothing. If it was armed (record --when), what its rings hold is first written into the next
+dump of its folder.
 
 If there is nothing to remove it says so and ends with code 0 (with --json, "removed" is 0).`,
 		Example: `  callreel detach -p 1234`,

@@ -197,7 +197,8 @@ func (k *Keeper) keep(ctx context.Context) error {
 
 // stretch ends a stretch of time and returns what was called in it.
 func (k *Keeper) stretch() (list []Function, l load, err error) {
-	if err := k.c.InLoop(func() { list = k.c.Tally.take(k.c.Ticks(), k.c.TicksPerSecond) }); err != nil {
+	var dropped uint64
+	if err := k.c.InLoop(func() { list, dropped = k.c.Tally.take(k.c.Ticks(), k.c.TicksPerSecond) }); err != nil {
 		return nil, l, err
 	}
 	cpu, err := k.c.CPU()
@@ -213,11 +214,19 @@ func (k *Keeper) stretch() (list []Function, l load, err error) {
 		f.Kept = k.stays[f.ID] || k.c.Probes.Kept(f.ID)
 		l.all += float64(f.Calls)
 	}
+	l.dropped = float64(dropped)
+	l.all += l.dropped
 	return list, l, nil
 }
 
-// allowed is how many calls a stretch may have.
-func (k *Keeper) allowed(l load) float64 { return within * k.c.Share * l.cpu * 1e9 / k.price }
+// allowed is how many of the calls that were counted in a stretch there may be.
+func (k *Keeper) allowed(l load) float64 {
+	calls := within * k.c.Share * l.cpu * 1e9 / k.price
+	if l.dropped > 0 {
+		calls *= 1 - l.dropped/l.all // as many of each, as far as that is known
+	}
+	return calls
+}
 
 // sample goes by a stretch in which all was on.
 func (k *Keeper) sample(ctx context.Context, list []Function, l load) error {
@@ -400,7 +409,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 			l.kept += float64(list[i].Calls)
 		}
 	}
-	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all}
+	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all, dropped: k.after.dropped + l.dropped}
 	k.measure()
 	if k.usual == nil {
 		k.usual = list

@@ -15,17 +15,18 @@ const (
 
 // load is what was counted in a stretch of time.
 type load struct {
-	ticks float64 // of the clock, for how long
-	cpu   float64 // seconds of processor time that the process used
-	kept  float64 // calls of functions that stay on
-	all   float64 // calls of all that were recorded
+	ticks   float64 // of the clock, for how long
+	cpu     float64 // seconds of processor time that the process used
+	kept    float64 // calls of functions that stay on
+	all     float64 // calls of all that were on, those that were dropped included
+	dropped float64 // of these: of which functions isn't known
 }
 
 // price estimates what a call costs, from a stretch in which all was on and one in which only some was, and says how sure that is: the
 // estimate's standard error. It returns false if that can't be told: too little was done, or the work was of another kind.
 func price(before, after load) (ns, sure float64, ok bool) {
 	const few = 200 // calls, of which the square root is too large a part
-	if before.cpu <= 0 || after.cpu <= 0 || before.kept < few || after.kept < few {
+	if before.cpu <= 0 || after.cpu <= 0 || before.kept < few || after.kept < few || before.dropped+after.dropped > 0 {
 		return 0, 0, false
 	}
 	work0, work1 := before.cpu/before.kept, after.cpu/after.kept // seconds for each kept call

@@ -24,17 +24,18 @@ func (t *Tally) Thread() *reel.LiveThread {
 	return t.sums.Thread(t.keys)
 }
 
-// take ends a stretch of time, which began with the one before, and returns what was called in it.
-func (t *Tally) take(now, perSecond uint64) []Function {
+// take ends a stretch of time, which began with the one before, and returns what was called in it, and how many calls were dropped: of which
+// functions isn't known.
+func (t *Tally) take(now, perSecond uint64) (list []Function, dropped uint64) {
 	t.sums.Round(now)
 	s := t.sums.Take(now)
 	ns := 1e9 / float64(perSecond)
-	var list []Function
 	for id, f := range s.Functions {
 		p99, _ := s.Percentile(id, 99)
 		half, _ := s.Percentile(id, 50)
 		list = append(list, Function{ID: id, Calls: f.Calls, P99: float64(p99) * ns, Max: float64(f.Max) * ns, Half: float64(half) * ns, Self: float64(f.Self) * ns})
 	}
+	dropped = s.Dropped
 	t.sums.Reuse(s)
-	return list
+	return list, dropped
 }

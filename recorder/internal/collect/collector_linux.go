@@ -371,6 +371,14 @@ func (k *thread) Append(events []reel.Event) error {
 	return k.append(events)
 }
 
+// Dropped counts what was not recorded for want of room, and passes it on.
+func (k *thread) Dropped(entries, exits, tick uint64) error {
+	if k.counted != nil {
+		k.counted.Dropped(entries, exits)
+	}
+	return k.ThreadSink.Dropped(entries, exits, tick)
+}
+
 // pick takes out what functions that are off have written.
 func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Event, []ring.Payload) {
 	c := k.c
