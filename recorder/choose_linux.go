@@ -350,7 +350,7 @@ func (r *recording) setup() error {
 
 // newSwitches returns what switches the recording's functions off and on.
 func (r *recording) newSwitches() *probes.Switches {
-	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil && r.opt.Budget.Share == 0, Elsewhere: r.opt.Follow, MayCome: r.mayCome, Notice: r.notice}
+	c := probes.Config{Target: r.s, EntriesOnly: r.opt.Armed != nil && r.opt.Budget.Share == 0, Late: r.opt.Armed != nil, Elsewhere: r.opt.Follow, MayCome: r.mayCome, Notice: r.notice}
 	if !r.isFirst() && !r.isCoupled() {
 		c.Lead = r.first.switches
 	}

@@ -27,6 +27,9 @@ type Config struct {
 	Target *target.Target
 	// EntriesOnly leaves exits on: for recordings of which calls are accepted that the drain doesn't see at once.
 	EntriesOnly bool
+	// Late says that events are read long after they were written, in an armed recording: an entry that is read when exits are off may be of a
+	// call from before.
+	Late bool
 	// Elsewhere says that a glob that matches nothing may match in another recording.
 	Elsewhere bool
 	// MayCome says of a glob that matches nothing whether it may match in a library that is loaded later. names are those that are there.
@@ -56,7 +59,7 @@ type Switches struct {
 	ended     bool
 	followers map[*Switches]bool     // those that this one leads, which are on
 	rejected  map[uint32]bool        // functions that are off for what they cost, by their IDs
-	shut      map[uint32]bool        // of these, those whose exits are off before it is known that no call is open
+	shut      map[uint32]bool        // whose exits are off though what is read of them still counts
 	places    map[uint32]*stub.Probe // by their IDs
 	keeps     map[uint32]bool        // what Kept has found
 
@@ -475,10 +478,13 @@ func (s *Switches) closeSome() {
 			return
 		}
 		for _, w := range due {
-			if !open[w.id] && s.switchesExits() {
-				s.update(w.id, exitsOff, 0)
-				closed = append(closed, w)
+			if open[w.id] || !s.switchesExits() {
+				continue
 			}
+			if !s.c.Late {
+				s.update(w.id, exitsOff, 0)
+			}
+			closed = append(closed, w)
 		}
 	}) {
 		return
@@ -486,7 +492,9 @@ func (s *Switches) closeSome() {
 	is := map[*switched]bool{}
 	for _, w := range closed {
 		is[w] = true
-		delete(s.shut, w.id)
+		if delete(s.shut, w.id); s.c.Late {
+			s.shut[w.id] = true
+		}
 		if err := s.exchange(w, true, false); err != nil {
 			s.c.Notice("%v", err)
 		}
