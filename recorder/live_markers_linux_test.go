@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -294,15 +295,20 @@ func TestMarkersAndSpansMakeDumps(t *testing.T) {
 		{"span request > 1ns", "request__done", reel.MarkEnd},
 	} {
 		p := realtest.Start(t, program, "1", "0")
-		r := realtest.StartRecording(t, append(pidFlag(p), "--markers", "marks:*", "--when", c.when, "--max", "1")...)
-		file := waitDumps(t, r, 1)[0]
+		r := realtest.StartRecording(t, append(pidFlag(p), "--markers", "marks:*", "--when", c.when)...)
+		files := waitDumps(t, r, 1)
+		if strings.HasPrefix(c.when, "span") { // the mark is written just behind the firing: on a busy machine the first dump may come in between
+			files = waitDumps(t, r, 3)
+		}
 		stopArmed(t, r)
 		found := false
-		got := passed(t, file, func(m *reel.Marker, values []string, _ uint32) {
-			found = found || m.Name == c.marker && m.Kind == c.kind && len(values) > 0
-		})
+		for _, file := range files {
+			passed(t, file, func(m *reel.Marker, values []string, _ uint32) {
+				found = found || m.Name == c.marker && m.Kind == c.kind && len(values) > 0
+			})
+		}
 		if !found {
-			t.Errorf("%s: no mark of %s in the dump: %v", c.when, c.marker, got)
+			t.Errorf("%s: no mark of %s in %d dumps", c.when, c.marker, len(files))
 		}
 		p.Finish()
 	}

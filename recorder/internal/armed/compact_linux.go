@@ -2,6 +2,7 @@ package armed
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type compactor struct {
 	all        int              // what the lists of open calls of all threads have
 	lasting    lasting
 	rested     time.Time
+	looked     uint64   // when full chunks were last looked for, in ticks
+	unread     uint64   // chunks that were overwritten unread up to then
+	gaps       []window // in which some were
 }
 
 // picked is a thread of a program some functions of which have been switched off.
@@ -44,7 +48,7 @@ type counted struct {
 // How often full chunks are looked for: so often that rings of that many chunks are filled by a sixteenth meanwhile, and no hand has gone half
 // a round before a burst is noticed.
 const (
-	compactLongest = 50 * time.Millisecond // for rings of compactChunks
+	compactLongest = 10 * time.Millisecond // for rings of compactChunks
 	compactChunks  = 1024
 	compactLeast   = time.Millisecond
 	compactPart    = 16
@@ -130,13 +134,35 @@ func (c *compactor) past() Past {
 
 // round takes the chunks that are full. The caller holds mu.
 func (c *compactor) round() (moved uint64, err error) {
+	looked := ring.Ticks()
 	moved, err = c.a.snapshots.TakeFull(c.take)
+	c.noteUnread(looked)
 	if now := time.Now(); err == nil && now.Sub(c.rested) > restAfter/2 {
 		c.rested = now
 		ticks := ring.Ticks()
 		err = c.store.Rest(ticks - min(ticks, ring.TicksOf(restAfter, c.a.TicksPerSecond)))
 	}
 	return moved, err
+}
+
+// noteUnread notes whether chunks were overwritten unread since full ones were looked for before.
+func (c *compactor) noteUnread(now uint64) {
+	before := max(c.looked, c.a.Began)
+	c.looked = now
+	n := c.a.snapshots.Unread()
+	if n == c.unread {
+		return
+	}
+	c.unread = n
+	if k := len(c.gaps); k > 0 && c.gaps[k-1].to >= before {
+		c.gaps[k-1].to = now
+		return
+	}
+	const most = 1000
+	if len(c.gaps) >= most {
+		c.gaps = slices.Delete(c.gaps, 0, most/2)
+	}
+	c.gaps = append(c.gaps, window{from: before, to: now})
 }
 
 // take keeps what a chunk has held, but for the calls of functions that were switched off.
@@ -259,6 +285,7 @@ type copies struct {
 	lost uint64 // up to when calls are missing of threads of which there is nothing
 	runs []ring.Run
 	held []past.Held
+	gaps []window // in which chunks were overwritten unread
 }
 
 // copy copies what the rings hold up to a moment, in TSC ticks, that the store doesn't have, and holds what the store has. Threads go on meanwhile. The runs are valid up to
@@ -280,6 +307,7 @@ func (c *compactor) copy(to uint64) (all copies, err error) {
 		c.pick(all.runs[i].TID, all.runs[i:k])
 		i = k
 	}
+	all.gaps, c.gaps = c.gaps, nil // which the loop keeps from now on
 	if all.held, err = c.store.Hold(); err != nil {
 		return all, err
 	}

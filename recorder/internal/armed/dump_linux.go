@@ -74,6 +74,9 @@ func (a *Loop) undisturbed() (end func()) {
 func (a *Loop) take(to uint64) (held copies, threads []*threadRuns, err error) {
 	held, err = a.compact.copy(to)
 	a.noteGap(max(a.thawed, a.Began)) // threads may have found no chunk
+	for _, w := range held.gaps {
+		a.gaps = append(a.gaps, gap{w.from, w.to, []int{0}})
+	}
 	if err != nil {
 		return held, nil, err
 	}

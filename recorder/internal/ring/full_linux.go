@@ -16,6 +16,8 @@ import (
 // taker is what a Snapshotter knows of the chunks that were taken.
 type taker struct {
 	states []uint32    // by chunk: its state when it was taken, 0 before
+	seen   []uint32    // by chunk: its state when it was last looked at
+	unread uint64      // chunks that were overwritten before they were taken
 	hand   uint64      // HdrHand when all were last looked at
 	again  atomic.Bool // some are to be looked at all the same: they had holes, or their threads have ended
 	copied []reel.Event
@@ -33,7 +35,7 @@ type fullChunk struct {
 
 // TakesFull says that full chunks will be taken, by TakeFull. Take copies only what wasn't then.
 func (k *Snapshotter) TakesFull() {
-	k.taker = &taker{states: make([]uint32, k.m.chunks), copied: make([]reel.Event, ChunkEvents)}
+	k.taker = &taker{states: make([]uint32, k.m.chunks), seen: make([]uint32, k.m.chunks), copied: make([]reel.Event, ChunkEvents)}
 	k.taker.again.Store(true)
 }
 
@@ -56,6 +58,8 @@ func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
 	for i := range uint32(m.chunks) {
 		c := m.chunk(i)
 		state := atomic.LoadUint32(m.u32(c + ChunkState))
+		t.unread += unread(t.seen[i], state, t.states[i] == t.seen[i] || t.seen[i]>>ChunkChanges == 0)
+		t.seen[i] = state
 		if state&ChunkStates == ChunkOwned {
 			t.owned++
 		}
@@ -99,6 +103,37 @@ func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
 	}
 	return moved, nil
 }
+
+// unread is how often a chunk has been full between two looks and isn't any more, without having been taken: it is full, being made somebody's
+// and somebody's by turns, and counts that. taken says that it had been at the first look, or was empty.
+func unread(before, now uint32, taken bool) (times uint64) {
+	changes := uint64(now>>ChunkChanges-before>>ChunkChanges) & (1<<(32-ChunkChanges) - 1)
+	if changes == 0 {
+		return 0
+	}
+	steps := changes // since it was full last
+	switch before & ChunkStates {
+	case ChunkFull:
+		if !taken {
+			times++
+		}
+	case ChunkTaken:
+		steps++
+	case ChunkOwned:
+		steps += 2
+	default: // of the reserve
+		return 0
+	}
+	times += steps / 3
+	if now&ChunkStates == ChunkFull { // it can be taken now
+		times -= min(times, 1)
+	}
+	return times
+}
+
+// Unread is how many chunks were overwritten before they were taken, up to the last TakeFull. Nothing else tells of one that was its thread's only
+// one.
+func (k *Snapshotter) Unread() uint64 { return k.taker.unread }
 
 // Crowded says whether most chunks were threads' present ones at the last TakeFull: those of threads that have ended are to be found.
 func (k *Snapshotter) Crowded() bool { return k.taker.owned > k.m.chunks/2 }
