@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/process"
 )
 
 // threadCPU is what the calling OS thread has used.
@@ -16,12 +17,5 @@ func threadCPU() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// processCPU returns the processor time of a process, its threads that have ended included (clock_getcpuclockid(3)).
-func processCPU(pid int) (time.Duration, error) {
-	const group = 2 // CPUCLOCK_SCHED of all threads
-	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^pid)<<3|group, &t); err != nil {
-		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
-	}
-	return time.Duration(t.Nano()), nil
-}
+// processCPU returns the processor time of a process, its threads that have ended included.
+func processCPU(pid int) (time.Duration, error) { return process.CPUTime(pid) }

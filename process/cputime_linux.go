@@ -7,16 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is how much processor time the process has used, in user space and in the kernel, with that of threads that have ended
+// CPUTime is how much processor time a process has used, in user space and in the kernel, with that of threads that have ended
 // (clock_getcpuclockid(3), CPUCLOCK_SCHED).
-func (p *Process) CPUTime() (time.Duration, error) {
+func CPUTime(pid int) (time.Duration, error) {
 	const group = 2 // CPUCLOCK_SCHED, of all threads
 	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^p.pid)<<3|group, &t); err != nil {
-		if !p.Alive() {
-			err = ErrNoProcess
-		}
-		return 0, fmt.Errorf("callreel: process %d: its processor time: %w", p.pid, err)
+	if err := unix.ClockGettime(int32(^pid)<<3|group, &t); err != nil {
+		return 0, fmt.Errorf("callreel: process %d: its processor time: %w", pid, err)
 	}
 	return time.Duration(t.Nano()), nil
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/callreel/callreel/internal/glob"
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -61,19 +63,15 @@ func (r *recording) keepBudget(ctx context.Context) (stop func()) {
 	if r.tally == nil {
 		return func() {}
 	}
-	var rejecting interface {
-		budget.Probes
-		CanReject() error
-	} = r.switches
+	var rejecting budget.Probes = r.switches
 	if r.isGo() {
 		rejecting = probes.NewUnswitched(r.s, r.keepsByName())
-	}
-	if err := rejecting.CanReject(); err != nil {
+	} else if err := r.switches.CanReject(); err != nil {
 		r.notice("the budget can't be kept: %v", err)
 		return func() {}
 	}
 	ctx, end := context.WithCancel(ctx)
-	k := budget.New(budget.Config{Share: r.opt.Budget.Share, Sites: r.s, Probes: rejecting, InLoop: r.switches.Soon, Tally: r.tally, CPU: r.s.Process.CPUTime,
+	k := budget.New(budget.Config{Share: r.opt.Budget.Share, Sites: r.s, Probes: rejecting, InLoop: r.switches.Soon, Tally: r.tally, CPU: func() (time.Duration, error) { return process.CPUTime(r.pid()) },
 		Ticks: ring.Ticks, TicksPerSecond: r.set.TicksPerSecond, CountOff: r.opt.Budget.CountOff, Off: r.wereOff, Notice: r.notice})
 	r.offMu.Lock()
 	r.keeper = k

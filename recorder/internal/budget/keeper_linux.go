@@ -2,7 +2,6 @@ package budget
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -49,7 +48,8 @@ type Config struct {
 	Notice func(format string, args ...any)
 }
 
-// Off is a time in which a function wasn't recorded, in ticks; To is 0 as long as that goes on. Estimated is how many calls it had then, by samples; 0 if nobody has looked.
+// Off is a time in which a function wasn't recorded, in ticks; To is 0 as long as that goes on. Estimated is how many calls it had then, by
+// samples; 0 if nobody has looked.
 type Off struct {
 	ID        uint32
 	From, To  uint64
@@ -266,6 +266,7 @@ func (k *Keeper) choose(ctx context.Context) error {
 	if err := k.putBack(ctx, out); err != nil {
 		return err
 	}
+	back = k.withoutOut(back)
 	calls, time := Shares(on, off)
 	k.mu.Lock()
 	k.stats.Calls, k.stats.Time = calls, time
@@ -332,6 +333,11 @@ func (k *Keeper) putBack(ctx context.Context, out map[uint32]bool) error {
 	return err
 }
 
+// withoutOut leaves out functions whose sites could not be put back now: they stay off, and are said to be.
+func (k *Keeper) withoutOut(ids []uint32) []uint32 {
+	return slices.DeleteFunc(ids, func(id uint32) bool { return k.off[id].out })
+}
+
 // on notes that functions come on again.
 func (k *Keeper) on(ids []uint32, now uint64) {
 	var list []Off
@@ -391,155 +397,6 @@ func (k *Keeper) took(done target.TakenOut, sign int) {
 	s.Stops += done.Stops
 	s.Stopped += done.Stopped
 	s.Longest = max(s.Longest, done.Longest)
-}
-
-// look holds what is on against the budget.
-func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
-	if l.cpu < leastCPU.Seconds() {
-		return nil
-	}
-	on := map[uint32]bool{}
-	for i := range k.all {
-		if id := k.all[i].ID; k.off[id] == nil {
-			on[id] = true
-		}
-	}
-	for i := range list {
-		if on[list[i].ID] {
-			l.kept += float64(list[i].Calls)
-		}
-	}
-	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all, dropped: k.after.dropped + l.dropped}
-	k.measure()
-	if k.usual == nil {
-		k.usual = list
-	}
-	if k.differs++; distance(k.usual, list) < changed {
-		k.differs = 0
-	}
-	share := l.all * k.price / 1e9 / l.cpu
-	k.mu.Lock()
-	if k.stats.Measured == 0 {
-		k.stats.Measured = share
-	}
-	k.stats.Measured += (share - k.stats.Measured) / 5
-	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
-	k.mu.Unlock()
-	if k.over = share > k.c.Share; !k.over {
-		const much, atMost = 1.25, 2 * time.Second
-		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
-			k.bySample = false
-			return k.choose(ctx)
-		}
-		return nil
-	}
-	// More is called now than was when all was on.
-	k.bySample = false
-	_, off := Choose(slices.DeleteFunc(list, func(f Function) bool { return k.off[f.ID] != nil }), k.allowed(l))
-	var ids []uint32
-	rates := map[uint32]float64{}
-	for i := range off {
-		ids = append(ids, off[i].ID)
-		rates[off[i].ID] = k.rate(&off[i], l.ticks)
-	}
-	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
-}
-
-// measure goes by the price that the load before and since shows, once enough is known of it.
-func (k *Keeper) measure() {
-	const enough = 300 * time.Millisecond // of processor time, with the sites out
-	if len(k.off) == 0 || k.after.cpu < enough.Seconds() || !k.bySample {
-		return
-	}
-	for _, o := range k.off {
-		if !o.out && !o.stuck {
-			return
-		}
-	}
-	ns, sure, ok := price(k.before, k.after)
-	if !ok {
-		return
-	}
-	k.price, k.sure = min(max(ns*doubt, leastPrice*doubt), mostPrice), sure
-}
-
-// distance is by how much two loads differ: 0 if each function has the same share of the calls, 1 if none is in both.
-func distance(a, b []Function) float64 {
-	share := map[uint32]float64{}
-	sum := func(list []Function) (n float64) {
-		for i := range list {
-			n += float64(list[i].Calls)
-		}
-		return max(n, 1)
-	}
-	na, nb := sum(a), sum(b)
-	for i := range a {
-		share[a[i].ID] += float64(a[i].Calls) / na
-	}
-	for i := range b {
-		share[b[i].ID] -= float64(b[i].Calls) / nb
-	}
-	d := 0.0
-	for _, x := range share {
-		d += math.Abs(x)
-	}
-	return d / 2
-}
-
-// isDue says whether all is to be switched on for a moment.
-func (k *Keeper) isDue() bool {
-	if len(k.off) == 0 {
-		return false
-	}
-	for _, o := range k.off {
-		if !o.out && time.Since(k.sampled) < countEvery {
-			return false // it has just been
-		}
-	}
-	since, every := time.Since(k.sampled), sampleEvery
-	if k.c.CountOff {
-		every = countEvery
-	}
-	least := k.sampleApart()
-	return since >= max(every, least) || k.differs >= 3 && since >= max(sampleAtMost, least)
-}
-
-// sampleApart is how far samples are apart at least, so that they take a quarter of the budget: all that is recorded costs what it costs for
-// as long as a sample takes, and a twelfth of that for half a second, until what is off again has no sites any more.
-func (k *Keeper) sampleApart() time.Duration {
-	const closing, residue, part = 500 * time.Millisecond, 1.0 / 12, 0.25
-	if k.before.cpu == 0 {
-		return 0
-	}
-	all := k.before.all * k.price / 1e9 / k.before.cpu // of the processor time
-	return time.Duration(all * (float64(laterSample) + residue*float64(closing)) / (part * k.c.Share))
-}
-
-// again switches all on for a moment, and goes by that.
-func (k *Keeper) again(ctx context.Context) error {
-	out := map[uint32]bool{}
-	var ids []uint32
-	for id, o := range k.off {
-		ids = append(ids, id)
-		out[id] = o.out
-	}
-	if err := k.putBack(ctx, out); err != nil {
-		return err
-	}
-	if err := k.reject(ctx, nil, ids, nil, k.c.Ticks()); err != nil {
-		return err
-	}
-	if _, _, err := k.stretch(); err != nil {
-		return err
-	}
-	if !sleep(ctx, laterSample) {
-		return nil
-	}
-	list, l, err := k.stretch()
-	if err != nil {
-		return err
-	}
-	return k.sample(ctx, list, l)
 }
 
 // end says until when functions were off.

@@ -75,11 +75,15 @@ func (s *Switches) Kept(id uint32) bool {
 	defer s.requests.Unlock()
 	keep, known := s.keeps[id]
 	if !known {
-		fn := s.places[id]
-		keep = fn == nil || keepsOn(fn) || !target.CanTakeOut(fn) || s.c.Keeps != nil && s.c.Keeps(fn)
+		keep = neverRejected(s.places[id], s.c.Keeps)
 		s.keeps[id] = keep
 	}
 	return keep
+}
+
+// neverRejected says so of a function, nil for one that isn't known; keeps, if not nil, says of others.
+func neverRejected(fn *stub.Probe, keeps func(fn *stub.Probe) bool) bool {
+	return fn == nil || keepsOn(fn) || !target.CanTakeOut(fn) || keeps != nil && keeps(fn)
 }
 
 // each calls f for each function that can be switched. The caller holds requests.

@@ -5,7 +5,8 @@ import (
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
-// Unswitched is what Switches is to a budget, for a program whose probes can't be switched: sites are taken out of the text at once. Of calls that are open then, one or two of each thread, the end isn't seen; they end with their callers. It is used by one goroutine.
+// Unswitched is what Switches is to a budget, for a program whose probes can't be switched: sites are taken out of the text at
+// once. Of calls that are open then, one or two of each thread, the end isn't seen; they end with their callers. It is used by one goroutine.
 type Unswitched struct {
 	t     *target.Target
 	keeps func(fn *stub.Probe) bool
@@ -17,9 +18,6 @@ type Unswitched struct {
 func NewUnswitched(t *target.Target, keeps func(fn *stub.Probe) bool) *Unswitched {
 	return &Unswitched{t: t, keeps: keeps, known: map[uint32]bool{}}
 }
-
-// CanReject is nil.
-func (e *Unswitched) CanReject() error { return nil }
 
 // Reject does nothing: that their sites are taken out is all that can be done.
 func (e *Unswitched) Reject(off, _ []uint32) ([]uint32, error) { return off, nil }
@@ -41,8 +39,7 @@ func (e *Unswitched) Kept(id uint32) bool {
 			}
 			e.t.Mu.Unlock()
 		}
-		fn := e.fns[id]
-		keep = fn == nil || keepsOn(fn) || !target.CanTakeOut(fn) || e.keeps != nil && e.keeps(fn)
+		keep = neverRejected(e.fns[id], e.keeps)
 		e.known[id] = keep
 	}
 	return keep
