@@ -87,7 +87,7 @@ func (c *compactor) run(ctx context.Context) {
 		if said != "" {
 			c.a.Notice("%s", said)
 		}
-		rounds.End(0)
+		rounds.End(true)
 		if err != nil {
 			c.a.Notice("what the rings hold can't be kept: %v; dumps are of what the rings hold themselves", err)
 			return

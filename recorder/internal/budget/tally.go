@@ -8,6 +8,8 @@ import (
 type Tally struct {
 	sums *reel.LiveTally
 	keys uint32
+	last uint64 // the latest event
+	left bool   // the last round has left some that were there
 }
 
 // NewTally returns a tally that has counted nothing; goroutines says that events are those of goroutines.
@@ -24,9 +26,19 @@ func (t *Tally) Thread() *reel.LiveThread {
 	return t.sums.Thread(t.keys)
 }
 
-// take ends a stretch of time, which began with the one before, and returns what was called in it, and how many calls were dropped: of which
-// functions isn't known.
-func (t *Tally) take(now, perSecond uint64) (list []Function, dropped uint64) {
+// Saw notes the tick of a thread's last event.
+func (t *Tally) Saw(tick uint64) { t.last = max(t.last, tick) }
+
+// Round ends a round of reading; left says that there was more than it has read.
+func (t *Tally) Round(left bool) { t.left = left }
+
+// take ends a stretch of time, which began with the one before, and returns what was called in it, how many calls were dropped (of which
+// functions isn't known), and up to when that is: events are read late when there are too many.
+func (t *Tally) take(now, perSecond uint64) (list []Function, dropped, until uint64) {
+	until = now
+	if t.left && t.last < now {
+		until = t.last
+	}
 	t.sums.Round(now)
 	s := t.sums.Take(now)
 	ns := 1e9 / float64(perSecond)
@@ -37,5 +49,5 @@ func (t *Tally) take(now, perSecond uint64) (list []Function, dropped uint64) {
 	}
 	dropped = s.Dropped
 	t.sums.Reuse(s)
-	return list, dropped
+	return list, dropped, until
 }

@@ -182,6 +182,9 @@ func New(c Config) *Collector {
 	d.drainer = ring.NewDrainer(c.Target.Memory, d.open)
 	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, c.Min, c.Target.Runtime.Min
 	d.drainer.Goroutines = c.GoMarks
+	if c.Tally != nil { // so that what costs too much is known soon
+		d.drainer.Most = ring.MostAtOnce / 16
+	}
 	return d
 }
 
@@ -244,7 +247,11 @@ func (d *Collector) Run(ctx context.Context) error {
 		n, err := d.drainer.Round()
 		if err == nil {
 			d.tellSaid(began, held)
-			rounds.End(n)
+			left := d.drainer.Left(n)
+			if d.Tally != nil {
+				d.Tally.Round(left)
+			}
+			rounds.End(!left)
 			err = d.Sink.Round(began)
 		}
 		if err != nil {
@@ -385,6 +392,9 @@ func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Even
 	events, payloads = c.Switches.Pick(&k.open, events, payloads)
 	if k.counted != nil {
 		k.counted.Push(events)
+		if len(events) > 0 {
+			k.c.Tally.Saw(events[len(events)-1].Time)
+		}
 	}
 	return events, payloads
 }

@@ -57,10 +57,11 @@ func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 	return are, err
 }
 
-// Closed are those of functions that are off entirely: no event of theirs comes any more.
+// Closed are those of rejected functions that are off entirely, or are now: no event of theirs comes any more.
 func (s *Switches) Closed(ids []uint32) (closed []uint32) {
 	s.requests.Lock()
 	defer s.requests.Unlock()
+	s.closeRejected(ids)
 	for _, id := range ids {
 		if s.shut[id] || s.stateOf(id)&(entriesOff|exitsOff) == entriesOff|exitsOff {
 			closed = append(closed, id)

@@ -70,7 +70,9 @@ type Target struct {
 
 	// writing is held while sites are prepared and written, taken out or put back. Mu may be taken while it is held.
 	writing sync.Mutex
-	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing
+	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing, as is what follows
+
+	byFunction map[*Arena]map[uint32][]int32 // see patchesOf
 
 	lang       language
 	rec        *recovery.Memory     // nil when there is none
