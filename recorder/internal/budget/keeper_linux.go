@@ -58,7 +58,7 @@ type Off struct {
 
 // How often it is looked, and for how long.
 const (
-	firstSample  = 60 * time.Millisecond  // all is on
+	firstSample  = 60 * time.Millisecond // all is on
 	laterSample  = 40 * time.Millisecond
 	stretch      = 60 * time.Millisecond  // between looks at what the functions cost that are on
 	soonStretch  = 15 * time.Millisecond  // the same, while there is still much that costs too much
