@@ -82,6 +82,7 @@ func run() (err error) {
 	flag.StringVar(&c.input, "input", "", "of budget (planted besides its programs), symbols, lazy (steady, first, node, million), server (frames, clients, bucket, debuginfod) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
+	always := flag.Duration("always", 0, "arm a recorder with a budget on redis for this time, in which one request in 100,000 is slow, and look at its dumps")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
 	flag.BoolVar(&c.billion, "billion", false, "measure view and page on a reel of a billion events, too; it takes 5 GB of disk")
@@ -136,6 +137,9 @@ func run() (err error) {
 
 	if *table {
 		return programTable(ctx, c, os.Stdout)
+	}
+	if *always > 0 {
+		return runAlways(ctx, c, *always)
 	}
 	if *soaking > 0 {
 		return runSoak(ctx, c, *soaking, *seed)
