@@ -76,11 +76,15 @@ func (r *recording) keepBudget(ctx context.Context) (stop func()) {
 	r.offMu.Lock()
 	r.keeper = k
 	r.offMu.Unlock()
+	overdue := r.watchOverdue(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })
 	return func() {
 		end()
 		running.Wait()
+		if overdue != nil {
+			overdue.Close()
+		}
 		s := k.Stats()
 		if err := r.first.out.budget(budgetOf(s)); err != nil {
 			r.notice("how the budget was kept can't be written: %v", err)

@@ -70,6 +70,9 @@ func (s *Switches) Closed(ids []uint32) (closed []uint32) {
 	return closed
 }
 
+// IsOff says whether a function's calls aren't recorded now.
+func (s *Switches) IsOff(id uint32) bool { return s.stateOf(id)&entriesOff != 0 }
+
 // Kept says whether a function is never to be rejected.
 func (s *Switches) Kept(id uint32) bool {
 	s.requests.Lock()

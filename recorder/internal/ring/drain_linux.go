@@ -98,6 +98,16 @@ type waits struct {
 // MostAtOnce is how many events of one thread are drained in a round before the others have their turn: some 15 ms of work.
 const MostAtOnce = 256 * ChunkEvents
 
+// Unread says whether a thread has written what wasn't drained yet.
+func (d *Drainer) Unread(tid int) bool {
+	t := d.threads[tid]
+	if t == nil || t.chunk == 0 {
+		return false
+	}
+	events := d.m.events(t.chunk - 1)
+	return t.pos >= len(events) || atomic.LoadUint32(&events[t.pos].Word) != 0 || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
+}
+
 // atOnce is how many events of one thread are drained before the others have their turn.
 func (d *Drainer) atOnce() int {
 	if d.Most > 0 {

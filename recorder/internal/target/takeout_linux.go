@@ -71,6 +71,16 @@ func (s *Target) PutBack(ctx context.Context, ids map[uint32]bool) (done TakenOu
 	return done, nil
 }
 
+// Undisturbed calls f while no sites are written, and says whether it could.
+func (s *Target) Undisturbed(f func()) bool {
+	if !s.writing.TryLock() {
+		return false
+	}
+	defer s.writing.Unlock()
+	f()
+	return true
+}
+
 // part is functions whose sites are written in one stop.
 type part struct {
 	ids     map[uint32]bool
