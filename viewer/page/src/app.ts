@@ -285,9 +285,10 @@ export class App implements Owner {
 
   private matched(reel: number, m: ReadonlySet<number> | null) {
     this.lanes[reel].timeline.match = m;
+    this.lanes[reel].timeline.offs.find(m ? this.state.find : "");
     this.lanes[reel].timeline.draw();
     this.analyses[reel].setMatch(m);
-    this.compare?.setMatch(reel, m);
+    this.compare?.setMatch(reel, m, m ? this.state.find : "");
   }
 
   private namesArrived(reel: number) {

@@ -12,7 +12,9 @@ import { LaneList } from "./lanelist";
 import { labelOf, Painter, shadeOf, tooltip, gapsOf, type Coloring } from "./paint";
 import { count, duration } from "./format";
 import { shown } from "./names";
-import { offWhile } from "./off";
+import { offHere, offWhile } from "./off";
+import { OffSource, runAt } from "./offsource";
+import { OffStrip } from "./offstrip";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { saidAround, saidIn } from "./saidin";
@@ -49,6 +51,7 @@ export interface Listener {
   selected(bar: Bar | null, at: number): void;
   ranged(range: Span | null): void;
   lane(lane: number): void;
+  find?(name: string): void; // its calls, and when it was off
   state?(lane: number, at: number): void; // a place in a row of states
   said?(bar: SaidBar, at: number): void; // what the program said
   painted?(): void;
@@ -70,6 +73,8 @@ export class Timeline {
   readonly element: HTMLElement;
   readonly source: Source;
   readonly painter: Painter;
+  readonly offs: OffSource; // when functions were off
+  readonly offStrip: OffStrip;
   layout = new Layout([], 16, new Set());
   visible: Span;
   target: Span;
@@ -129,6 +134,8 @@ export class Timeline {
     this.visible = this.target = { ...bounds() };
     this.source = new Source(api.view, () => this.draw(), (err) => listener.failed(err), () => api.summed());
     this.painter = new Painter(this.canvas);
+    this.offs = new OffSource(api, () => this.draw());
+    this.offStrip = new OffStrip(api, this.offs, (name) => listener.find?.(name));
     this.list = new LaneList(
       (lane) => this.toggle(lane),
       (lane) => listener.lane(lane),
@@ -136,7 +143,7 @@ export class Timeline {
     const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip.element);
     this.sticky = el("div", { class: "lane-sticky" }, this.list.element, pane);
     this.scroller.append(this.sticky, this.spacer);
-    this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.scroller);
+    this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.offStrip.names, this.offStrip.canvas, this.scroller);
     this.scroller.addEventListener("scroll", () => {
       this.scrolled = null;
       this.draw();
@@ -452,6 +459,7 @@ export class Timeline {
       const pause = this.pauses.find((p) => p.from_ns <= at && at <= p.to_ns && (!p.pid || p.pid === slot?.lane.pid));
       if (pause) lines = [`paused for ${duration(pause.to_ns - pause.from_ns)}`, `nothing was recorded here${pause.by ? `: the ${shown(pause.by, 40)} asked for that` : ""}`];
       else if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
+      else if (!gap && this.offs.looksFor && runAt(this.offs.found, at)) lines = offHere(this.offs.view!, runAt(this.offs.found, at)!);
       else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
     }
     this.tip.show(lines, x, y);
@@ -522,6 +530,7 @@ export class Timeline {
     // Pixels of the device: bars are merged as they are drawn.
     const nsPerPixel = length(this.target) / this.canvas.width;
     this.source.want(this.target, nsPerPixel, rows, ahead, this.bounds());
+    this.offs.want(this.target, this.bounds());
   }
 
   private paint(coarse: boolean) {
@@ -561,6 +570,7 @@ export class Timeline {
       flows: this.said ? this.flows : [],
       strong: this.said ? this.strong : [],
       pauses: this.pauses,
+      off: this.offs.found,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
     if (!coarse) this.cost += 0.4 * (performance.now() - began - this.cost);
@@ -575,6 +585,7 @@ export class Timeline {
     const ratio = this.ruler.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     paintRuler(ctx, this.width, this.visible, this.range, this.marks, scheme, font);
+    this.offStrip.paint(this.visible, this.width, scheme, font);
     this.tell();
   }
 
@@ -604,7 +615,7 @@ export class Timeline {
     d.from = String(this.visible.from);
     d.to = String(this.visible.to);
     d.bars = String(this.painter.raster.bars);
-    for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused"] as const) d[key] = String(this.painter[key]);
+    for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused", "off"] as const) d[key] = String(this.painter[key]);
     d.requests = String(this.source.requests);
     d.unsummed = this.source.answers.some((a) => a.unsummed) ? "yes" : "no";
     d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";
