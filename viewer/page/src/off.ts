@@ -112,7 +112,7 @@ export function offBoth(off: DiffOff | undefined): HTMLElement | null {
   if (!off) return null;
   const side = (n: number, name: string) => n > 0 && `in ${name} ${plural(n, "function")} ${n === 1 ? "was" : "were"} off for some time`;
   const both = [side(off.functions_a, "A"), side(off.functions_b, "B")].filter(Boolean).join(", ");
-  const part = off.off_ns ? ` ${duration(Math.abs(off.off_ns))} ${off.off_ns < 0 ? "less" : "more"} in functions that were off in one of them is not known to be more calls or slower ones.` : "";
+  const part = off.off_ns ? ` Of the difference, ${off.off_ns > 0 ? "+" : ""}${duration(off.off_ns)} is of functions that were off in one of them: what it comes from isn’t known.` : "";
   const text = `${both[0].toUpperCase()}${both.slice(1)}: their calls then were not recorded, and their time counts as their callers’. They are not gone.${part}`;
   return el("p", { class: "off-note", role: "note" }, text);
 }

@@ -45,11 +45,11 @@ export class OffStrip {
     });
   }
 
-  /** open lists what was off in the visible range. */
-  open() {
+  /** open lists what was off in a range. */
+  open(range: Span = this.visible) {
     if (this.canvas.hidden) return;
     const r = this.canvas.getBoundingClientRect();
-    this.list.show({ from: Math.max(0, Math.floor(this.visible.from)), to: Math.ceil(this.visible.to) }, r.left, r.bottom);
+    this.list.show({ from: Math.max(0, Math.floor(range.from)), to: Math.ceil(range.to) }, r.left, r.bottom);
   }
 
   private openAt(x: number) {
