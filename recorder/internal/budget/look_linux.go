@@ -54,7 +54,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	rates := map[uint32]float64{}
 	for i := range off {
 		ids = append(ids, off[i].ID)
-		rates[off[i].ID] = k.rate(&off[i], l.ticks)
+		rates[off[i].ID] = rate(&off[i], l.ticks)
 	}
 	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
 }
