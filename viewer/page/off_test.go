@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
+	"github.com/callreel/callreel/viewer"
 )
 
 // offReel is a server in which "parse" was off for a part of the time, and "<b>hash" always.
@@ -98,7 +100,7 @@ func TestStretchesInWhichFunctionsWereOffAreHatched(t *testing.T) {
 	}
 	p.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".off-list li button")].find((b) => b.innerText === "parse").click()`))
 	p.until(`document.querySelector(".lanes").dataset.off === "1" && document.querySelector(".off-strip").dataset.found === "1"`)
-	p.until(`document.querySelector(".find-status").innerText.includes("1 function off for some time")`)
+	p.until(`document.querySelector(".find-status").innerText === "1 function, 6 calls; 1 off for some time"`)
 	if name := p.text(".off-names .name"); name != "parse" {
 		t.Errorf("the strip says %q", name)
 	}
@@ -200,6 +202,35 @@ func TestManyStretchesInWhichFunctionsWereOffAreShown(t *testing.T) {
 	if n := eval[int](p, `Number(document.querySelector(".off-strip").dataset.requests)`); n > 8 {
 		t.Errorf("%d requests", n)
 	}
+}
+
+func TestFunctionsThatGoOffInARecordingInProgressAreShown(t *testing.T) {
+	realtest.Need(t, realtest.Chromium)
+	path := filepath.Join(t.TempDir(), "live.reel")
+	w := begin(t, path, []string{"tick", "hash"})
+	th := thread(t, w, 8, "ticker")
+	now := uint64(1000)
+	grow := func() {
+		realtest.Must(t, th.Append([]reel.Event{reel.Entry(now, 4096, 1), reel.Exit(now+3_000_000, 4096, 1)}))
+		now += 10_000_000
+		realtest.Must(t, w.Flush())
+	}
+	grow()
+	server, url := serve(t, viewer.Options{Paths: []string{path}, Recording: true})
+	p := show(t, url)
+	if !eval[bool](p, `document.querySelector(".off-strip").hidden`) {
+		t.Error("nothing is off, and there is a strip")
+	}
+	realtest.Must(t, w.Off([]reel.Off{{Function: 2, From: now}}))
+	grow()
+	grow()
+	p.until(`document.querySelector(".off-strip").dataset.runs === "1"`)
+	realtest.Must(t, w.Off([]reel.Off{{Function: 2, From: 10_001_000, To: now - 5_000_000}, {Function: 2, From: now}}))
+	grow()
+	realtest.Must(t, w.Close())
+	server.Ended()
+	p.until(`document.querySelector(".notices").innerText.includes("has ended")`)
+	p.until(`document.querySelector(".off-strip").dataset.runs === "2"`)
 }
 
 // stripAt is where a time, in ms, is on the strip above the lanes.

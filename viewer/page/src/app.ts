@@ -378,6 +378,7 @@ export class App implements Owner {
       this.change({ follow: false }, false);
     }
     this.lanes[i].timeline.source.clear(); // from now on every part of it is final
+    this.lanes[i].timeline.offs.forget();
     this.lanes[i].timeline.draw();
     this.lanes[i].overview.refresh();
     const text = `The recording has ended: ${duration(r.duration_ns)}, ${plural(r.calls, "call")}${r.dropped > 0 ? `, ${count(r.dropped)} lost` : ""}.${r.closed ? "" : " Its file was not closed: the recorder was killed."}`;

@@ -87,10 +87,10 @@ export class Find {
       if (reel !== this.tab().reel) return;
       const said = m.matches > 0 ? `${plural(m.matches, "title")}, ${count(m.count)} marks` : "";
       const calls = f.matches > 0 || !said ? `${plural(f.matches, "function")}, ${f.pending ? "counting…" : `${count(f.calls)} calls`}` : "";
-      const unheard = off?.found ? `${plural(off.found, "function")} off for some time` : "";
+      const unheard = !off?.found ? "" : f.matches > 0 ? `${count(off.found)} off for some time` : `${plural(off.found, "function")} off for some time`;
       // What has no call that was recorded may have been off: that isn't silence.
       const found = f.matches === 0 && !said ? (unheard ? "no call recorded" : "no match") : [calls, said].filter(Boolean).join("; ");
-      this.status.textContent = [found, unheard].filter(Boolean).join("; ");
+      this.status.textContent = this.status.title = [found, unheard].filter(Boolean).join("; ");
       if (!f.pending) this.element.dataset.state = "still";
     } catch (err) {
       if (!signal.aborted) this.owner.failed(err);

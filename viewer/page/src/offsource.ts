@@ -7,6 +7,10 @@ import type { Span } from "./viewport";
 const most = 2048; // stretches that are asked for at once
 const again = 1000; // ms between requests for a recording in progress, and after one that failed
 
+// What an answer is of that there is none of.
+const failed = "failed";
+const forgotten = "forgotten";
+
 export class OffSource {
   view: OffView | null = null;
   requests = 0;
@@ -35,6 +39,13 @@ export class OffSource {
     this.looked();
   }
 
+  /** forget lets everything be asked for again: the recording has ended. */
+  forget() {
+    this.asking?.abort();
+    [this.asking, this.of] = [null, forgotten];
+    this.arrived();
+  }
+
   private looked() {
     if (this.key === this.of) return;
     this.asking?.abort();
@@ -56,7 +67,7 @@ export class OffSource {
     const info = this.api.info.reels[this.api.reel];
     if (this.asking || (!info.off && !info.live) || this.has(visible, bounds, info.live)) return;
     const wait = this.asked + again - performance.now();
-    if (wait > 0 && (info.live || this.view === null)) {
+    if (wait > 0 && (this.of === failed || (info.live && this.of === this.key))) {
       clearTimeout(this.later);
       this.later = window.setTimeout(() => this.arrived(), wait);
       return;
@@ -87,13 +98,14 @@ export class OffSource {
     this.api
       .json<OffView | null>("offview", { from: span.from, to: span.to, width: most, ...what }, stop.signal)
       .then((v) => {
+        if (this.asking !== stop) return;
         [this.view, this.span, this.of, this.asking] = [v, span, key, null];
         if (all) this.little = v?.whole ?? true;
         this.arrived();
       })
       .catch(() => {
         // It is but a note; it is asked for again with a later frame.
-        if (this.asking === stop) [this.asking, this.of] = [null, "failed"];
+        if (this.asking === stop) [this.asking, this.of] = [null, failed];
       });
   }
 

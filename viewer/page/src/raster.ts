@@ -345,7 +345,7 @@ export class Raster {
     for (let y = Math.max(0, y0); y < Math.min(this.height, y1); y++) {
       const line = y * width;
       for (let at = -(y & 7); at < width; at += 8) {
-        for (let x = Math.max(0, at); x < Math.min(at + 3, width); x++) if (columns[x] === 1 && pixels[line + x] === ground[x]) pixels[line + x] = color;
+        for (let x = Math.max(0, at); x < Math.min(at + 2, width); x++) if (columns[x] === 1 && pixels[line + x] === ground[x]) pixels[line + x] = color;
       }
     }
   }
