@@ -13,6 +13,20 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
+// topJSON is an object of top --json.
+type topJSON struct {
+	Functions []topFunctionJSON `json:"functions"`
+	Threads   []topThreadJSON   `json:"threads"`
+	PID       int               `json:"pid"`
+	Elapsed   float64           `json:"elapsed_ms"`
+	Calls     uint64            `json:"calls"`
+	Dropped   uint64            `json:"dropped"`
+	LostExits uint64            `json:"lost_exits"`
+	Ignored   uint64            `json:"ignored"`
+	Budget    *topBudgetJSON    `json:"budget"`
+	Off       []topOffJSON      `json:"off"`
+}
+
 // hostileSnapshot has a name wherever there may be one.
 func hostileSnapshot(name string) *live.Snapshot {
 	return &live.Snapshot{

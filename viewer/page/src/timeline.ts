@@ -5,15 +5,16 @@ import type { Api, Names } from "./api";
 import type { Scheme } from "./color";
 import { firstEndingAfter } from "./decode";
 import { el, fitCanvas } from "./dom";
-import { missingIn, type Mark } from "./dump";
+import type { Mark } from "./dump";
 import { Input } from "./input";
 import { Layout, sorted, type Slot } from "./layout";
 import { LaneList } from "./lanelist";
-import { labelOf, Painter, shadeOf, tooltip, gapsOf, type Coloring } from "./paint";
-import { count, duration } from "./format";
+import { labelOf, Painter, shadeOf, tooltip, type Coloring } from "./paint";
 import { shown } from "./names";
-import { offHere, offWhile } from "./off";
-import { OffSource, runAt } from "./offsource";
+import type { Bar, Listener } from "./bar";
+import { blankLines } from "./blank";
+import { offWhile } from "./off";
+import { OffSource } from "./offsource";
 import { OffStrip } from "./offstrip";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
@@ -27,38 +28,14 @@ import type { Dump, Flow, Lane, Mark as SaidMark, Offs, Pause, State } from "./t
 import { stateLines } from "./waits";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
+export type { Bar } from "./bar";
+
 export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
 // More than so many milliseconds for the bars leave none for the rest of a frame.
 const mostCost = 7;
 // Milliseconds after which what hasn't changed is taken to be at rest.
 const stillAfter = 120;
-
-/** Bar is what is drawn at a place: a call, or several merged ones. */
-export interface Bar {
-  lane: number;
-  row: number;
-  start: number;
-  duration: number;
-  busy: number;
-  func: number;
-  calls: number;
-}
-
-/** What a timeline tells its owner. */
-export interface Listener {
-  moved(): void; // visible range, scroll or rows
-  selected(bar: Bar | null, at: number): void;
-  ranged(range: Span | null): void;
-  lane(lane: number): void;
-  find?(name: string): void; // its calls, and when it was off
-  state?(lane: number, at: number): void; // a place in a row of states
-  said?(bar: SaidBar, at: number): void; // what the program said
-  painted?(): void;
-  hovered(bar: Bar | null): void;
-  colorKey(func: number): string | undefined;
-  failed(err: unknown): void; // an answer did not come
-}
 
 export class Timeline {
   readonly canvas = el("canvas", {
@@ -453,14 +430,7 @@ export class Timeline {
       const { lane, at } = this.stateAt(x, y)!;
       lines = sharesLines(sharesAt(this.source.answers, lane, at, (0.5 / this.width) * length(this.visible)));
     } else {
-      const slot = this.layout.at(y + this.top);
-      const at = this.timeAt(x);
-      const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.visible).find((g) => g.from <= at && at <= g.to);
-      const pause = this.pauses.find((p) => p.from_ns <= at && at <= p.to_ns && (!p.pid || p.pid === slot?.lane.pid));
-      if (pause) lines = [`paused for ${duration(pause.to_ns - pause.from_ns)}`, `nothing was recorded here${pause.by ? `: the ${shown(pause.by, 40)} asked for that` : ""}`];
-      else if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
-      else if (!gap && this.offs.looksFor && runAt(this.offs.found, at)) lines = offHere(this.offs.view!, runAt(this.offs.found, at)!);
-      else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
+      lines = blankLines(this, this.timeAt(x), this.layout.at(y + this.top));
     }
     this.tip.show(lines, x, y);
   }
