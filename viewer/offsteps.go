@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 
@@ -13,15 +14,22 @@ import (
 
 // offSteps says how many of some functions were off at once, as it changes over time.
 type offSteps struct {
-	ticks  []uint64 // in order; each step goes on to the next one
+	times  []uint64 // in nanoseconds and order; each step goes on to the next one, the last to the end of the recording
 	counts []uint32
 	most   uint32
+	// functions is how many they are; one is the last of them.
+	functions int
+	one       uint32
 }
 
-// stepsOf counts times in which functions were off. A time that is a single tick is one long.
-func stepsOf(list []reel.Off) *offSteps {
+// stepsOf counts times in which functions were off, which are sorted by function. A time that is a single tick is one long.
+func stepsOf(tl *timeline.Timeline, list []reel.Off) *offSteps {
+	s := &offSteps{}
 	from, to := make([]uint64, len(list)), make([]uint64, len(list))
 	for i := range list {
+		if list[i].Function != s.one {
+			s.functions, s.one = s.functions+1, list[i].Function
+		}
 		from[i], to[i] = list[i].From, list[i].To
 		if to[i] <= from[i] && from[i] < math.MaxUint64 {
 			to[i] = from[i] + 1
@@ -29,7 +37,7 @@ func stepsOf(list []reel.Off) *offSteps {
 	}
 	slices.Sort(from)
 	slices.Sort(to)
-	s := &offSteps{}
+	first, end := tl.File().FirstTick(), tl.Duration()
 	var on, off int
 	for off < len(to) {
 		at := to[off]
@@ -46,7 +54,7 @@ func stepsOf(list []reel.Off) *offSteps {
 		if k := len(s.counts); k > 0 && s.counts[k-1] == n {
 			continue
 		}
-		s.ticks, s.counts, s.most = append(s.ticks, at), append(s.counts, n), max(s.most, n)
+		s.times, s.counts, s.most = append(s.times, min(tl.NS(max(at, first)), end)), append(s.counts, n), max(s.most, n)
 	}
 	return s
 }
@@ -56,21 +64,18 @@ type offRun [3]uint64
 
 // runs are the stretches between two times in which functions were off. If they are more than so many columns, they are merged: a column has
 // the most that were off at once in it, and whole is false.
-func (s *offSteps) runs(tl *timeline.Timeline, from, to uint64, width int) (list []offRun, whole bool) {
-	first := tl.File().FirstTick()
+func (s *offSteps) runs(duration, from, to uint64, width int) (list []offRun, whole bool) {
 	ns := func(i int) uint64 {
-		if i >= len(s.ticks) {
-			return tl.Duration()
+		if i >= len(s.times) {
+			return duration
 		}
-		return min(tl.NS(max(s.ticks[i], first)), tl.Duration())
+		return s.times[i]
 	}
-	to = min(to, tl.Duration())
+	to = min(to, duration)
 	// The last step that begins before from reaches into the range.
-	begin := max(0, sortedBefore(s.ticks, tl.Tick(min(from, tl.Duration())))-1)
-	end := begin
-	for end < len(s.ticks) && ns(end) <= to {
-		end++
-	}
+	begin, _ := slices.BinarySearch(s.times, from)
+	begin = max(0, begin-1)
+	end := begin + sort.Search(len(s.times)-begin, func(i int) bool { return s.times[begin+i] > to })
 	if end-begin <= width {
 		for i := begin; i < end; i++ {
 			if s.counts[i] > 0 && ns(i+1) >= from {
@@ -100,15 +105,6 @@ func (s *offSteps) runs(tl *timeline.Timeline, from, to uint64, width int) (list
 	return list, false
 }
 
-// sortedBefore is how many of a sorted list are at most v.
-func sortedBefore(list []uint64, v uint64) int {
-	n, found := slices.BinarySearch(list, v)
-	for found && n < len(list) && list[n] == v {
-		n++
-	}
-	return n
-}
-
 // offViews keeps what was counted last: while a page is moved it asks for parts of the same.
 type offViews struct {
 	mu   sync.Mutex
@@ -119,7 +115,8 @@ type offViews struct {
 // maxOffViews is how many are kept: that of all functions, and those of what was looked for last.
 const maxOffViews = 4
 
-func (v *offViews) steps(f *reel.File, key string, list func() []reel.Off) *offSteps {
+func (v *offViews) steps(tl *timeline.Timeline, key string, list func() []reel.Off) *offSteps {
+	f := tl.File()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.of != f || len(v.kept) >= maxOffViews && v.kept[key] == nil {
@@ -127,7 +124,7 @@ func (v *offViews) steps(f *reel.File, key string, list func() []reel.Off) *offS
 	}
 	s := v.kept[key]
 	if s == nil {
-		s = stepsOf(list())
+		s = stepsOf(tl, list())
 		v.kept[key] = s
 	}
 	return s
@@ -165,36 +162,32 @@ func (r *recording) offView(w http.ResponseWriter, q *query) error {
 	if len(f.Offs()) == 0 || f.Header().Clock.Mode == reel.ClockNone {
 		return writeJSON(w, nil)
 	}
-	all := r.offViews.steps(f, "", f.Offs)
+	all := r.offViews.steps(tl, "", f.Offs)
 	j := offViewJSON{Most: all.most}
-	j.Runs, j.Whole = all.runs(tl, from, to, width)
+	j.Runs, j.Whole = all.runs(tl.Duration(), from, to, width)
 	if j.Runs == nil {
 		j.Runs = []offRun{}
 	}
 	if text != "" || function != 0 {
-		list, key := r.offsFound(f, text, function)
-		one := uint32(0)
-		for i := range list {
-			if i == 0 || list[i].Function != list[i-1].Function {
-				j.Found, one = j.Found+1, list[i].Function
-			}
+		key := "q" + text
+		if text == "" {
+			key = "f" + strconv.FormatUint(uint64(function), 10)
 		}
-		if j.Found > 0 {
-			whole := true
-			j.FoundRuns, whole = r.offViews.steps(f, key, func() []reel.Off { return list }).runs(tl, from, to, width)
-			j.Whole = j.Whole && whole
-		}
-		if j.Found == 1 {
-			j.Name, _ = newNaming(f).of(one)
+		s := r.offViews.steps(tl, key, func() []reel.Off { return r.offsFound(f, text, function) })
+		var whole bool
+		j.FoundRuns, whole = s.runs(tl.Duration(), from, to, width)
+		j.Found, j.Whole = s.functions, j.Whole && whole
+		if s.functions == 1 {
+			j.Name, _ = newNaming(f).of(s.one)
 		}
 	}
 	return writeJSON(w, j)
 }
 
-// offsFound are the times in which functions were off that a text finds, or that one, by function; key names them.
-func (r *recording) offsFound(f *reel.File, text string, function uint32) (list []reel.Off, key string) {
+// offsFound are the times in which functions were off that a text finds, or that one, by function.
+func (r *recording) offsFound(f *reel.File, text string, function uint32) (list []reel.Off) {
 	if text == "" {
-		return f.OffsOf(function), "f" + strconv.FormatUint(uint64(function), 10)
+		return f.OffsOf(function)
 	}
 	found := r.names.matching(text)
 	is := false
@@ -206,5 +199,5 @@ func (r *recording) offsFound(f *reel.File, text string, function uint32) (list 
 			list = append(list, all[i])
 		}
 	}
-	return list, "q" + text
+	return list
 }
