@@ -179,6 +179,10 @@ func TestFunctionsThatWereOffInOneOfTwoReelsAreMarked(t *testing.T) {
 	}
 	p.until(`[...document.querySelectorAll(".tab-compare .off-strip")].filter((c) => !c.hidden && c.dataset.runs === "3").length === 1`)
 	p.picture("TestOff-compare")
+
+	// What is found is striped in both.
+	p.do(chromedp.Evaluate[chromedp.Void](`window.callreel.findName("parse")`))
+	p.until(`[...document.querySelectorAll(".tab-compare canvas.lanes")].map((c) => c.dataset.off).join() === "0,1"`)
 }
 
 // Thousands of stretches are drawn from an answer that is bounded, however far it is zoomed.

@@ -53,6 +53,7 @@ export class Analysis {
       selected: (bar, at) => bar && this.openCall(bar, at),
       ranged: () => {},
       lane: () => {},
+      find: (name) => owner.findName(name),
       hovered: () => {},
       colorKey: (f) => this.colorKey(f),
       failed: (err) => owner.failed(err),

@@ -52,6 +52,7 @@ export class App implements Owner {
         say: (t) => this.say(t),
         open: (i, c) => this.open(i, c),
         moved: () => this.keepSoon(),
+        find: (name) => this.findName(name),
         chosen: (pair) => this.change({ pair }, true),
         scheme: this.theme.scheme,
       });

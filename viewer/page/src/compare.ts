@@ -33,6 +33,7 @@ export class Compare {
       say(text: string): void;
       open(reel: number, c: Call): void;
       moved(): void;
+      find(name: string): void;
       chosen(pair: ViewState["pair"]): void;
       scheme: ConstructorParameters<typeof Timeline>[2];
     },
@@ -46,6 +47,7 @@ export class Compare {
           selected: (bar, at) => bar && reel.callIn(bar, at).then((c) => c && owner.open(i, c), owner.failed),
           ranged: () => {},
           lane: () => {},
+          find: (name) => owner.find(name),
           hovered: () => {},
           colorKey: tabs[i].timeline.listener.colorKey,
           failed: (err) => owner.failed(err),
