@@ -54,6 +54,10 @@ type Off struct {
 	ID        uint32
 	From, To  uint64
 	Estimated uint64
+	// Rate is how many calls it had a tick when it was last on; 0 where To isn't.
+	Rate float64
+	// Last says that it was off up to the end of the recording.
+	Last bool
 }
 
 // How often it is looked, and for how long.
@@ -121,7 +125,7 @@ type offState struct {
 	since uint64
 	out   bool    // its sites are taken out
 	stuck bool    // they can't be: it isn't tried again before all is on for a sample
-	rate  float64 // calls a tick by the last sample, 0 if they aren't counted
+	rate  float64 // calls a tick by the last sample
 }
 
 // Stats is how a budget is kept.
@@ -320,7 +324,7 @@ func (k *Keeper) choose(ctx context.Context, fresh bool) error {
 	k.mu.Unlock()
 	rates := map[uint32]float64{}
 	for i := range off {
-		rates[off[i].ID] = k.rate(&off[i], l.ticks)
+		rates[off[i].ID] = rate(&off[i], l.ticks)
 	}
 	return k.reject(ctx, more, back, rates, now)
 }
@@ -359,14 +363,14 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 	if len(off)+len(on) == 0 {
 		return nil
 	}
-	k.on(on, now)
+	k.on(on, now, false)
 	are, err := k.c.Probes.Reject(off, on)
 	var fresh []Off
 	is := map[uint32]bool{}
 	for _, id := range are {
 		is[id] = true
 		k.off[id] = &offState{since: now, rate: rates[id]}
-		fresh = append(fresh, Off{ID: id, From: now})
+		fresh = append(fresh, Off{ID: id, From: now, Rate: rates[id]})
 	}
 	if len(fresh) > 0 {
 		k.c.Off(fresh)
@@ -383,9 +387,9 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 	return k.close(ctx)
 }
 
-// rate is how many calls of a function there were for each tick of a stretch, if that is to be known.
-func (k *Keeper) rate(f *Function, ticks float64) float64 {
-	if !k.c.CountOff || ticks <= 0 {
+// rate is how many calls of a function there were for each tick of a stretch.
+func rate(f *Function, ticks float64) float64 {
+	if ticks <= 0 {
 		return 0
 	}
 	return float64(f.Calls) / ticks
@@ -414,18 +418,26 @@ func (k *Keeper) withoutOut(ids []uint32) []uint32 {
 	return slices.DeleteFunc(ids, func(id uint32) bool { return k.off[id].out })
 }
 
-// on notes that functions come on again.
-func (k *Keeper) on(ids []uint32, now uint64) {
+// on notes that functions come on again, last as the recording ends.
+func (k *Keeper) on(ids []uint32, now uint64, last bool) {
 	var list []Off
 	for _, id := range ids {
 		if o := k.off[id]; o != nil {
-			list = append(list, Off{ID: id, From: o.since, To: now, Estimated: uint64(o.rate * float64(now-o.since))})
+			list = append(list, Off{ID: id, From: o.since, To: now, Estimated: k.estimate(o, now), Last: last})
 			delete(k.off, id)
 		}
 	}
 	if len(list) > 0 {
 		k.c.Off(list)
 	}
+}
+
+// estimate is how many calls a function has had since it went off, if that is to be known.
+func (k *Keeper) estimate(o *offState, now uint64) uint64 {
+	if !k.c.CountOff {
+		return 0
+	}
+	return uint64(o.rate * float64(now-o.since))
 }
 
 func (k *Keeper) count() {
@@ -492,7 +504,7 @@ func (k *Keeper) end() {
 		ids = append(ids, id)
 	}
 	n := len(k.off)
-	k.on(ids, k.c.Ticks())
+	k.on(ids, k.c.Ticks(), true)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.stats.Off = n

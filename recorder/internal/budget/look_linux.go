@@ -65,7 +65,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 		for i := range off {
 			id := off[i].ID
 			ids = append(ids, id)
-			rates[id] = k.rate(&off[i], l.ticks)
+			rates[id] = rate(&off[i], l.ticks)
 			k.rejects(&off[i], off[i].Calls, l.cpu, now)
 		}
 	}
