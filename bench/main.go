@@ -83,6 +83,7 @@ func run() (err error) {
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	always := flag.Duration("always", 0, "arm a recorder with a budget on redis for this time, in which one request in 100,000 is slow, and look at its dumps")
+	budgets := flag.Duration("soak-budget", 0, "let recorders with a budget come, go and die in some programs whose load changes for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
 	flag.BoolVar(&c.billion, "billion", false, "measure view and page on a reel of a billion events, too; it takes 5 GB of disk")
@@ -140,6 +141,9 @@ func run() (err error) {
 	}
 	if *always > 0 {
 		return runAlways(ctx, c, *always)
+	}
+	if *budgets > 0 {
+		return soakBudget(ctx, c, *budgets, *seed)
 	}
 	if *soaking > 0 {
 		return runSoak(ctx, c, *soaking, *seed)

@@ -84,6 +84,8 @@ const (
 	kind, kindAtMost = 60 * time.Millisecond, 200 * time.Millisecond
 	// within is the part of the budget that is given away: what is measured is not exact.
 	within = 0.8
+	// most is the part of it that may be spent before more is left out.
+	most = 0.9
 	// doubt is by how much dearer a call is taken for than was measured: what is called for each piece of work is not the same when there is
 	// more time for it (an event loop finds more requests at once), so the measure is not exact.
 	doubt = 1.3

@@ -46,7 +46,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
 	spare := k.c.Share * patience.Seconds()
-	if k.debt = max(k.debt+spent-k.c.Share*l.cpu, -spare); k.debt <= spare {
+	if k.debt = max(k.debt+spent-most*k.c.Share*l.cpu, -spare); k.debt <= spare {
 		const much, atMost = 1.25, 2 * time.Second
 		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
 			k.bySample = false
@@ -55,7 +55,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 		return nil
 	}
 	// More is called now than was when all was on.
-	k.bySample, k.debt = false, 0
+	k.bySample, k.debt = k.bySample && time.Since(k.sampled) < unsettled, 0
 	var ids []uint32
 	rates := map[uint32]float64{}
 	now := time.Now()
@@ -75,7 +75,22 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 		gone[id] = true
 	}
 	reject(k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }))
+	k.keeps(ids)
 	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
+}
+
+// keeps notes that functions go off, of which there were calls in the last sample.
+func (k *Keeper) keeps(off []uint32) {
+	is := map[uint32]bool{}
+	for _, id := range off {
+		is[id] = true
+	}
+	for i := range k.all {
+		if f := &k.all[i]; is[f.ID] {
+			k.before.kept -= float64(f.Calls)
+		}
+	}
+	k.after = load{}
 }
 
 // kindOfLoad gathers which functions are called, over some stretches.
