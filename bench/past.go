@@ -18,7 +18,7 @@ type pastCost struct {
 	bytes      []float64 // an event, in dumps
 }
 
-// measurePast is the recorder's processor time for each event that it keeps, without a budget and with one that never has to switch anything
+// measurePast is the recorder's processor time for each event that it keeps, without a budget and with one that mustn't switch it
 // off, in turns, and how long a dump of 64 MB takes. The calls are those of one function: how many there are is known.
 func measurePast(ctx context.Context, c config) []row {
 	const reach = "≤ 0.1 core"
@@ -30,7 +30,7 @@ func measurePast(ctx context.Context, c config) []row {
 	}
 	for range c.rounds {
 		if err == nil {
-			err = errors.Join(t.past(ctx, c, plain), t.past(ctx, c, budget, "--budget", "99%"))
+			err = errors.Join(t.past(ctx, c, plain), t.past(ctx, c, budget, "--budget", "100%", "--keep-function", "leaf"))
 		}
 	}
 	if err = errors.Join(err, t.end()); err != nil {

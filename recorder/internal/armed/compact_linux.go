@@ -148,7 +148,7 @@ func (c *compactor) round() (moved uint64, err error) {
 // names are what events are called in dumps, if nobody asks for the target's own before they are kept.
 func (c *compactor) names() ring.Names {
 	if c.goroutines || c.a.Switches.Touched() || c.a.Tally != nil {
-		return ring.Names{}
+		return c.a.Functions.Own()
 	}
 	return c.a.Functions.Names()
 }
@@ -192,8 +192,13 @@ func (c *compactor) take(h *ring.Run) error {
 			c.picked[h.TID] = p
 		}
 		p.next = h.Seq + 1
-		ring.InOrder(h.Events)
-		h.Events, h.Payloads = c.a.Switches.Pick(&p.open, h.Events, h.Payloads)
+		if h.Peaks == nil {
+			ring.InOrder(h.Events)
+		}
+		n := len(h.Events)
+		if h.Events, h.Payloads = c.a.Switches.Pick(&p.open, h.Events, h.Payloads); len(h.Events) < n {
+			h.Peaks = nil
+		}
 	}
 	c.count(h)
 	return c.store.Add(h)

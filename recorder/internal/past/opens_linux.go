@@ -74,7 +74,7 @@ func lastSwitch(events []reel.Event, open []int) []int {
 func opened(run *ring.Run, at []int) (list []Open) {
 	for _, i := range slices.Backward(at) {
 		o := Open{Event: run.Events[i]}
-		if id := o.ID(); uint64(id) < uint64(len(run.Targets)) && run.Peaks != nil {
+		if id := o.ID(); uint64(id) < uint64(len(run.Targets)) {
 			o.Word = run.Targets[id]<<1 | o.Word&1
 		}
 		k, found := slices.BinarySearchFunc(run.Payloads, i, func(p ring.Payload, i int) int { return p.Event - i })

@@ -38,7 +38,7 @@ type fullChunk struct {
 type Names struct {
 	// Words has them by the target's words, 0 where there is none.
 	Words []uint32
-	// Targets are the target's IDs of functions by the names' IDs.
+	// Targets are the target's IDs of functions by the names' IDs; nil if the words are the target's own.
 	Targets []uint32
 }
 
@@ -239,14 +239,14 @@ func copyAs(to, from []reel.Event, words, peaks []uint32) (_ []uint32, ok bool) 
 
 // TakeBackNames gives events the target's own words again, if they have others.
 func (h *Run) TakeBackNames() {
-	if h.Peaks == nil {
+	if h.Targets == nil {
 		return
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
 		e.Word = h.Targets[e.Word>>1]<<1 | e.Word&1
 	}
-	h.Peaks, h.Targets = nil, nil
+	h.Targets = nil
 }
 
 // thinSwitches leaves out, of what says which goroutine goes on, all that no mark comes behind, but for the last.

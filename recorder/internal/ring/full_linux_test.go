@@ -50,7 +50,7 @@ func TestChunksOfCallsAreNamedWhileTheyAreCopied(t *testing.T) {
 				t.Fatalf("%d events: number %d is %+v, of %+v", n, i, e, from[i])
 			}
 		}
-		if h.TakeBackNames(); !slices.Equal(h.Events, from) || h.Peaks != nil {
+		if h.TakeBackNames(); !slices.Equal(h.Events, from) || h.Targets != nil {
 			t.Errorf("%d events: without names they differ", n)
 		}
 	}

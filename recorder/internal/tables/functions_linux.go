@@ -66,6 +66,7 @@ type Late struct {
 	ids    []uint32 // the reel's, by the target's; 0 for none yet
 	ranges []target.IDRange
 	names  ring.Names      // of ids, or empty if there are new ones since
+	own    []uint32        // see Own
 	fresh  []reel.Function // of introduce
 	at     []uint32        // their target IDs
 }
@@ -111,6 +112,19 @@ func (n *Late) Names() ring.Names {
 	}
 	n.names = ring.Names{Words: words, Targets: targets}
 	return n.names
+}
+
+// Own are the target's own words for events of functions that there are. They don't change.
+func (n *Late) Own() ring.Names {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.own) != 2*len(n.ids) {
+		n.own = make([]uint32, 2*len(n.ids))
+		for i := 2; i < len(n.own); i++ { // there is no function 0
+			n.own[i] = uint32(i)
+		}
+	}
+	return ring.Names{Words: n.own}
 }
 
 // Add lets events of the functions come.
