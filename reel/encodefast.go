@@ -13,10 +13,35 @@ func (e *encoder) encodeTimed(events []Event) {
 		if n == len(events) {
 			break
 		}
-		e.encodeOne(&events[n], ClockFull)
+		if !e.encodeOutermost(&events[n]) {
+			e.encodeOne(&events[n], ClockFull)
+		}
 		events = events[n+1:]
 	}
 	e.high = max(e.high, e.last)
+}
+
+// encodeOutermost encodes, as encodeOne would, the entry of a call that no call is known around, as it was spelled out before: where only one
+// function is recorded these are half of all events, and slots don't propose those whose drop is negative. It returns false for all others.
+func (e *encoder) encodeOutermost(ev *Event) bool {
+	top := &e.stack[e.depth%stackSlots]
+	drop, delta := top.sp-ev.SP, ev.Time-e.last
+	if top.seed != 0 || ev.IsExit() || int32(drop) > 0 || delta >= maxLearned || e.pairs[pairIndex(0, ev.Word)] != drop {
+		return false
+	}
+	s := &e.table[top.slotIndex()]
+	if s.word == ev.Word && s.drop == drop {
+		return false
+	}
+	time := zigzag(delta - uint64(s.delta))
+	s.delta, e.last = uint32(delta), ev.Time
+	e.put(time<<2 | codeSpelled)
+	e.put(uint64(ev.Word)<<1 | 1)
+	seed := seedOf(ev.Word)
+	top.path = pathAfter(top.path, seed)
+	e.depth++
+	e.stack[e.depth%stackSlots] = openFrame{sp: ev.SP, seed: seed}
+	return true
 }
 
 // The loop goes by offsets: from the encoder to its frames and slots, which multiplications and masks keep within, and from the first event.

@@ -11,7 +11,7 @@ func TestTheQuickLoopWritesTheSameBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for name, events := range map[string][]Event{
 		"program": newProgram(5, 300).run(100_000), "no structure": randomEvents(rng, 5000),
-		"deeper than there are frames": deepCalls(3 * stackSlots),
+		"deeper than there are frames": deepCalls(3 * stackSlots), "one function over and over": sameCalls(rng, 3000),
 	} {
 		var quick, slow encoder
 		quick.reset()
@@ -29,6 +29,22 @@ func TestTheQuickLoopWritesTheSameBytes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sameCalls are calls of one function, now and then at another height or after a wait.
+func sameCalls(rng *rand.Rand, n int) (events []Event) {
+	now, sp := uint64(1000), uint32(1<<30)
+	for range n {
+		switch rng.IntN(50) {
+		case 0:
+			sp = rng.Uint32()
+		case 1:
+			now += rng.Uint64N(1 << 40)
+		}
+		events = append(events, Entry(now, sp, 9), Exit(now+rng.Uint64N(50), sp, 9))
+		now += 50 + rng.Uint64N(50)
+	}
+	return events
 }
 
 // deepCalls are calls in one another, and their ends.
