@@ -41,6 +41,7 @@ var parts = []part{
 	{"leaf", measureLeaf},
 	{"less", measureFilters},
 	{"armed", measureArmed},
+	{"past", measurePast},
 	{"budget", measureBudget},
 	{"arguments", measureArguments},
 	{"throws", measureThrows},
@@ -78,7 +79,7 @@ func run() (err error) {
 	flag.IntVar(&c.requests, "requests", 100_000, "redis requests in one measurement")
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
-	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, budget, throws, markers, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports, why")
+	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, past, budget, throws, markers, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports, why")
 	flag.StringVar(&c.input, "input", "", "of budget (planted besides its programs), symbols, lazy (steady, first, node, million), server (frames, clients, bucket, debuginfod) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")

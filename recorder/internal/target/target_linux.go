@@ -85,6 +85,8 @@ type Target struct {
 	slots      []recovery.Slot      // of imports, as they are noted
 	patched    bool                 // the journal says of sites that may have been written
 	running    bool                 // recording is on
+	// On is when recording was switched on, in TSC ticks: no call before it was recorded, and none behind it is missing.
+	On uint64
 
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for
