@@ -31,6 +31,8 @@ type Meter struct {
 	markers   []Marker // by ID
 	threads   map[uint32]*reel.Thread
 	keys      uint32
+	budget    *reel.Budget // nil if there is none, or nobody has told yet
+	off       map[uint32]recorder.FunctionOff
 }
 
 var _ recorder.Destination = (*Meter)(nil)
@@ -38,7 +40,7 @@ var _ recorder.Destination = (*Meter)(nil)
 // NewMeter returns a Meter of stretches of that length. One that nobody takes goes on until the one before it has been taken.
 func NewMeter(stretch time.Duration) *Meter {
 	return &Meter{
-		stretch: stretch, out: make(chan *reel.LiveSums, 1), spare: make(chan *reel.LiveSums, 4), threads: map[uint32]*reel.Thread{},
+		stretch: stretch, out: make(chan *reel.LiveSums, 1), spare: make(chan *reel.LiveSums, 4), threads: map[uint32]*reel.Thread{}, off: map[uint32]recorder.FunctionOff{},
 	}
 }
 

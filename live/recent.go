@@ -63,6 +63,10 @@ type Snapshot struct {
 	Ignored   uint64     // calls that were not summed up since too many were open
 	Functions []Function // by ID
 	Threads   []Thread   // in order of appearance
+	// Budget is how a budget is kept, nil if there is none. Off are the functions that are off now for what they cost, by their calls a second
+	// when they were last on, most first.
+	Budget *reel.Budget
+	Off    []OffFunction
 }
 
 // Function is what a function's calls came to. Times are in nanoseconds.
@@ -81,6 +85,8 @@ type Function struct {
 	Whole bool
 	// Max is the longest call; those that are open count up to now.
 	Max uint64
+	// Off says that it is off now: what is counted is from before.
+	Off bool
 }
 
 // Thread is what a thread did, and where it is.
@@ -123,7 +129,7 @@ func (w *Recent) Snapshot(all bool) *Snapshot {
 		snap.Calls += f.Calls
 		snap.Functions = append(snap.Functions, Function{
 			ID: id, Name: n.name, Short: n.short, Module: n.module, Calls: f.Calls, PerSecond: perSecond(f.Calls), Open: f.Open,
-			Self: ns(f.Self), P99: ns(p99), Whole: whole, Max: ns(f.Max),
+			Self: ns(f.Self), P99: ns(p99), Whole: whole, Max: ns(f.Max), Off: w.meter.isOff(id),
 		})
 	}
 	for i := range sums.Threads {
@@ -138,6 +144,7 @@ func (w *Recent) Snapshot(all bool) *Snapshot {
 		}
 		snap.Threads = append(snap.Threads, one)
 	}
+	w.offs(snap, sums.End, ns)
 	return snap
 }
 

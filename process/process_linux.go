@@ -333,6 +333,9 @@ func (p *Process) Status() (Status, error) { return readStatus(p.pid, p.pid) }
 // ThreadStatus returns the status of one thread.
 func (p *Process) ThreadStatus(tid int) (Status, error) { return readStatus(p.pid, tid) }
 
+// ThreadInfo tells of one thread, what it does now among it.
+func (p *Process) ThreadInfo(tid int) (ThreadInfo, error) { return p.threadInfo(tid) }
+
 // Threads lists the threads that exist now; zombies and kernel workers too.
 func (p *Process) Threads() ([]ThreadInfo, error) {
 	tids, err := taskIDs(p.pid)

@@ -118,6 +118,9 @@ func (*Process) ThreadStatus(int) (Status, error) { return Status{}, ErrUnsuppor
 // Threads returns ErrUnsupported.
 func (*Process) Threads() ([]ThreadInfo, error) { return nil, ErrUnsupported }
 
+// ThreadInfo isn't supported here.
+func (*Process) ThreadInfo(int) (ThreadInfo, error) { return ThreadInfo{}, ErrUnsupported }
+
 // MemoryShared returns ErrUnsupported.
 func (*Process) MemoryShared() (int, string, error) { return 0, "", ErrUnsupported }
 

@@ -25,6 +25,7 @@ type BudgetKept struct {
 	Functions             int     // that were off in the end
 	Sites                 int     // of them, that were taken out
 	CallsShare, TimeShare float64 // which share of calls, and of functions' own time, is recorded, by the last sample
+	Seen                  uint64  // calls of functions that are off that were seen on stacks of threads that did something for long
 	Samples, Stops        int
 	Stopped, LongestStop  time.Duration
 }

@@ -76,17 +76,42 @@ func (r *recording) keepBudget(ctx context.Context) (stop func()) {
 	r.offMu.Lock()
 	r.keeper = k
 	r.offMu.Unlock()
+	overdue := r.watchOverdue(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })
+	running.Go(func() { r.tellBudget(ctx, k) })
 	return func() {
 		end()
 		running.Wait()
+		if overdue != nil {
+			overdue.Close()
+		}
 		s := k.Stats()
 		if err := r.first.out.budget(budgetOf(s)); err != nil {
 			r.notice("how the budget was kept can't be written: %v", err)
 		}
 		r.result.Budget = &BudgetKept{Wanted: s.Wanted, Measured: s.Measured, Sure: s.Sure, Price: s.Price, Functions: s.Off, Sites: s.Removed, CallsShare: s.Calls,
 			TimeShare: s.Time, Samples: s.Samples, Stops: s.Stops, Stopped: s.Stopped, LongestStop: s.Longest}
+	}
+}
+
+// tellBudget tells a destination that wants to know how the budget is kept, until ctx ends.
+func (r *recording) tellBudget(ctx context.Context, k *budget.Keeper) {
+	const every = 250 * time.Millisecond
+	to := r.first.out.budgetTaker()
+	if to == nil {
+		return
+	}
+	for {
+		if err := to.Budget(budgetOf(k.Stats())); err != nil {
+			r.notice("how the budget is kept can't be told: %v", err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
 	}
 }
 
@@ -105,10 +130,10 @@ func (r *recording) wereOff(list []budget.Off) {
 	}
 	ids, err := r.functions.IDsOf(ids)
 	if err == nil {
-		var offs []reel.Off
+		var offs []FunctionOff
 		for i, o := range list {
 			if ids[i] != 0 {
-				offs = append(offs, reel.Off{Function: ids[i], From: o.From, To: o.To, Estimated: o.Estimated})
+				offs = append(offs, FunctionOff{reel.Off{Function: ids[i], From: o.From, To: o.To, Estimated: o.Estimated}, o.Rate * float64(r.set.TicksPerSecond), o.Last})
 			}
 		}
 		err = r.first.out.off(offs)

@@ -266,6 +266,23 @@ func commonest(refused map[string]int) string {
 	return fmt.Sprintf("%s: %d", reason, most)
 }
 
+// budgetRing is how much memory rings have with a budget, unless there are many threads: what costs too much is known when it is read, so it
+// must not wait for long behind what has come before. Within its budget a program has no more to say than fits in.
+const budgetRing = 16 << 20
+
+// usualRing is how much memory rings have unless that is asked for.
+func (r *recording) usualRing() uint64 {
+	if r.opt.Budget.Share == 0 || r.opt.Armed != nil {
+		return DefaultRingSize
+	}
+	const each = 4 * ring.ChunkSize
+	threads, err := r.s.Process.Threads()
+	if err != nil {
+		return DefaultRingSize
+	}
+	return min(max(budgetRing, uint64(len(threads))*each), DefaultRingSize)
+}
+
 // setup sizes the ring memory.
 func (r *recording) setup() error {
 	size, available := r.opt.RingSize, availableMemory()
@@ -273,7 +290,7 @@ func (r *recording) setup() error {
 		available /= uint64(1 + len(r.opt.Armed.With)) // each has as much
 	}
 	if size == 0 {
-		size = DefaultRingSize
+		size = r.usualRing()
 		if quarter := available / 4; size > quarter {
 			size = max(quarter, ring.MinChunks*ring.ChunkSize)
 		}

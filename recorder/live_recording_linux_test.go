@@ -34,8 +34,9 @@ type summary struct {
 		LongestMS float64 `json:"longest_stop_ms"`
 	} `json:"libraries"`
 	Budget struct {
-		FunctionsOff int `json:"functions_off"`
-		SitesRemoved int `json:"sites_removed"`
+		FunctionsOff int    `json:"functions_off"`
+		SitesRemoved int    `json:"sites_removed"`
+		Seen         uint64 `json:"calls_seen"`
 	} `json:"budget"`
 }
 

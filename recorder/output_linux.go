@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/callreel/callreel/internal/outfile"
 	"github.com/callreel/callreel/recorder/internal/armed"
@@ -38,8 +39,9 @@ type output interface {
 	paused(p reel.Pause) error
 	// off is told of times in which functions were off, by the numbers of tables, when they begin and again when they have ended; budget of how
 	// a budget is kept.
-	off(list []reel.Off) error
+	off(list []FunctionOff) error
 	budget(b reel.Budget) error
+	budgetTaker() BudgetTaker // that wants to know it all the time, else nil
 	// abandon removes it, as recording has not begun.
 	abandon() error
 	// end is called when the process has been left, with what has gone wrong until then. It returns that, and what goes wrong besides.
@@ -104,8 +106,16 @@ func (o *toFile) written() int64            { return o.w.Stats().Bytes }
 func (o *toFile) made(every uint32, calls map[uint32]uint64) error { return o.w.Made(every, calls) }
 
 func (o *toFile) paused(p reel.Pause) error  { return o.w.Pause(p) }
-func (o *toFile) off(list []reel.Off) error  { return o.w.Off(list) }
 func (o *toFile) budget(b reel.Budget) error { return o.w.Budget(b) }
+func (o *toFile) budgetTaker() BudgetTaker   { return nil }
+
+func (o *toFile) off(list []FunctionOff) error {
+	offs := make([]reel.Off, len(list))
+	for i := range list {
+		offs[i] = list[i].Off
+	}
+	return o.w.Off(offs)
+}
 
 func (o *toFile) abandon() error {
 	w := o.w
@@ -190,8 +200,27 @@ func (o *toCaller) watch(*scheduling.Watch, *recording) error { return nil }
 func (o *toCaller) written() int64                            { return 0 }
 func (o *toCaller) made(uint32, map[uint32]uint64) error      { return nil }
 func (o *toCaller) paused(reel.Pause) error                   { return nil }
-func (o *toCaller) off([]reel.Off) error                      { return nil }
-func (o *toCaller) budget(reel.Budget) error                  { return nil }
+
+func (o *toCaller) budgetTaker() BudgetTaker {
+	to, _ := o.to.(BudgetTaker)
+	return to
+}
+
+func (o *toCaller) off(list []FunctionOff) error {
+	to := o.budgetTaker()
+	list = slices.DeleteFunc(slices.Clone(list), func(f FunctionOff) bool { return f.last })
+	if to == nil || len(list) == 0 {
+		return nil
+	}
+	return to.FunctionsOff(list)
+}
+
+func (o *toCaller) budget(b reel.Budget) error {
+	if to := o.budgetTaker(); to != nil {
+		return to.Budget(b)
+	}
+	return nil
+}
 
 func (o *toCaller) abandon() error {
 	if !o.begun {
@@ -246,8 +275,9 @@ func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
 func (o *toFolder) written() int64                                  { return 0 }
 func (o *toFolder) made(uint32, map[uint32]uint64) error            { return nil }
 func (o *toFolder) paused(reel.Pause) error                         { return nil } // dumps have those that they overlap
-func (o *toFolder) off([]reel.Off) error                            { return nil } // likewise
+func (o *toFolder) off([]FunctionOff) error                         { return nil } // likewise
 func (o *toFolder) budget(reel.Budget) error                        { return nil }
+func (o *toFolder) budgetTaker() BudgetTaker                        { return nil }
 func (o *toFolder) abandon() error                                  { return nil }
 func (o *toFolder) end(_ context.Context, _ *Result, e error) error { return e }
 

@@ -325,7 +325,7 @@ func (r *recording) attach(ctx context.Context) error {
 		r.startPaused()
 		var d time.Duration
 		d, err = r.s.SwitchOn(ctx, c)
-		r.began = ring.Ticks()
+		r.began = r.s.On
 		r.s.Stopped += d
 	}
 	if err != nil {
@@ -374,7 +374,7 @@ func (r *recording) atEntry(ctx context.Context, st *process.Stopped) error {
 	if err := r.s.SwitchOnIn(st, c); err != nil {
 		return err
 	}
-	r.began = ring.Ticks() // nothing of it has run yet
+	r.began = r.s.On
 	return r.create()
 }
 

@@ -46,6 +46,9 @@ func (s *stream) sum(to *Result) {
 	to.Calls, to.Events, to.Dropped = t.Entries-entries, t.Events-events, t.Dropped
 	to.Marks = t.Marks - s.Sayings()
 	to.LostExits, to.Torn, to.Threads = t.LostExits, t.Torn, t.Threads
+	if to.Budget != nil {
+		to.Budget.Seen = s.Seen()
+	}
 	to.Ring = int64(r.set.Chunks) * ring.ChunkSize
 	if t.Dropped > 0 {
 		enough := ring.Enough(uint64(to.Ring), t)

@@ -82,6 +82,7 @@ type Dumped struct {
 	Frozen  time.Duration `json:"frozen_ns"` // from the trigger on, until calls that no chunk was left for were recorded again
 	Events  uint64        `json:"events"`
 	Missing int           `json:"missing"` // stretches of time of a thread that are not in it
+	Took    time.Duration `json:"took_ns"` // from when the recorder began with it until the file had its name
 }
 
 // Past is what an armed recording keeps besides what the rings hold.

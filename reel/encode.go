@@ -76,7 +76,11 @@ func (e *encoder) append(events []Event, mode ClockMode) (taken int) {
 	for taken < len(events) && !e.full() {
 		// So many fit whatever they are.
 		n := min(len(events)-taken, (len(e.buf)-codePad-e.pos)/maxCode, chunkEvents-int(e.count))
-		e.encode(events[taken:taken+n], mode)
+		if mode == ClockFull {
+			e.encodeTimed(events[taken : taken+n])
+		} else {
+			e.encode(events[taken:taken+n], mode)
+		}
 		taken += n
 		e.count += uint32(n)
 	}

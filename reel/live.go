@@ -166,6 +166,21 @@ func (l *LiveThread) lane() *liveLane {
 	return &l.own
 }
 
+// Open is the entry of a call that is open, 0 for the innermost, 1 for that which it is within; false if there is none. In a Go program it
+// isn't known.
+func (l *LiveThread) Open(outward int) (e Event, open bool) {
+	p := &l.own.pairer
+	if l.tally.routine != nil || p.cur >= len(p.stacks) {
+		return e, false
+	}
+	calls := p.stacks[p.cur].calls
+	if outward < 0 || outward >= len(calls) {
+		return e, false
+	}
+	c := &calls[len(calls)-1-outward]
+	return Entry(c.start, c.sp, c.id), true
+}
+
 // take is what the thread did since the last take, and where it is.
 func (l *LiveThread) take() LiveThreadSums {
 	s := LiveThreadSums{Key: l.Key, Calls: l.calls, Dropped: l.dropped, Ended: l.ended}

@@ -1,9 +1,6 @@
 package reel
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Packed is a run of one thread's events as a reel holds them, encoded, but of no reel yet: so that a recorder can keep them in little
 // memory, and write them later as they are. Function IDs are those of the reel that it will be written to.
@@ -101,7 +98,7 @@ func (t *ThreadWriter) AppendPacked(p *Packed, values []ValueSet) error {
 		}
 	}
 	f := frame{kind: KindEvents, mode: p.mode, thread: t.thread.Key, count: uint32(p.Events), seq: t.seq, first: p.First, last: p.Last}
-	if err := t.w.put(f, slices.Concat(make([]byte, frameSize), p.Payload)); err != nil {
+	if err := t.w.putPayload(f, p.Payload); err != nil {
 		return err
 	}
 	t.total += uint64(p.Events)

@@ -362,6 +362,22 @@ func (w *Writer) putLocked(f frame, b []byte) error {
 	return w.wrote(f, len(b), err)
 }
 
+// putPayload is put of a payload that is elsewhere, and mustn't be copied for the room before it.
+func (w *Writer) putPayload(f frame, payload []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	var head [frameSize]byte
+	f.put(head[:], payload)
+	_, err := w.file.Write(head[:])
+	if err == nil {
+		_, err = w.file.Write(payload)
+	}
+	return w.wrote(f, frameSize+len(payload), err)
+}
+
 // wrote takes in how it went to write a chunk of so many bytes.
 func (w *Writer) wrote(f frame, size int, err error) error {
 	if err != nil {

@@ -39,7 +39,8 @@ func (s *Server) routes() map[string]answerer {
 		"findmarks":    s.of((*recording).findMarks), // titles that a text finds
 		"marktable":    s.of((*recording).markTable), // what it comes to in a range
 		"flows":        s.of((*recording).flowsOf),
-		"offs":         s.of((*recording).offs), // which functions were off for what they cost
+		"offs":         s.of((*recording).offs),    // which functions were off for what they cost
+		"offview":      s.of((*recording).offView), // how many were in the course of time, and when some were
 		"functions":    s.of((*recording).functions),
 		"tree":         s.of((*recording).tree),
 		"distribution": s.of((*recording).distribution),

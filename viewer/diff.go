@@ -71,6 +71,25 @@ func timesOf(f *reel.FunctionSummary) *timesJSON {
 	return &timesJSON{f.ID, f.Calls, f.Total, f.Self, PercentileOf(f.P50, f.Complete), PercentileOf(f.P99, f.Complete), f.Max}
 }
 
+// diffOffJSON says how many functions were off for some time in two reels, and what of the time that differs is for that.
+type diffOffJSON struct {
+	FunctionsA int   `json:"functions_a"`
+	FunctionsB int   `json:"functions_b"`
+	OffNS      int64 `json:"off_ns"`
+}
+
+// offInBoth is nil if none was.
+func offInBoth(changes []reel.FunctionChange, a, b *reel.File) *diffOffJSON {
+	j := &diffOffJSON{FunctionsA: len(a.OffIn(Recorded(a))), FunctionsB: len(b.OffIn(Recorded(b)))}
+	if j.FunctionsA+j.FunctionsB == 0 {
+		return nil
+	}
+	for i := range changes {
+		j.OffNS += changes[i].Parts().Off
+	}
+	return j
+}
+
 // diff is api/diff: what became slower from the first reel to the second, see reel.Compare.
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r)
@@ -97,7 +116,8 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Functions []changeJSON `json:"functions"`
 		Total     int          `json:"total"`
-	}{[]changeJSON{}, len(changes)}
+		Off       *diffOffJSON `json:"off,omitempty"` // if functions were off in one of them
+	}{[]changeJSON{}, len(changes), offInBoth(changes, s.reels[0].File(), s.reels[1].File())}
 	naming := newNaming(s.reels[1].File())
 	for i := range changes[:min(limit, len(changes))] {
 		c := changeOf(&changes[i])

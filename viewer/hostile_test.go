@@ -46,7 +46,7 @@ func everything(i int) []string {
 		"call?lane=99&row=1&at=3000", "first?f=2", "next?f=2&lane=0&row=1&at=3000&dir=-1", "find?q=*", "speedscope?from=0&to=4000", "diff?limit=3", "dump?",
 		"marks?", "titles?ids=0,1,2,4294967295", "view?from=0&to=9007199254740992&width=1800&spans=0:0:40,1:0:4294967295,2147483648:0:40,2147483649:3:1,4294967295:0:1", "view?from=7&to=8&width=16384&spans=2147483648:0:2&lanes=0:0:1",
 		"mark?kind=span&lane=0&row=0&at=3000&near=9007199254740992", "mark?kind=instant&lane=0&at=9007199254740992&near=9007199254740992", "mark?kind=value&lane=2147483648&at=9007199254740992", "mark?kind=span&lane=2147483649&row=24&at=0",
-		"nextmark?q=*&kind=after&at=9007199254740992&dir=-1", "nextmark?q=&kind=value&lane=2147483648&at=5", "findmarks?q=*", "marktable?", "marktable?from=5&to=5", "offs?f=2", "offs?f=4294967295&from=5&to=6", "flows?", "flows?lane=4294967295",
+		"nextmark?q=*&kind=after&at=9007199254740992&dir=-1", "nextmark?q=&kind=value&lane=2147483648&at=5", "findmarks?q=*", "marktable?", "marktable?from=5&to=5", "offs?f=2", "offs?f=4294967295&from=5&to=6", "offs?whole=1&limit=2000&from=5&to=5", "offview?", "offview?width=1&q=*&from=5&to=9007199254740992", "offview?width=4096&f=4294967295&from=6&to=6", "flows?", "flows?lane=4294967295",
 	} {
 		list = append(list, fmt.Sprintf("%s&reel=%d", request, i))
 	}

@@ -36,15 +36,16 @@ type recording struct {
 	finish chan struct{} // closed when this process has written its end
 	once   sync.Once
 
-	names   *names
-	sources *sources
-	marks   atomic.Pointer[marked] // what the program said; nil: it isn't known yet
-	marking atomic.Uint64          // how much of that has been read, in millionths
-	summed  atomic.Bool            // the states of threads are summed up, or views do it that need them
-	seen    chan struct{}          // closed once a view has been answered
-	seeing  sync.Once
-	whole   wholeTally
-	work    sync.WaitGroup // what runs in the background
+	names    *names
+	sources  *sources
+	marks    atomic.Pointer[marked] // what the program said; nil: it isn't known yet
+	marking  atomic.Uint64          // how much of that has been read, in millionths
+	summed   atomic.Bool            // the states of threads are summed up, or views do it that need them
+	seen     chan struct{}          // closed once a view has been answered
+	seeing   sync.Once
+	offViews offViews
+	whole    wholeTally
+	work     sync.WaitGroup // what runs in the background
 }
 
 const progressWhole = 1_000_000

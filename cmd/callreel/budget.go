@@ -70,6 +70,7 @@ type budgetSummary struct {
 	SitesRemoved  int     `json:"sites_removed"`
 	CallsShare    float64 `json:"calls_recorded_share"`
 	TimeShare     float64 `json:"time_recorded_share"`
+	CallsSeen     uint64  `json:"calls_seen"`
 	Samples       int     `json:"samples"`
 	Stops         int     `json:"stops"`
 	StopMS        float64 `json:"stop_ms"`
@@ -80,7 +81,7 @@ func budgetOf(b *recorder.BudgetKept) *budgetSummary {
 	if b == nil {
 		return nil
 	}
-	return &budgetSummary{b.Wanted, b.Measured, b.Sure, b.Price, b.Functions, b.Sites, b.CallsShare, b.TimeShare, b.Samples, b.Stops,
+	return &budgetSummary{b.Wanted, b.Measured, b.Sure, b.Price, b.Functions, b.Sites, b.CallsShare, b.TimeShare, b.Seen, b.Samples, b.Stops,
 		milliseconds(b.Stopped), milliseconds(b.LongestStop)}
 }
 
@@ -92,5 +93,9 @@ func budgetText(r *recorder.Result) string {
 	}
 	text := fmt.Sprintf("budget: %.2g %% of the processor time, of %.2g %% wanted, with %.2g %% of the calls and %.2g %% of the time; ",
 		100*b.Measured, 100*b.Wanted, 100*b.CallsShare, 100*b.TimeShare)
-	return text + things(uint64(b.Functions), "function") + " off\n"
+	text += things(uint64(b.Functions), "function") + " off"
+	if b.Seen > 0 {
+		text += ", of which " + things(b.Seen, "slow call") + " were seen"
+	}
+	return text + "\n"
 }

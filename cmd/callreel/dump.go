@@ -38,7 +38,8 @@ is written.`,
 			}
 			w := c.OutOrStdout()
 			if asJSON {
-				return writeJSON(w, map[string]any{"file": d.File, "events": d.Events, "missing": d.Missing, "frozen_ms": milliseconds(d.Frozen)})
+				return writeJSON(w, map[string]any{"file": d.File, "events": d.Events, "missing": d.Missing, "frozen_ms": milliseconds(d.Frozen),
+					"took_ms": milliseconds(d.Took)})
 			}
 			_, err = fmt.Fprintln(w, printable(d.File))
 			return err

@@ -78,6 +78,7 @@ func TestWrongUsageEndsWithCode2AndSaysWhatToDo(t *testing.T) {
 		{[]string{"top", "-p", "1", "--limit", "-1"}, "--limit -1"},
 		{[]string{"top", "-p", "1", "--interval", "1ms"}, "use 100ms or more"},
 		{[]string{"top", "-p", "1", "-d", "-1s"}, "-d -1s"},
+		{[]string{"top", "-p", "1", "--off"}, "--off goes with --budget"},
 		{[]string{"functions"}, "-p PID or one FILE"},
 		{[]string{"functions", "a", "b"}, "one FILE"},
 		{[]string{"functions", "-p", "1", "a"}, "-p PID or one FILE"},

@@ -31,6 +31,7 @@ type topFlags struct {
 	markers  markerFlags
 	imports  importFlags
 	budget   budgetFlags
+	off      bool
 }
 
 func newTop() *cobra.Command {
@@ -45,11 +46,16 @@ many are open. An open call counts with the time that has passed so far. The lin
 were dropped because the rings were full.
 
 Keys: c s p m sort by calls, self, p99 and max; / filters by the text that follows; space freezes the page and lets it
-go on; t shows the threads and the call that each of them is in; a shows all calls since the beginning; q ends.
+go on; t shows the threads and the call that each of them is in; a shows all calls since the beginning; with --budget
+o shows the functions that are off; q ends.
 
 If stdout is no terminal, a table is written each --interval, with --json an object. --once writes one and ends.
 Ctrl-C, SIGTERM, the end of -d and the end of the process end it. Then it detaches, and checks that the text is as it
 was.
+
+With --budget some functions are off for what their calls cost: those aren't counted, and their time counts as their
+callers'. How many there are, and what is spent of the budget, is said above the page, and below each table. Functions
+that are off are marked, and --off lists them all, with how many calls a second they had when they were last on.
 
 ` + liveNaming,
 		Example: `  callreel top -p 1234
@@ -70,6 +76,7 @@ was.
 	fl.BoolVar(&f.json, "json", false, "write JSON, one object for each --interval")
 	fl.StringArrayVar(&f.markers.markers, "markers", nil, "count the program's own markers, too: the `GLOB` 'postgresql:*' (repeatable)")
 	f.budget.add(fl)
+	fl.BoolVar(&f.off, "off", false, "with --budget: list the functions that are off, too")
 	fl.StringArrayVar(&f.imports.imports, "imports", nil, "count calls by callers' GOT slots: the `SPEC` 'LIB:FUNC', two globs (repeatable)")
 	return c
 }
@@ -89,6 +96,8 @@ func (f *topFlags) arguments(c *cobra.Command, args []string) error {
 		return usageError("callreel top: --interval %v: use %v or more", f.interval, minInterval)
 	case f.budget.wrong() != "":
 		return usageError("callreel top: %s", f.budget.wrong())
+	case f.off && f.budget.share == 0:
+		return usageError("callreel top: --off goes with --budget")
 	case f.duration < 0:
 		return usageError("callreel top: -d %v: it can't end before it begins", f.duration)
 	}

@@ -77,6 +77,11 @@ func (p *topPage) second() string {
 		}
 		parts = append(parts, missing)
 	}
+	if p.snap != nil {
+		if text := topBudget(p.snap, true); text != "" {
+			parts = append(parts, text)
+		}
+	}
 	if p.notice != "" {
 		parts = append(parts, printable(cut(p.notice)))
 	}
@@ -119,13 +124,23 @@ func (p *topPage) help() string {
 	if p.all {
 		since = "a last " + p.f.interval.String()
 	}
-	return "q ends  c s p m sort  / filter  space pause  " + view + "  " + since
+	off := ""
+	switch {
+	case p.off:
+		off = "o functions  "
+	case p.f.budget.share > 0:
+		off = "o off  "
+	}
+	return "q ends  c s p m sort  / filter  space pause  " + view + "  " + off + since
 }
 
 // table is what is shown below: the columns' heads, and what writes each row that the filter lets through.
 func (p *topPage) table(width int) (head string, rows []func() string) {
 	if p.threads {
 		return p.threadTable()
+	}
+	if p.off {
+		return p.offTable(width)
 	}
 	head = topHead
 	for key, column := range map[string]string{"calls": "  calls/s", "self": "  self", "p99": "  p99", "max": "  max"} {

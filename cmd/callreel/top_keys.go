@@ -101,7 +101,11 @@ func (p *topPage) command(key screen.Key) pageAct {
 		p.paused = !p.paused
 		p.look()
 	case 't', screen.Tab:
-		p.threads, p.from = !p.threads, 0
+		p.threads, p.off, p.from = !p.threads, false, 0
+	case 'o':
+		if p.f.budget.share > 0 {
+			p.off, p.threads, p.from = !p.off, false, 0
+		}
 	case 'a':
 		p.all, p.from = !p.all, 0
 		p.look()

@@ -19,18 +19,6 @@ import (
 	"github.com/callreel/callreel/reel"
 )
 
-// topJSON is an object of top --json.
-type topJSON struct {
-	Functions []topFunctionJSON `json:"functions"`
-	Threads   []topThreadJSON   `json:"threads"`
-	PID       int               `json:"pid"`
-	Elapsed   float64           `json:"elapsed_ms"`
-	Calls     uint64            `json:"calls"`
-	Dropped   uint64            `json:"dropped"`
-	LostExits uint64            `json:"lost_exits"`
-	Ignored   uint64            `json:"ignored"`
-}
-
 // byName are the functions' numbers.
 func (o *topJSON) byName() map[string]topFunctionJSON {
 	m := map[string]topFunctionJSON{}
@@ -317,18 +305,58 @@ func TestTopIsSafeForATerminal(t *testing.T) {
 	for _, name := range append(hostileNames, strings.Repeat("\x1b", 1<<20)) {
 		p.snap = hostileSnapshot(name)
 		p.name, p.notice, p.filter = name, name, ""
-		for range 2 {
+		for range 3 {
 			for _, line := range p.lines(200, 20) {
 				for _, sgr := range []string{sgrReverse, sgrBold, sgrRed, sgrOff} {
 					line = strings.ReplaceAll(line, sgr, "")
 				}
 				checkTerminalSafe(t, line)
 			}
-			p.threads = !p.threads
+			p.threads, p.off = !p.threads && !p.off, p.threads
 		}
+		p.threads, p.off = false, false
 		p.filter = name
 		p.lines(200, 20)
 	}
+}
+
+// With a budget top says how it is kept, and what is off for it with what that was called before.
+func TestTopSaysWhatIsOffForABudget(t *testing.T) {
+	t.Parallel()
+	realtest.Need(t, realtest.LivePtrace, realtest.GCC)
+	target := realtest.Start(t, realtest.Build(t, "threads"), "steady", "1")
+	top := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "top", "-p", strconv.Itoa(target.Pid()), "-f", "counted_*", "--budget", "0.1%", "--off", "--json", "--interval", "200ms"))
+	for start := time.Now(); !strings.Contains(strings.Join(top.Stdout(), "\n"), `"off_ns":`); time.Sleep(50 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("after a minute nothing is off")
+		}
+	}
+	top.Signal(os.Interrupt)
+	if code := top.Wait(); code != exitDone {
+		t.Errorf("code %d, %s", code, top.Stderr())
+	}
+	found := false
+	for d := json.NewDecoder(strings.NewReader(strings.Join(top.Stdout(), "\n"))); ; {
+		var o topJSON
+		if err := d.Decode(&o); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if o.Budget == nil || o.Budget.Wanted != 0.001 || o.Budget.FunctionsOff != len(o.Off) {
+			t.Errorf("%+v; %d functions are off", o.Budget, len(o.Off))
+		}
+		for _, f := range o.Off {
+			found = true
+			if !strings.HasPrefix(f.Name, "counted_") || !strings.HasPrefix(f.Module, "threads") || f.PerSec <= 0 {
+				t.Errorf("off: %+v", f)
+			}
+		}
+	}
+	if !found {
+		t.Error("what is off isn't listed")
+	}
+	wantUntouched(t, target.Pid())
 }
 
 // While redis is at work, top's numbers are those of its commands, and it answers each of them.

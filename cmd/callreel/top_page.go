@@ -132,6 +132,7 @@ type topPage struct {
 	sort    string
 	all     bool // since the beginning
 	threads bool
+	off     bool // the functions that are off are shown
 	paused  bool
 	typing  bool // a filter
 	filter  string
@@ -143,7 +144,7 @@ type topPage struct {
 }
 
 func newTopPage(f *topFlags, w *live.Recent) *topPage {
-	return &topPage{f: f, recent: w, sort: f.sort, began: time.Now(), name: processName(int(f.pid))}
+	return &topPage{f: f, recent: w, sort: f.sort, off: f.off, began: time.Now(), name: processName(int(f.pid))}
 }
 
 // processName is what the kernel calls a process.

@@ -97,6 +97,7 @@ type (
 		SelfNS uint64            `json:"self_ns"`
 		P99NS  viewer.Percentile `json:"p99_ns"` // null where no call was complete
 		MaxNS  uint64            `json:"max_ns"`
+		Off    bool              `json:"off,omitempty"` // it is off now, for what its calls cost
 	}
 	topThreadJSON struct {
 		TID     int     `json:"tid"`
@@ -137,6 +138,10 @@ func (f *topFlags) write(w io.Writer, s *live.Snapshot, markers []live.Marker) e
 		}
 	} else {
 		writeTopTable(b, s, shown, markers)
+		if f.off {
+			writeOffTable(b, s, limit)
+		}
+		writeTotals(b, s)
 	}
 	return b.Flush()
 }
@@ -145,7 +150,7 @@ func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Fun
 	b.WriteString("{")
 	if err := jsonList(b, "functions", len(shown), func(i int) any {
 		n := &shown[i]
-		return topFunctionJSON{n.Name, n.Module, rate(n.PerSecond), n.Calls, n.Open, n.Self, viewer.Percentile{NS: n.P99, Known: n.Whole}, n.Max}
+		return topFunctionJSON{n.Name, n.Module, rate(n.PerSecond), n.Calls, n.Open, n.Self, viewer.Percentile{NS: n.P99, Known: n.Whole}, n.Max, n.Off}
 	}); err != nil {
 		return err
 	}
@@ -163,6 +168,9 @@ func (f *topFlags) writeJSON(b *bufio.Writer, s *live.Snapshot, shown []live.Fun
 		}); err != nil {
 			return err
 		}
+	}
+	if err := f.writeOffJSON(b, s); err != nil {
+		return err
 	}
 	fmt.Fprintf(b, ",\n\"pid\":%d,\"elapsed_ms\":%v,\"calls\":%d,\"dropped\":%d,\"lost_exits\":%d,\"ignored\":%d}\n",
 		int(f.pid), milliseconds(s.Elapsed), s.Calls, s.Dropped, s.LostExits, s.Ignored)
@@ -184,7 +192,14 @@ func writeTopTable(b *bufio.Writer, s *live.Snapshot, shown []live.Function, mar
 		}
 		fmt.Fprintf(b, "%12s  %s:%s\n", count(m.Count), printable(cut(m.Provider)), printable(cut(m.Name)))
 	}
-	fmt.Fprintf(b, "%s\n\n", topTotals(s))
+}
+
+func writeTotals(b *bufio.Writer, s *live.Snapshot) {
+	fmt.Fprintf(b, "%s\n", topTotals(s))
+	if text := topBudget(s, false); text != "" {
+		fmt.Fprintf(b, "%s\n", text)
+	}
+	b.WriteString("\n")
 }
 
 // topHead heads the columns of topRow.
@@ -199,8 +214,15 @@ func topRow(f *live.Function, name string) string {
 	if f.Open > 0 {
 		open = count(f.Open)
 	}
-	return fmt.Sprintf("%12s %10s %10s %10s %7s  %s", callRate(f.PerSecond), span(f.Self), p99, span(f.Max), open, name)
+	off := ""
+	if f.Off {
+		off = offSuffix
+	}
+	return fmt.Sprintf("%12s %10s %10s %10s %7s  %s%s", callRate(f.PerSecond), span(f.Self), p99, span(f.Max), open, name, off)
 }
+
+// offSuffix marks functions that are off.
+const offSuffix = "  (off)"
 
 // topNameAt is where names begin in topRow.
 var topNameAt = len(topHead) - len("function")
@@ -208,10 +230,17 @@ var topNameAt = len(topHead) - len("function")
 // functionName is a function's name as a terminal may show it. Where that is longer than so many characters, it goes without parameters
 // and the like, and the module is cut.
 func functionName(f *live.Function, most int) string {
+	if f.Off {
+		most = max(most-len(offSuffix), 0)
+	}
+	return nameWithin(f.Name, f.Short, f.Module, most)
+}
+
+func nameWithin(whole, brief, from string, most int) string {
 	const fewest = 4 // characters of a module
-	module, name := printable(cut(f.Module)), printable(cut(f.Name))
+	module, name := printable(cut(from)), printable(cut(whole))
 	if utf8.RuneCountInString(name)+len("!")+fewest > most {
-		name = printable(cut(f.Short))
+		name = printable(cut(brief))
 	}
 	if module == "" {
 		return name

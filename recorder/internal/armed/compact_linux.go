@@ -87,7 +87,7 @@ func (c *compactor) run(ctx context.Context) {
 		if said != "" {
 			c.a.Notice("%s", said)
 		}
-		rounds.End(0)
+		rounds.End(true)
 		if err != nil {
 			c.a.Notice("what the rings hold can't be kept: %v; dumps are of what the rings hold themselves", err)
 			return
@@ -135,7 +135,7 @@ func (c *compactor) past() Past {
 // round takes the chunks that are full. The caller holds mu.
 func (c *compactor) round() (moved uint64, err error) {
 	looked := ring.Ticks()
-	moved, err = c.a.snapshots.TakeFull(c.take)
+	moved, err = c.a.snapshots.TakeFull(c.names(), c.take)
 	c.noteUnread(looked)
 	if now := time.Now(); err == nil && now.Sub(c.rested) > restAfter/2 {
 		c.rested = now
@@ -143,6 +143,14 @@ func (c *compactor) round() (moved uint64, err error) {
 		err = c.store.Rest(ticks - min(ticks, ring.TicksOf(restAfter, c.a.TicksPerSecond)))
 	}
 	return moved, err
+}
+
+// names are what events are called in dumps, if nobody asks for the target's own before they are kept.
+func (c *compactor) names() ring.Names {
+	if c.goroutines || c.a.Switches.Touched() || c.a.Tally != nil {
+		return c.a.Functions.Own()
+	}
+	return c.a.Functions.Names()
 }
 
 // noteUnread notes whether chunks were overwritten unread since full ones were looked for before.
@@ -168,6 +176,7 @@ func (c *compactor) noteUnread(now uint64) {
 // take keeps what a chunk has held, but for the calls of functions that were switched off.
 func (c *compactor) take(h *ring.Run) error {
 	if c.goroutines || c.a.Switches.Touched() {
+		h.TakeBackNames() // functions may have been switched off since the round began
 		p := c.picked[h.TID]
 		if p == nil || p.next != h.Seq {
 			if p != nil {
@@ -183,8 +192,13 @@ func (c *compactor) take(h *ring.Run) error {
 			c.picked[h.TID] = p
 		}
 		p.next = h.Seq + 1
-		ring.InOrder(h.Events)
-		h.Events, h.Payloads = c.a.Switches.Pick(&p.open, h.Events, h.Payloads)
+		if h.Peaks == nil {
+			ring.InOrder(h.Events)
+		}
+		n := len(h.Events)
+		if h.Events, h.Payloads = c.a.Switches.Pick(&p.open, h.Events, h.Payloads); len(h.Events) < n {
+			h.Peaks = nil
+		}
 	}
 	c.count(h)
 	return c.store.Add(h)

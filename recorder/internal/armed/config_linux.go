@@ -95,7 +95,8 @@ type Dumped struct {
 	Reason  string        // the condition, and what there is to say besides
 	Frozen  time.Duration // from the trigger on, until calls that no chunk was left for were recorded again
 	Events  uint64
-	Missing int // stretches of time of a thread that are not in it
+	Missing int           // stretches of time of a thread that are not in it
+	Took    time.Duration // from when it was begun until the file had its name
 }
 
 // Counts is what became of triggers.

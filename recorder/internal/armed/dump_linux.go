@@ -23,6 +23,7 @@ func (a *Loop) dump(causes []cause, keep time.Duration) (made bool, err error) {
 }
 
 func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bool, err error) {
+	begun := time.Now()
 	defer a.undisturbed()()
 	end := a.Couple.begin(a)
 	defer end()
@@ -59,6 +60,7 @@ func (a *Loop) dumpTo(causes []cause, keep time.Duration, told *Dumped) (made bo
 	if told.File, err = a.write(w, threads, causes, others, told); err != nil {
 		return false, fmt.Errorf("callreel: %w", err)
 	}
+	told.Took = time.Since(begun)
 	a.Dumped(*told)
 	return true, nil
 }

@@ -29,9 +29,9 @@ func (f *Function) IsSlow() bool { return f.P99 > slowP99 || f.Max > slowMax }
 // for those that are Kept. It is in this order that they are taken in:
 //
 //   - those with the fewest calls, up to a quarter of what is allowed: most functions are among them;
-//   - those that have been slow, those with the fewest calls first;
-//   - the others, those first whose calls take long, callees included: so callers come before callees, which give them their place, and what
-//     is left out are leaves with many short calls.
+//   - those that are slow as a rule, those with the fewest calls first;
+//   - those that have been slow once, and then the others, those first whose calls take long, callees included: so callers come before callees,
+//     which give them their place, and what is left out are leaves with many short calls.
 func Choose(list []Function, allowed float64) (on, off []Function) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Function) int { return cmp.Or(cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.ID, b.ID)) })
@@ -60,8 +60,9 @@ func Choose(list []Function, allowed float64) (on, off []Function) {
 		rest = left
 	}
 	take(most/4, func(*Function) bool { return true })
-	take(most, (*Function).IsSlow)
+	take(most, func(f *Function) bool { return f.P99 > slowP99 })
 	slices.SortStableFunc(rest, func(a, b Function) int { return cmp.Compare(b.Half, a.Half) })
+	take(most, (*Function).IsSlow)
 	take(most, func(*Function) bool { return true })
 	return on, rest
 }

@@ -54,14 +54,21 @@ type Off struct {
 	ID        uint32
 	From, To  uint64
 	Estimated uint64
+	// Rate is how many calls it had a tick when it was last on; 0 where To isn't.
+	Rate float64
+	// Last says that it was off up to the end of the recording.
+	Last bool
 }
 
 // How often it is looked, and for how long.
 const (
-	firstSample = 100 * time.Millisecond // all is on
-	laterSample = 40 * time.Millisecond
-	stretch     = 200 * time.Millisecond // between looks at what the functions cost that are on
-	overStretch = 50 * time.Millisecond  // the same, while that is more than it may be
+	firstSample  = 60 * time.Millisecond // all is on
+	laterSample  = 40 * time.Millisecond
+	stretch      = 60 * time.Millisecond  // between looks at what the functions cost that are on
+	soonStretch  = 15 * time.Millisecond  // the same, while there is still much that costs too much
+	closeStretch = 10 * time.Millisecond  // the same, while sites are to be taken out
+	idleStretch  = 200 * time.Millisecond // the same, of a process that does next to nothing
+	unsettled    = time.Second            // for how long functions are looked for soon when some have been switched off
 	// sampleEvery is how often all is switched on for a moment while the load stays the same, countEvery the same for CountOff, and
 	// sampleAtMost where it changes.
 	sampleEvery  = time.Minute
@@ -71,8 +78,14 @@ const (
 	changed = 0.5
 	// leastCPU is for how much processor time calls are held against it: less says nothing.
 	leastCPU = 2 * time.Millisecond
+	// patience is how much more than the budget may be spent before something is done: so much as it is for in this time.
+	patience = 50 * time.Millisecond
+	// kind is for how much processor time, or how long, calls are counted to tell one kind of load from another.
+	kind, kindAtMost = 60 * time.Millisecond, 200 * time.Millisecond
 	// within is the part of the budget that is given away: what is measured is not exact.
 	within = 0.8
+	// most is the part of it that may be spent before more is left out.
+	most = 0.9
 	// doubt is by how much dearer a call is taken for than was measured: what is called for each piece of work is not the same when there is
 	// more time for it (an event loop finds more requests at once), so the measure is not exact.
 	doubt = 1.3
@@ -87,13 +100,18 @@ type Keeper struct {
 	stays   map[uint32]bool // functions that could not be switched off
 	cpu     time.Duration   // when the last stretch ended
 	tick    uint64          // the same
+	until   uint64          // up to when its events were read
 	sampled time.Time
 	all     []Function // of the last sample
 	before  load       // the same
 	after   load       // since, once the sites are out
 	usual   []Function // calls of what is on, of the first stretches since the last sample
-	over    bool       // the last stretch cost more than it may
-	differs int        // stretches in a row that are of another load
+	known   memory
+	now     kindOfLoad
+	recent  recent
+	debt    float64   // seconds of processor time by which more was spent than might be
+	found   time.Time // when functions were rejected last
+	differs int       // stretches in a row that are of another load
 	// bySample says that what is on was chosen by the last sample as it came: so much in it is as it was before.
 	bySample bool
 	// chosen is when it was chosen last, chosenAt at which price.
@@ -109,7 +127,7 @@ type offState struct {
 	since uint64
 	out   bool    // its sites are taken out
 	stuck bool    // they can't be: it isn't tried again before all is on for a sample
-	rate  float64 // calls a tick by the last sample, 0 if they aren't counted
+	rate  float64 // calls a tick by the last sample
 }
 
 // Stats is how a budget is kept.
@@ -130,7 +148,7 @@ type Stats struct {
 
 // New returns a keeper of a budget.
 func New(c Config) *Keeper {
-	return &Keeper{c: c, price: firstPrice, off: map[uint32]*offState{}, stays: map[uint32]bool{}, stats: Stats{Wanted: c.Share, Price: firstPrice, Calls: 1, Time: 1}}
+	return &Keeper{c: c, price: firstPrice, off: map[uint32]*offState{}, stays: map[uint32]bool{}, known: memory{}, stats: Stats{Wanted: c.Share, Price: firstPrice, Calls: 1, Time: 1}}
 }
 
 // Stats is how the budget is kept.
@@ -167,25 +185,25 @@ func (k *Keeper) keep(ctx context.Context) error {
 			}
 			break
 		}
-		wait = stretch // it is idle: there is nothing to be measured
+		wait = idleStretch // it is idle: there is nothing to be measured
 	}
 	for {
-		wait := stretch
-		if k.over {
-			wait = overStretch
-		}
-		if !sleep(ctx, wait) {
+		if !sleep(ctx, k.rest()) {
 			return nil
 		}
 		if err := k.close(ctx); err != nil {
 			return err
 		}
-		list, l, err := k.stretch()
-		if err != nil {
+		if idle, err := k.isIdle(); err != nil {
 			return err
-		}
-		if err := k.look(ctx, list, l); err != nil {
-			return err
+		} else if !idle {
+			list, l, err := k.stretch()
+			if err != nil {
+				return err
+			}
+			if err := k.look(ctx, list, l); err != nil {
+				return err
+			}
 		}
 		if k.isDue() {
 			if err := k.again(ctx); err != nil {
@@ -195,10 +213,30 @@ func (k *Keeper) keep(ctx context.Context) error {
 	}
 }
 
+// rest is for how long nothing is done.
+func (k *Keeper) rest() time.Duration {
+	switch {
+	case k.closes():
+		return closeStretch
+	case time.Since(k.found) < unsettled:
+		return soonStretch
+	}
+	return stretch
+}
+
+// isIdle says whether the process has used too little processor time to say anything.
+func (k *Keeper) isIdle() (bool, error) {
+	cpu, err := k.c.CPU()
+	return cpu-k.cpu < leastCPU, err
+}
+
 // stretch ends a stretch of time and returns what was called in it.
 func (k *Keeper) stretch() (list []Function, l load, err error) {
-	var dropped uint64
-	if err := k.c.InLoop(func() { list, dropped = k.c.Tally.take(k.c.Ticks(), k.c.TicksPerSecond) }); err != nil {
+	var dropped, now, until uint64
+	if err := k.c.InLoop(func() {
+		now = k.c.Ticks()
+		list, dropped, until = k.c.Tally.take(now, k.c.TicksPerSecond)
+	}); err != nil {
 		return nil, l, err
 	}
 	cpu, err := k.c.CPU()
@@ -206,8 +244,12 @@ func (k *Keeper) stretch() (list []Function, l load, err error) {
 		return nil, l, err
 	}
 	l.cpu, k.cpu = (cpu - k.cpu).Seconds(), cpu
-	now := k.c.Ticks()
-	l.ticks, k.tick = float64(now-k.tick), now
+	l.ticks = float64(until - min(k.until, until))
+	if took := float64(now - min(k.tick, now)); took > 0 && l.ticks != took { // what was counted is of more, or of less, time
+		const most = 20
+		l.cpu *= min(max(l.ticks/took, 1.0/most), most)
+	}
+	k.tick, k.until = now, until
 	list = slices.DeleteFunc(list, func(f Function) bool { return f.ID == 0 })
 	for i := range list {
 		f := &list[i]
@@ -235,30 +277,41 @@ func (k *Keeper) sample(ctx context.Context, list []Function, l load) error {
 	k.stats.Samples++
 	k.mu.Unlock()
 	k.bySample = true
-	return k.choose(ctx)
+	k.known.saw(list)
+	return k.choose(ctx, true)
 }
 
-// choose chooses anew, by the last sample.
-func (k *Keeper) choose(ctx context.Context) error {
-	now := k.c.Ticks()
+// choose chooses anew, by the last sample, and by what is known from before. Functions that were rejected since stay off, unless the sample is
+// fresh.
+func (k *Keeper) choose(ctx context.Context, fresh bool) error {
+	now, at := k.c.Ticks(), time.Now()
 	l := &k.before
-	on, off := Choose(k.all, k.allowed(*l))
-	l.kept = 0
-	for i := range on {
-		l.kept += float64(on[i].Calls)
-	}
-	k.after, k.usual, k.differs, k.chosen, k.chosenAt = load{}, nil, 0, time.Now(), k.price
-	var fresh, back []uint32
-	out := map[uint32]bool{}
+	on, off := Choose(k.expected(fresh, at), k.allowed(*l))
+	k.after, k.usual, k.differs, k.chosen, k.chosenAt = load{}, nil, 0, at, k.price
+	k.now, k.debt = kindOfLoad{}, 0
 	is := map[uint32]bool{}
 	for i := range off {
 		is[off[i].ID] = true
-		if k.off[off[i].ID] == nil {
-			fresh = append(fresh, off[i].ID)
+	}
+	calls := map[uint32]*Function{}
+	l.kept = 0
+	for i := range k.all {
+		f := &k.all[i]
+		calls[f.ID] = f
+		if !is[f.ID] {
+			l.kept += float64(f.Calls)
+		}
+	}
+	var more, back []uint32
+	out := map[uint32]bool{}
+	for i := range off {
+		if id := off[i].ID; k.off[id] == nil {
+			more = append(more, id)
+			k.rejects(calls[id], off[i].Calls, l.cpu, at)
 		}
 	}
 	for id, o := range k.off {
-		if !is[id] {
+		if !is[id] && (fresh || calls[id] != nil) {
 			back = append(back, id)
 			out[id] = o.out
 		}
@@ -267,15 +320,44 @@ func (k *Keeper) choose(ctx context.Context) error {
 		return err
 	}
 	back = k.withoutOut(back)
-	calls, time := Shares(on, off)
+	share, time := Shares(on, off)
 	k.mu.Lock()
-	k.stats.Calls, k.stats.Time = calls, time
+	k.stats.Calls, k.stats.Time = share, time
 	k.mu.Unlock()
 	rates := map[uint32]float64{}
 	for i := range off {
-		rates[off[i].ID] = k.rate(&off[i], l.ticks)
+		rates[off[i].ID] = rate(&off[i], l.ticks)
 	}
-	return k.reject(ctx, fresh, back, rates, now)
+	return k.reject(ctx, more, back, rates, now)
+}
+
+// expected is what the last sample has, with what is known from before, as far as that is still expected.
+func (k *Keeper) expected(fresh bool, now time.Time) []Function {
+	list := slices.Clone(k.all)
+	there := map[uint32]bool{}
+	for i := range list {
+		f := &list[i]
+		there[f.ID] = true
+		f.Calls = max(f.Calls, k.known.expected(f.ID, k.before.cpu, now))
+	}
+	if fresh {
+		for id := range k.known {
+			if n := k.known.expected(id, k.before.cpu, now); n > 0 && !there[id] {
+				list = append(list, Function{ID: id, Calls: n, Kept: k.stays[id] || k.c.Probes.Kept(id)})
+			}
+		}
+	}
+	k.known.recall(list)
+	return list
+}
+
+// rejects notes that a function goes off. It doesn't count where the function was expected to be called much oftener than it was.
+func (k *Keeper) rejects(f *Function, expected uint64, cpu float64, now time.Time) {
+	const part = 4
+	k.found = now
+	if f != nil && f.Calls >= expected/part && cpu > 0 {
+		k.known.rejected(f, cpu, now)
+	}
 }
 
 // reject switches functions off, and others on.
@@ -283,14 +365,14 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 	if len(off)+len(on) == 0 {
 		return nil
 	}
-	k.on(on, now)
+	k.on(on, now, false)
 	are, err := k.c.Probes.Reject(off, on)
 	var fresh []Off
 	is := map[uint32]bool{}
 	for _, id := range are {
 		is[id] = true
 		k.off[id] = &offState{since: now, rate: rates[id]}
-		fresh = append(fresh, Off{ID: id, From: now})
+		fresh = append(fresh, Off{ID: id, From: now, Rate: rates[id]})
 	}
 	if len(fresh) > 0 {
 		k.c.Off(fresh)
@@ -307,9 +389,9 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 	return k.close(ctx)
 }
 
-// rate is how many calls of a function there were for each tick of a stretch, if that is to be known.
-func (k *Keeper) rate(f *Function, ticks float64) float64 {
-	if !k.c.CountOff || ticks <= 0 {
+// rate is how many calls of a function there were for each tick of a stretch.
+func rate(f *Function, ticks float64) float64 {
+	if ticks <= 0 {
 		return 0
 	}
 	return float64(f.Calls) / ticks
@@ -338,18 +420,26 @@ func (k *Keeper) withoutOut(ids []uint32) []uint32 {
 	return slices.DeleteFunc(ids, func(id uint32) bool { return k.off[id].out })
 }
 
-// on notes that functions come on again.
-func (k *Keeper) on(ids []uint32, now uint64) {
+// on notes that functions come on again, last as the recording ends.
+func (k *Keeper) on(ids []uint32, now uint64, last bool) {
 	var list []Off
 	for _, id := range ids {
 		if o := k.off[id]; o != nil {
-			list = append(list, Off{ID: id, From: o.since, To: now, Estimated: uint64(o.rate * float64(now-o.since))})
+			list = append(list, Off{ID: id, From: o.since, To: now, Estimated: k.estimate(o, now), Last: last})
 			delete(k.off, id)
 		}
 	}
 	if len(list) > 0 {
 		k.c.Off(list)
 	}
+}
+
+// estimate is how many calls a function has had since it went off, if that is to be known.
+func (k *Keeper) estimate(o *offState, now uint64) uint64 {
+	if !k.c.CountOff {
+		return 0
+	}
+	return uint64(o.rate * float64(now-o.since))
 }
 
 func (k *Keeper) count() {
@@ -384,8 +474,18 @@ func (k *Keeper) close(ctx context.Context) error {
 		k.off[id].out, k.off[id].stuck = true, false
 	}
 	k.took(done, 1)
-	k.after, k.usual = load{}, nil
+	k.after, k.usual, k.now = load{}, nil, kindOfLoad{}
 	return err
+}
+
+// closes says whether sites are to be taken out.
+func (k *Keeper) closes() bool {
+	for _, o := range k.off {
+		if !o.out && !o.stuck {
+			return true
+		}
+	}
+	return false
 }
 
 // took counts what was done in stops.
@@ -406,7 +506,7 @@ func (k *Keeper) end() {
 		ids = append(ids, id)
 	}
 	n := len(k.off)
-	k.on(ids, k.c.Ticks())
+	k.on(ids, k.c.Ticks(), true)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.stats.Off = n

@@ -12,6 +12,14 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	if l.cpu < leastCPU.Seconds() {
 		return nil
 	}
+	// What functions have written before they went off may be read long after: it costs nothing now.
+	list = slices.DeleteFunc(list, func(f Function) bool {
+		is := k.off[f.ID] != nil
+		if is {
+			l.all -= float64(f.Calls)
+		}
+		return is
+	})
 	on := map[uint32]bool{}
 	for i := range k.all {
 		if id := k.all[i].ID; k.off[id] == nil {
@@ -25,38 +33,96 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	}
 	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all, dropped: k.after.dropped + l.dropped}
 	k.measure()
-	if k.usual == nil {
-		k.usual = list
-	}
-	if k.differs++; distance(k.usual, list) < changed {
-		k.differs = 0
-	}
-	share := l.all * k.price / 1e9 / l.cpu
+	k.known.saw(list)
+	k.tell(list, l)
+	k.recent.add(list, l)
+	spent := l.all * k.price / 1e9
+	share := spent / l.cpu
 	k.mu.Lock()
 	if k.stats.Measured == 0 {
 		k.stats.Measured = share
 	}
-	k.stats.Measured += (share - k.stats.Measured) / 5
+	k.stats.Measured += (share - k.stats.Measured) * min(l.cpu/time.Second.Seconds(), 1)
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
-	if k.over = share > k.c.Share; !k.over {
+	spare := k.c.Share * patience.Seconds()
+	if k.debt = max(k.debt+spent-most*k.c.Share*l.cpu, -spare); k.debt <= spare {
 		const much, atMost = 1.25, 2 * time.Second
 		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
 			k.bySample = false
-			return k.choose(ctx)
+			return k.choose(ctx, false)
 		}
 		return nil
 	}
 	// More is called now than was when all was on.
-	k.bySample = false
-	_, off := Choose(slices.DeleteFunc(list, func(f Function) bool { return k.off[f.ID] != nil }), k.allowed(l))
+	k.bySample, k.debt = k.bySample && time.Since(k.sampled) < unsettled, 0
 	var ids []uint32
 	rates := map[uint32]float64{}
-	for i := range off {
-		ids = append(ids, off[i].ID)
-		rates[off[i].ID] = k.rate(&off[i], l.ticks)
+	now := time.Now()
+	reject := func(list []Function, l load) {
+		k.known.recall(list)
+		_, off := Choose(list, k.allowed(l))
+		for i := range off {
+			id := off[i].ID
+			ids = append(ids, id)
+			rates[id] = rate(&off[i], l.ticks)
+			k.rejects(&off[i], off[i].Calls, l.cpu, now)
+		}
 	}
+	reject(list, l)
+	gone := map[uint32]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	reject(k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }))
+	k.keeps(ids)
 	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
+}
+
+// keeps notes that functions go off, of which there were calls in the last sample.
+func (k *Keeper) keeps(off []uint32) {
+	is := map[uint32]bool{}
+	for _, id := range off {
+		is[id] = true
+	}
+	for i := range k.all {
+		if f := &k.all[i]; is[f.ID] {
+			k.before.kept -= float64(f.Calls)
+		}
+	}
+	k.after = load{}
+}
+
+// kindOfLoad gathers which functions are called, over some stretches.
+type kindOfLoad struct {
+	calls map[uint32]uint64
+	cpu   float64
+	since time.Time
+}
+
+// tell notices when other functions are called than before.
+func (k *Keeper) tell(list []Function, l load) {
+	n := &k.now
+	if n.calls == nil {
+		n.calls, n.since = map[uint32]uint64{}, time.Now()
+	}
+	for i := range list {
+		n.calls[list[i].ID] += list[i].Calls
+	}
+	if n.cpu += l.cpu; n.cpu < kind.Seconds() && time.Since(n.since) < kindAtMost {
+		return
+	}
+	var all []Function
+	for id, calls := range n.calls {
+		all = append(all, Function{ID: id, Calls: calls})
+	}
+	k.now = kindOfLoad{}
+	if k.usual == nil {
+		k.usual = all
+	}
+	if k.differs++; distance(k.usual, all) < changed {
+		k.differs = 0
+	}
 }
 
 // measure goes by the price that the load before and since shows, once enough is known of it.

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/markers"
+	"github.com/callreel/callreel/recorder/internal/overdue"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -48,6 +49,10 @@ type Config struct {
 	Processes Processes
 	// Tally counts calls by function; nil if nobody asks.
 	Tally *budget.Tally
+	// Overdue says what threads do that have written nothing for long; nil if nobody is to be asked. It needs a Tally. TicksPerSecond is the
+	// events' clock.
+	Overdue        *overdue.Watch
+	TicksPerSecond uint64
 	// Threads are globs of the names of threads that are recorded; empty for all. Off is what KeepOff has said of the others.
 	Threads []string
 	Off     map[int]int
@@ -147,6 +152,8 @@ type Collector struct {
 	endsTook  time.Duration
 	said      []Said // in this round
 	sayings   uint64 // that were told
+	asking    asking
+	seen      uint64 // calls that were not recorded but seen on stacks
 	last      struct{ flush, tasks, ends, waiting, whole, clock time.Time }
 }
 
@@ -164,6 +171,8 @@ type thread struct {
 	own        ring.OwnName // as it was when the name was last read
 	open       probes.OpenCalls
 	counted    *reel.LiveThread // nil if nobody counts
+	silence    overdue.Silence
+	asked      uint64 // for how long it had written nothing when it was asked last what it does, in ticks; 0 if it has written since
 	// marked is the time of the last mark, given the name that the thread has said in one, which counts for more than others.
 	marked uint64
 	given  string
@@ -182,8 +191,14 @@ func New(c Config) *Collector {
 	d.drainer = ring.NewDrainer(c.Target.Memory, d.open)
 	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, c.Min, c.Target.Runtime.Min
 	d.drainer.Goroutines = c.GoMarks
+	if c.Tally != nil { // so that what costs too much is known soon
+		d.drainer.Most = ring.MostAtOnce / 16
+	}
 	return d
 }
+
+// Seen is how many calls were not recorded but seen on stacks, see overdue.
+func (d *Collector) Seen() uint64 { return d.seen }
 
 // Totals is what was collected.
 func (d *Collector) Totals() ring.Totals { return d.drainer.Totals() }
@@ -241,10 +256,15 @@ func (d *Collector) Run(ctx context.Context) error {
 		began, held := ring.Ticks(), d.Target.Memory.PausedSelf()
 		rounds.Begin()
 		d.starts = 0
+		d.heard()
 		n, err := d.drainer.Round()
 		if err == nil {
 			d.tellSaid(began, held)
-			rounds.End(n)
+			left := d.drainer.Left(n)
+			if d.Tally != nil {
+				d.Tally.Round(left)
+			}
+			rounds.End(!left)
 			err = d.Sink.Round(began)
 		}
 		if err != nil {
@@ -272,6 +292,7 @@ func (d *Collector) Run(ctx context.Context) error {
 		if n >= fill {
 			continue
 		}
+		rest = d.ask(rest)
 		select {
 		case <-ctx.Done():
 		case <-time.After(max(rest, minRest)):
@@ -342,7 +363,7 @@ func (d *Collector) Finish(ended bool) error {
 	}
 	err := d.ownNames()
 	held := d.Target.Memory.PausedSelf()
-	err = errors.Join(err, d.drainer.Finish())
+	err = errors.Join(err, d.drainer.Finish(), d.lastWords())
 	d.tellSaid(ring.Ticks(), held)
 	for _, k := range d.known {
 		if k.fresh == unread && !ended && k.ThreadSink != nil && k.given == "" { // first seen just now
@@ -366,10 +387,7 @@ func (d *Collector) Finish(ended bool) error {
 }
 
 // Append puts a thread's events where they go.
-func (k *thread) Append(events []reel.Event) error {
-	events, _ = k.pick(events, nil)
-	return k.append(events)
-}
+func (k *thread) Append(events []reel.Event) error { return k.AppendWith(events, nil) }
 
 // Dropped counts what was not recorded for want of room, and passes it on.
 func (k *thread) Dropped(entries, exits, tick uint64) error {
@@ -385,6 +403,9 @@ func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Even
 	events, payloads = c.Switches.Pick(&k.open, events, payloads)
 	if k.counted != nil {
 		k.counted.Push(events)
+		if len(events) > 0 {
+			k.c.Tally.Saw(events[len(events)-1].Time)
+		}
 	}
 	return events, payloads
 }
@@ -404,7 +425,16 @@ func (k *thread) append(events []reel.Event) error {
 
 // AppendWith passes a thread's events on, with the values that they carry.
 func (k *thread) AppendWith(events []reel.Event, payloads []ring.Payload) error {
+	if len(events) == 0 {
+		return nil
+	}
+	from, to := events[0].Time, events[len(events)-1].Time
 	events, payloads = k.pick(events, payloads)
+	return k.handOn(k.weave(events, payloads, from, to))
+}
+
+// handOn passes on what is to be recorded.
+func (k *thread) handOn(events []reel.Event, payloads []ring.Payload) error {
 	var kept []waitcalls.Kept
 	if k.c.WaitCalls != nil {
 		kept, payloads = k.c.WaitCalls.Take(events, payloads)

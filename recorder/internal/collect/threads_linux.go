@@ -105,6 +105,9 @@ func (d *Collector) begin(k *thread) error {
 func (k *thread) end() error { return k.endAt(k.seen) }
 
 func (k *thread) endAt(tick uint64) error {
+	if err := k.lastWords(); err != nil {
+		return err
+	}
 	k.open.Forget()
 	if k.counted != nil {
 		k.counted.End(tick)

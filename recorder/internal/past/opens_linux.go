@@ -37,6 +37,28 @@ func settle(events []reel.Event, open []int) (above uint32, _ []int) {
 	return uint32(max(0, highest)), open
 }
 
+// highest returns the same of events that are in order, by their peaks, see ring.Run: most stretches have none above what comes later.
+func highest(events []reel.Event, peaks []uint32, open []int) (above uint32, _ []int) {
+	open = open[:0]
+	most := int64(-1)
+	for k, peak := range slices.Backward(peaks) {
+		if int64(peak) <= most {
+			continue
+		}
+		first := min(k*ring.PeakEvents, len(events))
+		part := events[first:min(first+ring.PeakEvents, len(events))]
+		for i := range slices.Backward(part) {
+			if sp := int64(part[i].SP); sp > most {
+				most = sp
+				if part[i].Word&1 == 0 {
+					open = append(open, first+i)
+				}
+			}
+		}
+	}
+	return uint32(max(0, most)), open
+}
+
 // lastSwitch is the last event that says which goroutine goes on.
 func lastSwitch(events []reel.Event, open []int) []int {
 	open = open[:0]
@@ -52,6 +74,9 @@ func lastSwitch(events []reel.Event, open []int) []int {
 func opened(run *ring.Run, at []int) (list []Open) {
 	for _, i := range slices.Backward(at) {
 		o := Open{Event: run.Events[i]}
+		if id := o.ID(); uint64(id) < uint64(len(run.Targets)) {
+			o.Word = run.Targets[id]<<1 | o.Word&1
+		}
 		k, found := slices.BinarySearchFunc(run.Payloads, i, func(p ring.Payload, i int) int { return p.Event - i })
 		if found {
 			o.Payload = slices.Clone(run.Payloads[k].Data)

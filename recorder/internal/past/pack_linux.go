@@ -29,8 +29,10 @@ func (s *Store) fill(t *thread, run *ring.Run) error {
 	had := len(p.c.payloads)
 	p.c.payloads, p.last = appendPayloads(p.c.payloads, run, p.events(), p.last)
 	p.count(s, len(p.c.payloads)-had)
-	if err := s.c.Translate(run.Events); err != nil {
-		return err
+	if run.Targets == nil { // else they have their names
+		if err := s.c.Translate(run.Events); err != nil {
+			return err
+		}
 	}
 	if p.packer == nil && len(p.c.few)+len(run.Events) <= fewEvents {
 		p.c.few = append(p.c.few, run.Events...)

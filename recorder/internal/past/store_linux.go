@@ -112,7 +112,12 @@ func (s *Store) Add(run *ring.Run) error {
 	}
 	t.next = run.Seq + 1
 	var above uint32
-	if above, s.open = settle(run.Events, s.open); s.c.Goroutines {
+	if run.Peaks != nil {
+		above, s.open = highest(run.Events, run.Peaks, s.open)
+	} else {
+		above, s.open = settle(run.Events, s.open)
+	}
+	if s.c.Goroutines {
 		s.open = lastSwitch(run.Events, s.open)
 	}
 	p := t.pack

@@ -11,8 +11,13 @@ const exitsAfter = 250 * time.Millisecond
 const (
 	// closePatience is for how long it is awaited that all is read, while nobody else can change anything.
 	closePatience = 200 * time.Millisecond
-	// shutAfter is when exits of rejected functions are switched off all the same.
-	shutAfter = 500 * time.Millisecond
+	// settleAfter, settlePatience and shutAfter are exitsAfter and closePatience for rejected functions, and when their exits are switched off
+	// all the same: what they cost is to end soon. Of a call that is open just then, one or none of each thread, the end isn't seen.
+	settleAfter    = 5 * time.Millisecond
+	settlePatience = 10 * time.Millisecond
+	shutAfter      = 50 * time.Millisecond
+	// rejectedAfter is when exits of rejected functions are seen to here, that nobody asks for.
+	rejectedAfter = time.Second
 )
 
 // close switches exits off when no call is open any more.
@@ -44,22 +49,30 @@ func (s *Switches) close() {
 // closeSome switches those exits off of which no call is open.
 func (s *Switches) closeSome() {
 	now := time.Now()
-	var due []*switched
-	for _, w := range s.closing {
-		if now.Sub(w.since) >= exitsAfter {
-			due = append(due, w)
-		}
-	}
-	if len(due) == 0 {
-		return
-	}
 	if !s.switchesExits() { // any more
 		s.closing = nil
 		return
 	}
-	s.shutSome(due, now)
+	var due []*switched
+	for _, w := range s.closing {
+		after := exitsAfter
+		if s.rejected[w.id] {
+			after = rejectedAfter
+		}
+		if now.Sub(w.since) >= after {
+			due = append(due, w)
+		}
+	}
+	s.closeThose(due, closePatience)
+}
+
+// closeThose switches the exits of functions off of which no call is open, if all that was written is read in time. The caller holds requests.
+func (s *Switches) closeThose(due []*switched, patience time.Duration) {
+	if len(due) == 0 {
+		return
+	}
 	var closed []*switched
-	if !s.Rounds.after(s.over, closePatience, false, func() {
+	if !s.Rounds.after(s.over, patience, false, func() {
 		open, err := s.loop.OpenFunctions()
 		if err != nil {
 			s.c.Notice("functions that are off can't be closed: %v", err)
@@ -90,11 +103,25 @@ func (s *Switches) closeSome() {
 	s.closing = slices.DeleteFunc(s.closing, func(w *switched) bool { return is[w] })
 }
 
-// shutSome switches exits off of rejected functions for which that wasn't possible for long, since what they have written isn't read so fast: they
-// go on costing what was to be saved. Of a call that is open just then, one or none of each thread, the end isn't seen.
-func (s *Switches) shutSome(due []*switched, now time.Time) {
+// closeRejected is closeSome for those of some rejected functions that are on no list yet. The caller holds requests.
+func (s *Switches) closeRejected(ids []uint32) {
+	if !s.switchesExits() {
+		return
+	}
+	asked := map[uint32]bool{}
+	for _, id := range ids {
+		asked[id] = s.rejected[id] && !s.shut[id]
+	}
+	now := time.Now()
+	var due []*switched
+	for _, w := range s.closing {
+		if asked[w.id] && now.Sub(w.since) >= settleAfter {
+			due = append(due, w)
+		}
+	}
+	s.closeThose(due, settlePatience)
 	for _, w := range due {
-		if !s.rejected[w.id] || s.shut[w.id] || now.Sub(w.since) < shutAfter {
+		if s.shut[w.id] || s.stateOf(w.id)&exitsOff != 0 || now.Sub(w.since) < shutAfter {
 			continue
 		}
 		s.shut[w.id] = true

@@ -57,10 +57,11 @@ func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 	return are, err
 }
 
-// Closed are those of functions that are off entirely: no event of theirs comes any more.
+// Closed are those of rejected functions that are off entirely, or are now: no event of theirs comes any more.
 func (s *Switches) Closed(ids []uint32) (closed []uint32) {
 	s.requests.Lock()
 	defer s.requests.Unlock()
+	s.closeRejected(ids)
 	for _, id := range ids {
 		if s.shut[id] || s.stateOf(id)&(entriesOff|exitsOff) == entriesOff|exitsOff {
 			closed = append(closed, id)
@@ -68,6 +69,9 @@ func (s *Switches) Closed(ids []uint32) (closed []uint32) {
 	}
 	return closed
 }
+
+// IsOff says whether a function's calls aren't recorded now.
+func (s *Switches) IsOff(id uint32) bool { return s.stateOf(id)&entriesOff != 0 }
 
 // Kept says whether a function is never to be rejected.
 func (s *Switches) Kept(id uint32) bool {

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
 // Rounds lets things be done in the loop that drains the rings when all has been drained that was written before.
@@ -33,12 +31,11 @@ func (r *Rounds) Begin() {
 	r.begun++
 }
 
-// End is called behind each round. events is how many it has drained: with too many it may have left some.
-func (r *Rounds) End(events int) {
+// End is called behind each round. all says that it has left nothing that was there when it began.
+func (r *Rounds) End(all bool) {
 	if !r.waiting.Load() {
 		return
 	}
-	all := events < ring.MostAtOnce
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := r.waiters[:0]

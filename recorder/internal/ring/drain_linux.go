@@ -33,6 +33,8 @@ type Drainer struct {
 	// Goroutines says that markers of a Go program are recorded: sinks of marks are told which goroutine goes on, as their other events tell
 	// those of calls.
 	Goroutines bool
+	// Most, if not 0, is how many events of one thread are drained before the others have their turn, MostAtOnce otherwise.
+	Most int
 	// Ran, if not nil, says how much processor time a thread has used, and whether that is known.
 	Ran func(tid int) (time.Duration, bool)
 
@@ -93,9 +95,29 @@ type waits struct {
 	name  string
 }
 
-// MostAtOnce is how many events a round must drain at least for some to be left that were there when it began: of one thread as many
-// are drained before the others have their turn, some 15 ms of work.
+// MostAtOnce is how many events of one thread are drained in a round before the others have their turn: some 15 ms of work.
 const MostAtOnce = 256 * ChunkEvents
+
+// Unread says whether a thread has written what wasn't drained yet.
+func (d *Drainer) Unread(tid int) bool {
+	t := d.threads[tid]
+	if t == nil || t.chunk == 0 {
+		return false
+	}
+	events := d.m.events(t.chunk - 1)
+	return t.pos >= len(events) || atomic.LoadUint32(&events[t.pos].Word) != 0 || atomic.LoadUint32(d.m.u32(d.m.chunk(t.chunk-1)+ChunkNext)) != 0
+}
+
+// atOnce is how many events of one thread are drained before the others have their turn.
+func (d *Drainer) atOnce() int {
+	if d.Most > 0 {
+		return d.Most
+	}
+	return MostAtOnce
+}
+
+// Left says whether a round that has drained so many events may have left some that were there when it began.
+func (d *Drainer) Left(events int) bool { return events >= d.atOnce() }
 
 // NewDrainer drains m. open is called for each thread when its first event is met, or when it has ended and has dropped calls, with the
 // name it had at the first, and with its process where forked children are followed, else 0; both IDs are as the target's namespace counts. A thread without a sink is off, see
@@ -232,7 +254,7 @@ func (d *Drainer) drain(t *thread, final bool) (int, error) {
 	if t.chunk == 0 && !d.follow(t, t.slot()+SlotFirst) {
 		return 0, d.drops(t)
 	}
-	most := MostAtOnce
+	most := d.atOnce()
 	if final {
 		most = d.m.chunks * ChunkEvents
 	}

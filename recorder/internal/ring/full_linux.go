@@ -21,6 +21,7 @@ type taker struct {
 	hand   uint64      // HdrHand when all were last looked at
 	again  atomic.Bool // some are to be looked at all the same: they had holes, or their threads have ended
 	copied []reel.Event
+	peaks  []uint32
 	full   []fullChunk
 	owned  int // chunks that were threads' present ones when all were last looked at
 }
@@ -33,9 +34,18 @@ type fullChunk struct {
 	hand          uint64
 }
 
+// Names are other words for those that the target writes into events of calls.
+type Names struct {
+	// Words has them by the target's words, 0 where there is none.
+	Words []uint32
+	// Targets are the target's IDs of functions by the names' IDs; nil if the words are the target's own.
+	Targets []uint32
+}
+
 // TakesFull says that full chunks will be taken, by TakeFull. Take copies only what wasn't then.
 func (k *Snapshotter) TakesFull() {
-	k.taker = &taker{states: make([]uint32, k.m.chunks), seen: make([]uint32, k.m.chunks), copied: make([]reel.Event, ChunkEvents)}
+	k.taker = &taker{states: make([]uint32, k.m.chunks), seen: make([]uint32, k.m.chunks), copied: make([]reel.Event, ChunkEvents),
+		peaks: make([]uint32, 0, (ChunkEvents+PeakEvents-1)/PeakEvents)}
 	k.taker.again.Store(true)
 }
 
@@ -46,7 +56,9 @@ const fullPatience = 4
 // TakeFull calls f for each chunk that has become full since the last call: those of one thread in their order. The events are valid during
 // the call. Those of a thread whose oldest chunk has an event that isn't written yet are left for the next time, but not for so long that
 // they would be overwritten. It returns how many chunks threads have taken since the last call, about.
-func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
+//
+// Where all of a chunk's events are of calls of functions that names has, they get those names; nearly all chunks are so.
+func (k *Snapshotter) TakeFull(names Names, f func(*Run) error) (moved uint64, err error) {
 	m, t := k.m, k.taker
 	hand := atomic.LoadUint64(m.u64(HdrHand))
 	moved = hand - t.hand
@@ -84,7 +96,7 @@ func (k *Snapshotter) TakeFull(f func(*Run) error) (moved uint64, err error) {
 		if c.tid == waits {
 			continue
 		}
-		h, holes, ok := k.copyFull(c)
+		h, holes, ok := k.copyFull(c, names)
 		if !ok {
 			continue // it has been overwritten: its number is missing
 		}
@@ -139,8 +151,12 @@ func (k *Snapshotter) Unread() uint64 { return k.taker.unread }
 func (k *Snapshotter) Crowded() bool { return k.taker.owned > k.m.chunks/2 }
 
 // copyFull copies a full chunk. ok is false if it isn't any more.
-func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
+func (k *Snapshotter) copyFull(c fullChunk, names Names) (h Run, holes, ok bool) {
 	events := k.taker.copied
+	if peaks, ok := copyAs(events, k.m.events(c.i), names.Words, k.taker.peaks[:0]); ok {
+		h = Run{TID: c.tid, Seq: c.seq, From: c.from, To: c.to, Events: events, Peaks: peaks, Targets: names.Targets}
+		return h, false, atomic.LoadUint32(k.m.u32(k.m.chunk(c.i)+ChunkState)) == c.state
+	}
 	copy(events, k.m.events(c.i))
 	if atomic.LoadUint32(k.m.u32(k.m.chunk(c.i)+ChunkState)) != c.state {
 		return h, false, false
@@ -183,6 +199,54 @@ func (k *Snapshotter) copyFull(c fullChunk) (h Run, holes, ok bool) {
 		h.thinSwitches()
 	}
 	return h, holes, true
+}
+
+// PeakEvents is of how many events Run.Peaks has the highest stack pointer.
+const PeakEvents = 64
+
+// copyAs copies events that the target may be writing over, with the words that theirs become. Meanwhile it looks whether their times are in
+// order, and for the highest stack pointers: what comes out of memory that another core has written leaves time for that. ok is false if times
+// are in no order, or there is an event that is none of a call, that isn't written, or that nothing is known of: then what was copied is of no use.
+func copyAs(to, from []reel.Event, words, peaks []uint32) (_ []uint32, ok bool) {
+	last := uint64(1) // an event without a time is none of those
+	for len(from) > 0 {
+		n := min(PeakEvents, len(from), len(to))
+		peak, back := uint32(0), uint64(0)
+		block := to[:n]
+		for i := range block {
+			time, sp, word := from[i].Time, from[i].SP, from[i].Word
+			if uint64(word) >= uint64(len(words)) {
+				return nil, false
+			}
+			as := words[word]
+			if as == 0 {
+				return nil, false
+			}
+			back |= time - last
+			last = time
+			peak = max(peak, sp)
+			e := &block[i]
+			e.Time, e.SP, e.Word = time, sp, as
+		}
+		if int64(back) < 0 {
+			return nil, false
+		}
+		peaks = append(peaks, peak)
+		from, to = from[n:], to[n:]
+	}
+	return peaks, true
+}
+
+// TakeBackNames gives events the target's own words again, if they have others.
+func (h *Run) TakeBackNames() {
+	if h.Targets == nil {
+		return
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		e.Word = h.Targets[e.Word>>1]<<1 | e.Word&1
+	}
+	h.Targets = nil
 }
 
 // thinSwitches leaves out, of what says which goroutine goes on, all that no mark comes behind, but for the last.

@@ -221,6 +221,10 @@ type Run struct {
 	// Marks are the passings of markers, which aren't among Events, and MarkPayloads what they carry.
 	Marks        []reel.Event
 	MarkPayloads []Payload
+	// Peaks are, if not nil, the highest stack pointers of each PeakEvents events, which are in order of time then. Targets, if not nil, are the
+	// target's IDs of functions by those that events have: else they have the target's own.
+	Peaks   []uint32
+	Targets []uint32
 }
 
 // Prepare gets the memory for a copy, so that the first takes no longer than others.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/target"
 	"github.com/callreel/callreel/reel"
 )
@@ -64,6 +65,8 @@ type Late struct {
 	store  Store
 	ids    []uint32 // the reel's, by the target's; 0 for none yet
 	ranges []target.IDRange
+	names  ring.Names      // of ids, or empty if there are new ones since
+	own    []uint32        // see Own
 	fresh  []reel.Function // of introduce
 	at     []uint32        // their target IDs
 }
@@ -86,21 +89,42 @@ func NewNoted(store Store, next uint32, of func(id uint32) (reel.Function, bool)
 	return &Late{store: store, noted: of, ids: make([]uint32, next)}
 }
 
-// Targets are the target's IDs of the functions that the reel has, by its numbers of them; 0 for those of other recordings.
-func (n *Late) Targets() []uint32 {
+// Targets are the target's IDs of the functions that the reel has, by its numbers of them; 0 for those of other recordings. They don't change.
+func (n *Late) Targets() []uint32 { return n.Names().Targets }
+
+// Names are the reel's words for events of functions that it has. They don't change: when it has more there are others.
+func (n *Late) Names() ring.Names {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list := make([]uint32, 1, 256)
+	if n.names.Words != nil {
+		return n.names
+	}
+	words, targets := make([]uint32, 2*len(n.ids)), make([]uint32, 1, 256)
 	for of, id := range n.ids {
 		if id == 0 {
 			continue
 		}
-		if int(id) >= len(list) {
-			list = append(list, make([]uint32, int(id)+1-len(list))...)
+		words[2*of], words[2*of+1] = id<<1, id<<1|1
+		if int(id) >= len(targets) {
+			targets = append(targets, make([]uint32, int(id)+1-len(targets))...)
 		}
-		list[id] = uint32(of)
+		targets[id] = uint32(of)
 	}
-	return list
+	n.names = ring.Names{Words: words, Targets: targets}
+	return n.names
+}
+
+// Own are the target's own words for events of functions that there are. They don't change.
+func (n *Late) Own() ring.Names {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.own) != 2*len(n.ids) {
+		n.own = make([]uint32, 2*len(n.ids))
+		for i := 2; i < len(n.own); i++ { // there is no function 0
+			n.own[i] = uint32(i)
+		}
+	}
+	return ring.Names{Words: n.own}
 }
 
 // Add lets events of the functions come.
@@ -108,6 +132,7 @@ func (n *Late) Add(ranges []target.IDRange, next uint32) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ids = append(n.ids, make([]uint32, int(next)-len(n.ids))...)
+	n.names = ring.Names{}
 	n.ranges = append(n.ranges, ranges...)
 	if n.also != nil {
 		n.also.Functions(ranges, next)
@@ -199,6 +224,7 @@ func (n *Late) introduce(events []reel.Event) error {
 	if len(n.fresh) == 0 {
 		return nil
 	}
+	n.names = ring.Names{}
 	err := n.store.Functions(n.fresh, func(i int, id uint32) { n.ids[n.at[i]] = id })
 	if err != nil { // which ends the recording
 		for _, id := range n.at {

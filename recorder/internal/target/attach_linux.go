@@ -14,6 +14,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/refusal"
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/text"
 )
@@ -273,6 +274,7 @@ func (s *Target) SwitchOnIn(st *process.Stopped, c *Change) error {
 	}
 	if !s.running {
 		s.Memory.LetLoadsWait(s.Runtime.Loads) // who looks for libraries begins soon
+		s.On = ring.Ticks()
 	}
 	s.running = true
 	s.Memory.Beat() // the last one may be long ago on a busy machine, and threads would take us for dead

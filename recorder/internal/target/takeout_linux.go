@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,16 @@ func (s *Target) PutBack(ctx context.Context, ids map[uint32]bool) (done TakenOu
 	return done, nil
 }
 
+// Undisturbed calls f while no sites are written, and says whether it could.
+func (s *Target) Undisturbed(f func()) bool {
+	if !s.writing.TryLock() {
+		return false
+	}
+	defer s.writing.Unlock()
+	f()
+	return true
+}
+
 // part is functions whose sites are written in one stop.
 type part struct {
 	ids     map[uint32]bool
@@ -86,31 +97,47 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []
 		if a.Code == nil {
 			continue
 		}
-		of := map[uint32][]stub.Patch{}
+		of := s.patchesOf(a)
 		var order []uint32
-		for i := range a.Code.Patches {
-			p := &a.Code.Patches[i]
-			if p.ID == 0 || p.Island || !ids[p.ID] || !is(p.ID) {
-				continue
+		for id, asked := range ids {
+			if asked && len(of[id]) > 0 && is(id) {
+				order = append(order, id)
 			}
-			if of[p.ID] == nil {
-				order = append(order, p.ID)
-			}
-			of[p.ID] = append(of[p.ID], *p)
 		}
+		slices.SortFunc(order, func(x, y uint32) int { return cmp.Compare(of[x][0], of[y][0]) })
 		for _, id := range order {
 			if len(now.patches)+len(of[id]) > mostTaken && len(now.patches) > 0 {
 				parts = append(parts, now)
 				now = part{ids: map[uint32]bool{}}
 			}
 			now.ids[id] = true
-			now.patches = append(now.patches, of[id]...)
+			for _, i := range of[id] {
+				now.patches = append(now.patches, a.Code.Patches[i])
+			}
 		}
 	}
 	if len(now.patches) > 0 {
 		parts = append(parts, now)
 	}
 	return parts
+}
+
+// patchesOf are the places, by function, of an arena's patches but for islands in padding. The caller holds writing.
+func (s *Target) patchesOf(a *Arena) map[uint32][]int32 {
+	of := s.byFunction[a]
+	if of == nil {
+		of = map[uint32][]int32{}
+		for i := range a.Code.Patches {
+			if p := &a.Code.Patches[i]; p.ID != 0 && !p.Island {
+				of[p.ID] = append(of[p.ID], int32(i))
+			}
+		}
+		if s.byFunction == nil {
+			s.byFunction = map[*Arena]map[uint32][]int32{}
+		}
+		s.byFunction[a] = of
+	}
+	return of
 }
 
 // errMoved: the text isn't what was prepared.
@@ -122,7 +149,10 @@ func (s *Target) takeOut(ctx context.Context, p part, done *TakenOut) error {
 		s.Mu.Lock()
 		arenas := spansOf(s.Arenas)
 		s.Mu.Unlock()
-		w, err := prepareUndo(s.Process, &recovery.Record{Arenas: arenas, Patches: p.patches, Golang: s.lang.golang})
+		w, err := prepareUndoBy(s.Process, &recovery.Record{Arenas: arenas, Patches: p.patches, Golang: s.lang.golang}, func(maps []process.Mapping) []uint64 {
+			s.findRestorers(maps)
+			return s.restorers
+		})
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,9 @@ type Target struct {
 
 	// writing is held while sites are prepared and written, taken out or put back. Mu may be taken while it is held.
 	writing sync.Mutex
-	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing
+	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing, as is what follows
+
+	byFunction map[*Arena]map[uint32][]int32 // see patchesOf
 
 	lang       language
 	rec        *recovery.Memory     // nil when there is none
@@ -83,6 +85,8 @@ type Target struct {
 	slots      []recovery.Slot      // of imports, as they are noted
 	patched    bool                 // the journal says of sites that may have been written
 	running    bool                 // recording is on
+	// On is when recording was switched on, in TSC ticks: no call before it was recorded, and none behind it is missing.
+	On uint64
 
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for

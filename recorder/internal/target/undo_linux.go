@@ -105,6 +105,11 @@ type undoWork struct {
 }
 
 func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
+	return prepareUndoBy(p, r, func(maps []process.Mapping) []uint64 { return findRestorers(p, maps, r.InArena) })
+}
+
+// prepareUndoBy is prepareUndo where it is known by which code signal handlers return.
+func prepareUndoBy(p *process.Process, r *recovery.Record, restorers func([]process.Mapping) []uint64) (*undoWork, error) {
 	w := &undoWork{traits: traitsOf(r.Golang), p: p, r: r}
 	w.semaphores = inPlace(p, r)
 	w.islands, w.sites = text.Split(r.Patches)
@@ -137,7 +142,7 @@ func prepareUndo(p *process.Process, r *recovery.Record) (*undoWork, error) {
 	if w.text != nil {
 		w.foreign = w.text.Foreign
 	}
-	w.restorers = findRestorers(p, w.maps, r.InArena)
+	w.restorers = restorers(w.maps)
 	return w, nil
 }
 

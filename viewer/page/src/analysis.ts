@@ -53,6 +53,7 @@ export class Analysis {
       selected: (bar, at) => bar && this.openCall(bar, at),
       ranged: () => {},
       lane: () => {},
+      find: (name) => owner.findName(name),
       hovered: () => {},
       colorKey: (f) => this.colorKey(f),
       failed: (err) => owner.failed(err),
@@ -94,7 +95,8 @@ export class Analysis {
     this.flame.element.hidden = kind !== "flame" || timeOrder;
     this.orderedBox.hidden = !timeOrder;
     this.tree.element.hidden = kind !== "tree";
-    this.functionsBox.hidden = this.off.hidden = kind !== "functions";
+    this.functionsBox.hidden = kind !== "functions";
+    this.off.hidden = timeOrder;
     this.table.filter(matcher(s.filter));
     this.table.showBy(this.by(s), this.reel.hasStates);
     const span = this.span(s);
@@ -167,10 +169,11 @@ export class Analysis {
       this.element.dataset.state = "still";
       this.note.textContent = `${duration(length(span))} · ${text}`;
     };
+    if (kind !== "functions") this.noteOff(span, stop.signal);
     const request =
       kind === "functions"
         ? this.reel.api.json<{ functions: FunctionRow[] | null; off?: Offs }>("functions", params, stop.signal).then(({ functions, off }) => {
-            replace(this.off, offNote(off, this.reel.info.budget));
+            replace(this.off, offNote(this.reel.api, span, off, this.reel.info.budget));
             this.table.set(functions ?? []);
             done(`${count(functions?.length ?? 0)} functions`);
           })
@@ -187,6 +190,17 @@ export class Analysis {
       this.note.textContent = String((err as Error).message);
       this.owner.failed(err);
     });
+  }
+
+  // Calls of functions that were off are in none of these; their time is their callers'.
+  private noteOff(span: Span, signal: AbortSignal) {
+    replace(this.off);
+    const { info, api } = this.reel;
+    if (!info.off && !info.live) return;
+    api
+      .json<Offs | null>("offs", { from: Math.floor(span.from), to: Math.ceil(span.to) }, signal)
+      .then((off) => replace(this.off, offNote(api, span, off, info.budget)))
+      .catch(() => {}); // it is but a note
   }
 
   private chooseFunction(r: FunctionRow) {

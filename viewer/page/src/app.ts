@@ -52,6 +52,7 @@ export class App implements Owner {
         say: (t) => this.say(t),
         open: (i, c) => this.open(i, c),
         moved: () => this.keepSoon(),
+        find: (name) => this.findName(name),
         chosen: (pair) => this.change({ pair }, true),
         scheme: this.theme.scheme,
       });
@@ -285,9 +286,10 @@ export class App implements Owner {
 
   private matched(reel: number, m: ReadonlySet<number> | null) {
     this.lanes[reel].timeline.match = m;
+    this.lanes[reel].timeline.offs.find(m ? this.state.find : "");
     this.lanes[reel].timeline.draw();
     this.analyses[reel].setMatch(m);
-    this.compare?.setMatch(reel, m);
+    this.compare?.setMatch(reel, m, m ? this.state.find : "");
   }
 
   private namesArrived(reel: number) {
@@ -377,6 +379,7 @@ export class App implements Owner {
       this.change({ follow: false }, false);
     }
     this.lanes[i].timeline.source.clear(); // from now on every part of it is final
+    this.lanes[i].timeline.offs.forget();
     this.lanes[i].timeline.draw();
     this.lanes[i].overview.refresh();
     const text = `The recording has ended: ${duration(r.duration_ns)}, ${plural(r.calls, "call")}${r.dropped > 0 ? `, ${count(r.dropped)} lost` : ""}.${r.closed ? "" : " Its file was not closed: the recorder was killed."}`;

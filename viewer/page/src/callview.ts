@@ -4,9 +4,8 @@ import { el, replace, type Child } from "./dom";
 import { describe, missingIn, triggerOf } from "./dump";
 import { count, duration, percent, since } from "./format";
 import { shown } from "./names";
-import { offWhile } from "./off";
 import { splitBar, splitList } from "./split";
-import type { Call, Caller, Dump, FunctionName, Split } from "./types";
+import type { Call, Caller, Dump, FunctionName, Offs, Split } from "./types";
 import type { Place } from "./urlstate";
 
 const flagText: Record<string, string> = {
@@ -20,9 +19,9 @@ export interface CallActions {
   fit(): void;
   find(name: string): void;
   measure(): void;
+  off(off: Offs): HTMLElement; // the note of which functions were off meanwhile
   why: (() => void) | null; // null: nobody can tell
 }
-
 
 /** placeOf is an instant inside a call. */
 export function placeOf(c: { start_ns: number; duration_ns: number; row: number }, lane: number): Place {
@@ -64,7 +63,7 @@ export function showCall(into: HTMLElement, c: Call, name: FunctionName | undefi
       ...(name?.name_from ? row("Name from", shown(name.name_from, 40)) : []),
       ...(name?.linkage_name && name.linkage_name !== c.name ? row("Symbol", el("span", { class: "name wrap" }, shown(name.linkage_name, 300))) : []),
       ...(missing ? row("Note", "calls that it made are missing from the dump: its own time may be theirs") : []),
-      ...(c.off ? row("Note", el("span", { class: "off-while" }, offWhile(c.off))) : []),
+      ...(c.off ? row("Note", act.off(c.off)) : []),
       ...(c.flags ?? []).flatMap((f) => row("Note", flagText[f] ?? shown(f, 100))),
     ),
     callers.length > 0 ? el("h3", {}, `Called by`) : null,

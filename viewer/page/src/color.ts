@@ -76,6 +76,9 @@ export interface Scheme {
   arrow: string; // from who ended a wait
   wait: Bytes; // stripes over calls that are blocked
   said: SaidColors;
+  off: [Bytes, Bytes]; // functions were off: paper and stripes
+  offText: [string, string]; // its ground, and what it says
+  unheard: Bytes; // stripes over the lanes where what is looked for was off
 }
 
 /** SaidColors are those of what the program said, but for spans, which have colours of their own. */
@@ -123,6 +126,9 @@ const light: Scheme = {
     pause: [bytes([228, 231, 238]), bytes([150, 158, 174])],
     pauseText: ["#eceff5", "#3b4658"],
   },
+  off: [bytes([205, 214, 236]), bytes([104, 120, 168])],
+  offText: ["rgba(240,243,251,0.92)", "#34426c"],
+  unheard: bytes([196, 206, 232]),
   arrow: "#a3157e",
   states: {
     running: bytes([38, 140, 92]),
@@ -160,6 +166,9 @@ const dark: Scheme = {
     pause: [bytes([34, 38, 46]), bytes([88, 98, 114])],
     pauseText: ["#2a303a", "#c5cedb"],
   },
+  off: [bytes([52, 62, 92]), bytes([128, 146, 200])],
+  offText: ["rgba(30,36,54,0.92)", "#c3cff2"],
+  unheard: bytes([58, 68, 100]),
   arrow: "#ff9be0",
   states: {
     running: bytes([64, 176, 120]),

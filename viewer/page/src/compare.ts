@@ -6,11 +6,12 @@ import { count, duration, plural } from "./format";
 import { nameCell, matcher } from "./functions";
 import type { LanesTab } from "./lanestab";
 import { shown } from "./names";
+import { callsOf, offBoth, offEither } from "./off";
 import { Progress } from "./progress";
 import type { Reel } from "./reel";
 import { Table, type Column } from "./table";
 import { Timeline } from "./timeline";
-import type { Call, DiffRow, Found, ReelInfo } from "./types";
+import type { Call, DiffOff, DiffRow, Found, ReelInfo } from "./types";
 import type { ViewState } from "./urlstate";
 import { same } from "./viewport";
 
@@ -20,6 +21,7 @@ export class Compare {
   private table: Table<DiffRow>;
   private filter = el("input", { type: "search", placeholder: "filter, or a glob", "aria-label": "Filter functions" });
   private note = el("span", { class: "quiet", "aria-live": "polite" });
+  private off = el("div", { class: "off-notes" }); // what was not recorded
   private loaded = false;
   private loading = false;
 
@@ -31,6 +33,7 @@ export class Compare {
       say(text: string): void;
       open(reel: number, c: Call): void;
       moved(): void;
+      find(name: string): void;
       chosen(pair: ViewState["pair"]): void;
       scheme: ConstructorParameters<typeof Timeline>[2];
     },
@@ -44,6 +47,7 @@ export class Compare {
           selected: (bar, at) => bar && reel.callIn(bar, at).then((c) => c && owner.open(i, c), owner.failed),
           ranged: () => {},
           lane: () => {},
+          find: (name) => owner.find(name),
           hovered: () => {},
           colorKey: tabs[i].timeline.listener.colorKey,
           failed: (err) => owner.failed(err),
@@ -53,6 +57,7 @@ export class Compare {
       "div",
       { class: "tab-compare" },
       el("div", { class: "analysis-bar" }, el("strong", {}, "B against A"), this.filter, this.note),
+      this.off,
       this.table.element,
       ...this.timelines.map((t, i) =>
         el("section", { class: "compare-side", "aria-label": `Timeline of ${i === 0 ? "A" : "B"}` }, el("h3", {}, el("span", { class: "side" }, i === 0 ? "A" : "B"), ...heading(reels[i].info)), t.element),
@@ -94,12 +99,13 @@ export class Compare {
     });
     replace(this.note, progress.element);
     this.reels[0].api
-      .json<{ functions: DiffRow[] | null }>("diff", { ticket: progress.ticket }, stop.signal)
+      .json<{ functions: DiffRow[] | null; off?: DiffOff }>("diff", { ticket: progress.ticket }, stop.signal)
       .finally(() => progress.end())
-      .then(({ functions }) => {
+      .then(({ functions, off }) => {
         this.loaded = true;
         this.table.set(functions ?? []);
         this.note.textContent = `${count(functions?.length ?? 0)} functions; a row shows its longest call in both`;
+        replace(this.off, offBoth(off));
         this.element.dataset.state = "still";
         this.select(s.pair, s.sides.some((w) => w !== null));
       })
@@ -112,8 +118,9 @@ export class Compare {
       });
   }
 
-  setMatch(reel: number, match: ReadonlySet<number> | null) {
+  setMatch(reel: number, match: ReadonlySet<number> | null, text: string) {
     this.timelines[reel].match = match;
+    this.timelines[reel].offs.find(text);
     this.timelines[reel].draw();
   }
 
@@ -193,13 +200,13 @@ function columns(): Column<DiffRow>[] {
     },
   });
   return [
-    { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => nameCell(r.name, r.module) },
+    { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => (r.off_a || r.off_b ? el("span", { class: "fn-off" }, nameCell(r.name, r.module), offEither(r)) : nameCell(r.name, r.module)) },
     { key: "slower_ns", title: "Slower by", hint: "time that its own code took in B beyond what as many calls of it took in A", width: 96, value: (r) => r.slower_ns, show: (r) => signed(r.slower_ns) },
     { key: "delta_self_ns", title: "Δ Self", hint: "time in it without the calls that it made: B less A", width: 96, value: (r) => r.delta_self_ns, show: (r) => signed(r.delta_self_ns) },
     { key: "delta_total_ns", title: "Δ Total", hint: "time in it, calls that it made included: B less A", width: 96, value: (r) => r.delta_total_ns, show: (r) => signed(r.delta_total_ns) },
-    { key: "change", title: "Self B/A", value: change, show: (r) => (!r.a ? "new" : !r.b ? "gone" : change(r) >= 999 ? "> 999" : "× " + change(r).toFixed(2)) },
-    { key: "callsa", title: "Calls A", value: (r) => r.a?.calls ?? -1, show: (r) => (r.a ? count(r.a.calls) : "–") },
-    { key: "callsb", title: "Calls B", value: (r) => r.b?.calls ?? -1, show: (r) => (r.b ? count(r.b.calls) : "–") },
+    { key: "change", title: "Self B/A", value: change, show: (r) => ((!r.a || !r.b) && (r.off_a || r.off_b) ? "off" : !r.a ? "new" : !r.b ? "gone" : change(r) >= 999 ? "> 999" : "× " + change(r).toFixed(2)) },
+    { key: "callsa", title: "Calls A", value: (r) => r.a?.calls ?? -1, show: (r) => (r.a ? callsOf(r.a.calls, r.off_a === true) : r.off_a ? "off" : "–") },
+    { key: "callsb", title: "Calls B", value: (r) => r.b?.calls ?? -1, show: (r) => (r.b ? callsOf(r.b.calls, r.off_b === true) : r.off_b ? "off" : "–") },
     side("p50_ns", "a", "p50 A"),
     side("p50_ns", "b", "p50 B"),
     side("p99_ns", "a", "p99 A"),

@@ -4,7 +4,7 @@ import { debounce, el } from "./dom";
 import { count, plural } from "./format";
 import type { LanesTab } from "./lanestab";
 import type { Reel } from "./reel";
-import type { Call, Found, Mark } from "./types";
+import type { Call, Found, Mark, OffView } from "./types";
 
 export class Find {
   readonly input = el("input", {
@@ -83,10 +83,14 @@ export class Find {
       const [f, m] = await Promise.all([reel.api.json<Found>("find", { q, limit: 5000 }, signal), this.titles(reel, q, signal)]);
       this.owner.matched(reel.index, new Set((f.functions ?? []).map((m) => m.id)));
       if (f.pending) setTimeout(() => signal.aborted || void this.ask(reel, q, signal), 400);
+      const off = reel.info.off || reel.info.live ? await reel.api.json<OffView | null>("offview", { q, width: 1 }, signal) : null;
       if (reel !== this.tab().reel) return;
       const said = m.matches > 0 ? `${plural(m.matches, "title")}, ${count(m.count)} marks` : "";
       const calls = f.matches > 0 || !said ? `${plural(f.matches, "function")}, ${f.pending ? "counting…" : `${count(f.calls)} calls`}` : "";
-      this.status.textContent = f.matches === 0 && !said ? "no match" : [calls, said].filter(Boolean).join("; ");
+      const unheard = !off?.found ? "" : f.matches > 0 ? `${count(off.found)} off for some time` : `${plural(off.found, "function")} off for some time`;
+      // What has no call that was recorded may have been off: that isn't silence.
+      const found = f.matches === 0 && !said ? (unheard ? "no call recorded" : "no match") : [calls, said].filter(Boolean).join("; ");
+      this.status.textContent = this.status.title = [found, unheard].filter(Boolean).join("; ");
       if (!f.pending) this.element.dataset.state = "still";
     } catch (err) {
       if (!signal.aborted) this.owner.failed(err);

@@ -3,7 +3,7 @@
 import { el, replace, type Child } from "./dom";
 import { count, duration, percent, plural, since } from "./format";
 import { shown } from "./names";
-import { offMark, offTimes } from "./off";
+import { callsOf, offMark, offTimes } from "./off";
 import type { Api } from "./api";
 import { splitBar } from "./split";
 import type { Bucket, By, Call, FunctionRow, Offs, Split } from "./types";
@@ -72,7 +72,7 @@ export class FunctionTable extends Table<FunctionRow> {
     });
     return [
       { key: "name", title: "Function", wide: true, value: (r) => r.name, show: (r) => (r.off_ns ? el("span", { class: "fn-off" }, nameCell(r.name, r.module), offMark(r)) : nameCell(r.name, r.module)) },
-      { key: "calls", title: "Calls", width: 96, value: (r) => r.calls, show: (r) => count(r.calls) },
+      { key: "calls", title: "Calls", width: 96, value: (r) => r.calls, show: (r) => callsOf(r.calls, r.off_ns !== undefined && r.off_ns > 0, r.estimated_calls) },
       time("total", "Total", ", calls that it made included; of recursion the outermost call only"),
       time("self", "Self", " without the calls that it made"),
       ...(this.split

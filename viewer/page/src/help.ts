@@ -40,6 +40,7 @@ const keys: [string, [string, string][]][] = [
     [
       ["/ Ctrl+F", "find functions, spans, counters and instants by name, or by a glob such as ngx_*_handler"],
       ["N  Shift+N", "next, previous match (Enter, Shift+Enter in the box)"],
+      ["O, click in the strip above the lanes", "functions that were off, for what their calls cost: in what is shown, there"],
       ["L", "longest call of the selected function, longest span of the selected title"],
       ["1 … 5", "timeline, flame graph, call tree, functions, compare"],
       ["G  Shift+G", "of a dump: what it was made for; the next, previous trigger"],
@@ -104,7 +105,9 @@ export function helpDialog(): HTMLDialogElement {
       el("span", { class: "sample graph" }),
       "a counter; where a pixel has several values, a line from the least to the greatest ",
       el("span", { class: "sample paused" }),
-      "the recording was paused",
+      "the recording was paused ",
+      el("span", { class: "sample off" }),
+      "functions were off: their calls were not recorded; the lanes have such stripes where what is found or selected was off",
     ),
   );
   dialog.addEventListener("click", (e) => {

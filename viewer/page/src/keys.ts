@@ -96,6 +96,7 @@ function lanes(d: Desk, e: KeyboardEvent): boolean {
     r: () => d.useVisibleAsRange(),
     l: () => d.tab().longest(),
     y: () => d.tab().askWhy(),
+    o: () => t.offStrip.open(t.target),
   };
   return run(act, e.key) || (e.key.length === 1 && run(act, e.key.toLowerCase()));
 }

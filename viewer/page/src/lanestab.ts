@@ -8,6 +8,7 @@ import { el, replace, select } from "./dom";
 import { duration } from "./format";
 import { describe, DumpBar, marks, triggerOf } from "./dump";
 import { FunctionDetail } from "./functions";
+import { offWhileMore } from "./off";
 import { sorts } from "./layout";
 import { Overview } from "./overview";
 import { Peer } from "./peer";
@@ -76,6 +77,7 @@ export class LanesTab {
       selected: (bar, at) => (bar ? this.selectBar(bar, at) : owner.change({ selected: null, mark: null }, true)),
       ranged: (r) => owner.change({ range: r && { from: Math.floor(r.from), to: Math.ceil(r.to) } }, true),
       lane: (l) => owner.openLane(l),
+      find: (name) => owner.findName(name),
       hovered: () => {},
       colorKey: (f) => this.colorKey(f),
       failed: (err) => owner.failed(err),
@@ -203,6 +205,7 @@ export class LanesTab {
       this.why.clear();
       this.showPeer(null);
       t.selected = null;
+      t.offs.select(0);
       t.draw();
       return;
     }
@@ -257,6 +260,7 @@ export class LanesTab {
     if (this.owner.state.mark) this.owner.change({ mark: null, selected: placeOf(c, c.lane) }, false);
     this.items.callSelected(c);
     this.timeline.selected = { lane: c.lane, row: c.row, start: c.start_ns, end: c.start_ns + c.duration_ns };
+    this.timeline.offs.select(c.func);
     this.timeline.draw();
     this.shows = "call";
     this.waits.show(c);
@@ -288,6 +292,7 @@ export class LanesTab {
       fit: () => this.fitSelected(),
       find: (name) => this.owner.findName(name),
       measure: () => this.measureSelected(),
+      off: (off) => offWhileMore(this.reel.api, { from: c.start_ns, to: c.start_ns + c.duration_ns }, off),
       why: this.reel.api.info.why ? () => this.askWhy() : null,
     });
   }

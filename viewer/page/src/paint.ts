@@ -8,7 +8,8 @@ import { paintFlows } from "./flows";
 import { graphHeight, padding, stripHeight, type Layout, type Slot } from "./layout";
 import { brief, shown } from "./names";
 import { openEdges, paintGraph, paintSpans, paintTicks, scaleOf, seenOf, value, type SpanPalettes } from "./said";
-import type { Dump, Flow, Pause } from "./types";
+import { columnsOf } from "./offsource";
+import type { Dump, Flow, OffRun, Pause } from "./types";
 import type { Palette } from "./palette";
 import { Raster, type Label, type Piece } from "./raster";
 import { paintStates, paintWaits, seenStates } from "./states";
@@ -47,6 +48,7 @@ export interface Scene {
   flows: Flow[];
   strong: Flow[]; // of what is selected
   pauses: Pause[];
+  off: OffRun[]; // in which what is looked for was off
 }
 
 // Narrower bars have no text, in CSS pixels.
@@ -70,6 +72,8 @@ export class Painter {
   graphs = 0; // columns of counters
   flows = 0;
   paused = 0; // pauses that are in sight
+  off = 0; // stretches in sight in which what is looked for was off
+  private unheard: Uint8Array | null = null; // their columns
   private spanLabels: Label[] = [];
 
   constructor(private canvas: HTMLCanvasElement) {}
@@ -88,6 +92,8 @@ export class Painter {
     if (end < s.height) pixels.fill(s.scheme.below, Math.max(0, Math.round(end * ratio)) * width);
     this.unknown = this.states = this.hatched = this.spans = this.ticks = this.graphs = 0;
     this.spanLabels = [];
+    this.off = s.off.reduce((n, [from, to]) => n + (to >= s.visible.from && from <= s.visible.to ? 1 : 0), 0);
+    this.unheard = columnsOf(s.off, s.visible, width);
     for (const slot of slots) this.lane(s, slot, ratio);
     if (s.coarse) this.enlarge(ctx, picture.image!);
     else ctx.putImageData(picture.image!, 0, 0);
@@ -170,6 +176,7 @@ export class Painter {
     }
     if (states.length > 0 && painted > y(rows)) this.hatched += paintWaits(this.raster, y(rows), painted, ground, states, s.scheme, ratio);
     this.raster.fill(painted, y(slot.top + slot.height), ground);
+    if (this.unheard && !slot.lane.track) this.raster.unheard(y(slot.top), y(slot.top + slot.height), this.unheard, ground, s.scheme.unheard);
     for (const g of gapsOf(answers, slot.lane.id, s.visible)) this.raster.hatch(y(slot.top), y(slot.top + slot.height), g, ground, s.scheme.gap);
     for (const p of s.pauses) {
       if (p.pid && p.pid !== slot.lane.pid) continue;

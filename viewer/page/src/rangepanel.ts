@@ -103,7 +103,7 @@ export class RangePanel {
       .json<{ functions: FunctionRow[] | null; off?: Offs }>("functions", { from: r.from, to: r.to, lanes: "all", ticket: progress.ticket }, stop.signal)
       .finally(() => progress.end())
       .then(({ functions, off }) => {
-        replace(this.off, offNote(off, this.reel.info.budget));
+        replace(this.off, offNote(this.reel.api, r, off, this.reel.info.budget));
         const rows = functions ?? [];
         this.functions.set(rows);
         const calls = rows.reduce((n, f) => n + f.calls, 0);

@@ -339,6 +339,17 @@ export class Raster {
     }
   }
 
+  /** unheard paints stripes over the ground in the marked columns of lines y0 to y1-1; what is painted stays as it is. */
+  unheard(y0: number, y1: number, columns: Uint8Array, ground: Uint32Array, color: Bytes) {
+    const { pixels, width } = this;
+    for (let y = Math.max(0, y0); y < Math.min(this.height, y1); y++) {
+      const line = y * width;
+      for (let at = -(y & 7); at < width; at += 8) {
+        for (let x = Math.max(0, at); x < Math.min(at + 2, width); x++) if (columns[x] === 1 && pixels[line + x] === ground[x]) pixels[line + x] = color;
+      }
+    }
+  }
+
   /** hatch paints a stretch of time as lost, wide enough to be seen; what was painted there shows through. */
   hatch(y0: number, y1: number, span: Span, ground: Uint32Array, [paper, stripe]: [Bytes, Bytes]) {
     const x0 = this.column(span.from);

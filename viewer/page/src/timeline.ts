@@ -5,14 +5,17 @@ import type { Api, Names } from "./api";
 import type { Scheme } from "./color";
 import { firstEndingAfter } from "./decode";
 import { el, fitCanvas } from "./dom";
-import { missingIn, type Mark } from "./dump";
+import type { Mark } from "./dump";
 import { Input } from "./input";
 import { Layout, sorted, type Slot } from "./layout";
 import { LaneList } from "./lanelist";
-import { labelOf, Painter, shadeOf, tooltip, gapsOf, type Coloring } from "./paint";
-import { count, duration } from "./format";
+import { labelOf, Painter, shadeOf, tooltip, type Coloring } from "./paint";
 import { shown } from "./names";
+import type { Bar, Listener } from "./bar";
+import { blankLines } from "./blank";
 import { offWhile } from "./off";
+import { OffSource } from "./offsource";
+import { OffStrip } from "./offstrip";
 import { Palette } from "./palette";
 import { paintRuler, rulerHeight } from "./ruler";
 import { saidAround, saidIn } from "./saidin";
@@ -25,37 +28,14 @@ import type { Dump, Flow, Lane, Mark as SaidMark, Offs, Pause, State } from "./t
 import { stateLines } from "./waits";
 import { approach, around, clamp, length, pan, same, zoom, type Span } from "./viewport";
 
+export type { Bar } from "./bar";
+
 export const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
 // More than so many milliseconds for the bars leave none for the rest of a frame.
 const mostCost = 7;
 // Milliseconds after which what hasn't changed is taken to be at rest.
 const stillAfter = 120;
-
-/** Bar is what is drawn at a place: a call, or several merged ones. */
-export interface Bar {
-  lane: number;
-  row: number;
-  start: number;
-  duration: number;
-  busy: number;
-  func: number;
-  calls: number;
-}
-
-/** What a timeline tells its owner. */
-export interface Listener {
-  moved(): void; // visible range, scroll or rows
-  selected(bar: Bar | null, at: number): void;
-  ranged(range: Span | null): void;
-  lane(lane: number): void;
-  state?(lane: number, at: number): void; // a place in a row of states
-  said?(bar: SaidBar, at: number): void; // what the program said
-  painted?(): void;
-  hovered(bar: Bar | null): void;
-  colorKey(func: number): string | undefined;
-  failed(err: unknown): void; // an answer did not come
-}
 
 export class Timeline {
   readonly canvas = el("canvas", {
@@ -70,6 +50,8 @@ export class Timeline {
   readonly element: HTMLElement;
   readonly source: Source;
   readonly painter: Painter;
+  readonly offs: OffSource; // when functions were off
+  readonly offStrip: OffStrip;
   layout = new Layout([], 16, new Set());
   visible: Span;
   target: Span;
@@ -129,6 +111,8 @@ export class Timeline {
     this.visible = this.target = { ...bounds() };
     this.source = new Source(api.view, () => this.draw(), (err) => listener.failed(err), () => api.summed());
     this.painter = new Painter(this.canvas);
+    this.offs = new OffSource(api, () => this.draw());
+    this.offStrip = new OffStrip(api, this.offs, (name) => listener.find?.(name));
     this.list = new LaneList(
       (lane) => this.toggle(lane),
       (lane) => listener.lane(lane),
@@ -136,7 +120,7 @@ export class Timeline {
     const pane = el("div", { class: "lane-pane" }, this.canvas, this.hair, this.tip.element);
     this.sticky = el("div", { class: "lane-sticky" }, this.list.element, pane);
     this.scroller.append(this.sticky, this.spacer);
-    this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.scroller);
+    this.element = el("div", { class: "timeline" }, this.corner, this.ruler, this.offStrip.names, this.offStrip.canvas, this.scroller);
     this.scroller.addEventListener("scroll", () => {
       this.scrolled = null;
       this.draw();
@@ -446,13 +430,7 @@ export class Timeline {
       const { lane, at } = this.stateAt(x, y)!;
       lines = sharesLines(sharesAt(this.source.answers, lane, at, (0.5 / this.width) * length(this.visible)));
     } else {
-      const slot = this.layout.at(y + this.top);
-      const at = this.timeAt(x);
-      const gap = slot && gapsOf(this.source.answers, slot.lane.id, this.visible).find((g) => g.from <= at && at <= g.to);
-      const pause = this.pauses.find((p) => p.from_ns <= at && at <= p.to_ns && (!p.pid || p.pid === slot?.lane.pid));
-      if (pause) lines = [`paused for ${duration(pause.to_ns - pause.from_ns)}`, `nothing was recorded here${pause.by ? `: the ${shown(pause.by, 40)} asked for that` : ""}`];
-      else if (gap && gap.events === 0 && missingIn(this.dump, slot!.lane.id, { from: at, to: at })) lines = ["missing from the dump", "what was called here was not kept"];
-      else if (gap) lines = [gap.events > 0 ? `${count(gap.events)} events lost` : "events lost", "what was called here is not known"];
+      lines = blankLines(this, this.timeAt(x), this.layout.at(y + this.top));
     }
     this.tip.show(lines, x, y);
   }
@@ -522,6 +500,7 @@ export class Timeline {
     // Pixels of the device: bars are merged as they are drawn.
     const nsPerPixel = length(this.target) / this.canvas.width;
     this.source.want(this.target, nsPerPixel, rows, ahead, this.bounds());
+    this.offs.want(this.target, this.bounds());
   }
 
   private paint(coarse: boolean) {
@@ -561,6 +540,7 @@ export class Timeline {
       flows: this.said ? this.flows : [],
       strong: this.said ? this.strong : [],
       pauses: this.pauses,
+      off: this.offs.found,
       hovered: h && { lane: h.lane, row: h.row, start: h.start, end: h.start + h.duration },
     });
     if (!coarse) this.cost += 0.4 * (performance.now() - began - this.cost);
@@ -575,6 +555,7 @@ export class Timeline {
     const ratio = this.ruler.width / this.width;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     paintRuler(ctx, this.width, this.visible, this.range, this.marks, scheme, font);
+    this.offStrip.paint(this.visible, this.width, scheme, font);
     this.tell();
   }
 
@@ -604,7 +585,7 @@ export class Timeline {
     d.from = String(this.visible.from);
     d.to = String(this.visible.to);
     d.bars = String(this.painter.raster.bars);
-    for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused"] as const) d[key] = String(this.painter[key]);
+    for (const key of ["labels", "unknown", "marked", "states", "hatched", "arrows", "spans", "ticks", "graphs", "flows", "paused", "off"] as const) d[key] = String(this.painter[key]);
     d.requests = String(this.source.requests);
     d.unsummed = this.source.answers.some((a) => a.unsummed) ? "yes" : "no";
     d.state = this.source.pending || this.coarse || !same(this.visible, this.target) ? "moving" : this.source.failure ? "failed" : "still";

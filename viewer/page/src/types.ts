@@ -33,9 +33,36 @@ export interface Budget {
 /** Offs are functions whose calls were not recorded for some time. */
 export interface Offs {
   functions: number; // how many
-  longest: { func: number; name: string; module: string; off_ns: number; off_share: number; estimated_calls?: number }[];
+  longest: OffFunction[];
   times?: { from_ns: number; to_ns: number; estimated?: number }[]; // of one function
   more?: number;
+}
+
+/** OffFunction is one of them; when it is listed with its whole times, also how often it was off, and from when to when. */
+export interface OffFunction {
+  func: number;
+  name: string;
+  module: string;
+  off_ns: number;
+  off_share: number;
+  estimated_calls?: number;
+  times?: number;
+  from_ns?: number;
+  to_ns?: number;
+}
+
+/** OffRun is a stretch in which so many functions were off, ns. */
+export type OffRun = [from: number, to: number, functions: number];
+
+/** OffView says when functions were off. */
+export interface OffView {
+  most: number; // at once, at any time
+  runs: OffRun[];
+  whole: boolean; // nothing is merged
+  // Of what is looked for:
+  found?: number; // functions that were off at any time
+  found_runs?: OffRun[];
+  name?: string; // of the only one
 }
 
 /** Scheduling says how it was learned when threads ran. */
@@ -345,6 +372,15 @@ export interface DiffRow {
   slower_ns: number; // what its own code took in B beyond what as many calls took in A
   delta_total_ns: number;
   delta_self_ns: number;
+  off_a?: boolean; // it was off for some time in A
+  off_b?: boolean;
+}
+
+/** DiffOff says how many functions were off for some time in either reel, and by how much the time differs for which that is why. */
+export interface DiffOff {
+  functions_a: number;
+  functions_b: number;
+  off_ns: number;
 }
 
 export interface Overview {

@@ -12,6 +12,8 @@ import { count, countFrom, duration, instant, niceStep, percent, since } from ".
 import { matcher } from "../src/functions";
 import { Layout, sorted } from "../src/layout";
 import { brief, cut, shown, showInvisible } from "../src/names";
+import { callsOf, offHere } from "../src/off";
+import { columnsOf as offColumns, runAt } from "../src/offsource";
 import { Palette } from "../src/palette";
 import { Raster } from "../src/raster";
 import type { Viewed } from "../src/request";
@@ -447,4 +449,28 @@ test("times are split in words, what isn't known too", () => {
 test("arrows come from wakers that are threads of the recording", () => {
   const x = { lane: 1, state: "blocked" as const, from_ns: 5, to_ns: 9 };
   assert.deepEqual(arrowsOf([{ ...x, waker: { tid: 7, lane: 2 } }, { ...x, waker: { kernel: true, lane: null } }, { ...x, waker: { tid: 8, lane: null } }, x]), [{ from: 2, to: 1, at: 9 }]);
+});
+
+test("stretches in which functions were off mark the pixels that they reach into", () => {
+  const runs: [number, number, number][] = [[0, 100, 2], [250, 251, 1], [399, 900, 3]];
+  const columns = offColumns(runs, { from: 50, to: 450 }, 8);
+  assert.deepEqual([...columns!], [1, 0, 0, 0, 1, 0, 1, 1]);
+  assert.equal(offColumns(runs, { from: 1000, to: 2000 }, 8), null);
+  assert.equal(offColumns([], { from: 0, to: 1 }, 8), null);
+  // The last pixel of what ends beyond, and what is of no length.
+  assert.deepEqual([...offColumns([[100, 100, 1]], { from: 0, to: 100 }, 4)!], [0, 0, 0, 0]);
+});
+
+test("the stretch at an instant is found", () => {
+  const runs: [number, number, number][] = [[0, 100, 2], [250, 251, 1], [399, 900, 3]];
+  assert.deepEqual([-1, 0, 100, 101, 250, 398, 900, 901].map((at) => runAt(runs, at)?.[2] ?? null), [null, 2, 2, null, 1, null, 3, null]);
+  assert.equal(runAt([], 5), null);
+});
+
+test("who was off somewhere is said in words", () => {
+  const view = { most: 3, runs: [], whole: true };
+  assert.deepEqual(offHere({ ...view, name: "parse" }, [0, 1e6, 1]), ["parse was off here", "from 0 ns to 1 ms; calls were not recorded"]);
+  assert.equal(offHere(view, [0, 1e6, 1])[0], "1 function that was found was off here");
+  assert.equal(offHere(view, [0, 1e6, 2])[0], "2 functions that were found were off here");
+  assert.equal(callsOf(1204, false), "1,204");
 });

@@ -117,7 +117,7 @@ func TestFullChunksAreTakenBeforeTheyAreOverwritten(t *testing.T) {
 			for round := range 60 {
 				d.do("calls %d", 1+round*577) // up to 17 chunks
 				d.mem.Beat()
-				if _, err := k.TakeFull(func(h *ring.Run) error {
+				if _, err := k.TakeFull(ring.Names{}, func(h *ring.Run) error {
 					if h.TID != tid || h.Seq != next {
 						t.Fatalf("round %d: chunk %d of thread %d, want %d of %d", round, h.Seq, h.TID, next, tid)
 					}

@@ -1,0 +1,82 @@
+package budget
+
+import "time"
+
+// memory is what is known of functions from when they were on: a program that does several kinds of work in turn calls some of them in each.
+type memory map[uint32]*remembered
+
+// remembered is what is known of one function.
+type remembered struct {
+	slow  Function  // the longest times that were seen: what has ever been slow is kept
+	rate  float64   // calls for a second of processor time, the most that was seen when it was rejected
+	last  time.Time // when it was rejected last
+	times int       // so often within forgetAfter
+	// held is until when rate is taken to be true though nothing is called now.
+	held time.Time
+}
+
+const (
+	// forgetAfter is when a function that came back on and stayed on is as one that was never rejected.
+	forgetAfter = 2 * time.Minute
+	// firstHold is for how long a function that has been rejected once stays so though it isn't called any more. If it was called as before
+	// when it had come back it is longHold, which is tripled each time, up to mostHold.
+	firstHold, longHold, mostHold = time.Second, 8 * time.Second, time.Minute
+)
+
+// saw notes how long calls took.
+func (m memory) saw(list []Function) {
+	for i := range list {
+		f := &list[i]
+		if !f.IsSlow() && m[f.ID] == nil {
+			continue
+		}
+		r := m.at(f.ID)
+		r.slow.P99, r.slow.Max = max(r.slow.P99, f.P99), max(r.slow.Max, f.Max)
+	}
+}
+
+// recall adds what was known before to a function's times.
+func (m memory) recall(list []Function) {
+	for i := range list {
+		if r := m[list[i].ID]; r != nil {
+			list[i].P99, list[i].Max = max(list[i].P99, r.slow.P99), max(list[i].Max, r.slow.Max)
+		}
+	}
+}
+
+// rejected notes that a function goes off which was called so often in a stretch of so many seconds of processor time.
+func (m memory) rejected(f *Function, cpu float64, now time.Time) {
+	r := m.at(f.ID)
+	if now.Sub(r.last) > forgetAfter {
+		r.times, r.rate = 0, 0
+	}
+	r.last = now
+	r.times++
+	hold := firstHold
+	if r.times > 1 {
+		hold = longHold
+		for range min(r.times, 5) - 2 {
+			hold *= 3
+		}
+	}
+	r.held = now.Add(min(hold, mostHold))
+	r.rate = max(r.rate, float64(f.Calls)/cpu)
+}
+
+// expected is how many calls of a function are to be expected in so many seconds of processor time, if it came on.
+func (m memory) expected(id uint32, cpu float64, now time.Time) uint64 {
+	r := m[id]
+	if r == nil || now.After(r.held) {
+		return 0
+	}
+	return uint64(r.rate * cpu)
+}
+
+func (m memory) at(id uint32) *remembered {
+	r := m[id]
+	if r == nil {
+		r = &remembered{}
+		m[id] = r
+	}
+	return r
+}

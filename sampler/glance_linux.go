@@ -1,0 +1,74 @@
+package sampler
+
+import (
+	"context"
+	"time"
+
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/unwind"
+)
+
+// Glance takes one thread's stack as it is now, innermost frame first, without names. A thread that waits in the kernel isn't stopped for
+// it, unless its stack can't be walked without registers that only a stop tells and a stop does no harm. One that runs is stopped for some
+// tens of microseconds. It returns no frames where the stack could not be walked to its outermost frame, or the thread went on meanwhile.
+// The frames are valid until the next call.
+func (h *Holder) Glance(ctx context.Context, tid int) ([]unwind.Frame, error) {
+	l := h.l
+	info, err := l.p.ThreadInfo(tid)
+	if err != nil {
+		return nil, err
+	}
+	l.outdated, l.budget = false, maxFrames
+	switch info.State {
+	case 'R':
+	case 'S', 'D':
+		frames, settled, err := l.waits(info)
+		if settled || err != nil {
+			return frames, err
+		}
+	default:
+		return nil, nil
+	}
+	read := false
+	err = l.p.EachThread(ctx, process.StopOptions{Timeout: stopTimeout}, []int{tid},
+		func(t *process.Thread, err error) error {
+			read = err == nil && l.read(t) == nil
+			return nil
+		}, func(int, time.Duration) {})
+	if err != nil || !read {
+		return nil, err
+	}
+	snapshot := unwind.Snapshot{Regs: registers(&l.regs), Stack: l.stack, Addr: l.from, Memory: memory{l.p}}
+	var end unwind.End
+	if l.frames, end = l.walker.Walk(&snapshot, l.frames[:0]); !end.Complete() {
+		return nil, nil
+	}
+	return l.frames, nil
+}
+
+// waits walks a thread that waits. settled is false where it has to be stopped for that, and may be.
+func (l *live) waits(info process.ThreadInfo) (frames []unwind.Frame, settled bool, err error) {
+	at, err := l.p.WaitingAt(info.TID)
+	if err != nil {
+		return nil, info.State == 'D', nil // it runs, as a rule
+	}
+	blocked, err := l.p.Blocked(info.TID)
+	if err != nil {
+		return nil, true, err
+	}
+	end := l.walkWaiting(&at)
+	if !end.Complete() && l.changed() {
+		end = l.walkWaiting(&at)
+	}
+	after, err := l.p.WaitingAt(info.TID)
+	if err != nil || after != at {
+		return nil, true, nil
+	}
+	if now, err := l.p.Blocked(info.TID); err != nil || now != blocked {
+		return nil, true, nil // what was walked may be of two waits
+	}
+	if end.Complete() {
+		return l.frames, true, nil
+	}
+	return nil, info.State == 'D' || at.StartsOver(), nil
+}
