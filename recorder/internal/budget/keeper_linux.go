@@ -247,7 +247,9 @@ func (k *Keeper) stretch() (list []Function, l load, err error) {
 	l.ticks = float64(until - min(k.until, until))
 	if took := float64(now - min(k.tick, now)); took > 0 && l.ticks != took { // what was counted is of more, or of less, time
 		const most = 20
-		l.cpu *= min(max(l.ticks/took, 1.0/most), most)
+		part := min(max(l.ticks/took, 1.0/most), most)
+		l.cpu *= part
+		dropped = uint64(float64(dropped) * part) // they are of the time until now
 	}
 	k.tick, k.until = now, until
 	list = slices.DeleteFunc(list, func(f Function) bool { return f.ID == 0 })

@@ -42,7 +42,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	if k.stats.Measured == 0 {
 		k.stats.Measured = share
 	}
-	k.stats.Measured += (share - k.stats.Measured) * min(l.cpu/time.Second.Seconds(), 1)
+	k.stats.Measured += (share - k.stats.Measured) * min(max(l.cpu, l.ticks/float64(k.c.TicksPerSecond)), 1)
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
 	spare := k.c.Share * patience.Seconds()
