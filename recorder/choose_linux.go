@@ -268,7 +268,7 @@ func commonest(refused map[string]int) string {
 
 // budgetRing is how much memory rings have with a budget, unless there are many threads: what costs too much is known when it is read, so it
 // must not wait for long behind what has come before. Within its budget a program has no more to say than fits in.
-const budgetRing = 16 << 20
+const budgetRing = 32 << 20
 
 // usualRing is how much memory rings have unless that is asked for.
 func (r *recording) usualRing() uint64 {

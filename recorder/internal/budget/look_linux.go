@@ -12,14 +12,20 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	if l.cpu < leastCPU.Seconds() {
 		return nil
 	}
-	// What functions have written before they went off may be read long after: it costs nothing now.
+	// What functions have written before they went off may be read long after: it costs nothing now. Of what was dropped the same part is theirs.
+	all := l.all - l.dropped
+	counted := all
 	list = slices.DeleteFunc(list, func(f Function) bool {
 		is := k.off[f.ID] != nil
 		if is {
-			l.all -= float64(f.Calls)
+			counted -= float64(f.Calls)
 		}
 		return is
 	})
+	if all > 0 {
+		l.dropped *= counted / all
+	}
+	l.all = counted + l.dropped
 	on := map[uint32]bool{}
 	for i := range k.all {
 		if id := k.all[i].ID; k.off[id] == nil {
@@ -42,7 +48,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	if k.stats.Measured == 0 {
 		k.stats.Measured = share
 	}
-	k.stats.Measured += (share - k.stats.Measured) * min(l.cpu/time.Second.Seconds(), 1)
+	k.stats.Measured += (share - k.stats.Measured) * min(max(l.cpu, l.ticks/float64(k.c.TicksPerSecond)), 1)
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
 	spare := k.c.Share * patience.Seconds()

@@ -1,0 +1,96 @@
+package budget
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// A function that goes off, comes back and is called as before stays off longer each time.
+func TestWhatIsCalledAgainAsBeforeStaysOffLonger(t *testing.T) {
+	m, now := memory{}, time.Now()
+	f := &Function{ID: 7, Calls: 1000}
+	for i, want := range []time.Duration{firstHold, longHold, 3 * longHold, mostHold, mostHold} {
+		m.rejected(f, 0.5, now)
+		if n := m.expected(7, 2, now.Add(want-time.Millisecond)); n != 4000 {
+			t.Errorf("rejected %d times: %d calls are expected", i+1, n)
+		}
+		if n := m.expected(7, 2, now.Add(want+time.Millisecond)); n != 0 {
+			t.Errorf("rejected %d times: %d calls are expected after %v", i+1, n, want)
+		}
+		now = now.Add(want)
+	}
+	m.rejected(f, 0.5, now.Add(forgetAfter+time.Minute))
+	if n := m.expected(7, 2, now.Add(forgetAfter+time.Minute+2*firstHold)); n != 0 {
+		t.Errorf("it is as new, and %d calls are expected", n)
+	}
+}
+
+// What was hot in work of another kind stays off in the next sample, which doesn't see it.
+func TestWhatWasHotInWorkOfAnotherKindStaysOff(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	for range 2 {
+		if err := k.sample(ctx, work(10_000, 3), loadOf(work(10_000, 3), 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.look(ctx, work(10_000, 4), loadOf(work(10_000, 4), 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.again(ctx); err != nil { // in which nothing is called
+			t.Fatal(err)
+		}
+		clear(p.off)
+		clear(p.out)
+		clear(k.off)
+	}
+	list := work(10_000, 5)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{3, 4, 5}) {
+		t.Errorf("off %v", got)
+	}
+}
+
+// Pieces of work that are each within the budget for themselves, or nearly, are held to it together.
+func TestALoadOfManyShortPiecesIsHeldToTheBudgetAsAWhole(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	if err := k.sample(ctx, work(10_000, 3), loadOf(work(10_000, 3), 1)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 120 { // they are 1.98 %, and 1.8 % may be spent in the long run
+		list := []Function{{ID: uint32(10 + i%4), Calls: 3_300, Half: 60, P99: 100, Max: 900}}
+		if err := k.look(ctx, list, loadOf(list, 0.01)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := k.Stats(); len(p.off) < 2 || s.Measured > 0.0185 {
+		t.Errorf("off %v, %+v", sorted(p.off), s)
+	}
+}
+
+// What functions have written before they went off is read late, and costs nothing then.
+func TestWhatWasWrittenBeforeIsNotHeldAgainstTheBudget(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	list := work(10_000, 3)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	late := work(1_000, 3)
+	late[0].Calls, late[1].Calls = 1000, 10_000
+	l := loadOf(late, 0.1)
+	l.dropped = 500_000
+	l.all += l.dropped
+	if err := k.look(ctx, late, l); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{3}) {
+		t.Errorf("off %v", got)
+	}
+	if s := k.Stats(); s.Measured > 0.02 {
+		t.Errorf("%+v", s)
+	}
+}
