@@ -10,8 +10,9 @@ type processor interface {
 	// elfMachine is the ELF machine of the programs that can be dealt with, and auditArch what seccomp filters are told of their calls.
 	elfMachine() elf.Machine
 	auditArch() uint32
-	// vectorNote is the ELF note by which ptrace gives the vector state (PTRACE_GETREGSET).
-	vectorNote() uintptr
+	// getVector and setVector are the vector state of a stopped thread, in a form that the processor's signal frames are made of.
+	getVector(tid int) ([]byte, error)
+	setVector(tid int, vector []byte) error
 	// runs says whether a thread with these registers runs code of that machine, or why not.
 	runs(r *Regs) error
 
@@ -34,6 +35,8 @@ type processor interface {
 	redZone() uint64
 	// detour is code that makes a system call and jumps to entry, and the offset of what follows the call.
 	detour(c detourCall, entry uint64) (code []byte, after int)
+	// leaveDetour lets a thread that stands behind that call go on at entry, with the registers that the loader has left.
+	leaveDetour(r *Regs, entry uint64)
 	// setsThreadPointer says whether code may set its thread pointer, storeOfResult where the instruction at the beginning of code stores
 	// the result of a system call, and how long it is.
 	setsThreadPointer(code []byte) bool

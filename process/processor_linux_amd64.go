@@ -15,11 +15,16 @@ type host struct{}
 func (host) supported() error        { return nil }
 func (host) elfMachine() elf.Machine { return elf.EM_X86_64 }
 func (host) auditArch() uint32       { return AuditArchX8664 }
-func (host) vectorNote() uintptr     { return 0x202 } // NT_X86_XSTATE, include/uapi/linux/elf.h
 func (host) syscallSize() uint64     { return 2 }
 func (host) spin() []byte            { return []byte{0xeb, 0xfe} } // jmp to itself
 func (host) syscallCode() []byte     { return syscallRet }
 func (host) redZone() uint64         { return 128 } // System V AMD64 ABI §3.2.2
+
+func (host) getVector(tid int) ([]byte, error) { return registerNote(tid, noteXState) }
+func (host) setVector(tid int, v []byte) error { return setRegisterNote(tid, noteXState, v) }
+func (host) leaveDetour(r *Regs, entry uint64) { r.SetPC(entry) }
+
+const noteXState = 0x202 // NT_X86_XSTATE, include/uapi/linux/elf.h
 
 // userCS is the code segment of 64-bit programs (__USER_CS).
 const userCS = 0x33

@@ -97,7 +97,7 @@ func (t *Thread) XState() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	state, err := getXState(t.TID)
+	state, err := arch.getVector(t.TID)
 	if err != nil {
 		return nil, t.fail("read vector state", err)
 	}
@@ -109,7 +109,7 @@ func (t *Thread) SetXState(state []byte) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	if err := setXState(t.TID, state); err != nil {
+	if err := arch.setVector(t.TID, state); err != nil {
 		return t.fail("write vector state", err)
 	}
 	return nil
