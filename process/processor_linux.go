@@ -16,12 +16,24 @@ type processor interface {
 	// runs says whether a thread with these registers runs code of that machine, or why not.
 	runs(r *Regs) error
 
+	// breakpoint is the number that the stack pointer has among the registers of perf's samples, and the length of a breakpoint's code.
+	breakpoint() (sp int, size uint64)
+
 	// syscallSize is how long the instruction is that calls the kernel, in bytes.
 	syscallSize() uint64
 	// atSyscallEntry tells the two stops of one system call apart (PTRACE_SYSCALL).
 	atSyscallEntry(r *Regs) bool
 	// syscallBefore reads the number of a system call out of the code in front of its end, where it is most likely set.
 	syscallBefore(code []byte) (number uint64, ok bool)
+	// What follows is about a thread that was stopped in a system call. waitsByBlock says whether the kernel may go on with it through
+	// restart_syscall(2), and the number that its registers have: that of restart_syscall if it was interrupted before. rank says how fit the
+	// thread is for a chain, 0 to 5, the best being 0. keepRestartable, resumable and leaveSleep are those of restart_linux.go and
+	// orphan_linux.go: the last takes a thread out of the sleep at a chain's end, if it is in it.
+	waitsByBlock(r *Regs) (number uint64, ok bool)
+	rank(t *Thread, r *Regs) int
+	keepRestartable(t *Thread, r *Regs) error
+	resumable(t *Thread, r Regs) (back, frame Regs, err error)
+	leaveSleep(t *Thread, r *Regs) bool
 	// endsWithEINTR and goesOnByBlock are calls of that processor alone, see restart_linux.go; startupCalls are what its C libraries call
 	// before they ask for their thread ID.
 	endsWithEINTR() []uint64
@@ -43,6 +55,8 @@ type processor interface {
 	storeOfResult(code []byte, r *Regs) (addr uint64, size int, ok bool)
 	// tidOffsets are where C libraries keep a thread's own ID, from the thread pointer.
 	tidOffsets() []int32
+	// blockBelow says whether they keep it below the thread pointer (ELF Handling For Thread-Local Storage, variant I), not above.
+	blockBelow() bool
 
 	// chain makes a chain of remote calls out of a plan, see chain; sleepCalls are ways to sleep at its end, the best first. What it is
 	// made of are gadgets, which each processor has its own of. cookie finds the number that marks a thread in a chain.

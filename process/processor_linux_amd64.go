@@ -121,6 +121,11 @@ func (host) storeOfResult(code []byte, r *Regs) (addr uint64, size int, ok bool)
 
 func signed32(b []byte) uint64 { return uint64(int32(binary.LittleEndian.Uint32(b))) }
 
+// breakpoint goes by arch/x86/include/uapi/asm/perf_regs.h; the length must be that of a long.
+func (host) breakpoint() (sp int, size uint64) { return 7, 8 }
+
+func (host) blockBelow() bool { return false }
+
 // tidOffsets are those of glibc's struct pthread, musl's with one canary, and musl's older with two.
 func (host) tidOffsets() []int32 { return []int32{0x2d0, 0x30, 0x38} }
 

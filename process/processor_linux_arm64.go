@@ -16,11 +16,11 @@ func (host) supported() error        { return nil }
 func (host) elfMachine() elf.Machine { return elf.EM_AARCH64 }
 func (host) auditArch() uint32       { return AuditArchAArch64 }
 func (host) syscallSize() uint64     { return 4 }
-func (host) spin() []byte            { return words(0x1400_0000) }       // b .
-func (host) syscallCode() []byte     { return words(insnSVC, insnRET) }  //
-func (host) redZone() uint64         { return 0 }                        // AAPCS64 §6.4.5: none on Linux
-func (host) endsWithEINTR() []uint64 { return nil }                      // it has none of the old calls
-func (host) goesOnByBlock() []uint64 { return []uint64{unix.SYS_PPOLL} } // poll(2) is one
+func (host) spin() []byte            { return words(0x1400_0000) }      // b .
+func (host) syscallCode() []byte     { return words(insnSVC, insnRET) } //
+func (host) redZone() uint64         { return 0 }                       // AAPCS64 §6.4.5: none on Linux
+func (host) endsWithEINTR() []uint64 { return nil }                     // it has none of the old calls
+func (host) goesOnByBlock() []uint64 { return nil }
 
 // mode32 is the bit of the processor's state that 32-bit code has (PSR_MODE32_BIT).
 const mode32 = 1 << 4
@@ -32,8 +32,13 @@ func (host) runs(r *Regs) error {
 	return nil
 }
 
-// tidOffsets are none that are known: what is there is found.
-func (host) tidOffsets() []int32 { return nil }
+// breakpoint goes by arch/arm64/include/uapi/asm/perf_regs.h; the length is an instruction's.
+func (host) breakpoint() (sp int, size uint64) { return 31, 4 }
+
+func (host) blockBelow() bool { return true }
+
+// tidOffsets are those of glibc 2.36's struct pthread, and musl 1.2.3's. They matter where a small number is at several places.
+func (host) tidOffsets() []int32 { return []int32{-0x670, -0xa8} }
 
 // atSyscallEntry goes by x7, which the kernel changes for that (arch/arm64/kernel/ptrace.c, report_syscall).
 func (host) atSyscallEntry(r *Regs) bool { return r.Regs[7] == 0 }

@@ -86,7 +86,7 @@ func (t *Thread) storeThreadID() error {
 	var code [maxStore]byte
 	n := t.s.p.ReadUpTo(code[:], regs.PC())
 	addr, size, ok := arch.storeOfResult(code[:n], regs)
-	if !ok || addr-regs.ThreadPointer() >= tidSearchSize {
+	if !ok || !nearThreadPointer(addr, regs.ThreadPointer()) {
 		_, err := t.Nudge(maxStoreNudges, func(*Regs) bool {
 			_, err := t.s.TIDOffset()
 			return err == nil
