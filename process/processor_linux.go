@@ -7,6 +7,8 @@ import "debug/elf"
 type processor interface {
 	// supported returns an error, which wraps ErrUnsupported, where there is no port yet: nothing else is asked of it then.
 	supported() error
+	// codeSupported is the same for code that is put into processes: what a port has last.
+	codeSupported() error
 	// elfMachine is the ELF machine of the programs that can be dealt with, and auditArch what seccomp filters are told of their calls.
 	elfMachine() elf.Machine
 	auditArch() uint32

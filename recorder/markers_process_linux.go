@@ -14,7 +14,7 @@ import (
 
 // MarkersOfProcess lists the markers of a running process, which is not stopped.
 func MarkersOfProcess(ctx context.Context, pid int, globs []string, c Choice) ([]MarkerSite, error) {
-	p, err := process.Open(pid)
+	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err
 	}

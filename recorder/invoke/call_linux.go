@@ -27,7 +27,7 @@ func Call(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	c := &caller{o: o, deadline: time.Now().Add(cmp.Or(o.Wait, DefaultWait))}
 	err = c.untilUntraced(ctx, func() error {
-		c.p, err = process.Open(o.PID)
+		c.p, err = process.OpenForCode(o.PID)
 		return err
 	})
 	if err != nil {
