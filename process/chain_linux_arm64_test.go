@@ -94,7 +94,7 @@ func TestFramesHoldWhatPtraceGives(t *testing.T) {
 		t.Errorf("SVE: %v, %d bytes", err, len(records))
 	}
 	le.PutUint16(sve[sveVL:], maxSVEVL)
-	for _, damaged := range [][]byte{nil, sve[:8], sve, append(le.AppendUint64(nil, noteSVE), sve[:40]...), append(le.AppendUint64(nil, noteFPSIMD), fp[:100]...)} {
+	for _, damaged := range [][]byte{nil, sve[:7], append(le.AppendUint64(nil, noteSVE), sve...), append(le.AppendUint64(nil, noteSVE), sve[:40]...), append(le.AppendUint64(nil, noteFPSIMD), fp[:100]...)} {
 		if _, err := frameRecordsOf(damaged); err == nil {
 			t.Errorf("%d bytes of nothing were taken", len(damaged))
 		}

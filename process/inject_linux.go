@@ -353,5 +353,6 @@ func (r *run) restore() error {
 	}
 	t.regs, t.haveRegs = r.back, t.stopped
 	r.restored = t.stopped
+	t.anew = arch.beginsAnew(t, &r.back)
 	return nil
 }

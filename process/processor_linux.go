@@ -32,10 +32,14 @@ type processor interface {
 	// thread is for a chain, 0 to 5, the best being 0. keepRestartable, resumable and leaveSleep are those of restart_linux.go and
 	// orphan_linux.go: the last takes a thread out of the sleep at a chain's end, if it is in it.
 	waitsByBlock(r *Regs) (number uint64, ok bool)
+	inSyscall(t *Thread, r *Regs) (number uint64, ok bool)
 	rank(t *Thread, r *Regs) int
 	keepRestartable(t *Thread, r *Regs) error
 	resumable(t *Thread, r Regs) (back, frame Regs, err error)
 	leaveSleep(t *Thread, r *Regs) bool
+	// beginsAnew says whether a thread that made a chain begins its call anew, and endForHandler ends that call, see reenter_linux.go.
+	beginsAnew(t *Thread, r *Regs) bool
+	endForHandler(t *Thread, r *Regs) bool
 	// endsWithEINTR and goesOnByBlock are calls of that processor alone, see restart_linux.go; startupCalls are what its C libraries call
 	// before they ask for their thread ID.
 	endsWithEINTR() []uint64

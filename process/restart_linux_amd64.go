@@ -13,6 +13,8 @@ func (host) waitsByBlock(r *Regs) (number uint64, ok bool) {
 	return number, restartCode(r) == restartByBlock
 }
 
+func (host) inSyscall(_ *Thread, r *Regs) (number uint64, ok bool) { return r.Syscall() }
+
 // rank goes by what the kernel has as the result of an interrupted call.
 func (host) rank(_ *Thread, r *Regs) int {
 	switch restartCode(r) {
@@ -28,6 +30,10 @@ func (host) rank(_ *Thread, r *Regs) int {
 	}
 	return 0
 }
+
+// beginsAnew: the kernel is told to restart calls, and what for.
+func (host) beginsAnew(*Thread, *Regs) bool    { return false }
+func (host) endForHandler(*Thread, *Regs) bool { return false }
 
 func (host) leaveSleep(_ *Thread, r *Regs) bool {
 	if call, _ := r.Syscall(); restartCode(r) == 0 || !isSleep(call) {

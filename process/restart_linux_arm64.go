@@ -57,6 +57,23 @@ var endsForHandlers = map[uint64]bool{
 	unix.SYS_PPOLL: true, unix.SYS_PSELECT6: true, unix.SYS_RT_SIGSUSPEND: true,
 }
 
+// inSyscall says so of a thread that is in front of a call: as a rule it was in it.
+func (host) inSyscall(t *Thread, r *Regs) (number uint64, ok bool) { return r.Regs[8], t.atCall(r) }
+
+// beginsAnew says whether a thread with these registers begins a system call: the kernel doesn't know that it has been in it before.
+func (host) beginsAnew(t *Thread, r *Regs) bool { return t.atCall(r) }
+
+// endForHandler ends the call that a thread is in front of, for a handler that is about to run. Where the thread has already been in it again,
+// the kernel would do the same.
+func (h host) endForHandler(t *Thread, r *Regs) bool {
+	if !endsForHandlers[r.Regs[8]] || !t.atCall(r) {
+		return false
+	}
+	r.SetResult(negative(int64(unix.EINTR)))
+	r.Pc += h.syscallSize()
+	return true
+}
+
 // leaveSleep takes a thread out of the sleep at a chain's end.
 func (h host) leaveSleep(t *Thread, r *Regs) bool {
 	if !isSleep(r.Regs[8]) || !t.s.p.holds(r.PC(), words(insnSVC, insnRET)) {
@@ -132,24 +149,8 @@ func (t *Thread) signalsDue() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := os.ReadFile(taskPath(t.s.p.pid, t.TID, "status"))
-	if err != nil {
-		return false, err
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		if name != "SigPnd" && name != "ShdPnd" {
-			continue
-		}
-		set, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-		if err != nil {
-			return false, err
-		}
-		if set&^mask != 0 {
-			return true, nil
-		}
-	}
-	return false, nil
+	status, err := readStatus(t.s.p.pid, t.TID)
+	return (status.SigPending|status.SigWaiting)&^mask != 0, err
 }
 
 // avoidRestartSyscall makes a call with a timeout start over where a seccomp filter forbids restart_syscall, by which the kernel would go on

@@ -17,6 +17,7 @@ type Thread struct {
 	stopped   bool
 	ended     bool
 	groupStop bool
+	anew      bool   // it begins its system call again when it is let go, see reenter
 	returnsTo uint64 // see ReturnsTo
 }
 
@@ -87,7 +88,7 @@ func (t *Thread) InSyscall() (number uint64, in bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	number, in = regs.Syscall()
+	number, in = arch.inSyscall(t, regs)
 	return number, in, nil
 }
 
