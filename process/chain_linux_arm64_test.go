@@ -136,3 +136,41 @@ func TestChainsFitTheirPlace(t *testing.T) {
 		t.Errorf("the cookie is %#x, %v", got, ok)
 	}
 }
+
+func TestPlacesOfResults(t *testing.T) {
+	const (
+		movX3   = 0xaa00_03e3 // mov x3, x0
+		adrp4   = 0x9000_0004
+		add2    = 0x9101_e262 // add x2, x19, #0x78
+		ldr4    = 0xf940_0084 // ldr x4, [x4]
+		zero    = 0x5280_0000 // mov w0, #0
+		stp19   = 0xa900_ce73 // stp x19, x19, [x19, #8]
+		str3    = 0xb900_2263 // str w3, [x19, #32]
+		str0    = 0xb900_d260 // str w0, [x19, #208]
+		add19   = 0x9100_4273 // add x19, x19, #16
+		ldp19   = 0xa940_4e73 // ldp x19, x19, [x19]
+		ret     = insnRET
+		postInc = 0xf801_0673 // str x19, [x19], #16
+	)
+	r := &Regs{}
+	r.Regs[19] = 0x1000
+	for _, c := range []struct {
+		name string
+		code []uint32
+		addr uint64
+		ok   bool
+	}{
+		{"glibc's", []uint32{str0}, 0x1000 + 208, true},
+		{"musl's", []uint32{adrp4, movX3, add2, ldr4, zero, stp19, str3}, 0x1000 + 32, true},
+		{"the result is lost", []uint32{zero, str0}, 0, false},
+		{"another base", []uint32{add19, str0}, 0, false},
+		{"a base that is loaded", []uint32{ldp19, str0}, 0, false},
+		{"a base that moves", []uint32{postInc, str0}, 0, false},
+		{"behind the end", []uint32{ret, str0}, 0, false},
+		{"none", nil, 0, false},
+	} {
+		if addr, size, ok := arch.storeOfResult(words(c.code...), r); ok != c.ok || ok && (addr != c.addr || size != 0) {
+			t.Errorf("%s: %#x, %d, %v", c.name, addr, size, ok)
+		}
+	}
+}

@@ -56,7 +56,7 @@ type processor interface {
 	// leaveDetour lets a thread that stands behind that call go on at entry, with the registers that the loader has left.
 	leaveDetour(r *Regs, entry uint64)
 	// setsThreadPointer says whether code may set its thread pointer, storeOfResult where the instruction at the beginning of code stores
-	// the result of a system call, and how long it is.
+	// the result of a system call, and how long it is: 0 if it comes later, and is to be carried out again.
 	setsThreadPointer(code []byte) bool
 	storeOfResult(code []byte, r *Regs) (addr uint64, size int, ok bool)
 	// tidOffsets are where C libraries keep a thread's own ID, from the thread pointer.

@@ -57,19 +57,6 @@ func (host) setsThreadPointer(code []byte) bool {
 	return findWords(code, func(w, _ uint32) bool { return w&^31 == setTPIDR }) >= 0
 }
 
-// storeOfResult knows STR (immediate, unsigned offset) of w0.
-func (host) storeOfResult(code []byte, r *Regs) (addr uint64, size int, ok bool) {
-	if len(code) < 4 {
-		return 0, 0, false
-	}
-	w := word(code, 0)
-	base := w >> 5 & 31
-	if w&0xffc0_001f != 0xb900_0000 || base >= uint32(len(r.Regs)) {
-		return 0, 0, false
-	}
-	return r.Regs[base] + uint64(w>>10&0xfff)*4, 4, true
-}
-
 // detour keeps x0, which the loader gives the entry point: what is to be called at the program's end (ELF for the Arm 64-bit Architecture,
 // Linux: "process initialization"). It's entered by BR, and enters a program that may be guarded by BR with x16.
 func (host) detour(c detourCall, entry uint64) (code []byte, after int) {

@@ -101,5 +101,5 @@ func (t *Thread) storeThreadID() error {
 	return t.SetRegs(regs)
 }
 
-// maxStore is the length of the longest instruction that a processor knows as such a store, in bytes.
-const maxStore = 8
+// maxStore is how much code is looked at for such a store, in bytes.
+const maxStore = 64
