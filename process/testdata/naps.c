@@ -13,6 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef SYS_poll // newer processors' Linux has only the newer call
+#define SYS_poll SYS_ppoll
+#endif
+
 #define ALLOW(nr) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
