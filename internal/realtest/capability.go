@@ -76,6 +76,9 @@ const (
 	CleanChroot    Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
 )
 
+// ObjdumpARM64 is the GNU disassembler for 64-bit Arm.
+const ObjdumpARM64 Capability = "aarch64-linux-gnu-objdump"
+
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
 // lacks the capability.
 var ErrMissing = errors.New("capability missing")

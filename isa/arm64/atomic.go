@@ -23,14 +23,16 @@ func (i *Inst) atomic() bool {
 		return i.checkedSwap()
 	case 0b010, 0b011: // st64bv0, st64bv; rcwswp, rcwset
 		if size == 3 {
+			i.read &^= s.Mask() // it is the status
 			i.written = 0
+			i.addressed(0)
 			i.writes(s)
 			return single && i.eight(false)
 		}
 		return i.checkedSwap()
 	case 0b100: // ldapr
 		i.Class = Ordered
-		return i.field(22, 2) == 0b10
+		return i.field(22, 2) == 0b10 && s == 31
 	case 0b101: // ld64b
 		return size == 3 && single && s == 31 && i.eight(true)
 	}
@@ -40,7 +42,6 @@ func (i *Inst) atomic() bool {
 // checkedSwap is FEAT_THE's: the result is in flags, too.
 func (i *Inst) checkedSwap() bool {
 	i.Size = 8
-	i.reads(i.Rd())
 	i.writesFlags = true
 	return i.field(30, 2) < 2
 }
@@ -69,21 +70,22 @@ func (i *Inst) eight(load bool) bool {
 	return true
 }
 
-// copies is cpyp, setp and their siblings (MOPS): all three registers are read and written.
+// copies is cpyp, setp and their siblings (MOPS): the addresses and the count are read and written.
 func (i *Inst) copies() bool {
 	i.Class = MemoryCopy
 	d, n, s := i.Rd(), i.Rn(), i.Rm()
-	i.read |= d.Mask() | n.Mask()
-	i.written |= d.Mask() | n.Mask()
+	i.reads(d)
+	i.reads(n)
+	i.reads(s)
+	i.writes(d)
+	i.writes(n)
 	i.readsFlags, i.writesFlags = true, true // the first sets what the others go by
-	if d == 31 || n == 31 || d == n || d == s || n == s {
+	if d == 31 || d == n || d == s || n == s {
 		return false
 	}
 	if i.field(22, 2) == 0b11 { // setp …: Rs is the value
-		i.reads(s)
 		return i.field(14, 2) != 0b11
 	}
-	i.reads(s)
 	i.writes(s)
 	return s != 31
 }
@@ -142,9 +144,9 @@ func (i *Inst) orderedPair() bool {
 		}
 	} else {
 		if load {
-			i.writes(i.Rt2x())
+			i.writes(i.Rm())
 		} else {
-			i.reads(i.Rt2x())
+			i.reads(i.Rm())
 		}
 		size *= 2
 		if i.field(12, 4) == 1 { // as it is
@@ -161,9 +163,6 @@ func (i *Inst) orderedPair() bool {
 	}
 	return true
 }
-
-// Rt2x is the second register where it stands in the place of Rm.
-func (i *Inst) Rt2x() Reg { return i.Rm() }
 
 // tag is stg, ldg and their siblings (MTE).
 func (i *Inst) tag() bool {

@@ -123,7 +123,9 @@ func (i *Inst) branchRegister() bool {
 		return n == 31
 	case 0b0100: // eret, eretaa
 		i.Kind = ExceptionReturn
-		i.readsSP(SP)
+		if auth {
+			i.readsSP(SP)
+		}
 		return n == 31 && (!auth || op4 == 31)
 	case 0b0101: // drps
 		i.Kind = ExceptionReturn
@@ -171,7 +173,7 @@ func (i *Inst) system() bool {
 // systemPair is the 128-bit forms, of two registers (FEAT_D128, FEAT_SYSINSTR128).
 func (i *Inst) systemPair() bool {
 	t := i.Rd()
-	if t&1 != 0 && (t != 31 || i.bit(20) || i.bit(21)) {
+	if t&1 != 0 && (t != 31 || i.bit(20) || i.bit(21) || !i.bit(19)) {
 		return false
 	}
 	switch {
@@ -220,8 +222,10 @@ func (i *Inst) systemZero() bool {
 			return op1 == 3 && crm&3 == 2
 		case 2, 4, 5, 6: // clrex, dsb, dmb, isb
 			return op1 == 3
-		case 3, 7: // tcommit, sb
+		case 3: // tcommit
 			return op1 == 3 && crm == 0
+		case 7: // sb
+			return op1 == 3
 		}
 		return false
 	case crn == 4:
@@ -235,8 +239,8 @@ func (i *Inst) pstate(op, crm uint32) bool {
 	i.Class = MoveToSystem
 	switch op {
 	case 0o00, 0o01, 0o02: // cfinv, xaflag, axflag
-		i.Class, i.readsFlags = Plain, true
-		return true
+		i.Class, i.readsFlags, i.writesFlags = Plain, true, true
+		return op != 0 || crm == 0
 	case 0o10: // allint, pm
 		return crm <= 3
 	case 0o33: // svcr: smstart, smstop

@@ -79,6 +79,6 @@ func (i *Inst) scalable(c Class) bool {
 	i.readsSP(i.Rm())
 	i.writesSP(i.Rd())
 	i.read |= 0xFF00
-	i.readsFlags = true
+	i.readsFlags, i.writesFlags = true, true
 	return true
 }

@@ -19,9 +19,13 @@ func (i *Inst) WritesReg(r Reg) bool { return i.written&r.Mask() != 0 }
 // kernel or to a signal handler (svc, brk) counts as reading them, and so do SVE and SME.
 func (i *Inst) FlagsRead() bool { return i.readsFlags }
 
-// FlagsWritten reports whether the instruction certainly overwrites all of N, Z, C and V, whatever it reads. It errs
-// towards false, as rmif and setf8 keep some, and SVE isn't told apart.
-func (i *Inst) FlagsWritten() bool { return i.writesFlags && i.Class != SVE && i.Class != SME }
+// FlagsWritten reports whether the instruction certainly overwrites all of N, Z, C and V and reads none of them: whatever
+// they were before is lost. It errs towards false.
+func (i *Inst) FlagsWritten() bool { return i.writesFlags && !i.readsFlags }
+
+// FlagsChanged reports whether the instruction may write any of N, Z, C and V. It errs towards true: of SVE and SME none
+// is told apart.
+func (i *Inst) FlagsChanged() bool { return i.writesFlags }
 
 // StackDelta returns by how many bytes the instruction moves SP, and whether that is known. It is known and zero where
 // SP is not written, and for a call, as seen after the callee's return.

@@ -55,7 +55,9 @@ func (i *Inst) IsLandingPad() bool {
 func (i *Inst) IsNop() bool { return i.Word == 0xD503201F }
 
 // IsPadding reports whether the instruction is what stands between functions: nop, brk or udf.
-func (i *Inst) IsPadding() bool { return i.IsNop() || i.Ends() && (i.Kind == Breakpoint || i.Kind == Undefined) }
+func (i *Inst) IsPadding() bool {
+	return i.IsNop() || i.Ends() && (i.Kind == Breakpoint || i.Kind == Undefined)
+}
 
 // Movable reports whether the instruction does the same at another address: it neither names an address relative to
 // its own, nor leaves its own behind in a register or a signature. What Retarget or a stub must do for the others is

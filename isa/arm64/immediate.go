@@ -79,7 +79,7 @@ func (i *Inst) tagsOrLimits() bool {
 	}
 	i.readsSP(i.Rn())
 	i.writesSP(i.Rd())
-	return i.bit(31) && !i.bit(29) && i.field(14, 2) == 0
+	return i.bit(31) && !i.bit(29)
 }
 
 // bitmask reports whether N, immr and imms are a bitmask immediate (Arm ARM, DecodeBitMasks): a run of ones in an

@@ -72,42 +72,42 @@ type Class uint8
 
 // The classes.
 const (
-	Plain        Class = iota // computes in registers, and nothing else
-	BranchImm                 // b, bl
-	BranchCond                // b.cond, bc.cond
-	CompareZero               // cbz, cbnz
-	TestBit                   // tbz, tbnz
-	BranchReg                 // br, blr, ret, eret, drps
-	BranchAuth                // the same with a signed address: braa, blraa, retaa, eretaa …
-	BranchAuthPC              // retaasppc, retabsppc and with a register: the address of the signing instruction matters
-	Address                   // adr, adrp
-	LoadLiteral               // ldr, ldrsw, of a general or a vector register, prfm, relative to PC
-	AddSubImm                 // add, adds, sub, subs with an immediate; cmp, cmn, mov to and from SP are among them
-	LandingPad                // bti, with any operand
-	Sign                      // paciasp, pacibsp, paciaz, pacia1716, pacia …
-	SignPC                    // paciasppc, autiasppc …: the result depends on the instruction's own address or names another's
-	Authenticate              // autiasp, autibsp, autiaz, autia1716, autia …
-	Strip                     // xpaclri, xpaci, xpacd
-	Hint                      // nop, yield, wfe, csdb, esb, gcs and the rest of the hint space
-	Barrier                   // dsb, dmb, isb, sb, clrex, tcommit
-	Exception                 // svc, hvc, smc, brk, hlt, dcps1 to dcps3, tcancel
-	Reserved                  // udf
-	MoveFromSystem            // mrs, mrrs
-	MoveToSystem              // msr, msrr
-	System                    // sys, sysl, sysp, wfet, wfit, tstart, ttest
-	Load                      // one register or more, with any addressing but the literal's
-	Store                     //
-	LoadPair                  // two registers
-	StorePair                 //
-	Exclusive                 // ldxr, stxr and pairs
-	Ordered                   // ldar, stlr, ldapr, stlur …
-	Atomic                    // cas, casp, swp, ldadd …, of LSE, LSE128 and THE
-	MemoryCopy                // cpyp, setp …, of MOPS: may be interrupted between, with registers in step
-	Prefetch                  // prfm, prfum, rprfm
-	Tag                       // stg, ldg …, of MTE
-	Vector                    // SIMD and floating point, without memory
-	SVE                       // the encoding space of SVE
-	SME                       // that of SME
+	Plain          Class = iota // computes in registers, and nothing else
+	BranchImm                   // b, bl
+	BranchCond                  // b.cond, bc.cond
+	CompareZero                 // cbz, cbnz
+	TestBit                     // tbz, tbnz
+	BranchReg                   // br, blr, ret, eret, drps
+	BranchAuth                  // the same with a signed address: braa, blraa, retaa, eretaa …
+	BranchAuthPC                // retaasppc, retabsppc and with a register: the address of the signing instruction matters
+	Address                     // adr, adrp
+	LoadLiteral                 // ldr, ldrsw, of a general or a vector register, prfm, relative to PC
+	AddSubImm                   // add, adds, sub, subs with an immediate; cmp, cmn, mov to and from SP are among them
+	LandingPad                  // bti, with any operand
+	Sign                        // paciasp, pacibsp, paciaz, pacia1716, pacia …
+	SignPC                      // paciasppc, autiasppc …: the result depends on the instruction's own address or names another's
+	Authenticate                // autiasp, autibsp, autiaz, autia1716, autia …
+	Strip                       // xpaclri, xpaci, xpacd
+	Hint                        // nop, yield, wfe, csdb, esb, gcs and the rest of the hint space
+	Barrier                     // dsb, dmb, isb, sb, clrex, tcommit
+	Exception                   // svc, hvc, smc, brk, hlt, dcps1 to dcps3, tcancel
+	Reserved                    // udf
+	MoveFromSystem              // mrs, mrrs
+	MoveToSystem                // msr, msrr
+	System                      // sys, sysl, sysp, wfet, wfit, tstart, ttest
+	Load                        // one register or more, with any addressing but the literal's
+	Store                       //
+	LoadPair                    // two registers
+	StorePair                   //
+	Exclusive                   // ldxr, stxr and pairs
+	Ordered                     // ldar, stlr, ldapr, stlur …
+	Atomic                      // cas, casp, swp, ldadd …, of LSE, LSE128 and THE
+	MemoryCopy                  // cpyp, setp …, of MOPS: may be interrupted between, with registers in step
+	Prefetch                    // prfm, prfum, rprfm
+	Tag                         // stg, ldg …, of MTE
+	Vector                      // SIMD and floating point, without memory
+	SVE                         // the encoding space of SVE
+	SME                         // that of SME
 	classCount
 )
 

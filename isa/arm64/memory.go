@@ -126,7 +126,8 @@ func (i *Inst) memoryClass(load bool) {
 func (i *Inst) structures() bool {
 	i.memoryClass(i.bit(22))
 	i.addressed(0)
-	if !i.structureBase() || i.bit(31) {
+	i.structureBase()
+	if i.bit(31) || i.bit(21) || !i.bit(23) && i.Rm() != 0 {
 		return false
 	}
 	switch i.field(12, 4) {
@@ -139,16 +140,14 @@ func (i *Inst) structures() bool {
 }
 
 // structureBase reads how the base changes: not at all, by Rm, or, where that is 31, by the size.
-func (i *Inst) structureBase() bool {
-	m := i.Rm()
+func (i *Inst) structureBase() {
 	if !i.bit(23) {
-		return m == 0 || i.bit(24) && m&^0x20 == 0
+		return
 	}
-	if m != 31 {
+	if m := i.Rm(); m != 31 {
 		i.reads(m)
 	}
 	i.writesBack(true)
-	return i.bit(24) || !i.bit(21)
 }
 
 // structure is the same of one element of each vector.
@@ -163,9 +162,7 @@ func (i *Inst) structure() bool {
 		i.Class = Ordered
 		return i.field(16, 6) == 1 && op == 0b100 && !i.bit(12) && size == 1
 	}
-	if i.bit(23) {
-		i.structureBase()
-	}
+	i.structureBase()
 	switch op >> 1 {
 	case 0:
 		return true
@@ -184,17 +181,18 @@ func (i *Inst) pair() bool {
 	if load {
 		i.Class = LoadPair
 	}
-	size := uint8(4)
+	i.Size = 4
+	scale := int64(4)
 	switch {
 	case i.bit(26):
-		size = 4 << op
+		i.Size = 4 << op
+		scale <<= op
 	case op == 0b10:
-		size = 8
-	case op == 0b01 && !load: // stgp: tags are 16 bytes
-		size = 16
+		i.Size, scale = 8, 8
+	case op == 0b01 && !load: // stgp: in steps of what one tag is for
+		i.Size, scale = 8, 16
 	}
-	i.addressed(i.signed(15, 7) * int64(size))
-	i.Size = size
+	i.addressed(i.signed(15, 7) * scale)
 	if mode&1 != 0 {
 		i.writesBack(mode == 0b01)
 	}
@@ -205,20 +203,11 @@ func (i *Inst) pair() bool {
 		i.writes(t)
 		i.writes(t2)
 	} else {
-		i.readsData(t)
-		i.readsData(t2)
+		i.reads(t)
+		i.reads(t2)
 	}
-	if op == 0b01 {
-		if !load {
-			i.Size = 8
-		}
-		return mode != 0
-	}
-	return op != 0b11
+	return op != 0b11 && (op != 0b01 || mode != 0)
 }
-
-// readsData takes note of a register that is stored.
-func (i *Inst) readsData(r Reg) { i.reads(r) }
 
 // oneRegister is loads and stores of one register, but for the unsigned offset; and atomics.
 func (i *Inst) oneRegister() bool {
@@ -260,7 +249,7 @@ func (i *Inst) transfer(hint bool) bool {
 	i.memoryClass(op != 0)
 	switch {
 	case op == 0:
-		i.readsData(i.Rd())
+		i.reads(i.Rd())
 		return true
 	case size == 3 && op == 2:
 		i.Class, i.Size = Prefetch, 0

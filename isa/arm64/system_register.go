@@ -6,11 +6,11 @@ type SystemRegister uint16
 
 // The system registers that somebody asks about (Arm ARM D24).
 const (
-	NZCV         SystemRegister = 3<<14 | 3<<11 | 4<<7 | 2<<3
-	TPIDREL0     SystemRegister = 3<<14 | 3<<11 | 13<<7 | 2
-	CNTFRQEL0    SystemRegister = 3<<14 | 3<<11 | 14<<7
-	CNTVCTEL0    SystemRegister = 3<<14 | 3<<11 | 14<<7 | 2
-	CNTVCTSSEL0  SystemRegister = 3<<14 | 3<<11 | 14<<7 | 6 // the same, in order with what surrounds it (FEAT_ECV)
+	NZCV        SystemRegister = 3<<14 | 3<<11 | 4<<7 | 2<<3
+	TPIDREL0    SystemRegister = 3<<14 | 3<<11 | 13<<7 | 2
+	CNTFRQEL0   SystemRegister = 3<<14 | 3<<11 | 14<<7
+	CNTVCTEL0   SystemRegister = 3<<14 | 3<<11 | 14<<7 | 2
+	CNTVCTSSEL0 SystemRegister = 3<<14 | 3<<11 | 14<<7 | 6   // the same, in order with what surrounds it (FEAT_ECV)
 	randomRNDR  SystemRegister = 3<<14 | 3<<11 | 2<<7 | 4<<3 // rndr; rndrrs has the lowest bit set
 )
 
