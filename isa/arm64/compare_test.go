@@ -73,6 +73,7 @@ func (c *comparison) compare(t *testing.T, l listed) {
 	if i.Class == System || i.Kind == Syscall {
 		return
 	}
+	c.compareOperand(t, l, &i)
 	read, written := l.registers()
 	if i.written != written {
 		c.differ(t, "written "+l.mnemonic, l, "writes %s, want %s", masked(i.written), masked(written))
@@ -85,6 +86,40 @@ func (c *comparison) compare(t *testing.T, l listed) {
 	}
 	if want := l.writesFlags(); i.writesFlags != want {
 		c.differ(t, "flags written "+l.mnemonic, l, "writes flags: %v", i.writesFlags)
+	}
+}
+
+// compareOperand compares the memory operand: base, displacement and what becomes of the base.
+func (c *comparison) compareOperand(t *testing.T, l listed, i *Inst) {
+	t.Helper()
+	if i.Class == MemoryCopy {
+		return
+	}
+	for k, o := range l.operands {
+		inner, ok := strings.CutPrefix(o, "[")
+		if !ok {
+			continue
+		}
+		base, rest, _ := strings.Cut(strings.TrimRight(inner, "]!"), ",")
+		post := k+1 < len(l.operands) && !strings.HasSuffix(o, "!")
+		if post {
+			rest = l.operands[k+1]
+		}
+		if m := register(base); m != i.Base.Mask() || post != i.PostIndex || i.Writeback != (post || strings.HasSuffix(o, "!")) {
+			c.differ(t, "base "+l.mnemonic, l, "base %v, written %v, after %v", i.Base, i.Writeback, i.PostIndex)
+		}
+		disp := int64(0)
+		if _, number, ok := strings.Cut(rest, "#"); ok && !strings.Contains(rest, "x") && !strings.Contains(rest, "w") {
+			disp, _ = strconv.ParseInt(number, 10, 64)
+		}
+		structure := i.Base != NoReg && i.PostIndex && i.vectorStructure()
+		if int64(i.Disp) != disp && !structure {
+			c.differ(t, "displacement "+l.mnemonic, l, "displacement %d", i.Disp)
+		}
+		return
+	}
+	if i.Base != NoReg {
+		c.differ(t, "operand "+l.mnemonic, l, "base %v", i.Base)
 	}
 }
 
@@ -171,7 +206,7 @@ func (l *listed) madeUp() bool {
 		}
 	}
 	return (strings.HasPrefix(m, "fmlal") || strings.HasPrefix(m, "fmlsl")) && l.word>>22&1 != 0 ||
-		strings.HasPrefix(m, "st64b") && (l.word&1 != 0 || l.word&31 > 22)
+		(strings.HasPrefix(m, "st64b") || m == "ld64b") && (l.word&1 != 0 || l.word&31 > 22)
 }
 
 // kind says what an instruction with this mnemonic is.
