@@ -32,7 +32,7 @@ func disassembled(t *testing.T, words []uint32) []listed {
 	t.Helper()
 	realtest.Need(t, realtest.LLVMObjdump, realtest.LLVMObjcopy)
 	object := filepath.Join(t.TempDir(), "words.o")
-	run(t, "llvm-objcopy-19", "-I", "binary", "-O", "elf64-littleaarch64", "--rename-section", ".data=.text,code", wordsFile(t, words), object)
+	runTool(t, "llvm-objcopy-19", "-I", "binary", "-O", "elf64-littleaarch64", "--rename-section", ".data=.text,code", wordsFile(t, words), object)
 	return lines(t, words, exec.Command("llvm-objdump-19", "-d", "--mattr=+all", "--no-print-imm-hex", object))
 }
 
@@ -50,7 +50,7 @@ func wordsFile(t *testing.T, words []uint32) string {
 	return name
 }
 
-func run(t *testing.T, name string, args ...string) {
+func runTool(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", name, err, out)
