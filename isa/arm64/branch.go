@@ -148,12 +148,12 @@ func (i *Inst) system() bool {
 		if i.bit(21) {
 			i.Class = MoveFromSystem
 			i.writes(t)
-			i.readsFlags = i.SystemRegister() == NZCV
+			i.readsFlags = i.SystemRegister() == SystemNZCV
 			i.writesFlags = i.SystemRegister()&^1 == randomRNDR // whether there was a number is told in NZCV
 		} else {
 			i.Class = MoveToSystem
 			i.reads(t)
-			i.writesFlags = i.SystemRegister() == NZCV
+			i.writesFlags = i.SystemRegister() == SystemNZCV
 		}
 		return true
 	case i.field(19, 1) == 1: // sys, sysl

@@ -86,7 +86,7 @@ func TestWordsAreWhatTheManualSays(t *testing.T) {
 }
 
 func TestSystemRegistersAreTold(t *testing.T) {
-	for word, want := range map[uint32]SystemRegister{0xD53BD040: TPIDREL0, 0xD51B4200: NZCV, 0xD53BE040: CNTVCTEL0, 0xD53BE0C0: CNTVCTSSEL0, 0xD53BE000: CNTFRQEL0} {
+	for word, want := range map[uint32]SystemRegister{0xD53BD040: SystemTPIDR, 0xD51B4200: SystemNZCV, 0xD53BE040: SystemCNTVCT, 0xD53BE0C0: SystemCNTVCTSS, 0xD53BE000: SystemCNTFRQ} {
 		var i Inst
 		if err := DecodeWord(&i, word); err != nil || i.SystemRegister() != want {
 			t.Errorf("%08x: %v, system register %#x, want %#x", word, err, i.SystemRegister(), want)

@@ -6,12 +6,12 @@ type SystemRegister uint16
 
 // The system registers that somebody asks about (Arm ARM D24).
 const (
-	NZCV        SystemRegister = 3<<14 | 3<<11 | 4<<7 | 2<<3
-	TPIDREL0    SystemRegister = 3<<14 | 3<<11 | 13<<7 | 2
-	CNTFRQEL0   SystemRegister = 3<<14 | 3<<11 | 14<<7
-	CNTVCTEL0   SystemRegister = 3<<14 | 3<<11 | 14<<7 | 2
-	CNTVCTSSEL0 SystemRegister = 3<<14 | 3<<11 | 14<<7 | 6   // the same, in order with what surrounds it (FEAT_ECV)
-	randomRNDR  SystemRegister = 3<<14 | 3<<11 | 2<<7 | 4<<3 // rndr; rndrrs has the lowest bit set
+	SystemNZCV     SystemRegister = 3<<14 | 3<<11 | 4<<7 | 2<<3
+	SystemTPIDR    SystemRegister = 3<<14 | 3<<11 | 13<<7 | 2
+	SystemCNTFRQ   SystemRegister = 3<<14 | 3<<11 | 14<<7
+	SystemCNTVCT   SystemRegister = 3<<14 | 3<<11 | 14<<7 | 2
+	SystemCNTVCTSS SystemRegister = 3<<14 | 3<<11 | 14<<7 | 6   // the same, in order with what surrounds it (FEAT_ECV)
+	randomRNDR     SystemRegister = 3<<14 | 3<<11 | 2<<7 | 4<<3 // rndr; rndrrs has the lowest bit set
 )
 
 // SystemRegister returns which register mrs, mrrs, msr or msrr moves from or to; it means something only for these,
