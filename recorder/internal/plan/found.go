@@ -17,7 +17,7 @@ const foundCost = 6
 // findMore adds the functions that neither symbols nor CFI tell of and that the code itself shows. There are none of those of a
 // Go program, whose functions are all known, nor of the dynamic loader, which is left alone.
 func (im *Image) findMore(ctx context.Context) error {
-	if im.NoSearch || im.Loader || len(im.texts) == 0 {
+	if im.NoSearch || im.Loader || !im.processor.search || len(im.texts) == 0 {
 		return nil
 	}
 	in := &discover.Input{Fixed: im.Object.Type == object.Executable, Pointers: im.eachPointer, Read: im.readSome}

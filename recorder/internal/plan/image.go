@@ -35,7 +35,8 @@ type Image struct {
 	// Coverage is how much of its code functions have, once it is planned.
 	Coverage Coverage
 
-	texts []text
+	processor *processor
+	texts     []text
 	*planning
 }
 
@@ -80,10 +81,11 @@ type text struct {
 
 // NewImage prepares an image. The object must stay open while the Image is in use.
 func NewImage(o *object.Image, module string) (*Image, error) {
-	if o.Format != object.ELF || o.Arch != object.AMD64 || o.Class != object.Class64 {
-		return nil, fmt.Errorf("callreel: %s: %s code can't be probed, only amd64 ELF", o.Name(), o.Arch)
+	processor := processorOf(o)
+	if processor == nil {
+		return nil, fmt.Errorf("callreel: %s: %s code can't be probed, only 64-bit ELF of amd64 and arm64", o.Name(), o.Arch)
 	}
-	im := &Image{Object: o, Module: module, planning: &planning{}}
+	im := &Image{Object: o, Module: module, processor: processor, planning: &planning{}}
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (im *Image) findMarks(fns []function) {
 			im.marksOf[fn] = append(im.marksOf[fn], i)
 		}
 	}
-	p := &planner{im: im, fns: fns}
+	p := newPlanner(im, fns)
 	for i := range fns { // in one order, as windows may be in each other's way
 		if marks := im.marksOf[i]; len(marks) > 0 {
 			p.placeMarks(i, marks)

@@ -20,6 +20,8 @@ const (
 	// SiteCopy is whole instructions that control comes to by jumps alone, which are all led to the copy in the stub.
 	// Nothing is written.
 	SiteCopy
+	// SiteWord is one instruction of arm64 that is moved into the stub; a branch takes its place. There SiteBranch is b or bl.
+	SiteWord
 )
 
 // Role says which event a site's stub writes besides those of exits that were moved with it.
@@ -120,7 +122,7 @@ func (s *Site) End() uint64 { return s.Addr + uint64(s.Size) }
 // Patch returns the address of the bytes that change at the site itself and how many they are.
 func (s *Site) Patch() (addr uint64, n int) {
 	switch {
-	case s.Kind == SiteBranch:
+	case s.Kind == SiteBranch, s.Kind == SiteWord:
 		return s.End() - 4, 4
 	case s.Island != 0:
 		return s.Addr, ShortJump

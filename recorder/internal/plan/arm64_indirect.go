@@ -1,0 +1,225 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/callreel/callreel/isa/arm64"
+)
+
+// resolve finds out whether the indirect jump words[k] leaves, and where it goes if not. It asks what leaves asks of x86's.
+func (w *walker) resolve(k int) {
+	in := &w.words[k]
+	how, targets := w.targetOf(k)
+	known, gone := w.frames.gone(in.addr)
+	labels := w.hasLabels()
+	switch {
+	case how&madeOther != 0:
+		w.lost = cmp.Or(w.lost, in.addr)
+	case how&madeOffset != 0:
+		if len(targets) == 0 {
+			w.lost = cmp.Or(w.lost, in.addr)
+		}
+	case how == madeLabel:
+	case known && !gone, how == madeSwitch:
+		if !labels {
+			w.lost = cmp.Or(w.lost, in.addr)
+		}
+	case labels && (!known || how&madeLoaded != 0):
+		w.lost = cmp.Or(w.lost, in.addr)
+	default:
+		w.leaving[k] = true
+	}
+	for _, to := range targets {
+		if !w.reach(to) {
+			w.beyond = append(w.beyond, to)
+		}
+	}
+}
+
+// hasLabels says whether data holds addresses inside the code at hand.
+func (w *walker) hasLabels() bool {
+	for _, s := range w.spans {
+		if i := w.im.chunkAt(w.words[s.from].addr); i >= 0 && w.im.labelled.has(uint64(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// targetOf says how the target of the indirect jump words[k] is made, and which targets it has if that can be told.
+func (w *walker) targetOf(k int) (made, []uint64) {
+	d, ok := w.definition(k, w.words[k].Rn())
+	if !ok {
+		return madePointer, nil
+	}
+	in := &w.words[d]
+	if to, ok := w.constant(k, w.words[k].Rn(), 0); ok {
+		if w.own(to) {
+			return madeLabel, []uint64{to}
+		}
+		return madePointer, nil
+	}
+	switch {
+	case isAdd(in.Word):
+		return madeOffset, w.offsets(d)
+	case in.Class == arm64.Load && in.Size == 8 && in.Index:
+		base, ok := w.constant(d, in.Rn(), 0)
+		if ok && w.holdsLabels(base) {
+			return madeSwitch, nil
+		}
+		return madeLoaded, nil
+	case in.Class == arm64.Load, in.Class == arm64.LoadPair, in.Class == arm64.LoadLiteral, in.Kind == arm64.Call, in.Kind == arm64.IndirectCall,
+		in.Class == arm64.Authenticate, in.Class == arm64.Strip, in.Class == arm64.MoveFromSystem, in.Class == arm64.Ordered:
+		return madePointer, nil
+	case isSelect(in.Word): // csel: either of two
+		return madePointer, nil
+	case isXor(in.Word): // with the thread's secret, which undoes how C libraries hide pointers
+		return madePointer, nil
+	}
+	return madeOther, nil
+}
+
+// isAdd says whether the instruction is an add of two 64-bit registers, shifted or extended.
+func isAdd(word uint32) bool { return word&0xFF200000 == 0x8B000000 || word&0xFFE00000 == 0x8B200000 }
+
+// isSelect says whether the instruction is csel of 64 bits, isXor whether it is eor of two 64-bit registers.
+func isSelect(word uint32) bool { return word&0xFFE00C00 == 0x9A800000 }
+func isXor(word uint32) bool    { return word&0xFF200000 == 0xCA000000 }
+
+// maxTrace bounds how many words are looked at for the instruction that made a value.
+const maxTrace = 4096
+
+// definition returns the instruction by which register r got its value before words[k]: back along the line, and where control doesn't come from
+// there, along a jump. It reports false where the value came from outside.
+func (w *walker) definition(k int, r arm64.Reg) (int, bool) {
+	for range maxTrace {
+		if w.budget--; w.budget < 0 {
+			return 0, false
+		}
+		if k > 0 && w.words[k-1].end() == w.words[k].addr && w.words[k-1].reached && !w.words[k-1].Ends() {
+			k--
+		} else if from, ok := w.jumpTo(w.words[k].addr); ok && from != k {
+			k = from
+		} else {
+			return 0, false
+		}
+		in := &w.words[k]
+		if in.WritesReg(r) || (in.Kind == arm64.Call || in.Kind == arm64.IndirectCall) && (r <= arm64.X18 || r == arm64.LR) {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// constant returns the value of a register before words[k], if the instructions say it: an address that they compute.
+func (w *walker) constant(k int, r arm64.Reg, depth int) (uint64, bool) {
+	const maxDepth = 8
+	d, ok := w.definition(k, r)
+	if !ok || depth == maxDepth {
+		return 0, false
+	}
+	in := &w.words[d]
+	switch {
+	case in.Class == arm64.Address:
+		return in.MemTarget(in.addr)
+	case in.Class == arm64.AddSubImm && in.Word&0xFF000000 == 0x91000000: // add
+		base, ok := w.constant(d, in.Rn(), depth+1)
+		return base + uint64(in.Word>>10&0xFFF)<<(12*(in.Word>>22&1)), ok
+	case in.Class == arm64.AddSubImm && in.Word&0xFF000000 == 0xD1000000: // sub
+		base, ok := w.constant(d, in.Rn(), depth+1)
+		return base - uint64(in.Word>>10&0xFFF)<<(12*(in.Word>>22&1)), ok
+	case in.Word&0xFFE0FFE0 == 0xAA0003E0: // mov
+		return w.constant(d, in.Rm(), depth+1)
+	}
+	return 0, false
+}
+
+// offsets returns the targets of the jump whose address words[d] adds up: of a base, which the instructions name, and of what is loaded from a table,
+// bytes, halves or words.
+func (w *walker) offsets(d int) []uint64 {
+	in := &w.words[d]
+	extended := in.Word&0x00200000 != 0
+	shift := uint(in.Word >> 10 & 63)
+	if extended {
+		shift &= 7
+	} else if in.Word>>22&3 != 0 { // not lsl
+		return nil
+	}
+	offset, table := in.Rm(), in.Rn()
+	base, ok := w.constant(d, table, 0)
+	if !ok && !extended && shift == 0 {
+		offset, table = table, offset
+		base, ok = w.constant(d, table, 0)
+	}
+	if !ok {
+		return nil
+	}
+	l, ok := w.definition(d, offset)
+	if !ok {
+		return nil
+	}
+	load := &w.words[l]
+	if load.Word&0xFFC07C00 == 0x93407C00 || load.Word&0xFF800000 == 0x93000000 { // sxtw and its like, between
+		return nil
+	}
+	if load.Class != arm64.Load || load.Writeback || load.Size > 4 {
+		return nil
+	}
+	from, ok := w.constant(l, load.Rn(), 0)
+	if !ok {
+		return nil
+	}
+	signed := load.Word>>23&1 != 0 // ldrs
+	if extended {
+		signed = signed || in.Word>>15&1 != 0 // sxtb, sxth, sxtw
+	}
+	return w.table(from+uint64(int64(load.Disp)), base, uint64(load.Size), shift, signed)
+}
+
+// table reads a table of offsets at addr for as long as they lead inside, or to what may be a part.
+func (w *walker) table(addr, base, size uint64, shift uint, signed bool) (targets []uint64) {
+	const maxEntries = 1 << 16
+	for n := uint64(0); n < maxEntries && w.budget > 0; n++ {
+		w.budget--
+		b, err := w.im.Object.ReadAddr(addr+n*size, size)
+		if err != nil {
+			break
+		}
+		var entry [8]byte
+		copy(entry[:], b)
+		offset := binary.LittleEndian.Uint64(entry[:])
+		if signed {
+			offset = uint64(int64(offset<<(64-8*size)) >> (64 - 8*size))
+		}
+		to := base + offset<<shift
+		if to&3 != 0 || !w.leadsInside(to) {
+			break
+		}
+		targets = append(targets, to)
+	}
+	slices.Sort(targets)
+	return slices.Compact(targets)
+}
+
+// leadsInside says whether to is inside, or at the beginning of what may be a part of the function.
+func (w *walker) leadsInside(to uint64) bool {
+	if w.own(to) {
+		return true
+	}
+	k := w.im.chunkAt(to)
+	return k >= 0 && (w.im.chunks[k].isPart() || w.im.chunks[k].names.n == 0 && w.im.chunks[k].start == to)
+}
+
+// holdsLabels says whether relocations put labels of the code at hand into one of the first words of an array.
+func (w *walker) holdsLabels(base uint64) bool {
+	list := w.im.labels
+	i, _ := slices.BinarySearchFunc(list, base, func(l label, at uint64) int { return cmp.Compare(l.at, at) })
+	for ; i < len(list) && list[i].at-base < 8*looked; i++ {
+		if (list[i].at-base)%8 == 0 && w.own(list[i].to) {
+			return true
+		}
+	}
+	return false
+}

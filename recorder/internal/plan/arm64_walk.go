@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callreel/callreel/isa/arm64"
+)
+
+// walker finds which words of a chunk, or of all parts of a function, are instructions: those that control comes to. Its buffers are reused.
+type walker struct {
+	im     *Image
+	frames frameRows
+
+	words []codeWord
+	spans []span
+	own   func(addr uint64) bool // says whether an address is inside
+
+	todo    []int    // indexes of words that control comes to
+	beyond  []uint64 // targets of tables that are outside
+	jumps   []jump   // direct jumps that were reached, by target
+	sorted  bool
+	budget  int    // for tables and traces
+	badAt   uint64 // a word that control comes to and that is no instruction, 0 for none
+	lost    uint64 // an indirect jump whose targets aren't known, 0 for none
+	out     []uint64
+	leaving map[int]bool // of the indirect jumps that were reached: those that leave
+}
+
+// codeWord is four bytes of code.
+type codeWord struct {
+	addr uint64
+	arm64.Inst
+	role    instRole
+	known   bool // it is an instruction
+	reached bool // control comes to it
+	live    uint8
+}
+
+func (w *codeWord) end() uint64 { return w.addr + arm64.Len }
+
+func (w *walker) begin() {
+	w.words, w.spans, w.todo, w.beyond, w.jumps = w.words[:0], w.spans[:0], w.todo[:0], w.beyond[:0], w.jumps[:0]
+	w.sorted, w.budget, w.badAt, w.lost = false, 0, 0, 0
+	if w.leaving == nil {
+		w.leaving = map[int]bool{}
+	}
+	clear(w.leaving)
+}
+
+// add takes the words from start up to end in. It reports false where they aren't aligned.
+func (w *walker) add(start, end uint64) bool {
+	t := w.im.textAt(start)
+	if t == nil || start&3 != 0 || end < start+arm64.Len {
+		return false
+	}
+	s := span{from: len(w.words), end: end}
+	for pc := start; pc+arm64.Len <= end; pc += arm64.Len {
+		n := len(w.words)
+		w.words = slices.Grow(w.words, 1)[:n+1]
+		in := &w.words[n]
+		in.addr, in.role, in.reached, in.live = pc, rolePlain, false, 0
+		in.known = arm64.DecodeWord(&in.Inst, t.word(pc)) == nil
+	}
+	s.to = len(w.words)
+	w.spans = append(w.spans, s)
+	w.budget += 1<<16 + 64*(s.to-s.from)
+	return true
+}
+
+// indexOf returns the index of the word at addr, -1 for none.
+func (w *walker) indexOf(addr uint64) int {
+	for _, s := range w.spans {
+		if first := w.words[s.from].addr; addr >= first && addr < s.end && addr&3 == 0 {
+			if k := s.from + int(addr-first)/arm64.Len; k < s.to {
+				return k
+			}
+		}
+	}
+	return -1
+}
+
+// walk follows control from the start of each span, and from what is known to be the target of something else than the jumps within.
+func (w *walker) walk() {
+	for _, s := range w.spans {
+		t := w.im.textAt(w.words[s.from].addr)
+		for k := s.to - 1; k >= s.from; k-- {
+			if k == s.from || t.taken.has(w.words[k].addr-t.start) {
+				w.todo = append(w.todo, k)
+			}
+		}
+	}
+	var indirect []int
+	for {
+		for len(w.todo) > 0 {
+			k := w.todo[len(w.todo)-1]
+			w.todo = w.todo[:len(w.todo)-1]
+			indirect = w.follow(k, indirect)
+		}
+		// What makes an indirect jump's target is looked for once the ways to it are known.
+		if len(indirect) == 0 {
+			return
+		}
+		k := indirect[0]
+		indirect = indirect[1:]
+		w.resolve(k)
+	}
+}
+
+// follow goes on from word k to where control leaves the line, and appends the indirect jumps that it meets.
+func (w *walker) follow(k int, indirect []int) []int {
+	s := w.spans[slices.IndexFunc(w.spans, func(s span) bool { return k >= s.from && k < s.to })]
+	called := false // the word before is a call, which may be one that doesn't return
+	for ; k < s.to; k++ {
+		in := &w.words[k]
+		if in.reached {
+			break
+		}
+		if !in.known || in.Kind == arm64.Undefined {
+			if !called && !in.known {
+				w.badAt = cmp.Or(w.badAt, in.addr)
+			}
+			in.reached = in.known
+			break
+		}
+		in.reached = true
+		if to, ok := in.Target(in.addr); ok && in.Kind != arm64.Call {
+			w.jumps = append(w.jumps, jump{to, k})
+			w.sorted = false
+			w.reach(to)
+		}
+		if in.Kind == arm64.IndirectJump {
+			indirect = append(indirect, k)
+		}
+		if in.Ends() {
+			break
+		}
+		called = in.Kind == arm64.Call || in.Kind == arm64.IndirectCall || in.Kind == arm64.Syscall
+	}
+	return indirect
+}
+
+// reach notes that control comes to addr, if that is inside.
+func (w *walker) reach(addr uint64) bool {
+	k := w.indexOf(addr)
+	if k >= 0 && !w.words[k].reached {
+		w.todo = append(w.todo, k)
+	}
+	return k >= 0
+}
+
+// jumpTo returns a direct jump to addr that was reached.
+func (w *walker) jumpTo(addr uint64) (k int, ok bool) {
+	if !w.sorted {
+		w.sorted = true
+		slices.SortFunc(w.jumps, func(a, b jump) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.k, b.k)) })
+	}
+	at, found := slices.BinarySearchFunc(w.jumps, addr, func(j jump, to uint64) int { return cmp.Compare(j.to, to) })
+	if !found {
+		return 0, false
+	}
+	return w.jumps[at].k, true
+}

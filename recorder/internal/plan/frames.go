@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/callreel/callreel/cfi"
+)
+
+// frameRow says of a range of code whether the stack frame is gone.
+type frameRow struct {
+	span64
+	gone bool
+}
+
+// frameRows answers what call frame information says about stack frames. Its buffers are reused.
+type frameRows struct {
+	im      *Image
+	machine cfi.Machine
+	fde     *cfi.FDE   // whose rows were asked for last
+	rows    []frameRow // of fde
+}
+
+// gone says what CFI knows of addr: whether the CFA is where it is at a function's first instruction.
+func (p *frameRows) gone(addr uint64) (known, gone bool) {
+	if p.im.cfi == nil {
+		return false, false
+	}
+	f, ok := p.im.cfi.Find(addr)
+	if !ok {
+		return false, false
+	}
+	if f != p.fde { // all rows at once: a function may have many indirect jumps
+		p.fde, p.rows = f, p.rows[:0]
+		err := p.machine.Rows(f, func(r *cfi.Row) bool {
+			gone := r.CFA.Kind == cfi.RegOffset && uint32(r.CFA.Reg) == p.im.processor.sp && r.CFA.Offset == p.im.processor.fresh
+			p.rows = append(p.rows, frameRow{span64{r.Start, r.End}, gone})
+			return true
+		})
+		if err != nil {
+			p.rows = p.rows[:0]
+		}
+	}
+	i, found := slices.BinarySearchFunc(p.rows, addr, func(r frameRow, a uint64) int { return cmp.Compare(r.end, a) })
+	if found {
+		i++
+	}
+	if i == len(p.rows) || p.rows[i].start > addr {
+		return false, false
+	}
+	return true, p.rows[i].gone
+}

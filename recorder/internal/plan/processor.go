@@ -1,0 +1,33 @@
+package plan
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/callreel/callreel/object"
+)
+
+// processor is what planning asks of an instruction set. What it finds out about symbols, call frame information, parts and landing pads is the
+// same for all.
+type processor struct {
+	// sp is the stack pointer's DWARF number, and fresh how far the canonical frame address is above it at a function's first instruction.
+	sp    uint32
+	fresh int64
+	// search says that functions that nothing names are looked for in the code.
+	search bool
+	plan   func(im *Image, ctx context.Context) ([]Function, error)
+}
+
+// processorOf returns the one whose code the image has, nil if it can't be probed.
+func processorOf(o *object.Image) *processor {
+	if o.Format != object.ELF || o.Class != object.Class64 || o.ByteOrder != binary.LittleEndian {
+		return nil
+	}
+	switch o.Arch {
+	case object.AMD64: // System V AMD64 ABI figure 3.36; the return address is on the stack
+		return &processor{sp: 7, fresh: 8, search: true, plan: (*Image).plan}
+	case object.ARM64: // DWARF for the Arm 64-bit Architecture §4.1; the return address is in a register
+		return &processor{sp: 31, plan: (*Image).planARM64}
+	}
+	return nil
+}
