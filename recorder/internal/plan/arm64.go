@@ -51,13 +51,92 @@ func (im *Image) planARM64(ctx context.Context) ([]Function, error) {
 	return inOrder(out), ctx.Err()
 }
 
-// takeWords marks each whole word of code as the beginning of an instruction, by which markData knows a label from a number. What really is one
-// is found by sweepWords.
+// takeWords marks each whole word of code as the beginning of an instruction, by which markData knows a label from a number; what really is one
+// is found by sweepWords. And it claims what code names, as code or as data, by adr, adrp or a literal; by adrp that is a page.
 func (im *Image) takeWords() {
 	for i := range im.texts {
 		t := &im.texts[i]
-		for off := -t.start & 3; off+arm64.Len <= t.end-t.start; off += arm64.Len {
-			t.starts.add(off)
+		first := -t.start & 3
+		each(int(t.end-t.start-min(first, t.end-t.start))/arm64.Len, func() func(from, to int) {
+			starts := adder{set: t.starts}
+			return func(from, to int) {
+				for k := from; k < to; k++ {
+					off := first + uint64(k)*arm64.Len
+					starts.add(off)
+					im.claimNamed(t.start+off, t.word(t.start+off))
+				}
+				starts.flush()
+			}
+		})
+	}
+}
+
+// claimNamed claims what a word at pc names, if it is an instruction that does.
+func (im *Image) claimNamed(pc uint64, word uint32) {
+	if word&0x1F000000 != 0x10000000 && word&0x3B000000 != 0x18000000 {
+		return
+	}
+	var in arm64.Inst
+	if arm64.DecodeWord(&in, word) != nil {
+		return
+	}
+	at, ok := in.MemTarget(pc)
+	if !ok {
+		return
+	}
+	if !in.IsADRP() {
+		im.claimCode(at, at+arm64.Len)
+		return
+	}
+	if !im.hasCode(at, at+adrpPage) {
+		return
+	}
+	// The rest of the address is in what uses the register.
+	t, uses := im.textAt(pc), 0
+	for n := uint64(1); n <= adrpUses && pc+(n+1)*arm64.Len <= t.end; n++ {
+		var use arm64.Inst
+		if arm64.DecodeWord(&use, t.word(pc+n*arm64.Len)) != nil {
+			break
+		}
+		switch {
+		case use.Class == arm64.AddSubImm && use.Rn() == in.Rd() && use.Word&0xFF000000 == 0x91000000:
+			low := at + uint64(use.Word>>10&0xFFF)
+			im.claimCode(low, low+arm64.Len)
+			uses++
+		case use.Base == in.Rd() && !use.Index:
+			low := at + uint64(int64(use.Disp))
+			im.claimCode(low, low+arm64.Len)
+			uses++
+		}
+		if use.WritesReg(in.Rd()) || use.Ends() {
+			break
+		}
+	}
+	if uses == 0 {
+		im.claimCode(at, at+adrpPage)
+	}
+}
+
+const (
+	adrpPage = 4096 // what adrp names
+	adrpUses = 64   // instructions behind it in which its use is looked for
+)
+
+// hasCode says whether there is code between two addresses.
+func (im *Image) hasCode(from, to uint64) bool {
+	for i := range im.texts {
+		if t := &im.texts[i]; from < t.end && to > t.start {
+			return true
+		}
+	}
+	return false
+}
+
+// claimCode claims what is code between two addresses.
+func (im *Image) claimCode(from, to uint64) {
+	for i := range im.texts {
+		if t := &im.texts[i]; from < t.end && to > t.start {
+			t.claim(max(from, t.start), min(to, t.end))
 		}
 	}
 }
@@ -98,7 +177,7 @@ func (w *walker) sweep(i int) []uint64 {
 	t := w.im.textAt(c.start)
 	for k := range w.words {
 		in := &w.words[k]
-		if !in.reached || !in.known {
+		if !in.reached || !in.known || in.role == roleDetour {
 			continue
 		}
 		c.closed = in.Ends() || in.Kind == arm64.Call || c.closed && in.IsNop()
@@ -120,6 +199,12 @@ func (w *walker) sweep(i int) []uint64 {
 	}
 	slices.Sort(w.out)
 	return slices.Compact(w.out)
+}
+
+// chunkStartsAt says whether a chunk begins at addr.
+func (im *Image) chunkStartsAt(addr uint64) bool {
+	k := im.chunkAt(addr)
+	return k >= 0 && im.chunks[k].start == addr
 }
 
 // signalReturnARM64 is the code by which unwinders know a signal frame (libgcc's config/aarch64/linux-unwind.h): mov x8, #139; svc #0.

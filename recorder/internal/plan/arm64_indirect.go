@@ -23,6 +23,7 @@ func (w *walker) resolve(k int) {
 		}
 	case how == madeLabel:
 	case known && !gone, how == madeSwitch:
+		w.guessed = true
 		if !labels {
 			w.lost = cmp.Or(w.lost, in.addr)
 		}
@@ -50,7 +51,7 @@ func (w *walker) hasLabels() bool {
 
 // targetOf says how the target of the indirect jump words[k] is made, and which targets it has if that can be told.
 func (w *walker) targetOf(k int) (made, []uint64) {
-	d, ok := w.definition(k, w.words[k].Rn())
+	d, ok := w.source(k, w.words[k].Rn())
 	if !ok {
 		return madePointer, nil
 	}
@@ -113,11 +114,28 @@ func (w *walker) definition(k int, r arm64.Reg) (int, bool) {
 	return 0, false
 }
 
+// source is definition, but a copy's is where it was copied from.
+func (w *walker) source(k int, r arm64.Reg) (int, bool) {
+	for range maxCopies {
+		d, ok := w.definition(k, r)
+		if !ok || !isMove(w.words[d].Word) {
+			return d, ok
+		}
+		k, r = d, w.words[d].Rm()
+	}
+	return 0, false
+}
+
+// maxCopies bounds how often a value may have been copied or computed anew.
+const maxCopies = 8
+
+// isMove says whether the instruction is mov of a 64-bit register to another.
+func isMove(word uint32) bool { return word&0xFFE0FFE0 == 0xAA0003E0 }
+
 // constant returns the value of a register before words[k], if the instructions say it: an address that they compute.
 func (w *walker) constant(k int, r arm64.Reg, depth int) (uint64, bool) {
-	const maxDepth = 8
 	d, ok := w.definition(k, r)
-	if !ok || depth == maxDepth {
+	if !ok || depth == maxCopies {
 		return 0, false
 	}
 	in := &w.words[d]
@@ -130,10 +148,90 @@ func (w *walker) constant(k int, r arm64.Reg, depth int) (uint64, bool) {
 	case in.Class == arm64.AddSubImm && in.Word&0xFF000000 == 0xD1000000: // sub
 		base, ok := w.constant(d, in.Rn(), depth+1)
 		return base - uint64(in.Word>>10&0xFFF)<<(12*(in.Word>>22&1)), ok
-	case in.Word&0xFFE0FFE0 == 0xAA0003E0: // mov
+	case isMove(in.Word):
 		return w.constant(d, in.Rm(), depth+1)
+	case in.Class == arm64.Load && in.Size == 8 && !in.Index && !in.Writeback:
+		base, off, ok := w.slot(d, in.Base, int64(in.Disp))
+		if !ok {
+			return 0, false
+		}
+		k, from, ok := w.stored(base, off)
+		if !ok {
+			return 0, false
+		}
+		return w.constant(k, from, depth+1)
 	}
 	return 0, false
+}
+
+// slot returns a memory operand's place in the stack frame: the register of the frame, SP or FP, and the distance from it.
+func (w *walker) slot(k int, base arm64.Reg, disp int64) (arm64.Reg, int64, bool) {
+	for range maxCopies {
+		if base == arm64.SP || base == arm64.FP {
+			return base, disp, true
+		}
+		d, ok := w.definition(k, base)
+		if !ok {
+			return 0, 0, false
+		}
+		in := &w.words[d]
+		imm := int64(in.Word>>10&0xFFF) << (12 * (in.Word >> 22 & 1))
+		switch {
+		case in.Word&0xFF000000 == 0x91000000:
+			disp += imm
+		case in.Word&0xFF000000 == 0xD1000000:
+			disp -= imm
+		default:
+			return 0, 0, false
+		}
+		k, base = d, in.Rn()
+	}
+	return 0, 0, false
+}
+
+// stored returns the one instruction that stores into a slot of the frame, and what register it stores there. It reports false if there are none or
+// several.
+func (w *walker) stored(base arm64.Reg, off int64) (k int, from arm64.Reg, ok bool) {
+	w.budget -= len(w.words)
+	for n := range w.words {
+		in := &w.words[n]
+		if !in.reached || in.Class != arm64.Store && in.Class != arm64.StorePair || in.Writeback || in.Index || in.Base == arm64.NoReg || w.budget < 0 {
+			continue
+		}
+		near := off - int64(in.Disp)
+		if in.Base != base && (near < -1<<16 || near > 1<<16 || in.Base != arm64.SP && in.Base != arm64.FP && !w.ofFrame(n, in.Base)) {
+			continue
+		}
+		at, disp, found := w.slot(n, in.Base, int64(in.Disp))
+		if !found || at != base {
+			continue
+		}
+		size := int64(in.Size)
+		if in.Class == arm64.StorePair {
+			size *= 2
+		}
+		if off+8 <= disp || disp+size <= off {
+			continue
+		}
+		if ok || in.Size != 8 || (off-disp)%8 != 0 || in.Word>>26&1 != 0 {
+			return 0, 0, false
+		}
+		k, from, ok = n, in.Rd(), true
+		if off != disp {
+			from = in.Rt2()
+		}
+	}
+	return k, from, ok && from != 31
+}
+
+// ofFrame says whether a register holds an address in the stack frame, computed not long before.
+func (w *walker) ofFrame(k int, r arm64.Reg) bool {
+	for n := k - 1; n >= max(0, k-16); n-- {
+		if in := &w.words[n]; in.WritesReg(r) {
+			return in.Class == arm64.AddSubImm
+		}
+	}
+	return false
 }
 
 // offsets returns the targets of the jump whose address words[d] adds up: of a base, which the instructions name, and of what is loaded from a table,
@@ -153,17 +251,17 @@ func (w *walker) offsets(d int) []uint64 {
 		offset, table = table, offset
 		base, ok = w.constant(d, table, 0)
 	}
+	if !ok && shift == 0 {
+		return w.ownOffsets(d, table, offset)
+	}
 	if !ok {
 		return nil
 	}
-	l, ok := w.definition(d, offset)
+	l, ok := w.source(d, offset)
 	if !ok {
 		return nil
 	}
 	load := &w.words[l]
-	if load.Word&0xFFC07C00 == 0x93407C00 || load.Word&0xFF800000 == 0x93000000 { // sxtw and its like, between
-		return nil
-	}
 	if load.Class != arm64.Load || load.Writeback || load.Size > 4 {
 		return nil
 	}
@@ -178,10 +276,48 @@ func (w *walker) offsets(d int) []uint64 {
 	return w.table(from+uint64(int64(load.Disp)), base, uint64(load.Size), shift, signed)
 }
 
+// ownOffsets returns the targets where each entry of the table, a word, is an offset from itself.
+func (w *walker) ownOffsets(d int, entry, offset arm64.Reg) (targets []uint64) {
+	l, ok := w.source(d, offset)
+	e, found := w.definition(d, entry)
+	if !ok || !found {
+		return nil
+	}
+	load, sum := &w.words[l], &w.words[e]
+	if load.Class != arm64.Load || load.Size != 4 || load.Index || load.Writeback || load.Disp != 0 || load.Rn() != entry || !isAdd(sum.Word) ||
+		sum.Word>>10&63 != 2 {
+		return nil
+	}
+	if again, ok := w.definition(l, entry); !ok || again != e {
+		return nil
+	}
+	base, ok := w.constant(e, sum.Rn(), 0)
+	if !ok {
+		return nil
+	}
+	for n := uint64(0); n < maxOwn; n++ {
+		one := w.entries(base+4*n, base+4*n, 4, 0, true, 1)
+		if len(one) == 0 {
+			break
+		}
+		targets = append(targets, one...)
+	}
+	return targets
+}
+
+// maxOwn is how many entries such a table has at most.
+const maxOwn = 1024
+
 // table reads a table of offsets at addr for as long as they lead inside, or to what may be a part.
-func (w *walker) table(addr, base, size uint64, shift uint, signed bool) (targets []uint64) {
-	const maxEntries = 1 << 16
-	for n := uint64(0); n < maxEntries && w.budget > 0; n++ {
+func (w *walker) table(addr, base, size uint64, shift uint, signed bool) []uint64 {
+	targets := w.entries(addr, base, size, shift, signed, 1<<16)
+	slices.Sort(targets)
+	return slices.Compact(targets)
+}
+
+// entries reads as many of a table's entries at most.
+func (w *walker) entries(addr, base, size uint64, shift uint, signed bool, most uint64) (targets []uint64) {
+	for n := uint64(0); n < most && w.budget > 0; n++ {
 		w.budget--
 		b, err := w.im.Object.ReadAddr(addr+n*size, size)
 		if err != nil {
@@ -199,8 +335,7 @@ func (w *walker) table(addr, base, size uint64, shift uint, signed bool) (target
 		}
 		targets = append(targets, to)
 	}
-	slices.Sort(targets)
-	return slices.Compact(targets)
+	return targets
 }
 
 // leadsInside says whether to is inside, or at the beginning of what may be a part of the function.

@@ -183,7 +183,7 @@ func (p *wordPlanner) classify() refusal {
 	first := p.words[s.from].addr
 	for k := range p.words {
 		in := &p.words[k]
-		if !in.reached {
+		if !in.reached || in.role == roleDetour {
 			continue
 		}
 		switch in.Kind {
@@ -202,7 +202,7 @@ func (p *wordPlanner) classify() refusal {
 				in.role = roleExit
 			}
 		}
-		if in.role != rolePlain && !in.displaceable() {
+		if (in.role == roleExit || in.role == roleLoop) && !in.displaceable() {
 			return refusal{ReasonInstruction, in.addr}
 		}
 	}
@@ -220,11 +220,11 @@ func (p *wordPlanner) entryAddr(s span) uint64 {
 	return p.words[k].addr
 }
 
-// closes refuses a function whose code runs into another's, and one with code that nothing is known to lead to and that leaves: it is reached in some
-// unknown way. Without an exit nothing is missed in it, and words that aren't instructions make it data.
+// closes refuses a function whose code runs into another's, and one with code that nothing is known to lead to and that leaves: it may be reached in
+// some unknown way. Without an exit nothing is missed in it, words that aren't instructions make it data, and what no instruction and no data names
+// is reached by nobody: compilers and assembly leave such code behind.
 func (p *wordPlanner) closes(s span) refusal {
-	last := &p.words[s.to-1]
-	if last.reached && !last.Ends() && last.Kind != arm64.Call && last.Kind != arm64.IndirectCall && !last.IsNop() {
+	if last := &p.words[s.to-1]; p.runsOut(s) {
 		if k := p.im.chunkAt(s.end); k >= 0 && p.im.chunks[k].start == s.end && !p.im.inFunction(p.f, s.end) {
 			return refusal{ReasonShared, last.addr}
 		}
@@ -234,9 +234,11 @@ func (p *wordPlanner) closes(s span) refusal {
 			k++
 			continue
 		}
-		exit, data := uint64(0), false
+		exit, data, named := uint64(0), false, p.guessed
+		t := p.im.textAt(p.words[k].addr)
 		for ; k < s.to && !p.words[k].reached; k++ {
 			in := &p.words[k]
+			named = named || t.isClaimed(in.addr)
 			if !in.known || in.Kind == arm64.Undefined {
 				data = true
 				continue
@@ -250,18 +252,34 @@ func (p *wordPlanner) closes(s span) refusal {
 				}
 			}
 		}
-		if exit != 0 && !data {
+		if exit != 0 && !data && named {
 			return refusal{ReasonJump, exit}
 		}
 	}
 	return refusal{}
 }
 
+// runsOut says whether control may go on behind the last word of a span. Behind a call it doesn't, which compilers only put there if it never
+// returns, nor behind registers' saves that follow one: what is left of a frame's making.
+func (p *wordPlanner) runsOut(s span) bool {
+	for k := s.to - 1; k >= s.from; k-- {
+		in := &p.words[k]
+		saves := (in.Class == arm64.Store || in.Class == arm64.StorePair) && !in.Writeback && (in.Base == arm64.SP || in.Base == arm64.FP)
+		switch {
+		case !in.reached || in.Ends() && in.role != roleDetour || in.Kind == arm64.Call || in.Kind == arm64.IndirectCall:
+			return false
+		case !saves && !in.IsNop() || p.isTarget(k):
+			return !in.IsNop() || k != s.to-1
+		}
+	}
+	return true
+}
+
 // place makes the sites.
 func (p *wordPlanner) place(at int) refusal {
 	p.sites = append(p.sites, p.entrySite(at))
 	for k := range p.words {
-		if in := &p.words[k]; k != at && in.role != rolePlain {
+		if in := &p.words[k]; k != at && (in.role == roleExit || in.role == roleLoop) {
 			p.sites = append(p.sites, p.site(k))
 		}
 	}

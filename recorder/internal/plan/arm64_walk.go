@@ -23,6 +23,7 @@ type walker struct {
 	budget  int    // for tables and traces
 	badAt   uint64 // a word that control comes to and that is no instruction, 0 for none
 	lost    uint64 // an indirect jump whose targets aren't known, 0 for none
+	guessed bool   // of an indirect jump within not all targets may be known
 	out     []uint64
 	leaving map[int]bool // of the indirect jumps that were reached: those that leave
 }
@@ -34,14 +35,13 @@ type codeWord struct {
 	role    instRole
 	known   bool // it is an instruction
 	reached bool // control comes to it
-	live    uint8
 }
 
 func (w *codeWord) end() uint64 { return w.addr + arm64.Len }
 
 func (w *walker) begin() {
 	w.words, w.spans, w.todo, w.beyond, w.jumps = w.words[:0], w.spans[:0], w.todo[:0], w.beyond[:0], w.jumps[:0]
-	w.sorted, w.budget, w.badAt, w.lost = false, 0, 0, 0
+	w.sorted, w.budget, w.badAt, w.lost, w.guessed = false, 0, 0, 0, false
 	if w.leaving == nil {
 		w.leaving = map[int]bool{}
 	}
@@ -59,7 +59,7 @@ func (w *walker) add(start, end uint64) bool {
 		n := len(w.words)
 		w.words = slices.Grow(w.words, 1)[:n+1]
 		in := &w.words[n]
-		in.addr, in.role, in.reached, in.live = pc, rolePlain, false, 0
+		in.addr, in.role, in.reached = pc, rolePlain, false
 		in.known = arm64.DecodeWord(&in.Inst, t.word(pc)) == nil
 	}
 	s.to = len(w.words)
@@ -124,6 +124,10 @@ func (w *walker) follow(k int, indirect []int) []int {
 			break
 		}
 		in.reached = true
+		if w.detours(in) {
+			in.role = roleDetour
+			continue
+		}
 		if to, ok := in.Target(in.addr); ok && in.Kind != arm64.Call {
 			w.jumps = append(w.jumps, jump{to, k})
 			w.sorted = false
@@ -138,6 +142,25 @@ func (w *walker) follow(k int, indirect []int) []int {
 		called = in.Kind == arm64.Call || in.Kind == arm64.IndirectCall || in.Kind == arm64.Syscall
 	}
 	return indirect
+}
+
+// detours says whether the instruction is a jump to a veneer by which linkers keep sequences from processors that misread them (Cortex-A53 errata
+// 835769 and 843419): the instruction that stood in its place, and a jump back behind it.
+func (w *walker) detours(in *codeWord) bool {
+	to, ok := in.Target(in.addr)
+	if !ok || in.Kind != arm64.Jump || w.own(to) {
+		return false
+	}
+	t := w.im.textAt(to)
+	if t == nil || to+arm64.Len >= t.end || w.im.chunkStartsAt(to) {
+		return false
+	}
+	var moved, back arm64.Inst
+	if arm64.DecodeWord(&moved, t.word(to)) != nil || moved.Kind != arm64.Other || arm64.DecodeWord(&back, t.word(to+arm64.Len)) != nil {
+		return false
+	}
+	next, ok := back.Target(to + arm64.Len)
+	return ok && back.Kind == arm64.Jump && next == in.end()
 }
 
 // reach notes that control comes to addr, if that is inside.

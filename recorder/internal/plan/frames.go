@@ -10,7 +10,7 @@ import (
 // frameRow says of a range of code whether the stack frame is gone.
 type frameRow struct {
 	span64
-	gone bool
+	gone, known bool
 }
 
 // frameRows answers what call frame information says about stack frames. Its buffers are reused.
@@ -33,8 +33,10 @@ func (p *frameRows) gone(addr uint64) (known, gone bool) {
 	if f != p.fde { // all rows at once: a function may have many indirect jumps
 		p.fde, p.rows = f, p.rows[:0]
 		err := p.machine.Rows(f, func(r *cfi.Row) bool {
-			gone := r.CFA.Kind == cfi.RegOffset && uint32(r.CFA.Reg) == p.im.processor.sp && r.CFA.Offset == p.im.processor.fresh
-			p.rows = append(p.rows, frameRow{span64{r.Start, r.End}, gone})
+			arch, reg := p.im.processor, uint32(r.CFA.Reg)
+			gone := r.CFA.Kind == cfi.RegOffset && reg == arch.sp && r.CFA.Offset == arch.fresh
+			known := arch.frame == 0 || r.CFA.Kind == cfi.RegOffset && (reg == arch.sp || reg == arch.frame)
+			p.rows = append(p.rows, frameRow{span64{r.Start, r.End}, gone, known})
 			return true
 		})
 		if err != nil {
@@ -48,5 +50,5 @@ func (p *frameRows) gone(addr uint64) (known, gone bool) {
 	if i == len(p.rows) || p.rows[i].start > addr {
 		return false, false
 	}
-	return true, p.rows[i].gone
+	return p.rows[i].known, p.rows[i].gone
 }

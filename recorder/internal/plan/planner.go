@@ -66,9 +66,10 @@ type inst struct {
 type instRole uint8
 
 const (
-	rolePlain instRole = iota
-	roleExit           // leaves the function
-	roleLoop           // jumps back to the function's entry
+	rolePlain  instRole = iota
+	roleExit            // leaves the function
+	roleLoop            // jumps back to the function's entry
+	roleDetour          // jumps to one instruction elsewhere and comes back, on arm64
 )
 
 func (i *inst) end() uint64 { return i.addr + uint64(i.Len) }

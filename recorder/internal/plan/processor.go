@@ -13,6 +13,8 @@ type processor struct {
 	// sp is the stack pointer's DWARF number, and fresh how far the canonical frame address is above it at a function's first instruction.
 	sp    uint32
 	fresh int64
+	// frame is the DWARF number of the only other register by which a stack frame is told to be there; 0 if any tells it.
+	frame uint32
 	// search says that functions that nothing names are looked for in the code.
 	search bool
 	plan   func(im *Image, ctx context.Context) ([]Function, error)
@@ -27,7 +29,7 @@ func processorOf(o *object.Image) *processor {
 	case object.AMD64: // System V AMD64 ABI figure 3.36; the return address is on the stack
 		return &processor{sp: 7, fresh: 8, search: true, plan: (*Image).plan}
 	case object.ARM64: // DWARF for the Arm 64-bit Architecture §4.1; the return address is in a register
-		return &processor{sp: 31, plan: (*Image).planARM64}
+		return &processor{sp: 31, frame: 29, plan: (*Image).planARM64}
 	}
 	return nil
 }
