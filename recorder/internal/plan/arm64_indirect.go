@@ -89,19 +89,24 @@ func isAdd(word uint32) bool { return word&0xFF200000 == 0x8B000000 || word&0xFF
 func isSelect(word uint32) bool { return word&0xFFE00C00 == 0x9A800000 }
 func isXor(word uint32) bool    { return word&0xFF200000 == 0xCA000000 }
 
-// maxTrace bounds how many words are looked at for the instruction that made a value.
-const maxTrace = 4096
+// How many words are looked at for the instruction that made a value, and how many jumps are gone back over.
+const (
+	maxTrace = 4096
+	maxJumps = 32
+)
 
 // definition returns the instruction by which register r got its value before words[k]: back along the line, and where control doesn't come from
 // there, along a jump. It reports false where the value came from outside.
 func (w *walker) definition(k int, r arm64.Reg) (int, bool) {
+	jumps := 0
 	for range maxTrace {
 		if w.budget--; w.budget < 0 {
 			return 0, false
 		}
 		if k > 0 && w.words[k-1].end() == w.words[k].addr && w.words[k-1].reached && !w.words[k-1].Ends() {
 			k--
-		} else if from, ok := w.jumpTo(w.words[k].addr); ok && from != k {
+		} else if from, ok := w.jumpTo(w.words[k].addr); ok && from != k && jumps < maxJumps {
+			jumps++
 			k = from
 		} else {
 			return 0, false
@@ -151,28 +156,33 @@ func (w *walker) constant(k int, r arm64.Reg, depth int) (uint64, bool) {
 	case isMove(in.Word):
 		return w.constant(d, in.Rm(), depth+1)
 	case in.Class == arm64.Load && in.Size == 8 && !in.Index && !in.Writeback:
-		base, off, ok := w.slot(d, in.Base, int64(in.Disp))
-		if !ok {
-			return 0, false
+		if at, ok := w.slot(d, in.Base, int64(in.Disp)); ok {
+			return w.kept(at, depth+1)
 		}
-		k, from, ok := w.stored(base, off)
-		if !ok {
-			return 0, false
-		}
-		return w.constant(k, from, depth+1)
 	}
 	return 0, false
 }
 
-// slot returns a memory operand's place in the stack frame: the register of the frame, SP or FP, and the distance from it.
-func (w *walker) slot(k int, base arm64.Reg, disp int64) (arm64.Reg, int64, bool) {
+// slot is a place in the stack frame: a distance from the CFA, or, where that isn't known by the stack pointer, from a register.
+type slot struct {
+	base arm64.Reg // NoReg: the CFA
+	disp int64
+}
+
+// slot returns where in the stack frame a memory operand of words[k] is.
+func (w *walker) slot(k int, base arm64.Reg, disp int64) (slot, bool) {
 	for range maxCopies {
+		if base == arm64.SP {
+			if depth := w.frames.depth(w.words[k].addr); depth >= 0 {
+				return slot{arm64.NoReg, disp - depth}, true
+			}
+		}
 		if base == arm64.SP || base == arm64.FP {
-			return base, disp, true
+			return slot{base, disp}, true
 		}
 		d, ok := w.definition(k, base)
 		if !ok {
-			return 0, 0, false
+			return slot{}, false
 		}
 		in := &w.words[d]
 		imm := int64(in.Word>>10&0xFFF) << (12 * (in.Word >> 22 & 1))
@@ -182,46 +192,53 @@ func (w *walker) slot(k int, base arm64.Reg, disp int64) (arm64.Reg, int64, bool
 		case in.Word&0xFF000000 == 0xD1000000:
 			disp -= imm
 		default:
-			return 0, 0, false
+			return slot{}, false
 		}
 		k, base = d, in.Rn()
 	}
-	return 0, 0, false
+	return slot{}, false
 }
 
-// stored returns the one instruction that stores into a slot of the frame, and what register it stores there. It reports false if there are none or
-// several.
-func (w *walker) stored(base arm64.Reg, off int64) (k int, from arm64.Reg, ok bool) {
+// kept returns what is in a slot, if all that is ever stored there is one address that the instructions compute.
+func (w *walker) kept(at slot, depth int) (value uint64, ok bool) {
 	w.budget -= len(w.words)
 	for n := range w.words {
 		in := &w.words[n]
-		if !in.reached || in.Class != arm64.Store && in.Class != arm64.StorePair || in.Writeback || in.Index || in.Base == arm64.NoReg || w.budget < 0 {
+		if !in.reached || in.Class != arm64.Store && in.Class != arm64.StorePair || in.Writeback || in.Index || in.Base == arm64.NoReg {
 			continue
 		}
-		near := off - int64(in.Disp)
-		if in.Base != base && (near < -1<<16 || near > 1<<16 || in.Base != arm64.SP && in.Base != arm64.FP && !w.ofFrame(n, in.Base)) {
+		if w.budget < 0 {
+			return 0, false
+		}
+		if in.Base != arm64.SP && in.Base != arm64.FP && !w.ofFrame(n, in.Base) {
 			continue
 		}
-		at, disp, found := w.slot(n, in.Base, int64(in.Disp))
-		if !found || at != base {
+		to, found := w.slot(n, in.Base, int64(in.Disp))
+		if !found || to.base != at.base {
 			continue
 		}
 		size := int64(in.Size)
 		if in.Class == arm64.StorePair {
 			size *= 2
 		}
-		if off+8 <= disp || disp+size <= off {
+		off := at.disp - to.disp
+		if off <= -8 || off >= size {
 			continue
 		}
-		if ok || in.Size != 8 || (off-disp)%8 != 0 || in.Word>>26&1 != 0 {
-			return 0, 0, false
-		}
-		k, from, ok = n, in.Rd(), true
-		if off != disp {
+		from := in.Rd()
+		if off != 0 {
 			from = in.Rt2()
 		}
+		if in.Size != 8 || off%8 != 0 || off < 0 || in.Word>>26&1 != 0 || from == 31 {
+			return 0, false
+		}
+		v, known := w.constant(n, from, depth)
+		if !known || ok && v != value {
+			return 0, false
+		}
+		value, ok = v, true
 	}
-	return k, from, ok && from != 31
+	return value, ok
 }
 
 // ofFrame says whether a register holds an address in the stack frame, computed not long before.
@@ -297,7 +314,7 @@ func (w *walker) ownOffsets(d int, entry, offset arm64.Reg) (targets []uint64) {
 	}
 	for n := uint64(0); n < maxOwn; n++ {
 		one := w.entries(base+4*n, base+4*n, 4, 0, true, 1)
-		if len(one) == 0 {
+		if len(one) == 0 && n > 0 { // the first may be for what is never asked for
 			break
 		}
 		targets = append(targets, one...)
