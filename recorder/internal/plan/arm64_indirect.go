@@ -327,10 +327,17 @@ const maxOwn = 1024
 
 // table reads a table of offsets at addr for as long as they lead inside, or to what may be a part.
 func (w *walker) table(addr, base, size uint64, shift uint, signed bool) []uint64 {
-	targets := w.entries(addr, base, size, shift, signed, 1<<16)
+	most := maxEntries[size]
+	targets := w.entries(addr, base, size, shift, signed, most)
+	whole := uint64(len(targets)) < most
 	slices.Sort(targets)
-	return slices.Compact(targets)
+	targets = slices.Compact(targets)
+	w.guessed = w.guessed || !whole && (size > 1 || len(targets) < 1<<8)
+	return targets
 }
+
+// maxEntries is how many entries of a table are read at most, by their size: in a small function any byte leads inside.
+var maxEntries = [...]uint64{1: 1 << 10, 2: 1 << 13, 4: 1 << 16}
 
 // entries reads as many of a table's entries at most.
 func (w *walker) entries(addr, base, size uint64, shift uint, signed bool, most uint64) (targets []uint64) {

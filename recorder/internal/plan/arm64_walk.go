@@ -133,6 +133,9 @@ func (w *walker) follow(k int, indirect []int) []int {
 			w.sorted = false
 			w.reach(to)
 		}
+		if in.Class == arm64.Address && in.Rd() == arm64.LR { // where a context goes on that is kept for later
+			w.reach(in.addr + uint64(in.Rel))
+		}
 		if in.Kind == arm64.IndirectJump {
 			indirect = append(indirect, k)
 		}
