@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/callreel/callreel/isa/arm64"
 )
@@ -36,6 +37,8 @@ func (p *wordPlanner) hook(out *Function) {
 	}
 	p.decode()
 	if at, why := p.entry(); why == ReasonNone {
+		p.walk()
+		p.liveness()
 		if out.more == nil {
 			out.more = &more{}
 		}
@@ -67,7 +70,14 @@ func (p *wordPlanner) run() refusal {
 	if r := p.classify(); r.why != ReasonNone {
 		return r
 	}
+	if p.words[at].Kind == arm64.Call && p.hasLoop() {
+		return refusal{ReasonLoop, p.words[at].addr} // the return address of a call from elsewhere wouldn't be the true one
+	}
 	return p.place(at)
+}
+
+func (p *wordPlanner) hasLoop() bool {
+	return slices.ContainsFunc(p.words, func(w codeWord) bool { return w.role == roleLoop })
 }
 
 // refuseEarly finds what speaks against the function as a whole.
@@ -277,6 +287,7 @@ func (p *wordPlanner) runsOut(s span) bool {
 
 // place makes the sites.
 func (p *wordPlanner) place(at int) refusal {
+	p.liveness()
 	p.sites = append(p.sites, p.entrySite(at))
 	for k := range p.words {
 		if in := &p.words[k]; k != at && (in.role == roleExit || in.role == roleLoop) {
@@ -309,6 +320,12 @@ func (p *wordPlanner) site(k int) Site {
 		s.exits = 1
 	case roleLoop:
 		s.loops, s.Role = 1, RoleLoop
+	}
+	if in.live&liveX16 == 0 {
+		s.loops |= freeX16
+	}
+	if in.live&liveX17 == 0 {
+		s.loops |= freeX17
 	}
 	return s
 }

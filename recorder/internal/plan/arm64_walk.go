@@ -35,6 +35,7 @@ type codeWord struct {
 	role    instRole
 	known   bool // it is an instruction
 	reached bool // control comes to it
+	live    uint8
 }
 
 func (w *codeWord) end() uint64 { return w.addr + arm64.Len }
@@ -59,7 +60,7 @@ func (w *walker) add(start, end uint64) bool {
 		n := len(w.words)
 		w.words = slices.Grow(w.words, 1)[:n+1]
 		in := &w.words[n]
-		in.addr, in.role, in.reached = pc, rolePlain, false
+		in.addr, in.role, in.reached, in.live = pc, rolePlain, false, 0
 		in.known = arm64.DecodeWord(&in.Inst, t.word(pc)) == nil
 	}
 	s.to = len(w.words)

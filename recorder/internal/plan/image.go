@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"runtime"
 	"sort"
 
 	"github.com/callreel/callreel/cfi"
@@ -108,6 +109,12 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	im.linkage = merged(im.linkage)
 	return im, nil
 }
+
+// Native says whether the image's code is of the processor that this program runs on, so that what is planned can be done here.
+func (im *Image) Native() bool { return im.processor.goarch == runtime.GOARCH }
+
+// CanMark says whether markers and slots can be planned.
+func (im *Image) CanMark() bool { return im.processor.marks }
 
 // openCFI opens the table of .eh_frame. A damaged one is still worth what it gives: its FDEs only add to what is known.
 func (im *Image) openCFI() error {

@@ -10,6 +10,8 @@ import (
 // processor is what planning asks of an instruction set. What it finds out about symbols, call frame information, parts and landing pads is the
 // same for all.
 type processor struct {
+	arch   object.Arch
+	goarch string // Go's name for it
 	// sp is the stack pointer's DWARF number, and fresh how far the canonical frame address is above it at a function's first instruction.
 	sp    uint32
 	fresh int64
@@ -17,19 +19,23 @@ type processor struct {
 	frame uint32
 	// search says that functions that nothing names are looked for in the code.
 	search bool
+	marks  bool // markers and slots are planned
 	plan   func(im *Image, ctx context.Context) ([]Function, error)
 }
 
 // processorOf returns the one whose code the image has, nil if it can't be probed.
 func processorOf(o *object.Image) *processor {
-	if o.Format != object.ELF || o.Class != object.Class64 || o.ByteOrder != binary.LittleEndian {
+	if o.Format != object.ELF || o.Class != object.Class64 {
 		return nil
 	}
 	switch o.Arch {
 	case object.AMD64: // System V AMD64 ABI figure 3.36; the return address is on the stack
-		return &processor{sp: 7, fresh: 8, search: true, plan: (*Image).plan}
+		return &processor{arch: o.Arch, goarch: "amd64", sp: 7, fresh: 8, search: true, marks: true, plan: (*Image).plan}
 	case object.ARM64: // DWARF for the Arm 64-bit Architecture §4.1; the return address is in a register
-		return &processor{sp: 31, frame: 29, plan: (*Image).planARM64}
+		if o.ByteOrder != binary.LittleEndian {
+			return nil
+		}
+		return &processor{arch: o.Arch, goarch: "arm64", sp: 31, frame: 29, plan: (*Image).planARM64}
 	}
 	return nil
 }
