@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/object"
 )
 
 // resolve finds out whether the indirect jump words[k] leaves, and where it goes if not. It asks what leaves asks of x86's.
@@ -67,7 +68,7 @@ func (w *walker) targetOf(k int) (made, []uint64) {
 		return madeOffset, w.offsets(d)
 	case in.Class == arm64.Load && in.Size == 8 && in.Index:
 		base, ok := w.constant(d, in.Rn(), 0)
-		if ok && w.holdsLabels(base) {
+		if ok && w.holdsLabels(base) || !ok && w.hasLabels() && w.loadsLabels(in.Rn()) {
 			return madeSwitch, nil
 		}
 		return madeLoaded, nil
@@ -143,6 +144,11 @@ func (w *walker) constant(k int, r arm64.Reg, depth int) (uint64, bool) {
 	if !ok || depth == maxCopies {
 		return 0, false
 	}
+	return w.result(d, depth)
+}
+
+// result returns what words[d] computes, if that is an address that the instructions say.
+func (w *walker) result(d, depth int) (uint64, bool) {
 	in := &w.words[d]
 	switch {
 	case in.Class == arm64.Address:
@@ -371,8 +377,32 @@ func (w *walker) leadsInside(to uint64) bool {
 	return k >= 0 && (w.im.chunks[k].isPart() || w.im.chunks[k].names.n == 0 && w.im.chunks[k].start == to)
 }
 
-// holdsLabels says whether relocations put labels of the code at hand into one of the first words of an array.
+// loadsLabels says whether the code puts the address of an array of its labels into the register somewhere, as for a computed goto's table: it is
+// loaded once, and used at each of its jumps.
+func (w *walker) loadsLabels(r arm64.Reg) bool {
+	for k := range w.words {
+		in := &w.words[k]
+		if !in.reached || in.Class != arm64.Address && in.Class != arm64.AddSubImm || in.Rd() != r {
+			continue
+		}
+		if at, ok := w.result(k, 0); ok && w.holdsLabels(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsLabels says whether one of the first words of an array is a label of the code at hand: relocations put them there, or, in an image that isn't
+// relocated, they are there.
 func (w *walker) holdsLabels(base uint64) bool {
+	if w.im.Object.Type == object.Executable {
+		b, err := w.im.Object.ReadAddr(base, 8*looked)
+		for ; err == nil && len(b) > 0; b = b[8:] {
+			if w.own(binary.LittleEndian.Uint64(b)) {
+				return true
+			}
+		}
+	}
 	list := w.im.labels
 	i, _ := slices.BinarySearchFunc(list, base, func(l label, at uint64) int { return cmp.Compare(l.at, at) })
 	for ; i < len(list) && list[i].at-base < 8*looked; i++ {
