@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sort"
 
 	"github.com/callreel/callreel/isa/arm64"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
@@ -119,25 +120,25 @@ func (im *Image) claimNamed(pc uint64, word uint32) {
 
 const (
 	adrpPage = 4096 // what adrp names
-	adrpUses = 64   // instructions behind it in which its use is looked for
+	adrpUses = 24   // instructions behind it in which its use is looked for
 )
 
 // hasCode says whether there is code between two addresses.
 func (im *Image) hasCode(from, to uint64) bool {
-	for i := range im.texts {
-		if t := &im.texts[i]; from < t.end && to > t.start {
-			return true
-		}
-	}
-	return false
+	i := im.textAfter(from)
+	return i < len(im.texts) && im.texts[i].start < to
+}
+
+// textAfter returns the index of the first run of code that ends behind addr.
+func (im *Image) textAfter(addr uint64) int {
+	return sort.Search(len(im.texts), func(i int) bool { return im.texts[i].end > addr })
 }
 
 // claimCode claims what is code between two addresses.
 func (im *Image) claimCode(from, to uint64) {
-	for i := range im.texts {
-		if t := &im.texts[i]; from < t.end && to > t.start {
-			t.claim(max(from, t.start), min(to, t.end))
-		}
+	for i := im.textAfter(from); i < len(im.texts) && im.texts[i].start < to; i++ {
+		t := &im.texts[i]
+		t.claim(max(from, t.start), min(to, t.end))
 	}
 }
 
@@ -167,7 +168,8 @@ func (im *Image) sweepWords() {
 func (w *walker) sweep(i int) []uint64 {
 	c := &w.im.chunks[i]
 	w.begin()
-	if c.linkage || !w.add(c.start, w.im.sweptEnd(i)) {
+	end := w.im.sweptEnd(i)
+	if c.linkage || end-c.start > maxFunction || !w.add(c.start, end) {
 		c.closed = true
 		return nil
 	}

@@ -14,7 +14,7 @@ func (w *walker) resolve(k int) {
 	in := &w.words[k]
 	how, targets := w.targetOf(k)
 	known, gone := w.frames.gone(in.addr)
-	labels := w.hasLabels()
+	labels := w.labels
 	switch {
 	case how&madeOther != 0:
 		w.lost = cmp.Or(w.lost, in.addr)
@@ -40,16 +40,6 @@ func (w *walker) resolve(k int) {
 	}
 }
 
-// hasLabels says whether data holds addresses inside the code at hand.
-func (w *walker) hasLabels() bool {
-	for _, s := range w.spans {
-		if i := w.im.chunkAt(w.words[s.from].addr); i >= 0 && w.im.labelled.has(uint64(i)) {
-			return true
-		}
-	}
-	return false
-}
-
 // targetOf says how the target of the indirect jump words[k] is made, and which targets it has if that can be told.
 func (w *walker) targetOf(k int) (made, []uint64) {
 	d, ok := w.source(k, w.words[k].Rn())
@@ -68,7 +58,7 @@ func (w *walker) targetOf(k int) (made, []uint64) {
 		return madeOffset, w.offsets(d)
 	case in.Class == arm64.Load && in.Size == 8 && in.Index:
 		base, ok := w.constant(d, in.Rn(), 0)
-		if ok && w.holdsLabels(base) || !ok && w.hasLabels() && w.loadsLabels(in.Rn()) {
+		if ok && w.holdsLabels(base) || !ok && w.labels && w.loadsLabels(in.Rn()) {
 			return madeSwitch, nil
 		}
 		return madeLoaded, nil
@@ -380,8 +370,12 @@ func (w *walker) leadsInside(to uint64) bool {
 // loadsLabels says whether the code puts the address of an array of its labels into the register somewhere, as for a computed goto's table: it is
 // loaded once, and used at each of its jumps.
 func (w *walker) loadsLabels(r arm64.Reg) bool {
+	w.budget -= len(w.words)
 	for k := range w.words {
 		in := &w.words[k]
+		if w.budget < 0 {
+			return false
+		}
 		if !in.reached || in.Class != arm64.Address && in.Class != arm64.AddSubImm || in.Rd() != r {
 			continue
 		}

@@ -117,6 +117,9 @@ const branchReach = 128<<20 - 16<<20
 
 // reachable says whether an arena beside the image can be near enough to code from start up to end.
 func (im *Image) reachable(start, end uint64) bool {
+	if len(im.loads) == 0 {
+		return false
+	}
 	lo, hi := im.loads[0].Start, im.loads[len(im.loads)-1].End
 	return end-lo < branchReach || hi-start < branchReach
 }
@@ -134,6 +137,9 @@ func (p *wordPlanner) decode() bool {
 	return true
 }
 
+// maxPads is how many of those there are at most: bti and a signature.
+const maxPads = 2
+
 // maxBefore is how many instructions may run before the entry's event.
 const maxBefore = 8
 
@@ -142,7 +148,7 @@ const maxBefore = 8
 func (p *wordPlanner) entry() (at int, why Reason) {
 	s := p.spans[0]
 	k := s.from
-	for k+1 < s.to && p.words[k].known && p.words[k].IsLandingPad() && p.words[k].Kind == arm64.Other {
+	for k+1 < s.to && k < s.from+maxPads && p.words[k].known && p.words[k].IsLandingPad() && p.words[k].Kind == arm64.Other {
 		k++
 	}
 	for n := 0; ; n, k = n+1, k+1 {
@@ -190,7 +196,8 @@ func (w *codeWord) displaceable() bool {
 // classify finds the exits and the jumps back to the entry.
 func (p *wordPlanner) classify() refusal {
 	s := p.spans[0]
-	first := p.words[s.from].addr
+	at, _ := p.entry()
+	first, entry := p.words[s.from].addr, p.words[at].addr
 	for k := range p.words {
 		in := &p.words[k]
 		if !in.reached || in.role == roleDetour {
@@ -202,7 +209,7 @@ func (p *wordPlanner) classify() refusal {
 		case arm64.Jump, arm64.CondJump:
 			to, _ := in.Target(in.addr)
 			switch {
-			case to >= first && p.indexOf(to) >= 0 && to <= p.entryAddr(s):
+			case to >= first && to <= entry:
 				in.role = roleLoop
 			case !p.im.inFunction(p.f, to):
 				in.role = roleExit
@@ -222,12 +229,6 @@ func (p *wordPlanner) classify() refusal {
 		}
 	}
 	return refusal{}
-}
-
-// entryAddr is the address of the entry site.
-func (p *wordPlanner) entryAddr(s span) uint64 {
-	k, _ := p.entry()
-	return p.words[k].addr
 }
 
 // closes refuses a function whose code runs into another's, and one with code that nothing is known to lead to and that leaves: it may be reached in

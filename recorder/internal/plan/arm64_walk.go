@@ -16,6 +16,9 @@ type walker struct {
 	spans []span
 	own   func(addr uint64) bool // says whether an address is inside
 
+	order  []int // the spans by address
+	labels bool  // data holds addresses inside
+
 	todo    []int    // indexes of words that control comes to
 	beyond  []uint64 // targets of tables that are outside
 	jumps   []jump   // direct jumps that were reached, by target
@@ -49,6 +52,12 @@ func (w *walker) begin() {
 	clear(w.leaving)
 }
 
+// What following values back and reading tables may cost: for each part, and for each of its words. It is to bound what a made-up image can cost.
+const (
+	budgetOfPart = 1 << 12
+	budgetOfWord = 32
+)
+
 // add takes the words from start up to end in. It reports false where they aren't aligned.
 func (w *walker) add(start, end uint64) bool {
 	t := w.im.textAt(start)
@@ -65,24 +74,53 @@ func (w *walker) add(start, end uint64) bool {
 	}
 	s.to = len(w.words)
 	w.spans = append(w.spans, s)
-	w.budget += 1<<16 + 64*(s.to-s.from)
+	w.budget += budgetOfPart + budgetOfWord*(s.to-s.from)
 	return true
 }
 
+// ordered sorts the spans by address, once all are there, and notes whether data holds labels in them.
+func (w *walker) ordered() {
+	w.order, w.labels = w.order[:0], false
+	for i := range w.spans {
+		w.order = append(w.order, i)
+		if k := w.im.chunkAt(w.start(i)); k >= 0 && w.im.labelled.has(uint64(k)) {
+			w.labels = true
+		}
+	}
+	slices.SortFunc(w.order, func(a, b int) int { return cmp.Compare(w.start(a), w.start(b)) })
+}
+
+// start is the address of a span's first word.
+func (w *walker) start(span int) uint64 { return w.words[w.spans[span].from].addr }
+
 // indexOf returns the index of the word at addr, -1 for none.
 func (w *walker) indexOf(addr uint64) int {
-	for _, s := range w.spans {
-		if first := w.words[s.from].addr; addr >= first && addr < s.end && addr&3 == 0 {
-			if k := s.from + int(addr-first)/arm64.Len; k < s.to {
-				return k
-			}
-		}
+	at, found := slices.BinarySearchFunc(w.order, addr, func(i int, a uint64) int { return cmp.Compare(w.start(i), a) })
+	if !found {
+		at--
+	}
+	if at < 0 || addr&3 != 0 {
+		return -1
+	}
+	s := w.spans[w.order[at]]
+	if k := s.from + int((addr-w.words[s.from].addr)/arm64.Len); addr < s.end && k < s.to {
+		return k
 	}
 	return -1
 }
 
+// spanOf returns the span that has words[k].
+func (w *walker) spanOf(k int) span {
+	at, found := slices.BinarySearchFunc(w.spans, k, func(s span, k int) int { return cmp.Compare(s.from, k) })
+	if !found {
+		at--
+	}
+	return w.spans[at]
+}
+
 // walk follows control from the start of each span, and from what is known to be the target of something else than the jumps within.
 func (w *walker) walk() {
+	w.ordered()
 	for _, s := range w.spans {
 		t := w.im.textAt(w.words[s.from].addr)
 		for k := s.to - 1; k >= s.from; k-- {
@@ -110,7 +148,7 @@ func (w *walker) walk() {
 
 // follow goes on from word k to where control leaves the line, and appends the indirect jumps that it meets.
 func (w *walker) follow(k int, indirect []int) []int {
-	s := w.spans[slices.IndexFunc(w.spans, func(s span) bool { return k >= s.from && k < s.to })]
+	s := w.spanOf(k)
 	called := false // the word before is a call, which may be one that doesn't return
 	for ; k < s.to; k++ {
 		in := &w.words[k]
@@ -179,6 +217,9 @@ func (w *walker) reach(addr uint64) bool {
 // jumpTo returns a direct jump to addr that was reached.
 func (w *walker) jumpTo(addr uint64) (k int, ok bool) {
 	if !w.sorted {
+		if w.budget -= len(w.jumps); w.budget < 0 {
+			return 0, false
+		}
 		w.sorted = true
 		slices.SortFunc(w.jumps, func(a, b jump) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.k, b.k)) })
 	}
