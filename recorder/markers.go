@@ -63,9 +63,6 @@ func MarkersOf(ctx context.Context, path string, globs []string, c Choice) ([]Ma
 	if perr != nil {
 		return nil, perr
 	}
-	if !im.CanMark() {
-		return nil, fmt.Errorf("callreel: %s: markers in %s code can't be recorded", path, o.Arch)
-	}
 	im.Loader, im.NoSearch = mapped.IsLoader(o), c.NoFound
 	for i := range notes {
 		im.Marks = append(im.Marks, notes[i].Addr)

@@ -35,9 +35,10 @@ func (im *Image) planARM64(ctx context.Context) ([]Function, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	im.findMarks(fns, newWordPlanner(im, fns).placeMarks)
 	out := hugepage.Make[Function](len(fns))
 	each(len(fns), func() func(from, to int) {
-		p := &wordPlanner{fns: fns, slab: newSlab(len(fns)), walker: walker{im: im, frames: frameRows{im: im}}}
+		p := newWordPlanner(im, fns)
 		return func(from, to int) {
 			for i := from; i < to; i++ {
 				out[i] = im.describe(&fns[i])

@@ -62,7 +62,7 @@ func (w *walker) targetOf(k int) (made, []uint64) {
 			return madeSwitch, nil
 		}
 		return madeLoaded, nil
-	case in.Class == arm64.Load, in.Class == arm64.LoadPair, in.Class == arm64.LoadLiteral, in.Kind == arm64.Call, in.Kind == arm64.IndirectCall,
+	case in.Class == arm64.Load, in.Class == arm64.LoadPair, in.Class == arm64.LoadLiteral, in.calls(),
 		in.Class == arm64.Authenticate, in.Class == arm64.Strip, in.Class == arm64.MoveFromSystem, in.Class == arm64.Ordered:
 		return madePointer, nil
 	case isSelect(in.Word): // csel: either of two
@@ -103,7 +103,7 @@ func (w *walker) definition(k int, r arm64.Reg) (int, bool) {
 			return 0, false
 		}
 		in := &w.words[k]
-		if in.WritesReg(r) || (in.Kind == arm64.Call || in.Kind == arm64.IndirectCall) && (r <= arm64.X18 || r == arm64.LR) {
+		if in.WritesReg(r) || in.calls() && (r <= arm64.X18 || r == arm64.LR) {
 			return k, true
 		}
 	}

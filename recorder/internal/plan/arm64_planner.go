@@ -16,6 +16,10 @@ type wordPlanner struct {
 	slab  slab
 }
 
+func newWordPlanner(im *Image, fns []function) *wordPlanner {
+	return &wordPlanner{fns: fns, slab: newSlab(len(fns)), walker: walker{im: im, frames: frameRows{im: im}}}
+}
+
 // plan fills in the tier of function i, or why it has none.
 func (p *wordPlanner) plan(i int, out *Function) {
 	p.f, p.sites = &p.fns[i], p.sites[:0]
@@ -28,6 +32,7 @@ func (p *wordPlanner) plan(i int, out *Function) {
 	}
 	out.Tier = TierExitSite
 	out.Sites = p.slab.keep(p.sites)
+	p.joinMarks(i)
 }
 
 // hook places the entry site of a function of the dynamic loader's, for a look at its arguments.
@@ -277,7 +282,7 @@ func (p *wordPlanner) runsOut(s span) bool {
 		in := &p.words[k]
 		saves := (in.Class == arm64.Store || in.Class == arm64.StorePair) && !in.Writeback && (in.Base == arm64.SP || in.Base == arm64.FP)
 		switch {
-		case !in.reached || in.Ends() && in.role != roleDetour || in.Kind == arm64.Call || in.Kind == arm64.IndirectCall:
+		case !in.reached || in.Ends() && in.role != roleDetour || in.calls():
 			return false
 		case !saves && !in.IsNop() || p.isTarget(k):
 			return !in.IsNop() || k != s.to-1

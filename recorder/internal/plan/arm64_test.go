@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/testimage"
 )
 
@@ -248,5 +249,37 @@ func TestHostileImagesOfARM64TakeBoundedTime(t *testing.T) {
 			}
 			t.Logf("%v, %d functions, %v", time.Since(start).Round(time.Millisecond), len(fns), shares(fns))
 		})
+	}
+}
+
+func TestMarksOfARM64(t *testing.T) {
+	const base = 0x1000
+	code := []uint32{wordMov, wordNop, wordSvc, wordBL + 100, wordNop, wordRet}
+	o, err := object.Parse("tiny", armed(testimage.Tiny(words(append(code, wordRet)...), []testimage.Symbol{{Name: "f", Addr: base, Size: uint64(len(code)) * 4}})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := NewImage(o, "tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	im.Marks = []uint64{base, base + 4, base + 8, base + 16, base + 16, base + 20, base + 24}
+	if _, err := im.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		why  Reason
+		with MarkWith
+	}{
+		{ReasonNone, MarkJoined}, {ReasonNone, MarkApart}, {ReasonInstruction, MarkApart}, {ReasonNone, MarkApart}, {ReasonMarkedTwice, MarkApart},
+		{ReasonNone, MarkJoined}, {ReasonOutside, MarkApart},
+	} {
+		m := &im.Marked[i]
+		if m.Alone.Reason != want.why || m.With != want.with || (m.Alone.Tier != TierNone) != (want.why == ReasonNone) {
+			t.Errorf("%#x: %v, %v; want %v, %v", m.Addr, m.Alone.Reason, m.With, want.why, want.with)
+		}
+		if want.why == ReasonNone && (!m.Single() || m.Alone.Sites[0].Role != RoleMark || m.Alone.Sites[0].Addr != m.Addr) {
+			t.Errorf("%#x: site %+v", m.Addr, m.Alone.Sites[0])
+		}
 	}
 }

@@ -43,6 +43,9 @@ type codeWord struct {
 
 func (w *codeWord) end() uint64 { return w.addr + arm64.Len }
 
+// calls says whether the instruction is a call.
+func (w *codeWord) calls() bool { return w.Kind == arm64.Call || w.Kind == arm64.IndirectCall }
+
 func (w *walker) begin() {
 	w.words, w.spans, w.todo, w.beyond, w.jumps = w.words[:0], w.spans[:0], w.todo[:0], w.beyond[:0], w.jumps[:0]
 	w.sorted, w.budget, w.badAt, w.lost, w.guessed = false, 0, 0, 0, false
@@ -181,7 +184,7 @@ func (w *walker) follow(k int, indirect []int) []int {
 		if in.Ends() {
 			break
 		}
-		called = in.Kind == arm64.Call || in.Kind == arm64.IndirectCall || in.Kind == arm64.Syscall
+		called = in.calls() || in.Kind == arm64.Syscall
 	}
 	return indirect
 }

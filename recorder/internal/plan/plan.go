@@ -38,7 +38,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	fns := im.join()
 	im.markTables(fns)
 	im.findSlots()
-	im.findMarks(fns)
+	im.findMarks(fns, newPlanner(im, fns).placeMarks)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type processor struct {
 	frame uint32
 	// search says that functions that nothing names are looked for in the code.
 	search bool
-	marks  bool // markers and slots are planned
+	slots  bool // slots, by which calls are recorded, are planned
 	plan   func(im *Image, ctx context.Context) ([]Function, error)
 }
 
@@ -30,7 +30,7 @@ func processorOf(o *object.Image) *processor {
 	}
 	switch o.Arch {
 	case object.AMD64: // System V AMD64 ABI figure 3.36; the return address is on the stack
-		return &processor{arch: o.Arch, goarch: "amd64", sp: 7, fresh: 8, search: true, marks: true, plan: (*Image).plan}
+		return &processor{arch: o.Arch, goarch: "amd64", sp: 7, fresh: 8, search: true, slots: true, plan: (*Image).plan}
 	case object.ARM64: // DWARF for the Arm 64-bit Architecture §4.1; the return address is in a register
 		if o.ByteOrder != binary.LittleEndian {
 			return nil
