@@ -17,6 +17,7 @@ import (
 type finder struct {
 	im   *Image
 	gaps []span64 // by address
+	left int      // words in gaps that may still be looked at
 
 	mu     sync.Mutex // guards what follows
 	starts map[uint64]discover.Evidence
@@ -29,8 +30,12 @@ type finder struct {
 type foundWords struct {
 	limit, end uint64
 	sound      bool     // it is code throughout, and control doesn't run out of its end
+	returns    bool     // it has a return, or a jump through a register: four bytes that data hardly has
 	jumps      []uint64 // where it jumps to outside
 }
+
+// gapLooks is how often each word of a gap may be looked at, on the average.
+const gapLooks = 64
 
 // foundPasses bounds how often functions that were found lead to others.
 const foundPasses = 64
@@ -114,6 +119,7 @@ func (f *finder) findGaps() (size uint64) {
 	for _, g := range f.gaps {
 		size += g.end - g.start
 	}
+	f.left = gapLooks * int(size/arm64.Len)
 	return size
 }
 
@@ -139,6 +145,37 @@ func (f *finder) start(addr uint64, why discover.Evidence) {
 	if old := f.starts[addr]; old == 0 || why < old {
 		f.starts[addr] = why
 	}
+}
+
+// walkGap is walk in a gap, as long as that isn't too much.
+func (f *finder) walkGap(w *walker, start, limit uint64) foundWords {
+	for window := uint64(leastWindow); ; window *= 4 {
+		end := min(limit, start+min(window, maxFunction))
+		if f.left -= int((end - start) / arm64.Len); f.left < 0 {
+			return foundWords{limit: limit, end: start}
+		}
+		if r := f.walk(w, start, end); end == limit || window >= maxFunction || !w.reachesFor(end, limit) {
+			r.limit = limit
+			return r
+		}
+	}
+}
+
+// How much code is looked at at first for where a function may end, and how far one leads that jumps without a condition.
+const (
+	leastWindow = 1 << 12
+	jumpWindow  = 1 << 14
+)
+
+// reachesFor says whether the code that was walked through may go on from end, up to limit.
+func (w *walker) reachesFor(end, limit uint64) bool {
+	if w.arrays || w.words[len(w.words)-1].reached {
+		return true
+	}
+	return slices.ContainsFunc(w.jumps, func(j jump) bool {
+		in := &w.words[j.k]
+		return j.to >= end && j.to < limit && (in.Kind == arm64.CondJump || j.to-in.addr < jumpWindow)
+	})
 }
 
 // walk follows the code from start up to limit and notes what it calls, names and jumps to in gaps.
@@ -167,13 +204,21 @@ func (f *finder) walk(w *walker, start, limit uint64) (r foundWords) {
 				f.mu.Unlock()
 			}
 		}
-		if at, ok := w.named(k); ok {
+		switch {
+		case in.Kind == arm64.Return && in.Rn() == arm64.LR, in.Kind == arm64.Return && in.Class == arm64.BranchAuth, in.Kind == arm64.IndirectJump:
+			r.returns = true
+		}
+		if at, ok := w.named(k); ok && !w.reads(k) {
 			f.start(at, discover.Pointed)
 		}
 	}
 	end := &w.words[last]
 	r.end = end.end()
-	r.sound = w.badAt == 0 && end.reached && (end.Ends() || end.calls())
+	if w.arrays { // what follows may be where it goes: labels, of which data holds the addresses
+		for r.end = start + uint64(len(w.words))*arm64.Len; r.end > end.end() && w.words[(r.end-start)/arm64.Len-1].IsNop(); r.end -= arm64.Len {
+		}
+	}
+	r.sound = w.badAt == 0 && end.reached && (end.Ends() || end.calls()) && w.words[0].Kind != arm64.Undefined
 	return r
 }
 
@@ -196,6 +241,22 @@ func (w *walker) named(k int) (uint64, bool) {
 	return 0, false
 }
 
+// reads says whether the address that words[k] computes is used as that of data soon after.
+func (w *walker) reads(k int) bool {
+	const soon = 16
+	r := w.words[k].Rd()
+	for n := k + 1; n < min(len(w.words), k+1+soon); n++ {
+		in := &w.words[n]
+		if in.Base == r && r != arm64.SP {
+			return true
+		}
+		if in.WritesReg(r) || in.Ends() {
+			break
+		}
+	}
+	return false
+}
+
 // pass looks at all starts once, each up to the next that is called. It reports true when nothing has changed.
 func (f *finder) pass(ctx context.Context, w *walker) (done bool) {
 	starts := slices.Sorted(maps.Keys(f.starts))
@@ -210,7 +271,7 @@ func (f *finder) pass(ctx context.Context, w *walker) (done bool) {
 		}
 		if before, ok := f.found[start]; !ok || before.limit != limit {
 			done = false
-			f.found[start] = f.walk(w, start, limit)
+			f.found[start] = f.walkGap(w, start, limit)
 		}
 		if f.starts[start] == discover.Called {
 			limit = start
@@ -219,15 +280,15 @@ func (f *finder) pass(ctx context.Context, w *walker) (done bool) {
 	return done && len(starts) == len(f.starts)
 }
 
-// functions returns what is taken for functions: what is called, if it is code; what data or an instruction has the address of, if it is that
-// and nothing runs into it; and what functions jump into and that jumps back into the middle of one, as a part.
+// functions returns what is taken for functions: what is called, if it is code; what data or an instruction has the address of, if it is that,
+// leaves as code does, and nothing runs into it; and what functions jump into and that jumps back into the middle of one, as a part.
 func (f *finder) functions(w *walker) (out []discover.Function) {
 	starts := slices.Sorted(maps.Keys(f.starts))
 	reach := uint64(0)
 	for _, start := range starts {
 		r, why := f.found[start], f.starts[start]
 		switch {
-		case !r.sound, why != discover.Called && (start < reach || !f.ended(start)):
+		case !r.sound, why != discover.Called && (start < reach || !f.ended(start) || !f.leaves(&r)):
 			continue
 		}
 		reach = max(reach, r.end)
@@ -253,7 +314,7 @@ func (f *finder) functions(w *walker) (out []discover.Function) {
 		if i < whole {
 			limit = min(limit, out[i].Start)
 		}
-		if r := f.walk(w, start, limit); r.sound && slices.ContainsFunc(r.jumps, inside) {
+		if r := f.walkGap(w, start, limit); r.sound && slices.ContainsFunc(r.jumps, inside) {
 			reach = r.end
 			out = append(out, discover.Function{Range: discover.Range{Start: start, End: r.end}, Evidence: discover.Behind, Part: true})
 		}
@@ -262,17 +323,27 @@ func (f *finder) functions(w *walker) (out []discover.Function) {
 	return out
 }
 
-// ended says whether the code, or padding, in front of addr doesn't run into it.
+// leaves says whether the code leaves in a way that data hardly looks like: it returns, or jumps to a function's very start.
+func (f *finder) leaves(r *foundWords) bool {
+	return r.returns || slices.ContainsFunc(r.jumps, func(to uint64) bool {
+		k := f.im.chunkAfter(to)
+		return f.starts[to] == discover.Called || f.im.isLinkage(to) || k < len(f.im.chunks) && f.im.chunks[k].start == to
+	})
+}
+
+// ended says whether the code in front of addr ends there as functions do: by a return or a trap, or with padding or alignment behind whatever doesn't
+// go on. Behind a jump alone there may be a label of the same function.
 func (f *finder) ended(addr uint64) bool {
 	t := f.im.textAt(addr)
-	for at := addr; at-t.start >= arm64.Len; {
+	apart := addr%16 == 0
+	for at := addr; at-t.start >= arm64.Len; apart = true {
 		at -= arm64.Len
 		var in arm64.Inst
 		if arm64.DecodeWord(&in, t.word(at)) != nil {
 			return false
 		}
 		if !in.IsNop() {
-			return in.Ends() || in.Kind == arm64.Call
+			return in.Kind == arm64.Return || in.Kind == arm64.Breakpoint || in.Kind == arm64.Undefined || apart && (in.Ends() || in.Kind == arm64.Call)
 		}
 	}
 	return true

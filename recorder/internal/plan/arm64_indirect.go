@@ -15,6 +15,7 @@ func (w *walker) resolve(k int) {
 	how, targets := w.targetOf(k)
 	known, gone := w.frames.gone(in.addr)
 	labels := w.labels
+	w.arrays = w.arrays || how&(madeLoaded|madeSwitch|madeOther) != 0 || how&madeOffset != 0 && len(targets) == 0
 	switch {
 	case how&madeOther != 0:
 		w.lost = cmp.Or(w.lost, in.addr)

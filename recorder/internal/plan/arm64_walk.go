@@ -27,6 +27,7 @@ type walker struct {
 	badAt   uint64 // a word that control comes to and that is no instruction, 0 for none
 	lost    uint64 // an indirect jump whose targets aren't known, 0 for none
 	guessed bool   // of an indirect jump within not all targets may be known
+	arrays  bool   // an indirect jump goes by an array, or in a way that isn't known
 	out     []uint64
 	leaving map[int]bool // of the indirect jumps that were reached: those that leave
 }
@@ -48,7 +49,7 @@ func (w *codeWord) calls() bool { return w.Kind == arm64.Call || w.Kind == arm64
 
 func (w *walker) begin() {
 	w.words, w.spans, w.todo, w.beyond, w.jumps = w.words[:0], w.spans[:0], w.todo[:0], w.beyond[:0], w.jumps[:0]
-	w.sorted, w.budget, w.badAt, w.lost, w.guessed = false, 0, 0, 0, false
+	w.sorted, w.budget, w.badAt, w.lost, w.guessed, w.arrays = false, 0, 0, 0, false, false
 	if w.leaving == nil {
 		w.leaving = map[int]bool{}
 	}
