@@ -97,7 +97,7 @@ func (w *walker) definition(k int, r arm64.Reg) (int, bool) {
 		}
 		if k > 0 && w.words[k-1].end() == w.words[k].addr && w.words[k-1].reached && !w.words[k-1].Ends() {
 			k--
-		} else if from, ok := w.jumpTo(w.words[k].addr); ok && from != k && jumps < maxJumps {
+		} else if from := int(w.words[k].from) - 1; from >= 0 && from != k && jumps < maxJumps {
 			jumps++
 			k = from
 		} else {
@@ -338,14 +338,11 @@ var maxEntries = [...]uint64{1: 1 << 10, 2: 1 << 13, 4: 1 << 16}
 
 // entries reads as many of a table's entries at most.
 func (w *walker) entries(addr, base, size uint64, shift uint, signed bool, most uint64) (targets []uint64) {
-	for n := uint64(0); n < most && w.budget > 0; n++ {
+	b := w.im.readSome(addr, most*size)
+	for ; uint64(len(b)) >= size && w.budget > 0; b = b[size:] {
 		w.budget--
-		b, err := w.im.Object.ReadAddr(addr+n*size, size)
-		if err != nil {
-			break
-		}
 		var entry [8]byte
-		copy(entry[:], b)
+		copy(entry[:], b[:size])
 		offset := binary.LittleEndian.Uint64(entry[:])
 		if signed {
 			offset = uint64(int64(offset<<(64-8*size)) >> (64 - 8*size))

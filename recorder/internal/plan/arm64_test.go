@@ -183,7 +183,7 @@ func FuzzPlanARM64(f *testing.F) {
 		data := armed(testimage.Damaged(nil, code, seed, true))
 		start := time.Now()
 		fns, im, err := planBytes(data)
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Fatalf("planning %d bytes took %v", len(data), d)
 		}
 		if err != nil {
@@ -241,7 +241,7 @@ func TestHostileImagesOfARM64TakeBoundedTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			fns, im, err := planBytes(data)
-			if d := time.Since(start); d > 10*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("%v for %d bytes", d, len(data))
 			}
 			if err == nil {

@@ -21,13 +21,12 @@ type walker struct {
 
 	todo    []int    // indexes of words that control comes to
 	beyond  []uint64 // targets of tables that are outside
-	jumps   []jump   // direct jumps that were reached, by target
-	sorted  bool
-	budget  int    // for tables and traces
-	badAt   uint64 // a word that control comes to and that is no instruction, 0 for none
-	lost    uint64 // an indirect jump whose targets aren't known, 0 for none
-	guessed bool   // of an indirect jump within not all targets may be known
-	arrays  bool   // an indirect jump goes by an array, or in a way that isn't known
+	jumps   []jump   // direct jumps that were reached
+	budget  int      // for tables and traces
+	badAt   uint64   // a word that control comes to and that is no instruction, 0 for none
+	lost    uint64   // an indirect jump whose targets aren't known, 0 for none
+	guessed bool     // of an indirect jump within not all targets may be known
+	arrays  bool     // an indirect jump goes by an array, or in a way that isn't known
 	out     []uint64
 	leaving map[int]bool // of the indirect jumps that were reached: those that leave
 }
@@ -40,6 +39,7 @@ type codeWord struct {
 	known   bool // it is an instruction
 	reached bool // control comes to it
 	live    uint8
+	from    int32 // the index of the first direct jump here that was reached, plus 1; 0 for none
 }
 
 func (w *codeWord) end() uint64 { return w.addr + arm64.Len }
@@ -49,7 +49,7 @@ func (w *codeWord) calls() bool { return w.Kind == arm64.Call || w.Kind == arm64
 
 func (w *walker) begin() {
 	w.words, w.spans, w.todo, w.beyond, w.jumps = w.words[:0], w.spans[:0], w.todo[:0], w.beyond[:0], w.jumps[:0]
-	w.sorted, w.budget, w.badAt, w.lost, w.guessed, w.arrays = false, 0, 0, 0, false, false
+	w.budget, w.badAt, w.lost, w.guessed, w.arrays = 0, 0, 0, false, false
 	if w.leaving == nil {
 		w.leaving = map[int]bool{}
 	}
@@ -73,7 +73,7 @@ func (w *walker) add(start, end uint64) bool {
 		n := len(w.words)
 		w.words = slices.Grow(w.words, 1)[:n+1]
 		in := &w.words[n]
-		in.addr, in.role, in.reached, in.live = pc, rolePlain, false, 0
+		in.addr, in.role, in.reached, in.live, in.from = pc, rolePlain, false, 0, 0
 		in.known = arm64.DecodeWord(&in.Inst, t.word(pc)) == nil
 	}
 	s.to = len(w.words)
@@ -173,8 +173,10 @@ func (w *walker) follow(k int, indirect []int) []int {
 		}
 		if to, ok := in.Target(in.addr); ok && in.Kind != arm64.Call {
 			w.jumps = append(w.jumps, jump{to, k})
-			w.sorted = false
 			w.reach(to)
+			if at := w.indexOf(to); at >= 0 && w.words[at].from == 0 {
+				w.words[at].from = int32(k + 1)
+			}
 		}
 		if in.Class == arm64.Address && in.Rd() == arm64.LR { // where a context goes on that is kept for later
 			w.reach(in.addr + uint64(in.Rel))
@@ -216,20 +218,4 @@ func (w *walker) reach(addr uint64) bool {
 		w.todo = append(w.todo, k)
 	}
 	return k >= 0
-}
-
-// jumpTo returns a direct jump to addr that was reached.
-func (w *walker) jumpTo(addr uint64) (k int, ok bool) {
-	if !w.sorted {
-		if w.budget -= len(w.jumps); w.budget < 0 {
-			return 0, false
-		}
-		w.sorted = true
-		slices.SortFunc(w.jumps, func(a, b jump) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.k, b.k)) })
-	}
-	at, found := slices.BinarySearchFunc(w.jumps, addr, func(j jump, to uint64) int { return cmp.Compare(j.to, to) })
-	if !found {
-		return 0, false
-	}
-	return w.jumps[at].k, true
 }
