@@ -76,6 +76,12 @@ const (
 	CleanChroot    Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
 )
 
+// ObjdumpARM64 is the GNU disassembler for 64-bit Arm.
+const ObjdumpARM64 Capability = "aarch64-linux-gnu-objdump"
+
+// LLD is LLVM's linker of ELF files, for every processor.
+const LLD Capability = "ld.lld-19"
+
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
 // lacks the capability.
 var ErrMissing = errors.New("capability missing")
