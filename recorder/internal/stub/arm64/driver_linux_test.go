@@ -1,0 +1,410 @@
+package arm64
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
+)
+
+// Where things stand in the driver.
+const (
+	testArena = 0x6000_0000
+	testRing  = 0x100_0000_0000
+	pageBytes = 1 << 16
+	glibcTID  = -1568 // as glibc 2.36 has it
+)
+
+// A machine is a processor as the emulator has it.
+type machine struct {
+	cpu            string
+	hwcap, hwcap2  uint64
+	vectors        int // of SVE, in bytes
+	singleStepping bool
+}
+
+var (
+	oldMachine = machine{cpu: "cortex-a57"}
+	lseMachine = machine{cpu: "neoverse-n1", hwcap: hwcapAtomics}
+	sveMachine = machine{cpu: "max,sve256=on,sve512=off,sve-default-vector-length=32", hwcap: hwcapAtomics | hwcapSVE, hwcap2: hwcap2SME, vectors: 32}
+)
+
+// stubSetup says which event code the driver is to run, and where.
+type stubSetup struct {
+	machine  machine
+	clock    stub.Clock
+	lossless bool
+	shared   bool
+	chunks   int
+	divide   bool // some of the chunks into small ones
+	ids      int
+	spDelta  bool // entries whose stack pointer has moved already
+	alive    bool // there is something in x16 and x17
+	threads  bool // not all threads are recorded
+	over     bool // rings in overwrite mode
+	lazy     bool
+	unmade   bool // with lazy: the probes are never made
+	off      bool // all events are switched off
+	tid      int32
+	log      string // of instructions run
+}
+
+var driverProgram struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+var cleanups []func()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, f := range cleanups {
+		f()
+	}
+	os.Exit(code)
+}
+
+// buildDriver builds the driver once for all tests of a run.
+func buildDriver(t testing.TB) string {
+	t.Helper()
+	realtest.Need(t, realtest.Clang, realtest.QEMUARM64)
+	d := &driverProgram
+	d.once.Do(func() {
+		dir, err := os.MkdirTemp("", "callreel-stub")
+		if err != nil {
+			d.err = err
+			return
+		}
+		cleanups = append(cleanups, func() { os.RemoveAll(dir) })
+		clang, err := realtest.Clang.Find()
+		if err != nil {
+			d.err = err
+			return
+		}
+		out := filepath.Join(dir, "driver")
+		msg, err := exec.Command(clang, "--target=aarch64-linux-gnu", "-O2", "-ffreestanding", "-fno-builtin", "-nostdlib", "-static", "-fuse-ld=lld",
+			"-mgeneral-regs-only", "-o", out, "testdata/driver.c", "testdata/state.S").CombinedOutput()
+		if err != nil {
+			d.err = fmt.Errorf("%w\n%s", err, msg)
+		}
+		d.path = out
+	})
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	return d.path
+}
+
+// eventCode makes a function for the entry and one for the exit of each ID.
+func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uint64, slots []stub.Slot) {
+	t.Helper()
+	cfg := &stub.Config{TIDOffset: s.tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Threads: s.threads, Overwrite: s.over, Lazy: s.lazy,
+		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2}
+	c := &coder{Asm: arm64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}, base: testArena}
+	c.routines.slow = c.emitSlow()
+	if s.shared {
+		c.emitShared()
+	}
+	if s.lazy || s.shared && s.spDelta {
+		var deltas []int32
+		for id := range s.ids + 1 {
+			deltas = append(deltas, s.delta(id))
+		}
+		c.emitLazy(append(deltas, 0))
+	}
+	c.Resolve()
+	for id := 1; id <= s.ids; id++ {
+		for _, exit := range []bool{false, true} {
+			c.Align(16)
+			from := c.offset()
+			funcs = append(funcs, c.PC())
+			delta := int32(0)
+			if !exit {
+				delta = s.delta(id)
+			}
+			if delta != 0 {
+				c.SubImm(sp, sp, int64(delta))
+			}
+			n := len(c.switches)
+			c.event(place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive})
+			if delta != 0 {
+				c.AddImm(sp, sp, int64(delta))
+			}
+			c.Ret(lr)
+			c.flush()
+			c.Resolve()
+			slots = c.settle(slots, from)
+			for _, sw := range c.switches[n:] {
+				if s.off {
+					put(c.Since(0), sw.start, sw.off)
+				}
+			}
+		}
+	}
+	code, err := c.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.lazy && !s.unmade && !s.off {
+		for _, k := range slots {
+			binary.LittleEndian.PutUint64(code[k.At:], k.Word)
+		}
+	}
+	return code, funcs, slots
+}
+
+// delta is how far the stack pointer has moved at the entry of a function.
+func (s *stubSetup) delta(id int) int32 {
+	if !s.spDelta {
+		return 0
+	}
+	return int32(16 * (id % 5))
+}
+
+// driver is a running child with event code.
+type driver struct {
+	t       testing.TB
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	mem     *ring.Memory
+	raw     []byte // the header and the slots
+	drainer *ring.Drainer
+	threads []*tally
+	code    []byte
+	funcs   []uint64
+}
+
+func (d *driver) setHeader(off int, v uint64) { binary.LittleEndian.PutUint64(d.raw[off:], v) }
+func (d *driver) header(off int) uint64       { return binary.LittleEndian.Uint64(d.raw[off:]) }
+
+func startDriver(t testing.TB, s stubSetup) *driver {
+	t.Helper()
+	if s.machine.cpu == "" {
+		s.machine = lseMachine
+	}
+	if s.ids == 0 {
+		s.ids = 8
+	}
+	if s.chunks == 0 {
+		s.chunks = 64
+	}
+	if s.tid == 0 {
+		s.tid = glibcTID
+	}
+	path := buildDriver(t)
+	const room = 2 * pageBytes
+	code, funcs, _ := eventCode(t, s, testArena+room)
+	if len(code) > room {
+		t.Fatalf("code of %d bytes", len(code))
+	}
+	d := &driver{t: t, code: code, funcs: funcs}
+	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
+	realtest.NeedThat(t, "memfd_create", err)
+	file := os.NewFile(uintptr(fd), "ring")
+	t.Cleanup(func() { file.Close() })
+	size := ring.Size(s.chunks)
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		t.Fatal(err)
+	}
+	if d.mem, err = ring.Map(fd, size); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.mem.Close() })
+	if d.raw, err = unix.Mmap(fd, 0, ring.ChunksOff, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(d.raw) })
+	d.mem.SetBase(testRing)
+	if err := d.mem.Init(ring.Setup{Chunks: s.chunks, TicksPerSecond: 3e9, Overwrite: s.over, Divide: s.divide}); err != nil {
+		t.Fatal(err)
+	}
+	d.drainer = ring.NewDrainer(d.mem, func(tid, _ int, name string) (ring.Sink, error) {
+		k := &tally{maxID: uint32(s.ids), name: name}
+		d.threads = append(d.threads, k)
+		return k, nil
+	})
+	plan := make([]byte, 0, pageBytes+room)
+	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), 0, uint64(len(funcs))} {
+		plan = binary.LittleEndian.AppendUint64(plan, v)
+	}
+	for _, f := range funcs {
+		plan = binary.LittleEndian.AppendUint64(plan, f)
+	}
+	plan = append(append(plan, make([]byte, pageBytes-len(plan))...), code...)
+	name := filepath.Join(t.TempDir(), "plan")
+	if err := os.WriteFile(name, append(plan, make([]byte, pageBytes+room-len(plan))...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	planFile, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer planFile.Close()
+	qemu, err := realtest.QEMUARM64.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-cpu", s.machine.cpu}
+	if s.log != "" {
+		args = append(args, "-singlestep", "-d", "exec,nochain", "-D", s.log)
+	} else if s.machine.singleStepping {
+		args = append(args, "-singlestep")
+	}
+	d.cmd = exec.Command(qemu, append(args, path)...)
+	d.cmd.ExtraFiles = []*os.File{file, planFile}
+	var stderr bytes.Buffer
+	d.cmd.Stderr = &stderr
+	if d.in, err = d.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.out = bufio.NewReader(out)
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		d.in.Close()
+		stuck := time.AfterFunc(20*time.Second, func() { d.cmd.Process.Kill() })
+		defer stuck.Stop()
+		if err := d.cmd.Wait(); err != nil {
+			t.Errorf("the driver ended with %v\n%s", err, stderr.String())
+		}
+	})
+	return d
+}
+
+func (d *driver) send(format string, args ...any) {
+	d.t.Helper()
+	if _, err := fmt.Fprintf(d.in, format+"\n", args...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *driver) answer() string {
+	d.t.Helper()
+	line, err := d.out.ReadString('\n')
+	if err != nil {
+		d.t.Fatalf("the driver has gone: %v %q", err, line)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// do gives a command and expects it to succeed.
+func (d *driver) do(format string, args ...any) {
+	d.t.Helper()
+	d.send(format, args...)
+	if a := d.answer(); a != "ok" {
+		d.t.Fatalf("%s: %s", fmt.Sprintf(format, args...), a)
+	}
+}
+
+// doDraining is do with rounds of draining until the answer comes.
+func (d *driver) doDraining(format string, args ...any) {
+	d.t.Helper()
+	d.send(format, args...)
+	done := make(chan string, 1)
+	go func() {
+		line, _ := d.out.ReadString('\n')
+		done <- strings.TrimSuffix(line, "\n")
+	}()
+	for {
+		select {
+		case a := <-done:
+			if a != "ok" {
+				d.t.Fatalf("%s: %q", fmt.Sprintf(format, args...), a)
+			}
+			d.round()
+			return
+		default:
+			d.round()
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+func (d *driver) made() uint64 {
+	d.t.Helper()
+	d.send("made")
+	n, err := strconv.ParseUint(d.answer(), 10, 64)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return n
+}
+
+func (d *driver) round() {
+	d.t.Helper()
+	if _, err := d.drainer.Round(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// expect is what finish holds the recording against.
+type expect struct {
+	untimed func(k *tally) uint64
+	drops   bool // there may be some
+	states  bool // functions were called by themselves: entries have no exits
+	signals bool // they may come between the claim of an event and its time
+}
+
+// finish drains everything and checks that it adds up to the calls made.
+func (d *driver) finish(want expect) {
+	d.t.Helper()
+	made := d.made()
+	d.round()
+	if err := d.drainer.Finish(); err != nil {
+		d.t.Fatal(err)
+	}
+	sum := d.drainer.Totals()
+	if sum.Entries+sum.Dropped != made {
+		d.t.Errorf("%d recorded + %d dropped, yet %d made", sum.Entries, sum.Dropped, made)
+	}
+	if sum.Torn != 0 {
+		d.t.Errorf("%d events torn", sum.Torn)
+	}
+	if sum.Dropped != 0 && !want.drops {
+		d.t.Errorf("%d dropped", sum.Dropped)
+	}
+	for _, k := range d.threads {
+		if k.unknown != 0 {
+			d.t.Errorf("%s: %d events of functions that there are not", k.name, k.unknown)
+		}
+		if want.states {
+			continue
+		}
+		if missing := k.abandoned + uint64(len(k.open)); missing > k.lost || k.unmatched > k.dropped {
+			d.t.Errorf("%s: %d entries without an exit, %d exits without an entry; %d lost, %d dropped", k.name, missing, k.unmatched, k.lost, k.dropped)
+		}
+		if k.backward != 0 && !want.signals {
+			d.t.Errorf("%s: %d events go back in time", k.name, k.backward)
+		}
+		untimed := uint64(0)
+		if want.untimed != nil {
+			untimed = want.untimed(k)
+		}
+		if k.untimed != untimed {
+			d.t.Errorf("%s: %d of %d events have no time, want %d", k.name, k.untimed, k.entries+k.exits, untimed)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package arm64
+
+// routines are the addresses of what stubs call, and of what these use, once it is emitted; 0 for what isn't asked for.
+type routines struct {
+	slow   uint64    // the slow path
+	nap    uint64    // where the time of a nap is
+	mask   uint64    // where a mask of all signals is
+	shared [2]uint64 // the shared event routines: entry, exit; 0 where every stub has the event inline
+	// lower are the shared event routines of entries whose stack pointer has moved, and generic the generic trampolines, by that
+	// distance.
+	lower, generic map[int32]uint64
+}
