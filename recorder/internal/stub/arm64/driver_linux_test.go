@@ -37,12 +37,16 @@ type machine struct {
 	hwcap, hwcap2  uint64
 	vectors        int // of SVE, in bytes
 	singleStepping bool
+	forgets        bool // its kernel's system calls forget what they may
 }
 
 var (
 	oldMachine = machine{cpu: "cortex-a57"}
 	lseMachine = machine{cpu: "neoverse-n1", hwcap: hwcapAtomics}
-	sveMachine = machine{cpu: "max,sve256=on,sve512=off,sve-default-vector-length=32", hwcap: hwcapAtomics | hwcapSVE, hwcap2: hwcap2SME, vectors: 32}
+	sveMachine = machine{cpu: "max,sve256=on,sve512=off,sve-default-vector-length=32", hwcap: hwcapAtomics | hwcapSVE, vectors: 32, forgets: true}
+	smeMachine = machine{cpu: "max,sve256=on,sve512=off,sve-default-vector-length=32", hwcap: hwcapAtomics | hwcapSVE, hwcap2: hwcap2SME, vectors: 32, forgets: true}
+	streaming  = machine{cpu: "max,sme256=on,sme-default-vector-length=32", hwcap: hwcapAtomics | hwcapSVE, hwcap2: hwcap2SME, vectors: 32 | 1<<16}
+	smeAlone   = machine{cpu: streaming.cpu, hwcap: hwcapAtomics, hwcap2: hwcap2SME, vectors: streaming.vectors}
 )
 
 // stubSetup says which event code the driver is to run, and where.
@@ -118,6 +122,9 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	cfg := &stub.Config{TIDOffset: s.tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Threads: s.threads, Overwrite: s.over, Lazy: s.lazy,
 		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2}
 	c := &coder{Asm: arm64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}, base: testArena}
+	if s.machine.forgets {
+		c.behindCall = forget
+	}
 	c.routines.slow = c.emitSlow()
 	if s.shared {
 		c.emitShared()
@@ -242,7 +249,7 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		return k, nil
 	})
 	plan := make([]byte, 0, pageBytes+room)
-	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), 0, uint64(len(funcs))} {
+	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), uint64(len(funcs))} {
 		plan = binary.LittleEndian.AppendUint64(plan, v)
 	}
 	for _, f := range funcs {
@@ -406,5 +413,17 @@ func (d *driver) finish(want expect) {
 		if k.untimed != untimed {
 			d.t.Errorf("%s: %d of %d events have no time, want %d", k.name, k.untimed, k.entries+k.exits, untimed)
 		}
+	}
+}
+
+// forget appends what a system call may do to the registers of SVE, and the emulator's doesn't: the upper bits of vectors become zero, and all
+// predicates.
+func forget(c *coder) {
+	for p := uint32(0); p < 16; p++ {
+		c.Word(0x2518E400 | p) // pfalse p.b
+	}
+	c.Word(0x25289000) // wrffr p0.b
+	for v := uint32(0); v < 32; v++ {
+		c.Word(0x4EA01C00 | v<<16 | v<<5 | v) // mov v.16b, v.16b
 	}
 }

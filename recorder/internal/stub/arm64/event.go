@@ -52,7 +52,9 @@ type coder struct {
 	claims   []arm64.Label // where the constant is loaded that claims an event, in what flush ends
 	switches []switching
 	slots    []entrySlot
-	low      int32 // how far the stack pointer is below where the event at work has found it
+	// behindCall, of tests, appends what is to be done to registers behind each system call.
+	behindCall func(c *coder)
+	low        int32 // how far the stack pointer is below where the event at work has found it
 }
 
 // offset is where in the arena's code the next byte is.

@@ -129,6 +129,9 @@ func (c *coder) sleep() {
 func (c *coder) call(number uint16) {
 	c.MovzW(x8, number, 0)
 	c.Svc()
+	if c.behindCall != nil {
+		c.behindCall(c)
+	}
 }
 
 // fetchAdd appends the addition of a register to what is at an address, in one piece: old becomes what was there. new and status are

@@ -11,7 +11,10 @@ import (
 var templates = map[string]stubSetup{
 	"inline":                {},
 	"inline, old processor": {machine: oldMachine},
-	"inline, SVE":           {machine: sveMachine},
+	"SVE":                   {machine: sveMachine},
+	"SVE and SME":           {machine: smeMachine},
+	"streaming":             {machine: streaming},
+	"streaming, no SVE":     {machine: smeAlone, lossless: true},
 	"shared":                {shared: true},
 	"shared, old":           {shared: true, machine: oldMachine},
 	"inline, stack moved":   {spDelta: true},

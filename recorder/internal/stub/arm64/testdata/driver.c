@@ -62,7 +62,7 @@ struct state {
 	u64 x[31], flags;
 	u8 q[32][16];
 	u64 sp;
-	u64 sve; /* length of vectors in bytes, or 0 */
+	u64 sve; /* length of vectors in bytes, or 0; and 1<<16 for streaming mode */
 	u8 z[32][256], p[17][32];
 };
 extern void run_state(void (*fn)(void), struct state *in, struct state *out);
@@ -71,7 +71,7 @@ extern void start_thread(void);
 static struct plan {
 	u64 arena, size, room, ring, ringsize, open;
 	long tid;
-	u64 sve, depth, funcs, func[256];
+	u64 sve, funcs, func[256];
 } *plan;
 
 static u64 made;
@@ -145,12 +145,12 @@ static void state(u64 n)
 			for (i = 0; i < 32 * 16; i++)
 				if (in.q[0][i] != out.q[0][i]) die("q changed");
 			if (plan->sve) {
-				u64 k;
+				u64 k, n = plan->sve & 0xffff, rows = plan->sve >> 16 ? 16 : 17;
 				for (i = 0; i < 32; i++)
-					for (k = 0; k < plan->sve; k++)
+					for (k = 0; k < n; k++)
 						if (in.z[i][k] != out.z[i][k]) die("z changed");
-				for (i = 0; i < 17; i++)
-					for (k = 0; k < plan->sve / 8; k++)
+				for (i = 0; i < rows; i++)
+					for (k = 0; k < n / 8; k++)
 						if (in.p[i][k] != out.p[i][k]) die(i == 16 ? "ffr changed" : "p changed");
 			}
 		}
@@ -230,7 +230,6 @@ void cmain(void)
 	long r = sys(NR_mmap, 0, 1 << 16, 1, 2, 4, 0);
 	if (r < 0 && r > -4096) die("plan");
 	plan = (struct plan *)r;
-	if (plan->depth) {}
 	r = sys(NR_mmap, plan->ring, plan->ringsize, 3, 0x11, 3, 0);
 	if ((u64)r != plan->ring) die("ring");
 	r = sys(NR_mmap, plan->arena, plan->room, 5, 0x12, 4, 1 << 16);

@@ -1,4 +1,4 @@
-	.arch armv8.5-a+sve
+	.arch armv9-a+sve+sme
 	.text
 	.globl _start
 _start:
@@ -51,13 +51,16 @@ run_state:
 	mov x10, #784
 	add x10, x10, #8192
 	add x10, x17, x10
-	/* FFR must be some first lanes: none of them would be the same as chance */
-	mov x12, #16*32
+	tbz x9, #16, 3f
+	smstart sm
+	b 4f
+	/* FFR must be some first lanes: chance would mostly be none */
+3:	mov x12, #16*32
 	add x12, x10, x12
 	ptrue p0.b, vl7
 	wrffr p0.b
 	str p0, [x12]
-	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+4:	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
 	mov x12, #(32*\n)
 	add x12, x10, x12
 	ldr p\n, [x12]
@@ -127,15 +130,21 @@ back:
 	add x12, x10, x12
 	str p\n, [x12]
 	.endr
+	tbnz x9, #16, 5f
 	rdffr p0.b
 	mov x12, #16*32
 	add x12, x10, x12
 	str p0, [x12]
-	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+5:	.irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
 	mov x12, #(256*\n)
 	add x12, x11, x12
 	str z\n, [x12]
 	.endr
+	tbz x9, #16, 2f
+	mrs x10, S3_3_C4_C2_2
+	tbnz x10, #0, 6f
+	brk #3
+6:	smstop sm
 2:
 	ldp x19, x20, [sp, #16]
 	ldp x21, x22, [sp, #32]
