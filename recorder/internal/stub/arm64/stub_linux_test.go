@@ -82,3 +82,126 @@ func TestEveryCallIsRecorded(t *testing.T) {
 		})
 	}
 }
+
+// some are the templates that differ in how they claim and call.
+var some = []string{"inline", "inline, old processor", "shared", "SVE and SME", "lazy, unmade, old", "small chunks"}
+
+func TestThreadsAndSignalsLoseNothing(t *testing.T) {
+	for _, name := range some {
+		t.Run(name, func(t *testing.T) {
+			s := templates[name]
+			s.chunks = 512
+			d := startDriver(t, s)
+			d.do("alarm 300")
+			d.doDraining("threads %d %d", 8, 10000)
+			d.doDraining("calls %d", 50000)
+			d.do("alarm 0")
+			d.finish(expect{signals: true})
+			if len(d.threads) != 9 {
+				t.Errorf("%d threads", len(d.threads))
+			}
+		})
+	}
+}
+
+// With the emulator stepping a signal may come between any two instructions.
+func TestASignalMayComeAtEveryInstruction(t *testing.T) {
+	for _, m := range []machine{lseMachine, oldMachine} {
+		m.singleStepping = true
+		d := startDriver(t, stubSetup{machine: m, chunks: 256, divide: true})
+		d.do("alarm 100")
+		d.doDraining("calls %d", 30000)
+		d.do("alarm 0")
+		d.finish(expect{signals: true})
+	}
+}
+
+// An empty pool must cost entries only, each of them counted, and exits of accepted calls must come through.
+func TestAnEmptyPoolDropsEntriesAndKeepsExits(t *testing.T) {
+	for _, name := range some {
+		t.Run(name, func(t *testing.T) {
+			s := templates[name]
+			s.chunks = ring.MinChunks
+			d := startDriver(t, s)
+			d.do("calls %d", 100000)
+			d.round()
+			d.do("calls %d", 1000)
+			d.do("threads %d %d", 4, 30000)
+			d.finish(expect{drops: true})
+			if d.drainer.Totals().Dropped == 0 {
+				t.Error("nothing was dropped")
+			}
+		})
+	}
+}
+
+func TestALosslessThreadWaits(t *testing.T) {
+	for _, name := range []string{"lossless", "lossless, old"} {
+		t.Run(name, func(t *testing.T) {
+			s := templates[name]
+			s.chunks = ring.MinChunks
+			d := startDriver(t, s)
+			d.doDraining("threads %d %d", 4, 40000)
+			d.finish(expect{})
+		})
+	}
+}
+
+func TestNothingIsWrittenWhileItIsOff(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		d := startDriver(t, stubSetup{off: true, shared: shared})
+		d.do("state 100")
+		d.do("calls 1000")
+		d.round()
+		if sum := d.drainer.Totals(); sum.Events != 0 || sum.Threads != 0 {
+			t.Errorf("%+v with all events switched off", sum)
+		}
+		d = startDriver(t, stubSetup{shared: shared})
+		d.do("gate 0")
+		d.do("calls 1000")
+		d.do("gate 1")
+		d.mem.SetPaused(true)
+		d.do("state 100")
+		d.do("calls 1000")
+		d.round()
+		if sum := d.drainer.Totals(); sum.Events != 0 || sum.Threads != 0 {
+			t.Errorf("%+v with the gate closed, or paused", sum)
+		}
+	}
+}
+
+func TestFunctionsAskForTheirProbes(t *testing.T) {
+	for _, s := range []stubSetup{{lazy: true, unmade: true}, {lazy: true, unmade: true, shared: true}, {lazy: true, unmade: true, machine: oldMachine}} {
+		s.ids = 100
+		d := startDriver(t, s)
+		d.do("once %d", 2*(70-1))
+		d.do("once %d", 2*(33-1))
+		d.do("once %d", 2*(70-1))
+		if n := d.header(ring.HdrAsked); n != 2 {
+			t.Errorf("asked %d times", n)
+		}
+		for id := 1; id <= s.ids; id++ {
+			if asked := d.raw[ring.AskedOff+id/8]>>(id%8)&1 != 0; asked != (id == 70 || id == 33) {
+				t.Errorf("function %d: %v", id, asked)
+			}
+		}
+		d.round()
+		if n := d.drainer.Totals().Events; n != 3 {
+			t.Errorf("%d events", n)
+		}
+	}
+}
+
+
+func TestAThreadThatDropsWithoutARecorderShutsTheGate(t *testing.T) {
+	d := startDriver(t, stubSetup{chunks: ring.MinChunks})
+	d.do("calls %d", 100000)
+	d.round()
+	dropped := d.drainer.Totals().Dropped
+	d.setHeader(ring.HdrCloseLimit, 0)
+	d.setHeader(ring.HdrHeartbeat, 0)
+	d.do("calls %d", 100000)
+	if got := d.header(ring.SlotsOff + d.cmd.Process.Pid*ring.SlotSize + ring.SlotDropped); dropped == 0 || got > dropped+4000 {
+		t.Errorf("%d dropped, then %d", dropped, got)
+	}
+}
