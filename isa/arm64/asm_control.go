@@ -161,3 +161,6 @@ func (a *Asm) DmbStore() { a.Word(0xD5033ABF) }
 
 // FmovX is fmov xd, dn: the low half of a vector register.
 func (a *Asm) FmovX(d, n isa.Reg) { a.Word(0x9E660000 | rn(n) | rd(d)) }
+
+// CondJump is the b.cond, bc.cond, cbz or cbnz that a word is, to a label.
+func (a *Asm) CondJump(word uint32, l Label) { a.toLabel(word&^((1<<19-1)<<5), reach19, l) }

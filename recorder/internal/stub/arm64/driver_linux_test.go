@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,6 +68,8 @@ type stubSetup struct {
 	off      bool // all events are switched off
 	tid      int32
 	log      string // of instructions run
+	// code makes other code than eventCode does.
+	code func(t testing.TB, c *coder) (funcs []uint64)
 }
 
 var driverProgram struct {
@@ -132,11 +135,21 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	if s.lazy || s.shared && s.spDelta {
 		var deltas []int32
 		for id := range s.ids + 1 {
-			deltas = append(deltas, s.delta(id))
+			if d := s.delta(id); !slices.Contains(deltas, d) {
+				deltas = append(deltas, d)
+			}
 		}
-		c.emitLazy(append(deltas, 0))
+		c.emitLower(deltas)
 	}
 	c.Resolve()
+	if s.code != nil {
+		funcs = s.code(t, c)
+		code, err := c.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code, funcs, nil
+	}
 	for id := 1; id <= s.ids; id++ {
 		for _, exit := range []bool{false, true} {
 			c.Align(16)

@@ -1,7 +1,101 @@
 package arm64
 
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/callreel/callreel/recorder/internal/plan"
+	"github.com/callreel/callreel/recorder/internal/stub"
+)
+
 // Generator makes the code of stubs for AArch64. It has no state.
 type Generator struct{}
+
+// Bound is how many bytes the code of these functions has at most.
+func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
+	const (
+		routines = 1 << 14
+		lower    = 1 << 10 // of a distance that entries' stack pointers have moved by
+		moved    = 64      // alignment, the instruction, its way back
+		shared   = 48      // an event by a shared routine
+		inline   = 320     // one inline
+		row      = 4 * unwindRowSize
+	)
+	b := uint64(routines + stub.UnwindHead)
+	event := uint64(shared)
+	if len(fns) <= InlineLimit {
+		event = inline
+	}
+	var deltas [1 << 8]bool
+	for i := range fns {
+		for _, s := range fns[i].Patched() {
+			b += moved + row + event*uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
+			if d := uint8(s.SPDelta >> 4); s.Role == plan.RoleEntry && !deltas[d] {
+				deltas[d] = true
+				b += lower
+			}
+		}
+	}
+	return b
+}
+
+// Compile makes the code for an arena at base. Its size does not depend on base. It keeps fns, whose images must stay open while it is in use.
+// The code is put into buf if that is large enough, else elsewhere; buf may be nil.
+func (Generator) Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*stub.Code, error) {
+	code, err := compile(base, cfg, fns, buf)
+	if err != nil {
+		return nil, err
+	}
+	return &code.Code, nil
+}
+
+// JumpOf returns where the b or bl leads that a patch writes; is is false for a patch that writes something else. The patch may be one that is
+// read from the recovery record of a process.
+func (Generator) JumpOf(p *stub.Patch) (to uint64, is bool) {
+	code := p.New()
+	if len(code) != 4 {
+		return 0, false
+	}
+	switch w := binary.LittleEndian.Uint32(code); kindOf(w) {
+	case jump, call_:
+		return targetOf(w, p.Addr), true
+	}
+	return 0, false
+}
+
+// InsideOf says whether pc is inside displaced instructions: never, since a site is one.
+func (code *Code) InsideOf(uint64) (id uint32, inside bool) { return 0, false }
+
+// StubFor has nothing to return, for the same reason.
+func (code *Code) StubFor(uint64) (uint64, bool) { return 0, false }
+
+// Switches returns the events of a function: few are asked for, so its stubs are made once more.
+func (code *Code) Switches(index int) ([]stub.Switch, error) {
+	if code.fns[index].ID == 0 {
+		return nil, nil
+	}
+	c := code.coder(code.Base+uint64(code.stubs[index]), nil)
+	if err := (&emitter{coder: c, fn: &code.fns[index], index: uint32(index)}).function(); err != nil {
+		return nil, err
+	}
+	b, err := c.Finish()
+	if err != nil {
+		return nil, fmt.Errorf("callreel: stubs: %w", err)
+	}
+	list := make([]stub.Switch, 0, len(c.switches))
+	for _, s := range c.switches {
+		to := s.start &^ 7
+		shift := 8 * (s.start - to)
+		w := stub.Switch{At: to, Exit: s.exit, Mask: 0xFFFFFFFF << shift, Off: uint64(s.off) << shift}
+		now := uint64(at(b, s.start-code.stubs[index])) << shift
+		w.On = now
+		if s.unmade {
+			w.On, w.Unmade = uint64(s.made)<<shift, now
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
 
 // first is the offset in the arena of the code that the coder makes.
 func (c *coder) first() uint32 { return uint32(c.Base() - c.base) }

@@ -44,19 +44,19 @@ func (c *coder) sharedSlot(p place) {
 	c.slots = append(c.slots, entrySlot{id: p.id, start: c.offset(), made: uint32(to - c.base)})
 }
 
-// emitLazy appends the generic trampolines, and the event routines behind them. deltas are those of entries.
-func (c *coder) emitLazy(deltas []int32) {
+// emitLower appends the event routines of entries whose stack pointer has moved, by each of these distances, and lazily the generic
+// trampolines in front of them.
+func (c *coder) emitLower(deltas []int32) {
 	c.routines.lower, c.routines.generic = map[int32]uint64{}, map[int32]uint64{}
 	for _, d := range deltas {
-		if c.routines.generic[d] != 0 {
-			continue
-		}
 		routine := c.routines.shared[0]
 		if d != 0 || routine == 0 {
 			routine = c.sharedRoutine(false, d)
 		}
 		c.routines.lower[d] = routine
-		c.routines.generic[d] = c.emitGeneric(routine)
+		if c.cfg.Lazy {
+			c.routines.generic[d] = c.emitGeneric(routine)
+		}
 	}
 }
 
@@ -128,6 +128,11 @@ func (c *coder) settle(list []stub.Slot, from uint32) []stub.Slot {
 			put(code, s.start-from, unmade)
 		} else {
 			made = call(s.made - s.start)
+		}
+		for i := range c.switches {
+			if c.switches[i].start == s.start {
+				c.switches[i].made = made
+			}
 		}
 		// The other instruction of the word stays as it is.
 		word := s.start &^ 7

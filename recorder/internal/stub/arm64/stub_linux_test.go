@@ -192,7 +192,6 @@ func TestFunctionsAskForTheirProbes(t *testing.T) {
 	}
 }
 
-
 func TestAThreadThatDropsWithoutARecorderShutsTheGate(t *testing.T) {
 	d := startDriver(t, stubSetup{chunks: ring.MinChunks})
 	d.do("calls %d", 100000)

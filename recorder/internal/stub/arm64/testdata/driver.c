@@ -6,6 +6,7 @@
  *   threads T N makes N calls in each of T threads, and waits for them
  *   alarm N     lets signals come every N µs, whose handler makes calls; 0 for no more
  *   gate V      opens the gate, or closes it with 0
+ *   same F G    calls functions F and G with the same registers, and checks that they leave the same
  *   once F      calls function F once
  *   made        says how many calls were made
  */
@@ -156,6 +157,32 @@ static void state(u64 n)
 		}
 }
 
+static struct state other;
+
+static void same(u64 f, u64 g)
+{
+	u64 i, *w = (u64 *)&in;
+	for (i = 0; i < sizeof in / 8; i++) w[i] = chance();
+	in.flags &= 0xF0000000;
+	in.sve = 0;
+	run_state((func)plan->func[f], &in, &out);
+	run_state((func)plan->func[g], &in, &other);
+	for (i = 0; i < 31; i++)
+		if (i != 16 && i != 17 && other.x[i] != out.x[i]) {
+			print("x");
+			number(i, 10);
+			print(" ");
+			number(out.x[i], 16);
+			print(" ");
+			number(other.x[i], 16);
+			die(" differs");
+		}
+	if (out.flags != other.flags) die("flags differ");
+	if (out.sp != other.sp) die("stack pointer differs");
+	for (i = 0; i < 32 * 16; i++)
+		if (out.q[0][i] != other.q[0][i]) die("q differs");
+}
+
 #define STACK 65536
 static u8 stacks[64][STACK] __attribute__((aligned(64)));
 static u32 alive[64];
@@ -248,6 +275,7 @@ void cmain(void)
 		case 'c' + 'a': calls(word(1)); break;
 		case 't' + 'h': threads(word(1), word(2)); break;
 		case 'a' + 'l': alarm_every(word(1)); break;
+		case 's' + 'a': same(word(1), word(2)); break;
 		case 'g' + 'a': *gate = word(1) ? plan->open : 0; break;
 		case 'o' + 'n': ((func)plan->func[word(1)])(); break;
 		case 'm' + 'a': number(made, 10); print("\n"); continue;
