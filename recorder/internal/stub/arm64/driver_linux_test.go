@@ -200,20 +200,51 @@ func (s *stubSetup) delta(id int) int32 {
 
 // driver is a running child with event code.
 type driver struct {
-	t       testing.TB
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-	mem     *ring.Memory
-	raw     []byte // the header and the slots
+	t   testing.TB
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+	*testMemory
 	drainer *ring.Drainer
 	threads []*tally
 	code    []byte
 	funcs   []uint64
 }
 
-func (d *driver) setHeader(off int, v uint64) { binary.LittleEndian.PutUint64(d.raw[off:], v) }
-func (d *driver) header(off int) uint64       { return binary.LittleEndian.Uint64(d.raw[off:]) }
+// testMemory is ring memory that a child maps as well.
+type testMemory struct {
+	mem  *ring.Memory
+	file *os.File
+	raw  []byte // the header and the slots
+	size uint64
+}
+
+func newTestMemory(t testing.TB, chunks int, overwrite, divide bool) *testMemory {
+	t.Helper()
+	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
+	realtest.NeedThat(t, "memfd_create", err)
+	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks)}
+	t.Cleanup(func() { m.file.Close() })
+	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {
+		t.Fatal(err)
+	}
+	if m.mem, err = ring.Map(fd, m.size); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.mem.Close() })
+	if m.raw, err = unix.Mmap(fd, 0, ring.ChunksOff, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(m.raw) })
+	m.mem.SetBase(testRing)
+	if err := m.mem.Init(ring.Setup{Chunks: chunks, TicksPerSecond: 3e9, Overwrite: overwrite, Divide: divide}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *testMemory) setHeader(off int, v uint64) { binary.LittleEndian.PutUint64(m.raw[off:], v) }
+func (m *testMemory) header(off int) uint64       { return binary.LittleEndian.Uint64(m.raw[off:]) }
 
 func startDriver(t testing.TB, s stubSetup) *driver {
 	t.Helper()
@@ -236,26 +267,7 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		t.Fatalf("code of %d bytes", len(code))
 	}
 	d := &driver{t: t, code: code, funcs: funcs}
-	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
-	realtest.NeedThat(t, "memfd_create", err)
-	file := os.NewFile(uintptr(fd), "ring")
-	t.Cleanup(func() { file.Close() })
-	size := ring.Size(s.chunks)
-	if err := unix.Ftruncate(fd, int64(size)); err != nil {
-		t.Fatal(err)
-	}
-	if d.mem, err = ring.Map(fd, size); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.mem.Close() })
-	if d.raw, err = unix.Mmap(fd, 0, ring.ChunksOff, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Munmap(d.raw) })
-	d.mem.SetBase(testRing)
-	if err := d.mem.Init(ring.Setup{Chunks: s.chunks, TicksPerSecond: 3e9, Overwrite: s.over, Divide: s.divide}); err != nil {
-		t.Fatal(err)
-	}
+	d.testMemory = newTestMemory(t, s.chunks, s.over, s.divide)
 	// The emulator's counter isn't this machine's, so that the heartbeat says nothing.
 	d.setHeader(ring.HdrWaitLimit, 1<<62)
 	d.setHeader(ring.HdrCloseLimit, 1<<62)
@@ -265,7 +277,7 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		return k, nil
 	})
 	plan := make([]byte, 0, pageBytes+room)
-	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), uint64(len(funcs))} {
+	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, d.size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), uint64(len(funcs))} {
 		plan = binary.LittleEndian.AppendUint64(plan, v)
 	}
 	for _, f := range funcs {
@@ -292,7 +304,7 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		args = append(args, "-singlestep")
 	}
 	d.cmd = exec.Command(qemu, append(args, path)...)
-	d.cmd.ExtraFiles = []*os.File{file, planFile}
+	d.cmd.ExtraFiles = []*os.File{d.file, planFile}
 	var stderr bytes.Buffer
 	d.cmd.Stderr = &stderr
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
