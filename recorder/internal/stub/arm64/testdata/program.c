@@ -43,7 +43,13 @@ FUNCTION u64 f3_switch(u64 a)
 	default: return a / 3;
 	}
 }
-FUNCTION u64 f4_recursive(u64 n) { COUNT(4); return n < 2 ? n : f4_recursive(n - 1) + f4_recursive(n - 2); }
+FUNCTION u64 f4_recursive(u64 n)
+{
+	COUNT(4);
+	if (n < 2) return n;
+	u64 a = f4_recursive(n - 1), b = f4_recursive(n - 2);
+	return (a * 3) ^ (b + a);
+}
 FUNCTION double f5_float(double a, double b) { COUNT(5); return a * half + b * 0.123456789; }
 FUNCTION u64 f6_loop(u64 n)
 {
