@@ -213,6 +213,7 @@ func (s *emitter) untouched(site uint64) bool {
 
 // site emits the stub of one instruction.
 func (s *emitter) site(m moved) error {
+	s.low = 0
 	s.stands(m.addr)
 	if m.entry {
 		s.event(s.place(m, false))
@@ -236,7 +237,6 @@ func (s *emitter) site(m moved) error {
 		s.exitEvent(m)
 		s.Word(m.word)
 	default:
-		s.copied(m.addr)
 		if err := s.copy(m.word, m.addr, m.alive); err != nil {
 			return err
 		}
@@ -265,6 +265,7 @@ func (s *emitter) conditional(m moved, to uint64) {
 	l := s.NewLabel()
 	s.condTo(m.word, l)
 	s.cold = append(s.cold, func() {
+		s.low = 0
 		s.stands(m.addr)
 		s.Place(l)
 		s.exitEvent(m)

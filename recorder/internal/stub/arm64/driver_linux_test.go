@@ -163,6 +163,7 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 				c.SubImm(sp, sp, int64(delta))
 			}
 			n := len(c.switches)
+			c.low = 0
 			c.event(place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive})
 			if delta != 0 {
 				c.AddImm(sp, sp, int64(delta))

@@ -54,6 +54,7 @@ type coder struct {
 	slots    []entrySlot
 	// behindCall, of tests, appends what is to be done to registers behind each system call.
 	behindCall func(c *coder)
+	unwind     *unwinding
 	low        int32 // how far the stack pointer is below where the event at work has found it
 }
 
@@ -84,18 +85,34 @@ func (c *coder) flush() {
 
 // push keeps two registers on the stack, pop gives them back.
 func (c *coder) push(a, b isa.Reg) {
-	c.StorePair(a, b, arm64.Pre(sp, -16))
-	c.low += 16
+	c.StorePair(a, b, arm64.Pre(sp, -pairSize))
+	c.low += pairSize
+	c.note(a == lr)
+	if u := c.unwind; u != nil && u.open {
+		c.below(u.depth + pairSize)
+		if a == lr {
+			c.say(cfaOffset|columnLR, byte(u.depth/8))
+		}
+	}
 }
 
 func (c *coder) pop(a, b isa.Reg) {
-	c.LoadPair(a, b, arm64.Post(sp, 16))
-	c.low -= 16
+	c.LoadPair(a, b, arm64.Post(sp, pairSize))
+	c.low -= pairSize
+	c.note(false)
+	if u := c.unwind; u != nil && u.open {
+		c.below(u.depth - pairSize)
+		if a == lr {
+			c.say(cfaRestore | columnLR)
+		}
+	}
 }
+
+// pairSize is how many bytes two registers take; the stack pointer is a multiple of it at all times.
+const pairSize = 16
 
 // event appends code that writes one event and leaves every register but x16 and x17, and the flags, as they were.
 func (c *coder) event(p place) {
-	c.low = 0
 	if p.alive {
 		c.push(x16, x17)
 	}
@@ -126,9 +143,9 @@ func (c *coder) inlineEvent(p place) {
 	c.Place(off)
 	c.endSwitch()
 	c.Place(done)
-	low := c.low
+	later := c.later()
 	c.cold = append(c.cold, func() {
-		c.low = low
+		later()
 		c.Place(slow)
 		c.callSlow(func() { c.MovImmW(x16, w) }, p.spDelta)
 		c.B(off)

@@ -19,7 +19,7 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 		moved    = 64      // alignment, the instruction, its way back
 		shared   = 48      // an event by a shared routine
 		inline   = 320     // one inline
-		row      = 4 * unwindRowSize
+		rows     = unwindRowSize
 	)
 	b := uint64(routines + stub.UnwindHead)
 	event := uint64(shared)
@@ -29,7 +29,7 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	var deltas [1 << 8]bool
 	for i := range fns {
 		for _, s := range fns[i].Patched() {
-			b += moved + row + event*uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
+			b += moved + 3*rows + (event+5*rows)*uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
 			if d := uint8(s.SPDelta >> 4); s.Role == plan.RoleEntry && !deltas[d] {
 				deltas[d] = true
 				b += lower

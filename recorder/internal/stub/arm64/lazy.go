@@ -23,9 +23,9 @@ type entrySlot struct {
 func (c *coder) inlineSlot(p place, done arm64.Label) {
 	k := len(c.slots)
 	c.slots = append(c.slots, entrySlot{id: p.id}) // start is noted by the switch
-	low := c.low
+	later := c.later()
 	c.cold = append(c.cold, func() {
-		c.low = low
+		later()
 		c.slots[k].ask = c.offset()
 		c.MovImmW(x16, word(p.id, false))
 		c.push(lr, x16)
@@ -82,9 +82,7 @@ func (c *coder) emitGeneric(routine uint64) uint64 {
 	}
 	c.Load(4, x17, arm64.At(sp, sharedWord))
 	c.push(x0, x1)
-	c.below(16)
 	c.push(x2, x3)
-	c.below(32)
 	c.LsrImm(x17, x17, 1)
 	c.LsrImm(x0, x17, 5)
 	c.AddLSL(x0, x16, x0, 2)
@@ -108,9 +106,7 @@ func (c *coder) emitGeneric(routine uint64) uint64 {
 	c.Place(had)
 	c.Place(asked)
 	c.pop(x2, x3)
-	c.below(16)
 	c.pop(x0, x1)
-	c.below(0)
 	c.Place(closed)
 	c.BTo(routine)
 	c.endRoutine()
