@@ -37,10 +37,8 @@ func lacks(cfg *stub.Config, fns []stub.Probe) string {
 		return "filters of calls"
 	case cfg.Predicates != 0, len(cfg.MarkTriggers) > 0:
 		return "triggers"
-	case cfg.Follow:
-		return "forked children"
-	case cfg.Loads, cfg.Names, len(cfg.Says) > 0:
-		return "hooks and markers"
+	case len(cfg.Says) > 0:
+		return "markers"
 	case len(cfg.Captures) > 0, len(cfg.Keeps) > 0:
 		return "arguments"
 	case cfg.Go != nil:
@@ -48,8 +46,8 @@ func lacks(cfg *stub.Config, fns []stub.Probe) string {
 	}
 	for i := range fns {
 		switch f := &fns[i]; {
-		case f.Hook != plan.HookNone, f.IsMark(), len(f.Marks) > 0:
-			return "hooks and markers"
+		case f.IsMark(), len(f.Marks) > 0:
+			return "markers"
 		case f.Import != nil:
 			return "imports"
 		}
@@ -69,7 +67,14 @@ func compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code,
 	}
 	c := code.coder(base, buf[:0])
 	c.beginUnwind()
-	c.emitRoutines(fns)
+	hooked := func(is func(g plan.Hook) bool) bool {
+		return slices.ContainsFunc(fns, func(fn stub.Probe) bool { return is(fn.Hook) })
+	}
+	if hooked(func(g plan.Hook) bool { return g == plan.HookFindObject }) {
+		c.routines.unwindList = c.emitUnwindList()
+		code.UnwindList = uint32(c.routines.unwindList - base)
+	}
+	c.emitRoutines(fns, hooked)
 	c.Resolve()
 	stubs := c.PC()
 	for i := range fns {
@@ -96,8 +101,21 @@ func (code *Code) coder(at uint64, buf []byte) *coder {
 }
 
 // emitRoutines appends what the stubs of these functions call.
-func (c *coder) emitRoutines(fns []stub.Probe) {
-	c.routines.slow = c.emitSlow()
+func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool) bool) {
+	to := c.routines
+	to.slow = c.emitSlow()
+	if hooked(plan.Hook.Restricts) {
+		to.seccomp = c.emitSeccomp()
+	}
+	if c.cfg.Loads && hooked(func(g plan.Hook) bool { return g == plan.HookLoader }) {
+		to.loader = c.emitLoader()
+	}
+	if c.cfg.Follow {
+		to.follow, to.exec = c.emitFollow(), c.emitExec()
+	}
+	if c.cfg.Names && hooked(plan.Hook.Names) {
+		to.names = c.emitNames()
+	}
 	if len(fns) > InlineLimit {
 		c.emitShared()
 	}
@@ -216,8 +234,9 @@ func (s *emitter) site(m moved) error {
 	s.low = 0
 	s.stands(m.addr)
 	if m.entry {
-		s.event(s.place(m, false))
+		s.entryEvent(m)
 		s.body = s.PC()
+		s.hooks(m)
 	}
 	to := targetOf(m.word, m.addr)
 	if m.loop {
@@ -248,13 +267,47 @@ func (s *emitter) site(m moved) error {
 	return nil
 }
 
+// entryEvent emits the entry's event, if the function is traced.
+func (s *emitter) entryEvent(m moved) {
+	if s.fn.ID != 0 {
+		s.event(s.place(m, false))
+	}
+}
+
+// hooks emits what a hook at the function's entry does.
+func (s *emitter) hooks(m moved) {
+	g := s.fn.Hook
+	if g == plan.HookNone {
+		return
+	}
+	if m.alive {
+		s.push(x16, x17)
+	}
+	switch {
+	case g != plan.HookFindObject:
+		s.hook(g)
+	case s.routines.unwindList != 0 && !m.alive && m.spDelta == 0: // where it can answer for the function
+		if s.unwind != nil {
+			s.unwind.hook = m.addr
+		}
+		s.findObject(func() {
+			if s.fn.ID != 0 {
+				s.event(s.place(m, true))
+			}
+		})
+	}
+	if m.alive {
+		s.pop(x16, x17)
+	}
+}
+
 func (s *emitter) place(m moved, exit bool) place {
 	return place{id: s.fn.ID, exit: exit, spDelta: m.spDelta, alive: m.alive}
 }
 
 // exitEvent emits the event of an exit, if the instruction is one.
 func (s *emitter) exitEvent(m moved) {
-	if m.exit {
+	if m.exit && s.fn.ID != 0 {
 		s.event(s.place(m, true))
 	}
 }

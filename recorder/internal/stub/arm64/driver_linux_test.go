@@ -20,6 +20,7 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -68,6 +69,8 @@ type stubSetup struct {
 	off      bool // all events are switched off
 	tid      int32
 	log      string // of instructions run
+	hook     plan.Hook
+	follow   bool
 	// code makes other code than eventCode does.
 	code func(t testing.TB, c *coder) (funcs []uint64)
 }
@@ -123,12 +126,21 @@ func buildDriver(t testing.TB) string {
 func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uint64, slots []stub.Slot) {
 	t.Helper()
 	cfg := &stub.Config{TIDOffset: s.tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Threads: s.threads, Overwrite: s.over, Lazy: s.lazy,
-		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2}
+		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2, Follow: s.follow, Anchor: gate, Names: true, Loads: true}
 	c := &coder{Asm: arm64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}, base: testArena}
 	if s.machine.forgets {
 		c.behindCall = forget
 	}
 	c.routines.slow = c.emitSlow()
+	if s.follow {
+		c.routines.follow, c.routines.exec = c.emitFollow(), c.emitExec()
+	}
+	switch {
+	case s.hook.Restricts():
+		c.routines.seccomp, c.routines.names = c.emitSeccomp(), c.emitNames()
+	case s.hook == plan.HookLoader:
+		c.routines.loader = c.emitLoader()
+	}
 	if s.shared {
 		c.emitShared()
 	}
@@ -165,6 +177,9 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			n := len(c.switches)
 			c.low = 0
 			c.event(place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive})
+			if !exit {
+				c.hook(s.hook)
+			}
 			if delta != 0 {
 				c.AddImm(sp, sp, int64(delta))
 			}
@@ -272,6 +287,9 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 	// The emulator's counter isn't this machine's, so that the heartbeat says nothing.
 	d.setHeader(ring.HdrWaitLimit, 1<<62)
 	d.setHeader(ring.HdrCloseLimit, 1<<62)
+	if err := d.mem.SetGates([]uint64{testArena + room}); err != nil {
+		t.Fatal(err)
+	}
 	d.drainer = ring.NewDrainer(d.mem, func(tid, _ int, name string) (ring.Sink, error) {
 		k := &tally{maxID: uint32(s.ids), name: name}
 		d.threads = append(d.threads, k)

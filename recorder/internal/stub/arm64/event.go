@@ -88,7 +88,7 @@ func (c *coder) push(a, b isa.Reg) {
 	c.StorePair(a, b, arm64.Pre(sp, -pairSize))
 	c.low += pairSize
 	c.note(a == lr)
-	if u := c.unwind; u != nil && u.open {
+	if u := c.unwind; u != nil && u.open && !u.frame {
 		c.below(u.depth + pairSize)
 		if a == lr {
 			c.say(cfaOffset|columnLR, byte(u.depth/8))
@@ -100,7 +100,7 @@ func (c *coder) pop(a, b isa.Reg) {
 	c.LoadPair(a, b, arm64.Post(sp, pairSize))
 	c.low -= pairSize
 	c.note(false)
-	if u := c.unwind; u != nil && u.open {
+	if u := c.unwind; u != nil && u.open && !u.frame {
 		c.below(u.depth - pairSize)
 		if a == lr {
 			c.say(cfaRestore | columnLR)
@@ -231,9 +231,11 @@ func (c *coder) sharedRoutine(exit bool, spDelta int32) (addr uint64) {
 // closed, recording is paused, or the thread isn't recorded. before is called in front of the gate's test, which is all that is needed
 // to get past the event.
 func (c *coder) throughGate(off arm64.Label, before func()) {
+	again := c.PC()
+	closed := c.whenClosed(again, off)
 	c.loadAt(x16, c.cfg.Gate)
 	before()
-	c.Tbz(x16, gateOpen, off)
+	c.Tbz(x16, gateOpen, closed)
 	if c.cfg.Held != 0 {
 		c.MovImm(x17, c.cfg.Held)
 		c.Load(4, x17, arm64.At(x17, 0))

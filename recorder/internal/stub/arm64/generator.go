@@ -19,6 +19,7 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 		moved    = 64      // alignment, the instruction, its way back
 		shared   = 48      // an event by a shared routine
 		inline   = 320     // one inline
+		hook     = 256     // a look at arguments, and another event
 		rows     = unwindRowSize
 	)
 	b := uint64(routines + stub.UnwindHead)
@@ -28,6 +29,9 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	}
 	var deltas [1 << 8]bool
 	for i := range fns {
+		if fns[i].Hook != plan.HookNone {
+			b += hook + 8*rows + event + 5*rows
+		}
 		for _, s := range fns[i].Patched() {
 			b += moved + 3*rows + (event+5*rows)*uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
 			if d := uint8(s.SPDelta >> 4); s.Role == plan.RoleEntry && !deltas[d] {

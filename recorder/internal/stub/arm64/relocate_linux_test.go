@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
@@ -139,7 +140,7 @@ func TestMovedInstructionsDoTheSame(t *testing.T) {
 			begin()
 			c.Resolve()
 			word := binary.LittleEndian.Uint32(c.Since(int(at - c.Base())))
-			e := &emitter{coder: c, fn: &stub.Probe{ID: uint32(i + 1)}}
+			e := &emitter{coder: c, fn: &stub.Probe{Function: &plan.Function{}, ID: uint32(i + 1)}}
 			if err := e.site(moved{addr: at, word: word, entry: true, exit: k.exit, leadElsewhere: k.branch, alive: k.before != nil}); err != nil {
 				t.Fatalf("%s: %v", k.name, err)
 			}

@@ -9,4 +9,12 @@ type routines struct {
 	// lower are the shared event routines of entries whose stack pointer has moved, and generic the generic trampolines, by that
 	// distance.
 	lower, generic map[int32]uint64
+
+	seccomp    uint64 // what is done before a thread restricts its own system calls
+	follow     uint64 // opens a forked child's gate
+	exec       uint64 // what is done before the program is replaced
+	loader     uint64 // what is done when the dynamic loader has loaded libraries
+	names      uint64 // what is done where a thread names itself
+	unwindList uint64 // the list of arenas whose unwind information is to be found
+	threadID   uint64 // finds the thread's ID where nothing keeps it
 }

@@ -78,7 +78,8 @@ func (c *coder) emitSlow() uint64 {
 func (s *slowPath) slot(off int32) arm64.Mem { return arm64.At(rSlot, off) }
 func (s *slowPath) hdr(off int32) arm64.Mem  { return arm64.At(rRing, off) }
 
-func (s *slowPath) prologue() {
+// beginFrame begins a routine that keeps all but x16 and x17, endFrame ends it.
+func (s *slowPath) beginFrame() {
 	s.beginRoutine()
 	s.StorePair(x0, x1, arm64.Pre(sp, -frameSize))
 	s.below(frameSize)
@@ -89,6 +90,10 @@ func (s *slowPath) prologue() {
 	s.StorePair(lr, x0, arm64.At(sp, frameLR))
 	s.MovSP(rFrame, sp)
 	s.framed()
+}
+
+func (s *slowPath) prologue() {
+	s.beginFrame()
 	s.MovW(rWord, x16)
 	s.Mov(rSP, x17)
 	s.loadAt(x0, s.cfg.Gate)
@@ -106,6 +111,10 @@ func (s *slowPath) epilogue() {
 	s.count(-1)
 	s.restoreVectors()
 	s.Place(s.out)
+	s.endFrame()
+}
+
+func (s *slowPath) endFrame() {
 	s.LoadPair(lr, x0, arm64.At(sp, frameLR))
 	s.Msr(arm64.NZCV, x0)
 	for r := x2; r < frameKept; r += 2 {

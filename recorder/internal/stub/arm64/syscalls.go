@@ -15,6 +15,7 @@ const (
 	prGetName         = 16
 	sigBlock          = 0
 	sigSetmask        = 2
+	futexWake         = 1
 	modeDropping      = 1
 )
 
@@ -36,3 +37,13 @@ func (Generator) Syscalls(p stub.Purpose) []stub.Syscall {
 	}
 	return nil
 }
+
+// The calls that matter (linux/prctl.h, linux/seccomp.h, include/uapi/asm-generic/unistd.h).
+const (
+	sysSeccomp    = 277
+	prSetSeccomp  = 22
+	modeStrict    = 1 // of prctl's modes
+	modeFilter    = 2
+	seccompStrict = 0 // of seccomp's operations
+	seccompFilter = 1
+)

@@ -26,6 +26,7 @@ type unwinding struct {
 	rows   []unwindRow   // of the stubs
 	ranges []unwindRange // of the routines
 	open   bool          // a routine is being made, the last of ranges
+	frame  bool          // its CFA goes by the frame's register
 	at     uint64        // where its last row begins
 	depth  int           // how far the stack pointer is below the CFA there
 	stand  uint64        // for which instruction the stub being made stands
@@ -143,6 +144,9 @@ func (c *coder) framed() {
 	}
 	kept(columnLR, frameLR)
 	c.say(b...)
+	if c.unwind != nil {
+		c.unwind.frame = true
+	}
 }
 
 // unframed notes that they have been given back, but for the first two, and that the stack pointer is the frame's again.
@@ -152,6 +156,9 @@ func (c *coder) unframed() {
 		b = append(b, cfaRestore|r)
 	}
 	c.say(b...)
+	if c.unwind != nil {
+		c.unwind.frame = false
+	}
 }
 
 // endUnwind appends the .eh_frame, and makes what is to be at the arena's beginning. The stubs are all that is from stubs on.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
@@ -98,7 +99,7 @@ func framesOf(t *testing.T, cfg stub.Config, shared bool) (code []byte, table *c
 			m.word, m.addr = w, text+64*uint64(i)+16*uint64(len(stubs)%4)
 			c.alignStub()
 			stubs[c.PC()] = m.addr
-			e := &emitter{coder: c, fn: &stub.Probe{ID: uint32(len(stubs))}}
+			e := &emitter{coder: c, fn: &stub.Probe{Function: &plan.Function{}, ID: uint32(len(stubs))}}
 			if err := e.site(m); err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,9 @@
  *   alarm N     lets signals come every N µs, whose handler makes calls; 0 for no more
  *   gate V      opens the gate, or closes it with 0
  *   same F G    calls functions F and G with the same registers, and checks that they leave the same
+ *   keep F A B  calls function F with A and B as its first arguments, 1 as the others, and checks that all registers are kept
+ *   name F A    the same with the address of a name as the second argument
+ *   fork N      makes N calls in a forked child, which finds the gate's page zero, and waits for it
  *   once F      calls function F once
  *   made        says how many calls were made
  */
@@ -86,6 +89,13 @@ static void set_tls(u8 *block, u32 tid)
 	__asm__ volatile("msr tpidr_el0, %0" ::"r"(block + 2048));
 }
 
+static u8 *block_of(void)
+{
+	u8 *p;
+	__asm__ volatile("mrs %0, tpidr_el0" : "=r"(p));
+	return p;
+}
+
 static u64 seed = 88172645463325252ull;
 static u64 chance(void)
 {
@@ -119,13 +129,17 @@ static void handler(int n) { call(chance(), 1); }
 
 static struct state in, out;
 
-static void state(u64 n)
+static void check(u64 f, int args, u64 a, u64 b)
 {
-	u64 r, f, i;
-	for (r = 0; r < n; r++)
-		for (f = 0; f < plan->funcs; f++) {
-			u64 *w = (u64 *)&in;
+	u64 i, *w = (u64 *)&in;
+	{
+		{
 			for (i = 0; i < sizeof in / 8; i++) w[i] = chance();
+			if (args) {
+				in.x[0] = a;
+				in.x[1] = b;
+				in.x[2] = in.x[3] = 1;
+			}
 			in.flags &= 0xF0000000;
 			in.sve = plan->sve;
 			run_state((func)plan->func[f], &in, &out);
@@ -155,6 +169,14 @@ static void state(u64 n)
 						if (in.p[i][k] != out.p[i][k]) die(i == 16 ? "ffr changed" : "p changed");
 			}
 		}
+	}
+}
+
+static void state(u64 n)
+{
+	u64 r, f;
+	for (r = 0; r < n; r++)
+		for (f = 0; f < plan->funcs; f++) check(f, 0, 0, 0);
 }
 
 static struct state other;
@@ -216,6 +238,22 @@ static void threads(u64 t, u64 n)
 		while (__atomic_load_n(&alive[i], __ATOMIC_ACQUIRE)) sys(NR_futex, (long)&alive[i], 0, 1, 0, 0, 0);
 }
 
+static void forked(u64 n)
+{
+	long pid = sys(NR_clone, 17, 0, 0, 0, 0, 0);
+	if (pid < 0) die("fork");
+	if (pid == 0) {
+		u64 i;
+		for (i = 0; i < 8192; i++) gate[i] = 0;
+		*(u32 *)(block_of() + plan->tid) = sys(NR_gettid, 0, 0, 0, 0, 0, 0);
+		calls(n);
+		sys(NR_exit_group, 0, 0, 0, 0, 0, 0);
+	}
+	u64 status = 0;
+	while (sys(260, pid, (long)&status, 0, 0, 0, 0) == -4) {}
+	if (status) die("the child failed");
+}
+
 static void alarm_every(u64 us)
 {
 	u64 t[4] = {0, us, 0, us};
@@ -264,7 +302,8 @@ void cmain(void)
 	r = sys(NR_mmap, plan->arena + plan->room, 65536, 3, 0x32, -1, 0);
 	if (r < 0 && r > -4096) die("gate");
 	gate = (u64 *)(plan->arena + plan->room);
-	*gate = plan->open;
+	gate[0] = plan->open;
+	gate[1] = plan->ring;
 	set_tls(tls, sys(NR_gettid, 0, 0, 0, 0, 0, 0));
 	action.handler = (void *)handler;
 	action.flags = 0x10000000;
@@ -276,6 +315,9 @@ void cmain(void)
 		case 't' + 'h': threads(word(1), word(2)); break;
 		case 'a' + 'l': alarm_every(word(1)); break;
 		case 's' + 'a': same(word(1), word(2)); break;
+		case 'k' + 'e': check(word(1), 1, word(2), word(3)); break;
+		case 'n' + 'a': check(word(1), 1, word(2), (u64)"stranger"); break;
+		case 'f' + 'o': forked(word(1)); break;
 		case 'g' + 'a': *gate = word(1) ? plan->open : 0; break;
 		case 'o' + 'n': ((func)plan->func[word(1)])(); break;
 		case 'm' + 'a': number(made, 10); print("\n"); continue;
