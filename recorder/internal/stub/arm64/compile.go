@@ -31,9 +31,7 @@ var errNotYet = errors.New("not supported on arm64")
 // lacks says what of a configuration isn't supported yet.
 func lacks(cfg *stub.Config, fns []stub.Probe) string {
 	switch {
-	case cfg.NoTLS:
-		return "programs that keep no thread IDs"
-	case cfg.Min, cfg.Chooses(), cfg.Areas != 0:
+	case cfg.Chooses(), cfg.Areas != 0:
 		return "filters of calls"
 	case cfg.Predicates != 0, len(cfg.MarkTriggers) > 0:
 		return "triggers"
@@ -103,6 +101,7 @@ func (code *Code) coder(at uint64, buf []byte) *coder {
 // emitRoutines appends what the stubs of these functions call.
 func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool) bool) {
 	to := c.routines
+	c.emitThreadID()
 	to.slow = c.emitSlow()
 	if hooked(plan.Hook.Restricts) {
 		to.seccomp = c.emitSeccomp()

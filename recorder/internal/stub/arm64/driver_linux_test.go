@@ -25,14 +25,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// Where things stand in the driver.
-const (
-	testArena = 0x6000_0000
-	testRing  = 0x100_0000_0000
-	pageBytes = 1 << 16
-	glibcTID  = -1568 // as glibc 2.36 has it
-)
-
 // A machine is a processor as the emulator has it.
 type machine struct {
 	cpu            string
@@ -67,6 +59,9 @@ type stubSetup struct {
 	lazy     bool
 	unmade   bool // with lazy: the probes are never made
 	off      bool // all events are switched off
+	noTLS    bool // threads are told apart by the kernel
+	stack    bool // with noTLS: but for the first, by its stack
+	min      bool // exits take back entries; of no call, as long as HdrMin is 0
 	tid      int32
 	log      string // of instructions run
 	hook     plan.Hook
@@ -126,11 +121,12 @@ func buildDriver(t testing.TB) string {
 func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uint64, slots []stub.Slot) {
 	t.Helper()
 	cfg := &stub.Config{TIDOffset: s.tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Threads: s.threads, Overwrite: s.over, Lazy: s.lazy,
-		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2, Follow: s.follow, Anchor: gate, Names: true, Loads: true}
+		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2, Follow: s.follow, Anchor: gate, Names: true, Loads: true, NoTLS: s.noTLS, Min: s.min}
 	c := &coder{Asm: arm64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}, base: testArena}
 	if s.machine.forgets {
 		c.behindCall = forget
 	}
+	c.emitThreadID()
 	c.routines.slow = c.emitSlow()
 	if s.follow {
 		c.routines.follow, c.routines.exec = c.emitFollow(), c.emitExec()
@@ -295,8 +291,12 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		d.threads = append(d.threads, k)
 		return k, nil
 	})
+	stack := uint64(0)
+	if s.stack {
+		stack = 1
+	}
 	plan := make([]byte, 0, pageBytes+room)
-	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, d.size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), uint64(len(funcs))} {
+	for _, v := range []uint64{testArena, uint64(len(code)), room, testRing, d.size, testRing + ring.SlotsOff | GateTag, uint64(int64(s.tid)), uint64(s.machine.vectors), stack, uint64(len(funcs))} {
 		plan = binary.LittleEndian.AppendUint64(plan, v)
 	}
 	for _, f := range funcs {

@@ -131,7 +131,15 @@ func (c *coder) inlineEvent(p place) {
 	if c.cfg.Lazy && !p.exit {
 		c.inlineSlot(p, done)
 	}
-	c.throughGate(off, func() { c.beginSwitch(p) })
+	if p.exit && c.cfg.Min {
+		c.loadAt(x16, c.cfg.Gate)
+		c.beginSwitch(p)
+		c.Tbz(x16, gateOpen, off)
+		c.takeBack(func(r isa.Reg) { c.MovImmW(r, word(p.id, false)) }, p.spDelta, off)
+		c.throughGate(off, func() {})
+	} else {
+		c.throughGate(off, func() { c.beginSwitch(p) })
+	}
 	c.take(slow)
 	c.time(p.exit)
 	// One store publishes word and stack pointer, by release: the time is there for whoever sees them.
@@ -210,6 +218,12 @@ func (c *coder) sharedRoutine(exit bool, spDelta int32) (addr uint64) {
 	c.beginRoutine()
 	c.low = 16
 	off, slow := c.NewLabel(), c.NewLabel()
+	if exit && c.cfg.Min {
+		c.takeBack(func(r isa.Reg) {
+			c.Load(4, r, arm64.At(sp, sharedWord+c.low-pairSize))
+			c.SubImmW(r, r, 1)
+		}, spDelta, off)
+	}
 	c.throughGate(off, func() {})
 	c.take(slow)
 	c.time(exit)

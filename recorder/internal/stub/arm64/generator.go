@@ -27,6 +27,9 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	if len(fns) <= InlineLimit {
 		event = inline
 	}
+	if cfg.Min && len(fns) <= InlineLimit {
+		event += takeBackSize
+	}
 	var deltas [1 << 8]bool
 	for i := range fns {
 		if fns[i].Hook != plan.HookNone {

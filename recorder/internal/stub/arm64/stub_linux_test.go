@@ -34,6 +34,14 @@ var templates = map[string]stubSetup{
 	"lazy and shared":       {lazy: true, shared: true, spDelta: true},
 	"lazy, shared, unmade":  {lazy: true, shared: true, spDelta: true, unmade: true},
 	"near thread ID":        {tid: -160},
+	"asking for the thread": {noTLS: true},
+	"asking, SVE":           {noTLS: true, machine: smeMachine, shared: true},
+	"asking, streaming":     {noTLS: true, machine: streaming},
+	"by the stack":          {noTLS: true, stack: true, machine: oldMachine},
+	"shared, by the stack":  {noTLS: true, stack: true, shared: true, threads: true},
+	"taking back":           {min: true},
+	"taking back, old":      {min: true, machine: oldMachine},
+	"taking back, shared":   {min: true, shared: true, alive: true},
 	"thread ID ahead":       {tid: 16},
 }
 

@@ -75,7 +75,7 @@ extern void start_thread(void);
 static struct plan {
 	u64 arena, size, room, ring, ringsize, open;
 	long tid;
-	u64 sve, funcs, func[256];
+	u64 sve, stack, funcs, func[256];
 } *plan;
 
 static u64 made;
@@ -308,6 +308,11 @@ void cmain(void)
 	action.handler = (void *)handler;
 	action.flags = 0x10000000;
 	sys(NR_rt_sigaction, 14, (long)&action, 0, 8, 0, 0);
+	if (plan->stack) {
+		gate[4064 / 8] = sys(NR_gettid, 0, 0, 0, 0, 0, 0);
+		gate[4072 / 8] = ((u64)&r & ~65535ul) - (1 << 20);
+		gate[4080 / 8] = 2 << 20;
+	}
 	while (read_line()) {
 		switch (line[0] + line[1]) {
 		case 's' + 't': state(word(1)); break;
