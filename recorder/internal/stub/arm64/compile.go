@@ -37,10 +37,15 @@ func lacks(cfg *stub.Config, fns []stub.Probe) string {
 		return "triggers"
 	case len(cfg.Says) > 0:
 		return "markers"
-	case len(cfg.Captures) > 0, len(cfg.Keeps) > 0:
-		return "arguments"
+	case len(cfg.Keeps) > 0:
+		return "arguments of calls that took long"
 	case cfg.Go != nil:
 		return "Go programs"
+	}
+	for _, c := range cfg.Captures {
+		if c.Chosen() || c.Constant != nil {
+			return "conditions"
+		}
 	}
 	for i := range fns {
 		switch f := &fns[i]; {
@@ -117,6 +122,9 @@ func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool)
 	}
 	if len(fns) > InlineLimit {
 		c.emitShared()
+	}
+	if len(c.cfg.Captures) > 0 {
+		c.emitCaptures(fns)
 	}
 	var deltas []int32
 	for i := range fns {
@@ -252,7 +260,11 @@ func (s *emitter) site(m moved) error {
 		s.BTo(to)
 	case k == indirectJump, k == ret:
 		m.alive = k == indirectJump // the jump may be by them, or pass them on
-		s.exitEvent(m)
+		if p := s.captures(); k == ret && m.exit && p != nil && p.Return != nil {
+			s.capturedEvent(s.place(m, true), p.Return)
+		} else {
+			s.exitEvent(m)
+		}
 		s.Word(m.word)
 	default:
 		if err := s.copy(m.word, m.addr, m.alive); err != nil {
@@ -268,7 +280,9 @@ func (s *emitter) site(m moved) error {
 
 // entryEvent emits the entry's event, if the function is traced.
 func (s *emitter) entryEvent(m moved) {
-	if s.fn.ID != 0 {
+	if p := s.captures(); p != nil && p.Entry != nil {
+		s.capturedEvent(s.place(m, false), p.Entry)
+	} else if s.fn.ID != 0 {
 		s.event(s.place(m, false))
 	}
 }

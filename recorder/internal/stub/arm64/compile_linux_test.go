@@ -108,7 +108,7 @@ func TestAPatchedProgramDoesTheSame(t *testing.T) {
 			p := buildProgram(t, strings.Fields(flags)...)
 			want := p.run(t, "max")
 			for _, s := range []stubSetup{{machine: smeMachine}, {machine: sveMachine, lazy: true}, {machine: machine{cpu: "max"}}} {
-				m := newTestMemory(t, 256, false, false)
+				m := newTestMemory(t, 256, 0, false, false)
 				cfg := stub.Config{TIDOffset: glibcTID, Gate: arena + room, Ring: testRing, HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2, Lazy: s.lazy}
 				code, err := Generator{}.Compile(arena, cfg, p.probes, nil)
 				if err != nil {

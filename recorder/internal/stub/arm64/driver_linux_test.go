@@ -65,6 +65,7 @@ type stubSetup struct {
 	tid      int32
 	log      string // of instructions run
 	hook     plan.Hook
+	captures *stub.Captures
 	follow   bool
 	// code makes other code than eventCode does.
 	code func(t testing.TB, c *coder) (funcs []uint64)
@@ -126,6 +127,7 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	if s.machine.forgets {
 		c.behindCall = forget
 	}
+	c.insteadOf = readMemory
 	c.emitThreadID()
 	c.routines.slow = c.emitSlow()
 	if s.follow {
@@ -139,6 +141,20 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	}
 	if s.shared {
 		c.emitShared()
+	}
+	if s.captures != nil {
+		cfg.Args, cfg.Captures = testRing+ring.Size(s.chunks), map[uint32]*stub.Captures{}
+		var fns []stub.Probe
+		for id := 1; id <= s.ids; id++ {
+			cfg.Captures[uint32(id)] = s.captures
+			fns = append(fns, stub.Probe{ID: uint32(id)})
+		}
+		for _, exit := range []bool{false, true} {
+			if err := s.captures.Of(exit).LayOut(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.emitCaptures(fns)
 	}
 	if s.lazy || s.shared && s.spDelta {
 		var deltas []int32
@@ -172,7 +188,12 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			}
 			n := len(c.switches)
 			c.low = 0
-			c.event(place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive})
+			p := place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive}
+			if s.captures != nil {
+				c.capturedEvent(p, s.captures.Of(exit))
+			} else {
+				c.event(p)
+			}
 			if !exit {
 				c.hook(s.hook)
 			}
@@ -231,11 +252,11 @@ type testMemory struct {
 	size uint64
 }
 
-func newTestMemory(t testing.TB, chunks int, overwrite, divide bool) *testMemory {
+func newTestMemory(t testing.TB, chunks int, more uint64, overwrite, divide bool) *testMemory {
 	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	realtest.NeedThat(t, "memfd_create", err)
-	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks)}
+	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks) + more}
 	t.Cleanup(func() { m.file.Close() })
 	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {
 		t.Fatal(err)
@@ -273,13 +294,17 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		s.tid = glibcTID
 	}
 	path := buildDriver(t)
-	const room = 2 * pageBytes
+	const room = 4 * pageBytes
 	code, funcs, _ := eventCode(t, s, testArena+room)
 	if len(code) > room {
 		t.Fatalf("code of %d bytes", len(code))
 	}
 	d := &driver{t: t, code: code, funcs: funcs}
-	d.testMemory = newTestMemory(t, s.chunks, s.over, s.divide)
+	more := uint64(0)
+	if s.captures != nil {
+		more = ring.ArgsSize
+	}
+	d.testMemory = newTestMemory(t, s.chunks, more, s.over, s.divide)
 	// The emulator's counter isn't this machine's, so that the heartbeat says nothing.
 	d.setHeader(ring.HdrWaitLimit, 1<<62)
 	d.setHeader(ring.HdrCloseLimit, 1<<62)
@@ -287,7 +312,7 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		t.Fatal(err)
 	}
 	d.drainer = ring.NewDrainer(d.mem, func(tid, _ int, name string) (ring.Sink, error) {
-		k := &tally{maxID: uint32(s.ids), name: name}
+		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures}
 		d.threads = append(d.threads, k)
 		return k, nil
 	})
@@ -473,4 +498,38 @@ func forget(c *coder) {
 	for v := uint32(0); v < 32; v++ {
 		c.Word(0x4EA01C00 | v<<16 | v<<5 | v) // mov v.16b, v.16b
 	}
+}
+
+// readMemory appends what process_vm_readv(2) does, which the emulator doesn't have, with two places to read from; there is something
+// only from 64 KiB on, where the driver is, up to 16 MiB. It clobbers what may be clobbered there.
+func readMemory(c *coder, number uint16) bool {
+	if number != sysProcessVMReadv {
+		return false
+	}
+	again, next, bad, done := c.NewLabel(), c.NewLabel(), c.NewLabel(), c.NewLabel()
+	c.Load(8, x5, arm64.At(x1, 0))
+	c.Movz(x0, 0, 0)
+	c.Place(again)
+	c.LoadPair(x1, x2, arm64.Post(x3, 16))
+	c.Place(next)
+	c.Cbz(x2, done)
+	c.LsrImm(x8, x1, 16)
+	c.Cbz(x8, bad)
+	c.LsrImm(x8, x1, 24)
+	c.Cbnz(x8, bad)
+	c.Load(1, x8, arm64.Post(x1, 1))
+	c.Store(1, x8, arm64.Post(x5, 1))
+	c.AddImm(x0, x0, 1)
+	c.SubImm(x2, x2, 1)
+	c.B(next)
+	c.Place(done)
+	c.SubImm(x4, x4, 1)
+	c.Cbnz(x4, again)
+	out := c.NewLabel()
+	c.B(out)
+	c.Place(bad)
+	c.Cbnz(x0, out)
+	c.Movn(x0, 13, 0) // -EFAULT
+	c.Place(out)
+	return true
 }

@@ -54,8 +54,10 @@ type coder struct {
 	slots    []entrySlot
 	// behindCall, of tests, appends what is to be done to registers behind each system call.
 	behindCall func(c *coder)
-	unwind     *unwinding
-	low        int32 // how far the stack pointer is below where the event at work has found it
+	// insteadOf, of tests, appends what stands for a system call that the emulator doesn't know.
+	insteadOf func(c *coder, number uint16) bool
+	unwind    *unwinding
+	low       int32 // how far the stack pointer is below where the event at work has found it
 }
 
 // offset is where in the arena's code the next byte is.
@@ -142,12 +144,7 @@ func (c *coder) inlineEvent(p place) {
 	}
 	c.take(slow)
 	c.time(p.exit)
-	// One store publishes word and stack pointer, by release: the time is there for whoever sees them.
-	c.spAtEntry(x16, p.spDelta)
-	w := word(p.id, p.exit)
-	c.Movk(x16, uint16(w), 32)
-	c.Movk(x16, uint16(w>>16), 48)
-	c.StoreRelease(8, x16, x17)
+	c.publish(p)
 	c.Place(off)
 	c.endSwitch()
 	c.Place(done)
@@ -155,7 +152,7 @@ func (c *coder) inlineEvent(p place) {
 	c.cold = append(c.cold, func() {
 		later()
 		c.Place(slow)
-		c.callSlow(func() { c.MovImmW(x16, w) }, p.spDelta)
+		c.callSlow(func() { c.MovImmW(x16, word(p.id, p.exit)) }, p.spDelta)
 		c.B(off)
 	})
 }

@@ -17,6 +17,7 @@ type entrySlot struct {
 	start uint32 // offset of the instruction
 	ask   uint32 // of where a B leads that is there until the probe is made; 0 where it is a BL that is changed
 	made  uint32 // where that leads then
+	whole bool   // nothing is changed: a captured function's first call needs its own code already
 }
 
 // inlineSlot notes that the gate's test of an entry's inline event is exchanged, and appends, later, what is done until then.
@@ -118,11 +119,12 @@ func (c *coder) emitGeneric(routine uint64) uint64 {
 func (c *coder) settle(list []stub.Slot, from uint32) []stub.Slot {
 	for _, s := range c.slots {
 		code := c.Since(int(from - c.first()))
-		made, unmade := at(code, s.start-from), uint32(0)
-		if s.ask != 0 {
-			unmade = branch(s.ask - s.start)
-			put(code, s.start-from, unmade)
-		} else {
+		made := at(code, s.start-from)
+		switch {
+		case s.whole:
+		case s.ask != 0:
+			put(code, s.start-from, branch(s.ask-s.start))
+		default:
 			made = call(s.made - s.start)
 		}
 		for i := range c.switches {

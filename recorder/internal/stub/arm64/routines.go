@@ -16,5 +16,8 @@ type routines struct {
 	loader     uint64 // what is done when the dynamic loader has loaded libraries
 	names      uint64 // what is done where a thread names itself
 	unwindList uint64 // the list of arenas whose unwind information is to be found
+	slowGather uint64 // the slow path of events with a payload
+	read       uint64 // the reading of memory
+	gather     map[gatherKey]uint64
 	threadID   uint64 // finds the thread's ID where nothing keeps it
 }

@@ -19,6 +19,7 @@ import (
 // goes. The kernel keeps all but x0.
 type slowPath struct {
 	*coder
+	payload                                             bool // of events with a payload, see payload.go
 	entryDrop, out, leave, block, claim, write, unblock arm64.Label
 	again, acquire, install, exitSpare, register        arm64.Label
 }
@@ -46,7 +47,9 @@ const (
 )
 
 // emitSlow appends the slow path and returns its address.
-func (c *coder) emitSlow() uint64 {
+func (c *coder) emitSlow() uint64 { return c.emitSlowPath(false) }
+
+func (c *coder) emitSlowPath(payload bool) uint64 {
 	c.Align(8)
 	c.routines.mask = c.PC()
 	c.Data64(^uint64(0)) // all signals
@@ -55,7 +58,7 @@ func (c *coder) emitSlow() uint64 {
 	c.Data64(100_000) // ns
 	c.Align(64)
 	addr := c.PC()
-	s := &slowPath{coder: c}
+	s := &slowPath{coder: c, payload: payload}
 	for _, l := range []*arm64.Label{&s.entryDrop, &s.out, &s.leave, &s.again, &s.block, &s.claim, &s.write, &s.unblock, &s.acquire, &s.install, &s.exitSpare, &s.register} {
 		*l = c.NewLabel()
 	}
@@ -63,6 +66,9 @@ func (c *coder) emitSlow() uint64 {
 	s.quickDrop()
 	s.enter()
 	s.blockSignals()
+	if payload {
+		s.gatherValues()
+	}
 	s.tryClaim()
 	s.registerThread()
 	s.acquireChunk()
@@ -136,6 +142,9 @@ func (c *coder) sleep() {
 
 // call appends a system call. x0 and x8 are clobbered.
 func (c *coder) call(number uint16) {
+	if c.insteadOf != nil && c.insteadOf(c, number) {
+		return
+	}
 	c.MovzW(x8, number, 0)
 	c.Svc()
 	if c.behindCall != nil {
@@ -294,8 +303,15 @@ func (s *slowPath) claimAt(off int32, none arm64.Label) {
 // tryClaim claims 16 bytes and writes the event; without space it goes on to acquire.
 func (s *slowPath) tryClaim() {
 	s.Place(s.claim)
-	s.claimAt(ring.SlotClaim, s.register)
+	if s.payload {
+		s.claimWithPayload()
+	} else {
+		s.claimAt(ring.SlotClaim, s.register)
+	}
 	s.Place(s.write)
+	if s.payload {
+		s.writePayload()
+	}
 	switch s.cfg.Clock {
 	case stub.ClockFull:
 		s.stamp(x17, ring.EventTime)
@@ -304,6 +320,9 @@ func (s *slowPath) tryClaim() {
 		s.Tbz(rWord, 0, entry)
 		s.stamp(x17, ring.EventTime)
 		s.Place(entry)
+	}
+	if s.payload && s.cfg.Clock != stub.ClockNone {
+		s.timeBefore()
 	}
 	s.Store(4, rSP, arm64.At(x17, ring.EventSP))
 	s.storeRelease(4, rWord, x17, ring.EventWord)
@@ -598,6 +617,9 @@ func (s *slowPath) spareExit() {
 	s.Place(sure)
 	s.startDropping()
 	s.claimAt(ring.SlotSpare, take)
+	if s.payload {
+		s.withoutPayload()
+	}
 	s.B(s.write)
 	s.Place(take)
 	s.Store(8, zr, s.slot(ring.SlotSpare))

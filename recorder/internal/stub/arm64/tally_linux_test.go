@@ -2,6 +2,7 @@ package arm64
 
 import (
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -18,6 +19,10 @@ type tally struct {
 	backward       uint64 // events before the one before
 	last           uint64
 	name           string
+	captures       *stub.Captures
+	values         [2][]stub.Value // of the last entry's payload, and the last exit's
+	valued         uint64          // events with a payload
+	wrong          string          // what is wrong with one
 }
 
 func (s *tally) Append(events []reel.Event) error {
