@@ -501,7 +501,7 @@ func forget(c *coder) {
 }
 
 // readMemory appends what process_vm_readv(2) does, which the emulator doesn't have, with two places to read from; there is something
-// only from 64 KiB on, where the driver is, up to 16 MiB. It clobbers what may be clobbered there.
+// only in the 64 KiB that the driver begins with. It clobbers what may be clobbered there.
 func readMemory(c *coder, number uint16) bool {
 	if number != sysProcessVMReadv {
 		return false
@@ -514,8 +514,7 @@ func readMemory(c *coder, number uint16) bool {
 	c.Place(next)
 	c.Cbz(x2, done)
 	c.LsrImm(x8, x1, 16)
-	c.Cbz(x8, bad)
-	c.LsrImm(x8, x1, 24)
+	c.SubImm(x8, x8, 0x20)
 	c.Cbnz(x8, bad)
 	c.Load(1, x8, arm64.Post(x1, 1))
 	c.Store(1, x8, arm64.Post(x5, 1))
