@@ -31,8 +31,6 @@ var errNotYet = errors.New("not supported on arm64")
 // lacks says what of a configuration isn't supported yet.
 func lacks(cfg *stub.Config, fns []stub.Probe) string {
 	switch {
-	case cfg.Chooses(), cfg.Areas != 0:
-		return "filters of calls"
 	case cfg.Predicates != 0, len(cfg.MarkTriggers) > 0:
 		return "triggers"
 	case len(cfg.Says) > 0:
@@ -45,6 +43,9 @@ func lacks(cfg *stub.Config, fns []stub.Probe) string {
 	for _, c := range cfg.Captures {
 		if c.Chosen() || c.Constant != nil {
 			return "conditions"
+		}
+		if cfg.Chooses() {
+			return "arguments of calls that are chosen"
 		}
 	}
 	for i := range fns {
@@ -119,6 +120,9 @@ func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool)
 	}
 	if c.cfg.Names && hooked(plan.Hook.Names) {
 		to.names = c.emitNames()
+	}
+	if c.cfg.Chooses() {
+		c.emitChosen()
 	}
 	if len(fns) > InlineLimit {
 		c.emitShared()
@@ -315,7 +319,7 @@ func (s *emitter) hooks(m moved) {
 }
 
 func (s *emitter) place(m moved, exit bool) place {
-	return place{id: s.fn.ID, exit: exit, spDelta: m.spDelta, alive: m.alive}
+	return place{id: s.fn.ID, exit: exit, spDelta: m.spDelta, alive: m.alive, inside: s.fn.Inside}
 }
 
 // exitEvent emits the event of an exit, if the instruction is one.

@@ -57,11 +57,15 @@ type stubSetup struct {
 	threads  bool // not all threads are recorded
 	over     bool // rings in overwrite mode
 	lazy     bool
-	unmade   bool // with lazy: the probes are never made
-	off      bool // all events are switched off
-	noTLS    bool // threads are told apart by the kernel
-	stack    bool // with noTLS: but for the first, by its stack
-	min      bool // exits take back entries; of no call, as long as HdrMin is 0
+	unmade   bool   // with lazy: the probes are never made
+	off      bool   // all events are switched off
+	noTLS    bool   // threads are told apart by the kernel
+	stack    bool   // with noTLS: but for the first, by its stack
+	min      bool   // exits take back entries; of no call, as long as HdrMin is 0
+	depth    int    // how many calls are recorded in one another; 0 for any number
+	every    uint32 // one call in so many is recorded; 0 for all
+	inside   int    // up to which ID functions are those that are recorded, with what they call; 0 for any
+	open     bool   // events of calls on the open stack
 	tid      int32
 	log      string // of instructions run
 	hook     plan.Hook
@@ -133,6 +137,13 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	if s.follow {
 		c.routines.follow, c.routines.exec = c.emitFollow(), c.emitExec()
 	}
+	if s.chooses() || s.open {
+		cfg.Depth, cfg.Inside, cfg.Every = s.depth > 0, s.inside > 0, s.every
+		cfg.Areas = testRing + ring.Size(s.chunks)
+		cfg.Counts = cfg.Areas + ring.AreasSize
+		c.emitOpenStack()
+		c.emitChosen()
+	}
 	switch {
 	case s.hook.Restricts():
 		c.routines.seccomp, c.routines.names = c.emitSeccomp(), c.emitNames()
@@ -188,7 +199,7 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			}
 			n := len(c.switches)
 			c.low = 0
-			p := place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive}
+			p := place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive, inside: id <= s.inside}
 			if s.captures != nil {
 				c.capturedEvent(p, s.captures.Of(exit))
 			} else {
@@ -222,6 +233,8 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	}
 	return code, funcs, slots
 }
+
+func (s *stubSetup) chooses() bool { return s.depth > 0 || s.every > 0 || s.inside > 0 }
 
 // delta is how far the stack pointer has moved at the entry of a function.
 func (s *stubSetup) delta(id int) int32 {
@@ -301,10 +314,14 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 	}
 	d := &driver{t: t, code: code, funcs: funcs}
 	more := uint64(0)
-	if s.captures != nil {
+	switch {
+	case s.captures != nil:
 		more = ring.ArgsSize
+	case s.chooses() || s.open:
+		more = ring.AreasSize + ring.CountsSize
 	}
 	d.testMemory = newTestMemory(t, s.chunks, more, s.over, s.divide)
+	d.setHeader(ring.HdrDepth, uint64(s.depth))
 	// The emulator's counter isn't this machine's, so that the heartbeat says nothing.
 	d.setHeader(ring.HdrWaitLimit, 1<<62)
 	d.setHeader(ring.HdrCloseLimit, 1<<62)

@@ -40,6 +40,8 @@ type place struct {
 	spDelta int32 // how far the stack pointer is below its value at the function's entry
 	// alive says that there is something in x16 and x17.
 	alive bool
+	// inside says that the function is stub.Probe.Inside.
+	inside bool
 }
 
 // coder is an assembler with parts that are seldom run, put behind the rest by flush.
@@ -118,7 +120,7 @@ func (c *coder) event(p place) {
 	if p.alive {
 		c.push(x16, x17)
 	}
-	if c.routines.shared[btoi(p.exit)] != 0 {
+	if c.routines.shared[btoi(p.exit)] != 0 && !(c.cfg.Inside && p.inside) { // whose word has a mark more than shared routines know
 		c.sharedEvent(p)
 	} else {
 		c.inlineEvent(p)
@@ -133,15 +135,21 @@ func (c *coder) inlineEvent(p place) {
 	if c.cfg.Lazy && !p.exit {
 		c.inlineSlot(p, done)
 	}
-	if p.exit && c.cfg.Min {
+	begin := func() { c.beginSwitch(p) }
+	if c.cfg.Chooses() || p.exit && c.cfg.Min {
+		closed := c.whenClosed(c.PC(), off)
 		c.loadAt(x16, c.cfg.Gate)
-		c.beginSwitch(p)
-		c.Tbz(x16, gateOpen, off)
-		c.takeBack(func(r isa.Reg) { c.MovImmW(r, word(p.id, false)) }, p.spDelta, off)
-		c.throughGate(off, func() {})
-	} else {
-		c.throughGate(off, func() { c.beginSwitch(p) })
+		begin()
+		c.Tbz(x16, gateOpen, closed)
+		begin = func() {}
 	}
+	if c.cfg.Chooses() {
+		c.choose(p.exit, p.spDelta, func() { c.MovImmW(x16, c.chosenWord(p)) }, off)
+	}
+	if p.exit && c.cfg.Min {
+		c.takeBack(func(r isa.Reg) { c.MovImmW(r, word(p.id, false)) }, p.spDelta, off)
+	}
+	c.throughGate(off, begin)
 	c.take(slow)
 	c.time(p.exit)
 	c.publish(p)
@@ -155,6 +163,15 @@ func (c *coder) inlineEvent(p place) {
 		c.callSlow(func() { c.MovImmW(x16, word(p.id, p.exit)) }, p.spDelta)
 		c.B(off)
 	})
+}
+
+// chosenWord is the word of a call's entry as it is told to what decides.
+func (c *coder) chosenWord(p place) uint32 {
+	w := word(p.id, false)
+	if c.cfg.Inside && p.inside {
+		w |= recordInside
+	}
+	return w
 }
 
 // spAtEntry appends the computation of the stack pointer at the function's entry.
@@ -215,11 +232,17 @@ func (c *coder) sharedRoutine(exit bool, spDelta int32) (addr uint64) {
 	c.beginRoutine()
 	c.low = 16
 	off, slow := c.NewLabel(), c.NewLabel()
-	if exit && c.cfg.Min {
-		c.takeBack(func(r isa.Reg) {
-			c.Load(4, r, arm64.At(sp, sharedWord+c.low-pairSize))
+	entryWord := func(r isa.Reg) {
+		c.Load(4, r, arm64.At(sp, sharedWord+c.low-pairSize))
+		if exit {
 			c.SubImmW(r, r, 1)
-		}, spDelta, off)
+		}
+	}
+	if c.cfg.Chooses() {
+		c.choose(exit, spDelta, func() { entryWord(x16) }, off)
+	}
+	if exit && c.cfg.Min {
+		c.takeBack(entryWord, spDelta, off)
 	}
 	c.throughGate(off, func() {})
 	c.take(slow)

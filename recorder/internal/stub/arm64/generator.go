@@ -27,6 +27,12 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	if len(fns) <= InlineLimit {
 		event = inline
 	}
+	if cfg.Chooses() {
+		event += 64
+	}
+	if cfg.Inside {
+		event = max(event, inline+64)
+	}
 	if cfg.Min && len(fns) <= InlineLimit {
 		event += takeBackSize
 	}

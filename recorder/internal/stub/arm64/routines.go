@@ -10,14 +10,16 @@ type routines struct {
 	// distance.
 	lower, generic map[int32]uint64
 
-	seccomp    uint64 // what is done before a thread restricts its own system calls
-	follow     uint64 // opens a forked child's gate
-	exec       uint64 // what is done before the program is replaced
-	loader     uint64 // what is done when the dynamic loader has loaded libraries
-	names      uint64 // what is done where a thread names itself
-	unwindList uint64 // the list of arenas whose unwind information is to be found
-	slowGather uint64 // the slow path of events with a payload
-	read       uint64 // the reading of memory
+	seccomp    uint64    // what is done before a thread restricts its own system calls
+	follow     uint64    // opens a forked child's gate
+	exec       uint64    // what is done before the program is replaced
+	loader     uint64    // what is done when the dynamic loader has loaded libraries
+	names      uint64    // what is done where a thread names itself
+	unwindList uint64    // the list of arenas whose unwind information is to be found
+	chosen     [2]uint64 // decide whether a call is recorded: entry, exit
+	open       [2]uint64 // push a record on the open stack, or pop it
+	slowGather uint64    // the slow path of events with a payload
+	read       uint64    // the reading of memory
 	gather     map[gatherKey]uint64
 	threadID   uint64 // finds the thread's ID where nothing keeps it
 }
