@@ -41,11 +41,8 @@ func lacks(cfg *stub.Config, fns []stub.Probe) string {
 		return "Go programs"
 	}
 	for _, c := range cfg.Captures {
-		if c.Chosen() || c.Constant != nil {
-			return "conditions"
-		}
-		if cfg.Chooses() {
-			return "arguments of calls that are chosen"
+		if c.Constant != nil {
+			return "constants of Go programs"
 		}
 	}
 	for i := range fns {
@@ -121,8 +118,11 @@ func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool)
 	if c.cfg.Names && hooked(plan.Hook.Names) {
 		to.names = c.emitNames()
 	}
-	if c.cfg.Chooses() {
-		c.emitChosen()
+	if c.cfg.Areas != 0 {
+		c.emitOpenStack()
+		if c.cfg.Chooses() {
+			c.emitChosen()
+		}
 	}
 	if len(fns) > InlineLimit {
 		c.emitShared()
@@ -265,7 +265,7 @@ func (s *emitter) site(m moved) error {
 	case k == indirectJump, k == ret:
 		m.alive = k == indirectJump // the jump may be by them, or pass them on
 		if p := s.captures(); k == ret && m.exit && p != nil && p.Return != nil {
-			s.capturedEvent(s.place(m, true), p.Return)
+			s.capturedEvent(s.place(m, true), p, p.Return)
 		} else {
 			s.exitEvent(m)
 		}
@@ -284,8 +284,8 @@ func (s *emitter) site(m moved) error {
 
 // entryEvent emits the entry's event, if the function is traced.
 func (s *emitter) entryEvent(m moved) {
-	if p := s.captures(); p != nil && p.Entry != nil {
-		s.capturedEvent(s.place(m, false), p.Entry)
+	if p := s.captures(); p != nil && (p.Entry != nil || p.Chosen()) {
+		s.capturedEvent(s.place(m, false), p, p.Entry)
 	} else if s.fn.ID != 0 {
 		s.event(s.place(m, false))
 	}
@@ -324,7 +324,9 @@ func (s *emitter) place(m moved, exit bool) place {
 
 // exitEvent emits the event of an exit, if the instruction is one.
 func (s *emitter) exitEvent(m moved) {
-	if m.exit && s.fn.ID != 0 {
+	if p := s.captures(); m.exit && p != nil && p.Chosen() {
+		s.capturedEvent(s.place(m, true), p, nil)
+	} else if m.exit && s.fn.ID != 0 {
 		s.event(s.place(m, true))
 	}
 }

@@ -155,6 +155,10 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	}
 	if s.captures != nil {
 		cfg.Args, cfg.Captures = testRing+ring.Size(s.chunks), map[uint32]*stub.Captures{}
+		if s.captures.Chosen() {
+			cfg.Areas = cfg.Args + ring.ArgsSize
+			c.emitOpenStack()
+		}
 		var fns []stub.Probe
 		for id := 1; id <= s.ids; id++ {
 			cfg.Captures[uint32(id)] = s.captures
@@ -201,7 +205,7 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			c.low = 0
 			p := place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive, inside: id <= s.inside}
 			if s.captures != nil {
-				c.capturedEvent(p, s.captures.Of(exit))
+				c.capturedEvent(p, s.captures, s.captures.Of(exit))
 			} else {
 				c.event(p)
 			}
@@ -316,7 +320,7 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 	more := uint64(0)
 	switch {
 	case s.captures != nil:
-		more = ring.ArgsSize
+		more = ring.ArgsSize + ring.AreasSize
 	case s.chooses() || s.open:
 		more = ring.AreasSize + ring.CountsSize
 	}

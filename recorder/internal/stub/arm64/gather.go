@@ -78,6 +78,7 @@ func (c *coder) emitGather(capture *stub.Capture) uint64 {
 	c.beginRoutine()
 	c.push(lr, zr)
 	g := &gatherer{coder: c}
+	g.where(capture.Conditions)
 	for _, i := range capture.Direct() {
 		f := &capture.Fields[i]
 		g.base(&f.Value)
@@ -119,6 +120,34 @@ func (c *coder) emitGather(capture *stub.Capture) uint64 {
 
 // gatherer appends a routine that gathers values.
 type gatherer struct{ *coder }
+
+// where appends the look at conditions: an event for which one of them is false, or can't be told, is not to be written.
+func (g *gatherer) where(list []stub.Condition) {
+	g.Movz(x0, uint16(btoi(len(list) > 0)), 0)
+	g.Store(8, x0, inArgs(ring.ArgsOpen))
+	if len(list) == 0 {
+		return
+	}
+	no, yes := g.NewLabel(), g.NewLabel()
+	for i := range list {
+		k := &list[i]
+		g.operand(&k.Value, no)
+		g.MovImm(x1, uint64(k.With))
+		g.Cmp(x0, x1)
+		g.BCond(fails(k), no)
+	}
+	g.B(yes)
+	g.Place(no)
+	g.Movn(x0, 0, 0)
+	g.Store(8, x0, inArgs(ring.ArgsCount))
+	g.pop(lr, zr)
+	g.Ret(lr)
+	g.pushed(1)
+	if u := g.unwind; u != nil {
+		g.say(cfaOffset|columnLR, byte(u.depth/8))
+	}
+	g.Place(yes)
+}
 
 // countUp appends the count of payload events.
 func (g *gatherer) countUp() {

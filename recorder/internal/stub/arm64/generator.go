@@ -49,6 +49,48 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 			}
 		}
 	}
+	return b + boundCaptures(fns, cfg.Captures)
+}
+
+// boundCaptures is how many bytes the captures of some of these functions take besides.
+func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 {
+	if len(captures) == 0 {
+		return 0
+	}
+	const (
+		routines = 1 << 13
+		gather   = 256 // a routine, without its fields
+		field    = 640 // of a routine
+		pointer  = 96  // looked through on the way to it
+		site     = 640 // an event, with what unwinders are told
+		direct   = 64  // a field of it, and its payload event
+	)
+	b := uint64(routines)
+	for i := range fns {
+		c := captures[fns[i].ID]
+		if c == nil || fns[i].ID == 0 {
+			continue
+		}
+		fields := uint64(0)
+		for _, capture := range []*stub.Capture{c.Entry, c.Return} {
+			if capture == nil {
+				continue
+			}
+			b += gather
+			for k := range capture.Fields {
+				f := &capture.Fields[k]
+				fields++
+				b += field + pointer*uint64(len(f.Value.Path)+len(f.Len.Path))
+			}
+			for k := range capture.Conditions {
+				b += field + pointer*uint64(len(capture.Conditions[k].Value.Path))
+			}
+		}
+		fields += uint64(len(c.Conditions))
+		for _, s := range fns[i].Patched() {
+			b += (site + direct*fields) * uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
+		}
+	}
 	return b
 }
 

@@ -19,8 +19,9 @@ func (s *emitter) captures() *stub.Captures {
 	return s.cfg.Captures[s.fn.ID]
 }
 
-// capturedEvent appends an event with a payload. All registers are as in event.
-func (c *coder) capturedEvent(p place, capture *stub.Capture) {
+// capturedEvent appends an event of a function that has captures: one with a payload, if there is one for this event, and only of a call for
+// which the function's conditions hold. All registers are as in event.
+func (c *coder) capturedEvent(p place, captures *stub.Captures, capture *stub.Capture) {
 	if p.alive {
 		c.push(x16, x17)
 	}
@@ -28,26 +29,49 @@ func (c *coder) capturedEvent(p place, capture *stub.Capture) {
 	if c.cfg.Lazy && !p.exit {
 		c.slots = append(c.slots, entrySlot{id: p.id, whole: true})
 	}
-	c.throughGate(off, func() { c.beginSwitch(p) })
+	closed := c.whenClosed(c.PC(), off)
+	c.loadAt(x16, c.cfg.Gate)
+	c.beginSwitch(p)
+	c.Tbz(x16, gateOpen, closed)
+	if len(captures.Conditions) > 0 && !p.exit {
+		c.conditions(captures.Conditions, p, off)
+	}
+	now := p.exit || capture == nil || len(capture.Conditions) == 0 // else what gathers values decides
+	switch {
+	case captures.Chosen() && now:
+		c.ofOpen(p, off)
+	case captures.Chosen():
+	case c.cfg.Chooses():
+		c.choose(p.exit, p.spDelta, func() { c.MovImmW(x16, c.chosenWord(p)) }, off)
+	}
+	c.throughGate(off, func() {})
 	gather := c.routines.gather[gatherKey{p.id, p.exit}]
-	if capture.Inline() {
+	if capture != nil && !capture.Inline() {
+		c.callGather(p, gather)
+	} else {
 		slow := c.NewLabel()
-		c.takeAll(capture.Events(), slow)
-		c.storeDirect(capture, p.spDelta)
+		if capture == nil {
+			c.take(slow)
+		} else {
+			c.takeAll(capture.Events(), slow)
+			c.storeDirect(capture, p.spDelta)
+		}
 		c.time(p.exit)
 		c.publish(p)
 		later := c.later()
 		c.cold = append(c.cold, func() {
 			later()
 			c.Place(slow)
-			c.push(x0, x1)
-			c.fillRest(x16, x0)
-			c.pop(x0, x1)
-			c.callGather(p, gather)
+			if capture == nil {
+				c.callSlow(func() { c.MovImmW(x16, word(p.id, p.exit)) }, p.spDelta)
+			} else {
+				c.push(x0, x1)
+				c.fillRest(x16, x0)
+				c.pop(x0, x1)
+				c.callGather(p, gather)
+			}
 			c.B(off)
 		})
-	} else {
-		c.callGather(p, gather)
 	}
 	c.Place(off)
 	c.endSwitch()
@@ -193,6 +217,19 @@ func (s *slowPath) gatherValues() {
 	}
 	s.Load(8, x15, arm64.At(rFrame, gatherAt))
 	s.Blr(x15)
+	if s.cfg.Areas == 0 {
+		return
+	}
+	s.Load(8, x0, inArgs(ring.ArgsCount))
+	s.Tbnz(x0, 63, s.unblock) // a condition doesn't hold
+	s.ifZero(8, inArgs(ring.ArgsOpen), s.claim)
+	s.Cbnz(rNaps, s.claim) // it has been pushed, and has waited for space since
+	s.MovW(x16, rWord)
+	s.Mov(x17, rSP)
+	s.BlTo(s.routines.open[0])
+	s.CbnzW(x16, s.claim)
+	s.increment(ring.SlotDropped)
+	s.B(s.unblock)
 }
 
 // claimWithPayload claims an event and what is in the thread's argument buffer. Nothing comes in between: signals are blocked.
