@@ -308,7 +308,7 @@ func (c *coder) loadAt(r isa.Reg, addr uint64) {
 //
 // LDADD is one instruction, and gives address and space at once, so a signal handler that runs stubs of its own, and may even change the
 // chunk, comes wholly before or wholly after. Without it an exclusive pair does the same: what brings a handler in between clears the
-// monitor (Arm ARM B2.9: an exception return does), so that the store fails.
+// monitor, since an exception return does, so that the store fails.
 func (c *coder) take(none arm64.Label) {
 	claim := c.NewLabel()
 	c.claims = append(c.claims, claim)
@@ -334,9 +334,8 @@ func (c *coder) take(none arm64.Label) {
 // time appends the store of the counter into the event at x17, if the event has one; x17 becomes where its stack pointer is. x16 is
 // clobbered.
 //
-// The counter is read with no barrier. It may so be read before what the program has loaded and stored until then is done, and after
-// what it does next has begun: by as much as the processor has under way, which is less than a tick of most counters. Within a thread
-// times don't go back (Arm ARM D12.1.2: it is the same register, read in program order), and no event waits for the one before.
+// The counter is read with no barrier. It may so be read before what the program has loaded and stored until then is done, and after what it
+// does next has begun: by as much as the processor has under way, which is a few ticks at most. No event waits for the one before.
 func (c *coder) time(exit bool) {
 	if !c.cfg.Clock.Reads(exit) {
 		c.AddImm(x17, x17, ring.EventSP)
