@@ -152,50 +152,6 @@ func (c *coder) call(number uint16) {
 	}
 }
 
-// fetchAdd appends the addition of a register to what is at an address, in one piece: old becomes what was there. new and status are
-// clobbered where the processor has no instruction for it. All but old and addend must differ.
-func (c *coder) fetchAdd(size int, addend, old, addr, new, status isa.Reg, o arm64.Order) {
-	if c.atomics() {
-		c.LoadAdd(size, addend, old, addr, o)
-		return
-	}
-	c.exclusively(size, old, addr, new, status, o, func() { c.Add(new, old, addend) })
-}
-
-// exclusively appends a loop that replaces what is at an address. change computes new of old.
-func (c *coder) exclusively(size int, old, addr, new, status isa.Reg, o arm64.Order, change func()) {
-	again := c.NewLabel()
-	c.Place(again)
-	c.LoadExclusive(size, old, addr, o.Acquire)
-	change()
-	c.StoreExclusive(size, status, new, addr, o.Release)
-	c.CbnzW(status, again)
-}
-
-// swapIf appends the replacing of old, if it is at an address, by new; it goes to failed else. got and status are clobbered.
-func (c *coder) swapIf(size int, old, new, addr, got, status isa.Reg, o arm64.Order, failed arm64.Label) {
-	cmp := c.Cmp
-	if size == 4 {
-		cmp = c.CmpW
-	}
-	if c.atomics() {
-		c.Mov(got, old)
-		c.CompareSwap(size, got, new, addr, o)
-		cmp(got, old)
-		c.BCond(arm64.CondNE, failed)
-		return
-	}
-	again := c.NewLabel()
-	c.Place(again)
-	c.LoadExclusive(size, got, addr, o.Acquire)
-	cmp(got, old)
-	c.BCond(arm64.CondNE, failed) // the monitor stays as it is: whoever stores exclusively loads so first
-	c.StoreExclusive(size, status, new, addr, o.Release)
-	c.CbnzW(status, again)
-}
-
-var bothWays = arm64.Order{Acquire: true, Release: true}
-
 // increment appends the counting up of a number of the slot, in one piece for signal handlers. x0 to x3 and x15 are clobbered.
 func (s *slowPath) increment(off int32) {
 	s.AddImm(x15, rSlot, int64(off))
@@ -203,7 +159,7 @@ func (s *slowPath) increment(off int32) {
 	s.fetchAdd(8, x0, x1, x15, x2, x3, arm64.Order{})
 }
 
-// unlessZero and ifZero append a jump on what is in memory. x15 is clobbered.
+// ifZero and unlessZero append a jump on what is in memory. x15 is clobbered.
 func (s *slowPath) ifZero(size int, m arm64.Mem, l arm64.Label) {
 	s.Load(size, x15, m)
 	s.Cbz(x15, l)
@@ -370,73 +326,6 @@ func (s *slowPath) tidOfSlot(r isa.Reg) {
 	s.Sub(r, rSlot, rRing)
 	s.SubImm(r, r, ring.SlotsOff)
 	s.LsrImm(r, r, slotShift)
-}
-
-// pop takes a chunk off the stack whose head is at off: x2 becomes its index+1, or none is taken. The tag in the head's upper half counts
-// pops. x0, x1, x3 to x6 and x15 are clobbered.
-func (s *slowPath) pop(off int32, none arm64.Label) {
-	retry := s.NewLabel()
-	s.AddImm(x15, rRing, int64(off))
-	s.AddImm(x6, rRing, ring.NextOff-1<<12)
-	s.Place(retry)
-	s.LoadAcquire(8, x0, x15)
-	s.MovW(x2, x0)
-	s.CbzW(x2, none)
-	s.AddLSL(x1, x6, x2, 2)
-	s.Load(4, x1, arm64.At(x1, 1<<12-4))
-	s.LsrImm(x3, x0, 32)
-	s.AddImm(x3, x3, 1)
-	s.OrrLSL(x3, x1, x3, 32)
-	s.swapIf(8, x0, x3, x15, x4, x5, bothWays, retry)
-}
-
-// placeOf makes x0, a chunk's index+1, its offset in the ring, and x3 how many events it holds. x1 is clobbered.
-func (s *slowPath) placeOf() {
-	large, done := s.NewLabel(), s.NewLabel()
-	s.Load(4, x1, s.hdr(ring.HdrSmall))
-	s.Cmp(x0, x1)
-	s.BCond(arm64.CondHI, large)
-	s.LslImm(x0, x0, ring.SmallShift)
-	s.MovImm(x1, ring.ChunksOff-ring.SmallSize)
-	s.Add(x0, x0, x1)
-	s.Movz(x3, ring.SmallEvents, 0)
-	s.B(done)
-	s.Place(large)
-	s.Sub(x0, x0, x1)
-	s.LslImm(x0, x0, ring.ChunkShift)
-	s.AddLSL(x0, x0, x1, ring.SmallShift)
-	s.MovImm(x1, ring.ChunksOff-ring.ChunkSize)
-	s.Add(x0, x0, x1)
-	s.Movz(x3, ring.ChunkEvents, 0)
-	s.Place(done)
-}
-
-// chunk makes r the address of the chunk whose offset is in from.
-func (s *slowPath) chunk(r, from isa.Reg) { s.Add(r, rRing, from) }
-
-// emptyWord makes x3, how many events a chunk holds, the claim word of the chunk with nothing in it, whose first event is at x4.
-func (s *slowPath) emptyWord() {
-	s.Sub(x3, zr, x3)
-	s.OrrLSL(x3, x4, x3, ring.ClaimShift)
-}
-
-// drained jumps to yes when the recorder has taken all that the thread has written. x5 is the chunk's address then, and x3 how many events
-// it holds. The load acquires what the recorder has done before: it has made the events zero.
-func (s *slowPath) drained(yes arm64.Label) {
-	no := s.NewLabel()
-	s.Load(4, x0, s.slot(ring.SlotChunk))
-	s.CbzW(x0, no)
-	s.placeOf()
-	s.chunk(x5, x0)
-	s.AddImm(x15, x5, ring.ChunkDrained)
-	s.LoadAcquire(4, x1, x15)
-	// A full chunk, or spare chunk, which is 0 without any: see ring.Claim.
-	s.Load(8, x2, s.slot(ring.SlotSpare))
-	s.AsrImm(x2, x2, ring.ClaimShift)
-	s.Add(x2, x2, x3)
-	s.Cmp(x1, x2)
-	s.BCond(arm64.CondEQ, yes)
-	s.Place(no)
 }
 
 // acquireChunk gets space: a chunk of the pool for anything, the thread's spare chunk or a chunk of the reserve for the exit of an
