@@ -166,6 +166,7 @@ type moved struct {
 func (s *emitter) function() error {
 	sites := s.fn.Patched()
 	from := s.offset()
+	s.flushed = from
 	for _, entries := range []bool{true, false} {
 		for i := range sites {
 			site := &sites[i]
@@ -181,6 +182,7 @@ func (s *emitter) function() error {
 			if err := s.site(m); err != nil {
 				return err
 			}
+			s.flushOften()
 			if s.code != nil {
 				if err := s.patch(m, site, at); err != nil {
 					return err

@@ -122,8 +122,41 @@ func TestAPatchedProgramDoesTheSame(t *testing.T) {
 					t.Fatalf("%v, want %v", got, want)
 				}
 				checkCounts(t, p, m, got[1:])
+				if s.lazy {
+					continue
+				}
+				switchOff(t, p, code)
+				m = newTestMemory(t, 16, 0, false, false)
+				if got := p.run(t, s.machine.cpu, m.file, p.patches(t, code, m, arena, room, strings.Contains(flags, "standard"))); !slices.Equal(got, want) {
+					t.Fatalf("%v with all switched off, want %v", got, want)
+				}
+				if n := m.header(ring.HdrRegistered); n != 0 {
+					t.Error("events are written with all switched off")
+				}
 			}
 		})
+	}
+}
+
+// switchOff switches off all events, as a recorder does.
+func switchOff(t *testing.T, p *program, code *stub.Code) {
+	t.Helper()
+	for i := range p.probes {
+		list, err := code.Switches(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) < 2 {
+			t.Errorf("%s: %d switches", p.probes[i].Name, len(list))
+		}
+		for k := range list {
+			w := &list[k]
+			v := binary.LittleEndian.Uint64(code.Bytes[w.At:])
+			if !w.IsOn(v) || w.In(v, true, true) != v || w.IsOn(w.In(v, false, true)) {
+				t.Errorf("%s: a switch that is on is %#x, of %+v", p.probes[i].Name, v, *w)
+			}
+			binary.LittleEndian.PutUint64(code.Bytes[w.At:], w.In(v, false, true))
+		}
 	}
 }
 

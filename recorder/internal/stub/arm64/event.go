@@ -51,6 +51,7 @@ type coder struct {
 	routines *routines
 	base     uint64
 	cold     []func()
+	flushed  uint32        // the offset behind which nothing is put off any more
 	claims   []arm64.Label // where the constant is loaded that claims an event, in what flush ends
 	switches []switching
 	slots    []entrySlot
@@ -84,6 +85,15 @@ func (c *coder) flush() {
 		}
 		c.Data64(ring.Claim)
 		c.claims = c.claims[:0]
+	}
+	c.flushed = c.offset()
+}
+
+// flushOften flushes between stubs if there is so much code that a TBZ, which reaches 32 KiB, might not reach what was put off.
+func (c *coder) flushOften() {
+	const often = 8 << 10
+	if c.offset()-c.flushed > often {
+		c.flush()
 	}
 }
 
