@@ -30,6 +30,7 @@ const (
 	Objcopy        Capability = "objcopy"             // GNU objcopy
 	LLVMObjcopy    Capability = "llvm-objcopy-19"     // LLVM's objcopy, for Mach-O too
 	LLVMObjdump    Capability = "llvm-objdump-19"     // LLVM's disassembler, for Mach-O too
+	LLVMMc         Capability = "llvm-mc-19"          // LLVM's assembler
 	LLVMNm         Capability = "llvm-nm-19"          // LLVM's lister of symbols
 	LLVMLipo       Capability = "llvm-lipo-19"        // LLVM's maker of fat Mach-O files
 	LLVMCxxfilt    Capability = "llvm-cxxfilt-19"     // LLVM's demangler, for Rust too
