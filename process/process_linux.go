@@ -59,6 +59,9 @@ func OpenForCode(pid int) (*Process, error) {
 // CodeSupported returns nil where code can be put into processes, too, as recording takes: else an ErrUnsupported.
 func CodeSupported() error { return arch.codeSupported() }
 
+// CallsSupported returns nil where a thread can be made to call a function, see Thread.Invoke: else an ErrUnsupported.
+func CallsSupported() error { return arch.callsSupported() }
+
 // open leaves out the check for another tracer when we are that tracer.
 func open(pid int, ours bool) (*Process, error) {
 	if err := arch.supported(); err != nil {

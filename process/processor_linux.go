@@ -9,6 +9,8 @@ type processor interface {
 	supported() error
 	// codeSupported is the same for code that is put into processes: what a port has last.
 	codeSupported() error
+	// callsSupported is the same for functions that a thread calls for us.
+	callsSupported() error
 	// elfMachine is the ELF machine of the programs that can be dealt with, and auditArch what seccomp filters are told of their calls.
 	elfMachine() elf.Machine
 	auditArch() uint32

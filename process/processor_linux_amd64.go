@@ -14,6 +14,7 @@ type host struct{}
 
 func (host) supported() error        { return nil }
 func (host) codeSupported() error    { return nil }
+func (host) callsSupported() error   { return nil }
 func (host) elfMachine() elf.Machine { return elf.EM_X86_64 }
 func (host) auditArch() uint32       { return AuditArchX8664 }
 func (host) syscallSize() uint64     { return 2 }

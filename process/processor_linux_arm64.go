@@ -13,7 +13,8 @@ import (
 type host struct{}
 
 func (host) supported() error        { return nil }
-func (host) codeSupported() error    { return ErrUnsupported }
+func (host) codeSupported() error    { return nil }
+func (host) callsSupported() error   { return ErrUnsupported }
 func (host) elfMachine() elf.Machine { return elf.EM_AARCH64 }
 func (host) auditArch() uint32       { return AuditArchAArch64 }
 func (host) syscallSize() uint64     { return 4 }

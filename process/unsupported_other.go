@@ -57,6 +57,9 @@ func Supported() error { return ErrUnsupported }
 // CodeSupported returns ErrUnsupported.
 func CodeSupported() error { return ErrUnsupported }
 
+// CallsSupported returns ErrUnsupported.
+func CallsSupported() error { return ErrUnsupported }
+
 // OpenForCode returns ErrUnsupported.
 func OpenForCode(int) (*Process, error) { return nil, ErrUnsupported }
 

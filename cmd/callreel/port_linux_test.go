@@ -12,9 +12,9 @@ import (
 	"github.com/callreel/callreel/internal/realtest"
 )
 
-// On a processor to which nobody has ported what puts code into processes, verbs that need that say so, and verbs for files work. What looks
-// at processes only is tested on the processor itself: an emulator of programs has no ptrace.
-func TestAProcessorWithoutAPort(t *testing.T) {
+// On a processor to which not all is ported, verbs and flags that aren't say so, and verbs for files work. What is ported is tested on the processor
+// itself: an emulator of programs has no ptrace.
+func TestWhatIsNotPortedSaysSo(t *testing.T) {
 	realtest.Need(t, realtest.GoTool, realtest.QEMUARM64)
 	emulator, err := realtest.QEMUARM64.Find()
 	if err != nil {
@@ -28,9 +28,10 @@ func TestAProcessorWithoutAPort(t *testing.T) {
 	}
 	self := strconv.Itoa(os.Getpid())
 	for _, args := range [][]string{
-		{"record", "-p", self}, {"record", "--", "true"}, {"record", "-p", self, "--when", "call > 1ms"}, {"functions", "-p", self},
-		{"top", "-p", self}, {"detach", "-p", self}, {"dump", "-p", self}, {"set", "-p", self, "--min", "1us"}, {"call", "-p", self, "f()"},
-		{"cfi", "step", "--", "/bin/true"}, {"doctor"}, {"doctor", "-p", self},
+		{"record", "--", "true"}, {"record", "-p", self, "--when", "call > 1ms"}, {"record", "-p", self, "--args", "f"},
+		{"record", "-p", self, "--ret", "f"}, {"record", "-p", self, "--if", "f: a > 1"}, {"record", "-p", self, "--markers", "m"},
+		{"record", "-p", self, "--imports", "libc*:malloc"}, {"record", "-p", self, "--lazy"}, {"record", "-p", self, "--follow"},
+		{"record", "-p", self, "--budget", "5%"}, {"call", "-p", self, "f()"}, {"cfi", "step", "--", "/bin/true"},
 	} {
 		said, err := exec.Command(emulator, append([]string{program}, args...)...).CombinedOutput()
 		var ended *exec.ExitError
