@@ -2,6 +2,7 @@
 # make demo   records a small server with one planted slow request, and shows it
 # make test   everything: installs what is missing, go vet, all tests
 # make test-arm64  tests in an emulated arm64 machine, with Debian's kernel and programs: ARM64PKG, on ARM64CPU
+# make test-arm64-record  some of the live tests of recording there: ARM64LIVE
 # make bench  callreel, its peers and the limit in one run, with ratios
 # make programs  records many real programs at work, and prints a table of them
 # make soak   recorders come, go and die in all of them for SOAK, while they work; looks for harm
@@ -20,7 +21,12 @@ PKG        ?= ./...
 # The tests that take longest begin first, and the others go on beside them.
 LONGEST     = $(if $(filter ./...,$(PKG)),./recorder ./viewer/page ./cmd/callreel ./packaging ./recorder/internal/hostile)
 ARM64CPU   ?= max
+<<<<<<< HEAD
 ARM64PKG   ?= ./isa ./isa/arm64 ./process/...
+=======
+ARM64LIVE  ?= ^(TestEveryCallOfEveryThreadIsCounted|TestATargetOutlivesItsRecorder|TestCallsThatDoNotReturnAreRecordedExactly)$$
+ARM64PKG   ?= ./isa ./isa/arm64 ./unwind ./process/...
+>>>>>>> 59b582bc (make test-arm64-record: live tests of recording on arm64; docs: what works there)
 VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -30,7 +36,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo vet test test-arm64 bench programs soak fuzz dist lint page page-check cross clean
+.PHONY: all callreel demo vet test test-arm64 test-arm64-record bench programs soak fuzz dist lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -55,6 +61,10 @@ test: vet callreel
 test-arm64:
 	@scripts/need test-arm64
 	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) $(ARM64PKG)
+
+test-arm64-record:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) -run '$(ARM64LIVE)' ./recorder
 
 bench: callreel
 	@scripts/need bench
