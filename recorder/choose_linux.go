@@ -178,9 +178,6 @@ func (r *recording) seeProcessor() error {
 	if auxv.PageSize != target.PageSize && auxv.PageSize != 0 {
 		return fmt.Errorf("callreel: process %d: pages of %d bytes: %w", r.s.PID(), auxv.PageSize, ErrUnsupported)
 	}
-	if !portedGo && r.isGo() {
-		return fmt.Errorf("callreel: process %d: Go programs: %w", r.s.PID(), ErrUnsupported)
-	}
 	r.s.Runtime.HWCap, r.s.Runtime.HWCap2 = auxv.HWCap, auxv.HWCap2
 	return nil
 }

@@ -3,6 +3,7 @@ package recorder
 // Everything can be recorded here.
 const (
 	portedMarkers = true
+	portedImports = true
 	portedKeeps   = true
 	portedLazy    = true
 	portedGo      = true

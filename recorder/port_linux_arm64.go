@@ -2,10 +2,11 @@ package recorder
 
 import "fmt"
 
-// What there is no port of yet: markers that programs have for us, arguments that are kept of calls that take long, probes that are made on the first
+// What there is no port of yet: markers in programs, slots of imports, arguments that are kept of calls that take long, probes that are made on the first
 // call, and Go programs.
 const (
 	portedMarkers = false
+	portedImports = false
 	portedKeeps   = false
 	portedLazy    = false
 	portedGo      = false

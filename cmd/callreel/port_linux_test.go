@@ -31,7 +31,8 @@ func TestWhatIsNotPortedSaysSo(t *testing.T) {
 		{"record", "--", "true"}, {"record", "-p", self, "--when", "call > 1ms"}, {"record", "-p", self, "--args", "f"},
 		{"record", "-p", self, "--ret", "f"}, {"record", "-p", self, "--if", "f: a > 1"}, {"record", "-p", self, "--markers", "m"},
 		{"record", "-p", self, "--imports", "libc*:malloc"}, {"record", "-p", self, "--lazy"}, {"record", "-p", self, "--follow"},
-		{"record", "-p", self, "--budget", "5%"}, {"call", "-p", self, "f()"}, {"cfi", "step", "--", "/bin/true"},
+		{"record", "-p", self, "--budget", "5%"}, {"call", "-p", self, "f()"}, {"cfi", "step", "--", "/bin/true"}, {"doctor"}, {"doctor", "-p", self},
+		{"markers", "-p", self}, {"imports", "-p", self},
 	} {
 		said, err := exec.Command(emulator, append([]string{program}, args...)...).CombinedOutput()
 		var ended *exec.ExitError
