@@ -21,12 +21,8 @@ PKG        ?= ./...
 # The tests that take longest begin first, and the others go on beside them.
 LONGEST     = $(if $(filter ./...,$(PKG)),./recorder ./viewer/page ./cmd/callreel ./packaging ./recorder/internal/hostile)
 ARM64CPU   ?= max
-<<<<<<< HEAD
-ARM64PKG   ?= ./isa ./isa/arm64 ./process/...
-=======
 ARM64LIVE  ?= ^(TestEveryCallOfEveryThreadIsCounted|TestATargetOutlivesItsRecorder|TestCallsThatDoNotReturnAreRecordedExactly)$$
-ARM64PKG   ?= ./isa ./isa/arm64 ./unwind ./process/...
->>>>>>> 59b582bc (make test-arm64-record: live tests of recording on arm64; docs: what works there)
+ARM64PKG   ?= ./isa ./isa/arm64 ./process/...
 VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
