@@ -24,6 +24,7 @@ func (o *Options) ported() error {
 		{len(o.Markers)+len(o.Pairs) > 0, "--markers and --pair"},
 		{len(o.Imports) > 0, "--imports"},
 		{o.Lazy == Lazy, "--lazy"},
+		{len(o.Filters.Inside) > 0, "--inside"},
 		{o.Follow, "--follow"},
 		{o.Budget.Share > 0, "--budget"},
 	} {
