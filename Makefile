@@ -1,6 +1,8 @@
 # make        builds bin/callreel
 # make demo   records a small server with one planted slow request, and shows it
 # make test   everything: installs what is missing, go vet, all tests
+# make test-arm64  tests in an emulated arm64 machine, with Debian's kernel and programs: ARM64PKG, on ARM64CPU
+# make test-arm64-record  some of the live tests of recording there: ARM64LIVE
 # make bench  callreel, its peers and the limit in one run, with ratios
 # make programs  records many real programs at work, and prints a table of them
 # make soak   recorders come, go and die in all of them for SOAK, while they work; looks for harm
@@ -18,6 +20,9 @@ SOAK       ?= 30m
 PKG        ?= ./...
 # The tests that take longest begin first, and the others go on beside them.
 LONGEST     = $(if $(filter ./...,$(PKG)),./recorder ./viewer/page ./cmd/callreel ./packaging ./recorder/internal/hostile)
+ARM64CPU   ?= max
+ARM64LIVE  ?= ^(TestEveryCallOfEveryThreadIsCounted)$$
+ARM64PKG   ?= ./isa ./isa/arm64 ./process/...
 VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -27,7 +32,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo vet test bench programs soak fuzz dist lint page page-check cross clean
+.PHONY: all callreel demo vet test test-arm64 test-arm64-record bench programs soak fuzz dist lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -48,6 +53,14 @@ test: export CALLREEL = $(CURDIR)/bin/callreel
 test: vet callreel
 	@scripts/need test
 	$(GO) test -p 3 -vet=off -timeout 30m $(TESTFLAGS) $(LONGEST) $(PKG)
+
+test-arm64:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) $(ARM64PKG)
+
+test-arm64-record:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) -run '$(ARM64LIVE)' ./recorder
 
 bench: callreel
 	@scripts/need bench

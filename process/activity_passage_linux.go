@@ -28,10 +28,10 @@ const MaxPassages = 32
 // wraps ErrNotPermitted where perf_event_paranoid forbids it, ErrReleased when the thread
 // has ended.
 func (p *Process) Passage(tid int, addr uint64, times int) (*Passage, error) {
-	const regSP = 7 // arch/x86/include/uapi/asm/perf_regs.h
+	regSP, size := arch.breakpoint()
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_BREAKPOINT, Size: unix.PERF_ATTR_SIZE_VER5, Bp_type: 4, // HW_BREAKPOINT_X
-		Ext1: addr, Ext2: 8, // bp_addr; bp_len must be that of a long
+		Ext1: addr, Ext2: size, // bp_addr, bp_len
 		Sample: 1, // one hit is an overflow; after so many the event turns itself off
 		Bits:   unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
 

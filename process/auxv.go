@@ -15,6 +15,8 @@ type Auxv struct {
 	Phnum    uint64 // AT_PHNUM
 	VDSO     uint64 // AT_SYSINFO_EHDR: address of the vdso's ELF header
 	PageSize uint64 // AT_PAGESZ
+	HWCap    uint64 // AT_HWCAP: what the processor can do, by its own bits
+	HWCap2   uint64 // AT_HWCAP2
 }
 
 var errAuxv = errors.New("malformed auxiliary vector")
@@ -22,7 +24,7 @@ var errAuxv = errors.New("malformed auxiliary vector")
 // ParseAuxv reads a /proc/PID/auxv file of a 64-bit little-endian process.
 func ParseAuxv(data []byte) (Auxv, error) {
 	var a Auxv
-	fields := map[uint64]*uint64{3: &a.Phdr, 5: &a.Phnum, 6: &a.PageSize, 7: &a.Base, 9: &a.Entry, 33: &a.VDSO}
+	fields := map[uint64]*uint64{3: &a.Phdr, 5: &a.Phnum, 6: &a.PageSize, 7: &a.Base, 9: &a.Entry, 16: &a.HWCap, 26: &a.HWCap2, 33: &a.VDSO}
 	for offset := 0; ; offset += 16 {
 		if len(data)-offset < 16 {
 			return Auxv{}, fmt.Errorf("auxv: offset %d: %w: no end mark", offset, errAuxv)

@@ -37,18 +37,7 @@ func (t *Thread) rank() int {
 	if err != nil {
 		return 5
 	}
-	switch restartCode(regs) {
-	case restartSys, restartNoIntr:
-		return 2
-	case restartNoHand:
-		return 3
-	case restartByBlock:
-		return 4
-	}
-	if _, in := regs.Syscall(); in {
-		return 1
-	}
-	return 0
+	return arch.rank(t, regs)
 }
 
 // ownsStack says whether the memory from base up to the stack pointer is unused

@@ -92,7 +92,7 @@ func (t *Thread) runToEntry(auxv Auxv) error {
 	if regs.PC() != d.call {
 		return fmt.Errorf("process %d: %w: it stands at %#x instead of on the way to its entry point", t.TID, ErrNotReady, regs.PC())
 	}
-	regs.SetPC(auxv.Entry)
+	arch.leaveDetour(regs, auxv.Entry)
 	regs.LeaveSyscall()
 	if err := t.SetRegs(regs); err != nil {
 		return err

@@ -146,13 +146,14 @@ func (s *Stopped) rememberRestart(t *Thread) {
 	before, known := s.p.restarted[t.TID]
 	delete(s.p.restarted, t.TID)
 	r := &t.regs
-	if restartCode(r) != restartByBlock {
+	call, waits := arch.waitsByBlock(r)
+	if !waits {
 		return
 	}
 	if s.p.restarted == nil {
 		s.p.restarted = map[int]restartedCall{}
 	}
-	if call, _ := r.Syscall(); call != unix.SYS_RESTART_SYSCALL {
+	if call != unix.SYS_RESTART_SYSCALL {
 		s.p.restarted[t.TID] = restartedCall{siteOf(r), call}
 	} else if known && before.site == siteOf(r) {
 		s.p.restarted[t.TID] = before

@@ -3,14 +3,15 @@ package process
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 )
 
 // The kinds of failure a caller may want to tell apart with errors.Is. The
 // errors returned wrap them with the process, the cause and what to do.
 var (
-	// ErrUnsupported: live processes are supported on linux/amd64 only.
-	ErrUnsupported = errors.New("live processes are supported on linux/amd64 only")
+	// ErrUnsupported: what was asked of a live process can't be done on this system and processor.
+	ErrUnsupported = errors.New("not supported on " + runtime.GOOS + "/" + runtime.GOARCH)
 	// ErrNoProcess: no such process, or it ended meanwhile.
 	ErrNoProcess = errors.New("no such process")
 	// ErrZombie: the process has ended and waits to be reaped by its parent.

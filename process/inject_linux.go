@@ -342,7 +342,7 @@ func (r *run) inChain() bool {
 
 func (r *run) restore() error {
 	t := r.t
-	if err := setXState(t.TID, r.vector); err != nil {
+	if err := arch.setVector(t.TID, r.vector); err != nil {
 		return t.fail("restore vector state", err)
 	}
 	if err := setSigMask(t.TID, r.mask); err != nil {
@@ -353,5 +353,6 @@ func (r *run) restore() error {
 	}
 	t.regs, t.haveRegs = r.back, t.stopped
 	r.restored = t.stopped
+	t.anew = arch.beginsAnew(t, &r.back)
 	return nil
 }

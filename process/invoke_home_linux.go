@@ -24,7 +24,7 @@ func (v *invocation) putBack(why error) error {
 		return v.gone()
 	}
 	v.restoreErrno()
-	if err := setXState(t.TID, v.vector); err != nil {
+	if err := arch.setVector(t.TID, v.vector); err != nil {
 		return t.fail("restore vector state", err)
 	}
 	if err := setSigMask(t.TID, v.mask); err != nil {
@@ -52,7 +52,7 @@ func (v *invocation) answered() error {
 	if _, err := t.s.p.ReadAt(v.errno[:], at); err == nil {
 		v.errnoAt = at
 	}
-	if err := setXState(t.TID, v.f.vector); err != nil {
+	if err := arch.setVector(t.TID, v.f.vector); err != nil {
 		return t.fail("write vector state", err)
 	}
 	if err := setRegs(t.TID, v.f.start); err != nil {
@@ -79,7 +79,7 @@ func (v *invocation) take() error {
 	if err != nil {
 		return t.fail("read registers", err)
 	}
-	vector, err := getXState(t.TID)
+	vector, err := arch.getVector(t.TID)
 	if err != nil {
 		return t.fail("read vector state", err)
 	}

@@ -246,7 +246,7 @@ func (v *invocation) start() error {
 	}{
 		{"set options", func() error { return setOptions(t.TID, unix.PTRACE_O_TRACEEXEC|unix.PTRACE_O_TRACESYSGOOD) }},
 		{"write registers", func() error { return setRegs(t.TID, v.f.home) }},
-		{"write vector state", func() error { return setXState(t.TID, v.f.vector) }},
+		{"write vector state", func() error { return arch.setVector(t.TID, v.f.vector) }},
 		{"block signals", func() error { return setSigMask(t.TID, stepMask) }},
 		{"write registers", func() error { return setRegs(t.TID, v.entry()) }},
 	}

@@ -20,6 +20,9 @@ func TestTargetSurvivesTheTracersDeathAtAnyInstant(t *testing.T) {
 	}{{"inject-each", 200}, {"inject", 25}, {"stop", 25}, {"nudge", 25}} {
 		t.Run(c.role, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() {
+				c.kills /= 10
+			}
 			g := startTarget(t, build(t, "selfcheck.c", "gcc"))
 			sent := killOften(t, g, c.role, c.kills)
 			wantWhole(t, g, sent)

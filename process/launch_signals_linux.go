@@ -23,7 +23,7 @@ func (t *Thread) settleSignals(ignored []syscall.Signal) error {
 	// A struct kernel_sigaction below the stack, where a new program has nothing yet.
 	action := make([]byte, 32)
 	action[0] = 1 // SIG_IGN
-	at := regs.SP() - 2*arch.redZone()
+	at := regs.SP() - 2*arch.redZone() - uint64(len(action))
 	if _, err := t.s.p.WriteAt(action, at); err != nil {
 		return err
 	}

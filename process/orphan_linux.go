@@ -29,9 +29,7 @@ func (t *Thread) finishOrphan() error {
 		if _, ok := arch.cookie(regs); !ok {
 			return nil
 		}
-		if call, _ := regs.Syscall(); restartCode(regs) != 0 && isSleep(call) {
-			regs.LeaveSyscall()
-			regs.SetResult(0)
+		if arch.leaveSleep(t, regs) {
 			if err := t.SetRegs(regs); err != nil {
 				return err
 			}

@@ -47,6 +47,21 @@ func Open(pid int) (*Process, error) {
 // Supported returns an ErrUnsupported on machines whose processor the package doesn't know well enough for live processes.
 func Supported() error { return arch.supported() }
 
+// OpenForCode is Open for those who put code into the process, or want to know where that goes. The error is ErrUnsupported where
+// CodeSupported says so.
+func OpenForCode(pid int) (*Process, error) {
+	if err := CodeSupported(); err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return Open(pid)
+}
+
+// CodeSupported returns nil where code can be put into processes, too, as recording takes: else an ErrUnsupported.
+func CodeSupported() error { return arch.codeSupported() }
+
+// CallsSupported returns nil where a thread can be made to call a function, see Thread.Invoke: else an ErrUnsupported.
+func CallsSupported() error { return arch.callsSupported() }
+
 // open leaves out the check for another tracer when we are that tracer.
 func open(pid int, ours bool) (*Process, error) {
 	if err := arch.supported(); err != nil {

@@ -13,13 +13,20 @@ import (
 type host struct{}
 
 func (host) supported() error        { return nil }
+func (host) codeSupported() error    { return nil }
+func (host) callsSupported() error   { return nil }
 func (host) elfMachine() elf.Machine { return elf.EM_X86_64 }
 func (host) auditArch() uint32       { return AuditArchX8664 }
-func (host) vectorNote() uintptr     { return 0x202 } // NT_X86_XSTATE, include/uapi/linux/elf.h
 func (host) syscallSize() uint64     { return 2 }
 func (host) spin() []byte            { return []byte{0xeb, 0xfe} } // jmp to itself
 func (host) syscallCode() []byte     { return syscallRet }
 func (host) redZone() uint64         { return 128 } // System V AMD64 ABI §3.2.2
+
+func (host) getVector(tid int) ([]byte, error) { return registerNote(tid, noteXState) }
+func (host) setVector(tid int, v []byte) error { return setRegisterNote(tid, noteXState, v) }
+func (host) leaveDetour(r *Regs, entry uint64) { r.SetPC(entry) }
+
+const noteXState = 0x202 // NT_X86_XSTATE, include/uapi/linux/elf.h
 
 // userCS is the code segment of 64-bit programs (__USER_CS).
 const userCS = 0x33
@@ -115,6 +122,11 @@ func (host) storeOfResult(code []byte, r *Regs) (addr uint64, size int, ok bool)
 }
 
 func signed32(b []byte) uint64 { return uint64(int32(binary.LittleEndian.Uint32(b))) }
+
+// breakpoint goes by arch/x86/include/uapi/asm/perf_regs.h; the length must be that of a long.
+func (host) breakpoint() (sp int, size uint64) { return 7, 8 }
+
+func (host) blockBelow() bool { return false }
 
 // tidOffsets are those of glibc's struct pthread, musl's with one canary, and musl's older with two.
 func (host) tidOffsets() []int32 { return []int32{0x2d0, 0x30, 0x38} }

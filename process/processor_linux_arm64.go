@@ -2,25 +2,45 @@ package process
 
 import (
 	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
 
-// host is AArch64. Live processes aren't supported there yet: what is missing is how a remote system call is made. See docs/porting.md.
+// host is AArch64.
 type host struct{}
 
-func (host) supported() error        { return ErrUnsupported }
+func (host) supported() error        { return nil }
+func (host) codeSupported() error    { return nil }
+func (host) callsSupported() error   { return ErrUnsupported }
 func (host) elfMachine() elf.Machine { return elf.EM_AARCH64 }
 func (host) auditArch() uint32       { return AuditArchAArch64 }
-func (host) vectorNote() uintptr     { return 2 } // NT_PRFPREG, include/uapi/linux/elf.h
-func (host) runs(*Regs) error        { return nil }
 func (host) syscallSize() uint64     { return 4 }
-func (host) spin() []byte            { return []byte{0, 0, 0, 0x14} }    // b .
-func (host) syscallCode() []byte     { return []byte{1, 0, 0, 0xd4} }    // svc #0
-func (host) redZone() uint64         { return 0 }                        // AAPCS64 §6.4.5: none on Linux
-func (host) endsWithEINTR() []uint64 { return nil }                      // it has none of the old calls
-func (host) goesOnByBlock() []uint64 { return []uint64{unix.SYS_PPOLL} } // poll(2) is one
-func (host) tidOffsets() []int32     { return nil }
+func (host) spin() []byte            { return words(0x1400_0000) }      // b .
+func (host) syscallCode() []byte     { return words(insnSVC, insnRET) } //
+func (host) redZone() uint64         { return 0 }                       // AAPCS64 §6.4.5: none on Linux
+func (host) endsWithEINTR() []uint64 { return nil }                     // it has none of the old calls
+func (host) goesOnByBlock() []uint64 { return nil }
+
+// mode32 is the bit of the processor's state that 32-bit code has (PSR_MODE32_BIT).
+const mode32 = 1 << 4
+
+func (host) runs(r *Regs) error {
+	if r.Pstate&mode32 != 0 {
+		return errors.New("it runs 32-bit code")
+	}
+	return nil
+}
+
+// breakpoint goes by arch/arm64/include/uapi/asm/perf_regs.h; the length is an instruction's.
+func (host) breakpoint() (sp int, size uint64) { return 31, 4 }
+
+func (host) blockBelow() bool { return true }
+
+// tidOffsets are those of glibc 2.36's struct pthread, and musl 1.2.3's. They matter where a small number is at several places.
+func (host) tidOffsets() []int32 { return []int32{-0x670, -0xa8} }
 
 // atSyscallEntry goes by x7, which the kernel changes for that (arch/arm64/kernel/ptrace.c, report_syscall).
 func (host) atSyscallEntry(r *Regs) bool { return r.Regs[7] == 0 }
@@ -32,46 +52,39 @@ func (host) startupCalls() []uint64 {
 	}
 }
 
-func (host) sleepCalls() []sleepCall {
-	return []sleepCall{
-		{number: unix.SYS_PSELECT6, timeArg: 4},
-		{number: unix.SYS_PPOLL, timeArg: 2, args: [6]uint64{4: 8}},
-		{number: unix.SYS_CLOCK_NANOSLEEP, timeArg: 2, args: [6]uint64{0: 1}},
-		{number: unix.SYS_NANOSLEEP, timeArg: 0},
+// setsThreadPointer looks for MSR to TPIDR_EL0.
+func (host) setsThreadPointer(code []byte) bool {
+	const setTPIDR = 0xd51b_d040 // msr tpidr_el0, x0
+	return findWords(code, func(w, _ uint32) bool { return w&^31 == setTPIDR }) >= 0
+}
+
+// detour keeps x0, which the loader gives the entry point: what is to be called at the program's end (ELF for the Arm 64-bit Architecture,
+// Linux: "process initialization"). It's entered by BR, and enters a program that may be guarded by BR with x16.
+func (host) detour(c detourCall, entry uint64) (code []byte, after int) {
+	move := func(reg int, v uint32) []byte {
+		return words(0x5280_0000|v&0xffff<<5|uint32(reg), 0x72a0_0000|v>>16<<5|uint32(reg)) // movz, movk w
 	}
+	code = words(0xd503_24df, 0xaa00_03e9) // bti jc; mov x9, x0
+	code = append(code, move(8, c.number)...)
+	code = append(code, move(0, c.arg0)...)
+	code = append(code, move(1, c.arg1)...)
+	code = append(code, words(insnSVC)...)
+	after = len(code)
+	code = append(code, words(0xaa09_03e0, 0x5800_0050, 0xd61f_0200)...) // mov x0, x9; ldr x16, entry; br x16
+	return binary.LittleEndian.AppendUint64(code, entry), after
 }
 
-// What follows is a port's to write; nothing gets here while supported says no.
-
-func (host) syscallBefore([]byte) (uint64, bool)                { return 0, false }
-func (host) setsThreadPointer([]byte) bool                      { return true }
-func (host) storeOfResult([]byte, *Regs) (uint64, int, bool)    { return 0, 0, false }
-func (host) detour(detourCall, uint64) (code []byte, after int) { return nil, 0 }
-func (h host) chain(chainPlan) (*chain, error)                  { return nil, h.supported() }
-func (host) cookie(*Regs) (uint64, bool)                        { return 0, false }
-func (host) returnCode() (code []byte, home, end uint64)        { return nil, 0, 0 }
-func (host) forgetsTimeout(uint64) bool                         { return false }
-func (host) isHome(*Regs, *invocationFrame) bool                { return false }
-func (host) returned(*Regs, []byte) Returned                    { return Returned{} }
-func (h host) invocation(invocationPlan) (*invocationFrame, error) {
-	return nil, h.supported()
-}
-func (p *Process) findGadgets() (*gadgets, error) { return nil, arch.supported() }
-func (p *Process) laidGadgets() (*gadgets, error) { return nil, arch.supported() }
-
-// PrepareSyscalls returns ErrUnsupported.
-func (p *Process) PrepareSyscalls() error { return arch.supported() }
-
-// gadgets are the addresses of the instructions that remote system calls use.
-type gadgets struct {
-	syscall uint64
-	laid    *laid
+func (host) leaveDetour(r *Regs, entry uint64) {
+	r.Regs[0] = r.Regs[9]
+	r.SetPC(entry)
 }
 
-func (g *gadgets) sigreturnIP() uint64 { return g.syscall }
+// What follows belongs to functions that a thread calls for us, of which there is no port yet.
 
-// laid is where instructions of ours are.
-type laid struct{}
-
-func (*laid) lay(*Process) error  { return nil }
-func (*laid) take(*Process) error { return nil }
+func (host) returnCode() (code []byte, home, end uint64) { return nil, 0, 0 }
+func (host) forgetsTimeout(uint64) bool                  { return false }
+func (host) isHome(*Regs, *invocationFrame) bool         { return false }
+func (host) returned(*Regs, []byte) Returned             { return Returned{} }
+func (host) invocation(invocationPlan) (*invocationFrame, error) {
+	return nil, fmt.Errorf("%w: functions can't be called on arm64 yet", ErrNotInvoked)
+}

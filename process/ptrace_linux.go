@@ -62,23 +62,24 @@ func setSigMask(tid int, mask uint64) error {
 // maxXState bounds the vector state; with AMX it is some 11 KB, with SVE 8 KB.
 const maxXState = 64 << 10
 
-func getXState(tid int) ([]byte, error) {
+// registerNote reads what ptrace gives for an ELF note (include/uapi/linux/elf.h).
+func registerNote(tid int, note uintptr) ([]byte, error) {
 	buf := make([]byte, maxXState)
 	iov := unix.Iovec{Base: &buf[0]}
 	iov.SetLen(len(buf))
-	if _, err := ptracePointer(unix.PTRACE_GETREGSET, tid, arch.vectorNote(), unsafe.Pointer(&iov)); err != nil {
+	if _, err := ptracePointer(unix.PTRACE_GETREGSET, tid, note, unsafe.Pointer(&iov)); err != nil {
 		return nil, err
 	}
 	return buf[:iov.Len:iov.Len], nil
 }
 
-func setXState(tid int, state []byte) error {
+func setRegisterNote(tid int, note uintptr, state []byte) error {
 	if len(state) == 0 {
 		return unix.EINVAL
 	}
 	iov := unix.Iovec{Base: &state[0]}
 	iov.SetLen(len(state))
-	_, err := ptracePointer(unix.PTRACE_SETREGSET, tid, arch.vectorNote(), unsafe.Pointer(&iov))
+	_, err := ptracePointer(unix.PTRACE_SETREGSET, tid, note, unsafe.Pointer(&iov))
 	return err
 }
 

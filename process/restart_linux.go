@@ -61,47 +61,7 @@ func (t *Thread) keepRestartable() error {
 	if err != nil {
 		return err
 	}
-	if restartCode(regs) == restartByBlock {
-		return t.avoidRestartSyscall(regs)
-	}
-	call, in := regs.Syscall()
-	if !in || regs.Result() != negative(int64(unix.EINTR)) {
-		return nil
-	}
-	ends := endsWithEINTR[call] || slices.Contains(arch.endsWithEINTR(), call)
-	if !ends && !(endsWithEINTROnSockets[call] && t.isSocket(regs.Arg(0))) {
-		return nil
-	}
-	regs.SetResult(negative(restartNoHand))
-	return t.SetRegs(regs)
-}
-
-// avoidRestartSyscall makes a call with a timeout start over where a seccomp filter
-// forbids restart_syscall, by which the kernel would go on with the rest of it: it is
-// for the stop alone that the thread would be killed there. Where the filter has come
-// since and forbids the call itself, it ends with EINTR.
-func (t *Thread) avoidRestartSyscall(regs *Regs) error {
-	_, err := ptracePointer(unix.PTRACE_SECCOMP_GET_FILTER, t.TID, 0, nil)
-	if errors.Is(err, unix.EINVAL) {
-		return nil // no filter; and in strict mode nothing has a timeout
-	}
-	if allowed, err := t.SeccompAllows(unix.SYS_RESTART_SYSCALL); err == nil && allowed {
-		return nil
-	}
-	number, err := t.callInProgress(regs)
-	if err != nil {
-		return nil // as the kernel has it
-	}
-	var args [6]uint64
-	for i := range args {
-		args[i] = regs.Arg(i)
-	}
-	regs.SetSyscall(number)
-	regs.SetResult(negative(restartNoHand))
-	if allowed, err := t.SeccompAllows(uintptr(number), args[:]...); err == nil && !allowed {
-		regs.SetResult(negative(int64(unix.EINTR)))
-	}
-	return t.SetRegs(regs)
+	return arch.keepRestartable(t, regs)
 }
 
 func (t *Thread) isSocket(fd uint64) bool {
@@ -118,21 +78,7 @@ func (t *Thread) isSocket(fd uint64) bool {
 // its number, which is no longer in the registers when it was interrupted
 // before.
 func (t *Thread) resumable(r Regs) (back, frame Regs, err error) {
-	back, frame = r, r
-	code := restartCode(&r)
-	if code == 0 {
-		return back, frame, nil
-	}
-	number, _ := r.Syscall()
-	if code == restartByBlock {
-		if number, err = t.callInProgress(&r); err != nil {
-			return back, frame, err
-		}
-		back.SetSyscall(number)
-		back.SetResult(negative(restartNoHand))
-	}
-	frame.EnterSyscall(number)
-	return back, frame, nil
+	return arch.resumable(t, r)
 }
 
 // goesOnByBlock are the calls that the kernel continues through restart_syscall(2).
@@ -146,17 +92,31 @@ func (t *Thread) callInProgress(r *Regs) (uint64, error) {
 	if number, _ := r.Syscall(); number != unix.SYS_RESTART_SYSCALL {
 		return number, nil
 	}
-	if number, ok := t.s.p.restarted[t.TID]; ok && number.site == siteOf(r) {
-		return number.call, nil
+	if number, ok := t.s.p.restartedCall(t.TID, r); ok {
+		return number, nil
 	}
-	// Most C code sets the number right before the call.
+	if number, ok := t.s.p.callBefore(r.PC()); ok {
+		return number, nil
+	}
+	return 0, errNumberUnknown
+}
+
+var errNumberUnknown = errors.New("it waits in a call whose number is no longer known")
+
+// restartedCall is the number that the last stop has remembered of the call that a thread waits in.
+func (p *Process) restartedCall(tid int, r *Regs) (uint64, bool) {
+	before, ok := p.restarted[tid]
+	return before.call, ok && before.site == siteOf(r)
+}
+
+// callBefore reads the number of a call with a timeout out of the code in front of its end: most C code sets it right before the call.
+func (p *Process) callBefore(end uint64) (uint64, bool) {
 	var code [mostBeforeSyscall]byte
-	if _, err := t.s.p.ReadAt(code[:], r.PC()-uint64(len(code))); err == nil {
-		if number, ok := arch.syscallBefore(code[:]); ok && (goesOnByBlock[number] || slices.Contains(arch.goesOnByBlock(), number)) {
-			return number, nil
-		}
+	if _, err := p.ReadAt(code[:], end-uint64(len(code))); err != nil {
+		return 0, false
 	}
-	return 0, errors.New("it waits in a call whose number is no longer known")
+	number, ok := arch.syscallBefore(code[:])
+	return number, ok && (goesOnByBlock[number] || slices.Contains(arch.goesOnByBlock(), number))
 }
 
 // mostBeforeSyscall is how much of the code up to the end of a system call is looked at, in bytes.
@@ -189,10 +149,11 @@ func (s *Stopped) rememberRestarts() {
 			}
 			continue
 		}
-		if restartCode(r) != restartByBlock {
+		call, waits := arch.waitsByBlock(r)
+		if !waits {
 			continue
 		}
-		if call, _ := r.Syscall(); call != unix.SYS_RESTART_SYSCALL {
+		if call != unix.SYS_RESTART_SYSCALL {
 			now[t.TID] = restartedCall{siteOf(r), call}
 		} else if before, ok := s.p.restarted[t.TID]; ok && before.site == siteOf(r) {
 			now[t.TID] = before

@@ -32,6 +32,7 @@ type Status struct {
 	VMLock     uint64 // locked memory, bytes
 	VMPeak     uint64 // the most memory that was resident (VmHWM), bytes
 	SigPending uint64 // for the process as a whole; signal n is bit n-1
+	SigWaiting uint64 // for this thread (SigPnd)
 	SigBlocked uint64
 	SigIgnored uint64
 	SigCaught  uint64
@@ -131,6 +132,8 @@ func (s *Status) set(key, value string) (err error) {
 		s.VMPeak, err = kilobytes(value)
 	case "ShdPnd":
 		s.SigPending, err = strconv.ParseUint(value, 16, 64)
+	case "SigPnd":
+		s.SigWaiting, err = strconv.ParseUint(value, 16, 64)
 	case "SigBlk":
 		s.SigBlocked, err = strconv.ParseUint(value, 16, 64)
 	case "SigIgn":

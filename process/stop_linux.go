@@ -328,9 +328,16 @@ func (s *Stopped) Thread(tid int) *Thread {
 func (s *Stopped) letGo(took *time.Duration) {
 	s.release = true
 	for _, t := range s.threads {
-		t.letGo()
+		if !t.anew {
+			t.letGo()
+		}
 	}
 	*took = time.Since(s.Since)
+	for _, t := range s.threads {
+		if t.anew {
+			t.reenter()
+		}
+	}
 }
 
 func (t *Thread) letGo() {

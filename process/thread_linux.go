@@ -17,6 +17,7 @@ type Thread struct {
 	stopped   bool
 	ended     bool
 	groupStop bool
+	anew      bool   // it begins its system call again when it is let go, see reenter
 	returnsTo uint64 // see ReturnsTo
 }
 
@@ -87,7 +88,7 @@ func (t *Thread) InSyscall() (number uint64, in bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	number, in = regs.Syscall()
+	number, in = arch.inSyscall(t, regs)
 	return number, in, nil
 }
 
@@ -97,7 +98,7 @@ func (t *Thread) XState() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	state, err := getXState(t.TID)
+	state, err := arch.getVector(t.TID)
 	if err != nil {
 		return nil, t.fail("read vector state", err)
 	}
@@ -109,7 +110,7 @@ func (t *Thread) SetXState(state []byte) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	if err := setXState(t.TID, state); err != nil {
+	if err := arch.setVector(t.TID, state); err != nil {
 		return t.fail("write vector state", err)
 	}
 	return nil

@@ -86,7 +86,7 @@ func (t *Thread) storeThreadID() error {
 	var code [maxStore]byte
 	n := t.s.p.ReadUpTo(code[:], regs.PC())
 	addr, size, ok := arch.storeOfResult(code[:n], regs)
-	if !ok || addr-regs.ThreadPointer() >= tidSearchSize {
+	if !ok || !nearThreadPointer(addr, regs.ThreadPointer()) {
 		_, err := t.Nudge(maxStoreNudges, func(*Regs) bool {
 			_, err := t.s.TIDOffset()
 			return err == nil
@@ -101,5 +101,5 @@ func (t *Thread) storeThreadID() error {
 	return t.SetRegs(regs)
 }
 
-// maxStore is the length of the longest instruction that a processor knows as such a store, in bytes.
-const maxStore = 8
+// maxStore is how much code is looked at for such a store, in bytes.
+const maxStore = 64

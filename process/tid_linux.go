@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// tidSearchSize is how far above the thread pointer is searched, in bytes.
+// tidSearchSize is how far from the thread pointer is searched, in bytes: above it, or below it where that's the end of the thread's block.
 const tidSearchSize = 0x1000
 
 // TIDOffset finds the offset from the thread pointer at which the C library keeps a
@@ -65,17 +65,39 @@ func (t *Thread) identity() (id uint32, base uint64, err error) {
 	return uint32(info.NSTID), base, err
 }
 
-// tidOffsets returns where the ID is in the thread control block above base. ok is false if
+// tidOffsets returns where the ID is in the thread control block at base. ok is false if
 // there is no memory.
 func (p *Process) tidOffsets(base uint64, id uint32) (offsets []int32, ok bool) {
-	tcb := make([]byte, tidSearchSize)
-	n := p.ReadUpTo(tcb, base) // the block may be shorter
-	for off := 0; off+4 <= n; off += 4 {
+	tcb, from := p.threadBlock(base)
+	for off := 0; off+4 <= len(tcb); off += 4 {
 		if binary.LittleEndian.Uint32(tcb[off:]) == id {
-			offsets = append(offsets, int32(off))
+			offsets = append(offsets, from+int32(off))
 		}
 	}
-	return offsets, n > 0
+	return offsets, len(tcb) > 0
+}
+
+// threadBlock reads what is near the thread pointer, and says from where on. The block may be shorter than what is searched.
+func (p *Process) threadBlock(base uint64) (block []byte, from int32) {
+	tcb := make([]byte, tidSearchSize)
+	if !arch.blockBelow() {
+		return tcb[:p.ReadUpTo(tcb, base)], 0
+	}
+	const leastPage = 4 << 10
+	for _, size := range []uint64{tidSearchSize, base % leastPage} { // the page below may not be there
+		if part := tcb[:size]; size < base && p.ReadUpTo(part, base-size) == len(part) {
+			return part, -int32(size)
+		}
+	}
+	return nil, 0
+}
+
+// nearThreadPointer says whether an address is where threadBlock looks.
+func nearThreadPointer(addr, base uint64) bool {
+	if arch.blockBelow() {
+		return base-addr-1 < tidSearchSize
+	}
+	return addr-base < tidSearchSize
 }
 
 // keepOffsets returns those of the offsets at which another thread has its ID, too. ok

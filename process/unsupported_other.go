@@ -54,6 +54,15 @@ type Vec struct {
 // Supported returns ErrUnsupported.
 func Supported() error { return ErrUnsupported }
 
+// CodeSupported returns ErrUnsupported.
+func CodeSupported() error { return ErrUnsupported }
+
+// CallsSupported returns ErrUnsupported.
+func CallsSupported() error { return ErrUnsupported }
+
+// OpenForCode returns ErrUnsupported.
+func OpenForCode(int) (*Process, error) { return nil, ErrUnsupported }
+
 // Open returns ErrUnsupported.
 func Open(int) (*Process, error) { return nil, ErrUnsupported }
 

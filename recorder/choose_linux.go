@@ -34,7 +34,9 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
-	r.markers.Obey(needsTimes(r.opt.Clock))
+	if portedMarkers {
+		r.markers.Obey(needsTimes(r.opt.Clock))
+	}
 	if err := r.opt.checkTogether(); err != nil {
 		return err
 	}
@@ -139,6 +141,9 @@ func (r *recording) choose(ctx context.Context) error {
 	}
 	r.s.Runtime = r.stubConfig()
 	r.s.Runtime.GoSays = goSays
+	if err := r.seeProcessor(); err != nil {
+		return err
+	}
 	with = withoutHooks(with)
 	if err := r.goOptions(with); err != nil {
 		return err
@@ -162,6 +167,19 @@ func (r *recording) stubConfig() stub.Config {
 		c.Every = f.Every
 	}
 	return c
+}
+
+// seeProcessor tells stubs what the processor can do.
+func (r *recording) seeProcessor() error {
+	auxv, err := r.s.Process.Auxv()
+	if err != nil {
+		return err
+	}
+	if auxv.PageSize != target.PageSize && auxv.PageSize != 0 {
+		return fmt.Errorf("callreel: process %d: pages of %d bytes: %w", r.s.PID(), auxv.PageSize, ErrUnsupported)
+	}
+	r.s.Runtime.HWCap, r.s.Runtime.HWCap2 = auxv.HWCap, auxv.HWCap2
+	return nil
 }
 
 // takeOver gives the functions of images to arenas.
@@ -214,7 +232,7 @@ func (r *recording) countMarkers(n markers.Picked) {
 
 // lazy says whether probes are made on the first call.
 func (r *recording) lazy() bool {
-	if r.result.Traced >= ring.MaxFunctions {
+	if r.result.Traced >= ring.MaxFunctions || !portedLazy {
 		return false
 	}
 	return r.opt.Lazy == Lazy || r.opt.Lazy == LazyAuto && r.result.Traced > LazyLimit

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 
@@ -15,6 +16,9 @@ func recordCommand(ctx context.Context, opt Options) (*Result, error) {
 	r := newRecording(opt)
 	if err := r.out.check(); err != nil {
 		return nil, err
+	}
+	if err := process.CodeSupported(); err != nil {
+		return nil, fmt.Errorf("callreel: record: %w", err)
 	}
 	if err := r.fetchCommand(ctx); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ type controlAnswer struct {
 // ask sends a request to the recorder of a process.
 func ask(ctx context.Context, pid int, q controlRequest) (controlAnswer, error) {
 	var a controlAnswer
-	if err := process.Supported(); err != nil {
+	if err := process.CodeSupported(); err != nil {
 		return a, fmt.Errorf("callreel: process %d: %w", pid, err)
 	}
 	b, err := json.Marshal(q)

@@ -10,7 +10,7 @@ import (
 // Detach removes what a recorder that died has left in a process. ErrNotRecorded when there is nothing, ErrRecorded
 // when the recorder is alive.
 func Detach(ctx context.Context, pid int) (*Detached, error) {
-	p, err := process.Open(pid)
+	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 // FunctionsOfProcess lists the functions of a running process, which is not stopped.
 func FunctionsOfProcess(ctx context.Context, pid int, c Choice) (*Listing, error) {
-	p, err := process.Open(pid)
+	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err
 	}

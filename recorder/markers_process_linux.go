@@ -14,7 +14,10 @@ import (
 
 // MarkersOfProcess lists the markers of a running process, which is not stopped.
 func MarkersOfProcess(ctx context.Context, pid int, globs []string, c Choice) ([]MarkerSite, error) {
-	p, err := process.Open(pid)
+	if !portedMarkers {
+		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrUnsupported)
+	}
+	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err
 	}

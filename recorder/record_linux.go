@@ -95,6 +95,9 @@ type recording struct {
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
 // comes with the Result: what was drained is in the reel.
 func Record(ctx context.Context, opt Options) (*Result, error) {
+	if err := opt.ported(); err != nil {
+		return nil, err
+	}
 	if len(opt.Command) > 0 {
 		return recordCommand(ctx, opt)
 	}

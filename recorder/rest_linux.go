@@ -88,7 +88,7 @@ func dumpRings(left armed.Rest, from *target.OpenedRings) (d armed.Dumped, err e
 
 // dumpLeft dumps what a dead recorder has left in a process, and leaves it there. It returns false if none has died there that was armed.
 func dumpLeft(pid int) (d Dumped, found bool, err error) {
-	p, err := process.Open(pid)
+	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return d, false, err
 	}

@@ -275,14 +275,14 @@ func codeAddr(f *unwind.Frame) uint64 {
 	return f.CodeAddr()
 }
 
+// byDWARF are the places of registers in samples.
+var byDWARF = perf.ByDWARF()
+
 // registersOf turns a sample's registers into DWARF's.
 func registersOf(r *perf.Record) unwind.Registers {
 	var out unwind.Registers
-	for reg, at := range [...]int{perf.AX, perf.DX, perf.CX, perf.BX, perf.SI, perf.DI, perf.BP, perf.SP} {
+	for reg, at := range byDWARF {
 		out.Set(reg, r.Regs[at])
-	}
-	for k := range 8 {
-		out.Set(unwind.AMD64R8+k, r.Regs[perf.R8+k])
 	}
 	out.PC = r.Regs[perf.IP]
 	return out

@@ -9,7 +9,7 @@ import (
 func TestLocksAreToldFromWhatWorkersWaitIn(t *testing.T) {
 	const private, waitBitset = 128, 9
 	futex := func(op, value uint64) *process.Waiting {
-		return &process.Waiting{InSyscall: true, Number: 202, Args: [6]uint64{0x1000, op, value}}
+		return &process.Waiting{InSyscall: true, Number: callNumber("futex"), Args: [6]uint64{0x1000, op, value}}
 	}
 	stack := func(names ...string) []Frame {
 		var out []Frame
@@ -49,8 +49,8 @@ func TestStatesThatNeedNoSystemCall(t *testing.T) {
 		{process.Activity{State: 't'}, StallStopped},
 		{process.Activity{State: 'D'}, StallDisk},
 		{process.Activity{State: 'D', Waiting: &process.Waiting{}}, StallDisk},
-		{process.Activity{State: 'D', Waiting: &process.Waiting{InSyscall: true, Number: 58}}, StallChild},
-		{process.Activity{State: 'S', Waiting: &process.Waiting{InSyscall: true, Number: 74}}, StallDisk},
+		{process.Activity{State: 'D', Waiting: &process.Waiting{InSyscall: true, Number: callNumber("clone")}}, StallChild},
+		{process.Activity{State: 'S', Waiting: &process.Waiting{InSyscall: true, Number: callNumber("fsync")}}, StallDisk},
 		{process.Activity{State: 'S', Waiting: &process.Waiting{InSyscall: true, Number: 1 << 60}}, StallBlocked},
 	} {
 		if got := blockageOf(&c.a, nil, nil); got.state != c.want || got.rest != neverRest {
@@ -60,7 +60,7 @@ func TestStatesThatNeedNoSystemCall(t *testing.T) {
 }
 
 func TestInterruptedCallsAreKnownByTheirFunctions(t *testing.T) {
-	at := &process.Waiting{InSyscall: true, Number: 219}
+	at := &process.Waiting{InSyscall: true, Number: callNumber("restart_syscall")}
 	for function, want := range map[string]StallState{
 		"clock_nanosleep@@GLIBC_2.17": StallSleep, "__poll": StallSleep, "pthread_cond_timedwait": StallLock, "": StallBlocked,
 	} {
@@ -69,4 +69,14 @@ func TestInterruptedCallsAreKnownByTheirFunctions(t *testing.T) {
 			t.Errorf("%q: %+v", function, got)
 		}
 	}
+}
+
+// callNumber is the number of a system call on this processor.
+func callNumber(name string) uint64 {
+	for number := range uint64(512) {
+		if w := (process.Waiting{InSyscall: true, Number: number}); w.Syscall() == name {
+			return number
+		}
+	}
+	return 1 << 32
 }

@@ -81,7 +81,13 @@ func ArchOf(a object.Arch) *Arch {
 var host = func() *Arch {
 	for _, known := range []*Arch{AMD64, ARM64, I386} {
 		if known.String() == runtime.GOARCH {
-			return known
+			strip := stripHere(known.strip)
+			if strip == known.strip {
+				return known
+			}
+			here := *known
+			here.strip = strip
+			return &here
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func TestDeepStackIsTheOneTheProgramNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := deepTarget(t, nil, flags...)
 			s := x.stop(nil)
-			frames, end := unwind.NewWalker(unwind.AMD64, x.maps, unwind.Options{}).Walk(&s, nil)
+			frames, end := unwind.NewWalker(unwind.Host(), x.maps, unwind.Options{}).Walk(&s, nil)
 			if !end.Complete() {
 				t.Errorf("the walk ended: %v", end)
 			}
@@ -72,7 +72,7 @@ func cpuTime() int64 {
 
 func BenchmarkWalkCFI(b *testing.B) {
 	x, s := benchSnapshot(b, nil, "-fomit-frame-pointer")
-	w := unwind.NewWalker(unwind.AMD64, x.maps, unwind.Options{})
+	w := unwind.NewWalker(unwind.Host(), x.maps, unwind.Options{})
 	frames, end := w.Walk(&s, nil)
 	if !end.Complete() {
 		b.Fatal(end)
@@ -92,7 +92,7 @@ func BenchmarkWalkCFI(b *testing.B) {
 
 func BenchmarkWalkFramePointer(b *testing.B) {
 	x, s := benchSnapshot(b, []string{"busy"}, "-g0", "-fno-omit-frame-pointer")
-	w := unwind.NewWalker(unwind.AMD64, x.maps, unwind.Options{})
+	w := unwind.NewWalker(unwind.Host(), x.maps, unwind.Options{})
 	frames, end := w.WalkFramePointers(&s, nil)
 	for tries := 0; len(frames) < deepLevels; tries++ { // the C library keeps no frame pointers
 		if tries == 1000 {
@@ -111,7 +111,7 @@ func BenchmarkWalkFramePointer(b *testing.B) {
 
 func BenchmarkWalkCold(b *testing.B) {
 	x, s := benchSnapshot(b, nil, "-fomit-frame-pointer")
-	w := unwind.NewWalker(unwind.AMD64, x.maps, unwind.Options{})
+	w := unwind.NewWalker(unwind.Host(), x.maps, unwind.Options{})
 	frames, _ := w.Walk(&s, nil)
 	before := cpuTime()
 	for b.Loop() {

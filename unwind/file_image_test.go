@@ -64,7 +64,7 @@ func TestCompactUnwindInformationGivesRows(t *testing.T) {
 
 func TestFileWithoutCFIHasNoRows(t *testing.T) {
 	realtest.Need(t, realtest.GCC)
-	path := realtest.Build(t, "shapes_of_frames", "-g0", "-fno-asynchronous-unwind-tables")
+	path := realtest.Build(t, "shapes_of_frames", "-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
 	file, err := object.Open(path)
 	if err != nil {
 		t.Fatal(err)

@@ -149,3 +149,27 @@ func checkAddress(t *testing.T, prog string) {
 	}
 	t.Error("no symbol main")
 }
+
+func TestFunctionsOfAFileOfARM64AreListedOnAnyMachine(t *testing.T) {
+	realtest.Need(t, realtest.Clang, realtest.LLD)
+	source := filepath.Join(t.TempDir(), "prog.c")
+	realtest.Must(t, os.WriteFile(source, []byte(`
+__attribute__((noinline)) int leaf(int n) { asm volatile("" ::: "memory"); return n * 3; }
+__attribute__((noinline)) int tail(int n) { asm volatile("" ::: "memory"); return leaf(n + 1); }
+void _start(void) { for (;;) tail(2); }
+`), 0o600))
+	prog := filepath.Join(t.TempDir(), "prog")
+	if text, err := exec.Command("clang-19", "--target=aarch64-linux-gnu", "-O2", "-nostdlib", "-static", "-fuse-ld=lld-19", "-o", prog, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	a := callreel("", "functions", prog, "--json")
+	list := realtest.DecodeExactly[promisedFunctions](t, a.stdout).Functions
+	if a.code != exitDone || len(list) != 3 {
+		t.Fatalf("code %d, %d functions: %s", a.code, len(list), a.stderr)
+	}
+	for _, f := range list {
+		if f.Tier != "exit-site" || f.Reason != "" {
+			t.Errorf("%s: %q, %q", f.Name, f.Tier, f.Reason)
+		}
+	}
+}

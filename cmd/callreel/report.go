@@ -146,6 +146,9 @@ func (f *reportFlags) run(c *cobra.Command, path string) error {
 		return fmt.Errorf("callreel report: %s: %w", path, err)
 	}
 	r := report{Summary: sum, threads: cmp.Or(f.limit, shownThreads), closed: file.Closed()}
+	if clock := file.Header().Clock; clock.Mode != reel.ClockNone {
+		r.ticks = clock.TicksPerSecond
+	}
 	r.dump, _ = viewer.DumpOf(file)
 	r.offs = offsOf(file, f.off, f.limit, options.Match)
 	r.marks, r.names = marksOf(file, f.limit), file.GoroutineNames()
@@ -178,6 +181,7 @@ type report struct {
 	*reel.Summary
 	threads int          // how many of them the text has
 	closed  bool         // the reel is whole: its recorder has ended it
+	ticks   uint64       // of the reel's clock in a second; 0 if it has none
 	dump    *viewer.Dump // nil if the reel is none
 
 	marks markReport
@@ -242,8 +246,8 @@ func (r *report) json(w io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d,\"closed\":%v",
-		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.closed)
+	fmt.Fprintf(b, ",\n\"calls\":%d,\"events\":%d,\"dropped\":%d,\"lost_exits\":%d,\"unmatched_exits\":%d,\"duration_ns\":%d,\"ticks_per_second\":%d,\"closed\":%v",
+		r.Calls, r.Events, r.DroppedEntries, r.DroppedExits, r.UnmatchedExits, r.Duration, r.ticks, r.closed)
 	if r.Every > 0 {
 		fmt.Fprintf(b, ",\"every\":%d,\"made\":%d", r.Every, r.Made)
 	}
@@ -270,6 +274,9 @@ func (r *report) json(w io.Writer) error {
 	b.WriteString("}\n")
 	return b.Flush()
 }
+
+// fineClock is from how many ticks a second on nothing is said of the clock: a tick is less than a call takes.
+const fineClock = 500_000_000
 
 // text writes the report for people.
 func (r *report) text(w io.Writer) error {
@@ -298,6 +305,9 @@ func (r *report) text(w io.Writer) error {
 		fmt.Fprintf(b, "; one in %s of each function, of %s made: times are of those", count(uint64(r.Every)), things(r.Made, "call"))
 	}
 	b.WriteString("\n")
+	if r.ticks > 0 && r.ticks < fineClock {
+		fmt.Fprintf(b, "The clock has a tick every %.3g ns: what took less may read as 0.\n", 1e9/float64(r.ticks))
+	}
 	if r.Calls == 0 && r.marks.MarkSummary == nil {
 		b.WriteString("No call was recorded: no thread entered a traced function. A call that began before the recording isn't seen.\n")
 	}

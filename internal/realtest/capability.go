@@ -30,6 +30,7 @@ const (
 	Objcopy        Capability = "objcopy"             // GNU objcopy
 	LLVMObjcopy    Capability = "llvm-objcopy-19"     // LLVM's objcopy, for Mach-O too
 	LLVMObjdump    Capability = "llvm-objdump-19"     // LLVM's disassembler, for Mach-O too
+	LLVMMc         Capability = "llvm-mc-19"          // LLVM's assembler
 	LLVMNm         Capability = "llvm-nm-19"          // LLVM's lister of symbols
 	LLVMLipo       Capability = "llvm-lipo-19"        // LLVM's maker of fat Mach-O files
 	LLVMCxxfilt    Capability = "llvm-cxxfilt-19"     // LLVM's demangler, for Rust too
@@ -75,6 +76,12 @@ const (
 	DebuginfodFind Capability = "debuginfod-find"     // and its client
 	CleanChroot    Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
 )
+
+// ObjdumpARM64 is the GNU disassembler for 64-bit Arm.
+const ObjdumpARM64 Capability = "aarch64-linux-gnu-objdump"
+
+// LLD is LLVM's linker of ELF files, for every processor.
+const LLD Capability = "ld.lld-19"
 
 // ErrMissing is wrapped by the error of [Capability.Find] when the machine
 // lacks the capability.

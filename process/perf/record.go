@@ -32,27 +32,6 @@ const (
 	miscPreempt  = 1 << 14 // of Switch: could have gone on
 )
 
-// Registers that are sampled: the sixteen general ones and the instruction pointer,
-// by their numbers in arch/x86/include/uapi/asm/perf_regs.h.
-const (
-	registerMask  = 1<<9 - 1 | 0xff<<16
-	RegisterCount = 17
-)
-
-// Registers' places in Record.Regs: in the order of their numbers.
-const (
-	AX = iota
-	BX
-	CX
-	DX
-	SI
-	DI
-	BP
-	SP
-	IP
-	R8 // and so on to R15
-)
-
 // What the registers of a sample are of (enum perf_sample_regs_abi).
 const (
 	NoRegisters = 0 // the thread is not in a program

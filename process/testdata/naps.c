@@ -13,12 +13,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef SYS_poll
+#define POLL SYS_poll
+#define POLL_TIME(ms) (ms)
+#else // newer processors' Linux has only the newer call
+#define POLL SYS_ppoll
+#define POLL_TIME(ms) &(struct timespec){(ms) / 1000, (ms) % 1000 * 1000000}, 0, 0
+#endif
+
 #define ALLOW(nr) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 static struct sock_filter code[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_poll),
+    ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(POLL),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 static struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
@@ -50,7 +58,7 @@ int main(int argc, char **argv) {
     } else {
         if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 6;
         say("ready\n", 6);
-        if (syscall(SYS_poll, 0, 0, 700) != 0) syscall(SYS_exit_group, 7);
+        if (syscall(POLL, 0, 0, POLL_TIME(700)) != 0) syscall(SYS_exit_group, 7);
     }
     say("ok\n", 3);
     syscall(SYS_exit_group, 0);

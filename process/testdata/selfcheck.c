@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <immintrin.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -54,6 +54,7 @@ static void quiet(void) {
 }
 
 // The registers hold known values for as long as the inner loop runs.
+#ifdef __x86_64__
 __attribute__((target("avx2"))) static void *vectors(void *arg) {
     long id = (long)arg;
     while (!done) {
@@ -93,6 +94,59 @@ __attribute__((target("avx2"))) static void *vectors(void *arg) {
     }
     return 0;
 }
+#else
+// The rest of a register of SVE is there only as long as nobody forgets that it is in use.
+__attribute__((target("+sve"))) static uint64_t scalable(void) {
+    uint64_t bad = 0;
+    asm volatile(
+        "mov x9, #0x7788\n movk x9, #0x1122, lsl #48\n mov x10, #0x1001\n"
+        "ptrue p0.d\n pfalse p3.b\n index z5.d, x9, x10\n index z21.d, x10, x9\n"
+        "mov w8, #0x4000\n lsl w8, w8, #5\n"
+        "1: cmp xzr, xzr\n sub w8, w8, #1\n b.ne 2f\n cbnz w8, 1b\n"
+        "ptrue p1.d\n index z6.d, x9, x10\n cmpne p2.d, p1/z, z5.d, z6.d\n b.ne 2f\n"
+        "index z6.d, x10, x9\n cmpne p2.d, p1/z, z21.d, z6.d\n b.ne 2f\n"
+        "cmpne p2.d, p0/z, z5.d, z21.d\n b.none 2f\n ptest p1, p3.b\n b.ne 2f\n"
+        "b 3f\n"
+        "2: mov %0, #1\n"
+        "3:\n"
+        : "+r"(bad) : : "x8", "x9", "x10", "cc", "memory", "v5", "v6", "v21", "p0", "p1", "p2", "p3");
+    return bad;
+}
+
+static void *vectors(void *arg) {
+    long id = (long)arg;
+    int sve = (getauxval(AT_HWCAP) & HWCAP_SVE) != 0;
+    while (!done) {
+        uint64_t bad = 0;
+        asm volatile(
+            "mov x9, #0x7788\n movk x9, #0x5566, lsl #16\n movk x9, #0x1122, lsl #48\n mvn x10, x9\n"
+            ".irp k, 11,12,13,14,15,16,17,20,21,22,23,24,25,26,27,28\n mov x\\k, x9\n .endr\n"
+            ".irp k, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+            "dup v\\k\\().2d, x9\n .endr\n"
+            "mov w8, #0x4000\n lsl w8, w8, #6\n"
+            "1: cmp xzr, xzr\n sub w8, w8, #1\n b.ne 2f\n b.cc 2f\n cbnz w8, 1b\n"
+            "mvn x8, x10\n cmp x8, x9\n b.ne 2f\n"
+            ".irp k, 11,12,13,14,15,16,17,20,21,22,23,24,25,26,27,28\n cmp x\\k, x9\n b.ne 2f\n .endr\n"
+            ".irp k, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+            "eor v\\k\\().16b, v\\k\\().16b, v0.16b\n umaxv b\\k, v\\k\\().16b\n fmov w8, s\\k\n cbnz w8, 2f\n .endr\n"
+            "fmov x8, d0\n cmp x8, x9\n b.ne 2f\n"
+            "b 3f\n"
+            "2: mov %0, #1\n"
+            "3:\n"
+            : "+r"(bad)
+            :
+            : "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x20", "x21", "x22", "x23", "x24", "x25", "x26",
+              "x27", "x28", "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
+              "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
+              "v31");
+        if (sve) bad |= scalable();
+        if (bad) fail("thread %ld: registers changed", id);
+        rounds[id]++;
+        usleep(1000);
+    }
+    return 0;
+}
+#endif
 
 static void check(const char *what, int r, int want) {
     if (r == -1 && errno == EINTR) {

@@ -25,9 +25,12 @@ func Call(ctx context.Context, o Options) (_ *Result, err error) {
 	if why := refused(o.Call.Function); why != "" {
 		return nil, fmt.Errorf("%w: %s can't be called: %s", ErrRefused, o.Call.Function, why)
 	}
+	if err := process.CallsSupported(); err != nil {
+		return nil, fmt.Errorf("callreel: process %d: %w", o.PID, err)
+	}
 	c := &caller{o: o, deadline: time.Now().Add(cmp.Or(o.Wait, DefaultWait))}
 	err = c.untilUntraced(ctx, func() error {
-		c.p, err = process.Open(o.PID)
+		c.p, err = process.OpenForCode(o.PID)
 		return err
 	})
 	if err != nil {

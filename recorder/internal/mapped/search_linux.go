@@ -310,6 +310,9 @@ func OpenImage(p *process.Process, m process.Mapping, maps []process.Mapping, me
 	if err == nil {
 		im.Probe, err = plan.NewImage(o, im.Module)
 	}
+	if err == nil && !im.Probe.Native() {
+		err = fmt.Errorf("%s code can't be probed on %s", o.Arch, runtime.GOARCH)
+	}
 	if err != nil {
 		o.Close()
 		return nil, fmt.Errorf("callreel: %s: %w", m.Path, err)

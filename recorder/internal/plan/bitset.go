@@ -52,7 +52,9 @@ func (a *adder) flush() {
 // addRange adds what is from from up to, and without, to.
 func (b bitset) addRange(from, to uint64) {
 	for ; from < to; from = from&^31 + 32 {
-		atomic.OrUint32(&b[from/32], wordRange(from, to))
+		if bits := wordRange(from, to); atomic.LoadUint32(&b[from/32])&bits != bits {
+			atomic.OrUint32(&b[from/32], bits)
+		}
 	}
 }
 

@@ -1,10 +1,17 @@
 package plan
 
-import "github.com/callreel/callreel/isa/amd64"
+import (
+	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/object"
+)
 
 // ChangedBefore tells which general registers may be changed between the function's first instruction and its entry event, which may come
-// at the function's first call, and whether vector registers may be.
+// at the function's first call, and whether vector registers may be. On arm64 it tells all or none.
 func (im *Image) ChangedBefore(f *Function) (registers uint16, vectors bool) {
+	if im.processor.arch == object.ARM64 {
+		return im.changedBeforeARM64(f)
+	}
 	for i := range f.Sites {
 		s := &f.Sites[i]
 		if s.Role != RoleEntry || s.Kind != SiteBranch {
@@ -24,4 +31,22 @@ func (im *Image) ChangedBefore(f *Function) (registers uint16, vectors bool) {
 		}
 	}
 	return registers, vectors
+}
+
+// changedBeforeARM64 says that all may be changed where the event comes behind more than what has to be where indirect calls arrive.
+func (im *Image) changedBeforeARM64(f *Function) (registers uint16, vectors bool) {
+	for i := range f.Sites {
+		s := &f.Sites[i]
+		if s.Role != RoleEntry {
+			continue
+		}
+		t := im.textAt(f.Addr)
+		for addr := f.Addr; t != nil && addr < s.Addr; addr += arm64.Len {
+			var in arm64.Inst
+			if addr >= t.end || arm64.DecodeWord(&in, t.word(addr)) != nil || !in.IsLandingPad() {
+				return ^uint16(0), true
+			}
+		}
+	}
+	return 0, false
 }

@@ -20,24 +20,7 @@ func (im *Image) findMore(ctx context.Context) error {
 	if im.NoSearch || im.Loader || len(im.texts) == 0 {
 		return nil
 	}
-	in := &discover.Input{Fixed: im.Object.Type == object.Executable, Pointers: im.eachPointer, Read: im.readSome}
-	size := uint64(0)
-	for i := range im.texts {
-		t := &im.texts[i]
-		in.Texts = append(in.Texts, discover.Text{Start: t.start, Data: t.data})
-		size += t.end - t.start
-	}
-	if im.Object.Take(size*foundCost/8, "a search for functions in so much code") != nil {
-		return nil // what is known does without
-	}
-	for i := range im.chunks {
-		c := &im.chunks[i]
-		in.Known = append(in.Known, discover.Range{Start: c.start, End: c.end})
-	}
-	for _, r := range im.linkage {
-		in.Skip = append(in.Skip, discover.Range{Start: r.Start, End: r.End})
-	}
-	found, err := discover.Find(ctx, in)
+	found, err := im.processor.search(im, ctx)
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -52,6 +35,28 @@ func (im *Image) findMore(ctx context.Context) error {
 	}
 	slices.SortStableFunc(im.chunks, func(a, b chunk) int { return cmp.Compare(a.start, b.start) })
 	return nil
+}
+
+// searchAMD64 looks for them in code of x86-64.
+func (im *Image) searchAMD64(ctx context.Context) ([]discover.Function, error) {
+	in := &discover.Input{Fixed: im.Object.Type == object.Executable, Pointers: im.eachPointer, Read: im.readSome}
+	size := uint64(0)
+	for i := range im.texts {
+		t := &im.texts[i]
+		in.Texts = append(in.Texts, discover.Text{Start: t.start, Data: t.data})
+		size += t.end - t.start
+	}
+	if im.Object.Take(size*foundCost/8, "a search for functions in so much code") != nil {
+		return nil, nil // what is known does without
+	}
+	for i := range im.chunks {
+		c := &im.chunks[i]
+		in.Known = append(in.Known, discover.Range{Start: c.start, End: c.end})
+	}
+	for _, r := range im.linkage {
+		in.Skip = append(in.Skip, discover.Range{Start: r.Start, End: r.End})
+	}
+	return discover.Find(ctx, in)
 }
 
 // foundName is what a function is called that was found at addr.

@@ -184,7 +184,7 @@ func (im *Image) findFrames() []frame {
 		}
 		inner := false
 		if reg, off, ok := f.InitialCFA(); ok {
-			inner = !f.CIE.SignalFrame && (reg != dwarfRSP || off != 8)
+			inner = !f.CIE.SignalFrame && (reg != im.processor.sp || off != im.processor.fresh)
 		}
 		frames = append(hugepage.Grow(frames, 1), frame{f.Start, f.End, inner})
 		return true
@@ -228,9 +228,6 @@ func (im *Image) addFrames(frames []frame) error {
 	}
 	return nil
 }
-
-// dwarfRSP is the stack pointer's DWARF number (System V AMD64 ABI figure 3.36).
-const dwarfRSP = 7
 
 // settleEnds gives symbols without a size the space up to the next one, and finds overlaps.
 func (im *Image) settleEnds() {

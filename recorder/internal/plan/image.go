@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"runtime"
 	"sort"
 
 	"github.com/callreel/callreel/cfi"
@@ -35,7 +36,8 @@ type Image struct {
 	// Coverage is how much of its code functions have, once it is planned.
 	Coverage Coverage
 
-	texts []text
+	processor *processor
+	texts     []text
 	*planning
 }
 
@@ -80,10 +82,11 @@ type text struct {
 
 // NewImage prepares an image. The object must stay open while the Image is in use.
 func NewImage(o *object.Image, module string) (*Image, error) {
-	if o.Format != object.ELF || o.Arch != object.AMD64 || o.Class != object.Class64 {
-		return nil, fmt.Errorf("callreel: %s: %s code can't be probed, only amd64 ELF", o.Name(), o.Arch)
+	processor := processorOf(o)
+	if processor == nil {
+		return nil, fmt.Errorf("callreel: %s: %s code can't be probed, only 64-bit ELF of amd64 and arm64", o.Name(), o.Arch)
 	}
-	im := &Image{Object: o, Module: module, planning: &planning{}}
+	im := &Image{Object: o, Module: module, processor: processor, planning: &planning{}}
 	if err := im.findTexts(); err != nil {
 		return nil, err
 	}
@@ -106,6 +109,12 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 	im.linkage = merged(im.linkage)
 	return im, nil
 }
+
+// Native says whether the image's code is of the processor that this program runs on, so that what is planned can be done here.
+func (im *Image) Native() bool { return im.processor.goarch == runtime.GOARCH }
+
+// PlansSlots says whether Slots are planned: of some processors' images they aren't.
+func (im *Image) PlansSlots() bool { return im.processor.slots }
 
 // openCFI opens the table of .eh_frame. A damaged one is still worth what it gives: its FDEs only add to what is known.
 func (im *Image) openCFI() error {

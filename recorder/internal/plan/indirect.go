@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -29,7 +28,7 @@ const (
 // Labels whose addresses are in data whole were all found, by relocations or word by word. A table of offsets must
 // have been found for this very jump.
 func (p *planner) leaves(k int) (leaves, ok bool) {
-	known, gone := p.frameGone(p.insts[k].addr)
+	known, gone := p.frames.gone(p.insts[k].addr)
 	how := p.targetOf(k)
 	labels := p.hasLabels()
 	switch {
@@ -54,42 +53,6 @@ func (p *planner) hasLabels() bool {
 		}
 	}
 	return false
-}
-
-// frameRow says of a range of code whether the stack frame is gone.
-type frameRow struct {
-	span64
-	gone bool
-}
-
-// frameGone says what CFI knows: whether the CFA at addr is rsp+8.
-func (p *planner) frameGone(addr uint64) (known, gone bool) {
-	if p.im.cfi == nil {
-		return false, false
-	}
-	f, ok := p.im.cfi.Find(addr)
-	if !ok {
-		return false, false
-	}
-	if f != p.fde { // all rows at once: a function may have many indirect jumps
-		p.fde, p.rows = f, p.rows[:0]
-		err := p.machine.Rows(f, func(r *cfi.Row) bool {
-			gone := r.CFA.Kind == cfi.RegOffset && r.CFA.Reg == dwarfRSP && r.CFA.Offset == 8
-			p.rows = append(p.rows, frameRow{span64{r.Start, r.End}, gone})
-			return true
-		})
-		if err != nil {
-			p.rows = p.rows[:0]
-		}
-	}
-	i, found := slices.BinarySearchFunc(p.rows, addr, func(r frameRow, a uint64) int { return cmp.Compare(r.end, a) })
-	if found {
-		i++
-	}
-	if i == len(p.rows) || p.rows[i].start > addr {
-		return false, false
-	}
-	return true, p.rows[i].gone
 }
 
 // How many instructions are looked at for those that made a jump's target: for one jump, and for all of a function as

@@ -40,13 +40,13 @@ const (
 	MarkLost                   // the function's sites are in the way
 )
 
-// Single says whether the site is written by one store, which threads meet as a whole: a nop of five bytes, or more, in one word of eight.
+// Single says whether the site is written by one store, which threads meet as a whole: a nop of five bytes, or more, in one word of eight; on arm64 any.
 func (m *Mark) Single() bool {
 	if len(m.Alone.Sites) != 1 {
 		return false
 	}
 	s := &m.Alone.Sites[0]
-	return s.Count == 1 && s.Addr%8 <= 8-NearJump
+	return s.Kind == SiteWord || s.Count == 1 && s.Addr%8 <= 8-NearJump
 }
 
 // ReasonWith is why the marker can't be recorded where its function is.
@@ -60,8 +60,8 @@ func (m *Mark) ReasonWith() Reason {
 	return m.Alone.Reason
 }
 
-// findMarks says which functions the marks are in, and places the site of each.
-func (im *Image) findMarks(fns []function) {
+// findMarks says which functions the marks are in, and has the site of each placed, those of a function at a time.
+func (im *Image) findMarks(fns []function, place func(fn int, marks []int)) {
 	places := slices.Clone(im.Marks)
 	for _, c := range im.calls {
 		places = append(places, c.to)
@@ -88,10 +88,9 @@ func (im *Image) findMarks(fns []function) {
 			im.marksOf[fn] = append(im.marksOf[fn], i)
 		}
 	}
-	p := &planner{im: im, fns: fns}
 	for i := range fns { // in one order, as windows may be in each other's way
 		if marks := im.marksOf[i]; len(marks) > 0 {
-			p.placeMarks(i, marks)
+			place(i, marks)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // addresses. Plan is to be called once.
 func (im *Image) Plan(ctx context.Context) ([]Function, error) {
 	defer im.forget()
-	return im.plan(ctx)
+	return im.processor.plan(im, ctx)
 }
 
 func (im *Image) plan(ctx context.Context) ([]Function, error) {
@@ -38,13 +38,14 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	fns := im.join()
 	im.markTables(fns)
 	im.findSlots()
-	im.findMarks(fns)
+	im.findMarks(fns, newPlanner(im, fns).placeMarks)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	out := hugepage.Make[Function](len(fns))
 	each(len(fns), func() func(from, to int) {
-		p := &planner{im: im, fns: fns, slab: newSlab(len(fns))}
+		p := newPlanner(im, fns)
+		p.slab = newSlab(len(fns))
 		return func(from, to int) {
 			for i := from; i < to; i++ {
 				out[i] = im.describe(&fns[i])
@@ -63,7 +64,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	for i := range out {
 		im.understood[im.entryOf(&fns[i]).owner] = out[i].Tier != TierNone
 	}
-	p := &planner{im: im, fns: fns}
+	p := newPlanner(im, fns)
 	for i := range out {
 		switch out[i].Reason {
 		case ReasonEntryShort, ReasonExitShort, ReasonPage, ReasonEntryTarget, ReasonLoop, ReasonCall, ReasonInstruction:

@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/isa/amd64"
 )
 
@@ -27,16 +26,14 @@ type planner struct {
 
 	offsets []uint64 // addresses of the jump tables that the function's code refers to, sorted
 
-	machine  cfi.Machine
-	fde      *cfi.FDE   // whose rows were asked for last
-	rows     []frameRow // of fde
-	traces   int        // instructions looked at for what made the targets of indirect jumps
-	tables   uint16     // see tableRegs
-	tabled   bool       // tables is made
-	labels   uint16     // see labelRegs
-	labelled bool       // labels is made
-	sorted   bool       // jumps is made
-	siteOf   []int32    // by instruction, the index of its site plus 1, else 0, see levels
+	frames   frameRows
+	traces   int     // instructions looked at for what made the targets of indirect jumps
+	tables   uint16  // see tableRegs
+	tabled   bool    // tables is made
+	labels   uint16  // see labelRegs
+	labelled bool    // labels is made
+	sorted   bool    // jumps is made
+	siteOf   []int32 // by instruction, the index of its site plus 1, else 0, see levels
 	tracer   tracer
 
 	ofLoader  bool // it is the one of a loader's functions that has a hook
@@ -45,6 +42,10 @@ type planner struct {
 
 	marked map[uint64]bool // addresses of marks in the function at work, while they are placed
 	held   []int           // the marks, by their places in Image.Marked, whose windows are to be left alone
+}
+
+func newPlanner(im *Image, fns []function) *planner {
+	return &planner{im: im, fns: fns, frames: frameRows{im: im}}
 }
 
 // span is the instructions of one part: insts[from:to].
@@ -65,9 +66,10 @@ type inst struct {
 type instRole uint8
 
 const (
-	rolePlain instRole = iota
-	roleExit           // leaves the function
-	roleLoop           // jumps back to the function's entry
+	rolePlain  instRole = iota
+	roleExit            // leaves the function
+	roleLoop            // jumps back to the function's entry
+	roleDetour          // jumps to one instruction elsewhere and comes back, on arm64
 )
 
 func (i *inst) end() uint64 { return i.addr + uint64(i.Len) }

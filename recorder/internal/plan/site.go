@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/discover"
 )
 
@@ -20,6 +22,8 @@ const (
 	// SiteCopy is whole instructions that control comes to by jumps alone, which are all led to the copy in the stub.
 	// Nothing is written.
 	SiteCopy
+	// SiteWord is one instruction of arm64 that is moved into the stub; a branch takes its place. There SiteBranch is b or bl.
+	SiteWord
 )
 
 // Role says which event a site's stub writes besides those of exits that were moved with it.
@@ -40,7 +44,7 @@ type Site struct {
 	// long enough for a two-byte jump to them; else 0.
 	Island uint64
 
-	exits, loops, targets uint64 // bit i tells of the instruction i
+	exits, loops, targets uint64 // bit i tells of the instruction i; of loops the highest are freeX16 and freeX17
 
 	// SPDelta is how far the stack pointer at the site's event is below its value at the function's entry, for RoleEntry; below that at the
 	// marker for RoleMark.
@@ -72,6 +76,16 @@ func (s *Site) HasTargets() bool { return s.targets != 0 }
 
 // Reordered says whether one of the instructions runs in another's place, see Image.Moved.
 func (s *Site) Reordered() bool { return s.swapped != 0 }
+
+// Of Site.loops on arm64, where a site is of one instruction: what the program doesn't need there.
+const (
+	freeX16 = 1 << 62
+	freeX17 = 1 << 63
+)
+
+// Free says which of the registers that linkers' veneers may change (AAPCS64 §6.1.1) nothing is kept in where the site is, on arm64: as far as the
+// function's own code shows, no instruction from the site's own on reads what is in it now.
+func (s *Site) Free() (x16, x17 bool) { return s.loops&freeX16 != 0, s.loops&freeX17 != 0 }
 
 // Alone says whether all that is to be written before or after the site, for it to be right, is on its own page.
 func (s *Site) Alone() bool { return !s.apart && !s.islandApart() }
@@ -114,13 +128,31 @@ func (im *Image) Moved(s *Site, list []Moved) []Moved {
 	return list
 }
 
+// MovedWord is the instruction of arm64 that runs in the stub of a site instead, or the branch whose distance is changed.
+type MovedWord struct {
+	Addr uint64
+	Inst arm64.Inst
+	Exit bool // leaves the function: an exit event is written before it; for a conditional branch if it is taken
+	Loop bool // jumps back to the function's entry, which must not count as a call: it is led past the entry event
+}
+
+// MovedWord returns it. It reports false for a site that is none of arm64's.
+func (im *Image) MovedWord(s *Site) (m MovedWord, ok bool) {
+	t := im.textAt(s.Addr)
+	if t == nil || im.processor.arch != object.ARM64 || s.Kind != SiteWord && s.Kind != SiteBranch {
+		return m, false
+	}
+	m = MovedWord{Addr: s.Addr, Exit: s.exits&1 != 0, Loop: s.loops&1 != 0}
+	return m, arm64.DecodeWord(&m.Inst, t.word(s.Addr)) == nil
+}
+
 // End is the address behind the site.
 func (s *Site) End() uint64 { return s.Addr + uint64(s.Size) }
 
 // Patch returns the address of the bytes that change at the site itself and how many they are.
 func (s *Site) Patch() (addr uint64, n int) {
 	switch {
-	case s.Kind == SiteBranch:
+	case s.Kind == SiteBranch, s.Kind == SiteWord:
 		return s.End() - 4, 4
 	case s.Island != 0:
 		return s.Addr, ShortJump

@@ -79,6 +79,9 @@ type Config struct {
 	Go *golang.Runtime
 	// Lazy lets probes be made on the first call.
 	Lazy bool
+	// HWCap and HWCap2 are what AT_HWCAP and AT_HWCAP2 tell the process of its processor, of which stubs go by what they need: on arm64
+	// whether there are atomic instructions, SVE and SME.
+	HWCap, HWCap2 uint64
 }
 
 // Say is what a marker says to the recording.

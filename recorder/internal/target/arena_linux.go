@@ -84,7 +84,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 		occupied = append(occupied, occupant{start: t.Base, end: t.end()})
 	}
 	// Without address randomisation the gap above the stack reaches beyond what user space may map.
-	const top = 1<<47 - PageSize
+	top := addressTop(maps) - PageSize
 	slices.SortFunc(occupied, func(x, y occupant) int { return cmp.Compare(x.start, y.start) })
 	for _, m := range occupied {
 		if end := min(m.start, top); end > at {

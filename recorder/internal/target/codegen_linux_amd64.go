@@ -1,8 +1,20 @@
 package target
 
-import "github.com/callreel/callreel/recorder/internal/stub/amd64"
+import (
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/stub/amd64"
+)
 
 func generator() codegen { return amd64.Generator{} }
 
 // reach is how far an arena may be from the far end of its images: what 32 bits address, with some spare.
 const reach = 1<<31 - 1<<20
+
+// gateTag is what an open gate has in it besides the address of the slots.
+const gateTag = 0
+
+// sharesCode says whether arenas may be in a file that the recorder has mapped as well: there what one core writes is what all run.
+const sharesCode = true
+
+// addressTop is where addresses end that user space may map.
+func addressTop([]process.Mapping) uint64 { return 1 << 47 }

@@ -1,26 +1,33 @@
 package target
 
 import (
-	"fmt"
-
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/stub"
+	"github.com/callreel/callreel/recorder/internal/stub/arm64"
 )
 
-// generator is none yet: process.Open declines every process here before one is asked.
-func generator() codegen { return noCode{} }
+func generator() codegen { return arm64.Generator{} }
 
 // reach is how far an arena may be from the far end of its images: what B has bits for, with some spare.
 const reach = 1<<27 - 1<<20
 
-type noCode struct{}
+// gateTag is what an open gate has in it besides the address of the slots.
+const gateTag = arm64.GateTag
 
-func (noCode) Bound(*stub.Config, []stub.Probe) uint64 { return 0 }
+// sharesCode says whether arenas may be in a file that the recorder has mapped as well: what is written there would have to be made visible to
+// the instruction caches of all cores that have it mapped elsewhere, which the kernel does for what it is asked to write itself.
+const sharesCode = false
 
-func (noCode) Syscalls(stub.Purpose) []stub.Syscall { return nil }
-
-func (noCode) JumpOf(*stub.Patch) (uint64, bool) { return 0, false }
-
-func (noCode) Compile(uint64, stub.Config, []stub.Probe, []byte) (*stub.Code, error) {
-	return nil, fmt.Errorf("callreel: stubs: %w", process.ErrUnsupported)
+// addressTop is where addresses end that user space may map: a kernel has 39, 42, 47 or 48 bits of them (CONFIG_ARM64_VA_BITS), and more only for who
+// asks for them. The stack is near it.
+func addressTop(maps []process.Mapping) uint64 {
+	highest := uint64(0)
+	for i := range maps {
+		highest = max(highest, maps[i].End)
+	}
+	for _, bits := range []int{39, 42, 47} {
+		if highest <= 1<<bits {
+			return 1 << bits
+		}
+	}
+	return 1 << 48
 }

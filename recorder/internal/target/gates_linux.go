@@ -27,7 +27,7 @@ func (s *Target) ReopenGates() error {
 // open opens gates. The caller holds Mu.
 func (s *Target) open(arenas []*Arena) error {
 	for _, a := range arenas {
-		if err := stub.OpenGate(s.Process, a.Gate(), s.Runtime.Ring+ring.SlotsOff); err != nil {
+		if err := stub.OpenGate(s.Process, a.Gate(), (s.Runtime.Ring+ring.SlotsOff)|gateTag); err != nil {
 			return err
 		}
 	}

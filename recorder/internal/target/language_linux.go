@@ -52,7 +52,7 @@ func traitsOf(golang bool) traits {
 	if golang {
 		return traits{handlers: goHandlers{}, golang: true}
 	}
-	return traits{handlers: nativeHandlers{}, codeShared: true, loadsLibraries: true, threadsNamed: true, unwound: true}
+	return traits{handlers: nativeHandlers{}, codeShared: sharesCode, loadsLibraries: true, threadsNamed: true, unwound: true}
 }
 
 // native is the language of all programs but Go's.

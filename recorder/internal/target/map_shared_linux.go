@@ -93,7 +93,7 @@ func farFrom(maps []process.Mapping, size uint64) uint64 {
 	var largest, at uint64
 	for i := 1; i < len(maps); i++ {
 		gap := maps[i].Start - min(maps[i].Start, maps[i-1].End)
-		if gap > largest && maps[i].Start < 1<<47 && maps[i].Special != "[stack]" {
+		if gap > largest && maps[i].Start < addressTop(maps) && maps[i].Special != "[stack]" {
 			largest, at = gap, maps[i].Start-min(maps[i].Start, distance+size)
 		}
 	}

@@ -20,6 +20,9 @@ type interrupted struct {
 // done before the process is stopped: the C library that has installed the handlers is there by then. Arenas are not read: reading
 // the memory of a memfd that nothing was written to would allocate it.
 func findRestorers(p *process.Process, maps []process.Mapping, inArena func(addr uint64) bool) []uint64 {
+	if frameMark != 0 {
+		return nil // frames are known without
+	}
 	const overlap = 8 // the longer code, less a byte
 	var found []uint64
 	buf := make([]byte, 1<<20)
@@ -98,19 +101,26 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 	return found, nil
 }
 
-// framesOn calls f with each signal frame's offset on a stack and the PC and SP it holds.
+// framesOn calls f with each signal frame's offset on a stack and the PC and SP it holds. The offset is that of the frame's mark, where frames
+// have one, else of the address that its handler returns to.
 func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) {
 	le := binary.LittleEndian
-	if len(restorers) == 0 {
-		return
-	}
-	lo, hi := restorers[0], restorers[len(restorers)-1]
-	for off := 0; off+pcInFrame+8 <= len(stack); off += 8 {
-		ret := le.Uint64(stack[off:])
-		if ret < lo || ret > hi {
-			continue
+	is := func(word uint64) bool { return word == frameMark }
+	if frameMark == 0 {
+		if len(restorers) == 0 {
+			return
 		}
-		if _, is := slices.BinarySearch(restorers, ret); is {
+		lo, hi := restorers[0], restorers[len(restorers)-1]
+		is = func(word uint64) bool {
+			if word < lo || word > hi {
+				return false
+			}
+			_, found := slices.BinarySearch(restorers, word)
+			return found
+		}
+	}
+	for off := max(0, -spInFrame); off+max(pcInFrame, 0)+8 <= len(stack); off += 8 {
+		if is(le.Uint64(stack[off:])) {
 			f(off, le.Uint64(stack[off+pcInFrame:]), le.Uint64(stack[off+spInFrame:]))
 		}
 	}

@@ -1,11 +1,17 @@
 package target
 
-// Code that a signal handler returns to: mov x8, #139; svc #0 (rt_sigreturn), as the vdso has it.
-var restorerCode = [][]byte{{0x68, 0x11, 0x80, 0xD2, 0x01, 0, 0, 0xD4}}
+// restorerCode isn't looked for: the address that a handler returns to is in the link register, and on the stack only if the handler has put
+// it there.
+var restorerCode [][]byte
 
-// Where, from the frame record that the kernel puts below struct rt_sigframe's end, the interrupted registers are, a port has
-// to find out: nothing is recorded here yet.
+// frameMark is by what a frame is known: the head of the first record behind struct sigcontext, which the kernel always writes: FPSIMD_MAGIC and the
+// record's size, 528 (arch/arm64/include/uapi/asm/sigcontext.h; setup_sigframe_layout in arch/arm64/kernel/signal.c). getcontext(3) writes the
+// same into what it fills: that is no handler's, but where it leads is where something may go on, too.
+const frameMark = 528<<32 | 0x4650_8001
+
+// Where the interrupted registers are, from that mark, which is 288 bytes from the beginning of struct sigcontext: behind fault_address and X0 to
+// X30 come SP and PC.
 const (
-	spInFrame = 0
-	pcInFrame = 8
+	spInFrame = 8 + 31*8 - 288
+	pcInFrame = spInFrame + 8
 )

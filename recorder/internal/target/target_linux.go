@@ -101,7 +101,7 @@ func New(p *process.Process) *Target {
 
 // Open checks that recording can begin at all.
 func Open(pid int) (*Target, error) {
-	p, err := process.Open(pid)
+	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 // Machine checks this machine. What matters most is tried for real, on processes started for it.
 func Machine(ctx context.Context, o Options) []Check {
-	if process.Supported() != nil {
+	if !ported || process.CodeSupported() != nil {
 		return []Check{unsupported()}
 	}
 	return []Check{

@@ -1,0 +1,4 @@
+package doctor
+
+// ported says whether what is checked here is what matters on this processor.
+const ported = true

@@ -1,0 +1,131 @@
+package guest
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestInitialFileSystem(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	var b bytes.Buffer
+	if err := writeInitrd(&b, write("prog", "program"), []string{write("z.ko", "one"), write("a.ko", "three")}); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len()%4 != 0 {
+		t.Errorf("%d bytes: entries aren't aligned", b.Len())
+	}
+	tool, err := exec.LookPath("cpio")
+	if err != nil {
+		t.Skip("cpio: ", err)
+	}
+	cmd := exec.Command(tool, "-t")
+	cmd.Stdin = &b
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "dev proc sys newroot modules dev/console init modules/000-z.ko modules/001-a.ko"
+	if got := strings.Join(strings.Fields(string(out)), " "); got != want {
+		t.Errorf("entries are %s, want %s", got, want)
+	}
+}
+
+func TestPayloadHoldsFilesAtTheirPaths(t *testing.T) {
+	dir := t.TempDir()
+	file, link, out := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "out.tar")
+	if err := errors.Join(os.WriteFile(file, []byte("text"), 0o755), os.Symlink("file", link)); err != nil {
+		t.Fatal(err)
+	}
+	jobs := []Job{{Name: "a", Folder: dir, Args: []string{file}, Timeout: time.Minute}}
+	if err := WritePayload(out, jobs, []string{file, link}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := tar.NewReader(f)
+	var got []Job
+	if h, err := r.Next(); err != nil || h.Name != JobsFile {
+		t.Fatalf("first entry: %v, %v", h, err)
+	}
+	if err := json.NewDecoder(r).Decode(&got); err != nil || len(got) != 1 || got[0].Timeout != time.Minute {
+		t.Errorf("jobs: %v, %v", got, err)
+	}
+	h, err := r.Next()
+	if err != nil || "/"+h.Name != file || h.Mode&0o777 != 0o755 {
+		t.Fatalf("the file: %v, %v", h, err)
+	}
+	if text, err := io.ReadAll(r); err != nil || string(text) != "text" {
+		t.Errorf("the file's text: %q, %v", text, err)
+	}
+	if h, err := r.Next(); err != nil || "/"+h.Name != link || h.Linkname != "file" {
+		t.Errorf("the link: %v, %v", h, err)
+	}
+	if err := WritePayload(out, nil, []string{dir}); err == nil {
+		t.Error("a folder was taken for a file")
+	}
+}
+
+func TestEventsAreReadUntilTheirEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		done       bool
+		err        string
+		events     int
+	}{
+		{"all", `{"kind":"up"}` + "\n" + `{"kind":"output","data":"YQ=="}` + "\n" + `{"kind":"done"}` + "\n", true, "", 3},
+		{"the end is missing", `{"kind":"up"}` + "\n", false, "", 1},
+		{"nothing", "", false, "", 0},
+		{"it gives up", `{"kind":"failed","data":"YQ=="}` + "\n", false, "a", 1},
+		{"no JSON", "Kernel panic\n", false, "Kernel panic", 0},
+		{"a line without end", strings.Repeat("x", maxLine+1), false, "too long", 0},
+	} {
+		events := 0
+		done, err := readEvents(strings.NewReader(c.text), func(Event) { events++ })
+		if done != c.done || events != c.events || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v, %d events, %v", c.name, done, events, err)
+		}
+	}
+}
+
+func TestModulesComeBehindWhatTheyNeed(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := modules(dir); err == nil || !strings.Contains(err.Error(), wantedModules[0]) {
+		t.Errorf("a folder without modules: %v", err)
+	}
+	if got := moduleName("virtio-rng"); got != "virtio_rng" {
+		t.Errorf("a module's name is %s", got)
+	}
+}
+
+func TestTheMachinesOwnPackagesAreLeftAlone(t *testing.T) {
+	config := aptConfig("/some/where")
+	for _, key := range []string{"Dir::State", "Dir::State::status", "Dir::State::lists", "Dir::Cache", "Dir::Etc::sourcelist"} {
+		if !strings.Contains(config, key+` "/some/where`) {
+			t.Errorf("%s isn't in the private folder:\n%s", key, config)
+		}
+	}
+	for line := range strings.Lines(sources("")) {
+		if !strings.Contains(line, "signed-by="+keyring) {
+			t.Errorf("a source that needn't be signed: %s", line)
+		}
+	}
+}

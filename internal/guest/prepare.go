@@ -1,0 +1,125 @@
+package guest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Userland is what a guest is booted with. It is kept in a folder of the user's.
+type Userland struct {
+	Kernel  string   // its image
+	Modules []string // its modules, in the order in which they are loaded
+	Root    string   // a file system with Debian's packages
+	Cache   string   // one for what guests keep
+}
+
+// layout changes whenever the same packages would be laid out otherwise.
+const layout = "1"
+
+// sizes of file systems, in bytes. What isn't used takes no room on the disk.
+const (
+	rootSize  = 4 << 30
+	cacheSize = 4 << 30
+)
+
+// Prepare makes the userland in dir, unless it is there, of packages from mirror, "" for the usual one; say tells what takes long.
+func Prepare(ctx context.Context, dir, mirror string, say func(string, ...any)) (*Userland, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(filepath.Join(dir, "lock"), unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	key := sha256.Sum256([]byte(layout + "\n" + strings.Join(packages, "\n")))
+	made := filepath.Join(dir, hex.EncodeToString(key[:6]))
+	if _, err := os.Stat(made); err != nil {
+		if err := makeUserland(ctx, dir, made, mirror, say); err != nil {
+			return nil, err
+		}
+	}
+	u := &Userland{Kernel: filepath.Join(made, "kernel"), Root: filepath.Join(made, "root.ext4"), Cache: filepath.Join(made, "cache.ext4")}
+	if u.Modules, err = modules(filepath.Join(made, "modules")); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+func makeUserland(ctx context.Context, dir, made, mirror string, say func(string, ...any)) error {
+	debs, err := fetch(ctx, filepath.Join(dir, "apt"), mirror, say)
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(dir, "make-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	say("making a file system of %d packages", len(debs))
+	root := filepath.Join(temp, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return err
+	}
+	if err := unpack(ctx, debs, root); err != nil {
+		return err
+	}
+	kernels, err := filepath.Glob(filepath.Join(root, "boot", "vmlinuz-*"))
+	if err != nil || len(kernels) != 1 {
+		return errors.Join(err, fmt.Errorf("guest: %d kernels in Debian's packages", len(kernels)))
+	}
+	all, err := filepath.Glob(filepath.Join(root, "usr", "lib", "modules", "*"))
+	if err != nil || len(all) != 1 {
+		return errors.Join(err, fmt.Errorf("guest: modules of %d kernels in Debian's packages", len(all)))
+	}
+	out := filepath.Join(temp, "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Rename(kernels[0], filepath.Join(out, "kernel")), os.Rename(all[0], filepath.Join(out, "modules"))); err != nil {
+		return err
+	}
+	if err := makeImage(ctx, filepath.Join(out, "root.ext4"), root, rootSize); err != nil {
+		return err
+	}
+	if err := makeImage(ctx, filepath.Join(out, "cache.ext4"), "", cacheSize); err != nil {
+		return err
+	}
+	// Archives are needed no more; what is left of earlier ones isn't, either.
+	old, _ := filepath.Glob(filepath.Join(dir, "[0-9a-f]*"))
+	for _, o := range old {
+		if len(filepath.Base(o)) == len(filepath.Base(made)) && o != made {
+			_ = os.RemoveAll(o)
+		}
+	}
+	return os.Rename(out, made)
+}
+
+// holdCache returns the disk of caches, and false if another guest has it: then it's an empty one in dir.
+func (u *Userland) holdCache(ctx context.Context, dir string) (file string, release func(), err error) {
+	lock, err := lockFile(u.Cache+".lock", unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return u.Cache, func() { lock.Close() }, nil
+	}
+	file = filepath.Join(dir, "cache.ext4")
+	return file, func() {}, makeImage(ctx, file, "", cacheSize)
+}
+
+func lockFile(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), how); err != nil {
+		return nil, errors.Join(fmt.Errorf("guest: lock %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,121 @@
+// run tests packages on arm64: it builds their tests for it, and runs them in an emulated machine with Debian's kernel and programs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/callreel/callreel/internal/guest"
+)
+
+// config is what the flags say.
+type config struct {
+	machine guest.Machine
+	tests   string // for -test.run
+	skip    string // for -test.skip
+	short   bool
+	verbose bool
+	each    time.Duration // for the tests of one package
+	command string        // run instead of tests
+	mirror  string
+	cache   string
+	tree    string // the folder of go.mod
+}
+
+func main() {
+	var c config
+	flag.StringVar(&c.machine.CPU, "cpu", "max", "the processor, as qemu-system-aarch64 names it; cortex-a57 has neither LSE nor PAC nor BTI")
+	flag.IntVar(&c.machine.CPUs, "smp", 2, "how many processors")
+	flag.IntVar(&c.machine.Megabytes, "memory", 3072, "memory in MB")
+	flag.DurationVar(&c.machine.Limit, "timeout", 25*time.Minute, "the guest is ended after that")
+	flag.DurationVar(&c.each, "package-timeout", 20*time.Minute, "the tests of a package are ended after that")
+	flag.StringVar(&c.tests, "run", "", "only tests that match, as for go test")
+	flag.StringVar(&c.skip, "skip", "", "not those that match, as for go test")
+	flag.BoolVar(&c.short, "short", false, "as for go test")
+	flag.BoolVar(&c.verbose, "v", false, "as for go test")
+	flag.StringVar(&c.command, "sh", "", "run this by sh in the guest instead of tests; callreel is on the PATH")
+	flag.StringVar(&c.mirror, "mirror", os.Getenv("CALLREEL_DEBIAN_MIRROR"), "of Debian's archive, such as http://deb.debian.org")
+	flag.StringVar(&c.cache, "cache", "", "the folder of Debian's packages (default: one below the user's cache folder)")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/guest/run [flags] [PACKAGE...]")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.run(ctx, flag.Args()); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "guest:", err)
+		os.Exit(1)
+	}
+}
+
+func say(format string, args ...any) {
+	fmt.Printf("== "+format+"\n", args...)
+}
+
+func (c *config) run(ctx context.Context, patterns []string) error {
+	began := time.Now()
+	if c.cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		c.cache = filepath.Join(dir, "callreel", "guest-arm64")
+	}
+	tree, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	c.tree = tree[0]
+	userland, err := guest.Prepare(ctx, c.cache, c.mirror, say)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "callreel-guest-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b, err := c.build(ctx, dir, patterns)
+	if err != nil {
+		return err
+	}
+	payload := filepath.Join(dir, "payload.tar")
+	if err := guest.WritePayload(payload, b.jobs, b.files); err != nil {
+		return err
+	}
+	say("built in %.0f s; booting %s with %d processors", time.Since(began).Seconds(), c.machine.CPU, c.machine.CPUs)
+	console := filepath.Join(dir, "console")
+	r := &results{jobs: b.jobs, began: time.Now(), ended: make([]bool, len(b.jobs))}
+	err = c.machine.Run(ctx, userland, b.init, payload, console, r.event)
+	if err != nil {
+		said, _ := os.ReadFile(console)
+		fmt.Printf("== the kernel's last words\n%s\n", said[max(0, len(said)-8<<10):])
+	}
+	return errors.Join(err, r.sum())
+}
+
+// output returns the lines that a command prints.
+func output(ctx context.Context, name string, args ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if lines[0] == "" {
+		return nil, fmt.Errorf("%s: it prints nothing", strings.Join(cmd.Args, " "))
+	}
+	return lines, nil
+}

@@ -1,0 +1,67 @@
+package plan
+
+import "slices"
+
+// A mark on arm64 is one instruction, as every site. So marks aren't in each other's way, and what the function's own sites have is joined by them.
+
+// placeMarks places the sites of the marks in function i, which are as if the function had none of its own.
+func (p *wordPlanner) placeMarks(i int, marks []int) {
+	p.f, p.sites = &p.fns[i], p.sites[:0]
+	refuse := func(why Reason, at uint64) {
+		for _, k := range marks {
+			p.im.Marked[k].Alone.Refuse(why, at)
+		}
+	}
+	if p.im.Go != nil {
+		refuse(ReasonGo, 0)
+		return
+	}
+	if r := p.refuseEarly(); r.why != ReasonNone {
+		refuse(r.why, r.at)
+		return
+	}
+	if !p.decode() {
+		refuse(ReasonUndecodable, p.im.entryOf(p.f).start)
+		return
+	}
+	p.walk()
+	p.classify() // roles of exits, which tell what a moved instruction does; what it refuses is the function's
+	p.liveness()
+	taken := map[uint64]bool{}
+	for _, n := range marks {
+		m := &p.im.Marked[n]
+		k := p.indexOf(m.Addr)
+		switch {
+		case k < 0 || !p.words[k].known || !p.words[k].reached:
+			m.Alone.Refuse(ReasonUndecodable, m.Addr)
+		case taken[m.Addr]:
+			m.Alone.Refuse(ReasonMarkedTwice, m.Addr)
+		case m.Return && !p.returnsTo(k):
+			m.Alone.Refuse(ReasonEntryTarget, m.Addr)
+		case !p.words[k].displaceable() || p.words[k].role == roleLoop || p.words[k].role == roleDetour:
+			m.Alone.Refuse(ReasonInstruction, m.Addr)
+		default:
+			taken[m.Addr] = true
+			site := p.site(k)
+			site.Role, site.exits = RoleMark, 0 // exits are the function's; alone they are only moved
+			m.Alone.Tier, m.Alone.Reason, m.Alone.At = TierExitSite, ReasonNone, 0
+			m.Alone.Sites, m.Alone.Size = []Site{site}, uint64(site.Size)
+		}
+	}
+}
+
+// returnsTo says whether words[k] is where a call returns to, and nothing else comes.
+func (p *wordPlanner) returnsTo(k int) bool {
+	return k > 0 && p.words[k-1].end() == p.words[k].addr && p.words[k-1].reached && p.words[k-1].calls() && !p.isTarget(k)
+}
+
+// joinMarks says of the marks in function i, which is traced, what becomes of them.
+func (p *wordPlanner) joinMarks(i int) {
+	for _, n := range p.im.marksOf[i] {
+		m := &p.im.Marked[n]
+		m.With = MarkApart
+		if slices.ContainsFunc(p.sites, func(s Site) bool { return s.Addr == m.Addr }) {
+			m.With = MarkJoined
+		}
+	}
+}
