@@ -79,7 +79,7 @@ func (s *Switches) Kept(id uint32) bool {
 	defer s.requests.Unlock()
 	keep, known := s.keeps[id]
 	if !known {
-		keep = neverRejected(s.places[id], s.c.Keeps)
+		keep = neverRejected(s.places[id], s.c.Keeps) || len(s.places[id].Marks) > 0 // which are written with its events
 		s.keeps[id] = keep
 	}
 	return keep
@@ -87,7 +87,7 @@ func (s *Switches) Kept(id uint32) bool {
 
 // neverRejected says so of a function, nil for one that isn't known; keeps, if not nil, says of others.
 func neverRejected(fn *stub.Probe, keeps func(fn *stub.Probe) bool) bool {
-	return fn == nil || keepsOn(fn) || !target.CanTakeOut(fn) || keeps != nil && keeps(fn)
+	return fn == nil || keepsOn(fn) || keeps != nil && keeps(fn)
 }
 
 // each calls f for each function that can be switched. The caller holds requests.

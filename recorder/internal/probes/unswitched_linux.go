@@ -39,7 +39,7 @@ func (e *Unswitched) Kept(id uint32) bool {
 			}
 			e.t.Mu.Unlock()
 		}
-		keep = neverRejected(e.fns[id], e.keeps)
+		keep = neverRejected(e.fns[id], e.keeps) || !target.CanTakeOut(e.fns[id])
 		e.known[id] = keep
 	}
 	return keep

@@ -42,7 +42,7 @@ const mostTaken = 10_000
 
 // TakeOut restores the text of functions, by their IDs, in stops of some milliseconds. Of a call that is open the exit doesn't come any more:
 // where that matters their events are switched off before, and calls awaited. A function stays whose text isn't what was written, or on whose
-// island a thread stands.
+// island a thread stands, and one whose sites can't go, see CanTakeOut.
 func (s *Target) TakeOut(ctx context.Context, ids map[uint32]bool) (done TakenOut, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -122,13 +122,20 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []
 	return parts
 }
 
-// patchesOf are the places, by function, of an arena's patches but for islands in padding. The caller holds writing.
+// patchesOf are the places, by function, of an arena's patches but for islands in padding, and those of functions whose sites stay. The caller
+// holds writing.
 func (s *Target) patchesOf(a *Arena) map[uint32][]int32 {
 	of := s.byFunction[a]
 	if of == nil {
 		of = map[uint32][]int32{}
+		stays := map[uint32]bool{}
+		for i := range a.Fns {
+			if fn := &a.Fns[i]; !CanTakeOut(fn) {
+				stays[fn.ID] = true
+			}
+		}
 		for i := range a.Code.Patches {
-			if p := &a.Code.Patches[i]; p.ID != 0 && !p.Island {
+			if p := &a.Code.Patches[i]; p.ID != 0 && !p.Island && !stays[p.ID] {
 				of[p.ID] = append(of[p.ID], int32(i))
 			}
 		}
