@@ -2,8 +2,8 @@ package recorder
 
 import "fmt"
 
-// What there is no port of yet: markers in programs, slots of imports, arguments that are kept of calls that take long, probes that are made on the first
-// call, and Go programs.
+// What there is no port of yet: markers in programs, slots of imports, arguments that are kept of calls that take long, probes that are made on
+// the first call, and Go programs.
 const (
 	portedMarkers = false
 	portedImports = false

@@ -25,6 +25,7 @@ type promisedReport struct {
 	UnmatchedExits uint64            `json:"unmatched_exits"`
 	DurationNS     uint64            `json:"duration_ns"`
 	Closed         bool              `json:"closed"`
+	TicksPerSecond uint64            `json:"ticks_per_second"`
 	Scheduling     *schedulingJSON   `json:"scheduling"`
 }
 
