@@ -28,12 +28,12 @@ type SysReg uint16
 
 // The system registers that stubs use.
 const (
-	NZCV      SysReg = 3<<14 | 3<<11 | 4<<7 | 2<<3 | 0
-	FPCR      SysReg = 3<<14 | 3<<11 | 4<<7 | 4<<3 | 0
+	NZCV      SysReg = 3<<14 | 3<<11 | 4<<7 | 2<<3
+	FPCR      SysReg = 3<<14 | 3<<11 | 4<<7 | 4<<3
 	FPSR      SysReg = 3<<14 | 3<<11 | 4<<7 | 4<<3 | 1
-	TPIDREL0  SysReg = 3<<14 | 3<<11 | 13<<7 | 0<<3 | 2
-	CNTFRQEL0 SysReg = 3<<14 | 3<<11 | 14<<7 | 0<<3 | 0
-	CNTVCTEL0 SysReg = 3<<14 | 3<<11 | 14<<7 | 0<<3 | 2
+	TPIDREL0  SysReg = 3<<14 | 3<<11 | 13<<7 | 2
+	CNTFRQEL0 SysReg = 3<<14 | 3<<11 | 14<<7
+	CNTVCTEL0 SysReg = 3<<14 | 3<<11 | 14<<7 | 2
 )
 
 // Mrs is mrs xt, reg.

@@ -124,7 +124,7 @@ func (d *Collector) lastWords() (err error) {
 }
 
 func (k *thread) lastWords() error {
-	if k.c.Overdue == nil || k.ThreadSink == nil {
+	if k.ThreadSink == nil || k.silence.Last == 0 {
 		return nil
 	}
 	events, payloads := k.silence.End()
