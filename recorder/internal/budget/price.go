@@ -8,8 +8,8 @@ import "math"
 
 // The price of a call, in nanoseconds of processor time.
 const (
-	firstPrice = 60 // until it is measured: high, since what is left out is soon had back
-	leastPrice = 15 // what a stub takes with everything in the nearest cache
+	firstPrice = 100 // until it is measured: high, since what is left out is soon had back
+	leastPrice = 15  // what a stub takes with everything in the nearest cache
 	mostPrice  = 200
 )
 
