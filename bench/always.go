@@ -96,14 +96,14 @@ func (a *armedLong) work(ctx context.Context, s *redisServer, recorder int, d ti
 		if err := answers(conn, in, ask, 5); err != nil {
 			return err
 		}
-		if a.requests += 5; a.requests%slowEvery >= next && (a.requests-5)%slowEvery < next {
+		if a.requests += 5; a.requests >= next {
 			began := time.Now()
 			if err := answers(conn, in, slowRequest, 1); err != nil {
 				return err
 			}
 			a.slow++
 			a.took = append(a.took, time.Since(began))
-			next = rand.IntN(slowEvery)
+			next = (next/slowEvery+1)*slowEvery + rand.IntN(slowEvery)
 		}
 		if time.Since(minute) >= time.Minute {
 			minute = time.Now()
