@@ -31,7 +31,7 @@ const slowRequest = "EVAL \"local i=0 while i<1000000 do i=i+1 end return 1\" 0\
 type armedLong struct {
 	requests, slow int
 	took           []time.Duration // of slow requests
-	memory         []uint64        // of the recorder, once a minute, in bytes
+	memory         []int64         // of the recorder, once a minute, in bytes
 	cpu            time.Duration   // of the recorder
 	dumps, whole   int             // dumps, and those that have a minute, of which nothing is missing
 	held           []time.Duration // what dumps have
@@ -73,7 +73,7 @@ func runAlways(ctx context.Context, c config, d time.Duration) (err error) {
 	return nil
 }
 
-func inMiB(list []uint64) (mib []uint64) {
+func inMiB(list []int64) (mib []int64) {
 	for _, n := range list {
 		mib = append(mib, n>>20)
 	}
@@ -107,7 +107,11 @@ func (a *armedLong) work(ctx context.Context, s *redisServer, recorder int, d ti
 		}
 		if time.Since(minute) >= time.Minute {
 			minute = time.Now()
-			a.memory = append(a.memory, recorderMemory(recorder))
+			resident, err := residentOf(recorder)
+			if err != nil {
+				return err
+			}
+			a.memory = append(a.memory, resident)
 		}
 	}
 	return nil
@@ -132,18 +136,6 @@ func answers(conn net.Conn, in *bufio.Reader, ask string, n int) error {
 		}
 	}
 	return nil
-}
-
-// recorderMemory is how many bytes of a process are in memory.
-func recorderMemory(pid int) uint64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range strings.Lines(string(text)) {
-		if kb, found := strings.CutPrefix(line, "VmRSS:"); found {
-			n, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kb), "kB")), 10, 64)
-			return n << 10
-		}
-	}
-	return 0
 }
 
 // judge reads the dumps that triggers made.

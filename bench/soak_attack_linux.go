@@ -28,6 +28,9 @@ type attacker struct {
 	told    *soaked
 	history []string
 	killed  int // recorders
+	// next lets one recorder come; nil for attack. rest is called behind each portion of work, which took so long; nil for no rest.
+	next func(ctx context.Context) error
+	rest func(took time.Duration)
 }
 
 // chance is true once in n times.

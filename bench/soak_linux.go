@@ -129,6 +129,7 @@ func (a *attacker) live(ctx context.Context, p programs.Program, long time.Durat
 	go func() {
 		defer stop() // of what use is it to attack then
 		for attacked.Err() == nil {
+			at := time.Now()
 			got, err := i.Work()
 			if err == nil && got != want {
 				err = fmt.Errorf("it answered %q, and %q before", got, want)
@@ -138,12 +139,19 @@ func (a *attacker) live(ctx context.Context, p programs.Program, long time.Durat
 				return
 			}
 			a.told.portions++
+			if a.rest != nil {
+				a.rest(time.Since(at))
+			}
 		}
 		worked <- nil
 	}()
 	a.pid = i.PID
+	next := a.next
+	if next == nil {
+		next = a.attack
+	}
 	for end := time.Now().Add(long); time.Now().Before(end) && attacked.Err() == nil && err == nil; {
-		err = a.attack(attacked)
+		err = next(attacked)
 		a.told.attacks++
 	}
 	stop()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/bench/programs"
@@ -40,7 +39,13 @@ func soakBudget(ctx context.Context, c config, d time.Duration, seed uint64) err
 		}
 		a := &attacker{c: c, random: rand.New(rand.NewPCG(seed, uint64(n))), program: all[i], told: &soaked{outcomes: map[string]int{}}}
 		b := &budgetSoak{attacker: a}
-		err := b.live(ctx, d/time.Duration(len(budgetSoaked)))
+		began := time.Now()
+		a.next, a.rest = b.next, func(took time.Duration) {
+			if time.Since(began)/kindOfWork%2 == 1 {
+				time.Sleep(5 * took)
+			}
+		}
+		err := a.live(ctx, a.program, d/time.Duration(len(budgetSoaked)))
 		fmt.Printf("%-10s %4d attacks, %6d right answers; %d of %d seconds within the budget; %v\n", name, a.told.attacks, a.told.portions, b.within, b.seconds, a.told.outcomes)
 		seconds, within = seconds+b.seconds, within+b.within
 		if err != nil && ctx.Err() == nil {
@@ -59,51 +64,12 @@ type budgetSoak struct {
 	seconds, within int // of top, the first two left out
 }
 
-func (b *budgetSoak) live(ctx context.Context, long time.Duration) error {
-	i, err := b.program.Start(ctx, b.c.dir)
-	if err != nil {
-		return err
+// next lets one recorder come, or top.
+func (b *budgetSoak) next(ctx context.Context) error {
+	if b.chance(4) {
+		return b.top(ctx)
 	}
-	defer i.Kill() // where it hasn't ended
-	want, err := i.Work()
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	var over atomic.Bool
-	worked := make(chan error, 1)
-	go func() {
-		for !over.Load() {
-			at := time.Now()
-			got, err := i.Work()
-			if err == nil && got != want {
-				err = fmt.Errorf("it answered %q, and %q before", got, want)
-			}
-			if err != nil {
-				worked <- err
-				return
-			}
-			b.told.portions++
-			if time.Since(began)/kindOfWork%2 == 1 {
-				time.Sleep(5 * time.Since(at))
-			}
-		}
-		worked <- nil
-	}()
-	b.pid = i.PID
-	for time.Since(began) < long && ctx.Err() == nil && err == nil {
-		if b.chance(4) {
-			err = b.top(ctx)
-		} else {
-			err = b.attack(ctx)
-		}
-		b.told.attacks++
-	}
-	over.Store(true)
-	if err = errors.Join(err, <-worked, b.detach()); err != nil {
-		return err
-	}
-	return i.End()
+	return b.attack(ctx)
 }
 
 // flags are what a recorder is told.

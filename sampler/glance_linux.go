@@ -56,19 +56,26 @@ func (l *live) waits(info process.ThreadInfo) (frames []unwind.Frame, settled bo
 	if err != nil {
 		return nil, true, err
 	}
-	end := l.walkWaiting(&at)
-	if !end.Complete() && l.changed() {
-		end = l.walkWaiting(&at)
-	}
-	after, err := l.p.WaitingAt(info.TID)
-	if err != nil || after != at {
+	end, same := l.walkWait(info.TID, &at, blocked)
+	switch {
+	case !same:
 		return nil, true, nil
-	}
-	if now, err := l.p.Blocked(info.TID); err != nil || now != blocked {
-		return nil, true, nil // what was walked may be of two waits
-	}
-	if end.Complete() {
+	case end.Complete():
 		return l.frames, true, nil
 	}
 	return nil, info.State == 'D' || at.StartsOver(), nil
+}
+
+// walkWait is walkWaiting of a thread that had been blocked so often when it was read where it waits. It says whether it is still the same wait:
+// else what was walked may be of two.
+func (l *live) walkWait(tid int, at *process.Waiting, blocked uint64) (end unwind.End, same bool) {
+	end = l.walkWaiting(at)
+	if !end.Complete() && l.changed() {
+		end = l.walkWaiting(at)
+	}
+	if after, err := l.p.WaitingAt(tid); err != nil || after != *at {
+		return end, false
+	}
+	now, err := l.p.Blocked(tid)
+	return end, err == nil && now == blocked
 }

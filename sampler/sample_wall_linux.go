@@ -154,16 +154,9 @@ func (w *wallSampling) waits(name string, info process.ThreadInfo) bool {
 		return true
 	}
 	*wait = waitingThread{at: at, blocked: blocked, stack: -1, round: w.round}
-	end := w.l.walkWaiting(&at)
-	if !end.Complete() && w.l.changed() {
-		end = w.l.walkWaiting(&at)
-	}
-	after, err := w.p.WaitingAt(info.TID)
-	if err != nil || after != at {
+	end, same := w.l.walkWait(info.TID, &at, blocked)
+	if !same {
 		return false
-	}
-	if now, err := w.p.Blocked(info.TID); err != nil || now != blocked {
-		return false // what was walked may be of two waits
 	}
 	if len(w.l.frames) == 0 || !end.Complete() && info.State == 'S' && !at.StartsOver() {
 		return false

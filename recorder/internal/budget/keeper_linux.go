@@ -112,7 +112,7 @@ type Keeper struct {
 	debt    float64   // seconds of processor time by which more was spent than might be
 	found   time.Time // when functions were rejected last
 	differs int       // stretches in a row that are of another load
-	// bySample says that what is on was chosen by the last sample as it came: so much in it is as it was before.
+	// bySample says that what is on was chosen by the last sample, or left out soon after it: so the work is as it was then.
 	bySample bool
 	// chosen is when it was chosen last, chosenAt at which price.
 	chosen   time.Time

@@ -105,8 +105,8 @@ func (d *Collector) ask(longest time.Duration) time.Duration {
 	return max(time.Duration(float64(rest)/float64(d.TicksPerSecond)*float64(time.Second)), leastRest)
 }
 
-// weave puts in what was seen of a thread before it has written what follows, of which written is as it was before functions that are off were
-// left out.
+// weave puts in what was seen of a thread before it has written these events, with what they carry. from and to are the ticks of the first and
+// the last that it has written, those of functions that are off among them.
 func (k *thread) weave(events []reel.Event, payloads []ring.Payload, from, to uint64) ([]reel.Event, []ring.Payload) {
 	if k.c.Overdue == nil {
 		return events, payloads
