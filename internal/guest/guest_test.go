@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,42 @@ func TestTheMachinesOwnPackagesAreLeftAlone(t *testing.T) {
 	for line := range strings.Lines(sources("")) {
 		if !strings.Contains(line, "signed-by="+keyring) {
 			t.Errorf("a source that needn't be signed: %s", line)
+		}
+	}
+}
+
+// TestChosenTestsExist: a name that matches no test is no failure for go test.
+func TestChosenTestsExist(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join("..", "..", "recorder", "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var tests []byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests = append(tests, text...)
+	}
+	chosen := regexp.MustCompile(`\bTest[A-Za-z0-9_]+`)
+	for _, name := range []string{"ARM64LIVE", "ARM64SHORT"} {
+		line := regexp.MustCompile(`(?m)^` + name + ` *\??= (.*)$`).FindSubmatch(makefile)
+		if line == nil {
+			t.Fatalf("no %s in the Makefile", name)
+		}
+		names := chosen.FindAll(line[1], -1)
+		if len(names) < 3 {
+			t.Errorf("%s names %d tests", name, len(names))
+		}
+		for _, test := range names {
+			if !bytes.Contains(tests, []byte("func "+string(test)+"(")) {
+				t.Errorf("%s names %s, which there isn't", name, test)
+			}
 		}
 	}
 }

@@ -20,6 +20,9 @@ type Machine struct {
 	CPUs      int
 	Megabytes int           // of memory
 	Limit     time.Duration // for everything
+	// Counts makes the emulated processor count instructions, so that a guest's perf events can. There is one processor then, whatever CPUs says:
+	// QEMU counts those of all of them together. It is slower.
+	Counts bool
 }
 
 // ErrGuest: the guest has not come to its end: it has panicked, or hangs, or could not be started.
@@ -82,9 +85,13 @@ func (m Machine) arguments(u *Userland, initrd, cache, payload, console string) 
 		// Signatures of pointers by a cipher of QEMU's own: the architecture's takes most of the time, and means the same.
 		cpu += ",pauth-impdef=on"
 	}
+	accel, cpus := "tcg,thread=multi,tb-size=512", m.CPUs
+	if m.Counts {
+		accel, cpus = "tcg,thread=single,tb-size=512", 1
+	}
 	args := []string{
-		"-M", "virt", "-cpu", cpu, "-smp", strconv.Itoa(m.CPUs), "-m", strconv.Itoa(m.Megabytes),
-		"-accel", "tcg,thread=multi,tb-size=512",
+		"-M", "virt", "-cpu", cpu, "-smp", strconv.Itoa(cpus), "-m", strconv.Itoa(m.Megabytes),
+		"-accel", accel,
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
 		"-kernel", u.Kernel, "-initrd", initrd,
 		// A kernel that panics restarts, which ends QEMU.
@@ -92,6 +99,9 @@ func (m Machine) arguments(u *Userland, initrd, cache, payload, console string) 
 		"-serial", "file:" + console,
 		"-device", "virtio-rng-pci",
 		"-device", "virtio-serial-pci", "-chardev", "file,id=events,path=/proc/self/fd/1", "-device", "virtserialport,chardev=events,name=" + Port,
+	}
+	if m.Counts {
+		args = append(args, "-icount", "shift=3") // 8 ns of the guest's time each
 	}
 	for _, d := range []struct{ serial, file, options string }{
 		{DiskRoot, u.Root, "snapshot=on"}, {DiskCache, cache, "cache=unsafe"}, {DiskPayload, payload, "readonly=on"},

@@ -19,8 +19,11 @@ var packages = []string{
 	"base-files", "base-passwd", "bash", "coreutils", "dash", "diffutils", "findutils", "grep", "gzip", "hostname", "login", "mount",
 	"ncurses-base", "procps", "sed", "tar", "util-linux", "xz-utils", "tzdata",
 	"libc-bin", "libc6", "libc6-dbg", "libc6-dev", "gcc", "g++", "binutils", "gdb", "musl-tools",
-	"redis-server", "redis-tools", "python3", "perl-base", "git", "nginx-light", "apache2-utils",
+	"redis-server", "redis-tools", "python3", "perl-base", "git", "nginx-light", "apache2-utils", "uftrace",
 }
+
+// forPrograms are what the programs of a soak need besides. Go's is built before.
+var forPrograms = []string{"postgresql-15", "perl", "memcached", "ruby", "nodejs", "rustc"}
 
 // keyring is that of Debian's archive, of the package debian-archive-keyring.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -58,8 +61,8 @@ Dir::Etc::preferencesparts "/dev/null";
 `, dir)
 }
 
-// fetch downloads the packages into a folder of dir, and returns their files. apt refuses what isn't signed by Debian.
-func fetch(ctx context.Context, dir, mirror string, say func(string, ...any)) ([]string, error) {
+// fetch downloads packages, and what they depend on, into a folder of dir, and returns their files. apt refuses what isn't signed by Debian.
+func fetch(ctx context.Context, packages []string, dir, mirror string, say func(string, ...any)) ([]string, error) {
 	if _, err := os.Stat(keyring); err != nil {
 		return nil, fmt.Errorf("guest: Debian's keys: %w: install debian-archive-keyring", err)
 	}

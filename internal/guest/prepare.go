@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -24,14 +25,18 @@ type Userland struct {
 // layout changes whenever the same packages would be laid out otherwise.
 const layout = "1"
 
+// keySize is how many bytes of the packages' hash name a userland.
+const keySize = 6
+
 // sizes of file systems, in bytes. What isn't used takes no room on the disk.
 const (
 	rootSize  = 4 << 30
 	cacheSize = 4 << 30
 )
 
-// Prepare makes the userland in dir, unless it is there, of packages from mirror, "" for the usual one; say tells what takes long.
-func Prepare(ctx context.Context, dir, mirror string, say func(string, ...any)) (*Userland, error) {
+// Prepare makes the userland in dir, unless it is there, of packages from mirror, "" for the usual one; say tells what takes long. With programs
+// it has what all of bench's programs need that can be had there, which takes longer.
+func Prepare(ctx context.Context, dir, mirror string, programs bool, say func(string, ...any)) (*Userland, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -40,10 +45,18 @@ func Prepare(ctx context.Context, dir, mirror string, say func(string, ...any)) 
 		return nil, err
 	}
 	defer lock.Close()
-	key := sha256.Sum256([]byte(layout + "\n" + strings.Join(packages, "\n")))
-	made := filepath.Join(dir, hex.EncodeToString(key[:6]))
+	names, kind := packages, ""
+	if programs {
+		names, kind = slices.Concat(packages, forPrograms), "programs-"
+	}
+	key := sha256.Sum256([]byte(layout + "\n" + strings.Join(names, "\n")))
+	made := filepath.Join(dir, kind+hex.EncodeToString(key[:keySize]))
 	if _, err := os.Stat(made); err != nil {
-		if err := makeUserland(ctx, dir, made, mirror, say); err != nil {
+		debs, err := fetch(ctx, names, filepath.Join(dir, kind+"apt"), mirror, say)
+		if err != nil {
+			return nil, err
+		}
+		if err := makeUserland(ctx, dir, made, debs, say); err != nil {
 			return nil, err
 		}
 	}
@@ -54,11 +67,7 @@ func Prepare(ctx context.Context, dir, mirror string, say func(string, ...any)) 
 	return u, nil
 }
 
-func makeUserland(ctx context.Context, dir, made, mirror string, say func(string, ...any)) error {
-	debs, err := fetch(ctx, filepath.Join(dir, "apt"), mirror, say)
-	if err != nil {
-		return err
-	}
+func makeUserland(ctx context.Context, dir, made string, debs []string, say func(string, ...any)) error {
 	temp, err := os.MkdirTemp(dir, "make-")
 	if err != nil {
 		return err
@@ -93,10 +102,11 @@ func makeUserland(ctx context.Context, dir, made, mirror string, say func(string
 	if err := makeImage(ctx, filepath.Join(out, "cache.ext4"), "", cacheSize); err != nil {
 		return err
 	}
-	// Archives are needed no more; what is left of earlier ones isn't, either.
-	old, _ := filepath.Glob(filepath.Join(dir, "[0-9a-f]*"))
+	// Those of the same kind that were made of other packages are needed no more.
+	kind := filepath.Base(made)[:len(filepath.Base(made))-2*keySize]
+	old, _ := filepath.Glob(filepath.Join(dir, kind+strings.Repeat("[0-9a-f]", 2*keySize)))
 	for _, o := range old {
-		if len(filepath.Base(o)) == len(filepath.Base(made)) && o != made {
+		if o != made {
 			_ = os.RemoveAll(o)
 		}
 	}

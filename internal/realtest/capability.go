@@ -61,6 +61,7 @@ const (
 	PerfEvents     Capability = "perf events"         // the kernel's software clock for one's own children
 	Breakpoints    Capability = "perf breakpoints"    // the processor's breakpoints for one's own children
 	I386           Capability = "i386 programs"       // a kernel that runs 32-bit x86
+	AMD64          Capability = "x86-64"              // the machine's own processor, for which its compilers make code
 	QEMUARM64      Capability = "qemu-aarch64-static" // emulator of programs for 64-bit Arm
 	Chromium       Capability = "chromium"            // web browser
 	NPMReaders     Capability = "readers of exports"  // trace_processor and speedscope, as export/testdata/readers/package-lock.json has them
@@ -77,8 +78,20 @@ const (
 	CleanChroot    Capability = "a clean chroot"      // mmdebstrap, and root's right to mount: see [CleanRoot]
 )
 
+// Uftrace is a tracer of functions.
+const Uftrace Capability = "uftrace"
+
+// InstructionCounter is the processor's, of one's own instructions in user space. An emulated processor has it if it counts instructions.
+const InstructionCounter Capability = "a counter of instructions"
+
 // ObjdumpARM64 is the GNU disassembler for 64-bit Arm.
 const ObjdumpARM64 Capability = "aarch64-linux-gnu-objdump"
+
+// The compilers of C and C++ for 64-bit Arm, with a C library and C++'s, which [QEMUARM64] runs.
+const (
+	GCCARM64 Capability = "aarch64-linux-gnu-gcc"
+	GXXARM64 Capability = "aarch64-linux-gnu-g++"
+)
 
 // LLD is LLVM's linker of ELF files, for every processor.
 const LLD Capability = "ld.lld-19"
@@ -97,8 +110,12 @@ func (c Capability) Find() (string, error) {
 		return "", canSample()
 	case Breakpoints:
 		return "", canBreak()
+	case InstructionCounter:
+		return "", canCount()
 	case I386:
 		return "", canRunI386()
+	case AMD64:
+		return "", isAMD64()
 	case Superuser:
 		return "", isRoot()
 	case CleanChroot:
@@ -203,6 +220,13 @@ func findPython() (string, error) {
 		return "", fmt.Errorf("%w: %s: %w", ErrMissing, Python3, err)
 	}
 	return filepath.EvalSymlinks(string(out))
+}
+
+func isAMD64() error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("%w: %s: this is %s", ErrMissing, AMD64, runtime.GOARCH)
+	}
+	return nil
 }
 
 func canRunI386() error {

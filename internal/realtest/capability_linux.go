@@ -95,7 +95,7 @@ func exit0I386() []byte {
 	return b.Bytes()
 }
 
-// canSample and canBreak prove the permission by an event of this process's own.
+// canSample, canBreak and canCount prove the permission by an event of this process's own.
 func canSample() error {
 	return canHave(PerfEvents, unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK})
 }
@@ -103,6 +103,10 @@ func canSample() error {
 func canBreak() error {
 	const execute = 4 // HW_BREAKPOINT_X, of which the length is that of a long
 	return canHave(Breakpoints, unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: execute, Ext1: 0x1000, Ext2: 8})
+}
+
+func canCount() error {
+	return canHave(InstructionCounter, unix.PerfEventAttr{Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_INSTRUCTIONS})
 }
 
 func canHave(c Capability, attr unix.PerfEventAttr) error {

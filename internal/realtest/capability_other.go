@@ -26,6 +26,10 @@ func canSample() error {
 	return fmt.Errorf("%w: %s: this is %s", ErrMissing, PerfEvents, runtime.GOOS)
 }
 
+func canCount() error {
+	return fmt.Errorf("%w: %s: this is %s", ErrMissing, InstructionCounter, runtime.GOOS)
+}
+
 func canMakeRoot() error {
 	return fmt.Errorf("%w: %s: this is %s", ErrMissing, CleanChroot, runtime.GOOS)
 }

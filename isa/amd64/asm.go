@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
+
+	"github.com/callreel/callreel/isa"
 )
 
 // Asm appends x86-64 machine code that will run at a known address. It knows just the instructions that stubs
@@ -15,15 +16,12 @@ import (
 // Errors (a displacement out of ±2 GiB, an unplaced label, an operand that has no encoding) are kept and given by Finish,
 // so that straight-line code stays readable. The zero Asm is not usable: call NewAsm.
 type Asm struct {
-	base   uint64
-	buf    []byte
-	labels []int // offset of each label, -1 while unplaced
+	isa.Code
 	fixups []asmFixup
-	err    error
 }
 
 // Label names a place in the code of one Asm.
-type Label int
+type Label = isa.Label
 
 type asmFixup struct {
 	at    int // offset of the rel32 field
@@ -79,79 +77,45 @@ func AtFS(disp int32) Mem { return Mem{FS: true, Disp: disp} }
 var ErrAsmRange = errors.New("out of reach of a 32-bit displacement")
 
 // NewAsm returns an assembler for code that will stand at base. It appends to buf, whose length must be 0.
-func NewAsm(base uint64, buf []byte) *Asm { return &Asm{base: base, buf: buf[:0]} }
-
-// PC is the address of the next byte.
-func (a *Asm) PC() uint64 { return a.base + uint64(len(a.buf)) }
-
-// Len is the number of bytes so far.
-func (a *Asm) Len() int { return len(a.buf) }
-
-// Base is the address of the first byte.
-func (a *Asm) Base() uint64 { return a.base }
-
-// Since is the code from offset off on. It may be changed until more is appended.
-func (a *Asm) Since(off int) []byte { return a.buf[off:] }
-
-// Extend appends n bytes as they are in the buffer, and returns them to be filled in. They may be until more is appended.
-func (a *Asm) Extend(n int) []byte {
-	from := len(a.buf)
-	a.buf = slices.Grow(a.buf, n)[:from+n]
-	return a.buf[from:]
+func NewAsm(base uint64, buf []byte) *Asm {
+	a := new(Asm)
+	a.Start(base, buf)
+	return a
 }
-
-// Space is what the buffer has from one offset up to another, both behind the code so far, for another Asm; Extend takes over what that has
-// made. The buffer that NewAsm was given must reach so far.
-func (a *Asm) Space(from, to int) []byte { return a.buf[from:from:to] }
 
 // Finish resolves labels and returns the code.
 func (a *Asm) Finish() ([]byte, error) {
 	a.Resolve()
-	return a.buf, a.err
+	return a.Made()
 }
 
 // Resolve resolves all labels so far and forgets them: they must have been placed, and are not to be used any more.
 func (a *Asm) Resolve() {
 	for _, f := range a.fixups {
-		to := a.labels[f.label]
-		if to < 0 {
-			a.fail(fmt.Errorf("amd64: label %d used at %#x was never placed", f.label, a.base+uint64(f.at)))
+		to, ok := a.Find(f.label, f.at)
+		if !ok {
 			break
 		}
-		binary.LittleEndian.PutUint32(a.buf[f.at:], uint32(int32(to-(f.at+4))))
+		binary.LittleEndian.PutUint32(a.Since(f.at), uint32(int32(to-(f.at+4))))
 	}
-	a.fixups, a.labels = a.fixups[:0], a.labels[:0]
+	a.fixups = a.fixups[:0]
+	a.Forget()
 }
-
-// NewLabel makes a label to be placed later.
-func (a *Asm) NewLabel() Label {
-	a.labels = append(a.labels, -1)
-	return Label(len(a.labels) - 1)
-}
-
-// Place puts the label here.
-func (a *Asm) Place(l Label) { a.labels[l] = len(a.buf) }
-
-// Placed is the address of a label that has been placed.
-func (a *Asm) Placed(l Label) uint64 { return a.base + uint64(a.labels[l]) }
-
-// Raw appends bytes as they are.
-func (a *Asm) Raw(b ...byte) { a.buf = append(a.buf, b...) }
 
 // Align fills with int3 up to a multiple of n, a power of two.
 func (a *Asm) Align(n uint64) {
 	for a.PC()&(n-1) != 0 {
-		a.buf = append(a.buf, 0xCC)
+		a.Raw(0xCC)
 	}
 }
 
-func (a *Asm) imm32(v uint32) { a.buf = binary.LittleEndian.AppendUint32(a.buf, v) }
+func (a *Asm) imm32(v uint32) { a.Put32(v) }
 
 // rel32 appends the displacement from the end of an instruction (tail bytes of immediate follow the field) to addr.
 func (a *Asm) rel32(addr uint64, tail int) {
 	d := int64(addr) - int64(a.PC()+4+uint64(tail))
 	if d < math.MinInt32 || d > math.MaxInt32 {
-		a.fail(fmt.Errorf("amd64: from %#x to %#x: %w", a.PC(), addr, ErrAsmRange))
+		a.Fail(fmt.Errorf("amd64: from %#x to %#x: %w", a.PC(), addr, ErrAsmRange))
 		d = 0
 	}
 	a.imm32(uint32(int32(d)))
@@ -198,18 +162,11 @@ func (a *Asm) sib(m Mem) byte {
 	case m.Scale == 0:
 		return 4<<3 | base
 	case m.Index == RSP: // its number stands for no index
-		a.fail(fmt.Errorf("amd64: at %#x: rsp can't be an index", a.PC()))
+		a.Fail(fmt.Errorf("amd64: at %#x: rsp can't be an index", a.PC()))
 	case m.Scale != 1 && m.Scale != 2 && m.Scale != 4 && m.Scale != 8:
-		a.fail(fmt.Errorf("amd64: at %#x: an index can't be scaled by %d", a.PC(), m.Scale))
+		a.Fail(fmt.Errorf("amd64: at %#x: an index can't be scaled by %d", a.PC(), m.Scale))
 	}
 	return byte(bits.TrailingZeros8(m.Scale))<<6 | byte(m.Index&7)<<3 | base
-}
-
-// fail keeps the first error for Finish.
-func (a *Asm) fail(err error) {
-	if a.err == nil {
-		a.err = err
-	}
 }
 
 // op appends prefixes, opcode and memory operand of an instruction with a register and a memory operand.

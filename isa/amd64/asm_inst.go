@@ -202,7 +202,7 @@ func (a *Asm) Test(x, y Reg) { a.rr(true, y, x, 0x85) }
 // TestALImm is test r8, imm8 for one of al, cl, dl, bl.
 func (a *Asm) TestALImm(r Reg, v uint8) {
 	if r > RBX {
-		a.fail(fmt.Errorf("amd64: at %#x: test of the low byte of %s isn't known here", a.PC(), r))
+		a.Fail(fmt.Errorf("amd64: at %#x: test of the low byte of %s isn't known here", a.PC(), r))
 	}
 	a.Raw(0xF6, 0xC0|byte(r&3), v)
 }
@@ -216,14 +216,14 @@ func (a *Asm) TestMem32Imm(m Mem, v uint32) {
 // Jcc is a conditional jump to a label, always in the rel32 form.
 func (a *Asm) Jcc(c Cond, l Label) {
 	a.Raw(0x0F, 0x80|byte(c))
-	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.fixups = append(a.fixups, asmFixup{a.Len(), l})
 	a.imm32(0)
 }
 
 // Jmp is a jump to a label, always in the rel32 form.
 func (a *Asm) Jmp(l Label) {
 	a.Raw(0xE9)
-	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.fixups = append(a.fixups, asmFixup{a.Len(), l})
 	a.imm32(0)
 }
 
@@ -239,7 +239,7 @@ func (a *Asm) CallTo(addr uint64) { a.Raw(0xE8); a.rel32(addr, 0) }
 // Call is call rel32 to a label.
 func (a *Asm) Call(l Label) {
 	a.Raw(0xE8)
-	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.fixups = append(a.fixups, asmFixup{a.Len(), l})
 	a.imm32(0)
 }
 
@@ -304,7 +304,7 @@ func (a *Asm) Xchg(x, y Reg) { a.rr(true, x, y, 0x87) }
 // LeaLabel appends lea dst, [l].
 func (a *Asm) LeaLabel(dst Reg, l Label) {
 	a.Raw(0x48|byte(dst>>3)<<2, 0x8D, byte(dst&7)<<3|5)
-	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.fixups = append(a.fixups, asmFixup{a.Len(), l})
 	a.imm32(0)
 }
 
@@ -393,7 +393,7 @@ func (a *Asm) CmpImm64(r Reg, v int32) {
 // CmpLabel is cmp r64, m64 for the eight bytes at a label.
 func (a *Asm) CmpLabel(r Reg, l Label) {
 	a.Raw(0x48|byte(r>>3)<<2, 0x3B, byte(r&7)<<3|5)
-	a.fixups = append(a.fixups, asmFixup{len(a.buf), l})
+	a.fixups = append(a.fixups, asmFixup{a.Len(), l})
 	a.imm32(0)
 }
 

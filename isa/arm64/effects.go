@@ -36,7 +36,7 @@ func (i *Inst) StackDelta() (delta int, known bool) {
 	switch {
 	case i.Writeback && i.Base == SP && !(i.PostIndex && i.vectorStructure()):
 		return int(i.Disp), true
-	case i.Class == AddSubImm && i.Rn() == SP:
+	case i.Class == AddSubImm && i.Rn() == SP && i.bit(31): // of 32 bits it clears the upper half
 		delta = int(i.field(10, 12))
 		if i.bit(22) {
 			delta <<= 12
@@ -44,7 +44,7 @@ func (i *Inst) StackDelta() (delta int, known bool) {
 		if i.bit(30) {
 			delta = -delta
 		}
-		return delta, i.bit(31)
+		return delta, true
 	}
 	return 0, false
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func FuzzDecode(f *testing.F) {
-	for _, w := range []uint32{0xD503233F, 0xD65F03C0, 0x94000001, 0x90000000, 0xA9BF7BFD, 0x58000041, 0xD5033FDF, 0x1E602000, 0} {
+	for _, w := range []uint32{0xD503233F, 0xD65F03C0, 0x94000001, 0x90000000, 0xA9BF7BFD, 0x58000041, 0xD5033FDF, 0x1E602000, 0x11112FFF, 0} {
 		f.Add(binary.LittleEndian.AppendUint32(nil, w))
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {

@@ -5,7 +5,9 @@
  * that a debugger needs no more than breakpoints.
  *
  *   arguments ROUNDS [MILLISECONDS to wait before, and at the end]
+ *   arguments ROUNDS wait: for a line before, for the end of stdin at the end
  */
+#include "target.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -85,7 +87,11 @@ static uint64_t next(void)
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 10;
-    if (argc > 2)
+    int waits = argc > 2 && strcmp(argv[2], "wait") == 0;
+    if (waits) {
+        target_ready();
+        target_wait_line();
+    } else if (argc > 2)
         usleep(1000 * atoi(argv[2]));
     char *words[] = {"one", "two", "three", NULL};
     struct client last = {7, words, "the last of all", NULL, 2.5, -7};
@@ -103,7 +109,12 @@ int main(int argc, char **argv)
         got_pair(paired(colors[i % 4], i * 3));
         large(i, 2.5);
     }
-    if (argc > 2)
+    if (waits) {
+        puts("counted");
+        fflush(stdout);
+        target_wait_line();
+        printf("arguments rounds=%ld ok\n", rounds);
+    } else if (argc > 2)
         usleep(1000 * atoi(argv[2]));
     return 0;
 }

@@ -1,8 +1,10 @@
 // As arguments.c, with what C++ has besides.
+#include "target.h"
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -71,6 +73,11 @@ int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 10;
     app::Server s;
+    bool waits = argc > 2 && strcmp(argv[2], "wait") == 0;
+    if (waits) {
+        target_ready();
+        target_wait_line();
+    }
     for (long i = 0; i < rounds; i++) {
         std::string path = "/path/" + std::to_string(i * 7919) + std::string(i % 90, 'x');
         s.got_string(s.handle(path, i % 2 ? "short" : "a longer body, for which std::string takes memory of its own", std::string_view(path).substr(1, i % 7),
@@ -79,5 +86,11 @@ int main(int argc, char **argv)
         app::got_int(s.own(app::Owner("owner " + std::to_string(i), i), i + 1, r, std::make_unique<int>(i * 5), -i));
         app::twice(i * 0.5, i * 0.25);
         app::twice<unsigned short>(i, 65535 - i);
+    }
+    if (waits) {
+        puts("counted");
+        fflush(stdout);
+        target_wait_line();
+        printf("arguments rounds=%ld ok\n", rounds);
     }
 }

@@ -21,7 +21,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#if defined(__x86_64__)
 #include <x86intrin.h>
+#endif
 
 #define WORKERS 5
 #define ROOM (1ul << 24)
@@ -42,6 +44,18 @@ static atomic_int stop, looping;
 static pthread_barrier_t together;
 static long request_ms;
 
+/* The counter that recordings go by. */
+static inline uint64_t ticks(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    uint64_t t;
+    __asm__ volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(t)::"memory");
+    return t;
+#endif
+}
+
 TRACED uint64_t work_b(uint64_t x) { return x * 3 + 1; }
 TRACED uint64_t work_c(uint64_t x) { return x * 5 + 2; }
 
@@ -52,7 +66,7 @@ static void note(int w, int function, uint64_t from)
         return;
     struct record *r = &logs[w][n];
     r->from = from;
-    r->to = __rdtsc();
+    r->to = ticks();
     r->function = function;
     atomic_store_explicit(&header->made[w], n + 1, memory_order_release);
 }
@@ -61,7 +75,7 @@ TRACED uint64_t work_a(uint64_t x, int w)
 {
     uint64_t sum = 0;
     for (int i = 0; i < 3; i++) {
-        uint64_t from = __rdtsc();
+        uint64_t from = ticks();
         sum += work_b(x + i);
         note(w, 2, from);
     }
@@ -98,7 +112,7 @@ static void *worker(void *arg)
     pthread_setname_np(pthread_self(), name);
     header->tid[w] = syscall(SYS_gettid);
     for (uint64_t i = 0; !stop; i++) {
-        uint64_t from = __rdtsc();
+        uint64_t from = ticks();
         if (w < 2) {
             work_a(i, w);
             note(w, 1, from);
@@ -116,7 +130,7 @@ static void *worker(void *arg)
 static void serve(int w, long n, long ms)
 {
     for (long i = 0; i < n; i++) {
-        uint64_t from = __rdtsc();
+        uint64_t from = ticks();
         request(ms);
         note(w, 4, from);
     }

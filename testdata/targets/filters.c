@@ -1,7 +1,7 @@
 /*
  * filters ROUNDS THREADS TICKS: pairs of threads, of which one names itself work-N
  * and the other rest-N, make ROUNDS random trees of calls each. Some calls take
- * TICKS of the time-stamp counter, some trees are left by longjmp. They start
+ * TICKS of the processor's counter, some trees are left by longjmp. They start
  * when a line comes on stdin; "counted" is printed at their end, and the
  * process stays until stdin ends.
  *
@@ -16,7 +16,9 @@
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <string.h>
+#ifdef __x86_64__
 #include <x86intrin.h>
+#endif
 
 enum { FUNCTIONS = 5, INSIDE = 1, SHALLOW = 3, DEEP = 7 };
 enum { CALLS, WORK, MUST, MAY, IN, FIRST, KINDS = FIRST + SHALLOW };
@@ -33,9 +35,14 @@ static __thread jmp_buf back;
 
 static uint64_t now(void)
 {
+#ifdef __x86_64__
     _mm_lfence();
     uint64_t t = __rdtsc();
     _mm_lfence();
+#else
+    uint64_t t;
+    __asm__ volatile("isb\n mrs %0, cntvct_el0\n isb" : "=r"(t)::"memory");
+#endif
     return t;
 }
 

@@ -22,6 +22,21 @@ typedef void made(void (*)(void));
 
 int main(int argc, char **argv)
 {
+#ifdef __aarch64__
+    static const unsigned code[] = {
+        0xa9bf7bfd, 0x910003fd, /* stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0xd63f0000,             /* blr x0 */
+        0xa8c17bfd, 0xd65f03c0, /* ldp x29, x30, [sp], #16; ret */
+    };
+    static const unsigned interpreter[] = {
+        0xa9bf7bfd, 0x910003fd, /* stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0x1000005e, 0x14000003, /* adr x30, 1f; b 2f */
+        0xa8c17bfd, 0xd65f03c0, /* 1: ldp x29, x30, [sp], #16; ret */
+        0xa9bf7bfd, 0x910003fd, /* 2: stp x29, x30, [sp, #-16]!; mov x29, sp */
+        0x1000005e, 0xd61f0000, /* adr x30, 3f; br x0 */
+        0xa8c17bfd, 0xd65f03c0, /* 3: ldp x29, x30, [sp], #16; ret */
+    };
+#else
     static const unsigned char code[] = {
         0x55, 0x48, 0x89, 0xe5, /* push %rbp; mov %rsp, %rbp */
         0xff, 0xd7,             /* call *%rdi */
@@ -37,6 +52,7 @@ int main(int argc, char **argv)
         0xff, 0xe7,                         /* jmp *%rdi */
         0x5d, 0xc3,                         /* 3: pop %rbp; ret */
     };
+#endif
     const int interprets = argc == 2 && !strcmp(argv[1], "interpreter");
     CHECK(argc == 2);
     int fd = -1, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -47,7 +63,8 @@ int main(int argc, char **argv)
     }
     char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, flags, fd, 0);
     CHECK(at != MAP_FAILED);
-    memcpy(at + 64, interprets ? interpreter : code, interprets ? sizeof interpreter : sizeof code);
+    memcpy(at + 64, interprets ? (const void *)interpreter : code, interprets ? sizeof interpreter : sizeof code);
+    __builtin___clear_cache(at, at + 4096);
     char name[64];
     snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
     FILE *map = fopen(name, "w");

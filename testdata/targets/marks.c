@@ -43,9 +43,15 @@ TRACED void sizes(uint64_t i)
     int64_t s64 = -(int64_t)i;
     double d = i / 2.0;
     marks_static = i;
+#ifdef __x86_64__
     __asm__ volatile(MARK(MARK_NOP5, "marks", "sizes", "0",
                           "1@%b[u8] -2@%w[s16] 4@%k[u32] -8@%[s64] -4@$-12 8f@%[d] -4@marks_global(%%rip) -4@marks_static+0(%%rip)")
                      ::[u8] "r"(u8), [s16] "r"(s16), [u32] "r"(u32), [s64] "r"(s64), [d] "x"(d));
+#else
+    __asm__ volatile(MARK(MARK_NOP5, "marks", "sizes", "0",
+                          "1@%w[u8] -2@%w[s16] 4@%w[u32] -8@%[s64] -4@-12 8f@%d[d] -4@[%[global]] -4@[%[of_all]]")
+                     ::[u8] "r"(u8), [s16] "r"(s16), [u32] "r"(u32), [s64] "r"(s64), [d] "w"(d), [global] "r"(&marks_global), [of_all] "r"(&marks_static));
+#endif
 }
 
 /* A string, and what a pointer leads to; every 16th pointer is bad. */
@@ -56,9 +62,15 @@ TRACED void strings(uint64_t i)
     struct pair *at = i % 16 == 15 ? (struct pair *)8 : &p;
     uint64_t last = i % 4, table[4] = {i, i + 1, i + 2, i + 3};
     snprintf(text, sizeof text, "round %llu", (unsigned long long)i);
+#ifdef __x86_64__
     __asm__ volatile(MARK(MARK_NOP, "marks", "strings", "0", "8@%[text] -4@(%[at]) 8@8(%[at])") ::[text] "r"(text), [at] "r"(at) : "memory");
     __asm__ volatile(MARK(MARK_NOP, "marks", "indexed", "0", "8@(%[table],%[last],8) -4@-8(%[after],%[last],8) 2@marks_numbers(%%rip)")
                      ::[table] "r"(table), [after] "r"(table + 1), [last] "r"(last) : "memory");
+#else
+    __asm__ volatile(MARK(MARK_NOP, "marks", "strings", "0", "8@%[text] -4@[%[at]] 8@[%[at], 8]") ::[text] "r"(text), [at] "r"(at) : "memory");
+    __asm__ volatile(MARK(MARK_NOP, "marks", "indexed", "0", "8@[%[table], %[last]] -4@[%[element], -8] 2@[%[numbers]]")
+                     ::[table] "r"(table), [last] "r"(last * 8), [element] "r"(table + 1 + last), [numbers] "r"(marks_numbers) : "memory");
+#endif
 }
 
 /* Passed only while somebody wants to know. */

@@ -6,7 +6,11 @@
 #define MARKS_H
 
 #define MARK_NOP "990: nop"
+#ifdef __x86_64__
 #define MARK_NOP5 "990: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
+#else
+#define MARK_NOP5 MARK_NOP
+#endif
 
 #define MARK(nop, provider, name, semaphore, args)                            \
     nop "\n"                                                                  \

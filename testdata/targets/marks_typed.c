@@ -41,7 +41,11 @@ TRACED void outer(unsigned long i)
     enum color mine = colors[i % 3];
     inner(mine);
     last_color = mine;
+#ifdef __x86_64__
     PASS("global", "-4@last_color(%%rip)", ::"r"(i));
+#else
+    PASS("global", "-4@[%[a]]", ::[a] "r"(&last_color), "r"(i));
+#endif
     volatile door_t local = i % 2 ? OPENED : CLOSED;
     PASS("local", "4@%[a]", ::[a] "m"(local));
 }

@@ -1,13 +1,13 @@
 /*
- * rareslow LOG: requests that go through a tree of functions. One in so many
+ * rareslow LOG EVERY: requests that go through a tree of functions. One in so many
  * waits for 20 ms in one of them that is chosen by chance, which is logged when
  * stdin ends: function, and time-stamp counter before and behind.
  */
 #include "target.h"
+#include "ticks.h"
 #include <time.h>
-#include <x86intrin.h>
 
-enum { MOST = 4096, EVERY = 10000 };
+enum { MOST = 4096 };
 static struct { const char *function; unsigned long long from, to; } waited[MOST];
 static int count, slow_at = -1;
 static unsigned long long seed = 42;
@@ -24,9 +24,9 @@ static inline __attribute__((always_inline)) void here(int id, const char *name)
 	slow_at = -1;
 	struct timespec t = {0, 20000000};
 	waited[count].function = name;
-	waited[count].from = __rdtsc();
+	waited[count].from = ticks();
 	nanosleep(&t, NULL);
-	waited[count++].to = __rdtsc();
+	waited[count++].to = ticks();
 }
 
 #define F(name, id, body) \
@@ -41,10 +41,12 @@ F(rs_request, 6, rs_parse(x); rs_scan(x))
 
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2);
+	CHECK(argc == 3);
+	unsigned every = (unsigned)atoi(argv[2]);
+	CHECK(every > 0);
 	target_ready();
 	for (unsigned n = 1; n % 256 != 0 || !target_told_to_stop(); n++) {
-		if (chance(EVERY) == 0)
+		if (chance(every) == 0)
 			slow_at = (int)chance(7);
 		rs_request(n);
 		slow_at = -1;

@@ -4,7 +4,8 @@
  *   waits THREADS TIMES     each thread waits TIMES times in nanosleep, futex, read of a pipe and poll, and prints for each
  *                           "wait TID BEFORE AFTER NUMBER": the clock just before and after the call, and its number
  *   wakes TIMES             one thread wakes another by a futex: "waker TID", "sleeper TID"
- *   hogs THREADS MS         all on one processor, each runs for MS: "hog TID BEGIN END"
+ *   hogs THREADS MS         all on one processor, each runs for MS: "hog TID BEGIN END WAITS", the last how often it left
+ *                           the processor of itself, as the kernel counts: page faults may have to wait
  *   lives THREADS AT_ONCE   threads that live 0.1 ms: "lives THREADS"
  *   crowd THREADS           that many threads wait at once until the end
  *   mixed SECONDS           some run, some sleep, some yield, some wake one another, all until the end
@@ -30,6 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -136,11 +138,15 @@ static void *waits(void *arg)
 
 static void *hog(void *arg)
 {
-    uint64_t begin = ticks(), end;
+    struct rusage before, after;
+    uint64_t begin, end;
+    getrusage(RUSAGE_THREAD, &before);
+    begin = ticks();
     spin((uint64_t)(long)arg * 1000000);
     end = ticks();
+    getrusage(RUSAGE_THREAD, &after);
     pthread_mutex_lock(&printing);
-    printf("hog %d %llu %llu\n", own_tid(), (unsigned long long)begin, (unsigned long long)end);
+    printf("hog %d %llu %llu %ld\n", own_tid(), (unsigned long long)begin, (unsigned long long)end, after.ru_nvcsw - before.ru_nvcsw);
     pthread_mutex_unlock(&printing);
     return NULL;
 }

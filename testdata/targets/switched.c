@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "target.h"
+#include "ticks.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +24,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <x86intrin.h>
 
 #define WORKERS 4
 #define ROOM (1u << 20)
@@ -46,18 +46,10 @@ static atomic_int stop;
 static __thread int self;
 static __thread jmp_buf back;
 
-static uint64_t now(void)
-{
-    _mm_lfence();
-    uint64_t t = __rdtsc();
-    _mm_lfence();
-    return t;
-}
-
 /* Handlers note their calls between those of what they interrupt. */
 static void note(int function, uint64_t from)
 {
-    uint64_t to = now();
+    uint64_t to = ticks();
     uint64_t n = atomic_fetch_add_explicit(&header->made[self], 1, memory_order_relaxed);
     if (n >= ROOM) /* what comes then isn't looked at */
         return;
@@ -69,7 +61,7 @@ static void note(int function, uint64_t from)
 
 #define CALL(function, call, want)                                            \
     do {                                                                      \
-        uint64_t from_ = now();                                               \
+        uint64_t from_ = ticks();                                               \
         uint64_t got_ = (call);                                               \
         note(function, from_);                                                \
         CHECK(got_ == (uint64_t)(want));                                      \
@@ -91,7 +83,7 @@ TRACED uint64_t sw_deep(uint64_t n)
 {
     if (n == 0)
         return 0;
-    uint64_t from = now();
+    uint64_t from = ticks();
     uint64_t below = sw_deep(n - 1);
     note(DEEP, from);
     return below + n;
@@ -133,7 +125,7 @@ static void *worker(void *arg)
             continue;
         }
         CALL(OUTER, sw_outer(i), i + 7);
-        uint64_t from = now();
+        uint64_t from = ticks();
         CHECK(sw_deep(8) == 36);
         note(DEEP, from);
         if (setjmp(back) == 0)

@@ -21,6 +21,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#ifdef FAR_DATA
+char far_data[FAR_DATA]; /* more than a branch reaches */
+#endif
+
 struct counts {
     uint64_t a, b, c, d;
 };

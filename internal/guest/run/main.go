@@ -26,6 +26,8 @@ type config struct {
 	verbose bool
 	each    time.Duration // for the tests of one package
 	command string        // run instead of tests
+	soak    time.Duration // bench -soak for this time, with more programs
+	prepare bool          // only what the guest is made of
 	mirror  string
 	cache   string
 	tree    string // the folder of go.mod
@@ -36,6 +38,7 @@ func main() {
 	flag.StringVar(&c.machine.CPU, "cpu", "max", "the processor, as qemu-system-aarch64 names it; cortex-a57 has neither LSE nor PAC nor BTI")
 	flag.IntVar(&c.machine.CPUs, "smp", 2, "how many processors")
 	flag.IntVar(&c.machine.Megabytes, "memory", 3072, "memory in MB")
+	flag.BoolVar(&c.machine.Counts, "count", false, "let the processor, of which there is one, count instructions: perf events in the guest can count them then; slower")
 	flag.DurationVar(&c.machine.Limit, "timeout", 25*time.Minute, "the guest is ended after that")
 	flag.DurationVar(&c.each, "package-timeout", 20*time.Minute, "the tests of a package are ended after that")
 	flag.StringVar(&c.tests, "run", "", "only tests that match, as for go test")
@@ -43,6 +46,8 @@ func main() {
 	flag.BoolVar(&c.short, "short", false, "as for go test")
 	flag.BoolVar(&c.verbose, "v", false, "as for go test")
 	flag.StringVar(&c.command, "sh", "", "run this by sh in the guest instead of tests; callreel is on the PATH")
+	flag.DurationVar(&c.soak, "soak", 0, "let recorders come, go and die in real programs for this time: bench -soak")
+	flag.BoolVar(&c.prepare, "prepare", false, "only fetch what the guest is made of, and make its file system")
 	flag.StringVar(&c.mirror, "mirror", os.Getenv("CALLREEL_DEBIAN_MIRROR"), "of Debian's archive, such as http://deb.debian.org")
 	flag.StringVar(&c.cache, "cache", "", "the folder of Debian's packages (default: one below the user's cache folder)")
 	flag.Usage = func() {
@@ -77,8 +82,8 @@ func (c *config) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	c.tree = tree[0]
-	userland, err := guest.Prepare(ctx, c.cache, c.mirror, say)
-	if err != nil {
+	userland, err := guest.Prepare(ctx, c.cache, c.mirror, c.soak > 0, say)
+	if err != nil || c.prepare {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "callreel-guest-")
