@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -49,15 +50,21 @@ func (p *Process) Activity(tid int) (Activity, error) {
 // Blocked reads how often a thread has left the processor to wait for something: as long
 // as it waits, the number stays. The error is that of Activity.
 func (p *Process) Blocked(tid int) (uint64, error) {
+	blocked, _, err := p.Waits(tid)
+	return blocked, err
+}
+
+// Waits reads whether a thread waits now, and how often it has left the processor to do so, as Blocked does. The error is that of Activity.
+func (p *Process) Waits(tid int) (blocked uint64, waits bool, err error) {
 	text, err := readProc(taskPath(p.pid, tid, "status"))
 	if err != nil {
-		return 0, goneError(p.pid, err)
+		return 0, false, goneError(p.pid, err)
 	}
-	n, err := parseCounter(text, "voluntary_ctxt_switches")
-	if err != nil {
-		return 0, fmt.Errorf("process %d: thread %d: %w", p.pid, tid, err)
+	if blocked, err = parseCounter(text, "voluntary_ctxt_switches"); err != nil {
+		return 0, false, fmt.Errorf("process %d: thread %d: %w", p.pid, tid, err)
 	}
-	return n, nil
+	_, state, _ := bytes.Cut(text, []byte("\nState:\t"))
+	return blocked, len(state) > 0 && (state[0] == 'S' || state[0] == 'D'), nil
 }
 
 // CPU is the processor time, user and system, that the process has used, with all its

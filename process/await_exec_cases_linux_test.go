@@ -152,8 +152,7 @@ func TestExecWithQuietSignalsBlockedIsAwaited(t *testing.T) {
 
 func TestForeignProgramIsLetGo(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
-	realtest.Need(t, realtest.I386)
-	e := startExecer(t, "plain", realtest.Build(t, "tiny32"))
+	e := startExecer(t, "plain", realtest.Small32(t))
 	if err := e.await(notCalled(t)); !errors.Is(err, ErrForeignArch) {
 		t.Error(err)
 	}

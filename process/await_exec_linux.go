@@ -86,7 +86,7 @@ func (s *Stopped) awaitExec(tid int, patience time.Duration, ready func()) error
 	if s.opts.Of != nil && (s.opts.Of.pid != s.p.pid || !s.opts.Of.Alive()) {
 		return s.threadGone(tid)
 	}
-	_ = interrupt(tid) // fails when the thread has ended, which settle sees
+	t.order()
 	if err := s.settle(t, time.Now().Add(s.opts.timeout())); err != nil {
 		return err
 	}

@@ -72,6 +72,9 @@ func (t *Thread) ownsStack(regs Regs, base uint64) error {
 	if t.s.opts.AnyStack || m.Special == "[stack]" || m.Contains(regs.ThreadPointer()) && regs.ThreadPointer() > regs.SP() {
 		return nil
 	}
+	if owns := t.s.opts.OwnsStack; owns != nil && owns(t.s.p, t, base) {
+		return nil
+	}
 	return fmt.Errorf("stack pointer %#x is not in a C library's thread stack", regs.SP())
 }
 

@@ -73,7 +73,7 @@ func (s *Stopped) oneThread(tid int, fn func(*Thread, error) error) (took time.D
 	defer s.rememberRestart(t) // once the thread runs on
 	defer s.letGo(&took)
 	s.Since = time.Now()
-	_ = interrupt(tid) // fails when the thread has ended, which settle sees
+	t.order()
 	awaitBriefly(tid)
 	switch err := s.settle(t, s.Since.Add(s.opts.timeout())); {
 	case errors.Is(err, ErrStopTimeout):

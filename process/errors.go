@@ -7,6 +7,14 @@ import (
 	"strings"
 )
 
+// processorName is this machine's processor as messages have it.
+func processorName() string {
+	if runtime.GOARCH == "amd64" {
+		return "x86-64"
+	}
+	return runtime.GOARCH
+}
+
 // The kinds of failure a caller may want to tell apart with errors.Is. The
 // errors returned wrap them with the process, the cause and what to do.
 var (
@@ -23,8 +31,8 @@ var (
 	ErrNotPermitted = errors.New("not permitted")
 	// ErrTraced: another tracer holds the process.
 	ErrTraced = errors.New("already traced")
-	// ErrForeignArch: the program is not 64-bit x86-64.
-	ErrForeignArch = errors.New("not a 64-bit x86-64 program")
+	// ErrForeignArch: the program is none of 64 bits for this machine's processor.
+	ErrForeignArch = errors.New("not a 64-bit " + processorName() + " program")
 	// ErrSelf: a process cannot trace itself.
 	ErrSelf = errors.New("a process cannot trace itself")
 	// ErrThreadGroup: the number is the ID of a thread, not of a process.

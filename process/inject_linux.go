@@ -299,7 +299,8 @@ func (r *run) stop() error {
 	if t.ended {
 		return nil
 	}
-	_ = interrupt(t.TID)
+	was := t.was
+	t.order()
 	deadline := time.Now().Add(t.s.opts.timeout())
 	err := t.s.await(t, deadline, func(rep report) (bool, error) {
 		switch {
@@ -319,6 +320,7 @@ func (r *run) stop() error {
 		return err
 	}
 	if r.inChain() {
+		t.was = was
 		return r.restore()
 	}
 	// It has restored itself, because it was faulted back above or since we were

@@ -24,7 +24,7 @@ func TestInjectionOnEveryThreadGoesUnnoticed(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	t.Logf("calls made on threads in %v", states)
-	if text := g.finish(); !strings.HasPrefix(text, "eintr 0 handled 0 alarms 1\nok\n") {
+	if text := g.finish(); !unnoticed(text) {
 		t.Errorf("target: %s%s", text, &g.stderr)
 	}
 	names := []string{"user code", "read", "poll", "clock_nanosleep", "futex", "epoll_wait"}
@@ -58,8 +58,8 @@ func injectOnEach(s *Stopped, states map[string]int) error {
 			{Number: unix.SYS_MMAP, Args: [6]uint64{0, 4096, unix.PROT_READ, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS, ^uint64(0)}},
 			{Number: unix.SYS_CLOSE, Args: [6]uint64{12345}},
 		})
-		if errors.Is(err, errUnfit) {
-			states["unfit"]++
+		if errors.Is(err, errUnfit) || errors.Is(err, ErrLate) { // on a machine that has no time for us
+			states["unfit or late"]++
 			continue
 		}
 		if err != nil {
@@ -71,7 +71,7 @@ func injectOnEach(s *Stopped, states map[string]int) error {
 		if results[2].Errno != syscall.EBADF {
 			return errors.New("close of no file succeeded")
 		}
-		if _, err := thread.makeCalls(g, []Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{results[1].Value, 4096}}}); err != nil {
+		if _, err := thread.makeCalls(g, []Call{{Number: unix.SYS_MUNMAP, Args: [6]uint64{results[1].Value, 4096}}}); err != nil && !errors.Is(err, ErrLate) {
 			return err
 		}
 		states[name]++

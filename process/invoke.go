@@ -41,11 +41,11 @@ const MaxInvocationData = 16 << 10
 // MaxArguments is how many arguments a call may have.
 const MaxArguments = 64
 
-// Returned are the registers with which a function returns (System V AMD64 ABI §3.2.3).
+// Returned are the registers with which a function returns (System V AMD64 ABI §3.2.3, AAPCS64 §6.9).
 type Returned struct {
-	Integer [2]uint64 // rax, rdx
-	Float   [2]uint64 // the low halves of xmm0, xmm1
-	X87     [10]byte  // st(0), for a long double
+	Integer [2]uint64 // rax, rdx; x0, x1
+	Float   [2]uint64 // the low halves of xmm0, xmm1; v0, v1
+	X87     [10]byte  // a long double, in the form of x87's registers: st(0); what is in v0
 	// WaitsAnew says that the thread was in a system call with a timeout which the function made the kernel forget: it starts over.
 	WaitsAnew bool
 	Took      time.Duration

@@ -79,8 +79,10 @@ func (c *returnCode) take() error {
 		return nil
 	}
 	var err error
-	if !bytes.Equal(c.old, c.code) && c.p.Alive() {
-		_, err = c.p.WriteAt(c.old, c.at)
+	if !bytes.Equal(c.old, c.code) {
+		if _, err = c.p.WriteAt(c.old, c.at); !c.p.Alive() {
+			err = nil
+		}
 	}
 	return c.unlock(err)
 }

@@ -10,18 +10,8 @@ import (
 // instead, and a signal that has come meanwhile ends the call as it would have.
 func (v *invocation) putBack(why error) error {
 	t := v.t
-	if err := setRegs(t.TID, v.f.home); err != nil {
-		return t.fail("write registers", err)
-	}
-	t.stopped = false
-	if err := t.s.sendOn(t, report{event: -1}); err != nil {
+	if err := v.standHome(); err != nil {
 		return err
-	}
-	if err := t.s.settle(t, time.Now().Add(graceHome)); err != nil {
-		return err
-	}
-	if t.ended {
-		return v.gone()
 	}
 	v.restoreErrno()
 	if err := arch.setVector(t.TID, v.vector); err != nil {
@@ -37,7 +27,31 @@ func (v *invocation) putBack(why error) error {
 	if err := setRegs(t.TID, back); err != nil {
 		return t.fail("restore registers", err)
 	}
+	if arch.beginsAnew(t, &back) {
+		t.stopped = true
+		t.reenter()
+		return v.away(why)
+	}
 	return v.letGo(why)
+}
+
+// standHome makes the thread one that would restore itself at once, in a stop that isn't one of a system call's.
+func (v *invocation) standHome() error {
+	t := v.t
+	if err := setRegs(t.TID, v.f.home); err != nil {
+		return t.fail("write registers", err)
+	}
+	t.stopped = false
+	if err := t.s.sendOn(t, report{event: -1}); err != nil {
+		return err
+	}
+	if err := t.s.settle(t, time.Now().Add(graceHome)); err != nil {
+		return err
+	}
+	if t.ended {
+		return v.gone()
+	}
+	return nil
 }
 
 // answered keeps errno, and sends the thread on to the function. Until its registers change it would restore itself.
@@ -51,6 +65,11 @@ func (v *invocation) answered() error {
 	at := arch.returned(&regs, nil).Integer[0]
 	if _, err := t.s.p.ReadAt(v.errno[:], at); err == nil {
 		v.errnoAt = at
+	}
+	if !arch.setsAllAtSyscalls() {
+		if err := v.standHome(); err != nil {
+			return err
+		}
 	}
 	if err := arch.setVector(t.TID, v.f.vector); err != nil {
 		return t.fail("write vector state", err)
@@ -92,7 +111,7 @@ func (v *invocation) take() error {
 	return nil
 }
 
-func (v *invocation) waitsAnew() bool { return restartCode(&v.own) == restartByBlock && v.forgets }
+func (v *invocation) waitsAnew() bool { return arch.waitsAnew(v.t, &v.own, v.forgets) }
 
 // leave lets the thread go in the function, with its own signal mask: it may be there for long.
 func (v *invocation) leave() error {
@@ -113,9 +132,16 @@ func (v *invocation) left() error {
 // letGo detaches the thread, which can't be used by us any more.
 func (v *invocation) letGo(err error) error {
 	t := v.t
+	t.endIfDue()
 	if detachErr := detach(t.TID, 0); detachErr != nil {
 		t.s.leftover = true // it was killed
 	}
+	return v.away(err)
+}
+
+// away notes that the thread has been let go, and passes an error on.
+func (v *invocation) away(err error) error {
+	t := v.t
 	// Where its next stop has to know the number of a call that it goes on with, see rememberRestart.
 	t.stopped, t.ended, t.regs, t.haveRegs = false, true, v.own, true
 	if err != nil {

@@ -176,6 +176,25 @@ func (t *Thread) hasRoom(base, room uint64) (end uint64, err error) {
 	return end, nil
 }
 
+// argumentRegisters says what goes where, with so many registers for integers and for floats.
+func argumentRegisters(arguments []Argument, addrs []uint64, forIntegers, forFloats int) (integers, floats, stack []uint64) {
+	for i, a := range arguments {
+		v := a.Value
+		if a.Data != nil {
+			v = addrs[i]
+		}
+		switch {
+		case a.Float && len(floats) < forFloats:
+			floats = append(floats, v)
+		case !a.Float && len(integers) < forIntegers:
+			integers = append(integers, v)
+		default:
+			stack = append(stack, v)
+		}
+	}
+	return integers, floats, stack
+}
+
 func checkInvocation(call Invocation) error {
 	size := 0
 	for _, a := range call.Arguments {

@@ -48,7 +48,7 @@ func (host) invocation(p invocationPlan) (*invocationFrame, error) {
 		}
 	}
 	f := &invocationFrame{end: end, frame: (at - ucSize) &^ 15, start: p.own}
-	integers, floats, stack := argumentRegisters(p.arguments, addrs)
+	integers, floats, stack := argumentRegisters(p.arguments, addrs, integerArguments, floatArguments)
 	args := (f.frame - 8*uint64(len(stack))) &^ 15
 	f.base = args - 8
 
@@ -85,25 +85,6 @@ func (host) invocation(p invocationPlan) (*invocationFrame, error) {
 
 // plainFlags are what functions may expect: the direction flag is clear.
 const plainFlags = 0x202
-
-// argumentRegisters says what goes where.
-func argumentRegisters(arguments []Argument, addrs []uint64) (integers, floats, stack []uint64) {
-	for i, a := range arguments {
-		v := a.Value
-		if a.Data != nil {
-			v = addrs[i]
-		}
-		switch {
-		case a.Float && len(floats) < floatArguments:
-			floats = append(floats, v)
-		case !a.Float && len(integers) < integerArguments:
-			integers = append(integers, v)
-		default:
-			stack = append(stack, v)
-		}
-	}
-	return integers, floats, stack
-}
 
 // Offsets in the FXSAVE area (Intel SDM vol. 1 §10.5.1).
 const (
@@ -159,3 +140,9 @@ func (host) returned(r *Regs, vector []byte) (out Returned) {
 }
 
 func (host) forgetsTimeout(number uint64) bool { return number == unix.SYS_POLL }
+
+func (host) waitsAnew(_ *Thread, own *Regs, forgets bool) bool {
+	return restartCode(own) == restartByBlock && forgets
+}
+
+func (host) setsAllAtSyscalls() bool { return true }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,17 +49,22 @@ func functionIn(t testing.TB, p *Process, part, name string) uint64 {
 	return 0
 }
 
-// invokeOn calls a function on one thread, and again if it stood where that can't be.
+// invokeOn calls a function on one thread.
 func invokeOn(t testing.TB, p *Process, tid int, call Invocation) (got *Returned, err error) {
 	t.Helper()
-	call.Returned = func(r Returned) { got = &r }
+	then := call.Returned
+	call.Returned = func(r Returned) {
+		if got = &r; then != nil {
+			then(r)
+		}
+	}
 	if call.Timeout == 0 {
-		call.Timeout = 10 * time.Second
+		call.Timeout = time.Minute
 	}
 	if call.Room == 0 {
 		call.Room = 64 << 10
 	}
-	eachErr := p.EachThread(context.Background(), StopOptions{}, []int{tid}, func(thread *Thread, stopErr error) error {
+	eachErr := p.EachThread(context.Background(), StopOptions{Timeout: time.Minute}, []int{tid}, func(thread *Thread, stopErr error) error {
 		if err = stopErr; err == nil {
 			err = thread.Invoke(context.Background(), call)
 		}
@@ -77,7 +83,11 @@ func TestInvokingOnEveryThreadGoesUnnoticed(t *testing.T) {
 	p := openTarget(t, g)
 	errno := functionIn(t, p, "/libc.", "__errno_location")
 	gettid, made, unfit := functionIn(t, p, "/libc.", "gettid"), 0, 0
-	for range 60 {
+	rounds := 60
+	if testing.Short() { // an emulator takes half a second a call
+		rounds = 6
+	}
+	for range rounds {
 		for _, info := range must(p.Threads()) {
 			r, err := invokeOn(t, p, info.TID, Invocation{Function: gettid, ErrnoLocation: errno})
 			switch {
@@ -93,10 +103,10 @@ func TestInvokingOnEveryThreadGoesUnnoticed(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls, %d threads unfit", made, unfit)
-	if text := g.finish(); !strings.HasPrefix(text, "eintr 0 handled 0 alarms 1\nok\n") {
+	if text := g.finish(); !unnoticed(text) {
 		t.Errorf("target: %s%s", text, &g.stderr)
 	}
-	if made < 900 {
+	if made < 15*rounds {
 		t.Errorf("only %d calls were made", made)
 	}
 }
@@ -239,12 +249,13 @@ func TestOverdueCallsArePutBackOrLeft(t *testing.T) {
 func TestAWaitGoesOnForWhatIsLeftOfIt(t *testing.T) {
 	needInvoke(t)
 	const ms = 1500
+	anew := runtime.GOARCH == "arm64" // whose kernel keeps what is left only of threads that stay where they are
 	g := startTarget(t, build(t, "invoke.c", "gcc"), strconv.Itoa(ms))
 	p := openTarget(t, g)
 	getpid := functionIn(t, p, "/libc.", "getpid")
 	for range 20 {
 		r, err := invokeOn(t, p, g.pid(), Invocation{Function: getpid})
-		if err != nil || r.Integer[0] != uint64(g.pid()) || r.WaitsAnew {
+		if err != nil || r.Integer[0] != uint64(g.pid()) || r.WaitsAnew != anew {
 			t.Fatalf("getpid: %+v, %v", r, err)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -256,7 +267,7 @@ func TestAWaitGoesOnForWhatIsLeftOfIt(t *testing.T) {
 		took, _ = strconv.Atoi(fields[1])
 	}
 	// The calls came after about a second: had the sleep begun anew it would last a second longer.
-	if result != 0 || took < ms || took > ms+900 {
+	if result != 0 || took < ms || took > ms+900 && !anew {
 		t.Errorf("nanosleep of %d ms returned %d after %d ms", ms, result, took)
 	}
 	if text := g.finish(); text != "ok\n" {
@@ -268,8 +279,8 @@ func TestAFunctionMayLeaveByAJump(t *testing.T) {
 	needInvoke(t)
 	g := startTarget(t, build(t, "invoke.c", "gcc"))
 	p := openTarget(t, g)
-	waitForState(t, g.pid(), 'S') // the line has left its buffer
-	call := Invocation{Function: functionIn(t, p, "/invoke", "leaves"), Timeout: 20 * time.Millisecond}
+	waitForState(t, g.pid(), 'S')                                                                 // the line has left its buffer
+	call := Invocation{Function: functionIn(t, p, "/invoke", "leaves"), Timeout: 5 * time.Second} // what it prints tells sooner
 	if _, err := invokeOn(t, p, g.pid(), call); !errors.Is(err, ErrFunctionLeft) {
 		t.Error(err)
 	}
@@ -375,7 +386,7 @@ func TestARefusedInvocationLeavesTheThreadUsable(t *testing.T) {
 // needInvoke skips a test where no port can have threads call functions yet.
 func needInvoke(t *testing.T) {
 	t.Helper()
-	if code, _, _ := arch.returnCode(); code == nil {
+	if CallsSupported() != nil {
 		t.Skip("threads can't be made to call functions on this processor yet")
 	}
 }

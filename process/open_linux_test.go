@@ -92,16 +92,18 @@ func TestForeignProgramsAreToldByTheirHeader(t *testing.T) {
 		h[4], h[5], h[18] = class, data, machine
 		return h
 	}
+	own := byte(arch.elfMachine())
 	for _, c := range []struct {
 		name   string
 		header [20]byte
 		want   error
 	}{
-		{"x86-64", header(2, 1, 62), nil},
+		{"this processor's", header(2, 1, own), nil},
 		{"i386", header(1, 1, 3), ErrForeignArch},
-		{"x32", header(1, 1, 62), ErrForeignArch},
-		{"arm64", header(2, 1, 183), ErrForeignArch},
-		{"big-endian", header(2, 2, 62), ErrForeignArch},
+		{"arm", header(1, 1, 40), ErrForeignArch},
+		{"32 bits of it", header(1, 1, own), ErrForeignArch},
+		{"another's", header(2, 1, own^1), ErrForeignArch},
+		{"big-endian", header(2, 2, own), ErrForeignArch},
 		{"not ELF", [20]byte{}, ErrForeignArch},
 	} {
 		if err := checkELFHeader(c.header); !errors.Is(err, c.want) {

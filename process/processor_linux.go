@@ -37,6 +37,8 @@ type processor interface {
 	inSyscall(t *Thread, r *Regs) (number uint64, ok bool)
 	rank(t *Thread, r *Regs) int
 	keepRestartable(t *Thread, r *Regs) error
+	// noteCall notes what keepRestartable has to know from before a thread is stopped.
+	noteCall(t *Thread)
 	resumable(t *Thread, r Regs) (back, frame Regs, err error)
 	leaveSleep(t *Thread, r *Regs) bool
 	// beginsAnew says whether a thread that made a chain begins its call anew, and endForHandler ends that call, see reenter_linux.go.
@@ -79,6 +81,10 @@ type processor interface {
 	// isHome says whether a thread is about to restore itself; returned are the registers of a function that has returned there.
 	isHome(r *Regs, f *invocationFrame) bool
 	returned(r *Regs, vector []byte) Returned
+	// waitsAnew says whether a thread that was in a system call with a timeout, with these registers, begins it anew; forgets says that the kernel
+	// has forgotten what was left of the timeout. setsAllAtSyscalls says whether all registers can be set where a thread stops at a system call.
+	waitsAnew(t *Thread, own *Regs, forgets bool) bool
+	setsAllAtSyscalls() bool
 	// forgetsTimeout are calls of that processor alone by which the kernel forgets what was left of another one's timeout.
 	forgetsTimeout(number uint64) bool
 }

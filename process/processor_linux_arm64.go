@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,15 +13,18 @@ type host struct{}
 
 func (host) supported() error        { return nil }
 func (host) codeSupported() error    { return nil }
-func (host) callsSupported() error   { return ErrUnsupported }
+func (host) callsSupported() error   { return nil }
 func (host) elfMachine() elf.Machine { return elf.EM_AARCH64 }
 func (host) auditArch() uint32       { return AuditArchAArch64 }
 func (host) syscallSize() uint64     { return 4 }
 func (host) spin() []byte            { return words(0x1400_0000) }      // b .
 func (host) syscallCode() []byte     { return words(insnSVC, insnRET) } //
-func (host) redZone() uint64         { return 0 }                       // AAPCS64 §6.4.5: none on Linux
 func (host) endsWithEINTR() []uint64 { return nil }                     // it has none of the old calls
 func (host) goesOnByBlock() []uint64 { return nil }
+
+// redZone is that of Go's compiler, whose functions keep a frame pointer below the stack pointer (cmd/compile/abi-internal.md), in units of its
+// alignment. By AAPCS64 §6.4.5 there is none on Linux.
+func (host) redZone() uint64 { return 16 }
 
 // mode32 is the bit of the processor's state that 32-bit code has (PSR_MODE32_BIT).
 const mode32 = 1 << 4
@@ -77,14 +79,4 @@ func (host) detour(c detourCall, entry uint64) (code []byte, after int) {
 func (host) leaveDetour(r *Regs, entry uint64) {
 	r.Regs[0] = r.Regs[9]
 	r.SetPC(entry)
-}
-
-// What follows belongs to functions that a thread calls for us, of which there is no port yet.
-
-func (host) returnCode() (code []byte, home, end uint64) { return nil, 0, 0 }
-func (host) forgetsTimeout(uint64) bool                  { return false }
-func (host) isHome(*Regs, *invocationFrame) bool         { return false }
-func (host) returned(*Regs, []byte) Returned             { return Returned{} }
-func (host) invocation(invocationPlan) (*invocationFrame, error) {
-	return nil, fmt.Errorf("%w: functions can't be called on arm64 yet", ErrNotInvoked)
 }

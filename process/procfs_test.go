@@ -92,7 +92,7 @@ func TestStatusFieldsAreRead(t *testing.T) {
 		"ShdPnd:\t0000000000000100\nSigBlk:\t0000000000010000\nSigIgn:\t0000000000001004\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\nSigCgt:\tfffffffe7ffbfeff\nNoNewPrivs:\t1\nSeccomp:\t2\nx86_Thread_features:\tshstk wrss \nnonsense\n"))
 	want := Status{
 		Name: "a:b c", TGID: 7, TracerPID: 9, UIDs: [4]int{1, 2, 3, 4}, GIDs: [4]int{5, 6, 7, 8}, NSPIDs: []int{7, 1}, VMLock: 12 << 10, VMPeak: 34 << 10,
-		SigPending: 0x100, SigBlocked: 0x10000, SigIgnored: 0x1004, Switches: 42, SigCaught: 0xfffffffe7ffbfeff, NoNewPrivs: true, Seccomp: 2, ThreadFeatures: "shstk wrss",
+		SigPending: 0x100, SigBlocked: 0x10000, SigIgnored: 0x1004, Switches: 42, Waits: 40, SigCaught: 0xfffffffe7ffbfeff, NoNewPrivs: true, Seccomp: 2, ThreadFeatures: "shstk wrss",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)

@@ -34,7 +34,7 @@ func (t *Thread) reenter() {
 			return
 		}
 		if st, err := readStat(t.s.p.pid, t.TID); !ordered && (err != nil || st.state == 'S' || time.Now().After(deadline)) {
-			_ = interrupt(t.TID) // it has ended, if that fails
+			t.order()
 			ordered = true
 		}
 		if time.Now().After(deadline.Add(t.s.opts.timeout())) {
@@ -56,12 +56,22 @@ func (t *Thread) letGoFrom(r report) {
 		}
 	case r.event == unix.PTRACE_EVENT_EXEC:
 		takeExec(t.TID)
-	case r.event != unix.PTRACE_EVENT_STOP:
+	case r.event == unix.PTRACE_EVENT_STOP:
+		t.keepOnRelease()
+	default:
 		t.s.leftover = true // it has made another thread, which is ours as well
 	}
 	if detach(t.TID, signal) != nil {
 		t.ended, t.s.leftover = true, true
 	}
+}
+
+// keepOnRelease is keepRestartable for a thread that is stopped once more as it is let go.
+func (t *Thread) keepOnRelease() {
+	release := t.s.release
+	t.s.release, t.stopped, t.haveRegs = false, true, false
+	_ = t.keepRestartable() // else it is as the kernel has it
+	t.s.release, t.stopped = release, false
 }
 
 // hasHandler says whether the program handles a signal.

@@ -53,6 +53,12 @@ var endsWithEINTROnSockets = map[uint64]bool{
 	unix.SYS_READ: true, unix.SYS_READV: true, unix.SYS_WRITE: true, unix.SYS_WRITEV: true,
 }
 
+// order tells a thread to stop. The only failure is that it has ended, and who waits for the stop sees that.
+func (t *Thread) order() {
+	arch.noteCall(t)
+	_ = interrupt(t.TID)
+}
+
 // keepRestartable turns an EINTR that our stop has caused into "restart unless
 // a signal handler runs": if a signal is what ended the call, its handler runs
 // next and the program sees the EINTR it is owed.
@@ -62,6 +68,26 @@ func (t *Thread) keepRestartable() error {
 		return err
 	}
 	return arch.keepRestartable(t, regs)
+}
+
+// endIfDue ends a call with EINTR that would begin again, if a signal has come since: its handler runs next, and would not end the call.
+func (t *Thread) endIfDue() {
+	if !t.was.again {
+		return
+	}
+	if due, err := t.signalsDue(); err != nil || !due {
+		return
+	}
+	if regs, err := getRegs(t.TID); err == nil && arch.endForHandler(t, &regs) {
+		_ = setRegs(t.TID, regs)
+	}
+}
+
+// signalsDue says whether a signal waits that the program handles and the thread doesn't block: in a call such as epoll_pwait by what is
+// blocked for the call.
+func (t *Thread) signalsDue() (bool, error) {
+	status, err := readStatus(t.s.p.pid, t.TID)
+	return (status.SigPending|status.SigWaiting)&^status.SigBlocked&status.SigCaught != 0, err
 }
 
 func (t *Thread) isSocket(fd uint64) bool {
@@ -84,21 +110,6 @@ func (t *Thread) resumable(r Regs) (back, frame Regs, err error) {
 // goesOnByBlock are the calls that the kernel continues through restart_syscall(2).
 var goesOnByBlock = map[uint64]bool{
 	unix.SYS_NANOSLEEP: true, unix.SYS_CLOCK_NANOSLEEP: true, unix.SYS_FUTEX: true,
-}
-
-// callInProgress returns the number of the system call that r was stopped in,
-// which was restart_syscall if it had been interrupted before.
-func (t *Thread) callInProgress(r *Regs) (uint64, error) {
-	if number, _ := r.Syscall(); number != unix.SYS_RESTART_SYSCALL {
-		return number, nil
-	}
-	if number, ok := t.s.p.restartedCall(t.TID, r); ok {
-		return number, nil
-	}
-	if number, ok := t.s.p.callBefore(r.PC()); ok {
-		return number, nil
-	}
-	return 0, errNumberUnknown
 }
 
 var errNumberUnknown = errors.New("it waits in a call whose number is no longer known")

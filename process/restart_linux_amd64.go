@@ -44,6 +44,13 @@ func (host) leaveSleep(_ *Thread, r *Regs) bool {
 	return true
 }
 
+// noted: nothing has to be, the arguments stay in their registers, and the kernel is told to restart.
+type noted struct {
+	again bool
+}
+
+func (host) noteCall(t *Thread) { t.was = noted{} }
+
 func (host) keepRestartable(t *Thread, regs *Regs) error {
 	if restartCode(regs) == restartByBlock {
 		return t.avoidRestartSyscall(regs)
@@ -104,4 +111,19 @@ func (t *Thread) avoidRestartSyscall(regs *Regs) error {
 		regs.SetResult(negative(int64(unix.EINTR)))
 	}
 	return t.SetRegs(regs)
+}
+
+// callInProgress returns the number of the system call that r was stopped in,
+// which was restart_syscall if it had been interrupted before.
+func (t *Thread) callInProgress(r *Regs) (uint64, error) {
+	if number, _ := r.Syscall(); number != unix.SYS_RESTART_SYSCALL {
+		return number, nil
+	}
+	if number, ok := t.s.p.restartedCall(t.TID, r); ok {
+		return number, nil
+	}
+	if number, ok := t.s.p.callBefore(r.PC()); ok {
+		return number, nil
+	}
+	return 0, errNumberUnknown
 }

@@ -2,11 +2,9 @@ package process
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,7 +44,7 @@ func (host) rank(t *Thread, r *Regs) int {
 		return 0
 	case number == unix.SYS_RESTART_SYSCALL || goesOnByBlock[number]:
 		return 4
-	case endsForHandlers[number]:
+	case endsForHandlers[number], t.wasIn(r):
 		return 3
 	}
 	return 2
@@ -60,13 +58,20 @@ var endsForHandlers = map[uint64]bool{
 // inSyscall says so of a thread that is in front of a call: as a rule it was in it.
 func (host) inSyscall(t *Thread, r *Regs) (number uint64, ok bool) { return r.Regs[8], t.atCall(r) }
 
-// beginsAnew says whether a thread with these registers begins a system call: the kernel doesn't know that it has been in it before.
-func (host) beginsAnew(t *Thread, r *Regs) bool { return t.atCall(r) }
+// beginsAnew says whether a thread with these registers begins a system call: the kernel doesn't know that it has been in it before. To stop it
+// there helps no call that stops end.
+func (host) beginsAnew(t *Thread, r *Regs) bool { return !t.wasIn(r) && t.atCall(r) }
+
+// wasIn says whether a thread is in front of the call that our stop has ended.
+func (t *Thread) wasIn(r *Regs) bool {
+	w := &t.was
+	return w.again && r.Pc == w.PC-arch.syscallSize() && r.Sp == w.SP && r.Regs[8] == w.Number
+}
 
 // endForHandler ends the call that a thread is in front of, for a handler that is about to run. Where the thread has already been in it again,
 // the kernel would do the same.
 func (h host) endForHandler(t *Thread, r *Regs) bool {
-	if !endsForHandlers[r.Regs[8]] || !t.atCall(r) {
+	if !t.wasIn(r) && !endsForHandlers[r.Regs[8]] || !t.atCall(r) {
 		return false
 	}
 	r.SetResult(negative(int64(unix.EINTR)))
@@ -84,54 +89,71 @@ func (h host) leaveSleep(t *Thread, r *Regs) bool {
 	return true
 }
 
-// keepRestartable makes a thread begin its call again that our stop has ended with EINTR. Of its first argument only the kernel knows. A
-// thread to which a signal is to be delivered, or whose call may have ended for one, is left alone.
+// keepRestartable makes a thread begin its call again that our stop has ended with EINTR. Its first argument is
+// known from before. A thread to which a signal is to be delivered, or whose call may have ended for one, is left alone.
 func (h host) keepRestartable(t *Thread, regs *Regs) error {
 	if t.atCall(regs) {
 		return h.avoidRestartSyscall(t, regs)
 	}
 	number := regs.Regs[8]
-	if regs.Result() != negative(int64(unix.EINTR)) || !t.s.p.holds(regs.PC()-h.syscallSize(), words(insnSVC)) {
-		return nil
-	}
-	if !endsWithEINTR[number] && !endsWithEINTROnSockets[number] {
+	if regs.Result() != negative(int64(unix.EINTR)) || !endsForStops(number) || !t.s.p.holds(regs.PC()-h.syscallSize(), words(insnSVC)) {
 		return nil
 	}
 	if due, err := t.signalsDue(); err != nil || due {
 		return nil
 	}
-	first, err := t.firstArgument(regs)
-	if err != nil || !t.waitsAt(first, number) {
+	first, known := t.firstArgument(regs)
+	if !known || !t.waitsAt(first, number) {
 		return nil
 	}
 	regs.Regs[0] = first
 	regs.Pc -= h.syscallSize()
+	t.was.again = true
 	return t.SetRegs(regs)
 }
 
-// firstArgument is x0 as it was when the thread called the kernel: /proc tells it of threads that are in a system call.
-func (t *Thread) firstArgument(regs *Regs) (uint64, error) {
-	in := *regs
-	in.Call = int32(regs.Regs[8])
-	if err := setRegs(t.TID, in); err != nil {
-		return 0, t.fail("read its first argument", err)
-	}
-	text, err := os.ReadFile(taskPath(t.s.p.pid, t.TID, "syscall"))
-	if back := setRegs(t.TID, *regs); back != nil {
-		return 0, t.fail("write registers", back)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("process %d: %w", t.s.p.pid, err)
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 || fields[0] != strconv.Itoa(int(in.Call)) {
-		return 0, fmt.Errorf("process %d: thread %d: /proc has no arguments", t.s.p.pid, t.TID)
-	}
-	return strconv.ParseUint(strings.TrimPrefix(fields[1], "0x"), 16, 64)
+// endsForStops says whether a stop may end a call with EINTR.
+func endsForStops(number uint64) bool { return endsWithEINTR[number] || endsWithEINTROnSockets[number] }
+
+// noted is what is known of a thread's system call from just before a stop.
+type noted struct {
+	Waiting
+	waits uint64 // how often the thread had waited before, see Status.Waits
+	again bool   // the call begins again, though our stop has ended it
 }
 
-// waitsAt says whether that is a file for which the call may have ended without a signal. After a handler's return the first argument is
-// that of another call, which as a rule is no such file.
+// noteCall notes in which call a thread is that is about to be stopped, if the stop may end it: its first argument is overwritten by the
+// result then, and not every kernel tells what it was.
+func (host) noteCall(t *Thread) {
+	t.was = noted{}
+	if w, err := t.s.p.WaitingAt(t.TID); err != nil || !w.InSyscall || !endsForStops(w.Number) {
+		return
+	}
+	status, err := readStatus(t.s.p.pid, t.TID)
+	if err != nil {
+		return
+	}
+	if w, err := t.s.p.WaitingAt(t.TID); err == nil {
+		t.was.Waiting, t.was.waits = w, status.Waits
+	}
+}
+
+// firstArgument is x0 as it was when the thread called the kernel, if it was in the same call just before it was stopped. What takes another
+// file's data, or another semaphore, in a loop would be the same but for that argument: there the thread must have waited for nothing else since.
+func (t *Thread) firstArgument(regs *Regs) (uint64, bool) {
+	w := &t.was
+	if !w.InSyscall || w.Number != regs.Regs[8] || w.PC != regs.PC() || w.SP != regs.SP() || !slices.Equal(w.Args[1:], regs.Regs[1:len(w.Args)]) {
+		return 0, false
+	}
+	switch w.Number {
+	case unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_RT_SIGTIMEDWAIT:
+		return w.Args[0], true
+	}
+	status, err := readStatus(t.s.p.pid, t.TID)
+	return w.Args[0], err == nil && status.Waits == w.waits+1 // for its stop
+}
+
+// waitsAt says whether that is a file for which the call may have ended without a signal.
 func (t *Thread) waitsAt(fd, number uint64) bool {
 	switch number {
 	case unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2:
@@ -141,16 +163,6 @@ func (t *Thread) waitsAt(fd, number uint64) bool {
 		return true
 	}
 	return t.isSocket(fd)
-}
-
-// signalsDue says whether a signal waits that the thread doesn't block.
-func (t *Thread) signalsDue() (bool, error) {
-	mask, err := t.SigMask()
-	if err != nil {
-		return false, err
-	}
-	status, err := readStatus(t.s.p.pid, t.TID)
-	return (status.SigPending|status.SigWaiting)&^mask != 0, err
 }
 
 // avoidRestartSyscall makes a call with a timeout start over where a seccomp filter forbids restart_syscall, by which the kernel would go on

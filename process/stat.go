@@ -38,8 +38,8 @@ type Status struct {
 	SigCaught  uint64
 	NoNewPrivs bool
 	Seccomp    int // 0 none, 1 strict, 2 filter
-	// Switches is how often the thread has left the processor, of its own will or not.
-	Switches uint64
+	// Switches is how often the thread has left the processor, of its own will or not, and Waits how often of its own will.
+	Switches, Waits uint64
 	// ThreadFeatures has "shstk" while a user shadow stack is on.
 	ThreadFeatures string
 }
@@ -144,6 +144,9 @@ func (s *Status) set(key, value string) (err error) {
 		var n uint64
 		n, err = strconv.ParseUint(value, 10, 64)
 		s.Switches += n
+		if key == "voluntary_ctxt_switches" {
+			s.Waits = n
+		}
 	case "NoNewPrivs":
 		s.NoNewPrivs = value == "1"
 	case "Seccomp":

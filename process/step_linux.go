@@ -39,7 +39,7 @@ func (t *Thread) runBriefly(d time.Duration) error {
 	if d > 0 {
 		sleep(d)
 	}
-	_ = interrupt(t.TID)
+	t.order()
 	// All, for the thread may have made others.
 	if err := t.s.settleAll(time.Now().Add(t.s.opts.timeout())); err != nil {
 		return err

@@ -231,8 +231,7 @@ func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
 		s.Since = time.Now()
 	}
 	for _, tid := range orders {
-		// The only failure is that the thread has ended, and settle sees that.
-		_ = interrupt(tid)
+		s.byTID[tid].order()
 	}
 	return fresh, nil
 }
@@ -346,6 +345,7 @@ func (t *Thread) letGo() {
 	case !t.stopped:
 		t.s.leftover = true
 	default:
+		t.endIfDue()
 		if detach(t.TID, 0) != nil {
 			// It was killed, and may not be ready to be reaped yet.
 			t.ended, t.s.leftover = true, true

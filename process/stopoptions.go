@@ -17,6 +17,10 @@ type StopOptions struct {
 	// are left out by default.
 	AnyStack bool
 
+	// OwnsStack, if not nil, says of a stack that is no C library's whether the memory from base up to the thread's stack pointer is unused stack of
+	// what runs on the thread: then a remote system call may run there, too.
+	OwnsStack func(p *Process, t *Thread, base uint64) bool
+
 	// UnsafeSyscall allows remote system calls by bare register changes where
 	// the kill-safe way lacks its instructions (ErrNoGadget). If the caller is
 	// killed during such a call, the target is left with foreign registers.

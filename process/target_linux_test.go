@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,11 +125,23 @@ func openTarget(t testing.TB, g *target) *Process {
 
 func stop(t testing.TB, p *Process, fn func(*Stopped) error) time.Duration {
 	t.Helper()
-	took, err := p.Stop(context.Background(), StopOptions{Timeout: 10 * time.Second}, fn)
+	took, err := p.Stop(context.Background(), StopOptions{Timeout: time.Minute}, fn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return took
+}
+
+// unnoticed says whether selfcheck.c has seen nothing of us. On arm64 a thread may come to a call that stops end just between the look at it and
+// the stop (see noteCall): rarely, but emulated machines make the time between the two long.
+func unnoticed(text string) bool {
+	most := 0
+	if runtime.GOARCH == "arm64" {
+		most = 16 // of 1,700 stops, where 4 to 7 were seen
+	}
+	interrupted := -1
+	_, _ = fmt.Sscanf(text, "eintr %d", &interrupted)
+	return interrupted >= 0 && interrupted <= most && strings.HasSuffix(text, " handled 0 alarms 1\nok\n")
 }
 
 func doNothing(*Stopped) error { return nil }

@@ -19,6 +19,7 @@ type Thread struct {
 	groupStop bool
 	anew      bool   // it begins its system call again when it is let go, see reenter
 	returnsTo uint64 // see ReturnsTo
+	was       noted  // see noteCall
 }
 
 func (t *Thread) check() error {

@@ -5,11 +5,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
 )
+
+// tidInPthread is how far from the thread pointer a thread's ID is, in the versions of Debian 12: struct pthread's tid. On arm64 the struct lies
+// before what the thread pointer leads to.
+var tidInPthread = map[string]map[string]int32{
+	"glibc": {"amd64": 0x2d0, "arm64": -0x670}, "musl": {"amd64": 0x30, "arm64": -0xa8},
+}
 
 func TestThreadIDIsFoundInEveryCLibrary(t *testing.T) {
 	for _, c := range cLibraries {
@@ -22,9 +29,9 @@ func TestThreadIDIsFoundInEveryCLibrary(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					want := int32(0x2d0)
+					want := tidInPthread["glibc"][runtime.GOARCH]
 					if c.compiler == "musl-gcc" {
-						want = 0x30
+						want = tidInPthread["musl"][runtime.GOARCH]
 					}
 					if off != want {
 						t.Errorf("offset %#x, want %#x", off, want)
@@ -61,7 +68,7 @@ func TestThreadIDIsTheOneOfTheTargetsNamespace(t *testing.T) {
 			t.Errorf("first thread is %d inside, %v; want 1", info.NSTID, err)
 		}
 		off, err := s.TIDOffset()
-		if err != nil || off != 0x2d0 {
+		if err != nil || off != tidInPthread["glibc"][runtime.GOARCH] {
 			t.Errorf("offset %#x, %v", off, err)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"errors"
 	"math"
 
 	"golang.org/x/sys/unix"
@@ -28,26 +29,13 @@ const kept = 4 * latest
 // keptMost is about how many: who drains more often than each half of a millisecond has rougher lines behind.
 const keptMost = 64
 
-// pairReadings is how often both clocks are read for a pair. The one with the least time between the two readings of the
-// counter counts: an interrupt in between cannot spoil all of them.
-const pairReadings = 8
-
 func readPair(id int32) (pair, error) {
-	var best pair
-	least := uint64(math.MaxUint64)
-	for range pairReadings {
-		var ts unix.Timespec
-		before := ticks.Now()
-		err := unix.ClockGettime(id, &ts)
-		after := ticks.Now()
-		if err != nil {
-			return pair{}, err
-		}
-		if d := after - before; d < least {
-			least, best = d, pair{ns: uint64(ts.Nano()), tick: before + d/2}
-		}
-	}
-	return best, nil
+	var err error
+	tick, ts := ticks.Beside(func() (ts unix.Timespec) {
+		err = errors.Join(err, unix.ClockGettime(id, &ts))
+		return ts
+	})
+	return pair{ns: uint64(ts.Nano()), tick: tick}, err
 }
 
 // start takes the first pair; the rate is not known before advance.

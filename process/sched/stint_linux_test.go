@@ -332,3 +332,18 @@ func TestALateRecordMovesWhatABoundWouldHaveFixed(t *testing.T) {
 		t.Errorf("it came %d ticks from when the kernel counts", off)
 	}
 }
+
+// TestNothingIsToldOfAThreadThatHasEnded: its processor may be taken from it between its end and its last way out.
+func TestNothingIsToldOfAThreadThatHasEnded(t *testing.T) {
+	w, _ := madeWatcher(newMade(64))
+	var got []Kind
+	w.yield = func(_, _ int, e Event) { got = append(got, e.Kind) }
+	s := madeStart
+	w.newThread(&told{pid: 1, tid: madeWorker}, s).state = ready
+	for i, kind := range []Kind{In, Ended, Preempted, In, Blocked, born, In} {
+		w.tell(&told{time: s + 1000*uint64(i+1), pid: 1, tid: madeWorker, kind: kind})
+	}
+	if want := []Kind{In, Ended, Woken, In}; !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}

@@ -57,6 +57,9 @@ func sumsOfStints(t *testing.T, o sched.Options, seconds, busy string) {
 	if len(names) < 8 {
 		t.Fatalf("%d threads have told their names", len(names))
 	}
+	// Of a switch that the kernel hasn't told of, which wantWhole allows a few of, a stint is missing, or is too long by as much.
+	const slice = 0.003
+	odd := slice * float64(got.stats.Odd)
 	for tid, name := range names {
 		s := got.spans(tid, at)
 		ran, ready, unknown := float64(s.running)/rate, float64(s.ready)/rate, float64(s.unknown)/rate
@@ -68,11 +71,11 @@ func sumsOfStints(t *testing.T, o sched.Options, seconds, busy string) {
 			continue // no sums of the kernel's come with the events
 		}
 		// A stint that a drain has cut in two begins where it was measured.
-		if math.Abs(ran-kernelRan) > 0.01*kernelRan+5e-6+unknown {
+		if math.Abs(ran-kernelRan) > 0.01*kernelRan+5e-6+unknown+odd {
 			t.Errorf("%s ran %.6f s, the kernel says %.6f", name, ran, kernelRan)
 		}
 		// The kernel counts from a moment before it tells of a wake-up, and not what the host has stolen.
-		if math.Abs(ready-kernelReady) > 0.01*kernelReady+1e-6*stints+unknown+stolen.Seconds() {
+		if math.Abs(ready-kernelReady) > 0.01*kernelReady+1e-6*stints+unknown+odd+stolen.Seconds() {
 			t.Errorf("%s was ready for %.6f s, the kernel says %.6f", name, ready, kernelReady)
 		}
 	}

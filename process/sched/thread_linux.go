@@ -61,6 +61,7 @@ func (w *Watcher) tell(e *told) {
 		if t == nil {
 			return
 		}
+		w.takesOver(t, e, tick)
 	}
 	tick = max(w.moved(t, e, tick), t.last)
 	w.checkLoss(t, tick)
@@ -162,14 +163,14 @@ func (w *Watcher) out(t *thread, e *told, tick uint64) {
 	if t.state == ready || t.state == waiting {
 		if w.source.repeats() {
 			if e.kind == Ended {
-				w.end(t, tick)
+				w.ended(t, tick)
 			}
 			return
 		}
 		w.odd(t, tick)
 	}
 	if e.kind == Ended {
-		w.end(t, tick)
+		w.ended(t, tick)
 		return
 	}
 	t.state = waiting
@@ -192,17 +193,17 @@ func (w *Watcher) woken(t *thread, e *told, tick uint64) {
 	w.hold(t, Event{Time: tick, Kind: Woken, CPU: -1, Waker: e.waker, Syscall: NoSyscall})
 }
 
-// departed is a thread that a new program has ended.
+// departed is a thread that has ended, by itself or for a new program.
 type departed struct {
 	pid  int32
 	tick uint64
 }
 
-// isGone says whether an event is the last way of a thread that a new program has ended: the kernel calls it dead before it
-// has left its processor for good.
+// isGone says whether an event is the last way of a thread that has ended: the kernel calls it dead before it has left its processor for good, and
+// may take that from it meanwhile.
 func (w *Watcher) isGone(e *told) bool {
 	g, ok := w.gone[e.tid]
-	if !ok {
+	if !ok || e.tid == e.pid {
 		return false
 	}
 	if e.kind == born || g.pid != e.pid || w.clock.ticks(e.time) <= w.lossEnd {
@@ -232,6 +233,27 @@ func (w *Watcher) exec(t *thread, e *told, tick uint64) {
 	if t.state != running {
 		t.state, t.processor = running, e.cpu
 		w.give(t, Event{Time: tick, Kind: In, CPU: e.cpu, Syscall: NoSyscall})
+	}
+}
+
+// ended ends a thread of which the kernel has told that. The process's number may go on at once: a thread that begins a new program takes it.
+func (w *Watcher) ended(t *thread, tick uint64) {
+	w.end(t, tick)
+	w.gone[t.tid] = departed{pid: t.pid, tick: tick}
+}
+
+// takesOver is for a thread whose number is that of a process whose first thread has ended: it has been running since, towards a new program, of
+// which it may be told later that it begins.
+func (w *Watcher) takesOver(t *thread, e *told, tick uint64) {
+	g, ok := w.gone[t.tid]
+	if !ok || t.tid != t.pid {
+		return
+	}
+	delete(w.gone, t.tid)
+	switch e.kind {
+	case Preempted, Blocked, Uninterruptible, MinorFault, MajorFault:
+		t.state, t.processor = running, e.cpu
+		w.give(t, Event{Time: min(g.tick, tick), Kind: In, CPU: e.cpu, Syscall: NoSyscall})
 	}
 }
 

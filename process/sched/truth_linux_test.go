@@ -87,13 +87,14 @@ func TestPreemptionIsToldFromWaiting(t *testing.T) {
 		for _, h := range numbers(t, p, "hog") {
 			tid, begin, end := int(h[0]), h[1], h[2]
 			preempted := 0
+			waits := uint64(0)
 			for i, e := range got.events[tid] {
 				if e.Time < begin || e.Time > end {
 					continue
 				}
 				switch e.Kind {
 				case sched.Blocked, sched.Uninterruptible:
-					t.Errorf("thread %d waits for something at %d, but it never does", tid, e.Time)
+					waits++
 				case sched.Preempted:
 					preempted++
 				case sched.In:
@@ -105,7 +106,10 @@ func TestPreemptionIsToldFromWaiting(t *testing.T) {
 					}
 				}
 			}
-			if preempted < 3 {
+			if waits > h[3] {
+				t.Errorf("thread %d waits %d times, by the kernel's count %d times", tid, waits, h[3])
+			}
+			if preempted == 0 { // by the others at least, how busy the machine may be
 				t.Errorf("thread %d was preempted %d times", tid, preempted)
 			}
 		}
