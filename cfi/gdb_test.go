@@ -35,7 +35,7 @@ var (
 // TestRowsAppliedToARunAreWhatGDBSays steps a program and holds the CFA and the places of saved registers, as the
 // evaluator gives them, against gdb's at every instruction of the program's own image, PLT included.
 func TestRowsAppliedToARunAreWhatGDBSays(t *testing.T) {
-	realtest.Need(t, realtest.GCC, realtest.GDB, realtest.LivePtrace)
+	realtest.Need(t, realtest.AMD64, realtest.GCC, realtest.GDB, realtest.LivePtrace)
 	dir := t.TempDir()
 	source, prog, script := filepath.Join(dir, "x.c"), filepath.Join(dir, "x"), filepath.Join(dir, "script")
 	const steps = 700

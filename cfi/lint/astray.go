@@ -1,7 +1,5 @@
 package lint
 
-import "github.com/callreel/callreel/isa/amd64"
-
 // astray says whether a branch leads into another function's cold part, to which control never comes: what is behind a
 // branch that cannot be taken, such as the default of a switch over all values, is empty where compilers move it away, and
 // the branch leads to what happens to stand there. It is told by a row that contradicts the state, where calls enter, where
@@ -61,18 +59,18 @@ func (w *flow) entrants(to int32) []int32 {
 
 // defaultOfSwitch says whether a branch is one for values above those of a table by which the code behind it jumps.
 func (w *flow) defaultOfSwitch(n *node) bool {
-	const above, near = 7, 12
-	if n.inst.Kind != amd64.CondJump || n.inst.Opcode&0xF != above {
+	const near = 12
+	if n.inst.way != condJump || !w.p.above(&n.inst) {
 		return false
 	}
 	for range near {
 		if n.next < 0 {
 			return false
 		}
-		switch n = &w.nodes[n.next]; n.inst.Kind {
-		case amd64.IndirectJump:
+		switch n = &w.nodes[n.next]; n.inst.way {
+		case indirectJump:
 			return true
-		case amd64.Other:
+		case goesOn:
 		default:
 			return false
 		}

@@ -1,9 +1,6 @@
 package lint
 
-import (
-	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
-)
+import "github.com/callreel/callreel/cfi"
 
 // maxCallee bounds the instructions of a function that is looked at for the registers that it keeps, and how far in bytes
 // its jumps stay within it.
@@ -14,7 +11,7 @@ func (f *function) framedByScratch() bool {
 	for i := range f.parts {
 		for k := range f.parts[i].rows {
 			cfa := &f.parts[i].rows[k].CFA
-			if reg, ok := general(uint32(cfa.Reg)); ok && cfa.Kind == cfi.RegOffset && callerSaved>>reg&1 != 0 {
+			if reg, ok := f.p.general(uint32(cfa.Reg)); ok && cfa.Kind == cfi.RegOffset && f.p.callerSaved>>reg&1 != 0 {
 				return true
 			}
 		}
@@ -24,43 +21,42 @@ func (f *function) framedByScratch() bool {
 
 // kept returns the registers that a call's target certainly keeps although it need not: helpers that probe a large frame,
 // and those of assembly, keep to rules of their own.
-func (k *checker) kept(in *amd64.Inst, addr uint64) uint16 {
-	to, ok := in.Target(addr)
-	if !ok {
+func (k *checker) kept(p *processor, in *inst) uint64 {
+	if !in.direct {
 		return 0
 	}
-	if mask, known := k.keeps[to]; known {
+	if mask, known := k.keeps[in.target]; known {
 		return mask
 	}
 	if k.keeps == nil {
-		k.keeps = map[uint64]uint16{}
+		k.keeps = map[uint64]uint64{}
 	}
-	mask := k.sweepCallee(to)
-	k.keeps[to] = mask
+	mask := k.sweepCallee(p, in.target)
+	k.keeps[in.target] = mask
 	return mask
 }
 
 // sweepCallee decodes up to the first return, which covers small helpers, and goes on where they end with a jump. Of what
 // calls or leads on it is taken that it keeps nothing, of what cannot be read that it keeps all: nothing is said about it then.
-func (k *checker) sweepCallee(start uint64) uint16 {
-	written := uint16(0)
+func (k *checker) sweepCallee(p *processor, start uint64) uint64 {
+	written := uint64(0)
 	at := start
 	for range maxCallee {
-		in, ok := k.inst(at)
+		in, ok := k.inst(p, at)
 		if !ok {
-			return callerSaved
+			return p.callerSaved
 		}
-		written |= in.GPRWritten()
-		switch in.Kind {
-		case amd64.Return:
-			return callerSaved &^ written
-		case amd64.Call, amd64.IndirectCall, amd64.IndirectJump, amd64.FarBranch:
+		written |= p.written(&in)
+		switch in.way {
+		case returns:
+			return p.callerSaved &^ written
+		case call, indirectCall, indirectJump, special:
 			return 0
 		}
-		at += uint64(in.Len)
-		if to, ok := in.Target(at - uint64(in.Len)); ok && in.Kind == amd64.Jump && to-start >= maxCallee {
-			start, at = to, to
+		at += uint64(in.size)
+		if in.way == jump && in.target-start >= maxCallee {
+			start, at = in.target, in.target
 		}
 	}
-	return callerSaved
+	return p.callerSaved
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // checker compares one function with its rows. It keeps its memory from one function to the next.
@@ -20,14 +19,18 @@ type checker struct {
 	follows    func(end, to uint64) bool
 
 	evaluator cfi.Evaluator
-	keeps     map[uint64]uint16 // by address of a function: see kept
+	keeps     map[uint64]uint64 // by address of a function: see kept
 }
 
 // check returns the findings of a function, whose parts are in the order of their addresses.
 func (k *checker) check(f *function) []Finding {
+	size := 0
 	for i := range f.parts {
+		size += len(f.parts[i].code)
 		f.parts[i].nodes = make([]int32, len(f.parts[i].code))
 	}
+	const most, each = 1 << 12, 4 // bytes an instruction, about
+	f.nodes = make([]node, 0, min(size/each+1, most))
 	before := k.decode(f)
 	ends := k.boundaries(f)
 	c, clashes := k.follow(f, before)
@@ -40,8 +43,14 @@ func (k *checker) check(f *function) []Finding {
 // follow carries states through a decoded function and checks its rows against them; nil where that would take too long.
 func (k *checker) follow(f *function, before []int32) (*comparison, []Finding) {
 	w := flow{function: f, proving: true}
+	w.effects.saved = f.saves()
+	for id := range f.nodes {
+		if in := &f.nodes[id].inst; in.way == returns {
+			w.effects.relied |= f.p.relies(in)
+		}
+	}
 	if f.framedByScratch() {
-		w.effects.kept = k.kept
+		w.effects.kept = func(in *inst) uint64 { return k.kept(f.p, in) }
 	}
 	var clashes []Finding
 	k.prove(&w)
@@ -54,11 +63,25 @@ func (k *checker) follow(f *function, before []int32) (*comparison, []Finding) {
 	return k.compare(&w, before), clashes
 }
 
+// saves returns the registers of which a row says that they are in the frame.
+func (f *function) saves() (mask uint64) {
+	for i := range f.parts {
+		for k := range f.parts[i].rows {
+			for _, rule := range f.parts[i].rows[k].Regs {
+				if r, ok := f.p.general(rule.Reg); ok && rule.Kind == cfi.Offset {
+					mask |= 1 << r
+				}
+			}
+		}
+	}
+	return mask
+}
+
 // decode explores the function from where calls enter it.
 func (k *checker) decode(f *function) []int32 {
 	for i := range f.parts {
 		p := &f.parts[i]
-		for _, at := range p.entries() {
+		for _, at := range f.entries(p) {
 			f.explore(at)
 		}
 	}
@@ -73,13 +96,13 @@ func (k *checker) decode(f *function) []int32 {
 }
 
 // entries lists the addresses at which calls enter a part.
-func (p *part) entries() []uint64 {
+func (f *function) entries(p *part) []uint64 {
 	if !p.abiEntry {
 		return nil
 	}
 	list := []uint64{p.start}
 	if p.stubs {
-		return append(list, p.behindJumps()...)
+		return append(list, f.behindJumps(p)...)
 	}
 	if p.plt {
 		for at := p.start + pltEntry; at < p.end; at += pltEntry {
@@ -90,18 +113,18 @@ func (p *part) entries() []uint64 {
 }
 
 // behindJumps lists where code begins behind an indirect jump and padding.
-func (p *part) behindJumps() (list []uint64) {
-	var in amd64.Inst
+func (f *function) behindJumps(p *part) (list []uint64) {
+	var in inst
 	jumped := false
-	for off := 0; off < len(p.code); off += int(in.Len) {
-		if amd64.DecodeTo(&in, p.code[off:]) != nil {
+	for off := 0; off < len(p.code); off += int(in.size) {
+		if !f.p.decode(&in, p.code[off:], p.start+uint64(off)) {
 			return list
 		}
-		if jumped && !in.IsPadding() {
+		if jumped && !in.padding {
 			list = append(list, p.start+uint64(off))
 			jumped = false
 		}
-		jumped = jumped || in.Kind == amd64.IndirectJump
+		jumped = jumped || in.way == indirectJump
 	}
 	return list
 }
@@ -124,13 +147,13 @@ func (k *checker) predecessors(f *function, before []int32) []int32 {
 func (k *checker) tables(f *function, before []int32) {
 	entriesLeft := maxTable + 16*len(f.nodes) // entries of all tables
 	for id := 0; id < len(f.nodes); id++ {
-		if f.nodes[id].inst.Kind != amd64.IndirectJump || f.parts[f.nodes[id].part].plt {
+		if f.nodes[id].inst.way != indirectJump || f.parts[f.nodes[id].part].plt {
 			continue
 		}
 		if id >= len(before) {
 			before = k.predecessors(f, before)
 		}
-		targets := f.tableTargets(int32(id), before, k.read)
+		targets := f.p.table(f, int32(id), before, k.read)
 		if entriesLeft -= len(targets); entriesLeft < 0 {
 			return
 		}
@@ -148,14 +171,14 @@ func (k *checker) tables(f *function, before []int32) {
 func (k *checker) prove(w *flow) {
 	for i := range w.parts {
 		p := &w.parts[i]
-		for n, at := range p.entries() {
+		for n, at := range w.entries(p) {
 			id := w.nodeAt(at)
 			if id < 0 {
 				continue
 			}
-			s := onEntry()
+			s := w.p.onEntry()
 			if p.plt && n == 0 { // the others jump to the first with a word on the stack
-				s.regs[rsp].off = -16
+				s.regs[w.p.sp].off -= 8
 			}
 			w.seed(id, s)
 		}
@@ -180,14 +203,17 @@ func (k *checker) followRows(w *flow, clashes *[]Finding) {
 			*clashes = append(*clashes, w.outermostReturns(from)...)
 			return
 		}
-		s := stateOf(r)
-		if !s.regs[rsp].framed() && r.CFA.Kind != cfi.RegOffset {
+		s := w.p.stateOf(r, p.bKey)
+		if w.p.earlyEpilogues && !s.regs[w.p.sp].framed() {
+			w.comesFromJumps(s)
+		}
+		if !s.regs[w.p.sp].framed() && r.CFA.Kind != cfi.RegOffset {
 			return
 		}
 		w.clash = func(from, to int32, s *state) {
-			a, b := s.regs[rsp], w.nodes[to].state.regs[rsp]
+			a, b := s.regs[w.p.sp], w.nodes[to].state.regs[w.p.sp]
 			if a.kind == onStack && b.kind == onStack && a.off != b.off && len(*clashes) < maxClashes {
-				*clashes = append(*clashes, clash(r, at, a.off-b.off))
+				*clashes = append(*clashes, w.p.clash(r, at, a.off-b.off))
 			}
 			w.clash = nil
 		}
@@ -196,11 +222,30 @@ func (k *checker) followRows(w *flow, clashes *[]Finding) {
 	})
 }
 
+// comesFromJumps takes the stack pointer to be what it is at all jumps of which it isn't known where in the function they lead, if that
+// is one. Rows by a frame pointer don't say it.
+func (w *flow) comesFromJumps(s *state) {
+	known := value{}
+	for id := range w.nodes {
+		n := &w.nodes[id]
+		if n.inst.way != indirectJump || len(n.table) > 0 || !n.jumped.framed() {
+			continue
+		}
+		if known.framed() && known != n.jumped {
+			return
+		}
+		known = n.jumped
+	}
+	if known.framed() {
+		s.regs[w.p.sp] = known
+	}
+}
+
 // outermostReturns reports returns of code that is said to have no caller, among the nodes from one on.
 func (w *flow) outermostReturns(from int) (list []Finding) {
 	for id := from; id < len(w.nodes) && len(list) < maxClashes; id++ {
 		n := &w.nodes[id]
-		if r := w.parts[n.part].rowAt(n.addr); n.inst.Kind == amd64.Return && r != nil && r.RA().Kind == cfi.Undefined {
+		if r := w.parts[n.part].rowAt(n.addr); n.inst.way == returns && r != nil && r.RA().Kind == cfi.Undefined {
 			list = append(list, Finding{Kind: WrongRA, Address: n.addr, Says: "ra=undefined", Truth: "the code returns"})
 		}
 	}
@@ -211,11 +256,11 @@ func (w *flow) outermostReturns(from int) (list []Finding) {
 const maxClashes = 100
 
 // clash makes the finding that a row gives another CFA than the code that control goes on to.
-func clash(r *row, at uint64, delta int64) Finding {
+func (p *processor) clash(r *row, at uint64, delta int64) Finding {
 	says := r.CFA
 	truth := says
 	truth.Offset += delta
-	f := Finding{Kind: WrongCFA, Address: at, Says: cfaText(&says, names), Truth: "cfa=" + truth.Format(names)}
+	f := Finding{Kind: WrongCFA, Address: at, Says: cfaText(&says, p.names), Truth: "cfa=" + truth.Format(p.names)}
 	if says.Kind == cfi.RegOffset {
 		f.Directive = ".cfi_def_cfa_offset " + itoa(truth.Offset)
 	}
@@ -234,9 +279,9 @@ func (k *checker) compare(w *flow, before []int32) *comparison {
 		for at := int32(id); ; {
 			c.node(at, s)
 			n := &w.nodes[at]
-			w.effects.step(s, &n.inst, n.addr, at)
+			w.effects.step(w.p, s, n, at)
 			next := n.next
-			if next < 0 || w.nodes[next].leader || w.cut(n) {
+			if next < 0 || w.nodes[next].leader || w.cut(n, s) {
 				break
 			}
 			w.equalize(n, at, s)
@@ -267,7 +312,7 @@ func (c *comparison) findings() []Finding {
 	}
 	slices.SortFunc(c.marks, func(a, b mark) int { return cmp.Compare(a.addr, b.addr) })
 	var list []Finding
-	var open [bits]*issue
+	var open [bitCount]*issue
 	for i := range c.marks {
 		m := &c.marks[i]
 		for bit := range open {

@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/callreel/callreel/internal/ehtable"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // part is the code of one FDE.
@@ -18,12 +17,13 @@ type part struct {
 	abiEntry   bool               // entered by calls
 	plt        bool               // a PLT whose entries jump to its first one
 	stubs      bool               // a PLT of jumps only
+	bKey       bool               // return addresses are signed with the B key (AArch64)
 	sites      []ehtable.CallSite // by start
 }
 
 // node is one instruction of a function.
 type node struct {
-	inst   amd64.Inst
+	inst   inst
 	addr   uint64
 	part   int32
 	next   int32 // the node that control goes on to, or -1
@@ -35,11 +35,13 @@ type node struct {
 	proven bool // its state comes from the function's entry and not from a row
 	queued bool
 	visits int32
+	jumped value // the stack pointer at an indirect jump, when it was followed last
 }
 
 // function is parts that jump into each other, in the order of their addresses and without overlap, and their
 // instructions.
 type function struct {
+	p      *processor
 	parts  []part
 	nodes  []node
 	bad    bool     // what was decoded last is no code, or runs out of the FDE
@@ -98,7 +100,7 @@ func (f *function) line(addr uint64, todo []uint64) []uint64 {
 		off := addr - p.start
 		if off >= uint64(len(p.code)) {
 			// A call at the end does not return.
-			f.bad = f.bad || last < 0 || !f.nodes[last].calls()
+			f.bad = f.bad || last < 0 || !f.nodes[last].inst.calls()
 			return todo
 		}
 		if known := p.nodes[off]; known != 0 {
@@ -111,7 +113,7 @@ func (f *function) line(addr uint64, todo []uint64) []uint64 {
 		id := int32(len(f.nodes))
 		f.nodes = append(f.nodes, node{addr: addr, part: int32(k), next: -1, target: -1, pad: -1, leader: last < 0})
 		n := &f.nodes[id]
-		if amd64.DecodeTo(&n.inst, p.code[off:]) != nil {
+		if !f.p.decode(&n.inst, p.code[off:], addr) {
 			f.nodes = f.nodes[:id]
 			f.bad = true
 			if len(f.broken) < maxBroken {
@@ -122,18 +124,22 @@ func (f *function) line(addr uint64, todo []uint64) []uint64 {
 		p.nodes[off] = id + 1
 		if last >= 0 {
 			f.nodes[last].next = id
+			if f.p.joins != nil {
+				f.p.joins(&f.nodes[last].inst, &n.inst)
+			}
 		}
-		if to, ok := n.inst.Target(addr); ok && n.inst.Kind != amd64.Call {
+		if to, ok := n.inst.leadsTo(); ok {
 			todo = append(todo, to)
 		}
 		if ends(n, p) {
 			return todo
 		}
-		last, addr = id, addr+uint64(n.inst.Len)
+		last, addr = id, n.end()
 	}
 }
 
-func (n *node) calls() bool { return n.inst.Kind == amd64.Call || n.inst.Kind == amd64.IndirectCall }
+// end is the address behind the instruction.
+func (n *node) end() uint64 { return n.addr + uint64(n.inst.size) }
 
 // pltEntry is the size of an entry of a PLT that has a first entry of its own.
 const pltEntry = 16
@@ -141,17 +147,17 @@ const pltEntry = 16
 // ends says whether control never goes on behind a node. An entry of the PLT goes on behind its jump: the slot that the
 // jump goes by leads there until it is resolved. The first entry, to which the others jump, does not.
 func ends(n *node, p *part) bool {
-	if n.inst.Kind == amd64.Breakpoint {
+	if n.inst.way == breakpoint {
 		return true
 	}
-	return n.inst.Ends() && !(p.plt && n.addr >= p.start+pltEntry && n.inst.Kind == amd64.IndirectJump)
+	return n.inst.ends && !(p.plt && n.addr >= p.start+pltEntry && n.inst.way == indirectJump)
 }
 
 // link finds the nodes that branches lead to, once all are decoded. It may be called again when there are more.
 func (f *function) link(from int) {
 	for k := from; k < len(f.nodes); k++ {
 		n := &f.nodes[k]
-		if to, ok := n.inst.Target(n.addr); ok && n.inst.Kind != amd64.Call {
+		if to, ok := n.inst.leadsTo(); ok {
 			if n.target = f.nodeAt(to); n.target >= 0 {
 				f.nodes[n.target].leader = true
 			}
@@ -168,12 +174,12 @@ func (f *function) gaps(yield func(part int, addr uint64)) {
 		p := &f.parts[k]
 		for off := uint64(0); off < uint64(len(p.code)); {
 			if id := p.nodes[off]; id != 0 {
-				off += uint64(f.nodes[id-1].inst.Len)
+				off += uint64(f.nodes[id-1].inst.size)
 				continue
 			}
 			for ; known < len(f.nodes); known++ {
-				if n := &f.nodes[known]; n.inst.RIPRelative {
-					data[n.addr+uint64(n.inst.Len)+uint64(int64(n.inst.Disp))] = true
+				if in := &f.nodes[known].inst; in.named {
+					data[in.data] = true
 				}
 			}
 			if data[p.start+off] {
@@ -182,16 +188,16 @@ func (f *function) gaps(yield func(part int, addr uint64)) {
 				}
 				continue
 			}
-			var in amd64.Inst
-			if amd64.DecodeTo(&in, p.code[off:]) != nil {
-				off++
+			var in inst
+			if !f.p.decode(&in, p.code[off:], p.start+off) {
+				off += f.p.minLen
 				continue
 			}
-			if !in.IsPadding() {
+			if !in.padding {
 				yield(k, p.start+off)
 			}
 			if p.nodes[off] == 0 { // padding, or no code
-				off += uint64(in.Len)
+				off += uint64(in.size)
 			}
 		}
 	}

@@ -4,16 +4,14 @@ import (
 	"fmt"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
-// What a row says something about, as bits: the general registers by their number, and these.
+// What a row says something about, as bits: the registers by their number, and these. The return address has the bit of its id.
 const (
-	bitRA    = returnAddress
-	bitCFA   = 17
-	bitOther = 18 // registers that are not general
-	bitSplit = 19
-	bits     = 20
+	bitCFA   = returnAddress + 1
+	bitOther = returnAddress + 2 // registers that are not followed
+	bitSplit = returnAddress + 3
+	bitCount = returnAddress + 4
 )
 
 // issue is one thing that a row says wrong about one instruction.
@@ -26,9 +24,9 @@ type issue struct {
 // mark is what the comparison of one instruction's row gave.
 type mark struct {
 	addr   uint64
-	right  uint32
-	wrong  uint32
-	issues *[bits]*issue // nil where nothing is wrong
+	right  uint64
+	wrong  uint64
+	issues *[bitCount]*issue // nil where nothing is wrong
 }
 
 // comparison compares rows with states.
@@ -36,7 +34,7 @@ type comparison struct {
 	*function
 	before   []int32 // the node that control comes from without a branch, or -1
 	effects  *effects
-	escaped  uint32
+	escaped  uint64
 	switches bool
 	// evaluator computes expressions.
 	evaluator *cfi.Evaluator
@@ -57,8 +55,9 @@ func (c *comparison) node(id int32, s *state) {
 	}
 	m := mark{addr: n.addr}
 	if r.RA().Kind == cfi.Undefined { // an outermost frame has no caller whose registers could be asked for
-		if n.inst.Kind == amd64.Return && s.at(place{fromCFA, -8}).holds(returnAddress) && s.regs[rsp] == (value{kind: onStack, off: -8}) {
-			m.set(bitRA, &issue{kind: WrongRA, says: "ra=undefined", truth: "ra=[cfa-8]", directive: ".cfi_offset rip, -8"})
+		if n.inst.way == returns && c.holdsRA(s) && s.regs[c.p.sp] == (value{kind: onStack, off: -c.p.entryCFA}) {
+			_, truth, directive := s.describe(int(c.p.ra), &cfi.Rule{Kind: cfi.Undefined})
+			m.set(int(c.p.ra), &issue{kind: WrongRA, says: "ra=undefined", truth: truth, directive: directive})
 			c.marks = append(c.marks, m)
 		}
 		return
@@ -69,7 +68,7 @@ func (c *comparison) node(id int32, s *state) {
 		c.registers(n, s, r, known, &m)
 	}
 	c.marks = append(c.marks, m)
-	if n.inst.Kind == amd64.Return && len(p.rows) > 1 {
+	if n.inst.way == returns && len(p.rows) > 1 {
 		switch i := m.issue(bitCFA); {
 		case i == nil && known:
 			c.rets.right++
@@ -79,9 +78,17 @@ func (c *comparison) node(id int32, s *state) {
 	}
 }
 
+// holdsRA says whether what a return goes by is the return address.
+func (c *comparison) holdsRA(s *state) bool {
+	if c.p.keepsRA() {
+		return s.regs[c.p.ra].holds(c.p.ra)
+	}
+	return s.at(place{fromCFA, -c.p.entryCFA}).holds(c.p.ra)
+}
+
 func (m *mark) set(bit int, i *issue) {
 	if m.issues == nil {
-		m.issues = new([bits]*issue)
+		m.issues = new([bitCount]*issue)
 	}
 	m.wrong |= 1 << bit
 	m.issues[bit] = i
@@ -97,7 +104,7 @@ func (m *mark) issue(bit int) *issue {
 
 // split looks for a row that begins within the instruction.
 func (c *comparison) split(p *part, n *node, r *row, m *mark) {
-	if r.End >= n.addr+uint64(n.inst.Len) || r.End >= p.end || p.nodes[r.End-p.start] != 0 {
+	if r.End >= n.end() || r.End >= p.end || p.nodes[r.End-p.start] != 0 {
 		return
 	}
 	next := p.rowAt(r.End)
@@ -106,12 +113,10 @@ func (c *comparison) split(p *part, n *node, r *row, m *mark) {
 	}
 	m.set(bitSplit, &issue{
 		kind: SplitInsn, delta: int64(r.End),
-		says:  fmt.Sprintf("from %#x on %s", r.End, next.Format(names)),
-		truth: fmt.Sprintf("the instruction reaches from %#x to %#x", n.addr, n.addr+uint64(n.inst.Len)),
+		says:  fmt.Sprintf("from %#x on %s", r.End, next.Format(c.p.names)),
+		truth: fmt.Sprintf("the instruction reaches from %#x to %#x", n.addr, n.end()),
 	})
 }
-
-func names(reg uint32) string { return amd64.DWARFName(int(reg)) }
 
 // cfa compares the CFA and says whether it is known to be right.
 func (c *comparison) cfa(id int32, s *state, r *row, m *mark) (known bool) {
@@ -139,21 +144,18 @@ func (c *comparison) cfa(id int32, s *state, r *row, m *mark) (known bool) {
 	case ok && v.kind == constant, ok && v.kind == unknown && v.may == 0, c.badRegister(s, r), ok && r.CFA.Kind == cfi.ValExpression && v.notCFA():
 		m.set(bitCFA, c.wrongCFA(id, s, r, 1<<40+int64(r.CFA.Reg)))
 	case c.atReturn(id, s, r):
-		m.set(bitCFA, c.wrongCFA(id, s, r, r.CFA.Offset-8))
+		m.set(bitCFA, c.wrongCFA(id, s, r, r.CFA.Offset-c.p.entryCFA))
 	}
 	return false
 }
 
-// varies says whether what an anchor stands for is at another distance from the CFA from call to call. A stack pointer that
-// is aligned to 16 bytes may always have been so; and calls that touch the pages of a large frame keep its size in a register.
+// varies says whether what an anchor stands for is at another distance from the CFA from call to call.
 func (c *comparison) varies(anchor int32) bool {
-	const stackAlignment = 16 // System V AMD64 ABI §3.2.2
-	in := &c.nodes[anchor].inst
-	if in.Opcode == 0x81 || in.Opcode == 0x83 {
-		return in.Imm < -stackAlignment
+	var before *inst
+	if k := c.before[anchor]; k >= 0 {
+		before = &c.nodes[k].inst
 	}
-	before := c.before[anchor]
-	return (in.Opcode == 0x29 || in.Opcode == 0x2B) && before >= 0 && c.nodes[before].inst.Kind == amd64.Other // sub, by what is not known
+	return c.p.varies(&c.nodes[anchor].inst, before)
 }
 
 // badRegister says whether the CFA is relative to a register that cannot lead to the frame: one that holds what it held
@@ -162,7 +164,7 @@ func (c *comparison) badRegister(s *state, r *row) bool {
 	if r.CFA.Kind != cfi.RegOffset {
 		return false
 	}
-	reg, ok := general(uint32(r.CFA.Reg))
+	reg, ok := c.p.general(uint32(r.CFA.Reg))
 	if !ok {
 		return true
 	}
@@ -180,41 +182,56 @@ func (v value) notCFA() bool {
 // is a jump's target.
 func (c *comparison) atReturn(id int32, s *state, r *row) bool {
 	n := &c.nodes[id]
-	if n.inst.Kind != amd64.Return || s.regs[rsp].framed() || r.CFA.Kind != cfi.RegOffset || r.CFA.Reg != dwarfRSP || r.CFA.Offset == 8 {
+	if n.inst.way != returns || s.regs[c.p.sp].framed() || !c.p.bySP(&r.CFA) || r.CFA.Offset == c.p.entryCFA {
 		return false
 	}
 	before := c.before[id]
-	return before >= 0 && shrinks(&c.nodes[before].inst)
+	return before >= 0 && c.p.shrinks(&c.nodes[before].inst)
 }
 
-// shrinks says whether the instruction takes something off the stack, as epilogues do.
-func shrinks(in *amd64.Inst) bool {
-	if in.Encoding != amd64.Legacy || in.Map != amd64.MapPrimary || in.Kind != amd64.Other {
-		return false
-	}
-	if in.Opcode == 0xC9 {
-		return true
-	}
-	delta, known := in.StackDelta()
-	return known && delta > 0 || !known && in.GPRWritten() == 1<<rsp && in.Opcode == 0x8D
+// bySP says whether a rule gives the CFA by the stack pointer.
+func (p *processor) bySP(cfa *cfi.Rule) bool {
+	return cfa.Kind == cfi.RegOffset && uint32(cfa.Reg) == p.dwarf(p.sp)
 }
 
 // wrongCFA makes the issue of a CFA that is off by delta.
 func (c *comparison) wrongCFA(id int32, s *state, r *row, delta int64) *issue {
-	i := &issue{kind: WrongCFA, delta: delta, says: cfaText(&r.CFA, names), truth: "another value"}
+	i := &issue{kind: WrongCFA, delta: delta, says: cfaText(&r.CFA, c.p.names), truth: "another value"}
 	n := &c.nodes[id]
 	reg, off, ok := s.trueCFA(r)
-	if !ok && n.inst.Kind == amd64.Return {
-		reg, off, ok = rsp, 8, true
+	if !ok && n.inst.way == returns {
+		reg, off, ok = c.p.sp, c.p.entryCFA, true
 	}
 	if ok {
-		i.truth = fmt.Sprintf("cfa=%s%+d", reg, off)
+		i.truth = fmt.Sprintf("cfa=%s%+d", c.p.name(reg), off)
 		i.directive = c.cfaDirective(n, r, reg, off)
 	}
 	if c.leavesEpilogueOut(id, r, delta) {
 		i.kind = WrongEpilogue
+	} else if c.leavesPrologueOut(n, r) {
+		i.kind = wrongPrologue
 	}
 	return i
+}
+
+// wrongPrologue is what becomes WrongCFA, unless rows leave prologues out throughout.
+const wrongPrologue Kind = "prologue"
+
+// leavesPrologueOut says whether the row is that of a function's entry, and merely goes on to where its frame is there: rows of what isn't
+// asked for asynchronous unwind tables change once, behind the prologue.
+func (c *comparison) leavesPrologueOut(n *node, r *row) bool {
+	p := &c.parts[n.part]
+	if !c.p.latePrologues || r.Start != p.start || !p.abiEntry || r.End >= p.end || r.End-r.Start > maxEpilogue*c.p.minLen {
+		return false
+	}
+	for at := r.Start; at < r.End; {
+		id := p.nodes[at-p.start] - 1
+		if id < 0 || c.nodes[id].inst.way != goesOn {
+			return false
+		}
+		at = c.nodes[id].end()
+	}
+	return true
 }
 
 // cfaText writes a CFA's rule.
@@ -227,13 +244,13 @@ func cfaText(rule *cfi.Rule, names cfi.NameFunc) string {
 
 // trueCFA returns a register and what to add to it for the CFA: the row's own register if that leads there, then the
 // stack pointer, then any.
-func (s *state) trueCFA(r *row) (amd64.Reg, int64, bool) {
-	order := []amd64.Reg{rsp, amd64.RBP}
-	if reg, ok := general(uint32(r.CFA.Reg)); ok && r.CFA.Kind == cfi.RegOffset {
-		order = append([]amd64.Reg{reg}, order...)
+func (s *state) trueCFA(r *row) (int, int64, bool) {
+	order := []int{s.p.sp, s.p.fp}
+	if reg, ok := s.p.general(uint32(r.CFA.Reg)); ok && r.CFA.Kind == cfi.RegOffset {
+		order = append([]int{reg}, order...)
 	}
 	for k := range s.regs {
-		order = append(order, amd64.Reg(k))
+		order = append(order, k)
 	}
 	for _, reg := range order {
 		if v := s.regs[reg]; v.kind == onStack {
@@ -247,13 +264,13 @@ const adjust = ".cfi_adjust_cfa_offset "
 
 // cfaDirective writes what would define the CFA: an adjustment where the row goes on over an instruction that moved the
 // stack pointer, a state remembered where other code begins, else a definition.
-func (c *comparison) cfaDirective(n *node, r *row, reg amd64.Reg, off int64) string {
-	same := r.CFA.Kind == cfi.RegOffset && uint32(r.CFA.Reg) == dwarfOf(int(reg))
+func (c *comparison) cfaDirective(n *node, r *row, reg int, off int64) string {
+	same := r.CFA.Kind == cfi.RegOffset && uint32(r.CFA.Reg) == c.p.dwarf(reg)
 	p := &c.parts[n.part]
 	switch {
 	case !same:
-		return fmt.Sprintf(".cfi_def_cfa %s, %d", reg, off)
-	case n.addr > p.start && off > r.CFA.Offset && c.beginsAnew(n) && p.hadRow(n.addr, reg, off):
+		return fmt.Sprintf(".cfi_def_cfa %s, %d", c.p.asm(reg), off)
+	case n.addr > p.start && off > r.CFA.Offset && c.beginsAnew(n) && p.hadRow(n.addr, c.p.dwarf(reg), off):
 		return ".cfi_restore_state" // of one remembered before the epilogue
 	case r.Start < n.addr:
 		return adjust + itoa(off-r.CFA.Offset)
@@ -271,10 +288,10 @@ func (c *comparison) beginsAnew(n *node) bool {
 const maxRowsBack = 256
 
 // hadRow says whether a row before addr gave the CFA in this way.
-func (p *part) hadRow(addr uint64, reg amd64.Reg, off int64) bool {
+func (p *part) hadRow(addr uint64, reg uint32, off int64) bool {
 	for k := range p.rows[:min(len(p.rows), maxRowsBack)] {
 		r := &p.rows[k]
-		if r.Start < addr && r.CFA.Kind == cfi.RegOffset && uint32(r.CFA.Reg) == dwarfOf(int(reg)) && r.CFA.Offset == off {
+		if r.Start < addr && r.CFA.Kind == cfi.RegOffset && uint32(r.CFA.Reg) == reg && r.CFA.Offset == off {
 			return true
 		}
 	}
@@ -288,23 +305,40 @@ const maxEpilogue = 24
 // on to the function's exit. It is off by delta.
 func (c *comparison) leavesEpilogueOut(id int32, r *row, delta int64) bool {
 	first, taken := id, int64(0)
-	for c.before[first] >= 0 && c.nodes[c.before[first]].addr >= r.Start && shrinks(&c.nodes[c.before[first]].inst) {
-		first = c.before[first]
-		n, _ := c.nodes[first].inst.StackDelta()
-		taken += int64(n)
+	at := id
+	for range maxEpilogue {
+		if at = c.before[at]; at < 0 || c.nodes[at].addr < r.Start {
+			break
+		}
+		in := &c.nodes[at].inst
+		switch {
+		case c.p.shrinks(in), c.p.ofEpilogue(in):
+			first = at
+			taken += c.p.taken(in)
+		case c.p.mixedEpilogues && in.way == goesOn:
+		default:
+			at = -1
+		}
+		if at < 0 {
+			break
+		}
 	}
-	byRSP := r.CFA.Kind == cfi.RegOffset && r.CFA.Reg == dwarfRSP
-	if first == id || byRSP && taken != delta {
+	if first == id || c.p.bySP(&r.CFA) && taken != delta {
 		return false
 	}
+	return c.exits(id, r)
+}
+
+// exits says whether control goes on from a node to the function's exit, over nothing but what epilogues are made of, by the same row.
+func (c *comparison) exits(id int32, r *row) bool {
 	for range maxEpilogue {
 		n := &c.nodes[id]
-		switch n.inst.Kind {
-		case amd64.Return:
+		switch n.inst.way {
+		case returns:
 			return n.addr < r.End
-		case amd64.Jump, amd64.IndirectJump:
+		case jump, indirectJump:
 			return n.target < 0 && n.addr < r.End
-		case amd64.Other:
+		case goesOn:
 		default:
 			return false
 		}

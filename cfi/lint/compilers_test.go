@@ -127,7 +127,7 @@ func TestCompilersOutputHasNoFindings(t *testing.T) {
 		} {
 			t.Run(string(c)+" "+flags, func(t *testing.T) {
 				t.Parallel()
-				realtest.Need(t, c)
+				realtest.Need(t, realtest.AMD64, c)
 				sources := map[string]string{".c": cSource}
 				if strings.HasPrefix(flags, "-O2 -f") || flags == "-O0" { // the headers of C++ take long
 					sources[".cc"] = cxxSource

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // trials is how often an expression is computed with other numbers. One that is right is so each time; of one that compares
@@ -56,10 +55,10 @@ func (t *trial) of(v value) uint64 {
 }
 
 func (t *trial) register(n uint32) (uint64, bool) {
-	if n == amd64.DWARFReturnAddress {
+	if n == t.s.p.pc {
 		return t.pc, true
 	}
-	if r, ok := general(n); ok {
+	if r, ok := t.s.p.general(n); ok {
 		return t.of(t.s.regs[r]), true
 	}
 	t.unknown = true

@@ -23,25 +23,28 @@ type directive struct {
 
 // Call frame instructions (DWARF 5 §7.24) that the generator tells apart.
 const (
-	dwAdvance1      = 0x02
-	dwAdvance4      = 0x04
-	dwRememberState = 0x0a
-	dwRestoreState  = 0x0b
-	dwDefCFA        = 0x0c
-	dwDefCFAReg     = 0x0d
-	dwDefCFAOffset  = 0x0e
-	dwDefCFAExpr    = 0x0f
-	dwExpression    = 0x10
-	dwArgsSize      = 0x2e
-	dwHighAdvance   = 0x40
-	dwHighOffset    = 0x80
-	dwHighRestore   = 0xc0
+	dwAdvance1       = 0x02
+	dwAdvance4       = 0x04
+	dwRememberState  = 0x0a
+	dwRestoreState   = 0x0b
+	dwDefCFA         = 0x0c
+	dwDefCFAReg      = 0x0d
+	dwDefCFAOffset   = 0x0e
+	dwDefCFAExpr     = 0x0f
+	dwExpression     = 0x10
+	dwArgsSize       = 0x2e
+	dwNegateRAWithPC = 0x2c
+	dwNegateRAState  = 0x2d
+	dwOffsetExtended = 0x05
+	dwHighAdvance    = 0x40
+	dwHighOffset     = 0x80
+	dwHighRestore    = 0xc0
 )
 
 // operands is the number of LEB128 operands of an instruction, and whether a block of bytes follows them.
 func operands(op byte) (n int, block, known bool) {
 	switch op {
-	case 0, dwRememberState, dwRestoreState:
+	case 0, dwRememberState, dwRestoreState, dwNegateRAState, dwNegateRAWithPC:
 		return 0, false, true
 	case 0x06, 0x07, 0x08, dwDefCFAReg, dwDefCFAOffset, 0x13, dwArgsSize:
 		return 1, false, true
@@ -137,8 +140,8 @@ func (m *mutants) mistakes(fde int, yield func(mistake)) {
 		return
 	}
 	var starts []uint64
-	sweepAll(&p, func(addr uint64) {
-		if !isPadding(&p, addr) {
+	m.p.sweepAll(&p, func(addr uint64) {
+		if !m.p.isPadding(&p, addr) {
 			starts = append(starts, addr)
 		}
 	})
@@ -155,14 +158,14 @@ func (m *mutants) mistakes(fde int, yield func(mistake)) {
 		if exact && n > 0 {
 			put("early", directive{starts[n-1], d.code})
 		}
-		for _, code := range altered(d.code) {
+		for _, code := range m.p.altered(d.code) {
 			put("altered", directive{d.at, code})
 		}
 	}
 }
 
 // altered lists what a directive becomes with one of its operands taken for another.
-func altered(code []byte) (list [][]byte) {
+func (p *processor) altered(code []byte) (list [][]byte) {
 	with := func(at int, b byte) {
 		c := slices.Clone(code)
 		c[at] = b
@@ -174,7 +177,10 @@ func altered(code []byte) (list [][]byte) {
 			with(at, code[at]-step)
 		}
 	}
-	const rbx, rbp, rsp, r10, r12 = 3, 6, 7, 10, 12
+	var rbx, rbp, rsp, r10, r12 byte = 3, 6, 7, 10, 12
+	if p.keepsRA() { // arm64's
+		rbx, rbp, rsp, r10, r12 = 19, 29, 31, 10, 21
+	}
 	others := func(at int, regs ...byte) {
 		for _, r := range regs {
 			if r != code[at] {
@@ -209,6 +215,8 @@ func altered(code []byte) (list [][]byte) {
 	case op&0xc0 == dwHighOffset:
 		number(1, 1)
 		others(0, dwHighOffset|rbx, dwHighOffset|rbp, dwHighOffset|r12)
+	case op == dwOffsetExtended && len(code) == 3:
+		number(2, 1)
 	case op&0xc0 == dwHighRestore:
 		others(0, dwHighRestore|rbx, dwHighRestore|rbp, dwHighRestore|r12)
 	case op == dwRememberState:
@@ -237,6 +245,8 @@ func nameOf(code []byte) string {
 		return "escape (expression)"
 	case op == dwArgsSize:
 		return "args_size"
+	case op == dwNegateRAState, op == dwNegateRAWithPC:
+		return "negate_ra_state"
 	case op&0xc0 == dwHighOffset:
 		return "offset"
 	case op&0xc0 == dwHighRestore:
@@ -312,7 +322,7 @@ func TestSingleMistakesAreFound(t *testing.T) {
 	for _, c := range []realtest.Capability{realtest.GCC, realtest.Clang} {
 		for _, flags := range []string{"-O0", "-O2", "-O2 -mstackrealign", "-O2 -fno-omit-frame-pointer"} {
 			t.Run(string(c)+" "+flags, func(t *testing.T) {
-				realtest.Need(t, c)
+				realtest.Need(t, realtest.AMD64, c)
 				atLeast(t, build(t, c, cSource, ".c", strings.Fields(flags)...), share)
 			})
 		}
@@ -321,7 +331,7 @@ func TestSingleMistakesAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) { atLeast(t, library(t, name), share) })
 	}
 	t.Run("hand-written", func(t *testing.T) {
-		realtest.Need(t, realtest.GCC)
+		realtest.Need(t, realtest.AMD64, realtest.GCC)
 		atLeast(t, assemble(t, unusual, ""), handWritten)
 	})
 }

@@ -3,8 +3,6 @@ package lint
 import (
 	"fmt"
 	"sort"
-
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // boundaries reports FDEs that end within an instruction, or before one that control goes on to and that nothing describes. It
@@ -25,7 +23,7 @@ func (k *checker) boundaries(f *function) []Finding {
 				Kind: SplitInsn, Address: p.start, Says: fmt.Sprintf("an FDE for %#x..%#x", p.start, p.end),
 				Truth: fmt.Sprintf("an instruction reaches up to %#x", reach),
 			})
-		} else if n != nil && n.addr+uint64(n.inst.Len) == p.end && k.goesOn(n) {
+		} else if n != nil && n.end() == p.end && k.goesOn(f.p, n) {
 			list = append(list, Finding{
 				Kind: NoCFI, Address: p.end, Says: fmt.Sprintf("an FDE for %#x..%#x", p.start, p.end),
 				Truth: "control goes on behind it", Directive: ".cfi_startproc",
@@ -47,20 +45,20 @@ func (k *checker) reach(f *function, p *part, last *node) uint64 {
 		if at < p.start || at >= p.end {
 			continue
 		}
-		if in, ok := k.inst(at); ok && at+uint64(in.Len) > p.end {
-			return at + uint64(in.Len)
+		if in, ok := k.inst(f.p, at); ok && at+uint64(in.size) > p.end {
+			return at + uint64(in.size)
 		}
 	}
 	if last == nil {
 		return p.end
 	}
-	next := last.addr + uint64(last.inst.Len)
+	next := last.end()
 	for next < p.end {
-		in, ok := k.inst(next)
-		if !ok || !in.IsPadding() {
+		in, ok := k.inst(f.p, next)
+		if !ok || !in.padding {
 			break
 		}
-		next += uint64(in.Len)
+		next += uint64(in.size)
 	}
 	return next
 }
@@ -93,8 +91,8 @@ func (k *checker) rest(f *function, p *part) string {
 	if k.described == nil || k.described(p.end) || k.symbolsEnd == nil {
 		return ""
 	}
-	in, ok := k.inst(p.end)
-	if !ok || in.IsPadding() || in.Kind == amd64.Breakpoint || in.Kind == amd64.Syscall {
+	in, ok := k.inst(f.p, p.end)
+	if !ok || in.padding || in.way == breakpoint || in.way == syscall {
 		return "" // as in goesOn
 	}
 	if end := k.symbolsEnd(p.start, p.end); end > p.end {
@@ -102,8 +100,8 @@ func (k *checker) rest(f *function, p *part) string {
 	}
 	for id := range f.nodes {
 		n := &f.nodes[id]
-		to, ok := n.inst.Target(n.addr)
-		if !ok || n.inst.Kind == amd64.Call || &f.parts[n.part] != p || to < p.end || to-p.end >= maxRest || !k.follows(p.end, to) {
+		to, ok := n.inst.leadsTo()
+		if !ok || &f.parts[n.part] != p || to < p.end || to-p.end >= maxRest || !k.follows(p.end, to) {
 			continue
 		}
 		return fmt.Sprintf("the branch at %#x leads to %#x", n.addr, to)
@@ -112,14 +110,14 @@ func (k *checker) rest(f *function, p *part) string {
 }
 
 // goesOn says whether control goes on from the last instruction of an FDE to code that nothing describes.
-func (k *checker) goesOn(n *node) bool {
-	end := n.addr + uint64(n.inst.Len)
-	if n.inst.Ends() || n.calls() || n.inst.Kind == amd64.Breakpoint || k.described == nil || k.described(end) {
+func (k *checker) goesOn(p *processor, n *node) bool {
+	end := n.end()
+	if n.inst.ends || n.inst.calls() || n.inst.way == breakpoint || k.described == nil || k.described(end) {
 		return false
 	}
-	in, ok := k.inst(end)
+	in, ok := k.inst(p, end)
 	// The system call that makes a thread is left out on purpose: there is no caller behind it in the child.
-	return ok && !in.IsPadding() && in.Kind != amd64.Breakpoint && in.Kind != amd64.Syscall
+	return ok && !in.padding && in.way != breakpoint && in.way != syscall
 }
 
 // lastOf returns the last node of a part that was decoded, or -1.
@@ -133,11 +131,11 @@ func (f *function) lastOf(p *part) int32 {
 }
 
 // inst decodes an instruction wherever it ends.
-func (k *checker) inst(addr uint64) (amd64.Inst, bool) {
-	var in amd64.Inst
-	for n := uint64(amd64.MaxLen); n > 0; n-- {
+func (k *checker) inst(p *processor, addr uint64) (in inst, ok bool) {
+	for n := p.maxLen; n >= p.minLen; n-- {
 		if code, err := k.read(addr, n); err == nil {
-			return in, amd64.DecodeTo(&in, code) == nil
+			ok = p.decode(&in, code, addr)
+			return in, ok
 		}
 	}
 	return in, false

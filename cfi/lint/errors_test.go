@@ -482,7 +482,7 @@ func assemble(t testing.TB, functions []deliberate, rest string, flags ...string
 }
 
 func TestDeliberateErrorsAreFound(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	path := assemble(t, deliberateErrors, "")
 	at := labels(t, path)
 	found := map[string][]Finding{}
@@ -534,7 +534,7 @@ func labels(t testing.TB, path string) map[string]uint64 {
 }
 
 func TestFunctionsWithoutCFIAreFound(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	path := assemble(t, nil, `
 	.globl bare
 	.type bare, @function

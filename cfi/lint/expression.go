@@ -5,7 +5,6 @@ import (
 
 	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/internal/leb128"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // maxExpression bounds the operations of an expression that is followed; one with branches is not.
@@ -62,10 +61,10 @@ func (x *expression) pop() (value, bool) {
 
 // register returns what a register holds, the program counter for the column of the return address.
 func (x *expression) register(n uint64) value {
-	if n == amd64.DWARFReturnAddress {
+	if n == uint64(x.s.p.pc) {
 		return value{kind: constant, off: int64(x.pc)}
 	}
-	if r, ok := amd64.RegFromDWARF(int(n & 0xff)); ok && n < 16 {
+	if r, ok := x.s.p.general(uint32(min(n, 1<<16))); ok {
 		return x.s.regs[r]
 	}
 	return top
@@ -213,7 +212,7 @@ func fold(op byte, a, b int64) (int64, bool) {
 func (s *state) cfaOf(rule *cfi.Rule, pc uint64) (value, bool) {
 	switch rule.Kind {
 	case cfi.RegOffset:
-		if r, ok := general(uint32(rule.Reg)); ok {
+		if r, ok := s.p.general(uint32(rule.Reg)); ok {
 			return s.regs[r].add(rule.Offset), true
 		}
 	case cfi.ValExpression:

@@ -1,7 +1,5 @@
 package lint
 
-import "github.com/callreel/callreel/isa/amd64"
-
 // maxVisits bounds how often a place is followed. A register's or slot's value can change some four times, each way to
 // less that is known; beyond this, which no compiler's code comes near, nothing is known.
 const maxVisits = 200
@@ -49,10 +47,7 @@ func (w *flow) merge(from, id int32, s *state) {
 		return
 	}
 	if n.visits++; n.visits > maxVisits {
-		*n.state = state{overflow: true}
-		for r := range n.state.regs {
-			n.state.regs[r] = top
-		}
+		n.state.lose()
 		if n.visits > maxVisits+1 {
 			return
 		}
@@ -80,7 +75,10 @@ func (w *flow) follow(id int32) {
 	for {
 		n := &w.nodes[id]
 		w.work += 1 + len(n.table)
-		w.effects.step(s, &n.inst, n.addr, id)
+		if n.inst.way == indirectJump {
+			n.jumped = s.regs[w.p.sp]
+		}
+		w.effects.step(w.p, s, n, id)
 		if n.target >= 0 {
 			w.merge(id, n.target, s)
 		}
@@ -91,7 +89,7 @@ func (w *flow) follow(id int32) {
 			w.land(id, s)
 		}
 		next := n.next
-		if next < 0 || w.cut(n) {
+		if next < 0 || w.cut(n, s) {
 			return
 		}
 		w.equalize(n, id, s)
@@ -109,50 +107,51 @@ func (w *flow) land(id int32, s *state) {
 	n := &w.nodes[id]
 	if r := w.parts[n.part].rowAt(n.addr); r != nil && r.ArgsSize != 0 {
 		w.landing.copyFrom(s)
-		w.landing.regs[rsp] = s.regs[rsp].add(int64(r.ArgsSize))
+		w.landing.regs[w.p.sp] = s.regs[w.p.sp].add(int64(r.ArgsSize))
 		s = &w.landing
 	}
 	w.merge(id, n.pad, s)
 }
 
-// equalize uses what a loop ends with: behind "cmp rsp, reg; jne" the stack pointer is that register. Loops that touch
+// equalize uses what a loop ends with: behind a comparison of the stack pointer with a register, and a jump if they differ, it is that register. Loops that touch
 // each page of a large frame are made so.
 func (w *flow) equalize(n *node, id int32, s *state) {
-	if n.inst.Kind != amd64.CondJump || n.inst.Opcode&0xF != 5 || s.regs[rsp].framed() || id == 0 {
+	if n.inst.way != condJump || s.regs[w.p.sp].framed() || id == 0 || w.nodes[id-1].next != id {
 		return
 	}
-	before := &w.nodes[id-1]
-	c := &before.inst
-	if before.next != id || c.Encoding != amd64.Legacy || c.Map != amd64.MapPrimary || c.Mod != 3 || c.REX&amd64.RexW == 0 || c.Opcode != 0x39 && c.Opcode != 0x3B {
-		return
-	}
-	a, b := amd64.Reg(c.Reg&15), amd64.Reg(c.RM&15)
-	if b == rsp {
-		a, b = b, a
-	}
-	if a == rsp && s.regs[b].framed() {
-		s.regs[rsp] = s.regs[b]
+	if r, ok := w.p.equal(&w.nodes[id-1].inst, &n.inst); ok && s.regs[r].framed() {
+		s.regs[w.p.sp] = s.regs[r]
 	}
 }
 
 // cut says whether control does not come back from a call: rows follow what instructions do to the stack pointer, and a
 // call does nothing to it, so where they change behind one, other code begins. Padding may stand between. What nothing but the
 // call leads to is not other code, and the row there is wrong.
-func (f *function) cut(n *node) bool {
-	if !n.calls() {
+//
+// Where a processor's rows change before an epilogue, as clang's go over to the stack pointer, a row is that of the same code if
+// it gives the same CFA.
+func (f *function) cut(n *node, s *state) bool {
+	if !n.inst.calls() {
 		return false
 	}
-	if to, ok := n.inst.Target(n.addr); ok && to == n.addr+uint64(n.inst.Len) {
-		return false // a push of its own address
+	if n.inst.direct && n.inst.target == n.end() {
+		return false // it takes its own address
 	}
 	at, entered := n.next, f.entered(n.next)
-	for f.nodes[at].inst.IsNop() && f.nodes[at].next >= 0 {
+	for f.nodes[at].inst.nop && f.nodes[at].next >= 0 {
 		at = f.nodes[at].next
 		entered = entered || f.entered(at)
 	}
 	next := &f.nodes[at]
 	a, b := f.parts[n.part].rowAt(n.addr), f.parts[next.part].rowAt(next.addr)
-	return entered && a != b && a != nil && b != nil && !a.sameRules(b)
+	if !entered || a == b || a == nil || b == nil || a.sameRules(b) {
+		return false
+	}
+	if !f.p.earlyEpilogues || !a.sameRegisters(b) {
+		return true
+	}
+	v, ok := s.cfaOf(&b.CFA, next.addr)
+	return !ok || v.kind != onStack || v.off != 0
 }
 
 // entered says whether control may come to a node otherwise than from the one before it.
@@ -183,13 +182,13 @@ func (f *function) findWays() {
 		for _, to := range n.table {
 			mark(to)
 		}
-		if n.inst.RIPRelative {
-			mark(f.nodeAt(n.addr + uint64(n.inst.Len) + uint64(int64(n.inst.Disp))))
+		if n.inst.named {
+			mark(f.nodeAt(n.inst.data))
 		}
-		if n.inst.Kind == amd64.IndirectJump && len(n.table) == 0 {
+		if n.inst.way == indirectJump && len(n.table) == 0 {
 			// Where a jump that may not be a tail call leads is not known.
 			r := f.parts[n.part].rowAt(n.addr)
-			f.open = f.open || r == nil || !r.entersByCall() || !n.inst.HasMem || n.inst.Index != amd64.NoReg
+			f.open = f.open || r == nil || !f.p.entersByCall(r) || !f.p.leaves(&n.inst)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/callreel/callreel/internal/ehtable"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // maxLSDA bounds the bytes of one function's data.
@@ -36,7 +35,7 @@ func (f *function) pads() {
 		n := &f.nodes[id]
 		n.pad = -1
 		sites := f.parts[n.part].sites
-		if n.inst.Kind != amd64.Call && n.inst.Kind != amd64.IndirectCall || len(sites) == 0 {
+		if !n.inst.calls() || len(sites) == 0 {
 			continue
 		}
 		k := sort.Search(len(sites), func(k int) bool { return sites[k].End > n.addr })

@@ -17,10 +17,11 @@ type Result struct {
 	Findings []Finding // in the order of their addresses
 	Section  string    // the section that was read: ".eh_frame" or ".debug_frame"
 	FDEs     int
-	// CodeFollowed says whether the rows were checked against the code, which is so for x86-64.
+	// CodeFollowed says whether the rows were checked against the code, which is so for x86-64 and arm64.
 	CodeFollowed bool
 	// Synchronous says that the rows leave out epilogues throughout, as those of compilers do that were not asked for
-	// asynchronous unwind tables. They are exact at calls only, which is no error: no WrongEpilogue is among the findings.
+	// asynchronous unwind tables; on arm64 prologues, too. They are exact at calls only, which is no error: no WrongEpilogue is
+	// among the findings.
 	Synchronous bool
 }
 
@@ -83,9 +84,9 @@ func check(im *object.Image, table *cfi.Table, hdr cfi.Section) (*Result, error)
 	l.symbols = symbols
 	l.readRows()
 	l.structure(hdr)
-	if im.Arch == object.AMD64 {
+	if p := processorOf(im.Arch); p != nil {
 		l.result.CodeFollowed = true
-		l.code()
+		l.code(p)
 	}
 	for k := range l.result.Findings {
 		f := &l.result.Findings[k]
@@ -153,8 +154,8 @@ func (l *linter) functionAt(addr uint64) string {
 }
 
 // code follows the code of all functions, several at a time.
-func (l *linter) code() {
-	functions := l.functions()
+func (l *linter) code(p *processor) {
+	functions := l.functions(p)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var lock sync.Mutex
@@ -181,15 +182,18 @@ func (l *linter) code() {
 		})
 	}
 	group.Wait()
-	if l.result.Synchronous = rets.late >= minLate && rets.late > 2*rets.right; l.result.Synchronous {
-		kept := l.result.Findings[:0]
-		for _, f := range l.result.Findings {
-			if f.Kind != WrongEpilogue {
-				kept = append(kept, f)
-			}
+	l.result.Synchronous = rets.late >= minLate && rets.late > 2*rets.right
+	kept := l.result.Findings[:0]
+	for _, f := range l.result.Findings {
+		if l.result.Synchronous && (f.Kind == WrongEpilogue || f.Kind == wrongPrologue) {
+			continue
 		}
-		l.result.Findings = kept
+		if f.Kind == wrongPrologue {
+			f.Kind = WrongCFA
+		}
+		kept = append(kept, f)
 	}
+	l.result.Findings = kept
 }
 
 // fill gives the parts of a function their rows. That they can be read, and how many they are, is known from before.

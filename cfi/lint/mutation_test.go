@@ -14,13 +14,13 @@ import (
 
 	"github.com/callreel/callreel/cfi"
 	"github.com/callreel/callreel/internal/realtest"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
 // mutants changes bytes of an image's FDE programs, one at a time, and lints the functions that they belong to.
 type mutants struct {
 	im        *object.Image
+	p         *processor
 	l         *linter
 	data      []byte
 	addr      uint64
@@ -54,7 +54,8 @@ func newMutants(t testing.TB, path string) *mutants {
 		t.Fatal(err)
 	}
 	m.l.readRows()
-	m.functions = m.l.functions()
+	m.p = processorOf(im.Arch)
+	m.functions = m.l.functions(m.p)
 	m.rows = make([][]row, len(m.l.fdes))
 	var machine cfi.Machine
 	for _, f := range m.functions {
@@ -150,24 +151,27 @@ func (m *mutants) proven(f *function, fde int, rows []row) bool {
 	if got == nil {
 		return false
 	}
-	right := map[uint64]uint32{}
+	right := map[uint64]uint64{}
 	for _, x := range got.marks {
 		right[x.addr] = x.right
 	}
 	is := &c.parts[k]
 	same := true
-	sweepAll(&was, func(addr uint64) {
+	m.p.sweepAll(&was, func(addr uint64) {
 		x, y := was.rowAt(addr), is.rowAt(addr)
-		if same && isPadding(&was, addr) {
+		if same && m.p.isPadding(&was, addr) {
 			return
 		}
-		same = same && x != nil && y != nil && differing(x, y)&^right[addr] == 0
+		same = same && x != nil && y != nil && m.p.differing(x, y)&^right[addr] == 0
 	})
 	return same
 }
 
 // differing is the set of what two rows say differently, as in marks.
-func differing(x, y *row) (set uint32) {
+func (p *processor) differing(x, y *row) (set uint64) {
+	if x.RASigned != y.RASigned {
+		set |= 1 << p.ra
+	}
 	if !sameRule(&x.CFA, &y.CFA) {
 		set |= 1 << bitCFA
 	}
@@ -177,10 +181,10 @@ func differing(x, y *row) (set uint32) {
 			if sameRule(&a, &b) {
 				continue
 			}
-			reg, ok := general(r.Reg)
+			reg, ok := p.general(r.Reg)
 			switch {
 			case r.Reg == x.RAReg:
-				set |= 1 << bitRA
+				set |= 1 << p.ra
 			case ok:
 				set |= 1 << reg
 			default:
@@ -191,14 +195,14 @@ func differing(x, y *row) (set uint32) {
 	return set
 }
 
-func isPadding(p *part, addr uint64) bool {
-	var in amd64.Inst
-	return amd64.DecodeTo(&in, p.code[addr-p.start:]) == nil && in.IsPadding()
+func (p *processor) isPadding(at *part, addr uint64) bool {
+	var in inst
+	return p.decode(&in, at.code[addr-at.start:], addr) && in.padding
 }
 
 // with is the function with other rows in an FDE.
 func (f *function) with(fde int, rows []row) *function {
-	c := &function{}
+	c := &function{p: f.p}
 	for _, p := range f.parts {
 		if p.fde == fde && rows != nil {
 			p.rows = rows
@@ -220,7 +224,7 @@ func (m *mutants) differs(f *function, fde int, a, b []row) (altered, seen bool)
 	was, is := f.parts[k], f.parts[k]
 	was.rows, is.rows = a, b
 	starts := map[uint64]bool{}
-	sweepAll(&was, func(addr uint64) { starts[addr] = !isPadding(&was, addr) })
+	m.p.sweepAll(&was, func(addr uint64) { starts[addr] = !m.p.isPadding(&was, addr) })
 	for addr := was.start; addr < was.end; addr++ {
 		x, y := was.rowAt(addr), is.rowAt(addr)
 		if (x == nil) != (y == nil) || x != nil && !x.sameRules(y) {
@@ -267,12 +271,17 @@ func offsetOf(data []byte, f *cfi.FDE) uint64 {
 // alter a row of an instruction are found. CALLREEL_MUTANTS names more files, separated by colons, and has each change
 // listed that is missed.
 func TestMutationsAreCaught(t *testing.T) {
-	const tries = 1500
 	paths := []string{library(t, "libm.so.6"), library(t, "libgcc_s.so.1"), library(t, "libstdc++.so.6")}
 	more := os.Getenv("CALLREEL_MUTANTS")
 	if more != "" {
 		paths = append(paths, strings.Split(more, ":")...)
 	}
+	mutationsAreCaught(t, paths, more != "")
+}
+
+// mutationsAreCaught changes bytes of these files' programs. verbose has each change listed that is missed.
+func mutationsAreCaught(t *testing.T, paths []string, verbose bool) {
+	const tries = 1500
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			m := newMutants(t, path)
@@ -288,7 +297,7 @@ func TestMutationsAreCaught(t *testing.T) {
 				counts[got]++
 				if got == missed {
 					classes[m.classOf(fde, rows)]++
-					if more != "" {
+					if verbose {
 						t.Logf("missed: FDE %#x, byte %#x -> %#x: %s", m.l.fdes[fde].Start, m.data[at], b, m.classOf(fde, rows))
 					}
 				}
@@ -316,7 +325,7 @@ func (m *mutants) classOf(fde int, rows []row) string {
 	was, is := f.parts[k], f.parts[k]
 	was.rows, is.rows = m.rows[fde], rows
 	kinds := map[string]bool{}
-	sweepAll(&was, func(addr uint64) {
+	m.p.sweepAll(&was, func(addr uint64) {
 		x, y := was.rowAt(addr), is.rowAt(addr)
 		switch {
 		case x == nil || y == nil:
@@ -324,6 +333,8 @@ func (m *mutants) classOf(fde int, rows []row) string {
 			return
 		case !sameRule(&x.CFA, &y.CFA):
 			kinds["CFA"] = true
+		case x.RASigned != y.RASigned:
+			kinds["signing"] = true
 		}
 		for _, r := range x.Regs {
 			if o := y.Reg(r.Reg); !sameRule(&r.Rule, &o) {
@@ -332,8 +343,8 @@ func (m *mutants) classOf(fde int, rows []row) string {
 		}
 		for _, r := range y.Regs {
 			if o := x.Reg(r.Reg); o.Kind == cfi.Unspecified {
-				if r.Reg < 16 {
-					kinds[fmt.Sprintf("rule of kind %d made up for %s", r.Kind, names(r.Reg))] = true
+				if _, ok := m.p.general(r.Reg); ok {
+					kinds[fmt.Sprintf("rule of kind %d made up for %s", r.Kind, m.p.names(r.Reg))] = true
 				} else {
 					kinds[fmt.Sprintf("rule of kind %d made up for another register", r.Kind)] = true
 				}
@@ -364,14 +375,14 @@ func library(t testing.TB, name string) string {
 }
 
 // sweepAll calls yield with the start of each instruction in a part, decoded one after the other.
-func sweepAll(p *part, yield func(addr uint64)) {
-	var in amd64.Inst
-	for off := 0; off < len(p.code); {
-		if amd64.DecodeTo(&in, p.code[off:]) != nil {
-			off++
+func (p *processor) sweepAll(at *part, yield func(addr uint64)) {
+	var in inst
+	for off := uint64(0); off < uint64(len(at.code)); {
+		if !p.decode(&in, at.code[off:], at.start+off) {
+			off += p.minLen
 			continue
 		}
-		yield(p.start + uint64(off))
-		off += int(in.Len)
+		yield(at.start + off)
+		off += uint64(in.size)
 	}
 }

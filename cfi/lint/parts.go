@@ -4,21 +4,20 @@ import (
 	"slices"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
 // functions puts the FDEs together that jump into each other: the hot and cold parts of a function, and code that is
 // shared. Each comes back with its code and rows.
-func (l *linter) functions() []*function {
+func (l *linter) functions(pr *processor) []*function {
 	parts := make([]part, len(l.fdes))
 	called := l.exported()
 	owner := make([]int32, len(l.fdes))
-	type jump struct {
+	type leap struct {
 		from int
 		to   uint64
 	}
-	var jumps []jump
+	var jumps []leap
 	var reach uint64
 	for k := range l.fdes {
 		owner[k] = int32(k)
@@ -28,17 +27,17 @@ func (l *linter) functions() []*function {
 			continue
 		}
 		reach = p.end
-		sweep(p, func(in *amd64.Inst, to uint64) {
-			if in.Kind == amd64.Call {
-				called = append(called, to)
-			} else if to < p.start || to >= p.end {
-				jumps = append(jumps, jump{k, to})
+		pr.sweep(p, func(in *inst) {
+			if in.way == call {
+				called = append(called, in.target)
+			} else if in.target < p.start || in.target >= p.end {
+				jumps = append(jumps, leap{k, in.target})
 			}
 		})
 	}
 	slices.Sort(called)
 	for k := range parts {
-		l.enter(&parts[k], called)
+		l.enter(pr, &parts[k], called)
 	}
 	for _, j := range jumps {
 		f, ok := l.table.Find(j.to)
@@ -50,7 +49,7 @@ func (l *linter) functions() []*function {
 			union(owner, int32(j.from), int32(to))
 		}
 	}
-	return group(parts, owner)
+	return group(pr, parts, owner)
 }
 
 // indexOf returns the index of one of the table's FDEs.
@@ -78,7 +77,7 @@ func (l *linter) load(k int, p *part) bool {
 	if err != nil {
 		return false
 	}
-	*p = part{start: f.Start, end: f.End, code: code, fde: k}
+	*p = part{start: f.Start, end: f.End, code: code, fde: k, bKey: f.CIE.BKey}
 	if f.LSDA != 0 {
 		p.sites = callSites(f.LSDA, f.Start, l.im.ReadAddr, &l.lsdaBudget)
 	}
@@ -87,30 +86,31 @@ func (l *linter) load(k int, p *part) bool {
 
 // enter decides whether calls enter a part at its start: its first row says so, or a call leads there, or its symbol is
 // for other images to call.
-func (l *linter) enter(p *part, called []uint64) {
+func (l *linter) enter(pr *processor, p *part, called []uint64) {
 	if p.code == nil {
 		return
 	}
 	if r := l.pltAt(p.start); r != nil && l.im.Format == object.ELF {
-		p.plt, p.stubs, p.abiEntry = r.Name == ".plt", r.Name != ".plt", true
+		p.plt = pr.lazyPLT && r.Name == ".plt"
+		p.stubs, p.abiEntry = !p.plt, true
 		return
 	}
 	first := &l.first[p.fde]
 	_, found := slices.BinarySearch(called, p.start)
-	p.abiEntry = found || first.Start == p.start && first.entersByCall() && !l.beginsBehindPadding(p, first)
+	p.abiEntry = found || first.Start == p.start && pr.entersByCall(first) && !l.beginsBehindPadding(pr, p, first)
 }
 
 // beginsBehindPadding says whether an FDE begins with padding that belongs to nothing: a nop stands before a landing pad that
 // would begin a part of a function, since its offset would be 0, which means none; and before a function that was aligned
 // within its FDE another row begins.
-func (l *linter) beginsBehindPadding(p *part, first *row) bool {
-	if p.code[0] == nop && l.fdes[p.fde].LSDA != 0 {
+func (l *linter) beginsBehindPadding(pr *processor, p *part, first *row) bool {
+	var in inst
+	if pr.decode(&in, p.code, p.start) && in.nop && uint64(in.size) == pr.minLen && l.fdes[p.fde].LSDA != 0 {
 		return true
 	}
-	var in amd64.Inst
 	off := uint64(0)
-	for off < uint64(len(p.code)) && amd64.DecodeTo(&in, p.code[off:]) == nil && in.IsPadding() {
-		off += uint64(in.Len)
+	for off < uint64(len(p.code)) && pr.decode(&in, p.code[off:], p.start+off) && in.padding {
+		off += uint64(in.size)
 	}
 	return off > 0 && first.End == p.start+off && off < uint64(len(p.code))
 }
@@ -127,8 +127,6 @@ func (l *linter) pltAt(addr uint64) *object.Range {
 
 func (l *linter) inPLT(addr uint64) bool { return l.pltAt(addr) != nil }
 
-const nop = 0x90
-
 // exported lists the addresses of functions that other images may call.
 func (l *linter) exported() []uint64 {
 	var list []uint64
@@ -141,18 +139,17 @@ func (l *linter) exported() []uint64 {
 }
 
 // sweep calls yield for the direct calls and jumps in a part, decoded one after the other.
-func sweep(p *part, yield func(in *amd64.Inst, to uint64)) {
-	var in amd64.Inst
-	for off := 0; off < len(p.code); {
-		if amd64.DecodeTo(&in, p.code[off:]) != nil {
-			off++
+func (pr *processor) sweep(p *part, yield func(in *inst)) {
+	var in inst
+	for off := uint64(0); off < uint64(len(p.code)); {
+		if !pr.decode(&in, p.code[off:], p.start+off) {
+			off += pr.minLen
 			continue
 		}
-		addr := p.start + uint64(off)
-		if to, ok := in.Target(addr); ok {
-			yield(&in, to)
+		if in.direct {
+			yield(&in)
 		}
-		off += int(in.Len)
+		off += uint64(in.size)
 	}
 }
 
@@ -174,7 +171,7 @@ func find(owner []int32, k int32) int32 {
 }
 
 // group makes a function of each set.
-func group(parts []part, owner []int32) []*function {
+func group(pr *processor, parts []part, owner []int32) []*function {
 	functions := make(map[int32]*function, len(parts))
 	var list []*function
 	for k := range parts {
@@ -184,7 +181,7 @@ func group(parts []part, owner []int32) []*function {
 		first := find(owner, int32(k))
 		f := functions[first]
 		if f == nil {
-			f = &function{}
+			f = &function{p: pr}
 			functions[first] = f
 			list = append(list, f)
 		}

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
 )
 
 // row is a row of an FDE, kept.
@@ -47,7 +46,12 @@ func (r *row) sameRules(o *row) bool {
 	if r == o {
 		return true
 	}
-	if !sameRule(&r.CFA, &o.CFA) || len(r.Regs) != len(o.Regs) {
+	return sameRule(&r.CFA, &o.CFA) && r.sameRegisters(o)
+}
+
+// sameRegisters says whether two rows say the same of all registers.
+func (r *row) sameRegisters(o *row) bool {
+	if len(r.Regs) != len(o.Regs) || r.RASigned != o.RASigned {
 		return false
 	}
 	for k := range r.Regs {
@@ -64,29 +68,34 @@ func sameRule(a, b *cfi.Rule) bool {
 }
 
 // entersByCall says whether the row is what holds when a call enters a function.
-func (r *row) entersByCall() bool {
+func (p *processor) entersByCall(r *row) bool {
 	ra := r.RA()
-	return r.CFA.Kind == cfi.RegOffset && r.CFA.Reg == dwarfRSP && r.CFA.Offset == 8 && ra.Kind == cfi.Offset && ra.Offset == -8
+	if !p.bySP(&r.CFA) || r.CFA.Offset != p.entryCFA || r.RASigned {
+		return false
+	}
+	if p.keepsRA() {
+		return ra.Kind == cfi.Unspecified || ra.Kind == cfi.SameValue
+	}
+	return ra.Kind == cfi.Offset && ra.Offset == -p.entryCFA
 }
 
-// The DWARF number of the stack pointer (System V AMD64 ABI figure 3.36).
-const dwarfRSP = 7
-
-// stateOf is the state that a row describes, as far as it says anything.
-func stateOf(r *row) *state {
-	s := &state{overflow: true}
-	for k := range s.regs {
-		s.regs[k] = top
-	}
+// stateOf is the state that a row describes, as far as it says anything. bKey says with which key return addresses are signed.
+func (p *processor) stateOf(r *row, bKey bool) *state {
+	s := p.nothing()
 	if r.CFA.Kind == cfi.RegOffset {
-		if reg, ok := general(uint32(r.CFA.Reg)); ok {
+		if reg, ok := p.general(uint32(r.CFA.Reg)); ok {
 			s.regs[reg] = value{kind: onStack, off: -r.CFA.Offset}
 		}
 	}
+	ra := p.entry(p.ra)
+	ra.signed = signatureOf(r, bKey)
 	for k := range s.regs {
-		if calleeSaved>>k&1 != 0 && !s.regs[k].framed() {
-			if rule := r.Reg(dwarfOf(k)); rule.Kind == cfi.Unspecified || rule.Kind == cfi.SameValue {
-				s.regs[k] = value{kind: entry, id: int32(k)}
+		if (p.calleeSaved>>k&1 != 0 || int32(k) == p.ra) && !s.regs[k].framed() {
+			if rule := r.Reg(p.dwarf(k)); rule.Kind == cfi.Unspecified || rule.Kind == cfi.SameValue {
+				s.regs[k] = p.entry(int32(k))
+				if int32(k) == p.ra {
+					s.regs[k] = ra
+				}
 			}
 		}
 	}
@@ -94,22 +103,11 @@ func stateOf(r *row) *state {
 		if rule.Kind != cfi.Offset {
 			continue
 		}
-		if reg, ok := general(rule.Reg); ok {
-			s.put(place{fromCFA, rule.Offset}, value{kind: entry, id: int32(reg)})
-		} else if rule.Reg == r.RAReg {
-			s.put(place{fromCFA, rule.Offset}, value{kind: entry, id: returnAddress})
+		if rule.Reg == r.RAReg {
+			s.put(place{fromCFA, rule.Offset}, ra)
+		} else if reg, ok := p.general(rule.Reg); ok {
+			s.put(place{fromCFA, rule.Offset}, p.entry(int32(reg)))
 		}
 	}
 	return s
 }
-
-// general returns the general register with a DWARF number.
-func general(n uint32) (amd64.Reg, bool) {
-	if n > 15 {
-		return 0, false
-	}
-	return amd64.RegFromDWARF(int(n))
-}
-
-// dwarfOf returns the DWARF number of a general register.
-func dwarfOf(r int) uint32 { return uint32(amd64.Reg(r).DWARF()) }

@@ -1,6 +1,6 @@
 package lint
 
-import "github.com/callreel/callreel/isa/amd64"
+import "slices"
 
 // slot is 8 bytes of memory in the own frame.
 type slot struct {
@@ -22,33 +22,51 @@ const maxSlots = 96
 
 // state is what is known before an instruction.
 type state struct {
-	regs     [16]value
+	p        *processor
+	regs     []value
 	slots    []slot // no order; a place that is not there was never written
 	overflow bool   // nor is it known what is in a place that is not there
 }
 
 // onEntry is the state in which a call enters a function.
-func onEntry() *state {
-	s := &state{}
+func (p *processor) onEntry() *state {
+	s := &state{p: p, regs: make([]value, p.registers)}
 	for r := range s.regs {
-		s.regs[r] = value{kind: entry, id: int32(r)}
+		s.regs[r] = p.entry(int32(r))
 	}
-	s.regs[amd64.RSP] = value{kind: onStack, off: -8}
-	s.slots = append(s.slots, slot{place{fromCFA, -8}, value{kind: entry, id: returnAddress}})
+	s.regs[p.sp] = value{kind: onStack, off: -p.entryCFA}
+	if !p.keepsRA() {
+		s.slots = append(s.slots, slot{place{fromCFA, -p.entryCFA}, p.entry(p.ra)})
+	}
 	return s
+}
+
+// nothing is the state of which nothing is known.
+func (p *processor) nothing() *state {
+	s := &state{p: p, regs: make([]value, p.registers)}
+	s.lose()
+	return s
+}
+
+// lose forgets all.
+func (s *state) lose() {
+	s.slots, s.overflow = nil, true
+	for r := range s.regs {
+		s.regs[r] = top
+	}
 }
 
 func (s *state) clone() *state {
 	c := *s
-	c.slots = append([]slot(nil), s.slots...)
+	c.regs, c.slots = slices.Clone(s.regs), slices.Clone(s.slots)
 	return &c
 }
 
 // copyFrom makes s equal to t and keeps its memory.
 func (s *state) copyFrom(t *state) {
-	slots := append(s.slots[:0], t.slots...)
+	regs, slots := append(s.regs[:0], t.regs...), append(s.slots[:0], t.slots...)
 	*s = *t
-	s.slots = slots
+	s.regs, s.slots = regs, slots
 }
 
 // placeOf returns the place that a value is the address of.
@@ -167,13 +185,13 @@ func (s *state) meet(t *state) (changed bool) {
 }
 
 // inRegister returns a register that holds what register id held on entry, itself if it does.
-func (s *state) inRegister(id int32) (amd64.Reg, bool) {
+func (s *state) inRegister(id int32) (int, bool) {
 	if id < returnAddress && s.regs[id].holds(id) {
-		return amd64.Reg(id), true
+		return int(id), true
 	}
 	for r := range s.regs {
 		if s.regs[r].holds(id) {
-			return amd64.Reg(r), true
+			return r, true
 		}
 	}
 	return 0, false

@@ -19,7 +19,7 @@ import (
 // and the offsets of .eh_frame and .eh_frame_hdr in it.
 func patched(t testing.TB, change func(file []byte, frame, hdr *object.Section)) *Result {
 	t.Helper()
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	path := assemble(t, unusual[:2], "")
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestWrongInitialRulesShowInEveryFunction(t *testing.T) {
 // TestTablesThatDescribeCodeOverAndOverAreReadOnce has thousands of FDEs for one large piece of code: were each followed,
 // that would take hours.
 func TestTablesThatDescribeCodeOverAndOverAreReadOnce(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	const again = 20000
 	path := assemble(t, nil, fmt.Sprintf(`
 	.globl long
@@ -252,7 +252,8 @@ func TestSARIFListsEveryFinding(t *testing.T) {
 
 // FuzzCheck lints files of which any byte may be changed.
 func FuzzCheck(f *testing.F) {
-	if _, err := realtest.GCC.Find(); err == nil {
+	_, missing := realtest.GCC.Find()
+	if _, err := realtest.AMD64.Find(); err == nil && missing == nil {
 		for _, source := range [][]deliberate{deliberateErrors, unusual} {
 			file, err := os.ReadFile(assemble(f, source, ""))
 			if err != nil {
@@ -280,7 +281,7 @@ func FuzzCheck(f *testing.F) {
 
 // TestDamageNeverPanics flips bits and cuts the file all over.
 func TestDamageNeverPanics(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	file, err := os.ReadFile(assemble(t, append(unusual[:len(unusual):len(unusual)], deliberateErrors...), ""))
 	if err != nil {
 		t.Fatal(err)

@@ -201,7 +201,7 @@ const alignedWithin = `
 `
 
 func TestUnusualCodeHasNoFindings(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	for _, f := range checkFile(t, assemble(t, unusual, alignedWithin)).Findings {
 		t.Errorf("%+v", f)
 	}

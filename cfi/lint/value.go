@@ -1,7 +1,5 @@
 package lint
 
-import "github.com/callreel/callreel/isa/amd64"
-
 // kind is what is known of a value.
 type kind uint8
 
@@ -26,8 +24,18 @@ const (
 	mayAll    = mayEntry | mayArg | mayStack | mayOwn
 )
 
-// returnAddress is the id of the return address among the values on entry. Below it are the general registers.
-const returnAddress = 16
+// signature says how a return address is signed (AArch64, pointer authentication).
+type signature uint8
+
+const (
+	unsigned  signature = iota
+	signedA             // with the A key and the CFA, as unwinders authenticate it
+	signedB             // with the B key and the CFA
+	signedOff           // with a stack pointer that isn't the CFA
+)
+
+// returnAddress is the id of the return address among the values on entry where no register holds it. Below it are the registers.
+const returnAddress = 40
 
 // value is the content of a register or of 8 bytes of memory.
 //
@@ -35,10 +43,11 @@ const returnAddress = 16
 // or moved by a variable amount. Its id is the instruction that made it.
 type value struct {
 	kind kind
-	may  may
+	may  may // of what is unknown, and of what a register held on entry: see processor.entry
 	// hearsay says of an address that it was read from memory. What has a pointer to that memory, such as a container that
 	// moves from the frame to the heap, may have changed it: stores through the address may go elsewhere.
 	hearsay bool
+	signed  signature // of the return address
 	id      int32
 	off     int64
 }
@@ -48,22 +57,12 @@ var top = value{may: mayAll}
 // maybe returns what the value may be.
 func (v value) maybe() may {
 	switch v.kind {
-	case unknown:
+	case unknown, entry:
 		return v.may
 	case onStack, anchored:
 		return mayStack | mayOwn
-	case entry:
-		return mayHold(v.id)
 	}
 	return 0
-}
-
-// mayHold is what a value may be that is that of register id on entry.
-func mayHold(id int32) may {
-	if id == returnAddress || calleeSaved>>id&1 != 0 {
-		return mayEntry
-	}
-	return mayArg
 }
 
 // framed says whether the value is a known place in the own frame.
@@ -95,16 +94,16 @@ func (v value) add(n int64) value {
 	return value{may: v.maybe()}
 }
 
-// holds says whether the value certainly is what register id held on entry.
-func (v value) holds(id int32) bool { return v.kind == entry && v.id == id }
-
-// cannotHold says whether the value certainly is something else.
-func (v value) cannotHold(id int32) bool {
-	return !v.holds(id) && (v.kind == entry || v.maybe()&mayHold(id) == 0)
+// plus adds or subtracts where one of the two is a number.
+func plus(a, b value, sign int64) value {
+	switch {
+	case b.kind == constant:
+		return a.add(sign * b.off)
+	case a.kind == constant && sign > 0:
+		return b.add(a.off)
+	}
+	return value{may: a.maybe() | b.maybe()}
 }
 
-// Sets of registers, as amd64.Reg.Mask (System V AMD64 ABI §3.2.1).
-const (
-	calleeSaved = uint16(1<<amd64.RBX | 1<<amd64.RBP | 1<<amd64.R12 | 1<<amd64.R13 | 1<<amd64.R14 | 1<<amd64.R15)
-	callerSaved = ^calleeSaved &^ uint16(1<<amd64.RSP)
-)
+// holds says whether the value certainly is what register id held on entry.
+func (v value) holds(id int32) bool { return v.kind == entry && v.id == id }

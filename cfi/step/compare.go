@@ -9,10 +9,10 @@ import (
 
 // What a row says something about, as bits: registers by their DWARF numbers, and these.
 const (
-	bitRA   = 16
-	bitCFA  = 17
-	bitNone = 18 // there is no row, or it cannot be read
-	bits    = 19
+	bitCFA  = 33
+	bitNone = 34 // there is no row, or it cannot be read
+	bitSign = 35 // whether the return address is signed
+	bits    = 36
 )
 
 // issue is one thing that a row says wrong at one instruction.
@@ -25,7 +25,7 @@ type issue struct {
 
 // mark is what comparing the row of one instruction gave, each time that it was carried out.
 type mark struct {
-	wrong  uint32
+	wrong  uint64
 	issues map[int]*issue // by bit; nil where nothing is wrong
 }
 
@@ -67,8 +67,7 @@ const saveAreaSize = 64
 func (c *comparison) look(regs *registers, call *shadow) bool {
 	c.regs, c.call, c.cfa = regs, call, call.cfa
 	c.saveAreaOK = c.read(call.cfa-saveAreaSize, c.saveArea[:]) == nil
-	ra, ok := c.word(call.cfa - 8)
-	return regs.sp() >= call.cfa || ok && ra == call.ra
+	return c.intact()
 }
 
 // compare compares the row of the instruction that was looked at with its call. slide leads from link addresses to those of
@@ -82,19 +81,19 @@ func (c *comparison) compare(row *cfi.Row, slide uint64, m *mark) {
 	call := c.call
 	cfa, ok := c.computeCFA()
 	if !ok || cfa != call.cfa {
-		if elsewhere(row.Reg(dwarfRSP).Kind) {
+		if elsewhere(row.Reg(dwarfSP).Kind) {
 			return
 		}
 		c.mark.set(bitCFA, c.wrongCFA(cfa))
 		return // what is relative to it would be wrong again
 	}
-	c.hold(bitRA, &ra, call.ra)
+	c.holdRA(&ra)
 	for k, reg := range calleeSaved {
 		rule := row.Reg(reg)
 		c.hold(int(reg), &rule, call.saved[k])
 	}
-	if rule := row.Reg(dwarfRSP); rule.Kind != cfi.Unspecified {
-		c.hold(dwarfRSP, &rule, call.cfa)
+	if rule := row.Reg(dwarfSP); rule.Kind != cfi.Unspecified {
+		c.hold(dwarfSP, &rule, call.cfa)
 	}
 }
 
@@ -174,7 +173,7 @@ func (c *comparison) evaluate(expr []byte, withCFA bool) (uint64, bool) {
 	v, err := c.evaluator.Eval(expr, &cfi.EvalInput{
 		CFA: c.cfa, HasCFA: withCFA, Read: c.read,
 		Reg: func(reg uint32) (uint64, bool) {
-			if reg == bitRA {
+			if reg == columnPC {
 				return c.regs.pc, true
 			}
 			return c.register(reg)

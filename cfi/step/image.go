@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/cfi"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
 
@@ -28,7 +27,7 @@ type image struct {
 	rows    map[uint64]*cfi.Row // by the link address at which they begin
 	errs    map[uint64]error    // why there is none, by link address
 	marks   map[uint64]*mark    // by link address of the instruction
-	code    map[uint64]amd64.Inst
+	code    map[uint64]inst
 }
 
 // function is a chosen function.
@@ -47,11 +46,11 @@ func openImage(path, module string, memory *object.Allowance) (*image, error) {
 	}
 	im := &image{
 		object: o, module: module, functions: map[uint64]*function{}, rows: map[uint64]*cfi.Row{}, errs: map[uint64]error{},
-		marks: map[uint64]*mark{}, code: map[uint64]amd64.Inst{}, linkage: o.PLTRanges(),
+		marks: map[uint64]*mark{}, code: map[uint64]inst{}, linkage: o.PLTRanges(),
 	}
-	if o.Format != object.ELF || o.Arch != object.AMD64 {
+	if o.Format != object.ELF || o.Arch != architecture {
 		o.Close()
-		return nil, fmt.Errorf("cfi: %s: %s code is not stepped, only amd64 ELF", o.Name(), o.Arch)
+		return nil, fmt.Errorf("cfi: %s: %s code is not stepped, only %s ELF", o.Name(), o.Arch, architecture)
 	}
 	if im.info, err = cfi.ReadImage(o); err != nil {
 		im.info = nil // every chosen function will be found to have no call frame information
@@ -81,7 +80,7 @@ func (im *image) choose(chosen func(string) bool) {
 			continue
 		}
 		// A part of a function has another CFA where it begins.
-		if row, err := im.row(f.Start); err == nil && row.CFA.Kind == cfi.RegOffset && row.CFA.Reg == dwarfRSP && row.CFA.Offset == 8 {
+		if row, err := im.row(f.Start); err == nil && row.CFA.Kind == cfi.RegOffset && row.CFA.Reg == dwarfSP && row.CFA.Offset == entryCFA {
 			im.starts = append(im.starts, f.Start)
 			im.add(fmt.Sprintf("%#x", f.Start), f.Start, chosen)
 		}
@@ -167,42 +166,6 @@ func (im *image) row(addr uint64) (*cfi.Row, error) {
 	}
 	return kept, nil
 }
-
-// inst decodes the instruction at a link address; the zero Inst where there is none.
-func (im *image) inst(addr uint64) amd64.Inst {
-	if in, ok := im.code[addr]; ok {
-		return in
-	}
-	var in amd64.Inst
-	for n := uint64(amd64.MaxLen); n > 0; n-- {
-		if code, err := im.object.ReadAddr(addr, n); err == nil {
-			in, _ = amd64.Decode(code)
-			break
-		}
-	}
-	im.code[addr] = in
-	return in
-}
-
-// comesFromCall says whether a link address is one to which a call returns, or where the kernel lets signal handlers return.
-func (im *image) comesFromCall(addr uint64) bool {
-	const shortest, longest = 2, 8
-	for n := uint64(shortest); n <= longest; n++ {
-		code, err := im.object.ReadAddr(addr-n, n)
-		if err != nil {
-			continue
-		}
-		in, err := amd64.Decode(code)
-		if err == nil && uint64(in.Len) == n && (in.Kind == amd64.Call || in.Kind == amd64.IndirectCall) {
-			return true
-		}
-	}
-	code, err := im.object.ReadAddr(addr, uint64(len(restorer)))
-	return err == nil && string(code) == restorer
-}
-
-// restorer is mov $15, %rax; syscall: rt_sigreturn(2), in the one form that unwinders know.
-const restorer = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 
 // moduleOf is the name that a file is chosen by.
 func moduleOf(path string) string { return filepath.Base(path) }

@@ -9,7 +9,7 @@ import (
 	"github.com/callreel/callreel/process"
 )
 
-// ErrUnsupported is wrapped by the error of Run on systems other than linux/amd64.
+// ErrUnsupported is wrapped by the error of Run on systems other than linux/amd64 and linux/arm64.
 var ErrUnsupported = process.ErrUnsupported
 
 // ErrOtherProgram says that the command has executed another program, which was not followed.

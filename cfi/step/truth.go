@@ -15,7 +15,7 @@ const maxReach = 1 << 20
 func (c *comparison) wrongCFA(cfa uint64) *issue {
 	row := &c.row.CFA
 	i := &issue{kind: lint.WrongCFA, says: "cfa=" + row.Format(name), delta: c.call.cfa - cfa}
-	reg, same := uint32(dwarfRSP), row.Kind == cfi.RegOffset && row.Reg == dwarfRSP
+	reg, same := uint32(dwarfSP), row.Kind == cfi.RegOffset && row.Reg == dwarfSP
 	if row.Kind == cfi.RegOffset && !same {
 		if v, ok := c.register(uint32(row.Reg)); ok && c.call.cfa-v+maxReach < 2*maxReach {
 			reg, same = uint32(row.Reg), true
@@ -40,14 +40,14 @@ func (c *comparison) wrongRule(bit int, rule *cfi.Rule, truth uint64) *issue {
 	i := &issue{kind: lint.WrongRegister}
 	who, asm := name(uint32(bit)), name(uint32(bit))
 	if bit == bitRA {
-		i.kind, who, asm = lint.WrongRA, "ra", "rip"
+		i.kind, who, asm = lint.WrongRA, "ra", asmRA
 	}
 	i.says = who + "=same"
 	if rule.Kind != cfi.Unspecified {
 		i.says = who + "=" + rule.Format(name)
 	}
-	if bit == dwarfRSP {
-		i.truth, i.directive = "rsp=cfa+0", ".cfi_val_offset rsp, 0"
+	if bit == dwarfSP {
+		i.truth, i.directive = who+"=cfa+0", ".cfi_val_offset "+asm+", 0"
 		return i
 	}
 	if v, ok := c.register(uint32(bit)); ok && v == truth {
@@ -77,9 +77,6 @@ func (c *comparison) wrongRule(bit int, rule *cfi.Rule, truth uint64) *issue {
 // maxFrame bounds how much of a frame is searched for a value, in bytes.
 const maxFrame = 64 << 10
 
-// redZone is what a function may use below its stack pointer (System V AMD64 ABI §3.2.2).
-const redZone = 128
-
 // slotsOf returns where in the frame a value is, relative to the CFA, from the top down.
 func (c *comparison) slotsOf(value uint64) []int64 {
 	low := c.regs.sp() - redZone
@@ -106,7 +103,7 @@ func (c *comparison) slotsOf(value uint64) []int64 {
 func (c *comparison) holdersOf(value uint64) []uint32 {
 	var list []uint32
 	for reg, v := range c.regs.general {
-		if v == value && reg != dwarfRSP {
+		if v == value && reg != dwarfSP {
 			list = append(list, uint32(reg))
 		}
 	}

@@ -1,10 +1,8 @@
+//go:build amd64 || arm64
+
 package step
 
-import (
-	"encoding/binary"
-
-	"github.com/callreel/callreel/process"
-)
+import "github.com/callreel/callreel/process"
 
 // thread is one thread of the command and what is known of its calls.
 type thread struct {
@@ -94,7 +92,7 @@ func (e *engine) arrive(f *frame) {
 
 // push begins to follow a call: the thread stands at the function's entry.
 func (e *engine) push(t *thread, fn *function) bool {
-	ra, ok := e.word(t.regs.sp())
+	ra, ok := e.returnAddress(t)
 	if !ok {
 		return false
 	}
@@ -107,7 +105,7 @@ func (e *engine) push(t *thread, fn *function) bool {
 	if len(t.frames) >= maxFrames {
 		e.cut(t, 0)
 	}
-	f.stack = e.images.stackAt(t.regs.sp())
+	f.stack = e.images.stackAt(f.cfa - 8)
 	t.frames = append(t.frames, f)
 	fn.followed = true
 	e.stepped[t.tid] = true
@@ -124,29 +122,12 @@ func (e *engine) dropUnwound(t *thread, cfa uint64) {
 	e.cut(t, k)
 }
 
-func (e *engine) word(addr uint64) (uint64, bool) {
-	var b [8]byte
-	if _, err := e.t.Process().ReadAt(b[:], addr); err != nil {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(b[:]), true
-}
-
 func (e *engine) readRegs(t *thread) error {
 	raw, err := e.t.Regs(t.tid)
 	if err != nil {
 		return err
 	}
-	t.raw, t.regs = raw, registersOf(&raw)
+	t.raw, t.regs = raw, registers{pc: raw.PC()}
+	copy(t.regs.general[:], raw.DWARF())
 	return nil
-}
-
-// registersOf puts registers in the order of their DWARF numbers (System V AMD64 ABI, figure 3.36).
-func registersOf(r *process.Regs) registers {
-	return registers{
-		general: [16]uint64{
-			r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, r.Rsp, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15,
-		},
-		pc: r.Rip,
-	}
 }

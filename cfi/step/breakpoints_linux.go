@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package step
 
 import (
@@ -7,14 +9,20 @@ import (
 	"github.com/callreel/callreel/process"
 )
 
-// int3 is the breakpoint instruction.
-const int3 = 0xCC
+// instruction is what is written at once: as many bytes as a breakpoint instruction has.
+type instruction [len(trap)]byte
+
+// trapped is the breakpoint instruction.
+func trapped() (in instruction) {
+	copy(in[:], trap)
+	return in
+}
 
 // breakpoint is a place in the code where threads stop.
 type breakpoint struct {
 	uses   int // how many reasons there are to stop
 	lifted int // how many threads are about to carry out the instruction below
-	code   byte
+	code   instruction
 }
 
 // breakpoints are written into the memory of the process, which is ours.
@@ -23,11 +31,11 @@ type breakpoints struct {
 	at map[uint64]*breakpoint
 	// were are all places where one has ever been, and the code there: a thread may have met one that was then removed before
 	// its stop was seen, and a copy of the memory may have been made before.
-	were map[uint64]byte
+	were map[uint64]instruction
 }
 
-func (b *breakpoints) write(addr uint64, code byte) error {
-	_, err := b.p.WriteAt([]byte{code}, addr)
+func (b *breakpoints) write(addr uint64, code instruction) error {
+	_, err := b.p.WriteAt(code[:], addr)
 	return err
 }
 
@@ -37,15 +45,15 @@ func (b *breakpoints) add(addr uint64) error {
 		bp.uses++
 		return nil
 	}
-	var code [1]byte
+	var code instruction
 	if _, err := b.p.ReadAt(code[:], addr); err != nil {
 		return fmt.Errorf("breakpoint: %w", err)
 	}
-	if err := b.write(addr, int3); err != nil {
+	if err := b.write(addr, trapped()); err != nil {
 		return fmt.Errorf("breakpoint: %w", err)
 	}
-	b.at[addr] = &breakpoint{uses: 1, code: code[0]}
-	b.were[addr] = code[0]
+	b.at[addr] = &breakpoint{uses: 1, code: code}
+	b.were[addr] = code
 	return nil
 }
 
@@ -84,7 +92,7 @@ func (b *breakpoints) putBack(addr uint64) {
 		return
 	}
 	if bp.lifted--; bp.lifted == 0 {
-		_ = b.write(addr, int3)
+		_ = b.write(addr, trapped())
 	}
 }
 
@@ -92,7 +100,7 @@ func (b *breakpoints) putBack(addr uint64) {
 func (b *breakpoints) forget(low, high uint64) {
 	in := func(addr uint64) bool { return addr >= low && addr < high }
 	maps.DeleteFunc(b.at, func(addr uint64, _ *breakpoint) bool { return in(addr) })
-	maps.DeleteFunc(b.were, func(addr uint64, _ byte) bool { return in(addr) })
+	maps.DeleteFunc(b.were, func(addr uint64, _ instruction) bool { return in(addr) })
 }
 
 // clear removes all.

@@ -25,13 +25,13 @@ type tableSearch struct {
 	absolute bool  // entries are addresses
 }
 
-// tableTargets returns where an indirect jump through a table leads: all of the table's entries, whose number the
+// amd64Targets returns where an indirect jump through a table leads: all of the table's entries, whose number the
 // comparison before tells. It returns nothing when anything about it is in doubt. read returns memory.
 //
 // Two forms are known: 32-bit offsets from the table itself, loaded by movsxd and added to its address; and addresses at
 // a fixed place, which the jump goes by.
-func (f *function) tableTargets(id int32, before []int32, read func(addr, n uint64) ([]byte, error)) []uint64 {
-	jump := &f.nodes[id].inst
+func amd64Targets(f *function, id int32, before []int32, read func(addr, n uint64) ([]byte, error)) []uint64 {
+	jump := &f.nodes[id].inst.x86
 	t := tableSearch{reg: -1, base: -1, index: -1, limit: -1}
 	switch {
 	case !jump.HasMem:
@@ -55,7 +55,7 @@ func (f *function) tableTargets(id int32, before []int32, read func(addr, n uint
 
 // look takes in one more instruction, which control comes to before next; false ends the search.
 func (t *tableSearch) look(n, next *node) bool {
-	in := &n.inst
+	in := &n.inst.x86
 	if in.Kind == amd64.Call || in.Kind == amd64.IndirectCall {
 		return false
 	}
@@ -66,13 +66,13 @@ func (t *tableSearch) look(n, next *node) bool {
 		case (op == 0x01 || op == 0x03) && in.Mod == 3 && t.base < 0 && t.isSum(in): // add reg, base
 			return true
 		case op == 0x8D && in.RIPRelative && t.base == int(in.Reg&15): // lea base, [rip+table]
-			t.addr, t.based, t.base = n.addr+uint64(in.Len)+uint64(int64(in.Disp)), true, -1
+			t.addr, t.based, t.base = n.inst.data, true, -1
 			return true
 		case (op == 0x89 || op == 0x8B) && in.Mod == 3 && t.copies(in):
 			return true
 		case (op == 0x83 || op == 0x81 || op == 0x80) && in.Reg&7 == 7 && in.Mod == 3 && int(in.RM&15) == t.index,
 			(op == 0x3C || op == 0x3D) && t.index == int(amd64.RAX): // cmp index, limit; ja
-			if next.inst.Kind != amd64.CondJump || next.inst.Opcode&0xF != 7 {
+			if !amd64Above(&next.inst) {
 				return false
 			}
 			t.limit = in.Imm

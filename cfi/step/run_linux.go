@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package step
 
 import (
@@ -67,7 +69,7 @@ func (e *engine) begin(t *process.Tracing) error {
 	e.t = t
 	p.LimitMemory(e.opt.Memory)
 	e.images = images{p: p, memory: object.NewAllowance(e.opt.Memory), loaded: map[imageKey]*image{}, opened: map[imageKey]error{}}
-	e.breaks = breakpoints{p: p, at: map[uint64]*breakpoint{}, were: map[uint64]byte{}}
+	e.breaks = breakpoints{p: p, at: map[uint64]*breakpoint{}, were: map[uint64]instruction{}}
 	e.compared.read = func(addr uint64, buf []byte) error {
 		_, err := p.ReadAt(buf, addr)
 		return err

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package step
 
 import (
@@ -11,7 +13,6 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
-	"github.com/callreel/callreel/object"
 )
 
 // build compiles a program from sources by their file names; "x.S" and "x.cc" are made by the languages that they tell.
@@ -66,25 +67,4 @@ func expectNothing(t *testing.T, r *Result, calls uint64) {
 	if r.Calls < calls || r.Steps < r.Calls || !r.Complete {
 		t.Errorf("%d calls and %d steps were followed, at least %d calls expected; complete: %v", r.Calls, r.Steps, calls, r.Complete)
 	}
-}
-
-// addressOf returns the link address of a symbol.
-func addressOf(t *testing.T, path, name string) uint64 {
-	t.Helper()
-	im, err := object.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer im.Close()
-	list, err := im.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range list {
-		if list[k].Name == name {
-			return list[k].Addr
-		}
-	}
-	t.Fatalf("%s: no symbol %s", path, name)
-	return 0
 }

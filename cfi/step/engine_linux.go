@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package step
 
 import (
@@ -69,24 +71,26 @@ func (e *engine) see(s process.TraceStop) error {
 		return e.goOn(t, s.Signal)
 	}
 	switch {
-	case s.Code == process.TrapKernel && e.broke(t.regs.pc-1):
-		t.raw.Rip--
-		t.raw.Orig_rax = ^uint64(0)
-		if err := e.t.SetRegs(t.tid, t.raw); err != nil {
-			return err
+	case s.Code == trapCode && e.broke(t.regs.pc-trapAhead):
+		if trapAhead != 0 {
+			t.raw.SetPC(t.regs.pc - trapAhead)
+			t.raw.LeaveSyscall()
+			if err := e.t.SetRegs(t.tid, t.raw); err != nil {
+				return err
+			}
+			t.regs.pc -= trapAhead
 		}
-		t.regs.pc--
 		return e.met(t)
-	case t.step && (s.Code == process.TrapStep || s.Code == process.TrapSyscall || s.Code == process.TrapHandler):
+	case t.step && isStep(s.Code):
 		return e.moved(t)
 	}
 	return e.goOn(t, s.Signal) // the command's own
 }
 
-// broke says whether the int3 before the program counter was ours, not the command's own.
+// broke says whether the breakpoint instruction at an address was ours, not the command's own.
 func (e *engine) broke(addr uint64) bool {
 	code, ours := e.breaks.were[addr]
-	return ours && code != int3
+	return ours && code != trapped()
 }
 
 // goOn lets a thread go on: instruction by instruction within a chosen function, else freely.
@@ -140,8 +144,10 @@ func (e *engine) compare(t *thread) {
 // release lets a new process go, whose copy of the memory has our breakpoints.
 func (e *engine) release(tid int) error {
 	for addr, code := range e.breaks.were {
-		if err := e.t.PutByte(tid, addr, code); err != nil && !errors.Is(err, unix.EIO) { // EIO: it was unmapped
-			return err
+		for k, b := range code {
+			if err := e.t.PutByte(tid, addr+uint64(k), b); err != nil && !errors.Is(err, unix.EIO) { // EIO: it was unmapped
+				return err
+			}
 		}
 	}
 	return e.t.Detach(tid)

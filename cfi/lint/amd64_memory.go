@@ -3,7 +3,7 @@ package lint
 import "github.com/callreel/callreel/isa/amd64"
 
 // address returns the address of the memory operand.
-func (e *effects) address() value {
+func (e onAMD64) address() value {
 	in := e.in
 	if in.Prefixes&(amd64.SegFS|amd64.SegGS|amd64.Addr67) != 0 || in.Base == amd64.RIP {
 		return value{}
@@ -27,110 +27,24 @@ func (e *effects) address() value {
 }
 
 // load reads n bytes through the memory operand.
-func (e *effects) load(n int64) value { return e.loadFrom(e.address(), n) }
+func (e onAMD64) load(n int64) value { return e.loadFrom(e.address(), n) }
 
-// loadFrom reads n bytes. What does not come from the own frame is no register's value on entry, unless that went there.
-func (e *effects) loadFrom(at value, n int64) value {
-	switch {
-	case at.framed() && n == 8:
-		v := e.s.at(placeOf(at))
-		if v.kind == never {
-			return value{may: mayStack}
-		}
-		v.hearsay = v.framed()
-		return v
-	case at.framed():
-		return value{}
-	case at.maybe()&mayOwn != 0 && !e.elsewhere():
-		return top
-	case at.maybe()&mayOwn != 0:
-		return value{may: mayStack | mayOwn}
-	}
-	return value{may: mayStack}
-}
+// loadFrom reads n bytes.
+func (e onAMD64) loadFrom(at value, n int64) value { return e.effects.loadFrom(at, n, e.elsewhere()) }
 
 // elsewhere says whether an instruction whose address is only known to lead to the own frame reads something else than where
 // registers are saved: what is not known to be a saved register's place and goes to a register that calls do not keep, or is
 // an element of an array, is the function's data.
-func (e *effects) elsewhere() bool {
+func (e onAMD64) elsewhere() bool {
 	in := e.in
 	if in.Encoding != amd64.Legacy || in.Map != amd64.MapPrimary || in.Opcode != 0x8B || !in.HasMem || in.Base == int8(amd64.RSP) || in.Base == int8(amd64.RBP) {
 		return false
 	}
-	return in.Index != amd64.NoReg && in.Scale > 1 || calleeSaved>>(in.Reg&15)&1 == 0 && amd64.Reg(in.Reg&15) != rsp
-}
-
-// store writes n bytes.
-func (e *effects) store(at, v value, n int64) {
-	if !at.framed() {
-		e.escape(v)
-		return
-	}
-	e.touch(placeOf(at), n)
-	if at.hearsay {
-		e.escape(v)
-		e.s.blur(placeOf(at), n, v.maybe())
-		return
-	}
-	if n == 8 {
-		e.s.put(placeOf(at), v)
-		return
-	}
-	// A piece of a register's slot is written on paths only that cannot be taken, such as an unrolled loop that is longer than its
-	// array.
-	e.s.blur(placeOf(at), n, v.maybe())
-}
-
-// maxTouched bounds the places that are remembered to have been written.
-const maxTouched = 1 << 10
-
-// touch notes that something was written to a place. It errs towards more.
-func (e *effects) touch(p place, n int64) {
-	for k := range e.touched {
-		if t := &e.touched[k]; t.at.anchor == p.anchor && p.off <= t.at.off+t.n && p.off+n >= t.at.off {
-			end := max(t.at.off+t.n, p.off+n)
-			t.at.off = min(t.at.off, p.off)
-			t.n = end - t.at.off
-			return
-		}
-	}
-	if len(e.touched) < maxTouched {
-		e.touched = append(e.touched, extent{p, n})
-	} else {
-		e.touchedAll = true
-	}
-}
-
-// untouched says whether no instruction of the function writes to 8 bytes of the frame.
-func (e *effects) untouched(p place) bool {
-	if e.touchedAll {
-		return false
-	}
-	for _, t := range e.touched {
-		if t.at.anchor != p.anchor || p.off < t.at.off+t.n && p.off+8 > t.at.off {
-			return false
-		}
-	}
-	return true
-}
-
-// escape notes that a value goes to where it cannot be followed.
-func (e *effects) escape(v value) {
-	switch {
-	case v.kind == entry && v.id < returnAddress:
-		e.escaped |= 1 << v.id
-	case v.kind == unknown && !e.fromRows:
-		if v.may&mayEntry != 0 {
-			e.escaped |= anyEscaped
-		}
-		if v.may&mayArg != 0 {
-			e.escaped |= anyArgEscaped
-		}
-	}
+	return in.Index != amd64.NoReg && in.Scale > 1 || e.p.calleeSaved>>(in.Reg&15)&1 == 0 && amd64.Reg(in.Reg&15) != rsp
 }
 
 // generic covers all instructions by what they read and write.
-func (e *effects) generic() {
+func (e onAMD64) generic() {
 	in := e.in
 	read, written := in.GPRRead(), in.GPRWritten()
 	var from may
@@ -170,7 +84,7 @@ func (e *effects) generic() {
 }
 
 // escapeRead notes that registers went where they cannot be followed.
-func (e *effects) escapeRead(read uint16) {
+func (e onAMD64) escapeRead(read uint16) {
 	if e.in.Base >= 0 && e.in.Base < amd64.RIP {
 		read &^= 1 << e.in.Base
 	}
@@ -182,7 +96,7 @@ func (e *effects) escapeRead(read uint16) {
 }
 
 // accesses says whether the memory operand is accessed: lea and nop only have one.
-func (e *effects) accesses() bool {
+func (e onAMD64) accesses() bool {
 	in := e.in
 	if in.Encoding != amd64.Legacy {
 		return true

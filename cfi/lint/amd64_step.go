@@ -2,37 +2,11 @@ package lint
 
 import "github.com/callreel/callreel/isa/amd64"
 
-// effects carries states over instructions. The fields beside the state are those of the instruction at hand.
-type effects struct {
-	s    *state
-	in   *amd64.Inst
-	addr uint64
-	id   int32 // of the instruction, for anchors
-
-	// Of the whole function: registers whose value on entry went to where it cannot be followed, and
-	// whether the stack pointer was loaded from elsewhere, as what switches stacks does.
-	escaped  uint32
-	switches bool
-	// What was written of the frame, with other things between, and whether there was more.
-	touched    []extent
-	touchedAll bool
-	// fromRows says that states come from rows: what is not known in them then is not what is on its way elsewhere.
-	fromRows bool
-	// kept tells which registers a call's target certainly keeps beside those that all do.
-	kept func(in *amd64.Inst, addr uint64) uint16
+// onAMD64 is effects with the instruction at hand.
+type onAMD64 struct {
+	*effects
+	in *amd64.Inst
 }
-
-// extent is n bytes of the own frame.
-type extent struct {
-	at place
-	n  int64
-}
-
-// The bits of e.escaped for values of which it is not known whose they are.
-const (
-	anyEscaped    = 1 << 16 // of a register that calls keep
-	anyArgEscaped = 1 << 17 // of another one
-)
 
 const rsp = amd64.RSP
 
@@ -42,9 +16,8 @@ const (
 	sysClone3 = 435
 )
 
-// step changes the state to that behind the instruction. Of a call it is the state after the return.
-func (e *effects) step(s *state, in *amd64.Inst, addr uint64, id int32) {
-	e.s, e.in, e.addr, e.id = s, in, addr, id
+func (e onAMD64) step() {
+	s, in := e.s, e.in
 	switch in.Kind {
 	case amd64.Call, amd64.IndirectCall:
 		e.call()
@@ -69,37 +42,16 @@ func (e *effects) step(s *state, in *amd64.Inst, addr uint64, id int32) {
 }
 
 // call is what a function does that keeps to the ABI.
-func (e *effects) call() {
+func (e onAMD64) call() {
 	if to, ok := e.in.Target(e.addr); ok && to == e.addr+uint64(e.in.Len) {
 		e.push(value{}, 8) // reads its own address
 		return
 	}
-	kept := uint16(0)
-	if e.kept != nil {
-		kept = e.kept(e.in, e.addr)
-	}
-	for r := range e.s.regs {
-		switch {
-		case callerSaved>>r&1 == 0:
-		case kept>>r&1 != 0:
-			e.s.regs[r] = value{may: mayStack}
-		default:
-			e.s.regs[r] = value{may: mayStack | mayCallee}
-		}
-	}
-	// What is below the stack pointer is the callee's.
-	if sp := e.s.regs[rsp]; sp.framed() {
-		p := placeOf(sp)
-		for k := range e.s.slots {
-			if at := e.s.slots[k].at; at.anchor == p.anchor && at.off < p.off {
-				e.s.slots[k].val = value{may: mayStack | mayCallee}
-			}
-		}
-	}
+	e.called()
 }
 
 // primary covers the instructions of the one-byte map that move the stack pointer or copy registers; false for others.
-func (e *effects) primary() bool {
+func (e onAMD64) primary() bool {
 	in := e.in
 	switch op := in.Opcode; {
 	case op >= 0x50 && op < 0x58: // push
@@ -140,9 +92,9 @@ func (e *effects) primary() bool {
 	return true
 }
 
-func (e *effects) wide() bool { return e.in.REX&amd64.RexW != 0 }
+func (e onAMD64) wide() bool { return e.in.REX&amd64.RexW != 0 }
 
-func (e *effects) pushSize() int64 {
+func (e onAMD64) pushSize() int64 {
 	if e.in.Prefixes&amd64.Opsize66 != 0 && !e.wide() {
 		return 2
 	}
@@ -150,34 +102,19 @@ func (e *effects) pushSize() int64 {
 }
 
 // immediate is the immediate as the register gets it.
-func (e *effects) immediate() int64 {
+func (e onAMD64) immediate() int64 {
 	if !e.wide() {
 		return int64(uint32(e.in.Imm))
 	}
 	return e.in.Imm
 }
 
-// set gives a register a value. A stack pointer that does not come from the own frame belongs to another stack.
-func (e *effects) set(r int, v value) {
-	if amd64.Reg(r) == rsp && !v.framed() && v.maybe()&mayOwn == 0 {
-		e.switches = true
-		v = top
-	}
-	if amd64.Reg(r) == rsp {
-		v.hearsay = false
-	}
-	e.s.regs[r] = v
-}
-
-// moveSP moves the stack pointer by n bytes.
-func (e *effects) moveSP(n int64) { e.s.regs[rsp] = e.s.regs[rsp].add(n) }
-
-func (e *effects) push(v value, size int64) {
+func (e onAMD64) push(v value, size int64) {
 	e.moveSP(-size)
 	e.store(e.s.regs[rsp], v, size)
 }
 
-func (e *effects) pop(r int) {
+func (e onAMD64) pop(r int) {
 	v := e.loadFrom(e.s.regs[rsp], e.pushSize())
 	e.moveSP(e.pushSize())
 	if e.pushSize() != 8 {
@@ -186,7 +123,7 @@ func (e *effects) pop(r int) {
 	e.set(r, v)
 }
 
-func (e *effects) popTo() {
+func (e onAMD64) popTo() {
 	v := e.loadFrom(e.s.regs[rsp], e.pushSize())
 	e.moveSP(e.pushSize())
 	if e.in.Mod == 3 {
@@ -196,14 +133,14 @@ func (e *effects) popTo() {
 	e.store(e.address(), v, e.pushSize()) // an address by rsp is that after the pop
 }
 
-func (e *effects) leave() {
+func (e onAMD64) leave() {
 	e.set(int(rsp), e.s.regs[amd64.RBP])
 	v := e.loadFrom(e.s.regs[rsp], 8)
 	e.moveSP(8)
 	e.s.regs[amd64.RBP] = v
 }
 
-func (e *effects) enter() {
+func (e onAMD64) enter() {
 	size, level := e.in.Imm&0xffff, e.in.Imm>>16&31
 	e.push(e.s.regs[amd64.RBP], 8)
 	e.s.regs[amd64.RBP] = e.s.regs[rsp]
@@ -211,7 +148,7 @@ func (e *effects) enter() {
 }
 
 // move covers mov, xchg and lea; false for sizes that are not followed.
-func (e *effects) move(op uint8) bool {
+func (e onAMD64) move(op uint8) bool {
 	in := e.in
 	reg, rm := int(in.Reg&15), int(in.RM&15)
 	if !e.wide() {
@@ -239,7 +176,7 @@ func (e *effects) move(op uint8) bool {
 	return true
 }
 
-func (e *effects) exchange(a, b int) bool {
+func (e onAMD64) exchange(a, b int) bool {
 	if !e.wide() {
 		return false
 	}
@@ -249,7 +186,7 @@ func (e *effects) exchange(a, b int) bool {
 	return true
 }
 
-func (e *effects) moveImmediate() bool {
+func (e onAMD64) moveImmediate() bool {
 	in := e.in
 	v := value{kind: constant, off: e.immediate()}
 	switch {
@@ -266,7 +203,7 @@ func (e *effects) moveImmediate() bool {
 }
 
 // arithmetic covers what moves the stack pointer, and clears registers; false for all else.
-func (e *effects) arithmetic(op uint8) bool {
+func (e onAMD64) arithmetic(op uint8) bool {
 	in := e.in
 	reg, rm := int(in.Reg&15), int(in.RM&15)
 	if (op == 0x31 || op == 0x33) && in.Mod == 3 && reg == rm && in.Prefixes&amd64.Opsize66 == 0 {
@@ -321,40 +258,11 @@ func (e *effects) arithmetic(op uint8) bool {
 	return true
 }
 
-// plus adds or subtracts where one of the two is a number.
-func plus(a, b value, sign int64) value {
-	switch {
-	case b.kind == constant:
-		return a.add(sign * b.off)
-	case a.kind == constant && sign > 0:
-		return b.add(a.off)
-	}
-	return value{may: a.maybe() | b.maybe()}
-}
-
-// sum gives a register a sum. A stack pointer moved by what is not known stands at a new place of the own frame.
-func (e *effects) sum(r int, v, by value) {
-	if amd64.Reg(r) == rsp && !v.framed() {
-		if e.s.regs[rsp].framed() && by.maybe()&mayOwn == 0 {
-			e.anchor(r)
-			return
-		}
-		v = top
-	}
-	e.s.regs[r] = v
-}
-
 // align covers and: an address in the frame is rounded down.
-func (e *effects) align(r int) bool {
+func (e onAMD64) align(r int) bool {
 	if !e.s.regs[r].framed() {
 		return false
 	}
 	e.anchor(r)
 	return true
-}
-
-// anchor makes this instruction stand for the place that a register now leads to.
-func (e *effects) anchor(r int) {
-	e.s.forget(e.id)
-	e.s.regs[r] = value{kind: anchored, id: e.id}
 }
